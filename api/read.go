@@ -541,9 +541,19 @@ type Problem struct {
 	Model   string          `json:"model,omitempty"`           // of other_model: the one that would answer
 	Unknown *UnknownProfile `json:"unknown_profile,omitempty"` // of unknown_profile
 
+	Candidates []Candidate `json:"candidates,omitempty"` // of ambiguous_id
+
 	Cause error  `json:"-"` // for the log, never for the client
 	Allow string `json:"-"` // of a 405
 	After string `json:"-"` // Retry-After, in seconds
+}
+
+// Candidate is a task that an ambiguous id fits.
+type Candidate struct {
+	Name  string `json:"name"` // fits no other task
+	Title string `json:"title"`
+	Tool  string `json:"tool"`
+	TS    int64  `json:"ts"`
 }
 
 // Wrong is one fault of a request.

@@ -250,14 +250,23 @@ type Grouping string
 // What spending can be grouped by.
 const (
 	ByDay       Grouping = "day"       // when the request was sent, in the caller's time zone
+	ByWeek      Grouping = "week"      // the same: 2026-W05, weeks begin on Monday
+	ByMonth     Grouping = "month"     // the same: 2026-01
 	ByModel     Grouping = "model"     // provider/model
 	ByWorkspace Grouping = "workspace" // the task's folder
 	ByTask      Grouping = "task"
 	ByTool      Grouping = "tool" // the tools that the reply called; its calls share the cost of a request
 )
 
+// OverTime reports whether the groups are stretches of time. Their keys are in the order of time.
+func (g Grouping) OverTime() bool { return g == ByDay || g == ByWeek || g == ByMonth }
+
+// EarliestTime is the first moment that a task can be from, in Unix milliseconds: the year 2000. An earlier time is a
+// mistake, and shown as none.
+const EarliestTime = 946_684_800_000
+
 // Groupings are all of them.
-var Groupings = []Grouping{ByDay, ByModel, ByWorkspace, ByTask, ByTool}
+var Groupings = []Grouping{ByDay, ByWeek, ByMonth, ByModel, ByWorkspace, ByTask, ByTool}
 
 // Totals are what was spent, in groups that add up to the total: a subtask counts
 // once, with itself.

@@ -282,8 +282,10 @@ func toolNear(m Message, at int) (tool string) {
 	if p.Class == Words {
 		return ""
 	}
-	if head := resultHead.FindStringSubmatch(p.Text); head != nil {
-		return toolName(head[1])
+	for i := at; i >= 0; i-- { // the head of a result may be a piece of its own
+		if head := resultHead.FindStringSubmatch(m.Pieces[i].Text); head != nil {
+			return toolName(head[1])
+		}
 	}
 	for i, other := range m.Pieces { // the name stands before what the tool was given, or behind all of it
 		if other.Class == Called && (i < at || tool == "") {

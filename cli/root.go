@@ -48,9 +48,9 @@ func Main() int {
 		InTTY: isTerminal(os.Stdin), OutTTY: isTerminal(os.Stdout), ErrTTY: isTerminal(os.Stderr),
 	}
 	if a.ErrTTY {
-		a.Width, _, _ = term.GetSize(int(os.Stderr.Fd()))
+		a.Width, a.Height, _ = term.GetSize(int(os.Stderr.Fd()))
 	} else if a.OutTTY {
-		a.Width, _, _ = term.GetSize(int(os.Stdout.Fd()))
+		a.Width, a.Height, _ = term.GetSize(int(os.Stdout.Fd()))
 	}
 	app.SurviveBrokenPipes()
 	return Run(context.Background(), a, os.Args[1:])

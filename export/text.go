@@ -439,8 +439,11 @@ func (l *Lines) one(one Element, answer view.Item, answered bool) []view.Line {
 	lines := view.Fold(it, l.room)
 	switch {
 	case one.Message != nil && !l.options.API && l.results[one.Message.ID] != nil:
-		lines = append(lines, l.result(l.results[one.Message.ID])...)
+		lines = append(lines, l.result(l.results[one.Message.ID], one.Number)...)
 	case answered:
+		if !l.options.Whole {
+			answer = view.Spoken(answer)
+		}
 		lines = append(lines, below(view.Fold(answer, l.room))...)
 	}
 	if one.Message != nil {
@@ -465,7 +468,21 @@ func (l *Lines) room(c view.Class) int {
 	return bodyLines
 }
 
-func (l *Lines) result(c *task.Call) []view.Line {
+// outputBehind reports whether a row behind that of a command shows its output.
+func (l *Lines) outputBehind(number int) bool {
+	for _, m := range l.state.UI()[number:] {
+		switch m.Kind() {
+		case "say:command_output", "ask:command_output":
+			return true
+		case "say:api_req_started":
+			return false
+		}
+	}
+	return false
+}
+
+// result are the lines of what a call gave; without Whole none of them repeats another row, or is for the model.
+func (l *Lines) result(c *task.Call, number int) []view.Line {
 	result, err := c.Result()
 	if err != nil {
 		return []view.Line{{Style: view.Bad, Text: "  its result cannot be read: " + err.Error()}}
@@ -477,6 +494,18 @@ func (l *Lines) result(c *task.Call) []view.Line {
 	}
 	if c.Finished.Exit != nil {
 		it.Title += fmt.Sprintf(", exit %d", *c.Finished.Exit)
+	}
+	if !l.options.Whole {
+		if it = view.Spoken(it); c.Name == "execute_command" && l.outputBehind(number) {
+			it.Body = ""
+		}
+		it.Title = strings.TrimPrefix(strings.TrimPrefix(it.Title, "ok"), ", ")
+		if it.Title == "exit 0" {
+			it.Title = ""
+		}
+		if it.Title == "" && it.Body == "" && it.Images == 0 {
+			return nil
+		}
 	}
 	return below(view.Lines(it, l.room(view.Output)))
 }

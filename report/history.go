@@ -97,8 +97,8 @@ func StandIn(v *store.View, h task.History) (made []json.RawMessage, why string,
 	return made, fmt.Sprintf("reconstructed from %s, as far as possible: %s is %s", from, gone.Name, gone.State), nil
 }
 
-// ShortNames gives each of some tasks, by SOURCE:ID, the shortest name that finds it among all tasks: a beginning
-// or an end of its id, with its source where one id is in several sources. A name never looks like a flag.
+// ShortNames gives each of some tasks, by SOURCE:ID, the shortest name that finds it among all tasks: an end of its id
+// or, where that is no better, a beginning, with its source where one id is in several sources. A name never looks like a flag.
 func ShortNames(all []store.Ref, items []api.Summary) map[string]string {
 	ids := map[string]int{}
 	for _, t := range items { // a task that was made since then is listed, too
@@ -125,11 +125,11 @@ func ShortNames(all []store.Ref, items []api.Summary) map[string]string {
 			}
 		}
 		open = slices.DeleteFunc(open, func(t api.Summary) bool {
-			name, end := ends(t.ID, n)
+			begin, name := ends(t.ID, n)
 			switch {
-			case uses[name] == 1:
-			case uses[end] == 1 && end[0] != '-':
-				name = end
+			case uses[name] == 1 && name[0] != '-':
+			case uses[begin] == 1:
+				name = begin
 			case n < len(t.ID):
 				return false
 			}

@@ -40,16 +40,16 @@ func TestShortNames(t *testing.T) {
 		ids  []string // SOURCE/ID
 		want []string
 	}{
-		{"alone, six letters do", []string{"s/1776200000000"}, []string{"177620"}},
-		{"an end where the beginnings are alike", []string{"s/0198aaaa-bbbb-0001", "s/0198aaaa-bbbb-0002"}, []string{"b-0001", "b-0002"}},
+		{"alone, six letters of its end do", []string{"s/1776200000000"}, []string{"000000"}},
+		{"ends differ where beginnings are alike", []string{"s/0198aaaa-bbbb-0001", "s/0198aaaa-bbbb-0002"}, []string{"b-0001", "b-0002"}},
 		{"never like a flag", []string{"s/0198aaaa-write", "s/0198aaaa-reade"}, []string{"a-write", "a-reade"}},
-		{"a short id is whole", []string{"s/abc", "s/abcdefgh"}, []string{"abc", "abcdef"}},
+		{"a short id is whole", []string{"s/abc", "s/abcdefgh"}, []string{"abc", "cdefgh"}},
 		{"one id in two places", []string{"s/twin", "t/twin"}, []string{"s:twin", "t:twin"}},
 		{"an end that begins another", []string{"s/xxxxxx-abcdef", "s/abcdef-yyyyyy"}, []string{"xxxxxx", "yyyyyy"}},
 		{"an id that is the beginning of another", []string{"s/abcdefg", "s/abcdefgh"}, []string{"bcdefg", "cdefgh"}},
 		{"a folder that looks like a flag", []string{"s/-rf"}, []string{"s:-rf"}},
 		{"a folder with a colon", []string{"s/a:b"}, []string{"s:a:b"}},
-		{"beginning and end are the same letters", []string{"s/1111-1111-1111"}, []string{"1111-1"}},
+		{"beginning and end are the same letters", []string{"s/1111-1111-1111"}, []string{"1-1111"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -60,7 +60,7 @@ func ProblemOf(ctx context.Context, st *store.Store, err error, id string) *api.
 	case errors.As(err, &ambiguous):
 		p := api.NewProblem(http.StatusConflict, "ambiguous_id", "More than one task goes by that id",
 			fmt.Sprintf("%q fits %d tasks", Clip(ambiguous.Given), len(ambiguous.Candidates)))
-		p.Suggestions = ambiguous.Names()
+		p.Suggestions, p.Candidates = ambiguous.Names(), candidates(ambiguous)
 		return p
 	case errors.Is(err, store.ErrNotFound):
 		detail := "no task goes by " + id
@@ -409,6 +409,19 @@ const (
 	NameScript = `give "model", a YAML file of the server's machine, as to POST /v1/tasks/{id}/runs`
 )
 
+// candidates are the tasks that an ambiguous id fits, as far as they were read.
+func candidates(e *store.AmbiguousError) (out []api.Candidate) {
+	names := ShortNames(e.All, e.Tasks)
+	for i, t := range e.Tasks {
+		tool := e.Candidates[i].Tool
+		if e.Candidates[i].Own {
+			tool = api.OwnSource
+		}
+		out = append(out, api.Candidate{Name: names[t.Source+":"+t.ID], Title: t.Title, Tool: tool, TS: t.TS})
+	}
+	return out
+}
+
 // Clip shortens a text of a client for an answer.
 func Clip(text string) string {
 	if len(text) > 100 {
@@ -451,6 +464,7 @@ func LocalProblem(err error) *api.Problem {
 	case errors.As(err, &ambiguous):
 		p := api.NewProblem(0, "ambiguous_id", "find task "+ambiguous.Given,
 			fmt.Sprintf("%q fits %d tasks", ambiguous.Given, len(ambiguous.Candidates)), "roost show SOURCE:ID")
+		p.Candidates = candidates(ambiguous)
 		if names := ambiguous.Names(); len(names) > 0 {
 			p.Suggestions = append([]string{"roost show " + names[0]}, names...)
 		}

@@ -139,6 +139,7 @@ const searchPatience = 20 * time.Second
 func (s *Server) search(a *asked) (any, error) {
 	q := api.SearchQuery{Text: a.text["q"], Filter: a.filter(), Tool: a.text["tool"], File: a.text["file"],
 		Each: a.number["each"], Tasks: a.number["tasks"]}
+	q.Filter.Sort = a.text["sort"]
 	patience := searchPatience
 	if a.RemoteAddr == client.LocalPeer {
 		patience = 0

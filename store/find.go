@@ -19,7 +19,12 @@ import (
 type AmbiguousError struct {
 	Given      string
 	Candidates []Ref
+	Tasks      []api.Summary // of the first candidates, for a person to choose from
+	All        []Ref         // among which names must differ
 }
+
+// mostTold is how many candidates are read for a person to choose from.
+const mostTold = 10
 
 func (e *AmbiguousError) Error() string {
 	return fmt.Sprintf("%q fits %d tasks: %s", e.Given, len(e.Candidates), strings.Join(e.Names(), ", "))
@@ -137,6 +142,10 @@ func (s *Store) find(ctx context.Context, given string) (found, all []Ref, err e
 	for _, g := range groups {
 		many.Candidates = append(many.Candidates, g[0])
 	}
+	for _, r := range many.Candidates[:min(len(many.Candidates), mostTold)] {
+		many.Tasks = append(many.Tasks, s.SummaryOf(ctx, r))
+	}
+	many.All = all
 	return nil, nil, many
 }
 

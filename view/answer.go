@@ -309,3 +309,59 @@ func outputShown(rows [][]byte) bool {
 	}
 	return true // the stretch ends here: more output may follow
 }
+
+// toldBefore are the members of a result that tell the model what the row says already, or what to do next.
+var toldBefore = set("path operation notice is_new_file files")
+
+// commandHint is what the tool for commands adds for the model.
+const commandHint = "The command did not succeed: find out why before you continue."
+
+// Spoken is a result of a tool without what was written for the model: how a change went that the row shows already, the
+// head before the output of a command, and advice.
+func Spoken(it Item) Item {
+	if raw, ok := object(it.Body); ok && str(raw, "notice") != "" {
+		list, _ := params(raw)
+		it.Body = members(slices.DeleteFunc(list, func(p param) bool { return toldBefore[p.name] }))
+		return it
+	}
+	if !strings.HasPrefix(it.Body, "Command executed in terminal") {
+		return it
+	}
+	body := unixEnds(it.Body)
+	if _, output, found := strings.Cut(body, "\nOutput:\n"); found {
+		body = output
+	} else {
+		_, body, _ = strings.Cut(body, "\n")
+	}
+	lines := slices.DeleteFunc(strings.Split(body, "\n"), func(line string) bool { return line == commandHint })
+	it.Body = strings.Trim(strings.Join(lines, "\n"), "\n")
+	return it
+}
+
+// ResultLines is how many lines of a result of a tool are worth a number: those of a file that was read, and those of
+// other output; 0 where the result only says that something is done.
+func ResultLines(tool, text string) int {
+	switch tool {
+	case "attempt_completion", "ask_followup_question", "update_todo_list", "switch_mode":
+		return 0
+	}
+	lines := strings.Split(strings.TrimRight(unixEnds(text), "\n"), "\n")
+	if tool != "read_file" {
+		return len(lines)
+	}
+	n := 0
+	for i, line := range lines {
+		number, rest, found := strings.Cut(strings.TrimSpace(line), "|")
+		number = strings.TrimSpace(number)
+		if !found || number == "" || strings.Trim(number, "0123456789") != "" {
+			continue
+		}
+		if strings.TrimSpace(rest) != "" || i < len(lines)-1 { // the last line break of a file begins no line
+			n++
+		}
+	}
+	if n == 0 {
+		return len(lines)
+	}
+	return n
+}

@@ -44,7 +44,7 @@ type App struct {
 	Now      func() time.Time
 
 	InTTY, OutTTY, ErrTTY bool
-	Width                 int // of the terminal, 0 when there is none
+	Width, Height         int // of the terminal, 0 when there is none
 
 	Flags  global
 	Loaded *Settings
@@ -332,6 +332,7 @@ func (a *App) Tell(f *failure.Failure) {
 		p := failure.Problem{
 			Type: "about:blank#" + f.Code, Title: f.What, Status: f.Status, Code: f.Code, Detail: f.Why,
 			Task: f.Task, Suggestions: f.Suggestions, Retryable: f.Retryable,
+			Candidates: f.Candidates,
 		}
 		if f.Try != "" {
 			p.Suggestions = append([]string{f.Try}, p.Suggestions...)
@@ -348,11 +349,17 @@ func (a *App) Tell(f *failure.Failure) {
 	if f.Try != "" {
 		fmt.Fprintln(a.Err, "  try: "+display.Safe(f.Try))
 	}
+	for _, c := range f.Candidates {
+		line := fmt.Sprintf("    %-8s  %5s  %-6s  %s", display.OneLine(c.Name), a.Age(c.TS), display.OneLine(c.Tool), display.OneLine(c.Title))
+		fmt.Fprintln(a.Err, display.Cut(line, cmp.Or(a.Width, 120)))
+	}
 	for i, s := range f.Suggestions {
-		if i == 0 && len(f.Suggestions) == 1 && f.Try != "" {
-			break
+		switch {
+		case i == 0 && len(f.Suggestions) == 1 && f.Try != "", s == f.Try:
+		case i < len(f.Candidates): // it is named above
+		default:
+			fmt.Fprintln(a.Err, "    "+display.OneLine(s))
 		}
-		fmt.Fprintln(a.Err, "    "+display.OneLine(s))
 	}
 }
 
@@ -439,6 +446,9 @@ func (a *App) Paged(ctx context.Context, f func() error) error {
 	cmd := pagerCommand(ctx, line)
 	less := cmp.Or(a.Env("LESS"), "FRX") // leave when it fits, keep colours, leave it on the screen
 	cmd.Env = append(os.Environ(), "LESS="+less+a.Less)
+	if a.Env("LESSCHARSET") == "" {
+		cmd.Env = append(cmd.Env, "LESSCHARSET=utf-8") // as what is printed, whatever the locale
+	}
 	cmd.Stdout, cmd.Stderr = out.W, a.Err
 	in, err := cmd.StdinPipe()
 	if err == nil {

@@ -286,27 +286,66 @@ func (a *App) Pages(ctx context.Context, c *client.Client, path string, query ur
 		}
 		query.Set("limit", strconv.Itoa(ask))
 		SetQuery(query, "cursor", out.Next)
-		var p struct {
-			api.Page[json.RawMessage]
-			Names map[string]string
-			Found *api.Found
-		}
-		if _, err := c.Ask(ctx, client.Request{Path: path, Query: query}, &p); err != nil {
+		next, err := out.ask(ctx, c, path, query)
+		if err != nil {
 			return out, err
 		}
-		out.Items = append(out.Items, p.Items...)
-		maps.Copy(out.Names, p.Names)
-		if p.Found != nil {
-			out.Found = *p.Found
-		}
 		last := out.Next
-		if out.Next = ""; p.Next != nil {
-			out.Next = *p.Next
-		}
+		out.Next = next
 		if out.Next == "" || out.Next == last || limit > 0 && len(out.Items) >= limit {
 			return out, nil
 		}
 	}
+}
+
+// Page gets one page of a list, as large as the query asks.
+func (a *App) Page(ctx context.Context, c *client.Client, path string, query url.Values) (Listed, error) {
+	ctx, shown := a.Watched(ctx)
+	defer shown()
+	out := Listed{Items: []json.RawMessage{}, Names: map[string]string{}}
+	var err error
+	out.Next, err = out.ask(ctx, c, path, query)
+	return out, err
+}
+
+// Add adds the page that follows.
+func (l *Listed) Add(next Listed) {
+	if l.Names == nil {
+		*l = next
+		return
+	}
+	l.Items = append(l.Items, next.Items...)
+	maps.Copy(l.Names, next.Names)
+	l.Next = next.Next
+	if l.Found.Hits != nil {
+		maps.Copy(l.Found.Hits, next.Found.Hits)
+	}
+}
+
+// ask adds one page.
+func (l *Listed) ask(ctx context.Context, c *client.Client, path string, query url.Values) (next string, err error) {
+	var p struct {
+		api.Page[json.RawMessage]
+		Names map[string]string
+		Found *api.Found
+	}
+	if _, err := c.Ask(ctx, client.Request{Path: path, Query: query}, &p); err != nil {
+		return "", err
+	}
+	l.Items = append(l.Items, p.Items...)
+	maps.Copy(l.Names, p.Names)
+	if p.Found != nil {
+		hits := l.Found.Hits
+		l.Found = *p.Found
+		if hits != nil {
+			maps.Copy(hits, p.Found.Hits)
+			l.Found.Hits = hits
+		}
+	}
+	if p.Next != nil {
+		next = *p.Next
+	}
+	return next, nil
 }
 
 // BadCursor reports whether a list was refused because of its cursor.

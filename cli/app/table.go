@@ -10,72 +10,168 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
-	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/view"
 )
 
-// leastTitle is the minimal width of a title, in columns. A narrow terminal loses other
-// columns of the table first.
-const leastTitle = 20
+const (
+	// leastTitle is the minimal width of a title, in columns. A narrow terminal loses other columns of the table first.
+	leastTitle = 20
+	// narrowTerminal is the width below which names of folders and tools are cut to what fits beside a title.
+	narrowTerminal = 100
+)
 
-// Table writes one line a task.
-func (a *App) Table(items []api.Summary, depths []int, names map[string]string) error {
-	style := a.OutStyle()
-	width := a.Columns()
-	idWidth, ageWidth, statusWidth := 2, 4, 6
-	for _, t := range items {
-		names[KeyOf(t)] = display.OneLine(names[KeyOf(t)])
-		idWidth = max(idWidth, display.Columns(names[KeyOf(t)]))
-		ageWidth = max(ageWidth, len(a.Age(t.TS)))
-		statusWidth = max(statusWidth, len(Status(t)))
+// column is a column of the table of tasks.
+type column struct {
+	head  string
+	right bool // aligned
+	rank  int  // a narrow terminal loses those of the highest rank first
+	cell  func(t api.Summary, i int) string
+	cells []string
+	width int
+}
+
+// Table writes one line a task. A pipe gets all columns, and nothing is cut there.
+func (a *App) Table(items []api.Summary, depths []int, names map[string]string, sources []api.SourceState) error {
+	style, width := a.OutStyle(), a.Columns()
+	labels := map[string]string{}
+	for _, src := range sources {
+		labels[src.Name] = SourceLabel(src)
+	}
+	mostTool, mostFolder := 0, 0
+	if width > 0 && width < narrowTerminal {
+		mostTool, mostFolder = 13, 14
+	} else if width > 0 {
+		mostTool, mostFolder = 20, max(20, width/5)
 	}
 	all, tree := api.CostsBelow(items, depths), slices.ContainsFunc(depths, func(d int) bool { return d > 0 })
-	columns := columnsIn(width, idWidth, []int{2 + ageWidth, 2 + statusWidth, 1 + costWidth(tree), 1 + 6})
-	besides := 30 // columns for tags and folder
-	if columns < 4 {
-		besides = 0
+	columns := []column{
+		{head: "ID", cell: func(t api.Summary, _ int) string { return display.OneLine(names[KeyOf(t)]) }},
+		{head: "AGE", right: true, rank: 1, cell: func(t api.Summary, _ int) string { return a.Age(t.TS) }},
+		{head: "STATUS", rank: 2, cell: func(t api.Summary, _ int) string { return Status(t) }},
+		{head: "COST", right: true, rank: 5, cell: func(t api.Summary, _ int) string { return Cents(t.Usage.Cost) }},
+		{head: "WITH SUBTASKS", right: true, rank: 6, cell: func(_ api.Summary, i int) string { return Cents(all[i]) }},
+		{head: "MSGS", right: true, rank: 7, cell: func(t api.Summary, _ int) string {
+			return Count(int64(cmp.Or(t.Messages.UI, t.Messages.API)))
+		}},
+		{head: "TOOL", rank: 4, cell: func(t api.Summary, _ int) string {
+			return CutStart(display.OneLine(cmp.Or(labels[t.Source], t.Source)), mostTool)
+		}},
+		{head: "FOLDER", rank: 3, cell: func(t api.Summary, _ int) string { return CutStart(a.Folder(t.Workspace), mostFolder) }},
 	}
-	line := func(id string, cells ...string) string {
-		return display.Pad(id, idWidth) + strings.Join(cells[:columns], "") + "  "
+	if !tree {
+		columns = slices.DeleteFunc(columns, func(c column) bool { return c.rank == 6 })
 	}
-	costs := "     COST"
-	if tree {
-		costs += "  WITH SUBTASKS"
+	room := width
+	for i := range columns {
+		c := &columns[i]
+		c.width = len(c.head)
+		c.cells = make([]string, len(items))
+		for n, t := range items {
+			c.cells[n] = c.cell(t, n)
+			c.width = max(c.width, display.Columns(c.cells[n]))
+		}
+		room -= c.width + 2
 	}
-	head := line("ID", "  "+display.Pad("AGE", ageWidth), "  "+display.Pad("STATUS", statusWidth), costs, "   MSGS") + "TITLE"
+	for rank := 7; width > 0 && room < leastTitle && rank > 0; rank-- {
+		columns = slices.DeleteFunc(columns, func(c column) bool {
+			if c.rank == rank {
+				room += c.width + 2
+			}
+			return c.rank == rank
+		})
+	}
+	line := func(cell func(column) string) string {
+		var b strings.Builder
+		for _, c := range columns {
+			text := cell(c)
+			gap := strings.Repeat(" ", max(c.width-display.Columns(text), 0))
+			if c.right {
+				text = gap + text
+			} else {
+				text += gap
+			}
+			b.WriteString(text + "  ")
+		}
+		return b.String()
+	}
 	out := bufio.NewWriter(a.Out)
+	head := line(func(c column) string { return c.head }) + "TITLE"
 	fmt.Fprintln(out, style.Paint(view.Dim, display.Cut(head, width)))
 	for i, t := range items {
-		cost := Cents(t.Usage.Cost)
-		if tree && all[i] == nil {
-			cost += strings.Repeat(" ", 15)
-		} else if tree {
-			cost += fmt.Sprintf("%15s", Cents(all[i]))
-		}
-		left := line(names[KeyOf(t)], fmt.Sprintf("  %*s", ageWidth, a.Age(t.TS)), "  "+display.Pad(Status(t), statusWidth),
-			fmt.Sprintf(" %*s", costWidth(tree), cost), fmt.Sprintf(" %6d", cmp.Or(t.Messages.UI, t.Messages.API)))
-		title := display.OneLine(t.Title)
-		if title == "" {
-			title = "(no title)"
-		}
-		title = strings.Repeat("  ", depths[i]) + title
-		if t.Pinned {
-			title = "^ " + title
-		}
-		right := ""
-		for _, tag := range t.Tags {
-			right += "  #" + display.OneLine(tag)
-		}
-		if t.Workspace != "" {
-			right += "  " + display.OneLine(t.Workspace)
-		}
-		room := 60
-		if width > 0 {
-			room = max(width-display.Columns(left)-min(display.Columns(right), besides), leastTitle)
-		}
-		fmt.Fprintln(out, style.Paint(StyleOf(t), display.Cut(left+display.Cut(title, room)+right, width)))
+		text := line(func(c column) string { return c.cells[i] }) + a.title(t, depths[i], room)
+		fmt.Fprintln(out, style.Paint(StyleOf(t), display.Cut(text, width)))
 	}
 	return Flushed(out)
+}
+
+// title is the title of a task in a list, with its tags, in room columns; 0 = any number.
+func (a *App) title(t api.Summary, depth, room int) string {
+	title := cmp.Or(display.OneLine(t.Title), "(no title)")
+	if t.Pinned {
+		title = "^ " + title
+	}
+	title = strings.Repeat("  ", depth) + title
+	tags := ""
+	for _, tag := range t.Tags {
+		tags += "  #" + display.OneLine(tag)
+	}
+	if a.Columns() > 0 {
+		title = display.Cut(title, max(room-display.Columns(tags), leastTitle))
+	}
+	return title + tags
+}
+
+// Folder is a folder as people write it: below their own one with ~.
+func (a *App) Folder(path string) string {
+	path = display.OneLine(path)
+	home := a.Env("HOME")
+	if rest, ok := strings.CutPrefix(path, home); ok && a.OutTTY && len(home) > 1 && (rest == "" || rest[0] == '/') {
+		return "~" + rest
+	}
+	return path
+}
+
+// CutStart shortens a text to so many columns, at its beginning: the end of a path says more. 0 cuts nothing.
+func CutStart(text string, most int) string {
+	if most <= 0 || display.Columns(text) <= most {
+		return text
+	}
+	runes := []rune(text)
+	for len(runes) > 0 && display.Columns(string(runes)) > most-1 {
+		runes = runes[1:]
+	}
+	return "…" + string(runes)
+}
+
+// editors are the folders of editors as people call them.
+var editors = map[string]string{
+	"code": "VS Code", "code - insiders": "VS Code Insiders", "vscodium": "VSCodium", "cursor": "Cursor", "windsurf": "Windsurf",
+	".vscode-server": "VS Code remote", ".vscode-server-insiders": "VS Code Insiders remote", ".cursor-server": "Cursor remote",
+	".windsurf-server": "Windsurf remote", "code-server": "code-server", ".vscodium-server": "VSCodium remote",
+}
+
+// SourceLabel names a storage for people: its editor, and the tool.
+func SourceLabel(src api.SourceState) string {
+	if src.Name == api.OwnSource {
+		return "Roost"
+	}
+	editor := src.Name
+	parts := strings.Split(strings.ReplaceAll(src.Path, `\`, "/"), "/")
+	if i := slices.Index(parts, "globalStorage"); i >= 2 {
+		at := i - 2 // <editor>/User/globalStorage
+		if parts[at] == "data" && at > 0 {
+			at--
+		}
+		editor = parts[at]
+		if known := editors[strings.ToLower(editor)]; known != "" {
+			editor = known
+		}
+	}
+	tool := src.Tool
+	if tool == "" {
+		return editor
+	}
+	return editor + "/" + strings.ToUpper(tool[:1]) + tool[1:]
 }
 
 // StyleOf is how the line of a task is shown.
@@ -87,25 +183,6 @@ func StyleOf(t api.Summary) view.Style {
 		return view.Asked
 	}
 	return view.Plain
-}
-
-// columnsIn is how many of some columns, with their widths, fit into a terminal between
-// an id and a title; all of them where width is 0.
-func columnsIn(width, id int, widths []int) int {
-	left := id + 2
-	for i, w := range widths {
-		if left += w; width > 0 && width-left < leastTitle {
-			return i
-		}
-	}
-	return len(widths)
-}
-
-func costWidth(tree bool) int {
-	if tree {
-		return 8 + 15
-	}
-	return 8
 }
 
 // Grid prints rows in columns, the first one as their head. The last column has no fixed width.
@@ -167,6 +244,14 @@ func (a *App) Result(text string) string {
 	return display.Options{
 		Colour: t.On(), Theme: t, Width: a.Width, Quiet: a.Flags.Quiet, Live: true, Rich: !a.Plain(), Links: a.links(),
 	}.Prose(text)
+}
+
+// Rows is how many lines of a result fit on the terminal beside so many others; some when its height is not known.
+func (a *App) Rows(besides int) int {
+	if a.Height == 0 {
+		return 40 - besides
+	}
+	return max(a.Height-besides, 5)
 }
 
 // Columns is the width of lines; 0 = do not break lines.
@@ -298,14 +383,6 @@ func Unreachable(src api.SourceState) string {
 	return " is " + src.State
 }
 
-// Cents is an amount for people, "-" when it is not known.
-func Cents(usd *money.USD) string {
-	if usd == nil {
-		return "-"
-	}
-	return "$" + money.USD((int64(*usd)+5000)/10000*10000).String()
-}
-
 // Status is the state of a task in one word.
 func Status(t api.Summary) string {
 	switch {
@@ -326,14 +403,6 @@ func (a *App) When(stamp *string) string {
 		return "-               "
 	}
 	return strings.Replace((*stamp)[:16], "T", " ", 1)
-}
-
-// Dollars is a cost for people.
-func Dollars(cost *money.USD) string {
-	if cost == nil {
-		return "unknown"
-	}
-	return "$" + cost.String()
 }
 
 // Lead is the part of a tree's drawing before a task, of which depths has the place.

@@ -20,16 +20,15 @@ func TestANarrowListKeepsTheTitles(t *testing.T) {
 		title    string
 		subtasks bool
 	}{
-		{0, "ID      AGE   STATUS           COST   MSGS  TITLE", "a title of some length that goes on", false},
-		{100, "ID      AGE   STATUS           COST   MSGS  TITLE", "a title of some length that goes on", false},
-		{64, "ID      AGE   STATUS           COST   MSGS  TITLE", "a title of some len…", false},
-		{60, "ID      AGE   STATUS           COST  TITLE", "a title of some length…", false},
-		{50, "ID      AGE   STATUS        TITLE", "a title of some lengt…", false},
-		{40, "ID      AGE   TITLE", "a title of some length th…", false},
+		{0, "ID      AGE  STATUS        COST  MSGS  TOOL  FOLDER           TITLE", "a title of some length that goes on", false},
+		{100, "ID      AGE  STATUS        COST  MSGS  TOOL  FOLDER           TITLE", "a title of some length that goes on", false},
+		{64, "ID      AGE  STATUS        FOLDER          TITLE", "a title of some leng…", false},
+		{60, "ID      AGE  STATUS        TITLE", "a title of some length that goes…", false},
+		{40, "ID      AGE  TITLE", "a title of some length tha…", false},
 		{30, "ID      TITLE", "a title of some lengt…", false},
 		{12, "ID      TIT…", "a t…", false},
-		{64, "ID      AGE   STATUS        TITLE", "a title of some length that goes on", true},
-		{0, "ID      AGE   STATUS           COST  WITH SUBTASKS   MSGS  TITLE", "a title of some length that goes on", true},
+		{64, "ID      AGE  STATUS        FOLDER          TITLE", "a title of some leng…", true},
+		{0, "ID      AGE  STATUS        COST  WITH SUBTASKS  MSGS  TOOL  FOLDER           TITLE", "a title of some length that goes on", true},
 	} {
 		a, out, _ := clitest.New(t)
 		a.OutTTY, a.Width = tt.width > 0, tt.width
@@ -39,7 +38,7 @@ func TestANarrowListKeepsTheTitles(t *testing.T) {
 		if tt.subtasks {
 			depths[1] = 1
 		}
-		fixture.NoError(t, a.Table(items, depths, map[string]string{":p": "0198aa", ":q": "0198bb"}))
+		fixture.NoError(t, a.Table(items, depths, map[string]string{":p": "0198aa", ":q": "0198bb"}, nil))
 		got := strings.Split(strings.TrimRight(out.String(), "\n"), "\n")
 		if len(got) != 3 || strings.TrimRight(got[0], " ") != tt.head || !strings.HasPrefix(got[1], "0198aa  ") || !strings.Contains(got[1], tt.title) {
 			t.Errorf("%d columns: want %q and %q:\n%s", tt.width, tt.head, tt.title, out)

@@ -39,6 +39,7 @@ type Failure struct {
 	Try         string // what to do
 	Task        string
 	Suggestions []string
+	Candidates  []api.Candidate // the tasks that an ambiguous id fits
 	Retryable   bool
 }
 
@@ -66,6 +67,8 @@ type Problem struct {
 	Task        string   `json:"task_id,omitempty"`
 	Suggestions []string `json:"suggestions"`
 	Retryable   bool     `json:"retryable"`
+
+	Candidates []api.Candidate `json:"candidates,omitempty"`
 }
 
 // Usage is the failure of a command line that has too little, too much or the wrong thing.
@@ -208,7 +211,8 @@ var problemExits = map[string]int{
 // failureOfProblem is the failure that a server's problem document stands for.
 func failureOfProblem(p *client.Problem) *Failure {
 	why, settings := against(p)
-	f := &Failure{Exit: ExitFailed, Code: p.Code, Status: p.Status, What: p.Title, Why: why, Task: p.Task, Retryable: p.Retryable}
+	f := &Failure{Exit: ExitFailed, Code: p.Code, Status: p.Status, What: p.Title, Why: why, Task: p.Task, Retryable: p.Retryable,
+		Candidates: p.Candidates}
 	switch exit, own := problemExits[p.Code]; {
 	case own:
 		f.Exit = exit
@@ -256,6 +260,9 @@ func failureOfProblem(p *client.Problem) *Failure {
 	}
 	if f.Try == "" && p.Code == "ambiguous_id" && len(f.Suggestions) > 0 {
 		f.What, f.Try = "find the task", "roost show "+f.Suggestions[0]
+	}
+	if p.Code == "ambiguous_id" && len(p.Candidates) > 0 {
+		f.Try = "roost show " + p.Candidates[0].Name
 	}
 	if f.Try == "" && slices.ContainsFunc(p.Errors, func(e api.Wrong) bool { return e.Parameter == "/workspace" }) {
 		f.Try = nameFolder

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/internal/testing/clitest"
 	"github.com/roost-dev/roost/money"
 )
@@ -20,7 +21,7 @@ func TestTasksByFolder(t *testing.T) {
 	}
 	for _, tree := range []bool{false, true} {
 		a, out, _ := clitest.New(t)
-		if err := (&commands{App: a}).grouped(items, tree, map[string]string{"1": "1", "2": "2", "3": "3", "4": "4", "5": "5"}); err != nil {
+		if err := (&commands{App: a}).grouped(items, tree, app.Listed{Names: map[string]string{"1": "1", "2": "2", "3": "3", "4": "4", "5": "5"}}); err != nil {
 			t.Fatal(err)
 		}
 		var heads []string
@@ -29,7 +30,7 @@ func TestTasksByFolder(t *testing.T) {
 				heads = append(heads, line)
 			}
 		}
-		if got := strings.Join(heads, "|"); !strings.HasPrefix(got, "/b  3 tasks, $0.500001|/a") || !strings.HasSuffix(got, "  1 task, unknown|(no folder)  1 task, unknown") || strings.Contains(out.String(), "\x1b") {
+		if got := strings.Join(heads, "|"); !strings.HasPrefix(got, "/b  3 tasks, $0.50|/a") || !strings.HasSuffix(got, "  1 task, unknown|(no folder)  1 task, unknown") || strings.Contains(out.String(), "\x1b") {
 			t.Errorf("%q", got)
 		}
 	}

@@ -28,9 +28,6 @@ import (
 // statuses are those that a task can have.
 var statuses = []string{"queued", "running", "waiting", "delegated", "restoring", "interrupted", "completed", "failed", "cancelled", "idle"}
 
-// screenful is how many tasks a terminal gets when no limit was asked for.
-const screenful = 40
-
 // filter is how the flags of a command choose tasks.
 type filter struct {
 	*api.TaskFilter
@@ -42,7 +39,7 @@ func (f *filter) addTo(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.Workspace, "workspace", "", "only tasks of this `folder`")
 	fl.StringVar(&f.Status, "status", "", "only tasks with this `status`")
-	fl.StringVar(&f.Source, "source", "", "only tasks of this `source`")
+	fl.StringVar(&f.Source, "source", "", "only tasks of this `source`: a tool (roo, cline, claude) or a name that roost sources prints")
 	fl.StringVar(&f.Model, "model", "", "only tasks whose model's name holds these `words`")
 	fl.StringVar(&f.minCost, "min-cost", "", "only tasks that cost this `AMOUNT` of US dollars or more")
 	fl.StringVar(&f.maxCost, "max-cost", "", "only tasks that cost this `AMOUNT` or less; one of unknown cost is in neither")
@@ -108,7 +105,7 @@ func (a *commands) listCommand() *cobra.Command {
 	fl := cmd.Flags()
 	fl.StringVar(&f.Words, "query", "", "only tasks whose title holds these `words`")
 	fl.StringVar(&f.Sort, "sort", "newest", "`order`: newest, oldest, cost, tokens")
-	fl.IntVar(&f.Limit, "limit", 0, "at most this many (0 = all; on a terminal a screenful, without --group)")
+	fl.IntVar(&f.Limit, "limit", 0, "at most this many (0 = all; without it, as many as fit on the screen)")
 	fl.BoolVar(&f.Tree, "tree", false, "subtasks below their parents, and on one page with them")
 	fl.StringVar(&group, "group", "", "put the tasks of each `workspace` together")
 	fl.BoolVar(&f.Damaged, "damaged", false, "only damaged tasks")
@@ -119,9 +116,12 @@ func (a *commands) listCommand() *cobra.Command {
 	return cmd
 }
 
+// besideList is how many lines a list has beside its tasks: head, sum, how to see more, and the next prompt.
+const besideList = 6
+
 func (a *commands) list(cmd *cobra.Command, f api.TaskFilter, group bool) error {
 	if f.Limit == 0 && a.OutTTY && !a.Flags.JSON && !group && !cmd.Flags().Changed("limit") { // a part of a group has no sum
-		f.Limit = screenful
+		f.Limit = a.Rows(besideList)
 	}
 	return a.Connect(cmd.Context(), func(c *client.Client) error {
 		q := f.Query()
@@ -147,11 +147,11 @@ func (a *commands) showList(cmd *cobra.Command, items []api.Summary, got app.Lis
 	case len(items) == 0:
 		defer a.noSource(f.Source, got.Found.Sources)
 	case group:
-		err = a.grouped(items, f.Tree, got.Names)
+		err = a.grouped(items, f.Tree, got)
 	case f.Tree:
-		err = a.Table(items, app.DepthsOf(items), got.Names)
+		err = a.Table(items, app.DepthsOf(items), got.Names, got.Found.Sources)
 	default:
-		err = a.Table(items, make([]int, len(items)), got.Names)
+		err = a.Table(items, make([]int, len(items)), got.Names, got.Found.Sources)
 	}
 	if err != nil {
 		return err
@@ -229,7 +229,7 @@ func byWorkspace(items []api.Summary) [][]api.Summary {
 }
 
 // grouped prints a table for each folder, below a line that sums it up.
-func (a *commands) grouped(items []api.Summary, tree bool, names map[string]string) error {
+func (a *commands) grouped(items []api.Summary, tree bool, got app.Listed) error {
 	for i, group := range byWorkspace(items) {
 		var cost *money.USD
 		for _, t := range group {
@@ -239,7 +239,7 @@ func (a *commands) grouped(items []api.Summary, tree bool, names map[string]stri
 			}
 		}
 		name := cmp.Or(display.OneLine(group[0].Workspace), "(no folder)")
-		line := fmt.Sprintf("%s  %d task%s, %s", name, len(group), view.Plural(len(group)), app.Dollars(cost))
+		line := fmt.Sprintf("%s  %d task%s, %s", name, len(group), view.Plural(len(group)), a.Dollars(cost))
 		line = strings.Repeat("\n", min(i, 1)) + a.OutStyle().Paint(view.Head, line) + "\n"
 		if _, err := io.WriteString(a.Out, line); err != nil {
 			return fmt.Errorf("print the list: %w", err)
@@ -248,7 +248,7 @@ func (a *commands) grouped(items []api.Summary, tree bool, names map[string]stri
 		if tree {
 			depths = app.DepthsOf(group)
 		}
-		if err := a.Table(group, depths, names); err != nil {
+		if err := a.Table(group, depths, got.Names, got.Found.Sources); err != nil {
 			return err
 		}
 	}
@@ -266,118 +266,16 @@ func (a *commands) drawTree(f api.Family, names map[string]string) error {
 			facts = append(facts, display.OneLine(t.Mode))
 		}
 		if t.Usage.Cost != nil {
-			facts = append(facts, "$"+t.Usage.Cost.String())
+			facts = append(facts, a.Dollars(t.Usage.Cost))
 		}
 		if all[i] != nil {
-			facts = append(facts, "$"+all[i].String()+" with its subtasks")
+			facts = append(facts, a.Dollars(all[i])+" with its subtasks")
 		}
 		title := cmp.Or(display.Cut(display.OneLine(t.Title), 60), "(no words yet)")
 		line := app.Lead(f.Depths, i) + strings.Join(facts, " · ") + "  " + title
 		fmt.Fprintln(out, style.Paint(app.StyleOf(t), display.Cut(line, width)))
 	}
 	return app.Flushed(out)
-}
-
-// firstHits is how many hits a search prints when no limit was asked for.
-const firstHits = 100
-
-func (a *commands) searchCommand() *cobra.Command {
-	var q api.SearchQuery
-	var in string
-	f := filter{TaskFilter: &q.Filter}
-	cmd := help.Command("search", func(cmd *cobra.Command, args []string) error {
-		q.Text, q.In = strings.Join(args, " "), app.List(in)
-		if err := f.read(a, "roost search", " QUERY"); err != nil {
-			return err
-		}
-		for _, scope := range q.In {
-			if !slices.Contains(api.Scopes, scope) {
-				return failure.Usage("roost search --in "+scope, "there is no such place",
-					"roost search --in "+strings.Join(api.Scopes, ",")+" QUERY")
-			}
-		}
-		if a.OutTTY && !a.Flags.JSON && !cmd.Flags().Changed("limit") {
-			f.Limit = screenful
-		}
-		return a.search(cmd, q)
-	})
-	fl := cmd.Flags()
-	fl.StringVar(&in, "in", "", "only in these `places`: ui, api, tool, path, joined by commas")
-	fl.StringVar(&q.Tool, "tool", "", "only tasks in which this `tool` was called: read_file")
-	fl.StringVar(&q.File, "file", "", "only tasks in which a tool was asked for a `path` that holds this")
-	fl.IntVar(&f.Limit, "limit", firstHits, "at most this many hits (0 = all; on a terminal a screenful)")
-	f.addTo(cmd)
-	app.Complete(cmd, "in", app.Words(api.Scopes...))
-	return cmd
-}
-
-func (a *commands) search(cmd *cobra.Command, q api.SearchQuery) error {
-	return a.Connect(cmd.Context(), func(c *client.Client) error {
-		query := q.Filter.Query()
-		query.Set("q", q.Text)
-		query.Set("with", "names,found")
-		app.SetQuery(query, "in", strings.Join(q.In, ","))
-		app.SetQuery(query, "tool", q.Tool)
-		app.SetQuery(query, "file", q.File)
-		got, err := a.Pages(cmd.Context(), c, "/v1/search", query, q.Filter.Limit)
-		if app.BadCursor(err) {
-			return failure.Usage("roost search --cursor "+q.Filter.Cursor, "no search gave that cursor",
-				"roost search QUERY  # its last line names the next one")
-		}
-		if err != nil {
-			return err
-		}
-		for _, note := range got.Found.Notes {
-			a.Warn(note)
-		}
-		for _, src := range got.Found.Sources {
-			if why := app.Unreachable(src); why != "" {
-				a.Warn(src.Path + " (" + src.Name + ")" + why)
-			}
-		}
-		for _, lost := range got.Found.Unread {
-			a.Warn("not looked through: " + lost.File + ": " + lost.Problem)
-		}
-		return app.ShowList(a.App, got, func(hits []api.Hit) error {
-			if len(hits) == 0 {
-				a.noSource(q.Filter.Source, got.Found.Sources)
-			}
-			return a.showHits(cmd, hits, got)
-		})
-	})
-}
-
-// showHits prints hits below their tasks.
-func (a *commands) showHits(cmd *cobra.Command, hits []api.Hit, got app.Listed) error {
-	width, style, out := a.Columns(), a.OutStyle(), bufio.NewWriter(a.Out)
-	last, tasks := "", 0
-	for _, h := range hits {
-		if key := app.KeyOf(h.Task); key != last {
-			last = key
-			tasks++
-			head := fmt.Sprintf("%s  %s  %s", display.OneLine(got.Names[last]), a.Age(h.Task.TS),
-				display.Cut(display.OneLine(h.Task.Title), max(width, 60)))
-			fmt.Fprintln(out, style.Paint(view.Head, display.Cut(head, width)))
-		}
-		line := fmt.Sprintf("  #%d %s %s: %s", h.Number, h.History, h.Kind, h.Snippet)
-		fmt.Fprintln(out, display.Cut(display.OneLineIndented(line), width))
-	}
-	if err := app.Flushed(out); err != nil {
-		return err
-	}
-	if len(hits) > 0 {
-		first, flag := hits[0], ""
-		if first.History == api.API {
-			flag = " --api"
-		}
-		a.Say("open one: roost show %s%s --tail 5 --before %d", got.Names[app.KeyOf(first.Task)], flag, first.Number+3)
-	}
-	line := fmt.Sprintf("%d hit%s in %d of %d task%s", len(hits), view.Plural(len(hits)), tasks, got.Found.Tasks, view.Plural(got.Found.Tasks))
-	if got.Next != "" {
-		line += "; more: " + app.NextPage(cmd, got.Next)
-	}
-	a.Say("%s", line)
-	return nil
 }
 
 // commands are the commands of this package with the invocation that they belong to.

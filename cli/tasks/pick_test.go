@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/picker"
 	"github.com/roost-dev/roost/internal/testing/clitest"
 )
@@ -23,11 +24,11 @@ func TestSourceLabel(t *testing.T) {
 		{"/backup/tasks", "roo", "store-1a2b3c/Roo"},
 		{"globalStorage/x.y", "roo", "store-1a2b3c/Roo"},
 	} {
-		if got := sourceLabel(api.SourceState{Name: "store-1a2b3c", Tool: tt.tool, Path: tt.path}); got != tt.want {
+		if got := app.SourceLabel(api.SourceState{Name: "store-1a2b3c", Tool: tt.tool, Path: tt.path}); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.path, got, tt.want)
 		}
 	}
-	if got := sourceLabel(api.SourceState{Name: api.OwnSource, Tool: "roost", Path: "/x"}); got != "Roost" {
+	if got := app.SourceLabel(api.SourceState{Name: api.OwnSource, Tool: "roost", Path: "/x"}); got != "Roost" {
 		t.Errorf("our own root is called %s", got)
 	}
 }
@@ -37,17 +38,17 @@ func TestHistoryAroundAHit(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		hit      *picker.Hit
-		from, to int // messages of 100, from 1
+		from, to int // messages of 2000, from 1
 		api      bool
 	}{
-		{nil, 81, 100, false},
-		{&picker.Hit{History: "api", Number: 50}, 48, 70, true},
-		{&picker.Hit{History: "ui", Number: 1}, 1, 21, false},
-		{&picker.Hit{History: "ui", Number: 100}, 79, 100, false},
+		{nil, 1501, 2000, false},
+		{&picker.Hit{History: "api", Number: 1000}, 500, 1499, true},
+		{&picker.Hit{History: "ui", Number: 1}, 1, 500, false},
+		{&picker.Hit{History: "ui", Number: 2000}, 1001, 2000, false},
 	} {
-		f := around(tt.hit)
-		from, to := window(100, f)
-		if f.api != tt.api || tt.hit != nil && f.ui == tt.api || tt.hit != nil && (from+1 > tt.hit.Number || to < tt.hit.Number) || from+1 != tt.from && tt.to != 100 || to != tt.to {
+		f := around(tt.hit, "")
+		from, to := window(2000, f)
+		if f.api != tt.api || tt.hit != nil && f.ui == tt.api || tt.hit != nil && (from+1 > tt.hit.Number || to < tt.hit.Number) || from+1 != tt.from && tt.to != 2000 || to != tt.to {
 			t.Errorf("%+v: messages %d to %d, %+v", tt.hit, from+1, to, f)
 		}
 	}
@@ -68,7 +69,7 @@ func TestAgeOfOddTimes(t *testing.T) {
 	t.Parallel()
 	a, _, _ := clitest.New(t)
 	a.Now = func() time.Time { return time.UnixMilli(1_800_000_000_000) }
-	for ts, want := range map[int64]string{0: "-", -5: "-", 1: "57y", 1_800_000_000_000: "0s", 1_900_000_000_000: "2030-03-17", 9_223_372_036_854_775_807: "292278994"} {
+	for ts, want := range map[int64]string{0: "-", -5: "-", 1: "-", 946_684_800_000: "27y", 1_800_000_000_000: "0s", 1_900_000_000_000: "2030-03-17", 9_223_372_036_854_775_807: "292278994"} {
 		if got := a.Age(ts); got != want {
 			t.Errorf("%d: %s, want %s", ts, got, want)
 		}

@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -43,7 +42,8 @@ type pickerBackend struct {
 	*commands
 	client *client.Client
 	paging atomic.Bool
-	closed atomic.Int64 // when the last pager ended, in nanoseconds
+	closed atomic.Int64           // when the last pager ended, in nanoseconds
+	words  atomic.Pointer[string] // of the last search
 }
 
 // silenced is an App that prints nothing on the screen, for work behind it.
@@ -63,7 +63,7 @@ func (d *pickerBackend) Tasks(ctx context.Context) iter.Seq2[picker.Found, error
 			f := picker.Found{Read: part.Read, Of: part.Of, Whole: part.Whole, Tasks: make([]picker.Task, 0, len(part.Items))}
 			labels := map[string]string{}
 			for _, src := range part.Sources {
-				labels[src.Name] = sourceLabel(src)
+				labels[src.Name] = app.SourceLabel(src)
 				f.Sources = append(f.Sources, picker.Source{
 					Name: labels[src.Name], Tasks: src.Tasks, Damaged: src.Damaged, Empty: src.Empty, Trouble: trouble(src),
 				})
@@ -133,6 +133,7 @@ func (d *pickerBackend) Preview(ctx context.Context, t picker.Task, hit *picker.
 func (d *pickerBackend) Search(ctx context.Context, text string) ([]picker.Hit, error) {
 	found, err := client.Get[api.Page[api.Hit]](ctx, d.client, "/v1/search",
 		url.Values{"q": {text}, "limit": {strconv.Itoa(mostHits)}, "patience": {"20"}})
+	d.words.Store(&text)
 	if p, ok := errors.AsType[*client.Problem](err); ok && p.Code == "validation_failed" {
 		return nil, nil // half a phrase, perhaps: titles are searched all the same
 	}
@@ -147,12 +148,12 @@ func (d *pickerBackend) Search(ctx context.Context, text string) ([]picker.Hit, 
 }
 
 // around selects the messages for the pager: the last ones below the facts about the task, or those around a hit.
-func around(hit *picker.Hit) showFlags {
+func around(hit *picker.Hit, words string) showFlags {
 	if hit == nil {
-		return showFlags{tail: page}
+		return showFlags{tail: opened}
 	}
 	inAPI := hit.History == api.API
-	return showFlags{ui: !inAPI, api: inAPI, to: hit.Number + page + 1, tail: page + 3}
+	return showFlags{ui: !inAPI, api: inAPI, at: hit.Number, to: hit.Number + opened, tail: 2 * opened, find: words}
 }
 
 // Open shows a task in the pager.
@@ -165,9 +166,11 @@ func (d *pickerBackend) Open(ctx context.Context, t picker.Task, hit *picker.Hit
 		d.closed.Store(time.Now().UnixNano())
 		d.paging.Store(false)
 	}()
-	err := a.Paged(ctx, func() error {
-		return (&commands{&a}).showHistory(ctx, d.client, t.Key, around(hit))
-	})
+	words := ""
+	if text := d.words.Load(); text != nil {
+		words = *text
+	}
+	err := (&commands{&a}).open(ctx, d.client, t.Key, around(hit, words))
 	exit, is := errors.AsType[*exec.ExitError](err)
 	if is && (exit.ExitCode() == -1 || exit.ExitCode() == failure.ExitInterrupt) {
 		return nil // the person ended it by Ctrl-C
@@ -437,37 +440,6 @@ func (a *commands) draw(ctx context.Context, c *client.Client, purpose string) (
 // pager, and perhaps comes before this process knows that the pager has ended.
 func (d *pickerBackend) ignores(sig os.Signal) bool {
 	return sig == os.Interrupt && (d.paging.Load() || time.Since(time.Unix(0, d.closed.Load())) < app.Bounce)
-}
-
-// editors are the folders of editors as people call them.
-var editors = map[string]string{
-	"code": "VS Code", "code - insiders": "VS Code Insiders", "vscodium": "VSCodium", "cursor": "Cursor", "windsurf": "Windsurf",
-	".vscode-server": "VS Code remote", ".vscode-server-insiders": "VS Code Insiders remote", ".cursor-server": "Cursor remote",
-	".windsurf-server": "Windsurf remote", "code-server": "code-server", ".vscodium-server": "VSCodium remote",
-}
-
-// sourceLabel names a storage for people: its editor, and the tool.
-func sourceLabel(src api.SourceState) string {
-	if src.Name == api.OwnSource {
-		return "Roost"
-	}
-	editor := src.Name
-	parts := strings.Split(strings.ReplaceAll(src.Path, `\`, "/"), "/")
-	if i := slices.Index(parts, "globalStorage"); i >= 2 {
-		at := i - 2 // <editor>/User/globalStorage
-		if parts[at] == "data" && at > 0 {
-			at--
-		}
-		editor = parts[at]
-		if known := editors[strings.ToLower(editor)]; known != "" {
-			editor = known
-		}
-	}
-	tool := src.Tool
-	if tool == "" {
-		return editor
-	}
-	return editor + "/" + strings.ToUpper(tool[:1]) + tool[1:]
 }
 
 // pickable is how many tasks the plain picker offers.

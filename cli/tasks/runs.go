@@ -174,12 +174,15 @@ func (a *commands) question(out *bufio.Writer, q api.Question) {
 func (a *commands) usageCommand() *cobra.Command {
 	var f api.TaskFilter
 	var by, since, until string
-	var groupings []string
+	groupings := []string{"folder"}
 	for _, g := range api.Groupings {
 		groupings = append(groupings, string(g))
 	}
 	cmd := help.Command("usage", func(cmd *cobra.Command, _ []string) error {
 		err := oneOf("roost usage", "by", by, "there is no such grouping", groupings, "")
+		if by == "folder" {
+			by = string(api.ByWorkspace)
+		}
 		if err != nil {
 			return err
 		}
@@ -190,11 +193,13 @@ func (a *commands) usageCommand() *cobra.Command {
 		q := f.Query()
 		q.Set("by", by)
 		return a.Connect(cmd.Context(), func(c *client.Client) error {
-			return app.DocumentOf(cmd.Context(), a.App, c, "/v1/usage", q, a.showSpending)
+			return a.Paged(cmd.Context(), func() error {
+				return app.DocumentOf(cmd.Context(), a.App, c, "/v1/usage", q, a.showSpending)
+			})
 		})
 	})
 	fl := cmd.Flags()
-	fl.StringVar(&by, "by", "day", "`group` by day, model, workspace, task or tool")
+	fl.StringVar(&by, "by", "day", "`group` by day, week, month, folder, model, task or tool")
 	fl.StringVar(&since, "since", "", "requests from this `time` on: 2026-01-31, RFC 3339, or an age such as 7d")
 	fl.StringVar(&until, "until", "", "requests before this `time`")
 	fl.StringVar(&f.Source, "source", "", "only tasks of this `source`")
@@ -206,44 +211,67 @@ func (a *commands) usageCommand() *cobra.Command {
 // unnamed is what a group without a key is called.
 var unnamed = map[api.Grouping]string{
 	api.ByDay:       "(no time)",
+	api.ByWeek:      "(no time)",
+	api.ByMonth:     "(no time)",
 	api.ByModel:     "(model not known)",
 	api.ByWorkspace: "(no folder)",
 	api.ByTask:      "(no id)",
 	api.ByTool:      "(no tool)",
 }
 
-// showSpending prints one line a group, then the total. Costs have all their
-// digits: rounded ones would not add up.
+// showSpending prints one line a group, below the days of a month their sum, then the total.
 func (a *commands) showSpending(s api.Totals) error {
 	if len(s.Items) == 0 {
 		a.Say("nothing was spent")
 		return nil
 	}
 	style := a.OutStyle()
-	rows := [][]string{{strings.ToUpper(string(s.By)), "TASKS", "REQUESTS", "IN", "OUT", "CACHE W", "CACHE R", "COST"}}
-	for _, g := range append(slices.Clone(s.Items), s.Total) {
-		rows = append(rows, spendingRow(s.By, g))
+	head := strings.ToUpper(string(s.By))
+	if s.By == api.ByWorkspace {
+		head = "FOLDER"
 	}
-	alignCosts(rows)
+	rows := [][]string{{head, "TASKS", "REQUESTS", "IN", "OUT", "CACHE W", "CACHE R", "COST"}}
+	styles, notes := []view.Style{view.Dim}, []string{""}
+	add := func(row []string, how view.Style, note string) {
+		rows, styles, notes = append(rows, row), append(styles, how), append(notes, note)
+	}
+	month := api.SpendingGroup{}
+	for i, g := range s.Items {
+		note := ""
+		if s.By == api.ByTask {
+			note = a.taskNote(g)
+		}
+		add(a.spendingRow(s.By, g), view.Plain, note)
+		if s.By != api.ByDay || g.Key == "" {
+			continue
+		}
+		month.Key = g.Key[:len("2006-01")]
+		month.Requests += g.Requests
+		month.Usage = month.Usage.Plus(g.Usage)
+		if i == len(s.Items)-1 || !strings.HasPrefix(s.Items[i+1].Key, month.Key) {
+			row := a.spendingRow(s.By, month)
+			row[1] = "" // a task that worked on two days is one task
+			add(row, view.Head, "")
+			month = api.SpendingGroup{}
+		}
+	}
+	add(a.spendingRow(s.By, s.Total), view.Head, "")
+	if a.Flags.Verbose {
+		alignCosts(rows)
+	}
 	width := a.Columns()
 	rows, widths := narrow(rows, app.Widths(rows), width)
 	out := bufio.NewWriter(a.Out)
 	for n, row := range rows {
 		line := app.Cells(row, widths, 1, len(row))
-		if s.By == api.ByTask && n > 0 && n < len(rows)-1 {
-			line = display.Cut(line+taskNote(s.Items[n-1]), width)
+		if notes[n] != "" {
+			line = display.Cut(line+notes[n], width)
 		}
-		how := view.Plain
-		switch n {
-		case 0:
-			how = view.Dim
-		case len(rows) - 1:
-			how = view.Head
-		}
-		fmt.Fprintln(out, style.Paint(how, line))
+		fmt.Fprintln(out, style.Paint(styles[n], line))
 	}
 	if s.Total.Unpriced > 0 {
-		a.Say("%d request%s without a known price: what they cost is not in the sums", s.Total.Unpriced, view.Plural(s.Total.Unpriced))
+		a.Say("%s request%s without a known price: what they cost is not in the sums", app.Count(int64(s.Total.Unpriced)),
+			view.Plural(s.Total.Unpriced))
 	}
 	return app.Flushed(out)
 }
@@ -271,7 +299,10 @@ func narrow(rows [][]string, widths []int, width int) ([][]string, []int) {
 		widths = slices.Delete(widths, 5, 7)
 	}
 	widths[0] = min(widths[0], max(width-rest(), leastName))
-	for i := range rows {
+	for i, row := range rows {
+		if strings.HasPrefix(row[0], "/") || strings.HasPrefix(row[0], "~") { // the end of a path says more
+			rows[i][0] = app.CutStart(row[0], widths[0])
+		}
 		rows[i][0] = display.Cut(rows[i][0], widths[0])
 	}
 	return rows, widths
@@ -294,17 +325,21 @@ func alignCosts(rows [][]string) {
 	}
 }
 
-func spendingRow(by api.Grouping, g api.SpendingGroup) []string {
+func (a *commands) spendingRow(by api.Grouping, g api.SpendingGroup) []string {
 	u := g.Usage
-	return []string{cmp.Or(display.OneLine(g.Key), unnamed[by]), fmt.Sprint(g.Tasks), fmt.Sprint(g.Requests), fmt.Sprint(u.TokensIn), fmt.Sprint(u.TokensOut),
-		fmt.Sprint(u.CacheWrites), fmt.Sprint(u.CacheReads), app.Dollars(u.Cost)}
+	name := display.OneLine(g.Key)
+	if by == api.ByWorkspace {
+		name = a.Folder(name)
+	}
+	return []string{cmp.Or(name, unnamed[by]), app.Count(int64(g.Tasks)), app.Count(int64(g.Requests)), app.Count(u.TokensIn),
+		app.Count(u.TokensOut), app.Count(u.CacheWrites), app.Count(u.CacheReads), a.Dollars(u.Cost)}
 }
 
 // taskNote is a task's title, and what it spent with its subtasks.
-func taskNote(g api.SpendingGroup) string {
+func (a *commands) taskNote(g api.SpendingGroup) string {
 	note := "  " + display.Cut(display.OneLine(g.Title), 50)
 	if g.WithChildren != nil {
-		note += " (with subtasks " + app.Dollars(g.WithChildren.Cost) + ")"
+		note += " (with subtasks " + a.Dollars(g.WithChildren.Cost) + ")"
 	}
 	return note
 }

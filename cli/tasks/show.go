@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -27,15 +29,21 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// page is how many messages a terminal gets when nothing else was asked for.
-const page = 20
+const (
+	page = 20 // messages of a preview
+
+	// opened is how many messages a terminal gets when nothing else was asked for: the last ones, or those before and
+	// behind a hit. More would keep a person waiting who wants to see the end of a long task.
+	opened = 500
+)
 
 type showFlags struct {
 	ui, api, effective, journal, usage, tree, context bool
-	branches                                          bool
+	branches, all                                     bool
 	tail                                              int
-	before, dir                                       string
+	before, dir, hit, find                            string
 	to                                                int // the number in before, 0 = all
+	at                                                int // the number in hit, 0 = none
 }
 
 func (a *commands) showCommand() *cobra.Command {
@@ -52,14 +60,23 @@ func (a *commands) showCommand() *cobra.Command {
 			return failure.Usage("roost show --tail", "a number of messages cannot be negative", "roost show "+args[0]+" --tail 20")
 		}
 		var err error
-		if f.to, err = beforeNumber(f.before); err != nil {
+		if f.to, err = messageNumber("before", f.before); err != nil {
+			return err
+		}
+		if f.at, err = messageNumber("at", f.hit); err != nil {
+			return err
+		}
+		if err := failure.OneOf(cmd, "at", "before", "tail", "all"); err != nil && (f.at > 0 || f.all) {
 			return err
 		}
 		if err := failure.OneOf(cmd, "ui", "api", "effective", "journal", "usage", "tree", "context", "branches"); err != nil {
 			return err
 		}
-		if !cmd.Flags().Changed("tail") && a.OutTTY && !a.Flags.JSON {
-			f.tail = page
+		switch {
+		case f.at > 0:
+			f.to, f.tail = f.at+opened, 2*opened
+		case !f.all && !cmd.Flags().Changed("tail") && a.OutTTY && !a.Flags.JSON:
+			f.tail = opened
 		}
 		return a.Connect(cmd.Context(), func(c *client.Client) error { return a.showTask(cmd.Context(), c, args[0], f) })
 	})
@@ -72,20 +89,24 @@ func (a *commands) showCommand() *cobra.Command {
 	fl.BoolVar(&f.context, "context", false, "what the next request is made of, in tokens, and what is free")
 	fl.BoolVar(&f.tree, "tree", false, "the task and its subtasks: states, and what all of them cost")
 	fl.BoolVar(&f.branches, "branches", false, "the branches that rewinds left, as a tree")
-	fl.IntVar(&f.tail, "tail", 0, "only the last `N` messages (0 = all; on a terminal 20)")
+	fl.StringVar(&f.hit, "at", "", "open at message `N`, as #12 or 12, with those around it")
+	fl.StringVar(&f.find, "find", "", "mark these `words` in the pager; n goes to the next ones")
+	fl.BoolVar(&f.all, "all", false, "all messages, also of a very long task")
+	fl.IntVar(&f.tail, "tail", 0, "only the last `N` messages (0 = all; on a terminal 500)")
 	fl.StringVar(&f.before, "before", "", "only messages before message `N`, as #12 or 12")
 	fl.StringVarP(&f.dir, "workspace", "C", "", "with --context: the `folder` of the task, when it has moved or is not known")
 	return cmd
 }
 
-// beforeNumber reads --before; 0 when it was not given.
-func beforeNumber(text string) (int, error) {
+// messageNumber reads a flag that names a message; 0 when it was not given.
+func messageNumber(flag, text string) (int, error) {
 	if text == "" {
 		return 0, nil
 	}
 	n, err := strconv.Atoi(strings.TrimPrefix(text, "#"))
 	if err != nil || n < 1 {
-		return 0, failure.Usage("roost show --before "+text, "want a message's number such as #12", "roost show ID --before 12")
+		flag = "roost show --" + flag
+		return 0, failure.Usage(flag+" "+text, "want a message's number such as #12", strings.Replace(flag, "show", "show ID", 1)+" 12")
 	}
 	return n, nil
 }
@@ -121,7 +142,7 @@ func (a *commands) header(t api.Summary, questions []string) error {
 		facts = append(facts, t.Mode)
 	}
 	if t.Usage.Cost != nil {
-		facts = append(facts, "$"+t.Usage.Cost.String())
+		facts = append(facts, a.Dollars(t.Usage.Cost))
 	}
 	facts = append(facts, fmt.Sprintf("%d message%s, %d for the model", t.Messages.UI, view.Plural(t.Messages.UI), t.Messages.API))
 	for _, line := range app.Wrap(display.OneLine(strings.Join(facts, " · ")), a.Columns()) {
@@ -148,8 +169,8 @@ func (a *commands) header(t api.Summary, questions []string) error {
 }
 
 func (a *commands) printUsage(u api.Usage) error {
-	_, err := fmt.Fprintf(a.Out, "tokens in     %d\ntokens out    %d\ncache writes  %d\ncache reads   %d\ncost          %s\n",
-		u.TokensIn, u.TokensOut, u.CacheWrites, u.CacheReads, app.Dollars(u.Cost))
+	_, err := fmt.Fprintf(a.Out, "tokens in     %s\ntokens out    %s\ncache writes  %s\ncache reads   %s\ncost          %s\n",
+		app.Count(u.TokensIn), app.Count(u.TokensOut), app.Count(u.CacheWrites), app.Count(u.CacheReads), a.Dollars(u.Cost))
 	if err != nil {
 		return fmt.Errorf("print the usage: %w", err)
 	}
@@ -191,7 +212,50 @@ func (a *commands) showTask(ctx context.Context, c *client.Client, id string, f 
 	case a.Flags.JSON:
 		return app.DocumentOf(ctx, a.App, c, app.PathOf(id), nil, func(api.Summary) error { return nil })
 	}
-	return a.Paged(ctx, func() error { return a.showHistory(ctx, c, id, f) })
+	return a.open(ctx, c, id, f)
+}
+
+// open shows the messages of a task in the pager: at its end, or at the message that the flags name.
+func (a *commands) open(ctx context.Context, c *client.Client, id string, f showFlags) error {
+	in := *a.App
+	if f.at == 0 {
+		in.Less += " -i +G" + findInLess(f.find)
+		return in.Paged(ctx, func() error { return (&commands{&in}).showHistory(ctx, c, id, f, nil) })
+	}
+	var text bytes.Buffer // the pager must know the line of the message when it starts
+	lines := 0
+	out := in.Out
+	in.Out = &text
+	err := (&commands{&in}).showHistory(ctx, c, id, f, func() { lines = bytes.Count(text.Bytes(), []byte("\n")) })
+	if err != nil {
+		return err
+	}
+	in.Out = out
+	in.Less += fmt.Sprintf(" -i +%dg%s", lines+1, findInLess(f.find))
+	return in.Paged(ctx, func() error {
+		if _, err := in.Out.Write(text.Bytes()); err != nil {
+			return fmt.Errorf("print the result: %w", err)
+		}
+		return nil
+	})
+}
+
+// findInLess are keys for the pager less that mark words and stay where it stands; "" without words. What could mean
+// something in a pattern, or ends the option, fits any character.
+func findInLess(text string) string {
+	terms := api.QueryTerms(text)
+	if len(terms) == 0 {
+		return ""
+	}
+	for i, term := range terms {
+		terms[i] = strings.Map(func(r rune) rune {
+			if unicode.IsLetter(r) || unicode.IsDigit(r) || r == ' ' || r == '_' {
+				return r
+			}
+			return '.'
+		}, term)
+	}
+	return "/\x0b" + strings.Join(terms, "|") + "\n"
 }
 
 // windows requests the part of a numbered list that the flags select: its newest items, or all of it in parts from its
@@ -337,8 +401,9 @@ func (a *commands) showJournal(ctx context.Context, c *client.Client, id string,
 	return app.Flushed(out)
 }
 
-// showHistory prints messages for people.
-func (a *commands) showHistory(ctx context.Context, c *client.Client, id string, f showFlags) error {
+// showHistory prints messages for people. With a message to stand on, it calls reached before that one; all before is
+// printed then.
+func (a *commands) showHistory(ctx context.Context, c *client.Client, id string, f showFlags, reached func()) error {
 	t, err := c.Task(ctx, id)
 	if err != nil {
 		return err
@@ -357,7 +422,7 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 	if a.Flags.Verbose {
 		q.Set("whole", "true")
 	}
-	out, style, printed := bufio.NewWriter(a.Out), a.OutStyle(), map[string]bool{}
+	out, style, printed, total := bufio.NewWriter(a.Out), a.OutStyle(), map[string]bool{}, 0
 	from, to, err := windows(f, q, func(q url.Values, first bool) (int, *int, error) {
 		w, err := client.Get[api.Lines](ctx, c, app.PathOf(id, "lines"), q)
 		if err != nil {
@@ -370,6 +435,15 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 			if w.StandIn != "" {
 				fmt.Fprintln(out, style.Paint(view.Bad, w.StandIn))
 			}
+			total = w.Total
+			if f.at > total {
+				return 0, nil, failure.New(failure.ExitNotFound, "message_not_found", fmt.Sprintf("show message #%d of task %s", f.at, t.ID),
+					fmt.Sprintf("this history has %s", display.Plural(total, "message")), "roost show "+failure.ShellWord(t.ID))
+			}
+			if from, _ := window(total, f); from > 0 && a.OutTTY {
+				fmt.Fprintln(out, style.Paint(view.Dim, fmt.Sprintf("↑ %s above: roost show %s --all, or --before %d\n",
+					countOf(from, "message"), failure.ShellWord(id), from+1)))
+			}
 			return w.Total, nil, err
 		}
 		for _, note := range w.Notes {
@@ -379,7 +453,18 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 			}
 		}
 		for _, m := range w.Items {
-			for _, l := range m.Lines {
+			if m.Number == f.at {
+				if err := app.Flushed(out); err != nil {
+					return 0, nil, err
+				}
+				if reached != nil {
+					reached()
+				}
+			}
+			for i, l := range m.Lines {
+				if m.Number == f.at && i == 0 {
+					l.Text = "▶ " + l.Text
+				}
 				for _, text := range app.Wrap(display.Safe(l.Text), a.Columns()) {
 					fmt.Fprintln(out, style.Paint(view.Style(l.Style), text))
 				}
@@ -393,16 +478,22 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 	if from == to {
 		a.Say("no messages")
 	}
-	if err := app.Flushed(out); err != nil || from == 0 {
+	if to < total && a.OutTTY {
+		fmt.Fprintln(out, style.Paint(view.Dim, fmt.Sprintf("↓ %s below", countOf(total-to, "message"))))
+	}
+	if err := app.Flushed(out); err != nil || from == 0 || a.OutTTY {
 		return err
 	}
 	again := fmt.Sprintf("roost show %s --before %d", t.ID, from+1)
-	if f.tail > 0 && (f.tail != page || !a.OutTTY) {
+	if f.tail > 0 && f.at == 0 {
 		again += fmt.Sprintf(" --tail %d", f.tail)
 	}
 	a.Say("%d earlier: %s", from, again)
 	return nil
 }
+
+// countOf is a number of things, its thousands apart.
+func countOf(n int, what string) string { return app.Count(int64(n)) + " " + what + view.Plural(n) }
 
 // printBranches draws the tree of a task's branches.
 func (a *commands) printBranches(tree api.BranchTree) error {

@@ -34,7 +34,7 @@ func TestWhatWasSpentFitsIntoTheTerminal(t *testing.T) {
 			}
 		}
 		whole := width == 0 || width == 200
-		for text, want := range map[string]bool{"$1.234567": true, "3456": true, folder: whole, "CACHE R": whole || width == 110} {
+		for text, want := range map[string]bool{"$1.23": true, "$1.234567": false, "3,456": true, folder: whole, "CACHE R": whole || width == 110} {
 			if strings.Contains(out.String(), text) != want {
 				t.Errorf("in %d columns %q stands there: %v\n%s", width, text, !want, out)
 			}

@@ -2,7 +2,6 @@ package term
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -52,7 +51,7 @@ func outcome(c call, e Event, f fields) (style view.Style, line, tail, text stri
 			mark, style = "✗", view.Bad
 		}
 	}
-	if n := lineCount(f.Name, text); n > 1 && f.Outcome == "ok" && f.Exit == nil {
+	if n := view.ResultLines(f.Name, text); n > 1 && f.Outcome == "ok" && f.Exit == nil {
 		facts = append(facts, Plural(n, "line"))
 	}
 	if images > 0 {
@@ -74,23 +73,6 @@ func refusal(approval []byte) string {
 		why = "a rule denies " + rule
 	}
 	return why
-}
-
-var numbered = regexp.MustCompile(`(?m)^ *\d+ \| ?(.*)$`)
-
-// lineCount is how many lines a result has. Of a file that was read only the file's own lines count, and none behind
-// its last line feed.
-func lineCount(tool, text string) int {
-	if tool == "read_file" {
-		if lines := numbered.FindAllStringSubmatch(text, -1); len(lines) > 0 {
-			n := len(lines)
-			if lines[n-1][1] == "" {
-				n--
-			}
-			return n
-		}
-	}
-	return strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1
 }
 
 // targetOf drops the verb of a title: the tool's name has it already.

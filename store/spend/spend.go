@@ -156,11 +156,16 @@ func (c *spendingSums) task(t api.Summary, list []Expense) {
 // keys are the groups that share an expense.
 func (c *spendingSums) keys(t api.Summary, e Expense) []string {
 	switch c.by {
-	case api.ByDay:
-		if e.At <= 0 {
+	case api.ByDay, api.ByWeek, api.ByMonth:
+		if e.At < api.EarliestTime {
 			return []string{""}
 		}
-		return []string{time.UnixMilli(e.At).In(c.filter.Zone).Format(time.DateOnly)}
+		at := time.UnixMilli(e.At).In(c.filter.Zone)
+		if c.by == api.ByWeek {
+			year, week := at.ISOWeek()
+			return []string{fmt.Sprintf("%04d-W%02d", year, week)}
+		}
+		return []string{at.Format(map[api.Grouping]string{api.ByDay: time.DateOnly, api.ByMonth: "2006-01"}[c.by])}
 	case api.ByModel:
 		if e.Provider == "" || e.Model == "" {
 			return []string{e.Provider + e.Model}
@@ -194,13 +199,13 @@ func (c *spendingSums) group(key string, t api.Summary) *api.SpendingGroup {
 	return g
 }
 
-// spending orders the groups: days by time, all else by cost, then tokens.
+// spending orders the groups: stretches of time by time, all else by cost, then tokens.
 func (c *spendingSums) spending(tasks []api.Summary) api.Totals {
 	if c.by == api.ByTask {
 		c.withChildren(tasks)
 	}
 	slices.SortStableFunc(c.order, func(a, b *api.SpendingGroup) int {
-		if c.by == api.ByDay {
+		if c.by.OverTime() {
 			return cmp.Compare(b.Key, a.Key)
 		}
 		return cmp.Or(cmp.Compare(b.Usage.Micros(), a.Usage.Micros()), cmp.Compare(b.Usage.TokensIn, a.Usage.TokensIn), cmp.Compare(a.Key, b.Key))

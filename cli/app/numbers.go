@@ -1,0 +1,53 @@
+package app
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/roost-dev/roost/money"
+)
+
+// Cents is an amount for people, "-" when it is not known.
+func Cents(usd *money.USD) string { return amount(usd, "-") }
+
+// Dollars is a cost for people, in words when it is not known.
+func Dollars(cost *money.USD) string { return amount(cost, "unknown") }
+
+// Dollars is a cost for people; with -v it has all of its digits.
+func (a *App) Dollars(cost *money.USD) string {
+	if cost == nil || !a.Flags.Verbose {
+		return Dollars(cost)
+	}
+	return "$" + thousands(cost.String())
+}
+
+// amount is an amount to the cent.
+func amount(usd *money.USD, unknown string) string {
+	const cent = 10_000
+	switch {
+	case usd == nil:
+		return unknown
+	case *usd > 0 && *usd < cent/2:
+		return "<$0.01"
+	}
+	return "$" + thousands(money.USD((int64(*usd)+cent/2)/cent*cent).String())
+}
+
+// Count is a number with its thousands apart.
+func Count(n int64) string { return thousands(strconv.FormatInt(n, 10)) }
+
+// thousands sets the thousands of a decimal apart.
+func thousands(text string) string {
+	whole, rest, point := strings.Cut(text, ".")
+	sign := ""
+	if strings.HasPrefix(whole, "-") {
+		sign, whole = "-", whole[1:]
+	}
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if point {
+		whole += "." + rest
+	}
+	return sign + whole
+}

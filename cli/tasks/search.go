@@ -1,0 +1,310 @@
+package tasks
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/app"
+	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/cli/help"
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/view"
+)
+
+const (
+	firstHits  = 100 // hits of a search when no limit was asked for
+	hitsOfTask = 3   // of one task
+	lowScreen  = 40  // a terminal of fewer lines gets one hit less of each task
+
+	besideHits = 6    // lines of a search beside its tasks: how to open a hit, the sum, how to see more, the next prompt
+	mostAsked  = 1000 // hits that one request may ask for
+
+	leastSnippet = 20 // columns
+	longestWord  = 13 // columns: who said it
+	longestTitle = 100
+)
+
+func (a *commands) searchCommand() *cobra.Command {
+	var q api.SearchQuery
+	var in string
+	f := filter{TaskFilter: &q.Filter}
+	cmd := help.Command("search", func(cmd *cobra.Command, args []string) error {
+		q.Text, q.In = strings.Join(args, " "), app.List(in)
+		if err := f.read(a, "roost search", " QUERY"); err != nil {
+			return err
+		}
+		if err := oneOf("roost search", "sort", f.Sort, "there is no such order", []string{api.SortBest, api.SortNew}, " QUERY"); err != nil {
+			return err
+		}
+		for _, scope := range q.In {
+			if !slices.Contains(api.Scopes, scope) {
+				return failure.Usage("roost search --in "+scope, "there is no such place",
+					"roost search --in "+strings.Join(api.Scopes, ",")+" QUERY")
+			}
+		}
+		if q.Each < 0 {
+			return failure.Usage("roost search --each", "a number of hits cannot be negative", "roost search --each 3 QUERY")
+		}
+		switch each := cmd.Flags().Changed("each"); {
+		case each:
+		case a.Flags.JSON:
+			q.Each = 0
+		case a.OutTTY && a.Rows(0) < lowScreen:
+			q.Each--
+		}
+		return a.search(cmd, q)
+	})
+	fl := cmd.Flags()
+	fl.StringVar(&in, "in", "", "only in these `places`: ui, api, tool, path, joined by commas")
+	fl.StringVar(&q.Tool, "tool", "", "only tasks in which this `tool` was called: read_file")
+	fl.StringVar(&q.File, "file", "", "only tasks in which a tool was asked for a `path` that holds this")
+	fl.StringVar(&f.Sort, "sort", api.SortBest, "`order` of the tasks: best, or new")
+	fl.IntVar(&q.Each, "each", hitsOfTask, "at most this many hits of one task (0 = all, as with --json)")
+	fl.IntVar(&f.Limit, "limit", firstHits, "at most this many hits (0 = all; on a terminal as many as fit)")
+	f.addTo(cmd)
+	app.Complete(cmd, "in", app.Words(api.Scopes...))
+	app.Complete(cmd, "sort", app.Words(api.SortBest, api.SortNew))
+	return cmd
+}
+
+func (a *commands) search(cmd *cobra.Command, q api.SearchQuery) error {
+	return a.Connect(cmd.Context(), func(c *client.Client) error {
+		query := q.Filter.Query()
+		query.Set("q", q.Text)
+		query.Set("with", "names,found")
+		app.SetQuery(query, "in", strings.Join(q.In, ","))
+		app.SetQuery(query, "tool", q.Tool)
+		app.SetQuery(query, "file", q.File)
+		if q.Each > 0 {
+			query.Set("each", strconv.Itoa(q.Each))
+		}
+		var got app.Listed
+		var err error
+		if a.OutTTY && !a.Flags.JSON && !cmd.Flags().Changed("limit") && q.Each > 0 {
+			got, err = a.screenful(cmd, c, query, q.Each)
+		} else {
+			got, err = a.Pages(cmd.Context(), c, "/v1/search", query, q.Filter.Limit)
+		}
+		if app.BadCursor(err) {
+			return failure.Usage("roost search --cursor "+q.Filter.Cursor, "no search in this order gave that cursor",
+				"roost search QUERY  # its last line names the next one")
+		}
+		if err != nil {
+			return err
+		}
+		for _, note := range got.Found.Notes {
+			a.Warn(note)
+		}
+		for _, src := range got.Found.Sources {
+			if why := app.Unreachable(src); why != "" {
+				a.Warn(src.Path + " (" + src.Name + ")" + why)
+			}
+		}
+		for _, lost := range got.Found.Unread {
+			a.Warn("not looked through: " + lost.File + ": " + lost.Problem)
+		}
+		return app.ShowList(a.App, got, func(hits []api.Hit) error {
+			if len(hits) == 0 {
+				a.noSource(q.Filter.Source, got.Found.Sources)
+			}
+			return a.showHits(cmd, q.Text, hits, got)
+		})
+	})
+}
+
+// screenful gets pages of tasks until the screen has no room for another one.
+func (a *commands) screenful(cmd *cobra.Command, c *client.Client, query url.Values, each int) (out app.Listed, err error) {
+	room := a.Rows(besideHits)
+	most := each + 2 // lines of a task: its title, its hits, how many more
+	for room >= most || len(out.Items) == 0 {
+		tasks := max(room/most, 1)
+		query.Set("tasks", strconv.Itoa(tasks))
+		query.Set("limit", strconv.Itoa(min(tasks*each, mostAsked)))
+		page, err := a.Page(cmd.Context(), c, "/v1/search", query)
+		if err != nil {
+			return out, err
+		}
+		hits, err := app.Decoded[api.Hit](page.Items)
+		if err != nil {
+			return out, err
+		}
+		for _, block := range byTask(hits) {
+			if room -= 1 + len(block); page.Found.Hits[app.KeyOf(block[0].Task)] > len(block) {
+				room--
+			}
+		}
+		out.Add(page)
+		if page.Next == "" || len(hits) == 0 {
+			break
+		}
+		query.Set("cursor", page.Next)
+	}
+	return out, nil
+}
+
+// byTask splits hits where another task begins.
+func byTask(hits []api.Hit) (blocks [][]api.Hit) {
+	for i, h := range hits {
+		if i == 0 || app.KeyOf(h.Task) != app.KeyOf(hits[i-1].Task) {
+			blocks = append(blocks, nil)
+		}
+		last := &blocks[len(blocks)-1]
+		*last = append(*last, h)
+	}
+	return blocks
+}
+
+// showHits prints hits below their tasks.
+func (a *commands) showHits(cmd *cobra.Command, text string, hits []api.Hit, got app.Listed) error {
+	width, style, out := a.Columns(), a.OutStyle(), bufio.NewWriter(a.Out)
+	labels, terms := map[string]string{}, api.QueryTerms(text)
+	for _, src := range got.Found.Sources {
+		labels[src.Name] = app.SourceLabel(src)
+	}
+	blocks := byTask(hits)
+	for _, block := range blocks {
+		t := block[0].Task
+		key := app.KeyOf(t)
+		head := fmt.Sprintf("%s  %s  %s  %s", display.OneLine(got.Names[key]), a.Age(t.TS), display.OneLine(labels[t.Source]),
+			display.Cut(cmp.Or(display.OneLine(t.Title), "(no title)"), max(width, longestTitle)))
+		fmt.Fprintln(out, style.Paint(view.Head, display.Cut(head, width)))
+		for _, h := range block {
+			lead := fmt.Sprintf("  #%-5d %s  ", h.Number, display.Pad(display.Cut(whose(h), longestWord), longestWord))
+			snippet := display.OneLine(h.Snippet)
+			if width > 0 {
+				room := max(width-display.Columns(lead), leastSnippet)
+				snippet = display.Cut(nearer(snippet, terms, room), room)
+			}
+			fmt.Fprintln(out, lead+marked(snippet, terms, style))
+		}
+		if more := got.Found.Hits[key] - len(block); more > 0 {
+			fmt.Fprintln(out, style.Paint(view.Dim, fmt.Sprintf("  and %s more", app.Count(int64(more)))))
+		}
+	}
+	if err := app.Flushed(out); err != nil {
+		return err
+	}
+	if len(hits) > 0 {
+		a.Say("open one: %s", openHit(hits[0], got.Names, text))
+	}
+	a.Say("%s", sumOfHits(got.Found, len(blocks), len(hits)))
+	if got.Next != "" {
+		a.Say("more: %s", app.NextPage(cmd, got.Next))
+	}
+	return nil
+}
+
+// nearer is a snippet that begins later where so many columns would not hold its first term.
+func nearer(snippet string, terms []string, room int) string {
+	folded := strings.ToLower(snippet)
+	for _, term := range terms {
+		at := strings.Index(folded, term)
+		if at < 0 || len(folded) != len(snippet) || display.Columns(snippet[:at]+term) < room {
+			continue
+		}
+		from := at
+		for from > 0 && display.Columns(snippet[from:at]) < room/4 {
+			_, size := utf8.DecodeLastRuneInString(snippet[:from])
+			from -= size
+		}
+		return "…" + snippet[from:]
+	}
+	return snippet
+}
+
+// openHit is the command that shows a task at a hit.
+func openHit(h api.Hit, names map[string]string, text string) string {
+	line := "roost show " + display.OneLine(names[app.KeyOf(h.Task)])
+	if h.History == api.API {
+		line += " --api"
+	}
+	return line + fmt.Sprintf(" --at %d --find %s", h.Number, failure.ShellWord(text))
+}
+
+// sumOfHits is what a search found, and of how much it printed.
+func sumOfHits(found api.Found, tasks, hits int) string {
+	among := fmt.Sprintf("%s searched", display.Plural(found.Tasks, "task"))
+	all := found.Total
+	if all == nil {
+		return fmt.Sprintf("%s in %s, and perhaps more; %s", display.Plural(hits, "hit"), display.Plural(tasks, "task"), among)
+	}
+	line := fmt.Sprintf("%s in %s", display.Plural(all.Hits, "hit"), display.Plural(all.Tasks, "task"))
+	if tasks < all.Tasks {
+		line += fmt.Sprintf(", %d of them shown", tasks)
+	}
+	return line + "; " + among
+}
+
+// speakers are whose words rows are, in people's words.
+var speakers = map[string]string{
+	"say:text": "model", "say:user_feedback": "you", "say:user_feedback_diff": "you", "say:task": "you", "ask:followup": "question",
+	"say:completion_result": "result", "ask:completion_result": "result", "say:reasoning": "thinking", "ask:command": "command",
+	"say:command": "command", "say:command_output": "output", "ask:command_output": "output", "say:error": "error",
+	"say:condense_context": "summary", "say:api_req_started": "request", "user": "you", "assistant": "model",
+	"thinking": "thinking", "reasoning": "thinking", "tool_result": "output", "say:mcp_server_response": "output",
+	"say:browser_action_result": "output", "say:codebase_search_result": "output", "say:diff_error": "error",
+}
+
+// tools are the names of tools as models use them, by what the index keeps of the names.
+var tools = map[string]string{
+	"readfile": "read_file", "writetofile": "write_to_file", "newfilecreated": "write_to_file", "editedexistingfile": "edit",
+	"applieddiff": "apply_diff", "applydiff": "apply_diff", "applypatch": "apply_patch", "searchfiles": "search_files",
+	"listfiles": "list_files", "listfilestoplevel": "list_files", "listfilesrecursive": "list_files",
+	"executecommand": "command", "usemcptool": "mcp", "askfollowupquestion": "question", "attemptcompletion": "result",
+	"updatetodolist": "todo list", "newtask": "new_task", "switchmode": "switch_mode", "insertcontent": "insert",
+	"searchandreplace": "replace", "replaceinfile": "replace", "codebasesearch": "search", "webfetch": "web_fetch",
+	"finishtask": "finish_task", "editfile": "edit_file", "searchreplace": "replace",
+}
+
+// whose is who said what a hit shows, or which tool.
+func whose(h api.Hit) string {
+	if tool := display.OneLine(h.Tool); tool != "" {
+		if known, ok := tools[tool]; ok {
+			return known
+		}
+		return tool
+	}
+	if h.Kind == "say:text" && h.Number == 1 {
+		return "you"
+	}
+	if word, ok := speakers[h.Kind]; ok {
+		return word
+	}
+	kind := display.OneLine(h.Kind)
+	kind = kind[strings.Index(kind, ":")+1:]
+	return strings.ReplaceAll(kind, "_", " ")
+}
+
+// marked is a line with the terms of a query marked.
+func marked(line string, terms []string, style display.Style) string {
+	folded := strings.ToLower(line)
+	if len(folded) != len(line) { // some letter's lower case is longer or shorter
+		return line
+	}
+	var b strings.Builder
+	for at := 0; at < len(line); {
+		from, size := -1, 0
+		for _, term := range terms {
+			if i := strings.Index(folded[at:], term); i >= 0 && (from < 0 || at+i < from || at+i == from && len(term) > size) {
+				from, size = at+i, len(term)
+			}
+		}
+		if from < 0 {
+			b.WriteString(line[at:])
+			break
+		}
+		b.WriteString(line[at:from] + style.Paint(view.Head, line[from:from+size]))
+		at = from + size
+	}
+	return b.String()
+}
