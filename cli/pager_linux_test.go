@@ -15,7 +15,7 @@ func longTask(t *testing.T, s *sandbox) {
 	t.Helper()
 	s.foreign("long", "begin", 1776100000000)
 	var rows []string
-	for i := range 200 {
+	for i := range 700 {
 		rows = append(rows, fmt.Sprintf(`{"ts":%d,"type":"say","say":"text","text":"message %d."}`, 1776100000000+i, i+1))
 	}
 	must(t, os.WriteFile(filepath.Join(s.store, "tasks", "long", "ui_messages.json"), []byte("["+strings.Join(rows, ",")+"]"), 0o600))
@@ -28,8 +28,14 @@ func TestPagerOnATerminal(t *testing.T) {
 	kept := filepath.Join(s.dir, "kept")
 	s.env("NO_PAGER=", "PAGER=sed 's/^/| /' | tee "+kept)
 	screen := s.onTerminal("show", "long").exits(failure.ExitDone)
-	if !strings.Contains(screen, "message 200.") || !strings.Contains(screen, "| ") || strings.Index(screen, "earlier: roost show") < strings.Index(screen, "message 200.") {
-		t.Errorf("not through the pager, or the hint is not last:\n%s", screen)
+	above := strings.Index(screen, "200 messages above: roost show long --all")
+	if !strings.Contains(screen, "message 700.") || !strings.Contains(screen, "| ") || above < 0 || above > strings.Index(screen, "message 201.") {
+		t.Errorf("not through the pager, or not told first how many are above:\n%s", screen)
+	}
+	screen = s.onTerminal("show", "long", "--at", "20").exits(failure.ExitDone)
+	if !strings.Contains(screen, "▶ #20 ") || !strings.Contains(screen, "message 1.") || !strings.Contains(screen, "message 519.") ||
+		!strings.Contains(screen, "181 messages below") {
+		t.Errorf("not what is around message 20:\n%s", screen)
 	}
 	must(t, os.Remove(kept))
 	for _, args := range [][]string{{"show", "long", "--json"}, {"--no-input", "show", "long"}} {
@@ -64,11 +70,11 @@ func TestPagerThatEnds(t *testing.T) {
 	}
 	s.env("PAGER=nosuchpager")
 	screen := s.onTerminal("show", "long", "--tail", "2").exits(failure.ExitDone)
-	if !strings.Contains(screen, "NO_PAGER=1") || strings.Count(screen, "message 200.") != 1 || strings.Count(screen, "earlier: roost show") != 1 {
+	if !strings.Contains(screen, "NO_PAGER=1") || strings.Count(screen, "message 700.") != 1 || strings.Count(screen, "698 messages above: roost show") != 1 {
 		t.Errorf("a pager that is not there is told, and what was asked for is shown all the same, once:\n%s", screen)
 	}
 	s.env("PAGER=cat")
-	if screen := s.onTerminal("show", "long").exits(failure.ExitDone); !strings.Contains(screen, "message 200.") {
+	if screen := s.onTerminal("show", "long").exits(failure.ExitDone); !strings.Contains(screen, "message 700.") {
 		t.Error("cat is no pager")
 	}
 }
@@ -84,7 +90,7 @@ func TestLess(t *testing.T) {
 	s.env("NO_PAGER=", "PAGER=", "LESS=")
 	s.onTerminal("show", "long", "--tail", "1", "--ui").exits(failure.ExitDone)
 	x := s.onTerminal("show", "long", "--tail", "0", "--ui")
-	x.expect("message 1.")
+	x.expect("message 700.")
 	x.press("q")
 	if screen := x.exits(failure.ExitDone); strings.Contains(screen, "message 200.") {
 		t.Error("all of it was printed")

@@ -441,8 +441,8 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 					fmt.Sprintf("this history has %s", display.Plural(total, "message")), "roost show "+failure.ShellWord(t.ID))
 			}
 			if from, _ := window(total, f); from > 0 && a.OutTTY {
-				fmt.Fprintln(out, style.Paint(view.Dim, fmt.Sprintf("↑ %s above: roost show %s --all, or --before %d\n",
-					countOf(from, "message"), failure.ShellWord(id), from+1)))
+				line := fmt.Sprintf("↑ %s above: roost show %s --all, or --before %d", countOf(from, "message"), failure.ShellWord(id), from+1)
+				fmt.Fprintln(out, style.Paint(view.Dim, line)+"\n")
 			}
 			return w.Total, nil, err
 		}
@@ -481,7 +481,7 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 	if to < total && a.OutTTY {
 		fmt.Fprintln(out, style.Paint(view.Dim, fmt.Sprintf("↓ %s below", countOf(total-to, "message"))))
 	}
-	if err := app.Flushed(out); err != nil || from == 0 || a.OutTTY {
+	if err := app.Flushed(out); err != nil || from == 0 || a.OutTTY && a.Pager() != "" {
 		return err
 	}
 	again := fmt.Sprintf("roost show %s --before %d", t.ID, from+1)
