@@ -125,9 +125,17 @@ type Found struct {
 	Unread  []Damage      `json:"unread"` // tasks that could not be read
 	Notes   []string      `json:"notes"`
 
+	Places []Place `json:"places,omitempty"` // where else was looked, when there are no tasks at all
+
 	// Of a search that bounds the hits of each task (SearchQuery.Each):
 	Hits  map[string]int `json:"hits,omitempty"`  // all hits of each task on the page, by SOURCE:ID
 	Total *HitTotal      `json:"total,omitempty"` // of all tasks; absent when counting would take long
+}
+
+// Place is where other tools' storages are looked for. A star in Dir stands for any name.
+type Place struct {
+	Dir     string `json:"dir"`
+	Product string `json:"product"` // the editor or the program
 }
 
 // HitTotal counts all hits of a search.

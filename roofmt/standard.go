@@ -70,30 +70,51 @@ var products = [...]string{"Code", "Code - Insiders", "Code - OSS", "VSCodium", 
 
 // DefaultStorages lists where the editors and command line tools of this machine keep tasks, the standard places first, then
 // forks found beside them. Absent places are left out; places that can not be read are kept, with Reach and Err saying so.
-func DefaultStorages(env Env) []Storage {
+func DefaultStorages(env Env) []Storage { return find(env).list }
+
+// Place is where DefaultStorages looks. A star in Dir stands for any name.
+type Place struct {
+	Dir     string
+	Product string // the editor or the program
+}
+
+// Places lists where DefaultStorages looks, whether there is something or not.
+func Places(env Env) []Place { return find(env).places }
+
+func find(env Env) *finder {
 	if env.Getenv == nil {
 		env.Getenv = func(string) string { return "" }
 	}
-	f := finder{env: env}
+	f := &finder{env: env}
 	for _, config := range env.configs() {
 		f.editors(config)
 	}
 	f.windows()
 	f.hosts()
 	f.programs()
-	return f.list
+	return f
 }
 
 // finder collects storages, each place once.
 type finder struct {
-	env  Env
-	list []Storage
+	env    Env
+	list   []Storage
+	places []Place
+}
+
+// look records a place.
+func (f *finder) look(product string, dir ...string) {
+	p := Place{Dir: filepath.Join(dir...), Product: product}
+	if !slices.Contains(f.places, p) {
+		f.places = append(f.places, p)
+	}
 }
 
 func (f *finder) add(dir string, tool Tool, product string) {
 	if dir == "" || slices.ContainsFunc(f.list, func(s Storage) bool { return s.Dir == dir }) {
 		return
 	}
+	f.look(product, dir)
 	s := Storage{Dir: dir, Tool: tool, Product: product}
 	if s.Reach, s.Err = probe(dir); s.Reach != Absent {
 		f.list = append(f.list, s)
@@ -117,6 +138,9 @@ func (f *finder) editors(config string) {
 func (f *finder) editor(userData, product string, known bool) {
 	storage := filepath.Join(userData, "User", "globalStorage")
 	reach, _ := probe(storage)
+	if known || reach == Reachable {
+		f.look(product, storage)
+	}
 	switch {
 	case reach == Reachable:
 		entries, _ := os.ReadDir(storage) // the probe above reported a folder that cannot be listed
@@ -149,6 +173,9 @@ func (f *finder) windows() {
 // a sandbox of their own, and portable ones.
 func (f *finder) hosts() {
 	home := f.env.Home
+	f.look("editors' far ends", home, ".*-server", "data", "User", "globalStorage")
+	f.look("Flatpak", home, ".var", "app", "*", "config", "*", "User", "globalStorage")
+	f.look("Snap", home, "snap", "*", "current", ".config", "*", "User", "globalStorage")
 	for _, name := range children(home) {
 		// .vscode-server, .vscode-server-insiders, .cursor-server, .windsurf-server, .vscode-remote and what forks call theirs
 		if strings.HasPrefix(name, ".") && (strings.Contains(name, "-server") || strings.HasSuffix(name, "-remote")) {

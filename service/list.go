@@ -8,6 +8,7 @@ import (
 	"iter"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/roost-dev/roost/api"
@@ -64,7 +65,15 @@ func (s *Service) List(ctx context.Context, filter api.TaskFilter) (api.Page[api
 		return api.Page[api.Summary]{}, api.Found{}, BadCursor("list")
 	}
 	got, err := s.store.List(ctx, f)
-	return api.PageOf(got.Items, got.NextCursor), api.Found{Sources: got.Sources, Copies: got.Copies}, err
+	found := api.Found{Sources: got.Sources, Copies: got.Copies}
+	if !slices.ContainsFunc(got.Sources, func(src api.SourceState) bool { return src.Tasks > 0 }) && err == nil {
+		places, failed := s.store.Places()
+		for _, p := range places {
+			found.Places = append(found.Places, api.Place(p))
+		}
+		err = failed
+	}
+	return api.PageOf(got.Items, got.NextCursor), found, err
 }
 
 // Stream is List without a filter for a user who waits: it gives the first so many rows as soon as it knows them, and

@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -131,8 +132,8 @@ func (s *Store) find(ctx context.Context, given string) (found, all []Ref, err e
 	groups := s.distinct(ctx, part)
 	switch len(groups) {
 	case 0:
-		if t, err := s.FindDeleted(ctx, given); err == nil {
-			return nil, nil, &TrashedError{Given: given, Name: t.Name}
+		if name, ok := s.lastDeleted(ctx, given); ok {
+			return nil, nil, &TrashedError{Given: given, Name: name}
 		}
 		return nil, nil, fmt.Errorf("%w: %q%s", ErrNotFound, given, outOfReach(states))
 	case 1:
@@ -258,6 +259,27 @@ func (s *Store) FindDeleted(ctx context.Context, given string) (DeletedTask, err
 		e.Candidates = append(e.Candidates, ref)
 	}
 	return DeletedTask{}, e
+}
+
+// lastDeleted is the name of the deleted task that a user means: of copies of one task that are all deleted, the one that
+// was deleted last.
+func (s *Store) lastDeleted(ctx context.Context, given string) (name string, ok bool) {
+	d, err := s.FindDeleted(ctx, given)
+	many, several := errors.AsType[*AmbiguousError](err)
+	if !several {
+		return d.Name, err == nil
+	}
+	last := DeletedTask{At: -1}
+	for _, c := range many.Candidates {
+		one, err := s.FindDeleted(ctx, c.Source+":"+c.ID)
+		if err != nil || c.ID != many.Candidates[0].ID {
+			return "", false
+		}
+		if one.At > last.At {
+			last = one
+		}
+	}
+	return last.QualifiedName(), true
 }
 
 // outOfReach is a note for a task that was not found: it may be in a storage that cannot be read now. It is "" when all

@@ -81,6 +81,18 @@ func (s *Store) ref(src Source, id string) Ref {
 	return r
 }
 
+// Places lists where storages of other tools are looked for beside those that are configured; none where that is off.
+func (s *Store) Places() ([]roofmt.Place, error) {
+	if !s.opt.AutoSources {
+		return nil, nil
+	}
+	env, err := roofmt.SystemEnv()
+	if err != nil {
+		return nil, fmt.Errorf("look for editors' storages: %w", err)
+	}
+	return roofmt.Places(env), nil
+}
+
 // sources lists Roost's own root, the configured storages and those found on this machine, each once. roofmt decides what
 // a path is and where editors keep their storages.
 func (s *Store) sources(ctx context.Context) ([]Source, error) { return s.sourcesKnown(ctx, nil) }

@@ -321,6 +321,12 @@ func (a *App) SumUp(got api.Found, shown int) {
 			}
 			a.Say("%s", line)
 		}
+		for _, p := range got.Places {
+			if !slices.ContainsFunc(got.Sources, func(src api.SourceState) bool { return src.Path == p.Dir }) {
+				a.Say("  %s (%s)", a.Folder(p.Dir), p.Product)
+			}
+		}
+		a.Say("in another place: roost sources add DIR")
 		return
 	}
 	for _, src := range got.Sources {
