@@ -404,7 +404,12 @@ type Finding struct {
 	Recovered string `json:"recovered"`
 	Lost      string `json:"lost"`
 	Copy      string `json:"copy,omitempty"` // the bytes that a repair replaced
+	Kind      string `json:"kind,omitempty"` // FindingUnpaired; "" = any other
 }
+
+// FindingUnpaired is the kind of a finding that tool calls lack their results, or results their calls, in a file that is
+// whole.
+const FindingUnpaired = "unpaired_calls"
 
 // TrustedRoot is a root that its user declared their own, or would.
 type TrustedRoot struct {

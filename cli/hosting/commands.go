@@ -205,8 +205,26 @@ func damage(r api.Checkup, n api.NewCheckup) *failure.Failure {
 	return f
 }
 
+// unpairedOnly counts the tasks of which nothing is wrong but that calls lack results. Lists do not call them damaged:
+// they do not read messages.
+func unpairedOnly(r api.Checkup) int {
+	only := map[string]bool{}
+	for _, f := range r.Damaged {
+		known, seen := only[f.Path]
+		only[f.Path] = f.ID != "" && f.Kind == api.FindingUnpaired && (known || !seen)
+	}
+	n := 0
+	for _, yes := range only {
+		if yes {
+			n++
+		}
+	}
+	return min(n, r.Tasks-r.OK)
+}
+
 func damagedTasks(r api.Checkup) string {
-	n := r.Tasks - r.OK
+	unpaired := unpairedOnly(r)
+	n := r.Tasks - r.OK - unpaired
 	verb := map[bool]string{true: "is", false: "are"}[n == 1]
 	text := fmt.Sprintf("%d of %s %s damaged", n, display.Plural(r.Tasks, "task"), verb)
 	other := 0
@@ -215,10 +233,15 @@ func damagedTasks(r api.Checkup) string {
 			other++
 		}
 	}
+	if unpaired > 0 {
+		text += fmt.Sprintf(", %d lack%s results of tool calls", unpaired, map[bool]string{true: "s"}[unpaired == 1])
+	}
 	switch {
+	case n == 0 && other == 0 && unpaired > 0:
+		return text
 	case n == 0 && other == 0: // of tasks that are not among those that were counted
 		return fmt.Sprintf("%d deleted or hidden tasks or rows of the catalogue are damaged", len(r.Damaged))
-	case n == 0:
+	case n == 0 && unpaired == 0:
 		return fmt.Sprintf("%d of the files that all tasks share are damaged", other)
 	case other > 0:
 		return fmt.Sprintf("%s, and %d of the files that all tasks share", text, other)
@@ -257,7 +280,11 @@ func (a *commands) showReport(r api.Checkup) error {
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("print the report: %w", err)
 	}
-	text := fmt.Sprintf("%d task%s checked, %d whole, %d damaged", r.Tasks, view.Plural(r.Tasks), r.OK, r.Tasks-r.OK)
+	unpaired := unpairedOnly(r)
+	text := fmt.Sprintf("%d task%s checked, %d whole, %d damaged", r.Tasks, view.Plural(r.Tasks), r.OK, r.Tasks-r.OK-unpaired)
+	if unpaired > 0 {
+		text += fmt.Sprintf(", %d without results of some tool calls", unpaired)
+	}
 	if n := len(r.Untrusted); n > 0 {
 		text += fmt.Sprintf(", %d not trusted (roost root trust, if the root is yours)", n)
 	}

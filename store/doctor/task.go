@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
@@ -45,7 +46,9 @@ func (d *doctor) inspect(ctx context.Context, ref store.Ref) []finding {
 		out = append(out, aboutTask(ref, ref.Dir, err.Error(), "", ""))
 	} else if text != "" {
 		const kept = "everything in the file; a request to a model is made valid without changing it"
-		out = append(out, aboutTask(ref, roofmt.APIName, text, kept, "the other half of each"))
+		f := aboutTask(ref, roofmt.APIName, text, kept, "the other half of each")
+		f.Kind = api.FindingUnpaired
+		out = append(out, f)
 	}
 	if v.Log == nil {
 		return append(out, taskLeftovers(ctx, ref, nil)...)
