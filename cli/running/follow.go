@@ -130,7 +130,9 @@ func (w *Watcher) close(o engine.Outcome) {
 		text = u.Exact(o.State)
 	}
 	w.d.Line(style, text)
-	w.d.Line(view.Dim, "resume: roost resume "+w.task)
+	if w.failure(o) == nil { // else that names what to do
+		w.d.Line(view.Dim, "resume: roost resume "+w.short)
+	}
 }
 
 func (w *Watcher) failure(o engine.Outcome) *failure.Failure {
@@ -144,6 +146,10 @@ func (w *Watcher) failure(o engine.Outcome) *failure.Failure {
 		if known {
 			failed.Try = "roost resume " + w.task + " yes" + more
 		}
+	}
+	if failed != nil && w.short != "" {
+		failed.What = strings.ReplaceAll(failed.What, w.task, w.short)
+		failed.Try = strings.ReplaceAll(failed.Try, w.task, w.short)
 	}
 	return failed
 }

@@ -54,6 +54,7 @@ type Watcher struct {
 	screens  map[string]*display.Display // of the subtasks
 	last     *display.Display            // that showed something
 	titles   map[string]string           // of subtasks
+	short    string                      // the id of the task for people; "" = not known yet
 	left     *engine.Run                 // a subtask that continues although its parent was stopped
 }
 
@@ -81,7 +82,8 @@ func (a *commands) watchUntil(ctx context.Context, c *client.Client, w watched, 
 		defer stop.AskFirst(nil)
 	}
 	if !a.Flags.JSON {
-		in.d.Line(view.Dim, "task "+display.OneLine(w.task))
+		in.short = a.ShortIDs(ctx, c)(w.task)
+		in.d.Line(view.Dim, "task "+display.OneLine(in.short))
 	}
 	ctx, done := context.WithCancel(ctx)
 	defer done()

@@ -51,7 +51,7 @@ func (a *commands) runsCommand() *cobra.Command {
 				if p.Next != nil && len(args) == 0 {
 					more = app.NextPage(cmd, *p.Next)
 				}
-				return a.showRuns(p, more)
+				return a.showRuns(p, more, a.ShortIDs(cmd.Context(), c))
 			})
 		})
 	})
@@ -63,19 +63,11 @@ func (a *commands) runsCommand() *cobra.Command {
 	return cmd
 }
 
-// showRuns prints a page of runs; more is the command for the next one, "" where this is the last.
-func (a *commands) showRuns(p api.Page[api.Run], more string) error {
+// showRuns prints a page of runs; more is the command for the next one, "" where this is the last. The ids of runs are for
+// programs: a terminal gets them with -v.
+func (a *commands) showRuns(p api.Page[api.Run], more string, short func(string) string) error {
 	style, width := a.OutStyle(), a.Columns()
-	out := bufio.NewWriter(a.Out)
-	runWidth, taskWidth := 3, 4
-	for _, r := range p.Items {
-		runWidth = max(runWidth, display.Columns(display.OneLine(r.ID)))
-		taskWidth = max(taskWidth, display.Columns(display.OneLine(r.Task)))
-	}
-	if len(p.Items) > 0 {
-		head := display.Pad("RUN", runWidth) + "  STATE         AGE  TURNS     COST  " + display.Pad("TASK", taskWidth) + "  "
-		fmt.Fprintln(out, style.Paint(view.Dim, head))
-	}
+	rows, styles := [][]string{{"TASK", "STATE", "AGE", "TURNS", "COST", "RUN", ""}}, []view.Style{view.Dim}
 	for _, r := range p.Items {
 		state := r.State
 		if r.Outcome != "" && r.Outcome != r.State {
@@ -86,21 +78,26 @@ func (a *commands) showRuns(p api.Page[api.Run], more string) error {
 		case r.State == "queued" && r.Position > 0:
 			note = fmt.Sprintf("number %d in the queue", r.Position)
 		case r.Question != "":
-			note = "waits for an answer: roost answer " + failure.ShellWord(r.Question)
+			note = "waits for an answer: roost answer " + short(r.Task)
 		case r.Reason != "":
 			note = display.Cut(display.OneLine(r.Reason), 60)
 		}
-		line := fmt.Sprintf("%s  %-11s %5s  %5d %8s  %s  %s", display.Pad(display.OneLine(r.ID), runWidth), state,
-			a.Age(app.MomentOf(r.StartedAt, r.QueuedAt)), r.Turns, app.Cents(r.Cost),
-			display.Pad(display.OneLine(r.Task), taskWidth), note)
-		s := view.Plain
-		switch r.State {
-		case "waiting":
-			s = view.Asked
-		case "failed":
-			s = view.Bad
+		rows = append(rows, []string{display.OneLine(short(r.Task)), state, a.Age(app.MomentOf(r.StartedAt, r.QueuedAt)),
+			app.Count(int64(r.Turns)), app.Cents(r.Cost), display.OneLine(r.ID), note})
+		styles = append(styles, map[string]view.Style{"waiting": view.Asked, "failed": view.Bad}[r.State])
+	}
+	if width > 0 && !a.Flags.Verbose {
+		for i, row := range rows {
+			rows[i] = slices.Delete(row, 5, 6)
 		}
-		fmt.Fprintln(out, style.Paint(s, display.Cut(strings.TrimRight(line, " "), width)))
+	}
+	out, widths := bufio.NewWriter(a.Out), app.Widths(rows)
+	widths[len(widths)-1] = 0
+	for i, row := range rows {
+		if len(p.Items) > 0 {
+			line := strings.TrimRight(app.Cells(row, widths, 2, 5), " ")
+			fmt.Fprintln(out, style.Paint(styles[i], display.Cut(line, width)))
+		}
 	}
 	if err := app.Flushed(out); err != nil {
 		return err

@@ -134,7 +134,8 @@ func (a *commands) header(t api.Summary, questions []string) error {
 	for _, line := range app.Wrap(display.Cut(cmp.Or(display.OneLine(t.Title), "(no title)"), room), a.Columns()) {
 		fmt.Fprintln(out, style.Paint(view.Head, line))
 	}
-	facts := []string{t.ID, t.Source, app.Status(t), a.Age(t.TS)}
+	where := app.SourceLabel(api.SourceState{Name: t.Source, Tool: t.Tool, Path: t.Path})
+	facts := []string{t.ID, where, app.Status(t), a.Age(t.TS)}
 	if t.Provider+t.Model != "" {
 		facts = append(facts, strings.Trim(t.Provider+"/"+t.Model, "/"))
 	}
@@ -150,7 +151,7 @@ func (a *commands) header(t api.Summary, questions []string) error {
 	}
 	for _, place := range []string{t.Workspace, t.Path} {
 		if place != "" {
-			fmt.Fprintln(out, style.Paint(view.Dim, display.OneLine(place)))
+			fmt.Fprintln(out, style.Paint(view.Dim, a.Folder(place)))
 		}
 	}
 	for _, d := range t.Damaged {
