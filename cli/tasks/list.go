@@ -4,13 +4,11 @@
 package tasks
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"runtime/debug"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,67 +22,6 @@ import (
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/view"
 )
-
-// statuses are those that a task can have.
-var statuses = []string{"queued", "running", "waiting", "delegated", "restoring", "interrupted", "completed", "failed", "cancelled", "idle"}
-
-// filter is how the flags of a command choose tasks.
-type filter struct {
-	*api.TaskFilter
-	since, until, minCost, maxCost string
-}
-
-// addTo adds the flags that list and search have in common.
-func (f *filter) addTo(cmd *cobra.Command) {
-	fl := cmd.Flags()
-	fl.StringVar(&f.Workspace, "workspace", "", "only tasks of this `folder`")
-	fl.StringVar(&f.Status, "status", "", "only tasks with this `status`")
-	fl.StringVar(&f.Source, "source", "", "only tasks of this `source`: a tool (roo, cline, claude) or a name that roost sources prints")
-	fl.StringVar(&f.Model, "model", "", "only tasks whose model's name holds these `words`")
-	fl.StringVar(&f.minCost, "min-cost", "", "only tasks that cost this `AMOUNT` of US dollars or more")
-	fl.StringVar(&f.maxCost, "max-cost", "", "only tasks that cost this `AMOUNT` or less; one of unknown cost is in neither")
-	fl.StringVar(&f.Tag, "tag", "", "only tasks with this `tag`")
-	fl.StringVar(&f.since, "since", "", "only tasks changed after this `time`: 2026-01-31, RFC 3339, or an age such as 7d")
-	fl.StringVar(&f.until, "until", "", "only tasks changed before this `time`")
-	fl.StringVar(&f.Cursor, "cursor", "", "go on where the last page ended")
-	app.Complete(cmd, "status", app.Words(statuses...))
-	app.Complete(cmd, "model", cobra.NoFileCompletions) // words of it
-}
-
-// read checks the flags and puts them into the filter. what follows the flags in the command line of an advice.
-func (f *filter) read(a *commands, command, what string) (err error) {
-	if f.Since, f.Until, err = a.span(command, f.since, f.until); err != nil {
-		return err
-	}
-	f.Workspace = a.folder(f.Workspace)
-	for _, cost := range []struct {
-		to         **money.USD
-		flag, text string
-	}{{&f.MinCost, "min-cost", f.minCost}, {&f.MaxCost, "max-cost", f.maxCost}} {
-		if cost.text == "" {
-			continue
-		}
-		usd, err := money.Parse(strings.TrimPrefix(cost.text, "$"))
-		if err != nil || usd < 0 {
-			return failure.Usage(command+" --"+cost.flag+" "+cost.text, "want an amount of US dollars such as 0.50",
-				command+" --"+cost.flag+" 0.50"+what)
-		}
-		*cost.to = &usd
-	}
-	if f.Limit < 0 {
-		return failure.Usage(command+" --limit", "a limit cannot be negative", command+" --limit 20"+what)
-	}
-	return oneOf(command, "status", f.Status, "there is no such status", statuses, what)
-}
-
-// oneOf checks the value of a flag that takes one of some words, or nothing.
-func oneOf(command, flag, word, why string, words []string, what string) error {
-	if word == "" || slices.Contains(words, word) {
-		return nil
-	}
-	command += " --" + flag + " "
-	return failure.Usage(command+word, why, command+strings.Join(words, "|")+what)
-}
 
 func (a *commands) listCommand() *cobra.Command {
 	f := filter{TaskFilter: &api.TaskFilter{}}
@@ -163,45 +100,6 @@ func (a *commands) showList(cmd *cobra.Command, items []api.Summary, got app.Lis
 	return nil
 }
 
-// noSource is the message when nothing was found because no source has the given name.
-func (a *commands) noSource(name string, sources []api.SourceState) {
-	if name == "" || slices.ContainsFunc(sources, func(s api.SourceState) bool { return name == s.Name || name == s.Tool }) {
-		return
-	}
-	var names []string
-	for _, s := range sources {
-		names = append(names, s.Name)
-	}
-	a.Say("no source is called %s; there are: %s", name, strings.Join(names, ", "))
-}
-
-// span parses the times of --since and --until.
-func (a *commands) span(command, since, until string) (from, to int64, err error) {
-	if from, err = a.moment(command+" --since", since); err == nil {
-		to, err = a.moment(command+" --until", until)
-	}
-	return from, to, err
-}
-
-// folder is what --workspace names; "" stays.
-func (a *commands) folder(given string) string {
-	if given == "" {
-		return ""
-	}
-	return a.Abs(given)
-}
-
-// moment reads a time as Unix milliseconds; 0 when text is empty.
-func (a *commands) moment(flag, text string) (int64, error) {
-	if text == "" {
-		return 0, nil
-	}
-	if at, ok := api.Moment(text, a.Now()); ok {
-		return at, nil
-	}
-	return 0, failure.Usage(flag+" "+text, "it is neither a time nor an age", flag+" 7d")
-}
-
 // collectRarely runs the garbage collector less often than usual: a first list discards
 // nearly all that it reads, and takes 40 percent less time for 11 MB more at its peak
 // (600 tasks, 340 MB).
@@ -253,29 +151,6 @@ func (a *commands) grouped(items []api.Summary, tree bool, got app.Listed) error
 		}
 	}
 	return nil
-}
-
-// drawTree prints a family.
-func (a *commands) drawTree(f api.Family, names map[string]string) error {
-	width, style := a.Columns(), a.OutStyle()
-	all := api.CostsBelow(f.Tasks, f.Depths)
-	out := bufio.NewWriter(a.Out)
-	for i, t := range f.Tasks {
-		facts := []string{display.OneLine(names[app.KeyOf(t)]), app.Status(t)}
-		if t.Mode != "" {
-			facts = append(facts, display.OneLine(t.Mode))
-		}
-		if t.Usage.Cost != nil {
-			facts = append(facts, a.Dollars(t.Usage.Cost))
-		}
-		if all[i] != nil {
-			facts = append(facts, a.Dollars(all[i])+" with its subtasks")
-		}
-		title := cmp.Or(display.Cut(display.OneLine(t.Title), 60), "(no words yet)")
-		line := app.Lead(f.Depths, i) + strings.Join(facts, " · ") + "  " + title
-		fmt.Fprintln(out, style.Paint(app.StyleOf(t), display.Cut(line, width)))
-	}
-	return app.Flushed(out)
 }
 
 // commands are the commands of this package with the invocation that they belong to.

@@ -496,6 +496,29 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 // countOf is a number of things, its thousands apart.
 func countOf(n int, what string) string { return app.Count(int64(n)) + " " + what + view.Plural(n) }
 
+// drawTree prints a family.
+func (a *commands) drawTree(f api.Family, names map[string]string) error {
+	width, style := a.Columns(), a.OutStyle()
+	all := api.CostsBelow(f.Tasks, f.Depths)
+	out := bufio.NewWriter(a.Out)
+	for i, t := range f.Tasks {
+		facts := []string{display.OneLine(names[app.KeyOf(t)]), app.Status(t)}
+		if t.Mode != "" {
+			facts = append(facts, display.OneLine(t.Mode))
+		}
+		if t.Usage.Cost != nil {
+			facts = append(facts, a.Dollars(t.Usage.Cost))
+		}
+		if all[i] != nil {
+			facts = append(facts, a.Dollars(all[i])+" with its subtasks")
+		}
+		title := cmp.Or(display.Cut(display.OneLine(t.Title), 60), "(no words yet)")
+		line := app.Lead(f.Depths, i) + strings.Join(facts, " · ") + "  " + title
+		fmt.Fprintln(out, style.Paint(app.StyleOf(t), display.Cut(line, width)))
+	}
+	return app.Flushed(out)
+}
+
 // printBranches draws the tree of a task's branches.
 func (a *commands) printBranches(tree api.BranchTree) error {
 	lines := a.branchesBelow(tree.Items, "", 0)

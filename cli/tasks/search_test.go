@@ -1,0 +1,60 @@
+package tasks
+
+import (
+	"testing"
+
+	"github.com/roost-dev/roost/api"
+	display "github.com/roost-dev/roost/cli/term"
+)
+
+// Who said what stands in people's words, not in those of the files.
+func TestWhoseAHitIs(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		hit  api.Hit
+		want string
+	}{
+		{api.Hit{Kind: "say:text", Number: 1}, "you"},
+		{api.Hit{Kind: "say:text", Number: 7}, "model"},
+		{api.Hit{Kind: "say:user_feedback", Number: 7}, "you"},
+		{api.Hit{Kind: "ask:tool", Tool: "readfile"}, "read_file"},
+		{api.Hit{Kind: "tool_use", Tool: "strangetool"}, "strangetool"},
+		{api.Hit{Kind: "tool_result"}, "output"},
+		{api.Hit{Kind: "say:rooignore_error"}, "rooignore error"},
+		{api.Hit{Kind: "odd"}, "odd"},
+	} {
+		if got := whose(tt.hit); got != tt.want {
+			t.Errorf("%+v: got %s, want %s", tt.hit, got, tt.want)
+		}
+	}
+}
+
+func TestMarkedWords(t *testing.T) {
+	t.Parallel()
+	style := display.Style{On: true}
+	for _, tt := range []struct{ line, query, want string }{
+		{"Auto-Deploy it", "deploy", "Auto-\x1b[1mDeploy\x1b[0m it"},
+		{"a deploy of deployments", "deploy deployment", "a \x1b[1mdeploy\x1b[0m of \x1b[1mdeployment\x1b[0ms"},
+		{"nothing", "deploy", "nothing"},
+		{"the red fence", `"red fence"`, "the \x1b[1mred fence\x1b[0m"},
+	} {
+		if got := marked(tt.line, api.QueryTerms(tt.query), style); got != tt.want {
+			t.Errorf("%s in %q: got %q, want %q", tt.query, tt.line, got, tt.want)
+		}
+	}
+	if got := nearer("…a very long beginning of a line before the word deploy and more", []string{"deploy"}, 30); display.Columns(got) > 35 {
+		t.Errorf("got %q, want it to begin near the word", got)
+	}
+}
+
+// The pager's pattern holds letters and digits; what could mean something else fits anything.
+func TestWordsForThePager(t *testing.T) {
+	t.Parallel()
+	for query, want := range map[string]string{
+		"": "", "Deploy": "/\x0bdeploy\n", `"a b" x$y(z)`: "/\x0ba b|x.y.z.\n", "a\nq": "/\x0ba|q\n",
+	} {
+		if got := findInLess(query); got != want {
+			t.Errorf("%q: got %q, want %q", query, got, want)
+		}
+	}
+}
