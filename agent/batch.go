@@ -139,14 +139,14 @@ func (a *Agent) lastingRuleText(spec tool.Spec, ask tool.Ask) string {
 	case rule == "":
 		return ""
 	case spec.Class == tool.Command:
-		return "commands that begin with: " + rule
+		return "`" + rule + "` commands in this task"
 	case spec.Class == tool.Read, spec.Class == tool.Write:
-		return "all calls of " + rule + " inside the workspace"
+		return "all calls of " + rule + " inside the workspace in this task"
 	}
 	if spec.Class == tool.Web {
-		return "all calls of " + spec.Name + " to " + ask.Paths[0]
+		return "all calls of " + spec.Name + " to " + ask.Paths[0] + " in this task"
 	}
-	return "all calls of " + rule
+	return "all calls of " + rule + " in this task"
 }
 
 // addLastingRule keeps "always" for the rest of the task.

@@ -95,6 +95,13 @@ func (a *App) looks(key string) string {
 	return ""
 }
 
+// PlainTerminal reports whether lines are all that may be used of the terminal: it can do no more, or the person, or
+// their screen reader, wants no more.
+func (a *App) PlainTerminal() bool {
+	name := a.Env("TERM")
+	return name == "" || name == "dumb" || a.Env("ROOST_PLAIN") != ""
+}
+
 // Colour reports whether stderr is coloured.
 func (a *App) Colour() bool { return a.Colours(a.ErrTTY).On() }
 
@@ -169,6 +176,9 @@ func (a *App) Show() *display.Display {
 func (a *App) Prompter() *display.Prompter {
 	if a.Asker == nil {
 		a.Asker = display.NewPrompter(a.Show(), a.In)
+		if a.Interactive() && !a.PlainTerminal() {
+			a.Asker = a.Asker.ByKey()
+		}
 	}
 	return a.Asker
 }

@@ -1,7 +1,6 @@
 package term
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -9,9 +8,10 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/view"
@@ -43,17 +43,21 @@ type Prompter struct {
 	typed *typed       // shared, as stale is, by all that ask here
 	lines chan string  // when another reader has the terminal; typed is nil
 	stale *atomic.Bool // what was typed may be meant for a question that has closed
+
+	single bool // see ByKey
+	now    func() time.Time
+	after  func(time.Duration) <-chan time.Time
 }
 
 // NewPrompter asks through d and reads answers from in.
 func NewPrompter(d *Display, in io.Reader) *Prompter {
-	return &Prompter{d: d, typed: newTyped(in), stale: new(atomic.Bool)}
+	return &Prompter{d: d, typed: newTyped(in), stale: new(atomic.Bool), now: time.Now, after: time.After}
 }
 
 // LinePrompter asks through d; the reader of the terminal gives it the answers. A line may
 // hold line breaks.
 func LinePrompter(d *Display, lines chan string) *Prompter {
-	return &Prompter{d: d, lines: lines, stale: new(atomic.Bool)}
+	return &Prompter{d: d, lines: lines, stale: new(atomic.Bool), now: time.Now, after: time.After}
 }
 
 // On is the prompter for questions that are shown on another display.
@@ -77,7 +81,7 @@ func (p *Prompter) Ask(ctx context.Context, q api.QuestionOpened) (Reply, error)
 // consent asks for a plain yes or no.
 func (p *Prompter) consent(ctx context.Context, q api.QuestionOpened) (Reply, error) {
 	p.whole(q.Text)
-	return p.until(ctx, "  y go on, n do not, q stop > ", func(line string) (r Reply, again bool) {
+	return p.choose(ctx, q, func(line string) (r Reply, again bool) {
 		switch strings.ToLower(line) {
 		case "y", "yes":
 			r.Approve = new(true)
@@ -110,18 +114,9 @@ func (p *Prompter) until(ctx context.Context, prompt string,
 }
 
 func (p *Prompter) approval(ctx context.Context, q api.QuestionOpened) (Reply, error) {
-	p.whole(p.screenful(q))
-	p.diff(q.Diff, screenLines)
-	prompt := "  y once, n no (reason), d diff, q stop > "
-	if q.Command != "" {
-		prompt = strings.Replace(prompt, "d diff", "d whole command", 1)
-	}
-	if q.Always != "" {
-		p.say("  a = always allow " + q.Always)
-		prompt = strings.Replace(prompt, "once,", "once, a always,", 1)
-	}
+	p.asks(q)
 	var failed error
-	r, err := p.until(ctx, prompt, func(line string) (r Reply, again bool) {
+	r, err := p.choose(ctx, q, func(line string) (r Reply, again bool) {
 		word, rest, _ := strings.Cut(line, " ")
 		r.Text = strings.TrimSpace(rest)
 		switch strings.ToLower(word) {
@@ -134,8 +129,10 @@ func (p *Prompter) approval(ctx context.Context, q api.QuestionOpened) (Reply, e
 			}
 		case "n", "no":
 			if r.Approve = new(false); r.Text == "" {
-				rest, failed = p.Read(ctx, "  reason for the model (Enter for none) > ")
-				r.Text = strings.TrimSpace(rest)
+				var back bool
+				if r.Text, back, failed = p.reason(ctx); back {
+					return r, true
+				}
 			}
 		case "d", "diff":
 			switch {
@@ -265,7 +262,7 @@ func OneLineIndented(text string) string {
 // ends first, and ErrNoInput when there is no more input.
 func (p *Prompter) Read(ctx context.Context, prompt string) (string, error) {
 	p.settle(ctx)
-	shown := time.Now()
+	shown := p.now()
 	for {
 		p.d.prompt(prompt)
 		line, err := p.next(ctx)
@@ -273,7 +270,7 @@ func (p *Prompter) Read(ctx context.Context, prompt string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if !p.stale.Swap(false) || time.Since(shown) >= afterglow { // a later line is for this question
+		if !p.stale.Swap(false) || p.now().Sub(shown) >= afterglow { // a later line is for this question
 			return line, nil
 		}
 		p.say("  that was typed for the earlier question; type it again if it is for this one")
@@ -339,150 +336,183 @@ func (p *Prompter) settle(ctx context.Context) {
 	}
 }
 
-// typed is what a user types. A goroutine reads it, one line ahead and no more: the input after that belongs to the
-// next program that has the terminal.
-//
-// Dropped input must be dropped wherever it is: in the terminal, on its way, or here. So a terminal is read only when
-// it holds input, and no goroutine drops anything during the read.
-type typed struct {
-	in      io.Reader
-	news    chan struct{} // held or over changed since the last look
-	reading chan struct{} // its holder reads the terminal, or empties it
-
-	mu     sync.Mutex
-	taken  sync.Cond // the last line that was held
-	held   []byte    // what was read and not taken yet
-	over   bool      // the input ended
-	drops  int       // how often all was dropped
-	reader bool      // it reads
+// lineOf is the prompt with the letters.
+func lineOf(choices []Choice) string {
+	var parts []string
+	for _, c := range choices {
+		parts = append(parts, c.Key+" "+c.Does)
+	}
+	return "  " + strings.Join(parts, ", ")
 }
 
-func newTyped(in io.Reader) *typed {
-	t := &typed{in: in, news: make(chan struct{}, 1), reading: make(chan struct{}, 1)}
-	t.taken.L = &t.mu
-	return t
+// armed stands behind the letters when a key alone, or a line, answers.
+const armed = " > "
+
+// reasonPrompt asks for the words that go with a "no".
+const reasonPrompt = "  reason for the model (Enter for none"
+
+// ByKey is the prompter for a terminal on which single keys answer the questions that Choices has letters for. Where a
+// terminal gives only whole lines, the letters and Enter answer.
+func (p *Prompter) ByKey() *Prompter {
+	other := *p
+	other.single = true
+	return &other
 }
 
-// next is the next line.
-func (t *typed) next(ctx context.Context) (string, error) {
-	t.open()
+// choose shows the letters and gives take the one that the person pressed, or the line that they typed, until that is
+// an answer.
+func (p *Prompter) choose(ctx context.Context, q api.QuestionOpened, take func(line string) (r Reply, again bool)) (Reply, error) {
+	prompt := lineOf(Choices(q))
+	if !p.single {
+		return p.until(ctx, prompt+armed, take)
+	}
+	if p.typed == nil { // the screen that has the terminal shows when the question is armed
+		return p.until(ctx, prompt, take)
+	}
+	end, ok := p.typed.byKey()
+	if !ok {
+		return p.until(ctx, prompt+armed, take)
+	}
+	defer end()
 	for {
-		if ctx.Err() != nil {
-			return "", context.Cause(ctx)
+		key, err := p.press(ctx, prompt)
+		if err != nil {
+			return Reply{}, err
 		}
-		if line, ok, over := t.take(); ok {
-			return line, nil
-		} else if over {
-			return "", ErrNoInput
+		if r, again := take(key); !again {
+			return r, nil
+		}
+	}
+}
+
+// press shows a prompt and waits for a key that comes when the question is armed. Earlier keys answer nothing.
+func (p *Prompter) press(ctx context.Context, prompt string) (string, error) {
+	p.typed.drop()
+	p.stale.Store(false) // what was typed for an earlier question is dropped
+	p.d.prompt(prompt)
+	a, shown := Arming{Shown: p.now()}, false
+	for {
+		var soon <-chan time.Time
+		if !shown {
+			soon = p.after(a.In(p.now()))
 		}
 		select {
 		case <-ctx.Done():
-		case <-t.news:
-		}
-	}
-}
-
-// take removes and returns the first line, if there is one.
-func (t *typed) take() (line string, ok, over bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	defer t.tell() // another goroutine that waits
-	whole, rest, ok := bytes.Cut(t.held, []byte("\n"))
-	if !ok && (!t.over || len(t.held) == 0) {
-		return "", false, t.over
-	}
-	t.held = rest
-	if !t.waiting() {
-		t.taken.Signal()
-	}
-	return strings.TrimRight(string(whole), "\r\n"), true, false
-}
-
-// waiting reports whether there is something to take. The caller holds mu.
-func (t *typed) waiting() bool { return t.over || bytes.IndexByte(t.held, '\n') >= 0 }
-
-// tell wakes a goroutine that waits for a line, if a line has come. The caller holds mu.
-func (t *typed) tell() {
-	if t.waiting() {
-		select {
-		case t.news <- struct{}{}:
-		default:
-		}
-	}
-}
-
-// open begins to read.
-func (t *typed) open() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.reader {
-		t.reader = true
-		go t.read()
-	}
-}
-
-// read reads until the input ends, which may be as late as the process.
-func (t *typed) read() {
-	buf := make([]byte, 4096)
-	keys := terminal(t.in)
-	for over := false; !over; {
-		t.mu.Lock()
-		for t.waiting() {
-			t.taken.Wait()
-		}
-		t.mu.Unlock()
-		if keys == nil {
-			n, err := t.in.Read(buf)
-			over = t.got(t.count(), buf[:n], err)
+			p.d.answered(true)
+			return "", context.Cause(ctx)
+		case <-soon:
+			if shown = a.In(p.now()) == 0; shown {
+				p.d.more(armed)
+			}
 			continue
+		case <-p.typed.news:
 		}
-		keys.wait()
-		t.reading <- struct{}{}
-		if keys.has() {
-			before := t.count()
-			n, err := t.in.Read(buf)
-			over = t.got(before, buf[:n], err)
+		data, over := p.typed.bytes()
+		if over {
+			p.d.answered(true)
+			return "", ErrNoInput
 		}
-		<-t.reading
+		takes := a.Takes(p.now(), "")
+		a.Key = p.now()
+		switch text := string(data); {
+		case text == "\x04":
+			p.d.answered(true)
+			return "", ErrNoInput
+		case !takes:
+		case text == "\n" || text == "\r":
+			p.d.answered(true)
+			p.say("  Enter alone is not an answer")
+			p.d.prompt(prompt)
+			shown = false
+		case len(text) == 1 && unicode.IsLetter(rune(text[0])):
+			p.d.more(text)
+			p.d.answered(true)
+			return text, nil
+		}
 	}
 }
 
-func (t *typed) count() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.drops
+// reason reads the words that go with a "no". back: the person pressed Esc, and the question stands as before.
+func (p *Prompter) reason(ctx context.Context) (text string, back bool, err error) {
+	if !p.single || p.typed != nil && !p.typed.alone() {
+		text, err = p.Read(ctx, reasonPrompt+")"+armed)
+		return strings.TrimSpace(text), false, err
+	}
+	if p.typed == nil { // the screen has asked for it
+		return "", false, nil
+	}
+	p.d.prompt(reasonPrompt + ", Esc goes back)" + armed)
+	for {
+		select {
+		case <-ctx.Done():
+			p.d.answered(true)
+			return "", false, context.Cause(ctx)
+		case <-p.typed.news:
+		}
+		data, over := p.typed.bytes()
+		done := over && len(data) == 0
+		if !done {
+			done, back = p.edit(&text, string(data))
+		}
+		if done || back {
+			p.d.answered(true)
+			if over {
+				err = ErrNoInput
+			}
+			return strings.TrimSpace(text), back, err
+		}
+	}
 }
 
-// got adds what was read, if nothing was dropped since the read began. It reports whether
-// it was the last.
-func (t *typed) got(drops int, read []byte, err error) (over bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if drops == t.drops {
-		t.held = append(t.held, read...)
+// edit applies what was typed to a line, and shows it.
+func (p *Prompter) edit(text *string, typed string) (done, back bool) {
+	if strings.HasPrefix(typed, "\x1b") { // alone it is Esc, else the name of a key that moves nothing here
+		return false, typed == "\x1b"
 	}
-	t.over = err != nil
-	t.tell()
-	return t.over
+	for _, r := range typed {
+		switch {
+		case r == '\n' || r == '\r' || r == 0x04:
+			return true, false
+		case r == 0x7f || r == '\b' || r == 0x15: // backspace, and Ctrl-U for all
+			for *text != "" {
+				_, n := utf8.DecodeLastRuneInString(*text)
+				last := (*text)[len(*text)-n:]
+				*text = (*text)[:len(*text)-n]
+				p.d.less(last)
+				if r != 0x15 {
+					break
+				}
+			}
+		case Safe(string(r)) == string(r) && !unicode.IsControl(r):
+			*text += string(r)
+			p.d.more(string(r))
+		}
+	}
+	return false, false
 }
 
-// stuck bounds a read after the terminal reported input. A read that takes longer lost its input to another process, and
-// callers do not wait for it.
-const stuck = time.Second
+// more adds to the prompt that is on the line.
+func (d *Display) more(text string) {
+	d.line.mu.Lock()
+	defer d.line.mu.Unlock()
+	d.line.prompt += text
+	_, _ = d.w.Write([]byte(text)) // see push
+}
 
-// drop drops what was typed so far.
-func (t *typed) drop() {
-	late := time.NewTimer(stuck)
-	defer late.Stop()
-	select {
-	case t.reading <- struct{}{}:
-		defer func() { <-t.reading }()
-		dropTyped(t.in)
-	case <-late.C: // what it brings is dropped when it comes
+// less takes the last character off the prompt that is on the line.
+func (d *Display) less(last string) {
+	d.line.mu.Lock()
+	defer d.line.mu.Unlock()
+	d.line.prompt = strings.TrimSuffix(d.line.prompt, last)
+	n := Columns(last)
+	_, _ = d.w.Write([]byte(strings.Repeat("\b", n) + strings.Repeat(" ", n) + strings.Repeat("\b", n))) // see push
+}
+
+// asks shows what is asked with "always" in words, and the diff.
+func (p *Prompter) asks(q api.QuestionOpened) {
+	p.whole(p.screenful(q))
+	p.diff(q.Diff, screenLines)
+	if q.Always != "" {
+		p.d.Lines([]view.Line{{Style: view.Dim, Text: "  a: always allow " + OneLine(q.Always)}})
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.held = nil
-	t.drops++
-	t.taken.Signal()
 }

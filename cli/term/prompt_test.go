@@ -52,8 +52,8 @@ func TestAlwaysIsOfferedWithItsPattern(t *testing.T) {
 	t.Parallel()
 	q := api.QuestionOpened{Kind: "approval", Text: "execute_command git log", Command: "git log", Always: "commands that begin with: git log"}
 	r, out, err := ask(t, q, "a\n")
-	if err != nil || !r.Always || !strings.Contains(out, "  a = always allow commands that begin with: git log\n") || !strings.Contains(out, "a always") {
-		t.Errorf("got %+v, %v\n%s, want no error and r.Always and strings.Contains(out, \" a = always allow commands that begin with: git log\\n\") and strings.Contains(out, \"a always\")",
+	if err != nil || !r.Always || !strings.Contains(out, "  a: always allow commands that begin with: git log\n") || !strings.Contains(out, "a always") {
+		t.Errorf("got %+v, %v\n%s, want no error and r.Always and strings.Contains(out, \" a: always allow commands that begin with: git log\\n\") and strings.Contains(out, \"a always\")",
 			r, err, out)
 	}
 	q.Always = ""

@@ -14,3 +14,5 @@ func (*keys) wait() {}
 func (*keys) has() bool { return true }
 
 func dropTyped(io.Reader) {}
+
+func keyMode(io.Reader) (restore func(), err error) { return nil, errNoKeys }

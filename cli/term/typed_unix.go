@@ -4,6 +4,7 @@ package term
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 
@@ -52,4 +53,23 @@ func dropTyped(in io.Reader) {
 	if f, ok := in.(*os.File); ok {
 		_ = flushInput(int(f.Fd())) // it is not a terminal
 	}
+}
+
+// keyMode makes a terminal give each key at once and show none. Ctrl-C stays a signal. restore undoes it.
+func keyMode(in io.Reader) (restore func(), err error) {
+	k := terminal(in)
+	if k == nil {
+		return nil, errNoKeys
+	}
+	before, err := unix.IoctlGetTermios(k.fd, getMode)
+	if err != nil {
+		return nil, fmt.Errorf("read single keys: %w", err)
+	}
+	mode := *before
+	mode.Lflag &^= unix.ICANON | unix.ECHO
+	mode.Cc[unix.VMIN], mode.Cc[unix.VTIME] = 1, 0
+	if err := unix.IoctlSetTermios(k.fd, setMode, &mode); err != nil {
+		return nil, fmt.Errorf("read single keys: %w", err)
+	}
+	return func() { _ = unix.IoctlSetTermios(k.fd, setMode, before) }, nil // a lost terminal has no mode
 }

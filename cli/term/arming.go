@@ -1,0 +1,54 @@
+package term
+
+import (
+	"time"
+
+	"github.com/roost-dev/roost/api"
+)
+
+// A single key can allow a command for good, and a question may appear in the middle of a word. So a key counts as an
+// answer only when the person can have read the question and is not typing: then the question is armed.
+
+// ArmAfter is how long a question stands on the screen, and how long no key comes, before single keys answer it.
+const ArmAfter = 500 * time.Millisecond
+
+// Arming decides whether single keys answer a question.
+type Arming struct {
+	Shown time.Time // when the question came on the screen
+	Key   time.Time // of the last key, also one from before the question; zero = there was none
+}
+
+// In is how long until the question is armed if no key comes; 0 = it is armed.
+func (a Arming) In(now time.Time) time.Duration {
+	last := a.Shown
+	if a.Key.After(last) {
+		last = a.Key
+	}
+	return max(last.Add(ArmAfter).Sub(now), 0)
+}
+
+// Takes reports whether a key that is pressed now answers the question. input is what stands in the line that the
+// person types in: with words there, a key belongs to them.
+func (a Arming) Takes(now time.Time, input string) bool { return input == "" && a.In(now) == 0 }
+
+// Choice is a letter that answers a question, or shows more of it.
+type Choice struct{ Key, Does string }
+
+// Choices are the letters for a question; nil when it wants words.
+func Choices(q api.QuestionOpened) (list []Choice) {
+	switch q.Kind {
+	case "approval":
+		list = append(list, Choice{"y", "once"})
+		if q.Always != "" {
+			list = append(list, Choice{"a", "always"})
+		}
+		list = append(list, Choice{"n", "no (reason)"})
+		if q.Command != "" {
+			return append(list, Choice{"d", "whole command"}, Choice{"q", "stop"})
+		}
+		return append(list, Choice{"d", "diff"}, Choice{"q", "stop"})
+	case "damage", "limit":
+		return []Choice{{"y", "go on"}, {"n", "do not"}, {"q", "stop"}}
+	}
+	return nil
+}

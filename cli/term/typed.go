@@ -1,0 +1,205 @@
+package term
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"time"
+)
+
+// typed is what a user types. A goroutine reads it, one line ahead and no more: the input after that belongs to the
+// next program that has the terminal.
+//
+// Dropped input must be dropped wherever it is: in the terminal, on its way, or here. So a terminal is read only when
+// it holds input, and no goroutine drops anything during the read.
+type typed struct {
+	in      io.Reader
+	news    chan struct{} // held or over changed since the last look
+	reading chan struct{} // its holder reads the terminal, or empties it
+
+	mu     sync.Mutex
+	taken  sync.Cond // the last line that was held
+	held   []byte    // what was read and not taken yet
+	over   bool      // the input ended
+	drops  int       // how often all was dropped
+	reader bool      // it reads
+	keys   bool      // keys are taken as they come, and not lines
+}
+
+func newTyped(in io.Reader) *typed {
+	t := &typed{in: in, news: make(chan struct{}, 1), reading: make(chan struct{}, 1)}
+	t.taken.L = &t.mu
+	return t
+}
+
+// next is the next line.
+func (t *typed) next(ctx context.Context) (string, error) {
+	t.open()
+	for {
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+		if line, ok, over := t.take(); ok {
+			return line, nil
+		} else if over {
+			return "", ErrNoInput
+		}
+		select {
+		case <-ctx.Done():
+		case <-t.news:
+		}
+	}
+}
+
+// take removes and returns the first line, if there is one.
+func (t *typed) take() (line string, ok, over bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	defer t.tell() // another goroutine that waits
+	whole, rest, ok := bytes.Cut(t.held, []byte("\n"))
+	if !ok && (!t.over || len(t.held) == 0) {
+		return "", false, t.over
+	}
+	t.held = rest
+	if !t.waiting() {
+		t.taken.Signal()
+	}
+	return strings.TrimRight(string(whole), "\r\n"), true, false
+}
+
+// waiting reports whether there is something to take. The caller holds mu.
+func (t *typed) waiting() bool {
+	return t.over || bytes.IndexByte(t.held, '\n') >= 0 || t.keys && len(t.held) > 0
+}
+
+// tell wakes a goroutine that waits for a line, if a line has come. The caller holds mu.
+func (t *typed) tell() {
+	if t.waiting() {
+		select {
+		case t.news <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// open begins to read.
+func (t *typed) open() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.reader {
+		t.reader = true
+		go t.read()
+	}
+}
+
+// read reads until the input ends, which may be as late as the process.
+func (t *typed) read() {
+	buf := make([]byte, 4096)
+	keys := terminal(t.in)
+	for over := false; !over; {
+		t.mu.Lock()
+		for t.waiting() {
+			t.taken.Wait()
+		}
+		t.mu.Unlock()
+		if keys == nil {
+			n, err := t.in.Read(buf)
+			over = t.got(t.count(), buf[:n], err)
+			continue
+		}
+		keys.wait()
+		t.reading <- struct{}{}
+		if keys.has() {
+			before := t.count()
+			n, err := t.in.Read(buf)
+			over = t.got(before, buf[:n], err)
+		}
+		<-t.reading
+	}
+}
+
+func (t *typed) count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.drops
+}
+
+// got adds what was read, if nothing was dropped since the read began. It reports whether
+// it was the last.
+func (t *typed) got(drops int, read []byte, err error) (over bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if drops == t.drops {
+		t.held = append(t.held, read...)
+	}
+	t.over = err != nil
+	t.tell()
+	return t.over
+}
+
+// stuck bounds a read after the terminal reported input. A read that takes longer lost its input to another process, and
+// callers do not wait for it.
+const stuck = time.Second
+
+// drop drops what was typed so far.
+func (t *typed) drop() {
+	late := time.NewTimer(stuck)
+	defer late.Stop()
+	select {
+	case t.reading <- struct{}{}:
+		defer func() { <-t.reading }()
+		dropTyped(t.in)
+	case <-late.C: // what it brings is dropped when it comes
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.held = nil
+	t.drops++
+	t.taken.Signal()
+}
+
+// byKey lets keys be taken as they come, and not lines. The terminal does not show them then. ok is false where that
+// cannot be had. end gives lines again.
+func (t *typed) byKey() (end func(), ok bool) {
+	restore, err := keyMode(t.in)
+	if err != nil {
+		return nil, false
+	}
+	t.open()
+	t.single(true)
+	return func() {
+		t.drop() // a key behind the answer answers nothing else
+		t.single(false)
+		restore()
+	}, true
+}
+
+func (t *typed) single(on bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.keys = on
+}
+
+// alone reports whether keys come alone now.
+func (t *typed) alone() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.keys
+}
+
+// bytes takes all that was typed.
+func (t *typed) bytes() (data []byte, over bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	data, t.held = t.held, nil
+	if !t.waiting() {
+		t.taken.Signal()
+	}
+	return data, t.over
+}
+
+// errNoKeys: the input gives only lines.
+var errNoKeys = errors.New("the input is no terminal")
