@@ -121,12 +121,14 @@ func TestApprovalOnATerminal(t *testing.T) {
 	x.expect("note.txt")
 	x.expect("+one")
 	x.expect("y once, a always")
+	x.expect("q stop > ")
 	x.press("\n")
 	x.expect("Enter alone is not an answer")
 	if _, err := os.Stat(filepath.Join(s.ws, "note.txt")); err == nil {
 		t.Fatal("it was written before the yes")
 	}
-	x.press("y\n")
+	x.expect("q stop > ")
+	x.press("y")
 	x.expect("written")
 	x.exits(failure.ExitDone)
 	if data, err := os.ReadFile(filepath.Join(s.ws, "note.txt")); err != nil || string(data) != "one\ntwo\n" {

@@ -112,13 +112,13 @@ func TestAnswersOnATerminal(t *testing.T) {
 		shown       string
 		made        string
 	}{
-		{"always covers the next of its kind", command + command + finish("ok"), []string{"y once", "<a\n"}, "ok", "ran\nran\n"},
-		{"once is once", command + command + finish("ok"), []string{"y once", "<y\n", "y once", "<n\n", "reason", "<\n"}, "ok", "ran\n"},
+		{"always covers the next of its kind", command + command + finish("ok"), []string{"q stop > ", "<a\n"}, "ok", "ran\nran\n"},
+		{"once is once", command + command + finish("ok"), []string{"q stop > ", "<y\n", "q stop > ", "<n", "reason", "<\n"}, "ok", "ran\n"},
 		{"a no with its reason", command + "- expect: [not on a Sunday]\n  tools: [{name: attempt_completion, input: {result: rested}}]\n",
-			[]string{"y once", "<n not on a Sunday\n"}, "rested", ""},
-		{"letters that mean nothing ask again", command + finish("ok"), []string{"y once", "<maybe\n", "answer with one of the letters", "<d\n", "? execute_command ./count.sh", "<Y\n"}, "ok", "ran\n"},
-		{"the whole diff", long + finish("ok"), []string{"more lines, d shows all", "y once", "<d\n", "+last", "y once", "<n no\n"}, "ok", ""},
-		{"answers typed ahead are not lost", command + command + finish("ok"), []string{"y once", "<y\ny\n"}, "ok", "ran\nran\n"},
+			[]string{"q stop > ", "<n not on a Sunday\n"}, "rested", ""},
+		{"letters that mean nothing ask again", command + finish("ok"), []string{"q stop > ", "<m", "answer with one of the letters", "q stop > ", "<d\n", "? execute_command ./count.sh", "q stop > ", "<Y\n"}, "ok", "ran\n"},
+		{"the whole diff", long + finish("ok"), []string{"more lines, d shows all", "q stop > ", "<d\n", "+last", "q stop > ", "<n no\n"}, "ok", ""},
+		{"answers typed ahead answer nothing", command + command + finish("ok"), []string{"y once", "<y\ny\n", "q stop > ", "<y", "q stop > ", "<n no\n"}, "ok", "ran\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestCtrlCAtAQuestion(t *testing.T) {
 	s := newSandbox(t)
 	model := s.script(call("write_to_file", `{path: note.txt, content: "x\n"}`) + finish("written"))
 	x := s.onTerminal("run", "--provider", "script", "--model", model, "-C", s.ws, "go")
-	x.expect("y once")
+	x.expect("q stop > ")
 	began := time.Now()
 	x.press("\x03")
 	x.expect("stopping and saving")
@@ -161,7 +161,7 @@ func TestCtrlCAtAQuestion(t *testing.T) {
 		t.Error("it was written")
 	}
 	x = s.onTerminal("continue", "-C", s.ws)
-	x.expect("y once")
+	x.expect("q stop > ")
 	x.press("y\n")
 	x.expect("written")
 	x.exits(failure.ExitDone)

@@ -164,12 +164,12 @@ func TestCtrlCAtAQuestionOfTheSubtask(t *testing.T) {
 			p := newParted(t)
 			p.goesOn()
 			x := p.onTerminal(p.run("--approve", "ask", "--allow-tool", "new_task")...)
-			x.expect("y once, ")
+			x.expect("q stop")
 			x.press("\x03")
 			x.expect(asksToStop)
 			x.press(answer)
-			x.expect("y once, ")
-			x.press("y\n")
+			x.expect("q stop > ")
+			x.press("y")
 			x.expect("· cost unknown")
 			exit := failure.ExitDone
 			if answer == "n\n" {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"time"
 )
 
 // New makes a chat. Close ends it.
@@ -17,7 +18,11 @@ func New(ctx context.Context, backend Backend, o Options) *Session {
 		more:    make(chan struct{}, 1), ended: map[string]bool{}, shut: map[string]bool{}, dirs: map[string]string{},
 		again: o.Again, brief: map[string]string{},
 	}
-	s.st.Mode, s.st.Busy = o.New.Mode, o.Task != "" // nothing is for another task before it is known
+	s.images, s.st.Facts = o.Images, o.Facts
+	if s.o.Now == nil {
+		s.o.Now = time.Now
+	}
+	s.st.Mode, s.st.Busy = cmp.Or(o.New.Mode, o.Facts.Mode), o.Task != "" // nothing is for another task before it is known
 	s.st.Policy = o.Again.Approve
 	if o.Task == "" {
 		s.st.Policy = cmp.Or(o.New.Approve, policies[0])

@@ -12,10 +12,13 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// helpPage is what /help has below the commands.
+// keysPage has all keys of a chat: `?`, /help, roost help keys and the documentation show it.
 //
-//go:embed help.txt
-var helpPage string
+//go:embed keys.txt
+var keysPage string
+
+// Keys is the table of keys.
+func Keys() string { return keysPage }
 
 // commandsPage has a line for each command, in the order of /help; its parts are separated by tabs. They are its names,
 // its arguments, what it is for, its marks, and the command of roost that carries it out: ID is the task, WORDS what
@@ -35,6 +38,8 @@ func commands() (all []command) {
 		"fork": (*Session).fork, "rewind": (*Session).rewind, "edit": (*Session).edit, "condense": (*Session).condense,
 		"checkpoint": (*Session).checkpoint, "restore": (*Session).restore, "export": (*Session).export,
 		"mode": (*Session).mode, "model": (*Session).model, "approve": (*Session).approve, "limits": (*Session).limits,
+		"image": (*Session).image, "status": (*Session).standing, "clear": (*Session).clear, "init": (*Session).init,
+		"effort": (*Session).effort, "provider": (*Session).provider, "profile": (*Session).profile,
 		"queue": (*Session).queued, "answer": (*Session).reply, "reject": (*Session).reject, "steer": (*Session).steer,
 		"now": (*Session).interject, "retry": (*Session).retry, "abort": (*Session).abort, "quit": (*Session).quit,
 	}
@@ -72,6 +77,8 @@ func forwards(line string) act {
 				args = append(args, id)
 			case "WORDS":
 				args = append(args, rest)
+			case "DIR":
+				args = append(args, s.workspace(ctx))
 			case "ARGS":
 				args = append(args, fields(rest)...)
 			default:
@@ -137,7 +144,7 @@ func (s *Session) help(_ context.Context, _, rest string) error {
 	for _, c := range commands() {
 		lines = append(lines, "  "+display.Pad("/"+strings.TrimSpace(c.name+" "+c.args), 34)+"  "+s.style.Paint(view.Dim, c.about))
 	}
-	lines = append(lines, "", helpPage)
+	lines = append(lines, "", keysPage)
 	s.out.block(strings.Join(lines, "\n"))
 	return nil
 }

@@ -2,24 +2,161 @@ package chat
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"testing"
+
+	tea "charm.land/bubbletea/v2"
 )
 
-// tab is what a text becomes when Tab is pressed some times.
-func tab(s *Session, text string, times int) (string, choice) {
-	e := newEditor(&History{})
-	e.insert(text)
-	w, ok := wanted(e.text, e.at)
-	if !ok {
-		return e.String(), choice{}
+func TestFuzzy(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		begun string
+		words []string // the nearest first
+		not   []string
+	}{
+		{"mo", []string{"mode", "model", "remote"}, []string{"om", "m"}},
+		{"md", []string{"mode"}, []string{"dm"}},
+		{"rt", []string{"retry", "restore"}, []string{"tr"}},
+		{"chat/ed", []string{"cli/chat/editor.go", "cli/chat/keys/ed.go"}, []string{"chat.go"}},
+		{"ct", []string{"cli_tasks", "cat"}, nil},
+		{"", []string{"a"}, nil},
+		{"MAIN", []string{"main.go"}, nil},
+		{"ü", []string{"über"}, []string{"uber"}},
 	}
-	c := e.offer(w, s.words(context.Background(), w))
-	for range times - 1 {
-		if len(c.list) > 0 {
-			e.next(&c, 1)
+	for _, tt := range tests {
+		var list []Word
+		for _, w := range slices.Backward(tt.words) {
+			list = append(list, Word{Text: w})
+		}
+		for _, w := range tt.not {
+			list = append(list, Word{Text: w})
+		}
+		var got []string
+		for _, w := range ranked(list, tt.begun, false) {
+			got = append(got, w.Text)
+		}
+		if tt.begun == "ct" {
+			slices.Sort(got)
+			slices.Sort(tt.words)
+		}
+		if !slices.Equal(got, tt.words) {
+			t.Errorf("%q: got %q, want %q", tt.begun, got, tt.words)
 		}
 	}
-	return e.String(), c
+}
+
+// What is not harmless for a terminal is not offered.
+func TestRankedIsHarmless(t *testing.T) {
+	t.Parallel()
+	if got := ranked([]Word{{Text: "a\x1b[2J"}, {Text: "a\nb"}, {Text: "ab"}}, "a", false); len(got) != 1 || got[0].Text != "ab" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestWhatIsCompleted(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		text  string
+		kind  Kind
+		begun string
+		from  int
+	}{
+		{"/re", commandWords, "re", 0},
+		{"/", commandWords, "", 0},
+		{"//x", "", "", 0},
+		{"look at @ma", Files, "ma", 8},
+		{"look at @/ma", Files, "ma", 8},
+		{`look at @my\ fi`, Files, "my fi", 8},
+		{"as in #12", Refs, "12", 6},
+		{"/rewind #1", Refs, "1", 8},
+		{"/mode co", Modes, "co", 6},
+		{"/resume 01", Tasks, "01", 8},
+		{"/effort ", Efforts, "", 8},
+		{"plain words", "", "", 0},
+	}
+	for _, tt := range tests {
+		w, ok := wanted([]rune(tt.text), len([]rune(tt.text)))
+		if ok != (tt.kind != "") || ok && (w.kind != tt.kind || w.begun != tt.begun || w.from != tt.from) {
+			t.Errorf("%q: got %+v %t, want %s %q from %d", tt.text, w, ok, tt.kind, tt.begun, tt.from)
+		}
+	}
+}
+
+// A pop-up opens while the person types. The arrows choose, Tab and Enter take, Esc closes it for this word.
+func TestAPopUp(t *testing.T) {
+	m, _, out := screened(t, newDesk(t))
+	m.types(t, "see @ma")
+	if got := m.seen(); !strings.Contains(got, "@/main.go") || !strings.Contains(got, "@/main_test.go") {
+		t.Fatalf("offered:\n%s", got)
+	}
+	down, up := tea.KeyPressMsg{Code: tea.KeyDown}, tea.KeyPressMsg{Code: tea.KeyUp}
+	m.Update(down)
+	m.Update(down)
+	m.Update(up)
+	m.Update(down)
+	if !strings.Contains(m.seen(), "> @/main_test.go") {
+		t.Fatalf("chosen:\n%s", m.seen())
+	}
+	m.types(t, "enter")
+	if got := m.ed.String(); got != "see @/main_test.go " || len(m.choice.list) > 0 || m.s.state().Busy {
+		t.Fatalf("Enter on what was chosen gives %q\n%s", got, m.seen())
+	}
+	m.types(t, "@", "m", "esc", "y")
+	if len(m.choice.list) > 0 || m.ed.String() != "see @/main_test.go @my" {
+		t.Errorf("after Esc it opens again: %q\n%s", m.ed.String(), m.seen())
+	}
+	m.types(t, " ", "@", "my", "tab")
+	if got := m.ed.String(); got != `see @/main_test.go @my @/my\ file ` {
+		t.Errorf("Tab gives %q", got)
+	}
+	m.ed.clear()
+	m.types(t, "/help", "enter") // typed whole: Enter runs it
+	within(t, "help", func() bool {
+		m.Update(wakeMsg{})
+		return strings.Contains(out.String(), "turn to another task")
+	})
+	if len(m.choice.list) > 0 || !m.ed.empty() {
+		t.Errorf("got %q\n%s", m.ed.String(), m.seen())
+	}
+}
+
+// At most eight rows, however much there is.
+func TestAPopUpIsShort(t *testing.T) {
+	m, _, _ := screened(t, newDesk(t))
+	m.size = func() (int, int) { return 80, 30 }
+	m.types(t, "/")
+	rows := m.choice.rows(m.s.style, 80)
+	if len(rows) != 8 || !strings.Contains(string(rows[7]), "more") {
+		t.Errorf("%d rows, the last %q", len(rows), rows[len(rows)-1])
+	}
+	for range 20 {
+		m.Update(tea.KeyPressMsg{Code: tea.KeyDown})
+	}
+	if got := m.choice.rows(m.s.style, 80); len(got) != 8 || !strings.Contains(strings.Join(rowsText(got), "\n"), "  > /") {
+		t.Errorf("what was chosen is not there:\n%s", strings.Join(rowsText(got), "\n"))
+	}
+}
+
+func rowsText(list []row) (out []string) {
+	for _, r := range list {
+		out = append(out, string(r))
+	}
+	return out
+}
+
+// tab is what a text becomes with the first word that fits, and how many fit.
+func tab(s *Session, e *editor) int {
+	w, ok := wanted(e.text, e.at)
+	if !ok {
+		return 0
+	}
+	c := e.open(w, s.words(context.Background(), w))
+	if len(c.list) > 0 {
+		e.take(c)
+	}
+	return len(c.list)
 }
 
 func TestCompletion(t *testing.T) {
@@ -27,53 +164,41 @@ func TestCompletion(t *testing.T) {
 	d.prompts, d.modes = []string{"review", "help"}, []string{"ask", "architect"}
 	c := talking(t, d)
 	for _, tt := range []struct {
-		text  string
-		times int
-		want  string
-		offer int
+		text, want string
+		offer      int
 	}{
-		{"/rew", 1, "/rewind ", 0},
-		{"/mod", 1, "/mode", 2},
-		{"/mod", 2, "/mode", 2},
-		{"/mod", 3, "/model", 2},
-		{"/mod", 4, "/mode", 2},
-		{"/rev", 1, "/review ", 0},
-		{"/hel", 1, "/help ", 0},
-		{"/mode a", 1, "/mode a", 2},
-		{"/mode as", 1, "/mode ask ", 0},
-		{"/resume 019", 1, "/resume 0199 ", 0},
-		{"/rewind #1", 1, "/rewind #1", 0}, // a message
-		{"look at @mai", 1, "look at @/main", 2},
-		{"look at @/main_", 1, "look at @/main_test.go ", 0},
-		{"see @my", 1, `see @/my\ file `, 0},
-		{`see @/my\ f`, 1, `see @/my\ file `, 0},
-		{"as in #02", 1, "as in 0200 ", 0},
-		{"plain words", 1, "plain words", 0},
-		{"mail me@main", 1, "mail me@main", 0},
-		{"//re", 1, "//re", 0},
+		{"/rew", "/rewind ", 1},
+		{"/rev", "/review ", 1},
+		{"/hel", "/help ", 1}, // a prompt of that name is not offered: the command is meant
+		{"/mode a", "/mode ask ", 2},
+		{"/mode as", "/mode ask ", 1},
+		{"/mode ask", "/mode ask", 0},
+		{"/resume 019", "/resume 0199 ", 1},
+		{"look at @mai", "look at @/main.go ", 2},
+		{"look at @/main_", "look at @/main_test.go ", 1},
+		{"see @my", `see @/my\ file `, 1},
+		{`see @/my\ f`, `see @/my\ file `, 1},
+		{"as in #02", "as in 0200 ", 1},
+		{"plain words", "plain words", 0},
+		{"mail me@main", "mail me@main", 0},
+		{"//re", "//re", 0},
 	} {
-		got, offered := tab(c.Session, tt.text, tt.times)
-		if got != tt.want || len(offered.list) != tt.offer {
-			t.Errorf("%q: %q with %d offered, want %q with %d", tt.text, got, len(offered.list), tt.want, tt.offer)
+		e := newEditor(&History{})
+		e.insert(tt.text)
+		if n := tab(c.Session, e); e.String() != tt.want || n != tt.offer {
+			t.Errorf("%q: %q with %d offered, want %q with %d", tt.text, e.String(), n, tt.want, tt.offer)
 		}
 	}
 }
 
-// What stands behind the cursor stays, and going backwards begins at the end.
+// What stands behind the cursor stays.
 func TestCompletionInTheMiddle(t *testing.T) {
-	d := newDesk(t)
-	c := talking(t, d)
+	c := talking(t, newDesk(t))
 	e := newEditor(&History{})
 	e.insert("see @main.g please")
 	e.move(len("see @main"))
-	w, _ := wanted(e.text, e.at)
-	ch := e.offer(w, c.words(context.Background(), w))
-	e.next(&ch, -1)
-	if got := marked(e); got != "see @/main_test.go|.g please" {
-		t.Errorf("it is %q", got)
-	}
-	e.next(&ch, 1)
-	if got := marked(e); got != "see @/main.go|.g please" {
+	tab(c.Session, e)
+	if got := marked(e); got != "see @/main.go |.g please" {
 		t.Errorf("it is %q", got)
 	}
 }

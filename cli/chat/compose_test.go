@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
+
+	display "github.com/roost-dev/roost/cli/term"
 )
 
 // writes is a composer with an editor of a shell's line; "$1" is the file.
@@ -167,7 +169,8 @@ func TestAQuestionThatComesWhileSomebodyWrites(t *testing.T) {
 	if got := m.ed.String(); got != "" || !strings.Contains(m.seen(), "a question came") {
 		t.Errorf("the answer would be %q\n%s", got, m.seen())
 	}
-	m.types(t, "n no", "enter")
+	pass(display.ArmAfter)
+	m.types(t, "n", "no", "enter")
 	c.did("answer t1.q1", `"approve":false`)
 	d.emit("t1", "question.closed", `"question":"q1","by":"cli"`)
 	c.when("answered", func(st state) bool { return !st.Asking })

@@ -3,7 +3,6 @@ package chat
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -21,9 +21,10 @@ import (
 // editor is the text that is being typed, of one or more lines, and the cursor in it.
 type editor struct {
 	text []rune
-	at   int    // the cursor is before this rune
-	cut  []rune // what ctrl+k, ctrl+u and ctrl+w took last
-	goal int    // the column that up and down keep, -1 = the cursor's
+	long []string // long pastes; each is one character of the text, see pasted
+	at   int      // the cursor is before this rune
+	cut  []rune   // what ctrl+k, ctrl+u and ctrl+w took last
+	goal int      // the column that up and down keep, -1 = the cursor's
 
 	history *History
 	place   int    // in the history; its length = the text is new
@@ -32,27 +33,90 @@ type editor struct {
 
 func newEditor(h *History) *editor { return &editor{history: h, place: h.Len(), goal: -1} }
 
-func (e *editor) String() string { return string(e.text) }
+// String is the whole text, with what was pasted.
+func (e *editor) String() string {
+	if len(e.long) == 0 {
+		return string(e.text)
+	}
+	var out strings.Builder
+	for _, r := range e.text {
+		if long, ok := e.pasted(r); ok {
+			out.WriteString(long)
+		} else {
+			out.WriteRune(r)
+		}
+	}
+	return out.String()
+}
+
+// firstLong is the first of the characters that stand for long pastes. They are for private use, at the end of
+// Unicode; insert takes them out of what is typed.
+const firstLong rune = 0x100000
+
+// foldLines and foldBytes are from where on a paste is shown as one word: to draw thousands of lines for each key
+// would take longer than the key may.
+const (
+	foldLines = 15
+	foldBytes = 4 << 10
+)
+
+// pasted is the long paste that a character stands for.
+func (e *editor) pasted(r rune) (string, bool) {
+	if i := int(r - firstLong); i >= 0 && i < len(e.long) {
+		return e.long[i], true
+	}
+	return "", false
+}
+
+// shown is what the editor shows of a character.
+func (e *editor) shown(r rune) string {
+	long, ok := e.pasted(r)
+	if !ok {
+		return string(r)
+	}
+	if lines := strings.Count(strings.TrimSuffix(long, "\n"), "\n") + 1; lines > 1 {
+		return fmt.Sprintf("[%s lines pasted]", thousands(lines))
+	}
+	return fmt.Sprintf("[%s characters pasted]", thousands(len([]rune(long))))
+}
+
+func thousands(n int) string {
+	text := strconv.Itoa(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
 
 func (e *editor) empty() bool { return len(e.text) == 0 }
 
 // set replaces the text and puts the cursor at its end.
 func (e *editor) set(text string) {
-	e.text = []rune(text)
-	e.at, e.goal = len(e.text), -1
+	e.text, e.long, e.at, e.goal = nil, nil, 0, -1
+	e.insert(text)
 }
 
 // clear forgets the text, and leaves the history.
 func (e *editor) clear() {
+	long := e.long // what was cut may hold some
 	e.set("")
+	e.long = long
 	e.place, e.draft = e.history.Len(), ""
 }
+
+var plain = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\t", "    ")
 
 // insert types text. Tabs become blanks, and of the other characters that have no
 // picture only line breaks stay.
 func (e *editor) insert(text string) {
-	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\t", "    ").Replace(text)
-	in := slices.DeleteFunc([]rune(display.Safe(text)), func(r rune) bool { return r != '\n' && unicode.IsControl(r) })
+	text = plain.Replace(text)
+	in := slices.DeleteFunc([]rune(display.Safe(text)), func(r rune) bool {
+		return r != '\n' && unicode.IsControl(r) || r >= firstLong
+	})
+	if len(in) > foldBytes || len(in) > foldLines && strings.Count(text, "\n") > foldLines {
+		e.long = append(e.long, string(in))
+		in = []rune{firstLong + rune(len(e.long)-1)}
+	}
 	e.text = slices.Insert(e.text, e.at, in...)
 	e.at += len(in)
 	e.goal = -1
@@ -221,7 +285,8 @@ func (e *editor) edit(key string) bool {
 		}
 		e.kill(e.at, end)
 	case "ctrl+y":
-		e.insert(string(e.cut))
+		e.text = slices.Insert(e.text, e.at, e.cut...) // with the pastes in it
+		e.move(e.at + len(e.cut))
 	case "alt+enter", "ctrl+j", "shift+enter":
 		e.insert("\n")
 	case "up", "ctrl+p":
@@ -236,130 +301,6 @@ func (e *editor) edit(key string) bool {
 		return false
 	}
 	return true
-}
-
-// wish is what Tab is to complete: the runes from a place up to the cursor.
-type wish struct {
-	kind  Kind
-	begun string // what is typed of it, without its mark
-	lead  string // the mark that goes before a word of it
-	from  int
-}
-
-// commandWords is the kind of the word that names a command.
-const commandWords Kind = "command"
-
-// wanted returns what the text before the cursor asks to complete; ok is false when nothing can be completed.
-func wanted(text []rune, at int) (w wish, ok bool) {
-	head := string(text[:at])
-	if isCommand(head) && !strings.ContainsFunc(head, unicode.IsSpace) {
-		return wish{commandWords, head[1:], "/", 0}, true
-	}
-	from := at
-	for from > 0 && (!unicode.IsSpace(text[from-1]) || from > 1 && text[from-2] == '\\') {
-		from--
-	}
-	word := string(text[from:at])
-	if isCommand(head) {
-		name, _ := split(head)
-		c, known := find(name)
-		if known && c.kind != "" && strings.TrimSpace(string(text[:from])) == "/"+name {
-			return wish{c.kind, word, "", from}, true
-		}
-		if known {
-			return w, false
-		}
-	}
-	switch {
-	case strings.HasPrefix(word, "@"):
-		return wish{Files, strings.ReplaceAll(strings.TrimPrefix(word[1:], "/"), `\ `, " "), "@/", from}, true
-	case strings.HasPrefix(word, "#"):
-		return wish{Tasks, word[1:], "", from}, true
-	}
-	return w, false
-}
-
-// words are the candidates for completing what was typed, each in the form in which it is inserted.
-func (s *Session) words(ctx context.Context, w wish) []Word {
-	var list []Word
-	if w.kind == commandWords {
-		for _, c := range commands() {
-			list = append(list, Word{c.name, c.about})
-		}
-		for _, p := range s.backend.Words(ctx, Prompts, s.workspace(ctx), w.begun) {
-			if _, own := find(p.Text); !own {
-				list = append(list, p)
-			}
-		}
-	} else {
-		dir := ""
-		if w.kind != Tasks {
-			dir = s.workspace(ctx)
-		}
-		list = s.backend.Words(ctx, w.kind, dir, w.begun)
-	}
-	var out []Word
-	for _, word := range list {
-		if !strings.HasPrefix(word.Text, w.begun) || Safe(word.Text) != word.Text || strings.Contains(word.Text, "\n") {
-			continue // a name that cannot be shown cannot be chosen
-		}
-		if w.kind == Files {
-			word.Text = strings.ReplaceAll(word.Text, " ", `\ `)
-		}
-		word.Text = w.lead + word.Text
-		out = append(out, word)
-	}
-	return out
-}
-
-// choice is the list that Tab goes through.
-type choice struct {
-	list []Word
-	at   int // the one that is in the text, -1 = none yet
-	from int
-}
-
-// offer puts in what is certain, and offers the rest.
-func (e *editor) offer(w wish, list []Word) choice {
-	if len(list) == 0 {
-		return choice{}
-	}
-	if len(list) == 1 {
-		text := list[0].Text
-		if !strings.HasSuffix(text, "/") {
-			text += " "
-		}
-		e.put(w.from, text)
-		return choice{}
-	}
-	common := list[0].Text
-	for _, word := range list[1:] {
-		for !strings.HasPrefix(word.Text, common) {
-			r := []rune(common)
-			common = string(r[:len(r)-1])
-		}
-	}
-	if n := len([]rune(common)); n > e.at-w.from {
-		e.put(w.from, common)
-	}
-	return choice{list: list, at: -1, from: w.from}
-}
-
-// put replaces the text from an index up to the cursor.
-func (e *editor) put(from int, text string) {
-	e.text = slices.Delete(e.text, from, e.at)
-	e.at = from
-	e.insert(text)
-}
-
-// next puts the next word of a choice in, or the one before.
-func (e *editor) next(c *choice, by int) {
-	n := len(c.list)
-	if c.at < 0 && by < 0 {
-		c.at = 0 // the one before the first is the last
-	}
-	c.at = (c.at + by + n) % n
-	e.put(c.from, c.list[c.at].Text)
 }
 
 // Most of what is kept of what was typed.
@@ -452,6 +393,13 @@ func (h *History) rewrite() error {
 		return fmt.Errorf("shorten what was typed: %w", err)
 	}
 	return nil
+}
+
+// Hold keeps a text for this chat alone: a line that was refused, which Up brings back.
+func (h *History) Hold(text string) {
+	if strings.TrimSpace(text) != "" {
+		h.put(text)
+	}
 }
 
 // Len is how many entries there are.

@@ -101,7 +101,7 @@ func TestAnyKeys(t *testing.T) {
 			}
 		}
 		width, most := rapid.IntRange(6, 30).Draw(t, "width"), rapid.IntRange(0, 5).Draw(t, "most")
-		r := typed("› ", "  ", e.text, e.at, width, most)
+		r := typed("› ", "  ", e, width, most)
 		if most > 0 && len(r.list) > most || r.y < 0 || r.y >= len(r.list) {
 			t.Fatalf("the cursor is in row %d of %d", r.y, len(r.list))
 		}
@@ -132,7 +132,7 @@ func TestTheCursorStandsWhereItIsTyped(t *testing.T) {
 	}{
 		{"", 0, 0, 2}, {"abc", 1, 0, 3}, {"abc", 3, 0, 5}, {"日本", 1, 0, 4}, {"ab\ncd", 3, 1, 2}, {"abcdefg", 7, 0, 9}, {"abcdefgh", 7, 1, 0}, {"abcdefgh", 8, 1, 1},
 	} {
-		r := typed("› ", "  ", []rune(tt.text), tt.at, 10, 0)
+		r := typed("› ", "  ", &editor{text: []rune(tt.text), at: tt.at}, 10, 0)
 		if r.y != tt.y || r.x != tt.x {
 			t.Errorf("%q at %d: row %d column %d, want %d and %d", tt.text, tt.at, r.y, r.x, tt.y, tt.x)
 		}

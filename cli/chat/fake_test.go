@@ -40,6 +40,8 @@ type desk struct {
 	runs    int
 	made    int
 
+	facts Facts
+
 	answering func() // while an answer is given
 }
 
@@ -166,6 +168,19 @@ func (d *desk) Shell(ctx context.Context, dir, line string, out io.Writer) (Ran,
 	return Ran{Exit: said.Code}, nil
 }
 
+func (d *desk) Image(path string) (string, error) {
+	if strings.Contains(path, "missing") {
+		return "", errNotNow
+	}
+	return "data:image/png;base64,aaaa", nil
+}
+
+func (d *desk) Facts(_ context.Context, task string, n api.NewTask, again api.NewRun) Facts {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.facts
+}
+
 func (d *desk) Mask(text string) string { return strings.ReplaceAll(text, "hunter2", "[REDACTED]") }
 
 func (d *desk) Words(_ context.Context, kind Kind, _, newWorkingChat string) []Word {
@@ -290,7 +305,7 @@ func talking(t *testing.T, d *desk, change ...func(*Options)) *chatting {
 // within polls until ok; it may take long on a busy machine.
 func within(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(4 * time.Second); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("it never happened: %s", what)
 		}

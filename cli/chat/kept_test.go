@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +10,8 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
+
+	display "github.com/roost-dev/roost/cli/term"
 )
 
 // typist is a screen whose clock stands until the test moves it.
@@ -62,47 +63,6 @@ func (d *desk) refuses(err error) {
 	d.refuse = err
 }
 
-// Words that could not be sent wait while something else is being typed, and come back
-// one after the other.
-func TestWordsThatComeBackDoNotMeetOthers(t *testing.T) {
-	d := newDesk(t)
-	m, c, pass := typist(t, d)
-	for _, words := range []string{"one", "two"} {
-		d.refuses(errNotNow)
-		pass(time.Minute)
-		m.types(t, words, "enter")
-		within(t, "words that come back", func() bool {
-			m.Update(wakeMsg{})
-			return slices.Contains(m.kept, words)
-		})
-		m.types(t, "else") // at once
-		pass(time.Minute)
-		m.Update(sizeMsg{})
-		if got := m.ed.String(); got != "else" {
-			t.Fatalf("what is typed became %q", got)
-		}
-		m.ed.clear()
-	}
-	if m.types(t, "ctrl+d") || m.ed.String() != "one" || !strings.Contains(m.seen(), "this was not sent") {
-		t.Fatalf("Ctrl-D with words that were not sent: %q\n%s", m.ed.String(), m.seen())
-	}
-	m.types(t, "enter")
-	pass(time.Minute)
-	m.Update(sizeMsg{})
-	if m.ed.String() != "two" {
-		t.Errorf("behind the first stands %q", m.ed.String())
-	}
-	c.did("start one")
-	m.types(t, "ctrl+c")
-	if !m.types(t, "ctrl+d") {
-		t.Error("with nothing more to come back Ctrl-D does not leave")
-	}
-	m.ed.edit("ctrl+y")
-	if m.ed.String() != "two" {
-		t.Errorf("Ctrl-Y behind Ctrl-C gives %q", m.ed.String())
-	}
-}
-
 // A draft waits for the end of its question also when the editor holds something then,
 // and another question comes.
 func TestADraftOutlivesTwoQuestions(t *testing.T) {
@@ -136,10 +96,10 @@ func TestAnAnswerIsNoPrompt(t *testing.T) {
 	d := newDesk(t)
 	m, c, _ := typist(t, d)
 	atWork(t, d, m, c)
-	d.emit("t1", "question.opened", approval)
+	d.emit("t1", "question.opened", `"question":"q1","kind":"followup","text":"sure?"`)
 	m.asks(t, true)
 	m.types(t, "y")
-	d.emit("t1", "question.closed", `"question":"q1","approve":true,"by":"api"`)
+	d.emit("t1", "question.closed", `"question":"q1","by":"api"`)
 	c.when("gone", func(st state) bool { return !st.Asking })
 	m.types(t, "enter")
 	if m.ed.String() != "y" || !strings.Contains(m.seen(), "the question has closed") || m.s.state().Busy {
@@ -159,16 +119,16 @@ func TestWordsGoOnBesideAQuestion(t *testing.T) {
 	m.letters(t, "look at")
 	d.emit("t1", "question.opened", approval)
 	c.when("asking", func(st state) bool { return st.Asking })
-	pass(typing / 2)
+	pass(display.ArmAfter / 2)
 	m.letters(t, " a filf")
 	m.types(t, "backspace", "e", "enter")
 	if !m.ed.empty() || !strings.Contains(m.seen(), "a question came") {
 		t.Fatalf("got %q\n%s, want m.ed.empty() and strings.Contains(m.seen(), \"a question came\")",
 			m.ed.String(), m.seen())
 	}
-	pass(typing)
-	m.types(t, "n not it", "enter")
-	c.did("answer t1.q1", `"approve":false`)
+	pass(display.ArmAfter)
+	m.types(t, "n", "not it", "enter")
+	c.did("answer t1.q1", `"approve":false`, `"text":"not it"`)
 	pass(typing)
 	m.becomes(t, "look at a file")
 
@@ -189,26 +149,31 @@ func TestWordsGoOnBesideAQuestion(t *testing.T) {
 // An answer that did not get through leaves its question open: it is asked again, and the
 // words stand in the editor. A letter alone is typed again.
 func TestAnAnswerThatIsLostIsAskedForAgain(t *testing.T) {
-	for _, c := range []struct{ name, opened, typed, back string }{
-		{"words", `"question":"q1","kind":"followup","text":"which?"`, "a long answer", "a long answer"},
-		{"a reason", approval, "n not that file", "n not that file"},
-		{"always, with words", approval, "a but slowly", "a but slowly"},
-		{"once, with words", approval, "y but slowly", "y but slowly"},
-		{"a letter", approval, "y", ""},
+	for _, c := range []struct {
+		name, opened string
+		typed        []string
+		back         string
+		again        []string
+	}{
+		{"words", `"question":"q1","kind":"followup","text":"which?"`, []string{"a long answer", "enter"}, "a long answer", []string{"enter"}},
+		{"a reason", approval, []string{"n", "not that file", "enter"}, "not that file", []string{"enter"}},
+		{"a letter", approval, []string{"y"}, "", []string{"y"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk(t)
-			m, ch, _ := typist(t, d)
+			m, ch, pass := typist(t, d)
 			atWork(t, d, m, ch)
 			d.emit("t1", "question.opened", c.opened)
 			m.asks(t, true)
+			pass(time.Minute)
 			d.refuses(&client.Unreachable{Base: "http://h", Err: errNotNow})
-			m.types(t, c.typed, "enter")
+			m.types(t, c.typed...)
 			ch.did("answer t1.q1")
 			d.emit("t1", "message.added", `"history":"ui","message":9,"content":{"ts":1,"type":"say","say":"text","text":"meanwhile"}`)
 			ch.when("asked again", func(st state) bool { return st.Asking })
 			m.becomes(t, c.back)
-			m.types(t, c.typed[len(c.back):], "enter")
+			pass(time.Minute)
+			m.types(t, c.again...)
 			within(t, "a second answer", func() bool { return strings.Count(strings.Join(d.all(), "\n"), "answer t1.q1") == 2 })
 			ch.when("answered", func(st state) bool { return !st.Asking && len(st.Back) == 0 && st.Retype == "" })
 		})
@@ -219,10 +184,11 @@ func TestAnAnswerThatIsLostIsAskedForAgain(t *testing.T) {
 func TestARefusedAnswer(t *testing.T) {
 	for _, open := range []bool{true, false} {
 		d := newDesk(t)
-		m, c, _ := typist(t, d)
+		m, c, pass := typist(t, d)
 		atWork(t, d, m, c)
 		d.emit("t1", "question.opened", approval)
 		m.asks(t, true)
+		pass(time.Minute)
 		if open {
 			q := api.Question{ID: "t1.q1", Task: "t1"}
 			q.QuestionOpened = api.QuestionOpened{Question: "q1", Kind: "approval"}
@@ -231,10 +197,10 @@ func TestARefusedAnswer(t *testing.T) {
 			d.mu.Unlock()
 		}
 		d.refuses(&client.Problem{Status: 409, Code: "stale", Title: "Something happened since"})
-		m.types(t, "n too many", "enter")
+		m.types(t, "n", "too many", "enter")
 		c.did("answer t1.q1")
 		if open {
-			m.becomes(t, "n too many")
+			m.becomes(t, "too many")
 			m.asks(t, true)
 			continue
 		}
@@ -326,39 +292,12 @@ func TestWordsComeBackBehindTheEditor(t *testing.T) {
 	m.types(t, "enter")
 	pass(typing)
 	m.Update(sizeMsg{})
-	if m.ed.String() != "not sent" {
+	if m.ed.String() != "" {
 		t.Errorf("behind it stands %q", m.ed.String())
 	}
-	if diff := cmp.Diff([]string{"not sent"}, m.unsent()); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// A command that nobody knows comes back to be mended; who types another one over it does
-// not meet it again.
-func TestACommandThatWasTypedOverIsGone(t *testing.T) {
-	m, _, pass := typist(t, newDesk(t))
-	for _, over := range []bool{false, true} {
-		m.types(t, "/nonsense", "enter")
-		within(t, "a command that comes back", func() bool {
-			m.Update(wakeMsg{})
-			return slices.Contains(m.kept, "/nonsense")
-		})
-		if over {
-			m.types(t, "/help", "enter")
-		}
-		pass(typing)
-		m.Update(sizeMsg{})
-		want := "/nonsense"
-		if over {
-			want = ""
-		}
-		if got := m.ed.String(); got != want {
-			t.Errorf("typed over: %t: the editor holds %q", over, got)
-		}
-		m.ed.clear()
-	}
-	if !m.types(t, "ctrl+d") {
-		t.Error("Ctrl-D does not leave")
+	m.Update(tea.KeyPressMsg{Code: tea.KeyUp})
+	m.Update(tea.KeyPressMsg{Code: tea.KeyUp})
+	if m.ed.String() != "not sent" {
+		t.Errorf("Up twice gives %q", m.ed.String())
 	}
 }

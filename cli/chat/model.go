@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -39,7 +38,7 @@ func (s *Session) Screen(ctx context.Context, in, out *os.File) error {
 	if err != nil {
 		return fmt.Errorf("take the terminal: %w", err)
 	}
-	s.locked(func() { s.echoes = true })
+	s.locked(func() { s.echoes, s.byKey = true, true })
 	const pasteOn, pasteOff = "\x1b[?2004h", "\x1b[?2004l"
 	m := &model{
 		s: s, crew: display.NewCrew(s.ctx), ed: newEditor(history), paint: painter{w: out}, now: time.Now, in: in, tty: out,
@@ -137,16 +136,21 @@ type model struct {
 	due     bool      // some of it comes back as soon as the person rests
 	late    bool      // what is in the editor was typed for a question that has closed
 	burst   bool      // a question came in the middle of words, and they go on
+	shown   time.Time // when the question came
+	reason  bool      // the line is the reason for a "no"
+	sure    bool      // the next Enter gives words to the run although a question waits
 	pressed time.Time // of the last key
 	hint    string
 	stopped time.Time // of the last Ctrl-C
 	find    *finding
 	choice  choice
-	wish    int               // counts what Tab asked for
-	early   []tea.KeyPressMsg // typed during the search
-	looking bool
-	failed  any  // what the program panicked with
-	away    bool // another program has the terminal: nothing is drawn
+	wish    int               // counts what is looked for
+	closed  int               // 1 + where the word begins whose pop-up Esc closed; 0 = none
+	early   []tea.KeyPressMsg // typed behind a Tab that waits for what is found
+	looking bool              // such a Tab waits
+	ticking bool              // a tickMsg comes
+	failed  any               // what the program panicked with
+	away    bool              // another program has the terminal: nothing is drawn
 
 	in  io.Reader // the terminal, for the person's editor
 	tty io.Writer
@@ -156,20 +160,13 @@ type model struct {
 	cook func()       // gives it back, for a while
 }
 
-// finding is a search of the history.
-type finding struct {
-	words string
-	at    int // the entry that is shown, -1 = none
-	draft string
-}
-
 type (
 	wakeMsg  struct{}
 	sizeMsg  struct{}
-	wordsMsg struct {
-		n    int
-		wish wish
-		list []Word
+	tickMsg  struct{} // something changes with the time alone
+	imageMsg struct { // a pasted text that may name a picture
+		text string
+		err  error
 	}
 )
 
@@ -184,41 +181,62 @@ func (m *model) news() bool {
 		m.turned(st.Asking)
 	}
 	if n := len(st.Back); n > 0 {
-		m.kept = append(m.kept, st.Back...)
+		for _, line := range st.Back {
+			m.hold(line)
+		}
 		m.s.change(func(st *state) { st.Back = st.Back[n:] })
-		m.due = true
 	}
 	if st.Retype != "" && st.Asking {
-		if m.ed.empty() {
+		why, no := strings.CutPrefix(st.Retype, "n ")
+		switch letters := st.Letters != ""; {
+		case m.ed.empty() && letters && no:
+			m.reason = true
+			m.ed.set(why)
+		case m.ed.empty() && !letters:
 			m.ed.set(st.Retype)
-		} else {
-			m.kept = append(m.kept, st.Retype)
+		default:
+			m.hold(st.Retype)
 		}
 		m.s.change(func(st *state) { st.Retype = "" })
 	}
-	switch {
-	case m.due && !m.ed.empty(): // a command that was typed over is in the history, if it is wanted
-		m.due = false
-		m.kept = slices.DeleteFunc(m.kept, isCommand)
-	case m.due && !m.asking && !m.away && m.now().Sub(m.pressed) >= typing: // else what is typed on would follow upon it
+	if m.due && m.ed.empty() && !m.asking && !m.away && m.now().Sub(m.pressed) >= typing { // else what is typed on would follow upon it
 		m.due = false
 		m.back()
 	}
 	return st.Over
 }
 
+// hold keeps a line that was refused where Up finds it.
+func (m *model) hold(line string) {
+	last := m.ed.place == m.ed.history.Len()
+	m.ed.history.Hold(line)
+	if last {
+		m.ed.place = m.ed.history.Len()
+	}
+}
+
 // turned applies that a question was opened, or closed.
 func (m *model) turned(asking bool) {
-	m.asking = asking
+	m.asking, m.shown, m.sure = asking, m.now(), false
+	if m.reason { // the line belonged to the question that is gone
+		m.hold(m.ed.String())
+		m.reason = false
+		m.ed.clear()
+	}
 	if m.find != nil {
 		m.ed.set(m.find.draft)
 	}
 	m.find, m.choice = nil, choice{}
 	switch {
 	case asking: // a half line is no answer
+		if m.draft != "" {
+			m.kept = append(m.kept, m.draft)
+		}
 		m.late, m.draft = false, m.ed.String()
 		m.ed.clear()
-		if m.burst = m.draft != "" && m.now().Sub(m.pressed) < typing; m.burst {
+		if m.s.state().Letters != "" {
+			m.burst = false
+		} else if m.burst = m.draft != "" && m.now().Sub(m.pressed) < typing; m.burst {
 			m.hint = "a question came: what you type comes back behind it; wait a moment to answer"
 		}
 	case m.ed.empty():
@@ -283,11 +301,19 @@ func (m *model) rows(tail string, width, height int) rows {
 	if m.find != nil {
 		prompt = style.Paint(view.Dim, "(search: "+display.Cut(m.find.words, max(width/2, 4))+") ")
 	}
+	if m.reason {
+		prompt = "  reason for the model (Enter for none, Esc goes back) > "
+	}
 	if tail != "" {
 		list := hard(tail, width)
 		list = list[max(len(list)-tailRows, 0):]
-		if last := list[len(list)-1]; m.asking && m.find == nil && last.columns() < width-12 {
+		if last := list[len(list)-1]; m.asking && m.find == nil && !m.reason && last.columns() < width-12 {
 			prompt, list = string(last), list[:len(list)-1]
+			if st.Letters != "" && m.arming().Takes(m.now(), m.ed.String()) {
+				prompt += " > "
+			} else if st.Letters != "" {
+				prompt += " … "
+			}
 		}
 		r.list = append(r.list, list...)
 	}
@@ -312,36 +338,41 @@ func (m *model) rows(tail string, width, height int) rows {
 	}
 	below := m.below(width)
 	most := max(height-len(r.list)-len(below)-1, 3)
-	e := typed(prompt, more, m.ed.text, m.ed.at, width, most)
+	e := typed(prompt, more, m.ed, width, most)
 	r.y, r.x = len(r.list)+e.y, e.x
 	r.list = append(append(r.list, e.list...), below...)
 	return r
 }
 
-// below are the rows under the editor.
+// below are the rows under the editor: the pop-up, a hint, and the status line at the bottom.
 func (m *model) below(width int) (out []row) {
 	style := m.s.style
-	if c := m.choice; len(c.list) > 0 {
-		from := max(min(c.at-choiceRows/2, len(c.list)-choiceRows), 0)
-		wide := 0
-		for _, w := range c.list {
-			wide = min(max(wide, display.Columns(w.Text)), 40)
-		}
-		for i := from; i < min(from+choiceRows, len(c.list)); i++ {
-			w, how, lead := c.list[i], view.Dim, "    "
-			if i == c.at {
-				how, lead = view.Head, "  > "
-			}
-			out = append(out, cut(style, how, lead+display.Pad(w.Text, wide)+"  "+w.About, width))
-		}
-		if more := len(c.list) - choiceRows; more > 0 {
-			out = append(out, cut(style, view.Dim, fmt.Sprintf("    %d in all", len(c.list)), width))
-		}
-	}
+	out = m.choice.rows(style, width)
 	if m.hint != "" {
 		out = append(out, cut(style, view.Dim, "  "+m.hint, width))
 	}
+	if line := m.s.state().status(m.now(), max(width-1, 1)); line != "" {
+		out = append(out, row(style.Paint(view.Dim, line)))
+	}
 	return out
+}
+
+// tick begins to wait for what changes with the time alone: the spinner, and a question that is armed. While neither
+// is there, nothing wakes the screen.
+func (m *model) tick() tea.Cmd {
+	st := m.s.state()
+	wait := time.Duration(0)
+	switch {
+	case st.Asking && st.Letters != "":
+		wait = m.arming().In(m.now())
+	case st.Working && !st.Asking:
+		wait = frame
+	}
+	if wait <= 0 || m.ticking {
+		return nil
+	}
+	m.ticking = true
+	return tea.Tick(wait, func(time.Time) tea.Msg { return tickMsg{} })
 }
 
 // Init begins to poll the terminal's size: it sends no event when it changes.
@@ -355,14 +386,17 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.KeyPressMsg:
 		cmd = m.typed(msg)
 	case tea.PasteMsg:
-		m.find, m.choice = nil, choice{}
-		m.ed.insert(msg.Content)
+		cmd = m.pasted(msg.Content)
+	case imageMsg:
+		m.pictured(msg)
+	case tickMsg:
+		m.ticking = false
 	case composedMsg:
 		if m.wrote(msg); m.failed != nil {
 			return m, tea.Quit
 		}
 	case tea.ResumeMsg:
-		m.away, m.due = false, true
+		m.away, m.due, m.shown = false, true, m.now()
 		if err := m.raw(); err != nil {
 			m.failed = err
 			return m, tea.Quit
@@ -376,7 +410,30 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		cmd = tea.Quit
 	}
 	m.draw()
+	if next := m.tick(); next != nil {
+		cmd = tea.Batch(cmd, next)
+	}
 	return m, cmd
+}
+
+// pasted puts in what was pasted. A file's path that is pasted, or dropped on the terminal, may name a picture. (A
+// picture itself does not come through a terminal.)
+func (m *model) pasted(text string) tea.Cmd {
+	m.find, m.choice, m.pressed = nil, choice{}, m.now()
+	path, ok := imagePath(text)
+	if !ok || m.asking {
+		m.ed.insert(text)
+		return nil
+	}
+	return m.crew.Do(func() tea.Msg { return imageMsg{text, m.s.attach(path)} })
+}
+
+// pictured ends a paste of a path: a picture goes along, and anything else is text.
+func (m *model) pictured(msg imageMsg) {
+	if msg.err != nil {
+		m.ed.insert(msg.text)
+		m.hint = "not attached: " + display.OneLine(msg.err.Error())
+	}
 }
 
 // View is not used: the painter draws.
@@ -414,7 +471,11 @@ func (m *model) goesOn(key, text string) bool {
 // typed handles a key. What is typed behind a Tab waits for what that finds; Esc and
 // Ctrl-C do not.
 func (m *model) typed(k tea.KeyPressMsg) tea.Cmd {
-	if m.goesOn(k.String(), k.Text) {
+	if st := m.s.state(); m.asking && st.Letters != "" {
+		if m.letter(k.String(), k.Text, st.Letters) {
+			return nil
+		}
+	} else if m.goesOn(k.String(), k.Text) {
 		return nil
 	}
 	if m.looking {
@@ -427,17 +488,24 @@ func (m *model) typed(k tea.KeyPressMsg) tea.Cmd {
 	return m.key(k.String(), k.Text)
 }
 
-// found inserts what Tab found, and then handles what was typed since.
+// found opens the pop-up for what was found. A Tab that waits takes the first word, and then comes what was typed
+// since.
 func (m *model) found(msg wordsMsg) tea.Cmd {
-	if msg.n != m.wish || !m.looking {
+	if msg.n != m.wish {
+		return nil
+	}
+	m.choice = m.ed.open(msg.wish, msg.list)
+	if !m.looking {
 		return nil
 	}
 	m.looking = false
-	m.choice = m.ed.offer(msg.wish, msg.list)
-	if len(msg.list) == 0 {
-		m.hint = "nothing begins like that"
-	}
 	var cmds []tea.Cmd
+	switch {
+	case len(m.choice.list) > 0:
+		cmds = append(cmds, m.take())
+	case len(msg.list) == 0:
+		m.hint = "nothing fits that"
+	}
 	for len(m.early) > 0 && !m.looking {
 		k := m.early[0]
 		m.early = m.early[1:]
@@ -447,32 +515,40 @@ func (m *model) found(msg wordsMsg) tea.Cmd {
 }
 
 // key handles a key that nothing else waits for.
-func (m *model) key(key, text string) tea.Cmd {
+func (m *model) key(key, text string) (cmd tea.Cmd) {
 	m.hint = ""
-	m.wish++ // what was asked for before is of no use now
 	if m.find != nil && m.search(key, text) {
 		return nil
 	}
 	if len(m.choice.list) > 0 {
-		if by := map[string]int{"tab": 1, "shift+tab": -1}[key]; by != 0 {
-			m.ed.next(&m.choice, by)
-			return nil
-		}
-		if m.choice = (choice{}); key == "esc" {
-			return nil
+		if cmd, done := m.pick(key); done {
+			return cmd
 		}
 	}
+	before := string(m.ed.text)
+	defer func() {
+		switch changed := string(m.ed.text) != before; {
+		case changed && (text != "" || key == "backspace" || key == "ctrl+h"):
+			cmd = tea.Batch(cmd, m.suggest())
+		case changed || key == "left" || key == "right" || key == "home" || key == "end":
+			m.wish++ // what was looked for is of no use now
+			m.choice, m.closed = choice{}, 0
+		}
+	}()
 	switch key {
 	case "enter":
 		m.enter()
 	case "tab":
-		return m.complete()
+		if cmd = m.suggest(); cmd != nil {
+			m.looking = true
+		}
+		return cmd
 	case "esc":
 		m.s.Interrupt()
 	case "ctrl+c":
 		return m.interrupt()
 	case "ctrl+d":
-		if m.kept = slices.DeleteFunc(m.kept, isCommand); m.ed.empty() && m.back() {
+		if m.ed.empty() && m.back() {
 			m.hint = "this was not sent"
 			return nil
 		}
@@ -494,6 +570,12 @@ func (m *model) key(key, text string) tea.Cmd {
 		return tea.Suspend
 	case "ctrl+g":
 		return m.compose()
+	case "?":
+		if m.ed.empty() {
+			m.s.out.block(keysPage)
+			return nil
+		}
+		m.ed.insert(text)
 	default:
 		if !m.ed.edit(key) && text != "" {
 			m.ed.insert(text)
@@ -506,6 +588,18 @@ func (m *model) key(key, text string) tea.Cmd {
 func (m *model) enter() {
 	text := m.ed.String()
 	words := !isCommand(text) && !isShell(text)
+	if st := m.s.state(); m.asking && words && st.Letters != "" && strings.TrimSpace(text) != "" {
+		if !m.sure {
+			m.sure = true
+			m.hint = "a question waits: Ctrl-U clears this line to answer it; Enter again gives these words to the run"
+			return
+		}
+		m.sure = false
+		_ = m.ed.history.Add(text) // as below
+		m.ed.clear()
+		m.s.Line("/steer " + text)
+		return
+	}
 	if m.asking && words {
 		if !m.s.state().Asking {
 			return // it has closed, and what was typed for it is for nothing else
@@ -553,75 +647,4 @@ func (m *model) interrupt() tea.Cmd {
 		m.hint += "; Esc stops the run"
 	}
 	return nil
-}
-
-// complete asks for what may be meant. It comes when it is found.
-func (m *model) complete() tea.Cmd {
-	w, ok := wanted(m.ed.text, m.ed.at)
-	if !ok {
-		return nil
-	}
-	n := m.wish
-	m.looking = true
-	return m.crew.Do(func() tea.Msg {
-		ctx, cancel := context.WithTimeout(m.crew.Ctx, 3*time.Second)
-		defer cancel()
-		return wordsMsg{n, w, m.s.words(ctx, w)}
-	})
-}
-
-// search handles a key while the history is searched, and reports whether the key needs no more.
-func (m *model) search(key, text string) bool {
-	f, h := m.find, m.ed.history
-	again := func(before int) {
-		if at := h.Search(f.words, before); at >= 0 {
-			f.at = at
-			m.ed.set(h.At(at))
-			return
-		}
-		if f.at < 0 {
-			m.ed.set(f.draft)
-		}
-		m.hint = "no older line holds that"
-	}
-	switch key {
-	case "ctrl+r":
-		before := h.Len()
-		if f.at >= 0 {
-			before = f.at
-		}
-		again(before)
-	case "backspace", "ctrl+h":
-		if r := []rune(f.words); len(r) > 0 {
-			f.words = string(r[:len(r)-1])
-		}
-		f.at = -1
-		again(h.Len())
-	case "esc", "ctrl+g", "ctrl+c":
-		m.ed.set(f.draft)
-		m.find = nil
-	default:
-		if key == "enter" || text == "" {
-			m.take()
-			return key == "enter" // another key edits the line that was found
-		}
-		f.words += Safe(text)
-		f.at = -1
-		again(h.Len())
-	}
-	return true
-}
-
-// take ends a search with the line that it found. The earlier text of the editor becomes the draft at the end of the
-// history, as if the user had gone there with Up.
-func (m *model) take() {
-	f := m.find
-	m.find = nil
-	if f.at < 0 {
-		return
-	}
-	if m.ed.place == m.ed.history.Len() {
-		m.ed.draft = f.draft
-	}
-	m.ed.place = f.at
 }

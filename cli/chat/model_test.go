@@ -18,11 +18,11 @@ func screened(t *testing.T, d *desk) (*model, *chatting, *bytes.Buffer) {
 	c := &chatting{t: t, backend: d}
 	c.Session = New(t.Context(), d, Options{Ask: true, Width: func() int { return 40 }})
 	c.Session.mu.Lock()
-	c.echoes = true
+	c.echoes, c.byKey = true, true
 	c.Session.mu.Unlock()
 	t.Cleanup(c.Close)
 	var out bytes.Buffer
-	m := &model{s: c.Session, crew: term.NewCrew(t.Context()), ed: newEditor(&History{}), paint: painter{w: &out}, now: time.Now, size: func() (int, int) { return 40, 12 }}
+	m := &model{s: c.Session, crew: term.NewCrew(t.Context()), ed: newEditor(&History{}), paint: painter{w: &out}, now: time.Now, size: func() (int, int) { return 40, 12 }, ticking: true}
 	return m, c, &out
 }
 
@@ -60,11 +60,23 @@ func (m *model) types(t *testing.T, keys ...string) (quit bool) {
 		if cmd == nil {
 			continue
 		}
-		switch out := cmd().(type) {
-		case tea.QuitMsg:
-			quit = true
-		case wordsMsg:
-			m.Update(out)
+		quit = m.gets(cmd()) || quit
+	}
+	return quit
+}
+
+// gets gives the screen what a command brought.
+func (m *model) gets(msg tea.Msg) (quit bool) {
+	switch msg := msg.(type) {
+	case tea.QuitMsg:
+		return true
+	case tea.BatchMsg:
+		for _, cmd := range msg {
+			quit = m.gets(cmd()) || quit
+		}
+	case wordsMsg, imageMsg:
+		if _, cmd := m.Update(msg); cmd != nil {
+			return m.gets(cmd())
 		}
 	}
 	return quit
@@ -109,12 +121,12 @@ func TestAHalfLineIsNoAnswer(t *testing.T) {
 	within(t, "told", func() bool {
 		m.Update(wakeMsg{})
 		_, behind, told := strings.Cut(out.String(), "Enter alone is not an answer")
-		return told && strings.Contains(behind, "q stop > ")
+		return told && strings.Contains(behind, "q stop")
 	})
-	if got := m.seen(); !strings.HasSuffix(strings.ReplaceAll(got, "\n", ""), "y once, a always, n no (reason), d diff, q stop > ") {
+	if got := m.seen(); !strings.Contains(strings.ReplaceAll(got, "\n", ""), "y once, a always, n no (reason), d diff, q stop") {
 		t.Errorf("the rows are %q", got)
 	}
-	m.types(t, "y", "enter")
+	m.types(t, "y")
 	c.did("answer t1.q1", `"approve":true`)
 	c.when("answered", func(st state) bool { return !st.Asking })
 	m.Update(wakeMsg{})
@@ -150,13 +162,13 @@ func TestRowsWhileItWorks(t *testing.T) {
 
 func TestTabOffersAndKeysBehindItWait(t *testing.T) {
 	m, _, _ := screened(t, newDesk(t))
-	m.types(t, "/mod", "tab")
+	m.types(t, "/mod")
 	if got := m.seen(); !strings.Contains(got, "/mode ") || !strings.Contains(got, "/model") {
 		t.Errorf("offered:\n%s", got)
 	}
-	m.types(t, "tab", "tab")
-	if m.ed.String() != "/model" || !strings.Contains(m.seen(), "> /model") {
-		t.Errorf("after Tab twice: %q\n%s", m.ed.String(), m.seen())
+	m.types(t, "tab")
+	if m.ed.String() != "/mode " {
+		t.Errorf("after Tab: %q\n%s", m.ed.String(), m.seen())
 	}
 	m.types(t, "esc")
 	m.ed.set("/rewi")
@@ -175,18 +187,25 @@ func TestTabOffersAndKeysBehindItWait(t *testing.T) {
 	}
 }
 
-func TestWordsThatComeBackStandInTheEditor(t *testing.T) {
-	d := newDesk(t)
-	d.refuse = errNotNow
-	m, c, pass := typist(t, d)
-	m.types(t, "hello", "enter")
-	pass(typing)
-	c.when("back", func(state) bool { // with Enter already, when they came at once
-		m.Update(wakeMsg{})
-		return m.ed.String() == "hello"
-	})
-	if back := c.state().Back; len(back) > 0 {
-		t.Errorf("still to come back: %q", back)
+// A line that was refused never comes back by itself; Up brings it back, whatever it was.
+func TestUpBringsARefusedLineBack(t *testing.T) {
+	for _, line := range []string{"hello", "/nonsense", " /not kept in the file", "/steer later"} {
+		d := newDesk(t)
+		m, c, pass := typist(t, d)
+		d.refuses(errNotNow)
+		m.types(t, line, "enter")
+		c.when("refused", func(st state) bool { return !st.Busy && c.failure() != nil })
+		for range 3 {
+			pass(time.Minute)
+			m.Update(sizeMsg{})
+		}
+		if !m.ed.empty() {
+			t.Errorf("%q came back by itself: %q", line, m.ed.String())
+		}
+		m.Update(tea.KeyPressMsg{Code: tea.KeyUp})
+		if got := m.ed.String(); got != line {
+			t.Errorf("Up gives %q, want %q", got, line)
+		}
 	}
 }
 

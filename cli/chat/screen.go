@@ -61,7 +61,7 @@ func (m *model) compose() tea.Cmd {
 // wrote puts the written text into the editor of the chat. It does not send it: checking it first costs an Enter. A
 // question that came while the editor was open is not what it answers.
 func (m *model) wrote(msg composedMsg) {
-	m.away = false
+	m.away, m.shown = false, m.now()
 	switch {
 	case msg.gone != nil:
 		m.failed = msg.gone
@@ -243,9 +243,10 @@ func hard(line string, width int) []row {
 	return out
 }
 
-// typed lays a text out after a prompt; its further lines begin after more. The cursor is before rune at. Of more
-// than most rows it returns those around the cursor.
-func typed(prompt, more string, text []rune, at, width, most int) rows {
+// typed lays the text of an editor out after a prompt; its further lines begin after more. Of more than most rows it
+// returns those around the cursor.
+func typed(prompt, more string, ed *editor, width, most int) rows {
+	at := ed.at
 	r := rows{list: []row{}}
 	room := max(width-1, 4)
 	var line strings.Builder
@@ -257,11 +258,16 @@ func typed(prompt, more string, text []rune, at, width, most int) rows {
 		line.WriteString(lead)
 		used = ansi.StringWidth(lead)
 	}
-	for i, c := range text {
-		if c != '\n' {
-			if n := display.Columns(string(c)); used+n > room {
-				next("")
-			}
+	for i, c := range ed.text {
+		shown := string(c)
+		if c >= firstLong {
+			shown = ed.shown(c)
+		}
+		n := display.Columns(shown)
+		if c != '\n' && used+n > room && used > 0 {
+			next("")
+			shown = display.Cut(shown, room)
+			n = min(n, room)
 		}
 		if i == at {
 			r.y, r.x = len(r.list), used
@@ -270,10 +276,10 @@ func typed(prompt, more string, text []rune, at, width, most int) rows {
 			next(more)
 			continue
 		}
-		line.WriteRune(c)
-		used += display.Columns(string(c))
+		line.WriteString(shown)
+		used += n
 	}
-	if at >= len(text) {
+	if at >= len(ed.text) {
 		r.y, r.x = len(r.list), used
 	}
 	r.list = append(r.list, row(line.String()))

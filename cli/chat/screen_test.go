@@ -121,7 +121,7 @@ func TestWhatIsPrintedStandsThereOnceAboveTheRows(t *testing.T) {
 			text := []rune(strings.Join(rapid.SliceOfN(words, 1, 4).Draw(t, "typed"), "\n"))
 			at := rapid.IntRange(0, len(text)).Draw(t, "at")
 			most := rapid.IntRange(1, 6).Draw(t, "most")
-			r := typed("> ", "  ", text, at, width, most)
+			r := typed("> ", "  ", &editor{text: text, at: at}, width, most)
 			if len(r.list) > most || r.y < 0 || r.y >= len(r.list) || r.x >= width {
 				t.Fatalf("%d rows of %d, the cursor at %d,%d", len(r.list), most, r.y, r.x)
 			}
@@ -152,7 +152,7 @@ func TestTypedTextIsLaidOutWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := []rune(rapid.StringMatching(`[a-z 日\n]{0,200}`).Draw(t, "text"))
 		width := rapid.IntRange(8, 60).Draw(t, "width")
-		r := typed("> ", "  ", text, len(text), width, 0)
+		r := typed("> ", "  ", &editor{text: text, at: len(text)}, width, 0)
 		var all strings.Builder
 		for _, l := range r.list {
 			if l.columns() >= width {

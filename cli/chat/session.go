@@ -56,6 +56,10 @@ type Backend interface {
 	Mask(text string) string
 	// Words are the completions of begun, of a kind.
 	Words(ctx context.Context, kind Kind, workspace, begun string) []Word
+	// Image reads a picture as a data URL.
+	Image(path string) (url string, err error)
+	// Facts are what the next request goes with: of a task, with what again changes, or of a new one.
+	Facts(ctx context.Context, task string, n api.NewTask, again api.NewRun) Facts
 	// Passes reports whether /name is for the engine: a prompt or a skill of that name.
 	Passes(ctx context.Context, workspace, mode, name string) bool
 }
@@ -74,6 +78,11 @@ type Kind string
 const (
 	Files    Kind = "file" // of a workspace, a folder a time; folders end in "/"
 	Tasks    Kind = "task"
+	Messages Kind = "message" // of a task, whose id stands in for the workspace
+	Refs     Kind = "ref"     // what a # stands for: messages and tasks
+	Efforts  Kind = "effort"
+	Profiles Kind = "profile"
+	Provided Kind = "provider"
 	Modes    Kind = "mode"
 	Models   Kind = "model"
 	Prompts  Kind = "prompt" // that a person wrote down, and skills: /name
@@ -107,6 +116,10 @@ type Options struct {
 	// Away is called when another program gets the terminal, and what it returns when
 	// that has ended: between them Ctrl-C is not for the chat. May be nil.
 	Away func() (back func())
+
+	Images []Image // that go along with the first words
+	Facts  Facts   // of the first request
+	Now    func() time.Time
 }
 
 // state is what fronts show and decide by.
@@ -119,15 +132,17 @@ type state struct {
 	Over    bool // the person wants to leave
 	Command bool // a command line of the person's runs
 	Queue   []api.Queued
-	Back    []string // words that could not be sent, for the editor
+	Back    []string // lines that were refused, for the history: Up brings them back
 	Retype  string   // the answer that was not taken, for the editor when the chat asks again
 	Mode    string
 	Policy  string // what the next run may do unasked; "" = as the task has it
-	Loose   bool   // the user chose the policy "all" once
+	Letters string // that answer the open question, one key each; "" = it wants a line
+	Facts   Facts
+	Live    live
+	Loose   bool // the user chose the policy "all" once
 }
 
-// keep keeps words that could not be sent for the editor: nothing that a person typed is
-// lost.
+// keep keeps a line that was refused: nothing that a person typed is lost.
 func (st *state) keep(text string) {
 	if strings.TrimSpace(text) != "" {
 		st.Back = append(st.Back[:len(st.Back):len(st.Back)], text)
@@ -141,10 +156,11 @@ type Session struct {
 	style   display.Style
 	out     *scroll
 
-	ctx    context.Context //nolint:containedctx // the chat's own life
-	cancel context.CancelFunc
-	busy   sync.WaitGroup
-	answer chan string // lines for the question that is open
+	ctx     context.Context //nolint:containedctx // the chat's own life
+	cancel  context.CancelFunc
+	busy    sync.WaitGroup
+	looking sync.Mutex  // its holder looks for the facts
+	answer  chan string // lines for the question that is open
 
 	mu         sync.Mutex
 	st         state
@@ -164,9 +180,12 @@ type Session struct {
 	own        string             // the question that a command of this chat answers
 	last       Ending
 	wrong      *LineError        // why the last line that was carried out failed
+	byKey      bool              // single keys answer questions
 	echoes     bool              // the screen shows what was typed, once it is carried out
 	said       []string          // words that were shown when they were sent, and are taken yet
 	carried    []carriedOutput   // that go along with the next words
+	images     []Image           // as well
+	broken     string            // the run that /now broke off
 	brief      map[string]string // what was typed of words that were sent
 
 	again api.NewRun // what the next run changes
@@ -216,6 +235,24 @@ type owed struct {
 
 // carriedOutput is a command line, and what a message holds about it.
 type carriedOutput struct{ line, text string }
+
+// refresh finds out again what the next request goes with.
+func (s *Session) refresh() {
+	s.busy.Go(func() {
+		s.looking.Lock() // the newest look counts
+		defer s.looking.Unlock()
+		var n api.NewTask
+		var again api.NewRun
+		id := ""
+		s.locked(func() { n, again, id = s.o.New, s.again, s.st.Task })
+		f := s.backend.Facts(s.ctx, id, n, again)
+		s.change(func(st *state) {
+			if st.Task == id && s.ctx.Err() == nil {
+				st.Facts = f
+			}
+		})
+	})
+}
 
 // started records that a run works on the task, unless its events have reported its state: it may be over already, or
 // ask.

@@ -122,7 +122,7 @@ func TestWordsThatCommandsWant(t *testing.T) {
 func TestHelpOfAllCommands(t *testing.T) {
 	c := talking(t, newDesk(t))
 	c.Line("/help")
-	c.shows("/help [COMMAND]", "/reject [WHY]", "/quit", "!COMMAND runs in the workspace", "Ctrl-G writes in $VISUAL or $EDITOR")
+	c.shows("/help [COMMAND]", "/reject [WHY]", "/quit", "!COMMAND", "write in $VISUAL or $EDITOR", "allow it once")
 	for line := range strings.SplitSeq(c.text(), "\n") {
 		if row(line).columns() > 120 {
 			t.Errorf("a line of %d columns: %s", row(line).columns(), line)

@@ -244,33 +244,39 @@ func (o *output) text() string {
 	return string(o.head) + "\n[... much output is left out ...]\n" + string(o.tail)
 }
 
-// along is the row above the editor about outputs that go along.
+// along is the row above the editor about what goes along.
 func (s *Session) along() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch n := len(s.carried); n {
-	case 0:
-		return ""
-	case 1:
-		return "· one output goes along with your next words"
-	default:
-		return fmt.Sprintf("· %d outputs go along with your next words", n)
+	what := strings.TrimSpace(pictures(s.images))
+	switch n := len(s.carried); {
+	case n == 1:
+		what = strings.TrimSpace(what + " one output")
+	case n > 1:
+		what = strings.TrimSpace(fmt.Sprintf("%s %d outputs", what, n))
 	}
+	switch {
+	case what == "":
+		return ""
+	case len(s.carried)+len(s.images) == 1:
+		return "· " + what + " goes along with your next words"
+	}
+	return "· " + what + " go along with your next words"
 }
 
 // prompt gives words to the task: as its first ones, into the queue of the run that
 // works, or to a new run.
 func (s *Session) prompt(ctx context.Context, text string) error {
 	st := s.state()
-	return s.deliver(ctx, st.Task, text, func(ctx context.Context, words string) error {
+	return s.deliver(ctx, st.Task, text, func(ctx context.Context, w api.Words) error {
 		if st.Working {
-			return s.queue(ctx, st.Task, words)
+			return s.queue(ctx, st.Task, w)
 		}
-		s.echo(text)
+		s.echo(s.short(w.Text))
 		if st.Task == "" {
-			return s.begin(ctx, words)
+			return s.begin(ctx, w)
 		}
-		return s.goOn(ctx, st.Task, words)
+		return s.goOn(ctx, st.Task, w)
 	})
 }
 
@@ -285,16 +291,17 @@ func (s *Session) echo(text string) {
 }
 
 // begin starts a task.
-func (s *Session) begin(ctx context.Context, text string) error {
+func (s *Session) begin(ctx context.Context, w api.Words) error {
 	n := s.o.New
-	n.Message = &api.Words{Text: text}
-	s.shown(text)
+	n.Message = &w
+	s.shown(w.Text)
 	run, err := s.backend.Start(ctx, n)
 	if err != nil {
-		s.unshown(text)
+		s.unshown(w.Text)
 		return err
 	}
 	s.came = true
+	s.locked(func() { s.again.OneRun = n.OneRun })
 	s.tell("task %s", run.Task)
 	if err := s.follow(ctx, run.Task, "0"); err != nil {
 		return err
@@ -304,25 +311,25 @@ func (s *Session) begin(ctx context.Context, text string) error {
 }
 
 // goOn continues a task that nothing works on, with the settings that were changed.
-func (s *Session) goOn(ctx context.Context, id, text string) error {
+func (s *Session) goOn(ctx context.Context, id string, w api.Words) error {
 	var again api.NewRun
 	s.locked(func() { again = s.again })
-	s.shown(text)
+	s.shown(w.Text)
 	run, err := "", error(nil)
 	if reflect.DeepEqual(again, api.NewRun{}) {
 		var sent api.Sent
-		sent, err = s.backend.Send(ctx, id, api.Message{Text: text})
+		sent, err = s.backend.Send(ctx, id, api.Message{Text: w.Text, Images: w.Images})
 		run = sent.Run
 	} else {
-		again.Message = &api.Words{Text: text}
+		again.Message = &w
 		run, err = s.resume(ctx, id, again)
 	}
 	if busy, is := errors.AsType[*client.Problem](err); is && busy.Status == http.StatusConflict && busy.Code == "task_busy" {
-		s.unshown(text)
-		return s.queue(client.Keyed(ctx, client.KeyOf(ctx)+"-queued"), id, text) // another client was faster
+		s.unshown(w.Text)
+		return s.queue(client.Keyed(ctx, client.KeyOf(ctx)+"-queued"), id, w) // another client was faster
 	}
 	if err != nil {
-		s.unshown(text)
+		s.unshown(w.Text)
 		return err
 	}
 	s.started(run)
@@ -335,34 +342,29 @@ func (s *Session) resume(ctx context.Context, id string, n api.NewRun) (string, 
 	if err != nil {
 		return "", err
 	}
-	s.locked(func() { s.again = api.NewRun{} })
+	s.locked(func() { s.again = api.NewRun{OneRun: s.o.New.OneRun} }) // what holds for one run holds for each of a chat
 	return run.ID, nil
 }
 
 // queue gives words to the run that works: it takes them with its next request.
-func (s *Session) queue(ctx context.Context, id, text string) error {
-	sent, err := s.backend.Send(ctx, id, api.Message{Text: text, Delivery: "queue"})
+func (s *Session) queue(ctx context.Context, id string, w api.Words) error {
+	sent, err := s.backend.Send(ctx, id, api.Message{Text: w.Text, Images: w.Images, Delivery: "queue"})
 	if err == nil && sent.Delivered == "started" { // the run had ended
 		s.started(sent.Run)
 	}
 	return err
 }
 
-// deliver sends what a person typed, and with it the outputs that go along. Those that came since wait for the next
-// words.
-func (s *Session) deliver(ctx context.Context, task, text string, send func(ctx context.Context, words string) error) error {
-	words, n := text, 0
-	s.locked(func() {
-		for _, c := range s.carried {
-			words += "\n\n" + c.text
-		}
-		if n = len(s.carried); n > 0 {
-			s.brief[words] = text
-		}
-	})
-	err := s.once(ctx, task, words, func(ctx context.Context) error { return send(ctx, words) })
+// deliver sends what a person typed, and with it the outputs and pictures that go along. Those that came since wait
+// for the next words.
+func (s *Session) deliver(ctx context.Context, task, text string, send func(ctx context.Context, w api.Words) error) error {
+	w, outputs, images := s.message(text)
+	err := s.once(ctx, task, w.Text, func(ctx context.Context) error { return send(ctx, w) })
 	if err == nil {
-		s.locked(func() { s.carried = s.carried[min(n, len(s.carried)):] })
+		s.locked(func() {
+			s.carried = s.carried[min(outputs, len(s.carried)):]
+			s.images = s.images[min(images, len(s.images)):]
+		})
 	}
 	return err
 }
@@ -390,7 +392,7 @@ func (s *Session) steer(ctx context.Context, id, rest string) error {
 		}
 		return s.prompt(ctx, rest)
 	}
-	return s.deliver(ctx, id, rest, func(ctx context.Context, words string) error { return s.queue(ctx, id, words) })
+	return s.deliver(ctx, id, rest, func(ctx context.Context, w api.Words) error { return s.queue(ctx, id, w) })
 }
 
 // interject saves and interrupts the run's present step, and continues with words at once.
@@ -402,8 +404,9 @@ func (s *Session) interject(ctx context.Context, id, rest string) error {
 	case !st.Working:
 		return s.prompt(ctx, rest)
 	}
-	return s.deliver(ctx, id, rest, func(ctx context.Context, words string) error {
-		sent, err := s.backend.Send(ctx, id, api.Message{Text: words, Delivery: "interrupt"})
+	s.locked(func() { s.broken = s.run })
+	return s.deliver(ctx, id, rest, func(ctx context.Context, w api.Words) error {
+		sent, err := s.backend.Send(ctx, id, api.Message{Text: w.Text, Images: w.Images, Delivery: "interrupt"})
 		if err == nil {
 			s.started(sent.Run)
 		}

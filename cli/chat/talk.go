@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -70,6 +72,7 @@ func (s *Session) follow(ctx context.Context, id, after string) error {
 	}
 	t.ctx, t.cancel = context.WithCancel(s.ctx)
 	s.change(func(st *state) { s.talk, st.Task = t, id })
+	s.refresh()
 	t.listen(id, after)
 	go t.run()
 	if after != nowhere {
@@ -93,7 +96,7 @@ func (s *Session) leave() {
 	}
 	s.change(func(st *state) {
 		st.keep(st.Retype)
-		*st = state{Busy: st.Busy, Over: st.Over, Back: st.Back, Mode: st.Mode, Command: st.Command, Policy: st.Policy, Loose: st.Loose}
+		*st = state{Busy: st.Busy, Over: st.Over, Back: st.Back, Mode: st.Mode, Command: st.Command, Policy: st.Policy, Loose: st.Loose, Facts: st.Facts}
 		s.run = ""
 	})
 }
@@ -217,6 +220,7 @@ func (t *talk) note(in incoming) {
 		t.closed[in.task+"."+e.Question] = true
 		t.s.change(func(st *state) { st.Waiting, t.s.shut[in.task+"."+e.Question] = false, true })
 	}
+	t.s.live(in, in.task == t.id)
 	if in.task != t.id {
 		return
 	}
@@ -235,6 +239,7 @@ func (t *talk) note(in incoming) {
 				st.Working, st.Waiting = false, false
 			}
 		})
+		s.refresh()
 	case "input.queued":
 		s.change(func(st *state) { t.queued(st, e) })
 	case "input.taken":
@@ -247,6 +252,45 @@ func (t *talk) note(in incoming) {
 		if slices.Contains([]string{"running", "queued", "delegated"}, e.Task.Status) {
 			s.change(func(st *state) { st.Working = true })
 		}
+	}
+}
+
+// live applies an event to what the status line shows: own is false for one of a subtask.
+func (s *Session) live(in incoming, own bool) {
+	doing := map[string]string{
+		"turn.started": "waiting for the model", "message.delta": "writing", "reasoning.delta": "thinking",
+		"tool.finished": "waiting for the model",
+	}[in.Type]
+	var u struct {
+		Input, Output int64
+		CacheRead     int64  `json:"cache_read"`
+		CacheWrite    int64  `json:"cache_write"`
+		Cost          int64  `json:"cost_micros"`
+		Name          string `json:"name"`
+	}
+	switch in.Type {
+	case "run.started":
+		if own {
+			s.change(func(st *state) { st.Live = live{Since: s.o.Now()} })
+		}
+		return
+	case "tool.started":
+		_ = json.Unmarshal(in.Data, &u) // what cannot be read changes nothing
+		doing = "using " + cmp.Or(display.Cut(display.OneLine(u.Name), 30), "a tool")
+	case "usage.changed":
+		_ = json.Unmarshal(in.Data, &u) // as above
+		s.change(func(st *state) {
+			st.Facts.Cost += money.USD(u.Cost)
+			if own {
+				st.Facts.Context = u.Input + u.CacheRead + u.CacheWrite + u.Output
+			}
+		})
+		return
+	}
+	same := false
+	s.locked(func() { same = s.st.Live.Doing == doing })
+	if doing != "" && !same {
+		s.change(func(st *state) { st.Live.Doing = doing })
 	}
 }
 
@@ -341,7 +385,12 @@ func (t *talk) ended(e said) {
 		u.Add(d.Usage)
 	}
 	clear(t.screens)
-	reported := t.gone && e.Outcome == "interrupted"
+	ours := false
+	s.locked(func() { ours = e.Outcome == "interrupted" && e.Run != "" && e.Run == s.broken })
+	if ours {
+		s.tell("· broken off and saved; it goes on with your words")
+	}
+	reported := ours || t.gone && e.Outcome == "interrupted"
 	t.began, t.gone = "", false
 	if reported { // the chat reported it before the server came back
 		return
@@ -449,16 +498,26 @@ func (t *talk) put(of string, q api.QuestionOpened, seen string) {
 	ctx, cancel := context.WithCancel(t.ctx)
 	a := &ask{id: id, task: of, q: q, seen: seen, cancel: cancel, done: make(chan struct{})}
 	t.ask = a
+	byKey := false
 	t.s.change(func(st *state) {
 		t.s.unread() // what was typed before it was asked answers nothing
-		st.Asking, t.s.asks = true, id
+		st.Asking, st.Letters, t.s.asks = true, "", id
+		if byKey = t.s.byKey; byKey {
+			for _, c := range display.Choices(q) {
+				st.Letters += c.Key
+			}
+		}
 	})
 	go func() {
 		defer close(a.done)
 		defer cancel()
-		r, err := display.LinePrompter(d, t.s.answer).Ask(ctx, q)
+		p := display.LinePrompter(d, t.s.answer)
+		if byKey {
+			p = p.ByKey()
+		}
+		r, err := p.Ask(ctx, q)
 		t.s.change(func(st *state) {
-			st.Asking, t.s.asks = false, ""
+			st.Asking, st.Letters, t.s.asks = false, "", ""
 			for _, line := range t.s.unread() {
 				if err == nil { // it was typed behind the answer, before it was taken
 					st.keep(line)

@@ -3,6 +3,7 @@ package chat
 import (
 	"cmp"
 	"context"
+	_ "embed" // initPrompt
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/config"
+	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/view"
 )
@@ -51,7 +53,7 @@ func (s *Session) turn(ctx context.Context, _, rest string) error {
 func (s *Session) arrive(mode, policy string) {
 	s.change(func(st *state) {
 		if s.came {
-			s.again = api.NewRun{}
+			s.again = api.NewRun{OneRun: s.o.New.OneRun}
 		}
 		s.came = true
 		st.Mode, st.Policy = cmp.Or(s.again.Mode, mode), cmp.Or(s.again.Approve, policy)
@@ -274,6 +276,7 @@ func (s *Session) set(of func(*api.NewTask), again func(*api.NewRun), note strin
 	}
 	working := s.st.Working
 	s.mu.Unlock()
+	s.refresh()
 	if working {
 		note += ", from the next run on"
 	}
@@ -333,11 +336,98 @@ func (s *Session) model(ctx context.Context, id, rest string) error {
 			}
 			now = t.Model
 		}
-		s.tell("model %s", cmp.Or(now, "from the settings"))
+		s.tell("model %s", cmp.Or(now, s.state().Facts.Model, "from the settings"))
 		return nil
 	}
 	s.set(func(n *api.NewTask) { n.Model = rest }, func(n *api.NewRun) { n.Model = rest }, "model "+rest)
 	return nil
+}
+
+// choose is a command that sets one of the settings of the next run, or shows it.
+func (s *Session) choose(what, value string, kind Kind, of func(*api.Settings) *string) error {
+	if value == "" {
+		now := ""
+		s.locked(func() {
+			if now = *of(&s.again.Settings); s.st.Task == "" {
+				now = *of(&s.o.New.Settings)
+			}
+		})
+		s.tell("%s %s", what, cmp.Or(now, "from the settings"))
+		return nil
+	}
+	var names []string
+	for _, w := range s.backend.Words(s.ctx, kind, "", "") {
+		names = append(names, w.Text)
+	}
+	if len(names) > 0 && !slices.Contains(names, value) {
+		return fmt.Errorf("there is no %s %s; there are %s", what, value, strings.Join(names, ", "))
+	}
+	s.set(func(n *api.NewTask) { *of(&n.Settings) = value }, func(n *api.NewRun) { *of(&n.Settings) = value }, what+" "+value)
+	return nil
+}
+
+func (s *Session) effort(_ context.Context, _, rest string) error {
+	return s.choose("effort", rest, Efforts, func(o *api.Settings) *string { return &o.Effort })
+}
+
+func (s *Session) profile(_ context.Context, _, rest string) error {
+	return s.choose("profile", rest, Profiles, func(o *api.Settings) *string { return &o.Profile })
+}
+
+// provider sets the provider; the model and address were those of another one.
+func (s *Session) provider(_ context.Context, _, rest string) error {
+	return s.choose("provider", rest, Provided, func(o *api.Settings) *string {
+		if rest != "" {
+			o.Model, o.BaseURL = "", ""
+		}
+		return &o.Provider
+	})
+}
+
+// standing is /status.
+func (s *Session) standing(ctx context.Context, id, _ string) error {
+	var n api.NewTask
+	var again api.NewRun
+	s.locked(func() { n, again = s.o.New, s.again })
+	f := s.backend.Facts(ctx, id, n, again)
+	lines := f.Welcome()
+	lines = lines[:len(lines)-1] // the last one is about keys
+	if id != "" {
+		lines = append(lines, "task "+id)
+	}
+	if f.Window > 0 {
+		lines = append(lines, fmt.Sprintf("context %s of %s tokens (%d%%)", thousands(int(f.Context)), thousands(int(f.Window)), f.Context*100/f.Window))
+	}
+	lines = append(lines, fmt.Sprintf("cost so far $%.2f", f.Cost.Float()))
+	for _, line := range lines {
+		s.tell("%s", line)
+	}
+	return nil
+}
+
+// clear begins another task, as /new does, and names the one that it leaves.
+func (s *Session) clear(ctx context.Context, id, _ string) error {
+	title := ""
+	if id != "" {
+		t, err := s.backend.Task(ctx, id)
+		if err == nil {
+			title = t.Title
+		}
+		s.tell("kept: %s (/resume %s returns to it)", cmp.Or(display.Cut(display.OneLine(title), 60), "the task"), id)
+	}
+	return s.newTask(ctx, id, "")
+}
+
+// initPrompt asks the model for AGENTS.md.
+//
+//go:embed init.txt
+var initPrompt string
+
+func (s *Session) init(ctx context.Context, _, _ string) error {
+	if err := s.idle("/init"); err != nil {
+		return err
+	}
+	return s.prompt(ctx, strings.TrimSpace(initPrompt))
 }
 
 var policies = []string{"ask", "read", "edits", "all"}

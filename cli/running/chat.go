@@ -4,15 +4,17 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -29,6 +31,7 @@ import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/llm/catalogue"
 	"github.com/roost-dev/roost/redact"
+	"github.com/roost-dev/roost/view"
 	"github.com/roost-dev/roost/workspace"
 	"github.com/roost-dev/roost/workspace/shell"
 	"github.com/roost-dev/roost/workspace/skill"
@@ -43,6 +46,9 @@ func (a *commands) chatCommand() *cobra.Command {
 			return failure.Usage("roost chat --json", "a chat is for people; programs run and send",
 				"roost run --json PROMPT, roost send ID TEXT --json")
 		}
+		if err := refused(cmd); err != nil {
+			return err
+		}
 		o, err := a.chatOptions(cmd, &r, args)
 		if err != nil {
 			return err
@@ -51,14 +57,25 @@ func (a *commands) chatCommand() *cobra.Command {
 		a.Err = v // before anything works beside us
 		return a.WithClient(cmd.Context(), func(c *client.Client, e *engine.Engine) error { return a.chat(cmd.Context(), c, e, v, o, prompt) })
 	})
-	r.AddSettings(cmd)
-	f := cmd.Flags()
-	f.StringVar(&prompt, "prompt", "", "begin with this `text`, as if it had been typed")
-	f.BoolVarP(&r.Yes, "yes", "y", false, "allow everything that is not denied or protected (--approve all)")
-	f.IntVar(&r.MaxTurns, "max-turns", 0, "stop a run after this many requests to the model (0 = no limit)")
-	f.DurationVar(&r.Idle, "idle-timeout", 0, "stop a run when nothing happens for this long")
-	f.DurationVar(&r.Total, "total-timeout", 0, "stop a run after this long")
+	a.AddRunFlags(cmd, &r)
+	cmd.Flags().StringVar(&prompt, "prompt", "", "begin with this `text`, as if it had been typed")
 	return cmd
+}
+
+// pointless are the flags of roost run that a chat refuses, each with the reason and what to do instead.
+var pointless = map[string][2]string{
+	"detach": {"a chat stays with its task", "roost run --detach PROMPT"},
+	"stream": {"a chat always shows text as it comes", "roost chat"},
+	"task":   {"the task is an argument of chat", "roost chat ID"},
+}
+
+func refused(cmd *cobra.Command) error {
+	for name, why := range pointless {
+		if cmd.Flags().Changed(name) {
+			return failure.Usage("roost chat --"+name, why[0], why[1])
+		}
+	}
+	return nil
 }
 
 // chatOptions are the options from the flags and, for a new task, from the settings. A
@@ -69,7 +86,12 @@ func (a *commands) chatOptions(cmd *cobra.Command, r *app.RunFlags, args []strin
 	if err != nil {
 		return o, err
 	}
-	o.Again = api.NewRun{Workspace: given.Workspace, Settings: apiSettings(given)}
+	o.Again = newRunOf(given)
+	o.Again.Message, o.Again.Unattended, o.Again.Yes = nil, false, false
+	names, _ := cmd.Flags().GetStringArray("image") // the flag exists
+	for i, url := range given.Images {
+		o.Images = append(o.Images, chat.Image{Name: display.OneLine(filepath.Base(names[i])), URL: url})
+	}
 	if len(args) > 0 {
 		o.Task = args[0]
 	}
@@ -79,7 +101,9 @@ func (a *commands) chatOptions(cmd *cobra.Command, r *app.RunFlags, args []strin
 	if given, err = a.AsNew(given); err != nil {
 		return o, err
 	}
-	o.New = api.NewTask{Workspace: given.Workspace, Settings: apiSettings(given), Origin: "cli"}
+	given.Images = nil
+	o.New = newTaskOf(given)
+	o.New.Unattended, o.New.Origin, o.Now = false, "cli", a.Now
 	o.Display = a.DisplayOptions()
 	o.History, err = a.chatHistory()
 	return o, err
@@ -98,7 +122,7 @@ func (a *commands) chatHistory() (string, error) {
 func (a *commands) chat(ctx context.Context, c *client.Client, e *engine.Engine, v *chatOutput, o chat.Options, prompt string) error {
 	in, inFile := a.In.(*os.File)
 	out, outFile := v.out.(*os.File)
-	draw := o.Ask && inFile && outFile && chat.CanDraw(a.Env("TERM"))
+	draw := o.Ask && inFile && outFile && chat.CanDraw(a.Env("TERM")) && !a.PlainTerminal()
 	if outFile && a.ErrTTY {
 		o.Width = func() int {
 			width, _, err := term.GetSize(int(out.Fd()))
@@ -114,19 +138,31 @@ func (a *commands) chat(ctx context.Context, c *client.Client, e *engine.Engine,
 	stop := a.Stopper(ctx)
 	defer stop.Undo()
 	o.Editor, o.Away = cmp.Or(a.Env("VISUAL"), a.Env("EDITOR"), "vi"), stop.ReleaseInterrupt
-	s := chat.New(stop.Ctx, &chatBackend{Client: c, a: a}, o)
+	backend := &chatBackend{Client: c, a: a}
+	if o.Ask {
+		o.Facts = backend.Facts(stop.Ctx, o.Task, o.New, o.Again)
+		if draw && o.Facts.Problem != "" && o.Facts.Provider == "" && o.Task == "" {
+			if err := a.setUp(stop.Ctx); err != nil {
+				return err
+			}
+			o.Facts = backend.Facts(stop.Ctx, o.Task, o.New, o.Again)
+		}
+		for _, line := range o.Facts.Welcome() {
+			a.Say("%s", line)
+		}
+	}
+	s := chat.New(stop.Ctx, backend, o)
 	if prompt != "" {
 		s.Line(prompt)
 	}
-	var err error
-	if draw {
-		a.Say("roost chat: words for the model, /help for commands; Ctrl-D leaves")
+	err := a.Prompter().Aside(func() error {
+		if !draw {
+			return s.Plain(stop.Ctx, a.In, a.Err, o.Ask)
+		}
 		v.through(s.Note)
-		err = s.Screen(stop.Ctx, in, out)
-		v.through(nil)
-	} else {
-		err = s.Plain(stop.Ctx, a.In, a.Err, o.Ask)
-	}
+		defer v.through(nil)
+		return s.Screen(stop.Ctx, in, out)
+	})
 	id, working := s.Task(), s.Working()
 	s.Close()
 	if id != "" {
@@ -192,8 +228,9 @@ func short(line string) string { return display.Cut(display.OneLine(line), 40) }
 // one, and the commands of roost, so that a chat does what the shell does.
 type chatBackend struct {
 	*client.Client
-	a  *commands
-	mu sync.Mutex // what is read of the settings is not for two at once
+	a     *commands
+	mu    sync.Mutex // what is read of the settings is not for two at once
+	files listing
 }
 
 func (d *chatBackend) EditQueued(ctx context.Context, id, input string, text *string) error {
@@ -259,13 +296,51 @@ func (d *chatBackend) Mask(text string) string {
 	return masked
 }
 
-// wordsShown bounds the completions offered at a time.
-const wordsShown = 200
+// Image reads a picture that a person named.
+func (d *chatBackend) Image(path string) (string, error) { return app.Image(d.a.Abs(path)) }
+
+// messagesOffered is how many of a task's messages a # offers, the newest.
+const messagesOffered = 60
+
+// messages are the newest of a task, as #12 with the beginning of their text, the newest first.
+func (d *chatBackend) messages(ctx context.Context, id string) (out []chat.Word) {
+	page, err := client.Get[struct {
+		Items []json.RawMessage
+		Total int
+	}](ctx, d.Client, app.PathOf(id, "messages"),
+		url.Values{"limit": {strconv.Itoa(messagesOffered)}})
+	if err != nil {
+		return nil // completion prints no error
+	}
+	first := page.Total - len(page.Items) + 1
+	for i, raw := range slices.Backward(page.Items) {
+		it := view.UI(raw, first+i)
+		text := display.Cut(display.OneLine(it.Title+" "+it.Body), 60)
+		if text != "" && (it.Class == view.User || it.Class == view.Model) {
+			out = append(out, chat.Word{Text: "#" + strconv.Itoa(first+i), About: text})
+		}
+	}
+	return out
+}
 
 func (d *chatBackend) Words(ctx context.Context, kind chat.Kind, dir, begun string) (out []chat.Word) {
 	switch kind {
 	case chat.Files:
-		return filesBelow(dir, begun)
+		return d.files.below(ctx, dir, begun)
+	case chat.Messages:
+		return d.messages(ctx, dir)
+	case chat.Efforts:
+		return plainWords(api.Efforts)
+	case chat.Provided:
+		return plainWords(app.Providers)
+	case chat.Profiles:
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if c, err := d.a.EngineConfig(); err == nil {
+			for _, name := range slices.Sorted(maps.Keys(c.Profiles)) {
+				out = append(out, chat.Word{Text: name, About: c.Profiles[name].Provider + " " + c.Profiles[name].Model})
+			}
+		}
 	case chat.Tasks:
 		page, err := d.Tasks(ctx, url.Values{"limit": {"100"}})
 		if err != nil {
@@ -290,9 +365,7 @@ func (d *chatBackend) Words(ctx context.Context, kind chat.Kind, dir, begun stri
 			out = append(out, chat.Word{Text: m.ID, About: m.Provider})
 		}
 	case chat.Policies:
-		for _, p := range app.Policies {
-			out = append(out, chat.Word{Text: p})
-		}
+		return plainWords(app.Policies)
 	case chat.Prompts:
 		return d.prompts(ctx, dir)
 	}
@@ -338,30 +411,11 @@ func (d *chatBackend) Passes(ctx context.Context, dir, mode, name string) bool {
 	return err == nil
 }
 
-// filesBelow are the files of one folder of a workspace whose names begin as typed, and
-// folders with a "/" at the end. Hidden ones are listed only when the user typed the dot.
-func filesBelow(dir, begun string) (out []chat.Word) {
-	folder, head := path.Split(begun)
-	if dir == "" || !filepath.IsLocal(filepath.FromSlash("./"+folder)) {
-		return nil
+// plainWords are words that need no description.
+func plainWords(list []string) (out []chat.Word) {
+	for _, text := range list {
+		out = append(out, chat.Word{Text: text})
 	}
-	entries, err := os.ReadDir(filepath.Join(dir, filepath.FromSlash(folder)))
-	if err != nil {
-		return nil // there is nothing to offer
-	}
-	for _, e := range entries {
-		name := e.Name()
-		if !strings.HasPrefix(name, head) || strings.HasPrefix(name, ".") && head == "" || display.Safe(name) != name {
-			continue
-		}
-		if e.IsDir() {
-			name += "/"
-		}
-		if out = append(out, chat.Word{Text: folder + name}); len(out) == wordsShown {
-			break
-		}
-	}
-	slices.SortStableFunc(out, func(a, b chat.Word) int { return strings.Compare(a.Text, b.Text) })
 	return out
 }
 

@@ -67,6 +67,15 @@ func (p *Prompter) On(d *Display) *Prompter {
 	return &other
 }
 
+// Aside runs what reads the terminal itself: meanwhile this prompter takes nothing of what is typed. Not for a system
+// whose terminals cannot be asked whether there is input: there a read that has begun goes on.
+func (p *Prompter) Aside(f func() error) error {
+	if p.typed == nil {
+		return f()
+	}
+	return p.typed.aside(f)
+}
+
 // Ask puts a question of a run to the person. Enter alone is never an answer.
 func (p *Prompter) Ask(ctx context.Context, q api.QuestionOpened) (Reply, error) {
 	switch q.Kind {
@@ -424,12 +433,21 @@ func (p *Prompter) press(ctx context.Context, prompt string) (string, error) {
 			p.say("  Enter alone is not an answer")
 			p.d.prompt(prompt)
 			shown = false
-		case len(text) == 1 && unicode.IsLetter(rune(text[0])):
-			p.d.more(text)
+		case letterOf(text):
+			text = strings.TrimRight(text, "\r\n")
+			p.d.more(Safe(text))
 			p.d.answered(true)
 			return text, nil
 		}
 	}
+}
+
+// letterOf reports whether what came at once is a letter, also with an Enter behind it, or a "no" with its reason. More
+// is pasted, and means nothing.
+func letterOf(text string) bool {
+	line, entered := strings.CutSuffix(strings.ReplaceAll(text, "\r", "\n"), "\n")
+	return len(line) == 1 && unicode.IsLetter(rune(line[0])) ||
+		entered && strings.HasPrefix(line, "n ") && !strings.Contains(line, "\n")
 }
 
 // reason reads the words that go with a "no". back: the person pressed Esc, and the question stands as before.

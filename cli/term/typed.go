@@ -203,3 +203,10 @@ func (t *typed) bytes() (data []byte, over bool) {
 
 // errNoKeys: the input gives only lines.
 var errNoKeys = errors.New("the input is no terminal")
+
+// aside keeps the reader off the input while f has it.
+func (t *typed) aside(f func() error) error {
+	t.reading <- struct{}{}
+	defer func() { <-t.reading }()
+	return f()
+}

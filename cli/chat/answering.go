@@ -1,0 +1,57 @@
+package chat
+
+import (
+	"fmt"
+	"strings"
+
+	display "github.com/roost-dev/roost/cli/term"
+)
+
+// arming is when the keys of the open question count.
+func (m *model) arming() display.Arming { return display.Arming{Shown: m.shown, Key: m.pressed} }
+
+// letter handles a key while letters answer the question, and reports whether that was all.
+func (m *model) letter(key, text, letters string) bool {
+	now, armed := m.now(), m.arming()
+	m.pressed = now
+	low := strings.ToLower(text)
+	switch {
+	case m.reason && key == "esc":
+		m.reason = false
+		m.ed.clear()
+	case m.reason && key == "enter":
+		m.reply(strings.TrimSpace("n " + m.ed.String()))
+	case m.reason:
+		return false
+	case armed.Takes(now, m.ed.String()) && len(low) == 1 && strings.Contains(letters, low):
+		m.hint = ""
+		if m.reason = low == "n" && strings.Contains(letters, "d"); m.reason { // what has no diff takes no reason
+			m.ed.clear()
+			break
+		}
+		m.reply(low)
+		m.shown = now // d shows the question again
+	case !m.ed.empty() || armed.In(now) == 0:
+		return false
+	case key == "enter", text != "", key == "backspace": // typed on: it is for no question
+		m.hint = "a question came: what you type comes back behind it; wait a moment to answer"
+		if r := []rune(m.draft); key == "backspace" && len(r) > 0 {
+			m.draft = string(r[:len(r)-1])
+		}
+		m.draft += Safe(text)
+	default:
+		return false
+	}
+	return true
+}
+
+// reply answers the open question.
+func (m *model) reply(text string) {
+	if !m.s.state().Asking {
+		return // it has closed, and what was typed for it is for nothing else
+	}
+	m.reason = false
+	m.ed.clear()
+	_, _ = fmt.Fprintln(m.s.out, " > "+text) // where a terminal would have shown it
+	m.s.Reply(text)
+}

@@ -1,0 +1,127 @@
+package chat
+
+import (
+	"context"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// finding is a search of the history.
+type finding struct {
+	words string
+	at    int // the entry that is shown, -1 = none
+	draft string
+}
+
+// wordsMsg is what was found for a wish.
+type wordsMsg struct {
+	n    int
+	wish wish
+	list []Word
+}
+
+// take puts the chosen word of the pop-up in. Behind a folder, and a command, comes the next pop-up.
+func (m *model) take() tea.Cmd {
+	m.ed.take(m.choice)
+	m.choice = choice{}
+	return m.suggest()
+}
+
+// suggest looks for what may be meant by the word at the cursor, while the person types on.
+func (m *model) suggest() tea.Cmd {
+	m.wish++
+	w, ok := wanted(m.ed.text, m.ed.at)
+	if !ok || w.from+1 == m.closed || m.asking && w.kind != commandWords || m.away {
+		if m.choice = (choice{}); !ok {
+			m.closed = 0
+		}
+		return nil
+	}
+	n := m.wish
+	return m.crew.Do(func() tea.Msg {
+		ctx, cancel := context.WithTimeout(m.crew.Ctx, 3*time.Second)
+		defer cancel()
+		return wordsMsg{n, w, m.s.words(ctx, w)}
+	})
+}
+
+// pick handles a key while a pop-up is open, and reports whether that was all. Enter takes a word only when the arrows
+// chose one: a command that was typed whole runs.
+func (m *model) pick(key string) (cmd tea.Cmd, done bool) {
+	switch key {
+	case "up", "ctrl+p":
+		m.choice.move(-1)
+	case "down", "ctrl+n":
+		m.choice.move(1)
+	case "tab":
+		cmd = m.take()
+	case "enter":
+		if m.choice.at < 0 {
+			m.choice = choice{}
+			return nil, false
+		}
+		cmd = m.take()
+	case "esc":
+		m.closed, m.choice = m.choice.from+1, choice{}
+	default:
+		return nil, false
+	}
+	return cmd, true
+}
+
+// search handles a key while the history is searched, and reports whether the key needs no more.
+func (m *model) search(key, text string) bool {
+	f, h := m.find, m.ed.history
+	again := func(before int) {
+		if at := h.Search(f.words, before); at >= 0 {
+			f.at = at
+			m.ed.set(h.At(at))
+			return
+		}
+		if f.at < 0 {
+			m.ed.set(f.draft)
+		}
+		m.hint = "no older line holds that"
+	}
+	switch key {
+	case "ctrl+r":
+		before := h.Len()
+		if f.at >= 0 {
+			before = f.at
+		}
+		again(before)
+	case "backspace", "ctrl+h":
+		if r := []rune(f.words); len(r) > 0 {
+			f.words = string(r[:len(r)-1])
+		}
+		f.at = -1
+		again(h.Len())
+	case "esc", "ctrl+g", "ctrl+c":
+		m.ed.set(f.draft)
+		m.find = nil
+	default:
+		if key == "enter" || text == "" {
+			m.adopt()
+			return key == "enter" // another key edits the line that was found
+		}
+		f.words += Safe(text)
+		f.at = -1
+		again(h.Len())
+	}
+	return true
+}
+
+// adopt ends a search with the line that it found. The earlier text of the editor becomes the draft at the end of the
+// history, as if the user had gone there with Up.
+func (m *model) adopt() {
+	f := m.find
+	m.find = nil
+	if f.at < 0 {
+		return
+	}
+	if m.ed.place == m.ed.history.Len() {
+		m.ed.draft = f.draft
+	}
+	m.ed.place = f.at
+}

@@ -1,0 +1,207 @@
+package chat
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/view"
+)
+
+// wish is what a pop-up offers words for: the runes from a place up to the cursor.
+type wish struct {
+	kind  Kind
+	begun string // what is typed of it, without its mark
+	lead  string // the mark that goes before a word of it
+	from  int
+}
+
+// commandWords is the kind of the word that names a command.
+const commandWords Kind = "command"
+
+// wanted returns what the text before the cursor asks to complete; ok is false when nothing can be completed.
+func wanted(text []rune, at int) (w wish, ok bool) {
+	head := string(text[:at])
+	if isCommand(head) && !strings.ContainsFunc(head, unicode.IsSpace) {
+		return wish{commandWords, head[1:], "/", 0}, true
+	}
+	from := at
+	for from > 0 && (!unicode.IsSpace(text[from-1]) || from > 1 && text[from-2] == '\\') {
+		from--
+	}
+	word := string(text[from:at])
+	if isCommand(head) {
+		name, _ := split(head)
+		c, known := find(name)
+		if known && c.kind != "" && !strings.HasPrefix(word, "#") && strings.TrimSpace(string(text[:from])) == "/"+name {
+			return wish{c.kind, word, "", from}, true
+		}
+	}
+	switch {
+	case strings.HasPrefix(word, "@"):
+		return wish{Files, strings.ReplaceAll(strings.TrimPrefix(word[1:], "/"), `\ `, " "), "@/", from}, true
+	case strings.HasPrefix(word, "#"):
+		return wish{Refs, word[1:], "", from}, true
+	}
+	return w, false
+}
+
+// words are the candidates for what was typed, the best first, each in the form in which it is inserted.
+func (s *Session) words(ctx context.Context, w wish) (list []Word) {
+	switch id := s.Task(); w.kind {
+	case commandWords:
+		for _, c := range commands() {
+			list = append(list, Word{c.name, c.about})
+		}
+		for _, p := range s.backend.Words(ctx, Prompts, s.workspace(ctx), w.begun) {
+			if _, own := find(p.Text); !own {
+				list = append(list, p)
+			}
+		}
+	case Refs:
+		if id != "" {
+			list = s.backend.Words(ctx, Messages, id, w.begun)
+		}
+		list = append(list, s.backend.Words(ctx, Tasks, "", w.begun)...)
+	case Tasks:
+		list = s.backend.Words(ctx, Tasks, "", w.begun)
+	default:
+		list = s.backend.Words(ctx, w.kind, s.workspace(ctx), w.begun)
+	}
+	out := ranked(list, w.begun, w.kind == Tasks || w.kind == Refs)
+	for i := range out {
+		if w.kind == Files {
+			out[i].Text = strings.ReplaceAll(out[i].Text, " ", `\ `)
+		}
+		out[i].Text = w.lead + out[i].Text
+	}
+	return out
+}
+
+// offered bounds the words of a pop-up; a person types on rather than going through more.
+const offered = 50
+
+// ranked are the words that fit what was typed, the best first. about: the description counts, too, for names that
+// say nothing.
+func ranked(list []Word, begun string, about bool) []Word {
+	type scored struct {
+		Word
+		score int
+	}
+	var fits []scored
+	for _, word := range list {
+		if Safe(word.Text) != word.Text || strings.Contains(word.Text, "\n") {
+			continue // a name that cannot be shown cannot be chosen
+		}
+		score, ok := fuzzy(begun, word.Text)
+		if other, fit := fuzzy(begun, word.About); about && !ok && fit {
+			score, ok = other+1000, true
+		}
+		if ok {
+			fits = append(fits, scored{word, score})
+		}
+	}
+	slices.SortStableFunc(fits, func(a, b scored) int { return cmp.Compare(a.score, b.score) })
+	var out []Word
+	for _, f := range fits[:min(len(fits), offered)] {
+		out = append(out, f.Word)
+	}
+	return out
+}
+
+// fuzzy reports whether all characters of what was typed stand in a word in this order, and how far the word is from
+// it: 0 is the word itself. A beginning is nearer than a part, a part nearer than single characters, and of those the
+// ones at the beginnings of words are nearer.
+func fuzzy(begun, word string) (score int, ok bool) {
+	b, w := strings.ToLower(begun), strings.ToLower(word)
+	rest := len(w) - len(b)
+	switch i := strings.Index(w, b); {
+	case i == 0:
+		return min(rest, 99), true
+	case i > 0 && !letterAt(w, i-1):
+		return 100 + min(rest, 99), true
+	case i > 0:
+		return 200 + min(rest, 99), true
+	}
+	score, at := 300, 0
+	for _, r := range b {
+		i := strings.IndexRune(w[at:], r)
+		if i < 0 {
+			return 0, false
+		}
+		if i > 0 && letterAt(w, at+i-1) {
+			score += min(i, 20)
+		}
+		at += i + len(string(r))
+	}
+	return score + min(len(w)/10, 50), true
+}
+
+// letterAt reports whether a letter or digit stands at a byte of a text.
+func letterAt(text string, i int) bool {
+	c := text[i]
+	return c >= 0x80 || letter(rune(c)) && c != '_'
+}
+
+// choice is the list of a pop-up.
+type choice struct {
+	list []Word
+	at   int // the one that was chosen with the arrows, -1 = none yet
+	from int
+}
+
+// open makes the pop-up for what was found. A list with only what is typed already offers nothing.
+func (e *editor) open(w wish, list []Word) choice {
+	if len(list) == 0 || len(list) == 1 && list[0].Text == string(e.text[min(w.from, e.at):e.at]) {
+		return choice{}
+	}
+	return choice{list: list, at: -1, from: w.from}
+}
+
+// move chooses the next word of a pop-up, or the one before.
+func (c *choice) move(by int) {
+	n := len(c.list)
+	if c.at < 0 && by < 0 {
+		c.at = 0 // the one before the first is the last
+	}
+	c.at = (c.at + by + n) % n
+}
+
+// take puts the chosen word in, or the first one, with a blank behind it unless it is a folder.
+func (e *editor) take(c choice) {
+	text := c.list[max(c.at, 0)].Text
+	if !strings.HasSuffix(text, "/") {
+		text += " "
+	}
+	e.text = slices.Delete(e.text, c.from, e.at)
+	e.at = c.from
+	e.insert(text)
+}
+
+// rows are those of a pop-up.
+func (c choice) rows(style display.Style, width int) (out []row) {
+	if len(c.list) == 0 {
+		return nil
+	}
+	from := max(min(c.at-choiceRows/2, len(c.list)-choiceRows), 0)
+	wide := 0
+	for _, w := range c.list[from:min(from+choiceRows, len(c.list))] {
+		wide = min(max(wide, display.Columns(w.Text)), 40)
+	}
+	for i := from; i < min(from+choiceRows, len(c.list)); i++ {
+		w, how, lead := c.list[i], view.Dim, "    "
+		if i == c.at {
+			how, lead = view.Head, "  > "
+		}
+		text := lead + display.Pad(w.Text, wide) + "  " + w.About
+		if i == from+choiceRows-1 && i < len(c.list)-1 {
+			text = fmt.Sprintf("    … %d more", len(c.list)-i)
+		}
+		out = append(out, cut(style, how, text, width))
+	}
+	return out
+}

@@ -1,0 +1,132 @@
+package chat
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/money"
+)
+
+// Facts are what the next request of a chat goes with: whom it asks, what it may do, and where.
+type Facts struct {
+	Provider, Model, Address string // Address is the provider's, as a person reads it
+	Key                      string // where the key comes from; "" = there is none, or none is needed
+	Profile, Mode, Approve   string
+	Folder, Branch           string // Branch is the git branch of the folder; "" = none
+	Window, Context          int64  // tokens: of the model's window, and those that the last request used; 0 = not known
+	Cost                     money.USD
+	Problem                  string // why no request can be sent; "" = nothing is known against it
+}
+
+// Welcome are the lines with which a chat begins: who is paid, what goes unasked, and where.
+func (f Facts) Welcome() []string {
+	asks := "no model is set up: " + f.Problem
+	if f.Model != "" || f.Provider != "" {
+		asks = "model " + cmp.Or(f.Model, "(none named)") + " of " + cmp.Or(f.Provider, "(no provider named)")
+		if f.Address != "" {
+			asks += " at " + f.Address
+		}
+		switch {
+		case f.Problem != "":
+			asks += "; " + f.Problem
+		case f.Key != "":
+			asks += "; key from " + f.Key
+		case f.Provider == "script":
+			asks += "; it plays a file and costs nothing"
+		default:
+			asks += "; no key is used"
+		}
+	}
+	policy := cmp.Or(f.Approve, policies[0])
+	where := "folder " + f.Folder
+	if f.Branch != "" {
+		where += ", branch " + f.Branch
+	}
+	if f.Mode != "" {
+		where += ", mode " + f.Mode
+	}
+	return []string{
+		asks, where, "runs unasked: " + about[policy] + " (approvals: " + policy + ")",
+		"/ for commands, @ for files, ? for all keys; Ctrl-D leaves",
+	}
+}
+
+// live is what the run does now.
+type live struct {
+	Doing string // in a word or two, "" = nothing is known yet
+	Since time.Time
+}
+
+// part is one of a status line. Of two, the heavier one stays longer when the line is too wide.
+type part struct {
+	text   string
+	weight int
+}
+
+// fitted joins the parts that there is room for.
+func fitted(parts []part, width int) string {
+	parts = slices.DeleteFunc(parts, func(p part) bool { return p.text == "" })
+	for {
+		var texts []string
+		least := 0
+		for i, p := range parts {
+			texts = append(texts, p.text)
+			if p.weight < parts[least].weight {
+				least = i
+			}
+		}
+		line := strings.Join(texts, " · ")
+		if display.Columns(line) <= width || len(parts) < 2 {
+			return display.Cut(line, max(width, 1))
+		}
+		parts = slices.Delete(parts, least, least+1)
+	}
+}
+
+// spinner are its pictures, of a tenth of a second each.
+var spinner = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
+
+// frame is how long a picture of the spinner stands: the status line is not drawn more often for it.
+const frame = 100 * time.Millisecond
+
+// status is the line at the bottom of the screen.
+func (st state) status(now time.Time, width int) string {
+	f := st.Facts
+	activity, took := "", ""
+	switch {
+	case st.Asking:
+		activity = "waiting for your answer"
+	case st.Working:
+		activity = string(spinner[int(now.UnixMilli()/frame.Milliseconds())%len(spinner)]) + " " + cmp.Or(st.Live.Doing, "starting")
+		if spent := now.Sub(st.Live.Since); !st.Live.Since.IsZero() && spent >= time.Second {
+			took = display.Duration(spent.Truncate(time.Second))
+			took = strings.Replace(took, ".0s", "s", 1)
+		}
+	case st.Waiting:
+		activity = "waits for an answer"
+	}
+	folder := filepath.Base(f.Folder)
+	if f.Branch != "" {
+		folder += " (" + f.Branch + ")"
+	}
+	used := ""
+	if f.Window > 0 && f.Context > 0 {
+		used = fmt.Sprintf("%d%% of context", min(f.Context*100/f.Window, 999))
+	}
+	cost := ""
+	if f.Cost > 0 {
+		cost = fmt.Sprintf("$%.2f", f.Cost.Float())
+	}
+	if f.Folder == "" {
+		folder = ""
+	}
+	return fitted([]part{
+		{activity, 9}, {took, 3}, {cmp.Or(f.Model, f.Profile, f.Provider), 8}, {st.Mode, 2}, {cmp.Or(st.Policy, f.Approve), 7},
+		{display.OneLine(folder), 1}, {used, 5}, {cost, 6},
+	}, width)
+}

@@ -1,0 +1,205 @@
+package running
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/chat"
+	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/llm/catalogue"
+)
+
+// addresses are where the providers answer when no other address is set.
+var addresses = map[string]string{
+	"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com/v1",
+	"google": "https://generativelanguage.googleapis.com",
+}
+
+// Facts are what the next request of a chat goes with. They come from this user's settings; with a server, its own
+// settings fill what these leave open.
+func (d *chatBackend) Facts(ctx context.Context, task string, n api.NewTask, again api.NewRun) chat.Facts {
+	f := chat.Facts{
+		Provider: n.Provider, Model: n.Model, Profile: n.Profile, Mode: n.Mode, Approve: n.Approve, Folder: n.Workspace,
+	}
+	address := n.BaseURL
+	if task != "" {
+		t, err := d.Task(ctx, task)
+		if err != nil {
+			return f
+		}
+		f = chat.Facts{
+			Provider: cmp.Or(again.Provider, t.Provider), Model: again.Model, Profile: again.Profile,
+			Mode: cmp.Or(again.Mode, t.Mode), Approve: again.Approve, Folder: cmp.Or(again.Workspace, t.Workspace), Context: t.ContextTokens,
+		}
+		if address = again.BaseURL; f.Model == "" && again.Provider == "" && again.Profile == "" {
+			f.Model = t.Model
+		}
+		if t.Usage.Cost != nil {
+			f.Cost = *t.Usage.Cost
+		}
+	}
+	f.Branch = branchOf(f.Folder)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.resolve(&f, address, task == "")
+	return f
+}
+
+// resolve finds which provider and key the settings give. fresh: the task is new, and the settings choose what it does
+// not name.
+func (d *chatBackend) resolve(f *chat.Facts, address string, fresh bool) {
+	c, err := d.a.EngineConfig()
+	if err != nil {
+		f.Problem = err.Error()
+		return
+	}
+	account := ""
+	if p, ok := c.Profiles[f.Profile]; ok && f.Profile != "" {
+		f.Provider, f.Model, address = cmp.Or(p.Provider, f.Provider), cmp.Or(f.Model, p.Model), cmp.Or(address, p.BaseURL)
+		if p.Key != "" {
+			account = "the profile " + f.Profile
+		}
+	}
+	if fresh && f.Provider == "" && f.Profile == "" {
+		f.Provider, f.Model = c.Provider, cmp.Or(f.Model, c.Model)
+	}
+	f.Model = cmp.Or(f.Model, setup.DefaultModel(f.Provider))
+	f.Address = cmp.Or(address, c.BaseURLs[f.Provider], addresses[f.Provider])
+	if u, err := url.Parse(f.Address); err == nil && u.Host != "" {
+		f.Address = u.Host
+	}
+	if m, ok := catalogue.Find(f.Provider, f.Model); ok {
+		f.Window = int64(m.Context)
+	}
+	if f.Key = account; f.Key == "" && f.Provider != "" && f.Provider != "script" {
+		kept, err := d.a.Secrets()
+		s, other := d.a.Settings()
+		if err == nil && other == nil {
+			_, f.Key = d.a.ProviderKey(f.Provider, kept, s)
+		}
+	}
+	if near, err := d.a.Global(d.a.Flags.Server, "server"); err == nil && near != "" {
+		return // the server has keys of its own
+	}
+	switch {
+	case f.Provider == "":
+		f.Problem = "no provider is named and no key was found (roost auth set PROVIDER)"
+	case f.Key == "" && f.Provider != "openai-compatible" && f.Provider != "script":
+		f.Problem = "there is no key (roost auth set " + f.Provider + ")"
+	}
+}
+
+// branchOf is the git branch of a folder, as its HEAD file says; "" where there is none.
+func branchOf(dir string) string {
+	for at := dir; at != ""; at = filepath.Dir(at) {
+		git := filepath.Join(at, ".git")
+		if data, err := os.ReadFile(git); err == nil { // a work tree: the file names the folder
+			git = strings.TrimSpace(strings.TrimPrefix(string(data), "gitdir: "))
+			if !filepath.IsAbs(git) {
+				git = filepath.Join(at, git)
+			}
+		}
+		if data, err := os.ReadFile(filepath.Join(git, "HEAD")); err == nil {
+			head := strings.TrimSpace(string(data))
+			if name, named := strings.CutPrefix(head, "ref: refs/heads/"); named {
+				return chat.Safe(name)
+			}
+			return chat.Safe(head[:min(len(head), 8)])
+		}
+		if at == filepath.Dir(at) {
+			break
+		}
+	}
+	return ""
+}
+
+// setUp leads a person without a key through choosing a provider and keeping a key, and offers to try it. A person
+// who wants none goes on without.
+func (a *commands) setUp(ctx context.Context) error {
+	all := setup.Providers()
+	a.Say("No model is set up yet. A key of a provider is needed; it stays on this machine. roost try needs none.")
+	for i, p := range all {
+		line := fmt.Sprintf("  %d. %s", i+1, p)
+		if model := setup.DefaultModel(p); model != "" {
+			line += " (" + model + ")"
+		}
+		if at := keyPages[p]; at != "" {
+			line += ": keys at " + at
+		}
+		a.Say("%s", line)
+	}
+	for {
+		line, err := a.Prompter().Read(ctx, "  a number (q leaves it) > ")
+		if err != nil {
+			return err
+		}
+		line = strings.TrimSpace(line)
+		if line == "q" || line == "quit" {
+			return nil
+		}
+		for i, p := range all {
+			if line == fmt.Sprint(i+1) || line == p {
+				return a.keep(ctx, p)
+			}
+		}
+		a.Say("  one of the numbers, please; Enter alone is not an answer")
+	}
+}
+
+// keyPages are where a person gets keys.
+var keyPages = map[string]string{
+	"anthropic": "console.anthropic.com", "openai": "platform.openai.com", "google": "aistudio.google.com",
+}
+
+// keep stores a provider's key as roost auth set does, and offers one request that shows whether it works.
+func (a *commands) keep(ctx context.Context, provider string) error {
+	if provider == "openai-compatible" {
+		address, err := a.Prompter().Read(ctx, "  address, as http://127.0.0.1:11434/v1 for Ollama > ")
+		for _, set := range [][2]string{{"providers." + provider + ".base_url", strings.TrimSpace(address)}, {"provider", provider}} {
+			if err == nil {
+				err = a.ConfigSet(set[0], []string{set[1]})
+			}
+		}
+		a.Loaded = nil
+		if err == nil {
+			a.Say("a server of your own needs no key (roost auth set %s keeps one); name its model: /model NAME", provider)
+		}
+		return err
+	}
+	if code := a.aside(ctx, "auth", "set", provider); code != 0 {
+		return failure.New(code, "no_key", "set up a model", "no key was kept", "roost auth set "+provider)
+	}
+	a.Loaded = nil
+	line, err := a.Prompter().Read(ctx, "  send one short request now to try the key? it costs less than a cent (y, or anything else) > ")
+	if err != nil || strings.TrimSpace(line) != "y" {
+		return err
+	}
+	switch code := a.aside(ctx, "run", "--provider", provider, "--mode", "ask", "--max-turns", "1", "-q", "--no-input",
+		"Reply with the single word ready, and do nothing else."); code {
+	case failure.ExitDone, failure.ExitLimit:
+		a.Say("the key works; the request is a task of its own in roost list")
+	default:
+		a.Say("the key is kept, and the request failed: see above")
+	}
+	return nil
+}
+
+// aside runs a command line of roost that has the terminal to itself.
+func (a *commands) aside(ctx context.Context, args ...string) (exit int) {
+	sub := *a.App
+	sub.Loaded, sub.Screen, sub.Asker = nil, nil, nil
+	if err := a.Prompter().Aside(func() error {
+		exit = a.parts.Run(ctx, &sub, args)
+		return nil
+	}); err != nil {
+		return failure.ExitFailed
+	}
+	return exit
+}
