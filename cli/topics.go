@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/cli/chat"
 	"github.com/roost-dev/roost/cli/config"
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/cli/help"
@@ -25,6 +26,7 @@ var lists = []struct {
 }{
 	{docs.Page{Name: "environment", Summary: "The variables that Roost reads."}, environmentTopic},
 	{docs.Page{Name: "exit-codes", Summary: "The exit codes and their meanings."}, exitCodesTopic},
+	{docs.Page{Name: "keys", Summary: "The keys of a chat."}, keysTopic},
 }
 
 // helpCommand prints the help of a command or a topic. An unknown one is an error; cobra's own command would print the
@@ -126,6 +128,8 @@ func (a *commands) layout() help.Layout {
 	}
 	return l
 }
+
+func keysTopic() string { return "Keys of roost chat:\n" + strings.TrimRight(chat.Keys(), "\n") }
 
 func exitCodesTopic() string {
 	var b strings.Builder

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/charmbracelet/x/ansi"
+
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/view"
@@ -19,7 +21,7 @@ func (s *Session) complain(err error) {
 	if errors.Is(err, context.Canceled) {
 		text = "stopped"
 	}
-	lines := s.style.Paint(view.Bad, "✗ "+text)
+	lines := s.lines(view.Bad, s.wrap("✗ "+text))
 	if p, is := errors.AsType[*client.Problem](err); is {
 		for _, w := range p.Errors {
 			lines += "\n" + s.style.Paint(view.Dim, "  "+display.OneLine(w.Parameter+": "+w.Detail))
@@ -33,12 +35,20 @@ func (s *Session) complain(err error) {
 
 // tell prints a message of the chat's own, in a dim line.
 func (s *Session) tell(format string, args ...any) {
-	s.out.block(s.style.Paint(view.Dim, display.OneLineIndented(fmt.Sprintf(format, args...))))
+	s.out.block(s.lines(view.Dim, s.wrap(display.OneLineIndented(fmt.Sprintf(format, args...)))))
 }
 
 // Note prints what is not of the chat: in dim lines above the editor.
 func (s *Session) Note(text string) {
 	s.out.block(s.lines(view.Dim, strings.Trim(Safe(text), "\n")))
+}
+
+// wrap breaks a line at words for the terminal; without one it stays whole.
+func (s *Session) wrap(line string) string {
+	if s.o.Width == nil {
+		return line
+	}
+	return ansi.Wrap(line, max(s.o.Width()-1, 20), "/")
 }
 
 // lines paints each line of a text.

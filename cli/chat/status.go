@@ -56,6 +56,14 @@ func (f Facts) Welcome() []string {
 	}
 }
 
+// asked is the model by its short name: that of a script is a path.
+func (f Facts) asked() string {
+	if f.Provider == "script" && f.Model != "" {
+		return filepath.Base(f.Model)
+	}
+	return display.OneLine(cmp.Or(f.Model, f.Profile, f.Provider))
+}
+
 // live is what the run does now.
 type live struct {
 	Doing string // in a word or two, "" = nothing is known yet
@@ -126,7 +134,7 @@ func (st state) status(now time.Time, width int) string {
 		folder = ""
 	}
 	return fitted([]part{
-		{activity, 9}, {took, 3}, {cmp.Or(f.Model, f.Profile, f.Provider), 8}, {st.Mode, 2}, {cmp.Or(st.Policy, f.Approve), 7},
+		{activity, 9}, {took, 3}, {f.asked(), 8}, {cmp.Or(st.Mode, f.Mode), 2}, {cmp.Or(st.Policy, f.Approve), 7},
 		{display.OneLine(folder), 1}, {used, 5}, {cost, 6},
 	}, width)
 }

@@ -55,6 +55,11 @@ func (a *commands) chatCommand() *cobra.Command {
 		}
 		v := &chatOutput{out: a.Err}
 		a.Err = v // before anything works beside us
+		if a.draws(v, o) && o.Task == "" {
+			if err := a.setUp(cmd.Context(), o); err != nil { // before the engine reads the keys
+				return err
+			}
+		}
 		return a.WithClient(cmd.Context(), func(c *client.Client, e *engine.Engine) error { return a.chat(cmd.Context(), c, e, v, o, prompt) })
 	})
 	a.AddRunFlags(cmd, &r)
@@ -118,11 +123,18 @@ func (a *commands) chatHistory() (string, error) {
 	return filepath.Join(dir, "chat_history"), nil
 }
 
+// draws reports whether the chat has a terminal to draw on.
+func (a *commands) draws(v *chatOutput, o chat.Options) bool {
+	_, in := a.In.(*os.File)
+	_, out := v.out.(*os.File)
+	return o.Ask && in && out && chat.CanDraw(a.Env("TERM")) && !a.PlainTerminal()
+}
+
 // chat runs a chat until the user leaves, and then prints how to continue.
 func (a *commands) chat(ctx context.Context, c *client.Client, e *engine.Engine, v *chatOutput, o chat.Options, prompt string) error {
-	in, inFile := a.In.(*os.File)
+	in, _ := a.In.(*os.File)
 	out, outFile := v.out.(*os.File)
-	draw := o.Ask && inFile && outFile && chat.CanDraw(a.Env("TERM")) && !a.PlainTerminal()
+	draw := a.draws(v, o)
 	if outFile && a.ErrTTY {
 		o.Width = func() int {
 			width, _, err := term.GetSize(int(out.Fd()))
@@ -141,12 +153,6 @@ func (a *commands) chat(ctx context.Context, c *client.Client, e *engine.Engine,
 	backend := &chatBackend{Client: c, a: a}
 	if o.Ask {
 		o.Facts = backend.Facts(stop.Ctx, o.Task, o.New, o.Again)
-		if draw && o.Facts.Problem != "" && o.Facts.Provider == "" && o.Task == "" {
-			if err := a.setUp(stop.Ctx); err != nil {
-				return err
-			}
-			o.Facts = backend.Facts(stop.Ctx, o.Task, o.New, o.Again)
-		}
 		for _, line := range o.Facts.Welcome() {
 			a.Say("%s", line)
 		}

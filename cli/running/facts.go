@@ -122,9 +122,12 @@ func branchOf(dir string) string {
 
 // setUp leads a person without a key through choosing a provider and keeping a key, and offers to try it. A person
 // who wants none goes on without.
-func (a *commands) setUp(ctx context.Context) error {
+func (a *commands) setUp(ctx context.Context, o chat.Options) error {
+	if f := (&chatBackend{a: a}).Facts(ctx, "", o.New, o.Again); f.Problem == "" || f.Provider != "" {
+		return nil
+	}
 	all := setup.Providers()
-	a.Say("No model is set up yet. A key of a provider is needed; it stays on this machine. roost try needs none.")
+	a.Say("No model is set up yet. Which provider is to answer? Its key stays on this machine.")
 	for i, p := range all {
 		line := fmt.Sprintf("  %d. %s", i+1, p)
 		if model := setup.DefaultModel(p); model != "" {
@@ -136,7 +139,7 @@ func (a *commands) setUp(ctx context.Context) error {
 		a.Say("%s", line)
 	}
 	for {
-		line, err := a.Prompter().Read(ctx, "  a number (q leaves it) > ")
+		line, err := a.Prompter().Read(ctx, "  a number (q goes on without) > ")
 		if err != nil {
 			return err
 		}
