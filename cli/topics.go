@@ -145,6 +145,7 @@ func environmentTopic() string {
 	b.WriteString("Variables override the settings file, and flags override both:\n")
 	row := func(name, doc string) { fmt.Fprintf(&b, "  %-27s %s\n", name, doc) }
 	row("ROOST_CONFIG", "the settings file")
+	row("ROOST_PLAIN", "not empty: lines only, nothing drawn, no single keys (for screen readers)")
 	for _, k := range config.Keys {
 		row(k.Env, k.Doc)
 	}

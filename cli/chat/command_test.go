@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -192,4 +193,21 @@ func TestQuit(t *testing.T) {
 	c := talking(t, newDesk(t))
 	c.Line("/quit")
 	c.when("over", func(st state) bool { return st.Over })
+}
+
+// The documentation shows the same table of keys as `?`, /help and roost help keys.
+func TestTheDocumentedKeys(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/chat.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), "```text\n"+keysPage+"```\n") {
+		t.Error("docs/chat.md does not hold keys.txt as it is")
+	}
+	for line := range strings.Lines(keysPage) {
+		if len(line) > 80 {
+			t.Errorf("a line does not fit 80 columns: %s", line)
+		}
+	}
 }

@@ -229,6 +229,7 @@ func (m *model) turned(asking bool) {
 	m.find, m.choice = nil, choice{}
 	switch {
 	case asking: // a half line is no answer
+		_, _ = fmt.Fprint(m.paint.w, "\a") // a person who looks elsewhere hears it; a lost terminal is no reason to stop
 		if m.draft != "" {
 			m.kept = append(m.kept, m.draft)
 		}
