@@ -229,7 +229,8 @@ func (m *model) turned(asking bool) {
 	m.find, m.choice = nil, choice{}
 	switch {
 	case asking: // a half line is no answer
-		_, _ = fmt.Fprint(m.paint.w, "\a") // a person who looks elsewhere hears it; a lost terminal is no reason to stop
+		// A person who looks elsewhere notices it; a lost terminal is no reason to stop.
+		_, _ = fmt.Fprint(m.paint.w, display.Attention(m.s.o.Display.Notify, "Roost asks"))
 		if m.draft != "" {
 			m.kept = append(m.kept, m.draft)
 		}

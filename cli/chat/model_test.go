@@ -123,7 +123,7 @@ func TestAHalfLineIsNoAnswer(t *testing.T) {
 		_, behind, told := strings.Cut(out.String(), "Enter alone is not an answer")
 		return told && strings.Contains(behind, "q stop")
 	})
-	if got := m.seen(); !strings.Contains(strings.ReplaceAll(got, "\n", ""), "y once, a always, n no (reason), d diff, q stop") {
+	if got := m.seen(); !strings.Contains(strings.ReplaceAll(got, "\n", " "), "y once, a always, n no (reason), d diff, q stop") {
 		t.Errorf("the rows are %q", got)
 	}
 	m.types(t, "y")

@@ -231,10 +231,10 @@ func wrapped(columns, width int) int {
 
 func same(a, b rows) bool { return a.y == b.y && a.x == b.x && slices.Equal(a.list, b.list) }
 
-// hard breaks a line with colours into rows of less than width columns.
+// hard breaks a line with colours into rows of less than width columns, between words where it can.
 func hard(line string, width int) []row {
 	var out []row
-	for _, part := range strings.Split(ansi.Hardwrap(strings.ReplaceAll(line, "\t", "    "), max(width-1, 1), true), "\n") {
+	for _, part := range strings.Split(ansi.Wrap(strings.ReplaceAll(line, "\t", "    "), max(width-1, 1), ""), "\n") {
 		if strings.ContainsRune(part, 0x1b) {
 			part += "\x1b[0m"
 		}

@@ -25,7 +25,10 @@ type Facts struct {
 
 // Welcome are the lines with which a chat begins: who is paid, what goes unasked, and where.
 func (f Facts) Welcome() []string {
-	asks := "no model is set up: " + f.Problem
+	asks := "model as the server's settings say"
+	if f.Problem != "" {
+		asks = "no model is set up: " + f.Problem
+	}
 	if f.Model != "" || f.Provider != "" {
 		asks = "model " + cmp.Or(f.Model, "(none named)") + " of " + cmp.Or(f.Provider, "(no provider named)")
 		if f.Address != "" {

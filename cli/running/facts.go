@@ -67,6 +67,13 @@ func (d *chatBackend) resolve(f *chat.Facts, address string, fresh bool) {
 			account = "the profile " + f.Profile
 		}
 	}
+	far, err := d.a.Global(d.a.Flags.Server, "server")
+	if far = strings.TrimSpace(far); err == nil && far != "" { // the server chooses what is open, and has keys of its own
+		if f.Key = "the server's settings"; f.Provider == "" {
+			f.Key = ""
+		}
+		return
+	}
 	if fresh && f.Provider == "" && f.Profile == "" {
 		f.Provider, f.Model = c.Provider, cmp.Or(f.Model, c.Model)
 	}
@@ -84,9 +91,6 @@ func (d *chatBackend) resolve(f *chat.Facts, address string, fresh bool) {
 		if err == nil && other == nil {
 			_, f.Key = d.a.ProviderKey(f.Provider, kept, s)
 		}
-	}
-	if near, err := d.a.Global(d.a.Flags.Server, "server"); err == nil && near != "" {
-		return // the server has keys of its own
 	}
 	switch {
 	case f.Provider == "":

@@ -397,7 +397,6 @@ func (p *Prompter) choose(ctx context.Context, q api.QuestionOpened, take func(l
 // press shows a prompt and waits for a key that comes when the question is armed. Earlier keys answer nothing.
 func (p *Prompter) press(ctx context.Context, prompt string) (string, error) {
 	p.typed.drop()
-	_, _ = io.WriteString(p.d.w, "\a") // a person who looks elsewhere hears it
 	p.stale.Store(false) // what was typed for an earlier question is dropped
 	p.d.prompt(prompt)
 	a, shown := Arming{Shown: p.now()}, false
