@@ -72,7 +72,7 @@ func pictures(list []Image) string {
 	return out.String()
 }
 
-// words are what a person sends: their text, with the outputs and the pictures that go along.
+// message is what a person sends: their text, with the outputs and the pictures that go along.
 func (s *Session) message(text string) (w api.Words, outputs, images int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

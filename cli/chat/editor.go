@@ -23,7 +23,7 @@ type editor struct {
 	text []rune
 	long []string // long pastes; each is one character of the text, see pasted
 	at   int      // the cursor is before this rune
-	cut  []rune   // what ctrl+k, ctrl+u and ctrl+w took last
+	cut  string   // what ctrl+k, ctrl+u and ctrl+w took last
 	goal int      // the column that up and down keep, -1 = the cursor's
 
 	history *History
@@ -34,12 +34,15 @@ type editor struct {
 func newEditor(h *History) *editor { return &editor{history: h, place: h.Len(), goal: -1} }
 
 // String is the whole text, with what was pasted.
-func (e *editor) String() string {
+func (e *editor) String() string { return e.whole(e.text) }
+
+// whole is a piece of the text, with what was pasted.
+func (e *editor) whole(text []rune) string {
 	if len(e.long) == 0 {
-		return string(e.text)
+		return string(text)
 	}
 	var out strings.Builder
-	for _, r := range e.text {
+	for _, r := range text {
 		if long, ok := e.pasted(r); ok {
 			out.WriteString(long)
 		} else {
@@ -98,9 +101,7 @@ func (e *editor) set(text string) {
 
 // clear forgets the text, and leaves the history.
 func (e *editor) clear() {
-	long := e.long // what was cut may hold some
 	e.set("")
-	e.long = long
 	e.place, e.draft = e.history.Len(), ""
 }
 
@@ -137,7 +138,7 @@ func (e *editor) remove(from, to int) {
 
 func (e *editor) kill(from, to int) {
 	if from < to {
-		e.cut = slices.Clone(e.text[from:to])
+		e.cut = e.whole(e.text[from:to])
 	}
 	e.remove(from, to)
 }
@@ -285,8 +286,7 @@ func (e *editor) edit(key string) bool {
 		}
 		e.kill(e.at, end)
 	case "ctrl+y":
-		e.text = slices.Insert(e.text, e.at, e.cut...) // with the pastes in it
-		e.move(e.at + len(e.cut))
+		e.insert(e.cut)
 	case "alt+enter", "ctrl+j", "shift+enter":
 		e.insert("\n")
 	case "up", "ctrl+p":

@@ -9,8 +9,8 @@
 // model. Where a user types, "!" runs a command line of theirs in the workspace; a line of a pipe does not.
 //
 // The screen never changes what was printed: each line is written once, whole, so that the terminal wraps, keeps and
-// copies it as any other. Only the rows below are drawn again: the line that is not finished yet, what is queued, and
-// the editor. cli/term and Safe make what models and tools wrote harmless before it gets there.
+// copies it as any other. Only the rows below are drawn again: the line that is not finished yet, what is queued, the
+// editor, the pop-up for what is typed, and the status line. cli/term and Safe make what models and tools wrote harmless before it gets there.
 //
 // Limits: a screen needs a terminal that knows a few ANSI sequences; Windows and TERM=dumb get Plain. A row that is
 // wrapped by a terminal which becomes narrower may be drawn twice.
@@ -236,21 +236,26 @@ type owed struct {
 // carriedOutput is a command line, and what a message holds about it.
 type carriedOutput struct{ line, text string }
 
-// refresh finds out again what the next request goes with.
+// refresh begins to find out again what the next request goes with. The caller works on a line of the person's.
 func (s *Session) refresh() {
-	s.busy.Go(func() {
-		s.looking.Lock() // the newest look counts
-		defer s.looking.Unlock()
-		var n api.NewTask
-		var again api.NewRun
-		id := ""
-		s.locked(func() { n, again, id = s.o.New, s.again, s.st.Task })
-		f := s.backend.Facts(s.ctx, id, n, again)
-		s.change(func(st *state) {
-			if st.Task == id && s.ctx.Err() == nil {
-				st.Facts = f
-			}
-		})
+	if s.o.Ask {
+		s.busy.Go(s.lookAgain)
+	}
+}
+
+// lookAgain finds out what the next request goes with.
+func (s *Session) lookAgain() {
+	s.looking.Lock() // the newest look counts
+	defer s.looking.Unlock()
+	var n api.NewTask
+	var again api.NewRun
+	id := ""
+	s.locked(func() { n, again, id = s.o.New, s.again, s.st.Task })
+	f := s.backend.Facts(s.ctx, id, n, again)
+	s.change(func(st *state) {
+		if st.Task == id && s.ctx.Err() == nil {
+			st.Facts = f
+		}
 	})
 }
 

@@ -239,7 +239,9 @@ func (t *talk) note(in incoming) {
 				st.Working, st.Waiting = false, false
 			}
 		})
-		s.refresh()
+		if s.o.Ask {
+			t.busy.Go(s.lookAgain)
+		}
 	case "input.queued":
 		s.change(func(st *state) { t.queued(st, e) })
 	case "input.taken":
