@@ -69,6 +69,10 @@ func (s *Session) Screen(ctx context.Context, in, out *os.File) error {
 			select {
 			case <-s.out.wake:
 				p.Send(wakeMsg{})
+				select { // what comes meanwhile is drawn at once; a key is drawn when it comes
+				case <-time.After(drawEvery):
+				case <-pumping.Done():
+				}
 			case <-pumping.Done():
 				p.Quit() // it gives up when the program has ended
 				return
@@ -114,6 +118,9 @@ const (
 	queueRows  = 5
 	choiceRows = 8
 )
+
+// drawEvery is the least time between two pictures of what a run writes.
+const drawEvery = 20 * time.Millisecond
 
 // twice is how soon a second Ctrl-C counts as one, and typing how soon a key behind
 // another one belongs to the same words.
