@@ -101,4 +101,8 @@ func TestTheStatusFollowsTheRun(t *testing.T) {
 	}
 	d.emit("t1", "usage.changed", `"input":100,"cache_read":50,"output":50,"cost_micros":20000`)
 	c.when("the use", func(st state) bool { return st.Facts.Context == 200 && st.Facts.Cost == 20000 })
+	d.emit("t1", "run.ended", `"run":"run1","outcome":"completed"`)
+	c.Line("/clear")
+	c.shows("kept: ", "(/resume t1 returns to it)", "a new task begins")
+	c.when("nothing used", func(st state) bool { return st.Task == "" && st.Facts == d.facts })
 }

@@ -27,6 +27,7 @@ func (s *Session) newTask(_ context.Context, id, _ string) error {
 	s.leave()
 	s.came = true
 	s.arrive(s.o.New.Mode, cmp.Or(s.o.New.Approve, policies[0]))
+	s.refresh()
 	s.tell("a new task begins with the next words")
 	return nil
 }
