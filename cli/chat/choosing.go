@@ -39,6 +39,7 @@ func (m *model) suggest() tea.Cmd {
 		return nil
 	}
 	n := m.wish
+	m.stale, m.choice.at = true, -1 // the list is for what was typed before
 	return m.crew.Do(func() tea.Msg {
 		ctx, cancel := context.WithTimeout(m.crew.Ctx, 3*time.Second)
 		defer cancel()
@@ -55,7 +56,9 @@ func (m *model) pick(key string) (cmd tea.Cmd, done bool) {
 	case "down", "ctrl+n":
 		m.choice.move(1)
 	case "tab":
-		cmd = m.take()
+		if m.looking = m.stale; !m.looking {
+			cmd = m.take()
+		}
 	case "enter":
 		if m.choice.at < 0 {
 			m.choice = choice{}

@@ -122,6 +122,22 @@ func TestAPopUp(t *testing.T) {
 	}
 }
 
+// A Tab that is faster than what is looked for takes nothing of the list for an earlier text.
+func TestTabWaitsForTheList(t *testing.T) {
+	m, _, _ := screened(t, newDesk(t))
+	m.types(t, "/re") // the list for it is there
+	_, cmd := m.Update(tea.KeyPressMsg{Text: "w"})
+	m.Update(tea.KeyPressMsg{Code: tea.KeyTab})
+	m.Update(tea.KeyPressMsg{Text: "~1"})
+	if got := m.ed.String(); got != "/rew" {
+		t.Errorf("before the list came: %q", got)
+	}
+	m.gets(cmd())
+	if got := m.ed.String(); got != "/rewind ~1" {
+		t.Errorf("got %q, want /rewind ~1", got)
+	}
+}
+
 // At most eight rows, however much there is.
 func TestAPopUpIsShort(t *testing.T) {
 	m, _, _ := screened(t, newDesk(t))

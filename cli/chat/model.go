@@ -155,6 +155,7 @@ type model struct {
 	closed  int               // 1 + where the word begins whose pop-up Esc closed; 0 = none
 	early   []tea.KeyPressMsg // typed behind a Tab that waits for what is found
 	looking bool              // such a Tab waits
+	stale   bool              // what the pop-up is to show now is still looked for
 	ticking bool              // a tickMsg comes
 	failed  any               // what the program panicked with
 	away    bool              // another program has the terminal: nothing is drawn
@@ -503,7 +504,7 @@ func (m *model) found(msg wordsMsg) tea.Cmd {
 	if msg.n != m.wish {
 		return nil
 	}
-	m.choice = m.ed.open(msg.wish, msg.list)
+	m.choice, m.stale = m.ed.open(msg.wish, msg.list), false
 	if !m.looking {
 		return nil
 	}
