@@ -143,7 +143,7 @@ func exitCodesTopic() string {
 func environmentTopic() string {
 	var b strings.Builder
 	b.WriteString("Variables override the settings file, and flags override both:\n")
-	row := func(name, doc string) { fmt.Fprintf(&b, "  %-27s %s\n", name, doc) }
+	row := func(name, doc string) { fmt.Fprintf(&b, "  %-33s %s\n", name, doc) }
 	row("ROOST_CONFIG", "the settings file")
 	row("ROOST_PLAIN", "not empty: lines only, nothing drawn, no single keys (for screen readers)")
 	for _, k := range config.Keys {
@@ -156,6 +156,8 @@ func environmentTopic() string {
 			}
 		}
 	}
+	row("AWS_ACCESS_KEY_ID", "with AWS_SECRET_ACCESS_KEY, and AWS_SESSION_TOKEN if it is temporary: the keys for bedrock")
+	row("GOOGLE_APPLICATION_CREDENTIALS", "the file with the credentials for vertex")
 	row("NO_COLOR", "no colours")
 	return strings.TrimRight(b.String(), "\n")
 }

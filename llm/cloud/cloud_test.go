@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -35,6 +36,7 @@ const (
 	sonnet  = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
 	arn     = "arn:aws:bedrock:us-east-1:123456789012:inference-profile/" + sonnet
 	azures  = "0123456789abcdef0123456789abcdef"
+	entra   = "eyJhbGciOiJSUzI1NiJ9.eyJhdWQiOiJ4In0.c2lnbmF0dXJl"
 	project = "my-project"
 )
 
@@ -103,9 +105,12 @@ var doors = map[string]func(t *testing.T, base string) llm.Provider{
 	"bedrock, by key": func(t *testing.T, base string) llm.Provider {
 		return bedrock(t, base, arn, func(o *cloud.BedrockOptions) { o.APIKey, o.Credentials = "bedrock-api-key-of-mine", nil })
 	},
-	"vertex, claude":    func(t *testing.T, base string) llm.Provider { return vertex(t, base, "claude-sonnet-4-5@20250929") },
-	"vertex, gemini":    func(t *testing.T, base string) llm.Provider { return vertex(t, base, "gemini-3-flash-preview") },
-	"azure, responses":  func(t *testing.T, base string) llm.Provider { return azure(t, base, "gpt-5.1", "") },
+	"vertex, claude":   func(t *testing.T, base string) llm.Provider { return vertex(t, base, "claude-sonnet-4-5@20250929") },
+	"vertex, gemini":   func(t *testing.T, base string) llm.Provider { return vertex(t, base, "gemini-3-flash-preview") },
+	"azure, responses": func(t *testing.T, base string) llm.Provider { return azure(t, base, "gpt-5.1", "") },
+	"azure, by token": func(t *testing.T, base string) llm.Provider {
+		return azure(t, base, "gpt-5.1", "v1", func(o *cloud.AzureOptions) { o.APIKey = entra })
+	},
 	"azure, deployment": func(t *testing.T, base string) llm.Provider { return azure(t, base, "my deployment", "2024-10-21") },
 }
 
@@ -179,6 +184,7 @@ func TestAddresses(t *testing.T) {
 		"vertex, claude":    "/v1/projects/my-project/locations/us-east5/publishers/anthropic/models/claude-sonnet-4-5@20250929:streamRawPredict",
 		"vertex, gemini":    "/v1/projects/my-project/locations/us-east5/publishers/google/models/gemini-3-flash-preview:streamGenerateContent",
 		"azure, responses":  "/openai/v1/responses",
+		"azure, by token":   "/openai/v1/responses",
 		"azure, deployment": "/openai/deployments/my deployment/chat/completions",
 	} {
 		s := serve(t, llmtest.Text("ok"))
@@ -284,7 +290,6 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	example := cloud.AWSCredentials{AccessKeyID: llmtest.ExampleAWS.AccessKey, SecretAccessKey: llmtest.ExampleAWS.Secret}
-	entra := "eyJhbGciOiJSUzI1NiJ9.eyJhdWQiOiJ4In0.c2lnbmF0dXJl"
 	for name, c := range map[string]struct {
 		lets llmtest.Cloud
 		open func(*testing.T, string) llm.Provider
@@ -524,6 +529,42 @@ func TestRefusedTokens(t *testing.T) {
 	}
 }
 
+// A token server that is down is tried again; one whose answer holds no token is not.
+func TestTokenServers(t *testing.T) {
+	status, body := 0, ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body)) // the client may be gone
+	}))
+	defer server.Close()
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	for _, c := range []struct {
+		status int
+		body   string
+		uri    string
+		kind   llm.Kind
+		tries  int
+	}{
+		{200, `{}`, server.URL, llm.Auth, 0},
+		{200, `{"error":"x"}`, server.URL, llm.Auth, 0},
+		{400, `{"access_token":"t","expires_in":100}`, server.URL, llm.Auth, 0},
+		{401, `<html>`, server.URL, llm.Auth, 0},
+		{503, `busy`, server.URL, llm.Overloaded, 4},
+		{0, "", closed.URL, llm.Network, 4},
+	} {
+		status, body = c.status, c.body
+		model := serve(t)
+		o := ask(t, vertex(t, model.URL, "gemini-2.5-pro", func(o *cloud.VertexOptions) {
+			o.Credentials = cloud.GoogleCredentials{Type: "authorized_user", ClientID: "c", RefreshToken: "refresh-of-mine", TokenURI: c.uri}
+		}))
+		var failed *llm.Error
+		if !errors.As(o.err, &failed) || failed.Kind != c.kind || o.retries != c.tries || len(model.Requests()) > 0 {
+			t.Errorf("%d %s: got %v after %d more tries, want %s after %d", c.status, c.body, o.err, o.retries, c.kind, c.tries)
+		}
+	}
+}
+
 // Files that hold no credentials that are read here, and what the error names.
 func TestCredentialsThatAreNotRead(t *testing.T) {
 	for file, want := range map[string]string{
@@ -536,6 +577,9 @@ func TestCredentialsThatAreNotRead(t *testing.T) {
 		if got := fmt.Sprint(err); (err == nil) != (want == "") || want != "" && !strings.Contains(got, want) || strings.Contains(got, "the-secret") {
 			t.Errorf("%s: got %v, want %q", file, err, want)
 		}
+	}
+	if c, err := cloud.ReadGoogle([]byte(`{"type":"authorized_user","client_id":"c","refresh_token":"r"}`)); err != nil || c.TokenURI != "https://oauth2.googleapis.com/token" {
+		t.Errorf("got %v and %q, want Google's own token server", err, c.TokenURI)
 	}
 	s := serve(t)
 	curve, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

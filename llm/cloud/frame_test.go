@@ -30,6 +30,8 @@ func read(stream []byte) (events []string, err error) {
 func TestFrames(t *testing.T) {
 	chunk := llmtest.Frame(`{"bytes":"eyJhIjoxfQ=="}`, ":event-type", "chunk", ":message-type", "event")
 	flip := func(i int) []byte { b := bytes.Clone(chunk); b[i] ^= 1; return b }
+	unreadable := append(prelude(19, 3)[:12], 200, 0, 0)
+	unreadable = binary.BigEndian.AppendUint32(unreadable, crc32.ChecksumIEEE(unreadable))
 	for name, c := range map[string]struct {
 		stream []byte
 		want   string
@@ -48,6 +50,7 @@ func TestFrames(t *testing.T) {
 		"a frame of another kind":       {append(llmtest.Frame(`{}`, ":event-type", "novel"), chunk...), `{"a":1}`, io.EOF},
 		"an exception":                  {llmtest.Frame(`{"message":"m"}`, ":message-type", "exception", ":exception-type", "x"), `{"type":"error","error":{"type":"x","message":"m"}}`, io.EOF},
 		"an error":                      {llmtest.Frame("", ":message-type", "error", ":error-code", "x", ":error-message", "m"), `{"type":"error","error":{"type":"x","message":"m"}}`, io.EOF},
+		"headers that cannot be read":   {unreadable, "", wire.ErrDamaged},
 		"headers beyond the frame":      {prelude(20, 5), "", wire.ErrDamaged},
 		"a frame that is too large":     {prelude(maxFrame+1, 0), "", wire.ErrTooLarge},
 		"a frame without room":          {prelude(15, 0), "", wire.ErrDamaged},
