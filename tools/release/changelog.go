@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -37,8 +38,8 @@ type commit struct {
 	Modified bool      // the tree holds more than the commit
 }
 
-func commitOf(src string) (commit, error) {
-	out, err := git(src, "log", "-1", "--format=%H %cI")
+func commitOf(ctx context.Context, src string) (commit, error) {
+	out, err := git(ctx, src, "log", "-1", "--format=%H %cI")
 	if err != nil {
 		return commit{}, err
 	}
@@ -47,17 +48,17 @@ func commitOf(src string) (commit, error) {
 	if err != nil {
 		return commit{}, fmt.Errorf("read the time of commit %s: %w", hash, err)
 	}
-	status, err := git(src, "status", "--porcelain")
+	status, err := git(ctx, src, "status", "--porcelain")
 	return commit{Hash: hash, Time: at.UTC(), Modified: status != ""}, err
 }
 
-func git(src string, args ...string) (string, error) {
+func git(ctx context.Context, src string, args ...string) (string, error) {
 	abs, err := filepath.Abs(src)
 	if err != nil {
 		return "", err
 	}
 	var stderr strings.Builder
-	cmd := exec.Command("git", append([]string{"-C", abs}, args...)...)
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", abs}, args...)...)
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"debug/elf"
 	"errors"
 	"fmt"
@@ -23,7 +24,7 @@ var (
 
 // hostFiles are the programs with the shared libraries that they name, at the same places as here, and the helpers of
 // git. They are only as reproducible, and as free to hand on, as the system of this machine is.
-func hostFiles() ([]file, error) {
+func hostFiles(ctx context.Context) ([]file, error) {
 	h := hostCopy{files: map[string]file{}}
 	for _, dir := range []string{"/bin", "/sbin", "/lib", "/lib64"} { // links to /usr on most systems
 		if to, err := os.Readlink(dir); err == nil {
@@ -42,7 +43,7 @@ func hostFiles() ([]file, error) {
 			return nil, fmt.Errorf("copy %s of this machine: %w", name, err)
 		}
 	}
-	if err := h.addGit(); err != nil {
+	if err := h.addGit(ctx); err != nil {
 		return nil, fmt.Errorf("copy git of this machine: %w", err)
 	}
 	out := make([]file, 0, len(h.files))
@@ -55,7 +56,7 @@ func hostFiles() ([]file, error) {
 type hostCopy struct{ files map[string]file }
 
 // addGit adds git's helpers. Those that are the same file as git become links.
-func (h hostCopy) addGit() error {
+func (h hostCopy) addGit(ctx context.Context) error {
 	own, err := exec.LookPath("git")
 	if err == nil {
 		own, err = filepath.EvalSymlinks(own)
@@ -67,7 +68,7 @@ func (h hostCopy) addGit() error {
 	if err != nil {
 		return err
 	}
-	out, err := exec.Command("git", "--exec-path").Output()
+	out, err := exec.CommandContext(ctx, "git", "--exec-path").Output()
 	if err != nil {
 		return err
 	}

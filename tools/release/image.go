@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -40,7 +41,7 @@ const userID = 65532
 // images are two, each for all architectures that were built: one with the program alone, which serves, lists and
 // searches, and one that begins with the files of a system, with sh and git, and so can run tasks. Without a network no
 // such system can be pulled; a -rootfs flag names it.
-func (r *release) images() ([]file, error) {
+func (r *release) images(ctx context.Context) ([]file, error) {
 	var small, tasks v1.ImageIndex = emptyIndex(), emptyIndex()
 	var smallest, system int
 	for _, t := range r.Targets {
@@ -58,7 +59,7 @@ func (r *release) images() ([]file, error) {
 		if r.Roots[t.Arch] == "" {
 			continue
 		}
-		base, err := baseFiles(r.Roots[t.Arch], t.Arch)
+		base, err := baseFiles(ctx, r.Roots[t.Arch], t.Arch)
 		if err != nil {
 			return nil, fmt.Errorf("make the image that runs tasks on %s: %w", t.Arch, err)
 		}
@@ -219,13 +220,13 @@ func (r *release) layoutTar(index v1.ImageIndex, name, tag string) ([]byte, erro
 }
 
 // baseFiles reads the system of an image: of this machine, a folder, or a tar.
-func baseFiles(path, arch string) ([]file, error) {
+func baseFiles(ctx context.Context, path, arch string) ([]file, error) {
 	if path == "host" {
 		if host != (target{"linux", arch}) {
 			return nil, fmt.Errorf("this machine is %s, so its files do not run there: name a folder or tar: -rootfs %s=PATH",
 				host, arch)
 		}
-		return hostFiles()
+		return hostFiles(ctx)
 	}
 	info, err := os.Stat(path)
 	if err != nil {

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 )
 
 // Where the secret key of a release and its password come from.
@@ -16,7 +19,9 @@ const (
 )
 
 func main() {
-	err := run(os.Args[1:], os.Stdout)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
 	if errors.Is(err, flag.ErrHelp) {
 		os.Exit(2)
 	}
@@ -26,7 +31,7 @@ func main() {
 	}
 }
 
-func run(args []string, out io.Writer) error {
+func run(ctx context.Context, args []string, out io.Writer) error {
 	name, rest := "", args
 	if len(args) > 0 && args[0] != "" && args[0][0] != '-' {
 		name, rest = args[0], args[1:]
@@ -34,7 +39,7 @@ func run(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("release "+name, flag.ContinueOnError)
 	switch name {
 	case "":
-		return runBuild(flags, rest, out)
+		return runBuild(ctx, flags, rest, out)
 	case "keygen":
 		if err := flags.Parse(rest); err != nil {
 			return err
@@ -55,7 +60,7 @@ func run(args []string, out io.Writer) error {
 		if *to == "" || flags.NArg() != 1 {
 			return errors.New("make a module proxy: name a folder and a tag: proxy -out DIR v1.2.3")
 		}
-		return proxy(*src, flags.Arg(0), *to)
+		return proxy(ctx, *src, flags.Arg(0), *to)
 	}
 	return fmt.Errorf("release %s: there is no such command: use keygen, verify, proxy, or flags alone to build", name)
 }
@@ -67,7 +72,7 @@ func dirOf(flags *flag.FlagSet, unnamed string) string {
 	return unnamed
 }
 
-func runBuild(flags *flag.FlagSet, args []string, out io.Writer) error {
+func runBuild(ctx context.Context, flags *flag.FlagSet, args []string, out io.Writer) error {
 	src := flags.String("src", "../..", "the `folder` of Roost's repository")
 	to := flags.String("out", "", "the `folder` for what is built, replaced (default dist in the repository)")
 	targets := flags.String("targets", "all", "what to build for: all, or a `list` such as linux/amd64,darwin/arm64")
@@ -92,10 +97,10 @@ func runBuild(flags *flag.FlagSet, args []string, out io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(scratch)
-	r, err := newRelease(*src, scratch, chosen)
+	r, err := newRelease(ctx, *src, scratch, chosen)
 	if err != nil {
 		return err
 	}
 	r.Roots, r.Key, r.Password, r.Log = roots, os.Getenv(keyVariable), os.Getenv(passwordVariable), out
-	return r.write(*to)
+	return r.write(ctx, *to)
 }

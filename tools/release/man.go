@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,10 +16,10 @@ import (
 type ask func(args ...string) (string, error)
 
 // asking asks a program; home is an empty folder.
-func asking(program, home string) ask {
+func asking(ctx context.Context, program, home string) ask {
 	return func(args ...string) (string, error) {
 		var stderr strings.Builder
-		cmd := exec.Command(program, args...)
+		cmd := exec.CommandContext(ctx, program, args...)
 		cmd.Env = []string{"HOME=" + home, "USERPROFILE=" + home, "SystemRoot=" + os.Getenv("SystemRoot")}
 		cmd.Stderr = &stderr
 		out, err := cmd.Output()

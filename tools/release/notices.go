@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"debug/buildinfo"
 	"encoding/json"
 	"errors"
@@ -64,12 +65,12 @@ func writeNotice(b *bytes.Buffer, title string, text []byte) {
 }
 
 // moduleFolders says where the module cache keeps the modules of a repository, and where Go ("std") lies.
-func moduleFolders(src string) (map[string]string, error) {
-	root, err := goTool(src, "env", "GOROOT")
+func moduleFolders(ctx context.Context, src string) (map[string]string, error) {
+	root, err := goTool(ctx, src, "env", "GOROOT")
 	if err != nil {
 		return nil, err
 	}
-	out, err := goTool(src, "list", "-m", "-json", "all")
+	out, err := goTool(ctx, src, "list", "-m", "-json", "all")
 	if err != nil {
 		return nil, err
 	}
@@ -85,8 +86,8 @@ func moduleFolders(src string) (map[string]string, error) {
 	}
 }
 
-func goTool(src string, args ...string) ([]byte, error) {
-	cmd := exec.Command("go", args...)
+func goTool(ctx context.Context, src string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir, cmd.Stderr = src, os.Stderr
 	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOPROXY=off", "GOTOOLCHAIN=local")
 	out, err := cmd.Output()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -61,17 +62,20 @@ func stampOf(version string, c commit) string {
 
 // build makes a stripped static program. Only the link depends on the stamp: the packages come from the build cache of
 // any build with -trimpath and without cgo.
-func build(src string, t target, stamp, out string) error {
+func build(ctx context.Context, src string, t target, stamp, out string) error {
 	path, err := filepath.Abs(filepath.Join(out, t.exe()))
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", path,
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", path,
 		"-ldflags", "-s -w -buildid= -X '"+module+"/api.stamp="+stamp+"'", "./cmd/roost")
 	cmd.Dir = src
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+t.OS, "GOARCH="+t.Arch, "GOAMD64=v1", "GOARM64=v8.0",
 		"GOFLAGS=", "GOWORK=off", "GOPROXY=off", "GOTOOLCHAIN=local")
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	// It ends its compilers when it is asked to end.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 5 * time.Second // then it is killed
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("build %s: %w", t, err)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -14,12 +15,12 @@ import (
 )
 
 // proxy writes what the module proxy would serve for a tag of a clone: for go install without a network.
-func proxy(src, tag, out string) error {
+func proxy(ctx context.Context, src, tag, out string) error {
 	src, err := filepath.Abs(src)
 	if err != nil {
 		return err
 	}
-	when, err := git(src, "log", "-1", "--format=%cI", "refs/tags/"+tag)
+	when, err := git(ctx, src, "log", "-1", "--format=%cI", "refs/tags/"+tag)
 	if err != nil {
 		return err
 	}
@@ -27,7 +28,7 @@ func proxy(src, tag, out string) error {
 	if err != nil {
 		return fmt.Errorf("read the time of %s: %w", tag, err)
 	}
-	mod, err := git(src, "show", "refs/tags/"+tag+":go.mod")
+	mod, err := git(ctx, src, "show", "refs/tags/"+tag+":go.mod")
 	if err != nil {
 		return err
 	}

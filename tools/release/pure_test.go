@@ -374,7 +374,7 @@ func TestSystemsOfImages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	files, err := baseFiles(dir, "arm64")
+	files, err := baseFiles(t.Context(), dir, "arm64")
 	if err != nil || len(files) != 7 {
 		t.Fatalf("a folder: got %+v, %v, want three files in four folders", files, err)
 	}
@@ -386,17 +386,18 @@ func TestSystemsOfImages(t *testing.T) {
 	if err := os.WriteFile(archive, packed, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if again, err := baseFiles(archive, "arm64"); err != nil || cmp.Diff(files, again, cmpopts.EquateEmpty()) != "" {
-		t.Errorf("a tar: got %v, %s", err, cmp.Diff(files, again, cmpopts.EquateEmpty()))
+	again, err := baseFiles(t.Context(), archive, "arm64")
+	if diff := cmp.Diff(files, again, cmpopts.EquateEmpty()); err != nil || diff != "" {
+		t.Errorf("a tar: got %v, %s", err, diff)
 	}
 	if err := os.Remove(filepath.Join(dir, "bin/git")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := baseFiles(dir, "arm64"); err == nil || !strings.Contains(err.Error(), "it has no git") {
+	if _, err := baseFiles(t.Context(), dir, "arm64"); err == nil || !strings.Contains(err.Error(), "it has no git") {
 		t.Errorf("without git: got %v", err)
 	}
 	other := map[string]string{"amd64": "arm64", "arm64": "amd64"}[host.Arch]
-	if _, err := baseFiles("host", other); err == nil || !strings.Contains(err.Error(), "-rootfs "+other) {
+	if _, err := baseFiles(t.Context(), "host", other); err == nil || !strings.Contains(err.Error(), "-rootfs "+other) {
 		t.Errorf("this machine for %s: got %v", other, err)
 	}
 }

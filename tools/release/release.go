@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -33,7 +34,7 @@ type release struct {
 }
 
 // newRelease builds the programs, and asks that of this machine for its pages.
-func newRelease(src, scratch string, targets []target) (*release, error) {
+func newRelease(ctx context.Context, src, scratch string, targets []target) (*release, error) {
 	changelog, err := os.ReadFile(filepath.Join(src, "CHANGELOG.md"))
 	if err != nil {
 		return nil, err
@@ -42,7 +43,7 @@ func newRelease(src, scratch string, targets []target) (*release, error) {
 	if r.Version, err = versionOf(string(changelog)); err != nil {
 		return nil, err
 	}
-	if r.Commit, err = commitOf(src); err != nil {
+	if r.Commit, err = commitOf(ctx, src); err != nil {
 		return nil, err
 	}
 	for _, t := range append(slices.Clone(targets), host) {
@@ -50,21 +51,21 @@ func newRelease(src, scratch string, targets []target) (*release, error) {
 			continue
 		}
 		dir := filepath.Join(scratch, t.OS+"-"+t.Arch)
-		if err := build(src, t, stampOf(r.Version, r.Commit), dir); err != nil {
+		if err := build(ctx, src, t, stampOf(r.Version, r.Commit), dir); err != nil {
 			return nil, err
 		}
 		if r.Programs[t], err = os.ReadFile(filepath.Join(dir, t.exe())); err != nil {
 			return nil, err
 		}
 	}
-	roost := asking(filepath.Join(scratch, host.OS+"-"+host.Arch, host.exe()), filepath.Join(scratch, "home"))
+	roost := asking(ctx, filepath.Join(scratch, host.OS+"-"+host.Arch, host.exe()), filepath.Join(scratch, "home"))
 	if r.Pages, err = manPages(roost, *r); err != nil {
 		return nil, err
 	}
 	if r.Scripts, err = completions(roost); err != nil {
 		return nil, err
 	}
-	if r.Modules, err = moduleFolders(src); err != nil {
+	if r.Modules, err = moduleFolders(ctx, src); err != nil {
 		return nil, err
 	}
 	unit, err := os.ReadFile(filepath.Join(src, "contrib", "roost.service"))
@@ -85,8 +86,9 @@ func newRelease(src, scratch string, targets []target) (*release, error) {
 }
 
 // write replaces the folder by all that people install.
-func (r *release) write(dir string) error {
-	makers := []func() ([]file, error){r.archives, r.linuxPackages, r.npmPackages, r.images, r.boms}
+func (r *release) write(ctx context.Context, dir string) error {
+	makers := []func() ([]file, error){r.archives, r.linuxPackages, r.npmPackages,
+		func() ([]file, error) { return r.images(ctx) }, r.boms}
 	made, errs := make([][]file, len(makers)), make([]error, len(makers))
 	var group sync.WaitGroup
 	for i, maker := range makers {

@@ -38,7 +38,7 @@ func repository(t *testing.T) string {
 	}
 	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"commit", "-q", "-m", "x"}, {"tag", "v1.2.3"}} {
 		named := []string{"-C", dir, "-c", "user.name=x", "-c", "user.email=x@example.org"}
-		cmd := exec.Command("git", append(named, args...)...)
+		cmd := exec.CommandContext(t.Context(), "git", append(named, args...)...)
 		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("git %v: %v: %s", args, err, out)
@@ -71,13 +71,13 @@ func main() {
 // built builds a release for this machine; the folder has all that is published.
 func built(t *testing.T, src, key string) string {
 	t.Helper()
-	r, err := newRelease(src, t.TempDir(), []target{host})
+	r, err := newRelease(t.Context(), src, t.TempDir(), []target{host})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Key, r.Log = key, io.Discard
 	out := filepath.Join(t.TempDir(), "dist")
-	if err := r.write(out); err != nil {
+	if err := r.write(t.Context(), out); err != nil {
 		t.Fatal(err)
 	}
 	return out
@@ -123,8 +123,8 @@ func TestReleaseOfThisMachine(t *testing.T) {
 		if err := os.WriteFile(path, f.Data, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		out, err := exec.Command(path, "version").Output()
-		c, _ := commitOf(src)
+		out, err := exec.CommandContext(t.Context(), path, "version").Output()
+		c, _ := commitOf(t.Context(), src)
 		if want := stampOf("1.2.3", c) + "\n"; err != nil || string(out) != want || strings.Contains(want, "modified") {
 			t.Errorf("the program says %q, %v, want %q", out, err, want)
 		}
@@ -237,17 +237,18 @@ func TestModifiedTree(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(src, "more.go"), []byte("package x\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := commitOf(src); err != nil || !c.Modified || !strings.HasSuffix(stampOf("1.0.0", c), " modified") {
+	c, err := commitOf(t.Context(), src)
+	if err != nil || !c.Modified || !strings.HasSuffix(stampOf("1.0.0", c), " modified") {
 		t.Errorf("got %+v, %v, want it modified", c, err)
 	}
-	if _, err := commitOf(t.TempDir()); err == nil {
+	if _, err := commitOf(t.Context(), t.TempDir()); err == nil {
 		t.Error("a folder without git: got no error")
 	}
 }
 
 func TestProxy(t *testing.T) {
 	src, out := repository(t), t.TempDir()
-	if err := proxy(src, "v1.2.3", out); err != nil {
+	if err := proxy(t.Context(), src, "v1.2.3", out); err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(out, filepath.FromSlash(module), "@v")
@@ -261,7 +262,7 @@ func TestProxy(t *testing.T) {
 		t.Error("go.mod and archive are not those of the tag")
 	}
 	for _, tag := range []string{"v9.9.9", "1.2.3"} {
-		if err := proxy(src, tag, t.TempDir()); err == nil {
+		if err := proxy(t.Context(), src, tag, t.TempDir()); err == nil {
 			t.Errorf("%s: got no error", tag)
 		}
 	}
@@ -272,7 +273,7 @@ func TestHostFiles(t *testing.T) {
 	if host.OS != "linux" {
 		t.Skip("other systems are not copied")
 	}
-	files, err := hostFiles()
+	files, err := hostFiles(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
