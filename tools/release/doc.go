@@ -10,5 +10,5 @@
 // except for an image that is made of files of the host (-rootfs ARCH=host).
 //
 // The layers, each file calling only those behind it: main, release, then linux, npm, brew, image, then man, sbom,
-// notices, sign, proxy, then program, changelog, archive.
+// notices, sign, proxy, hostfiles, then program, changelog, archive.
 package main

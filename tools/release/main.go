@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -36,7 +37,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) > 0 && args[0] != "" && args[0][0] != '-' {
 		name, rest = args[0], args[1:]
 	}
-	flags := flag.NewFlagSet("release "+name, flag.ContinueOnError)
+	flags := flag.NewFlagSet(strings.TrimSpace("release "+name), flag.ContinueOnError)
 	switch name {
 	case "":
 		return runBuild(ctx, flags, rest, out)

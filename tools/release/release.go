@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -106,10 +107,7 @@ func (r *release) write(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.RemoveAll(dir); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := clearFolder(dir); err != nil {
 		return err
 	}
 	for _, f := range append(all, signed...) {
@@ -125,6 +123,22 @@ func (r *release) write(ctx context.Context, dir string) error {
 		fmt.Fprintln(r.Log, "not reproducible: the tree holds more than commit", r.Commit.Hash)
 	}
 	return nil
+}
+
+// clearFolder empties the folder, which must be new, empty, or that of an earlier release.
+func clearFolder(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	earlier := func(e fs.DirEntry) bool { return e.Name() == sumsName }
+	if len(entries) > 0 && !slices.ContainsFunc(entries, earlier) {
+		return fmt.Errorf("replace %s: it holds files but no %s, so it is no release: name another folder", dir, sumsName)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	return os.MkdirAll(dir, 0o755)
 }
 
 // asset is the name of a file for a target.

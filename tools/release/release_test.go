@@ -292,3 +292,26 @@ func TestHostFiles(t *testing.T) {
 		}
 	}
 }
+
+// Only what an earlier release left is replaced.
+func TestClear(t *testing.T) {
+	for _, c := range []struct {
+		name, file string
+		refused    bool
+	}{{"a new folder", "", false}, {"an earlier release", sumsName, false}, {"something else", "thesis.txt", true}} {
+		dir := filepath.Join(t.TempDir(), "dist")
+		if c.file != "" {
+			if err := os.Mkdir(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, c.file), nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := clearFolder(dir)
+		left, _ := os.ReadDir(dir)
+		if (err != nil) != c.refused || len(left) > 0 != c.refused {
+			t.Errorf("%s: got error %v and %d files left, want refused %t", c.name, err, len(left), c.refused)
+		}
+	}
+}
