@@ -1,6 +1,7 @@
 package main
 
 import (
+	"archive/zip"
 	"bytes"
 	"encoding/json"
 	"io"
@@ -314,4 +315,118 @@ func TestClear(t *testing.T) {
 			t.Errorf("%s: got error %v and %d files left, want refused %t", c.name, err, len(left), c.refused)
 		}
 	}
+}
+
+// What is packed for each target has its form; the program in it is that of this machine, so that nothing is compiled.
+func TestPackagesOfAllTargets(t *testing.T) {
+	r, err := newRelease(t.Context(), repository(t), t.TempDir(), []target{host})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Targets, r.Log, r.Roots = allTargets, io.Discard, rootFolders{"arm64": t.TempDir()}
+	for _, target := range allTargets {
+		r.Programs[target] = r.Programs[host]
+	}
+	for _, name := range []string{"sh", "git"} {
+		path := filepath.Join(r.Roots["arm64"], "usr", "bin", name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := filepath.Join(t.TempDir(), "dist")
+	if err := r.write(t.Context(), out); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		sumsName, "roost.rb", "roost.json", "roost-dev-roost-1.2.3.tgz",
+		"roost_1.2.3_image.tar", "roost_1.2.3_image-tasks.tar",
+	}
+	for _, target := range allTargets {
+		platform, cpu := npmPlatform(target)
+		want = append(want, r.asset(target, ".cdx.json"), "roost-dev-roost-"+platform+"-"+cpu+"-1.2.3.tgz")
+		switch target.OS {
+		case "windows":
+			want = append(want, r.asset(target, ".zip"))
+		case "linux":
+			want = append(want, r.asset(target, ".deb"), r.asset(target, ".rpm"), r.asset(target, ".apk"))
+			fallthrough
+		default:
+			want = append(want, r.asset(target, ".tar.gz"))
+		}
+	}
+	entries, err := os.ReadDir(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v\nwant %v", got, want)
+	}
+
+	data := read(t, out, r.asset(target{"windows", "arm64"}, ".zip"))
+	packed, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = nil
+	for _, f := range packed.File {
+		got = append(got, strings.TrimPrefix(f.Name, "roost_1.2.3_windows_arm64/"))
+	}
+	want = []string{
+		"CHANGELOG.md", "LICENSE", "README.md", "THIRD-PARTY-NOTICES.txt", "completions/roost.ps1", "roost.exe",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the zip has %v, want %v", got, want)
+	}
+
+	// The image for tasks has the architecture whose system was named, with the system as its first layer.
+	for name, architectures := range map[string][]string{"image": {"amd64", "arm64"}, "image-tasks": {"arm64"}} {
+		blobs := map[string][]byte{}
+		files, err := untar(read(t, out, "roost_1.2.3_"+name+".tar"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			blobs[f.Name] = f.Data
+		}
+		top := manifest(t, blobs["index.json"])
+		index := manifest(t, blobs["blobs/sha256/"+top.Manifests[0].Digest[7:]])
+		var got []string
+		for _, m := range index.Manifests {
+			got = append(got, m.Platform.Architecture)
+			image := manifest(t, blobs["blobs/sha256/"+m.Digest[7:]])
+			first, err := untar(blobs["blobs/sha256/"+image.Layers[0].Digest[7:]])
+			system, layers := hasProgram(first, "git"), len(image.Layers)
+			if err != nil || system != (name == "image-tasks") || system != (layers == 2) {
+				t.Errorf("%s: got %d layers, git in the first: %t, %v", name, layers, system, err)
+			}
+		}
+		if !slices.Equal(got, architectures) {
+			t.Errorf("%s: got %v, want %v", name, got, architectures)
+		}
+	}
+}
+
+type ociManifest struct {
+	Manifests []struct {
+		Digest   string
+		Platform struct{ Architecture string }
+	}
+	Layers []struct{ Digest string }
+}
+
+func manifest(t *testing.T, data []byte) ociManifest {
+	t.Helper()
+	var m ociManifest
+	if err := json.Unmarshal(data, &m); err != nil {
+		t.Fatal(err)
+	}
+	return m
 }
