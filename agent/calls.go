@@ -129,12 +129,12 @@ func (b *batch) closeCall(ctx context.Context, c *task.Call) (*Outcome, error) {
 var replacements = map[string]string{
 	"codebase_search":            "it needs an index that there is none of here; use search_files, list_files and read_file",
 	"generate_image":             "it needs a service that is not available here; no tool makes images, so let the user know",
-	"browser_action":             "there is no browser here; use execute_command where a command line can do it",
+	"browser_action":             "there is no browser here; web_fetch gets a page, and execute_command does what a command line can do",
 	"list_code_definition_names": "use search_files with a pattern for definitions, or read_file",
 	"search_and_replace":         "use apply_diff or apply_patch",
 	"insert_content":             "use apply_diff or apply_patch",
 	"fetch_instructions":         "what can be done is in the system prompt",
-	"fetch":                      "use execute_command where a command line can do it",
+	"fetch":                      "use web_fetch",
 }
 
 // unknownToolText is the result of a call to a tool that does not exist.

@@ -68,6 +68,8 @@ func providerAdvice(task string, err error) (try, why string) {
 		return "", ""
 	case toolless(said):
 		return resume + " --model NAME", "; Roost works only with models that call tools"
+	case p.Status == 404 && !strings.Contains(said, "model"):
+		return resume + " --base-url URL  # the address may be wrong, or lack /v1", "; the server has no such page"
 	case p.Status == 404 || strings.Contains(said, "model") && (strings.Contains(said, "not exist") || strings.Contains(said, "not found")):
 		return resume + " --model NAME  # roost models --provider " + p.Provider + " lists those that are known", ""
 	}

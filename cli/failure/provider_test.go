@@ -21,6 +21,7 @@ func TestProviderAdvice(t *testing.T) {
 		{llm.Error{Kind: llm.Invalid, Status: 400, Message: "The model `foo` does not exist"}, "roost resume id --model NAME", ""},
 		{llm.Error{Kind: llm.Invalid, Status: 400, Message: "gemma:2b does not support tools"}, "roost resume id --model NAME", "call tools"},
 		{llm.Error{Kind: llm.Invalid, Status: 404, Message: "No endpoints found that support tool use"}, "roost resume id --model NAME", "call tools"},
+		{llm.Error{Kind: llm.Invalid, Status: 404, Message: "404 page not found"}, "roost resume id --base-url URL", "no such page"},
 		{llm.Error{Kind: llm.Invalid, Status: 400, Message: "messages: too few"}, "roost resume id", ""},
 		{llm.Error{Kind: llm.Network, Message: "connection refused"}, "roost resume id", ""},
 		{llm.Error{Kind: llm.Network, Message: "refused", Err: llm.ErrNotRunning}, "roost resume id  # once the model server runs", ""},

@@ -183,8 +183,11 @@ func (c Call) errorOf(status int, fallback string, page []byte) *llm.Error {
 	if c.Door != nil && c.Door.Refused != nil {
 		c.Door.Refused(err, code)
 	}
-	if lacksCredit(status, code, message) {
+	switch {
+	case lacksCredit(status, code, message):
 		err.Err = llm.ErrCredit
+	case wantsTLS(status, message):
+		err.Kind, err.Err, err.Message = llm.Network, llm.ErrNotHTTP, "the server wants https:// at this address"
 	}
 	if m := retryDelay.FindSubmatch(page); m != nil {
 		if d, ok := parseScaled(string(m[1]), time.Second); ok {

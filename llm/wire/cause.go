@@ -64,6 +64,13 @@ func isLoopback(a net.Addr) bool {
 	return is && tcp.IP.IsLoopback()
 }
 
+// wantsTLS reports whether a refusal means that http:// was asked where https:// is spoken, in the words of Go's server
+// and nginx. The request was not looked at, so no change of it helps.
+func wantsTLS(status int, message string) bool {
+	return status == http.StatusBadRequest &&
+		(strings.Contains(message, "HTTP request to an HTTPS server") || strings.Contains(message, "plain HTTP request was sent to HTTPS port"))
+}
+
 // lacksCredit reports whether a refusal is about money: no wait and no change of the request helps.
 func lacksCredit(status int, code, message string) bool {
 	message = strings.ToLower(message)

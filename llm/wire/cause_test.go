@@ -99,6 +99,7 @@ func TestCauses(t *testing.T) {
 		"no network":          {"https://x.test", dialled(net.IPv4(192, 0, 2, 1), syscall.ENETUNREACH), llm.ErrOffline, 5, "may be offline"},
 		"certificate":         {secure.URL, nil, llm.ErrCertificate, 1, "certificate is not trusted"},
 		"https to http":       {strings.Replace(answers(200, "text/plain", ""), "http:", "https:", 1), nil, llm.ErrNotHTTP, 1, "use http://"},
+		"http to https":       {strings.Replace(secure.URL, "https:", "http:", 1), nil, llm.ErrNotHTTP, 1, "wants https://"},
 		"another protocol":    {"http://" + speaking(t, "SSH-2.0-OpenSSH_9.9\r\n"), nil, llm.ErrNotHTTP, 1, "does not speak HTTP"},
 		"not TLS either":      {"https://" + speaking(t, "220 mail.test ESMTP\r\n"), nil, llm.ErrNotHTTP, 1, "speaks no TLS"},
 		"proxy that refuses":  {"https://x.test", through(answers(407, "text/plain", "")), llm.ErrProxy, 1, "answered 407 Proxy Authentication Required"},
