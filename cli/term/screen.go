@@ -470,7 +470,7 @@ const apart = time.Minute
 // writes the day, or the year where a day would not be ten columns wide: a task that "changed in 2040" comes from a
 // clock that was wrong, and "now" would hide that.
 func AgeOf(now time.Time, ts int64) string {
-	if ts < api.EarliestTime {
+	if ts <= 0 || ts < api.EarliestTime && now.UnixMilli() >= api.EarliestTime {
 		return "-"
 	}
 	if at := time.UnixMilli(ts).UTC(); at.Sub(now) > apart || at.Year() > 9999 {
