@@ -162,7 +162,7 @@ func TestCtrlCStopsAndSaves(t *testing.T) {
 	began := time.Now()
 	x.press("\x03")
 	x.expect("stopping and saving")
-	x.expect("resume: roost resume ")
+	x.expect("try: roost resume ")
 	x.exits(failure.ExitInterrupt)
 	if took := time.Since(began); took > 45*time.Second {
 		t.Errorf("it took %v to stop", took)

@@ -76,10 +76,14 @@ func TestSignalsStopAndSave(t *testing.T) {
 			if len(items) != 1 || items[0].Status != "cancelled" || len(items[0].Damaged) > 0 {
 				t.Fatalf("the task after it: %+v", items)
 			}
-			for _, want := range []string{"stopping and saving; once more ends it at once", "resume: roost resume " + items[0].ID, "was stopped; everything is saved", "try: roost resume " + items[0].ID} {
+			short := items[0].ID[len(items[0].ID)-6:]
+			for _, want := range []string{"stopping and saving; once more ends it at once", "was stopped; everything is saved", "try: roost resume " + short} {
 				if !strings.Contains(b.err.String(), want) {
 					t.Errorf("stderr lacks %q:\n%s", want, &b.err)
 				}
+			}
+			if n := strings.Count(b.err.String(), "roost resume"); n != 1 {
+				t.Errorf("got %d hints, want one:\n%s", n, &b.err)
 			}
 			if b.out.String() != "" {
 				t.Errorf("stdout: %q", b.out.String())

@@ -77,7 +77,7 @@ func TestLinesShowResultsBelowTheirRows(t *testing.T) {
 	}
 	fixture.NoError(t, k.Close(t.Context()))
 	v = s.open("own")
-	want = "#1 tool $ make\n  output ok, exit 3\n" + strings.Repeat("    line\n", bodyLines) + "    ... 8 more lines\n#2 tool read a\n  failed error\n    no such file\n"
+	want = "#1 tool $ make\n  output exit 3\n" + strings.Repeat("    line\n", bodyLines) + "    ... 8 more lines\n#2 tool read a\n  failed error\n    no such file\n"
 	if d := cmp.Diff(strings.ReplaceAll(want, "failed error", "error"), shown(t, v, LinesOptions{})); d != "" {
 		t.Errorf("our own: %s", d)
 	}
@@ -90,7 +90,7 @@ func TestLinesShowResultsBelowTheirRows(t *testing.T) {
 			t.Errorf("what the model saw lacks %s: %s", want, api)
 		}
 	}
-	if strings.Contains(api, "ok, exit 3") {
+	if strings.Contains(api, "exit 3") {
 		t.Errorf("a result stands there twice: %s", api)
 	}
 	if whole := shown(t, v, LinesOptions{API: true, Whole: true}); !strings.Contains(whole, "    a\n    b\n") {
