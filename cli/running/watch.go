@@ -82,8 +82,7 @@ func (a *commands) watchUntil(ctx context.Context, c *client.Client, w watched, 
 		defer stop.AskFirst(nil)
 	}
 	if !a.Flags.JSON {
-		in.short = a.ShortIDs(ctx, c)(w.task)
-		in.d.Line(view.Dim, "task "+display.OneLine(in.short))
+		in.d.Line(view.Dim, "task "+display.OneLine(w.task))
 	}
 	ctx, done := context.WithCancel(ctx)
 	defer done()
@@ -97,6 +96,8 @@ func (a *commands) watchUntil(ctx context.Context, c *client.Client, w watched, 
 	if !a.Flags.JSON {
 		in.d.Flush()
 		if err == nil {
+			// At the end, also of a run that was stopped: before it, the request would delay following.
+			in.short = a.ShortIDs(context.WithoutCancel(ctx), c)(w.task)
 			in.close(out)
 		}
 	}
