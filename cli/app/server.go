@@ -286,10 +286,11 @@ func (a *App) Pages(ctx context.Context, c *client.Client, path string, query ur
 		}
 		query.Set("limit", strconv.Itoa(ask))
 		SetQuery(query, "cursor", out.Next)
-		next, err := out.ask(ctx, c, path, query)
-		if err != nil {
+		var p listPage
+		if _, err := c.Ask(ctx, client.Request{Path: path, Query: query}, &p); err != nil {
 			return out, err
 		}
+		next := out.take(p)
 		last := out.Next
 		out.Next = next
 		if out.Next == "" || out.Next == last || limit > 0 && len(out.Items) >= limit {
@@ -303,9 +304,19 @@ func (a *App) Page(ctx context.Context, c *client.Client, path string, query url
 	ctx, shown := a.Watched(ctx)
 	defer shown()
 	out := Listed{Items: []json.RawMessage{}, Names: map[string]string{}}
-	var err error
-	out.Next, err = out.ask(ctx, c, path, query)
-	return out, err
+	var p listPage
+	if _, err := c.Ask(ctx, client.Request{Path: path, Query: query}, &p); err != nil {
+		return out, err
+	}
+	out.Next = out.take(p)
+	return out, nil
+}
+
+// listPage is a page of a list, with what else was asked for.
+type listPage struct {
+	api.Page[json.RawMessage]
+	Names map[string]string
+	Found *api.Found
 }
 
 // Add adds the page that follows.
@@ -322,16 +333,8 @@ func (l *Listed) Add(next Listed) {
 	}
 }
 
-// ask adds one page.
-func (l *Listed) ask(ctx context.Context, c *client.Client, path string, query url.Values) (next string, err error) {
-	var p struct {
-		api.Page[json.RawMessage]
-		Names map[string]string
-		Found *api.Found
-	}
-	if _, err := c.Ask(ctx, client.Request{Path: path, Query: query}, &p); err != nil {
-		return "", err
-	}
+// take adds one page, and returns where the next one begins.
+func (l *Listed) take(p listPage) (next string) {
 	l.Items = append(l.Items, p.Items...)
 	maps.Copy(l.Names, p.Names)
 	if p.Found != nil {
@@ -345,7 +348,7 @@ func (l *Listed) ask(ctx context.Context, c *client.Client, path string, query u
 	if p.Next != nil {
 		next = *p.Next
 	}
-	return next, nil
+	return next
 }
 
 // BadCursor reports whether a list was refused because of its cursor.
