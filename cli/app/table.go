@@ -234,9 +234,16 @@ func (a *App) Println(text string) error {
 	return nil
 }
 
-// Result is the final text as stdout gets it: on a terminal its Markdown is shown as it is meant, or it is made
-// harmless; programs get it as it is.
+// Result is a text as stdout gets it: made harmless on a terminal, as it is for programs.
 func (a *App) Result(text string) string {
+	if a.OutTTY {
+		return display.Safe(text)
+	}
+	return text
+}
+
+// Prose is Result for the words of a model: a terminal shows their Markdown as it is meant.
+func (a *App) Prose(text string) string {
 	if !a.OutTTY {
 		return text
 	}
