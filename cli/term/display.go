@@ -9,7 +9,6 @@
 package term
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -142,17 +141,6 @@ func (u Totals) text(outcome, cost string) string {
 		parts = append(parts, Duration(time.Duration(took)*time.Millisecond))
 	}
 	return strings.Join(parts, " · ")
-}
-
-// Dollars is an amount to the cent.
-func Dollars(usd money.USD) string {
-	const cent = 10_000 // micro-dollars
-	switch n := (int64(usd) + cent/2) / cent; {
-	case usd > 0 && n == 0:
-		return "under $0.01"
-	default:
-		return fmt.Sprintf("$%d.%02d", n/100, n%100)
-	}
 }
 
 // New makes a display that writes to w.
@@ -676,39 +664,6 @@ func (d *Display) some(lines []view.Line) {
 
 func joinTitle(it view.Item) string { return strings.TrimSpace(it.Title + " " + it.Body) }
 
-// Duration writes a time span for people: 350ms, 2.4s, 3m05s, 2h10m.
-func Duration(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return fmt.Sprintf("%dms", d.Milliseconds())
-	case d < time.Minute:
-		return fmt.Sprintf("%.1fs", d.Seconds())
-	case d < time.Hour:
-		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
-	}
-	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
-}
-
-// Age writes how long ago something was: 5s, 12m, 3h, 4d, 8w, 2y.
-func Age(d time.Duration) string {
-	day := 24 * time.Hour
-	switch {
-	case d < 0:
-		return "now"
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < day:
-		return fmt.Sprintf("%dh", int(d.Hours()))
-	case d < 14*day:
-		return fmt.Sprintf("%dd", d/day)
-	case d < 365*day:
-		return fmt.Sprintf("%dw", d/(7*day))
-	}
-	return fmt.Sprintf("%dy", d/(365*day))
-}
-
 // started remembers a call's row; a command is shown at once, for it may take long and print.
 func (d *Display) started(e Event, f fields) {
 	c := call{title: d.asked, started: e.At}
@@ -764,73 +719,4 @@ func firstLine(s string) string {
 		return first + " …"
 	}
 	return first
-}
-
-// Event is one event of a run as every stream shows it: a type, and the whole
-// event as JSON.
-type Event struct {
-	Type string
-	At   int64 // Unix milliseconds
-	Data json.RawMessage
-}
-
-// EventOf is an event whose time is in its data.
-func EventOf(typ string, data json.RawMessage) Event {
-	e := Event{Type: typ, Data: data}
-	text, _ := esjson.GetString(data, "at")
-	if at, err := time.Parse(time.RFC3339, text); err == nil {
-		e.At = at.UnixMilli()
-	}
-	return e
-}
-
-// fields are the members of all events that a display looks at. One struct for
-// all: the payloads are small and their names do not clash.
-type fields struct {
-	Message    uint64
-	History    string
-	Content    []byte // the message itself
-	Text       string
-	Offset     int64
-	Call       string
-	Name       string
-	Outcome    string
-	Exit       *int64 // nil when there is none
-	Result     []byte
-	Approval   []byte
-	Input      int64 // tokens, like the next three
-	CacheRead  int64
-	CacheWrite int64
-	Output     int64
-	Cost       *int64 // micro-dollars; nil when unknown
-	Reason     string
-	Child      string
-	Mode       string
-	Title      string
-	Kind       string // of a notice
-}
-
-// shownTypes are the types of events that are shown or counted. Events of other types may be large, and are not even
-// parsed.
-var shownTypes = []string{
-	"message.added", "message.changed", "message.text_saved", "message.delta", "reasoning.delta",
-	"tool.started", "tool.finished", "turn.started", "usage.changed", "notice", "wait.delta",
-	"subtask.started", "history.condensed", "foreign.imported", "foreign.refused",
-}
-
-// readFields reads an event; a member of another kind than it should have is left out. It reports false when there is
-// nothing to show: the event is not an object, or a message of the model's history.
-func readFields(data []byte) (f fields, ok bool) {
-	if esjson.TypeOf(data) != esjson.TypeObject || !esjson.Valid(data) {
-		return f, false
-	}
-	_, _ = esjson.Take(data, "message", &f.Message, "history", &f.History, "content", &f.Content, "text", &f.Text,
-		"offset", &f.Offset, "call", &f.Call, "name", &f.Name, "outcome", &f.Outcome, "exit", &f.Exit, "result", &f.Result,
-		"approval", &f.Approval, "input", &f.Input, "cache_read", &f.CacheRead, "cache_write", &f.CacheWrite,
-		"output", &f.Output, "cost_micros", &f.Cost, "reason", &f.Reason, "child", &f.Child, "mode", &f.Mode, "title", &f.Title,
-		"kind", &f.Kind)
-	for _, text := range []*string{&f.Text, &f.Name, &f.Reason, &f.Title} {
-		*text = strings.ToValidUTF8(*text, "\uFFFD")
-	}
-	return f, f.History == "" || f.History == api.UI
 }

@@ -10,12 +10,6 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/x/ansi"
-
-	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/cli/theme"
-	"github.com/roost-dev/roost/redact"
-	"github.com/roost-dev/roost/view"
 )
 
 // Crew runs what takes time behind a screen. bubbletea starts commands and forgets them; the crew ends them and waits
@@ -397,88 +391,4 @@ func remaining(spent time.Duration, done, of int) string {
 		return fmt.Sprintf("%d min", int(left.Round(time.Minute).Minutes()))
 	}
 	return fmt.Sprintf("%.1f h", left.Hours())
-}
-
-// Style writes lines in the colours of a theme, or as they are.
-type Style struct {
-	On    bool
-	Theme theme.Theme // the terminal's own colours when it has none
-}
-
-// roles are what the styles of lines are in a theme.
-var roles = map[view.Style]theme.Role{
-	view.Head: theme.Accent, view.Plain: theme.Text, view.Dim: theme.Dim, view.Added: theme.Added, view.Removed: theme.Removed,
-	view.Bad: theme.Failure, view.Good: theme.Success, view.Asked: theme.Warning,
-}
-
-// theme is what the style paints with.
-func (s Style) theme() theme.Theme {
-	switch {
-	case !s.On:
-		return theme.Theme{}
-	case !s.Theme.On():
-		return theme.Basic()
-	}
-	return s.Theme
-}
-
-// Paint writes text as lines of a style are shown. The text must be safe already.
-func (s Style) Paint(style view.Style, text string) string { return s.As(roles[style], text) }
-
-// As writes text in the colours of a role. The text must be safe already.
-func (s Style) As(role theme.Role, text string) string { return s.theme().Paint(role, text) }
-
-// Safe makes text from models, tools and files harmless for a terminal. Line
-// breaks and tabs stay.
-func Safe(text string) string { return redact.Terminal(text) }
-
-// OneLine is Safe text on one line, blanks joined.
-func OneLine(text string) string { return strings.Join(strings.Fields(Safe(text)), " ") }
-
-// Cut shortens one line to width columns, counting wide characters as two. A
-// width of 0 cuts nothing.
-func Cut(text string, width int) string {
-	if width <= 0 {
-		return text
-	}
-	return ansi.TruncateWc(text, width, "…")
-}
-
-// Pad fills text with blanks up to width columns.
-func Pad(text string, width int) string {
-	if n := width - Columns(text); n > 0 {
-		return text + strings.Repeat(" ", n)
-	}
-	return text
-}
-
-// Columns is how many columns text takes.
-func Columns(text string) int { return ansi.StringWidthWc(text) }
-
-// Plural is a number of things: "1 task", "2 tasks".
-func Plural(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
-}
-
-// apart is how far the clocks of two machines may lie apart before a time counts as future.
-const apart = time.Minute
-
-// AgeOf writes how long ago a time in Unix milliseconds was, as Age does; "-" for none. For a time in the future it
-// writes the day, or the year where a day would not be ten columns wide: a task that "changed in 2040" comes from a
-// clock that was wrong, and "now" would hide that.
-func AgeOf(now time.Time, ts int64) string {
-	if ts <= 0 || ts < api.EarliestTime && now.UnixMilli() >= api.EarliestTime {
-		return "-"
-	}
-	if at := time.UnixMilli(ts).UTC(); at.Sub(now) > apart || at.Year() > 9999 {
-		if at.Year() > 9999 {
-			return strconv.Itoa(at.Year())
-		}
-		return at.Format("2006-01-02")
-	}
-	const most = 1 << 43 // some centuries; more milliseconds are no time.Duration
-	return Age(time.Duration(min(max(now.UnixMilli()-ts, -1), most)) * time.Millisecond)
 }

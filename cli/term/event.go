@@ -1,0 +1,79 @@
+package term
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/esjson"
+)
+
+// Event is one event of a run as every stream shows it: a type, and the whole
+// event as JSON.
+type Event struct {
+	Type string
+	At   int64 // Unix milliseconds
+	Data json.RawMessage
+}
+
+// EventOf is an event whose time is in its data.
+func EventOf(typ string, data json.RawMessage) Event {
+	e := Event{Type: typ, Data: data}
+	text, _ := esjson.GetString(data, "at")
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		e.At = at.UnixMilli()
+	}
+	return e
+}
+
+// fields are the members of all events that a display looks at. One struct for
+// all: the payloads are small and their names do not clash.
+type fields struct {
+	Message    uint64
+	History    string
+	Content    []byte // the message itself
+	Text       string
+	Offset     int64
+	Call       string
+	Name       string
+	Outcome    string
+	Exit       *int64 // nil when there is none
+	Result     []byte
+	Approval   []byte
+	Input      int64 // tokens, like the next three
+	CacheRead  int64
+	CacheWrite int64
+	Output     int64
+	Cost       *int64 // micro-dollars; nil when unknown
+	Reason     string
+	Child      string
+	Mode       string
+	Title      string
+	Kind       string // of a notice
+}
+
+// shownTypes are the types of events that are shown or counted. Events of other types may be large, and are not even
+// parsed.
+var shownTypes = []string{
+	"message.added", "message.changed", "message.text_saved", "message.delta", "reasoning.delta",
+	"tool.started", "tool.finished", "turn.started", "usage.changed", "notice", "wait.delta",
+	"subtask.started", "history.condensed", "foreign.imported", "foreign.refused",
+}
+
+// readFields reads an event; a member of another kind than it should have is left out. It reports false when there is
+// nothing to show: the event is not an object, or a message of the model's history.
+func readFields(data []byte) (f fields, ok bool) {
+	if esjson.TypeOf(data) != esjson.TypeObject || !esjson.Valid(data) {
+		return f, false
+	}
+	_, _ = esjson.Take(data, "message", &f.Message, "history", &f.History, "content", &f.Content, "text", &f.Text,
+		"offset", &f.Offset, "call", &f.Call, "name", &f.Name, "outcome", &f.Outcome, "exit", &f.Exit, "result", &f.Result,
+		"approval", &f.Approval, "input", &f.Input, "cache_read", &f.CacheRead, "cache_write", &f.CacheWrite,
+		"output", &f.Output, "cost_micros", &f.Cost, "reason", &f.Reason, "child", &f.Child, "mode", &f.Mode, "title", &f.Title,
+		"kind", &f.Kind)
+	for _, text := range []*string{&f.Text, &f.Name, &f.Reason, &f.Title} {
+		*text = strings.ToValidUTF8(*text, "\uFFFD")
+	}
+	return f, f.History == "" || f.History == api.UI
+}
