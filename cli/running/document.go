@@ -10,6 +10,7 @@ import (
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/config"
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/redact"
 )
 
@@ -73,7 +74,7 @@ func (a *commands) printEnd(d document) error {
 	return nil
 }
 
-// providerOf is the address of a provider in this user's settings, "" for its own, and where the key for it is from.
+// providerOf is the address of a provider as this user's settings have it, and where the key for it is from.
 func (a *commands) providerOf(provider, profile string) (base, key string) {
 	s, err := a.Settings()
 	if err != nil {
@@ -87,5 +88,5 @@ func (a *commands) providerOf(provider, profile string) (base, key string) {
 	if _, key = app.ProfileKey(profile, kept, fields[profile]); key == "" {
 		_, key = a.ProviderKey(provider, kept, s)
 	}
-	return s.Text("providers." + provider + ".base_url"), key
+	return cmp.Or(s.Text("providers."+provider+".base_url"), setup.Address(provider)), key
 }

@@ -555,7 +555,13 @@ func (d *Display) Tick(now time.Time) {
 			line += "s"
 		}
 	}
-	d.moment(Cut(line, max(d.o.width()-1, 0)))
+	line = Cut(line, max(d.o.width()-1, 0))
+	if before := d.line.count; before > 0 { // in one write: else it flickers
+		d.line.count = max(Columns(line), before)
+		d.out("\r" + d.style.Paint(view.Dim, Pad(line, before)))
+		return
+	}
+	d.moment(line)
 }
 
 // Attention calls a person who is needed: a question waits.

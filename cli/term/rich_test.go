@@ -114,9 +114,9 @@ func TestTick(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{"a terminal", rich(60), "⠋ running list_files · 2s" + "\r" + strings.Repeat(" ", 25) + "\r" + "⠙ running list_files · 1m05s" +
+		{"a terminal", rich(60), "⠋ running list_files · 2s" + "\r" + "⠙ running list_files · 1m05s" +
 			"\r" + strings.Repeat(" ", 28) + "\r" + "✓ list_files\n"},
-		{"narrow", rich(12), "⠋ running …" + "\r" + strings.Repeat(" ", 11) + "\r" + "⠙ running …" + "\r" + strings.Repeat(" ", 11) + "\r" + "✓ list_files\n"},
+		{"narrow", rich(12), "⠋ running …" + "\r" + "⠙ running …" + "\r" + strings.Repeat(" ", 11) + "\r" + "✓ list_files\n"},
 		{"a log", Options{Rich: true}, "✓ list_files\n"},
 		{"quiet", Options{Rich: true, Live: true, Quiet: true}, ""},
 		{"a simple terminal", Options{Live: true}, "✓ list_files\n"},

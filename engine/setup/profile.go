@@ -101,6 +101,20 @@ func AddressVariable(provider string) string { return providers[provider].base }
 // DefaultModel is the model that a run uses when none is named; "" when one has to be named.
 func DefaultModel(provider string) string { return providers[provider].model }
 
+// Address is where a provider answers when no other address is set; "" = it has none of its own.
+func Address(provider string) string {
+	p, is := providers[provider]
+	if !is {
+		return ""
+	}
+	at, _ := p.open("", "", task.Settings{}).(fmt.Stringer)
+	if at == nil {
+		return ""
+	}
+	_, base, _ := strings.Cut(at.String(), " at ")
+	return base
+}
+
 // applyProfile puts a profile's settings over those of a task.
 func (r Resolver) applyProfile(s task.Settings, name string) (task.Settings, error) {
 	p, is := r.Config.Profiles[name]

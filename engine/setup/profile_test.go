@@ -186,3 +186,15 @@ func TestEveryProviderTakesAKey(t *testing.T) {
 		t.Error("what is no provider with a key has one")
 	}
 }
+
+func TestAddress(t *testing.T) {
+	t.Parallel()
+	for provider, want := range map[string]string{
+		"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com/v1",
+		"google": "https://generativelanguage.googleapis.com", "openai-compatible": "", "script": "", "none": "",
+	} {
+		if got := Address(provider); got != want {
+			t.Errorf("%s: got %q, want %q", provider, got, want)
+		}
+	}
+}
