@@ -53,7 +53,6 @@ type Stream struct {
 
 	stack []container
 	open  bool // a paragraph
-	head  int  // level of the heading that is written; 0 = none
 	fence *fence
 	table []string // its lines
 	gap   bool     // a blank line comes before the next one
@@ -222,7 +221,7 @@ func (s *Stream) parse(line string, whole bool) (p parsed, known bool) {
 
 // begin finds the containers that a line begins, and what the line is.
 func (s *Stream) begin(p parsed, whole bool) (_ parsed, known bool) {
-	goesOn := s.open && p.matched == len(s.stack)
+	continues := s.open && p.matched == len(s.stack)
 	for len(p.fresh) < 20 {
 		indent := indentOf(p.rest)
 		if indent == len(p.rest) {
@@ -254,7 +253,7 @@ func (s *Stream) begin(p parsed, whole bool) (_ parsed, known bool) {
 		}
 		p.fresh, p.rest = append(p.fresh, *item), inner
 	}
-	goesOn = goesOn && len(p.fresh) == 0
+	continues = continues && len(p.fresh) == 0
 	indent := indentOf(p.rest)
 	rest := p.rest[indent:]
 	switch {
@@ -289,7 +288,7 @@ func (s *Stream) begin(p parsed, whole bool) (_ parsed, known bool) {
 		return p, whole
 	}
 	p.leaf, p.rest = words, rest
-	p.lazy = s.open && len(p.fresh) == 0 && !goesOn
+	p.lazy = s.open && len(p.fresh) == 0 && !continues
 	return p, true
 }
 
