@@ -159,7 +159,12 @@ func (d *Display) Below() *Display {
 		o.Width = max(o.Width-2, 20)
 	}
 	if o.Size != nil {
-		o.Size = func() int { return max(d.o.width()-2, 20) }
+		o.Size = func() int {
+			if w := d.o.width(); w > 0 {
+				return max(w-2, 20)
+			}
+			return 0
+		}
 	}
 	sub := New(d.w, o)
 	sub.line, sub.lead = d.line, d.lead+"│ "
