@@ -80,7 +80,7 @@ func TestBareRoostOnATerminalWithoutTasks(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	x := s.onTerminal()
-	x.until("Roost runs the tasks of coding agents and keeps them", "n   begin a task in "+s.ws, "There is no task yet", "n new · ? keys · q quit")
+	x.until("Roost runs the tasks of coding agents and keeps them", "n   a new task in "+s.ws, "There is no task yet", "n new · ? keys · q quit")
 	x.press("?")
 	x.until("a new task in the current folder", "any key goes back")
 	x.press("?q")

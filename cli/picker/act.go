@@ -1,7 +1,6 @@
 package picker
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,16 +110,6 @@ func (m *Model) answer(key string) tea.Cmd {
 	}
 	m.act.note = "not exported"
 	return nil
-}
-
-// fitted is the first of several spellings that has room, else the last.
-func (m *Model) fitted(spellings ...string) string {
-	for _, s := range spellings {
-		if width(s) <= m.width {
-			return s
-		}
-	}
-	return spellings[len(spellings)-1]
 }
 
 // said is the line that shows the present action or question, "" when there is none.
@@ -450,14 +439,6 @@ func (m *Model) offerLines(most int) []string {
 	return append(lines, keys)
 }
 
-// megabytes is a size for people.
-func megabytes(n int64) string {
-	if n < 1<<20 {
-		return fmt.Sprintf("%d KB", (n+1023)>>10)
-	}
-	return fmt.Sprintf("%d MB", (n+1<<19)>>20)
-}
-
 func (m *Model) importAll() tea.Cmd {
 	report := new(atomic.Value)
 	cmd := m.begin("importing", func(ctx context.Context) doneMsg {
@@ -489,8 +470,4 @@ func (m *Model) open(t Task) tea.Cmd {
 	return tea.Exec(term.Alone(func() error { return m.backend.Open(m.crew.Ctx, t, hit) }), func(err error) tea.Msg {
 		return doneMsg{err: err}
 	})
-}
-
-func name(t Task) string {
-	return cmp.Or(cut(clean(t.Title), 40), clean(t.ID))
 }

@@ -52,7 +52,7 @@ const newest = "paint the fence, tidy the shed, mend the roof, sweep"
 func TestWithoutATaskTheScreenTellsWhatCanBeDone(t *testing.T) {
 	on(t, &counter{parts: whole(nil)}, Options{Dir: "/home/me/garden"}, func(s *stage) {
 		s.step()
-		s.shows("Roost runs the tasks of coding agents and keeps them", "n   begin a task in /home/me/garden", "?   all keys", "There is no task yet",
+		s.shows("Roost runs the tasks of coding agents and keeps them", "n   a new task in /home/me/garden", "?   all keys", "There is no task yet",
 			"roost sources add FOLDER", "n new · ? keys · q quit")
 		s.press("enter", "r", "d", "e", "t", " ", "o")
 		if s.quit {

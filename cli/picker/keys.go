@@ -98,14 +98,6 @@ func (m *Model) scroll(key string) {
 	}
 }
 
-// scrolled is how many lines up a key scrolls: by one, by a page, or over all.
-func scrolled(key string, page, all int) int {
-	return map[string]int{
-		"up": 1, "k": 1, "down": -1, "j": -1, "pgup": page, "b": page, "pgdown": -page, "space": -page, " ": -page,
-		"home": all, "g": all, "end": -all, "G": -all,
-	}[key]
-}
-
 func (m *Model) typed(key, text string) tea.Cmd {
 	q := m.query.text
 	switch key {

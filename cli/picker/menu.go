@@ -2,11 +2,8 @@ package picker
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
-
-	"github.com/roost-dev/roost/view"
 )
 
 // menu is a list to choose from, in the place of the tasks.
@@ -42,36 +39,6 @@ func (m *Model) menuKey(key string) {
 	}
 }
 
-// lines draws the menu in so many columns and lines.
-func (menu *menu) lines(m *Model, columns, height int) []string {
-	out := []string{m.paint(view.Head, cut(menu.title, columns))}
-	room := max(height-1, 1)
-	top := max(min(menu.at-room/2, len(menu.items)-room), 0)
-	for i := top; i < min(top+room, len(menu.items)); i++ {
-		item, cursor, on := menu.items[i], "  ", "  "
-		if i == menu.at {
-			cursor = "> "
-		}
-		if item.on() {
-			on = "● "
-		}
-		line := cursor + on + fit(item.kind, 8) + clean(item.text)
-		if item.count != "" {
-			line = fit(line, max(columns-8, 0)) + strings.Repeat(" ", max(7-len(item.count), 1)) + item.count
-		}
-		out = append(out, m.chosenLine(fit(line, columns), i == menu.at))
-	}
-	return out[:min(len(out), height)]
-}
-
-// keys names the keys of the menu.
-func (menu *menu) keys() string {
-	if menu.stays {
-		return "space switches · enter switches and closes · ↑↓ move · esc closes"
-	}
-	return "enter chooses · ↑↓ move · esc closes"
-}
-
 // field is a line that the person types, in the place of the keys.
 type field struct {
 	label string // above it
@@ -98,22 +65,4 @@ func (m *Model) fieldKey(key, typed string) tea.Cmd {
 		f.text = edited(f.text, key, typed)
 	}
 	return nil
-}
-
-// edited is a line after a key that changes it.
-func edited(line, key, typed string) string {
-	switch key {
-	case "backspace":
-		_, n := utf8.DecodeLastRuneInString(line)
-		return line[:len(line)-n]
-	case "ctrl+u":
-		return ""
-	case "ctrl+w":
-		line = strings.TrimRight(line, " ")
-		return line[:strings.LastIndex(line, " ")+1]
-	}
-	if typed != " " {
-		typed = clean(typed)
-	}
-	return line + typed
 }

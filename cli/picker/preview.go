@@ -2,91 +2,19 @@ package picker
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
-
-	tea "charm.land/bubbletea/v2"
 
 	"github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/view"
 )
 
-// settle is how long the cursor must rest on a row before its task is read: a user who holds the arrow key down
-// causes no reads.
-const settle = 60 * time.Millisecond
-
-// keptPreviews is how many previews are remembered.
-const keptPreviews = 24
-
-type (
-	previewMsg   struct{ turn int }
-	previewedMsg struct {
-		turn int
-		of   string
-		text []view.Line
-		err  error
-	}
-)
-
-// wantPreview asks for the preview of the row under the cursor, when it is another
-// one than before and there is room for it.
-func (m *Model) wantPreview() tea.Cmd {
-	of := ""
-	if t, ok := m.current(); ok && (m.previewWidth() > 0 || m.look.full) {
-		of = m.previewOf(t)
-	}
-	l := &m.look
-	if of == l.want {
-		return nil
-	}
-	if l.cancel != nil {
-		l.cancel()
-		l.cancel = nil
-	}
-	l.want, l.up = of, 0
-	l.turn++
-	if _, ok := l.kept[of]; ok || of == "" {
-		return nil
-	}
-	return m.after(settle, previewMsg{l.turn})
-}
-
 // previewOf names a preview: a task that changes gets a new one, and so does a hit.
 func (m *Model) previewOf(t Task) string {
 	h := m.query.hits[t.Key]
 	return fmt.Sprintf("%s\x00%d\x00%d\x00%s\x00%d", t.Key, t.TS, t.Messages.UI, h.History, h.Number)
-}
-
-func (m *Model) readPreview(msg previewMsg) tea.Cmd {
-	t, ok := m.current()
-	if l := &m.look; ok && msg.turn == l.turn {
-		var ctx context.Context
-		ctx, l.cancel = context.WithCancel(m.crew.Ctx)
-		of, hit := l.want, m.hit(t)
-		return m.crew.Do(func() tea.Msg {
-			text, err := m.backend.Preview(ctx, t, hit)
-			return previewedMsg{msg.turn, of, text, err}
-		})
-	}
-	return nil
-}
-
-func (m *Model) previewed(msg previewedMsg) {
-	l := &m.look
-	if msg.err != nil && msg.turn != l.turn {
-		return // it was cancelled because the cursor moved
-	}
-	if len(l.kept) >= keptPreviews {
-		clear(l.kept)
-	}
-	if msg.err != nil {
-		msg.text = []view.Line{{Style: view.Bad, Text: "it cannot be read: " + msg.err.Error()}}
-	}
-	l.kept[msg.of] = msg.text
 }
 
 // previewLines are the preview's lines on the screen: what the task is, then the end of its messages.
@@ -174,22 +102,4 @@ func (m *Model) facts(t Task, columns int) []string {
 		}
 	}
 	return out
-}
-
-// previewWidth is how many columns the preview has, 0 when there is no room for one.
-func (m *Model) previewWidth() int {
-	switch {
-	case m.width >= besideColumns:
-		return m.width - m.listWidth() - 3
-	case m.below() > 0:
-		return m.width
-	}
-	return 0
-}
-
-func (m *Model) listWidth() int {
-	if m.width < besideColumns {
-		return m.width
-	}
-	return min(m.width*3/5, 110)
 }

@@ -275,21 +275,19 @@ func (m *Model) body() []string {
 func (m *Model) welcome() []string {
 	var out []string
 	for _, text := range []string{
-		"Roost runs the tasks of coding agents and keeps them: nothing is lost by a crash,",
-		"and every task, also those of Roo Code, Cline and their relatives, can be continued.",
+		"Roost runs the tasks of coding agents and keeps them: a crash loses nothing, and",
+		"every task, also one of Roo Code, Cline or a relative, can be continued.",
 		"",
-		"  n   begin a task in " + m.o.Dir + ": write what is to be done, and talk with the model",
+		"  n   a new task in " + m.o.Dir,
+		"      you write what is to be done, and talk with the model while it works",
 		"  ?   all keys",
-		"  q   quit; then roost try shows how a killed task goes on, roost help what else there is",
+		"  q   quit; roost try then shows how a task goes on that was killed",
 		"",
-		"There is no task yet: Roost has none, and the usual places of Roo Code, Cline, Kilo Code and Zoo Code hold none.",
-		"Tasks in another place are listed after: roost sources add FOLDER",
+		"There is no task yet: none in Roost, and none where Roo Code, Cline, Kilo Code",
+		"and Zoo Code keep theirs. Another place of theirs: roost sources add FOLDER",
 	} {
-		if m.o.Purpose != "" && strings.HasPrefix(text, "  n") {
-			continue
-		}
 		style := view.Plain
-		if strings.HasPrefix(text, "T") {
+		if strings.HasPrefix(text, "There") || strings.HasPrefix(text, "and Zoo") {
 			style = view.Dim
 		}
 		for _, line := range wrap(plain(text), m.width) {
@@ -378,48 +376,6 @@ func (m *Model) places(t Task, columns int) string {
 		text += "  " + fit(clean(t.folder()), min(mostFolder, columns/6))
 	}
 	return text
-}
-
-// chosenLine is a line of a list; the one under the cursor is turned over, marks and all.
-func (m *Model) chosenLine(line string, here bool) string {
-	if !here || !m.o.Colour {
-		return line
-	}
-	const turned, plainly = "\x1b[7m", "\x1b[0m"
-	return turned + strings.ReplaceAll(line, plainly, plainly+turned) + plainly
-}
-
-// marked is text in a style, with what is searched for marked.
-func (m *Model) marked(style view.Style, text string) string {
-	if m.query.words == nil || !m.o.Colour {
-		return m.paint(style, text)
-	}
-	var out strings.Builder
-	from := 0
-	for _, at := range m.query.words.FindAllStringIndex(text, -1) {
-		out.WriteString(m.paint(style, text[from:at[0]]) + m.paint(view.Good, text[at[0]:at[1]]))
-		from = at[1]
-	}
-	return out.String() + m.paint(style, text[from:])
-}
-
-// dollars is what a task cost, to the cent.
-func dollars(t Task) string {
-	if t.Usage.Cost == nil {
-		return "-"
-	}
-	return fmt.Sprintf("$%.2f", float64(*t.Usage.Cost)/1e6)
-}
-
-// thousands is a number in at most six signs.
-func thousands(n int64) string {
-	switch {
-	case n < 10_000:
-		return fmt.Sprint(n)
-	case n < 10_000_000:
-		return fmt.Sprintf("%dk", n/1000)
-	}
-	return fmt.Sprintf("%dM", n/1_000_000)
 }
 
 // foot is the question or the note, else the keys.
@@ -517,22 +473,50 @@ func (m *Model) scrollHelp(key string) bool {
 	return true
 }
 
-// paint colours text that is safe.
-func (m *Model) paint(style view.Style, text string) string {
-	return term.Style{On: m.o.Colour}.Paint(style, text)
+// previewWidth is how many columns the preview has, 0 when there is no room for one.
+func (m *Model) previewWidth() int {
+	switch {
+	case m.width >= besideColumns:
+		return m.width - m.listWidth() - 3
+	case m.below() > 0:
+		return m.width
+	}
+	return 0
 }
 
-// age is how long ago a task changed.
-func (m *Model) age(ts int64) string { return term.AgeOf(m.o.Now(), ts) }
+func (m *Model) listWidth() int {
+	if m.width < besideColumns {
+		return m.width
+	}
+	return min(m.width*3/5, 110)
+}
 
-// shortAge is age in at most four columns. For a time in the future it shows the year.
-func (m *Model) shortAge(ts int64) string {
-	age := m.age(ts)
-	if year, _, day := strings.Cut(age, "-"); day && year != "" {
-		return year
+// lines draws the menu in so many columns and lines.
+func (menu *menu) lines(m *Model, columns, height int) []string {
+	out := []string{m.paint(view.Head, cut(menu.title, columns))}
+	room := max(height-1, 1)
+	top := max(min(menu.at-room/2, len(menu.items)-room), 0)
+	for i := top; i < min(top+room, len(menu.items)); i++ {
+		item, cursor, on := menu.items[i], "  ", "  "
+		if i == menu.at {
+			cursor = "> "
+		}
+		if item.on() {
+			on = "● "
+		}
+		line := cursor + on + fit(item.kind, 8) + clean(item.text)
+		if item.count != "" {
+			line = fit(line, max(columns-8, 0)) + strings.Repeat(" ", max(7-len(item.count), 1)) + item.count
+		}
+		out = append(out, m.chosenLine(fit(line, columns), i == menu.at))
 	}
-	if len(age) > 4 {
-		return ">10k" // a year
+	return out[:min(len(out), height)]
+}
+
+// keys names the keys of the menu.
+func (menu *menu) keys() string {
+	if menu.stays {
+		return "space switches · enter switches and closes · ↑↓ move · esc closes"
 	}
-	return age
+	return "enter chooses · ↑↓ move · esc closes"
 }

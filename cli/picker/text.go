@@ -1,12 +1,118 @@
 package picker
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/view"
 )
+
+// fitted is the first of several spellings that has room, else the last.
+func (m *Model) fitted(spellings ...string) string {
+	for _, s := range spellings {
+		if width(s) <= m.width {
+			return s
+		}
+	}
+	return spellings[len(spellings)-1]
+}
+
+// megabytes is a size for people.
+func megabytes(n int64) string {
+	if n < 1<<20 {
+		return fmt.Sprintf("%d KB", (n+1023)>>10)
+	}
+	return fmt.Sprintf("%d MB", (n+1<<19)>>20)
+}
+
+func name(t Task) string {
+	return cmp.Or(cut(clean(t.Title), 40), clean(t.ID))
+}
+
+// chosenLine is a line of a list; the one under the cursor is turned over, marks and all.
+func (m *Model) chosenLine(line string, here bool) string {
+	if !here || !m.o.Colour {
+		return line
+	}
+	const turned, plainly = "\x1b[7m", "\x1b[0m"
+	return turned + strings.ReplaceAll(line, plainly, plainly+turned) + plainly
+}
+
+// marked is text in a style, with what is searched for marked.
+func (m *Model) marked(style view.Style, text string) string {
+	if m.query.words == nil || !m.o.Colour {
+		return m.paint(style, text)
+	}
+	var out strings.Builder
+	from := 0
+	for _, at := range m.query.words.FindAllStringIndex(text, -1) {
+		out.WriteString(m.paint(style, text[from:at[0]]) + m.paint(view.Good, text[at[0]:at[1]]))
+		from = at[1]
+	}
+	return out.String() + m.paint(style, text[from:])
+}
+
+// dollars is what a task cost, to the cent.
+func dollars(t Task) string {
+	if t.Usage.Cost == nil {
+		return "-"
+	}
+	return fmt.Sprintf("$%.2f", float64(*t.Usage.Cost)/1e6)
+}
+
+// thousands is a number in at most six signs.
+func thousands(n int64) string {
+	switch {
+	case n < 10_000:
+		return fmt.Sprint(n)
+	case n < 10_000_000:
+		return fmt.Sprintf("%dk", n/1000)
+	}
+	return fmt.Sprintf("%dM", n/1_000_000)
+}
+
+// paint colours text that is safe.
+func (m *Model) paint(style view.Style, text string) string {
+	return term.Style{On: m.o.Colour}.Paint(style, text)
+}
+
+// age is how long ago a task changed.
+func (m *Model) age(ts int64) string { return term.AgeOf(m.o.Now(), ts) }
+
+// shortAge is age in at most four columns. For a time in the future it shows the year.
+func (m *Model) shortAge(ts int64) string {
+	age := m.age(ts)
+	if year, _, day := strings.Cut(age, "-"); day && year != "" {
+		return year
+	}
+	if len(age) > 4 {
+		return ">10k" // a year
+	}
+	return age
+}
+
+// edited is a line after a key that changes it.
+func edited(line, key, typed string) string {
+	switch key {
+	case "backspace":
+		_, n := utf8.DecodeLastRuneInString(line)
+		return line[:len(line)-n]
+	case "ctrl+u":
+		return ""
+	case "ctrl+w":
+		line = strings.TrimRight(line, " ")
+		return line[:strings.LastIndex(line, " ")+1]
+	}
+	if typed != " " {
+		typed = clean(typed)
+	}
+	return line + typed
+}
 
 // clean makes text of a task one harmless line of known width. Joiners, variation
 // selectors and skin tones go: terminals do not agree about how wide a character is

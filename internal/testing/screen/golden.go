@@ -79,7 +79,7 @@ func Golden(t testing.TB, x *Terminal, name string, steady func(string) string) 
 	defer cancel()
 	p, err := x.Wait(ctx, func(p *Picture) bool { return steady(p.Text()) == string(want) })
 	if err != nil {
-		t.Errorf("the screen is not %s (-want +got):\n%s", path, cmp.Diff(string(want), steady(p.Text())))
+		t.Fatalf("the screen is not %s (-want +got):\n%s", path, cmp.Diff(string(want), steady(p.Text())))
 	}
 }
 

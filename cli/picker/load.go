@@ -1,0 +1,150 @@
+package picker
+
+import (
+	"context"
+	"iter"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// rowText is what a search of rows looks at.
+func rowText(t Task) string {
+	return strings.ToLower(t.Title + "\n" + t.ID + "\n" + t.Workspace + "\n" + t.Where + "\n" + strings.Join(t.Tags, "\n"))
+}
+
+type foundMsg struct {
+	found Found
+	err   error
+	more  bool
+}
+
+// reload reads the list again; the one that is shown stays until then.
+func (m *Model) reload() tea.Cmd {
+	if m.load.stop != nil { // its last word comes, and then the next reading begins
+		m.load.again = true
+		m.load.cancel()
+		return nil
+	}
+	ctx, cancel := context.WithCancel(m.crew.Ctx)
+	m.load.next, m.load.stop = iter.Pull2(m.backend.Tasks(ctx))
+	m.load.cancel, m.load.again, m.load.err = cancel, false, nil
+	return m.nextFound()
+}
+
+func (m *Model) nextFound() tea.Cmd {
+	next := m.load.next
+	return m.crew.Do(func() tea.Msg {
+		found, err, ok := next()
+		return foundMsg{found, err, ok}
+	})
+}
+
+// wordsOf finds the words of a search, whatever their case; nil where there are none.
+func wordsOf(text string) *regexp.Regexp {
+	words := strings.Fields(text)
+	for i, w := range words {
+		words[i] = regexp.QuoteMeta(strings.Trim(w, `"`))
+	}
+	words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
+	if len(words) == 0 {
+		return nil
+	}
+	return regexp.MustCompile("(?i)" + strings.Join(words, "|"))
+}
+
+// pause is how long a person must have stopped typing before messages are searched:
+// rows are searched with every letter, for that costs nothing.
+const pause = 200 * time.Millisecond
+
+// least is how many letters a word has that messages are searched for.
+const least = 3
+
+type (
+	searchMsg struct{ turn int }
+	hitsMsg   struct {
+		turn int
+		hits []Hit
+		err  error
+	}
+)
+
+// setQuery searches for another text. What was found for the one before is forgotten.
+func (m *Model) setQuery(text string) tea.Cmd {
+	q := &m.query
+	if text == q.text {
+		return nil
+	}
+	if q.cancel != nil {
+		q.cancel()
+	}
+	q.text, q.cancel, q.hits, q.count, q.err, q.busy = text, nil, nil, nil, nil, false
+	q.words = wordsOf(text)
+	q.turn++
+	m.moved = false // the best row of a new search is its first
+	m.arrange()
+	if !slices.ContainsFunc(strings.Fields(text), func(w string) bool { return utf8.RuneCountInString(w) >= least }) {
+		return nil
+	}
+	q.busy = true
+	return m.after(pause, searchMsg{q.turn})
+}
+
+// searchAgain searches a list that was read again. The earlier hits stay until then.
+func (m *Model) searchAgain() tea.Cmd {
+	q := &m.query
+	if q.hits == nil && q.err == nil {
+		return nil // it was not searched, or still is
+	}
+	q.turn++
+	return m.search(searchMsg{q.turn})
+}
+
+// after gives a message later, or not at all when the screen closes before.
+func (m *Model) after(d time.Duration, msg tea.Msg) tea.Cmd {
+	return m.crew.Do(func() tea.Msg {
+		t := time.NewTimer(d)
+		defer t.Stop()
+		select {
+		case <-t.C:
+			return msg
+		case <-m.crew.Ctx.Done():
+			return nil
+		}
+	})
+}
+
+func (m *Model) search(msg searchMsg) tea.Cmd {
+	q := &m.query
+	if msg.turn != q.turn {
+		return nil
+	}
+	var ctx context.Context
+	ctx, q.cancel = context.WithCancel(m.crew.Ctx)
+	text := q.text
+	return m.crew.Do(func() tea.Msg {
+		hits, err := m.backend.Search(ctx, text)
+		return hitsMsg{msg.turn, hits, err}
+	})
+}
+
+func (m *Model) hits(msg hitsMsg) {
+	q := &m.query
+	if msg.turn != q.turn {
+		return
+	}
+	q.busy, q.err = false, msg.err
+	q.hits, q.count = map[string]Hit{}, map[string]int{}
+	for _, h := range msg.hits {
+		q.count[h.Key]++
+		if _, ok := q.hits[h.Key]; !ok {
+			q.hits[h.Key] = h
+		}
+	}
+	m.moved = m.moved || len(m.rows) > 0 // rows that come late do not pull the cursor away
+	m.arrange()
+}

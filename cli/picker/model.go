@@ -1,0 +1,246 @@
+package picker
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/view"
+)
+
+// Task is one row.
+type Task struct {
+	api.Summary
+	Key   string // names the task to the Backend; unique
+	Where string // its source, for people: an editor and a tool
+	Also  []Copy // the same task in other storages
+
+	row string // what a search of rows looks at, in small letters
+}
+
+// Copy is the same task in another storage.
+type Copy struct{ Key, Where string }
+
+// foreign reports whether a name of a task belongs to a storage of another tool: deleting it hides it.
+func foreign(key string) bool { return !strings.HasPrefix(key, api.OwnSource+":") }
+
+// waits reports whether a question of the task waits for the person.
+func (t Task) waits() bool { return t.OpenQuestions > 0 }
+
+// folder is the last part of the task's folder, on any system.
+func (t Task) folder() string {
+	parts := strings.FieldsFunc(t.Workspace, func(r rune) bool { return r == '/' || r == '\\' })
+	if len(parts) == 0 {
+		return ""
+	}
+	return parts[len(parts)-1]
+}
+
+// Found is what is known of all tasks at one moment.
+type Found struct {
+	Tasks    []Task // those that are new; of the last one all, in their order
+	Sources  []Source
+	Read, Of int
+	Whole    bool // the last one
+}
+
+// Source is one storage in the sentence that sums up what was found.
+type Source struct {
+	Name                  string
+	Tasks, Damaged, Empty int
+	Trouble               string // why it could not be looked into; "" when it could
+}
+
+// Hit is a message that holds what was searched for.
+type Hit struct {
+	Key     string // of its task
+	History string // ui or api
+	Number  int    // its place there, from 1
+	Text    string // one line
+}
+
+// Forms are the forms of an export, by their keys.
+var Forms = []struct{ Key, Form, Name string }{
+	{"m", "md", "Markdown"}, {"h", "html", "HTML"}, {"j", "json", "JSON"}, {"r", "roo", "Roo folder"}, {"a", "archive", "archive"},
+}
+
+// Verb is what is to be done with a task when the screen has closed.
+type Verb string
+
+// The verbs. Choose is for a screen that only asks which task is meant.
+const (
+	Leave  Verb = ""
+	Resume Verb = "resume"
+	Choose Verb = "choose"
+	Begin  Verb = "begin" // a new task in the current folder
+)
+
+// Choice is how the screen was left.
+type Choice struct {
+	Verb        Verb
+	Task        Task
+	Folder      string // to resume in; "" = the task's own
+	Words       string // what a new task begins with; "" = the chat asks
+	Interrupted bool   // by Ctrl-C
+	Found       string // the sentence that sums up what was found
+}
+
+// Options are the look of the screen and its purpose.
+type Options struct {
+	Colour bool
+	Now    func() time.Time
+	// Purpose is what Enter does, in one word, when the screen only asks for a task:
+	// resume, show, export. "" = Enter opens the task, and the screen stays.
+	Purpose string
+	Pager   bool   // the Backend can Open; else the screen shows tasks itself
+	Dir     string // the current folder, absolute
+}
+
+// Model is the screen's state.
+type Model struct {
+	backend       Backend
+	o             Options
+	crew          *term.Crew
+	width, height int
+
+	load  loading
+	all   []Task          // everything known, in the order of the list
+	gone  map[string]bool // deleted here, by key
+	rows  []Task          // what is listed: all that fits the search
+	at    int             // the row under the cursor
+	top   int             // the first row that is seen
+	moved bool            // the person chose the row; else it is the first, whichever that is
+
+	query  query
+	narrow filter
+	sorts  int             // the place in orders of how the list is sorted
+	picked map[string]bool // the tasks that are selected, by key
+	menu   *menu           // what is chosen from; nil = nothing
+	field  *field          // the line that is typed; nil = none
+	look   preview
+	act    action
+	help   bool
+	helpAt int // the first line of the help that is seen, where it has no room for all
+	choice Choice
+	failed any // what the model or a command panicked with
+}
+
+// current is the task under the cursor.
+func (m *Model) current() (Task, bool) {
+	if m.at < 0 || m.at >= len(m.rows) {
+		return Task{}, false
+	}
+	return m.rows[m.at], true
+}
+
+// rowOf is the row of a task, -1 when it is not listed.
+func (m *Model) rowOf(key string) int {
+	return slices.IndexFunc(m.rows, func(t Task) bool { return t.Key == key })
+}
+
+// move puts the cursor on another row.
+func (m *Model) move(to int) {
+	m.at = max(min(to, len(m.rows)-1), 0)
+	m.moved = m.at > 0
+}
+
+// loading is the list while it is read.
+type loading struct {
+	next     func() (Found, error, bool)
+	stop     func()
+	cancel   context.CancelFunc
+	again    bool // the list is to be read once more
+	read, of int
+	whole    bool
+	sources  []Source
+	err      error
+}
+
+func (l *loading) end() {
+	if l.stop != nil {
+		l.cancel()
+		l.stop()
+		l.stop = nil
+	}
+}
+
+// query is what is searched for.
+type query struct {
+	text   string
+	typing bool
+	turn   int // counts the changes of text: what belongs to an older one is outdated
+	cancel context.CancelFunc
+	busy   bool
+	hits   map[string]Hit // the first of each task, by its key
+	count  map[string]int // hits of each task
+	words  *regexp.Regexp // finds what is searched for, to mark it; nil = nothing
+	err    error
+}
+
+// preview is the end of the task under the cursor.
+type preview struct {
+	want   string // what it is of; "" = of nothing
+	turn   int
+	cancel context.CancelFunc
+	kept   map[string][]view.Line // what was read, by what it is of
+	up     int                    // lines that it was scrolled up from its end
+	full   bool                   // it has the whole screen
+
+	lines   []string // of the one that is shown, as wide as that is
+	linesOf string
+	columns int
+	words   string // that are marked in them
+}
+
+// hit is what a search found in a task, nil when it found nothing in its messages.
+func (m *Model) hit(t Task) *Hit {
+	if h, ok := m.query.hits[t.Key]; ok {
+		return &h
+	}
+	return nil
+}
+
+// question is what the next key answers.
+type question string
+
+const (
+	noQuestion question = ""
+	askDelete  question = "delete"
+	askForm    question = "form"
+	askImport  question = "import" // the offer: any other key does what it does
+)
+
+// action is what is done to tasks, one thing at a time.
+type action struct {
+	ask     question
+	of      []Task // that the question is about
+	offered bool
+
+	doing    string // "" = nothing
+	cancel   context.CancelFunc
+	progress *atomic.Value // the newest report of an import, a string; nil = none is shown
+	deleted  [][]deletion  // what each deletion took away, the last one at the end
+	changed  bool          // something was done here
+
+	note string // the outcome of the last one
+	bad  bool
+}
+
+// deletion is one copy of a task that can be brought back.
+type deletion struct {
+	task       Task
+	key, token string
+}
+
+// scrolled is how many lines up a key scrolls: by one, by a page, or over all.
+func scrolled(key string, page, all int) int {
+	return map[string]int{
+		"up": 1, "k": 1, "down": -1, "j": -1, "pgup": page, "b": page, "pgdown": -page, "space": -page, " ": -page,
+		"home": all, "g": all, "end": -all, "G": -all,
+	}[key]
+}
