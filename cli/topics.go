@@ -11,6 +11,7 @@ import (
 	"github.com/roost-dev/roost/cli/config"
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/cli/help"
+	"github.com/roost-dev/roost/cli/picker"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/docs"
 	"github.com/roost-dev/roost/engine/setup"
@@ -26,7 +27,7 @@ var lists = []struct {
 }{
 	{docs.Page{Name: "environment", Summary: "The variables that Roost reads."}, environmentTopic},
 	{docs.Page{Name: "exit-codes", Summary: "The exit codes and their meanings."}, exitCodesTopic},
-	{docs.Page{Name: "keys", Summary: "The keys of a chat."}, keysTopic},
+	{docs.Page{Name: "keys", Summary: "The keys of the chat and of the picker."}, keysTopic},
 }
 
 // helpCommand prints the help of a command or a topic. An unknown one is an error; cobra's own command would print the
@@ -129,7 +130,9 @@ func (a *commands) layout() help.Layout {
 	return l
 }
 
-func keysTopic() string { return "Keys of roost chat:\n" + strings.TrimRight(chat.Keys(), "\n") }
+func keysTopic() string {
+	return "Keys of roost chat:\n" + strings.TrimRight(chat.Keys(), "\n") + "\n\nKeys of the picker:\n" + strings.TrimRight(picker.Keys(), "\n")
+}
 
 func exitCodesTopic() string {
 	var b strings.Builder

@@ -427,6 +427,9 @@ func (m *Model) enter() string { return cmp.Or(m.o.Purpose, "open") }
 //go:embed keys.txt
 var keysPage string
 
+// Keys is the table of keys, as help prints it.
+func Keys() string { return strings.ReplaceAll(strings.TrimSpace(keysPage), "ENTER", "open") }
+
 // helpLines are all lines of the help, except the one that shows how to leave it.
 func (m *Model) helpLines() []string {
 	lines := strings.Split(strings.ReplaceAll(strings.TrimSpace(keysPage), "ENTER", m.enter()), "\n")

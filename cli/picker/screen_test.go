@@ -2,6 +2,7 @@ package picker
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -217,5 +218,17 @@ func TestHelpOnALowTerminal(t *testing.T) {
 				t.Errorf("%d lines, %q: it stays", height, purpose)
 			}
 		}
+	}
+}
+
+// The page of the docs shows the table of keys as the screen does.
+func TestTheDocsShowTheKeys(t *testing.T) {
+	page, err := os.ReadFile("../../docs/picker.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(Keys(), "\n\n")
+	if text := strings.ReplaceAll(string(page), "\r", ""); !strings.Contains(text, "```text\n"+table+"\n```") {
+		t.Errorf("docs/picker.md does not hold the table of keys.txt:\n%s", table)
 	}
 }
