@@ -59,19 +59,16 @@ func SVG(w io.Writer, frames []Frame, themes ...Theme) error {
 	}
 	out := bufio.NewWriter(w)
 	width, height := float64(size.Columns)*cellWidth+2*margin, float64(size.Lines)*cellHeight+2*margin
-	fmt.Fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.1f %.1f\" width=\"%.0f\" height=\"%.0f\" role=\"img\">\n<style>\n", width, height, width, height)
-	fmt.Fprintf(out, "text{font:%dpx %s;white-space:pre;fill:var(--t)}\n", fontSize, fonts)
+	fmt.Fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.1f %.1f\" width=\"%.0f\" height=\"%.0f\" role=\"img\" xml:space=\"preserve\">\n<style>\n", width, height, width, height)
+	fmt.Fprintf(out, "text{font:%dpx %s;white-space:pre}\n", fontSize, fonts)
 	for i, t := range themes {
-		rule := "svg{%s}\n"
+		rule := "%s\n"
 		if i > 0 {
-			rule = "@media (prefers-color-scheme:light){svg{%s}}\n"
+			rule = "@media (prefers-color-scheme:light){%s}\n"
 		}
-		fmt.Fprintf(out, rule, t.variables())
+		fmt.Fprintf(out, rule, t.rules())
 	}
-	for i := range 16 {
-		fmt.Fprintf(out, ".f%d{fill:var(--c%d)}", i, i)
-	}
-	fmt.Fprint(out, ".g{fill:var(--g)}.t{fill:var(--t)}.b{font-weight:700}.d{opacity:.65}.i{font-style:italic}.u{text-decoration:underline}.s{text-decoration:line-through}\n")
+	fmt.Fprint(out, ".b{font-weight:700}.d{opacity:.65}.i{font-style:italic}.u{text-decoration:underline}.s{text-decoration:line-through}\n")
 	if len(frames) > 1 {
 		motion(out, frames, total)
 	}
@@ -114,11 +111,12 @@ func motion(out io.Writer, frames []Frame, total time.Duration) {
 	fmt.Fprintf(out, "@media (prefers-reduced-motion:reduce){.m{animation:none}.m%d{visibility:visible}}\n", len(frames)-1)
 }
 
-func (t Theme) variables() string {
+// rules are the classes of the colours. (Variables would be shorter; not all that draw SVG know them.)
+func (t Theme) rules() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "--g:%s;--t:%s", t.Ground, t.Text)
+	fmt.Fprintf(&b, ".g{fill:%s}.t{fill:%s}", t.Ground, t.Text)
 	for i, c := range t.Sixteen {
-		fmt.Fprintf(&b, ";--c%d:%s", i, c)
+		fmt.Fprintf(&b, ".f%d{fill:%s}", i, c)
 	}
 	return b.String()
 }
@@ -127,7 +125,7 @@ func (t Theme) variables() string {
 func (d *drawing) frame(p *Picture) string {
 	var b strings.Builder
 	for y, cells := range p.Cells {
-		line := d.line(cells)
+		line := draw(cells)
 		if line == "" {
 			continue
 		}
@@ -145,32 +143,30 @@ func (d *drawing) frame(p *Picture) string {
 	return b.String()
 }
 
-// line draws the cells of one line at its top left corner: runs of cells that look the same.
-func (d *drawing) line(cells []Cell) string {
+// draw draws the cells of one line at its top left corner: runs of cells that look the same.
+func draw(cells []Cell) string {
 	var b strings.Builder
 	for x := 0; x < len(cells); {
-		end, text := x, ""
+		end := x
 		for end < len(cells) && cells[end].Look == cells[x].Look {
-			text += cells[end].Text
 			end++
 		}
-		d.run(&b, cells[x].Look, text, x, end-x)
+		run(&b, cells[x:end], x)
 		x = end
 	}
 	return b.String()
 }
 
-func (d *drawing) run(b *strings.Builder, look Look, text string, x, columns int) {
+// run draws cells that look the same.
+func run(b *strings.Builder, cells []Cell, x int) {
+	look := cells[0].Look
 	fg, bg := fill(look.Fg, "t"), fill(look.Bg, "g")
 	if look.Reverse {
 		fg, bg = bg, fg
 	}
-	left, width := float64(x)*cellWidth, float64(columns)*cellWidth
+	left, width := float64(x)*cellWidth, float64(len(cells))*cellWidth
 	if bg != fill(Default, "g") {
 		fmt.Fprintf(b, "<rect %s x=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>", bg.attribute(""), left, width, cellHeight)
-	}
-	if strings.TrimSpace(text) == "" {
-		return
 	}
 	classes := ""
 	for _, c := range []struct {
@@ -181,8 +177,43 @@ func (d *drawing) run(b *strings.Builder, look Look, text string, x, columns int
 			classes += c.name
 		}
 	}
-	fmt.Fprintf(b, "<text %s x=\"%.1f\" y=\"%.1f\" textLength=\"%.1f\" lengthAdjust=\"spacingAndGlyphs\">%s</text>",
-		fg.attribute(classes), left, cellHeight-4.5, width, html.EscapeString(text))
+	for _, part := range words(cells) {
+		fmt.Fprintf(b, "<text %s x=\"%.1f\" y=\"%.1f\" textLength=\"%.1f\" lengthAdjust=\"spacingAndGlyphs\">%s</text>",
+			fg.attribute(classes), left+float64(part.at)*cellWidth, cellHeight-4.5, float64(part.columns)*cellWidth, html.EscapeString(part.text))
+	}
+}
+
+// part is text with at most one blank between its words, and where it stands.
+type part struct {
+	text        string
+	at, columns int
+}
+
+// words cuts cells where two blanks or more are, so that nothing depends on how blanks are drawn.
+func words(cells []Cell) (out []part) {
+	var now part
+	blanks := 0
+	for i, c := range cells {
+		if c.Width == 0 {
+			continue // the right half of what was before
+		}
+		if strings.TrimSpace(c.Text) == "" {
+			blanks++
+			continue
+		}
+		if now.text != "" && blanks > 1 {
+			out, now = append(out, now), part{}
+		}
+		if now.text == "" {
+			now.at, blanks = i, 0
+		}
+		now.text += strings.Repeat(" ", blanks) + c.Text
+		now.columns, blanks = i+c.Width-now.at, 0
+	}
+	if now.text != "" {
+		out = append(out, now)
+	}
+	return out
 }
 
 // paint is a class of the stylesheet, or a colour as #rrggbb.
