@@ -70,8 +70,6 @@ func (m *Model) travel(key string) (tea.Cmd, bool) {
 		m.look.up += 5
 	case "ctrl+f", "shift+down":
 		m.look.up = max(m.look.up-5, 0)
-	case "shift+pgup", "shift+pgdown":
-		m.look.up = max(m.look.up+map[string]int{"shift+pgup": page, "shift+pgdown": -page}[key], 0)
 	case "enter":
 		t, ok := m.current()
 		switch {

@@ -210,7 +210,7 @@ func TestEnterChooses(t *testing.T) {
 func TestAnyKeys(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		d := &counter{parts: whole(chores("paint", "日本語の題名", "mend \x1b[31mred\u202e", "", strings.Repeat("long ", 50))), hits: map[string][]Hit{"ain": {{Key: "roost:t3"}}}}
-		list := []string{"up", "down", "pgup", "pgdown", "home", "end", "esc", "backspace", "ctrl+u", "ctrl+w", "shift+up", "/", "?", "j", "k", "g", "G", "d", "y", "n", "u", "e", "h", "o", "ain", "語", "ctrl+r", "enter"}
+		list := []string{"up", "down", "pgup", "pgdown", "home", "end", "esc", "backspace", "ctrl+u", "ctrl+w", "shift+up", "/", "?", "j", "k", "g", "G", "d", "y", "n", "u", "e", "h", "o", "ain", "語", "ctrl+r", "enter", "f", "s", " ", "A", "t", ".", "I", "r", "K"}
 		m := New(t.Context(), d, Options{Colour: rapid.Bool().Draw(r, "colour")})
 		defer m.Close()
 		run := func(cmd tea.Cmd) { // what takes no time
