@@ -1,11 +1,14 @@
 package screen
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,8 +18,9 @@ import (
 // Limit is how long a test waits for a condition before it fails. Nothing is measured by it.
 const Limit = time.Minute
 
-// rewrite makes Golden write its files: ROOST_GOLDEN=rewrite go test ./package.
-const rewrite = "ROOST_GOLDEN"
+// ROOST_GOLDEN=rewrite go test ./package makes Golden write its files. With ROOST_PICTURES=FOLDER it also draws each
+// picture there, as FOLDER/NAME.svg: those of README and docs come from there.
+const rewrite, pictures = "ROOST_GOLDEN", "ROOST_PICTURES"
 
 // On starts a program on a terminal of a test. It is skipped where there are no pseudo-terminals.
 func On(t testing.TB, cmd *exec.Cmd, o Options) *Terminal {
@@ -69,7 +73,6 @@ func Golden(t testing.TB, x *Terminal, name string, steady func(string) string) 
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(steady(x.settled(t.Context()).Text())), 0o600)); err != nil {
 			t.Fatal(err)
 		}
-		return
 	}
 	want, err := os.ReadFile(path)
 	if err != nil {
@@ -81,6 +84,34 @@ func Golden(t testing.TB, x *Terminal, name string, steady func(string) string) 
 	if err != nil {
 		t.Fatalf("the screen is not %s (-want +got):\n%s", path, cmp.Diff(string(want), steady(p.Text())))
 	}
+	if dir := os.Getenv(pictures); dir != "" {
+		var b bytes.Buffer
+		file := filepath.Join(dir, name+".svg")
+		err := errors.Join(SVG(&b, []Frame{{Picture: p.with(steady)}}), os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, b.Bytes(), 0o600))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// with is the picture with another text of the same width.
+func (p *Picture) with(steady func(string) string) *Picture {
+	out := *p
+	out.Cells = slices.Clone(p.Cells)
+	for y, line := range strings.Split(strings.TrimSuffix(steady(p.Text()), "\n"), "\n") {
+		before, after := []rune(p.Line(y)), []rune(line)
+		if len(before) != len(after) {
+			continue
+		}
+		out.Cells[y] = slices.Clone(p.Cells[y])
+		for x, at := 0, 0; x < len(out.Cells[y]) && at < len(after); x++ {
+			if n := len([]rune(out.Cells[y][x].Text)); n > 0 {
+				out.Cells[y][x].Text = string(after[at:min(at+n, len(after))])
+				at += n
+			}
+		}
+	}
+	return &out
 }
 
 // settled is the screen once it has not changed for a second.

@@ -6,6 +6,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -174,6 +175,25 @@ func TestColours(t *testing.T) {
 	} {
 		if got := fill(c, "t"); got != want {
 			t.Errorf("colour %d is drawn as %s, want %s", c, got, want)
+		}
+	}
+}
+
+func TestGoldenWaitsForItsPictureAndDrawsIt(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	t.Setenv(pictures, dir)
+	steady := func(text string) string { return strings.ReplaceAll(text, "secret", "hidden") }
+	x := sh(t, "read a; printf 'a secret \344\275\240 %s' \"$a\"; cat", Options{Size: Size{30, 5}})
+	Press(t, x, "x enter")
+	See(t, x, "secret", "!hidden")
+	t.Setenv(rewrite, "rewrite")
+	Golden(t, x, "shot", steady)
+	t.Setenv(rewrite, "")
+	Golden(t, x, "shot", steady)
+	for name, want := range map[string]string{"testdata/shot.txt": "x\na hidden \344\275\240 x\n", "shot.svg": ">a hidden \344\275\240 x</text>"} {
+		if data, err := os.ReadFile(name); err != nil || !strings.Contains(string(data), want) || strings.Contains(string(data), "secret") {
+			t.Errorf("%s holds %q, %v; want %q", name, data, err, want)
 		}
 	}
 }
