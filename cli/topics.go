@@ -86,7 +86,12 @@ func (a *commands) topic(cmd *cobra.Command, args []string) error {
 		return a.listTopics()
 	case len(args) > 1:
 	case help.Topic(args[0]) != nil:
-		return a.Paged(cmd.Context(), func() error { return a.Println(a.layout().Page(help.Topic(args[0]).Text)) })
+		return a.Paged(cmd.Context(), func() error {
+			if _, err := fmt.Fprintln(a.Out, a.layout().Page(help.Topic(args[0]).Text)); err != nil {
+				return fmt.Errorf("print the page: %w", err)
+			}
+			return nil
+		})
 	default:
 		for _, l := range lists {
 			if l.Name == args[0] {
@@ -111,12 +116,7 @@ func (a *commands) listTopics() error {
 	}
 	lines := []string{"Print one with: roost help topics NAME", ""}
 	for _, p := range all {
-		lead := display.Pad(p.Name, wide) + "  "
-		text := p.Summary
-		if a.OutTTY && a.Width > len(lead)+20 {
-			text = display.Cut(text, a.Width-len(lead))
-		}
-		lines = append(lines, lead+text)
+		lines = append(lines, a.layout().Row(display.Pad(p.Name, wide)+"  ", p.Summary))
 	}
 	return a.Println(strings.Join(lines, "\n"))
 }

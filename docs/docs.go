@@ -20,7 +20,7 @@ type Page struct {
 }
 
 // sentence is the beginning of a paragraph up to the end of its first sentence.
-var sentence = regexp.MustCompile(`^(?s:.*?[.:!?])(\s|$)`)
+var sentence = regexp.MustCompile(`^(?s:.*?[.!?])(\s|$)`)
 
 // Pages are all pages, by name.
 func Pages() []Page {
@@ -49,6 +49,6 @@ func pageOf(name, text string) Page {
 	if s := strings.TrimSpace(sentence.FindString(first)); s != "" {
 		first = s
 	}
-	p.Summary = strings.Join(strings.Fields(first), " ")
+	p.Summary = strings.ReplaceAll(strings.Join(strings.Fields(first), " "), "`", "")
 	return p
 }

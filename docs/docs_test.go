@@ -8,10 +8,10 @@ import (
 func TestTitleAndSummaryOfAPage(t *testing.T) {
 	for text, want := range map[string]Page{
 		"# MCP servers\n\nA server gives a model\nmore tools. More about it.\n": {Title: "MCP servers", Summary: "A server gives a model more tools."},
-		"# Two\n\nuse v1.2 of it: then\n\nmore":                                 {Title: "Two", Summary: "use v1.2 of it:"},
-		"# Only a title":                                                        {Title: "Only a title"},
-		"no title\n\n# later":                                                   {Title: "x", Summary: "no title"},
-		"\n\n# Blank first\n\nYes! No.":                                         {Title: "Blank first", Summary: "Yes!"},
+		"# Two\n\nuse `v1.2` of it: then\n\nmore":                               {Title: "Two", Summary: "use v1.2 of it: then"},
+		"# Only a title":                {Title: "Only a title"},
+		"no title\n\n# later":           {Title: "x", Summary: "no title"},
+		"\n\n# Blank first\n\nYes! No.": {Title: "Blank first", Summary: "Yes!"},
 	} {
 		got := pageOf("x", text)
 		if got.Title != want.Title || got.Summary != want.Summary || got.Text != text {

@@ -44,10 +44,10 @@ var (
 
 // values explain what a flag takes, below its own line.
 var values = map[string]string{"approve": `
-ask    read, list and search inside the workspace (the default)
-read   also read elsewhere, except protected files
+ask    read and search the workspace (default)
+read   also read elsewhere, not protected files
 edits  also write inside the workspace
-all    every tool and command; protected files and --deny still hold`}
+all    everything but protected files and --deny`}
 
 // Layout is how help is laid out on a terminal, or without one.
 type Layout struct {
@@ -114,8 +114,7 @@ func (l Layout) commands(cmd *cobra.Command, part func(title, text string)) {
 	list := func(commands []*cobra.Command) string {
 		var lines []string
 		for _, c := range commands {
-			line := "  " + display.Pad(c.Name(), wide) + "  "
-			lines = append(lines, line+l.hang(c.Short, len(line)))
+			lines = append(lines, l.Row("  "+display.Pad(c.Name(), wide)+"  ", c.Short))
 		}
 		return strings.Join(lines, "\n")
 	}
@@ -200,6 +199,9 @@ func (l Layout) wrap(text string) string {
 	}
 	return strings.Join(parts, "\n\n")
 }
+
+// Row is a line of a list: its text is wrapped below itself.
+func (l Layout) Row(lead, text string) string { return lead + l.hang(text, len(lead)) }
 
 // hang wraps a text that begins in a column, so that its other lines begin there too.
 func (l Layout) hang(text string, column int) string {
