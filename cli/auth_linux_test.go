@@ -2,6 +2,9 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/internal/testing/mcptest"
 )
 
 // A key that is typed is not shown, and the terminal is as it was afterwards, also
@@ -187,4 +191,42 @@ func TestAProfilesKeyGoesToItsServer(t *testing.T) {
 	if r := s.roost("resume", id, "go on"); r.code != failure.ExitConfig || !strings.Contains(r.err, "auth set --profile work") || len(seenThere()) != before {
 		t.Errorf("exit %d, %d requests more\n%s", r.code, len(seenThere())-before, r.err)
 	}
+}
+
+// On a terminal the browser is opened only after a y; Enter prints the page alone.
+func TestMCPLoginOpensABrowserOnlyWhenAsked(t *testing.T) {
+	t.Parallel()
+	server := mcptest.New("")
+	o := mcptest.NewOAuth(server)
+	t.Cleanup(func() { mcptest.Hangup(server); o.Close() })
+	s := newSandbox(t)
+	bin, opened := filepath.Join(s.dir, "bin"), filepath.Join(s.dir, "opened")
+	must(t, os.MkdirAll(bin, 0o700))
+	must(t, os.WriteFile(filepath.Join(bin, "xdg-open"), []byte("#!/bin/sh\necho \"$1\" >"+opened+".part && mv "+opened+".part "+opened+"\n"), 0o700))
+	s.env("PATH=" + bin + ":" + os.Getenv("PATH"))
+	if r := s.roost("mcp", "add", "web", "--url", o.URL+"/mcp"); r.code != 0 {
+		t.Fatalf("got exit %d, want 0\n%s", r.code, r.err)
+	}
+	x := s.onTerminal("mcp", "login", "web")
+	x.expect("wants you to log in at " + o.URL)
+	x.expect("open it in your browser?")
+	x.press("\n")
+	x.expect("waiting for the browser")
+	must(t, x.cmd.Process.Signal(os.Interrupt))
+	x.expect("nothing was kept")
+	x.exits(failure.ExitInterrupt)
+	if _, err := os.Stat(opened); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v, want no browser after Enter", err)
+	}
+	x = s.onTerminal("mcp", "login", "web")
+	x.expect("open it in your browser?")
+	x.press("y\n")
+	x.expect("waiting for the browser")
+	page, err := os.ReadFile(opened)
+	must(t, err)
+	res, err := http.Get(strings.TrimSpace(string(page))) //nolint:noctx // the person's browser
+	must(t, err)
+	must(t, res.Body.Close())
+	x.expect("logged in: web")
+	x.exits(failure.ExitDone)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
@@ -229,8 +230,12 @@ func (a *commands) mcpLogin(ctx context.Context, dir, name string) error {
 		}
 		return f
 	}
+	ctx, done := app.UntilSignal(ctx, nil)
 	err = logins.Login(ctx, s, root, a.Env, func(ctx context.Context, p mcp.LoginPage) error { return a.openLogin(ctx, name, p) })
+	stopped := done()
 	switch {
+	case err != nil && stopped != 0:
+		return failure.New(stopped, "cancelled", what, "it was stopped; nothing was kept", "roost mcp login "+failure.ShellWord(name))
 	case errors.Is(err, mcp.ErrNoLogin):
 		a.Say("%s answers without a log-in", display.OneLine(name))
 		return nil
