@@ -299,7 +299,11 @@ func HTML(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, e
 				}
 				p.item(it, "ui")
 				for _, n := range notices[e.Number] {
-					p.item(n.Item(), "ui")
+					it := n.Item()
+					if n.Checkpoint != nil {
+						it.Kind = "say:checkpoint" // as a row of Roo's
+					}
+					p.item(it, "ui")
 				}
 			}
 		}
@@ -386,8 +390,12 @@ func (p *page) item(it view.Item, anchor string) {
 			p.print("<p class=\"day\">%s</p>\n", day)
 		}
 	}
-	p.print("<section class=\"%s\" id=\"%s-%d\"><header><a href=\"#%s-%d\">#%d</a> %s", class, anchor, it.Number, anchor,
-		it.Number, it.Number, p.headline(it))
+	if it.Number > 0 {
+		p.print("<section class=\"%s\" id=\"%s-%d\"><header><a href=\"#%s-%d\">#%d</a> ", class, anchor, it.Number, anchor, it.Number, it.Number)
+	} else { // a notice between two messages
+		p.print("<section class=\"%s\"><header>", class)
+	}
+	p.print("%s", p.headline(it))
 	if it.TS != 0 {
 		p.print(" <time>%s</time>", time.UnixMilli(it.TS).UTC().Format("15:04"))
 	}

@@ -214,7 +214,7 @@ func (t *trial) next(id string) {
 	if !slices.ContainsFunc(setup.Providers(), func(p string) bool { return t.a.KeyVariable(p) != "" }) {
 		t.fact("store the key of a model, if you have not yet: roost auth set anthropic")
 	}
-	t.fact("give a model work in this folder: roost run \"what to do\"   or talk with it: roost chat")
+	t.fact("give a model work in this folder: roost run \"what to do\", or talk with it: roost chat")
 	t.fact("find and continue your tasks, also those of Roo Code and Cline: roost list, roost resume ID")
 }
 
