@@ -120,7 +120,7 @@ func discover(ctx context.Context, s Server, workspace string, env func(string) 
 		return nil, errors.New("its definition has an Authorization header, which is used instead of a log-in")
 	}
 	at, err := url.Parse(full.URL)
-	if err != nil || !secure(at) {
+	if err != nil || !secure(at, at) {
 		return nil, errors.New("its address is neither https nor on this machine: a token would go over the network in the clear")
 	}
 	challenges, err := challenge(ctx, full)
@@ -129,7 +129,7 @@ func discover(ctx context.Context, s Server, workspace string, env func(string) 
 	}
 	p := &loginPlan{resource: full.URL, audience: full.URL}
 	issuer := origin(at)
-	meta := metadata(ctx, full.URL, challenges)
+	meta := metadata(ctx, at, challenges)
 	if meta != nil {
 		if len(meta.AuthorizationServers) == 0 {
 			return nil, errors.New("its metadata names no server that logs people in")
@@ -141,8 +141,11 @@ func discover(ctx context.Context, s Server, workspace string, env func(string) 
 			p.scopes = strings.Fields(c.Params["scope"])
 		}
 	}
+	if u, err := url.Parse(issuer); err != nil || !secure(u, at) {
+		return nil, errors.New("it names a server for log-ins whose address is not https")
+	}
 	if p.server, err = auth.GetAuthServerMetadata(ctx, issuer, newAuthClient()); err != nil {
-		return nil, fmt.Errorf("ask %s how to log in: %w", issuer, err)
+		return nil, fmt.Errorf("ask %s how to log in: %s", issuer, printable(cut(err.Error(), 300)))
 	}
 	if p.server == nil {
 		return nil, fmt.Errorf("%s publishes no OAuth metadata", issuer)
@@ -150,18 +153,26 @@ func discover(ctx context.Context, s Server, workspace string, env func(string) 
 	if !slices.Contains(p.server.CodeChallengeMethodsSupported, "S256") {
 		return nil, fmt.Errorf("%s does not support PKCE with S256", issuer)
 	}
-	for _, end := range []string{p.server.AuthorizationEndpoint, p.server.TokenEndpoint} {
-		if u, err := url.Parse(end); err != nil || !secure(u) {
-			return nil, fmt.Errorf("%s names an address that is neither https nor on this machine", issuer)
+	ends := []string{p.server.AuthorizationEndpoint, p.server.TokenEndpoint}
+	if p.server.RegistrationEndpoint != "" {
+		ends = append(ends, p.server.RegistrationEndpoint)
+	}
+	for _, end := range ends {
+		if u, err := url.Parse(end); err != nil || !secure(u, at) {
+			return nil, fmt.Errorf("%s names an address that is not https", issuer)
 		}
 	}
 	return p, nil
 }
 
-// secure reports whether what is sent to an address stays unread on the way.
-func secure(u *url.URL) bool {
-	ip := net.ParseIP(u.Hostname())
-	return u.Host != "" && u.User == nil && (u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()))
+// secure reports whether what is sent to an address stays unread on the way: it is https, or http on this machine for a
+// server that is there too. A server elsewhere must not lead requests to programs of this machine.
+func secure(u, server *url.URL) bool {
+	here := func(u *url.URL) bool {
+		ip := net.ParseIP(u.Hostname())
+		return u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
+	}
+	return u.Host != "" && u.User == nil && (u.Scheme == "https" || here(u) && here(server))
 }
 
 func origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
@@ -202,11 +213,7 @@ func challenge(ctx context.Context, s Server) ([]oauthex.Challenge, error) {
 }
 
 // metadata is what a server publishes about itself (RFC 9728), nil when it publishes nothing that is about it.
-func metadata(ctx context.Context, address string, challenges []oauthex.Challenge) *oauthex.ProtectedResourceMetadata {
-	u, err := url.Parse(address)
-	if err != nil {
-		return nil
-	}
+func metadata(ctx context.Context, u *url.URL, challenges []oauthex.Challenge) *oauthex.ProtectedResourceMetadata {
 	const wellKnown = "/.well-known/oauth-protected-resource"
 	places := []string{origin(u) + wellKnown + strings.TrimRight("/"+strings.Trim(u.Path, "/"), "/"), origin(u) + wellKnown}
 	for _, c := range challenges {
@@ -215,7 +222,10 @@ func metadata(ctx context.Context, address string, challenges []oauthex.Challeng
 		}
 	}
 	for _, place := range places {
-		for _, resource := range []string{address, origin(u), origin(u) + "/"} {
+		if at, err := url.Parse(place); err != nil || !secure(at, u) {
+			continue
+		}
+		for _, resource := range []string{u.String(), origin(u), origin(u) + "/"} {
 			if meta, err := oauthex.GetProtectedResourceMetadata(ctx, place, resource, newAuthClient()); err == nil {
 				return meta
 			}
@@ -235,7 +245,7 @@ func (p *loginPlan) register(ctx context.Context) error {
 		ClientName: "Roost", Scope: strings.Join(p.scopes, " "),
 	}, newAuthClient())
 	if err != nil {
-		return fmt.Errorf("register with %s: %w", p.server.Issuer, err)
+		return fmt.Errorf("register with %s: %s", p.server.Issuer, printable(cut(err.Error(), 300)))
 	}
 	p.client, p.secret = got.ClientID, got.ClientSecret
 	p.basic = p.secret != "" && cmp.Or(got.TokenEndpointAuthMethod, "client_secret_basic") == "client_secret_basic"

@@ -260,3 +260,31 @@ func TestForgetALogin(t *testing.T) {
 		t.Error("tokens are kept, want none")
 	}
 }
+
+// A server elsewhere cannot lead a log-in to programs of this machine, nor a token over a connection that others read.
+func TestSecureAddresses(t *testing.T) {
+	for _, c := range []struct {
+		to, server string
+		want       bool
+	}{
+		{"https://login.example/token", "https://mcp.example/mcp", true},
+		{"https://login.example/token", "http://127.0.0.1:8080/mcp", true},
+		{"http://127.0.0.1:9/token", "http://localhost:8080/mcp", true},
+		{"http://[::1]:9/token", "http://127.0.0.1:8080/mcp", true},
+		{"http://127.0.0.1:9/token", "https://mcp.example/mcp", false},
+		{"http://login.example/token", "https://mcp.example/mcp", false},
+		{"http://login.example/token", "http://127.0.0.1:8080/mcp", false},
+		{"http://127.0.0.1.evil.example/token", "http://127.0.0.1:8080/mcp", false},
+		{"https://name:password@login.example/", "https://mcp.example/mcp", false},
+		{"file:///etc/passwd", "https://mcp.example/mcp", false},
+		{"javascript:alert(1)", "https://mcp.example/mcp", false},
+	} {
+		to, err := url.Parse(c.to)
+		fixture.NoError(t, err)
+		server, err := url.Parse(c.server)
+		fixture.NoError(t, err)
+		if got := secure(to, server); got != c.want {
+			t.Errorf("%s for %s: got %v, want %v", c.to, c.server, got, c.want)
+		}
+	}
+}
