@@ -74,9 +74,9 @@ func (l Layout) Text(cmd *cobra.Command) string {
 			fmt.Fprintf(&b, "\n%s\n%s\n", l.Style.Paint(view.Head, title+":"), text)
 		}
 	}
-	about := cmd.Short
-	if !cmd.HasParent() {
-		about = cmd.Long
+	about, rest := cmd.Short, cmd.Long
+	if !cmd.HasParent() || strings.HasPrefix(rest, about) { // its first paragraph is a longer summary
+		about, rest, _ = strings.Cut(rest, "\n\n")
 	}
 	b.WriteString(l.wrap(about) + "\n")
 	if cmd.HasAvailableSubCommands() {
@@ -85,8 +85,8 @@ func (l Layout) Text(cmd *cobra.Command) string {
 		part("Usage", "  "+cmd.UseLine())
 	}
 	part("Examples", cmd.Example)
-	if cmd.HasParent() && cmd.Long != "" {
-		b.WriteString("\n" + l.wrap(cmd.Long) + "\n")
+	if rest != "" {
+		b.WriteString("\n" + l.wrap(rest) + "\n")
 	}
 	l.commands(cmd, part)
 	l.flags(cmd, part)

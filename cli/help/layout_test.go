@@ -32,7 +32,7 @@ func TestHelpOnANarrowTerminal(t *testing.T) {
 	root.AddCommand(cmd)
 	text := Layout{Width: 50}.Text(cmd)
 	for _, want := range []string{
-		"Paint a fence\n\nUsage:\n  roost paint ID [flags]\n\nExamples:\n  roost paint 1\n\nPaint a fence in the colour that you name, and\nleave the gate as it is.\n\n  indented lines stay\n  as they are\n",
+		"Paint a fence in the colour that you name, and\nleave the gate as it is.\n\nUsage:\n  roost paint ID [flags]\n\nExamples:\n  roost paint 1\n\n  indented lines stay\n  as they are\n",
 		"\nApprovals:\n", "\nMore flags:\n      --colour NAME", "edits  also write",
 	} {
 		if !strings.Contains(text, want) {
