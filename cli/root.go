@@ -28,7 +28,6 @@ import (
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/cli/help"
 	"github.com/roost-dev/roost/cli/hosting"
-	"github.com/roost-dev/roost/cli/picker"
 	"github.com/roost-dev/roost/cli/running"
 	"github.com/roost-dev/roost/cli/settings"
 	"github.com/roost-dev/roost/cli/tasks"

@@ -273,12 +273,12 @@ func knownProviders() []string {
 func (a *commands) models(provider string) error {
 	known := knownProviders()
 	if provider != "" && !slices.Contains(known, provider) {
-		why := "no models of it are known; there are those of " + strings.Join(known, ", ")
+		why := "Roost knows no models of it, only those of " + strings.Join(known, ", ")
 		switch {
 		case provider == "azure":
-			why = "its models go by the names that you deployed them under; for " + strings.Join(known, ", ") + " they are known"
+			why = "its models have the names that you deployed them under; Roost knows those of " + strings.Join(known, ", ")
 		case slices.Contains(app.Providers, provider):
-			why = "its server decides which models it has; for " + strings.Join(known, ", ") + " they are known"
+			why = "its server decides which models it has; Roost knows those of " + strings.Join(known, ", ")
 		}
 		return failure.Usage("roost models --provider "+provider, why, "roost models --provider "+known[0])
 	}
@@ -319,8 +319,8 @@ func (a *commands) models(provider string) error {
 	if _, err := fmt.Fprintln(a.Out, strings.Join(lines, "\n")); err != nil {
 		return fmt.Errorf("print the models: %w", err)
 	}
-	a.Say("US dollars for a million tokens: written, read from a cache, put into it (- is unknown or not sold). " +
-		"Above the tokens after > a request costs more.")
+	a.Say("Prices are US dollars per million tokens; cached is read from a cache, caching is written to one; - is unknown or not sold. " +
+		"A request with more tokens than the number after > costs more.")
 	return nil
 }
 
@@ -408,7 +408,7 @@ func (a *commands) sourcesAdd(ctx context.Context, given string) error {
 	dir := a.Abs(given)
 	what := "read the tasks of " + dir
 	if strings.Contains(dir, ",") || strings.TrimSpace(dir) != dir {
-		return failure.Usage(what, "the setting separates folders by commas, so a name cannot hold a comma, nor begin or end with a blank",
+		return failure.Usage(what, "the setting separates folders with commas, so a folder's name cannot contain a comma, nor begin or end with a blank",
 			"roost sources add LINK, with a symbolic link to it")
 	}
 	found, err := local.FindStorage(ctx, dir)
@@ -459,7 +459,7 @@ func (a *commands) sourcesRemove(given string) error {
 	}
 	rest := slices.DeleteFunc(slices.Clone(named), isFolder(dir))
 	if len(rest) == len(named) {
-		f := failure.NotFound("not_found", "take out the source "+dir,
+		f := failure.NotFound("not_found", "remove the source "+dir,
 			"the setting sources does not name it; to leave out a source that Roost finds, name the others",
 			"roost config set sources DIR,...")
 		for _, word := range named {
@@ -482,7 +482,7 @@ func (a *commands) sourcesRemove(given string) error {
 	if a.Flags.JSON {
 		return a.PrintJSON(map[string]any{"path": dir, "removed": true})
 	}
-	return a.Println(display.OneLine(dir) + ": no source any more; nothing in it was changed")
+	return a.Println(display.OneLine(dir) + ": no longer a source; nothing in it was changed")
 }
 
 // addedSources completes the folders that were added.
@@ -497,7 +497,7 @@ func (a *commands) sourceAdded(dir string, found local.Storage, added bool) erro
 		return a.PrintJSON(map[string]any{"path": dir, "tool": found.Tool, "tasks": found.Tasks, "added": added})
 	}
 	if found.Tasks == 0 {
-		a.Warn("there is no task in " + dir + " yet; a storage has its task folders below tasks/")
+		a.Warn("there is no task in " + dir + " yet; a storage keeps its task folders in tasks/")
 	}
 	return a.Println(fmt.Sprintf("%s: %d task%s (%s)", display.OneLine(dir), found.Tasks, view.Plural(found.Tasks), found.Shape))
 }

@@ -195,7 +195,7 @@ func (a *commands) account(verb, profile string, args []string) (name, of string
 		}
 		return "profiles." + profile, "--profile " + profile, nil
 	case len(args) == 0:
-		return "", "", failure.Usage(what, "no provider is named", what+" anthropic")
+		return "", "", failure.Usage(what, "name a provider", what+" anthropic")
 	}
 	return args[0], args[0], knownProvider(what, args[0])
 }
@@ -238,7 +238,7 @@ func (a *commands) authSet(cmd *cobra.Command, name, of string, ring, force bool
 		err = a.RingSet(cmd.Context(), s, name, of, key)
 	} else if err = a.keep(s, name, key); err == nil && s.InKeyring(name) { // the newest key counts
 		if failed := a.RingRemove(cmd.Context(), s, name, of); failed != nil {
-			a.Warn("an older key stays in the system's keyring and is not used any more: " + failed.Error())
+			a.Warn("an older key stays in the system's keyring, and is no longer used: " + failed.Error())
 			err = a.Rewrite(s, s.File.Without(app.KeyringMark(name)))
 		}
 	}

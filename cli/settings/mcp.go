@@ -221,7 +221,7 @@ func (a *commands) mcpList(cmd *cobra.Command, dir string, check bool) error {
 		a.Warn(p)
 	}
 	if len(items) == 0 {
-		a.Say("no MCP servers; looked in %s/.roo/mcp.json, %s and editors' storages", root, c.Servers.Own)
+		a.Say("no MCP servers in %s/.roo/mcp.json, %s and editors' storages; to add one: roost mcp add NAME -- COMMAND", root, c.Servers.Own)
 		return nil
 	}
 	rows := [][]string{{"SERVER", "STATE", "FROM", "RUNS"}}

@@ -140,7 +140,7 @@ func (a *commands) mcpAdded(root string, s mcp.Server) error {
 	}
 	i := slices.IndexFunc(servers, func(o mcp.Server) bool { return o.Name == s.Name })
 	if i < 0 {
-		return failure.Config("add the MCP server "+s.Name, "it is not found in "+s.File+" again", "roost mcp list")
+		return failure.Config("add the MCP server "+s.Name, "it cannot be read back from "+s.File, "roost mcp list")
 	}
 	now := servers[i]
 	if a.Flags.JSON {
@@ -273,7 +273,7 @@ func (a *commands) openLogin(ctx context.Context, name string, p mcp.LoginPage) 
 			}
 		}
 	}
-	a.Say("waiting for the browser to come back, for at most %s; Ctrl-C stops", mcp.LoginTime.Round(time.Minute))
+	a.Say("waiting for the browser to come back, for at most %d minutes; Ctrl-C stops", int(mcp.LoginTime.Minutes()))
 	return nil
 }
 
@@ -298,7 +298,7 @@ func (a *commands) mcpLogout(dir, name string) error {
 	}
 	switch err := logins.Forget(s); {
 	case errors.Is(err, fs.ErrNotExist):
-		return failure.NotFound("not_set", "log out of the MCP server "+name, "there is no log-in to it", "roost mcp list -C "+failure.ShellWord(root))
+		return failure.NotFound("not_set", "log out of the MCP server "+name, "you are not logged in to it", "roost mcp list -C "+failure.ShellWord(root))
 	case err != nil:
 		return failure.Config("log out of the MCP server "+name, err.Error(), "roost mcp list")
 	}
