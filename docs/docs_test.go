@@ -27,8 +27,8 @@ func TestPagesCanBeListed(t *testing.T) {
 		t.Fatal("got no pages, want those of the folder")
 	}
 	for _, p := range pages {
-		if !strings.HasPrefix(p.Text, "# ") || p.Summary == "" || len(p.Summary) > 200 {
-			t.Errorf("docs/%s.md: got title %q, summary %q, want a heading on the first line and a first sentence of at most 200 bytes",
+		if !strings.HasPrefix(p.Text, "# ") || p.Summary == "" || len(p.Summary) > 300 {
+			t.Errorf("docs/%s.md: got title %q, summary %q, want a heading on the first line and a first sentence of at most 300 bytes",
 				p.Name, p.Title, p.Summary)
 		}
 	}
