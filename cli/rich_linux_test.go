@@ -27,9 +27,7 @@ func TestMarkdownOnATerminal(t *testing.T) {
 	cmd.Env = append(cmd.Env, "TERM=xterm-256color", "NO_COLOR=", "COLORFGBG=15;0")
 	x := s.attach(cmd)
 	raw := x.exits(failure.ExitDone)
-	x.mu.Lock()
-	screen := x.vt.String()
-	x.mu.Unlock()
+	screen := x.Picture().Text()
 	_, screen, _ = strings.Cut(screen, "tokens\n")
 	screen, rest, _ := strings.Cut(screen, "completed · 2 turns · ")
 	const want = `

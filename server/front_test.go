@@ -79,7 +79,7 @@ func TestExamplesOfTheDescription(t *testing.T) {
 	if found < 8 {
 		t.Errorf("got %d examples, want those of the 8 important routes", found)
 	}
-	doc, err := describedRoutes(routes(), api.VersionOf("test"), "c")
+	doc, err := describedRoutes(routes(), api.ProgramVersion(), "c")
 	fixture.NoError(t, err)
 	var got struct {
 		Servers []any `json:"servers"`
