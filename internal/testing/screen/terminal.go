@@ -145,7 +145,7 @@ func (t *Terminal) Picture() *Picture {
 func (t *Terminal) Log() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return strings.TrimSuffix(t.log.String(), endMark)
+	return strings.ReplaceAll(t.log.String(), endMark, "")
 }
 
 // Odd are the sequences that the emulator did not know, without private ones: they ask a terminal for what it can.
@@ -225,7 +225,7 @@ func (t *Terminal) Exit(ctx context.Context) (int, error) {
 		_, err = t.Wait(ctx, func(*Picture) bool {
 			t.mu.Lock()
 			defer t.mu.Unlock()
-			return bytes.HasSuffix(t.log.Bytes(), []byte(endMark))
+			return bytes.Contains(t.log.Bytes(), []byte(endMark)) // an answer of the emulator may be echoed behind it
 		})
 	}
 	return t.cmd.ProcessState.ExitCode(), err
