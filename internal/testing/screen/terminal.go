@@ -153,7 +153,8 @@ func (t *Terminal) Odd() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(t.odd), func(text string) bool {
-		return strings.Contains(text, "7777;end") || strings.Contains(text, `CSI "<`) || strings.Contains(text, `CSI ">`) || strings.Contains(text, `CSI "?`)
+		_, what, csi := strings.Cut(text, `CSI "`)
+		return strings.Contains(text, "7777;end") || csi && strings.ContainsAny(what[:1], "<>?")
 	})
 }
 
