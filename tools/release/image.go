@@ -70,12 +70,15 @@ func (r *release) images(ctx context.Context) ([]file, error) {
 	}
 	var out []file
 	for _, image := range []struct {
-		name, tag string
-		index     v1.ImageIndex
-		parts     int
-	}{{"image", "roost", small, smallest}, {"image-tasks", "roost-tasks", tasks, system}} {
+		name, tag, needs string
+		index            v1.ImageIndex
+		parts            int
+	}{
+		{"image", "roost", "it needs a target on Linux", small, smallest},
+		{"image-tasks", "roost-tasks", "it needs a target on Linux and its system: -rootfs ARCH=PATH", tasks, system},
+	} {
 		if image.parts == 0 {
-			fmt.Fprintf(r.Log, "left out: roost_%s_%s.tar: no architecture has what it needs\n", r.Version, image.name)
+			fmt.Fprintf(r.Log, "left out: roost_%s_%s.tar: %s\n", r.Version, image.name, image.needs)
 			continue
 		}
 		data, err := r.layoutTar(image.index, image.name, "localhost/"+image.tag+":"+r.Version)
