@@ -126,14 +126,14 @@ func TestExitOfOutcomes(t *testing.T) {
 	}
 }
 
-// The codes that help prints are those of the README, each with a meaning.
+// The codes that help prints are those of docs/scripting.md, each with a meaning.
 func TestExitCodesAreDocumented(t *testing.T) {
 	t.Parallel()
-	readme, err := os.ReadFile(filepath.Join("..", "README.md"))
+	page, err := os.ReadFile(filepath.Join("..", "docs", "scripting.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, _ := strings.Cut(string(readme), "## Exit codes")
+	_, table, _ := strings.Cut(string(page), "## Exit codes")
 	table, _, _ = strings.Cut(table, "\n## ")
 	told := map[int]bool{}
 	for _, m := range regexp.MustCompile(`[0-9]+`).FindAllString(table, -1) {
@@ -146,7 +146,7 @@ func TestExitCodesAreDocumented(t *testing.T) {
 	last := -1
 	for _, c := range failure.Codes {
 		if !told[c.Code] {
-			t.Errorf("the README does not tell of %d (%s)", c.Code, c.Meaning)
+			t.Errorf("docs/scripting.md does not name %d (%s)", c.Code, c.Meaning)
 		}
 		delete(told, c.Code)
 		if c.Code <= last || c.Meaning == "" {
@@ -155,6 +155,6 @@ func TestExitCodesAreDocumented(t *testing.T) {
 		last = c.Code
 	}
 	if len(told) > 0 {
-		t.Errorf("the README tells of codes that do not exist: %v", told)
+		t.Errorf("docs/scripting.md names codes that do not exist: %v", told)
 	}
 }

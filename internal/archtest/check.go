@@ -279,11 +279,11 @@ func CheckPage(tree fs.FS, module, page string) ([]Violation, error) {
 }
 
 var (
-	link       = regexp.MustCompile(`\]\(([^)#\s]*)#([^)\s]+)\)`)
+	link       = regexp.MustCompile(`\]\(([^)#\s]*)(?:#([^)\s]+))?\)`)
 	notInSlugs = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// CheckLinks reports the links to headings, on the pages of a tree, that lead to no heading.
+// CheckLinks reports the links on the pages of a tree, to files and headings of it, that lead nowhere.
 func CheckLinks(tree fs.FS, pages ...string) (found []Violation, err error) {
 	for _, page := range pages {
 		text, err := fs.ReadFile(tree, page)
@@ -298,6 +298,13 @@ func CheckLinks(tree fs.FS, pages ...string) (found []Violation, err error) {
 				target := page
 				if m[1] != "" {
 					target = path.Join(path.Dir(page), m[1])
+				}
+				if _, err := fs.Stat(tree, target); err != nil {
+					found = append(found, Violation{page, i + 1, "links to " + target + ", which is not there"})
+					continue
+				}
+				if m[2] == "" {
+					continue
 				}
 				known, err := headings(tree, target)
 				if err != nil {

@@ -75,18 +75,19 @@ func TestCheckLinksReports(t *testing.T) {
 	tree := treeOf(map[string]string{
 		"PAGE.md": "# The house\n\n## A task on disk, `now`\n",
 		"docs/a.md": "[one](../PAGE.md#a-task-on-disk-now) [two](../PAGE.md#the-house)\n[three](../PAGE.md#attic) [four](#here)\n" +
-			"[five](https://example.org/a#b) [six](../PAGE.md)\n",
+			"[five](https://example.org/a#b) [six](../PAGE.md) ![seven](img/none.svg)\n",
 		"b.md": "# Here\n[one](#here)\n",
-		"c.md": "[one](none.md#here)\n",
+		"c.md": "[one](none.md#here) [two](docs)\n",
 	})
-	found, err := CheckLinks(tree, "docs/a.md", "b.md")
+	found, err := CheckLinks(tree, "docs/a.md", "b.md", "c.md")
 	want := []string{
 		"docs/a.md:2: links to PAGE.md#attic, which is not there", "docs/a.md:2: links to docs/a.md#here, which is not there",
+		"docs/a.md:3: links to docs/img/none.svg, which is not there", "c.md:1: links to none.md, which is not there",
 	}
 	if diff := cmp.Diff(want, texts(found)); err != nil || diff != "" {
 		t.Errorf("%v: -want +got\n%s", err, diff)
 	}
-	if _, err := CheckLinks(tree, "c.md"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := CheckLinks(tree, "d.md"); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 }
