@@ -164,9 +164,9 @@ func TestAlwaysOfASite(t *testing.T) {
 		asked = append(asked, q.Text+"; always: "+q.Always)
 	}
 	if d := cmp.Diff([]string{
-		"web_fetch docs.test; always: all calls of web_fetch to docs.test",
-		"web_fetch docs.test:81; always: all calls of web_fetch to docs.test:81",
-		"web_fetch www.docs.test; always: all calls of web_fetch to www.docs.test",
+		"web_fetch docs.test; always: all calls of web_fetch to docs.test in this task",
+		"web_fetch docs.test:81; always: all calls of web_fetch to docs.test:81 in this task",
+		"web_fetch www.docs.test; always: all calls of web_fetch to www.docs.test in this task",
 	}, asked); d != "" {
 		t.Error(d)
 	}

@@ -162,7 +162,9 @@ func mainPlan() []Step {
 		do(todo(2, 4)).with(Silent).slow(),
 		command("build.txt", "setsid sleep 97 >/dev/null 2>&1 & ", "step 28 leaves one behind"),
 	}
-	steps = append(steps, do(Call{"skill", in{"skill": "measure", "args": nil}, "Measure twice"}))
+	// A site on this machine is refused: what a model may reach does not depend on who kills it.
+	steps = append(steps, do(Call{"skill", in{"skill": "measure", "args": nil}, "Measure twice"},
+		Call{"web_fetch", in{"url": "http://127.0.0.1:9/", "prompt": nil}, "127.0.0.1"}))
 	steps = append(steps,
 		do(Call{"mcp--kit--echo", in{"text": "are you there"}, "echo: are you there"}, Call{"access_mcp_resource", in{"server_name": "kit", "uri": "note://hello"}, "hello from the server"}),
 		mark(),

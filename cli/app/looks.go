@@ -1,0 +1,129 @@
+package app
+
+import (
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/term"
+
+	"github.com/roost-dev/roost/cli/config"
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/cli/theme"
+)
+
+// Plain reports that nothing but plain text is wanted on a terminal: NO_COLOR, --no-color or TERM=dumb.
+func (a *App) Plain() bool { return a.Flags.NoColour || a.Env("TERM") == "dumb" }
+
+// Colours are those of a stream: none unless it is a terminal.
+func (a *App) Colours(terminal bool) theme.Theme {
+	if !terminal || a.Plain() {
+		return theme.Theme{}
+	}
+	if a.colours == nil {
+		t := theme.Of(a.looks("theme"), a.Env)
+		a.colours = &t
+	}
+	return *a.colours
+}
+
+// looks is a setting of how things look. A settings file that cannot be read is reported by what needs the settings.
+func (a *App) looks(key string) string {
+	if a.Loaded != nil {
+		return a.Loaded.Text(key)
+	}
+	if path, f, err := a.ConfigFile(); err == nil {
+		if values, _, err := config.Resolve(f, path, a.Env); err == nil {
+			return values[key].Value.Text
+		}
+	}
+	return ""
+}
+
+// PlainTerminal reports whether lines are all that may be used of the terminal: it can do no more, or the person, or
+// their screen reader, wants no more.
+func (a *App) PlainTerminal() bool {
+	name := a.Env("TERM")
+	return name == "" || name == "dumb" || a.Env("ROOST_PLAIN") != ""
+}
+
+// Colour reports whether stderr is coloured.
+func (a *App) Colour() bool { return a.Colours(a.ErrTTY).On() }
+
+// OutStyle is the style of stdout.
+func (a *App) OutStyle() display.Style { return styleOf(a.Colours(a.OutTTY)) }
+
+// ErrStyle is the style of stderr.
+func (a *App) ErrStyle() display.Style { return styleOf(a.Colours(a.ErrTTY)) }
+
+func styleOf(t theme.Theme) display.Style { return display.Style{On: t.On(), Theme: t} }
+
+// DisplayOptions are how runs are shown on stderr.
+func (a *App) DisplayOptions() display.Options {
+	t := a.Colours(a.ErrTTY)
+	o := display.Options{
+		Colour: t.On(), Theme: t, Width: a.Width, Quiet: a.Flags.Quiet, Verbose: a.Flags.Verbose, Live: a.ErrTTY,
+		Rich: a.ErrTTY && !a.Plain(), Links: a.links(),
+	}
+	if a.ErrTTY {
+		o.Notify = a.notify()
+		if f, is := a.Err.(*os.File); is {
+			o.Size = func() int {
+				width, _, err := term.GetSize(int(f.Fd()))
+				if err != nil {
+					return 0
+				}
+				return width
+			}
+		}
+	}
+	return o
+}
+
+// links reports whether the terminal is known to take links (OSC 8). What stands between may not.
+func (a *App) links() bool {
+	switch name := a.Env("TERM_PROGRAM"); {
+	case a.Env("TMUX") != "" || a.Env("STY") != "":
+		return false
+	case name == "iTerm.app" || name == "WezTerm" || name == "vscode" || name == "ghostty":
+		return true
+	}
+	version, _ := strconv.Atoi(a.Env("VTE_VERSION"))
+	kind := a.Env("TERM")
+	return version >= 5000 || a.Env("WT_SESSION") != "" || a.Env("KONSOLE_VERSION") != "" ||
+		strings.Contains(kind, "kitty") || strings.HasPrefix(kind, "foot") || strings.Contains(kind, "ghostty")
+}
+
+// notify is how a question calls the user: as the setting says, or as the terminal is known to take it.
+func (a *App) notify() string {
+	how := a.looks("notify")
+	if how != "" && how != "auto" {
+		return how
+	}
+	switch name := a.Env("TERM_PROGRAM"); {
+	case a.Env("TMUX") != "" || a.Env("STY") != "":
+	case name == "iTerm.app" || name == "WezTerm" || name == "ghostty" || strings.Contains(a.Env("TERM"), "kitty"):
+		return "osc9"
+	}
+	return "bell"
+}
+
+// Show is the display of this process, on stderr.
+func (a *App) Show() *display.Display {
+	if a.Screen == nil {
+		a.Screen = display.New(a.Err, a.DisplayOptions())
+	}
+	return a.Screen
+}
+
+// Prompter asks the user. The process has one only: a prompter reads ahead, so a
+// second one would never get the line that the first has already read.
+func (a *App) Prompter() *display.Prompter {
+	if a.Asker == nil {
+		a.Asker = display.NewPrompter(a.Show(), a.In)
+		if a.Interactive() && !a.PlainTerminal() {
+			a.Asker = a.Asker.ByKey()
+		}
+	}
+	return a.Asker
+}
