@@ -13,8 +13,8 @@ import (
 // block is a block of a page that its readers type into a shell.
 var block = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
 
-// The blocks of a page that are marked sh do what they do there, one after the other, on a machine where nobody ran
-// Roost before, without a key.
+// The blocks of a page that are marked sh are one session of a shell, on a machine where nobody ran Roost before, without
+// a key.
 func TestPagesRun(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -42,13 +42,15 @@ func TestPagesRun(t *testing.T) {
 			if err := os.Mkdir(work, 0o700); err != nil {
 				t.Fatal(err)
 			}
+			var all strings.Builder
 			for _, b := range blocks {
-				cmd := exec.CommandContext(t.Context(), "sh", "-eu", "-c", b[1])
-				cmd.Dir = work
-				cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + tmp, "GORACE=" + os.Getenv("GORACE")}
-				if out, err := cmd.CombinedOutput(); err != nil {
-					t.Fatalf("%v; want that each line of this block succeeds:\n%s\nit printed:\n%s", err, b[1], strings.TrimSpace(string(out)))
-				}
+				all.WriteString(b[1])
+			}
+			cmd := exec.CommandContext(t.Context(), "sh", "-eux", "-c", all.String())
+			cmd.Dir = work
+			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + tmp, "GORACE=" + os.Getenv("GORACE")}
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v; want that each line of the page's blocks succeeds. They did:\n%s", err, strings.TrimSpace(string(out)))
 			}
 		})
 	}

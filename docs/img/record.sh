@@ -63,8 +63,8 @@ END
 
 play() {
 	(cd "$work/site" && env -i PATH="$work/bin:$PATH" HOME="$work" TMPDIR="$work" TERM=xterm-256color LANG=C.UTF-8 PS1='$ ' \
-		ROOST_SOURCES=none ROOST_PROVIDER=script ROOST_MODEL=../model.yaml "$work/record" "$@" -- /bin/sh)
+		ROOST_SOURCES=none ROOST_THEME=dark ROOST_PROVIDER=script ROOST_MODEL=../model.yaml "$work/record" "$@" -- /bin/sh)
 }
-play -script "$work/resume.rec" -size 90x26 -o "$here/resume.svg"
-play -script "$work/approval.rec" -size 90x24 -shots "$here"
+play -theme dark -script "$work/resume.rec" -size 90x26 -o "$here/resume.svg"
+play -theme dark -script "$work/approval.rec" -size 90x24 -shots "$here"
 ls -l "$here"

@@ -103,8 +103,8 @@ func DefaultModel(provider string) string { return providers[provider].model }
 
 // Address is where a provider answers when no other address is set; "" = it has none of its own.
 func Address(provider string) string {
-	p, is := providers[provider]
-	if !is {
+	p := providers[provider]
+	if p.open == nil { // a cloud's address depends on the region
 		return ""
 	}
 	at, _ := p.open("", "", task.Settings{}).(fmt.Stringer)
