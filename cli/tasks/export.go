@@ -37,6 +37,7 @@ var ExportFormats = []string{"md", "html", "json", "roo", "archive"}
 type exportFlags struct {
 	format, output string
 	plain          bool // secrets stay
+	all            bool // every task
 }
 
 // exported is the result for one task, or for an archive, as --json shows it.
@@ -58,11 +59,16 @@ func (e exported) whole() bool {
 func (a *commands) exportCommand() *cobra.Command {
 	f := exportFlags{output: "-"}
 	cmd := help.Command("export", func(cmd *cobra.Command, args []string) error {
+		if f.all && len(args) > 0 {
+			return failure.Usage("roost export --all "+strings.Join(args, " "), "--all is every task, and a task is named as well",
+				"roost export --all --format archive -o tasks.zip")
+		}
 		return a.export(cmd.Context(), args, f)
 	})
 	fl := cmd.Flags()
 	fl.StringVarP(&f.format, "format", "f", "md", "`form`: "+strings.Join(ExportFormats, ", "))
 	fl.StringVarP(&f.output, "output", "o", "-", "`file` or folder to write; - is stdout")
+	fl.BoolVar(&f.all, "all", false, "every task of every tool, as roost list has them")
 	fl.BoolVar(&f.plain, "no-redact", false, "leave secrets as they are")
 	app.Complete(cmd, "format", app.Words(ExportFormats...))
 	return cmd
@@ -72,16 +78,20 @@ func (a *commands) export(ctx context.Context, args []string, f exportFlags) (er
 	// An export makes much garbage beside a task that stays in memory as a whole. To
 	// collect it sooner costs no time that can be measured, and saves a third of the memory.
 	defer debug.SetGCPercent(debug.SetGCPercent(30))
+	said := "--all"
+	if !f.all {
+		said = args[0]
+	}
 	ctx, interrupted := app.UntilSignal(ctx, nil)
 	defer func() {
 		if code := interrupted(); code != 0 && errors.Is(err, context.Canceled) {
 			err = failure.New(code, "cancelled", "export "+strings.Join(args, " "),
-				"it was interrupted; what was not finished is removed", "roost export "+args[0])
+				"it was interrupted; what was not finished is removed", "roost export "+said)
 		}
 	}()
 	if !slices.Contains(ExportFormats, f.format) {
 		return failure.Usage("roost export --format "+f.format, "there is no such format",
-			"roost export "+args[0]+" --format "+strings.Join(ExportFormats, "|"))
+			"roost export "+said+" --format "+strings.Join(ExportFormats, "|"))
 	}
 	x := exporter{commands: a, ctx: ctx, flags: f}
 	if !f.plain {
@@ -139,6 +149,19 @@ func (x *exporter) find(ctx context.Context, c *client.Client, ids []string) err
 	}
 	if _, err := c.Do(ctx, http.MethodGet, "/v1/names", nil, nil, &all); err != nil {
 		return err
+	}
+	if x.flags.all {
+		list, err := x.Pages(ctx, c, "/v1/tasks", url.Values{}, 0)
+		if err != nil {
+			return err
+		}
+		tasks, err := app.Decoded[api.Summary](list.Items)
+		if err != nil {
+			return err
+		}
+		for _, t := range tasks {
+			x.refs = append(x.refs, chosen{t, app.KeyOf(t)})
+		}
 	}
 	for _, id := range ids {
 		t, err := c.Task(ctx, id)

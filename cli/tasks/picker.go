@@ -341,14 +341,15 @@ func again(cmd *cobra.Command, line []string) error {
 // picks lets a person choose the task of a command that was given none.
 func (a *commands) picks(cmd *cobra.Command) *cobra.Command {
 	check, run := cmd.Args, cmd.RunE
+	every := func() bool { return cmd.Flags().Changed("all") } // of export
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 && a.Interactive() {
+		if len(args) == 0 && (a.Interactive() || every()) {
 			return nil
 		}
 		return check(cmd, args)
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
+		if len(args) == 0 && !every() {
 			id, _, err := a.pick(cmd.Context(), cmd.Name())
 			if err != nil {
 				return err
