@@ -17,6 +17,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/markdown"
 	"github.com/roost-dev/roost/cli/theme"
@@ -648,7 +650,13 @@ func (d *Display) Notice(text string) { d.behind(func() { d.notice(text) }) }
 
 func (d *Display) notice(text string) {
 	d.endLine()
-	d.put(view.Asked, "! "+OneLine(text))
+	text = "! " + OneLine(text)
+	if width := d.o.width(); d.o.Rich && width > 0 { // broken between words; a log gets one line
+		text = ansi.WrapWc(text, width, "")
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		d.put(view.Asked, line)
+	}
 	d.push()
 }
 

@@ -19,7 +19,7 @@ cat > "$work/model.yaml" <<'END'
   tools: [{name: list_files, input: {path: .}}]
 - text: "There are **two pages**. Publishing takes some seconds."
   delay: 30ms
-  tools: [{name: execute_command, input: {command: "sleep 6 && echo published >> log"}}]
+  tools: [{name: execute_command, input: {command: "sleep 60 && echo published >> log"}}]
 - text: "I do not know whether the site was published, so I look at the log first."
   delay: 30ms
   tools: [{name: read_file, input: {path: log}}]
@@ -41,7 +41,7 @@ cat > "$work/resume.rec" <<'END'
 wait $
 type "roost run --yes 'publish the site' & sleep 6; kill -9 $!; echo; echo killed: $?"
 press enter
-watch "sleep 6"
+watch "sleep 60"
 watch "killed: 0"
 hold 3s
 type "clear; roost continue --yes"
