@@ -38,7 +38,12 @@ func (s *sandbox) inShell(line string) *terminal {
 
 func (s *sandbox) attach(cmd *exec.Cmd) *terminal {
 	s.t.Helper()
-	x := screen.On(s.t, cmd, screen.Options{Size: screen.Size{Columns: 100, Lines: 30}})
+	return s.attachAt(cmd, screen.Size{Columns: 100, Lines: 30})
+}
+
+func (s *sandbox) attachAt(cmd *exec.Cmd, size screen.Size) *terminal {
+	s.t.Helper()
+	x := screen.On(s.t, cmd, screen.Options{Size: size})
 	return &terminal{Terminal: x, t: s.t, cmd: cmd}
 }
 

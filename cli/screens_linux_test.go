@@ -167,3 +167,49 @@ func TestScreensWithoutATask(t *testing.T) {
 		x.exits(failure.ExitDone)
 	}
 }
+
+// What the commands of a day show: a question with its diff, the end of a run, a list of commands in a chat, and what
+// was found.
+func TestScreensOfADay(t *testing.T) {
+	t.Parallel()
+	s := pictured(t)
+	s.furnish()
+	must(t, os.WriteFile(filepath.Join(s.ws, "index.html"), []byte("<html>\n<h1>Hello</h1>\n</html>\n"), 0o600))
+	s.env("ROOST_SOURCES=auto", "ROOST_PROVIDER=script", "NO_COLOR=", "COLORFGBG=15;0", "ROOST_MODEL="+s.script(`
+- text: "The **greeting** is on the first page:\n\n| file | line |\n|---|---|\n| index.html | 2 |\n\nI will change it."
+  usage: {input: 1200, output: 80}
+  tools: [{name: write_to_file, input: {path: index.html, content: "<html>\n<h1>Good morning</h1>\n</html>\n"}}]
+- usage: {input: 1400, output: 30}
+  tools: [{name: attempt_completion, input: {result: "The greeting is **changed**."}}]
+`))
+	for _, size := range pictureSizes {
+		at := func(args ...string) *terminal { return s.attachAt(s.command(args...), size) }
+		picture := func(x *terminal, name string) {
+			t.Helper()
+			screen.Golden(t, x.Terminal, fmt.Sprintf("screens/%s-%dx%d", name, size.Columns, size.Lines), s.steady)
+		}
+		x := at("run", "-C", s.ws, "Greet with good morning")
+		x.until("q stop >")
+		picture(x, "approval")
+		if c := x.Picture().Find("+<h1>Good"); c == nil || c.Look.Fg == x.Picture().Find("<html>").Look.Fg {
+			t.Error("an added line looks like one that stays")
+		}
+		x.press("n")
+		x.until("reason")
+		x.press("say good evening\r")
+		x.until("completed")
+		x.exits(failure.ExitDone)
+
+		x = at("chat", "-C", s.ws)
+		x.until("? for all keys")
+		x.press("/mo")
+		x.until("/model")
+		picture(x, "chat-popup")
+		x.press("\x1b")
+		x.until("!the mode of the next run")
+		x.press("\x15")
+		x.until("!/mo")
+		x.press("\x04")
+		x.exits(failure.ExitDone)
+	}
+}

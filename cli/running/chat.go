@@ -154,7 +154,9 @@ func (a *commands) chat(ctx context.Context, c *client.Client, e *engine.Engine,
 	if o.Ask {
 		o.Facts = backend.Facts(stop.Ctx, o.Task, o.New, o.Again)
 		for _, line := range o.Facts.Welcome() {
-			a.Say("%s", line)
+			for _, part := range app.Wrap(line, a.Width) {
+				a.Say("%s", part)
+			}
 		}
 	}
 	s := chat.New(stop.Ctx, backend, o)
