@@ -188,6 +188,13 @@ func TestScreensOfADay(t *testing.T) {
 			t.Helper()
 			screen.Golden(t, x.Terminal, fmt.Sprintf("screens/%s-%dx%d", name, size.Columns, size.Lines), s.steady)
 		}
+		for name, line := range map[string]string{
+			"search": "search the --source cline", "show": "show 0b5e7c12", "usage": "usage --by folder --source cline",
+		} {
+			x := at(strings.Fields(line)...)
+			x.exits(failure.ExitDone)
+			picture(x, name)
+		}
 		x := at("run", "-C", s.ws, "Greet with good morning")
 		x.until("q stop >")
 		picture(x, "approval")
