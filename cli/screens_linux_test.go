@@ -202,7 +202,7 @@ func TestScreensOfADay(t *testing.T) {
 			t.Error("an added line looks like one that stays")
 		}
 		x.press("n")
-		x.until("reason")
+		x.until("reason for the model")
 		x.press("say good evening\r")
 		x.until("completed")
 		x.exits(failure.ExitDone)
