@@ -193,7 +193,7 @@ func (a *commands) keep(ctx context.Context, provider string) error {
 	case failure.ExitDone, failure.ExitLimit:
 		a.Say("the key works; the request is a task of its own in roost list")
 	default:
-		a.Say("the key is kept, and the request failed: see above")
+		a.Say("the key is saved, but the test request failed: see the error above")
 	}
 	return nil
 }
