@@ -331,7 +331,7 @@ func Of(err error) *Failure {
 	case errors.As(err, &un):
 		return &Failure{Exit: ExitServer, Code: "server_unreachable", What: "reach the server " + un.Base, Why: un.Err.Error(),
 			Retryable: true,
-			Try:       "roost serve  # or work without one: drop --server and ROOST_SERVER"}
+			Try:       "roost serve  # or, to work without a server, leave out --server and unset ROOST_SERVER"}
 	}
 	f := &Failure{Exit: ExitFailed, Code: "failed", What: itFailed, Why: err.Error(), Try: nothing}
 	var (

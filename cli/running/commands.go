@@ -186,7 +186,7 @@ func (a *commands) waitFailure(ctx context.Context, stop *app.Stopper, id string
 			"it did not end within the given time", "roost attach "+failure.ShellWord(id)).OfTask(id)
 	case stop.Exit() != 0:
 		return failure.New(stop.Exit(), "cancelled", "wait for task "+id,
-			"it was interrupted; the task continues where it runs",
+			"waiting was interrupted; the task still runs in its own process",
 			"roost wait "+failure.ShellWord(id)).OfTask(id)
 	}
 	return err

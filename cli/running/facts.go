@@ -176,7 +176,7 @@ func (a *commands) keep(ctx context.Context, provider string) error {
 		}
 		a.Loaded = nil
 		if err == nil {
-			a.Say("a server of your own needs no key (roost auth set %s keeps one); name its model: /model NAME", provider)
+			a.Say("a model server of your own needs no key (if yours does: roost auth set %s); choose its model with /model NAME", provider)
 		}
 		return err
 	}
