@@ -58,8 +58,11 @@ func (l Logins) Login(ctx context.Context, s Server, workspace string, env func(
 	state, verifier := rand.Text(), rand.Text()+rand.Text()
 	answers := make(chan callback, 1)
 	web := &http.Server{ReadHeaderTimeout: stepTime, Handler: plan.callbackHandler(state, answers)}
-	served := make(chan error, 1)
-	go func() { served <- web.Serve(back) }()
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = web.Serve(back) // http.ErrServerClosed
+	}()
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()

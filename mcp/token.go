@@ -103,7 +103,7 @@ func (l Logins) load(s Server, address string) (k kept, err error) {
 
 func (l Logins) save(s Server, k kept) error {
 	k.File, k.Name = s.File, s.Name
-	data, err := json.MarshalIndent(k, "", "  ")
+	data, err := json.MarshalIndent(k, "", "  ") //nolint:gosec // the file is for its owner alone
 	if err == nil {
 		err = os.MkdirAll(l.Dir, 0o700)
 	}

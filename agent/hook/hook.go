@@ -54,9 +54,10 @@ const (
 var Failures = []string{Warn, Ask, Deny}
 
 const (
-	// DefaultTimeout and MaxTimeout bound one hook.
+	// DefaultTimeout bounds a hook whose settings name no time.
 	DefaultTimeout = time.Minute
-	MaxTimeout     = 10 * time.Minute
+	// MaxTimeout is the longest time that the settings may name.
+	MaxTimeout = 10 * time.Minute
 	// endTimeout bounds a hook once its run is cancelled: a cancel is over within two seconds.
 	endTimeout = time.Second
 

@@ -62,7 +62,7 @@ func ReadGoogle(data []byte) (c GoogleCredentials, err error) {
 			missing = "client_id or refresh_token"
 		}
 	default:
-		return c, fmt.Errorf("Roost does not read credentials of the type %q, only service_account and authorized_user", c.Type)
+		return c, fmt.Errorf("credentials of the type %q are not read, only service_account and authorized_user", c.Type)
 	}
 	if missing != "" {
 		return c, fmt.Errorf("it is of the type %s and has no %s", c.Type, missing)
@@ -75,7 +75,7 @@ func ReadGoogle(data []byte) (c GoogleCredentials, err error) {
 }
 
 const (
-	tokenScope = "https://www.googleapis.com/auth/cloud-platform"
+	tokenScope = "https://www.googleapis.com/auth/cloud-platform" //nolint:gosec // an address, no secret
 	// tokenMargin is how long before its end a token is replaced: requests queue, and clocks differ.
 	tokenMargin = 4 * time.Minute
 	maxToken    = 64 << 10 // bytes of an answer

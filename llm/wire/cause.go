@@ -18,14 +18,14 @@ type proxyError struct{ proxy, status string }
 
 func (e *proxyError) Error() string { return "the proxy " + e.proxy + " answered " + e.status }
 
-// causeOf finds why a request got no answer: the error, with the cause of package llm where one is known, and a message
-// that names the likely reason. The message does not repeat the address of the request, which may hold a key.
-func causeOf(err error) (cause error, message string) {
+// causeOf finds why a request got no answer: a message that names the likely reason, and the error, with the cause of
+// package llm where one is known. The message does not repeat the address of the request, which may hold a key.
+func causeOf(err error) (message string, cause error) {
 	if outer, is := errors.AsType[*url.Error](err); is {
 		err = outer.Err
 	}
-	known := func(cause error, format string, args ...any) (error, string) {
-		return fmt.Errorf("%w: %w", cause, err), fmt.Sprintf(format, args...)
+	known := func(cause error, format string, args ...any) (string, error) {
+		return fmt.Sprintf(format, args...), fmt.Errorf("%w: %w", cause, err)
 	}
 	op, _ := errors.AsType[*net.OpError](err)
 	name, unknownName := errors.AsType[*net.DNSError](err)
@@ -56,7 +56,7 @@ func causeOf(err error) (cause error, message string) {
 		return known(llm.ErrNotHTTP, "what listens at this address does not speak HTTP: the port belongs to another service, or the "+
 			"server wants https://")
 	}
-	return err, err.Error()
+	return err.Error(), err
 }
 
 func isLoopback(a net.Addr) bool {

@@ -123,7 +123,7 @@ func TransportError(ctx context.Context, provider string, err error, started boo
 	case started:
 		return &llm.Error{Provider: provider, Kind: llm.Cut, Message: "the stream ended before the reply did", Err: err}
 	}
-	cause, message := causeOf(err)
+	message, cause := causeOf(err)
 	return &llm.Error{Provider: provider, Kind: llm.Network, Message: message, Err: cause}
 }
 

@@ -40,7 +40,7 @@ func parse(text string) (*url.URL, error) {
 	case host == "":
 		return nil, errors.New("it names no host")
 	case notIP != nil && strings.ContainsFunc(host, outsideHost):
-		return nil, errors.New("its host must be letters of ASCII, digits, dashes and dots; write an international name as xn--...")
+		return nil, errors.New("its host must be letters of ASCII, digits, dashes and dots; write an international name as xn--NAME")
 	case strings.Contains(host, "%"):
 		return nil, errors.New("its host has a zone")
 	}
