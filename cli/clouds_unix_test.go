@@ -39,7 +39,7 @@ func TestARunThroughACloud(t *testing.T) {
 		},
 	} {
 		model := llmtest.New(t, llmtest.Reply{Input: 1000, Output: 1000}.AndCall("toolu_1", "attempt_completion", `{"result":"all done"}`))
-		model.Key, model.Cloud.Token = "good", "ya29.good"
+		model.Expect("good", llmtest.Cloud{Token: "ya29.good"})
 		s := newSandbox(t)
 		for _, e := range c.env {
 			s.env(strings.ReplaceAll(e, "ADDRESS", model.URL))

@@ -69,6 +69,9 @@ func BenchmarkSent(b *testing.B) {
 // of its owner's memory: messages that are spelled out, changed, put together and kept apart,
 // of a task and of a fork that begins with its log.
 func TestSentIsWhatTheOwnerHolds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is about one goroutine, and the race detector takes ten times as long")
+	}
 	s := open(t, t.TempDir())
 	ctx := context.Background()
 	k := create(t, s, "sent")

@@ -57,6 +57,20 @@ func (c Cloud) now() time.Time {
 	return time.Now()
 }
 
+// Expect changes the key and what the clouds let in, also while another program may ask.
+func (s *Server) Expect(key string, c Cloud) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Key, s.Cloud = key, c
+}
+
+// expected is the key that is let in now, "" = each.
+func (s *Server) expected() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.Key
+}
+
 // cloud is what is let in now.
 func (s *Server) cloud() Cloud {
 	s.mu.Lock()
@@ -373,7 +387,7 @@ func admitAzure(s *Server, r *http.Request, body []byte) *refusal {
 	version := r.URL.Query().Get("api-version")
 	dated := r.PathValue("deployment") != ""
 	switch {
-	case key == "" && !strings.HasPrefix(token, "eyJ") || key != "" && token != "" || strings.HasPrefix(key, "eyJ") || s.Key != "" && key+token != s.Key:
+	case key == "" && !strings.HasPrefix(token, "eyJ") || key != "" && token != "" || strings.HasPrefix(key, "eyJ") || s.expected() != "" && key+token != s.expected():
 		return &refusal{401, "401", "Access denied due to invalid subscription key or wrong API endpoint. Make sure to provide a valid " +
 			"key for an active subscription and use a correct regional API endpoint for your resource."}
 	case dated && version == "", !dated && version != "" && version != "v1" && version != "preview":

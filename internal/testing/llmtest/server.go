@@ -257,7 +257,7 @@ func (s *Server) answerIn(d dialect, w http.ResponseWriter, r *http.Request) {
 			d.refuse(w, no.status, no.code, no.message)
 			return
 		}
-	} else if key := d.key(r.Header); key == "" || s.Key != "" && key != s.Key {
+	} else if key := d.key(r.Header); key == "" || s.expected() != "" && key != s.expected() {
 		d.refuse(w, http.StatusUnauthorized, "authentication_error", "invalid key")
 		return
 	}
