@@ -39,7 +39,7 @@ func (a *commands) helpCommand() *cobra.Command {
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			var out []string
 			at, _, err := cmd.Root().Find(args)
-			if err == nil {
+			if err == nil && (at.HasParent() || len(args) == 0) { // behind a topic is nothing
 				for _, c := range at.Commands() {
 					if c.IsAvailableCommand() {
 						out = append(out, c.Name()+"\t"+c.Short)
@@ -51,7 +51,9 @@ func (a *commands) helpCommand() *cobra.Command {
 			}
 			if len(args) == 0 || len(args) == 1 && args[0] == topicsName {
 				for _, p := range topics() {
-					out = append(out, p.Name+"\t"+p.Summary)
+					if !slices.ContainsFunc(out, func(line string) bool { return strings.HasPrefix(line, p.Name+"\t") }) {
+						out = append(out, p.Name+"\t"+p.Summary)
+					}
 				}
 			}
 			return out, cobra.ShellCompDirectiveNoFileComp

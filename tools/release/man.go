@@ -48,8 +48,11 @@ func commandsOf(roost ask) ([]command, error) {
 			return nil, err
 		}
 		for line := range strings.Lines(out) {
-			// Topics have no summary; the last line is a directive.
-			if name, short, found := strings.Cut(strings.TrimSpace(line), "\t"); found && name != "help" {
+			name, short, found := strings.Cut(strings.TrimSpace(line), "\t")
+			if !found { // behind the commands are the topics, which begin with "topics", and a directive
+				break
+			}
+			if name != "help" {
 				all = append(all, command{Path: append(slices.Clone(all[i].Path), name), Short: short})
 			}
 		}
