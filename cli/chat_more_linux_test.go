@@ -51,7 +51,7 @@ func TestChatSetsAModelUp(t *testing.T) {
 	x.expect("the key for anthropic is kept in ")
 	x.expect("try the key? it costs less than a cent (y, or anything else) > ")
 	x.press("no\n")
-	x.expect("of anthropic at api.anthropic.com; key from ")
+	x.expect("of anthropic at api.anthropic.com; key from") // where it is may be on the next row
 	x.expect("Ctrl-D leaves")
 	x.until("›")
 	x.press("/status\r")

@@ -64,32 +64,46 @@ func writeNotice(b *bytes.Buffer, title string, text []byte) {
 	fmt.Fprintf(b, "\n%s\n%s\n\n%s\n", title, strings.Repeat("-", len(title)), bytes.TrimSpace(text))
 }
 
-// moduleFolders says where the module cache keeps the modules of a repository, and where Go ("std") lies.
+// moduleFolders says where the module cache keeps the modules that the program is made of on any system, and where Go
+// ("std") lies. The list of all modules would need files of some that nothing here uses.
 func moduleFolders(ctx context.Context, src string) (map[string]string, error) {
 	root, err := goTool(ctx, src, "env", "GOROOT")
 	if err != nil {
 		return nil, err
 	}
-	out, err := goTool(ctx, src, "list", "-m", "-json", "all")
-	if err != nil {
-		return nil, err
-	}
 	dirs := map[string]string{"std": strings.TrimSpace(string(root))}
-	for d := json.NewDecoder(bytes.NewReader(out)); ; {
-		var m struct{ Path, Version, Dir string }
-		if err := d.Decode(&m); errors.Is(err, io.EOF) {
-			return dirs, nil
-		} else if err != nil {
-			return nil, fmt.Errorf("list the modules: %w", err)
+	for _, system := range []string{"linux", "darwin", "windows"} {
+		out, err := goToolFor(ctx, src, system, "list", "-deps", "-json=Module", "./cmd/roost")
+		if err != nil {
+			return nil, err
 		}
-		dirs[m.Path+"@"+m.Version] = m.Dir
+		for d := json.NewDecoder(bytes.NewReader(out)); ; {
+			var of struct{ Module *struct{ Path, Version, Dir string } }
+			if err := d.Decode(&of); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				return nil, fmt.Errorf("list the modules: %w", err)
+			}
+			if m := of.Module; m != nil {
+				dirs[m.Path+"@"+m.Version] = m.Dir
+			}
+		}
 	}
+	return dirs, nil
 }
 
 func goTool(ctx context.Context, src string, args ...string) ([]byte, error) {
+	return goToolFor(ctx, src, "", args...)
+}
+
+// goToolFor runs go as for another system; "" is this one.
+func goToolFor(ctx context.Context, src, system string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir, cmd.Stderr = src, os.Stderr
 	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOPROXY=off", "GOTOOLCHAIN=local")
+	if system != "" {
+		cmd.Env = append(cmd.Env, "GOOS="+system)
+	}
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("go %s in %s: %w", args[0], src, err)
