@@ -78,7 +78,9 @@ func moduleFolders(ctx context.Context, src string) (map[string]string, error) {
 			return nil, err
 		}
 		for d := json.NewDecoder(bytes.NewReader(out)); ; {
-			var of struct{ Module *struct{ Path, Version, Dir string } }
+			var of struct {
+				Module *struct{ Path, Version, Dir string }
+			}
 			if err := d.Decode(&of); errors.Is(err, io.EOF) {
 				break
 			} else if err != nil {
