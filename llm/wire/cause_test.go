@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -30,8 +31,9 @@ func refusing(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// speaking is the address of a server that greets in a protocol of its own.
-func speaking(t *testing.T, greeting string) string {
+// speaking is the address of a server that greets in a protocol of its own, once it has read a text of the request: who
+// is greeted while the request is still being sent fails to send it, and tries once more.
+func speaking(t *testing.T, until, greeting string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -44,8 +46,13 @@ func speaking(t *testing.T, greeting string) string {
 			if err != nil {
 				return
 			}
-			// What comes before the request, Go's client takes for the end of an idle connection, and tries once more.
-			_, _ = c.Read(make([]byte, 4096))
+			var all []byte
+			for part := make([]byte, 4096); !bytes.Contains(all, []byte(until)); {
+				n, err := c.Read(part)
+				if all = append(all, part[:n]...); err != nil {
+					break
+				}
+			}
 			_, _ = c.Write([]byte(greeting))
 			_, _ = io.Copy(io.Discard, c) // a close with unread bytes would reset the connection, greeting included
 			_ = c.Close()
@@ -103,8 +110,8 @@ func TestCauses(t *testing.T) {
 		"certificate":         {secure.URL, nil, llm.ErrCertificate, 1, "certificate is not trusted"},
 		"https to http":       {strings.Replace(answers(200, "text/plain", ""), "http:", "https:", 1), nil, llm.ErrNotHTTP, 1, "use http://"},
 		"http to https":       {strings.Replace(secure.URL, "https:", "http:", 1), nil, llm.ErrNotHTTP, 1, "wants https://"},
-		"another protocol":    {"http://" + speaking(t, "SSH-2.0-OpenSSH_9.9\r\n"), nil, llm.ErrNotHTTP, 1, "does not speak HTTP"},
-		"not TLS either":      {"https://" + speaking(t, "220 mail.test ESMTP\r\n"), nil, llm.ErrNotHTTP, 1, "speaks no TLS"},
+		"another protocol":    {"http://" + speaking(t, "{}", "SSH-2.0-OpenSSH_9.9\r\n"), nil, llm.ErrNotHTTP, 1, "does not speak HTTP"},
+		"not TLS either":      {"https://" + speaking(t, "", "220 mail.test ESMTP\r\n"), nil, llm.ErrNotHTTP, 1, "speaks no TLS"},
 		"proxy that refuses":  {"https://x.test", through(answers(407, "text/plain", "")), llm.ErrProxy, 1, "answered 407 Proxy Authentication Required"},
 		"proxy that is gone":  {"https://x.test", through("http://" + nobody), llm.ErrProxy, 1, "the proxy cannot be reached"},
 		"no credit":           {answers(402, "application/json", `{"error":{"message":"Payment required"}}`), nil, llm.ErrCredit, 1, "Payment required"},
