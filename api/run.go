@@ -132,7 +132,7 @@ type Found struct {
 	Total *HitTotal      `json:"total,omitempty"` // of all tasks; absent when counting would take long
 }
 
-// Place is where other tools' storages are looked for. A star in Dir stands for any name.
+// Place is a folder in which Roost looks for the storages of other tools. A star in Dir matches any name.
 type Place struct {
 	Dir     string `json:"dir"`
 	Product string `json:"product"` // the editor or the program

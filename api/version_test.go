@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A release says what it was linked with, another program what the build information knows, and none says nothing.
+// A release has the version that it was linked with. Any other program has the one of its build information, or "dev".
 func TestVersions(t *testing.T) {
 	built := func(version string, settings ...debug.BuildSetting) *debug.BuildInfo {
 		return &debug.BuildInfo{Main: debug.Module{Version: version}, Settings: settings}

@@ -1,8 +1,8 @@
 // Package hook runs the user's own commands before and after tool calls, and at the start and the end of runs. They
 // come from the user's settings alone: no workspace, task or mode can name one.
 //
-// A hook gets a JSON document on stdin (see Input) and answers by its exit code. 0 goes on; a hook before a call or a
-// run may then print {"decision":"deny","reason":"..."} or, before a call, "ask". 2 denies: the reason is what it wrote
+// A hook gets a JSON document on stdin (see Input) and answers by its exit code. With 0 the call or the run continues; a hook
+// before one may then print {"decision":"deny","reason":"..."} or, before a call, "ask". 2 denies: the reason is what it wrote
 // to stderr. After a call, 2 hands what it wrote to stderr to the model. Any other end (another code, a time-out, an
 // answer that cannot be read) is a failure: a warning, and what Hook.Failure asks for. No answer permits anything: a
 // hook can only make things stricter.
@@ -144,7 +144,7 @@ type Set struct {
 	Mark          string // is in the environment of hooks, so that they are found again
 }
 
-// Answer is what the hooks of an event said together.
+// Answer is the combined answer of all hooks of an event.
 type Answer struct {
 	Decision string // Deny, Ask or ""
 	Hook     string // that decided

@@ -123,7 +123,7 @@ func TestWhatAHookReads(t *testing.T) {
 	if left, _ := os.ReadDir(s.Spool); len(left) > 0 {
 		t.Errorf("got %d files left, want none", len(left))
 	}
-	// A hook that reads nothing of a long document holds nobody up.
+	// A hook that does not read a long document does not block the call.
 	huge := strings.Repeat("x", 4<<20)
 	s.Hooks[0].Command = "true"
 	run(t, s, Input{Event: AfterTool, Tool: "x", Result: &huge, IsError: &failed})

@@ -80,7 +80,7 @@ func (a *App) DisplayOptions() display.Options {
 	return o
 }
 
-// links reports whether the terminal is known to take links (OSC 8). What stands between may not.
+// links reports whether the terminal is known to support links (OSC 8). tmux and screen may not pass them on.
 func (a *App) links() bool {
 	switch name := a.Env("TERM_PROGRAM"); {
 	case a.Env("TMUX") != "" || a.Env("STY") != "":
@@ -94,7 +94,7 @@ func (a *App) links() bool {
 		strings.Contains(kind, "kitty") || strings.HasPrefix(kind, "foot") || strings.Contains(kind, "ghostty")
 }
 
-// notify is how a question calls the user: as the setting says, or as the terminal is known to take it.
+// notify returns how Roost calls the user to a question: the setting, or what the terminal is known to support.
 func (a *App) notify() string {
 	how := a.looks("notify")
 	if how != "" && how != "auto" {

@@ -57,7 +57,7 @@ func shortDir(t *testing.T) string {
 
 var marks atomic.Int64
 
-// row is one line of the README's table.
+// row is one line of the table in docs/crash-safety.md.
 type row struct {
 	name    string
 	fail    string   // where the first child dies; "" = it ends by itself
