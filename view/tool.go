@@ -301,15 +301,15 @@ func changeOf(name string, list []param) (diff string, rest []param, ok bool) {
 		to := slices.IndexFunc(list, func(p param) bool { return p.name == pair[1] && p.words })
 		if from >= 0 && to >= 0 {
 			diff := replaced(list[from].text, list[to].text)
-			rest := slices.DeleteFunc(list, func(p param) bool { return p.name == pair[0] || p.name == pair[1] })
-			return diff, rest, true
+			first, second := min(from, to), max(from, to) // a broken call names them twice: the others are shown
+			return diff, slices.Delete(slices.Delete(list, second, second+1), first, first+1), true
 		}
 	}
 	if name == "write_to_file" || name == "insert_content" {
 		if i := firstOf(list, []string{"content"}); i >= 0 {
 			diff := added(list[i].text)
-			rest := slices.DeleteFunc(list, func(p param) bool { return p.name == "content" || p.name == "line_count" })
-			return diff, rest, true
+			rest := slices.Delete(list, i, i+1) // a broken call names content twice: the other is shown
+			return diff, slices.DeleteFunc(rest, func(p param) bool { return p.name == "line_count" }), true
 		}
 	}
 	return "", list, false

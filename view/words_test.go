@@ -42,6 +42,7 @@ func TestCallsByTags(t *testing.T) {
 		"several files":        {"<read_file>\n<args>\n<file><path>a</path></file>\n<file><path>b</path></file>\n</args>\n</read_file>", "#1 model\n  tool read_file a b"},
 		"thinking":             {"<thinking>\none\ntwo\n</thinking>\nDone.", "#1 model\n  thinking (2 lines folded)\n  Done."},
 		"a file with tags":     {"<write_to_file>\n<path>a.html</path>\n<content>\n<p>\n</content>\n</p>\n</content>\n</write_to_file>", "#1 model\n  tool write_to_file a.html\n    +<p>\n    +</content>\n    +</p>"},
+		"a file twice":         {"<write_to_file><path>a</path><content>x</content></write_to_file>\n<write_to_file><content><p></content><content>word", "#1 model\n  tool write_to_file a\n    +x\n  tool write_to_file (interrupted)\n    content: word\n    +<p>"},
 		"a question":           {"<ask_followup_question>\n<question>which?</question>\n<follow_up>\n<suggest>A</suggest>\n<suggest>B</suggest>\n</follow_up>\n</ask_followup_question>", "#1 model\n  question ask_followup_question\n    which?\n    1. A\n    2. B"},
 		"a result":             {"<attempt_completion>\n<result>\nDone.\n</result>\n</attempt_completion>", "#1 model\n  result attempt_completion\n    Done."},
 		"cut in the middle":    {"<execute_command>\n<command>make te", "#1 model\n  tool execute_command make te (interrupted)"},

@@ -398,19 +398,21 @@ func (p *Prompter) choose(ctx context.Context, q api.QuestionOpened, take func(l
 func (p *Prompter) press(ctx context.Context, prompt string) (string, error) {
 	p.typed.drop()
 	p.stale.Store(false) // what was typed for an earlier question is dropped
+	now := p.now()
 	p.d.prompt(prompt)
-	a, shown := Arming{Shown: p.now()}, false
+	a, shown := Arming{Shown: now}, false
 	for {
 		var soon <-chan time.Time
 		if !shown {
-			soon = p.after(a.In(p.now()))
+			soon = p.after(a.In(now))
 		}
 		select {
 		case <-ctx.Done():
 			p.d.answered(true)
 			return "", context.Cause(ctx)
 		case <-soon:
-			if shown = a.In(p.now()) == 0; shown {
+			now = p.now()
+			if shown = a.In(now) == 0; shown {
 				p.d.more(armed)
 			}
 			continue
@@ -421,8 +423,9 @@ func (p *Prompter) press(ctx context.Context, prompt string) (string, error) {
 			p.d.answered(true)
 			return "", ErrNoInput
 		}
-		takes := a.Takes(p.now(), "")
-		a.Key = p.now()
+		now = p.now()
+		takes := a.Takes(now, "")
+		a.Key = now
 		switch text := string(data); {
 		case text == "\x04":
 			p.d.answered(true)

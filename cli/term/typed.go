@@ -181,6 +181,7 @@ func (t *typed) single(on bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.keys = on
+	t.taken.Signal() // what waited as a key may be half a line now
 }
 
 // alone reports whether keys come alone now.

@@ -1,12 +1,14 @@
 package term
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -66,5 +68,56 @@ func TestWhatTheTerminalHoldsIsForgotten(t *testing.T) {
 	}
 	if line, err := p.Read(t.Context(), "> "); err == nil {
 		t.Errorf("the input goes on with %q", line)
+	}
+}
+
+// A reader whose terminal was closed asks that terminal, and not the file that got its number: a select on it would keep
+// it open.
+func TestAClosedTerminalIsNotAskedByItsNumber(t *testing.T) {
+	_, tty := pty(t)
+	k := terminal(tty)
+	fd := int(tty.Fd())
+	if err := tty.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	if int(r.Fd()) != fd && int(w.Fd()) != fd {
+		t.Skip("the pipe got other numbers")
+	}
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
+		k.wait()
+	}()
+	select {
+	case <-asked:
+	case <-time.After(10 * time.Second):
+		t.Error("the reader waits for input of the file that got the terminal's number")
+	}
+}
+
+// What came as a key, and is no whole line, must not hold the reader up once lines are wanted again.
+func TestTheReaderGoesOnWhenKeysEnd(t *testing.T) {
+	t.Parallel()
+	r, w := io.Pipe()
+	defer w.Close()
+	in := newTyped(r)
+	in.single(true)
+	in.open()
+	if _, err := io.WriteString(w, "h"); err != nil {
+		t.Fatal(err)
+	}
+	<-in.news
+	in.single(false)
+	go func() { _, _ = io.WriteString(w, "i\n") }()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if line, err := in.next(ctx); line != "hi" || err != nil {
+		t.Errorf("got %q, %v, want \"hi\"", line, err)
 	}
 }

@@ -7,13 +7,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 )
 
-// keys is a terminal that can be asked whether there is something to read.
-type keys struct{ fd int }
+// keys is a terminal that can be asked whether there is something to read. It is asked through its connection, never by
+// a bare number: once the file is closed, the number may belong to another file, and a select would keep that one open.
+type keys struct{ conn syscall.RawConn }
 
 // terminal is nil where in is none.
 func terminal(in io.Reader) *keys {
@@ -25,7 +27,11 @@ func terminal(in io.Reader) *keys {
 	if fd < 0 || fd >= unix.FD_SETSIZE || !term.IsTerminal(fd) {
 		return nil
 	}
-	return &keys{fd}
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	return &keys{conn}
 }
 
 // wait waits until there is something to read: a whole line, or the end.
@@ -36,15 +42,16 @@ func (k *keys) has() bool { return k.readable(&unix.Timeval{}) }
 
 // readable is true in doubt: the read then returns the error. (Not every system lets a terminal be polled; all can
 // select it.)
-func (k *keys) readable(limit *unix.Timeval) bool {
-	for {
-		var set unix.FdSet
-		set.Set(k.fd)
-		n, err := unix.Select(k.fd+1, &set, nil, nil, limit)
-		if !errors.Is(err, unix.EINTR) {
-			return err != nil || n > 0
+func (k *keys) readable(limit *unix.Timeval) (yes bool) {
+	err := k.conn.Control(func(fd uintptr) {
+		for again := true; again; {
+			var set unix.FdSet
+			set.Set(int(fd))
+			n, err := unix.Select(int(fd)+1, &set, nil, nil, limit)
+			yes, again = err != nil || n > 0, errors.Is(err, unix.EINTR)
 		}
-	}
+	})
+	return yes || err != nil
 }
 
 // dropTyped drops the unread input of a terminal, also a line that is not finished. A stream that is no terminal
@@ -61,15 +68,28 @@ func keyMode(in io.Reader) (restore func(), err error) {
 	if k == nil {
 		return nil, errNoKeys
 	}
-	before, err := unix.IoctlGetTermios(k.fd, getMode)
+	var before *unix.Termios
+	err = k.control(func(fd int) (err error) {
+		if before, err = unix.IoctlGetTermios(fd, getMode); err != nil {
+			return err
+		}
+		mode := *before
+		mode.Lflag &^= unix.ICANON | unix.ECHO
+		mode.Cc[unix.VMIN], mode.Cc[unix.VTIME] = 1, 0
+		return unix.IoctlSetTermios(fd, setMode, &mode)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read single keys: %w", err)
 	}
-	mode := *before
-	mode.Lflag &^= unix.ICANON | unix.ECHO
-	mode.Cc[unix.VMIN], mode.Cc[unix.VTIME] = 1, 0
-	if err := unix.IoctlSetTermios(k.fd, setMode, &mode); err != nil {
-		return nil, fmt.Errorf("read single keys: %w", err)
+	return func() {
+		_ = k.control(func(fd int) error { return unix.IoctlSetTermios(fd, setMode, before) }) // a lost terminal has no mode
+	}, nil
+}
+
+// control runs f on the terminal while it is open.
+func (k *keys) control(f func(fd int) error) (err error) {
+	if lost := k.conn.Control(func(fd uintptr) { err = f(int(fd)) }); lost != nil {
+		return lost
 	}
-	return func() { _ = unix.IoctlSetTermios(k.fd, setMode, before) }, nil // a lost terminal has no mode
+	return err
 }
