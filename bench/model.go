@@ -21,6 +21,7 @@ type model struct {
 	url    string
 	turns  int
 	text   string        // said in every reply
+	piece  int           // bytes of that text in an event
 	pause  time.Duration // between the pieces of that text
 	before func() error  // runs between a request and its reply, outside what is measured
 
@@ -40,7 +41,7 @@ func startModel(turns int) (*model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on loopback: %w", err)
 	}
-	m := &model{url: "http://" + l.Addr().String(), turns: turns, text: "Reading the next file.", done: make(chan struct{})}
+	m := &model{url: "http://" + l.Addr().String(), turns: turns, text: "Reading the next file.", piece: 64, done: make(chan struct{})}
 	m.body = prefaulted(2 << 20)
 	m.server = &http.Server{Handler: http.HandlerFunc(m.answer), ReadHeaderTimeout: 10 * time.Second}
 	go func() {
@@ -127,9 +128,8 @@ func (m *model) stream(w http.ResponseWriter, n int, name, input string) {
 	event := func(typ, data string) { fmt.Fprintf(&b, "event: %s\ndata: %s\n\n", typ, data) }
 	event("message_start", fmt.Sprintf(`{"type":"message_start","message":{"id":"msg_%d","type":"message","role":"assistant","content":[],"model":"m","stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":10,"output_tokens":1}}}`, n))
 	event("content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`)
-	const piece = 64
-	for i := 0; i < len(m.text); i += piece {
-		text := esjson.Quote(nil, m.text[i:min(i+piece, len(m.text))])
+	for i := 0; i < len(m.text); i += m.piece {
+		text := esjson.Quote(nil, m.text[i:min(i+m.piece, len(m.text))])
 		event("content_block_delta", fmt.Sprintf(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":%s}}`, text))
 		if m.pause > 0 {
 			_, _ = w.Write(b.Bytes())
