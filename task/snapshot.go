@@ -116,8 +116,14 @@ func restoreRuns(data []byte, s *State) (*unpacker, error) {
 }
 
 func (u *unpacker) messages(s *State) {
+	const atOnce = 64 // the count is not believed, and one allocation a message is slow
+	var room []Message
 	for n := u.Count(); n > 0 && !u.Bad; n-- {
-		m := &Message{state: s}
+		if len(room) == 0 {
+			room = make([]Message, min(n, atOnce))
+		}
+		m := &room[0]
+		room, m.state = room[1:], s
 		u.Value(m)
 		if m.ID != s.NextMessage() || m.SavedFrom < 0 || m.SavedFrom > len(m.Texts) ||
 			slices.ContainsFunc(m.Covers, func(n int) bool { return n < 0 || n >= len(s.Covers) }) {

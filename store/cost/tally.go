@@ -53,17 +53,24 @@ func (t Tally) Usage() api.Usage {
 // ForeignRows are the rows with a cost that other programs wrote, in order. A row that left its history and came back as
 // a new message counts once: Roo keeps a row's ts.
 func ForeignRows(s *task.State) []*task.Message {
+	var rows []*task.Message
+	for id := uint64(1); id < s.NextMessage(); id++ {
+		if m := s.Message(id); m != nil && m.History == task.UI && m.Foreign && s.Own(m) {
+			if _, ok := m.Spent(); ok {
+				rows = append(rows, m)
+			}
+		}
+	}
+	if len(rows) == 0 { // as in every task that only this program wrote
+		return nil
+	}
 	var out []*task.Message
 	shown, place := map[int64]bool{}, map[uint64]int{}
 	for i, m := range s.UI() {
 		shown[m.TS()], place[m.ID] = true, i+1
 	}
-	for id := uint64(1); id < s.NextMessage(); id++ {
-		m := s.Message(id)
-		if m == nil || m.History != task.UI || !m.Foreign || !s.Own(m) || m.Hidden != "" && shown[m.TS()] {
-			continue
-		}
-		if _, ok := m.Spent(); !ok {
+	for _, m := range rows {
+		if m.Hidden != "" && shown[m.TS()] {
 			continue
 		}
 		if m.Hidden != "" {

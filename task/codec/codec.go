@@ -61,6 +61,13 @@ type Reader struct {
 	In    []byte
 	Bad   bool
 	words []string
+	known []fieldSet // of the types read so far: few, and each many times
+}
+
+// fieldSet has a bit for each field of a struct that is written.
+type fieldSet struct {
+	of  reflect.Type
+	set uint64
 }
 
 // Fail marks the input as bad and drops the rest of it.
@@ -227,13 +234,11 @@ func (u *Reader) value(v reflect.Value) {
 		v.SetFloat(math.Float64frombits(bits.Reverse64(u.Uint())))
 	case reflect.Struct:
 		set := u.Uint()
-		if set&^fieldsOf(v.Type()) != 0 {
+		if set&^u.fieldsOf(v.Type()) != 0 {
 			u.Fail()
 		}
-		for i := range v.NumField() {
-			if set&(1<<i) != 0 && !u.Bad {
-				u.value(v.Field(i))
-			}
+		for ; set != 0 && !u.Bad; set &= set - 1 {
+			u.value(v.Field(bits.TrailingZeros64(set)))
 		}
 	case reflect.Pointer:
 		var set bool
@@ -309,5 +314,16 @@ func fieldsOf(t reflect.Type) (set uint64) {
 }
 
 var fieldSets sync.Map // of reflect.Type
+
+func (u *Reader) fieldsOf(t reflect.Type) uint64 {
+	for _, k := range u.known {
+		if k.of == t {
+			return k.set
+		}
+	}
+	set := fieldsOf(t)
+	u.known = append(u.known, fieldSet{t, set})
+	return set
+}
 
 func isBytes(v reflect.Value) bool { return v.Type().Elem().Kind() == reflect.Uint8 }
