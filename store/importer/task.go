@@ -182,7 +182,7 @@ func (im *importer) holdsContent(ctx context.Context, id, sum string) (bool, err
 	} else {
 		root, err := os.OpenRoot(filepath.Join(im.store.TasksDir(), id))
 		if err != nil {
-			return false, fmt.Errorf("compare with the task of the same id: %w", err)
+			return false, fmt.Errorf("compare the imported task with the one that has the same id: %w", err)
 		}
 		there = folderFiles{root}
 		var rec record
@@ -194,7 +194,7 @@ func (im *importer) holdsContent(ctx context.Context, id, sum string) (bool, err
 	defer there.close()
 	tree, err := im.readTree(ctx, there)
 	if err != nil {
-		return false, fmt.Errorf("compare with the task of the same id: %w", err)
+		return false, fmt.Errorf("compare the imported task with the one that has the same id: %w", err)
 	}
 	return tree.sum() == sum, nil
 }
