@@ -3,6 +3,10 @@
 //
 //	go run ./internal/testing/screen/record -script docs/picker.rec -o docs/picker.svg -shots docs -- roost
 //
+// With -time it prints how long the program took until the last step of the script was seen:
+//
+//	printf 'wait Tokens\n' | go run ./internal/testing/screen/record -time -script /dev/stdin -- roost usage
+//
 // The environment of the program is that of this one. A shot is written as DIR/NAME.svg.
 package main
 
@@ -28,11 +32,16 @@ func main() {
 	size := flag.String("size", "100x30", "columns and lines of the terminal")
 	theme := flag.String("theme", "auto", "dark, light, or auto: as the reader of the picture has chosen")
 	light := flag.Bool("light", false, "the terminal tells the program that its ground is light")
+	timed := flag.Bool("time", false, "print how long the session took")
 	limit := flag.Duration("limit", 2*time.Minute, "give up after this time")
 	flag.Parse()
+	begun := time.Now()
 	if err := record(*script, *out, *shots, *size, *theme, *light, *text, *limit, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "record:", err)
 		os.Exit(1)
+	}
+	if *timed {
+		fmt.Printf("%.1f s\n", time.Since(begun).Seconds())
 	}
 }
 
