@@ -23,6 +23,7 @@ type Style string
 const (
 	Head    Style = "head"  // the first line of the item
 	Plain   Style = "plain" // text
+	Said    Style = "said"  // words of a model, which are Markdown
 	Dim     Style = "dim"   // reasoning, output, housekeeping
 	Added   Style = "added"
 	Removed Style = "removed"
@@ -215,6 +216,8 @@ func bodyStyle(c Class) Style {
 	switch c {
 	case Reasoning, Output, Note, Request, Appended:
 		return Dim
+	case Model, Result:
+		return Said
 	}
 	return Plain
 }

@@ -43,7 +43,7 @@ func TestLines(t *testing.T) {
 		{"two images", Item{Class: Model, Images: 2}, 0, []Line{{Head, "model [2 images]"}}},
 		{"empty lines inside stay, at the end they go",
 			Item{Class: Model, Body: "a\n\nb\n\n \t\r\n"}, 0,
-			[]Line{{Head, "model"}, {Plain, "  a"}, {Plain, "  "}, {Plain, "  b"}}},
+			[]Line{{Head, "model"}, {Said, "  a"}, {Said, "  "}, {Said, "  b"}}},
 		{"parts stand below, indented, each cut by itself",
 			Item{Number: 4, Class: Model, Title: "assistant", Parts: []Item{
 				{Class: Reasoning, Body: "1\n2\n3"}, {Class: Tool, Title: "read_file", Body: "{}"}, {Class: Failure, Title: "result (error)"},
@@ -112,8 +112,8 @@ func TestDiffStyle(t *testing.T) {
 	}
 	// The marks are looked for in diffs only: a list in prose is not coloured.
 	for _, l := range Lines(Item{Class: Model, Body: "- a point\n+ another\n@@ x"}, 0)[1:] {
-		if l.Style != Plain {
-			t.Errorf("got %+v, want l.Style = Plain", l)
+		if l.Style != Said {
+			t.Errorf("got %+v, want the style %s", l, Said)
 		}
 	}
 }

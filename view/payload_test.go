@@ -98,7 +98,7 @@ func TestFoldedThinking(t *testing.T) {
 	t.Parallel()
 	it := Item{Number: 4, Class: Model, Title: "assistant", Parts: []Item{{Class: Reasoning, Body: "1\n2\n3\n"}, {Class: Reasoning}, {Class: Model, Body: "a\nb"}, {Class: Output, Body: "x\ny"}}}
 	limit := func(c Class) int { return map[Class]int{Reasoning: -1, Output: 1}[c] }
-	want := []Line{{Head, "#4 model assistant"}, {Dim, "  thinking (3 lines folded)"}, {Dim, "  thinking"}, {Plain, "  a"}, {Plain, "  b"},
+	want := []Line{{Head, "#4 model assistant"}, {Dim, "  thinking (3 lines folded)"}, {Dim, "  thinking"}, {Said, "  a"}, {Said, "  b"},
 		{Dim, "  output"}, {Dim, "    x"}, {Dim, "    ... 1 more line"}}
 	if d := cmp.Diff(want, Fold(it, limit)); d != "" {
 		t.Error(d)

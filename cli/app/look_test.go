@@ -60,7 +60,7 @@ func TestLooks(t *testing.T) {
 			}
 			text := "**a** `b`"
 			want := map[bool]string{true: "a `b`", false: text}[c.rich && c.theme == ""]
-			if got := a.Prose(text); c.theme == "" && got != want {
+			if got := a.Prose(text, 0); c.theme == "" && got != want {
 				t.Errorf("the result: got %q, want %q", got, want)
 			} else if c.theme != "" && got == text {
 				t.Errorf("the result is raw: %q", got)

@@ -242,15 +242,16 @@ func (a *App) Result(text string) string {
 	return text
 }
 
-// Prose is Result for the words of a model: a terminal shows their Markdown as it is meant.
-func (a *App) Prose(text string) string {
-	if !a.OutTTY {
-		return text
+// Rich reports whether the result goes to a terminal that shows more than plain text, such as Markdown as it is meant.
+func (a *App) Rich() bool { return a.OutTTY && !a.Plain() && !a.Flags.Quiet }
+
+// Prose is Result for the words of a model: a rich terminal shows their Markdown as it is meant, behind so many blanks.
+func (a *App) Prose(text string, indent int) string {
+	if !a.Rich() {
+		return a.Result(text)
 	}
 	t := a.Colours(true)
-	return display.Options{
-		Colour: t.On(), Theme: t, Width: a.Width, Quiet: a.Flags.Quiet, Live: true, Rich: !a.Plain(), Links: a.links(),
-	}.Prose(text)
+	return display.Options{Colour: t.On(), Theme: t, Width: a.Width, Live: true, Rich: true, Links: a.links()}.Prose(text, indent)
 }
 
 // Rows is how many lines of a result fit on the terminal beside so many others; some when its height is not known.
@@ -487,18 +488,23 @@ func listMark(text string) int {
 // fit cuts a text so that the first part takes at most so many columns. keep retains the
 // blanks at its beginning.
 func fit(text string, columns int, keep bool) (first, rest string) {
-	used, space, seen := 0, -1, !keep
+	used, space, part, seen := 0, -1, 0, !keep
 	for i, r := range text {
 		if r == ' ' && seen {
 			space = i
 		}
 		seen = seen || r != ' '
 		if used += display.Columns(string(r)); used <= columns {
+			if r == '/' || r == '\\' {
+				part = i + 1
+			}
 			continue
 		}
 		switch {
 		case space > 0 && space >= i/2: // a word that fills the line is broken instead
 			return strings.TrimRight(text[:space], " "), strings.TrimLeft(text[space:], " ")
+		case part >= i/2 && part > 0: // a path, between two of its names
+			return text[:part], text[part:]
 		case i == 0:
 			return text[:len(string(r))], text[len(string(r)):]
 		}

@@ -378,7 +378,7 @@ func (t *talk) ended(e said) {
 	if e.Outcome == "completed" && e.Reason != "" {
 		text := Safe(e.Reason)
 		if s.o.Result == nil {
-			text = s.o.Display.Prose(e.Reason)
+			text = s.o.Display.Prose(e.Reason, 0)
 		}
 		s.give(text)
 	}

@@ -52,6 +52,7 @@ func TestWordsForThePager(t *testing.T) {
 	t.Parallel()
 	for query, want := range map[string]string{
 		"": "", "Deploy": "/\x0bdeploy\n", `"a b" x$y(z)`: "/\x0ba b|x.y.z.\n", "a\nq": "/\x0ba|q\n",
+		"**bold** a**b*c ** ~/x": "/\x0bbold|a.?.?b.?c|.?.?|.x\n",
 	} {
 		if got := findInLess(query); got != want {
 			t.Errorf("%q: got %q, want %q", query, got, want)

@@ -2,7 +2,6 @@ package tasks
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -14,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -150,8 +148,11 @@ func (a *commands) header(t api.Summary, questions []string) error {
 		fmt.Fprintln(out, style.Paint(view.Dim, line))
 	}
 	for _, place := range []string{t.Workspace, t.Path} {
-		if place != "" {
-			fmt.Fprintln(out, style.Paint(view.Dim, a.Folder(place)))
+		if place == "" {
+			continue
+		}
+		for _, line := range app.Wrap(a.Folder(place), a.Columns()) {
+			fmt.Fprintln(out, style.Paint(view.Dim, line))
 		}
 	}
 	for _, d := range t.Damaged {
@@ -214,49 +215,6 @@ func (a *commands) showTask(ctx context.Context, c *client.Client, id string, f 
 		return app.DocumentOf(ctx, a.App, c, app.PathOf(id), nil, func(api.Summary) error { return nil })
 	}
 	return a.open(ctx, c, id, f)
-}
-
-// open shows the messages of a task in the pager: at its end, or at the message that the flags name.
-func (a *commands) open(ctx context.Context, c *client.Client, id string, f showFlags) error {
-	in := *a.App
-	if f.at == 0 {
-		in.Less += " -i +G" + findInLess(f.find)
-		return in.Paged(ctx, func() error { return (&commands{&in}).showHistory(ctx, c, id, f, nil) })
-	}
-	var text bytes.Buffer // the pager must know the line of the message when it starts
-	lines := 0
-	out := in.Out
-	in.Out = &text
-	err := (&commands{&in}).showHistory(ctx, c, id, f, func() { lines = bytes.Count(text.Bytes(), []byte("\n")) })
-	if err != nil {
-		return err
-	}
-	in.Out = out
-	in.Less += fmt.Sprintf(" -i +%dg%s", lines+1, findInLess(f.find))
-	return in.Paged(ctx, func() error {
-		if _, err := in.Out.Write(text.Bytes()); err != nil {
-			return fmt.Errorf("print the result: %w", err)
-		}
-		return nil
-	})
-}
-
-// findInLess are keys for the pager less that mark words and stay where it stands; "" without words. What could mean
-// something in a pattern, or ends the option, fits any character.
-func findInLess(text string) string {
-	terms := api.QueryTerms(text)
-	if len(terms) == 0 {
-		return ""
-	}
-	for i, term := range terms {
-		terms[i] = strings.Map(func(r rune) rune {
-			if unicode.IsLetter(r) || unicode.IsDigit(r) || r == ' ' || r == '_' {
-				return r
-			}
-			return '.'
-		}, term)
-	}
-	return "/\x0b" + strings.Join(terms, "|") + "\n"
 }
 
 // windows requests the part of a numbered list that the flags select: its newest items, or all of it in parts from its
@@ -462,14 +420,10 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 					reached()
 				}
 			}
-			for i, l := range m.Lines {
-				if m.Number == f.at && i == 0 {
-					l.Text = "▶ " + l.Text
-				}
-				for _, text := range app.Wrap(display.Safe(l.Text), a.Columns()) {
-					fmt.Fprintln(out, style.Paint(view.Style(l.Style), text))
-				}
+			if m.Number == f.at && len(m.Lines) > 0 {
+				m.Lines[0].Text = "▶ " + m.Lines[0].Text
 			}
+			a.printMessage(out, m.Lines)
 		}
 		return w.Total, w.After, nil
 	})

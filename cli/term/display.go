@@ -54,12 +54,15 @@ func (o Options) width() int {
 	return o.Width
 }
 
-// Prose is a whole text of a model as the display shows it: safe, its Markdown rendered on a rich display.
-func (o Options) Prose(text string) string {
+// Prose is a whole text of a model as the display shows it: safe, its Markdown rendered on a rich display, behind so
+// many blanks.
+func (o Options) Prose(text string, indent int) string {
 	if !o.Rich || !o.Live || o.Quiet {
 		return Safe(text)
 	}
-	return strings.Join(markdown.Render(text, o.markdown(theme.Model)), "\n")
+	as := o.markdown(theme.Model)
+	as.Indent = indent
+	return strings.Join(markdown.Render(text, as), "\n")
 }
 
 // markdown is how words are rendered. A line that fills the last column would be wrapped where more is drawn behind it.

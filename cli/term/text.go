@@ -23,7 +23,7 @@ type Style struct {
 
 // roles are what the styles of lines are in a theme.
 var roles = map[view.Style]theme.Role{
-	view.Head: theme.Accent, view.Plain: theme.Text, view.Dim: theme.Dim, view.Added: theme.Added, view.Removed: theme.Removed,
+	view.Head: theme.Accent, view.Plain: theme.Text, view.Said: theme.Model, view.Dim: theme.Dim, view.Added: theme.Added, view.Removed: theme.Removed,
 	view.Bad: theme.Failure, view.Good: theme.Success, view.Asked: theme.Warning,
 }
 
