@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -61,16 +63,29 @@ func Press(t testing.TB, x *Terminal, names string) {
 }
 
 // Golden waits until the text of the screen is that of a file of testdata. steady replaces what differs from run to
-// run (folders, ids) by something of the same width; nil changes nothing. With ROOST_GOLDEN=rewrite it writes the file
-// from the screen as it is once nothing has changed for a second.
+// run (folders, ids, moments); nil changes nothing. With ROOST_GOLDEN=rewrite it writes the file from the screen as it
+// is once nothing has changed for a while.
 func Golden(t testing.TB, x *Terminal, name string, steady func(string) string) {
+	t.Helper()
+	golden(t, x, name, steady, (*Picture).Text)
+}
+
+// GoldenLooks is Golden for a file that also holds how each cell looks: below the text a letter for each cell that has
+// a look of its own, and what the letters mean.
+func GoldenLooks(t testing.TB, x *Terminal, name string, steady func(string) string) {
+	t.Helper()
+	golden(t, x, name, steady, func(p *Picture) string { return p.Text() + p.looks() })
+}
+
+func golden(t testing.TB, x *Terminal, name string, steady func(string) string, text func(*Picture) string) {
 	t.Helper()
 	if steady == nil {
 		steady = func(s string) string { return s }
 	}
 	path := filepath.Join("testdata", name+".txt")
 	if os.Getenv(rewrite) == "rewrite" {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(steady(x.settled(t.Context()).Text())), 0o600)); err != nil {
+		got := x.settled(t.Context(), func(p *Picture) string { return text(p.with(steady)) })
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(got), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -80,49 +95,153 @@ func Golden(t testing.TB, x *Terminal, name string, steady func(string) string) 
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), Limit)
 	defer cancel()
-	p, err := x.Wait(ctx, func(p *Picture) bool { return steady(p.Text()) == string(want) })
+	p, err := x.Wait(ctx, func(p *Picture) bool { return text(p.with(steady)) == string(want) })
 	if err != nil {
-		t.Fatalf("the screen is not %s (-want +got):\n%s", path, cmp.Diff(string(want), steady(p.Text())))
+		t.Fatalf("the screen is not %s (-want +got):\n%s", path, cmp.Diff(string(want), text(p.with(steady))))
 	}
 	if dir := os.Getenv(pictures); dir != "" {
 		var b bytes.Buffer
 		file := filepath.Join(dir, name+".svg")
-		err := errors.Join(SVG(&b, []Frame{{Picture: p.with(steady)}}), os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, b.Bytes(), 0o600))
+		err := errors.Join(SVG(&b, []Frame{{Picture: p.with(steady)}}, x.themes()...), os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, b.Bytes(), 0o600))
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// with is the picture with another text of the same width.
+// themes are those of the terminal's drawn pictures.
+func (t *Terminal) themes() []Theme {
+	if t.light {
+		return []Theme{Light}
+	}
+	return nil
+}
+
+// with is the picture with another text in its lines. What replaces a text looks as that did.
 func (p *Picture) with(steady func(string) string) *Picture {
 	out := *p
 	out.Cells = slices.Clone(p.Cells)
-	for y, line := range strings.Split(strings.TrimSuffix(steady(p.Text()), "\n"), "\n") {
-		before, after := []rune(p.Line(y)), []rune(line)
-		if len(before) != len(after) {
-			continue
-		}
-		out.Cells[y] = slices.Clone(p.Cells[y])
-		for x, at := 0, 0; x < len(out.Cells[y]) && at < len(after); x++ {
-			if n := len([]rune(out.Cells[y][x].Text)); n > 0 {
-				out.Cells[y][x].Text = string(after[at:min(at+n, len(after))])
-				at += n
-			}
+	lines := strings.Split(strings.TrimSuffix(steady(p.Text()), "\n"), "\n")
+	for y := range min(len(lines), len(p.Cells)) {
+		if before := p.Line(y); before != lines[y] {
+			out.Cells[y] = replaced(p.Cells[y], []rune(before), []rune(lines[y]))
 		}
 	}
 	return &out
 }
 
-// settled is the screen once it has not changed for a second.
-func (t *Terminal) settled(ctx context.Context) *Picture {
+// replaced are the cells of a line whose text changes, where it differs.
+func replaced(cells []Cell, before, after []rune) (out []Cell) {
+	begin, end := 0, 0
+	for begin < min(len(before), len(after)) && before[begin] == after[begin] {
+		begin++
+	}
+	for end < min(len(before), len(after))-begin && before[len(before)-1-end] == after[len(after)-1-end] {
+		end++
+	}
+	at, inserted, kept := 0, false, true // at counts in before
+	for _, c := range cells {
+		n := len([]rune(c.Text))
+		if c.Width == 0 { // the right half of the cell before
+			if kept {
+				out = append(out, c)
+			}
+			continue
+		}
+		if at+n > begin && !inserted {
+			inserted = true
+			for _, r := range after[begin : len(after)-end] {
+				out = append(out, Cell{Text: string(r), Width: 1, Look: c.Look})
+			}
+		}
+		if kept = at < begin || at >= len(before)-end; kept {
+			out = append(out, c)
+		}
+		at += n
+	}
+	for len(out) < len(cells) {
+		out = append(out, Cell{Text: " ", Width: 1})
+	}
+	return out[:len(cells)]
+}
+
+// letters stand for looks.
+const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+// looks are the lines of letters for the cells, and what each letter means. A cell that looks as the terminal's own
+// text has none.
+func (p *Picture) looks() string {
+	var known []Look
+	var grid, legend strings.Builder
+	for _, cells := range p.Cells {
+		line := ""
+		for _, c := range cells {
+			look := c.seen()
+			n := slices.Index(known, look)
+			if n < 0 && look != (Look{}) {
+				n, known = len(known), append(known, look)
+				fmt.Fprintf(&legend, "%c %s\n", letters[n%len(letters)], look)
+			}
+			if n < 0 {
+				line += " "
+			} else {
+				line += letters[n%len(letters) : n%len(letters)+1]
+			}
+		}
+		grid.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return "--- looks\n" + strings.TrimRight(grid.String(), "\n") + "\n--- letters\n" + legend.String()
+}
+
+// seen is the look of a cell without what nobody sees: a blank has no colour of text.
+func (c Cell) seen() Look {
+	look := c.Look
+	if strings.TrimSpace(c.Text) == "" && c.Width > 0 {
+		look.Bold, look.Faint, look.Italic = false, false, false
+		if !look.Reverse && !look.Underline && !look.Striken {
+			look.Fg = Default
+		}
+	}
+	return look
+}
+
+// String is the look in words: the text's colour, "on" its ground's, attributes.
+func (l Look) String() string {
+	words := []string{l.Fg.String()}
+	if l.Bg != Default {
+		words = append(words, "on", l.Bg.String())
+	}
+	for _, a := range []struct {
+		on   bool
+		name string
+	}{{l.Bold, "bold"}, {l.Faint, "faint"}, {l.Italic, "italic"}, {l.Underline, "underline"}, {l.Reverse, "reverse"}, {l.Striken, "struck"}} {
+		if a.on {
+			words = append(words, a.name)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// String is "own" for the terminal's own colour, else its number in the palette or #rrggbb.
+func (c Colour) String() string {
+	switch {
+	case c == Default:
+		return "own"
+	case c&RGB != 0:
+		return fmt.Sprintf("#%06x", uint32(c&^RGB))
+	}
+	return strconv.Itoa(int(c) - 1)
+}
+
+// settled is what the screen shows once that has not changed for a while.
+func (t *Terminal) settled(ctx context.Context, text func(*Picture) string) string {
 	for {
-		p := t.Picture()
-		soon, cancel := context.WithTimeout(ctx, time.Second)
-		_, err := t.Wait(soon, func(now *Picture) bool { return !same(now, p) })
+		was := text(t.Picture())
+		soon, cancel := context.WithTimeout(ctx, 700*time.Millisecond)
+		_, err := t.Wait(soon, func(p *Picture) bool { return text(p) != was })
 		cancel()
 		if err != nil {
-			return p
+			return was
 		}
 	}
 }

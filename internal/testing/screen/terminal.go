@@ -33,6 +33,7 @@ type Terminal struct {
 	master, slave *os.File // the slave stays open: what the last process wrote may be lost with it
 	cmd           *exec.Cmd
 	readers       sync.WaitGroup
+	light         bool
 
 	mu      sync.Mutex
 	emu     *vt.Emulator
@@ -51,7 +52,7 @@ func Open(o Options) (*Terminal, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Terminal{master: master, slave: slave, emu: vt.NewEmulator(o.Columns, o.Lines), changed: make(chan struct{})}
+	t := &Terminal{master: master, slave: slave, emu: vt.NewEmulator(o.Columns, o.Lines), changed: make(chan struct{}), light: o.Light}
 	t.emu.SetLogger(&t.odd)
 	if o.Light {
 		t.emu.SetDefaultForegroundColor(color.Black)
