@@ -74,7 +74,11 @@ func (s *Session) quote(text string) {
 		lines = append(append(lines[:quoted-quotedEnd:quoted-quotedEnd], fmt.Sprintf("… %d more lines …", over)),
 			lines[len(lines)-quotedEnd:]...)
 	}
-	s.out.block(s.lines(view.Head, "› "+strings.Join(lines, "\n  ")))
+	said := s.lines(view.Head, "› "+strings.Join(lines, "\n  "))
+	if s.o.Display.Rich {
+		said = "\n" + said // apart from what was answered before
+	}
+	s.out.block(said)
 }
 
 // give prints a result: on a stream of its own where a program reads only that.

@@ -380,6 +380,9 @@ func (t *talk) ended(e said) {
 		if s.o.Result == nil {
 			text = s.o.Display.Prose(e.Reason, 0)
 		}
+		if s.o.Result == nil && s.o.Display.Rich && text != "" {
+			text = "\n" + text // apart from what was said before
+		}
 		s.give(text)
 	}
 	var u display.Totals

@@ -195,9 +195,15 @@ func (l Layout) wrap(text string) string {
 		if !strings.Contains("\n"+p, "\n ") {
 			p = strings.ReplaceAll(p, "\n", " ")
 		}
-		parts[i] = ansi.Wordwrap(p, l.Width, "")
+		parts[i] = wordwrap(p, l.Width)
 	}
 	return strings.Join(parts, "\n\n")
+}
+
+// wordwrap wraps at blanks alone: a hyphen begins a flag.
+func wordwrap(text string, width int) string {
+	const hard = "\u2011" // as wide as a hyphen, and never broken behind
+	return strings.ReplaceAll(ansi.Wordwrap(strings.ReplaceAll(text, "-", hard), width, ""), hard, "-")
 }
 
 // Row is a line of a list: its text is wrapped below itself.
@@ -208,5 +214,5 @@ func (l Layout) hang(text string, column int) string {
 	if l.Width <= column+20 {
 		return text
 	}
-	return strings.ReplaceAll(ansi.Wordwrap(text, l.Width-column, ""), "\n", "\n"+strings.Repeat(" ", column))
+	return strings.ReplaceAll(wordwrap(text, l.Width-column), "\n", "\n"+strings.Repeat(" ", column))
 }

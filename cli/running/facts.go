@@ -131,7 +131,7 @@ func (a *commands) setUp(ctx context.Context, o chat.Options) error {
 		return nil
 	}
 	all := setup.Providers()
-	a.Say("No model is set up yet. Which provider is to answer? Its key stays on this machine.")
+	a.Say("No model is set up yet. Which provider is to answer?\nIts key stays on this machine.")
 	for i, p := range all {
 		line := fmt.Sprintf("  %d. %s", i+1, p)
 		if model := setup.DefaultModel(p); model != "" {

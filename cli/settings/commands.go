@@ -368,8 +368,18 @@ func (a *commands) sourceTable(sources []api.SourceState) error {
 			strconv.Itoa(src.Empty), app.BytesText(src.Bytes), state,
 		})
 	}
+	counts := 6 // the first column behind those that are numbers
+	for _, n := range []int{4, 3} {
+		dull := !slices.ContainsFunc(rows[1:], func(row []string) bool { return row[n] != "0" })
+		if room := a.Columns(); room > 0 && dull && display.Columns(app.Cells(rows[0], app.Widths(rows), 2, counts)) > room {
+			counts--
+			for i := range rows {
+				rows[i] = slices.Delete(rows[i], n, n+1)
+			}
+		}
+	}
 	wide := app.Widths(rows)
-	line := func(row []string) string { return app.Cells(row, wide, 2, 6) + "  " }
+	line := func(row []string) string { return app.Cells(row, wide, 2, counts) + "  " }
 	// A path that does not fit in the line gets a line of its own.
 	below := a.Columns() > 0 && slices.ContainsFunc(sources, func(src api.SourceState) bool {
 		return display.Columns(line(rows[0])+display.OneLine(src.Path)) > a.Width
@@ -385,11 +395,16 @@ func (a *commands) sourceTable(sources []api.SourceState) error {
 				s = view.Bad
 			}
 		}
-		text := line(row) + path
-		if below && i > 0 {
-			text = strings.TrimRight(line(row), " ") + "\n  " + path
+		lines := []string{line(row) + path}
+		if below {
+			lines[0] = strings.TrimRight(line(row), " ")
 		}
-		fmt.Fprintln(out, style.Paint(s, text))
+		if below && i > 0 {
+			lines = append(lines, app.Wrap("  "+a.Folder(path), a.Columns())...)
+		}
+		for _, text := range lines {
+			fmt.Fprintln(out, style.Paint(s, text))
+		}
 	}
 	if err := app.Flushed(out); err != nil {
 		return err

@@ -102,17 +102,21 @@ func golden(t testing.TB, x *Terminal, name string, steady func(string) string, 
 	if dir := os.Getenv(pictures); dir != "" {
 		var b bytes.Buffer
 		file := filepath.Join(dir, name+".svg")
-		err := errors.Join(SVG(&b, []Frame{{Picture: p.with(steady)}}, x.themes()...), os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, b.Bytes(), 0o600))
+		err := errors.Join(SVG(&b, []Frame{{Picture: p.with(steady)}}, x.themes(p)...), os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, b.Bytes(), 0o600))
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// themes are those of the terminal's drawn pictures.
-func (t *Terminal) themes() []Theme {
-	if t.light {
-		return []Theme{Light}
+// themes are those of a drawn picture: the terminal's alone where colours were chosen for its ground.
+func (t *Terminal) themes(p *Picture) []Theme {
+	for _, cells := range p.Cells {
+		for _, c := range cells {
+			if max(c.Look.Fg, c.Look.Bg) > Palette(15) {
+				return []Theme{map[bool]Theme{false: Dark, true: Light}[t.light]}
+			}
+		}
 	}
 	return nil
 }
