@@ -89,6 +89,30 @@ func TestShowOnATerminal(t *testing.T) {
 	}
 }
 
+// A terminal shows the Markdown of the model's words alone; a pipe, and who wants no colours, get the text as it is.
+func TestShowRendersMarkdownOnATerminalOnly(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	s.foreign("marked", "do **all** of it", 1776100000000)
+	rows := `[{"ts":1,"type":"say","say":"text","text":"do **all** of it"},{"ts":2,"type":"say","say":"text","text":"I **did** it:\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n    whole\n"},` +
+		`{"ts":3,"type":"say","say":"completion_result","text":"- \u0060x\u0060 is *made*"}]`
+	must(t, os.WriteFile(filepath.Join(s.store, "tasks", "marked", "ui_messages.json"), []byte(rows), 0o600))
+	const shown = "#1 you\n  do **all** of it\n#2 model\n  I did it:\n\n  a │ b\n  ──┼──\n  1 │ 2\n\n    whole\n#3 result\n  • x is made\n"
+	if got := strings.Join(lines(s.onTerminal("show", "marked").exits(failure.ExitDone)), "\n") + "\n"; !strings.HasSuffix(got, shown) {
+		t.Errorf("a terminal got\n%s\nwant at its end\n%s", got, shown)
+	}
+	if got := strings.Join(lines(s.onTerminal("show", "marked", "--at", "2").exits(failure.ExitDone)), "\n"); !strings.Contains(got, "\n▶ #2 model\n  I did it:\n") {
+		t.Errorf("--at 2 got\n%s", got)
+	}
+	const raw = "#2 model\n  I **did** it:\n  \n  | a | b |\n  |---|---|\n  | 1 | 2 |\n  \n      whole\n#3 result\n  - `x` is *made*\n"
+	if got := s.roost("show", "marked").out; !strings.HasSuffix(got, raw) {
+		t.Errorf("a pipe got\n%s\nwant at its end\n%s", got, raw)
+	}
+	if got := strings.Join(lines(s.onTerminal("show", "marked", "--no-color").exits(failure.ExitDone)), "\n") + "\n"; !strings.HasSuffix(got, raw) {
+		t.Errorf("--no-color got\n%s\nwant at its end\n%s", got, raw)
+	}
+}
+
 func TestNoInputNeverAsks(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)

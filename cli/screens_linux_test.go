@@ -158,7 +158,7 @@ var (
 	shortID   = regexp.MustCompile(`(?m)^resume: roost resume [0-9a-f]{6}$`)
 	sourceID  = regexp.MustCompile(`(roo-cline|claude-dev)-[0-9a-f]{6}`) // made of the path
 	anID      = regexp.MustCompile(`01[0-9a-f]{6}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	rowID     = regexp.MustCompile(`(?m)^[0-9a-f]{6}(  +)\d+([sm])  `)
+	rowID     = regexp.MustCompile(`(?m)^[0-9a-f]{6} +\d+[sm]  `)
 	rowMoment = regexp.MustCompile(`(?m)^(..) *\d+[sm] `)
 	moment    = regexp.MustCompile(`· \d+[sm] ·`)
 	callTook  = regexp.MustCompile(`(?m)( · exit \d)( · [0-9.]+m?s)?$`) // it is not told of a quick one
@@ -175,7 +175,7 @@ func (s *sandbox) steady(text string) string {
 	text = took.ReplaceAllString(moment.ReplaceAllString(text, "· 0s ·"), " · 0.1s")
 	text = sourceID.ReplaceAllString(text, "$1-abcdef")
 	text = callTook.ReplaceAllString(text, "$1")
-	text = spinning.ReplaceAllString(rowID.ReplaceAllString(text, "abcdef${1}0s  "), "⠋ $1")
+	text = spinning.ReplaceAllString(rowID.ReplaceAllString(text, "abcdef   0s  "), "⠋ $1")
 	text = shortID.ReplaceAllString(text, "resume: roost resume abcdef")
 	return anID.ReplaceAllString(text, "01a00000-0000-7000-8000-000000000000")
 }

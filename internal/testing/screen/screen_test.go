@@ -197,3 +197,40 @@ func TestGoldenWaitsForItsPictureAndDrawsIt(t *testing.T) {
 		}
 	}
 }
+
+// A colour, an attribute, and where they begin: each is seen in the kept picture, and nothing of what nobody sees.
+func TestKeptLooks(t *testing.T) {
+	t.Parallel()
+	kept := func(printed string) string {
+		x := sh(t, "printf '"+printed+" end'; cat", Options{Size: Size{30, 3}})
+		return See(t, x, " end").looks()
+	}
+	const red = `\033[31mred\033[0m and \033[1;38;5;117mbold\033[0m`
+	want := "--- looks\naaa     bbbb\n--- letters\na 1\nb 117 bold\n"
+	if got := kept(red); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	for name, printed := range map[string]string{
+		"another colour": `\033[32mred\033[0m and \033[1;38;5;117mbold\033[0m`, "no colour": `red and \033[1;38;5;117mbold\033[0m`,
+		"an attribute less": `\033[31mred\033[0m and \033[38;5;117mbold\033[0m`, "a ground": `\033[31;47mred\033[0m and \033[1;38;5;117mbold\033[0m`,
+		"one letter later": `r\033[31med\033[0m and \033[1;38;5;117mbold\033[0m`,
+	} {
+		if got := kept(printed); got == want {
+			t.Errorf("%s: got the same looks", name)
+		}
+	}
+	if got := kept(`\033[31mred\033[0m\033[33m \033[0mand \033[1;38;5;117mbold\033[0m`); got != want {
+		t.Errorf("the colour of a blank is kept:\n%s", got)
+	}
+}
+
+// What is made steady may have another width: the looks move with the text.
+func TestSteadyTextMovesItsLooks(t *testing.T) {
+	t.Parallel()
+	x := sh(t, `printf '\344\275\240 took \033[31m12.5s\033[0m and \033[32mwell\033[0m end'; cat`, Options{Size: Size{40, 3}})
+	p := See(t, x, " end").with(func(text string) string { return strings.ReplaceAll(text, "12.5s", "0s") })
+	want := "\344\275\240 took 0s and well end\n--- looks\n        aa     bbbb\n--- letters\na 1\nb 2\n"
+	if got := p.Text() + p.looks(); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
