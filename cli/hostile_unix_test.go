@@ -294,29 +294,35 @@ func TestHostileFolders(t *testing.T) {
 		}
 	}
 	source := at["good"].Source
-	for i, e := range list {
-		id := source + ":" + e.name
-		codes := []int{failure.ExitDone}
-		if e.damaged != "" || e.empty {
-			codes = append(codes, failure.ExitDamaged)
+	t.Run("each", func(t *testing.T) { // a command mostly waits for the disk
+		for i, e := range list {
+			t.Run(fmt.Sprint(i), func(t *testing.T) {
+				t.Parallel()
+				s := s.of(t)
+				id := source + ":" + e.name
+				codes := []int{failure.ExitDone}
+				if e.damaged != "" || e.empty {
+					codes = append(codes, failure.ExitDamaged)
+				}
+				harmless(t, fmt.Sprintf("show %q", e.name), s.exitsWith([]int{failure.ExitDone}, "show", id))
+				for _, view := range []string{"--ui", "--api"} {
+					if r := s.exitsWith([]int{failure.ExitDone}, "show", id, view, "--json"); !esjson.Valid([]byte(r.out)) {
+						t.Errorf("show %q %s: no JSON: %.200s", e.name, view, r.out)
+					}
+				}
+				forms := tasks.ExportFormats
+				if strings.HasPrefix(e.name, "clock") { // there are many
+					forms = tasks.ExportFormats[i%len(tasks.ExportFormats):][:1]
+				}
+				for _, form := range forms {
+					to := filepath.Join(s.dir, "out", form, fmt.Sprint(i))
+					must(t, os.MkdirAll(to, 0o700))
+					allowed := append(slices.Clone(codes), failure.ExitDamaged) // links and devices are left out, and that is said
+					harmless(t, fmt.Sprintf("export %q as %s", e.name, form), s.exitsWith(allowed, "export", id, "--format", form, "-o", to+string(filepath.Separator)))
+				}
+			})
 		}
-		harmless(t, fmt.Sprintf("show %q", e.name), s.exitsWith([]int{failure.ExitDone}, "show", id))
-		for _, view := range []string{"--ui", "--api"} {
-			if r := s.exitsWith([]int{failure.ExitDone}, "show", id, view, "--json"); !esjson.Valid([]byte(r.out)) {
-				t.Errorf("show %q %s: no JSON: %.200s", e.name, view, r.out)
-			}
-		}
-		forms := tasks.ExportFormats
-		if strings.HasPrefix(e.name, "clock") { // there are many
-			forms = tasks.ExportFormats[i%len(tasks.ExportFormats):][:1]
-		}
-		for _, form := range forms {
-			to := filepath.Join(s.dir, "out", form, fmt.Sprint(i))
-			must(t, os.MkdirAll(to, 0o700))
-			allowed := append(slices.Clone(codes), failure.ExitDamaged) // links and devices are left out, and that is said
-			harmless(t, fmt.Sprintf("export %q as %s", e.name, form), s.exitsWith(allowed, "export", id, "--format", form, "-o", to+string(filepath.Separator)))
-		}
-	}
+	})
 	harmless(t, "import", s.exitsWith([]int{failure.ExitDone, failure.ExitFailed}, "import", "--dry-run", s.store))
 	var imported api.Import
 	unmarshal(t, []byte(s.exitsWith([]int{failure.ExitDone, failure.ExitFailed}, "import", s.store, "--json").out), &imported)

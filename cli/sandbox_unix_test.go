@@ -30,6 +30,13 @@ type sandbox struct {
 	as                   *syscall.Credential // who runs it
 }
 
+// of is the same sandbox for a part of the test.
+func (s *sandbox) of(t *testing.T) *sandbox {
+	part := *s
+	part.t = t
+	return &part
+}
+
 func newSandbox(t *testing.T) *sandbox {
 	t.Helper()
 	dir := t.TempDir()
