@@ -1,0 +1,127 @@
+// Page bundles the modules in web/live into the scripts that the server sends: web/static/live.js for the page, and
+// web/static/worker.js for the one event stream of a browser. Both are committed, so that neither building nor running
+// Roost needs this program. It needs no node, and no network once its module is there.
+//
+//	go run -C tools/page .          write the scripts
+//	go run -C tools/page . -check   compare them with what the modules give; exit code 1 when they differ
+//
+// All that it bundles is in web/live: an import of anything else is refused.
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/evanw/esbuild/pkg/api"
+)
+
+// scriptBytes bounds a script, before compression: the first page has at most 100 KB compressed, with all that it needs.
+const scriptBytes = 96 << 10
+
+// banner tells a reader of a script where its source is.
+const banner = "// Made by tools/page from web/live. Do not edit."
+
+// scripts are the entry modules and what becomes of each.
+var scripts = []struct {
+	module string
+	file   string
+	format api.Format
+}{
+	{"live.js", "live.js", api.FormatESModule},
+	{"worker.js", "worker.js", api.FormatIIFE}, // not every browser runs a module as a shared worker
+}
+
+func main() {
+	check := flag.Bool("check", false, "compare the committed scripts with what the modules give, and write nothing")
+	root := flag.String("root", "../..", "the checkout")
+	flag.Parse()
+	if err := run(*root, *check); err != nil {
+		fmt.Fprintln(os.Stderr, "page:", err)
+		os.Exit(1)
+	}
+}
+
+func run(root string, check bool) error {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return fmt.Errorf("find the checkout: %w", err)
+	}
+	for _, s := range scripts {
+		made, err := bundle(root, s.module, s.format)
+		if err != nil {
+			return err
+		}
+		if len(made) > scriptBytes {
+			return fmt.Errorf("web/static/%s would have %d bytes; at most %d are allowed", s.file, len(made), scriptBytes)
+		}
+		file := filepath.Join(root, "web", "static", s.file)
+		if !check {
+			if err := os.WriteFile(file, made, 0o644); err != nil { //nolint:gosec // a file of the checkout, for all to read
+				return fmt.Errorf("write the script: %w", err)
+			}
+			fmt.Printf("web/static/%s: %d bytes\n", s.file, len(made))
+			continue
+		}
+		committed, err := os.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("read the committed script: %w", err)
+		}
+		if !bytes.Equal(committed, made) {
+			return fmt.Errorf("web/static/%s is not what web/live gives: run go run -C tools/page . and commit the script", s.file)
+		}
+		fmt.Printf("web/static/%s: %d bytes, as its modules give it\n", s.file, len(made))
+	}
+	return nil
+}
+
+// bundle makes one script of a module and what it imports.
+func bundle(root, module string, format api.Format) ([]byte, error) {
+	dir := filepath.Join(root, "web", "live")
+	result := api.Build(api.BuildOptions{
+		AbsWorkingDir:     dir,
+		EntryPoints:       []string{module},
+		Bundle:            true,
+		Format:            format,
+		Target:            api.ES2022,
+		Platform:          api.PlatformBrowser,
+		Charset:           api.CharsetUTF8,
+		MinifySyntax:      true,
+		MinifyWhitespace:  true,
+		MinifyIdentifiers: true,
+		Banner:            map[string]string{"js": banner},
+		Plugins:           []api.Plugin{ownModulesOnly(dir)},
+		LogLevel:          api.LogLevelSilent,
+	})
+	var problems []error
+	for _, m := range append(result.Errors, result.Warnings...) { // a warning names a mistake, too
+		where := module
+		if l := m.Location; l != nil {
+			where = fmt.Sprintf("%s:%d:%d", l.File, l.Line, l.Column)
+		}
+		problems = append(problems, fmt.Errorf("bundle web/live/%s: %s", where, m.Text))
+	}
+	if len(problems) > 0 {
+		return nil, errors.Join(problems...)
+	}
+	return result.OutputFiles[0].Contents, nil
+}
+
+// ownModulesOnly refuses an import of what is not in the folder of the modules.
+func ownModulesOnly(dir string) api.Plugin {
+	return api.Plugin{Name: "own modules", Setup: func(build api.PluginBuild) {
+		build.OnResolve(api.OnResolveOptions{Filter: `.`}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
+			if a.Kind == api.ResolveEntryPoint {
+				return api.OnResolveResult{Path: filepath.Join(dir, a.Path)}, nil
+			}
+			if !strings.HasPrefix(a.Path, "./") || strings.Contains(a.Path, "..") {
+				return api.OnResolveResult{}, fmt.Errorf("%q is not a module of web/live", a.Path)
+			}
+			return api.OnResolveResult{Path: filepath.Join(dir, a.Path)}, nil
+		})
+	}}
+}

@@ -1,0 +1,176 @@
+// What a person does to a task as a whole, or from one of its messages on. Each can be taken back, so few of them ask.
+
+import { act, get, taskPath } from './api.js';
+import { button, counted, dialog, el, field, note, tried } from './ui.js';
+
+export async function undo(task) {
+  const done = await act('POST', taskPath(task, '/undo'), {});
+  note('Taken back: ' + (done.undone?.kind || 'the last change') + '.', { does: 'Do it again', act: tried(() => act('POST', taskPath(task, '/redo'), {})) });
+  return done;
+}
+
+const undoable = (task) => ({ does: 'Undo', act: tried(() => undo(task)) });
+
+export async function rename(task) {
+  const { title } = await get(taskPath(task));
+  const d = await dialog('Rename the task', field('Title', el('input', { name: 'title', value: title, maxlength: 500, autofocus: true })), { does: 'Rename' });
+  if (!d) return;
+  await act('PATCH', taskPath(task), { title: d.data.get('title').trim() || null });
+  note('The task has a new title.', undoable(task));
+}
+
+export async function tag(task) {
+  const { tags } = await get(taskPath(task));
+  const d = await dialog('Tags', field('Tags, with commas between them', el('input', { name: 'tags', value: tags.join(', '), autofocus: true })), { does: 'Keep' });
+  if (!d) return;
+  await act('PATCH', taskPath(task), { tags: d.data.get('tags').split(',').map((t) => t.trim()).filter(Boolean) });
+  note('The tags were changed.', undoable(task));
+}
+
+export async function pin(task) {
+  const { pinned } = await get(taskPath(task));
+  await act('PATCH', taskPath(task), { pinned: !pinned });
+  note(pinned ? 'The task is not pinned any more.' : 'The task is pinned.', undoable(task));
+}
+
+// remove puts a task into the trash; where it has subtasks it asks what becomes of them, and says how many there are.
+export async function remove(task) {
+  const { title, child_ids: children } = await get(taskPath(task));
+  let query = '';
+  if (children.length) {
+    const d = await dialog('Delete the task?', el('p', {}, `“${title}” has ${counted(children.length, 'subtask')}. The trash keeps what is deleted.`),
+      { does: `Delete it with ${counted(children.length, 'subtask')}`, also: [['keep', 'Delete it alone']], danger: true });
+    if (!d) return false;
+    query = d.value === 'keep' ? '?subtasks=keep' : '?subtasks=delete';
+  }
+  const gone = await act('DELETE', taskPath(task, query));
+  const [method, path] = gone.restore.split(' ');
+  note(`“${title}” is in the trash.`, { does: 'Undo', act: tried(async () => {
+    await act(method, path);
+    note(`“${title}” is back.`);
+  }) });
+  return true;
+}
+
+export async function fork(task, at) {
+  const d = await dialog('Fork the task', [el('p', {}, at ? `The new task has the messages up to #${at}.` : 'The new task has all messages.'),
+    field('Title', el('input', { name: 'title', placeholder: 'as it is', autofocus: true }))], { does: 'Fork' });
+  if (!d) return;
+  const made = await act('POST', taskPath(task, '/forks'), { at: at ? '#' + at : undefined, title: d.data.get('title') || undefined, origin: 'web' });
+  location.href = '/tasks/' + encodeURIComponent(made.id);
+}
+
+export async function condense(task) {
+  const plan = await act('POST', taskPath(task, '/condense'), { dry_run: true });
+  const d = await dialog('Condense the history', [
+    el('p', {}, `A summary will stand for ${counted(plan.messages, 'message')}; ${counted(plan.kept, 'message')} stay. The request has ${plan.tokens_before.toLocaleString()} tokens now.`),
+    field('What the summary must keep', el('input', { name: 'keep', autofocus: true }))], { does: 'Condense' });
+  if (!d) return;
+  note('The model writes the summary …');
+  const done = await act('POST', taskPath(task, '/condense'), { keep: d.data.get('keep') || undefined, origin: 'web' });
+  note(`A summary stands for ${counted(done.messages, 'message')} now.`, undoable(task));
+}
+
+// rewind shows what a move back would take away, before it does it.
+export async function rewind(task, n) {
+  const plan = await act('POST', taskPath(task, '/rewinds'), { to: '#' + n, dry_run: true });
+  const checkpoints = await get(taskPath(task, '/checkpoints')).then((c) => (c.items || []).length, () => 0);
+  const d = await dialog(`Go back to before #${n}?`, [
+    el('p', {}, `${counted(plan.gone.ui, 'message')} will be hidden, ${counted(plan.left.ui, 'message')} stay. Nothing is lost: undo brings them back.`),
+    plan.calls.length > 0 && el('p', {}, `${counted(plan.calls.length, 'tool call')} will not count any more: ` + [...new Set(plan.calls.map((c) => c.name))].join(', ')),
+    plan.queued > 0 && el('p', {}, `${counted(plan.queued, 'message')} of the queue will go.`),
+    checkpoints > 0 && el('label', { class: 'check' }, el('input', { type: 'checkbox', name: 'files' }), ' Put the files back, too'),
+  ].filter(Boolean), { does: 'Go back', danger: true });
+  if (!d) return;
+  const body = { to: '#' + n };
+  if (d.data.get('files')) {
+    const files = await act('POST', taskPath(task, '/rewinds'), { ...body, files: true, dry_run: true });
+    if (!(await agreed(files.restore, 'Go back, and put these files back?'))) return;
+    Object.assign(body, { files: true, plan: files.restore.plan });
+  }
+  await act('POST', taskPath(task, '/rewinds'), body);
+  note(`The task is back at before #${n}.`, undoable(task));
+}
+
+export async function edit(task, n, text) {
+  const d = await dialog(`Other words for #${n}`, [el('p', {}, 'The messages from here on will be hidden, and the next run begins with these words.'),
+    field('Words', el('textarea', { name: 'words', rows: 6, autofocus: true }, text))], { does: 'Use these words' });
+  if (!d || !d.data.get('words').trim()) return;
+  await act('POST', taskPath(task, '/rewinds'), { to: '#' + n, edit: d.data.get('words') });
+  note(`#${n} has other words.`, undoable(task));
+}
+
+// agreed shows which files a restore would change, and asks.
+function agreed(plan, title) {
+  const files = plan?.files || plan?.items || [];
+  return dialog(title, [
+    el('p', {}, counted(files.length, 'file') + ' would change.'),
+    el('ul', { class: 'files' }, files.map((f) => el('li', {}, f.path + (f.action || f.change ? ': ' + (f.action || f.change) : '') + (f.conflict ? ' — changed by others; it is kept' : '')))),
+  ], { does: 'Put them back', danger: true });
+}
+
+export async function restore(task) {
+  const { items } = await get(taskPath(task, '/checkpoints'));
+  if (!items.length) {
+    note('The task has no checkpoint: it changed no file.');
+    return;
+  }
+  const list = el('select', { name: 'at', size: Math.min(10, items.length), autofocus: true },
+    items.map((c, i) => el('option', { value: 'c' + c.checkpoint, selected: i === items.length - 1 },
+      `c${c.checkpoint} ${c.title || c.reason} (${counted(c.files, 'file')})`)));
+  const d = await dialog('Put files back to a checkpoint', field('Checkpoint', list), { does: 'Show what would change' });
+  if (!d || !d.data.get('at')) return;
+  const path = taskPath(task, '/checkpoints/' + d.data.get('at') + '/restore');
+  const plan = await act('POST', path, { dry_run: true });
+  if (!(await agreed(plan, `Put files back to ${d.data.get('at')}?`))) return;
+  await act('POST', path, { plan: plan.plan });
+  note('The files are back.', undoable(task));
+}
+
+// copy puts the command that goes on with the task into the clipboard.
+export async function copyCommand(task) {
+  await navigator.clipboard.writeText('roost resume ' + task);
+  note('Copied: roost resume ' + task);
+}
+
+// start asks for what a new task needs. What was chosen last is the proposal.
+export async function start(workspaces = []) {
+  let last = {};
+  try {
+    last = JSON.parse(localStorage.getItem('roost-start')) || {};
+  } catch { /* nothing was kept */ }
+  const input = (name, label, more = {}) => field(label, el('input', { name, value: last[name] || '', ...more }));
+  const select = (name, label, options) => field(label, el('select', { name }, options.map(([v, t]) => el('option', { value: v, selected: last[name] === v }, t))));
+  const d = await dialog('Start a task', [
+    el('datalist', { id: 'workspaces' }, workspaces.map((w) => el('option', { value: w }))),
+    field('What to do', el('textarea', { name: 'text', rows: 4, required: true, autofocus: true }, last.text || '')),
+    input('workspace', 'Folder', { required: true, list: 'workspaces', value: last.workspace || workspaces[0] || '' }),
+    select('approve', 'Without asking it may', [['', 'as the settings say'], ['ask', 'do nothing'], ['read', 'read'], ['edits', 'read and edit files'], ['all', 'do everything']]),
+    el('details', {}, el('summary', {}, 'Mode, model and limits'),
+      input('mode', 'Mode', { placeholder: 'as the settings say' }),
+      input('provider', 'Provider', { placeholder: 'as the settings say' }),
+      input('model', 'Model', { placeholder: 'as the settings say' }),
+      input('max_cost', 'At most this many dollars', { inputmode: 'decimal' }))], { does: 'Start' });
+  if (!d) return;
+  const v = Object.fromEntries(d.data);
+  const keep = (text) => localStorage.setItem('roost-start', JSON.stringify({ ...v, text }));
+  keep(v.text); // until the server has it
+  const made = await act('POST', '/v1/tasks', {
+    workspace: v.workspace, message: { text: v.text }, origin: 'web', approve: v.approve || undefined, mode: v.mode || undefined,
+    provider: v.provider || undefined, model: v.model || undefined, limits: v.max_cost ? { max_cost: v.max_cost } : undefined,
+  });
+  keep('');
+  location.href = '/tasks/' + encodeURIComponent(made.id);
+}
+
+// bar is the row of a task's acts.
+export const bar = (task, { gone }) => el('div', { id: 'task-acts', class: 'acts' },
+  button('Rename', tried(() => rename(task)), { 'data-does': 'rename' }),
+  button('Tags', tried(() => tag(task)), { 'data-does': 'tag' }),
+  button('Pin', tried(() => pin(task)), { 'data-does': 'pin' }),
+  button('Fork', tried(() => fork(task)), { 'data-does': 'fork' }),
+  button('Condense', tried(() => condense(task)), { 'data-does': 'condense' }),
+  button('Restore files', tried(() => restore(task)), { 'data-does': 'restore' }),
+  button('Undo', tried(() => undo(task)), { 'data-does': 'undo' }),
+  button('Copy command', tried(() => copyCommand(task)), { 'data-does': 'copy' }),
+  button('Delete', tried(async () => { if (await remove(task)) gone(); }), { 'data-does': 'delete', class: 'danger' }));

@@ -1,0 +1,39 @@
+// Requests to the HTTP API, with the cookie of the log-in.
+
+export class Problem extends Error {
+  constructor(document, status) {
+    super([document.title, document.detail].filter(Boolean).join(': ') || 'The server refused: ' + status);
+    Object.assign(this, { status, code: document.code || '', document });
+  }
+}
+
+async function request(method, path, { body, accept, key, signal } = {}) {
+  const headers = { Accept: accept || 'application/json' };
+  if (body !== undefined) headers['Content-Type'] = 'application/json';
+  if (method !== 'GET') headers['Idempotency-Key'] = key || crypto.randomUUID();
+  let answer;
+  try {
+    answer = await fetch(path, { method, headers, signal, cache: 'no-store', body: body === undefined ? undefined : JSON.stringify(body) });
+  } catch (e) {
+    if (e.name === 'AbortError') throw e;
+    throw new Problem({ title: 'The server does not answer', detail: 'nothing was changed; try again when it is there', code: 'unreachable' }, 0);
+  }
+  if (answer.ok) return answer;
+  let document = {};
+  try {
+    document = await answer.json();
+  } catch { /* not a problem document */ }
+  if (answer.status === 401) document = { title: 'The log-in has ended', detail: 'open the link that roost open or roost serve prints', code: 'unauthenticated' };
+  throw new Problem(document, answer.status);
+}
+
+export const get = async (path, o) => (await request('GET', path, o)).json();
+export const getHTML = async (path, o) => (await request('GET', path, { accept: 'text/html', ...o })).text();
+
+// act changes something. A key makes the same request, sent again, take effect once.
+export async function act(method, path, body, key) {
+  const answer = await request(method, path, { body, key });
+  return answer.status === 204 ? null : answer.json();
+}
+
+export const taskPath = (id, rest = '') => '/v1/tasks/' + encodeURIComponent(id) + rest;

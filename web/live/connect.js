@@ -1,0 +1,98 @@
+// A page's end of the event stream. All pages of a browser share one: in a shared worker, else in the page that holds a
+// lock, which passes the events on through a BroadcastChannel; where a browser has neither, each page has its own.
+
+import { orderly, reached } from './cursor.js';
+import { scriptAddress } from './fragment.js';
+import { Hub } from './hub.js';
+
+// connect follows the events behind a cursor. on.events(list) takes each durable event once, in order, and streamed text
+// between them; on.state({live, why}) says whether the page is live; on.lost() asks the page to load anew what it shows.
+export function connect({ cursor, task, on }) {
+  let seen = cursor, door = null;
+
+  const take = ({ state, events, at }) => {
+    if (state) on.state(state);
+    if (!events) return;
+    const fresh = [];
+    for (const e of events) {
+      if (e.type === 'stream.snapshot') {
+        seen = e.id;
+        on.lost();
+        continue;
+      }
+      if (e.id && seen && reached(e.id, seen)) continue;
+      if (e.id) seen = e.id;
+      if (e.type) fresh.push(e);
+    }
+    if (at && (!seen || !orderly(at, seen) || !reached(at, seen))) seen = at;
+    if (fresh.length) on.events(fresh);
+  };
+  const join = () => door.post({ join: { cursor: seen, task } });
+
+  const open = () => {
+    door = throughWorker(take) || throughLock(take, join) || alone(take);
+    join();
+  };
+  open();
+
+  addEventListener('pagehide', () => door.post({ leave: true }));
+  addEventListener('pageshow', (e) => { if (e.persisted) join(); });
+  addEventListener('online', () => door.post({ wake: true }));
+  document.addEventListener('visibilitychange', () => { if (!document.hidden) door.post({ wake: true }); });
+  return { wake: () => door.post({ wake: true }) };
+}
+
+function throughWorker(take) {
+  if (!self.SharedWorker) return null;
+  let port;
+  try {
+    port = new SharedWorker(scriptAddress('/static/worker.js'), 'roost').port;
+  } catch {
+    return null;
+  }
+  port.onmessage = ({ data }) => take(data);
+  if (navigator.locks) {
+    const lock = 'roost-page-' + crypto.randomUUID();
+    navigator.locks.request(lock, () => new Promise(() => {}));
+    port.postMessage({ lock });
+  }
+  return { post: (m) => port.postMessage(m) };
+}
+
+function throughLock(take, join) {
+  if (!navigator.locks || !self.BroadcastChannel) return null;
+  const channel = new BroadcastChannel('roost'), me = crypto.randomUUID();
+  let hub = null;
+  const handle = (id, m, post) => {
+    if (m.join) hub.join(id, m.join, post);
+    if (m.leave) hub.leave(id);
+    if (m.wake) hub.wake();
+  };
+  channel.onmessage = ({ data }) => {
+    if (data.to === me) take(data.message);
+    else if (data.leads && !hub) join();
+    else if (data.from && hub) handle(data.from, data.message, (message) => channel.postMessage({ to: data.from, message }));
+  };
+  navigator.locks.request('roost-stream', () => new Promise(() => {
+    hub = new Hub();
+    join();
+    channel.postMessage({ leads: true });
+  }));
+  return {
+    post: (m) => {
+      if (hub) handle(me, m, take);
+      else channel.postMessage({ from: me, message: m });
+    },
+  };
+}
+
+function alone(take) {
+  const hub = new Hub();
+  return {
+    post: (m) => {
+      if (m.join) hub.join(1, m.join, take);
+      if (m.leave) hub.leave(1);
+      if (m.wake) hub.wake();
+    },
+  };
+}

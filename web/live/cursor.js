@@ -1,0 +1,26 @@
+// The ids of the events of all tasks: FEED.SEGMENT.OFFSET.SUM.SEQ-INDEX. SEQ and INDEX are 0 behind all that a line of the
+// activity log announced.
+
+function parts(id) {
+  const m = /^([^.]+)\.(\d+)\.(\d+)\.[0-9a-f]+\.(\d+)-(\d+)$/.exec(id || '');
+  if (!m) return null;
+  const whole = m[4] === '0';
+  return { feed: m[1], place: [+m[2], +m[3], whole ? Infinity : +m[4], whole ? Infinity : +m[5]] };
+}
+
+// reached reports whether an event with the id `id` is at or before the cursor `at`. Ids of different activity logs have
+// no order: such an event is new.
+export function reached(id, at) {
+  const a = parts(id), b = parts(at);
+  if (!a || !b || a.feed !== b.feed) return false;
+  for (let i = 0; i < 4; i++) {
+    if (a.place[i] !== b.place[i]) return a.place[i] < b.place[i];
+  }
+  return true;
+}
+
+// orderly reports whether two cursors can be compared.
+export function orderly(a, b) {
+  const x = parts(a), y = parts(b);
+  return !!x && !!y && x.feed === y.feed;
+}

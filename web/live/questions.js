@@ -1,0 +1,140 @@
+// Open questions of a task, and their answers. A question that has just come takes no answer for half a second: a key or
+// a click that was meant for something else does not approve it.
+
+import { act, get } from './api.js';
+import { button, diffOf, el, failed, note } from './ui.js';
+
+const armed = 500; // milliseconds
+
+const yesOrNo = ['approval', 'damage', 'limit'];
+
+export class Questions {
+  constructor(task, section) {
+    this.task = task;
+    this.section = section;
+    this.seen = new Map(); // by id: when it was shown to a person
+    document.addEventListener('visibilitychange', () => {
+      for (const [id, at] of this.seen) if (at === Infinity) this.seen.set(id, performance.now());
+    });
+  }
+
+  // load shows what is open. It replaces what the server rendered by the same with what acts.
+  async load() {
+    const { items } = await get('/v1/questions?task=' + encodeURIComponent(this.task));
+    const open = new Set(items.map((q) => q.id));
+    for (const e of this.all()) if (!open.has(e.dataset.question) || !this.seen.has(e.dataset.question)) e.remove();
+    for (const q of items) if (!this.element(q.id)) this.show(q);
+    this.onchange?.();
+  }
+
+  all() {
+    return [...this.section.querySelectorAll('article[data-question]:not(.closed)')];
+  }
+
+  element(id) {
+    return this.section.querySelector(`article[data-question="${CSS.escape(id)}"]`);
+  }
+
+  current() {
+    return this.all()[0] || null;
+  }
+
+  show(q) {
+    for (const e of this.section.querySelectorAll('.closed')) e.remove();
+    this.seen.set(q.id, document.hidden ? Infinity : performance.now());
+    const approval = yesOrNo.includes(q.kind);
+    const words = el('textarea', { rows: 1, name: 'words', 'aria-label': approval ? 'Words for the model, with a yes or a no' : 'An answer in your own words',
+      placeholder: approval ? 'Reason or remark (optional)' : 'Your own words' });
+    const answer = (body) => (event) => this.answer(q, body, words.value.trim(), event);
+    const e = el('article', { class: 'question', 'data-question': q.id, 'data-kind': q.kind, tabindex: -1, 'aria-label': 'Question' },
+      el('p', { class: 'asks' }, q.text || 'The task asks whether to go on.'),
+      q.command && el('pre', { class: 'command', tabindex: 0 }, q.command),
+      q.cwd && el('p', { class: 'where' }, 'in ' + q.cwd),
+      q.diff && diffOf(q.diff),
+      q.choices?.length && el('ol', { class: 'choices' }, q.choices.map((c, i) => el('li', {},
+        button(c, answer({ choice: i + 1 }), { 'data-key': i + 1 }), q.modes?.[i] && el('span', { class: 'mode' }, 'in mode ' + q.modes[i])))),
+      el('div', { class: 'acts' },
+        approval && button('Approve', answer({ approve: true }), { class: 'primary', 'data-does': 'approve' }),
+        approval && button('Deny', answer({ approve: false }), { class: 'danger', 'data-does': 'deny' }),
+        approval && q.always && button('Always: ' + q.always, answer({ approve: true, always: true }), { 'data-does': 'always' }),
+        words,
+        q.kind === 'mistake_limit' && button('End the run', answer({ approve: false }), { class: 'danger', 'data-does': 'deny' }),
+        !approval && button('Answer', answer({}), { class: 'primary', 'data-does': 'answer' })));
+    words.addEventListener('keydown', (k) => {
+      if (k.key !== 'Enter' || k.shiftKey || k.isComposing) return;
+      k.preventDefault();
+      // In a reason, Enter says no: a person who explains means to refuse, and a yes takes a press of its own.
+      if (words.value.trim()) e.querySelector(approval ? '[data-does=deny]' : '[data-does=answer]').click();
+    });
+    this.section.append(e);
+    this.section.hidden = false;
+    this.onchange?.();
+  }
+
+  async answer(q, body, words, event) {
+    const e = this.element(q.id);
+    if (!e || e.dataset.sent) return;
+    // A key that was pressed while the page was busy counts from when it was pressed.
+    if (Math.min(event.timeStamp, this.pressed ?? Infinity) - this.seen.get(q.id) < armed) {
+      note('The question has just come. Press again if you mean it.');
+      return;
+    }
+    if (body.choice === undefined && body.approve === undefined) {
+      if (!words) {
+        e.querySelector('textarea').focus();
+        return;
+      }
+    }
+    if (words && body.choice === undefined) body = { ...body, text: words };
+    e.dataset.sent = true;
+    for (const b of e.querySelectorAll('button')) b.disabled = true;
+    try {
+      await act('POST', '/v1/questions/' + encodeURIComponent(q.id) + '/answer', { ...body, seen: q.event });
+    } catch (problem) {
+      if (problem.code === 'question_answered') {
+        const a = problem.document.answer || {};
+        this.closed({ id: q.id, by: a.by, text: a.text, approve: a.approve }, true);
+        return;
+      }
+      delete e.dataset.sent;
+      for (const b of e.querySelectorAll('button')) b.disabled = false;
+      if (problem.code === 'question_not_found' || problem.code === 'question_stale') this.load().catch(failed);
+      failed(problem);
+    }
+  }
+
+  // closed says who answered, in the place of the question, until another one comes.
+  closed(d, late = false) {
+    const e = this.element(d.id);
+    if (!e || e.matches('.closed')) return;
+    this.seen.delete(e.dataset.question);
+    const what = d.reason ? 'It is not asked any more: ' + d.reason
+      : (d.approve === true ? 'Approved' : d.approve === false ? 'Denied' : 'Answered') + ' by ' + (d.by || 'somebody') + (d.text ? ': ' + d.text : '');
+    const focused = e.contains(document.activeElement);
+    const asked = e.querySelector('.asks')?.textContent || '';
+    e.className = 'question closed';
+    e.replaceChildren(el('p', { role: 'status' }, (late ? 'Somebody was faster. ' : '') + what), el('p', { class: 'asks' }, asked.slice(0, 200)));
+    if (focused) e.focus();
+    this.onchange?.();
+  }
+
+  // press answers the first open question by a key.
+  press(key, event) {
+    const e = this.current();
+    if (!e) return false;
+    if (key === 'y') this.click(e, '[data-does=approve]', event);
+    else if (key === 'n') (e.querySelector('[data-does=deny]') ? e.querySelector('textarea') : null)?.focus();
+    else if (/^[1-9]$/.test(key)) this.click(e, `[data-key="${key}"]`, event);
+    else return false;
+    return true;
+  }
+
+  click(e, selector) {
+    const b = e.querySelector(selector);
+    if (!b) return;
+    e.scrollIntoView({ block: 'nearest' });
+    this.pressed = event.timeStamp;
+    b.click();
+    this.pressed = undefined;
+  }
+}

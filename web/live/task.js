@@ -1,0 +1,190 @@
+// The page of one task: its messages, what is under way, its questions, and the field to write to it.
+
+import { bar, copyCommand, edit, fork, pin, remove, rename, rewind, tag, undo } from './actions.js';
+import { get, taskPath } from './api.js';
+import { Composer } from './composer.js';
+import { Messages } from './messages.js';
+import { Questions } from './questions.js';
+import { Streaming } from './streaming.js';
+import { button, el, failed, note, tried } from './ui.js';
+
+export class TaskPage {
+  constructor(main, keys) {
+    const d = main.dataset;
+    this.id = d.task;
+    this.main = main;
+    this.messages = new Messages(d.task, document.getElementById('messages'), +d.first || 0, +d.last || 0);
+    this.streaming = new Streaming(document.getElementById('live'), this.messages);
+    this.questions = new Questions(d.task, document.getElementById('questions'));
+    this.composer = new Composer(d.task, document.getElementById('composer'));
+    this.streaming.ondoing = () => this.composer.shows({ doing: this.streaming.doing });
+    this.questions.onchange = () => this.composer.shows({ asks: this.questions.all().length > 0 });
+    const gone = () => { location.href = '/'; };
+    const acts = bar(this.id, { gone });
+    (document.getElementById('acts') || main).prepend(acts);
+    this.rowActs = el('div', { id: 'message-acts', class: 'acts' },
+      button('Go back to here', () => this.onRow((n) => rewind(this.id, n)), { 'data-does': 'rewind' }),
+      button('Fork here', () => this.onRow((n) => fork(this.id, n)), { 'data-does': 'fork-here' }),
+      button('Other words', () => this.onRow((n, row) => edit(this.id, n, words(row))), { 'data-does': 'edit' }),
+      button('Copy link', () => this.onRow((n) => navigator.clipboard.writeText(location.origin + location.pathname + '#ui-' + n).then(() => note('The link is copied.'))), { 'data-does': 'link' }));
+    this.keys(keys, gone);
+    const list = this.messages.list;
+    list.addEventListener('click', (e) => {
+      const row = e.target.closest('[data-index]');
+      if (row && !e.target.closest('a, button, summary, input') && getSelection().isCollapsed) this.select(row, false);
+    });
+    if (!location.hash) this.messages.toEnd();
+    this.refresh().catch(failed);
+    this.fillStreams().catch(failed);
+    addEventListener('hashchange', () => this.open(location.hash));
+    if (location.hash) this.open(location.hash);
+  }
+
+  keys(keys, gone) {
+    const on = (key, text, act) => keys.on(key, text, act);
+    on(['j', 'ArrowDown'], 'the next message', () => this.move(1));
+    on(['k', 'ArrowUp'], 'the message before', () => this.move(-1));
+    on(['g'], 'the oldest message that is loaded', () => this.select(this.messages.rows()[0]));
+    on(['G'], 'the newest message', () => { this.select(this.messages.rows().at(-1)); this.messages.toEnd(); });
+    on(['o', ' '], 'fold or unfold the message', () => this.fold());
+    on(['i', 'c'], 'write to the task', () => this.composer.words.focus());
+    on(['y'], 'approve', (e) => this.questions.press('y', e));
+    on(['n'], 'deny: write the reason, Enter sends it', (e) => this.questions.press('n', e));
+    on(['1', '2', '3', '4', '5', '6', '7', '8', '9'], 'answer with a suggestion', (e) => this.questions.press(e.key, e));
+    on(['a'], 'go to the open question', () => this.questions.current()?.focus());
+    on(['s'], 'stop the run', () => { if (!this.composer.stop.hidden) this.composer.stop.click(); });
+    on(['r'], 'continue the task', () => { if (!this.composer.retry.hidden) this.composer.retry.click(); });
+    on(['z'], 'go back to before the message', () => this.onRow((n) => rewind(this.id, n)));
+    on(['f'], 'fork the task at the message', () => this.onRow((n) => fork(this.id, n)));
+    on(['u'], 'take back what was last done', tried(() => undo(this.id)));
+    on(['e'], 'rename the task', tried(() => rename(this.id)));
+    on(['t'], 'its tags', tried(() => tag(this.id)));
+    on(['p'], 'pin it, or not', tried(() => pin(this.id)));
+    on(['Y'], 'copy the command that goes on with it', tried(() => copyCommand(this.id)));
+    on(['#', 'Delete'], 'delete the task', tried(async () => { if (await remove(this.id)) gone(); }));
+    on(['h'], 'all tasks', () => { location.href = '/'; });
+  }
+
+  onRow(act) {
+    const row = this.selected?.isConnected ? this.selected : this.messages.rows().at(-1);
+    if (row) tried(act)(+row.dataset.index, row);
+  }
+
+  select(row, focus = true) {
+    if (!row) return;
+    if (this.selected !== row) this.selected?.removeAttribute('aria-current');
+    this.selected = row;
+    row.setAttribute('aria-current', 'true');
+    row.tabIndex = -1;
+    row.append(this.rowActs);
+    if (!focus) return;
+    row.focus({ preventScroll: true });
+    row.scrollIntoView({ block: 'nearest' });
+  }
+
+  move(by) {
+    const rows = this.messages.rows().filter((r) => !r.hidden);
+    const at = rows.indexOf(this.selected);
+    this.select(rows[at < 0 ? rows.length - 1 : Math.max(0, Math.min(rows.length - 1, at + by))]);
+  }
+
+  fold() {
+    const row = this.selected;
+    if (!row) return false;
+    for (const d of row.querySelectorAll('details')) d.open = !d.open;
+  }
+
+  // open goes to a message by its address, and loads what lies before it.
+  async open(hash) {
+    const n = +(/^#ui-(\d+)$/.exec(hash)?.[1] || 0);
+    if (!n) return;
+    if (n < this.messages.first) await this.messages.older(n);
+    const row = this.messages.byNumber(n);
+    if (row) { this.select(row); row.scrollIntoView({ block: 'center' }); }
+  }
+
+  // refresh reads what is not in messages: the state, what was spent, the queue, the questions.
+  async refresh() {
+    await Promise.all([this.summary(), this.composer.loadQueue(), this.questions.load()]);
+  }
+
+  async summary() {
+    const task = await get(taskPath(this.id));
+    this.composer.shows({ status: task.status, usage: task });
+    const title = document.getElementById('title');
+    if (title && task.title) {
+      title.textContent = task.title;
+      document.title = task.title + ' · Roost';
+    }
+  }
+
+  // fillStreams goes on with a message that was being written when the server rendered the page: text comes from the disk.
+  async fillStreams() {
+    const rows = this.messages.rows().slice(-5).filter((r) => r.dataset.partial !== undefined);
+    for (const row of rows) this.streaming.delta('message.delta', { ts: row.dataset.ts, offset: 0, text: await this.messages.stored(row.dataset.ts) });
+  }
+
+  // lost is called when events were missed: all that is shown is read anew.
+  lost() {
+    this.streaming.end();
+    this.messages.reload();
+    this.refresh().catch(failed);
+  }
+
+  events(list) {
+    const wants = new Set();
+    for (const { type, data: d } of list) {
+      switch (type) {
+        case 'message.delta': case 'reasoning.delta': case 'tool.delta': case 'wait.delta':
+          this.streaming.delta(type, d);
+          break;
+        case 'message.added': case 'message.changed':
+          if (d.history !== 'ui') break;
+          this.streaming.message(d.ts, d.content?.partial);
+          if (!d.content?.partial || type === 'message.added') this.messages.note({ added: type === 'message.added', ts: String(d.ts) });
+          break;
+        case 'message.text_saved':
+          this.streaming.saved();
+          break;
+        case 'tool.started':
+          this.streaming.tool(d);
+          break;
+        case 'tool.finished':
+          this.streaming.toolEnded(d);
+          break;
+        case 'question.opened':
+          wants.add('questions');
+          break;
+        case 'question.closed':
+          this.questions.closed({ ...d, id: d.task_id + '.' + d.question });
+          break;
+        case 'input.queued': case 'input.taken':
+          wants.add('queue');
+          break;
+        case 'run.queued': case 'run.started': case 'run.waiting':
+          this.composer.shows({ status: { 'run.queued': 'queued', 'run.started': 'running', 'run.waiting': 'waiting' }[type] });
+          break;
+        case 'run.ended':
+          this.streaming.end();
+          wants.add('summary').add('queue').add('questions');
+          break;
+        case 'usage.changed': case 'turn.ended': case 'task.changed':
+          wants.add('summary');
+          break;
+        case 'history.rewound': case 'history.undone': case 'message.hidden': case 'foreign.imported': case 'task.adopted':
+          this.streaming.end();
+          this.messages.reload();
+          wants.add('summary').add('queue').add('questions');
+          break;
+        case 'task.deleted':
+          note('The task was deleted. The trash keeps it.', { does: 'All tasks', act: () => { location.href = '/'; } });
+          break;
+      }
+    }
+    if (wants.has('summary')) this.summary().catch(failed);
+    if (wants.has('queue')) this.composer.loadQueue().catch(failed);
+    if (wants.has('questions')) this.questions.load().catch(failed);
+  }
+}
+
+const words = (row) => row.querySelector('[data-text]')?.textContent || '';

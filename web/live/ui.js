@@ -1,0 +1,83 @@
+// Small pieces of the page: elements, notes to the person, dialogs.
+
+// el makes an element. Text given to it stays text.
+export function el(name, properties = {}, ...children) {
+  const e = document.createElement(name);
+  for (const [key, value] of Object.entries(properties)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (key.startsWith('on')) e.addEventListener(key.slice(2), value);
+    else if (key === 'class') e.className = value;
+    else e.setAttribute(key, value === true ? '' : value);
+  }
+  e.append(...children.flat().filter((c) => c !== null && c !== undefined && c !== false));
+  return e;
+}
+
+export const button = (text, press, properties = {}) => el('button', { type: 'button', onclick: press, ...properties }, text);
+
+// notes is where the page says what became of an act; screen readers speak it.
+function notes() {
+  let box = document.getElementById('notes');
+  if (!box) {
+    box = el('div', { id: 'notes', role: 'status', 'aria-live': 'polite' });
+    document.body.append(box);
+  }
+  return box;
+}
+
+// note says something, with at most one thing to do about it. It stays until the next one, or until it is closed: a note
+// that goes by itself is missed.
+export function note(text, { wrong = false, does = '', act = null } = {}) {
+  const close = () => one.remove();
+  const one = el('div', { class: wrong ? 'note wrong' : 'note' }, el('span', {}, text),
+    act && button(does, () => { close(); act(); }), button('Close', close, { class: 'quiet', 'aria-label': 'Close this note' }));
+  notes().replaceChildren(one);
+}
+
+export const failed = (e) => { if (e.name !== 'AbortError') note(e.message, { wrong: true }); };
+
+// tried runs an act and says why it failed.
+export const tried = (act) => async (...args) => {
+  try {
+    return await act(...args);
+  } catch (e) {
+    failed(e);
+  }
+};
+
+// dialog shows a form and gives its data when it is sent, or null. Buttons with a value send it, too.
+export function dialog(title, content, { does = 'OK', also = [], danger = false } = {}) {
+  return new Promise((done) => {
+    const form = el('form', { method: 'dialog' }, el('h2', {}, title), content,
+      el('div', { class: 'acts' },
+        el('button', { value: 'yes', class: danger ? 'danger' : 'primary' }, does),
+        also.map(([value, text]) => el('button', { value }, text)),
+        button('Cancel', () => box.close(''))));
+    const box = el('dialog', { 'aria-label': title }, form);
+    box.addEventListener('close', () => {
+      const data = new FormData(form);
+      box.remove();
+      done(box.returnValue ? { value: box.returnValue, data } : null);
+    });
+    document.body.append(box);
+    box.returnValue = '';
+    box.showModal();
+  });
+}
+
+export const field = (label, input) => el('label', { class: 'field' }, el('span', {}, label), input);
+
+export const counted = (n, one, many = one + 's') => n + ' ' + (n === 1 ? one : many);
+
+// lines shows text whose lines are a diff, an added line apart from a removed one.
+export function diffOf(text) {
+  const pre = el('pre', { class: 'diff', tabindex: '0' });
+  for (const line of text.split('\n')) {
+    const kind = /^(\+\+\+|---|@@)/.test(line) ? 'hunk' : line[0] === '+' ? 'add' : line[0] === '-' ? 'del' : '';
+    pre.append(el('span', { class: kind || false }, line + '\n'));
+  }
+  return pre;
+}
+
+// typing reports whether keys belong to what is typed into.
+export const typing = (target) => target.closest?.('input:not([type=checkbox]):not([type=radio]), textarea, select, [contenteditable]') !== null;
