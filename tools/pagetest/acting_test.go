@@ -1,0 +1,297 @@
+package pagetest
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+const asksColour = `
+- tools: [{name: ask_followup_question, input: {question: Which colour?, follow_up: [{text: red, mode: null}, {text: green, mode: null}]}}]
+- tools: [{name: attempt_completion, input: {result: It is painted.}}]
+`
+
+const writesFile = `
+- tools: [{name: write_to_file, input: {path: fence.txt, content: "red paint\n"}}]
+- tools: [{name: attempt_completion, input: {result: It is written.}}]
+`
+
+// asked starts a task that asks, and opens it.
+func asked(t *testing.T, s size, script string) (*house, string, *tab) {
+	t.Helper()
+	h := newHouse(t)
+	task := h.task(script, "paint the fence", object{"approve": "ask"})
+	h.wait(task, "waiting")
+	tab := h.loggedIn(s, "/tasks/"+task)
+	tab.live()
+	tab.armed()
+	return h, task, tab
+}
+
+// A question is answered by a suggestion: on a phone that is one tap.
+func TestAnswerBySuggestion(t *testing.T) {
+	t.Parallel()
+	_, task, tab := asked(t, phone, asksColour)
+	tab.text("#questions", "Which colour?")
+	tab.press(`article[data-question] [data-key="2"]`)
+	tab.text("#messages", "It is painted.")
+	tab.text("#messages", "green")
+	tab.asAnew(task)
+}
+
+// A question is answered in own words.
+func TestAnswerByWords(t *testing.T) {
+	t.Parallel()
+	_, _, tab := asked(t, desktop, asksColour)
+	tab.press("article[data-question] textarea")
+	tab.types("a warm blue")
+	tab.keys(enter)
+	tab.text("#messages", "a warm blue")
+	tab.text("#messages", "It is painted.")
+}
+
+// A change of a file is approved with the whole difference in view.
+func TestApproveWithDiff(t *testing.T) {
+	t.Parallel()
+	h, _, tab := asked(t, phone, writesFile)
+	tab.text("article[data-question] .diff", "+red paint")
+	tab.press(`article[data-question] [data-does=approve]`)
+	tab.text("#messages", "It is written.")
+	if got := readFile(t, filepath.Join(h.work, "fence.txt")); got != "red paint\n" {
+		t.Errorf("the file holds %q", got)
+	}
+}
+
+// A command is refused with a reason, which the model gets.
+func TestDenyWithReason(t *testing.T) {
+	t.Parallel()
+	_, _, tab := asked(t, desktop, `
+- tools: [{name: execute_command, input: {command: "echo paint >fence.txt"}}]
+- expect: ["not in winter"]
+  tools: [{name: attempt_completion, input: {result: It waits for spring.}}]
+`)
+	tab.text("article[data-question] .command", "echo paint >fence.txt")
+	tab.press("article[data-question] textarea")
+	tab.types("not in winter")
+	tab.press(`article[data-question] [data-does=deny]`)
+	tab.text("#messages", "It waits for spring.")
+}
+
+// A question that has just come takes no answer: the key or the click was meant for something else.
+func TestQuestionIsArmed(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task("- {text: "+words(30)+", delay: 30ms, tools: [{name: write_to_file, input: {path: fence.txt, content: red}}]}\n", "paint", object{"approve": "ask"})
+	tab := h.loggedIn(desktop, "/tasks/"+task)
+	tab.live()
+	run[bool](tab, `new MutationObserver(() => { const b = document.querySelector('article[data-question] [data-does=approve]'); if (b && !window.pressed) { window.pressed = true; b.click(); } }).observe(document.body, {childList: true, subtree: true}), true`)
+	tab.sees("it was pressed at once", "window.pressed")
+	tab.text("#notes", "just come")
+	var list struct{ Items []object }
+	h.ask("GET", "/v1/questions", nil, &list)
+	if len(list.Items) != 1 {
+		t.Errorf("got %d open questions, want the one that was pressed too early", len(list.Items))
+	}
+}
+
+// Of two clients that answer, the second sees who was first.
+func TestTwoAnswer(t *testing.T) {
+	t.Parallel()
+	h, _, tab := asked(t, desktop, asksColour)
+	other := tab.profile.open(phone, tab.path())
+	other.live()
+	other.armed()
+	// The event of the first answer must not come before the second answer is sent.
+	run[bool](other, `(() => { const real = fetch; window.fetch = async (...a) => { if (String(a[0]).endsWith('/answer')) await new Promise(r => window.release = r); return real(...a); }; return true })()`)
+	other.press(`article[data-question] [data-key="2"]`)
+	other.sees("its answer is on the way", "window.release")
+	tab.press(`article[data-question] [data-key="1"]`)
+	tab.text("#messages", "It is painted.")
+	run[bool](other, "window.release(), true")
+	other.text("#questions .closed", "by ")
+	other.text("#questions .closed", "red")
+	var list struct{ Items []object }
+	h.ask("GET", "/v1/questions", nil, &list)
+	if len(list.Items) != 0 {
+		t.Errorf("got %d open questions, want none", len(list.Items))
+	}
+}
+
+// Words that are sent while the task works wait in the queue, can be taken back, and are used.
+func TestSendQueueCancel(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task(slowly(400), "write", nil)
+	tab := h.loggedIn(desktop, "/tasks/"+task)
+	tab.live()
+	tab.text("#live .streaming", "word3")
+	tab.press("#words")
+	tab.types("then the gate")
+	tab.text("#send", "Queue")
+	tab.keys(enter)
+	tab.text("#queue", "then the gate")
+	tab.press("#queue button")
+	tab.gone("#queue")
+	tab.sees("the words are back", `document.querySelector('#words').value === 'then the gate'`)
+	tab.press("#cancel")
+	tab.text("#activity", "Cancelled")
+	tab.gone("#cancel")
+	tab.press("#words")
+	tab.text("#send", "Send")
+	tab.keys(enter)
+	tab.text("#messages", "then the gate")
+	tab.text("#messages", "The end is reached.")
+	tab.asAnew(task)
+}
+
+// Words can interrupt a run.
+func TestInterrupt(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task(slowly(1000), "write", nil)
+	tab := h.loggedIn(desktop, "/tasks/"+task)
+	tab.live()
+	tab.text("#live .streaming", "word3")
+	tab.press("#words")
+	tab.types("stop that, do this")
+	tab.press("#interrupt")
+	tab.text("#messages", "stop that, do this")
+	tab.text("#messages", "The end is reached.")
+}
+
+// A task is started from the page.
+func TestStartATask(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	what := h.script("- tools: [{name: attempt_completion, input: {result: The shed stands.}}]")
+	tab := h.loggedIn(phone, "/")
+	tab.live()
+	tab.press("#start")
+	tab.press("dialog [name=text]")
+	tab.types("build a shed")
+	for name, value := range map[string]any{"workspace": h.work, "provider": what["provider"], "model": what["model"]} {
+		if name != "workspace" {
+			run[bool](tab, `(document.querySelector('dialog details').open = true)`)
+		}
+		tab.press("dialog [name=" + name + "]")
+		tab.types(value.(string))
+	}
+	tab.press("dialog .primary")
+	tab.text("#messages", "The shed stands.")
+	tab.text("#messages", "build a shed")
+}
+
+// A task is renamed, pinned, deleted, and comes back.
+func TestRenamePinDeleteUndo(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task("- tools: [{name: attempt_completion, input: {result: done}}]", "paint the fence", nil)
+	h.wait(task, "completed")
+	tab := h.loggedIn(desktop, "/tasks/"+task)
+	tab.live()
+	tab.press("[data-does=rename]")
+	tab.press("dialog [name=title]")
+	run[bool](tab, `document.querySelector('dialog [name=title]').select(), true`)
+	tab.types("<b>The garden</b>")
+	tab.keys(enter)
+	tab.text("#notes", "new title")
+	tab.text("#title", "<b>The garden</b>")
+	tab.press("[data-does=pin]")
+	tab.text("#notes", "is pinned")
+	var got struct {
+		Title  string
+		Pinned bool
+	}
+	h.ask("GET", "/v1/tasks/"+task, nil, &got)
+	if got.Title != "<b>The garden</b>" || !got.Pinned {
+		t.Errorf("got %+v, want the title and a pin", got)
+	}
+	tab.visit("/")
+	tab.live()
+	tab.text("#results", "The garden")
+	tab.keys("j")
+	tab.focusShown()
+	tab.keys("#")
+	tab.text("#notes", "in the trash")
+	tab.gone(`#results [data-task="` + task + `"]`)
+	tab.press("#notes button")
+	tab.text("#results", "The garden")
+	tab.text("#notes", "is back")
+}
+
+// A rewind shows what it would take away, does it, and is taken back.
+func TestRewindWithPreview(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task("- {text: first reply}\n- tools: [{name: attempt_completion, input: {result: done}}]", "paint", nil)
+	h.wait(task, "completed")
+	tab := h.loggedIn(desktop, "/tasks/"+task)
+	tab.live()
+	tab.text("#messages", "done")
+	n := run[int](tab, `document.querySelectorAll('#messages > [data-index]').length`)
+	tab.keys("k", "k", "z")
+	tab.text("dialog", "will be hidden")
+	tab.press("dialog .danger")
+	tab.text("#notes", "back at before")
+	tab.sees("messages went", `document.querySelectorAll('#messages > [data-index]').length < `+itoa(n))
+	tab.press("#notes button")
+	tab.sees("messages are back", `document.querySelectorAll('#messages > [data-index]').length === `+itoa(n))
+	tab.asAnew(task)
+}
+
+// A task is forked at a message.
+func TestFork(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task("- tools: [{name: attempt_completion, input: {result: done}}]", "paint", nil)
+	h.wait(task, "completed")
+	tab := h.loggedIn(desktop, "/tasks/"+task)
+	tab.live()
+	tab.text("#messages", "done")
+	tab.keys("f")
+	tab.press("dialog [name=title]")
+	tab.types("another way")
+	tab.keys(enter)
+	tab.text("#title", "another way")
+	if tab.path() == "/tasks/"+task {
+		t.Error("the page is still the old task's")
+	}
+}
+
+// The main flow without a mouse: search, open, answer, write, read the keys. The focus is visible at each step.
+func TestByKeyboardAlone(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task(asksColour, "paint the wide gate", nil)
+	h.wait(task, "waiting")
+	tab := h.loggedIn(desktop, "/")
+	tab.live()
+	tab.keys("?")
+	tab.text("dialog#keys", "search")
+	tab.keys(escape)
+	tab.gone("dialog#keys")
+	tab.keys("/")
+	tab.focusShown()
+	tab.types("gate")
+	tab.sees("the search is in the address", `location.search.includes('q=gate')`)
+	tab.keys(escape, "j")
+	tab.focusShown()
+	tab.keys(enter)
+	tab.sees("the task is open", `document.body.dataset.page === 'task'`)
+	tab.live()
+	tab.armed()
+	tab.keys("a")
+	tab.focusShown()
+	tab.keys("1")
+	tab.text("#messages", "It is painted.")
+	tab.keys("i")
+	tab.focusShown()
+	tab.types("thank you")
+	tab.keys(enter)
+	tab.text("#messages", "thank you")
+	tab.keys(escape, "k")
+	tab.focusShown()
+	tab.keys("k")
+	tab.focusShown()
+	tab.keys("h")
+	tab.sees("the list is open", `document.body.dataset.page === 'history'`)
+}

@@ -1,0 +1,12 @@
+// Package pagetest drives the web page as a person would: Chromium, without a window, against a real server whose model
+// plays a script. docs/web-flows.md names the flows and the test of each.
+//
+//	go test -C tools/pagetest .                                       every flow; a browser must be installed
+//	ROOST_PAGE_PICTURES=$PWD/docs/img go test -C tools/pagetest .     and write the pictures of the docs
+//
+// Without Chromium the tests are skipped, unless ROOST_PAGE_BROWSER names one that must be there.
+//
+// Each test has a server, a root folder and a browser profile of its own. The browser reaches the server through a
+// relay, which can cut the connection as a network does. After each test the browser must have asked nobody else, shown
+// no dialog, and reported no error and no violation of the page's policy.
+package pagetest

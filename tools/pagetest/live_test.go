@@ -1,0 +1,206 @@
+package pagetest
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// words are n different words.
+func words(n int) string {
+	var out []string
+	for i := range n {
+		out = append(out, fmt.Sprintf("word%d", i+1))
+	}
+	return strings.Join(out, " ")
+}
+
+// slowly is a script whose model writes so many words, each after a moment, and is done.
+func slowly(n int) string {
+	return fmt.Sprintf("- {text: %q, delay: 20ms}\n- tools: [{name: attempt_completion, input: {result: The end is reached.}}]\n", words(n))
+}
+
+// Text comes as the model writes it, grows, and makes room for the rendered message.
+func TestTextComesLive(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task("- tools: [{name: ask_followup_question, input: {question: Ready?, follow_up: [{text: go on, mode: null}]}}]\n"+slowly(150), "write", nil)
+	h.wait(task, "waiting")
+	tab := h.loggedIn(desktop, "/tasks/"+task)
+	tab.live()
+	tab.armed()
+	tab.press(`article[data-question] [data-key="1"]`)
+	tab.text("#live .streaming", "word1 word2")
+	short := run[int](tab, `document.querySelector('#live .streaming .body').textContent.length`)
+	tab.sees("it grows", fmt.Sprintf(`document.querySelector('#live .streaming .body')?.textContent.length > %d`, short))
+	tab.text("#messages", "word150")
+	tab.gone("#live .streaming")
+	tab.text("#messages", "The end is reached.")
+	tab.text("#activity", "Completed")
+	tab.asAnew(task)
+}
+
+// A cut of the network loses nothing of what is streamed, shows nothing twice, and the page says that it is not live.
+func TestNetworkIsCut(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task(slowly(400), "write", nil)
+	tab := h.loggedIn(desktop, "/tasks/"+task)
+	tab.live()
+	tab.text("#live .streaming", "word20")
+	h.relay.cut()
+	tab.text("#connection", "does not answer")
+	at := run[int](tab, `document.querySelector('#live .streaming .body').textContent.length`)
+	h.relay.mend()
+	tab.live()
+	tab.gone("#connection")
+	tab.sees("the text goes on", fmt.Sprintf(`document.querySelector('#live .streaming .body')?.textContent.length > %d`, at+100))
+	if got, all := run[string](tab, `document.querySelector('#live .streaming .body').textContent`), words(400); !strings.HasPrefix(all, got) {
+		t.Errorf("got %q, which %q does not begin with", got, all)
+	}
+	tab.text("#messages", "The end is reached.")
+	tab.asAnew(task)
+}
+
+// A server that is killed and started again under a live stream: the page goes on without a gap or a repeat.
+func TestServerIsKilled(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task(slowly(100), "write", nil)
+	tab := h.loggedIn(desktop, "/tasks/"+task)
+	tab.live()
+	tab.text("#live .streaming", "word20")
+	h.kill()
+	tab.text("#connection", "does not answer")
+	h.start()
+	tab.live()
+	tab.gone("#connection")
+	tab.text("#activity", "Interrupted")
+	tab.press("#retry")
+	tab.text("#messages", "The end is reached.")
+	tab.text("#activity", "Completed")
+	if n := run[int](tab, `new Set([...document.querySelectorAll('#messages > [data-index]')].map(e => e.dataset.index)).size - document.querySelectorAll('#messages > [data-index]').length`); n != 0 {
+		t.Errorf("%d messages are shown twice", -n)
+	}
+	tab.asAnew(task)
+}
+
+// Two tabs share one stream, and both are live; a task that a program starts appears in the list.
+func TestTabsShareTheStream(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	first := h.loggedIn(desktop, "/")
+	first.live()
+	var tabs []*tab
+	for range 7 { // a browser opens six connections to a server
+		tabs = append(tabs, first.open(desktop, "/"))
+	}
+	h.task("- tools: [{name: attempt_completion, input: {result: done}}]", "paint the old fence", nil)
+	for _, tab := range append(tabs, first) {
+		tab.live()
+		tab.text("#results", "paint the old fence")
+	}
+	var server struct{ Streams int }
+	h.ask("GET", "/v1/server", nil, &server)
+	if server.Streams != 1 {
+		t.Errorf("got %d streams of %d tabs, want 1", server.Streams, len(tabs)+1)
+	}
+}
+
+// Where a browser has no shared worker, one tab has the stream and passes it on; when that one is closed, another does.
+func TestTabsShareTheStreamWithoutAWorker(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	p := h.browser()
+	p.open(desktop, h.login)
+	first := p.openWithout("SharedWorker", "/")
+	first.live()
+	second := p.openWithout("SharedWorker", "/")
+	second.live()
+	first.visit("about:blank")
+	h.task("- tools: [{name: attempt_completion, input: {result: done}}]", "paint the new fence", nil)
+	second.text("#results", "paint the new fence")
+}
+
+// An idle page wakes for nothing but what the server sends: it has no timer of its own.
+func TestIdlePageSleeps(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task("- tools: [{name: attempt_completion, input: {result: done}}]", "rest", nil)
+	h.wait(task, "completed")
+	p := h.browser()
+	p.open(desktop, h.login).live()
+	tab := p.openCounting("/tasks/" + task)
+	tab.live()
+	tab.text("#activity", "Completed")
+	time.Sleep(time.Second)
+	before := run[int](tab, "counted.timers")
+	time.Sleep(3 * time.Second)
+	if after := run[int](tab, "counted.timers"); after != before {
+		t.Errorf("got %d timers in 3 seconds of an idle page, want none", after-before)
+	}
+}
+
+// A running command shows what it prints.
+func TestToolOutputComesLive(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task("- tools: [{name: execute_command, input: {command: 'echo one; sleep 2; echo two; sleep 1'}}]\n"+
+		"- tools: [{name: attempt_completion, input: {result: done}}]", "run it", object{"approve": "all"})
+	tab := h.loggedIn(desktop, "/tasks/"+task)
+	tab.live()
+	tab.text("#activity", "execute_command")
+	tab.text("#live", "one")
+	tab.text("#live", "two")
+	tab.gone("#live .streaming")
+	tab.text("#messages", "two")
+	tab.asAnew(task)
+}
+
+// The draft of a message survives a reload.
+func TestDraftSurvives(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task("- tools: [{name: attempt_completion, input: {result: done}}]", "first", nil)
+	h.wait(task, "completed")
+	tab := h.loggedIn(phone, "/tasks/"+task)
+	tab.press("#words")
+	tab.types("words that are\nnot sent yet")
+	tab.visit("/")
+	tab.visit("/tasks/" + task)
+	tab.sees("the draft is there", `document.querySelector('#words').value === 'words that are\nnot sent yet'`)
+}
+
+// Words that cannot be sent stay in the field, and are taken once when they are sent again.
+func TestWordsSurviveACut(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task("- tools: [{name: attempt_completion, input: {result: done}}]\n- tools: [{name: attempt_completion, input: {result: done again}}]", "first", nil)
+	h.wait(task, "completed")
+	tab := h.loggedIn(desktop, "/tasks/"+task)
+	tab.live()
+	h.relay.cut()
+	tab.press("#words")
+	tab.types("and now this")
+	tab.keys(enter)
+	tab.text("#notes", "does not answer")
+	h.relay.mend()
+	tab.live()
+	tab.press("#words")
+	tab.keys(enter)
+	tab.text("#messages", "done again")
+	if n := run[int](tab, `document.querySelector('#messages').innerText.split('and now this').length - 1`); n != 1 {
+		t.Errorf("got the words %d times, want once", n)
+	}
+}
+
+func readFile(t *testing.T, file string) string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
