@@ -80,6 +80,37 @@ type Line struct {
 	Text  string `json:"text"`
 }
 
+// Fragments are messages of a task as HTML that holds only text: each is one li element, ui-N or api-N by its id.
+type Fragments struct {
+	Task    string     `json:"task_id"`
+	History string     `json:"history"` // ui, api
+	Items   []Fragment `json:"items"`
+	Total   int        `json:"total"`       // messages of the history
+	Before  *int       `json:"next_before"` // the parameter before for earlier messages; null at the start
+	After   *int       `json:"next_after"`  // the parameter after for later messages; null at the end
+	StandIn string     `json:"stand_in"`    // why this history was reconstructed from the other one; "" = it was not
+	Notes   []string   `json:"notes"`       // what was repaired, and what could not be read
+}
+
+// Fragment is one message as HTML.
+type Fragment struct {
+	Number int    `json:"number"` // from 1
+	HTML   string `json:"html"`
+}
+
+// Prompts are the beginnings of what a person said in a task.
+type Prompts struct {
+	Task  string   `json:"task_id"`
+	Items []Prompt `json:"items"` // the newest ones, the oldest of them first
+	Total int      `json:"total"`
+}
+
+// Prompt is one of them.
+type Prompt struct {
+	Number int    `json:"number"` // of the message
+	Text   string `json:"text"`   // one line
+}
+
 // Commits are commits of a task's journal.
 type Commits struct {
 	Task   string   `json:"task_id"`
@@ -173,6 +204,19 @@ type FileOfNotice struct {
 type Family struct {
 	Tasks  []Summary
 	Depths []int
+}
+
+// DepthsOf are how far below its first parent among them each task is; parents come before their subtasks. Damaged
+// folders may name each other as parents: the first of a circle is listed as if it had none.
+func DepthsOf(items []Summary) []int {
+	out, depths := make([]int, len(items)), map[string]int{}
+	for i, t := range items {
+		if above, listed := depths[t.ParentID]; listed {
+			out[i] = above + 1
+		}
+		depths[t.ID] = out[i]
+	}
+	return out
 }
 
 // CostsBelow are the costs of each task of a tree together with its subtasks; nil where none
@@ -398,6 +442,7 @@ func timeText(ms int64) string {
 // SearchQuery is a search for messages.
 type SearchQuery struct {
 	Text   string   // words, or phrases in double quotes; a hit has all of them
+	Task   string   // only this task, by any name that finds it; "" = all
 	In     []string // Scopes; none = everywhere
 	Filter TaskFilter
 	Tool   string // only tasks in which this tool was called

@@ -457,6 +457,11 @@ type Bounds struct {
 	DrainTimeout string `json:"drain_timeout"`
 }
 
+// Login is a link that logs a browser in, once.
+type Login struct {
+	URL string `json:"login_url"`
+}
+
 // Stop asks a server to end.
 type Stop struct {
 	Now bool `json:"now,omitempty"` // runs are not finished, but interrupted and saved

@@ -17,7 +17,7 @@ func TestTreeSurvivesCircles(t *testing.T) {
 		{ID: "a", ParentID: "b"}, {ID: "b", ParentID: "a"}, {ID: "c"}, {ID: "d", ParentID: "c"}, {ID: "e", ParentID: "d"}, {ID: "f", ParentID: "c"},
 		{ID: "g", ParentID: "absent"}, {ID: "h", ParentID: "h"},
 	}
-	if diff := cmp.Diff([]int{0, 1, 0, 1, 2, 1, 0, 0}, app.DepthsOf(items)); diff != "" {
+	if diff := cmp.Diff([]int{0, 1, 0, 1, 2, 1, 0, 0}, api.DepthsOf(items)); diff != "" {
 		t.Errorf("depths (-want +got): %s", diff)
 	}
 }

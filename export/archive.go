@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/roost-dev/roost/view/markup"
 	"io"
 	"io/fs"
 	"iter"
@@ -129,7 +130,7 @@ func (a *archiver) task(v *store.View) ([]string, error) {
 		return nil, err
 	}
 	a.manifest.Tasks = append(a.manifest.Tasks, ArchivedTask{
-		ID: v.Ref.ID, Dir: dir, Source: v.Ref.Source, Tool: v.Summary.Tool, Title: short(v.Summary.Title), Saved: saved,
+		ID: v.Ref.ID, Dir: dir, Source: v.Ref.Source, Tool: v.Summary.Tool, Title: markup.Short(v.Summary.Title), Saved: saved,
 		Damaged: append([]api.Damage{}, v.Summary.Damaged...), Skipped: a.skipped,
 	})
 	return a.skipped, nil

@@ -31,8 +31,8 @@ var (
 // happened writes the head of a page: how long the task took, which files it changed, which commands it asked for, what
 // each model cost, and the person's prompts as links. It reads only the rows that it lists.
 func (p *page) happened(ctx context.Context, v *store.View) {
-	before := p.set.mask.count // what is listed here is on the page again, and counts there
-	defer func() { p.set.mask.count = before }()
+	before := p.mask.count // what is listed here is on the page again, and counts there
+	defer func() { p.mask.count = before }()
 	rows := v.State.UI()
 	p.print("<table class=\"happened\">\n")
 	line := func(name, html string) {
@@ -45,13 +45,11 @@ func (p *page) happened(ctx context.Context, v *store.View) {
 	line("Commands", p.list(p.chosen(ctx, v, rows, maxListed, func(_ int, m *task.Message) bool { return slices.Contains(commandRows, m.Kind()) })))
 	line("Cost", p.costs(ctx, v))
 	p.print("</table>\n")
-	said := p.chosen(ctx, v, rows, maxPrompts, func(i int, m *task.Message) bool {
-		return i == 0 || slices.Contains(prompts, m.Kind())
-	})
+	said := p.chosen(ctx, v, rows, maxPrompts, isPrompt)
 	if said.total > 1 {
 		p.print("<div class=\"prompts\"><b>%d prompts</b><ol>\n", said.total)
 		for i, text := range said.texts {
-			p.print("<li><a href=\"#ui-%d\">%s</a></li>\n", said.numbers[i], p.set.title(text))
+			p.print("<li><a href=\"#ui-%d\">%s</a></li>\n", said.numbers[i], p.set.Title(text))
 		}
 		p.print("</ol></div>\n")
 	}
@@ -76,7 +74,7 @@ func (p *page) list(l listing) string {
 	}
 	b.WriteString("<ul>")
 	for i, text := range l.texts {
-		entry := "<code>" + p.set.title(text) + "</code>"
+		entry := "<code>" + p.set.Title(text) + "</code>"
 		if l.numbers != nil {
 			entry = fmt.Sprintf("<a href=\"#ui-%d\">%s</a>", l.numbers[i], entry)
 		}
@@ -105,7 +103,7 @@ func (p *page) chosen(ctx context.Context, v *store.View, rows []*task.Message, 
 		}
 	}
 	for e := range elements(ctx, v, "ui", some, 0, &Report{}) { // what cannot be read is reported with its row
-		it := view.UI(p.set.mask.json(e.Raw), numbers[e.Number-1])
+		it := view.UI(p.mask.json(e.Raw), numbers[e.Number-1])
 		text := strings.TrimSpace(it.Body)
 		if it.Class == view.Tool {
 			_, text = view.Verb(it.Title)
@@ -199,7 +197,7 @@ func (p *page) costs(ctx context.Context, v *store.View) string {
 		if name != "" {
 			text = name + ": " + text
 		}
-		lines = append(lines, p.set.plain(text))
+		lines = append(lines, p.set.Plain(text))
 	}
 	return strings.Join(lines, "<br>")
 }
@@ -210,14 +208,4 @@ func dollars(u money.USD) string {
 		return "$" + u.String()
 	}
 	return fmt.Sprintf("$%d.%02d", (u+5000)/1_000_000, (u+5000)/10_000%100)
-}
-
-// noisy are the kinds of rows, by their beginnings, that only somebody who looks for a fault wants to see.
-var noisy = []string{"say:api_req", "ask:api_req", "say:checkpoint", "say:deleted_api_reqs", "say:shell_integration", "say:too_many_tools",
-	"say:task_progress", "say:conditional_rules", "say:hook_status", "say:browser_session", "ask:completion_result", "ask:resume"}
-
-// isNoise reports whether a row is hidden until the reader asks for it.
-func isNoise(it view.Item) bool {
-	return it.Class == view.Request || it.Class == view.Note && it.TS != 0 &&
-		slices.ContainsFunc(noisy, func(kind string) bool { return strings.HasPrefix(it.Kind, kind) })
 }

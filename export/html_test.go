@@ -1,10 +1,10 @@
 package export
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -44,7 +44,7 @@ func pageOf(t *testing.T, texts ...string) string {
 var (
 	tags     = regexp.MustCompile(`<(/?)([a-zA-Z!][a-zA-Z0-9]*)([^<>]*)>`)
 	allowed  = strings.Fields("html head meta title style body h1 h2 h3 h4 h5 h6 p main section header a time div img b pre code span details summary ul ol li strong em del table thead tbody tr td th br hr blockquote input")
-	harmless = regexp.MustCompile(`^(\s(class|id|lang|charset|name|content|http-equiv|start|rel|align|style|disabled|checked|type|alt)(="[^"<>]*")?|\shref="(#|https?://|mailto:)[^"<>]*"|\ssrc="data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]*")*\s*/?$`)
+	harmless = regexp.MustCompile(`^(\s(class|id|lang|charset|name|content|http-equiv|start|rel|align|style|disabled|checked|type|alt|datetime)(="[^"<>]*")?|\shref="(#|https?://|mailto:)[^"<>]*"|\ssrc="data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]*")*\s*/?$`)
 )
 
 // inert fails for a page in which anything but our own tags stands.
@@ -91,8 +91,8 @@ func TestNoTextIsMarkup(t *testing.T) {
 	pieces := append([]string{"\n", "\n\n", " ", "<", ">", "\"", "'", "`", "```", "[", "](", ")", "!", "(", "javascript:", "https://", "x", "onload=", "|", "---", "&", "#", "\\"}, hostile...)
 	rapid.Check(t, func(r *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 1, 12).Draw(r, "text"), "")
-		set := newTypesetter(nil)
-		inert(r, "<style></style><body>"+set.markdown(text)+"<pre>"+set.plain(text)+"</pre>")
+		set := newPage(io.Discard, nil).set
+		inert(r, "<style></style><body>"+set.Markdown(text)+"<pre>"+set.Plain(text)+"</pre>")
 	})
 }
 
@@ -138,7 +138,7 @@ func TestPageOfTextMadeToHurt(t *testing.T) {
 		"```js\n" + strings.Repeat("/*", n/2) + "\n```", strings.Repeat("[x]: y\n", n/7), strings.Repeat("a\n", 3<<20),
 	} {
 		begun := time.Now()
-		inert(t, "<style></style><body>"+newTypesetter(redact.New()).markdown(text))
+		inert(t, "<style></style><body>"+newPage(io.Discard, redact.New()).set.Markdown(text))
 		if d := time.Since(begun); d > 15*time.Second {
 			t.Errorf("%.20q... took %v", text, d)
 		}
@@ -147,8 +147,7 @@ func TestPageOfTextMadeToHurt(t *testing.T) {
 
 func TestPageFoldsLongOutputAndColoursDiffs(t *testing.T) {
 	var out bytes.Buffer
-	p := &page{set: newTypesetter(nil)}
-	p.out = bufio.NewWriter(&out)
+	p := newPage(&out, nil)
 	p.item(view.Item{Number: 3, Class: view.Output, Body: strings.Repeat("line\n", 40)}, "ui")
 	p.item(view.Item{Number: 4, Class: view.Tool, Diff: true, Body: "@@ -1 +1 @@\n-old <b>\n+new\n"}, "ui")
 	p.item(view.Item{Number: 5, Class: view.Question, Body: "which?", Choices: []string{"<one>", "two"}, Images: 2}, "ui")
@@ -222,7 +221,7 @@ func TestALinkThatMisleadsSaysWhereItLeads(t *testing.T) {
 		"[See it. Here](https://a.example)":                      `">See it. Here</a></p>`,
 		"[etc.](https://a.example)":                              `">etc.</a></p>`,
 	} {
-		if page := newTypesetter(nil).markdown(text); !strings.Contains(page, want) {
+		if page := newPage(io.Discard, nil).set.Markdown(text); !strings.Contains(page, want) {
 			t.Errorf("%s is shown as %s", text, page)
 		}
 	}

@@ -1,7 +1,6 @@
 package export
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
 	"os"
@@ -168,7 +167,7 @@ func TestPageOfATaskThatGoesAway(t *testing.T) {
 func TestFactsAboveAPage(t *testing.T) {
 	facts := func(sum api.Summary) string {
 		var out bytes.Buffer
-		p := &page{out: bufio.NewWriter(&out), set: newTypesetter(redact.New())}
+		p := newPage(&out, redact.New())
 		p.facts(&store.View{Summary: sum})
 		fixture.NoError(t, p.out.Flush())
 		return out.String()
@@ -213,7 +212,7 @@ func TestHeadOfAPage(t *testing.T) {
 		"<th>Time</th><td>2026-04-14 20:53 to 2026-04-15 21:53 UTC (1 day 1 h)</td>", `<th>Commands</th><td><ul><li><a href="#ui-3"><code>make &lt;paint&gt;</code></a></li></ul></td>`,
 		"<th>Cost</th><td>$1.25, 1.5k tokens in, 20 out</td>", "<b>2 prompts</b>", `<li><a href="#ui-1">paint the &lt;b&gt;fence&lt;/b&gt;</a></li>`,
 		`<li><a href="#ui-5">now ` + masked, `<section class="request noise" id="ui-2">`, `<section class="note noise" id="ui-4">`, `<p class="day">2026-04-14</p>`, `<p class="day">2026-04-15</p>`,
-		"<time>22:00</time>", "details.rows:not([open]) ~ main section.noise", `<details class="rows"><summary>`,
+		"22:00</time>", "details.rows:not([open]) ~ main section.noise", `<details class="rows"><summary>`,
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("got a page without %s:\n%s", want, page[strings.Index(page, "<body>"):])

@@ -249,7 +249,16 @@ func (w *Writer) pass(final bool) error {
 // U+FFFD. A carriage return before a newline is removed; elsewhere it becomes a newline, so that nothing is
 // overprinted. A character that joins letters or emoji, or selects their form, stays after such a character and is
 // removed after an ASCII one, where it could only hide something.
-func Terminal(s string) string {
+func Terminal(s string) string { return visible(s, func(rune) string { return "" }) }
+
+// Marked is Terminal, but what it removes is named where it stood, such as ⟦U+202E⟧: a reader of a page sees that
+// something was hidden. Escape sequences are removed alone: they are the colours of a terminal.
+func Marked(s string) string {
+	return visible(s, func(r rune) string { return fmt.Sprintf("⟦U+%04X⟧", r) })
+}
+
+// visible is a text in which name stands for each character that acts or hides.
+func visible(s string, name func(rune) string) string {
 	if harmless(s) {
 		return s
 	}
@@ -270,11 +279,13 @@ func Terminal(s string) string {
 		case joins(r):
 			if keycap := strings.HasPrefix(s[i+n:], "\u20e3"); last >= utf8.RuneSelf || keycap {
 				put(r)
+			} else {
+				out.WriteString(name(r))
 			}
 		case r == '\n' || r == '\t':
 			put(r)
 		case unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co):
-			// dropped
+			out.WriteString(name(r))
 		default:
 			put(r)
 		}

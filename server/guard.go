@@ -56,7 +56,7 @@ func (s *Server) guard(w http.ResponseWriter, r *http.Request) {
 	if s.cors(rec, r) {
 		// This is a preflight request: the request of the page comes next.
 	} else if p := s.refuse(r); p != nil {
-		fail(rec, r, p)
+		s.deny(rec, r, p)
 	} else {
 		s.mux.ServeHTTP(rec, r)
 	}
@@ -80,7 +80,8 @@ func (s *Server) refuse(r *http.Request) *api.Problem {
 		return problem(http.StatusForbidden, "origin_denied", "Another site may not ask that",
 			"the request comes from the origin "+report.Clip(r.Header.Get("Origin")))
 	}
-	open := r.URL.Path == "/healthz" || r.URL.Path == "/readyz" || r.URL.Path == "/login" || r.URL.Path == "/" && safe(r.Method)
+	open := r.URL.Path == "/healthz" || r.URL.Path == "/readyz" || r.URL.Path == "/login" ||
+		s.opt.Pages != nil && safe(r.Method) && strings.HasPrefix(r.URL.Path, staticPath)
 	if !open {
 		ok, byCookie := s.door.knows(r)
 		switch {
@@ -355,8 +356,25 @@ type doorkeeper struct {
 	token string
 	now   func() time.Time
 
-	mu  sync.Mutex
-	key string // of the log-in link; "" when it was used
+	mu   sync.Mutex
+	keys []string // of log-in links that were not used, the oldest first
+}
+
+// linksMost bounds the log-in links that are open at a time; one more takes the place of the oldest.
+const linksMost = 8
+
+// link makes a log-in link and returns its path and query.
+func (d *doorkeeper) link() (string, error) {
+	key, err := random()
+	if err != nil {
+		return "", err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.keys = append(d.keys, key); len(d.keys) > linksMost {
+		d.keys = d.keys[1:]
+	}
+	return "/login?key=" + key, nil
 }
 
 // cookieName contains a digest of the token: browsers do not separate cookies by port, and two servers on one machine
@@ -402,14 +420,15 @@ func (d *doorkeeper) knows(r *http.Request) (ok, byCookie bool) {
 	return false, false
 }
 
-// use accepts the key of the log-in link, once.
+// use accepts the key of a log-in link, once.
 func (d *doorkeeper) use(key string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.key == "" || !same(key, d.key) {
+	i := slices.IndexFunc(d.keys, func(known string) bool { return same(key, known) })
+	if i < 0 {
 		return false
 	}
-	d.key = ""
+	d.keys = slices.Delete(d.keys, i, i+1)
 	return true
 }
 

@@ -427,7 +427,7 @@ func (s *Server) lament(w http.ResponseWriter, r *http.Request, p *api.Problem) 
 		failOlder(w, r, p, s.opt.Now())
 		return
 	}
-	fail(w, r, p)
+	s.deny(w, r, p)
 }
 
 // failOlder answers with a problem in the shape of the call.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -25,8 +26,11 @@ func readRoutes() []route {
 		{on: "GET /v1/tasks", answer: api.Page[api.Summary]{}, fails: []int{400}, document: (*Server).tasks},
 		{on: "GET /v1/list", answer: api.ListPart{}, media: linesMedia, serve: (*Server).list},
 		{on: "GET /v1/tasks/{id}", answer: api.Summary{}, document: (*Server).task},
-		{on: "GET /v1/tasks/{id}/messages", answer: api.Window{}, document: windows(messages)},
-		{on: "GET /v1/tasks/{id}/history", answer: api.Window{}, document: windows(history)},
+		{on: "GET /v1/tasks/{id}/messages", answer: api.Window{}, document: windows(messages), fragments: true},
+		{on: "GET /v1/tasks/{id}/history", answer: api.Window{}, document: windows(history), fragments: true},
+		{on: "GET /v1/tasks/{id}/messages/{number}/images/{image}", media: "application/octet-stream",
+			forms: []string{"image/png", "image/jpeg", "image/gif", "image/webp"}, serve: (*Server).picture},
+		{on: "GET /v1/tasks/{id}/prompts", answer: api.Prompts{}, document: shows((*service.Service).Prompts)},
 		{on: "GET /v1/tasks/{id}/files", answer: api.KnownFiles{}, fails: []int{422}, document: (*Server).files},
 		{on: "GET /v1/tasks/{id}/usage", answer: api.Usage{}, document: shows((*service.Service).Usage)},
 		{on: "GET /v1/tasks/{id}/tree", answer: api.Branch{}, document: (*Server).tree},
@@ -137,7 +141,7 @@ func (s *Server) widen(a *asked, doc any, items []api.Summary, found api.Found) 
 const searchPatience = 20 * time.Second
 
 func (s *Server) search(a *asked) (any, error) {
-	q := api.SearchQuery{Text: a.text["q"], Filter: a.filter(), Tool: a.text["tool"], File: a.text["file"],
+	q := api.SearchQuery{Text: a.text["q"], Task: a.text["task"], Filter: a.filter(), Tool: a.text["tool"], File: a.text["file"],
 		Each: a.number["each"], Tasks: a.number["tasks"]}
 	q.Filter.Sort = a.text["sort"]
 	patience := searchPatience
@@ -223,6 +227,62 @@ func messages(s *service.Service, a *asked, span service.Span) (any, error) {
 func history(s *service.Service, a *asked, span service.Span) (any, error) {
 	w, err := s.History(a.Context(), a.id, a.text["view"] == "effective", span)
 	return windowBytes(w), err
+}
+
+// htmlMedia is what browsers ask for.
+const htmlMedia = "text/html"
+
+// wantsHTML reports whether an Accept header prefers a page to a document.
+func wantsHTML(headers []string) bool {
+	all := strings.Join(headers, ",")
+	return strings.Contains(all, htmlMedia) && accepts(headers, htmlMedia) && !strings.Contains(all, jsonMedia)
+}
+
+// fragments answers with messages as HTML: li elements in their order, and the address of earlier ones in Link.
+func (s *Server) fragments(w http.ResponseWriter, a *asked) error {
+	span, err := a.span()
+	if err != nil {
+		return err
+	}
+	o := service.LinesOptions{Effective: a.text["view"] == "effective", API: strings.HasSuffix(a.route.path, "/history")}
+	page, err := s.service.Fragments(a.Context(), a.id, o, span)
+	if err != nil {
+		return err
+	}
+	var body bytes.Buffer
+	for _, one := range page.Items {
+		body.WriteString(one.HTML)
+	}
+	h := w.Header()
+	if page.Before != nil {
+		q := url.Values{"before": {strconv.Itoa(*page.Before)}, "limit": {strconv.Itoa(span.Limit)}}
+		if a.text["view"] != "" {
+			q.Set("view", a.text["view"])
+		}
+		h.Set("Link", "<"+a.URL.EscapedPath()+"?"+q.Encode()+`>; rel="prev"`)
+	}
+	h.Set("Vary", "Accept")
+	send(w, a.Request, http.StatusOK, htmlMedia+"; charset=utf-8", body.Bytes())
+	return nil
+}
+
+// picture answers with a picture of a message. Its type follows from its bytes, and a browser that opens it by itself
+// runs nothing.
+func (s *Server) picture(w http.ResponseWriter, a *asked) *api.Problem {
+	number, err := strconv.Atoi(a.PathValue("number"))
+	n, failed := strconv.Atoi(a.PathValue("image"))
+	if err != nil || failed != nil {
+		return problem(http.StatusNotFound, "picture_not_found", "There is no such picture", "messages and their pictures have numbers")
+	}
+	o := service.LinesOptions{API: a.text["view"] == "api", Effective: a.text["view"] == "effective"}
+	media, raw, err := s.service.Picture(a.Context(), a.id, o, number, n)
+	if err != nil {
+		return s.problemFor(a, err)
+	}
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; sandbox; frame-ancestors 'none'")
+	w.Header().Set("Cache-Control", "private, max-age=3600") // a row may be edited
+	send(w, a.Request, http.StatusOK, media, raw)
+	return nil
 }
 
 // windowBytes is a window as JSON. The items are copied: encoding them again would change their bytes.

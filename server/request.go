@@ -35,19 +35,20 @@ type route struct {
 	path   string
 	purpose
 
-	open   bool // needs no token
-	answer any  // a value of the type of the document, nil for other answers
-	media  string
-	forms  []string // other media types that its parameters select
-	engine bool     // it needs an engine, as every act does that is not bare
-	bare   bool     // an act that needs no engine
-	waits  bool     // it obeys Prefer: wait=N
-	stream bool     // it can answer with an event stream; see reply.follow
-	older  bool     // of the older call: act answers with its own stream, and failures have their own shape
-	fails  []int    // besides those that every route can give
-	body   any      // a value of the type of the JSON body; nil = no body
-	status int      // of success; 0 = 200
-	also   int      // another one, when nothing new was made; 0 = none; see madeNothing
+	open      bool // needs no token
+	answer    any  // a value of the type of the document, nil for other answers
+	media     string
+	forms     []string // other media types that its parameters select
+	engine    bool     // it needs an engine, as every act does that is not bare
+	bare      bool     // an act that needs no engine
+	waits     bool     // it obeys Prefer: wait=N
+	stream    bool     // it can answer with an event stream; see reply.follow
+	fragments bool     // it can answer with messages as HTML
+	older     bool     // of the older call: act answers with its own stream, and failures have their own shape
+	fails     []int    // besides those that every route can give
+	body      any      // a value of the type of the JSON body; nil = no body
+	status    int      // of success; 0 = 200
+	also      int      // another one, when nothing new was made; 0 = none; see madeNothing
 
 	// One of these answers. Around act, the server handles idempotency keys, If-Match and Origin.
 	document func(*Server, *asked) (any, error)                      // GET: answers with JSON

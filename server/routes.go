@@ -267,6 +267,9 @@ func (rt route) answers(give func(status int, about string, documents bodies)) {
 		if rt.answer == nil {
 			document[jsonMedia] = schema.Object{}
 		}
+		if rt.fragments {
+			document[htmlMedia] = ""
+		}
 		give(http.StatusOK, "the document", document)
 		give(http.StatusNotModified, "it is the one that If-None-Match names", nil)
 		if rt.path == "/readyz" {

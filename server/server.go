@@ -38,7 +38,8 @@ type Options struct {
 	Log     *slog.Logger      // nil: no log
 	Now     func() time.Time
 	Version api.Version
-	Guest   bool // it ends with the tasks that its process works on, and changes no others
+	Pages   Pages // what browsers get; nil: nothing but the API
+	Guest   bool  // it ends with the tasks that its process works on, and changes no others
 
 	// The server itself: what it reports, and how it stops.
 	URL      string         // its address
@@ -79,6 +80,16 @@ func (o *Options) fill() {
 	}
 }
 
+// Pages answer browsers; package web has them. They read tasks for whoever is logged in.
+type Pages interface {
+	http.Handler
+	Paths() []string                                               // patterns of http.ServeMux
+	Refuse(w http.ResponseWriter, r *http.Request, p *api.Problem) // a page that says why there is no other one
+}
+
+// staticPath is the beginning of the addresses of files that hold nothing of any task: the log-in page needs them.
+const staticPath = "/static/"
+
 // Server answers the API for one service. It is safe for concurrent use.
 type Server struct {
 	opt      Options
@@ -105,12 +116,8 @@ type Server struct {
 // New makes a server. It opens nothing and changes nothing on disk.
 func New(o Options) (*Server, error) {
 	o.fill()
-	key, err := random()
-	if err != nil {
-		return nil, err
-	}
 	s := &Server{
-		opt: o, service: o.Service, door: &doorkeeper{token: o.Token, now: o.Now, key: key}, stop: make(chan struct{}),
+		opt: o, service: o.Service, door: &doorkeeper{token: o.Token, now: o.Now}, stop: make(chan struct{}),
 		hosts:    map[string]bool{"localhost": true, "127.0.0.1": true, "::1": true},
 		readings: make(chan struct{}, o.MaxReadings), bodies: make(chan struct{}, maxBodies),
 	}
@@ -133,12 +140,8 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// LoginPath is the path and query of the log-in link, which works once.
-func (s *Server) LoginPath() string {
-	s.door.mu.Lock()
-	defer s.door.mu.Unlock()
-	return "/login?key=" + s.door.key
-}
+// LoginPath makes a log-in link, which works once, and returns its path and query.
+func (s *Server) LoginPath() (string, error) { return s.door.link() }
 
 // Handler answers requests; see Serve for a server with all limits.
 func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.guard) }
@@ -221,12 +224,39 @@ func (s *Server) muxOf(list []route) *http.ServeMux {
 			fail(w, r, p)
 		})
 	}
-	mux.HandleFunc("GET /{$}", s.front)
+	if s.opt.Pages != nil {
+		for _, path := range s.opt.Pages.Paths() {
+			mux.HandleFunc("GET "+path, s.show)
+		}
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		fail(w, r, problem(http.StatusNotFound, "no_such_route", "There is no such route",
+		s.deny(w, r, problem(http.StatusNotFound, "no_such_route", "There is no such route",
 			"nothing is served at "+report.Clip(r.URL.Path), "GET /openapi.json"))
 	})
 	return mux
+}
+
+// show answers with a page. Pages read tasks, and count as readings.
+func (s *Server) show(w http.ResponseWriter, r *http.Request) {
+	if !strings.HasPrefix(r.URL.Path, staticPath) {
+		select {
+		case s.readings <- struct{}{}:
+			defer func() { <-s.readings }()
+		case <-r.Context().Done():
+			return
+		}
+	}
+	s.opt.Pages.ServeHTTP(w, r)
+}
+
+// deny answers with a problem: to a browser that asks for a page with a page.
+func (s *Server) deny(w http.ResponseWriter, r *http.Request, p *api.Problem) {
+	if s.opt.Pages == nil || !safe(r.Method) || !wantsHTML(r.Header.Values("Accept")) || strings.HasPrefix(r.URL.Path, "/v1/") {
+		fail(w, r, p)
+		return
+	}
+	p.Request = w.Header().Get(requestID)
+	s.opt.Pages.Refuse(w, r, p)
 }
 
 // allowed is the Allow header of a path with these methods.
@@ -242,7 +272,8 @@ func allowed(methods []string) string {
 // answer answers a request of a route.
 func (s *Server) answer(rt *route, w http.ResponseWriter, r *http.Request) *api.Problem {
 	media := cmp.Or(rt.media, jsonMedia)
-	if accept := r.Header.Values("Accept"); !accepts(accept, media) && !(rt.stream && accepts(accept, streamMedia)) &&
+	accept := r.Header.Values("Accept")
+	if !accepts(accept, media) && !(rt.stream && accepts(accept, streamMedia)) && !(rt.fragments && accepts(accept, htmlMedia)) &&
 		!slices.ContainsFunc(rt.forms, func(form string) bool { return accepts(accept, form) }) {
 		return problem(http.StatusNotAcceptable, "not_acceptable", "There is no such form of it", "this route gives "+media,
 			"Accept: "+media)
@@ -277,6 +308,12 @@ func (s *Server) answer(rt *route, w http.ResponseWriter, r *http.Request) *api.
 		case <-r.Context().Done():
 			return s.problemFor(a, r.Context().Err())
 		}
+	}
+	if rt.fragments && wantsHTML(accept) {
+		if err = s.fragments(w, a); err != nil {
+			return s.problemFor(a, err)
+		}
+		return nil
 	}
 	doc, err := rt.document(s, a)
 	if err == nil {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"net/url"
 	"errors"
 	"io"
 	"io/fs"
@@ -26,6 +27,7 @@ func serverRoutes() []route {
 			document: func(s *Server, _ *asked) (any, error) { return s.opt.Version, nil }},
 		{on: "GET /metrics", media: "text/plain", forms: []string{"application/openmetrics-text"}, serve: (*Server).metrics},
 		{on: "GET /v1/server", answer: api.Server{}, document: func(s *Server, _ *asked) (any, error) { return s.state(), nil }},
+		{on: "POST /v1/server/logins", answer: api.Login{}, status: http.StatusCreated, bare: true, act: (*Server).newLogin},
 		{on: "POST /v1/server/drain", answer: api.Server{}, act: (*Server).drain},
 		{on: "DELETE /v1/server/drain", answer: api.Server{}, act: (*Server).admit},
 		{on: "POST /v1/server/stop", answer: api.Server{}, status: http.StatusAccepted, body: api.Stop{}, act: reads((*Server).quit)},
@@ -168,17 +170,45 @@ func (s *Server) login(w http.ResponseWriter, a *asked) *api.Problem {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	if !s.door.use(a.text["key"]) {
+	in, _ := s.door.knows(a.Request)
+	switch {
+	case s.door.use(a.text["key"]):
+		http.SetCookie(w, s.door.cookie(a.TLS != nil))
+	case !in: // who is logged in may use an old link
 		return problem(http.StatusUnauthorized, "login_used", "The log-in link does not work",
-			"it was used, or belongs to another start of the server", "roost serve prints a new one at each start")
+			"it was used, or belongs to another start of the server", "roost open  # opens the page, logged in")
 	}
-	http.SetCookie(w, s.door.cookie(a.TLS != nil))
 	if strings.Contains(strings.Join(a.Header.Values("Accept"), ","), jsonMedia) { // a program, which needs no redirect
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	http.Redirect(w, a.Request, "/", http.StatusSeeOther)
+	to := a.text["to"]
+	if !inside(to) {
+		to = "/"
+	}
+	http.Redirect(w, a.Request, to, http.StatusSeeOther)
 	return nil
+}
+
+// inside reports whether an address is one of this server: a path, and not another host after two slashes, in any of
+// the ways that browsers read them.
+func inside(to string) bool {
+	u, err := url.Parse(to)
+	return err == nil && u.Scheme == "" && u.Host == "" && strings.HasPrefix(to, "/") && !strings.HasPrefix(to, "//") &&
+		!strings.ContainsAny(to, "\\\t\r\n")
+}
+
+// newLogin makes a log-in link for whoever is in.
+func (s *Server) newLogin(a *asked) (*reply, error) {
+	if s.opt.URL == "" {
+		return nil, problem(http.StatusConflict, "not_a_server", "That process is no server", "no browser reaches it", "roost serve")
+	}
+	path, err := s.door.link()
+	if err != nil {
+		return nil, err
+	}
+	s.opt.Log.Info("log-in link made", "from", addressOf(a.Request), "by", entrance(a.Request))
+	return &reply{doc: api.Login{URL: s.opt.URL + path}}, nil
 }
 
 // metrics answers with all metrics.

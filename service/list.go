@@ -95,6 +95,13 @@ func (s *Service) Search(ctx context.Context, query api.SearchQuery, patience ti
 		Each:     query.Each,
 		Tasks:    query.Tasks,
 	}
+	if query.Task != "" {
+		ref, err := s.store.Find(ctx, query.Task)
+		if err != nil {
+			return api.Page[api.Hit]{}, api.Found{}, err
+		}
+		q.Filter.Task = ref.Source + ":" + ref.ID
+	}
 	if !search.ValidCursor(q.Filter.Cursor, q.Filter.Sort) {
 		return api.Page[api.Hit]{}, api.Found{}, BadCursor("search")
 	}

@@ -14,6 +14,7 @@ import (
 
 // Filter narrows and orders a list. Zero members do not filter.
 type Filter struct {
+	Task      string // only this one, by SOURCE:ID
 	Workspace string // the folder, by whichever path it was reached
 	Status    string
 	Source    string // a source's or a tool's name
@@ -65,6 +66,8 @@ func (f Filter) matcher() *matcher {
 func (f *matcher) keeps(t *catalog.Row, source string) bool {
 	switch {
 	case t.Empty && !f.Empty, !t.Empty && f.Empty && f.Damaged:
+		return false
+	case f.Task != "" && source+":"+t.ID != f.Task:
 		return false
 	case f.Damaged && !t.Damaged, f.Logged && !t.Logged:
 		return false

@@ -380,19 +380,6 @@ func Decoded[T any](items []json.RawMessage) ([]T, error) {
 	return out, nil
 }
 
-// DepthsOf are how far below its first parent among them each task is; parents come before their subtasks. Damaged
-// folders may name each other as parents: the first of a circle is listed as if it had none.
-func DepthsOf(items []api.Summary) []int {
-	out, depths := make([]int, len(items)), map[string]int{}
-	for i, t := range items {
-		if above, listed := depths[t.ParentID]; listed {
-			out[i] = above + 1
-		}
-		depths[t.ID] = out[i]
-	}
-	return out
-}
-
 // KeyOf is how names of tasks are found.
 func KeyOf(t api.Summary) string { return t.Source + ":" + t.ID }
 

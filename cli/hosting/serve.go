@@ -31,6 +31,7 @@ import (
 	"github.com/roost-dev/roost/server/metrics"
 	"github.com/roost-dev/roost/server/presence"
 	"github.com/roost-dev/roost/service"
+	"github.com/roost-dev/roost/web"
 )
 
 // serveFlags are the flags of serve. How a server works on tasks has settings, too.
@@ -195,14 +196,18 @@ func address(addr, host string, secure bool) (string, error) {
 
 // greet prints where the server is.
 func (a *commands) greet(url, token string, srv *server.Server) error {
+	path, err := srv.LoginPath()
+	if err != nil {
+		return err
+	}
 	if a.Flags.JSON {
 		return a.PrintJSON(struct {
 			URL   string `json:"url"`
 			Token string `json:"token"`
 			Login string `json:"login_url"`
-		}{url, token, url + srv.LoginPath()})
+		}{url, token, url + path})
 	}
-	if err := a.Println("serving " + url + "\nlog in, once: " + url + srv.LoginPath()); err != nil {
+	if err := a.Println("serving " + url + "\nlog in, once: " + url + path); err != nil {
 		return err
 	}
 	a.Say("programs find the token in server/token below the root; Ctrl-C ends the server")
@@ -249,11 +254,17 @@ func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roos
 	now, hurry := context.WithCancel(context.Background()) // ends when runs are not to be finished
 	defer hurry()
 	recovery := new(server.Recovery)
+	all := s.ServiceWith(service.Options{
+		Log:     log,
+		Secrets: app.SecretsOf(c),
+		Restart: restart,
+	})
 	srv, err := server.New(server.Options{
-		Service: s.ServiceWith(service.Options{
-			Log:     log,
-			Secrets: app.SecretsOf(c),
-			Restart: restart,
+		Service: all,
+		Pages: web.New(web.Options{
+			Reader:  all,
+			Version: api.ProgramVersion().Version,
+			Now:     a.Now,
 		}),
 		Token:    token,
 		Hosts:    append([]string{f.host}, f.hosts...),

@@ -86,7 +86,7 @@ func (a *commands) showList(cmd *cobra.Command, items []api.Summary, got app.Lis
 	case group:
 		err = a.grouped(items, f.Tree, got)
 	case f.Tree:
-		err = a.Table(items, app.DepthsOf(items), got.Names, got.Found.Sources)
+		err = a.Table(items, api.DepthsOf(items), got.Names, got.Found.Sources)
 	default:
 		err = a.Table(items, make([]int, len(items)), got.Names, got.Found.Sources)
 	}
@@ -144,7 +144,7 @@ func (a *commands) grouped(items []api.Summary, tree bool, got app.Listed) error
 		}
 		depths := make([]int, len(group))
 		if tree {
-			depths = app.DepthsOf(group)
+			depths = api.DepthsOf(group)
 		}
 		if err := a.Table(group, depths, got.Names, got.Found.Sources); err != nil {
 			return err

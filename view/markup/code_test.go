@@ -1,6 +1,7 @@
-package export
+package markup
 
 import (
+	"github.com/roost-dev/roost/redact"
 	"html"
 	"regexp"
 	"strings"
@@ -14,7 +15,7 @@ var span = regexp.MustCompile(`<span class="(\w+)">([^<]*)</span>`)
 
 // seen are the coloured parts of a text, with their classes, and the text without the classes.
 func seen(language, text string) (parts []string, whole string) {
-	set := typesetter{left: maxColoured}
+	set := Setter{left: maxColoured}
 	page := set.code(text, language)
 	for _, found := range span.FindAllStringSubmatch(page, -1) {
 		parts = append(parts, found[1]+" "+html.UnescapeString(found[2]))
@@ -60,3 +61,6 @@ func TestColouringKeepsTheText(t *testing.T) {
 		}
 	})
 }
+
+// testSetter sets what exported pages do, without masks.
+func testSetter() *Setter { return New(Options{Clean: redact.Terminal}) }

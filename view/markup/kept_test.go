@@ -1,4 +1,4 @@
-package export
+package markup
 
 import (
 	"fmt"
@@ -38,7 +38,7 @@ func TestAPageKeepsEveryWord(t *testing.T) {
 			}
 			text.WriteString(rapid.SampledFrom([]string{"\n", "\n\n", " "}).Draw(t, "end"))
 		}
-		page := newTypesetter(nil).markdown(text.String())
+		page := testSetter().Markdown(text.String())
 		shown := html.UnescapeString(tag.ReplaceAllString(page, ""))
 		for _, w := range words {
 			if !strings.Contains(shown, w) && !strings.Contains(page, w) {
@@ -58,7 +58,7 @@ func TestTablesThatHaveRoomAreTables(t *testing.T) {
 		"a | b\n--- | ---\n`x\\|y` | **2** &amp; <3>":               true,
 		"| a | b |\n|---|:-:|\n| [l](https://x.example/) | ~~2~~ |": true,
 	} {
-		if page := newTypesetter(nil).markdown(text); strings.Contains(page, "<table>") != want {
+		if page := testSetter().Markdown(text); strings.Contains(page, "<table>") != want {
 			t.Errorf("%s is shown as %s", text, page)
 		}
 	}

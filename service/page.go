@@ -1,0 +1,171 @@
+package service
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/export"
+	"github.com/roost-dev/roost/redact"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/view"
+	"github.com/roost-dev/roost/view/markup"
+)
+
+// Bounds of what a page shows: of one text, and of all messages together, in bytes of HTML. One message may have more.
+const (
+	textBytes = 48 << 10
+	pageBytes = 512 << 10
+)
+
+// promptsMost bounds the prompts that are listed.
+const promptsMost = 200
+
+// Fragments is a window of a history as HTML: what the user saw, or with the options what the model saw or would be sent.
+func (s *Service) Fragments(ctx context.Context, id string, o LinesOptions, span Span) (api.Fragments, error) {
+	return read(ctx, s, id, func(v *store.View) (api.Fragments, error) { return s.fragmentsOf(ctx, v, o, span) })
+}
+
+func (s *Service) fragmentsOf(ctx context.Context, v *store.View, o LinesOptions, span Span) (api.Fragments, error) {
+	out := api.Fragments{Task: v.Ref.ID, History: api.UI, Items: []api.Fragment{}, Notes: []string{}}
+	h := task.UI
+	if o.API || o.Effective {
+		h, out.History = task.API, api.API
+	}
+	p, err := partOf(v, h, o.Effective)
+	if err != nil {
+		return out, err
+	}
+	out.Notes, out.StandIn, out.Total = append(out.Notes, p.notes...), p.why, p.size()
+	places, forward := span.places(out.Total)
+	zone := s.opt.Now().Location()
+	pictures := "/v1/tasks/" + url.PathEscape(v.Ref.Source+":"+v.Ref.ID) + "/messages/"
+	which := ""
+	switch {
+	case o.Effective:
+		which = "?view=effective"
+	case o.API:
+		which = "?view=api"
+	}
+	set := markup.New(markup.Options{
+		Clean: redact.Marked,
+		Fold:  true,
+		Most:  textBytes,
+		Zone:  zone,
+		Picture: func(number, picture int) string {
+			return pictures + strconv.Itoa(number) + "/images/" + strconv.Itoa(picture) + which
+		},
+	})
+	items := export.NewItems(v, o)
+	size, taken := 0, 0
+	for taken < len(places) && ctx.Err() == nil && size < pageBytes {
+		batch, read := s.batch(v, p, places[taken:], forward, &out)
+		taken += read
+		var made []api.Fragment
+		for i, list := range items.Of(batch) {
+			number := batch[i].Number
+			one := set.Element(list, out.History, p.newDay(number-1, list[0].TS, zone))
+			made = append(made, api.Fragment{Number: number, HTML: one})
+			size += len(one)
+		}
+		if !forward {
+			made = append(made, out.Items...)
+			out.Items = made
+		} else {
+			out.Items = append(out.Items, made...)
+		}
+	}
+	places = slices.Clone(places[:taken])
+	slices.Sort(places)
+	out.Before, out.After = span.edges(places, out.Total)
+	return out, ctx.Err()
+}
+
+// batch reads the messages that come next, in the order of the history, as answers are looked for among neighbours.
+func (s *Service) batch(v *store.View, p part, places []int, forward bool, out *api.Fragments) (batch []export.Element, read int) {
+	held := 0
+	for read < min(export.Together, len(places)) && held < linesBytes {
+		i := places[read]
+		read++
+		raw, m, err := p.read(v, i)
+		if err != nil {
+			out.Notes = append(out.Notes, unread(i, err))
+			continue
+		}
+		held += len(raw)
+		batch = append(batch, export.Element{Number: i + 1, Raw: raw, Message: m})
+	}
+	if !forward {
+		slices.Reverse(batch)
+	}
+	return batch, read
+}
+
+// newDay reports whether the message before the one at a place is of another day.
+func (p part) newDay(i int, ts int64, zone *time.Location) bool {
+	for i--; i >= 0 && !p.isMade; i-- {
+		if before := p.list[i].TS(); before != 0 {
+			day := func(ms int64) string { return time.UnixMilli(ms).In(zone).Format(time.DateOnly) }
+			return day(before) != day(ts)
+		}
+	}
+	return i < 0 && !p.isMade
+}
+
+// Prompts are the beginnings of what a person said in a task.
+func (s *Service) Prompts(ctx context.Context, id string) (api.Prompts, error) {
+	return read(ctx, s, id, func(v *store.View) (api.Prompts, error) {
+		out := api.Prompts{Task: v.Ref.ID, Items: []api.Prompt{}}
+		numbers, texts, total := export.Prompts(ctx, v, promptsMost)
+		for i, text := range texts {
+			out.Items = append(out.Items, api.Prompt{Number: numbers[i], Text: strings.ToValidUTF8(text, "\ufffd")})
+		}
+		out.Total = total
+		return out, ctx.Err()
+	})
+}
+
+// Picture is a picture of a message that the user saw: its type, which follows from its bytes, and the bytes. number is
+// that of the message, from 1; n counts its pictures and those of its results, from 0.
+func (s *Service) Picture(ctx context.Context, id string, o LinesOptions, number, n int) (media string, raw []byte, err error) {
+	_, err = read(ctx, s, id, func(v *store.View) (struct{}, error) {
+		h := task.UI
+		if o.API || o.Effective {
+			h = task.API
+		}
+		p, err := partOf(v, h, o.Effective)
+		if err != nil {
+			return struct{}{}, err
+		}
+		if number < 1 || number > p.size() {
+			return struct{}{}, noPicture("the task has no message " + strconv.Itoa(number))
+		}
+		one, m, err := p.read(v, number-1)
+		if err != nil {
+			return struct{}{}, err
+		}
+		var all []string
+		for _, items := range export.NewItems(v, o).Of([]export.Element{{Number: number, Raw: one, Message: m}}) {
+			all = markup.Data(items[0])
+		}
+		if n < 0 || n >= len(all) {
+			return struct{}{}, noPicture("message " + strconv.Itoa(number) + " has " + strconv.Itoa(len(all)) + " picture" + view.Plural(len(all)))
+		}
+		var bad error
+		if media, raw, bad = markup.Picture(all[n]); bad != nil {
+			return struct{}{}, noPicture(bad.Error())
+		}
+		return struct{}{}, nil
+	})
+	return media, raw, err
+}
+
+func noPicture(why string) error {
+	return problem(http.StatusNotFound, "picture_not_found", "There is no such picture", why)
+}

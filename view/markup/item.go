@@ -1,0 +1,325 @@
+package markup
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"html/template"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/view"
+)
+
+//go:embed item.html
+var itemPage string
+
+// pieces are the templates of an item.
+var pieces = template.Must(template.New("").Parse(itemPage))
+
+// put executes a template into memory.
+func put(out *bytes.Buffer, name string, data any) {
+	if err := pieces.ExecuteTemplate(out, name, data); err != nil {
+		panic("markup: " + name + ": " + err.Error()) // the templates and their data are of this package
+	}
+}
+
+// shown is an item as its templates see it.
+type shown struct {
+	Class, Anchor      string
+	Time, Moment       string
+	Number             int
+	Lead, Object, Rest string
+	Body                template.HTML
+	Fold                bool
+}
+
+// named is a piece with its label.
+type named struct {
+	Name, Class string
+	HTML        template.HTML
+	Address     template.URL
+	Lazy        bool
+}
+
+// Classes are the classes of the element that holds an item: its class, and noise for rows that are hidden until the
+// reader asks for them.
+func Classes(it view.Item) string {
+	if isNoise(it) {
+		return string(it.Class) + " noise"
+	}
+	return string(it.Class)
+}
+
+// noisy are the kinds of rows, by their beginnings, that only somebody who looks for a fault wants to see.
+var noisy = []string{"say:api_req", "ask:api_req", "say:checkpoint", "say:deleted_api_reqs", "say:shell_integration", "say:too_many_tools",
+	"say:task_progress", "say:conditional_rules", "say:hook_status", "say:browser_session", "ask:completion_result", "ask:resume"}
+
+func isNoise(it view.Item) bool {
+	return it.Class == view.Request || it.Class == view.Note && it.TS != 0 &&
+		slices.ContainsFunc(noisy, func(kind string) bool { return strings.HasPrefix(it.Kind, kind) })
+}
+
+// Item is what an item's element holds: a header and its body. anchor is the id of that element, and gets a link.
+func (t *Setter) Item(it view.Item, anchor string) string {
+	var out bytes.Buffer
+	seen := t.head(it)
+	seen.Anchor, seen.Number = anchor, it.Number
+	if it.TS != 0 {
+		at := time.UnixMilli(it.TS).In(t.opt.Zone)
+		seen.Time, seen.Moment = at.Format("15:04"), at.Format(time.RFC3339)
+	}
+	t.place = place{number: it.Number}
+	seen.Body = t.body(it)
+	seen.Fold = t.folds(it)
+	put(&out, "item", seen)
+	return out.String()
+}
+
+// Element is a message of a history as an element of a list, with the notices behind it. newDay says that the message
+// before it is of another day.
+func (t *Setter) Element(items []view.Item, history string, newDay bool) string {
+	var out bytes.Buffer
+	it := items[0]
+	e := element{ID: history + "-" + strconv.Itoa(it.Number), Number: it.Number, Class: Classes(it)}
+	if newDay && it.TS != 0 {
+		e.Day = time.UnixMilli(it.TS).In(t.opt.Zone).Format("Monday, 2 January 2006")
+	}
+	e.Body = markup(t.Item(it, e.ID))
+	for _, notice := range items[1:] {
+		e.Notices = append(e.Notices, named{Class: Classes(notice), HTML: markup(t.Item(notice, ""))})
+	}
+	put(&out, "element", e)
+	return out.String()
+}
+
+// element is a message as its template sees it.
+type element struct {
+	ID, Class, Day string
+	Number         int
+	Body           template.HTML
+	Notices        []named
+}
+
+// place is where the picture that comes next stands: pictures of a message and its parts are counted from 0.
+type place struct{ number, pictures int }
+
+// folds reports whether an item is one line that opens.
+func (t *Setter) folds(it view.Item) bool {
+	if !t.opt.Fold || it.Images > 0 {
+		return false
+	}
+	switch it.Class {
+	case view.Tool, view.Output, view.Appended, view.Request, view.Note, view.Unknown:
+		return true
+	}
+	return false
+}
+
+// head is the first line of an item; a command of many lines is shown whole. What a tool works on is apart from what it
+// does.
+func (t *Setter) head(it view.Item) shown {
+	seen := shown{Class: string(it.Class)}
+	it.Images = 0 // they come below
+	first, rest, _ := strings.Cut(view.Headline(it), "\n")
+	seen.Lead, seen.Rest = t.opt.Clean(first), t.cut(t.opt.Clean(rest), nil)
+	if verb, object := view.Verb(it.Title); it.Class == view.Tool && object != "" {
+		if lead, after, ok := strings.Cut(first, verb+" "); ok {
+			seen.Lead, seen.Object = t.opt.Clean(lead+verb), t.opt.Clean(after)
+		}
+	}
+	return seen
+}
+
+// long is the number of lines from which text is folded.
+const long = 12
+
+// body is the text of an item and its parts.
+func (t *Setter) body(it view.Item) template.HTML {
+	var out bytes.Buffer
+	lines := strings.Count(it.Body, "\n")
+	it.Body = t.cut(it.Body, &out)
+	note := out.String()
+	out.Reset()
+	text := func(class string, inner string) { put(&out, "text", named{Class: class, HTML: markup(inner)}) }
+	fold := func(name string, inner func()) {
+		var whole bytes.Buffer
+		whole, out = out, whole
+		inner()
+		whole, out = out, whole
+		put(&out, "folded", named{Name: name, HTML: markup(whole.String())})
+	}
+	count := strconv.Itoa(lines+1) + " lines"
+	switch {
+	case it.Body == "":
+	case it.Diff && lines > 8*long:
+		fold(count, func() { text("diff", t.Diff(it.Body)) })
+	case it.Diff:
+		text("diff", t.Diff(it.Body))
+	case it.Class == view.User || it.Class == view.Model || it.Class == view.Result || it.Class == view.Question:
+		out.WriteString(t.Markdown(it.Body) + "\n")
+	case it.Class == view.Reasoning:
+		fold("reasoning", func() { out.WriteString(t.Markdown(it.Body)) })
+	case it.Class == view.Tool && esjson.Valid([]byte(it.Body)):
+		text("code", t.code(t.opt.Clean(Display([]byte(it.Body))), "json"))
+	case !t.folds(it) && (lines >= long || it.Class == view.Appended):
+		fold(count, func() { text("", t.Plain(it.Body)) })
+	default:
+		text("", t.Plain(it.Body))
+	}
+	out.WriteString(note)
+	t.pictures(&out, it)
+	for _, choice := range it.Choices {
+		put(&out, "choice", t.opt.Clean(choice))
+	}
+	for _, part := range it.Parts {
+		if part.Class == it.Class && part.Title == "" && !part.Partial {
+			out.WriteString(string(t.body(part))) // the same speaker continues
+			continue
+		}
+		seen := t.head(part)
+		seen.Body, seen.Fold = t.body(part), t.folds(part)
+		put(&out, "part", seen)
+	}
+	return markup(out.String())
+}
+
+// cut is the beginning of a text that is too long for the page, and names what is left out.
+func (t *Setter) cut(s string, note *bytes.Buffer) string {
+	if t.opt.Most == 0 || len(s) <= t.opt.Most {
+		return s
+	}
+	n := t.opt.Most
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	left := view.Bytes(int64(len(s)-n)) + " more are left out here"
+	if note == nil {
+		return s[:n] + "\n… " + left
+	}
+	put(note, "cut", "… "+left+": the stored rows and the exports have them")
+	return s[:n]
+}
+
+// Display is a JSON value for a person: a string as it is, objects and arrays as indented JSON.
+func Display(val []byte) string {
+	if s, err := esjson.Unquote(val); err == nil {
+		return s
+	}
+	switch esjson.TypeOf(val) {
+	case esjson.TypeObject, esjson.TypeArray:
+		var out bytes.Buffer
+		if err := json.Indent(&out, val, "", "  "); err == nil {
+			return out.String()
+		}
+	case esjson.TypeInvalid:
+		return "undefined"
+	}
+	return string(val)
+}
+
+// Diff is a difference by lines, each with its class.
+func (t *Setter) Diff(text string) string {
+	var out strings.Builder
+	for line := range strings.Lines(t.opt.Clean(text)) {
+		out.WriteString(`<span class="` + string(view.DiffStyle(strings.TrimSuffix(line, "\n"))) + `">` + html.EscapeString(line) + "</span>")
+	}
+	return out.String()
+}
+
+// Bounds on the pictures in a page, in bytes. A phone could not open a page with more. What is larger than smallPicture
+// is loaded by its own address where there is one.
+const (
+	maxPicture   = 4 << 20
+	maxPictures  = 32 << 20
+	smallPicture = 8 << 10
+)
+
+// shownMedia are the pictures that a page shows, by their first bytes: the type in a task is untrusted. SVG is left out, as
+// it may hold scripts and links.
+var shownMedia = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
+
+// pictures shows the pictures of an item, or describes them.
+func (t *Setter) pictures(out *bytes.Buffer, it view.Item) {
+	for n := range it.Images {
+		at := t.place
+		t.place.pictures++
+		name := "image"
+		if n < len(it.Pictures) && it.Pictures[n] != "" {
+			name = "image: " + it.Pictures[n]
+		}
+		if n < len(it.Data) && it.Data[n] != "" {
+			address, lazy, err := t.address(it.Data[n], at)
+			if err == nil {
+				put(out, "picture", named{Name: t.opt.Clean(name), Address: template.URL(address), Lazy: lazy}) //nolint:gosec // made here
+				continue
+			}
+			name += " (not shown: " + err.Error() + ")"
+		}
+		put(out, "lost", t.opt.Clean(name))
+	}
+}
+
+// address is where a picture is loaded from.
+func (t *Setter) address(given string, at place) (address string, lazy bool, err error) {
+	if t.opt.Picture != nil && len(given) > smallPicture*4/3 && at.number > 0 {
+		return t.opt.Picture(at.number, at.pictures), true, nil
+	}
+	address, err = t.data(given)
+	return address, false, err
+}
+
+// data is a data: address that is built from the bytes of a picture, or the reason why there is none.
+func (t *Setter) data(address string) (fresh string, err error) {
+	media, raw, err := Picture(address)
+	if err != nil {
+		return "", err
+	}
+	if t.shown+len(raw) > maxPictures {
+		return "", fmt.Errorf("the page holds %s of pictures", view.Bytes(maxPictures))
+	}
+	t.shown += len(raw)
+	return "data:" + media + ";base64," + base64.StdEncoding.EncodeToString(raw), nil
+}
+
+// Picture is the type and the bytes of the picture in a data: address, or the reason why it is not shown. The type comes
+// from the bytes.
+func Picture(address string) (media string, raw []byte, err error) {
+	_, data, _ := strings.Cut(address, ";base64,")
+	if len(data) > maxPicture*4/3+4 {
+		return "", nil, fmt.Errorf("more than %s", view.Bytes(maxPicture))
+	}
+	raw, err = base64.StdEncoding.DecodeString(strings.TrimSpace(data))
+	if err != nil {
+		return "", nil, errors.New("it is damaged")
+	}
+	if media = http.DetectContentType(raw); !slices.Contains(shownMedia, media) {
+		return "", nil, errors.New("it is not a picture that is known")
+	}
+	return media, raw, nil
+}
+
+// Data are the data: addresses of the pictures of an item and its parts, in the order in which the page counts them;
+// "" for one without bytes.
+func Data(it view.Item) (out []string) {
+	for n := range it.Images {
+		data := ""
+		if n < len(it.Data) {
+			data = it.Data[n]
+		}
+		out = append(out, data)
+	}
+	for _, part := range it.Parts {
+		out = append(out, Data(part)...)
+	}
+	return out
+}

@@ -1,0 +1,35 @@
+// Package web is the page that a browser gets: the history of all tasks, a task, its changes, what was spent, the trash
+// and the sources. It is useful without scripts: everything that only reads is a link or a form.
+//
+// The pages decide nothing. They ask the service, as every route of the API does, and show what it answers; what the API
+// lacks is added there, for all clients. Messages come as HTML from the service (package view/markup), and templates
+// escape all else. Each text of a model, a tool, a repository or a file is cleaned (redact.Marked): what acts or hides is
+// named.
+//
+// A page is made in memory before it is sent, so that a failure is a page of its own, and is packed when the browser
+// takes that. Bounds: 50 tasks, 20 tasks with hits, and 80 messages or half a megabyte of them a page.
+//
+// The server puts the handler behind its own door and counts its readings; Refuse shows a browser why it does not get
+// in. Files under /static/ hold nothing of any task and need no log-in.
+//
+// # The markup that scripts build on
+//
+// Every page has <body data-page="history|task|changes|usage|trash|sources|problem|login"> and
+// <meta name="roost-server" content="VERSION">, the sheet /static/page.css and, once it exists, the module
+// /static/live.js. The page of a task also has
+//
+//	<main id="task" data-task="ID" data-source="SOURCE" data-status="STATUS" data-view="messages|raw|effective"
+//	      data-cursor="CURSOR" data-first="N" data-last="M" data-total="T">
+//	  <section id="questions"> with <article data-question="QID" data-kind="KIND" data-event="EVENT"> for each open question
+//	  <ol id="messages"> with <li id="ui-N" data-index="N" class="CLASS"> for each message
+//	  <section id="live">      empty, behind the messages: for streamed text
+//	  <div id="composer" hidden>
+//
+// ID is the task's id as the API takes it: SOURCE:ID for tasks of other tools. CURSOR was read before the messages:
+// the events behind it are all that the page may lack. First and last are the numbers of the messages on the page; both
+// are 0 on an empty one. GET /v1/tasks/{id}/messages answers Accept: text/html with the same li elements, so that a
+// script replaces or adds them as they are; data-last equal to data-total means that the page ends with the newest
+// message.
+//
+// Scripts get one policy of trusted types, roost: whatever they insert as HTML came from the server.
+package web

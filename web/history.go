@@ -1,0 +1,326 @@
+package web
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/redact"
+)
+
+// Bounds of a page of the history.
+const (
+	rowsMost  = 50
+	tasksMost = 20 // with hits
+	hitsEach  = 4
+	trailMost = 20 // pages that the way back remembers
+)
+
+// searchPatience is how long a search may also spend on the index.
+const searchPatience = 5 * time.Second
+
+// fields are the parameters of the history that narrow and order it, in the order of its addresses.
+var fields = []string{"q", "workspace", "source", "status", "tag", "model", "tool", "file", "min_cost", "max_cost", "since", "until",
+	"damaged", "sort"}
+
+// form is what the address of the history asks for.
+type form struct {
+	url.Values
+	Wrong []api.Wrong
+}
+
+// With is the address of this history with another value of one field, from its first page.
+func (f form) With(name, value string) string {
+	q := url.Values{}
+	for _, field := range fields {
+		if v := f.Get(field); v != "" {
+			q.Set(field, v)
+		}
+	}
+	q.Set(name, value)
+	if value == "" {
+		q.Del(name)
+	}
+	return address("/", q)
+}
+
+// Narrowed reports whether anything but the order is asked for.
+func (f form) Narrowed() bool {
+	return slices.ContainsFunc(fields, func(name string) bool { return name != "sort" && f.Get(name) != "" })
+}
+
+// More reports whether a field is set that the form shows only when it is opened.
+func (f form) More() bool {
+	return slices.ContainsFunc([]string{"tag", "model", "tool", "file", "min_cost", "max_cost", "since", "until", "damaged"},
+		func(name string) bool { return f.Get(name) != "" })
+}
+
+func address(path string, q url.Values) string {
+	if len(q) == 0 {
+		return path
+	}
+	return path + "?" + q.Encode()
+}
+
+// history is the data of its page.
+type history struct {
+	Form      form
+	Sources   []api.SourceState
+	Tools     []string
+	Statuses  []string
+	Questions []api.Question
+	Rows      []row
+	Groups    []group
+	Found     api.Found
+	Next      string
+	Prev      string
+	First     bool // it is the first page
+	Problem   *api.Problem
+}
+
+// Sorts are the orders of a list beside the newest first.
+func (h *history) Sorts() []string { return []string{"oldest", "cost", "tokens"} }
+
+// row is a task in the list.
+type row struct {
+	api.Summary
+	Depth int
+}
+
+// group is a task with its hits.
+type group struct {
+	Task api.Summary
+	Hits []hit
+	More int // hits that are not shown
+}
+
+// hit is a message that holds the words.
+type hit struct {
+	api.Hit
+	Link   string
+	Pieces []piece
+}
+
+// piece is a part of a snippet.
+type piece struct {
+	Text string
+	Hit  bool
+}
+
+var statuses = []string{"queued", "running", "waiting", "delegated", "interrupted", "completed", "failed", "cancelled", "idle"}
+
+// history lists tasks, or searches them.
+func (w *Web) history(a *asked) (*page, error) {
+	data := &history{Form: form{Values: a.URL.Query()}, Statuses: statuses}
+	p := &page{Kind: "history", Title: "History", Data: data}
+	data.First = data.Form.Get("cursor") == ""
+	filter := w.filterOf(&data.Form)
+	var err error
+	if data.Form.Wrong == nil {
+		if words := strings.TrimSpace(data.Form.Get("q")); words != "" || data.Form.Get("tool")+data.Form.Get("file") != "" {
+			err = w.search(a, data, words, filter)
+		} else {
+			err = w.list(a, data, filter)
+		}
+	}
+	if err != nil {
+		data.Problem = w.opt.Reader.Problem(a.Context(), err, "")
+		p.Status = data.Problem.Status
+		err = nil
+	}
+	if data.Found.Sources == nil {
+		data.Found.Sources, err = w.opt.Reader.Sources(a.Context())
+	}
+	for _, s := range data.Found.Sources {
+		if !slices.Contains(data.Tools, s.Tool) && s.Tool != "" {
+			data.Tools = append(data.Tools, s.Tool)
+		}
+	}
+	slices.Sort(data.Tools)
+	if err == nil && data.First && w.opt.Reader.ReadOnly() == nil {
+		data.Questions, err = w.opt.Reader.Questions(a.Context(), "")
+	}
+	return p, err
+}
+
+// filterOf reads the filter from a form, and notes what is wrong in it.
+func (w *Web) filterOf(f *form) api.TaskFilter {
+	wrong := func(name, detail string) { f.Wrong = append(f.Wrong, api.Wrong{Parameter: name, Detail: detail}) }
+	moment := func(name string) int64 {
+		text := f.Get(name)
+		if text == "" {
+			return 0
+		}
+		at, ok := api.Moment(text, w.opt.Now())
+		if !ok {
+			wrong(name, "want a day such as 2026-01-31, or an age such as 7d")
+		}
+		return at
+	}
+	cost := func(name string) *money.USD {
+		text := strings.TrimPrefix(f.Get(name), "$")
+		if text == "" {
+			return nil
+		}
+		usd, err := money.Parse(text)
+		if err != nil || usd < 0 {
+			wrong(name, "want an amount of US dollars such as 0.50")
+			return nil
+		}
+		return &usd
+	}
+	out := api.TaskFilter{
+		Workspace: f.Get("workspace"),
+		Status:    f.Get("status"),
+		Source:    f.Get("source"),
+		Tag:       f.Get("tag"),
+		Model:     f.Get("model"),
+		MinCost:   cost("min_cost"),
+		MaxCost:   cost("max_cost"),
+		Since:     moment("since"),
+		Until:     moment("until"),
+		Damaged:   f.Get("damaged") != "",
+		Limit:     rowsMost,
+		Cursor:    f.Get("cursor"),
+	}
+	if s := out.Status; s != "" && !slices.Contains(statuses, s) {
+		wrong("status", "no task has the status "+redact.Marked(s))
+	}
+	return out
+}
+
+func (w *Web) list(a *asked, data *history, f api.TaskFilter) error {
+	switch sort := data.Form.Get("sort"); sort {
+	case "oldest", "cost", "tokens":
+		f.Sort = sort
+	default:
+		f.Tree = !data.Form.Narrowed()
+	}
+	got, found, err := w.opt.Reader.List(a.Context(), f)
+	if err != nil {
+		return err
+	}
+	data.Found = found
+	depths := make([]int, len(got.Items))
+	if f.Tree {
+		depths = api.DepthsOf(got.Items)
+	}
+	for i, t := range got.Items {
+		data.Rows = append(data.Rows, row{t, min(depths[i], 6)})
+	}
+	data.pages(got.Next)
+	return nil
+}
+
+func (w *Web) search(a *asked, data *history, words string, f api.TaskFilter) error {
+	f.Sort, f.Limit = api.SortBest, 0
+	if data.Form.Get("sort") == "newest" {
+		f.Sort = api.SortNew
+	}
+	q := api.SearchQuery{Text: words, Filter: f, Tool: data.Form.Get("tool"), File: data.Form.Get("file"), Each: hitsEach, Tasks: tasksMost}
+	got, found, err := w.opt.Reader.Search(a.Context(), q, searchPatience)
+	if err != nil {
+		return err
+	}
+	data.Found = found
+	terms := api.QueryTerms(words)
+	for _, h := range got.Items {
+		n := len(data.Groups)
+		if n == 0 || refOf(data.Groups[n-1].Task) != refOf(h.Task) {
+			data.Groups = append(data.Groups, group{Task: h.Task, More: found.Hits[h.Task.Source+":"+h.Task.ID]})
+			n++
+		}
+		g := &data.Groups[n-1]
+		g.Hits = append(g.Hits, hitOf(h, terms))
+	}
+	for i := range data.Groups {
+		data.Groups[i].More = max(data.Groups[i].More-len(data.Groups[i].Hits), 0)
+	}
+	data.pages(got.Next)
+	return nil
+}
+
+// pages are the ways to the next and the previous page. An address remembers the cursors of the pages before it, as a
+// cursor leads forward only.
+func (h *history) pages(next *string) {
+	q := url.Values{}
+	for _, name := range fields {
+		if v := h.Form.Get(name); v != "" {
+			q.Set(name, v)
+		}
+	}
+	trail := strings.Fields(h.Form.Get("trail"))
+	if !h.First {
+		back := url.Values{}
+		for name := range q {
+			back.Set(name, q.Get(name))
+		}
+		if n := len(trail); n > 0 {
+			back.Set("cursor", trail[n-1])
+			if n > 1 {
+				back.Set("trail", strings.Join(trail[:n-1], " "))
+			}
+		}
+		h.Prev = address("/", back)
+		trail = append(trail, h.Form.Get("cursor"))
+	}
+	if next == nil {
+		return
+	}
+	q.Set("cursor", *next)
+	if len(trail) > trailMost {
+		trail = trail[len(trail)-trailMost:]
+	}
+	if len(trail) > 0 {
+		q.Set("trail", strings.Join(trail, " "))
+	}
+	h.Next = address("/", q)
+}
+
+// hitOf is a hit with its link and its marks.
+func hitOf(h api.Hit, terms []string) hit {
+	number, history := h.Number, h.History
+	for _, twin := range h.Also {
+		if twin.History == api.UI {
+			number, history = twin.Number, twin.History
+		}
+	}
+	return hit{h, messageLink(linkOf(h.Task), history, number), marked(redact.Marked(h.Snippet), terms)}
+}
+
+// messageLink leads to a message of a task.
+func messageLink(task, history string, number int) string {
+	q := url.Values{"at": {itoa(number)}}
+	if history == api.API {
+		q.Set("view", "api")
+	}
+	return task + "?" + q.Encode() + "#" + history + "-" + itoa(number)
+}
+
+// marked cuts a text into what is one of the terms and what is not.
+func marked(text string, terms []string) (out []piece) {
+	low := strings.ToLower(text)
+	if len(low) != len(text) {
+		return []piece{{Text: text}} // the places would not fit
+	}
+	from := 0
+	for from < len(text) {
+		at, end := len(text), len(text)
+		for _, term := range terms {
+			if i := strings.Index(low[from:], term); i >= 0 && term != "" && from+i < at {
+				at, end = from+i, from+i+len(term)
+			}
+		}
+		if at > from {
+			out = append(out, piece{Text: text[from:at]})
+		}
+		if at < len(text) {
+			out = append(out, piece{text[at:end], true})
+		}
+		from = end
+	}
+	return out
+}

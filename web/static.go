@@ -1,0 +1,64 @@
+package web
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"net/http"
+	"path"
+	"strings"
+)
+
+//go:embed static
+var staticFS embed.FS
+
+// file is a static file, as it is sent.
+type file struct {
+	media, tag   string
+	body, packed []byte
+}
+
+// medias are the types of static files, by their endings. A file of another kind is not served.
+var medias = map[string]string{
+	".css":         "text/css; charset=utf-8",
+	".js":          "text/javascript; charset=utf-8",
+	".svg":         "image/svg+xml",
+	".png":         "image/png",
+	".webmanifest": "application/manifest+json",
+	".woff2":       "font/woff2",
+}
+
+func staticFiles() map[string]file {
+	all := map[string]file{}
+	entries, _ := staticFS.ReadDir("static") // it is embedded
+	for _, e := range entries {
+		media, known := medias[path.Ext(e.Name())]
+		body, err := staticFS.ReadFile("static/" + e.Name())
+		if !known || err != nil {
+			continue
+		}
+		sum := sha256.Sum256(body)
+		all[e.Name()] = file{media: media, tag: `"` + hex.EncodeToString(sum[:12]) + `"`, body: body, packed: pack(body)}
+	}
+	return all
+}
+
+// static answers with a static file, or says that the browser has it. It is asked for each time, so that no page runs
+// with the scripts of another version.
+func (w *Web) static(out http.ResponseWriter, r *http.Request) {
+	f, known := w.files[r.PathValue("name")]
+	if !known {
+		protect(out.Header())
+		http.NotFound(out, r)
+		return
+	}
+	protect(out.Header())
+	h := out.Header()
+	h.Set("ETag", f.tag)
+	h.Set("Cache-Control", "no-cache")
+	if strings.Contains(r.Header.Get("If-None-Match"), f.tag) {
+		out.WriteHeader(http.StatusNotModified)
+		return
+	}
+	write(out, r, http.StatusOK, f.media, f.body, f.packed)
+}

@@ -1,0 +1,281 @@
+package web
+
+import (
+	"html/template"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/redact"
+	"github.com/roost-dev/roost/service"
+	"github.com/roost-dev/roost/view"
+)
+
+// Bounds of the page of a task.
+const (
+	messagesMost = 80
+	aroundHit    = 20       // messages before one that a link leads to
+	rowBytes     = 64 << 10 // of a stored row that are shown
+	foundMost    = 100      // messages with words that are looked for
+	familyMost   = 50
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// taskData is the data of the page of a task.
+type taskData struct {
+	Task      api.Summary
+	Copies    []string
+	View      string // messages, raw, effective, api
+	Cursor    string
+	First     int
+	Last      int
+	Total     int
+	Items     []template.HTML
+	Raw       []rawRow
+	Notes     []string
+	StandIn   string
+	Older     string
+	Newer     string
+	Newest    string
+	Prompts   api.Prompts
+	Questions []api.Question
+	Parent    *api.Summary
+	Children  []row
+	Find      string
+	Found     []hit
+	FoundMore bool
+	Problem   *api.Problem // of the search in the task
+}
+
+// rawRow is a stored row.
+type rawRow struct {
+	Number int
+	Kind   string
+	Text   string
+	Left   int64 // bytes that are not shown
+}
+
+// After is the parameter before that makes this row the last one.
+func (r rawRow) After() int { return r.Number + 1 }
+
+// Self is the address of the page; the parts of a task are below it.
+func (d taskData) Self() string { return linkOf(d.Task) }
+
+// API is the address of the task's documents.
+func (d taskData) API() string { return "/v1/tasks/" + url.PathEscape(refOf(d.Task)) }
+
+// Resume is the command that continues the task.
+func (d taskData) Resume() string { return "roost resume " + refOf(d.Task) }
+
+// viewOf is which history is shown, and how.
+func viewOf(q url.Values) (name string, o service.LinesOptions) {
+	switch {
+	case q.Get("raw") != "":
+		return "raw", o
+	case q.Get("view") == "effective":
+		return "effective", service.LinesOptions{Effective: true}
+	case q.Get("view") == "api":
+		return "api", service.LinesOptions{API: true}
+	}
+	return "messages", o
+}
+
+// spanOf is the part of the history that an address names.
+func spanOf(q url.Values) (s service.Span, err error) {
+	s.Limit = messagesMost
+	number := func(name string) (n int) {
+		text := q.Get(name)
+		if text == "" || err != nil {
+			return 0
+		}
+		if n, err = strconv.Atoi(text); err != nil || n < 1 {
+			err = api.NewProblem(http.StatusUnprocessableEntity, "validation_failed", "The address of this page is wrong",
+				name+" wants the number of a message, such as 12")
+		}
+		return n
+	}
+	if at := number("at"); at > 0 {
+		s.After = max(at-aroundHit, 1)
+	}
+	if before := number("before"); before > 0 {
+		s.Before, s.After = before, 0
+	}
+	if after := number("after"); after > 0 {
+		s.After = after + 1
+	}
+	return s, err
+}
+
+// load reads a task and the place of its newest event.
+func (w *Web) load(a *asked) (d taskData, err error) {
+	t, copies, err := w.opt.Reader.Task(a.Context(), a.id)
+	if err != nil {
+		return d, err
+	}
+	newest, known, err := t.Newest(a.Context()) // before anything is read: a follower of it misses nothing
+	if err != nil {
+		return d, err
+	}
+	d.Cursor = "0"
+	if known {
+		d.Cursor = newest.String()
+	}
+	d.Task, _, err = t.Document(a.Context())
+	d.Copies = copies
+	return d, err
+}
+
+// task shows a window of a task's messages.
+func (w *Web) task(a *asked) (*page, error) {
+	d, err := w.load(a)
+	if err != nil {
+		return nil, err
+	}
+	q := a.URL.Query()
+	span, err := spanOf(q)
+	if err != nil {
+		return nil, err
+	}
+	var o service.LinesOptions
+	d.View, o = viewOf(q)
+	var before, after *int
+	if d.View == "raw" {
+		before, after, err = w.rawRows(a, &d, span)
+	} else {
+		before, after, err = w.messages(a, &d, o, span)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.pages(q, before, after)
+	if err := w.around(a, &d); err != nil {
+		return nil, err
+	}
+	d.Find = strings.TrimSpace(q.Get("find"))
+	if d.Find != "" {
+		w.find(a, &d)
+	}
+	return &page{Kind: "task", Title: titleOf(d.Task), Data: d}, nil
+}
+
+func (w *Web) messages(a *asked, d *taskData, o service.LinesOptions, span service.Span) (before, after *int, err error) {
+	got, err := w.opt.Reader.Fragments(a.Context(), a.id, o, span)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, one := range got.Items {
+		d.Items = append(d.Items, template.HTML(one.HTML)) //nolint:gosec // package markup made it
+	}
+	if n := len(got.Items); n > 0 {
+		d.First, d.Last = got.Items[0].Number, got.Items[n-1].Number
+	}
+	d.Total, d.Notes, d.StandIn = got.Total, got.Notes, got.StandIn
+	return got.Before, got.After, nil
+}
+
+// rawRows are the stored rows as they are, with their kinds.
+func (w *Web) rawRows(a *asked, d *taskData, span service.Span) (before, after *int, err error) {
+	got, err := w.opt.Reader.Messages(a.Context(), a.id, span)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, raw := range got.Items {
+		r := rawRow{Number: got.Numbers[i], Kind: redact.Marked(view.UI(raw, got.Numbers[i]).Kind)}
+		shown := raw
+		if len(shown) > rowBytes {
+			shown = shown[:rowBytes]
+			r.Left = int64(len(raw) - rowBytes)
+		}
+		r.Text = redact.Marked(string(shown))
+		d.Raw = append(d.Raw, r)
+	}
+	if n := len(got.Numbers); n > 0 {
+		d.First, d.Last = got.Numbers[0], got.Numbers[n-1]
+	}
+	d.Total, d.Notes = got.Total, got.Notes
+	return got.Before, got.After, nil
+}
+
+// pages are the ways to older and newer messages of the same view.
+func (d *taskData) pages(q url.Values, before, after *int) {
+	keep := url.Values{}
+	for _, name := range []string{"raw", "view", "find"} {
+		if v := q.Get(name); v != "" {
+			keep.Set(name, v)
+		}
+	}
+	to := func(name string, n int) string {
+		next := url.Values{name: {itoa(n)}}
+		for k := range keep {
+			next.Set(k, keep.Get(k))
+		}
+		return address(d.Self(), next)
+	}
+	if before != nil {
+		d.Older = to("before", *before)
+	}
+	if after != nil {
+		d.Newer, d.Newest = to("after", *after), address(d.Self(), keep)+"#end"
+	}
+}
+
+// around reads what stands around the messages: prompts, open questions, parent and subtasks.
+func (w *Web) around(a *asked, d *taskData) (err error) {
+	if d.Prompts, err = w.opt.Reader.Prompts(a.Context(), a.id); err != nil {
+		return err
+	}
+	if w.opt.Reader.ReadOnly() == nil && d.Task.OpenQuestions > 0 {
+		if d.Questions, err = w.opt.Reader.Questions(a.Context(), refOf(d.Task)); err != nil {
+			return err
+		}
+	}
+	if len(d.Task.ChildIDs) > 0 {
+		family, err := w.opt.Reader.Family(a.Context(), a.id)
+		if err != nil {
+			return err
+		}
+		for i, t := range family.Tasks[1:min(len(family.Tasks), familyMost)] {
+			d.Children = append(d.Children, row{t, min(family.Depths[i+1]-1, 6)})
+		}
+	}
+	if d.Task.ParentID != "" {
+		if t, _, err := w.opt.Reader.Task(a.Context(), d.Task.ParentID); err == nil { // it may be gone
+			if parent, _, err := t.Document(a.Context()); err == nil {
+				d.Parent = &parent
+			}
+		}
+	}
+	return nil
+}
+
+// find looks for words in the task.
+func (w *Web) find(a *asked, d *taskData) {
+	got, _, err := w.opt.Reader.Search(a.Context(), api.SearchQuery{
+		Text:   d.Find,
+		Task:   a.id,
+		Filter: api.TaskFilter{Limit: foundMost},
+	}, searchPatience)
+	if err != nil {
+		d.Problem = w.opt.Reader.Problem(a.Context(), err, a.id)
+		return
+	}
+	terms := api.QueryTerms(d.Find)
+	seen := map[string]bool{}
+	for _, h := range got.Items {
+		one := hitOf(h, terms)
+		if seen[one.Link] {
+			continue
+		}
+		seen[one.Link] = true
+		to, _ := url.Parse(one.Link) // it was made here
+		q := to.Query()
+		q.Set("find", d.Find)
+		to.RawQuery = q.Encode()
+		one.Link = to.String()
+		d.Found = append(d.Found, one)
+	}
+	d.FoundMore = got.Next != nil
+}

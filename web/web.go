@@ -1,0 +1,194 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"embed"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/service"
+)
+
+// Reader is what the pages ask; *service.Service has it.
+type Reader interface {
+	List(ctx context.Context, f api.TaskFilter) (api.Page[api.Summary], api.Found, error)
+	Search(ctx context.Context, q api.SearchQuery, patience time.Duration) (api.Page[api.Hit], api.Found, error)
+	Sources(ctx context.Context) ([]api.SourceState, error)
+	Trash(ctx context.Context) ([]api.DeletedTask, error)
+	Spending(ctx context.Context, by api.Grouping, f service.SpendFilter) (api.Totals, error)
+	Task(ctx context.Context, id string) (service.Task, []string, error)
+	Family(ctx context.Context, id string) (api.Family, error)
+	Fragments(ctx context.Context, id string, o service.LinesOptions, span service.Span) (api.Fragments, error)
+	Messages(ctx context.Context, id string, span service.Span) (api.Window, error)
+	Prompts(ctx context.Context, id string) (api.Prompts, error)
+	Checkpoints(ctx context.Context, id string) (api.Checkpoints, error)
+	Diff(ctx context.Context, id string, q service.DiffQuery) (api.Diff, error)
+	Questions(ctx context.Context, id string) ([]api.Question, error)
+	ReadOnly() *api.Problem
+	Problem(ctx context.Context, err error, id string) *api.Problem
+}
+
+// Options are what the pages need.
+type Options struct {
+	Reader  Reader
+	Version string           // of the program
+	Now     func() time.Time // nil: time.Now
+}
+
+// Web is the handler of the pages. It is safe for concurrent use.
+type Web struct {
+	opt   Options
+	mux   *http.ServeMux
+	paths []string
+	files map[string]file
+	pages map[string]*template.Template
+}
+
+//go:embed pages/*.html
+var pageFiles embed.FS
+
+// New makes the handler.
+func New(o Options) *Web {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	w := &Web{opt: o, mux: http.NewServeMux(), files: staticFiles(), pages: map[string]*template.Template{}}
+	names, _ := fs.Glob(pageFiles, "pages/*.html") // a constant pattern
+	for _, name := range names {
+		if name = strings.TrimSuffix(strings.TrimPrefix(name, "pages/"), ".html"); name != "layout" {
+			w.pages[name] = template.Must(template.New("layout.html").Funcs(w.words()).ParseFS(pageFiles, "pages/layout.html", "pages/"+name+".html"))
+		}
+	}
+	for path, show := range map[string]func(*asked) (*page, error){
+		"/{$}":                w.history,
+		"/tasks/{id}":         w.task,
+		"/tasks/{id}/changes": w.changes,
+		"/usage":              w.usage,
+		"/trash":              w.trash,
+		"/sources":            w.sources,
+	} {
+		w.paths = append(w.paths, path)
+		w.mux.HandleFunc("GET "+path, func(out http.ResponseWriter, r *http.Request) { w.answer(out, r, show) })
+	}
+	w.paths = append(w.paths, "/static/{name}")
+	w.mux.HandleFunc("GET /static/{name}", w.static)
+	return w
+}
+
+// Paths are the patterns of the pages, as http.ServeMux has them.
+func (w *Web) Paths() []string { return w.paths }
+
+// ServeHTTP answers with a page to a request that the server has let in.
+func (w *Web) ServeHTTP(out http.ResponseWriter, r *http.Request) { w.mux.ServeHTTP(out, r) }
+
+// policy is what a page may do: load from its own server alone, and run its own scripts.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
+	"font-src 'self'; manifest-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; " +
+	"require-trusted-types-for 'script'; trusted-types roost"
+
+// protect sets the headers that every answer has, whoever serves it.
+func protect(h http.Header) {
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
+}
+
+// asked is a request for a page.
+type asked struct {
+	*http.Request
+	id string // of the task in the path; "" = none
+}
+
+// page is what a template shows.
+type page struct {
+	Kind   string // the name of the template, and data-page
+	Title  string
+	Status int // of HTTP; 0 = 200
+	Script bool
+	Meta   string // the version
+	Data   any
+}
+
+// answer makes a page and sends it; what fails is a page, too.
+func (w *Web) answer(out http.ResponseWriter, r *http.Request, show func(*asked) (*page, error)) {
+	a := &asked{Request: r, id: r.PathValue("id")}
+	if a.id != "" && !service.ValidName(a.id) {
+		w.Refuse(out, r, api.NewProblem(http.StatusBadRequest, "bad_id", "That can be no task's id",
+			"an id has letters, digits, dots, dashes and underscores, and may have a source and a colon before it"))
+		return
+	}
+	p, err := show(a)
+	if err != nil {
+		w.Refuse(out, r, w.opt.Reader.Problem(r.Context(), err, a.id))
+		return
+	}
+	w.send(out, r, p)
+}
+
+// send writes a page.
+func (w *Web) send(out http.ResponseWriter, r *http.Request, p *page) {
+	_, p.Script = w.files["live.js"]
+	p.Meta = w.opt.Version
+	var body bytes.Buffer
+	if err := w.pages[p.Kind].Execute(&body, p); err != nil {
+		protect(out.Header())
+		http.Error(out, "the page could not be made: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	protect(out.Header())
+	status := http.StatusOK
+	if p.Status != 0 {
+		status = p.Status
+	}
+	write(out, r, status, "text/html; charset=utf-8", body.Bytes(), nil)
+}
+
+// smallest is the size, in bytes, from which an answer is packed.
+const smallest = 1 << 10
+
+// write sends an answer, packed for who takes that; packed is the packed body when it is known.
+func write(out http.ResponseWriter, r *http.Request, status int, media string, body, packed []byte) {
+	h := out.Header()
+	h.Set("Content-Type", media)
+	h.Add("Vary", "Accept-Encoding")
+	if len(body) >= smallest && takesGzip(r) {
+		if packed == nil {
+			packed = pack(body)
+		}
+		h.Set("Content-Encoding", "gzip")
+		body = packed
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	out.WriteHeader(status)
+	if r.Method != http.MethodHead {
+		_, _ = out.Write(body) // it fails when the client has disconnected
+	}
+}
+
+func takesGzip(r *http.Request) bool {
+	for one := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+		name, q, _ := strings.Cut(strings.TrimSpace(one), ";")
+		if strings.EqualFold(strings.TrimSpace(name), "gzip") && strings.ReplaceAll(q, " ", "") != "q=0" {
+			return true
+		}
+	}
+	return false
+}
+
+func pack(body []byte) []byte {
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	_, _ = z.Write(body) // into memory
+	_ = z.Close()
+	return out.Bytes()
+}

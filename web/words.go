@@ -1,0 +1,125 @@
+package web
+
+import (
+	"fmt"
+	"html/template"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/redact"
+	"github.com/roost-dev/roost/view"
+	"github.com/roost-dev/roost/view/markup"
+)
+
+// words are the functions of the templates. Text that somebody else wrote goes through clean or title.
+func (w *Web) words() template.FuncMap {
+	return template.FuncMap{
+		"clean":      redact.Marked,
+		"title":      func(t api.Summary) string { return titleOf(t) },
+		"short":      func(s string) string { return markup.Short(redact.Marked(s)) },
+		"ref":        refOf,
+		"link":       linkOf,
+		"base":       baseOf,
+		"count":      view.Count,
+		"bytes":      view.Bytes,
+		"dollars":    dollars,
+		"plural":     view.Plural,
+		"age":        func(ms int64) string { return age(w.opt.Now(), ms) },
+		"day":        func(ms int64) string { return w.stamp(ms, "2006-01-02 15:04") },
+		"moment":     func(ms int64) string { return w.stamp(ms, time.RFC3339) },
+		"parsed":     millis,
+		"parsedtext": func(s string) int64 { return millis(&s) },
+		"diff": func(s string) template.HTML {
+			return template.HTML(markup.New(markup.Options{Clean: redact.Marked}).Diff(s)) //nolint:gosec // package markup made it
+		},
+		"status": func(s string) string { return strings.ReplaceAll(s, "-", " ") },
+	}
+}
+
+// titleOf is the title of a task on one line; its id when it has none.
+func titleOf(t api.Summary) string {
+	if s := markup.Short(redact.Marked(t.Title)); s != "" {
+		return s
+	}
+	return redact.Marked(t.ID)
+}
+
+// refOf is how the API finds exactly this task.
+func refOf(t api.Summary) string {
+	if t.Source == api.OwnSource || t.Source == "" {
+		return t.ID
+	}
+	return t.Source + ":" + t.ID
+}
+
+func linkOf(t api.Summary) string { return "/tasks/" + url.PathEscape(refOf(t)) }
+
+// baseOf is the last part of a folder's path, of any system.
+func baseOf(dir string) string {
+	dir = strings.TrimRight(strings.ReplaceAll(dir, `\`, "/"), "/")
+	if dir == "" {
+		return ""
+	}
+	return redact.Marked(path.Base(dir))
+}
+
+// dollars is an amount to the cent, and "–" for an unknown one.
+func dollars(cost *money.USD) string {
+	if cost == nil {
+		return "–"
+	}
+	cents := (int64(*cost) + 5000) / 10_000
+	if *cost > 0 && cents == 0 {
+		return "<$0.01"
+	}
+	return fmt.Sprintf("$%d.%02d", cents/100, cents%100)
+}
+
+// stamp writes a time in the zone of the server; "" for none.
+func (w *Web) stamp(ms int64, layout string) string {
+	if ms <= 0 {
+		return ""
+	}
+	return time.UnixMilli(ms).In(w.opt.Now().Location()).Format(layout)
+}
+
+// millis are the Unix milliseconds of a time of a document; 0 for none.
+func millis(text *string) int64 {
+	if text == nil {
+		return 0
+	}
+	at, err := time.Parse(time.RFC3339, *text)
+	if err != nil {
+		return 0
+	}
+	return at.UnixMilli()
+}
+
+// age is how long ago a time was; the day for one in the future, which a wrong clock wrote.
+func age(now time.Time, ms int64) string {
+	if ms <= api.EarliestTime {
+		return "–"
+	}
+	at := time.UnixMilli(ms)
+	d := now.Sub(at)
+	const day = 24 * time.Hour
+	switch {
+	case d < -time.Minute:
+		return at.Format(time.DateOnly)
+	case d < time.Minute:
+		return "now"
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	case d < day:
+		return fmt.Sprintf("%d h", d/time.Hour)
+	case d < 60*day:
+		return fmt.Sprintf("%d d", d/day)
+	case d < 365*day:
+		return fmt.Sprintf("%d mo", d/(30*day))
+	}
+	return fmt.Sprintf("%d y", d/(365*day))
+}
