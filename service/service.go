@@ -226,6 +226,18 @@ func (t Task) HasEvent(ctx context.Context, at events.Cursor) (bool, error) {
 // AllTopic is the topic of the events of all tasks; release must be called.
 func (s *Service) AllTopic() (topic *events.Topic, release func(), err error) { return s.pipe.All() }
 
+// NewestEvent is the cursor behind the newest event of all tasks. Who follows the events from there misses nothing that
+// happens to what was read after it.
+func (s *Service) NewestEvent(ctx context.Context) (string, error) {
+	topic, release, err := s.AllTopic()
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	newest, err := topic.Newest(ctx)
+	return newest.String(), err
+}
+
 // HasLine reports whether a cursor names an event of the topic of all tasks.
 func (s *Service) HasLine(at events.Cursor) (bool, error) { return s.pipe.HasLine(at) }
 

@@ -147,7 +147,7 @@ func TestSendQueueCancel(t *testing.T) {
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	task := h.task(slowly(1000), "write", nil)
+	task := h.task(slowly(200), "write", nil)
 	tab := h.loggedIn(desktop, "/tasks/"+task)
 	tab.live()
 	tab.text("#live .streaming", "word3")
@@ -194,7 +194,7 @@ func TestRenamePinDeleteUndo(t *testing.T) {
 	tab.types("<b>The garden</b>")
 	tab.keys(enter)
 	tab.text("#notes", "new title")
-	tab.text("#title", "<b>The garden</b>")
+	tab.text(".taskhead h1", "<b>The garden</b>")
 	tab.press("[data-does=pin]")
 	tab.text("#notes", "is pinned")
 	var got struct {
@@ -207,14 +207,14 @@ func TestRenamePinDeleteUndo(t *testing.T) {
 	}
 	tab.visit("/")
 	tab.live()
-	tab.text("#results", "The garden")
+	tab.text("main .rows", "The garden")
 	tab.keys("j")
 	tab.focusShown()
 	tab.keys("#")
 	tab.text("#notes", "in the trash")
-	tab.gone(`#results [data-task="` + task + `"]`)
+	tab.gone(`main [data-task="` + task + `"]`)
 	tab.press("#notes button")
-	tab.text("#results", "The garden")
+	tab.text("main .rows", "The garden")
 	tab.text("#notes", "is back")
 }
 
@@ -251,7 +251,7 @@ func TestFork(t *testing.T) {
 	tab.press("dialog [name=title]")
 	tab.types("another way")
 	tab.keys(enter)
-	tab.text("#title", "another way")
+	tab.text(".taskhead h1", "another way")
 	if tab.path() == "/tasks/"+task {
 		t.Error("the page is still the old task's")
 	}

@@ -232,20 +232,20 @@ func (t *tab) sees(what, expression string) {
 // text waits until an element holds a text.
 func (t *tab) text(selector, want string) {
 	t.Helper()
-	t.sees(selector+" holds "+want, fmt.Sprintf("[...document.querySelectorAll(%s)].some(e => e.offsetParent !== null && e.innerText.includes(%s))",
+	t.sees(selector+" holds "+want, fmt.Sprintf("[...document.querySelectorAll(%s)].some(e => e.checkVisibility() && e.innerText.includes(%s))",
 		strconv.Quote(selector), strconv.Quote(want)))
 }
 
 // gone waits until no visible element fits a selector.
 func (t *tab) gone(selector string) {
 	t.Helper()
-	t.sees("no "+selector, fmt.Sprintf("![...document.querySelectorAll(%s)].some(e => e.offsetParent !== null)", strconv.Quote(selector)))
+	t.sees("no "+selector, fmt.Sprintf("![...document.querySelectorAll(%s)].some(e => e.checkVisibility())", strconv.Quote(selector)))
 }
 
 // press presses the element that a selector fits, at its place: with a finger on a phone, else with a mouse.
 func (t *tab) press(selector string) {
 	t.Helper()
-	t.sees(selector, fmt.Sprintf(`(e => e && e.offsetParent !== null && !e.disabled)(document.querySelector(%s))`, strconv.Quote(selector)))
+	t.sees(selector, fmt.Sprintf(`(e => e && e.checkVisibility() && !e.disabled)(document.querySelector(%s))`, strconv.Quote(selector)))
 	at := run[[]float64](t, fmt.Sprintf(`(e => { e.scrollIntoView({block: 'nearest'}); const r = e.getBoundingClientRect(); return [r.x + r.width/2, r.y + r.height/2] })(document.querySelector(%s))`,
 		strconv.Quote(selector)))
 	t.do("press "+selector, chromedp.MouseClickXY(at[0], at[1]))
@@ -296,10 +296,14 @@ func (t *tab) asAnew(task string) {
 	t.Helper()
 	rows := `[...document.querySelectorAll('#messages > [data-index]')].map(e => { e = e.cloneNode(true); e.querySelector('#message-acts')?.remove(); return e.dataset.index + ' ' + e.textContent.replace(/\s+/g, ' ') })`
 	t.sees("nothing is under way", `document.querySelectorAll('#live .streaming').length === 0 && ![...document.querySelectorAll('#messages > [data-index]')].some(e => e.hidden)`)
-	got := run[[]string](t, rows)
 	anew := t.open(desktop, "/tasks/"+task)
 	anew.live()
 	want := run[[]string](anew, rows)
+	got := run[[]string](t, rows)
+	for end := time.Now().Add(patience / 4); strings.Join(got, "\n") != strings.Join(want, "\n") && time.Now().Before(end); {
+		time.Sleep(50 * time.Millisecond) // the answer to what the last event said may be on the way
+		got = run[[]string](t, rows)
+	}
 	// The page may have more of the past than a new one shows.
 	for len(got) > len(want) && len(want) > 0 && got[0] != want[0] {
 		got = got[1:]

@@ -51,11 +51,11 @@ func TestNetworkIsCut(t *testing.T) {
 	tab.live()
 	tab.text("#live .streaming", "word20")
 	h.relay.cut()
-	tab.text("#connection", "does not answer")
+	tab.text("#live-state", "does not answer")
 	at := run[int](tab, `document.querySelector('#live .streaming .body').textContent.length`)
 	h.relay.mend()
 	tab.live()
-	tab.gone("#connection")
+	tab.sees("it says no more that it is not", `document.querySelector('#live-state').textContent === ''`)
 	tab.sees("the text goes on", fmt.Sprintf(`document.querySelector('#live .streaming .body')?.textContent.length > %d`, at+100))
 	if got, all := run[string](tab, `document.querySelector('#live .streaming .body').textContent`), words(400); !strings.HasPrefix(all, got) {
 		t.Errorf("got %q, which %q does not begin with", got, all)
@@ -73,10 +73,10 @@ func TestServerIsKilled(t *testing.T) {
 	tab.live()
 	tab.text("#live .streaming", "word20")
 	h.kill()
-	tab.text("#connection", "does not answer")
+	tab.text("#live-state", "does not answer")
 	h.start()
 	tab.live()
-	tab.gone("#connection")
+	tab.sees("it says no more that it is not", `document.querySelector('#live-state').textContent === ''`)
 	tab.text("#activity", "Interrupted")
 	tab.press("#retry")
 	tab.text("#messages", "The end is reached.")
@@ -100,7 +100,7 @@ func TestTabsShareTheStream(t *testing.T) {
 	h.task("- tools: [{name: attempt_completion, input: {result: done}}]", "paint the old fence", nil)
 	for _, tab := range append(tabs, first) {
 		tab.live()
-		tab.text("#results", "paint the old fence")
+		tab.text("main .rows", "paint the old fence")
 	}
 	var server struct{ Streams int }
 	h.ask("GET", "/v1/server", nil, &server)
@@ -119,9 +119,9 @@ func TestTabsShareTheStreamWithoutAWorker(t *testing.T) {
 	first.live()
 	second := p.openWithout("SharedWorker", "/")
 	second.live()
-	first.visit("about:blank")
+	first.visit("/healthz")
 	h.task("- tools: [{name: attempt_completion, input: {result: done}}]", "paint the new fence", nil)
-	second.text("#results", "paint the new fence")
+	second.text("main .rows", "paint the new fence")
 }
 
 // An idle page wakes for nothing but what the server sends: it has no timer of its own.
@@ -148,9 +148,12 @@ func TestToolOutputComesLive(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	task := h.task("- tools: [{name: execute_command, input: {command: 'echo one; sleep 2; echo two; sleep 1'}}]\n"+
-		"- tools: [{name: attempt_completion, input: {result: done}}]", "run it", object{"approve": "all"})
+		"- tools: [{name: attempt_completion, input: {result: done}}]", "run it", object{"approve": "ask"})
+	h.wait(task, "waiting")
 	tab := h.loggedIn(desktop, "/tasks/"+task)
 	tab.live()
+	tab.armed()
+	tab.press(`article[data-question] [data-does=approve]`)
 	tab.text("#activity", "execute_command")
 	tab.text("#live", "one")
 	tab.text("#live", "two")

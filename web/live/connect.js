@@ -27,7 +27,8 @@ export function connect({ cursor, task, on }) {
     if (at && (!seen || !orderly(at, seen) || !reached(at, seen))) seen = at;
     if (fresh.length) on.events(fresh);
   };
-  const join = () => door.post({ join: { cursor: seen, task } });
+  // Ids of tasks have no colon; before one stands the source.
+  const join = () => door.post({ join: { cursor: seen, task: task.split(':').at(-1) } });
 
   const open = () => {
     door = throughWorker(take) || throughLock(take, join) || alone(take);
@@ -53,8 +54,10 @@ function throughWorker(take) {
   port.onmessage = ({ data }) => take(data);
   if (navigator.locks) {
     const lock = 'roost-page-' + crypto.randomUUID();
-    navigator.locks.request(lock, () => new Promise(() => {}));
-    port.postMessage({ lock });
+    navigator.locks.request(lock, () => {
+      port.postMessage({ lock }); // not before it is held: the worker would get it, and take the page for gone
+      return new Promise(() => {});
+    });
   }
   return { post: (m) => port.postMessage(m) };
 }
@@ -73,15 +76,23 @@ function throughLock(take, join) {
     else if (data.leads && !hub) join();
     else if (data.from && hub) handle(data.from, data.message, (message) => channel.postMessage({ to: data.from, message }));
   };
-  navigator.locks.request('roost-stream', () => new Promise(() => {
+  // A page that is left gives the lock back at once: a browser may keep it for the way back, and would keep the lock.
+  let give;
+  const lead = () => navigator.locks.request('roost-stream', () => new Promise((done) => {
+    give = done;
     hub = new Hub();
     join();
     channel.postMessage({ leads: true });
   }));
+  lead();
+  addEventListener('pageshow', (e) => { if (e.persisted) lead(); });
   return {
     post: (m) => {
-      if (hub) handle(me, m, take);
-      else channel.postMessage({ from: me, message: m });
+      if (!hub) return channel.postMessage({ from: me, message: m });
+      if (!m.leave) return handle(me, m, take);
+      hub.close();
+      hub = null;
+      give();
     },
   };
 }

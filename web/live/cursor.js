@@ -2,6 +2,7 @@
 // activity log announced.
 
 function parts(id) {
+  if (id === '0') return { feed: '', place: [0, 0, 0, 0] }; // before all that is kept
   const m = /^([^.]+)\.(\d+)\.(\d+)\.[0-9a-f]+\.(\d+)-(\d+)$/.exec(id || '');
   if (!m) return null;
   const whole = m[4] === '0';
@@ -12,15 +13,17 @@ function parts(id) {
 // no order: such an event is new.
 export function reached(id, at) {
   const a = parts(id), b = parts(at);
-  if (!a || !b || a.feed !== b.feed) return false;
+  if (!a || !b || !same(a, b)) return false;
   for (let i = 0; i < 4; i++) {
     if (a.place[i] !== b.place[i]) return a.place[i] < b.place[i];
   }
   return true;
 }
 
+const same = (a, b) => a.feed === b.feed || !a.feed || !b.feed;
+
 // orderly reports whether two cursors can be compared.
 export function orderly(a, b) {
   const x = parts(a), y = parts(b);
-  return !!x && !!y && x.feed === y.feed;
+  return !!x && !!y && same(x, y);
 }

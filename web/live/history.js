@@ -3,7 +3,8 @@
 import { getHTML } from './api.js';
 import { pageOf } from './fragment.js';
 import { pin, remove, rename, start, tag, undo } from './actions.js';
-import { button, failed, tried } from './ui.js';
+import { Questions } from './questions.js';
+import { button, el, failed, tried } from './ui.js';
 
 const settle = 150; // milliseconds after a key, before it is searched
 const calm = 700; // and after an event, before the list is read anew
@@ -13,17 +14,24 @@ const shows = /^(task|run|question|turn\.ended|message\.added|history|usage|chec
 export class History {
   constructor(main, keys) {
     this.main = main;
-    this.form = main.querySelector('form[role=search]') || document.querySelector('form[role=search]') || main.querySelector('form');
-    this.field = this.form?.querySelector('[name=q]');
-    this.field?.addEventListener('input', () => this.later(settle));
-    this.form?.addEventListener('change', (e) => { if (e.target !== this.field) this.later(0); });
-    this.form?.addEventListener('submit', (e) => { e.preventDefault(); this.later(0); });
-    addEventListener('popstate', () => location.reload());
-    const place = document.getElementById('acts') || this.form?.parentElement || main;
-    place.append(button('New task', tried(() => start(this.workspaces())), { id: 'start', class: 'primary' }));
-    keys.on(['j', 'ArrowDown'], 'the next task', () => this.move(1));
-    keys.on(['k', 'ArrowUp'], 'the task before', () => this.move(-1));
-    keys.on(['N'], 'start a task', tried(() => start(this.workspaces())));
+    this.form = main.querySelector('form[role=search]');
+    this.field = this.form.querySelector('[name=q]');
+    this.field.addEventListener('input', () => this.later(settle));
+    this.form.addEventListener('change', (e) => { if (e.target !== this.field) this.later(0); });
+    this.form.addEventListener('submit', (e) => { e.preventDefault(); this.later(0); });
+    const section = document.getElementById('questions') || el('section', { id: 'questions', class: 'questions', 'aria-label': 'Waiting for you' });
+    if (!section.isConnected) this.form.before(section);
+    this.questions = new Questions('', section);
+    this.questions.load().catch(failed);
+    const begin = tried(() => start(this.workspaces()));
+    (this.form.querySelector('.bar') || this.form).append(button('New task', begin, { id: 'start', class: 'primary' }));
+    keys.on(['j', 'ArrowDown'], 'the next task or hit', () => this.move(1));
+    keys.on(['k', 'ArrowUp'], 'the task or hit before', () => this.move(-1));
+    keys.on(['N'], 'start a task', begin);
+    keys.on(['a'], 'go to the first open question', () => this.questions.current()?.focus());
+    keys.on(['y'], 'approve it', (e) => this.questions.press('y', e));
+    keys.on(['n'], 'deny it: write the reason, Enter sends it', (e) => this.questions.press('n', e));
+    keys.on(['1', '2', '3', '4', '5', '6', '7', '8', '9'], 'answer it with a suggestion', (e) => this.questions.press(e.key, e));
     keys.on(['e'], 'rename the task', () => this.act(rename));
     keys.on(['t'], 'its tags', () => this.act(tag));
     keys.on(['p'], 'pin it, or not', () => this.act(pin));
@@ -31,23 +39,24 @@ export class History {
     keys.on(['Delete', '#'], 'delete it', () => this.act(remove));
   }
 
-  rows() {
-    return [...this.main.querySelectorAll('[data-task]')].filter((r) => r.querySelector('a'));
+  links() {
+    return [...this.main.querySelectorAll('.row[data-task] .c-title > a, .group h2 a, .hits a')];
   }
 
   row() {
-    return document.activeElement?.closest?.('[data-task]');
+    return document.activeElement?.closest?.('.row[data-task]');
   }
 
   workspaces() {
-    return [...new Set([...this.main.querySelectorAll('[data-workspace]')].map((e) => e.dataset.workspace).filter(Boolean))];
+    return [...new Set([...this.main.querySelectorAll('.c-folder a')].map((e) => e.title).filter(Boolean))];
   }
 
   move(by) {
-    const rows = this.rows();
-    if (!rows.length) return false;
-    const next = rows[Math.max(0, Math.min(rows.length - 1, rows.indexOf(this.row()) + by))];
-    next.querySelector('a').focus();
+    const links = this.links();
+    if (!links.length) return false;
+    const at = links.indexOf(document.activeElement);
+    const next = links[at < 0 ? 0 : Math.max(0, Math.min(links.length - 1, at + by))];
+    next.focus();
     next.scrollIntoView({ block: 'nearest' });
   }
 
@@ -63,11 +72,18 @@ export class History {
   }
 
   focus(task) {
-    if (task) this.main.querySelector(`[data-task="${CSS.escape(task)}"] a`)?.focus();
+    if (task) this.main.querySelector(`.row[data-task="${CSS.escape(task)}"] .c-title > a`)?.focus();
   }
 
   events(list) {
     if (list.some((e) => shows.test(e.type))) this.later(calm, true);
+    for (const { type, data: d } of list) if (type === 'question.closed') this.questions.closed({ ...d, id: d.task_id + '.' + d.question });
+    if (list.some((e) => e.type.startsWith('question.') || e.type === 'run.ended')) this.questions.load().catch(failed);
+  }
+
+  lost() {
+    this.questions.load().catch(failed);
+    this.refresh().catch(failed);
   }
 
   // later reads the list after a moment. A key begins the moment anew; an event does not, or a busy task would put it off
@@ -81,10 +97,13 @@ export class History {
     }, wait);
   }
 
+  // address is that of the list as the form has it; a page of a longer list stays the page until the form changes.
   address() {
-    if (!this.form) return location.pathname + location.search;
     const q = new URLSearchParams([...new FormData(this.form)].filter(([, v]) => v !== ''));
-    for (const [k, v] of new URLSearchParams(location.search)) if (!this.form.elements[k] && k !== 'cursor') q.append(k, v);
+    const now = new URLSearchParams(location.search);
+    const page = ['cursor', 'trail'].filter((k) => now.has(k)).map((k) => [k, now.get(k)]);
+    for (const [k] of page) now.delete(k);
+    if ([...q].sort().join('&') === [...now].filter(([, v]) => v !== '').sort().join('&')) for (const [k, v] of page) q.set(k, v);
     return location.pathname + (q.size ? '?' + q : '');
   }
 
@@ -96,11 +115,14 @@ export class History {
     const page = pageOf(await getHTML(address, { signal: abort.signal }));
     if (abort !== this.abort) return;
     if (address !== location.pathname + location.search) history.replaceState(null, '', address);
-    const focused = document.activeElement?.closest?.('[data-task]')?.dataset.task;
-    for (const id of ['questions', 'results']) {
-      const here = document.getElementById(id), there = page.getElementById(id);
-      if (here && there) here.replaceWith(document.adoptNode(there));
-    }
-    this.focus(focused);
+    const fresh = page.querySelector('main.history form[role=search]');
+    if (!fresh) return;
+    const focused = this.row()?.dataset.task, link = document.activeElement?.getAttribute?.('href');
+    while (this.form.nextSibling) this.form.nextSibling.remove();
+    const rest = [];
+    for (let n = fresh.nextSibling; n; n = n.nextSibling) rest.push(document.importNode(n, true));
+    this.form.after(...rest);
+    if (focused) this.focus(focused);
+    else if (link && document.activeElement === document.body) this.links().find((a) => a.getAttribute('href') === link)?.focus();
   }
 }

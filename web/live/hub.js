@@ -39,10 +39,15 @@ export class Hub {
 
   leave(id) {
     this.pages.delete(id);
-    if (this.pages.size) return;
+    if (!this.pages.size) this.close();
+  }
+
+  close() {
+    this.pages.clear();
     this.stream.stop();
     this.ring = [];
     this.from = null;
+    this.state = { live: false, why: 'starting' };
   }
 
   wake() {

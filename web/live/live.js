@@ -14,13 +14,12 @@ const whys = {
 };
 
 function connection() {
-  const line = el('p', { id: 'connection', role: 'status', hidden: true });
-  document.body.prepend(line);
+  let line = document.getElementById('live-state');
+  if (!line) document.body.prepend(line = el('p', { id: 'live-state', role: 'status' }));
   let since = null;
   return ({ live, why }) => {
     if (live) since = null;
     else if (why !== 'starting') since ??= new Date();
-    line.hidden = live;
     document.body.dataset.live = live;
     line.textContent = live ? '' : (whys[why] || 'The server does not answer.') + (since ? ' Not live since ' + since.toLocaleTimeString() + '.' : '');
   };
@@ -28,12 +27,12 @@ function connection() {
 
 const keys = new Keys();
 keys.on(['/'], 'search', () => {
-  const search = document.querySelector('input[name=q]');
+  const search = document.querySelector('input[name=q], input[name=find]');
   if (search) search.focus();
-  else location.href = '/?focus=q';
+  else location.href = '/';
 });
 document.addEventListener('keydown', (e) => {
-  if (e.key === 'Escape' && e.target.matches?.('input[name=q]')) e.target.blur();
+  if (e.key === 'Escape' && e.target.matches?.('input[type=search]')) e.target.blur();
 });
 
 const main = document.querySelector('main');
@@ -42,7 +41,7 @@ const page = document.body.dataset.page === 'task' ? new TaskPage(main, keys)
 
 if (page) {
   connect({
-    cursor: main.dataset.cursor || document.body.dataset.cursor || '',
+    cursor: document.body.dataset.cursor || '',
     task: main.dataset.task || '',
     on: { events: (list) => page.events(list), state: connection(), lost: () => (page.lost ? page.lost() : page.refresh()) },
   });

@@ -8,8 +8,12 @@ const pageSize = 60;
 const near = '1200px'; // of the top: so far before it is reached the messages above are asked for
 
 export class Messages {
-  constructor(task, list, first, last) {
+  // end: the newest message is among those that are shown. rendered: they are shown as a conversation; another view of
+  // the history does not follow what happens.
+  constructor(task, list, { first, last, end, rendered }) {
     this.task = task;
+    this.end = end;
+    this.rendered = rendered;
     this.list = list;
     this.first = first;
     this.last = last;
@@ -17,12 +21,18 @@ export class Messages {
     this.queue = Promise.resolve();
     this.wanted = { added: false, changed: new Set() };
     this.top = document.createElement('div');
-    this.top.id = 'older';
+    this.top.id = 'loading-older';
     this.top.setAttribute('role', 'status');
     list.before(this.top);
-    new IntersectionObserver((seen) => {
-      if (seen.some((s) => s.isIntersecting)) this.older();
-    }, { rootMargin: near + ' 0px 0px 0px' }).observe(this.top);
+    this.bottom = document.createElement('div');
+    list.after(this.bottom);
+    if (!rendered) return;
+    const watch = (edge, margin, load) => new IntersectionObserver((seen) => {
+      if (seen.some((s) => s.isIntersecting)) load();
+    }, { rootMargin: margin }).observe(edge);
+    watch(this.top, near + ' 0px 0px 0px', () => this.older());
+    if (!end) watch(this.bottom, '0px 0px ' + near + ' 0px', () => this.later());
+    for (const nav of document.querySelectorAll('nav.pages')) nav.hidden = true; // links for those without scripts
   }
 
   rows() {
@@ -40,7 +50,7 @@ export class Messages {
   // atEnd reports whether the person looks at the end, so that the page goes on with what comes.
   atEnd() {
     const page = document.scrollingElement;
-    return page.scrollHeight - page.scrollTop - innerHeight < 60;
+    return this.end && page.scrollHeight - page.scrollTop - innerHeight < 60;
   }
 
   toEnd() {
@@ -74,7 +84,7 @@ export class Messages {
   }
 
   async older(to = 0) {
-    if (this.loading || this.first <= 1) return this.loading;
+    if (this.loading || this.first <= 1 || !this.rendered) return this.loading;
     this.top.textContent = 'Loading older messages …';
     this.loading = this.inOrder(async () => {
       do {
@@ -90,8 +100,24 @@ export class Messages {
     this.top.textContent = '';
   }
 
-  // changed notes what an event said about a message, and fetches all of a batch of events at once.
+  // later loads what comes after a window that is not the end.
+  async later() {
+    if (this.end || this.loadingLater) return;
+    this.loadingLater = true;
+    await this.inOrder(async () => {
+      const rows = await this.fetch({ after: this.last, limit: pageSize });
+      const items = [...rows.querySelectorAll('[data-index]')];
+      this.list.append(...items);
+      if (items.length) this.last = +items.at(-1).dataset.index;
+      this.end = items.length < pageSize;
+    });
+    this.loadingLater = false;
+  }
+
+  // note notes what an event said about a message, and fetches all of a batch of events at once. A message that changed
+  // comes before new ones: nothing is shown behind one that is not up to date.
   note({ added, ts }) {
+    if (!this.rendered) return;
     if (added) this.wanted.added = true;
     else this.wanted.changed.add(ts);
     if (this.asked) return;
@@ -100,12 +126,11 @@ export class Messages {
       this.asked = false;
       const { added, changed } = this.wanted;
       this.wanted = { added: false, changed: new Set() };
-      const last = this.last;
-      if (added || [...changed].some((ts) => !this.byTime(ts))) await this.newer();
       for (const ts of changed) {
         const row = this.byTime(ts);
-        if (row && +row.dataset.index <= last) await this.refresh(row);
+        if (row) await this.refresh(row);
       }
+      if (this.end && (added || [...changed].some((ts) => !this.byTime(ts)))) await this.newer();
     });
   }
 
@@ -143,6 +168,10 @@ export class Messages {
 
   // reload shows the end anew, after a rewind or when events were missed.
   reload() {
+    if (!this.rendered || !this.end) {
+      location.reload();
+      return this.queue;
+    }
     return this.inOrder(async () => {
       const rows = await this.fetch({ limit: pageSize });
       const items = [...rows.querySelectorAll('[data-index]')];

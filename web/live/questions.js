@@ -20,7 +20,7 @@ export class Questions {
 
   // load shows what is open. It replaces what the server rendered by the same with what acts.
   async load() {
-    const { items } = await get('/v1/questions?task=' + encodeURIComponent(this.task));
+    const { items } = await get('/v1/questions' + (this.task ? '?task=' + encodeURIComponent(this.task) : ''));
     const open = new Set(items.map((q) => q.id));
     for (const e of this.all()) if (!open.has(e.dataset.question) || !this.seen.has(e.dataset.question)) e.remove();
     for (const q of items) if (!this.element(q.id)) this.show(q);
@@ -46,8 +46,10 @@ export class Questions {
     const words = el('textarea', { rows: 1, name: 'words', 'aria-label': approval ? 'Words for the model, with a yes or a no' : 'An answer in your own words',
       placeholder: approval ? 'Reason or remark (optional)' : 'Your own words' });
     const answer = (body) => (event) => this.answer(q, body, words.value.trim(), event);
-    const e = el('article', { class: 'question', 'data-question': q.id, 'data-kind': q.kind, tabindex: -1, 'aria-label': 'Question' },
-      el('p', { class: 'asks' }, q.text || 'The task asks whether to go on.'),
+    const e = el('article', { class: 'ask question', 'data-question': q.id, 'data-kind': q.kind, tabindex: -1, 'aria-label': 'Question' },
+      el('header', {}, el('span', { class: 'status s-waiting' }, q.kind === 'approval' ? 'wants approval' : 'asks'), ' ',
+        !this.task && el('a', { href: '/tasks/' + encodeURIComponent(q.task_id) + '#questions', dir: 'auto' }, q.title || q.task_id)),
+      el('p', { class: 'asks', dir: 'auto' }, q.text || 'The task asks whether to go on.'),
       q.command && el('pre', { class: 'command', tabindex: 0 }, q.command),
       q.cwd && el('p', { class: 'where' }, 'in ' + q.cwd),
       q.diff && diffOf(q.diff),
@@ -112,7 +114,7 @@ export class Questions {
       : (d.approve === true ? 'Approved' : d.approve === false ? 'Denied' : 'Answered') + ' by ' + (d.by || 'somebody') + (d.text ? ': ' + d.text : '');
     const focused = e.contains(document.activeElement);
     const asked = e.querySelector('.asks')?.textContent || '';
-    e.className = 'question closed';
+    e.className = 'ask question closed';
     e.replaceChildren(el('p', { role: 'status' }, (late ? 'Somebody was faster. ' : '') + what), el('p', { class: 'asks' }, asked.slice(0, 200)));
     if (focused) e.focus();
     this.onchange?.();

@@ -129,12 +129,16 @@ export class Streaming {
     this.says('');
   }
 
-  // end is called when a run ended, or the page was loaded anew: nothing is under way.
+  // end is called when a run ended, or events were missed: nothing is under way. What was shown of a message stays until
+  // the message is there.
   end() {
-    for (const ts of [...this.texts.keys()]) this.drop(ts);
-    this.ended.clear();
+    for (const ts of this.texts.keys()) {
+      this.ended.add(ts);
+      this.messages.note({ ts });
+    }
     this.tools.clear();
     this.says('');
+    this.messages.inOrder(() => { for (const ts of [...this.ended]) this.drop(ts); });
   }
 
   says(text) {

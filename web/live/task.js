@@ -13,7 +13,9 @@ export class TaskPage {
     const d = main.dataset;
     this.id = d.task;
     this.main = main;
-    this.messages = new Messages(d.task, document.getElementById('messages'), +d.first || 0, +d.last || 0);
+    this.messages = new Messages(d.task, document.getElementById('messages'), {
+      first: +d.first || 0, last: +d.last || 0, end: !document.getElementById('newer'), rendered: !d.view || d.view === 'messages',
+    });
     this.streaming = new Streaming(document.getElementById('live'), this.messages);
     this.questions = new Questions(d.task, document.getElementById('questions'));
     this.composer = new Composer(d.task, document.getElementById('composer'));
@@ -21,7 +23,7 @@ export class TaskPage {
     this.questions.onchange = () => this.composer.shows({ asks: this.questions.all().length > 0 });
     const gone = () => { location.href = '/'; };
     const acts = bar(this.id, { gone });
-    (document.getElementById('acts') || main).prepend(acts);
+    (document.querySelector('.taskhead') || main).append(acts);
     this.rowActs = el('div', { id: 'message-acts', class: 'acts' },
       button('Go back to here', () => this.onRow((n) => rewind(this.id, n)), { 'data-does': 'rewind' }),
       button('Fork here', () => this.onRow((n) => fork(this.id, n)), { 'data-does': 'fork-here' }),
@@ -33,9 +35,8 @@ export class TaskPage {
       const row = e.target.closest('[data-index]');
       if (row && !e.target.closest('a, button, summary, input') && getSelection().isCollapsed) this.select(row, false);
     });
-    if (!location.hash) this.messages.toEnd();
+    if (!location.hash && this.messages.end) this.messages.toEnd();
     this.refresh().catch(failed);
-    this.fillStreams().catch(failed);
     addEventListener('hashchange', () => this.open(location.hash));
     if (location.hash) this.open(location.hash);
   }
@@ -66,7 +67,7 @@ export class TaskPage {
   }
 
   onRow(act) {
-    const row = this.selected?.isConnected ? this.selected : this.messages.rows().at(-1);
+    const row = this.selected?.isConnected ? this.selected : this.messages.rows().findLast((r) => r.checkVisibility());
     if (row) tried(act)(+row.dataset.index, row);
   }
 
@@ -83,7 +84,7 @@ export class TaskPage {
   }
 
   move(by) {
-    const rows = this.messages.rows().filter((r) => !r.hidden);
+    const rows = this.messages.rows().filter((r) => r.checkVisibility());
     const at = rows.indexOf(this.selected);
     this.select(rows[at < 0 ? rows.length - 1 : Math.max(0, Math.min(rows.length - 1, at + by))]);
   }
@@ -111,17 +112,28 @@ export class TaskPage {
   async summary() {
     const task = await get(taskPath(this.id));
     this.composer.shows({ status: task.status, usage: task });
-    const title = document.getElementById('title');
+    if (!this.begun && task.status === 'running') this.underWay().catch(failed);
+    this.begun = true;
+    const title = document.querySelector('.taskhead h1');
     if (title && task.title) {
       title.textContent = task.title;
       document.title = task.title + ' · Roost';
     }
   }
 
-  // fillStreams goes on with a message that was being written when the server rendered the page: text comes from the disk.
-  async fillStreams() {
-    const rows = this.messages.rows().slice(-5).filter((r) => r.dataset.partial !== undefined);
-    for (const row of rows) this.streaming.delta('message.delta', { ts: row.dataset.ts, offset: 0, text: await this.messages.stored(row.dataset.ts) });
+  // underWay shows what began before the server rendered the page: text that was being written comes from the disk, and
+  // the journal knows which tools run.
+  async underWay() {
+    const window = await get(taskPath(this.id, '/messages?limit=5'));
+    for (const m of window.items) if (m.partial) this.streaming.delta('message.delta', { ts: m.ts, offset: 0, text: m.text || '', call: m.say === 'command_output' });
+    const journal = await get(taskPath(this.id, '/journal?limit=30'));
+    const running = new Map();
+    for (const e of journal.items.flatMap((c) => c.events || [])) {
+      if (e.type === 'tool.started') running.set(e.call, e);
+      if (e.type === 'tool.finished') running.delete(e.call);
+      if (e.type === 'run.started') running.clear();
+    }
+    for (const e of running.values()) this.streaming.tool(e);
   }
 
   // lost is called when events were missed: all that is shown is read anew.
@@ -146,17 +158,23 @@ export class TaskPage {
         case 'message.text_saved':
           this.streaming.saved();
           break;
+        case 'turn.started':
+          this.composer.shows({ status: 'running' });
+          break;
         case 'tool.started':
+          this.composer.shows({ status: 'running' });
           this.streaming.tool(d);
           break;
         case 'tool.finished':
           this.streaming.toolEnded(d);
           break;
         case 'question.opened':
+          this.composer.shows({ status: 'waiting' });
           wants.add('questions');
           break;
         case 'question.closed':
           this.questions.closed({ ...d, id: d.task_id + '.' + d.question });
+          if (!d.reason) this.composer.shows({ status: 'running' });
           break;
         case 'input.queued': case 'input.taken':
           wants.add('queue');

@@ -9,7 +9,7 @@ export function el(name, properties = {}, ...children) {
     else if (key === 'class') e.className = value;
     else e.setAttribute(key, value === true ? '' : value);
   }
-  e.append(...children.flat().filter((c) => c !== null && c !== undefined && c !== false));
+  e.append(...children.flat(Infinity).filter((c) => c !== null && c !== undefined && c !== false));
   return e;
 }
 
