@@ -234,7 +234,10 @@ func (w *Web) search(a *asked, data *history, words string, f api.TaskFilter) er
 			n++
 		}
 		g := &data.Groups[n-1]
-		g.Hits = append(g.Hits, hitOf(h, terms))
+		one := hitOf(h, terms)
+		if !slices.ContainsFunc(g.Hits, func(other hit) bool { return other.Link == one.Link }) { // of its twin
+			g.Hits = append(g.Hits, one)
+		}
 	}
 	for i := range data.Groups {
 		data.Groups[i].More = max(data.Groups[i].More-len(data.Groups[i].Hits), 0)

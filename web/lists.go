@@ -102,6 +102,9 @@ func (w *Web) changes(a *asked) (*page, error) {
 	set := markup.New(markup.Options{Clean: redact.Marked})
 	room := allPatches
 	for _, f := range diff.Files {
+		if i := strings.Index(f.Patch, "\n@@"); i >= 0 {
+			f.Patch = f.Patch[i+1:] // the page names the file
+		}
 		one := changedFile{FileDiff: f, Open: f.Added+f.Removed <= openLines}
 		most := min(patchBytes, room)
 		if len(f.Patch) > most {
@@ -189,10 +192,7 @@ func (w *Web) chartOf(t api.Totals) chart {
 		return g.Usage.Tokens()
 	}
 	items := t.Items
-	if t.By.OverTime() && len(items) > barsMost { // the newest days
-		c.Left = len(items) - barsMost
-		items = items[c.Left:]
-	} else if len(items) > barsMost {
+	if len(items) > barsMost { // the newest, or the largest
 		c.Left = len(items) - barsMost
 		items = items[:barsMost]
 	}

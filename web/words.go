@@ -123,3 +123,6 @@ func age(now time.Time, ms int64) string {
 	}
 	return fmt.Sprintf("%d y", d/(365*day))
 }
+
+// TaskPath is the address of the page of a task.
+func TaskPath(t api.Summary) string { return linkOf(t) }

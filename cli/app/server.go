@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -64,7 +66,7 @@ func Near(base string) bool {
 // ownToken is the token in this machine's root; "" when there is none, or it may not be read: the
 // server then answers that it wants one.
 func (a *App) ownToken() (string, error) {
-	root, err := a.rootFolder()
+	root, err := a.RootFolder()
 	if err != nil {
 		return "", err
 	}
@@ -160,7 +162,7 @@ func (a *App) OnServer(what string, f func(*client.Client) error) error {
 		return err
 	}
 	if c == nil {
-		root, err := a.rootFolder()
+		root, err := a.RootFolder()
 		if err != nil {
 			return err
 		}
@@ -421,4 +423,18 @@ func NextPage(cmd *cobra.Command, cursor string) string {
 		line = append(append(line, "--"), words...)
 	}
 	return strings.Join(line, " ")
+}
+
+// OpenBrowser opens an address with the system's own program, as one argument: no shell reads it.
+func OpenBrowser(ctx context.Context, address string) error {
+	words := []string{"xdg-open", address}
+	switch runtime.GOOS {
+	case "darwin":
+		words[0] = "open"
+	case "windows":
+		words = []string{"rundll32", "url.dll,FileProtocolHandler", address}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	return exec.CommandContext(ctx, words[0], words[1:]...).Run() //nolint:gosec // an http address that the person asked for
 }

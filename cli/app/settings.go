@@ -536,7 +536,7 @@ func (a *App) Open() (*local.Roost, error) {
 			"the same without --server, and without ROOST_SERVER and the setting server")
 	}
 	o := local.Options{Env: a.Env, Now: a.Now, Version: api.ProgramVersion()}
-	if o.Root, err = a.rootFolder(); err != nil {
+	if o.Root, err = a.RootFolder(); err != nil {
 		return nil, err
 	}
 	if o.Cache, err = a.folder(a.Flags.Cache, "cache", "XDG_CACHE_HOME", ".cache"); err != nil {
@@ -551,8 +551,8 @@ func (a *App) Open() (*local.Roost, error) {
 	return local.Open(o)
 }
 
-// rootFolder is Roost's own folder, which need not exist.
-func (a *App) rootFolder() (string, error) {
+// RootFolder is Roost's own folder, which need not exist.
+func (a *App) RootFolder() (string, error) {
 	return a.folder(a.Flags.Root, "root", "XDG_DATA_HOME", ".local/share")
 }
 

@@ -337,6 +337,7 @@ func Commands(app *app.App) []*cobra.Command {
 		a.doctorCommand(),
 		a.OnlyHere(a.rootCommand()),
 		a.OnlyHere(a.serveCommand()),
+		a.openCommand(),
 		a.serverCommand(),
 	}
 }

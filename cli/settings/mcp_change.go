@@ -5,11 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os/exec"
-	"runtime"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -268,27 +265,13 @@ func (a *commands) openLogin(ctx context.Context, name string, p mcp.LoginPage) 
 			return err
 		}
 		if strings.EqualFold(strings.TrimSpace(answer), "y") {
-			if err := openBrowser(ctx, p.URL); err != nil {
+			if err := app.OpenBrowser(ctx, p.URL); err != nil {
 				a.Warn("no browser could be opened (" + err.Error() + "): open the page yourself")
 			}
 		}
 	}
 	a.Say("waiting for the browser to come back, for at most %d minutes; Ctrl-C stops", int(mcp.LoginTime.Minutes()))
 	return nil
-}
-
-// openBrowser opens an address with the system's own program.
-func openBrowser(ctx context.Context, address string) error {
-	words := []string{"xdg-open", address}
-	switch runtime.GOOS {
-	case "darwin":
-		words[0] = "open"
-	case "windows":
-		words = []string{"rundll32", "url.dll,FileProtocolHandler", address}
-	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	return exec.CommandContext(ctx, words[0], words[1:]...).Run() //nolint:gosec // an http address that the person agreed to
 }
 
 func (a *commands) mcpLogout(dir, name string) error {

@@ -119,7 +119,7 @@ func (t *Setter) folds(it view.Item) bool {
 		return false
 	}
 	switch it.Class {
-	case view.Tool, view.Output, view.Appended, view.Request, view.Note, view.Unknown:
+	case view.Tool, view.Output, view.Reasoning, view.Appended, view.Request, view.Note, view.Unknown:
 		return true
 	}
 	return false
@@ -166,6 +166,8 @@ func (t *Setter) body(it view.Item) template.HTML {
 	case it.Diff:
 		text("diff", t.Diff(it.Body))
 	case it.Class == view.User || it.Class == view.Model || it.Class == view.Result || it.Class == view.Question:
+		out.WriteString(t.Markdown(it.Body) + "\n")
+	case it.Class == view.Reasoning && t.folds(it):
 		out.WriteString(t.Markdown(it.Body) + "\n")
 	case it.Class == view.Reasoning:
 		fold("reasoning", func() { out.WriteString(t.Markdown(it.Body)) })

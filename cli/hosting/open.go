@@ -1,0 +1,181 @@
+package hosting
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/app"
+	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/cli/help"
+	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/web"
+)
+
+func (a *commands) openCommand() *cobra.Command {
+	var only bool
+	cmd := help.Command("open", func(cmd *cobra.Command, args []string) error {
+		show := func(c *client.Client) error { return a.openPage(cmd.Context(), c, strings.Join(args, ""), only) }
+		err := a.OnServer("open the page", show)
+		var f *failure.Failure
+		if !errors.As(err, &f) || f.Code != "no_server" {
+			return err
+		}
+		if err := a.startServer(); err != nil {
+			return err
+		}
+		return a.OnServer("open the page", show)
+	})
+	cmd.Flags().BoolVar(&only, "print", false, "print the link, and open no browser")
+	return cmd
+}
+
+// openPage prints a log-in link that leads to a task, or to the tasks of the current folder, and opens it.
+func (a *commands) openPage(ctx context.Context, c *client.Client, id string, only bool) error {
+	page, err := a.pageFor(ctx, c, id)
+	if err != nil {
+		return err
+	}
+	login, err := client.Post[api.Login](ctx, c, "/v1/server/logins", nil)
+	if err != nil {
+		return err
+	}
+	to, err := url.Parse(login.URL)
+	if err != nil {
+		return fmt.Errorf("read the server's log-in link: %w", err)
+	}
+	if base, err := url.Parse(c.Base()); err == nil && base.Host != "" { // as this machine reaches the server
+		to.Scheme, to.Host = base.Scheme, base.Host
+		to.Path = strings.TrimSuffix(base.Path, "/") + to.Path
+	}
+	q := to.Query()
+	q.Set("to", page)
+	to.RawQuery = q.Encode()
+	if a.Flags.JSON {
+		err = a.PrintJSON(api.Login{URL: to.String()})
+	} else {
+		err = a.Println(to.String())
+	}
+	if err != nil || only {
+		return err
+	}
+	if runtime.GOOS == "linux" && cmp.Or(a.Env("DISPLAY"), a.Env("WAYLAND_DISPLAY"), a.Env("WSL_DISTRO_NAME")) == "" {
+		a.Say("there is no display here: open the link in a browser; it works once")
+		return nil
+	}
+	if err := app.OpenBrowser(ctx, to.String()); err != nil {
+		a.Warn("no browser could be opened (" + err.Error() + "): open the link yourself; it works once")
+	}
+	return nil
+}
+
+// pageFor is the address of the page of a task; without one that of the history, narrowed to the current folder when
+// the folder has tasks.
+func (a *commands) pageFor(ctx context.Context, c *client.Client, id string) (string, error) {
+	if id != "" {
+		t, err := c.Task(ctx, id)
+		return web.TaskPath(t), err
+	}
+	q := api.TaskFilter{Workspace: a.Dir}.Query()
+	q.Set("limit", "1")
+	here, err := c.Tasks(ctx, q)
+	if err != nil || len(here.Items) == 0 {
+		return "/", err
+	}
+	return "/?" + url.Values{"workspace": {a.Dir}}.Encode(), nil
+}
+
+// Times of a server that starts in the background.
+const (
+	startPatience = 30 * time.Second
+	usualAddress  = "127.0.0.1:7878"
+)
+
+// startServer starts a server of this root that outlives the command, and waits until it answers: until it has printed
+// its address.
+func (a *commands) startServer() error {
+	root, err := a.RootFolder()
+	if err != nil {
+		return err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("start a server: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Join(root, "server"), 0o700); err != nil {
+		return fmt.Errorf("start a server: %w", err)
+	}
+	logFile := filepath.Join(root, "server", "open.log")
+	log, err := os.OpenFile(logFile, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("start a server: %w", err)
+	}
+	defer log.Close()
+	in, out, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("start a server: %w", err)
+	}
+	defer in.Close()
+	words := []string{"serve", "--json", "--quiet", "--listen", freeAddress()}
+	for flag, value := range map[string]string{"--root": a.Flags.Root, "--cache": a.Flags.Cache, "--sources": a.Flags.Sources} {
+		if value != "" {
+			words = append(words, flag, value)
+		}
+	}
+	cmd := exec.Command(program, words...) //nolint:gosec,noctx // this program; it outlives the command
+	cmd.Stdout, cmd.Stderr, cmd.Dir, cmd.SysProcAttr = out, log, a.Dir, detached()
+	err = cmd.Start()
+	_ = out.Close() // the server has its own
+	if err != nil {
+		return fmt.Errorf("start a server: %w", err)
+	}
+	_ = in.SetReadDeadline(time.Now().Add(startPatience)) // where pipes have none, the server's end ends the wait
+	line, err := bufio.NewReader(in).ReadBytes('\n')
+	var greeting struct{ URL string }
+	if err == nil {
+		err = json.Unmarshal(line, &greeting)
+	}
+	if err != nil {
+		return a.notStarted(logFile)
+	}
+	a.Say("started a server in the background (process %d); roost server stop ends it", cmd.Process.Pid)
+	_ = cmd.Process.Release() // nobody waits for it
+	return nil
+}
+
+// notStarted is the failure of a server that ended before it answered.
+func (a *commands) notStarted(logFile string) error {
+	why := "it ended, or did not answer in time"
+	if text, err := os.ReadFile(logFile); err == nil {
+		var p failure.Problem
+		if json.Unmarshal(text, &p) == nil && p.Detail != "" {
+			why = p.Title + ": " + p.Detail
+		}
+	}
+	return failure.New(failure.ExitServer, "no_server", "start a server in the background", why+"; its log is "+logFile,
+		"roost serve  # in another terminal")
+}
+
+// freeAddress is the usual address of a server, or any free port when another program listens there.
+func freeAddress() string {
+	l, err := net.Listen("tcp", usualAddress) //nolint:noctx // it is closed at once
+	if err != nil {
+		return "127.0.0.1:0"
+	}
+	_ = l.Close()
+	return usualAddress
+}
