@@ -246,8 +246,10 @@ func (t *tab) gone(selector string) {
 func (t *tab) press(selector string) {
 	t.Helper()
 	t.sees(selector, fmt.Sprintf(`(e => e && e.checkVisibility() && !e.disabled)(document.querySelector(%s))`, strconv.Quote(selector)))
-	at := run[[]float64](t, fmt.Sprintf(`(e => { e.scrollIntoView({block: 'nearest'}); const r = e.getBoundingClientRect(); return [r.x + r.width/2, r.y + r.height/2] })(document.querySelector(%s))`,
-		strconv.Quote(selector)))
+	place := fmt.Sprintf(`(e => { e.scrollIntoView({block: 'nearest'}); const r = e.getBoundingClientRect(), x = r.x + r.width/2, y = r.y + r.height/2,
+		there = document.elementFromPoint(x, y); return [x, y, e.contains(there) ? 1 : 0] })(document.querySelector(%s))`, strconv.Quote(selector))
+	t.sees("nothing lies over "+selector, place+"[2]")
+	at := run[[]float64](t, place)
 	t.do("press "+selector, chromedp.MouseClickXY(at[0], at[1]))
 }
 
@@ -255,7 +257,13 @@ func (t *tab) press(selector string) {
 func (t *tab) keys(keys ...string) {
 	t.Helper()
 	for _, k := range keys {
-		t.do("press "+k, chromedp.KeyEvent(k))
+		if k == enter || k == escape {
+			t.do("press "+k, chromedp.KeyEvent(k))
+			continue
+		}
+		down := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: k, Text: k, UnmodifiedText: k}
+		up := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyUp, Key: k}
+		t.do("press "+k, command(input.DispatchKeyEvent, down), command(input.DispatchKeyEvent, up))
 	}
 }
 

@@ -54,7 +54,7 @@ func newHouse(t *testing.T) *house {
 	t.Helper()
 	h := &house{T: t, root: filepath.Join(t.TempDir(), "root"), work: t.TempDir(), listen: "127.0.0.1:0"}
 	h.start()
-	h.relay = newRelay(t, h.front())
+	h.relay = newRelay(t, h.listen)
 	t.Cleanup(func() {
 		if h.cmd != nil {
 			_ = h.cmd.Process.Signal(os.Interrupt)

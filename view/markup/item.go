@@ -39,8 +39,8 @@ type shown struct {
 	Time, Moment       string
 	Number             int
 	Lead, Object, Rest string
-	Body                template.HTML
-	Fold                bool
+	Body               template.HTML
+	Fold               bool
 }
 
 // named is a piece with its label.
@@ -90,7 +90,7 @@ func (t *Setter) Item(it view.Item, anchor string) string {
 func (t *Setter) Element(items []view.Item, history string, newDay bool) string {
 	var out bytes.Buffer
 	it := items[0]
-	e := element{ID: history + "-" + strconv.Itoa(it.Number), Number: it.Number, Class: Classes(it)}
+	e := element{ID: history + "-" + strconv.Itoa(it.Number), Number: it.Number, TS: it.TS, Class: Classes(it)}
 	if newDay && it.TS != 0 {
 		e.Day = time.UnixMilli(it.TS).In(t.opt.Zone).Format("Monday, 2 January 2006")
 	}
@@ -106,6 +106,7 @@ func (t *Setter) Element(items []view.Item, history string, newDay bool) string 
 type element struct {
 	ID, Class, Day string
 	Number         int
+	TS             int64 // by which events name the message
 	Body           template.HTML
 	Notices        []named
 }

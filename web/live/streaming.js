@@ -120,13 +120,15 @@ export class Streaming {
   }
 
   tool(d) {
-    this.tools.set(d.call, d.name);
+    this.tools.set(d.call, d);
     this.says('');
   }
 
   toolEnded(d) {
+    const started = this.tools.get(d.call);
     this.tools.delete(d.call);
     this.says('');
+    return started;
   }
 
   // end is called when a run ended, or events were missed: nothing is under way. What was shown of a message stays until
@@ -142,7 +144,7 @@ export class Streaming {
   }
 
   says(text) {
-    const names = [...this.tools.values()];
+    const names = [...this.tools.values()].map((t) => t.name);
     this.doing = text || (names.length ? 'Runs ' + names.join(', ') : this.texts.size ? 'Writes' : '');
     this.ondoing?.();
   }

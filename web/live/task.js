@@ -13,6 +13,7 @@ export class TaskPage {
     const d = main.dataset;
     this.id = d.task;
     this.main = main;
+    this.times = new Map(); // of the newest messages: ts by number, since tools name their message by number
     this.messages = new Messages(d.task, document.getElementById('messages'), {
       first: +d.first || 0, last: +d.last || 0, end: !document.getElementById('newer'), rendered: !d.view || d.view === 'messages',
     });
@@ -136,6 +137,13 @@ export class TaskPage {
     for (const e of running.values()) this.streaming.tool(e);
   }
 
+  // result brings the message of a tool up to date, which shows the outcome, too. Where the message is not known it is
+  // one of the last.
+  result(started) {
+    const ts = this.times.get(started?.message);
+    for (const one of ts ? [ts] : this.messages.rows().slice(-6).map((r) => r.dataset.ts)) if (one) this.messages.note({ ts: one });
+  }
+
   // lost is called when events were missed: all that is shown is read anew.
   lost() {
     this.streaming.end();
@@ -153,6 +161,8 @@ export class TaskPage {
         case 'message.added': case 'message.changed':
           if (d.history !== 'ui') break;
           this.streaming.message(d.ts, d.content?.partial);
+          this.times.set(d.message, String(d.ts));
+          if (this.times.size > 500) this.times.delete(this.times.keys().next().value);
           if (!d.content?.partial || type === 'message.added') this.messages.note({ added: type === 'message.added', ts: String(d.ts) });
           break;
         case 'message.text_saved':
@@ -166,7 +176,7 @@ export class TaskPage {
           this.streaming.tool(d);
           break;
         case 'tool.finished':
-          this.streaming.toolEnded(d);
+          this.result(this.streaming.toolEnded(d));
           break;
         case 'question.opened':
           this.composer.shows({ status: 'waiting' });

@@ -1,0 +1,152 @@
+package pagetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// long writes a task of so many messages into the root, as another program would.
+func (h *house) long(n int, say func(i int) string) (id string) {
+	h.Helper()
+	id = "0199aaaa-0000-7000-8000-00000000" + strconv.Itoa(1000+len(say(0))%9000)
+	var rows, history []object
+	for i := 1; i <= n; i++ {
+		ts := 1760000000000 + i*1000
+		rows = append(rows, object{"ts": ts, "type": "say", "say": "text", "text": say(i)})
+		role := "assistant"
+		if i%2 == 1 {
+			role = "user"
+		}
+		history = append(history, object{"role": role, "content": []object{{"type": "text", "text": say(i)}}, "ts": ts})
+	}
+	dir := filepath.Join(h.root, "tasks", id)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		h.Fatal(err)
+	}
+	for name, list := range map[string][]object{"ui_messages.json": rows, "api_conversation_history.json": history} {
+		data, err := json.Marshal(list)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), data, 0o600)
+		}
+		if err != nil {
+			h.Fatal(err)
+		}
+	}
+	return id
+}
+
+// The log-in link opens the list, once; without it the page says how to get in.
+func TestLogIn(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	tab := h.loggedIn(phone, "/")
+	tab.live()
+	tab.sees("the list is open", `document.body.dataset.page === 'history'`)
+	stranger := h.browser().open(desktop, "/tasks/none")
+	stranger.text("body", "log")
+	if got := run[string](stranger, "document.body.dataset.page || ''"); got == "task" || got == "history" {
+		t.Errorf("a stranger sees the page %q", got)
+	}
+}
+
+// Words are found as they are typed, and the hit opens its message.
+func TestSearchAndOpenAHit(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	id := h.long(300, func(i int) string { return fmt.Sprintf("message %d of the long story, with marker%d in it", i, i) })
+	tab := h.loggedIn(desktop, "/")
+	tab.live()
+	tab.press("#q")
+	tab.types("marker47")
+	tab.text("main .hits", "marker47")
+	tab.sees("the words are in the address", `location.search.includes('q=marker47')`)
+	tab.press("main .hits a")
+	tab.sees("the message is in view", `(e => e && e.getBoundingClientRect().top >= 0 && e.getBoundingClientRect().bottom <= innerHeight)(document.getElementById('ui-47'))`)
+	if !strings.HasPrefix(tab.path(), "/tasks/"+id) {
+		t.Errorf("got %s, want the task", tab.path())
+	}
+}
+
+// A long task opens at its end. Older messages come when the top is near, and what is in view stays where it is.
+func TestPageBack(t *testing.T) {
+	t.Parallel()
+	for name, s := range map[string]size{"desktop": desktop, "phone": phone} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			id := h.long(500, func(i int) string {
+				return fmt.Sprintf("message %d of the story\n\n%s", i, strings.Repeat("It goes on and on. ", i%17))
+			})
+			tab := h.loggedIn(s, "/tasks/"+id)
+			tab.live()
+			tab.sees("the end is in view", `(e => e && e.getBoundingClientRect().top < innerHeight)(document.getElementById('ui-500'))`)
+			first := `+document.querySelector('#messages > [data-index]').dataset.index`
+			moved := run[float64](tab, `new Promise(done => {
+				const list = document.getElementById('messages'), row = list.children[3];
+				row.scrollIntoView({block: 'start', behavior: 'instant'});
+				let before = row.getBoundingClientRect().top, most = 0, frames = 0;
+				const look = () => {
+					most = Math.max(most, Math.abs(row.getBoundingClientRect().top - before));
+					if (list.children[3] !== row && ++frames > 10) done(most); else requestAnimationFrame(look);
+				};
+				look();
+			})`)
+			if moved > 1 {
+				t.Errorf("the message in view moved by %.1f pixels, want at most 1", moved)
+			}
+			for tries := 0; run[int](tab, first) > 1; tries++ {
+				if tries > 40 {
+					t.Fatalf("the first message that is loaded is %d", run[int](tab, first))
+				}
+				before := run[int](tab, first)
+				run[bool](tab, `(scrollTo(0, 0), true)`)
+				tab.sees("older messages come", fmt.Sprintf("%s < %d || %s === 1", first, before, first))
+			}
+			if n := run[int](tab, `new Set([...document.querySelectorAll('#messages > [data-index]')].map(e => e.dataset.index)).size`); n != 500 {
+				t.Errorf("got %d messages, want 500", n)
+			}
+		})
+	}
+}
+
+// hostile is text that would do harm if the page let it.
+const hostile = `<script>alert(1)</script><img src=x onerror=alert(2)><img src="https://evil.example/x.png">
+<svg onload=alert(3)><a xlink:href="javascript:alert(4)">x</a></svg> [click](javascript:alert(5)) ![p](https://evil.example/y.png)
+<iframe src="https://evil.example"></iframe><form action="https://evil.example"><input autofocus onfocus=alert(6)></form>
+<style>@import "https://evil.example/z.css";</style><b style="background:url(https://evil.example/b)">bold</b> <base href="https://evil.example/">
+</li></ol></main><h1 id=title>taken over</h1><meta http-equiv=refresh content="0;url=https://evil.example">`
+
+// Hostile text of a model, a tool, a title and a question runs nothing, asks nobody and stays in its box.
+func TestHostileTextRunsNothing(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	script, err := json.Marshal([]object{
+		{"text": hostile, "delay": "5ms", "tools": []object{{"name": "ask_followup_question", "input": object{"question": hostile, "follow_up": []object{{"text": hostile, "mode": nil}}}}}},
+		{"tools": []object{{"name": "attempt_completion", "input": object{"result": hostile}}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	task := h.task(string(script), hostile, object{"title": strings.Join(strings.Fields(hostile), " ")[:200]})
+	tab := h.loggedIn(desktop, "/tasks/"+task)
+	tab.live()
+	tab.armed()
+	tab.text("#questions", "alert(1)")
+	tab.press(`article[data-question] [data-key="1"]`)
+	tab.text("#activity", "Completed")
+	tab.text("#messages", "alert(3)")
+	if got := run[string](tab, `[...document.querySelectorAll('#messages script, #messages iframe, #messages form, #messages style, #messages base, #messages meta, #messages [onload], #messages [onerror], #messages [style], #messages a[href^="javascript"], #messages img[src^="http"]')].map(e => e.outerHTML).join('\n')`); got != "" {
+		t.Errorf("the page holds %s", got)
+	}
+	tab.visit("/?q=evil")
+	tab.live()
+	tab.text("main", "evil")
+	tab.visit("/")
+	tab.live()
+	tab.text("main .rows", "alert(1)")
+}
