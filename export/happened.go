@@ -3,6 +3,7 @@ package export
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -209,3 +210,25 @@ func dollars(u money.USD) string {
 	}
 	return fmt.Sprintf("$%d.%02d", (u+5000)/1_000_000, (u+5000)/10_000%100)
 }
+
+// Prompts are the beginnings of what a person said in a task, the newest ones, and how many there are in all. It reads
+// only those rows.
+func Prompts(ctx context.Context, v *store.View, most int) (numbers []int, texts []string, total int) {
+	rows := v.State.UI()
+	for i, m := range rows {
+		if isPrompt(i, m) {
+			total++
+		}
+	}
+	skip := max(total-most, 0)
+	said := newPage(io.Discard, nil).chosen(ctx, v, rows, most, func(i int, m *task.Message) bool {
+		if !isPrompt(i, m) {
+			return false
+		}
+		skip--
+		return skip < 0
+	})
+	return said.numbers, said.texts, total
+}
+
+func isPrompt(i int, m *task.Message) bool { return i == 0 || slices.Contains(prompts, m.Kind()) }

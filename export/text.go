@@ -312,6 +312,81 @@ func answersTo(v *store.View) func(batch []Element) map[int]view.Item {
 	}
 }
 
+// Items reads messages of a task for a page: each row with the result of its call, and what the task recorded about
+// files behind it.
+type Items struct {
+	state   *task.State
+	item    func([]byte, int) view.Item
+	results map[uint64]*task.Call
+	answers func([]Element) map[int]view.Item // of rows of another tool; nil for the history that the model sees
+	notices map[int][]view.Notice             // by the number of the message before them
+	mask    *mask
+}
+
+// NewItems reads messages of a task, which must stay open. Of the options, Whole means nothing here.
+func NewItems(v *store.View, o LinesOptions) *Items { return newItems(v, o, &mask{}) }
+
+func newItems(v *store.View, o LinesOptions, m *mask) *Items {
+	l := &Items{state: v.State, item: view.API, mask: m}
+	if !o.API && !o.Effective {
+		l.item, l.answers = view.UI, answersTo(v)
+		l.results, l.notices = resultsByRow(v.State), view.ByRow(view.Notices(v.State))
+	}
+	return l
+}
+
+// Of yields each of consecutive messages, at most Together, and the notices behind it.
+func (l *Items) Of(batch []Element) iter.Seq2[int, []view.Item] {
+	return func(yield func(int, []view.Item) bool) {
+		var known map[int]view.Item
+		if l.answers != nil {
+			known = l.answers(batch)
+		}
+		for i, e := range batch {
+			if !yield(i, l.one(e, known, i)) {
+				return
+			}
+		}
+	}
+}
+
+func (l *Items) one(e Element, known map[int]view.Item, i int) []view.Item {
+	it := l.item(l.mask.json(e.Raw), e.Number)
+	if l.answers == nil {
+		nameResults(it.Parts, l.state)
+		return []view.Item{it}
+	}
+	answer, ok := known[i]
+	if e.Message != nil && l.results[e.Message.ID] != nil {
+		answer, ok = l.result(l.results[e.Message.ID]), true
+	}
+	if ok {
+		it.Parts = append(it.Parts, answer)
+	}
+	all := []view.Item{it}
+	for _, n := range l.notices[e.Number] {
+		it := n.Item()
+		if n.Checkpoint != nil {
+			it.Kind = "say:checkpoint" // as a row of Roo's
+		}
+		all = append(all, it)
+	}
+	return all
+}
+
+// result is the result of a tool for the row that called it.
+func (l *Items) result(c *task.Call) view.Item {
+	raw, err := c.Result()
+	if err != nil {
+		return view.Item{Class: view.Failure, Title: "its result cannot be read", Body: err.Error()}
+	}
+	it := view.ToolResult(l.mask.json(raw))
+	if c.Finished.Outcome != "ok" {
+		it.Class, it.Title = view.Failure, c.Finished.Outcome
+	}
+	return it
+}
+
 // upperCase holds the characters whose upper case is several characters (Unicode's
 // unconditional special casings), except for Greek ones with an iota below.
 var upperCase = map[rune]string{

@@ -170,7 +170,7 @@ func (s *Server) login(w http.ResponseWriter, a *asked) *api.Problem {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	in, _ := s.door.knows(a.Request)
+	_, in := s.door.knows(a.Request)
 	switch {
 	case s.door.use(a.text["key"]):
 		http.SetCookie(w, s.door.cookie(a.TLS != nil))

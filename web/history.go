@@ -58,13 +58,6 @@ func (f form) More() bool {
 		func(name string) bool { return f.Get(name) != "" })
 }
 
-func address(path string, q url.Values) string {
-	if len(q) == 0 {
-		return path
-	}
-	return path + "?" + q.Encode()
-}
-
 // history is the data of its page.
 type history struct {
 	Form      form
@@ -95,19 +88,6 @@ type group struct {
 	Task api.Summary
 	Hits []hit
 	More int // hits that are not shown
-}
-
-// hit is a message that holds the words.
-type hit struct {
-	api.Hit
-	Link   string
-	Pieces []piece
-}
-
-// piece is a part of a snippet.
-type piece struct {
-	Text string
-	Hit  bool
 }
 
 var statuses = []string{"queued", "running", "waiting", "delegated", "interrupted", "completed", "failed", "cancelled", "idle"}
@@ -281,49 +261,4 @@ func (h *history) pages(next *string) {
 		q.Set("trail", strings.Join(trail, " "))
 	}
 	h.Next = address("/", q)
-}
-
-// hitOf is a hit with its link and its marks.
-func hitOf(h api.Hit, terms []string) hit {
-	number, history := h.Number, h.History
-	for _, twin := range h.Also {
-		if twin.History == api.UI {
-			number, history = twin.Number, twin.History
-		}
-	}
-	return hit{h, messageLink(linkOf(h.Task), history, number), marked(redact.Marked(h.Snippet), terms)}
-}
-
-// messageLink leads to a message of a task.
-func messageLink(task, history string, number int) string {
-	q := url.Values{"at": {itoa(number)}}
-	if history == api.API {
-		q.Set("view", "api")
-	}
-	return task + "?" + q.Encode() + "#" + history + "-" + itoa(number)
-}
-
-// marked cuts a text into what is one of the terms and what is not.
-func marked(text string, terms []string) (out []piece) {
-	low := strings.ToLower(text)
-	if len(low) != len(text) {
-		return []piece{{Text: text}} // the places would not fit
-	}
-	from := 0
-	for from < len(text) {
-		at, end := len(text), len(text)
-		for _, term := range terms {
-			if i := strings.Index(low[from:], term); i >= 0 && term != "" && from+i < at {
-				at, end = from+i, from+i+len(term)
-			}
-		}
-		if at > from {
-			out = append(out, piece{Text: text[from:at]})
-		}
-		if at < len(text) {
-			out = append(out, piece{text[at:end], true})
-		}
-		from = end
-	}
-	return out
 }

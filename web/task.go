@@ -22,8 +22,6 @@ const (
 	familyMost   = 50
 )
 
-func itoa(n int) string { return strconv.Itoa(n) }
-
 // taskData is the data of the page of a task.
 type taskData struct {
 	Task      api.Summary

@@ -1,14 +1,11 @@
 package web
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"embed"
 	"html/template"
 	"io/fs"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -28,7 +25,6 @@ type Reader interface {
 	Fragments(ctx context.Context, id string, o service.LinesOptions, span service.Span) (api.Fragments, error)
 	Messages(ctx context.Context, id string, span service.Span) (api.Window, error)
 	Prompts(ctx context.Context, id string) (api.Prompts, error)
-	NewestEvent(ctx context.Context) (string, error)
 	Checkpoints(ctx context.Context, id string) (api.Checkpoints, error)
 	Diff(ctx context.Context, id string, q service.DiffQuery) (api.Diff, error)
 	Questions(ctx context.Context, id string) ([]api.Question, error)
@@ -89,36 +85,10 @@ func (w *Web) Paths() []string { return w.paths }
 // ServeHTTP answers with a page to a request that the server has let in.
 func (w *Web) ServeHTTP(out http.ResponseWriter, r *http.Request) { w.mux.ServeHTTP(out, r) }
 
-// policy is what a page may do: load from its own server alone, and run its own scripts.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
-	"font-src 'self'; manifest-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; " +
-	"require-trusted-types-for 'script'; trusted-types roost"
-
-// protect sets the headers that every answer has, whoever serves it.
-func protect(h http.Header) {
-	h.Set("Content-Security-Policy", policy)
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
-}
-
 // asked is a request for a page.
 type asked struct {
 	*http.Request
 	id string // of the task in the path; "" = none
-}
-
-// page is what a template shows.
-type page struct {
-	Kind   string // the name of the template, and data-page
-	Title  string
-	Status int // of HTTP; 0 = 200
-	Script bool
-	Cursor string // of the stream of all tasks, before anything was read: who follows it from there misses nothing
-	Meta   string // the version
-	Data   any
 }
 
 // answer makes a page and sends it; what fails is a page, too.
@@ -129,74 +99,10 @@ func (w *Web) answer(out http.ResponseWriter, r *http.Request, show func(*asked)
 			"an id has letters, digits, dots, dashes and underscores, and may have a source and a colon before it"))
 		return
 	}
-	cursor, err := w.opt.Reader.NewestEvent(r.Context())
-	if err != nil {
-		w.Refuse(out, r, w.opt.Reader.Problem(r.Context(), err, a.id))
-		return
-	}
 	p, err := show(a)
 	if err != nil {
 		w.Refuse(out, r, w.opt.Reader.Problem(r.Context(), err, a.id))
 		return
 	}
-	p.Cursor = cursor
 	w.send(out, r, p)
-}
-
-// send writes a page.
-func (w *Web) send(out http.ResponseWriter, r *http.Request, p *page) {
-	_, p.Script = w.files["live.js"]
-	p.Meta = w.opt.Version
-	var body bytes.Buffer
-	if err := w.pages[p.Kind].Execute(&body, p); err != nil {
-		protect(out.Header())
-		http.Error(out, "the page could not be made: "+err.Error(), http.StatusInternalServerError)
-		return
-	}
-	protect(out.Header())
-	status := http.StatusOK
-	if p.Status != 0 {
-		status = p.Status
-	}
-	write(out, r, status, "text/html; charset=utf-8", body.Bytes(), nil)
-}
-
-// smallest is the size, in bytes, from which an answer is packed.
-const smallest = 1 << 10
-
-// write sends an answer, packed for who takes that; packed is the packed body when it is known.
-func write(out http.ResponseWriter, r *http.Request, status int, media string, body, packed []byte) {
-	h := out.Header()
-	h.Set("Content-Type", media)
-	h.Add("Vary", "Accept-Encoding")
-	if len(body) >= smallest && takesGzip(r) {
-		if packed == nil {
-			packed = pack(body)
-		}
-		h.Set("Content-Encoding", "gzip")
-		body = packed
-	}
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	out.WriteHeader(status)
-	if r.Method != http.MethodHead {
-		_, _ = out.Write(body) // it fails when the client has disconnected
-	}
-}
-
-func takesGzip(r *http.Request) bool {
-	for one := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
-		name, q, _ := strings.Cut(strings.TrimSpace(one), ";")
-		if strings.EqualFold(strings.TrimSpace(name), "gzip") && strings.ReplaceAll(q, " ", "") != "q=0" {
-			return true
-		}
-	}
-	return false
-}
-
-func pack(body []byte) []byte {
-	var out bytes.Buffer
-	z := gzip.NewWriter(&out)
-	_, _ = z.Write(body) // into memory
-	_ = z.Close()
-	return out.Bytes()
 }

@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"net/url"
 	"path"
+	"strconv"
 	"strings"
 	"time"
 
@@ -126,3 +127,70 @@ func age(now time.Time, ms int64) string {
 
 // TaskPath is the address of the page of a task.
 func TaskPath(t api.Summary) string { return linkOf(t) }
+
+// hit is a message that holds the words.
+type hit struct {
+	api.Hit
+	Link   string
+	Pieces []piece
+}
+
+// piece is a part of a snippet.
+type piece struct {
+	Text string
+	Hit  bool
+}
+
+// hitOf is a hit with its link and its marks.
+func hitOf(h api.Hit, terms []string) hit {
+	number, history := h.Number, h.History
+	for _, twin := range h.Also {
+		if twin.History == api.UI {
+			number, history = twin.Number, twin.History
+		}
+	}
+	return hit{h, messageLink(linkOf(h.Task), history, number), marked(redact.Marked(h.Snippet), terms)}
+}
+
+// messageLink leads to a message of a task.
+func messageLink(task, history string, number int) string {
+	q := url.Values{"at": {itoa(number)}}
+	if history == api.API {
+		q.Set("view", "api")
+	}
+	return task + "?" + q.Encode() + "#" + history + "-" + itoa(number)
+}
+
+// marked cuts a text into what is one of the terms and what is not.
+func marked(text string, terms []string) (out []piece) {
+	low := strings.ToLower(text)
+	if len(low) != len(text) {
+		return []piece{{Text: text}} // the places would not fit
+	}
+	from := 0
+	for from < len(text) {
+		at, end := len(text), len(text)
+		for _, term := range terms {
+			if i := strings.Index(low[from:], term); i >= 0 && term != "" && from+i < at {
+				at, end = from+i, from+i+len(term)
+			}
+		}
+		if at > from {
+			out = append(out, piece{Text: text[from:at]})
+		}
+		if at < len(text) {
+			out = append(out, piece{text[at:end], true})
+		}
+		from = end
+	}
+	return out
+}
+
+func address(path string, q url.Values) string {
+	if len(q) == 0 {
+		return path
+	}
+	return path + "?" + q.Encode()
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

@@ -1,0 +1,114 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/roost-dev/roost/api"
+)
+
+// policy is what a page may do: load from its own server alone, and run its own scripts.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
+	"font-src 'self'; manifest-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; " +
+	"require-trusted-types-for 'script'; trusted-types roost"
+
+// protect sets the headers that every answer has, whoever serves it.
+func protect(h http.Header) {
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
+}
+
+// page is what a template shows.
+type page struct {
+	Kind   string // the name of the template, and data-page
+	Title  string
+	Status int // of HTTP; 0 = 200
+	Script bool
+	Meta   string // the version
+	Data   any
+}
+
+// send writes a page.
+func (w *Web) send(out http.ResponseWriter, r *http.Request, p *page) {
+	_, p.Script = w.files["live.js"]
+	p.Meta = w.opt.Version
+	var body bytes.Buffer
+	if err := w.pages[p.Kind].Execute(&body, p); err != nil {
+		protect(out.Header())
+		http.Error(out, "the page could not be made: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	protect(out.Header())
+	status := http.StatusOK
+	if p.Status != 0 {
+		status = p.Status
+	}
+	write(out, r, status, "text/html; charset=utf-8", body.Bytes(), nil)
+}
+
+// smallest is the size, in bytes, from which an answer is packed.
+const smallest = 1 << 10
+
+// write sends an answer, packed for who takes that; packed is the packed body when it is known.
+func write(out http.ResponseWriter, r *http.Request, status int, media string, body, packed []byte) {
+	h := out.Header()
+	h.Set("Content-Type", media)
+	h.Add("Vary", "Accept-Encoding")
+	if len(body) >= smallest && takesGzip(r) {
+		if packed == nil {
+			packed = pack(body)
+		}
+		h.Set("Content-Encoding", "gzip")
+		body = packed
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	out.WriteHeader(status)
+	if r.Method != http.MethodHead {
+		_, _ = out.Write(body) // it fails when the client has disconnected
+	}
+}
+
+func takesGzip(r *http.Request) bool {
+	for one := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+		name, q, _ := strings.Cut(strings.TrimSpace(one), ";")
+		if strings.EqualFold(strings.TrimSpace(name), "gzip") && strings.ReplaceAll(q, " ", "") != "q=0" {
+			return true
+		}
+	}
+	return false
+}
+
+func pack(body []byte) []byte {
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	_, _ = z.Write(body) // into memory
+	_ = z.Close()
+	return out.Bytes()
+}
+
+// trouble is a refusal as its page shows it.
+type trouble struct {
+	Problem *api.Problem
+	Login   bool // the browser is not logged in
+	Used    bool // by a log-in link that does not work
+}
+
+// Refuse answers with a page that says why there is no other one, and what to do.
+func (w *Web) Refuse(out http.ResponseWriter, r *http.Request, p *api.Problem) {
+	t := trouble{Problem: p, Login: p.Status == http.StatusUnauthorized, Used: p.Code == "login_used"}
+	kind, title := "problem", p.Title
+	if t.Login {
+		kind, title = "login", "Log in"
+	}
+	if p.Allow != "" {
+		out.Header().Set("Allow", p.Allow)
+	}
+	w.send(out, r, &page{Kind: kind, Title: title, Status: p.Status, Data: t})
+}
