@@ -94,7 +94,7 @@ var statuses = []string{"queued", "running", "waiting", "delegated", "interrupte
 
 // history lists tasks, or searches them.
 func (w *Web) history(a *asked) (*page, error) {
-	data := &history{Form: form{Values: a.URL.Query()}, Statuses: statuses}
+	data := &history{Form: form{Values: askedFor(a)}, Statuses: statuses}
 	p := &page{Kind: "history", Title: "History", Data: data}
 	data.First = data.Form.Get("cursor") == ""
 	filter := w.filterOf(&data.Form)
@@ -124,6 +124,17 @@ func (w *Web) history(a *asked) (*page, error) {
 		data.Questions, err = w.opt.Reader.Questions(a.Context(), "")
 	}
 	return p, err
+}
+
+// askedFor are the parameters of a page without what acts or hides: they stand in its form again.
+func askedFor(a *asked) url.Values {
+	q := a.URL.Query()
+	for _, values := range q {
+		for i := range values {
+			values[i] = redact.Terminal(values[i])
+		}
+	}
+	return q
 }
 
 // filterOf reads the filter from a form, and notes what is wrong in it.

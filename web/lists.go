@@ -72,7 +72,7 @@ func (w *Web) changes(a *asked) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := changesData{From: a.URL.Query().Get("from"), To: a.URL.Query().Get("to")}
+	d := changesData{From: redact.Terminal(a.URL.Query().Get("from")), To: redact.Terminal(a.URL.Query().Get("to"))}
 	if d.Task, _, err = t.Document(a.Context()); err != nil {
 		return nil, err
 	}

@@ -152,7 +152,7 @@ func (w *Web) task(a *asked) (*page, error) {
 	if err := w.around(a, &d); err != nil {
 		return nil, err
 	}
-	d.Find = strings.TrimSpace(q.Get("find"))
+	d.Find = strings.TrimSpace(redact.Terminal(q.Get("find")))
 	if d.Find != "" {
 		w.find(a, &d)
 	}
