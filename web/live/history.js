@@ -4,7 +4,7 @@ import { getHTML } from './api.js';
 import { pageOf } from './fragment.js';
 import { pin, remove, rename, start, tag, undo } from './actions.js';
 import { Questions } from './questions.js';
-import { button, el, failed, tried } from './ui.js';
+import { button, el, quietly, tried } from './ui.js';
 
 const settle = 150; // milliseconds after a key, before it is searched
 const calm = 700; // and after an event, before the list is read anew
@@ -22,7 +22,12 @@ export class History {
     const section = document.getElementById('questions') || el('section', { id: 'questions', class: 'questions', 'aria-label': 'Waiting for you' });
     if (!section.isConnected) this.form.before(section);
     this.questions = new Questions('', section);
-    this.questions.load().catch(failed);
+    this.questions.onchange = () => {
+      const n = this.questions.all().length, heading = section.querySelector('h2');
+      if (heading) heading.hidden = !n;
+      if (heading?.querySelector('.n')) heading.querySelector('.n').textContent = n;
+    };
+    this.questions.load().catch(quietly);
     const begin = tried(() => start(this.workspaces()));
     (this.form.querySelector('.bar') || this.form).append(button('New task', begin, { id: 'start', class: 'primary' }));
     keys.on(['j', 'ArrowDown'], 'the next task or hit', () => this.move(1));
@@ -78,12 +83,16 @@ export class History {
   events(list) {
     if (list.some((e) => shows.test(e.type))) this.later(calm, true);
     for (const { type, data: d } of list) if (type === 'question.closed') this.questions.closed({ ...d, id: d.task_id + '.' + d.question });
-    if (list.some((e) => e.type.startsWith('question.') || e.type === 'run.ended')) this.questions.load().catch(failed);
+    if (list.some((e) => e.type.startsWith('question.') || e.type === 'run.ended')) this.questions.load().catch(quietly);
+  }
+
+  again() {
+    this.lost();
   }
 
   lost() {
-    this.questions.load().catch(failed);
-    this.refresh().catch(failed);
+    this.questions.load().catch(quietly);
+    this.refresh().catch(quietly);
   }
 
   // later reads the list after a moment. A key begins the moment anew; an event does not, or a busy task would put it off
@@ -93,7 +102,7 @@ export class History {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => {
       this.timer = 0;
-      this.refresh().catch(failed);
+      this.refresh().catch(quietly);
     }, wait);
   }
 

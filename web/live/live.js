@@ -13,11 +13,12 @@ const whys = {
   stopping: 'The server stops.',
 };
 
-function connection() {
+function connection(again) {
   let line = document.getElementById('live-state');
   if (!line) document.body.prepend(line = el('p', { id: 'live-state', role: 'status' }));
   let since = null;
   return ({ live, why }) => {
+    if (live && since) again();
     if (live) since = null;
     else if (why !== 'starting') since ??= new Date();
     document.body.dataset.live = live;
@@ -43,6 +44,6 @@ if (page) {
   connect({
     cursor: document.body.dataset.cursor || '',
     task: main.dataset.task || '',
-    on: { events: (list) => page.events(list), state: connection(), lost: () => (page.lost ? page.lost() : page.refresh()) },
+    on: { events: (list) => page.events(list), state: connection(() => page.again()), lost: () => page.lost() },
   });
 }

@@ -2,7 +2,7 @@
 
 import { get, getHTML, taskPath } from './api.js';
 import { fragment } from './fragment.js';
-import { failed } from './ui.js';
+import { quietly } from './ui.js';
 
 const pageSize = 60;
 const near = '1200px'; // of the top: so far before it is reached the messages above are asked for
@@ -75,7 +75,7 @@ export class Messages {
 
   // inOrder makes requests of this list wait for each other: each begins where the one before it ended.
   inOrder(work) {
-    this.queue = this.queue.then(work).catch(failed);
+    this.queue = this.queue.then(work).catch(quietly);
     return this.queue;
   }
 
@@ -120,17 +120,28 @@ export class Messages {
     if (!this.rendered) return;
     if (added) this.wanted.added = true;
     else this.wanted.changed.add(ts);
-    if (this.asked) return;
+    this.catchUp();
+  }
+
+  // catchUp fetches what was noted. What a broken connection kept away stays noted, until the page is live again.
+  catchUp() {
+    if (this.asked || !this.wanted.added && !this.wanted.changed.size) return;
     this.asked = true;
     this.inOrder(async () => {
       this.asked = false;
       const { added, changed } = this.wanted;
       this.wanted = { added: false, changed: new Set() };
-      for (const ts of changed) {
-        const row = this.byTime(ts);
-        if (row) await this.refresh(row);
+      try {
+        for (const ts of changed) {
+          const row = this.byTime(ts);
+          if (row) await this.refresh(row);
+        }
+        if (this.end && (added || [...changed].some((ts) => !this.byTime(ts)))) await this.newer();
+      } catch (problem) {
+        this.wanted.added ||= added;
+        for (const ts of changed) this.wanted.changed.add(ts);
+        throw problem;
       }
-      if (this.end && (added || [...changed].some((ts) => !this.byTime(ts)))) await this.newer();
     });
   }
 

@@ -6,7 +6,7 @@ import { Composer } from './composer.js';
 import { Messages } from './messages.js';
 import { Questions } from './questions.js';
 import { Streaming } from './streaming.js';
-import { button, el, failed, note, tried } from './ui.js';
+import { button, el, quietly, note, tried } from './ui.js';
 
 export class TaskPage {
   constructor(main, keys) {
@@ -37,7 +37,7 @@ export class TaskPage {
       if (row && !e.target.closest('a, button, summary, input') && getSelection().isCollapsed) this.select(row, false);
     });
     if (!location.hash && this.messages.end) this.messages.toEnd();
-    this.refresh().catch(failed);
+    this.refresh().catch(quietly);
     addEventListener('hashchange', () => this.open(location.hash));
     if (location.hash) this.open(location.hash);
   }
@@ -113,7 +113,7 @@ export class TaskPage {
   async summary() {
     const task = await get(taskPath(this.id));
     this.composer.shows({ status: task.status, usage: task });
-    if (!this.begun && task.status === 'running') this.underWay().catch(failed);
+    if (!this.begun && task.status === 'running') this.underWay().catch(quietly);
     this.begun = true;
     const title = document.querySelector('.taskhead h1');
     if (title && task.title) {
@@ -144,11 +144,17 @@ export class TaskPage {
     for (const one of ts ? [ts] : this.messages.rows().slice(-6).map((r) => r.dataset.ts)) if (one) this.messages.note({ ts: one });
   }
 
+  // again is called when the page is live after a break: what it asked meanwhile may have got no answer.
+  again() {
+    this.messages.catchUp();
+    this.refresh().catch(quietly);
+  }
+
   // lost is called when events were missed: all that is shown is read anew.
   lost() {
     this.streaming.end();
     this.messages.reload();
-    this.refresh().catch(failed);
+    this.refresh().catch(quietly);
   }
 
   events(list) {
@@ -209,9 +215,9 @@ export class TaskPage {
           break;
       }
     }
-    if (wants.has('summary')) this.summary().catch(failed);
-    if (wants.has('queue')) this.composer.loadQueue().catch(failed);
-    if (wants.has('questions')) this.questions.load().catch(failed);
+    if (wants.has('summary')) this.summary().catch(quietly);
+    if (wants.has('queue')) this.composer.loadQueue().catch(quietly);
+    if (wants.has('questions')) this.questions.load().catch(quietly);
   }
 }
 

@@ -36,6 +36,10 @@ export function note(text, { wrong = false, does = '', act = null } = {}) {
 
 export const failed = (e) => { if (e.name !== 'AbortError') note(e.message, { wrong: true }); };
 
+// quietly is for what the page asks by itself: that the server does not answer is said in one place, and what was missed
+// is asked again once it does.
+export const quietly = (e) => { if (e.code !== 'unreachable') failed(e); };
+
 // tried runs an act and says why it failed.
 export const tried = (act) => async (...args) => {
   try {
