@@ -25,7 +25,7 @@ var (
 		"svg rect table tbody td th thead time tr ul")
 	attributes = strings.Fields("action alt aria-current aria-hidden aria-label aria-labelledby aria-live autocomplete charset checked " +
 		"class content data-cursor data-event data-first data-from data-index data-kind data-last data-name data-page data-path " +
-		"data-question data-source data-status data-task data-to data-total data-view datetime dir disabled download for height hidden " +
+		"data-question data-source data-status data-task data-to data-total data-ts data-view datetime dir disabled download for height hidden " +
 		"href id inputmode lang loading method name open placeholder preserveaspectratio preserveAspectRatio rel role scope selected src " +
 		"start title type value viewbox viewBox width x y align")
 	own     = regexp.MustCompile(`^(/|#|\?)`)
