@@ -114,6 +114,8 @@ func (a *asked) door() string {
 		return "terminal"
 	case isPeer(a.Request):
 		return "cli"
+	case entrance(a.Request) == "browser":
+		return "web"
 	}
 	return "api"
 }

@@ -93,7 +93,7 @@ func (s *Service) Problem(ctx context.Context, err error, id string) *api.Proble
 type Call struct {
 	Key   string // a UUID; a call with the same key takes effect once. "" = the call has no key
 	Again bool   // an earlier attempt of this call may have taken effect
-	Door  string // the front door: terminal, cli, api
+	Door  string // the front door: terminal, cli, web, api
 	// Seen is the task as the caller saw it: a change that finds it otherwise is refused. nil: the caller did not look.
 	Seen *api.Summary
 }

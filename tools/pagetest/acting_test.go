@@ -1,7 +1,9 @@
 package pagetest
 
 import (
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -107,7 +109,7 @@ func TestTwoAnswer(t *testing.T) {
 	tab.press(`article[data-question] [data-key="1"]`)
 	tab.text("#messages", "It is painted.")
 	run[bool](other, "window.release(), true")
-	other.text("#questions .closed", "by ")
+	other.text("#questions .closed", "by web")
 	other.text("#questions .closed", "red")
 	var list struct{ Items []object }
 	h.ask("GET", "/v1/questions", nil, &list)
@@ -294,4 +296,50 @@ func TestByKeyboardAlone(t *testing.T) {
 	tab.focusShown()
 	tab.keys("h")
 	tab.sees("the list is open", `document.body.dataset.page === 'history'`)
+}
+
+// Files go back to a checkpoint, after the page has shown which.
+func TestRestoreFiles(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task(writesFile, "paint", object{"approve": "all"})
+	h.wait(task, "completed")
+	tab := h.loggedIn(desktop, "/tasks/"+task)
+	tab.live()
+	tab.press("[data-does=restore]")
+	tab.sees("the checkpoints are listed", `document.querySelector('dialog option')`)
+	run[bool](tab, `(document.querySelector('dialog select').selectedIndex = 0) === 0`)
+	tab.press("dialog .primary")
+	tab.text("dialog", "fence.txt: deleted")
+	tab.press("dialog .danger")
+	tab.text("#notes", "files are back")
+	if _, err := os.Stat(filepath.Join(h.work, "fence.txt")); err == nil {
+		t.Error("the file is still there")
+	}
+	tab.press("#notes button")
+	tab.text("#notes", "Taken back")
+	if got := readFile(t, filepath.Join(h.work, "fence.txt")); got != "red paint\n" {
+		t.Errorf("the file holds %q", got)
+	}
+}
+
+// Older messages are condensed to a summary, which is shown, and taken back.
+func TestCondense(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	var turns strings.Builder
+	turns.WriteString("- {summary: All posts are painted.}\n")
+	for _, name := range []string{"posts", "boards", "nails", "hinges", "gate", "latch"} {
+		turns.WriteString("- tools: [{name: write_to_file, input: {path: " + name + ".txt, content: " + name + "}}]\n")
+	}
+	task := h.task(turns.String()+"- tools: [{name: attempt_completion, input: {result: done}}]", "paint", object{"approve": "all"})
+	h.wait(task, "completed")
+	tab := h.loggedIn(desktop, "/tasks/"+task)
+	tab.live()
+	tab.press("[data-does=condense]")
+	tab.text("dialog", "A summary will stand for")
+	tab.press("dialog .primary")
+	tab.text("#notes", "stands for")
+	tab.sees("the summary is there, folded", `document.querySelector('#messages').textContent.includes('All posts are painted.')`)
+	tab.asAnew(task)
 }

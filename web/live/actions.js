@@ -100,13 +100,15 @@ export async function edit(task, n, text) {
   note(`#${n} has other words.`, undoable(task));
 }
 
-// agreed shows which files a restore would change, and asks.
-function agreed(plan, title) {
-  const files = plan?.files || plan?.items || [];
-  return dialog(title, [
-    el('p', {}, counted(files.length, 'file') + ' would change.'),
-    el('ul', { class: 'files' }, files.map((f) => el('li', {}, f.path + (f.action || f.change ? ': ' + (f.action || f.change) : '') + (f.conflict ? ' — changed by others; it is kept' : '')))),
-  ], { does: 'Put them back', danger: true });
+// agreed shows what a restore would do to each file, and asks.
+async function agreed({ files, conflicts, lost }, title) {
+  const list = (what, items) => items.length > 0 && [el('p', {}, what), el('ul', { class: 'files' }, items.map((f) => el('li', {}, f.path + ': ' + (f.why || f.change))))];
+  if (!files.length && !conflicts.length && !lost.length) {
+    note('All files are as they were there.');
+    return null;
+  }
+  return dialog(title, [list(counted(files.length, 'file') + ' would change:', files), list('Changed by others since, and kept as they are:', conflicts),
+    list('Their content is lost:', lost)], { does: 'Put them back', danger: true });
 }
 
 export async function restore(task) {
