@@ -257,12 +257,17 @@ func (t *tab) press(selector string) {
 func (t *tab) keys(keys ...string) {
 	t.Helper()
 	for _, k := range keys {
-		if k == enter || k == escape {
+		if k == escape {
 			t.do("press "+k, chromedp.KeyEvent(k))
 			continue
 		}
+		// One event presses the key and gives its text, so that a page that takes the key keeps the text away.
 		down := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: k, Text: k, UnmodifiedText: k}
 		up := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyUp, Key: k}
+		if k == enter {
+			down.Key, down.Code, down.WindowsVirtualKeyCode = "Enter", "Enter", 13
+			up.Key, up.Code, up.WindowsVirtualKeyCode = "Enter", "Enter", 13
+		}
 		t.do("press "+k, command(input.DispatchKeyEvent, down), command(input.DispatchKeyEvent, up))
 	}
 }

@@ -6,6 +6,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 )
 
 // words are n different words.
@@ -206,4 +210,61 @@ func readFile(t *testing.T, file string) string {
 		t.Fatal(err)
 	}
 	return string(data)
+}
+
+// A page that the browser has frozen, as on a phone that sleeps, shows what happened meanwhile once it is looked at again.
+func TestPageIsFrozen(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task("- tools: [{name: attempt_completion, input: {result: The first end.}}]\n"+
+		"- tools: [{name: attempt_completion, input: {result: The second end.}}]", "first", nil)
+	h.wait(task, "completed")
+	tab := h.loggedIn(phone, "/tasks/"+task)
+	tab.live()
+	tab.do("freeze the page", command(page.SetWebLifecycleState, page.SetWebLifecycleStateParams{State: page.SetWebLifecycleStateStateFrozen}))
+	h.ask("POST", "/v1/tasks/"+task+"/messages", object{"text": "and then"}, nil)
+	h.relay.cut()
+	h.wait(task, "completed")
+	h.until("the second run has ended", func() bool {
+		var list struct{ Items []object }
+		h.ask("GET", "/v1/tasks/"+task+"/runs", nil, &list)
+		return len(list.Items) == 2 && list.Items[0]["state"] == "completed"
+	})
+	h.relay.mend()
+	tab.do("look at the page again", command(page.SetWebLifecycleState, page.SetWebLifecycleStateParams{State: page.SetWebLifecycleStateStateActive}))
+	tab.text("#messages", "The second end.")
+	tab.asAnew(task)
+}
+
+// When the log-in ends the page says so, keeps what was typed, and goes on when there is another one.
+func TestLogInEnds(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task("- tools: [{name: attempt_completion, input: {result: done}}]", "first", nil)
+	h.wait(task, "completed")
+	tab := h.loggedIn(desktop, "/tasks/"+task)
+	tab.live()
+	tab.press("#words")
+	tab.types("not lost")
+	tab.do("forget the log-in", command(network.ClearBrowserCookies, cdp.Empty{}))
+	tab.keys(enter)
+	tab.text("#notes", "log-in has ended")
+	h.relay.cut()
+	h.relay.mend()
+	tab.text("#live-state", "log-in has ended")
+	tab.sees("the words are there", `document.querySelector('#words').value === 'not lost'`)
+}
+
+// A task that is deleted while its page is open is said to be gone.
+func TestTaskIsDeletedWhileOpen(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task("- tools: [{name: attempt_completion, input: {result: done}}]", "first", nil)
+	h.wait(task, "completed")
+	tab := h.loggedIn(desktop, "/tasks/"+task)
+	tab.live()
+	h.ask("DELETE", "/v1/tasks/"+task, nil, nil)
+	tab.text("#notes", "was deleted")
+	tab.press("#notes button")
+	tab.sees("the list is open", `document.body.dataset.page === 'history'`)
 }
