@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/url"
 	"reflect"
 	"strings"
 	"testing"
@@ -12,39 +13,84 @@ import (
 	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
-// The front page is there for everybody who may reach the server, with and without a token; it runs nothing, loads
-// nothing, and leads those who are logged in to the documents of the API.
-func TestFrontPage(t *testing.T) {
-	g := newBench(t)
-	page := func(headers ...string) (*http.Response, string) {
-		resp := g.ask("GET", "/", headers...)
-		data, err := io.ReadAll(resp.Body)
-		fixture.NoError(t, err)
-		return resp, string(data)
-	}
-	resp, in := page()
-	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "text/html; charset=utf-8" ||
-		!strings.Contains(in, `href="/openapi.json"`) || !strings.Contains(in, "You are logged in") {
-		t.Errorf("with the token: got %s\n%s, want the links", resp.Status, in)
-	}
-	if !strings.HasPrefix(resp.Header.Get("Content-Security-Policy"), "default-src 'none'") {
-		t.Errorf("got the policy %q", resp.Header.Get("Content-Security-Policy"))
-	}
-	for _, token := range []string{"Authorization: ", "Authorization: Bearer wrong"} {
-		resp, out := page(token)
-		if resp.StatusCode != http.StatusOK || !strings.Contains(out, "You are not logged in") || strings.Contains(out, "<a ") {
-			t.Errorf("%s: got %s\n%s, want the page for others", token, resp.Status, out)
+// pages stand for those of package web: they say what they were asked.
+type pages struct{}
+
+func (pages) Paths() []string { return []string{"/{$}", "/static/{name}"} }
+
+func (pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.WriteString(w, "page "+r.URL.Path)
+}
+
+func (pages) Refuse(w http.ResponseWriter, _ *http.Request, p *api.Problem) {
+	w.WriteHeader(p.Status)
+	_, _ = io.WriteString(w, "refused "+p.Code)
+}
+
+// Pages stand behind the server's door, and a browser is refused with one; files that hold nothing of a task are for all.
+// A server without pages has only the API.
+func TestPagesStandBehindTheDoor(t *testing.T) {
+	g := newBench(t, func(o *testOptions) { o.Pages = pages{} })
+	const browser = "Accept: text/html,*/*;q=0.8"
+	for _, tt := range []struct {
+		path   string
+		status int
+		want   string
+		heads  []string
+	}{
+		{"/", 200, "page /", nil},
+		{"/", 200, "page /", []string{browser}},
+		{"/", 401, "refused unauthenticated", []string{browser, "Authorization: "}},
+		{"/static/page.css", 200, "page /static/page.css", []string{"Authorization: "}},
+		{"/nothing", 404, "refused no_such_route", []string{browser}},
+		{"/nothing", 401, "refused unauthenticated", []string{browser, "Authorization: Bearer wrong"}},
+		{"/login?key=wrong", 401, "refused login_used", []string{browser, "Authorization: "}},
+		{"/", 403, "refused host_denied", []string{browser, "Host: evil.example"}},
+	} {
+		resp := g.ask("GET", tt.path, tt.heads...)
+		if body := fixture.Must[[]byte](t)(io.ReadAll(resp.Body)); resp.StatusCode != tt.status || string(body) != tt.want {
+			t.Errorf("%s %q: got %s %s, want %d %s", tt.path, tt.heads, resp.Status, body, tt.status, tt.want)
 		}
 	}
-	for _, text := range []string{"<script", "http://", "https://", "----", " src="} {
-		if strings.Contains(in, text) {
-			t.Errorf("got %q on the page, want none", text)
+	g.refused(401, "unauthenticated", "GET", "/", "Authorization: ")
+	g.refused(401, "unauthenticated", "POST", "/", "Authorization: ", browser)
+	g.refused(404, "no_such_route", "GET", "/v1/nothing", browser)
+	newBench(t).refused(404, "no_such_route", "GET", "/", browser)
+}
+
+// A log-in link works once and leads to a page of this server alone; who is logged in may use an old one.
+func TestLogInLinks(t *testing.T) {
+	g := newBench(t, func(o *testOptions) { o.URL = "http://127.0.0.1:7" })
+	var made api.Login
+	g.did(201, &made, "POST", "/v1/server/logins", "")
+	link, ok := strings.CutPrefix(made.URL, "http://127.0.0.1:7")
+	if !ok || !strings.HasPrefix(link, "/login?key=") {
+		t.Fatalf("got the link %q, want one to this server", made.URL)
+	}
+	resp := g.ask("GET", link+"&to=%2Ftasks%2Fx%3Fat%3D3", "Authorization: ")
+	if resp.StatusCode != http.StatusSeeOther || resp.Header.Get("Location") != "/tasks/x?at=3" || len(resp.Cookies()) != 1 {
+		t.Fatalf("got %s to %s, want the page that to names, logged in", resp.Status, resp.Header.Get("Location"))
+	}
+	cookie := "Cookie: " + resp.Cookies()[0].Name + "=" + resp.Cookies()[0].Value
+	g.refused(401, "login_used", "GET", link, "Authorization: ")
+	for to, want := range map[string]string{
+		"/usage": "/usage", "": "/", "//evil.example": "/", "https://evil.example": "/", "/\\evil.example": "/", "/%5Cevil.example": "/%5Cevil.example",
+		"\\evil.example": "/", "/\t/evil.example": "/", "javascript:alert(1)": "/", "usage": "/",
+	} {
+		resp := g.ask("GET", link+"&to="+url.QueryEscape(to), "Authorization: ", cookie)
+		if resp.StatusCode != http.StatusSeeOther || resp.Header.Get("Location") != want || len(resp.Cookies()) != 0 {
+			t.Errorf("to %q: got %s to %q, want %q", to, resp.Status, resp.Header.Get("Location"), want)
 		}
 	}
-	g.refused(403, "host_denied", "GET", "/", "Host: evil.example")
-	g.refused(401, "unauthenticated", "POST", "/", "Authorization: ")
-	g.refused(404, "no_such_route", "GET", "/nothing")
-	g.refused(401, "unauthenticated", "GET", "/nothing", "Authorization: ")
+	for range linksMost {
+		g.did(201, nil, "POST", "/v1/server/logins", "")
+	}
+	g.refused(401, "login_used", "GET", fixture.Must[string](t)(g.srv.LoginPath())+"x", "Authorization: ")
+	if n := len(g.srv.door.keys); n != linksMost {
+		t.Errorf("got %d open links, want at most %d", n, linksMost)
+	}
+	g.refused(401, "unauthenticated", "POST", "/v1/server/logins", "Authorization: ")
+	newBench(t).refused(409, "not_a_server", "POST", "/v1/server/logins")
 }
 
 // The log names the request to stop before the server stops.

@@ -1,11 +1,11 @@
 package server
 
 import (
-	"net/url"
 	"errors"
 	"io"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"

@@ -1,9 +1,11 @@
 package web
 
 import (
+	"errors"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/roost-dev/roost/api"
@@ -98,7 +100,13 @@ func (w *Web) history(a *asked) (*page, error) {
 	p := &page{Kind: "history", Title: "History", Data: data}
 	data.First = data.Form.Get("cursor") == ""
 	filter := w.filterOf(&data.Form)
-	var err error
+	var (
+		err, unasked error
+		asking       sync.WaitGroup // the list and the questions each look at all tasks
+	)
+	if data.First && w.opt.Reader.ReadOnly() == nil {
+		asking.Go(func() { data.Questions, unasked = w.opt.Reader.Questions(a.Context(), "") })
+	}
 	if data.Form.Wrong == nil {
 		if words := strings.TrimSpace(data.Form.Get("q")); words != "" || data.Form.Get("tool")+data.Form.Get("file") != "" {
 			err = w.search(a, data, words, filter)
@@ -120,10 +128,8 @@ func (w *Web) history(a *asked) (*page, error) {
 		}
 	}
 	slices.Sort(data.Tools)
-	if err == nil && data.First && w.opt.Reader.ReadOnly() == nil {
-		data.Questions, err = w.opt.Reader.Questions(a.Context(), "")
-	}
-	return p, err
+	asking.Wait()
+	return p, errors.Join(err, unasked)
 }
 
 // askedFor are the parameters of a page without what acts or hides: they stand in its form again.

@@ -122,10 +122,11 @@ func (w *Web) changes(a *asked) (*page, error) {
 
 // usageData is the data of the page of what was spent.
 type usageData struct {
-	Days   string
 	Spans  []span
+	Kinds  []span
 	Total  api.SpendingGroup
-	Charts []chart
+	Chart  chart
+	Column string // the name of the first one
 }
 
 type span struct {
@@ -157,29 +158,45 @@ var spans = []struct {
 	days int
 }{{"7 days", 7}, {"30 days", 30}, {"90 days", 90}, {"a year", 365}, {"all", 0}}
 
-// usage shows what all tasks spent, by day, model, folder and tool.
+// kinds are the groupings that the page offers: their names, and those of their columns.
+var kinds = []struct {
+	by           api.Grouping
+	name, column string
+}{{api.ByDay, "By day", "Day"}, {api.ByModel, "By model", "Model"}, {api.ByWorkspace, "By folder", "Folder"}, {api.ByTool, "By tool", "Tool"}}
+
+// usage shows what all tasks spent, by day, model, folder or tool.
 func (w *Web) usage(a *asked) (*page, error) {
-	d := usageData{Days: a.URL.Query().Get("days")}
-	if d.Days == "" {
-		d.Days = "30"
+	var d usageData
+	days, by := "30", api.ByDay
+	if given := a.URL.Query().Get("days"); given != "" {
+		days = given
+	}
+	for _, k := range kinds {
+		if a.URL.Query().Get("by") == string(k.by) {
+			by = k.by
+		}
 	}
 	var f service.SpendFilter
 	for _, s := range spans {
-		here := d.Days == itoa(s.days)
-		d.Spans = append(d.Spans, span{s.name, "/usage?days=" + itoa(s.days), here})
+		here := days == itoa(s.days)
+		d.Spans = append(d.Spans, span{s.name, address("/usage", url.Values{"by": {string(by)}, "days": {itoa(s.days)}}), here})
 		if here && s.days > 0 {
 			now := w.opt.Now()
 			f.Since = time.Date(now.Year(), now.Month(), now.Day()-s.days+1, 0, 0, 0, 0, now.Location()).UnixMilli()
 		}
 	}
-	for _, by := range []api.Grouping{api.ByDay, api.ByModel, api.ByWorkspace, api.ByTool} {
-		got, err := w.opt.Reader.Spending(a.Context(), by, f)
-		if err != nil {
-			return nil, err
+	for _, k := range kinds {
+		link := address("/usage", url.Values{"by": {string(k.by)}, "days": {redact.Terminal(days)}})
+		d.Kinds = append(d.Kinds, span{k.name, link, k.by == by})
+		if k.by == by {
+			d.Column = k.column
 		}
-		d.Total = got.Total
-		d.Charts = append(d.Charts, w.chartOf(got))
 	}
+	got, err := w.opt.Reader.Spending(a.Context(), by, f)
+	if err != nil {
+		return nil, err
+	}
+	d.Total, d.Chart = got.Total, w.chartOf(got)
 	return &page{Kind: "usage", Title: "Usage", Data: d}, nil
 }
 

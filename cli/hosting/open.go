@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -23,6 +22,7 @@ import (
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/cli/help"
 	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/web"
 )
 
@@ -99,15 +99,22 @@ func (a *commands) pageFor(ctx context.Context, c *client.Client, id string) (st
 	return "/?" + url.Values{"workspace": {a.Dir}}.Encode(), nil
 }
 
-// Times of a server that starts in the background.
-const (
-	startPatience = 30 * time.Second
-	usualAddress  = "127.0.0.1:7878"
-)
+// startPatience is how long a server may take to start.
+const startPatience = 30 * time.Second
 
-// startServer starts a server of this root that outlives the command, and waits until it answers: until it has printed
-// its address.
+// startServer starts a server of this root that outlives the command, at the usual address, or at any free port when
+// another program listens there.
 func (a *commands) startServer() error {
+	err := a.startAt("127.0.0.1:7878")
+	var f *failure.Failure
+	if errors.As(err, &f) && f.Code == "address_in_use" {
+		return a.startAt("127.0.0.1:0")
+	}
+	return err
+}
+
+// startAt starts a server, and waits until it answers: until it has printed its address.
+func (a *commands) startAt(address string) error {
 	root, err := a.RootFolder()
 	if err != nil {
 		return err
@@ -130,7 +137,7 @@ func (a *commands) startServer() error {
 		return fmt.Errorf("start a server: %w", err)
 	}
 	defer in.Close()
-	words := []string{"serve", "--json", "--quiet", "--listen", freeAddress()}
+	words := []string{"serve", "--json", "--quiet", "--listen", address}
 	for flag, value := range map[string]string{"--root": a.Flags.Root, "--cache": a.Flags.Cache, "--sources": a.Flags.Sources} {
 		if value != "" {
 			words = append(words, flag, value)
@@ -150,32 +157,22 @@ func (a *commands) startServer() error {
 		err = json.Unmarshal(line, &greeting)
 	}
 	if err != nil {
-		return a.notStarted(logFile)
+		return notStarted(logFile)
 	}
 	a.Say("started a server in the background (process %d); roost server stop ends it", cmd.Process.Pid)
 	_ = cmd.Process.Release() // nobody waits for it
 	return nil
 }
 
-// notStarted is the failure of a server that ended before it answered.
-func (a *commands) notStarted(logFile string) error {
-	why := "it ended, or did not answer in time"
-	if text, err := os.ReadFile(logFile); err == nil {
+// notStarted is the failure of a server that ended before it answered, by its log.
+func notStarted(logFile string) error {
+	code, why := "no_server", "it ended, or did not answer in time"
+	if text, err := inputfile.Read(logFile); err == nil {
 		var p failure.Problem
 		if json.Unmarshal(text, &p) == nil && p.Detail != "" {
-			why = p.Title + ": " + p.Detail
+			code, why = p.Code, p.Title+": "+p.Detail
 		}
 	}
-	return failure.New(failure.ExitServer, "no_server", "start a server in the background", why+"; its log is "+logFile,
+	return failure.New(failure.ExitServer, code, "start a server in the background", why+"; its log is "+logFile,
 		"roost serve  # in another terminal")
-}
-
-// freeAddress is the usual address of a server, or any free port when another program listens there.
-func freeAddress() string {
-	l, err := net.Listen("tcp", usualAddress) //nolint:noctx // it is closed at once
-	if err != nil {
-		return "127.0.0.1:0"
-	}
-	_ = l.Close()
-	return usualAddress
 }
