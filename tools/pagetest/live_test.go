@@ -268,3 +268,19 @@ func TestTaskIsDeletedWhileOpen(t *testing.T) {
 	tab.press("#notes button")
 	tab.sees("the list is open", `document.body.dataset.page === 'history'`)
 }
+
+// The to-do list stands beside the messages, and follows them.
+func TestTodoListFollows(t *testing.T) {
+	t.Parallel()
+	_, _, tab := asked(t, desktop, `
+- tools: [{name: update_todo_list, input: {todos: "[-] posts\n[ ] boards"}}]
+- tools: [{name: ask_followup_question, input: {question: Go on?, follow_up: [{text: go on, mode: null}]}}]
+- tools: [{name: update_todo_list, input: {todos: "[x] posts\n[-] boards"}}]
+- tools: [{name: attempt_completion, input: {result: done}}]
+`)
+	tab.text("#todo", "0 of 2")
+	tab.text("#todo .doing", "posts")
+	tab.press(`article[data-question] [data-key="1"]`)
+	tab.text("#todo", "1 of 2")
+	tab.text("#todo .doing", "boards")
+}

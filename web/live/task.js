@@ -6,6 +6,7 @@ import { Composer } from './composer.js';
 import { Messages } from './messages.js';
 import { Questions } from './questions.js';
 import { Streaming } from './streaming.js';
+import { showTodo } from './todo.js';
 import { button, el, quietly, note, tried } from './ui.js';
 
 export class TaskPage {
@@ -19,6 +20,13 @@ export class TaskPage {
     });
     this.streaming = new Streaming(document.getElementById('live'), this.messages);
     this.questions = new Questions(d.task, document.getElementById('questions'));
+    const replaced = this.messages.onrows;
+    this.messages.onrows = (rows) => {
+      replaced(rows);
+      if (rows.some((r) => r.matches('.tool'))) showTodo(this.messages.rows());
+    };
+    showTodo(this.messages.rows());
+    this.questions.keeping = (change) => this.messages.keeping(change);
     this.composer = new Composer(d.task, document.getElementById('composer'));
     this.streaming.ondoing = () => this.composer.shows({ doing: this.streaming.doing });
     this.questions.onchange = () => this.composer.shows({ asks: this.questions.all().length > 0 });
