@@ -11,8 +11,8 @@
 package markup
 
 import (
-	"cmp"
 	"bytes"
+	"cmp"
 	"html"
 	"html/template"
 	"slices"
