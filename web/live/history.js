@@ -19,7 +19,8 @@ export class History {
     this.field.addEventListener('input', () => this.later(settle));
     this.form.addEventListener('change', (e) => { if (e.target !== this.field) this.later(0); });
     this.form.addEventListener('submit', (e) => { e.preventDefault(); this.later(0); });
-    const section = document.getElementById('questions') || el('section', { id: 'questions', class: 'questions', 'aria-label': 'Waiting for you' });
+    const section = document.getElementById('questions') || el('section', { id: 'questions', class: 'questions', 'aria-label': 'Waiting for you' },
+      el('h2', { hidden: true }, 'Waiting for you ', el('span', { class: 'n' })));
     if (!section.isConnected) this.form.before(section);
     this.questions = new Questions('', section);
     this.questions.onchange = () => {

@@ -2,6 +2,8 @@
 
 import { el, typing } from './ui.js';
 
+const names = { ' ': 'Space', ArrowUp: '↑', ArrowDown: '↓' };
+
 export class Keys {
   constructor() {
     this.list = [];
@@ -20,9 +22,9 @@ export class Keys {
 
   help() {
     const close = el('button', { class: 'primary', autofocus: true }, 'Close');
-    const box = el('dialog', { id: 'keys', 'aria-label': 'Keys' }, el('form', { method: 'dialog' }, el('h2', {}, 'Keys'),
-      el('dl', {}, this.list.filter((k) => k.text).map((k) => [el('dt', {}, k.keys.map((one) => el('kbd', {}, one === ' ' ? 'Space' : one))), el('dd', {}, k.text)])),
-      el('p', {}, 'In the message field: Enter sends, Shift+Enter makes a new line, Escape leaves it.'), close));
+    const box = el('dialog', { id: 'keys', 'aria-label': 'Keys' }, el('form', { method: 'dialog' }, el('div', { class: 'acts head' }, el('h2', {}, 'Keys'), close),
+      el('dl', {}, this.list.filter((k) => k.text).map((k) => [el('dt', {}, k.keys.length > 2 ? [el('kbd', {}, k.keys[0]), ' – ', el('kbd', {}, k.keys.at(-1))] : k.keys.map((one) => el('kbd', {}, names[one] || one))), el('dd', {}, k.text)])),
+      el('p', {}, 'In the message field: Enter sends, Shift+Enter makes a new line, Escape leaves it.')));
     box.addEventListener('close', () => box.remove());
     document.body.append(box);
     box.showModal();
