@@ -284,6 +284,12 @@ func TestARunOnThePages(t *testing.T) {
 	if got := g.page("/usage?days=0"); len(all(got, tag("rect"))) == 0 {
 		t.Error("got no bars, want those of the run")
 	}
+	if calls := g.page("/?tool=write_to_file"); len(all(calls, func(n *html.Node) bool { return n.Data == "a" && strings.Contains(attr(n, "href"), "?at=") })) == 0 {
+		t.Error("got no task that called the tool")
+	}
+	if none := g.page("/?tool=browser_action"); !strings.Contains(text(none), "Nothing fits") {
+		t.Error("got tasks that called a tool that none called")
+	}
 	prompts := document[api.Prompts](g, "/v1/tasks/"+id+"/prompts")
 	if prompts.Total != 1 || len(prompts.Items) != 1 || prompts.Items[0].Text != "paint the fence" {
 		t.Errorf("got the prompts %+v, want the one", prompts)

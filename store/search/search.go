@@ -29,7 +29,7 @@ import (
 
 // Query is what to look for, and in which tasks.
 type Query struct {
-	Text string   // words, or phrases in double quotes; one message must have all
+	Text string   // words, or phrases in double quotes; one message must have all. "" = the calls of Tool, or with File
 	In   []string // catalog.Scopes; none is everywhere
 
 	// Filter narrows the tasks as it does lists, save for Query, Damaged and Empty. Sort is api.SortBest or api.SortNew,
@@ -64,7 +64,7 @@ type Result struct {
 // catalogue: a task that it does not know as it is now is read. Nothing is
 // written but the catalogue.
 func Run(ctx context.Context, s *store.Store, q Query) (Result, error) {
-	words, err := catalog.Parse(q.Text, q.In...)
+	words, err := wordsOf(q)
 	if err != nil {
 		return Result{}, err
 	}
@@ -99,6 +99,17 @@ func Run(ctx context.Context, s *store.Store, q Query) (Result, error) {
 			return found, err
 		}
 	}
+}
+
+// wordsOf is what messages must hold. Without words a search for a tool or a file finds its calls.
+func wordsOf(q Query) (catalog.Query, error) {
+	switch {
+	case strings.TrimSpace(q.Text) != "" || q.Tool+q.File == "":
+		return catalog.Parse(q.Text, q.In...)
+	case q.Tool != "":
+		return catalog.Used(q.Tool), nil
+	}
+	return catalog.Touched(q.File), nil
 }
 
 // openCatalog gives nil when there is no place for one, or it is not wanted.

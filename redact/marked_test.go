@@ -1,0 +1,24 @@
+package redact
+
+import "testing"
+
+// What acts or hides is named where it stood; escape sequences go, and what joins letters of other scripts stays.
+func TestMarkedNamesWhatHides(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{
+		"plain\ttext\n":        "plain\ttext\n",
+		"a\u202eb":             "a⟦U+202E⟧b",
+		"zero\u200bwidth":      "zero⟦U+200B⟧width",
+		"bell\x07":             "bell⟦U+0007⟧",
+		"\x1b[31mred\x1b[0m":   "red",
+		"a\u200db":             "a⟦U+200D⟧b",
+		"\u0646\u200c\u0647":   "\u0646\u200c\u0647",
+		"one\r\ntwo\rthree":    "one\ntwo\nthree",
+		"half \xff":            "half \ufffd",
+		"\u2028line\ufeffmark": "⟦U+2028⟧line⟦U+FEFF⟧mark",
+	} {
+		if got := Marked(given); got != want {
+			t.Errorf("%q: got %q, want %q", given, got, want)
+		}
+	}
+}
