@@ -31,6 +31,7 @@ type page struct {
 	Title  string
 	Status int // of HTTP; 0 = 200
 	Script bool
+	Cursor string // of the stream of all tasks, before anything was read: who follows it from there misses nothing
 	Meta   string // the version
 	Data   any
 }

@@ -25,6 +25,7 @@ type Reader interface {
 	Fragments(ctx context.Context, id string, o service.LinesOptions, span service.Span) (api.Fragments, error)
 	Messages(ctx context.Context, id string, span service.Span) (api.Window, error)
 	Prompts(ctx context.Context, id string) (api.Prompts, error)
+	NewestEvent(ctx context.Context) (string, error)
 	Checkpoints(ctx context.Context, id string) (api.Checkpoints, error)
 	Diff(ctx context.Context, id string, q service.DiffQuery) (api.Diff, error)
 	Questions(ctx context.Context, id string) ([]api.Question, error)
@@ -99,10 +100,16 @@ func (w *Web) answer(out http.ResponseWriter, r *http.Request, show func(*asked)
 			"an id has letters, digits, dots, dashes and underscores, and may have a source and a colon before it"))
 		return
 	}
+	cursor, err := w.opt.Reader.NewestEvent(r.Context())
+	if err != nil {
+		w.Refuse(out, r, w.opt.Reader.Problem(r.Context(), err, a.id))
+		return
+	}
 	p, err := show(a)
 	if err != nil {
 		w.Refuse(out, r, w.opt.Reader.Problem(r.Context(), err, a.id))
 		return
 	}
+	p.Cursor = cursor
 	w.send(out, r, p)
 }

@@ -81,11 +81,10 @@ func TestDenyWithReason(t *testing.T) {
 // A question that has just come takes no answer: the key or the click was meant for something else.
 func TestQuestionIsArmed(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	task := h.task("- {text: "+words(30)+", delay: 30ms, tools: [{name: write_to_file, input: {path: fence.txt, content: red}}]}\n", "paint", object{"approve": "ask"})
-	tab := h.loggedIn(desktop, "/tasks/"+task)
-	tab.live()
+	h, _, tab := asked(t, desktop, "- tools: [{name: ask_followup_question, input: {question: Ready?, follow_up: [{text: go on, mode: null}]}}]\n"+
+		"- {text: "+words(10)+", delay: 30ms, tools: [{name: write_to_file, input: {path: fence.txt, content: red}}]}\n")
 	run[bool](tab, `new MutationObserver(() => { const b = document.querySelector('article[data-question] [data-does=approve]'); if (b && !window.pressed) { window.pressed = true; b.click(); } }).observe(document.body, {childList: true, subtree: true}), true`)
+	tab.press(`article[data-question] [data-key="1"]`)
 	tab.sees("it was pressed at once", "window.pressed")
 	tab.text("#notes", "just come")
 	var list struct{ Items []object }
@@ -121,11 +120,7 @@ func TestTwoAnswer(t *testing.T) {
 // Words that are sent while the task works wait in the queue, can be taken back, and are used.
 func TestSendQueueCancel(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	task := h.task(slowly(400), "write", nil)
-	tab := h.loggedIn(desktop, "/tasks/"+task)
-	tab.live()
-	tab.text("#live .streaming", "word3")
+	_, task, tab := writing(t, 400)
 	tab.press("#words")
 	tab.types("then the gate")
 	tab.text("#send", "Queue")
@@ -148,11 +143,7 @@ func TestSendQueueCancel(t *testing.T) {
 // Words can interrupt a run.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	task := h.task(slowly(200), "write", nil)
-	tab := h.loggedIn(desktop, "/tasks/"+task)
-	tab.live()
-	tab.text("#live .streaming", "word3")
+	_, _, tab := writing(t, 200)
 	tab.press("#words")
 	tab.types("stop that, do this")
 	tab.press("#interrupt")

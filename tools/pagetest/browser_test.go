@@ -205,7 +205,7 @@ func run[T any](t *tab, expression string) T {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.ctx, patience)
 	defer stop()
-	out, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression))
+	out, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	if err != nil {
 		t.Fatalf("evaluate %s: %v", expression, err)
 	}

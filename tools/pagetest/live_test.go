@@ -26,17 +26,19 @@ func slowly(n int) string {
 	return fmt.Sprintf("- {text: %q, delay: 20ms}\n- tools: [{name: attempt_completion, input: {result: The end is reached.}}]\n", words(n))
 }
 
+// writing opens a task whose model begins to write so many words when the page is live.
+func writing(t *testing.T, n int) (*house, string, *tab) {
+	t.Helper()
+	h, task, tab := asked(t, desktop, "- tools: [{name: ask_followup_question, input: {question: Ready?, follow_up: [{text: go on, mode: null}]}}]\n"+slowly(n))
+	tab.press(`article[data-question] [data-key="1"]`)
+	tab.text("#live .streaming", "word1 word2")
+	return h, task, tab
+}
+
 // Text comes as the model writes it, grows, and makes room for the rendered message.
 func TestTextComesLive(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	task := h.task("- tools: [{name: ask_followup_question, input: {question: Ready?, follow_up: [{text: go on, mode: null}]}}]\n"+slowly(150), "write", nil)
-	h.wait(task, "waiting")
-	tab := h.loggedIn(desktop, "/tasks/"+task)
-	tab.live()
-	tab.armed()
-	tab.press(`article[data-question] [data-key="1"]`)
-	tab.text("#live .streaming", "word1 word2")
+	_, task, tab := writing(t, 150)
 	short := run[int](tab, `document.querySelector('#live .streaming .body').textContent.length`)
 	tab.sees("it grows", fmt.Sprintf(`document.querySelector('#live .streaming .body')?.textContent.length > %d`, short))
 	tab.text("#messages", "word150")
@@ -49,11 +51,7 @@ func TestTextComesLive(t *testing.T) {
 // A cut of the network loses nothing of what is streamed, shows nothing twice, and the page says that it is not live.
 func TestNetworkIsCut(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	task := h.task(slowly(400), "write", nil)
-	tab := h.loggedIn(desktop, "/tasks/"+task)
-	tab.live()
-	tab.text("#live .streaming", "word20")
+	h, task, tab := writing(t, 400)
 	h.relay.cut()
 	tab.text("#live-state", "does not answer")
 	at := run[int](tab, `document.querySelector('#live .streaming .body').textContent.length`)
@@ -71,11 +69,7 @@ func TestNetworkIsCut(t *testing.T) {
 // A server that is killed and started again under a live stream: the page goes on without a gap or a repeat.
 func TestServerIsKilled(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	task := h.task(slowly(100), "write", nil)
-	tab := h.loggedIn(desktop, "/tasks/"+task)
-	tab.live()
-	tab.text("#live .streaming", "word20")
+	h, task, tab := writing(t, 150)
 	h.kill()
 	tab.text("#live-state", "does not answer")
 	h.start()

@@ -12,6 +12,7 @@ export class Questions {
   constructor(task, section) {
     this.task = task;
     this.section = section;
+    this.keeping = (change) => change(); // what the person looks at stays in its place
     this.seen = new Map(); // by id: when it was shown to a person
     document.addEventListener('visibilitychange', () => {
       for (const [id, at] of this.seen) if (at === Infinity) this.seen.set(id, performance.now());
@@ -53,12 +54,13 @@ export class Questions {
       q.command && el('pre', { class: 'command', tabindex: 0 }, q.command),
       q.cwd && el('p', { class: 'where' }, 'in ' + q.cwd),
       q.diff && diffOf(q.diff),
+      approval && q.always && el('p', { class: 'where' }, 'Always allows ' + q.always + '.'),
       q.choices?.length && el('ol', { class: 'choices' }, q.choices.map((c, i) => el('li', {},
         button(c, answer({ choice: i + 1 }), { 'data-key': i + 1 }), q.modes?.[i] && el('span', { class: 'mode' }, 'in mode ' + q.modes[i])))),
       el('div', { class: 'acts' },
         approval && button('Approve', answer({ approve: true }), { class: 'primary', 'data-does': 'approve' }),
         approval && button('Deny', answer({ approve: false }), { class: 'danger', 'data-does': 'deny' }),
-        approval && q.always && button('Always: ' + q.always, answer({ approve: true, always: true }), { 'data-does': 'always' }),
+        approval && q.always && button('Always', answer({ approve: true, always: true }), { 'data-does': 'always', title: 'Approve, and allow ' + q.always }),
         words,
         q.kind === 'mistake_limit' && button('End the run', answer({ approve: false }), { class: 'danger', 'data-does': 'deny' }),
         !approval && button('Answer', answer({}), { class: 'primary', 'data-does': 'answer' })));
@@ -68,8 +70,10 @@ export class Questions {
       // In a reason, Enter says no: a person who explains means to refuse, and a yes takes a press of its own.
       if (words.value.trim()) e.querySelector(approval ? '[data-does=deny]' : '[data-does=answer]').click();
     });
-    this.section.append(e);
-    this.section.hidden = false;
+    this.keeping(() => {
+      this.section.append(e);
+      this.section.hidden = false;
+    });
     this.onchange?.();
   }
 
