@@ -73,10 +73,10 @@ export const field = (label, input) => el('label', { class: 'field' }, el('span'
 
 export const counted = (n, one, many = one + 's') => n + ' ' + (n === 1 ? one : many);
 
-// lines shows text whose lines are a diff, an added line apart from a removed one.
+// diffOf shows a diff, with added lines apart from removed ones.
 export function diffOf(text) {
   const pre = el('pre', { class: 'diff', tabindex: '0' });
-  for (const line of text.split('\n')) {
+  for (const line of text.replace(/\n$/, '').split('\n')) {
     const kind = /^(\+\+\+|---|@@)/.test(line) ? 'hunk' : line[0] === '+' ? 'add' : line[0] === '-' ? 'del' : '';
     pre.append(el('span', { class: kind || false }, line + '\n'));
   }
