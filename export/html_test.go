@@ -44,7 +44,7 @@ func pageOf(t *testing.T, texts ...string) string {
 var (
 	tags     = regexp.MustCompile(`<(/?)([a-zA-Z!][a-zA-Z0-9]*)([^<>]*)>`)
 	allowed  = strings.Fields("html head meta title style body h1 h2 h3 h4 h5 h6 p main section header a time div img b pre code span details summary ul ol li strong em del table thead tbody tr td th br hr blockquote input")
-	harmless = regexp.MustCompile(`^(\s(class|id|lang|charset|name|content|http-equiv|start|rel|align|style|disabled|checked|type|alt|datetime)(="[^"<>]*")?|\shref="(#|https?://|mailto:)[^"<>]*"|\ssrc="data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]*")*\s*/?$`)
+	harmless = regexp.MustCompile(`^(\s(class|id|lang|charset|name|content|http-equiv|start|rel|align|style|disabled|checked|type|alt|datetime)(="[^"<>]*")?|\shref="(#|https?://|mailto:)[^"<>]*"|\ssrc="data:image/(png|jpeg|gif|webp);base64,([A-Za-z0-9+/=]|&#43;)*")*\s*/?$`)
 )
 
 // inert fails for a page in which anything but our own tags stands.

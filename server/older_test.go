@@ -500,6 +500,7 @@ func TestOlderCallThatJoinsARunBeginsNow(t *testing.T) {
 	begun := first.until("question_ask")
 	id, ask := begun[0].Task, begun[len(begun)-1]
 	body, key := `{"task":"red","taskId":"`+id+`","restartTask":true}`, "Idempotency-Key: join-1"
+	time.Sleep(2 * time.Millisecond) // times are in milliseconds: it joins in a later one
 	joined := w.call(context.Background(), body, key).until("stream_end")
 	start := joined[0]
 	if start.Job != begun[0].Job || start.Timestamp <= begun[0].Timestamp || start.Timestamp < ask.Timestamp || start.Message != "Continuing task from api context" {

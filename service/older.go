@@ -97,7 +97,8 @@ func (s *Service) joins(ctx context.Context, c Call, r engine.Request) (Follow, 
 	if err != nil {
 		return Follow{}, s.about(ctx, ref.ID, err)
 	}
-	return Follow{ref.ID, sent.Run, from}, nil
+	// Behind the whole commit: the next one is the message, and tells when it came.
+	return Follow{ref.ID, sent.Run, events.AfterCommit(from.Seq)}, nil
 }
 
 // begins fills in what a new task needs.
