@@ -122,7 +122,8 @@ func (s *Stream) wholeLine() {
 }
 
 // settled is how many bytes of an unfinished line can be made safe: nothing from the first character on that acts on a
-// terminal, whose sequence may go on; no part of a character; and none that a joiner is judged by.
+// terminal, whose sequence may go on; no part of a character; and none that a joiner is judged by, whatever is left out
+// between them.
 func settled(raw []byte) (end int) {
 	for end < len(raw) {
 		r, n := utf8.DecodeRune(raw[end:])
@@ -133,7 +134,7 @@ func settled(raw []byte) (end int) {
 	}
 	for joined := true; joined && end > 0; {
 		r, n := utf8.DecodeLastRune(raw[:end])
-		if joined = unicode.In(r, unicode.Cf, unicode.Mn, unicode.Me); r >= utf8.RuneSelf {
+		if joined = unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co); r >= utf8.RuneSelf {
 			end -= n
 		}
 	}

@@ -236,6 +236,7 @@ func FuzzStream(f *testing.F) {
 	for i := range len(pieces) - 3 {
 		f.Add(strings.Join(pieces[i:i+3], ""), uint8(1), uint8(10))
 	}
+	f.Add("日本。👩👩\u2029\u200d👧", uint8(1), uint8(10))
 	f.Fuzz(func(t *testing.T, source string, step, width uint8) {
 		o := Options{Width: int(width), Theme: themed("dark"), Links: step%2 == 0}
 		if err := check(source, o, func(left int) int { return min(left, int(step)+1) }); err != nil {
