@@ -98,7 +98,7 @@ type Fragment struct {
 	HTML   string `json:"html"`
 }
 
-// Prompts are the beginnings of what a person said in a task.
+// Prompts lists the messages that a person wrote in a task, each cut to its beginning.
 type Prompts struct {
 	Task  string   `json:"task_id"`
 	Items []Prompt `json:"items"` // the newest ones, the oldest of them first

@@ -211,8 +211,8 @@ func dollars(u money.USD) string {
 	return fmt.Sprintf("$%d.%02d", (u+5000)/1_000_000, (u+5000)/10_000%100)
 }
 
-// Prompts are the beginnings of what a person said in a task, the newest ones, and how many there are in all. It reads
-// only those rows.
+// Prompts returns the newest messages that a person wrote in a task, each cut to its beginning, and the number of all of
+// them. It reads only those rows.
 func Prompts(ctx context.Context, v *store.View, most int) (numbers []int, texts []string, total int) {
 	rows := v.State.UI()
 	for i, m := range rows {

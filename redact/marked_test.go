@@ -2,7 +2,8 @@ package redact
 
 import "testing"
 
-// What acts or hides is named where it stood; escape sequences go, and what joins letters of other scripts stays.
+// Marked names a character that acts or hides at its place. It drops escape sequences, and keeps the characters that join
+// letters of other scripts.
 func TestMarkedNamesWhatHides(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{

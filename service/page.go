@@ -118,7 +118,7 @@ func (p part) newDay(i int, ts int64, zone *time.Location) bool {
 	return i < 0 && !p.isMade
 }
 
-// Prompts are the beginnings of what a person said in a task.
+// Prompts lists the messages that a person wrote in a task, each cut to its beginning.
 func (s *Service) Prompts(ctx context.Context, id string) (api.Prompts, error) {
 	return read(ctx, s, id, func(v *store.View) (api.Prompts, error) {
 		out := api.Prompts{Task: v.Ref.ID, Items: []api.Prompt{}}

@@ -41,8 +41,9 @@ func (a *commands) open(ctx context.Context, c *client.Client, id string, f show
 	})
 }
 
-// findInLess are keys for the pager less that mark words and stay where it stands; "" without words. What could mean
-// something in a pattern, or ends the option, fits any character; a mark of Markdown, which is not shown, none as well.
+// findInLess is the option of the pager less that marks words and does not move to them; "" without words. The pattern
+// replaces each character that has a meaning in patterns, or would end the option, by one that fits any character. A mark
+// of Markdown may also be absent, because it is not shown.
 func findInLess(text string) string {
 	terms := api.QueryTerms(text)
 	if len(terms) == 0 {

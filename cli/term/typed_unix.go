@@ -13,8 +13,8 @@ import (
 	"golang.org/x/term"
 )
 
-// keys is a terminal that can be asked whether there is something to read. It is asked through its connection, never by
-// a bare number: once the file is closed, the number may belong to another file, and a select would keep that one open.
+// keys reports whether a terminal has something to read. It reaches the terminal through the file's connection, which ends
+// with the file. A bare descriptor number may belong to another file by then, and a select on it would keep that file open.
 type keys struct{ conn syscall.RawConn }
 
 // terminal is nil where in is none.

@@ -1,4 +1,4 @@
-// Page bundles the modules in web/live into the scripts that the server sends: web/static/live.js for the page, and
+// Command page bundles the modules in web/live into the scripts that the server sends: web/static/live.js for the page, and
 // web/static/worker.js for the one event stream of a browser. Both are committed, so that neither building nor running
 // Roost needs this program. It needs no node, and no network once its module is there.
 //

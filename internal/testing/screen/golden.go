@@ -169,7 +169,7 @@ func replaced(cells []Cell, before, after []rune) (out []Cell) {
 	return out[:len(cells)]
 }
 
-// letters stand for looks.
+// letters are the names of looks in a kept picture, one letter a look.
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 // looks are the lines of letters for the cells, and what each letter means. A cell that looks as the terminal's own
@@ -197,7 +197,7 @@ func (p *Picture) looks() string {
 	return "--- looks\n" + strings.TrimRight(grid.String(), "\n") + "\n--- letters\n" + legend.String()
 }
 
-// seen is the look of a cell without what nobody sees: a blank has no colour of text.
+// seen is the part of a cell's look that is visible: the colour of the text of a blank is not.
 func (c Cell) seen() Look {
 	look := c.Look
 	if strings.TrimSpace(c.Text) == "" && c.Width > 0 {

@@ -198,7 +198,8 @@ func TestGoldenWaitsForItsPictureAndDrawsIt(t *testing.T) {
 	}
 }
 
-// A colour, an attribute, and where they begin: each is seen in the kept picture, and nothing of what nobody sees.
+// A kept picture changes with a colour, with an attribute and with the place where they begin, and not with a look that
+// is invisible.
 func TestKeptLooks(t *testing.T) {
 	t.Parallel()
 	kept := func(printed string) string {
