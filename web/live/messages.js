@@ -27,9 +27,16 @@ export class Messages {
     this.bottom = document.createElement('div');
     list.after(this.bottom);
     if (!rendered) return;
-    const watch = (edge, margin, load) => new IntersectionObserver((seen) => {
-      if (seen.some((s) => s.isIntersecting)) load();
-    }, { rootMargin: margin }).observe(edge);
+    const watch = (edge, margin, load) => {
+      const observer = new IntersectionObserver((seen) => {
+        if (seen.at(-1).isIntersecting) load().then((more) => {
+          if (!more) return;
+          observer.unobserve(edge); // it reports changes alone, and the edge may be near still or again
+          observer.observe(edge);
+        });
+      }, { rootMargin: margin });
+      observer.observe(edge);
+    };
     watch(this.top, near + ' 0px 0px 0px', () => this.older());
     if (!end) watch(this.bottom, '0px 0px ' + near + ' 0px', () => this.later());
     for (const nav of document.querySelectorAll('nav.pages')) nav.hidden = true; // links for those without scripts
@@ -83,8 +90,10 @@ export class Messages {
     return getHTML(taskPath(this.task, '/messages?' + new URLSearchParams(query))).then(fragment);
   }
 
+  // older loads what comes before the first message, and reports whether there was any.
   async older(to = 0) {
     if (this.loading || this.first <= 1 || !this.rendered) return this.loading;
+    const before = this.first;
     this.top.textContent = 'Loading older messages …';
     this.loading = this.inOrder(async () => {
       do {
@@ -98,12 +107,14 @@ export class Messages {
     await this.loading;
     this.loading = null;
     this.top.textContent = '';
+    return this.first < before;
   }
 
-  // later loads what comes after a window that is not the end.
+  // later loads what comes after a window that is not the end, and reports whether there was any.
   async later() {
-    if (this.end || this.loadingLater) return;
+    if (this.end || this.loadingLater) return false;
     this.loadingLater = true;
+    const before = this.last;
     await this.inOrder(async () => {
       const rows = await this.fetch({ after: this.last, limit: pageSize });
       const items = [...rows.querySelectorAll('[data-index]')];
@@ -112,6 +123,7 @@ export class Messages {
       this.end = items.length < pageSize;
     });
     this.loadingLater = false;
+    return this.last > before;
   }
 
   // note notes what an event said about a message, and fetches all of a batch of events at once. A message that changed
