@@ -92,7 +92,8 @@ export class Messages {
 
   // older loads what comes before the first message, and reports whether there was any.
   async older(to = 0) {
-    if (this.loading || this.first <= 1 || !this.rendered) return this.loading;
+    if (this.loading) return this.loading.then(() => true);
+    if (this.first <= 1 || !this.rendered) return false;
     const before = this.first;
     this.top.textContent = 'Loading older messages …';
     this.loading = this.inOrder(async () => {
