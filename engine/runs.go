@@ -163,23 +163,12 @@ type listed struct {
 	ref store.Ref
 }
 
-// listTasks are the tasks of those statuses that have a journal. Finding each one by itself would read the folders once
-// for each.
+// listTasks are the tasks of those statuses that have a journal.
 func (e *Engine) listTasks(ctx context.Context, statuses ...string) ([]listed, error) {
 	got, err := e.store.List(ctx, store.Filter{Statuses: statuses, Logged: true})
-	if err != nil || len(got.Items) == 0 {
-		return nil, err
-	}
-	refs, err := e.store.Refs(ctx)
-	byKey := make(map[string]store.Ref, len(refs))
-	for _, ref := range refs {
-		byKey[keyOf(ref)] = ref
-	}
 	var out []listed
-	for _, t := range got.Items {
-		if ref, ok := byKey[t.Source+":"+t.ID]; ok { // else it was removed after the list was read
-			out = append(out, listed{t, ref})
-		}
+	for i, t := range got.Items {
+		out = append(out, listed{t, got.Refs[i]})
 	}
 	return out, err
 }

@@ -22,6 +22,7 @@ import (
 // Listing is one page of a list and what was found in all.
 type Listing struct {
 	Items      []api.Summary
+	Refs       []Ref // of the items
 	Depths     []int // of a tree: how many parents above each task are listed
 	NextCursor string
 	Sources    []api.SourceState
@@ -54,6 +55,9 @@ func (s *Store) List(ctx context.Context, f Filter) (Listing, error) {
 	var page []*entry
 	page, out.Depths, out.NextCursor = l.pageOf(f, all, after)
 	out.Items = l.summaries(ctx, page)
+	for _, ln := range page {
+		out.Refs = append(out.Refs, l.ref(ln))
+	}
 	l.keep(ctx)
 	return out, ctx.Err()
 }
