@@ -132,24 +132,26 @@ func unread(i int, err error) string {
 }
 
 func (s *Service) window(ctx context.Context, id string, h task.History, effective bool, span Span) (api.Window, error) {
-	return read(ctx, s, id, func(v *store.View) (w api.Window, err error) {
-		w = api.Window{Task: v.Ref.ID, History: string(h)}
-		p, err := partOf(v, h, effective)
-		if err != nil {
-			return w, err
-		}
-		if w.Notes = p.notes; p.why != "" {
-			w.Notes = []string{p.why}
-		}
-		fill(&w, span, p.size(), func(i int) (json.RawMessage, error) {
-			raw, _, err := p.read(v, i)
-			return raw, err
-		})
-		if h == task.UI && !p.isMade {
-			w.Notices = report.NoticesOf(v.State, w.Numbers)
-		}
-		return w, nil
+	return read(ctx, s, id, func(v *store.View) (api.Window, error) { return windowOf(v, h, effective, span) })
+}
+
+func windowOf(v *store.View, h task.History, effective bool, span Span) (w api.Window, err error) {
+	w = api.Window{Task: v.Ref.ID, History: string(h)}
+	p, err := partOf(v, h, effective)
+	if err != nil {
+		return w, err
+	}
+	if w.Notes = p.notes; p.why != "" {
+		w.Notes = []string{p.why}
+	}
+	fill(&w, span, p.size(), func(i int) (json.RawMessage, error) {
+		raw, _, err := p.read(v, i)
+		return raw, err
 	})
+	if h == task.UI && !p.isMade {
+		w.Notices = report.NoticesOf(v.State, w.Numbers)
+	}
+	return w, nil
 }
 
 // fill reads the messages of a span, as many as fit. It leaves out an unreadable one with a note: the rest of a damaged

@@ -27,6 +27,51 @@ const (
 // promptsMost bounds the prompts that are listed.
 const promptsMost = 200
 
+// OpenTask is a task that was read once, for all that a page shows of it.
+type OpenTask struct {
+	of     *Service
+	view   *store.View
+	Copies []string // folders of copies of the task
+	Newest string   // the cursor of its newest event, from before it was read; "0" = none
+}
+
+// Open reads a task. The caller closes it.
+func (s *Service) Open(ctx context.Context, id string) (*OpenTask, error) {
+	t, copies, err := s.Task(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	at, known, err := t.Newest(ctx) // before the task is read: a follower of it misses nothing
+	if err != nil {
+		return nil, err
+	}
+	o := &OpenTask{of: s, Copies: copies, Newest: "0"}
+	if known {
+		o.Newest = at.String()
+	}
+	o.view, err = s.store.Read(ctx, t.ref)
+	return o, err
+}
+
+// Close ends the reading.
+func (t *OpenTask) Close() error { return t.view.Close() }
+
+// Document is the task as lists have it.
+func (t *OpenTask) Document() api.Summary { return t.view.Summary }
+
+// Fragments is Service.Fragments of the task.
+func (t *OpenTask) Fragments(ctx context.Context, o LinesOptions, span Span) (api.Fragments, error) {
+	return t.of.fragmentsOf(ctx, t.view, o, span)
+}
+
+// Messages is Service.Messages of the task.
+func (t *OpenTask) Messages(span Span) (api.Window, error) {
+	return windowOf(t.view, task.UI, false, span)
+}
+
+// Prompts is Service.Prompts of the task.
+func (t *OpenTask) Prompts(ctx context.Context) (api.Prompts, error) { return promptsOf(ctx, t.view) }
+
 // Fragments is a window of a history as HTML: what the user saw, or with the options what the model saw or would be sent.
 func (s *Service) Fragments(ctx context.Context, id string, o LinesOptions, span Span) (api.Fragments, error) {
 	return read(ctx, s, id, func(v *store.View) (api.Fragments, error) { return s.fragmentsOf(ctx, v, o, span) })
@@ -120,15 +165,17 @@ func (p part) newDay(i int, ts int64, zone *time.Location) bool {
 
 // Prompts lists the messages that a person wrote in a task, each cut to its beginning.
 func (s *Service) Prompts(ctx context.Context, id string) (api.Prompts, error) {
-	return read(ctx, s, id, func(v *store.View) (api.Prompts, error) {
-		out := api.Prompts{Task: v.Ref.ID, Items: []api.Prompt{}}
-		numbers, texts, total := export.Prompts(ctx, v, promptsMost)
-		for i, text := range texts {
-			out.Items = append(out.Items, api.Prompt{Number: numbers[i], Text: strings.ToValidUTF8(text, "\ufffd")})
-		}
-		out.Total = total
-		return out, ctx.Err()
-	})
+	return read(ctx, s, id, func(v *store.View) (api.Prompts, error) { return promptsOf(ctx, v) })
+}
+
+func promptsOf(ctx context.Context, v *store.View) (api.Prompts, error) {
+	out := api.Prompts{Task: v.Ref.ID, Items: []api.Prompt{}}
+	numbers, texts, total := export.Prompts(ctx, v, promptsMost)
+	for i, text := range texts {
+		out.Items = append(out.Items, api.Prompt{Number: numbers[i], Text: strings.ToValidUTF8(text, "\ufffd")})
+	}
+	out.Total = total
+	return out, ctx.Err()
 }
 
 // Picture is a picture of a message that the user saw: its type, which follows from its bytes, and the bytes. number is

@@ -107,31 +107,14 @@ func spanOf(q url.Values) (s service.Span, err error) {
 	return s, err
 }
 
-// load reads a task and the place of its newest event.
-func (w *Web) load(a *asked) (d taskData, err error) {
-	t, copies, err := w.opt.Reader.Task(a.Context(), a.id)
-	if err != nil {
-		return d, err
-	}
-	newest, known, err := t.Newest(a.Context()) // before anything is read: a follower of it misses nothing
-	if err != nil {
-		return d, err
-	}
-	d.Cursor = "0"
-	if known {
-		d.Cursor = newest.String()
-	}
-	d.Task, _, err = t.Document(a.Context())
-	d.Copies = copies
-	return d, err
-}
-
 // task shows a window of a task's messages.
 func (w *Web) task(a *asked) (*page, error) {
-	d, err := w.load(a)
+	t, err := w.opt.Reader.Open(a.Context(), a.id)
 	if err != nil {
 		return nil, err
 	}
+	defer func() { _ = t.Close() }() // it was only read
+	d := taskData{Task: t.Document(), Copies: t.Copies, Cursor: t.Newest}
 	q := a.URL.Query()
 	span, err := spanOf(q)
 	if err != nil {
@@ -141,14 +124,17 @@ func (w *Web) task(a *asked) (*page, error) {
 	d.View, o = viewOf(q)
 	var before, after *int
 	if d.View == "raw" {
-		before, after, err = w.rawRows(a, &d, span)
+		before, after, err = d.rawRows(t, span)
 	} else {
-		before, after, err = w.messages(a, &d, o, span)
+		before, after, err = d.messages(a, t, o, span)
 	}
 	if err != nil {
 		return nil, err
 	}
 	d.pages(q, before, after)
+	if d.Prompts, err = t.Prompts(a.Context()); err != nil {
+		return nil, err
+	}
 	if err := w.around(a, &d); err != nil {
 		return nil, err
 	}
@@ -159,8 +145,8 @@ func (w *Web) task(a *asked) (*page, error) {
 	return &page{Kind: "task", Title: titleOf(d.Task), Data: d}, nil
 }
 
-func (w *Web) messages(a *asked, d *taskData, o service.LinesOptions, span service.Span) (before, after *int, err error) {
-	got, err := w.opt.Reader.Fragments(a.Context(), a.id, o, span)
+func (d *taskData) messages(a *asked, t *service.OpenTask, o service.LinesOptions, span service.Span) (before, after *int, err error) {
+	got, err := t.Fragments(a.Context(), o, span)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -175,8 +161,8 @@ func (w *Web) messages(a *asked, d *taskData, o service.LinesOptions, span servi
 }
 
 // rawRows are the stored rows as they are, with their kinds.
-func (w *Web) rawRows(a *asked, d *taskData, span service.Span) (before, after *int, err error) {
-	got, err := w.opt.Reader.Messages(a.Context(), a.id, span)
+func (d *taskData) rawRows(t *service.OpenTask, span service.Span) (before, after *int, err error) {
+	got, err := t.Messages(span)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -220,11 +206,8 @@ func (d *taskData) pages(q url.Values, before, after *int) {
 	}
 }
 
-// around reads what stands around the messages: prompts, open questions, parent and subtasks.
+// around reads what stands around the messages: open questions, parent and subtasks.
 func (w *Web) around(a *asked, d *taskData) (err error) {
-	if d.Prompts, err = w.opt.Reader.Prompts(a.Context(), a.id); err != nil {
-		return err
-	}
 	if w.opt.Reader.ReadOnly() == nil && d.Task.OpenQuestions > 0 {
 		if d.Questions, err = w.opt.Reader.Questions(a.Context(), refOf(d.Task)); err != nil {
 			return err
