@@ -99,6 +99,8 @@ func TestPageBack(t *testing.T) {
 			if moved > 1 {
 				t.Errorf("the message in view moved by %.1f pixels, want at most 1", moved)
 			}
+			run[bool](tab, `(self.met = new Set(), self.note = () => document.querySelectorAll('#messages > [data-index]').forEach(e => met.add(e.dataset.index)), note(),
+				new MutationObserver(note).observe(document.getElementById('messages'), {childList: true}), true)`)
 			for tries := 0; run[int](tab, first) > 1; tries++ {
 				if tries > 40 {
 					t.Fatalf("the first message that is loaded is %d", run[int](tab, first))
@@ -107,9 +109,33 @@ func TestPageBack(t *testing.T) {
 				run[bool](tab, `(scrollTo(0, 0), true)`)
 				tab.sees("older messages come", fmt.Sprintf("%s < %d || %s === 1", first, before, first))
 			}
-			if n := run[int](tab, `new Set([...document.querySelectorAll('#messages > [data-index]')].map(e => e.dataset.index)).size`); n != 500 {
-				t.Errorf("got %d messages, want 500", n)
+			if n := run[int](tab, "met.size"); n != 500 {
+				t.Errorf("got %d messages on the way back, want 500", n)
 			}
+			rows := `document.querySelectorAll('#messages > [data-index]').length`
+			if n := run[int](tab, rows); n > 400 {
+				t.Errorf("the page holds %d messages, want those near the view", n)
+			}
+			run[bool](tab, `(met.clear(), note(), true)`)
+			last := `+[...document.querySelectorAll('#messages > [data-index]')].at(-1).dataset.index`
+			for tries := 0; run[int](tab, last) < 500; tries++ {
+				if tries > 40 {
+					t.Fatalf("the last message that is loaded is %d", run[int](tab, last))
+				}
+				before := run[int](tab, last)
+				run[bool](tab, `(scrollTo(0, document.scrollingElement.scrollHeight), true)`)
+				tab.sees("newer messages come", fmt.Sprintf("%s > %d", last, before))
+			}
+			if n := run[int](tab, "met.size"); n != 500 {
+				t.Errorf("got %d messages on the way forth, want 500", n)
+			}
+			if n := run[int](tab, rows); n > 400 {
+				t.Errorf("the page holds %d messages, want those near the view", n)
+			}
+			run[bool](tab, `(scrollTo(0, 0), true)`)
+			tab.sees("older messages come again", first+" < 200")
+			tab.keys("G")
+			tab.sees("the end is in view", `(e => e && e.getBoundingClientRect().top < innerHeight)(document.getElementById('ui-500'))`)
 		})
 	}
 }

@@ -1,11 +1,13 @@
-// The list of a task's messages: fragments of the server, newest at the end. Older ones are loaded when the top comes near.
+// The list of a task's messages: fragments of the server, newest at the end. More of them come when an end of what is
+// loaded comes near, and what lies far from the view then goes: a tab holds no more of a long task than of a short one.
 
 import { get, getHTML, taskPath } from './api.js';
 import { fragment } from './fragment.js';
 import { quietly } from './ui.js';
 
 const pageSize = 60;
-const near = '1200px'; // of the top: so far before it is reached the messages above are asked for
+const near = 1200; // pixels: so far before an end is reached the messages behind it are asked for
+const kept = 300; // rows; more than that stay only near the view
 
 export class Messages {
   // end: the newest message is among those that are shown. rendered: they are shown as a conversation; another view of
@@ -37,8 +39,8 @@ export class Messages {
       }, { rootMargin: margin });
       observer.observe(edge);
     };
-    watch(this.top, near + ' 0px 0px 0px', () => this.older());
-    if (!end) watch(this.bottom, '0px 0px ' + near + ' 0px', () => this.later());
+    watch(this.top, near + 'px 0px 0px', () => this.older());
+    watch(this.bottom, '0px 0px ' + near + 'px', () => this.later());
     for (const nav of document.querySelectorAll('nav.pages')) nav.hidden = true; // links for those without scripts
   }
 
@@ -64,6 +66,12 @@ export class Messages {
     document.scrollingElement.scrollTop = document.scrollingElement.scrollHeight;
   }
 
+  // showEnd goes to the newest message, also when that is not loaded.
+  async showEnd() {
+    if (!this.end && this.rendered) await this.inOrder(() => this.replace({ limit: pageSize }));
+    this.toEnd();
+  }
+
   // keeping runs a change of the page, and keeps what the person looks at in its place: the end, or the row at the top.
   keeping(change) {
     if (this.atEnd()) {
@@ -73,10 +81,11 @@ export class Messages {
     }
     const root = document.documentElement;
     root.style.overflowAnchor = 'none'; // the browser's own correction would be added to this one
-    const row = this.rows().find((r) => r.getBoundingClientRect().bottom > 0);
+    let row = this.rows().find((r) => r.getBoundingClientRect().bottom > 0);
     const before = row?.getBoundingClientRect().top;
     change();
-    if (row?.isConnected) scrollBy({ top: row.getBoundingClientRect().top - before, behavior: 'instant' });
+    if (row && !row.isConnected) row = this.byNumber(row.dataset.index);
+    if (row) scrollBy({ top: row.getBoundingClientRect().top - before, behavior: 'instant' });
     requestAnimationFrame(() => requestAnimationFrame(() => { root.style.overflowAnchor = ''; }));
   }
 
@@ -86,24 +95,45 @@ export class Messages {
     return this.queue;
   }
 
-  fetch(query) {
-    return getHTML(taskPath(this.task, '/messages?' + new URLSearchParams(query))).then(fragment);
+  // fetch gives the rows of a part of the history.
+  async fetch(query) {
+    const rows = fragment(await getHTML(taskPath(this.task, '/messages?' + new URLSearchParams(query))));
+    const items = [...rows.querySelectorAll('[data-index]')];
+    for (const item of items) item.hidden = this.hides(item.dataset.ts);
+    return items;
+  }
+
+  // span reads from the rows which messages are shown.
+  span() {
+    const rows = this.rows();
+    this.first = +rows[0]?.dataset.index || 0;
+    this.last = +rows.at(-1)?.dataset.index || 0;
+  }
+
+  // drop lets go of the rows at one end while there are many, unless the view is near them.
+  drop(atTop) {
+    const rows = this.rows();
+    const far = atTop ? rows.slice(0, -kept) : rows.slice(kept);
+    const nearest = (atTop ? far.toReversed() : far).find((r) => r.checkVisibility())?.getBoundingClientRect();
+    if (!nearest || (atTop ? -nearest.bottom : nearest.top - innerHeight) < 2 * near) return;
+    for (const row of far) row.remove();
+    if (!atTop) this.end = false;
+    this.span();
   }
 
   // older loads what comes before the first message, and reports whether there was any.
-  async older(to = 0) {
+  async older() {
     if (this.loading) return this.loading.then(() => true);
     if (this.first <= 1 || !this.rendered) return false;
     const before = this.first;
     this.top.textContent = 'Loading older messages …';
     this.loading = this.inOrder(async () => {
-      do {
-        const rows = await this.fetch({ before: this.first, limit: pageSize });
-        const items = [...rows.querySelectorAll('[data-index]')];
-        const first = items.length ? +items[0].dataset.index : 1;
-        this.keeping(() => this.list.prepend(...items));
-        this.first = items.length ? first : 1;
-      } while (to && this.first > to && this.first > 1);
+      const items = await this.fetch({ before: this.first, limit: pageSize });
+      this.keeping(() => {
+        this.list.prepend(...items);
+        this.drop(false);
+      });
+      this.first = +items[0]?.dataset.index || 1;
     });
     await this.loading;
     this.loading = null;
@@ -117,9 +147,11 @@ export class Messages {
     this.loadingLater = true;
     const before = this.last;
     await this.inOrder(async () => {
-      const rows = await this.fetch({ after: this.last, limit: pageSize });
-      const items = [...rows.querySelectorAll('[data-index]')];
-      this.list.append(...items);
+      const items = await this.fetch({ after: this.last, limit: pageSize });
+      this.keeping(() => {
+        this.list.append(...items);
+        this.drop(true);
+      });
       if (items.length) this.last = +items.at(-1).dataset.index;
       this.end = items.length < pageSize;
     });
@@ -160,13 +192,12 @@ export class Messages {
 
   async newer() {
     for (;;) {
-      const rows = await this.fetch({ after: this.last, limit: 200 });
-      const items = [...rows.querySelectorAll('[data-index]')].filter((r) => +r.dataset.index > this.last);
+      const items = (await this.fetch({ after: this.last, limit: 200 })).filter((r) => +r.dataset.index > this.last);
       if (!items.length) return;
-      for (const item of items) item.hidden = this.hides(item.dataset.ts);
       this.keeping(() => {
         this.list.append(...items);
         this.onrows?.(items);
+        this.drop(true);
       });
       this.last = +items.at(-1).dataset.index;
       if (!this.first) this.first = +items[0].dataset.index;
@@ -176,10 +207,8 @@ export class Messages {
 
   async refresh(row) {
     const n = +row.dataset.index;
-    const rows = await this.fetch({ after: n - 1, limit: 1 });
-    const item = rows.querySelector('[data-index]');
+    const [item] = await this.fetch({ after: n - 1, limit: 1 });
     if (!item || +item.dataset.index !== n) return;
-    item.hidden = this.hides(item.dataset.ts);
     const focused = row === document.activeElement;
     const open = [...row.querySelectorAll('details')].map((d) => d.open);
     this.keeping(() => {
@@ -190,23 +219,27 @@ export class Messages {
     if (focused) { item.tabIndex = -1; item.focus({ preventScroll: true }); }
   }
 
-  // reload shows the end anew, after a rewind or when events were missed.
+  // reload shows anew what is shown, after a rewind or when events were missed.
   reload() {
-    if (!this.rendered || !this.end) {
+    if (!this.rendered) {
       location.reload();
       return this.queue;
     }
-    return this.inOrder(async () => {
-      const rows = await this.fetch({ limit: pageSize });
-      const items = [...rows.querySelectorAll('[data-index]')];
-      for (const item of items) item.hidden = this.hides(item.dataset.ts);
-      this.keeping(() => {
-        this.list.replaceChildren(...items);
-        this.onrows?.(items);
-      });
-      this.first = items.length ? +items[0].dataset.index : 0;
-      this.last = items.length ? +items.at(-1).dataset.index : 0;
+    return this.inOrder(() => this.replace(this.end ? { limit: pageSize } : { after: this.first - 1, limit: kept }));
+  }
+
+  async replace(query) {
+    let items = await this.fetch(query);
+    if (!items.length && query.after !== undefined) { // a rewind took all of them
+      query = { limit: pageSize };
+      items = await this.fetch(query);
+    }
+    this.keeping(() => {
+      this.list.replaceChildren(...items);
+      this.onrows?.(items);
     });
+    this.end = query.after === undefined || items.length < query.limit;
+    this.span();
   }
 
   // stored gives the text of a row as it is on disk; '' when it is not there yet.

@@ -60,14 +60,7 @@ export class Stream {
   // read follows one connection to its end, and gives the reason of it.
   async read() {
     const abort = this.abort = new AbortController();
-    this.heard = Date.now();
-    let watch;
-    const look = () => {
-      const left = this.heard + silence - Date.now();
-      if (left <= 0) abort.abort();
-      else watch = setTimeout(look, left);
-    };
-    look();
+    this.hear();
     try {
       const headers = { Accept: 'text/event-stream' };
       if (this.cursor) headers['Last-Event-ID'] = this.cursor;
@@ -83,9 +76,16 @@ export class Stream {
       this.tell({ live: true });
       return await this.frames(answer.body.getReader());
     } finally {
-      clearTimeout(watch);
+      clearTimeout(this.watch);
       abort.abort();
     }
+  }
+
+  // hear notes that the server sends, and puts off the moment at which the connection counts as dead.
+  hear() {
+    this.heard = Date.now();
+    clearTimeout(this.watch);
+    this.watch = setTimeout(() => this.abort.abort(), silence);
   }
 
   async frames(reader) {
@@ -94,7 +94,7 @@ export class Stream {
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return why;
-      this.heard = Date.now();
+      this.hear();
       this.tries = 0;
       const text = decoder.decode(value, { stream: true });
       // A long frame comes in many pieces: it is joined once its end is there.

@@ -23,7 +23,7 @@ export class TaskPage {
     const replaced = this.messages.onrows;
     this.messages.onrows = (rows) => {
       replaced(rows);
-      if (rows.some((r) => r.matches('.tool'))) showTodo(this.messages.rows());
+      if (this.messages.end && rows.some((r) => r.matches('.tool'))) showTodo(this.messages.rows());
     };
     showTodo(this.messages.rows());
     this.questions.keeping = (change) => this.messages.keeping(change);
@@ -55,7 +55,7 @@ export class TaskPage {
     on(['j', 'ArrowDown'], 'the next message', () => this.move(1));
     on(['k', 'ArrowUp'], 'the message before', () => this.move(-1));
     on(['g'], 'the oldest message that is loaded', () => this.select(this.messages.rows()[0]));
-    on(['G'], 'the newest message', () => { this.select(this.messages.rows().at(-1)); this.messages.toEnd(); });
+    on(['G'], 'the newest message', () => this.messages.showEnd().then(() => { this.select(this.messages.rows().at(-1)); this.messages.toEnd(); }));
     on(['o', ' '], 'fold or unfold the message', () => this.fold());
     on(['i', 'c'], 'write to the task', () => this.composer.words.focus());
     on(['y'], 'approve', (e) => this.questions.press('y', e));
@@ -104,13 +104,16 @@ export class TaskPage {
     for (const d of row.querySelectorAll('details')) d.open = !d.open;
   }
 
-  // open goes to a message by its address, and loads what lies before it.
-  async open(hash) {
-    const n = +(/^#ui-(\d+)$/.exec(hash)?.[1] || 0);
-    if (!n) return;
-    if (n < this.messages.first) await this.messages.older(n);
-    const row = this.messages.byNumber(n);
-    if (row) { this.select(row); row.scrollIntoView({ block: 'center' }); }
+  // open goes to a message by its address. The page of one that is not loaded is another page.
+  open(hash) {
+    const n = /^#ui-(\d+)$/.exec(hash)?.[1];
+    const row = n && this.messages.byNumber(n);
+    if (row) {
+      this.select(row);
+      row.scrollIntoView({ block: 'center' });
+    } else if (n && this.messages.rendered && new URLSearchParams(location.search).get('at') !== n) {
+      location.replace(location.pathname + '?at=' + n + hash);
+    }
   }
 
   // refresh reads what is not in messages: the state, what was spent, the queue, the questions.
