@@ -4,7 +4,8 @@
 //	go test -C tools/pagetest .                                       every flow; a browser must be installed
 //	ROOST_PAGE_PICTURES=$PWD/docs/img go test -C tools/pagetest .     and write the pictures of the docs
 //
-// Without Chromium the tests are skipped, unless ROOST_PAGE_BROWSER names one that must be there.
+// Without Chromium the tests are skipped, unless ROOST_PAGE_BROWSER names one that must be there. The test with axe-core
+// gets that by npm, and compares its digest.
 //
 // Each test has a server, a root folder and a browser profile of its own. The browser reaches the server through a
 // relay, which can cut the connection as a network does. After each test the browser must have asked nobody else, shown
