@@ -1,0 +1,319 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/journal"
+)
+
+const (
+	maxBatch   = 8 << 20 // bytes of lines in one statement; a longer line goes alone
+	maxLines   = 1000    // in one statement
+	firstPause = 50 * time.Millisecond
+	lastPause  = 2 * time.Second
+	answerTime = 10 * time.Second // how long the database may take for one statement
+)
+
+// line is a commit as it is stored.
+type line struct {
+	seq   uint64
+	bytes []byte
+}
+
+// waiter is a Barrier that waits for a sequence to be committed.
+type waiter struct {
+	seq uint64
+	ch  chan error // room for one
+}
+
+// Append implements journal.Owner.
+func (o *owner) Append(ctx context.Context, d journal.Draft) (uint64, error) {
+	for {
+		if err := o.check(ctx); err != nil {
+			return 0, err
+		}
+		o.mu.Lock()
+		if o.fatal != nil {
+			defer o.mu.Unlock()
+			return 0, o.fatal
+		}
+		if o.bytes < o.opt.MaxUnsaved {
+			seq, err := o.put(d)
+			o.mu.Unlock()
+			return seq, err
+		}
+		if o.trouble != nil {
+			defer o.mu.Unlock()
+			return 0, fmt.Errorf("append to journal %s: %d bytes wait in memory already: %w", o.name, o.bytes, o.trouble)
+		}
+		room := o.room // the database works, but is slower than the caller
+		o.mu.Unlock()
+		select {
+		case <-room:
+		case <-ctx.Done():
+		case <-o.closed:
+		}
+	}
+}
+
+// put queues a commit. The caller holds mu, or is alone.
+func (o *owner) put(d journal.Draft) (uint64, error) {
+	b, err := journal.AppendSigned(nil, journal.Commit{
+		Seq:    o.next,
+		Epoch:  o.epoch,
+		At:     d.At,
+		By:     d.By,
+		Blobs:  d.Blobs,
+		Events: d.Events,
+	}, o.chain)
+	if err != nil {
+		return 0, err
+	}
+	if len(o.queue) == 0 {
+		o.since = time.Now()
+		o.changed() // the flusher sets its clock
+	}
+	o.queue = append(o.queue, line{o.next, b})
+	o.bytes += len(b)
+	o.next++
+	return o.next - 1, nil
+}
+
+// changed has the flusher look again.
+func (o *owner) changed() {
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Barrier implements journal.Owner. All that wait at once share one statement.
+func (o *owner) Barrier(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	o.mu.Lock()
+	if o.fatal != nil || len(o.queue) == 0 {
+		defer o.mu.Unlock()
+		return o.fatal
+	}
+	w := waiter{o.next - 1, make(chan error, 1)}
+	o.waiters = append(o.waiters, w)
+	o.changed()
+	o.mu.Unlock()
+	select {
+	case err := <-w.ch:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Unsaved implements journal.Owner.
+func (o *owner) Unsaved() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.fatal != nil && len(o.queue) > 0 {
+		return o.fatal
+	}
+	return o.trouble
+}
+
+// run is the flusher: it saves what waits, when a Barrier or the clock asks, and tries again after a failure.
+func (o *owner) run() {
+	defer close(o.done)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		wait := o.due()
+		if wait <= 0 {
+			_ = o.flush(context.Background()) // it keeps the error in trouble and gives it to the waiters
+			wait = o.due()
+		}
+		timer.Reset(max(wait, 0))
+		select {
+		case <-o.wake:
+		case <-timer.C:
+		case <-o.quit:
+			_ = o.flush(context.Background())
+			return
+		}
+	}
+}
+
+// due is how long the flusher may sleep; 0 and less mean that it must flush.
+func (o *owner) due() time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.fatal != nil || len(o.queue) == 0:
+		return time.Hour
+	case len(o.waiters) > 0 || o.bytes >= o.opt.MaxUnsaved && o.trouble == nil:
+		return 0
+	case o.trouble != nil:
+		return time.Until(o.retryAt)
+	}
+	return time.Until(o.since.Add(o.opt.FlushAfter))
+}
+
+// answer wakes the waiters up to seq. The caller holds mu.
+func (o *owner) answer(seq uint64, err error) {
+	rest := o.waiters[:0]
+	for _, w := range o.waiters {
+		if w.seq <= seq {
+			w.ch <- err
+		} else {
+			rest = append(rest, w)
+		}
+	}
+	clear(o.waiters[len(rest):])
+	o.waiters = rest
+}
+
+// flush commits everything that waits, and answers the Barriers. One goroutine calls it at a time.
+func (o *owner) flush(ctx context.Context) error {
+	for {
+		o.mu.Lock()
+		batch, from, fatal := o.batch(), o.synced, o.fatal
+		o.mu.Unlock()
+		if len(batch) == 0 || fatal != nil {
+			return fatal
+		}
+		asked := time.Now()
+		head, err := o.save(ctx, from, batch)
+		if err = o.settle(head, err, asked); err != nil {
+			return err
+		}
+	}
+}
+
+// batch is the beginning of the queue, as much as one statement takes. The caller holds mu.
+func (o *owner) batch() []line {
+	size := 0
+	for i, l := range o.queue {
+		if size += len(l.bytes); i > 0 && size > maxBatch || i == maxLines {
+			return o.queue[:i]
+		}
+	}
+	return o.queue
+}
+
+// save appends the batch behind commit from, and returns the newest commit that is known to be in the database.
+func (o *owner) save(ctx context.Context, from uint64, batch []line) (head uint64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	seqs, lines := make([]int64, len(batch)), make([][]byte, len(batch))
+	for i, l := range batch {
+		seqs[i], lines[i] = int64(l.seq), l.bytes
+	}
+	last := batch[len(batch)-1].seq
+	tag, err := o.db.pool.Exec(ctx, `
+WITH mine AS (
+	UPDATE roost.journals SET head = $4, lease_until = clock_timestamp() + $7::interval
+	WHERE id = $1 AND epoch = $2 AND head = $3
+	RETURNING id
+)
+INSERT INTO roost.commits (journal, seq, line)
+SELECT mine.id, w.seq, w.line FROM mine, unnest($5::bigint[], $6::bytea[]) AS w(seq, line)`,
+		o.id, int64(o.epoch), int64(from), int64(last), seqs, lines, o.db.opt.Lease)
+	failpoint.Hit("postgres.committed")
+	if err == nil && tag.RowsAffected() == int64(len(batch)) {
+		return last, nil
+	}
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) { // it answered: nothing of the statement is there
+		return from, unsaved("append to the log", o.name, err)
+	}
+	return o.lookUp(from, batch, err)
+}
+
+// lookUp finds out what of the batch the database has: the answer did not come, or the head was not where it was left.
+func (o *owner) lookUp(from uint64, batch []line, cause error) (uint64, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
+	defer cancel()
+	stored := map[uint64][]byte{}
+	var epoch, head int64
+	err := pgx.BeginTxFunc(ctx, o.db.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		found, err := row(tx.QueryRow(ctx, `SELECT epoch, head FROM roost.journals WHERE id = $1`, o.id), &epoch, &head)
+		if err != nil {
+			return err
+		}
+		if !found {
+			return fmt.Errorf("it was deleted: %w", journal.ErrFenced)
+		}
+		rows, err := tx.Query(ctx, `SELECT seq, line FROM roost.commits WHERE journal = $1 AND seq BETWEEN $2 AND $3`,
+			o.id, int64(from+1), int64(batch[len(batch)-1].seq))
+		if err != nil {
+			return err
+		}
+		var seq int64
+		var text []byte
+		_, err = pgx.ForEachRow(rows, []any{&seq, &text}, func() error {
+			stored[uint64(seq)] = bytes.Clone(text)
+			return nil
+		})
+		return err
+	})
+	if err != nil {
+		return from, unsaved("append to the log", o.name, errors.Join(cause, err))
+	}
+	have := from
+	for _, l := range batch {
+		if !bytes.Equal(stored[l.seq], l.bytes) {
+			break
+		}
+		have = l.seq
+	}
+	switch {
+	case uint64(epoch) != o.epoch || uint64(head) != have: // another owner, or another hand, has written
+		return have, fmt.Errorf("append to journal %s: epoch %d is at commit %d: %w", o.name, epoch, head, journal.ErrFenced)
+	case have == from && cause != nil:
+		return from, unsaved("append to the log", o.name, cause)
+	}
+	return have, nil
+}
+
+// settle notes how an attempt ended: commits up to head are in the database.
+func (o *owner) settle(head uint64, err error, asked time.Time) error {
+	o.mu.Lock()
+	moved := head > o.synced
+	for len(o.queue) > 0 && o.queue[0].seq <= head {
+		o.bytes -= len(o.queue[0].bytes)
+		o.queue[0] = line{}
+		o.queue = o.queue[1:]
+	}
+	if moved {
+		o.synced = head
+		o.answer(head, nil)
+		close(o.room)
+		o.room = make(chan struct{})
+	}
+	switch {
+	case err == nil:
+		o.trouble, o.backoff, o.since = nil, 0, time.Now()
+		if until := asked.Add(o.db.opt.Lease); until.After(o.until) {
+			o.until = until
+		}
+	case errors.Is(err, journal.ErrFenced):
+		o.fatal = err
+		o.answer(o.next, err)
+	default:
+		o.trouble = err
+		o.backoff = min(max(2*o.backoff, firstPause), lastPause)
+		o.retryAt = time.Now().Add(o.backoff)
+		o.answer(o.next, err)
+	}
+	o.mu.Unlock()
+	if moved {
+		o.db.hub.committed(o.id)
+	}
+	return err
+}

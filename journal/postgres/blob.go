@@ -1,0 +1,176 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/roost-dev/roost/journal"
+)
+
+// chunkSize is how many bytes of a payload one row holds: a reader of a part reads few bytes that it does not need.
+const chunkSize = 256 << 10
+
+// blob is a payload of a journal.
+type blob struct {
+	ctx  context.Context //nolint:containedctx // io.ReaderAt has none
+	r    *reader
+	hash journal.Hash
+	key  []byte // hash as the tables have it
+	size int64
+}
+
+// Blob implements journal.Reader. The payload is read with ctx.
+func (r *reader) Blob(ctx context.Context, h journal.Hash) (journal.Blob, error) {
+	if err := r.check(ctx); err != nil {
+		return nil, err
+	}
+	missing := fmt.Errorf("blob %q of journal %s: %w", string(h), r.name, journal.ErrBlobMissing)
+	if !h.Valid() {
+		return nil, missing
+	}
+	b := &blob{ctx: ctx, r: r, hash: h}
+	b.key, _ = hex.DecodeString(string(h)) // it is valid
+	found, err := row(r.db.pool.QueryRow(ctx, `
+SELECT c.size FROM roost.blobs b JOIN roost.contents c ON c.hash = b.hash WHERE b.journal = $1 AND b.hash = $2`, r.id, b.key), &b.size)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("open blob %s of journal %s: %w", h, r.name, err)
+	case !found:
+		return nil, missing
+	}
+	return b, nil
+}
+
+// Size implements journal.Blob.
+func (b *blob) Size() int64 { return b.size }
+
+// Close implements journal.Blob.
+func (b *blob) Close() error { return nil }
+
+// ReadAt implements io.ReaderAt.
+func (b *blob) ReadAt(p []byte, at int64) (n int, err error) {
+	if at < 0 {
+		return 0, fmt.Errorf("read blob %s: negative offset", b.hash)
+	}
+	end := min(at+int64(len(p)), b.size)
+	if at >= b.size {
+		return 0, io.EOF
+	}
+	rows, err := b.r.db.pool.Query(b.ctx, `SELECT n, data FROM roost.chunks WHERE hash = $1 AND n BETWEEN $2 AND $3 ORDER BY n`,
+		b.key, at/chunkSize, (end-1)/chunkSize)
+	if err != nil {
+		return 0, fmt.Errorf("read blob %s: %w", b.hash, err)
+	}
+	var number int64
+	var data []byte
+	_, err = pgx.ForEachRow(rows, []any{&number, &data}, func() error {
+		from := at + int64(n) - number*chunkSize
+		if from < 0 || from >= int64(len(data)) {
+			return fmt.Errorf("a piece is missing: %w", journal.ErrBlobDamaged)
+		}
+		n += copy(p[n:end-at], data[from:])
+		return nil
+	})
+	switch {
+	case err != nil:
+		return n, fmt.Errorf("read blob %s: %w", b.hash, err)
+	case int64(n) < end-at:
+		return n, fmt.Errorf("read blob %s: a piece is missing: %w", b.hash, journal.ErrBlobDamaged)
+	case n < len(p):
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// ReadAll implements journal.Blob.
+func (b *blob) ReadAll() ([]byte, error) {
+	data := make([]byte, b.size)
+	if n, err := b.ReadAt(data, 0); n < len(data) {
+		return nil, err
+	}
+	if sum := sha256.Sum256(data); !bytes.Equal(sum[:], b.key) {
+		return nil, fmt.Errorf("blob %s: its bytes do not match its name: %w", b.hash, journal.ErrBlobDamaged)
+	}
+	return data, nil
+}
+
+// PutBlob implements journal.Owner.
+func (o *owner) PutBlob(ctx context.Context, data []byte) (journal.Hash, error) {
+	sum := sha256.Sum256(data)
+	h := journal.Hash(hex.EncodeToString(sum[:]))
+	return h, o.putBlob(ctx, sum[:], bytes.NewReader(data), int64(len(data)))
+}
+
+// PutBlobFrom implements journal.Owner. A payload has its name from all its bytes, so they are kept in a temporary file
+// until the last one has come.
+func (o *owner) PutBlobFrom(ctx context.Context, from io.Reader) (_ journal.Hash, _ int64, err error) {
+	if err := o.check(ctx); err != nil {
+		return "", 0, err
+	}
+	spool, err := os.CreateTemp("", "roost-blob-")
+	if err != nil {
+		return "", 0, fmt.Errorf("put a blob into journal %s: %w", o.name, err)
+	}
+	defer func() { err = errors.Join(err, spool.Close(), os.Remove(spool.Name())) }()
+	sum := sha256.New()
+	size, err := io.Copy(io.MultiWriter(spool, sum), from)
+	if err != nil {
+		return "", 0, fmt.Errorf("put a blob into journal %s: %w", o.name, err)
+	}
+	if _, err := spool.Seek(0, io.SeekStart); err != nil {
+		return "", 0, fmt.Errorf("put a blob into journal %s: %w", o.name, err)
+	}
+	key := sum.Sum(nil)
+	return journal.Hash(hex.EncodeToString(key)), size, o.putBlob(ctx, key, spool, size)
+}
+
+// putBlob stores the payload in one transaction, and lets the journal name it. Pieces that are there already are
+// repaired when they differ.
+func (o *owner) putBlob(ctx context.Context, key []byte, from io.Reader, size int64) error {
+	if err := o.usable(ctx); err != nil {
+		return err
+	}
+	err := pgx.BeginFunc(ctx, o.db.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `
+INSERT INTO roost.contents (hash, size) VALUES ($1, $2)
+ON CONFLICT (hash) DO UPDATE SET size = EXCLUDED.size WHERE contents.size <> EXCLUDED.size`, key, size); err != nil {
+			return err
+		}
+		piece := make([]byte, min(chunkSize, size))
+		for n := int64(0); n*chunkSize < size; n++ {
+			part := piece[:min(chunkSize, size-n*chunkSize)]
+			if _, err := io.ReadFull(from, part); err != nil {
+				return err
+			}
+			if _, err := tx.Exec(ctx, `
+INSERT INTO roost.chunks (hash, n, data) VALUES ($1, $2, $3)
+ON CONFLICT (hash, n) DO UPDATE SET data = EXCLUDED.data WHERE chunks.data <> EXCLUDED.data`, key, n, part); err != nil {
+				return err
+			}
+		}
+		_, err := tx.Exec(ctx, `INSERT INTO roost.blobs (journal, hash) VALUES ($1, $2) ON CONFLICT DO NOTHING`, o.id, key)
+		return err
+	})
+	if err != nil {
+		return unsaved("put a blob", o.name, err)
+	}
+	return nil
+}
+
+// usable refuses a call on an owner that may not write any more.
+func (o *owner) usable(ctx context.Context) error {
+	if err := o.check(ctx); err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.fatal
+}

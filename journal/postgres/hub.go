@@ -1,0 +1,263 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+const (
+	channel        = "roost_commits"       // of LISTEN and NOTIFY
+	notifyEvery    = 20 * time.Millisecond // how long commits wait for others to be notified with
+	pollListening  = time.Second           // between two queries while notifications come
+	pollDeaf       = 50 * time.Millisecond // between two queries while none come
+	reconnectPause = 500 * time.Millisecond
+	maxPayload     = 7900 // bytes; PostgreSQL takes up to 8,000
+)
+
+// hub wakes the followers of this process when their journal has new commits.
+type hub struct {
+	pool      *pgxpool.Pool
+	warn      func(error)
+	server    string // names this hub in its notifications: it does not need its own
+	listening atomic.Bool
+
+	mu       sync.Mutex
+	journals map[int64]*followed
+	dirty    map[int64]struct{} // journals whose commits other servers do not know of yet
+	sendNow  chan struct{}
+}
+
+// followed is a journal with followers in this process.
+type followed struct {
+	wake map[chan struct{}]struct{}
+	head int64 // as the last poll has seen it
+}
+
+func newHub(pool *pgxpool.Pool, warn func(error)) *hub {
+	return &hub{
+		pool:     pool,
+		warn:     warn,
+		server:   uuid.NewString(),
+		journals: map[int64]*followed{},
+		dirty:    map[int64]struct{}{},
+		sendNow:  make(chan struct{}, 1),
+	}
+}
+
+// subscribe returns a channel that is sent to after commits of the journal. cancel must be called.
+func (h *hub) subscribe(id int64) (wake <-chan struct{}, cancel func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c := make(chan struct{}, 1)
+	f := h.journals[id]
+	if f == nil {
+		f = &followed{wake: map[chan struct{}]struct{}{}}
+		h.journals[id] = f
+	}
+	f.wake[c] = struct{}{}
+	return c, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if delete(f.wake, c); len(f.wake) == 0 {
+			delete(h.journals, id)
+		}
+	}
+}
+
+// committed wakes the followers of the journal here, and has those elsewhere notified.
+func (h *hub) committed(id int64) {
+	h.mu.Lock()
+	h.dirty[id] = struct{}{}
+	h.journals[id].notify()
+	h.mu.Unlock()
+	select {
+	case h.sendNow <- struct{}{}:
+	default:
+	}
+}
+
+func (f *followed) notify() {
+	if f == nil {
+		return
+	}
+	for c := range f.wake {
+		select {
+		case c <- struct{}{}:
+		default: // it is to wake already
+		}
+	}
+}
+
+// send notifies the other servers of what was committed here, at most every notifyEvery.
+func (h *hub) send(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-h.sendNow:
+		}
+		for _, payload := range h.payloads() {
+			if _, err := h.pool.Exec(ctx, `SELECT pg_notify($1, $2)`, channel, payload); err != nil && ctx.Err() == nil {
+				h.warn(fmt.Errorf("notify other servers of new commits (they find them by polling): %w", err))
+				break
+			}
+		}
+		pause(ctx, notifyEvery)
+	}
+}
+
+// payloads takes the journals that others do not know of: this server's name, and numbers of journals.
+func (h *hub) payloads() (list []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	text := []byte(h.server)
+	for id := range h.dirty {
+		if text = strconv.AppendInt(append(text, ' '), id, 36); len(text) > maxPayload {
+			list, text = append(list, string(text)), []byte(h.server)
+		}
+	}
+	clear(h.dirty)
+	if len(text) > len(h.server) {
+		list = append(list, string(text))
+	}
+	return list
+}
+
+// listen hears the notifications of other servers, on a connection of its own.
+func (h *hub) listen(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := h.hear(ctx)
+		h.listening.Store(false)
+		if ctx.Err() != nil {
+			return
+		}
+		h.warn(fmt.Errorf("listen for commits of other servers (until that works they are found by polling): %w", err))
+		pause(ctx, reconnectPause)
+	}
+}
+
+func (h *hub) hear(ctx context.Context) error {
+	conn, err := pgx.ConnectConfig(ctx, h.pool.Config().ConnConfig)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing was written through it
+	if _, err := conn.Exec(ctx, `LISTEN `+channel); err != nil {
+		return err
+	}
+	// A pooler in transaction mode takes LISTEN and delivers nothing: a word to ourselves shows it.
+	word := h.server + " ?"
+	if _, err := h.pool.Exec(ctx, `SELECT pg_notify($1, $2)`, channel, word); err != nil {
+		return err
+	}
+	for first := true; ; {
+		wait, cancel := context.WithTimeout(ctx, time.Minute)
+		if first {
+			cancel()
+			wait, cancel = context.WithTimeout(ctx, 5*time.Second)
+		}
+		n, err := conn.WaitForNotification(wait)
+		cancel()
+		switch {
+		case err == nil && n.Payload == word:
+			first = false
+			h.listening.Store(true)
+			h.wakeAll() // what was committed while nobody listened
+		case err == nil:
+			h.heard(n.Payload)
+		case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && !first:
+			// A network that dropped the connection silently shows nothing else. pgx has closed it.
+			return errors.New("nothing came for a minute; connecting again")
+		default:
+			return err
+		}
+	}
+}
+
+// heard wakes the followers of the journals in a payload.
+func (h *hub) heard(payload string) {
+	server, list, _ := strings.Cut(payload, " ")
+	if server == h.server {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for text := range strings.SplitSeq(list, " ") {
+		if id, err := strconv.ParseInt(text, 36, 64); err == nil {
+			h.journals[id].notify()
+		}
+	}
+}
+
+func (h *hub) wakeAll() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, f := range h.journals {
+		f.notify()
+	}
+}
+
+// poll asks for the heads of all followed journals in one query.
+func (h *hub) poll(ctx context.Context) {
+	for ctx.Err() == nil {
+		wait := pollDeaf
+		if h.listening.Load() {
+			wait = pollListening
+		}
+		pause(ctx, wait)
+		if ids := h.ids(); len(ids) > 0 {
+			h.look(ctx, ids)
+		}
+	}
+}
+
+func (h *hub) ids() (list []int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for id := range h.journals {
+		list = append(list, id)
+	}
+	return list
+}
+
+// look wakes the followers of the journals whose head has moved since the last poll. Without an answer nobody is woken:
+// the next poll finds it.
+func (h *hub) look(ctx context.Context, ids []int64) {
+	rows, err := h.pool.Query(ctx, `SELECT id, head FROM roost.journals WHERE id = ANY($1)`, ids)
+	if err != nil {
+		return
+	}
+	defer rows.Close()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for rows.Next() {
+		var id, head int64
+		if rows.Scan(&id, &head) != nil {
+			return
+		}
+		if f := h.journals[id]; f != nil && f.head != head {
+			f.head = head
+			f.notify()
+		}
+	}
+}
+
+// pause waits, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}

@@ -1,0 +1,109 @@
+package postgres
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// lease is one owner's hold on a journal.
+type lease struct {
+	journal int64
+	epoch   int64
+	owner   leaseholder
+}
+
+type leaseholder interface {
+	leased(until time.Time) // the lease lasts at least until then
+	fence()                 // another owner has a later epoch
+}
+
+// leases renews the leases of all owners of a DB.
+type leases struct {
+	pool   *pgxpool.Pool
+	length time.Duration
+
+	mu  sync.Mutex
+	all map[int64]lease // by journal
+}
+
+func (l *leases) add(x lease) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all[x.journal] = x
+}
+
+// remove forgets the lease, unless a newer one of the same journal is there.
+func (l *leases) remove(x lease) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.all[x.journal].epoch == x.epoch {
+		delete(l.all, x.journal)
+	}
+}
+
+func (l *leases) list() []lease {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Values(l.all))
+}
+
+// run renews all leases every third of their length. When the database does not answer, it tries again at once: the
+// leases still last for two thirds.
+func (l *leases) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		pause(ctx, l.length/3)
+		if all := l.list(); len(all) > 0 {
+			limited, cancel := context.WithTimeout(ctx, l.length/3)
+			_ = l.renew(limited, all) // a lease that is not renewed ends, and Held shows it
+			cancel()
+		}
+	}
+}
+
+// renew makes the leases last for another length, in one statement. It skips the row of a journal that is locked: an
+// append holds that lock, and renews.
+func (l *leases) renew(ctx context.Context, all []lease) error {
+	ids, epochs := make([]int64, len(all)), make([]int64, len(all))
+	for i, x := range all {
+		ids[i], epochs[i] = x.journal, x.epoch
+	}
+	asked := time.Now()
+	rows, err := l.pool.Query(ctx, `
+WITH mine AS (
+	SELECT j.id, j.epoch FROM roost.journals j WHERE j.id = ANY($1) FOR NO KEY UPDATE SKIP LOCKED
+), renewed AS (
+	UPDATE roost.journals j SET lease_until = clock_timestamp() + $3::interval
+	FROM mine, unnest($1::bigint[], $2::bigint[]) AS w(id, epoch)
+	WHERE j.id = mine.id AND j.id = w.id AND j.epoch = w.epoch
+)
+SELECT id, epoch FROM mine`, ids, epochs, l.length)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	now := map[int64]int64{}
+	for rows.Next() {
+		var id, epoch int64
+		if err := rows.Scan(&id, &epoch); err != nil {
+			return err
+		}
+		now[id] = epoch
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	for _, x := range all {
+		switch epoch, seen := now[x.journal]; {
+		case seen && epoch == x.epoch:
+			x.owner.leased(asked.Add(l.length))
+		case seen:
+			x.owner.fence()
+		}
+	}
+	return nil
+}

@@ -1,0 +1,267 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/roost-dev/roost/journal"
+)
+
+// OwnOptions are settings of one owner. The zero value is usable.
+type OwnOptions struct {
+	Address string       // where to send input to the owner; shown to those who find the journal owned
+	By      string       // who opens: the By of epoch.opened
+	Clock   func() int64 // Unix milliseconds for epoch.opened; default the system's
+
+	// Existing refuses a journal that is not there instead of making it.
+	Existing bool
+	// FlushAfter bounds how long Append buffers. Default 200 ms.
+	FlushAfter time.Duration
+	// MaxUnsaved bounds the bytes in memory that are not committed. Default 64 MB.
+	MaxUnsaved int
+	// Seal signs new commits, and verifies those that are there: see journal.Prover. nil = neither.
+	Seal *journal.Seal
+	// Meets runs with the lease held, before anything is written. Its error refuses, and leaves the commits as they
+	// are. head is the newest commit, 0 = there is none.
+	Meets func(head uint64) error
+}
+
+// owner is the journal.Owner of one journal.
+type owner struct {
+	*reader
+	opt   OwnOptions
+	epoch uint64
+
+	mu      sync.Mutex
+	chain   *journal.Chain
+	proof   journal.Proof
+	queue   []line // not known to be committed, oldest first
+	bytes   int    // in queue
+	since   time.Time
+	next    uint64
+	synced  uint64
+	waiters []waiter
+	until   time.Time // the lease lasts at least as long
+	trouble error     // why saving does not get on
+	fatal   error     // fenced or closed
+	retryAt time.Time
+	backoff time.Duration
+	room    chan struct{} // closed when memory becomes free
+
+	wake chan struct{}
+	quit chan struct{}
+	done chan struct{}
+	once sync.Once
+	end  error
+}
+
+var (
+	_ journal.Owner  = (*owner)(nil)
+	_ journal.Prover = (*owner)(nil)
+	_ Holder         = (*owner)(nil)
+)
+
+// Own takes the lease of the journal called name, which it creates the first time, and commits epoch.opened. The error
+// is a *journal.BusyError while another owner's lease lasts.
+func (db *DB) Own(ctx context.Context, name string, opt OwnOptions) (_ journal.Owner, err error) {
+	if opt.Clock == nil {
+		opt.Clock = func() int64 { return time.Now().UnixMilli() }
+	}
+	opt.FlushAfter = cmp.Or(opt.FlushAfter, 200*time.Millisecond)
+	opt.MaxUnsaved = cmp.Or(opt.MaxUnsaved, 64<<20)
+	o := &owner{
+		reader: &reader{db: db, name: name, seal: opt.Seal, closed: make(chan struct{})},
+		opt:    opt,
+		room:   make(chan struct{}),
+		wake:   make(chan struct{}, 1),
+		quit:   make(chan struct{}),
+		done:   make(chan struct{}),
+	}
+	if err := o.take(ctx); err != nil {
+		return nil, fmt.Errorf("own journal %s: %w", name, err)
+	}
+	db.leases.add(o.lease())
+	defer func() {
+		if err != nil {
+			o.release()
+		}
+	}()
+	if err := o.verify(ctx); err != nil {
+		return nil, fmt.Errorf("own journal %s: %w", name, err)
+	}
+	if opt.Meets != nil {
+		if err := opt.Meets(o.synced); err != nil {
+			return nil, fmt.Errorf("own journal %s: %w", name, err)
+		}
+	}
+	info := db.opt.Owner
+	info.Address, info.Host = "", "" // they are of use while the lease lasts, and the commits stay
+	opened, err := json.Marshal(struct {
+		Type  string            `json:"type"`
+		Owner journal.OwnerInfo `json:"owner"`
+	}{"epoch.opened", info})
+	if err != nil {
+		return nil, fmt.Errorf("own journal %s: %w", name, err)
+	}
+	if _, err := o.put(journal.Draft{At: opt.Clock(), By: opt.By, Events: []journal.Event{opened}}); err != nil {
+		return nil, err
+	}
+	if err := o.flush(ctx); err != nil {
+		return nil, err
+	}
+	go o.run() //nolint:gosec // it lives until Close, not until ctx ends
+	return o, nil
+}
+
+// take takes the lease, if nobody has it, with an epoch of its own.
+func (o *owner) take(ctx context.Context) error {
+	info := o.db.opt.Owner
+	info.Address = o.opt.Address
+	shown, err := json.Marshal(info)
+	if err != nil {
+		return err
+	}
+	if !o.opt.Existing {
+		if _, err := o.db.pool.Exec(ctx, `INSERT INTO roost.journals (name) VALUES ($1) ON CONFLICT DO NOTHING`, o.name); err != nil {
+			return explained(err)
+		}
+	}
+	asked := time.Now()
+	var epoch, head int64
+	taken, err := row(o.db.pool.QueryRow(ctx, `
+UPDATE roost.journals SET epoch = epoch + 1, owner = $2, lease_until = clock_timestamp() + $3::interval
+WHERE name = $1 AND (lease_until IS NULL OR lease_until < clock_timestamp())
+RETURNING id, epoch, head`, o.name, shown, o.db.opt.Lease), &o.id, &epoch, &head)
+	if err != nil {
+		return explained(err)
+	}
+	if taken {
+		o.epoch, o.synced, o.next = uint64(epoch), uint64(head), uint64(head)+1
+		o.until = asked.Add(o.db.opt.Lease)
+		return nil
+	}
+	var holder []byte
+	there, err := row(o.db.pool.QueryRow(ctx, `SELECT owner FROM roost.journals WHERE name = $1`, o.name), &holder)
+	if err != nil {
+		return err
+	}
+	if !there {
+		return journal.ErrNotFound
+	}
+	busy := &journal.BusyError{Dir: o.name}
+	_ = json.Unmarshal(holder, &busy.Holder) // without it the owner has no name
+	return busy
+}
+
+// verify brings the chain of signatures to the head.
+func (o *owner) verify(ctx context.Context) error {
+	if o.seal == nil {
+		return nil
+	}
+	chain, err := o.proven(ctx, o.synced)
+	if err != nil {
+		return err
+	}
+	o.chain, o.proof = chain, chain.Proof
+	return nil
+}
+
+// Proof implements journal.Prover.
+func (o *owner) Proof(context.Context) (journal.Proof, error) { return o.proof, nil }
+
+// Epoch implements journal.Owner.
+func (o *owner) Epoch() uint64 { return o.epoch }
+
+// Head implements journal.Reader without asking the database.
+func (o *owner) Head(ctx context.Context) (uint64, error) {
+	if err := o.check(ctx); err != nil {
+		return 0, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.synced, nil
+}
+
+// Close implements journal.Owner. It tries once more to save what is not.
+func (o *owner) Close() error {
+	o.once.Do(func() {
+		close(o.quit)
+		<-o.done
+		o.mu.Lock()
+		switch {
+		case o.fatal != nil:
+			o.end = o.fatal
+		case len(o.queue) > 0:
+			o.end = o.trouble
+		}
+		o.fatal = fmt.Errorf("journal %s: %w", o.name, journal.ErrClosed)
+		o.answer(o.next, o.fatal)
+		o.changed()
+		o.mu.Unlock()
+		o.release()
+		o.end = cmp.Or(o.end, o.reader.Close())
+	})
+	return o.end
+}
+
+func (o *owner) lease() lease { return lease{o.id, int64(o.epoch), o} }
+
+// release gives the lease back. Without an answer it ends by itself.
+func (o *owner) release() {
+	o.db.leases.remove(o.lease())
+	ctx, cancel := context.WithTimeout(context.Background(), o.db.opt.Lease)
+	defer cancel()
+	_, _ = o.db.pool.Exec(ctx, `UPDATE roost.journals SET owner = NULL, lease_until = NULL WHERE id = $1 AND epoch = $2`, o.id, int64(o.epoch))
+}
+
+// Holder is an owner whose ownership is a lease.
+type Holder interface {
+	// Held returns nil when the lease lasts for at least margin more. It renews the lease if it must. The error wraps
+	// journal.ErrFenced when another owner has taken the journal, else journal.ErrNotSaved. Ask right before work that
+	// must not be done by two owners; what lasts longer than margin can still overlap with the next owner.
+	Held(ctx context.Context, margin time.Duration) error
+}
+
+// leased notes until when the lease lasts at least. It is counted from before the request, on this machine's monotonic
+// clock: the database counted from later on.
+func (o *owner) leased(until time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if until.After(o.until) {
+		o.until = until
+	}
+}
+
+// Held implements Holder.
+func (o *owner) Held(ctx context.Context, margin time.Duration) error {
+	lasts := func() (bool, error) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		return time.Until(o.until) > margin, o.fatal
+	}
+	if ok, err := lasts(); ok || err != nil {
+		return err
+	}
+	if err := o.db.leases.renew(ctx, []lease{o.lease()}); err != nil {
+		return unsaved("renew the lease", o.name, err)
+	}
+	if ok, err := lasts(); ok || err != nil {
+		return err
+	}
+	return unsaved("renew the lease", o.name, fmt.Errorf("it lasts less than %v", margin))
+}
+
+// fence ends the owner: another one has a later epoch.
+func (o *owner) fence() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.fatal == nil {
+		o.fatal = fmt.Errorf("journal %s: %w", o.name, journal.ErrFenced)
+		o.answer(o.next, o.fatal)
+		o.changed()
+	}
+}

@@ -1,0 +1,272 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+
+	"github.com/roost-dev/roost/journal"
+)
+
+// A batch of commits that is read at once. The first ones of a reading are few: most callers want the newest.
+const (
+	firstRows = 16
+	mostRows  = 512
+	mostBytes = 4 << 20
+)
+
+// reader is the journal.Reader of one journal.
+type reader struct {
+	db   *DB
+	id   int64
+	name string
+	seal *journal.Seal
+
+	closing sync.Once
+	closed  chan struct{}
+}
+
+var _ journal.Prover = (*reader)(nil)
+
+// OpenReader opens the journal called name for reading. It is journal.ErrNotFound when nobody has owned it yet. seal
+// verifies its commits; nil = they are not verified.
+func (db *DB) OpenReader(ctx context.Context, name string, seal *journal.Seal) (journal.Reader, error) {
+	r := &reader{db: db, name: name, seal: seal, closed: make(chan struct{})}
+	found, err := row(db.pool.QueryRow(ctx, `SELECT id FROM roost.journals WHERE name = $1 AND head > 0`, name), &r.id)
+	if err != nil {
+		return nil, fmt.Errorf("open journal %s: %w", name, err)
+	}
+	if !found {
+		return nil, fmt.Errorf("open journal %s: %w", name, journal.ErrNotFound)
+	}
+	return r, nil
+}
+
+// check refuses a call after Close, or with a context that has ended.
+func (r *reader) check(ctx context.Context) error {
+	select {
+	case <-r.closed:
+		return fmt.Errorf("journal %s: %w", r.name, journal.ErrClosed)
+	default:
+		return ctx.Err()
+	}
+}
+
+// Close implements journal.Reader.
+func (r *reader) Close() error {
+	r.closing.Do(func() { close(r.closed) })
+	return nil
+}
+
+// Head implements journal.Reader.
+func (r *reader) Head(ctx context.Context) (uint64, error) {
+	if err := r.check(ctx); err != nil {
+		return 0, err
+	}
+	var head int64
+	found, err := row(r.db.pool.QueryRow(ctx, `SELECT head FROM roost.journals WHERE id = $1`, r.id), &head)
+	if err == nil && !found {
+		err = journal.ErrNotFound
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read the head of journal %s: %w", r.name, err)
+	}
+	return uint64(head), nil
+}
+
+// Read implements journal.Reader.
+func (r *reader) Read(ctx context.Context, from uint64) iter.Seq2[journal.Commit, error] {
+	return func(yield func(journal.Commit, error) bool) {
+		head, err := r.Head(ctx)
+		if err != nil {
+			yield(journal.Commit{}, err)
+			return
+		}
+		r.forward(ctx, max(from, 1), head, yield)
+	}
+}
+
+// forward yields the commits [from, head], and reports where it came to.
+func (r *reader) forward(ctx context.Context, from, head uint64, yield func(journal.Commit, error) bool) (next uint64, more bool) {
+	for rows := firstRows; from <= head; rows = min(2*rows, mostRows) {
+		batch, err := r.lines(ctx, from, head, rows, false)
+		if err != nil {
+			yield(journal.Commit{}, err)
+			return from, false
+		}
+		for _, l := range batch {
+			for ; from < l.seq; from++ {
+				if !yield(journal.Commit{}, lost(from)) {
+					return from, false
+				}
+			}
+			if !yield(decoded(l)) {
+				return from, false
+			}
+			from++
+		}
+		for ; len(batch) == 0 && from <= head; from++ {
+			if !yield(journal.Commit{}, lost(from)) {
+				return from, false
+			}
+		}
+	}
+	return from, true
+}
+
+// ReadBackward implements journal.Reader.
+func (r *reader) ReadBackward(ctx context.Context, before uint64) iter.Seq2[journal.Commit, error] {
+	return func(yield func(journal.Commit, error) bool) {
+		head, err := r.Head(ctx)
+		if err != nil {
+			yield(journal.Commit{}, err)
+			return
+		}
+		if before > 0 {
+			head = min(head, before-1)
+		}
+		for rows := firstRows; head > 0; rows = min(2*rows, mostRows) {
+			batch, err := r.lines(ctx, 1, head, rows, true)
+			if err != nil {
+				yield(journal.Commit{}, err)
+				return
+			}
+			if len(batch) == 0 {
+				batch = []line{{}} // everything before it is lost
+			}
+			for _, l := range batch {
+				for ; head > l.seq; head-- {
+					if !yield(journal.Commit{}, lost(head)) {
+						return
+					}
+				}
+				if l.seq == 0 {
+					return
+				}
+				if !yield(decoded(l)) {
+					return
+				}
+				head--
+			}
+		}
+	}
+}
+
+// lost is a commit whose row is not there.
+func lost(seq uint64) error {
+	return &journal.DamageError{Damage: journal.Damage{Seq: seq, Reason: "its row is missing"}}
+}
+
+func decoded(l line) (journal.Commit, error) {
+	c, err := journal.DecodeCommit(l.bytes)
+	if err == nil && c.Seq != l.seq {
+		err = &journal.DamageError{Damage: journal.Damage{Length: int64(len(l.bytes)), Reason: fmt.Sprintf("it is commit %d", c.Seq)}}
+	}
+	if damage, ok := errors.AsType[*journal.DamageError](err); ok {
+		damage.Seq = l.seq
+		return journal.Commit{}, damage
+	}
+	return c, err
+}
+
+// lines reads the lines of the commits [from, to], at most so many and not much more than mostBytes, at least one if there
+// is one. The rows are read whole before they are used: a caller that takes its time holds no connection.
+func (r *reader) lines(ctx context.Context, from, to uint64, rows int, backward bool) (list []line, err error) {
+	if err := r.check(ctx); err != nil {
+		return nil, err
+	}
+	order := "ASC"
+	if backward {
+		order = "DESC"
+	}
+	found, err := r.db.pool.Query(ctx, `
+SELECT seq, line FROM (
+	SELECT seq, line, sum(octet_length(line)) OVER (ORDER BY seq `+order+`) - octet_length(line) AS before
+	FROM (SELECT seq, line FROM roost.commits WHERE journal = $1 AND seq BETWEEN $2 AND $3 ORDER BY seq `+order+` LIMIT $4) AS newest
+) AS sized WHERE before < $5 ORDER BY seq `+order, r.id, int64(from), int64(to), rows, mostBytes)
+	if err != nil {
+		return nil, fmt.Errorf("read journal %s: %w", r.name, err)
+	}
+	defer found.Close()
+	for found.Next() {
+		var seq int64
+		var text []byte
+		if err := found.Scan(&seq, &text); err != nil {
+			return nil, fmt.Errorf("read journal %s: %w", r.name, err)
+		}
+		list = append(list, line{uint64(seq), text})
+	}
+	if err := found.Err(); err != nil {
+		return nil, fmt.Errorf("read journal %s: %w", r.name, err)
+	}
+	return list, nil
+}
+
+// Follow implements journal.Reader.
+func (r *reader) Follow(ctx context.Context, from uint64) iter.Seq2[journal.Commit, error] {
+	return func(yield func(journal.Commit, error) bool) {
+		// First subscribe, then look: what is committed between wakes us.
+		wake, cancel := r.db.hub.subscribe(r.id)
+		defer cancel()
+		from = max(from, 1)
+		for {
+			head, err := r.Head(ctx)
+			if err != nil {
+				yield(journal.Commit{}, err)
+				return
+			}
+			next, more := r.forward(ctx, from, head, yield)
+			if !more {
+				return
+			}
+			from = next
+			select {
+			case <-ctx.Done():
+			case <-r.closed:
+			case <-wake:
+			}
+		}
+	}
+}
+
+// proven verifies the log up to head.
+func (r *reader) proven(ctx context.Context, head uint64) (*journal.Chain, error) {
+	chain := journal.NewChain(r.seal)
+	for from, rows := uint64(1), firstRows; from <= head; rows = min(2*rows, mostRows) {
+		batch, err := r.lines(ctx, from, head, rows, false)
+		if err != nil {
+			return nil, err
+		}
+		if len(batch) == 0 {
+			chain.Cut = true
+			break
+		}
+		for _, l := range batch {
+			if _, _, err := journal.CheckCommit(l.bytes); err != nil {
+				chain.Altered = l.seq // a line that is no commit
+				continue
+			}
+			chain.Take(l.seq, l.bytes)
+		}
+		from = batch[len(batch)-1].seq + 1
+	}
+	return chain, nil
+}
+
+// Proof implements journal.Prover.
+func (r *reader) Proof(ctx context.Context) (journal.Proof, error) {
+	if r.seal == nil {
+		return journal.Proof{}, r.check(ctx)
+	}
+	head, err := r.Head(ctx)
+	if err != nil {
+		return journal.Proof{}, err
+	}
+	chain, err := r.proven(ctx, head)
+	if err != nil {
+		return journal.Proof{}, err
+	}
+	return chain.Proof, nil
+}

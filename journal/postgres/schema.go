@@ -1,0 +1,181 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Opening a database.
+var (
+	// ErrNoSchema: the database has no tables of Roost, or those of an older version. Migrate makes them.
+	ErrNoSchema = errors.New("the database lacks the tables of this version; run the migration first")
+	// ErrNewerSchema: a newer program has changed the tables. This one would misread them.
+	ErrNewerSchema = errors.New("a newer program has changed the database; use that version, or a newer one")
+	// ErrReadOnly: the address leads to a replica, or to a database that takes no writes.
+	ErrReadOnly = errors.New("the database takes no writes; use the address of the primary")
+	// ErrNotDurable: the database acknowledges commits that a crash can lose.
+	ErrNotDurable = errors.New("the database acknowledges commits before they are synced")
+)
+
+// migrations lead from no schema to the newest. The schema's version is how many of them have run. One that has been
+// released is never changed.
+var migrations = []string{`
+CREATE TABLE roost.journals (
+	id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+	name        text NOT NULL UNIQUE,
+	epoch       bigint NOT NULL DEFAULT 0,
+	head        bigint NOT NULL DEFAULT 0,
+	owner       bytea,
+	lease_until timestamptz
+) WITH (fillfactor = 50);
+
+CREATE TABLE roost.commits (
+	journal bigint NOT NULL,
+	seq     bigint NOT NULL,
+	line    bytea  NOT NULL,
+	PRIMARY KEY (journal, seq)
+) PARTITION BY HASH (journal);
+DO $$ BEGIN
+	FOR i IN 0..15 LOOP
+		EXECUTE format('CREATE TABLE roost.commits_%s PARTITION OF roost.commits FOR VALUES WITH (MODULUS 16, REMAINDER %s)', i, i);
+	END LOOP;
+END $$;
+
+CREATE TABLE roost.contents (
+	hash bytea PRIMARY KEY,
+	size bigint NOT NULL
+);
+CREATE TABLE roost.chunks (
+	hash bytea  NOT NULL,
+	n    bigint NOT NULL,
+	data bytea  NOT NULL,
+	PRIMARY KEY (hash, n)
+);
+CREATE TABLE roost.blobs (
+	journal bigint NOT NULL,
+	hash    bytea  NOT NULL,
+	PRIMARY KEY (journal, hash)
+);
+
+CREATE TABLE roost.snapshots (
+	journal  bigint PRIMARY KEY,
+	seq      bigint NOT NULL,
+	line_sha bytea  NOT NULL,
+	key      text   NOT NULL,
+	mac      bytea  NOT NULL,
+	data     bytea  NOT NULL
+);
+`}
+
+// SchemaVersion is the version of the tables that this program reads and writes.
+var SchemaVersion = len(migrations)
+
+// migrationLock keeps two migrations from running at the same time. The number is arbitrary.
+const migrationLock = 0x526f6f7374
+
+// Migrate brings the tables of the database at url to SchemaVersion, in one transaction: one that is interrupted has
+// changed nothing. It does nothing to a database that has them. Errors wrap ErrNewerSchema and ErrReadOnly.
+func Migrate(ctx context.Context, url string) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return fmt.Errorf("migrate: connect to the database: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // its transaction has ended
+	if err := migrate(ctx, conn, len(migrations)); err != nil {
+		return fmt.Errorf("migrate the database: %w", explained(err))
+	}
+	return nil
+}
+
+func migrate(ctx context.Context, conn *pgx.Conn, to int) error {
+	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		// The lock ends with the transaction: one of the session would be lost behind a pooler.
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(migrationLock)); err != nil {
+			return err
+		}
+		version, err := schemaVersion(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if version > len(migrations) {
+			return fmt.Errorf("it has version %d of the tables, this program knows %d: %w", version, len(migrations), ErrNewerSchema)
+		}
+		if version >= to {
+			return nil
+		}
+		if version == 0 {
+			if _, err := tx.Exec(ctx, `CREATE SCHEMA IF NOT EXISTS roost`); err != nil {
+				return err
+			}
+			if _, err := tx.Exec(ctx, `CREATE TABLE roost.schema_version (version bigint NOT NULL)`); err != nil {
+				return err
+			}
+			if _, err := tx.Exec(ctx, `INSERT INTO roost.schema_version VALUES (0)`); err != nil {
+				return err
+			}
+		}
+		for ; version < to; version++ {
+			if _, err := tx.Exec(ctx, migrations[version]); err != nil {
+				return fmt.Errorf("from version %d to %d: %w", version, version+1, err)
+			}
+		}
+		_, err = tx.Exec(ctx, `UPDATE roost.schema_version SET version = $1`, to)
+		return err
+	})
+}
+
+// querier is a connection, a transaction or a pool.
+type querier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// schemaVersion is how many migrations the database has seen; 0 without any.
+func schemaVersion(ctx context.Context, q querier) (version int, err error) {
+	var there bool
+	if err := q.QueryRow(ctx, `SELECT to_regclass('roost.schema_version') IS NOT NULL`).Scan(&there); err != nil || !there {
+		return 0, err
+	}
+	err = q.QueryRow(ctx, `SELECT version FROM roost.schema_version`).Scan(&version)
+	return version, err
+}
+
+// fit refuses a database that this program cannot use.
+func fit(ctx context.Context, q querier) error {
+	var readOnly, unsynced, fsync string
+	err := q.QueryRow(ctx, `SELECT current_setting('transaction_read_only'), current_setting('synchronous_commit'), current_setting('fsync')`).
+		Scan(&readOnly, &unsynced, &fsync)
+	if err != nil {
+		return err
+	}
+	switch {
+	case readOnly == "on":
+		return ErrReadOnly
+	case fsync != "on":
+		return fmt.Errorf("fsync is %s: %w", fsync, ErrNotDurable)
+	case unsynced != "on" && unsynced != "remote_apply":
+		return fmt.Errorf("synchronous_commit is %s, and must be on or remote_apply: %w", unsynced, ErrNotDurable)
+	}
+	version, err := schemaVersion(ctx, q)
+	switch {
+	case err != nil:
+		return err
+	case version < len(migrations):
+		return fmt.Errorf("version %d of %d: %w", version, len(migrations), ErrNoSchema)
+	case version > len(migrations):
+		return fmt.Errorf("version %d, this program knows %d: %w", version, len(migrations), ErrNewerSchema)
+	}
+	return nil
+}
+
+// explained gives an error of the database the sentinel that callers know.
+func explained(err error) error {
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && refused.Code == "25006" { // read_only_sql_transaction
+		return fmt.Errorf("%w (%s)", ErrReadOnly, refused.Message)
+	}
+	return err
+}
