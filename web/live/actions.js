@@ -33,6 +33,9 @@ export async function pin(task) {
   note(pinned ? 'The task is not pinned any more.' : 'The task is pinned.', undoable(task));
 }
 
+// putBack undoes a deletion: the task and the subtasks that went with it are back. gone is the answer to the deletion.
+export const putBack = (gone) => act('POST', taskPath(gone.restore.split('/').at(-2), '/undo'), {});
+
 // remove puts a task into the trash; where it has subtasks it asks what becomes of them, and says how many there are.
 export async function remove(task) {
   const { title, child_ids: children } = await get(taskPath(task));
@@ -44,9 +47,8 @@ export async function remove(task) {
     query = d.value === 'keep' ? '?subtasks=keep' : '?subtasks=delete';
   }
   const gone = await act('DELETE', taskPath(task, query));
-  const [method, path] = gone.restore.split(' ');
   note(`“${title}” is in the trash.`, { does: 'Undo', act: tried(async () => {
-    await act(method, path);
+    await putBack(gone);
     note(`“${title}” is back.`);
   }) });
   return true;

@@ -4,6 +4,8 @@ import { getHTML } from './api.js';
 import { pageOf } from './fragment.js';
 import { pin, remove, rename, start, tag, undo } from './actions.js';
 import { Questions } from './questions.js';
+import { Selection } from './selection.js';
+import { Tree } from './tree.js';
 import { button, el, quietly, tried } from './ui.js';
 
 const settle = 150; // milliseconds after a key, before it is searched
@@ -38,15 +40,19 @@ export class History {
     keys.on(['y'], 'approve it', (e) => this.questions.press('y', e));
     keys.on(['n'], 'deny it: write the reason, Enter sends it', (e) => this.questions.press('n', e));
     keys.on(['1', '2', '3', '4', '5', '6', '7', '8', '9'], 'answer it with a suggestion', (e) => this.questions.press(e.key, e));
+    this.tree = new Tree(main);
+    this.selection = new Selection(main, keys, () => this.refresh());
+    const some = (act, one) => () => (this.selection.size ? void act(this.selection) : this.act(one));
     keys.on(['e'], 'rename the task', () => this.act(rename));
-    keys.on(['t'], 'its tags', () => this.act(tag));
-    keys.on(['p'], 'pin it, or not', () => this.act(pin));
-    keys.on(['u'], 'take back what was last done to it', () => this.act(undo));
-    keys.on(['Delete', '#'], 'delete it', () => this.act(remove));
+    keys.on(['t'], 'its tags, or tags for all that are selected', some((s) => s.tag(), tag));
+    keys.on(['p'], 'pin it, or not; pin all that are selected', some((s) => s.pin(true), pin));
+    keys.on(['u'], 'take back what was last done to it, or to those that were selected', () => (this.selection.back ? void this.selection.back() : this.act(undo)));
+    keys.on(['Delete', '#'], 'delete it, or all that are selected', some((s) => s.remove(), remove));
+    keys.on(['o'], 'fold or unfold its subtasks', () => this.tree.toggle(this.row()));
   }
 
   links() {
-    return [...this.main.querySelectorAll('.row[data-task] .c-title > a, .group h2 a, .hits a')];
+    return [...this.main.querySelectorAll('.row[data-task] .c-title > a, .group h2 a, .hits a')].filter((a) => a.checkVisibility());
   }
 
   row() {
@@ -132,6 +138,8 @@ export class History {
     const rest = [];
     for (let n = fresh.nextSibling; n; n = n.nextSibling) rest.push(document.importNode(n, true));
     this.form.after(...rest);
+    this.tree.adorn();
+    this.selection.adorn();
     if (focused) this.focus(focused);
     else if (link && document.activeElement === document.body) this.links().find((a) => a.getAttribute('href') === link)?.focus();
   }
