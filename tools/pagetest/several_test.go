@@ -179,3 +179,20 @@ func TestExportSeveral(t *testing.T) {
 		t.Errorf("the archive holds %v, want one and three", found)
 	}
 }
+
+// A bar of the usage leads to its tasks, and the table below has the same for those who do not see bars.
+func TestUsageBars(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task("- {usage: {input: 1200, output: 30}, tools: [{name: attempt_completion, input: {result: done}}]}", "count the posts", nil)
+	h.wait(task, "completed")
+	tab := h.loggedIn(phone, "/usage?days=7")
+	tab.sees("there is a column for each day", "document.querySelectorAll('svg.columns .room').length === 7")
+	tab.sees("the chart is named", `document.querySelector('svg.columns title').textContent === 'Tokens by day, the last 7 days'`)
+	tab.sees("the same is in the table", "document.querySelectorAll('table tbody tr').length === 1")
+	tab.sees("a bar leads to its tasks", "document.querySelector('svg .bar').parentNode.getAttribute('href') === document.querySelector('table tbody a').getAttribute('href')")
+	tab.visit("/usage?by=model")
+	tab.sees("the bar has its width", "document.querySelector('svg.bars .bar').getBoundingClientRect().width > 300")
+	tab.visit(run[string](tab, "document.querySelector('svg.bars a').getAttribute('href')"))
+	tab.text(".rows", "count the posts")
+}
