@@ -263,6 +263,28 @@ type NewRun struct {
 	TrustSettings bool `json:"trust_settings,omitempty"`
 }
 
+// ResumePlan is what continuing a task would begin with; nothing was changed to find it.
+type ResumePlan struct {
+	Task  string `json:"task_id"` // what continues: the task, or the fork that continues it already
+	Title string `json:"title"`
+	Tool  string `json:"tool"`
+	Place string `json:"place"` // own, in_place (in the other tool's storage), fork (as a new task)
+	First bool   `json:"first"` // Roost never worked on it
+	Run   *Run   `json:"run"`   // works on it or waits, here or in another process: words join it; null = none
+
+	// The next run, as far as it is settled.
+	Workspace string `json:"workspace"`
+	Provider  string `json:"provider"`
+	Model     string `json:"model"`
+	Mode      string `json:"mode"`
+	Approve   string `json:"approve"`
+
+	// Asks are what a person must decide first: the problems that POST .../runs would answer with, and whose suggestions
+	// name the members that decide. Behind them others may follow: ask again, with the decision as a parameter.
+	Asks  []*Problem `json:"asks"`
+	Notes []string   `json:"notes"` // what is different since the last run: the folder, the model, the commit of the repository
+}
+
 // Message is a message of a user to a task in any state.
 type Message struct {
 	Text     string   `json:"text"`

@@ -52,6 +52,12 @@ func TestAnotherModelIsAskedAbout(t *testing.T) {
 	if code != http.StatusConflict || got["code"] != "other_model" {
 		t.Fatalf("%d %v, want 409 other_model", code, got)
 	}
+	for query, want := range map[string]string{"?provider=anthropic": "[other_model]", "?provider=anthropic&model=claude-sonnet-4-5": "[]"} {
+		code, got = o.do(http.MethodGet, "/v1/tasks/two-2/resume"+query, nil)
+		if code != http.StatusOK || codesOf(got["asks"]) != want || got["place"] != "in_place" || got["first"] != true {
+			t.Errorf("GET resume%s: %d %v, want it to go on in place, and to ask %s", query, code, got, want)
+		}
+	}
 	untouched("over HTTP")
 	code, got = o.do(http.MethodPost, "/v1/tasks/two-2/runs", map[string]any{"message": map[string]any{"text": "go on"}, "provider": "anthropic", "model": "claude-sonnet-4-5"})
 	if code != http.StatusAccepted {

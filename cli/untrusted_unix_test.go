@@ -401,6 +401,11 @@ func TestACopiedRootStartsNothing(t *testing.T) {
 			if code, got := srv.do(http.MethodPost, "/v1/tasks/"+id+"/runs", map[string]any{"message": map[string]any{"text": "go on"}}); code != http.StatusConflict || got["code"] != "untrusted_settings" {
 				t.Errorf("POST runs: %d %v, want 409 untrusted_settings", code, got["code"])
 			}
+			for query, want := range map[string]string{"": "[untrusted_settings]", "?own_settings=true": "[]"} {
+				if _, got := srv.do(http.MethodGet, "/v1/tasks/"+id+"/resume"+query, nil); codesOf(got["asks"]) != want {
+					t.Errorf("GET resume%s: it asks %v, want %s", query, got["asks"], want)
+				}
+			}
 			srv.end(syscall.SIGTERM)
 			if r := c.roost("resume", id, "--no-input", "go on"); r.code != failure.ExitInput || !strings.Contains(r.err, "roost root trust") {
 				t.Errorf("resume: exit %d, want %d and the way out\n%s", r.code, failure.ExitInput, r.err)
@@ -415,6 +420,18 @@ func TestACopiedRootStartsNothing(t *testing.T) {
 			again.within(time.Minute, "the trusted copy goes on", func() bool { return there(witness) })
 		})
 	}
+}
+
+// codesOf are the codes of problems in a document.
+func codesOf(list any) string {
+	codes := []string{}
+	items, _ := list.([]any)
+	for _, one := range items {
+		p, _ := one.(map[string]any)
+		code, _ := p["code"].(string)
+		codes = append(codes, code)
+	}
+	return fmt.Sprint(codes)
 }
 
 // unsigned makes a root what a program that did not sign has left.

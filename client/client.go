@@ -593,6 +593,12 @@ func (c *Client) Resume(ctx context.Context, id string, n api.NewRun) (api.Run, 
 	return Post[api.Run](ctx, c, TaskPath(id, "runs"), n)
 }
 
+// ResumePlan is what continuing a task would begin with, and what must be decided first; the query names what is decided
+// by now, see GET /v1/tasks/{id}/resume.
+func (c *Client) ResumePlan(ctx context.Context, id string, query url.Values) (api.ResumePlan, error) {
+	return Get[api.ResumePlan](ctx, c, TaskPath(id, "resume"), query)
+}
+
 // Send sends a message to a task, in any state.
 func (c *Client) Send(ctx context.Context, id string, m api.Message) (api.Sent, error) {
 	return Post[api.Sent](ctx, c, TaskPath(id, "messages"), m)

@@ -46,9 +46,7 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 	if queued := view.State.Run; queued.Waits() && queued.ID == r.RunID {
 		has = queued.Settings // it was settled when it was queued
 	}
-	r.Choice = e.resolver.Defaults(has, r.Choice, false)
-	var notices []string
-	r.Choice, notices, err = e.resolver.ResolveProfile(ref.Source, ref.ID, has, r.Choice)
+	settings, notices, err := e.settle(ref, view, has, &r)
 	var said words
 	if err == nil {
 		said, err = e.divert(ctx, latest, view, r)
@@ -56,23 +54,8 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 	if err != nil {
 		return nil, errors.Join(err, view.Close())
 	}
-	was := view.Summary.Model // from the histories, where the settings name none
-	r.Choice = e.resolver.KeepModel(has, was, r.Choice)
-	settings, err := e.resolver.Settings(has, r.Choice)
-	if errors.Is(err, setup.ErrNoWorkspace) {
-		err = setup.NoWorkspace(ref.ID, view.Summary.Workspace)
-	}
-	if err == nil {
-		err = e.resolver.CheckWorkspace(settings.Workspace)
-	}
-	if err == nil && has.Model == "" && was != "" && settings.Model != was {
-		if !e.resolver.ModelNamed(r.Choice) {
-			err = &setup.OtherModelError{Task: ref.ID, Was: was, Provider: settings.Provider, Model: settings.Model}
-		}
-		notices = append(notices, fmt.Sprintf("model: %s -> %s", was, settings.Model))
-	}
 	foreign := view.Log == nil
-	if err := errors.Join(err, view.Close()); err != nil {
+	if err := view.Close(); err != nil {
 		return nil, err
 	}
 	settings, env, err := e.resolver.Prepare(has, settings, r.Choice, false)
@@ -336,6 +319,12 @@ func (e *UntrustedError) Error() string {
 	return text
 }
 
+// mustAsk reports whether a request may not continue the task before a person has confirmed it. damaged: the run asks
+// about the damage before it does anything else.
+func (e *UntrustedError) mustAsk(damaged bool, r Request) bool {
+	return r.automatic || e.Standing != store.Unsigned && len(e.Brings) > 0 && !damaged && !r.OwnSettings && !r.TrustSettings
+}
+
 // Receive makes a task this root's own before it continues because its user asks for that. Of a journal that is not
 // trusted, it ends everything that is open and removes the settings that an unknown author must not decide. A journal that
 // another root signed, or that was changed, and that holds something that a run would obey, is an *UntrustedError unless
@@ -370,7 +359,7 @@ func (e *Engine) Receive(ctx context.Context, r Request) (bool, error) {
 		})
 	case untrusted == nil:
 		return false, nil
-	case r.automatic, untrusted.Standing != store.Unsigned && len(untrusted.Brings) > 0 && !asked && !r.OwnSettings && !r.TrustSettings:
+	case untrusted.mustAsk(asked, r):
 		return false, untrusted
 	}
 	return true, e.changeIdle(ctx, ref, func(t *store.Task) error {

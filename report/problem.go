@@ -206,8 +206,12 @@ func SetupProblem(err error) *api.Problem {
 		unknown  *setup.UnknownProfileError
 		noMode   *mode.UnknownError
 		provider *llm.Error
+		folder   *setup.WorkspaceError
 	)
 	switch {
+	case errors.As(err, &folder):
+		return api.NewProblem(http.StatusUnprocessableEntity, "workspace_missing", "The task needs a folder to work in",
+			folder.Error(), overHTTP(folder.Fault.Try))
 	case errors.As(err, &noMode):
 		p := api.NewProblem(http.StatusUnprocessableEntity, "unknown_mode", "There is no such mode", noMode.Error(), noMode.Closest...)
 		p.Errors = []api.Wrong{{Parameter: "/mode", Detail: noMode.Error()}}

@@ -17,9 +17,9 @@ func TestAdviceFitsTheDoor(t *testing.T) {
 	}
 	script := `"provider":"script","model":"` + g.model(sayDone) + `"`
 	for _, c := range []struct{ name, method, path, body, code, want string }{
-		{"a run", "POST", "/runs", `{"message":{"text":"go"}}`, "configuration", `"workspace"`},
-		{"words", "POST", "/messages", `{"text":"go"}`, "configuration", `"workspace"`},
-		{"a summary", "POST", "/condense", `{` + script + `}`, "configuration", `"workspace"`},
+		{"a run", "POST", "/runs", `{"message":{"text":"go"}}`, "workspace_missing", `"workspace"`},
+		{"words", "POST", "/messages", `{"text":"go"}`, "workspace_missing", `"workspace"`},
+		{"a summary", "POST", "/condense", `{` + script + `}`, "workspace_missing", `"workspace"`},
 		{"its files", "GET", "/files", ``, "workspace_missing", `"workspace"`},
 		{"no script", "POST", "/runs", `{"message":{"text":"go"},"workspace":"` + ws + `","model":"/no/such/file"}`, "configuration", `"model"`},
 		{"no script for a summary", "POST", "/condense", `{"workspace":"` + ws + `","provider":"script","model":"/no/such/file"}`, "configuration", `"model"`},

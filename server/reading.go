@@ -54,6 +54,7 @@ func readRoutes() []route {
 			document: func(s *Server, a *asked) (any, error) {
 				return s.service.Context(a.Context(), a.id, a.text["workspace"])
 			}},
+		{on: "GET /v1/tasks/{id}/resume", answer: api.ResumePlan{}, fails: []int{503}, document: (*Server).resumePlan},
 		{on: "GET /v1/tasks/{id}/export", media: "application/octet-stream",
 			forms: []string{"text/markdown", "text/html", jsonMedia, "application/x-tar", "application/zip"},
 			serve: (*Server).export},
@@ -184,6 +185,21 @@ func documentOf(a *asked, t service.Task, copies []string) (doc tagged, err erro
 	row, head, err := t.Document(a.Context())
 	row.Copies = copies
 	return tagged{row, head}, err
+}
+
+func (s *Server) resumePlan(a *asked) (any, error) {
+	return s.service.ResumePlan(a.Context(), a.id, api.NewRun{
+		Workspace: a.text["workspace"],
+		Settings: api.Settings{
+			Mode:     a.text["mode"],
+			Provider: a.text["provider"],
+			Model:    a.text["model"],
+			Profile:  a.text["profile"],
+		},
+		OneRun:        api.OneRun{StandIn: a.text["stand_in"]},
+		OwnSettings:   a.flag["own_settings"],
+		TrustSettings: a.flag["trust_settings"],
+	})
 }
 
 func (s *Server) tree(a *asked) (any, error) {

@@ -79,6 +79,48 @@ func (s *Service) Continue(ctx context.Context, c Call, id string, n api.NewRun)
 	return report.RunOf(t.RunInfo), followOf(t), err
 }
 
+// ResumePlan is what continuing a task would begin with, and what must be decided first. The decisions that are made by
+// now are members of n.
+func (s *Service) ResumePlan(ctx context.Context, id string, n api.NewRun) (api.ResumePlan, error) {
+	if p := s.ReadOnly(); p != nil {
+		return api.ResumePlan{}, p
+	}
+	r, err := newRun(id, n)
+	if err != nil {
+		return api.ResumePlan{}, err
+	}
+	plan, err := s.engine.PlanResume(ctx, r)
+	if err != nil {
+		return api.ResumePlan{}, err
+	}
+	ref, sum, err := s.load(ctx, plan.Ref.Source+":"+plan.Ref.ID)
+	if err != nil {
+		return api.ResumePlan{}, err
+	}
+	out := api.ResumePlan{
+		Task:      ref.ID,
+		Title:     sum.Title,
+		Tool:      sum.Tool,
+		Place:     plan.Place,
+		First:     plan.First,
+		Workspace: plan.Settings.Workspace,
+		Provider:  plan.Settings.Provider,
+		Model:     plan.Settings.Model,
+		Mode:      plan.Settings.Mode,
+		Approve:   plan.Settings.Approve,
+		Asks:      []*api.Problem{},
+		Notes:     append([]string{}, plan.Notes...),
+	}
+	for _, ask := range plan.Asks {
+		out.Asks = append(out.Asks, s.Problem(ctx, ask, ref.ID))
+	}
+	runs, err := s.engine.RunsOf(ctx, ref.Source+":"+ref.ID)
+	if err == nil && len(runs) > 0 && (moving(runs[0]) || runs[0].State == "waiting") {
+		out.Run = new(report.RunOf(runs[0]))
+	}
+	return out, err
+}
+
 // submit starts a run under the id that follows from the call's key, so that it starts once. A run that waits continues
 // under its own id: there the message has the call's key, and arrives once.
 func (s *Service) submit(ctx context.Context, c Call, id string, r engine.Request) (engine.Ticket, error) {

@@ -183,7 +183,7 @@ func (a *commands) run(ctx context.Context, c *client.Client, near bool, req eng
 }
 
 // start asks for the run. Where that needs a decision of the user first (the task is not trusted, its profile is not
-// known, another model would answer), it asks on the terminal and then asks for the run again.
+// known, another model would answer, its folder is gone), it asks on the terminal and then asks for the run again.
 func (a *commands) start(ctx context.Context, c *client.Client, req engine.Request) (run api.Run, err error) {
 	for {
 		if req.Task == "" {
@@ -204,6 +204,8 @@ func (a *commands) start(ctx context.Context, c *client.Client, req engine.Reque
 		case p.Code == "other_model" && p.Model != "" && req.Model == "":
 			err = a.askModel(ctx, p)
 			req.Model = p.Model
+		case p.Code == "workspace_missing" && req.Task != "" && req.Workspace == "":
+			req.Workspace, err = a.askFolder(ctx, p)
 		default:
 			return run, err
 		}
@@ -289,6 +291,22 @@ func (a *commands) askTrust(ctx context.Context, held *client.Problem) error {
 func (a *commands) askModel(ctx context.Context, other *client.Problem) error {
 	a.Say("? %s", other.Detail)
 	return a.confirm(ctx, other, "  go on with "+other.Model+"? (y, or anything else) > ")
+}
+
+// askFolder asks where a task works whose folder is gone.
+func (a *commands) askFolder(ctx context.Context, gone *client.Problem) (string, error) {
+	a.Say("? %s", gone.Detail)
+	line, err := a.Prompter().Read(ctx, "  in which folder does it go on? (q stops) > ")
+	line = strings.TrimSpace(line)
+	switch {
+	case err != nil:
+		return "", errors.Join(gone, err)
+	case line == "" || line == "q":
+		return "", gone
+	case !filepath.IsAbs(line):
+		line = filepath.Join(a.Dir, line)
+	}
+	return line, nil
 }
 
 // confirm returns refused unless the user answers y.

@@ -41,6 +41,13 @@ type Error struct {
 
 func (e *Error) Error() string { return e.What + ": " + e.Why }
 
+// WorkspaceError: the folder of a task is gone, cannot be a workspace or is not known, and the caller must name one.
+type WorkspaceError struct{ Fault *Error }
+
+func (e *WorkspaceError) Error() string { return e.Fault.Error() }
+
+func (e *WorkspaceError) Unwrap() error { return e.Fault }
+
 // Choice is what the caller of a run names of its settings. Zero members mean: as the task has it, or the default
 // for a new task.
 type Choice struct {
@@ -378,7 +385,7 @@ func Policy(s task.Settings) approval.Policy {
 func (r Resolver) OpenWorkspace(root string) (*workspace.Workspace, error) {
 	ws, err := workspace.Open(root)
 	if err != nil {
-		return nil, &Error{"open the workspace " + root, err.Error(), "name the folder with -C DIR"}
+		return nil, &WorkspaceError{&Error{"open the workspace " + root, err.Error(), "name the folder with -C DIR"}}
 	}
 	ws.Guard(append([]string{r.Root}, r.Config.Guarded...)...)
 	return ws, nil

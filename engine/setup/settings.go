@@ -120,7 +120,7 @@ func NoWorkspace(id, named string) error {
 	if named != "" {
 		e.Why += "; its messages name " + named
 	}
-	return &e
+	return &WorkspaceError{&e}
 }
 
 // CheckWorkspace refuses a workspace that cannot be a project, where the resolver is confined: a disk, the home folder
@@ -134,7 +134,7 @@ func (r Resolver) CheckWorkspace(dir string) error {
 		return nil //nolint:nilerr // opening the folder reports why it fails
 	}
 	if why := checkpoint.Unfit(real, r.Root, r.Config.Home); why != "" {
-		return &Error{"work in " + dir, why, "name the folder with -C DIR"}
+		return &WorkspaceError{&Error{"work in " + dir, why, "name the folder with -C DIR"}}
 	}
 	return nil
 }
