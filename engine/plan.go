@@ -91,7 +91,7 @@ func (e *Engine) settle(ref store.Ref, v *store.View, has task.Settings, r *Requ
 	if err == nil {
 		err = e.resolver.CheckWorkspace(s.Workspace)
 	}
-	if err == nil && has.Model == "" && was != "" && s.Model != was {
+	if err == nil && s.Provider != "" && has.Model == "" && was != "" && s.Model != was {
 		if !e.resolver.ModelNamed(r.Choice) {
 			err = &setup.OtherModelError{Task: ref.ID, Was: was, Provider: s.Provider, Model: s.Model}
 		}

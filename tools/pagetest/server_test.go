@@ -3,6 +3,7 @@ package pagetest
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -46,13 +47,20 @@ type house struct {
 	token  string
 	login  string // the path of the log-in link
 	listen string
+	other  string // a storage of another tool; "" = none
 	cmd    *exec.Cmd
 }
 
 // newHouse starts a server in an empty root.
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	h := &house{T: t, root: filepath.Join(t.TempDir(), "root"), work: t.TempDir(), listen: "127.0.0.1:0"}
+	return newHouseBeside(t, "")
+}
+
+// newHouseBeside starts a server in an empty root that also reads a storage of another tool.
+func newHouseBeside(t *testing.T, other string) *house {
+	t.Helper()
+	h := &house{T: t, root: filepath.Join(t.TempDir(), "root"), work: t.TempDir(), listen: "127.0.0.1:0", other: other}
 	h.start()
 	h.relay = newRelay(t, h.listen)
 	t.Cleanup(func() {
@@ -72,7 +80,7 @@ func (h *house) start() {
 		h.Fatal(err)
 	}
 	cmd := exec.Command(file, "serve", "--listen", h.listen, "--json", "--drain-timeout", "1s")
-	cmd.Env = append(os.Environ(), "ROOST_ROOT="+h.root, "ROOST_SOURCES=none", "HOME="+filepath.Dir(h.root))
+	cmd.Env = append(os.Environ(), "ROOST_ROOT="+h.root, "ROOST_SOURCES="+cmp.Or(h.other, "none"), "HOME="+filepath.Dir(h.root))
 	cmd.Dir = h.work
 	var log bytes.Buffer
 	cmd.Stderr = &log

@@ -2,7 +2,8 @@
 // server has the words.
 
 import { act, get, taskPath } from './api.js';
-import { button, dialog, el, failed, field, note, tried } from './ui.js';
+import { askable, decisions } from './resume.js';
+import { button, el, failed, note, tried } from './ui.js';
 
 const working = ['queued', 'running', 'waiting', 'delegated'];
 
@@ -77,40 +78,38 @@ export class Composer {
     if (!text || this.sending) return;
     this.sending = this.send.disabled = true;
     try {
-      const sent = await act('POST', taskPath(this.task, '/messages'), { text, delivery }, this.key);
-      this.accepted(sent);
+      if (working.includes(this.status)) {
+        try {
+          this.accepted(await act('POST', taskPath(this.task, '/messages'), { text, delivery }, this.key));
+          return;
+        } catch (problem) {
+          if (!askable.includes(problem.code)) throw problem;
+        }
+      }
+      await this.run({ message: { text } }, { text, delivery });
     } catch (problem) {
-      await this.refused(problem, text).catch(failed);
+      failed(problem);
     } finally {
       this.sending = this.send.disabled = false;
     }
   }
 
-  accepted() {
-    this.words.value = '';
-    this.keep();
+  // run begins a run, after the person has decided what is open. Without a decision words are sent as a message: they
+  // also reach a run that begins meanwhile.
+  async run(body, message) {
+    const made = await decisions(this.task);
+    if (!made) return;
+    if (message && (made.join || !Object.keys(made.chosen).length)) this.accepted(await act('POST', taskPath(this.task, '/messages'), message, this.key));
+    else if (!made.join) this.accepted(await act('POST', taskPath(this.task, '/runs'), { ...body, ...made.chosen }, message && this.key), !message);
   }
 
-  // refused offers what a task of another place needs before it goes on.
-  async refused(problem, text) {
-    const run = async (more) => {
-      await act('POST', taskPath(this.task, '/runs'), { message: text ? { text } : undefined, yes: text ? undefined : true, ...more });
-      if (text) this.accepted();
-    };
-    if (problem.code === 'untrusted_settings') {
-      const d = await dialog('This task comes from elsewhere', el('p', {}, problem.message),
-        { does: 'Go on with my own settings', also: [['trust', 'Accept the settings of the task']] });
-      if (d) await run(d.value === 'trust' ? { trust_settings: true } : { own_settings: true });
-    } else if (problem.code === 'other_model') {
-      const d = await dialog('Another model would answer', el('p', {}, problem.message), { does: 'Go on with ' + problem.document.model });
-      if (d) await run({ model: problem.document.model });
-    } else if (problem.code.startsWith('workspace')) {
-      const d = await dialog('The folder of the task is not there', [el('p', {}, problem.message),
-        field('Folder', el('input', { name: 'workspace', required: true }))], { does: 'Go on there' });
-      if (d) await run({ workspace: d.data.get('workspace') });
-    } else {
-      failed(problem);
+  // accepted forgets the draft. A task that continues as a fork goes on on a page of its own.
+  accepted({ task_id: task }, keep = false) {
+    if (!keep) {
+      this.words.value = '';
+      this.keep();
     }
+    if (task !== this.task.split(':').at(-1)) location.href = '/tasks/' + encodeURIComponent(task);
   }
 
   async cancel() {
@@ -118,11 +117,7 @@ export class Composer {
   }
 
   async again() {
-    try {
-      await act('POST', taskPath(this.task, '/runs'), { yes: true });
-    } catch (problem) {
-      await this.refused(problem, '');
-    }
+    await this.run({ yes: true });
   }
 
   // shows brings the buttons and the line of the state up to date.

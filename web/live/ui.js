@@ -64,6 +64,7 @@ export function dialog(title, content, { does = 'OK', also = [], danger = false,
       box.remove();
       done(box.returnValue ? { value: box.returnValue, data } : null);
     });
+    if (!form.querySelector('[autofocus]')) form.querySelector('.acts button').autofocus = true;
     document.body.append(box);
     box.returnValue = '';
     box.showModal();
