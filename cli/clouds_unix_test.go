@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roost-dev/roost/cli/config"
 	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/config"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/testing/llmtest"
 )

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/roost-dev/roost/cli/app"
+	"github.com/roost-dev/roost/config"
 	"github.com/roost-dev/roost/internal/testing/clitest"
 )
 
@@ -112,7 +112,7 @@ func TestCompletionsAreSilent(t *testing.T) {
 	if r := s.roost("config", "set", "mode", "ask"); r.code != 0 {
 		t.Fatal(r.err)
 	}
-	must(t, app.Replace(file, []byte("mdel = 1\n")))
+	must(t, config.Replace(file, []byte("mdel = 1\n")))
 	cmd := s.command("__complete", "show", "")
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -120,7 +120,7 @@ func TestCompletionsAreSilent(t *testing.T) {
 		t.Errorf("got %v\n%s%s, want no error and strings.HasPrefix(out.String(), \"alpha-1\\t\") and not strings.Contains(errs.String(), \"mdel\")",
 			err, &out, &errs)
 	}
-	must(t, app.Replace(file, []byte("mdel = \n")))
+	must(t, config.Replace(file, []byte("mdel = \n")))
 	if got, _ := s.complete("show", ""); len(got) > 0 {
 		t.Errorf("with settings that cannot be read: %q", got)
 	}

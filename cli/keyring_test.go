@@ -12,8 +12,8 @@ import (
 
 	"github.com/zalando/go-keyring"
 
-	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/config"
 	"github.com/roost-dev/roost/internal/testing/clitest"
 )
 
@@ -59,8 +59,8 @@ func TestAKeyInTheKeyring(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &status); err != nil || code != 0 || len(status.Items) != 1 {
 		t.Fatal(code, out, errs, err)
 	}
-	if i := status.Items[0]; !i.Set || i.Origin != app.RingOrigin || i.Ends != "" {
-		t.Errorf("got %+v, want i.Set and i.Origin = app.RingOrigin and i.Ends = \"\"", i)
+	if i := status.Items[0]; !i.Set || i.Origin != config.RingOrigin || i.Ends != "" {
+		t.Errorf("got %+v, want i.Set and i.Origin = config.RingOrigin and i.Ends = \"\"", i)
 	}
 }
 
@@ -84,7 +84,7 @@ func TestAKeyOfTheKeyringIsReadWhenItIsNeeded(t *testing.T) {
 	if _, err := c.LateKeys["openai"](); err == nil || !strings.Contains(err.Error(), "no longer holds the key") {
 		t.Errorf("a key that is gone: %v", err)
 	}
-	if err := keyring.Set(app.KeyringService, "openai ("+filepath.Dir(file)+")", ringTestKey); err != nil {
+	if err := keyring.Set(config.KeyringService, "openai ("+filepath.Dir(file)+")", ringTestKey); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -122,7 +122,7 @@ func TestForgettingAKeyOfTheKeyring(t *testing.T) {
 	if code, _, errs := run("", "auth", "remove", "google"); code != 0 {
 		t.Fatal(errs)
 	}
-	if _, err := keyring.Get(app.KeyringService, entry); !errors.Is(err, keyring.ErrNotFound) {
+	if _, err := keyring.Get(config.KeyringService, entry); !errors.Is(err, keyring.ErrNotFound) {
 		t.Errorf("it is still there: %v", err)
 	}
 	if code, _, errs := run("", "auth", "remove", "google"); code != failure.ExitNotFound {
@@ -132,7 +132,7 @@ func TestForgettingAKeyOfTheKeyring(t *testing.T) {
 	// One that is gone already is forgotten all the same; a new one in the file takes
 	// the place of one in the keyring.
 	set("--keyring")
-	if err := keyring.Delete(app.KeyringService, entry); err != nil {
+	if err := keyring.Delete(config.KeyringService, entry); err != nil {
 		t.Fatal(err)
 	}
 	if code, _, errs := run("", "auth", "remove", "google"); code != 0 {
@@ -140,7 +140,7 @@ func TestForgettingAKeyOfTheKeyring(t *testing.T) {
 	}
 	set("--keyring")
 	set()
-	if _, err := keyring.Get(app.KeyringService, entry); !errors.Is(err, keyring.ErrNotFound) {
+	if _, err := keyring.Get(config.KeyringService, entry); !errors.Is(err, keyring.ErrNotFound) {
 		t.Errorf("the older one is still there: %v", err)
 	}
 	if _, out, _ := run("", "auth", "status", "google"); !strings.Contains(out, "auth.toml") || !strings.Contains(out, " ...abcd ") {
@@ -153,7 +153,7 @@ func TestForgettingAKeyOfTheKeyring(t *testing.T) {
 	if code, _, errs := run("", "auth", "remove", "google"); code != failure.ExitConfig || !strings.Contains(errs, "refused") {
 		t.Errorf("exit %d: %s", code, errs)
 	}
-	if _, out, _ := run("", "auth", "status", "google"); !strings.Contains(out, app.RingOrigin) {
+	if _, out, _ := run("", "auth", "status", "google"); !strings.Contains(out, config.RingOrigin) {
 		t.Error(out)
 	}
 	if code, _, errs := run(ringTestKey+"\n", "auth", "set", "google", "--force"); code != 0 || !strings.Contains(errs, "an older key stays") {
@@ -183,18 +183,18 @@ func TestNoKeyring(t *testing.T) {
 		t.Errorf("a profile's key: exit %d", code)
 	}
 
-	was := app.KeyringWait
-	app.KeyringWait = time.Millisecond
-	defer func() { app.KeyringWait = was }()
+	was := config.KeyringWait
+	config.KeyringWait = time.Millisecond
+	defer func() { config.KeyringWait = was }()
 	hang := make(chan struct{})
 	defer close(hang)
-	if _, err := app.InTime(t.Context(), func() (bool, error) { <-hang; return true, nil }); err == nil || !strings.Contains(err.Error(), "did not answer in 1ms") {
+	if _, err := config.InTime(t.Context(), func() (bool, error) { <-hang; return true, nil }); err == nil || !strings.Contains(err.Error(), "did not answer in 1ms") {
 		t.Error(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	app.KeyringWait = time.Hour
-	if _, err := app.InTime(ctx, func() (bool, error) { <-hang; return true, nil }); !errors.Is(err, context.Canceled) {
+	config.KeyringWait = time.Hour
+	if _, err := config.InTime(ctx, func() (bool, error) { <-hang; return true, nil }); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

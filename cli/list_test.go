@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/cli/app"
+	"github.com/roost-dev/roost/config"
 	"github.com/roost-dev/roost/internal/testing/clitest"
 )
 
@@ -25,7 +25,7 @@ func TestTreeSurvivesCircles(t *testing.T) {
 func TestLists(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]string{"": nil, "a": {"a"}, " a , b,,": {"a", "b"}, ",": nil} {
-		if diff := cmp.Diff(want, app.List(text)); diff != "" {
+		if diff := cmp.Diff(want, config.List(text)); diff != "" {
 			t.Errorf("%q: got %s, want diff = \"\"", text, diff)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/roost-dev/roost/cli/config"
+	"github.com/roost-dev/roost/config"
 )
 
 // exits CODE COMMAND ARG...: the command must end with exactly that exit code.

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/config"
 )
 
 // Acceptance 19, B-16: secrets that lie in the environment, the settings, the file of
@@ -23,7 +23,7 @@ func TestServerTellsNoSecrets(t *testing.T) {
 	secret := func(n int) string { return fmt.Sprintf("planted%dplanted%dplanted%d", n, n*7, n*13) }
 	settings := filepath.Join(s.dir, "config.toml")
 	must(t, os.WriteFile(settings, []byte(fmt.Sprintf("[providers.openai]\napi_key = %q\n[profiles.work]\nprovider = \"openai\"\napi_key = %q\n", secret(2), secret(3))), 0o600))
-	must(t, os.WriteFile(filepath.Join(s.dir, app.SecretFile), []byte(fmt.Sprintf("google = %q\n", secret(4))), 0o600))
+	must(t, os.WriteFile(filepath.Join(s.dir, config.SecretFile), []byte(fmt.Sprintf("google = %q\n", secret(4))), 0o600))
 	s.env("ANTHROPIC_API_KEY="+secret(1), "ROOST_CONFIG="+settings)
 	d := s.daemon("-v")
 	say := s.script("- text: " + secret(5) + "\n" + "  tools: [{name: execute_command, input: {command: \"echo " + secret(6) + "; false\"}}]\n" + finish(secret(7)))

@@ -8,11 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/roost-dev/roost/cli/chat"
-	"github.com/roost-dev/roost/cli/config"
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/cli/help"
 	"github.com/roost-dev/roost/cli/picker"
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/config"
 	"github.com/roost-dev/roost/docs"
 	"github.com/roost-dev/roost/engine/setup"
 )

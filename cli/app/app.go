@@ -14,8 +14,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,6 +23,7 @@ import (
 	"github.com/roost-dev/roost/cli/failure"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/cli/theme"
+	"github.com/roost-dev/roost/config"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/redact"
@@ -43,7 +42,7 @@ type App struct {
 	Width, Height         int // of the terminal, 0 when there is none
 
 	Flags  global
-	Loaded *Settings
+	Loaded *config.Settings
 	Screen *display.Display
 	Asker  *display.Prompter
 	Muted  bool   // no message may be printed: a shell completes
@@ -100,55 +99,6 @@ func (a *App) Warn(text string) {
 
 // Millis is the time now, in Unix milliseconds.
 func (a *App) Millis() int64 { return a.Now().UnixMilli() }
-
-// ConfigPath is the settings file, which need not exist.
-func (a *App) ConfigPath() (string, error) {
-	if path := a.Env("ROOST_CONFIG"); path != "" {
-		return a.Abs(path), nil
-	}
-	dir, err := a.Home("XDG_CONFIG_HOME", ".config")
-	return filepath.Join(dir, "config.toml"), err
-}
-
-// Home is roost's folder under an XDG variable, or the platform's like.
-func (a *App) Home(variable, fallback string) (string, error) {
-	if dir := a.Env(variable); filepath.IsAbs(dir) { // the XDG rules: a relative one is ignored
-		return filepath.Join(dir, "roost"), nil
-	}
-	if runtime.GOOS == "windows" {
-		place := "LOCALAPPDATA"
-		if variable == "XDG_CONFIG_HOME" || variable == "XDG_STATE_HOME" { // the keys lie apart from the root
-			place = "APPDATA"
-		}
-		if dir := a.Env(place); dir != "" {
-			return filepath.Join(dir, "roost"), nil
-		}
-	}
-	home := a.Env("HOME")
-	if home == "" {
-		var err error
-		if home, err = os.UserHomeDir(); err != nil {
-			return "", failure.New(failure.ExitConfig, "no_home", "find Roost's folders", err.Error(), "roost --root DIR ...")
-		}
-	}
-	if runtime.GOOS == "darwin" {
-		switch variable {
-		case "XDG_DATA_HOME":
-			fallback = "Library/Application Support"
-		case "XDG_CACHE_HOME":
-			fallback = "Library/Caches"
-		}
-	}
-	return filepath.Join(home, filepath.FromSlash(fallback), "roost"), nil
-}
-
-// Abs is the absolute path of a folder that is relative to the current one.
-func (a *App) Abs(dir string) string {
-	if filepath.IsAbs(dir) {
-		return filepath.Clean(dir)
-	}
-	return filepath.Join(a.Dir, dir)
-}
 
 // ErrNoTerminal is why no person can choose.
 var ErrNoTerminal = errors.New("there is no terminal to choose on")
@@ -531,29 +481,10 @@ const patience = time.Second
 func patiently(say func()) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	_, _ = await(ctx, func() (bool, error) {
+	_, _ = config.Await(ctx, func() (bool, error) {
 		say()
 		return true, nil
 	})
-}
-
-// await waits for a call that cannot be cancelled, until ctx ends: the call's goroutine stays behind then.
-func await[T any](ctx context.Context, call func() (T, error)) (T, error) {
-	type outcome struct {
-		val T
-		err error
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		val, err := call()
-		done <- outcome{val, err}
-	}()
-	select {
-	case o := <-done:
-		return o.val, o.err
-	case <-ctx.Done():
-		return *new(T), context.Cause(ctx)
-	}
 }
 
 // NewStopper makes a stopper that listens to no signal yet. It calls tell at the first signal.

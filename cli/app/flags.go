@@ -16,11 +16,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/cli/config"
 	"github.com/roost-dev/roost/cli/failure"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/cli/theme"
 	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/config"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/inputfile"
@@ -131,7 +131,7 @@ func (a *App) Options(cmd *cobra.Command, r *RunFlags) (engine.Request, error) {
 	if cmd.Flags().Changed("task") && !idForm.MatchString(r.Task) {
 		return req, failure.Usage(path+" --task", fmt.Sprintf("%q is not a task's id", r.Task), "roost list")
 	}
-	req.Task, req.Model = r.Task, a.ModelName(r.Provider, r.Model)
+	req.Task, req.Model = r.Task, a.Place().ModelName(r.Provider, r.Model)
 	if r.Dir != "" {
 		req.Workspace = a.Abs(r.Dir)
 	}
@@ -162,7 +162,7 @@ func (a *App) Options(cmd *cobra.Command, r *RunFlags) (engine.Request, error) {
 		req.Condense = n
 	}
 	if cmd.Flags().Changed("max-tokens") {
-		if req.MaxTokens = orNone(r.maxTokens); r.maxTokens < 0 { // without one, the model's own limit counts
+		if req.MaxTokens = config.OrNone(r.maxTokens); r.maxTokens < 0 { // without one, the model's own limit counts
 			return req, failure.Usage(path, "the number of tokens cannot be negative", path+" --max-tokens 32000")
 		}
 	}
@@ -180,7 +180,7 @@ func (a *App) Options(cmd *cobra.Command, r *RunFlags) (engine.Request, error) {
 		return req, err
 	}
 	if cmd.Flags().Changed("max-cost-day") {
-		req.MaxDayMicros = orNone(req.MaxDayMicros)
+		req.MaxDayMicros = config.OrNone(req.MaxDayMicros)
 	}
 	for _, name := range r.images {
 		url, err := Image(a.Abs(name))
@@ -235,11 +235,11 @@ func (r *RunFlags) Limits(cmd *cobra.Command) (*api.RunLimits, error) {
 			return 0
 		}
 		any = true
-		return orNone(n)
+		return config.OrNone(n)
 	}
 	l := &api.RunLimits{
 		MaxTurns: int(limit("max-turns", int64(r.MaxTurns))), MaxCostMicros: limit("max-cost", usd),
-		IdleTimeoutMS: limit("idle-timeout", millis(r.Idle)), TotalTimeoutMS: limit("total-timeout", millis(r.Total)),
+		IdleTimeoutMS: limit("idle-timeout", config.Millis(r.Idle)), TotalTimeoutMS: limit("total-timeout", config.Millis(r.Total)),
 		MaxTaskMicros: limit("max-cost-task", tree), AskCostMicros: limit("ask-after-cost", ask),
 		AskRequests: int(limit("ask-after-requests", int64(r.askRequests))),
 	}

@@ -7,9 +7,9 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/roost-dev/roost/cli/config"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/cli/theme"
+	"github.com/roost-dev/roost/config"
 )
 
 // Plain reports that nothing but plain text is wanted on a terminal: NO_COLOR, --no-color or TERM=dumb.
@@ -32,7 +32,7 @@ func (a *App) looks(key string) string {
 	if a.Loaded != nil {
 		return a.Loaded.Text(key)
 	}
-	if path, f, err := a.ConfigFile(); err == nil {
+	if path, f, err := a.Place().File(); err == nil {
 		if values, _, err := config.Resolve(f, path, a.Env); err == nil {
 			return values[key].Value.Text
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/cli/app"
+	"github.com/roost-dev/roost/config"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/testing/clitest"
 	"github.com/roost-dev/roost/internal/testing/fixture"
@@ -38,7 +38,7 @@ roo_name = "my play"
 [source_profiles]
 roo-12ab = "work"
 `), 0o600))
-	fixture.NoError(t, os.WriteFile(filepath.Join(dir, app.SecretFile), []byte("openai = \"sk-openai\"\n[profiles]\nwork = \"sk-of-the-keys\"\n"), 0o600))
+	fixture.NoError(t, os.WriteFile(filepath.Join(dir, config.SecretFile), []byte("openai = \"sk-openai\"\n[profiles]\nwork = \"sk-of-the-keys\"\n"), 0o600))
 	a, _, _ := clitest.New(t, "ROOST_CONFIG="+file)
 	got, err := a.EngineConfig()
 	if err != nil {
@@ -66,7 +66,7 @@ roo-12ab = "work"
 func TestEnds(t *testing.T) {
 	t.Parallel()
 	for key, want := range map[string]string{"": "", "abcd": "", "sk-456789012345": "", "sk-4567890123456": "3456", strings.Repeat("x", 200) + "tail": "tail"} {
-		if got := app.Ends(key); got != want {
+		if got := config.Ends(key); got != want {
 			t.Errorf("%d characters end in %q", len(key), got)
 		}
 	}
@@ -80,7 +80,7 @@ func TestTheVariableThatHolds(t *testing.T) {
 		{"OPENAI_API_KEY=", "openai", ""}, {"OPENAI_API_KEY=k", "anthropic", ""}, {"OPENAI_API_KEY=k", "profiles.openai", ""},
 	} {
 		a, _, _ := clitest.New(t, c.env)
-		if got := a.KeyVariable(c.provider); got != c.want {
+		if got := a.Place().KeyVariable(c.provider); got != c.want {
 			t.Errorf("%s for %s: %q", c.env, c.provider, got)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"unicode"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/cli/config"
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/config"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/view"
 )

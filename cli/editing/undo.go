@@ -377,7 +377,7 @@ func (a *commands) condenseCommand() *cobra.Command {
 		if err := (&app.RunFlags{BaseURL: body.BaseURL}).Address(); err != nil {
 			return err
 		}
-		body.Model = a.ModelName(body.Provider, body.Model)
+		body.Model = a.Place().ModelName(body.Provider, body.Model)
 		if body.Workspace != "" {
 			body.Workspace = a.Abs(body.Workspace)
 		}
@@ -444,7 +444,7 @@ func (a *commands) forkCommand() *cobra.Command {
 		if o.Workspace != "" {
 			o.Workspace = a.Abs(o.Workspace)
 		}
-		o.Model = a.ModelName(o.Provider, o.Model)
+		o.Model = a.Place().ModelName(o.Provider, o.Model)
 		return a.Connect(cmd.Context(), func(c *client.Client) error {
 			return posted(cmd.Context(), a, c, args[0], "forks", o, a.tellFork)
 		})

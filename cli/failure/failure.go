@@ -20,12 +20,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/cli/config"
 	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/config"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/workspace/shell"
 )
 
 // Failure is what a command that fails prints: three lines, or a
@@ -160,13 +161,7 @@ func Arguments(low, high int, try string) cobra.PositionalArgs {
 }
 
 // ShellWord spells a word so that a shell takes it as one.
-func ShellWord(word string) string {
-	if source, id, ok := strings.Cut(word, ":"); ok && api.ValidTaskID(source) && api.ValidTaskID(id) ||
-		api.ValidTaskID(strings.Replace(word, "~", "-", 1)) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
+func ShellWord(word string) string { return shell.Word(word) }
 
 // closestFlag is the flag that a mistyped name most likely means, "" when none is near.
 func closestFlag(cmd *cobra.Command, name string) string {
@@ -318,14 +313,24 @@ const (
 	ExitTerminated = 143
 )
 
+// settingsExits are the exit codes of errors about settings.
+var settingsExits = map[config.Kind]int{
+	config.Misused: ExitUsage, config.Broken: ExitConfig, config.Missing: ExitNotFound, config.Taken: ExitBusy,
+}
+
 // Of is what an error means for the user and for the exit code.
 func Of(err error) *Failure {
 	var own *Failure
 	var p *client.Problem // also of an act in this process
 	var un *client.Unreachable
+	var settings *config.Error
 	switch {
 	case errors.As(err, &own):
 		return own
+	case errors.As(err, &settings):
+		f := New(settingsExits[settings.Kind], settings.Code, settings.What, settings.Why, settings.Try)
+		f.Suggestions = settings.Suggestions
+		return f
 	case errors.As(err, &p):
 		return failureOfProblem(p)
 	case errors.As(err, &un):
@@ -335,14 +340,14 @@ func Of(err error) *Failure {
 	}
 	f := &Failure{Exit: ExitFailed, Code: "failed", What: itFailed, Why: err.Error(), Try: nothing}
 	var (
-		config   *setup.Error
+		missing  *setup.Error
 		provider *llm.Error
 	)
 	is := func(exit int, code, what string) { f.Exit, f.Code, f.What = exit, code, what }
 	switch near := report.LocalProblem(err); {
-	case errors.As(err, &config):
-		is(ExitConfig, "configuration", config.What)
-		f.Why, f.Try = cmp.Or(config.Why, f.Why), config.Try
+	case errors.As(err, &missing):
+		is(ExitConfig, "configuration", missing.What)
+		f.Why, f.Try = cmp.Or(missing.Why, f.Why), missing.Try
 	case near != nil:
 		return failureOfProblem(near)
 	case errors.As(err, &provider):

@@ -19,9 +19,9 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
-	"github.com/roost-dev/roost/cli/config"
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/cli/help"
+	"github.com/roost-dev/roost/config"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/inputfile"

@@ -7,8 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/roost-dev/roost/cli/app"
-	"github.com/roost-dev/roost/cli/config"
+	"github.com/roost-dev/roost/config"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/redact"
@@ -80,13 +79,13 @@ func (a *commands) providerOf(provider, profile string) (base, key string) {
 	if err != nil {
 		return "", ""
 	}
-	kept, err := a.Secrets()
+	kept, err := a.Place().Secrets()
 	if err != nil {
 		return "", ""
 	}
 	_, fields := config.Profiles(s.Values, s.File)
-	if _, key = app.ProfileKey(profile, kept, fields[profile]); key == "" {
-		_, key = a.ProviderKey(provider, kept, s)
+	if _, key = config.ProfileKey(profile, kept, fields[profile]); key == "" {
+		_, key = a.Place().ProviderKey(provider, kept, s)
 	}
 	return cmp.Or(s.Text("providers."+provider+".base_url"), setup.Address(provider)), key
 }

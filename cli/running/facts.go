@@ -86,10 +86,10 @@ func (d *chatBackend) resolve(f *chat.Facts, address string, fresh bool) {
 		f.Window = int64(m.Context)
 	}
 	if f.Key = account; f.Key == "" && f.Provider != "" && f.Provider != "script" {
-		kept, err := d.a.Secrets()
+		kept, err := d.a.Place().Secrets()
 		s, other := d.a.Settings()
 		if err == nil && other == nil {
-			_, f.Key = d.a.ProviderKey(f.Provider, kept, s)
+			_, f.Key = d.a.Place().ProviderKey(f.Provider, kept, s)
 		}
 	}
 	switch {
@@ -171,7 +171,7 @@ func (a *commands) keep(ctx context.Context, provider string) error {
 		address, err := a.Prompter().Read(ctx, "  address, as http://127.0.0.1:11434/v1 for Ollama > ")
 		for _, set := range [][2]string{{"providers." + provider + ".base_url", strings.TrimSpace(address)}, {"provider", provider}} {
 			if err == nil {
-				err = a.ConfigSet(set[0], []string{set[1]})
+				err = a.Place().Set(set[0], []string{set[1]})
 			}
 		}
 		a.Loaded = nil

@@ -20,10 +20,10 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
-	"github.com/roost-dev/roost/cli/config"
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/cli/help"
 	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/config"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/money"
@@ -123,7 +123,7 @@ func (a *commands) begin(cmd *cobra.Command, r *app.RunFlags, request func(*clie
 			// The path of a scripted model's file is relative to the current folder, also where the task names the provider.
 			var t api.Summary
 			if t, err = c.Task(ctx, req.Task); err == nil {
-				req.Model = a.ModelName(t.Provider, r.Model)
+				req.Model = a.Place().ModelName(t.Provider, r.Model)
 			}
 		}
 		return req, err
@@ -369,7 +369,7 @@ func (a *commands) askProfile(ctx context.Context, unknown *client.Problem) (str
 
 // remember keeps an answer in the settings.
 func (a *commands) remember(key, name string) {
-	if err := a.ConfigSet(key, []string{name}); err != nil {
+	if err := a.Place().Set(key, []string{name}); err != nil {
 		a.Warn("the answer is not remembered: " + err.Error())
 	} else {
 		a.Say("remembered; roost config set %s NAME changes it", key)

@@ -9,7 +9,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,10 +22,10 @@ import (
 	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/config"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/llm/catalogue"
-	"github.com/roost-dev/roost/local"
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/view"
@@ -117,7 +116,7 @@ func (a *commands) importApprovals(file string, dry bool) error {
 		case s.Values[set.key].Set():
 			line = "# " + line + "   (left: " + s.Values[set.key].Origin + " says otherwise)"
 		case !dry:
-			if err := a.ConfigSet(set.key, set.values); err != nil {
+			if err := a.Place().Set(set.key, set.values); err != nil {
 				return err
 			}
 		}
@@ -223,34 +222,6 @@ func toolsOf(m mode.Mode) string {
 	return cmp.Or(strings.Join(words, ", "), "-")
 }
 
-// pricesItem are US dollars for a million tokens; null is unknown, or not sold.
-type pricesItem struct {
-	Input      *money.USD `json:"input"`
-	Output     *money.USD `json:"output"`
-	CacheRead  *money.USD `json:"cache_read"`
-	CacheWrite *money.USD `json:"cache_write"`
-}
-
-func pricesOf(p catalogue.Prices) pricesItem {
-	return pricesItem{(*money.USD)(p.Input), (*money.USD)(p.Output), (*money.USD)(p.CacheRead), (*money.USD)(p.CacheWrite)}
-}
-
-type longItem struct {
-	Above  int64      `json:"above"` // tokens of the whole input
-	Prices pricesItem `json:"prices"`
-}
-
-// modelItem is a model as --json shows it.
-type modelItem struct {
-	Provider  string     `json:"provider"`
-	ID        string     `json:"id"`
-	Context   int        `json:"context"`
-	MaxOutput int        `json:"max_output"`
-	Prices    pricesItem `json:"prices"`
-	Long      *longItem  `json:"long"` // dearer for long requests; null = one price
-	Checked   string     `json:"checked"`
-}
-
 func (a *commands) modelsCommand() *cobra.Command {
 	var provider string
 	cmd := help.Command("models", func(*cobra.Command, []string) error { return a.models(provider) })
@@ -282,19 +253,7 @@ func (a *commands) models(provider string) error {
 		}
 		return failure.Usage("roost models --provider "+provider, why, "roost models --provider "+known[0])
 	}
-	items := []modelItem{}
-	for _, m := range catalogue.Offers() {
-		if provider != "" && provider != m.Provider {
-			continue
-		}
-		item := modelItem{
-			Provider: m.Provider, ID: m.ID, Context: m.Context, MaxOutput: m.MaxOutput, Prices: pricesOf(m.Prices), Checked: m.Checked,
-		}
-		if m.Long != nil {
-			item.Long = &longItem{m.Long.Above, pricesOf(m.Long.Prices)}
-		}
-		items = append(items, item)
-	}
+	items := config.Models(provider).Items
 	if a.Flags.JSON {
 		return a.PrintJSON(map[string]any{"date": catalogue.Date(), "items": items})
 	}
@@ -305,7 +264,7 @@ func (a *commands) models(provider string) error {
 	line := func(name, window, reply, in, out, read, write, checked string) string {
 		return fmt.Sprintf("%-*s  %9s  %7s  %8s  %8s  %8s  %8s  %s", wide, name, window, reply, in, out, read, write, checked)
 	}
-	priced := func(name, window, reply string, p pricesItem, checked string) string {
+	priced := func(name, window, reply string, p api.Prices, checked string) string {
 		return strings.TrimRight(line(name, window, reply, price(p.Input, "unknown"), price(p.Output, "unknown"),
 			price(p.CacheRead, "unknown"), price(p.CacheWrite, "-"), checked), " ")
 	}
@@ -417,81 +376,23 @@ func (a *commands) sourceTable(sources []api.SourceState) error {
 	return nil
 }
 
-// sourcesAdd adds a folder to the setting sources. Roost still finds the sources that it found
-// without the setting.
+// sourcesAdd adds a folder to the setting sources.
 func (a *commands) sourcesAdd(ctx context.Context, given string) error {
 	dir := a.Abs(given)
-	what := "read the tasks of " + dir
-	if strings.Contains(dir, ",") || strings.TrimSpace(dir) != dir {
-		return failure.Usage(what, "the setting separates folders with commas, so a folder's name cannot contain a comma, nor begin or end with a blank",
-			"roost sources add LINK, with a symbolic link to it")
-	}
-	found, err := local.FindStorage(ctx, dir)
-	if err != nil {
-		return failure.NotFound("source_unreachable", what, err.Error(), "roost sources")
-	}
-	named, err := a.namedSources()
+	found, added, err := a.Place().AddSource(ctx, dir)
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(named, isFolder(dir)) {
+	if !added {
 		a.Say("%s is a source already", dir)
-		return a.sourceAdded(dir, found, false)
 	}
-	if len(named) == 0 {
-		named = []string{"auto"} // as it was until now
-	}
-	named = slices.DeleteFunc(named, func(n string) bool { return n == "none" })
-	if err := a.ConfigSet("sources", []string{strings.Join(append(named, dir), ",")}); err != nil {
-		return err
-	}
-	return a.sourceAdded(dir, found, true)
-}
-
-// namedSources are the entries of the setting sources.
-func (a *commands) namedSources() ([]string, error) {
-	_, file, err := a.ConfigFile()
-	if err != nil {
-		return nil, err
-	}
-	if e, ok := file.Get("sources"); ok {
-		return app.List(e.Value.Text), nil
-	}
-	return nil, nil
-}
-
-// isFolder reports of a word of that setting whether it names dir.
-func isFolder(dir string) func(string) bool {
-	return func(word string) bool { return word == dir || filepath.IsAbs(word) && filepath.Clean(word) == dir }
+	return a.sourceAdded(dir, found, added)
 }
 
 // sourcesRemove takes a folder out of the setting sources, also one that no longer exists.
 func (a *commands) sourcesRemove(given string) error {
 	dir := a.Abs(given)
-	named, err := a.namedSources()
-	if err != nil {
-		return err
-	}
-	rest := slices.DeleteFunc(slices.Clone(named), isFolder(dir))
-	if len(rest) == len(named) {
-		f := failure.NotFound("not_found", "remove the source "+dir,
-			"the setting sources does not name it; to leave out a source that Roost finds, name the others",
-			"roost config set sources DIR,...")
-		for _, word := range named {
-			if word != "auto" && word != "none" {
-				f.Suggestions = append(f.Suggestions, "roost sources remove "+failure.ShellWord(word))
-			}
-		}
-		return f
-	}
-	value := []string{strings.Join(rest, ",")}
-	switch {
-	case len(rest) == 0: // it was the only one; all those that are found were not wanted
-		value = []string{"none"}
-	case len(rest) == 1 && rest[0] == "auto": // as without the setting
-		value = nil
-	}
-	if err := a.ConfigSet("sources", value); err != nil {
+	if err := a.Place().RemoveSource(dir); err != nil {
 		return err
 	}
 	if a.Flags.JSON {
@@ -502,12 +403,12 @@ func (a *commands) sourcesRemove(given string) error {
 
 // addedSources completes the folders that were added.
 func (a *commands) addedSources(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	named, _ := a.namedSources() // a setting that cannot be read completes nothing
+	named, _ := a.Place().NamedSources() // a setting that cannot be read completes nothing
 	return slices.DeleteFunc(named, func(word string) bool { return word == "auto" || word == "none" }), cobra.ShellCompDirectiveNoFileComp
 }
 
 // sourceAdded prints what the folder holds.
-func (a *commands) sourceAdded(dir string, found local.Storage, added bool) error {
+func (a *commands) sourceAdded(dir string, found config.Storage, added bool) error {
 	if a.Flags.JSON {
 		return a.PrintJSON(map[string]any{"path": dir, "tool": found.Tool, "tasks": found.Tasks, "added": added})
 	}

@@ -14,11 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/roost-dev/roost/cli/app"
-	"github.com/roost-dev/roost/cli/config"
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/config"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/view"
@@ -75,13 +74,13 @@ func (a *commands) configImport(path string, keys, force bool) error {
 	if err != nil {
 		return refuse(err.Error())
 	}
-	var kept *app.Secrets
+	var kept *config.Secrets
 	if keys {
-		if kept, err = a.Secrets(); err != nil {
+		if kept, err = a.Place().Secrets(); err != nil {
 			return err
 		}
 	}
-	file, f, err := a.ConfigFile()
+	file, f, err := a.Place().File()
 	if err != nil {
 		return err
 	}
@@ -104,7 +103,7 @@ func (a *commands) configImport(path string, keys, force bool) error {
 			}
 		}
 		if takeKey {
-			if err := a.keep(kept, "profiles."+p.Name, p.Key); err != nil {
+			if err := kept.Keep("profiles."+p.Name, p.Key); err != nil {
 				return err
 			}
 			item.Key = "imported"
@@ -121,7 +120,7 @@ func (a *commands) configImport(path string, keys, force bool) error {
 	}
 	more.Modes, more.Problems = append(more.Modes, modes...), append(more.Problems, problems...)
 	if len(found.Profiles) > 0 {
-		if err := app.Replace(file, f.Text()); err != nil {
+		if err := config.Replace(file, f.Text()); err != nil {
 			return fmt.Errorf("change the settings %s: %w", file, err)
 		}
 	}
@@ -237,7 +236,7 @@ func (a *commands) importModes(text, settings string, force bool) (items []impor
 	if len(found.Modes) == 0 {
 		return nil, found.Problems, nil
 	}
-	file := app.ImportedModes(settings)
+	file := config.ImportedModes(settings)
 	dir := filepath.Dir(file)
 	had, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -278,7 +277,7 @@ func (a *commands) importModes(text, settings string, force bool) (items []impor
 		items = append(items, item)
 	}
 	if data := mode.Encode(modes); !bytes.Equal(data, had) {
-		if err := app.Replace(file, data); err != nil {
+		if err := config.Replace(file, data); err != nil {
 			return nil, nil, fmt.Errorf("write the imported modes %s: %w", file, err)
 		}
 	}

@@ -2,15 +2,16 @@ package settings
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/config"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/mcp"
 	"github.com/roost-dev/roost/redact"
@@ -73,7 +74,7 @@ func (a *commands) mcpDecide(dir string, names []string, allow bool) error {
 		}
 		chosen = append(chosen, servers[i])
 	}
-	var items []mcpItem
+	var items []api.MCPServer
 	for _, s := range chosen {
 		if err := c.Servers.Choices.Set(s, allow); err != nil {
 			return failure.Config(verb+" the MCP server "+s.Name, err.Error(), "look at the folder of the settings: roost config path")
@@ -81,7 +82,7 @@ func (a *commands) mcpDecide(dir string, names []string, allow bool) error {
 		now, _ := c.MCPServers(root)
 		for _, n := range now {
 			if n.Name == s.Name {
-				items = append(items, itemOf(n))
+				items = append(items, config.Server(n))
 			}
 		}
 		if !a.Flags.JSON {
@@ -101,7 +102,7 @@ func agreement(s mcp.Server, allow bool) string {
 	if !allow {
 		return "denied: " + display.OneLine(s.Name) + " of " + display.OneLine(s.File)
 	}
-	item := itemOf(s)
+	item := config.Server(s)
 	lines := []string{"allowed: " + display.OneLine(s.Name) + " of " + display.OneLine(s.File), "  it runs: " + display.OneLine(item.Line)}
 	if s.Kind != mcp.Stdio {
 		lines[1] = "  it is reached at: " + display.OneLine(item.Line)
@@ -134,73 +135,12 @@ func (a *commands) serverNames(cmd *cobra.Command, given []string, _ string) ([]
 	})
 }
 
-// mcpItem is a server as --json shows it. It holds no values of variables and headers,
-// and masks what looks like a secret in a command line.
-type mcpItem struct {
-	Name     string   `json:"name"`
-	State    string   `json:"state"` // allowed, not_allowed, denied, disabled, invalid
-	Problem  string   `json:"problem,omitempty"`
-	Scope    string   `json:"scope"` // workspace, own, editor
-	File     string   `json:"file"`
-	Kind     string   `json:"kind"`
-	Line     string   `json:"runs"` // the command line, or the address
-	Env      []string `json:"env"`  // names
-	Headers  []string `json:"headers"`
-	Always   []string `json:"always_allow"`
-	Disabled []string `json:"disabled_tools"`
-	Timeout  float64  `json:"timeout_seconds"`
-	LoggedIn bool     `json:"logged_in"`
-
-	Check *mcpCheck `json:"check,omitempty"`
-}
-
-// mcpCheck is what a server offered when it was asked.
-type mcpCheck struct {
-	OK        bool          `json:"ok"`
-	Error     string        `json:"error,omitempty"`
-	Tools     []mcpTool     `json:"tools"`
-	Resources []mcpResource `json:"resources"`
-	Notes     []string      `json:"notes"`
-}
-
-type mcpTool struct {
-	Name        string `json:"name"`
-	Offered     string `json:"offered_as"`
-	Description string `json:"description"`
-	ReadOnly    bool   `json:"read_only"`
-}
-
-type mcpResource struct {
-	URI      string `json:"uri"`
-	Name     string `json:"name"`
-	Template bool   `json:"template"`
-}
-
-func itemOf(s mcp.Server) mcpItem {
-	return mcpItem{
-		Name:     s.Name,
-		State:    strings.ReplaceAll(string(s.State), " ", "_"),
-		Problem:  s.Problem,
-		Scope:    string(s.Scope),
-		File:     s.File,
-		Kind:     string(s.Kind),
-		Line:     s.Line(),
-		Env:      sortedKeys(s.Env),
-		Headers:  sortedKeys(s.Headers),
-		Always:   notNil(s.Always),
-		Disabled: notNil(s.Off),
-		Timeout:  s.Timeout.Seconds(),
-	}
-}
-
-func sortedKeys(m map[string]string) []string { return notNil(slices.Sorted(maps.Keys(m))) }
-
 func (a *commands) mcpList(cmd *cobra.Command, dir string, check bool) error {
 	root, servers, problems, c, err := a.servers(dir)
 	if err != nil {
 		return err
 	}
-	checks := map[string]*mcpCheck{}
+	checks := map[string]*api.MCPCheck{}
 	if check {
 		hub := c.Connect(servers, root, "mcp-check-"+shell.NewMark(), redact.New(mcp.Secrets(servers, root, a.Env)...))
 		for _, m := range hub.Open(cmd.Context()) {
@@ -208,9 +148,9 @@ func (a *commands) mcpList(cmd *cobra.Command, dir string, check bool) error {
 		}
 		hub.Close()
 	}
-	items := []mcpItem{}
+	items := []api.MCPServer{}
 	for _, s := range servers {
-		item := itemOf(s)
+		item := config.Server(s)
 		item.Check, item.LoggedIn = checks[s.Name], c.Servers.Logins.Has(s)
 		items = append(items, item)
 	}
@@ -258,16 +198,16 @@ func (a *commands) mcpList(cmd *cobra.Command, dir string, check bool) error {
 	return nil
 }
 
-func checkOf(m mcp.Menu) *mcpCheck {
-	c := &mcpCheck{OK: m.Err == nil, Tools: []mcpTool{}, Resources: []mcpResource{}, Notes: notNil(m.Notes)}
+func checkOf(m mcp.Menu) *api.MCPCheck {
+	c := &api.MCPCheck{OK: m.Err == nil, Tools: []api.MCPTool{}, Resources: []api.MCPResource{}, Notes: notNil(m.Notes)}
 	if m.Err != nil {
 		c.Error = m.Err.Error()
 	}
 	for _, t := range m.Tools {
-		c.Tools = append(c.Tools, mcpTool{Name: t.Tool, Offered: t.Name, Description: t.Description, ReadOnly: t.ReadOnly})
+		c.Tools = append(c.Tools, api.MCPTool{Name: t.Tool, Offered: t.Name, Description: t.Description, ReadOnly: t.ReadOnly})
 	}
 	for _, r := range m.Resources {
-		c.Resources = append(c.Resources, mcpResource{URI: r.URI, Name: r.Name, Template: r.Template})
+		c.Resources = append(c.Resources, api.MCPResource{URI: r.URI, Name: r.Name, Template: r.Template})
 	}
 	return c
 }

@@ -10,10 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/config"
 	"github.com/roost-dev/roost/mcp"
 )
 
@@ -87,39 +89,23 @@ func (a *commands) place(dir string, project bool) (root string, s mcp.Server, e
 }
 
 func (a *commands) mcpAdd(n newServer, name string, line []string) error {
-	const try = "roost mcp add NAME -- COMMAND ARGS...  # or --url URL"
-	what := "add the MCP server " + name
-	root, s, err := a.place(n.dir, n.project)
+	root, at, err := a.place(n.dir, n.project)
 	if err != nil {
 		return err
 	}
-	s.Name = name
-	switch {
-	case (n.url == "") == (len(line) == 0):
-		return failure.Usage(what, "it needs either a command or --url", try)
-	case n.url == "" && (len(n.headers) > 0 || n.sse):
-		return failure.Usage(what, "--header and --sse are for a server with --url", try)
-	case n.url != "" && (len(n.env) > 0 || n.cwd != ""):
-		return failure.Usage(what, "--env and --cwd are for a server with a command", try)
+	def := api.NewMCPServer{Name: name, URL: n.url, SSE: n.sse, Dir: n.cwd, Replace: n.force}
+	if len(line) > 0 {
+		def.Command, def.Args = line[0], line[1:]
 	}
-	if n.url == "" {
-		s.Kind, s.Command, s.Args, s.Dir = mcp.Stdio, line[0], line[1:], n.cwd
-		s.Env, err = pairs("env", n.env)
-	} else {
-		s.Kind, s.URL = mcp.HTTP, n.url
-		if n.sse {
-			s.Kind = mcp.SSE
-		}
-		s.Headers, err = pairs("header", n.headers)
-	}
-	if err != nil {
+	if def.Env, err = pairs("env", n.env); err != nil {
 		return err
 	}
-	switch err := mcp.Define(s, n.force); {
-	case errors.Is(err, mcp.ErrDefined):
-		return failure.New(failure.ExitBusy, "already_there", what, s.File+" has a server of this name", "roost mcp add --force "+failure.ShellWord(name)+" ...")
-	case err != nil:
-		return failure.Config(what, err.Error(), "roost mcp list")
+	if def.Headers, err = pairs("header", n.headers); err != nil {
+		return err
+	}
+	s, err := a.Place().AddServer(at, def)
+	if err != nil {
+		return err
 	}
 	for key, value := range s.Headers {
 		if n.project && strings.EqualFold(key, "Authorization") && !strings.Contains(value, "${env:") {
@@ -141,7 +127,7 @@ func (a *commands) mcpAdded(root string, s mcp.Server) error {
 	}
 	now := servers[i]
 	if a.Flags.JSON {
-		return a.PrintJSON(itemOf(now))
+		return a.PrintJSON(config.Server(now))
 	}
 	if err := a.Println("added: " + display.OneLine(s.Name) + " in " + display.OneLine(s.File)); err != nil {
 		return err
@@ -169,28 +155,12 @@ func (a *commands) mcpRemove(dir, name string, project bool) error {
 		return err
 	}
 	s.Name = name
-	what := "remove the MCP server " + name
-	switch err := mcp.Undefine(s); {
-	case errors.Is(err, mcp.ErrUndefined):
-		f := failure.NotFound("not_found", what, s.File+" has no server of this name", "roost mcp list -C "+failure.ShellWord(root))
-		_, servers, _, _, _ := a.servers(dir)
-		for _, o := range servers {
-			if o.Name == name && o.Scope == mcp.Workspace && !project {
-				f.Why, f.Try = "it is in "+o.File, "roost mcp remove --project "+failure.ShellWord(name)
-			} else if o.Name == name && o.Scope == mcp.Editor {
-				f.Why, f.Try = "it is in "+o.File+", which an editor owns", "roost mcp deny "+failure.ShellWord(name)
-			}
-		}
-		return f
-	case err != nil:
-		return failure.Config(what, err.Error(), "roost mcp list")
-	}
-	c, err := a.EngineConfig()
+	_, servers, _, c, err := a.servers(dir)
 	if err != nil {
 		return err
 	}
-	if err := c.Servers.Logins.Forget(s); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		a.Warn("its log-in is still kept: " + err.Error())
+	if err := a.Place().RemoveServer(s, c.Servers.Logins, root, servers); err != nil {
+		return err
 	}
 	if a.Flags.JSON {
 		return a.PrintJSON(map[string]any{"name": name, "file": s.File, "removed": true})

@@ -18,6 +18,7 @@ import (
 	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/config"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -39,7 +40,7 @@ func (a *commands) searchCommand() *cobra.Command {
 	var in string
 	f := filter{TaskFilter: &q.Filter}
 	cmd := help.Command("search", func(cmd *cobra.Command, args []string) error {
-		q.Text, q.In = strings.Join(args, " "), app.List(in)
+		q.Text, q.In = strings.Join(args, " "), config.List(in)
 		if err := f.read(a, "roost search", " QUERY"); err != nil {
 			return err
 		}

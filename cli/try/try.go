@@ -211,7 +211,7 @@ func (t *trial) next(id string) {
 	if t.keep {
 		t.fact("read this task: roost --root " + failure.ShellWord(t.root) + " show " + id)
 	}
-	if !slices.ContainsFunc(setup.Providers(), func(p string) bool { return t.a.KeyVariable(p) != "" }) {
+	if !slices.ContainsFunc(setup.Providers(), func(p string) bool { return t.a.Place().KeyVariable(p) != "" }) {
 		t.fact("store the key of a model, if you have not yet: roost auth set anthropic")
 	}
 	t.fact("give a model work in this folder: roost run \"what to do\", or talk with it: roost chat")

@@ -1,5 +1,9 @@
-// Package config is Roost's settings file. It reads the file with the line of every setting, changes one setting and
-// keeps every other byte, and decides which of file, environment and default applies.
+// Package config is what a user has set up: the settings file, the file of keys and the system's keyring, the files of
+// MCP servers, and the sources. It decides which of flag, environment, file and default applies, and what that means for
+// the engine. It writes each of them for every front door: a command, and a route of the API.
+//
+// It reads a settings file with the line of every setting, and changes one setting and keeps every other byte. No key
+// leaves it for a caller that shows settings. Errors that a user can mend are *Error.
 //
 // Limits: the file is TOML, read by a library. Settings are texts, numbers, booleans and lists of texts; dates,
 // inline tables and arrays of tables are refused with their line. The library does not edit a file in place, so

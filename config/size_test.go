@@ -3,7 +3,7 @@ package config_test
 import (
 	"testing"
 
-	"github.com/roost-dev/roost/cli/config"
+	"github.com/roost-dev/roost/config"
 )
 
 func TestBytes(t *testing.T) {

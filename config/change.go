@@ -1,0 +1,236 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/mcp"
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/workspace/shell"
+)
+
+// KnownProvider refuses a name that is no provider's that takes a key; what begins the command that was meant.
+func KnownProvider(what, name string) error {
+	all := setup.Providers()
+	if slices.Contains(all, name) {
+		return nil
+	}
+	f := misused(what+" "+name, "there is no provider of that name that takes a key; there are "+strings.Join(all, ", "), what+" "+all[0])
+	for _, p := range all {
+		if Distance(name, p) < 3 || strings.HasPrefix(p, name) {
+			f.Try, f.Suggestions = what+" "+p, []string{p}
+		}
+	}
+	return f
+}
+
+// Keep replaces one key in the file and leaves the rest as it is.
+func (s *Secrets) Keep(name, key string) error {
+	text := s.File.With(name, Value{Text: key})
+	next, err := Parse(text)
+	if err == nil {
+		if e, ok := next.Get(name); !ok || e.Value.Text != key {
+			err = fmt.Errorf("it would not be read back")
+		}
+	}
+	if err == nil {
+		err = Replace(s.Path, text)
+	}
+	if err != nil {
+		return fmt.Errorf("keep the key in %s: %w", s.Path, err)
+	}
+	s.File = next
+	return nil
+}
+
+// SetKey keeps a key under a name; of is the name for people. ring: in the system's keyring, and not in the file. place
+// is where it is now.
+func (p Place) SetKey(ctx context.Context, name, of, key string, ring bool) (place string, err error) {
+	s, err := p.Secrets()
+	if err != nil {
+		return "", err
+	}
+	place = s.Path
+	if ring {
+		place = RingOrigin
+		err = p.ringSet(ctx, s, name, of, key)
+	} else if err = s.Keep(name, key); err == nil && s.InKeyring(name) { // the newest key counts
+		if failed := p.ringRemove(ctx, s, name, of); failed != nil {
+			p.warn("an older key stays in the system's keyring, and is no longer used: " + failed.Error())
+			err = s.rewrite(s.File.Without(KeyringMark(name)))
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	if v := p.KeyVariable(name); v != "" {
+		p.warn(v + " is set and overrides it")
+	}
+	return place, nil
+}
+
+// RemoveKey deletes the key that is kept under a name; of is the name for people.
+func (p Place) RemoveKey(ctx context.Context, name, of string) error {
+	s, err := p.Secrets()
+	if err != nil {
+		return err
+	}
+	ring := s.InKeyring(name)
+	if ring {
+		if err := p.ringRemove(ctx, s, name, of); err != nil {
+			return err
+		}
+	}
+	if s.Key(name) == "" && !ring {
+		f := missing("not_set", "delete the key for "+of, "none is kept in "+s.Path, "roost auth status")
+		if v := p.KeyVariable(name); v != "" {
+			f.Why, f.Try = f.Why+"; there is one in "+v, "unset "+v
+		}
+		return f
+	}
+	if err := Replace(s.Path, s.File.Without(name)); err != nil {
+		return fmt.Errorf("delete the key for %s: %w", of, err)
+	}
+	if v := p.KeyVariable(name); v != "" {
+		p.warn(v + " is set and still holds one")
+	}
+	return nil
+}
+
+// Storage is what a folder holds of other tools' tasks.
+type Storage struct {
+	Tool  string
+	Shape string // of the folder: a storage, its tasks folder, or one task
+	Tasks int
+}
+
+// AddSource adds a folder to the setting sources. Roost still finds the sources that it found without the setting.
+// added is false when the folder is one already.
+func (p Place) AddSource(ctx context.Context, dir string) (found Storage, added bool, err error) {
+	what := "read the tasks of " + dir
+	if strings.Contains(dir, ",") || strings.TrimSpace(dir) != dir {
+		return found, false, misused(what,
+			"the setting separates folders with commas, so a folder's name cannot contain a comma, nor begin or end with a blank",
+			"roost sources add LINK, with a symbolic link to it")
+	}
+	held, err := roofmt.Find(ctx, dir)
+	if err != nil {
+		return found, false, missing("source_unreachable", what, err.Error(), "roost sources")
+	}
+	found = Storage{Tool: string(held.Tool), Shape: held.Shape.String(), Tasks: len(held.Tasks)}
+	named, err := p.NamedSources()
+	if err != nil || slices.ContainsFunc(named, isFolder(dir)) {
+		return found, false, err
+	}
+	if len(named) == 0 {
+		named = []string{"auto"} // as it was until now
+	}
+	named = slices.DeleteFunc(named, func(n string) bool { return n == "none" })
+	return found, true, p.Set("sources", []string{strings.Join(append(named, dir), ",")})
+}
+
+// NamedSources are the entries of the setting sources in the file.
+func (p Place) NamedSources() ([]string, error) {
+	_, file, err := p.File()
+	if err != nil {
+		return nil, err
+	}
+	if e, ok := file.Get("sources"); ok {
+		return List(e.Value.Text), nil
+	}
+	return nil, nil
+}
+
+// isFolder reports of a word of that setting whether it names dir.
+func isFolder(dir string) func(string) bool {
+	return func(word string) bool { return word == dir || filepath.IsAbs(word) && filepath.Clean(word) == dir }
+}
+
+// RemoveSource takes a folder out of the setting sources, also one that no longer exists.
+func (p Place) RemoveSource(dir string) error {
+	named, err := p.NamedSources()
+	if err != nil {
+		return err
+	}
+	rest := slices.DeleteFunc(slices.Clone(named), isFolder(dir))
+	if len(rest) == len(named) {
+		f := missing("not_found", "remove the source "+dir,
+			"the setting sources does not name it; to leave out a source that Roost finds, name the others",
+			"roost config set sources DIR,...")
+		for _, word := range named {
+			if word != "auto" && word != "none" {
+				f.Suggestions = append(f.Suggestions, "roost sources remove "+shell.Word(word))
+			}
+		}
+		return f
+	}
+	value := []string{strings.Join(rest, ",")}
+	switch {
+	case len(rest) == 0: // it was the only one; all those that are found were not wanted
+		value = []string{"none"}
+	case len(rest) == 1 && rest[0] == "auto": // as without the setting
+		value = nil
+	}
+	return p.Set("sources", value)
+}
+
+// AddServer defines an MCP server in a file: that of a workspace or the user's own, as s names them.
+func (p Place) AddServer(s mcp.Server, n api.NewMCPServer) (mcp.Server, error) {
+	const try = "roost mcp add NAME -- COMMAND ARGS...  # or --url URL"
+	what := "add the MCP server " + n.Name
+	switch {
+	case (n.URL == "") == (n.Command == ""):
+		return s, misused(what, "it needs either a command or --url", try)
+	case n.URL == "" && (len(n.Headers) > 0 || n.SSE):
+		return s, misused(what, "--header and --sse are for a server with --url", try)
+	case n.URL != "" && (len(n.Env) > 0 || n.Dir != ""):
+		return s, misused(what, "--env and --cwd are for a server with a command", try)
+	}
+	s.Name = n.Name
+	if n.URL == "" {
+		s.Kind, s.Command, s.Args, s.Dir, s.Env = mcp.Stdio, n.Command, n.Args, n.Dir, n.Env
+	} else {
+		s.Kind, s.URL, s.Headers = mcp.HTTP, n.URL, n.Headers
+		if n.SSE {
+			s.Kind = mcp.SSE
+		}
+	}
+	switch err := mcp.Define(s, n.Replace); {
+	case errors.Is(err, mcp.ErrDefined):
+		return s, &Error{Taken, "already_there", what, s.File + " has a server of this name", "roost mcp add --force " + shell.Word(n.Name) + " ...", nil}
+	case err != nil:
+		return s, broken(what, err.Error(), "roost mcp list")
+	}
+	return s, nil
+}
+
+// RemoveServer takes an MCP server out of the file that s names, and forgets the log-in to it. others are the servers
+// that count for a workspace: where one of them has the name, the error names its file.
+func (p Place) RemoveServer(s mcp.Server, logins mcp.Logins, workspace string, others []mcp.Server) error {
+	what := "remove the MCP server " + s.Name
+	switch err := mcp.Undefine(s); {
+	case errors.Is(err, mcp.ErrUndefined):
+		f := missing("not_found", what, s.File+" has no server of this name", "roost mcp list -C "+shell.Word(workspace))
+		for _, o := range others {
+			if o.Name == s.Name && o.Scope == mcp.Workspace && s.Scope != mcp.Workspace {
+				f.Why, f.Try = "it is in "+o.File, "roost mcp remove --project "+shell.Word(s.Name)
+			} else if o.Name == s.Name && o.Scope == mcp.Editor {
+				f.Why, f.Try = "it is in "+o.File+", which an editor owns", "roost mcp deny "+shell.Word(s.Name)
+			}
+		}
+		return f
+	case err != nil:
+		return broken(what, err.Error(), "roost mcp list")
+	}
+	if err := logins.Forget(s); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		p.warn("its log-in is still kept: " + err.Error())
+	}
+	return nil
+}

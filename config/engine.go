@@ -1,0 +1,363 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/mcp"
+	"github.com/roost-dev/roost/mode"
+	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/roofmt"
+)
+
+// ModelName makes the path of a scripted model absolute: the user gives it relative to
+// the current folder, and the task keeps it.
+func (p Place) ModelName(provider, model string) string {
+	if provider != "script" || model == "" || model == "demo" {
+		return model
+	}
+	return p.Abs(model)
+}
+
+// Defaults fills what a request for a new task leaves open from the settings. Model and
+// address belong to the provider that is set, and not to another one. A profile that a
+// flag or variable names overrides each setting that it covers. named reports whether the
+// request or the environment names the provider.
+func (p Place) Defaults(s *Settings, r setup.Choice) (filled setup.Choice, named bool) {
+	fromEnv := func(keys ...string) bool {
+		return slices.ContainsFunc(keys, func(key string) bool { return s.Values[key].Origin == s.Values[key].Key.Env })
+	}
+	named = r.Provider != "" || r.Profile != "" || fromEnv("provider", "profile")
+	r.Preset = !named && r.Model == "" && r.BaseURL == "" && !fromEnv("model", "base_url")
+	other := r.Provider != "" && r.Provider != s.Text("provider")
+	higher := r.Profile != ""
+	switch {
+	case higher, r.Provider != "", !fromEnv("profile") && fromEnv("provider"): // a flag or variable names the provider
+	default:
+		r.Profile, higher = s.Text("profile"), fromEnv("profile")
+	}
+	_, fields := Profiles(s.Values, s.File)
+	if r.Limits == nil {
+		r.Limits = &api.RunLimits{}
+	} else {
+		l := *r.Limits
+		r.Limits = &l
+	}
+	for key, put := range presets(&r) {
+		v := s.Values[key]
+		if !v.Set() {
+			continue
+		}
+		who := key == "provider" || key == "model" || key == "base_url"
+		if other && who {
+			continue
+		}
+		if _, sets := fields[r.Profile][key]; r.Profile != "" && (sets || who) && (higher || !fromEnv(key)) {
+			continue
+		}
+		put(v.Value)
+	}
+	r.Model = p.ModelName(r.Provider, r.Model)
+	if *r.Limits == (api.RunLimits{}) {
+		r.Limits = nil
+	}
+	return r, named
+}
+
+// presets are the settings that fill members of a request, each with the function that
+// sets the member unless the request has its own. They were checked when they were read.
+func presets(r *setup.Choice) map[string]func(Value) {
+	word := func(to *string) func(Value) {
+		return func(v Value) { *to = cmp.Or(*to, v.Text) }
+	}
+	words := func(to *[]string) func(Value) {
+		return func(v Value) {
+			if *to == nil {
+				*to = v.List
+			}
+		}
+	}
+	dollars := func(text string) (int64, error) {
+		usd, err := money.Parse(text)
+		return int64(usd), err
+	}
+	span := func(text string) (int64, error) {
+		d, err := time.ParseDuration(text)
+		return Millis(d), err
+	}
+	percent := func(text string) (int, error) {
+		if text == "never" {
+			return 0, nil
+		}
+		return strconv.Atoi(text)
+	}
+	l := r.Limits
+	return map[string]func(Value){
+		"mode":               word(&r.Mode),
+		"provider":           word(&r.Provider),
+		"model":              word(&r.Model),
+		"base_url":           word(&r.BaseURL),
+		"effort":             word(&r.Effort),
+		"stale":              word(&r.Stale),
+		"max_tokens":         number(&r.MaxTokens, strconv.Atoi),
+		"condense_at":        number(&r.Condense, percent),
+		"approve":            word(&r.Approve),
+		"allow":              words(&r.Allow),
+		"deny":               words(&r.Deny),
+		"allow_tools":        words(&r.AllowTools),
+		"ask_tools":          words(&r.AskTools),
+		"deny_tools":         words(&r.DenyTools),
+		"max_turns":          number(&l.MaxTurns, strconv.Atoi),
+		"max_cost":           number(&l.MaxCostMicros, dollars),
+		"max_cost_task":      number(&l.MaxTaskMicros, dollars),
+		"ask_after_requests": number(&l.AskRequests, strconv.Atoi),
+		"ask_after_cost":     number(&l.AskCostMicros, dollars),
+		"idle_timeout":       number(&l.IdleTimeoutMS, span),
+		"total_timeout":      number(&l.TotalTimeoutMS, span),
+	}
+}
+
+func number[N int | int64](to *N, read func(string) (N, error)) func(Value) {
+	return func(v Value) {
+		if n, err := read(v.Text); err == nil && *to == 0 {
+			*to = OrNone(n)
+		}
+	}
+}
+
+// OrNone is a limit as the engine takes it, where a negative one takes a limit away.
+func OrNone[N int | int64](n N) N {
+	if n == 0 {
+		return -1
+	}
+	return n
+}
+
+// profiles are the profiles of the settings file, each with its own key if it has one.
+func (p Place) profiles(s *Settings, kept *Secrets) map[string]setup.Profile {
+	names, fields := Profiles(s.Values, s.File)
+	if len(names) == 0 {
+		return nil
+	}
+	out := make(map[string]setup.Profile, len(names))
+	for _, name := range names {
+		r := setup.Choice{Limits: &api.RunLimits{}}
+		put := presets(&r)
+		for field, v := range fields[name] {
+			if put[field] != nil {
+				put[field](v.Value)
+			}
+		}
+		one := setup.Profile{
+			Provider: r.Provider, Model: p.ModelName(r.Provider, r.Model), BaseURL: r.BaseURL, Effort: r.Effort, Mode: r.Mode,
+			Approve: r.Approve, Allow: r.Allow, Deny: r.Deny, MaxTokens: max(r.MaxTokens, 0), Limits: *r.Limits,
+			Foreign: fields[name]["roo_name"].Value.Text,
+		}
+		one.Key, _ = ProfileKey(name, kept, fields[name])
+		out[name] = one
+	}
+	return out
+}
+
+// hooks are the hooks of the settings file, in its order.
+func (s *Settings) hooks() (list []setup.Hook, err error) {
+	names, fields := Table(Hooks, s.Values, s.File)
+	for _, name := range names {
+		text := func(member string) string { return fields[name][member].Value.Text }
+		h := setup.Hook{Name: name, On: text("on"), Tool: text("tool"), Command: text("command"), Failure: text("on_failure")}
+		h.Timeout, _ = time.ParseDuration(text("timeout")) // it was checked when it was read
+		if problem := h.Check(); problem != "" {
+			return nil, broken("use the hook "+name, problem, "mend [hooks."+name+"] in "+s.Path)
+		}
+		list = append(list, h)
+	}
+	return list, nil
+}
+
+// Millis rounds up to milliseconds: a small limit must not become 0, which means none.
+func Millis(d time.Duration) int64 { return (d + time.Millisecond - 1).Milliseconds() }
+
+// ImportedModes is the file of the modes that were imported. It is of ours alone: the
+// user's own custom_modes.yaml is never written, and its modes count before these.
+func ImportedModes(settings string) string {
+	return filepath.Join(filepath.Dir(settings), "imported_modes.json")
+}
+
+// table are the settings of one table of the file, by their names in it: which profile belongs to a mode or a source.
+func (s *Settings) table(name string) map[string]string {
+	var out map[string]string
+	for key, v := range s.Values {
+		if entry, ok := strings.CutPrefix(key, name+"."); ok && v.Value.Text != "" {
+			if out == nil {
+				out = map[string]string{}
+			}
+			out[entry] = v.Value.Text
+		}
+	}
+	return out
+}
+
+// Servers are the files that name MCP servers, and the folder with the user's decisions about them.
+func (p Place) Servers(s *Settings) mcp.Files {
+	dir := filepath.Dir(s.Path)
+	return mcp.Files{
+		Own: filepath.Join(dir, "mcp.json"), Editors: p.editorFiles(s, "mcp_settings.json", "cline_mcp_settings.json"),
+		Choices: mcp.Choices{Dir: filepath.Join(dir, "mcp_allowed")}, Logins: mcp.Logins{Dir: filepath.Join(dir, "mcp_logins")},
+	}
+}
+
+// editorFiles are the files of such names in the settings folders of the editors'
+// storages that tasks are read from.
+func (p Place) editorFiles(s *Settings, names ...string) (files []string) {
+	dirs, auto := p.Sources(s)
+	if auto {
+		dirs = append(dirs, editorFolders()...)
+	}
+	for _, dir := range dirs {
+		for _, name := range names {
+			path := filepath.Join(dir, "settings", name)
+			if _, err := os.Stat(path); err == nil && !slices.Contains(files, path) {
+				files = append(files, path)
+			}
+		}
+	}
+	return files
+}
+
+// editorFolders are the folders in which editors and tools of this machine keep their storages; not all of them exist.
+func editorFolders() []string {
+	env, err := roofmt.SystemEnv()
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, place := range roofmt.DefaultStorages(env) {
+		out = append(out, place.Dir)
+	}
+	return out
+}
+
+// Sources are the folders of other tools that the user named; auto reports whether those that this machine has are
+// read, too.
+func (p Place) Sources(s *Settings) (dirs []string, auto bool) {
+	text := p.named(s, "sources")
+	auto = text == ""
+	for _, dir := range List(text) {
+		switch dir {
+		case "auto":
+			auto = true
+		case "none":
+		default:
+			dirs = append(dirs, p.Abs(dir))
+		}
+	}
+	return dirs, auto
+}
+
+// modeFiles are the files that may hold the user's own modes: one next to Roost's
+// settings, and those of the editors' storages that tasks are read from.
+func (p Place) modeFiles(s *Settings) []string {
+	const name = "custom_modes.yaml"
+	return append([]string{filepath.Join(filepath.Dir(s.Path), name), ImportedModes(s.Path)}, p.editorFiles(s, name)...)
+}
+
+// Engine is what the engine needs in addition to a task's own settings. Keys and
+// addresses of providers may come from the file where the variables are unset.
+func (p Place) Engine(s *Settings) (setup.Config, error) {
+	kept, err := p.Secrets()
+	if err != nil {
+		return setup.Config{}, err
+	}
+	byEnv := map[string]string{}
+	for _, v := range s.Values {
+		if !v.Key.Secret {
+			byEnv[v.Key.Env] = v.Value.Text
+		}
+	}
+	var late []string
+	for _, name := range setup.Providers() {
+		switch key, origin := p.ProviderKey(name, kept, s); {
+		case key != "":
+			byEnv[setup.KeyVariables(name)[0]] = key
+		case origin == RingOrigin:
+			late = append(late, name)
+		}
+	}
+	c := setup.ConfigFromEnv(func(name string) string {
+		if text := byEnv[name]; text != "" {
+			return text
+		}
+		return p.Env(name)
+	})
+	c.LateKeys = p.ringKeys(kept, late)
+	c.PreferKeyed()
+	if provider := s.Text("provider"); provider != "" && provider != c.Provider {
+		c.Provider, c.Model = provider, "" // the default model is another provider's
+	}
+	if model := s.Text("model"); model != "" {
+		c.Model = p.ModelName(c.Provider, model)
+	}
+	if usd, err := money.Parse(s.Text("max_cost_day")); err == nil && usd > 0 {
+		c.MaxDayMicros = int64(usd)
+	}
+	if c.Home = p.Env("HOME"); c.Home == "" {
+		c.Home, _ = os.UserHomeDir() // without one there are no rules in it
+	}
+	c.Settings, c.ModeFiles, c.ModeProfiles = filepath.Dir(s.Path), p.modeFiles(s), s.table(ModeProfiles)
+	c.Servers, c.Env = p.Servers(s), p.Env
+	// Not the folder: a file that ROOST_CONFIG names may lie among the user's own. What the files of modes hold gives
+	// rights, and goes to every model; what the files of servers hold is run.
+	c.Guarded = slices.Concat([]string{
+		s.Path, filepath.Join(c.Settings, SecretFile), filepath.Join(c.Settings, mode.ImportedRules), c.Servers.Own, c.Servers.Choices.Dir,
+		c.Servers.Logins.Dir,
+	}, c.ModeFiles, c.Servers.Editors)
+	// the root's keys, what was typed
+	for variable, fallback := range map[string]string{"XDG_STATE_HOME": ".local/state", "XDG_CACHE_HOME": ".cache"} {
+		if dir, err := p.Home(variable, fallback); err == nil {
+			c.Guarded = append(c.Guarded, dir)
+		}
+	}
+	if dir := p.Env("XDG_RUNTIME_DIR"); dir != "" {
+		c.Guarded = append(c.Guarded, filepath.Join(dir, "roost"))
+	}
+	if c.Home != "" {
+		c.Guarded = append(c.Guarded, filepath.Join(c.Home, ".roo"), filepath.Join(c.Home, ".agents"))
+	}
+	c.Linter = s.Text("linter")
+	c.NoCheckpoints = s.Text("checkpoints") == "off"
+	for key, to := range map[string]*int64{
+		"checkpoint_file":   &c.CheckpointFile,
+		"checkpoint_survey": &c.CheckpointSurvey,
+		"checkpoint_store":  &c.CheckpointStore,
+	} {
+		if text := s.Text(key); text != "" {
+			*to, _ = Bytes(text) // it was checked when it was read
+		}
+	}
+	c.IncludeTools, c.ExcludeTools = s.Values["tools.include"].Value.List, s.Values["tools.exclude"].Value.List
+	if name, problem := setup.CheckTools(c.IncludeTools, c.ExcludeTools); problem != "" {
+		return setup.Config{}, broken("use the setting tools.include or tools.exclude", fmt.Sprintf("%q: %s", name, problem),
+			"roost config set tools.exclude NAME...  # tools are named as in Roo Code, e.g. apply_patch")
+	}
+	c.PrivateHosts = s.Values["web.private_hosts"].Value.List
+	if err := setup.CheckPrivateHosts(c.PrivateHosts); err != nil {
+		return setup.Config{}, broken("use the setting web.private_hosts", err.Error(), "roost config set web.private_hosts localhost:8080")
+	}
+	if c.Hooks, err = s.hooks(); err != nil {
+		return setup.Config{}, err
+	}
+	if base := s.Text("base_url"); base != "" && c.Provider != "" {
+		c.BaseURLs[c.Provider] = base
+	}
+	c.Profiles, c.SourceProfiles = p.profiles(s, kept), s.table(SourceProfiles)
+	c.Defaults = func(c setup.Choice) (setup.Choice, bool) { return p.Defaults(s, c) }
+	return c, nil
+}

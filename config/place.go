@@ -1,0 +1,241 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/internal/inputfile"
+	"github.com/roost-dev/roost/workspace/shell"
+)
+
+// Kind is what is wrong with a request about settings.
+type Kind int
+
+// The kinds of errors.
+const (
+	Misused Kind = iota // the request itself: an unknown name, a value that does not fit
+	Broken              // a file, or what this machine has to have
+	Missing             // a name that nothing has
+	Taken               // a name that something else has
+)
+
+// Error is why settings cannot be read or changed. Its Try is a command line.
+type Error struct {
+	Kind        Kind
+	Code        string // for programs
+	What        string // what was attempted, on what
+	Why         string
+	Try         string // what to do
+	Suggestions []string
+}
+
+func (e *Error) Error() string { return e.What + ": " + e.Why }
+
+func misused(what, why, try string) *Error { return &Error{Misused, "usage", what, why, try, nil} }
+
+func broken(what, why, try string) *Error {
+	return &Error{Broken, "configuration", what, why, try, nil}
+}
+
+func missing(code, what, why, try string) *Error { return &Error{Missing, code, what, why, try, nil} }
+
+// Place is where the settings of one user are: files that the environment names, and what a program was told by flags.
+// Its methods read and write the files; it keeps nothing.
+type Place struct {
+	Env   func(string) string
+	Dir   string            // absolute; relative names are relative to it
+	Flags map[string]string // settings that flags of the program name: root, cache, sources, server
+	Warn  func(string)      // gets what the user should know of a change that is done; nil: nothing does
+}
+
+func (p Place) warn(text string) {
+	if p.Warn != nil {
+		p.Warn(text)
+	}
+}
+
+// Path is the settings file, which need not exist.
+func (p Place) Path() (string, error) {
+	if path := p.Env("ROOST_CONFIG"); path != "" {
+		return p.Abs(path), nil
+	}
+	dir, err := p.Home("XDG_CONFIG_HOME", ".config")
+	return filepath.Join(dir, "config.toml"), err
+}
+
+// Home is Roost's folder under an XDG variable, or the platform's like.
+func (p Place) Home(variable, fallback string) (string, error) {
+	if dir := p.Env(variable); filepath.IsAbs(dir) { // the XDG rules: a relative one is ignored
+		return filepath.Join(dir, "roost"), nil
+	}
+	if runtime.GOOS == "windows" {
+		place := "LOCALAPPDATA"
+		if variable == "XDG_CONFIG_HOME" || variable == "XDG_STATE_HOME" { // the keys lie apart from the root
+			place = "APPDATA"
+		}
+		if dir := p.Env(place); dir != "" {
+			return filepath.Join(dir, "roost"), nil
+		}
+	}
+	home := p.Env("HOME")
+	if home == "" {
+		var err error
+		if home, err = os.UserHomeDir(); err != nil {
+			return "", &Error{Broken, "no_home", "find Roost's folders", err.Error(), "roost --root DIR ...", nil}
+		}
+	}
+	if runtime.GOOS == "darwin" {
+		switch variable {
+		case "XDG_DATA_HOME":
+			fallback = "Library/Application Support"
+		case "XDG_CACHE_HOME":
+			fallback = "Library/Caches"
+		}
+	}
+	return filepath.Join(home, filepath.FromSlash(fallback), "roost"), nil
+}
+
+// Abs is the absolute path of a folder that is relative to the current one.
+func (p Place) Abs(dir string) string {
+	if filepath.IsAbs(dir) {
+		return filepath.Clean(dir)
+	}
+	return filepath.Join(p.Dir, dir)
+}
+
+// File reads the settings file; one that does not exist is empty.
+func (p Place) File() (string, *File, error) {
+	path, err := p.Path()
+	if err != nil {
+		return "", nil, err
+	}
+	data, err := inputfile.Read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		data, err = nil, nil
+	}
+	if err != nil {
+		return path, nil, broken("read the settings "+path, err.Error(), "mend the file, or name another one in ROOST_CONFIG")
+	}
+	f, err := Parse(data)
+	if syntax, is := errors.AsType[*SyntaxError](err); is {
+		return path, nil, broken("read the settings "+path, syntax.Error(), fmt.Sprintf("mend line %d of %s", syntax.Line, path))
+	}
+	return path, f, err
+}
+
+// Settings are the values of the settings file and the environment.
+type Settings struct {
+	Path     string // of the file
+	File     *File
+	Values   map[string]Setting
+	Warnings []string // of lines that no setting reads
+}
+
+// Text is a setting's value, "" when it is not set.
+func (s *Settings) Text(key string) string { return s.Values[key].Value.Text }
+
+// Read reads file and environment.
+func (p Place) Read() (*Settings, error) {
+	path, f, err := p.File()
+	if err != nil {
+		return nil, err
+	}
+	values, unknown, err := Resolve(f, path, p.Env)
+	if bad, is := errors.AsType[*ValueError](err); is {
+		return nil, broken("use the setting "+bad.Key, bad.Origin+": "+bad.Problem,
+			"roost config set "+bad.Key+" VALUE, or unset "+bad.Origin)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the settings %s: %w", path, err)
+	}
+	s := &Settings{Path: path, File: f, Values: values}
+	for _, w := range unknown {
+		hint := ""
+		if w.Closest != "" {
+			hint = "; " + w.Closest + " is one"
+		}
+		s.Warnings = append(s.Warnings, fmt.Sprintf("%s:%d: nothing is called %s%s", path, w.Line, w.Key, hint))
+	}
+	return s, nil
+}
+
+// named is a setting that a flag may name, "" when nothing does.
+func (p Place) named(s *Settings, key string) string { return cmp.Or(p.Flags[key], s.Text(key)) }
+
+// List splits a list of folders; blanks around them do not count.
+func List(text string) []string {
+	var out []string
+	for _, part := range strings.Split(text, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+// KnownKey finds a setting by its name.
+func KnownKey(name string) (Key, error) {
+	k, ok := Find(name)
+	if !ok {
+		f := misused("use the setting "+name, "there is no such setting", "roost config list")
+		if near := Closest(name); near != "" {
+			f.Try, f.Suggestions = "roost config get "+near, []string{near}
+		}
+		return k, f
+	}
+	return k, nil
+}
+
+// Set changes a setting, or takes it out when there is no value. It works on the file alone: what is wrong
+// elsewhere in it must not keep the user from changing it.
+func (p Place) Set(name string, values []string) error {
+	k, known := KnownKey(name)
+	if known != nil && len(values) > 0 {
+		return known
+	}
+	v := Value{IsList: k.List, List: values}
+	if !k.List && len(values) > 1 {
+		return misused("roost config set "+name, "it takes one value", "roost config set "+name+" VALUE")
+	}
+	if !k.List && len(values) == 1 {
+		v.Text = values[0]
+	}
+	path, f, err := p.File()
+	if err != nil {
+		return err
+	}
+	if _, there := f.Get(name); known != nil && !there {
+		return known // what nothing reads can still be taken out
+	}
+	text := f.Without(name)
+	if len(values) > 0 {
+		err := k.Check(v)
+		if err == nil && strings.HasSuffix(name, "base_url") {
+			err = setup.CheckAddress(v.Text) // a file with such an address is read; the request to it is refused
+		}
+		if err != nil {
+			return misused("roost config set "+name+" "+strings.Join(values, " "), err.Error(), "roost config set "+name+" VALUE")
+		}
+		if name == "root" && !filepath.IsAbs(v.Text) { // it would be another folder wherever roost is called
+			return misused("roost config set root "+v.Text, "the folder is not absolute", "roost config set root "+shell.Word(p.Abs(v.Text)))
+		}
+		text = f.With(name, v)
+	}
+	if _, err := Parse(text); err != nil { // never leave a file that cannot be read
+		return fmt.Errorf("change the settings %s: the result cannot be read, so it was not written: %w", path, err)
+	}
+	if err := Replace(path, text); err != nil {
+		return fmt.Errorf("change the settings: %w", err)
+	}
+	if known == nil && p.Env(k.Env) != "" {
+		p.warn(k.Env + " is set and overrides the file")
+	}
+	return nil
+}

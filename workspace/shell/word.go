@@ -1,0 +1,16 @@
+package shell
+
+import (
+	"strings"
+
+	"github.com/roost-dev/roost/api"
+)
+
+// Word spells a word so that a shell takes it as one.
+func Word(word string) string {
+	if source, id, ok := strings.Cut(word, ":"); ok && api.ValidTaskID(source) && api.ValidTaskID(id) ||
+		api.ValidTaskID(strings.Replace(word, "~", "-", 1)) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
