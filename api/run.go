@@ -184,7 +184,8 @@ type Answered struct {
 // Words are the text and images of a user.
 type Words struct {
 	Text   string   `json:"text"`
-	Images []string `json:"images,omitempty"` // data URLs
+	Images []string `json:"images,omitempty"` // data URLs, or names of images of the draft
+	Draft  string   `json:"draft,omitempty"`  // the revision of the draft that these words are; it is removed once they are taken
 }
 
 // Limits bound a run. Durations are in Go's form (30m), money is a decimal string of US dollars. A zero removes the
@@ -288,7 +289,8 @@ type ResumePlan struct {
 // Message is a message of a user to a task in any state.
 type Message struct {
 	Text     string   `json:"text"`
-	Images   []string `json:"images,omitempty"`
+	Images   []string `json:"images,omitempty"` // as in Words, and so is the next one
+	Draft    string   `json:"draft,omitempty"`
 	Delivery string   `json:"delivery,omitempty"` // auto (the default), queue, interrupt
 }
 

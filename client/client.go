@@ -223,7 +223,8 @@ func (c *Client) again(ctx context.Context, r *Request, ask func() error) error 
 			r.Key = NewKey()
 		}
 	}
-	repeatable := post || r.Method == "" || r.Method == http.MethodGet || r.Method == http.MethodHead || r.Repeatable
+	repeatable := post || r.Method == "" || r.Method == http.MethodGet || r.Method == http.MethodHead ||
+		r.Method == http.MethodPut || r.Repeatable
 	sent := false
 	wait := 100 * time.Millisecond
 	for n := 1; ; n++ {

@@ -206,7 +206,7 @@ func entrance(r *http.Request) string {
 // user.
 
 const (
-	corsMethods = "GET, HEAD, POST, PATCH, DELETE"
+	corsMethods = "GET, HEAD, POST, PUT, PATCH, DELETE"
 	corsHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Prefer, X-Request-Id"
 	corsExposed = "ETag, Location, Retry-After, Roost-Task-Id, Roost-Run-Id, Idempotent-Replayed, X-Request-Id"
 )

@@ -17,6 +17,7 @@ import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/store/drafts"
 )
 
 // A decoder cannot check everything that a document must be. This file checks the rest, all of it at once and before
@@ -66,8 +67,8 @@ func conflictRule(text string) error {
 }
 
 const (
-	imageMost  = 20      // pictures that come with words
-	imageBytes = 5 << 20 // of one: the smallest limit of the big providers
+	imageMost  = drafts.MaxImages // pictures that come with words
+	imageBytes = drafts.MaxImage  // of one: the smallest limit of the big providers
 	titleBytes = 4096
 )
 
@@ -187,11 +188,19 @@ func checkWords(text string, images []string, at string, w *wrongs) {
 	if strings.TrimSpace(text) == "" && len(images) == 0 {
 		w.add(at+"/text", "it is empty")
 	}
+	checkImages(images, at, false, w)
+}
+
+// checkImages checks images of a body. names: an image may also be the name of one in a draft.
+func checkImages(images []string, at string, names bool, w *wrongs) {
 	if len(images) > imageMost {
 		w.add(at+"/images", "there are more than %d", imageMost)
 		return
 	}
 	for i, image := range images {
+		if names && drafts.IsName(image) {
+			continue
+		}
 		if why := badImage(image); why != "" {
 			w.add(fmt.Sprintf("%s/images/%d", at, i), "%s", why)
 		}

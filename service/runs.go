@@ -32,6 +32,10 @@ func followOf(t engine.Ticket) Follow { return Follow{t.Ref.ID, t.ID, t.From} }
 
 // Start makes a task. With a message it runs at once, else it only exists and Follow is zero.
 func (s *Service) Start(ctx context.Context, c Call, n api.NewTask) (api.Started, Follow, error) {
+	sent, err := s.written(ctx, c, "", n.Message)
+	if err != nil {
+		return api.Started{}, Follow{}, err
+	}
 	r, err := newTask(n, c)
 	if err != nil {
 		return api.Started{}, Follow{}, err
@@ -48,6 +52,7 @@ func (s *Service) Start(ctx context.Context, c Call, n api.NewTask) (api.Started
 	if err != nil {
 		return api.Started{}, Follow{}, err
 	}
+	sent()
 	run := report.RunOf(t.RunInfo)
 	doc, err := s.started(ctx, t.Ref, &run)
 	return doc, followOf(t), err
@@ -68,6 +73,10 @@ func (s *Service) started(ctx context.Context, ref store.Ref, run *api.Run) (out
 
 // Continue starts a run of a task, or continues the run that waits.
 func (s *Service) Continue(ctx context.Context, c Call, id string, n api.NewRun) (api.Run, Follow, error) {
+	sent, err := s.written(ctx, c, id, n.Message)
+	if err != nil {
+		return api.Run{}, Follow{}, err
+	}
 	r, err := newRun(id, n)
 	if err == nil {
 		err = s.mayRestart(ctx, c, id)
@@ -76,6 +85,9 @@ func (s *Service) Continue(ctx context.Context, c Call, id string, n api.NewRun)
 		return api.Run{}, Follow{}, err
 	}
 	t, err := s.submit(ctx, c, id, r)
+	if err == nil {
+		sent()
+	}
 	return report.RunOf(t.RunInfo), followOf(t), err
 }
 
@@ -445,13 +457,17 @@ var deliveries = []string{"auto", "queue", "interrupt"}
 
 // Send sends a message to a task: it answers the open question, waits until the run takes it, or starts a run.
 func (s *Service) Send(ctx context.Context, c Call, id string, m api.Message) (api.Sent, error) {
+	words := api.Words{Text: m.Text, Images: m.Images, Draft: m.Draft}
+	done, err := s.written(ctx, c, id, &words)
+	if err != nil {
+		return api.Sent{}, err
+	}
 	var w wrongs
-	checkWords(m.Text, m.Images, "", &w)
+	checkWords(words.Text, words.Images, "", &w)
 	if m.Delivery != "" && !slices.Contains(deliveries, m.Delivery) {
 		w.add("/delivery", "want one of auto, queue, interrupt")
 	}
-	err := w.err()
-	if err == nil {
+	if err = w.err(); err == nil {
 		err = s.mayRestart(ctx, c, id)
 	}
 	if err != nil {
@@ -459,12 +475,15 @@ func (s *Service) Send(ctx context.Context, c Call, id string, m api.Message) (a
 	}
 	sent, err := s.engine.Send(keep(ctx), id, engine.Message{
 		ID:       c.Key,
-		Text:     m.Text,
-		Images:   m.Images,
+		Text:     words.Text,
+		Images:   words.Images,
 		Delivery: m.Delivery,
 		By:       c.Door,
 		Request:  engine.Request{Interactive: true},
 	})
+	if err == nil {
+		done()
+	}
 	return api.Sent{Delivered: sent.How, Task: sent.Ref.ID, Run: sent.Run, Question: sent.Question, Input: sent.Input}, err
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/drafts"
 	"github.com/roost-dev/roost/store/overlay"
 	"github.com/roost-dev/roost/store/projection"
 )
@@ -356,6 +357,12 @@ func Purge(ctx context.Context, s *store.Store, given string) (api.DeletedTask, 
 			return err
 		}
 		out = describe(ctx, s, d, table)
+		// First, so that a purge that is killed after this is only repeated.
+		if d.Hidden || !projection.Exists(s.OwnRef(d.Ref.ID).Dir) { // else the draft is that of another task with the id
+			if err := drafts.Remove(ctx, s, d.Ref.Source+":"+d.Ref.ID, ""); err != nil {
+				return err
+			}
+		}
 		// No list shows a folder of this name, so a kill in the middle leaves no half task.
 		doomed := filepath.Join(s.TrashDir(), purgedPrefix+strconv.FormatInt(s.Now(), 10)+"-"+strings.ReplaceAll(d.Name, ":", "~"))
 		if d.Hidden {

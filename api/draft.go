@@ -1,0 +1,29 @@
+package api
+
+// Draft is what a user has begun to write: to a task, or the first message of a new one. One that does not exist has no
+// revision.
+type Draft struct {
+	Task   string       `json:"task_id"` // SOURCE:ID; "" = of a new task
+	Text   string       `json:"text"`
+	Images []DraftImage `json:"images"`
+	Key    string       `json:"key"` // the Idempotency-Key of the request that will send it; "" = none
+	// Revision follows from text, images and key: equal drafts have the same one. "" = there is no draft.
+	Revision string  `json:"revision"`
+	Changed  *string `json:"changed_at"`
+}
+
+// DraftImage is an image of a draft.
+type DraftImage struct {
+	Name  string `json:"name"`  // sha256: and 64 hexadecimal digits: how drafts and messages name it
+	Media string `json:"media"` // image/png, image/jpeg, image/gif, image/webp
+	Bytes int    `json:"bytes"`
+}
+
+// NewDraft replaces a draft. It is refused when the draft has another revision than Base, unless it already is as this
+// makes it. A draft without text and images is removed.
+type NewDraft struct {
+	Text   string   `json:"text"`
+	Images []string `json:"images,omitempty"` // data URLs, or names of images that the draft has
+	Key    string   `json:"key,omitempty"`
+	Base   string   `json:"base"` // the revision that this was written over; "" = there was no draft
+}

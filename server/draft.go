@@ -1,0 +1,38 @@
+package server
+
+import (
+	"net/http"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/service"
+)
+
+// draftRoutes are the routes of what a user has begun to write, to a task or for a new one.
+func draftRoutes() (list []route) {
+	for _, of := range []string{"/v1/tasks/{id}/draft", "/v1/draft"} {
+		list = append(list,
+			route{on: "GET " + of, answer: api.Draft{}, document: shows((*service.Service).Draft)},
+			route{on: "PUT " + of, body: api.NewDraft{}, answer: api.Draft{},
+				act: takes(func(s *service.Service, a *asked, n api.NewDraft) (any, error) {
+					return s.ChangeDraft(a.Context(), a.id, n)
+				})},
+			route{on: "DELETE " + of, act: does(func(s *service.Service, a *asked) (any, error) {
+				return nil, s.DropDraft(a.Context(), a.id, a.text["revision"])
+			})},
+			route{on: "GET " + of + "/images/{picture}", media: "application/octet-stream",
+				forms: []string{"image/png", "image/jpeg", "image/gif", "image/webp"}, serve: (*Server).draftImage})
+	}
+	return list
+}
+
+// draftImage answers with an image of a draft. Its name follows from its bytes, so a browser may keep it.
+func (s *Server) draftImage(w http.ResponseWriter, a *asked) *api.Problem {
+	media, raw, err := s.service.DraftImage(a.Context(), a.id, a.PathValue("picture"))
+	if err != nil {
+		return s.problemFor(a, err)
+	}
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; sandbox; frame-ancestors 'none'")
+	w.Header().Set("Cache-Control", "private, max-age=3600")
+	send(w, a.Request, http.StatusOK, media, raw)
+	return nil
+}

@@ -1,0 +1,160 @@
+package service
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/store/drafts"
+)
+
+// draftOf is the name of a task's draft. It belongs to the task that a caller sees under the id, also after Roost
+// continued that task elsewhere. "" is the draft of a new task.
+func (s *Service) draftOf(ctx context.Context, id string) (string, error) {
+	if id == "" {
+		return "", nil
+	}
+	t, err := s.Find(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	return t.Name(), nil
+}
+
+// Draft is what a user has begun to write to a task; "" is what they began to write for a new one.
+func (s *Service) Draft(ctx context.Context, id string) (api.Draft, error) {
+	name, err := s.draftOf(ctx, id)
+	if err != nil {
+		return api.Draft{}, err
+	}
+	return drafts.Read(s.store, name)
+}
+
+// ChangeDraft replaces the draft of a task.
+func (s *Service) ChangeDraft(ctx context.Context, id string, n api.NewDraft) (api.Draft, error) {
+	name, err := s.draftOf(ctx, id)
+	if err != nil {
+		return api.Draft{}, err
+	}
+	var w wrongs
+	if len(n.Text) > drafts.MaxText || !utf8.ValidString(n.Text) {
+		w.add("/text", "want at most %d bytes of UTF-8", drafts.MaxText)
+	}
+	if len(n.Key) > 255 {
+		w.add("/key", "want at most 255 characters")
+	}
+	checkImages(n.Images, "", true, &w)
+	if err := w.err(); err != nil {
+		return api.Draft{}, err
+	}
+	d := api.Draft{Task: name, Text: n.Text, Key: n.Key}
+	fresh := map[string]drafts.Image{}
+	for _, image := range n.Images {
+		if !drafts.IsName(image) {
+			media, data := imageOf(image)
+			image = drafts.Name(data)
+			fresh[image] = drafts.Image{Media: media, Bytes: data}
+		}
+		if !slices.ContainsFunc(d.Images, func(i api.DraftImage) bool { return i.Name == image }) {
+			d.Images = append(d.Images, api.DraftImage{Name: image})
+		}
+	}
+	out, err := drafts.Change(keep(ctx), s.store, d, n.Base, fresh)
+	return out, draftProblem(err, id)
+}
+
+// imageOf is what a data URL holds; it was checked before.
+func imageOf(text string) (media string, data []byte) {
+	media, encoded, _ := strings.Cut(strings.TrimPrefix(text, "data:"), ";base64,")
+	data, _ = base64.StdEncoding.DecodeString(encoded)
+	return media, data
+}
+
+// DropDraft removes the draft of a task; with a revision only the draft of that revision.
+func (s *Service) DropDraft(ctx context.Context, id, revision string) error {
+	name, err := s.draftOf(ctx, id)
+	if err != nil {
+		return err
+	}
+	return draftProblem(drafts.Remove(keep(ctx), s.store, name, revision), id)
+}
+
+// DraftImage is an image of a task's draft: its type and its bytes.
+func (s *Service) DraftImage(ctx context.Context, id, image string) (media string, raw []byte, err error) {
+	name, err := s.draftOf(ctx, id)
+	if err != nil {
+		return "", nil, err
+	}
+	got, err := drafts.ReadImage(s.store, name, image)
+	return got.Media, got.Bytes, draftProblem(err, id)
+}
+
+func draftProblem(err error, id string) error {
+	path := "/v1/draft"
+	if id != "" {
+		path = "/v1/tasks/" + url.PathEscape(id) + "/draft"
+	}
+	switch {
+	case errors.Is(err, drafts.ErrMoved):
+		return problem(http.StatusConflict, "draft_moved", "The draft was changed elsewhere",
+			"it has another revision than this change was made for; nothing was replaced", "GET "+path).About(id)
+	case errors.Is(err, drafts.ErrNoImage):
+		return problem(http.StatusNotFound, "draft_image_not_found", "The draft has no such image", err.Error(), "GET "+path).About(id)
+	}
+	return err
+}
+
+// written puts the images that words name by their names in the draft of a task in the place of those names. sent
+// removes the draft that the words were: call it once they were taken. Its failure is logged, because the words were.
+func (s *Service) written(ctx context.Context, c Call, id string, words *api.Words) (sent func(), err error) {
+	sent = func() {}
+	if words == nil || words.Draft == "" && !slices.ContainsFunc(words.Images, drafts.IsName) {
+		return sent, nil
+	}
+	name, err := s.draftOf(ctx, id)
+	if err != nil {
+		return sent, err
+	}
+	images := make([]string, 0, len(words.Images))
+	for i, image := range words.Images {
+		if drafts.IsName(image) {
+			got, err := drafts.ReadImage(s.store, name, image)
+			if errors.Is(err, drafts.ErrNoImage) && s.taken(ctx, c, id) {
+				continue // with the draft that an earlier attempt sent
+			}
+			if errors.Is(err, drafts.ErrNoImage) {
+				return sent, api.Invalid(api.Wrong{Parameter: fmt.Sprintf("/images/%d", i), Detail: err.Error()})
+			}
+			if err != nil {
+				return sent, err
+			}
+			image = "data:" + got.Media + ";base64," + base64.StdEncoding.EncodeToString(got.Bytes)
+		}
+		images = append(images, image)
+	}
+	words.Images = images
+	return func() {
+		if words.Draft == "" {
+			return
+		}
+		if err := drafts.Remove(keep(ctx), s.store, name, words.Draft); err != nil && !errors.Is(err, drafts.ErrMoved) {
+			s.opt.Log.Warn("the draft of a message that was sent stays", "task", name, "error", err.Error())
+		}
+	}, nil
+}
+
+// taken reports whether an earlier attempt of a call made the task that it names, or changed it.
+func (s *Service) taken(ctx context.Context, c Call, id string) bool {
+	if id == "" {
+		id = c.Key
+	}
+	t, err := s.FindLatest(ctx, id)
+	return err == nil && t.ChangedBy(ctx, c)
+}

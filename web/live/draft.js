@@ -1,0 +1,194 @@
+// What a person has begun to write: the server keeps it, so that a reload, a restart and another device find it. The
+// browser keeps a copy, which counts until the server has it. When the draft was changed elsewhere meanwhile, both texts
+// stay until the person chooses.
+
+import { act, get, taskPath } from './api.js';
+import { failed } from './ui.js';
+
+const calm = 700; // milliseconds after a key, before the server gets the draft
+
+// draftPath is the address of the draft of a task; '' is the task that does not exist yet.
+const draftPath = (task, rest = '') => (task ? taskPath(task, '/draft') : '/v1/draft') + rest;
+
+const joined = (text, more) => (text.trim() ? text.trimEnd() + '\n\n' : '') + more;
+
+const open = new Map(); // the drafts that the page shows, by task
+
+// appendToDraft puts text behind what the person has begun to write to a task. It resolves when the server has it.
+export async function appendToDraft(task, text) {
+  if (open.has(task)) return open.get(task).append(text);
+  for (let tries = 1; ; tries++) {
+    const d = await get(draftPath(task));
+    try {
+      await act('PUT', draftPath(task), { text: joined(d.text, text), images: d.images.map((i) => i.name), key: crypto.randomUUID(), base: d.revision });
+      return;
+    } catch (problem) {
+      if (problem.code !== 'draft_moved' || tries === 5) throw problem;
+    }
+  }
+}
+
+// A Draft is shown by one field; onchange is called when it has become another one by itself.
+export class Draft {
+  constructor(task, onchange) {
+    Object.assign(this, { task, onchange, slot: 'roost-draft-' + task, changes: 0, other: null });
+    this.take(this.stored());
+    open.set(task, this);
+    this.leave = new AbortController();
+    const on = (target, type, act) => target.addEventListener(type, act, { signal: this.leave.signal });
+    on(window, 'storage', (e) => { // the same draft in another tab
+      if (e.key !== this.slot) return;
+      this.take(this.stored());
+      this.changes++;
+      this.onchange();
+    });
+    on(window, 'focus', () => this.load().catch(() => {})); // the copy is shown meanwhile
+    on(window, 'pagehide', () => this.save().catch(() => {}));
+    on(document, 'visibilitychange', () => (document.hidden ? this.save() : this.load()).catch(() => {}));
+  }
+
+  close() {
+    this.leave.abort();
+    if (open.get(this.task) === this) open.delete(this.task);
+    return this.save();
+  }
+
+  stored() {
+    try {
+      return JSON.parse(localStorage.getItem(this.slot)) || {};
+    } catch {
+      return {};
+    }
+  }
+
+  // take makes the draft that of the copy or the server. base is the revision on the server that it was written over;
+  // dirty: the server does not have it. An image is its name, or a data URL until the server has it.
+  take({ text = '', images = [], key = '', base = '', dirty = Boolean(text), attempt = null }) {
+    Object.assign(this, { text, images, key, base, dirty, attempt });
+  }
+
+  adopt(d) {
+    this.take({ text: d.text, images: d.images.map((i) => i.name), key: d.key, base: d.revision, dirty: false });
+    this.other = null;
+    this.store();
+    this.onchange();
+  }
+
+  store() {
+    try {
+      if (!this.dirty && !this.base) localStorage.removeItem(this.slot);
+      else localStorage.setItem(this.slot, JSON.stringify({ text: this.text, images: this.images, key: this.key, base: this.base, dirty: this.dirty, attempt: this.attempt }));
+    } catch { /* the browser stores no more; the server gets it soon */ }
+  }
+
+  // set changes the draft. Other words get another key: those that are sent again after a broken connection are taken once.
+  set({ text = this.text, images = this.images }, wait = calm) {
+    if (text === this.text && images === this.images) return;
+    Object.assign(this, { text, images, key: text || images.length ? crypto.randomUUID() : '', dirty: true });
+    this.changes++;
+    this.store();
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.save().catch(sayOnce), wait);
+  }
+
+  append(text) {
+    this.set({ text: joined(this.text, text) });
+    this.onchange();
+    return this.save();
+  }
+
+  // save gives the server what it lacks, one request at a time.
+  save() {
+    clearTimeout(this.timer);
+    const last = this.saving || Promise.resolve();
+    return this.saving = last.catch(() => {}).then(() => this.put());
+  }
+
+  async put() {
+    if (!this.dirty || this.other) return;
+    const at = this.changes;
+    let d;
+    try {
+      d = await act('PUT', draftPath(this.task), { text: this.text, images: this.images, key: this.key, base: this.base });
+    } catch (problem) {
+      if (problem.code !== 'draft_moved') throw problem;
+      if (this.meet(await get(draftPath(this.task)))) await this.put();
+      return;
+    }
+    this.base = d.revision;
+    if (at === this.changes) Object.assign(this, { dirty: false, images: d.images.map((i) => i.name) });
+    this.store();
+    if (at === this.changes) this.onchange();
+  }
+
+  // load reads what the server has.
+  async load() {
+    const d = await get(draftPath(this.task));
+    if (this.other) {
+      if (d.revision !== this.other.revision) this.meet(d);
+    } else if (this.dirty) {
+      if (this.meet(d)) await this.save();
+    } else if (d.revision !== this.base) {
+      this.adopt(d);
+    }
+  }
+
+  // meet compares the draft here, which the server does not have, with the one there, and reports whether the one here can
+  // replace that.
+  meet(d) {
+    const here = this.text || this.images.length;
+    if (d.revision === this.base) return true;
+    if (!d.revision) { // it was sent or removed elsewhere
+      this.base = '';
+      this.other = null;
+      return true;
+    }
+    if (!here || d.text === this.text && d.images.map((i) => i.name).join() === this.images.join()) {
+      this.adopt(d);
+      return false;
+    }
+    this.other = d;
+    this.onchange();
+    return false;
+  }
+
+  // choose ends that there are two: 'here', 'there' or 'both'.
+  choose(which) {
+    const there = this.other;
+    if (which === 'there') return this.adopt(there);
+    this.other = null;
+    this.base = there.revision;
+    if (which === 'both') this.set({ text: joined(there.text, this.text), images: [...new Set([...there.images.map((i) => i.name), ...this.images])] });
+    this.changes++;
+    this.onchange();
+    return this.save();
+  }
+
+  // toSend is what a message is made of. The server has the draft then, unless it cannot be reached or there are two. A
+  // request that is sent again under its key is the same one.
+  async toSend() {
+    if (this.attempt?.key === this.key) return this.attempt;
+    await this.save().catch((e) => { if (this.images.length || e.code !== 'unreachable') throw e; });
+    this.attempt = { words: { text: this.text.trim(), images: this.images.length ? this.images : undefined, draft: this.dirty ? undefined : this.base || undefined }, key: this.key };
+    this.store();
+    return this.attempt;
+  }
+
+  // taken is called when the message was taken, and the draft with it, as far as the server had it.
+  taken({ words }) {
+    if (this.other) return this.adopt(this.other);
+    const gone = words.draft && words.draft === this.base;
+    this.take({ base: gone ? '' : this.base, dirty: !gone && Boolean(this.base) });
+    this.changes++;
+    this.store();
+    this.onchange();
+    if (this.dirty) this.save().catch(() => {});
+  }
+
+  image(name) {
+    return name.startsWith('data:') ? name : draftPath(this.task, '/images/' + name);
+  }
+}
+
+// sayOnce: that the server does not answer is said elsewhere.
+const sayOnce = (e) => { if (e.code !== 'unreachable') failed(e); };
