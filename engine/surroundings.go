@@ -31,6 +31,9 @@ import (
 	"github.com/roost-dev/roost/workspace/slash"
 )
 
+// Config is what the user has set up outside any task.
+func (e *Engine) Config() setup.Config { return e.opt.Config }
+
 // world is what mentions in a user's message refer to.
 func (e *Engine) world(ref store.Ref, w *workspace.Workspace, mode func() string) mention.World {
 	return mention.Disk{

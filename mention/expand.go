@@ -296,9 +296,24 @@ func Scan(text string) []Mention {
 
 // namedMentions are the mentions that are fixed names.
 var namedMentions = []struct {
-	word string
-	kind Kind
-}{{"problems", Problems}, {"git-changes", Changes}, {"terminal", Terminal}}
+	word  string
+	kind  Kind
+	about string
+}{
+	{"problems", Problems, "what the linter says"},
+	{"git-changes", Changes, "what differs from the last commit"},
+	{"terminal", Terminal, ""},
+}
+
+// Named are the mentions that are fixed names and stand for something here, each with what that is.
+func Named() (list [][2]string) {
+	for _, n := range namedMentions {
+		if n.about != "" {
+			list = append(list, [2]string{n.word, n.about})
+		}
+	}
+	return list
+}
 
 // mentionLength is the length of the mention at the beginning of a text, 0 when there is none.
 func mentionLength(s string) (int, Kind) {

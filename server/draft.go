@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"net/http"
 
 	"github.com/roost-dev/roost/api"
@@ -23,6 +24,22 @@ func draftRoutes() (list []route) {
 				forms: []string{"image/png", "image/jpeg", "image/gif", "image/webp"}, serve: (*Server).draftImage})
 	}
 	return list
+}
+
+// completionRoutes are the routes of what may be meant by the beginning of a word.
+func completionRoutes() []route {
+	document := func(s *Server, a *asked) (any, error) {
+		return s.service.Completions(a.Context(), a.id, service.CompletionQuery{
+			Kind:      cmp.Or(a.text["kind"], "mention"),
+			Text:      a.text["text"],
+			Workspace: a.text["workspace"],
+			Mode:      a.text["mode"],
+		})
+	}
+	return []route{
+		{on: "GET /v1/tasks/{id}/completions", answer: api.Page[api.Completion]{}, engine: true, document: document},
+		{on: "GET /v1/completions", answer: api.Page[api.Completion]{}, engine: true, document: document},
+	}
 }
 
 // draftImage answers with an image of a draft. Its name follows from its bytes, so a browser may keep it.

@@ -69,7 +69,7 @@ func TestDraftWithAnImage(t *testing.T) {
 		t.Fatalf("got %+v, want one image", d)
 	}
 	name := d.Images[0].Name
-	if got := string(g.get(at+"/images/"+name)); got != string(dot) {
+	if got := string(g.get(at + "/images/" + name)); got != string(dot) {
 		t.Errorf("got an image of %d bytes, want %d", len(got), len(dot))
 	}
 	g.did(200, &d, "PUT", at, text(t, api.NewDraft{Text: "look here", Images: []string{name}, Key: "k2", Base: d.Revision}))

@@ -57,7 +57,7 @@ func purposes() (all map[string]*purpose, tags []schema.Object) {
 func routes() []route {
 	list := slices.Concat(
 		readRoutes(),
-		taskRoutes(), storageRoutes(), runRoutes(), wordRoutes(), draftRoutes(), questionRoutes(), trashRoutes(),
+		taskRoutes(), storageRoutes(), runRoutes(), wordRoutes(), draftRoutes(), completionRoutes(), questionRoutes(), trashRoutes(),
 		serverRoutes(),
 		streamRoutes(),
 		editRoutes(),

@@ -24,6 +24,7 @@ import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/mention/complete"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
@@ -43,6 +44,7 @@ type Service struct {
 	store  *store.Store
 	engine *engine.Engine // nil: the service only reads
 	pipe   *events.Pipe
+	files  complete.Files
 	opt    Options
 }
 

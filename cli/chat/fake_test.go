@@ -187,7 +187,7 @@ func (d *desk) Words(_ context.Context, kind Kind, _, newWorkingChat string) []W
 	var out []Word
 	for _, w := range map[Kind][]string{Prompts: d.prompts, Modes: d.modes, Files: {"main.go", "main_test.go", "my file"}, Tasks: {"0199", "0200"}}[kind] {
 		if strings.HasPrefix(w, newWorkingChat) {
-			out = append(out, Word{w, "about " + w})
+			out = append(out, Word{Text: w, About: "about " + w})
 		}
 	}
 	return out

@@ -220,7 +220,7 @@ func TestOffersGoAway(t *testing.T) {
 		t.Fatalf("offered:\n%s", m.seen())
 	}
 	m.Update(tea.KeyPressMsg{Code: tea.KeyUp})
-	if !strings.Contains(m.seen(), `> @/main_test.go`) || m.s.state().Policy != "ask" {
+	if !strings.Contains(m.seen(), `> @/my\ file`) || m.s.state().Policy != "ask" {
 		t.Errorf("Up goes to the last:\n%s", m.seen())
 	}
 	m.types(t, " ", "x")

@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,6 +8,7 @@ import (
 	"unicode"
 
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/mention/complete"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -55,7 +55,7 @@ func (s *Session) words(ctx context.Context, w wish) (list []Word) {
 	switch id := s.Task(); w.kind {
 	case commandWords:
 		for _, c := range commands() {
-			list = append(list, Word{c.name, c.about})
+			list = append(list, Word{Text: c.name, About: c.about})
 		}
 		for _, p := range s.backend.Words(ctx, Prompts, s.workspace(ctx), w.begun) {
 			if _, own := find(p.Text); !own {
@@ -72,7 +72,7 @@ func (s *Session) words(ctx context.Context, w wish) (list []Word) {
 	default:
 		list = s.backend.Words(ctx, w.kind, s.workspace(ctx), w.begun)
 	}
-	out := ranked(list, w.begun, w.kind == Tasks || w.kind == Refs)
+	out := complete.Rank(list, w.begun, w.kind == Tasks || w.kind == Refs)
 	for i := range out {
 		if w.kind == Files {
 			out[i].Text = strings.ReplaceAll(out[i].Text, " ", `\ `)
@@ -80,71 +80,6 @@ func (s *Session) words(ctx context.Context, w wish) (list []Word) {
 		out[i].Text = w.lead + out[i].Text
 	}
 	return out
-}
-
-// offered bounds the words of a pop-up; a person types on rather than going through more.
-const offered = 50
-
-// ranked are the words that fit what was typed, the best first. about: the description counts, too, for names that
-// say nothing.
-func ranked(list []Word, begun string, about bool) []Word {
-	type scored struct {
-		Word
-		score int
-	}
-	var fits []scored
-	for _, word := range list {
-		if Safe(word.Text) != word.Text || strings.Contains(word.Text, "\n") {
-			continue // a name that cannot be shown cannot be chosen
-		}
-		score, ok := fuzzy(begun, word.Text)
-		if other, fit := fuzzy(begun, word.About); about && !ok && fit {
-			score, ok = other+1000, true
-		}
-		if ok {
-			fits = append(fits, scored{word, score})
-		}
-	}
-	slices.SortStableFunc(fits, func(a, b scored) int { return cmp.Compare(a.score, b.score) })
-	var out []Word
-	for _, f := range fits[:min(len(fits), offered)] {
-		out = append(out, f.Word)
-	}
-	return out
-}
-
-// fuzzy reports whether all characters of what was typed stand in a word in this order, and how far the word is from
-// it: 0 is the word itself. A beginning is nearer than a part, a part nearer than single characters, and of those the
-// ones at the beginnings of words are nearer.
-func fuzzy(begun, word string) (score int, ok bool) {
-	b, w := strings.ToLower(begun), strings.ToLower(word)
-	rest := len(w) - len(b)
-	switch i := strings.Index(w, b); {
-	case i == 0:
-		return min(rest, 99), true
-	case i > 0 && !letterAt(w, i-1):
-		return 100 + min(rest, 99), true
-	case i > 0:
-		return 200 + min(rest, 99), true
-	}
-	score, at := 300, 0
-	for _, r := range b {
-		i := strings.IndexRune(w[at:], r)
-		if i < 0 {
-			return 0, false
-		}
-		if i > 0 && letterAt(w, at+i-1) {
-			score += min(i, 20)
-		}
-		at += i + len(string(r))
-	}
-	return score + min(len(w)/10, 50), true
-}
-
-// letterAt reports whether a letter or digit stands at a byte of a text.
-func letterAt(text string, i int) bool {
-	c := text[i]
-	return c >= 0x80 || letter(rune(c)) && c != '_'
 }
 
 // choice is the list of a pop-up.

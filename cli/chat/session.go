@@ -76,7 +76,7 @@ type Kind string
 
 // The kinds.
 const (
-	Files    Kind = "file" // of a workspace, a folder a time; folders end in "/"
+	Files    Kind = "file" // of a workspace; folders end in "/"
 	Tasks    Kind = "task"
 	Messages Kind = "message" // of a task, whose id stands in for the workspace
 	Refs     Kind = "ref"     // what a # stands for: messages and tasks
@@ -90,7 +90,7 @@ const (
 )
 
 // Word is one that may be meant.
-type Word struct{ Text, About string }
+type Word = api.Completion
 
 // Ran is how a command line ended.
 type Ran struct {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -29,7 +28,6 @@ import (
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/llm/catalogue"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/view"
 	"github.com/roost-dev/roost/workspace"
@@ -236,9 +234,8 @@ func short(line string) string { return display.Cut(display.OneLine(line), 40) }
 // one, and the commands of roost, so that a chat does what the shell does.
 type chatBackend struct {
 	*client.Client
-	a     *commands
-	mu    sync.Mutex // what is read of the settings is not for two at once
-	files listing
+	a  *commands
+	mu sync.Mutex // what is read of the settings is not for two at once
 }
 
 func (d *chatBackend) EditQueued(ctx context.Context, id, input string, text *string) error {
@@ -331,24 +328,11 @@ func (d *chatBackend) messages(ctx context.Context, id string) (out []chat.Word)
 	return out
 }
 
+// Words are what the server completes, except for what only this chat knows.
 func (d *chatBackend) Words(ctx context.Context, kind chat.Kind, dir, begun string) (out []chat.Word) {
 	switch kind {
-	case chat.Files:
-		return d.files.below(ctx, dir, begun)
 	case chat.Messages:
 		return d.messages(ctx, dir)
-	case chat.Efforts:
-		return plainWords(api.Efforts)
-	case chat.Provided:
-		return plainWords(app.Providers)
-	case chat.Profiles:
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		if c, err := d.a.EngineConfig(); err == nil {
-			for _, name := range slices.Sorted(maps.Keys(c.Profiles)) {
-				out = append(out, chat.Word{Text: name, About: c.Profiles[name].Provider + " " + c.Profiles[name].Model})
-			}
-		}
 	case chat.Tasks:
 		page, err := d.Tasks(ctx, url.Values{"limit": {"100"}})
 		if err != nil {
@@ -357,45 +341,19 @@ func (d *chatBackend) Words(ctx context.Context, kind chat.Kind, dir, begun stri
 		for _, t := range page.Items {
 			out = append(out, chat.Word{Text: t.ID, About: t.Title})
 		}
-	case chat.Modes:
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		c, err := d.a.EngineConfig()
-		if err != nil || dir == "" {
-			return nil
-		}
-		set, _ := c.Modes(dir)
-		for _, m := range set.All() {
-			out = append(out, chat.Word{Text: m.Slug, About: m.Name})
-		}
-	case chat.Models:
-		for _, m := range catalogue.Offers() {
-			out = append(out, chat.Word{Text: m.ID, About: m.Provider})
-		}
+		return out
 	case chat.Policies:
 		return plainWords(app.Policies)
-	case chat.Prompts:
-		return d.prompts(ctx, dir)
 	}
-	return out
-}
-
-// prompts are the slash commands that a person wrote down, and the skills.
-func (d *chatBackend) prompts(ctx context.Context, dir string) []chat.Word {
-	commands, skills := d.sets(dir)
-	var out []chat.Word
-	for _, name := range commands.Names() {
-		about := ""
-		if c, err := commands.Find(ctx, name); err == nil {
-			about = c.Description
-		}
-		out = append(out, chat.Word{Text: name, About: about})
+	if kind == chat.Prompts {
+		kind = "command"
 	}
-	list, _ := skills.In("")
-	for _, k := range list {
-		out = append(out, chat.Word{Text: k.Name, About: k.Description})
+	page, err := client.Get[api.Page[api.Completion]](ctx, d.Client, "/v1/completions",
+		url.Values{"kind": {string(kind)}, "workspace": {dir}, "text": {begun}})
+	if err != nil {
+		return nil
 	}
-	return out
+	return page.Items
 }
 
 func (d *chatBackend) sets(dir string) (slash.Set, skill.Set) {

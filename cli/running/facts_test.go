@@ -3,8 +3,6 @@ package running
 import (
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 )
 
@@ -43,36 +41,5 @@ func TestBranchOf(t *testing.T) {
 	}
 	if got := branchOf(""); got != "" {
 		t.Errorf("without a folder: %q", got)
-	}
-}
-
-// The files behind an @ are those of the workspace, without what its rules hide.
-func TestListing(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	write(t, dir, map[string]string{
-		"main.go": "", "cli/chat/editor.go": "", "cli/chat/keys.txt": "", "out/a.bin": "", "secret/key.pem": "", ".env": "", ".github/ci.yml": "",
-		"node/x.js": "", "a\x1b[2Jb": "", ".gitignore": "out/\nnode/\n", ".rooignore": "secret/\n", ".git/config": "",
-	})
-	if err := os.Symlink("/", filepath.Join(dir, "slash")); err != nil {
-		t.Fatal(err)
-	}
-	for begun, want := range map[string][]string{
-		"":          {"cli/", "main.go", "slash"},
-		"ed":        {"cli/", "cli/chat/", "cli/chat/editor.go", "cli/chat/keys.txt", "main.go", "slash"},
-		"cli/":      {"cli/chat/"},
-		"cli/chat/": {"cli/chat/editor.go", "cli/chat/keys.txt"},
-		".e":        {".env", ".github/", ".github/ci.yml", ".gitignore", "cli/", "cli/chat/", "cli/chat/editor.go", "cli/chat/keys.txt", "main.go", "slash"},
-		"out/":      nil, "secret/": nil, "../": nil,
-	} {
-		var l listing
-		var got []string
-		for _, w := range l.below(t.Context(), dir, begun) {
-			got = append(got, w.Text)
-		}
-		slices.Sort(got)
-		if !slices.Equal(got, want) {
-			t.Errorf("%q: got %s, want %s", begun, strings.Join(got, " "), strings.Join(want, " "))
-		}
 	}
 }

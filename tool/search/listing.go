@@ -169,6 +169,29 @@ func List(ctx context.Context, ws *workspace.Workspace, base string, recursive b
 	return formatListing(entries, limited, false, rules.Any()), nil
 }
 
+// Names lists files and folders below a workspace by their paths, those near the root first, at most so many. Folders end
+// in "/". What .rooignore or a .gitignore hides is left out; of a home or root folder only what lies at the top is named.
+// When ctx ends, it returns what it has found, with an error.
+func Names(ctx context.Context, ws *workspace.Workspace, most int) (list []string, err error) {
+	rules, err := ws.Ignore()
+	if err != nil {
+		return nil, err // it is not known what is hidden
+	}
+	w := walker{
+		base: ws.Root(), root: ws.Root(), breadth: true, shallow: tooWide(ws.Root()), enter: func(string) bool { return true },
+	}
+	err = w.walk(ctx, func(abs string, d fs.DirEntry) bool {
+		if rel := slashRel(ws.Root(), abs); !rules.Hides(rel, d.IsDir()) {
+			if d.IsDir() {
+				rel += "/"
+			}
+			list = append(list, rel)
+		}
+		return len(list) < most
+	})
+	return list, err
+}
+
 // compareNames orders names as people expect: digits by value, case and accents
 // ignored, blanks before punctuation before symbols before digits before letters.
 // It follows the root collation of Unicode for Latin names; other scripts go behind

@@ -1,0 +1,10 @@
+package api
+
+// Completion is a word that may be meant by what was typed.
+type Completion struct {
+	Text  string `json:"text"` // as it is inserted
+	About string `json:"about"`
+	// From is who defined it: builtin, global (the user), project (the workspace, which nobody vouches for), or the
+	// provider of a model; "" where that means nothing.
+	From string `json:"from,omitempty"`
+}

@@ -1,0 +1,127 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/llm/catalogue"
+	"github.com/roost-dev/roost/mention/complete"
+	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/workspace"
+	"github.com/roost-dev/roost/workspace/slash"
+)
+
+// CompletionQuery asks what may be meant by the beginning of a word.
+type CompletionQuery struct {
+	Kind string // mention, file, command, mode, model, profile, provider, effort
+	Text string // what was typed, without "@" or "/" before it
+	// The folder to look in and the mode of the commands; those of a task when the query is about one.
+	Workspace, Mode string
+}
+
+// Completions are the words that fit a query, the best first; id is the task that it is about, "" = none.
+func (s *Service) Completions(ctx context.Context, id string, q CompletionQuery) (api.Page[api.Completion], error) {
+	none := api.PageOf([]api.Completion{}, "")
+	if id != "" {
+		t, err := s.FindLatest(ctx, id)
+		if err != nil {
+			return none, err
+		}
+		row, _, err := t.Document(ctx)
+		if err != nil {
+			return none, err
+		}
+		q.Workspace, q.Mode = row.Workspace, row.Mode
+	}
+	if err := folder("workspace", q.Workspace); err != nil {
+		return none, err
+	}
+	return api.PageOf(append([]api.Completion{}, s.complete(ctx, q)...), ""), nil
+}
+
+// complete asks who knows the words of a kind.
+func (s *Service) complete(ctx context.Context, q CompletionQuery) []api.Completion {
+	c := s.engine.Config()
+	switch q.Kind {
+	case "file":
+		return s.files.Find(ctx, q.Workspace, q.Text, s.opt.Now())
+	case "mention":
+		return s.files.Mentions(ctx, q.Workspace, q.Text, s.opt.Now())
+	case "command":
+		commands, skills := slash.Set{Home: c.Home}, c.Skills("")
+		if w, err := workspace.Open(q.Workspace); q.Workspace != "" && err == nil {
+			commands.Workspace, skills = w, c.Skills(w.Root())
+		}
+		return complete.Commands(ctx, commands, skills, q.Mode, q.Text)
+	case "mode":
+		return complete.Rank(modes(c, q.Workspace), q.Text, true)
+	case "model":
+		return complete.Rank(models(c), q.Text, false)
+	case "profile":
+		return complete.Rank(profiles(c), q.Text, false)
+	case "provider":
+		return complete.Rank(plain(setup.Providers()), q.Text, false)
+	default:
+		return complete.Rank(plain(api.Efforts), q.Text, false)
+	}
+}
+
+// modes are those of a workspace, or the ones that every workspace has.
+func modes(c setup.Config, dir string) (list []api.Completion) {
+	set, _ := c.Modes(dir)
+	for _, m := range set.All() {
+		about := m.Name
+		if m.Description != "" {
+			about += ": " + tool.OneLine(m.Description)
+		}
+		list = append(list, api.Completion{Text: m.Slug, About: about, From: m.Source})
+	}
+	return list
+}
+
+// models are all that are known, with their window and their prices; those whose provider has a key come first.
+func models(c setup.Config) (list []api.Completion) {
+	for _, m := range catalogue.Offers() {
+		about := []string{m.Provider}
+		if m.Context > 0 {
+			about = append(about, fmt.Sprintf("%dk context", m.Context/1000))
+		}
+		if p := m.Prices; p.Input != nil && p.Output != nil {
+			about = append(about, fmt.Sprintf("$%s in, $%s out a million tokens", money.USD(*p.Input), money.USD(*p.Output)))
+		}
+		list = append(list, api.Completion{Text: m.ID, About: strings.Join(about, ", "), From: m.Provider})
+	}
+	usable := func(w api.Completion) bool { return c.Keys[w.From] != "" || c.LateKeys[w.From] != nil }
+	slices.SortStableFunc(list, func(a, b api.Completion) int {
+		switch {
+		case usable(a) == usable(b):
+			return 0
+		case usable(a):
+			return -1
+		}
+		return 1
+	})
+	return list
+}
+
+func profiles(c setup.Config) (list []api.Completion) {
+	for _, name := range slices.Sorted(maps.Keys(c.Profiles)) {
+		p := c.Profiles[name]
+		list = append(list, api.Completion{Text: name, About: strings.TrimSpace(p.Provider + " " + p.Model)})
+	}
+	return list
+}
+
+// plain are words that need no description.
+func plain(words []string) (list []api.Completion) {
+	for _, w := range words {
+		list = append(list, api.Completion{Text: w})
+	}
+	return list
+}
