@@ -234,7 +234,16 @@ type NewRestore struct {
 	Paths      []string `json:"paths,omitempty"`       // only these files or folders
 	Workspace  string   `json:"workspace,omitempty"`   // where the files are now; "" = the task's
 	Plan       string   `json:"plan,omitempty"`        // the plan of a dry run; when it would differ by now, nothing changes
+	Shown      *Shown   `json:"shown,omitempty"`       // with one path: only this difference is taken back
 	DryRun     bool     `json:"dry_run,omitempty"`
+}
+
+// Shown is the difference of one file, from the checkpoint of the request on, that a restore takes back: all of it or one
+// hunk. When the difference is not that one by now, nothing changes.
+type Shown struct {
+	To   string `json:"to,omitempty"`   // its newer side: a checkpoint, or now (the default)
+	Hunk int    `json:"hunk,omitempty"` // the number of the hunk; 0 = all of the file
+	Hash string `json:"hash"`           // of the hunk or of the file's difference, as the difference has it
 }
 
 // Kinds of actions that show and undo describe apart.
@@ -309,6 +318,40 @@ type FileDiff struct {
 	Removed int         `json:"removed"`       // lines
 	Why     string      `json:"why,omitempty"` // why it is not compared by lines
 	Patch   string      `json:"patch,omitempty"`
+	Hash    string      `json:"hash,omitempty"`    // of the difference, for a restore of it
+	Hunks   []Hunk      `json:"hunks,omitempty"`   // of the patch, in its order
+	Authors []Author    `json:"authors,omitempty"` // of its changes, the oldest first
+}
+
+// Hunk is a part of a file's difference: lines that were changed, with a few around them.
+type Hunk struct {
+	Number    int      `json:"hunk"`       // in the file, from 1
+	From      int      `json:"from"`       // its first line in the older content; without lines: the line before it
+	FromLines int      `json:"from_lines"` // how many lines it has there
+	To        int      `json:"to"`         // its first line in the newer content
+	ToLines   int      `json:"to_lines"`
+	Hash      string   `json:"hash"` // of the hunk and of both versions, for a restore of it
+	Authors   []Author `json:"authors,omitempty"`
+}
+
+// Who may have made a change, besides other, command, subtask and restore, which file records name as well.
+const (
+	ByAgent   = "agent"   // a tool call of the task that names the file
+	ByCommand = "command" // a command that the task ran
+	BySubtask = "subtask" // a task that the task started
+	ByRestore = "restore" // files were put back through Roost
+	ByOther   = "other"   // something outside of the task: a person, another program, or the task that is named
+	ByUnknown = "unknown" // a command of the task ran then: it or something else
+)
+
+// Author is what made a change of a file, as far as that is known.
+type Author struct {
+	By         string `json:"by"`                   // agent, command, subtask, restore, other, unknown
+	Tool       string `json:"tool,omitempty"`       // of agent, command, unknown: the tool that was called
+	Call       string `json:"call,omitempty"`       // the id of the call
+	Row        int    `json:"row,omitempty"`        // the number of the call's message, as show prints it; 0 = it is not shown
+	Task       string `json:"task_id,omitempty"`    // of other: the task that is known to have made it
+	Checkpoint int    `json:"checkpoint,omitempty"` // at which the change was found; 0 = after the newest one
 }
 
 // Diff is what differs between two states of a task's files.
@@ -364,6 +407,8 @@ type RestoreItem struct {
 	// Doubt marks a conflict that changed while a command of the task ran: the command or another program changed it.
 	Doubt bool  `json:"doubt,omitempty"`
 	Size  int64 `json:"size,omitempty"` // bytes that are written
+	// Patch is the difference that a restore makes to the file, in the answer to a dry run that names paths.
+	Patch string `json:"patch,omitempty"`
 }
 
 // RestoreResult is what a restore does, or did.

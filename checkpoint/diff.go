@@ -32,6 +32,9 @@ type DiffOptions struct {
 
 	MaxFile  int64 // bytes of one file that is compared by lines: 4 MiB
 	MaxPatch int   // bytes of all patches together: 16 MiB; what comes after is not written
+
+	before bool   // the first state is the current workspace
+	made   []byte // the content of the second state, where no store holds it; nil = a store does
 }
 
 // Diff compares two states of files, by path. A path that is in one of them only is compared where that is possible:
@@ -83,13 +86,15 @@ func (k *Keeper) fill(ctx context.Context, d *api.FileDiff, o DiffOptions, room 
 	if d.Change == api.FileMode {
 		headers(&out, *d)
 	} else {
-		a, why, err := k.side(ctx, d.Path, d.From, o.MaxFile, false)
+		a, why, err := k.side(ctx, d.Path, d.From, o.MaxFile, o.before)
 		if err != nil {
 			return err
 		}
-		b, whyNew, err := k.side(ctx, d.Path, d.To, o.MaxFile, o.Now)
-		if err != nil {
-			return err
+		b, whyNew := o.made, ""
+		if b == nil {
+			if b, whyNew, err = k.side(ctx, d.Path, d.To, o.MaxFile, o.Now); err != nil {
+				return err
+			}
 		}
 		if why = cmp.Or(why, whyNew); why == "" && (!isText(a) || !isText(b)) {
 			why = "binary"
@@ -115,6 +120,7 @@ func (k *Keeper) fill(ctx context.Context, d *api.FileDiff, o DiffOptions, room 
 	default:
 		*room -= out.Len()
 		d.Patch = out.String()
+		d.Hash, d.Hunks = hashShown(*d, ""), hunksOf(*d, d.Patch)
 	}
 	return nil
 }

@@ -97,9 +97,9 @@ func steps(out []Step, at *api.FileVersion, c task.CheckpointSaved, f task.Check
 	return out, new(f.Now)
 }
 
-// transitions are all changes that a task's checkpoints know, by path, oldest first. Where the task found something
+// Transitions are all changes that a task's checkpoints know, by path, oldest first. Where the task found something
 // else than it had left, others changed it: a person, another program, another task.
-func transitions(list []task.CheckpointSaved) map[string][]Step {
+func Transitions(list []task.CheckpointSaved) map[string][]Step {
 	out := map[string][]Step{}
 	at := map[string]*api.FileVersion{}
 	for _, c := range list {
@@ -148,6 +148,8 @@ type Item struct {
 	Conflict, Doubt bool
 	// Undo are the task's own steps since, newest first: a merge removes them.
 	Undo []Step
+
+	text []byte // what is written, where no store holds it yet; nil = a store does
 }
 
 // Change is what happens to the file, in a word: added, changed, deleted, mode, or ""
@@ -244,7 +246,7 @@ func (m Moment) First() int {
 func PlanMoment(list []task.CheckpointSaved, m Moment, now map[string]api.FileVersion, paths []string, rule Rule) Plan {
 	p := Plan{To: m.First(), Rule: rule}
 	targets := map[int]map[string]api.FileVersion{}
-	changes := transitions(list)
+	changes := Transitions(list)
 	var newest map[string]api.FileVersion
 	if n := len(list); n > 0 {
 		newest = StateAt(list, list[n-1].Number)
@@ -447,6 +449,7 @@ func (k *Keeper) mergeItem(ctx context.Context, i Item, b *content.Batch) (Item,
 	if text == nil {
 		return k.atHand(i), nil
 	}
+	i.text = text
 	return i, nil
 }
 

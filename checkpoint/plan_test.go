@@ -110,7 +110,7 @@ func TestStateAt(t *testing.T) {
 func TestWhoChangedAFile(t *testing.T) {
 	list := story("before a=a", "turn a=b", "turn z=z", "before a=c", "turn a=d", "command a=e>f", "safety a=f", "restored a=f>a", "manual a=g", "turn u=h")
 	var got []string
-	for _, s := range transitions(list)["a"] {
+	for _, s := range Transitions(list)["a"] {
 		who := "own"
 		if s.Others {
 			who = "others"
@@ -121,7 +121,7 @@ func TestWhoChangedAFile(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if got := transitions(list)["u"]; len(got) != 0 {
+	if got := Transitions(list)["u"]; len(got) != 0 {
 		t.Errorf("of a change whose start is not known: %+v", got)
 	}
 }

@@ -301,6 +301,8 @@ func editProblem(err error, id string) *api.Problem {
 			p.Suggestions = append(p.Suggestions, c.Name()+"  "+view.CheckpointReason(c.Reason)+"  "+view.CheckpointTitle(c.Title))
 		}
 		return p
+	case errors.Is(err, checkpoint.ErrShownChanged):
+		return conflict("difference_changed", "The file or the hunk is not the one that was shown", "GET "+at+"/checkpoints/{c}/diff")
 	case errors.Is(err, checkpoints.ErrNone):
 		return api.NewProblem(http.StatusNotFound, "no_checkpoints", "The task has no checkpoints", "nothing that it did changed a file")
 	case errors.As(err, &moved):

@@ -332,7 +332,7 @@ func (s *Service) SaveCheckpoint(ctx context.Context, c Call, id string) (api.Sa
 
 // Restore puts the files that a task changed back as they were at a checkpoint; "" is the one before the newest change.
 func (s *Service) Restore(ctx context.Context, c Call, id, checkpoint string, n api.NewRestore) (api.RestoreResult, error) {
-	if err := errors.Join(conflictRule(n.OnConflict), folder("/workspace", n.Workspace)); err != nil {
+	if err := errors.Join(conflictRule(n.OnConflict), folder("/workspace", n.Workspace), shownOf(n)); err != nil {
 		return api.RestoreResult{}, err
 	}
 	ctx, ref, done, err := s.begin(ctx, c, id, !n.DryRun)
@@ -347,6 +347,7 @@ func (s *Service) Restore(ctx context.Context, c Call, id, checkpoint string, n 
 		Paths:      n.Paths,
 		OnConflict: n.OnConflict,
 		Workspace:  n.Workspace,
+		Shown:      n.Shown,
 		DryRun:     n.DryRun,
 		Planned: func(r api.RestoreResult) error {
 			if err := agreed(n.Plan, r); err != nil {
@@ -368,12 +369,36 @@ func (s *Service) Restore(ctx context.Context, c Call, id, checkpoint string, n 
 	return r, nil
 }
 
-// planOf is a hash of what a restore would do.
+// shownOf checks the members of a restore of a difference against each other.
+func shownOf(n api.NewRestore) error {
+	if n.Shown == nil {
+		return nil
+	}
+	var w wrongs
+	switch {
+	case len(n.Paths) != 1:
+		w.add("/paths", "a difference is one of a single file: name its path")
+	case n.Shown.Hash == "":
+		w.add("/shown/hash", "give the hash that the difference, or its hunk, has in the answer that showed it")
+	case n.Shown.Hunk < 0:
+		w.add("/shown/hunk", "hunks are counted from 1; 0 is all of the file")
+	case n.Shown.Hunk > 0 && n.OnConflict == "overwrite":
+		w.add("/on_conflict", "of a hunk only its lines go back: use keep or merge")
+	}
+	return w.err()
+}
+
+// planOf is a hash of what a restore would do. The differences that a dry run shows are left out: sizes and versions
+// decide, and a restore makes none.
 func planOf(r api.RestoreResult) string {
+	files := slices.Concat([]api.RestoreItem{}, r.Files)
+	for i := range files {
+		files[i].Patch, files[i].Why = "", ""
+	}
 	doc, _ := json.Marshal(struct { // strings and numbers: it cannot fail
 		To                     int
 		Files, Conflicts, Lost []api.RestoreItem
-	}{r.To.Number, slices.Concat([]api.RestoreItem{}, r.Files), slices.Concat([]api.RestoreItem{}, r.Conflicts),
+	}{r.To.Number, files, slices.Concat([]api.RestoreItem{}, r.Conflicts),
 		slices.Concat([]api.RestoreItem{}, r.Lost)})
 	return hash(string(doc))
 }

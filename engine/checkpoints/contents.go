@@ -260,22 +260,38 @@ func (svc *Service) diff(ctx context.Context, v *store.View, o DiffOptions, out 
 		options.Paths = append(options.Paths, path)
 	}
 	out.From = fmt.Sprintf("c%d", from)
-	var now map[string]api.FileVersion
-	if o.To == "" || o.To == "now" {
-		out.To, options.Now = "now", true
-		now, err = f.keeper.Look(ctx, checkpoint.Tracked(list, options.Paths))
-	} else {
-		var to int
-		if to, err = resolve(s, o.To); err == nil {
-			out.To, now = fmt.Sprintf("c%d", to), checkpoint.StateAt(list, to)
-		}
-	}
+	to, now, err := f.newer(ctx, s, list, o.To, options.Paths)
 	if err != nil {
 		return err
 	}
+	if out.To = fmt.Sprintf("c%d", to); to == onDisk {
+		out.To, options.Now = "now", true
+	}
 	diffs, err := f.keeper.Diff(ctx, checkpoint.StateAt(list, from), now, options)
+	if len(diffs) > 0 {
+		authors, all := f.authors(s), checkpoint.Transitions(list)
+		for i := range diffs {
+			authors.sign(ctx, &diffs[i], all[diffs[i].Path], from, to)
+		}
+	}
 	out.Files = append(out.Files, diffs...)
 	return err
+}
+
+// onDisk is the number of the newer side of a difference that is no checkpoint, but what is on the disk.
+const onDisk = -1
+
+// newer is the newer side of a difference: a checkpoint, or what is on the disk for "now" and "".
+func (f *taskFiles) newer(ctx context.Context, s *task.State, list []task.CheckpointSaved, given string, paths []string) (
+	number int, files map[string]api.FileVersion, err error) {
+	if given == "" || given == "now" {
+		files, err = f.keeper.Look(ctx, checkpoint.Tracked(list, paths))
+		return onDisk, files, err
+	}
+	if number, err = resolve(s, given); err != nil {
+		return 0, nil, err
+	}
+	return number, checkpoint.StateAt(list, number), nil
 }
 
 // newTaskGrace is the age from which contents of a task without a folder count as those of a removed task: a fork has

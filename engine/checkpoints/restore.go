@@ -22,10 +22,11 @@ import (
 
 // RestoreOptions select which files are put back, and how.
 type RestoreOptions struct {
-	To         string   // a checkpoint: c3, 3, the beginning of its commit, #12, 0; "" = before the newest change
-	Paths      []string // files or folders, relative to the workspace; none = all
-	OnConflict string   // keep, merge, overwrite; "" = keep
-	Workspace  string   // absolute; "" = the task's
+	To         string     // a checkpoint: c3, 3, the beginning of its commit, #12, 0; "" = before the newest change
+	Paths      []string   // files or folders, relative to the workspace; none = all
+	OnConflict string     // keep, merge, overwrite; "" = keep
+	Workspace  string     // absolute; "" = the task's
+	Shown      *api.Shown // with one path: only this difference is taken back; nil = all since the checkpoint
 	DryRun     bool
 	Planned    func(api.RestoreResult) error // called with the plan before anything changes; an error stops the restore. nil = not called
 }
@@ -143,12 +144,60 @@ func (svc *Service) planRestore(ctx context.Context, ref store.Ref, s *task.Stat
 	if err != nil {
 		return p, fmt.Errorf("read the files of task %s: %w", ref.ID, err)
 	}
-	plan := checkpoint.PlanMoment(list, to.of(f), now, paths, rule)
-	if p.plan, err = f.keeper.Resolve(ctx, plan, !o.DryRun); err != nil {
+	if o.Shown != nil {
+		p.plan, err = f.planShown(ctx, s, list, paths[0], now, to.Number, *o.Shown, rule, !o.DryRun)
+	} else {
+		p.plan, err = f.keeper.Resolve(ctx, checkpoint.PlanMoment(list, to.of(f), now, paths, rule), !o.DryRun)
+	}
+	if err != nil {
 		return p, fmt.Errorf("plan to put back the files of task %s: %w", ref.ID, err)
 	}
 	p.fillResult()
-	return p, nil
+	if o.DryRun && len(paths) > 0 {
+		err = p.preview(ctx)
+	}
+	return p, err
+}
+
+// planShown plans to take back a difference that the caller looked at.
+func (f *taskFiles) planShown(ctx context.Context, s *task.State, list []task.CheckpointSaved, path string,
+	now map[string]api.FileVersion, from int, given api.Shown, rule checkpoint.Rule, keep bool) (checkpoint.Plan, error) {
+	to, newer, err := f.newer(ctx, s, list, given.To, []string{path})
+	if err != nil {
+		return checkpoint.Plan{}, err
+	}
+	older, known := checkpoint.StateAt(list, from)[path]
+	is, looked := now[path]
+	made, shown := newer[path]
+	if !known || !looked || !shown {
+		return checkpoint.Plan{}, fmt.Errorf("%s: %w", path, checkpoint.ErrShownChanged)
+	}
+	if to == onDisk {
+		made = is // it was looked at twice
+	}
+	return f.keeper.PlanShown(ctx, list, checkpoint.Shown{
+		Path: path, Older: from, Newer: to, Hunk: given.Hunk, Hash: given.Hash, From: older, To: made,
+	}, is, rule, keep)
+}
+
+// previewBytes bounds the differences that a dry run shows.
+const previewBytes = 1 << 20
+
+// preview adds to each file that changes the difference that the plan makes to it.
+func (p *plannedRestore) preview(ctx context.Context) error {
+	room, files := previewBytes, p.result.Files
+	for _, i := range p.plan.Items {
+		if !i.Act.Changes() {
+			continue
+		}
+		patch, why, err := p.keeper.Preview(ctx, i, &room)
+		if err != nil {
+			return err
+		}
+		files[0].Patch, files[0].Why = patch, why // the result lists them in the order of the plan
+		files = files[1:]
+	}
+	return nil
 }
 
 // fillResult describes the plan for the user.

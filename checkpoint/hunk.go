@@ -1,0 +1,225 @@
+package checkpoint
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/workspace"
+)
+
+// ErrShownChanged: a difference, or a hunk of it, is not what the caller was shown.
+var ErrShownChanged = errors.New("the difference is not the one that was shown")
+
+// hashShown is a hash of what a person sees of a difference: the path, both versions and the text.
+func hashShown(d api.FileDiff, text string) string {
+	side := func(v api.FileVersion) string { return fmt.Sprintf("%s %o %s", v.Kind, v.Mode, v.Hash) }
+	sum := sha256.Sum256([]byte(strings.Join([]string{d.Path, side(d.From), side(d.To), text}, "\x00")))
+	return hex.EncodeToString(sum[:])
+}
+
+// hunksOf finds the hunks in the patch of a file. Its lines all begin with one of " +-\", so that a line that begins with
+// "@@ " is the head of a hunk. A link that became a file, or the reverse, has none: its patch is two.
+func hunksOf(d api.FileDiff, patch string) (out []api.Hunk) {
+	if d.Why != "" || d.From.Kind == api.KindLink || d.To.Kind == api.KindLink {
+		return nil
+	}
+	_, rest, any := strings.Cut(patch, "\n@@ ")
+	for any {
+		var one string
+		one, rest, any = strings.Cut(rest, "\n@@ ")
+		var h api.Hunk
+		var old, made string
+		if _, err := fmt.Sscanf(one, "-%s +%s @@", &old, &made); err != nil {
+			return nil
+		}
+		h.Number = len(out) + 1
+		h.From, h.FromLines = rangeOf(old)
+		h.To, h.ToLines = rangeOf(made)
+		h.Hash = hashShown(d, strings.TrimSuffix(one, "\n"))
+		out = append(out, h)
+	}
+	return out
+}
+
+// rangeOf reads the lines of one side of a hunk: "3,7", or "3" for a single line.
+func rangeOf(text string) (start, count int) {
+	first, lines, both := strings.Cut(text, ",")
+	start, _ = strconv.Atoi(first) // the patch was made here
+	if count = 1; both {
+		count, _ = strconv.Atoi(lines)
+	}
+	return start, count
+}
+
+// place is where lines of a hunk begin, counted from 0. A hunk without lines on a side names the line before it.
+func place(start, count int) int {
+	if count == 0 {
+		return start
+	}
+	return start - 1
+}
+
+// Shown is a difference of one file that a person looked at.
+type Shown struct {
+	Path       string
+	Older      int // the checkpoint of the older side; 0 = before any change
+	Newer      int // of the newer side; -1 = what is on the disk
+	Hunk       int // from 1; 0 = all of the file
+	Hash       string
+	From, To   api.FileVersion
+	fromDisk   bool
+	difference api.FileDiff
+}
+
+// PlanShown plans to take a difference back, or one hunk of it. now is what the path holds. Contents that a plan needs are
+// durable when it returns with keep; a preview writes nothing.
+//
+// A file that does not hold the newer side is a conflict, and so is, for a whole file, a change of others that the
+// difference contains: the rule decides. A hunk was chosen by its lines, so that it may be a change of others. With Merge
+// only those lines go, wherever they are by now.
+//
+// The error is ErrShownChanged where the difference is not the one with the hash.
+func (k *Keeper) PlanShown(ctx context.Context, list []task.CheckpointSaved, s Shown, now api.FileVersion, rule Rule, keep bool) (Plan, error) {
+	p := Plan{To: s.Older, Rule: rule}
+	s.fromDisk = s.Newer < 0
+	s.difference = api.FileDiff{Path: s.Path, From: s.From, To: s.To, Change: changeOf(s.From, s.To)}
+	room := 16 << 20
+	if err := k.fill(ctx, &s.difference, DiffOptions{MaxFile: maxMerge, Now: s.fromDisk}, &room); err != nil {
+		return p, fmt.Errorf("compare %s: %w", s.Path, err)
+	}
+	if s.Hunk == 0 {
+		if s.Hash != s.difference.Hash {
+			return p, ErrShownChanged
+		}
+		if !now.Same(s.From) {
+			p.Items = append(p.Items, wholeShown(list, s, now).judged(rule))
+		}
+		return k.Resolve(ctx, p, keep)
+	}
+	if s.Hunk < 1 || s.Hunk > len(s.difference.Hunks) || s.Hash != s.difference.Hunks[s.Hunk-1].Hash {
+		return p, ErrShownChanged
+	}
+	item, err := k.hunkItem(ctx, s, now, rule, keep)
+	if err != nil {
+		return p, fmt.Errorf("take back a part of %s: %w", s.Path, err)
+	}
+	p.Items = append(p.Items, item)
+	return p, nil
+}
+
+// wholeShown plans to give a file the older side of a difference.
+func wholeShown(list []task.CheckpointSaved, s Shown, now api.FileVersion) Item {
+	i := Item{Path: s.Path, Now: now, Target: s.From, Act: ActRestore, Conflict: !now.Same(s.To)}
+	for _, step := range slices.Backward(Transitions(list)[s.Path]) {
+		switch {
+		case step.Checkpoint <= s.Older || s.Newer >= 0 && step.Checkpoint > s.Newer:
+		case step.Others:
+			i.Doubt = step.Doubt && (i.Doubt || !i.Conflict)
+			i.Conflict = true
+		default:
+			i.Undo = append(i.Undo, step)
+		}
+	}
+	if n := len(list); s.fromDisk && n > 0 && !now.Same(StateAt(list, list[n-1].Number)[s.Path]) {
+		i.Conflict, i.Doubt = true, false
+	}
+	return i
+}
+
+// hunkItem plans to put the lines of one hunk back.
+func (k *Keeper) hunkItem(ctx context.Context, s Shown, now api.FileVersion, rule Rule, keep bool) (Item, error) {
+	i := Item{Path: s.Path, Now: now, Target: s.From, Act: ActRestore, Conflict: !now.Same(s.To)}
+	kept := func(why string) (Item, error) {
+		i.Act, i.Why = ActKeep, why
+		return i, nil
+	}
+	switch {
+	case !plain(s.Path):
+		return kept("such a path is never touched")
+	case i.Conflict && rule != Merge:
+		return kept("it does not hold what the difference shows")
+	case i.Conflict && (now.Kind != api.KindFile || s.From.Kind != api.KindFile || s.To.Kind != api.KindFile):
+		return kept("it was changed since, and not only its text")
+	case s.From.Kind != api.KindFile || s.To.Kind != api.KindFile: // one hunk is all of the file
+		return k.atHand(i.lostUnlessKept()), nil
+	}
+	old, why, err := k.side(ctx, s.Path, s.From, maxMerge, false)
+	made, whyNew, errNew := k.side(ctx, s.Path, s.To, maxMerge, s.fromDisk)
+	if err = errors.Join(err, errNew); err != nil {
+		return i, err
+	}
+	if why = cmp.Or(why, whyNew); why != "" {
+		return kept(why)
+	}
+	text := without(old, made, s.difference.Hunks[s.Hunk-1])
+	if i.Conflict {
+		is, why, err := k.side(ctx, s.Path, now, maxMerge, true)
+		if err != nil {
+			return i, err
+		}
+		if why != "" {
+			return kept("it cannot be merged: " + why)
+		}
+		merged, ok := MergeText(made, is, text)
+		if !ok {
+			return kept("the same lines were changed since")
+		}
+		i.Act, text = ActMerge, merged
+	}
+	i.Target = api.FileVersion{Kind: api.KindFile, Mode: now.Mode, Size: int64(len(text)), Hash: workspace.HashOf(text)}
+	if i.Target.Same(now) {
+		return kept("these lines are as they were already")
+	}
+	i.text = text
+	if !keep {
+		return i, nil
+	}
+	return k.keepText(ctx, i)
+}
+
+// without is the newer text of a difference with one hunk as it was in the older one.
+func without(old, made []byte, h api.Hunk) []byte {
+	x, y := splitLines(old), splitLines(made)
+	from, to := place(h.From, h.FromLines), place(h.To, h.ToLines)
+	var out []byte
+	for _, part := range [][][]byte{y[:to], x[from : from+h.FromLines], y[to+h.ToLines:]} {
+		for _, line := range part {
+			out = append(out, line...)
+		}
+	}
+	return out
+}
+
+// keepText makes the text that an item writes durable.
+func (k *Keeper) keepText(ctx context.Context, i Item) (Item, error) {
+	b, err := k.begin(ctx)
+	if err != nil {
+		return i, err
+	}
+	defer b.Discard()
+	id, err := b.Add(i.text)
+	if err != nil {
+		return i, err
+	}
+	i.Target.Blob = string(id)
+	return i, b.Close()
+}
+
+// Preview is the difference that an item of a plan makes to what is on the disk: its patch, bounded by room in bytes, or
+// the reason why there is none.
+func (k *Keeper) Preview(ctx context.Context, i Item, room *int) (patch, why string, err error) {
+	d := api.FileDiff{Path: i.Path, From: i.Now, To: i.Target, Change: changeOf(i.Now, i.Target)}
+	if err := k.fill(ctx, &d, DiffOptions{MaxFile: maxMerge, before: true, made: i.text}, room); err != nil {
+		return "", "", fmt.Errorf("compare %s: %w", i.Path, err)
+	}
+	return d.Patch, d.Why, nil
+}
