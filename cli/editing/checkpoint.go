@@ -188,6 +188,7 @@ var conflictRules = []string{"keep", "merge", "overwrite"}
 func (a *commands) checkpointRestoreCommand() *cobra.Command {
 	var o api.NewRestore
 	var yes bool
+	var hunk int
 	cmd := help.CommandFor("checkpoint restore", a.checkpointNames(), func(cmd *cobra.Command, args []string) error {
 		if err := a.checkConflictRule(cmd, o.OnConflict); err != nil {
 			return err
@@ -195,9 +196,14 @@ func (a *commands) checkpointRestoreCommand() *cobra.Command {
 		if o.Workspace != "" {
 			o.Workspace = a.Abs(o.Workspace)
 		}
-		return a.restore(cmd.Context(), args[0], append(args, "")[1], o, yes)
+		if cmd.Flags().Changed("hunk") && (hunk < 1 || len(o.Paths) != 1) {
+			return failure.Usage(fmt.Sprintf("%s --hunk %d", cmd.CommandPath(), hunk), "want a number from 1 on, and the file with one --path",
+				cmd.CommandPath()+" ID C --path FILE --hunk 1")
+		}
+		return a.restore(cmd.Context(), args[0], append(args, "")[1], o, hunk, yes)
 	})
 	fl := cmd.Flags()
+	fl.IntVar(&hunk, "hunk", 0, "only this hunk of checkpoint diff ID C now, from 1; with one --path")
 	conflictFlag(cmd, &o.OnConflict)
 	fl.BoolVar(&o.DryRun, "dry-run", false, "only show what would be done")
 	fl.BoolVar(&yes, "yes", false, "do not ask")
@@ -219,8 +225,13 @@ func (a *commands) checkConflictRule(cmd *cobra.Command, rule string) error {
 }
 
 // restore puts files back as they were at a checkpoint; "" is the one before the newest change.
-func (a *commands) restore(ctx context.Context, id, to string, o api.NewRestore, yes bool) error {
-	return a.Connect(ctx, func(c *client.Client) error {
+func (a *commands) restore(ctx context.Context, id, to string, o api.NewRestore, hunk int, yes bool) error {
+	return a.Connect(ctx, func(c *client.Client) (err error) {
+		if hunk > 0 {
+			if o.Shown, err = shownHunk(ctx, c, id, to, o.Paths[0], hunk); err != nil {
+				return err
+			}
+		}
 		r, doc, err := agreed(ctx, a, c, restoring{
 			path: checkpointPath(id, to, "restore"),
 			what: "restore files of task " + id,
@@ -240,6 +251,22 @@ func (a *commands) restore(ctx context.Context, id, to string, o api.NewRestore,
 		}
 		return errors.Join(a.tellRestore(r), restoreFailure(r))
 	})
+}
+
+// shownHunk names a hunk of the difference between a checkpoint and now, as it is at this moment.
+func shownHunk(ctx context.Context, c *client.Client, id, to, path string, number int) (*api.Shown, error) {
+	d, err := client.Get[api.Diff](ctx, c, checkpointPath(id, to, "diff"), url.Values{"path": {path}})
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range d.Files {
+		if len(d.Files) == 1 && number <= len(f.Hunks) {
+			return &api.Shown{To: d.To, Hunk: number, Hash: f.Hunks[number-1].Hash}, nil
+		}
+	}
+	return nil, failure.New(failure.ExitNotFound, "hunk_not_found", "restore a hunk of "+display.OneLine(path),
+		fmt.Sprintf("the difference between %s and now has no hunk %d of that file", d.From, number),
+		fmt.Sprintf("roost checkpoint diff %s %s now --path %s", failure.ShellWord(id), d.From, failure.ShellWord(path))).OfTask(id)
 }
 
 // agree shows the user what a restore would do, and asks. Only a yes counts as one.
@@ -279,6 +306,9 @@ func (a *commands) warnLeft(r api.RestoreResult) {
 	}
 }
 
+// previewLines is how long the difference of a file may be that is shown before it is put back.
+const previewLines = 40
+
 // restoreLines are what a restore does, for people: the checkpoint, each file, the sum.
 func (a *commands) restoreLines(r api.RestoreResult, style display.Style) []string {
 	verb := "restored"
@@ -301,6 +331,11 @@ func (a *commands) restoreLines(r api.RestoreResult, style display.Style) []stri
 	for _, i := range r.Files {
 		note := map[string]string{"merge": "merged: the changes of others stay", "overwrite": "the changes of others are lost"}[i.How]
 		item(looks[i.Change], i.Change, i, note)
+		if patch := strings.Split(strings.TrimSuffix(i.Patch, "\n"), "\n"); i.Patch != "" && len(patch) <= previewLines {
+			for _, line := range patch {
+				lines = append(lines, "    "+style.Paint(lineStyle(line), display.Safe(line)))
+			}
+		}
 	}
 	for _, i := range r.Conflicts {
 		item(view.Asked, "conflict", i, "kept: "+cmp.Or(display.OneLine(i.Why), "others changed it since"))
@@ -460,6 +495,9 @@ func (a *commands) printStat(files []api.FileDiff) error {
 	}
 	for _, f := range files {
 		end := diffNote(f)
+		if by := view.Authors(f.Authors); by != "" {
+			end = strings.TrimPrefix(end+"; by "+display.OneLine(by), "; ")
+		}
 		if f.Added+f.Removed > 0 {
 			plus, minus := bar(f.Added, f.Removed, most)
 			end = strings.TrimRight(fmt.Sprintf("%5d %s%s  %s", f.Added+f.Removed, style.Paint(view.Added, strings.Repeat("+", plus)),

@@ -1,0 +1,47 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/roost-dev/roost/api"
+)
+
+// Author names in a few words what made a change of a file. Names of tools and tasks are as they were recorded: the caller
+// cleans them.
+func Author(a api.Author) string {
+	call := a.Tool
+	if a.Row > 0 {
+		call = strings.TrimSpace(fmt.Sprintf("%s #%d", call, a.Row))
+	}
+	switch {
+	case a.By == api.ByAgent && call != "":
+		return "agent: " + call
+	case a.By == api.ByAgent:
+		return "agent"
+	case a.By == api.ByCommand && call != "":
+		return "command: " + call
+	case a.By == api.ByCommand:
+		return "command"
+	case a.By == api.BySubtask:
+		return "a subtask"
+	case a.By == api.ByRestore:
+		return "a restore"
+	case a.By == api.ByOther && a.Task != "":
+		return "another task: " + a.Task
+	case a.By == api.ByOther:
+		return "you, or another program"
+	case call != "":
+		return "unknown, while " + call + " ran"
+	}
+	return "unknown"
+}
+
+// Authors names all that made a change.
+func Authors(list []api.Author) string {
+	words := make([]string, len(list))
+	for i, a := range list {
+		words[i] = Author(a)
+	}
+	return strings.Join(words, "; ")
+}
