@@ -362,6 +362,12 @@ type Diff struct {
 	Files []FileDiff `json:"items"`
 }
 
+// CommitMessage is a suggestion for the message of a commit of what a task changed.
+type CommitMessage struct {
+	Task string `json:"task_id"`
+	Text string `json:"text"` // a subject, an empty line, and what was done
+}
+
 // Checkpoint is one checkpoint in a list.
 type Checkpoint struct {
 	Number  int    `json:"checkpoint"` // 0 is the state before anything was changed

@@ -537,6 +537,8 @@ func editRoutes() []route {
 		{on: "POST /v1/tasks/{id}/checkpoints", answer: api.SavedCheckpoint{}, status: http.StatusCreated, also: http.StatusOK,
 			act: does(func(s *service.Service, a *asked) (any, error) { return s.SaveCheckpoint(a.Context(), a.call(), a.id) })},
 		{on: "GET /v1/tasks/{id}/checkpoints/{c}/diff", answer: api.Diff{}, engine: true, document: (*Server).diff},
+		{on: "GET /v1/tasks/{id}/commit-message", answer: api.CommitMessage{}, engine: true,
+			document: shows((*service.Service).CommitMessage)},
 		{on: "POST /v1/tasks/{id}/checkpoints/{c}/restore", body: api.NewRestore{}, answer: api.RestoreResult{},
 			act: takes(func(s *service.Service, a *asked, n api.NewRestore) (any, error) {
 				return s.Restore(a.Context(), a.call(), a.id, checkpointOf(a), n)

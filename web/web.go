@@ -26,6 +26,8 @@ type Reader interface {
 	NewestEvent(ctx context.Context) (string, error)
 	Checkpoints(ctx context.Context, id string) (api.Checkpoints, error)
 	Diff(ctx context.Context, id string, q service.DiffQuery) (api.Diff, error)
+	Prompts(ctx context.Context, id string) (api.Prompts, error)
+	CommitMessage(ctx context.Context, id string) (api.CommitMessage, error)
 	Questions(ctx context.Context, id string) ([]api.Question, error)
 	ReadOnly() *api.Problem
 	Problem(ctx context.Context, err error, id string) *api.Problem

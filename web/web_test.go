@@ -273,9 +273,9 @@ func TestARunOnThePages(t *testing.T) {
 	}
 	review := g.page("/tasks/" + id + "/changes")
 	added := all(review, func(n *html.Node) bool {
-		return n.Data == "span" && attr(n, "class") == "added" && n.Parent.Data == "pre"
+		return n.Data == "div" && attr(n, "class") == "added" && attr(n, "data-new") == "1"
 	})
-	if len(added) != 1 || text(added[0]) != "+one <b>\n" {
+	if len(added) != 1 || text(added[0]) != "+one <b>" {
 		t.Errorf("got %d added lines, want the one of a.txt\n%s", len(added), text(review))
 	}
 	if steps := all(review, func(n *html.Node) bool { return n.Data == "a" && strings.Contains(attr(n, "href"), "changes?from=") }); len(steps) == 0 {
