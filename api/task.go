@@ -439,6 +439,31 @@ type Server struct {
 	Runs      Load   `json:"runs"`
 	Streams   int    `json:"streams"` // that are followed
 	Limits    Bounds `json:"limits"`
+	LAN       *LAN   `json:"lan,omitempty"` // absent: it serves this machine alone
+}
+
+// LAN is how other devices of the local network reach a server, by TLS with a certificate of its own.
+type LAN struct {
+	URL         string `json:"url"`
+	CA          string `json:"ca_url"`      // of the certificate that devices install, so that they trust the server's
+	Fingerprint string `json:"fingerprint"` // of that certificate: its SHA-256, as pairs of hexadecimal digits with colons
+}
+
+// Device is a browser that is logged in.
+type Device struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`    // the browser and the system at first
+	Address   string `json:"address"` // from which it asked last
+	FirstSeen string `json:"first_seen"`
+	LastSeen  string `json:"last_seen"`
+	Until     string `json:"until"`     // its log-in ends
+	Connected bool   `json:"connected"` // a request of it is open, such as the event stream of a page
+	Current   bool   `json:"current"`   // it sent this request
+}
+
+// DevicePatch changes a device.
+type DevicePatch struct {
+	Name string `json:"name"`
 }
 
 // Load counts the runs of a process.
@@ -460,6 +485,7 @@ type Bounds struct {
 // Login is a link that logs a browser in, once.
 type Login struct {
 	URL string `json:"login_url"`
+	LAN string `json:"lan_login_url,omitempty"` // the same link, for other devices of the local network
 }
 
 // Stop asks a server to end.

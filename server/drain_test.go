@@ -119,7 +119,7 @@ func TestPagesOfNamedOrigins(t *testing.T) {
 	if resp := g.send("POST", "/v1/server/drain", "", "Origin: "+page); resp.StatusCode != http.StatusOK {
 		t.Errorf("a change with the token: %s", resp.Status)
 	}
-	cookie := g.srv.door.cookie(false)
+	cookie := g.logIn()
 	for _, headers := range [][]string{
 		{"Origin: " + page, "Authorization: ", "Cookie: " + cookie.Name + "=" + cookie.Value}, // the cookie does not count from there
 		{"Origin: https://app.example.evil"}, {"Origin: http://app.example"}, {"Origin: null"},

@@ -2,10 +2,7 @@ package server
 
 import (
 	"context"
-	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha256"
-	"crypto/subtle"
 	"crypto/tls"
 	"encoding/hex"
 	"errors"
@@ -29,6 +26,7 @@ import (
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/server/devices"
 	"github.com/roost-dev/roost/server/peer"
 )
 
@@ -58,7 +56,7 @@ func (s *Server) guard(w http.ResponseWriter, r *http.Request) {
 	} else if p := s.refuse(r); p != nil {
 		s.deny(rec, r, p)
 	} else {
-		s.mux.ServeHTTP(rec, r)
+		s.let(rec, r)
 	}
 	s.counted.Count(r, h, rec.status, s.opt.Now().Sub(begun))
 	level := slog.LevelDebug
@@ -70,9 +68,16 @@ func (s *Server) guard(w http.ResponseWriter, r *http.Request) {
 		"ms", s.opt.Now().Sub(begun).Milliseconds(), "request_id", h.Get(requestID), "from", addressOf(r))
 }
 
+// let passes a request on to its route, for as long as its device may be in.
+func (s *Server) let(w http.ResponseWriter, r *http.Request) {
+	in, leave, _ := s.door.devices.Enter(r, addressOf(r))
+	defer leave()
+	s.mux.ServeHTTP(w, in)
+}
+
 // refuse is the problem of a request that must not reach its route; nil when it may.
 func (s *Server) refuse(r *http.Request) *api.Problem {
-	if !s.known(r.Host) && !isPeer(r) { // a socket has no name, and browsers do not reach it
+	if !s.known(r) && !isPeer(r) { // a socket has no name, and browsers do not reach it
 		return problem(http.StatusForbidden, "host_denied", "The server is not known by that name",
 			"the request names the host "+report.Clip(r.Host), "use the address that roost serve printed", "roost serve --host NAME")
 	}
@@ -80,8 +85,7 @@ func (s *Server) refuse(r *http.Request) *api.Problem {
 		return problem(http.StatusForbidden, "origin_denied", "Another site may not ask that",
 			"the request comes from the origin "+report.Clip(r.Header.Get("Origin")))
 	}
-	open := r.URL.Path == "/healthz" || r.URL.Path == "/readyz" || r.URL.Path == "/login" ||
-		s.opt.Pages != nil && safe(r.Method) && strings.HasPrefix(r.URL.Path, staticPath)
+	open := slices.Contains(openPaths, r.URL.Path) || s.opt.Pages != nil && safe(r.Method) && strings.HasPrefix(r.URL.Path, staticPath)
 	if !open {
 		ok, byCookie := s.door.knows(r)
 		switch {
@@ -109,10 +113,17 @@ func (s *Server) refuse(r *http.Request) *api.Problem {
 
 // known reports whether a request names this server. Otherwise a foreign name that resolves to this address would let a
 // browser treat the server as that site.
-func (s *Server) known(host string) bool {
-	name := hostName(host)
+// Over the local network it has the names of its certificate there, and no others.
+func (s *Server) known(r *http.Request) bool {
+	name := hostName(r.Host)
+	if s.opt.LAN != nil && r.Context().Value(lanKey{}) != nil {
+		return name != "" && s.opt.LAN.Names(name)
+	}
 	return name != "" && (s.hosts[name] || s.opt.Cert != nil && s.opt.Cert.VerifyHostname(name) == nil)
 }
+
+// openPaths are the paths that need no log-in: they hold nothing of any task.
+var openPaths = []string{"/healthz", "/readyz", "/login", "/ca.crt", "/trust"}
 
 // hostName is the name in a Host header, in lower case and without its port; "" when the port is malformed.
 func hostName(host string) string {
@@ -186,6 +197,9 @@ func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 type peerKey struct{}
 
+// lanKey marks the requests that came over the local network.
+type lanKey struct{}
+
 // isPeer reports whether a request came through the socket from the user who runs this process: that is as good as
 // the token, which is in a file of the same user.
 func isPeer(r *http.Request) bool { return r.Context().Value(peerKey{}) != nil }
@@ -218,7 +232,7 @@ func (s *Server) page(r *http.Request) bool {
 
 // cors sends the headers that allow a page of a named origin, and answers a preflight request.
 func (s *Server) cors(w http.ResponseWriter, r *http.Request) (answered bool) {
-	if !s.page(r) || !s.known(r.Host) {
+	if !s.page(r) || !s.known(r) {
 		return false
 	}
 	h := w.Header()
@@ -342,62 +356,10 @@ func random() (string, error) {
 	return hex.EncodeToString(b), nil
 }
 
-// same compares secrets in constant time.
-func same(a, b string) bool {
-	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
-	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
-}
-
-// cookieDays is how long a log-in lasts, in days.
-const cookieDays = 30
-
 // doorkeeper checks tokens and log-ins.
 type doorkeeper struct {
-	token string
-	now   func() time.Time
-
-	mu   sync.Mutex
-	keys []string // of log-in links that were not used, the oldest first
-}
-
-// linksMost bounds the log-in links that are open at a time; one more takes the place of the oldest.
-const linksMost = 8
-
-// link makes a log-in link and returns its path and query.
-func (d *doorkeeper) link() (string, error) {
-	key, err := random()
-	if err != nil {
-		return "", err
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.keys = append(d.keys, key); len(d.keys) > linksMost {
-		d.keys = d.keys[1:]
-	}
-	return "/login?key=" + key, nil
-}
-
-// cookieName contains a digest of the token: browsers do not separate cookies by port, and two servers on one machine
-// must not log each other out.
-func (d *doorkeeper) cookieName() string {
-	sum := sha256.Sum256([]byte("cookie name " + d.token))
-	return "roost_" + hex.EncodeToString(sum[:4])
-}
-
-// cookie is a log-in: its end, with a proof made with the token. The server stores no log-ins, so that a restart keeps
-// them and a new token ends all of them.
-func (d *doorkeeper) cookie(secure bool) *http.Cookie {
-	until := strconv.FormatInt(d.now().AddDate(0, 0, cookieDays).Unix(), 10)
-	return &http.Cookie{ //nolint:gosec // without TLS, on loopback only, browsers drop a Secure cookie
-		Name: d.cookieName(), Value: until + "." + d.proof(until), Path: "/", MaxAge: cookieDays * 24 * 3600,
-		HttpOnly: true, Secure: secure, SameSite: http.SameSiteStrictMode,
-	}
-}
-
-func (d *doorkeeper) proof(until string) string {
-	mac := hmac.New(sha256.New, []byte(d.token))
-	mac.Write([]byte("log-in until " + until))
-	return hex.EncodeToString(mac.Sum(nil))
+	token   string
+	devices *devices.Devices
 }
 
 // knows reports whether a request has the token or a log-in. byCookie: a browser sent the log-in by itself, perhaps for
@@ -408,28 +370,10 @@ func (d *doorkeeper) knows(r *http.Request) (ok, byCookie bool) {
 	}
 	if header := r.Header.Get("Authorization"); header != "" {
 		scheme, given, _ := strings.Cut(header, " ")
-		return strings.EqualFold(scheme, "Bearer") && same(strings.TrimSpace(given), d.token), false
+		return strings.EqualFold(scheme, "Bearer") && devices.Same(strings.TrimSpace(given), d.token), false
 	}
-	for _, c := range r.CookiesNamed(d.cookieName()) {
-		until, proof, _ := strings.Cut(c.Value, ".")
-		at, err := strconv.ParseInt(until, 10, 64)
-		if same(proof, d.proof(until)) && err == nil && d.now().Unix() < at {
-			return true, true
-		}
-	}
-	return false, false
-}
-
-// use accepts the key of a log-in link, once.
-func (d *doorkeeper) use(key string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	i := slices.IndexFunc(d.keys, func(known string) bool { return same(key, known) })
-	if i < 0 {
-		return false
-	}
-	d.keys = slices.Delete(d.keys, i, i+1)
-	return true
+	in := d.devices.Knows(r)
+	return in, in
 }
 
 // A gate bounds the open connections: one more waits until another ends. Strangers are connections that have not shown
@@ -441,6 +385,7 @@ type gate struct {
 	shut chan struct{}
 	once sync.Once
 
+	lan       bool // its connections come from the local network
 	most      int
 	left      chan struct{} // a stranger closed, or showed the token
 	mu        sync.Mutex
@@ -569,6 +514,9 @@ func ofConn(ctx context.Context, c net.Conn) context.Context {
 	g, ok := c.(*guest)
 	if !ok {
 		return ctx
+	}
+	if g.gate.lan {
+		ctx = context.WithValue(ctx, lanKey{}, true)
 	}
 	if p, ok := g.Conn.(*peer.Conn); ok && p.SameUser {
 		ctx = context.WithValue(ctx, peerKey{}, true)

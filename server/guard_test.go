@@ -93,14 +93,6 @@ func TestOnlyWhatIsReadIsNotModified(t *testing.T) {
 	}
 }
 
-// Browsers keep cookies by host and not by port: two servers of a machine have two names.
-func TestTwoServersDoNotLogEachOtherOut(t *testing.T) {
-	one, other := &doorkeeper{token: strings.Repeat("a", 64)}, &doorkeeper{token: strings.Repeat("b", 64)}
-	if one.cookieName() == other.cookieName() {
-		t.Errorf("%s and %s", one.cookieName(), other.cookieName())
-	}
-}
-
 // Streams are bounded for each client and in all, and a place is free as soon as it is left,
 // once.
 func TestPlacesOfStreams(t *testing.T) {

@@ -171,6 +171,16 @@ func (g *bench) ask(method, path string, headers ...string) *http.Response {
 	return resp
 }
 
+// logIn follows a log-in link and gives the cookie.
+func (g *bench) logIn() *http.Cookie {
+	g.Helper()
+	resp := g.ask("GET", fixture.Must[string](g)(g.srv.LoginPath()), "Authorization: ", "User-Agent: Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0")
+	if len(resp.Cookies()) != 1 {
+		g.Fatalf("the log-in link: got %s and no cookie", resp.Status)
+	}
+	return resp.Cookies()[0]
+}
+
 // get gives the body of an answer that must be 200.
 func (g *bench) get(path string, headers ...string) []byte {
 	g.Helper()

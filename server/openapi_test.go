@@ -149,6 +149,9 @@ func TestEveryRouteAnswersAsItIsDescribed(t *testing.T) {
 			if path == "/login" && status == 200 {
 				status = 401 // the link's key was not given
 			}
+			if path == "/ca.crt" && status == 200 {
+				status = 404 // this server does not serve the local network
+			}
 			if resp.StatusCode != status {
 				t.Errorf("%s: %s, want %d", path, resp.Status, status)
 				continue

@@ -229,8 +229,8 @@ func TestRuleB23OnlyWhoMay(t *testing.T) {
 			g.refused(401, "unauthenticated", "GET", path, auth)
 		}
 	}
-	g.refused(401, "unauthenticated", "GET", "/v1/tasks", "Authorization: ", "Cookie: "+g.srv.door.cookieName()+"=9999999999."+strings.Repeat("0", 64))
-	g.refused(401, "unauthenticated", "GET", "/v1/tasks", "Authorization: ", "Cookie: "+g.srv.door.cookieName()+"=9999999999")
+	g.refused(401, "unauthenticated", "GET", "/v1/tasks", "Authorization: ", "Cookie: "+g.srv.door.devices.CookieName()+"=9999999999."+strings.Repeat("0", 64))
+	g.refused(401, "unauthenticated", "GET", "/v1/tasks", "Authorization: ", "Cookie: "+g.srv.door.devices.CookieName()+"=9999999999")
 	for _, host := range []string{"evil.example", "127.0.0.1.evil.example", "localhost.evil.example:7878", "169.254.169.254", "[::2]", "127.0.0.1:evil", "localhost:99999"} {
 		g.refused(403, "host_denied", "GET", "/v1/tasks", "Host: "+host)
 		g.refused(403, "host_denied", "GET", "/healthz", "Host: "+host)
@@ -248,7 +248,7 @@ func TestRuleB23OnlyWhoMay(t *testing.T) {
 			t.Errorf("another site may read the answer: %s", name)
 		}
 	}
-	cookie := g.srv.door.cookie(false)
+	cookie := g.logIn()
 	g.get("/v1/tasks", "Authorization: ", "Cookie: "+cookie.Name+"="+cookie.Value)
 	g.refused(403, "origin_denied", "GET", "/v1/tasks", "Authorization: ", "Cookie: "+cookie.Name+"="+cookie.Value, "Sec-Fetch-Site: cross-site")
 	g.refused(401, "unauthenticated", "OPTIONS", "/v1/tasks", "Authorization: ", "Origin: https://evil.example", "Access-Control-Request-Method: GET")

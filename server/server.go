@@ -22,6 +22,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/keyed"
 	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/server/devices"
 	"github.com/roost-dev/roost/server/idempotency"
 	"github.com/roost-dev/roost/server/metrics"
 	"github.com/roost-dev/roost/server/peer"
@@ -35,6 +36,8 @@ type Options struct {
 	Hosts   []string          // its names besides localhost and its address
 	TLS     *tls.Config       // nil: plain HTTP
 	Cert    *x509.Certificate // whose names are names of the server, too; nil without TLS
+	LAN     *LAN              // how devices of the local network reach it; nil: they do not
+	Devices *devices.Devices  // that are logged in; nil: those of the service's root and the token
 	Log     *slog.Logger      // nil: no log
 	Now     func() time.Time
 	Version api.Version
@@ -80,6 +83,15 @@ func (o *Options) fill() {
 	}
 }
 
+// LAN is the second door of a server, for other devices of the local network: TLS with a certificate of its own authority.
+type LAN struct {
+	Listener net.Listener
+	TLS      *tls.Config
+	Names    func(host string) bool // whether a Host header may have this name
+	CAFile   []byte                 // the certificate of the authority, as a file for a device (DER)
+	api.LAN
+}
+
 // Pages answer browsers; package web has them. They read tasks for whoever is logged in.
 type Pages interface {
 	http.Handler
@@ -116,13 +128,16 @@ type Server struct {
 // New makes a server. It opens nothing and changes nothing on disk.
 func New(o Options) (*Server, error) {
 	o.fill()
-	s := &Server{
-		opt: o, service: o.Service, door: &doorkeeper{token: o.Token, now: o.Now}, stop: make(chan struct{}),
-		hosts:    map[string]bool{"localhost": true, "127.0.0.1": true, "::1": true},
-		readings: make(chan struct{}, o.MaxReadings), bodies: make(chan struct{}, maxBodies),
-	}
 	if o.Token == "" {
 		return nil, errors.New("start the server: there is no token")
+	}
+	if o.Devices == nil {
+		o.Devices = devices.New(o.Service.Root(), o.Token, o.Now)
+	}
+	s := &Server{
+		opt: o, service: o.Service, door: &doorkeeper{token: o.Token, devices: o.Devices}, stop: make(chan struct{}),
+		hosts:    map[string]bool{"localhost": true, "127.0.0.1": true, "::1": true},
+		readings: make(chan struct{}, o.MaxReadings), bodies: make(chan struct{}, maxBodies),
 	}
 	for _, host := range o.Hosts {
 		s.hosts[hostName(host)] = true
@@ -136,12 +151,12 @@ func New(o Options) (*Server, error) {
 	s.begun, s.counted = o.Now(), metrics.NewRequests()
 	s.routes = routes()
 	s.mux = s.muxOf(s.routes)
-	s.document = sync.OnceValues(func() ([]byte, error) { return describedRoutes(s.routes, o.Version, s.door.cookieName()) })
+	s.document = sync.OnceValues(func() ([]byte, error) { return describedRoutes(s.routes, o.Version, s.door.devices.CookieName()) })
 	return s, nil
 }
 
 // LoginPath makes a log-in link, which works once, and returns its path and query.
-func (s *Server) LoginPath() (string, error) { return s.door.link() }
+func (s *Server) LoginPath() (string, error) { return s.door.devices.Link() }
 
 // Handler answers requests; see Serve for a server with all limits.
 func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.guard) }
@@ -153,8 +168,15 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		Handler: s.Handler(), ReadHeaderTimeout: s.opt.HeaderTimeout, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
 		ConnContext: ofConn, ErrorLog: slog.NewLogLogger(s.opt.Log.Handler(), slog.LevelDebug),
 	}
-	served := make(chan error, 1)
+	doors := 1
+	served := make(chan error, 2)
 	bounded := limited(l, s.opt.MaxConns, s.opt.MaxStrangers)
+	if lan := s.opt.LAN; lan != nil {
+		doors++
+		outer := limited(lan.Listener, s.opt.MaxConns, s.opt.MaxStrangers)
+		outer.lan = true
+		go func() { served <- web.Serve(tls.NewListener(outer, lan.TLS)) }()
+	}
 	go func() {
 		if web.TLSConfig = s.opt.TLS; s.opt.TLS != nil {
 			served <- web.ServeTLS(bounded, "", "")
@@ -165,6 +187,10 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	var err error
 	select {
 	case err = <-served:
+		_ = web.Close()
+		for range doors - 1 {
+			<-served
+		}
 		s.End()
 		return fmt.Errorf("serve on %s: %w", l.Addr(), err)
 	case <-ctx.Done():
@@ -175,9 +201,12 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	if err = web.Shutdown(grace); err != nil {
 		err = fmt.Errorf("stop the server: requests were cut off after %s: %w", s.opt.Grace, errors.Join(err, web.Close()))
 	}
-	if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
-		err = errors.Join(err, ended)
+	for range doors {
+		if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
+			err = errors.Join(err, ended)
+		}
 	}
+	_ = s.opt.Devices.Save() // when they were seen last is not worth a failure
 	s.service.Close()
 	return err
 }

@@ -8,10 +8,12 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/server/devices"
 	"github.com/roost-dev/roost/server/metrics"
 )
 
@@ -21,6 +23,7 @@ func serverRoutes() []route {
 		{on: "GET /healthz", open: true, answer: health{}, document: (*Server).healthz},
 		{on: "GET /readyz", open: true, answer: readiness{}, fails: []int{503}, serve: (*Server).readyz},
 		{on: "GET /login", open: true, media: "text/plain", forms: []string{jsonMedia}, serve: (*Server).login},
+		{on: "GET /ca.crt", open: true, media: "application/x-x509-ca-cert", fails: []int{404}, serve: (*Server).caFile},
 		{on: "GET /openapi.json", media: jsonMedia, document: (*Server).describe},
 		{on: "GET /v1/openapi.json", media: jsonMedia, document: (*Server).describe},
 		{on: "GET /v1/version", answer: api.Version{},
@@ -28,6 +31,9 @@ func serverRoutes() []route {
 		{on: "GET /metrics", media: "text/plain", forms: []string{"application/openmetrics-text"}, serve: (*Server).metrics},
 		{on: "GET /v1/server", answer: api.Server{}, document: func(s *Server, _ *asked) (any, error) { return s.state(), nil }},
 		{on: "POST /v1/server/logins", answer: api.Login{}, status: http.StatusCreated, bare: true, act: (*Server).newLogin},
+		{on: "GET /v1/devices", answer: api.Page[api.Device]{}, document: (*Server).devices},
+		{on: "PATCH /v1/devices/{device}", body: api.DevicePatch{}, answer: api.Device{}, bare: true, act: reads((*Server).renameDevice)},
+		{on: "DELETE /v1/devices/{device}", answer: api.Device{}, bare: true, act: (*Server).revokeDevice},
 		{on: "POST /v1/server/drain", answer: api.Server{}, act: (*Server).drain},
 		{on: "DELETE /v1/server/drain", answer: api.Server{}, act: (*Server).admit},
 		{on: "POST /v1/server/stop", answer: api.Server{}, status: http.StatusAccepted, body: api.Stop{}, act: reads((*Server).quit)},
@@ -40,6 +46,9 @@ func (s *Server) state() api.Server {
 		Draining: s.service.Draining(), Stopping: s.ending.Load() || s.stopping.Load(), Recovery: s.opt.Recovery.String(),
 		Streams: s.streams.open(),
 		Limits:  s.opt.Limits,
+	}
+	if s.opt.LAN != nil {
+		out.LAN = &s.opt.LAN.LAN
 	}
 	out.Limits.MaxStreams, out.Limits.MaxBody = s.opt.MaxStreams, s.opt.MaxBody
 	out.Runs.Running, out.Runs.Waiting, out.Runs.Queued = s.service.Load()
@@ -170,13 +179,19 @@ func (s *Server) login(w http.ResponseWriter, a *asked) *api.Problem {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
+	cookie, err := s.door.devices.LogIn(a.Request, a.text["key"], addressOf(a.Request))
+	if err != nil {
+		return s.problemFor(a, err)
+	}
 	_, in := s.door.knows(a.Request)
 	switch {
-	case s.door.use(a.text["key"]):
-		http.SetCookie(w, s.door.cookie(a.TLS != nil))
+	case cookie != nil:
+		http.SetCookie(w, cookie)
+		s.opt.Log.Info("browser logged in", "from", addressOf(a.Request))
 	case !in: // who is logged in may use an old link
 		return problem(http.StatusUnauthorized, "login_used", "The log-in link does not work",
-			"it was used, or belongs to another start of the server", "roost open  # opens the page, logged in")
+			"it was used, is older than "+linkLife+", or belongs to another start of the server",
+			"roost open  # opens the page, logged in", "roost devices add  # a link for another device")
 	}
 	if strings.Contains(strings.Join(a.Header.Values("Accept"), ","), jsonMedia) { // a program, which needs no redirect
 		w.WriteHeader(http.StatusNoContent)
@@ -203,12 +218,64 @@ func (s *Server) newLogin(a *asked) (*reply, error) {
 	if s.opt.URL == "" {
 		return nil, problem(http.StatusConflict, "not_a_server", "That process is no server", "no browser reaches it", "roost serve")
 	}
-	path, err := s.door.link()
+	path, err := s.door.devices.Link()
 	if err != nil {
 		return nil, err
 	}
 	s.opt.Log.Info("log-in link made", "from", addressOf(a.Request), "by", entrance(a.Request))
-	return &reply{doc: api.Login{URL: s.opt.URL + path}}, nil
+	out := api.Login{URL: s.opt.URL + path}
+	if s.opt.LAN != nil {
+		out.LAN = s.opt.LAN.URL + path
+	}
+	return &reply{doc: out}, nil
+}
+
+// linkLife is how long a log-in link works, in words.
+var linkLife = strconv.Itoa(int(devices.LinkLife.Minutes())) + " minutes"
+
+// caFile answers with the certificate that devices of the local network install.
+func (s *Server) caFile(w http.ResponseWriter, a *asked) *api.Problem {
+	if s.opt.LAN == nil {
+		return problem(http.StatusNotFound, "no_lan", "There is no such certificate", "the server does not serve the local network",
+			"roost serve --lan")
+	}
+	w.Header().Set("Content-Disposition", `attachment; filename="roost-ca.crt"`)
+	send(w, a.Request, http.StatusOK, a.route.media, s.opt.LAN.CAFile)
+	return nil
+}
+
+// devices lists the browsers that are logged in.
+func (s *Server) devices(a *asked) (any, error) {
+	all, err := s.opt.Devices.List(a.Context())
+	if err != nil {
+		return nil, err
+	}
+	return pageOf(a, all)
+}
+
+func (s *Server) renameDevice(a *asked, patch api.DevicePatch) (*reply, error) {
+	doc, err := s.opt.Devices.Rename(a.Context(), a.PathValue("device"), patch.Name)
+	return &reply{doc: doc}, deviceProblem(err)
+}
+
+func (s *Server) revokeDevice(a *asked) (*reply, error) {
+	doc, err := s.opt.Devices.Revoke(a.Context(), a.PathValue("device"))
+	if err == nil {
+		s.opt.Log.Info("device revoked", "device", doc.ID, "from", addressOf(a.Request), "by", entrance(a.Request))
+	}
+	return &reply{doc: doc}, deviceProblem(err)
+}
+
+// deviceProblem names what is wrong with a change of a device.
+func deviceProblem(err error) error {
+	switch {
+	case errors.Is(err, devices.ErrUnknown):
+		return problem(http.StatusNotFound, "no_such_device", "No device has that id", "its log-in ended, or was revoked",
+			"roost devices", "GET /v1/devices")
+	case errors.Is(err, devices.ErrName):
+		return api.Invalid(api.Wrong{Parameter: "name", Detail: err.Error()})
+	}
+	return err
 }
 
 // metrics answers with all metrics.
