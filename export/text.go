@@ -367,7 +367,7 @@ func (l *Items) one(e Element, known map[int]view.Item, i int) []view.Item {
 	for _, n := range l.notices[e.Number] {
 		it := n.Item()
 		if n.Checkpoint != nil {
-			it.Kind = "say:checkpoint" // as a row of Roo's
+			it.Kind, it.Checkpoint = "say:checkpoint", n.Checkpoint.Number // as a row of Roo's
 		}
 		all = append(all, it)
 	}

@@ -90,7 +90,8 @@ func (s *Service) fragmentsOf(ctx context.Context, v *store.View, o LinesOptions
 	out.Notes, out.StandIn, out.Total = append(out.Notes, p.notes...), p.why, p.size()
 	places, forward := span.places(out.Total)
 	zone := s.opt.Now().Location()
-	pictures := "/v1/tasks/" + url.PathEscape(v.Ref.Source+":"+v.Ref.ID) + "/messages/"
+	name := url.PathEscape(v.Ref.Source + ":" + v.Ref.ID)
+	pictures := "/v1/tasks/" + name + "/messages/"
 	which := ""
 	switch {
 	case o.Effective:
@@ -105,6 +106,9 @@ func (s *Service) fragmentsOf(ctx context.Context, v *store.View, o LinesOptions
 		Zone:  zone,
 		Picture: func(number, picture int) string {
 			return pictures + strconv.Itoa(number) + "/images/" + strconv.Itoa(picture) + which
+		},
+		Checkpoint: func(number int) string {
+			return "/tasks/" + strings.TrimPrefix(name, url.PathEscape(store.OwnSource+":")) + "/changes?from=c" + strconv.Itoa(number)
 		},
 	})
 	items := export.NewItems(v, o)

@@ -55,6 +55,8 @@ type Item struct {
 	Partial bool // it was still being streamed when it was last written
 	Call    string
 	Parts   []Item // blocks of a model message, or the result of a tool call
+
+	Checkpoint int // the number of the checkpoint that a notice is about; 0 = it is about none
 }
 
 // UI reads one element of the history that the user sees. number is its number, from 1: the first row of Roo is the

@@ -26,7 +26,7 @@ var (
 	attributes = strings.Fields("action alt aria-current aria-hidden aria-label aria-labelledby aria-live autocomplete charset checked " +
 		"class content data-cursor data-event data-first data-from data-hash data-hunk data-index data-kind data-last data-n data-name " +
 		"data-new data-old data-page data-path data-prompts " +
-		"data-question data-source data-status data-task data-to data-total data-ts data-view datetime dir disabled download for height hidden " +
+		"data-question data-restore data-source data-status data-task data-to data-total data-ts data-view datetime dir disabled download for height hidden " +
 		"href id inputmode lang loading method name open placeholder preserveaspectratio preserveAspectRatio rel role scope selected src " +
 		"dy focusable rx tabindex text-anchor x1 x2 y1 y2 " +
 		"start title type value viewbox viewBox width x y align")

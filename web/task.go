@@ -1,9 +1,11 @@
 package web
 
 import (
+	"cmp"
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,6 +22,7 @@ const (
 	rowBytes     = 64 << 10 // of a stored row that are shown
 	foundMost    = 100      // messages with words that are looked for
 	familyMost   = 50
+	filesMost    = 40
 )
 
 // taskData is the data of the page of a task.
@@ -42,6 +45,9 @@ type taskData struct {
 	Questions []api.Question
 	Parent    *api.Summary
 	Children  []row
+	Files     []api.KnownFile // that the model knows: those that differ from what it saw first
+	FilesMore int
+	FilesLost string // why they cannot be compared
 	Find      string
 	Found     []hit
 	FoundMore bool
@@ -229,6 +235,30 @@ func (w *Web) around(a *asked, d *taskData) (err error) {
 			}
 		}
 	}
+	return w.known(a, d)
+}
+
+// known reads which files the model knows, and which of them changed since it saw them.
+func (w *Web) known(a *asked, d *taskData) error {
+	got, err := w.opt.Reader.KnownFiles(a.Context(), a.id, "", nil)
+	if err != nil {
+		if a.Context().Err() != nil {
+			return err
+		}
+		d.FilesLost = w.opt.Reader.Problem(a.Context(), err, a.id).Detail // such as a folder that is gone
+		return nil
+	}
+	fresh := func(f api.KnownFile) int {
+		if f.State == "fresh" {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(got.Items, func(x, y api.KnownFile) int {
+		return cmp.Or(fresh(x)-fresh(y), cmp.Compare(y.TS, x.TS)) // the newest first
+	})
+	d.Files = got.Items[:min(len(got.Items), filesMost)]
+	d.FilesMore = len(got.Items) - len(d.Files)
 	return nil
 }
 

@@ -96,7 +96,12 @@ func (t *Setter) Element(items []view.Item, history string, newDay bool) string 
 	}
 	e.Body = markup(t.Item(it, e.ID))
 	for _, notice := range items[1:] {
-		e.Notices = append(e.Notices, named{Class: Classes(notice), HTML: markup(t.Item(notice, ""))})
+		one := named{Class: Classes(notice), HTML: markup(t.Item(notice, ""))}
+		if notice.Checkpoint > 0 && t.opt.Checkpoint != nil {
+			one.Name, one.Class = "c"+strconv.Itoa(notice.Checkpoint), string(notice.Class)+" checkpoint"
+			one.Address = template.URL(t.opt.Checkpoint(notice.Checkpoint)) //nolint:gosec // the caller made it
+		}
+		e.Notices = append(e.Notices, one)
 	}
 	put(&out, "element", e)
 	return out.String()

@@ -60,6 +60,9 @@ type Options struct {
 	Zone *time.Location
 	// Picture is the address of a picture that is not small; nil: pictures are in the page, up to a size.
 	Picture func(number, picture int) string
+	// Checkpoint is the address of what changed since a checkpoint; nil: its notice has no link, and is hidden with the rows
+	// that only housekeeping makes.
+	Checkpoint func(number int) string
 }
 
 // New returns a setter for one page.

@@ -123,10 +123,14 @@ export async function restore(task) {
     items.map((c, i) => el('option', { value: 'c' + c.checkpoint, selected: i === items.length - 1 },
       `c${c.checkpoint} ${c.title || c.reason} (${counted(c.files, 'file')})`)));
   const d = await dialog('Put files back to a checkpoint', field('Checkpoint', list), { does: 'Show what would change' });
-  if (!d || !d.data.get('at')) return;
-  const path = taskPath(task, '/checkpoints/' + d.data.get('at') + '/restore');
+  if (d && d.data.get('at')) await restoreTo(task, d.data.get('at'));
+}
+
+// restoreTo puts files back to a checkpoint, after a preview.
+export async function restoreTo(task, checkpoint) {
+  const path = taskPath(task, '/checkpoints/' + checkpoint + '/restore');
   const plan = await act('POST', path, { dry_run: true });
-  if (!(await agreed(plan, `Put files back to ${d.data.get('at')}?`))) return;
+  if (!(await agreed(plan, `Put files back to ${checkpoint}?`))) return;
   await act('POST', path, { plan: plan.plan });
   note('The files are back.', undoable(task));
 }

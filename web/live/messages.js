@@ -168,6 +168,11 @@ export class Messages {
     this.catchUp();
   }
 
+  // latest brings the newest messages up to date: what the task recorded about files stands behind them.
+  latest() {
+    for (const row of this.rows().slice(-3)) if (row.dataset.ts) this.note({ ts: row.dataset.ts });
+  }
+
   // catchUp fetches what was noted. What a broken connection kept away stays noted, until the page is live again.
   catchUp() {
     if (this.asked || !this.wanted.added && !this.wanted.changed.size) return;

@@ -1,10 +1,11 @@
 // The page of one task: its messages, what is under way, its questions, and the field to write to it.
 
-import { bar, copyCommand, edit, fork, pin, remove, rename, rewind, tag, undo } from './actions.js';
+import { bar, copyCommand, edit, fork, pin, remove, rename, restoreTo, rewind, tag, undo } from './actions.js';
 import { get, taskPath } from './api.js';
 import { Composer } from './composer.js';
 import { Messages } from './messages.js';
 import { Questions } from './questions.js';
+import { Side } from './side.js';
 import { Streaming } from './streaming.js';
 import { showTodo } from './todo.js';
 import { button, el, quietly, note, tried } from './ui.js';
@@ -40,7 +41,14 @@ export class TaskPage {
       button('Copy link', () => this.onRow((n) => navigator.clipboard.writeText(location.origin + location.pathname + '#ui-' + n).then(() => note('The link is copied.'))), { 'data-does': 'link' }));
     this.keys(keys, gone);
     const list = this.messages.list;
+    this.side = new Side(this.id, document.querySelector('.side'));
     list.addEventListener('click', (e) => {
+      const to = e.target.closest('[data-restore]')?.dataset.restore;
+      if (to) {
+        e.preventDefault();
+        tried(() => restoreTo(this.id, to))();
+        return;
+      }
       const row = e.target.closest('[data-index]');
       if (row && !e.target.closest('a, button, summary, input') && getSelection().isCollapsed) this.select(row, false);
     });
@@ -164,11 +172,14 @@ export class TaskPage {
   // lost is called when events were missed: all that is shown is read anew.
   lost() {
     this.streaming.end();
+    this.side.later();
     this.messages.reload();
     this.refresh().catch(quietly);
   }
 
-  events(list) {
+  events(all) {
+    this.side.events(all);
+    const mine = this.id.split(':').at(-1), list = all.filter((e) => e.data.task_id === mine);
     const wants = new Set();
     for (const { type, data: d } of list) {
       switch (type) {
@@ -212,6 +223,9 @@ export class TaskPage {
         case 'run.ended':
           this.streaming.end();
           wants.add('summary').add('queue').add('questions');
+          break;
+        case 'checkpoint.saved':
+          this.messages.latest();
           break;
         case 'usage.changed': case 'turn.ended': case 'task.changed':
           wants.add('summary');

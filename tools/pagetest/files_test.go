@@ -1,0 +1,75 @@
+package pagetest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// The files that the model knows stand beside the messages, and follow; a checkpoint stands at its message, shows what
+// changed since, and puts the files back.
+func TestFilesAndCheckpoints(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task(`
+- tools: [{name: write_to_file, input: {path: fence.txt, content: "red paint\n"}}]
+- tools: [{name: ask_followup_question, input: {question: Which colour?, follow_up: [{text: green, mode: null}]}}]
+- tools: [{name: write_to_file, input: {path: gate.txt, content: "green paint\n"}}]
+- tools: [{name: attempt_completion, input: {result: painted}}]
+`, "paint", object{"approve": "all"})
+	h.wait(task, "waiting")
+	tab := h.loggedIn(desktop, "/tasks/"+task)
+	tab.live()
+	tab.text(".side .known", "fence.txt")
+	tab.armed()
+	tab.press(`article[data-question] [data-key="1"]`)
+	tab.text("#messages", "painted")
+	tab.text(".side .known", "gate.txt")
+	const all = "document.querySelectorAll('#messages .checkpoint [data-restore]')"
+	tab.sees("checkpoints stand at their messages", all+".length >= 2")
+	tab.asAnew(task)
+	if err := os.WriteFile(filepath.Join(h.work, "gate.txt"), []byte("somebody else's\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tab.visit("/tasks/" + task)
+	tab.live()
+	tab.text(".side .known .s-waiting", "changed")
+	first := run[string](tab, all+"[0].dataset.restore")
+	since := run[string](tab, "document.querySelector('#messages .checkpoint a').getAttribute('href')")
+	tab.press(fmt.Sprintf("#messages [data-restore=%s]", first))
+	tab.text("dialog", "would change")
+	tab.press("dialog button.danger")
+	tab.text("#notes", "files are back")
+	h.until("the file is as it was before the task", func() bool {
+		_, err := os.Stat(filepath.Join(h.work, "fence.txt"))
+		return os.IsNotExist(err)
+	})
+	tab.press("#notes button")
+	h.until("undo puts it back", func() bool {
+		data, _ := os.ReadFile(filepath.Join(h.work, "fence.txt"))
+		return string(data) == "red paint\n"
+	})
+	tab.visit(since)
+	tab.text("#changes", "fence.txt")
+}
+
+// The states of subtasks follow beside the messages of the task above them.
+func TestSubtasksFollow(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task(`
+- {text: `+words(10)+`, delay: 30ms, tools: [{name: new_task, input: {mode: code, message: "do part ONE", todos: null}}]}
+`+finishes+`
+- task: part ONE
+- tools: [{name: ask_followup_question, input: {question: Which part?, follow_up: [{text: this one, mode: null}]}}]
+`+finishes, "the whole", object{"approve": "all"})
+	tab := h.loggedIn(desktop, "/tasks/"+task)
+	tab.live()
+	tab.text(".side .subtasks", "waiting")
+	var list struct{ Items []struct{ ID string } }
+	h.ask("GET", "/v1/questions", nil, &list)
+	h.ask("POST", "/v1/questions/"+list.Items[0].ID+"/answer", object{"choice": 1}, nil)
+	tab.text(".side .subtasks", "completed")
+	tab.text("#activity", "Completed")
+}
