@@ -98,6 +98,30 @@ type Fragment struct {
 	HTML   string `json:"html"`
 }
 
+// Alignment is what would be sent to the model beside the conversation that it comes from. What is left out stands where
+// it was.
+type Alignment struct {
+	Task   string           `json:"task_id"`
+	Items  []AlignedMessage `json:"items"`
+	Total  int              `json:"total"`
+	Before *int             `json:"next_before"` // the parameter before for earlier items; null at the start
+	After  *int             `json:"next_after"`  // the parameter after for later items; null at the end
+	Notes  []string         `json:"notes"`
+}
+
+// AlignedMessage is one message that would be sent, or neighbours that would not.
+type AlignedMessage struct {
+	Number int `json:"number"` // of the item, from 1
+	// State is what becomes of the stored messages: sent (as they are), changed, summary (it stands for others), condensed (a
+	// summary stands for them), left_out, added (no stored message: it is made for the request).
+	State  string   `json:"state"`
+	Sent   int      `json:"sent"`    // the number of the message that would be sent, as in GET .../history?view=effective; 0 = none
+	Stored []int    `json:"stored"`  // the numbers of the messages of the model's history that it comes from
+	From   int      `json:"ui_from"` // the first message of the conversation that belongs to it; 0 = none does
+	To     int      `json:"ui_to"`   // the last one
+	Why    []string `json:"why"`     // what was changed, and why it is left out
+}
+
 // Prompts lists the messages that a person wrote in a task, each cut to its beginning.
 type Prompts struct {
 	Task  string   `json:"task_id"`

@@ -26,18 +26,10 @@ import (
 // would accept repaired, by the code that builds requests. notes describe what was repaired, and whether nothing would
 // be sent.
 func Effective(v *store.View) (messages []json.RawMessage, notes []string, err error) {
-	stored, at, err := v.Sent()
+	stored, at, o, err := sendable(v)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read the history of task %s: %w", v.Ref.ID, err)
+		return nil, nil, err
 	}
-	provider := v.State.Settings.Provider
-	if provider == "" {
-		provider = "anthropic" // other tools do not record it; their blocks have this shape
-	}
-	o := contextwindow.ForModel(provider, v.State.Settings.Model)
-	o.KeepReasoningContent = slices.ContainsFunc(v.State.ReasoningTo, func(server string) bool {
-		return strings.HasPrefix(server, v.State.Settings.Model+" at ")
-	})
 	built, mended, err := contextwindow.Build(stored, o)
 	if errors.Is(err, contextwindow.ErrEmpty) {
 		return nil, []string{"nothing would be sent: the model's history holds no message"}, nil
@@ -65,6 +57,23 @@ func Effective(v *store.View) (messages []json.RawMessage, notes []string, err e
 		notes = append(notes, n.Text)
 	}
 	return messages, notes, nil
+}
+
+// sendable is what a request of a task is built from: the stored messages with their places in the model's history, and
+// what holds for the model.
+func sendable(v *store.View) (stored [][]byte, at []int, o contextwindow.Options, err error) {
+	if stored, at, err = v.Sent(); err != nil {
+		return nil, nil, o, fmt.Errorf("read the history of task %s: %w", v.Ref.ID, err)
+	}
+	provider := v.State.Settings.Provider
+	if provider == "" {
+		provider = "anthropic" // other tools do not record it; their blocks have this shape
+	}
+	o = contextwindow.ForModel(provider, v.State.Settings.Model)
+	o.KeepReasoningContent = slices.ContainsFunc(v.State.ReasoningTo, func(server string) bool {
+		return strings.HasPrefix(server, v.State.Settings.Model+" at ")
+	})
+	return stored, at, o, nil
 }
 
 // StandIn reconstructs a history of a task from the other one, when its own is missing: the file is missing or holds no

@@ -46,6 +46,10 @@ func readRoutes() []route {
 				o := service.LinesOptions{API: a.text["view"] == "api", Effective: a.text["view"] == "effective", Whole: a.flag["whole"]}
 				return s.Lines(a.Context(), a.id, o, span)
 			})},
+		{on: "GET /v1/tasks/{id}/alignment", answer: api.Alignment{},
+			document: windows(func(s *service.Service, a *asked, span service.Span) (any, error) {
+				return s.Alignment(a.Context(), a.id, span)
+			})},
 		{on: "GET /v1/tasks/{id}/journal", answer: api.Commits{},
 			document: windows(func(s *service.Service, a *asked, span service.Span) (any, error) {
 				return s.Commits(a.Context(), a.id, span)

@@ -12,6 +12,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/export"
 	"github.com/roost-dev/roost/redact"
+	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/view"
@@ -68,6 +69,9 @@ func (t *OpenTask) Fragments(ctx context.Context, o LinesOptions, span Span) (ap
 func (t *OpenTask) Messages(span Span) (api.Window, error) {
 	return windowOf(t.view, task.UI, false, span)
 }
+
+// Alignment is Service.Alignment of the task.
+func (t *OpenTask) Alignment(span Span) (api.Alignment, error) { return alignmentOf(t.view, span) }
 
 // Prompts is Service.Prompts of the task.
 func (t *OpenTask) Prompts(ctx context.Context) (api.Prompts, error) { return promptsOf(ctx, t.view) }
@@ -165,6 +169,27 @@ func (p part) newDay(i int, ts int64, zone *time.Location) bool {
 		}
 	}
 	return i < 0 && !p.isMade
+}
+
+// Alignment is a window of what would be sent to the model, beside the conversation that it comes from.
+func (s *Service) Alignment(ctx context.Context, id string, span Span) (api.Alignment, error) {
+	return read(ctx, s, id, func(v *store.View) (api.Alignment, error) { return alignmentOf(v, span) })
+}
+
+func alignmentOf(v *store.View, span Span) (api.Alignment, error) {
+	out := api.Alignment{Task: v.Ref.ID, Items: []api.AlignedMessage{}, Notes: []string{}}
+	all, err := report.Align(v)
+	if err != nil {
+		return out, err
+	}
+	out.Total = len(all)
+	places, _ := span.places(len(all))
+	slices.Sort(places)
+	for _, i := range places {
+		out.Items = append(out.Items, all[i])
+	}
+	out.Before, out.After = span.edges(places, out.Total)
+	return out, nil
 }
 
 // Prompts lists the messages that a person wrote in a task, each cut to its beginning.

@@ -29,7 +29,8 @@ const (
 type taskData struct {
 	Task      api.Summary
 	Copies    []string
-	View      string // messages, raw, effective, api
+	View      string // messages, raw, effective, aligned, api
+	Pairs     []pair
 	Cursor    string
 	First     int
 	Last      int
@@ -81,6 +82,8 @@ func viewOf(q url.Values) (name string, o service.LinesOptions) {
 		return "raw", o
 	case q.Get("view") == "effective":
 		return "effective", service.LinesOptions{Effective: true}
+	case q.Get("view") == "aligned":
+		return "aligned", service.LinesOptions{Effective: true}
 	case q.Get("view") == "api":
 		return "api", service.LinesOptions{API: true}
 	}
@@ -129,9 +132,12 @@ func (w *Web) task(a *asked) (*page, error) {
 	var o service.LinesOptions
 	d.View, o = viewOf(q)
 	var before, after *int
-	if d.View == "raw" {
+	switch d.View {
+	case "raw":
 		before, after, err = d.rawRows(t, span)
-	} else {
+	case "aligned":
+		before, after, err = d.aligned(a, t, span)
+	default:
 		before, after, err = d.messages(a, t, o, span)
 	}
 	if err != nil {

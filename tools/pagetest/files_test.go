@@ -73,3 +73,32 @@ func TestSubtasksFollow(t *testing.T) {
 	tab.text(".side .subtasks", "completed")
 	tab.text("#activity", "Completed")
 }
+
+// What the model sees stands beside the conversation, with what is condensed; on a phone below each other.
+func TestAlignedView(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task("- {text: first reply}\n"+finishes+"\n- text: It is about paint.", "paint the fence", object{"approve": "all"})
+	h.wait(task, "completed")
+	h.ask("POST", "/v1/tasks/"+task+"/condense", h.condenses(), nil)
+	tab := h.loggedIn(desktop, "/tasks/"+task+"?view=effective")
+	tab.press(".switch a")
+	tab.text(".p-condensed .saw", "paint the fence")
+	tab.text(".p-condensed .fate", "condensed")
+	tab.text(".p-summary .sees", "A short summary")
+	const places = `(p => { const a = p.querySelector('.saw').getBoundingClientRect(), b = p.querySelector('.sees').getBoundingClientRect(); return [a.right <= b.left, a.bottom <= b.top] })(document.querySelector('.pair'))`
+	if got := run[[]bool](tab, places); !got[0] {
+		t.Errorf("on a desktop the two do not stand side by side")
+	}
+	small := tab.profile.open(phone, run[string](tab, "location.pathname + location.search"))
+	if got := run[[]bool](small, places); !got[1] {
+		t.Errorf("on a phone the two do not stand below each other")
+	}
+}
+
+// condenses is a request for a summary by a model that plays a script.
+func (h *house) condenses() object {
+	body := h.script("- text: A short summary.")
+	delete(body, "workspace")
+	return body
+}
