@@ -141,7 +141,7 @@ func TestPageBack(t *testing.T) {
 }
 
 // hostile is text that would do harm if the page let it.
-const hostile = `<script>alert(1)</script><img src=x onerror=alert(2)><img src="https://evil.example/x.png">
+const hostile = "\u202eturned\u200b " + `<script>alert(1)</script><img src=x onerror=alert(2)><img src="https://evil.example/x.png">
 <svg onload=alert(3)><a xlink:href="javascript:alert(4)">x</a></svg> [click](javascript:alert(5)) ![p](https://evil.example/y.png)
 <iframe src="https://evil.example"></iframe><form action="https://evil.example"><input autofocus onfocus=alert(6)></form>
 <style>@import "https://evil.example/z.css";</style><b style="background:url(https://evil.example/b)">bold</b> <base href="https://evil.example/">
@@ -163,6 +163,12 @@ func TestHostileTextRunsNothing(t *testing.T) {
 	tab.live()
 	tab.armed()
 	tab.text("#questions", "alert(1)")
+	for _, part := range []string{"#questions .asks", "#questions [data-key]", ".taskhead h1", "#messages"} {
+		tab.text(part, "⟦U+202E⟧turned⟦U+200B⟧")
+	}
+	if got := run[string](tab, `[...document.body.innerText.matchAll(/[\u202e\u200b\x1b]/g)].map(m => m.input.slice(m.index - 40, m.index + 40)).join('\n')`); got != "" {
+		t.Errorf("the page shows characters that hide: %q", got)
+	}
 	tab.press(`article[data-question] [data-key="1"]`)
 	tab.text("#activity", "Completed")
 	tab.text("#messages", "alert(3)")

@@ -3,7 +3,7 @@
 
 import { act, get, taskPath } from './api.js';
 import { askable, decisions } from './resume.js';
-import { button, el, failed, note, tried } from './ui.js';
+import { button, el, failed, marked, note, tried } from './ui.js';
 
 const working = ['queued', 'running', 'waiting', 'delegated'];
 
@@ -124,7 +124,7 @@ export class Composer {
   shows({ status = this.status, doing = this.doing, usage = this.usage, asks = this.asks }) {
     Object.assign(this, { status, doing, usage, asks });
     const works = working.includes(status);
-    this.state.textContent = status === 'running' ? (doing || 'The model works') + ' …'
+    this.state.textContent = status === 'running' ? marked(doing || 'The model works') + ' …'
       : status === 'waiting' ? 'Waits for your answer' : status === 'queued' ? 'Waits for a free place' : status === 'delegated' ? 'Waits for a subtask'
       : status ? status[0].toUpperCase() + status.slice(1) : '';
     this.state.dataset.status = status;

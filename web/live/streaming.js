@@ -2,7 +2,7 @@
 // makes room for the rendered message once that is there. Pieces have a place in their message, so none is lost or shown
 // twice; what is missing after a break comes from the disk.
 
-import { el } from './ui.js';
+import { el, marked } from './ui.js';
 
 const blockBytes = 4000; // long text is many small blocks: the browser lays out only the last one anew
 
@@ -30,7 +30,7 @@ class Text {
       bytes = bytes.subarray(this.at - offset);
       text = decoder.decode(bytes);
     }
-    this.buffer += text;
+    this.buffer += marked(text);
     this.at += bytes.length;
     for (const [place, next] of this.ahead) {
       if (place > this.at) continue;

@@ -8,7 +8,7 @@ import { Questions } from './questions.js';
 import { Side } from './side.js';
 import { Streaming } from './streaming.js';
 import { showTodo } from './todo.js';
-import { button, el, quietly, note, tried } from './ui.js';
+import { button, el, marked, note, quietly, tried } from './ui.js';
 
 export class TaskPage {
   constructor(main, keys) {
@@ -136,8 +136,8 @@ export class TaskPage {
     this.begun = true;
     const title = document.querySelector('.taskhead h1');
     if (title && task.title) {
-      title.textContent = task.title;
-      document.title = task.title + ' · Roost';
+      title.textContent = marked(task.title);
+      document.title = title.textContent + ' · Roost';
     }
   }
 

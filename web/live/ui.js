@@ -1,5 +1,16 @@
 // Small pieces of the page: elements, notes to the person, dialogs.
 
+// marked is a text in which each character that acts or hides is named, such as ⟦U+202E⟧, as the server does it in its
+// fragments (redact.Marked): what the API gives is as it was stored. Escape sequences of a terminal go.
+export function marked(text) {
+  if (!acts.test(text)) return text;
+  return text.toWellFormed().replaceAll(escapes, '').replaceAll('\r\n', '\n').replaceAll('\r', '\n').replaceAll(act, (c, at, all) =>
+    joiner.test(c) && (all.charCodeAt(at - 1) >= 0x80 || all[at + c.length] === '\u20e3') ? c : '⟦U+' + c.codePointAt(0).toString(16).toUpperCase().padStart(4, '0') + '⟧');
+}
+const joiner = /[\u200c\u200d\u034f\ufe00-\ufe0f\u{e0100}-\u{e01ef}]/u; // it stays behind what it can join
+const acts = new RegExp('(?![\\n\\t])[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\p{Co}\\p{Cs}]|' + joiner.source, 'u'), act = new RegExp(acts, 'gu');
+const escapes = /\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])?/g;
+
 // el makes an element. Text given to it stays text.
 export function el(name, properties = {}, ...children) {
   const e = document.createElement(name);
@@ -9,7 +20,7 @@ export function el(name, properties = {}, ...children) {
     else if (key === 'class') e.className = value;
     else e.setAttribute(key, value === true ? '' : value);
   }
-  e.append(...children.flat(Infinity).filter((c) => c !== null && c !== undefined && c !== false));
+  e.append(...children.flat(Infinity).filter((c) => c !== null && c !== undefined && c !== false).map((c) => (c instanceof Node ? c : marked(String(c)))));
   return e;
 }
 

@@ -110,7 +110,9 @@ func run(ctx context.Context, o options) (err error) {
 	return nil
 }
 
-func print(w io.Writer, r row) { fmt.Fprintf(w, "%-62s  %-12s  %-12s  %s\n", r.what, r.got, r.worst, r.bar) }
+func print(w io.Writer, r row) {
+	fmt.Fprintf(w, "%-62s  %-12s  %-12s  %s\n", r.what, r.got, r.worst, r.bar)
+}
 
 // figures are values of one thing.
 type figures []float64

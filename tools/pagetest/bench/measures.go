@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -390,10 +392,18 @@ func crowds(ctx context.Context, w *world) ([]row, error) {
 	return []row{took.row(fmt.Sprintf("a press is answered with %d tabs open and a model that writes", many), "ms", "< 300 ms")}, nil
 }
 
-// followers is what event streams of idle tabs cost the server.
-func followers(ctx context.Context, w *world) ([]row, error) {
+// followers is what event streams of idle tabs cost a server that has done nothing else.
+func followers(ctx context.Context, busy *world) ([]row, error) {
 	var cost figures
-	for range max(w.rounds/3, 1) {
+	for i := range busy.rounds {
+		w := &world{options: busy.options}
+		w.dir = filepath.Join(busy.dir, fmt.Sprintf("idle%d", i))
+		w.work = w.dir
+		if err := errors.Join(os.MkdirAll(w.dir, 0o700), w.serve("none")); err != nil {
+			return nil, err
+		}
+		defer w.close()
+		time.Sleep(time.Second)
 		before, err := usedBy(w.server.Process.Pid)
 		if err != nil {
 			return nil, err
@@ -423,7 +433,6 @@ func followers(ctx context.Context, w *world) ([]row, error) {
 			return nil, err
 		}
 		cost = append(cost, float64(after.memory-before.memory)/(1<<20))
-		time.Sleep(time.Second)
 	}
 	return []row{cost.row("memory of the server for 100 event streams", "MB", "< 20 MB")}, nil
 }
