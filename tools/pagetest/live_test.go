@@ -230,6 +230,56 @@ func TestPageIsFrozen(t *testing.T) {
 	tab.asAnew(task)
 }
 
+// A connection that is dead without an end is noticed by its silence. The test holds the clock: the browser notes the
+// timers of 25 seconds and the limits of requests, and the test lets them pass.
+func TestConnectionStalls(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task("- tools: [{name: attempt_completion, input: {result: The first end.}}]\n"+
+		"- tools: [{name: attempt_completion, input: {result: The second end.}}]", "first", nil)
+	h.wait(task, "completed")
+	p := h.browser()
+	p.open(desktop, h.login).live()
+	tab := p.openAfter(`delete self.SharedWorker; self.waits = new Map(); self.armed = 0; const set = self.setTimeout, clear = self.clearTimeout;
+		self.setTimeout = (f, ms, ...a) => { if (ms !== 25_000) return set(f, ms, ...a); armed++; const id = {}; waits.set(id, f); return id; };
+		self.clearTimeout = id => waits.delete(id) || clear(id);
+		AbortSignal.timeout = () => { const c = new AbortController(); waits.set({}, () => c.abort(new DOMException('', 'TimeoutError'))); return c.signal; };
+		self.pass = () => { const all = [...waits.values()]; waits.clear(); for (const f of all) f(); return all.length > 0; }`, "/tasks/"+task)
+	tab.live()
+	tab.text("#activity", "Completed")
+	before := run[int](tab, "armed")
+	h.ask("PATCH", "/v1/tasks/"+task, object{"title": "Another title"}, nil)
+	tab.text(".taskhead h1", "Another title")
+	if run[int](tab, "armed") == before {
+		t.Error("the silence is not counted anew after the server has sent something")
+	}
+	h.relay.stall()
+	tab.press("[data-does=rename]") // asks for the title
+	pass := func(what, holds string) {
+		h.until(what, func() bool { // each connection of before that a request takes is dead, and there may be six
+			run[bool](tab, "pass()")
+			time.Sleep(500 * time.Millisecond) // for the requests that this lets the page send
+			return run[bool](tab, "!!("+holds+")")
+		})
+	}
+	pass("the dialog is there", "document.querySelector('dialog[open]')")
+	tab.keys(escape)
+	tab.gone("dialog")
+	h.relay.stall()
+	h.ask("POST", "/v1/tasks/"+task+"/messages", object{"text": "and then"}, nil)
+	h.until("the second run has ended", func() bool {
+		var list struct{ Items []object }
+		h.ask("GET", "/v1/tasks/"+task+"/runs", nil, &list)
+		return len(list.Items) == 2 && list.Items[0]["state"] == "completed"
+	})
+	if run[bool](tab, `document.getElementById('messages').textContent.includes('The second end.')`) {
+		t.Fatal("the page shows what no connection brought")
+	}
+	pass("the page shows the end", `document.getElementById('messages').textContent.includes('The second end.')`)
+	tab.live()
+	tab.asAnew(task)
+}
+
 // When the log-in ends the page says so, keeps what was typed, and goes on when there is another one.
 func TestLogInEnds(t *testing.T) {
 	t.Parallel()

@@ -206,7 +206,7 @@ type relay struct {
 	target   string
 	mu       sync.Mutex
 	broken   bool
-	open     map[net.Conn]bool
+	open     map[net.Conn]bool // true: what comes over it is lost
 }
 
 func newRelay(t *testing.T, target string) *relay {
@@ -245,7 +245,7 @@ func (r *relay) pass(in net.Conn) {
 	r.mu.Lock()
 	broken := r.broken
 	if !broken {
-		r.open[in], r.open[out] = true, true
+		r.open[in], r.open[out] = false, false
 	}
 	r.mu.Unlock()
 	if broken {
@@ -254,7 +254,7 @@ func (r *relay) pass(in net.Conn) {
 	var both sync.WaitGroup
 	for _, way := range [][2]net.Conn{{in, out}, {out, in}} {
 		both.Go(func() {
-			_, _ = io.Copy(way[0], way[1])
+			_, _ = io.Copy(lossy{way[0], r}, way[1])
 			_ = in.Close()
 			_ = out.Close()
 		})
@@ -264,6 +264,32 @@ func (r *relay) pass(in net.Conn) {
 	defer r.mu.Unlock()
 	delete(r.open, in)
 	delete(r.open, out)
+}
+
+// lossy writes to a connection until that is stalled.
+type lossy struct {
+	net.Conn
+	of *relay
+}
+
+func (l lossy) Write(p []byte) (int, error) {
+	l.of.mu.Lock()
+	stalled := l.of.open[l.Conn]
+	l.of.mu.Unlock()
+	if stalled {
+		return len(p), nil
+	}
+	return l.Conn.Write(p)
+}
+
+// stall loses what comes over the connections that are open from now on, and ends none of them: what a browser sees of a
+// machine that is gone. New connections work.
+func (r *relay) stall() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for c := range r.open {
+		r.open[c] = true
+	}
 }
 
 // cut ends all connections, and lets none through until mend.

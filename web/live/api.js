@@ -7,13 +7,28 @@ export class Problem extends Error {
   }
 }
 
+// A read that has no answer by then went over a dead connection, and is asked again: of the six that a browser keeps, all
+// may be dead. What changes something may take as long as it needs.
+const patience = 60_000, connections = 6;
+
+async function send(path, init, signal) {
+  if (init.method !== 'GET') return fetch(path, { ...init, signal });
+  for (let left = connections; ; left--) {
+    try {
+      return await fetch(path, { ...init, signal: AbortSignal.any([AbortSignal.timeout(patience), signal].filter(Boolean)) });
+    } catch (e) {
+      if (e.name !== 'TimeoutError' || !left) throw e;
+    }
+  }
+}
+
 async function request(method, path, { body, accept, key, signal } = {}) {
   const headers = { Accept: accept || 'application/json' };
   if (body !== undefined) headers['Content-Type'] = 'application/json';
   if (method !== 'GET') headers['Idempotency-Key'] = key || crypto.randomUUID();
   let answer;
   try {
-    answer = await fetch(path, { method, headers, signal, cache: 'no-store', body: body === undefined ? undefined : JSON.stringify(body) });
+    answer = await send(path, { method, headers, cache: 'no-store', body: body === undefined ? undefined : JSON.stringify(body) }, signal);
   } catch (e) {
     if (e.name === 'AbortError') throw e;
     throw new Problem({ title: 'The server does not answer', detail: 'nothing was changed; try again when it is there', code: 'unreachable' }, 0);
