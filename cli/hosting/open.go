@@ -22,7 +22,9 @@ import (
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/cli/help"
 	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/internal/filelock"
 	"github.com/roost-dev/roost/internal/inputfile"
+	"github.com/roost-dev/roost/server/presence"
 	"github.com/roost-dev/roost/web"
 )
 
@@ -35,7 +37,7 @@ func (a *commands) openCommand() *cobra.Command {
 		if !errors.As(err, &f) || f.Code != "no_server" {
 			return err
 		}
-		if err := a.startServer(); err != nil {
+		if err := a.startServer(cmd.Context()); err != nil {
 			return err
 		}
 		return a.OnServer("open the page", show)
@@ -103,30 +105,43 @@ func (a *commands) pageFor(ctx context.Context, c *client.Client, id string) (st
 const startPatience = 30 * time.Second
 
 // startServer starts a server of this root that outlives the command, at the usual address, or at any free port when
-// another program listens there.
-func (a *commands) startServer() error {
-	err := a.startAt("127.0.0.1:7878")
+// another program listens there. Of several commands at one moment the first starts it, and the others wait.
+func (a *commands) startServer(ctx context.Context) (err error) {
+	root, err := a.RootFolder()
+	if err != nil {
+		return err
+	}
+	logFile := filepath.Join(root, "server", "open.log")
+	if err := os.MkdirAll(filepath.Dir(logFile), 0o700); err != nil {
+		return fmt.Errorf("start a server: %w", err)
+	}
+	turn, err := os.OpenFile(logFile, os.O_CREATE|os.O_RDWR, 0o600) // not the one that the server gets, and the lock with it
+	if err != nil {
+		return fmt.Errorf("start a server: %w", err)
+	}
+	defer func() { err = errors.Join(err, filelock.Release(turn)) }()
+	ctx, done := context.WithTimeout(ctx, 2*startPatience)
+	defer done()
+	if err := filelock.Wait(ctx, turn, filelock.Exclusive, 20*time.Millisecond); err != nil {
+		return fmt.Errorf("start a server: wait for another roost open: %w", err)
+	}
+	if _, err := presence.Find(root); err == nil {
+		return nil
+	}
+	err = a.startAt("127.0.0.1:7878", logFile)
 	var f *failure.Failure
 	if errors.As(err, &f) && f.Code == "address_in_use" {
-		return a.startAt("127.0.0.1:0")
+		return a.startAt("127.0.0.1:0", logFile)
 	}
 	return err
 }
 
 // startAt starts a server, and waits until it answers: until it has printed its address.
-func (a *commands) startAt(address string) error {
-	root, err := a.RootFolder()
-	if err != nil {
-		return err
-	}
+func (a *commands) startAt(address, logFile string) error {
 	program, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("start a server: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Join(root, "server"), 0o700); err != nil {
-		return fmt.Errorf("start a server: %w", err)
-	}
-	logFile := filepath.Join(root, "server", "open.log")
 	log, err := os.OpenFile(logFile, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("start a server: %w", err)
