@@ -253,10 +253,19 @@ func TestFork(t *testing.T) {
 // The main flow without a mouse: search, open, answer, write, read the keys. The focus is visible at each step.
 func TestByKeyboardAlone(t *testing.T) {
 	t.Parallel()
+	for name, s := range map[string]size{"desktop": desktop, "phone": phone} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			byKeyboardAlone(t, s)
+		})
+	}
+}
+
+func byKeyboardAlone(t *testing.T, s size) {
 	h := newHouse(t)
 	task := h.task(asksColour, "paint the wide gate", nil)
 	h.wait(task, "waiting")
-	tab := h.loggedIn(desktop, "/")
+	tab := h.loggedIn(s, "/")
 	tab.live()
 	tab.keys("?")
 	tab.text("dialog#keys", "search")

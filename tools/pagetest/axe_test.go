@@ -16,7 +16,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 )
 
@@ -88,10 +87,15 @@ func (t *tab) accessible(state, only string) {
 	}
 }
 
-// axe finds nothing on the main states of the page, light and dark, on a desktop and a phone.
-func TestAxeFindsNothing(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+// state is a state of the page, and how a tab gets there.
+type state struct {
+	name string
+	show func(*tab)
+}
+
+// states makes tasks, and gives the main states of the pages that show them.
+func (h *house) states() []state {
+	h.Helper()
 	done := h.task("- tools: [{name: attempt_completion, input: {result: It is done.}}]", "Order the paint", nil)
 	h.wait(done, "completed")
 	gone := h.task("- tools: [{name: attempt_completion, input: {result: It is done.}}]", "Sell the brush", nil)
@@ -111,7 +115,7 @@ func TestAxeFindsNothing(t *testing.T) {
 	h.wait(words, "waiting")
 	odd := filepath.Join(h.root, "tasks", "odd")
 	if err := errors.Join(os.MkdirAll(odd, 0o700), os.WriteFile(filepath.Join(odd, "ui_messages.json"), []byte(`[{"ts":1760000000000,"type":"say","say":"text","text":"half`), 0o600)); err != nil {
-		t.Fatal(err)
+		h.Fatal(err)
 	}
 
 	open := func(path string) func(*tab) {
@@ -129,10 +133,7 @@ func TestAxeFindsNothing(t *testing.T) {
 			tab.sees(shows, "document.querySelector('"+shows+"')?.checkVisibility()")
 		}
 	}
-	states := []struct {
-		name string
-		show func(*tab)
-	}{
+	return []state{
 		{"history", func(tab *tab) { open("/")(tab); tab.armed() }},
 		{"history, narrowed", press("/?status=completed&since=7d", "#q", "#q")},
 		{"search", open("/?q=fence")},
@@ -166,6 +167,13 @@ func TestAxeFindsNothing(t *testing.T) {
 		{"restore files", press("/tasks/"+writes, "[data-does=restore]", "dialog[open]")},
 		{"note", press("/tasks/"+done, "[data-does=pin]", "#notes .note")},
 	}
+}
+
+// axe finds nothing on the main states of the page, light and dark, on a desktop and a phone.
+func TestAxeFindsNothing(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	states := h.states()
 	tab := h.loggedIn(desktop, "/")
 	stranger := h.browser().open(desktop, "/")
 	for name, s := range map[string]size{"desktop": desktop, "phone": phone} {
@@ -174,9 +182,7 @@ func TestAxeFindsNothing(t *testing.T) {
 			if scheme == "dark" {
 				only = "color-contrast" // the rest is the same
 			}
-			window := []chromedp.Action[chromedp.Void]{sized(s), command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-				Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
-			})}
+			window := []chromedp.Action[chromedp.Void]{sized(s), media("", "prefers-color-scheme", scheme)}
 			tab.do("set the window", window...)
 			for _, state := range states {
 				state.show(tab)

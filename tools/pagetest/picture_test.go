@@ -33,9 +33,7 @@ func TestPictures(t *testing.T) {
 	tab := h.loggedIn(desktop, "/")
 	for name, s := range map[string]size{"desktop": desktop, "phone": phone} {
 		for _, scheme := range []string{"light", "dark"} {
-			tab.do("set the window", sized(s), command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-				Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
-			}))
+			tab.do("set the window", sized(s), media("", "prefers-color-scheme", scheme))
 			for state, path := range map[string]string{"history": "/", "search": "/?q=fence", "task": "/tasks/" + asks} {
 				tab.visit(path)
 				tab.live()
@@ -49,6 +47,14 @@ func TestPictures(t *testing.T) {
 			tab.picture("page-keys-" + name + "-" + scheme)
 		}
 	}
+}
+
+// media sets what the browser shows the page on, and one thing that its person prefers.
+func media(kind, feature, value string) chromedp.Action[chromedp.Void] {
+	return command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Media:    kind,
+		Features: []*emulation.MediaFeature{{Name: feature, Value: value}},
+	})
 }
 
 func (t *tab) picture(name string) {
