@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/engine/setup"
@@ -193,49 +195,72 @@ func KnownKey(name string) (Key, error) {
 	return k, nil
 }
 
-// Set changes a setting, or takes it out when there is no value. It works on the file alone: what is wrong
-// elsewhere in it must not keep the user from changing it.
+// Set changes a setting, or takes it out when there is no value. It works on the file alone: what is wrong elsewhere in
+// it must not keep the user from changing it.
 func (p Place) Set(name string, values []string) error {
-	k, known := KnownKey(name)
-	if known != nil && len(values) > 0 {
-		return known
+	if len(values) == 0 {
+		return p.Change(nil, []string{name})
 	}
-	v := Value{IsList: k.List, List: values}
-	if !k.List && len(values) > 1 {
-		return misused("roost config set "+name, "it takes one value", "roost config set "+name+" VALUE")
-	}
-	if !k.List && len(values) == 1 {
-		v.Text = values[0]
-	}
+	return p.Change(map[string][]string{name: values}, nil)
+}
+
+// Change sets settings and takes others out, all or none. It works on the file alone, as Set does.
+func (p Place) Change(set map[string][]string, unset []string) error {
 	path, f, err := p.File()
 	if err != nil {
 		return err
 	}
-	if _, there := f.Get(name); known != nil && !there {
-		return known // what nothing reads can still be taken out
-	}
-	text := f.Without(name)
-	if len(values) > 0 {
-		err := k.Check(v)
-		if err == nil && strings.HasSuffix(name, "base_url") {
-			err = setup.CheckAddress(v.Text) // a file with such an address is read; the request to it is refused
+	var over []string
+	for _, name := range append(slices.Sorted(maps.Keys(set)), unset...) {
+		var text []byte
+		k, known := KnownKey(name)
+		if values, sets := set[name]; sets {
+			if known != nil {
+				return known
+			}
+			if text, err = p.with(f, k, values); err != nil {
+				return err
+			}
+		} else {
+			if _, there := f.Get(name); known != nil && !there {
+				return known // what nothing reads can still be taken out
+			}
+			text = f.Without(name)
 		}
-		if err != nil {
-			return misused("roost config set "+name+" "+strings.Join(values, " "), err.Error(), "roost config set "+name+" VALUE")
+		if f, err = Parse(text); err != nil { // never leave a file that cannot be read
+			return fmt.Errorf("change the settings %s: the result cannot be read, so it was not written: %w", path, err)
 		}
-		if name == "root" && !filepath.IsAbs(v.Text) { // it would be another folder wherever roost is called
-			return misused("roost config set root "+v.Text, "the folder is not absolute", "roost config set root "+shell.Word(p.Abs(v.Text)))
+		if known == nil && p.Env(k.Env) != "" {
+			over = append(over, k.Env+" is set and overrides the file")
 		}
-		text = f.With(name, v)
 	}
-	if _, err := Parse(text); err != nil { // never leave a file that cannot be read
-		return fmt.Errorf("change the settings %s: the result cannot be read, so it was not written: %w", path, err)
-	}
-	if err := Replace(path, text); err != nil {
+	if err := Replace(path, f.Text()); err != nil {
 		return fmt.Errorf("change the settings: %w", err)
 	}
-	if known == nil && p.Env(k.Env) != "" {
-		p.warn(k.Env + " is set and overrides the file")
+	for _, text := range over {
+		p.warn(text)
 	}
 	return nil
+}
+
+// with is a file with a setting.
+func (p Place) with(f *File, k Key, values []string) ([]byte, error) {
+	name, v := k.Name, Value{IsList: k.List, List: values}
+	if !k.List && len(values) != 1 {
+		return nil, misused("roost config set "+name, "it takes one value", "roost config set "+name+" VALUE")
+	}
+	if !k.List {
+		v.Text = values[0]
+	}
+	err := k.Check(v)
+	if err == nil && strings.HasSuffix(name, "base_url") {
+		err = setup.CheckAddress(v.Text) // a file with such an address is read; the request to it is refused
+	}
+	if err != nil {
+		return nil, misused("roost config set "+name+" "+strings.Join(values, " "), err.Error(), "roost config set "+name+" VALUE")
+	}
+	if name == "root" && !filepath.IsAbs(v.Text) { // it would be another folder wherever roost is called
+		return nil, misused("roost config set root "+v.Text, "the folder is not absolute", "roost config set root "+shell.Word(p.Abs(v.Text)))
+	}
+	return f.With(name, v), nil
 }

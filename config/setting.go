@@ -152,6 +152,16 @@ func span(text string) error {
 	return nil
 }
 
+// plain are the settings that name no program, no address, no folder and no right: a wrong value costs money or time at
+// most. All others can lead a key, a command or a task elsewhere.
+var plain = []string{
+	"provider", "model", "mode", "effort", "max_tokens", "condense_at", "stale", "max_turns", "max_cost", "max_cost_task", "max_cost_day",
+	"ask_after_requests", "ask_after_cost", "idle_timeout", "total_timeout", "theme", "notify",
+}
+
+// Plain reports whether somebody who is logged in may set the key from another machine, too.
+func (k Key) Plain() bool { return slices.Contains(plain, k.Name) }
+
 // Check reports why a value does not fit a key.
 func (k Key) Check(v Value) error {
 	switch {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/roost-dev/roost/agent"
@@ -47,7 +48,7 @@ type Options struct {
 type Engine struct {
 	store       *store.Store
 	opt         Options
-	resolver    setup.Resolver
+	resolving   atomic.Pointer[setup.Resolver]
 	checkpoints *checkpoints.Service
 	pipe        *events.Pipe
 
@@ -78,15 +79,20 @@ func New(s *store.Store, o Options) *Engine {
 	if o.Config.Keys == nil {
 		o.Config = setup.ConfigFromEnv(os.Getenv)
 	}
-	resolver := setup.Resolver{Config: o.Config, Root: s.Root(), Confined: o.Confined}
-	e := &Engine{
-		store: s, opt: o, resolver: resolver, checkpoints: checkpoints.New(s, resolver, o.Now),
-		pipe: events.New(s), runs: map[string]*Run{}, ending: map[string]*Run{},
-	}
+	e := &Engine{store: s, opt: o, pipe: events.New(s), runs: map[string]*Run{}, ending: map[string]*Run{}}
+	e.Configure(o.Config)
+	e.checkpoints = checkpoints.New(s, e.resolver, o.Now)
 	runs, queue := cmp.Or(max(o.MaxRuns, 0), defaultMaxRuns), cmp.Or(max(o.MaxQueue, 0), defaultMaxQueue)
 	e.scheduler = scheduler.New(e.busy, runs, queue)
 	return e
 }
+
+// Configure replaces what the user has set up: runs that begin from now on have it. Those that work keep what they have.
+func (e *Engine) Configure(c setup.Config) {
+	e.resolving.Store(&setup.Resolver{Config: c, Root: e.store.Root(), Confined: e.opt.Confined})
+}
+
+func (e *Engine) resolver() setup.Resolver { return *e.resolving.Load() }
 
 // Events is the pipe with the events of all tasks, and the live events of this engine's runs.
 func (e *Engine) Events() *events.Pipe { return e.pipe }

@@ -33,7 +33,7 @@ func (e *Engine) Fork(ctx context.Context, ref store.Ref, o history.ForkOptions)
 				return err
 			}
 		}
-		return e.resolver.CheckWorkspace(s.Workspace)
+		return e.resolver().CheckWorkspace(s.Workspace)
 	}
 	o.Before = func(id string, s *task.State) error { return e.checkpoints.ShareWithFork(ctx, ref, id, s) }
 	return history.Fork(ctx, e.store, ref, o)
@@ -107,7 +107,7 @@ func (e *Engine) Create(ctx context.Context, r Request) (store.Ref, error) {
 			return ref, err
 		}
 	}
-	r.Choice = e.resolver.Defaults(task.Settings{}, r.Choice, r.Task == "")
+	r.Choice = e.resolver().Defaults(task.Settings{}, r.Choice, r.Task == "")
 	settings, _, err := e.prepareSettings(task.Settings{}, r)
 	if err != nil {
 		return store.Ref{}, err
@@ -187,7 +187,7 @@ func (e *Engine) CondensePlan(ctx context.Context, r Request) (id string, c Cond
 	if err != nil {
 		return "", c, err
 	}
-	if err = e.resolver.CheckWorkspace(a.Task.Settings.Workspace); err == nil {
+	if err = e.resolver().CheckWorkspace(a.Task.Settings.Workspace); err == nil {
 		c, err = a.PlanCondense()
 	}
 	return id, c, errors.Join(err, closing())
@@ -213,7 +213,7 @@ func (e *Engine) ContextAs(ctx context.Context, r Request) (u agent.ContextUse, 
 	if !errors.As(err, &unknown) {
 		return u, "", err
 	}
-	c := e.opt.Config
+	c := e.resolver().Config
 	c.PreferKeyed()
 	for _, name := range append([]string{c.Provider}, slices.Sorted(maps.Keys(c.Profiles))...) {
 		if r.StandIn = name; name == "" {
@@ -247,14 +247,14 @@ func (e *Engine) reader(ctx context.Context, r Request) (a *agent.Agent, id stri
 	} else if untrusted != nil { // no key may be sent to an address that came with it
 		has = has.Proposed()
 	}
-	if r.Choice, _, err = e.resolver.ResolveProfile(ref.Source, ref.ID, has, r.Choice); err != nil {
+	if r.Choice, _, err = e.resolver().ResolveProfile(ref.Source, ref.ID, has, r.Choice); err != nil {
 		return nil, "", nil, err
 	}
-	settings, err := e.resolver.Settings(has, r.Choice)
+	settings, err := e.resolver().Settings(has, r.Choice)
 	if err != nil {
 		return nil, "", nil, err
 	}
-	env, err := e.resolver.Open(settings)
+	env, err := e.resolver().Open(settings)
 	if err != nil {
 		return nil, "", nil, err
 	}
@@ -264,7 +264,7 @@ func (e *Engine) reader(ctx context.Context, r Request) (a *agent.Agent, id stri
 		Tools: agent.Tools{List: e.tools(ref.ID)},
 		User: agent.User{
 			Modes: &env.Modes,
-			Setup: setup.ModeSetup{Resolver: e.resolver, Workspace: env.Workspace.Root(), Choice: r.Choice},
+			Setup: setup.ModeSetup{Resolver: e.resolver(), Workspace: env.Workspace.Root(), Choice: r.Choice},
 		},
 		Host: agent.Host{Now: e.opt.Now, Workspace: env.Workspace},
 	}, ref.ID, v.Close, nil
@@ -279,7 +279,7 @@ func (noticesOnly) Live(agent.Delta)        {}
 func (n noticesOnly) Notice(text string)    { n.notice(text) }
 
 // HasProfile reports whether a profile here answers a task of another tool that names this profile.
-func (e *Engine) HasProfile(foreign string) bool { return e.opt.Config.HasProfile(foreign) }
+func (e *Engine) HasProfile(foreign string) bool { return e.resolver().Config.HasProfile(foreign) }
 
 // reading is an agent.Journal for what only reads the state.
 type reading struct {

@@ -66,7 +66,7 @@ func (e *Engine) PlanResume(ctx context.Context, r Request) (p ResumePlan, err e
 	}
 	var notices []string
 	if p.Settings, notices, err = e.settle(ref, view, has, &r); err == nil {
-		p.Settings, _, err = e.resolver.Prepare(has, p.Settings, r.Choice, false)
+		p.Settings, _, err = e.resolver().Prepare(has, p.Settings, r.Choice, false)
 	}
 	if err != nil {
 		p.Asks, err = append(p.Asks, err), nil
@@ -78,21 +78,21 @@ func (e *Engine) PlanResume(ctx context.Context, r Request) (p ResumePlan, err e
 // settle finds the settings of a run of a task that is continued, without a change: the choice of the request over
 // those that the task has. An error is a decision that the caller must make first.
 func (e *Engine) settle(ref store.Ref, v *store.View, has task.Settings, r *Request) (s task.Settings, notices []string, err error) {
-	r.Choice = e.resolver.Defaults(has, r.Choice, false)
-	if r.Choice, notices, err = e.resolver.ResolveProfile(ref.Source, ref.ID, has, r.Choice); err != nil {
+	r.Choice = e.resolver().Defaults(has, r.Choice, false)
+	if r.Choice, notices, err = e.resolver().ResolveProfile(ref.Source, ref.ID, has, r.Choice); err != nil {
 		return has, notices, err
 	}
 	was := v.Summary.Model // from the histories, where the settings name none
-	r.Choice = e.resolver.KeepModel(has, was, r.Choice)
-	s, err = e.resolver.Settings(has, r.Choice)
+	r.Choice = e.resolver().KeepModel(has, was, r.Choice)
+	s, err = e.resolver().Settings(has, r.Choice)
 	if errors.Is(err, setup.ErrNoWorkspace) {
 		err = setup.NoWorkspace(ref.ID, v.Summary.Workspace)
 	}
 	if err == nil {
-		err = e.resolver.CheckWorkspace(s.Workspace)
+		err = e.resolver().CheckWorkspace(s.Workspace)
 	}
 	if err == nil && s.Provider != "" && has.Model == "" && was != "" && s.Model != was {
-		if !e.resolver.ModelNamed(r.Choice) {
+		if !e.resolver().ModelNamed(r.Choice) {
 			err = &setup.OtherModelError{Task: ref.ID, Was: was, Provider: s.Provider, Model: s.Model}
 		}
 		notices = append(notices, fmt.Sprintf("model: %s -> %s", was, s.Model))

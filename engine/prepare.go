@@ -58,7 +58,7 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 	if err := view.Close(); err != nil {
 		return nil, err
 	}
-	settings, env, err := e.resolver.Prepare(has, settings, r.Choice, false)
+	settings, env, err := e.resolver().Prepare(has, settings, r.Choice, false)
 	if err == nil && e.takesCheckpoints(r) {
 		err = e.checkpoints.CheckFree(env.Workspace)
 	}
@@ -110,7 +110,7 @@ func (e *Engine) prepareNew(ctx context.Context, r Request) (*Run, error) {
 	if r.Text == "" && len(r.Images) == 0 {
 		return nil, &setup.Error{What: "start a task", Why: "there is no prompt", Try: `roost run "what to do"`}
 	}
-	r.Choice = e.resolver.Defaults(task.Settings{}, r.Choice, true)
+	r.Choice = e.resolver().Defaults(task.Settings{}, r.Choice, true)
 	settings, env, err := e.prepareSettings(task.Settings{}, r)
 	if err == nil && e.takesCheckpoints(r) {
 		err = e.checkpoints.CheckFree(env.Workspace)
@@ -132,14 +132,14 @@ func (e *Engine) prepareNew(ctx context.Context, r Request) (*Run, error) {
 
 // prepareSettings puts the settings of a request over those of a task, and opens what its next run works with.
 func (e *Engine) prepareSettings(was task.Settings, r Request) (task.Settings, setup.Environment, error) {
-	settings, err := e.resolver.Settings(was, r.Choice)
+	settings, err := e.resolver().Settings(was, r.Choice)
 	if err == nil {
-		err = e.resolver.CheckWorkspace(settings.Workspace)
+		err = e.resolver().CheckWorkspace(settings.Workspace)
 	}
 	if err != nil {
 		return settings, setup.Environment{}, err
 	}
-	return e.resolver.Prepare(was, settings, r.Choice, r.Task == "")
+	return e.resolver().Prepare(was, settings, r.Choice, r.Task == "")
 }
 
 func (e *Engine) newRun(t *store.Task, s task.Settings, p setup.Environment, r Request) *Run {
@@ -162,9 +162,9 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p setup.Environment, r R
 	spend := e.totals.Open(t.State().Usage.CostMicros)
 	run.held.budget = budget.New(budget.Options{
 		Store: e.store, Now: e.opt.Now, Zone: time.Local, Task: t.State, Spend: spend,
-		Tree: s.Limits.MaxTaskMicros, Day: e.resolver.DayLimit(r.Choice),
+		Tree: s.Limits.MaxTaskMicros, Day: e.resolver().DayLimit(r.Choice),
 	})
-	run.found = append(append(append(run.found, p.Notes...), e.resolver.UnknownPrice(s, p.Model, r.Choice)...), e.endOrphans(t.Ref)...)
+	run.found = append(append(append(run.found, p.Notes...), e.resolver().UnknownPrice(s, p.Model, r.Choice)...), e.endOrphans(t.Ref)...)
 	root := p.Workspace.Root()
 	run.agent = &agent.Agent{
 		Task: agent.Task{
@@ -173,13 +173,13 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p setup.Environment, r R
 		},
 		Model: agent.Model{Provider: p.Provider.LLM, Entry: p.Model},
 		Tools: agent.Tools{
-			List: e.tools(t.Ref.ID), Offer: e.opt.Config.Offer(), Subtasks: &family{run, below},
+			List: e.tools(t.Ref.ID), Offer: e.resolver().Config.Offer(), Subtasks: &family{run, below},
 			Outputs: historytool.ForeignOutputs(t.Ref.Dir),
 		},
 		User: agent.User{
 			Asker: asker{run}, Attended: r.Interactive, Observer: observer{run},
-			Zone: e.opt.Config.Zone, Modes: &p.Modes,
-			Setup: setup.ModeSetup{Resolver: e.resolver, Workspace: root, Choice: r.Choice},
+			Zone: e.resolver().Config.Zone, Modes: &p.Modes,
+			Setup: setup.ModeSetup{Resolver: e.resolver(), Workspace: root, Choice: r.Choice},
 		},
 		Host: agent.Host{
 			Now: e.opt.Now, Workspace: p.Workspace, SpoolDir: dir, Masks: p.Provider.Masks,
@@ -192,7 +192,7 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p setup.Environment, r R
 		run.held.checkpoints = e.checkpoints.ForRun(t, p.Workspace)
 		run.agent.Host.Checkpoints = run.held.checkpoints
 	}
-	if hooks := e.opt.Config.Hooks; len(hooks) > 0 {
+	if hooks := e.resolver().Config.Hooks; len(hooks) > 0 {
 		run.agent.Host.Hooks = &hook.Set{
 			Hooks: hooks, TaskID: t.Ref.ID, RunID: id, Workspace: root, Spool: dir, Mark: processMark("hook", t.Ref),
 		}
@@ -203,7 +203,7 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p setup.Environment, r R
 
 // takesCheckpoints reports whether a run keeps files before it changes them.
 func (e *Engine) takesCheckpoints(r Request) bool {
-	return !e.opt.Config.NoCheckpoints && !r.NoCheckpoints
+	return !e.resolver().Config.NoCheckpoints && !r.NoCheckpoints
 }
 
 // divert decides which task gets the input of a resume. A task that waits for a subtask with an open question passes the

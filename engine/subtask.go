@@ -182,8 +182,8 @@ func (f *family) prepare(ctx context.Context, sub agent.Subtask, in agent.Input)
 func (f *family) create(ctx context.Context, sub agent.Subtask) (*Run, error) {
 	e, s := f.run.engine, sub.Settings
 	s.Mode = sub.Mode
-	modeNotes := e.resolver.EnterSubtaskMode(&s)
-	env, err := e.resolver.Open(s)
+	modeNotes := e.resolver().EnterSubtaskMode(&s)
+	env, err := e.resolver().Open(s)
 	if err != nil {
 		return nil, err
 	}

@@ -32,19 +32,19 @@ import (
 )
 
 // Config is what the user has set up outside any task.
-func (e *Engine) Config() setup.Config { return e.opt.Config }
+func (e *Engine) Config() setup.Config { return e.resolver().Config }
 
 // world is what mentions in a user's message refer to.
 func (e *Engine) world(ref store.Ref, w *workspace.Workspace, mode func() string) mention.World {
 	return mention.Disk{
-		Workspace: w, Commands: slash.Set{Workspace: w, Home: e.opt.Config.Home},
-		Linter: e.opt.Config.Linter, Mark: processMark("linter", ref), Skills: e.opt.Config.Skills(w.Root()), Mode: mode,
+		Workspace: w, Commands: slash.Set{Workspace: w, Home: e.resolver().Config.Home},
+		Linter: e.resolver().Config.Linter, Mark: processMark("linter", ref), Skills: e.resolver().Config.Skills(w.Root()), Mode: mode,
 	}
 }
 
 // tools are those of a task: the fixed set, and after it those that need the store or the user's home folder.
 func (e *Engine) tools(id string) []tool.Tool {
-	return append(toolset.All(e.opt.Config.Web()), prompttool.SlashCommand(e.opt.Config.Home), prompttool.Skill(e.opt.Config.Home),
+	return append(toolset.All(e.resolver().Config.Web()), prompttool.SlashCommand(e.resolver().Config.Home), prompttool.Skill(e.resolver().Config.Home),
 		historytool.ListTasks(taskLister{e.store, id}))
 }
 
@@ -89,7 +89,7 @@ func processMark(kind string, ref store.Ref) string {
 // may write. It looks for what the settings have only.
 func (e *Engine) endOrphans(ref store.Ref) []string {
 	var notes []string
-	for kind, has := range map[string]bool{"linter": e.opt.Config.Linter != "", "hook": len(e.opt.Config.Hooks) > 0} {
+	for kind, has := range map[string]bool{"linter": e.resolver().Config.Linter != "", "hook": len(e.resolver().Config.Hooks) > 0} {
 		if !has {
 			continue
 		}
@@ -110,7 +110,7 @@ func (e *Engine) endOrphans(ref store.Ref) []string {
 // equip gives a run its MCP servers. Their processes carry the same mark in every run of the task, so that the next run
 // ends those that a killed one left.
 func (r *Run) equip(p setup.Environment, t *store.Task) {
-	c := r.engine.opt.Config
+	c := r.engine.resolver().Config
 	servers, problems := c.MCPServers(p.Workspace.Root())
 	r.found = append(r.found, problems...)
 	usable := 0

@@ -341,7 +341,7 @@ func (x *Export) noneReadable(ctx context.Context) error {
 func (x *Export) Write(ctx context.Context, w io.Writer) (api.Exported, error) {
 	o := export.Options{}
 	if x.mask {
-		o.Mask = redact.New(x.of.opt.Secrets...)
+		o.Mask = redact.New(x.of.secrets()...)
 	}
 	got, err := x.write(ctx, w, o)
 	out := x.done

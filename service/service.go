@@ -18,9 +18,12 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/config"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/journal"
@@ -34,6 +37,7 @@ import (
 type Options struct {
 	Now     func() time.Time // nil: time.Now
 	Log     *slog.Logger     // of failures that no caller sees; nil: no log
+	Place   *config.Place    // where the user's settings are; nil: the service knows and changes none
 	Secrets []redact.Known   // masked in exports for readers, besides what looks like a secret
 	Restart Restart          // which tasks calls may restart
 	Temp    string           // the folder of temporary files, in which killed runs left output; "" = the system's
@@ -46,6 +50,9 @@ type Service struct {
 	pipe   *events.Pipe
 	files  complete.Files
 	opt    Options
+
+	writing sync.Mutex                     // one change of the user's settings at a time
+	known   atomic.Pointer[[]redact.Known] // replaces the secrets of opt once the settings were read again
 }
 
 // New makes a service of a store and the engine that runs its tasks; nil: the service only reads. It starts nothing.
@@ -88,6 +95,9 @@ func (s *Service) IdempotencySeal() *journal.Seal { return s.store.Seal("idempot
 
 // Problem is the problem of an error about a task.
 func (s *Service) Problem(ctx context.Context, err error, id string) *api.Problem {
+	if p := settingsProblem(err); p != nil {
+		return p
+	}
 	return report.ProblemOf(ctx, s.store, err, id)
 }
 

@@ -83,7 +83,7 @@ func (s *Store) ref(src Source, id string) Ref {
 
 // Places lists where storages of other tools are looked for beside those that are configured; none where that is off.
 func (s *Store) Places() ([]roofmt.Place, error) {
-	if !s.opt.AutoSources {
+	if !s.otherTools().auto {
 		return nil, nil
 	}
 	env, err := roofmt.SystemEnv()
@@ -105,7 +105,7 @@ func (s *Store) sourcesKnown(ctx context.Context, known *catalog.Reading) ([]Sou
 	if own.err == nil && s.TasksLost() {
 		own.err = fmt.Errorf("its folder %s with tasks is missing", own.Tasks)
 	}
-	list := []Source{own}
+	list, tools := []Source{own}, s.otherTools()
 	at := map[string]int{clean(own.Tasks): 0}
 	add := func(src Source) {
 		key := clean(src.Tasks)
@@ -136,7 +136,7 @@ func (s *Store) sourcesKnown(ctx context.Context, known *catalog.Reading) ([]Sou
 			add(src)
 		}
 	}
-	for _, path := range s.opt.Sources {
+	for _, path := range tools.dirs {
 		src := look(ctx, path)
 		sessions := roofmt.SessionsDir(path) // a data folder of Cline's may hold both, or only these
 		if sessions == "" || len(src.ids) > 0 || src.err != nil {
@@ -146,7 +146,7 @@ func (s *Store) sourcesKnown(ctx context.Context, known *catalog.Reading) ([]Sou
 			found(look(ctx, sessions))
 		}
 	}
-	if s.opt.AutoSources {
+	if tools.auto {
 		env, err := roofmt.SystemEnv()
 		if err != nil {
 			return nil, fmt.Errorf("look for editors' storages: %w", err)

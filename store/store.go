@@ -67,6 +67,7 @@ type Options struct {
 // Store is Roost's view of all tasks. It is safe for concurrent use.
 type Store struct {
 	opt     Options
+	others  atomic.Pointer[others] // replaces Sources and AutoSources of opt; nil: nothing does
 	ring    *rootkey.Ring
 	wait    intake.Waits
 	rows    rowCache
@@ -105,6 +106,22 @@ func Open(o Options) (*Store, error) {
 
 // Root is Roost's own root: the folder that everything durable is in.
 func (s *Store) Root() string { return s.opt.Root }
+
+// others are where tasks of other tools are read from.
+type others struct {
+	dirs []string // absolute
+	auto bool     // and what this machine has
+}
+
+// SetSources replaces the storages of other tools, from the next reading on; see Options.
+func (s *Store) SetSources(dirs []string, auto bool) { s.others.Store(&others{dirs, auto}) }
+
+func (s *Store) otherTools() others {
+	if o := s.others.Load(); o != nil {
+		return *o
+	}
+	return others{s.opt.Sources, s.opt.AutoSources}
+}
 
 // CacheDir holds derived data; "" when the store keeps none.
 func (s *Store) CacheDir() string { return s.opt.Cache }

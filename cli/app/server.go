@@ -24,7 +24,6 @@ import (
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/local"
 	"github.com/roost-dev/roost/redact"
@@ -192,17 +191,9 @@ func (a *App) OnServer(what string, f func(*client.Client) error) error {
 func (a *App) Local(s *local.Roost) (c *client.Client, end func(), err error) {
 	var secrets []redact.Known
 	if c, err := a.EngineConfig(); err == nil { // export refuses to mask without them
-		secrets = SecretsOf(c)
+		secrets = c.KnownKeys()
 	}
 	return s.Client(secrets...)
-}
-
-// SecretsOf are the keys that exports for readers mask.
-func SecretsOf(c setup.Config) (known []redact.Known) {
-	for name, key := range c.Keys {
-		known = append(known, redact.Known{Kind: name + "-key", Value: key})
-	}
-	return known
 }
 
 // PathOf is the path of something of a task.

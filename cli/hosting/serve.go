@@ -256,7 +256,7 @@ func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roos
 	recovery := new(server.Recovery)
 	all := s.ServiceWith(service.Options{
 		Log:     log,
-		Secrets: app.SecretsOf(c),
+		Secrets: c.KnownKeys(),
 		Restart: restart,
 	})
 	srv, err := server.New(server.Options{

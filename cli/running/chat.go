@@ -295,7 +295,7 @@ func (d *chatBackend) Mask(text string) string {
 	defer d.mu.Unlock()
 	var known []redact.Known
 	if c, err := d.a.EngineConfig(); err == nil {
-		known = app.SecretsOf(c)
+		known = c.KnownKeys()
 	}
 	masked, _ := redact.New(known...).String(text)
 	return masked

@@ -99,7 +99,7 @@ func (a *commands) export(ctx context.Context, args []string, f exportFlags) (er
 		if err != nil {
 			return err
 		}
-		x.options.Mask = redact.New(app.SecretsOf(c)...)
+		x.options.Mask = redact.New(c.KnownKeys()...)
 	}
 	return a.Connect(ctx, func(c *client.Client) error {
 		if err := x.find(ctx, c, args); err != nil {

@@ -362,7 +362,7 @@ func (svc *Service) removeUnused(ctx context.Context, s *checkpoint.Contents, na
 	without ...string) (content.Collected, error) {
 	surveys := false
 	if data, err := os.ReadFile(filepath.Join(svc.dir(), name, rootFile)); err == nil {
-		ws, err := svc.resolver.OpenWorkspace(strings.TrimSpace(string(data)))
+		ws, err := svc.resolver().OpenWorkspace(strings.TrimSpace(string(data)))
 		surveys = err == nil && checkpoint.NameOf(ws.Root()) == name
 	}
 	return s.Collect(ctx, dryRun, surveys, without...)
@@ -556,7 +556,7 @@ func (svc *Service) repairContent(ctx context.Context, s *task.State, name, path
 	if info, err := os.Stat(root); err != nil || !info.IsDir() {
 		return false
 	}
-	ws, err := svc.resolver.OpenWorkspace(root)
+	ws, err := svc.resolver().OpenWorkspace(root)
 	if err != nil {
 		return false
 	}

@@ -33,12 +33,13 @@ import (
 // Service works on the checkpoints of a root's tasks. It is safe for concurrent use.
 type Service struct {
 	store    *store.Store
-	resolver setup.Resolver
+	resolver func() setup.Resolver
 	now      func() int64 // Unix milliseconds
 }
 
-// New gives access to the checkpoints of a store's tasks. The resolver opens workspaces and bounds what is kept.
-func New(s *store.Store, r setup.Resolver, now func() int64) *Service {
+// New gives access to the checkpoints of a store's tasks. The resolver
+// of the moment opens workspaces and bounds what is kept.
+func New(s *store.Store, r func() setup.Resolver, now func() int64) *Service {
 	return &Service{store: s, resolver: r, now: now}
 }
 
@@ -47,7 +48,7 @@ func (svc *Service) dir() string { return filepath.Join(svc.store.Root(), "check
 
 // openKeeper opens the store of a workspace's contents.
 func (svc *Service) openKeeper(w *workspace.Workspace) (*checkpoint.Keeper, error) {
-	c := svc.resolver.Config
+	c := svc.resolver().Config
 	return checkpoint.Open(svc.dir(), w, checkpoint.Options{
 		MaxFile:   c.CheckpointFile,
 		MaxSurvey: c.CheckpointSurvey,
@@ -73,7 +74,7 @@ type taskFiles struct {
 
 // openFiles opens a task's workspace and the store of its contents.
 func (svc *Service) openFiles(ref store.Ref, root string) (*taskFiles, error) {
-	ws, err := svc.resolver.OpenWorkspace(root)
+	ws, err := svc.resolver().OpenWorkspace(root)
 	if err != nil {
 		return nil, err
 	}

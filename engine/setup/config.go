@@ -177,6 +177,14 @@ func ConfigFromEnv(getenv func(string) string) Config {
 	return c
 }
 
+// KnownKeys are the keys of providers, which exports for readers mask.
+func (c Config) KnownKeys() (known []redact.Known) {
+	for name, key := range c.Keys {
+		known = append(known, redact.Known{Kind: name + "-key", Value: key})
+	}
+	return known
+}
+
 // PreferKeyed chooses the provider for new tasks where none is named yet: the first one that has a key.
 func (c *Config) PreferKeyed() {
 	if c.Provider != "" {

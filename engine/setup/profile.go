@@ -98,6 +98,9 @@ func KeyDoubt(provider, key string) string {
 // AddressVariable is the variable that holds a provider's address.
 func AddressVariable(provider string) string { return providers[provider].base }
 
+// Keyless reports whether a provider can answer without a key: a model server of the user's own.
+func Keyless(provider string) bool { return providers[provider].free }
+
 // DefaultModel is the model that a run uses when none is named; "" when one has to be named.
 func DefaultModel(provider string) string { return providers[provider].model }
 

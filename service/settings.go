@@ -1,0 +1,419 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/config"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/llm"
+	"github.com/roost-dev/roost/mcp"
+	"github.com/roost-dev/roost/redact"
+)
+
+// The user's settings over the API. What names a program, an address, a folder or a right, and every key, is written for
+// a caller at this machine alone (FromHere): the log-in of a stolen browser must not become a command that runs here. A
+// repository's own files are shown, and no method here agrees to them.
+
+type hereKey struct{}
+
+// FromHere marks a context as that of a request that came directly from this machine, with the user's log-in.
+func FromHere(ctx context.Context) context.Context { return context.WithValue(ctx, hereKey{}, true) }
+
+// notHere is the problem of a change that is for callers at this machine; nil for one of them. command does the same.
+func notHere(ctx context.Context, what, command string) error {
+	if ctx.Value(hereKey{}) != nil {
+		return nil
+	}
+	return problem(http.StatusForbidden, "not_from_here", what+" only from this machine",
+		"the request came over a network or through another server, and this setting decides what runs here and where keys go",
+		command+"  # in a terminal on the server's machine")
+}
+
+// settingsProblem is the problem of an error about settings; nil for another error.
+func settingsProblem(err error) *api.Problem {
+	e, is := errors.AsType[*config.Error](err)
+	if !is {
+		return nil
+	}
+	status := map[config.Kind]int{
+		config.Misused: http.StatusUnprocessableEntity, config.Broken: http.StatusUnprocessableEntity,
+		config.Missing: http.StatusNotFound, config.Taken: http.StatusConflict,
+	}[e.Kind]
+	p := problem(status, e.Code, strings.ToUpper(e.What[:1])+e.What[1:], e.Why, slices.Compact(append([]string{e.Try}, e.Suggestions...))...)
+	return p.Because(err)
+}
+
+// secrets are what exports for readers mask.
+func (s *Service) secrets() []redact.Known {
+	if known := s.known.Load(); known != nil {
+		return *known
+	}
+	return s.opt.Secrets
+}
+
+// place is where the user's settings are. Notes of a change are added to notes.
+func (s *Service) place(notes *[]string) (config.Place, error) {
+	if s.opt.Place == nil {
+		return config.Place{}, problem(http.StatusServiceUnavailable, "no_settings", "This process has no settings",
+			"it works for one command, and a server has them", "roost serve")
+	}
+	p := *s.opt.Place
+	p.Warn = func(text string) { *notes = append(*notes, text) }
+	return p, nil
+}
+
+// reread gives the engine and the store what the files hold now, so that what is shown is what the next run gets. A run
+// that works keeps what it has.
+func (s *Service) reread(p config.Place) (*config.Settings, setup.Config, error) {
+	set, err := p.Read()
+	if err != nil {
+		return nil, setup.Config{}, err
+	}
+	c, err := p.Engine(set)
+	if err != nil {
+		return set, c, err
+	}
+	if s.engine != nil {
+		s.engine.Configure(c)
+	}
+	s.store.SetSources(p.Sources(set))
+	known := c.KnownKeys()
+	s.known.Store(&known)
+	return set, c, nil
+}
+
+// UserSettings are what the user has set up, with the origin of each value. No key is in them.
+func (s *Service) UserSettings(ctx context.Context) (api.UserSettings, error) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	return s.userSettings(ctx)
+}
+
+func (s *Service) userSettings(ctx context.Context) (out api.UserSettings, err error) {
+	p, err := s.place(new([]string))
+	if err != nil {
+		return out, err
+	}
+	set, c, err := s.reread(p)
+	if err != nil {
+		return out, err
+	}
+	kept, err := p.Secrets()
+	if err != nil {
+		return out, err
+	}
+	out = api.UserSettings{
+		Path:      set.Path,
+		Here:      ctx.Value(hereKey{}) != nil,
+		Items:     p.Items(set),
+		Providers: []api.ProviderState{},
+		Profiles:  append([]api.KeyState{}, config.ProfileStates(kept, set)...),
+		Sources:   []string{},
+		Warnings:  append([]string{}, set.Warnings...),
+	}
+	for _, dir := range config.List(set.Text("sources")) {
+		if dir != "auto" && dir != "none" {
+			out.Sources = append(out.Sources, dir)
+		}
+	}
+	chosen, _ := c.Defaults(setup.Choice{})
+	profile := c.Profiles[chosen.Profile]
+	out.Provider = cmp.Or(chosen.Provider, profile.Provider, c.Provider)
+	out.Model = cmp.Or(chosen.Model, profile.Model)
+	if out.Model == "" && out.Provider == c.Provider {
+		out.Model = c.Model
+	}
+	out.Model = cmp.Or(out.Model, setup.DefaultModel(out.Provider))
+	answers := out.Provider == "script"
+	for _, name := range setup.Providers() {
+		model := cmp.Or(setup.DefaultModel(name))
+		if name == out.Provider {
+			model = out.Model
+		}
+		one := api.ProviderState{
+			Name:    name,
+			Key:     p.ProviderState(name, kept, set, c),
+			Keyless: setup.Keyless(name),
+			Model:   model,
+			Address: cmp.Or(c.BaseURLs[name], setup.Address(name)),
+			Test:    engine.TestCost(name, model),
+		}
+		if name == out.Provider {
+			answers = one.Key.Set || profile.Key != "" || one.Keyless && cmp.Or(chosen.BaseURL, one.Address) != ""
+		}
+		out.Providers = append(out.Providers, one)
+	}
+	switch {
+	case out.Provider == "":
+		out.Problem = "no provider is named and no key was found"
+	case !answers:
+		out.Problem = "there is no key for " + out.Provider
+	case out.Model == "":
+		out.Problem = "no model of " + out.Provider + " is named"
+	}
+	return out, nil
+}
+
+// ChangeSettings sets settings in the user's file, and takes others out of it, all or none. The answer has the settings
+// after it.
+func (s *Service) ChangeSettings(ctx context.Context, n api.SettingsPatch) (out api.UserSettings, err error) {
+	for _, name := range slices.Sorted(keysOf(n.Set, n.Unset)) {
+		if k, known := config.Find(name); known && k.Plain() {
+			continue
+		}
+		if err := notHere(ctx, "The setting "+redact.Terminal(name)+" changes", "roost config set "+redact.Terminal(name)+" VALUE"); err != nil {
+			return out, err
+		}
+	}
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	var notes []string
+	p, err := s.place(&notes)
+	if err != nil {
+		return out, err
+	}
+	if err := p.Change(n.Set, n.Unset); err != nil {
+		return out, err
+	}
+	out, err = s.userSettings(ctx)
+	out.Warnings = append(notes, out.Warnings...)
+	return out, err
+}
+
+// keysOf are the names in a patch.
+func keysOf(set map[string][]string, unset []string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for name := range set {
+			if !yield(name) {
+				return
+			}
+		}
+		for _, name := range unset {
+			if !yield(name) {
+				return
+			}
+		}
+	}
+}
+
+// SetKey keeps the key of a provider. It is never shown again.
+func (s *Service) SetKey(ctx context.Context, provider string, n api.NewKey) (out api.KeyState, err error) {
+	const what = "roost auth set"
+	if err := cmp.Or(notHere(ctx, "A key is kept", what+" PROVIDER"), config.KnownProvider(what, provider)); err != nil {
+		return out, err
+	}
+	key := strings.TrimSpace(n.Key)
+	if key == "" {
+		return out, api.Invalid(api.Wrong{Parameter: "/key", Detail: "there is no key"})
+	}
+	if err := config.CheckKey(key); err != nil {
+		return out, api.Invalid(api.Wrong{Parameter: "/key", Detail: err.Error()})
+	}
+	if doubt := setup.KeyDoubt(provider, key); doubt != "" && !n.Force {
+		if page := setup.KeyPage(provider); page != "" {
+			doubt += "; they are made at " + page
+		}
+		return out, problem(http.StatusUnprocessableEntity, "doubtful_key", "That does not look like a key of "+provider, doubt,
+			`with "force": true it is kept all the same`)
+	}
+	err = s.changing(func(p config.Place) error {
+		_, err := p.SetKey(ctx, provider, provider, key, false)
+		return err
+	})
+	if err != nil {
+		return out, err
+	}
+	return s.keyState(ctx, provider)
+}
+
+// RemoveKey deletes the key of a provider that Roost keeps.
+func (s *Service) RemoveKey(ctx context.Context, provider string) (out api.KeyState, err error) {
+	const what = "roost auth remove"
+	if err := cmp.Or(notHere(ctx, "A key is removed", what+" PROVIDER"), config.KnownProvider(what, provider)); err != nil {
+		return out, err
+	}
+	if err := s.changing(func(p config.Place) error { return p.RemoveKey(ctx, provider, provider) }); err != nil {
+		return out, err
+	}
+	return s.keyState(ctx, provider)
+}
+
+// changing makes a change of the user's files, and lets the engine know of it.
+func (s *Service) changing(change func(config.Place) error) error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	p, err := s.place(new([]string))
+	if err == nil {
+		err = change(p)
+	}
+	if err == nil {
+		_, _, err = s.reread(p)
+	}
+	return err
+}
+
+func (s *Service) keyState(ctx context.Context, provider string) (api.KeyState, error) {
+	all, err := s.UserSettings(ctx)
+	for _, one := range all.Providers {
+		if one.Name == provider {
+			return one.Key, err
+		}
+	}
+	return api.KeyState{Provider: provider}, err
+}
+
+// Models are the models that Roost knows of a provider; "" = of all.
+func (s *Service) Models(provider string) api.Models { return config.Models(provider) }
+
+// configured is what the engine has now.
+func (s *Service) configured() (c setup.Config, err error) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	p, err := s.place(new([]string))
+	if err == nil {
+		_, c, err = s.reread(p)
+	}
+	return c, err
+}
+
+// Modes are the modes that a task in a workspace may be in; "" = in any.
+func (s *Service) Modes(workspace string) (out []api.Mode, err error) {
+	if err := folder("workspace", workspace); err != nil {
+		return nil, err
+	}
+	c, err := s.configured()
+	if err != nil {
+		return nil, err
+	}
+	set, _ := c.Modes(workspace)
+	for _, m := range set.All() {
+		one := api.Mode{Slug: m.Slug, Name: m.Name, Tools: []string{}, Source: string(m.Source), Path: m.Path}
+		for _, g := range m.Groups {
+			word := g.Name
+			if g.FileRegex != "" {
+				word += " (" + g.FileRegex + ")"
+			}
+			one.Tools = append(one.Tools, word)
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// servers are the MCP servers that count for a workspace, with their states; "" = for any: those of the user and of
+// editors.
+func (s *Service) servers(workspace string) (list []mcp.Server, c setup.Config, err error) {
+	if err := folder("workspace", workspace); err != nil {
+		return nil, c, err
+	}
+	if c, err = s.configured(); err != nil {
+		return nil, c, err
+	}
+	list, _ = c.Servers.Load(cmp.Or(workspace, filepath.Join(c.Settings, "none")))
+	return list, c, nil
+}
+
+// MCPServers are the MCP servers that count for a workspace; "" = for any.
+func (s *Service) MCPServers(workspace string) (out []api.MCPServer, err error) {
+	list, c, err := s.servers(workspace)
+	for _, one := range list {
+		doc := config.Server(one)
+		doc.LoggedIn = c.Servers.Logins.Has(one)
+		out = append(out, doc)
+	}
+	return out, err
+}
+
+// AddMCPServer defines an MCP server in the user's own file.
+func (s *Service) AddMCPServer(ctx context.Context, n api.NewMCPServer) (out api.MCPServer, err error) {
+	if err := notHere(ctx, "An MCP server is added", "roost mcp add NAME -- COMMAND"); err != nil {
+		return out, err
+	}
+	c, err := s.configured()
+	if err != nil {
+		return out, err
+	}
+	err = s.changing(func(p config.Place) error {
+		_, err := p.AddServer(mcp.Server{Scope: mcp.Own, File: c.Servers.Own}, n)
+		return err
+	})
+	if err != nil {
+		return out, err
+	}
+	all, err := s.MCPServers("")
+	for _, one := range all {
+		if one.Name == n.Name {
+			out = one
+		}
+	}
+	return out, err
+}
+
+// RemoveMCPServer takes an MCP server out of the user's own file.
+func (s *Service) RemoveMCPServer(ctx context.Context, name string) error {
+	if err := notHere(ctx, "An MCP server is removed", "roost mcp remove NAME"); err != nil {
+		return err
+	}
+	list, c, err := s.servers("")
+	if err != nil {
+		return err
+	}
+	return s.changing(func(p config.Place) error {
+		return p.RemoveServer(mcp.Server{Name: name, Scope: mcp.Own, File: c.Servers.Own}, c.Servers.Logins, p.Dir, list)
+	})
+}
+
+// AddSource adds a folder of another tool to those that tasks are read from.
+func (s *Service) AddSource(ctx context.Context, n api.NewSource) (out api.AddedSource, err error) {
+	if err := notHere(ctx, "A source is added", "roost sources add DIR"); err != nil {
+		return out, err
+	}
+	if !filepath.IsAbs(n.Path) {
+		return out, api.Invalid(api.Wrong{Parameter: "/path", Detail: "want an absolute folder of the server's machine"})
+	}
+	err = s.changing(func(p config.Place) error {
+		dir := p.Abs(n.Path)
+		found, added, err := p.AddSource(ctx, dir)
+		out = api.AddedSource{Path: dir, Tool: found.Tool, Tasks: found.Tasks, Added: added}
+		return err
+	})
+	return out, err
+}
+
+// RemoveSource takes a folder out of those that tasks are read from.
+func (s *Service) RemoveSource(ctx context.Context, path string) error {
+	if err := notHere(ctx, "A source is removed", "roost sources remove DIR"); err != nil {
+		return err
+	}
+	return s.changing(func(p config.Place) error { return p.RemoveSource(p.Abs(path)) })
+}
+
+// TestProvider sends one short request to a provider, outside any task.
+func (s *Service) TestProvider(ctx context.Context, provider string, n api.NewTest) (out api.Tested, err error) {
+	if err := config.KnownProvider("roost run --provider", provider); err != nil && provider != "script" {
+		return out, err
+	}
+	out, err = s.engine.Test(ctx, provider, n.Model)
+	failed, is := errors.AsType[*llm.Error](err)
+	if !is {
+		return out, err
+	}
+	p := problem(http.StatusBadGateway, "provider_error", "The model did not answer", failed.Error())
+	if failed.Kind == llm.Auth {
+		p.Code, p.Title = "provider_auth", "The provider refused the key"
+	}
+	if failed.Try != "" { // in words of its own
+		p.Detail = strings.Replace(p.Detail, llm.TryMark+failed.Try, "", 1)
+		p.Suggestions = []string{failed.Try}
+	}
+	p.Retryable = failed.Retryable()
+	return out, p
+}
