@@ -28,6 +28,7 @@ import (
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/server/devices"
 	"github.com/roost-dev/roost/server/peer"
+	"github.com/roost-dev/roost/service"
 )
 
 // guard checks every request before a route gets it, the cheapest checks first: it looks up nothing for a client
@@ -56,6 +57,9 @@ func (s *Server) guard(w http.ResponseWriter, r *http.Request) {
 	} else if p := s.refuse(r); p != nil {
 		s.deny(rec, r, p)
 	} else {
+		if fromHere(r) && !s.page(r) {
+			r = r.WithContext(service.FromHere(r.Context()))
+		}
 		s.let(rec, r)
 	}
 	s.counted.Count(r, h, rec.status, s.opt.Now().Sub(begun))

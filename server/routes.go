@@ -58,6 +58,7 @@ func routes() []route {
 	list := slices.Concat(
 		readRoutes(),
 		taskRoutes(), storageRoutes(), runRoutes(), wordRoutes(), draftRoutes(), completionRoutes(), questionRoutes(), trashRoutes(),
+		settingsRoutes(),
 		serverRoutes(),
 		streamRoutes(),
 		editRoutes(),

@@ -166,7 +166,11 @@ func (s *Service) userSettings(ctx context.Context) (out api.UserSettings, err e
 // after it.
 func (s *Service) ChangeSettings(ctx context.Context, n api.SettingsPatch) (out api.UserSettings, err error) {
 	for _, name := range slices.Sorted(keysOf(n.Set, n.Unset)) {
-		if k, known := config.Find(name); known && k.Plain() {
+		k, known := config.Find(name)
+		if known && k.Secret {
+			return out, api.Invalid(api.Wrong{Parameter: "/set", Detail: "a key is kept by PUT /v1/providers/{provider}/key"})
+		}
+		if known && k.Plain() {
 			continue
 		}
 		if err := notHere(ctx, "The setting "+redact.Terminal(name)+" changes", "roost config set "+redact.Terminal(name)+" VALUE"); err != nil {

@@ -254,7 +254,9 @@ func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roos
 	now, hurry := context.WithCancel(context.Background()) // ends when runs are not to be finished
 	defer hurry()
 	recovery := new(server.Recovery)
+	place := a.Place()
 	all := s.ServiceWith(service.Options{
+		Place:   &place,
 		Log:     log,
 		Secrets: c.KnownKeys(),
 		Restart: restart,

@@ -1,0 +1,87 @@
+package server
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/service"
+)
+
+// settingsRoutes are the routes about what the user has set up.
+func settingsRoutes() []route {
+	return []route{
+		{on: "GET /v1/settings", answer: api.UserSettings{},
+			document: func(s *Server, a *asked) (any, error) { return s.service.UserSettings(a.Context()) }},
+		{on: "PATCH /v1/settings", body: api.SettingsPatch{}, answer: api.UserSettings{},
+			act: takes(func(s *service.Service, a *asked, n api.SettingsPatch) (any, error) {
+				return s.ChangeSettings(a.Context(), n)
+			})},
+		{on: "PUT /v1/providers/{provider}/key", body: api.NewKey{}, answer: api.KeyState{},
+			act: takes(func(s *service.Service, a *asked, n api.NewKey) (any, error) {
+				return s.SetKey(a.Context(), a.PathValue("provider"), n)
+			})},
+		{on: "DELETE /v1/providers/{provider}/key", answer: api.KeyState{},
+			act: does(func(s *service.Service, a *asked) (any, error) {
+				return s.RemoveKey(a.Context(), a.PathValue("provider"))
+			})},
+		{on: "POST /v1/providers/{provider}/test", body: api.NewTest{}, answer: api.Tested{}, fails: []int{http.StatusBadGateway},
+			act: takes(func(s *service.Service, a *asked, n api.NewTest) (any, error) {
+				return s.TestProvider(a.Context(), a.PathValue("provider"), n)
+			})},
+		{on: "GET /v1/models", answer: api.Models{},
+			document: func(s *Server, a *asked) (any, error) { return s.service.Models(a.text["provider"]), nil }},
+		{on: "GET /v1/modes", answer: api.Page[api.Mode]{},
+			document: lists(func(s *service.Service, a *asked) ([]api.Mode, error) { return s.Modes(a.text["workspace"]) })},
+		{on: "GET /v1/mcp-servers", answer: api.Page[api.MCPServer]{},
+			document: lists(func(s *service.Service, a *asked) ([]api.MCPServer, error) { return s.MCPServers(a.text["workspace"]) })},
+		{on: "POST /v1/mcp-servers", body: api.NewMCPServer{}, answer: api.MCPServer{}, status: http.StatusCreated,
+			act: takes(func(s *service.Service, a *asked, n api.NewMCPServer) (any, error) {
+				return s.AddMCPServer(a.Context(), n)
+			})},
+		{on: "DELETE /v1/mcp-servers/{server}", act: does(func(s *service.Service, a *asked) (any, error) {
+			return nil, s.RemoveMCPServer(a.Context(), a.PathValue("server"))
+		})},
+		{on: "POST /v1/sources", body: api.NewSource{}, answer: api.AddedSource{}, status: http.StatusCreated,
+			act: takes(func(s *service.Service, a *asked, n api.NewSource) (any, error) { return s.AddSource(a.Context(), n) })},
+		{on: "DELETE /v1/sources", act: does(func(s *service.Service, a *asked) (any, error) {
+			return nil, s.RemoveSource(a.Context(), a.text["path"])
+		})},
+	}
+}
+
+// forwards are the headers by which a server in between says whose request it passes on.
+var forwards = []string{"Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip", hopHeader}
+
+// fromHere reports whether a request came directly from this machine: from this process, through the socket of its user,
+// or from a loopback address to a loopback name, with nothing that a server in between would add. The caller has checked
+// the log-in. A port that ssh leads here is this machine: whoever has it can log in here.
+func fromHere(r *http.Request) bool {
+	if r.RemoteAddr == client.LocalPeer || isPeer(r) {
+		return true
+	}
+	for name := range r.Header {
+		if strings.HasPrefix(name, "X-Forwarded") {
+			return false
+		}
+	}
+	for _, name := range forwards {
+		if r.Header.Get(name) != "" {
+			return false
+		}
+	}
+	name := hostName(r.Host)
+	if name != "localhost" && !loopback(name) {
+		return false
+	}
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	return err == nil && loopback(host)
+}
+
+func loopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
+}
