@@ -37,7 +37,7 @@ func TestDraft(t *testing.T) {
 		}
 		g.did(200, &first, "PUT", at, `{"text":"one","key":"k1","base":""}`)
 		g.did(200, &same, "PUT", at, `{"text":"one","key":"k1","base":""}`) // an answer was lost
-		if first.Revision == "" || same.Revision != first.Revision {
+		if first.Revision == "" || first.Images == nil || same.Revision != first.Revision {
 			t.Errorf("%s: got the revisions %q and %q, want one", at, first.Revision, same.Revision)
 		}
 		g.denied(409, "draft_moved", "PUT", at, `{"text":"two","base":""}`)

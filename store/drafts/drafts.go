@@ -159,6 +159,7 @@ func write(s *store.Store, d api.Draft, images map[string]Image) (api.Draft, err
 			}
 		}
 	}
+	d.Images = append([]api.DraftImage{}, d.Images...)
 	d.Changed, d.Revision = store.Timestamp(s.Now()), revision(d)
 	data, err := api.Encode(d)
 	if err == nil {

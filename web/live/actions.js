@@ -11,8 +11,8 @@ export async function undo(task) {
 
 const undoable = (task) => ({ does: 'Undo', act: tried(() => undo(task)) });
 
-export async function rename(task) {
-  const { title } = await get(taskPath(task));
+export async function rename(task, words = '') {
+  const title = words || (await get(taskPath(task))).title;
   const d = await dialog('Rename the task', field('Title', el('input', { name: 'title', value: title, maxlength: 500, autofocus: true })), { does: 'Rename' });
   if (!d) return;
   await act('PATCH', taskPath(task), { title: d.data.get('title').trim() || null });
@@ -54,19 +54,19 @@ export async function remove(task) {
   return true;
 }
 
-export async function fork(task, at) {
+export async function fork(task, at, title = '') {
   const d = await dialog('Fork the task', [el('p', {}, at ? `The new task has the messages up to #${at}.` : 'The new task has all messages.'),
-    field('Title', el('input', { name: 'title', placeholder: 'as it is', autofocus: true }))], { does: 'Fork' });
+    field('Title', el('input', { name: 'title', value: title, placeholder: 'as it is', autofocus: true }))], { does: 'Fork' });
   if (!d) return;
   const made = await act('POST', taskPath(task, '/forks'), { at: at ? '#' + at : undefined, title: d.data.get('title') || undefined, origin: 'web' });
   location.href = '/tasks/' + encodeURIComponent(made.id);
 }
 
-export async function condense(task) {
+export async function condense(task, keep = '') {
   const plan = await act('POST', taskPath(task, '/condense'), { dry_run: true });
   const d = await dialog('Condense the history', [
     el('p', {}, `A summary will stand for ${counted(plan.messages, 'message')}; ${counted(plan.kept, 'message')} stay. The request has ${plan.tokens_before.toLocaleString()} tokens now.`),
-    field('What the summary must keep', el('input', { name: 'keep', autofocus: true }))], { does: 'Condense' });
+    field('What the summary must keep', el('input', { name: 'keep', value: keep, autofocus: true }))], { does: 'Condense' });
   if (!d) return;
   note('The model writes the summary …');
   const done = await act('POST', taskPath(task, '/condense'), { keep: d.data.get('keep') || undefined, origin: 'web' });
@@ -83,23 +83,25 @@ export async function rewind(task, n) {
     plan.queued > 0 && el('p', {}, `${counted(plan.queued, 'message')} of the queue will go.`),
     checkpoints > 0 && el('label', { class: 'check' }, el('input', { type: 'checkbox', name: 'files' }), ' Put the files back, too'),
   ].filter(Boolean), { does: 'Go back', danger: true });
-  if (!d) return;
+  if (!d) return false;
   const body = { to: '#' + n };
   if (d.data.get('files')) {
     const files = await act('POST', taskPath(task, '/rewinds'), { ...body, files: true, dry_run: true });
-    if (!(await agreed(files.restore, 'Go back, and put these files back?'))) return;
+    if (!(await agreed(files.restore, 'Go back, and put these files back?'))) return false;
     Object.assign(body, { files: true, plan: files.restore.plan });
   }
   await act('POST', taskPath(task, '/rewinds'), body);
   note(`The task is back at before #${n}.`, undoable(task));
+  return true;
 }
 
-export async function edit(task, n, text) {
-  const d = await dialog(`Other words for #${n}`, [el('p', {}, 'The messages from here on will be hidden, and the next run begins with these words.'),
-    field('Words', el('textarea', { name: 'words', rows: 6, autofocus: true }, text))], { does: 'Use these words' });
-  if (!d || !d.data.get('words').trim()) return;
-  await act('POST', taskPath(task, '/rewinds'), { to: '#' + n, edit: d.data.get('words') });
-  note(`#${n} has other words.`, undoable(task));
+// again takes the task back to before what a person said there, whose words become the draft.
+export async function again(task, n, draft) {
+  const { items: [said] } = await get(taskPath(task, `/messages?after=${n - 1}&limit=1`));
+  if (!(await rewind(task, n))) return false;
+  if (said.images?.length) draft.set({ images: [...draft.images, ...said.images.filter((i) => i.startsWith('data:'))] }, 0);
+  await draft.append(said.text || '');
+  return true;
 }
 
 // agreed shows what a restore would do to each file, and asks.
@@ -139,36 +141,6 @@ export async function restoreTo(task, checkpoint) {
 export async function copyCommand(task) {
   await navigator.clipboard.writeText('roost resume ' + task);
   note('Copied: roost resume ' + task);
-}
-
-// start asks for what a new task needs. What was chosen last is the proposal.
-export async function start(workspaces = []) {
-  let last = {};
-  try {
-    last = JSON.parse(localStorage.getItem('roost-start')) || {};
-  } catch { /* nothing was kept */ }
-  const input = (name, label, more = {}) => field(label, el('input', { name, value: last[name] || '', ...more }));
-  const select = (name, label, options) => field(label, el('select', { name }, options.map(([v, t]) => el('option', { value: v, selected: last[name] === v }, t))));
-  const d = await dialog('Start a task', [
-    el('datalist', { id: 'workspaces' }, workspaces.map((w) => el('option', { value: w }))),
-    field('What to do', el('textarea', { name: 'text', rows: 4, required: true, autofocus: true }, last.text || '')),
-    input('workspace', 'Folder', { required: true, list: 'workspaces', value: last.workspace || workspaces[0] || '' }),
-    select('approve', 'Without asking it may', [['', 'as the settings say'], ['ask', 'do nothing'], ['read', 'read'], ['edits', 'read and edit files'], ['all', 'do everything']]),
-    el('details', {}, el('summary', {}, 'Mode, model and limits'),
-      input('mode', 'Mode', { placeholder: 'as the settings say' }),
-      input('provider', 'Provider', { placeholder: 'as the settings say' }),
-      input('model', 'Model', { placeholder: 'as the settings say' }),
-      input('max_cost', 'At most this many dollars', { inputmode: 'decimal' }))], { does: 'Start' });
-  if (!d) return;
-  const v = Object.fromEntries(d.data);
-  const keep = (text) => localStorage.setItem('roost-start', JSON.stringify({ ...v, text }));
-  keep(v.text); // until the server has it
-  const made = await act('POST', '/v1/tasks', {
-    workspace: v.workspace, message: { text: v.text }, origin: 'web', approve: v.approve || undefined, mode: v.mode || undefined,
-    provider: v.provider || undefined, model: v.model || undefined, limits: v.max_cost ? { max_cost: v.max_cost } : undefined,
-  });
-  keep('');
-  location.href = '/tasks/' + encodeURIComponent(made.id);
 }
 
 // bar is the row of a task's acts.

@@ -3,16 +3,21 @@
 
 import { act, get, taskPath } from './api.js';
 import { askable, decisions } from './resume.js';
-import { button, el, failed, marked, note, tried } from './ui.js';
+import { button, el, failed, marked, note, quietly, tried } from './ui.js';
+import { Writing } from './writing.js';
 
 const working = ['queued', 'running', 'waiting', 'delegated'];
 
 export class Composer {
-  constructor(task, place) {
+  // acts are what a line with a "/" may name: {name, about, act}.
+  constructor(task, place, acts) {
     this.task = task;
-    this.slot = 'roost-draft-' + task;
     this.status = '';
-    this.words = el('textarea', { id: 'words', name: 'words', rows: 1, placeholder: 'Message', 'aria-label': 'Message to the task', enterkeyhint: 'send' });
+    this.writing = new Writing(task, {
+      properties: { id: 'words', name: 'words', placeholder: 'Message', 'aria-label': 'Message to the task', enterkeyhint: 'send' },
+      zone: document, acts, enter: () => this.submit('auto'),
+    });
+    this.words = this.writing.words;
     this.state = el('p', { id: 'activity', role: 'status' });
     this.spent = el('p', { id: 'spent' });
     this.queue = el('ol', { id: 'queue', 'aria-label': 'Messages that wait', hidden: true });
@@ -20,9 +25,10 @@ export class Composer {
     this.now = button('Interrupt', () => this.submit('interrupt'), { id: 'interrupt', hidden: true, title: 'Send it now, and let the run begin anew with it' });
     this.stop = button('Stop', tried(() => this.cancel()), { id: 'cancel', class: 'danger', hidden: true });
     this.retry = button('Continue', tried(() => this.again()), { id: 'retry', hidden: true });
+    this.with = el('div', { class: 'acts with' }, this.writing.pick);
     const form = el('form', { id: 'compose', onsubmit: (e) => { e.preventDefault(); this.submit('auto'); } },
-      this.queue, el('div', { class: 'line' }, this.words, el('div', { class: 'acts' }, this.send, this.now, this.stop, this.retry)),
-      el('div', { class: 'line' }, this.state, this.spent));
+      this.queue, el('div', { class: 'line' }, this.writing.box, el('div', { class: 'acts' }, this.send, this.now, this.stop, this.retry)),
+      el('div', { class: 'line' }, this.with, this.state, this.spent));
     place.replaceChildren(form);
     place.hidden = false;
     this.words.addEventListener('keydown', (e) => {
@@ -33,82 +39,61 @@ export class Composer {
         this.words.blur();
       }
     });
-    this.words.addEventListener('input', () => this.keep());
-    const draft = this.draft();
-    this.words.value = draft.text || '';
-    this.key = draft.key;
-    this.fit();
-    addEventListener('storage', (e) => { // the same draft in another tab
-      if (e.key !== this.slot || document.activeElement === this.words) return;
-      this.words.value = this.draft().text || '';
-      this.key = this.draft().key;
-      this.fit();
-    });
-  }
-
-  draft() {
-    try {
-      return JSON.parse(localStorage.getItem(this.slot)) || {};
-    } catch {
-      return {};
-    }
-  }
-
-  // keep stores the draft with the key of its request: words that are sent again after a broken connection are taken once.
-  keep() {
-    const text = this.words.value;
-    this.key = text ? crypto.randomUUID() : '';
-    this.store(text);
-    this.fit();
-  }
-
-  store(text) {
-    try {
-      if (text) localStorage.setItem(this.slot, JSON.stringify({ text, key: this.key }));
-      else localStorage.removeItem(this.slot);
-    } catch { /* the browser stores nothing; the words stay in the field */ }
-  }
-
-  fit() {
-    this.words.rows = Math.min(10, this.words.value.split('\n').length);
+    this.writing.fit();
   }
 
   async submit(delivery) {
-    const text = this.words.value.trim();
-    if (!text || this.sending) return;
-    this.sending = this.send.disabled = true;
+    const own = this.writing.act();
+    if (own) {
+      const typed = this.words.value;
+      this.writing.clear();
+      try {
+        await own.act(own.rest);
+      } catch (problem) {
+        if (!this.words.value) { this.words.value = typed; this.words.dispatchEvent(new Event('input')); }
+        failed(problem);
+      }
+      return;
+    }
+    if (!this.words.value.trim() && !this.writing.draft.images.length || this.sending) return;
+    this.sending = this.send.disabled = this.words.readOnly = true;
+    let sent;
     try {
+      sent = await this.writing.draft.toSend();
+      const text = sent.words.text.replace(/^\/\//, '/'); // two of them stand for one that is no command
+      sent = { ...sent, words: { ...sent.words, text } };
       if (working.includes(this.status)) {
         try {
-          this.accepted(await act('POST', taskPath(this.task, '/messages'), { text, delivery }, this.key));
+          this.accepted(await act('POST', taskPath(this.task, '/messages'), { ...sent.words, delivery }, sent.key), sent);
           return;
         } catch (problem) {
           if (!askable.includes(problem.code)) throw problem;
         }
       }
-      await this.run({ message: { text } }, { text, delivery });
+      await this.run(sent, delivery);
     } catch (problem) {
       failed(problem);
     } finally {
-      this.sending = this.send.disabled = false;
+      this.sending = this.send.disabled = this.words.readOnly = false;
     }
   }
 
   // run begins a run, after the person has decided what is open. Without a decision words are sent as a message: they
   // also reach a run that begins meanwhile.
-  async run(body, message) {
+  async run(sent, delivery) {
     const made = await decisions(this.task);
     if (!made) return;
-    if (message && (made.join || !Object.keys(made.chosen).length)) this.accepted(await act('POST', taskPath(this.task, '/messages'), message, this.key));
-    else if (!made.join) this.accepted(await act('POST', taskPath(this.task, '/runs'), { ...body, ...made.chosen }, message && this.key), !message);
+    if (sent && (made.join || !Object.keys(made.chosen).length)) {
+      this.accepted(await act('POST', taskPath(this.task, '/messages'), { ...sent.words, delivery }, sent.key), sent);
+    } else if (!made.join) {
+      const body = sent ? { message: sent.words } : { yes: true };
+      this.accepted(await act('POST', taskPath(this.task, '/runs'), { ...body, ...made.chosen }, sent?.key), sent);
+    }
   }
 
-  // accepted forgets the draft. A task that continues as a fork goes on on a page of its own.
-  accepted({ task_id: task }, keep = false) {
-    if (!keep) {
-      this.words.value = '';
-      this.keep();
-    }
+  // accepted forgets the draft that was sent. A task that continues as a fork goes on on a page of its own.
+  accepted({ task_id: task }, sent) {
+    if (sent) this.writing.draft.taken(sent);
     if (task !== this.task.split(':').at(-1)) location.href = '/tasks/' + encodeURIComponent(task);
   }
 
@@ -117,7 +102,7 @@ export class Composer {
   }
 
   async again() {
-    await this.run({ yes: true });
+    await this.run();
   }
 
   // shows brings the buttons and the line of the state up to date.
@@ -141,7 +126,9 @@ export class Composer {
     this.queue.replaceChildren(...items.map((q) => el('li', {}, el('span', {}, q.text || 'Images'),
       button('Take back', tried(async () => {
         await act('DELETE', taskPath(this.task, '/queue/' + encodeURIComponent(q.id)));
-        if (!this.words.value) { this.words.value = q.text; this.keep(); }
+        const { draft } = this.writing;
+        if (q.images.length) draft.set({ images: [...draft.images, ...q.images] }, 0);
+        await draft.append(q.text).catch(quietly);
         note('The message was taken out of the queue.');
       })))));
   }

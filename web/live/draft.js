@@ -3,14 +3,14 @@
 // stay until the person chooses.
 
 import { act, get, taskPath } from './api.js';
-import { failed } from './ui.js';
+import { quietly } from './ui.js';
 
 const calm = 700; // milliseconds after a key, before the server gets the draft
 
 // draftPath is the address of the draft of a task; '' is the task that does not exist yet.
 const draftPath = (task, rest = '') => (task ? taskPath(task, '/draft') : '/v1/draft') + rest;
 
-const joined = (text, more) => (text.trim() ? text.trimEnd() + '\n\n' : '') + more;
+const joined = (text, more) => [text.trimEnd(), more].filter(Boolean).join('\n\n');
 
 const open = new Map(); // the drafts that the page shows, by task
 
@@ -88,7 +88,7 @@ export class Draft {
     this.changes++;
     this.store();
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.save().catch(sayOnce), wait);
+    this.timer = setTimeout(() => this.save().catch(quietly), wait);
   }
 
   append(text) {
@@ -190,5 +190,3 @@ export class Draft {
   }
 }
 
-// sayOnce: that the server does not answer is said elsewhere.
-const sayOnce = (e) => { if (e.code !== 'unreachable') failed(e); };

@@ -1,8 +1,9 @@
 // The list of tasks: the server renders it, also for a search as it is typed. What happens in tasks brings it up to date.
 
 import { getHTML } from './api.js';
+import { start } from './choose.js';
 import { pageOf } from './fragment.js';
-import { pin, remove, rename, start, tag, undo } from './actions.js';
+import { pin, remove, rename, tag, undo } from './actions.js';
 import { Questions } from './questions.js';
 import { Selection } from './selection.js';
 import { Tree } from './tree.js';

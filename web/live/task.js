@@ -1,7 +1,8 @@
 // The page of one task: its messages, what is under way, its questions, and the field to write to it.
 
-import { bar, copyCommand, edit, fork, pin, remove, rename, restoreTo, rewind, tag, undo } from './actions.js';
+import { again, bar, condense, copyCommand, fork, pin, remove, rename, restore, restoreTo, rewind, tag, undo } from './actions.js';
 import { get, taskPath } from './api.js';
+import { switchMode, switchModel } from './choose.js';
 import { Composer } from './composer.js';
 import { Messages } from './messages.js';
 import { Questions } from './questions.js';
@@ -28,7 +29,10 @@ export class TaskPage {
     };
     showTodo(this.messages.rows());
     this.questions.keeping = (change) => this.messages.keeping(change);
-    this.composer = new Composer(d.task, document.getElementById('composer'));
+    this.composer = new Composer(d.task, document.getElementById('composer'), this.commands());
+    this.mode = button('Mode', tried(() => switchMode(this.id)), { 'data-does': 'mode', hidden: true, title: 'The mode of the next run' });
+    this.model = button('Model', tried(() => switchModel(this.id)), { 'data-does': 'model', hidden: true, title: 'The model of the next run' });
+    this.composer.with.append(this.mode, this.model);
     this.streaming.ondoing = () => this.composer.shows({ doing: this.streaming.doing });
     this.questions.onchange = () => this.composer.shows({ asks: this.questions.all().length > 0 });
     const gone = () => { location.href = '/'; };
@@ -37,7 +41,7 @@ export class TaskPage {
     this.rowActs = el('div', { id: 'message-acts', class: 'acts' },
       button('Go back to here', () => this.onRow((n) => rewind(this.id, n)), { 'data-does': 'rewind' }),
       button('Fork here', () => this.onRow((n) => fork(this.id, n)), { 'data-does': 'fork-here' }),
-      button('Other words', () => this.onRow((n, row) => edit(this.id, n, words(row))), { 'data-does': 'edit' }),
+      this.editing = button('Edit and send again', () => this.edit(), { 'data-does': 'edit' }),
       button('Copy link', () => this.onRow((n) => navigator.clipboard.writeText(location.origin + location.pathname + '#ui-' + n).then(() => note('The link is copied.'))), { 'data-does': 'link' }));
     this.keys(keys, gone);
     const list = this.messages.list;
@@ -73,6 +77,7 @@ export class TaskPage {
     on(['s'], 'stop the run', () => { if (!this.composer.stop.hidden) this.composer.stop.click(); });
     on(['r'], 'continue the task', () => { if (!this.composer.retry.hidden) this.composer.retry.click(); });
     on(['z'], 'go back to before the message', () => this.onRow((n) => rewind(this.id, n)));
+    on(['E'], 'edit what you said there, and send it again', () => this.edit());
     on(['f'], 'fork the task at the message', () => this.onRow((n) => fork(this.id, n)));
     on(['u'], 'take back what was last done', tried(() => undo(this.id)));
     on(['e'], 'rename the task', tried(() => rename(this.id)));
@@ -81,6 +86,36 @@ export class TaskPage {
     on(['Y'], 'copy the command that goes on with it', tried(() => copyCommand(this.id)));
     on(['#', 'Delete'], 'delete the task', tried(async () => { if (await remove(this.id)) gone(); }));
     on(['h'], 'all tasks', () => { location.href = '/'; });
+  }
+
+  // commands are what a line with a "/" does on this page; the names are those of the chat on a terminal.
+  commands() {
+    return [
+      ['condense', 'have older history summarised', (words) => condense(this.id, words)],
+      ['fork', 'go on in a new task with this history', (words) => fork(this.id, 0, words)],
+      ['rewind', 'go back to before the selected message, or the last', () => this.onRow((n) => rewind(this.id, n))],
+      ['edit', 'edit what you said last, and send it again', () => this.edit()],
+      ['restore', 'put files back to a checkpoint', () => restore(this.id)],
+      ['undo', 'take back what was last done', () => undo(this.id)],
+      ['rename', 'give the task a title', (words) => rename(this.id, words)],
+      ['tag', 'give and take tags', () => tag(this.id)],
+      ['mode', 'the mode of the next run', (words) => switchMode(this.id, words)],
+      ['model', 'the model of the next run', (words) => switchModel(this.id, words)],
+      ['image', 'an image that goes along with your next words', () => this.composer.writing.pick.click()],
+      ['stop', 'stop the run, saved', () => this.composer.cancel()],
+      ['retry', 'go on without further words', () => this.composer.again()],
+    ].map(([name, about, act]) => ({ name, about, act: async (words) => act(words) }));
+  }
+
+  // edit takes the task back to before the selected message of the person, or their last one, and puts its words into the
+  // draft.
+  edit() {
+    const said = (row) => row.matches('.user');
+    const row = this.selected?.isConnected && said(this.selected) ? this.selected : this.messages.rows().findLast((r) => said(r) && r.checkVisibility());
+    if (!row) return note('You have said nothing here yet.');
+    tried(async () => {
+      if (await again(this.id, +row.dataset.index, this.composer.writing.draft)) this.composer.words.focus();
+    })();
   }
 
   onRow(act) {
@@ -94,6 +129,7 @@ export class TaskPage {
     this.selected = row;
     row.setAttribute('aria-current', 'true');
     row.tabIndex = -1;
+    this.editing.hidden = !row.matches('.user');
     row.append(this.rowActs);
     if (!focus) return;
     row.focus({ preventScroll: true });
@@ -132,6 +168,8 @@ export class TaskPage {
   async summary() {
     const task = await get(taskPath(this.id));
     this.composer.shows({ status: task.status, usage: task });
+    this.shows(this.mode, task.mode);
+    this.shows(this.model, task.model);
     if (!this.begun && task.status === 'running') this.underWay().catch(quietly);
     this.begun = true;
     const title = document.querySelector('.taskhead h1');
@@ -139,6 +177,12 @@ export class TaskPage {
       title.textContent = marked(task.title);
       document.title = title.textContent + ' · Roost';
     }
+  }
+
+  shows(choice, value) {
+    choice.textContent = value ? value.split('/').at(-1) : 'Choose';
+    choice.setAttribute('aria-label', choice.title + ': ' + (value || 'none'));
+    choice.hidden = false;
   }
 
   // underWay shows what began before the server rendered the page: text that was being written comes from the disk, and
@@ -166,6 +210,7 @@ export class TaskPage {
   // again is called when the page is live after a break: what it asked meanwhile may have got no answer.
   again() {
     this.messages.catchUp();
+    this.composer.writing.draft.load().catch(quietly);
     this.refresh().catch(quietly);
   }
 
@@ -245,5 +290,3 @@ export class TaskPage {
     if (wants.has('questions')) this.questions.load().catch(quietly);
   }
 }
-
-const words = (row) => row.querySelector('[data-text]')?.textContent || '';
