@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/roost-dev/roost/api"
@@ -78,9 +79,9 @@ func modes(c setup.Config, dir string) (list []api.Completion) {
 	for _, m := range set.All() {
 		about := m.Name
 		if m.Description != "" {
-			about += ": " + tool.OneLine(m.Description)
+			about += ": " + m.Description
 		}
-		list = append(list, api.Completion{Text: m.Slug, About: about, From: m.Source})
+		list = append(list, api.Completion{Text: m.Slug, About: tool.OneLine(about), From: m.Source})
 	}
 	return list
 }
@@ -90,7 +91,7 @@ func models(c setup.Config) (list []api.Completion) {
 	for _, m := range catalogue.Offers() {
 		about := []string{m.Provider}
 		if m.Context > 0 {
-			about = append(about, fmt.Sprintf("%dk context", m.Context/1000))
+			about = append(about, tokens(m.Context)+" context")
 		}
 		if p := m.Prices; p.Input != nil && p.Output != nil {
 			about = append(about, fmt.Sprintf("$%s in, $%s out a million tokens", money.USD(*p.Input), money.USD(*p.Output)))
@@ -108,6 +109,14 @@ func models(c setup.Config) (list []api.Completion) {
 		return 1
 	})
 	return list
+}
+
+// tokens is a number of tokens as people write it.
+func tokens(n int) string {
+	if n >= 1_000_000 {
+		return strconv.FormatFloat(float64(n/100_000)/10, 'f', -1, 64) + "M"
+	}
+	return strconv.Itoa(n/1000) + "k"
 }
 
 func profiles(c setup.Config) (list []api.Completion) {

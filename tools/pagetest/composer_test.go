@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
 )
 
 const ends = "- tools: [{name: attempt_completion, input: {result: It is done.}}]\n"
@@ -142,6 +144,15 @@ func TestSendImages(t *testing.T) {
 	h.until("the server has them", func() bool { return len(h.draft(task).Images) == 3 })
 	tab.sees("they are shown from the server", `[...document.querySelectorAll('#composer .images img')].every(e => e.src.includes('/draft/images/') && e.complete && e.naturalWidth === 1)`)
 	tab.picture("composer-images-phone")
+	tab.do("set the window", sized(desktop), command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}},
+	}))
+	tab.press("#words")
+	tab.types("/")
+	tab.text("#composer [role=listbox]", "/condense")
+	tab.picture("composer-images-desktop-dark")
+	run[bool](tab, `(e => { e.value = ''; e.dispatchEvent(new Event('input')); return true })(document.activeElement)`)
+	tab.gone("#composer [role=listbox]")
 	tab.press("#composer .images li:nth-child(3) button")
 	tab.press("#composer .images li:nth-child(2) button")
 	tab.sees("there is one", `document.querySelectorAll('#composer .images img').length === 1`)

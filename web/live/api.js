@@ -22,13 +22,13 @@ async function send(path, init, signal) {
   }
 }
 
-async function request(method, path, { body, accept, key, signal } = {}) {
+async function request(method, path, { body, accept, key, signal, keepalive } = {}) {
   const headers = { Accept: accept || 'application/json' };
   if (body !== undefined) headers['Content-Type'] = 'application/json';
   if (method !== 'GET') headers['Idempotency-Key'] = key || crypto.randomUUID();
   let answer;
   try {
-    answer = await send(path, { method, headers, cache: 'no-store', body: body === undefined ? undefined : JSON.stringify(body) }, signal);
+    answer = await send(path, { method, headers, keepalive, cache: 'no-store', body: body === undefined ? undefined : JSON.stringify(body) }, signal);
   } catch (e) {
     if (e.name === 'AbortError') throw e;
     throw new Problem({ title: 'The server does not answer', detail: 'nothing was changed; try again when it is there', code: 'unreachable' }, 0);
@@ -46,8 +46,8 @@ export const get = async (path, o) => (await request('GET', path, o)).json();
 export const getHTML = async (path, o) => (await request('GET', path, { accept: 'text/html', ...o })).text();
 
 // act changes something. A key makes the same request, sent again, take effect once.
-export async function act(method, path, body, key) {
-  const answer = await request(method, path, { body, key });
+export async function act(method, path, body, key, more = {}) {
+  const answer = await request(method, path, { body, key, ...more });
   return answer.status === 204 ? null : answer.json();
 }
 

@@ -43,7 +43,8 @@ export class Draft {
       this.onchange();
     });
     on(window, 'focus', () => this.load().catch(() => {})); // the copy is shown meanwhile
-    on(window, 'pagehide', () => this.save().catch(() => {}));
+    on(window, 'pagehide', () => { this.leaving = true; this.save().catch(() => {}); });
+    on(window, 'pageshow', () => { this.leaving = false; });
     on(document, 'visibilitychange', () => (document.hidden ? this.save() : this.load()).catch(() => {}));
   }
 
@@ -62,9 +63,11 @@ export class Draft {
   }
 
   // take makes the draft that of the copy or the server. base is the revision on the server that it was written over;
-  // dirty: the server does not have it. An image is its name, or a data URL until the server has it.
-  take({ text = '', images = [], key = '', base = '', dirty = Boolean(text), attempt = null }) {
-    Object.assign(this, { text, images, key, base, dirty, attempt });
+  // dirty: the server does not have it. seen are the keys of drafts that it was made of: where the server has one of those
+  // although it is not known here, an answer was lost, or another tab was faster. An image is its name, or a data URL until
+  // the server has it.
+  take({ text = '', images = [], key = '', base = '', dirty = Boolean(text), attempt = null, seen = [] }) {
+    Object.assign(this, { text, images, key, base, dirty, attempt, seen: [...seen, key].filter(Boolean).slice(-5) });
   }
 
   adopt(d) {
@@ -77,7 +80,10 @@ export class Draft {
   store() {
     try {
       if (!this.dirty && !this.base) localStorage.removeItem(this.slot);
-      else localStorage.setItem(this.slot, JSON.stringify({ text: this.text, images: this.images, key: this.key, base: this.base, dirty: this.dirty, attempt: this.attempt }));
+      else {
+        const { text, images, key, base, dirty, attempt, seen } = this;
+        localStorage.setItem(this.slot, JSON.stringify({ text, images, key, base, dirty, attempt, seen }));
+      }
     } catch { /* the browser stores no more; the server gets it soon */ }
   }
 
@@ -97,19 +103,29 @@ export class Draft {
     return this.save();
   }
 
-  // save gives the server what it lacks, one request at a time.
+  // save gives the server what it lacks, load reads what it has: one after the other.
   save() {
     clearTimeout(this.timer);
-    const last = this.saving || Promise.resolve();
-    return this.saving = last.catch(() => {}).then(() => this.put());
+    return this.after(() => this.put());
+  }
+
+  load() {
+    return this.after(() => this.read());
+  }
+
+  after(next) {
+    return this.last = (this.last || Promise.resolve()).catch(() => {}).then(next);
   }
 
   async put() {
     if (!this.dirty || this.other) return;
     const at = this.changes;
+    if (this.key) this.seen = [...this.seen.slice(-4), this.key];
+    this.store();
     let d;
     try {
-      d = await act('PUT', draftPath(this.task), { text: this.text, images: this.images, key: this.key, base: this.base });
+      const body = { text: this.text, images: this.images, key: this.key, base: this.base };
+      d = await act('PUT', draftPath(this.task), body, '', { keepalive: this.leaving && JSON.stringify(body).length < 60000 });
     } catch (problem) {
       if (problem.code !== 'draft_moved') throw problem;
       if (this.meet(await get(draftPath(this.task)))) await this.put();
@@ -121,13 +137,12 @@ export class Draft {
     if (at === this.changes) this.onchange();
   }
 
-  // load reads what the server has.
-  async load() {
+  async read() {
     const d = await get(draftPath(this.task));
     if (this.other) {
       if (d.revision !== this.other.revision) this.meet(d);
     } else if (this.dirty) {
-      if (this.meet(d)) await this.save();
+      if (this.meet(d)) await this.put();
     } else if (d.revision !== this.base) {
       this.adopt(d);
     }
@@ -138,8 +153,8 @@ export class Draft {
   meet(d) {
     const here = this.text || this.images.length;
     if (d.revision === this.base) return true;
-    if (!d.revision) { // it was sent or removed elsewhere
-      this.base = '';
+    if (!d.revision || this.seen.includes(d.key)) { // it was sent or removed elsewhere, or what is here follows it
+      this.base = d.revision;
       this.other = null;
       return true;
     }
