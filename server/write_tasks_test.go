@@ -249,14 +249,22 @@ func TestATaskOfAnotherTool(t *testing.T) {
 	if sum.Title != "ours" || !strings.HasPrefix(sum.Source, "foreign-") {
 		t.Errorf(`got %+v, want sum.Title = "ours" and strings.HasPrefix(sum.Source, "foreign-")`, sum)
 	}
+	var d api.Draft
+	w.did(200, &d, "PUT", "/v1/tasks/"+id+"/draft", `{"text":"go","base":""}`)
+	if d.Task != sum.Source+":"+id || d.Revision == "" {
+		t.Errorf("got the draft %+v, want one of %s:%s", d, sum.Source, id)
+	}
 	if diff := len(fingerprint(t, dir)) - len(before); diff != 0 {
 		t.Error("the tool's folder was touched")
 	}
 	var r api.Run
-	w.did(202, &r, "POST", "/v1/tasks/"+id+"/runs", `{"message":{"text":"go on"},"provider":"script","model":"`+g.model(sayDone)+`","approve":"all"}`, keyHeader+": f")
+	w.did(202, &r, "POST", "/v1/tasks/"+id+"/runs", `{"message":{"text":"go on","draft":"`+d.Revision+`"},"provider":"script","model":"`+g.model(sayDone)+`","approve":"all"}`, keyHeader+": f")
 	w.state(r.ID, "completed")
 	if r.Task != id {
 		t.Errorf("it went on as %s", r.Task)
+	}
+	if w.did(200, &d, "GET", "/v1/tasks/"+id+"/draft", ""); d.Revision != "" {
+		t.Errorf("got the draft %+v, want none after it was sent", d)
 	}
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) { // it is written behind the end
 		data := fixture.Must[[]byte](t)(os.ReadFile(filepath.Join(dir, "ui_messages.json")))
