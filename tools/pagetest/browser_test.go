@@ -354,3 +354,11 @@ func (p *profile) openAfter(script, path string) *tab {
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }
+
+// key presses a key that types nothing.
+func (t *tab) key(name string) {
+	t.Helper()
+	down := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeRawKeyDown, Key: name}
+	up := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyUp, Key: name}
+	t.do("press "+name, command(input.DispatchKeyEvent, down), command(input.DispatchKeyEvent, up))
+}

@@ -3,6 +3,7 @@
 import { connect } from './connect.js';
 import { History } from './history.js';
 import { Keys } from './keys.js';
+import { Review } from './review.js';
 import { TaskPage } from './task.js';
 import { el } from './ui.js';
 
@@ -38,7 +39,8 @@ document.addEventListener('keydown', (e) => {
 
 const main = document.querySelector('main');
 const page = document.body.dataset.page === 'task' ? new TaskPage(main, keys)
-  : document.body.dataset.page === 'history' ? new History(main, keys) : null;
+  : document.body.dataset.page === 'history' ? new History(main, keys)
+  : document.body.dataset.page === 'changes' ? new Review(main, keys) : null;
 
 if (page) {
   connect({

@@ -117,7 +117,7 @@ export class Selection {
 
   named(failed) {
     return dialog(counted(failed.length, 'task') + ' could not be changed', el('ul', { class: 'failures' },
-      failed.map((f) => el('li', { dir: 'auto' }, el('b', {}, f.title), ': ' + f.why))), { does: 'Close', alone: true });
+      failed.map((f) => el('li', { dir: 'auto' }, el('b', {}, f.title), ': ' + f.why))), { does: '' });
   }
 
   async undo(done) {

@@ -60,15 +60,15 @@ export const tried = (act) => async (...args) => {
   }
 };
 
-// dialog shows a form and gives its data when it is sent, or null. Buttons with a value send it, too. alone: there is
-// nothing to decide.
-export function dialog(title, content, { does = 'OK', also = [], danger = false, alone = false } = {}) {
+// dialog shows a form and gives its data when it is sent, or null. Buttons with a value send it, too. With no word for
+// what it does it only shows.
+export function dialog(title, content, { does = 'OK', also = [], danger = false } = {}) {
   return new Promise((done) => {
     const form = el('form', { method: 'dialog' }, el('h2', {}, title), content,
       el('div', { class: 'acts' },
-        el('button', { value: 'yes', class: danger ? 'danger' : 'primary' }, does),
+        does && el('button', { value: 'yes', class: danger ? 'danger' : 'primary' }, does),
         also.map(([value, text]) => el('button', { value }, text)),
-        !alone && button('Cancel', () => box.close(''))));
+        button(does ? 'Cancel' : 'Close', () => box.close(''))));
     const box = el('dialog', { 'aria-label': title }, form);
     box.addEventListener('close', () => {
       const data = new FormData(form);

@@ -1,0 +1,218 @@
+package pagetest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// thirtyLines are the lines of a file, some of them with other words.
+func thirtyLines(other map[int]string) string {
+	var out strings.Builder
+	for i := 1; i <= 30; i++ {
+		word, is := other[i]
+		if !is {
+			word = fmt.Sprintf("line %d", i)
+		}
+		out.WriteString(word + "\n")
+	}
+	return out.String()
+}
+
+// reviewed is a task that changed line 2 of a file by a tool, and line 15 by a command.
+func reviewed(t *testing.T) (h *house, task, file string) {
+	h = newHouse(t)
+	file = filepath.Join(h.work, "list.txt")
+	h.write(file, nil)
+	task = h.task(`
+- tools: [{name: read_file, input: {path: list.txt}}]
+- tools: [{name: write_to_file, input: {path: list.txt, content: `+fmt.Sprintf("%q", thirtyLines(map[int]string{2: "agent"}))+`}}]
+- tools: [{name: execute_command, input: {command: "sed -i 's/line 15/command/' list.txt"}}]
+- tools: [{name: attempt_completion, input: {result: The list is mended.}}]
+- expect: ["list.txt:2", "use the old word"]
+  tools: [{name: attempt_completion, input: {result: I read the comment.}}]
+`, "mend the list", object{"approve": "all"})
+	h.wait(task, "completed")
+	return h, task, file
+}
+
+func (h *house) write(file string, other map[int]string) {
+	h.Helper()
+	if err := os.WriteFile(file, []byte(thirtyLines(other)), 0o600); err != nil {
+		h.Fatal(err)
+	}
+}
+
+func (h *house) holds(file string, other map[int]string) {
+	h.Helper()
+	if got, want := readFile(h.T, file), thirtyLines(other); got != want {
+		h.Errorf("the file holds %q, want %q", got, want)
+	}
+}
+
+// A file goes back after a preview, and comes again.
+func TestReviewRestoresAFile(t *testing.T) {
+	t.Parallel()
+	h, task, file := reviewed(t)
+	tab := h.loggedIn(phone, "/tasks/"+task+"/changes")
+	tab.live()
+	tab.press("[data-does=restore-file]")
+	tab.text("dialog", "+line 15")
+	tab.press("dialog .danger")
+	tab.text("#notes", "list.txt is written")
+	h.holds(file, nil)
+	tab.press("#notes button")
+	tab.text("#notes", "Taken back")
+	h.holds(file, map[int]string{2: "agent", 15: "command"})
+	tab.text("#newer", "changed since")
+}
+
+// A hunk goes back alone, and comes again. The page that shows it from before is refused.
+func TestReviewRestoresAHunk(t *testing.T) {
+	t.Parallel()
+	h, task, file := reviewed(t)
+	tab := h.loggedIn(desktop, "/tasks/"+task+"/changes")
+	tab.live()
+	tab.press("[data-hunk='2'] [data-does=restore-hunk]")
+	tab.text("dialog .diff", "-command")
+	tab.press("dialog .danger")
+	tab.text("#notes", "list.txt is written")
+	h.holds(file, map[int]string{2: "agent"})
+	tab.press("#notes button")
+	tab.text("#notes", "Taken back")
+	h.holds(file, map[int]string{2: "agent", 15: "command"})
+}
+
+// A page that shows a hunk as it was before a change restores nothing.
+func TestReviewRefusesAStaleHunk(t *testing.T) {
+	t.Parallel()
+	h, task, file := reviewed(t)
+	tab := h.loggedIn(desktop, "/tasks/"+task+"/changes")
+	tab.live()
+	own := map[int]string{2: "agent", 15: "command", 3: "own"}
+	h.write(file, own)
+	tab.press("[data-hunk='1'] [data-does=restore-hunk]")
+	tab.text("#notes", "not the one that was shown")
+	tab.text("#newer", "changed since")
+	h.holds(file, own)
+	tab.press("#newer button")
+	tab.text(".hunk", "own")
+}
+
+// A file with a person's own change is a conflict: it stays, or loses only the changes of the task.
+func TestReviewShowsAConflict(t *testing.T) {
+	t.Parallel()
+	h, task, file := reviewed(t)
+	own := map[int]string{2: "agent", 15: "command", 28: "own"}
+	h.write(file, own)
+	tab := h.loggedIn(desktop, "/tasks/"+task+"/changes")
+	tab.live()
+	tab.press("[data-does=restore-file]")
+	tab.text("dialog", "In conflict, and left as it is")
+	tab.gone("dialog .danger")
+	h.holds(file, own)
+	tab.press("dialog [value=merge]")
+	tab.text("dialog .diff", "+line 15")
+	tab.press("dialog .danger")
+	tab.text("#notes", "list.txt is written")
+	h.holds(file, map[int]string{28: "own"})
+}
+
+// Each change names who made it: a call of the agent, with the link to its message, a command, and the person.
+func TestReviewNamesWhoMadeIt(t *testing.T) {
+	t.Parallel()
+	h, task, file := reviewed(t)
+	h.write(file, map[int]string{2: "agent", 15: "command", 28: "own"})
+	tab := h.loggedIn(desktop, "/tasks/"+task+"/changes")
+	tab.text("[data-hunk='1'] .by", "agent: write_to_file #")
+	tab.text("[data-hunk='2'] .by", "command: execute_command #")
+	tab.text("[data-hunk='3'] .by", "you, or another program")
+	tab.press("[data-hunk='1'] .by a")
+	tab.sees("the link leads to the message", `location.pathname === '/tasks/`+task+`' && document.querySelector(location.hash)?.textContent.includes('list.txt')`)
+}
+
+// A comment on a line waits in the draft, marked at its line, and reaches the model with the next message.
+func TestReviewCommentReachesTheModel(t *testing.T) {
+	t.Parallel()
+	h, task, _ := reviewed(t)
+	tab := h.loggedIn(phone, "/tasks/"+task+"/changes")
+	tab.live()
+	tab.press(".lines > [data-new='2'] .ln")
+	tab.types("use the old word")
+	tab.press("form.comment .primary")
+	tab.text("#waiting", "1 comment waits in the next message")
+	tab.sees("the line is marked", `document.querySelector(".lines > .commented[data-new='2']")`)
+	tab.press("#waiting a")
+	tab.live()
+	tab.sees("the draft has the comment", `document.querySelector('#words').value === 'list.txt:2\n> agent\nuse the old word'`)
+	tab.press("#send")
+	tab.text("#messages", "I read the comment.")
+	tab.visit("/tasks/" + task + "/changes")
+	tab.live()
+	tab.gone("#waiting")
+	tab.gone(".commented")
+}
+
+// The review by keyboard alone: hunks, lines, a comment, with the focus in view.
+func TestReviewByKeyboard(t *testing.T) {
+	t.Parallel()
+	h, task, _ := reviewed(t)
+	tab := h.loggedIn(desktop, "/tasks/"+task+"/changes")
+	tab.live()
+	tab.keys("j", "j", "k")
+	tab.sees("the first hunk has the focus", `document.activeElement.closest('[data-hunk="1"]')`)
+	tab.focusShown()
+	for range 2 {
+		tab.key("ArrowDown")
+	}
+	tab.sees("the changed line has the focus", `document.activeElement.textContent === '+agent'`)
+	tab.focusShown()
+	tab.keys("c")
+	tab.types("why?")
+	tab.press("form.comment .primary")
+	tab.text("#waiting", "1 comment waits")
+	tab.sees("the line has the focus again", `document.activeElement.matches('.commented')`)
+	tab.keys("x")
+	tab.text("dialog .diff", "-agent")
+	tab.keys(escape)
+	tab.gone("dialog")
+}
+
+// By turn: each prompt with what came of it, and what differs since.
+func TestReviewByTurn(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task(`
+- tools: [{name: write_to_file, input: {path: a.txt, content: "one\n"}}]
+- tools: [{name: attempt_completion, input: {result: The first.}}]
+- tools: [{name: write_to_file, input: {path: b.txt, content: "two\n"}}]
+- tools: [{name: attempt_completion, input: {result: The second.}}]
+`, "write the first list", object{"approve": "all"})
+	h.wait(task, "completed")
+	tab := h.loggedIn(desktop, "/tasks/"+task)
+	tab.live()
+	tab.press("#words")
+	tab.types("now the second")
+	tab.press("#send")
+	tab.text("#messages", "The second.")
+	tab.visit("/tasks/" + task + "/changes")
+	tab.press(".switch a[href$='by=turn']")
+	tab.text("#t1", "write the first list")
+	tab.text("#t1 .file", "a.txt")
+	tab.text("#t2", "now the second")
+	tab.text("#t2 .file", "b.txt")
+	tab.sees("each turn has its files", `document.querySelectorAll('#t1 .file').length === 1 && document.querySelectorAll('#t2 .file').length === 1`)
+}
+
+// A message for a commit is proposed, and nothing is committed.
+func TestReviewProposesACommitMessage(t *testing.T) {
+	t.Parallel()
+	h, task, _ := reviewed(t)
+	tab := h.loggedIn(desktop, "/tasks/"+task+"/changes")
+	tab.live()
+	tab.text("#commit-message", "Mend the list")
+	tab.text("#commit-message", "Change list.txt (+2 -2)")
+	tab.sees("it can be copied", `document.querySelector('[data-does=copy-message]')`)
+}
