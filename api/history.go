@@ -46,6 +46,25 @@ type ForkResult struct {
 	DryRun   bool          `json:"dry_run"`
 }
 
+// Comparison is what two tasks, or two branches of one, did since the last message that both have.
+type Comparison struct {
+	Common *Row           `json:"common"` // that message; null = they have none
+	Sides  []ComparedSide `json:"sides"`  // two
+	Files  []FileDiff     `json:"items"`  // what differs between the files at their ends, the first side older
+	Why    string         `json:"why"`    // why the files are not compared; "" = they are
+}
+
+// ComparedSide is one side of a comparison.
+type ComparedSide struct {
+	Task       Summary       `json:"task"`
+	Branch     string        `json:"branch"`     // head, or a branch that a rewind left
+	Messages   MessageCounts `json:"messages"`   // behind the common one
+	Rows       []Row         `json:"rows"`       // the newest of these, in order, without those that only keep the books
+	Left       int           `json:"left"`       // how many older ones are not listed
+	Checkpoint string        `json:"checkpoint"` // at its end; "" = it has none
+	Files      []FileDiff    `json:"files"`      // that differ from the common message, without patches
+}
+
 // Row names a message for the user.
 type Row struct {
 	Number int    `json:"number"` // as show prints it, from 1

@@ -531,6 +531,8 @@ func editRoutes() []route {
 			also: http.StatusOK, act: changes((*service.Service).Fork)},
 		{on: "POST /v1/tasks/{id}/condense", body: api.NewCondense{}, answer: api.Condensed{}, act: reads((*Server).condense)},
 		{on: "GET /v1/tasks/{id}/branches", answer: api.BranchTree{}, document: shows((*service.Service).Branches)},
+		{on: "GET /v1/tasks/{id}/compare", answer: api.Comparison{}, engine: true,
+			document: func(s *Server, a *asked) (any, error) { return s.service.Compare(a.Context(), a.id, a.text["with"]) }},
 		{on: "POST /v1/tasks/{id}/head", body: api.NewHead{}, answer: api.Head{}, act: changes((*service.Service).Switch)},
 		{on: "GET /v1/tasks/{id}/checkpoints", answer: api.Checkpoints{}, engine: true,
 			document: shows((*service.Service).Checkpoints)},

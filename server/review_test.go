@@ -160,3 +160,65 @@ func read(t *testing.T, file string) string {
 	}
 	return string(data)
 }
+
+// Two branches of a task are compared from the last message that both have, and so are a task and its fork.
+func TestCompare(t *testing.T) {
+	g := newWorkingBench(t)
+	run := g.started(`
+- tools: [{name: write_to_file, input: {path: a.txt, content: "one\n"}}]
+- tools: [{name: write_to_file, input: {path: b.txt, content: "two\n"}}]
+- tools: [{name: attempt_completion, input: {result: done}}]
+`)
+	g.state(run.ID, "completed")
+	g.id = run.Task
+	var fork api.ForkResult
+	g.did(201, &fork, "POST", g.path("/forks"), `{}`)
+	var taken api.Rewound
+	g.did(200, &taken, "POST", g.path("/rewinds"), `{"to":"~2","files":true}`)
+	for with, want := range map[string]string{taken.Branch: taken.Branch, fork.ID: "head"} {
+		var got api.Comparison
+		g.did(200, &got, "GET", g.path("/compare?with="+with), "")
+		if len(got.Sides) != 2 || got.Common == nil || got.Sides[0].Branch != "head" || got.Sides[1].Branch != want {
+			t.Fatalf("%s: got %+v, want two sides with a common message", with, got)
+		}
+		one, other := got.Sides[0], got.Sides[1]
+		if one.Messages.UI != 0 || other.Messages.UI == 0 || len(other.Rows) == 0 || other.Rows[0].Number <= got.Common.Number {
+			t.Errorf("%s: got %+v and %+v, want messages of the second alone, behind the common one", with, one.Messages, other.Rows)
+		}
+		var files []string
+		for _, f := range other.Files {
+			files = append(files, f.Change+" "+f.Path)
+		}
+		if d := cmp.Diff([]string{"added b.txt"}, files); d != "" {
+			t.Errorf("%s: the second side: %s", with, d)
+		}
+	}
+	for _, bad := range []string{"", "?with=", "?with=nothing", "?with=b999999"} {
+		if resp := g.send("GET", g.path("/compare"+bad), ""); resp.StatusCode != 404 && resp.StatusCode != 422 {
+			t.Errorf("%q: got %s, want 404 or 422", bad, resp.Status)
+		}
+	}
+}
+
+// A task and its fork that changed files each in its own way differ in these files.
+func TestCompareFilesOfAFork(t *testing.T) {
+	g := newWorkingBench(t)
+	run := g.started(`
+- tools: [{name: write_to_file, input: {path: a.txt, content: "one\n"}}]
+- tools: [{name: attempt_completion, input: {result: done}}]
+- tools: [{name: write_to_file, input: {path: b.txt, content: "two\n"}}]
+- tools: [{name: attempt_completion, input: {result: done}}]
+`)
+	g.state(run.ID, "completed")
+	g.id = run.Task
+	var fork api.ForkResult
+	g.did(201, &fork, "POST", g.path("/forks"), `{}`)
+	var more api.Run
+	g.did(202, &more, "POST", "/v1/tasks/"+fork.ID+"/runs", `{"message":{"text":"go on"}}`)
+	g.state(more.ID, "completed")
+	var got api.Comparison
+	g.did(200, &got, "GET", g.path("/compare?with="+fork.ID), "")
+	if got.Why != "" || len(got.Files) != 1 || got.Files[0].Path != "b.txt" || !strings.Contains(got.Files[0].Patch, "+two") {
+		t.Errorf("got %q %+v, want b.txt, which the fork added", got.Why, got.Files)
+	}
+}

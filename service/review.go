@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/checkpoints"
 	"github.com/roost-dev/roost/export"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/history"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/usage"
 	"github.com/roost-dev/roost/view"
@@ -63,4 +65,70 @@ func doneOf(ctx context.Context, v *store.View) (out []string) {
 		return out
 	}
 	return nil
+}
+
+// comparedRows bounds the messages of each side that a comparison lists.
+const comparedRows = 100
+
+// Compare compares a task with another one, or with a branch of its own: what each did since the last message that both
+// have.
+func (s *Service) Compare(ctx context.Context, id, with string) (out api.Comparison, err error) {
+	if with == "" {
+		return out, api.Invalid(api.Wrong{Parameter: "with", Detail: "name another task, or a branch of this one"})
+	}
+	ref, err := s.store.FindLatest(ctx, id)
+	if err != nil {
+		return out, err
+	}
+	err = s.store.WithView(ctx, ref, func(v *store.View) error {
+		a, err := history.SideOf(v, "")
+		if err != nil {
+			return err
+		}
+		if b, err := history.SideOf(v, with); err == nil {
+			out, err = s.compare(ctx, a, b)
+			return err
+		}
+		other, err := s.store.FindLatest(ctx, with)
+		if err != nil {
+			return err
+		}
+		return s.store.WithView(ctx, other, func(v *store.View) error {
+			b, err := history.SideOf(v, "")
+			if err == nil {
+				out, err = s.compare(ctx, a, b)
+			}
+			return err
+		})
+	})
+	return out, err
+}
+
+func (s *Service) compare(ctx context.Context, a, b *history.Side) (out api.Comparison, err error) {
+	history.Compare(a, b)
+	out.Common, out.Files = a.Common(), []api.FileDiff{}
+	stretch := func(x *history.Side) checkpoints.Stretch {
+		from, to := x.Ends()
+		return checkpoints.Stretch{Ref: x.View.Ref, State: x.View.State, From: from, To: to}
+	}
+	p, q, between, why, err := s.engine.Checkpoints().Compare(ctx, stretch(a), stretch(b))
+	if err != nil {
+		return out, err
+	}
+	if out.Files = append(out.Files, between...); why != nil {
+		out.Why = why.Error()
+	}
+	for _, one := range []struct {
+		*history.Side
+		did checkpoints.Stretched
+	}{{a, p}, {b, q}} {
+		side := api.ComparedSide{Task: one.View.Summary, Branch: one.Branch, Messages: one.Counts(), Files: []api.FileDiff{}}
+		side.Rows, side.Left = one.Rows(comparedRows)
+		side.Files = append(side.Files, one.did.Files...)
+		if one.did.End > 0 {
+			side.Checkpoint = fmt.Sprintf("c%d", one.did.End)
+		}
+		out.Sides = append(out.Sides, side)
+	}
+	return out, ctx.Err()
 }

@@ -1,0 +1,87 @@
+package history
+
+import (
+	"slices"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+)
+
+// Side is one side of a comparison: the head of a task, or one of its branches.
+type Side struct {
+	View   *store.View
+	Branch string
+	ui     []*task.Message
+	api    []*task.Message
+	common struct{ ui, api int }
+}
+
+// SideOf is a side by the name of its branch; "" is the head. The error is *BranchError.
+func SideOf(v *store.View, branch string) (*Side, error) {
+	b, err := findBranch(v.State, branch)
+	if err != nil {
+		return nil, err
+	}
+	if b == nil {
+		return &Side{View: v, Branch: HeadBranch, ui: v.State.UI(), api: v.State.API()}, nil
+	}
+	return &Side{View: v, Branch: branch, ui: v.State.History(b.Leaf, task.UI), api: v.State.History(b.Leaf, task.API)}, nil
+}
+
+// Compare finds what two sides have in common: the messages with which both begin. Messages of two tasks are the same when
+// their kinds and times are, which a fork copies.
+func Compare(a, b *Side) {
+	same := func(x, y *task.Message) bool { return x == y || x.TS() == y.TS() && x.Kind() == y.Kind() }
+	shared := func(x, y []*task.Message) int {
+		for i := range min(len(x), len(y)) {
+			if !same(x[i], y[i]) {
+				return i
+			}
+		}
+		return min(len(x), len(y))
+	}
+	a.common.ui, a.common.api = shared(a.ui, b.ui), shared(a.api, b.api)
+	b.common = a.common
+}
+
+// Common is the last row that both sides show; nil without one.
+func (s *Side) Common() *api.Row {
+	n := s.common.ui
+	if n == 0 {
+		return nil
+	}
+	return new(newRow(s.View.State, s.ui[n-1], n))
+}
+
+// Counts are the messages behind the common ones.
+func (s *Side) Counts() api.MessageCounts {
+	return api.MessageCounts{UI: len(s.ui) - s.common.ui, API: len(s.api) - s.common.api}
+}
+
+// Rows are the newest rows behind the common ones, at most so many, in order. Kinds that only keep the books are left out.
+func (s *Side) Rows(most int) (out []api.Row, left int) {
+	kept := []int{}
+	for i := s.common.ui; i < len(s.ui); i++ {
+		if !slices.Contains([]string{"api_req_started", "api_req_finished", "checkpoint_saved", "user_feedback_diff"}, s.ui[i].Kind()) {
+			kept = append(kept, i)
+		}
+	}
+	left = max(len(kept)-most, 0)
+	out = []api.Row{}
+	for _, i := range kept[left:] {
+		out = append(out, newRow(s.View.State, s.ui[i], i+1))
+	}
+	return out, left
+}
+
+// Ends are the last message of the model's history that both sides have, and the side's last one; 0 = none.
+func (s *Side) Ends() (common, last uint64) {
+	if n := s.common.api; n > 0 {
+		common = s.api[n-1].ID
+	}
+	if n := len(s.api); n > 0 {
+		last = s.api[n-1].ID
+	}
+	return common, last
+}
