@@ -151,6 +151,7 @@ func TestHostileTasksRunNothing(t *testing.T) {
 	for _, one := range tasks.Items {
 		path := "/tasks/" + one.Source + ":" + one.ID
 		paths = append(paths, path, path+"?raw=1", path+"?view=effective", path+"?view=api", path+"?find=alert", path+"/changes",
+			path+"/changes?by=turn", path+"/compare?with=t01", path+"/compare?with=%22%3E%3Cscript%3E",
 			path+"?find=%22%3E%3Cscript%3E", path+"?view=%22%3E%3Cscript%3E", "/v1"+path+"/messages", "/v1"+path+"/history?view=raw")
 	}
 	for _, path := range paths {

@@ -49,6 +49,7 @@ type taskData struct {
 	Files     []api.KnownFile // that the model knows: those that differ from what it saw first
 	FilesMore int
 	FilesLost string // why they cannot be compared
+	Branches  []branchOf
 	Find      string
 	Found     []hit
 	FoundMore bool
@@ -225,6 +226,11 @@ func (w *Web) around(a *asked, d *taskData) (err error) {
 			return err
 		}
 	}
+	tree, err := w.opt.Reader.Branches(a.Context(), a.id)
+	if err != nil {
+		return err
+	}
+	d.branches(tree)
 	if len(d.Task.ChildIDs) > 0 {
 		family, err := w.opt.Reader.Family(a.Context(), a.id)
 		if err != nil {

@@ -28,6 +28,8 @@ type Reader interface {
 	Checkpoints(ctx context.Context, id string) (api.Checkpoints, error)
 	Diff(ctx context.Context, id string, q service.DiffQuery) (api.Diff, error)
 	Prompts(ctx context.Context, id string) (api.Prompts, error)
+	Branches(ctx context.Context, id string) (api.BranchTree, error)
+	Compare(ctx context.Context, id, with string) (api.Comparison, error)
 	CommitMessage(ctx context.Context, id string) (api.CommitMessage, error)
 	Questions(ctx context.Context, id string) ([]api.Question, error)
 	ReadOnly() *api.Problem
@@ -69,6 +71,7 @@ func New(o Options) *Web {
 		"/{$}":                w.history,
 		"/tasks/{id}":         w.task,
 		"/tasks/{id}/changes": w.changes,
+		"/tasks/{id}/compare": w.compare,
 		"/usage":              w.usage,
 		"/trash":              w.trash,
 		"/sources":            w.sources,

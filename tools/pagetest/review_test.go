@@ -216,3 +216,80 @@ func TestReviewProposesACommitMessage(t *testing.T) {
 	tab.text("#commit-message", "Change list.txt (+2 -2)")
 	tab.sees("it can be copied", `document.querySelector('[data-does=copy-message]')`)
 }
+
+// Names and contents of files run nothing, and such a file goes back like any other.
+func TestReviewOfHostileFiles(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	name := "<img src=x onerror=alert(1)>\u202e&%41.txt"
+	command := `printf '<script>alert(1)</script>\n\033[31mred \342\200\256turned\n' > "$(printf '<img src=x onerror=alert(1)>\342\200\256&%%41.txt')"; printf 'a\0b' > binary`
+	task := h.task(fmt.Sprintf(`
+- tools: [{name: write_to_file, input: {path: a.txt, content: "one\n"}}]
+- tools: [{name: execute_command, input: {command: %q}}]
+- tools: [{name: attempt_completion, input: {result: done}}]
+`, command), "<b>write</b>", object{"approve": "all"})
+	h.wait(task, "completed")
+	if _, err := os.Stat(filepath.Join(h.work, name)); err != nil {
+		t.Fatal(err)
+	}
+	tab := h.loggedIn(phone, "/tasks/"+task+"/changes")
+	tab.live()
+	tab.text("#f-0 h3", "⟦U+202E⟧")
+	tab.press("#f-0 .lines > [data-new='2'] .ln")
+	tab.types("what is this?")
+	tab.press("form.comment .primary")
+	tab.text("#waiting", "1 comment waits")
+	tab.press("#f-0 [data-does=restore-hunk]")
+	tab.text("dialog .diff", "⟦U+202E⟧")
+	tab.press("dialog .danger")
+	tab.text("#notes", "is written")
+	if _, err := os.Stat(filepath.Join(h.work, name)); err == nil {
+		t.Error("the file is still there")
+	}
+	tab.text("main", "Binary: ")
+	tab.picture("page-review-hostile")
+}
+
+// After a rewind the task is compared with the branch that was left: the messages of each, and their files.
+func TestCompareBranches(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task(`
+- tools: [{name: write_to_file, input: {path: a.txt, content: "one\n"}}]
+- tools: [{name: attempt_completion, input: {result: The first way.}}]
+`, "find a way", object{"approve": "all"})
+	h.wait(task, "completed")
+	tab := h.loggedIn(desktop, "/tasks/"+task)
+	tab.live()
+	tab.sees("the call is there", `document.querySelector('#messages > [data-index]:nth-of-type(3)')`)
+	tab.press("#words")
+	tab.types("and another one")
+	tab.press("#send")
+	tab.text("#messages", "and another one")
+	h.wait(task, "completed")
+	var prompts struct {
+		Items []struct{ Number int }
+	}
+	h.ask("GET", "/v1/tasks/"+task+"/prompts", nil, &prompts)
+	if len(prompts.Items) != 2 {
+		t.Fatalf("got the prompts %+v, want two", prompts.Items)
+	}
+	number := itoa(prompts.Items[1].Number)
+	run[bool](tab, `(document.querySelector('#ui-`+number+`').focus(), true)`)
+	tab.press("#ui-" + number + " header a")
+	tab.keys("z")
+	tab.text("dialog", "Go back to before #"+number)
+	tab.press("dialog .danger")
+	tab.text("#notes", "back at before")
+	tab.press("#notes a")
+	tab.text("#side-0", "The task as it is")
+	tab.text("#side-1", "Branch b")
+	tab.text(".column:last-child .since", "and another one")
+	tab.sees("the columns stand side by side", `(([a, b]) => a.getBoundingClientRect().right <= b.getBoundingClientRect().left)(document.querySelectorAll('.column'))`)
+	tab.picture("page-compare")
+	tab.do("a phone", sized(phone))
+	tab.sees("the columns stand one below the other", `(([a, b]) => a.getBoundingClientRect().bottom <= b.getBoundingClientRect().top)(document.querySelectorAll('.column'))`)
+	tab.picture("page-compare-phone")
+	tab.visit("/tasks/" + task)
+	tab.sees("the branch is listed", `document.querySelector('.branches a[href*="/compare?with=b"]')`)
+}

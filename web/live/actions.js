@@ -11,6 +11,9 @@ export async function undo(task) {
 
 const undoable = (task) => ({ does: 'Undo', act: tried(() => undo(task)) });
 
+// compareWith leads to the page that compares a task with a branch that a rewind left.
+const compareWith = (task, branch) => ['Compare', '/tasks/' + encodeURIComponent(task) + '/compare?with=' + encodeURIComponent(branch)];
+
 export async function rename(task, words = '') {
   const title = words || (await get(taskPath(task))).title;
   const d = await dialog('Rename the task', field('Title', el('input', { name: 'title', value: title, maxlength: 500, autofocus: true })), { does: 'Rename' });
@@ -90,8 +93,8 @@ export async function rewind(task, n) {
     if (!(await agreed(files.restore, 'Go back, and put these files back?'))) return false;
     Object.assign(body, { files: true, plan: files.restore.plan });
   }
-  await act('POST', taskPath(task, '/rewinds'), body);
-  note(`The task is back at before #${n}.`, undoable(task));
+  const done = await act('POST', taskPath(task, '/rewinds'), body);
+  note(`The task is back at before #${n}.`, { ...undoable(task), link: done.branch && compareWith(task, done.branch) });
   return true;
 }
 

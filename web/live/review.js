@@ -4,7 +4,7 @@
 import { undo } from './actions.js';
 import { act, taskPath } from './api.js';
 import { appendToDraft } from './draft.js';
-import { button, counted, dialog, diffOf, el, marked, note, tried } from './ui.js';
+import { button, counted, dialog, diffOf, el, note, tried } from './ui.js';
 
 // What changes files or what is known of them: the page shows an older state then.
 const stale = ['checkpoint.saved', 'checkpoint.restored', 'history.rewound', 'history.undone'];
@@ -188,12 +188,15 @@ export class Review {
   }
 }
 
+// shownOf is a patch without the lines that name the file, and without what no one reads in a dialog.
+const shownOf = (patch) => patch.slice(patch.indexOf('\n@@ ') + 1).slice(0, 64 << 10);
+
 // preview shows what a restore would write, and what it would leave.
 function preview({ files, conflicts, lost }, hunk) {
-  const list = (words, items) => items.length > 0 && [el('p', {}, words), el('ul', {}, items.map((f) => el('li', {}, marked(f.why || f.change))))];
+  const list = (words, items) => items.length > 0 && [el('p', {}, words), el('ul', {}, items.map((f) => el('li', {}, f.why || f.change)))];
   return [
     files.map((f) => [el('p', {}, { added: 'The file will be there again:', deleted: 'The file will be removed:' }[f.change] || 'This will be written:'),
-      f.patch ? diffOf(f.patch.slice(0, 64 << 10)) : el('p', {}, f.why || f.change)]),
+      f.patch ? diffOf(shownOf(f.patch)) : el('p', {}, f.why || f.change)]),
     list('In conflict, and left as it is:', conflicts),
     list('Its content was not kept:', lost),
     !files.length && !conflicts.length && !lost.length && el('p', {}, hunk ? 'These lines are as they were already.' : 'The file is as it was already.'),

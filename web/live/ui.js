@@ -36,12 +36,12 @@ function notes() {
   return box;
 }
 
-// note says something, with at most one thing to do about it. It stays until the next one, or until it is closed: a note
+// note says something, with at most one thing to do about it, and one place to look. It stays until the next one, or until it is closed: a note
 // that goes by itself is missed.
-export function note(text, { wrong = false, does = '', act = null } = {}) {
+export function note(text, { wrong = false, does = '', act = null, link = null } = {}) {
   const close = () => one.remove();
   const one = el('div', { class: wrong ? 'note wrong' : 'note' }, el('span', {}, text),
-    act && button(does, () => { close(); act(); }), button('Close', close, { class: 'quiet', 'aria-label': 'Close this note' }));
+    link && el('a', { href: link[1] }, link[0]), act && button(does, () => { close(); act(); }), button('Close', close, { class: 'quiet', 'aria-label': 'Close this note' }));
   notes().replaceChildren(one);
 }
 
