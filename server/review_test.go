@@ -222,3 +222,28 @@ func TestCompareFilesOfAFork(t *testing.T) {
 		t.Errorf("got %q %+v, want b.txt, which the fork added", got.Why, got.Files)
 	}
 }
+
+// A change that another task made names that task once the journal knows it, and a change during a long command is not
+// guessed.
+func TestADifferenceNamesAnotherTask(t *testing.T) {
+	g := newWorkingBench(t)
+	writes := func(text string) string {
+		return `- tools: [{name: write_to_file, input: {path: f, content: "` + text + `\n"}}]
+- tools: [{name: attempt_completion, input: {result: done}}]
+`
+	}
+	run := g.started(writes("mine") + "- tools: [{name: attempt_completion, input: {result: done}}]\n")
+	g.state(run.ID, "completed")
+	other := g.started("- tools: [{name: read_file, input: {path: f}}]\n" + writes("theirs"))
+	g.state(other.ID, "completed")
+	g.id = run.Task
+	var more api.Run
+	g.did(202, &more, "POST", g.path("/runs"), `{"message":{"text":"go on"}}`)
+	g.state(more.ID, "completed")
+	var d api.Diff
+	g.did(200, &d, "GET", g.path("/checkpoints/0/diff"), "")
+	if len(d.Files) != 1 || len(d.Files[0].Authors) != 2 || d.Files[0].Authors[0].By != "agent" || d.Files[0].Authors[1].By != "other" ||
+		d.Files[0].Authors[1].Task != other.Task {
+		t.Errorf("got %+v, want the agent and the task %s", d.Files, other.Task)
+	}
+}

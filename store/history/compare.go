@@ -59,11 +59,15 @@ func (s *Side) Counts() api.MessageCounts {
 	return api.MessageCounts{UI: len(s.ui) - s.common.ui, API: len(s.api) - s.common.api}
 }
 
+// books are the kinds of rows that hold nothing that was said or done.
+var books = []string{"say:api_req_started", "say:api_req_finished", "say:api_req_retried", "say:checkpoint_saved", "ask:completion_result",
+	"ask:resume_task", "ask:resume_completed_task"}
+
 // Rows are the newest rows behind the common ones, at most so many, in order. Kinds that only keep the books are left out.
 func (s *Side) Rows(most int) (out []api.Row, left int) {
 	kept := []int{}
 	for i := s.common.ui; i < len(s.ui); i++ {
-		if !slices.Contains([]string{"api_req_started", "api_req_finished", "checkpoint_saved", "user_feedback_diff"}, s.ui[i].Kind()) {
+		if !slices.Contains(books, s.ui[i].Kind()) {
 			kept = append(kept, i)
 		}
 	}
