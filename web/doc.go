@@ -1,5 +1,5 @@
-// Package web is the page that a browser gets: the history of all tasks, a task, its changes, what was spent, the trash
-// and the sources. It is useful without scripts: everything that only reads is a link or a form.
+// Package web is the page that a browser gets: the history of all tasks, a task, its changes, a comparison of two, what
+// was spent, the trash and the sources. It is useful without scripts: everything that only reads is a link or a form.
 //
 // The pages decide nothing. They ask the service, as every route of the API does, and show what it answers; what the API
 // lacks is added there, for all clients. Messages come as HTML from the service (package view/markup), and templates
@@ -14,7 +14,7 @@
 //
 // # The markup that scripts build on
 //
-// Every page has <body data-page="history|task|changes|usage|trash|sources|problem|login"> and
+// Every page has <body data-page="history|task|changes|compare|usage|trash|sources|problem|login"> and
 // <meta name="roost-server" content="VERSION">, the sheet /static/page.css and, once it exists, the module
 // /static/live.js. The page of a task also has
 //
@@ -30,6 +30,11 @@
 // are 0 on an empty one. GET /v1/tasks/{id}/messages answers Accept: text/html with the same li elements, so that a
 // script replaces or adds them as they are; data-last equal to data-total means that the page ends with the newest
 // message.
+//
+// The page of the changes has <main id="changes" data-task="ID" data-prompts="N">, with a section.part for each difference
+// (data-from, data-to: checkpoints, or now), in it a section.file (data-path: percent-encoded; data-hash), in it a
+// section.hunk (data-hunk, data-hash, where all of it is shown), in it .lines with an element for each line: data-new or
+// data-old is its number. Hash, path and number are what a restore of it names.
 //
 // Scripts get one policy of trusted types, roost: whatever they insert as HTML came from the server.
 package web
