@@ -177,7 +177,7 @@ func TestCompare(t *testing.T) {
 	g.did(200, &taken, "POST", g.path("/rewinds"), `{"to":"~2","files":true}`)
 	for with, want := range map[string]string{taken.Branch: taken.Branch, fork.ID: "head"} {
 		var got api.Comparison
-		g.did(200, &got, "GET", g.path("/compare?with="+with), "")
+		g.did(200, &got, "GET", g.path("/compare?with=%s", with), "")
 		if len(got.Sides) != 2 || got.Common == nil || got.Sides[0].Branch != "head" || got.Sides[1].Branch != want {
 			t.Fatalf("%s: got %+v, want two sides with a common message", with, got)
 		}
@@ -194,7 +194,7 @@ func TestCompare(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "?with=", "?with=nothing", "?with=b999999"} {
-		if resp := g.send("GET", g.path("/compare"+bad), ""); resp.StatusCode != 404 && resp.StatusCode != 422 {
+		if resp := g.send("GET", g.path("/compare%s", bad), ""); resp.StatusCode != 404 && resp.StatusCode != 422 {
 			t.Errorf("%q: got %s, want 404 or 422", bad, resp.Status)
 		}
 	}
@@ -217,7 +217,7 @@ func TestCompareFilesOfAFork(t *testing.T) {
 	g.did(202, &more, "POST", "/v1/tasks/"+fork.ID+"/runs", `{"message":{"text":"go on"}}`)
 	g.state(more.ID, "completed")
 	var got api.Comparison
-	g.did(200, &got, "GET", g.path("/compare?with="+fork.ID), "")
+	g.did(200, &got, "GET", g.path("/compare?with=%s", fork.ID), "")
 	if got.Why != "" || len(got.Files) != 1 || got.Files[0].Path != "b.txt" || !strings.Contains(got.Files[0].Patch, "+two") {
 		t.Errorf("got %q %+v, want b.txt, which the fork added", got.Why, got.Files)
 	}

@@ -215,6 +215,10 @@ func TestReviewProposesACommitMessage(t *testing.T) {
 	tab.text("#commit-message", "Mend the list")
 	tab.text("#commit-message", "Change list.txt (+2 -2)")
 	tab.sees("it can be copied", `document.querySelector('[data-does=copy-message]')`)
+	tab.press("[data-does=ask-message]")
+	tab.press("#notes a")
+	tab.live()
+	tab.sees("the draft asks for one", `document.querySelector('#words').value.startsWith('Suggest a message for a commit')`)
 }
 
 // Names and contents of files run nothing, and such a file goes back like any other.

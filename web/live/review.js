@@ -15,6 +15,7 @@ export class Review {
     this.main = main;
     this.task = main.dataset.task;
     this.slot = 'roost-comments-' + this.task;
+    this.next = '/tasks/' + encodeURIComponent(this.task) + '#composer';
     this.bar = document.getElementById('review-bar');
     this.news = el('p', { id: 'newer', class: 'notice', role: 'status', hidden: true }, 'Files of the task changed since this page was loaded. ',
       button('Show them', () => location.reload()));
@@ -29,7 +30,10 @@ export class Review {
     message?.before(el('div', { class: 'acts' }, button('Copy', tried(async () => {
       await navigator.clipboard.writeText(message.textContent);
       note('The message is copied.');
-    }), { 'data-does': 'copy-message' })));
+    }), { 'data-does': 'copy-message' }), button('Ask the model for one', tried(async () => {
+      await appendToDraft(this.task, 'Suggest a message for a commit of what this task changed. Commit nothing.');
+      note('The next message asks for it.', { link: ['To the message', this.next] });
+    }), { 'data-does': 'ask-message' })));
     main.addEventListener('click', (e) => {
       const line = e.target.closest('.ln')?.closest('.lines > div');
       if (line) this.comment(line);
@@ -184,7 +188,7 @@ export class Review {
     }
     this.waiting.hidden = !list.length;
     this.waiting.replaceChildren(el('span', {}, `${counted(list.length, 'comment')} ${list.length === 1 ? 'waits' : 'wait'} in `,
-      el('a', { href: '/tasks/' + encodeURIComponent(this.task) + '#composer' }, 'the next message'), '.'));
+      el('a', { href: this.next }, 'the next message'), '.'));
   }
 }
 
