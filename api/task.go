@@ -440,6 +440,16 @@ type Server struct {
 	Streams   int    `json:"streams"` // that are followed
 	Limits    Bounds `json:"limits"`
 	LAN       *LAN   `json:"lan,omitempty"` // absent: it serves this machine alone
+
+	Notifications *Notifications `json:"notifications,omitempty"` // absent: no setting asks for any
+}
+
+// Notifications counts how often the user's command or webhook was called, for questions that wait and runs that end.
+type Notifications struct {
+	Sent      int    `json:"sent"`
+	Failed    int    `json:"failed"`
+	Problem   string `json:"problem,omitempty"` // of the newest failure
+	ProblemAt string `json:"problem_at,omitempty"`
 }
 
 // LAN is how other devices of the local network reach a server, by TLS with a certificate of its own.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/engine/notify"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/mcp"
 	"github.com/roost-dev/roost/mode"
@@ -353,6 +354,16 @@ func (p Place) Engine(s *Settings) (setup.Config, error) {
 	}
 	if c.Hooks, err = s.hooks(); err != nil {
 		return setup.Config{}, err
+	}
+	c.Notify = notify.Config{
+		Command: s.Text("notify_command"),
+		Webhook: s.Text("notify_webhook"),
+		Ends:    s.Text("notify_on"),
+		Text:    s.Text("notify_text") == "true",
+	}
+	if text := s.Text("notify_after"); text != "" {
+		c.Notify.After, _ = time.ParseDuration(text) // it was checked when it was read
+		c.Notify.After = cmp.Or(c.Notify.After, -1)  // at once
 	}
 	if base := s.Text("base_url"); base != "" && c.Provider != "" {
 		c.BaseURLs[c.Provider] = base

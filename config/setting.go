@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/engine/notify"
 	"github.com/roost-dev/roost/money"
 )
 
@@ -25,7 +26,7 @@ type Key struct {
 }
 
 // settings has a line for each setting: its name, the flag that overrides it or -, its kind and its meaning. The kind
-// is text, secret, list, a key of checks, or the words a|b of which the value is one. Those under profiles. are of a
+// is text, secret, list, webhook (a secret that is an address), a key of checks, or the words a|b of which the value is one. Those under profiles. are of a
 // profile, those under hooks. of a hook.
 //
 //go:embed settings.txt
@@ -33,6 +34,7 @@ var settings string
 
 var checks = map[string]func(string) error{
 	"count": count, "share": share, "amount": amount, "span": span, "size": size, "effort": oneOf(api.Efforts...),
+	"webhook": notify.CheckWebhook,
 }
 
 // Keys are all settings, in the order in which they are listed. namedKeys are what the tables [profiles.NAME] and
@@ -51,7 +53,7 @@ func keys() (list []Key, named map[string][]Key) {
 		flag, rest, _ := strings.Cut(rest, " ")
 		kind, doc, _ := strings.Cut(rest, " ")
 		k := Key{Flag: strings.Trim(flag, "-"), Doc: doc, check: checks[kind]}
-		k.List, k.Secret = kind == "list", kind == "secret"
+		k.List, k.Secret = kind == "list", kind == "secret" || kind == "webhook"
 		if strings.Contains(kind, "|") {
 			k.check = oneOf(strings.Split(kind, "|")...)
 		}

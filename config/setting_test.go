@@ -113,7 +113,7 @@ func TestKeysAreDistinct(t *testing.T) {
 		if k.Doc == "" {
 			t.Errorf("%s says nothing about itself", k.Name)
 		}
-		if strings.Contains(k.Name, "api_key") != k.Secret {
+		if (strings.Contains(k.Name, "api_key") || k.Name == "notify_webhook") != k.Secret {
 			t.Errorf("%s: secret %v", k.Name, k.Secret)
 		}
 	}
@@ -179,7 +179,7 @@ func TestEveryKeyCanBeSet(t *testing.T) {
 	t.Parallel()
 	candidates := func(name string) []Value {
 		return []Value{
-			text("for " + name + ` # "C:\x"`), text("edits"), text("high"), text("tell"), text("light"), text("bell"), text("on"), text("true"), text("7"), text("0.50"), text("90s"), texts("git log", `echo "x"`),
+			text("for " + name + ` # "C:\x"`), text("edits"), text("high"), text("tell"), text("light"), text("bell"), text("none"), text("https://example.com/x"), text("on"), text("true"), text("7"), text("0.50"), text("90s"), texts("git log", `echo "x"`),
 		}
 	}
 	values := map[string]Value{"deny": {IsList: true, List: []string{}}}

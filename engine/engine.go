@@ -16,6 +16,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/budget"
 	"github.com/roost-dev/roost/engine/checkpoints"
+	"github.com/roost-dev/roost/engine/notify"
 	"github.com/roost-dev/roost/engine/scheduler"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
@@ -40,6 +41,10 @@ type Options struct {
 	// Observe gets each durable event of every run of this process, in the order of its run, before the run's
 	// subscribers. It must be quick. It may be nil.
 	Observe func(events.Event)
+	// Page is the address of the server whose pages show the tasks, for notifications; "" = there is none.
+	Page string
+	// NotifyFailed gets why a notification failed. It must be quick. It may be nil.
+	NotifyFailed func(why string)
 	// Begun gets each run that begins in this process, before it works. It must be quick. It may be nil.
 	Begun func(*Run)
 }
@@ -51,6 +56,7 @@ type Engine struct {
 	resolving   atomic.Pointer[setup.Resolver]
 	checkpoints *checkpoints.Service
 	pipe        *events.Pipe
+	notifier    *notify.Notifier // nil: the settings ask for none
 
 	mu        sync.Mutex
 	runs      map[string]*Run
@@ -82,6 +88,7 @@ func New(s *store.Store, o Options) *Engine {
 	e := &Engine{store: s, opt: o, pipe: events.New(s), runs: map[string]*Run{}, ending: map[string]*Run{}}
 	e.Configure(o.Config)
 	e.checkpoints = checkpoints.New(s, e.resolver, o.Now)
+	e.notifier = e.notifying()
 	runs, queue := cmp.Or(max(o.MaxRuns, 0), defaultMaxRuns), cmp.Or(max(o.MaxQueue, 0), defaultMaxQueue)
 	e.scheduler = scheduler.New(e.busy, runs, queue)
 	return e
@@ -115,7 +122,7 @@ func (e *Engine) Close(ctx context.Context) error {
 		}
 	}
 	done := make(chan struct{})
-	go func() { e.wait.Wait(); e.scheduler.Close(); e.pipe.Close(); close(done) }()
+	go func() { e.wait.Wait(); e.notifier.Close(); e.scheduler.Close(); e.pipe.Close(); close(done) }()
 	select {
 	case <-done:
 		return nil

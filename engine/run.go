@@ -174,9 +174,9 @@ func (r *Run) work(in agent.Input) {
 // topic reads them within milliseconds unless the journal cannot be read.
 const observedWithin = time.Minute
 
-// observe passes the run's durable events to Options.Observe. stop waits until all were passed.
+// observe passes the run's durable events to Options.Observe and to the notifier. stop waits until all were passed.
 func (r *Run) observe() (stop func()) {
-	if r.engine.opt.Observe == nil || r.stream.owner == nil {
+	if r.engine.opt.Observe == nil && r.engine.notifier == nil || r.stream.owner == nil {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -184,7 +184,11 @@ func (r *Run) observe() (stop func()) {
 	go func() {
 		defer close(ended)
 		r.follow(ctx, r.stream.owner.Topic().Subscribe(r.stream.from), r.stream.saved, func(i events.Item) bool {
-			if !i.Live {
+			if i.Live {
+				return true
+			}
+			r.engine.notifier.Observe(i.Event)
+			if r.engine.opt.Observe != nil {
 				r.engine.opt.Observe(i.Event)
 			}
 			return true

@@ -189,7 +189,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	case err = <-served:
 		_ = web.Close()
 		for range doors - 1 {
-			<-served
+			_ = <-served // it was closed
 		}
 		s.End()
 		return fmt.Errorf("serve on %s: %w", l.Addr(), err)

@@ -50,6 +50,7 @@ func (s *Server) state() api.Server {
 	if s.opt.LAN != nil {
 		out.LAN = &s.opt.LAN.LAN
 	}
+	out.Notifications = s.service.Notifications()
 	out.Limits.MaxStreams, out.Limits.MaxBody = s.opt.MaxStreams, s.opt.MaxBody
 	out.Runs.Running, out.Runs.Waiting, out.Runs.Queued = s.service.Load()
 	return out

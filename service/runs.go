@@ -435,6 +435,14 @@ func (s *Service) Load() (running, waiting, queued int) {
 	return s.engine.Load()
 }
 
+// Notifications is how often the user's command or webhook was called; nil when no setting asks for that.
+func (s *Service) Notifications() *api.Notifications {
+	if s.engine == nil {
+		return nil
+	}
+	return s.engine.Notifications()
+}
+
 // Drain makes the service start no more runs; those that work continue, and queued ones stay queued.
 func (s *Service) Drain() {
 	if s.engine != nil {

@@ -14,7 +14,7 @@
 //
 // # The markup that scripts build on
 //
-// Every page has <body data-page="history|task|changes|compare|usage|trash|sources|problem|login"> and
+// Every page has <body data-page="history|task|changes|compare|usage|trash|sources|devices|trust|problem|login"> and
 // <meta name="roost-server" content="VERSION">, the sheet /static/page.css and, once it exists, the module
 // /static/live.js. The page of a task also has
 //

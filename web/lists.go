@@ -1,9 +1,35 @@
 package web
 
+import (
+	"strings"
+
+	"github.com/roost-dev/roost/api"
+)
+
 // trash lists deleted tasks.
 func (w *Web) trash(a *asked) (*page, error) {
 	all, err := w.opt.Reader.Trash(a.Context())
 	return &page{Kind: "trash", Title: "Trash", Data: all}, err
+}
+
+// devicesData is the data of the page of devices.
+type devicesData struct {
+	Devices []api.Device
+	LAN     bool // the local network is served
+}
+
+// devices lists the browsers that are logged in.
+func (w *Web) devices(a *asked) (*page, error) {
+	all, err := w.opt.Devices(a.Context())
+	return &page{Kind: "devices", Title: "Devices", Data: devicesData{all, w.opt.Trust != ""}}, err
+}
+
+// trustData is the data of the page that says how a device learns to trust the server's certificate.
+type trustData struct{ Print string }
+
+// trust needs no log-in: a device sees it before it has one.
+func (w *Web) trust(*asked) (*page, error) {
+	return &page{Kind: "trust", Title: "Trust this server", Data: trustData{strings.ReplaceAll(w.opt.Trust, ":", " ")}}, nil
 }
 
 // sources lists the storages that tasks are read from.

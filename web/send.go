@@ -33,13 +33,16 @@ type page struct {
 	Script bool
 	Cursor string // of the stream of all tasks, before anything was read: who follows it from there misses nothing
 	Meta   string // the version
-	Data   any
+
+	Devices bool // there is a page of devices
+	Trust   bool // there is a page about the certificate
+	Data    any
 }
 
 // send writes a page.
 func (w *Web) send(out http.ResponseWriter, r *http.Request, p *page) {
 	_, p.Script = w.files["live.js"]
-	p.Meta = w.opt.Version
+	p.Meta, p.Devices, p.Trust = w.opt.Version, w.opt.Devices != nil, w.opt.Trust != ""
 	var body bytes.Buffer
 	if err := w.pages[p.Kind].Execute(&body, p); err != nil {
 		protect(out.Header())

@@ -41,6 +41,10 @@ type Options struct {
 	Reader  Reader
 	Version string           // of the program
 	Now     func() time.Time // nil: time.Now
+	// Devices lists the browsers that are logged in; nil: there is no such page.
+	Devices func(context.Context) ([]api.Device, error)
+	// Trust is the fingerprint of the certificate that devices of the local network install; "" = they are not served.
+	Trust string
 }
 
 // Web is the handler of the pages. It is safe for concurrent use.
@@ -75,7 +79,12 @@ func New(o Options) *Web {
 		"/usage":              w.usage,
 		"/trash":              w.trash,
 		"/sources":            w.sources,
+		"/devices":            w.devices,
+		"/trust":              w.trust,
 	} {
+		if path == "/devices" && o.Devices == nil || path == "/trust" && o.Trust == "" {
+			continue
+		}
 		w.paths = append(w.paths, path)
 		w.mux.HandleFunc("GET "+path, func(out http.ResponseWriter, r *http.Request) { w.answer(out, r, show) })
 	}

@@ -187,7 +187,7 @@ func (s *Set) Run(ctx context.Context, in Input, mask func(string) string) (Answ
 // run runs one hook.
 func (s *Set) run(ctx context.Context, h Hook, in Input, mask func(string) string) (Answer, error) {
 	in.Hook, in.Task, in.Run, in.Workspace = h.Name, s.TaskID, s.RunID, s.Workspace
-	file, err := s.spool(in)
+	file, err := spool(s.Spool, in)
 	if err != nil {
 		return Answer{}, fmt.Errorf("run the hook %s: %w", h.Name, err)
 	}
@@ -217,13 +217,26 @@ func (s *Set) run(ctx context.Context, h Hook, in Input, mask func(string) strin
 	return h.answer(ran.Exit, mask(out.text()), mask(complaints.text())), nil
 }
 
+// Exec runs a command line of the user's outside of any run, as a hook runs: sh -c in a folder, with a JSON document on its
+// stdin. complaints is what it wrote to stderr, shortened.
+func Exec(ctx context.Context, line, dir string, limit time.Duration, document any) (ran shell.Result, complaints string, err error) {
+	file, err := spool(dir, document)
+	if err != nil {
+		return ran, "", fmt.Errorf("run the command: %w", err)
+	}
+	defer file.Close()
+	var said bounded
+	ran, err = shell.Run(ctx, shell.Command{Line: line, Dir: dir, Timeout: limit, Input: file, Errors: &said})
+	return ran, tool.OneLine(shortened(said.text())), err //nolint:wrapcheck // the caller says what the command is for
+}
+
 // spool writes what a hook reads into a file that has no name any more.
-func (s *Set) spool(in Input) (*os.File, error) {
+func spool(dir string, in any) (*os.File, error) {
 	data, err := json.Marshal(in)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // the caller names the hook
 	}
-	file, err := os.CreateTemp(s.Spool, "hook-*.json") // mode 0600
+	file, err := os.CreateTemp(dir, "hook-*.json") // mode 0600
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it names the file
 	}

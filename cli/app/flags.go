@@ -22,6 +22,7 @@ import (
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/config"
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/notify"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/llm/catalogue"
@@ -429,7 +430,7 @@ func SettingKeys(_ *cobra.Command, args []string, _ string) ([]string, cobra.She
 	}
 	values := map[string][]string{
 		"approve": Policies, "provider": Providers, "sources": {"auto", "none"}, "theme": theme.Settings,
-		"notify": {"auto", "off", "bell", "osc9"},
+		"notify": {"auto", "off", "bell", "osc9"}, "notify_on": {notify.NoEnds, notify.FailedEnds, notify.AllEnds}, "notify_text": {"true", "false"},
 	}
 	return values[args[0]], cobra.ShellCompDirectiveNoFileComp
 }

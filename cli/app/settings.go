@@ -136,7 +136,12 @@ func (a *App) folder(flag, key, variable, fallback string) (string, error) {
 func (a *App) start(s *local.Roost, settings setup.Config) {
 	first := &atomic.Pointer[engine.Run]{}
 	a.first = first
-	s.Start(engine.Options{Config: settings, Hold: -1, Begun: func(r *engine.Run) { first.CompareAndSwap(nil, r) }}, true)
+	s.Start(engine.Options{
+		Config:       settings,
+		Hold:         -1,
+		NotifyFailed: a.Warn,
+		Begun:        func(r *engine.Run) { first.CompareAndSwap(nil, r) },
+	}, true)
 }
 
 // FirstRun is the first run that began in this process: the one that the command asked for. nil when there was none.

@@ -83,6 +83,16 @@ func serverText(s api.Server, now time.Time) string {
 	if s.Recovery == "going_on" || s.Recovery == "failed" {
 		lines = append(lines, "what an earlier server left: "+strings.ReplaceAll(s.Recovery, "_", " "))
 	}
+	if s.LAN != nil {
+		lines = append(lines, "local network: "+s.LAN.URL+"  (roost devices add)")
+	}
+	if n := s.Notifications; n != nil {
+		text := fmt.Sprintf("notifications: %d sent, %d failed", n.Sent, n.Failed)
+		if n.Problem != "" {
+			text += "; " + n.Problem
+		}
+		lines = append(lines, text)
+	}
 	for i, line := range lines {
 		lines[i] = display.OneLine(line)
 	}
@@ -338,6 +348,7 @@ func Commands(app *app.App) []*cobra.Command {
 		a.OnlyHere(a.rootCommand()),
 		a.OnlyHere(a.serveCommand()),
 		a.openCommand(),
+		a.devicesCommand(),
 		a.serverCommand(),
 	}
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/roost-dev/roost/local"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/server"
+	"github.com/roost-dev/roost/server/devices"
 	"github.com/roost-dev/roost/server/metrics"
 	"github.com/roost-dev/roost/server/presence"
 	"github.com/roost-dev/roost/service"
@@ -37,6 +38,7 @@ import (
 // serveFlags are the flags of serve. How a server works on tasks has settings, too.
 type serveFlags struct {
 	listen, cert, key string
+	lan               string // where devices of the local network are served; "" = nowhere
 	hosts, origins    []string
 	fresh, trust      bool
 	host              string            // of listen
@@ -56,6 +58,8 @@ func (a *commands) serveCommand() *cobra.Command {
 	fl.StringArrayVar(&f.hosts, "host", nil, "a `name` that the server is reached by, beside localhost and its address")
 	fl.StringVar(&f.cert, "tls-cert", "", "`file` with the certificate chain (PEM)")
 	fl.StringVar(&f.key, "tls-key", "", "`file` with the certificate's key (PEM)")
+	fl.StringVar(&f.lan, "lan", "", "serve the local network, too, by TLS with an authority of its own; `address` and port")
+	fl.Lookup("lan").NoOptDefVal = usualLAN
 	fl.BoolVar(&f.trust, "trust-root", false, "first trust the root with its present content, as roost root trust does: for containers")
 	fl.BoolVar(&f.fresh, "new-token", false, "make a new token: the old token and all log-ins become invalid")
 	fl.IntVar(&f.maxRuns, "max-runs", 8, "how many runs work at a time")
@@ -149,6 +153,10 @@ func (f *serveFlags) secure() error {
 		return failure.Usage("roost serve", "a certificate needs its key, and a key its certificate",
 			"roost serve --tls-cert FILE --tls-key FILE")
 	}
+	if f.cert != "" && f.lan != "" {
+		return failure.Usage("roost serve --lan --tls-cert "+f.cert, "--lan makes a certificate of its own",
+			"roost serve --lan  # or roost serve --listen ADDRESS:7878 --tls-cert FILE --tls-key FILE")
+	}
 	if f.cert == "" {
 		if !app.Loopback(f.host) {
 			return f.open()
@@ -195,17 +203,32 @@ func address(addr, host string, secure bool) (string, error) {
 }
 
 // greet prints where the server is.
-func (a *commands) greet(url, token string, srv *server.Server) error {
+func (a *commands) greet(url, token string, srv *server.Server, at *server.LAN) error {
 	path, err := srv.LoginPath()
 	if err != nil {
 		return err
 	}
+	out := struct {
+		URL         string   `json:"url"`
+		Token       string   `json:"token"`
+		Login       string   `json:"login_url"`
+		LAN         *api.LAN `json:"lan,omitempty"`
+		LANLoginURL string   `json:"lan_login_url,omitempty"`
+	}{URL: url, Token: token, Login: url + path}
+	if at != nil {
+		other, err := srv.LoginPath() // each device needs a link of its own
+		if err != nil {
+			return err
+		}
+		out.LAN, out.LANLoginURL = &at.LAN, at.URL+other
+	}
 	if a.Flags.JSON {
-		return a.PrintJSON(struct {
-			URL   string `json:"url"`
-			Token string `json:"token"`
-			Login string `json:"login_url"`
-		}{url, token, url + path})
+		return a.PrintJSON(out)
+	}
+	if at != nil {
+		if err := a.showLAN(at.LAN, out.LANLoginURL); err != nil {
+			return err
+		}
 	}
 	if err := a.Println("serving " + url + "\nlog in, once: " + url + path); err != nil {
 		return err
@@ -241,6 +264,11 @@ func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roos
 		return errors.Join(err, l.Close())
 	}
 	log := a.log(token, c)
+	outer, err := a.openLAN(ctx, f, s.Root(), token)
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	logins := devices.New(s.Root(), token, a.Now)
 	watch := metrics.NewWatch(log)
 	e := s.Start(engine.Options{
 		Config:   c,
@@ -248,6 +276,10 @@ func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roos
 		Hold:     cmp.Or(f.hold, -1),
 		Confined: true,
 		Observe:  watch.Observe,
+		Page:     pageAddress(url, outer),
+		NotifyFailed: func(why string) {
+			log.Warn("a notification failed", "error", why)
+		},
 	}, false)
 	asked, ask := context.WithCancel(stop.Ctx) // ends when the server is to end
 	defer ask()
@@ -267,7 +299,11 @@ func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roos
 			Reader:  all,
 			Version: api.ProgramVersion().Version,
 			Now:     a.Now,
+			Devices: logins.List,
+			Trust:   fingerprint(outer),
 		}),
+		LAN:      outer,
+		Devices:  logins,
 		Token:    token,
 		Hosts:    append([]string{f.host}, f.hosts...),
 		TLS:      f.tls,
@@ -288,6 +324,9 @@ func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roos
 		Limits: api.Bounds{MaxRuns: f.maxRuns, Hold: f.hold.String(), DrainTimeout: f.drain.String()},
 	})
 	if err != nil {
+		if outer != nil {
+			err = errors.Join(err, outer.Listener.Close())
+		}
 		return errors.Join(err, l.Close(), s.Close(ctx))
 	}
 	answering, hangUp := context.WithCancel(context.WithoutCancel(ctx))
@@ -304,7 +343,7 @@ func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roos
 		Version:   api.ProgramVersion().Version,
 	})
 	if err == nil {
-		err = a.greet(url, token, srv)
+		err = a.greet(url, token, srv, outer)
 	}
 	log.Info("serving", "url", url, "pid", os.Getpid(), "max_runs", f.maxRuns)
 	ended := false

@@ -18,6 +18,7 @@ import (
 	"github.com/roost-dev/roost/agent/hook"
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/approval"
+	"github.com/roost-dev/roost/engine/notify"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/catalogue"
 	"github.com/roost-dev/roost/mcp"
@@ -116,6 +117,8 @@ type Config struct {
 	// Hooks are the user's commands before and after calls and runs, in order. They come from the user's settings file and
 	// from nowhere else.
 	Hooks []Hook
+	// Notify is how the user is called when a task waits for them. It comes from the user's settings and from nowhere else.
+	Notify notify.Config
 	// Settings is the folder of the user's settings, absolute, with the rules of imported modes; "" = there are
 	// none.
 	Settings string
