@@ -189,7 +189,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	case err = <-served:
 		_ = web.Close()
 		for range doors - 1 {
-			_ = <-served // it was closed
+			err = errors.Join(err, <-served)
 		}
 		s.End()
 		return fmt.Errorf("serve on %s: %w", l.Addr(), err)

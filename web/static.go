@@ -21,6 +21,7 @@ type file struct {
 // medias are the types of static files, by their endings. A file of another kind is not served.
 var medias = map[string]string{
 	".css":         "text/css; charset=utf-8",
+	".html":        "text/html; charset=utf-8",
 	".js":          "text/javascript; charset=utf-8",
 	".svg":         "image/svg+xml",
 	".png":         "image/png",
@@ -56,6 +57,9 @@ func (w *Web) static(out http.ResponseWriter, r *http.Request) {
 	h := out.Header()
 	h.Set("ETag", f.tag)
 	h.Set("Cache-Control", "no-cache")
+	if r.PathValue("name") == "sw.js" {
+		h.Set("Service-Worker-Allowed", "/") // it answers for all pages when the server is not there
+	}
 	if strings.Contains(r.Header.Get("If-None-Match"), f.tag) {
 		out.WriteHeader(http.StatusNotModified)
 		return

@@ -1,7 +1,8 @@
 // Command page bundles the modules in web/live into the scripts that the server sends: web/static/live.js for the page, and
-// web/static/worker.js for the one event stream of a browser. Both are committed, so that neither building nor running
+// web/static/worker.js for the one event stream of a browser, and web/static/sw.js for when the server is not there. Both are committed, so that neither building nor running
 // Roost needs this program. It needs no node, and no network once its module is there.
 //
+//	go run -C tools/page . -icons   draw the icons that a device shows for the installed page, from the shapes of roost.svg
 //	go run -C tools/page .          write the scripts
 //	go run -C tools/page . -check   compare them with what the modules give; exit code 1 when they differ
 //
@@ -34,13 +35,19 @@ var scripts = []struct {
 }{
 	{"live.js", "live.js", api.FormatESModule},
 	{"worker.js", "worker.js", api.FormatIIFE}, // not every browser runs a module as a shared worker
+	{"sw.js", "sw.js", api.FormatIIFE},
 }
 
 func main() {
 	check := flag.Bool("check", false, "compare the committed scripts with what the modules give, and write nothing")
+	icons := flag.Bool("icons", false, "draw the icons, and write nothing else")
 	root := flag.String("root", "../..", "the checkout")
 	flag.Parse()
-	if err := run(*root, *check); err != nil {
+	do := func() error { return run(*root, *check) }
+	if *icons {
+		do = func() error { return drawIcons(filepath.Join(*root, "web", "static")) }
+	}
+	if err := do(); err != nil {
 		fmt.Fprintln(os.Stderr, "page:", err)
 		os.Exit(1)
 	}

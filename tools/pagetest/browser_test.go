@@ -40,25 +40,34 @@ func TestMain(m *testing.M) {
 			}
 			return m.Run() // each test says why it is skipped
 		}
-		options := append(chromedp.DefaultExecAllocatorOptions[:],
-			chromedp.ExecPath(file),
-			chromedp.Flag("no-sandbox", os.Geteuid() == 0),
-			chromedp.Flag("disable-dev-shm-usage", true),
-			// A machine of a test has no more processors than it has tests at a time.
-			chromedp.Flag("disable-gpu", true),
-			chromedp.Flag("force-color-profile", "srgb"),
-		)
-		allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
-		defer stop()
-		browser, end := chromedp.NewContext(allocator, chromedp.WithErrorf(func(string, ...any) {}))
+		browserFile = file
+		browser, end, err := launch()
 		defer end()
-		if err := chromedp.Do(browser); err != nil {
+		if err != nil {
 			fmt.Fprintln(os.Stderr, "pagetest: start the browser:", err)
 			return 1
 		}
 		theBrowser = browser
 		return m.Run()
 	}())
+}
+
+// browserFile is the program of the browser; "" when there is none.
+var browserFile string
+
+// launch starts a browser; end ends it.
+func launch(more ...chromedp.ExecAllocatorOption) (browser context.Context, end func(), err error) {
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(browserFile),
+		chromedp.Flag("no-sandbox", os.Geteuid() == 0),
+		chromedp.Flag("disable-dev-shm-usage", true),
+		// A machine of a test has no more processors than it has tests at a time.
+		chromedp.Flag("disable-gpu", true),
+		chromedp.Flag("force-color-profile", "srgb"),
+	)
+	allocator, stop := chromedp.NewExecAllocator(context.Background(), append(options, more...)...)
+	browser, leave := chromedp.NewContext(allocator, chromedp.WithErrorf(func(string, ...any) {}))
+	return browser, func() { leave(); stop() }, chromedp.Do(browser)
 }
 
 // size is that of a window.
@@ -145,7 +154,7 @@ func (t *tab) heard(event any) {
 	switch e := event.(type) {
 	case *network.EventRequestWillBeSent:
 		u, err := url.Parse(e.Request.URL)
-		if err != nil || u.Host != t.relay.addr() && u.Scheme != "data" && u.Scheme != "blob" && u.Scheme != "about" {
+		if err != nil || u.Scheme+"://"+u.Host != t.base() && u.Scheme != "data" && u.Scheme != "blob" && u.Scheme != "about" {
 			wrong = "asked " + e.Request.URL
 		}
 	case *page.EventJavascriptDialogOpening:

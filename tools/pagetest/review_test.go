@@ -25,7 +25,7 @@ func thirtyLines(other map[int]string) string {
 func reviewed(t *testing.T) (h *house, task, file string) {
 	h = newHouse(t)
 	file = filepath.Join(h.work, "list.txt")
-	h.write(file, nil)
+	h.writeLines(file, nil)
 	task = h.task(`
 - tools: [{name: read_file, input: {path: list.txt}}]
 - tools: [{name: write_to_file, input: {path: list.txt, content: `+fmt.Sprintf("%q", thirtyLines(map[int]string{2: "agent"}))+`}}]
@@ -38,7 +38,7 @@ func reviewed(t *testing.T) (h *house, task, file string) {
 	return h, task, file
 }
 
-func (h *house) write(file string, other map[int]string) {
+func (h *house) writeLines(file string, other map[int]string) {
 	h.Helper()
 	if err := os.WriteFile(file, []byte(thirtyLines(other)), 0o600); err != nil {
 		h.Fatal(err)
@@ -92,7 +92,7 @@ func TestReviewRefusesAStaleHunk(t *testing.T) {
 	tab := h.loggedIn(desktop, "/tasks/"+task+"/changes")
 	tab.live()
 	own := map[int]string{2: "agent", 15: "command", 3: "own"}
-	h.write(file, own)
+	h.writeLines(file, own)
 	tab.press("[data-hunk='1'] [data-does=restore-hunk]")
 	tab.text("#notes", "not the one that was shown")
 	tab.text("#newer", "changed since")
@@ -106,7 +106,7 @@ func TestReviewShowsAConflict(t *testing.T) {
 	t.Parallel()
 	h, task, file := reviewed(t)
 	own := map[int]string{2: "agent", 15: "command", 28: "own"}
-	h.write(file, own)
+	h.writeLines(file, own)
 	tab := h.loggedIn(desktop, "/tasks/"+task+"/changes")
 	tab.live()
 	tab.press("[data-does=restore-file]")
@@ -124,7 +124,7 @@ func TestReviewShowsAConflict(t *testing.T) {
 func TestReviewNamesWhoMadeIt(t *testing.T) {
 	t.Parallel()
 	h, task, file := reviewed(t)
-	h.write(file, map[int]string{2: "agent", 15: "command", 28: "own"})
+	h.writeLines(file, map[int]string{2: "agent", 15: "command", 28: "own"})
 	tab := h.loggedIn(desktop, "/tasks/"+task+"/changes")
 	tab.text("[data-hunk='1'] .by", "agent: write_to_file #")
 	tab.text("[data-hunk='2'] .by", "command: execute_command #")

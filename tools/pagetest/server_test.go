@@ -48,19 +48,21 @@ type house struct {
 	login  string // the path of the log-in link
 	listen string
 	other  string // a storage of another tool; "" = none
+	more   []string // flags of the server
+	lan    struct{ url, login string }
 	cmd    *exec.Cmd
 }
 
 // newHouse starts a server in an empty root.
-func newHouse(t *testing.T) *house {
+func newHouse(t *testing.T, more ...string) *house {
 	t.Helper()
-	return newHouseBeside(t, "")
+	return newHouseBeside(t, "", more...)
 }
 
 // newHouseBeside starts a server in an empty root that also reads a storage of another tool.
-func newHouseBeside(t *testing.T, other string) *house {
+func newHouseBeside(t *testing.T, other string, more ...string) *house {
 	t.Helper()
-	h := &house{T: t, root: filepath.Join(t.TempDir(), "root"), work: t.TempDir(), listen: "127.0.0.1:0", other: other}
+	h := &house{T: t, root: filepath.Join(t.TempDir(), "root"), work: t.TempDir(), listen: "127.0.0.1:0", other: other, more: more}
 	h.start()
 	h.relay = newRelay(t, h.listen)
 	t.Cleanup(func() {
@@ -79,7 +81,7 @@ func (h *house) start() {
 	if err != nil {
 		h.Fatal(err)
 	}
-	cmd := exec.Command(file, "serve", "--listen", h.listen, "--json", "--drain-timeout", "1s")
+	cmd := exec.Command(file, append([]string{"serve", "--listen", h.listen, "--json", "--drain-timeout", "1s"}, h.more...)...)
 	cmd.Env = append(os.Environ(), "ROOST_ROOT="+h.root, "ROOST_SOURCES="+cmp.Or(h.other, "none"), "HOME="+filepath.Dir(h.root))
 	cmd.Dir = h.work
 	var log bytes.Buffer
@@ -96,6 +98,8 @@ func (h *house) start() {
 		URL      string `json:"url"`
 		Token    string `json:"token"`
 		LoginURL string `json:"login_url"`
+		LAN      struct{ URL string }
+		LANLogin string `json:"lan_login_url"`
 	}
 	line, err := bufio.NewReader(out).ReadBytes('\n')
 	if err == nil {
@@ -106,6 +110,7 @@ func (h *house) start() {
 	}
 	h.token, h.listen = said.Token, strings.TrimPrefix(said.URL, "http://")
 	h.login = strings.TrimPrefix(said.LoginURL, said.URL)
+	h.lan.url, h.lan.login = said.LAN.URL, strings.TrimPrefix(said.LANLogin, said.LAN.URL)
 }
 
 // kill ends the server as a crash does.
@@ -118,7 +123,15 @@ func (h *house) kill() {
 	h.cmd = nil
 }
 
-func (h *house) url(path string) string { return "http://" + h.relay.addr() + path }
+// base is the address of the server for a browser: in the local network where the server is open to it.
+func (h *house) base() string {
+	if h.lan.url != "" {
+		return h.lan.url
+	}
+	return "http://" + h.relay.addr()
+}
+
+func (h *house) url(path string) string { return h.base() + path }
 
 // ask sends a request of the API as a program does, and decodes the answer.
 func (h *house) ask(method, path string, body, out any) {

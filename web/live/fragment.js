@@ -4,7 +4,7 @@
 const policy = self.trustedTypes?.createPolicy('roost', {
   createHTML: (text) => text,
   createScriptURL: (address) => {
-    if (address !== '/static/worker.js') throw new TypeError(address + ' is no script of the page');
+    if (!['/static/worker.js', '/static/sw.js'].includes(address)) throw new TypeError(address + ' is no script of the page');
     return address;
   },
 }) || { createHTML: (text) => text, createScriptURL: (address) => address };

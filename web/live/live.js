@@ -1,6 +1,9 @@
 // The live layer of the page. The server has rendered what is there; this brings it up to date, and lets a person act.
 
+import { Calls } from './calls.js';
 import { connect } from './connect.js';
+import { Devices } from './devices.js';
+import { scriptAddress } from './fragment.js';
 import { History } from './history.js';
 import { Keys } from './keys.js';
 import { Review } from './review.js';
@@ -38,14 +41,25 @@ document.addEventListener('keydown', (e) => {
 });
 
 const main = document.querySelector('main');
-const page = document.body.dataset.page === 'task' ? new TaskPage(main, keys)
-  : document.body.dataset.page === 'history' ? new History(main, keys)
-  : document.body.dataset.page === 'changes' ? new Review(main, keys) : null;
+const pages = { task: TaskPage, history: History, changes: Review, devices: Devices };
+const kind = document.body.dataset.page, task = main.dataset.task || '';
 
-if (page) {
+if (!['login', 'problem', 'trust'].includes(kind)) {
+  const page = pages[kind] ? new pages[kind](main, keys) : null;
+  const calls = new Calls(document.querySelector('header.top'));
   connect({
     cursor: document.body.dataset.cursor || '',
-    task: main.dataset.task || '',
-    on: { events: (list) => page.events(list), state: connection(() => page.again()), lost: () => page.lost() },
+    task,
+    on: {
+      events: (list) => {
+        calls.events(list);
+        page?.events(list);
+      },
+      state: connection(() => { page?.again(); calls.again(); }),
+      lost: () => { page?.lost(); calls.again(); },
+    },
   });
+  // It shows a page of its own when the server is not there, and the notifications of a phone. Where a browser does not
+  // want it, nothing else is missing.
+  navigator.serviceWorker?.register(scriptAddress('/static/sw.js'), { scope: '/' }).catch(() => {});
 }

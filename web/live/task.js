@@ -9,7 +9,7 @@ import { Questions } from './questions.js';
 import { Side } from './side.js';
 import { Streaming } from './streaming.js';
 import { showTodo } from './todo.js';
-import { button, el, marked, note, quietly, tried } from './ui.js';
+import { button, el, marked, note, quietly, titled, tried } from './ui.js';
 
 export class TaskPage {
   constructor(main, keys) {
@@ -175,7 +175,7 @@ export class TaskPage {
     const title = document.querySelector('.taskhead h1');
     if (title && task.title) {
       title.textContent = marked(task.title);
-      document.title = title.textContent + ' · Roost';
+      titled({ text: title.textContent + ' · Roost' });
     }
   }
 

@@ -82,6 +82,14 @@ export function dialog(title, content, { does = 'OK', also = [], danger = false 
   });
 }
 
+let title = document.title, waiting = 0;
+
+// titled sets the title of the page, and how many questions wait, which stands before it.
+export function titled({ text = title, count = waiting }) {
+  [title, waiting] = [text, count];
+  document.title = (waiting ? `(${waiting}) ` : '') + title;
+}
+
 export const field = (label, input) => el('label', { class: 'field' }, el('span', {}, label), input);
 
 export const counted = (n, one, many = one + 's') => n + ' ' + (n === 1 ? one : many);
