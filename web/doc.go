@@ -36,5 +36,8 @@
 // section.hunk (data-hunk, data-hash, where all of it is shown), in it .lines with an element for each line: data-new or
 // data-old is its number. Hash, path and number are what a restore of it names.
 //
+// The service worker /static/sw.js answers for a page when the server is out of reach, with /static/offline.html, and shows
+// notifications. It keeps that file and the sheet, and nothing of any task.
+//
 // Scripts get one policy of trusted types, roost: whatever they insert as HTML came from the server.
 package web
