@@ -170,6 +170,11 @@ func TestPagesOfTheHistory(t *testing.T) {
 		tasks[fmt.Sprintf("t%03d", i)] = said(fmt.Sprintf("task %d", i), "needle")
 	}
 	g := newBench(t, storage(t, tasks))
+	for _, a := range all(g.page("/"), tag("a")) {
+		if strings.TrimSpace(text(a)) == "" {
+			t.Errorf("got a link to %s without words", attr(a, "href"))
+		}
+	}
 	names := func(page *html.Node) (out []string) {
 		for _, row := range all(page, func(n *html.Node) bool { return attr(n, "role") == "row" && attr(n, "data-task") != "" }) {
 			out = append(out, attr(row, "data-task"))
