@@ -487,7 +487,7 @@ func (r *reader) open(body []byte) (u codec.Reader, err error) {
 // hits appends the hits of a part.
 func (r *reader) hits(to []Hit, body []byte) ([]Hit, error) {
 	u, err := r.open(body)
-	for err == nil && len(u.In) > 0 {
+	for err == nil && len(u.Rest()) > 0 {
 		m := message(&u)
 		if u.Bad {
 			err = fmt.Errorf("%w: a message ends early", ErrDamaged)

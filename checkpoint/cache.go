@@ -306,7 +306,7 @@ func decodeBefore(data []byte, call string) (*scan, bool) {
 		return nil, false
 	}
 	made := make([]byte, 8)
-	copy(made, take(&u, len(made)))
+	copy(made, u.Take(len(made)))
 	sc := &scan{
 		made:   time.Unix(0, int64(binary.LittleEndian.Uint64(made))),
 		end:    text(),
@@ -322,7 +322,7 @@ func decodeBefore(data []byte, call string) (*scan, bool) {
 	if u.Bad || !slices.IsSorted(sc.known) || !slices.IsSorted(sc.dirs) {
 		return nil, false
 	}
-	sc.list, ok = decodeCache(u.In)
+	sc.list, ok = decodeCache(u.Rest())
 	return sc, ok
 }
 
@@ -369,26 +369,15 @@ func decodeCache(data []byte) ([]entry, bool) {
 		}
 		if held := u.Uint(); held > 0 {
 			e.named, e.held, e.read, e.size = true, location(held-1), u.Int(), u.Int()
-			copy(e.blob[:], take(&u, len(e.blob)))
-			copy(e.sum[:], take(&u, len(e.sum)))
+			copy(e.blob[:], u.Take(len(e.blob)))
+			copy(e.sum[:], u.Take(len(e.sum)))
 		}
 		if u.Bad || e.held > theirs || len(list) > 0 && list[len(list)-1].path >= e.path {
 			return nil, false
 		}
 		list = append(list, e)
 	}
-	return list, len(u.In) == 0
-}
-
-// take reads that many bytes.
-func take(u *codec.Reader, n int) []byte {
-	if n > len(u.In) {
-		u.Fail()
-		return nil
-	}
-	b := u.In[:n]
-	u.In = u.In[n:]
-	return b
+	return list, len(u.Rest()) == 0
 }
 
 // summed adds a checksum at the end.

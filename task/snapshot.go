@@ -72,7 +72,7 @@ func Restore(data []byte, src Source, room int) (*State, error) {
 	u.messages(s)
 	s.ui, s.api = u.order(s), u.order(s)
 	u.calls(s)
-	if u.Bad || len(u.In) > 0 {
+	if u.Bad || len(u.Rest()) > 0 {
 		return nil, ErrSnapshot
 	}
 	return s, nil
@@ -117,8 +117,9 @@ func restoreRuns(data []byte, s *State) (*unpacker, error) {
 
 func (u *unpacker) messages(s *State) {
 	const atOnce = 64 // the count is not believed, and one allocation a message is slow
-	var room []Message
-	for n := u.Count(); n > 0 && !u.Bad; n-- {
+	n := u.Count()
+	s.messages = make([]*Message, 0, n)
+	for room := []Message(nil); n > 0 && !u.Bad; n-- {
 		if len(room) == 0 {
 			room = make([]Message, min(n, atOnce))
 		}
@@ -129,7 +130,6 @@ func (u *unpacker) messages(s *State) {
 			slices.ContainsFunc(m.Covers, func(n int) bool { return n < 0 || n >= len(s.Covers) }) {
 			u.Fail()
 		}
-		s.kinds[m.Facts.Kind] = m.Facts.Kind
 		m.drop()
 		s.messages = append(s.messages, m)
 	}

@@ -60,6 +60,7 @@ func (p *Writer) Word(s string) {
 type Reader struct {
 	In    []byte
 	Bad   bool
+	at    int // In is read up to there: a number that moves costs less than a slice that does
 	words []string
 	known []fieldSet // of the types read so far: few, and each many times
 }
@@ -72,28 +73,31 @@ type fieldSet struct {
 
 // Fail marks the input as bad and drops the rest of it.
 func (u *Reader) Fail() {
-	u.Bad, u.In = true, nil
+	u.Bad, u.at = true, len(u.In)
 }
+
+// Rest is what is not read yet.
+func (u *Reader) Rest() []byte { return u.In[u.at:] }
 
 // Uint reads an unsigned number.
 func (u *Reader) Uint() uint64 {
-	v, n := binary.Uvarint(u.In)
+	v, n := binary.Uvarint(u.Rest())
 	if n <= 0 {
 		u.Fail()
 		return 0
 	}
-	u.In = u.In[n:]
+	u.at += n
 	return v
 }
 
 // Int reads a signed number.
 func (u *Reader) Int() int64 {
-	v, n := binary.Varint(u.In)
+	v, n := binary.Varint(u.Rest())
 	if n <= 0 {
 		u.Fail()
 		return 0
 	}
-	u.In = u.In[n:]
+	u.at += n
 	return v
 }
 
@@ -110,7 +114,7 @@ func (u *Reader) Small() int {
 // Count reads how many values follow, each at least one byte long. A count that cannot be true allocates nothing.
 func (u *Reader) Count() int {
 	v := u.Uint()
-	if v > uint64(len(u.In)) {
+	if v > uint64(len(u.Rest())) {
 		u.Fail()
 		return 0
 	}
@@ -126,11 +130,16 @@ func (u *Reader) Flags(bits ...*bool) {
 }
 
 // Bytes reads what Writer.Bytes wrote. The result shares memory with In.
-func (u *Reader) Bytes() []byte {
-	n := u.Count()
-	b := u.In[:n:n]
-	u.In = u.In[n:]
-	return b
+func (u *Reader) Bytes() []byte { return u.Take(u.Count()) }
+
+// Take reads that many bytes. The result shares memory with In.
+func (u *Reader) Take(n int) []byte {
+	if n > len(u.Rest()) {
+		u.Fail()
+		return nil
+	}
+	u.at += n
+	return u.In[u.at-n : u.at : u.at]
 }
 
 // Word reads what Writer.Word wrote.
@@ -316,7 +325,7 @@ func fieldsOf(t reflect.Type) (set uint64) {
 var fieldSets sync.Map // of reflect.Type
 
 func (u *Reader) fieldsOf(t reflect.Type) uint64 {
-	for _, k := range u.known {
+	for _, k := range slices.Backward(u.known) { // the last one comes often
 		if k.of == t {
 			return k.set
 		}
