@@ -92,3 +92,34 @@ func TestAsk(t *testing.T) {
 		})
 	}
 }
+
+// A consumer that leaves with the reply keeps the connection for its next turn, also when the response ends later.
+func TestTheConnectionIsKeptBehindTheReply(t *testing.T) {
+	left := make(chan struct{}, 1)
+	from := map[string]bool{}
+	call, _ := asks(t, func(w http.ResponseWriter, r *http.Request) {
+		from[r.RemoteAddr] = true
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = w.Write([]byte("data: done\n\n"))
+		_ = http.NewResponseController(w).Flush()
+		<-left // what ends the response comes only now
+	})
+	for range 3 {
+		wire.Ask(t.Context(), wire.Backoff{}, func(chunk llm.Chunk, err error) bool {
+			if _, is := chunk.(llm.Done); !is || err != nil {
+				t.Errorf("got %T, %v; want llm.Done", chunk, err)
+			}
+			left <- struct{}{}
+			return false
+		}, func() wire.Attempt {
+			return wire.Attempt{
+				Call: call,
+				Add:  func([]byte) ([]llm.Chunk, bool, error) { return nil, true, nil },
+				Done: func() llm.Done { return llm.Done{} },
+			}
+		})
+	}
+	if len(from) != 1 {
+		t.Errorf("got %d connections for 3 turns, want 1", len(from))
+	}
+}

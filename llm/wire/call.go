@@ -315,9 +315,7 @@ func Ask(ctx context.Context, b Backoff, yield func(llm.Chunk, error) bool, begi
 			}
 			if err == nil && done {
 				started, delivered = true, true
-				if !yield(a.Done(), nil) {
-					return true, ErrStop
-				}
+				_ = yield(a.Done(), nil) // a consumer that leaves now keeps the connection all the same
 			}
 			return done, err
 		})
