@@ -6,7 +6,8 @@
 // between two writes would make it wrong.
 //
 // Undoing appends to the log that holds the action, so it loses nothing. The action is chosen again once that log is
-// locked: when another process did something in between, Undo fails with a *ConflictError and that action stays.
+// locked: when another process did something in between, Undo fails with a *ConflictError and that action stays. Of a
+// task of the root, the journal is locked first.
 package actions
 
 import (
@@ -203,7 +204,7 @@ func newDeleted(d store.DeletedTask) taskActions {
 
 // newPresent begins the actions of a task in its place.
 func newPresent(ref store.Ref) taskActions {
-	t := taskActions{TaskActions: api.TaskActions{Name: ref.ID}, ref: ref}
+	t := taskActions{TaskActions: api.TaskActions{Task: api.Summary{ID: ref.ID, Source: ref.Source}, Name: ref.ID}, ref: ref}
 	if !ref.Own {
 		t.Name = ref.Source + ":" + ref.ID
 	}
@@ -460,7 +461,8 @@ type Options struct {
 
 	// Next is called with the action before anything is done. It may be nil.
 	Next func(api.Action)
-	// Saved is called as soon as a change of the histories is durable, before Roo's files are written. It may be nil.
+	// Saved is called as soon as a change in the journal is durable, before Roo's files are written. Of the task itself,
+	// it gets no more than the names. It may be nil.
 	Saved func(api.Action, api.TaskActions)
 
 	// Ready is called with the task once it is owned, before the action is chosen. It may be nil.
@@ -502,20 +504,14 @@ func (e *ConflictError) Error() string {
 // Its errors wrap ErrNothing, are a *ContinuedError, *ConflictError or *journal.BusyError, wrap trash.ErrTaken (another
 // task has the id of the one to restore), or are those of store.Store.Find.
 func Undo(ctx context.Context, s *store.Store, given string, o Options) (api.Action, api.TaskActions, error) {
-	t, err := find(ctx, s, given)
-	if err == nil && t.Task.Pending && !o.DryRun && !t.Trashed {
-		// A change of another program comes first: it may be the action that is meant.
-		var owned *store.Owned
-		if owned, err = s.Own(ctx, t.ref); err == nil {
-			if err = owned.Task.Close(ctx); err == nil {
-				t, err = find(ctx, s, given)
-			}
-		}
+	t, owned, err := own(ctx, s, given, o)
+	if err == nil && owned == nil {
+		t, err = findSettled(ctx, s, given, o)
 	}
 	if err != nil {
 		return api.Action{}, t.TaskActions, err
 	}
-	a, err := t.next(o)
+	a, err := t.next(o) // without an error if the task is owned
 	if err != nil || o.DryRun {
 		return a.describe(), t.TaskActions, err
 	}
@@ -523,7 +519,7 @@ func Undo(ctx context.Context, s *store.Store, given string, o Options) (api.Act
 		o.Next(a.describe())
 	}
 	o.Only = a.id()
-	subtasks, err := t.perform(ctx, s, a, o)
+	subtasks, err := t.perform(ctx, s, a, o, owned)
 	if err != nil {
 		return a.describe(), t.TaskActions, fmt.Errorf("task %s: %w", t.ref.ID, err)
 	}
@@ -533,8 +529,52 @@ func Undo(ctx context.Context, s *store.Store, given string, o Options) (api.Act
 	return a.describe(), now, err
 }
 
-// perform undoes or redoes an action in the log that holds it.
-func (t *taskActions) perform(ctx context.Context, s *store.Store, a loggedAction, o Options) (subtasks []string, err error) {
+// own owns a task of the root and lists its actions, so that a long task is opened once. owned is nil, and nothing is
+// owned any more, unless the next action is one of the task's own journal: the caller reads the task then.
+func own(ctx context.Context, s *store.Store, given string, o Options) (t taskActions, owned *store.Task, err error) {
+	ref, err := s.Find(ctx, given)
+	if err != nil || !ref.Own || !store.HasJournal(ref.Log) || o.DryRun {
+		return t, nil, nil //nolint:nilerr // reading what there is gives the error
+	}
+	got, err := s.OwnLean(ctx, ref)
+	if err != nil {
+		return t, nil, nil //nolint:nilerr // whether there is anything to undo comes first
+	}
+	t = newPresent(ref)
+	all, err := readOverlay(ctx, s)
+	if err == nil {
+		t.fill(got.Task.State(), all)
+		if !strings.Contains(given, ":") {
+			t, err = preferDeletedCopy(ctx, s, t)
+		}
+	}
+	if a, wrong := t.next(o); err != nil || wrong != nil || a.inOverlay {
+		return t, nil, errors.Join(err, got.Task.Close(ctx))
+	}
+	return t, got.Task, nil
+}
+
+// findSettled is find after what another program changed was taken in: that comes first, and may be the action that is
+// meant.
+func findSettled(ctx context.Context, s *store.Store, given string, o Options) (taskActions, error) {
+	t, err := find(ctx, s, given)
+	if err != nil || !t.Task.Pending || o.DryRun || t.Trashed {
+		return t, err
+	}
+	owned, err := s.Own(ctx, t.ref)
+	if err == nil {
+		err = owned.Task.Close(ctx)
+	}
+	if err != nil {
+		return t, err
+	}
+	return find(ctx, s, given)
+}
+
+// perform undoes or redoes an action in the log that holds it. owned is its task, nil where that is not owned yet.
+func (t *taskActions) perform(
+	ctx context.Context, s *store.Store, a loggedAction, o Options, owned *store.Task,
+) (subtasks []string, err error) {
 	checkNext := func() error { return t.checkNext(ctx, s, o) }
 	switch {
 	case a.Kind == deletion && o.Redo:
@@ -553,7 +593,7 @@ func (t *taskActions) perform(ctx context.Context, s *store.Store, a loggedActio
 			return add(t.labelEntry(ctx, a, o.Redo))
 		})
 	default:
-		err = t.performInJournal(ctx, s, a, o)
+		err = t.performInJournal(ctx, s, a, o, owned)
 	}
 	return subtasks, err
 }
@@ -611,18 +651,17 @@ func (t *taskActions) checkNext(ctx context.Context, s *store.Store, o Options) 
 	return err
 }
 
-// performInJournal undoes or redoes an action in the task's own journal.
-func (t *taskActions) performInJournal(ctx context.Context, s *store.Store, a loggedAction, o Options) error {
-	own := s.Own
-	if a.Move || restoresFiles(a.Action) {
-		own = s.OwnLean
+// performInJournal undoes or redoes an action in the task's own journal, and lets go of the task.
+func (t *taskActions) performInJournal(ctx context.Context, s *store.Store, a loggedAction, o Options, owned *store.Task) error {
+	if owned == nil {
+		got, err := s.OwnLean(ctx, t.ref)
+		if err != nil {
+			return err
+		}
+		owned = got.Task
 	}
-	owned, err := own(ctx, t.ref)
-	if err != nil {
-		return err
-	}
-	err = t.performOwned(ctx, s, owned.Task, a, o)
-	return errors.Join(err, owned.Task.Close(ctx))
+	err := t.performOwned(ctx, s, owned, a, o)
+	return errors.Join(err, owned.Close(ctx))
 }
 
 func (t *taskActions) performOwned(ctx context.Context, s *store.Store, owned *store.Task, a loggedAction, o Options) error {

@@ -22,5 +22,5 @@ func CheckNext(ctx context.Context, s *store.Store, t *Found, o Options) error {
 // PerformInJournal undoes the newest action in the task's journal, as Undo does after it has chosen it.
 func PerformInJournal(ctx context.Context, s *store.Store, t *Found, o Options) error {
 	a, _ := t.done.newest()
-	return t.performInJournal(ctx, s, a, o)
+	return t.performInJournal(ctx, s, a, o, nil)
 }

@@ -194,6 +194,39 @@ func TestUndoMeanwhile(t *testing.T) {
 	}
 }
 
+// An undo in a task of the root chooses the action once no other process can write: what comes before that is the
+// action, and nothing comes in between.
+func TestUndoChoosesUnderTheLock(t *testing.T) {
+	ctx, root := t.Context(), t.TempDir()
+	s, other := storetest.Open(t, root), storetest.Open(t, root)
+	storetest.Close(t, storetest.Create(t, s, "mine"))
+	storetest.Label(t, s, "mine", labels.Change{Title: new("one")})
+	storetest.Label(t, other, "mine", labels.Change{Title: new("two")})
+	var between error
+	action, _, err := actions.Undo(ctx, s, "mine", actions.Options{Next: func(api.Action) {
+		_, between = other.Own(ctx, storetest.Find(t, other, "mine"))
+	}})
+	storetest.Check(t, err)
+	if busy, is := errors.AsType[*journal.BusyError](between); !is {
+		t.Errorf("got %v, want a *journal.BusyError: %v", between, busy)
+	}
+	if title := action.To.Title; title == nil || *title != "two" {
+		t.Errorf("got %+v undone, want the rename to two", action)
+	}
+	if got := storetest.View(t, s, "mine").Summary.Title; got != "one" {
+		t.Errorf("got %q, want one", got)
+	}
+	// What was undone is not the action that a caller meant who looked before: the task stays as it is, and free.
+	storetest.Label(t, other, "mine", labels.Change{Pinned: new(true)})
+	if _, _, err := actions.Undo(ctx, s, "mine", actions.Options{Only: action.ID}); !errors.As(err, new(*actions.ConflictError)) {
+		t.Errorf("got %v, want an *actions.ConflictError", err)
+	}
+	storetest.Close(t, storetest.Own(t, other, "mine").Task)
+	if got := storetest.Labels(storetest.View(t, s, "mine").Summary); got != "one [] true" {
+		t.Errorf("got %s, want one [] true", got)
+	}
+}
+
 // A task that is owned is not touched, and one whose place is taken stays in the trash.
 func TestUndoThatCannotBe(t *testing.T) {
 	root := t.TempDir()
