@@ -98,6 +98,22 @@ type Fragment struct {
 	HTML   string `json:"html"`
 }
 
+// FilterValues are the values that tasks can be narrowed by, each list with the value of the most tasks first.
+type FilterValues struct {
+	Workspaces []FilterValue `json:"workspaces"`
+	Sources    []FilterValue `json:"sources"`
+	Statuses   []FilterValue `json:"statuses"`
+	Models     []FilterValue `json:"models"`
+	Tags       []FilterValue `json:"tags"`
+	Tools      []FilterValue `json:"tools"` // that were called
+}
+
+// FilterValue is a value that some tasks have.
+type FilterValue struct {
+	Value string `json:"value"`
+	Tasks int    `json:"tasks"`
+}
+
 // Alignment is what would be sent to the model beside the conversation that it comes from. What is left out stands where
 // it was.
 type Alignment struct {

@@ -76,6 +76,56 @@ func (s *Service) List(ctx context.Context, filter api.TaskFilter) (api.Page[api
 	return api.PageOf(got.Items, got.NextCursor), found, err
 }
 
+// filterValuesMost bounds each list of values.
+const filterValuesMost = 300
+
+// FilterValues are the values that the tasks of all sources can be narrowed by.
+func (s *Service) FilterValues(ctx context.Context) (api.FilterValues, error) {
+	var out api.FilterValues
+	got, err := s.store.List(ctx, store.Filter{})
+	if err != nil {
+		return out, err
+	}
+	spent, err := s.Spending(ctx, api.ByTool, SpendFilter{})
+	if err != nil {
+		return out, err
+	}
+	workspaces, sources, statuses := map[string]int{}, map[string]int{}, map[string]int{}
+	models, tags, tools := map[string]int{}, map[string]int{}, map[string]int{}
+	for _, t := range got.Items {
+		workspaces[t.Workspace]++
+		sources[t.Source]++
+		statuses[t.Status]++
+		models[t.Model]++
+		for _, tag := range t.Tags {
+			tags[tag]++
+		}
+	}
+	for _, g := range spent.Items {
+		tools[g.Key] = g.Tasks
+	}
+	return api.FilterValues{
+		Workspaces: valuesOf(workspaces),
+		Sources:    valuesOf(sources),
+		Statuses:   valuesOf(statuses),
+		Models:     valuesOf(models),
+		Tags:       valuesOf(tags),
+		Tools:      valuesOf(tools),
+	}, nil
+}
+
+// valuesOf lists values by how many tasks have them; no value is none.
+func valuesOf(counts map[string]int) []api.FilterValue {
+	out := []api.FilterValue{}
+	for value, n := range counts {
+		if value != "" {
+			out = append(out, api.FilterValue{Value: value, Tasks: n})
+		}
+	}
+	slices.SortFunc(out, func(a, b api.FilterValue) int { return cmp.Or(b.Tasks-a.Tasks, cmp.Compare(a.Value, b.Value)) })
+	return out[:min(len(out), filterValuesMost)]
+}
+
 // Stream is List without a filter for a user who waits: it gives the first so many rows as soon as it knows them, and
 // the others as they come.
 func (s *Service) Stream(ctx context.Context, first int) iter.Seq2[api.ListPart, error] {

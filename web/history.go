@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"errors"
 	"net/url"
 	"slices"
@@ -47,6 +48,27 @@ func (f form) With(name, value string) string {
 		q.Del(name)
 	}
 	return address("/", q)
+}
+
+// chip is a field that narrows the list, with the address of the list without it.
+type chip struct{ Label, Value, Without string }
+
+var chipLabels = map[string]string{"workspace": "folder", "source": "tool or source", "tool": "called tool", "file": "touched file",
+	"min_cost": "cost from", "max_cost": "cost to", "until": "before", "damaged": "only damaged"}
+
+// Chips are the fields that narrow the list, besides the words.
+func (f form) Chips() (out []chip) {
+	for _, name := range fields {
+		value := f.Get(name)
+		if value == "" || name == "q" || name == "sort" {
+			continue
+		}
+		if name == "damaged" {
+			value = ""
+		}
+		out = append(out, chip{cmp.Or(chipLabels[name], name), redact.Marked(value), f.With(name, "")})
+	}
+	return out
 }
 
 // Narrowed reports whether anything but the order is asked for.

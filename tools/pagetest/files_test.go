@@ -85,15 +85,11 @@ func TestAlignedView(t *testing.T) {
 	tab.press(".switch a")
 	tab.text(".p-condensed .saw", "paint the fence")
 	tab.text(".p-condensed .fate", "condensed")
-	tab.text(".p-summary .sees", "A short summary")
+	tab.text(".p-summary .sees", "Conversation Summary")
 	const places = `(p => { const a = p.querySelector('.saw').getBoundingClientRect(), b = p.querySelector('.sees').getBoundingClientRect(); return [a.right <= b.left, a.bottom <= b.top] })(document.querySelector('.pair'))`
-	if got := run[[]bool](tab, places); !got[0] {
-		t.Errorf("on a desktop the two do not stand side by side")
-	}
+	tab.sees("they stand side by side", places+"[0]")
 	small := tab.profile.open(phone, run[string](tab, "location.pathname + location.search"))
-	if got := run[[]bool](small, places); !got[1] {
-		t.Errorf("on a phone the two do not stand below each other")
-	}
+	small.sees("they stand below each other", places+"[1]")
 }
 
 // condenses is a request for a summary by a model that plays a script.

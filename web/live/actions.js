@@ -57,6 +57,25 @@ export async function remove(task) {
   return true;
 }
 
+// repair shows what is wrong with a damaged task and what a repair would bring back, and repairs it. What it replaces is
+// kept beside it.
+export async function repair(task) {
+  const check = (more) => act('POST', '/v1/checkups', { tasks: [task], ...more });
+  const list = (findings) => el('ul', { class: 'failures' }, findings.map((f) => el('li', { dir: 'auto' }, el('b', {}, f.file || f.path), ': ' + f.problem,
+    f.recovered && el('p', { class: 'where' }, 'A repair keeps: ' + f.recovered), f.lost && el('p', { class: 'where' }, 'Lost: ' + f.lost), f.copy && el('p', { class: 'where' }, 'What was replaced: ' + f.copy))));
+  const found = await check();
+  if (!found.damaged.length && !found.stale.length && !found.leftovers.length) {
+    note('Nothing is wrong with this task now.');
+    return;
+  }
+  const d = await dialog('Repair the task?', [list([...found.damaged, ...found.stale, ...found.leftovers]),
+    el('p', {}, 'The files that a repair replaces are kept beside it.')], { does: 'Repair' });
+  if (!d) return;
+  const { repaired, damaged } = await check({ repair: true });
+  await dialog(damaged.length ? 'Some of it cannot be repaired' : 'The task was repaired', [repaired.length > 0 && [el('p', {}, 'Repaired:'), list(repaired)],
+    damaged.length > 0 && [el('p', {}, 'Still damaged:'), list(damaged)]], { does: '' });
+}
+
 export async function fork(task, at, title = '') {
   const d = await dialog('Fork the task', [el('p', {}, at ? `The new task has the messages up to #${at}.` : 'The new task has all messages.'),
     field('Title', el('input', { name: 'title', value: title, placeholder: 'as it is', autofocus: true }))], { does: 'Fork' });

@@ -3,11 +3,12 @@
 import { getHTML } from './api.js';
 import { start } from './choose.js';
 import { pageOf } from './fragment.js';
-import { pin, remove, rename, tag, undo } from './actions.js';
+import { pin, remove, rename, repair, tag, undo } from './actions.js';
 import { Questions } from './questions.js';
 import { Selection } from './selection.js';
 import { Tree } from './tree.js';
 import { button, el, quietly, tried } from './ui.js';
+import { offerValues } from './values.js';
 
 const settle = 150; // milliseconds after a key, before it is searched
 const calm = 700; // and after an event, before the list is read anew
@@ -22,6 +23,7 @@ export class History {
     this.field.addEventListener('input', () => this.later(settle));
     this.form.addEventListener('change', (e) => { if (e.target !== this.field) this.later(0); });
     this.form.addEventListener('submit', (e) => { e.preventDefault(); this.later(0); });
+    offerValues(this.form);
     const section = document.getElementById('questions') || el('section', { id: 'questions', class: 'questions', 'aria-label': 'Waiting for you' },
       el('h2', { hidden: true }, 'Waiting for you ', el('span', { class: 'n' })));
     if (!section.isConnected) this.form.before(section);
@@ -43,6 +45,7 @@ export class History {
     keys.on(['1', '2', '3', '4', '5', '6', '7', '8', '9'], 'answer it with a suggestion', (e) => this.questions.press(e.key, e));
     this.tree = new Tree(main);
     this.selection = new Selection(main, keys, () => this.refresh());
+    this.adorn();
     const some = (act, one) => () => (this.selection.size ? void act(this.selection) : this.act(one));
     keys.on(['e'], 'rename the task', () => this.act(rename));
     keys.on(['t'], 'its tags, or tags for all that are selected', some((s) => s.tag(), tag));
@@ -50,6 +53,18 @@ export class History {
     keys.on(['u'], 'take back what was last done to it, or to those that were selected', () => (this.selection.back ? void this.selection.back() : this.act(undo)));
     keys.on(['Delete', '#'], 'delete it, or all that are selected', some((s) => s.remove(), remove));
     keys.on(['o'], 'fold or unfold its subtasks', () => this.tree.toggle(this.row()));
+  }
+
+  // adorn adds what needs scripts to the rows that the server rendered.
+  adorn() {
+    this.tree.adorn();
+    this.selection.adorn();
+    for (const row of this.main.querySelectorAll('.row[data-task]:has(.damage):not(:has(.repair))')) {
+      row.querySelector('.c-title').append(button('Repair', tried(async () => {
+        await repair(row.dataset.task);
+        await this.refresh();
+      }), { class: 'repair', 'data-does': 'repair' }));
+    }
   }
 
   links() {
@@ -139,8 +154,7 @@ export class History {
     const rest = [];
     for (let n = fresh.nextSibling; n; n = n.nextSibling) rest.push(document.importNode(n, true));
     this.form.after(...rest);
-    this.tree.adorn();
-    this.selection.adorn();
+    this.adorn();
     if (focused) this.focus(focused);
     else if (link && document.activeElement === document.body) this.links().find((a) => a.getAttribute('href') === link)?.focus();
   }

@@ -8,6 +8,7 @@ import { History } from './history.js';
 import { Keys } from './keys.js';
 import { Review } from './review.js';
 import { TaskPage } from './task.js';
+import { Trash } from './trash.js';
 import { el } from './ui.js';
 
 const whys = {
@@ -41,7 +42,7 @@ document.addEventListener('keydown', (e) => {
 });
 
 const main = document.querySelector('main');
-const pages = { task: TaskPage, history: History, changes: Review, devices: Devices };
+const pages = { task: TaskPage, history: History, changes: Review, devices: Devices, trash: Trash };
 const kind = document.body.dataset.page, task = main.dataset.task || '';
 
 if (!['login', 'problem', 'trust'].includes(kind)) {
@@ -53,10 +54,10 @@ if (!['login', 'problem', 'trust'].includes(kind)) {
     on: {
       events: (list) => {
         calls.events(list);
-        page?.events(list);
+        page?.events?.(list);
       },
-      state: connection(() => { page?.again(); calls.again(); }),
-      lost: () => { page?.lost(); calls.again(); },
+      state: connection(() => { page?.again?.(); calls.again(); }),
+      lost: () => { page?.lost?.(); calls.again(); },
     },
   });
   // It shows a page of its own when the server is not there, and the notifications of a phone. Where a browser does not

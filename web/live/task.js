@@ -1,6 +1,6 @@
 // The page of one task: its messages, what is under way, its questions, and the field to write to it.
 
-import { again, bar, condense, copyCommand, fork, pin, remove, rename, restore, restoreTo, rewind, tag, undo } from './actions.js';
+import { again, bar, condense, copyCommand, fork, pin, remove, rename, repair, restore, restoreTo, rewind, tag, undo } from './actions.js';
 import { get, taskPath } from './api.js';
 import { switchMode, switchModel } from './choose.js';
 import { Composer } from './composer.js';
@@ -38,6 +38,10 @@ export class TaskPage {
     const gone = () => { location.href = '/'; };
     const acts = bar(this.id, { gone });
     (document.querySelector('.taskhead') || main).append(acts);
+    document.querySelector('.taskhead .damaged:last-of-type')?.append(' ', button('Repair', tried(async () => {
+      await repair(this.id);
+      location.reload();
+    }), { class: 'repair', 'data-does': 'repair' }));
     this.rowActs = el('div', { id: 'message-acts', class: 'acts' },
       button('Go back to here', () => this.onRow((n) => rewind(this.id, n)), { 'data-does': 'rewind' }),
       button('Fork here', () => this.onRow((n) => fork(this.id, n)), { 'data-does': 'fork-here' }),

@@ -1,0 +1,73 @@
+package pagetest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Filters offer the values that exist, and stand as chips that are taken away one by one.
+func TestFiltersAndChips(t *testing.T) {
+	t.Parallel()
+	h, ids, tab := listed(t, desktop, "one", "two")
+	h.ask("PATCH", "/v1/tasks/"+ids["one"], object{"tags": []string{"garden"}}, nil)
+	tab.text(".rows", "garden")
+	tab.press("details.more > summary")
+	tab.press("[name=tag]")
+	tab.sees("the tags that exist are offered", `[...document.querySelector('[name=tag]').list?.options || []].some(o => o.value === 'garden')`)
+	tab.sees("and the folders", `[...document.querySelector('[name=workspace]').list?.options || []].length === 1`)
+	tab.types("garden")
+	tab.keys(enter)
+	tab.text(".chips", "garden")
+	tab.sees("only one task is listed", "document.querySelectorAll('.row[data-task]').length === 1")
+	tab.press(".chips a")
+	tab.sees("all tasks are listed", "document.querySelectorAll('.row[data-task]').length === 2")
+	tab.gone(".chips")
+}
+
+// A damaged task says what is wrong, shows what a repair keeps, and is repaired.
+func TestRepair(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task(finishes, "paint the fence", nil)
+	h.wait(task, "completed")
+	file := filepath.Join(h.root, "tasks", task, "journal.jsonl")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)/2] ^= 1
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tab := h.loggedIn(desktop, "/")
+	tab.live()
+	tab.press(".row [data-does=repair]")
+	tab.text("dialog", "journal")
+	tab.press("dialog button.primary")
+	tab.text("dialog h2", "repaired")
+	tab.press("dialog button.primary")
+	tab.gone("dialog")
+}
+
+// A deleted task is put back from the trash; another one is removed for good after a question.
+func TestTrash(t *testing.T) {
+	t.Parallel()
+	h, ids, tab := listed(t, phone, "stays", "goes")
+	for _, id := range ids {
+		h.ask("DELETE", "/v1/tasks/"+id, nil, nil)
+	}
+	tab.visit("/trash")
+	tab.press(`[aria-label="Remove for good goes"]`)
+	tab.text("dialog", "cannot be undone")
+	tab.press("dialog button.danger")
+	tab.text("#notes", "removed for good")
+	tab.press(`[data-does=restore]`)
+	tab.text("#notes", "is back")
+	tab.text("main", "The trash is empty")
+	var list struct{ Items []struct{ ID string } }
+	h.ask("GET", "/v1/tasks", nil, &list)
+	if len(list.Items) != 1 || list.Items[0].ID != ids["stays"] {
+		t.Errorf("got the tasks %+v, want the one that was put back", list.Items)
+	}
+}
