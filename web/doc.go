@@ -18,7 +18,7 @@
 // <meta name="roost-server" content="VERSION">, the sheet /static/page.css and, once it exists, the module
 // /static/live.js. The page of a task also has
 //
-//	<main id="task" data-task="ID" data-source="SOURCE" data-status="STATUS" data-view="messages|raw|effective"
+//	<main id="task" data-task="ID" data-source="SOURCE" data-status="STATUS" data-view="messages|raw|effective|aligned"
 //	      data-cursor="CURSOR" data-first="N" data-last="M" data-total="T">
 //	  <section id="questions"> with <article data-question="QID" data-kind="KIND" data-event="EVENT"> for each open question
 //	  <ol id="messages"> with <li id="ui-N" data-index="N" class="CLASS"> for each message

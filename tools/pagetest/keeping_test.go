@@ -1,6 +1,7 @@
 package pagetest
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -70,4 +71,49 @@ func TestTrash(t *testing.T) {
 	if len(list.Items) != 1 || list.Items[0].ID != ids["stays"] {
 		t.Errorf("got the tasks %+v, want the one that was put back", list.Items)
 	}
+}
+
+// A command is approved with all of it in view, however it is joined and quoted; what "always" would keep is named, and
+// kept.
+func TestApproveWholeCommand(t *testing.T) {
+	t.Parallel()
+	const command = `printf '%s\n' "a && b" > 'the file.txt' && printf 'second; "part"\n' >> 'the file.txt' && cat 'the file.txt'`
+	h, _, tab := asked(t, phone, `
+- tools: [{name: execute_command, input: {command: `+quoted(command)+`}}]
+- tools: [{name: execute_command, input: {command: "ls one"}}]
+- tools: [{name: execute_command, input: {command: "ls two"}}]
+- tools: [{name: attempt_completion, input: {result: both are done}}]
+`)
+	tab.sees("the whole command is in view", `document.querySelector('article[data-question] .command').textContent === `+quoted(command))
+	tab.sees("a yes for always is offered only with what it keeps",
+		`!!document.querySelector('article[data-question] [data-does=always]') === !!document.querySelector('article[data-question]').textContent.match(/Always allows/)`)
+	tab.press(`article[data-question] [data-does=approve]`)
+	tab.text("article[data-question] .command", "ls one")
+	if got := readFile(t, filepath.Join(h.work, "the file.txt")); got != "a && b\nsecond; \"part\"\n" {
+		t.Errorf("the command wrote %q", got)
+	}
+	tab.armed()
+	tab.text("article[data-question]", "Always allows")
+	tab.press(`article[data-question] [data-does=always]`)
+	tab.text("#messages", "both are done") // the second one was not asked about
+}
+
+// quoted is a text as JSON, which is YAML and JavaScript, too.
+func quoted(text string) string {
+	data, _ := json.Marshal(text) // a string
+	return string(data)
+}
+
+// The number of a message is its link, and copies the address.
+func TestCopyLinkToMessage(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task(finishes, "paint the fence", nil)
+	h.wait(task, "completed")
+	tab := h.loggedIn(desktop, "/tasks/"+task)
+	tab.live()
+	run[bool](tab, `Object.defineProperty(navigator, 'clipboard', {value: {writeText: async (t) => { window.copied = t }}}), true`)
+	tab.press("#ui-1 header a")
+	tab.text("#notes", "The link to #1 is copied")
+	tab.sees("the address of the message", `window.copied.endsWith('/tasks/`+task+`#ui-1') && location.hash === '#ui-1'`)
 }

@@ -144,7 +144,14 @@ export class History {
     this.abort?.abort();
     const abort = this.abort = new AbortController();
     const address = this.address();
-    const page = pageOf(await getHTML(address, { signal: abort.signal }));
+    const slow = setTimeout(() => this.main.setAttribute('aria-busy', 'true'), 400); // a list that comes at once does not flicker
+    let page;
+    try {
+      page = pageOf(await getHTML(address, { signal: abort.signal }));
+    } finally {
+      clearTimeout(slow);
+      if (abort === this.abort) this.main.removeAttribute('aria-busy');
+    }
     if (abort !== this.abort) return;
     if (address !== location.pathname + location.search) history.replaceState(null, '', address);
     const fresh = page.querySelector('main.history form[role=search]');

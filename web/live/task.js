@@ -51,6 +51,11 @@ export class TaskPage {
     const list = this.messages.list;
     this.side = new Side(this.id, document.querySelector('.side'));
     list.addEventListener('click', (e) => {
+      const number = e.target.closest('header > a[href^="#"]');
+      if (number && !e.ctrlKey && !e.metaKey) {
+        navigator.clipboard?.writeText(number.href).then(() => note('The link to ' + number.textContent + ' is copied.'), () => {});
+        return; // and the browser goes there
+      }
       const to = e.target.closest('[data-restore]')?.dataset.restore;
       if (to) {
         e.preventDefault();
