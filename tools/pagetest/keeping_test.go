@@ -2,6 +2,7 @@ package pagetest
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -116,4 +117,19 @@ func TestCopyLinkToMessage(t *testing.T) {
 	tab.press("#ui-1 header a")
 	tab.text("#notes", "The link to #1 is copied")
 	tab.sees("the address of the message", `window.copied.endsWith('/tasks/`+task+`#ui-1') && location.hash === '#ui-1'`)
+}
+
+// A task with many hits shows some, and how many more there are; they open as a find in the task.
+func TestMoreHitsInATask(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.long(60, func(i int) string { return fmt.Sprintf("message %d of the painted story", i) })
+	tab := h.loggedIn(phone, "/")
+	tab.live()
+	tab.press("#q")
+	tab.types("painted")
+	tab.text(".group .also", "56 more in this task")
+	tab.sees("the words are marked", `document.querySelector('.hits mark').textContent === 'painted'`)
+	tab.press(".group .also a")
+	tab.text(".found h2", "60 messages with “painted”")
 }
