@@ -24,7 +24,7 @@ var (
 		"footer form h1 h2 h3 h4 h5 h6 header hr img input label li main mark nav ol option p pre section select span strong summary " +
 		"svg rect g line text desc figure figcaption caption table tbody td th thead time tr ul")
 	attributes = strings.Fields("action alt aria-current aria-hidden aria-label aria-labelledby aria-live autocomplete charset checked " +
-		"class content data-current data-cursor data-device data-event data-first data-from data-hash data-hunk data-index data-kind data-last data-n data-name " +
+		"class content data-current data-cursor data-device data-event data-first data-from data-hash data-hunk data-index data-kind data-label data-last data-n data-name " +
 		"data-new data-old data-page data-path data-prompts " +
 		"data-question data-restore data-source data-status data-task data-to data-total data-ts data-view datetime dir disabled download for height hidden " +
 		"href id inputmode lang loading media method name open placeholder preserveaspectratio preserveAspectRatio rel role scope selected src " +
