@@ -20,33 +20,45 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// Files returns the files of some records of a task, by path, each compared with the workspace as it is now. With
-// records, each file also has its records. w may be nil when there are none.
+// Files returns the files of some records of a task, by path, each compared with the workspace as it is now, and with
+// what changed it last. With records, each file also has its records. w may be nil when there are none.
 func Files(ctx context.Context, v *store.View, w *workspace.Workspace, records []task.FileRecord,
 	withRecords bool) ([]api.KnownFile, error) {
 	by, err := authors(ctx, v, records)
 	if err != nil {
 		return nil, err
 	}
-	var sum known.Files
-	sum.Follow(records)
 	changed := map[string]task.FileRecord{} // the newest change of each
 	for _, r := range records {
 		if r.Source == "roo_edited" || r.Source == "user_edited" {
 			changed[r.Path] = r
 		}
 	}
+	items, err := FileStates(ctx, w, records)
+	if err != nil {
+		return nil, err
+	}
+	for i := range items {
+		item := &items[i]
+		item.By, item.Task = author(by, changed[item.Path])
+		if withRecords {
+			if item.History, err = fileHistory(ctx, v, item.Path); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return items, nil
+}
+
+// FileStates is Files without what changed them, which only the journal holds: it reads no journal.
+func FileStates(ctx context.Context, w *workspace.Workspace, records []task.FileRecord) ([]api.KnownFile, error) {
+	var sum known.Files
+	sum.Follow(records)
 	items := []api.KnownFile{}
 	for _, k := range sum.All() {
 		item, err := compare(ctx, w, k)
 		if err != nil {
 			return nil, err
-		}
-		item.By, item.Task = author(by, changed[k.Path])
-		if withRecords {
-			if item.History, err = fileHistory(ctx, v, k.Path); err != nil {
-				return nil, err
-			}
 		}
 		items = append(items, item)
 	}

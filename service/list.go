@@ -253,13 +253,29 @@ func (s *Service) KnownFiles(ctx context.Context, id, dir string, path *string) 
 			return api.KnownFiles{}, problem(http.StatusNotFound, "file_not_known", "The model does not know that file",
 				"it neither read nor changed a file of that path", "GET /v1/tasks/"+id+"/files")
 		case len(records) > 0 && w == nil:
-			return api.KnownFiles{}, problem(http.StatusUnprocessableEntity, "workspace_missing",
-				"The task's workspace is not there", why,
-				"POST /v1/tasks/"+v.Ref.ID+"/runs, with \"workspace\", the folder of today", "roost files "+v.Ref.ID+" -C DIR")
+			return api.KnownFiles{}, noWorkspace(v.Ref.ID, why)
 		}
 		items, err := report.Files(ctx, v, w, records, path != nil)
 		return api.KnownFiles{Items: items, Task: v.Ref.ID}, err
 	})
+}
+
+// FileStates is KnownFiles of the task's own workspace, without what changed each file: a page asks it often.
+func (s *Service) FileStates(ctx context.Context, id string) (api.KnownFiles, error) {
+	return read(ctx, s, id, func(v *store.View) (api.KnownFiles, error) {
+		records := report.Records(v)
+		w, why := openWorkspace(v.Summary.Workspace)
+		if len(records) > 0 && w == nil {
+			return api.KnownFiles{}, noWorkspace(v.Ref.ID, why)
+		}
+		items, err := report.FileStates(ctx, w, records)
+		return api.KnownFiles{Items: items, Task: v.Ref.ID}, err
+	})
+}
+
+func noWorkspace(id, why string) *api.Problem {
+	return problem(http.StatusUnprocessableEntity, "workspace_missing", "The task's workspace is not there", why,
+		"POST /v1/tasks/"+id+"/runs, with \"workspace\", the folder of today", "roost files "+id+" -C DIR")
 }
 
 // openWorkspace opens the folder of a task; nil, with the reason, when it cannot be opened.

@@ -252,7 +252,7 @@ func (w *Web) around(a *asked, d *taskData) (err error) {
 
 // known reads which files the model knows, and which of them changed since it saw them.
 func (w *Web) known(a *asked, d *taskData) error {
-	got, err := w.opt.Reader.KnownFiles(a.Context(), a.id, "", nil)
+	got, err := w.opt.Reader.FileStates(a.Context(), a.id)
 	if err != nil {
 		if a.Context().Err() != nil {
 			return err

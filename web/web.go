@@ -24,7 +24,7 @@ type Reader interface {
 	Family(ctx context.Context, id string) (api.Family, error)
 	Open(ctx context.Context, id string) (*service.OpenTask, error)
 	NewestEvent(ctx context.Context) (string, error)
-	KnownFiles(ctx context.Context, id, dir string, path *string) (api.KnownFiles, error)
+	FileStates(ctx context.Context, id string) (api.KnownFiles, error)
 	Checkpoints(ctx context.Context, id string) (api.Checkpoints, error)
 	Diff(ctx context.Context, id string, q service.DiffQuery) (api.Diff, error)
 	Prompts(ctx context.Context, id string) (api.Prompts, error)

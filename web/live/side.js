@@ -6,7 +6,7 @@ import { pageOf } from './fragment.js';
 import { quietly } from './ui.js';
 
 const parts = ['known', 'subtasks'];
-const calm = 800; // milliseconds after an event
+const calm = 1200; // milliseconds after an event
 const beyond = 1_000_000_000; // behind every message
 
 const shows = /^(file|checkpoint|subtask|run|history)\.|^tool\.finished|^task\.changed/;
