@@ -59,11 +59,11 @@ func main() {
 	flag.StringVar(&o.roost, "roost", "", "the roost `program` to measure (default: built from this tree)")
 	flag.StringVar(&o.browser, "browser", "chromium", "the `program` of the browser")
 	flag.StringVar(&o.parts, "parts", "htsmlicew", "which `parts` to run: history, task, scroll, memory, live text, idle, crowd of tabs, event streams, weight")
+	flag.IntVar(&o.rounds, "rounds", 10, "how often each thing is measured")
 	flag.BoolVar(&o.quick, "quick", false, "a smoke run")
 	flag.Parse()
-	o.rounds = 10
 	if o.quick {
-		o.rounds = 2
+		o.rounds = min(o.rounds, 2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := run(ctx, o)
