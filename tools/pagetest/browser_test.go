@@ -89,9 +89,8 @@ type tab struct {
 	*profile
 	ctx context.Context
 
-	mu      sync.Mutex
-	wrong   []string // what the browser reported
-	offline bool     // failed requests are expected
+	mu    sync.Mutex
+	wrong []string // what the browser reported
 }
 
 // browser makes a browser that has never been used.

@@ -134,6 +134,9 @@ func TestPageBack(t *testing.T) {
 			}
 			run[bool](tab, `(scrollTo(0, 0), true)`)
 			tab.sees("older messages come again", first+" < 200")
+			run[bool](tab, `(location.hash = '#ui-400', true)`)
+			tab.sees("a message that is not loaded is in view", `(e => e && e.getBoundingClientRect().top >= 0 && e.getBoundingClientRect().bottom <= innerHeight)(document.getElementById('ui-400'))`)
+			tab.live()
 			tab.keys("G")
 			tab.sees("the end is in view", `(e => e && e.getBoundingClientRect().top < innerHeight)(document.getElementById('ui-500'))`)
 		})

@@ -159,12 +159,12 @@ export class TaskPage {
 
   // open goes to a message by its address. The page of one that is not loaded is another page.
   open(hash) {
-    const n = /^#ui-(\d+)$/.exec(hash)?.[1];
-    const row = n && this.messages.byNumber(n);
+    const n = +(/^#ui-(\d+)$/.exec(hash)?.[1] || 0), shown = this.messages;
+    const row = n && shown.byNumber(n);
     if (row) {
       this.select(row);
       row.scrollIntoView({ block: 'center' });
-    } else if (n && this.messages.rendered && new URLSearchParams(location.search).get('at') !== n) {
+    } else if (n && shown.rendered && (n < shown.first || !shown.end && n > shown.last) && +new URLSearchParams(location.search).get('at') !== n) {
       location.replace(location.pathname + '?at=' + n + hash);
     }
   }
