@@ -12,7 +12,7 @@ func TestNarrowAndZoomed(t *testing.T) {
 		tab.do("set the window", sized(s))
 		for _, state := range states {
 			state.show(tab)
-			tab.picture("narrow " + state.name + " " + name)
+			tab.fits(state.name + " at " + name)
 			if out := run[string](tab, `[...document.querySelectorAll('dialog[open], dialog[open] *, #composer *, .question *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 150)).join('\n')`); out != "" {
 				t.Errorf("%s at %s: outside of the window: %s", state.name, name, out)
 			}
@@ -54,10 +54,6 @@ func TestForcedColours(t *testing.T) {
 			.filter(e => { const s = getComputedStyle(e); return s.borderTopStyle === 'none' && s.textDecorationLine === 'none' && s.outlineStyle === 'none'; }).map(e => e.outerHTML.slice(0, 150)).join('\n')`); got != "" {
 			t.Errorf("%s: nothing shows where one presses: %s", state.name, got)
 		}
-		tab.keys("Tab")
-		if state.name == "task" || state.name == "history" || state.name == "usage" || state.name == "changes" || state.name == "task that wants approval" {
-			tab.picture("forced " + state.name)
-		}
 	}
 }
 
@@ -74,7 +70,7 @@ func TestPrint(t *testing.T) {
 		tab.do("use a screen", media("", "prefers-color-scheme", "dark"))
 		state.show(tab)
 		tab.do("use paper", sized(size{794, 1123}), media("print", "prefers-color-scheme", "dark"))
-		tab.picture("print " + state.name)
+		tab.fits(state.name + " on paper")
 		if got := run[string](tab, `['.top', '.side', '#composer', '.acts', '.pages', '#notes'].filter(s => document.querySelector(s)?.checkVisibility()).join()`); got != "" {
 			t.Errorf("%s: paper has %s", state.name, got)
 		}

@@ -57,11 +57,17 @@ func media(kind, feature, value string) chromedp.Action[chromedp.Void] {
 	})
 }
 
-func (t *tab) picture(name string) {
+// fits fails when the page is wider than the window.
+func (t *tab) fits(name string) {
 	t.Helper()
 	if wide := run[int](t, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {
 		t.Errorf("%s is %d pixels wider than the window", name, wide)
 	}
+}
+
+func (t *tab) picture(name string) {
+	t.Helper()
+	t.fits(name)
 	dir := os.Getenv("ROOST_PAGE_PICTURES")
 	if dir == "" {
 		return
