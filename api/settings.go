@@ -9,6 +9,17 @@ type Setting struct {
 	Origin string `json:"origin"` // default, the variable, the flag, or FILE:LINE
 }
 
+// UserSetting is a setting with what it is for.
+type UserSetting struct {
+	Key    string   `json:"key"`
+	Value  []string `json:"value"`  // one that is no list has one; none: it is not set; "***" for a secret
+	Origin string   `json:"origin"` // as Setting has it
+	Doc    string   `json:"doc"`
+	List   bool     `json:"list"`
+	Words  []string `json:"words"` // of which the value is one; none: any that fits
+	Plain  bool     `json:"plain"` // it may be set from another machine, too
+}
+
 // KeyState is what is shown of the key of a provider or profile.
 type KeyState struct {
 	Provider string `json:"provider,omitempty"`
@@ -123,7 +134,7 @@ type UserSettings struct {
 	Model    string `json:"model,omitempty"`
 	Problem  string `json:"problem,omitempty"` // why no model can answer new tasks; empty: one can
 
-	Items     []Setting       `json:"items"`
+	Items     []UserSetting   `json:"items"`
 	Providers []ProviderState `json:"providers"`
 	Profiles  []KeyState      `json:"profiles"` // with a key of their own
 	Sources   []string        `json:"sources"`  // folders that the user added

@@ -21,7 +21,8 @@ type Key struct {
 	Flag   string // overrides both; "" when no flag does
 	Doc    string
 	List   bool
-	Secret bool // never shown
+	Secret bool     // never shown
+	Words  []string // of which the value is one; nil: any that passes the check
 	check  func(string) error
 }
 
@@ -55,7 +56,11 @@ func keys() (list []Key, named map[string][]Key) {
 		k := Key{Flag: strings.Trim(flag, "-"), Doc: doc, check: checks[kind]}
 		k.List, k.Secret = kind == "list", kind == "secret" || kind == "webhook"
 		if strings.Contains(kind, "|") {
-			k.check = oneOf(strings.Split(kind, "|")...)
+			k.Words = strings.Split(kind, "|")
+			k.check = oneOf(k.Words...)
+		}
+		if kind == "effort" {
+			k.Words = api.Efforts
 		}
 		k.Name = name
 		if table, field, of := strings.Cut(name, "."); of && (table == profilesTable || table == Hooks) {

@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/config"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
@@ -72,7 +73,9 @@ type testOptions struct {
 
 // serve makes the server.
 func (o testOptions) serve() (*Server, error) {
-	o.Service = service.New(o.Store, o.Engine, service.Options{Now: o.Now, Log: o.Log, Restart: o.Restart})
+	home := filepath.Join(filepath.Dir(o.Store.Root()), "home-of-"+filepath.Base(o.Store.Root()))
+	place := config.Place{Dir: home, Env: func(name string) string { return map[string]string{"HOME": home, "ROOST_SOURCES": "none"}[name] }}
+	o.Service = service.New(o.Store, o.Engine, service.Options{Now: o.Now, Log: o.Log, Restart: o.Restart, Place: &place})
 	return New(o.Options)
 }
 

@@ -113,11 +113,24 @@ func (s *Service) userSettings(ctx context.Context) (out api.UserSettings, err e
 	out = api.UserSettings{
 		Path:      set.Path,
 		Here:      ctx.Value(hereKey{}) != nil,
-		Items:     p.Items(set),
+		Items:     []api.UserSetting{},
 		Providers: []api.ProviderState{},
 		Profiles:  append([]api.KeyState{}, config.ProfileStates(kept, set)...),
 		Sources:   []string{},
 		Warnings:  append([]string{}, set.Warnings...),
+	}
+	for _, item := range p.Items(set) {
+		k, _ := config.Find(item.Key)
+		one := api.UserSetting{
+			Key: item.Key, Value: []string{}, Origin: item.Origin, Doc: k.Doc, List: k.List, Words: append([]string{}, k.Words...), Plain: k.Plain(),
+		}
+		switch v := item.Value.(type) {
+		case string:
+			one.Value = []string{v}
+		case []string:
+			one.Value = v
+		}
+		out.Items = append(out.Items, one)
 	}
 	for _, dir := range config.List(set.Text("sources")) {
 		if dir != "auto" && dir != "none" {
@@ -413,6 +426,7 @@ func (s *Service) TestProvider(ctx context.Context, provider string, n api.NewTe
 	p := problem(http.StatusBadGateway, "provider_error", "The model did not answer", failed.Error())
 	if failed.Kind == llm.Auth {
 		p.Code, p.Title = "provider_auth", "The provider refused the key"
+		p.Suggestions = []string{"roost auth set " + provider}
 	}
 	if failed.Try != "" { // in words of its own
 		p.Detail = strings.Replace(p.Detail, llm.TryMark+failed.Try, "", 1)

@@ -94,7 +94,8 @@ type history struct {
 	Found     api.Found
 	Next      string
 	Prev      string
-	First     bool // it is the first page
+	First     bool   // it is the first page
+	Setup     *setup // of a user with neither task nor model; nil: the list is as it is
 	Problem   *api.Problem
 }
 
@@ -151,6 +152,11 @@ func (w *Web) history(a *asked) (*page, error) {
 	}
 	slices.Sort(data.Tools)
 	asking.Wait()
+	if data.First && len(data.Rows) == 0 && len(data.Form.Wrong) == 0 && data.Problem == nil && !data.Form.Narrowed() {
+		if s := w.setup(a); s != nil && s.Problem != "" {
+			data.Setup = s
+		}
+	}
 	return p, errors.Join(err, unasked)
 }
 

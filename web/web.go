@@ -32,6 +32,10 @@ type Reader interface {
 	Compare(ctx context.Context, id, with string) (api.Comparison, error)
 	CommitMessage(ctx context.Context, id string) (api.CommitMessage, error)
 	Questions(ctx context.Context, id string) ([]api.Question, error)
+	UserSettings(ctx context.Context) (api.UserSettings, error)
+	Models(provider string) api.Models
+	Modes(workspace string) ([]api.Mode, error)
+	MCPServers(workspace string) ([]api.MCPServer, error)
 	ReadOnly() *api.Problem
 	Problem(ctx context.Context, err error, id string) *api.Problem
 }
@@ -81,6 +85,8 @@ func New(o Options) *Web {
 		"/sources":            w.sources,
 		"/devices":            w.devices,
 		"/trust":              w.trust,
+		"/settings":           w.settings,
+		"/start":              w.start,
 	} {
 		if path == "/devices" && o.Devices == nil || path == "/trust" && o.Trust == "" {
 			continue

@@ -38,6 +38,7 @@ func (w *Web) words() template.FuncMap {
 			return template.HTML(markup.New(markup.Options{Clean: redact.Marked}).Diff(s)) //nolint:gosec // package markup made it
 		},
 		"reason": func(s string) string { return strings.TrimPrefix(s, api.SourceUnreachable) },
+		"exact":  exact,
 		"status": func(s string) string { return strings.ReplaceAll(s, "-", " ") },
 	}
 }
@@ -79,6 +80,14 @@ func dollars(cost *money.USD) string {
 		return "<$0.01"
 	}
 	return fmt.Sprintf("$%d.%02d", cents/100, cents%100)
+}
+
+// exact is an amount to the micro-dollar, and "not known" for an unknown one.
+func exact(cost *money.USD) string {
+	if cost == nil {
+		return "not known"
+	}
+	return "$" + cost.String()
 }
 
 // stamp writes a time in the zone of the server; "" for none.

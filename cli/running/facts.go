@@ -12,6 +12,8 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/chat"
 	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/llm/catalogue"
 )
@@ -188,14 +190,20 @@ func (a *commands) keep(ctx context.Context, provider string) error {
 	if err != nil || strings.TrimSpace(line) != "y" {
 		return err
 	}
-	switch code := a.aside(ctx, "run", "--provider", provider, "--mode", "ask", "--max-turns", "1", "-q", "--no-input",
-		"Reply with the single word ready, and do nothing else."); code {
-	case failure.ExitDone, failure.ExitLimit:
-		a.Say("the key works; the request is a task of its own in roost list")
-	default:
-		a.Say("the key is saved, but the test request failed: see the error above")
-	}
-	return nil
+	return a.WithClient(ctx, func(c *client.Client, _ *engine.Engine) error {
+		done, err := c.TestProvider(ctx, provider, api.NewTest{})
+		if err != nil { // the key is kept all the same, and the chat goes on
+			f := failure.Of(err)
+			a.Say("the key is saved, but the test request failed: %s: %s", f.What, f.Why)
+			return nil
+		}
+		cost := "a price that is not known"
+		if done.Cost != nil {
+			cost = "$" + done.Cost.String()
+		}
+		a.Say("the key works: %s answered, for %s", done.Model, cost)
+		return nil
+	})
 }
 
 // aside runs a command line of roost that has the terminal to itself.

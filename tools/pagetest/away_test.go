@@ -56,7 +56,7 @@ func (h *house) trusting() *profile {
 // A phone logs in by the link of the QR code, over TLS; the link works once; the page can be installed.
 func TestLogInOverTheLocalNetwork(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, "--lan=127.0.0.1:0")
+	h := newHouseIn(t, around{flags: []string{"--lan=127.0.0.1:0"}})
 	tab := h.trusting().open(phone, "/trust")
 	tab.text("main", "Trust this server")
 	tab.sees("the certificate is offered", `document.querySelector('a[href="/ca.crt"]')`)

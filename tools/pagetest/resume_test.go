@@ -47,7 +47,7 @@ func foreign(t *testing.T, id, words string) (storage string) {
 // the model.
 func TestContinueAnotherToolsTask(t *testing.T) {
 	t.Parallel()
-	h := newHouseBeside(t, foreign(t, "0199bbbb-0000-7000-8000-000000000001", "paint the fence"))
+	h := newHouseIn(t, around{other: foreign(t, "0199bbbb-0000-7000-8000-000000000001", "paint the fence")})
 	var list struct{ Items []struct{ ID, Source string } }
 	h.ask("GET", "/v1/tasks", nil, &list)
 	if len(list.Items) != 1 {

@@ -47,22 +47,28 @@ type house struct {
 	token  string
 	login  string // the path of the log-in link
 	listen string
-	other  string // a storage of another tool; "" = none
-	more   []string // flags of the server
 	lan    struct{ url, login string }
-	cmd    *exec.Cmd
+	around
+	cmd *exec.Cmd
+}
+
+// around is what a server meets beside its root.
+type around struct {
+	other string   // a storage of another tool; "" = none
+	flags []string // of the server
+	env   []string // beside what every house has
 }
 
 // newHouse starts a server in an empty root.
-func newHouse(t *testing.T, more ...string) *house {
+func newHouse(t *testing.T) *house {
 	t.Helper()
-	return newHouseBeside(t, "", more...)
+	return newHouseIn(t, around{})
 }
 
-// newHouseBeside starts a server in an empty root that also reads a storage of another tool.
-func newHouseBeside(t *testing.T, other string, more ...string) *house {
+// newHouseIn starts a server in an empty root, with what is around it.
+func newHouseIn(t *testing.T, in around) *house {
 	t.Helper()
-	h := &house{T: t, root: filepath.Join(t.TempDir(), "root"), work: t.TempDir(), listen: "127.0.0.1:0", other: other, more: more}
+	h := &house{T: t, root: filepath.Join(t.TempDir(), "root"), work: t.TempDir(), listen: "127.0.0.1:0", around: in}
 	h.start()
 	h.relay = newRelay(t, h.listen)
 	t.Cleanup(func() {
@@ -81,8 +87,9 @@ func (h *house) start() {
 	if err != nil {
 		h.Fatal(err)
 	}
-	cmd := exec.Command(file, append([]string{"serve", "--listen", h.listen, "--json", "--drain-timeout", "1s"}, h.more...)...)
+	cmd := exec.Command(file, append([]string{"serve", "--listen", h.listen, "--json", "--drain-timeout", "1s"}, h.flags...)...)
 	cmd.Env = append(os.Environ(), "ROOST_ROOT="+h.root, "ROOST_SOURCES="+cmp.Or(h.other, "none"), "HOME="+filepath.Dir(h.root))
+	cmd.Env = append(cmd.Env, h.env...)
 	cmd.Dir = h.work
 	var log bytes.Buffer
 	cmd.Stderr = &log

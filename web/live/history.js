@@ -36,6 +36,10 @@ export class History {
     this.questions.load().catch(quietly);
     const begin = tried(() => start(this.workspaces()));
     (this.form.querySelector('.bar') || this.form).append(button('New task', begin, { id: 'start', class: 'primary' }));
+    if (location.hash === '#start-task') {
+      history.replaceState(null, '', location.pathname + location.search);
+      begin();
+    }
     keys.on(['j', 'ArrowDown'], 'the next task or hit', () => this.move(1));
     keys.on(['k', 'ArrowUp'], 'the task or hit before', () => this.move(-1));
     keys.on(['N'], 'start a task', begin);
@@ -157,6 +161,7 @@ export class History {
     const fresh = page.querySelector('main.history form[role=search]');
     if (!fresh) return;
     const focused = this.row()?.dataset.task, link = document.activeElement?.getAttribute?.('href');
+    if (!page.querySelector('.setup')) this.main.querySelector('.setup')?.remove();
     while (this.form.nextSibling) this.form.nextSibling.remove();
     const rest = [];
     for (let n = fresh.nextSibling; n; n = n.nextSibling) rest.push(document.importNode(n, true));

@@ -7,6 +7,7 @@ import { scriptAddress } from './fragment.js';
 import { History } from './history.js';
 import { Keys } from './keys.js';
 import { Review } from './review.js';
+import { settings } from './settings.js';
 import { TaskPage } from './task.js';
 import { Trash } from './trash.js';
 import { el } from './ui.js';
@@ -37,6 +38,8 @@ keys.on(['/'], 'search', () => {
   if (search) search.focus();
   else location.href = '/';
 });
+keys.on([','], 'settings', () => { location.href = '/settings'; });
+settings();
 document.addEventListener('keydown', (e) => {
   if (e.key === 'Escape' && e.target.matches?.('input[type=search]')) e.target.blur();
 });

@@ -1,0 +1,134 @@
+package web
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/redact"
+)
+
+// settingsData is the data of the page of settings.
+type settingsData struct {
+	api.UserSettings
+	Groups    []settingGroup
+	Models    api.Models
+	Modes     []api.Mode
+	Servers   []api.MCPServer
+	Storages  []api.SourceState
+	Workspace string       // whose own files are shown, too; "" = none
+	Trouble   *api.Problem // of the folder
+}
+
+// settingGroup are settings that belong together.
+type settingGroup struct {
+	Name  string
+	Items []settingRow
+}
+
+// ID is the group's name as an element's id has it.
+func (g settingGroup) ID() string { return strings.ReplaceAll(strings.ToLower(g.Name), " ", "-") }
+
+// settingRow is a setting, and whether this request may change it.
+type settingRow struct {
+	api.UserSetting
+	May  bool
+	File bool // the user's file has it: it can be taken out
+}
+
+// Text is the value on lines.
+func (r settingRow) Text() string { return strings.Join(r.Value, "\n") }
+
+// Set reports whether somebody has set it.
+func (r settingRow) Set() bool { return r.Origin != "default" }
+
+// groupsOfSettings are the groups of the page, each with the settings of which it is; the last has the rest.
+var groupsOfSettings = []struct {
+	name string
+	keys []string
+}{
+	{"New tasks", []string{"provider", "model", "profile", "base_url", "mode", "effort", "max_tokens", "condense_at", "stale"}},
+	{"Approvals", []string{"approve", "allow", "deny", "allow_tools", "ask_tools", "deny_tools"}},
+	{"Limits", []string{"max_turns", "max_cost", "max_cost_task", "max_cost_day", "ask_after_requests", "ask_after_cost", "idle_timeout",
+		"total_timeout"}},
+	{"Everything else", nil},
+}
+
+// settings shows what the user has set up.
+func (w *Web) settings(a *asked) (*page, error) {
+	all, err := w.opt.Reader.UserSettings(a.Context())
+	if err != nil {
+		return nil, err
+	}
+	d := settingsData{UserSettings: all, Models: w.opt.Reader.Models(""), Workspace: redact.Terminal(a.URL.Query().Get("workspace"))}
+	where := map[string]int{}
+	for i, g := range groupsOfSettings {
+		d.Groups = append(d.Groups, settingGroup{Name: g.name})
+		for _, key := range g.keys {
+			where[key] = i
+		}
+	}
+	for _, item := range all.Items {
+		i, known := where[item.Key]
+		if !known {
+			i = len(d.Groups) - 1
+		}
+		secret := slices.Equal(item.Value, []string{"***"}) || strings.HasSuffix(item.Key, ".api_key")
+		d.Groups[i].Items = append(d.Groups[i].Items, settingRow{
+			UserSetting: item,
+			May:         (all.Here || item.Plain) && !secret,
+			File:        strings.HasPrefix(item.Origin, all.Path+":"),
+		})
+	}
+	if d.Modes, err = w.opt.Reader.Modes(d.Workspace); err == nil {
+		d.Servers, err = w.opt.Reader.MCPServers(d.Workspace)
+	}
+	if err != nil {
+		d.Trouble, d.Workspace = w.opt.Reader.Problem(a.Context(), err, ""), ""
+	}
+	d.Storages, err = w.opt.Reader.Sources(a.Context())
+	return &page{Kind: "settings", Title: "Settings", Data: d}, err
+}
+
+// setup is the data of the first steps: a provider, its key, a model, a test request.
+type setup struct {
+	api.UserSettings
+	Chosen   *api.ProviderState // nil: none is chosen yet
+	Models   []api.Model        // of the chosen one
+	Done     bool               // a model can answer
+	Storages []api.SourceState  // of other tools
+}
+
+// Link chooses a provider.
+func (s setup) Link(name string) string { return address("/start", url.Values{"provider": {name}}) }
+
+// start leads through the first steps.
+func (w *Web) start(a *asked) (*page, error) {
+	if _, err := w.opt.Reader.UserSettings(a.Context()); err != nil {
+		return nil, err
+	}
+	return &page{Kind: "start", Title: "Set up a model", Data: w.setup(a)}, nil
+}
+
+// setup is nil for a server without settings.
+func (w *Web) setup(a *asked) *setup {
+	all, err := w.opt.Reader.UserSettings(a.Context())
+	if err != nil {
+		return nil // the list is there without it; the page of settings names the reason
+	}
+	s := &setup{UserSettings: all, Done: all.Problem == ""}
+	for _, one := range all.Providers {
+		if one.Name == a.URL.Query().Get("provider") {
+			s.Chosen = &one
+			s.Models = w.opt.Reader.Models(one.Name).Items
+		}
+	}
+	sources, err := w.opt.Reader.Sources(a.Context())
+	for _, one := range sources {
+		if one.Name != api.OwnSource && err == nil {
+			s.Storages = append(s.Storages, one)
+		}
+	}
+	return s
+}
