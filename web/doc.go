@@ -1,5 +1,6 @@
 // Package web is the page that a browser gets: the history of all tasks, a task, its changes, a comparison of two, what
-// was spent, the trash and the sources. It is useful without scripts: everything that only reads is a link or a form.
+// was spent, the trash, the sources, the devices and the settings. It is useful without scripts: everything that only
+// reads is a link or a form.
 //
 // The pages decide nothing. They ask the service, as every route of the API does, and show what it answers; what the API
 // lacks is added there, for all clients. Messages come as HTML from the service (package view/markup), and templates
@@ -14,7 +15,8 @@
 //
 // # The markup that scripts build on
 //
-// Every page has <body data-page="history|task|changes|compare|usage|trash|sources|devices|trust|problem|login"> and
+// Every page has <body data-page="KIND">, where KIND is history, task, changes, compare, usage, trash, sources, devices,
+// settings, start, trust, problem or login, and
 // <meta name="roost-server" content="VERSION">, the sheet /static/page.css and, once it exists, the module
 // /static/live.js. The page of a task also has
 //
@@ -41,6 +43,10 @@
 //
 // The service worker /static/sw.js answers for a page when the server is out of reach, with /static/offline.html, and shows
 // notifications. It keeps that file and the sheet, and nothing of any task.
+//
+// Settings and first steps have forms of class do, whose buttons work once the scripts run: data-act is the request that
+// they make. They are no forms of HTML alone: a page sends no referrer, so a browser names no origin with a form of its
+// own, and the server takes no change without one.
 //
 // Scripts get one policy of trusted types, roost: whatever they insert as HTML came from the server.
 package web

@@ -1,0 +1,93 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/mcp"
+)
+
+// placeOf is a place whose files are below a folder of the test.
+func placeOf(t *testing.T) (Place, string) {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "config.toml")
+	return Place{Dir: dir, Env: func(name string) string { return map[string]string{"ROOST_CONFIG": file, "HOME": dir}[name] }}, file
+}
+
+// Several settings change together, or none does; the rest of the file stays as it is.
+func TestChangeIsAllOrNothing(t *testing.T) {
+	p, file := placeOf(t)
+	const was = "# mine\nmodel = \"a\" # why\neffort = \"low\"\n"
+	if err := os.WriteFile(file, []byte(was), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, set := range map[string]map[string][]string{
+		"an unknown setting":          {"model": {"b"}, "modle": {"c"}},
+		"a value that does not fit":   {"model": {"b"}, "max_turns": {"many"}},
+		"two values for a single one": {"model": {"b", "c"}},
+		"a password in an address":    {"providers.openai.base_url": {"https://me:secret@example.org"}},
+		"a folder that is relative":   {"root": {"here"}},
+	} {
+		err := p.Change(set, nil)
+		var e *Error
+		if !errors.As(err, &e) || e.Kind != Misused {
+			t.Errorf("%s: got %v, want a misuse", name, err)
+		}
+		if got, _ := os.ReadFile(file); string(got) != was {
+			t.Errorf("%s: the file is %q, want %q", name, got, was)
+		}
+	}
+	if err := p.Change(map[string][]string{"model": {"b"}, "allow": {"go test", "ls"}}, []string{"effort"}); err != nil {
+		t.Fatal(err)
+	}
+	const want = "# mine\nmodel = \"b\" # why\nallow = [\"go test\", \"ls\"]\n"
+	if got, _ := os.ReadFile(file); string(got) != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// What names a program, an address, a folder or a right is not plain, whatever is added later.
+func TestPlainSettings(t *testing.T) {
+	for _, name := range []string{
+		"linter", "hooks.x.command", "providers.openai.base_url", "base_url", "root", "sources", "server", "approve", "allow", "allow_tools",
+		"profiles.x.api_key", "profiles.x.base_url", "profile", "web.private_hosts", "cors_origin", "tools.include", "deny", "cache",
+	} {
+		k, known := Find(name)
+		if !known || k.Plain() {
+			t.Errorf("%s: known %v, plain %v; want a known setting that is not plain", name, known, k.Plain())
+		}
+	}
+	for _, name := range plain {
+		if _, known := Find(name); !known {
+			t.Errorf("%s is plain, and no setting", name)
+		}
+	}
+}
+
+// A server of the user is defined once, and goes; one of a project is named, not touched.
+func TestAddAndRemoveServer(t *testing.T) {
+	p, _ := placeOf(t)
+	own := mcp.Server{Scope: mcp.Own, File: filepath.Join(p.Dir, "mcp.json")}
+	n := api.NewMCPServer{Name: "docs", Command: "docs-server", Args: []string{"--stdio"}}
+	if _, err := p.AddServer(own, n); err != nil {
+		t.Fatal(err)
+	}
+	var e *Error
+	if _, err := p.AddServer(own, n); !errors.As(err, &e) || e.Kind != Taken {
+		t.Errorf("got %v, want that the name is taken", err)
+	}
+	own.Name = "docs"
+	if err := p.RemoveServer(own, mcp.Logins{Dir: filepath.Join(p.Dir, "logins")}, p.Dir, nil); err != nil {
+		t.Fatal(err)
+	}
+	theirs := mcp.Server{Name: "docs", Scope: mcp.Workspace, File: "/w/.roo/mcp.json"}
+	err := p.RemoveServer(own, mcp.Logins{}, p.Dir, []mcp.Server{theirs})
+	if !errors.As(err, &e) || e.Kind != Missing || !strings.Contains(e.Why, theirs.File) {
+		t.Errorf("got %v, want that it is in %s", err, theirs.File)
+	}
+}
