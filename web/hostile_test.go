@@ -22,14 +22,15 @@ import (
 var (
 	elements = strings.Fields("html head body meta title link script a abbr article aside b blockquote br button code dd del details div dl dt em " +
 		"footer form h1 h2 h3 h4 h5 h6 header hr img input label li main mark nav ol option p pre section select span strong summary " +
-		"svg rect g line text desc figure figcaption caption table tbody td th thead time tr ul")
+		"svg rect g line text desc figure figcaption caption table tbody td th thead time tr ul datalist noscript output textarea")
 	attributes = strings.Fields("action alt aria-current aria-hidden aria-label aria-labelledby aria-live autocomplete charset checked " +
 		"class content data-current data-cursor data-device data-event data-first data-from data-hash data-hunk data-index data-kind data-label data-last data-n data-name " +
 		"data-new data-old data-page data-path data-prompts " +
 		"data-question data-restore data-source data-status data-task data-to data-total data-ts data-view datetime dir disabled download for height hidden " +
 		"href id inputmode lang loading media method name open placeholder preserveaspectratio preserveAspectRatio rel role scope selected src " +
 		"dy focusable rx tabindex text-anchor x1 x2 y1 y2 " +
-		"start title type value viewbox viewBox width x y align")
+		"start title type value viewbox viewBox width x y align data-act data-also data-folder data-form data-key data-list data-provider " +
+		"data-query data-server data-setting list pattern required rows spellcheck")
 	own     = regexp.MustCompile(`^(/|#|\?)`)
 	outward = regexp.MustCompile(`^(https?://|mailto:)`)
 	picture = regexp.MustCompile(`^(data:image/(png|jpeg|gif|webp);base64,|/v1/tasks/[^/]+/messages/\d+/images/\d+|/static/)`)

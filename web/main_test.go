@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/config"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/testing/fixture"
@@ -44,7 +46,12 @@ func newBench(t testing.TB, sources ...string) *bench {
 	st := fixture.Must[*store.Store](t)(store.Open(store.Options{Root: filepath.Join(g.dir, "root"), State: filepath.Join(g.dir, "state"),
 		Cache: filepath.Join(g.dir, "cache"), Sources: sources, Program: "test"}))
 	g.engine = engine.New(st, engine.Options{Config: setup.Config{Keys: map[string]string{}}})
-	all := service.New(st, g.engine, service.Options{})
+	env := map[string]string{"HOME": g.dir, "ROOST_CONFIG": filepath.Join(g.dir, "config.toml")}
+	all := service.New(st, g.engine, service.Options{Place: &config.Place{
+		Env:   func(name string) string { return env[name] },
+		Dir:   g.dir,
+		Flags: map[string]string{"sources": cmp.Or(strings.Join(sources, ","), "none")},
+	}})
 	g.srv = fixture.Must[*server.Server](t)(server.New(server.Options{
 		Service: all,
 		Token:   g.token,

@@ -37,9 +37,10 @@ func (w *Web) words() template.FuncMap {
 		"diff": func(s string) template.HTML {
 			return template.HTML(markup.New(markup.Options{Clean: redact.Marked}).Diff(s)) //nolint:gosec // package markup made it
 		},
-		"reason": func(s string) string { return strings.TrimPrefix(s, api.SourceUnreachable) },
-		"exact":  exact,
-		"status": func(s string) string { return strings.ReplaceAll(s, "-", " ") },
+		"reason":   func(s string) string { return strings.TrimPrefix(s, api.SourceUnreachable) },
+		"exact":    exact,
+		"pathword": url.PathEscape,
+		"status":   func(s string) string { return strings.ReplaceAll(s, "-", " ") },
 	}
 }
 
