@@ -27,7 +27,7 @@ func TestChangeIsAllOrNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, set := range map[string]map[string][]string{
-		"an unknown setting":          {"model": {"b"}, "modle": {"c"}},
+		"an unknown setting":          {"model": {"b"}, "nothing": {"c"}},
 		"a value that does not fit":   {"model": {"b"}, "max_turns": {"many"}},
 		"two values for a single one": {"model": {"b", "c"}},
 		"a password in an address":    {"providers.openai.base_url": {"https://me:secret@example.org"}},
