@@ -74,7 +74,14 @@ type testOptions struct {
 // serve makes the server.
 func (o testOptions) serve() (*Server, error) {
 	home := filepath.Join(filepath.Dir(o.Store.Root()), "home-of-"+filepath.Base(o.Store.Root()))
-	place := config.Place{Dir: home, Env: func(name string) string { return map[string]string{"HOME": home, "ROOST_SOURCES": "none"}[name] }}
+	file := filepath.Join(home, "config.toml") // without the storages of the machine
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(file, []byte("sources = \"none\"\n"), 0o600); err != nil {
+		return nil, err
+	}
+	place := config.Place{Dir: home, Env: func(name string) string { return map[string]string{"HOME": home, "ROOST_CONFIG": file}[name] }}
 	o.Service = service.New(o.Store, o.Engine, service.Options{Now: o.Now, Log: o.Log, Restart: o.Restart, Place: &place})
 	return New(o.Options)
 }

@@ -4,9 +4,13 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
 )
 
@@ -121,5 +125,41 @@ func TestSettingsOverTheAPI(t *testing.T) {
 	}
 	if log := g.log.String(); strings.Contains(log, key) {
 		t.Errorf("the log holds the key: %s", log)
+	}
+}
+
+// A folder that is added is read from then on, and no longer once it is removed.
+func TestSourceOverTheAPI(t *testing.T) {
+	g := newWorkingBench(t)
+	dir := filepath.Join(t.TempDir(), "storage")
+	task := filepath.Join(dir, "tasks", "11111111-2222-4333-8444-555555555555")
+	if err := os.MkdirAll(task, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(task, "ui_messages.json"), []byte(`[{"ts":1700000000000,"type":"say","say":"text","text":"paint"}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(g.url, client.Options{Token: g.token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	reads := func() bool {
+		t.Helper()
+		got, err := client.Get[api.Page[api.SourceState]](t.Context(), c, "/v1/sources", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(got.Items, func(s api.SourceState) bool { return strings.HasPrefix(s.Path, dir) })
+	}
+	if reads() {
+		t.Fatal("the folder is read before it was added")
+	}
+	added, err := c.AddSource(t.Context(), api.NewSource{Path: dir})
+	if err != nil || !added.Added || added.Tasks != 1 || !reads() {
+		t.Errorf("got %+v, %v, read %v; want one task that is read", added, err, reads())
+	}
+	if err := c.RemoveSource(t.Context(), dir); err != nil || reads() {
+		t.Errorf("got %v, read %v; want that it is read no longer", err, reads())
 	}
 }

@@ -77,7 +77,7 @@ async function send(form, unset) {
       return;
     }
     form.reset();
-    note('Saved.');
+    note(['Saved.', ...(done?.warnings || [])].join(' '));
     await again();
   } catch (e) {
     out.className = 'bad';
