@@ -21,7 +21,7 @@ var documents = []any{
 	api.Run{}, api.Question{}, api.Sent{}, api.Answered{}, api.Queued{}, api.Deleted{}, api.Restored{},
 	api.NewTask{}, api.NewRun{}, api.Message{}, api.Answer{}, api.NewRewind{}, api.NewUndo{}, api.NewFork{}, api.NewCondense{}, api.NewRestore{},
 	api.Rewound{}, api.Undone{}, api.Condensed{}, api.SavedCheckpoint{}, api.Lines{}, api.Commits{}, api.ContextUse{}, api.Exported{}, api.Version{},
-	api.Checkpoints{}, api.Diff{}, api.RestoreResult{},
+	api.Checkpoints{}, api.Diff{}, api.RestoreResult{}, api.Draft{}, api.NewDraft{}, api.Page[api.Completion]{},
 }
 
 // What was a document is one again, to the last byte: what the shell prints of a server's
