@@ -20,23 +20,30 @@ type authorsOf struct {
 
 func (f *taskFiles) authors(s *task.State) *authorsOf {
 	a := &authorsOf{s: s, files: f, written: map[string][]int{}, records: map[string][]task.FileRecord{}}
+	found := map[string]string{} // a path is looked up on the disk once
+	recorded := func(given string) string {
+		path, is := found[given]
+		if !is {
+			path, _ = f.recordedPath(given) // one outside of what checkpoints record stays ""
+			found[given] = path
+		}
+		return path
+	}
 	for i, c := range s.Calls() {
 		if !c.Started {
 			continue
 		}
 		for given := range c.Before {
-			if path, err := f.recordedPath(given); err == nil { // another path is outside of what checkpoints record
-				a.written[path] = append(a.written[path], i)
-			}
+			path := recorded(given)
+			a.written[path] = append(a.written[path], i)
 		}
 	}
 	for _, r := range s.Files {
 		if r.By == "" || r.By == "command" {
 			continue
 		}
-		if path, err := f.recordedPath(r.Path); err == nil {
-			a.records[path] = append(a.records[path], r)
-		}
+		path := recorded(r.Path)
+		a.records[path] = append(a.records[path], r)
 	}
 	return a
 }

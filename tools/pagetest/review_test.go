@@ -269,7 +269,7 @@ func TestCompareBranches(t *testing.T) {
 	tab.press("#words")
 	tab.types("and another one")
 	tab.press("#send")
-	tab.text("#messages", "and another one")
+	tab.text("#messages", "The script has ended.")
 	h.wait(task, "completed")
 	var prompts struct {
 		Items []struct{ Number int }
@@ -279,8 +279,8 @@ func TestCompareBranches(t *testing.T) {
 		t.Fatalf("got the prompts %+v, want two", prompts.Items)
 	}
 	number := itoa(prompts.Items[1].Number)
-	run[bool](tab, `(document.querySelector('#ui-`+number+`').focus(), true)`)
 	tab.press("#ui-" + number + " header a")
+	tab.sees("the message is chosen", `document.querySelector('#ui-`+number+`[aria-current]')`)
 	tab.keys("z")
 	tab.text("dialog", "Go back to before #"+number)
 	tab.press("dialog .danger")
