@@ -240,7 +240,7 @@ func (s *Server) caFile(w http.ResponseWriter, a *asked) *api.Problem {
 		return problem(http.StatusNotFound, "no_lan", "There is no such certificate", "the server does not serve the local network",
 			"roost serve --lan")
 	}
-	w.Header().Set("Content-Disposition", `attachment; filename="roost-ca.crt"`)
+	// By its media type an iPhone installs it; as an attachment it would lie among the files.
 	send(w, a.Request, http.StatusOK, a.route.media, s.opt.LAN.CAFile)
 	return nil
 }
