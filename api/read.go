@@ -105,7 +105,7 @@ type FilterValues struct {
 	Statuses   []FilterValue `json:"statuses"`
 	Models     []FilterValue `json:"models"`
 	Tags       []FilterValue `json:"tags"`
-	Tools      []FilterValue `json:"tools"` // that were called
+	Tools      []FilterValue `json:"tools"` // that were called; empty unless they are asked for
 }
 
 // FilterValue is a value that some tasks have.

@@ -37,7 +37,7 @@ func readRoutes() []route {
 		{on: "GET /v1/search", answer: api.Page[api.Hit]{}, fails: []int{400}, document: (*Server).search},
 		{on: "GET /v1/usage", answer: api.Totals{}, document: (*Server).spending},
 		{on: "GET /v1/filters", answer: api.FilterValues{}, document: func(s *Server, a *asked) (any, error) {
-			return s.service.FilterValues(a.Context())
+			return s.service.FilterValues(a.Context(), a.flag["called"])
 		}},
 		{on: "GET /v1/names", answer: api.Names{}, document: func(s *Server, a *asked) (any, error) {
 			items, err := s.service.Names(a.Context())

@@ -79,16 +79,19 @@ func (s *Service) List(ctx context.Context, filter api.TaskFilter) (api.Page[api
 // filterValuesMost bounds each list of values.
 const filterValuesMost = 300
 
-// FilterValues are the values that the tasks of all sources can be narrowed by.
-func (s *Service) FilterValues(ctx context.Context) (api.FilterValues, error) {
+// FilterValues are the values that the tasks of all sources can be narrowed by. called adds the tools that were called: for
+// them the requests of all tasks are read.
+func (s *Service) FilterValues(ctx context.Context, called bool) (api.FilterValues, error) {
 	var out api.FilterValues
 	got, err := s.store.List(ctx, store.Filter{})
 	if err != nil {
 		return out, err
 	}
-	spent, err := s.Spending(ctx, api.ByTool, SpendFilter{})
-	if err != nil {
-		return out, err
+	var spent api.Totals
+	if called {
+		if spent, err = s.Spending(ctx, api.ByTool, SpendFilter{}); err != nil {
+			return out, err
+		}
 	}
 	workspaces, sources, statuses := map[string]int{}, map[string]int{}, map[string]int{}
 	models, tags, tools := map[string]int{}, map[string]int{}, map[string]int{}

@@ -134,7 +134,7 @@ func (r Resolver) CheckWorkspace(dir string) error {
 		return nil //nolint:nilerr // opening the folder reports why it fails
 	}
 	if why := checkpoint.Unfit(real, r.Root, r.Config.Home); why != "" {
-		return &WorkspaceError{&Error{"work in " + dir, why, "name the folder with -C DIR"}}
+		return &Error{"work in " + dir, why, "name the folder with -C DIR"}
 	}
 	return nil
 }

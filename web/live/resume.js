@@ -53,7 +53,8 @@ export async function decisions(task) {
       el('details', { open }, el('summary', {}, [plan.model || 'Model', plan.provider, plan.mode && 'mode ' + plan.mode].filter(Boolean).join(', ') + (plan.workspace ? ' · ' + plan.workspace : '')),
         input('provider', 'Provider', { placeholder: plan.provider || 'as the settings say', value: chosen.provider || '' }),
         input('model', 'Model', { placeholder: plan.model || 'as the settings say', value: sets ? '' : chosen.model || '' }),
-        input('mode', 'Mode', { placeholder: plan.mode || 'as the settings say', value: chosen.mode || '' }))], { does });
+        input('mode', 'Mode', { placeholder: plan.mode || 'as the settings say', value: chosen.mode || '' }),
+        ask?.code !== 'workspace_missing' && input('workspace', 'Folder', { placeholder: plan.workspace, value: chosen.workspace || '' }))], { does });
     if (!d) return null;
     Object.assign(chosen, sets);
     for (const name of names) if (d.data.get(name)?.trim()) chosen[name] = d.data.get(name).trim();

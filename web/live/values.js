@@ -6,19 +6,17 @@ import { el, quietly } from './ui.js';
 const lists = { workspace: 'workspaces', model: 'models', tag: 'tags', tool: 'tools' };
 
 export function offerValues(form) {
-  let asked = false;
-  form.addEventListener('focusin', async (e) => {
-    if (asked || !(e.target.name in lists)) return;
-    asked = true;
+  const known = new Set();
+  form.addEventListener('focusin', async ({ target: { name } }) => {
+    if (known.has(name) || !(name in lists)) return;
+    known.add(name);
     try {
-      const all = await get('/v1/filters');
-      for (const [name, list] of Object.entries(lists)) {
-        const id = 'values-' + name;
-        form.append(el('datalist', { id }, all[list].map(({ value, tasks }) => el('option', { value, label: tasks + (tasks === 1 ? ' task' : ' tasks') }))));
-        form.querySelector(`[name=${name}]`).setAttribute('list', id);
-      }
+      const all = await get('/v1/filters' + (name === 'tool' ? '?called=true' : ''));
+      const id = 'values-' + name;
+      form.append(el('datalist', { id }, all[lists[name]].map(({ value, tasks }) => el('option', { value, label: tasks + (tasks === 1 ? ' task' : ' tasks') }))));
+      form.querySelector(`[name=${name}]`).setAttribute('list', id);
     } catch (problem) {
-      asked = false;
+      known.delete(name);
       quietly(problem);
     }
   });
