@@ -282,7 +282,7 @@ func failureOfProblem(p *client.Problem) *Failure {
 		f.What, f.Why = "continue task "+p.Task+" with its profile", f.Why+"; the editor's settings hold it"
 		f.Try = resume + " --profile NAME  # or --provider NAME; for all such tasks of its source: " + f.Try
 	}
-	if p.Code == "configuration" || p.Code == "workspace_missing" && p.Status == http.StatusUnprocessableEntity {
+	if p.Code == "configuration" || p.Code == "workspace_missing" {
 		if what, why, ok := strings.Cut(f.Why, ": "); ok { // as the engine words it here
 			f.What, f.Why = what, why
 		} else if p.Title != "" {
