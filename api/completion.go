@@ -4,7 +4,7 @@ package api
 type Completion struct {
 	Text  string `json:"text"` // as it is inserted
 	About string `json:"about"`
-	// From is who defined it: builtin, global (the user), project (the workspace, which nobody vouches for), or the
+	// From is who defined it: builtin, global (the user), project (the workspace: its author is not trusted), or the
 	// provider of a model; "" where that means nothing.
 	From string `json:"from,omitempty"`
 }

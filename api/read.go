@@ -114,7 +114,7 @@ type FilterValue struct {
 	Tasks int    `json:"tasks"`
 }
 
-// Alignment is what would be sent to the model beside the conversation that it comes from. What is left out stands where
+// Alignment is what would be sent to the model beside the conversation that it comes from. What is left out is placed where
 // it was.
 type Alignment struct {
 	Task   string           `json:"task_id"`
@@ -128,8 +128,8 @@ type Alignment struct {
 // AlignedMessage is one message that would be sent, or neighbours that would not.
 type AlignedMessage struct {
 	Number int `json:"number"` // of the item, from 1
-	// State is what becomes of the stored messages: sent (as they are), changed, summary (it stands for others), condensed (a
-	// summary stands for them), left_out, added (no stored message: it is made for the request).
+	// State is what becomes of the stored messages: sent (as they are), changed, summary (of others), condensed (a
+	// summary replaces them), left_out, added (no stored message: it is made for the request).
 	State  string   `json:"state"`
 	Sent   int      `json:"sent"`    // the number of the message that would be sent, as in GET .../history?view=effective; 0 = none
 	Stored []int    `json:"stored"`  // the numbers of the messages of the model's history that it comes from

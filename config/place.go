@@ -48,7 +48,7 @@ func broken(what, why, try string) *Error {
 
 func missing(code, what, why, try string) *Error { return &Error{Missing, code, what, why, try, nil} }
 
-// Place is where the settings of one user are: files that the environment names, and what a program was told by flags.
+// Place is where the settings of one user are: files that the environment names, and the flags of a program.
 // Its methods read and write the files; it keeps nothing.
 type Place struct {
 	Env   func(string) string

@@ -300,12 +300,12 @@ var namedMentions = []struct {
 	kind  Kind
 	about string
 }{
-	{"problems", Problems, "what the linter says"},
+	{"problems", Problems, "what the linter reports"},
 	{"git-changes", Changes, "what differs from the last commit"},
 	{"terminal", Terminal, ""},
 }
 
-// Named are the mentions that are fixed names and stand for something here, each with what that is.
+// Named are the mentions that are fixed names with a meaning here, each with what that is.
 func Named() (list [][2]string) {
 	for _, n := range namedMentions {
 		if n.about != "" {

@@ -16,7 +16,7 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// todoRows bounds the newest messages among which the todo list is looked for.
+// todoRows bounds the newest messages that are searched for the todo list.
 const todoRows = 400
 
 // CommitMessage suggests a message for a commit of what a task changed. No model is asked, and nothing is committed.

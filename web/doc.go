@@ -27,7 +27,7 @@
 //	  <section id="live">      empty, behind the messages: for streamed text
 //	  <div id="composer" hidden>
 //
-// Behind the text of a message stand what the task recorded there; a checkpoint is a div.checkpoint whose second link has
+// Behind the text of a message comes what the task recorded there; a checkpoint is a div.checkpoint whose second link has
 // data-restore="cN". With the view aligned the list has li.pair elements, each with section.saw and section.sees.
 //
 // ID is the task's id as the API takes it: SOURCE:ID for tasks of other tools. CURSOR was read before the messages:

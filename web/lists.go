@@ -24,7 +24,7 @@ func (w *Web) devices(a *asked) (*page, error) {
 	return &page{Kind: "devices", Title: "Devices", Data: devicesData{all, w.opt.Trust != ""}}, err
 }
 
-// trustData is the data of the page that says how a device learns to trust the server's certificate.
+// trustData is the data of the page that explains how a device learns to trust the server's certificate.
 type trustData struct{ Print string }
 
 // trust needs no log-in: a device sees it before it has one.

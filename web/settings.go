@@ -40,7 +40,7 @@ type settingRow struct {
 // Text is the value on lines.
 func (r settingRow) Text() string { return strings.Join(r.Value, "\n") }
 
-// Set reports whether somebody has set it.
+// Set reports whether it was set.
 func (r settingRow) Set() bool { return r.Origin != "default" }
 
 // groupsOfSettings are the groups of the page, each with the settings of which it is; the last has the rest.

@@ -219,7 +219,7 @@ func (d *taskData) pages(q url.Values, before, after *int) {
 	}
 }
 
-// around reads what stands around the messages: open questions, parent and subtasks.
+// around reads what is around the messages: open questions, parent and subtasks.
 func (w *Web) around(a *asked, d *taskData) (err error) {
 	if w.opt.Reader.ReadOnly() == nil && d.Task.OpenQuestions > 0 {
 		if d.Questions, err = w.opt.Reader.Questions(a.Context(), refOf(d.Task)); err != nil {
@@ -257,7 +257,7 @@ func (w *Web) known(a *asked, d *taskData) error {
 		if a.Context().Err() != nil {
 			return err
 		}
-		d.FilesLost = w.opt.Reader.Problem(a.Context(), err, a.id).Detail // such as a folder that is gone
+		d.FilesLost = w.opt.Reader.Problem(a.Context(), err, a.id).Detail // such as a missing folder
 		return nil
 	}
 	fresh := func(f api.KnownFile) int {

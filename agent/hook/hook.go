@@ -227,7 +227,7 @@ func Exec(ctx context.Context, line, dir string, limit time.Duration, document a
 	defer file.Close()
 	var said bounded
 	ran, err = shell.Run(ctx, shell.Command{Line: line, Dir: dir, Timeout: limit, Input: file, Errors: &said})
-	return ran, tool.OneLine(shortened(said.text())), err //nolint:wrapcheck // the caller says what the command is for
+	return ran, tool.OneLine(shortened(said.text())), err //nolint:wrapcheck // the caller names what the command is for
 }
 
 // spool writes what a hook reads into a file that has no name any more.

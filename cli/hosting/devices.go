@@ -139,7 +139,7 @@ func (a *commands) printQR(text string) error {
 	return nil
 }
 
-// device is the one device that an id, the beginning of one, or a name stands for.
+// device is the one device that an id, the beginning of one, or a name means.
 func device(ctx context.Context, c *client.Client, given string) (api.Device, error) {
 	all, err := client.Get[api.Page[api.Device]](ctx, c, "/v1/devices", url.Values{"limit": {"1000"}})
 	if err != nil {

@@ -192,7 +192,7 @@ func (a *commands) keep(ctx context.Context, provider string) error {
 	}
 	return a.WithClient(ctx, func(c *client.Client, _ *engine.Engine) error {
 		done, err := c.TestProvider(ctx, provider, api.NewTest{})
-		if err != nil { // the key is kept all the same, and the chat goes on
+		if err != nil { // the key is kept all the same, and the chat continues
 			f := failure.Of(err)
 			a.Say("the key is saved, but the test request failed: %s: %s", f.What, f.Why)
 			return nil

@@ -183,7 +183,7 @@ func (a *commands) run(ctx context.Context, c *client.Client, near bool, req eng
 }
 
 // start asks for the run. Where that needs a decision of the user first (the task is not trusted, its profile is not
-// known, another model would answer, its folder is gone), it asks on the terminal and then asks for the run again.
+// known, another model would answer, its folder is missing), it asks on the terminal and then asks for the run again.
 func (a *commands) start(ctx context.Context, c *client.Client, req engine.Request) (run api.Run, err error) {
 	for {
 		if req.Task == "" {
@@ -293,7 +293,7 @@ func (a *commands) askModel(ctx context.Context, other *client.Problem) error {
 	return a.confirm(ctx, other, "  go on with "+other.Model+"? (y, or anything else) > ")
 }
 
-// askFolder asks where a task works whose folder is gone.
+// askFolder asks for the folder of a task whose folder is missing.
 func (a *commands) askFolder(ctx context.Context, gone *client.Problem) (string, error) {
 	a.Say("? %s", gone.Detail)
 	line, err := a.Prompter().Read(ctx, "  in which folder does it go on? (q stops) > ")

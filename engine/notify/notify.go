@@ -1,11 +1,11 @@
-// Package notify tells a person who is elsewhere that a task waits for them, or that a run ended: by a command of theirs,
+// Package notify calls a person who is elsewhere when a task waits for them, or when a run ended: by a command of theirs,
 // or by a POST to an address of theirs. Both come from the user's own settings alone.
 //
 // The engine of each process passes it the events of its own runs, so it works for a server, for roost run and for the
-// chat alike. A question that was answered within Config.After calls nobody; it is looked up again before anybody is
-// called, since another process may have answered. A process that ends calls at once for the questions that its runs left
-// open, and waits for that for closeWithin at the most. Nothing of this is on disk: a killed process calls nobody, and a
-// run that continues with the same question does not call again.
+// chat alike. A question that was answered within Config.After makes no call; the notifier looks the question up again
+// before it calls, since another process may have answered. A process that ends calls at once for the questions that its
+// runs left open, and waits for that for closeWithin at the most. Nothing of this is on disk: a killed process makes no
+// call, and a run that continues with the same question does not call again.
 //
 // What is sent names the task, its title and the kind of question. The words of a question are sent only with
 // Config.Text. A failure keeps no run waiting: it is counted, and passed to Options.Failed.
@@ -53,7 +53,7 @@ const (
 // waits are the times between the tries of a webhook.
 var waits = []time.Duration{time.Second, 5 * time.Second}
 
-// Config is what the user's settings say.
+// Config are the user's settings.
 type Config struct {
 	Command string        // a command line for sh -c; "" = none
 	Webhook string        // an address that takes a POST; "" = none; see CheckWebhook
@@ -96,10 +96,10 @@ type Options struct {
 	// Look gives the title of a task, and whether a question of it is open; question is "" for the title alone.
 	Look   func(ctx context.Context, task, question string) (title string, open bool, err error)
 	Mask   func(string) string // hides secrets
-	Failed func(why string)    // gets why a call failed; nil: nobody does
+	Failed func(why string)    // gets why a call failed; may be nil
 }
 
-// Notifier calls the person. It is safe for concurrent use; a nil Notifier calls nobody.
+// Notifier calls the person. It is safe for concurrent use; a nil Notifier makes no calls.
 type Notifier struct {
 	opt    Options
 	ctx    context.Context //nolint:containedctx // of all calls; it ends with Close
@@ -111,7 +111,7 @@ type Notifier struct {
 
 	mu      sync.Mutex
 	closed  bool
-	pending map[string]pending // questions that nobody was called for yet, by task and id
+	pending map[string]pending // questions without a call yet, by task and id
 	state   api.Notifications
 }
 
@@ -304,7 +304,7 @@ func (n *Notifier) run(d Document) error {
 func (n *Notifier) post(d Document) error {
 	body, err := json.Marshal(d)
 	if err != nil {
-		return err //nolint:wrapcheck // the caller says what failed
+		return err //nolint:wrapcheck // the caller names what failed
 	}
 	for try := 0; ; try++ {
 		again, err := n.postOnce(body)
@@ -339,7 +339,7 @@ func (n *Notifier) postOnce(body []byte) (again bool, err error) {
 		if errors.As(err, &dns) {
 			err = errors.New("its host was not found")
 		}
-		return true, err //nolint:wrapcheck // the caller says what failed
+		return true, err //nolint:wrapcheck // the caller names what failed
 	}
 	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 64<<10)) // so that the connection can be used again
 	_ = answer.Body.Close()

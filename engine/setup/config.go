@@ -42,7 +42,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.What + ": " + e.Why }
 
-// WorkspaceError: the folder of a task is gone or not known, and the caller must name one.
+// WorkspaceError: the folder of a task is missing or not known, and the caller must name one.
 type WorkspaceError struct{ Fault *Error }
 
 func (e *WorkspaceError) Error() string { return e.Fault.Error() }

@@ -20,7 +20,7 @@ import (
 type Options struct {
 	// Owner is shown to those who find a journal owned by this DB. PID, Boot, Host and Started are filled in if zero.
 	Owner journal.OwnerInfo
-	// Lease is how long a journal stays owned after its owner was last heard of. Default 3 s, at least 300 ms.
+	// Lease is how long a journal stays owned after its owner renewed last. Default 3 s, at least 300 ms.
 	Lease time.Duration
 	// Warn is called with what does not stop work and should be known, such as a lost connection that listened.
 	Warn func(error)

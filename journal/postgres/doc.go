@@ -2,7 +2,7 @@
 //
 // # Tables
 //
-// They stand in the schema roost, which Migrate makes:
+// Migrate makes them, in the schema roost:
 //
 //	journals    a row a journal: its name, head, epoch, and who holds its lease until when
 //	commits     a row a commit: the line of journal.EncodeCommit, byte for byte (bytea; jsonb would change bytes)
@@ -15,7 +15,7 @@
 //
 // An owner appends all that waits in one statement, which is a transaction of its own: it moves the head of the journal
 // from where this owner left it, only while the epoch is this owner's, and puts the lines in. So numbers have no gap,
-// and an owner that lost its lease never commits again, whatever it believes. A commit exists for readers when the
+// and an owner that lost its lease never commits again, even while it still believes to own the journal. A commit exists for readers when the
 // database has committed it; Open refuses a database that acknowledges before it has synced.
 //
 // When the connection breaks before the answer comes, the owner looks up whether its commits are there, and repeats

@@ -133,10 +133,10 @@ func (h *hub) payloads() (list []string) {
 	return list
 }
 
-// listen hears the notifications of other servers, on a connection of its own.
+// listen receives the notifications of other servers, on a connection of its own.
 func (h *hub) listen(ctx context.Context) {
 	for ctx.Err() == nil {
-		err := h.hear(ctx)
+		err := h.receive(ctx)
 		h.listening.Store(false)
 		if ctx.Err() != nil {
 			return
@@ -146,7 +146,7 @@ func (h *hub) listen(ctx context.Context) {
 	}
 }
 
-func (h *hub) hear(ctx context.Context) error {
+func (h *hub) receive(ctx context.Context) error {
 	conn, err := pgx.ConnectConfig(ctx, h.pool.Config().ConnConfig)
 	if err != nil {
 		return err
@@ -172,9 +172,9 @@ func (h *hub) hear(ctx context.Context) error {
 		case err == nil && n.Payload == word:
 			first = false
 			h.listening.Store(true)
-			h.wakeAll() // what was committed while nobody listened
+			h.wakeAll() // what was committed before the connection listened
 		case err == nil:
-			h.heard(n.Payload)
+			h.notified(n.Payload)
 		case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && !first:
 			// A network that dropped the connection silently shows nothing else. pgx has closed it.
 			return errors.New("nothing came for a minute; connecting again")
@@ -184,8 +184,8 @@ func (h *hub) hear(ctx context.Context) error {
 	}
 }
 
-// heard wakes the followers of the journals in a payload.
-func (h *hub) heard(payload string) {
+// notified wakes the followers of the journals in a payload.
+func (h *hub) notified(payload string) {
 	server, list, _ := strings.Cut(payload, " ")
 	if server == h.server {
 		return
@@ -230,7 +230,7 @@ func (h *hub) ids() (list []int64) {
 	return list
 }
 
-// look wakes the followers of the journals whose head has moved since the last poll. Without an answer nobody is woken:
+// look wakes the followers of the journals whose head has moved since the last poll. Without an answer it wakes none:
 // the next poll finds it.
 func (h *hub) look(ctx context.Context, ids []int64) {
 	rows, err := h.pool.Query(ctx, `SELECT id, head FROM roost.journals WHERE id = ANY($1)`, ids)

@@ -117,7 +117,7 @@ func (db *DB) Own(ctx context.Context, name string, opt OwnOptions) (_ journal.O
 	return o, nil
 }
 
-// take takes the lease, if nobody has it, with an epoch of its own.
+// take takes the lease if it is free, with an epoch of its own.
 func (o *owner) take(ctx context.Context) error {
 	info := o.db.opt.Owner
 	info.Address = o.opt.Address

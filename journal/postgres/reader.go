@@ -30,7 +30,7 @@ type reader struct {
 
 var _ journal.Prover = (*reader)(nil)
 
-// OpenReader opens the journal called name for reading. It is journal.ErrNotFound when nobody has owned it yet. seal
+// OpenReader opens the journal called name for reading. It is journal.ErrNotFound when it has never been owned. seal
 // verifies its commits; nil = they are not verified.
 func (db *DB) OpenReader(ctx context.Context, name string, seal *journal.Seal) (journal.Reader, error) {
 	r := &reader{db: db, name: name, seal: seal, closed: make(chan struct{})}

@@ -44,7 +44,7 @@ func (f *Files) Find(ctx context.Context, dir, begun string, now time.Time) []ap
 	for _, name := range f.names(ctx, dir, now) {
 		rest, in := strings.CutPrefix(name, folder)
 		deep := strings.Contains(strings.TrimSuffix(rest, "/"), "/")
-		if !in || rest == "" || head == "" && deep { // at first only what lies at the top
+		if !in || rest == "" || head == "" && deep { // at first only the top
 			continue
 		}
 		if hidden := strings.HasPrefix(rest, ".") || strings.Contains(rest, "/."); hidden && !strings.Contains(begun, ".") {
@@ -104,7 +104,7 @@ func (f *Files) keep(root string, one look) {
 	}
 }
 
-// Mentions gives what may follow an "@": the names that stand for something, then files. Each is the whole mention.
+// Mentions gives what may follow an "@": fixed names first, then files. Each is the whole mention.
 func (f *Files) Mentions(ctx context.Context, dir, begun string, now time.Time) []api.Completion {
 	var list []api.Completion
 	if !strings.HasPrefix(begun, "/") {

@@ -44,7 +44,7 @@ func Rank(list []api.Completion, begun string, about bool) []api.Completion {
 	return out
 }
 
-// fuzzy reports whether all characters of what was typed stand in a word in this order, and how far the word is from
+// fuzzy reports whether all characters of what was typed occur in a word in this order, and how far the word is from
 // it: 0 is the word itself. A beginning is nearer than a part, a part nearer than single characters, and of those the
 // ones at the beginnings of words are nearer. Nothing typed is as near to every word.
 func fuzzy(begun, word string) (score int, ok bool) {
@@ -75,7 +75,7 @@ func fuzzy(begun, word string) (score int, ok bool) {
 	return score + min(len(w)/10, 50), true
 }
 
-// letterAt reports whether a letter or digit stands at a byte of a text.
+// letterAt reports whether a letter or digit is at a byte of a text.
 func letterAt(text string, i int) bool {
 	r := rune(text[i])
 	return r >= utf8.RuneSelf || unicode.IsLetter(r) || unicode.IsDigit(r)

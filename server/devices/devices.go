@@ -396,7 +396,7 @@ func (d *Devices) tokenSum() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// nameOf names a device by what its browser tells of itself.
+// nameOf names a device by the name that its browser sends.
 func nameOf(agent string) string {
 	find := func(words [][2]string) string {
 		for _, w := range words {

@@ -1,8 +1,8 @@
 // Package lan makes a server reachable for the devices of the local network, by TLS. A certificate authority of the root's
 // own signs the server's certificate; a device installs the authority's certificate once and trusts the server from then on.
 //
-// The authority is limited, because a device that installs it trusts whatever its key signs: to servers, to this machine's
-// name and names in .local, and to private addresses. Its key lies in server/ca.pem below the root, for its owner alone. It belongs to
+// The authority is limited, because a device that installs it trusts all that its key signs: to servers, to this machine's
+// name and names in .local, and to private addresses. Its key is in server/ca.pem below the root, for its owner alone. It belongs to
 // the token of the server: a root that was copied gets a new token and with it a new authority.
 //
 // The server's certificate lives a week and is never on disk. It is made again when a third of its time is left, and when

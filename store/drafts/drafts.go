@@ -38,7 +38,7 @@ const (
 )
 
 // ErrMoved: the draft is not the one that a change was made for.
-var ErrMoved = errors.New("the draft was changed meanwhile")
+var ErrMoved = errors.New("the draft has changed since it was read")
 
 // ErrNoImage: the draft has no image of that name.
 var ErrNoImage = errors.New("the draft has no such image")

@@ -59,7 +59,7 @@ func (s *Side) Counts() api.MessageCounts {
 	return api.MessageCounts{UI: len(s.ui) - s.common.ui, API: len(s.api) - s.common.api}
 }
 
-// books are the kinds of rows that hold nothing that was said or done.
+// books are the kinds of rows that hold no words and no act.
 var books = []string{"say:api_req_started", "say:api_req_finished", "say:api_req_retried", "say:checkpoint_saved", "ask:completion_result",
 	"ask:resume_task", "ask:resume_completed_task"}
 

@@ -170,7 +170,7 @@ func List(ctx context.Context, ws *workspace.Workspace, base string, recursive b
 }
 
 // Names lists files and folders below a workspace by their paths, those near the root first, at most so many. Folders end
-// in "/". What .rooignore or a .gitignore hides is left out; of a home or root folder only what lies at the top is named.
+// in "/". What .rooignore or a .gitignore hides is left out; of a home or root folder only the top is named.
 // When ctx ends, it returns what it has found, with an error.
 func Names(ctx context.Context, ws *workspace.Workspace, most int) (list []string, err error) {
 	rules, err := ws.Ignore()
