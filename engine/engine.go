@@ -56,7 +56,7 @@ type Engine struct {
 	resolving   atomic.Pointer[setup.Resolver]
 	checkpoints *checkpoints.Service
 	pipe        *events.Pipe
-	notifier    *notify.Notifier // nil: the settings ask for none
+	notifier    *notify.Notifier
 
 	mu        sync.Mutex
 	runs      map[string]*Run

@@ -9,21 +9,26 @@ import (
 	"github.com/roost-dev/roost/redact"
 )
 
-// notifying makes the notifier of the user's settings; nil when they ask for none.
+// notifying makes the notifier, which follows the user's settings.
 func (e *Engine) notifying() *notify.Notifier {
-	var known []redact.Known
-	for _, key := range e.opt.Config.Keys {
+	return notify.New(notify.Options{
+		Settings: func() notify.Config { return e.resolver().Config.Notify },
+		Base:     e.opt.Page,
+		Look:     e.lookAt,
+		Mask:     e.masked,
+		Failed:   e.opt.NotifyFailed,
+	})
+}
+
+// masked hides the keys of the user's settings in a text.
+func (e *Engine) masked(text string) string {
+	c := e.resolver().Config
+	known := c.CloudSecrets()
+	for _, key := range c.Keys {
 		known = append(known, redact.Known{Value: key})
 	}
-	known = append(known, e.opt.Config.CloudSecrets()...)
-	masks := redact.New(known...)
-	return notify.New(notify.Options{
-		Config: e.opt.Config.Notify,
-		Base:   e.opt.Page,
-		Look:   e.lookAt,
-		Mask:   func(text string) string { text, _ = masks.String(text); return text },
-		Failed: e.opt.NotifyFailed,
-	})
+	text, _ = redact.New(known...).String(text)
+	return text
 }
 
 // lookAt is the title of a task, and whether a question of it is open.
@@ -40,5 +45,5 @@ func (e *Engine) lookAt(ctx context.Context, id, question string) (title string,
 	return t.Title, slices.ContainsFunc(asked, func(a Asked) bool { return a.Question == question }), err
 }
 
-// Notifications is what the notifier did so far; nil without one.
+// Notifications is what the notifier did so far; nil when the settings ask for none and it did nothing.
 func (e *Engine) Notifications() *api.Notifications { return e.notifier.State() }

@@ -176,7 +176,7 @@ const observedWithin = time.Minute
 
 // observe passes the run's durable events to Options.Observe and to the notifier. stop waits until all were passed.
 func (r *Run) observe() (stop func()) {
-	if r.engine.opt.Observe == nil && r.engine.notifier == nil || r.stream.owner == nil {
+	if r.engine.opt.Observe == nil && !r.engine.notifier.Wanted() || r.stream.owner == nil {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -13,6 +13,7 @@ package notify
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -91,15 +92,16 @@ type Document struct {
 
 // Options are what a Notifier needs.
 type Options struct {
-	Config
-	Base string // the address of the server whose pages show the tasks; "" = there is none
+	// Settings gives the user's settings as they are now. It is asked for each event and each call, and must be quick.
+	Settings func() Config
+	Base     string // the address of the server whose pages show the tasks; "" = there is none
 	// Look gives the title of a task, and whether a question of it is open; question is "" for the title alone.
 	Look   func(ctx context.Context, task, question string) (title string, open bool, err error)
 	Mask   func(string) string // hides secrets
 	Failed func(why string)    // gets why a call failed; may be nil
 }
 
-// Notifier calls the person. It is safe for concurrent use; a nil Notifier makes no calls.
+// Notifier calls the person. It is safe for concurrent use.
 type Notifier struct {
 	opt    Options
 	ctx    context.Context //nolint:containedctx // of all calls; it ends with Close
@@ -120,14 +122,8 @@ type pending struct {
 	answered context.CancelFunc
 }
 
-// New makes a Notifier; nil when the settings name nothing to call with.
+// New makes a Notifier. It makes no calls while the settings name nothing to call with.
 func New(o Options) *Notifier {
-	if o.Command == "" && o.Webhook == "" {
-		return nil
-	}
-	if o.After == 0 {
-		o.After = DefaultAfter
-	}
 	n := &Notifier{opt: o, ending: make(chan struct{}), slots: make(chan struct{}, atATime), pending: map[string]pending{}}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.client = &http.Client{
@@ -146,9 +142,15 @@ type payload struct {
 	Reason             string `json:"reason"`
 }
 
+// Wanted reports whether the settings name something to call with.
+func (n *Notifier) Wanted() bool {
+	c := n.opt.Settings()
+	return c.Command != "" || c.Webhook != ""
+}
+
 // Observe takes an event of a run in. It is quick.
 func (n *Notifier) Observe(e events.Event) {
-	if n == nil {
+	if !n.Wanted() {
 		return
 	}
 	var d payload
@@ -194,7 +196,7 @@ func (n *Notifier) drop(key string) {
 }
 
 func (n *Notifier) ends(outcome string) bool {
-	switch n.opt.Ends {
+	switch n.opt.Settings().Ends {
 	case AllEnds:
 		return true
 	case FailedEnds:
@@ -205,7 +207,7 @@ func (n *Notifier) ends(outcome string) bool {
 
 // question calls for a question that is still open after its time.
 func (n *Notifier) question(ctx context.Context, key string, e events.Event, q api.QuestionOpened) {
-	timer := time.NewTimer(n.opt.After)
+	timer := time.NewTimer(cmp.Or(n.opt.Settings().After, DefaultAfter))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -226,7 +228,7 @@ func (n *Notifier) question(ctx context.Context, key string, e events.Event, q a
 	if doc.Link != "" {
 		doc.Link += "#questions"
 	}
-	if n.opt.Text {
+	if n.opt.Settings().Text {
 		doc.Text = n.opt.Mask(strings.TrimSpace(q.Text + "\n" + q.Command))
 	}
 	n.call(doc)
@@ -237,7 +239,7 @@ func (n *Notifier) end(e events.Event, d payload) {
 	title, _, _ := n.opt.Look(n.ctx, e.Task, "") // without one it is still worth a call
 	doc := n.document("run_end", title, e)
 	doc.Outcome = d.Outcome
-	if n.opt.Text {
+	if n.opt.Settings().Text {
 		doc.Text = n.opt.Mask(d.Reason)
 	}
 	n.call(doc)
@@ -260,13 +262,14 @@ func (n *Notifier) call(d Document) {
 		return
 	}
 	var err error
-	if n.opt.Command != "" {
-		if failed := n.run(d); failed != nil {
+	c := n.opt.Settings()
+	if c.Command != "" {
+		if failed := n.run(c.Command, d); failed != nil {
 			err = fmt.Errorf("the command of notify_command failed: %w", failed)
 		}
 	}
-	if n.opt.Webhook != "" {
-		if failed := n.post(d); failed != nil {
+	if c.Webhook != "" {
+		if failed := n.post(c.Webhook, d); failed != nil {
 			err = errors.Join(err, fmt.Errorf("the POST to notify_webhook failed: %w", failed))
 		}
 	}
@@ -285,8 +288,8 @@ func (n *Notifier) call(d Document) {
 }
 
 // run runs the command, in the folder for temporary files: it is about no workspace.
-func (n *Notifier) run(d Document) error {
-	ran, complaints, err := hook.Exec(n.ctx, n.opt.Command, os.TempDir(), commandWithin, d)
+func (n *Notifier) run(command string, d Document) error {
+	ran, complaints, err := hook.Exec(n.ctx, command, os.TempDir(), commandWithin, d)
 	switch {
 	case err != nil:
 		return err
@@ -301,20 +304,20 @@ func (n *Notifier) run(d Document) error {
 }
 
 // post sends the document, again after a failure that may pass.
-func (n *Notifier) post(d Document) error {
+func (n *Notifier) post(address string, d Document) error {
 	body, err := json.Marshal(d)
 	if err != nil {
 		return err //nolint:wrapcheck // the caller names what failed
 	}
 	for try := 0; ; try++ {
-		again, err := n.postOnce(body)
+		again, err := n.postOnce(address, body)
 		if err == nil || !again || try == len(waits) {
 			return err
 		}
 		select {
 		case <-time.After(waits[try]):
 		case <-n.ending: // once more, and no more waiting
-			_, err = n.postOnce(body)
+			_, err = n.postOnce(address, body)
 			return err
 		case <-n.ctx.Done():
 			return err
@@ -323,8 +326,8 @@ func (n *Notifier) post(d Document) error {
 }
 
 // postOnce sends the document. again: the failure may pass. Errors do not name the address: it may be a secret.
-func (n *Notifier) postOnce(body []byte) (again bool, err error) {
-	r, err := http.NewRequestWithContext(n.ctx, http.MethodPost, n.opt.Webhook, bytes.NewReader(body))
+func (n *Notifier) postOnce(address string, body []byte) (again bool, err error) {
+	r, err := http.NewRequestWithContext(n.ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
 		return false, errors.New("the address cannot be used")
 	}
@@ -352,22 +355,19 @@ func (n *Notifier) postOnce(body []byte) (again bool, err error) {
 	return answer.StatusCode >= 500 || answer.StatusCode == http.StatusTooManyRequests, errors.New(answer.Status)
 }
 
-// State is what was called so far; nil for a nil Notifier.
+// State is what was called so far; nil when there is nothing to call with, and nothing was called.
 func (n *Notifier) State() *api.Notifications {
-	if n == nil {
-		return nil
-	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	state := n.state
+	if !n.Wanted() && state == (api.Notifications{}) {
+		return nil
+	}
 	return &state
 }
 
 // Close calls for the questions that are open, and returns when all calls have ended, after closeWithin at the latest.
 func (n *Notifier) Close() {
-	if n == nil {
-		return
-	}
 	n.mu.Lock()
 	closed := n.closed
 	n.closed = true

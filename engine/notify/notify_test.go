@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,7 +40,7 @@ func caller(t *testing.T, c Config, open bool) (*Notifier, chan string) {
 	t.Helper()
 	failed := make(chan string, 16)
 	n := New(Options{
-		Config: c, Base: "https://192.168.1.5:7879",
+		Settings: func() Config { return c }, Base: "https://192.168.1.5:7879",
 		Look:   func(context.Context, string, string) (string, bool, error) { return "paint the fence", open, nil },
 		Mask:   func(s string) string { return strings.ReplaceAll(s, "secret", "***") },
 		Failed: func(why string) { failed <- why },
@@ -251,11 +252,31 @@ func TestAddressesOfWebhooks(t *testing.T) {
 	}
 }
 
-func TestNobodyToCall(t *testing.T) {
-	n := New(Options{})
+func TestNothingToCallWith(t *testing.T) {
+	n, _ := caller(t, Config{After: -1, Text: true}, true)
 	n.Observe(asked)
 	n.Close()
-	if n != nil || n.State() != nil {
-		t.Errorf("got %+v, want none", n.State())
+	if got := n.State(); got != nil {
+		t.Errorf("got %+v, want no state", got)
+	}
+}
+
+// A change of the settings holds for the next question.
+func TestSettingsChange(t *testing.T) {
+	url, got := receiver(t)
+	var c atomic.Pointer[Config]
+	c.Store(&Config{})
+	n := New(Options{
+		Settings: func() Config { return *c.Load() },
+		Look:     func(context.Context, string, string) (string, bool, error) { return "paint the fence", true, nil },
+		Mask:     func(s string) string { return s },
+	})
+	t.Cleanup(n.Close)
+	n.Observe(asked)
+	c.Store(&Config{Webhook: url, After: -1})
+	second := event("question.opened", api.QuestionOpened{Question: "q2", Kind: "approval"})
+	n.Observe(second)
+	if d := next(t, "call", got); d.Question != "T.q2" {
+		t.Errorf("got a call for %q, want T.q2", d.Question)
 	}
 }
