@@ -52,6 +52,7 @@ type Service struct {
 	opt    Options
 
 	writing sync.Mutex                     // one change of the user's settings at a time
+	applied string                         // the files that the engine has, under writing
 	known   atomic.Pointer[[]redact.Known] // replaces the secrets of opt once the settings were read again
 }
 

@@ -71,7 +71,7 @@ func (s *Service) place(notes *[]string) (config.Place, error) {
 }
 
 // reread gives the engine and the store what the files hold now, so that what is shown is what the next run gets. A run
-// that works keeps what it has.
+// that works keeps what it has. The caller holds writing.
 func (s *Service) reread(p config.Place) (*config.Settings, setup.Config, error) {
 	set, err := p.Read()
 	if err != nil {
@@ -81,6 +81,16 @@ func (s *Service) reread(p config.Place) (*config.Settings, setup.Config, error)
 	if err != nil {
 		return set, c, err
 	}
+	kept, err := p.Secrets()
+	if err != nil {
+		return set, c, err
+	}
+	// Only what changed is replaced: a key that the keyring has given stays in the engine, and the user is not asked again.
+	text := string(set.File.Text()) + "\x00" + string(kept.File.Text())
+	if text == s.applied {
+		return set, c, nil
+	}
+	s.applied = text
 	if s.engine != nil {
 		s.engine.Configure(c)
 	}
