@@ -42,6 +42,9 @@ func full(t reflect.Type) reflect.Value {
 		}
 	case t.Kind() == reflect.Slice:
 		v.Set(reflect.Append(v, full(t.Elem())))
+	case t.Kind() == reflect.Map:
+		v.Set(reflect.MakeMap(t))
+		v.SetMapIndex(full(t.Key()), full(t.Elem()))
 	case t.Kind() == reflect.String:
 		v.SetString("x")
 	case t.Kind() == reflect.Bool:
