@@ -32,7 +32,7 @@ func TestAWorkspaceIsAProject(t *testing.T) {
 		if _, err := os.Stat(dir); err != nil {
 			continue
 		}
-		p := g.denied(422, "workspace_missing", "POST", "/v1/tasks", g.task(sayDone, "go", "workspace="+dir))
+		p := g.denied(422, "configuration", "POST", "/v1/tasks", g.task(sayDone, "go", "workspace="+dir))
 		if !strings.Contains(strings.Join(p.Suggestions, " "), "workspace") {
 			t.Errorf(`%s: got %+v, want strings.Contains(strings.Join(p.Suggestions, " "), "workspace")`, dir, p)
 		}
@@ -45,7 +45,7 @@ func TestAWorkspaceIsAProject(t *testing.T) {
 	if err := old.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	g.denied(422, "workspace_missing", "POST", "/v1/tasks/old-task/runs", `{"message":{"text":"go on"}}`)
+	g.denied(422, "configuration", "POST", "/v1/tasks/old-task/runs", `{"message":{"text":"go on"}}`)
 	var run api.Run
 	g.did(202, &run, "POST", "/v1/tasks/old-task/runs", `{"message":{"text":"go on"},"workspace":"`+filepath.Join(g.dir, "ws")+`"}`)
 	g.state(run.ID, "completed")
@@ -88,7 +88,7 @@ func TestNoRouteRunsATaskOutsideAProject(t *testing.T) {
 				Suggestions []string
 			}
 			g.did(422, &p, "POST", c.path, c.body)
-			if p.Code != "workspace_missing" || len(p.Suggestions) != 1 || p.Suggestions[0] != report.NameFolder {
+			if p.Code != "configuration" || len(p.Suggestions) != 1 || p.Suggestions[0] != report.NameFolder {
 				t.Errorf("%s: POST %s %s: %+v", dir, c.path, c.body, p)
 			}
 		}

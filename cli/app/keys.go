@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/roost-dev/roost/cli/failure"
+	terminal "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/config"
 )
 
@@ -60,6 +61,8 @@ func (a *App) hidden(ctx context.Context, prompt string) (string, error) {
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	show := terminal.Silence(f) // ReadPassword would do it after the prompt, and show what is pasted before
+	defer show()
 	fmt.Fprint(a.Err, prompt)
 	text, err := config.Await(ctx, func() ([]byte, error) { return term.ReadPassword(fd) })
 	if ctx.Err() != nil {

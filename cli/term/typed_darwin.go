@@ -9,3 +9,5 @@ const readSide = 1
 const getMode, setMode = unix.TIOCGETA, unix.TIOCSETA
 
 func flushInput(fd int) error { return unix.IoctlSetPointerInt(fd, unix.TIOCFLUSH, readSide) }
+
+type localMode = uint64

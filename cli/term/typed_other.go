@@ -16,3 +16,6 @@ func (*keys) has() bool { return true }
 func dropTyped(io.Reader) {}
 
 func keyMode(io.Reader) (restore func(), err error) { return nil, errNoKeys }
+
+// Silence does nothing here: the read of the key turns the echo off.
+func Silence(io.Reader) (restore func()) { return func() {} }

@@ -64,6 +64,21 @@ func dropTyped(in io.Reader) {
 
 // keyMode makes a terminal give each key at once and show none. Ctrl-C stays a signal. restore undoes it.
 func keyMode(in io.Reader) (restore func(), err error) {
+	return without(in, unix.ICANON|unix.ECHO)
+}
+
+// Silence makes a terminal show nothing of what is typed, before a prompt asks for it: what is pasted at once must not
+// show either. restore undoes it. A stream that is no terminal stays as it is.
+func Silence(in io.Reader) (restore func()) {
+	restore, err := without(in, unix.ECHO)
+	if err != nil {
+		return func() {}
+	}
+	return restore
+}
+
+// without takes local modes from a terminal.
+func without(in io.Reader, modes int) (restore func(), err error) {
 	k := terminal(in)
 	if k == nil {
 		return nil, errNoKeys
@@ -74,8 +89,8 @@ func keyMode(in io.Reader) (restore func(), err error) {
 			return err
 		}
 		mode := *before
-		mode.Lflag &^= unix.ICANON | unix.ECHO
-		mode.Cc[unix.VMIN], mode.Cc[unix.VTIME] = 1, 0
+		mode.Lflag &^= localMode(modes)
+		mode.Cc[unix.VMIN], mode.Cc[unix.VTIME] = 1, 0 // of single keys; lines do not look at them
 		return unix.IoctlSetTermios(fd, setMode, &mode)
 	})
 	if err != nil {
