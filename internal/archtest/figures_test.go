@@ -14,7 +14,7 @@ var ceiling = []struct {
 	figure     func(Figures) int
 	today, bar int
 }{
-	{"code lines", func(f Figures) int { return f.CodeLines }, 101_400, 113_300}, // 2,000 of them are the web page and roost open
+	{"code lines", func(f Figures) int { return f.CodeLines }, 101_400, 120_400}, // 9,000 of them are the web page and its API, 1,500 journals in PostgreSQL
 	{"lines of the largest package", func(f Figures) int { return f.PackageLines }, 5400, 6000},
 	{"files of a package", func(f Figures) int { return f.PackageFiles }, 19, 45},
 	{"lines of the largest file", func(f Figures) int { return f.FileLines }, 700, 800},

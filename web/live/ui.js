@@ -41,7 +41,7 @@ function notes() {
 export function note(text, { wrong = false, does = '', act = null, link = null } = {}) {
   const close = () => one.remove();
   const one = el('div', { class: wrong ? 'note wrong' : 'note' }, el('span', {}, text),
-    link && el('a', { href: link[1] }, link[0]), act && button(does, () => { close(); act(); }), button('Close', close, { class: 'quiet', 'aria-label': 'Close this note' }));
+    link && el('a', { href: link[1] }, link[0]), act && button(does, () => { close(); act(); }), button('Close', close, { 'aria-label': 'Close this note' }));
   notes().replaceChildren(one);
 }
 
