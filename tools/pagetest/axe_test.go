@@ -80,7 +80,7 @@ func (t *tab) accessible(state, only string) {
 	if only != "" {
 		rules = ", runOnly: ['" + only + "']"
 	}
-	found := run[[]string](t, `Promise.all(document.getAnimations().map(a => a.finished)).then(() => axe.run(document, {resultTypes: ['violations']`+rules+`}))
+	found := run[[]string](t, `Promise.allSettled(document.getAnimations().map(a => a.finished)).then(() => axe.run(document, {resultTypes: ['violations']`+rules+`}))
 		.then(r => r.violations.flatMap(v => v.nodes.map(n => v.id + ': ' + n.html.slice(0, 200) + '\n    ' + n.failureSummary.replaceAll('\n', ' '))))`)
 	for _, f := range found {
 		t.Errorf("%s: %s", state, f)

@@ -37,6 +37,7 @@ func TestRepair(t *testing.T) {
 	h := newHouse(t)
 	task := h.task(finishes, "paint the fence", nil)
 	h.wait(task, "completed")
+	h.kill() // it writes no more
 	file := filepath.Join(h.root, "tasks", task, "journal.jsonl")
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -46,13 +47,14 @@ func TestRepair(t *testing.T) {
 	if err := os.WriteFile(file, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	h.start()
 	tab := h.loggedIn(desktop, "/")
 	tab.live()
 	tab.press(".row [data-does=repair]")
 	tab.text("dialog", "journal")
 	tab.press("dialog button.primary")
 	tab.text("dialog h2", "repaired")
-	tab.press("dialog button.primary")
+	tab.press("dialog .acts button")
 	tab.gone("dialog")
 }
 

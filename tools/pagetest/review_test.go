@@ -238,7 +238,7 @@ func TestReviewOfHostileFiles(t *testing.T) {
 	}
 	tab := h.loggedIn(phone, "/tasks/"+task+"/changes")
 	tab.live()
-	tab.text("#f-0 h3", "⟦U+202E⟧")
+	tab.text("#f-0 summary h2", "⟦U+202E⟧")
 	tab.press("#f-0 .lines > [data-new='2'] .ln")
 	tab.types("what is this?")
 	tab.press("form.comment .primary")
