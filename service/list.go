@@ -265,15 +265,17 @@ func (s *Service) KnownFiles(ctx context.Context, id, dir string, path *string) 
 
 // FileStates is KnownFiles of the task's own workspace, without what changed each file: a page asks it often.
 func (s *Service) FileStates(ctx context.Context, id string) (api.KnownFiles, error) {
-	return read(ctx, s, id, func(v *store.View) (api.KnownFiles, error) {
-		records := report.Records(v)
-		w, why := openWorkspace(v.Summary.Workspace)
-		if len(records) > 0 && w == nil {
-			return api.KnownFiles{}, noWorkspace(v.Ref.ID, why)
-		}
-		items, err := report.FileStates(ctx, w, records)
-		return api.KnownFiles{Items: items, Task: v.Ref.ID}, err
-	})
+	return read(ctx, s, id, func(v *store.View) (api.KnownFiles, error) { return fileStatesOf(ctx, v) })
+}
+
+func fileStatesOf(ctx context.Context, v *store.View) (api.KnownFiles, error) {
+	records := report.Records(v)
+	w, why := openWorkspace(v.Summary.Workspace)
+	if len(records) > 0 && w == nil {
+		return api.KnownFiles{}, noWorkspace(v.Ref.ID, why)
+	}
+	items, err := report.FileStates(ctx, w, records)
+	return api.KnownFiles{Items: items, Task: v.Ref.ID}, err
 }
 
 func noWorkspace(id, why string) *api.Problem {

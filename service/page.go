@@ -14,6 +14,7 @@ import (
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/history"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/view"
 	"github.com/roost-dev/roost/view/markup"
@@ -72,6 +73,12 @@ func (t *OpenTask) Messages(span Span) (api.Window, error) {
 
 // Alignment is Service.Alignment of the task.
 func (t *OpenTask) Alignment(span Span) (api.Alignment, error) { return alignmentOf(t.view, span) }
+
+// Branches is Service.Branches of the task.
+func (t *OpenTask) Branches() api.BranchTree { return history.Branches(t.view) }
+
+// FileStates is Service.FileStates of the task.
+func (t *OpenTask) FileStates(ctx context.Context) (api.KnownFiles, error) { return fileStatesOf(ctx, t.view) }
 
 // Prompts is Service.Prompts of the task.
 func (t *OpenTask) Prompts(ctx context.Context) (api.Prompts, error) { return promptsOf(ctx, t.view) }

@@ -148,7 +148,7 @@ func (w *Web) task(a *asked) (*page, error) {
 	if d.Prompts, err = t.Prompts(a.Context()); err != nil {
 		return nil, err
 	}
-	if err := w.around(a, &d); err != nil {
+	if err := w.around(a, t, &d); err != nil {
 		return nil, err
 	}
 	d.Find = strings.TrimSpace(redact.Terminal(q.Get("find")))
@@ -220,39 +220,35 @@ func (d *taskData) pages(q url.Values, before, after *int) {
 }
 
 // around reads what is around the messages: open questions, parent and subtasks.
-func (w *Web) around(a *asked, d *taskData) (err error) {
+func (w *Web) around(a *asked, t *service.OpenTask, d *taskData) (err error) {
 	if w.opt.Reader.ReadOnly() == nil && d.Task.OpenQuestions > 0 {
 		if d.Questions, err = w.opt.Reader.Questions(a.Context(), refOf(d.Task)); err != nil {
 			return err
 		}
 	}
-	tree, err := w.opt.Reader.Branches(a.Context(), a.id)
-	if err != nil {
-		return err
-	}
-	d.branches(tree)
+	d.branches(t.Branches())
 	if len(d.Task.ChildIDs) > 0 {
 		family, err := w.opt.Reader.Family(a.Context(), a.id)
 		if err != nil {
 			return err
 		}
-		for i, t := range family.Tasks[1:min(len(family.Tasks), familyMost)] {
-			d.Children = append(d.Children, row{t, min(family.Depths[i+1]-1, 6)})
+		for i, child := range family.Tasks[1:min(len(family.Tasks), familyMost)] {
+			d.Children = append(d.Children, row{child, min(family.Depths[i+1]-1, 6)})
 		}
 	}
 	if d.Task.ParentID != "" {
-		if t, _, err := w.opt.Reader.Task(a.Context(), d.Task.ParentID); err == nil { // it may be gone
-			if parent, _, err := t.Document(a.Context()); err == nil {
+		if above, _, err := w.opt.Reader.Task(a.Context(), d.Task.ParentID); err == nil { // it may be deleted
+			if parent, _, err := above.Document(a.Context()); err == nil {
 				d.Parent = &parent
 			}
 		}
 	}
-	return w.known(a, d)
+	return w.known(a, t, d)
 }
 
 // known reads which files the model knows, and which of them changed since it saw them.
-func (w *Web) known(a *asked, d *taskData) error {
-	got, err := w.opt.Reader.FileStates(a.Context(), a.id)
+func (w *Web) known(a *asked, t *service.OpenTask, d *taskData) error {
+	got, err := t.FileStates(a.Context())
 	if err != nil {
 		if a.Context().Err() != nil {
 			return err

@@ -64,9 +64,13 @@ func ForeignRows(s *task.State) []*task.Message {
 	if len(rows) == 0 { // as in every task that only this program wrote
 		return nil
 	}
+	ui := s.UI()
+	if inOrder(rows, ui) { // as nearly always
+		return rows
+	}
 	var out []*task.Message
 	shown, place := map[int64]bool{}, map[uint64]int{}
-	for i, m := range s.UI() {
+	for i, m := range ui {
 		shown[m.TS()], place[m.ID] = true, i+1
 	}
 	for _, m := range rows {
@@ -128,4 +132,14 @@ func tokens(f float64) int64 {
 		return math.MaxInt64
 	}
 	return int64(f)
+}
+
+// inOrder reports whether all rows are in the history, in the order of it: none is hidden, none was moved.
+func inOrder(rows, history []*task.Message) bool {
+	for _, m := range history {
+		if len(rows) > 0 && m == rows[0] {
+			rows = rows[1:]
+		}
+	}
+	return len(rows) == 0
 }
