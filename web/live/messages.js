@@ -5,7 +5,7 @@ import { get, getHTML, taskPath } from './api.js';
 import { fragment } from './fragment.js';
 import { quietly } from './ui.js';
 
-const pageSize = 60;
+const pageSize = 40;
 const near = 1200; // pixels: so far before an end is reached the messages behind it are asked for
 const kept = 300; // rows; more than that stay only near the view
 
