@@ -78,7 +78,9 @@ func (t *OpenTask) Alignment(span Span) (api.Alignment, error) { return alignmen
 func (t *OpenTask) Branches() api.BranchTree { return history.Branches(t.view) }
 
 // FileStates is Service.FileStates of the task.
-func (t *OpenTask) FileStates(ctx context.Context) (api.KnownFiles, error) { return fileStatesOf(ctx, t.view) }
+func (t *OpenTask) FileStates(ctx context.Context) (api.KnownFiles, error) {
+	return fileStatesOf(ctx, t.view)
+}
 
 // Prompts is Service.Prompts of the task.
 func (t *OpenTask) Prompts(ctx context.Context) (api.Prompts, error) { return promptsOf(ctx, t.view) }

@@ -73,10 +73,20 @@ func launch(more ...chromedp.ExecAllocatorOption) (browser context.Context, end 
 // size is that of a window.
 type size struct{ width, height int64 }
 
-var (
-	desktop = size{1280, 900}
-	phone   = size{390, 844}
-)
+// long is the long form: what CI has no time for.
+var long = os.Getenv("ROOST_PAGE_LONG") != ""
+
+var desktop, phone = sizes()
+
+// sizes are those of a desktop and of a phone. In the long form each is the other one, so that both forms together drive
+// each flow at both sizes.
+func sizes() (desktop, phone size) {
+	desktop, phone = size{1280, 900}, size{390, 844}
+	if long {
+		return phone, desktop
+	}
+	return desktop, phone
+}
 
 // profile is a browser of one person: its tabs share cookies and workers.
 type profile struct {

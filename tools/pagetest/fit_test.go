@@ -8,7 +8,7 @@ func TestNarrowAndZoomed(t *testing.T) {
 	h := newHouse(t)
 	states := h.states()
 	tab := h.loggedIn(desktop, "/")
-	for name, s := range map[string]size{"320 pixels": {320, 640}, "200 %": {desktop.width / 2, desktop.height / 2}} {
+	for name, s := range map[string]size{"320 pixels": {320, 640}, "200 %": {640, 450}} {
 		tab.do("set the window", sized(s))
 		for _, state := range states {
 			state.show(tab)
