@@ -132,7 +132,7 @@ func TestDatabaseIsKilled(t *testing.T) {
 
 // Connections break in the middle of statements and of answers: each outcome is looked up.
 func TestConnectionsAreCut(t *testing.T) {
-	c := pgtest.Start(t)
+	c := pgtest.Shared(t)
 	direct := c.Database(t)
 	db := open(t, direct, postgres.Options{})
 	p := newProxy(t, fmt.Sprintf("127.0.0.1:%d", c.Port))
@@ -289,7 +289,7 @@ func own(t *testing.T, db *postgres.DB, name string) (journal.Owner, time.Durati
 
 // An owner that dies is replaced within seconds, by one of those who try.
 func TestOwnerIsKilled(t *testing.T) {
-	u := pgtest.Start(t).Database(t)
+	u := pgtest.Shared(t).Database(t)
 	db := open(t, u, postgres.Options{})
 	cmd, lines := runChild(t, u, "task")
 	if err := cmd.Process.Kill(); err != nil {
@@ -316,7 +316,7 @@ func TestOwnerIsKilled(t *testing.T) {
 
 // An owner that sleeps past its lease commits nothing when it wakes up.
 func TestOwnerSleeps(t *testing.T) {
-	u := pgtest.Start(t).Database(t)
+	u := pgtest.Shared(t).Database(t)
 	db := open(t, u, postgres.Options{})
 	cmd, lines := runChild(t, u, "task")
 	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
@@ -356,7 +356,7 @@ func TestOwnerSleeps(t *testing.T) {
 
 // A follower on another server gets all commits also when the connections that listen are cut again and again.
 func TestNotificationsAreLost(t *testing.T) {
-	c := pgtest.Start(t)
+	c := pgtest.Shared(t)
 	direct := c.Database(t)
 	db := open(t, direct, postgres.Options{})
 	p := newProxy(t, fmt.Sprintf("127.0.0.1:%d", c.Port))

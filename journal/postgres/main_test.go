@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/roost-dev/roost/internal/testing/pgtest"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/postgres"
 )
@@ -23,7 +24,10 @@ func TestMain(m *testing.M) {
 	if url := os.Getenv(childURL); url != "" {
 		os.Exit(child(url, os.Getenv(childName)))
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		pgtest.StopShared()
+		os.Exit(code)
+	}))
 }
 
 // child prints "acked N" for each commit that was acknowledged, and "fenced" when it ends because it lost the lease.

@@ -28,7 +28,7 @@ func execute(t *testing.T, url, sql string) {
 
 // A database that cannot be used is refused with what is wrong, before anything is written.
 func TestRefused(t *testing.T) {
-	c := pgtest.Start(t)
+	c := pgtest.Shared(t)
 	for name, tc := range map[string]struct {
 		sql  string // run on a migrated database; "" leaves it empty
 		more string // parameters of the address
@@ -60,7 +60,7 @@ func TestRefused(t *testing.T) {
 }
 
 func TestMigrateRefuses(t *testing.T) {
-	c := pgtest.Start(t)
+	c := pgtest.Shared(t)
 	newer := c.Database(t)
 	if err := postgres.Migrate(t.Context(), newer); err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestMigrateRefuses(t *testing.T) {
 
 // Many servers that start at once migrate once.
 func TestMigrateAtOnce(t *testing.T) {
-	url := pgtest.Start(t).Database(t)
+	url := pgtest.Shared(t).Database(t)
 	errs := make(chan error)
 	for range 8 {
 		go func() { errs <- postgres.Migrate(t.Context(), url) }()
@@ -91,7 +91,7 @@ func TestMigrateAtOnce(t *testing.T) {
 
 // A migration that is killed at any moment leaves nothing or everything.
 func TestMigrateIsKilled(t *testing.T) {
-	c := pgtest.Start(t)
+	c := pgtest.Shared(t)
 	half := 0
 	for i := range 12 {
 		url := c.Database(t)
@@ -134,7 +134,7 @@ func TestMigrateIsKilled(t *testing.T) {
 
 // Commits that another key has signed are not taken for this group's own.
 func TestAnotherGroupsKey(t *testing.T) {
-	db := open(t, pgtest.Start(t).Database(t), postgres.Options{})
+	db := open(t, pgtest.Shared(t).Database(t), postgres.Options{})
 	theirs := seal("theirs/task", "00000001")
 	o, err := db.Own(t.Context(), "task", postgres.OwnOptions{By: "them", Seal: theirs})
 	if err != nil {
@@ -181,7 +181,7 @@ func TestAnotherGroupsKey(t *testing.T) {
 
 // Rows that somebody changed, moved or deleted are named, and the others are read.
 func TestDamage(t *testing.T) {
-	cluster := pgtest.Start(t)
+	cluster := pgtest.Shared(t)
 	for name, c := range map[string]struct {
 		sql  string
 		want string // what the error says of commit 3
@@ -244,7 +244,7 @@ func outcome(_ journal.Commit, err error) string {
 
 // Held renews a lease that is too short, and names the owner that has lost it.
 func TestHeld(t *testing.T) {
-	url := pgtest.Start(t).Database(t)
+	url := pgtest.Shared(t).Database(t)
 	db := open(t, url, postgres.Options{Lease: 2 * time.Second})
 	o, _ := own(t, db, "task")
 	defer o.Close() //nolint:errcheck // it is fenced

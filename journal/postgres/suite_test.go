@@ -30,7 +30,7 @@ func open(t *testing.T, url string, opt postgres.Options) *postgres.DB {
 }
 
 func TestSuite(t *testing.T) {
-	url := pgtest.Start(t).Database(t)
+	url := pgtest.Shared(t).Database(t)
 	db, other := open(t, url, postgres.Options{}), open(t, url, postgres.Options{})
 	for name, c := range map[string]struct {
 		owner, reader *postgres.DB

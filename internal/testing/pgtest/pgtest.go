@@ -8,12 +8,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -52,23 +55,58 @@ type Cluster struct {
 	dir      string
 	user     *syscall.Credential // PostgreSQL refuses to run as root
 	server   *exec.Cmd
-	log      bytes.Buffer
+	running  *os.File // a pipe whose other end all processes of the server hold
 }
 
-// Start makes a cluster and starts it. Each of settings is a line of postgresql.conf.
+var shared struct {
+	sync.Mutex
+	cluster *Cluster
+}
+
+// Shared is one cluster for all tests of a program that leave it running. StopShared ends it.
+func Shared(t testing.TB) *Cluster {
+	t.Helper()
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.cluster == nil {
+		shared.cluster = start(t)
+	}
+	return shared.cluster
+}
+
+// StopShared ends the shared cluster, if there is one. TestMain calls it after the tests.
+func StopShared() {
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.cluster != nil {
+		_ = shared.cluster.remove() // it is a folder for temporary files
+	}
+}
+
+// Start makes a cluster of the test's own and starts it. Each of settings is a line of postgresql.conf.
 func Start(t testing.TB, settings ...string) *Cluster {
+	t.Helper()
+	c := start(t, settings...)
+	t.Cleanup(func() {
+		if err := c.remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+func (c *Cluster) remove() error {
+	c.Kill()
+	return os.RemoveAll(filepath.Dir(c.dir))
+}
+
+func start(t testing.TB, settings ...string) *Cluster {
 	t.Helper()
 	c := &Cluster{programs: Programs(t)}
 	dir, err := os.MkdirTemp("", "roost-pg-") // t.TempDir is not open to another user
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		c.Kill()
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
 	c.dir = filepath.Join(dir, "data")
 	if err := c.owner(dir); err != nil {
 		t.Fatal(err)
@@ -115,8 +153,17 @@ func (c *Cluster) command(ctx context.Context, program string, args ...string) *
 func (c *Cluster) Run(t testing.TB) {
 	t.Helper()
 	c.server = c.command(context.Background(), "postgres", "-D", c.dir)
-	c.server.Stdout, c.server.Stderr = &c.log, &c.log
-	if err := c.server.Start(); err != nil {
+	log, err := os.OpenFile(c.dir+".log", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600) // a buffer would need a goroutine
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.server.Stdout, c.server.Stderr = log, log
+	running, held, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.server.ExtraFiles, c.running = []*os.File{held}, running
+	if err := errors.Join(c.server.Start(), log.Close(), held.Close()); err != nil {
 		t.Fatal(err)
 	}
 	for end := time.Now().Add(60 * time.Second); ; time.Sleep(20 * time.Millisecond) {
@@ -127,25 +174,43 @@ func (c *Cluster) Run(t testing.TB) {
 		}
 		if time.Now().After(end) {
 			c.Kill()
-			t.Fatalf("the server does not answer: %v\n%s", err, &c.log)
+			words, _ := os.ReadFile(c.dir + ".log") // without it the error stands alone
+			t.Fatalf("the server does not answer: %v\n%s", err, words)
 		}
 	}
 }
 
-// Kill ends the server and all its processes at once, as a crash does.
+// Kill ends the server and all its processes at once, as a crash does, and returns when none is left.
 func (c *Cluster) Kill() {
 	if c.server == nil {
 		return
 	}
-	_ = syscall.Kill(-c.server.Process.Pid, syscall.SIGKILL) // it may have ended
-	_ = c.server.Wait()                                      // it was killed
-	c.server = nil
+	pid := c.server.Process.Pid
+	_ = syscall.Kill(pid, syscall.SIGSTOP) // so that it starts no process for one that was killed
+	_ = c.signal(syscall.SIGKILL)
+	_ = c.server.Wait()                   // it was killed
+	_, _ = io.Copy(io.Discard, c.running) // it ends with the last process
+	_ = c.running.Close()                 // nothing was written to it
+	c.server, c.running = nil, nil
+}
+
+// signal sends a signal to all processes of the server: each of them has a process group of its own. The first one is the
+// last, because the others are listed no more when it has ended.
+func (c *Cluster) signal(s syscall.Signal) error {
+	pid := c.server.Process.Pid
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	for _, child := range strings.Fields(string(children)) {
+		if n, no := strconv.Atoi(child); no == nil {
+			_ = syscall.Kill(n, s) // it may have ended
+		}
+	}
+	return errors.Join(err, syscall.Kill(pid, s))
 }
 
 // Signal sends a signal to all processes of the server: SIGSTOP and SIGCONT make it hang and go on.
 func (c *Cluster) Signal(t testing.TB, s syscall.Signal) {
 	t.Helper()
-	if err := syscall.Kill(-c.server.Process.Pid, s); err != nil {
+	if err := c.signal(s); err != nil {
 		t.Fatal(err)
 	}
 }
