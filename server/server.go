@@ -166,7 +166,7 @@ func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.guard) }
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	web := &http.Server{
 		Handler: s.Handler(), ReadHeaderTimeout: s.opt.HeaderTimeout, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
-		ConnContext: ofConn, ErrorLog: slog.NewLogLogger(s.opt.Log.Handler(), slog.LevelDebug),
+		ConnContext: ofConn, ErrorLog: slog.NewLogLogger(s.opt.Log.Handler(), slog.LevelDebug), TLSConfig: s.opt.TLS,
 	}
 	doors := 1
 	served := make(chan error, 2)
@@ -178,7 +178,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		go func() { served <- web.Serve(tls.NewListener(outer, lan.TLS)) }()
 	}
 	go func() {
-		if web.TLSConfig = s.opt.TLS; s.opt.TLS != nil {
+		if s.opt.TLS != nil {
 			served <- web.ServeTLS(bounded, "", "")
 			return
 		}
