@@ -66,6 +66,7 @@ func TestTrash(t *testing.T) {
 		h.ask("DELETE", "/v1/tasks/"+id, nil, nil)
 	}
 	tab.visit("/trash")
+	tab.live()
 	tab.press(`[aria-label="Remove for good goes"]`)
 	tab.text("dialog", "cannot be undone")
 	tab.press("dialog button.danger")
