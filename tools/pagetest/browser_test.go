@@ -263,6 +263,9 @@ func (t *tab) gone(selector string) {
 // press presses the element that a selector fits, at its place: with a finger on a phone, else with a mouse.
 func (t *tab) press(selector string) {
 	t.Helper()
+	// The scripts have bound what there is to press once they name the state of the connection.
+	t.sees("the scripts ran", `document.body.dataset.live !== undefined || ['login', 'problem', 'trust'].includes(document.body.dataset.page)
+		|| !document.querySelector('script[type=module]')`)
 	t.sees(selector, fmt.Sprintf(`(e => e && e.checkVisibility() && !e.disabled)(document.querySelector(%s))`, strconv.Quote(selector)))
 	place := fmt.Sprintf(`(e => { e.scrollIntoView({block: 'nearest'}); const r = e.getBoundingClientRect(), x = r.x + r.width/2, y = r.y + r.height/2,
 		there = document.elementFromPoint(x, y); return [x, y, e.contains(there) ? 1 : 0] })(document.querySelector(%s))`, strconv.Quote(selector))
