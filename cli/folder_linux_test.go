@@ -7,7 +7,7 @@ import (
 	"github.com/roost-dev/roost/cli/failure"
 )
 
-// A task whose folder is gone asks on a terminal where it goes on; without one it is refused.
+// On a terminal, resume asks for a folder when the task's own is missing; elsewhere it refuses the task.
 func TestResumeAsksForTheFolder(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)

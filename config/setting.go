@@ -166,7 +166,7 @@ var plain = []string{
 	"ask_after_requests", "ask_after_cost", "idle_timeout", "total_timeout", "theme", "notify",
 }
 
-// Plain reports whether a person who is logged in may set the key from another machine, too.
+// Plain reports whether a log-in from another machine may set the key, too.
 func (k Key) Plain() bool { return slices.Contains(plain, k.Name) }
 
 // Check reports why a value does not fit a key.

@@ -14,8 +14,8 @@ import (
 	"github.com/roost-dev/roost/engine/setup"
 )
 
-// A run whose question nobody answers calls the user, without the words of the question; one whose question was answered
-// by another engine of the root does not. The run waits for none of it.
+// The engine calls the user for a question without an answer, and leaves out the question's words. It makes no call when
+// another engine of the root took an answer. The run never waits for the call.
 func TestAQuestionOfARunCallsTheUser(t *testing.T) {
 	for name, answered := range map[string]bool{"nobody answers": false, "another engine takes the answer": true} {
 		t.Run(name, func(t *testing.T) {

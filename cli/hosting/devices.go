@@ -94,11 +94,11 @@ func (a *commands) showLAN(at api.LAN, link string) error {
 	if err := a.printQR(link); err != nil {
 		return err
 	}
-	if err := a.Println("log another device in, once, within 10 minutes: " + link); err != nil {
+	if err := a.Println("log in another device (the link works once, for 10 minutes): " + link); err != nil {
 		return err
 	}
-	a.Say("a device that is new here shows a warning first: it does not know the certificate. %s says how it learns to,\n"+
-		"and this is the fingerprint (SHA-256) of the certificate that it should show:\n  %s", strings.TrimSuffix(at.URL, "/")+"/trust",
+	a.Say("A new device first warns about the certificate; %s explains how to make the device trust it.\n"+
+		"Compare the fingerprint (SHA-256) that the device shows with this one:\n  %s", strings.TrimSuffix(at.URL, "/")+"/trust",
 		strings.ReplaceAll(at.Fingerprint[:47], ":", " ")+"\n  "+strings.ReplaceAll(at.Fingerprint[48:], ":", " "))
 	return nil
 }

@@ -1,5 +1,5 @@
-// Package notify calls a person who is elsewhere when a task waits for them, or when a run ended: by a command of theirs,
-// or by a POST to an address of theirs. Both come from the user's own settings alone.
+// Package notify calls the user when a question waits or a run has ended: it runs a command or sends a POST, which only the
+// user's own settings name.
 //
 // The engine of each process passes it the events of its own runs, so it works for a server, for roost run and for the
 // chat alike. A question that was answered within Config.After makes no call; the notifier looks the question up again
@@ -92,7 +92,7 @@ type Document struct {
 
 // Options are what a Notifier needs.
 type Options struct {
-	// Settings gives the user's settings as they are now. It is asked for each event and each call, and must be quick.
+	// Settings returns the user's settings of this moment. The notifier reads them for each event and call; it must be quick.
 	Settings func() Config
 	Base     string // the address of the server whose pages show the tasks; "" = there is none
 	// Look gives the title of a task, and whether a question of it is open; question is "" for the title alone.

@@ -101,7 +101,7 @@ func TestAQuestionThatWaitsCalls(t *testing.T) {
 	}
 }
 
-// Who has answered in time, here or in another process, or has ended the run, is not called.
+// The notifier makes no call for a question that was answered in time, in any process, or whose run was ended.
 func TestAnAnsweredQuestionCallsNobody(t *testing.T) {
 	for name, c := range map[string]struct {
 		then events.Event

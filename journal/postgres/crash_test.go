@@ -130,7 +130,7 @@ func TestDatabaseIsKilled(t *testing.T) {
 	l.end(t, db)
 }
 
-// Connections break in the middle of statements and of answers: each outcome is looked up.
+// The proxy cuts connections within statements and within answers: the owner looks up each outcome.
 func TestConnectionsAreCut(t *testing.T) {
 	c := pgtest.Shared(t)
 	direct := c.Database(t)

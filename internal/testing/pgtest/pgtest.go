@@ -237,7 +237,7 @@ func (c *Cluster) Database(t testing.TB) string {
 	return c.URL(name)
 }
 
-// freePort is a port that nobody listens at.
+// freePort returns a port without a listener.
 func freePort(t testing.TB) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
