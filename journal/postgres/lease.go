@@ -10,6 +10,12 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
+// What renew does about a locked row. Waiting is for one row: to wait for several in any order could end in a deadlock.
+const (
+	skipLocked    = " SKIP LOCKED"
+	waitForLocked = ""
+)
+
 // lease is one owner's hold on a journal.
 type lease struct {
 	journal int64
@@ -59,15 +65,15 @@ func (l *leases) run(ctx context.Context) {
 		pause(ctx, l.length/3)
 		if all := l.list(); len(all) > 0 {
 			limited, cancel := context.WithTimeout(ctx, l.length/3)
-			_ = l.renew(limited, all) // a lease that is not renewed ends, and Held shows it
+			_ = l.renew(limited, all, skipLocked) // a lease that is not renewed ends, and Held shows it
 			cancel()
 		}
 	}
 }
 
-// renew makes the leases last for another length, in one statement. It skips the row of a journal that is locked: an
-// append holds that lock, and renews.
-func (l *leases) renew(ctx context.Context, all []lease) error {
+// renew makes the leases last for another length, in one statement. locked is what it does about the row of a journal that
+// is locked: an append or a renewal holds that lock for a moment, and renews.
+func (l *leases) renew(ctx context.Context, all []lease, locked string) error {
 	ids, epochs := make([]int64, len(all)), make([]int64, len(all))
 	for i, x := range all {
 		ids[i], epochs[i] = x.journal, x.epoch
@@ -75,7 +81,7 @@ func (l *leases) renew(ctx context.Context, all []lease) error {
 	asked := time.Now()
 	rows, err := l.pool.Query(ctx, `
 WITH mine AS (
-	SELECT j.id, j.epoch FROM roost.journals j WHERE j.id = ANY($1) FOR NO KEY UPDATE SKIP LOCKED
+	SELECT j.id, j.epoch FROM roost.journals j WHERE j.id = ANY($1) FOR NO KEY UPDATE`+locked+`
 ), renewed AS (
 	UPDATE roost.journals j SET lease_until = clock_timestamp() + $3::interval
 	FROM mine, unnest($1::bigint[], $2::bigint[]) AS w(id, epoch)

@@ -246,7 +246,7 @@ func (o *owner) Held(ctx context.Context, margin time.Duration) error {
 	if ok, err := lasts(); ok || err != nil {
 		return err
 	}
-	if err := o.db.leases.renew(ctx, []lease{o.lease()}); err != nil {
+	if err := o.db.leases.renew(ctx, []lease{o.lease()}, waitForLocked); err != nil {
 		return unsaved("renew the lease", o.name, err)
 	}
 	if ok, err := lasts(); ok || err != nil {

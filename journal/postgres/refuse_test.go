@@ -263,3 +263,41 @@ func TestHeld(t *testing.T) {
 		t.Errorf("append: got %v, want ErrFenced", err)
 	}
 }
+
+// Held waits for a statement that has locked the journal's row, and answers by what it left.
+func TestHeldWaitsForTheRow(t *testing.T) {
+	url := pgtest.Shared(t).Database(t)
+	db := open(t, url, postgres.Options{Lease: time.Minute})
+	o, _ := own(t, db, "task")
+	defer o.Close() //nolint:errcheck // it is fenced
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context()) //nolint:errcheck // its transaction has ended
+	tx, err := conn.Begin(t.Context())
+	if err == nil {
+		_, err = tx.Exec(t.Context(), `UPDATE roost.journals SET epoch = epoch + 1`)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := make(chan error, 1)
+	go func() { held <- o.(postgres.Holder).Held(t.Context(), time.Minute) }()
+	for waits := 0; waits == 0; time.Sleep(5 * time.Millisecond) {
+		select {
+		case err := <-held:
+			t.Fatalf("got %v before the other statement ended", err)
+		default:
+		}
+		if err := tx.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks WHERE NOT granted`).Scan(&waits); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-held; !errors.Is(err, journal.ErrFenced) {
+		t.Errorf("got %v, want ErrFenced", err)
+	}
+}
