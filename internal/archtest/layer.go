@@ -36,7 +36,7 @@ var layers = [][]string{
 	{"workspace", "internal/testing/storetest", "internal/testing/faultfs"},
 	{"store"},
 	{"journal", "task", "roofmt", "usage", "catalog", "content"},
-	{"api", "internal/progress", "internal/dirstat"},
+	{"api", "database", "internal/progress", "internal/dirstat"},
 	{"docs", "esjson", "money", "redact", "workspace/terminal", "task/codec", "internal/failpoint", "internal/inputfile",
 		"internal/filelock", "internal/atomicfile", "internal/keyed", "internal/process", "internal/testing/conformance", "internal/testing/mcptest", "internal/testing/fixture",
 		"internal/testing/screen", "internal/testing/pgtest"},

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/journal"
 )
@@ -215,7 +216,7 @@ func (o *owner) save(ctx context.Context, from uint64, batch []line) (head uint6
 		seqs[i], lines[i] = int64(l.seq), l.bytes
 	}
 	last := batch[len(batch)-1].seq
-	tag, err := o.db.pool.Exec(ctx, `
+	tag, err := o.in.db.Exec(ctx, `
 WITH mine AS (
 	UPDATE roost.journals SET head = $4, lease_until = clock_timestamp() + $7::interval
 	WHERE id = $1 AND epoch = $2 AND head = $3
@@ -223,7 +224,7 @@ WITH mine AS (
 )
 INSERT INTO roost.commits (journal, seq, line)
 SELECT mine.id, w.seq, w.line FROM mine, unnest($5::bigint[], $6::bytea[]) AS w(seq, line)`,
-		o.id, int64(o.epoch), int64(from), int64(last), seqs, lines, o.db.opt.Lease)
+		o.id, int64(o.epoch), int64(from), int64(last), seqs, lines, o.in.opt.Lease)
 	failpoint.Hit("postgres.committed")
 	if err == nil && tag.RowsAffected() == int64(len(batch)) {
 		return last, nil
@@ -241,8 +242,8 @@ func (o *owner) lookUp(from uint64, batch []line, cause error) (uint64, error) {
 	defer cancel()
 	stored := map[uint64][]byte{}
 	var epoch, head int64
-	err := pgx.BeginTxFunc(ctx, o.db.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		found, err := row(tx.QueryRow(ctx, `SELECT epoch, head FROM roost.journals WHERE id = $1`, o.id), &epoch, &head)
+	err := pgx.BeginTxFunc(ctx, o.in.db, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		found, err := database.Found(tx.QueryRow(ctx, `SELECT epoch, head FROM roost.journals WHERE id = $1`, o.id), &epoch, &head)
 		if err != nil {
 			return err
 		}
@@ -299,7 +300,7 @@ func (o *owner) settle(head uint64, err error, asked time.Time) error {
 	switch {
 	case err == nil:
 		o.trouble, o.backoff, o.since = nil, 0, time.Now()
-		if until := asked.Add(o.db.opt.Lease); until.After(o.until) {
+		if until := asked.Add(o.in.opt.Lease); until.After(o.until) {
 			o.until = until
 		}
 	case errors.Is(err, journal.ErrFenced):
@@ -313,7 +314,7 @@ func (o *owner) settle(head uint64, err error, asked time.Time) error {
 	}
 	o.mu.Unlock()
 	if moved {
-		o.db.hub.committed(o.id)
+		o.in.hub.committed(o.id)
 	}
 	return err
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/journal"
 )
 
@@ -38,7 +39,7 @@ func (r *reader) Blob(ctx context.Context, h journal.Hash) (journal.Blob, error)
 	}
 	b := &blob{ctx: ctx, r: r, hash: h}
 	b.key, _ = hex.DecodeString(string(h)) // it is valid
-	found, err := row(r.db.pool.QueryRow(ctx, `
+	found, err := database.Found(r.in.db.QueryRow(ctx, `
 SELECT c.size FROM roost.blobs b JOIN roost.contents c ON c.hash = b.hash WHERE b.journal = $1 AND b.hash = $2`, r.id, b.key), &b.size)
 	switch {
 	case err != nil:
@@ -64,7 +65,7 @@ func (b *blob) ReadAt(p []byte, at int64) (n int, err error) {
 	if at >= b.size {
 		return 0, io.EOF
 	}
-	rows, err := b.r.db.pool.Query(b.ctx, `SELECT n, data FROM roost.chunks WHERE hash = $1 AND n BETWEEN $2 AND $3 ORDER BY n`,
+	rows, err := b.r.in.db.Query(b.ctx, `SELECT n, data FROM roost.chunks WHERE hash = $1 AND n BETWEEN $2 AND $3 ORDER BY n`,
 		b.key, at/chunkSize, (end-1)/chunkSize)
 	if err != nil {
 		return 0, fmt.Errorf("read blob %s: %w", b.hash, err)
@@ -138,7 +139,7 @@ func (o *owner) putBlob(ctx context.Context, key []byte, from io.Reader, size in
 	if err := o.usable(ctx); err != nil {
 		return err
 	}
-	err := pgx.BeginFunc(ctx, o.db.pool, func(tx pgx.Tx) error {
+	err := pgx.BeginFunc(ctx, o.in.db, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `
 INSERT INTO roost.contents (hash, size) VALUES ($1, $2)
 ON CONFLICT (hash) DO UPDATE SET size = EXCLUDED.size WHERE contents.size <> EXCLUDED.size`, key, size); err != nil {

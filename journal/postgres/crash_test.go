@@ -36,7 +36,7 @@ func draft(n int) journal.Draft {
 }
 
 // start runs an owner of each of so many journals.
-func start(t *testing.T, db *postgres.DB, journals int) *load {
+func start(t *testing.T, db *postgres.Journals, journals int) *load {
 	l := &load{stop: make(chan struct{}), acked: map[string][]int{}}
 	for i := range journals {
 		name := fmt.Sprintf("%s-%d", t.Name(), i)
@@ -80,7 +80,7 @@ func (l *load) run(t *testing.T, name string, o journal.Owner) {
 }
 
 // end stops the load and compares what is stored with what was acknowledged.
-func (l *load) end(t *testing.T, db *postgres.DB) {
+func (l *load) end(t *testing.T, db *postgres.Journals) {
 	t.Helper()
 	close(l.stop)
 	l.work.Wait()
@@ -136,11 +136,7 @@ func TestConnectionsAreCut(t *testing.T) {
 	direct := c.Database(t)
 	db := open(t, direct, postgres.Options{})
 	p := newProxy(t, fmt.Sprintf("127.0.0.1:%d", c.Port))
-	through, err := postgres.Open(t.Context(), p.url(t, direct), postgres.Options{Lease: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer through.Close()
+	through := openURL(t, p.url(t, direct), postgres.Options{Lease: time.Minute})
 	l := start(t, through, 4)
 	for i := range 60 {
 		time.Sleep(time.Duration(10+rand.IntN(60)) * time.Millisecond)
@@ -272,7 +268,7 @@ func runChild(t *testing.T, url, name string) (cmd *exec.Cmd, lines *bufio.Scann
 }
 
 // own takes the journal as soon as its lease has run out.
-func own(t *testing.T, db *postgres.DB, name string) (journal.Owner, time.Duration) {
+func own(t *testing.T, db *postgres.Journals, name string) (journal.Owner, time.Duration) {
 	t.Helper()
 	began := time.Now()
 	for {
@@ -360,11 +356,7 @@ func TestNotificationsAreLost(t *testing.T) {
 	direct := c.Database(t)
 	db := open(t, direct, postgres.Options{})
 	p := newProxy(t, fmt.Sprintf("127.0.0.1:%d", c.Port))
-	through, err := postgres.Open(t.Context(), p.url(t, direct), postgres.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer through.Close()
+	through := openURL(t, p.url(t, direct), postgres.Options{})
 	o, _ := own(t, db, "task")
 	defer o.Close() //nolint:errcheck // a barrier has saved it
 	const last = 400

@@ -1,8 +1,8 @@
-// Package postgres keeps journals in a PostgreSQL database that several servers share.
+// Package postgres keeps journals in a PostgreSQL database that several servers share (see package database).
 //
 // # Tables
 //
-// Migrate makes them, in the schema roost:
+// They are in the schema roost:
 //
 //	journals    a row a journal: its name, head, epoch, and who holds its lease until when
 //	commits     a row a commit: the line of journal.EncodeCommit, byte for byte (bytea; jsonb would change bytes)
@@ -16,7 +16,7 @@
 // An owner appends all that waits in one statement, which is a transaction of its own: it moves the head of the journal
 // from where this owner left it, only while the epoch is this owner's, and puts the lines in. So numbers have no gap,
 // and an owner that lost its lease never commits again, even while it still believes to own the journal. A commit exists for readers when the
-// database has committed it; Open refuses a database that acknowledges before it has synced.
+// database has committed it; database.Open refuses one that acknowledges before it has synced.
 //
 // When the connection breaks before the answer comes, the owner looks up whether its commits are there, and repeats
 // only those that are not. A statement of the broken connection that the database still works on is no danger: it and
@@ -25,7 +25,7 @@
 // # Leases
 //
 // Own takes the lease of a journal for Options.Lease, 3 s by default, and gets an epoch higher than any before it. One
-// goroutine a DB renews all leases of its owners in one statement every third of that time; each append renews, too. A
+// goroutine renews all leases of its owners in one statement every third of that time; each append renews, too. A
 // lease that has run out can be taken by anybody, and its owner is fenced from that moment. Only the clock of the
 // database decides when a lease ends. Holder.Held asks, before work that cannot be taken back, whether the lease lasts
 // long enough.
@@ -35,7 +35,7 @@
 // A follower subscribes to its journal and reads what is new when it is notified: at once by owners in this process, by
 // LISTEN about owners elsewhere, and by one query every second for all followed journals, so that a notification that
 // is lost delays commits and loses none. Without a connection that listens, such as behind a pooler in transaction mode,
-// that query runs every 50 ms. A commit never contains NOTIFY, which takes a lock of the whole database: each DB sends
+// that query runs every 50 ms. A commit never contains NOTIFY, which takes a lock of the whole database: each process sends
 // one notification for all its journals at most every 20 ms.
 //
 // # Trust

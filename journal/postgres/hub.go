@@ -12,7 +12,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/roost-dev/roost/database"
 )
 
 const (
@@ -26,7 +27,7 @@ const (
 
 // hub wakes the followers of this process when their journal has new commits.
 type hub struct {
-	pool      *pgxpool.Pool
+	pool      *database.DB
 	warn      func(error)
 	server    string // names this hub in its notifications: it does not need its own
 	listening atomic.Bool
@@ -43,7 +44,7 @@ type followed struct {
 	head int64 // as the last poll has seen it
 }
 
-func newHub(pool *pgxpool.Pool, warn func(error)) *hub {
+func newHub(pool *database.DB, warn func(error)) *hub {
 	return &hub{
 		pool:     pool,
 		warn:     warn,

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/roost-dev/roost/database"
 )
 
 // What renew does about a locked row. Waiting is for one row: to wait for several in any order could end in a deadlock.
@@ -28,9 +28,9 @@ type leaseholder interface {
 	fence()                 // another owner has a later epoch
 }
 
-// leases renews the leases of all owners of a DB.
+// leases renews the leases of all owners of the Journals.
 type leases struct {
-	pool   *pgxpool.Pool
+	pool   *database.DB
 	length time.Duration
 
 	mu  sync.Mutex

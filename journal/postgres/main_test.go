@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/internal/testing/pgtest"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/postgres"
@@ -33,11 +34,12 @@ func TestMain(m *testing.M) {
 // child prints "acked N" for each commit that was acknowledged, and "fenced" when it ends because it lost the lease.
 func child(url, name string) int {
 	ctx := context.Background()
-	db, err := postgres.Open(ctx, url, postgres.Options{})
+	connected, err := database.Open(ctx, url)
 	if err != nil {
 		fmt.Println("open:", err)
 		return 1
 	}
+	db := postgres.Open(ctx, connected, postgres.Options{})
 	o, err := db.Own(ctx, name, postgres.OwnOptions{By: "child"})
 	if err != nil {
 		fmt.Println("own:", err)

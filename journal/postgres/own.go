@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/journal"
 )
 
@@ -67,14 +68,14 @@ var (
 
 // Own takes the lease of the journal called name, which it creates the first time, and commits epoch.opened. The error
 // is a *journal.BusyError while another owner's lease lasts.
-func (db *DB) Own(ctx context.Context, name string, opt OwnOptions) (_ journal.Owner, err error) {
+func (j *Journals) Own(ctx context.Context, name string, opt OwnOptions) (_ journal.Owner, err error) {
 	if opt.Clock == nil {
 		opt.Clock = func() int64 { return time.Now().UnixMilli() }
 	}
 	opt.FlushAfter = cmp.Or(opt.FlushAfter, 200*time.Millisecond)
 	opt.MaxUnsaved = cmp.Or(opt.MaxUnsaved, 64<<20)
 	o := &owner{
-		reader: &reader{db: db, name: name, seal: opt.Seal, closed: make(chan struct{})},
+		reader: &reader{in: j, name: name, seal: opt.Seal, closed: make(chan struct{})},
 		opt:    opt,
 		room:   make(chan struct{}),
 		wake:   make(chan struct{}, 1),
@@ -84,7 +85,7 @@ func (db *DB) Own(ctx context.Context, name string, opt OwnOptions) (_ journal.O
 	if err := o.take(ctx); err != nil {
 		return nil, fmt.Errorf("own journal %s: %w", name, err)
 	}
-	db.leases.add(o.lease())
+	j.leases.add(o.lease())
 	defer func() {
 		if err != nil {
 			o.release()
@@ -98,7 +99,7 @@ func (db *DB) Own(ctx context.Context, name string, opt OwnOptions) (_ journal.O
 			return nil, fmt.Errorf("own journal %s: %w", name, err)
 		}
 	}
-	info := db.opt.Owner
+	info := j.opt.Owner
 	info.Address, info.Host = "", "" // they are of use while the lease lasts, and the commits stay
 	opened, err := json.Marshal(struct {
 		Type  string            `json:"type"`
@@ -119,33 +120,33 @@ func (db *DB) Own(ctx context.Context, name string, opt OwnOptions) (_ journal.O
 
 // take takes the lease if it is free, with an epoch of its own.
 func (o *owner) take(ctx context.Context) error {
-	info := o.db.opt.Owner
+	info := o.in.opt.Owner
 	info.Address = o.opt.Address
 	shown, err := json.Marshal(info)
 	if err != nil {
 		return err
 	}
 	if !o.opt.Existing {
-		if _, err := o.db.pool.Exec(ctx, `INSERT INTO roost.journals (name) VALUES ($1) ON CONFLICT DO NOTHING`, o.name); err != nil {
-			return explained(err)
+		if _, err := o.in.db.Exec(ctx, `INSERT INTO roost.journals (name) VALUES ($1) ON CONFLICT DO NOTHING`, o.name); err != nil {
+			return database.Explained(err)
 		}
 	}
 	asked := time.Now()
 	var epoch, head int64
-	taken, err := row(o.db.pool.QueryRow(ctx, `
+	taken, err := database.Found(o.in.db.QueryRow(ctx, `
 UPDATE roost.journals SET epoch = epoch + 1, owner = $2, lease_until = clock_timestamp() + $3::interval
 WHERE name = $1 AND (lease_until IS NULL OR lease_until < clock_timestamp())
-RETURNING id, epoch, head`, o.name, shown, o.db.opt.Lease), &o.id, &epoch, &head)
+RETURNING id, epoch, head`, o.name, shown, o.in.opt.Lease), &o.id, &epoch, &head)
 	if err != nil {
-		return explained(err)
+		return database.Explained(err)
 	}
 	if taken {
 		o.epoch, o.synced, o.next = uint64(epoch), uint64(head), uint64(head)+1
-		o.until = asked.Add(o.db.opt.Lease)
+		o.until = asked.Add(o.in.opt.Lease)
 		return nil
 	}
 	var holder []byte
-	there, err := row(o.db.pool.QueryRow(ctx, `SELECT owner FROM roost.journals WHERE name = $1`, o.name), &holder)
+	there, err := database.Found(o.in.db.QueryRow(ctx, `SELECT owner FROM roost.journals WHERE name = $1`, o.name), &holder)
 	if err != nil {
 		return err
 	}
@@ -212,10 +213,10 @@ func (o *owner) lease() lease { return lease{o.id, int64(o.epoch), o} }
 
 // release gives the lease back. Without an answer it ends by itself.
 func (o *owner) release() {
-	o.db.leases.remove(o.lease())
-	ctx, cancel := context.WithTimeout(context.Background(), o.db.opt.Lease)
+	o.in.leases.remove(o.lease())
+	ctx, cancel := context.WithTimeout(context.Background(), o.in.opt.Lease)
 	defer cancel()
-	_, _ = o.db.pool.Exec(ctx, `UPDATE roost.journals SET owner = NULL, lease_until = NULL WHERE id = $1 AND epoch = $2`, o.id, int64(o.epoch))
+	_, _ = o.in.db.Exec(ctx, `UPDATE roost.journals SET owner = NULL, lease_until = NULL WHERE id = $1 AND epoch = $2`, o.id, int64(o.epoch))
 }
 
 // Holder is an owner whose ownership is a lease.
@@ -246,7 +247,7 @@ func (o *owner) Held(ctx context.Context, margin time.Duration) error {
 	if ok, err := lasts(); ok || err != nil {
 		return err
 	}
-	if err := o.db.leases.renew(ctx, []lease{o.lease()}, waitForLocked); err != nil {
+	if err := o.in.leases.renew(ctx, []lease{o.lease()}, waitForLocked); err != nil {
 		return unsaved("renew the lease", o.name, err)
 	}
 	if ok, err := lasts(); ok || err != nil {

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"sync"
 
+	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/journal"
 )
 
@@ -19,7 +20,7 @@ const (
 
 // reader is the journal.Reader of one journal.
 type reader struct {
-	db   *DB
+	in   *Journals
 	id   int64
 	name string
 	seal *journal.Seal
@@ -32,9 +33,9 @@ var _ journal.Prover = (*reader)(nil)
 
 // OpenReader opens the journal called name for reading. It is journal.ErrNotFound when it has never been owned. seal
 // verifies its commits; nil = they are not verified.
-func (db *DB) OpenReader(ctx context.Context, name string, seal *journal.Seal) (journal.Reader, error) {
-	r := &reader{db: db, name: name, seal: seal, closed: make(chan struct{})}
-	found, err := row(db.pool.QueryRow(ctx, `SELECT id FROM roost.journals WHERE name = $1 AND head > 0`, name), &r.id)
+func (j *Journals) OpenReader(ctx context.Context, name string, seal *journal.Seal) (journal.Reader, error) {
+	r := &reader{in: j, name: name, seal: seal, closed: make(chan struct{})}
+	found, err := database.Found(j.db.QueryRow(ctx, `SELECT id FROM roost.journals WHERE name = $1 AND head > 0`, name), &r.id)
 	if err != nil {
 		return nil, fmt.Errorf("open journal %s: %w", name, err)
 	}
@@ -66,7 +67,7 @@ func (r *reader) Head(ctx context.Context) (uint64, error) {
 		return 0, err
 	}
 	var head int64
-	found, err := row(r.db.pool.QueryRow(ctx, `SELECT head FROM roost.journals WHERE id = $1`, r.id), &head)
+	found, err := database.Found(r.in.db.QueryRow(ctx, `SELECT head FROM roost.journals WHERE id = $1`, r.id), &head)
 	if err == nil && !found {
 		err = journal.ErrNotFound
 	}
@@ -181,7 +182,7 @@ func (r *reader) lines(ctx context.Context, from, to uint64, rows int, backward 
 	if backward {
 		order = "DESC"
 	}
-	found, err := r.db.pool.Query(ctx, `
+	found, err := r.in.db.Query(ctx, `
 SELECT seq, line FROM (
 	SELECT seq, line, sum(octet_length(line)) OVER (ORDER BY seq `+order+`) - octet_length(line) AS before
 	FROM (SELECT seq, line FROM roost.commits WHERE journal = $1 AND seq BETWEEN $2 AND $3 ORDER BY seq `+order+` LIMIT $4) AS newest
@@ -208,7 +209,7 @@ SELECT seq, line FROM (
 func (r *reader) Follow(ctx context.Context, from uint64) iter.Seq2[journal.Commit, error] {
 	return func(yield func(journal.Commit, error) bool) {
 		// First subscribe, then look: what is committed between wakes us.
-		wake, cancel := r.db.hub.subscribe(r.id)
+		wake, cancel := r.in.hub.subscribe(r.id)
 		defer cancel()
 		from = max(from, 1)
 		for {

@@ -1,7 +1,6 @@
 package postgres_test
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -23,112 +22,6 @@ func execute(t *testing.T, url, sql string) {
 	}
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-// A database that cannot be used is refused with what is wrong, before anything is written.
-func TestRefused(t *testing.T) {
-	c := pgtest.Shared(t)
-	for name, tc := range map[string]struct {
-		sql  string // run on a migrated database; "" leaves it empty
-		more string // parameters of the address
-		want error
-	}{
-		"no tables":                   {"", "", postgres.ErrNoSchema},
-		"tables of a newer program":   {`UPDATE roost.schema_version SET version = 1000`, "", postgres.ErrNewerSchema},
-		"it takes no writes":          {`SELECT 1`, "&default_transaction_read_only=on", postgres.ErrReadOnly},
-		"it acknowledges before sync": {`SELECT 1`, "&synchronous_commit=off", postgres.ErrNotDurable},
-		"it syncs only here":          {`SELECT 1`, "&synchronous_commit=local", postgres.ErrNotDurable},
-	} {
-		t.Run(name, func(t *testing.T) {
-			url := c.Database(t)
-			if tc.sql != "" {
-				if err := postgres.Migrate(t.Context(), url); err != nil {
-					t.Fatal(err)
-				}
-				execute(t, url, tc.sql)
-			}
-			db, err := postgres.Open(t.Context(), url+tc.more, postgres.Options{})
-			if err == nil {
-				db.Close()
-			}
-			if !errors.Is(err, tc.want) {
-				t.Errorf("got %v, want %v", err, tc.want)
-			}
-		})
-	}
-}
-
-func TestMigrateRefuses(t *testing.T) {
-	c := pgtest.Shared(t)
-	newer := c.Database(t)
-	if err := postgres.Migrate(t.Context(), newer); err != nil {
-		t.Fatal(err)
-	}
-	execute(t, newer, `UPDATE roost.schema_version SET version = 1000`)
-	if err := postgres.Migrate(t.Context(), newer); !errors.Is(err, postgres.ErrNewerSchema) {
-		t.Errorf("got %v, want ErrNewerSchema", err)
-	}
-	if err := postgres.Migrate(t.Context(), c.Database(t)+"&default_transaction_read_only=on"); !errors.Is(err, postgres.ErrReadOnly) {
-		t.Errorf("got %v, want ErrReadOnly", err)
-	}
-}
-
-// Many servers that start at once migrate once.
-func TestMigrateAtOnce(t *testing.T) {
-	url := pgtest.Shared(t).Database(t)
-	errs := make(chan error)
-	for range 8 {
-		go func() { errs <- postgres.Migrate(t.Context(), url) }()
-	}
-	for range 8 {
-		if err := <-errs; err != nil {
-			t.Error(err)
-		}
-	}
-	open(t, url, postgres.Options{})
-}
-
-// A migration that is killed at any moment leaves nothing or everything.
-func TestMigrateIsKilled(t *testing.T) {
-	c := pgtest.Shared(t)
-	half := 0
-	for i := range 12 {
-		url := c.Database(t)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+i*3)*time.Millisecond)
-		err := postgres.Migrate(ctx, url)
-		cancel()
-		if err != nil {
-			half++
-		}
-		conn, err := pgx.Connect(t.Context(), url)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var tables int
-		// A statement that the broken connection left behind may still end.
-		for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-			var busy int
-			if err := conn.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`).Scan(&busy); err != nil {
-				t.Fatal(err)
-			}
-			if busy == 0 || time.Now().After(end) {
-				break
-			}
-		}
-		if err := conn.QueryRow(t.Context(), `SELECT count(*) FROM pg_tables WHERE schemaname = 'roost'`).Scan(&tables); err != nil {
-			t.Fatal(err)
-		}
-		if err := conn.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if tables != 0 && tables != 7+16-1 {
-			t.Errorf("after %d ms: got %d tables, want none or all", 1+i*3, tables)
-		}
-		open(t, url, postgres.Options{})
-	}
-	if half == 0 {
-		t.Error("no migration was interrupted")
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 
+	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/journal"
 )
 
@@ -20,7 +21,7 @@ func (r *reader) Snapshot(ctx context.Context) (journal.Snapshot, error) {
 	var seq int64
 	var sha, mac, data, text []byte
 	var key string
-	found, err := row(r.db.pool.QueryRow(ctx, `
+	found, err := database.Found(r.in.db.QueryRow(ctx, `
 SELECT s.seq, s.line_sha, s.key, s.mac, s.data, c.line FROM roost.snapshots s
 JOIN roost.commits c ON c.journal = s.journal AND c.seq = s.seq WHERE s.journal = $1`, r.id), &seq, &sha, &key, &mac, &data, &text)
 	if err != nil {
@@ -54,13 +55,13 @@ func (o *owner) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
 	if data == nil {
 		data = []byte{}
 	}
-	_, err = o.db.pool.Exec(ctx, `
+	_, err = o.in.db.Exec(ctx, `
 INSERT INTO roost.snapshots (journal, seq, line_sha, key, mac, data)
 SELECT id, $3, $4, $5, $6, $7 FROM roost.journals WHERE id = $1 AND epoch = $2
 ON CONFLICT (journal) DO UPDATE SET (seq, line_sha, key, mac, data) = (EXCLUDED.seq, EXCLUDED.line_sha, EXCLUDED.key, EXCLUDED.mac, EXCLUDED.data)`,
 		o.id, int64(o.epoch), int64(s.Seq), sum[:], key, mac, data)
 	if err != nil {
-		return fmt.Errorf("save a snapshot of journal %s: %w", o.name, explained(err))
+		return fmt.Errorf("save a snapshot of journal %s: %w", o.name, database.Explained(err))
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/internal/testing/pgtest"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/journaltest"
@@ -15,25 +16,35 @@ func seal(log, key string) *journal.Seal {
 	return &journal.Seal{Log: log, Sign: &k, Verify: []journal.Key{k}}
 }
 
-// open opens a database that is migrated.
-func open(t *testing.T, url string, opt postgres.Options) *postgres.DB {
+// openURL opens the journals of a database that has its tables.
+func openURL(t *testing.T, url string, opt postgres.Options) *postgres.Journals {
 	t.Helper()
-	if err := postgres.Migrate(t.Context(), url); err != nil {
-		t.Fatal(err)
-	}
-	db, err := postgres.Open(t.Context(), url, opt)
+	db, err := database.Open(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(db.Close)
-	return db
+	j := postgres.Open(t.Context(), db, opt)
+	t.Cleanup(func() {
+		j.Close()
+		db.Close()
+	})
+	return j
+}
+
+// open migrates a database and opens its journals.
+func open(t *testing.T, url string, opt postgres.Options) *postgres.Journals {
+	t.Helper()
+	if err := database.Migrate(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	return openURL(t, url, opt)
 }
 
 func TestSuite(t *testing.T) {
 	url := pgtest.Shared(t).Database(t)
 	db, other := open(t, url, postgres.Options{}), open(t, url, postgres.Options{})
 	for name, c := range map[string]struct {
-		owner, reader *postgres.DB
+		owner, reader *postgres.Journals
 		seal          *journal.Seal
 	}{
 		"one server":  {db, db, nil},

@@ -1,7 +1,8 @@
-package postgres
+package database
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 
@@ -21,55 +22,22 @@ var (
 	ErrNotDurable = errors.New("the database acknowledges commits before they are synced")
 )
 
-// migrations lead from no schema to the newest. The schema's version is how many of them have run. One that has been
-// released is never changed.
-var migrations = []string{`
-CREATE TABLE roost.journals (
-	id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-	name        text NOT NULL UNIQUE,
-	epoch       bigint NOT NULL DEFAULT 0,
-	head        bigint NOT NULL DEFAULT 0,
-	owner       bytea,
-	lease_until timestamptz
-) WITH (fillfactor = 50);
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
 
-CREATE TABLE roost.commits (
-	journal bigint NOT NULL,
-	seq     bigint NOT NULL,
-	line    bytea  NOT NULL,
-	PRIMARY KEY (journal, seq)
-) PARTITION BY HASH (journal);
-DO $$ BEGIN
-	FOR i IN 0..15 LOOP
-		EXECUTE format('CREATE TABLE roost.commits_%s PARTITION OF roost.commits FOR VALUES WITH (MODULUS 16, REMAINDER %s)', i, i);
-	END LOOP;
-END $$;
-
-CREATE TABLE roost.contents (
-	hash bytea PRIMARY KEY,
-	size bigint NOT NULL
-);
-CREATE TABLE roost.chunks (
-	hash bytea  NOT NULL,
-	n    bigint NOT NULL,
-	data bytea  NOT NULL,
-	PRIMARY KEY (hash, n)
-);
-CREATE TABLE roost.blobs (
-	journal bigint NOT NULL,
-	hash    bytea  NOT NULL,
-	PRIMARY KEY (journal, hash)
-);
-
-CREATE TABLE roost.snapshots (
-	journal  bigint PRIMARY KEY,
-	seq      bigint NOT NULL,
-	line_sha bytea  NOT NULL,
-	key      text   NOT NULL,
-	mac      bytea  NOT NULL,
-	data     bytea  NOT NULL
-);
-`}
+// migrations lead from no schema to the newest, in the order of their names. The schema's version is how many of them
+// have run. One that has been released is never changed.
+var migrations = func() (list []string) {
+	entries, err := migrationFiles.ReadDir("migrations")
+	for _, e := range entries {
+		text, no := migrationFiles.ReadFile("migrations/" + e.Name())
+		err, list = errors.Join(err, no), append(list, string(text))
+	}
+	if err != nil {
+		panic(err) // they are inside the program
+	}
+	return list
+}()
 
 // SchemaVersion is the version of the tables that this program reads and writes.
 var SchemaVersion = len(migrations)
@@ -86,7 +54,7 @@ func Migrate(ctx context.Context, url string) error {
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // its transaction has ended
 	if err := migrate(ctx, conn, len(migrations)); err != nil {
-		return fmt.Errorf("migrate the database: %w", explained(err))
+		return fmt.Errorf("migrate the database: %w", Explained(err))
 	}
 	return nil
 }
@@ -171,8 +139,8 @@ func fit(ctx context.Context, q querier) error {
 	return nil
 }
 
-// explained gives an error of the database the sentinel that callers know.
-func explained(err error) error {
+// Explained gives an error of the database the sentinel that callers know.
+func Explained(err error) error {
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && refused.Code == "25006" { // read_only_sql_transaction
 		return fmt.Errorf("%w (%s)", ErrReadOnly, refused.Message)
