@@ -32,6 +32,9 @@ type Journal interface {
 	Barrier(ctx context.Context) error
 	PutBlobFile(ctx context.Context, path string) (string, int64, error)
 
+	// Held is an error when another process could come to own the task before work has begun that is about to begin.
+	Held(ctx context.Context) error
+
 	// TakeIn brings into the state what other goroutines and processes queued for the task. Claim gives queued words,
 	// as they are now, to the run; it returns false when the person took them back.
 	TakeIn() error

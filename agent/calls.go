@@ -214,6 +214,9 @@ func (b *batch) runEffect(ctx context.Context, c *task.Call, spec tool.Spec, pla
 	}()
 	err = a.saveJournal(ctx) // this goroutine waits for the disk itself, as in requestReply
 	<-checked
+	if err == nil {
+		err = a.Task.Journal.Held(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -229,6 +229,8 @@ func name(e task.Event) string {
 	return e.EventType()
 }
 
+func (d *disk) Held(context.Context) error { return nil }
+
 func (d *disk) Barrier(context.Context) error {
 	if err := d.refused("barrier"); err != nil {
 		d.b.note("refused")

@@ -377,4 +377,7 @@ type RunFilter struct {
 type RecoverOptions struct {
 	Resume      bool // resume interrupted ones too
 	MaxAttempts int  // how often in a row a task is resumed; 0 = 3
+
+	// Lost are the only tasks that are looked at: those whose servers are gone. nil: all.
+	Lost []store.Ref
 }

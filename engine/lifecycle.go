@@ -126,7 +126,7 @@ func (e *Engine) Create(ctx context.Context, r Request) (store.Ref, error) {
 // calls check, when it is not nil, with the task owned; an error leaves everything as it was. The changed task is not ref
 // where a foreign task continues as a task of Roost's own.
 func (e *Engine) Amend(ctx context.Context, ref store.Ref, r Request, check func(task.Settings) error) (store.Ref, error) {
-	latest := e.store.Latest(ref)
+	latest := e.store.Latest(ctx, ref)
 	if e.working(keyOf(latest)) == nil { // a run that works has received it already
 		if _, err := e.Receive(ctx, Request{Task: keyOf(latest)}); err != nil {
 			return ref, err

@@ -34,7 +34,7 @@ func (e *Engine) PlanResume(ctx context.Context, r Request) (p ResumePlan, err e
 	if err != nil {
 		return p, err
 	}
-	p.Ref = e.store.Latest(ref)
+	p.Ref = e.store.Latest(ctx, ref)
 	switch {
 	case p.Ref.Own && ref.Foreign():
 		p.Place = PlaceFork

@@ -34,7 +34,7 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 		return nil, err
 	}
 	// Read first: a refusal must leave nothing behind.
-	latest := e.store.Latest(ref)
+	latest := e.store.Latest(ctx, ref)
 	view, err := e.store.ReadToContinue(ctx, latest)
 	if err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ import (
 // sees them.
 func replay(t *testing.T, s *store.Store, ref store.Ref) (out []events.Event) {
 	t.Helper()
-	log, err := s.Follow(ref)
+	log, err := s.Follow(t.Context(), ref)
 	if err != nil {
 		t.Fatal(err)
 	}

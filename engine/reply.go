@@ -41,7 +41,7 @@ func (e *Engine) Questions(ctx context.Context, ref string) ([]Asked, error) {
 		}
 		for _, t := range all {
 			if t.OpenQuestions > 0 || t.Status == "running" {
-				refs = append(refs, e.store.Latest(t.ref))
+				refs = append(refs, e.store.Latest(ctx, t.ref))
 			}
 		}
 	}
@@ -200,7 +200,7 @@ func (e *Engine) previousAnswer(ctx context.Context, ref store.Ref, question str
 
 // waitClosed waits until a question of a run of this process is closed on disk, or the run has ended.
 func (e *Engine) waitClosed(ctx context.Context, run *Run, q Asked) (bool, error) {
-	log, err := e.store.Follow(q.Ref)
+	log, err := e.store.Follow(ctx, q.Ref)
 	if err != nil {
 		return false, err
 	}

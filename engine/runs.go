@@ -39,7 +39,7 @@ func (e *Engine) RunByID(ctx context.Context, id string) (RunInfo, error) {
 			continue
 		}
 		refs := []store.Ref{ref}
-		if fork, ok := e.store.Continued(ref); ok {
+		if fork, ok := e.store.Continued(ctx, ref); ok {
 			refs = append(refs, fork)
 		}
 		for _, ref := range refs {
@@ -255,7 +255,7 @@ func (e *Engine) infoOf(ctx context.Context, ref store.Ref, run string) (RunInfo
 // withRuns folds the runs of a task up to the end of its journal and lends them to f: see task.NewRuns. A task
 // without a journal has none. Callers act on them, so a snapshot counts only when this root wrote it.
 func (e *Engine) withRuns(ctx context.Context, ref store.Ref, f func(*task.State)) error {
-	log, err := e.store.Verified(ref)
+	log, err := e.store.Verified(ctx, ref)
 	if errors.Is(err, journal.ErrNotFound) {
 		f(task.New(nil))
 		return nil
@@ -276,7 +276,7 @@ func (e *Engine) withRuns(ctx context.Context, ref store.Ref, f func(*task.State
 // although no event records that yet. But the run may have ended and been released after s was folded and before
 // we looked for its process, so the journal is folded once more then.
 func (e *Engine) currentRun(ctx context.Context, ref store.Ref, s *task.State, run task.Run) RunInfo {
-	info := e.runInfo(ref, s, run)
+	info := e.runInfo(ctx, ref, s, run)
 	if info.State != "interrupted" || info.Outcome != "" || run.ID != s.Run.ID {
 		return info
 	}
@@ -285,13 +285,13 @@ func (e *Engine) currentRun(ctx context.Context, ref store.Ref, s *task.State, r
 		if now == nil || now == s.Run && now.Outcome == "" && now.Waiting == "" {
 			return // no process worked on it then, and it has no end
 		}
-		info = e.runInfo(ref, s, *now)
+		info = e.runInfo(ctx, ref, s, *now)
 	})
 	return info
 }
 
 // runInfo is a run of s with its state.
-func (e *Engine) runInfo(ref store.Ref, s *task.State, run task.Run) RunInfo {
+func (e *Engine) runInfo(ctx context.Context, ref store.Ref, s *task.State, run task.Run) RunInfo {
 	info := RunInfo{Run: run, Ref: ref}
 	e.mu.Lock()
 	here := e.runs[info.ID]
@@ -319,7 +319,7 @@ func (e *Engine) runInfo(ref store.Ref, s *task.State, run task.Run) RunInfo {
 		info.Here = info.Position > 0
 	default:
 		info.State = "interrupted"
-		if _, held := e.store.Holder(info.Ref); held {
+		if _, held := e.store.Holder(ctx, info.Ref); held {
 			info.State = "running"
 		}
 		for _, q := range s.Questions {

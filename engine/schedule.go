@@ -116,7 +116,7 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 	if o.MaxAttempts <= 0 {
 		o.MaxAttempts = defaultAttempts
 	}
-	left, err := e.listTasks(ctx, "queued", "interrupted", "delegated") // the process of a delegated task may be dead too
+	left, err := e.leftTasks(ctx, o.Lost)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 		if err := ctx.Err(); err != nil {
 			return errors.Join(append(errs, err)...)
 		}
-		ref := e.store.Latest(t.ref)
+		ref := e.store.Latest(ctx, t.ref)
 		var run RunInfo
 		lost := 0
 		err := e.withRuns(ctx, ref, func(s *task.State) {
@@ -190,6 +190,17 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 		}
 	}
 	return errors.Join(append(errs, e.writeProjections(ctx))...)
+}
+
+// leftTasks are the tasks that a dead process may have left.
+func (e *Engine) leftTasks(ctx context.Context, lost []store.Ref) (list []listed, err error) {
+	if lost == nil {
+		return e.listTasks(ctx, "queued", "interrupted", "delegated") // the process of a delegated task may be dead too
+	}
+	for _, ref := range lost {
+		list = append(list, listed{ref: ref})
+	}
+	return list, nil
 }
 
 // writeProjections writes Roo's files of tasks whose last owner was killed before it could write them.

@@ -269,7 +269,7 @@ func (e *Engine) LoadInput(ctx context.Context, ref string, q task.InputQueued) 
 	if err != nil {
 		return q, err
 	}
-	log, err := e.store.Follow(at)
+	log, err := e.store.Follow(ctx, at)
 	if err != nil {
 		return q, err
 	}

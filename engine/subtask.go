@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 
 	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/engine/setup"
@@ -222,7 +220,7 @@ func (f *family) create(ctx context.Context, sub agent.Subtask) (*Run, error) {
 // completed task is not resumed: without this the files would stay behind for ever. A failure to own it now does not
 // concern the parent, which has the result in its journal.
 func (e *Engine) catchUp(ctx context.Context, ref store.Ref) {
-	if _, err := os.Stat(filepath.Join(ref.Log, "journal.jsonl")); err != nil {
+	if !e.store.HasJournal(ctx, ref) {
 		return // another program's: its files are the task
 	}
 	if owned, err := e.store.Own(ctx, ref); err == nil {

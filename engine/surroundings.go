@@ -172,7 +172,7 @@ func (o otherTasks) changed(ctx context.Context, since int64, files map[string]s
 }
 
 func (e *Engine) folded(ctx context.Context, ref store.Ref) (*task.State, error) {
-	log, err := e.store.Follow(ref)
+	log, err := e.store.Follow(ctx, ref)
 	if err != nil {
 		return nil, err
 	}

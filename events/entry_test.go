@@ -39,7 +39,7 @@ func held(t *testing.T) (s *store.Store, ref store.Ref, e feed.Entry, letGo func
 	if err := one.Barrier(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	log := fixture.Must[journal.Reader](t)(s.Follow(one.Ref))
+	log := fixture.Must[journal.Reader](t)(s.Follow(t.Context(), one.Ref))
 	defer log.Close()
 	head := fixture.Must[uint64](t)(log.Head(t.Context()))
 	e = feed.Entry{Line: feed.Line{Source: one.Ref.Source, Task: one.Ref.ID, Epoch: 1, From: head, To: head}}

@@ -37,7 +37,7 @@ type reader struct {
 // process that owns the task, if one does. openReader neither waits nor writes. journal.ErrNotFound: the task has no
 // journal, because no program with a journal has changed it yet.
 func openReader(ctx context.Context, s *store.Store, ref store.Ref, after uint64, owner func() *Owner) (*reader, error) {
-	log, err := s.Follow(ref)
+	log, err := s.Follow(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (r *reader) fold(seq uint64) error {
 	if r.state != nil {
 		return nil
 	}
-	log, err := r.store.Follow(r.ref)
+	log, err := r.store.Follow(context.Background(), r.ref)
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func readJournal(ctx context.Context, s *store.Store, ref store.Ref, after Curso
 
 // Newest is the cursor behind the newest event of a task's journal; ok is false while the journal has no event.
 func Newest(ctx context.Context, s *store.Store, ref store.Ref) (c Cursor, ok bool, err error) {
-	log, err := s.Follow(ref)
+	log, err := s.Follow(ctx, ref)
 	if errors.Is(err, journal.ErrNotFound) {
 		return c, false, nil
 	}
@@ -213,7 +213,7 @@ func Exists(ctx context.Context, s *store.Store, ref store.Ref, c Cursor) (bool,
 		newest, _, err := Newest(ctx, s, ref)
 		return c.Seq <= newest.Seq, err
 	}
-	log, err := s.Follow(ref)
+	log, err := s.Follow(ctx, ref)
 	if errors.Is(err, journal.ErrNotFound) {
 		return false, nil
 	}
@@ -274,7 +274,7 @@ func (r *entryReader) again(ctx context.Context, ref store.Ref, n *retries) (boo
 			return false, ctx.Err()
 		}
 	}
-	n.last = !r.store.Held(ref)
+	n.last = !r.store.Held(ctx, ref)
 	return true, nil
 }
 
@@ -355,7 +355,7 @@ func (r *entryReader) firstCommit(ctx context.Context, ref store.Ref, e feed.Ent
 	if e.New.From > 0 {
 		return e.New.From, nil
 	}
-	log, err := r.store.Follow(ref)
+	log, err := r.store.Follow(ctx, ref)
 	if err != nil {
 		return 0, err
 	}
@@ -414,12 +414,16 @@ func (r *entryReader) close() {
 // readOverlay gives the changes of the overlay that an entry announces.
 func (r *entryReader) readOverlay(ctx context.Context, e feed.Entry, ref store.Ref, from uint64, give func([]Event) error) error {
 	for tries := (retries{}); ; {
-		for c, err := range overlay.Commits(ctx, r.store.OverlayDir(), from) {
+		log, err := r.store.OpenOverlay(ctx)
+		if err != nil {
+			return skipUnreadable(ctx, err)
+		}
+		for c, err := range overlay.Commits(ctx, log, from) {
 			if err != nil {
-				return skipUnreadable(ctx, err)
+				return errors.Join(skipUnreadable(ctx, err), log.Close())
 			}
 			if c.Seq > e.New.To {
-				return nil
+				return log.Close()
 			}
 			from = c.Seq + 1
 			if events := overlayEvents(c); len(events) > 0 {

@@ -460,7 +460,7 @@ func reportOrphans(ctx context.Context, s *store.Store, left map[feed.Task]uint6
 	n := 0
 	for task := range left {
 		ref, ok := s.LogRef(task.Source, task.ID)
-		if !ok || gone[task] || s.Held(ref) {
+		if !ok || gone[task] || s.Held(ctx, ref) {
 			continue
 		}
 		if n++; n > maxReports || ctx.Err() != nil {
@@ -499,7 +499,7 @@ func (r *remotes) follow(ctx context.Context, tasks map[feed.Task]uint64) {
 		if !ok {
 			continue
 		}
-		held, alive := r.store.Holder(ref)
+		held, alive := r.store.Holder(ctx, ref)
 		if !alive || held.Address == "" || held.Address == r.store.Address() {
 			continue
 		}

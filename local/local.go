@@ -16,14 +16,18 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
+	"github.com/roost-dev/roost/journal/postgres"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/server"
 	"github.com/roost-dev/roost/server/peer"
 	"github.com/roost-dev/roost/server/presence"
 	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/rootkey"
 )
 
 // Options say where tasks are kept, and what this process is to others.
@@ -38,6 +42,13 @@ type Options struct {
 	Version     api.Version         // of the program
 }
 
+// Shared is the database of a group of servers.
+type Shared struct {
+	DB   *database.DB
+	Key  string      // the file with the key of the group; the first server makes it
+	Warn func(error) // gets what does not stop work
+}
+
 // Roost is the tasks of one root and what works on them in this process. It is safe for concurrent use, except for
 // Start and Close.
 type Roost struct {
@@ -45,10 +56,20 @@ type Roost struct {
 	store  *store.Store
 	engine *engine.Engine // nil before Start
 	socket *server.Socket
+
+	journals *postgres.Journals // of a database; nil: tasks are in folders
+	keys     *rootkey.Ring
 }
 
 // Open checks the options and opens the tasks for reading.
-func Open(o Options) (*Roost, error) {
+func Open(o Options) (*Roost, error) { return open(context.Background(), o, nil) }
+
+// OpenShared is Open of tasks in a database. The root then holds what is this server's own.
+func OpenShared(ctx context.Context, o Options, shared Shared) (*Roost, error) {
+	return open(ctx, o, &shared)
+}
+
+func open(ctx context.Context, o Options, shared *Shared) (*Roost, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -60,6 +81,15 @@ func Open(o Options) (*Roost, error) {
 	}
 	r := &Roost{opt: o}
 	var err error
+	if shared != nil {
+		if r.keys, err = store.JoinGroup(ctx, shared.DB, shared.Key); err != nil {
+			return nil, err
+		}
+		r.journals = postgres.Open(ctx, shared.DB, postgres.Options{
+			Owner: journal.OwnerInfo{Program: "roost serve"},
+			Warn:  shared.Warn,
+		})
+	}
 	r.store, err = store.Open(store.Options{
 		Root:        o.Root,
 		Cache:       o.Cache,
@@ -67,12 +97,37 @@ func Open(o Options) (*Roost, error) {
 		Sources:     o.Sources,
 		AutoSources: o.AutoSources,
 		Now:         r.millis,
+		Shared:      r.journals,
+		Keys:        r.keys,
 	})
 	if err != nil {
+		r.closeShared()
 		return nil, err
 	}
 	return r, nil
 }
+
+// closeShared ends the work on the database; the connections are the caller's.
+func (r *Roost) closeShared() {
+	if r.journals != nil {
+		r.journals.Close()
+	}
+}
+
+// Group is how this server and the others that share its database know each other; nil without a database.
+func (r *Roost) Group() (*server.Group, error) {
+	if r.keys == nil {
+		return nil, nil
+	}
+	token, err := r.keys.Token()
+	return &server.Group{Token: token}, err
+}
+
+// ReachedAt sets the address at which the other servers of the group reach this one, in place of a socket.
+func (r *Roost) ReachedAt(url string) { r.store.ReachedAt(func() string { return url }) }
+
+// Lost are the tasks of a database whose server is gone.
+func (r *Roost) Lost(ctx context.Context) ([]store.Ref, error) { return r.store.Lost(ctx) }
 
 func (r *Roost) millis() int64 { return r.opt.Now().UnixMilli() }
 
@@ -106,6 +161,7 @@ func (r *Roost) Start(o engine.Options, brief bool) *engine.Engine {
 
 // Close ends the runs of the engine, saved, and the socket.
 func (r *Roost) Close(ctx context.Context) error {
+	defer r.closeShared()
 	if r.engine == nil {
 		return nil
 	}

@@ -57,7 +57,7 @@ func (s *Server) guard(w http.ResponseWriter, r *http.Request) {
 	} else if p := s.refuse(r); p != nil {
 		s.deny(rec, r, p)
 	} else {
-		if fromHere(r) && !s.page(r) {
+		if fromHere(r) && !s.page(r) && !s.fromGroup(r) {
 			r = r.WithContext(service.FromHere(r.Context()))
 		}
 		s.let(rec, r)
@@ -81,7 +81,8 @@ func (s *Server) let(w http.ResponseWriter, r *http.Request) {
 
 // refuse is the problem of a request that must not reach its route; nil when it may.
 func (s *Server) refuse(r *http.Request) *api.Problem {
-	if !s.known(r) && !isPeer(r) { // a socket has no name, and browsers do not reach it
+	group := s.fromGroup(r)
+	if !s.known(r) && !isPeer(r) && !group { // a socket has no name, and browsers do not reach it; a server of the group knows the address
 		return problem(http.StatusForbidden, "host_denied", "The server is not known by that name",
 			"the request names the host "+report.Clip(r.Host), "use the address that roost serve printed", "roost serve --host NAME")
 	}
@@ -90,7 +91,7 @@ func (s *Server) refuse(r *http.Request) *api.Problem {
 			"the request comes from the origin "+report.Clip(r.Header.Get("Origin")))
 	}
 	open := slices.Contains(openPaths, r.URL.Path) || s.opt.Pages != nil && safe(r.Method) && strings.HasPrefix(r.URL.Path, staticPath)
-	if !open {
+	if !open && !group {
 		ok, byCookie := s.door.knows(r)
 		switch {
 		case !ok:

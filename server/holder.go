@@ -77,11 +77,11 @@ func (s *Server) elsewhere(w http.ResponseWriter, a *asked) bool {
 	if !ok {
 		return false
 	}
-	held, _ := t.Holder()
+	held, _ := t.Holder(a.Context())
 	if held.Address == "" || hops(a.Request) >= mostHops {
 		return false
 	}
-	conn, err := peer.Dial(a.Context(), held.Address)
+	conn, err := s.dialHolder(a.Context(), held.Address)
 	if err != nil {
 		if not, is := errors.AsType[*peer.UnreachableError](err); is && not.Silent {
 			a.silent = held.Who
@@ -89,13 +89,13 @@ func (s *Server) elsewhere(w http.ResponseWriter, a *asked) bool {
 		s.opt.Log.Debug("not passed on", "path", a.URL.Path, "request_id", w.Header().Get(requestID), "error", err.Error())
 		return false
 	}
-	return s.passOn(w, a, conn)
+	return s.passOn(w, a, conn, held.Address)
 }
 
 // notHere refuses work on other tasks in a process that ends with its own tasks. The process that passed the request on
 // carries it out then.
 func (s *Server) notHere(w http.ResponseWriter, a *asked, t service.Task, found bool) bool {
-	if found && t.HeldHere() {
+	if found && t.HeldHere(a.Context()) {
 		return false
 	}
 	w.Header().Set(hopHeader, notHere)
@@ -109,7 +109,7 @@ func (s *Server) notHere(w http.ResponseWriter, a *asked, t service.Task, found 
 // passOn sends a request to the process at the other end of a connection, and its answer to the client. It reports
 // whether the process answered: one that has released the task meanwhile does nothing, and its answer has the header
 // notHere.
-func (s *Server) passOn(w http.ResponseWriter, a *asked, conn net.Conn) (answered bool) {
+func (s *Server) passOn(w http.ResponseWriter, a *asked, conn net.Conn, address string) (answered bool) {
 	answered = true
 	ctx, end := s.untilStop(a.Context()) // a stream has no end of its own
 	defer end()
@@ -130,7 +130,7 @@ func (s *Server) passOn(w http.ResponseWriter, a *asked, conn net.Conn) (answere
 	proxy := httputil.ReverseProxy{
 		Transport: one, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
 		Rewrite: func(r *httputil.ProxyRequest) {
-			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", "localhost", "localhost"
+			r.Out.URL.Scheme, r.Out.URL.Host = "http", "localhost" // the connection may have TLS already
 			h := r.Out.Header
 			// What proves who asked is for this server only; the peer sees whose process asks.
 			for _, name := range []string{"Authorization", "Cookie", "Origin", "Referer"} {
@@ -141,6 +141,7 @@ func (s *Server) passOn(w http.ResponseWriter, a *asked, conn net.Conn) (answere
 					h.Del(name)
 				}
 			}
+			r.Out.Host = s.identify(h, address)
 			h.Set(hopHeader, strconv.Itoa(hops(a.Request)+1))
 			h.Set(requestID, done.Get(requestID))
 			r.Out.Body, r.Out.ContentLength = http.NoBody, 0
@@ -194,7 +195,7 @@ const holderPoll = time.Second
 // ends or lets the task go: the next owner may be this process. Durable events are left out: the topic reads them from
 // the journal.
 func (s *Server) liveOfHolder(ctx context.Context, t service.Task, publish func(events.Event)) {
-	held, ok := t.Holder()
+	held, ok := t.Holder(ctx)
 	if !ok || held.Address == "" {
 		return
 	}
@@ -212,14 +213,14 @@ func (s *Server) liveOfHolder(ctx context.Context, t service.Task, publish func(
 			case <-ctx.Done():
 				return
 			}
-			if held, ok := t.Holder(); !ok || held.Address != address {
+			if held, ok := t.Holder(ctx); !ok || held.Address != address {
 				cancel()
 			}
 		}
 	})
 	one := &http.Transport{DisableKeepAlives: true, DisableCompression: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return peer.Dial(ctx, address)
+			return s.dialHolder(ctx, address)
 		}}
 	// The client does not connect again: another process may hold the task by then.
 	c, err := client.New("http://localhost", client.Options{HTTP: &http.Client{Transport: one},
@@ -229,6 +230,7 @@ func (s *Server) liveOfHolder(ctx context.Context, t service.Task, publish func(
 	}
 	defer c.Close()
 	stream := client.Request{Path: "/v1/tasks/" + t.ID() + "/events", Header: http.Header{hopHeader: {"1"}}}
+	s.identify(stream.Header, address)
 	for e, err := range c.Follow(ctx, stream, "") {
 		if err != nil {
 			return

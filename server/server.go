@@ -41,8 +41,9 @@ type Options struct {
 	Log     *slog.Logger      // nil: no log
 	Now     func() time.Time
 	Version api.Version
-	Pages   Pages // what browsers get; nil: nothing but the API
-	Guest   bool  // it ends with the tasks that its process works on, and changes no others
+	Pages   Pages  // what browsers get; nil: nothing but the API
+	Group   *Group // the servers that share its database; nil: there are none
+	Guest   bool   // it ends with the tasks that its process works on, and changes no others
 
 	// The server itself: what it reports, and how it stops.
 	URL      string         // its address

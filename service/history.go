@@ -30,7 +30,7 @@ func (s *Service) idle(ctx context.Context, id string) (store.Ref, error) {
 	if err != nil {
 		return ref, err
 	}
-	here := s.store.Latest(ref)
+	here := s.store.Latest(ctx, ref)
 	for _, run := range s.engine.Runs() {
 		if run.TaskID == here.ID && here.Own || run.TaskID == ref.ID {
 			return ref, problem(http.StatusConflict, "task_busy", "A run works on the task",

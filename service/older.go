@@ -146,7 +146,7 @@ func (s *Service) OlderStart(ctx context.Context, f Follow) (out OlderStart, err
 	if name := info.Settings.Profile; name != "" && !s.engine.HasProfile(name) {
 		out.Unknown = name
 	}
-	log, err := s.store.Follow(t.ref)
+	log, err := s.store.Follow(ctx, t.ref)
 	if err != nil {
 		return out, err
 	}
@@ -173,7 +173,7 @@ type Spent struct{ tally cost.Tally }
 
 // SpentBefore is what the task had spent before a commit.
 func (t Task) SpentBefore(ctx context.Context, seq uint64) (*Spent, error) {
-	log, err := t.of.store.Follow(t.ref)
+	log, err := t.of.store.Follow(ctx, t.ref)
 	if err != nil {
 		return nil, err
 	}

@@ -203,8 +203,8 @@ type Holder struct {
 }
 
 // Holder is another process that works on the task; ok is false when none does. The kernel knows whether it lives.
-func (t Task) Holder() (h Holder, ok bool) {
-	held, alive := t.of.store.Holder(t.ref)
+func (t Task) Holder(ctx context.Context) (h Holder, ok bool) {
+	held, alive := t.of.store.Holder(ctx, t.ref)
 	if !alive || held.Address == t.of.store.Address() {
 		return Holder{}, false
 	}
@@ -212,8 +212,8 @@ func (t Task) Holder() (h Holder, ok bool) {
 }
 
 // HeldHere reports whether this process works on the task.
-func (t Task) HeldHere() bool {
-	held, alive := t.of.store.Holder(t.ref)
+func (t Task) HeldHere(ctx context.Context) bool {
+	held, alive := t.of.store.Holder(ctx, t.ref)
 	return alive && held.Address == t.of.store.Address()
 }
 

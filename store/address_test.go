@@ -32,11 +32,11 @@ func TestALockSaysWhereItsHolderIsReached(t *testing.T) {
 	if _, err := other.Own(t.Context(), ref); !errors.As(err, &busy) || busy.Holder.Address != s.Address() || busy.Holder.PID != os.Getpid() || busy.Holder.Program != "store test" {
 		t.Errorf("refused with %v, %+v", err, busy)
 	}
-	if held, alive := other.Holder(ref); !alive || held.Address != s.Address() {
+	if held, alive := other.Holder(t.Context(), ref); !alive || held.Address != s.Address() {
 		t.Errorf("held: %v by %+v", alive, held)
 	}
 	fixture.NoError(t, owned.Close(t.Context()))
-	if held, alive := other.Holder(ref); alive {
+	if held, alive := other.Holder(t.Context(), ref); alive {
 		t.Errorf("after its end it is held by %+v", held)
 	}
 	log, err := os.ReadFile(filepath.Join(ref.Log, "journal.jsonl"))
@@ -47,7 +47,7 @@ func TestALockSaysWhereItsHolderIsReached(t *testing.T) {
 	// Without one the lock has none, and the program is named all the same.
 	quiet := fixture.Must[*Store](t)(Open(Options{Root: root}))
 	got := fixture.Must[*Owned](t)(quiet.Own(t.Context(), ref))
-	if held, alive := other.Holder(ref); !alive || held.Address != "" || held.Program != "roost" {
+	if held, alive := other.Holder(t.Context(), ref); !alive || held.Address != "" || held.Program != "roost" {
 		t.Errorf("held: %v by %+v", alive, held)
 	}
 	fixture.NoError(t, got.Task.Close(t.Context()))

@@ -47,13 +47,13 @@ func TestOwnersTellTheFeed(t *testing.T) {
 	if err := owned.Barrier(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if !s.Held(owned.Ref) {
+	if !s.Held(t.Context(), owned.Ref) {
 		t.Error("nobody has it")
 	}
 	if err := owned.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if s.Held(owned.Ref) {
+	if s.Held(t.Context(), owned.Ref) {
 		t.Error("it is still held")
 	}
 	want := []string{"roost:a 1-1", "roost:a 2-2", "roost:a 3-5", "roost:a 6-5 end"}
@@ -106,7 +106,7 @@ func TestFirstSince(t *testing.T) {
 	if err := owned.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	log := fixture.Must[journal.Reader](t)(s.Follow(owned.Ref))
+	log := fixture.Must[journal.Reader](t)(s.Follow(t.Context(), owned.Ref))
 	defer log.Close()
 	head := fixture.Must[uint64](t)(log.Head(t.Context()))
 	for at := int64(90); at < now+5; at++ {

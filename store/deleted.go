@@ -23,7 +23,7 @@ import (
 // protect from nothing that Roost does.
 
 // TrashDir holds the folders of Roost's own deleted tasks.
-func (s *Store) TrashDir() string { return filepath.Join(s.opt.Root, "trash") }
+func (s *Store) TrashDir() string { return filepath.Join(s.home(), "trash") }
 
 // TrashRef is the task of a folder in the trash.
 func (s *Store) TrashRef(name string) Ref {
@@ -67,7 +67,7 @@ func (s *Store) Deleted(ctx context.Context) ([]DeletedTask, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := names(s.TrashDir())
+	found, err := s.logs.names(ctx, s.TrashDir())
 	if err != nil {
 		return nil, err
 	}
@@ -104,16 +104,29 @@ func (s *Store) Deleted(ctx context.Context) ([]DeletedTask, error) {
 
 // vanished reports whether a task disappeared since it was found, into the trash or for good, while its storage is
 // still there. Then it is not a task of that storage any more.
-func vanished(ref Ref) bool {
-	return !exists(ref.Dir, "") && !HasJournal(ref.Log) && exists(filepath.Dir(ref.Dir), "")
+func (s *Store) vanished(ctx context.Context, ref Ref) bool {
+	return !exists(ref.Dir, "") && !s.HasJournal(ctx, ref) && (s.Shared() || exists(filepath.Dir(ref.Dir), ""))
 }
 
 // OverlayDir is the folder of the overlay: the journal of labels and deletions that no task's own journal holds.
-func (s *Store) OverlayDir() string { return filepath.Join(s.opt.Root, "overlay") }
+func (s *Store) OverlayDir() string { return filepath.Join(s.home(), "overlay") }
+
+// OpenOverlay opens the journal of the overlay for reading.
+func (s *Store) OpenOverlay(ctx context.Context) (journal.Reader, error) {
+	return s.OpenJournal(ctx, s.overlayRef())
+}
 
 // Overlay reads the overlay. It writes nothing.
 func (s *Store) Overlay(ctx context.Context) (overlay.Table, error) {
-	return overlay.Read(ctx, s.OverlayDir())
+	log, err := s.OpenOverlay(ctx)
+	if errors.Is(err, journal.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the overlay: %w", err)
+	}
+	table, err := overlay.Fold(ctx, log)
+	return table, errors.Join(err, log.Close())
 }
 
 // ApplyLabels puts the title, tags and pin that the overlay has of a task into its row. It may be done again.
@@ -144,7 +157,7 @@ func (s *Store) ChangeOverlay(ctx context.Context, f func(overlay.Table, overlay
 	if err := s.Prepare(); err != nil {
 		return err
 	}
-	log, err := ownLog(ctx, s.OverlayDir(), filelog.Options{
+	log, err := s.logs.own(ctx, s.OverlayDir(), filelog.Options{
 		FS:          s.opt.FS,
 		Clock:       s.opt.Now,
 		By:          s.opt.Program,
@@ -215,13 +228,13 @@ func (s *Store) overlaySynced() func(epoch, head uint64, last bool) {
 
 // untrueDeletions are the entries of own tasks that are recorded as deleted and are in their place. epoch is that of
 // the overlay's holder.
-func (s *Store) untrueDeletions(table overlay.Table, epoch uint64) (list []overlay.Entry) {
+func (s *Store) untrueDeletions(ctx context.Context, table overlay.Table, epoch uint64) (list []overlay.Entry) {
 	for key, e := range table {
 		if key.Source != OwnSource || e.Deleted == nil || !*e.Deleted || e.IsPurged() {
 			continue
 		}
 		id, _, _ := strings.Cut(key.ID, "~") // ids hold none
-		if exists(s.TrashDir(), key.ID) || !HasJournal(s.OwnRef(id).Log) {
+		if s.Taken(ctx, s.TrashRef(key.ID)) || !s.HasJournal(ctx, s.OwnRef(id)) {
 			continue
 		}
 		// When the previous owner recorded the deletion, the folder never moved. When an earlier owner did, others
@@ -244,12 +257,12 @@ func (s *Store) untrueDeletions(table overlay.Table, epoch uint64) (list []overl
 // repairDeletions records what became of deletions and restores that were killed half way. The caller holds the
 // overlay.
 func (s *Store) repairDeletions(ctx context.Context, table overlay.Table, epoch uint64, add overlay.Append) error {
-	list := s.untrueDeletions(table, epoch)
+	list := s.untrueDeletions(ctx, table, epoch)
 	if len(list) == 0 {
 		return nil
 	}
 	for i := range list {
-		list[i].Head = HeadOf(ctx, s.OwnRef(list[i].ID).Log)
+		list[i].Head = s.HeadOf(ctx, s.OwnRef(list[i].ID))
 	}
 	if err := add(list...); err != nil {
 		return err

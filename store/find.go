@@ -156,7 +156,7 @@ func (s *Store) FindChild(ctx context.Context, parent Ref, id string) (Ref, erro
 	if !api.ValidTaskID(id) {
 		return Ref{}, fmt.Errorf("%w: %q", ErrNotFound, id)
 	}
-	if own := s.OwnRef(id); exists(own.Dir, "") {
+	if own := s.OwnRef(id); s.Taken(ctx, own) {
 		return own, nil
 	}
 	all, err := s.Refs(ctx)
@@ -178,12 +178,12 @@ func (s *Store) FindLatest(ctx context.Context, given string) (Ref, error) {
 	if err != nil {
 		return ref, err
 	}
-	return s.Latest(ref), nil
+	return s.Latest(ctx, ref), nil
 }
 
 // Latest is the task that continues a foreign one, or the task itself.
-func (s *Store) Latest(ref Ref) Ref {
-	if fork, ok := s.Continued(ref); ok {
+func (s *Store) Latest(ctx context.Context, ref Ref) Ref {
+	if fork, ok := s.Continued(ctx, ref); ok {
 		return fork
 	}
 	return ref
@@ -191,12 +191,12 @@ func (s *Store) Latest(ref Ref) Ref {
 
 // Continued is the task in Roost's own root that continues a foreign one, if there is one: its settings and messages are
 // the newer ones. Owning either of the two owns that task.
-func (s *Store) Continued(ref Ref) (Ref, bool) {
+func (s *Store) Continued(ctx context.Context, ref Ref) (Ref, bool) {
 	if ref.Own {
 		return Ref{}, false
 	}
 	fork := s.OwnRef(forkID(ref))
-	return fork, HasJournal(fork.Log)
+	return fork, s.HasJournal(ctx, fork)
 }
 
 // forkSpace keeps ids of forks apart from all other name-based ids.
@@ -312,7 +312,7 @@ func (s *Store) distinct(ctx context.Context, found []Ref) [][]Ref {
 // the other tasks come with it.
 func (s *Store) UnlistedTasks(ctx context.Context, listed []Ref) ([]Ref, error) {
 	var out []Ref
-	deleted, err := names(s.TrashDir())
+	deleted, err := s.logs.names(ctx, s.TrashDir())
 	for _, name := range deleted {
 		out = append(out, s.TrashRef(name))
 	}
@@ -321,10 +321,10 @@ func (s *Store) UnlistedTasks(ctx context.Context, listed []Ref) ([]Ref, error) 
 		known[r.Log] = true
 	}
 	for _, r := range s.adoptedLogs() {
-		if known[r.Log] || !HasJournal(r.Log) {
+		if known[r.Log] || !s.HasJournal(ctx, r) {
 			continue
 		}
-		dir, tool := adoptedFrom(ctx, r.Log)
+		dir, tool := s.adoptedFrom(ctx, r)
 		r.Dir, r.Tool = cmp.Or(dir, r.Log), tool
 		out = append(out, r)
 	}

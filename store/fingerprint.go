@@ -19,6 +19,7 @@ import (
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/internal/dirstat"
 	"github.com/roost-dev/roost/internal/inputfile"
+	"github.com/roost-dev/roost/journal/postgres"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/intake"
 	"github.com/roost-dev/roost/store/projection"
@@ -98,9 +99,14 @@ type taskDirs struct {
 	logs  *dirstat.Dir      // nil: no task of it was continued, or they are the same folders
 	has   map[string]bool   // which tasks have a folder among the logs
 	at    map[string]string // where those are that have no folder of their own
+
+	journals map[string]postgres.Entry // of a database, in place of folders
 }
 
 func (s *Store) taskDirs(src Source) (t taskDirs, err error) {
+	if src.journals != nil {
+		return taskDirs{journals: src.journals}, nil
+	}
 	if t.tasks, err = dirstat.Open(src.Tasks); err != nil || src.Own {
 		return t, err
 	}
@@ -128,6 +134,9 @@ func (s *Store) taskDirs(src Source) (t taskDirs, err error) {
 }
 
 func (t taskDirs) close() {
+	if t.journals != nil {
+		return
+	}
 	t.tasks.Close()
 	t.logs.Close()
 }
@@ -135,6 +144,12 @@ func (t taskDirs) close() {
 // fingerprint is that of one task: of its folders and journal, and closely also of the
 // files that are named.
 func (t taskDirs) fingerprint(id, files string, closely bool) (out fingerprint) {
+	if t.journals != nil {
+		e := t.journals[id]
+		out.digest = catalog.Mix(catalog.Mix(1, e.Head), e.Epoch) | 1
+		out.folders = out.digest
+		return out
+	}
 	names, logNames, logged := strings.Cut(files, logMark)
 	if logged != t.has[id] {
 		return fingerprint{failed: true}
@@ -163,6 +178,9 @@ func (t taskDirs) dir(id string) string {
 // files are the names of the files that a task's row is derived from; false when
 // files alone do not show it.
 func (t taskDirs) files(ref Ref) (string, bool) {
+	if t.journals != nil {
+		return "", true
+	}
 	names, ok := filesIn(ref.Dir, "")
 	if t.has[ref.ID] && ok {
 		var log []string
@@ -223,7 +241,7 @@ func historyNames(id string) [4]string {
 // sizes is a digest of how long the histories are, 0 when one is no plain file.
 func (t taskDirs) sizes(id string) uint64 {
 	digest := uint64(1)
-	if t.dir(id) != id {
+	if t.journals != nil || t.dir(id) != id {
 		return 0
 	}
 	for _, name := range historyNames(id) {
@@ -247,7 +265,8 @@ func (t taskDirs) sizes(id string) uint64 {
 // Groups sorts the places of one id into those with the same content, the best
 // place of each first.
 func (s *Store) Groups(ctx context.Context, places []Ref) [][]Ref {
-	return grouped(slices.Clone(places), rank, func(a, b Ref) bool { return sameTask(ctx, a, b) })
+	rank := func(r Ref) int { return s.rank(ctx, r) }
+	return grouped(slices.Clone(places), rank, func(a, b Ref) bool { return s.sameTask(ctx, a, b) })
 }
 
 // grouped sorts a list by rank, and puts what is the same into one group.
@@ -265,11 +284,11 @@ func grouped[T any](list []T, rank func(T) int, same func(a, b T) bool) (out [][
 
 // rank: what is ours goes first, then what we continued, then the order of the
 // sources.
-func rank(r Ref) int {
+func (s *Store) rank(ctx context.Context, r Ref) int {
 	switch {
 	case r.Own:
 		return 0
-	case HasJournal(r.Log):
+	case s.HasJournal(ctx, r):
 		return 1
 	}
 	return 2
@@ -278,8 +297,8 @@ func rank(r Ref) int {
 // sameTask reports whether two folders hold the same histories. Two that were both
 // continued here have journals of their own and are never one. What cannot be read is not
 // the same as anything.
-func sameTask(ctx context.Context, a, b Ref) bool {
-	if rank(a) < 2 && rank(b) < 2 && HasJournal(a.Log) && HasJournal(b.Log) {
+func (s *Store) sameTask(ctx context.Context, a, b Ref) bool {
+	if s.rank(ctx, a) < 2 && s.rank(ctx, b) < 2 && s.HasJournal(ctx, a) && s.HasJournal(ctx, b) {
 		return false
 	}
 	for _, name := range historyNames(a.ID) {

@@ -108,8 +108,8 @@ func TestWhatBecameOfTheOriginal(t *testing.T) {
 			for file, text := range c.original {
 				write(t, dir, file, text)
 			}
-			fork, ok := s.Continued(ref)
-			if _, again := s.Continued(fork); !ok || again {
+			fork, ok := s.Continued(t.Context(), ref)
+			if _, again := s.Continued(t.Context(), fork); !ok || again {
 				t.Fatalf("it goes on as %+v: %v, %v", fork, ok, again)
 			}
 			for round, by := range []Ref{ref, fork, ref} { // whichever id it is owned by
@@ -180,7 +180,7 @@ func TestForkKilledBeforeItsAdoption(t *testing.T) {
 	storage, _ := clineStorage(t, "1730047571772")
 	s := open(t, t.TempDir(), storage)
 	ref := foreignRef(t, s, "1730047571772")
-	if _, ok := s.Continued(ref); ok {
+	if _, ok := s.Continued(t.Context(), ref); ok {
 		t.Error("it goes on before it did")
 	}
 	k := fixture.Must[*Task](t)(s.takeWith(context.Background(), s.OwnRef(forkID(ref)), false, false))

@@ -7,35 +7,24 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
-	proc "github.com/roost-dev/roost/internal/process"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/store/feed"
 	"github.com/roost-dev/roost/store/fold"
-	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
 )
 
 const journalName = "journal.jsonl"
 
-// HasJournal reports whether a task has a journal or had one. A journal that was deleted beside its lock file,
-// index, payloads or watermark is damaged; it is never begun again.
-func HasJournal(logDir string) bool {
-	return filelog.Exists(logDir) || projection.Read(logDir).Seq > 0
+// OpenJournal opens the journal of a task for reading; nothing verifies what it gives.
+func (s *Store) OpenJournal(ctx context.Context, ref Ref) (journal.Reader, error) {
+	return s.logs.open(ctx, ref.Log, nil)
 }
 
-// OpenJournal opens the journal in a folder for reading. It reads the watermark first: the commit that the
-// watermark names was synced before, so a journal that ends earlier lacks commits.
-func OpenJournal(logDir string) (journal.Reader, error) {
-	return filelog.OpenKnowing(logDir, nil, projection.Read(logDir).Seq)
-}
-
-// FoldJournal is the state that the journal in a folder gives; nil when there is no journal. Its messages cannot
-// be read.
-func FoldJournal(ctx context.Context, logDir string) (*task.State, error) {
-	log, err := OpenJournal(logDir)
+// FoldJournal is the state that the journal of a task gives; nil when there is no journal. Its messages cannot be read.
+func (s *Store) FoldJournal(ctx context.Context, ref Ref) (*task.State, error) {
+	log, err := s.OpenJournal(ctx, ref)
 	if errors.Is(err, journal.ErrNotFound) {
 		return nil, nil
 	}
@@ -46,9 +35,9 @@ func FoldJournal(ctx context.Context, logDir string) (*task.State, error) {
 	return fold.Lean(ctx, log)
 }
 
-// HeadOf is the newest commit of the journal in a folder; 0 when there is no journal or it cannot be read.
-func HeadOf(ctx context.Context, dir string) uint64 {
-	log, err := OpenJournal(dir)
+// HeadOf is the newest commit of a task's journal; 0 when there is no journal or it cannot be read.
+func (s *Store) HeadOf(ctx context.Context, ref Ref) uint64 {
+	log, err := s.OpenJournal(ctx, ref)
 	if err != nil {
 		return 0
 	}
@@ -85,29 +74,7 @@ func SavedCommit(ctx context.Context, log journal.Reader) (uint64, error) {
 func (s *Store) LockJournal(ctx context.Context, ref Ref, known uint64) (journal.Owner, error) {
 	o := s.logOptions(ref)
 	o.Existing, o.Known, o.Meets = true, known, expected(ctx, ref).check()
-	return ownLog(ctx, ref.Log, o)
-}
-
-// holderWait bounds how long ownLog waits for a lock whose holder is dead. On a busy machine, a child may need that
-// long to reach its exec.
-const holderWait = 10 * time.Second
-
-// ownLog locks and opens a log for writing. A process that was killed while it started a command leaves a child that
-// has the lock open until the command's exec: the holder is dead, and the lock is not free yet.
-func ownLog(ctx context.Context, dir string, o filelog.Options) (journal.Owner, error) {
-	o.Known = max(o.Known, projection.Read(dir).Seq) // before the lock is taken: then it is not newer than the log
-	for end := time.Now().Add(holderWait); ; {
-		log, err := filelog.Own(ctx, dir, o)
-		var busy *journal.BusyError
-		if err == nil || !errors.As(err, &busy) || !filelog.Here(busy.Holder) || proc.Alive(busy.Holder.PID) || time.Now().After(end) {
-			return log, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+	return s.logs.own(ctx, ref.Log, o)
 }
 
 // logOptions are the options of a task's journal for an owner that no process needs to reach.
@@ -118,16 +85,15 @@ func (s *Store) logOptions(ref Ref) filelog.Options {
 	}
 }
 
-// OwnNewJournal owns the journal in a folder that is about to become the folder of a new task. Its commits are sealed with
-// the task's key.
-func (s *Store) OwnNewJournal(ctx context.Context, ref Ref, dir string) (journal.Owner, error) {
-	return filelog.Own(ctx, dir, s.logOptions(ref))
+// OwnNewJournal owns the journal of a task that is not in its place yet. Its commits are sealed with the task's key.
+func (s *Store) OwnNewJournal(ctx context.Context, ref, place Ref) (journal.Owner, error) {
+	return s.logs.own(ctx, place.Log, s.logOptions(ref))
 }
 
 // adoptedFrom is the folder from which the task of a journal was adopted, and the tool that made it; "" when the first
 // commits hold no adoption.
-func adoptedFrom(ctx context.Context, logDir string) (dir, tool string) {
-	log, err := OpenJournal(logDir)
+func (s *Store) adoptedFrom(ctx context.Context, ref Ref) (dir, tool string) {
+	log, err := s.OpenJournal(ctx, ref)
 	if err != nil {
 		return "", ""
 	}
@@ -155,8 +121,8 @@ func empty(s *task.State) bool {
 }
 
 // Follow opens a task's log for reading on, beside its owner.
-func (s *Store) Follow(ref Ref) (journal.Reader, error) {
-	log, err := OpenJournal(ref.Log)
+func (s *Store) Follow(ctx context.Context, ref Ref) (journal.Reader, error) {
+	log, err := s.OpenJournal(ctx, ref)
 	if err != nil {
 		return nil, fmt.Errorf("follow task %s: %w", ref.ID, err)
 	}
@@ -183,12 +149,6 @@ func (s *Store) announcer(ref Ref) func(epoch, head uint64, last bool) {
 			announced = head
 		}
 	}
-}
-
-// Held reports whether a process owns a task's journal now.
-func (s *Store) Held(ref Ref) bool {
-	_, held := filelog.Holder(ref.Log)
-	return held
 }
 
 // FirstSince is the first commit of a journal that is not older than a time, in Unix milliseconds; head+1 when all are
@@ -229,7 +189,7 @@ func (s *Store) seal(ref Ref) *journal.Seal {
 // Seal signs and verifies a log of this root, or what else is kept under that name in it. Where the keys cannot be read nothing is signed,
 // and nothing counts as proven: that is safe, and doctor names it.
 func (s *Store) Seal(log string) *journal.Seal {
-	seal, err := s.ring.Seal(log)
+	seal, err := s.seals.Seal(log)
 	if err != nil {
 		return &journal.Seal{Log: log}
 	}
@@ -239,14 +199,14 @@ func (s *Store) Seal(log string) *journal.Seal {
 // Keys is nil when this root has keys here, or nobody has written to it yet; else why it has
 // none.
 func (s *Store) Keys() error {
-	_, err := s.ring.Seal("")
+	_, err := s.seals.Seal("")
 	return err
 }
 
 // Verified is Follow for a reader who acts on what the log's snapshot says: it gives none that
 // this root did not write.
-func (s *Store) Verified(ref Ref) (journal.Reader, error) {
-	log, err := filelog.OpenVerified(ref.Log, s.seal(ref))
+func (s *Store) Verified(ctx context.Context, ref Ref) (journal.Reader, error) {
+	log, err := s.logs.open(ctx, ref.Log, s.seal(ref))
 	if err != nil {
 		return nil, fmt.Errorf("open the log of task %s: %w", ref.ID, err)
 	}
@@ -294,9 +254,9 @@ func expected(ctx context.Context, ref Ref) *expectation {
 
 // MeetsExpectation is an ErrMoved when the context expects the task's journal to end with another commit than it
 // does. It is for a change that takes no lock on the journal.
-func MeetsExpectation(ctx context.Context, ref Ref) error {
+func (s *Store) MeetsExpectation(ctx context.Context, ref Ref) error {
 	if wants := expected(ctx, ref); wants != nil {
-		return wants.meets(HeadOf(ctx, ref.Log))
+		return wants.meets(s.HeadOf(ctx, ref))
 	}
 	return nil
 }

@@ -197,7 +197,7 @@ func (s *Store) Stream(ctx context.Context, first int) iter.Seq2[api.ListPart, e
 		if !yield(api.ListPart{Sources: slices.Clone(l.states), Of: len(l.all)}, nil) {
 			return
 		}
-		known, stale := l.parted()
+		known, stale := l.parted(ctx)
 		left := false // the caller has left
 		give := func(places []int) bool {
 			if ctx.Err() != nil {
@@ -244,8 +244,8 @@ func (s *Store) Stream(ctx context.Context, first int) iter.Seq2[api.ListPart, e
 
 // parted are the places of the tasks that are known as they are now, the newest
 // first, and of those that must be read, in the order in which that is best done.
-func (l *lines) parted() (known, stale []int) {
-	stale = l.stale()
+func (l *lines) parted(ctx context.Context) (known, stale []int) {
+	stale = l.stale(ctx)
 	read := make(map[int]bool, len(stale))
 	for _, i := range stale {
 		read[i] = true
@@ -467,7 +467,9 @@ func (c *Candidates) Summary(ctx context.Context, of Candidate) api.Summary {
 }
 
 // Unchanged reports whether a candidate's stamp is still that of the task.
-func (c *Candidates) Unchanged(of Candidate) bool { return of.Stamp != "" && c.lines.holds(of.line) }
+func (c *Candidates) Unchanged(ctx context.Context, of Candidate) bool {
+	return of.Stamp != "" && c.lines.holds(ctx, of.line)
+}
 
 // Close lets go of the folders and of the catalogue.
 func (c *Candidates) Close() { c.lines.close() }

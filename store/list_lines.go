@@ -12,7 +12,6 @@ import (
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/internal/dirstat"
 	"github.com/roost-dev/roost/internal/progress"
-	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/overlay"
 	"github.com/roost-dev/roost/store/projection"
@@ -59,7 +58,7 @@ func (s *Store) lines(ctx context.Context, known *catalog.Reading, closely bool)
 		return l, err
 	}
 	l.doctor = closely
-	l.read(ctx, l.stale())
+	l.read(ctx, l.stale(ctx))
 	return l, ctx.Err()
 }
 
@@ -150,16 +149,16 @@ func (l *lines) place(i int, src Source) {
 }
 
 // stale are the indexes in all of lines whose rows are not those of the tasks as they are now.
-func (l *lines) stale() []int {
+func (l *lines) stale(ctx context.Context) []int {
 	l.begun = time.Now()
 	l.indexes, l.every = make([]uint64, len(l.srcs)), make([]bool, len(l.srcs))
 	for i, src := range l.srcs {
 		l.index(i, src)
 		l.every[i] = l.compareClosely(i, len(l.of(i)))
 	}
-	Parallel(context.Background(), runtime.GOMAXPROCS(0), len(l.all), func(i int) {
+	Parallel(context.WithoutCancel(ctx), runtime.GOMAXPROCS(0), len(l.all), func(i int) {
 		ln := &l.all[i]
-		ln.stale = !ln.hidden && !ln.lost && !l.holds(ln)
+		ln.stale = !ln.hidden && !ln.lost && !l.holds(ctx, ln)
 	})
 	var out []int
 	for i := range l.all {
@@ -202,7 +201,7 @@ func (s *Store) indexDigest(tasks string) uint64 {
 }
 
 // holds reports whether a row is that of the task as it is now.
-func (l *lines) holds(ln *entry) bool {
+func (l *lines) holds(ctx context.Context, ln *entry) bool {
 	dirs, row := l.dirs[ln.src], ln.row
 	if dirs == nil || !row.Known {
 		return false
@@ -213,7 +212,7 @@ func (l *lines) holds(ln *entry) bool {
 		return false
 	}
 	if row.Unfinished {
-		if _, held := filelog.Holder(l.ref(ln).Log); held {
+		if l.held(ctx, ln) {
 			return false
 		}
 	}
@@ -226,6 +225,14 @@ func (l *lines) holds(ln *entry) bool {
 	}
 	row.Indexes, ln.verified = indexes, indexes != 0
 	return true
+}
+
+// held reports whether a process owned the task when the list began, or owns it now.
+func (l *lines) held(ctx context.Context, ln *entry) bool {
+	if journals := l.srcs[ln.src].journals; journals != nil {
+		return journals[ln.row.ID].Held
+	}
+	return l.s.Held(ctx, l.ref(ln))
 }
 
 // itemDigest is a digest of a task's entry in an index.
@@ -315,12 +322,12 @@ type derivation struct {
 // is a damaged task, not an error.
 func (s *Store) derive(ctx context.Context, ref Ref) (api.Summary, derivation) {
 	var from derivation
-	_, from.held = filelog.Holder(ref.Log)
+	from.held = s.Held(ctx, ref)
 	v, err := s.read(ctx, ref, false)
 	if err != nil {
 		return api.Summary{
 			ID: ref.ID, Source: ref.Source, Tool: ref.Tool, Path: ref.Dir, Status: "idle",
-			Damaged: []api.Damage{{File: ref.Dir, Problem: ReadProblem(ref, err)}}, Gone: vanished(ref),
+			Damaged: []api.Damage{{File: ref.Dir, Problem: ReadProblem(ref, err)}}, Gone: s.vanished(ctx, ref),
 		}.Filled(), derivation{failed: true}
 	}
 	sum := v.Summary
@@ -335,7 +342,7 @@ func (s *Store) derive(ctx context.Context, ref Ref) (api.Summary, derivation) {
 		from.failed = true
 	}
 	if !from.held {
-		_, from.held = filelog.Holder(ref.Log)
+		from.held = s.Held(ctx, ref)
 	}
 	return sum, from
 }
@@ -503,10 +510,10 @@ func (l *lines) groups(ctx context.Context, places []int) [][]*entry {
 	for i, at := range places {
 		list[i] = &l.all[at]
 	}
-	return grouped(list, l.rank, func(a, b *entry) bool { return l.equal(ctx, a, b) })
+	return grouped(list, func(ln *entry) int { return l.rank(ctx, ln) }, func(a, b *entry) bool { return l.equal(ctx, a, b) })
 }
 
-func (l *lines) rank(ln *entry) int {
+func (l *lines) rank(ctx context.Context, ln *entry) int {
 	switch {
 	case l.srcs[ln.src].Own:
 		return 0
@@ -515,7 +522,7 @@ func (l *lines) rank(ln *entry) int {
 	case ln.row.Known:
 		return 2
 	}
-	return rank(l.ref(ln))
+	return l.s.rank(ctx, l.ref(ln))
 }
 
 // equal is sameTask for lines. What was compared once is kept as a digest.
@@ -524,7 +531,7 @@ func (l *lines) equal(ctx context.Context, a, b *entry) bool {
 		return false
 	}
 	if !a.row.Known || !b.row.Known || a.row.Sizes == 0 || b.row.Sizes == 0 {
-		return sameTask(ctx, l.ref(a), l.ref(b))
+		return l.s.sameTask(ctx, l.ref(a), l.ref(b))
 	}
 	if a.row.Logged && b.row.Logged || a.row.Sizes != b.row.Sizes {
 		return false
@@ -534,7 +541,7 @@ func (l *lines) equal(ctx context.Context, a, b *entry) bool {
 		if row.Content == [16]byte{} {
 			sum, err := contentOf(ctx, l.ref(ln))
 			if err != nil {
-				return sameTask(ctx, l.ref(a), l.ref(b))
+				return l.s.sameTask(ctx, l.ref(a), l.ref(b))
 			}
 			row.Content, ln.verified = sum, true
 		}

@@ -77,14 +77,14 @@ func (s *Store) Own(ctx context.Context, ref Ref) (*Owned, error) {
 	if err := CheckID(ref); err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(ref.Dir); errors.Is(err, os.ErrNotExist) && !HasJournal(ref.Log) {
+	if _, err := os.Stat(ref.Dir); errors.Is(err, os.ErrNotExist) && !s.HasJournal(ctx, ref) {
 		return nil, fmt.Errorf("%w: %s", ErrNotFound, ref.Dir)
 	}
 	outside := projection.Linked(ref.Dir)
-	if outside && (ref.Own || HasJournal(ref.Log)) {
+	if outside && (ref.Own || s.HasJournal(ctx, ref)) {
 		return nil, fmt.Errorf("task %s: %s is a symbolic link: %w", ref.ID, ref.Dir, ErrLinked)
 	}
-	if ref.Foreign() && !HasJournal(ref.Log) {
+	if ref.Foreign() && !s.HasJournal(ctx, ref) {
 		folder, err := intake.ReadSettled(ctx, ref.Dir, projection.Watermark{}, s.wait)
 		if err != nil {
 			return nil, fmt.Errorf("task %s: %w", ref.ID, err)
@@ -143,13 +143,15 @@ func (s *Store) adoptOrTakeIn(ctx context.Context, o *Owned, folder *roofmt.Fold
 // takeWith locks the journal and folds it. It creates what does not exist, unless existing says that the folder must
 // exist: it may have moved into the trash since it was found. lean means that it reads the log from its snapshot on.
 func (s *Store) takeWith(ctx context.Context, ref Ref, existing, lean bool) (*Task, error) {
-	if err := s.EnsureDir(filepath.Dir(ref.Log), "cannot be written"); err != nil {
-		return nil, err
+	if !s.Shared() {
+		if err := s.EnsureDir(filepath.Dir(ref.Log), "cannot be written"); err != nil {
+			return nil, err
+		}
 	}
 	wants := expected(ctx, ref)
 	o := s.logOptions(ref)
 	o.Existing, o.Owner, o.Synced, o.Meets = existing, s.owner(), s.announcer(ref), wants.check()
-	log, err := ownLog(ctx, ref.Log, o)
+	log, err := s.logs.own(ctx, ref.Log, o)
 	if existing && errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %s no longer exists", ErrNotFound, ref.Dir)
 	}
@@ -183,6 +185,9 @@ func (s *Store) takeWith(ctx context.Context, ref Ref, existing, lean bool) (*Ta
 		View:         t.View,
 		SaveSnapshot: t.saveSnapshot,
 	})
+	if s.Shared() {
+		t.proj.Leave()
+	}
 	return t, nil
 }
 
@@ -193,7 +198,7 @@ func BranchName(seq uint64) string { return fmt.Sprintf("b%d", seq) }
 // another program may have changed them. The next owner compares everything.
 func (s *Store) OwnLean(ctx context.Context, ref Ref) (*Owned, error) {
 	v := &View{Ref: ref}
-	if projection.Linked(ref.Dir) || !HasJournal(ref.Log) || !v.asWritten() {
+	if projection.Linked(ref.Dir) || !s.HasJournal(ctx, ref) || !v.asWritten() {
 		return s.Own(ctx, ref)
 	}
 	if err := s.Prepare(); err != nil {
@@ -313,7 +318,7 @@ func (s *Store) CreateOnce(ctx context.Context, created task.Created, events ...
 	if projection.Linked(ref.Dir) {
 		return nil, false, fmt.Errorf("task %s: %s is a symbolic link: %w", ref.ID, ref.Dir, ErrLinked)
 	}
-	if roofmt.IsFolder(ref.Dir) && !HasJournal(ref.Log) { // another program put it there
+	if roofmt.IsFolder(ref.Dir) && !s.HasJournal(ctx, ref) { // another program put it there
 		owned, err := s.Own(ctx, ref)
 		return owned, false, err
 	}
@@ -337,17 +342,17 @@ func (s *Store) CreateOnce(ctx context.Context, created task.Created, events ...
 // Announce announces in the feed how far a task's journal goes, for an owner that could not: one that was killed, or
 // one that wrote the journal before its folder was in place.
 func (s *Store) Announce(ctx context.Context, ref Ref) error {
-	held := s.Held(ref) // before its head is read: an owner that comes later announces more
+	held := s.Held(ctx, ref) // before its head is read: an owner that comes later announces more
 	if IsOverlay(ref) && !held {
 		table, err := s.Overlay(ctx)
-		if err == nil && len(s.untrueDeletions(table, 0)) > 0 { // ChangeOverlay repairs them
+		if err == nil && len(s.untrueDeletions(ctx, table, 0)) > 0 { // ChangeOverlay repairs them
 			err = s.ChangeOverlay(ctx, func(overlay.Table, overlay.Append) error { return nil })
 		}
 		if err != nil {
 			return err
 		}
 	}
-	log, err := s.Follow(ref)
+	log, err := s.Follow(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -390,7 +395,7 @@ func judged(p journal.Proof, begins uint64) Standing {
 // Standing is whether the log of a task is this root's own, without owning it. begins is
 // State.Begins of the folded log.
 func (s *Store) Standing(ctx context.Context, ref Ref, begins uint64) (Standing, error) {
-	log, err := s.Verified(ref)
+	log, err := s.Verified(ctx, ref)
 	if errors.Is(err, journal.ErrNotFound) {
 		return Ours, nil // it holds nothing that could be obeyed
 	}

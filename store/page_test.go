@@ -186,7 +186,7 @@ func TestAdoptingALongHistory(t *testing.T) {
 	s := open(t, t.TempDir(), storage)
 	o := own(t, s, "long-one")
 	closeTask(t, o.Task)
-	for c, err := range fixture.Must[journal.Reader](t)(s.Follow(o.Task.Ref)).Read(context.Background(), 1) {
+	for c, err := range fixture.Must[journal.Reader](t)(s.Follow(t.Context(), o.Task.Ref)).Read(context.Background(), 1) {
 		fixture.NoError(t, err)
 		for _, e := range c.Events {
 			if len(e) > payload.MaxInline {

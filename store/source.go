@@ -17,6 +17,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/journal/postgres"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/roofmt/sqlitefile"
 	"github.com/roost-dev/roost/store/projection"
@@ -31,11 +32,12 @@ type Source struct {
 	One   bool   // only single task folders of it are configured
 	Own   bool
 
-	ids    []string          // names of the task folders
-	byPath string            // the tool, by the path alone
-	at     map[string]string // the files of tasks without a folder: transcripts of subagents
-	gone   map[string]Ref    // continued tasks of a storage that is no longer configured
-	err    error             // why it cannot be read
+	ids      []string                  // names of the task folders
+	byPath   string                    // the tool, by the path alone
+	at       map[string]string         // the files of tasks without a folder: transcripts of subagents
+	journals map[string]postgres.Entry // of a database; nil when tasks are in folders
+	gone     map[string]Ref            // continued tasks of a storage that is no longer configured
+	err      error                     // why it cannot be read
 }
 
 // state describes a source of which nothing is counted yet.
@@ -101,6 +103,11 @@ func (s *Store) sources(ctx context.Context) ([]Source, error) { return s.source
 // place.
 func (s *Store) sourcesKnown(ctx context.Context, known *catalog.Reading) ([]Source, error) {
 	own := Source{Name: OwnSource, Tool: "roost", Path: s.opt.Root, Tasks: s.TasksDir(), Own: true}
+	if shared, ok := s.logs.(*sharedLogs); ok {
+		own.journals, own.err = shared.entries(ctx, own.Tasks)
+		own.ids = slices.Collect(maps.Keys(own.journals))
+		return []Source{own}, ctx.Err()
+	}
 	own.ids, own.err = names(own.Tasks)
 	if own.err == nil && s.TasksLost() {
 		own.err = fmt.Errorf("its folder %s with tasks is missing", own.Tasks)
@@ -161,7 +168,7 @@ func (s *Store) sourcesKnown(ctx context.Context, known *catalog.Reading) ([]Sou
 	}
 	for i := range list {
 		if !list[i].Own && !list[i].One {
-			list[i].ids = s.withGone(list[i])
+			list[i].ids = s.withGone(ctx, list[i])
 		}
 	}
 	return append(list, s.left(ctx, list)...), ctx.Err()
@@ -193,7 +200,7 @@ func (s *Store) left(ctx context.Context, list []Source) []Source {
 		}
 		for _, id := range ids {
 			log := filepath.Join(src.Path, id)
-			dir, tool := adoptedFrom(ctx, log)
+			dir, tool := s.adoptedFrom(ctx, Ref{Log: log})
 			if dir == "" || exists(dir, "") {
 				continue
 			}
@@ -252,14 +259,14 @@ func lostSources(rows *catalog.Reading, src Source) (out []Source) {
 
 // withGone adds the tasks that we continued and whose folder the editor deleted:
 // their journals are whole.
-func (s *Store) withGone(src Source) []string {
+func (s *Store) withGone(ctx context.Context, src Source) []string {
 	ids := src.ids
 	ours, err := names(s.AdoptedDir(src.Name))
 	if err != nil {
 		return ids
 	}
 	for _, id := range ours {
-		if !slices.Contains(ids, id) && HasJournal(filepath.Join(s.AdoptedDir(src.Name), id)) {
+		if !slices.Contains(ids, id) && s.HasJournal(ctx, Ref{Log: filepath.Join(s.AdoptedDir(src.Name), id)}) {
 			ids = append(ids, id)
 		}
 	}

@@ -42,6 +42,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
+	"github.com/roost-dev/roost/journal/postgres"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/intake"
 	"github.com/roost-dev/roost/store/overlay"
@@ -62,13 +63,20 @@ type Options struct {
 	// FS is what journals are written through; nil is the machine's. Tests give
 	// one that fails.
 	FS filelog.FS
+
+	// Shared keeps the tasks of several servers in place of folders below the root; nil: folders. Roo's files are not
+	// written then, and other tools' storages are left out.
+	Shared *postgres.Journals
+	Keys   *rootkey.Ring // of the group that shares them
 }
 
 // Store is Roost's view of all tasks. It is safe for concurrent use.
 type Store struct {
 	opt     Options
+	logs    logs
 	others  atomic.Pointer[others] // replaces Sources and AutoSources of opt; nil: nothing does
-	ring    *rootkey.Ring
+	ring    *rootkey.Ring          // of the root
+	seals   *rootkey.Ring          // that sign and verify journals
 	wait    intake.Waits
 	rows    rowCache
 	index   *projection.Index
@@ -94,11 +102,17 @@ func Open(o Options) (*Store, error) {
 	}
 	s := &Store{
 		opt:    o,
+		logs:   folders{},
 		ring:   rootkey.Open(o.State, o.Root),
 		wait:   intake.DefaultWaits,
 		calmIn: intake.ClockTick,
 		clock:  time.Now,
 		pace:   usualPace,
+	}
+	s.seals = s.ring
+	if o.Shared != nil {
+		s.seals = o.Keys
+		s.logs = &sharedLogs{Journals: o.Shared, home: s.home()}
 	}
 	s.index = projection.NewIndex(s.TasksDir(), func() ([]string, error) { return names(s.TasksDir()) }, s.Now)
 	return s, nil
@@ -137,22 +151,25 @@ func (s *Store) Index() *projection.Index { return s.index }
 
 // IndexTask puts a task of Roost's own root into its index.
 func (s *Store) IndexTask(ctx context.Context, ref Ref) error {
-	if !ref.Own {
+	if !ref.Own || s.Shared() {
 		return nil
 	}
 	return s.index.Put(ctx, ref.ID)
 }
 
 // TasksDir holds Roost's own task folders.
-func (s *Store) TasksDir() string { return filepath.Join(s.opt.Root, "tasks") }
+func (s *Store) TasksDir() string { return filepath.Join(s.home(), "tasks") }
 
 // AdoptedDir holds the journals of the tasks that a source keeps in another tool's storage.
 func (s *Store) AdoptedDir(source string) string {
-	return filepath.Join(s.opt.Root, "adopted", source)
+	return filepath.Join(s.home(), "adopted", source)
 }
 
 // Prepare makes the root and checks that it can be written. Every change begins with it.
 func (s *Store) Prepare() error {
+	if s.Shared() {
+		return nil
+	}
 	if err := s.EnsureDir(s.TasksDir(), "cannot be created"); err != nil {
 		return err
 	}
@@ -210,10 +227,6 @@ func (s *Store) Once(name string) bool {
 // and writes the address into the task's lock file: a process that wants something of the task finds it there. "" is no
 // address. Call ReachedAt before the store is used.
 func (s *Store) ReachedAt(f func() string) { s.reached = f }
-
-// Holder reports whether a process owns a task, and its record in the lock file. It takes no lock that the process would
-// notice, and creates nothing.
-func (s *Store) Holder(ref Ref) (journal.OwnerInfo, bool) { return filelog.Holder(ref.Log) }
 
 // owner is this process's record for lock files.
 func (s *Store) owner() journal.OwnerInfo {

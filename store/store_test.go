@@ -17,6 +17,7 @@ import (
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/testing/fixture"
+	"github.com/roost-dev/roost/internal/testing/pgtest"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
 )
@@ -25,7 +26,10 @@ func TestMain(m *testing.M) {
 	if role := os.Getenv("STORE_TEST_ROLE"); role != "" {
 		os.Exit(child(role))
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		pgtest.StopShared()
+		os.Exit(code)
+	}))
 }
 
 // slow leaves a test out of the short run, which looks for races: it takes seconds there,

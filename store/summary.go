@@ -14,7 +14,6 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal"
-	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/cost"
 	"github.com/roost-dev/roost/store/fold"
@@ -207,7 +206,7 @@ func status(v *View, origin string) string {
 	case s.Run.Waits():
 		return "queued"
 	}
-	if _, held := filelog.Holder(v.Ref.Log); held {
+	if v.held() {
 		if len(s.Questions) > 0 {
 			return "waiting" // its run waits in memory
 		}
@@ -282,8 +281,9 @@ type View struct {
 	Folder  *roofmt.Folder  // nil when there is none, or when its histories are as we wrote them
 	Pending []intake.Change // what another program changed, folded into State and not taken in yet
 
-	Unborn bool  // its journal holds nothing yet
-	size   int64 // bytes of Roo's files
+	Unborn bool        // its journal holds nothing yet
+	size   int64       // bytes of Roo's files
+	held   func() bool // a process owns it now
 }
 
 // Close closes the files. The state's messages cannot be read afterwards.
@@ -360,7 +360,7 @@ func (s *Store) ReadToContinue(ctx context.Context, ref Ref) (*View, error) {
 
 // read opens a task; whole means that it reads every commit of the journal.
 func (s *Store) read(ctx context.Context, ref Ref, whole bool) (*View, error) {
-	v := &View{Ref: ref}
+	v := &View{Ref: ref, held: func() bool { return s.Held(ctx, ref) }}
 	if err := s.readInto(ctx, v, whole); err != nil {
 		return nil, errors.Join(err, v.Close())
 	}
@@ -369,7 +369,7 @@ func (s *Store) read(ctx context.Context, ref Ref, whole bool) (*View, error) {
 }
 
 func (s *Store) readInto(ctx context.Context, v *View, whole bool) error {
-	log, err := OpenJournal(v.Ref.Log)
+	log, err := s.OpenJournal(ctx, v.Ref)
 	switch {
 	case err == nil:
 		v.Log = log

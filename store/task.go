@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/journal/postgres"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/store/intake"
@@ -110,6 +111,23 @@ func (t *Task) append(ctx context.Context, events []task.Event) (journal.Commit,
 // Barrier returns when everything committed so far is synced.
 func (t *Task) Barrier(ctx context.Context) error {
 	if err := t.log.Barrier(ctx); err != nil {
+		return fmt.Errorf("task %s: %w", t.Ref.ID, err)
+	}
+	return nil
+}
+
+// leaseMargin is how long a lease must last when work begins that cannot be taken back. A server that is stopped for longer
+// right then, or work that lasts longer while no lease is renewed, can overlap with the next owner.
+const leaseMargin = time.Second
+
+// Held is an error when the task's lease could end before work begins that cannot be taken back. A task in a folder is
+// held by a lock of the kernel, which does not end.
+func (t *Task) Held(ctx context.Context) error {
+	leased, ok := t.log.(postgres.Holder)
+	if !ok {
+		return nil
+	}
+	if err := leased.Held(ctx, leaseMargin); err != nil {
 		return fmt.Errorf("task %s: %w", t.Ref.ID, err)
 	}
 	return nil
@@ -473,7 +491,7 @@ func actor(ctx context.Context, run string) string {
 // CommitsBy are the commits of a task made under a name (see Acting) since a time in Unix milliseconds, oldest first. The
 // end of a restore that the last of them began follows, if another process has finished it.
 func (s *Store) CommitsBy(ctx context.Context, ref Ref, name string, since int64) ([]journal.Commit, error) {
-	log, err := s.Follow(s.Latest(ref))
+	log, err := s.Follow(ctx, s.Latest(ctx, ref))
 	if errors.Is(err, journal.ErrNotFound) {
 		return nil, nil
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog"
-	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/intake"
 	"github.com/roost-dev/roost/store/projection"
@@ -112,7 +111,7 @@ func (s *Store) wrongRows(ctx context.Context) ([]Mismatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	bare := &Store{opt: s.opt, wait: s.wait, clock: s.clock}
+	bare := &Store{opt: s.opt, logs: s.logs, wait: s.wait, clock: s.clock}
 	bare.opt.Cache = ""
 	fresh, err := bare.List(ctx, Filter{Empty: true})
 	if err != nil {
@@ -191,10 +190,10 @@ func (s *Store) behind(ctx context.Context, ref Ref) bool {
 	if err == nil && len(written.Writing) == 0 && !log.ModTime().After(mark.ModTime()) {
 		return false // the record is written after the last commit
 	}
-	if _, held := filelog.Holder(ref.Log); held {
+	if s.Held(ctx, ref) {
 		return false
 	}
-	if head := HeadOf(ctx, ref.Log); head == 0 || head <= written.Seq {
+	if head := s.HeadOf(ctx, ref); head == 0 || head <= written.Seq {
 		return false
 	}
 	v, err := s.read(ctx, ref, false)

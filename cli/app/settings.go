@@ -100,22 +100,39 @@ func (a *App) Open() (*local.Roost, error) {
 		return nil, failure.Usage("use the server "+server, "this command works on this machine alone, or on other tasks than a server's",
 			"the same without --server, and without ROOST_SERVER and the setting server")
 	}
-	o := local.Options{Env: a.Env, Now: a.Now, Version: api.ProgramVersion()}
-	if o.Root, err = a.RootFolder(); err != nil {
-		return nil, err
-	}
-	if o.Cache, err = a.folder(a.Flags.Cache, "cache", "XDG_CACHE_HOME", ".cache"); err != nil {
-		return nil, err
-	}
-	if o.State, err = a.Home("XDG_STATE_HOME", ".local/state"); err != nil {
-		return nil, err
-	}
-	settings, err := a.Settings()
+	o, err := a.localOptions()
 	if err != nil {
 		return nil, err
 	}
-	o.Sources, o.AutoSources = a.Place().Sources(settings)
 	return local.Open(o)
+}
+
+// OpenShared opens tasks in a database, with what the global flags name for this server's own.
+func (a *App) OpenShared(ctx context.Context, shared local.Shared) (*local.Roost, error) {
+	o, err := a.localOptions()
+	if err != nil {
+		return nil, err
+	}
+	return local.OpenShared(ctx, o, shared)
+}
+
+func (a *App) localOptions() (o local.Options, err error) {
+	o = local.Options{Env: a.Env, Now: a.Now, Version: api.ProgramVersion()}
+	if o.Root, err = a.RootFolder(); err != nil {
+		return o, err
+	}
+	if o.Cache, err = a.folder(a.Flags.Cache, "cache", "XDG_CACHE_HOME", ".cache"); err != nil {
+		return o, err
+	}
+	if o.State, err = a.Home("XDG_STATE_HOME", ".local/state"); err != nil {
+		return o, err
+	}
+	settings, err := a.Settings()
+	if err != nil {
+		return o, err
+	}
+	o.Sources, o.AutoSources = a.Place().Sources(settings)
+	return o, nil
 }
 
 // RootFolder is Roost's own folder, which need not exist.

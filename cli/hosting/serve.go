@@ -38,6 +38,7 @@ import (
 // serveFlags are the flags of serve. How a server works on tasks has settings, too.
 type serveFlags struct {
 	listen, cert, key string
+	shared            sharedFlags
 	lan               string // where devices of the local network are served; "" = nowhere
 	hosts, origins    []string
 	fresh, trust      bool
@@ -68,6 +69,7 @@ func (a *commands) serveCommand() *cobra.Command {
 	fl.DurationVar(&f.drain, "drain-timeout", 30*time.Second, "how long runs are finished before the server ends")
 	fl.BoolVar(&f.resume, "auto-resume", false, "continue runs that were interrupted when an earlier server was killed")
 	fl.IntVar(&f.attempts, "resume-attempts", 3, "how often in a row the server continues one task by itself")
+	f.shared.define(fl)
 	fl.StringArrayVar(&f.origins, "cors-origin", nil,
 		"an `ORIGIN` whose web pages may ask with the token, exactly as browsers send it (again for more)")
 	return cmd
@@ -89,10 +91,11 @@ func (a *commands) serve(cmd *cobra.Command, f *serveFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	s, err := a.Open()
+	s, closing, err := a.openServed(cmd.Context(), f)
 	if err != nil {
 		return err
 	}
+	defer closing()
 	stop := a.StopperWith(cmd.Context(), a.draining)
 	defer stop.Undo()
 	// Before the token: where nothing can be served, nothing is made.
@@ -286,6 +289,13 @@ func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roos
 	now, hurry := context.WithCancel(context.Background()) // ends when runs are not to be finished
 	defer hurry()
 	recovery := new(server.Recovery)
+	group, err := s.Group()
+	if err != nil {
+		return errors.Join(err, l.Close(), s.Close(ctx))
+	}
+	if group != nil {
+		s.ReachedAt(cmp.Or(f.shared.peers, url))
+	}
 	place := a.Place()
 	all := s.ServiceWith(service.Options{
 		Place:   &place,
@@ -302,6 +312,7 @@ func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roos
 			Devices: logins.List,
 			Trust:   fingerprint(outer),
 		}),
+		Group:    group,
 		LAN:      outer,
 		Devices:  logins,
 		Token:    token,
@@ -334,7 +345,10 @@ func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roos
 	go func() { served <- srv.Serve(answering, l) }()
 	var background sync.WaitGroup
 	recovering, giveUp := context.WithCancel(answering)
-	background.Go(func() { takeUp(recovering, e, f, recovery, log) })
+	background.Go(func() {
+		takeUp(recovering, e, f, recovery, log)
+		takeOver(recovering, s, f, log)
+	})
 
 	err = claim.Tell(presence.Server{
 		URL:       url,

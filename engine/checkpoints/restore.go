@@ -44,7 +44,7 @@ func (svc *Service) Restore(ctx context.Context, given string, o RestoreOptions)
 		return out, finished, err
 	}
 	if o.DryRun {
-		ref = svc.store.Latest(ref)
+		ref = svc.store.Latest(ctx, ref)
 		err := svc.store.WithView(ctx, ref, func(v *store.View) error {
 			p, err := svc.planRestore(ctx, ref, v.State, o, nil)
 			out = p.result
@@ -73,7 +73,7 @@ func (svc *Service) requireCheckpoints(ctx context.Context, ref store.Ref) error
 	if ref.Own {
 		return nil
 	}
-	if _, ok := svc.store.Continued(ref); ok {
+	if _, ok := svc.store.Continued(ctx, ref); ok {
 		return nil
 	}
 	return svc.store.WithView(ctx, ref, func(v *store.View) error {
@@ -472,7 +472,7 @@ func (svc *Service) RewindFiles(ctx context.Context, given string, r history.Rew
 	}
 	if r.DryRun = r.DryRun || o.DryRun; r.DryRun {
 		o.DryRun = true
-		ref = svc.store.Latest(ref)
+		ref = svc.store.Latest(ctx, ref)
 		err := svc.store.WithView(ctx, ref, func(v *store.View) error {
 			var p plannedRestore
 			var err error

@@ -19,7 +19,6 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
-	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/labels"
 	"github.com/roost-dev/roost/store/overlay"
@@ -220,7 +219,7 @@ func ofDeleted(ctx context.Context, s *store.Store, d store.DeletedTask) (taskAc
 	t.Task = s.SummaryOfDeleted(ctx, d, table)
 	all, err := readOverlay(ctx, s)
 	if err == nil {
-		err = t.readJournal(ctx, all)
+		err = t.readJournal(ctx, s, all)
 	}
 	return t, err
 }
@@ -241,15 +240,15 @@ func ofTask(ctx context.Context, s *store.Store, ref store.Ref) (taskActions, er
 		return t, err
 	}
 	if v.Log == nil || len(v.Pending) > 0 { // a change of another program is no action until it is taken in
-		return t, t.readJournal(ctx, all)
+		return t, t.readJournal(ctx, s, all)
 	}
 	t.fill(v.State, all)
 	return t, nil
 }
 
 // readJournal fills in the actions of one task from its journal.
-func (t *taskActions) readJournal(ctx context.Context, all map[overlay.Key]*overlayActions) error {
-	state, err := store.FoldJournal(ctx, t.ref.Log)
+func (t *taskActions) readJournal(ctx context.Context, s *store.Store, all map[overlay.Key]*overlayActions) error {
+	state, err := s.FoldJournal(ctx, t.ref)
 	if err != nil {
 		return err
 	}
@@ -298,12 +297,12 @@ func FindAll(ctx context.Context, s *store.Store, limit int) ([]api.TaskActions,
 		all = append(all, t)
 	}
 	for _, ref := range refs {
-		if ref.Own || filed[overlay.Key{Source: ref.Source, ID: ref.ID}] != nil || store.HasJournal(ref.Log) {
+		if ref.Own || filed[overlay.Key{Source: ref.Source, ID: ref.ID}] != nil || s.HasJournal(ctx, ref) {
 			all = append(all, newPresent(ref))
 		}
 	}
 	store.Parallel(ctx, maxReaders, len(all), func(i int) {
-		if all[i].readJournal(ctx, filed) != nil {
+		if all[i].readJournal(ctx, s, filed) != nil {
 			all[i].done, all[i].redo = nil, nil
 		}
 	})
@@ -349,12 +348,12 @@ type overlayActions struct {
 // readOverlay folds the overlay into the actions of each task.
 func readOverlay(ctx context.Context, s *store.Store) (map[overlay.Key]*overlayActions, error) {
 	out := map[overlay.Key]*overlayActions{}
-	log, err := filelog.OpenReader(s.OverlayDir())
+	log, err := s.OpenOverlay(ctx)
 	if errors.Is(err, journal.ErrNotFound) {
 		return out, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open the overlay %s: %w", s.OverlayDir(), err)
+		return nil, fmt.Errorf("open the overlay: %w", err)
 	}
 	defer log.Close()
 	err = overlay.Each(ctx, log, func(c journal.Commit, e overlay.Entry) {
@@ -533,7 +532,7 @@ func Undo(ctx context.Context, s *store.Store, given string, o Options) (api.Act
 // owned any more, unless the next action is one of the task's own journal: the caller reads the task then.
 func own(ctx context.Context, s *store.Store, given string, o Options) (t taskActions, owned *store.Task, err error) {
 	ref, err := s.Find(ctx, given)
-	if err != nil || !ref.Own || !store.HasJournal(ref.Log) || o.DryRun {
+	if err != nil || !ref.Own || !s.HasJournal(ctx, ref) || o.DryRun {
 		return t, nil, nil //nolint:nilerr // reading what there is gives the error
 	}
 	got, err := s.OwnLean(ctx, ref)
@@ -590,7 +589,7 @@ func (t *taskActions) perform(
 			if err := checkNext(); err != nil {
 				return err
 			}
-			return add(t.labelEntry(ctx, a, o.Redo))
+			return add(t.labelEntry(ctx, s, a, o.Redo))
 		})
 	default:
 		err = t.performInJournal(ctx, s, a, o, owned)
@@ -599,12 +598,12 @@ func (t *taskActions) perform(
 }
 
 // labelEntry is the entry of the overlay that undoes or redoes a change of labels.
-func (t *taskActions) labelEntry(ctx context.Context, a loggedAction, redo bool) overlay.Entry {
+func (t *taskActions) labelEntry(ctx context.Context, s *store.Store, a loggedAction, redo bool) overlay.Entry {
 	e := overlay.Entry{
 		Type:   overlay.Changed,
 		Source: t.ref.Source,
 		ID:     t.ref.ID,
-		Head:   store.HeadOf(ctx, t.ref.Log),
+		Head:   s.HeadOf(ctx, t.ref),
 		Undoes: a.Seq,
 	}
 	to := a.Before
@@ -643,7 +642,7 @@ func (t *taskActions) next(o Options) (loggedAction, error) {
 func (t *taskActions) checkNext(ctx context.Context, s *store.Store, o Options) error {
 	all, err := readOverlay(ctx, s)
 	if err == nil {
-		err = t.readJournal(ctx, all)
+		err = t.readJournal(ctx, s, all)
 	}
 	if err == nil {
 		_, err = t.next(o)

@@ -17,7 +17,12 @@ import (
 // saysOf is what the overlay says of a task's way into the trash and back, the oldest first.
 func saysOf(t *testing.T, s *store.Store, id string) (out []string) {
 	t.Helper()
-	for c, err := range overlay.Commits(context.Background(), s.OverlayDir(), 1) {
+	log, err := s.OpenOverlay(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close() //nolint:errcheck // it was only read
+	for c, err := range overlay.Commits(t.Context(), log, 1) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,6 @@ import (
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/journal"
-	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/importer"
@@ -66,7 +65,7 @@ func Check(ctx context.Context, s *store.Store, ids []string, o Options) (api.Ch
 // checkTask verifies a task and repairs it as the options want. It returns what is still wrong and what was repaired.
 func (d *doctor) checkTask(ctx context.Context, ref store.Ref, named bool) (found, repaired []finding) {
 	found = d.inspect(ctx, ref)
-	if d.mayRepair(ref, found, named) {
+	if d.mayRepair(ctx, ref, found, named) {
 		copies, err := d.repair(ctx, ref, found)
 		if err != nil {
 			// A task that cannot be repaired does not keep the others from it.
@@ -89,8 +88,8 @@ func (d *doctor) checkTask(ctx context.Context, ref store.Ref, named bool) (foun
 }
 
 // mayRepair decides whether a task is changed.
-func (d *doctor) mayRepair(ref store.Ref, found []finding, named bool) bool {
-	ours := store.HasJournal(ref.Log)
+func (d *doctor) mayRepair(ctx context.Context, ref store.Ref, found []finding, named bool) bool {
+	ours := d.store.HasJournal(ctx, ref)
 	if d.opt.Rebuild && ours && slices.ContainsFunc(found, func(f finding) bool { return f.kind == stale || f.rewrite != "" }) {
 		return true
 	}
@@ -199,7 +198,7 @@ type doctor struct {
 // repair takes the task over. That sets a torn tail aside, takes in what is whole, and writes Roo's files again from
 // the journal. It returns the copies of the replaced bytes by file name.
 func (d *doctor) repair(ctx context.Context, ref store.Ref, found []finding) (map[string]string, error) {
-	if err := d.removeDerived(ref, found); err != nil {
+	if err := d.removeDerived(ctx, ref, found); err != nil {
 		return nil, err
 	}
 	before := tornTails(ref.Log)
@@ -252,13 +251,13 @@ func (d *doctor) repair(ctx context.Context, ref store.Ref, found []finding) (ma
 }
 
 // removeDerived removes what the next owner makes again from journal and blobs.
-func (d *doctor) removeDerived(ref store.Ref, found []finding) error {
+func (d *doctor) removeDerived(ctx context.Context, ref store.Ref, found []finding) error {
 	for _, f := range found {
 		name := filepath.Base(f.File)
 		if name != "journal.idx" && name != projection.Name || !d.opt.Rebuild && f.rewrite == "" {
 			continue
 		}
-		if holder, held := filelog.Holder(ref.Log); held {
+		if holder, held := d.store.Holder(ctx, ref); held {
 			return &journal.BusyError{Dir: ref.Log, Holder: holder}
 		}
 		if err := os.Remove(filepath.Join(ref.Log, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -391,7 +390,7 @@ func (d *doctor) checkOverlay(ctx context.Context) []finding {
 			out = append(out, f)
 		}
 	}
-	log, err := filelog.OpenReader(s.OverlayDir())
+	log, err := store.OpenFolder(ctx, s.OverlayDir())
 	if errors.Is(err, journal.ErrNotFound) {
 		return out
 	}
@@ -435,7 +434,7 @@ const (
 )
 
 // taskLeftovers are what interrupted work left in a task's folders. log is nil when the task has no journal.
-func taskLeftovers(ctx context.Context, ref store.Ref, log journal.Reader) []finding {
+func (d *doctor) taskLeftovers(ctx context.Context, ref store.Ref, log journal.Reader) []finding {
 	var out []finding
 	add := func(path, problem, keeps string, remove bool) {
 		f := aboutTask(ref, path, problem, keeps, "").withKind(leftover)
@@ -460,7 +459,7 @@ func taskLeftovers(ctx context.Context, ref store.Ref, log journal.Reader) []fin
 			add(filepath.Join(dir, l.Name), l.What, keeps, l.Ours)
 		}
 	}
-	if _, held := filelog.Holder(ref.Log); held || log == nil {
+	if _, held := d.store.Holder(ctx, ref); held || log == nil {
 		return out
 	}
 	for _, dir := range []string{ref.Log, filepath.Join(ref.Log, "blobs")} {

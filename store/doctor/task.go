@@ -16,7 +16,6 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/journal"
-	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/fold"
@@ -33,7 +32,7 @@ func (d *doctor) inspect(ctx context.Context, ref store.Ref) []finding {
 	s := d.store
 	v, err := s.ReadWhole(ctx, ref)
 	if err != nil {
-		return append([]finding{aboutTask(ref, ref.Dir, store.ReadProblem(ref, err), "", "")}, taskLeftovers(ctx, ref, nil)...)
+		return append([]finding{aboutTask(ref, ref.Dir, store.ReadProblem(ref, err), "", "")}, d.taskLeftovers(ctx, ref, nil)...)
 	}
 	defer v.Close()
 	var out []finding
@@ -51,7 +50,7 @@ func (d *doctor) inspect(ctx context.Context, ref store.Ref) []finding {
 		out = append(out, f)
 	}
 	if v.Log == nil {
-		return append(out, taskLeftovers(ctx, ref, nil)...)
+		return append(out, d.taskLeftovers(ctx, ref, nil)...)
 	}
 	// A view skips files that it does not need for showing the task.
 	if folder, err := roofmt.Read(ctx, ref.Dir); err == nil {
@@ -70,13 +69,13 @@ func (d *doctor) inspect(ctx context.Context, ref store.Ref) []finding {
 	}
 	out = append(out, journalFindings(ref, health)...)
 	out = append(out, d.checkSignatures(ctx, v, anyDamaged(out))...)
-	if _, held := filelog.Holder(ref.Log); !held { // an owner is still writing what is derived
+	if _, held := d.store.Holder(ctx, ref); !held { // an owner is still writing what is derived
 		for _, m := range verifyDerived(ctx, v, anyDamaged(out)) {
 			m.ID, m.Path = ref.ID, ref.Dir
 			out = append(out, fromMismatch(m))
 		}
 	}
-	return append(out, taskLeftovers(ctx, ref, v.Log)...)
+	return append(out, d.taskLeftovers(ctx, ref, v.Log)...)
 }
 
 // checkSignatures verifies who wrote the journal's commits. lacksCommits: the journal is known to lack some.

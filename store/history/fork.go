@@ -16,10 +16,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/journal"
-	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/task/rewind"
@@ -44,7 +42,7 @@ type ForkOptions struct {
 //
 // Errors: *ReferenceError, *BranchError, or those of store.Store.Find and Own.
 func Fork(ctx context.Context, s *store.Store, ref store.Ref, o ForkOptions) (api.ForkResult, func(context.Context) error, error) {
-	ref = s.Latest(ref)
+	ref = s.Latest(ctx, ref)
 	v, err := s.ReadToContinue(ctx, ref)
 	if err != nil {
 		return api.ForkResult{}, nothingToFinish, err
@@ -91,7 +89,7 @@ func Fork(ctx context.Context, s *store.Store, ref store.Ref, o ForkOptions) (ap
 // task of that id.
 func FindFork(ctx context.Context, s *store.Store, id string) (api.ForkResult, error) {
 	ref := s.OwnRef(id)
-	if !store.HasJournal(ref.Log) {
+	if !s.HasJournal(ctx, ref) {
 		return api.ForkResult{}, fmt.Errorf("%w: %s", store.ErrNotFound, id)
 	}
 	v, err := s.Read(ctx, ref)
@@ -266,11 +264,7 @@ func (p forkPlan) make(ctx context.Context, s *store.Store, from store.Ref) erro
 	if err := s.Prepare(); err != nil {
 		return err
 	}
-	if err := s.EnsureDir(s.TasksDir(), "cannot be written"); err != nil {
-		return err
-	}
-	removeOldTemps(s.TasksDir())
-	temp, err := os.MkdirTemp(s.TasksDir(), tempPrefix+p.id+"-")
+	temp, err := p.place(s)
 	if err != nil {
 		return err
 	}
@@ -278,22 +272,35 @@ func (p forkPlan) make(ctx context.Context, s *store.Store, from store.Ref) erro
 	err = p.write(ctx, s, from, temp)
 	if err == nil {
 		failpoint.Hit("fork.written")
-		err = atomicfile.Move(temp, own.Dir)
+		err = s.MoveTask(ctx, temp, own)
 	}
 	if err != nil {
-		return errors.Join(err, os.RemoveAll(temp))
+		return errors.Join(err, s.RemoveTask(ctx, temp))
 	}
 	_ = s.Announce(ctx, own) // if it fails, the task's first owner does it
 	return nil
 }
 
-// write writes the journal of the new task into a temporary folder.
-func (p forkPlan) write(ctx context.Context, s *store.Store, from store.Ref, dir string) error {
-	if err := filelog.Begin(ctx, dir, from.Log, p.base); err != nil {
+// place is where the new task is until it is whole.
+func (p forkPlan) place(s *store.Store) (store.Ref, error) {
+	if s.Shared() {
+		return s.OwnRef(tempPrefix + p.id + "-" + uuid.NewString()), nil
+	}
+	if err := s.EnsureDir(s.TasksDir(), "cannot be written"); err != nil {
+		return store.Ref{}, err
+	}
+	removeOldTemps(s.TasksDir())
+	temp, err := os.MkdirTemp(s.TasksDir(), tempPrefix+p.id+"-")
+	return s.OwnRef(filepath.Base(temp)), err
+}
+
+// write writes the journal of the new task into a temporary place.
+func (p forkPlan) write(ctx context.Context, s *store.Store, from, temp store.Ref) error {
+	if err := s.BeginFork(ctx, temp, from, p.base); err != nil {
 		return err
 	}
 	failpoint.Hit("fork.begun")
-	log, err := s.OwnNewJournal(ctx, s.OwnRef(p.id), dir)
+	log, err := s.OwnNewJournal(ctx, s.OwnRef(p.id), temp)
 	if err != nil {
 		return err
 	}

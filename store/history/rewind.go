@@ -79,7 +79,7 @@ func Rewind(ctx context.Context, s *store.Store, ref store.Ref, o RewindOptions)
 }
 
 func dryRewind(ctx context.Context, s *store.Store, ref store.Ref, o RewindOptions) (api.RewindResult, error) {
-	ref = s.Latest(ref)
+	ref = s.Latest(ctx, ref)
 	v, err := s.ReadToContinue(ctx, ref)
 	if err != nil {
 		return api.RewindResult{}, err
@@ -106,8 +106,8 @@ func FindRewind(
 		return api.RewindResult{}, false, nil
 	}
 	given := ref.ID
-	ref = s.Latest(ref)
-	log, err := s.Follow(ref)
+	ref = s.Latest(ctx, ref)
+	log, err := s.Follow(ctx, ref)
 	if err != nil {
 		return api.RewindResult{}, false, err
 	}

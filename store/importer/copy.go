@@ -222,7 +222,7 @@ func (s folderFiles) saved(ctx context.Context) (uint64, error) {
 	if info, err := s.root.Lstat(journalName); err == nil && !info.Mode().IsRegular() {
 		return 0, nil // the copy leaves it out, with a note
 	}
-	log, err := store.OpenJournal(s.root.Name())
+	log, err := store.OpenFolder(ctx, s.root.Name())
 	if errors.Is(err, journal.ErrNotFound) {
 		return 0, nil
 	}

@@ -254,7 +254,7 @@ func (im *importer) copyLabels(ctx context.Context, item *copied) {
 		return
 	}
 	ref := im.store.OwnRef(item.ID)
-	state, err := store.FoldJournal(ctx, ref.Log)
+	state, err := im.store.FoldJournal(ctx, ref)
 	if err == nil && state != nil && len(state.Actions.Done)+len(state.Actions.Undone) > 0 {
 		return
 	}

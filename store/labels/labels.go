@@ -59,7 +59,7 @@ func Set(ctx context.Context, s *store.Store, ref store.Ref, l Change) (api.Summ
 		err = setOwn(ctx, s, ref, l)
 	} else {
 		err = s.ChangeOverlay(ctx, func(table overlay.Table, add overlay.Append) error {
-			if err := store.MeetsExpectation(ctx, ref); err != nil {
+			if err := s.MeetsExpectation(ctx, ref); err != nil {
 				return err
 			}
 			store.ApplyLabels(&was, table)
@@ -77,7 +77,7 @@ func Set(ctx context.Context, s *store.Store, ref store.Ref, l Change) (api.Summ
 				Title:  e.Title,
 				Tags:   e.Tags,
 				Pinned: e.Pinned,
-				Head:   store.HeadOf(ctx, ref.Log),
+				Head:   s.HeadOf(ctx, ref),
 			})
 		})
 	}

@@ -12,14 +12,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
-	"github.com/roost-dev/roost/journal/filelog"
 )
 
 // OwnSource is the source of the tasks in Roost's own root.
@@ -69,19 +67,6 @@ type Table map[Key]Entry
 
 // Append adds entries to the overlay with one durable commit.
 type Append func(...Entry) error
-
-// Read folds the overlay in a folder; an absent one is empty.
-func Read(ctx context.Context, dir string) (Table, error) {
-	log, err := filelog.OpenReader(dir)
-	if errors.Is(err, journal.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("open the overlay %s: %w", dir, err)
-	}
-	table, err := Fold(ctx, log)
-	return table, errors.Join(err, log.Close())
-}
 
 // Fold folds an open overlay.
 func Fold(ctx context.Context, log journal.Reader) (Table, error) {
@@ -169,15 +154,9 @@ type Commit struct {
 	Events     []Event
 }
 
-// Commits yields the changes of the overlay in a folder from a commit on, up to its head. It skips damaged ones.
-func Commits(ctx context.Context, dir string, from uint64) iter.Seq2[Commit, error] {
+// Commits yields the changes of an open overlay from a commit on, up to its head. It skips damaged ones.
+func Commits(ctx context.Context, log journal.Reader, from uint64) iter.Seq2[Commit, error] {
 	return func(yield func(Commit, error) bool) {
-		log, err := filelog.OpenReader(dir)
-		if err != nil {
-			yield(Commit{}, fmt.Errorf("open the overlay %s: %w", dir, err))
-			return
-		}
-		defer log.Close()
 		for c, err := range journal.Whole(log.Read(ctx, max(from, 1))) {
 			if err != nil {
 				yield(Commit{}, fmt.Errorf("read the overlay: %w", err))

@@ -7,6 +7,8 @@
 // environment names, has no keys file for its place: no commit of its logs is proven there, and new commits are signed
 // with a key of their own. Trust gives a place the keys that this user has for the same root in other places.
 //
+// Servers that share a database have the keys of their group, from a file that each of them has a copy of (Group).
+//
 // Without a state folder, keys live as long as the process. Reading creates nothing.
 //
 // Out of scope: other programs of the same user, and a machine that is rolled back as a whole.
@@ -37,6 +39,7 @@ const idName = "root.json"
 // Ring gives the keys of one root. It is safe for concurrent use.
 type Ring struct {
 	state, root string
+	group       *place // of a group of servers; nil for a root
 }
 
 // Open names a root and the folder for the user's state; "" keeps keys in memory.
@@ -176,6 +179,9 @@ func tokenSum(token string) string {
 
 // find reads the keys of this place; nil when it has none. at is the place, without keys.
 func (r *Ring) find() (p *place, at place, err error) {
+	if r.group != nil {
+		return r.group, *r.group, nil
+	}
 	path, err := filepath.EvalSymlinks(r.root)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, place{Path: r.root}, nil

@@ -357,7 +357,7 @@ func (f *search) read(ctx context.Context, c *candidate, k *keeper, from spot) {
 		}
 	}
 	// The stamp is older than what was read: a change since makes it stale.
-	if err := v.Close(); text == nil || err != nil || !whole || ctx.Err() != nil || !f.tasks.Unchanged(c.Candidate) {
+	if err := v.Close(); text == nil || err != nil || !whole || ctx.Err() != nil || !f.tasks.Unchanged(ctx, c.Candidate) {
 		return
 	}
 	stamp := c.Stamp
@@ -589,7 +589,7 @@ func compareText(ctx context.Context, s *store.Store, tasks *store.Candidates, t
 	if err != nil {
 		return "its text cannot be read: " + err.Error(), ctx.Err()
 	}
-	if !bytes.Equal(have, want) && tasks.Unchanged(t) { // else it changed just now
+	if !bytes.Equal(have, want) && tasks.Unchanged(ctx, t) { // else it changed just now
 		return "its text differs from its folder", nil
 	}
 	return "", nil

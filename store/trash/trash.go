@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -19,10 +18,8 @@ import (
 	"sync"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/journal"
-	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/drafts"
 	"github.com/roost-dev/roost/store/overlay"
@@ -128,7 +125,7 @@ func hide(
 		if table.Hidden(ref.Source, ref.ID) {
 			return nil
 		}
-		entry.Purged, entry.Dir, entry.Head = new(false), ref.Dir, store.HeadOf(ctx, ref.Log)
+		entry.Purged, entry.Dir, entry.Head = new(false), ref.Dir, s.HeadOf(ctx, ref)
 		return add(entry)
 	})
 	if err != nil {
@@ -141,17 +138,17 @@ func hide(
 // whileUnowned calls do while no process can come to own a task. A task without a journal has no lock to hold: for it,
 // whileUnowned only checks that no process owns it now.
 func whileUnowned(ctx context.Context, s *store.Store, ref store.Ref, do func() error) error {
-	if store.HasJournal(ref.Log) {
+	if s.HasJournal(ctx, ref) {
 		log, err := s.LockJournal(ctx, ref, 0)
 		if err != nil {
 			return err
 		}
 		return errors.Join(do(), log.Close())
 	}
-	if holder, held := filelog.Holder(ref.Log); held {
+	if holder, held := s.Holder(ctx, ref); held {
 		return &journal.BusyError{Dir: ref.Log, Holder: holder}
 	}
-	if err := store.MeetsExpectation(ctx, ref); err != nil {
+	if err := s.MeetsExpectation(ctx, ref); err != nil {
 		return err
 	}
 	return do()
@@ -164,25 +161,24 @@ func moveToTrash(
 	if err := store.CheckID(ref); err != nil {
 		return api.DeletedTask{}, err
 	}
-	if err := s.EnsureDir(s.TrashDir(), "cannot be written"); err != nil {
+	if err := s.EnsureTrash(); err != nil {
 		return api.DeletedTask{}, err
 	}
 	name := ref.ID
-	for n := 2; projection.Exists(filepath.Join(s.TrashDir(), name)); n++ { // ids hold no "~"
+	for n := 2; s.Taken(ctx, s.TrashRef(name)); n++ { // ids hold no "~"
 		name = ref.ID + "~" + strconv.Itoa(n)
 	}
-	to := filepath.Join(s.TrashDir(), name)
 	entry.Name = name
 	recorded := false
-	err := moveUnowned(ctx, s, ref, to, func() error {
-		entry.Head = store.HeadOf(ctx, ref.Log)
+	err := moveUnowned(ctx, s, ref, s.TrashRef(name), func() error {
+		entry.Head = s.HeadOf(ctx, ref)
 		err := add(entry)
 		recorded = err == nil
 		return err
 	})
 	if err != nil {
 		if recorded { // followers who got the deletion must learn that it did not happen
-			entry.Type, entry.Deleted, entry.Redoes, entry.Head = overlay.Kept, new(false), 0, store.HeadOf(ctx, ref.Log)
+			entry.Type, entry.Deleted, entry.Redoes, entry.Head = overlay.Kept, new(false), 0, s.HeadOf(ctx, ref)
 			err = errors.Join(err, add(entry))
 		}
 		return api.DeletedTask{}, err
@@ -197,7 +193,7 @@ func moveToTrash(
 // moveUnowned moves a task's folder while no process can own it. record is called just before the move. Windows does
 // not move a folder with an open file, so there the lock is released first; an owner that comes in between has files
 // open, and the move fails.
-func moveUnowned(ctx context.Context, s *store.Store, ref store.Ref, to string, record func() error) error {
+func moveUnowned(ctx context.Context, s *store.Store, ref, to store.Ref, record func() error) error {
 	release := func() error { return nil }
 	if !projection.Linked(ref.Dir) { // a link moves; its target is not written
 		log, err := s.LockJournal(ctx, ref, 0)
@@ -218,14 +214,14 @@ func moveUnowned(ctx context.Context, s *store.Store, ref store.Ref, to string, 
 			return err
 		}
 	}
-	err := rename(ref.Log, to)
+	err := move(ctx, s, ref, to)
 	return errors.Join(err, release())
 }
 
-// rename renames a folder durably.
-func rename(from, to string) error {
-	if err := atomicfile.Move(from, to); err != nil {
-		return fmt.Errorf("move %s: %w", from, err)
+// move moves a task durably.
+func move(ctx context.Context, s *store.Store, from, to store.Ref) error {
+	if err := s.MoveTask(ctx, from, to); err != nil {
+		return fmt.Errorf("move %s: %w", from.Log, err)
 	}
 	return nil
 }
@@ -251,7 +247,7 @@ func RestoreIf(ctx context.Context, s *store.Store, given string, check func() e
 			Source:  d.Ref.Source,
 			ID:      d.Ref.ID,
 			Deleted: new(false),
-			Head:    store.HeadOf(ctx, d.Ref.Log),
+			Head:    s.HeadOf(ctx, d.Ref),
 		}
 		if d.Hidden {
 			out = d.Ref
@@ -259,11 +255,11 @@ func RestoreIf(ctx context.Context, s *store.Store, given string, check func() e
 			return add(back)
 		}
 		out = s.OwnRef(d.Ref.ID)
-		if err := removeEmptyFolder(out.Dir); err != nil {
+		if err := makeRoom(ctx, s, out); err != nil {
 			return err
 		}
 		failpoint.Hit("restore.chosen")
-		if err := rename(d.Ref.Dir, out.Dir); err != nil {
+		if err := move(ctx, s, d.Ref, out); err != nil {
 			return err
 		}
 		failpoint.Hit("restore.moved")
@@ -322,7 +318,7 @@ func DeleteSubtasksAgain(ctx context.Context, s *store.Store, parent store.Ref, 
 			continue
 		}
 		ref, err := s.Find(ctx, e.Source+":"+e.ID)
-		if err != nil || store.HeadOf(ctx, ref.Log) != e.Head {
+		if err != nil || s.HeadOf(ctx, ref) != e.Head {
 			continue
 		}
 		if _, err := DeleteSubtask(ctx, s, ref, parent); err != nil {
@@ -335,16 +331,17 @@ func DeleteSubtasksAgain(ctx context.Context, s *store.Store, parent store.Ref, 
 	return ids, errors.Join(errs...)
 }
 
-// removeEmptyFolder removes an empty folder: Roo makes one whenever it looks for a task. Anything else is ErrTaken.
-func removeEmptyFolder(dir string) error {
-	info, err := os.Lstat(dir)
-	if errors.Is(err, os.ErrNotExist) {
+// makeRoom removes an empty folder that is where a task belongs: Roo makes one whenever it looks for a task. Anything else
+// is ErrTaken.
+func makeRoom(ctx context.Context, s *store.Store, ref store.Ref) error {
+	if !s.Taken(ctx, ref) {
 		return nil
 	}
-	if err == nil && info.IsDir() && os.Remove(dir) == nil {
+	info, err := os.Lstat(ref.Dir)
+	if err == nil && info.IsDir() && os.Remove(ref.Dir) == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", dir, ErrTaken)
+	return fmt.Errorf("%s: %w", ref.Dir, ErrTaken)
 }
 
 // Purge removes the bytes of a deleted task for good. Of a task in another tool's storage it removes only Roost's
@@ -358,17 +355,17 @@ func Purge(ctx context.Context, s *store.Store, given string) (api.DeletedTask, 
 		}
 		out = describe(ctx, s, d, table)
 		// First, so that a purge that is killed after this is only repeated.
-		if d.Hidden || !projection.Exists(s.OwnRef(d.Ref.ID).Dir) { // else the draft is that of another task with the id
+		if d.Hidden || !s.Taken(ctx, s.OwnRef(d.Ref.ID)) { // else the draft is that of another task with the id
 			if err := drafts.Remove(ctx, s, d.Ref.Source+":"+d.Ref.ID, ""); err != nil {
 				return err
 			}
 		}
 		// No list shows a folder of this name, so a kill in the middle leaves no half task.
-		doomed := filepath.Join(s.TrashDir(), purgedPrefix+strconv.FormatInt(s.Now(), 10)+"-"+strings.ReplaceAll(d.Name, ":", "~"))
+		doomed := s.TrashRef(purgedPrefix + strconv.FormatInt(s.Now(), 10) + "-" + strings.ReplaceAll(d.Name, ":", "~"))
 		if d.Hidden {
 			err = purgeHidden(ctx, s, d, doomed, add)
 		} else {
-			err = rename(d.Ref.Dir, doomed)
+			err = move(ctx, s, d.Ref, doomed)
 		}
 		if err != nil {
 			return err
@@ -381,7 +378,7 @@ func Purge(ctx context.Context, s *store.Store, given string) (api.DeletedTask, 
 				return err
 			}
 		}
-		return removePurged(s)
+		return removePurged(ctx, s)
 	})
 	if err != nil {
 		return api.DeletedTask{}, fmt.Errorf("purge %s: %w", given, err)
@@ -393,12 +390,12 @@ func purgedEntry(d store.DeletedTask) overlay.Entry {
 	return overlay.Entry{Type: overlay.Deleted, Source: d.Ref.Source, ID: d.Ref.ID, Purged: new(true)}
 }
 
-func purgeHidden(ctx context.Context, s *store.Store, d store.DeletedTask, doomed string, add overlay.Append) error {
+func purgeHidden(ctx context.Context, s *store.Store, d store.DeletedTask, doomed store.Ref, add overlay.Append) error {
 	record := func() error { return add(purgedEntry(d)) }
-	if !store.HasJournal(d.Ref.Log) {
+	if !s.HasJournal(ctx, d.Ref) {
 		return record()
 	}
-	if err := s.EnsureDir(s.TrashDir(), "cannot be written"); err != nil {
+	if err := s.EnsureTrash(); err != nil {
 		return err
 	}
 	ref := d.Ref
@@ -408,24 +405,18 @@ func purgeHidden(ctx context.Context, s *store.Store, d store.DeletedTask, doome
 
 // FinishPurges removes what killed purges left.
 func FinishPurges(ctx context.Context, s *store.Store) error {
-	return s.ChangeOverlay(ctx, func(overlay.Table, overlay.Append) error { return removePurged(s) })
+	return s.ChangeOverlay(ctx, func(overlay.Table, overlay.Append) error { return removePurged(ctx, s) })
 }
 
-// removePurged removes the folders of all purges, also of killed ones. The caller holds the overlay.
-func removePurged(s *store.Store) error {
-	entries, err := os.ReadDir(s.TrashDir())
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
+// removePurged removes the bytes of all purges, also of killed ones. The caller holds the overlay.
+func removePurged(ctx context.Context, s *store.Store) error {
+	list, err := s.UnlistedTrash(ctx, purgedPrefix)
 	if err != nil {
-		return fmt.Errorf("list %s: %w", s.TrashDir(), err)
+		return err
 	}
-	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), purgedPrefix) {
-			continue
-		}
-		if err := os.RemoveAll(filepath.Join(s.TrashDir(), e.Name())); err != nil {
-			return fmt.Errorf("remove %s: %w", e.Name(), err)
+	for _, ref := range list {
+		if err := s.RemoveTask(ctx, ref); err != nil {
+			return fmt.Errorf("remove %s: %w", ref.Log, err)
 		}
 	}
 	return nil

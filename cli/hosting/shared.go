@@ -1,0 +1,112 @@
+package hosting
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/database"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/local"
+)
+
+// sharedFlags are the flags of a server whose tasks are in a database.
+type sharedFlags struct {
+	store string // the address of the database; "" = tasks are in folders
+	key   string // file
+	peers string // the address of this server for the others
+}
+
+func (f *sharedFlags) define(fl *pflag.FlagSet) {
+	fl.StringVar(&f.store, "store", "", "keep tasks in the PostgreSQL database at an `address`, which other servers share")
+	fl.StringVar(&f.key, "store-key", "", "`file` with the key of the servers that share the database; the first one makes it")
+	fl.StringVar(&f.peers, "peer-url", "", "`address` at which the other servers reach this one")
+}
+
+// openServed opens the tasks that are served. closing must be called at the end.
+func (a *commands) openServed(ctx context.Context, f *serveFlags) (s *local.Roost, closing func(), err error) {
+	if f.shared.store == "" {
+		s, err = a.Open()
+		return s, func() {}, err
+	}
+	const attempt = "open the database"
+	refuse := func(err error, next string) error {
+		return failure.New(failure.ExitConfig, "database", attempt, err.Error(), next)
+	}
+	if err := database.Migrate(ctx, f.shared.store); err != nil {
+		return nil, nil, refuse(err, explain(err))
+	}
+	db, err := database.Open(ctx, f.shared.store)
+	if err != nil {
+		return nil, nil, refuse(err, explain(err))
+	}
+	key := f.shared.key
+	if key == "" {
+		folder, err := a.Home("XDG_STATE_HOME", ".local/state")
+		if err != nil {
+			db.Close()
+			return nil, nil, err
+		}
+		key = filepath.Join(folder, "group-key.json")
+	}
+	s, err = a.OpenShared(ctx, local.Shared{
+		DB:   db,
+		Key:  key,
+		Warn: func(err error) { a.Warn(err.Error()) },
+	})
+	if err != nil {
+		db.Close()
+		return nil, nil, refuse(err, "roost serve --store ADDRESS --store-key FILE")
+	}
+	return s, db.Close, nil
+}
+
+// explain is what to do about a database that cannot be used.
+func explain(err error) string {
+	switch {
+	case errors.Is(err, database.ErrReadOnly):
+		return "roost serve --store with the address of the primary, or with all addresses and target_session_attrs=read-write"
+	case errors.Is(err, database.ErrNotDurable):
+		return "set synchronous_commit and fsync to on"
+	case errors.Is(err, database.ErrNewerSchema):
+		return "roost version  # install the version that the other servers have"
+	}
+	return "roost serve --store postgres://USER@HOST/NAME"
+}
+
+// takeOverEvery is how often a server looks for tasks whose server is gone. A lease of 3 s and this make the time until
+// another server continues them.
+const takeOverEvery = time.Second
+
+// takeOver continues the tasks of other servers that are gone, until ctx ends. Of the servers that try, one gets the lease.
+func takeOver(ctx context.Context, s *local.Roost, f *serveFlags, log *slog.Logger) {
+	if f.shared.store == "" {
+		return
+	}
+	tick := time.NewTicker(takeOverEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		lost, err := s.Lost(ctx)
+		if err == nil && len(lost) > 0 {
+			log.Info("taking over", "tasks", len(lost))
+			err = s.Engine().Recover(ctx, engine.RecoverOptions{
+				Resume:      true,
+				MaxAttempts: f.attempts,
+				Lost:        lost,
+			})
+		}
+		if err != nil && ctx.Err() == nil {
+			log.Warn("not all tasks of servers that are gone were taken over", "error", err.Error())
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/roost-dev/roost/database"
+	"github.com/roost-dev/roost/journal"
+)
+
+// Entry is a journal in a list.
+type Entry struct {
+	Name  string
+	Head  uint64
+	Epoch uint64
+	Held  bool // an owner's lease lasts
+}
+
+// List gives the journals whose names begin with prefix and that have commits.
+func (j *Journals) List(ctx context.Context, prefix string) ([]Entry, error) {
+	rows, err := j.db.Query(ctx, `
+SELECT name, head, epoch, coalesce(lease_until > clock_timestamp(), false) FROM roost.journals
+WHERE starts_with(name, $1) AND head > 0`, prefix)
+	if err != nil {
+		return nil, fmt.Errorf("list the journals %s: %w", prefix, err)
+	}
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e Entry, err error) {
+		var head, epoch int64
+		err = row.Scan(&e.Name, &head, &epoch, &e.Held)
+		e.Head, e.Epoch = uint64(head), uint64(epoch)
+		return e, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the journals %s: %w", prefix, err)
+	}
+	return list, nil
+}
+
+// Has reports whether there is a journal of this name with commits.
+func (j *Journals) Has(ctx context.Context, name string) (has bool, err error) {
+	err = j.db.QueryRow(ctx, `SELECT EXISTS (SELECT FROM roost.journals WHERE name = $1 AND head > 0)`, name).Scan(&has)
+	if err != nil {
+		return false, fmt.Errorf("look for journal %s: %w", name, err)
+	}
+	return has, nil
+}
+
+// Holder is the record of the owner whose lease of the journal lasts.
+func (j *Journals) Holder(ctx context.Context, name string) (info journal.OwnerInfo, held bool, err error) {
+	var record []byte
+	held, err = database.Found(j.db.QueryRow(ctx, `
+SELECT owner FROM roost.journals WHERE name = $1 AND lease_until > clock_timestamp()`, name), &record)
+	if err != nil {
+		return info, false, fmt.Errorf("look for the owner of journal %s: %w", name, err)
+	}
+	if held {
+		_ = json.Unmarshal(record, &info) // without it the owner has no name
+	}
+	return info, held, nil
+}
+
+// Begin makes a journal that begins with the commits of another one up to seq, and its payloads. Either all of it is there
+// or nothing.
+func (j *Journals) Begin(ctx context.Context, name, from string, seq uint64) error {
+	err := pgx.BeginFunc(ctx, j.db, func(tx pgx.Tx) error {
+		var base, id, epoch int64
+		found, err := database.Found(tx.QueryRow(ctx, `SELECT id FROM roost.journals WHERE name = $1 AND head >= $2`, from, int64(seq)), &base)
+		if err == nil && !found {
+			err = fmt.Errorf("%s has no commit %d: %w", from, seq, journal.ErrNotFound)
+		}
+		if err != nil {
+			return err
+		}
+		// Epochs of the new journal come behind all of the one that it begins with.
+		err = tx.QueryRow(ctx, `
+INSERT INTO roost.journals (name, head, epoch) SELECT $1, $2, epoch FROM roost.journals WHERE id = $3 RETURNING id, epoch`,
+			name, int64(seq), base).Scan(&id, &epoch)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `
+INSERT INTO roost.commits (journal, seq, line) SELECT $1, seq, line FROM roost.commits WHERE journal = $2 AND seq <= $3`,
+			id, base, int64(seq)); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `INSERT INTO roost.blobs (journal, hash) SELECT $1, hash FROM roost.blobs WHERE journal = $2`, id, base)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("begin journal %s with %s: %w", name, from, database.Explained(err))
+	}
+	return nil
+}
+
+// Move gives a journal another name. It fails when there is a journal of that name.
+func (j *Journals) Move(ctx context.Context, from, to string) error {
+	tag, err := j.db.Exec(ctx, `
+WITH room AS (DELETE FROM roost.journals WHERE name = $2 AND head = 0 AND coalesce(lease_until < clock_timestamp(), true))
+UPDATE roost.journals SET name = $2 WHERE name = $1`, from, to)
+	if err == nil && tag.RowsAffected() == 0 {
+		err = journal.ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("move journal %s to %s: %w", from, to, database.Explained(err))
+	}
+	return nil
+}
+
+// Remove removes a journal for good, with the payloads that no other journal names. One that is not there is no error.
+func (j *Journals) Remove(ctx context.Context, name string) error {
+	err := pgx.BeginFunc(ctx, j.db, func(tx pgx.Tx) error {
+		var id int64
+		found, err := database.Found(tx.QueryRow(ctx, `DELETE FROM roost.journals WHERE name = $1 RETURNING id`, name), &id)
+		if err != nil || !found {
+			return err
+		}
+		for _, sql := range []string{
+			`DELETE FROM roost.commits WHERE journal = $1`,
+			`DELETE FROM roost.snapshots WHERE journal = $1`,
+			`DELETE FROM roost.blobs WHERE journal = $1`,
+		} {
+			if _, err := tx.Exec(ctx, sql, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("remove journal %s: %w", name, database.Explained(err))
+	}
+	return nil
+}
+
+// Lost gives the names of the journals whose owner is gone: it has not released them, and its lease has run out.
+func (j *Journals) Lost(ctx context.Context) ([]string, error) {
+	rows, err := j.db.Query(ctx, `SELECT name FROM roost.journals WHERE owner IS NOT NULL AND lease_until < clock_timestamp()`)
+	if err != nil {
+		return nil, fmt.Errorf("look for journals whose owner is gone: %w", err)
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("look for journals whose owner is gone: %w", err)
+	}
+	return names, nil
+}

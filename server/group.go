@@ -1,0 +1,85 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/server/devices"
+	"github.com/roost-dev/roost/server/peer"
+)
+
+// Servers that share a database pass requests on to the server that works on a task. The lease of the task names its
+// address, and the servers of a group know each other by a token that follows from the key of the group.
+
+// Group is how the servers that share a database reach each other.
+type Group struct {
+	Token string      // shown by each server to each other one
+	TLS   *tls.Config // for connections to the others; nil: the authorities of the system
+}
+
+const peerTimeout = 5 * time.Second // for a connection to another server
+
+// fromGroup reports whether another server of the group passed a request on.
+func (s *Server) fromGroup(r *http.Request) bool {
+	if s.opt.Group == nil || s.opt.Group.Token == "" {
+		return false
+	}
+	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	return strings.EqualFold(scheme, "Bearer") && devices.Same(strings.TrimSpace(given), s.opt.Group.Token)
+}
+
+// dialHolder connects to the process that works on a task. Errors are *peer.UnreachableError.
+func (s *Server) dialHolder(ctx context.Context, address string) (net.Conn, error) {
+	if s.opt.Group == nil || strings.HasPrefix(address, "unix:") {
+		return peer.Dial(ctx, address)
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, &peer.UnreachableError{Why: fmt.Sprintf("%q is not the address of a server", address)}
+	}
+	ctx, cancel := context.WithTimeout(ctx, peerTimeout)
+	defer cancel()
+	var conn net.Conn
+	if u.Scheme == "https" {
+		config := s.opt.Group.TLS.Clone()
+		if config == nil {
+			config = &tls.Config{MinVersion: tls.VersionTLS12}
+		}
+		config.ServerName = u.Hostname()
+		conn, err = (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", hostPort(u, "443"))
+	} else {
+		if !loopback(u.Hostname()) { // anyone in between could read the token
+			return nil, &peer.UnreachableError{Why: address + " is on another machine and has no TLS"}
+		}
+		conn, err = (&net.Dialer{}).DialContext(ctx, "tcp", hostPort(u, "80"))
+	}
+	if err != nil {
+		return nil, &peer.UnreachableError{Why: err.Error()}
+	}
+	return conn, nil
+}
+
+func hostPort(u *url.URL, usual string) string {
+	if u.Port() == "" {
+		return net.JoinHostPort(u.Hostname(), usual)
+	}
+	return u.Host
+}
+
+// identify makes a request one of this server for the process at an address: over a socket the kernel tells who asks.
+func (s *Server) identify(h http.Header, address string) (host string) {
+	if s.opt.Group == nil || strings.HasPrefix(address, "unix:") {
+		return "localhost"
+	}
+	h.Set("Authorization", "Bearer "+s.opt.Group.Token)
+	if u, err := url.Parse(address); err == nil {
+		return u.Host
+	}
+	return "localhost"
+}

@@ -1,0 +1,176 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/internal/atomicfile"
+	proc "github.com/roost-dev/roost/internal/process"
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/journal/filelog"
+	"github.com/roost-dev/roost/store/projection"
+)
+
+// logs is where the journals of a root are kept, each under the path of a folder (Ref.Log).
+type logs interface {
+	// has reports whether there is a journal, or was one. In doubt it is there: opening it gives the reason.
+	has(ctx context.Context, path string) bool
+	// taken reports whether a new journal cannot get this path.
+	taken(ctx context.Context, path string) bool
+	// names are the last elements of the paths in a folder, without those that begin with a dot or an underscore;
+	// unlisted are those that begin with a prefix, which may be such.
+	names(ctx context.Context, dir string) ([]string, error)
+	unlisted(ctx context.Context, dir, prefix string) ([]string, error)
+	// open opens a journal for reading. A nil seal verifies nothing. The error is journal.ErrNotFound without one.
+	open(ctx context.Context, path string, seal *journal.Seal) (journal.Reader, error)
+	own(ctx context.Context, path string, o filelog.Options) (journal.Owner, error)
+	// holder reports whether a process owns the journal now, and its record.
+	holder(ctx context.Context, path string) (journal.OwnerInfo, bool)
+	// begin makes path a journal that begins with the one at from, up to commit seq.
+	begin(ctx context.Context, path, from string, seq uint64) error
+	// move moves a journal with all that is kept with it. The caller has made sure that no process comes to own it.
+	move(ctx context.Context, from, to string) error
+	// remove removes it.
+	remove(ctx context.Context, path string) error
+}
+
+// folders are the journals of a root in files. A folder's other files move with it.
+type folders struct{}
+
+func (folders) has(_ context.Context, path string) bool {
+	return filelog.Exists(path) || projection.Read(path).Seq > 0
+}
+
+func (folders) taken(_ context.Context, path string) bool { return exists(path, "") }
+
+func (folders) names(_ context.Context, dir string) ([]string, error) { return names(dir) }
+
+func (folders) unlisted(_ context.Context, dir, prefix string) (list []string, err error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), prefix) {
+			list = append(list, e.Name())
+		}
+	}
+	return list, err
+}
+
+// open reads the watermark first: the commit that the watermark names was synced before, so a journal that ends earlier
+// lacks commits. A reader that verifies judges by what the journal's own files witness.
+func (folders) open(_ context.Context, path string, seal *journal.Seal) (journal.Reader, error) {
+	if seal != nil {
+		return filelog.OpenVerified(path, seal)
+	}
+	return filelog.OpenKnowing(path, nil, projection.Read(path).Seq)
+}
+
+func (folders) holder(_ context.Context, path string) (journal.OwnerInfo, bool) {
+	return filelog.Holder(path)
+}
+
+func (folders) begin(ctx context.Context, path, from string, seq uint64) error {
+	return filelog.Begin(ctx, path, from, seq)
+}
+
+func (folders) move(_ context.Context, from, to string) error { return atomicfile.Move(from, to) }
+
+func (folders) remove(_ context.Context, path string) error { return os.RemoveAll(path) }
+
+// holderWait bounds how long own waits for a lock whose holder is dead. On a busy machine, a child may need that long to
+// reach its exec.
+const holderWait = 10 * time.Second
+
+// own locks and opens a journal for writing. A process that was killed while it started a command leaves a child that
+// has the lock open until the command's exec: the holder is dead, and the lock is not free yet.
+func (folders) own(ctx context.Context, path string, o filelog.Options) (journal.Owner, error) {
+	o.Known = max(o.Known, projection.Read(path).Seq) // before the lock is taken: then it is not newer than the log
+	for end := time.Now().Add(holderWait); ; {
+		log, err := filelog.Own(ctx, path, o)
+		var busy *journal.BusyError
+		if err == nil || !errors.As(err, &busy) || !filelog.Here(busy.Holder) || proc.Alive(busy.Holder.PID) || time.Now().After(end) {
+			return log, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// OpenFolder opens the journal in a folder that need not be one of a root, such as a task that is about to be imported.
+func OpenFolder(ctx context.Context, path string) (journal.Reader, error) {
+	return folders{}.open(ctx, path, nil)
+}
+
+// HasJournal reports whether a task has a journal or had one. A journal that was deleted beside its lock file,
+// index, payloads or watermark is damaged; it is never begun again.
+func (s *Store) HasJournal(ctx context.Context, ref Ref) bool { return s.logs.has(ctx, ref.Log) }
+
+// Taken reports whether a task of the root cannot be at a reference, because something is there.
+func (s *Store) Taken(ctx context.Context, ref Ref) bool { return s.logs.taken(ctx, ref.Log) }
+
+// MoveTask moves a task of the root. The caller holds its journal (LockJournal), or knows that nobody comes to own it.
+func (s *Store) MoveTask(ctx context.Context, from, to Ref) error {
+	return s.logs.move(ctx, from.Log, to.Log)
+}
+
+// EnsureTrash makes the place of deleted tasks.
+func (s *Store) EnsureTrash() error {
+	if s.Shared() {
+		return nil
+	}
+	return s.EnsureDir(s.TrashDir(), "cannot be written")
+}
+
+// UnlistedTrash is what lies in the trash under names that begin with a prefix, and that no list shows.
+func (s *Store) UnlistedTrash(ctx context.Context, prefix string) (list []Ref, err error) {
+	names, err := s.logs.unlisted(ctx, s.TrashDir(), prefix)
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", s.TrashDir(), err)
+	}
+	for _, name := range names {
+		list = append(list, s.TrashRef(name))
+	}
+	return list, nil
+}
+
+// RemoveTask removes the bytes of a task.
+func (s *Store) RemoveTask(ctx context.Context, ref Ref) error { return s.logs.remove(ctx, ref.Log) }
+
+// BeginFork makes the journal of a new task that begins with another task's, up to a commit.
+func (s *Store) BeginFork(ctx context.Context, to, from Ref, seq uint64) error {
+	return s.logs.begin(ctx, to.Log, from.Log, seq)
+}
+
+// Holder reports whether a process owns a task, and its record. It takes no lock that the process would notice, and
+// creates nothing.
+func (s *Store) Holder(ctx context.Context, ref Ref) (journal.OwnerInfo, bool) {
+	return s.logs.holder(ctx, ref.Log)
+}
+
+// Held reports whether a process owns a task's journal now.
+func (s *Store) Held(ctx context.Context, ref Ref) bool {
+	_, held := s.logs.holder(ctx, ref.Log)
+	return held
+}
+
+// Shared reports whether the tasks are in a database that several servers share.
+func (s *Store) Shared() bool { return s.opt.Shared != nil }
+
+// home is the folder below which paths of tasks lie. With a database it is never made: its paths name journals, and a
+// root may hold tasks in files beside them.
+func (s *Store) home() string {
+	if s.Shared() {
+		return filepath.Join(s.opt.Root, "shared")
+	}
+	return s.opt.Root
+}

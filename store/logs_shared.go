@@ -1,0 +1,137 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/journal/filelog"
+	"github.com/roost-dev/roost/journal/postgres"
+)
+
+// sharedLogs are the journals of a root in a database. The name of a journal is its path below home, with slashes.
+type sharedLogs struct {
+	*postgres.Journals
+	home string
+}
+
+func (l *sharedLogs) name(path string) string {
+	return filepath.ToSlash(strings.TrimPrefix(path, l.home+string(filepath.Separator)))
+}
+
+func (l *sharedLogs) has(ctx context.Context, path string) bool {
+	has, err := l.Has(ctx, l.name(path))
+	return has || err != nil
+}
+
+func (l *sharedLogs) taken(ctx context.Context, path string) bool { return l.has(ctx, path) }
+
+func (l *sharedLogs) names(ctx context.Context, dir string) ([]string, error) {
+	entries, err := l.entries(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]string, 0, len(entries))
+	for name := range entries {
+		list = append(list, name)
+	}
+	return list, nil
+}
+
+// entries are the journals in a folder that lists show, by the last elements of their paths.
+func (l *sharedLogs) entries(ctx context.Context, dir string) (map[string]postgres.Entry, error) {
+	prefix := l.name(dir) + "/"
+	all, err := l.List(ctx, prefix)
+	if err != nil {
+		return nil, err
+	}
+	list := make(map[string]postgres.Entry, len(all))
+	for _, e := range all {
+		if e.Name = e.Name[len(prefix):]; e.Name != "" && e.Name[0] != '.' && e.Name[0] != '_' {
+			list[e.Name] = e
+		}
+	}
+	return list, nil
+}
+
+// Lost are the tasks of a database whose server is gone. In folders the lock of a dead process is free, and nothing is lost.
+func (s *Store) Lost(ctx context.Context) (list []Ref, err error) {
+	shared, ok := s.logs.(*sharedLogs)
+	if !ok {
+		return nil, nil
+	}
+	names, err := shared.Lost(ctx)
+	for _, name := range names {
+		if id, ok := strings.CutPrefix(name, "tasks/"); ok && api.ValidTaskID(id) {
+			list = append(list, s.OwnRef(id))
+		}
+	}
+	return list, err
+}
+
+func (l *sharedLogs) unlisted(ctx context.Context, dir, prefix string) ([]string, error) {
+	base := l.name(dir) + "/"
+	all, err := l.List(ctx, base+prefix)
+	if err != nil {
+		return nil, err
+	}
+	var list []string
+	for _, e := range all {
+		list = append(list, e.Name[len(base):])
+	}
+	return list, nil
+}
+
+func (l *sharedLogs) open(ctx context.Context, path string, seal *journal.Seal) (journal.Reader, error) {
+	return l.OpenReader(ctx, l.name(path), seal)
+}
+
+// holder is asked often, and for what is shown: a database that does not answer says nothing of an owner.
+func (l *sharedLogs) holder(ctx context.Context, path string) (journal.OwnerInfo, bool) {
+	info, held, err := l.Holder(ctx, l.name(path))
+	return info, held && err == nil
+}
+
+func (l *sharedLogs) begin(ctx context.Context, path, from string, seq uint64) error {
+	return l.Begin(ctx, l.name(path), l.name(from), seq)
+}
+
+func (l *sharedLogs) move(ctx context.Context, from, to string) error {
+	return l.Move(ctx, l.name(from), l.name(to))
+}
+
+func (l *sharedLogs) remove(ctx context.Context, path string) error {
+	return l.Remove(ctx, l.name(path))
+}
+
+// own takes the lease of a journal. The database announces what is committed: Options.Synced is not called.
+func (l *sharedLogs) own(ctx context.Context, path string, o filelog.Options) (journal.Owner, error) {
+	for end := time.Now().Add(o.WaitForLock); ; {
+		log, err := l.Own(ctx, l.name(path), postgres.OwnOptions{
+			Address:    o.Owner.Address,
+			By:         o.By,
+			Clock:      o.Clock,
+			Existing:   o.Existing,
+			FlushAfter: o.FlushAfter,
+			MaxUnsaved: o.MaxUnsaved,
+			Seal:       o.Seal,
+			Meets:      o.Meets,
+		})
+		if _, busy := errors.AsType[*journal.BusyError](err); !busy || time.Now().After(end) {
+			if errors.Is(err, journal.ErrNotFound) {
+				err = fmt.Errorf("%w: %w", ErrNotFound, err)
+			}
+			return log, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package rootkey
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/google/uuid"
+
+	"github.com/roost-dev/roost/internal/inputfile"
+)
+
+// Group gives the keys of a group of servers, which a file holds: each server has a copy of it. The first server of a group
+// makes the file, when create is set and there is none. The error wraps fs.ErrNotExist when there is none.
+func Group(file string, create bool) (*Ring, error) {
+	data, err := inputfile.Read(file)
+	if errors.Is(err, fs.ErrNotExist) && create {
+		if err := makeGroup(file); err != nil {
+			return nil, fmt.Errorf("make the key of the group: %w", err)
+		}
+		data, err = inputfile.Read(file)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the key of the group: %w", err)
+	}
+	if info, err := os.Stat(file); err == nil && os.PathSeparator == '/' && info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("the key of the group in %s can be read by other users: make its mode 0600", file)
+	}
+	var p place
+	if err := json.Unmarshal(data, &p); err != nil {
+		return nil, fmt.Errorf("%s is no key of a group: %w", file, err)
+	}
+	if _, err := p.Sign.journal(); err != nil {
+		return nil, fmt.Errorf("%s is no key of a group: %w", file, err)
+	}
+	if _, err := uuid.Parse(p.Root); err != nil {
+		return nil, fmt.Errorf("%s is no key of a group: it has no id", file)
+	}
+	return &Ring{group: &p}, nil
+}
+
+func makeGroup(file string) error {
+	sign, err := newKey()
+	if err != nil {
+		return err
+	}
+	data, err := json.MarshalIndent(place{Root: uuid.NewString(), Sign: sign}, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	return writeOnce(file, append(data, '\n'))
+}
+
+// GroupID is the id of the group, and the id of the key that signs for it.
+func (r *Ring) GroupID() (id, key string) { return r.group.Root, r.group.Sign.ID }
+
+// Token is what servers of the group show each other. It follows from the key.
+func (r *Ring) Token() (string, error) {
+	seal, err := r.Seal("servers")
+	if err != nil {
+		return "", err
+	}
+	_, mac := seal.MAC("token of the servers of a group", []byte(r.group.Root))
+	return hex.EncodeToString(mac), nil
+}
