@@ -170,15 +170,11 @@ func (l *login) token(ctx context.Context, stale string) (string, error) {
 
 // lock keeps two processes from renewing at once: most servers take a refresh token once only.
 func (l Logins) lock(ctx context.Context) (unlock func(), err error) {
-	f, err := os.OpenFile(filepath.Join(l.Dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	release, err := filelock.Hold(ctx, filepath.Join(l.Dir, "lock"), 20*time.Millisecond)
 	if err != nil {
 		return nil, fmt.Errorf("renew the log-in: %w", err)
 	}
-	err = filelock.Wait(ctx, f, filelock.Exclusive, 20*time.Millisecond)
-	if err != nil && !errors.Is(err, filelock.ErrUnsupported) {
-		return nil, errors.Join(fmt.Errorf("renew the log-in: %w", err), f.Close())
-	}
-	return func() { _ = filelock.Unlock(f); _ = f.Close() }, nil
+	return func() { _ = release() }, nil // nothing was written to it
 }
 
 // note remembers a token for hide.

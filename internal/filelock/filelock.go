@@ -91,6 +91,28 @@ func TryOpen(path string, m Mode) (f *os.File, err error) {
 	return f, nil
 }
 
+// Hold opens a file, makes it with mode 0600 if there is none, and takes its exclusive lock. While another holder excludes
+// it, Hold tries again after each pause, until the context ends. release ends the lock. Where the system has no locks
+// nothing is held, and that is no error.
+func Hold(ctx context.Context, path string, pause time.Duration) (release func() error, err error) {
+	for {
+		f, err := TryOpen(path, Exclusive)
+		switch {
+		case errors.Is(err, ErrUnsupported):
+			return func() error { return nil }, nil
+		case err != nil:
+			return nil, err
+		case f != nil:
+			return func() error { return Release(f) }, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for the lock %s: %w", path, ctx.Err())
+		case <-time.After(pause):
+		}
+	}
+}
+
 // Same reports whether an open file is still the one at a path. A lock on a file that was removed or replaced between
 // opening and locking it protects nothing: check after Try.
 func Same(f interface{ Stat() (fs.FileInfo, error) }, path string) bool {

@@ -225,6 +225,41 @@ func TestTryOpen(t *testing.T) {
 	}
 }
 
+func TestHold(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	release, err := filelock.Hold(t.Context(), path, time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := filelock.Hold(ctx, path, time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want the context's error while the lock is held", err)
+	}
+	type held struct {
+		release func() error
+		err     error
+	}
+	next := make(chan held)
+	go func() {
+		release, err := filelock.Hold(t.Context(), path, time.Millisecond)
+		next <- held{release, err}
+	}()
+	if err := release(); err != nil {
+		t.Error(err)
+	}
+	h := <-next
+	if h.err != nil {
+		t.Fatal(h.err)
+	}
+	if err := h.release(); err != nil {
+		t.Error(err)
+	}
+	if _, err := filelock.Hold(t.Context(), filepath.Join(path, "x"), time.Millisecond); err == nil || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want an error of the path", err)
+	}
+}
+
 func TestSame(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	f := open(t, path)

@@ -243,13 +243,10 @@ func locked(ctx context.Context, s *store.Store, do func() error) (err error) {
 	if err := s.EnsureDir(dir, "cannot be written"); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	release, err := filelock.Hold(ctx, filepath.Join(dir, "lock"), pause)
 	if err != nil {
 		return fmt.Errorf("lock the drafts: %w", err)
 	}
-	defer func() { err = errors.Join(err, filelock.Release(f)) }()
-	if err := filelock.Wait(ctx, f, filelock.Exclusive, pause); err != nil && !errors.Is(err, filelock.ErrUnsupported) {
-		return fmt.Errorf("lock the drafts: %w", err)
-	}
+	defer func() { err = errors.Join(err, release()) }()
 	return do()
 }
