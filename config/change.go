@@ -31,7 +31,8 @@ func KnownProvider(what, name string) error {
 	return f
 }
 
-// Keep replaces one key in the file and leaves the rest as it is.
+// Keep replaces one key in the file and leaves the rest as it is. The caller holds the lock that Locked takes, and has
+// read s under it.
 func (s *Secrets) Keep(name, key string) error {
 	text := s.File.With(name, Value{Text: key})
 	next, err := Parse(text)
@@ -53,6 +54,15 @@ func (s *Secrets) Keep(name, key string) error {
 // SetKey keeps a key under a name; of is the name for people. ring: in the system's keyring, and not in the file. place
 // is where it is now.
 func (p Place) SetKey(ctx context.Context, name, of, key string, ring bool) (place string, err error) {
+	err = p.Locked(ctx, func() error {
+		place, err = p.setKey(ctx, name, of, key, ring)
+		return err
+	})
+	return place, err
+}
+
+// setKey is SetKey under the lock.
+func (p Place) setKey(ctx context.Context, name, of, key string, ring bool) (place string, err error) {
 	s, err := p.Secrets()
 	if err != nil {
 		return "", err
@@ -78,6 +88,11 @@ func (p Place) SetKey(ctx context.Context, name, of, key string, ring bool) (pla
 
 // RemoveKey deletes the key that is kept under a name; of is the name for people.
 func (p Place) RemoveKey(ctx context.Context, name, of string) error {
+	return p.Locked(ctx, func() error { return p.removeKey(ctx, name, of) })
+}
+
+// removeKey is RemoveKey under the lock.
+func (p Place) removeKey(ctx context.Context, name, of string) error {
 	s, err := p.Secrets()
 	if err != nil {
 		return err
@@ -125,15 +140,19 @@ func (p Place) AddSource(ctx context.Context, dir string) (found Storage, added 
 		return found, false, missing("source_unreachable", what, err.Error(), "roost sources")
 	}
 	found = Storage{Tool: string(held.Tool), Shape: held.Shape.String(), Tasks: len(held.Tasks)}
-	named, err := p.NamedSources()
-	if err != nil || slices.ContainsFunc(named, isFolder(dir)) {
-		return found, false, err
-	}
-	if len(named) == 0 {
-		named = []string{"auto"} // as it was until now
-	}
-	named = slices.DeleteFunc(named, func(n string) bool { return n == "none" })
-	return found, true, p.Set("sources", []string{strings.Join(append(named, dir), ",")})
+	err = p.Locked(ctx, func() error {
+		named, err := p.NamedSources()
+		if err != nil || slices.ContainsFunc(named, isFolder(dir)) {
+			return err
+		}
+		if len(named) == 0 {
+			named = []string{"auto"} // as it was until now
+		}
+		named = slices.DeleteFunc(named, func(n string) bool { return n == "none" })
+		added = true
+		return p.set("sources", []string{strings.Join(append(named, dir), ",")})
+	})
+	return found, added, err
 }
 
 // NamedSources are the entries of the setting sources in the file.
@@ -154,7 +173,12 @@ func isFolder(dir string) func(string) bool {
 }
 
 // RemoveSource takes a folder out of the setting sources, also one that no longer exists.
-func (p Place) RemoveSource(dir string) error {
+func (p Place) RemoveSource(ctx context.Context, dir string) error {
+	return p.Locked(ctx, func() error { return p.removeSource(dir) })
+}
+
+// removeSource is RemoveSource under the lock.
+func (p Place) removeSource(dir string) error {
 	named, err := p.NamedSources()
 	if err != nil {
 		return err
@@ -178,11 +202,11 @@ func (p Place) RemoveSource(dir string) error {
 	case len(rest) == 1 && rest[0] == "auto": // as without the setting
 		value = nil
 	}
-	return p.Set("sources", value)
+	return p.set("sources", value)
 }
 
 // AddServer defines an MCP server in a file: that of a workspace or the user's own, as s names them.
-func (p Place) AddServer(s mcp.Server, n api.NewMCPServer) (mcp.Server, error) {
+func (p Place) AddServer(ctx context.Context, s mcp.Server, n api.NewMCPServer) (mcp.Server, error) {
 	const try = "roost mcp add NAME -- COMMAND ARGS...  # or --url URL"
 	what := "add the MCP server " + n.Name
 	switch {
@@ -202,18 +226,31 @@ func (p Place) AddServer(s mcp.Server, n api.NewMCPServer) (mcp.Server, error) {
 			s.Kind = mcp.SSE
 		}
 	}
-	switch err := mcp.Define(s, n.Replace); {
-	case errors.Is(err, mcp.ErrDefined):
-		return s, &Error{Taken, "already_there", what, s.File + " has a server of this name", "roost mcp add --force " + shell.Word(n.Name) + " ...", nil}
-	case err != nil:
-		return s, broken(what, err.Error(), "roost mcp list")
-	}
-	return s, nil
+	return s, p.Locked(ctx, func() error {
+		switch err := mcp.Define(s, n.Replace); {
+		case errors.Is(err, mcp.ErrDefined):
+			return &Error{Taken, "already_there", what, s.File + " has a server of this name", "roost mcp add --force " + shell.Word(n.Name) + " ...", nil}
+		case err != nil:
+			return broken(what, err.Error(), "roost mcp list")
+		}
+		return nil
+	})
 }
 
 // RemoveServer takes an MCP server out of the file that s names, and forgets the log-in to it. others are the servers
 // that count for a workspace: where one of them has the name, the error names its file.
-func (p Place) RemoveServer(s mcp.Server, logins mcp.Logins, workspace string, others []mcp.Server) error {
+func (p Place) RemoveServer(ctx context.Context, s mcp.Server, logins mcp.Logins, workspace string, others []mcp.Server) error {
+	if err := p.Locked(ctx, func() error { return undefine(s, workspace, others) }); err != nil {
+		return err
+	}
+	if err := logins.Forget(s); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		p.warn("its log-in is still kept: " + err.Error())
+	}
+	return nil
+}
+
+// undefine takes an MCP server out of its file, under the lock.
+func undefine(s mcp.Server, workspace string, others []mcp.Server) error {
 	what := "remove the MCP server " + s.Name
 	switch err := mcp.Undefine(s); {
 	case errors.Is(err, mcp.ErrUndefined):
@@ -228,9 +265,6 @@ func (p Place) RemoveServer(s mcp.Server, logins mcp.Logins, workspace string, o
 		return f
 	case err != nil:
 		return broken(what, err.Error(), "roost mcp list")
-	}
-	if err := logins.Forget(s); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		p.warn("its log-in is still kept: " + err.Error())
 	}
 	return nil
 }

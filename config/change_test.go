@@ -15,8 +15,7 @@ import (
 func placeOf(t *testing.T) (Place, string) {
 	t.Helper()
 	dir := t.TempDir()
-	file := filepath.Join(dir, "config.toml")
-	return Place{Dir: dir, Env: func(name string) string { return map[string]string{"ROOST_CONFIG": file, "HOME": dir}[name] }}, file
+	return placeIn(dir), filepath.Join(dir, "config.toml")
 }
 
 // Several settings change together, or none does; the rest of the file stays as it is.
@@ -33,7 +32,7 @@ func TestChangeIsAllOrNothing(t *testing.T) {
 		"a password in an address":    {"providers.openai.base_url": {"https://me:secret@example.org"}},
 		"a folder that is relative":   {"root": {"here"}},
 	} {
-		err := p.Change(set, nil)
+		err := p.Change(t.Context(), set, nil)
 		var e *Error
 		if !errors.As(err, &e) || e.Kind != Misused {
 			t.Errorf("%s: got %v, want a misuse", name, err)
@@ -42,7 +41,7 @@ func TestChangeIsAllOrNothing(t *testing.T) {
 			t.Errorf("%s: the file is %q, want %q", name, got, was)
 		}
 	}
-	if err := p.Change(map[string][]string{"model": {"b"}, "allow": {"go test", "ls"}}, []string{"effort"}); err != nil {
+	if err := p.Change(t.Context(), map[string][]string{"model": {"b"}, "allow": {"go test", "ls"}}, []string{"effort"}); err != nil {
 		t.Fatal(err)
 	}
 	const want = "# mine\nmodel = \"b\" # why\nallow = [\"go test\", \"ls\"]\n"
@@ -74,19 +73,19 @@ func TestAddAndRemoveServer(t *testing.T) {
 	p, _ := placeOf(t)
 	own := mcp.Server{Scope: mcp.Own, File: filepath.Join(p.Dir, "mcp.json")}
 	n := api.NewMCPServer{Name: "docs", Command: "docs-server", Args: []string{"--stdio"}}
-	if _, err := p.AddServer(own, n); err != nil {
+	if _, err := p.AddServer(t.Context(), own, n); err != nil {
 		t.Fatal(err)
 	}
 	var e *Error
-	if _, err := p.AddServer(own, n); !errors.As(err, &e) || e.Kind != Taken {
+	if _, err := p.AddServer(t.Context(), own, n); !errors.As(err, &e) || e.Kind != Taken {
 		t.Errorf("got %v, want that the name is taken", err)
 	}
 	own.Name = "docs"
-	if err := p.RemoveServer(own, mcp.Logins{Dir: filepath.Join(p.Dir, "logins")}, p.Dir, nil); err != nil {
+	if err := p.RemoveServer(t.Context(), own, mcp.Logins{Dir: filepath.Join(p.Dir, "logins")}, p.Dir, nil); err != nil {
 		t.Fatal(err)
 	}
 	theirs := mcp.Server{Name: "docs", Scope: mcp.Workspace, File: "/w/.roo/mcp.json"}
-	err := p.RemoveServer(own, mcp.Logins{}, p.Dir, []mcp.Server{theirs})
+	err := p.RemoveServer(t.Context(), own, mcp.Logins{}, p.Dir, []mcp.Server{theirs})
 	if !errors.As(err, &e) || e.Kind != Missing || !strings.Contains(e.Why, theirs.File) {
 		t.Errorf("got %v, want that it is in %s", err, theirs.File)
 	}

@@ -317,8 +317,8 @@ func (p Place) Engine(s *Settings) (setup.Config, error) {
 	// Not the folder: a file that ROOST_CONFIG names may lie among the user's own. What the files of modes hold gives
 	// rights, and goes to every model; what the files of servers hold is run.
 	c.Guarded = slices.Concat([]string{
-		s.Path, filepath.Join(c.Settings, SecretFile), filepath.Join(c.Settings, mode.ImportedRules), c.Servers.Own, c.Servers.Choices.Dir,
-		c.Servers.Logins.Dir,
+		s.Path, filepath.Join(c.Settings, SecretFile), filepath.Join(c.Settings, lockFile), filepath.Join(c.Settings, mode.ImportedRules),
+		c.Servers.Own, c.Servers.Choices.Dir, c.Servers.Logins.Dir,
 	}, c.ModeFiles, c.Servers.Editors)
 	// the root's keys, what was typed
 	for variable, fallback := range map[string]string{"XDG_STATE_HOME": ".local/state", "XDG_CACHE_HOME": ".cache"} {

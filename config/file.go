@@ -2,8 +2,10 @@
 // MCP servers, and the sources. It decides which of flag, environment, file and default applies, and what that means for
 // the engine. It writes each of them for every front door: a command, and a route of the API.
 //
-// It reads a settings file with the line of every setting, and changes one setting and keeps every other byte. No key
-// leaves it for a caller that shows settings. Errors that a user can mend are *Error.
+// It reads a settings file with the line of every setting, and changes one setting and keeps every other byte. A change
+// reads, changes and replaces a file under one lock, so that processes which change at once lose nothing of each other.
+// Reading takes no lock. No key leaves the package for a caller that shows settings. Errors that a user can mend are
+// *Error.
 //
 // Limits: the file is TOML, read by a library. Settings are texts, numbers, booleans and lists of texts; dates,
 // inline tables and arrays of tables are refused with their line. The library does not edit a file in place, so

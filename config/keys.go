@@ -17,7 +17,6 @@ import (
 	"github.com/zalando/go-keyring"
 
 	"github.com/roost-dev/roost/engine/setup"
-	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/workspace/shell"
 )
@@ -273,18 +272,6 @@ func (s *Secrets) rewrite(text []byte) error {
 	}
 	s.File = next
 	return nil
-}
-
-// Replace writes a file whole or not at all. It may hold keys, so only its owner may
-// read it. A link is followed: people keep their settings elsewhere.
-func Replace(path string, data []byte) error {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	return atomicfile.Write(path, data)
 }
 
 // Await waits for a call that cannot be cancelled, until ctx ends: the call's goroutine stays behind then.

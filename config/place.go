@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -197,15 +198,25 @@ func KnownKey(name string) (Key, error) {
 
 // Set changes a setting, or takes it out when there is no value. It works on the file alone: what is wrong elsewhere in
 // it must not keep the user from changing it.
-func (p Place) Set(name string, values []string) error {
+func (p Place) Set(ctx context.Context, name string, values []string) error {
+	return p.Locked(ctx, func() error { return p.set(name, values) })
+}
+
+// set is Set under the lock.
+func (p Place) set(name string, values []string) error {
 	if len(values) == 0 {
-		return p.Change(nil, []string{name})
+		return p.change(nil, []string{name})
 	}
-	return p.Change(map[string][]string{name: values}, nil)
+	return p.change(map[string][]string{name: values}, nil)
 }
 
 // Change sets settings and takes others out, all or none. It works on the file alone, as Set does.
-func (p Place) Change(set map[string][]string, unset []string) error {
+func (p Place) Change(ctx context.Context, set map[string][]string, unset []string) error {
+	return p.Locked(ctx, func() error { return p.change(set, unset) })
+}
+
+// change is Change under the lock.
+func (p Place) change(set map[string][]string, unset []string) error {
 	path, f, err := p.File()
 	if err != nil {
 		return err

@@ -207,7 +207,7 @@ func (s *Service) ChangeSettings(ctx context.Context, n api.SettingsPatch) (out 
 	if err != nil {
 		return out, err
 	}
-	if err := p.Change(n.Set, n.Unset); err != nil {
+	if err := p.Change(ctx, n.Set, n.Unset); err != nil {
 		return out, err
 	}
 	out, err = s.userSettings(ctx)
@@ -369,7 +369,7 @@ func (s *Service) AddMCPServer(ctx context.Context, n api.NewMCPServer) (out api
 		return out, err
 	}
 	err = s.changing(func(p config.Place) error {
-		_, err := p.AddServer(mcp.Server{Scope: mcp.Own, File: c.Servers.Own}, n)
+		_, err := p.AddServer(ctx, mcp.Server{Scope: mcp.Own, File: c.Servers.Own}, n)
 		return err
 	})
 	if err != nil {
@@ -394,7 +394,7 @@ func (s *Service) RemoveMCPServer(ctx context.Context, name string) error {
 		return err
 	}
 	return s.changing(func(p config.Place) error {
-		return p.RemoveServer(mcp.Server{Name: name, Scope: mcp.Own, File: c.Servers.Own}, c.Servers.Logins, p.Dir, list)
+		return p.RemoveServer(ctx, mcp.Server{Name: name, Scope: mcp.Own, File: c.Servers.Own}, c.Servers.Logins, p.Dir, list)
 	})
 }
 
@@ -420,7 +420,7 @@ func (s *Service) RemoveSource(ctx context.Context, path string) error {
 	if err := notHere(ctx, "A source is removed", "roost sources remove DIR"); err != nil {
 		return err
 	}
-	return s.changing(func(p config.Place) error { return p.RemoveSource(p.Abs(path)) })
+	return s.changing(func(p config.Place) error { return p.RemoveSource(ctx, p.Abs(path)) })
 }
 
 // TestProvider sends one short request to a provider, outside any task.

@@ -173,7 +173,7 @@ func (a *commands) keep(ctx context.Context, provider string) error {
 		address, err := a.Prompter().Read(ctx, "  address, as http://127.0.0.1:11434/v1 for Ollama > ")
 		for _, set := range [][2]string{{"providers." + provider + ".base_url", strings.TrimSpace(address)}, {"provider", provider}} {
 			if err == nil {
-				err = a.Place().Set(set[0], []string{set[1]})
+				err = a.Place().Set(ctx, set[0], []string{set[1]})
 			}
 		}
 		a.Loaded = nil

@@ -356,7 +356,7 @@ func (a *commands) askProfile(ctx context.Context, unknown *client.Problem) (str
 		n, err := strconv.Atoi(line)
 		for i, one := range choices {
 			if err == nil && n == i+1 || line == one.name {
-				a.remember(config.SourceProfiles+"."+source, one.name)
+				a.remember(ctx, config.SourceProfiles+"."+source, one.name)
 				return one.name, nil
 			}
 		}
@@ -368,8 +368,8 @@ func (a *commands) askProfile(ctx context.Context, unknown *client.Problem) (str
 }
 
 // remember keeps an answer in the settings.
-func (a *commands) remember(key, name string) {
-	if err := a.Place().Set(key, []string{name}); err != nil {
+func (a *commands) remember(ctx context.Context, key, name string) {
+	if err := a.Place().Set(ctx, key, []string{name}); err != nil {
 		a.Warn("the answer is not remembered: " + err.Error())
 	} else {
 		a.Say("remembered; roost config set %s NAME changes it", key)

@@ -72,15 +72,15 @@ func (a *commands) approvalsCommand() *cobra.Command {
 	test.Flags().StringArrayVar(&allow, "allow", nil, "allow commands that begin with `WORDS`")
 	test.Flags().StringArrayVar(&deny, "deny", nil, "deny commands that begin with `WORDS`")
 	var dry bool
-	imports := help.Command("approvals import", func(_ *cobra.Command, args []string) error {
-		return a.importApprovals(a.Abs(args[0]), dry)
+	imports := help.Command("approvals import", func(cmd *cobra.Command, args []string) error {
+		return a.importApprovals(cmd.Context(), a.Abs(args[0]), dry)
 	})
 	imports.Flags().BoolVar(&dry, "dry-run", false, "show what would be set, and set nothing")
 	return failure.Group(help.Command("approvals", nil), test, imports)
 }
 
 // importApprovals takes over the settings in Roo's file that are not set here.
-func (a *commands) importApprovals(file string, dry bool) error {
+func (a *commands) importApprovals(ctx context.Context, file string, dry bool) error {
 	data, err := inputfile.Read(file)
 	var roo approval.Roo
 	if err == nil {
@@ -116,7 +116,7 @@ func (a *commands) importApprovals(file string, dry bool) error {
 		case s.Values[set.key].Set():
 			line = "# " + line + "   (left: " + s.Values[set.key].Origin + " says otherwise)"
 		case !dry:
-			if err := a.Place().Set(set.key, set.values); err != nil {
+			if err := a.Place().Set(ctx, set.key, set.values); err != nil {
 				return err
 			}
 		}
@@ -301,8 +301,8 @@ func (a *commands) sourcesCommand() *cobra.Command {
 	add := help.CommandFor("sources add", app.First(app.Folders), func(cmd *cobra.Command, args []string) error {
 		return a.sourcesAdd(cmd.Context(), args[0])
 	})
-	remove := help.CommandFor("sources remove", app.First(a.addedSources), func(_ *cobra.Command, args []string) error {
-		return a.sourcesRemove(args[0])
+	remove := help.CommandFor("sources remove", app.First(a.addedSources), func(cmd *cobra.Command, args []string) error {
+		return a.sourcesRemove(cmd.Context(), args[0])
 	})
 	parent.AddCommand(a.OnlyHere(add), a.OnlyHere(remove))
 	return parent
@@ -390,9 +390,9 @@ func (a *commands) sourcesAdd(ctx context.Context, given string) error {
 }
 
 // sourcesRemove takes a folder out of the setting sources, also one that no longer exists.
-func (a *commands) sourcesRemove(given string) error {
+func (a *commands) sourcesRemove(ctx context.Context, given string) error {
 	dir := a.Abs(given)
-	if err := a.Place().RemoveSource(dir); err != nil {
+	if err := a.Place().RemoveSource(ctx, dir); err != nil {
 		return err
 	}
 	if a.Flags.JSON {

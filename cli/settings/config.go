@@ -23,11 +23,11 @@ func (a *commands) configCommand() *cobra.Command {
 		help.CommandFor("config get", app.SettingKeys, func(_ *cobra.Command, args []string) error {
 			return a.configGet(args[0])
 		}),
-		help.CommandFor("config set", app.SettingKeys, func(_ *cobra.Command, args []string) error {
-			return a.Place().Set(args[0], args[1:])
+		help.CommandFor("config set", app.SettingKeys, func(cmd *cobra.Command, args []string) error {
+			return a.Place().Set(cmd.Context(), args[0], args[1:])
 		}),
-		help.CommandFor("config unset", app.SettingKeys, func(_ *cobra.Command, args []string) error {
-			return a.Place().Set(args[0], nil)
+		help.CommandFor("config unset", app.SettingKeys, func(cmd *cobra.Command, args []string) error {
+			return a.Place().Set(cmd.Context(), args[0], nil)
 		}),
 		help.Command("config path", func(*cobra.Command, []string) error {
 			path, err := a.Place().Path()

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -25,8 +26,8 @@ import (
 
 func (a *commands) configImportCommand() *cobra.Command {
 	var keys, force bool
-	cmd := help.Command("config import", func(_ *cobra.Command, args []string) error {
-		return a.configImport(a.Abs(args[0]), keys, force)
+	cmd := help.Command("config import", func(cmd *cobra.Command, args []string) error {
+		return a.configImport(cmd.Context(), a.Abs(args[0]), keys, force)
 	})
 	cmd.Flags().BoolVar(&keys, "keys", false, "take the keys over too")
 	cmd.Flags().BoolVar(&force, "force", false, "replace what is there already")
@@ -47,7 +48,7 @@ type importedItem struct {
 // kilobytes.
 const mostImported = 16 << 20
 
-func (a *commands) configImport(path string, keys, force bool) error {
+func (a *commands) configImport(ctx context.Context, path string, keys, force bool) error {
 	refuse := func(why string) error {
 		return failure.New(failure.ExitFailed, "failed", "import the settings "+path, why,
 			"name the JSON file that Roo Code's settings export")
@@ -74,15 +75,34 @@ func (a *commands) configImport(path string, keys, force bool) error {
 	if err != nil {
 		return refuse(err.Error())
 	}
+	var all importedAll
+	if err := a.Place().Locked(ctx, func() error {
+		all, err = a.importAll(found, keys, force)
+		return err
+	}); err != nil {
+		return err
+	}
+	return a.imported(all, found)
+}
+
+// importedAll is what became of all that an exported file holds.
+type importedAll struct {
+	items []importedItem
+	more  importedMore
+	file  string // the settings file
+}
+
+// importAll takes over what an exported file holds. The caller holds the lock of the settings.
+func (a *commands) importAll(found config.RooExport, keys, force bool) (all importedAll, err error) {
 	var kept *config.Secrets
 	if keys {
 		if kept, err = a.Place().Secrets(); err != nil {
-			return err
+			return all, err
 		}
 	}
 	file, f, err := a.Place().File()
 	if err != nil {
-		return err
+		return all, err
 	}
 	items := []importedItem{}
 	for _, p := range found.Profiles {
@@ -96,7 +116,7 @@ func (a *commands) configImport(path string, keys, force bool) error {
 			takeKey = takeKey && kept.Key("profiles."+p.Name) == "" && sameService(f, p)
 		default:
 			if f, err = profileInto(f, p); err != nil {
-				return fmt.Errorf("import the profile %s: %w", p.Roo, err)
+				return all, fmt.Errorf("import the profile %s: %w", p.Roo, err)
 			}
 			if p.Key != "" {
 				item.Key = "left"
@@ -104,7 +124,7 @@ func (a *commands) configImport(path string, keys, force bool) error {
 		}
 		if takeKey {
 			if err := kept.Keep("profiles."+p.Name, p.Key); err != nil {
-				return err
+				return all, err
 			}
 			item.Key = "imported"
 		}
@@ -112,19 +132,19 @@ func (a *commands) configImport(path string, keys, force bool) error {
 	}
 	more := importedMore{Modes: []importedMode{}, ModeProfiles: []importedModeProfile{}, Problems: []string{}}
 	if f, more.ModeProfiles, err = importModeProfiles(f, found.ModeProfiles, force); err != nil {
-		return err
+		return all, err
 	}
 	modes, problems, err := a.importModes(string(found.Custom), file, force)
 	if err != nil {
-		return err
+		return all, err
 	}
 	more.Modes, more.Problems = append(more.Modes, modes...), append(more.Problems, problems...)
 	if len(found.Profiles) > 0 {
 		if err := config.Replace(file, f.Text()); err != nil {
-			return fmt.Errorf("change the settings %s: %w", file, err)
+			return all, fmt.Errorf("change the settings %s: %w", file, err)
 		}
 	}
-	return a.imported(items, found, more, file)
+	return importedAll{items, more, file}, nil
 }
 
 // has reports whether a file holds a profile.
@@ -165,16 +185,17 @@ func profileInto(f *config.File, p config.RooProfile) (*config.File, error) {
 	return f, nil
 }
 
-func (a *commands) imported(items []importedItem, found config.RooExport, more importedMore, file string) error {
+// imported prints what became of each.
+func (a *commands) imported(all importedAll, found config.RooExport) error {
 	if a.Flags.JSON {
 		return a.PrintJSON(struct {
 			Items   []importedItem `json:"items"`
 			Current string         `json:"current,omitempty"`
 			importedMore
-		}{items, found.Current, more})
+		}{all.items, found.Current, all.more})
 	}
 	left, current := 0, ""
-	for _, i := range items {
+	for _, i := range all.items {
 		line := i.State + "  " + i.RooName
 		if i.Profile != "" && i.Profile != i.RooName {
 			line += " as " + i.Profile
@@ -198,10 +219,10 @@ func (a *commands) imported(items []importedItem, found config.RooExport, more i
 			a.Say("  %s", n)
 		}
 	}
-	if err := more.print(a); err != nil {
+	if err := all.more.print(a); err != nil {
 		return err
 	}
-	a.Say("the settings are in %s", file)
+	a.Say("the settings are in %s", all.file)
 	if left > 0 {
 		a.Say("%d key%s left in the exported file: --keys takes them over, or roost auth set --profile NAME", left, view.Plural(left))
 	}

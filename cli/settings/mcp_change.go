@@ -30,9 +30,9 @@ type newServer struct {
 // mcpAddCommand is `mcp add`; at adds the flag for the workspace.
 func (a *commands) mcpAddCommand(dir *string, at func(*cobra.Command) *cobra.Command) *cobra.Command {
 	var n newServer
-	cmd := at(help.CommandFor("mcp add", cobra.NoFileCompletions, func(_ *cobra.Command, args []string) error {
+	cmd := at(help.CommandFor("mcp add", cobra.NoFileCompletions, func(cmd *cobra.Command, args []string) error {
 		n.dir = *dir
-		return a.mcpAdd(n, args[0], args[1:])
+		return a.mcpAdd(cmd.Context(), n, args[0], args[1:])
 	}))
 	f := cmd.Flags()
 	f.StringVar(&n.url, "url", "", "the address of a server on the web, instead of a command")
@@ -47,8 +47,8 @@ func (a *commands) mcpAddCommand(dir *string, at func(*cobra.Command) *cobra.Com
 
 func (a *commands) mcpRemoveCommand(dir *string, at func(*cobra.Command) *cobra.Command) *cobra.Command {
 	var project bool
-	cmd := at(help.CommandFor("mcp remove", a.serverNames, func(_ *cobra.Command, args []string) error {
-		return a.mcpRemove(*dir, args[0], project)
+	cmd := at(help.CommandFor("mcp remove", a.serverNames, func(cmd *cobra.Command, args []string) error {
+		return a.mcpRemove(cmd.Context(), *dir, args[0], project)
 	}))
 	cmd.Flags().BoolVar(&project, "project", false, "from .roo/mcp.json of the workspace (default: from your own file)")
 	return cmd
@@ -88,7 +88,7 @@ func (a *commands) place(dir string, project bool) (root string, s mcp.Server, e
 	return root, mcp.Server{Scope: mcp.Own, File: c.Servers.Own}, err
 }
 
-func (a *commands) mcpAdd(n newServer, name string, line []string) error {
+func (a *commands) mcpAdd(ctx context.Context, n newServer, name string, line []string) error {
 	root, at, err := a.place(n.dir, n.project)
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func (a *commands) mcpAdd(n newServer, name string, line []string) error {
 	if def.Headers, err = pairs("header", n.headers); err != nil {
 		return err
 	}
-	s, err := a.Place().AddServer(at, def)
+	s, err := a.Place().AddServer(ctx, at, def)
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (a *commands) mcpAdded(root string, s mcp.Server) error {
 	return nil
 }
 
-func (a *commands) mcpRemove(dir, name string, project bool) error {
+func (a *commands) mcpRemove(ctx context.Context, dir, name string, project bool) error {
 	root, s, err := a.place(dir, project)
 	if err != nil {
 		return err
@@ -159,7 +159,7 @@ func (a *commands) mcpRemove(dir, name string, project bool) error {
 	if err != nil {
 		return err
 	}
-	if err := a.Place().RemoveServer(s, c.Servers.Logins, root, servers); err != nil {
+	if err := a.Place().RemoveServer(ctx, s, c.Servers.Logins, root, servers); err != nil {
 		return err
 	}
 	if a.Flags.JSON {
