@@ -243,7 +243,7 @@ func (p Place) RemoveServer(ctx context.Context, s mcp.Server, logins mcp.Logins
 	if err := p.Locked(ctx, func() error { return undefine(s, workspace, others) }); err != nil {
 		return err
 	}
-	if err := logins.Forget(s); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := logins.Forget(ctx, s); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		p.warn("its log-in is still kept: " + err.Error())
 	}
 	return nil

@@ -94,7 +94,7 @@ func (l Logins) Login(ctx context.Context, s Server, workspace string, env func(
 	}); err != nil {
 		return err
 	}
-	return l.save(s, k)
+	return l.keep(ctx, s, k)
 }
 
 // loginPlan is what a log-in has found out.

@@ -3,6 +3,8 @@ package mcp
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -245,7 +247,7 @@ func TestTokensAreMaskedInAnswers(t *testing.T) {
 
 func TestForgetALogin(t *testing.T) {
 	_, s, l := oauth(t)
-	if err := l.Forget(s); !errors.Is(err, fs.ErrNotExist) {
+	if err := l.Forget(t.Context(), s); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v, want fs.ErrNotExist", err)
 	}
 	fixture.NoError(t, logIn(t, l, s))
@@ -255,7 +257,7 @@ func TestForgetALogin(t *testing.T) {
 			t.Errorf("a file that others may read: got %q, want chmod 600", failed.Reason)
 		}
 	}
-	fixture.NoError(t, l.Forget(s))
+	fixture.NoError(t, l.Forget(t.Context(), s))
 	if l.Has(s) {
 		t.Error("tokens are kept, want none")
 	}
@@ -286,5 +288,52 @@ func TestSecureAddresses(t *testing.T) {
 		if got := secure(to, server); got != c.want {
 			t.Errorf("%s for %s: got %v, want %v", c.to, c.server, got, c.want)
 		}
+	}
+}
+
+// While a process renews a log-in, another one neither deletes nor replaces it: the renewal would undo that.
+func TestALoginChangesAfterItsRenewal(t *testing.T) {
+	arrived, answers := make(chan struct{}), make(chan struct{})
+	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(arrived)
+		<-answers
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"access_token":"renewed","token_type":"Bearer"}`)
+	}))
+	t.Cleanup(issuer.Close)
+	s := Server{Name: "web", File: "/own/mcp.json", URL: "http://mcp.example/mcp"}
+	l := Logins{Dir: filepath.Join(t.TempDir(), "logins")}
+	old := kept{Server: s.URL, Endpoint: issuer.URL, Client: "c", Access: "old", Refresh: "r", Expires: time.Now().Add(-time.Hour)}
+	fixture.NoError(t, l.keep(t.Context(), s, old))
+	renewed := make(chan error, 1)
+	go func() {
+		token, err := (&login{from: l, server: s, address: s.URL}).token(t.Context(), "")
+		if token != "renewed" && err == nil {
+			err = fmt.Errorf("got the token %q, want the renewed one", token)
+		}
+		renewed <- err
+	}()
+	<-arrived
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	fresh := old
+	fresh.Access, fresh.Expires = "fresh", time.Now().Add(time.Hour)
+	for what, change := range map[string]func(context.Context) error{
+		"delete":  func(ctx context.Context) error { return l.Forget(ctx, s) },
+		"replace": func(ctx context.Context) error { return l.keep(ctx, s, fresh) },
+	} {
+		if err := change(stopped); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: got %v, want that it waits for the renewal until its context ends", what, err)
+		}
+	}
+	close(answers)
+	fixture.NoError(t, <-renewed)
+	fixture.NoError(t, l.keep(t.Context(), s, fresh))
+	if k, err := l.load(s, s.URL); k.Access != "fresh" || err != nil {
+		t.Errorf("got the token %q, %v, want that of the newest log-in", k.Access, err)
+	}
+	fixture.NoError(t, l.Forget(t.Context(), s))
+	if l.Has(s) {
+		t.Error("tokens are kept, want none")
 	}
 }

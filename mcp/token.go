@@ -67,11 +67,17 @@ func (l Logins) Has(s Server) bool {
 	return l.Dir != "" && err == nil
 }
 
-// Forget deletes the tokens of a server; it is fs.ErrNotExist when there are none.
-func (l Logins) Forget(s Server) error {
+// Forget deletes the tokens of a server; it is fs.ErrNotExist when there are none. A renewal ends first: it would put
+// tokens back.
+func (l Logins) Forget(ctx context.Context, s Server) error {
 	if !l.Has(s) {
 		return fs.ErrNotExist
 	}
+	unlock, err := l.lock(ctx)
+	if err != nil {
+		return fmt.Errorf("delete the log-in to the MCP server %s: %w", s.Name, err)
+	}
+	defer unlock()
 	return os.Remove(l.path(s))
 }
 
@@ -101,12 +107,20 @@ func (l Logins) load(s Server, address string) (k kept, err error) {
 	return k, nil
 }
 
+// keep is save of a new log-in. A renewal of the old one ends first: it would replace the new tokens.
+func (l Logins) keep(ctx context.Context, s Server, k kept) error {
+	unlock, err := l.lock(ctx)
+	if err != nil {
+		return fmt.Errorf("keep the log-in to the MCP server %s: %w", s.Name, err)
+	}
+	defer unlock()
+	return l.save(s, k)
+}
+
+// save writes the tokens of a server. The caller holds the lock.
 func (l Logins) save(s Server, k kept) error {
 	k.File, k.Name = s.File, s.Name
 	data, err := json.MarshalIndent(k, "", "  ") //nolint:gosec // the file is for its owner alone
-	if err == nil {
-		err = os.MkdirAll(l.Dir, 0o700)
-	}
 	if err == nil {
 		err = atomicfile.Write(l.path(s), append(data, '\n'))
 	}
@@ -148,7 +162,7 @@ func (l *login) token(ctx context.Context, stale string) (string, error) {
 	}
 	unlock, err := l.from.lock(ctx)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("renew the log-in: %w", err)
 	}
 	defer unlock()
 	if k, err = l.from.load(l.server, l.address); err == nil && usable(k) { // another process renewed it
@@ -168,11 +182,17 @@ func (l *login) token(ctx context.Context, stale string) (string, error) {
 	return l.note(k), l.from.save(l.server, k)
 }
 
-// lock keeps two processes from renewing at once: most servers take a refresh token once only.
+// lock keeps two processes from changing tokens at once: most servers take a refresh token once only. Its holder is done
+// in stepTime.
 func (l Logins) lock(ctx context.Context) (unlock func(), err error) {
+	if err := os.MkdirAll(l.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*stepTime)
+	defer cancel()
 	release, err := filelock.Hold(ctx, filepath.Join(l.Dir, "lock"), 20*time.Millisecond)
 	if err != nil {
-		return nil, fmt.Errorf("renew the log-in: %w", err)
+		return nil, err
 	}
 	return func() { _ = release() }, nil // nothing was written to it
 }

@@ -61,8 +61,8 @@ func (a *commands) mcpLoginCommand(dir *string, at func(*cobra.Command) *cobra.C
 }
 
 func (a *commands) mcpLogoutCommand(dir *string, at func(*cobra.Command) *cobra.Command) *cobra.Command {
-	return at(help.CommandFor("mcp logout", a.serverNames, func(_ *cobra.Command, args []string) error {
-		return a.mcpLogout(*dir, args[0])
+	return at(help.CommandFor("mcp logout", a.serverNames, func(cmd *cobra.Command, args []string) error {
+		return a.mcpLogout(cmd.Context(), *dir, args[0])
 	}))
 }
 
@@ -244,12 +244,12 @@ func (a *commands) openLogin(ctx context.Context, name string, p mcp.LoginPage) 
 	return nil
 }
 
-func (a *commands) mcpLogout(dir, name string) error {
+func (a *commands) mcpLogout(ctx context.Context, dir, name string) error {
 	root, s, logins, err := a.server(dir, "log out of", name)
 	if err != nil {
 		return err
 	}
-	switch err := logins.Forget(s); {
+	switch err := logins.Forget(ctx, s); {
 	case errors.Is(err, fs.ErrNotExist):
 		return failure.NotFound("not_set", "log out of the MCP server "+name, "you are not logged in to it", "roost mcp list -C "+failure.ShellWord(root))
 	case err != nil:
