@@ -51,4 +51,6 @@ export async function act(method, path, body, key, more = {}) {
   return answer.status === 204 ? null : answer.json();
 }
 
-export const taskPath = (id, rest = '') => '/v1/tasks/' + encodeURIComponent(id) + rest;
+// taskPath is an address of a task. A page names a task of Roost's own root without its source; with it the server looks
+// at the task's place alone, and through no other storage.
+export const taskPath = (id, rest = '') => '/v1/tasks/' + encodeURIComponent(id.includes(':') ? id : 'roost:' + id) + rest;

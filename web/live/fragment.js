@@ -15,7 +15,7 @@ export const scriptAddress = (address) => policy.createScriptURL(address);
 export function fragment(text) {
   const template = document.createElement('template');
   template.innerHTML = policy.createHTML(text);
-  return document.importNode(template.content, true);
+  return document.adoptNode(template.content);
 }
 
 // pageOf gives the document of a whole page that the server rendered.
