@@ -69,8 +69,14 @@ func (s *Store) RefsAndSources(ctx context.Context) ([]Ref, []api.SourceState, e
 	}), states, nil
 }
 
-// Find resolves what a user typed: an id, its unique beginning or end, or SOURCE:ID. It creates nothing.
+// Find resolves what a user typed: an id, its unique beginning or end, or SOURCE:ID. It creates nothing. The whole name of
+// a task in Roost's own root has one place, and no other storage is looked through.
 func (s *Store) Find(ctx context.Context, given string) (Ref, error) {
+	if id, own := strings.CutPrefix(given, OwnSource+":"); own && api.ValidTaskID(id) {
+		if ref := s.OwnRef(id); s.HasJournal(ctx, ref) {
+			return ref, ctx.Err()
+		}
+	}
 	found, _, err := s.find(ctx, given)
 	if err != nil {
 		return Ref{}, err

@@ -72,9 +72,11 @@ func TestDeleteAndRestoreAnOwnTask(t *testing.T) {
 	if d := cmp.Diff(before, content(t, filepath.Join(root, "trash", "one"))); d != "" {
 		t.Error(d)
 	}
-	var trashed *store.TrashedError
-	if _, err := s.Find(context.Background(), "one"); !errors.Is(err, store.ErrNotFound) || !errors.As(err, &trashed) || trashed.Name != "one" {
-		t.Errorf("asked for by its id: %v", err)
+	for _, given := range []string{"one", "roost:one"} {
+		var trashed *store.TrashedError
+		if _, err := s.Find(context.Background(), given); !errors.Is(err, store.ErrNotFound) || !errors.As(err, &trashed) || trashed.Name != "one" {
+			t.Errorf("asked for by %s: got %v, want ErrNotFound and a TrashedError of one", given, err)
+		}
 	}
 	hash := storetest.Tree(t, root)
 	for range 2 {
