@@ -90,19 +90,17 @@ func ForeignRows(s *task.State) []*task.Message {
 // itemSpent is what a task's history item counts, when no row of the UI history has a cost: the file is lost or has other
 // content, or the tool keeps no such rows.
 func itemSpent(s *task.State) (usage.Tokens, bool) {
-	var t, inRows usage.Tokens
+	var t usage.Tokens
 	if s.Adopted == nil || len(s.Adopted.Item) == 0 {
 		return t, false
 	}
 	for id := uint64(1); id < s.NextMessage(); id++ {
 		if m := s.Message(id); m != nil && m.History == task.UI && m.Foreign {
-			if spent, ok := m.Spent(); ok {
-				spent.AddTo(&inRows)
+			r, _ := m.Spent()
+			if r.In != 0 || r.Out != 0 || r.CacheReads != 0 || r.CacheWrites != 0 || r.Cost != 0 {
+				return t, false
 			}
 		}
-	}
-	if inRows.In != 0 || inRows.Out != 0 || inRows.CacheReads != 0 || inRows.CacheWrites != 0 || inRows.Cost != 0 {
-		return t, false
 	}
 	for key, to := range map[string]*float64{
 		"tokensIn": &t.In, "tokensOut": &t.Out, "cacheReads": &t.CacheReads, "cacheWrites": &t.CacheWrites, "totalCost": &t.Cost,
