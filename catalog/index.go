@@ -388,67 +388,6 @@ const (
 	Summaries
 )
 
-// Reading is a catalogue whose rows are being read. A nil one has none.
-type Reading struct {
-	done    chan struct{}
-	db      *DB
-	sources []SourceRows
-}
-
-// ReadRows opens the catalogue of a cache folder and begins to read its rows, see DB.Rows; nil without a folder. A
-// catalogue that cannot be used costs time and is no error; a damaged one is set aside and replaced.
-func ReadRows(ctx context.Context, folder string, build uint64, extent Extent) *Reading {
-	if folder == "" {
-		return nil
-	}
-	r := &Reading{done: make(chan struct{})}
-	go func() {
-		defer close(r.done)
-		for range 2 { // a damaged catalogue is set aside, and a new one opened
-			db, err := Open(ctx, folder)
-			if err != nil {
-				return
-			}
-			sources, err := db.Rows(ctx, build, extent)
-			switch {
-			case err == nil:
-				r.db, r.sources = db, sources
-				return
-			case !Damaged(err):
-				_ = db.Close() // it was only read
-				return
-			case db.SetAside() != nil:
-				return
-			}
-		}
-	}()
-	return r
-}
-
-// DB is the catalogue; nil when it cannot be used.
-func (r *Reading) DB() *DB {
-	if r == nil {
-		return nil
-	}
-	<-r.done
-	return r.db
-}
-
-// Sources are the rows that were read.
-func (r *Reading) Sources() []SourceRows {
-	if r.DB() == nil {
-		return nil
-	}
-	return r.sources
-}
-
-// Close closes the catalogue. What was kept is kept.
-func (r *Reading) Close() {
-	if db := r.DB(); db != nil {
-		_ = db.Close()
-	}
-}
-
 // Rows reads all sources, and of each row what the extent names. It reads only what this build of the program derived:
 // another build may derive other things. It leaves out damaged rows.
 func (db *DB) Rows(ctx context.Context, build uint64, extent Extent) ([]SourceRows, error) {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/roost-dev/roost/api"
@@ -39,7 +38,7 @@ func (s *Store) List(ctx context.Context, f Filter) (Listing, error) {
 	if err != nil {
 		return Listing{}, err
 	}
-	l, err := s.lines(ctx, catalog.ReadRows(ctx, s.opt.Cache, build(), f.extent()), f.closely)
+	l, err := s.lines(ctx, s.readRows(ctx, f.extent()), f.closely)
 	defer l.close()
 	if err != nil {
 		l.keep(ctx) // what was read need not be read again
@@ -187,7 +186,7 @@ const streamChunk = 16
 // copies put together. Nothing is written but the cache.
 func (s *Store) Stream(ctx context.Context, first int) iter.Seq2[api.ListPart, error] {
 	return func(yield func(api.ListPart, error) bool) {
-		l, err := s.linesKnown(ctx, catalog.ReadRows(ctx, s.opt.Cache, build(), catalog.Summaries))
+		l, err := s.linesKnown(ctx, s.readRows(ctx, catalog.Summaries))
 		defer l.close()
 		if err != nil {
 			yield(api.ListPart{}, err)
@@ -324,25 +323,6 @@ func changedAt(path string) int64 {
 	return info.ModTime().UnixMilli()
 }
 
-// rowsVersion is raised when rows are derived in another way. The program's file is
-// part of the number as well, see build.
-const rowsVersion = 4
-
-// build is a number for each program that may derive rows in its own way. Developers forget
-// to raise a version, so every other program file counts as one: the first list after
-// an update reads every task once.
-var build = sync.OnceValue(func() uint64 {
-	digest := catalog.Mix(rowsVersion, uint64(os.PathSeparator))
-	path, err := os.Executable()
-	if err != nil {
-		return digest
-	}
-	if info, err := os.Stat(path); err == nil {
-		digest = catalog.Mix(catalog.Mix(digest, uint64(info.Size())), uint64(info.ModTime().UnixNano()))
-	}
-	return digest
-})
-
 // forgottenAfter is how long the catalogue remembers a storage that no list names.
 const forgottenAfter = 100 * 24 * time.Hour
 
@@ -371,7 +351,7 @@ func (l *lines) keep(ctx context.Context) {
 		return
 	}
 	forget := l.s.opt.Now() - forgottenAfter.Milliseconds()
-	err := l.known.DB().Keep(context.WithoutCancel(ctx), build(), changes, forget, min(wait, 5*time.Second))
+	err := l.known.DB().Keep(context.WithoutCancel(ctx), l.s.build(), changes, forget, min(wait, 5*time.Second))
 	if catalog.Damaged(err) {
 		_ = l.known.DB().SetAside() // the next list begins a new one
 	}
@@ -439,7 +419,7 @@ func (s *Store) Candidates(ctx context.Context, f Filter) (*Candidates, error) {
 	if f.Sort == api.SortBest {
 		extent = catalog.Titles
 	}
-	l, err := s.lines(ctx, catalog.ReadRows(ctx, s.opt.Cache, build(), extent), true)
+	l, err := s.lines(ctx, s.readRows(ctx, extent), true)
 	if err != nil {
 		l.keep(ctx)
 		l.close()

@@ -188,7 +188,7 @@ func (w *world) change(cache string) string {
 		}
 		_ = os.WriteFile(rows, b, 0o600)
 	case "other program":
-		if known := catalog.ReadRows(ctx, w.s.opt.Cache, build(), catalog.Summaries); known.DB() != nil {
+		if known := w.s.readRows(ctx, catalog.Summaries); known.DB() != nil {
 			for _, src := range known.Sources() {
 				ch := catalog.Change{Source: src.Source, Reset: true}
 				for i := range src.Rows {

@@ -92,7 +92,7 @@ func TestOnlyWhatStandsStillIsKept(t *testing.T) {
 // knownSources is what the cache holds.
 func knownSources(t testing.TB, s *Store) []catalog.SourceRows {
 	t.Helper()
-	known := catalog.ReadRows(context.Background(), s.opt.Cache, build(), catalog.Summaries)
+	known := s.readRows(context.Background(), catalog.Summaries)
 	if known.DB() == nil {
 		t.Fatal("there is no cache")
 	}
@@ -161,7 +161,7 @@ func TestStoragesAreKeptApart(t *testing.T) {
 	if n := knownRows(t, first); n != 5 {
 		t.Errorf("%d of 5 rows are known", n)
 	}
-	l := fixture.Must[*lines](t)(first.lines(context.Background(), catalog.ReadRows(context.Background(), first.opt.Cache, build(), catalog.Bare), false))
+	l := fixture.Must[*lines](t)(first.lines(context.Background(), first.readRows(context.Background(), catalog.Bare), false))
 	defer l.close()
 	write(t, filepath.Join(two, "tasks", "more"), roofmt.UIName, array(uiRow(9, "more")))
 	pageBy(t, second, Filter{})

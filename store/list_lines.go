@@ -34,7 +34,7 @@ type entry struct {
 // lines are all tasks of all sources, while a list is made.
 type lines struct {
 	s       *Store
-	known   *catalog.Reading // the rows that earlier lists kept
+	known   *reading // the rows that earlier lists kept
 	srcs    []Source
 	states  []api.SourceState
 	marks   overlay.Table
@@ -52,7 +52,7 @@ type lines struct {
 
 // lines looks for the tasks of every source and reads those that changed since the
 // last list. The caller closes them, also after an error.
-func (s *Store) lines(ctx context.Context, known *catalog.Reading, closely bool) (*lines, error) {
+func (s *Store) lines(ctx context.Context, known *reading, closely bool) (*lines, error) {
 	l, err := s.linesKnown(ctx, known)
 	if err != nil {
 		return l, err
@@ -63,7 +63,7 @@ func (s *Store) lines(ctx context.Context, known *catalog.Reading, closely bool)
 }
 
 // linesKnown are the tasks of every source as they were known. The caller closes them, also after an error.
-func (s *Store) linesKnown(ctx context.Context, known *catalog.Reading) (*lines, error) {
+func (s *Store) linesKnown(ctx context.Context, known *reading) (*lines, error) {
 	l := &lines{s: s, known: known, copies: map[*entry][]string{}}
 	var err error
 	if l.srcs, err = s.sourcesKnown(ctx, l.known); err != nil {

@@ -65,7 +65,7 @@ func TestIndexThatChangesMeanwhile(t *testing.T) {
 	ctx := context.Background()
 	for name, meanwhile := range map[string]func(t *testing.T, s *Store, change func()){
 		"while a list is made": func(t *testing.T, s *Store, change func()) {
-			l := fixture.Must[*lines](t)(s.lines(ctx, catalog.ReadRows(ctx, s.opt.Cache, build(), catalog.Summaries), false))
+			l := fixture.Must[*lines](t)(s.lines(ctx, s.readRows(ctx, catalog.Summaries), false))
 			defer l.close()
 			change()
 			l.keep(ctx)

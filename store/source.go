@@ -16,7 +16,6 @@ import (
 	"sync"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/journal/postgres"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/roofmt/sqlitefile"
@@ -101,7 +100,7 @@ func (s *Store) sources(ctx context.Context) ([]Source, error) { return s.source
 
 // sourcesKnown is sources for a list that keeps what it found before. A storage that cannot be read keeps its earlier
 // place.
-func (s *Store) sourcesKnown(ctx context.Context, known *catalog.Reading) ([]Source, error) {
+func (s *Store) sourcesKnown(ctx context.Context, known *reading) ([]Source, error) {
 	own := Source{Name: OwnSource, Tool: "roost", Path: s.opt.Root, Tasks: s.TasksDir(), Own: true}
 	if shared, ok := s.logs.(*sharedLogs); ok {
 		own.journals, own.err = shared.entries(ctx, own.Tasks)
@@ -242,7 +241,7 @@ func bothOf(a, b map[string]string) map[string]string {
 
 // lostSources are the known storages at or below a path that cannot be read now. A source's
 // name follows from where it really is, which cannot be found out now.
-func lostSources(rows *catalog.Reading, src Source) (out []Source) {
+func lostSources(rows *reading, src Source) (out []Source) {
 	if src.err == nil {
 		return nil
 	}

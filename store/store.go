@@ -60,6 +60,9 @@ type Options struct {
 	Now         func() int64
 	Program     string // who we are, for the lock's owner record
 
+	// Catalog is used in place of a file in Cache. It is shared by all stores of its tasks, and must outlive this one.
+	Catalog Catalog
+
 	// FS is what journals are written through; nil is the machine's. Tests give
 	// one that fails.
 	FS filelog.FS
@@ -137,7 +140,7 @@ func (s *Store) otherTools() others {
 	return others{s.opt.Sources, s.opt.AutoSources}
 }
 
-// CacheDir holds derived data; "" when the store keeps none.
+// CacheDir is the folder of derived files; "" when the store keeps none.
 func (s *Store) CacheDir() string { return s.opt.Cache }
 
 // Now is the time in Unix milliseconds, by the clock that the store was opened with.

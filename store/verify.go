@@ -12,7 +12,6 @@ import (
 	"strconv"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/intake"
 	"github.com/roost-dev/roost/store/projection"
@@ -82,11 +81,7 @@ func (s *Store) RebuildIndex(ctx context.Context, unreadable bool) error {
 // VerifyRows compares what a list shows, starting from the rows that an earlier list kept, with what it shows when it
 // reads every task. A row of a task that changed since is no mismatch: the list itself reads the task again.
 func (s *Store) VerifyRows(ctx context.Context) []Mismatch {
-	path := filepath.Join(s.opt.Cache, catalog.Name)
-	if s.opt.Cache == "" {
-		return nil
-	}
-	db, err := catalog.Verify(ctx, s.opt.Cache)
+	db, err := s.VerifyCatalog(ctx)
 	if db != nil {
 		_ = db.Close() // it was only read
 	}
@@ -100,7 +95,7 @@ func (s *Store) VerifyRows(ctx context.Context) []Mismatch {
 		found = slices.DeleteFunc(found, func(m Mismatch) bool { return !slices.Contains(again, m) })
 	}
 	if err != nil {
-		return []Mismatch{{Path: s.opt.Cache, File: path, Problem: err.Error()}}
+		return []Mismatch{s.CatalogMismatch(err.Error(), false)}
 	}
 	return found
 }
@@ -112,7 +107,7 @@ func (s *Store) wrongRows(ctx context.Context) ([]Mismatch, error) {
 		return nil, err
 	}
 	bare := &Store{opt: s.opt, logs: s.logs, wait: s.wait, clock: s.clock}
-	bare.opt.Cache = ""
+	bare.opt.Cache, bare.opt.Catalog = "", nil
 	fresh, err := bare.List(ctx, Filter{Empty: true})
 	if err != nil {
 		return nil, err
@@ -124,8 +119,9 @@ func (s *Store) wrongRows(ctx context.Context) ([]Mismatch, error) {
 	}
 	var out []Mismatch
 	about := func(t api.Summary, problem string) {
-		file := filepath.Join(s.opt.Cache, catalog.Name)
-		out = append(out, Mismatch{ID: t.ID, Path: t.Path, File: file, Problem: problem, Source: "the tasks"})
+		m := s.CatalogMismatch(problem, false)
+		m.ID, m.Path = t.ID, t.Path
+		out = append(out, m)
 	}
 	for _, have := range cached.Items {
 		want, ok := there[key(have)]
@@ -149,8 +145,8 @@ func (s *Store) wrongRows(ctx context.Context) ([]Mismatch, error) {
 
 // RebuildRows removes the kept rows and makes them again.
 func (s *Store) RebuildRows(ctx context.Context) error {
-	db, err := catalog.Open(ctx, s.opt.Cache)
-	if err != nil {
+	db, err := s.OpenCatalog(ctx)
+	if err != nil || db == nil {
 		return err
 	}
 	if err := errors.Join(db.ForgetRows(ctx), db.Close()); err != nil {

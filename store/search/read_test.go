@@ -80,7 +80,7 @@ func TestTooLargeIsRemembered(t *testing.T) {
 	if len(first.Items) == 0 || first.Read != 1 || search().Read != 0 {
 		t.Fatalf("got %+v, want len(first.Items) != 0 and first.Read = 1 and search().Read = 0", first)
 	}
-	db, err := openCatalog(context.Background(), s, true)
+	db, err := s.OpenCatalog(context.Background())
 	storetest.Check(t, err)
 	tasks := storetest.Must[*store.Candidates](t)(s.Candidates(context.Background(), store.Filter{}))
 	tasks.Close()

@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"iter"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -80,7 +79,11 @@ func Run(ctx context.Context, s *store.Store, q Query) (Result, error) {
 	defer tasks.Close()
 	var notes []string
 	for try := 0; ; try++ {
-		db, err := openCatalog(ctx, s, try < 2)
+		var db store.OpenedCatalog // nil: there is no place for one, or it was damaged twice
+		var err error
+		if try < 2 {
+			db, err = s.OpenCatalog(ctx)
+		}
 		if err != nil {
 			notes = append(notes, err.Error())
 		}
@@ -112,14 +115,6 @@ func wordsOf(q Query) (catalog.Query, error) {
 	return catalog.Touched(q.File), nil
 }
 
-// openCatalog gives nil when there is no place for one, or it is not wanted.
-func openCatalog(ctx context.Context, s *store.Store, wanted bool) (*catalog.DB, error) {
-	if s.CacheDir() == "" || !wanted {
-		return nil, nil
-	}
-	return catalog.Open(ctx, s.CacheDir())
-}
-
 // search is one pass over all tasks.
 type search struct {
 	s     *store.Store
@@ -127,7 +122,7 @@ type search struct {
 	q     Query
 	words catalog.Query
 	also  []also
-	db    *catalog.DB // nil: every task is read
+	db    store.Catalog // nil: every task is read
 	began time.Time
 
 	snap   *catalog.Snapshot
@@ -454,25 +449,16 @@ func inOrder(s *task.State) []saying {
 // Verify compares the texts in the catalogue with the folders; store.VerifyRows compares the rows. The text of a task that
 // has changed since is stale: it will be read again. A text that counts as new and differs misleads its readers.
 func Verify(ctx context.Context, s *store.Store) (out []store.Mismatch) {
-	if s.CacheDir() == "" {
-		return nil
-	}
-	about := func(problem string, stale bool) store.Mismatch {
-		return store.Mismatch{
-			Path:    s.CacheDir(),
-			File:    filepath.Join(s.CacheDir(), catalog.Name),
-			Problem: problem,
-			Source:  "the tasks",
-			Stale:   stale,
-		}
-	}
-	db, err := catalog.Verify(ctx, s.CacheDir())
+	about := s.CatalogMismatch
+	db, err := s.VerifyCatalog(ctx)
 	if db != nil {
 		defer db.Close() //nolint:errcheck // it is only read
 	}
 	switch {
 	case err != nil:
 		return []store.Mismatch{about(err.Error(), false)}
+	case db == nil && !s.KeepsCatalog():
+		return nil
 	case db == nil:
 		if refs, err := s.Refs(ctx); err != nil || len(refs) > 0 {
 			out = append(out, about("it is missing; every search reads all tasks", true))
@@ -529,7 +515,7 @@ func Verify(ctx context.Context, s *store.Store) (out []store.Mismatch) {
 // Rebuild fills the catalogue, after setting a damaged one aside.
 func Rebuild(ctx context.Context, s *store.Store, damaged bool) error {
 	if damaged {
-		if db, _ := catalog.Verify(ctx, s.CacheDir()); db != nil { // what is wrong with it is known
+		if db, _ := s.VerifyCatalog(ctx); db != nil { // what is wrong with it is known
 			if err := db.SetAside(); err != nil {
 				return err
 			}

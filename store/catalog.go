@@ -1,0 +1,189 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/roost-dev/roost/catalog"
+)
+
+// Catalog keeps what lists and searches derived of tasks: a file in the cache folder (catalog.DB), or tables that several
+// servers share (catalog/postgres). See package catalog for what its methods do.
+type Catalog interface {
+	Rows(ctx context.Context, build uint64, extent catalog.Extent) ([]catalog.SourceRows, error)
+	Summaries(ctx context.Context, source string, rows []*catalog.Row) error
+	Keep(ctx context.Context, build uint64, changes []catalog.Change, forget int64, wait time.Duration) error
+	ForgetRows(ctx context.Context) error
+
+	Snapshot(ctx context.Context) (*catalog.Snapshot, error)
+	Put(ctx context.Context, list []catalog.Entry) error
+	Drop(ctx context.Context, keys []string) error
+
+	// SetAside lets the next one who opens the catalogue begin a new one, because this one is damaged.
+	SetAside() error
+}
+
+// OpenedCatalog is a catalogue for one list or search.
+type OpenedCatalog interface {
+	Catalog
+	Close() error
+}
+
+// shared is a catalogue that stays open.
+type shared struct{ Catalog }
+
+func (shared) Close() error { return nil }
+
+// OpenCatalog opens the catalogue. nil without an error: the store keeps none.
+func (s *Store) OpenCatalog(ctx context.Context) (OpenedCatalog, error) {
+	switch {
+	case s.opt.Catalog != nil:
+		return shared{s.opt.Catalog}, nil
+	case s.opt.Cache == "":
+		return nil, nil
+	}
+	db, err := catalog.Open(ctx, s.opt.Cache)
+	if err != nil {
+		return nil, err
+	}
+	return db, nil
+}
+
+// VerifyCatalog opens the catalogue to look at it, see catalog.Verify. Nothing is to be verified of one that is shared:
+// its readers notice what is wrong.
+func (s *Store) VerifyCatalog(ctx context.Context) (OpenedCatalog, error) {
+	if s.opt.Catalog != nil || s.opt.Cache == "" {
+		return s.OpenCatalog(ctx)
+	}
+	db, err := catalog.Verify(ctx, s.opt.Cache)
+	if db == nil {
+		return nil, err
+	}
+	return db, err
+}
+
+// KeepsCatalog reports whether there is a place for a catalogue.
+func (s *Store) KeepsCatalog() bool { return s.opt.Catalog != nil || s.opt.Cache != "" }
+
+// CatalogMismatch is something that is wrong with the catalogue as a whole.
+func (s *Store) CatalogMismatch(problem string, stale bool) Mismatch {
+	m := Mismatch{Path: s.opt.Cache, File: filepath.Join(s.opt.Cache, catalog.Name), Problem: problem, Source: "the tasks", Stale: stale}
+	if s.opt.Catalog != nil {
+		m.Path, m.File = "the database", "the catalogue in the database"
+	}
+	return m
+}
+
+// reading is a catalogue whose rows are being read. A nil one has none.
+type reading struct {
+	done    chan struct{}
+	db      OpenedCatalog
+	sources []catalog.SourceRows
+}
+
+// readRows opens the catalogue and begins to read its rows, see catalog.DB.Rows; nil without a place for one. A catalogue
+// that cannot be used costs time and is no error; a damaged one is set aside and replaced.
+func (s *Store) readRows(ctx context.Context, extent catalog.Extent) *reading {
+	if !s.KeepsCatalog() {
+		return nil
+	}
+	r := &reading{done: make(chan struct{})}
+	go func() {
+		defer close(r.done)
+		for range 2 { // a damaged catalogue is set aside, and a new one opened
+			db, err := s.OpenCatalog(ctx)
+			if err != nil {
+				return
+			}
+			sources, err := db.Rows(ctx, s.build(), extent)
+			switch {
+			case err == nil:
+				r.db, r.sources = db, sources
+				return
+			case !catalog.Damaged(err):
+				_ = db.Close() // it was only read
+				return
+			case db.SetAside() != nil:
+				return
+			}
+		}
+	}()
+	return r
+}
+
+// DB is the catalogue; nil when it cannot be used.
+func (r *reading) DB() OpenedCatalog {
+	if r == nil {
+		return nil
+	}
+	<-r.done
+	return r.db
+}
+
+// Sources are the rows that were read.
+func (r *reading) Sources() []catalog.SourceRows {
+	if r.DB() == nil {
+		return nil
+	}
+	return r.sources
+}
+
+// Close closes the catalogue. What was kept is kept.
+func (r *reading) Close() {
+	if db := r.DB(); db != nil {
+		_ = db.Close()
+	}
+}
+
+// build is a number for each program that may derive rows in its own way, see build and sameBuild.
+func (s *Store) build() uint64 {
+	if s.opt.Catalog != nil {
+		return sameBuild()
+	}
+	return build()
+}
+
+// rowsVersion is raised when rows are derived in another way. The program's file is
+// part of the number as well, see build.
+const rowsVersion = 4
+
+// build is a number for each program file. Developers forget
+// to raise a version, so every other program file counts as one: the first list after
+// an update reads every task once.
+var build = sync.OnceValue(func() uint64 {
+	digest := catalog.Mix(rowsVersion, uint64(os.PathSeparator))
+	path, err := os.Executable()
+	if err != nil {
+		return digest
+	}
+	if info, err := os.Stat(path); err == nil {
+		digest = catalog.Mix(catalog.Mix(digest, uint64(info.Size())), uint64(info.ModTime().UnixNano()))
+	}
+	return digest
+})
+
+// sameBuild is the same number for copies of one program on several machines. It reads the program's file, which
+// is too slow for a command that lists once.
+var sameBuild = sync.OnceValue(func() uint64 {
+	digest := catalog.Mix(rowsVersion, uint64(os.PathSeparator))
+	path, err := os.Executable()
+	if err != nil {
+		return digest
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return digest
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return digest
+	}
+	return catalog.Mix(digest, binary.LittleEndian.Uint64(sum.Sum(nil)))
+})
