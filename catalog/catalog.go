@@ -37,7 +37,6 @@ package catalog
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
@@ -135,14 +134,14 @@ func busy(err error) bool {
 // prepare makes the tables, unless they are there.
 func (db *DB) prepare(ctx context.Context) error {
 	var have int
-	if err := db.sql.QueryRowContext(ctx, "PRAGMA user_version").Scan(&have); err != nil || have == version {
+	if err := db.sql.QueryRowContext(ctx, "PRAGMA user_version").Scan(&have); err != nil || have == Version {
 		return err
 	}
 	return db.write(ctx, func(c *sql.Conn) error {
-		if err := c.QueryRowContext(ctx, "PRAGMA user_version").Scan(&have); err != nil || have == version {
+		if err := c.QueryRowContext(ctx, "PRAGMA user_version").Scan(&have); err != nil || have == Version {
 			return err
 		}
-		_, err := c.ExecContext(ctx, "DROP TABLE IF EXISTS task; DROP TABLE IF EXISTS gram;"+dropRows+dropText+fmt.Sprintf(schema, version))
+		_, err := c.ExecContext(ctx, "DROP TABLE IF EXISTS task; DROP TABLE IF EXISTS gram;"+dropRows+dropText+fmt.Sprintf(schema, Version))
 		return err
 	})
 }
@@ -220,9 +219,9 @@ func (db *DB) SetAside() error {
 	return nil
 }
 
-// version is of the tables and of everything that is derived into them. A file of
+// Version is of the tables and of everything that is derived into them. A file of
 // another version is emptied: it is derived.
-const version = 12
+const Version = 12
 
 const schema = `
 CREATE TABLE task(id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, stamp TEXT NOT NULL);
@@ -284,7 +283,7 @@ func Verify(ctx context.Context, dir string) (*DB, error) {
 	if err := handle.QueryRowContext(ctx, "PRAGMA user_version").Scan(&have); err != nil {
 		return db, fmt.Errorf("read the catalogue %s: %w", path, err)
 	}
-	if have != version {
+	if have != Version {
 		return nil, db.Close()
 	}
 	var said string
@@ -295,23 +294,6 @@ func Verify(ctx context.Context, dir string) (*DB, error) {
 		return db, fmt.Errorf("%w: %s", ErrDamaged, said)
 	}
 	return db, nil
-}
-
-// Digest is one of the entry's text, to be compared with that of what was kept.
-func (e Entry) Digest() []byte {
-	h := sha256.New()
-	for _, p := range e.parts {
-		h.Write(p.body)
-	}
-	return h.Sum(nil)
-}
-
-// Digest is that of the text which was kept of a task.
-func (s *Snapshot) Digest(ctx context.Context, id int64) ([]byte, error) {
-	h := sha256.New()
-	query := "SELECT text FROM body JOIN part ON part.id = part WHERE task = ? ORDER BY part"
-	err := scan(ctx, s.conn, query, func(v values) { h.Write(v.blob(0)) }, id)
-	return h.Sum(nil), err
 }
 
 // values are the columns of one row.

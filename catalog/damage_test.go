@@ -41,7 +41,7 @@ func looked(t *testing.T, db *DB, change, query string) {
 	s, err := db.Snapshot(t.Context())
 	fixture.NoError(t, err)
 	defer s.Close()
-	if _, err := s.conn.ExecContext(t.Context(), change); err != nil {
+	if _, err := s.texts.(*texts).conn.ExecContext(t.Context(), change); err != nil {
 		t.Fatalf("%s: got %v, want no error", change, err)
 	}
 	q, err := Parse(query)

@@ -21,7 +21,7 @@ func TestPartsKeepMessages(t *testing.T) {
 		var b Builder
 		b.Add(m)
 		var r reader
-		u, err := r.open(b.take()[0].body)
+		u, err := r.open(b.take()[0].Body)
 		fixture.NoError(t, err)
 		read := message(&u)
 		if diff := cmp.Diff(m, read); diff != "" {

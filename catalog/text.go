@@ -336,6 +336,9 @@ const (
 	jointBits = 18 // of a joint's number
 )
 
+// MostJoints is how many different joints there are.
+const MostJoints = 1 << jointBits
+
 type runeClass byte
 
 const (

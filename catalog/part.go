@@ -1,0 +1,202 @@
+package catalog
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/roost-dev/roost/task/codec"
+)
+
+// ErrDamaged is wrapped when the file does not hold what was written into it.
+var ErrDamaged = errors.New("the catalogue is damaged")
+
+// Entry is a task as it is put into the catalogue.
+type Entry struct {
+	Key   string
+	Stamp string // of what it was derived from
+
+	Parts []Kept
+	text  int // of Parts
+}
+
+// Entry is the task whose messages were added. The builder is empty afterwards.
+func (b *Builder) Entry(key, stamp string) Entry {
+	e := Entry{Key: key, Stamp: stamp, Parts: b.take()}
+	for _, p := range e.Parts {
+		e.text += p.text
+	}
+	return e
+}
+
+// Text is how many bytes of text the entry holds in memory.
+func (e Entry) Text() int { return e.text }
+
+// Digest is one of the entry's text, to be compared with that of what was kept.
+func (e Entry) Digest() []byte {
+	h := sha256.New()
+	for _, p := range e.Parts {
+		h.Write(p.Body)
+	}
+	return h.Sum(nil)
+}
+
+const (
+	partText = 32 << 10 // a part is closed when it holds so much text
+	mostText = 64 << 20 // of one task; a larger one is not kept, and always read. It bounds memory
+)
+
+// Kept is some messages of a task and what the index has of them.
+type Kept struct {
+	First  int      // place of its first message in the task's order
+	Body   []byte   // the messages, compressed
+	Words  []byte   // its words, each with a line break behind it
+	Joints []uint32 // its joints, which are less than MostJoints
+
+	text int
+}
+
+// Builder makes the parts of one task's text. To be used by one goroutine.
+//
+// A text that several messages of a part have, such as what a command printed to both histories, is kept and indexed once.
+type Builder struct {
+	found features // of the part that is being filled
+	draft *draft   // that part; nil when there is none
+	parts []Kept
+	size  int // of the text of parts
+}
+
+// Add appends a message. One without text is left out. Places rise.
+func (b *Builder) Add(m Message) {
+	if len(m.Pieces) == 0 || b.TooLarge() {
+		return
+	}
+	if b.draft == nil {
+		b.draft = &draft{first: m.Place, known: map[string]bool{}, out: codec.NewWriter(nil)}
+	}
+	d := b.draft
+	for _, p := range m.Pieces {
+		if !d.known[p.Text] {
+			d.known[p.Text] = true
+			d.text += len(p.Text)
+			b.found.text(strings.ToLower(p.Text))
+		}
+	}
+	d.message(m)
+	if d.text >= partText {
+		b.full()
+	}
+}
+
+// TooLarge reports whether the task has more text than the catalogue keeps of one.
+func (b *Builder) TooLarge() bool { return b.size > mostText }
+
+// full ends the filling of a part.
+func (b *Builder) full() {
+	d := b.draft
+	if d == nil {
+		return
+	}
+	b.parts = append(b.parts, Kept{
+		First:  d.first,
+		Body:   coders().enc.EncodeAll(d.out.Out, nil),
+		Words:  bytes.Clone(b.found.words),
+		Joints: slices.Clone(b.found.joints),
+		text:   d.text,
+	})
+	b.size += d.text
+	b.found.reset()
+	b.draft = nil
+}
+
+// take returns the parts and empties the builder.
+func (b *Builder) take() []Kept {
+	b.full()
+	parts := b.parts
+	*b = Builder{}
+	return parts
+}
+
+// draft is a part that is being filled.
+type draft struct {
+	first int
+	text  int             // bytes of its texts
+	known map[string]bool // its texts
+	out   codec.Writer
+}
+
+// message appends a message: history, number, place in the task's order, time, and of
+// each piece class, kind and text. A text is written once.
+func (d *draft) message(m Message) {
+	d.out.Word(m.History)
+	d.out.Uint(uint64(m.Number))
+	d.out.Uint(uint64(m.Place))
+	d.out.Int(m.TS)
+	d.out.Uint(uint64(len(m.Pieces)))
+	for _, p := range m.Pieces {
+		d.out.Uint(uint64(p.Class))
+		d.out.Word(p.Kind)
+		d.out.Word(p.Text)
+	}
+}
+
+type coder struct {
+	enc *zstd.Encoder
+	dec *zstd.Decoder
+}
+
+// coders are shared: both calls in use here keep no state between texts.
+var coders = sync.OnceValue(func() coder {
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(2), zstd.WithEncoderLevel(zstd.SpeedDefault))
+	if err != nil {
+		panic("catalog: " + err.Error()) // only wrong options fail
+	}
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderMaxMemory(1<<30))
+	if err != nil {
+		panic("catalog: " + err.Error())
+	}
+	return coder{enc, dec}
+})
+
+// reader reads parts for one query.
+type reader struct {
+	q    Query
+	data []byte
+}
+
+// open uncompresses a part.
+func (r *reader) open(body []byte) (u codec.Reader, err error) {
+	if r.data, err = coders().dec.DecodeAll(body, r.data[:0]); err != nil {
+		return u, fmt.Errorf("%w: %v", ErrDamaged, err)
+	}
+	return codec.Reader{In: r.data}, nil
+}
+
+// hits appends the hits of a part.
+func (r *reader) hits(to []Hit, body []byte) ([]Hit, error) {
+	u, err := r.open(body)
+	for err == nil && len(u.Rest()) > 0 {
+		m := message(&u)
+		if u.Bad {
+			err = fmt.Errorf("%w: a message ends early", ErrDamaged)
+		} else if hit, ok := r.q.Match(m); ok {
+			to = r.q.Collect(to, hit)
+		}
+	}
+	return to, err
+}
+
+// message reads what draft.message wrote.
+func message(u *codec.Reader) Message {
+	m := Message{History: u.Word(), Number: u.Small(), Place: u.Small(), TS: u.Int()}
+	for range u.Count() {
+		m.Pieces = append(m.Pieces, Piece{Class: Class(u.Uint()), Kind: u.Word(), Text: u.Word()})
+	}
+	return m
+}

@@ -1,0 +1,162 @@
+package catalog
+
+import (
+	"hash/crc64"
+	"math/bits"
+
+	"github.com/roost-dev/roost/task/codec"
+)
+
+// Source is a storage whose tasks have rows.
+type Source struct {
+	Name, Tool string
+	ByPath     string // the tool that the path alone implies
+	Path       string // as the user named it
+	Tasks      string // the folder of task folders
+	Problem    string // what is wrong with the indexes beside the tasks
+	Indexes    uint64 // a digest of those indexes when Problem was found; 0 = unknown
+	Seen       int64  // Unix milliseconds: when a list last kept something of it
+	Compared   int64  // Unix milliseconds: when a list last compared every file of it; 0 = unknown
+}
+
+// Row is a task as lists filter and sort it, and what it was derived from.
+type Row struct {
+	ID                                     string
+	Tool, Status, Workspace, Model, Parent string
+	Tags                                   []string
+	TS, Cost, Tokens, Size                 int64 // Cost in micro-dollars
+	Empty, Damaged, Pinned, Priced         bool
+
+	Known      bool   `codec:"-"` // false: only the name is known
+	Logged     bool   // it has a journal
+	Unfinished bool   // its files do not show whether it runs now
+	Digest     uint64 // of how its files look
+	Folders    uint64 // of how its folders and journal look; 0 = those show too little
+	Written    int64  // Unix seconds: when the newest of its files was written
+	Files      string // names of those files, joined by \x00
+	Item       uint64 // a digest of its entry in an index; 0 = the index does not count
+	Indexes    uint64 // a digest of the indexes when Item was last compared; 0 = compare it
+
+	// Content is a digest of both histories' bytes, all zero until a list needs it.
+	// Sizes is a digest of their lengths.
+	Content [16]byte
+	Sizes   uint64
+
+	TitleSum uint64 // a digest of the title
+	Title    string `codec:"-"` // read on request: a long title costs a list more than all the rest
+	Summary  []byte `codec:"-"` // the encoded row, read on request; nil = not read
+}
+
+// Change is what a list found out about a source.
+type Change struct {
+	Source Source
+	Put    []*Row   // new or changed, with summary
+	Update []*Row   // whose Content or Indexes was found out
+	Gone   []string // names of tasks that are gone
+	Reset  bool     // every row that is not in Put is forgotten
+}
+
+// Packed is a row as a backend keeps it: what lists filter and sort by, and apart from that what one page shows. Each
+// has a checksum: a list must not show what a damaged page of a file holds.
+type Packed struct {
+	Body []byte
+	Sum  int64
+
+	Title, Summary []byte
+	PageSum        int64
+}
+
+// Pack is what a backend keeps of a row.
+func (r *Row) Pack() Packed {
+	r.TitleSum = MixText(0, r.Title)
+	p := Packed{Title: []byte(r.Title), Summary: r.Summary, PageSum: r.pageSum()}
+	p.Body, p.Sum = encode(*r)
+	return p
+}
+
+// Row is what was packed, as far as an extent names it; false when it is damaged.
+func (p *Packed) Row(extent Extent) (r Row, ok bool) {
+	r.Known = true
+	if !decode(&r, p.Body, p.Sum) {
+		return r, false
+	}
+	if extent >= Titles {
+		if r.Title = string(p.Title); MixText(0, r.Title) != r.TitleSum {
+			return r, false
+		}
+	}
+	if extent == Summaries {
+		r.Summary = p.Summary
+		return r, r.pageSum() == p.PageSum
+	}
+	return r, true
+}
+
+// Page gives a row what a page shows of it; it stays as it is when that is damaged, or of another row.
+func (p *Packed) Page(r *Row) {
+	whole := *r
+	whole.Title, whole.Summary = string(p.Title), p.Summary
+	if whole.pageSum() == p.PageSum && MixText(0, whole.Title) == r.TitleSum {
+		r.Title, r.Summary = whole.Title, whole.Summary
+	}
+}
+
+func (r *Row) pageSum() int64 {
+	return int64(MixText(MixText(r.Digest, r.ID), string(r.Summary)))
+}
+
+// Pack is a source as a backend keeps it.
+func (s Source) Pack() (body []byte, sum int64) { return encode(s) }
+
+// UnpackSource reads what Pack gave; false when it is damaged.
+func UnpackSource(body []byte, sum int64) (s Source, ok bool) {
+	ok = decode(&s, body, sum)
+	return s, ok
+}
+
+// encode spells a value, and its checksum.
+func encode(v any) (body []byte, sum int64) {
+	w := codec.NewWriter(nil)
+	w.Value(v)
+	return w.Out, int64(MixText(0, string(w.Out)))
+}
+
+// decode reads what encode wrote, and reports whether it has the checksum.
+func decode(to any, body []byte, sum int64) bool {
+	if int64(MixText(0, string(body))) != sum {
+		return false
+	}
+	u := codec.Reader{In: body}
+	u.Value(to)
+	return !u.Bad
+}
+
+// SourceRows is a source with rows of it.
+type SourceRows struct {
+	Source
+	Rows []Row
+}
+
+// Extent is what is read of rows, beside what lists sort by.
+type Extent int
+
+// Each extent has what the ones before it have.
+const (
+	Bare Extent = iota
+	Titles
+	Summaries
+)
+
+// Mix adds a number to a digest. It is one step of a permutation, so two that differ
+// in one number always differ; it is no defence against an attacker who wants two to be
+// equal.
+func Mix(digest, n uint64) uint64 {
+	return bits.RotateLeft64(digest^n*0x9e3779b97f4a7c15, 29) * 0xbf58476d1ce4e5b9
+}
+
+// MixText adds a text.
+func MixText(digest uint64, s string) uint64 {
+	return crc64.Update(Mix(digest, uint64(len(s))), ecma, []byte(s))
+}
+
+var ecma = crc64.MakeTable(crc64.ECMA)

@@ -1,0 +1,134 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"iter"
+	"slices"
+)
+
+// Task is a task whose text is kept.
+type Task struct {
+	ID    int64
+	Stamp string
+}
+
+// Part is where some messages of a task lie.
+type Part struct {
+	ID    int64
+	First int // none of its messages has a lower place, nor has one of a later part
+}
+
+// Texts are the texts that a backend keeps, at one moment.
+type Texts interface {
+	// Tasks are all tasks, by their keys.
+	Tasks(ctx context.Context) (map[string]Task, error)
+	Vocabulary(ctx context.Context) (Vocabulary, error)
+	// Parts calls f with each part that has what is looked up, in any order.
+	Parts(ctx context.Context, l Lookup, f func(task int64, p Part)) error
+	// Bodies are those of some parts, in their order. A missing one is an error that wraps ErrDamaged.
+	Bodies(ctx context.Context, parts []Part) iter.Seq2[[]byte, error]
+	// Whole are all bodies of a task, in their order.
+	Whole(ctx context.Context, task int64) iter.Seq2[[]byte, error]
+	Close()
+}
+
+// Snapshot is the catalogue at one moment: later writes of other processes are
+// not seen. To be used by one goroutine, and closed.
+type Snapshot struct {
+	texts Texts
+}
+
+// NewSnapshot searches in what a backend keeps. It closes the texts when it is closed.
+func NewSnapshot(t Texts) *Snapshot { return &Snapshot{t} }
+
+// Close ends reading.
+func (s *Snapshot) Close() { s.texts.Close() }
+
+// Tasks are all tasks whose text is kept, by their keys.
+func (s *Snapshot) Tasks(ctx context.Context) (map[string]Task, error) { return s.texts.Tasks(ctx) }
+
+// Parts are the parts that may hold a query, by task, in the order of their messages.
+func (s *Snapshot) Parts(ctx context.Context, q Query) (map[int64][]Part, error) {
+	words, err := s.texts.Vocabulary(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := map[int64][]Part{}
+	lookup, ok := words.lookup(q.wanted())
+	if !ok {
+		return out, nil
+	}
+	err = s.texts.Parts(ctx, lookup, func(task int64, p Part) { out[task] = append(out[task], p) })
+	for _, list := range out {
+		slices.SortFunc(list, func(a, b Part) int { return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.ID, b.ID)) })
+	}
+	return out, err
+}
+
+// Hits are the messages of a task's parts that hold a query, in the order of Rank. Of
+// more than most hits the first are given (0 is all): parts whose hits cannot be
+// among them are not judged.
+func (s *Snapshot) Hits(ctx context.Context, parts []Part, q Query, most int) ([]Hit, error) {
+	var out []Hit
+	r, i := reader{q: q}, 0
+	for body, err := range s.texts.Bodies(ctx, parts) {
+		if err == nil {
+			out, err = r.hits(out, body)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the catalogue: part %d: %w", parts[i].ID, err)
+		}
+		if i++; most > 0 && i < len(parts) && enough(out, parts[i].First, most) {
+			break
+		}
+	}
+	slices.SortFunc(out, Rank)
+	if most > 0 && len(out) > most {
+		out = out[:most]
+	}
+	return out, nil
+}
+
+// Any reports whether a message in some parts holds a query.
+func (s *Snapshot) Any(ctx context.Context, parts []Part, q Query) (bool, error) {
+	r, i := reader{q: q}, 0
+	for body, err := range s.texts.Bodies(ctx, parts) {
+		var hits []Hit
+		if err == nil {
+			hits, err = r.hits(nil, body)
+		}
+		if err != nil {
+			return false, fmt.Errorf("read the catalogue: part %d: %w", parts[i].ID, err)
+		}
+		if i++; len(hits) > 0 {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// enough reports whether no hit at or behind a place can be among the first, or a twin of one of them.
+func enough(hits []Hit, place, most int) bool {
+	n := 0
+	for _, h := range hits {
+		if h.Score == BestScore && h.Place+twinsApart < place {
+			n++
+		}
+	}
+	return n >= most
+}
+
+// Digest is that of the text which was kept of a task.
+func (s *Snapshot) Digest(ctx context.Context, id int64) ([]byte, error) {
+	h := sha256.New()
+	for body, err := range s.texts.Whole(ctx, id) {
+		if err != nil {
+			return nil, err
+		}
+		h.Write(body)
+	}
+	return h.Sum(nil), nil
+}

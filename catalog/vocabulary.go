@@ -1,0 +1,133 @@
+package catalog
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Vocabulary is every word that parts have. A term may be a part of a word, so it is first looked up here.
+type Vocabulary []WordList
+
+// WordList is a list of words as a backend keeps it. It never changes under its ID.
+type WordList struct {
+	ID    int64
+	Words []byte // a line break before its first word and behind each word
+}
+
+// OpenWordList reads what Pack gave. Errors wrap ErrDamaged.
+func OpenWordList(id int64, packed []byte) (WordList, error) {
+	words, err := coders().dec.DecodeAll(packed, nil)
+	if err != nil || len(words) < 2 || words[0] != '\n' || words[len(words)-1] != '\n' {
+		return WordList{}, fmt.Errorf("%w: its vocabulary cannot be read", ErrDamaged)
+	}
+	return WordList{id, words}, nil
+}
+
+// Pack is the list as a backend keeps it.
+func (l WordList) Pack() []byte { return coders().enc.EncodeAll(l.Words, nil) }
+
+// mostLists is how many lists of words the vocabulary has before some become one: every
+// search looks into all of them.
+const mostLists = 16
+
+// WordSet are the words of some parts.
+type WordSet map[string]struct{}
+
+// Add adds the words of a part.
+func (w WordSet) Add(p Kept) {
+	for rest := p.Words; len(rest) > 0; {
+		end := bytes.IndexByte(rest, '\n')
+		if _, ok := w[string(rest[:end])]; !ok {
+			w[string(rest[:end])] = struct{}{}
+		}
+		rest = rest[end+1:]
+	}
+}
+
+// Extend takes the words out of w that the vocabulary has, and returns a list with the others, to be added in
+// place of some old ones; one without Words when none is new. Words of removed tasks stay: each costs a search a lookup.
+func (v Vocabulary) Extend(w WordSet) (add WordList, instead []int64) {
+	for _, list := range v {
+		for rest := list.Words[1:]; len(rest) > 0; {
+			end := bytes.IndexByte(rest, '\n')
+			delete(w, string(rest[:end]))
+			rest = rest[end+1:]
+		}
+	}
+	if len(w) == 0 {
+		return add, nil
+	}
+	add.Words = []byte("\n" + strings.Join(slices.Sorted(maps.Keys(w)), "\n") + "\n")
+	if len(v) < mostLists {
+		return add, nil
+	}
+	// The short ones become one, and the longest stays until they have as many words: what is written for a new word, and
+	// read again by those who hold the lists in memory, does not grow with all words there are.
+	old := slices.SortedFunc(slices.Values(v), func(a, b WordList) int { return cmp.Compare(len(a.Words), len(b.Words)) })
+	for i, list := range old {
+		if i == len(old)-1 && len(list.Words) > len(add.Words) {
+			break
+		}
+		add.Words = append(add.Words, list.Words[1:]...)
+		instead = append(instead, list.ID)
+	}
+	return add, instead
+}
+
+// manyWords bounds the words that a search looks up for one stretch of characters. A
+// stretch that more words have is in most parts, and the lookups take longer than to
+// read parts.
+const manyWords = 200
+
+// with are the words that have a stretch of characters; ok is false when there
+// are too many. A line break in the stretch is the edge of a word.
+func (v Vocabulary) with(stretch string) (out []string, ok bool) {
+	want := []byte(stretch)
+	for _, l := range v {
+		list := l.Words
+		for at := 0; ; {
+			i := bytes.Index(list[at:], want)
+			if i < 0 {
+				break
+			}
+			place := at + i
+			if want[0] == '\n' {
+				place++ // the word begins behind it
+			}
+			if len(out) == manyWords {
+				return nil, false
+			}
+			from := bytes.LastIndexByte(list[:place], '\n') + 1
+			end := place + bytes.IndexByte(list[place:], '\n')
+			out = append(out, string(list[from:end]))
+			at = end // the break that the next word begins at
+		}
+	}
+	return out, true
+}
+
+// Lookup is what a part must have to hold a query: one word of each of Words, and all Joints. Without both it is any part.
+type Lookup struct {
+	Words  [][]string
+	Joints []uint32
+}
+
+// lookup is what to look up for what is wanted; false when no part can have it.
+func (v Vocabulary) lookup(w wanted) (l Lookup, ok bool) {
+	for _, stretch := range w.words {
+		words, ok := v.with(stretch)
+		switch {
+		case !ok:
+		case len(words) == 0:
+			return Lookup{}, false
+		default:
+			l.Words = append(l.Words, words)
+		}
+	}
+	l.Joints = w.joints
+	return l, true
+}
