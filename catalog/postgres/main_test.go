@@ -1,0 +1,35 @@
+package postgres_test
+
+import (
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/roost-dev/roost/database"
+	"github.com/roost-dev/roost/internal/testing/fixture"
+	"github.com/roost-dev/roost/internal/testing/pgtest"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		pgtest.StopShared()
+		os.Exit(code)
+	}))
+}
+
+// migrated is the address of a database that has its tables.
+func migrated(t *testing.T) string {
+	t.Helper()
+	url := pgtest.Shared(t).Database(t)
+	fixture.NoError(t, database.Migrate(t.Context(), url))
+	return url
+}
+
+func connect(t testing.TB, url string) *database.DB {
+	t.Helper()
+	db, err := database.Open(t.Context(), url)
+	fixture.NoError(t, err)
+	t.Cleanup(db.Close)
+	return db
+}

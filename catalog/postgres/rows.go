@@ -1,0 +1,174 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/roost-dev/roost/catalog"
+)
+
+// Rows is catalog.DB.Rows.
+func (db *DB) Rows(ctx context.Context, build uint64, extent catalog.Extent) (out []catalog.SourceRows, err error) {
+	err = db.read(ctx, func(tx pgx.Tx) error {
+		out, err = rowsOf(ctx, tx, build, extent)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the catalogue: %w", err)
+	}
+	return out, nil
+}
+
+func rowsOf(ctx context.Context, tx pgx.Tx, build uint64, extent catalog.Extent) (out []catalog.SourceRows, err error) {
+	at := map[int64]int{}
+	found, err := tx.Query(ctx, `SELECT id, checksum, body FROM roost.catalog_sources WHERE build = $1 ORDER BY id`, int64(build))
+	if err != nil {
+		return nil, err
+	}
+	var id, sum int64
+	var body []byte
+	_, err = pgx.ForEachRow(found, []any{&id, &sum, &body}, func() error {
+		if s, ok := catalog.UnpackSource(body, sum); ok {
+			at[id] = len(out)
+			out = append(out, catalog.SourceRows{Source: s})
+		}
+		return nil
+	})
+	if err != nil || len(out) == 0 {
+		return out, err
+	}
+	var p catalog.Packed
+	into := []any{&id, &p.Sum, &p.Body, &p.Title, &p.PageSum, &p.Summary}[:3+[...]int{catalog.Bare: 0, catalog.Titles: 1, catalog.Summaries: 3}[extent]]
+	found, err = tx.Query(ctx, "SELECT source, checksum, body"+[...]string{
+		catalog.Bare:      "",
+		catalog.Titles:    ", title",
+		catalog.Summaries: ", title, page_checksum, summary",
+	}[extent]+" FROM roost.catalog_rows")
+	if err != nil {
+		return nil, err
+	}
+	_, err = pgx.ForEachRow(found, into, func() error {
+		i, ok := at[id]
+		if !ok {
+			return nil
+		}
+		if r, ok := p.Row(extent); ok {
+			out[i].Rows = append(out[i].Rows, r)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// Summaries is catalog.DB.Summaries.
+func (db *DB) Summaries(ctx context.Context, source string, rows []*catalog.Row) error {
+	names, digests := make([][]byte, len(rows)), make([]int64, len(rows))
+	for i, r := range rows {
+		names[i], digests[i] = []byte(r.ID), int64(r.Digest)
+	}
+	found, err := db.db.Query(ctx, `
+SELECT n, title, page_checksum, summary FROM unnest($2::bytea[], $3::bigint[]) WITH ORDINALITY AS wanted (name, digest, n)
+JOIN roost.catalog_rows USING (name, digest) WHERE source IN (SELECT id FROM roost.catalog_sources WHERE name = $1)`, []byte(source), names, digests)
+	if err == nil {
+		var n int64
+		var p catalog.Packed
+		_, err = pgx.ForEachRow(found, []any{&n, &p.Title, &p.PageSum, &p.Summary}, func() error {
+			p.Page(rows[n-1])
+			return nil
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("read the catalogue: %w", err)
+	}
+	return nil
+}
+
+// Keep is catalog.DB.Keep.
+func (db *DB) Keep(ctx context.Context, build uint64, changes []catalog.Change, forget int64, wait time.Duration) error {
+	err := db.write(ctx, rowsTurn, wait, func(tx pgx.Tx) error {
+		for i := range changes {
+			if err := keep(ctx, tx, build, &changes[i]); err != nil {
+				return err
+			}
+		}
+		_, err := tx.Exec(ctx, `
+WITH forgotten AS (DELETE FROM roost.catalog_sources WHERE seen < $1 RETURNING id)
+DELETE FROM roost.catalog_rows WHERE source IN (SELECT id FROM forgotten)`, forget)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("keep rows in the catalogue: %w", err)
+	}
+	return nil
+}
+
+func keep(ctx context.Context, tx pgx.Tx, build uint64, ch *catalog.Change) error {
+	body, sum := ch.Source.Pack()
+	var id int64
+	err := tx.QueryRow(ctx, `
+INSERT INTO roost.catalog_sources (name, build, seen, body, checksum) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (name, build) DO UPDATE SET seen = excluded.seen, body = excluded.body, checksum = excluded.checksum RETURNING id`,
+		[]byte(ch.Source.Name), int64(build), ch.Source.Seen, body, sum).Scan(&id)
+	if err != nil {
+		return err
+	}
+	if ch.Reset {
+		if _, err := tx.Exec(ctx, `DELETE FROM roost.catalog_rows WHERE source = $1`, id); err != nil {
+			return err
+		}
+	}
+	gone := make([][]byte, 0, len(ch.Gone)+len(ch.Put))
+	for _, name := range ch.Gone {
+		gone = append(gone, []byte(name))
+	}
+	for _, r := range ch.Put {
+		gone = append(gone, []byte(r.ID))
+	}
+	if len(gone) > 0 && !ch.Reset {
+		if _, err := tx.Exec(ctx, `DELETE FROM roost.catalog_rows WHERE source = $1 AND name = ANY ($2)`, id, gone); err != nil {
+			return err
+		}
+	}
+	if err := update(ctx, tx, id, ch.Update); err != nil || len(ch.Put) == 0 {
+		return err
+	}
+	_, err = tx.CopyFrom(ctx, pgx.Identifier{"roost", "catalog_rows"},
+		[]string{"source", "name", "digest", "body", "checksum", "title", "summary", "page_checksum"},
+		pgx.CopyFromSlice(len(ch.Put), func(i int) ([]any, error) {
+			r := ch.Put[i]
+			p := r.Pack()
+			return []any{id, []byte(r.ID), int64(r.Digest), p.Body, p.Sum, p.Title, append([]byte{}, p.Summary...), p.PageSum}, nil
+		}))
+	return err
+}
+
+// update keeps what was found out about rows that have not changed since.
+func update(ctx context.Context, tx pgx.Tx, source int64, rows []*catalog.Row) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	var names, bodies [][]byte
+	var digests, sums []int64
+	for _, r := range rows {
+		p := r.Pack()
+		names, digests = append(names, []byte(r.ID)), append(digests, int64(r.Digest))
+		bodies, sums = append(bodies, p.Body), append(sums, p.Sum)
+	}
+	_, err := tx.Exec(ctx, `
+UPDATE roost.catalog_rows AS r SET body = n.body, checksum = n.checksum
+FROM unnest($2::bytea[], $3::bigint[], $4::bytea[], $5::bigint[]) AS n (name, digest, body, checksum)
+WHERE r.source = $1 AND r.name = n.name AND r.digest = n.digest`, source, names, digests, bodies, sums)
+	return err
+}
+
+// ForgetRows is catalog.DB.ForgetRows.
+func (db *DB) ForgetRows(ctx context.Context) error {
+	err := db.write(ctx, rowsTurn, patience, func(tx pgx.Tx) error { return remove(ctx, tx, "catalog_rows", "catalog_sources") })
+	if err != nil {
+		return fmt.Errorf("forget the rows of the catalogue: %w", err)
+	}
+	return nil
+}

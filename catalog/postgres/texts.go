@@ -1,0 +1,352 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"iter"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/roost-dev/roost/catalog"
+)
+
+// Put is catalog.DB.Put.
+func (db *DB) Put(ctx context.Context, list []catalog.Entry) error {
+	last := map[string]*catalog.Entry{}
+	words, parts := catalog.WordSet{}, 0
+	for i := range list {
+		last[list[i].Key] = &list[i]
+	}
+	var hashes, keys, stamps [][]byte
+	var counts []int64
+	for key, e := range last {
+		hashes, keys, stamps = append(hashes, hash(key)), append(keys, []byte(key)), append(stamps, []byte(e.Stamp))
+		counts = append(counts, int64(len(e.Parts)))
+		parts += len(e.Parts)
+	}
+	err := db.write(ctx, textsTurn, patience, func(tx pgx.Tx) error {
+		if err := drop(ctx, tx, hashes); err != nil {
+			return err
+		}
+		found, err := tx.Query(ctx, `
+INSERT INTO roost.catalog_tasks (version, parts, key, stamp)
+SELECT $1, n.parts, n.key, n.stamp FROM unnest($2::bigint[], $3::bytea[], $4::bytea[]) AS n (parts, key, stamp) RETURNING id, key`,
+			catalog.Version, counts, keys, stamps)
+		if err != nil {
+			return err
+		}
+		rows := make([][]any, 0, parts)
+		var id int64
+		var key []byte
+		_, err = pgx.ForEachRow(found, []any{&id, &key}, func() error {
+			for _, p := range last[string(key)].Parts {
+				words.Add(p)
+				rows = append(rows, []any{id, int64(p.First), features(p), p.Body})
+			}
+			return nil
+		})
+		if err == nil {
+			_, err = tx.CopyFrom(ctx, pgx.Identifier{"roost", "catalog_parts"}, []string{"task", "first", "features", "body"}, pgx.CopyFromRows(rows))
+		}
+		if err != nil {
+			return err
+		}
+		return db.extend(ctx, tx, words)
+	})
+	if err != nil {
+		return fmt.Errorf("keep %d tasks in the catalogue: %w", len(list), err)
+	}
+	return nil
+}
+
+// Drop is catalog.DB.Drop.
+func (db *DB) Drop(ctx context.Context, keys []string) error {
+	hashes := make([][]byte, len(keys))
+	for i, key := range keys {
+		hashes[i] = hash(key)
+	}
+	err := db.write(ctx, textsTurn, patience, func(tx pgx.Tx) error { return drop(ctx, tx, hashes) })
+	if err != nil {
+		return fmt.Errorf("remove %d tasks from the catalogue: %w", len(keys), err)
+	}
+	return nil
+}
+
+// drop leaves what a newer program derived.
+func drop(ctx context.Context, tx pgx.Tx, hashes [][]byte) error {
+	_, err := tx.Exec(ctx, `
+WITH gone AS (DELETE FROM roost.catalog_tasks WHERE sha256(key) = ANY ($1) AND version <= $2 RETURNING id)
+DELETE FROM roost.catalog_parts WHERE task IN (SELECT id FROM gone)`, hashes, catalog.Version)
+	return err
+}
+
+func hash(key string) []byte {
+	sum := sha256.Sum256([]byte(key))
+	return sum[:]
+}
+
+// features are the numbers of a part's words and joints.
+func features(p catalog.Kept) []int32 {
+	out := make([]int32, 0, len(p.Joints)+bytes.Count(p.Words, []byte("\n")))
+	for word := range bytes.Lines(p.Words) {
+		out = append(out, wordNumber(word[:len(word)-1]))
+	}
+	for _, j := range p.Joints {
+		out = append(out, jointNumber(j))
+	}
+	return out
+}
+
+// wordNumber is at least 0.
+func wordNumber(word []byte) int32 {
+	h := fnv.New64a()
+	_, _ = h.Write(word) // it never fails
+	n := h.Sum64()
+	return int32((n ^ n>>31) & 0x7fffffff)
+}
+
+func jointNumber(j uint32) int32 { return -1 - int32(j) }
+
+// extend adds new words to the vocabulary.
+func (db *DB) extend(ctx context.Context, tx pgx.Tx, words catalog.WordSet) error {
+	known, err := db.vocabulary(ctx, tx)
+	if err != nil {
+		return err
+	}
+	add, instead := known.Extend(words)
+	if len(instead) > 0 {
+		if _, err := tx.Exec(ctx, `DELETE FROM roost.catalog_words WHERE id = ANY ($1)`, instead); err != nil {
+			return err
+		}
+	}
+	if len(add.Words) == 0 {
+		return nil
+	}
+	packed := add.Pack()
+	_, err = tx.Exec(ctx, `INSERT INTO roost.catalog_words (checksum, words) VALUES ($1, $2)`, checksum(packed), packed)
+	return err
+}
+
+func checksum(packed []byte) int64 { return int64(catalog.MixText(0, string(packed))) }
+
+// wordsKey names a list of words in memory. Its ID alone may be used again when somebody emptied the table.
+type wordsKey struct{ id, checksum int64 }
+
+// vocabulary reads the lists of words that are not in memory.
+func (db *DB) vocabulary(ctx context.Context, tx pgx.Tx) (out catalog.Vocabulary, err error) {
+	found, err := tx.Query(ctx, `SELECT id, checksum FROM roost.catalog_words ORDER BY id`)
+	if err != nil {
+		return nil, err
+	}
+	var all []wordsKey
+	var id, sum int64
+	if _, err := pgx.ForEachRow(found, []any{&id, &sum}, func() error {
+		all = append(all, wordsKey{id, sum})
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	db.mu.Lock()
+	known := db.words
+	db.mu.Unlock()
+	now := make(map[wordsKey]catalog.WordList, len(all))
+	var missing []int64
+	for _, key := range all {
+		if list, ok := known[key]; ok {
+			now[key] = list
+		} else {
+			missing = append(missing, key.id)
+		}
+	}
+	if len(missing) > 0 {
+		found, err := tx.Query(ctx, `SELECT id, checksum, words FROM roost.catalog_words WHERE id = ANY ($1)`, missing)
+		if err != nil {
+			return nil, err
+		}
+		var packed []byte
+		if _, err := pgx.ForEachRow(found, []any{&id, &sum, &packed}, func() error {
+			if checksum(packed) != sum {
+				return fmt.Errorf("%w: a list of its words is not what was written", catalog.ErrDamaged)
+			}
+			list, err := catalog.OpenWordList(id, packed)
+			now[wordsKey{id, sum}] = list
+			return err
+		}); err != nil {
+			return nil, err
+		}
+	}
+	for _, key := range all {
+		out = append(out, now[key])
+	}
+	db.mu.Lock()
+	db.words = now
+	db.mu.Unlock()
+	return out, nil
+}
+
+// texts are those of the database while a transaction reads.
+type texts struct {
+	db *DB
+	tx pgx.Tx
+}
+
+// Snapshot is catalog.DB.Snapshot. It waits while many others are open.
+func (db *DB) Snapshot(ctx context.Context) (*catalog.Snapshot, error) {
+	select {
+	case db.reading <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("read the catalogue: %w", ctx.Err())
+	}
+	tx, err := db.db.BeginTx(ctx, oneState)
+	if err == nil {
+		// The planner knows nothing of features, and a scan of all parts would read those of each.
+		if _, err = tx.Exec(ctx, "SET LOCAL enable_seqscan = off"); err != nil {
+			err = errors.Join(err, tx.Rollback(context.WithoutCancel(ctx)))
+		}
+	}
+	if err != nil {
+		<-db.reading
+		return nil, fmt.Errorf("read the catalogue: %w", err)
+	}
+	return catalog.NewSnapshot(&texts{db, tx}), nil
+}
+
+// Close implements catalog.Texts.
+func (t *texts) Close() {
+	_ = t.tx.Rollback(context.Background()) // nothing was written; a broken connection is not used again
+	<-t.db.reading
+}
+
+// Tasks implements catalog.Texts.
+func (t *texts) Tasks(ctx context.Context) (map[string]catalog.Task, error) {
+	out, parts := map[string]catalog.Task{}, int64(0)
+	found, err := t.tx.Query(ctx, `SELECT id, parts, key, stamp FROM roost.catalog_tasks WHERE version = $1`, catalog.Version)
+	if err == nil {
+		var id, n int64
+		var key, stamp []byte
+		_, err = pgx.ForEachRow(found, []any{&id, &n, &key, &stamp}, func() error {
+			out[string(key)] = catalog.Task{ID: id, Stamp: string(stamp)}
+			parts += n
+			return nil
+		})
+	}
+	there := true
+	if err == nil && parts > 0 {
+		err = t.tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM roost.catalog_parts) AND EXISTS (SELECT FROM roost.catalog_words)`).Scan(&there)
+	}
+	if err == nil && !there {
+		err = fmt.Errorf("%w: a table was emptied", catalog.ErrDamaged)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the catalogue: %w", err)
+	}
+	return out, nil
+}
+
+// Vocabulary implements catalog.Texts.
+func (t *texts) Vocabulary(ctx context.Context) (catalog.Vocabulary, error) {
+	v, err := t.db.vocabulary(ctx, t.tx)
+	if err != nil {
+		return nil, fmt.Errorf("read the catalogue: %w", err)
+	}
+	return v, nil
+}
+
+// Parts implements catalog.Texts.
+func (t *texts) Parts(ctx context.Context, l catalog.Lookup, f func(task int64, p catalog.Part)) error {
+	query, args := "SELECT id, task, first FROM roost.catalog_parts", []any(nil)
+	end := " WHERE "
+	for _, words := range l.Words {
+		any := make([]int32, len(words))
+		for i, w := range words {
+			any[i] = wordNumber([]byte(w))
+		}
+		args = append(args, any)
+		query += fmt.Sprintf("%sfeatures && $%d", end, len(args))
+		end = " AND "
+	}
+	if len(l.Joints) > 0 {
+		all := make([]int32, len(l.Joints))
+		for i, j := range l.Joints {
+			all[i] = jointNumber(j)
+		}
+		args = append(args, all)
+		query += fmt.Sprintf("%sfeatures @> $%d", end, len(args))
+	}
+	found, err := t.tx.Query(ctx, query, args...)
+	if err == nil {
+		var id, task, first int64
+		_, err = pgx.ForEachRow(found, []any{&id, &task, &first}, func() error {
+			f(task, catalog.Part{ID: id, First: int(first)})
+			return nil
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("read the catalogue: %w", err)
+	}
+	return nil
+}
+
+// How many bodies are read at once: most searches need few.
+const (
+	firstBodies = 4
+	mostBodies  = 64
+)
+
+// Bodies implements catalog.Texts.
+func (t *texts) Bodies(ctx context.Context, parts []catalog.Part) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for n := firstBodies; len(parts) > 0; n = min(2*n, mostBodies) {
+			some := parts[:min(n, len(parts))]
+			bodies, err := t.bodies(ctx, some)
+			for i := range some {
+				if err == nil && bodies[i] == nil {
+					err = fmt.Errorf("%w: it is not there", catalog.ErrDamaged)
+				}
+				if !yield(bodies[i], err) || err != nil {
+					return
+				}
+			}
+			parts = parts[len(some):]
+		}
+	}
+}
+
+func (t *texts) bodies(ctx context.Context, parts []catalog.Part) ([][]byte, error) {
+	out, at := make([][]byte, len(parts)), make(map[int64]int, len(parts))
+	ids := make([]int64, len(parts))
+	for i, p := range parts {
+		ids[i], at[p.ID] = p.ID, i
+	}
+	found, err := t.tx.Query(ctx, `SELECT id, body FROM roost.catalog_parts WHERE id = ANY ($1)`, ids)
+	if err != nil {
+		return out, err
+	}
+	var id int64
+	var body []byte
+	_, err = pgx.ForEachRow(found, []any{&id, &body}, func() error {
+		out[at[id]] = body
+		return nil
+	})
+	return out, err
+}
+
+// Whole implements catalog.Texts.
+func (t *texts) Whole(ctx context.Context, task int64) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		found, err := t.tx.Query(ctx, `SELECT id FROM roost.catalog_parts WHERE task = $1 ORDER BY id`, task)
+		var parts []catalog.Part
+		if err == nil {
+			parts, err = pgx.CollectRows(found, func(r pgx.CollectableRow) (p catalog.Part, err error) { return p, r.Scan(&p.ID) })
+		}
+		if err != nil {
+			yield(nil, fmt.Errorf("read the catalogue: %w", err))
+			return
+		}
+		t.Bodies(ctx, parts)(yield)
+	}
+}
