@@ -441,6 +441,17 @@ func (s *Store) Candidates(ctx context.Context, f Filter) (*Candidates, error) {
 	return out, nil
 }
 
+// Listed are all tasks that a list has, also those that the filter leaves out.
+func (c *Candidates) Listed() iter.Seq[Ref] {
+	return func(yield func(Ref) bool) {
+		for i := range c.lines.all {
+			if !yield(c.lines.ref(&c.lines.all[i])) {
+				return
+			}
+		}
+	}
+}
+
 // Summary is a candidate's row as it is shown.
 func (c *Candidates) Summary(ctx context.Context, of Candidate) api.Summary {
 	return c.lines.summaries(ctx, []*entry{of.line})[0]

@@ -25,15 +25,44 @@ import (
 // Whatever happens to the tasks and to the catalogue, a search gives what one without
 // a catalogue gives, whole and in pages.
 func TestSearchAgreesWithReadingAll(t *testing.T) {
+	t.Run("file", func(t *testing.T) {
+		agreesWithReadingAll(t, 6, func(t *testing.T, root, storage string) (with *store.Store, spoil func(*rand.Rand)) {
+			cache := t.TempDir()
+			return searching(t, root, cache, storage), func(r *rand.Rand) {
+				storetest.Check(t, os.WriteFile(filepath.Join(cache, catalog.Name), []byte(strings.Repeat("x", r.IntN(9000))), 0o600))
+			}
+		})
+	})
+	t.Run("database", func(t *testing.T) {
+		agreesWithReadingAll(t, 3, func(t *testing.T, root, storage string) (with *store.Store, spoil func(*rand.Rand)) {
+			db, shared := inDatabase(t)
+			with = storetest.OpenWith(t, store.Options{Root: root, Sources: []string{storage}, Catalog: shared})
+			with.TrustTimesAfter(calmHere)
+			return with, func(r *rand.Rand) {
+				sql := []string{
+					"TRUNCATE roost.catalog_turns", "TRUNCATE roost.catalog_sources", "TRUNCATE roost.catalog_rows", "TRUNCATE roost.catalog_tasks",
+					"TRUNCATE roost.catalog_parts", "TRUNCATE roost.catalog_words", "UPDATE roost.catalog_parts SET body = ''",
+					"TRUNCATE roost.catalog_words RESTART IDENTITY", "UPDATE roost.catalog_words SET words = 'x'", "UPDATE roost.catalog_rows SET body = 'x'",
+					"UPDATE roost.catalog_rows SET summary = 'x'", "UPDATE roost.catalog_sources SET body = 'x'",
+				}[r.IntN(12)]
+				_, err := db.Exec(t.Context(), sql)
+				storetest.Check(t, err)
+			}
+		})
+	})
+}
+
+func agreesWithReadingAll(t *testing.T, seeds uint64, open func(t *testing.T, root, storage string) (with *store.Store, spoil func(*rand.Rand))) {
+	t.Helper()
 	said := []string{"red fence", "the red hedge", "登录 错误 red", "handle_click(x)", "src/red/fence.go", strings.Repeat("red ", 3000), "\\ud83d\\ude42 red", "nothing"}
-	seeds := uint64(6)
 	if testing.Short() {
 		seeds = 1
 	}
 	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 1))
-		storage, cache, root := filepath.Join(t.TempDir(), "rooveterinaryinc.roo-cline"), t.TempDir(), t.TempDir()
-		with, without := searching(t, root, cache, storage), searching(t, root, "", storage)
+		storage, root := filepath.Join(t.TempDir(), "rooveterinaryinc.roo-cline"), t.TempDir()
+		without := searching(t, root, "", storage)
+		with, spoil := open(t, root, storage)
 		change := func() {
 			dir := filepath.Join(storage, "tasks", fmt.Sprint("task", r.IntN(8)))
 			var ui, api []string
@@ -48,7 +77,7 @@ func TestSearchAgreesWithReadingAll(t *testing.T) {
 			case 1:
 				storetest.Write(t, dir, roofmt.UIName, "["+strings.Join(ui, ",")+`,{"torn`)
 			case 2:
-				storetest.Check(t, os.WriteFile(filepath.Join(cache, catalog.Name), []byte(strings.Repeat("x", r.IntN(9000))), 0o600))
+				spoil(r)
 			default:
 				storetest.Write(t, dir, roofmt.UIName, storetest.Array(ui...))
 				storetest.Write(t, dir, roofmt.APIName, storetest.Array(api...))

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -132,7 +133,8 @@ type search struct {
 // candidate is a task that may have hits.
 type candidate struct {
 	store.Candidate
-	large  bool          // it has more text than the catalogue keeps of one task
+	large  bool // it has more text than the catalogue keeps of one task
+	read   bool
 	known  *catalog.Task // nil: it was read
 	hits   []catalog.Hit // when it was read
 	also   uint64        // which of search.also hold, when it was read
@@ -160,16 +162,35 @@ func alsoOf(q Query) (out []also) {
 }
 
 func (f *search) run(ctx context.Context, from spot) (out Result, err error) {
-	known := map[string]catalog.Task{}
+	out.Tasks, out.Sources = len(f.tasks.Tasks), f.tasks.Sources
+	all := make([]*candidate, out.Tasks)
+	for i, task := range f.tasks.Tasks {
+		all[i] = &candidate{Candidate: task}
+	}
+	defer func() { f.end() }()
+	for first := true; ; first = false {
+		known, err := f.begin(ctx)
+		if err != nil {
+			return out, err
+		}
+		unknown := unknownOf(all, known)
+		if gone := goneOf(known, f.tasks); first && len(gone) > 0 && f.db != nil {
+			f.unkept = f.db.Drop(ctx, gone)
+		}
+		if len(unknown) == 0 {
+			break
+		}
+		out.Read += len(unknown)
+		if len(unknown) > mostWhileOpen {
+			f.end()
+		}
+		f.scan(ctx, unknown, from)
+		if f.snap != nil || f.db == nil {
+			break
+		}
+	}
 	var parts map[int64][]catalog.Part
-	if f.db != nil {
-		if f.snap, err = f.db.Snapshot(ctx); err != nil {
-			return out, err
-		}
-		defer f.snap.Close()
-		if known, err = f.snap.Tasks(ctx); err != nil {
-			return out, err
-		}
+	if f.snap != nil {
 		if parts, err = f.snap.Parts(ctx, f.words); err != nil {
 			return out, err
 		}
@@ -178,26 +199,6 @@ func (f *search) run(ctx context.Context, from spot) (out Result, err error) {
 				return out, err
 			}
 		}
-	}
-	out.Tasks, out.Sources = len(f.tasks.Tasks), f.tasks.Sources
-	all := make([]*candidate, out.Tasks)
-	var unknown []*candidate
-	for i, task := range f.tasks.Tasks {
-		c := &candidate{Candidate: task}
-		all[i] = c
-		key := catalogKey(c.Ref)
-		if t, ok := known[key]; ok && c.Stamp != "" && t.Stamp == c.Stamp {
-			c.known = &t
-		} else {
-			c.large = ok && c.Stamp != "" && t.Stamp == tooLarge+c.Stamp
-			unknown = append(unknown, c)
-		}
-		delete(known, key)
-	}
-	out.Read = len(unknown)
-	f.scan(ctx, unknown, from)
-	if gone := goneOf(known); len(gone) > 0 && f.db != nil && f.unkept == nil {
-		f.unkept = f.db.Drop(ctx, gone)
 	}
 	if f.unkept != nil {
 		out.Notes = append(out.Notes, f.unkept.Error())
@@ -215,6 +216,48 @@ func (f *search) run(ctx context.Context, from spot) (out Result, err error) {
 		out.Total, err = p.total(ctx, all)
 	}
 	return out, err
+}
+
+// mostWhileOpen is how many tasks are read while a snapshot stays open. An old one is in the way of those who tidy up: the
+// log of the file grows, and a database keeps what was replaced in any of its tables.
+const mostWhileOpen = 50
+
+// begin opens a snapshot, and returns what is known of tasks.
+func (f *search) begin(ctx context.Context) (known map[string]catalog.Task, err error) {
+	if f.db == nil {
+		return nil, nil
+	}
+	if f.snap, err = f.db.Snapshot(ctx); err != nil {
+		return nil, err
+	}
+	return f.snap.Tasks(ctx)
+}
+
+func (f *search) end() {
+	if f.snap != nil {
+		f.snap.Close()
+		f.snap = nil
+	}
+}
+
+// unknownOf are the candidates that were not read and are not known as they are now. It takes all others out of known.
+func unknownOf(all []*candidate, known map[string]catalog.Task) (unknown []*candidate) {
+	for _, c := range all {
+		key := catalogKey(c.Ref)
+		t, ok := known[key]
+		delete(known, key)
+		if c.known = nil; c.read {
+			continue
+		}
+		if ok && c.Stamp != "" && t.Stamp == c.Stamp {
+			c.known = &t
+			continue
+		}
+		c.large = ok && c.Stamp != "" && t.Stamp == tooLarge+c.Stamp
+		c.read = true
+		unknown = append(unknown, c)
+	}
+	return unknown
 }
 
 // full reports whether there are hits for the page, and one to know that there are more.
@@ -258,19 +301,32 @@ func (f *search) hits(ctx context.Context, c *candidate, parts map[int64][]catal
 	return err
 }
 
-// goneOf are the keys of tasks whose folders are gone. Others that were not found now lie in storages that were not named
-// this time, or cannot be reached.
-func goneOf(rest map[string]catalog.Task) (gone []string) {
+// goneOf are the keys of tasks whose folders are gone, and of those that had no folder and are not listed. Others that were
+// not found are in storages that were not named this time, or cannot be reached.
+func goneOf(rest map[string]catalog.Task, tasks *store.Candidates) (gone []string) {
+	var listed map[string]bool
 	for key := range rest {
 		_, dir, _ := strings.Cut(key, "\x00")
-		if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		if filepath.IsAbs(dir) {
+			if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+				gone = append(gone, key)
+			}
+			continue
+		}
+		if listed == nil {
+			listed = map[string]bool{}
+			for ref := range tasks.Listed() {
+				listed[catalogKey(ref)] = true
+			}
+		}
+		if !listed[key] {
 			gone = append(gone, key)
 		}
 	}
 	return gone
 }
 
-func catalogKey(ref store.Ref) string { return ref.Source + "\x00" + ref.Dir }
+func catalogKey(ref store.Ref) string { return ref.Source + "\x00" + cmp.Or(ref.Dir, ref.ID) }
 
 const (
 	scanners  = 2        // tasks that are read at the same time
@@ -290,7 +346,7 @@ func (f *search) scan(ctx context.Context, list []*candidate, from spot) {
 		progress.Report(ctx, progress.State{What: "reading for the search", Done: i + 1, Of: len(list)})
 	})
 	f.keep(ctx, &k, true)
-	f.unkept = k.err
+	f.unkept = errors.Join(f.unkept, k.err)
 }
 
 // keeper collects entries until a transaction is worth its cost. While one is written
@@ -506,7 +562,7 @@ func Verify(ctx context.Context, s *store.Store) (out []store.Mismatch) {
 		text := fmt.Sprintf("%d of %d tasks are not in it as they are now; searches read them", behind, len(tasks.Tasks))
 		out = append(out, about(text, true))
 	}
-	if n := len(goneOf(known)); n > 0 {
+	if n := len(goneOf(known, tasks)); n > 0 {
 		out = append(out, about(fmt.Sprintf("%d of its tasks are gone", n), true))
 	}
 	return out
