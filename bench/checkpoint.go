@@ -38,7 +38,7 @@ func checkpoints(ctx context.Context, o options) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	k, err := checkpoint.Open(filepath.Join(o.dir, "data", "checkpoints"), ws, checkpoint.Options{})
+	k, err := checkpoint.Open(checkpoint.Place{Dir: filepath.Join(o.dir, "data", "checkpoints")}, ws, checkpoint.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func largeWorkspace(ctx context.Context, dir string, files int, size int64, edit
 	if err != nil {
 		return r, err
 	}
-	k, err := checkpoint.Open(filepath.Join(dir, "data", "checkpoints"), ws, checkpoint.Options{})
+	k, err := checkpoint.Open(checkpoint.Place{Dir: filepath.Join(dir, "data", "checkpoints")}, ws, checkpoint.Options{})
 	if err != nil {
 		return r, err
 	}
@@ -80,7 +80,7 @@ func largeWorkspace(ctx context.Context, dir string, files int, size int64, edit
 			return r, err
 		}
 	}
-	stored, err := k.Size()
+	stored, err := k.Size(ctx)
 	if err != nil {
 		return r, err
 	}
@@ -89,7 +89,7 @@ func largeWorkspace(ctx context.Context, dir string, files int, size int64, edit
 		return r, err
 	}
 	s.Close()
-	looked, err := k.Size()
+	looked, err := k.Size(ctx)
 	what := fmt.Sprintf("k stored for %d edits of small files, workspace of %.1f GB", edits, float64(int64(files)*size)/1e9)
 	return row{
 		what: what, got: kb(stored) + "; with a look before a command " + kb(looked), floor: "changed " + kb(l.bytes),
@@ -166,7 +166,7 @@ func (l *keeping) measure(ctx context.Context, files string, rounds, edits int) 
 		}
 	}
 	l.bytes = 0
-	start, err := l.k.Size()
+	start, err := l.k.Size(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +177,7 @@ func (l *keeping) measure(ctx context.Context, files string, rounds, edits int) 
 		}
 		edit = append(edit, took)
 	}
-	end, err := l.k.Size()
+	end, err := l.k.Size(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -130,7 +130,7 @@ func TestNothingThatATaskNeedsIsCollected(t *testing.T) {
 					rt.Fatal(err)
 				}
 			case "forget":
-				l.must(l.k.Forget(id))
+				l.must(l.k.Forget(t.Context(), id))
 				delete(tasks, id)
 			case "restart":
 				l.must(l.k.Close())
@@ -144,7 +144,7 @@ func TestNothingThatATaskNeedsIsCollected(t *testing.T) {
 				}
 			}
 		}
-		names, err := l.k.store.Names()
+		names, err := l.k.store.Names(t.Context())
 		if err != nil {
 			rt.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/roost-dev/roost/api"
@@ -28,20 +29,63 @@ var (
 	ErrUnkept = errors.New("its content was not kept")
 )
 
+// Place is where the contents of all workspaces are kept.
+type Place struct {
+	// Dir is a folder of this machine, with one for each workspace: what its surveys found, and the contents unless
+	// Stores keeps them.
+	Dir string
+	// Stores keeps the contents for several servers. nil: Dir does.
+	Stores Stores
+}
+
+// Stores are content stores that several servers share, by the names of workspaces (NameOf).
+type Stores interface {
+	// Store opens a store. Nothing is created.
+	Store(name string) content.Store
+	// List returns the names of the stores that hold something.
+	List(ctx context.Context) ([]string, error)
+}
+
+// List returns the names of the stores of a place.
+func (p Place) List(ctx context.Context) ([]string, error) {
+	if p.Stores != nil {
+		list, err := p.Stores.List(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("list the stores of checkpoints: %w", err)
+		}
+		return list, nil
+	}
+	entries, err := os.ReadDir(p.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list the stores of checkpoints: %w", err)
+	}
+	var list []string
+	for _, e := range entries {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+			list = append(list, e.Name())
+		}
+	}
+	return list, nil
+}
+
 // Contents are the contents kept for one workspace, which need not exist any more: a content store, and until it is
 // carried over the store of an earlier version in the same folder.
 type Contents struct {
-	dir   string
-	store *content.Store
-	old   *gitstore.Store // nil: none when the folder was opened
+	dir    string
+	store  content.Store
+	shared bool            // the store is not in dir
+	old    *gitstore.Store // nil: none when the folder was opened
 }
 
-// OpenContents opens the contents of that name in dir, the folder of all of them. Nothing is created.
-func OpenContents(dir, name string) (*Contents, error) {
+// Open opens the contents of that name. Nothing is created.
+func (p Place) Open(name string) (*Contents, error) {
 	if name == "" || name != filepath.Base(name) {
 		return nil, fmt.Errorf("open checkpoints: %q names no store", name)
 	}
-	dir = filepath.Join(dir, name)
+	dir := filepath.Join(p.Dir, name)
+	if p.Stores != nil {
+		return &Contents{dir: dir, store: p.Stores.Store(name), shared: true}, nil
+	}
 	s, err := content.Open(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open checkpoints: %w", err)
@@ -53,14 +97,14 @@ func OpenContents(dir, name string) (*Contents, error) {
 func (c *Contents) Close() error { return c.store.Close() }
 
 // Size is how many bytes the contents take on disk, of all tasks.
-func (c *Contents) Size() (int64, error) {
-	n, err := c.store.Size()
+func (c *Contents) Size(ctx context.Context) (int64, error) {
+	n, err := c.store.Size(ctx)
 	return n + c.old.Size(), err
 }
 
 // has reports whether the content of a version can be read. It holds nothing.
-func (c *Contents) has(v api.FileVersion) bool {
-	return v.Blob != "" && (c.store.Contains(content.Hash(v.Hash)) || c.old.Has(v.Blob))
+func (c *Contents) has(ctx context.Context, v api.FileVersion) bool {
+	return v.Blob != "" && (c.store.Contains(ctx, content.Hash(v.Hash)) || c.old.Has(v.Blob))
 }
 
 // read returns the content of a version. Contents are named by Hash; a Blob that is not that hash is the name that an
@@ -88,6 +132,9 @@ const markFile = "roost"
 // prepare makes the folder one of the new format before the first write, and carries the store of an earlier version
 // over. The error wraps ErrInUse while a process of an earlier version works with it.
 func (c *Contents) prepare(ctx context.Context) error {
+	if c.shared {
+		return nil
+	}
 	switch info, err := os.Stat(filepath.Join(c.dir, markFile)); {
 	case err == nil && info.IsDir():
 		return c.carryOver(ctx)
@@ -102,7 +149,7 @@ func (c *Contents) prepare(ctx context.Context) error {
 }
 
 // begin starts a batch.
-func (c *Contents) begin(ctx context.Context) (*content.Batch, error) {
+func (c *Contents) begin(ctx context.Context) (content.Batch, error) {
 	if err := c.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -169,7 +216,7 @@ func (c *Contents) carryOver(ctx context.Context) (err error) {
 	return old.Remove()
 }
 
-func copyBlobs(ctx context.Context, old *gitstore.Store, s *content.Store) (hashes map[string]content.Hash, unread int, err error) {
+func copyBlobs(ctx context.Context, old *gitstore.Store, s content.Store) (hashes map[string]content.Hash, unread int, err error) {
 	b, err := s.Begin(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -197,14 +244,14 @@ func copyBlobs(ctx context.Context, old *gitstore.Store, s *content.Store) (hash
 }
 
 // nameCarried gives a task what its ref reached, on top of what it has already.
-func nameCarried(ctx context.Context, s *content.Store, owner string, blobs []string, hashes map[string]content.Hash) error {
+func nameCarried(ctx context.Context, s content.Store, owner string, blobs []string, hashes map[string]content.Hash) error {
 	m := content.Manifest{Title: "checkpoints of an earlier version"}
 	for _, name := range blobs {
 		if h, ok := hashes[name]; ok {
 			m.Files = append(m.Files, content.File{Hash: h})
 		}
 	}
-	has, err := s.Name(owner)
+	has, err := s.Name(ctx, owner)
 	if err == nil {
 		m.Parents = []content.Hash{has}
 	} else if !errors.Is(err, content.ErrMissing) {
@@ -220,7 +267,7 @@ func nameCarried(ctx context.Context, s *content.Store, owner string, blobs []st
 		err = b.Close()
 	}
 	if err == nil {
-		err = s.SetName(owner, h)
+		err = s.SetName(ctx, owner, h)
 	}
 	return err
 }
@@ -229,9 +276,9 @@ func nameCarried(ctx context.Context, s *content.Store, owner string, blobs []st
 func OwnerOf(task string) string { return content.OwnerName(task) }
 
 // Owners are the tasks that own contents, by OwnerOf, and when each saved its newest checkpoint.
-func (c *Contents) Owners() (map[string]time.Time, error) {
+func (c *Contents) Owners(ctx context.Context) (map[string]time.Time, error) {
 	out := map[string]time.Time{}
-	names, err := c.store.Names()
+	names, err := c.store.Names(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -259,13 +306,13 @@ func (c *Contents) Share(ctx context.Context, commit, from, owner string) error 
 	h := content.Hash(commit)
 	if !h.Valid() { // an earlier version saved it: then everything that the other task has
 		var err error
-		if h, err = c.store.Name(from); errors.Is(err, content.ErrMissing) {
+		if h, err = c.store.Name(ctx, from); errors.Is(err, content.ErrMissing) {
 			return nil
 		} else if err != nil {
 			return err
 		}
 	}
-	err := c.store.SetName(owner, h)
+	err := c.store.SetName(ctx, owner, h)
 	if errors.Is(err, content.ErrMissing) {
 		return nil // its contents are lost already
 	}
@@ -274,7 +321,7 @@ func (c *Contents) Share(ctx context.Context, commit, from, owner string) error 
 
 // carryFirst carries the store of an earlier version over when there is one. Without one it creates nothing.
 func (c *Contents) carryFirst(ctx context.Context) error {
-	if info, err := os.Stat(filepath.Join(c.dir, markFile)); err != nil || !info.IsDir() {
+	if info, err := os.Stat(filepath.Join(c.dir, markFile)); c.shared || err != nil || !info.IsDir() {
 		return nil //nolint:nilerr // prepare, before the first write, reports it
 	}
 	return c.carryOver(ctx)
@@ -292,14 +339,14 @@ type Verifier struct {
 	Objects int   // that were read
 	Bytes   int64 // of them, as far as they are whole
 
-	dir   string
+	place Place
 	open  map[string]*Contents
 	known map[string]error
 }
 
-// NewVerifier verifies stores in dir, the folder of all stores.
-func NewVerifier(dir string) *Verifier {
-	return &Verifier{dir: dir, open: map[string]*Contents{}, known: map[string]error{}}
+// NewVerifier verifies the stores of a place.
+func NewVerifier(p Place) *Verifier {
+	return &Verifier{place: p, open: map[string]*Contents{}, known: map[string]error{}}
 }
 
 // Close closes the stores.
@@ -324,7 +371,7 @@ func (v *Verifier) Verify(ctx context.Context, store string, f api.FileVersion) 
 	c := v.open[store]
 	if c == nil {
 		var err error
-		if c, err = OpenContents(v.dir, store); err != nil {
+		if c, err = v.place.Open(store); err != nil {
 			return fmt.Errorf("verify checkpoints: %w", err)
 		}
 		v.open[store] = c

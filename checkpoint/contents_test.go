@@ -78,7 +78,7 @@ func newEarlierBench(t testing.TB) *bench {
 func (l *bench) wantEarlier(when string) {
 	l.Helper()
 	k := l.open(Options{Git: "none"})
-	check := NewVerifier(l.data)
+	check := NewVerifier(Place{Dir: l.data})
 	defer check.Close()
 	for text, blob := range earlierBlobs {
 		v := earlierVersion(text)
@@ -108,7 +108,7 @@ func TestAStoreOfAnEarlierVersionIsRead(t *testing.T) {
 	if got := l.look("a")["a"]; got != earlierVersion("a of c1\n") {
 		t.Errorf("look: got %+v", got)
 	}
-	owners, err := l.k.Owners()
+	owners, err := l.k.Owners(t.Context())
 	if _, ok := owners[OwnerOf("Other.2")]; err != nil || len(owners) != 2 || !ok {
 		t.Errorf("owners: %v, %v", owners, err)
 	}
@@ -139,7 +139,7 @@ func TestAStoreOfAnEarlierVersionIsCarriedOver(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(l.k.dir, "roost")); err != nil || !info.Mode().IsRegular() {
 		t.Errorf("an earlier version would write to it: %v, %v", info, err)
 	}
-	owned, err := l.k.store.Name(OwnerOf("task-1"))
+	owned, err := l.k.store.Name(t.Context(), OwnerOf("task-1"))
 	l.must(err)
 	c3 := l.save(Snapshot{Task: "task-1", Number: 3, Parent: earlierC2, Files: files})
 	if got := l.manifest(c3).Parents; !slices.Equal(got, []content.Hash{owned}) {
@@ -160,7 +160,7 @@ func TestAStoreOfAnEarlierVersionIsCarriedOver(t *testing.T) {
 	if _, err := l.k.Content(t.Context(), earlierVersion(earlierUnowned), 0); !errors.Is(err, ErrUnkept) {
 		t.Errorf("a content that no task owns, after a collection: %v", err)
 	}
-	l.must(l.k.Forget("Other.2"))
+	l.must(l.k.Forget(t.Context(), "Other.2"))
 	if _, err := l.k.Collect(t.Context(), false); err != nil {
 		t.Error(err)
 	}
@@ -213,8 +213,8 @@ func TestAStoreThatGitRepacked(t *testing.T) {
 
 	l = newEarlierBench(t)
 	git("pack-refs", "--all")
-	l.must(l.k.Forget("Other.2"))
-	if owners, err := l.k.Owners(); err != nil || len(owners) != 1 {
+	l.must(l.k.Forget(t.Context(), "Other.2"))
+	if owners, err := l.k.Owners(t.Context()); err != nil || len(owners) != 1 {
 		t.Errorf("owners after one of the packed refs was removed: %v, %v", owners, err)
 	}
 }
@@ -291,8 +291,8 @@ func TestADamagedStoreOfAnEarlierVersion(t *testing.T) {
 		}
 	}
 	// When no task owns any of it, it goes.
-	l.must(l.k.Forget("task-1"))
-	l.must(l.k.Forget("Other.2"))
+	l.must(l.k.Forget(t.Context(), "task-1"))
+	l.must(l.k.Forget(t.Context(), "Other.2"))
 	l.k = l.open(Options{Git: "none"})
 	if _, err := l.k.Collect(t.Context(), false); err != nil || !l.carried() {
 		t.Errorf("without owners: it is still there, %v", err)
@@ -304,7 +304,7 @@ func TestAForkOfAnEarlierVersionsTask(t *testing.T) {
 	l := newEarlierBench(t)
 	l.must(l.k.Share(t.Context(), earlierC1, OwnerOf("task-1"), OwnerOf("fork")))
 	l.must(l.k.Share(t.Context(), earlierC1, OwnerOf("nothing"), OwnerOf("fork-2")))
-	l.must(l.k.Forget("task-1"))
+	l.must(l.k.Forget(t.Context(), "task-1"))
 	l.must(l.k.Close())
 	l.k = l.open(Options{Git: "none"})
 	if _, err := l.k.Collect(t.Context(), false); err != nil {

@@ -71,7 +71,7 @@ func (k *Keeper) hold(ctx context.Context, paths []string) (map[string]api.FileV
 		return nil, err
 	}
 	defer b.Discard()
-	room, err := k.room()
+	room, err := k.room(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -102,15 +102,15 @@ func (k *Keeper) hold(ctx context.Context, paths []string) (map[string]api.FileV
 }
 
 // room is how many bytes the store may still take.
-func (k *Keeper) room() (int64, error) {
-	size, err := k.Size()
+func (k *Keeper) room(ctx context.Context) (int64, error) {
+	size, err := k.Size(ctx)
 	return max(k.o.MaxStore-size, 0), err
 }
 
 // isSound reports whether a content need not be written again: it is in the store, and this keeper read it once and
 // found it whole. A damaged one is written again by the next keeper that has the content.
 func (k *Keeper) isSound(ctx context.Context, id content.Hash) bool {
-	if !k.store.Has(id) {
+	if !k.store.Has(ctx, id) {
 		return false
 	}
 	k.mu.Lock()
@@ -130,7 +130,7 @@ func (k *Keeper) isSound(ctx context.Context, id content.Hash) bool {
 
 // put adds a content to a batch. A file that changed since it was read is read again, and the content describes what
 // was put.
-func put(ctx context.Context, b *content.Batch, g *openRoot, p string, c *fileContent) (bool, error) {
+func put(ctx context.Context, b content.Batch, g *openRoot, p string, c *fileContent) (bool, error) {
 	if c.data != nil || c.size == 0 {
 		_, err := b.Add(c.data)
 		return err == nil, err
@@ -149,7 +149,7 @@ func put(ctx context.Context, b *content.Batch, g *openRoot, p string, c *fileCo
 	return false, nil
 }
 
-func putFrom(ctx context.Context, b *content.Batch, f *os.File, c *fileContent) (bool, error) {
+func putFrom(ctx context.Context, b content.Batch, f *os.File, c *fileContent) (bool, error) {
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
 		return false, nil //nolint:nilerr // as above
@@ -201,7 +201,7 @@ func (k *Keeper) Look(ctx context.Context, paths []string) (map[string]api.FileV
 	out := make(map[string]api.FileVersion, len(paths))
 	for _, p := range paths {
 		v, err := k.version(ctx, g, p, func(_ string, c *fileContent) (string, error) {
-			if k.store.Contains(c.hash()) {
+			if k.store.Contains(ctx, c.hash()) {
 				return string(c.hash()), nil
 			}
 			if old := hex.EncodeToString(c.blob[:]); k.old.Has(old) {
@@ -341,7 +341,7 @@ func (k *Keeper) save(ctx context.Context, s Snapshot) (string, error) {
 	// A parent that is present and left out would lose its contents to the collection.
 	named := map[string]bool{} // contents that the parent is known to reach
 	if parent := content.Hash(s.Parent); parent.Valid() {
-		there, err := k.store.Find(parent)
+		there, err := k.store.Find(ctx, parent)
 		if err != nil {
 			return "", err
 		}
@@ -352,12 +352,12 @@ func (k *Keeper) save(ctx context.Context, s Snapshot) (string, error) {
 	}
 	// The task may have a manifest that the journal of a killed process does not name: its contents stay, and this is
 	// not the place to judge them.
-	last, err := k.store.Name(owner)
+	last, err := k.store.Name(ctx, owner)
 	if err != nil && !errors.Is(err, content.ErrMissing) && !errors.Is(err, content.ErrDamaged) {
 		return "", err
 	}
 	if err == nil && !slices.Contains(m.Parents, last) {
-		there, err := k.store.Find(last)
+		there, err := k.store.Find(ctx, last)
 		if err != nil {
 			return "", err
 		}
@@ -365,7 +365,7 @@ func (k *Keeper) save(ctx context.Context, s Snapshot) (string, error) {
 			m.Parents = append(m.Parents, last)
 		}
 	}
-	if m.Files, err = k.manifestFiles(s, named); err != nil {
+	if m.Files, err = k.manifestFiles(ctx, s, named); err != nil {
 		return "", err
 	}
 	done, err := b.AddManifest(m)
@@ -375,7 +375,7 @@ func (k *Keeper) save(ctx context.Context, s Snapshot) (string, error) {
 	if err := b.Close(); err != nil {
 		return "", err
 	}
-	if err := k.store.SetName(owner, done); err != nil {
+	if err := k.store.SetName(ctx, owner, done); err != nil {
 		return "", err
 	}
 	release()
@@ -399,7 +399,7 @@ func (k *Keeper) reachedBy(owner, commit string) map[string]bool {
 }
 
 // manifestFiles lists what a checkpoint changed, before and after, and of the rest of the state what is not named yet.
-func (k *Keeper) manifestFiles(s Snapshot, named map[string]bool) (list []content.File, err error) {
+func (k *Keeper) manifestFiles(ctx context.Context, s Snapshot, named map[string]bool) (list []content.File, err error) {
 	add := func(p string, v api.FileVersion, before bool) {
 		f := content.File{Path: p, Kind: v.Kind, Before: before}
 		if v.Kind == api.KindFile {
@@ -407,7 +407,7 @@ func (k *Keeper) manifestFiles(s Snapshot, named map[string]bool) (list []conten
 		}
 		if h := content.Hash(v.Hash); v.Blob != "" && err == nil {
 			var there bool
-			if there, err = k.store.Find(h); there {
+			if there, err = k.store.Find(ctx, h); there {
 				f.Hash = h // otherwise it was lost before
 			}
 		}

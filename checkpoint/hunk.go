@@ -150,7 +150,7 @@ func (k *Keeper) hunkItem(ctx context.Context, s Shown, now api.FileVersion, rul
 	case i.Conflict && (now.Kind != api.KindFile || s.From.Kind != api.KindFile || s.To.Kind != api.KindFile):
 		return kept("it was changed since, and not only its text")
 	case s.From.Kind != api.KindFile || s.To.Kind != api.KindFile: // one hunk is all of the file
-		return k.atHand(i.lostUnlessKept()), nil
+		return k.atHand(ctx, i.lostUnlessKept()), nil
 	}
 	old, why, err := k.side(ctx, s.Path, s.From, maxMerge, false)
 	made, whyNew, errNew := k.side(ctx, s.Path, s.To, maxMerge, s.fromDisk)

@@ -241,21 +241,21 @@ type saved struct {
 	named  map[string]bool
 }
 
-// Open opens the keeper of a workspace, whose store is a folder in dir, which is the
-// program's own (<root>/checkpoints) and is made when absent. The error wraps ErrRefused for the root
-// of a disk, a home folder or what holds one, and for folders that hold the program's
-// own data, or lie in it.
-func Open(dir string, w *workspace.Workspace, o Options) (*Keeper, error) {
+// Open opens the keeper of a workspace. The folder of the place is the program's own (<root>/checkpoints) and is made
+// when absent. The error wraps ErrRefused for the root of a disk, a home folder or what holds one, and for folders that
+// hold the program's own data, or lie in it.
+func Open(p Place, w *workspace.Workspace, o Options) (*Keeper, error) {
 	o = o.filled()
-	dir, err := filepath.Abs(dir)
+	dir, err := filepath.Abs(p.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("open the checkpoints of %s: %w", w.Root(), err)
 	}
+	p.Dir = dir
 	if why := Unfit(w.Root(), filepath.Dir(dir), o.Home); why != "" {
 		return nil, fmt.Errorf("%w: %s", ErrRefused, why)
 	}
 	name := NameOf(w.Root())
-	c, err := OpenContents(dir, name)
+	c, err := p.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("open the checkpoints of %s: %w", w.Root(), err)
 	}
@@ -343,7 +343,9 @@ var errNoTask = errors.New("a task without an id has no checkpoints")
 
 // Forget takes a task's checkpoints from the store; the next Collect removes their contents, as far as no other task has
 // them. A task that has none is no error.
-func (k *Keeper) Forget(task string) error { return k.Contents.Forget(OwnerOf(task)) }
+func (k *Keeper) Forget(ctx context.Context, task string) error {
+	return k.Contents.Forget(ctx, OwnerOf(task))
+}
 
 // Collect removes contents that no task owns, and on which neither the newest survey nor one of before a running or
 // interrupted command relies. A dry run treats the tasks in without, by OwnerOf, as removed.
@@ -353,9 +355,9 @@ func (k *Keeper) Collect(ctx context.Context, dry bool, without ...string) (cont
 
 // Forget takes contents from an owner; the next Collect removes them, as far as no other task has them. An owner without
 // contents is no error.
-func (c *Contents) Forget(owner string) error {
+func (c *Contents) Forget(ctx context.Context, owner string) error {
 	ForgetCalls(c.dir, owner)
-	err := c.store.RemoveName(owner)
+	err := c.store.RemoveName(ctx, owner)
 	if c.old != nil {
 		err = errors.Join(err, c.old.RemoveRef(owner))
 	}
@@ -367,7 +369,7 @@ func (c *Contents) Forget(owner string) error {
 // look into a store that is not carried over yet.
 func (c *Contents) Collect(ctx context.Context, dry, surveys bool, without ...string) (done content.Collected, err error) {
 	carried := int64(0)
-	if gitstore.Open(c.dir) != nil {
+	if !c.shared && gitstore.Open(c.dir) != nil {
 		carried = c.old.Size()
 		if !dry {
 			if err := c.carryOver(ctx); err != nil {

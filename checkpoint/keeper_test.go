@@ -40,7 +40,7 @@ func (l *bench) open(o Options) *Keeper {
 	if o.Home == "" {
 		o.Home = filepath.Join(filepath.Dir(l.root), "home")
 	}
-	k, err := Open(l.data, w, o)
+	k, err := Open(Place{Dir: l.data}, w, o)
 	l.must(err)
 	l.Cleanup(func() { _ = k.Close() })
 	return k
@@ -156,7 +156,7 @@ func TestRefusals(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			k, err := Open(filepath.Join(base, c.data, "checkpoints"), w, Options{Home: filepath.Join(base, "home")})
+			k, err := Open(Place{Dir: filepath.Join(base, c.data, "checkpoints")}, w, Options{Home: filepath.Join(base, "home")})
 			if c.why == "" {
 				if err != nil {
 					t.Fatal(err)

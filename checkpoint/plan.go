@@ -360,7 +360,7 @@ func above(p string, set map[string]bool) bool {
 // without, for a preview, nothing is written.
 func (k *Keeper) Resolve(ctx context.Context, p Plan, keep bool) (Plan, error) {
 	out := Plan{To: p.To, Rule: p.Rule}
-	var b *content.Batch // of what merges give; a preview makes none, as even that writes
+	var b content.Batch // of what merges give; a preview makes none, as even that writes
 	if keep {
 		var err error
 		if b, err = k.begin(ctx); err != nil {
@@ -381,7 +381,7 @@ func (k *Keeper) Resolve(ctx context.Context, p Plan, keep bool) (Plan, error) {
 			}
 		}
 		if i.Act.Changes() && present(i.Target) && i.Target.Hash != i.Now.Hash && i.Target.Blob != "" &&
-			i.Act != ActMerge && !k.has(i.Target) {
+			i.Act != ActMerge && !k.has(ctx, i.Target) {
 			i.Act, i.Why = ActLost, "its content is not in the store of this workspace any more"
 		}
 		out.Items = append(out.Items, i)
@@ -396,7 +396,7 @@ func (k *Keeper) Resolve(ctx context.Context, p Plan, keep bool) (Plan, error) {
 }
 
 // mergeItem removes the task's steps from what is at a path now, newest first. Without a batch the result is not kept.
-func (k *Keeper) mergeItem(ctx context.Context, i Item, b *content.Batch) (Item, error) {
+func (k *Keeper) mergeItem(ctx context.Context, i Item, b content.Batch) (Item, error) {
 	kept := func(why string) (Item, error) {
 		i.Act, i.Why = ActKeep, why
 		return i, nil
@@ -447,7 +447,7 @@ func (k *Keeper) mergeItem(ctx context.Context, i Item, b *content.Batch) (Item,
 		i.Target.Blob = string(id)
 	}
 	if text == nil {
-		return k.atHand(i), nil
+		return k.atHand(ctx, i), nil
 	}
 	i.text = text
 	return i, nil
@@ -465,9 +465,9 @@ func mergeMode(now uint32, s Step) (uint32, bool) {
 }
 
 // atHand: a merge whose result needed no merging of text must be kept like any other.
-func (k *Keeper) atHand(i Item) Item {
+func (k *Keeper) atHand(ctx context.Context, i Item) Item {
 	i = i.lostUnlessKept()
-	if i.Act == ActMerge && present(i.Target) && i.Target.Hash != i.Now.Hash && !k.has(i.Target) {
+	if i.Act == ActMerge && present(i.Target) && i.Target.Hash != i.Now.Hash && !k.has(ctx, i.Target) {
 		i.Act, i.Why = ActLost, "its content is not in the store of this workspace any more"
 	}
 	return i
@@ -544,7 +544,7 @@ func (k *Keeper) apply(ctx context.Context, files []task.RestoreFile) (done []ta
 // ready reports whether a file that is From could be put in its place, and back.
 func (k *Keeper) ready(ctx context.Context, f task.RestoreFile) error {
 	kept := func(v api.FileVersion) bool {
-		return !present(v) || k.has(v) // the safety checkpoint's ref holds it
+		return !present(v) || k.has(ctx, v) // the safety checkpoint's ref holds it
 	}
 	if kept(f.From) && kept(f.To) || f.From.Kind == f.To.Kind && f.From.Hash != "" && f.From.Hash == f.To.Hash {
 		return nil

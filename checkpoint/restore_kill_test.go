@@ -43,7 +43,7 @@ func TestRestoreOfAChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, err := Open(work.Data, w, Options{Git: "none", Home: "/nobody"})
+	k, err := Open(Place{Dir: work.Data}, w, Options{Git: "none", Home: "/nobody"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestCarryOfAChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, err := Open(work.Data, w, Options{Git: "none", Home: "/nobody"})
+	k, err := Open(Place{Dir: work.Data}, w, Options{Git: "none", Home: "/nobody"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestKillsWhileCarryingOver(t *testing.T) {
 			if !l.carried() {
 				t.Error("the store of the earlier version is still there")
 			}
-			owners, err := l.k.Owners()
+			owners, err := l.k.Owners(t.Context())
 			if err != nil || len(owners) != 2 {
 				t.Errorf("owners: %v, %v", owners, err)
 			}

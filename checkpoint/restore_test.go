@@ -322,7 +322,7 @@ func (l *bench) lose(hash string) (back func()) {
 		l.must(os.Rename(name, name+"-lost"))
 		s, err := content.Open(l.k.dir)
 		l.must(err)
-		if !s.Contains(content.Hash(hash)) {
+		if !s.Contains(l.Context(), content.Hash(hash)) {
 			return func() { l.must(os.Rename(name+"-lost", name)) }
 		}
 		l.must(os.Rename(name+"-lost", name))
@@ -448,14 +448,14 @@ func TestAPreviewKeepsNothing(t *testing.T) {
 	l.write("f", "ONE\n2\nTHREE\n")
 	now, err := l.k.Look(t.Context(), []string{"f"})
 	l.must(err)
-	size, err := l.k.Size()
+	size, err := l.k.Size(t.Context())
 	l.must(err)
 	p, err := l.k.Resolve(t.Context(), PlanMoment(list, Moment{Number: 1}, now, nil, Merge), false)
 	l.must(err)
 	if c := countsOf(p); c.Changed != 1 || c.Bytes != int64(len("1\n2\nTHREE\n")) || c.Conflicts != 1 {
 		t.Errorf("got %+v, want c.Changed = 1 and c.Bytes = int64(len(\"1\\n2\\nTHREE\\n\")) and c.Conflicts = 1", c)
 	}
-	if after, err := l.k.Size(); err != nil || after != size {
+	if after, err := l.k.Size(t.Context()); err != nil || after != size {
 		t.Errorf("the store took %d bytes: %v", after-size, err)
 	}
 	p, err = l.k.Resolve(t.Context(), PlanMoment(list, Moment{Number: 1}, now, nil, Merge), true)

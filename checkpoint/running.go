@@ -82,7 +82,7 @@ func (k *Keeper) Interrupted(ctx context.Context, task, call string) (*Survey, e
 			k.last = &scan{list: slices.Clone(base.list)}
 		}
 		for i := range base.list {
-			if e := &base.list[i]; e.held == ours && !k.store.Has(e.hash()) {
+			if e := &base.list[i]; e.held == ours && !k.store.Has(ctx, e.hash()) {
 				e.held = nowhere
 			}
 		}

@@ -102,7 +102,7 @@ func TestASurveyIsItsCalls(t *testing.T) {
 	if l.interrupted("one") != nil || l.interrupted("two") == nil {
 		t.Error("the next call did not take its place")
 	}
-	l.must(l.k.Forget("t"))
+	l.must(l.k.Forget(t.Context(), "t"))
 	if l.interrupted("two") != nil {
 		t.Error("it outlives its task")
 	}

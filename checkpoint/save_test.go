@@ -118,8 +118,8 @@ func TestCollectKeepsWhatCheckpointsName(t *testing.T) {
 	other := l.hold("b")["b"]
 	l.save(Snapshot{Task: "other", Number: 1, Files: map[string]api.FileVersion{"b": other}})
 	l.remove("b")
-	l.must(l.k.Forget("other"))
-	l.must(l.k.Forget("other"))
+	l.must(l.k.Forget(t.Context(), "other"))
+	l.must(l.k.Forget(t.Context(), "other"))
 	l.survey().Close()
 	if u, err := l.k.Usage(t.Context(), "0198-task"); err != nil || u.Objects < 6 || u.Bytes == 0 {
 		t.Errorf("usage: %+v, %v", u, err)
@@ -197,7 +197,7 @@ func TestTheStoreStaysSmall(t *testing.T) {
 		files[p] = now
 		parent = l.save(Snapshot{Number: i + 1, Parent: parent, Files: files, Changed: []task.CheckpointFile{{Path: p, Was: &before, Now: now}}})
 	}
-	size, err := l.k.Size()
+	size, err := l.k.Size(t.Context())
 	l.must(err)
 	t.Logf("%d bytes were changed, the store has %d", changed, size)
 	if size > 2*int64(changed) {

@@ -102,7 +102,7 @@ type reading struct {
 	sc  *scan
 
 	mu      sync.Mutex // of what follows
-	b       *content.Batch
+	b       content.Batch
 	room    int64 // bytes that one survey may still keep
 	store   int64 // bytes that the store may still take
 	files   int   // files that may still be kept
@@ -129,7 +129,7 @@ func (k *Keeper) readAll(ctx context.Context, g *openRoot, sc *scan) (trouble, e
 			continue
 		}
 		was := e.held
-		if e.sure() && k.locate(e) {
+		if e.sure() && k.locate(ctx, e) {
 			if e.held == theirs && was != theirs {
 				r.relied = append(r.relied, i)
 			}
@@ -169,11 +169,11 @@ func (k *Keeper) readAll(ctx context.Context, g *openRoot, sc *scan) (trouble, e
 }
 
 // locate finds out where a known content is; false when it must be read and kept.
-func (k *Keeper) locate(e *entry) bool {
+func (k *Keeper) locate(ctx context.Context, e *entry) bool {
 	switch {
 	case e.size <= k.o.MaxHold && k.git.has(e.blob):
 		e.held = theirs
-	case k.store.Has(e.hash()):
+	case k.store.Has(ctx, e.hash()):
 		e.held = ours
 	default:
 		e.held = nowhere
@@ -299,7 +299,7 @@ func (r *reading) keep(e *entry, i int, c *fileContent) {
 		return
 	}
 	if r.b == nil {
-		room, err := r.k.room()
+		room, err := r.k.room(r.ctx)
 		if err == nil {
 			r.room, r.store = r.k.o.MaxSurvey, room
 			r.b, err = r.k.begin(r.ctx)

@@ -54,7 +54,7 @@ func TestSpeed(t *testing.T) {
 			_, err = l.k.Save(t.Context(), Snapshot{Task: "t", Number: 1, Files: v})
 			l.must(err)
 		})
-		size, err := l.k.Size()
+		size, err := l.k.Size(t.Context())
 		l.must(err)
 		info, err := os.Stat(filepath.Join(l.data, l.k.Name(), "survey"))
 		l.must(err)

@@ -281,7 +281,7 @@ func (k *Keeper) fetch(ctx context.Context, changed []change) error {
 			if e == nil || e.held != theirs {
 				continue
 			}
-			if k.store.Has(e.hash()) {
+			if k.store.Has(ctx, e.hash()) {
 				e.held = ours
 				continue
 			}
@@ -295,7 +295,7 @@ func (k *Keeper) fetch(ctx context.Context, changed []change) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	room, err := k.room()
+	room, err := k.room(ctx)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ func TestASurveyStopsWhereTheStoreIsFull(t *testing.T) {
 	l := newBench(t, Options{Git: "none"})
 	l.write("first", "x")
 	l.hold("first") // the store is made
-	size, err := l.k.Size()
+	size, err := l.k.Size(t.Context())
 	l.must(err)
 	for _, c := range []struct {
 		room   int64
@@ -134,7 +134,7 @@ func TestHoldingStopsWhereTheStoreIsFull(t *testing.T) {
 	l := newBench(t, Options{Git: "none"})
 	l.write("first", "x")
 	l.hold("first")
-	size, err := l.k.Size()
+	size, err := l.k.Size(t.Context())
 	l.must(err)
 	l.write("a", strings.Repeat("a", 600))
 	l.write("b", strings.Repeat("b", 600))

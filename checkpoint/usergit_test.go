@@ -88,7 +88,7 @@ func TestCleanFilesAreNotCopied(t *testing.T) {
 	if u := s.Unheld(); u.Files != 2 || len(u.Names) != 2 {
 		t.Errorf("unheld: %+v", u)
 	}
-	if size, err := l.k.Size(); err != nil || size != 0 {
+	if size, err := l.k.Size(t.Context()); err != nil || size != 0 {
 		t.Errorf("the store has %d bytes, %v", size, err)
 	}
 	l.remove("a")

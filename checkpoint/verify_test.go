@@ -38,7 +38,7 @@ func TestADamagedContentIsHealed(t *testing.T) {
 	v := held["a.txt"]
 	verify := func() error {
 		t.Helper()
-		check := NewVerifier(filepath.Dir(l.k.dir))
+		check := NewVerifier(Place{Dir: filepath.Dir(l.k.dir)})
 		defer check.Close()
 		return check.Verify(context.Background(), l.k.name, v)
 	}
@@ -66,7 +66,7 @@ func TestADamagedContentIsHealed(t *testing.T) {
 
 func TestVerifyTellsWhatIsMissing(t *testing.T) {
 	l := newBench(t, Options{Git: "none"})
-	check := NewVerifier(filepath.Dir(l.k.dir))
+	check := NewVerifier(Place{Dir: filepath.Dir(l.k.dir)})
 	defer check.Close()
 	if err := check.Verify(context.Background(), l.k.name, api.FileVersion{Kind: api.KindFile, Blob: strings.Repeat("ab", 20), Hash: strings.Repeat("cd", 32)}); !errors.Is(err, ErrUnkept) {
 		t.Errorf("%v, want that it is not kept", err)

@@ -2,11 +2,8 @@ package content
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"crypto/sha1" //nolint:gosec // as below
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/failpoint"
@@ -25,9 +21,9 @@ import (
 	"github.com/roost-dev/roost/internal/inputfile"
 )
 
-// Batch is a set of contents that become durable together. It belongs to one goroutine.
-type Batch struct {
-	s     *Store
+// batch is a Batch of a Folder: one bundle.
+type batch struct {
+	s     *Folder
 	ctx   context.Context
 	w     *bundleWriter
 	found bool // some contents were present already
@@ -35,7 +31,7 @@ type Batch struct {
 }
 
 // Begin starts a batch and creates the store if it does not exist. Close or Discard must follow.
-func (s *Store) Begin(ctx context.Context) (*Batch, error) {
+func (s *Folder) Begin(ctx context.Context) (Batch, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -51,20 +47,20 @@ func (s *Store) Begin(ctx context.Context) (*Batch, error) {
 		return nil, err
 	}
 	s.held.batches++
-	return &Batch{s: s, ctx: ctx, w: newBundleWriter(s.tempFile, s.fault)}, nil
+	return &batch{s: s, ctx: ctx, w: newBundleWriter(s.tempFile, s.fault)}, nil
 }
 
 // stored reports whether a content need not be written.
-func (b *Batch) stored(k key, manifest bool) bool {
+func (b *batch) stored(k Key, manifest bool) bool {
 	if kind, ok := b.w.have[k]; ok && (kind || !manifest) {
 		return true
 	}
-	there, _ := b.s.relyOn(k, manifest, false) // what cannot be held is written again
+	there, _ := b.s.relyOn(b.ctx, k, manifest, false) // what cannot be held is written again
 	b.found = b.found || there
 	return there
 }
 
-func (b *Batch) open() error {
+func (b *batch) open() error {
 	if b.done {
 		return errors.New("write to the content store: the batch is closed")
 	}
@@ -72,29 +68,29 @@ func (b *Batch) open() error {
 }
 
 // Add adds a content.
-func (b *Batch) Add(data []byte) (Hash, error) { return b.add(data, false) }
+func (b *batch) Add(data []byte) (Hash, error) { return b.add(data, false) }
 
-func (b *Batch) add(data []byte, manifest bool) (Hash, error) {
+func (b *batch) add(data []byte, manifest bool) (Hash, error) {
 	if err := b.open(); err != nil {
 		return "", err
 	}
-	k := key(sha256.Sum256(data))
+	k := Key(sha256.Sum256(data))
 	if b.stored(k, manifest) {
-		return k.hash(), nil
+		return k.Hash(), nil
 	}
 	if _, twice := b.w.have[k]; twice { // a file of this batch has the bytes of this manifest
 		b.w.setManifest(k)
-		return k.hash(), nil
+		return k.Hash(), nil
 	}
 	if err := b.w.add(k, data, manifest); err != nil {
 		return "", fmt.Errorf("write to the content store: %w", err)
 	}
-	return k.hash(), nil
+	return k.Hash(), nil
 }
 
 // AddFrom adds a content of size bytes from a stream, in little memory. A longer or shorter stream is ErrLength, and
 // nothing is added.
-func (b *Batch) AddFrom(r io.Reader, size int64) (Hash, error) {
+func (b *batch) AddFrom(r io.Reader, size int64) (Hash, error) {
 	if err := b.open(); err != nil {
 		return "", err
 	}
@@ -103,11 +99,11 @@ func (b *Batch) AddFrom(r io.Reader, size int64) (Hash, error) {
 	}
 	r = inputfile.ContextReader(b.ctx, r)
 	if size > inMemory {
-		k, err := b.w.stream(r, size, func(k key) bool { return b.stored(k, false) })
+		k, err := b.w.stream(r, size, func(k Key) bool { return b.stored(k, false) })
 		if err != nil {
 			return "", fmt.Errorf("write to the content store: %w", err)
 		}
-		return k.hash(), nil
+		return k.Hash(), nil
 	}
 	var data bytes.Buffer
 	data.Grow(int(size) + bytes.MinRead)
@@ -123,8 +119,8 @@ func (b *Batch) AddFrom(r io.Reader, size int64) (Hash, error) {
 
 // AddManifest adds a manifest. Everything it names must be in this batch or in the store; a name that is missing is
 // ErrMissing, so that no collection ever finds a manifest without its contents.
-func (b *Batch) AddManifest(m Manifest) (Hash, error) {
-	names, err := m.names()
+func (b *batch) AddManifest(m Manifest) (Hash, error) {
+	names, err := m.Names()
 	if err != nil {
 		return "", fmt.Errorf("write a manifest: %w", err)
 	}
@@ -132,12 +128,12 @@ func (b *Batch) AddManifest(m Manifest) (Hash, error) {
 		if _, ok := b.w.have[k]; ok {
 			continue
 		}
-		there, err := b.s.relyOn(k, false, true)
+		there, err := b.s.relyOn(b.ctx, k, false, true)
 		if err == nil && !there {
 			err = ErrMissing
 		}
 		if err != nil {
-			return "", fmt.Errorf("write a manifest: content %s %w", k.hash(), err)
+			return "", fmt.Errorf("write a manifest: content %s %w", k.Hash(), err)
 		}
 		b.found = true
 	}
@@ -149,7 +145,7 @@ func (b *Batch) AddManifest(m Manifest) (Hash, error) {
 }
 
 // Discard drops the batch; after Close it does nothing.
-func (b *Batch) Discard() {
+func (b *batch) Discard() {
 	if !b.done {
 		b.done = true
 		b.w.drop()
@@ -161,7 +157,7 @@ func (b *Batch) Discard() {
 
 // Close makes the batch durable and holds it until Settle. When everything was present already it writes nothing. After
 // an error nothing of the batch counts, and the store is as before.
-func (b *Batch) Close() error {
+func (b *batch) Close() error {
 	defer b.Discard()
 	if err := b.open(); err != nil {
 		return err
@@ -188,7 +184,7 @@ func (b *Batch) Close() error {
 const mergeCount = 50
 
 // small lists the bundles that are not large.
-func (s *Store) small() (list []*bundle) {
+func (s *Folder) small() (list []*bundle) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for _, b := range s.known.bundles {
@@ -204,7 +200,7 @@ const largeBundle = 16 << 20
 
 // merge puts the small bundles into one; no content is dropped. Bundles that a living Store relies on stay.
 // (Rewriting the leases of others was rejected: a lease then names what its owner never wrote or found.)
-func (s *Store) merge(ctx context.Context) error {
+func (s *Folder) merge(ctx context.Context) error {
 	free, ok, err := s.tryLock(lockCollect, filelock.Exclusive)
 	if !ok {
 		return err
@@ -231,7 +227,7 @@ func (s *Store) merge(ctx context.Context) error {
 	}
 	w := newBundleWriter(s.scratchFile, s.fault)
 	defer w.drop()
-	list = slices.DeleteFunc(list, func(b *bundle) bool { return w.take(ctx, b, func(key) bool { return true }) != nil })
+	list = slices.DeleteFunc(list, func(b *bundle) bool { return w.take(ctx, b, func(Key) bool { return true }) != nil })
 	if len(list) < 2 {
 		return fmt.Errorf("merge bundles: %w", ErrDamaged)
 	}
@@ -244,7 +240,7 @@ func (s *Store) merge(ctx context.Context) error {
 
 // remove removes bundles; the caller holds the exclusive lock. What cannot be removed, because Windows refuses while
 // another process reads it, stays until the next time.
-func (s *Store) remove(list []*bundle) error {
+func (s *Folder) remove(list []*bundle) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -258,7 +254,7 @@ func (s *Store) remove(list []*bundle) error {
 }
 
 // scratchFile is the file of a bundle that no lease covers: one process at a time collects or merges.
-func (s *Store) scratchFile() (*os.File, error) {
+func (s *Folder) scratchFile() (*os.File, error) {
 	if err := s.fault("create"); err != nil {
 		return nil, err
 	}
@@ -267,7 +263,7 @@ func (s *Store) scratchFile() (*os.File, error) {
 
 // publish finishes a bundle, renames it to its final name and makes both durable. With claim the bundle is held before
 // it has that name.
-func (s *Store) publish(ctx context.Context, w *bundleWriter, claim bool) (name string, err error) {
+func (s *Folder) publish(ctx context.Context, w *bundleWriter, claim bool) (name string, err error) {
 	defer w.drop()
 	b, err := w.finish()
 	if err != nil {
@@ -293,50 +289,9 @@ func (s *Store) publish(ctx context.Context, w *bundleWriter, claim bool) (name 
 	return name, nil
 }
 
-// OwnerName returns the name under which any text, such as a task's id, owns a manifest. A character that a file name
-// cannot hold, or that a file system may fold by case, is written as %xx. A very long text is cut, and its hash is
-// added.
-func OwnerName(text string) string {
-	plain := func(i int) bool {
-		if i < 0 || i >= len(text) {
-			return false
-		}
-		c := text[i]
-		return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_'
-	}
-	var b strings.Builder
-	for i := range len(text) {
-		point := text[i] == '.' && plain(i-1) && plain(i+1) && text[i:] != ".lock"
-		if plain(i) || point {
-			b.WriteByte(text[i])
-		} else {
-			fmt.Fprintf(&b, "%%%02x", text[i])
-		}
-	}
-	name := cmp.Or(b.String(), "%")
-	if len(name) > 200 {
-		h := sha1.Sum([]byte(text)) //nolint:gosec // a short name, not a protection
-		name = name[:100] + "%%" + hex.EncodeToString(h[:])
-	}
-	return name
-}
-
-// checkOwner accepts what OwnerName returns.
-func checkOwner(name string) error {
-	ok := name != "" && len(name) <= 200 && name[0] != '.'
-	for i := range len(name) {
-		c := name[i]
-		ok = ok && (c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' || c == '%')
-	}
-	if !ok {
-		return fmt.Errorf("%q cannot own contents", name)
-	}
-	return nil
-}
-
 // Name returns the hash of an owner's manifest; ErrMissing without one.
-func (s *Store) Name(owner string) (Hash, error) {
-	if err := checkOwner(owner); err != nil {
+func (s *Folder) Name(_ context.Context, owner string) (Hash, error) {
+	if err := CheckOwner(owner); err != nil {
 		return "", err
 	}
 	data, err := os.ReadFile(s.path(namesDir, owner))
@@ -353,21 +308,15 @@ func (s *Store) Name(owner string) (Hash, error) {
 	return h, nil
 }
 
-// Named is an owner's manifest and when it was set.
-type Named struct {
-	Manifest Hash
-	At       time.Time
-}
-
 // Names returns the manifests of all owners. If some cannot be read, the others come with the error.
-func (s *Store) Names() (map[string]Named, error) {
+func (s *Folder) Names(ctx context.Context) (map[string]Named, error) {
 	list, err := readDir(s.path(namesDir))
 	names := map[string]Named{}
 	for _, d := range list {
-		if checkOwner(d.Name()) != nil {
+		if CheckOwner(d.Name()) != nil {
 			continue // a temporary file
 		}
-		h, bad := s.Name(d.Name())
+		h, bad := s.Name(ctx, d.Name())
 		if errors.Is(bad, ErrMissing) {
 			continue // removed since
 		}
@@ -389,17 +338,17 @@ func (s *Store) Names() (map[string]Named, error) {
 }
 
 // SetName gives an owner a manifest that is in the store, durably. Until Settle the manifest stays held as well.
-func (s *Store) SetName(owner string, h Hash) error {
+func (s *Folder) SetName(ctx context.Context, owner string, h Hash) error {
 	fail := func(err error) error { return fmt.Errorf("give content %s to %s: %w", h, owner, err) }
-	k, err := h.key()
-	if err = errors.Join(err, checkOwner(owner)); err != nil {
+	k, err := h.Key()
+	if err = errors.Join(err, CheckOwner(owner)); err != nil {
 		return fail(err)
 	}
 	defer s.Keep()() // what relyOn finds is held
 	if _, err := s.refresh(false); err != nil {
 		return fail(err)
 	}
-	there, err := s.relyOn(k, true, true)
+	there, err := s.relyOn(ctx, k, true, true)
 	if err == nil && !there {
 		err = ErrMissing
 	}
@@ -412,7 +361,7 @@ func (s *Store) SetName(owner string, h Hash) error {
 	return nil
 }
 
-func (s *Store) writeName(owner string, h Hash) error {
+func (s *Folder) writeName(owner string, h Hash) error {
 	f, err := s.tempFile()
 	if err != nil {
 		return err
@@ -435,7 +384,7 @@ func (s *Store) writeName(owner string, h Hash) error {
 }
 
 // place renames a finished file, and makes its name durable.
-func (s *Store) place(f *os.File, to, point string) (named bool, err error) {
+func (s *Folder) place(f *os.File, to, point string) (named bool, err error) {
 	if err = s.fault("rename"); err == nil {
 		err = atomicfile.Rename(f.Name(), to)
 	}
@@ -450,8 +399,8 @@ func (s *Store) place(f *os.File, to, point string) (named bool, err error) {
 }
 
 // RemoveName takes the manifest from an owner, durably. An owner without one is no error.
-func (s *Store) RemoveName(owner string) error {
-	err := checkOwner(owner)
+func (s *Folder) RemoveName(_ context.Context, owner string) error {
+	err := CheckOwner(owner)
 	if err == nil {
 		err = os.Remove(s.path(namesDir, owner))
 		if errors.Is(err, fs.ErrNotExist) {
@@ -467,50 +416,10 @@ func (s *Store) RemoveName(owner string) error {
 	return nil
 }
 
-// Manifest names contents that belong together, and the manifests before it. It is a content itself.
-type Manifest struct {
-	Title   string `json:"title,omitempty"`
-	At      int64  `json:"at,omitempty"` // Unix milliseconds
-	Parents []Hash `json:"parents,omitempty"`
-	Files   []File `json:"files,omitempty"`
-}
-
-// File is one path of a manifest and the content it had. Collect follows Hash only; the other fields are for people
-// that read a manifest.
-type File struct {
-	Path   string `json:"path,omitempty"`
-	Kind   string `json:"kind,omitempty"`
-	Mode   string `json:"mode,omitempty"` // octal
-	Hash   Hash   `json:"hash,omitempty"` // "" = no content was kept
-	Before bool   `json:"before,omitempty"`
-}
-
-// maxManifest is the largest manifest that is read, in bytes; it bounds memory. A file of a manifest takes about 150
-// bytes, so this is more than a million files.
-const maxManifest = 256 << 20
-
-// names are the contents and manifests that a manifest names.
-func (m *Manifest) names() (list []key, err error) {
-	add := func(h Hash) {
-		k, bad := h.key()
-		err = errors.Join(err, bad)
-		list = append(list, k)
-	}
-	for _, h := range m.Parents {
-		add(h)
-	}
-	for _, f := range m.Files {
-		if f.Hash != "" {
-			add(f.Hash)
-		}
-	}
-	return list, err
-}
-
 // Manifest reads a manifest.
-func (s *Store) Manifest(ctx context.Context, h Hash) (Manifest, error) {
+func (s *Folder) Manifest(ctx context.Context, h Hash) (Manifest, error) {
 	var m Manifest
-	data, err := s.Read(ctx, h, maxManifest)
+	data, err := s.Read(ctx, h, MaxManifest)
 	if err != nil {
 		return m, err
 	}
@@ -522,16 +431,16 @@ func (s *Store) Manifest(ctx context.Context, h Hash) (Manifest, error) {
 
 // walker visits everything that manifests reach.
 type walker struct {
-	s     *Store
-	seen  map[key]bool
+	s     *Folder
+	seen  map[Key]bool
 	bytes int64 // stored size of what was seen
 }
 
 // walk marks what roots reach. With strict, a missing content is ErrDamaged; otherwise it is skipped. An unreadable
 // manifest is always an error.
-func (w *walker) walk(ctx context.Context, roots []key, strict bool) error {
+func (w *walker) walk(ctx context.Context, roots []Key, strict bool) error {
 	fresh := false
-	todo := append([]key(nil), roots...)
+	todo := append([]Key(nil), roots...)
 	for len(todo) > 0 {
 		k := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
@@ -553,16 +462,16 @@ func (w *walker) walk(ctx context.Context, roots []key, strict bool) error {
 			if !strict {
 				continue
 			}
-			return fmt.Errorf("a content that is still needed is missing, so nothing may be removed: %w: content %s", ErrDamaged, k.hash())
+			return fmt.Errorf("a content that is still needed is missing, so nothing may be removed: %w: content %s", ErrDamaged, k.Hash())
 		}
 		if row.manifest {
-			m, err := w.s.Manifest(ctx, k.hash())
+			m, err := w.s.Manifest(ctx, k.Hash())
 			if err != nil {
 				return err
 			}
-			more, err := m.names()
+			more, err := m.Names()
 			if err != nil {
-				return fmt.Errorf("manifest %s %w: %w", k.hash(), ErrDamaged, err)
+				return fmt.Errorf("manifest %s %w: %w", k.Hash(), ErrDamaged, err)
 			}
 			todo = append(todo, more...)
 		}
@@ -574,20 +483,20 @@ func (w *walker) walk(ctx context.Context, roots []key, strict bool) error {
 
 // Reaches counts the contents that an owner's manifest reaches and the bytes that they take on disk. Contents that
 // other owners reach too are counted.
-func (s *Store) Reaches(ctx context.Context, owner string) (contents int, bytes int64, err error) {
-	h, err := s.Name(owner)
+func (s *Folder) Reaches(ctx context.Context, owner string) (contents int, bytes int64, err error) {
+	h, err := s.Name(ctx, owner)
 	if err != nil {
 		return 0, 0, err
 	}
-	k, err := h.key()
+	k, err := h.Key()
 	if err != nil {
 		return 0, 0, err
 	}
 	if _, err := s.refresh(false); err != nil {
 		return 0, 0, err
 	}
-	w := walker{s: s, seen: map[key]bool{}}
-	if err := w.walk(ctx, []key{k}, true); err != nil {
+	w := walker{s: s, seen: map[Key]bool{}}
+	if err := w.walk(ctx, []Key{k}, true); err != nil {
 		return 0, 0, fmt.Errorf("what %s reaches: %w", owner, err)
 	}
 	return len(w.seen), w.bytes, nil

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -36,7 +35,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // row is the index entry of one content.
 type row struct {
-	key      key
+	key      Key
 	offset   int64
 	stored   int64
 	size     int64
@@ -54,7 +53,7 @@ type bundle struct {
 
 func (b *bundle) count() int { return len(b.rows) / rowSize }
 
-func (b *bundle) key(i int) (k key) {
+func (b *bundle) key(i int) (k Key) {
 	copy(k[:], b.rows[i*rowSize:])
 	return k
 }
@@ -62,10 +61,10 @@ func (b *bundle) key(i int) (k key) {
 func (b *bundle) row(i int) row {
 	r := b.rows[i*rowSize : (i+1)*rowSize]
 	number := func(at int) int64 { return int64(binary.LittleEndian.Uint64(r[at:])) }
-	return row{key: key(r[:32]), offset: number(32), stored: number(40), size: number(48), manifest: r[56]&flagManifest != 0}
+	return row{key: Key(r[:32]), offset: number(32), stored: number(40), size: number(48), manifest: r[56]&flagManifest != 0}
 }
 
-func (b *bundle) find(k key) (int, bool) {
+func (b *bundle) find(k Key) (int, bool) {
 	return sort.Find(b.count(), func(i int) int { return bytes.Compare(k[:], b.rows[i*rowSize:i*rowSize+len(k)]) })
 }
 
@@ -141,7 +140,7 @@ var codec = sync.OnceValue(func() (c struct {
 func (b *bundle) copyTo(ctx context.Context, f io.ReaderAt, r row, w io.Writer) error {
 	frame := io.NewSectionReader(f, r.offset, r.stored)
 	bad := func(why error) error {
-		return fmt.Errorf("bundle %s %w: content %s: %w", b.name, ErrDamaged, r.key.hash(), why)
+		return fmt.Errorf("bundle %s %w: content %s: %w", b.name, ErrDamaged, r.key.Hash(), why)
 	}
 	if r.size <= inMemory {
 		raw := make([]byte, r.stored)
@@ -186,14 +185,14 @@ type bundleWriter struct {
 	flushed int64 // bytes that are in f
 	buf     []byte
 	rows    []row
-	have    map[key]bool // hash -> it is a manifest
+	have    map[Key]bool // hash -> it is a manifest
 }
 
 // flushSize is how many bytes of a bundle wait in memory.
 const flushSize = 4 << 20
 
 func newBundleWriter(create func() (*os.File, error), fault func(string) error) *bundleWriter {
-	return &bundleWriter{create: create, fault: fault, buf: []byte(bundleHead), have: map[key]bool{}}
+	return &bundleWriter{create: create, fault: fault, buf: []byte(bundleHead), have: map[Key]bool{}}
 }
 
 func (w *bundleWriter) at() int64 { return w.flushed + int64(len(w.buf)) }
@@ -243,7 +242,7 @@ func (w *bundleWriter) note(r row) {
 }
 
 // setManifest turns a content of this bundle into a manifest.
-func (w *bundleWriter) setManifest(k key) {
+func (w *bundleWriter) setManifest(k Key) {
 	for i := range w.rows {
 		if w.rows[i].key == k {
 			w.rows[i].manifest, w.have[k] = true, true
@@ -252,7 +251,7 @@ func (w *bundleWriter) setManifest(k key) {
 }
 
 // add writes one content.
-func (w *bundleWriter) add(k key, data []byte, manifest bool) error {
+func (w *bundleWriter) add(k Key, data []byte, manifest bool) error {
 	start := w.at()
 	w.buf = codec().enc.EncodeAll(data, w.buf)
 	if len(w.buf) >= flushSize {
@@ -266,7 +265,7 @@ func (w *bundleWriter) add(k key, data []byte, manifest bool) error {
 
 // stream writes a content from a reader. When stored reports that it is present already, it is taken out again. After
 // an error the bundle is as before.
-func (w *bundleWriter) stream(r io.Reader, size int64, stored func(key) bool) (k key, err error) {
+func (w *bundleWriter) stream(r io.Reader, size int64, stored func(Key) bool) (k Key, err error) {
 	start := w.at()
 	defer func() {
 		if err != nil {
@@ -348,7 +347,7 @@ func (w *bundleWriter) drop() {
 }
 
 // take copies the needed contents of a bundle, or nothing.
-func (w *bundleWriter) take(ctx context.Context, b *bundle, need func(key) bool) (err error) {
+func (w *bundleWriter) take(ctx context.Context, b *bundle, need func(Key) bool) (err error) {
 	start, count := w.at(), len(w.rows)
 	defer func() {
 		if err != nil {
@@ -381,46 +380,4 @@ func (w *bundleWriter) take(ctx context.Context, b *bundle, need func(key) bool)
 		}
 	}
 	return nil
-}
-
-// Hash names a content: the SHA-256 of its bytes as 64 lower-case hexadecimal digits.
-type Hash string
-
-// HashOf returns the name of a content.
-func HashOf(data []byte) Hash { return key(sha256.Sum256(data)).hash() }
-
-// Valid reports whether the text has the form of a hash.
-func (h Hash) Valid() bool {
-	_, err := h.key()
-	return err == nil
-}
-
-// Errors that callers distinguish.
-var (
-	// ErrMissing: the store does not have the content or the name.
-	ErrMissing = errors.New("is not in the content store")
-	// ErrDamaged: the stored bytes differ from what was written.
-	ErrDamaged = errors.New("is damaged in the content store")
-	// ErrTooLarge: the content is larger than the caller's limit.
-	ErrTooLarge = errors.New("is larger than the limit")
-	// ErrLength: a stream was shorter or longer than announced.
-	ErrLength = errors.New("its length is not the announced one")
-)
-
-// key is a hash as bundles hold it.
-type key [sha256.Size]byte
-
-func (k key) hash() Hash { return Hash(hex.EncodeToString(k[:])) }
-
-func (h Hash) key() (k key, err error) {
-	if len(h) != 2*len(k) {
-		return k, fmt.Errorf("%q is not the name of a content", string(h))
-	}
-	for i := range len(h) {
-		if c := h[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return k, fmt.Errorf("%q is not the name of a content", string(h))
-		}
-	}
-	_, err = hex.Decode(k[:], []byte(h))
-	return k, err
 }

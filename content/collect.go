@@ -13,26 +13,9 @@ import (
 	"github.com/roost-dev/roost/internal/filelock"
 )
 
-// CollectOptions are what Collect keeps and does.
-type CollectOptions struct {
-	// Keep names more contents that stay, with everything they reach. It is called more than once. A missing content is
-	// no error.
-	Keep func() ([]Hash, error)
-	// DryRun only counts and writes nothing.
-	DryRun bool
-	// Without are owners whose names a dry run treats as removed.
-	Without []string
-}
-
-// Collected is what Collect did, or would do.
-type Collected struct {
-	Kept, Removed int   // contents
-	Before, After int64 // bytes on disk; After of a dry run is an estimate
-}
-
 // collection is one Collect at work.
 type collection struct {
-	s       *Store
+	s       *Folder
 	o       CollectOptions
 	w       walker
 	bundles map[string]*bundle // those that existed at the beginning; later ones stay
@@ -45,7 +28,7 @@ type collection struct {
 // unreadable, the error is ErrDamaged and nothing is removed.
 //
 // A bundle with any unused content is rewritten, however little that is: what a user purged must not stay on disk.
-func (s *Store) Collect(ctx context.Context, o CollectOptions) (done Collected, err error) {
+func (s *Folder) Collect(ctx context.Context, o CollectOptions) (done Collected, err error) {
 	if _, err := os.Stat(s.path(bundlesDir)); errors.Is(err, fs.ErrNotExist) {
 		return Collected{}, nil
 	}
@@ -64,8 +47,8 @@ func (s *Store) Collect(ctx context.Context, o CollectOptions) (done Collected, 
 		}
 		defer free()
 	}
-	c := &collection{s: s, o: o, w: walker{s: s, seen: map[key]bool{}}, stay: map[string]bool{}}
-	if done.Before, err = s.Size(); err != nil {
+	c := &collection{s: s, o: o, w: walker{s: s, seen: map[Key]bool{}}, stay: map[string]bool{}}
+	if done.Before, err = s.Size(ctx); err != nil {
 		return done, err
 	}
 	total, err := c.begin(ctx)
@@ -91,7 +74,7 @@ func (s *Store) Collect(ctx context.Context, o CollectOptions) (done Collected, 
 	if err := c.finish(ctx, moved); err != nil {
 		return done, err
 	}
-	if done.After, err = s.Size(); err != nil {
+	if done.After, err = s.Size(ctx); err != nil {
 		return done, err
 	}
 	done.Kept, done.Removed = len(c.w.seen), max(total-len(c.w.seen), 0)
@@ -108,7 +91,7 @@ func (c *collection) begin(ctx context.Context) (total int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	all := map[key]bool{}
+	all := map[Key]bool{}
 	c.bundles = map[string]*bundle{}
 	s.mu.RLock()
 	bad := s.known.anyBad()
@@ -130,13 +113,13 @@ func (c *collection) begin(ctx context.Context) (total int, err error) {
 
 // mark marks what names and Keep reach.
 func (c *collection) mark(ctx context.Context) error {
-	names, err := c.s.Names()
+	names, err := c.s.Names(ctx)
 	if err != nil {
 		return err
 	}
-	var roots []key
+	var roots []Key
 	for owner, n := range names {
-		if k, err := n.Manifest.key(); err == nil && !(c.o.DryRun && slices.Contains(c.o.Without, owner)) {
+		if k, err := n.Manifest.Key(); err == nil && !(c.o.DryRun && slices.Contains(c.o.Without, owner)) {
 			roots = append(roots, k)
 		}
 	}
@@ -152,7 +135,7 @@ func (c *collection) mark(ctx context.Context) error {
 		return err
 	}
 	for _, h := range more {
-		if k, err := h.key(); err == nil {
+		if k, err := h.Key(); err == nil {
 			roots = append(roots, k)
 		}
 	}
@@ -164,7 +147,7 @@ func (c *collection) mark(ctx context.Context) error {
 func (c *collection) spare(ctx context.Context, leases []lease) error {
 	s := c.s
 	for {
-		var roots []key
+		var roots []Key
 		more := false
 		s.mu.RLock()
 		for name, b := range s.known.bundles {
@@ -224,7 +207,7 @@ func (c *collection) gather(ctx context.Context, list []*bundle) error {
 	w := newBundleWriter(c.s.scratchFile, c.s.fault)
 	defer w.drop()
 	for _, b := range list {
-		err := w.take(ctx, b, func(k key) bool { return c.w.seen[k] && !elsewhere[k] })
+		err := w.take(ctx, b, func(k Key) bool { return c.w.seen[k] && !elsewhere[k] })
 		if errors.Is(err, ErrDamaged) {
 			// What cannot be read now is not given up: its bundle stays, like one that came later.
 			delete(c.bundles, b.name)
@@ -243,8 +226,8 @@ func (c *collection) gather(ctx context.Context, list []*bundle) error {
 }
 
 // staying are the contents of the bundles that stay.
-func (c *collection) staying() map[key]bool {
-	out := map[key]bool{}
+func (c *collection) staying() map[Key]bool {
+	out := map[Key]bool{}
 	c.s.mu.RLock()
 	defer c.s.mu.RUnlock()
 	for name, b := range c.s.known.bundles {

@@ -35,7 +35,7 @@ type held struct {
 // idle: nothing is held, and what is found is not to be held.
 func (h *held) idle() bool { return h.lease == nil && h.batches == 0 && h.keeps == 0 }
 
-// patience bounds the wait for a kernel lock of a caller without a context: each process before it syncs a few times,
+// patience bounds the wait for a kernel lock of a caller that has other work: each process before it syncs a few times,
 // and on a slow disk one sync takes seconds.
 const patience = time.Minute
 
@@ -52,7 +52,7 @@ var busy = map[string]string{
 }
 
 // lock takes a kernel lock of the store. It waits until the context ends.
-func (s *Store) lock(ctx context.Context, name string, mode filelock.Mode) (free func(), err error) {
+func (s *Folder) lock(ctx context.Context, name string, mode filelock.Mode) (free func(), err error) {
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
 		free, ok, err := s.tryLock(name, mode)
 		if ok || err != nil {
@@ -66,7 +66,7 @@ func (s *Store) lock(ctx context.Context, name string, mode filelock.Mode) (free
 	}
 }
 
-func (s *Store) tryLock(name string, mode filelock.Mode) (free func(), ok bool, err error) {
+func (s *Folder) tryLock(name string, mode filelock.Mode) (free func(), ok bool, err error) {
 	f, err := filelock.TryOpen(s.path(name), mode)
 	if err != nil {
 		return nil, false, fmt.Errorf("lock the content store: %w", err)
@@ -76,15 +76,15 @@ func (s *Store) tryLock(name string, mode filelock.Mode) (free func(), ok bool, 
 
 // Has reports whether the content is present. While something is held, what it finds is held too; what cannot be held
 // counts as absent, so that it is written again.
-func (s *Store) Has(h Hash) bool {
-	there, err := s.Find(h)
+func (s *Folder) Has(ctx context.Context, h Hash) bool {
+	there, err := s.Find(ctx, h)
 	return there && err == nil
 }
 
 // Find is Has for a caller that cannot write the content again. The error: presence is unknown, or the content could
 // not be held, as on a full disk.
-func (s *Store) Find(h Hash) (bool, error) {
-	k, err := h.key()
+func (s *Folder) Find(ctx context.Context, h Hash) (bool, error) {
+	k, err := h.Key()
 	if err != nil {
 		return false, nil //nolint:nilerr // no content has such a name
 	}
@@ -96,12 +96,12 @@ func (s *Store) Find(h Hash) (bool, error) {
 			return false, err
 		}
 	}
-	return s.relyOn(k, false, true)
+	return s.relyOn(ctx, k, false, true)
 }
 
 // relyOn reports whether a content is present and held. With manifest only a copy that Collect treats as a manifest
 // counts. With look, bundles that came since the last reading count too.
-func (s *Store) relyOn(k key, manifest, look bool) (bool, error) {
+func (s *Folder) relyOn(ctx context.Context, k Key, manifest, look bool) (bool, error) {
 	for range 3 {
 		s.mu.RLock()
 		p, ok := s.known.find(k)
@@ -111,7 +111,7 @@ func (s *Store) relyOn(k key, manifest, look bool) (bool, error) {
 			return false, nil
 		}
 		if ok {
-			err := s.rely(p.b.name)
+			err := s.rely(ctx, p.b.name)
 			if err == nil {
 				return true, nil
 			}
@@ -135,26 +135,26 @@ func (s *Store) relyOn(k key, manifest, look bool) (bool, error) {
 
 // rely holds a bundle that is present. When nothing is to be held it does nothing. A bundle that was removed is
 // fs.ErrNotExist.
-func (s *Store) rely(name string) error {
+func (s *Folder) rely(ctx context.Context, name string) error {
 	s.hold.Lock()
 	defer s.hold.Unlock()
 	if s.held.names[name] || s.held.idle() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	return s.note(ctx, name, true)
 }
 
 // claim holds a bundle that is about to get its name. If it never gets it, the line does no harm.
-func (s *Store) claim(ctx context.Context, name string) error {
+func (s *Folder) claim(ctx context.Context, name string) error {
 	s.hold.Lock()
 	defer s.hold.Unlock()
 	return s.note(ctx, name, false)
 }
 
 // note writes a line in the lease, and creates the lease first. "" only creates it. The caller holds s.hold.
-func (s *Store) note(ctx context.Context, name string, mustExist bool) error {
+func (s *Folder) note(ctx context.Context, name string, mustExist bool) error {
 	if s.held.names[name] || name == "" && s.held.lease != nil {
 		return nil
 	}
@@ -197,7 +197,7 @@ func addLine(f *os.File, line string) error {
 
 // createLease creates this Store's lease. The caller has the shared lock, so that no collection takes the lease for a
 // dead one before it is locked.
-func (s *Store) createLease() error {
+func (s *Folder) createLease() error {
 	name := s.path(leasesDir, fmt.Sprintf("%d-%016x", os.Getpid(), rand.Uint64()))
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -218,7 +218,7 @@ func (s *Store) createLease() error {
 
 // tempFile creates the file of a bundle that is being written. Its name begins with that of the lease, so that the
 // file of a dead process is recognised.
-func (s *Store) tempFile() (*os.File, error) {
+func (s *Folder) tempFile() (*os.File, error) {
 	s.hold.Lock()
 	defer s.hold.Unlock()
 	if s.held.lease == nil {
@@ -232,7 +232,7 @@ func (s *Store) tempFile() (*os.File, error) {
 
 // Keep makes Settle do nothing until release is called, and holds what Has finds from now on: for work on contents that
 // no name reaches yet.
-func (s *Store) Keep() (release func()) {
+func (s *Folder) Keep() (release func()) {
 	s.hold.Lock()
 	defer s.hold.Unlock()
 	s.held.keeps++
@@ -249,7 +249,7 @@ func (s *Store) Keep() (release func()) {
 
 // Settle ends the hold: names reach everything of this Store that is still wanted. While a Keep or a Batch is open it
 // does nothing.
-func (s *Store) Settle() {
+func (s *Folder) Settle() {
 	s.hold.Lock()
 	defer s.hold.Unlock()
 	if s.held.keeps == 0 && s.held.batches == 0 {
@@ -258,14 +258,14 @@ func (s *Store) Settle() {
 }
 
 // Close ends the hold. Only reading is possible after it.
-func (s *Store) Close() error {
+func (s *Folder) Close() error {
 	s.hold.Lock()
 	defer s.hold.Unlock()
 	s.dropLease()
 	return nil
 }
 
-func (s *Store) dropLease() {
+func (s *Folder) dropLease() {
 	if f := s.held.lease; f != nil {
 		s.held.lease, s.held.names = nil, nil
 		_ = filelock.Release(f)
@@ -281,7 +281,7 @@ type lease struct {
 
 // leases lists what all living Stores rely on. With clean, which needs the exclusive lock, leases of dead owners and
 // their temporary files are removed.
-func (s *Store) leases(clean bool) (list []lease, err error) {
+func (s *Folder) leases(clean bool) (list []lease, err error) {
 	fail := func(err error) ([]lease, error) { return nil, fmt.Errorf("read who holds contents: %w", err) }
 	files, err := readDir(s.path(leasesDir))
 	if err != nil {

@@ -9,52 +9,46 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/internal/testing/fixture"
-	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) {
-	childMain()
-	goleak.VerifyTestMain(m)
-}
-
 // newStore opens a store in a folder that does not exist yet.
-func newStore(t testing.TB) *Store {
+func newStore(t testing.TB) *Folder {
 	t.Helper()
 	return openStore(t, filepath.Join(t.TempDir(), "store"))
 }
 
-func openStore(t testing.TB, dir string) *Store {
+func openStore(t testing.TB, dir string) *Folder {
 	t.Helper()
-	s := fixture.Must[*Store](t)(Open(dir))
+	s := fixture.Must[*Folder](t)(Open(dir))
 	t.Cleanup(func() { s.Close() })
 	return s
 }
 
 // write writes one batch.
-func write(t testing.TB, s *Store, fill func(b *Batch)) {
+func write(t testing.TB, s *Folder, fill func(b Batch)) {
 	t.Helper()
-	b := fixture.Must[*Batch](t)(s.Begin(context.Background()))
+	b := fixture.Must[Batch](t)(s.Begin(context.Background()))
 	defer b.Discard()
 	fill(b)
 	fixture.NoError(t, b.Close())
 }
 
 // add writes contents, each batch one.
-func add(t testing.TB, s *Store, contents ...string) {
+func add(t testing.TB, s *Folder, contents ...string) {
 	t.Helper()
 	for _, c := range contents {
-		write(t, s, func(b *Batch) { fixture.Must[Hash](t)(b.Add([]byte(c))) })
+		write(t, s, func(b Batch) { fixture.Must[Hash](t)(b.Add([]byte(c))) })
 	}
 }
 
 // commit writes a manifest of files by path and returns its hash.
-func commit(t testing.TB, s *Store, files map[string]string, parents ...Hash) (h Hash) {
+func commit(t testing.TB, s *Folder, files map[string]string, parents ...Hash) (h Hash) {
 	t.Helper()
-	write(t, s, func(b *Batch) { h = fixture.Must[Hash](t)(commitTo(b, files, parents...)) })
+	write(t, s, func(b Batch) { h = fixture.Must[Hash](t)(commitTo(b, files, parents...)) })
 	return h
 }
 
-func commitTo(b *Batch, files map[string]string, parents ...Hash) (Hash, error) {
+func commitTo(b Batch, files map[string]string, parents ...Hash) (Hash, error) {
 	m := Manifest{Title: "state", Parents: parents}
 	for path, text := range files {
 		h, err := b.Add([]byte(text))
@@ -76,7 +70,7 @@ func sortFiles(list []File) {
 }
 
 // files reads back what commit wrote.
-func files(t testing.TB, s *Store, h Hash) map[string]string {
+func files(t testing.TB, s *Folder, h Hash) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	for _, f := range fixture.Must[Manifest](t)(s.Manifest(context.Background(), h)).Files {
@@ -85,30 +79,30 @@ func files(t testing.TB, s *Store, h Hash) map[string]string {
 	return out
 }
 
-func read(t testing.TB, s *Store, h Hash) string {
+func read(t testing.TB, s *Folder, h Hash) string {
 	t.Helper()
 	return string(fixture.Must[[]byte](t)(s.Read(context.Background(), h, 0)))
 }
 
 func hashOf(text string) Hash { return HashOf([]byte(text)) }
 
-func collect(t testing.TB, s *Store) Collected {
+func collect(t testing.TB, s *Folder) Collected {
 	t.Helper()
 	return fixture.Must[Collected](t)(s.Collect(context.Background(), CollectOptions{}))
 }
 
 // verifyAll reads everything that names reach.
-func verifyAll(t testing.TB, s *Store) {
+func verifyAll(t testing.TB, s *Folder) {
 	t.Helper()
-	names := fixture.Must[map[string]Named](t)(s.Names())
-	w := walker{s: openStore(t, s.dir), seen: map[key]bool{}}
+	names := fixture.Must[map[string]Named](t)(s.Names(context.Background()))
+	w := walker{s: openStore(t, s.dir), seen: map[Key]bool{}}
 	fixture.Must[bool](t)(w.s.refresh(true))
 	for _, n := range names {
-		k, _ := n.Manifest.key()
-		fixture.NoError(t, w.walk(context.Background(), []key{k}, true))
+		k, _ := n.Manifest.Key()
+		fixture.NoError(t, w.walk(context.Background(), []Key{k}, true))
 	}
 	for k := range w.seen {
-		read(t, w.s, k.hash())
+		read(t, w.s, k.Hash())
 	}
 }
 
@@ -125,7 +119,7 @@ func text(n, size int) string {
 }
 
 // listed are the names in a folder of the store.
-func listed(t testing.TB, s *Store, dir string) (list []string) {
+func listed(t testing.TB, s *Folder, dir string) (list []string) {
 	t.Helper()
 	for _, d := range fixture.Must[[]os.DirEntry](t)(readDir(s.path(dir))) {
 		list = append(list, d.Name())
@@ -133,16 +127,10 @@ func listed(t testing.TB, s *Store, dir string) (list []string) {
 	return list
 }
 
-// damage flips a bit in the frame of a content, in every bundle that has it.
-func damage(t testing.TB, s *Store, h Hash) {
+// Damage flips a bit in the frame of a content, in every bundle that has it.
+func (s *Folder) Damage(t testing.TB, h Hash) {
 	t.Helper()
-	fixture.Must[bool](t)(s.refresh(true))
-	k, _ := h.key()
-	found := s.copies(k)
-	if len(found) == 0 {
-		t.Fatalf("%s is in no bundle", h)
-	}
-	for _, p := range found {
+	for _, p := range s.found(t, h) {
 		data := fixture.Must[[]byte](t)(os.ReadFile(p.b.path))
 		r := p.b.row(p.i)
 		data[r.offset+r.stored/2] ^= 1
@@ -150,8 +138,27 @@ func damage(t testing.TB, s *Store, h Hash) {
 	}
 }
 
-// quickDir is a folder in memory where the system has one: syncing is most of what thousands of batches cost.
-func quickDir(t *testing.T) string {
+// Lose removes the bundles that have a content.
+func (s *Folder) Lose(t testing.TB, h Hash) {
+	t.Helper()
+	for _, p := range s.found(t, h) {
+		fixture.NoError(t, os.Remove(p.b.path))
+	}
+}
+
+func (s *Folder) found(t testing.TB, h Hash) []position {
+	t.Helper()
+	fixture.Must[bool](t)(s.refresh(true))
+	k := fixture.Must[Key](t)(h.Key())
+	found := s.copies(k)
+	if len(found) == 0 {
+		t.Fatalf("%s is in no bundle", h)
+	}
+	return found
+}
+
+// QuickDir is a folder in memory where the system has one: syncing is most of what thousands of batches cost.
+func QuickDir(t testing.TB) string {
 	dir, err := os.MkdirTemp("/dev/shm", "roost-content-*")
 	if err != nil {
 		return t.TempDir()

@@ -286,7 +286,7 @@ func TestWhatIsCollectedIsOfNoTaskOfAnotherTool(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	commit, err := s.Name(content.OwnerName(id))
+	commit, err := s.Name(t.Context(), content.OwnerName(id))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +294,7 @@ func TestWhatIsCollectedIsOfNoTaskOfAnotherTool(t *testing.T) {
 	refs := map[string]bool{} // whether it stays
 	for _, name := range []string{source + "." + foreign, source + ".gone"} {
 		ref := content.OwnerName(name)
-		if err := s.SetName(ref, commit); err != nil {
+		if err := s.SetName(t.Context(), ref, commit); err != nil {
 			t.Fatal(err)
 		}
 		refs[ref] = name == source+"."+foreign
@@ -310,7 +310,7 @@ func TestWhatIsCollectedIsOfNoTaskOfAnotherTool(t *testing.T) {
 		t.Fatal(err)
 	}
 	for ref, stays := range refs {
-		if _, err := s.Name(ref); (err == nil) != stays {
+		if _, err := s.Name(t.Context(), ref); (err == nil) != stays {
 			t.Errorf("%s: stays %t, %v", ref, stays, err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/engine/budget"
 	"github.com/roost-dev/roost/engine/checkpoints"
 	"github.com/roost-dev/roost/engine/notify"
@@ -38,6 +39,8 @@ type Options struct {
 	// Confined: every task that runs or is forked works in a folder that can be a project: not
 	// a disk, the home folder, Roost's own data, or what holds them.
 	Confined bool
+	// Contents keeps what files held, for several servers; nil: the root does.
+	Contents checkpoint.Stores
 	// Observe gets each durable event of every run of this process, in the order of its run, before the run's
 	// subscribers. It must be quick. It may be nil.
 	Observe func(events.Event)
@@ -87,7 +90,7 @@ func New(s *store.Store, o Options) *Engine {
 	}
 	e := &Engine{store: s, opt: o, pipe: events.New(s), runs: map[string]*Run{}, ending: map[string]*Run{}}
 	e.Configure(o.Config)
-	e.checkpoints = checkpoints.New(s, e.resolver, o.Now)
+	e.checkpoints = checkpoints.New(s, o.Contents, e.resolver, o.Now)
 	e.notifier = e.notifying()
 	runs, queue := cmp.Or(max(o.MaxRuns, 0), defaultMaxRuns), cmp.Or(max(o.MaxQueue, 0), defaultMaxQueue)
 	e.scheduler = scheduler.New(e.busy, runs, queue)

@@ -66,7 +66,7 @@ func (e *Engine) PurgeAll(ctx context.Context, given []string, report func(api.D
 // purge removes a task and its refs, and returns the stores that held checkpoints of it.
 func (e *Engine) purge(ctx context.Context, given string) (t api.DeletedTask, stores []string, err error) {
 	if t, err = trash.Purge(ctx, e.store, given); err == nil {
-		stores, err = e.checkpoints.Forget(store.Ref{ID: t.ID, Source: t.Source, Own: !t.Hidden})
+		stores, err = e.checkpoints.Forget(ctx, store.Ref{ID: t.ID, Source: t.Source, Own: !t.Hidden})
 	}
 	return t, stores, err
 }

@@ -53,7 +53,7 @@ func (svc *Service) CheckFree(w *workspace.Workspace) error {
 
 // withContents opens the contents of a store for f.
 func (svc *Service) withContents(name string, f func(*checkpoint.Contents) error) error {
-	c, err := checkpoint.OpenContents(svc.dir(), name)
+	c, err := svc.place.Open(name)
 	if err != nil {
 		return err
 	}
@@ -157,9 +157,10 @@ func (k *RunStore) Save(ctx context.Context, c task.CheckpointSaved, files map[s
 		return "", "", err
 	}
 	if k.last == "" {
-		path := filepath.Join(k.service.dir(), keeper.Name(), rootFile)
+		path := filepath.Join(k.service.place.Dir, keeper.Name(), rootFile)
 		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 			// Only restoring to an earlier workspace of a task depends on it.
+			_ = os.MkdirAll(filepath.Dir(path), 0o700) // shared contents have no folder yet
 			_ = os.WriteFile(path, []byte(k.ws.Root()+"\n"), 0o600)
 		}
 	}
@@ -301,26 +302,20 @@ const newTaskGrace = time.Hour
 // Collect removes contents that no task needs from all stores. It never removes what a task needs, also one in the trash,
 // even when it is killed or tasks run at the same time. With dryRun it only reports what it would remove.
 func (svc *Service) Collect(ctx context.Context, dryRun bool) ([]api.CollectedStore, error) {
-	entries, err := os.ReadDir(svc.dir())
-	if errors.Is(err, os.ErrNotExist) {
-		return []api.CollectedStore{}, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list the stores of checkpoints: %w", err)
+	names, err := svc.place.List(ctx)
+	if err != nil || len(names) == 0 {
+		return []api.CollectedStore{}, err
 	}
 	live, err := svc.liveOwners()
 	if err != nil {
 		return nil, err
 	}
 	out := []api.CollectedStore{}
-	for _, entry := range entries {
-		if !entry.IsDir() || strings.HasPrefix(entry.Name(), ".") {
-			continue
-		}
+	for _, name := range names {
 		if err := ctx.Err(); err != nil {
 			return out, err
 		}
-		c := api.CollectedStore{Store: entry.Name(), Removed: []string{}}
+		c := api.CollectedStore{Store: name, Removed: []string{}}
 		c.Err = inUse(svc.withContents(c.Store, func(s *checkpoint.Contents) error {
 			return svc.collectStore(ctx, s, &c, live, dryRun)
 		}))
@@ -331,7 +326,7 @@ func (svc *Service) Collect(ctx context.Context, dryRun bool) ([]api.CollectedSt
 
 func (svc *Service) collectStore(ctx context.Context, s *checkpoint.Contents, c *api.CollectedStore,
 	live map[string]bool, dryRun bool) error {
-	owners, err := s.Owners()
+	owners, err := s.Owners(ctx)
 	if err != nil {
 		return err
 	}
@@ -344,12 +339,12 @@ func (svc *Service) collectStore(ctx context.Context, s *checkpoint.Contents, c 
 		if dryRun {
 			continue
 		}
-		if err := s.Forget(owner); err != nil {
+		if err := s.Forget(ctx, owner); err != nil {
 			return err
 		}
 	}
 	if !dryRun {
-		checkpoint.SweepCalls(filepath.Join(svc.dir(), c.Store), live, newTaskGrace)
+		checkpoint.SweepCalls(filepath.Join(svc.place.Dir, c.Store), live, newTaskGrace)
 	}
 	did, err := svc.removeUnused(ctx, s, c.Store, dryRun, c.Removed...)
 	c.Objects, c.Before, c.After = did.Removed, did.Before, did.After
@@ -361,7 +356,7 @@ func (svc *Service) collectStore(ctx context.Context, s *checkpoint.Contents, c 
 func (svc *Service) removeUnused(ctx context.Context, s *checkpoint.Contents, name string, dryRun bool,
 	without ...string) (content.Collected, error) {
 	surveys := false
-	if data, err := os.ReadFile(filepath.Join(svc.dir(), name, rootFile)); err == nil {
+	if data, err := os.ReadFile(filepath.Join(svc.place.Dir, name, rootFile)); err == nil {
 		ws, err := svc.resolver().OpenWorkspace(strings.TrimSpace(string(data)))
 		surveys = err == nil && checkpoint.NameOf(ws.Root()) == name
 	}
@@ -409,7 +404,7 @@ func (svc *Service) liveOwners() (map[string]bool, error) {
 
 // Forget takes the contents of a purged task from it in all stores, unless another task has the same id. It returns the
 // stores that held checkpoints of it, for RemoveUnused. The task may have had several workspaces.
-func (svc *Service) Forget(purged store.Ref) (stores []string, err error) {
+func (svc *Service) Forget(ctx context.Context, purged store.Ref) (stores []string, err error) {
 	live, err := svc.liveOwners()
 	if err != nil {
 		return nil, nil //nolint:nilerr // the next collection removes them
@@ -418,20 +413,14 @@ func (svc *Service) Forget(purged store.Ref) (stores []string, err error) {
 	if live[owner] {
 		return nil, nil
 	}
-	entries, err := os.ReadDir(svc.dir())
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	for _, entry := range entries {
-		if !entry.IsDir() {
-			continue
-		}
-		err = errors.Join(err, svc.withContents(entry.Name(), func(s *checkpoint.Contents) error {
-			owners, err := s.Owners()
+	names, err := svc.place.List(ctx)
+	for _, name := range names {
+		err = errors.Join(err, svc.withContents(name, func(s *checkpoint.Contents) error {
+			owners, err := s.Owners(ctx)
 			if _, has := owners[owner]; has {
-				stores = append(stores, entry.Name())
+				stores = append(stores, name)
 			}
-			return errors.Join(err, s.Forget(owner))
+			return errors.Join(err, s.Forget(ctx, owner))
 		}))
 	}
 	if err != nil {
@@ -465,7 +454,7 @@ func (svc *Service) ShareWithFork(ctx context.Context, from store.Ref, id string
 		}
 	}
 	for name, commit := range newest {
-		if _, err := os.Stat(filepath.Join(svc.dir(), name)); err != nil {
+		if _, err := os.Stat(filepath.Join(svc.place.Dir, name)); err != nil && svc.place.Stores == nil {
 			continue // its contents are lost already
 		}
 		old, fork := checkpoint.OwnerOf(nameInStore(from)), checkpoint.OwnerOf(nameInStore(store.Ref{ID: id, Own: true}))
@@ -494,7 +483,7 @@ func (svc *Service) Verify(ctx context.Context, ids []string, repair bool) (Veri
 	if err != nil {
 		return out, err
 	}
-	check := checkpoint.NewVerifier(svc.dir())
+	check := checkpoint.NewVerifier(svc.place)
 	for _, ref := range refs {
 		err := svc.store.WithView(ctx, ref, func(v *store.View) error { return svc.verifyTask(ctx, ref, v.State, check, repair, &out) })
 		if err != nil && ctx.Err() == nil {
@@ -530,7 +519,7 @@ func (svc *Service) verifyTask(ctx context.Context, ref store.Ref, s *task.State
 				}
 				seen[f.Path+version.Blob] = true
 				found := api.Finding{
-					ID: ref.ID, Path: ref.Dir, File: filepath.Join(svc.dir(), c.Store),
+					ID: ref.ID, Path: ref.Dir, File: filepath.Join(svc.place.Dir, c.Store),
 					Problem:   fmt.Sprintf("checkpoint c%d: the content of %s: %v", c.Number, f.Path, err),
 					Recovered: "what the other checkpoints hold", Lost: "the content of " + f.Path + " at that time",
 				}
@@ -576,7 +565,7 @@ func (svc *Service) repairContent(ctx context.Context, s *task.State, name, path
 	if err != nil || held[path].Blob == "" || held[path].Hash != v.Hash {
 		return false
 	}
-	fresh := checkpoint.NewVerifier(svc.dir())
+	fresh := checkpoint.NewVerifier(svc.place)
 	defer func() { _ = fresh.Close() }() // it only reads
 	return fresh.Verify(ctx, name, v) == nil
 }

@@ -35,21 +35,21 @@ type Service struct {
 	store    *store.Store
 	resolver func() setup.Resolver
 	now      func() int64 // Unix milliseconds
+	place    checkpoint.Place
 }
 
 // New gives access to the checkpoints of a store's tasks. The resolver
-// of the moment opens workspaces and bounds what is kept.
-func New(s *store.Store, r func() setup.Resolver, now func() int64) *Service {
-	return &Service{store: s, resolver: r, now: now}
+// of the moment opens workspaces and bounds what is kept. contents keeps what files held; nil: the root does, in one
+// folder for each workspace.
+func New(s *store.Store, contents checkpoint.Stores, r func() setup.Resolver, now func() int64) *Service {
+	place := checkpoint.Place{Dir: filepath.Join(s.Root(), "checkpoints"), Stores: contents}
+	return &Service{store: s, resolver: r, now: now, place: place}
 }
-
-// dir holds the contents of files, one store per workspace.
-func (svc *Service) dir() string { return filepath.Join(svc.store.Root(), "checkpoints") }
 
 // openKeeper opens the store of a workspace's contents.
 func (svc *Service) openKeeper(w *workspace.Workspace) (*checkpoint.Keeper, error) {
 	c := svc.resolver().Config
-	return checkpoint.Open(svc.dir(), w, checkpoint.Options{
+	return checkpoint.Open(svc.place, w, checkpoint.Options{
 		MaxFile:   c.CheckpointFile,
 		MaxSurvey: c.CheckpointSurvey,
 		MaxStore:  c.CheckpointStore,
@@ -143,7 +143,7 @@ func (svc *Service) rootOf(s *task.State, name string) string {
 	if s.Run != nil && checkpoint.NameOf(resolved(s.Run.Settings.Workspace)) == name {
 		return s.Run.Settings.Workspace
 	}
-	data, err := os.ReadFile(filepath.Join(svc.dir(), name, rootFile))
+	data, err := os.ReadFile(filepath.Join(svc.place.Dir, name, rootFile))
 	if root := strings.TrimSpace(string(data)); err == nil && filepath.IsAbs(root) {
 		return root
 	}
@@ -354,7 +354,7 @@ func (svc *Service) List(ctx context.Context, given string) (api.Checkpoints, er
 
 // countDamaged counts the damaged files of each checkpoint.
 func (svc *Service) countDamaged(ctx context.Context, ref store.Ref, list *api.Checkpoints) error {
-	check := checkpoint.NewVerifier(svc.dir())
+	check := checkpoint.NewVerifier(svc.place)
 	defer func() { _ = check.Close() }() // it only reads
 	return svc.store.WithView(ctx, ref, func(v *store.View) error {
 		for i := range list.Checkpoints {

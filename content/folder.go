@@ -1,35 +1,3 @@
-// Package content stores immutable bytes under the SHA-256 of what they are.
-//
-// Writing. A Batch collects contents and manifests and becomes durable whole, as one bundle file, when Close returns:
-// the bundle is synced, renamed and its folder is synced. A content that the store already has is not written again.
-//
-// Lifetime. A manifest names contents and earlier manifests; SetName gives a manifest to an owner (a task). Collect
-// removes what no owner's manifest reaches. From the first Begin or Keep on, everything that this Store wrote, or found
-// to be present (Has, Batch), is held until Settle, Close or the end of the process, whichever process collects. So:
-// write, set the name, settle. Settle speaks for the whole Store: a goroutine that shares a Store calls Keep before its
-// first content and releases it after SetName.
-//
-// Reading never waits. Every content is compared with its hash. Damaged bytes are ErrDamaged, and the next batch that
-// has the content writes it again.
-//
-// The folder:
-//
-//	bundles/<random>.bundle   compressed contents with an index at the end; never changed
-//	names/<owner>             the hash of the owner's newest manifest
-//	leases/<process>-<random> which bundles a running Store relies on; counts only while its owner locks it
-//	temp/                     bundles that are being written
-//	lock, collect             kernel locks: see hold.go
-//
-// Several processes may use one folder. Opening and reading a store that does not exist creates nothing.
-//
-// Earlier versions used git's format (package checkpoint/gitstore). Nobody read it with git, and trees, commits, refs,
-// deltas and git's own collection beside ours took four times the code. The owners of contents are files (names/) and
-// not a search through all journals: a purge reads one small folder, and a task with a damaged journal loses nothing.
-// The file "roost" in the folder makes earlier versions refuse to write there.
-//
-// Limits: contents are stored whole, without differences between similar ones (a delta format needs chains, bases and
-// repacking; 200 edits of a source file cost less than what they changed without any of it); a bundle's index is kept
-// in memory, 57 bytes for each content.
 package content
 
 import (
@@ -49,8 +17,26 @@ import (
 	"github.com/roost-dev/roost/internal/atomicfile"
 )
 
-// Store is one content store. Several goroutines may use it, and several processes its folder.
-type Store struct {
+// Folder is a content store in a folder. Several goroutines may use it, and several processes its folder.
+//
+// A Folder is this folder:
+//
+//	bundles/<random>.bundle   compressed contents with an index at the end; never changed
+//	names/<owner>             the hash of the owner's newest manifest
+//	leases/<process>-<random> which bundles a running Folder relies on; counts only while its owner locks it
+//	temp/                     bundles that are being written
+//	lock, collect             kernel locks: see hold.go
+//
+// A batch is one bundle file: it is synced, renamed and its folder is synced. Several processes may use one folder.
+// Opening and reading a store that does not exist creates nothing.
+//
+// Earlier versions used git's format (package checkpoint/gitstore). Nobody read it with git, and trees, commits, refs,
+// deltas and git's own collection beside ours took four times the code. The owners of contents are files (names/) and
+// not a search through all journals: a purge reads one small folder, and a task with a damaged journal loses nothing.
+// The file "roost" in the folder makes earlier versions refuse to write there.
+//
+// Limit: a bundle's index is kept in memory, 57 bytes for each content.
+type Folder struct {
 	dir   string
 	fault func(op string) error // tests simulate a full disk with it
 
@@ -65,7 +51,7 @@ type Store struct {
 // them cost no more to search than one; a large bundle is searched in its own index.
 type known struct {
 	bundles map[string]*bundle
-	small   map[key]position
+	small   map[Key]position
 	large   []*bundle
 	bad     map[string]string // bundles with an unreadable index, and why
 	damaged map[position]bool // copies that were read and found damaged
@@ -83,7 +69,7 @@ const smallBundle = 1024
 
 // Open opens the store in a folder. Nothing is created before the first write; a store that does not exist has no
 // contents and no names.
-func Open(dir string) (*Store, error) {
+func Open(dir string) (*Folder, error) {
 	abs, err := filepath.Abs(dir)
 	if err == nil {
 		var info fs.FileInfo
@@ -96,10 +82,10 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the content store: %w", err)
 	}
-	return &Store{dir: abs, fault: func(string) error { return nil }}, nil
+	return &Folder{dir: abs, fault: func(string) error { return nil }}, nil
 }
 
-func (s *Store) path(elem ...string) string {
+func (s *Folder) path(elem ...string) string {
 	return filepath.Join(append([]string{s.dir}, elem...)...)
 }
 
@@ -112,7 +98,7 @@ const (
 )
 
 // create creates the folders, unless they exist. Several processes may do it at the same time.
-func (s *Store) create() error {
+func (s *Folder) create() error {
 	if _, err := os.Stat(s.path(tempDir)); err == nil {
 		return nil
 	}
@@ -162,7 +148,7 @@ func (k *known) add(b *bundle) {
 }
 
 // find finds one copy, a manifest if any copy is one. The caller holds mu.
-func (k *known) find(id key) (position, bool) {
+func (k *known) find(id Key) (position, bool) {
 	found, ok := k.small[id]
 	if ok && found.b.row(found.i).manifest {
 		return found, true
@@ -179,7 +165,7 @@ func (k *known) find(id key) (position, bool) {
 }
 
 // allDamaged reports whether every copy of a content was found damaged. The caller holds mu.
-func (k *known) allDamaged(id key) bool {
+func (k *known) allDamaged(id Key) bool {
 	for _, b := range k.bundles {
 		if i, ok := b.find(id); ok && !k.damaged[position{b, i}] {
 			return false
@@ -196,7 +182,7 @@ func (k *known) anyBad() string {
 	return ""
 }
 
-func (s *Store) row(id key) (row, bool) {
+func (s *Folder) row(id Key) (row, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	p, ok := s.known.find(id)
@@ -221,7 +207,7 @@ func (k *known) current(dir string) bool {
 }
 
 // refresh reads the bundles folder, unless it is unchanged since the last reading.
-func (s *Store) refresh(force bool) (changed bool, err error) {
+func (s *Folder) refresh(force bool) (changed bool, err error) {
 	dir := s.path(bundlesDir)
 	s.mu.RLock()
 	current := !force && s.known.current(dir)
@@ -242,7 +228,7 @@ func (s *Store) refresh(force bool) (changed bool, err error) {
 	}
 	k := &s.known
 	if k.bundles == nil {
-		k.bundles, k.small, k.damaged, changed = map[string]*bundle{}, map[key]position{}, map[position]bool{}, true
+		k.bundles, k.small, k.damaged, changed = map[string]*bundle{}, map[Key]position{}, map[position]bool{}, true
 	}
 	bad, present := map[string]string{}, map[string]bool{}
 	var fresh []*bundle
@@ -272,7 +258,7 @@ func (s *Store) refresh(force bool) (changed bool, err error) {
 		}
 	}
 	if gone {
-		k.small, k.large = map[key]position{}, nil
+		k.small, k.large = map[Key]position{}, nil
 		for _, b := range k.bundles {
 			k.add(b)
 		}
@@ -286,8 +272,8 @@ func (s *Store) refresh(force bool) (changed bool, err error) {
 
 // Contains reports whether the content is present now. It holds nothing and writes nothing: for a caller that only
 // displays, or knows that a name reaches the content.
-func (s *Store) Contains(h Hash) bool {
-	k, err := h.key()
+func (s *Folder) Contains(_ context.Context, h Hash) bool {
+	k, err := h.Key()
 	if err != nil {
 		return false
 	}
@@ -302,7 +288,7 @@ func (s *Store) Contains(h Hash) bool {
 
 // Read returns a content, compared with its hash. A content over limit bytes is ErrTooLarge; limit 0 is no limit.
 // Other errors are ErrMissing and ErrDamaged.
-func (s *Store) Read(ctx context.Context, h Hash, limit int64) ([]byte, error) {
+func (s *Folder) Read(ctx context.Context, h Hash, limit int64) ([]byte, error) {
 	var out bytes.Buffer
 	if err := s.copy(ctx, h, limit, &out); err != nil {
 		return nil, err
@@ -311,12 +297,12 @@ func (s *Store) Read(ctx context.Context, h Hash, limit int64) ([]byte, error) {
 }
 
 // Verify reads a content in little memory and compares it with its hash.
-func (s *Store) Verify(ctx context.Context, h Hash) error { return s.copy(ctx, h, 0, nil) }
+func (s *Folder) Verify(ctx context.Context, h Hash) error { return s.copy(ctx, h, 0, nil) }
 
 // copy tries every copy of a content until one is good. When a bundle was removed since the folder was read, because
 // its contents went to another one, the folder is read again. A nil buffer takes nothing.
-func (s *Store) copy(ctx context.Context, h Hash, limit int64, out *bytes.Buffer) error {
-	k, err := h.key()
+func (s *Folder) copy(ctx context.Context, h Hash, limit int64, out *bytes.Buffer) error {
+	k, err := h.Key()
 	if err != nil {
 		return fmt.Errorf("%w: %w", err, ErrMissing)
 	}
@@ -366,7 +352,7 @@ func (s *Store) copy(ctx context.Context, h Hash, limit int64, out *bytes.Buffer
 	return fmt.Errorf("content %s %w", h, ErrMissing)
 }
 
-func (s *Store) copyFrom(ctx context.Context, p position, limit int64, out *bytes.Buffer) error {
+func (s *Folder) copyFrom(ctx context.Context, p position, limit int64, out *bytes.Buffer) error {
 	r := p.b.row(p.i)
 	if limit > 0 && r.size > limit {
 		return ErrTooLarge
@@ -384,7 +370,7 @@ func (s *Store) copyFrom(ctx context.Context, p position, limit int64, out *byte
 }
 
 // copies lists where a content is, copies known to be damaged last.
-func (s *Store) copies(k key) []position {
+func (s *Folder) copies(k Key) []position {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var list, damaged []position
@@ -404,8 +390,8 @@ func (s *Store) copies(k key) []position {
 	return append(list, damaged...)
 }
 
-// Size is how many bytes the bundles take on disk.
-func (s *Store) Size() (int64, error) {
+// Size implements Store: the bytes of the bundles on disk.
+func (s *Folder) Size(context.Context) (int64, error) {
 	list, err := readDir(s.path(bundlesDir))
 	var n int64
 	for _, d := range list {

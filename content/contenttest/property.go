@@ -1,25 +1,22 @@
-package content
+package contenttest
 
 import (
-	"context"
-	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
-	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/roost-dev/roost/content"
 )
 
 // world is a store as two processes see it, and a model of it: what each name has, and what each process relies on.
 type world struct {
 	t      *rapid.T
-	tb     *testing.T
-	open   [2]*Store
-	names  map[string]Hash
-	states map[Hash]map[string]string // by manifest
-	parent map[Hash]Hash
-	held   [2]map[Hash]bool
+	b      *bench
+	open   [2]content.Store
+	names  map[string]content.Hash
+	states map[content.Hash]map[string]string // by manifest
+	parent map[content.Hash]content.Hash
+	held   [2]map[content.Hash]bool
 }
 
 func (w *world) fail(err error) {
@@ -33,17 +30,17 @@ func (w *world) process() int { return rapid.IntRange(0, 1).Draw(w.t, "process")
 func (w *world) owner() string { return rapid.SampledFrom([]string{"a", "b", "c"}).Draw(w.t, "owner") }
 
 // save writes a state; it is held until its Store settles.
-func (w *world) save(i int, parents ...Hash) Hash {
+func (w *world) save(i int, parents ...content.Hash) content.Hash {
 	state := rapid.MapOfN(rapid.SampledFrom([]string{"a", "b", "d/a"}), rapid.SampledFrom([]string{"", "1", "2", text(4, 2000)}), 0, 4).Draw(w.t, "state")
-	b, err := w.open[i].Begin(context.Background())
+	batch, err := w.open[i].Begin(w.b.Context())
 	w.fail(err)
-	h, err := commitTo(b, state, parents...)
+	h, err := commitTo(batch, state, parents...)
 	w.fail(err)
 	if rapid.Bool().Draw(w.t, "discarded") {
-		b.Discard()
+		batch.Discard()
 		return ""
 	}
-	w.fail(b.Close())
+	w.fail(batch.Close())
 	w.held[i][h], w.states[h] = true, state
 	if len(parents) > 0 {
 		w.parent[h] = parents[0]
@@ -62,17 +59,17 @@ func (w *world) check(t *rapid.T) {
 	}
 	for h := range need {
 		for _, s := range w.open {
-			if !s.Has(h) {
+			if !s.Has(w.b.Context(), h) {
 				t.Fatalf("%s is gone", h)
 			}
-			if got := files(w.tb, s, h); !maps.Equal(got, w.states[h]) {
+			if got := files(w.b, s, h); !maps.Equal(got, w.states[h]) {
 				t.Fatalf("%s reads as %v, want %v", h, got, w.states[h])
 			}
 		}
 	}
-	names, err := w.open[0].Names()
+	names, err := w.open[0].Names(w.b.Context())
 	w.fail(err)
-	got := map[string]Hash{}
+	got := map[string]content.Hash{}
 	for owner, n := range names {
 		got[owner] = n.Manifest
 	}
@@ -82,40 +79,44 @@ func (w *world) check(t *rapid.T) {
 }
 
 // A store behaves as a map of what was written, from which only goes what no name reaches and no process relies on.
-func TestAStoreIsAMap(t *testing.T) {
-	home := quickDir(t)
-	n := 0
-	rapid.Check(t, func(rt *rapid.T) {
-		n++
-		dir := filepath.Join(home, fmt.Sprint(n))
-		w := &world{t: rt, tb: t, names: map[string]Hash{}, states: map[Hash]map[string]string{}, parent: map[Hash]Hash{}}
+func testMap(b *bench) {
+	rapid.Check(b.T, func(rt *rapid.T) {
+		place := b.fresh()
+		w := &world{
+			t:      rt,
+			b:      b,
+			names:  map[string]content.Hash{},
+			states: map[content.Hash]map[string]string{},
+			parent: map[content.Hash]content.Hash{},
+		}
 		reopen := func(i int) {
 			if w.open[i] != nil {
-				w.open[i].Close()
+				w.fail(w.open[i].Close())
 			}
-			s, err := Open(dir)
-			w.fail(err)
-			w.open[i], w.held[i] = s, map[Hash]bool{}
+			w.open[i], w.held[i] = place.Open(b), map[content.Hash]bool{}
 		}
 		reopen(0)
 		reopen(1)
-		defer func() { w.open[0].Close(); w.open[1].Close(); os.RemoveAll(dir) }()
+		defer func() {
+			w.fail(w.open[0].Close())
+			w.fail(w.open[1].Close())
+		}()
 		rt.Repeat(map[string]func(*rapid.T){
 			"save": func(*rapid.T) { w.save(w.process()) },
 			"save and name": func(*rapid.T) {
 				i, owner := w.process(), w.owner()
-				var parents []Hash
+				var parents []content.Hash
 				if old := w.names[owner]; old != "" {
-					parents = []Hash{old}
+					parents = []content.Hash{old}
 				}
 				if h := w.save(i, parents...); h != "" {
-					w.fail(w.open[i].SetName(owner, h))
+					w.fail(w.open[i].SetName(w.b.Context(), owner, h))
 					w.names[owner] = h
 				}
 			},
 			"remove a name": func(*rapid.T) {
 				owner := w.owner()
-				w.fail(w.open[w.process()].RemoveName(owner))
+				w.fail(w.open[w.process()].RemoveName(w.b.Context(), owner))
 				delete(w.names, owner)
 			},
 			"settle": func(*rapid.T) {
@@ -125,7 +126,7 @@ func TestAStoreIsAMap(t *testing.T) {
 			},
 			"reopen": func(*rapid.T) { reopen(w.process()) },
 			"collect": func(*rapid.T) {
-				_, err := w.open[w.process()].Collect(context.Background(), CollectOptions{})
+				_, err := w.open[w.process()].Collect(w.b.Context(), content.CollectOptions{})
 				w.fail(err)
 			},
 			"": w.check,
@@ -133,17 +134,17 @@ func TestAStoreIsAMap(t *testing.T) {
 		// At the end nothing is held: only what names reach is left.
 		reopen(0)
 		reopen(1)
-		_, err := w.open[0].Collect(context.Background(), CollectOptions{})
+		_, err := w.open[0].Collect(w.b.Context(), content.CollectOptions{})
 		w.fail(err)
 		w.check(rt)
-		reached := map[Hash]bool{}
+		reached := map[content.Hash]bool{}
 		for _, h := range w.names {
 			for ; h != ""; h = w.parent[h] {
 				reached[h] = true
 			}
 		}
 		for h := range w.states {
-			if got := w.open[1].Has(h); got != reached[h] {
+			if got := w.open[1].Has(b.Context(), h); got != reached[h] {
 				rt.Fatalf("%s is present: %v, a name reaches it: %v", h, got, reached[h])
 			}
 		}
