@@ -38,7 +38,9 @@ type Place struct {
 	Stores Stores
 }
 
-// Stores are content stores that several servers share, by the names of workspaces (NameOf).
+// Stores are content stores that several servers share, by the names of workspaces (NameOf). Surveys stay on the machine
+// of the workspace: a collection by another one removes what only they name and no running command relies on, and the
+// next survey keeps it again.
 type Stores interface {
 	// Store opens a store. Nothing is created.
 	Store(name string) content.Store

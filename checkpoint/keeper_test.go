@@ -17,6 +17,7 @@ type bench struct {
 	testing.TB
 	root string // of the workspace
 	data string // <root>/checkpoints
+	far  Stores // nil: contents are in data
 	k    *Keeper
 }
 
@@ -40,7 +41,7 @@ func (l *bench) open(o Options) *Keeper {
 	if o.Home == "" {
 		o.Home = filepath.Join(filepath.Dir(l.root), "home")
 	}
-	k, err := Open(Place{Dir: l.data}, w, o)
+	k, err := Open(Place{Dir: l.data, Stores: l.far}, w, o)
 	l.must(err)
 	l.Cleanup(func() { _ = k.Close() })
 	return k

@@ -122,6 +122,9 @@ func (k *Keeper) readAll(ctx context.Context, g *openRoot, sc *scan) (trouble, e
 			r.b.Discard()
 		}
 	}()
+	if err := k.prefetch(ctx, sc); err != nil {
+		return nil, err
+	}
 	jobs := make([]int, 0, 64)
 	for i := range sc.list {
 		e := &sc.list[i]
@@ -166,6 +169,27 @@ func (k *Keeper) readAll(ctx context.Context, g *openRoot, sc *scan) (trouble, e
 		sc.list = slices.Delete(sc.list, i, i+1)
 	}
 	return r.trouble, nil
+}
+
+// prefetcher is a store that is far away: to ask it about each file would take long.
+type prefetcher interface {
+	Prefetch(ctx context.Context, hashes []content.Hash) error
+}
+
+// prefetch asks a store that is far away about all known contents at once.
+func (k *Keeper) prefetch(ctx context.Context, sc *scan) error {
+	far, ok := k.store.(prefetcher)
+	if !ok {
+		return nil
+	}
+	var hashes []content.Hash
+	for i := range sc.list {
+		e := &sc.list[i]
+		if e.named && e.kind() != api.KindOther && (e.size > k.o.MaxHold || !k.git.has(e.blob)) {
+			hashes = append(hashes, e.hash())
+		}
+	}
+	return far.Prefetch(ctx, hashes)
 }
 
 // locate finds out where a known content is; false when it must be read and kept.

@@ -76,7 +76,7 @@ func testRoundTrip(b *bench) {
 			}
 		}
 	}
-	if size := fixture.Must[int64](b)(s.Size(ctx)); size > 8<<20 || size < 2<<20 {
+	if size := fixture.Must[int64](b)(s.Size(ctx)); size > 10<<20 || size < 2<<20 {
 		b.Errorf("the store takes %d bytes, want them compressed", size)
 	}
 }

@@ -13,11 +13,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/roost-dev/roost/database"
+	"github.com/roost-dev/roost/database/payload"
 	"github.com/roost-dev/roost/journal"
 )
-
-// chunkSize is how many bytes of a payload one row holds: a reader of a part reads few bytes that it does not need.
-const chunkSize = 256 << 10
 
 // blob is a payload of a journal.
 type blob struct {
@@ -65,26 +63,16 @@ func (b *blob) ReadAt(p []byte, at int64) (n int, err error) {
 	if at >= b.size {
 		return 0, io.EOF
 	}
-	rows, err := b.r.in.db.Query(b.ctx, `SELECT n, data FROM roost.chunks WHERE hash = $1 AND n BETWEEN $2 AND $3 ORDER BY n`,
-		b.key, at/chunkSize, (end-1)/chunkSize)
-	if err != nil {
-		return 0, fmt.Errorf("read blob %s: %w", b.hash, err)
-	}
-	var number int64
-	var data []byte
-	_, err = pgx.ForEachRow(rows, []any{&number, &data}, func() error {
-		from := at + int64(n) - number*chunkSize
-		if from < 0 || from >= int64(len(data)) {
-			return fmt.Errorf("a piece is missing: %w", journal.ErrBlobDamaged)
-		}
-		n += copy(p[n:end-at], data[from:])
+	err = payload.Read(b.ctx, b.r.in.db, b.key, b.size, at/payload.PieceSize, (end-1)/payload.PieceSize, func(number int64, data []byte) error {
+		n += copy(p[n:end-at], data[at+int64(n)-number*payload.PieceSize:])
 		return nil
 	})
+	if errors.Is(err, payload.ErrDamaged) {
+		err = fmt.Errorf("%w: %w", err, journal.ErrBlobDamaged)
+	}
 	switch {
 	case err != nil:
 		return n, fmt.Errorf("read blob %s: %w", b.hash, err)
-	case int64(n) < end-at:
-		return n, fmt.Errorf("read blob %s: a piece is missing: %w", b.hash, journal.ErrBlobDamaged)
 	case n < len(p):
 		return n, io.EOF
 	}
@@ -140,22 +128,24 @@ func (o *owner) putBlob(ctx context.Context, key []byte, from io.Reader, size in
 		return err
 	}
 	err := pgx.BeginFunc(ctx, o.in.db, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `
-INSERT INTO roost.contents (hash, size) VALUES ($1, $2)
-ON CONFLICT (hash) DO UPDATE SET size = EXCLUDED.size WHERE contents.size <> EXCLUDED.size`, key, size); err != nil {
+		whole := payload.Size{Hash: key, Bytes: size}
+		if err := payload.Put(ctx, tx, []payload.Size{whole}); err != nil {
 			return err
 		}
-		piece := make([]byte, min(chunkSize, size))
-		for n := int64(0); n*chunkSize < size; n++ {
-			part := piece[:min(chunkSize, size-n*chunkSize)]
+		piece, packed := make([]byte, min(payload.PieceSize, size)), []byte(nil)
+		for n := range payload.Count(size) {
+			part := piece[:min(payload.PieceSize, size-n*payload.PieceSize)]
 			if _, err := io.ReadFull(from, part); err != nil {
 				return err
 			}
-			if _, err := tx.Exec(ctx, `
-INSERT INTO roost.chunks (hash, n, data) VALUES ($1, $2, $3)
-ON CONFLICT (hash, n) DO UPDATE SET data = EXCLUDED.data WHERE chunks.data <> EXCLUDED.data`, key, n, part); err != nil {
+			packed = payload.Pack(packed[:0], part)
+			whole.Stored += int64(len(packed))
+			if err := payload.PutPieces(ctx, tx, []payload.Piece{{Hash: key, N: n, Data: packed}}); err != nil {
 				return err
 			}
+		}
+		if err := payload.Put(ctx, tx, []payload.Size{whole}); err != nil {
+			return err
 		}
 		_, err := tx.Exec(ctx, `INSERT INTO roost.blobs (journal, hash) VALUES ($1, $2) ON CONFLICT DO NOTHING`, o.id, key)
 		return err

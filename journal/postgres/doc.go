@@ -6,7 +6,7 @@
 //
 //	journals    a row a journal: its name, head, epoch, and who holds its lease until when
 //	commits     a row a commit: the line of journal.EncodeCommit, byte for byte (bytea; jsonb would change bytes)
-//	contents, chunks, blobs   payloads by SHA-256, in pieces, and which journal names which
+//	contents, chunks, blobs   payloads (package database/payload), and which journal names which
 //	snapshots   the derived snapshot of a journal
 //
 // Commits are partitioned by a hash of their journal. The row of a journal has room to be changed in place.

@@ -1,0 +1,321 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/roost-dev/roost/content"
+	"github.com/roost-dev/roost/database"
+	"github.com/roost-dev/roost/database/payload"
+	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/internal/inputfile"
+)
+
+// batch implements content.Batch.
+type batch struct {
+	s      *Store
+	ctx    context.Context //nolint:containedctx // content.Batch has none
+	spool  spool
+	have   map[content.Key]*packed
+	relied map[content.Key]bool // contents of the store that manifests of the batch name
+	done   bool
+}
+
+// Begin implements content.Store.
+func (s *Store) Begin(ctx context.Context) (content.Batch, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if _, err := s.create(ctx); err != nil {
+		return nil, fmt.Errorf("write to the content store: %w", database.Explained(err))
+	}
+	s.hold.Lock()
+	defer s.hold.Unlock()
+	s.batches++
+	return &batch{s: s, ctx: ctx, have: map[content.Key]*packed{}, relied: map[content.Key]bool{}}, nil
+}
+
+func (b *batch) open() error {
+	if b.done {
+		return errors.New("write to the content store: the batch is closed")
+	}
+	return b.ctx.Err()
+}
+
+// Add implements content.Batch.
+func (b *batch) Add(data []byte) (content.Hash, error) {
+	if err := b.open(); err != nil {
+		return "", err
+	}
+	k := content.Key(sha256.Sum256(data))
+	if b.have[k] != nil {
+		return k.Hash(), nil
+	}
+	return b.add(bytes.NewReader(data), int64(len(data)))
+}
+
+// AddFrom implements content.Batch.
+func (b *batch) AddFrom(r io.Reader, size int64) (content.Hash, error) {
+	if err := b.open(); err != nil {
+		return "", err
+	}
+	if size < 0 {
+		return "", fmt.Errorf("write to the content store: %w: it cannot be %d", content.ErrLength, size)
+	}
+	return b.add(inputfile.ContextReader(b.ctx, r), size)
+}
+
+// add packs a stream of size bytes. After an error the batch is as before.
+func (b *batch) add(r io.Reader, size int64) (_ content.Hash, err error) {
+	start := b.spool.end()
+	p := &packed{size: size}
+	defer func() {
+		if err != nil {
+			b.spool.cutBack(start)
+			err = fmt.Errorf("write to the content store: %w", err)
+		}
+	}()
+	sum := sha256.New()
+	piece := make([]byte, min(size, payload.PieceSize))
+	for left := size; left > 0; {
+		piece = piece[:min(left, payload.PieceSize)]
+		if _, err := io.ReadFull(r, piece); err != nil {
+			return "", shorter(err, size)
+		}
+		sum.Write(piece)
+		at, err := b.spool.add(piece)
+		if err != nil {
+			return "", err
+		}
+		p.pieces, p.stored, left = append(p.pieces, at), p.stored+int64(at.length), left-int64(len(piece))
+	}
+	switch _, err := io.ReadFull(r, make([]byte, 1)); {
+	case err == nil:
+		return "", fmt.Errorf("%w: more than %d bytes", content.ErrLength, size)
+	case !errors.Is(err, io.EOF):
+		return "", err
+	}
+	sum.Sum(p.key[:0])
+	if b.have[p.key] != nil {
+		b.spool.cutBack(start)
+	} else {
+		b.have[p.key] = p
+	}
+	return p.key.Hash(), nil
+}
+
+func shorter(err error, size int64) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%w: fewer than %d bytes", content.ErrLength, size)
+	}
+	return err
+}
+
+// AddManifest implements content.Batch.
+func (b *batch) AddManifest(m content.Manifest) (content.Hash, error) {
+	if err := b.open(); err != nil {
+		return "", err
+	}
+	fail := func(err error) (content.Hash, error) { return "", fmt.Errorf("write a manifest: %w", err) }
+	names, err := m.Names()
+	if err != nil {
+		return fail(err)
+	}
+	var others []content.Key
+	for _, k := range names {
+		if b.have[k] == nil && !b.relied[k] {
+			others = append(others, k)
+		}
+	}
+	found, err := b.s.rely(b.ctx, others)
+	if err != nil {
+		return fail(err)
+	}
+	for _, k := range others {
+		if _, there := found[k]; !there {
+			return fail(fmt.Errorf("content %s %w", k.Hash(), content.ErrMissing))
+		}
+		b.relied[k] = true
+	}
+	data, err := json.Marshal(m)
+	if err != nil {
+		return fail(err)
+	}
+	h, err := b.Add(data)
+	if err != nil {
+		return fail(err)
+	}
+	p := b.have[content.Key(sha256.Sum256(data))]
+	p.manifest, p.names = true, names
+	return h, nil
+}
+
+// Discard implements content.Batch.
+func (b *batch) Discard() {
+	if b.done {
+		return
+	}
+	b.done = true
+	_ = b.spool.drop() // a temporary file that stays is one of the system's
+	b.s.hold.Lock()
+	defer b.s.hold.Unlock()
+	b.s.batches--
+}
+
+// Close implements content.Batch.
+func (b *batch) Close() error {
+	defer b.Discard()
+	if err := b.open(); err != nil {
+		return err
+	}
+	if len(b.have) == 0 {
+		return nil
+	}
+	if err := b.store(); err != nil {
+		return fmt.Errorf("write to the content store: %w", database.Explained(err))
+	}
+	failpoint.Hit("content.postgres.committed")
+	return nil
+}
+
+// store stores the batch in one transaction and holds what is in it.
+func (b *batch) store() error {
+	s := b.s
+	id, err := s.row(b.ctx)
+	if err != nil {
+		return err
+	}
+	keys := slices.SortedFunc(maps.Keys(b.have), func(x, y content.Key) int { return bytes.Compare(x[:], y[:]) })
+	s.hold.Lock()
+	defer s.hold.Unlock()
+	err = s.leased(b.ctx, func(lease int64) error {
+		return pgx.BeginFunc(b.ctx, s.in.db, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(b.ctx, lockShared, lockClass, id); err != nil {
+				return err
+			}
+			if err := b.reliedStay(tx, id); err != nil {
+				return err
+			}
+			if err := b.storePayloads(tx, keys); err != nil {
+				return err
+			}
+			if err := b.keep(tx, id, lease, keys); err != nil {
+				return err
+			}
+			failpoint.Hit("content.postgres.written")
+			return nil
+		})
+	})
+	if err != nil {
+		return err
+	}
+	for _, k := range keys {
+		s.known[k] = true
+	}
+	s.setDamaged(false, keys...)
+	return nil
+}
+
+// reliedStay fails when something that a manifest of the batch names was removed: the lease that held it was ended.
+func (b *batch) reliedStay(tx pgx.Tx, store int32) error {
+	var n int
+	relied := slices.Collect(maps.Keys(b.relied))
+	err := tx.QueryRow(b.ctx, `SELECT count(*) FROM roost.kept WHERE store = $1 AND hash = ANY($2)`, store, asBytes(relied)).Scan(&n)
+	if err == nil && n < len(relied) {
+		err = fmt.Errorf("what a manifest names %w any more, because this server did not reach the database for long; do it again", content.ErrMissing)
+	}
+	return err
+}
+
+// storePayloads stores the contents that the database does not have, or of which it has damaged pieces.
+func (b *batch) storePayloads(tx pgx.Tx, keys []content.Key) error {
+	there, err := payload.Present(b.ctx, tx, asBytes(keys))
+	if err != nil {
+		return err
+	}
+	present := map[content.Key]bool{}
+	for _, hash := range there {
+		present[content.Key(hash)] = true
+	}
+	var sizes []payload.Size
+	var fresh []*packed
+	for _, k := range keys {
+		if present[k] && !b.s.isDamaged(k) {
+			continue
+		}
+		p := b.have[k]
+		fresh = append(fresh, p)
+		sizes = append(sizes, payload.Size{Hash: p.key[:], Bytes: p.size, Stored: p.stored})
+	}
+	if err := payload.Put(b.ctx, tx, sizes); err != nil {
+		return err
+	}
+	var pieces []payload.Piece
+	room := spoolMemory
+	flush := func() error {
+		err := payload.PutPieces(b.ctx, tx, pieces)
+		pieces, room = pieces[:0], spoolMemory
+		return err
+	}
+	for _, p := range fresh {
+		for n, at := range p.pieces {
+			data, err := b.spool.read(at)
+			if err != nil {
+				return err
+			}
+			pieces = append(pieces, payload.Piece{Hash: p.key[:], N: int64(n), Data: data})
+			if room -= len(data); room > 0 {
+				continue
+			}
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return flush()
+}
+
+// keep gives the store the contents of the batch, and holds them.
+func (b *batch) keep(tx pgx.Tx, store int32, lease int64, keys []content.Key) error {
+	var manifests, from, to [][]byte
+	for _, k := range keys {
+		p := b.have[k]
+		if !p.manifest {
+			continue
+		}
+		manifests = append(manifests, p.key[:])
+		for i := range p.names {
+			from, to = append(from, p.key[:]), append(to, p.names[i][:])
+		}
+	}
+	list := asBytes(keys)
+	var fresh int64 // bytes that the store did not have
+	err := tx.QueryRow(b.ctx, `
+WITH fresh AS (
+	INSERT INTO roost.kept (store, hash, manifest) SELECT $1, hash, false FROM unnest($2::bytea[]) AS hash ON CONFLICT DO NOTHING RETURNING hash
+)
+SELECT COALESCE(sum(c.stored), 0)::bigint FROM fresh f JOIN roost.contents c ON c.hash = f.hash`, store, list).Scan(&fresh)
+	if err != nil {
+		return err
+	}
+	var q pgx.Batch
+	if len(manifests) > 0 {
+		q.Queue(`UPDATE roost.kept SET manifest = true WHERE store = $1 AND hash = ANY($2) AND NOT manifest`, store, manifests)
+		q.Queue(`INSERT INTO roost.manifests (manifest, hash) SELECT * FROM unnest($1::bytea[], $2::bytea[]) ON CONFLICT DO NOTHING`, from, to)
+	}
+	q.Queue(`INSERT INTO roost.held (lease, holder, store, hash) SELECT $1, $2, $3, hash FROM unnest($4::bytea[]) AS hash ON CONFLICT DO NOTHING`,
+		lease, b.s.holder, store, list)
+	if fresh > 0 {
+		q.Queue(`UPDATE roost.content_stores SET bytes = bytes + $2 WHERE id = $1`, store, fresh)
+	}
+	return tx.SendBatch(b.ctx, &q).Close()
+}

@@ -1,0 +1,141 @@
+// Package lease keeps leases of running servers in the database: what a server relies on or works at names its lease,
+// and goes with it when the server ends, however it ends.
+//
+// A lease is a row of roost.leases, and lasts while the row is there. One goroutine renews it every third of its length.
+// Only the clock of the database decides that a lease has run out, and only End makes that count: it removes the row, and
+// with it every row that names it (ON DELETE CASCADE). So a server that was stopped for a while and whose lease nobody
+// ended goes on, and one whose lease was ended finds that out: a row that names an ended lease is refused by the
+// database.
+//
+// The owner of a journal has a lease of another kind, which is part of the journal's row (package journal/postgres).
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/roost-dev/roost/database"
+)
+
+// Lease is the lease of one part of a running server. It is safe for concurrent use.
+type Lease struct {
+	db     *database.DB
+	length time.Duration
+
+	mu    sync.Mutex
+	id    int64     // 0: none
+	asked time.Time // when the newest renewal that succeeded was asked for
+
+	stop context.CancelFunc // nil: nothing renews
+	work sync.WaitGroup
+}
+
+// New makes a lease of a length. It is taken with the first ID.
+func New(db *database.DB, length time.Duration) *Lease { return &Lease{db: db, length: length} }
+
+// ID is the number of the lease, which lasts. After a lease was ended by others it is another number, and nothing that
+// named the one before is there.
+func (l *Lease) ID(ctx context.Context) (int64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.id != 0 && time.Since(l.asked) > l.length*2/3 {
+		if err := l.renew(ctx); err != nil {
+			return 0, err
+		}
+	}
+	if l.id != 0 {
+		return l.id, nil
+	}
+	asked := time.Now()
+	err := l.db.QueryRow(ctx, `INSERT INTO roost.leases (lease_until) VALUES (clock_timestamp() + $1::interval) RETURNING id`, l.length).Scan(&l.id)
+	if err != nil {
+		return 0, fmt.Errorf("take a lease: %w", database.Explained(err))
+	}
+	l.asked = asked
+	if l.stop == nil {
+		background, stop := context.WithCancel(context.WithoutCancel(ctx))
+		l.stop = stop
+		l.work.Go(func() { l.run(background) })
+	}
+	return l.id, nil
+}
+
+// Lost forgets a lease of which the database said that it was ended; see Ended.
+func (l *Lease) Lost(id int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.id == id {
+		l.id = 0
+	}
+}
+
+// Ended reports whether a statement failed because the lease that it named was ended.
+func Ended(err error) bool {
+	var refused *pgconn.PgError
+	return errors.As(err, &refused) && refused.Code == "23503" && refused.TableName != "" && refused.ConstraintName == refused.TableName+"_lease_fkey"
+}
+
+// run renews until Close. What fails is tried again: the lease still lasts for two thirds.
+func (l *Lease) run(ctx context.Context) {
+	tick := time.NewTicker(l.length / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		limited, cancel := context.WithTimeout(ctx, l.length/3)
+		l.mu.Lock()
+		if l.id != 0 {
+			_ = l.renew(limited) // ID tries again, and fails
+		}
+		l.mu.Unlock()
+		cancel()
+	}
+}
+
+// renew makes the lease last for another length, or notes that it was ended. The caller holds mu.
+func (l *Lease) renew(ctx context.Context) error {
+	asked := time.Now()
+	done, err := l.db.Exec(ctx, `UPDATE roost.leases SET lease_until = clock_timestamp() + $2::interval WHERE id = $1`, l.id, l.length)
+	if err != nil {
+		return fmt.Errorf("renew a lease: %w", database.Explained(err))
+	}
+	l.asked = asked
+	if done.RowsAffected() == 0 {
+		l.id = 0
+	}
+	return nil
+}
+
+// Close ends the lease, and with it all that names it.
+func (l *Lease) Close(ctx context.Context) error {
+	l.mu.Lock()
+	stop, id := l.stop, l.id
+	l.stop, l.id = nil, 0
+	l.mu.Unlock()
+	if stop != nil {
+		stop()
+		l.work.Wait()
+	}
+	if id == 0 {
+		return nil
+	}
+	if _, err := l.db.Exec(ctx, `DELETE FROM roost.leases WHERE id = $1`, id); err != nil {
+		return fmt.Errorf("end a lease: %w", database.Explained(err))
+	}
+	return nil
+}
+
+// End removes all leases that have run out, with all that names them.
+func End(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, `DELETE FROM roost.leases WHERE lease_until <= clock_timestamp()`)
+	return err
+}

@@ -1,0 +1,181 @@
+// Package payload keeps bytes under their SHA-256 in the tables contents and chunks: those of journals and those of
+// content stores, each once.
+//
+// A payload is kept in pieces, each compressed by itself, so that a reader of a part reads little else. A piece that zstd
+// does not make smaller is kept as it is: it is as long as the piece, and a compressed one is shorter.
+//
+// A payload stays while something names it: a blob of a journal (roost.blobs) or a content of a store (roost.kept). Who
+// is about to name one locks its row of contents first, as Put and Present do; Sweep removes those that nothing names and
+// nobody has locked.
+package payload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/roost-dev/roost/database"
+)
+
+// PieceSize is how many bytes a piece holds; the last one of a payload holds the rest.
+const PieceSize = 256 << 10
+
+// ErrDamaged: a piece is missing, or is not what was stored.
+var ErrDamaged = errors.New("a piece is missing or damaged")
+
+// Querier is a connection, a transaction or a pool.
+type Querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// One encoder and one decoder serve all: EncodeAll and DecodeAll may be called from several goroutines.
+var codec = sync.OnceValue(func() (c struct {
+	enc *zstd.Encoder
+	dec *zstd.Decoder
+}) {
+	// Only wrong options are errors.
+	c.enc, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithWindowSize(PieceSize))
+	c.dec, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(PieceSize), zstd.WithDecoderLowmem(true))
+	return c
+})
+
+// Pack adds a piece to out as it is stored.
+func Pack(out, piece []byte) []byte {
+	start := len(out)
+	out = codec().enc.EncodeAll(piece, out)
+	if len(out)-start >= len(piece) {
+		return append(out[:start], piece...)
+	}
+	return out
+}
+
+// unpack is piece n of a payload of size bytes.
+func unpack(stored []byte, n, size int64) ([]byte, error) {
+	length := min(PieceSize, size-n*PieceSize)
+	if int64(len(stored)) == length {
+		return stored, nil
+	}
+	data, err := codec().dec.DecodeAll(stored, make([]byte, 0, max(length, 0)))
+	if err != nil || int64(len(data)) != length {
+		return nil, ErrDamaged
+	}
+	return data, nil
+}
+
+// Read calls do for the pieces from first to last of a payload of size bytes, in order.
+func Read(ctx context.Context, q Querier, hash []byte, size, first, last int64, do func(n int64, data []byte) error) error {
+	rows, err := q.Query(ctx, `SELECT n, data FROM roost.chunks WHERE hash = $1 AND n BETWEEN $2 AND $3 ORDER BY n`, hash, first, last)
+	if err != nil {
+		return err
+	}
+	next := first
+	var n int64
+	var stored []byte
+	_, err = pgx.ForEachRow(rows, []any{&n, &stored}, func() error {
+		if n != next {
+			return ErrDamaged
+		}
+		next++
+		data, err := unpack(stored, n, size)
+		if err != nil {
+			return err
+		}
+		return do(n, data)
+	})
+	if err == nil && next <= last {
+		err = ErrDamaged
+	}
+	return err
+}
+
+// Count is how many pieces a payload of size bytes has.
+func Count(size int64) int64 { return (size + PieceSize - 1) / PieceSize }
+
+// Size is the size of a payload.
+type Size struct {
+	Hash   []byte
+	Bytes  int64
+	Stored int64 // bytes of its pieces as they are stored
+}
+
+// Piece is one piece as it is stored.
+type Piece struct {
+	Hash []byte
+	N    int64
+	Data []byte
+}
+
+// Present locks those of the payloads that are there against removal until the transaction ends, and returns them.
+func Present(ctx context.Context, tx pgx.Tx, hashes [][]byte) ([][]byte, error) {
+	rows, err := tx.Query(ctx, `SELECT hash FROM roost.contents WHERE hash = ANY($1) ORDER BY hash FOR KEY SHARE`, hashes)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[[]byte])
+}
+
+// Put notes the sizes of payloads, and locks them against removal until the transaction ends. Their pieces must follow.
+// Payloads are in the order of their hashes, in one transaction, so that two that put the same ones do not wait for each
+// other.
+func Put(ctx context.Context, tx pgx.Tx, list []Size) error {
+	hashes, sizes, stored := make([][]byte, len(list)), make([]int64, len(list)), make([]int64, len(list))
+	for i, p := range list {
+		hashes[i], sizes[i], stored[i] = p.Hash, p.Bytes, p.Stored
+	}
+	_, err := tx.Exec(ctx, `
+INSERT INTO roost.contents (hash, size, stored) SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bigint[])
+ON CONFLICT (hash) DO UPDATE SET size = EXCLUDED.size, stored = EXCLUDED.stored
+WHERE (contents.size, contents.stored) <> (EXCLUDED.size, EXCLUDED.stored)`, hashes, sizes, stored)
+	return err
+}
+
+// PutPieces stores pieces. Those that are there already are repaired when they differ.
+func PutPieces(ctx context.Context, tx pgx.Tx, list []Piece) error {
+	hashes, numbers, data := make([][]byte, len(list)), make([]int64, len(list)), make([][]byte, len(list))
+	for i, p := range list {
+		hashes[i], numbers[i], data[i] = p.Hash, p.N, p.Data
+	}
+	_, err := tx.Exec(ctx, `
+INSERT INTO roost.chunks (hash, n, data) SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bytea[])
+ON CONFLICT (hash, n) DO UPDATE SET data = EXCLUDED.data WHERE chunks.data <> EXCLUDED.data`, hashes, numbers, data)
+	return err
+}
+
+// sweepMost bounds what one transaction of Sweep removes.
+const sweepMost = 10_000
+
+// Sweep removes the payloads that nothing names.
+func Sweep(ctx context.Context, db *database.DB) error {
+	for {
+		var n int
+		err := pgx.BeginFunc(ctx, db, func(tx pgx.Tx) (err error) {
+			n, err = sweep(ctx, tx)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("remove payloads that nothing names: %w", database.Explained(err))
+		}
+		if n < sweepMost {
+			return nil
+		}
+	}
+}
+
+// sweep looks again once the rows are locked: who was about to name one had locked it, and has named it by now.
+func sweep(ctx context.Context, tx pgx.Tx) (int, error) {
+	const unnamed = `NOT EXISTS (SELECT FROM roost.kept k WHERE k.hash = c.hash) AND NOT EXISTS (SELECT FROM roost.blobs b WHERE b.hash = c.hash)`
+	rows, err := tx.Query(ctx, `SELECT hash FROM roost.contents c WHERE `+unnamed+` ORDER BY hash LIMIT $1 FOR UPDATE SKIP LOCKED`, sweepMost)
+	if err != nil {
+		return 0, err
+	}
+	hashes, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
+	if err != nil || len(hashes) == 0 {
+		return 0, err
+	}
+	_, err = tx.Exec(ctx, `DELETE FROM roost.contents c WHERE hash = ANY($1) AND `+unnamed, hashes)
+	return len(hashes), err
+}
