@@ -38,12 +38,14 @@ type Options struct {
 	Cert    *x509.Certificate // whose names are names of the server, too; nil without TLS
 	LAN     *LAN              // how devices of the local network reach it; nil: they do not
 	Devices *devices.Devices  // that are logged in; nil: those of the service's root and the token
-	Log     *slog.Logger      // nil: no log
-	Now     func() time.Time
-	Version api.Version
-	Pages   Pages  // what browsers get; nil: nothing but the API
-	Group   *Group // the servers that share its database; nil: there are none
-	Guest   bool   // it ends with the tasks that its process works on, and changes no others
+	// Requests are those with idempotency keys; nil: those of the service's root.
+	Requests idempotency.Requests
+	Log      *slog.Logger // nil: no log
+	Now      func() time.Time
+	Version  api.Version
+	Pages    Pages  // what browsers get; nil: nothing but the API
+	Group    *Group // the servers that share its database; nil: there are none
+	Guest    bool   // it ends with the tasks that its process works on, and changes no others
 
 	// The server itself: what it reports, and how it stops.
 	URL      string         // its address
@@ -120,7 +122,7 @@ type Server struct {
 	streams  streams
 	readings chan struct{} // slots for MaxReadings
 	bodies   chan struct{} // slots for large bodies
-	keyed    *idempotency.Requests
+	keyed    idempotency.Requests
 	guards   keyed.Mutex[string] // of tasks, for changes with If-Match
 	changes  changeGate
 	document func() ([]byte, error) // the OpenAPI document; built for the first request
@@ -145,8 +147,10 @@ func New(o Options) (*Server, error) {
 	}
 	s.service.FollowHolders(s.liveOfHolder)
 	s.streams.total, s.streams.each, s.streams.by = o.MaxStreams, o.MaxPerClient, map[string]int{}
-	s.keyed = idempotency.New(filepath.Join(s.service.Root(), "server", "idempotency"), o.Now,
-		func() idempotency.Seal { return s.service.IdempotencySeal() })
+	if s.keyed = o.Requests; s.keyed == nil {
+		s.keyed = idempotency.New(filepath.Join(s.service.Root(), "server", "idempotency"), o.Now,
+			func() idempotency.Seal { return s.service.IdempotencySeal() })
+	}
 	s.changes.all = map[string]*changing{}
 	s.room() // notes whether the root exists
 	s.begun, s.counted = o.Now(), metrics.NewRequests()

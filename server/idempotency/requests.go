@@ -1,12 +1,15 @@
 // Package idempotency keeps what requests with an idempotency key were answered, so that a repeat gets the same answer
 // and does nothing twice.
 //
-// A request with a key has a file: first the intent, with a fingerprint of the request, then the answer. Both are on
+// In a Folder, a request with a key has a file: first the intent, with a fingerprint of the request, then the answer. Both are on
 // disk before they count, so that a repeat finds them after any crash. A process that works on the request holds the
 // lock of the file. The kernel releases it when the process ends, so that a killed process leaves an intent without a
 // lock, and the repeat does the rest under the same ids. An answer is kept for a day.
 //
 // One file for all keys was the alternative: it would have to be cleaned by rewriting.
+//
+// In a database that several servers share (Shared), a request has a row, and the one that works on it has the lease of
+// its server in place of the lock: a repeat that comes to another server does the rest once that lease has run out.
 package idempotency
 
 import (
@@ -49,11 +52,18 @@ type Seal interface {
 // purpose is what records are signed for.
 const purpose = "idempotency"
 
-// Requests are the requests with keys that processes of a root answered or work on. It is safe for concurrent use.
-type Requests struct {
-	dir  string
-	now  func() time.Time
-	seal func() Seal // nil: records are not signed
+// Requests are the requests with keys that servers answered or work on. They are safe for concurrent use.
+type Requests interface {
+	// Begin takes a key for a request. It returns the answer of an earlier attempt, or a request that the caller must
+	// finish, Forget or leave.
+	Begin(ctx context.Context, key, request, fingerprint string) (*Request, *Answer, error)
+}
+
+// Folder are the requests of the processes of a root, in a folder.
+type Folder struct {
+	dir string
+	now func() time.Time
+	signer
 
 	mu      sync.Mutex
 	cleaned time.Time
@@ -61,8 +71,13 @@ type Requests struct {
 
 // New keeps requests in a folder, which the first one makes. seal gives the seal of the root at the time; nil: records
 // are not signed.
-func New(dir string, now func() time.Time, seal func() Seal) *Requests {
-	return &Requests{dir: dir, now: now, seal: seal}
+func New(dir string, now func() time.Time, seal func() Seal) *Folder {
+	return &Folder{dir: dir, now: now, signer: signer{seal}}
+}
+
+// signer signs the lines of records.
+type signer struct {
+	seal func() Seal // nil: records are not signed
 }
 
 // intent is the first line of a file.
@@ -91,7 +106,7 @@ type Followed struct {
 }
 
 // signed is the MAC of a line: over the line without it and the name of the file. It is "" without a key.
-func (d *Requests) signed(name string, line any) (string, error) {
+func (d signer) signed(name string, line any) (string, error) {
 	if d.seal == nil {
 		return "", nil
 	}
@@ -99,7 +114,7 @@ func (d *Requests) signed(name string, line any) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	id, mac := d.seal().MAC(purpose, []byte(filepath.Base(name)+"\x00"), data)
+	id, mac := d.seal().MAC(purpose, []byte(name+"\x00"), data)
 	if id == "" {
 		return "", nil
 	}
@@ -108,7 +123,7 @@ func (d *Requests) signed(name string, line any) (string, error) {
 
 // proves reports whether this root wrote a line: a record that came with a copied root is not an answer of this one. It
 // takes the MAC out of the line. Without a key for MACs every line counts.
-func (d *Requests) proves(name string, mac *string, line any) bool {
+func (d signer) proves(name string, mac *string, line any) bool {
 	id, text, _ := strings.Cut(*mac, ".")
 	*mac = ""
 	own, err := d.signed(name, line)
@@ -120,15 +135,30 @@ func (d *Requests) proves(name string, mac *string, line any) bool {
 		return false
 	}
 	sum, err := hex.DecodeString(text)
-	return err == nil && d.seal().Proves(id, sum, purpose, []byte(filepath.Base(name)+"\x00"), data)
+	return err == nil && d.seal().Proves(id, sum, purpose, []byte(name+"\x00"), data)
 }
 
 // Request is a request with a key that is under way. One of Finish, Forget and Leave ends it.
 type Request struct {
 	Again bool // an earlier attempt began, and may have done its work
 
+	taken
+}
+
+// taken is a key that a request has taken.
+type taken interface {
+	// Finish stores the answer and releases the key.
+	Finish(done Answer) error
+	// Forget releases a key whose request changed nothing: another request may use it.
+	Forget() error
+	// Leave releases a key whose request may have changed something: the repeat does the rest.
+	Leave() error
+}
+
+// takenFile is the locked file of a key.
+type takenFile struct {
 	file *os.File
-	of   *Requests
+	of   *Folder
 }
 
 // What Begin refuses.
@@ -137,9 +167,8 @@ var (
 	ErrOther    = errors.New("another request was made with this key")
 )
 
-// Begin takes a key for a request. It returns the answer of an earlier attempt, or a request that the caller must finish,
-// Forget or leave.
-func (d *Requests) Begin(ctx context.Context, key, request, fingerprint string) (*Request, *Answer, error) {
+// Begin implements Requests.
+func (d *Folder) Begin(ctx context.Context, key, request, fingerprint string) (*Request, *Answer, error) {
 	if err := d.ready(); err != nil {
 		return nil, nil, err
 	}
@@ -168,33 +197,23 @@ func (d *Requests) Begin(ctx context.Context, key, request, fingerprint string) 
 }
 
 // take reads the locked file of a key, and writes the intent when there is none.
-func (d *Requests) take(f *os.File, request, fingerprint string) (*Request, *Answer, error) {
+func (d *Folder) take(f *os.File, request, fingerprint string) (*Request, *Answer, error) {
 	was, done, err := readFile(f)
 	if err != nil {
 		return nil, nil, err
 	}
-	if was != nil && !d.proves(f.Name(), &was.MAC, was) {
-		was, done = nil, nil
-	}
-	if done != nil && !d.proves(f.Name(), &done.MAC, done) {
-		done = nil
-	}
 	now := d.now()
-	if was != nil && now.Sub(time.UnixMilli(was.At)) > keptFor {
-		was, done = nil, nil
-	}
+	was, done, err = d.judged(filepath.Base(f.Name()), was, done, func() bool { return now.Sub(time.UnixMilli(was.At)) > keptFor }, fingerprint)
 	switch {
-	case was != nil && was.Fingerprint != fingerprint:
-		return nil, nil, ErrOther
-	case done != nil:
-		return nil, done, nil
+	case err != nil || done != nil:
+		return nil, done, err
 	case was != nil:
-		return &Request{Again: true, file: f, of: d}, nil, nil
+		return &Request{true, takenFile{f, d}}, nil, nil
 	}
 	err = f.Truncate(0)
 	if err == nil {
 		line := intent{Version: 1, At: now.UnixMilli(), Fingerprint: fingerprint, Request: request}
-		if line.MAC, err = d.signed(f.Name(), line); err == nil {
+		if line.MAC, err = d.signed(filepath.Base(f.Name()), line); err == nil {
 			err = put(f, 0, line)
 		}
 	}
@@ -204,7 +223,22 @@ func (d *Requests) take(f *os.File, request, fingerprint string) (*Request, *Ans
 	if err != nil {
 		return nil, nil, fmt.Errorf("keep what was asked: %w", errors.Join(err, f.Truncate(0)))
 	}
-	return &Request{file: f, of: d}, nil, nil
+	return &Request{false, takenFile{f, d}}, nil, nil
+}
+
+// judged is what of a record counts for a request: nothing that is not this root's or is old, and its answer only with
+// its intent.
+func (d signer) judged(name string, was *intent, done *Answer, old func() bool, fingerprint string) (*intent, *Answer, error) {
+	if was == nil || !d.proves(name, &was.MAC, was) || old() {
+		return nil, nil, nil
+	}
+	if was.Fingerprint != fingerprint {
+		return nil, nil, ErrOther
+	}
+	if done != nil && !d.proves(name, &done.MAC, done) {
+		done = nil
+	}
+	return was, done, nil
 }
 
 // readFile reads the file of a key. A line that a crash cut off was never acknowledged.
@@ -218,16 +252,28 @@ func readFile(f *os.File) (*intent, *Answer, error) {
 		return nil, nil, fmt.Errorf("read what was asked: %w", err)
 	}
 	first, rest, whole := bytes.Cut(data, []byte("\n"))
-	var was intent
-	if !whole || json.Unmarshal(first, &was) != nil || was.Version != 1 {
+	if !whole {
 		return nil, nil, nil
 	}
 	second, _, whole := bytes.Cut(rest, []byte("\n"))
-	var done Answer
-	if !whole || json.Unmarshal(second, &done) != nil || done.Status == 0 {
-		return &was, nil, nil
+	if !whole {
+		second = nil
 	}
-	return &was, &done, nil
+	was, done := parse(first, second)
+	return was, done, nil
+}
+
+// parse reads the two lines of a record. One that is no record is nil, and so is an answer without an intent.
+func parse(first, second []byte) (*intent, *Answer) {
+	var was intent
+	if json.Unmarshal(first, &was) != nil || was.Version != 1 {
+		return nil, nil
+	}
+	var done Answer
+	if json.Unmarshal(second, &done) != nil || done.Status == 0 {
+		return &was, nil
+	}
+	return &was, &done
 }
 
 // put writes a line at an offset, cuts the file behind it, and syncs.
@@ -246,14 +292,14 @@ func put(f *os.File, at int64, line any) error {
 	return err
 }
 
-// Finish stores the answer and releases the key.
-func (o *Request) Finish(done Answer) error {
+// Finish implements taken.
+func (o takenFile) Finish(done Answer) error {
 	head := make([]byte, 4096)
 	n, err := o.file.ReadAt(head, 0)
 	end := bytes.IndexByte(head[:n], '\n')
 	if end < 0 {
 		err = errors.Join(err, errors.New("the intent is gone"))
-	} else if done.MAC, err = o.of.signed(o.file.Name(), done); err == nil {
+	} else if done.MAC, err = o.of.signed(filepath.Base(o.file.Name()), done); err == nil {
 		err = put(o.file, int64(end)+1, done)
 	}
 	if err = errors.Join(err, filelock.Release(o.file)); err != nil {
@@ -262,8 +308,8 @@ func (o *Request) Finish(done Answer) error {
 	return nil
 }
 
-// Forget releases a key whose request changed nothing: another request may use it.
-func (o *Request) Forget() error {
+// Forget implements taken.
+func (o takenFile) Forget() error {
 	// The file stays, empty: some systems do not remove an open file.
 	if err := errors.Join(o.file.Truncate(0), filelock.Release(o.file)); err != nil {
 		return fmt.Errorf("forget a key: %w", err)
@@ -271,11 +317,11 @@ func (o *Request) Forget() error {
 	return nil
 }
 
-// Leave releases a key whose request may have changed something: the repeat does the rest.
-func (o *Request) Leave() error { return filelock.Release(o.file) }
+// Leave implements taken.
+func (o takenFile) Leave() error { return filelock.Release(o.file) }
 
 // ready makes the folder, and removes expired files from time to time.
-func (d *Requests) ready() error {
+func (d *Folder) ready() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.now().Sub(d.cleaned) < cleanedEvery {
@@ -298,7 +344,7 @@ func (d *Requests) ready() error {
 }
 
 // expire removes a file that no request holds. If that fails, a later call tries again.
-func (d *Requests) expire(name string) {
+func (d *Folder) expire(name string) {
 	if f, err := filelock.TryOpen(name, filelock.Exclusive|filelock.FirstByte); err == nil && f != nil {
 		_ = os.Remove(name)
 		_ = filelock.Release(f)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/internal/testing/fixture"
-	"github.com/roost-dev/roost/journal"
 )
 
 // What a kill leaves of a key's file is an intent, or an answer that was given to nobody:
@@ -25,7 +24,7 @@ func TestWhatAKeysFileHolds(t *testing.T) {
 	if err != nil || done != nil || one.Again {
 		t.Fatal(one, done, err)
 	}
-	file := one.file.Name()
+	file := one.taken.(takenFile).file.Name()
 	if err := one.Leave(); err != nil { // as a kill does
 		t.Fatal(err)
 	}
@@ -96,45 +95,5 @@ func TestWhatAKeysFileHolds(t *testing.T) {
 	defer one.Leave()
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
 		t.Errorf("the file of a key from long ago stays: %v", err)
-	}
-}
-
-// A record that another place's root signed, or nobody, is no answer of this one.
-func TestAKeysFileOfAnotherRootIsNoAnswer(t *testing.T) {
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	dir := filepath.Join(t.TempDir(), "keys")
-	sealed := func(key string) func() Seal {
-		k := journal.Key{ID: key, Secret: []byte("secret of " + key)}
-		return func() Seal {
-			return &journal.Seal{Log: "root/idempotency", Sign: &k, Verify: []journal.Key{k}}
-		}
-	}
-	answer := func(seal func() Seal) *Answer {
-		t.Helper()
-		d := New(dir, func() time.Time { return now }, seal)
-		one, done, err := d.Begin(t.Context(), "k", "POST /x", "a")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if one != nil {
-			if err := one.Finish(Answer{Status: 201, Body: "{}\n"}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return done
-	}
-	for _, c := range []struct {
-		name string
-		seal func() Seal
-		want bool // it is answered by what is there
-	}{
-		{"nothing there", nil, false},
-		{"nobody signed it", sealed("00000001"), false},
-		{"its own", sealed("00000001"), true},
-		{"another root's", sealed("00000002"), false},
-	} {
-		if got := answer(c.seal) != nil; got != c.want {
-			t.Errorf("%s: answered %v, want %v", c.name, got, c.want)
-		}
 	}
 }

@@ -1,0 +1,198 @@
+package idempotency
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/roost-dev/roost/database"
+	"github.com/roost-dev/roost/database/lease"
+)
+
+const (
+	leaseLength = 3 * time.Second       // how long a killed server's request waits; less than flightWait
+	sharedPause = 50 * time.Millisecond // between two checks of a request in the database
+	patience    = 10 * time.Second      // for storing an answer, also when its client has gone
+)
+
+// Shared are the requests of several servers, in the database that they share. The clock of the database decides what is
+// old and which server has ended.
+type Shared struct {
+	signer
+	db    *database.DB
+	lease *lease.Lease
+
+	mu      sync.Mutex
+	cleaned time.Time
+}
+
+// NewShared keeps requests in a database. seal is as for New.
+func NewShared(db *database.DB, seal func() Seal) *Shared {
+	return &Shared{signer: signer{seal}, db: db, lease: lease.New(db, leaseLength)}
+}
+
+// Close leaves all requests that are under way.
+func (d *Shared) Close(ctx context.Context) error { return d.lease.Close(ctx) }
+
+// takenRow is the row of a key that has this server's lease.
+type takenRow struct {
+	ctx   context.Context //nolint:containedctx // of the request, without its end
+	of    *Shared
+	key   []byte
+	name  string
+	lease int64
+}
+
+// Begin implements Requests.
+func (d *Shared) Begin(ctx context.Context, key, request, fingerprint string) (*Request, *Answer, error) {
+	one, done, err := d.begin(ctx, key, request, fingerprint)
+	if err != nil && !errors.Is(err, ErrOther) && !errors.Is(err, ErrInFlight) && ctx.Err() == nil {
+		err = fmt.Errorf("keep what was asked: %w", database.Explained(err))
+	}
+	return one, done, err
+}
+
+func (d *Shared) begin(ctx context.Context, key, request, fingerprint string) (*Request, *Answer, error) {
+	if err := d.clean(ctx); err != nil {
+		return nil, nil, err
+	}
+	sum := sha256.Sum256([]byte(key))
+	row := takenRow{ctx: context.WithoutCancel(ctx), of: d, key: sum[:], name: hash(key) + ".jsonl"}
+	for end := time.Now().Add(flightWait); ; {
+		one, done, err := d.try(ctx, row, request, fingerprint)
+		if lease.Ended(err) {
+			d.lease.Lost(row.lease)
+		} else if !errors.Is(err, ErrInFlight) {
+			return one, done, err
+		}
+		if time.Now().After(end) {
+			return nil, nil, ErrInFlight
+		}
+		// The server that works on it may have ended.
+		if err := pgx.BeginFunc(ctx, d.db, func(tx pgx.Tx) error { return lease.End(ctx, tx) }); err != nil {
+			return nil, nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		case <-time.After(sharedPause):
+		}
+	}
+}
+
+// try takes the key of a row, unless a server works on it: then it fails with ErrInFlight.
+func (d *Shared) try(ctx context.Context, row takenRow, request, fingerprint string) (one *Request, done *Answer, err error) {
+	if row.lease, err = d.lease.ID(ctx); err != nil {
+		return nil, nil, err
+	}
+	line := intent{Version: 1, At: time.Now().UnixMilli(), Fingerprint: fingerprint, Request: request}
+	if line.MAC, err = d.signed(row.name, line); err != nil {
+		return nil, nil, err
+	}
+	first, err := json.Marshal(line)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = pgx.BeginFunc(ctx, d.db, func(tx pgx.Tx) error {
+		made, err := tx.Exec(ctx, `INSERT INTO roost.requests (key, intent, lease) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
+			row.key, first, row.lease)
+		if err != nil || made.RowsAffected() > 0 {
+			one = &Request{false, row}
+			return err
+		}
+		var stored, second []byte
+		var held *int64
+		var old bool
+		there, err := database.Found(tx.QueryRow(ctx, `
+SELECT intent, answer, lease, at < clock_timestamp() - $2::interval FROM roost.requests WHERE key = $1 FOR UPDATE`,
+			row.key, keptFor), &stored, &second, &held, &old)
+		if err != nil {
+			return err
+		}
+		if !there || held != nil { // it was forgotten at this moment, or a server works on it
+			return ErrInFlight
+		}
+		was, answered := parse(stored, second)
+		if was, done, err = d.judged(row.name, was, answered, func() bool { return old }, fingerprint); err != nil || done != nil {
+			return err
+		}
+		if was != nil {
+			one = &Request{true, row}
+			_, err = tx.Exec(ctx, `UPDATE roost.requests SET lease = $2 WHERE key = $1`, row.key, row.lease)
+			return err
+		}
+		one = &Request{false, row}
+		_, err = tx.Exec(ctx, `
+UPDATE roost.requests SET at = clock_timestamp(), intent = $2, answer = NULL, lease = $3 WHERE key = $1`, row.key, first, row.lease)
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return one, done, nil
+}
+
+// Finish implements taken. A repeat that took the request over, because this server did not reach the database for long,
+// gives the answer that counts.
+func (r takenRow) Finish(done Answer) (err error) {
+	if done.MAC, err = r.of.signed(r.name, done); err == nil {
+		var line []byte
+		if line, err = json.Marshal(done); err == nil {
+			err = r.exec(`UPDATE roost.requests SET answer = $3, lease = NULL WHERE key = $1 AND (lease = $2 OR lease IS NULL) AND answer IS NULL`, line)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("keep what was answered: %w", err)
+	}
+	return nil
+}
+
+// Forget implements taken.
+func (r takenRow) Forget() error {
+	if err := r.exec(`DELETE FROM roost.requests WHERE key = $1 AND lease = $2 AND answer IS NULL`); err != nil {
+		return fmt.Errorf("forget a key: %w", err)
+	}
+	return nil
+}
+
+// Leave implements taken.
+func (r takenRow) Leave() error {
+	if err := r.exec(`UPDATE roost.requests SET lease = NULL WHERE key = $1 AND lease = $2`); err != nil {
+		return fmt.Errorf("leave a key: %w", err)
+	}
+	return nil
+}
+
+// errTaken: this server did not reach the database for as long as its lease lasts.
+var errTaken = errors.New("another server took the request over")
+
+// exec changes the row, which must still be this request's.
+func (r takenRow) exec(sql string, more ...any) error {
+	ctx, cancel := context.WithTimeout(r.ctx, patience)
+	defer cancel()
+	done, err := r.of.db.Exec(ctx, sql, append([]any{r.key, r.lease}, more...)...)
+	if err == nil && done.RowsAffected() == 0 {
+		err = errTaken
+	}
+	return database.Explained(err)
+}
+
+// clean removes old records from time to time.
+func (d *Shared) clean(ctx context.Context) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if time.Since(d.cleaned) < cleanedEvery {
+		return nil
+	}
+	_, err := d.db.Exec(ctx, `DELETE FROM roost.requests WHERE at < clock_timestamp() - $1::interval AND lease IS NULL`, keptFor)
+	if err == nil {
+		d.cleaned = time.Now()
+	}
+	return err
+}
