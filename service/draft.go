@@ -34,7 +34,7 @@ func (s *Service) Draft(ctx context.Context, id string) (api.Draft, error) {
 	if err != nil {
 		return api.Draft{}, err
 	}
-	return drafts.Read(s.store, name)
+	return drafts.Of(s.store).Read(ctx, name)
 }
 
 // ChangeDraft replaces the draft of a task.
@@ -66,7 +66,7 @@ func (s *Service) ChangeDraft(ctx context.Context, id string, n api.NewDraft) (a
 			d.Images = append(d.Images, api.DraftImage{Name: image})
 		}
 	}
-	out, err := drafts.Change(keep(ctx), s.store, d, n.Base, fresh)
+	out, err := drafts.Of(s.store).Change(keep(ctx), d, n.Base, fresh)
 	return out, draftProblem(err, id)
 }
 
@@ -83,7 +83,7 @@ func (s *Service) DropDraft(ctx context.Context, id, revision string) error {
 	if err != nil {
 		return err
 	}
-	return draftProblem(drafts.Remove(keep(ctx), s.store, name, revision), id)
+	return draftProblem(drafts.Of(s.store).Remove(keep(ctx), name, revision), id)
 }
 
 // DraftImage is an image of a task's draft: its type and its bytes.
@@ -92,7 +92,7 @@ func (s *Service) DraftImage(ctx context.Context, id, image string) (media strin
 	if err != nil {
 		return "", nil, err
 	}
-	got, err := drafts.ReadImage(s.store, name, image)
+	got, err := drafts.Of(s.store).ReadImage(ctx, name, image)
 	return got.Media, got.Bytes, draftProblem(err, id)
 }
 
@@ -125,7 +125,7 @@ func (s *Service) written(ctx context.Context, c Call, id string, words *api.Wor
 	images := make([]string, 0, len(words.Images))
 	for i, image := range words.Images {
 		if drafts.IsName(image) {
-			got, err := drafts.ReadImage(s.store, name, image)
+			got, err := drafts.Of(s.store).ReadImage(ctx, name, image)
 			if errors.Is(err, drafts.ErrNoImage) && s.taken(ctx, c, id) {
 				continue // with the draft that an earlier attempt sent
 			}
@@ -144,7 +144,7 @@ func (s *Service) written(ctx context.Context, c Call, id string, words *api.Wor
 		if words.Draft == "" {
 			return
 		}
-		if err := drafts.Remove(keep(ctx), s.store, name, words.Draft); err != nil && !errors.Is(err, drafts.ErrMoved) {
+		if err := drafts.Of(s.store).Remove(keep(ctx), name, words.Draft); err != nil && !errors.Is(err, drafts.ErrMoved) {
 			s.opt.Log.Warn("the draft of a message that was sent stays", "task", name, "error", err.Error())
 		}
 	}, nil

@@ -1,12 +1,15 @@
 // Package drafts keeps what users have begun to write: one draft for each task of any tool, and one for a new task.
 //
-// A draft is a folder of the root, <root>/drafts/<name>: draft.json, and its images as files named by their SHA-256. The
+// A draft on the disk is a folder of the root, <root>/drafts/<name>: draft.json, and its images as files named by their SHA-256. The
 // name is a hash of SOURCE:ID, because ids of other tools may be no file names. A task's own folder holds no draft: it is
 // Roo's. A change replaces draft.json whole, under a kernel lock that all processes take: images come before the document
 // that names them, and go after it.
 //
 // The content store of checkpoints was rejected for the images: there a removed image stays until the next collection,
 // and a draft is private text that goes at once.
+//
+// In a database that several servers share, a draft is a row, and so is each of its images. A change compares the revision
+// in its own transaction, and an image that no draft names goes in the same one.
 package drafts
 
 import (
@@ -57,13 +60,33 @@ const (
 
 var hexHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// folder is the folder of a task's draft; "" is the new task.
-func folder(s *store.Store, task string) string {
+// Drafts are the drafts of one place. A task is SOURCE:ID; "" is a new task. They are safe for concurrent use.
+type Drafts interface {
+	// Read reads the draft of a task. A draft that does not exist is empty.
+	Read(ctx context.Context, task string) (api.Draft, error)
+	// Change replaces the draft of a task. images are those that d names, by their names, as far as the draft does not
+	// have them. It fails with ErrMoved, and returns the draft as it is, when its revision is not base; a draft that is
+	// already as d is no failure.
+	Change(ctx context.Context, d api.Draft, base string, images map[string]Image) (api.Draft, error)
+	// Remove removes the draft of a task if it has a revision; "" removes any.
+	Remove(ctx context.Context, task, revision string) error
+	// ReadImage reads an image of a task's draft by its name.
+	ReadImage(ctx context.Context, task, name string) (Image, error)
+}
+
+// Of are the drafts of the tasks of a store.
+func Of(s *store.Store) Drafts { return inFolder{s} }
+
+// inFolder are drafts in the root of a store.
+type inFolder struct{ s *store.Store }
+
+// folder is the folder of a task's draft.
+func (f inFolder) folder(task string) string {
 	name := newTask
 	if task != "" {
 		name = hashOf([]byte(task))
 	}
-	return filepath.Join(s.Root(), "drafts", name)
+	return filepath.Join(f.s.Root(), "drafts", name)
 }
 
 func hashOf(data []byte) string {
@@ -80,23 +103,31 @@ func IsName(text string) bool {
 	return ok && hexHash.MatchString(hash)
 }
 
-// Read reads the draft of a task, SOURCE:ID; "" is that of a new task. A draft that does not exist is empty.
-func Read(s *store.Store, task string) (api.Draft, error) {
-	d := api.Draft{Task: task, Images: []api.DraftImage{}}
-	file := filepath.Join(folder(s, task), document)
+// Read implements Drafts.
+func (f inFolder) Read(_ context.Context, task string) (api.Draft, error) {
+	file := filepath.Join(f.folder(task), document)
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return d, nil
+		return empty(task), nil
 	}
+	d := empty(task)
 	if err == nil {
-		err = json.Unmarshal(data, &d)
+		d, err = decode(task, data)
 	}
 	if err != nil {
 		return d, fmt.Errorf("read the draft %s: %w", file, err)
 	}
+	return d, nil
+}
+
+func empty(task string) api.Draft { return api.Draft{Task: task, Images: []api.DraftImage{}} }
+
+func decode(task string, data []byte) (api.Draft, error) {
+	d := empty(task)
+	err := json.Unmarshal(data, &d)
 	d.Task, d.Images = task, append([]api.DraftImage{}, d.Images...)
 	d.Revision = revision(d)
-	return d, nil
+	return d, err
 }
 
 // revision follows from what a draft holds, so that none needs to be stored, and the same change made twice is one.
@@ -112,44 +143,59 @@ func revision(d api.Draft) string {
 	return hashOf(data)[:32]
 }
 
-// Change replaces the draft of a task. images are those that d names, by their names, as far as the draft does not have
-// them. It fails with ErrMoved, and returns the draft as it is, when its revision is not base; a draft that is already
-// as d is no failure.
-func Change(ctx context.Context, s *store.Store, d api.Draft, base string, images map[string]Image) (out api.Draft, err error) {
-	err = locked(ctx, s, func() error {
-		if out, err = Read(s, d.Task); err != nil {
+// judged is a draft as a change makes it of the one that is there: the same one, an empty one, or d with what is known of
+// its images. The error is ErrMoved or ErrNoImage.
+func judged(is, d api.Draft, base string, images map[string]Image) (api.Draft, error) {
+	switch want := revision(d); {
+	case is.Revision == want:
+		return is, nil
+	case is.Revision != base:
+		return is, ErrMoved
+	case want == "":
+		return empty(d.Task), nil
+	default:
+		d.Revision = want
+	}
+	d.Images = append([]api.DraftImage{}, d.Images...)
+	for i, image := range d.Images {
+		if at := slices.IndexFunc(is.Images, func(old api.DraftImage) bool { return old.Name == image.Name }); at >= 0 {
+			d.Images[i] = is.Images[at]
+			continue
+		}
+		fresh, ok := images[image.Name]
+		if !ok {
+			return is, fmt.Errorf("%w: %s", ErrNoImage, image.Name)
+		}
+		d.Images[i] = api.DraftImage{Name: image.Name, Media: fresh.Media, Bytes: len(fresh.Bytes)}
+	}
+	return d, nil
+}
+
+// Change implements Drafts.
+func (f inFolder) Change(ctx context.Context, d api.Draft, base string, images map[string]Image) (out api.Draft, err error) {
+	err = f.locked(ctx, func() error {
+		is, err := f.Read(ctx, d.Task)
+		if err != nil {
+			out = is
 			return err
 		}
-		switch want := revision(d); {
-		case out.Revision == want:
-			return nil
-		case out.Revision != base:
-			return ErrMoved
-		case want == "":
-			out = api.Draft{Task: d.Task, Images: []api.DraftImage{}}
-			return remove(s, d.Task)
+		out, err = judged(is, d, base, images)
+		switch {
+		case err != nil || out.Revision == is.Revision:
+			return err
+		case out.Revision == "":
+			return f.remove(d.Task)
 		}
-		for i, image := range d.Images {
-			if at := slices.IndexFunc(out.Images, func(old api.DraftImage) bool { return old.Name == image.Name }); at >= 0 {
-				d.Images[i] = out.Images[at]
-				continue
-			}
-			fresh, ok := images[image.Name]
-			if !ok {
-				return fmt.Errorf("%w: %s", ErrNoImage, image.Name)
-			}
-			d.Images[i] = api.DraftImage{Name: image.Name, Media: fresh.Media, Bytes: len(fresh.Bytes)}
-		}
-		out, err = write(s, d, images)
+		out, err = f.write(out, images)
 		return err
 	})
 	return out, err
 }
 
 // write writes a draft with its new images, and removes the images that it does not name. The caller holds the lock.
-func write(s *store.Store, d api.Draft, images map[string]Image) (api.Draft, error) {
-	dir := folder(s, d.Task)
-	if err := s.EnsureDir(dir, "cannot be written"); err != nil {
+func (f inFolder) write(d api.Draft, images map[string]Image) (api.Draft, error) {
+	dir := f.folder(d.Task)
+	if err := f.s.EnsureDir(dir, "cannot be written"); err != nil {
 		return d, err
 	}
 	for _, image := range d.Images {
@@ -159,8 +205,7 @@ func write(s *store.Store, d api.Draft, images map[string]Image) (api.Draft, err
 			}
 		}
 	}
-	d.Images = append([]api.DraftImage{}, d.Images...)
-	d.Changed, d.Revision = store.Timestamp(s.Now()), revision(d)
+	d.Changed = store.Timestamp(f.s.Now())
 	data, err := api.Encode(d)
 	if err == nil {
 		err = atomicfile.Write(filepath.Join(dir, document), data)
@@ -181,16 +226,16 @@ func write(s *store.Store, d api.Draft, images map[string]Image) (api.Draft, err
 	return d, err
 }
 
-// Remove removes the draft of a task if it has a revision; "" removes any.
-func Remove(ctx context.Context, s *store.Store, task, revision string) error {
-	if _, err := os.Lstat(folder(s, task)); errors.Is(err, fs.ErrNotExist) {
+// Remove implements Drafts.
+func (f inFolder) Remove(ctx context.Context, task, revision string) error {
+	if _, err := os.Lstat(f.folder(task)); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return locked(ctx, s, func() error {
-		d, err := Read(s, task)
+	return f.locked(ctx, func() error {
+		d, err := f.Read(ctx, task)
 		switch {
 		case revision == "" || err == nil && d.Revision == revision:
-			return remove(s, task)
+			return f.remove(task)
 		case err == nil && d.Revision != "":
 			return ErrMoved
 		}
@@ -200,8 +245,8 @@ func Remove(ctx context.Context, s *store.Store, task, revision string) error {
 
 // remove removes the document first: images without it are no draft, and the next change removes them. The caller holds
 // the lock.
-func remove(s *store.Store, task string) error {
-	dir := folder(s, task)
+func (f inFolder) remove(task string) error {
+	dir := f.folder(task)
 	err := os.Remove(filepath.Join(dir, document))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
@@ -212,35 +257,40 @@ func remove(s *store.Store, task string) error {
 	return nil
 }
 
-// ReadImage reads an image of a task's draft by its name.
-func ReadImage(s *store.Store, task, name string) (Image, error) {
-	d, err := Read(s, task)
+// ReadImage implements Drafts.
+func (f inFolder) ReadImage(ctx context.Context, task, name string) (Image, error) {
+	d, err := f.Read(ctx, task)
 	if err != nil {
 		return Image{}, err
 	}
-	for _, i := range d.Images {
-		if i.Name != name || !IsName(name) {
-			continue
-		}
-		data, err := os.ReadFile(filepath.Join(folder(s, task), strings.TrimPrefix(name, named)))
-		if err == nil && Name(data) != name {
-			err = errors.New("its bytes were changed")
-		}
-		if err != nil {
-			return Image{}, fmt.Errorf("read the image %s of a draft: %w", name, err)
-		}
-		return Image{Media: i.Media, Bytes: data}, nil
+	return imageOf(d, name, func() ([]byte, error) {
+		return os.ReadFile(filepath.Join(f.folder(task), strings.TrimPrefix(name, named)))
+	})
+}
+
+// imageOf is an image that a draft names.
+func imageOf(d api.Draft, name string, read func() ([]byte, error)) (Image, error) {
+	at := slices.IndexFunc(d.Images, func(i api.DraftImage) bool { return i.Name == name })
+	if at < 0 || !IsName(name) {
+		return Image{}, fmt.Errorf("%w: %s", ErrNoImage, name)
 	}
-	return Image{}, fmt.Errorf("%w: %s", ErrNoImage, name)
+	data, err := read()
+	if err == nil && Name(data) != name {
+		err = errors.New("its bytes were changed")
+	}
+	if err != nil {
+		return Image{}, fmt.Errorf("read the image %s of a draft: %w", name, err)
+	}
+	return Image{Media: d.Images[at].Media, Bytes: data}, nil
 }
 
 // pause is how long a process waits before it tries the lock again: a change takes a few syncs of a disk.
 const pause = 2 * time.Millisecond
 
 // locked calls do while no other change of a draft happens.
-func locked(ctx context.Context, s *store.Store, do func() error) (err error) {
-	dir := filepath.Join(s.Root(), "drafts")
-	if err := s.EnsureDir(dir, "cannot be written"); err != nil {
+func (f inFolder) locked(ctx context.Context, do func() error) (err error) {
+	dir := filepath.Join(f.s.Root(), "drafts")
+	if err := f.s.EnsureDir(dir, "cannot be written"); err != nil {
 		return err
 	}
 	release, err := filelock.Hold(ctx, filepath.Join(dir, "lock"), pause)

@@ -356,7 +356,7 @@ func Purge(ctx context.Context, s *store.Store, given string) (api.DeletedTask, 
 		out = describe(ctx, s, d, table)
 		// First, so that a purge that is killed after this is only repeated.
 		if d.Hidden || !s.Taken(ctx, s.OwnRef(d.Ref.ID)) { // else the draft is that of another task with the id
-			if err := drafts.Remove(ctx, s, d.Ref.Source+":"+d.Ref.ID, ""); err != nil {
+			if err := drafts.Of(s).Remove(ctx, d.Ref.Source+":"+d.Ref.ID, ""); err != nil {
 				return err
 			}
 		}
