@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -66,7 +67,7 @@ func TestDevicesAreNamed(t *testing.T) {
 		patch(422, wrong)
 	}
 	// A browser that is logged in and follows another link is the same device.
-	g.ask("GET", fixture.Must[string](t)(g.srv.LoginPath()), "Authorization: ", "Cookie: "+c.Name+"="+c.Value)
+	g.ask("GET", fixture.Must[string](t)(g.srv.LoginPath(context.Background())), "Authorization: ", "Cookie: "+c.Name+"="+c.Value)
 	var list api.Page[api.Device]
 	g.did(200, &list, "GET", "/v1/devices", "")
 	if len(list.Items) != 1 || list.Items[0].Name != "my phone" {
@@ -105,7 +106,7 @@ func TestALostFileOfDevicesLogsOut(t *testing.T) {
 func TestALogInLinkEnds(t *testing.T) {
 	now := time.Now()
 	g := newBench(t, func(o *testOptions) { o.Now = func() time.Time { return now } })
-	link := fixture.Must[string](t)(g.srv.LoginPath())
+	link := fixture.Must[string](t)(g.srv.LoginPath(context.Background()))
 	now = now.Add(10 * time.Minute)
 	g.refused(401, "login_used", "GET", link, "Authorization: ")
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -82,12 +83,12 @@ func TestLogInLinks(t *testing.T) {
 			t.Errorf("to %q: got %s to %q, want %q", to, resp.Status, resp.Header.Get("Location"), want)
 		}
 	}
-	oldest := fixture.Must[string](t)(g.srv.LoginPath())
+	oldest := fixture.Must[string](t)(g.srv.LoginPath(context.Background()))
 	for range 8 { // one more takes the place of the oldest
 		g.did(201, nil, "POST", "/v1/server/logins", "")
 	}
 	g.refused(401, "login_used", "GET", oldest, "Authorization: ")
-	g.refused(401, "login_used", "GET", fixture.Must[string](t)(g.srv.LoginPath())+"x", "Authorization: ")
+	g.refused(401, "login_used", "GET", fixture.Must[string](t)(g.srv.LoginPath(context.Background()))+"x", "Authorization: ")
 	g.refused(401, "unauthenticated", "POST", "/v1/server/logins", "Authorization: ")
 	newBench(t).refused(409, "not_a_server", "POST", "/v1/server/logins")
 }

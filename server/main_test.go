@@ -184,7 +184,7 @@ func (g *bench) ask(method, path string, headers ...string) *http.Response {
 // logIn follows a log-in link and gives the cookie.
 func (g *bench) logIn() *http.Cookie {
 	g.Helper()
-	resp := g.ask("GET", fixture.Must[string](g)(g.srv.LoginPath()), "Authorization: ", "User-Agent: Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0")
+	resp := g.ask("GET", fixture.Must[string](g)(g.srv.LoginPath(context.Background())), "Authorization: ", "User-Agent: Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0")
 	if len(resp.Cookies()) != 1 {
 		g.Fatalf("the log-in link: got %s and no cookie", resp.Status)
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -104,7 +105,7 @@ func TestTheDescriptionKeepsLintersRules(t *testing.T) {
 		t.Errorf("nothing is at %s", ref)
 	}
 	// What is said of the log-in is what it does.
-	resp := g.ask("GET", fixture.Must[string](t)(g.srv.LoginPath()), "Authorization: ", "Accept: application/json")
+	resp := g.ask("GET", fixture.Must[string](t)(g.srv.LoginPath(context.Background())), "Authorization: ", "Accept: application/json")
 	if c := resp.Cookies(); resp.StatusCode != http.StatusNoContent || len(c) != 1 || c[0].Name != d.Components.SecuritySchemes["cookie"].Name {
 		t.Errorf("log-in: %s, %v, want %+v", resp.Status, c, d.Components.SecuritySchemes)
 	}

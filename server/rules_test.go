@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -183,7 +184,7 @@ func TestRuleB09OneMessageAnEvent(t *testing.T) {
 // No secret is in the log, and none in an answer.
 func TestRuleB16NoSecretsInLogs(t *testing.T) {
 	g := newBench(t)
-	link := fixture.Must[string](t)(g.srv.LoginPath())
+	link := fixture.Must[string](t)(g.srv.LoginPath(context.Background()))
 	_, key, _ := strings.Cut(link, "key=")
 	resp := g.ask("GET", link, "Authorization: ")
 	cookie := resp.Cookies()[0]

@@ -161,7 +161,7 @@ func New(o Options) (*Server, error) {
 }
 
 // LoginPath makes a log-in link, which works once, and returns its path and query.
-func (s *Server) LoginPath() (string, error) { return s.door.devices.Link() }
+func (s *Server) LoginPath(ctx context.Context) (string, error) { return s.door.devices.Link(ctx) }
 
 // Handler answers requests; see Serve for a server with all limits.
 func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.guard) }
@@ -211,7 +211,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 			err = errors.Join(err, ended)
 		}
 	}
-	_ = s.opt.Devices.Save() // when they were seen last is not worth a failure
+	_ = s.opt.Devices.Save(grace) // when they were seen last is not worth a failure
 	s.service.Close()
 	return err
 }

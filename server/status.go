@@ -219,7 +219,7 @@ func (s *Server) newLogin(a *asked) (*reply, error) {
 	if s.opt.URL == "" {
 		return nil, problem(http.StatusConflict, "not_a_server", "That process is no server", "no browser reaches it", "roost serve")
 	}
-	path, err := s.door.devices.Link()
+	path, err := s.door.devices.Link(a.Context())
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -86,7 +87,7 @@ func TestTokensThatAreRefused(t *testing.T) {
 func TestLogIn(t *testing.T) {
 	now := time.Now()
 	g := newBench(t, func(o *testOptions) { o.Now = func() time.Time { return now } })
-	link := fixture.Must[string](t)(g.srv.LoginPath())
+	link := fixture.Must[string](t)(g.srv.LoginPath(context.Background()))
 	g.refused(401, "login_used", "GET", "/login", "Authorization: ")
 	g.refused(401, "login_used", "GET", "/login?key="+strings.Repeat("0", 64), "Authorization: ")
 	if resp := g.ask("HEAD", link, "Authorization: "); len(resp.Cookies()) != 0 {

@@ -206,8 +206,8 @@ func address(addr, host string, secure bool) (string, error) {
 }
 
 // greet prints where the server is.
-func (a *commands) greet(url, token string, srv *server.Server, at *server.LAN) error {
-	path, err := srv.LoginPath()
+func (a *commands) greet(ctx context.Context, url, token string, srv *server.Server, at *server.LAN) error {
+	path, err := srv.LoginPath(ctx)
 	if err != nil {
 		return err
 	}
@@ -219,7 +219,7 @@ func (a *commands) greet(url, token string, srv *server.Server, at *server.LAN) 
 		LANLoginURL string   `json:"lan_login_url,omitempty"`
 	}{URL: url, Token: token, Login: url + path}
 	if at != nil {
-		other, err := srv.LoginPath() // each device needs a link of its own
+		other, err := srv.LoginPath(ctx) // each device needs a link of its own
 		if err != nil {
 			return err
 		}
@@ -357,7 +357,7 @@ func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roos
 		Version:   api.ProgramVersion().Version,
 	})
 	if err == nil {
-		err = a.greet(url, token, srv, outer)
+		err = a.greet(ctx, url, token, srv, outer)
 	}
 	log.Info("serving", "url", url, "pid", os.Getpid(), "max_runs", f.maxRuns)
 	ended := false

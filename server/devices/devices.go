@@ -6,6 +6,10 @@
 // log-ins. The file server/devices.json below the root holds the devices, and no secret. A cookie whose device is not in
 // it is refused, so a damaged or missing file logs everybody out. Cookies without a record on disk were rejected: they
 // cannot be revoked one by one.
+//
+// Servers that share a database and a token share the devices, too (InDatabase): a link works on each of them, and so does
+// a log-in. A server reads the devices again when it last did so half a second ago, and keeps doing that while it answers
+// one, so that a log-in that is revoked on another server ends here within a second. Connected is of this server.
 package devices
 
 import (
@@ -15,11 +19,9 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -30,8 +32,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/internal/atomicfile"
-	"github.com/roost-dev/roost/internal/inputfile"
 )
 
 const (
@@ -39,14 +39,16 @@ const (
 	cookieDays = 30
 	// LinkLife is how long a log-in link works.
 	LinkLife = 10 * time.Minute
-	// linksMost bounds the log-in links that are open at a time; one more takes the place of the oldest.
-	linksMost = 8
 	// devicesMost bounds the devices; one more takes the place of the one that was seen last the longest ago.
 	devicesMost = 100
 	// savedEvery is how old the times on disk may be: each request changes them.
 	savedEvery = time.Minute
 	// nameMost bounds a name, in characters.
 	nameMost = 60
+	// readEvery is how old what is known of a shared place may be.
+	readEvery = 500 * time.Millisecond
+	// patience bounds the wait for a shared place that no request waits for.
+	patience = 5 * time.Second
 )
 
 // ErrUnknown: there is no such device.
@@ -55,23 +57,42 @@ var ErrUnknown = errors.New("no such device")
 // ErrName: a device cannot have that name.
 var ErrName = fmt.Errorf("want a name of 1 to %d visible characters", nameMost)
 
-// Devices are the devices of one server. It is safe for concurrent use. The file is read with the first request that has
-// a cookie.
+// Devices are the devices of one server, or of all that share a database. It is safe for concurrent use. They are read
+// with the first request that has a cookie.
 type Devices struct {
-	file  string
+	place place
 	token string
 	now   func() time.Time
 
-	mu     sync.Mutex
-	loaded bool
-	saved  time.Time
-	links  []link // that were not used, the oldest first
-	all    map[string]*device
+	mu    sync.Mutex
+	saved time.Time
+	all   map[string]*device
+
+	requests int           // of all devices, that are being answered
+	idle     chan struct{} // closed when there are none any more; ends watch
+	work     sync.WaitGroup
 }
 
-type link struct {
-	key string
-	end time.Time
+// place is where devices and log-in links are kept.
+type place interface {
+	// read returns the devices; fresh is false when they are those of the last reading. With now, a recent reading does
+	// not do.
+	read(ctx context.Context, now bool) (list []*device, fresh bool, err error)
+	// write keeps what changed. all are the devices as they are now.
+	write(ctx context.Context, all map[string]*device, c change) error
+	// link keeps the key of a log-in link.
+	link(ctx context.Context, key string) error
+	// use removes the key of a link, and reports whether it was good.
+	use(ctx context.Context, key string) (bool, error)
+	// shared reports whether other servers change the devices, too.
+	shared() bool
+}
+
+// change is what changed of devices.
+type change struct {
+	in      *device // one that logged in
+	named   *device // one that has a new name
+	removed []string
 }
 
 // device is one device, and what its file holds of it. Times are Unix milliseconds.
@@ -83,54 +104,35 @@ type device struct {
 	Last    int64  `json:"last_seen"`
 	Until   int64  `json:"until"`
 
+	met      bool            // it was seen since its times were kept
 	requests int             // that are being answered
 	in       context.Context //nolint:containedctx // it ends with the log-in, and the requests of the device with it
 	revoke   context.CancelFunc
 }
 
-// kept is the content of the file.
-type kept struct {
-	Token   string    `json:"token"` // a digest: the devices belong to this token
-	Devices []*device `json:"devices"`
-}
-
 // New returns the devices that log in to the server of a root with a token. It reads nothing yet.
 func New(root, token string, now func() time.Time) *Devices {
-	return &Devices{file: filepath.Join(root, "server", "devices.json"), token: token, now: now, all: map[string]*device{}}
+	return open(&file{path: filepath.Join(root, "server", "devices.json"), token: token, now: now}, token, now)
+}
+
+func open(p place, token string, now func() time.Time) *Devices {
+	return &Devices{place: p, token: token, now: now, all: map[string]*device{}}
 }
 
 // Link makes a log-in link, which works once within LinkLife, and returns its path and query.
-func (d *Devices) Link() (string, error) {
+func (d *Devices) Link(ctx context.Context) (string, error) {
 	key, err := random(32)
 	if err != nil {
 		return "", err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.links = append(d.links, link{key, d.now().Add(LinkLife)}); len(d.links) > linksMost {
-		d.links = d.links[1:]
-	}
-	return "/login?key=" + key, nil
-}
-
-// use accepts the key of a link, once.
-func (d *Devices) use(key string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	i := slices.IndexFunc(d.links, func(l link) bool { return Same(key, l.key) })
-	if i < 0 {
-		return false
-	}
-	end := d.links[i].end
-	d.links = slices.Delete(d.links, i, i+1)
-	return d.now().Before(end)
+	return "/login?key=" + key, d.place.link(ctx, key)
 }
 
 // LogIn uses the key of a link and returns the cookie of the device; nil when the key is not good. address is where the
 // request comes from.
 func (d *Devices) LogIn(r *http.Request, key, address string) (*http.Cookie, error) {
-	if !d.use(key) {
-		return nil, nil //nolint:nilnil // no cookie, and nothing failed
+	if good, err := d.place.use(r.Context(), key); !good || err != nil {
+		return nil, err // no cookie, and perhaps nothing failed
 	}
 	known, err := d.of(r)
 	if err != nil {
@@ -138,10 +140,11 @@ func (d *Devices) LogIn(r *http.Request, key, address string) (*http.Cookie, err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.load(); err != nil {
+	if err := d.load(r.Context(), true); err != nil {
 		return nil, err
 	}
 	now := d.now()
+	var c change
 	if known == nil || d.all[known.ID] == nil {
 		id, err := random(4)
 		if err != nil {
@@ -150,21 +153,24 @@ func (d *Devices) LogIn(r *http.Request, key, address string) (*http.Cookie, err
 		known = &device{ID: id, Name: nameOf(r.UserAgent()), First: now.UnixMilli()}
 		known.in, known.revoke = context.WithCancel(context.Background())
 		d.all[id] = known
-		d.drop(now)
+		c.removed = d.drop(now)
 	}
 	known.Last, known.Address, known.Until = now.UnixMilli(), address, now.AddDate(0, 0, cookieDays).UnixMilli()
-	if err := d.save(); err != nil {
+	c.in, known.met = known, true
+	if err := d.save(r.Context(), c); err != nil {
 		return nil, err
 	}
 	return d.cookie(known, r.TLS != nil), nil
 }
 
-// drop forgets devices whose log-in has ended, and the one that was seen last the longest ago when there are too many.
-func (d *Devices) drop(now time.Time) {
+// drop forgets devices whose log-in has ended, and the one that was seen last the longest ago when there are too many. It
+// returns their ids.
+func (d *Devices) drop(now time.Time) (removed []string) {
 	for id, one := range d.all {
 		if one.Until != 0 && one.Until <= now.UnixMilli() {
 			one.revoke()
 			delete(d.all, id)
+			removed = append(removed, id)
 		}
 	}
 	for len(d.all) > devicesMost {
@@ -176,7 +182,9 @@ func (d *Devices) drop(now time.Time) {
 		}
 		oldest.revoke()
 		delete(d.all, oldest.ID)
+		removed = append(removed, oldest.ID)
 	}
+	return removed
 }
 
 // CookieName contains a digest of the token: browsers do not separate cookies by port, and two servers on one machine
@@ -211,8 +219,12 @@ func (d *Devices) of(r *http.Request) (*device, error) {
 			continue
 		}
 		d.mu.Lock()
-		err = d.load()
+		err = d.load(r.Context(), false)
 		one := d.all[id]
+		if err == nil && one == nil { // it may have logged in on another server just now
+			err = d.load(r.Context(), true)
+			one = d.all[id]
+		}
 		d.mu.Unlock()
 		if err != nil || one != nil {
 			return one, err
@@ -239,10 +251,11 @@ func (d *Devices) Enter(r *http.Request, address string) (in *http.Request, leav
 	d.mu.Lock()
 	now := d.now()
 	one.requests++
-	one.Last, one.Address = now.UnixMilli(), address
+	one.Last, one.Address, one.met = now.UnixMilli(), address, true
 	if now.Sub(d.saved) >= savedEvery {
-		_ = d.save() // the times are not worth a refusal
+		_ = d.save(r.Context(), change{}) // the times are not worth a refusal
 	}
+	d.entered()
 	d.mu.Unlock()
 	ctx, cancel := context.WithCancel(context.WithValue(r.Context(), deviceKey{}, one.ID))
 	undo := context.AfterFunc(one.in, cancel)
@@ -252,15 +265,57 @@ func (d *Devices) Enter(r *http.Request, address string) (in *http.Request, leav
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		one.requests--
-		one.Last = d.now().UnixMilli() // a stream ends long after it began
+		one.Last, one.met = d.now().UnixMilli(), true // a stream ends long after it began
+		if d.requests--; d.requests == 0 {
+			d.rest()
+		}
 	}, true
+}
+
+// entered counts a request of a device, and watches what other servers do to the devices while there are any. The caller
+// holds mu.
+func (d *Devices) entered() {
+	if d.requests++; d.requests > 1 || !d.place.shared() {
+		return
+	}
+	idle := make(chan struct{})
+	d.idle = idle
+	d.work.Go(func() { d.watch(idle) })
+}
+
+// rest ends watch. The caller holds mu.
+func (d *Devices) rest() {
+	if d.idle != nil {
+		close(d.idle)
+		d.idle = nil
+	}
+}
+
+// watch ends the requests of devices that another server revokes. While the database does not answer they go on.
+func (d *Devices) watch(idle <-chan struct{}) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	tick := time.NewTicker(readEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-idle:
+			return
+		case <-tick.C:
+		}
+		limited, stop := context.WithTimeout(ctx, patience)
+		d.mu.Lock()
+		_ = d.load(limited, false) // the next one may
+		d.mu.Unlock()
+		stop()
+	}
 }
 
 // List returns the devices, the one that was seen last first. ctx is the context of a request, which marks its device.
 func (d *Devices) List(ctx context.Context) ([]api.Device, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.load(); err != nil {
+	if err := d.load(ctx, true); err != nil {
 		return nil, err
 	}
 	all := make([]*device, 0, len(d.all))
@@ -300,13 +355,13 @@ func (one *device) document(ctx context.Context) api.Device {
 func (d *Devices) Revoke(ctx context.Context, id string) (api.Device, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	one, err := d.get(id)
+	one, err := d.get(ctx, id)
 	if err != nil {
 		return api.Device{}, err
 	}
 	delete(d.all, id)
 	one.revoke()
-	return one.document(ctx), d.save()
+	return one.document(ctx), d.save(ctx, change{removed: []string{id}})
 }
 
 // Rename names a device. ErrUnknown: there is no such device; ErrName: it cannot have that name.
@@ -318,17 +373,17 @@ func (d *Devices) Rename(ctx context.Context, id, name string) (api.Device, erro
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	one, err := d.get(id)
+	one, err := d.get(ctx, id)
 	if err != nil {
 		return api.Device{}, err
 	}
 	one.Name = name
-	return one.document(ctx), d.save()
+	return one.document(ctx), d.save(ctx, change{named: one})
 }
 
 // get is a device by its id. The caller holds mu.
-func (d *Devices) get(id string) (*device, error) {
-	if err := d.load(); err != nil {
+func (d *Devices) get(ctx context.Context, id string) (*device, error) {
+	if err := d.load(ctx, true); err != nil {
 		return nil, err
 	}
 	if one := d.all[id]; one != nil {
@@ -337,63 +392,61 @@ func (d *Devices) get(id string) (*device, error) {
 	return nil, ErrUnknown
 }
 
-// Save writes the newest times to disk, when the server ends.
-func (d *Devices) Save() error {
+// Save keeps the newest times, when the server ends and has answered all requests.
+func (d *Devices) Save(ctx context.Context) error {
+	d.mu.Lock()
+	d.rest()
+	d.mu.Unlock()
+	d.work.Wait()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.loaded || len(d.all) == 0 {
+	if len(d.all) == 0 {
 		return nil
 	}
-	return d.save()
+	return d.save(ctx, change{})
 }
 
-// load reads the file, once. The caller holds mu.
-func (d *Devices) load() error {
-	if d.loaded {
-		return nil
-	}
-	data, err := inputfile.Read(d.file)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+// load reads the devices, if they may have changed; with now, at once. The caller holds mu.
+func (d *Devices) load(ctx context.Context, now bool) error {
+	list, fresh, err := d.place.read(ctx, now)
+	if err != nil {
 		return fmt.Errorf("read the devices that are logged in: %w", err)
 	}
-	var k kept
-	if err == nil && json.Unmarshal(data, &k) == nil && k.Token == d.tokenSum() {
-		for _, one := range k.Devices {
-			if one == nil || one.ID == "" {
-				continue
-			}
-			one.in, one.revoke = context.WithCancel(context.Background())
-			d.all[one.ID] = one
+	if !fresh {
+		return nil
+	}
+	if d.saved.IsZero() {
+		d.saved = d.now()
+	}
+	there := map[string]bool{}
+	for _, is := range list {
+		there[is.ID] = true
+		if one := d.all[is.ID]; one != nil {
+			one.Name, one.Until, one.Last = is.Name, is.Until, max(one.Last, is.Last)
+			continue
+		}
+		is.in, is.revoke = context.WithCancel(context.Background())
+		d.all[is.ID] = is
+	}
+	for id, one := range d.all {
+		if !there[id] {
+			one.revoke()
+			delete(d.all, id)
 		}
 	}
-	d.loaded, d.saved = true, d.now()
 	return nil
 }
 
-// save writes the file. The caller holds mu.
-func (d *Devices) save() error {
-	k := kept{Token: d.tokenSum(), Devices: []*device{}}
-	for _, one := range d.all {
-		k.Devices = append(k.Devices, one)
-	}
-	slices.SortFunc(k.Devices, func(a, b *device) int { return strings.Compare(a.ID, b.ID) })
-	data, err := json.MarshalIndent(k, "", " ")
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(d.file), 0o700)
-	}
-	if err == nil {
-		err = atomicfile.Write(d.file, append(data, '\n'))
-	}
-	if err != nil {
+// save keeps a change and the newest times. The caller holds mu.
+func (d *Devices) save(ctx context.Context, c change) error {
+	if err := d.place.write(ctx, d.all, c); err != nil {
 		return fmt.Errorf("save the devices that are logged in: %w", err)
+	}
+	for _, one := range d.all {
+		one.met = false
 	}
 	d.saved = d.now()
 	return nil
-}
-
-func (d *Devices) tokenSum() string {
-	sum := sha256.Sum256([]byte("devices of " + d.token))
-	return hex.EncodeToString(sum[:])
 }
 
 // nameOf names a device by the name that its browser sends.

@@ -1,0 +1,108 @@
+package devices
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/roost-dev/roost/internal/atomicfile"
+	"github.com/roost-dev/roost/internal/inputfile"
+)
+
+// linksMost bounds the log-in links of a server that are open at a time; one more takes the place of the oldest.
+const linksMost = 8
+
+// file keeps the devices of one server in a file, and its links in memory. It is read once.
+type file struct {
+	path  string
+	token string
+	now   func() time.Time
+
+	loaded bool
+
+	mu    sync.Mutex // guards links
+	links []openLink // that were not used, the oldest first
+}
+
+type openLink struct {
+	key string
+	end time.Time
+}
+
+// kept is the content of the file.
+type kept struct {
+	Token   string    `json:"token"` // a digest: the devices belong to this token
+	Devices []*device `json:"devices"`
+}
+
+func (f *file) shared() bool { return false }
+
+func (f *file) read(context.Context, bool) (list []*device, fresh bool, err error) {
+	if f.loaded {
+		return nil, false, nil
+	}
+	data, err := inputfile.Read(f.path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, false, err
+	}
+	var k kept
+	if err == nil && json.Unmarshal(data, &k) == nil && k.Token == hex.EncodeToString(tokenSum(f.token)) {
+		list = slices.DeleteFunc(k.Devices, func(one *device) bool { return one == nil || one.ID == "" })
+	}
+	f.loaded = true
+	return list, true, nil
+}
+
+func (f *file) write(_ context.Context, all map[string]*device, _ change) error {
+	if !f.loaded {
+		return nil // nothing has changed
+	}
+	k := kept{Token: hex.EncodeToString(tokenSum(f.token)), Devices: []*device{}}
+	for _, one := range all {
+		k.Devices = append(k.Devices, one)
+	}
+	slices.SortFunc(k.Devices, func(a, b *device) int { return strings.Compare(a.ID, b.ID) })
+	data, err := json.MarshalIndent(k, "", " ")
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(f.path), 0o700)
+	}
+	if err == nil {
+		err = atomicfile.Write(f.path, append(data, '\n'))
+	}
+	return err
+}
+
+func (f *file) link(_ context.Context, key string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.links = append(f.links, openLink{key, f.now().Add(LinkLife)}); len(f.links) > linksMost {
+		f.links = f.links[1:]
+	}
+	return nil
+}
+
+func (f *file) use(_ context.Context, key string) (bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i := slices.IndexFunc(f.links, func(l openLink) bool { return Same(key, l.key) })
+	if i < 0 {
+		return false, nil
+	}
+	end := f.links[i].end
+	f.links = slices.Delete(f.links, i, i+1)
+	return f.now().Before(end), nil
+}
+
+// tokenSum is a digest of a token, for what belongs to it.
+func tokenSum(token string) []byte {
+	sum := sha256.Sum256([]byte("devices of " + token))
+	return sum[:]
+}
