@@ -155,3 +155,23 @@ func TestPrefetch(t *testing.T) {
 		t.Errorf("got %+v, want nothing kept", got)
 	}
 }
+
+// Pieces that an earlier version stored as they are, although they could be smaller, are read.
+func TestPiecesThatAreNotCompressed(t *testing.T) {
+	url, db := migrated(t)
+	text := strings.Repeat("x", 300_000)
+	k := fixture.Must[content.Key](t)(content.HashOf([]byte(text)).Key())
+	s := server(t, url, postgres.Options{}).Store("s")
+	put(t, s, "another")
+	for _, sql := range []string{
+		`INSERT INTO roost.contents (hash, size, stored) VALUES ($1, 300000, 300000)`,
+		`INSERT INTO roost.chunks SELECT $1, n, convert_to(repeat('x', least(262144, 300000 - n * 262144)), 'UTF8') FROM generate_series(0, 1) AS n`,
+		`INSERT INTO roost.kept SELECT id, $1, false FROM roost.content_stores`,
+	} {
+		_, err := db.Exec(t.Context(), sql, k[:])
+		fixture.NoError(t, err)
+	}
+	if data, err := s.Read(t.Context(), k.Hash(), 0); err != nil || string(data) != text {
+		t.Errorf("got %d bytes, %v, want %d", len(data), err, len(text))
+	}
+}
