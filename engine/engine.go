@@ -14,7 +14,6 @@ import (
 
 	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/engine/budget"
 	"github.com/roost-dev/roost/engine/checkpoints"
 	"github.com/roost-dev/roost/engine/notify"
@@ -40,7 +39,7 @@ type Options struct {
 	// a disk, the home folder, Roost's own data, or what holds them.
 	Confined bool
 	// Contents keeps what files held, for several servers; nil: the root does.
-	Contents checkpoint.Stores
+	Contents checkpoints.Shared
 	// Observe gets each durable event of every run of this process, in the order of its run, before the run's
 	// subscribers. It must be quick. It may be nil.
 	Observe func(events.Event)

@@ -306,7 +306,7 @@ func (svc *Service) Collect(ctx context.Context, dryRun bool) ([]api.CollectedSt
 	if err != nil || len(names) == 0 {
 		return []api.CollectedStore{}, err
 	}
-	live, err := svc.liveOwners()
+	live, err := svc.liveOwners(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -365,8 +365,18 @@ func (svc *Service) removeUnused(ctx context.Context, s *checkpoint.Contents, na
 
 // liveOwners are the owners of contents of all tasks that exist, including those in the trash and those that are being created. When
 // they cannot be listed, nothing is collected.
-func (svc *Service) liveOwners() (map[string]bool, error) {
+func (svc *Service) liveOwners(ctx context.Context) (map[string]bool, error) {
 	out := map[string]bool{}
+	if svc.shared != nil {
+		tasks, err := svc.shared.Tasks(ctx)
+		for _, ref := range tasks {
+			out[checkpoint.OwnerOf(nameInStore(ref))] = true
+		}
+		if err != nil {
+			err = fmt.Errorf("list the tasks whose checkpoints stay: %w", err)
+		}
+		return out, err
+	}
 	root := svc.store.Root()
 	list := func(keep func(name string), at ...string) error {
 		entries, err := os.ReadDir(filepath.Join(append([]string{root}, at...)...))
@@ -405,7 +415,7 @@ func (svc *Service) liveOwners() (map[string]bool, error) {
 // Forget takes the contents of a purged task from it in all stores, unless another task has the same id. It returns the
 // stores that held checkpoints of it, for RemoveUnused. The task may have had several workspaces.
 func (svc *Service) Forget(ctx context.Context, purged store.Ref) (stores []string, err error) {
-	live, err := svc.liveOwners()
+	live, err := svc.liveOwners(ctx)
 	if err != nil {
 		return nil, nil //nolint:nilerr // the next collection removes them
 	}

@@ -36,14 +36,26 @@ type Service struct {
 	resolver func() setup.Resolver
 	now      func() int64 // Unix milliseconds
 	place    checkpoint.Place
+	shared   Shared // nil: the root
+}
+
+// Shared is where several servers keep what files held.
+type Shared interface {
+	checkpoint.Stores
+	// Tasks are all tasks of these servers, also those in the trash and those that are being created. What none of them
+	// owns is removed.
+	Tasks(ctx context.Context) ([]store.Ref, error)
 }
 
 // New gives access to the checkpoints of a store's tasks. The resolver
-// of the moment opens workspaces and bounds what is kept. contents keeps what files held; nil: the root does, in one
-// folder for each workspace.
-func New(s *store.Store, contents checkpoint.Stores, r func() setup.Resolver, now func() int64) *Service {
-	place := checkpoint.Place{Dir: filepath.Join(s.Root(), "checkpoints"), Stores: contents}
-	return &Service{store: s, resolver: r, now: now, place: place}
+// of the moment opens workspaces and bounds what is kept. shared keeps what files held; nil: the root does, in one folder
+// for each workspace.
+func New(s *store.Store, shared Shared, r func() setup.Resolver, now func() int64) *Service {
+	svc := &Service{store: s, shared: shared, resolver: r, now: now, place: checkpoint.Place{Dir: filepath.Join(s.Root(), "checkpoints")}}
+	if shared != nil {
+		svc.place.Stores = shared
+	}
+	return svc
 }
 
 // openKeeper opens the store of a workspace's contents.

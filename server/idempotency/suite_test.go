@@ -89,124 +89,126 @@ func server(t *testing.T, url string, seal func() Seal) *Shared {
 	return d
 }
 
-func TestSuite(t *testing.T) {
+func each(t *testing.T, test func(*testing.T, backend)) {
 	for place, open := range map[string]func(*testing.T) backend{"a folder": folders, "a database": shared} {
-		for name, test := range map[string]func(*testing.T, backend){
-			"the same answer": testAnswer, "one at a time": testOne, "another root's": testSigned,
-		} {
-			t.Run(place+"/"+name, func(t *testing.T) {
-				t.Parallel()
-				test(t, open(t))
-			})
-		}
+		t.Run(place, func(t *testing.T) {
+			t.Parallel()
+			test(t, open(t))
+		})
 	}
 }
 
 // A repeat on any server gets the first answer for a day; one of a request that was left does the rest; a key that was
 // forgotten is free.
-func testAnswer(t *testing.T, b backend) {
-	servers := []Requests{b.open(t, nil), b.open(t, nil)}
-	turn := 0
-	begin := func(print string) (*Request, *Answer, error) {
-		turn++
-		return servers[turn%2].Begin(t.Context(), "k", "POST /x", print)
-	}
-	one, done, err := begin("a")
-	if err != nil || done != nil || one.Again {
-		t.Fatal(one, done, err)
-	}
-	fixture.NoError(t, one.Leave()) // as a kill does
-	if _, _, err := begin("b"); !errors.Is(err, ErrOther) {
-		t.Errorf("another request under the key of an intent: got %v, want ErrOther", err)
-	}
-	if one, done, err = begin("a"); err != nil || done != nil || !one.Again {
-		t.Fatal(one, done, err)
-	}
-	want := Answer{Status: 201, Head: map[string]string{"Location": "/x/1"}, Body: "{\"a\":\"é\\n\"}\n", Follow: &Followed{"t", "r", "1.2-3"}}
-	fixture.NoError(t, one.Finish(want))
-	for range 2 {
-		one, done, err = begin("a")
-		if err != nil || one != nil || text(t, done) != text(t, want) {
-			t.Errorf("a repeat: got %v, %s, %v, want %s", one, text(t, done), err, text(t, want))
+func TestTheSameAnswer(t *testing.T) {
+	each(t, func(t *testing.T, b backend) {
+		servers := []Requests{b.open(t, nil), b.open(t, nil)}
+		turn := 0
+		begin := func(print string) (*Request, *Answer, error) {
+			turn++
+			return servers[turn%2].Begin(t.Context(), "k", "POST /x", print)
 		}
+		one, done, err := begin("a")
+		if err != nil || done != nil || one.Again {
+			t.Fatal(one, done, err)
+		}
+		fixture.NoError(t, one.Leave()) // as a kill does
 		if _, _, err := begin("b"); !errors.Is(err, ErrOther) {
-			t.Errorf("another request under the key of an answer: got %v, want ErrOther", err)
+			t.Errorf("another request under the key of an intent: got %v, want ErrOther", err)
 		}
-	}
-	b.age(t)
-	if one, done, err = begin("b"); err != nil || done != nil || one.Again {
-		t.Fatalf("after a day: got %+v %+v %v, want a new request", one, done, err)
-	}
-	fixture.NoError(t, one.Forget())
-	if one, done, err = begin("c"); err != nil || done != nil || one.Again {
-		t.Fatalf("a forgotten one: got %+v %+v %v, want a new request", one, done, err)
-	}
-	fixture.NoError(t, one.Leave())
+		if one, done, err = begin("a"); err != nil || done != nil || !one.Again {
+			t.Fatal(one, done, err)
+		}
+		want := Answer{Status: 201, Head: map[string]string{"Location": "/x/1"}, Body: "{\"a\":\"é\\n\"}\n", Follow: &Followed{"t", "r", "1.2-3"}}
+		fixture.NoError(t, one.Finish(want))
+		for range 2 {
+			one, done, err = begin("a")
+			if err != nil || one != nil || text(t, done) != text(t, want) {
+				t.Errorf("a repeat: got %v, %s, %v, want %s", one, text(t, done), err, text(t, want))
+			}
+			if _, _, err := begin("b"); !errors.Is(err, ErrOther) {
+				t.Errorf("another request under the key of an answer: got %v, want ErrOther", err)
+			}
+		}
+		b.age(t)
+		if one, done, err = begin("b"); err != nil || done != nil || one.Again {
+			t.Fatalf("after a day: got %+v %+v %v, want a new request", one, done, err)
+		}
+		fixture.NoError(t, one.Forget())
+		if one, done, err = begin("c"); err != nil || done != nil || one.Again {
+			t.Fatalf("a forgotten one: got %+v %+v %v, want a new request", one, done, err)
+		}
+		fixture.NoError(t, one.Leave())
+	})
 }
 
 func text(t *testing.T, v any) string { return string(fixture.Must[[]byte](t)(json.Marshal(v))) }
 
 // Of many that come at once on several servers one works, and all give its answer.
-func testOne(t *testing.T, b backend) {
-	var all sync.WaitGroup
-	var mu sync.Mutex
-	worked := 0
-	for i := range 6 {
+func TestOneAtATime(t *testing.T) {
+	each(t, func(t *testing.T, b backend) {
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		worked := 0
+		for i := range 6 {
+			d := b.open(t, nil)
+			all.Go(func() {
+				one, done, err := d.Begin(t.Context(), "k", "POST /x", "a")
+				if err == nil && one != nil {
+					mu.Lock()
+					worked++
+					mu.Unlock()
+					done = &Answer{Status: 201, Body: "made\n"}
+					err = one.Finish(*done)
+				}
+				if err != nil || done == nil || done.Body != "made\n" {
+					t.Errorf("%d: got %v, %v, want the one answer", i, done, err)
+				}
+			})
+		}
+		all.Wait()
+		if worked != 1 {
+			t.Errorf("%d of them worked, want 1", worked)
+		}
 		d := b.open(t, nil)
-		all.Go(func() {
-			one, done, err := d.Begin(t.Context(), "k", "POST /x", "a")
-			if err == nil && one != nil {
-				mu.Lock()
-				worked++
-				mu.Unlock()
-				done = &Answer{Status: 201, Body: "made\n"}
-				err = one.Finish(*done)
-			}
-			if err != nil || done == nil || done.Body != "made\n" {
-				t.Errorf("%d: got %v, %v, want the one answer", i, done, err)
-			}
-		})
-	}
-	all.Wait()
-	if worked != 1 {
-		t.Errorf("%d of them worked, want 1", worked)
-	}
-	d := b.open(t, nil)
-	one, _, err := d.Begin(t.Context(), "busy", "POST /x", "a")
-	fixture.NoError(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, _, err := b.open(t, nil).Begin(ctx, "busy", "POST /x", "a"); err == nil {
-		t.Error("a request that is being answered was begun again")
-	}
-	fixture.NoError(t, one.Leave())
+		one, _, err := d.Begin(t.Context(), "busy", "POST /x", "a")
+		fixture.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, _, err := b.open(t, nil).Begin(ctx, "busy", "POST /x", "a"); err == nil {
+			t.Error("a request that is being answered was begun again")
+		}
+		fixture.NoError(t, one.Leave())
+	})
 }
 
 // A record that another root signed, or no root, is no answer of this one.
-func testSigned(t *testing.T, b backend) {
-	sealed := func(key string) func() Seal {
-		k := journal.Key{ID: key, Secret: []byte("secret of " + key)}
-		return func() Seal { return &journal.Seal{Log: "root/idempotency", Sign: &k, Verify: []journal.Key{k}} }
-	}
-	for _, c := range []struct {
-		name string
-		seal func() Seal
-		want bool // it is answered by what is there
-	}{
-		{"nothing there", nil, false},
-		{"no root signed it", sealed("00000001"), false},
-		{"its own", sealed("00000001"), true},
-		{"another root's", sealed("00000002"), false},
-	} {
-		one, done, err := b.open(t, c.seal).Begin(t.Context(), "k", "POST /x", "a")
-		fixture.NoError(t, err)
-		if one != nil {
-			fixture.NoError(t, one.Finish(Answer{Status: 201, Body: "{}\n"}))
+func TestAKeysFileOfAnotherRootIsNoAnswer(t *testing.T) {
+	each(t, func(t *testing.T, b backend) {
+		sealed := func(key string) func() Seal {
+			k := journal.Key{ID: key, Secret: []byte("secret of " + key)}
+			return func() Seal { return &journal.Seal{Log: "root/idempotency", Sign: &k, Verify: []journal.Key{k}} }
 		}
-		if got := done != nil; got != c.want {
-			t.Errorf("%s: answered %v, want %v", c.name, got, c.want)
+		for _, c := range []struct {
+			name string
+			seal func() Seal
+			want bool // it is answered by what is there
+		}{
+			{"nothing there", nil, false},
+			{"no root signed it", sealed("00000001"), false},
+			{"its own", sealed("00000001"), true},
+			{"another root's", sealed("00000002"), false},
+		} {
+			one, done, err := b.open(t, c.seal).Begin(t.Context(), "k", "POST /x", "a")
+			fixture.NoError(t, err)
+			if one != nil {
+				fixture.NoError(t, one.Finish(Answer{Status: 201, Body: "{}\n"}))
+			}
+			if got := done != nil; got != c.want {
+				t.Errorf("%s: answered %v, want %v", c.name, got, c.want)
+			}
 		}
-	}
+	})
 }
 
 // The request of a server that was killed is done by the repeat, on another server, within the time that a repeat waits.
