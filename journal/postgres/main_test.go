@@ -22,6 +22,9 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	if id := os.Getenv(childServer); id != "" {
+		os.Exit(serve(os.Getenv(childURL), id))
+	}
 	if url := os.Getenv(childURL); url != "" {
 		os.Exit(child(url, os.Getenv(childName)))
 	}
