@@ -12,6 +12,14 @@
 // Open refuses a replica, a database that acknowledges commits before they are synced, and tables of another version.
 // A pooler in transaction mode works: no statement relies on a session.
 //
+// # Standbys
+//
+// With a synchronous standby (synchronous_standby_names), what was acknowledged is there when the standby takes over. An
+// address with several hosts finds the primary: postgres://USER@HOST1,HOST2/NAME. While the standby is away, commits wait;
+// no statement is ever cancelled, because a cancelled wait would show a commit that the standby lacks. A statement that
+// was given up keeps its session until the standby comes, so max_connections needs room. The clocks of both
+// servers should agree: leases are counted on that of the primary.
+//
 // PostgreSQL 14 and newer.
 package database
 
@@ -19,6 +27,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -27,24 +36,25 @@ import (
 // DB is a database of Roost. It is safe for concurrent use.
 type DB struct {
 	*pgxpool.Pool
+	unreplicated atomic.Int64 // commits that were acknowledged without the standby
 }
 
 // Open connects to the database at url, which pgx describes: postgres://USER@HOST/NAME, with several hosts if there are
 // several. Errors wrap ErrNoSchema, ErrNewerSchema, ErrReadOnly and ErrNotDurable.
 func Open(ctx context.Context, url string) (*DB, error) {
-	config, err := pgxpool.ParseConfig(url)
-	if err != nil {
-		return nil, fmt.Errorf("open the database: the address is not valid: %w", err)
-	}
-	pool, err := pgxpool.NewWithConfig(ctx, config)
+	config, err := configured(url)
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
-	if err := fit(ctx, pool); err != nil {
-		pool.Close()
+	if err := probe(ctx, config); err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
-	return &DB{pool}, nil
+	db := &DB{}
+	config.ConnConfig.OnNotice = db.notice
+	if db.Pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
+		return nil, fmt.Errorf("open the database: %w", err)
+	}
+	return db, nil
 }
 
 // Found scans one row and reports whether there was one.

@@ -48,9 +48,14 @@ const migrationLock = 0x526f6f7374
 // Migrate brings the tables of the database at url to SchemaVersion, in one transaction: one that is interrupted has
 // changed nothing. It does nothing to a database that has them. Errors wrap ErrNewerSchema and ErrReadOnly.
 func Migrate(ctx context.Context, url string) error {
-	conn, err := pgx.Connect(ctx, url)
+	config, err := configured(url)
 	if err != nil {
-		return fmt.Errorf("migrate: connect to the database: %w", err)
+		return fmt.Errorf("migrate the database: %w", err)
+	}
+	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec // what is prepared would stay behind a pooler
+	conn, err := pgx.ConnectConfig(ctx, config.ConnConfig)
+	if err != nil {
+		return fmt.Errorf("migrate: connect to the database: %w", Explained(err))
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // its transaction has ended
 	if err := migrate(ctx, conn, len(migrations)); err != nil {
@@ -144,6 +149,9 @@ func Explained(err error) error {
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && refused.Code == "25006" { // read_only_sql_transaction
 		return fmt.Errorf("%w (%s)", ErrReadOnly, refused.Message)
+	}
+	if errors.Is(err, pgconn.ErrReadOnlyConnection) { // no host of the address takes writes
+		return fmt.Errorf("%w (%w)", ErrReadOnly, err)
 	}
 	return err
 }

@@ -211,6 +211,11 @@ func (o *owner) batch() []line {
 func (o *owner) save(ctx context.Context, from uint64, batch []line) (head uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
+	if o.unsure {
+		if head, err := o.lookUp(from, batch, nil); err != nil || head > from {
+			return head, err
+		}
+	}
 	seqs, lines := make([]int64, len(batch)), make([][]byte, len(batch))
 	for i, l := range batch {
 		seqs[i], lines[i] = int64(l.seq), l.bytes
@@ -233,17 +238,23 @@ SELECT mine.id, w.seq, w.line FROM mine, unnest($5::bigint[], $6::bytea[]) AS w(
 	if errors.As(err, &refused) { // it answered: nothing of the statement is there
 		return from, unsaved("append to the log", o.name, err)
 	}
+	o.unsure = true
 	return o.lookUp(from, batch, err)
 }
 
-// lookUp finds out what of the batch the database has: the answer did not come, or the head was not where it was left.
+// lookUp finds out what of the batch the database has: the answer did not come, or the head was not where it was left. It
+// locks the row of the journal. So it waits for a statement that still runs, for a while, and the commit of the lock
+// waits for the standby to have what was found, too.
 func (o *owner) lookUp(from uint64, batch []line, cause error) (uint64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
 	defer cancel()
 	stored := map[uint64][]byte{}
 	var epoch, head int64
-	err := pgx.BeginTxFunc(ctx, o.in.db, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		found, err := database.Found(tx.QueryRow(ctx, `SELECT epoch, head FROM roost.journals WHERE id = $1`, o.id), &epoch, &head)
+	err := pgx.BeginFunc(ctx, o.in.db, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '1s'`); err != nil {
+			return err
+		}
+		found, err := database.Found(tx.QueryRow(ctx, `SELECT epoch, head FROM roost.journals WHERE id = $1 FOR NO KEY UPDATE`, o.id), &epoch, &head)
 		if err != nil {
 			return err
 		}
@@ -266,6 +277,7 @@ func (o *owner) lookUp(from uint64, batch []line, cause error) (uint64, error) {
 	if err != nil {
 		return from, unsaved("append to the log", o.name, errors.Join(cause, err))
 	}
+	o.unsure = false
 	have := from
 	for _, l := range batch {
 		if !bytes.Equal(stored[l.seq], l.bytes) {

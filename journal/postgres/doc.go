@@ -19,8 +19,8 @@
 // database has committed it; database.Open refuses one that acknowledges before it has synced.
 //
 // When the connection breaks before the answer comes, the owner looks up whether its commits are there, and repeats
-// only those that are not. A statement of the broken connection that the database still works on is no danger: it and
-// the repetition want to move the same head, and one of them finds it moved.
+// only those that are not. It locks the row of the journal for that, so it waits for a statement of the broken
+// connection that the database still works on, and for the standby, which may lack what the primary shows after a crash.
 //
 // # Leases
 //

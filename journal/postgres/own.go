@@ -53,11 +53,12 @@ type owner struct {
 	backoff time.Duration
 	room    chan struct{} // closed when memory becomes free
 
-	wake chan struct{}
-	quit chan struct{}
-	done chan struct{}
-	once sync.Once
-	end  error
+	unsure bool // of the flusher alone: a statement got no answer, and may still run
+	wake   chan struct{}
+	quit   chan struct{}
+	done   chan struct{}
+	once   sync.Once
+	end    error
 }
 
 var (
