@@ -118,6 +118,7 @@ func (l *load) end(t *testing.T, db *postgres.Journals) {
 
 // The database dies without a word and comes back: what was acknowledged is there, once, and the owners go on.
 func TestDatabaseIsKilled(t *testing.T) {
+	t.Parallel() // it mostly waits
 	c := pgtest.Start(t)
 	db := open(t, c.Database(t), postgres.Options{Lease: time.Minute})
 	l := start(t, db, 4)

@@ -83,15 +83,12 @@ func next(s state, in step, out result) (bool, state) {
 		return s.head == out.seq && s.log == out.log, s
 	}
 	closed := in.kind == kindAnswer && s.answered>>in.question&1 == 1
-	if out.what == resultUnknown && (!owns || closed) {
-		return true, s // it has not happened
-	}
 	s.head++
 	s.log = extended(s.log, in.op, s.epoch)
 	if in.kind == kindAnswer {
 		s.answered |= 1 << in.question
 	}
-	return owns && !closed && (out.what == resultUnknown || out.seq == s.head), s
+	return owns && !closed && out.seq == s.head, s
 }
 
 var model = porcupine.Model{
@@ -117,11 +114,44 @@ var model = porcupine.Model{
 	DescribeState:     func(s any) string { return fmt.Sprintf("%+v", s) },
 }
 
-// operations makes a history of what the servers have printed.
-func operations(events []event) (list []porcupine.Operation) {
-	type told struct{ call, taken, done *event }
+// kept is what a journal holds in the end. It decides what became of an operation whose server got no answer: a log only
+// grows, so a commit that is not there never was. (That it only grows is what the readings in the history show.)
+type kept struct {
+	log   []uint64          // its hash after each commit
+	seq   map[string]uint64 // by operation: its commit
+	epoch map[string]uint64 // by operation that owned: what it got
+	last  uint64            // the newest epoch
+	seen  []int64           // by commit: when somebody had read it
+}
+
+// see notes when the commits were read for the first time.
+func (k *kept) see(events []event, journal string) {
+	k.seen = make([]int64, len(k.log)+2)
+	for i := range k.seen {
+		k.seen[i] = math.MaxInt64
+	}
+	for _, e := range events {
+		if e.Journal == journal && (e.Kind == kindFollow || e.Kind == kindRead && e.Result == resultOK) {
+			k.seen[e.Seq] = min(k.seen[e.Seq], e.At)
+		}
+	}
+	for i := len(k.log); i >= 0; i-- {
+		k.seen[i] = min(k.seen[i], k.seen[i+1])
+	}
+}
+
+// told is what the servers have printed about an operation.
+type told struct{ call, taken, done *event }
+
+// operations makes a history of what the servers have printed, and of what the journals hold.
+func operations(events []event, journals map[string]*kept) (list []porcupine.Operation) {
 	all, order := map[string]*told{}, []*told{}
 	closed := map[string]int64{} // by owner: since when it may give its lease back
+	lost := map[string]int{}     // by journal: epochs that no operation is known to have got
+	for name, k := range journals {
+		k.see(events, name)
+		lost[name] = int(k.last) - len(k.epoch)
+	}
 	for i := range events {
 		e := &events[i]
 		switch e.Phase {
@@ -133,38 +163,53 @@ func operations(events []event) (list []porcupine.Operation) {
 			}
 		case "taken":
 			all[e.Op].taken = e
+			if journals[e.Journal].epoch[e.Op] == 0 {
+				lost[e.Journal]--
+			}
 		case "done":
 			all[e.Op].done = e
 		}
 	}
 	for _, o := range order {
-		add := func(from, to int64, in step, out result) {
-			list = append(list, porcupine.Operation{ClientId: o.call.Server, Call: from, Return: to, Input: in, Output: out})
+		c, k := o.call, journals[o.call.Journal]
+		add := func(from, to int64, kind string, out result) {
+			in := step{kind: kind, journal: c.Journal, op: c.Op, owner: c.Owner, question: c.Question}
+			if c.Kind == kindOwn {
+				in.owner = c.Op
+			}
+			list = append(list, porcupine.Operation{ClientId: c.Server, Call: from, Return: to, Input: in, Output: out})
 		}
-		c, in := o.call, step{kind: o.call.Kind, journal: o.call.Journal, op: o.call.Op, owner: o.call.Owner, question: o.call.Question}
 		end, out := int64(math.MaxInt64), result{what: resultUnknown}
 		if o.done != nil && o.done.Result != resultUnknown {
-			end, out = o.done.At, result{what: o.done.Result, seq: o.done.Seq, epoch: o.done.Epoch, log: o.done.Log}
+			end, out = o.done.At, result{what: o.done.Result, seq: o.done.Seq, log: o.done.Log}
+		}
+		switch seq, there := k.seq[c.Op]; {
+		case there && out.what == resultUnknown:
+			end, out = k.seen[seq], result{what: resultOK, seq: seq}
+		case out.what == resultOK && !there && (c.Kind == kindAppend || c.Kind == kindAnswer || c.Kind == kindOwn):
+			// It is acknowledged and not there: the model refuses that.
+		case out.what == resultUnknown && c.Kind != kindOwn, out.what == resultNone, c.Kind == kindClose:
+			continue
 		}
 		switch {
 		case c.Kind == kindOwn && o.taken != nil:
-			opened := step{kind: kindAppend, journal: c.Journal, op: c.Op, owner: c.Op}
-			if out.what != resultOK {
-				out, end = result{what: resultUnknown}, math.MaxInt64
+			add(c.At, o.taken.At, kindOwn, result{what: resultOK, seq: o.taken.Seq, epoch: k.epoch[c.Op]})
+			if out.what == resultOK {
+				add(o.taken.At, end, kindAppend, out)
 			}
-			add(c.At, o.taken.At, in, result{what: resultOK, seq: o.taken.Seq, epoch: out.epoch})
-			add(o.taken.At, end, opened, out)
-		case out.what == resultNone, c.Kind == kindClose:
+		case c.Kind == kindOwn:
+			if lost[c.Journal] > 0 { // else it got no epoch
+				add(c.At, math.MaxInt64, kindOwn, out)
+			}
 		case c.Kind == kindHeld && out.what == resultOK:
-			add(c.At, end, in, out)
+			add(c.At, end, kindHeld, out)
 			// It has promised that no other owner comes until then.
 			promised := c.At + int64(c.Margin)
 			if since, ok := closed[c.Owner]; end <= promised && (!ok || since > promised) {
-				add(promised, promised, in, out)
+				add(promised, promised, kindHeld, out)
 			}
-		case out.what == resultUnknown && (c.Kind == kindHeld || c.Kind == kindRead):
 		default:
-			add(c.At, end, in, out)
+			add(c.At, end, c.Kind, out)
 		}
 	}
 	return list

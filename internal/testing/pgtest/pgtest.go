@@ -274,6 +274,27 @@ func (c *Cluster) Signal(t testing.TB, s syscall.Signal) {
 	must(t, c.signal(s))
 }
 
+// Full lets no file of the server grow beyond so many bytes, as a full disk does: 0 takes the limit away. A file of the
+// log of writes is 4 MB.
+func (c *Cluster) Full(t testing.TB, bytes int) {
+	t.Helper()
+	limit := "unlimited"
+	if bytes > 0 {
+		limit = strconv.Itoa(bytes)
+	}
+	main, children, err := c.processes()
+	must(t, err)
+	for _, pid := range append(children, main) { // the server's own user may do that
+		cmd := c.command(t.Context(), "")
+		cmd.Path, cmd.Err = "/usr/bin/prlimit", nil
+		cmd.Args = []string{"prlimit", "--fsize=" + limit + ":", "--pid", strconv.Itoa(pid)}
+		out, err := cmd.CombinedOutput()
+		if err != nil && (pid == main || syscall.Kill(pid, 0) == nil) { // a child may have ended
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+}
+
 // URL is the address of a database.
 func (c *Cluster) URL(database string) string {
 	return fmt.Sprintf("postgres://roost@127.0.0.1:%d/%s?sslmode=disable", c.Port, database)
