@@ -108,7 +108,8 @@ func (h *hub) send(ctx context.Context) {
 		case <-h.sendNow:
 		}
 		for _, payload := range h.payloads() {
-			if _, err := h.pool.Exec(ctx, `SELECT pg_notify($1, $2)`, channel, payload); err != nil && ctx.Err() == nil {
+			// A notification that a crash loses is found by polling: it need not be synced, nor wait for a standby.
+			if _, err := h.pool.Exec(ctx, `SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)`, channel, payload); err != nil && ctx.Err() == nil {
 				h.warn(fmt.Errorf("notify other servers of new commits (they find them by polling): %w", err))
 				break
 			}

@@ -30,6 +30,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
+// ErrNotInstalled: the machine has no programs of PostgreSQL.
+var ErrNotInstalled = errors.New("no PostgreSQL is installed")
+
 // programs finds the folder with the programs of PostgreSQL: ROOST_POSTGRES, else the newest of Debian's.
 func programs() (string, error) {
 	if dir := os.Getenv("ROOST_POSTGRES"); dir != "" {
@@ -37,7 +40,7 @@ func programs() (string, error) {
 	}
 	list, _ := filepath.Glob("/usr/lib/postgresql/*/bin") // the pattern is valid
 	if len(list) == 0 {
-		return "", errors.New("no PostgreSQL is installed")
+		return "", ErrNotInstalled
 	}
 	return slices.MaxFunc(list, func(a, b string) int { return version(a) - version(b) }), nil
 }
