@@ -82,7 +82,8 @@ type Summary struct {
 	Messages      MessageCounts `json:"messages"`
 	Usage         Usage         `json:"usage"`
 	ContextTokens int64         `json:"context_tokens"`
-	Size          int64         `json:"size"` // bytes on disk
+	ContextWindow int64         `json:"context_window,omitempty"` // tokens that the model's window has; in the document of one task alone, 0 = not known
+	Size          int64         `json:"size"`                     // bytes on disk
 	Damaged       []Damage      `json:"damaged"`
 	OpenQuestions int           `json:"open_questions"`
 	WaitingUntil  *string       `json:"waiting_until"`
@@ -91,6 +92,19 @@ type Summary struct {
 	Received      *Received     `json:"received,omitempty"`        // it came from elsewhere
 	Empty         bool          `json:"empty,omitempty"`
 	Gone          bool          `json:"-"` // it was moved or removed while it was looked for
+}
+
+// ContextShare is how much of the model's window is used, in percent; ok is false when that is not known.
+func (t Summary) ContextShare() (percent int64, ok bool) {
+	return ShareOf(t.ContextTokens, t.ContextWindow)
+}
+
+// ShareOf is how much of a model's window some tokens use, in percent; ok is false when one of the two is not known.
+func ShareOf(tokens, window int64) (percent int64, ok bool) {
+	if tokens <= 0 || window <= 0 {
+		return 0, false
+	}
+	return min(tokens*100/window, 999), true
 }
 
 // MessageCounts are the lengths of the visible histories.

@@ -58,8 +58,8 @@ func (s *Service) Open(ctx context.Context, id string) (*OpenTask, error) {
 // Close ends the reading.
 func (t *OpenTask) Close() error { return t.view.Close() }
 
-// Document is the task as lists have it.
-func (t *OpenTask) Document() api.Summary { return t.view.Summary }
+// Document is the task as lists have it, with the window of its model.
+func (t *OpenTask) Document() api.Summary { return withWindow(t.view.Summary) }
 
 // Fragments is Service.Fragments of the task.
 func (t *OpenTask) Fragments(ctx context.Context, o LinesOptions, span Span) (api.Fragments, error) {

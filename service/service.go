@@ -27,6 +27,7 @@ import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/llm/catalogue"
 	"github.com/roost-dev/roost/mention/complete"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/report"
@@ -166,13 +167,21 @@ func (t Task) ID() string { return t.ref.ID }
 // Name is the task's id with its source: no other task has it.
 func (t Task) Name() string { return t.ref.Source + ":" + t.ref.ID }
 
-// Document is a task as lists have it, and the cursor behind its newest commit.
+// withWindow adds to a task's row what the catalogue knows of its model. Rows of lists are kept for longer than a
+// catalogue holds, and have it not.
+func withWindow(row api.Summary) api.Summary {
+	m, _ := catalogue.Find(row.Provider, row.Model)
+	row.ContextWindow = int64(m.Context)
+	return row
+}
+
+// Document is a task as lists have it, with the window of its model, and the cursor behind its newest commit.
 func (t Task) Document(ctx context.Context) (row api.Summary, head events.Cursor, err error) {
 	v, err := t.of.store.Read(ctx, t.ref)
 	if err != nil {
 		return row, head, err
 	}
-	return v.Summary, events.AfterCommit(v.State.Seq), v.Close()
+	return withWindow(v.Summary), events.AfterCommit(v.State.Seq), v.Close()
 }
 
 // Expecting is a context in which the task only changes while its newest commit is the one of a cursor. It holds until

@@ -28,6 +28,7 @@ func (w *Web) words() template.FuncMap {
 		"count":      view.Count,
 		"bytes":      view.Bytes,
 		"dollars":    dollars,
+		"share":      shareOf,
 		"plural":     view.Plural,
 		"age":        func(ms int64) string { return age(w.opt.Now(), ms) },
 		"day":        func(ms int64) string { return w.stamp(ms, "2006-01-02 15:04") },
@@ -42,6 +43,15 @@ func (w *Web) words() template.FuncMap {
 		"pathword": url.PathEscape,
 		"status":   func(s string) string { return strings.ReplaceAll(s, "-", " ") },
 	}
+}
+
+// shareOf is how much of its model's window a task uses, such as 15%; "" when that is not known.
+func shareOf(t api.Summary) string {
+	percent, ok := t.ContextShare()
+	if !ok {
+		return ""
+	}
+	return itoa(int(percent)) + "%"
 }
 
 // titleOf is the title of a task on one line; its id when it has none.

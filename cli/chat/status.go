@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/money"
 )
@@ -126,8 +127,8 @@ func (st state) status(now time.Time, width int) string {
 		folder += " (" + f.Branch + ")"
 	}
 	used := ""
-	if f.Window > 0 && f.Context > 0 {
-		used = fmt.Sprintf("%d%% of context", min(f.Context*100/f.Window, 999))
+	if share, ok := api.ShareOf(f.Context, f.Window); ok {
+		used = fmt.Sprintf("%d%% of context", share)
 	}
 	cost := ""
 	if f.Cost > 0 {

@@ -397,7 +397,8 @@ func (s *Session) standing(ctx context.Context, id, _ string) error {
 		lines = append(lines, "task "+id)
 	}
 	if f.Window > 0 {
-		lines = append(lines, fmt.Sprintf("context %s of %s tokens (%d%%)", thousands(int(f.Context)), thousands(int(f.Window)), f.Context*100/f.Window))
+		share, _ := api.ShareOf(f.Context, f.Window)
+		lines = append(lines, fmt.Sprintf("context %s of %s tokens (%d%%)", thousands(int(f.Context)), thousands(int(f.Window)), share))
 	}
 	lines = append(lines, fmt.Sprintf("cost so far $%.2f", f.Cost.Float()))
 	for _, line := range lines {

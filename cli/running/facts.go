@@ -41,7 +41,7 @@ func (d *chatBackend) Facts(ctx context.Context, task string, n api.NewTask, aga
 			Mode: cmp.Or(again.Mode, t.Mode), Approve: again.Approve, Folder: cmp.Or(again.Workspace, t.Workspace), Context: t.ContextTokens,
 		}
 		if address = again.BaseURL; f.Model == "" && again.Provider == "" && again.Profile == "" {
-			f.Model = t.Model
+			f.Model, f.Window = t.Model, t.ContextWindow
 		}
 		if t.Usage.Cost != nil {
 			f.Cost = *t.Usage.Cost

@@ -294,6 +294,24 @@ func TestSwitchModel(t *testing.T) {
 	tab.text("#messages", "Another model did it.")
 }
 
+// What the task uses of its model's window is shown as a share once a model is chosen whose window is known.
+func TestContextShare(t *testing.T) {
+	t.Parallel()
+	h := newHouseIn(t, around{env: []string{"ANTHROPIC_API_KEY=none"}})
+	task := h.task("- {usage: {input: 49000, output: 1000}, tools: [{name: attempt_completion, input: {result: It is done.}}]}\n", "paint the fence", nil)
+	h.wait(task, "completed")
+	tab := h.loggedIn(desktop, "/tasks/"+task)
+	tab.live()
+	tab.text("#spent", "50,000 in context")
+	if got := run[string](tab, `document.querySelector('#spent').innerText + document.querySelector('.facts').innerText`); strings.Contains(got, "%") {
+		t.Errorf("got %q for a model whose window is not known, want no share", got)
+	}
+	h.ask("PATCH", "/v1/tasks/"+task, object{"provider": "anthropic", "model": "claude-opus-4-5"}, nil)
+	tab.text("#spent", "50,000 in context (25%)")
+	tab.visit("/tasks/" + task)
+	tab.text(".facts", "context (25%)")
+}
+
 // A message is edited and sent again: the task goes back to before it, with a preview, and its words are the draft.
 func TestEditAndSendAgain(t *testing.T) {
 	t.Parallel()

@@ -134,8 +134,9 @@ export class Composer {
   }
 }
 
-function spending({ usage, context_tokens }) {
+function spending({ usage, context_tokens, context_window }) {
   const n = new Intl.NumberFormat();
+  const share = context_window ? ` (${Math.min(Math.floor(context_tokens * 100 / context_window), 999)}%)` : '';
   return [usage.cost === null ? '' : '$' + usage.cost, n.format(usage.tokens_in + usage.cache_reads + usage.cache_writes) + ' in',
-    n.format(usage.tokens_out) + ' out', context_tokens ? n.format(context_tokens) + ' in context' : ''].filter(Boolean).join(' · ');
+    n.format(usage.tokens_out) + ' out', context_tokens ? n.format(context_tokens) + ' in context' + share : ''].filter(Boolean).join(' · ');
 }

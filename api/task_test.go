@@ -1,0 +1,26 @@
+package api
+
+import "testing"
+
+// The share of the window is known where both numbers are, and has a bound that fits a line.
+func TestContextShare(t *testing.T) {
+	for _, c := range []struct {
+		tokens, window int64
+		want           int64
+		ok             bool
+	}{
+		{50_000, 200_000, 25, true},
+		{1, 200_000, 0, true},
+		{199_999, 200_000, 99, true},
+		{300_000, 200_000, 150, true},
+		{90_000_000, 200_000, 999, true},
+		{50_000, 0, 0, false},
+		{0, 200_000, 0, false},
+		{-1, 200_000, 0, false},
+	} {
+		got, ok := Summary{ContextTokens: c.tokens, ContextWindow: c.window}.ContextShare()
+		if got != c.want || ok != c.ok {
+			t.Errorf("%d of %d tokens: got %d%%, known %v, want %d%%, %v", c.tokens, c.window, got, ok, c.want, c.ok)
+		}
+	}
+}
