@@ -76,16 +76,18 @@ type size struct{ width, height int64 }
 // long is the long form: what CI has no time for.
 var long = os.Getenv("ROOST_PAGE_LONG") != ""
 
+// wide and narrow are the windows of a desktop and of a phone.
+var wide, narrow = size{1280, 900}, size{390, 844}
+
+// desktop and phone are what a flow is driven at. In the long form each is the other one, so that both forms together
+// drive each flow at both sizes; a test of the layout itself sets its window to wide and to narrow.
 var desktop, phone = sizes()
 
-// sizes are those of a desktop and of a phone. In the long form each is the other one, so that both forms together drive
-// each flow at both sizes.
 func sizes() (desktop, phone size) {
-	desktop, phone = size{1280, 900}, size{390, 844}
 	if long {
-		return phone, desktop
+		return narrow, wide
 	}
-	return desktop, phone
+	return wide, narrow
 }
 
 // profile is a browser of one person: its tabs share cookies and workers.
@@ -267,8 +269,10 @@ func (t *tab) press(selector string) {
 	t.sees("the scripts ran", `document.body.dataset.live !== undefined || ['login', 'problem', 'trust'].includes(document.body.dataset.page)
 		|| !document.querySelector('script[type=module]')`)
 	t.sees(selector, fmt.Sprintf(`(e => e && e.checkVisibility() && !e.disabled)(document.querySelector(%s))`, strconv.Quote(selector)))
-	place := fmt.Sprintf(`(e => { e.scrollIntoView({block: 'nearest'}); const r = e.getBoundingClientRect(), x = r.x + r.width/2, y = r.y + r.height/2,
-		there = document.elementFromPoint(x, y); return [x, y, e.contains(there) ? 1 : 0] })(document.querySelector(%s))`, strconv.Quote(selector))
+	// A person scrolls on where a note lies over what they want to press.
+	place := fmt.Sprintf(`(e => { for (const block of ['nearest', 'center']) { e.scrollIntoView({block, behavior: 'instant'});
+			const r = e.getBoundingClientRect(), x = r.x + r.width/2, y = r.y + r.height/2, free = e.contains(document.elementFromPoint(x, y));
+			if (free || block === 'center') return [x, y, free ? 1 : 0]; } })(document.querySelector(%s))`, strconv.Quote(selector))
 	t.sees("nothing lies over "+selector, place+"[2]")
 	at := run[[]float64](t, place)
 	t.do("press "+selector, chromedp.MouseClickXY(at[0], at[1]))

@@ -87,9 +87,10 @@ func TestAlignedView(t *testing.T) {
 	tab.text(".p-condensed .fate", "condensed")
 	tab.text(".p-summary .sees", "Conversation Summary")
 	const places = `(p => { const a = p.querySelector('.saw').getBoundingClientRect(), b = p.querySelector('.sees').getBoundingClientRect(); return [a.right <= b.left, a.bottom <= b.top] })(document.querySelector('.pair'))`
+	tab.do("a desktop", sized(wide))
 	tab.sees("they stand side by side", places+"[0]")
-	small := tab.profile.open(phone, run[string](tab, "location.pathname + location.search"))
-	small.sees("they stand below each other", places+"[1]")
+	tab.do("a phone", sized(narrow))
+	tab.sees("they stand below each other", places+"[1]")
 }
 
 // condenses is a request for a summary by a model that plays a script.

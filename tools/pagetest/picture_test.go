@@ -69,7 +69,7 @@ func (t *tab) picture(name string) {
 	t.Helper()
 	t.fits(name)
 	dir := os.Getenv("ROOST_PAGE_PICTURES")
-	if dir == "" {
+	if dir == "" || long { // its names say what the size of the short form is
 		return
 	}
 	data, err := chromedp.Run(t.ctx, chromedp.CaptureScreenshot())
