@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
@@ -69,7 +68,7 @@ func TestLogInOverTheLocalNetwork(t *testing.T) {
 	if used := h.trusting().open(phone, h.lan.login); !run[bool](used, `document.body.innerText.includes('This log-in link was used')`) {
 		t.Errorf("a used link: got %q, want a page that says so", run[string](used, `document.body.innerText`))
 	}
-	tab.sees("the service worker works", `navigator.serviceWorker.getRegistration('/').then(r => self.registered = r?.active?.state === 'activated'), self.registered`)
+	tab.served()
 	tab.installable()
 }
 
@@ -125,49 +124,6 @@ func TestDeviceIsRevoked(t *testing.T) {
 	own.live()
 }
 
-// A question that has just come is told by one notification of a browser, however many tabs it has, without the words of
-// the question; it goes away with the answer. The titles count what waits.
-func TestOneNotificationOfTwoTabs(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	p := h.browser()
-	first := p.open(desktop, h.login)
-	first.live()
-	first.sees("the service worker works", `navigator.serviceWorker.getRegistration('/').then(r => self.registered = r?.active?.state === 'activated'), self.registered`)
-	for _, action := range []string{"notifications"} {
-		if _, err := chromedp.CallBrowser(p.ctx, browser.SetPermission, browser.SetPermissionParams{
-			Permission: &browser.PermissionDescriptor{Name: action}, Setting: browser.PermissionSettingGranted, Origin: h.base(),
-			BrowserContextID: chromedp.FromContext(p.ctx).BrowserContextID,
-		}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	const watch = `self.shown = []; self.asked = 0; Document.prototype.hasFocus = () => false;
-		ServiceWorkerRegistration.prototype.showNotification = async function (title, o) { shown.push(title + ': ' + o.body) };
-		const lock = LockManager.prototype.request;
-		LockManager.prototype.request = async function (name, ...rest) { try { return await lock.call(this, name, ...rest) } finally { if (name === 'roost-call') asked++ } }`
-	tabs := []*tab{p.openAfter(watch, "/"), p.openAfter(watch, "/usage")}
-	for _, tab := range tabs {
-		tab.live()
-	}
-	first.visit("/healthz")
-	h.wait(h.task(asksColour, "paint the fence", nil), "waiting")
-	var all []string
-	for _, tab := range tabs {
-		tab.sees("the page had its turn", `self.asked === 1`)
-		tab.sees("the title counts", `document.title.startsWith('(1) ')`)
-		all = append(all, run[[]string](tab, `shown`)...)
-	}
-	if got := strings.Join(all, "\n"); got != "paint the fence: It asks a question." {
-		t.Errorf("got the notifications %q, want one, without the words of the question", got)
-	}
-	tabs[0].armed()
-	tabs[0].press(`article[data-question] [data-key="1"]`)
-	for _, tab := range tabs {
-		tab.sees("the title counts none", `!document.title.startsWith('(')`)
-	}
-}
-
 // A person allows notifications by a button, and chooses what they show.
 func TestNotificationsAreAllowedByAButton(t *testing.T) {
 	t.Parallel()
@@ -198,7 +154,7 @@ func TestServerIsOutOfReach(t *testing.T) {
 	h.wait(task, "completed")
 	tab := h.loggedIn(phone, "/tasks/"+task)
 	tab.live()
-	tab.sees("the service worker works", `navigator.serviceWorker.getRegistration('/').then(r => self.registered = r?.active?.state === 'activated'), self.registered`)
+	tab.served()
 	tab.visit("/")
 	tab.live()
 	h.relay.cut()

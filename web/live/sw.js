@@ -22,9 +22,13 @@ self.addEventListener('fetch', (event) => {
 self.addEventListener('notificationclick', (event) => {
   event.notification.close();
   event.waitUntil((async () => {
-    const path = event.notification.data, [task] = path.split('#');
-    const open = await self.clients.matchAll({ type: 'window' });
-    const there = open.find((c) => new URL(c.url).pathname === task);
+    const path = event.notification.data, task = taskOf(path);
+    // A page that was open before the worker came is not controlled by it.
+    const open = await self.clients.matchAll({ type: 'window', includeUncontrolled: true });
+    const there = open.find((c) => taskOf(new URL(c.url).pathname) === task);
     return there ? there.focus() : self.clients.openWindow(path);
   })());
 });
+
+// taskOf is the id of the task whose page has a path; a page may name the source before it.
+const taskOf = (path) => /^\/tasks\/([^/#]+)(?:#|$)/.exec(path)?.[1].split(/:|%3A/i).at(-1);
