@@ -124,6 +124,12 @@ func (p *profile) open(s size, path string) *tab {
 	p.Helper()
 	ctx, end := chromedp.NewContext(p.ctx)
 	p.Cleanup(end)
+	return p.openIn(ctx, s, path)
+}
+
+// openIn opens a tab that the caller closes.
+func (p *profile) openIn(ctx context.Context, s size, path string) *tab {
+	p.Helper()
 	t := &tab{profile: p, ctx: ctx}
 	if err := chromedp.Listen(ctx, t.heard); err != nil {
 		p.Fatal(err)

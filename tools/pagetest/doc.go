@@ -3,9 +3,10 @@
 //
 //	go test -C tools/pagetest .                                       every flow; a browser must be installed
 //	ROOST_PAGE_PICTURES=$PWD/docs/img go test -C tools/pagetest .     and write the pictures of the docs
-//	ROOST_PAGE_LONG=1 go test -C tools/pagetest -timeout 20m .        the long form: every flow at the other size, a cut of a minute
+//	ROOST_PAGE_LONG=1 go test -C tools/pagetest -timeout 30m .        the long form: every flow at the other size, and what takes
+//	                                                                  long: a cut of a minute, 50 tabs, 10,000 tasks
 //
-// 50 tabs and 10,000 tasks are in the bench: go run -C tools/pagetest ./bench
+// What 50 tabs and 10,000 tasks cost is measured by the bench: go run -C tools/pagetest ./bench
 //
 // Without Chromium the tests are skipped, unless ROOST_PAGE_BROWSER names one that must be there. The test with axe-core
 // gets that by npm, and compares its digest.

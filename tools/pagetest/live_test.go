@@ -66,25 +66,6 @@ func TestNetworkIsCut(t *testing.T) {
 	tab.asAnew(task)
 }
 
-// The network is away for a minute, in which the run ends: nothing is missing afterwards. Only in the long form.
-func TestCutOfAMinute(t *testing.T) {
-	t.Parallel()
-	if !long {
-		t.Skip("it takes a minute: set ROOST_PAGE_LONG=1")
-	}
-	h, task, tab := writing(t, 400)
-	back := time.After(time.Minute)
-	h.relay.cut()
-	tab.text("#live-state", "does not answer")
-	h.wait(task, "completed")
-	<-back
-	tab.text("#live-state", "Not live since")
-	h.relay.mend()
-	tab.live()
-	tab.text("#messages", "The end is reached.")
-	tab.asAnew(task)
-}
-
 // A server that is killed and started again under a live stream: the page goes on without a gap or a repeat.
 func TestServerIsKilled(t *testing.T) {
 	t.Parallel()

@@ -13,11 +13,17 @@ import (
 func foreign(t *testing.T, id, words string) (storage string) {
 	t.Helper()
 	storage = t.TempDir()
+	writeForeign(t, storage, id, words, 1776100000000)
+	return storage
+}
+
+// writeForeign writes a task of Roo Code, which ended at a time in Unix milliseconds.
+func writeForeign(t *testing.T, storage, id, words string, ts int64) {
+	t.Helper()
 	dir := filepath.Join(storage, "tasks", id)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	const ts = 1776100000000
 	about := "<environment_details>\n# Current Mode\n<slug>code</slug>\n<model>gpt-5</model>\n</environment_details>"
 	for name, v := range map[string]any{
 		"ui_messages.json": []object{{"ts": ts, "type": "say", "say": "text", "text": words}, {"ts": ts + 1, "type": "say", "say": "text", "text": "I begin."}},
@@ -40,7 +46,6 @@ func foreign(t *testing.T, id, words string) (storage string) {
 			t.Fatal(err)
 		}
 	}
-	return storage
 }
 
 // A task of another tool continues from the page: where it continues is said before, its folder is asked for, and so is
