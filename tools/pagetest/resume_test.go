@@ -101,7 +101,9 @@ func TestContinueAnotherToolsTask(t *testing.T) {
 func TestContinueShowsWhatChanged(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	task := h.task("- tools: [{name: attempt_completion, input: {result: first}}]\n- {text: "+words(20)+", delay: 60ms, tools: [{name: attempt_completion, input: {result: second}}]}", "paint", nil)
+	task := h.task("- tools: [{name: attempt_completion, input: {result: first}}]\n"+
+		"- tools: [{name: execute_command, input: {command: 'while [ ! -e dry ]; do sleep 0.1; done'}}]\n"+
+		"- tools: [{name: attempt_completion, input: {result: second}}]", "paint", object{"approve": "all"})
 	h.wait(task, "completed")
 	if err := os.Mkdir(filepath.Join(h.work, ".git"), 0o700); err != nil {
 		t.Fatal(err)
@@ -125,5 +127,8 @@ func TestContinueShowsWhatChanged(t *testing.T) {
 	other.types("and the gate")
 	other.keys(enter)
 	other.text("#queue", "and the gate")
+	if err := os.WriteFile(filepath.Join(h.work, "dry"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	tab.text("#messages", "second")
 }
