@@ -29,7 +29,12 @@ func slowly(n int) string {
 // writing opens a task whose model begins to write so many words when the page is live.
 func writing(t *testing.T, n int) (*house, string, *tab) {
 	t.Helper()
-	h, task, tab := asked(t, desktop, "- tools: [{name: ask_followup_question, input: {question: Ready?, follow_up: [{text: go on, mode: null}]}}]\n"+slowly(n))
+	return writingAt(t, desktop, n)
+}
+
+func writingAt(t *testing.T, s size, n int) (*house, string, *tab) {
+	t.Helper()
+	h, task, tab := asked(t, s, "- tools: [{name: ask_followup_question, input: {question: Ready?, follow_up: [{text: go on, mode: null}]}}]\n"+slowly(n))
 	tab.press(`article[data-question] [data-key="1"]`)
 	tab.text("#live .streaming", "word1 word2")
 	return h, task, tab

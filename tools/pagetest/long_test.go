@@ -8,7 +8,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// onlyLong skips a test in the short form. One that needs the whole machine is not parallel: it runs before the others.
+// onlyLong skips a test in the short form. Such a test has the windows of a desktop and of a phone. One that needs the whole machine is not parallel: it runs before the others.
 func onlyLong(t *testing.T) {
 	t.Helper()
 	if !long {
@@ -20,17 +20,22 @@ func onlyLong(t *testing.T) {
 func TestCutOfAMinute(t *testing.T) {
 	t.Parallel()
 	onlyLong(t)
-	h, task, tab := writing(t, 400)
-	back := time.After(time.Minute)
-	h.relay.cut()
-	tab.text("#live-state", "does not answer")
-	h.wait(task, "completed")
-	<-back
-	tab.text("#live-state", "Not live since")
-	h.relay.mend()
-	tab.live()
-	tab.text("#messages", "The end is reached.")
-	tab.asAnew(task)
+	for name, s := range map[string]size{"desktop": wide, "phone": narrow} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h, task, tab := writingAt(t, s, 400)
+			back := time.After(time.Minute)
+			h.relay.cut()
+			tab.text("#live-state", "does not answer")
+			h.wait(task, "completed")
+			<-back
+			tab.text("#live-state", "Not live since")
+			h.relay.mend()
+			tab.live()
+			tab.text("#messages", "The end is reached.")
+			tab.asAnew(task)
+		})
+	}
 }
 
 // Of 50 tabs of a browser each is live, over one stream, before and after the network was away, and the last one goes on
@@ -43,7 +48,7 @@ func TestFiftyTabs(t *testing.T) {
 		tasks = append(tasks, h.task(finishes+"\n"+finishes, fmt.Sprintf("paint fence %d", i), nil))
 		h.wait(tasks[i], "completed")
 	}
-	last := h.loggedIn(desktop, "/")
+	last := h.loggedIn(wide, "/")
 	last.live()
 	tabs := []*tab{last}
 	var ends []func()
@@ -54,8 +59,7 @@ func TestFiftyTabs(t *testing.T) {
 		}
 		ctx, end := chromedp.NewContext(last.profile.ctx)
 		ends = append(ends, end)
-		tab := last.openIn(ctx, desktop, path)
-		tabs = append(tabs, tab)
+		tabs = append(tabs, last.openIn(ctx, []size{wide, narrow}[i%2], path))
 	}
 	streams := func() {
 		t.Helper()
@@ -110,14 +114,27 @@ func TestTenThousandTasks(t *testing.T) {
 	}
 	h := newHouseIn(t, around{other: storage})
 	h.ask("GET", "/v1/tasks?limit=1", nil, nil) // the first list reads all of them, which takes longer than a test waits
-	tab := h.loggedIn(desktop, "/")
-	tab.live()
+	tab := h.loggedIn(wide, "/")
+	tab.tenThousand("gate")
+	tab.profile.open(narrow, "/").tenThousand("shed")
+}
+
+// tenThousand does in a list of 10,000 tasks what one does in a list, with a task of its own about a thing.
+func (t *tab) tenThousand(thing string) {
+	t.Helper()
+	added := "paint the " + thing
 	const rows = `[...document.querySelectorAll('main .row[data-task] .c-title a:first-child')].map(e => e.textContent)`
+	list := func(path string) {
+		t.Helper()
+		t.visit(path)
+		t.live()
+	}
+	list("/?status=interrupted") // those of the storage
 	seen := map[string]bool{}
 	page := func(first string) {
 		t.Helper()
-		tab.sees("the page begins with "+first, rows+`[0] === `+fmt.Sprintf("%q", first))
-		for _, title := range run[[]string](tab, rows) {
+		t.sees("the page begins with "+first, fmt.Sprintf("%s[0] === %q", rows, first))
+		for _, title := range run[[]string](t, rows) {
 			if seen[title] {
 				t.Errorf("%s is listed twice", title)
 			}
@@ -126,40 +143,42 @@ func TestTenThousandTasks(t *testing.T) {
 	}
 	page("mend post 9999")
 	for i := range 4 {
-		tab.press("nav.pages [rel=next]")
+		t.press("nav.pages [rel=next]")
 		page(fmt.Sprintf("mend post %d", 9999-50*(i+1)))
 	}
 	if len(seen) != 250 {
 		t.Errorf("got %d tasks on five pages, want 250", len(seen))
 	}
-	tab.visit("/?sort=oldest")
-	tab.sees("the oldest is on top", rows+`[0] === 'mend post 0'`)
-	tab.visit("/")
-	tab.live()
-	tab.press("#q")
-	tab.types("periwinkle")
-	tab.text("main .groups .sum", "1 hit in 1 task")
-	tab.press("main .hits a")
-	tab.text("#messages", "periwinkle board")
-	tab.visit("/?q=mend")
+	list("/?sort=oldest")
+	t.sees("the oldest is on top", rows+`[0] === 'mend post 0'`)
+	list("/")
+	t.press("#q")
+	t.types("periwinkle")
+	t.text("main .groups .sum", "1 hit in 1 task")
+	t.press("main .hits a")
+	t.text("#messages", "periwinkle board")
+	list("/?q=mend")
 	const groups = `[...document.querySelectorAll('main .group h2')].map(e => e.innerText)`
-	before := run[[]string](tab, groups)
+	before := run[[]string](t, groups)
 	if len(before) == 0 {
 		t.Fatal("got no task for a word of all, want a page of them")
 	}
-	tab.press("nav.pages [rel=next]")
-	tab.sees("the next page has other hits", fmt.Sprintf(`(all => all.length > 0 && !all.includes(%q))(%s)`, before[0], groups))
-	tab.visit("/")
-	tab.live()
-	h.task(finishes, "paint the gate", nil)
-	tab.sees("the new task is on top", rows+`[0] === 'paint the gate'`)
-	tab.keys("j", "x", "j", "j", "j", "j", "X")
-	tab.text("#selected", "5 selected")
-	tab.keys("t")
-	tab.text("dialog", "Tag 5 tasks")
-	tab.types("garden")
-	tab.keys(enter)
-	tab.text("#notes", "5 tasks tagged")
-	tab.visit("/?tag=garden")
-	tab.sees("those with the tag are listed", rows+`.join() === 'paint the gate,mend post 9999,mend post 9998,mend post 9997,mend post 9996'`)
+	t.press("nav.pages [rel=next]")
+	t.sees("the next page has other hits", fmt.Sprintf(`(all => all.length > 0 && !all.includes(%q))(%s)`, before[0], groups))
+	list("/")
+	id := t.task(finishes, added, nil)
+	t.sees("the new task is on top, and has ended", fmt.Sprintf("%s[0] === %q && document.querySelector('main .row[data-task] .c-status').innerText.includes('completed')", rows, added))
+	t.goTo(id)
+	t.keys("x")
+	t.text("#selected", "1 selected")
+	t.goTo(run[string](t, `document.querySelectorAll('main .row[data-task]')[2].dataset.task`))
+	t.keys("X")
+	t.text("#selected", "3 selected")
+	t.keys("t")
+	t.text("dialog", "Tag 3 tasks")
+	t.types(thing)
+	t.keys(enter)
+	t.text("#notes", "3 tasks tagged")
+	list("/?tag=" + thing)
+	t.sees("those with the tag are listed", fmt.Sprintf("%s.length === 3 && %[1]s[0] === %q", rows, added))
 }
