@@ -15,7 +15,9 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/api"
+	catalog "github.com/roost-dev/roost/catalog/postgres"
 	"github.com/roost-dev/roost/client"
+	content "github.com/roost-dev/roost/content/postgres"
 	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/journal"
@@ -23,6 +25,8 @@ import (
 	"github.com/roost-dev/roost/journal/postgres"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/server"
+	"github.com/roost-dev/roost/server/devices"
+	"github.com/roost-dev/roost/server/idempotency"
 	"github.com/roost-dev/roost/server/peer"
 	"github.com/roost-dev/roost/server/presence"
 	"github.com/roost-dev/roost/service"
@@ -58,6 +62,8 @@ type Roost struct {
 	socket *server.Socket
 
 	journals *postgres.Journals // of a database; nil: tasks are in folders
+	contents *content.Stores
+	requests *idempotency.Shared // nil before Requests
 	keys     *rootkey.Ring
 }
 
@@ -89,6 +95,7 @@ func open(ctx context.Context, o Options, shared *Shared) (*Roost, error) {
 			Owner: journal.OwnerInfo{Program: "roost serve"},
 			Warn:  shared.Warn,
 		})
+		r.contents = content.New(shared.DB, content.Options{})
 	}
 	r.store, err = store.Open(store.Options{
 		Root:        o.Root,
@@ -99,19 +106,41 @@ func open(ctx context.Context, o Options, shared *Shared) (*Roost, error) {
 		Now:         r.millis,
 		Shared:      r.journals,
 		Keys:        r.keys,
+		Catalog:     r.catalog(),
 	})
 	if err != nil {
-		r.closeShared()
-		return nil, err
+		return nil, errors.Join(err, r.closeShared(ctx))
 	}
 	return r, nil
 }
 
+// sharedContents are what files held, for the tasks of all servers.
+type sharedContents struct {
+	*content.Stores
+	store *store.Store
+}
+
+func (c sharedContents) Tasks(ctx context.Context) ([]store.Ref, error) { return c.store.Every(ctx) }
+
 // closeShared ends the work on the database; the connections are the caller's.
-func (r *Roost) closeShared() {
-	if r.journals != nil {
-		r.journals.Close()
+func (r *Roost) closeShared(ctx context.Context) error {
+	if r.journals == nil {
+		return nil
 	}
+	r.journals.Close()
+	err := r.contents.Close(ctx)
+	if r.requests != nil {
+		err = errors.Join(err, r.requests.Close(ctx))
+	}
+	return err
+}
+
+// catalog is the catalogue of the servers that share a database; nil: this process keeps one in a file.
+func (r *Roost) catalog() store.Catalog {
+	if r.journals == nil {
+		return nil
+	}
+	return catalog.Open(r.journals.Database())
 }
 
 // Group is how this server and the others that share its database know each other; nil without a database.
@@ -119,12 +148,31 @@ func (r *Roost) Group() (*server.Group, error) {
 	if r.keys == nil {
 		return nil, nil
 	}
-	token, err := r.keys.Token()
+	token, err := r.keys.Token(rootkey.ForServers)
 	return &server.Group{Token: token}, err
 }
 
 // ReachedAt sets the address at which the other servers of the group reach this one, in place of a socket.
 func (r *Roost) ReachedAt(url string) { r.store.ReachedAt(func() string { return url }) }
+
+// Devices are the browsers that are logged in with a token: to this server, or to all that share its database.
+func (r *Roost) Devices(token string) *devices.Devices {
+	if r.journals == nil {
+		return devices.New(r.Root(), token, r.opt.Now)
+	}
+	return devices.InDatabase(r.journals.Database(), token, r.opt.Now)
+}
+
+// Requests are the requests with idempotency keys of all servers that share the database; nil without one.
+func (r *Roost) Requests(s *service.Service) idempotency.Requests {
+	if r.journals == nil {
+		return nil
+	}
+	if r.requests == nil {
+		r.requests = idempotency.NewShared(r.journals.Database(), func() idempotency.Seal { return s.IdempotencySeal() })
+	}
+	return r.requests
+}
 
 // Lost are the tasks of a database whose server is gone.
 func (r *Roost) Lost(ctx context.Context) ([]store.Ref, error) { return r.store.Lost(ctx) }
@@ -144,6 +192,9 @@ func (r *Roost) Engine() *engine.Engine { return r.engine }
 // cancel through it. brief: the process ends with its tasks, and begins no others. Close ends both.
 func (r *Roost) Start(o engine.Options, brief bool) *engine.Engine {
 	o.Now = r.millis
+	if r.contents != nil {
+		o.Contents = sharedContents{r.contents, r.store}
+	}
 	r.engine = engine.New(r.store, o)
 	r.socket = server.NewSocket(r.opt.Env, func() (*server.Server, error) {
 		token, err := server.SocketToken()
@@ -161,11 +212,11 @@ func (r *Roost) Start(o engine.Options, brief bool) *engine.Engine {
 
 // Close ends the runs of the engine, saved, and the socket.
 func (r *Roost) Close(ctx context.Context) error {
-	defer r.closeShared()
+	ctx = context.WithoutCancel(ctx)
 	if r.engine == nil {
-		return nil
+		return r.closeShared(ctx)
 	}
-	return errors.Join(r.engine.Close(context.WithoutCancel(ctx)), r.socket.Close())
+	return errors.Join(r.engine.Close(ctx), r.socket.Close(), r.closeShared(ctx))
 }
 
 // unbounded is for restarts that users make themselves: the settings of restarts bind a server only.
@@ -207,6 +258,15 @@ func (r *Roost) Client(secrets ...redact.Known) (c *client.Client, end func(), e
 
 // Token is the token of the root for a server, a new one when fresh. notice reports a token that had to be replaced.
 func (r *Roost) Token(fresh bool) (token, notice string, err error) {
+	if r.keys != nil {
+		if fresh {
+			return "", "", errors.New("the token of servers that share a database follows from their key: give all of them another key")
+		}
+		if token, err = r.keys.Token(rootkey.ForClients); err == nil {
+			err = server.KeepToken(r.Root(), token)
+		}
+		return token, "", err
+	}
 	return server.OwnToken(r.store, fresh)
 }
 

@@ -302,6 +302,15 @@ func Token(root string, fresh bool) (string, error) {
 	return token, nil
 }
 
+// KeepToken puts the token of a group of servers where programs on this machine look for the token of a root.
+func KeepToken(root, token string) error {
+	file := TokenFile(root)
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return fmt.Errorf("keep the token: %w", err)
+	}
+	return atomicfile.Write(file, []byte(token+"\n"))
+}
+
 // Place is the location of a root: it remembers whether a token was made there.
 type Place interface {
 	Root() string

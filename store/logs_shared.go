@@ -74,6 +74,24 @@ func (s *Store) Lost(ctx context.Context) (list []Ref, err error) {
 	return list, err
 }
 
+// Every are all tasks of a database, those in the trash and those that are being made included.
+func (s *Store) Every(ctx context.Context) (list []Ref, err error) {
+	shared, ok := s.logs.(*sharedLogs)
+	if !ok {
+		return nil, nil
+	}
+	for dir, ref := range map[string]func(string) Ref{s.TasksDir(): s.OwnRef, s.TrashDir(): s.TrashRef} {
+		names, err := shared.unlisted(ctx, dir, "")
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			list = append(list, ref(name))
+		}
+	}
+	return list, nil
+}
+
 func (l *sharedLogs) unlisted(ctx context.Context, dir, prefix string) ([]string, error) {
 	base := l.name(dir) + "/"
 	all, err := l.List(ctx, base+prefix)

@@ -40,6 +40,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/journal/postgres"
@@ -119,6 +120,14 @@ func Open(o Options) (*Store, error) {
 	}
 	s.index = projection.NewIndex(s.TasksDir(), func() ([]string, error) { return names(s.TasksDir()) }, s.Now)
 	return s, nil
+}
+
+// Database is where the tasks are that servers share; nil when they are in folders.
+func (s *Store) Database() *database.DB {
+	if s.opt.Shared == nil {
+		return nil
+	}
+	return s.opt.Shared.Database()
 }
 
 // Root is Roost's own root: the folder that everything durable is in.

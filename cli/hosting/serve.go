@@ -28,7 +28,6 @@ import (
 	"github.com/roost-dev/roost/local"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/server"
-	"github.com/roost-dev/roost/server/devices"
 	"github.com/roost-dev/roost/server/metrics"
 	"github.com/roost-dev/roost/server/presence"
 	"github.com/roost-dev/roost/service"
@@ -271,7 +270,7 @@ func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roos
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	logins := devices.New(s.Root(), token, a.Now)
+	logins := s.Devices(token)
 	watch := metrics.NewWatch(log)
 	e := s.Start(engine.Options{
 		Config:   c,
@@ -315,6 +314,7 @@ func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roos
 		Group:    group,
 		LAN:      outer,
 		Devices:  logins,
+		Requests: s.Requests(all),
 		Token:    token,
 		Hosts:    append([]string{f.host}, f.hosts...),
 		TLS:      f.tls,

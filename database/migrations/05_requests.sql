@@ -1,5 +1,5 @@
--- What servers that share a database know of their users. See packages store/drafts, server/idempotency, server/devices
--- and database/asked.
+-- What servers that share a database know of their users. See packages store/drafts, server/idempotency
+-- and server/devices.
 
 CREATE TABLE roost.drafts (
 	task     text PRIMARY KEY,
@@ -38,8 +38,4 @@ CREATE TABLE roost.login_links (
 	key   bytea NOT NULL,
 	until timestamptz NOT NULL,
 	PRIMARY KEY (token, key)
-);
-
-CREATE TABLE roost.asked (
-	question text PRIMARY KEY
 );

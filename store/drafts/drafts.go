@@ -75,7 +75,12 @@ type Drafts interface {
 }
 
 // Of are the drafts of the tasks of a store.
-func Of(s *store.Store) Drafts { return inFolder{s} }
+func Of(s *store.Store) Drafts {
+	if db := s.Database(); db != nil {
+		return InDatabase(db)
+	}
+	return inFolder{s}
+}
 
 // inFolder are drafts in the root of a store.
 type inFolder struct{ s *store.Store }

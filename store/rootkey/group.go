@@ -1,6 +1,8 @@
 package rootkey
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -61,12 +63,19 @@ func makeGroup(file string) error {
 // GroupID is the id of the group, and the id of the key that signs for it.
 func (r *Ring) GroupID() (id, key string) { return r.group.Root, r.group.Sign.ID }
 
-// Token is what servers of the group show each other. It follows from the key.
-func (r *Ring) Token() (string, error) {
-	seal, err := r.Seal("servers")
+// What a token of the group is for.
+const (
+	ForServers = "the servers of a group"
+	ForClients = "the clients of a group"
+)
+
+// Token is a token of the group, the same on each server: it follows from the key.
+func (r *Ring) Token(who string) (string, error) {
+	key, err := r.group.Sign.journal()
 	if err != nil {
 		return "", err
 	}
-	_, mac := seal.MAC("token of the servers of a group", []byte(r.group.Root))
-	return hex.EncodeToString(mac), nil
+	mac := hmac.New(sha256.New, key.Secret)
+	mac.Write([]byte("token of " + who + "\x00" + r.group.Root))
+	return hex.EncodeToString(mac.Sum(nil)), nil
 }
