@@ -107,7 +107,7 @@ type RemovedCall struct {
 // Action is something that a user did to a task and that can be undone or redone.
 type Action struct {
 	ID   string       `json:"id"`   // names it, so that no other action is undone instead
-	Kind string       `json:"kind"` // rename, tag, pin, delete; rewind, edit, remove, branch; condense, truncate
+	Kind string       `json:"kind"` // rename, tag, pin, share, delete; rewind, edit, remove, branch; condense, truncate
 	At   *string      `json:"at"`   // RFC 3339; null when unknown
 	From ActionLabels `json:"from"` // what undo restores
 	To   ActionLabels `json:"to"`
@@ -133,6 +133,7 @@ type ActionLabels struct {
 	Tags    *[]string `json:"tags,omitempty"`
 	Pinned  *bool     `json:"pinned,omitempty"`
 	Deleted *bool     `json:"deleted,omitempty"`
+	Access  *Access   `json:"access,omitempty"`
 }
 
 // TaskActions are what was done to one task, the newest first: what undo takes back, and what redo does again.
@@ -269,6 +270,7 @@ type Shown struct {
 const (
 	ActionRestore  = "restore" // it restored files and moved no head
 	ActionCondense = "condense"
+	ActionShare    = "share"
 	ActionTruncate = "truncate"
 )
 

@@ -90,6 +90,7 @@ type Summary struct {
 	Inferred      []string      `json:"inferred"`
 	Pending       bool          `json:"foreign_pending,omitempty"` // another program changed it; not taken in yet
 	Received      *Received     `json:"received,omitempty"`        // it came from elsewhere
+	Access        Access        `json:"access,omitzero"`           // where there are accounts
 	Empty         bool          `json:"empty,omitempty"`
 	Gone          bool          `json:"-"` // it was moved or removed while it was looked for
 }

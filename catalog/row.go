@@ -4,6 +4,7 @@ import (
 	"hash/crc64"
 	"math/bits"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/task/codec"
 )
 
@@ -24,6 +25,7 @@ type Row struct {
 	ID                                     string
 	Tool, Status, Workspace, Model, Parent string
 	Tags                                   []string
+	Access                                 api.Access
 	TS, Cost, Tokens, Size                 int64 // Cost in micro-dollars
 	Empty, Damaged, Pinned, Priced         bool
 

@@ -114,7 +114,7 @@ func (e *Engine) Create(ctx context.Context, r Request) (store.Ref, error) {
 	}
 	t, err := e.store.Create(ctx, task.Created{
 		Task: r.NewTask, Title: r.Title, Origin: cmp.Or(r.Origin, "api"), Number: 1,
-		CreatedAt: e.opt.Now(), Settings: settings,
+		CreatedAt: e.opt.Now(), Settings: settings, Access: api.Access{Owner: r.Person},
 	})
 	if err != nil {
 		return store.Ref{}, err
@@ -128,7 +128,7 @@ func (e *Engine) Create(ctx context.Context, r Request) (store.Ref, error) {
 func (e *Engine) Amend(ctx context.Context, ref store.Ref, r Request, check func(task.Settings) error) (store.Ref, error) {
 	latest := e.store.Latest(ctx, ref)
 	if e.working(keyOf(latest)) == nil { // a run that works has received it already
-		if _, err := e.Receive(ctx, Request{Task: keyOf(latest)}); err != nil {
+		if _, err := e.Receive(ctx, Request{Task: keyOf(latest), Person: r.Person}); err != nil {
 			return ref, err
 		}
 	}
@@ -155,6 +155,26 @@ func (e *Engine) Amend(ctx context.Context, ref store.Ref, r Request, check func
 		return t.Commit(ctx, task.Changed{Settings: &now})
 	})
 	return ref, err
+}
+
+// ChangeAccess shares a task, or gives it to another owner, whether a run of this process works on it or none does.
+func (e *Engine) ChangeAccess(ctx context.Context, ref store.Ref, a api.Access) error {
+	at, unlock, err := e.lockLatest(ctx, keyOf(ref))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	for run := e.working(keyOf(at)); run != nil; run = e.working(keyOf(at)) {
+		if !run.isEnding() {
+			if err := run.task.ChangeAccess(ctx, a); !errors.Is(err, store.ErrLetGo) {
+				return err
+			}
+		}
+		if err := run.settle(ctx); err != nil {
+			return err
+		}
+	}
+	return e.changeIdle(ctx, at, func(t *store.Task) error { return t.Commit(ctx, task.Changed{Access: &a}) })
 }
 
 // Condensed describes a summary: which messages it replaces, and what it costs.
@@ -242,7 +262,7 @@ func (e *Engine) reader(ctx context.Context, r Request) (a *agent.Agent, id stri
 		}
 	}()
 	has := v.State.Settings
-	if untrusted, err := e.checkTrust(ctx, ref, v.State); err != nil {
+	if untrusted, err := e.checkTrust(ctx, ref, v.State, r); err != nil {
 		return nil, "", nil, err
 	} else if untrusted != nil { // no key may be sent to an address that came with it
 		has = has.Proposed()
@@ -261,7 +281,7 @@ func (e *Engine) reader(ctx context.Context, r Request) (a *agent.Agent, id stri
 	return &agent.Agent{
 		Task:  agent.Task{Journal: reading{state: v.State}, Settings: settings},
 		Model: agent.Model{Provider: env.Provider.LLM, Entry: env.Model},
-		Tools: agent.Tools{List: e.tools(ref.ID)},
+		Tools: agent.Tools{List: e.tools(ref.ID, v.State.Access.Owner)},
 		User: agent.User{
 			Modes: &env.Modes,
 			Setup: setup.ModeSetup{Resolver: e.resolver(), Workspace: env.Workspace.Root(), Choice: r.Choice},

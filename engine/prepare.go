@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/agent/hook"
 	"github.com/roost-dev/roost/agent/spool"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/budget"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
@@ -70,7 +72,7 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 		return nil, err
 	}
 	finished := ""
-	if origin := owned.Task.Standing(); origin != store.Ours {
+	if origin := standing(owned.Task.Standing(), owned.Task.State(), r); origin != store.Ours {
 		// Another process may have written to it since the first check, and nothing in it may be obeyed then.
 		err = &UntrustedError{Task: owned.Task.Ref.ID, Standing: origin, Brings: owned.Task.State().Brings()}
 	} else {
@@ -120,7 +122,7 @@ func (e *Engine) prepareNew(ctx context.Context, r Request) (*Run, error) {
 	}
 	owned, err := e.store.Create(ctx, task.Created{
 		Task: r.NewTask, Title: r.Title, Origin: cmp.Or(r.Origin, "api"), Number: 1,
-		CreatedAt: e.opt.Now(), Settings: settings,
+		CreatedAt: e.opt.Now(), Settings: settings, Access: api.Access{Owner: r.Person},
 	})
 	if err != nil {
 		return nil, err
@@ -173,7 +175,7 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p setup.Environment, r R
 		},
 		Model: agent.Model{Provider: p.Provider.LLM, Entry: p.Model},
 		Tools: agent.Tools{
-			List: e.tools(t.Ref.ID), Offer: e.resolver().Config.Offer(), Subtasks: &family{run, below},
+			List: e.tools(t.Ref.ID, t.State().Access.Owner), Offer: e.resolver().Config.Offer(), Subtasks: &family{run, below},
 			Outputs: historytool.ForeignOutputs(t.Ref.Dir),
 		},
 		User: agent.User{
@@ -185,7 +187,7 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p setup.Environment, r R
 			Now: e.opt.Now, Workspace: p.Workspace, SpoolDir: dir, Masks: p.Provider.Masks,
 			Mentions: e.world(t.Ref, p.Workspace, run.mode), Reached: run.held.budget.Reached,
 			WorkedMS:   func() int64 { return run.worked().Milliseconds() },
-			OtherTasks: otherTasks{e, root, t.Ref.ID}.changed,
+			OtherTasks: otherTasks{e, root, t.Ref.ID, t.State().Access.Owner}.changed,
 		},
 	}
 	if e.takesCheckpoints(r) {
@@ -214,8 +216,14 @@ func (e *Engine) divert(ctx context.Context, ref store.Ref, v *store.View, r Req
 	if !out.own.Given() {
 		return out, nil
 	}
+	if r.NoApprovals && slices.ContainsFunc(v.State.Questions, func(q *task.Question) bool { return decides(q.Kind) }) {
+		return out, fmt.Errorf("continue task %s: %w", ref.ID, ErrApproval)
+	}
 	if v.State.Awaited() != nil {
 		asking, err := e.askingSubtask(ctx, ref)
+		if err == nil && asking != nil && r.NoApprovals { // its question may be one
+			err = fmt.Errorf("continue task %s: %w", ref.ID, ErrApproval)
+		}
 		if err != nil {
 			return out, err
 		}
@@ -311,6 +319,7 @@ func (e *UntrustedError) Error() string {
 		store.Unsigned:  "an older Roost wrote its log, which is not signed",
 		store.Elsewhere: "its log was written in another place: the root was copied, restored or moved, or belongs to another user",
 		store.Altered:   "its log was changed outside of Roost, or its end is missing",
+		store.Another:   "somebody else ordered what it holds",
 	}[e.Standing]
 	text := fmt.Sprintf("task %s is not trusted here: %s", e.Task, why)
 	if len(e.Brings) > 0 {
@@ -341,7 +350,7 @@ func (e *Engine) Receive(ctx context.Context, r Request) (bool, error) {
 	var trusted *task.Reception
 	asked := false
 	err = e.store.WithView(ctx, ref, func(v *store.View) error {
-		untrusted, err = e.checkTrust(ctx, ref, v.State)
+		untrusted, err = e.checkTrust(ctx, ref, v.State, r)
 		// A damaged journal does not match its signatures either. The run asks the user about the damage before it does
 		// anything else.
 		asked = len(v.State.Problems) > 0
@@ -363,25 +372,35 @@ func (e *Engine) Receive(ctx context.Context, r Request) (bool, error) {
 		return false, untrusted
 	}
 	return true, e.changeIdle(ctx, ref, func(t *store.Task) error {
-		if t.Standing() == store.Ours {
+		if standing(t.Standing(), t.State(), r) == store.Ours {
 			return nil // another process received it first
 		}
-		return t.Receive(ctx, string(untrusted.Standing), r.TrustSettings)
+		return t.Receive(ctx, string(untrusted.Standing), r.Person, r.TrustSettings)
 	})
 }
 
-// untrusted is checkTrust for a task that is not open.
+// standing is the standing of a task for who asks. What goes on by itself goes on for the person who ordered it.
+func standing(of store.Standing, s *task.State, r Request) store.Standing {
+	if r.automatic {
+		return of
+	}
+	return of.OrderedBy(s, r.Person)
+}
+
+// untrusted is checkTrust for a task that is not open, and goes on for the person who ordered what it holds.
 func (e *Engine) untrusted(ctx context.Context, ref store.Ref) (untrusted *UntrustedError, err error) {
 	err = e.store.WithView(ctx, ref, func(v *store.View) (err error) {
-		untrusted, err = e.checkTrust(ctx, ref, v.State)
+		untrusted, err = e.checkTrust(ctx, ref, v.State, Request{automatic: true})
 		return err
 	})
 	return untrusted, err
 }
 
-// checkTrust is why a task must not be obeyed; nil when this root wrote its journal.
-func (e *Engine) checkTrust(ctx context.Context, ref store.Ref, s *task.State) (*UntrustedError, error) {
+// checkTrust is why a task must not be obeyed for a request; nil when this root wrote its journal, and the person who
+// asks ordered what it holds.
+func (e *Engine) checkTrust(ctx context.Context, ref store.Ref, s *task.State, r Request) (*UntrustedError, error) {
 	origin, err := e.store.Standing(ctx, ref, s.Begins)
+	origin = standing(origin, s, r)
 	if err != nil || origin == store.Ours {
 		return nil, err
 	}

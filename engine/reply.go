@@ -137,6 +137,9 @@ func (e *Engine) reply(ctx context.Context, ref store.Ref, question string, r Re
 		if err != nil {
 			return Replied{}, fmt.Errorf("answer %s of task %s: %w", question, ref.ID, err)
 		}
+		if r.Request.NoApprovals && decides(q.Kind) {
+			return Replied{}, fmt.Errorf("answer %s of task %s: %w", question, ref.ID, ErrApproval)
+		}
 		run := e.working(keyOf(ref))
 		switch {
 		case run == nil && r.Stop:
@@ -265,6 +268,7 @@ func (e *Engine) replyToReleased(ctx context.Context, q Asked, answer Answer, r 
 		req.answer, req.question = &answer, q.Question
 	}
 	if err := e.withRuns(ctx, q.Ref, func(s *task.State) {
+		req.Person = s.Person // an answer continues the run of whoever ordered it
 		if s.Run.Rests() {
 			req.RunID = s.Run.ID
 		}
@@ -292,6 +296,14 @@ func (e *Engine) replyToReleased(ctx context.Context, q Asked, answer Answer, r 
 	return out, nil
 }
 
+// ErrApproval: who asks may not decide that question.
+var ErrApproval = errors.New("the caller may not decide what needs a yes or no")
+
+// decides reports whether a question of a kind wants a yes or no, on which it depends what a task may do.
+func decides(kind string) bool {
+	return kind == agent.KindApproval || kind == agent.KindDamage || kind == agent.KindLimit
+}
+
 // parseAnswer reads a reply as an answer. A reply that is unclear, or not of the kind that the question asks for, is no
 // answer: silence and doubt are never consent.
 func parseAnswer(q api.QuestionOpened, r Reply) (Answer, error) {
@@ -309,8 +321,8 @@ func parseAnswer(q api.QuestionOpened, r Reply) (Answer, error) {
 		}
 		a.Text = q.Choices[r.Choice-1]
 	}
-	switch q.Kind {
-	case agent.KindApproval, agent.KindDamage, agent.KindLimit:
+	switch {
+	case decides(q.Kind):
 		if a.Approve == nil {
 			read, ok := agent.Consent(q, a.Text)
 			if !ok {
@@ -318,7 +330,7 @@ func parseAnswer(q api.QuestionOpened, r Reply) (Answer, error) {
 			}
 			a.Approve, a.Text = read.Approve, read.Text
 		}
-	case agent.KindMistake:
+	case q.Kind == agent.KindMistake:
 		if a.Text == "" && a.Approve == nil {
 			return wrong("it is empty")
 		}

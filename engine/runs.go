@@ -22,7 +22,7 @@ func (e *Engine) RunByID(ctx context.Context, id string) (RunInfo, error) {
 	e.mu.Lock()
 	run := e.runs[id]
 	e.mu.Unlock()
-	if run != nil {
+	if run != nil && e.store.Sees(ctx, run.task.Ref) {
 		if info, err := e.infoOf(ctx, run.task.Ref, id); !errors.Is(err, ErrNoRun) {
 			return info, err
 		}

@@ -193,14 +193,14 @@ func (f *family) create(ctx context.Context, sub agent.Subtask) (*Run, error) {
 	root := cmp.Or(parent.RootTask, parent.ID)
 	created := task.Created{
 		Task: sub.ID, Origin: parent.Origin, Number: parent.Number + 1, Parent: parent.ID, RootTask: root,
-		CreatedAt: e.opt.Now(), Settings: s,
+		CreatedAt: e.opt.Now(), Settings: s, Access: parent.Access, Person: parent.Person,
 	}
 	owned, made, err := e.store.CreateOnce(ctx, created, task.InputQueued{Input: "new_task", Text: sub.Message, Todos: sub.Todos})
 	if err != nil {
 		return nil, err
 	}
 	if standing := owned.Task.Standing(); standing != store.Ours { // its id can be foreseen
-		if err := owned.Task.Receive(ctx, string(standing), false); err != nil {
+		if err := owned.Task.Receive(ctx, string(standing), parent.Person, false); err != nil {
 			return nil, errors.Join(err, owned.Task.Close(context.WithoutCancel(ctx)))
 		}
 	}

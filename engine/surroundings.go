@@ -43,19 +43,23 @@ func (e *Engine) world(ref store.Ref, w *workspace.Workspace, mode func() string
 }
 
 // tools are those of a task: the fixed set, and after it those that need the store or the user's home folder.
-func (e *Engine) tools(id string) []tool.Tool {
+func (e *Engine) tools(id, owner string) []tool.Tool {
 	return append(toolset.All(e.resolver().Config.Web()), prompttool.SlashCommand(e.resolver().Config.Home), prompttool.Skill(e.resolver().Config.Home),
-		historytool.ListTasks(taskLister{e.store, id}))
+		historytool.ListTasks(taskLister{e.store, id, owner}))
 }
 
 // taskLister is the store as the tool list_tasks needs it.
 type taskLister struct {
 	store *store.Store
 	self  string // the task of the run
+	owner string // its owner: a model is shown no one else's tasks; "" = all
 }
 
 // Tasks lists tasks as `roost list` does.
 func (s taskLister) Tasks(ctx context.Context, q historytool.Query) (list []historytool.Task, more bool, err error) {
+	if s.owner != "" {
+		ctx = store.Seeing(ctx, func(a api.Access) (bool, error) { return a.Owner == s.owner, nil })
+	}
 	found, err := s.store.List(ctx, store.Filter{Query: q.Words, Status: q.Status, Workspace: q.Workspace, Limit: q.Limit})
 	if err != nil {
 		return nil, false, err
@@ -142,6 +146,7 @@ type otherTasks struct {
 	engine *Engine
 	root   string // of the workspace
 	self   string // the run's task
+	owner  string // its owner: nobody else's tasks are named; "" = all
 }
 
 // changed names the tasks that left files of the workspace in their present state.
@@ -156,7 +161,7 @@ func (o otherTasks) changed(ctx context.Context, since int64, files map[string]s
 			continue
 		}
 		s, err := o.engine.folded(ctx, ref)
-		if err != nil {
+		if err != nil || o.owner != "" && s.Access.Owner != o.owner {
 			continue
 		}
 		if dir, err := filepath.EvalSymlinks(s.Settings.Workspace); err != nil || dir != o.root {

@@ -170,6 +170,10 @@ func runProblem(err error) *api.Problem {
 		p := api.NewProblem(http.StatusConflict, "untrusted_settings", "The task is not trusted here", held.Error(),
 			"roost root trust, if the root is yours", "roost serve --trust-root",
 			"own_settings: true in POST /v1/tasks/{id}/runs, which ends all that is open in it")
+		if held.Standing == store.Another {
+			p.Suggestions = []string{"own_settings: true in POST /v1/tasks/{id}/runs, which ends all that is open in it",
+				"trust_settings: true, which also keeps its policy, address and limits", "POST /v1/tasks/{id}/forks"}
+		}
 		p.Task = held.Task
 		return p
 	case errors.As(err, &late):
@@ -180,6 +184,9 @@ func runProblem(err error) *api.Problem {
 	case errors.Is(err, engine.ErrNoQuestion):
 		return api.NewProblem(http.StatusNotFound, "question_not_found", "No such question is open",
 			"no open question has that id", "GET /v1/questions")
+	case errors.Is(err, engine.ErrApproval):
+		return api.NewProblem(http.StatusForbidden, "scope_missing", "The token does not allow that",
+			engine.ErrApproval.Error()+": the token lacks the scope approve", "GET /v1/questions")
 	case errors.Is(err, engine.ErrAnswer):
 		return api.NewProblem(http.StatusUnprocessableEntity, "not_an_answer", "It does not answer that question",
 			err.Error(), "GET /v1/questions")

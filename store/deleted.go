@@ -61,8 +61,17 @@ func (d DeletedTask) QualifiedName() string {
 	return OwnSource + ":" + d.Name
 }
 
-// Deleted lists the deleted tasks, newest first, and the hidden ones whose journal was purged. It reads no task.
+// Deleted lists the deleted tasks, newest first, and the hidden ones whose journal was purged. It reads no task, except
+// for a caller that finds only some.
 func (s *Store) Deleted(ctx context.Context) ([]DeletedTask, error) {
+	all, err := s.everyDeleted(ctx)
+	if err != nil || sightOf(ctx) == nil {
+		return all, err
+	}
+	return slices.DeleteFunc(all, func(d DeletedTask) bool { return !s.Sees(ctx, d.Ref) }), ctx.Err()
+}
+
+func (s *Store) everyDeleted(ctx context.Context) ([]DeletedTask, error) {
 	table, err := s.Overlay(ctx)
 	if err != nil {
 		return nil, err

@@ -2,12 +2,14 @@ package store
 
 import (
 	"cmp"
+	"context"
 	"encoding/base64"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/money"
 )
@@ -51,12 +53,14 @@ func (f Filter) extent() catalog.Extent {
 // matcher is a filter at work: what all tasks are compared with is made once.
 type matcher struct {
 	Filter
+	sight  Sight // nil: all tasks are seen
 	folder string
 	same   map[string]bool // whether a workspace is the one that was asked for
 }
 
-func (f Filter) matcher() *matcher {
-	out := &matcher{Filter: f, same: map[string]bool{}}
+// matcher keeps of what the filter keeps the tasks that the caller of a context may find.
+func (f Filter) matcher(ctx context.Context) *matcher {
+	out := &matcher{Filter: f, sight: sightOf(ctx), same: map[string]bool{}}
 	if f.Workspace != "" {
 		out.folder = clean(f.Workspace)
 	}
@@ -66,6 +70,8 @@ func (f Filter) matcher() *matcher {
 func (f *matcher) keeps(t *catalog.Row, source string) bool {
 	switch {
 	case t.Empty && !f.Empty, !t.Empty && f.Empty && f.Damaged:
+		return false
+	case f.sight != nil && !f.sees(t.Access):
 		return false
 	case f.Task != "" && source+":"+t.ID != f.Task:
 		return false
@@ -87,6 +93,11 @@ func (f *matcher) keeps(t *catalog.Row, source string) bool {
 		return false
 	}
 	return holds(t.Model, f.Model) && (f.Query == "" || holds(t.Title+" "+t.ID, f.Query))
+}
+
+func (f *matcher) sees(a api.Access) bool {
+	seen, _ := f.sight(a)
+	return seen
 }
 
 func (f *matcher) in(workspace string) bool {

@@ -48,8 +48,17 @@ func (e *AmbiguousError) Names() []string {
 
 // RefsAndSources names every task folder of every source, also empty and damaged ones, without those that were deleted
 // in Roost, and the state of each source. It opens no task: names cost one look into each source. An overlay that cannot
-// be read hides nothing.
+// be read hides nothing. For a caller that finds only some tasks it is a list.
 func (s *Store) RefsAndSources(ctx context.Context) ([]Ref, []api.SourceState, error) {
+	refs, states, err := s.refsAndSources(ctx)
+	if err == nil {
+		refs, err = s.seen(ctx, refs)
+	}
+	return refs, states, err
+}
+
+// refsAndSources is RefsAndSources of all tasks, whoever asks.
+func (s *Store) refsAndSources(ctx context.Context) ([]Ref, []api.SourceState, error) {
 	all, states, err := s.everyRef(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -129,12 +138,15 @@ func (s *Store) FindWithCopies(ctx context.Context, given string) (Ref, []string
 // find gives the places of the task that a user named, the best one first, and all tasks. With a source in the name there
 // is one place.
 func (s *Store) find(ctx context.Context, given string) (found, all []Ref, err error) {
-	all, states, err := s.RefsAndSources(ctx)
+	all, states, err := s.refsAndSources(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	part := matching(given, all, func(r Ref, source string) bool { return r.Source == source || r.Tool == source },
 		func(r Ref) string { return r.ID })
+	if len(part) > 1 && sightOf(ctx) != nil { // what the caller may not find makes no name ambiguous
+		part = slices.DeleteFunc(slices.Clone(part), func(r Ref) bool { return !s.Sees(ctx, r) })
+	}
 	groups := s.distinct(ctx, part)
 	switch len(groups) {
 	case 0:
@@ -143,7 +155,7 @@ func (s *Store) find(ctx context.Context, given string) (found, all []Ref, err e
 		}
 		return nil, nil, fmt.Errorf("%w: %q%s", ErrNotFound, given, outOfReach(states))
 	case 1:
-		return groups[0], all, nil
+		return groups[0], all, s.allowed(ctx, groups[0][0], given)
 	}
 	many := &AmbiguousError{Given: given}
 	for _, g := range groups {
@@ -165,7 +177,7 @@ func (s *Store) FindChild(ctx context.Context, parent Ref, id string) (Ref, erro
 	if own := s.OwnRef(id); s.Taken(ctx, own) {
 		return own, nil
 	}
-	all, err := s.Refs(ctx)
+	all, _, err := s.refsAndSources(ctx)
 	if err != nil {
 		return Ref{}, err
 	}
@@ -254,7 +266,7 @@ func (s *Store) FindDeleted(ctx context.Context, given string) (DeletedTask, err
 	case 0:
 		return DeletedTask{}, fmt.Errorf("%w in the trash: %q", ErrNotFound, given)
 	case 1:
-		return part[0], nil
+		return part[0], s.allowed(ctx, part[0].Ref, given)
 	}
 	e := &AmbiguousError{Given: given}
 	for _, d := range part {

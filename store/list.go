@@ -45,7 +45,7 @@ func (s *Store) List(ctx context.Context, f Filter) (Listing, error) {
 		return Listing{}, err
 	}
 	l.mark()
-	m := f.matcher()
+	m := f.matcher(ctx)
 	all := l.united(ctx, m)
 	out := Listing{Sources: l.tally()}
 	for _, ln := range all {
@@ -233,7 +233,7 @@ func (s *Store) Stream(ctx context.Context, first int) iter.Seq2[api.ListPart, e
 			return
 		}
 		l.mark()
-		all := l.united(ctx, Filter{}.matcher())
+		all := l.united(ctx, Filter{}.matcher(ctx))
 		l.sort(Filter{}, all)
 		yield(api.ListPart{
 			Items: l.summaries(ctx, all), Sources: l.tally(), Read: len(l.all), Of: len(l.all), Whole: true,
@@ -274,8 +274,9 @@ func (l *lines) partial(ctx context.Context, places []int, read int) api.ListPar
 			src.Damaged++
 		}
 	}
+	m := Filter{}.matcher(ctx)
 	for _, i := range places {
-		if ln := &l.all[i]; !ln.hidden && !ln.row.Empty {
+		if ln := &l.all[i]; !ln.hidden && m.keeps(ln.row, out.Sources[ln.src].Name) {
 			out.Items = append(out.Items, l.summary(ctx, ln))
 		}
 	}
@@ -427,7 +428,7 @@ func (s *Store) Candidates(ctx context.Context, f Filter) (*Candidates, error) {
 	}
 	l.mark()
 	out := &Candidates{Sources: l.states, lines: l}
-	for _, ln := range l.united(ctx, f.matcher()) {
+	for _, ln := range l.united(ctx, f.matcher(ctx)) {
 		if ln.lost {
 			continue
 		}

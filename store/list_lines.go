@@ -353,6 +353,7 @@ func rowOf(t *api.Summary) catalog.Row {
 		ID: t.ID, Title: t.Title, TS: t.TS, Cost: t.Usage.Micros(), Priced: t.Usage.Cost != nil,
 		Tokens: t.Usage.Tokens(), Size: t.Size, Empty: t.Empty, Damaged: len(t.Damaged) > 0, Pinned: t.Pinned,
 		Tool: t.Tool, Status: t.Status, Workspace: t.Workspace, Model: t.Model, Parent: t.ParentID, Tags: t.Tags,
+		Access: t.Access,
 	}
 }
 

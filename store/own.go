@@ -377,6 +377,7 @@ const (
 	Unsigned  Standing = task.FromUnsigned  // a program wrote it that did not sign
 	Elsewhere Standing = task.FromElsewhere // signed with a key that is not known in this place
 	Altered   Standing = task.FromAltered   // commits do not match, or the end is missing
+	Another   Standing = task.FromPerson    // another person of this store ordered what it holds; see OrderedBy
 )
 
 // judged is the standing that a proof gives. begins is the newest commit behind which everything is the task's own.
@@ -390,6 +391,15 @@ func judged(p journal.Proof, begins uint64) Standing {
 		return Unsigned
 	}
 	return Ours
+}
+
+// OrderedBy is the standing of a task for a person: what somebody else ordered is not obeyed. "" is nobody's order, as
+// where there are no accounts.
+func (o Standing) OrderedBy(s *task.State, person string) Standing {
+	if o == Ours && s.Person != person {
+		return Another
+	}
+	return o
 }
 
 // Standing is whether the log of a task is this root's own, without owning it. begins is
@@ -415,10 +425,10 @@ func (t *Task) Standing() Standing {
 }
 
 // Receive makes a task this root's own: it ends all that is open, and leaves the settings that a
-// stranger may not decide to the user. trust keeps those settings.
-func (t *Task) Receive(ctx context.Context, from string, trust bool) error {
+// stranger may not decide to the user. trust keeps those settings. What the task does from here on is ordered by person.
+func (t *Task) Receive(ctx context.Context, from, person string, trust bool) error {
 	s := t.state
-	e := task.Received{From: from, Had: s.Settings, Settings: s.Settings.Proposed()}
+	e := task.Received{From: from, Had: s.Settings, Settings: s.Settings.Proposed(), Person: person}
 	if trust {
 		e.Settings = s.Settings
 	}
@@ -428,7 +438,7 @@ func (t *Task) Receive(ctx context.Context, from string, trust bool) error {
 // Vouch makes a task this root's own as it is, at its user's word.
 func (t *Task) Vouch(ctx context.Context) error {
 	s := t.state
-	return t.receive(ctx, task.Received{From: string(t.Standing()), Had: s.Settings, Settings: s.Settings, Kept: true})
+	return t.receive(ctx, task.Received{From: string(t.Standing()), Had: s.Settings, Settings: s.Settings, Kept: true, Person: s.Person})
 }
 
 func (t *Task) receive(ctx context.Context, e task.Received) error {

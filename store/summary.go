@@ -44,6 +44,7 @@ func summarise(v *View) api.Summary {
 		OpenQuestions: len(s.Questions),
 		Pending:       len(v.Pending) > 0,
 		Received:      received(s),
+		Access:        s.Access,
 	}
 	if sum.Provider+sum.Model == "" && s.Adopted != nil { // what another tool asked is no setting of ours
 		sum.Provider, _ = esjson.GetString(s.Adopted.Item, "provider")

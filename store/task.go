@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/postgres"
 	"github.com/roost-dev/roost/roofmt"
@@ -367,6 +368,15 @@ func (t *Task) ChangeInput(ctx context.Context, e task.Event) error {
 	}
 	if err != nil {
 		return fmt.Errorf("task %s: put input %s into the queue: %w", t.Ref.ID, input, err)
+	}
+	return nil
+}
+
+// ChangeAccess shares the task, or gives it to another owner, during a run, from any goroutine. The change is on disk when
+// it returns.
+func (t *Task) ChangeAccess(ctx context.Context, a api.Access) error {
+	if err := t.ChangeInput(ctx, task.Changed{Access: &a}); err != nil {
+		return fmt.Errorf("share it: %w", err)
 	}
 	return nil
 }

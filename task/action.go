@@ -13,7 +13,7 @@ import (
 //
 // A new kind adds the members it needs, a case in the fold that calls Do, Undo and Redo, and one in Back and Again.
 type Action struct {
-	Kind   string // rename, tag, pin, rewind, edit, remove, branch, condense, truncate, restore; the store adds delete
+	Kind   string // rename, tag, pin, share, rewind, edit, remove, branch, condense, truncate, restore; the store adds delete
 	Seq    uint64 // of the commit that did it
 	Then   uint64 // of the commit that last undid or redid it; Seq at first
 	Head   uint64 // for an action that is kept outside the log: the log's newest commit at Then
@@ -153,6 +153,7 @@ func Swapped(files []RestoreFile) []RestoreFile {
 // over returns e, with the members that e leaves out taken from below.
 func (e Changed) over(below Changed) Changed {
 	e.Title, e.Tags, e.Pinned = cmp.Or(e.Title, below.Title), cmp.Or(e.Tags, below.Tags), cmp.Or(e.Pinned, below.Pinned)
+	e.Access = cmp.Or(e.Access, below.Access)
 	return e
 }
 
@@ -165,12 +166,14 @@ func (e Changed) Kind() string {
 		return "tag"
 	case e.Pinned != nil:
 		return "pin"
+	case e.Access != nil:
+		return api.ActionShare
 	}
 	return ""
 }
 
-// Against returns the change that undoes e, for a task that has these labels.
-func (e Changed) Against(title string, tags []string, pinned bool) Changed {
+// Against returns the change that undoes e, for a task that has these labels and this access.
+func (e Changed) Against(title string, tags []string, pinned bool, access api.Access) Changed {
 	var before Changed
 	if e.Title != nil {
 		before.Title = &title
@@ -181,6 +184,9 @@ func (e Changed) Against(title string, tags []string, pinned bool) Changed {
 	}
 	if e.Pinned != nil {
 		before.Pinned = &pinned
+	}
+	if e.Access != nil {
+		before.Access = &access
 	}
 	return before
 }

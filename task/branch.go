@@ -343,6 +343,7 @@ func (s *State) fork(e Forked, c journal.Commit) {
 	}
 	s.Branches, s.Touched, s.Moved = nil, nil, c.Seq
 	s.Received, s.Begins = nil, c.Seq
+	s.Access, s.Person = api.Access{Owner: e.Person}, e.Person
 }
 
 // Own reports whether a message was added by this task, and not by the one that it is

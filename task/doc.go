@@ -14,7 +14,7 @@
 //
 //	task.created          a task begins here, with its settings
 //	task.adopted          a task of another tool begins here: its files are blobs, their elements the first messages
-//	task.changed          title, tags, pin or settings changed, or an undo or redo of such a change, which it names
+//	task.changed          title, tags, pin, settings or who may reach the task changed, or an undo or redo of such a change, which it names
 //	task.forked           a task begins here with the history of another one, whose log its own log begins with
 //	task.received         what precedes it came from elsewhere: it ends all that was open
 //	epoch.opened          a new owner; the journal's own event

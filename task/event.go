@@ -30,6 +30,10 @@ type Created struct {
 	RootTask  string   `json:"root_task,omitempty"`
 	CreatedAt int64    `json:"created_at"` // Unix milliseconds
 	Settings  Settings `json:"settings"`
+
+	// Access is whose task it is, and who else may reach it. Without accounts it is empty.
+	Access api.Access `json:"access,omitzero"`
+	Person string     `json:"person,omitempty"` // who ordered it, if that is not the owner
 }
 
 // Settings are what a task keeps for later runs unless they are given again.
@@ -130,6 +134,8 @@ type Changed struct {
 	Tags     *[]string `json:"tags,omitempty"`
 	Pinned   *bool     `json:"pinned,omitempty"`
 	Settings *Settings `json:"settings,omitempty"`
+
+	Access *api.Access `json:"access,omitempty"` // it was shared, or has another owner now
 
 	// The commit whose change of labels this one undoes or redoes. See Action.
 	Undoes uint64 `json:"undoes,omitempty"`
@@ -545,13 +551,14 @@ type Forked struct {
 	Title     string   `json:"title,omitempty"`
 	Metadata  string   `json:"metadata,omitempty"` // blob with what another tool knew of files (task_metadata.json)
 	Settings  Settings `json:"settings"`
+	Person    string   `json:"person,omitempty"` // who forked it, and owns it; "" without accounts
 }
 
 // EventType is the name in the journal and in the event stream.
 func (Forked) EventType() string { return "task.forked" }
 
 // Received records that everything before it came from somewhere else: an archive, another place, a program that did
-// not sign its commits, a change of the log by another program. It ends all that was open: the run, the queue,
+// not sign its commits, a change of the log by another program, another person of the same store. It ends all that was open: the run, the queue,
 // questions, answers that no call has used, grants and calls without an outcome. It adds no message, and the
 // histories do not change.
 type Received struct {
@@ -559,6 +566,9 @@ type Received struct {
 	Had      Settings `json:"had"`            // what the log had, to be shown
 	Settings Settings `json:"settings"`       // what holds from here on
 	Kept     bool     `json:"kept,omitempty"` // the user trusted the log: nothing ends
+
+	// Person is for whom the settings hold from here on; "" without accounts. The owner of the task does not change.
+	Person string `json:"person,omitempty"`
 }
 
 // Where a log came from.
@@ -567,6 +577,7 @@ const (
 	FromUnsigned  = "unsigned"  // a program that did not sign
 	FromElsewhere = "elsewhere" // a key signed it that is not known in this place
 	FromAltered   = "altered"   // its commits do not match, or its end is missing
+	FromPerson    = "person"    // another person of the same store ordered it
 )
 
 // EventType is the name in the journal and in the event stream.

@@ -108,6 +108,7 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 	case Created:
 		s.ID, s.Title, s.Origin, s.Number = e.Task, e.Title, e.Origin, e.Number
 		s.Parent, s.RootTask, s.CreatedAt, s.Settings = e.Parent, e.RootTask, e.CreatedAt, e.Settings
+		s.Access, s.Person = e.Access, cmp.Or(e.Person, e.Access.Owner)
 	case Adopted:
 		if s.runsOnly {
 			s.ID, s.Settings = e.Task, e.Settings
@@ -139,6 +140,9 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 		}
 		if e.Settings != nil {
 			s.Settings = *e.Settings
+		}
+		if e.Access != nil {
+			s.Access = *e.Access
 		}
 	case MessageAdded:
 		return s.addMessage(e, c, at)
@@ -250,6 +254,6 @@ func (s *State) note(e Changed, seq uint64, at int64) {
 	case e.Kind() != "":
 		after := e
 		after.Settings = nil
-		s.Actions.Do(Action{Kind: e.Kind(), Seq: seq, At: at, Before: e.Against(s.Title, s.Tags, s.Pinned), After: after})
+		s.Actions.Do(Action{Kind: e.Kind(), Seq: seq, At: at, Before: e.Against(s.Title, s.Tags, s.Pinned, s.Access), After: after})
 	}
 }

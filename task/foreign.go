@@ -311,7 +311,7 @@ func (s *State) receive(e Received, c journal.Commit) {
 	if run := s.Run; run != nil && run.Outcome == "" {
 		r.Run = run.ID
 	}
-	s.Received, s.Begins = &r, c.Seq
+	s.Received, s.Begins, s.Person = &r, c.Seq, e.Person
 	if e.Kept {
 		return
 	}

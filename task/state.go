@@ -36,6 +36,10 @@ type State struct {
 	// commits before it: a fork's first, or a Received. 0 = there is none.
 	Begins uint64 `json:",omitempty"`
 
+	Access api.Access `json:",omitzero"` // whose task it is, and who else may reach it
+	// Person is who ordered what the task holds open and its settings: nobody else obeys them. "" without accounts.
+	Person string `json:",omitempty"`
+
 	Run      *Run       `codec:"-"` // the newest run; nil when there was none
 	Runs     RunHistory `codec:"-"`
 	Turns    int        // requests to the model, ever

@@ -366,7 +366,7 @@ func finished(context.Context) error { return nil }
 func (svc *Service) FinishOwned(ctx context.Context, t *store.Task) (note string, err error) {
 	if t.State().Restoring != nil && t.Standing() != store.Ours {
 		// This root did not write the intent: it must not decide which files change.
-		if err := t.Receive(ctx, string(t.Standing()), false); err != nil {
+		if err := t.Receive(ctx, string(t.Standing()), t.State().Person, false); err != nil {
 			return "", err
 		}
 	}

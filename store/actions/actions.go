@@ -101,8 +101,8 @@ func (a loggedAction) describe() api.Action {
 		d.Covered = a.Cover
 		return d
 	}
-	d.From = api.ActionLabels{Title: a.Before.Title, Tags: a.Before.Tags, Pinned: a.Before.Pinned}
-	d.To = api.ActionLabels{Title: a.After.Title, Tags: a.After.Tags, Pinned: a.After.Pinned}
+	d.From = api.ActionLabels{Title: a.Before.Title, Tags: a.Before.Tags, Pinned: a.Before.Pinned, Access: a.Before.Access}
+	d.To = api.ActionLabels{Title: a.After.Title, Tags: a.After.Tags, Pinned: a.After.Pinned, Access: a.After.Access}
 	return d
 }
 
@@ -400,7 +400,7 @@ func (o *overlayActions) foldLabels(e overlay.Entry, seq uint64, at int64) {
 			Seq:    seq,
 			Head:   e.Head,
 			At:     at,
-			Before: change.Against(o.title, o.tags, o.pinned),
+			Before: change.Against(o.title, o.tags, o.pinned, api.Access{}),
 			After:  change,
 		})
 	}

@@ -32,6 +32,7 @@ type ForkOptions struct {
 	Title    string
 	Settings func(*task.Settings) error // changes the settings that the fork copies; an error refuses the fork
 	DryRun   bool
+	Person   string // who forks it, and owns the fork; "" without accounts
 
 	// Before is called with the new task's id before anything of the task exists. It may be nil.
 	Before func(id string, s *task.State) error
@@ -199,6 +200,7 @@ func forkEvent(ctx context.Context, s *store.Store, v *store.View, plan forkPlan
 		Origin:    o.Origin,
 		Title:     o.Title,
 		Settings:  v.State.Settings,
+		Person:    o.Person,
 	}
 	if plan.known != nil {
 		sum := sha256.Sum256(plan.known)
@@ -206,7 +208,7 @@ func forkEvent(ctx context.Context, s *store.Store, v *store.View, plan forkPlan
 	}
 	if standing, err := s.Standing(ctx, v.Ref, v.State.Begins); err != nil {
 		return e, err
-	} else if standing != store.Ours {
+	} else if standing.OrderedBy(v.State, o.Person) != store.Ours {
 		e.Settings = e.Settings.Proposed()
 	}
 	if o.Settings != nil {

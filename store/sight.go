@@ -1,0 +1,87 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/store/fold"
+)
+
+// Where several people share a store, the context of a request says which tasks its caller may find. Everything that
+// leads from a name to a task, or lists tasks, asks it: a service that forgets to ask shows nothing. A context without a
+// sight is that of the program itself, and finds all.
+
+// Sight decides about a task by its access. A task that is not seen does not exist for the caller; refused is why a seen
+// one cannot be used for what the caller wants.
+type Sight func(api.Access) (seen bool, refused error)
+
+type sightKey struct{}
+
+// Seeing is a context whose callers find the tasks of a sight, and no others.
+func Seeing(ctx context.Context, sight Sight) context.Context {
+	return context.WithValue(ctx, sightKey{}, sight)
+}
+
+func sightOf(ctx context.Context) Sight {
+	sight, _ := ctx.Value(sightKey{}).(Sight)
+	return sight
+}
+
+// Sees reports whether the caller of a context may find a task, and use it for what they want.
+func (s *Store) Sees(ctx context.Context, ref Ref) bool { return s.allowed(ctx, ref, ref.ID) == nil }
+
+// Access is whose task it is, and who else may reach it. A task without a journal has no owner. A snapshot counts only
+// when this root wrote it.
+func (s *Store) Access(ctx context.Context, ref Ref) (api.Access, error) {
+	log, err := s.Verified(ref)
+	if errors.Is(err, journal.ErrNotFound) {
+		return api.Access{}, nil
+	}
+	if err != nil {
+		return api.Access{}, err
+	}
+	state, err := fold.Runs(ctx, log) // what is cheapest to read has it
+	if err = errors.Join(err, log.Close()); err != nil {
+		return api.Access{}, err
+	}
+	return state.Access, nil
+}
+
+// allowed is why the caller of a context may not use a task; nil when they may. given is how they named it.
+func (s *Store) allowed(ctx context.Context, ref Ref, given string) error {
+	sight := sightOf(ctx)
+	if sight == nil {
+		return nil
+	}
+	access, err := s.Access(ctx, s.Latest(ref))
+	if err != nil {
+		return err
+	}
+	seen, refused := sight(access)
+	if !seen {
+		return fmt.Errorf("%w: %q", ErrNotFound, given)
+	}
+	return refused
+}
+
+// seen keeps the tasks that the caller of a context may find.
+func (s *Store) seen(ctx context.Context, refs []Ref) ([]Ref, error) {
+	sight := sightOf(ctx)
+	if sight == nil {
+		return refs, nil
+	}
+	all, err := s.List(ctx, Filter{Empty: true})
+	if err != nil {
+		return nil, err
+	}
+	type name struct{ source, id string }
+	may := make(map[name]bool, len(all.Items))
+	for _, t := range all.Items {
+		may[name{t.Source, t.ID}] = true
+	}
+	return slices.DeleteFunc(slices.Clone(refs), func(r Ref) bool { return !may[name{r.Source, r.ID}] }), ctx.Err()
+}
