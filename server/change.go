@@ -33,6 +33,7 @@ func (s *Server) change(w http.ResponseWriter, a *asked) *api.Problem {
 	if p != nil {
 		return p
 	}
+	key = a.ownKey(key)
 	// This server decides whether the older call may continue a task: it passes the call on only when another process
 	// turns out to hold the task.
 	if (a.named() == "" || s.opt.Guest) && s.elsewhere(w, a) {

@@ -72,8 +72,8 @@ func hostPort(u *url.URL, usual string) string {
 	return u.Host
 }
 
-// identify makes a request one of this server for the process at an address: over a socket the kernel tells who asks.
-func (s *Server) identify(h http.Header, address string) (host string) {
+// introduce makes a request one of this server for the process at an address: over a socket the kernel tells who asks.
+func (s *Server) introduce(h http.Header, address string) (host string) {
 	if s.opt.Group == nil || strings.HasPrefix(address, "unix:") {
 		return "localhost"
 	}

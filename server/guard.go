@@ -21,6 +21,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/roost-dev/roost/accounts"
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/internal/atomicfile"
@@ -76,6 +77,11 @@ func (s *Server) guard(w http.ResponseWriter, r *http.Request) {
 func (s *Server) let(w http.ResponseWriter, r *http.Request) {
 	in, leave, _ := s.door.devices.Enter(r, addressOf(r))
 	defer leave()
+	if c, ok := accounts.Of(in.Context()); ok && c.Token != "" {
+		ctx, left := s.opt.Accounts.Enter(in.Context(), c)
+		defer left()
+		in = in.WithContext(ctx)
+	}
 	s.mux.ServeHTTP(w, in)
 }
 
@@ -91,12 +97,17 @@ func (s *Server) refuse(r *http.Request) *api.Problem {
 			"the request comes from the origin "+report.Clip(r.Header.Get("Origin")))
 	}
 	open := slices.Contains(openPaths, r.URL.Path) || s.opt.Pages != nil && safe(r.Method) && strings.HasPrefix(r.URL.Path, staticPath)
-	if !open && !group {
-		ok, byCookie := s.door.knows(r)
+	if !open {
+		var p *api.Problem
+		ok, byCookie := false, false
+		if s.opt.Accounts != nil {
+			byCookie, p = s.identify(r)
+		} else if ok, byCookie = s.door.knows(r); !ok && !group {
+			p = unauthenticated()
+		}
 		switch {
-		case !ok:
-			return problem(http.StatusUnauthorized, "unauthenticated", "The token is missing or wrong",
-				"send it as Authorization: Bearer TOKEN, or open the log-in link", "roost serve prints the path of the token")
+		case p != nil:
+			return p
 		case byCookie && (r.Header.Get("Sec-Fetch-Site") == "cross-site" || s.page(r) && foreign(r)):
 			return problem(http.StatusForbidden, "origin_denied", "Another site may not ask that",
 				"a browser sent the request for another site")
@@ -114,6 +125,11 @@ func (s *Server) refuse(r *http.Request) *api.Problem {
 		return tooLarge(s.opt.MaxBody)
 	}
 	return nil
+}
+
+func unauthenticated() *api.Problem {
+	return problem(http.StatusUnauthorized, "unauthenticated", "The token is missing or wrong",
+		"send it as Authorization: Bearer TOKEN, or open the log-in link", "roost serve prints the path of the token")
 }
 
 // known reports whether a request names this server. Otherwise a foreign name that resolves to this address would let a

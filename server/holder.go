@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roost-dev/roost/accounts"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/server/peer"
@@ -141,9 +142,16 @@ func (s *Server) passOn(w http.ResponseWriter, a *asked, conn net.Conn, address 
 					h.Del(name)
 				}
 			}
-			r.Out.Host = s.identify(h, address)
+			r.Out.Host = s.introduce(h, address)
 			h.Set(hopHeader, strconv.Itoa(hops(a.Request)+1))
 			h.Set(requestID, done.Get(requestID))
+			h.Del(tokenHeader)
+			if c, ok := accounts.Of(a.Context()); ok && c.Token != "" {
+				h.Set(tokenHeader, c.Token)
+			}
+			if key := h.Get(keyHeader); key != "" {
+				h.Set(keyHeader, a.ownKey(key))
+			}
 			r.Out.Body, r.Out.ContentLength = http.NoBody, 0
 			if len(a.body) > 0 {
 				r.Out.Body, r.Out.ContentLength = io.NopCloser(bytes.NewReader(a.body)), int64(len(a.body))
@@ -230,7 +238,7 @@ func (s *Server) liveOfHolder(ctx context.Context, t service.Task, publish func(
 	}
 	defer c.Close()
 	stream := client.Request{Path: "/v1/tasks/" + t.ID() + "/events", Header: http.Header{hopHeader: {"1"}}}
-	s.identify(stream.Header, address)
+	s.introduce(stream.Header, address)
 	for e, err := range c.Follow(ctx, stream, "") {
 		if err != nil {
 			return

@@ -17,28 +17,17 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/config"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/internal/testing/fixture"
-	"github.com/roost-dev/roost/internal/testing/mcptest"
 	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/store"
 )
 
 const patience = 60 * time.Second
-
-func TestMain(m *testing.M) {
-	mcptest.Main()
-	if role := os.Getenv(roleEnv); role != "" {
-		os.Exit(play(role))
-	}
-	goleak.VerifyTestMain(m)
-}
 
 // script is a model that calls a command, reads a file and ends.
 const script = `

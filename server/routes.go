@@ -62,6 +62,7 @@ func routes() []route {
 		serverRoutes(),
 		streamRoutes(),
 		editRoutes(),
+		accountRoutes(),
 		olderRoutes(),
 	)
 	all, _ := purposes()

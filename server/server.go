@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/roost-dev/roost/accounts"
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/keyed"
 	"github.com/roost-dev/roost/report"
@@ -43,9 +44,10 @@ type Options struct {
 	Log      *slog.Logger // nil: no log
 	Now      func() time.Time
 	Version  api.Version
-	Pages    Pages  // what browsers get; nil: nothing but the API
-	Group    *Group // the servers that share its database; nil: there are none
-	Guest    bool   // it ends with the tasks that its process works on, and changes no others
+	Pages    Pages              // what browsers get; nil: nothing but the API
+	Accounts *accounts.Accounts // of the people who share the store; nil: there is one user, who may do everything
+	Group    *Group             // the servers that share its database; nil: there are none
+	Guest    bool               // it ends with the tasks that its process works on, and changes no others
 
 	// The server itself: what it reports, and how it stops.
 	URL      string         // its address
@@ -280,6 +282,13 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	if c, ok := accounts.Of(r.Context()); ok {
+		if p := c.Denied(accounts.Read); p != nil {
+			s.deny(w, r, p)
+			return
+		}
+		r = r.WithContext(service.As(r.Context(), c, accounts.Read))
+	}
 	s.opt.Pages.ServeHTTP(w, r)
 }
 
@@ -303,8 +312,8 @@ func allowed(methods []string) string {
 	return strings.Join(all, ", ")
 }
 
-// answer answers a request of a route.
-func (s *Server) answer(rt *route, w http.ResponseWriter, r *http.Request) *api.Problem {
+// answerAny answers a request of a route, whoever sent it.
+func (s *Server) answerAny(rt *route, w http.ResponseWriter, r *http.Request) *api.Problem {
 	media := cmp.Or(rt.media, jsonMedia)
 	accept := r.Header.Values("Accept")
 	if !accepts(accept, media) && !(rt.stream && accepts(accept, streamMedia)) && !(rt.fragments && accepts(accept, htmlMedia)) &&

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/roost-dev/roost/accounts"
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/server/devices"
 	"github.com/roost-dev/roost/server/metrics"
@@ -219,7 +220,7 @@ func (s *Server) newLogin(a *asked) (*reply, error) {
 	if s.opt.URL == "" {
 		return nil, problem(http.StatusConflict, "not_a_server", "That process is no server", "no browser reaches it", "roost serve")
 	}
-	path, err := s.door.devices.Link(a.Context())
+	path, err := s.door.devices.LinkFor(a.Context(), tokenOf(a))
 	if err != nil {
 		return nil, err
 	}
@@ -229,6 +230,12 @@ func (s *Server) newLogin(a *asked) (*reply, error) {
 		out.LAN = s.opt.LAN.URL + path
 	}
 	return &reply{doc: out}, nil
+}
+
+// tokenOf is the token of the account that sends a request; "" without accounts.
+func tokenOf(a *asked) string {
+	c, _ := accounts.Of(a.Context())
+	return c.Token
 }
 
 // linkLife is how long a log-in link works, in words.

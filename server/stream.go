@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roost-dev/roost/accounts"
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/events"
@@ -169,6 +170,10 @@ func (f *eventStream) open(a *asked, topic func() (*events.Topic, func(), error)
 		f.wants = wants
 	} else if wants != nil {
 		f.wants = func(i events.Item) bool { return own(i) && wants(i) }
+	}
+	if _, ok := accounts.Of(a.Context()); ok {
+		wanted, shows := f.wants, f.s.shows(a.Context())
+		f.wants = func(i events.Item) bool { return shows(i.Task, i.Type) && (wanted == nil || wanted(i)) }
 	}
 	from, err := t.Newest(a.Context())
 	if err == nil {

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,9 +30,9 @@ import (
 // Patch changes title, tags, pin or settings of a task. It returns the task with its copies.
 func (s *Service) Patch(ctx context.Context, c Call, id string, p api.TaskPatch) (Task, []string, error) {
 	var w wrongs
-	r := engine.Request{Interactive: true}
+	r := ordered(ctx, engine.Request{Interactive: true})
 	settle(p.Settings, &r, &w)
-	err := w.err()
+	err := cmp.Or(w.err(), mayLoosen(ctx, p.Settings, false))
 	if err != nil {
 		return Task{}, nil, err
 	}

@@ -11,21 +11,35 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/roost-dev/roost/accounts"
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/store/drafts"
 )
 
 // draftOf is the name of a task's draft. It belongs to the task that a caller sees under the id, also after Roost
-// continued that task elsewhere. "" is the draft of a new task.
+// continued that task elsewhere. "" is the draft of a new task. Where there are accounts, each has a draft of its own.
 func (s *Service) draftOf(ctx context.Context, id string) (string, error) {
-	if id == "" {
-		return "", nil
+	name := ""
+	if id != "" {
+		t, err := s.Find(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		name = t.Name()
 	}
-	t, err := s.Find(ctx, id)
-	if err != nil {
-		return "", err
+	if person := accounts.Person(ctx); person != "" {
+		name += draftOwner + person
 	}
-	return t.Name(), nil
+	return name, nil
+}
+
+// draftOwner stands between the task of a draft and its owner.
+const draftOwner = "\x00"
+
+// draftShown is a draft as its owner knows it.
+func draftShown(d api.Draft, err error) (api.Draft, error) {
+	d.Task, _, _ = strings.Cut(d.Task, draftOwner)
+	return d, err
 }
 
 // Draft is what a user has begun to write to a task; "" is what they began to write for a new one.
@@ -34,7 +48,7 @@ func (s *Service) Draft(ctx context.Context, id string) (api.Draft, error) {
 	if err != nil {
 		return api.Draft{}, err
 	}
-	return drafts.Of(s.store).Read(ctx, name)
+	return draftShown(drafts.Of(s.store).Read(ctx, name))
 }
 
 // ChangeDraft replaces the draft of a task.
@@ -67,7 +81,7 @@ func (s *Service) ChangeDraft(ctx context.Context, id string, n api.NewDraft) (a
 		}
 	}
 	out, err := drafts.Of(s.store).Change(keep(ctx), d, n.Base, fresh)
-	return out, draftProblem(err, id)
+	return draftShown(out, draftProblem(err, id))
 }
 
 // imageOf is what a data URL holds; it was checked before.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/accounts"
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/checkpoints"
@@ -218,6 +219,7 @@ func (s *Service) Fork(ctx context.Context, c Call, id string, n api.NewFork) (a
 		Origin:   originOf(n.Origin, &w),
 		DryRun:   n.DryRun,
 		Settings: forkSettings(n),
+		Person:   accounts.Person(ctx),
 	}
 	if err := w.err(); err != nil {
 		return api.ForkResult{}, err
@@ -266,6 +268,7 @@ func (s *Service) Condense(ctx, until context.Context, c Call, id string, n api.
 		},
 		Origin: originOf(n.Origin, &w),
 	}
+	req = ordered(ctx, req)
 	if err := w.err(); err != nil {
 		return api.Condensed{}, err
 	}

@@ -327,7 +327,7 @@ func (s *Service) Context(ctx context.Context, id, workspace string) (api.Contex
 	if err != nil {
 		return api.ContextUse{}, err
 	}
-	req := engine.Request{Task: ref.Source + ":" + ref.ID, Choice: setup.Choice{Workspace: workspace}}
+	req := ordered(ctx, engine.Request{Task: ref.Source + ":" + ref.ID, Choice: setup.Choice{Workspace: workspace}})
 	use, who, err := s.engine.ContextAs(ctx, req)
 	if err != nil {
 		return api.ContextUse{}, err

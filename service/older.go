@@ -65,6 +65,7 @@ func (s *Service) Older(ctx context.Context, c Call, n api.OlderRun) (Follow, er
 	if err != nil {
 		return Follow{}, err
 	}
+	r = ordered(ctx, r)
 	t, err := s.engine.Submit(keep(ctx), r)
 	switch {
 	case errors.Is(err, engine.ErrRunning) && n.Restart:
@@ -252,7 +253,7 @@ func (s *Service) OlderAnswer(ctx context.Context, c Call, name, text string) (a
 	if strings.TrimSpace(text) == "" {
 		return api.Answered{}, problem(http.StatusBadRequest, "empty_answer", "Bad Request", "the answer is empty")
 	}
-	r := engine.Reply{ID: c.Key, Text: text, By: "api", Request: engine.Request{Interactive: true}}
+	r := engine.Reply{ID: c.Key, Text: text, By: "api", Request: ordered(ctx, engine.Request{Interactive: true})}
 	q, err := s.olderQuestion(ctx, name)
 	if err == nil {
 		name = q.ID

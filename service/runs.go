@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,6 +38,7 @@ func (s *Service) Start(ctx context.Context, c Call, n api.NewTask) (api.Started
 		return api.Started{}, Follow{}, err
 	}
 	r, err := newTask(n, c)
+	r, err = ordered(ctx, r), cmp.Or(err, mayLoosen(ctx, n.Settings, false))
 	if err != nil {
 		return api.Started{}, Follow{}, err
 	}
@@ -78,6 +80,7 @@ func (s *Service) Continue(ctx context.Context, c Call, id string, n api.NewRun)
 		return api.Run{}, Follow{}, err
 	}
 	r, err := newRun(id, n)
+	r, err = ordered(ctx, r), cmp.Or(err, mayLoosen(ctx, n.Settings, n.TrustSettings))
 	if err == nil {
 		err = s.mayRestart(ctx, c, id)
 	}
@@ -101,7 +104,7 @@ func (s *Service) ResumePlan(ctx context.Context, id string, n api.NewRun) (api.
 	if err != nil {
 		return api.ResumePlan{}, err
 	}
-	plan, err := s.engine.PlanResume(ctx, r)
+	plan, err := s.engine.PlanResume(ctx, ordered(ctx, r))
 	if err != nil {
 		return api.ResumePlan{}, err
 	}
@@ -487,7 +490,7 @@ func (s *Service) Send(ctx context.Context, c Call, id string, m api.Message) (a
 		Images:   words.Images,
 		Delivery: m.Delivery,
 		By:       c.Door,
-		Request:  engine.Request{Interactive: true},
+		Request:  ordered(ctx, engine.Request{Interactive: true}),
 	})
 	if err == nil {
 		done()
@@ -595,7 +598,7 @@ func (s *Service) Answer(ctx context.Context, c Call, id string, n api.Answer) (
 	if err != nil {
 		return api.Answered{}, err
 	}
-	r.ID, r.By, r.Request = c.Key, c.Door, engine.Request{Interactive: true}
+	r.ID, r.By, r.Request = c.Key, c.Door, ordered(ctx, engine.Request{Interactive: true})
 	done, err := s.engine.Reply(keep(ctx), id, r)
 	if late, is := errors.AsType[*engine.AnsweredError](err); is {
 		// this call gave that answer

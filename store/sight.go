@@ -37,7 +37,7 @@ func (s *Store) Sees(ctx context.Context, ref Ref) bool { return s.allowed(ctx, 
 // Access is whose task it is, and who else may reach it. A task without a journal has no owner. A snapshot counts only
 // when this root wrote it.
 func (s *Store) Access(ctx context.Context, ref Ref) (api.Access, error) {
-	log, err := s.Verified(ref)
+	log, err := s.Verified(ctx, ref)
 	if errors.Is(err, journal.ErrNotFound) {
 		return api.Access{}, nil
 	}
@@ -57,7 +57,7 @@ func (s *Store) allowed(ctx context.Context, ref Ref, given string) error {
 	if sight == nil {
 		return nil
 	}
-	access, err := s.Access(ctx, s.Latest(ref))
+	access, err := s.Access(ctx, s.Latest(ctx, ref))
 	if err != nil {
 		return err
 	}

@@ -31,11 +31,13 @@ CREATE TABLE roost.devices (
 	first_seen timestamptz NOT NULL DEFAULT clock_timestamp(),
 	last_seen  timestamptz NOT NULL DEFAULT clock_timestamp(),
 	until      timestamptz NOT NULL,
+	account    text NOT NULL, -- the id of the token of the account that it is logged in for; '' without accounts
 	PRIMARY KEY (token, id)
 );
 CREATE TABLE roost.login_links (
 	token bytea NOT NULL,
 	key   bytea NOT NULL,
 	until timestamptz NOT NULL,
+	account text NOT NULL,
 	PRIMARY KEY (token, key)
 );

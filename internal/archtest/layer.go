@@ -26,7 +26,7 @@ var layers = [][]string{
 	{"server", "web"},
 	{"client"},
 	{"service"},
-	{"export", "report", "config"},
+	{"export", "report", "config", "accounts"},
 	{"view"},
 	{"engine"},
 	{"events"},

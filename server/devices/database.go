@@ -31,14 +31,14 @@ func (t *tables) read(ctx context.Context, atOnce bool) (list []*device, fresh b
 		return nil, false, nil
 	}
 	rows, err := t.db.Query(ctx, `
-SELECT id, name, address, first_seen, last_seen, until FROM roost.devices WHERE token = $1 AND until > clock_timestamp()`, t.token)
+SELECT id, name, address, first_seen, last_seen, until, account FROM roost.devices WHERE token = $1 AND until > clock_timestamp()`, t.token)
 	if err != nil {
 		return nil, false, err
 	}
 	list, err = pgx.CollectRows(rows, func(r pgx.CollectableRow) (*device, error) {
 		var one device
 		var first, last, until time.Time
-		err := r.Scan(&one.ID, &one.Name, &one.Address, &first, &last, &until)
+		err := r.Scan(&one.ID, &one.Name, &one.Address, &first, &last, &until, &one.Token)
 		one.First, one.Last, one.Until = first.UnixMilli(), last.UnixMilli(), until.UnixMilli()
 		return &one, err
 	})
@@ -53,8 +53,8 @@ func (t *tables) write(ctx context.Context, all map[string]*device, c change) er
 	var b pgx.Batch
 	if one := c.in; one != nil {
 		b.Queue(`
-INSERT INTO roost.devices (token, id, name, address, until) VALUES ($1, $2, $3, $4, clock_timestamp() + make_interval(days => $5))
-ON CONFLICT (token, id) DO UPDATE SET until = EXCLUDED.until`, t.token, one.ID, one.Name, one.Address, cookieDays)
+INSERT INTO roost.devices (token, id, name, address, until, account) VALUES ($1, $2, $3, $4, clock_timestamp() + make_interval(days => $5), $6)
+ON CONFLICT (token, id) DO UPDATE SET until = EXCLUDED.until, account = EXCLUDED.account`, t.token, one.ID, one.Name, one.Address, cookieDays, one.Token)
 	}
 	if one := c.named; one != nil { // not one that another server revoked just now
 		b.Queue(`UPDATE roost.devices SET name = $3 WHERE token = $1 AND id = $2`, t.token, one.ID, one.Name)
@@ -74,17 +74,17 @@ ON CONFLICT (token, id) DO UPDATE SET until = EXCLUDED.until`, t.token, one.ID, 
 	return database.Explained(t.db.SendBatch(ctx, &b).Close())
 }
 
-func (t *tables) link(ctx context.Context, key string) error {
+func (t *tables) link(ctx context.Context, key, token string) error {
 	sum := sha256.Sum256([]byte(key))
 	var b pgx.Batch
 	b.Queue(`DELETE FROM roost.login_links WHERE until <= clock_timestamp()`)
-	b.Queue(`INSERT INTO roost.login_links (token, key, until) VALUES ($1, $2, clock_timestamp() + $3::interval)`, t.token, sum[:], LinkLife)
+	b.Queue(`INSERT INTO roost.login_links (token, key, until, account) VALUES ($1, $2, clock_timestamp() + $3::interval, $4)`, t.token, sum[:], LinkLife, token)
 	return database.Explained(t.db.SendBatch(ctx, &b).Close())
 }
 
-func (t *tables) use(ctx context.Context, key string) (good bool, err error) {
+func (t *tables) use(ctx context.Context, key string) (token string, good bool, err error) {
 	sum := sha256.Sum256([]byte(key))
 	_, err = database.Found(t.db.QueryRow(ctx, `
-DELETE FROM roost.login_links WHERE token = $1 AND key = $2 RETURNING until > clock_timestamp()`, t.token, sum[:]), &good)
-	return good, database.Explained(err)
+DELETE FROM roost.login_links WHERE token = $1 AND key = $2 RETURNING until > clock_timestamp(), account`, t.token, sum[:]), &good, &token)
+	return token, good, database.Explained(err)
 }

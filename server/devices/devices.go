@@ -80,10 +80,10 @@ type place interface {
 	read(ctx context.Context, now bool) (list []*device, fresh bool, err error)
 	// write keeps what changed. all are the devices as they are now.
 	write(ctx context.Context, all map[string]*device, c change) error
-	// link keeps the key of a log-in link.
-	link(ctx context.Context, key string) error
-	// use removes the key of a link, and reports whether it was good.
-	use(ctx context.Context, key string) (bool, error)
+	// link keeps the key of a log-in link, and the id of the token of the account that made it; "" without accounts.
+	link(ctx context.Context, key, token string) error
+	// use removes the key of a link. It reports whether it was good, and the token that it was made for.
+	use(ctx context.Context, key string) (token string, good bool, err error)
 	// shared reports whether other servers change the devices, too.
 	shared() bool
 }
@@ -103,6 +103,7 @@ type device struct {
 	First   int64  `json:"first_seen"`
 	Last    int64  `json:"last_seen"`
 	Until   int64  `json:"until"`
+	Token   string `json:"account_token,omitempty"` // the id of the token of the account that it is logged in for
 
 	met      bool            // it was seen since its times were kept
 	requests int             // that are being answered
@@ -120,18 +121,22 @@ func open(p place, token string, now func() time.Time) *Devices {
 }
 
 // Link makes a log-in link, which works once within LinkLife, and returns its path and query.
-func (d *Devices) Link(ctx context.Context) (string, error) {
+func (d *Devices) Link(ctx context.Context) (string, error) { return d.LinkFor(ctx, "") }
+
+// LinkFor is Link for an account, by the id of its token: the log-in is the account's for as long as the token works.
+func (d *Devices) LinkFor(ctx context.Context, token string) (string, error) {
 	key, err := random(32)
 	if err != nil {
 		return "", err
 	}
-	return "/login?key=" + key, d.place.link(ctx, key)
+	return "/login?key=" + key, d.place.link(ctx, key, token)
 }
 
 // LogIn uses the key of a link and returns the cookie of the device; nil when the key is not good. address is where the
 // request comes from.
 func (d *Devices) LogIn(r *http.Request, key, address string) (*http.Cookie, error) {
-	if good, err := d.place.use(r.Context(), key); !good || err != nil {
+	token, good, err := d.place.use(r.Context(), key)
+	if !good || err != nil {
 		return nil, err // no cookie, and perhaps nothing failed
 	}
 	known, err := d.of(r)
@@ -155,6 +160,7 @@ func (d *Devices) LogIn(r *http.Request, key, address string) (*http.Cookie, err
 		d.all[id] = known
 		c.removed = d.drop(now)
 	}
+	known.Token = token
 	known.Last, known.Address, known.Until = now.UnixMilli(), address, now.AddDate(0, 0, cookieDays).UnixMilli()
 	c.in, known.met = known, true
 	if err := d.save(r.Context(), c); err != nil {
@@ -237,6 +243,17 @@ func (d *Devices) of(r *http.Request) (*device, error) {
 func (d *Devices) Knows(r *http.Request) bool {
 	one, err := d.of(r)
 	return one != nil && err == nil
+}
+
+// Token is the id of the token of the account that a request's device is logged in for; "" without accounts.
+func (d *Devices) Token(r *http.Request) string {
+	one, err := d.of(r)
+	if one == nil || err != nil {
+		return ""
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return one.Token
 }
 
 type deviceKey struct{}

@@ -33,8 +33,9 @@ type file struct {
 }
 
 type openLink struct {
-	key string
-	end time.Time
+	key   string
+	end   time.Time
+	token string
 }
 
 // kept is the content of the file.
@@ -80,25 +81,25 @@ func (f *file) write(_ context.Context, all map[string]*device, _ change) error 
 	return err
 }
 
-func (f *file) link(_ context.Context, key string) error {
+func (f *file) link(_ context.Context, key, token string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.links = append(f.links, openLink{key, f.now().Add(LinkLife)}); len(f.links) > linksMost {
+	if f.links = append(f.links, openLink{key, f.now().Add(LinkLife), token}); len(f.links) > linksMost {
 		f.links = f.links[1:]
 	}
 	return nil
 }
 
-func (f *file) use(_ context.Context, key string) (bool, error) {
+func (f *file) use(_ context.Context, key string) (token string, good bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	i := slices.IndexFunc(f.links, func(l openLink) bool { return Same(key, l.key) })
 	if i < 0 {
-		return false, nil
+		return "", false, nil
 	}
-	end := f.links[i].end
+	one := f.links[i]
 	f.links = slices.Delete(f.links, i, i+1)
-	return f.now().Before(end), nil
+	return one.token, f.now().Before(one.end), nil
 }
 
 // tokenSum is a digest of a token, for what belongs to it.

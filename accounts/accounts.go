@@ -1,0 +1,279 @@
+// Package accounts knows who may do what where several people share a store: people and teams, their tokens, and the
+// trail of what they did. It keeps them in the database of the store.
+//
+// # Who may reach a task
+//
+// The journal of a task says whose it is and with whom it is shared (api.Access). May decides by that and by the scopes
+// of the token: it is the only place that does. The store asks it whenever a name leads to a task or tasks are listed
+// (store.Seeing), so that a service which forgets to ask shows nothing.
+//
+// # Tokens
+//
+// Only the SHA-256 of a token is kept: its 256 random bits need no slow hash. Each request looks its token up, so that a
+// revoked token ends at once on every server; requests that are open longer are looked at every second (Enter).
+//
+// # The audit trail
+//
+// An entry is durable before the act begins, and its outcome is a row of its own. An entry without an outcome tells that
+// the server was killed, or that the act goes on. Nothing changes or removes entries.
+//
+// All times are those of the database.
+package accounts
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/database"
+)
+
+var (
+	// ErrToken: no such token works. It is unknown, revoked or over.
+	ErrToken = errors.New("no such token works")
+	// ErrUnknown: there is no such account or token.
+	ErrUnknown = errors.New("there is none of that id")
+	// ErrTaken: an account has the name.
+	ErrTaken = errors.New("the name is taken")
+	// ErrInvalid: an account or token cannot be like that.
+	ErrInvalid = errors.New("it cannot be like that")
+	// ErrBegun: the store has accounts already.
+	ErrBegun = errors.New("the store has accounts already")
+)
+
+// Accounts are the accounts of one store. It is safe for concurrent use.
+type Accounts struct {
+	db   *database.DB
+	open openRequests
+}
+
+// New returns the accounts of a database. Close it when no request is open any more.
+func New(db *database.DB) *Accounts { return &Accounts{db: db, open: openRequests{every: time.Second}} }
+
+// Close ends what watches open requests, and waits for it.
+func (a *Accounts) Close() { a.open.close() }
+
+// Begin makes the first account, a person who may do everything, and its token. ErrBegun: there are accounts.
+func (a *Accounts) Begin(ctx context.Context, name string) (out api.IssuedToken, err error) {
+	err = pgx.BeginFunc(ctx, a.db, func(tx pgx.Tx) error {
+		// Of two that begin at once one finds the other's account.
+		if _, err := tx.Exec(ctx, `LOCK TABLE roost.accounts IN EXCLUSIVE MODE`); err != nil {
+			return err
+		}
+		var n int
+		if err := tx.QueryRow(ctx, `SELECT count(*) FROM roost.accounts`).Scan(&n); err != nil {
+			return err
+		}
+		if n > 0 {
+			return ErrBegun
+		}
+		id, err := addAccount(ctx, tx, api.NewAccount{Kind: api.Person, Name: name})
+		if err == nil {
+			out, err = issue(ctx, tx, id, "first", api.NewToken{Scopes: names(Scopes)})
+		}
+		return err
+	})
+	if err != nil {
+		return out, fmt.Errorf("make the first account: %w", err)
+	}
+	return out, nil
+}
+
+func names(scopes []Scope) (out []string) {
+	for _, s := range scopes {
+		out = append(out, string(s))
+	}
+	return out
+}
+
+// Add makes an account. ErrTaken, ErrInvalid.
+func (a *Accounts) Add(ctx context.Context, n api.NewAccount) (out api.Account, err error) {
+	err = pgx.BeginFunc(ctx, a.db, func(tx pgx.Tx) error {
+		id, err := addAccount(ctx, tx, n)
+		if err == nil {
+			out, err = account(ctx, tx, id)
+		}
+		return err
+	})
+	if err != nil {
+		return out, fmt.Errorf("add the %s %q: %w", n.Kind, n.Name, err)
+	}
+	return out, nil
+}
+
+// most bounds names, in bytes.
+const most = 64
+
+func checkName(name string) error {
+	odd := strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) || unicode.IsSpace(r) || r == '/' || r == ',' })
+	if name == "" || len(name) > most || odd || strings.ToValidUTF8(name, "") != name {
+		return fmt.Errorf("want a name of 1 to %d bytes, without blanks, commas and slashes: %w", most, ErrInvalid)
+	}
+	return nil
+}
+
+func addAccount(ctx context.Context, tx pgx.Tx, n api.NewAccount) (id string, err error) {
+	if n.Kind != api.Person && n.Kind != api.Team {
+		return "", fmt.Errorf("want the kind person or team: %w", ErrInvalid)
+	}
+	if err := checkName(n.Name); err != nil {
+		return "", err
+	}
+	id = n.Kind[:1] + "-" + random(8)
+	_, err = tx.Exec(ctx, `INSERT INTO roost.accounts (id, kind, name) VALUES ($1, $2, $3)`, id, n.Kind, n.Name)
+	return id, taken(err)
+}
+
+func random(bytes int) string {
+	b := make([]byte, bytes)
+	_, _ = rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}
+
+// taken gives a violation of a unique name its sentinel.
+func taken(err error) error {
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && refused.Code == "23505" { // unique_violation
+		return ErrTaken
+	}
+	return err
+}
+
+const accountColumns = `SELECT a.id, a.kind, a.name, a.created_at,
+	ARRAY(SELECT m.person FROM roost.memberships m WHERE m.team = a.id ORDER BY m.person) FROM roost.accounts a `
+
+func scanAccount(row pgx.Row) (out api.Account, err error) {
+	var at time.Time
+	err = row.Scan(&out.ID, &out.Kind, &out.Name, &at, &out.Members)
+	out.CreatedAt = stamp(at)
+	return out, err
+}
+
+func stamp(at time.Time) string { return api.Stamp(at.UnixMilli()) }
+
+func account(ctx context.Context, tx pgx.Tx, id string) (api.Account, error) {
+	out, err := scanAccount(tx.QueryRow(ctx, accountColumns+`WHERE a.id = $1 AND a.removed_at IS NULL`, id))
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = ErrUnknown
+	}
+	return out, err
+}
+
+// List gives all accounts, by name.
+func (a *Accounts) List(ctx context.Context) ([]api.Account, error) {
+	rows, err := a.db.Query(ctx, accountColumns+`WHERE a.removed_at IS NULL ORDER BY a.kind, a.name`)
+	if err != nil {
+		return nil, fmt.Errorf("list the accounts: %w", err)
+	}
+	return collect(rows, scanAccount, "list the accounts")
+}
+
+func collect[T any](rows pgx.Rows, scan func(pgx.Row) (T, error), what string) ([]T, error) {
+	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (T, error) { return scan(row) })
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	return out, nil
+}
+
+// Remove removes an account, revokes its tokens and ends its memberships. Its tasks stay, and the audit trail keeps its
+// id. ErrUnknown; ErrInvalid when nobody would be left who may change accounts.
+func (a *Accounts) Remove(ctx context.Context, id string) error {
+	return a.changing(ctx, "remove the account "+id, func(tx pgx.Tx) error {
+		if err := affects(tx.Exec(ctx, `UPDATE roost.accounts SET removed_at = clock_timestamp() WHERE id = $1 AND removed_at IS NULL`, id)); err != nil {
+			return err
+		}
+		for _, sql := range []string{
+			`UPDATE roost.tokens SET revoked_at = clock_timestamp() WHERE account = $1 AND revoked_at IS NULL`,
+			`DELETE FROM roost.memberships WHERE team = $1 OR person = $1`,
+		} {
+			if _, err := tx.Exec(ctx, sql, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// changing makes a change after which a token must be left that may change accounts.
+func (a *Accounts) changing(ctx context.Context, what string, change func(pgx.Tx) error) error {
+	err := pgx.BeginFunc(ctx, a.db, func(tx pgx.Tx) error {
+		// Of two that each take away one of the last two, one must see the other.
+		if _, err := tx.Exec(ctx, `LOCK TABLE roost.tokens IN SHARE ROW EXCLUSIVE MODE`); err != nil {
+			return err
+		}
+		if err := change(tx); err != nil {
+			return err
+		}
+		var left bool
+		err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM roost.tokens WHERE 'admin' = ANY (scopes) AND `+works+`)`).Scan(&left)
+		if err == nil && !left {
+			err = fmt.Errorf("no token would be left that may change accounts; make another one first: %w", ErrInvalid)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// works is the condition of tokens that work.
+const works = `revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())`
+
+func affects(done pgconn.CommandTag, err error) error {
+	if err == nil && done.RowsAffected() == 0 {
+		return ErrUnknown
+	}
+	return err
+}
+
+// Join makes a person a member of a team; to be one already is no error. ErrUnknown.
+func (a *Accounts) Join(ctx context.Context, team, person string) error {
+	done, err := a.db.Exec(ctx, `INSERT INTO roost.memberships (team, person)
+		SELECT t.id, p.id FROM roost.accounts t, roost.accounts p
+		WHERE t.id = $1 AND t.kind = 'team' AND t.removed_at IS NULL AND p.id = $2 AND p.kind = 'person' AND p.removed_at IS NULL
+		ON CONFLICT (person, team) DO UPDATE SET team = excluded.team`, team, person)
+	if err = affects(done, err); err != nil {
+		return fmt.Errorf("add %s to the team %s: %w", person, team, err)
+	}
+	return nil
+}
+
+// Leave ends a membership. ErrUnknown.
+func (a *Accounts) Leave(ctx context.Context, team, person string) error {
+	err := affects(a.db.Exec(ctx, `DELETE FROM roost.memberships WHERE team = $1 AND person = $2`, team, person))
+	if err != nil {
+		return fmt.Errorf("take %s out of the team %s: %w", person, team, err)
+	}
+	return nil
+}
+
+// Known reports whether all of some ids are those of accounts.
+func (a *Accounts) Known(ctx context.Context, ids []string) (bool, error) {
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	var n int
+	err := a.db.QueryRow(ctx, `SELECT count(*) FROM roost.accounts WHERE id = ANY ($1) AND removed_at IS NULL`, ids).Scan(&n)
+	if err != nil {
+		return false, fmt.Errorf("look up accounts: %w", err)
+	}
+	return n == len(ids), nil
+}
+
+// hash is what is kept of a secret.
+func hash(secret string) []byte {
+	sum := sha256.Sum256([]byte(secret))
+	return sum[:]
+}

@@ -1,0 +1,54 @@
+package accounts
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/roost-dev/roost/api"
+)
+
+// Note keeps that a caller is about to do something, durably, and returns the number of the entry. Its id, time and
+// status are ignored.
+func (a *Accounts) Note(ctx context.Context, e api.AuditEntry) (entry int64, err error) {
+	err = a.db.QueryRow(ctx, `INSERT INTO roost.audit (account, token, act, task, address, request)
+		VALUES ($1, $2, $3, $4, $5, $6) RETURNING id`, e.Account, e.Token, e.Act, e.Task, e.Address, e.Request).Scan(&entry)
+	if err != nil {
+		return 0, fmt.Errorf("write the audit trail: %w", err)
+	}
+	return entry, nil
+}
+
+// Outcome keeps the status of the answer to what an entry tells, and the task that it made, if it made one.
+func (a *Accounts) Outcome(ctx context.Context, entry int64, status int, task string) error {
+	if _, err := a.db.Exec(ctx, `INSERT INTO roost.audit_outcomes (entry, status, task) VALUES ($1, $2, $3)`, entry, status, task); err != nil {
+		return fmt.Errorf("write the audit trail: %w", err)
+	}
+	return nil
+}
+
+// AuditFilter narrows the audit trail; zero members do not.
+type AuditFilter struct {
+	Account, Task string
+	Before        int64 // only older entries than this one
+	Limit         int
+}
+
+// Audit is the audit trail, the newest entry first.
+func (a *Accounts) Audit(ctx context.Context, f AuditFilter) ([]api.AuditEntry, error) {
+	rows, err := a.db.Query(ctx, `SELECT e.id, e.at, e.account, e.token, e.act, coalesce(nullif(o.task, ''), e.task), e.address, e.request, o.status
+		FROM roost.audit e LEFT JOIN roost.audit_outcomes o ON o.entry = e.id
+		WHERE ($1 = '' OR e.account = $1) AND ($2 = '' OR e.task = $2 OR o.task = $2) AND ($3 = 0 OR e.id < $3) ORDER BY e.id DESC LIMIT $4`,
+		f.Account, f.Task, f.Before, f.Limit)
+	if err != nil {
+		return nil, fmt.Errorf("read the audit trail: %w", err)
+	}
+	return collect(rows, func(row pgx.Row) (e api.AuditEntry, err error) {
+		var at time.Time
+		err = row.Scan(&e.ID, &at, &e.Account, &e.Token, &e.Act, &e.Task, &e.Address, &e.Request, &e.Status)
+		e.At = stamp(at)
+		return e, err
+	}, "read the audit trail")
+}

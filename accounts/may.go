@@ -1,0 +1,121 @@
+package accounts
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/roost-dev/roost/api"
+)
+
+// Scope is what a token may be used for.
+type Scope string
+
+// The scopes of tokens. Own is none of them: it is what acts need that only the owner of a task may do, with ScopeAct.
+const (
+	Read    Scope = "read"    // everything that shows tasks
+	Act     Scope = "act"     // start and continue tasks, send words, cancel, rewind, change, delete
+	Approve Scope = "approve" // answer approvals, and choose what runs without asking
+	Admin   Scope = "admin"   // accounts, settings, the server itself, and tasks without an owner
+
+	Own Scope = "own"
+)
+
+// Scopes are those that a token may have.
+var Scopes = []Scope{Read, Act, Approve, Admin}
+
+// Caller is who sends a request.
+type Caller struct {
+	Account  string // the id of a person or a team
+	Name     string
+	Token    string   // the id of the token
+	Teams    []string // of a person
+	Scopes   []Scope
+	Operator bool // whoever runs the server, by its socket or its own token: everything is allowed, nothing is theirs
+}
+
+// Verdict is whether a caller may do something to a task. A task that is not seen does not exist for them.
+type Verdict struct {
+	Seen bool
+	Why  string // why a seen task may not be used that way; "" = it may
+}
+
+// Can reports whether a caller has a scope.
+func (c Caller) Can(need Scope) bool {
+	if need == Own {
+		need = Act
+	}
+	return c.Operator || slices.Contains(c.Scopes, need)
+}
+
+// Is reports whether an account is the caller or a team of theirs.
+func (c Caller) Is(account string) bool {
+	return account != "" && (account == c.Account || slices.Contains(c.Teams, account))
+}
+
+// May decides whether a caller may do to a task what needs a scope. Nothing else decides about tasks.
+func May(c Caller, need Scope, a api.Access) Verdict {
+	right := ""
+	switch {
+	case c.Operator, c.Is(a.Owner), a.Owner == "" && c.Can(Admin):
+		right = "own"
+	default:
+		for _, s := range a.Shares {
+			known := s.Right == api.ShareRead || s.Right == api.ShareAct
+			if known && c.Is(s.With) && right != api.ShareAct {
+				right = s.Right
+			}
+		}
+	}
+	switch {
+	case right == "":
+		return Verdict{}
+	case !c.Can(need):
+		return Verdict{Seen: true, Why: "the token lacks the scope " + string(need)}
+	case need == Own && right != "own":
+		return Verdict{Seen: true, Why: "only its owner may do that"}
+	case need != Read && right == api.ShareRead:
+		return Verdict{Seen: true, Why: "it is shared with you to read"}
+	}
+	return Verdict{Seen: true}
+}
+
+// Sight is May for the tasks that a request finds. Its refusals are problems.
+func (c Caller) Sight(need Scope) func(api.Access) (seen bool, refused error) {
+	return func(a api.Access) (bool, error) {
+		v := May(c, need, a)
+		if v.Why == "" {
+			return v.Seen, nil
+		}
+		return true, api.NewProblem(http.StatusForbidden, "not_allowed", "You may not do that to the task", v.Why,
+			"roost team share TASK NAME act  # by its owner")
+	}
+}
+
+// Denied is the problem of a caller whose token lacks a scope; nil when it has it.
+func (c Caller) Denied(need Scope) *api.Problem {
+	if c.Can(need) {
+		return nil
+	}
+	return api.NewProblem(http.StatusForbidden, "scope_missing", "The token does not allow that", "it lacks the scope "+string(need),
+		"roost team token add NAME --scope "+string(need)+"  # by an administrator")
+}
+
+type callerKey struct{}
+
+// With is the context of a request of a caller.
+func With(ctx context.Context, c Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+// Of is the caller of a context; ok is false where there are no accounts.
+func Of(ctx context.Context) (c Caller, ok bool) {
+	c, ok = ctx.Value(callerKey{}).(Caller)
+	return c, ok
+}
+
+// Person is the account that a context acts for: the owner of what it makes. "" without accounts, and for the operator.
+func Person(ctx context.Context) string {
+	c, _ := Of(ctx)
+	return c.Account
+}

@@ -1,0 +1,339 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/roost-dev/roost/accounts"
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/server/devices"
+	"github.com/roost-dev/roost/server/idempotency"
+	"github.com/roost-dev/roost/service"
+)
+
+// Where several people share a store, each request is somebody's: this file finds out whose, gives the service a context
+// that finds only their tasks, and keeps what they did in the audit trail. Without accounts it does nothing.
+
+// tokenHeader names the token of the caller in a request that another server of the same user passed on.
+const tokenHeader = "Roost-Account-Token"
+
+// identify finds out who sends a request. The context of an identified request has the caller. byCookie is as knows has
+// it.
+func (s *Server) identify(r *http.Request) (byCookie bool, p *api.Problem) {
+	c, byCookie, err := s.caller(r)
+	switch {
+	case errors.Is(err, accounts.ErrToken):
+		return byCookie, unauthenticated()
+	case err != nil:
+		p := problem(http.StatusServiceUnavailable, "accounts_unreachable", "Who asks cannot be found out now",
+			"the database of the accounts does not answer").Because(err)
+		return byCookie, p.Later("1")
+	}
+	*r = *r.WithContext(accounts.With(r.Context(), c))
+	return byCookie, nil
+}
+
+func (s *Server) caller(r *http.Request) (c accounts.Caller, byCookie bool, err error) {
+	operator := accounts.Caller{Name: "operator", Operator: true}
+	if isPeer(r) || s.fromGroup(r) {
+		if id := r.Header.Get(tokenHeader); id != "" {
+			c, err = s.opt.Accounts.ByToken(r.Context(), id)
+			return c, false, err
+		}
+		return operator, false, nil
+	}
+	if header := r.Header.Get("Authorization"); header != "" {
+		scheme, given, _ := strings.Cut(header, " ")
+		given = strings.TrimSpace(given)
+		switch {
+		case !strings.EqualFold(scheme, "Bearer"):
+			return c, false, accounts.ErrToken
+		case devices.Same(given, s.door.token):
+			return operator, false, nil
+		}
+		c, err = s.opt.Accounts.BySecret(r.Context(), given)
+		return c, false, err
+	}
+	if !s.door.devices.Knows(r) {
+		return c, false, accounts.ErrToken
+	}
+	if id := s.door.devices.Token(r); id != "" {
+		c, err = s.opt.Accounts.ByToken(r.Context(), id)
+		return c, true, err
+	}
+	return operator, true, nil
+}
+
+// needs are the scope that a route needs, and what its caller must be allowed to do with the tasks that it finds.
+func (rt route) needs() (scope, tasks accounts.Scope) {
+	both := func(s accounts.Scope) (accounts.Scope, accounts.Scope) { return s, s }
+	switch rt.on {
+	case "GET /v1/devices", "GET /v1/audit", "GET /v1/accounts/{account}/tokens", "GET /metrics":
+		return both(accounts.Admin)
+	case "POST /v1/server/logins":
+		return both(accounts.Read)
+	case "POST /v1/tasks/{id}/forks": // the fork is another task
+		return accounts.Act, accounts.Read
+	case "PUT /v1/tasks/{id}/access", "DELETE /v1/tasks/{id}", "POST /v1/trash/{name}/restore", "DELETE /v1/trash/{name}", "POST /v1/purges":
+		return both(accounts.Own)
+	}
+	if rt.method == http.MethodGet {
+		return both(accounts.Read)
+	}
+	for _, beginning := range []string{
+		"/v1/tasks", "/v1/runs/", "/v1/questions/", "/v1/draft", "/chat/stream", "/execute/stream", "/api/questions/",
+	} {
+		if strings.HasPrefix(rt.path, beginning) {
+			return both(accounts.Act)
+		}
+	}
+	return both(accounts.Admin) // also what was added since
+}
+
+// noted reports whether the audit trail has the requests of a route.
+func (rt route) noted() bool {
+	return rt.method != http.MethodGet || strings.HasSuffix(rt.path, "/export")
+}
+
+// answer answers a request of a route for whoever sent it.
+func (s *Server) answer(rt *route, w http.ResponseWriter, r *http.Request) *api.Problem {
+	c, ok := accounts.Of(r.Context())
+	if !ok {
+		return s.answerAny(rt, w, r)
+	}
+	scope, tasks := rt.needs()
+	denied := c.Denied(scope)
+	if !rt.noted() && denied == nil {
+		return s.answerAny(rt, w, r.WithContext(service.As(r.Context(), c, tasks)))
+	}
+	task := r.PathValue("id")
+	if task == "" {
+		task = service.TaskOfQuestion(r.PathValue("qid"))
+	}
+	entry, err := s.opt.Accounts.Note(r.Context(), api.AuditEntry{
+		Account: c.Account, Token: c.Token, Act: rt.on, Task: task, Address: addressOf(r), Request: idOf(r),
+	})
+	if err != nil { // nothing is done that the trail would not tell
+		return problem(http.StatusServiceUnavailable, "audit_unwritable", "What is asked cannot be noted",
+			"the audit trail takes no entry, so nothing was done").Because(err).Later("1")
+	}
+	status := http.StatusInternalServerError // of a request that panics
+	defer func() {
+		if err := s.opt.Accounts.Outcome(context.WithoutCancel(r.Context()), entry, status, w.Header().Get("Roost-Task-Id")); err != nil {
+			s.opt.Log.Error("the audit trail lacks an outcome", "entry", entry, "status", status, "error", err.Error())
+		}
+	}()
+	p := denied
+	if p == nil {
+		p = s.answerAny(rt, w, r.WithContext(service.As(r.Context(), c, tasks)))
+	}
+	status = http.StatusOK
+	if rec, ok := w.(*recorder); ok && rec.status != 0 {
+		status = rec.status
+	}
+	if p != nil {
+		status = p.Status
+	}
+	return p
+}
+
+// ownKey is an idempotency key as the server uses it: nobody meets the answers to somebody else's key. A server that
+// passed a request on has done that already.
+func (a *asked) ownKey(key string) string {
+	person := accounts.Person(a.Context())
+	if key == "" || person == "" || isPeer(a.Request) && hops(a.Request) > 0 {
+		return key
+	}
+	return idempotency.Identity(person + "/" + key)
+}
+
+func accountRoutes() []route {
+	return []route{
+		{on: "GET /v1/me", answer: api.Me{}, document: (*Server).me},
+		{on: "GET /v1/accounts", answer: api.Page[api.Account]{}, document: (*Server).accounts},
+		{on: "POST /v1/accounts", body: api.NewAccount{}, answer: api.Account{}, status: http.StatusCreated, bare: true, act: reads((*Server).addAccount)},
+		{on: "DELETE /v1/accounts/{account}", bare: true, act: (*Server).removeAccount},
+		{on: "PUT /v1/accounts/{account}/members/{member}", bare: true, act: (*Server).join},
+		{on: "DELETE /v1/accounts/{account}/members/{member}", bare: true, act: (*Server).leave},
+		{on: "GET /v1/accounts/{account}/tokens", answer: api.Page[api.Token]{}, document: (*Server).tokens},
+		// PUT, and not POST: the answers to POSTs are kept for repeats, and nothing may keep a secret.
+		{on: "PUT /v1/accounts/{account}/tokens/{token}", body: api.NewToken{}, answer: api.IssuedToken{}, bare: true, act: reads((*Server).issueToken)},
+		{on: "DELETE /v1/accounts/{account}/tokens/{token}", bare: true, act: (*Server).revokeToken},
+		{on: "GET /v1/audit", answer: api.Page[api.AuditEntry]{}, document: (*Server).auditTrail},
+		{on: "PUT /v1/tasks/{id}/access", body: api.Access{}, answer: api.Summary{}, act: reads((*Server).setAccess)},
+	}
+}
+
+// noAccounts is the problem of a server without accounts; nil when it has some.
+func (s *Server) noAccounts() error {
+	if s.opt.Accounts != nil {
+		return nil
+	}
+	return problem(http.StatusNotFound, "no_accounts", "The server has no accounts", "it serves one user",
+		"roost serve --store URL  # several people, on a shared store")
+}
+
+// accountProblem names what is wrong with a change of accounts.
+func accountProblem(err error) error {
+	switch {
+	case errors.Is(err, accounts.ErrUnknown):
+		return problem(http.StatusNotFound, "no_such_account", "There is no such account or token", err.Error(), "GET /v1/accounts")
+	case errors.Is(err, accounts.ErrTaken):
+		return problem(http.StatusConflict, "name_taken", "The name is taken", err.Error(), "GET /v1/accounts")
+	case errors.Is(err, accounts.ErrInvalid):
+		return problem(http.StatusUnprocessableEntity, "invalid_account", "That cannot be", err.Error())
+	}
+	return err
+}
+
+func (s *Server) me(a *asked) (any, error) {
+	c, ok := accounts.Of(a.Context())
+	if !ok { // the only user
+		c = accounts.Caller{Operator: true}
+	}
+	out := api.Me{Account: c.Account, Name: c.Name, Teams: append([]string{}, c.Teams...), Scopes: []string{}, Operator: c.Operator}
+	for _, scope := range accounts.Scopes {
+		if c.Can(scope) {
+			out.Scopes = append(out.Scopes, string(scope))
+		}
+	}
+	return out, nil
+}
+
+func (s *Server) accounts(a *asked) (any, error) {
+	if s.opt.Accounts == nil {
+		return pageOf(a, []api.Account{})
+	}
+	all, err := s.opt.Accounts.List(a.Context())
+	if err != nil {
+		return nil, err
+	}
+	return pageOf(a, all)
+}
+
+func (s *Server) addAccount(a *asked, n api.NewAccount) (*reply, error) {
+	if err := s.noAccounts(); err != nil {
+		return nil, err
+	}
+	doc, err := s.opt.Accounts.Add(a.Context(), n)
+	return &reply{doc: doc}, accountProblem(err)
+}
+
+// onAccounts is the act of a change that answers nothing.
+func (s *Server) onAccounts(change func() error) (*reply, error) {
+	if err := s.noAccounts(); err != nil {
+		return nil, err
+	}
+	return &reply{}, accountProblem(change())
+}
+
+func (s *Server) removeAccount(a *asked) (*reply, error) {
+	return s.onAccounts(func() error { return s.opt.Accounts.Remove(a.Context(), a.PathValue("account")) })
+}
+
+func (s *Server) join(a *asked) (*reply, error) {
+	return s.onAccounts(func() error { return s.opt.Accounts.Join(a.Context(), a.PathValue("account"), a.PathValue("member")) })
+}
+
+func (s *Server) leave(a *asked) (*reply, error) {
+	return s.onAccounts(func() error { return s.opt.Accounts.Leave(a.Context(), a.PathValue("account"), a.PathValue("member")) })
+}
+
+func (s *Server) tokens(a *asked) (any, error) {
+	if err := s.noAccounts(); err != nil {
+		return nil, err
+	}
+	all, err := s.opt.Accounts.Tokens(a.Context(), a.PathValue("account"))
+	if err != nil {
+		return nil, err
+	}
+	return pageOf(a, all)
+}
+
+func (s *Server) issueToken(a *asked, n api.NewToken) (*reply, error) {
+	if err := s.noAccounts(); err != nil {
+		return nil, err
+	}
+	doc, err := s.opt.Accounts.Issue(a.Context(), a.PathValue("account"), a.PathValue("token"), n)
+	return &reply{doc: doc}, accountProblem(err)
+}
+
+func (s *Server) revokeToken(a *asked) (*reply, error) {
+	return s.onAccounts(func() error { return s.opt.Accounts.Revoke(a.Context(), a.PathValue("account"), a.PathValue("token")) })
+}
+
+func (s *Server) auditTrail(a *asked) (any, error) {
+	if s.opt.Accounts == nil {
+		return pageOf(a, []api.AuditEntry{})
+	}
+	before, ok := countIn(a.text["cursor"])
+	if !ok {
+		return nil, service.BadCursor("list")
+	}
+	limit := a.number["limit"]
+	if limit == 0 {
+		limit = auditMost
+	}
+	found, err := s.opt.Accounts.Audit(a.Context(), accounts.AuditFilter{
+		Account: a.text["account"], Task: a.text["task"], Before: int64(before), Limit: limit + 1,
+	})
+	if err != nil {
+		return nil, err
+	}
+	next := ""
+	if len(found) > limit {
+		found = found[:limit]
+		next = strconv.FormatInt(found[limit-1].ID, 10)
+	}
+	return api.PageOf(found, next), nil
+}
+
+// auditMost bounds a page of the audit trail.
+const auditMost = 1000
+
+// setAccess shares a task, with accounts that there are.
+func (s *Server) setAccess(a *asked, n api.Access) (*reply, error) {
+	if err := s.noAccounts(); err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, share := range n.Shares {
+		ids = append(ids, share.With)
+	}
+	if n.Owner != "" {
+		ids = append(ids, n.Owner)
+	}
+	known, err := s.opt.Accounts.Known(a.Context(), slices.Clone(ids))
+	if err != nil {
+		return nil, err
+	}
+	if !known {
+		return nil, accountProblem(accounts.ErrUnknown)
+	}
+	doc, err := s.service.SetAccess(a.Context(), a.call(), a.id, n)
+	return &reply{doc: doc}, err
+}
+
+// shows are the events that the caller of a stream of events may see: who may reach a task can change while the stream is
+// open, and an event tells of it.
+func (s *Server) shows(ctx context.Context) func(taskID, kind string) bool {
+	known := map[string]bool{}
+	return func(taskID, kind string) bool {
+		may, ok := known[taskID]
+		if !ok || kind == "task.changed" || kind == "task.created" {
+			may = s.service.Shows(ctx, taskID)
+			if len(known) > mostKnown {
+				clear(known)
+			}
+			known[taskID] = may
+		}
+		return may
+	}
+}
+
+// mostKnown bounds the tasks that a stream remembers.
+const mostKnown = 10000

@@ -1,0 +1,410 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/roost-dev/roost/accounts"
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/database"
+	"github.com/roost-dev/roost/internal/testing/fixture"
+	"github.com/roost-dev/roost/internal/testing/mcptest"
+	"github.com/roost-dev/roost/internal/testing/pgtest"
+)
+
+func TestMain(m *testing.M) {
+	mcptest.Main()
+	if role := os.Getenv(roleEnv); role != "" {
+		os.Exit(play(role))
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		pgtest.StopShared()
+		os.Exit(code)
+	}))
+}
+
+// shared is a working bench with accounts: root, who may do everything, and ann, bob and the team red with bob in it.
+type shared struct {
+	*bench
+	accounts             *accounts.Accounts
+	root, ann, bob       string // headers
+	rootID, annID, bobID string
+	red                  string
+}
+
+func newSharedBench(t *testing.T) *shared {
+	t.Helper()
+	ctx := t.Context()
+	url := pgtest.Shared(t).Database(t)
+	fixture.NoError(t, database.Migrate(ctx, url))
+	db := fixture.Must[*database.DB](t)(database.Open(ctx, url))
+	s := &shared{accounts: accounts.New(db)}
+	t.Cleanup(func() { s.accounts.Close(); db.Close() })
+	s.bench = newWorkingBench(t, func(o *testOptions) { o.Accounts = s.accounts })
+	first := fixture.Must[api.IssuedToken](t)(s.accounts.Begin(ctx, "root"))
+	s.root, s.rootID = "Authorization: Bearer "+first.Secret, first.Account
+	person := func(name string) (header, id string) {
+		one := fixture.Must[api.Account](t)(s.accounts.Add(ctx, api.NewAccount{Kind: api.Person, Name: name}))
+		return s.issued(one.ID, "main", "read", "act", "approve"), one.ID
+	}
+	s.ann, s.annID = person("ann")
+	s.bob, s.bobID = person("bob")
+	s.red = fixture.Must[api.Account](t)(s.accounts.Add(ctx, api.NewAccount{Kind: api.Team, Name: "red"})).ID
+	fixture.NoError(t, s.accounts.Join(ctx, s.red, s.bobID))
+	return s
+}
+
+// issued is the header of a new token.
+func (s *shared) issued(account, name string, scopes ...string) string {
+	s.Helper()
+	return "Authorization: Bearer " + fixture.Must[api.IssuedToken](s)(s.accounts.Issue(s.Context(), account, name, api.NewToken{Scopes: scopes})).Secret
+}
+
+// start starts a task whose model follows a script, and waits until it waits or ends.
+func (s *shared) start(who, script, words, more string) (started api.Started) {
+	s.Helper()
+	s.did(http.StatusCreated, &started, "POST", "/v1/tasks", fmt.Sprintf(`{"workspace":%q,"provider":"script","model":%q,"message":{"text":%q}%s}`,
+		filepath.Join(s.dir, "ws"), s.model(script), words, more), who)
+	s.did(http.StatusOK, nil, "GET", "/v1/runs/"+started.RunID, "", who, "Prefer: wait=30")
+	return started
+}
+
+// share sets who may reach a task.
+func (s *shared) share(status int, who, task string, a api.Access) {
+	s.Helper()
+	s.did(status, nil, "PUT", "/v1/tasks/"+task+"/access", string(fixture.Must[[]byte](s)(json.Marshal(a))), who)
+}
+
+// secret is a word of ann's tasks that bob must meet nowhere.
+const secret = "xyzzy"
+
+// Every route gives somebody else nothing of a task that is not shared: as if it did not exist.
+func TestEveryRouteHidesTasksOfOthers(t *testing.T) {
+	s := newSharedBench(t)
+	made := s.start(s.ann, wantsCommand, secret, `,"title":"`+secret+` title"`)
+	var asked api.Page[api.Question]
+	s.did(http.StatusOK, &asked, "GET", "/v1/questions", "", s.ann)
+	gone := s.start(s.ann, sayDone, secret+" gone", "")
+	s.did(http.StatusOK, nil, "DELETE", "/v1/tasks/"+gone.Task, "", s.ann)
+	var trash api.Page[api.DeletedTask]
+	s.did(http.StatusOK, &trash, "GET", "/v1/trash", "", s.ann)
+	if len(asked.Items) != 1 || len(trash.Items) != 1 {
+		t.Fatalf("got %d questions and %d deleted tasks of ann, want 1 and 1", len(asked.Items), len(trash.Items))
+	}
+	s.did(http.StatusOK, nil, "PUT", "/v1/draft", `{"text":"`+secret+`","base":""}`, s.ann)
+	s.did(http.StatusOK, nil, "PUT", "/v1/tasks/"+made.Task+"/draft", `{"text":"`+secret+`","base":""}`, s.ann)
+	names := strings.NewReplacer("{id}", made.Task, "{rid}", made.RunID, "{qid}", asked.Items[0].ID, "{name}", trash.Items[0].Name,
+		"{number}", "1", "{image}", "0", "{input}", "x", "{c}", "1", "{picture}", "sha256:"+strings.Repeat("0", 64))
+	bodies := map[string]string{ // where the example is no valid body
+		"POST /v1/tasks/{id}/runs": `{"message":{"text":"on"}}`, "POST /v1/tasks/{id}/head": `{"branch":"b1"}`,
+		"POST /v1/tasks/{id}/condense": `{}`, "PATCH /v1/tasks/{id}/queue/{input}": `{"text":"x"}`, "PUT /v1/tasks/{id}/access": `{"owner":"` + s.bobID + `"}`,
+		"POST /api/questions/{qid}/answer": `{"answer":"yes"}`,
+	}
+	queries := map[string]string{
+		"GET /v1/tasks/{id}/compare": "?with=" + made.Task, "GET /v1/tasks/{id}/export": "?format=md", "GET /v1/search": "?q=" + secret,
+		"GET /v1/tasks/{id}/checkpoints/{c}/diff": "?to=now", "GET /v1/completions": "?kind=mention&text=" + secret,
+		"GET /v1/usage": "?by=task", "GET /v1/list": "?first=10", "GET /api/questions": "?jobId=" + made.RunID, "DELETE /v1/tasks/{id}": "?subtasks=delete",
+		"GET /v1/tasks/{id}/events": "?after=0", "GET /v1/runs/{rid}/events": "?after=0",
+	}
+	reader := s.issued(s.bobID, "reader", "read")
+	tested := 0
+	for _, rt := range routes() {
+		scope, _ := rt.needs()
+		aTask := slices.ContainsFunc(placesOf(rt.path), func(n string) bool { return slices.Contains([]string{"id", "rid", "qid", "name"}, n) })
+		if rt.open || rt.on == "GET /v1/events" || !aTask && rt.method != http.MethodGet {
+			continue // the stream has a test of its own; a change of nothing that is named is below
+		}
+		body := ""
+		if rt.body != nil {
+			if body = bodies[rt.on]; body == "" {
+				if body = rt.example; body == "" {
+					body = "{}"
+				}
+			}
+		}
+		ask := func(who string) (int, string) {
+			resp := s.send(rt.method, names.Replace(rt.path)+queries[rt.on], body, who)
+			return resp.StatusCode, string(fixture.Must[[]byte](t)(io.ReadAll(resp.Body)))
+		}
+		tested++
+		status, got := ask(s.bob)
+		switch {
+		case scope == accounts.Admin:
+			if status != http.StatusForbidden {
+				t.Errorf("%s: got %d for somebody without the scope, want 403\n%s", rt.on, status, got)
+			}
+			continue
+		case aTask && status != http.StatusNotFound:
+			t.Errorf("%s: got %d for a task of somebody else, want 404\n%s", rt.on, status, got)
+		}
+		if strings.Contains(got, secret) || !aTask && strings.Contains(got, made.Task) {
+			t.Errorf("%s: got something of a task of somebody else\n%s", rt.on, got)
+		}
+		if status, got := ask(reader); rt.method != http.MethodGet && status != http.StatusForbidden {
+			t.Errorf("%s: got %d for a token that may only read, want 403\n%s", rt.on, status, got)
+		}
+	}
+	if tested < 70 {
+		t.Errorf("got %d routes, want at least 70: the table is not what this test thinks", tested)
+	}
+	for _, change := range []struct{ path, body string }{
+		{"/v1/purges", `{"names":["` + trash.Items[0].Name + `"]}`},
+		{"/chat/stream", `{"task":"on","taskId":"` + made.Task + `","restart":true}`},
+	} {
+		resp := s.send("POST", change.path, change.body, s.bob)
+		if got := string(fixture.Must[[]byte](t)(io.ReadAll(resp.Body))); resp.StatusCode == http.StatusOK || strings.Contains(got, secret) {
+			t.Errorf("POST %s: got %d, want a refusal\n%s", change.path, resp.StatusCode, got)
+		}
+	}
+	// What was asked of bob's tries has changed nothing, and ann meets all of it.
+	for _, path := range []string{"/v1/tasks", "/v1/search?q=" + secret, "/v1/trash", "/v1/draft", "/v1/tasks/" + made.Task + "/messages", "/v1/undo"} {
+		if got := string(s.get(path, s.ann)); !strings.Contains(got, secret) {
+			t.Errorf("GET %s: ann does not meet her own task\n%s", path, got)
+		}
+	}
+	if got := string(s.get("/v1/tasks", s.root)); strings.Contains(got, secret) || !strings.Contains(got, s.id) {
+		t.Errorf("got %s for an administrator, want the task of nobody, and none of ann's", got)
+	}
+}
+
+// Shares, by steps: hidden, read, act, hidden again. What a share does not allow is refused, and what does not exist for
+// someone is not found.
+func TestShares(t *testing.T) {
+	s := newSharedBench(t)
+	task := s.start(s.ann, sayDone, "build a shed", "").Task
+	path := "/v1/tasks/" + task
+	rights := func(see, act, own int) {
+		t.Helper()
+		for _, try := range []struct {
+			want               int
+			method, path, body string
+		}{
+			{see, "GET", path, ""},
+			{see, "GET", path + "/messages", ""},
+			{act, "PATCH", path, `{"pinned":true}`},
+			{own, "PUT", path + "/access", `{"owner":"` + s.bobID + `"}`},
+			{own, "DELETE", path, ""},
+		} {
+			if got := s.send(try.method, try.path, try.body, s.bob).StatusCode; got != try.want {
+				t.Errorf("%s %s: got %d, want %d", try.method, try.path, got, try.want)
+			}
+		}
+	}
+	with := func(id, right string) api.Access {
+		return api.Access{Owner: s.annID, Shares: []api.Share{{With: id, Right: right}}}
+	}
+	rights(404, 404, 404)
+	s.share(http.StatusOK, s.ann, task, with(s.red, api.ShareRead))
+	rights(200, 403, 403)
+	s.did(http.StatusOK, nil, "POST", path+"/undo", `{}`, s.ann)
+	rights(404, 404, 404)
+	s.did(http.StatusOK, nil, "POST", path+"/redo", `{}`, s.ann)
+	rights(200, 403, 403)
+	s.share(http.StatusOK, s.ann, task, with(s.bobID, api.ShareAct))
+	rights(200, 200, 403)
+	s.share(http.StatusNotFound, s.ann, task, with("p-nobody", api.ShareAct))
+	s.share(http.StatusUnprocessableEntity, s.ann, task, with(s.bobID, "own"))
+	s.share(http.StatusOK, s.ann, task, api.Access{Owner: s.bobID})
+	if got := s.send("GET", path, "", s.ann).StatusCode; got != 404 {
+		t.Errorf("got %d for who has given the task away, want 404", got)
+	}
+}
+
+// What one person's task orders is obeyed for nobody else, unless they say so; the line is task.received.
+func TestNobodyElsesOrders(t *testing.T) {
+	s := newSharedBench(t)
+	task := s.start(s.ann, sayDone, "build a shed", `,"approve":"all","allow":["make *"]`).Task
+	path := "/v1/tasks/" + task
+	s.share(http.StatusOK, s.ann, task, api.Access{Owner: s.annID, Shares: []api.Share{{With: s.bobID, Right: api.ShareAct}}})
+	var p api.Problem
+	body := fmt.Sprintf(`{"model":%q,"message":{"text":"go on"}`, s.model(sayDone))
+	s.did(http.StatusConflict, &p, "POST", path+"/runs", body+`}`, s.bob)
+	if p.Code != "untrusted_settings" || !strings.Contains(p.Detail, "somebody else") {
+		t.Errorf("got %+v, want untrusted_settings", p)
+	}
+	var fork api.ForkResult
+	s.did(http.StatusCreated, &fork, "POST", path+"/forks", `{}`, s.bob)
+	got := settingsOf(s, fork.ID)
+	if got.Approve != "" || len(got.Allow) != 0 || got.owner != s.bobID {
+		t.Errorf("got %+v of bob's fork, want bob's, without ann's policy", got)
+	}
+	var run api.Run
+	s.did(http.StatusAccepted, &run, "POST", path+"/runs", body+`,"own_settings":true}`, s.bob)
+	s.did(http.StatusOK, nil, "GET", "/v1/runs/"+run.ID, "", s.bob, "Prefer: wait=30")
+	if got := settingsOf(s, task); got.Approve != "" || len(got.Allow) != 0 || got.person != s.bobID || got.owner != s.annID {
+		t.Errorf("got %+v after bob continued it, want ann's task, without her policy", got)
+	}
+	s.did(http.StatusAccepted, &run, "POST", path+"/runs", body+`}`, s.bob) // it holds what bob ordered now
+	s.did(http.StatusOK, nil, "GET", "/v1/runs/"+run.ID, "", s.bob, "Prefer: wait=30")
+}
+
+type heldSettings struct {
+	Approve       string
+	Allow         []string
+	owner, person string
+}
+
+func settingsOf(s *shared, id string) (out heldSettings) {
+	s.Helper()
+	for _, f := range journalOf(s, s.store, id) {
+		var e struct {
+			Settings *struct {
+				Approve string   `json:"approve"`
+				Allow   []string `json:"allow"`
+			} `json:"settings"`
+			Access *api.Access `json:"access"`
+			Person string      `json:"person"`
+		}
+		fixture.NoError(s, json.Unmarshal([]byte(f.Data), &e))
+		if e.Settings != nil && (f.Type == "task.created" || f.Type == "task.received" || f.Type == "task.forked" || f.Type == "task.changed") {
+			out.Approve, out.Allow = e.Settings.Approve, e.Settings.Allow
+		}
+		switch {
+		case e.Access != nil:
+			out.owner = e.Access.Owner
+			if f.Type == "task.created" {
+				out.person = e.Access.Owner
+			}
+		case f.Type == "task.forked":
+			out.owner, out.person = e.Person, e.Person
+		case f.Type == "task.received":
+			out.person = e.Person
+		}
+	}
+	return out
+}
+
+// Whoever may act and not approve decides no approval, in whichever way an approval can be given.
+func TestApprovalsNeedTheirScope(t *testing.T) {
+	s := newSharedBench(t)
+	worker := s.issued(s.annID, "worker", "read", "act")
+	task := s.start(worker, wantsCommand, "one", "")
+	path := "/v1/tasks/" + task.Task
+	var asked api.Page[api.Question]
+	s.did(http.StatusOK, &asked, "GET", "/v1/questions", "", worker)
+	if len(asked.Items) != 1 {
+		t.Fatalf("got %d questions, want 1", len(asked.Items))
+	}
+	for _, try := range []struct{ method, path, body string }{
+		{"POST", "/v1/questions/" + asked.Items[0].ID + "/answer", `{"approve":true}`},
+		{"POST", path + "/messages", `{"text":"yes"}`},
+		{"POST", "/api/questions/" + asked.Items[0].ID + "/answer", `{"answer":"yes"}`},
+		{"PATCH", path, `{"approve":"all"}`},
+		{"POST", "/v1/tasks", `{"workspace":"` + s.dir + `","allow":["*"]}`},
+		{"POST", path + "/runs", `{"trust_settings":true}`},
+	} {
+		if resp := s.send(try.method, try.path, try.body, worker); resp.StatusCode != http.StatusForbidden {
+			t.Errorf("%s %s %s: got %d, want 403\n%s", try.method, try.path, try.body, resp.StatusCode, fixture.Must[[]byte](t)(io.ReadAll(resp.Body)))
+		}
+	}
+	if _, err := os.Stat(filepath.Join(s.dir, "ws", "effects.txt")); err == nil {
+		t.Error("the command ran")
+	}
+	s.did(http.StatusOK, nil, "POST", "/v1/questions/"+asked.Items[0].ID+"/answer", `{"approve":false}`, s.ann)
+}
+
+// The events of all tasks are those that their reader may see, also while shares change.
+func TestEventsOfOthers(t *testing.T) {
+	s := newSharedBench(t)
+	hers := s.start(s.ann, sayDone, secret, "").Task
+	stream := s.follow("/v1/events?after=0", s.bob)
+	s.did(http.StatusOK, nil, "PATCH", "/v1/tasks/"+hers, `{"title":"`+secret+`"}`, s.ann)
+	s.share(http.StatusOK, s.ann, hers, api.Access{Owner: s.annID, Shares: []api.Share{{With: s.bobID, Right: api.ShareRead}}})
+	s.did(http.StatusOK, nil, "PATCH", "/v1/tasks/"+hers, `{"title":"a shared title"}`, s.ann)
+	s.share(http.StatusOK, s.ann, hers, api.Access{Owner: s.annID})
+	s.did(http.StatusOK, nil, "PATCH", "/v1/tasks/"+hers, `{"title":"`+secret+` again"}`, s.ann)
+	own := s.start(s.bob, sayDone, "the end", "").Task
+	var seen strings.Builder
+	for {
+		f, ok := stream.next()
+		if !ok {
+			t.Fatal("the stream ended")
+		}
+		if strings.Contains(f.Data, own) {
+			break
+		}
+		seen.WriteString(f.Data)
+	}
+	if got := seen.String(); strings.Contains(got, secret) {
+		t.Errorf("got events of a task that was not shared:\n%s", got)
+	}
+}
+
+// The audit trail has who did what to which task from where, and what came of it; only administrators read it.
+func TestAuditTrail(t *testing.T) {
+	s := newSharedBench(t)
+	task := s.start(s.ann, sayDone, "build a shed", "").Task
+	s.send("DELETE", "/v1/tasks/"+task, "", s.bob)
+	s.send("PATCH", "/v1/settings", `{}`, s.bob)
+	s.get("/v1/tasks/"+task+"/export?format=md", s.ann)
+	s.refused(http.StatusForbidden, "scope_missing", "GET", "/v1/audit", s.ann)
+	var page api.Page[api.AuditEntry]
+	s.did(http.StatusOK, &page, "GET", "/v1/audit", "", s.root)
+	var got []string
+	for _, e := range slices.Backward(page.Items) {
+		status := 0
+		if e.Status != nil {
+			status = *e.Status
+		}
+		got = append(got, fmt.Sprint(e.Act, " ", map[string]string{s.annID: "ann", s.bobID: "bob", s.rootID: "root"}[e.Account], " ", e.Task == task, " ", status))
+		if e.Address != "127.0.0.1" || e.Token == "" || e.Request == "" || e.At == "" {
+			t.Errorf("got %+v, want address, token, request and time", e)
+		}
+	}
+	want := []string{"POST /v1/tasks ann true 201", "DELETE /v1/tasks/{id} bob true 404", "PATCH /v1/settings bob false 403",
+		"GET /v1/tasks/{id}/export ann true 200", "GET /v1/audit ann false 403"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// A token that is revoked ends at once, with the streams that it opened, and the log-ins that it made.
+func TestRevokedTokens(t *testing.T) {
+	s := newSharedBench(t)
+	s.srv.opt.URL = s.url
+	stream := s.follow("/v1/events", s.bob)
+	var login api.Login
+	s.did(http.StatusCreated, &login, "POST", "/v1/server/logins", "", s.bob)
+	resp := s.ask("GET", strings.TrimPrefix(login.URL, s.url), "Authorization: ")
+	if len(resp.Cookies()) != 1 {
+		t.Fatalf("got %s and no cookie", resp.Status)
+	}
+	cookie := "Cookie: " + resp.Cookies()[0].Name + "=" + resp.Cookies()[0].Value
+	var me api.Me
+	s.did(http.StatusOK, &me, "GET", "/v1/me", "", "Authorization: ", cookie)
+	if me.Account != s.bobID || me.Operator {
+		t.Errorf("got %+v for bob's browser, want bob", me)
+	}
+	s.did(http.StatusNoContent, nil, "DELETE", "/v1/accounts/"+s.bobID+"/tokens/main", "", s.root)
+	s.refused(http.StatusUnauthorized, "unauthenticated", "GET", "/v1/tasks", s.bob)
+	s.refused(http.StatusUnauthorized, "unauthenticated", "GET", "/v1/tasks", "Authorization: ", cookie)
+	for {
+		if f, ok := stream.next(); !ok {
+			break
+		} else if strings.Contains(f.Data, secret) {
+			t.Error(f)
+		}
+	}
+}
+
+// Two people who use one idempotency key do two things.
+func TestKeysOfOthers(t *testing.T) {
+	s := newSharedBench(t)
+	body := fmt.Sprintf(`{"workspace":%q,"provider":"script","model":%q}`, filepath.Join(s.dir, "ws"), s.model(sayDone))
+	var hers, his, again api.Started
+	s.did(http.StatusCreated, &hers, "POST", "/v1/tasks", body, s.ann, "Idempotency-Key: 1")
+	s.did(http.StatusCreated, &his, "POST", "/v1/tasks", body, s.bob, "Idempotency-Key: 1")
+	s.did(http.StatusCreated, &again, "POST", "/v1/tasks", body, s.ann, "Idempotency-Key: 1")
+	if hers.Task == his.Task || hers.Task != again.Task {
+		t.Errorf("got %s, %s and %s, want two tasks, ann's twice", hers.Task, his.Task, again.Task)
+	}
+}

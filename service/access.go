@@ -1,0 +1,114 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/roost-dev/roost/accounts"
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/store"
+)
+
+// As is a context whose calls are those of a person, a team or the operator, for acts that need a scope: they find the
+// tasks that the caller may use so, and own what they make. Without it a context is that of the only user, who owns all.
+func As(ctx context.Context, c accounts.Caller, need accounts.Scope) context.Context {
+	ctx = accounts.With(ctx, c)
+	if need == accounts.Admin || c.Operator {
+		return ctx // what is done to the whole store is done to all tasks
+	}
+	return store.Seeing(ctx, c.Sight(need))
+}
+
+// ordered is a request of the caller of a context.
+func ordered(ctx context.Context, r engine.Request) engine.Request {
+	r.Person = accounts.Person(ctx)
+	if c, ok := accounts.Of(ctx); ok {
+		r.NoApprovals = !c.Can(accounts.Approve)
+	}
+	return r
+}
+
+// mayLoosen is the problem of a caller who may not choose what runs without asking; nil when they choose nothing, or may.
+func mayLoosen(ctx context.Context, n api.Settings, trust bool) error {
+	c, ok := accounts.Of(ctx)
+	if !ok || !trust && n.Approve == "" && len(n.Allow)+len(n.AllowTools) == 0 {
+		return nil
+	}
+	if p := c.Denied(accounts.Approve); p != nil {
+		return p
+	}
+	return nil
+}
+
+// SetAccess shares a task, or gives it to another owner. Subtasks go with it. An action that can be undone.
+func (s *Service) SetAccess(ctx context.Context, c Call, id string, a api.Access) (api.Summary, error) {
+	var w wrongs
+	seen := map[string]bool{}
+	for _, share := range a.Shares {
+		if share.Right != api.ShareRead && share.Right != api.ShareAct {
+			w.add("/shares", "want the right read or act")
+		}
+		if share.With == "" || share.With == a.Owner || seen[share.With] {
+			w.add("/shares", "want each account once, and not the owner")
+		}
+		seen[share.With] = true
+	}
+	if len(a.Shares) > maxShares {
+		w.add("/shares", "want at most %d", maxShares)
+	}
+	if err := w.err(); err != nil {
+		return api.Summary{}, err
+	}
+	ctx = c.acting(ctx)
+	ref, err := s.store.Find(ctx, id)
+	if err != nil {
+		return api.Summary{}, err
+	}
+	caller, accountsThere := accounts.Of(ctx)
+	if !ref.Own || !accountsThere {
+		return api.Summary{}, problem(http.StatusConflict, "no_access", "The task has no access to set",
+			"only tasks of Roost's own, on a store with accounts, are shared")
+	}
+	below, err := s.below(ctx, ref)
+	if err != nil {
+		return api.Summary{}, err
+	}
+	for _, one := range append([]store.Ref{ref}, below...) {
+		was, err := s.store.Access(ctx, one)
+		if err != nil {
+			return api.Summary{}, err
+		}
+		if was.Owner != a.Owner && !caller.Can(accounts.Admin) && !caller.Is(was.Owner) {
+			continue // a subtask of somebody else
+		}
+		if was.Owner == a.Owner && slices.Equal(was.Shares, a.Shares) {
+			continue
+		}
+		if err := s.engine.ChangeAccess(ctx, one, a); err != nil {
+			return api.Summary{}, err
+		}
+	}
+	v, err := s.store.Read(ctx, ref) // by its place: who gave it away finds it no more
+	if err != nil {
+		return api.Summary{}, err
+	}
+	return v.Summary, v.Close()
+}
+
+// maxShares bounds the shares of a task: each list reads them.
+const maxShares = 100
+
+// Shows reports whether the caller of a context may see a task, by its whole id.
+func (s *Service) Shows(ctx context.Context, id string) bool {
+	if _, ok := accounts.Of(ctx); !ok {
+		return true
+	}
+	ref, err := s.store.Find(ctx, store.OwnSource+":"+id)
+	if errors.Is(err, store.ErrNotFound) {
+		ref, err = s.store.Find(ctx, id)
+	}
+	return err == nil && ref.ID == id
+}
