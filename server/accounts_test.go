@@ -210,7 +210,9 @@ func TestShares(t *testing.T) {
 	s.did(http.StatusOK, nil, "POST", path+"/redo", `{}`, s.ann)
 	rights(200, 403, 403)
 	s.share(http.StatusOK, s.ann, task, with(s.bobID, api.ShareAct))
+	s.did(http.StatusForbidden, nil, "POST", path+"/undo", `{}`, s.bob) // it was the owner's
 	rights(200, 200, 403)
+	s.did(http.StatusOK, nil, "POST", path+"/undo", `{}`, s.bob) // the pin was his
 	s.share(http.StatusNotFound, s.ann, task, with("p-nobody", api.ShareAct))
 	s.share(http.StatusUnprocessableEntity, s.ann, task, with(s.bobID, "own"))
 	s.share(http.StatusOK, s.ann, task, api.Access{Owner: s.bobID})

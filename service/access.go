@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/actions"
 )
 
 // As is a context whose calls are those of a person, a team or the operator, for acts that need a scope: they find the
@@ -100,6 +102,31 @@ func (s *Service) SetAccess(ctx context.Context, c Call, id string, a api.Access
 
 // maxShares bounds the shares of a task: each list reads them.
 const maxShares = 100
+
+// mayUndo is the problem of a caller who would undo or redo what only the owner of a task may do. The options name the
+// action from then on, so that no other one is undone.
+func (s *Service) mayUndo(ctx context.Context, id string, o *actions.Options) error {
+	c, ok := accounts.Of(ctx)
+	if !ok || c.Operator {
+		return nil
+	}
+	found, err := actions.Find(ctx, s.store, id)
+	if err != nil {
+		return err
+	}
+	list := found.Undo
+	if o.Redo {
+		list = found.Redo
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	o.Only = cmp.Or(o.Only, list[0].ID)
+	if kind := list[0].Kind; kind == api.ActionShare || kind == "delete" {
+		_, err = c.Sight(accounts.Own)(found.Task.Access)
+	}
+	return err
+}
 
 // Shows reports whether the caller of a context may see a task, by its whole id.
 func (s *Service) Shows(ctx context.Context, id string) bool {

@@ -160,6 +160,9 @@ func (s *Service) undo(ctx context.Context, c Call, id string, o actions.Options
 	if doc, was, err := s.undoneBy(ctx, id, o, done); err != nil || was {
 		return doc, err
 	}
+	if err := s.mayUndo(ctx, id, &o); err != nil {
+		return api.Undone{}, err
+	}
 	action, now, files, err := s.engine.Undo(ctx, id, o)
 	if err != nil {
 		return api.Undone{}, report.UndoProblem(err, o, now)
