@@ -98,7 +98,7 @@ func (c Caller) Denied(need Scope) *api.Problem {
 		return nil
 	}
 	return api.NewProblem(http.StatusForbidden, "scope_missing", "The token does not allow that", "it lacks the scope "+string(need),
-		"roost team token add NAME --scope "+string(need)+"  # by an administrator")
+		"roost team token NAME TOKEN --scope "+string(need)+"  # by an administrator")
 }
 
 type callerKey struct{}

@@ -350,6 +350,7 @@ func Commands(app *app.App) []*cobra.Command {
 		a.openCommand(),
 		a.devicesCommand(),
 		a.serverCommand(),
+		a.teamCommand(),
 	}
 }
 

@@ -1,0 +1,24 @@
+package local
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/roost-dev/roost/accounts"
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/database"
+)
+
+// BeginAccounts makes the tables of the database at url if it lacks them, and in it the first account with its token, which
+// may do everything. accounts.ErrBegun: there are accounts.
+func BeginAccounts(ctx context.Context, url, name string) (api.IssuedToken, error) {
+	if err := database.Migrate(ctx, url); err != nil {
+		return api.IssuedToken{}, err
+	}
+	db, err := database.Open(ctx, url)
+	if err != nil {
+		return api.IssuedToken{}, fmt.Errorf("make the first account: %w", err)
+	}
+	defer db.Close()
+	return accounts.New(db).Begin(ctx, name)
+}
