@@ -303,6 +303,9 @@ func TestApprovalsNeedTheirScope(t *testing.T) {
 		{"PATCH", path, `{"approve":"all"}`},
 		{"POST", "/v1/tasks", `{"workspace":"` + s.dir + `","allow":["*"]}`},
 		{"POST", path + "/runs", `{"trust_settings":true}`},
+		{"POST", path + "/runs", `{"base_url":"http://127.0.0.1:9/v1"}`},
+		{"POST", path + "/forks", `{"base_url":"http://127.0.0.1:9/v1"}`},
+		{"POST", path + "/condense", `{"base_url":"http://127.0.0.1:9/v1"}`},
 	} {
 		if resp := s.send(try.method, try.path, try.body, worker); resp.StatusCode != http.StatusForbidden {
 			t.Errorf("%s %s %s: got %d, want 403\n%s", try.method, try.path, try.body, resp.StatusCode, fixture.Must[[]byte](t)(io.ReadAll(resp.Body)))

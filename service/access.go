@@ -33,10 +33,11 @@ func ordered(ctx context.Context, r engine.Request) engine.Request {
 	return r
 }
 
-// mayLoosen is the problem of a caller who may not choose what runs without asking; nil when they choose nothing, or may.
+// mayLoosen is the problem of a caller who may not choose what runs without asking, or where a key is sent; nil when they
+// choose nothing, or may.
 func mayLoosen(ctx context.Context, n api.Settings, trust bool) error {
 	c, ok := accounts.Of(ctx)
-	if !ok || !trust && n.Approve == "" && len(n.Allow)+len(n.AllowTools) == 0 {
+	if !ok || !trust && n.Approve == "" && n.BaseURL == "" && len(n.Allow)+len(n.AllowTools) == 0 {
 		return nil
 	}
 	if p := c.Denied(accounts.Approve); p != nil {
