@@ -1,12 +1,14 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +21,7 @@ import (
 	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/internal/testing/mcptest"
 	"github.com/roost-dev/roost/internal/testing/pgtest"
+	"github.com/roost-dev/roost/service"
 )
 
 func TestMain(m *testing.M) {
@@ -411,5 +414,66 @@ func TestKeysOfOthers(t *testing.T) {
 	s.did(http.StatusCreated, &again, "POST", "/v1/tasks", body, s.ann, "Idempotency-Key: 1")
 	if hers.Task == his.Task || hers.Task != again.Task {
 		t.Errorf("got %s, %s and %s, want two tasks, ann's twice", hers.Task, his.Task, again.Task)
+	}
+}
+
+// Every method of the service hides them, too: pages and other callers ask it without a route. A method that is added is
+// called here with whatever its arguments allow.
+func TestEveryMethodHidesTasksOfOthers(t *testing.T) {
+	s := newSharedBench(t)
+	made := s.start(s.ann, wantsCommand, secret, `,"title":"`+secret+` title"`)
+	var asked api.Page[api.Question]
+	s.did(http.StatusOK, &asked, "GET", "/v1/questions", "", s.ann)
+	_, bobs, _ := strings.Cut(s.bob, "Bearer ")
+	_, anns, _ := strings.Cut(s.ann, "Bearer ")
+	whole := []string{ // what is done to the whole store or its settings, by routes that need the scope admin
+		"Import", "Check", "Collect", "TrustRoot", "UserSettings", "ChangeSettings", "SetKey", "RemoveKey", "AddMCPServer",
+		"RemoveMCPServer", "AddSource", "RemoveSource", "TestProvider",
+	}
+	met := func(secretOf string) (found, called int) {
+		c := fixture.Must[accounts.Caller](t)(s.accounts.BySecret(t.Context(), secretOf))
+		ctx := service.As(t.Context(), c, accounts.Read)
+		contexts := reflect.TypeFor[context.Context]()
+		of := reflect.ValueOf(s.srv.service)
+		for i := range of.NumMethod() {
+			name, method := of.Type().Method(i).Name, of.Method(i)
+			if method.Type().NumIn() == 0 || method.Type().In(0) != contexts || slices.Contains(whole, name) {
+				continue
+			}
+			called++
+			for _, id := range []string{made.Task, made.RunID, asked.Items[0].ID} {
+				args := make([]reflect.Value, method.Type().NumIn())
+				for n := range args {
+					switch in := method.Type().In(n); {
+					case in == contexts:
+						args[n] = reflect.ValueOf(ctx)
+					case in.Kind() == reflect.String && n < 3:
+						args[n] = reflect.ValueOf(id).Convert(in)
+					case in == reflect.TypeFor[[]string]():
+						args[n] = reflect.ValueOf([]string{id})
+					default:
+						args[n] = reflect.Zero(in)
+					}
+				}
+				for _, out := range method.Call(args) {
+					text := fmt.Sprintf("%+v", out.Interface())
+					if doc, err := json.Marshal(out.Interface()); err == nil {
+						text += string(doc)
+					}
+					if strings.Contains(text, secret) {
+						if found++; secretOf == bobs {
+							t.Errorf("%s(%s): got something of a task of somebody else\n%s", name, id, text)
+						}
+					}
+				}
+			}
+		}
+		return found, called
+	}
+	if _, called := met(bobs); called < 60 {
+		t.Errorf("got %d methods, want at least 60: the service is not what this test thinks", called)
+	}
+	if found, _ := met(anns); found < 10 {
+		t.Errorf("ann meets her task in %d answers, want at least 10: the test would find nothing", found)
 	}
 }
