@@ -1,5 +1,6 @@
 // Package catalog keeps what can be derived of tasks in one SQLite file in the cache
-// folder: rows, from which lists are made, and the text of messages for search.
+// folder: rows, from which lists are made, and the text of messages for search. Package catalog/postgres keeps the same in a
+// database that several servers share; both show what catalogtest asks for.
 //
 // Nothing in it is truth. What is kept of a task carries the stamp of what it was
 // derived from; the caller compares the stamp and reads the task itself when it

@@ -58,18 +58,18 @@ func (db *DB) Rows(ctx context.Context, build uint64, extent Extent) ([]SourceRo
 	return out, err
 }
 
-// Summaries reads the summaries of some rows of a source into them. A row that has
+// Summaries reads the summaries of some rows of a source into them, as this build derived them. A row that has
 // changed since, or is damaged, keeps a nil summary.
-func (db *DB) Summaries(ctx context.Context, source string, rows []*Row) error {
+func (db *DB) Summaries(ctx context.Context, build uint64, source string, rows []*Row) error {
 	stmt, err := db.sql.PrepareContext(ctx, `SELECT title, summary.body, summary.checksum FROM row JOIN summary ON row = id
-		WHERE source = (SELECT id FROM source WHERE name = ?) AND name = ? AND digest = ?`)
+		WHERE source = (SELECT id FROM source WHERE name = ? AND build = ?) AND name = ? AND digest = ?`)
 	if err != nil {
 		return fmt.Errorf("read the catalogue: %w", err)
 	}
 	defer stmt.Close() //nolint:errcheck // nothing was written
 	for _, r := range rows {
 		var p Packed
-		err := stmt.QueryRowContext(ctx, source, r.ID, int64(r.Digest)).Scan(&p.Title, &p.Summary, &p.PageSum)
+		err := stmt.QueryRowContext(ctx, source, int64(build), r.ID, int64(r.Digest)).Scan(&p.Title, &p.Summary, &p.PageSum)
 		switch {
 		case err == nil:
 			p.Page(r)

@@ -17,7 +17,7 @@ import (
 // servers share (catalog/postgres). See package catalog for what its methods do.
 type Catalog interface {
 	Rows(ctx context.Context, build uint64, extent catalog.Extent) ([]catalog.SourceRows, error)
-	Summaries(ctx context.Context, source string, rows []*catalog.Row) error
+	Summaries(ctx context.Context, build uint64, source string, rows []*catalog.Row) error
 	Keep(ctx context.Context, build uint64, changes []catalog.Change, forget int64, wait time.Duration) error
 	ForgetRows(ctx context.Context) error
 

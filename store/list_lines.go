@@ -397,7 +397,7 @@ func (l *lines) load(ctx context.Context, list []*entry) {
 		}
 	}
 	for i, some := range rows {
-		if len(some) > 0 && l.known.DB().Summaries(ctx, l.srcs[i].Name, some) != nil {
+		if len(some) > 0 && l.known.DB().Summaries(ctx, l.s.build(), l.srcs[i].Name, some) != nil {
 			return // the tasks are read instead
 		}
 	}

@@ -93,7 +93,7 @@ func testRowsComeBack(t *testing.T, place Backend) {
 				if diff := cmp.Diff(ch.Put, back, opts...); diff != "" {
 					r.Fatalf("rows read to extent %d: -given +back\n%s", extent, diff)
 				}
-				fixture.NoError(t, db.Summaries(t.Context(), ch.Source.Name, back))
+				fixture.NoError(t, db.Summaries(t.Context(), testBuild, ch.Source.Name, back))
 				if diff := cmp.Diff(ch.Put, back, cmpopts.EquateEmpty()); diff != "" {
 					r.Fatalf("one by one: -given +back\n%s", diff)
 				}

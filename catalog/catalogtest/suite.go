@@ -20,7 +20,7 @@ import (
 // Catalog is what is tested.
 type Catalog interface {
 	Rows(ctx context.Context, build uint64, extent catalog.Extent) ([]catalog.SourceRows, error)
-	Summaries(ctx context.Context, source string, rows []*catalog.Row) error
+	Summaries(ctx context.Context, build uint64, source string, rows []*catalog.Row) error
 	Keep(ctx context.Context, build uint64, changes []catalog.Change, forget int64, wait time.Duration) error
 	ForgetRows(ctx context.Context) error
 	Snapshot(ctx context.Context) (*catalog.Snapshot, error)

@@ -9,7 +9,8 @@
 //	catalog_words                   the lists of all words
 //	catalog_turns                   a row for rows and one for texts: who has locked it writes
 //
-// Each of them may be emptied at any time, and is filled again by lists and searches.
+// Each of them may be emptied at any time, and is filled again by lists and searches. They are unlogged: a crash of the
+// database empties them, and a replica that becomes the primary begins with none.
 //
 // # Answers
 //
@@ -24,7 +25,12 @@
 //
 // A reader reads one state, in a transaction. Writers of one kind take turns and wait for each other up to a time.
 // Rows belong to one build of the program, and texts to one version of their derivation, so that servers of two versions
-// do not undo each other's work. A server keeps the lists of words in memory, and reads those that are new.
+// do not undo each other's work. A server keeps the lists of words in memory, and reads those that are new. At most half
+// of its connections read texts at the same time, because a search that does needs further ones.
+//
+// # Limits
+//
+// To index a text takes the database about twice as long as the file, and twice the room: GIN takes one word at a time.
 package postgres
 
 import (

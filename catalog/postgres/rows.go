@@ -64,14 +64,14 @@ func rowsOf(ctx context.Context, tx pgx.Tx, build uint64, extent catalog.Extent)
 }
 
 // Summaries is catalog.DB.Summaries.
-func (db *DB) Summaries(ctx context.Context, source string, rows []*catalog.Row) error {
+func (db *DB) Summaries(ctx context.Context, build uint64, source string, rows []*catalog.Row) error {
 	names, digests := make([][]byte, len(rows)), make([]int64, len(rows))
 	for i, r := range rows {
 		names[i], digests[i] = []byte(r.ID), int64(r.Digest)
 	}
 	found, err := db.db.Query(ctx, `
 SELECT n, title, page_checksum, summary FROM unnest($2::bytea[], $3::bigint[]) WITH ORDINALITY AS wanted (name, digest, n)
-JOIN roost.catalog_rows USING (name, digest) WHERE source IN (SELECT id FROM roost.catalog_sources WHERE name = $1)`, []byte(source), names, digests)
+JOIN roost.catalog_rows USING (name, digest) WHERE source IN (SELECT id FROM roost.catalog_sources WHERE name = $1 AND build = $4)`, []byte(source), names, digests, int64(build))
 	if err == nil {
 		var n int64
 		var p catalog.Packed

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"iter"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -89,7 +90,7 @@ func hash(key string) []byte {
 	return sum[:]
 }
 
-// features are the numbers of a part's words and joints.
+// features are the numbers of a part's words and joints, in the order in which the index sorts them.
 func features(p catalog.Kept) []int32 {
 	out := make([]int32, 0, len(p.Joints)+bytes.Count(p.Words, []byte("\n")))
 	for word := range bytes.Lines(p.Words) {
@@ -98,7 +99,8 @@ func features(p catalog.Kept) []int32 {
 	for _, j := range p.Joints {
 		out = append(out, jointNumber(j))
 	}
-	return out
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // wordNumber is at least 0.
@@ -133,7 +135,7 @@ func (db *DB) extend(ctx context.Context, tx pgx.Tx, words catalog.WordSet) erro
 
 func checksum(packed []byte) int64 { return int64(catalog.MixText(0, string(packed))) }
 
-// wordsKey names a list of words in memory. Its ID alone may be used again when somebody emptied the table.
+// wordsKey names a list of words in memory. Its ID alone may be used again after the table was emptied.
 type wordsKey struct{ id, checksum int64 }
 
 // vocabulary reads the lists of words that are not in memory.
