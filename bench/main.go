@@ -44,7 +44,7 @@ func main() {
 	var megabytes int64
 	flag.StringVar(&o.dir, "dir", "", "scratch `folder` on the disk to measure (default: a new one in the temporary folder)")
 	flag.StringVar(&o.roost, "roost", "", "the roost `program` to measure (default: built from this tree)")
-	flag.StringVar(&o.parts, "parts", "123456789crkhtfsp", "which `parts` to run")
+	flag.StringVar(&o.parts, "parts", "123456789dcrkhtfsp", "which `parts` to run")
 	flag.BoolVar(&o.quick, "quick", false, "a smoke run of a few seconds")
 	flag.BoolVar(&o.full, "full", false, "also 100,000 messages and a 500 MB task")
 	flag.Int64Var(&megabytes, "size", 0, "`MB` of the big task (default 100; 500 with -full, 4 with -quick)")
@@ -87,6 +87,7 @@ var parts = []part{
 	{"k", "checkpoints of files", checkpoints},
 	{"8", "list of all tasks", lists},
 	{"9", "search", searches},
+	{"d", "lists and searches in PostgreSQL", sharedCatalog},
 	{"r", "rewind, undo, fork", rewinds},
 	{"h", "a server with many tasks", served},
 	{"t", "many tasks at once", crowds},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/search"
 )
@@ -28,19 +29,8 @@ func searches(ctx context.Context, o options) ([]row, error) {
 		messages, each = 400, 40
 	}
 	t := newTalk()
-	var files []string
-	for i := range messages / each {
-		dir := filepath.Join(storage, "tasks", fmt.Sprintf("task-%04d", i))
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, fmt.Errorf("make a storage: %w", err)
-		}
-		ui, api := t.task(baseTS+int64(i)*3_600_000, each)
-		for name, data := range map[string][]byte{"ui_messages.json": ui, "api_conversation_history.json": api} {
-			files = append(files, filepath.Join(dir, name))
-			if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-				return nil, fmt.Errorf("make a storage: %w", err)
-			}
-		}
+	if err := t.storage(storage, messages/each, each); err != nil {
+		return nil, err
 	}
 	s, err := store.Open(store.Options{Root: filepath.Join(home, "roost"), Cache: cache, Sources: []string{storage}, Program: "bench"})
 	if err != nil {
@@ -48,9 +38,11 @@ func searches(ctx context.Context, o options) ([]row, error) {
 	}
 	time.Sleep(100 * time.Millisecond) // what was written just now is not kept
 	begun := time.Now()
-	for _, path := range files {
-		if err := drain(path); err != nil {
-			return nil, err
+	for i := range messages / each {
+		for _, name := range []string{roofmt.UIName, roofmt.APIName} {
+			if err := drain(filepath.Join(taskIn(storage, i), name)); err != nil {
+				return nil, err
+			}
 		}
 	}
 	reading := time.Since(begun)
@@ -72,20 +64,38 @@ func searches(ctx context.Context, o options) ([]row, error) {
 	return t.queries(ctx, s, o, rows)
 }
 
+func taskIn(storage string, i int) string {
+	return filepath.Join(storage, "tasks", fmt.Sprintf("task-%04d", i))
+}
+
+// storage makes a storage in Roo's format.
+func (t *talk) storage(dir string, tasks, each int) error {
+	for i := range tasks {
+		task := taskIn(dir, i)
+		if err := os.MkdirAll(task, 0o700); err != nil {
+			return fmt.Errorf("make a storage: %w", err)
+		}
+		ui, api := t.task(baseTS+int64(i)*3_600_000, each)
+		for name, data := range map[string][]byte{roofmt.UIName: ui, roofmt.APIName: api} {
+			if err := os.WriteFile(filepath.Join(task, name), data, 0o600); err != nil {
+				return fmt.Errorf("make a storage: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
 // pageOfHits is what a terminal or a page asks for.
 const pageOfHits = 50
 
-// queries runs the mix, each query once.
-func (t *talk) queries(ctx context.Context, s *store.Store, o options, rows []row) ([]row, error) {
-	var whole, inside times // what is asked for whole words, and inside words
-	count := 40
-	if o.quick {
-		count = 2
-	}
-	for _, kind := range []struct {
-		name string
-		make func() string
-	}{
+// kindOfQuery is something that people look for.
+type kindOfQuery struct {
+	name string
+	make func() string
+}
+
+func (t *talk) kinds() []kindOfQuery {
+	return []kindOfQuery{
 		{"common words", func() string { return t.words[t.r.IntN(60)] }},
 		{"rare words", func() string { return t.words[len(t.words)/2+t.r.IntN(len(t.words)/2)] }},
 		{"two words", func() string { return t.word() + " " + t.word() }},
@@ -95,7 +105,17 @@ func (t *talk) queries(ctx context.Context, s *store.Store, o options, rows []ro
 		{"substrings", func() string { return middle(t.r, t.words[t.r.IntN(len(t.words))]+t.word()) }},
 		{"Chinese", func() string { return t.han[t.pick(len(t.han))] }},
 		{"what is nowhere", func() string { return t.word() + "q" + t.word() + "zz" }},
-	} {
+	}
+}
+
+// queries runs the mix, each query once.
+func (t *talk) queries(ctx context.Context, s *store.Store, o options, rows []row) ([]row, error) {
+	var whole, inside times // what is asked for whole words, and inside words
+	count := 40
+	if o.quick {
+		count = 2
+	}
+	for _, kind := range t.kinds() {
 		var some times
 		hits := 0
 		for range count {
