@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/roost-dev/roost/accounts"
 	"github.com/roost-dev/roost/api"
 	catalog "github.com/roost-dev/roost/catalog/postgres"
 	"github.com/roost-dev/roost/client"
@@ -64,6 +65,7 @@ type Roost struct {
 	journals *postgres.Journals // of a database; nil: tasks are in folders
 	contents *content.Stores
 	requests *idempotency.Shared // nil before Requests
+	accounts *accounts.Accounts
 	keys     *rootkey.Ring
 }
 
@@ -96,6 +98,7 @@ func open(ctx context.Context, o Options, shared *Shared) (*Roost, error) {
 			Warn:  shared.Warn,
 		})
 		r.contents = content.New(shared.DB, content.Options{})
+		r.accounts = accounts.New(shared.DB)
 	}
 	r.store, err = store.Open(store.Options{
 		Root:        o.Root,
@@ -128,6 +131,7 @@ func (r *Roost) closeShared(ctx context.Context) error {
 		return nil
 	}
 	r.journals.Close()
+	r.accounts.Close()
 	err := r.contents.Close(ctx)
 	if r.requests != nil {
 		err = errors.Join(err, r.requests.Close(ctx))
@@ -173,6 +177,9 @@ func (r *Roost) Requests(s *service.Service) idempotency.Requests {
 	}
 	return r.requests
 }
+
+// Accounts are those of the people who use the servers of the database; nil without one.
+func (r *Roost) Accounts() *accounts.Accounts { return r.accounts }
 
 // Lost are the tasks of a database whose server is gone.
 func (r *Roost) Lost(ctx context.Context) ([]store.Ref, error) { return r.store.Lost(ctx) }

@@ -314,6 +314,7 @@ func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roos
 		Group:    group,
 		LAN:      outer,
 		Devices:  logins,
+		Accounts: s.Accounts(),
 		Requests: s.Requests(all),
 		Token:    token,
 		Hosts:    append([]string{f.host}, f.hosts...),
