@@ -17,7 +17,7 @@ import (
 // of the same bytes, turn about, and how late followers on three servers get them. Each server is a set of journals with a
 // pool of its own. They, their followers and the database share the cores.
 func shared(ctx context.Context, o options) (rows []row, err error) {
-	cluster, err := pgtest.Make(ctx)
+	cluster, db, err := emptyDatabase(ctx)
 	if errors.Is(err, pgtest.ErrNotInstalled) {
 		return []row{{what: "p journals in PostgreSQL", got: "it is not installed", floor: "-", ratio: "-", bar: "-"}}, nil
 	}
@@ -25,16 +25,8 @@ func shared(ctx context.Context, o options) (rows []row, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, cluster.Remove()) }()
-	if err := cluster.Up(ctx); err != nil {
-		return nil, err
-	}
-	url, err := cluster.NewDatabase(ctx)
-	if err == nil {
-		err = database.Migrate(ctx, url)
-	}
-	if err != nil {
-		return nil, err
-	}
+	url := db.Config().ConnString()
+	db.Close()
 	for _, measure := range []func(context.Context, options, string) ([]row, error){sharedCommits, sharedFollowers} {
 		more, err := measure(ctx, o, url)
 		rows = append(rows, more...)
@@ -43,6 +35,27 @@ func shared(ctx context.Context, o options) (rows []row, err error) {
 		}
 	}
 	return rows, nil
+}
+
+// emptyDatabase starts a cluster of its own and opens a database in it that has the tables.
+func emptyDatabase(ctx context.Context) (cluster *pgtest.Cluster, db *database.DB, err error) {
+	if cluster, err = pgtest.Make(ctx); err != nil {
+		return nil, nil, err
+	}
+	var url string
+	if err = cluster.Up(ctx); err == nil {
+		url, err = cluster.NewDatabase(ctx)
+	}
+	if err == nil {
+		err = database.Migrate(ctx, url)
+	}
+	if err == nil {
+		db, err = database.Open(ctx, url)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, cluster.Remove())
+	}
+	return cluster, db, nil
 }
 
 // sharing is one server.

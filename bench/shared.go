@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"testing"
 	"time"
 
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/catalog/postgres"
-	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/internal/testing/pgtest"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/search"
@@ -31,13 +28,17 @@ func sharedCatalog(ctx context.Context, o options) (rows []row, err error) {
 	if err := t.storage(storage, tasks, each); err != nil {
 		return nil, err
 	}
-	server := &machine{ctx: ctx}
-	defer server.end()
-	db, err := server.database()
+	cluster, db, err := emptyDatabase(ctx)
+	if errors.Is(err, pgtest.ErrNotInstalled) {
+		return []row{{what: "d lists and searches in PostgreSQL", got: "it is not installed", floor: "-", ratio: "-", bar: "-"}}, nil
+	}
 	if err != nil {
 		return nil, err
 	}
-	defer db.Close()
+	defer func() {
+		db.Close()
+		err = errors.Join(err, cluster.Remove())
+	}()
 	var both [2]*store.Store // the file first
 	for i, opt := range []store.Options{{Cache: cache}, {Catalog: postgres.Open(db)}} {
 		opt.Root, opt.Sources, opt.Program = filepath.Join(home, "roost"), []string{storage}, "bench"
@@ -113,47 +114,4 @@ SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class WHERE relname LIKE
 		return rows, fmt.Errorf("measure the tables: %w", err)
 	}
 	return append(rows, row{what: "d size of the catalogue", got: mb(inDatabase), floor: "file " + mb(size), ratio: over(inDatabase, size)}), nil
-}
-
-// machine runs a private PostgreSQL. It is what pgtest, which is made for tests, needs of one.
-type machine struct {
-	testing.TB
-	ctx     context.Context
-	cleanup []func()
-}
-
-type failed struct{ error }
-
-func (m *machine) Helper()                  {}
-func (m *machine) Context() context.Context { return m.ctx }
-func (m *machine) Cleanup(f func())         { m.cleanup = append(m.cleanup, f) }
-func (m *machine) Error(args ...any)        { fmt.Fprintln(os.Stderr, args...) }
-func (m *machine) Fatal(args ...any)        { panic(failed{errors.New(fmt.Sprint(args...))}) }
-func (m *machine) Skip(args ...any)         { m.Fatal(args...) }
-func (m *machine) Fatalf(format string, args ...any) {
-	panic(failed{fmt.Errorf(format, args...)})
-}
-
-// database is an empty one with the tables of Roost.
-func (m *machine) database() (db *database.DB, err error) {
-	defer func() {
-		if stopped := recover(); stopped != nil {
-			f, ok := stopped.(failed)
-			if !ok {
-				panic(stopped)
-			}
-			err = f.error
-		}
-	}()
-	url := pgtest.Start(m).Database(m)
-	if err := database.Migrate(m.ctx, url); err != nil {
-		return nil, err
-	}
-	return database.Open(m.ctx, url)
-}
-
-func (m *machine) end() {
-	for _, f := range m.cleanup {
-		f()
-	}
 }
