@@ -12,9 +12,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// errNoCancel is what the driver gets when it wants to cancel a statement.
-var errNoCancel = errors.New("a statement is never cancelled")
-
 // configured reads the address. If it does not say otherwise, only a server that takes writes is connected to: of
 // several hosts the primary, also after another one became it.
 func configured(url string) (*pgxpool.Config, error) {
@@ -25,21 +22,18 @@ func configured(url string) (*pgxpool.Config, error) {
 	if config.ConnConfig.ValidateConnect == nil {
 		config.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
-	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
-		neverCancel(c)
-		return nil
-	}
+	config.BeforeConnect = neverCancel
 	return config, nil
 }
 
 // neverCancel keeps the driver from cancelling the statement of a connection that it gives up. A commit that is cancelled
 // while it waits for the standby becomes visible without being there.
-func neverCancel(c *pgx.ConnConfig) {
+func neverCancel(_ context.Context, c *pgx.ConnConfig) error {
 	var connected atomic.Bool
 	dial := c.DialFunc
 	c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 		if connected.Load() { // the only other use that the driver has for it
-			return nil, errNoCancel
+			return nil, errors.New("a statement is never cancelled")
 		}
 		return dial(ctx, network, address)
 	}
@@ -47,13 +41,7 @@ func neverCancel(c *pgx.ConnConfig) {
 		connected.Store(true)
 		return nil
 	}
-}
-
-// pooled reports whether a pooler is between: it gives its clients numbers of its own.
-func pooled(ctx context.Context, conn *pgx.Conn) (bool, error) {
-	var pid uint32
-	err := conn.QueryRow(ctx, `SELECT pg_backend_pid()`).Scan(&pid)
-	return pid != conn.PgConn().PID(), err
+	return nil
 }
 
 // probe refuses a database that this program cannot use. Behind a pooler it lets the pool keep no statements prepared:
@@ -66,11 +54,9 @@ func probe(ctx context.Context, config *pgxpool.Config) error {
 		return Explained(err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it only read
-	if err := fit(ctx, conn); err != nil {
-		return err
-	}
-	between, err := pooled(ctx, conn)
-	if between && config.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
+	var pid uint32                               // a pooler gives its clients numbers of its own
+	err = errors.Join(fit(ctx, conn), conn.QueryRow(ctx, `SELECT pg_backend_pid()`).Scan(&pid))
+	if pid != conn.PgConn().PID() && config.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}
 	return err
