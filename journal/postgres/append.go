@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/roost-dev/roost/database"
-	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/journal"
 )
 
@@ -136,7 +135,7 @@ func (o *owner) run() {
 	for {
 		wait := o.due()
 		if wait <= 0 {
-			_ = o.flush(context.Background()) // it keeps the error in trouble and gives it to the waiters
+			_ = o.flush() // it keeps the error in trouble and gives it to the waiters
 			wait = o.due()
 		}
 		timer.Reset(max(wait, 0))
@@ -144,7 +143,7 @@ func (o *owner) run() {
 		case <-o.wake:
 		case <-timer.C:
 		case <-o.quit:
-			_ = o.flush(context.Background())
+			_ = o.flush()
 			return
 		}
 	}
@@ -180,7 +179,7 @@ func (o *owner) answer(seq uint64, err error) {
 }
 
 // flush commits everything that waits, and answers the Barriers. One goroutine calls it at a time.
-func (o *owner) flush(ctx context.Context) error {
+func (o *owner) flush() error {
 	for {
 		o.mu.Lock()
 		batch, from, fatal := o.batch(), o.synced, o.fatal
@@ -189,7 +188,7 @@ func (o *owner) flush(ctx context.Context) error {
 			return fatal
 		}
 		asked := time.Now()
-		head, err := o.save(ctx, from, batch)
+		head, err := o.save(from, batch)
 		if err = o.settle(head, err, asked); err != nil {
 			return err
 		}
@@ -208,34 +207,18 @@ func (o *owner) batch() []line {
 }
 
 // save appends the batch behind commit from, and returns the newest commit that is known to be in the database.
-func (o *owner) save(ctx context.Context, from uint64, batch []line) (head uint64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
-	defer cancel()
+func (o *owner) save(from uint64, batch []line) (head uint64, err error) {
 	if o.unsure {
 		if head, err := o.lookUp(from, batch, nil); err != nil || head > from {
 			return head, err
 		}
 	}
-	seqs, lines := make([]int64, len(batch)), make([][]byte, len(batch))
-	for i, l := range batch {
-		seqs[i], lines[i] = int64(l.seq), l.bytes
-	}
-	last := batch[len(batch)-1].seq
-	tag, err := o.in.db.Exec(ctx, `
-WITH mine AS (
-	UPDATE roost.journals SET head = $4, lease_until = clock_timestamp() + $7::interval
-	WHERE id = $1 AND epoch = $2 AND head = $3
-	RETURNING id
-)
-INSERT INTO roost.commits (journal, seq, line)
-SELECT mine.id, w.seq, w.line FROM mine, unnest($5::bigint[], $6::bytea[]) AS w(seq, line)`,
-		o.id, int64(o.epoch), int64(from), int64(last), seqs, lines, o.in.opt.Lease)
-	failpoint.Hit("postgres.committed")
-	if err == nil && tag.RowsAffected() == int64(len(batch)) {
-		return last, nil
-	}
+	err = o.in.group.append(&addition{owner: o, from: int64(from), lines: batch})
 	var refused *pgconn.PgError
-	if errors.As(err, &refused) { // it answered: nothing of the statement is there
+	switch {
+	case err == nil:
+		return batch[len(batch)-1].seq, nil
+	case errors.As(err, &refused): // nothing of the statement is there
 		return from, unsaved("append to the log", o.name, err)
 	}
 	o.unsure = true
@@ -243,33 +226,37 @@ SELECT mine.id, w.seq, w.line FROM mine, unnest($5::bigint[], $6::bytea[]) AS w(
 }
 
 // lookUp finds out what of the batch the database has: the answer did not come, or the head was not where it was left. It
-// locks the row of the journal. So it waits for a statement that still runs, for a while, and the commit of the lock
-// waits for the standby to have what was found, too.
+// renews the lease, which settle counts from now on. That locks the row of the journal, so it waits for a statement that
+// still runs, for a while; and it is a commit, so it waits for the standby to have what was found, too.
 func (o *owner) lookUp(from uint64, batch []line, cause error) (uint64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
 	defer cancel()
-	stored := map[uint64][]byte{}
+	have := from
 	var epoch, head int64
 	err := pgx.BeginFunc(ctx, o.in.db, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '1s'`); err != nil {
 			return err
 		}
-		found, err := database.Found(tx.QueryRow(ctx, `SELECT epoch, head FROM roost.journals WHERE id = $1 FOR NO KEY UPDATE`, o.id), &epoch, &head)
+		found, err := database.Found(tx.QueryRow(ctx, `
+UPDATE roost.journals SET lease_until = CASE epoch WHEN $2 THEN clock_timestamp() + $3::interval ELSE lease_until END
+WHERE id = $1 RETURNING epoch, head`, o.id, int64(o.epoch), o.in.opt.Lease), &epoch, &head)
+		if err == nil && !found {
+			err = fmt.Errorf("it was deleted: %w", journal.ErrFenced)
+		}
 		if err != nil {
 			return err
 		}
-		if !found {
-			return fmt.Errorf("it was deleted: %w", journal.ErrFenced)
-		}
-		rows, err := tx.Query(ctx, `SELECT seq, line FROM roost.commits WHERE journal = $1 AND seq BETWEEN $2 AND $3`,
+		rows, err := tx.Query(ctx, `SELECT seq, line FROM roost.commits WHERE journal = $1 AND seq BETWEEN $2 AND $3 ORDER BY seq`,
 			o.id, int64(from+1), int64(batch[len(batch)-1].seq))
 		if err != nil {
 			return err
 		}
-		var seq int64
+		var seq uint64
 		var text []byte
 		_, err = pgx.ForEachRow(rows, []any{&seq, &text}, func() error {
-			stored[uint64(seq)] = bytes.Clone(text)
+			if seq == have+1 && bytes.Equal(text, batch[have-from].bytes) {
+				have = seq
+			}
 			return nil
 		})
 		return err
@@ -278,13 +265,6 @@ func (o *owner) lookUp(from uint64, batch []line, cause error) (uint64, error) {
 		return from, unsaved("append to the log", o.name, errors.Join(cause, err))
 	}
 	o.unsure = false
-	have := from
-	for _, l := range batch {
-		if !bytes.Equal(stored[l.seq], l.bytes) {
-			break
-		}
-		have = l.seq
-	}
 	switch {
 	case uint64(epoch) != o.epoch || uint64(head) != have: // another owner, or another hand, has written
 		return have, fmt.Errorf("append to journal %s: epoch %d is at commit %d: %w", o.name, epoch, head, journal.ErrFenced)

@@ -15,7 +15,8 @@
 //
 // An owner appends all that waits in one statement, which is a transaction of its own: it moves the head of the journal
 // from where this owner left it, only while the epoch is this owner's, and puts the lines in. So numbers have no gap,
-// and an owner that lost its lease never commits again, even while it still believes to own the journal. A commit exists for readers when the
+// and an owner that lost its lease never commits again, even while it still believes to own the journal. Owners of one
+// process that append at the same time share statements, and with them the sync. A commit exists for readers when the
 // database has committed it; database.Open refuses one that acknowledges before it has synced.
 //
 // When the connection breaks before the answer comes, the owner looks up whether its commits are there, and repeats

@@ -46,6 +46,7 @@ type Journals struct {
 	opt    Options
 	hub    *hub
 	leases *leases
+	group  *group
 
 	stop context.CancelFunc
 	work sync.WaitGroup // the goroutines of hub and leases
@@ -57,6 +58,7 @@ func Open(ctx context.Context, db *database.DB, opt Options) *Journals {
 	j := &Journals{db: db, opt: opt.filled(), stop: stop}
 	j.hub = newHub(db, j.opt.Warn)
 	j.leases = &leases{pool: db, length: j.opt.Lease, all: map[int64]lease{}}
+	j.group = &group{db: db, lease: j.opt.Lease}
 	for _, run := range []func(context.Context){j.hub.listen, j.hub.send, j.hub.poll, j.leases.run} {
 		j.work.Go(func() { run(background) })
 	}

@@ -112,7 +112,7 @@ func (j *Journals) Own(ctx context.Context, name string, opt OwnOptions) (_ jour
 	if _, err := o.put(journal.Draft{At: opt.Clock(), By: opt.By, Events: []journal.Event{opened}}); err != nil {
 		return nil, err
 	}
-	if err := o.flush(ctx); err != nil {
+	if err := o.flush(); err != nil {
 		return nil, err
 	}
 	go o.run() //nolint:gosec // it lives until Close, not until ctx ends
