@@ -382,10 +382,6 @@ const (
 	sharedReaders = 64
 	pastReaders   = 8
 
-	// feedPoll is how often the topic of all tasks reads on in the feed. A poll that finds nothing costs one read;
-	// notifications of the system would save it, and need a poll beside them all the same.
-	feedPoll = 20 * time.Millisecond
-
 	// reportEvery is how often the topic reports the commits of owners that were killed before they could, and
 	// maxReports how many tasks it reports at a time.
 	reportEvery = time.Second
@@ -399,13 +395,14 @@ const (
 // followAll fills the ring of all tasks until ctx ends.
 func (t *Topic) followAll(ctx context.Context) error {
 	s := t.pipe.store
-	poll := time.NewTicker(feedPoll)
-	defer poll.Stop()
-	lines, head, err := feed.OpenEnd(s.FeedDir())
+	lines, head, err := s.Feed().OpenEnd(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = lines.Close() }() // was only read
+	wake, every := lines.Changes()
+	poll := time.NewTicker(every)
+	defer poll.Stop()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	entries := &entryReader{store: s, most: sharedReaders}
@@ -419,9 +416,9 @@ func (t *Topic) followAll(ctx context.Context) error {
 	gone := map[feed.Task]bool{}
 	for {
 		for ctx.Err() == nil {
-			e, ok, err := lines.Next()
+			e, ok, err := lines.Next(ctx)
 			if err != nil {
-				return err
+				return t.stopped(ctx, err)
 			}
 			if !ok {
 				break
@@ -439,15 +436,20 @@ func (t *Topic) followAll(ctx context.Context) error {
 			}
 		}
 		select {
+		case <-wake:
 		case <-poll.C:
 		case e := <-t.live.in:
 			t.live.take(e)
 		case <-t.live.due.C:
 			t.live.wake()
 		case <-report.C:
-			left := lines.Left()
-			reportOrphans(ctx, s, left, gone)
-			others.follow(ctx, left)
+			// Without an answer the next time does.
+			if orphans, err := lines.Orphans(ctx); err == nil {
+				reportOrphans(ctx, s, orphans, gone)
+			}
+			if left, err := lines.Left(ctx); err == nil {
+				others.follow(ctx, left)
+			}
 		case <-ctx.Done():
 			return t.stopped(ctx, nil)
 		}
@@ -456,11 +458,11 @@ func (t *Topic) followAll(ctx context.Context) error {
 
 // reportOrphans writes the missing lines of tasks whose owners died: the log may not name what they synced last. gone
 // are the tasks that could not be reported.
-func reportOrphans(ctx context.Context, s *store.Store, left map[feed.Task]uint64, gone map[feed.Task]bool) {
+func reportOrphans(ctx context.Context, s *store.Store, orphans []feed.Task, gone map[feed.Task]bool) {
 	n := 0
-	for task := range left {
+	for _, task := range orphans {
 		ref, ok := s.LogRef(task.Source, task.ID)
-		if !ok || gone[task] || s.Held(ctx, ref) {
+		if !ok || gone[task] {
 			continue
 		}
 		if n++; n > maxReports || ctx.Err() != nil {
@@ -485,13 +487,13 @@ type remotes struct {
 }
 
 // follow begins to listen to those of some tasks that another process holds, until it lets them go or ctx ends.
-func (r *remotes) follow(ctx context.Context, tasks map[feed.Task]uint64) {
+func (r *remotes) follow(ctx context.Context, tasks []feed.Task) {
 	if r.listen == nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for task := range tasks {
+	for _, task := range tasks {
 		if r.open[task] || len(r.open) >= maxRemotes || ctx.Err() != nil {
 			continue
 		}
@@ -514,11 +516,11 @@ func (r *remotes) follow(ctx context.Context, tasks map[feed.Task]uint64) {
 }
 
 // HasLine reports whether the activity log has the line of a cursor. The start is always there.
-func (p *Pipe) HasLine(c Cursor) (bool, error) {
+func (p *Pipe) HasLine(ctx context.Context, c Cursor) (bool, error) {
 	if c.IsStart() {
 		return true, nil
 	}
-	lines, err := feed.Open(p.store.FeedDir(), c.Line)
+	lines, err := p.store.Feed().Open(ctx, c.Line)
 	if errors.Is(err, feed.ErrUnknown) {
 		return false, nil
 	}
@@ -532,7 +534,7 @@ func (p *Pipe) HasLine(c Cursor) (bool, error) {
 // the cursor behind them. Events of the cursor's own line are given again.
 func ReadAll(ctx context.Context, s *store.Store, after Cursor, give func(Item) error) (end Cursor, err error) {
 	end = after
-	lines, err := feed.OpenAt(s.FeedDir(), after.Line.Segment, after.Line.Offset)
+	lines, err := s.Feed().OpenAt(ctx, after.Line)
 	if err != nil {
 		return end, err
 	}
@@ -540,7 +542,7 @@ func ReadAll(ctx context.Context, s *store.Store, after Cursor, give func(Item) 
 	entries := &entryReader{store: s, most: pastReaders}
 	defer entries.close()
 	for {
-		e, ok, err := lines.Next()
+		e, ok, err := lines.Next(ctx)
 		if err != nil || !ok {
 			return end, err
 		}

@@ -232,7 +232,7 @@ func (s *Server) allEvents(w http.ResponseWriter, a *asked) *api.Problem {
 			f.start = newest.String()
 			return newest, nil
 		}
-		known, err := s.service.HasLine(from)
+		known, err := s.service.HasLine(a.Context(), from)
 		f.unknown = !known
 		return from, err
 	})

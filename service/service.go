@@ -261,7 +261,9 @@ func (s *Service) NewestEvent(ctx context.Context) (string, error) {
 }
 
 // HasLine reports whether a cursor names an event of the topic of all tasks.
-func (s *Service) HasLine(at events.Cursor) (bool, error) { return s.pipe.HasLine(at) }
+func (s *Service) HasLine(ctx context.Context, at events.Cursor) (bool, error) {
+	return s.pipe.HasLine(ctx, at)
+}
 
 // Topics counts the open topics, and the bytes that they keep.
 func (s *Service) Topics() (topics, bytes int) { return s.pipe.Size() }

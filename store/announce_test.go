@@ -16,10 +16,10 @@ import (
 // toldOf is what the feed makes known now, a text for each line.
 func toldOf(t *testing.T, s *Store) (out []string) {
 	t.Helper()
-	r := fixture.Must[*feed.Reader](t)(feed.Open(s.FeedDir(), feed.Place{}))
+	r := fixture.Must[feed.Reader](t)(s.Feed().Open(t.Context(), feed.Place{}))
 	defer func() { _ = r.Close() }()
 	for {
-		e, ok, err := r.Next()
+		e, ok, err := r.Next(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

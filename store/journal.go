@@ -129,7 +129,16 @@ func (s *Store) Follow(ctx context.Context, ref Ref) (journal.Reader, error) {
 	return log, nil
 }
 
-// FeedDir is the folder of the root's feed: the order in which the commits of all its tasks became durable.
+// Feed is the order in which the commits of all tasks became durable.
+func (s *Store) Feed() feed.Log { return s.feed }
+
+// working reports whether a process owns a task of a feed now. In doubt one does.
+func (s *Store) working(ctx context.Context, t feed.Task) bool {
+	ref, ok := s.LogRef(t.Source, t.ID)
+	return !ok || s.Held(ctx, ref)
+}
+
+// FeedDir is the folder of a feed in files.
 func (s *Store) FeedDir() string { return filepath.Join(s.opt.Root, "feed") }
 
 // announcer announces what an owner syncs in the feed. The next sync announces what one could not: the feed is derived,

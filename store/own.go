@@ -361,7 +361,7 @@ func (s *Store) Announce(ctx context.Context, ref Ref) error {
 		if err != nil {
 			return err
 		}
-		return feed.NewWriter(s.FeedDir(), s.opt.Now).Append(feed.Line{Source: ref.Source, Task: ref.ID, Epoch: c.Epoch, From: c.Seq, To: c.Seq, End: !held})
+		return s.feed.Append(ctx, feed.Line{Source: ref.Source, Task: ref.ID, Epoch: c.Epoch, From: c.Seq, To: c.Seq, End: !held})
 	}
 	return nil
 }

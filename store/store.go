@@ -45,6 +45,7 @@ import (
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/journal/postgres"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/feed"
 	"github.com/roost-dev/roost/store/intake"
 	"github.com/roost-dev/roost/store/overlay"
 	"github.com/roost-dev/roost/store/projection"
@@ -78,6 +79,7 @@ type Options struct {
 type Store struct {
 	opt     Options
 	logs    logs
+	feed    feed.Log
 	others  atomic.Pointer[others] // replaces Sources and AutoSources of opt; nil: nothing does
 	ring    *rootkey.Ring          // of the root
 	seals   *rootkey.Ring          // that sign and verify journals
@@ -114,6 +116,7 @@ func Open(o Options) (*Store, error) {
 		pace:   usualPace,
 	}
 	s.seals = s.ring
+	s.feed = feed.NewFiles(s.FeedDir(), o.Now, s.working)
 	if o.Shared != nil {
 		s.seals = o.Keys
 		s.logs = &sharedLogs{Journals: o.Shared, home: s.home()}

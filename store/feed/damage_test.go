@@ -83,7 +83,7 @@ func TestADamagedTableHidesNoLine(t *testing.T) {
 			b[at] ^= 1
 			return b
 		})
-		r, err := OpenAt(dir, 2, h.body)
+		r, err := files(dir).openAt(Place{Segment: 2, Offset: h.body})
 		if at == int(h.body)-1 { // the newline: the first line is one with the row before it
 			if err == nil {
 				r.Close()
@@ -166,14 +166,14 @@ func TestPlacesThatAreLetGoOf(t *testing.T) {
 	for n := uint64(2); n <= keepSegments+3; n++ {
 		tell(t, w, line("a", 1, n, n))
 	}
-	e, ok, err := slow.Next()
-	for ; ok && err == nil; e, ok, err = slow.Next() {
+	e, ok, err := slow.Next(t.Context())
+	for ; ok && err == nil; e, ok, err = slow.Next(t.Context()) {
 		all = append(all, e.At)
 	}
 	if len(all) > 0 || err == nil {
 		t.Errorf("it read on over segments that are gone: %v, %v", all, err)
 	}
-	if r, err := Open(dir, at[0]); err == nil {
+	if r, err := files(dir).Open(t.Context(), at[0]); err == nil {
 		r.Close()
 		t.Error("a place that is gone was found")
 	}
@@ -202,14 +202,14 @@ func TestAppendersOfWhichOneIsKilled(t *testing.T) {
 		writers[0].size, writers[1].size = size, size
 		far := map[string]uint64{}
 		told := map[string]uint64{}
-		r, err := Open(dir, Place{})
+		r, err := files(dir).Open(t.Context(), Place{})
 		if err != nil {
 			rt.Fatal(err)
 		}
 		defer r.Close()
 		take := func() {
 			for {
-				e, ok, err := r.Next()
+				e, ok, err := r.Next(t.Context())
 				if err != nil {
 					rt.Fatal(err)
 				}
@@ -245,13 +245,13 @@ func TestAppendersOfWhichOneIsKilled(t *testing.T) {
 		if diff := cmp.Diff(far, told); diff != "" {
 			rt.Fatal(diff)
 		}
-		end, _, err := OpenEnd(dir)
+		end, _, err := files(dir).OpenEnd(t.Context())
 		if err != nil {
 			rt.Fatal(err)
 		}
 		defer end.Close()
 		for task, to := range far {
-			if got := end.seg.table[Task{"roost", task}].to; got != to {
+			if got := end.(*fileReader).seg.table[Task{"roost", task}].To; got != to {
 				rt.Fatalf("the table has %s at %d, it is at %d", task, got, to)
 			}
 		}

@@ -2,6 +2,7 @@ package feed
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -60,10 +61,10 @@ func line(task string, epoch, from, to uint64) Line {
 }
 
 // rest is all that a reader gives now, as text, and the places of its lines.
-func rest(t testing.TB, r *Reader) (out []string, at []Place) {
+func rest(t testing.TB, r Reader) (out []string, at []Place) {
 	t.Helper()
 	for {
-		e, ok, err := r.Next()
+		e, ok, err := r.Next(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,14 +79,28 @@ func rest(t testing.TB, r *Reader) (out []string, at []Place) {
 	}
 }
 
-func reader(t testing.TB, dir string, from Place) *Reader {
+// files is the log in a folder; its owners are dead.
+func files(dir string) *Files {
+	return NewFiles(dir, func() int64 { return 7 }, func(context.Context, Task) bool { return false })
+}
+
+func reader(t testing.TB, dir string, from Place) *fileReader {
 	t.Helper()
-	r, err := Open(dir, from)
+	r, err := files(dir).Open(t.Context(), from)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.Close() })
-	return r
+	return r.(*fileReader)
+}
+
+func left(t *testing.T, r Reader) []Task {
+	t.Helper()
+	list, err := r.Left(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
 }
 
 func writer(dir string) *Writer { return NewWriter(dir, func() int64 { return 7 }) }
@@ -125,7 +140,7 @@ func TestEveryPlaceGivesTheRest(t *testing.T) {
 		w := writer(dir)
 		w.size = int64(rapid.IntRange(200, 900).Draw(rt, "size"))
 		at := map[string]uint64{}
-		r, _ := Open(dir, Place{})
+		r, _ := files(dir).Open(t.Context(), Place{})
 		var want []string
 		var places []Place
 		for range rapid.IntRange(1, 40).Draw(rt, "lines") {
@@ -152,7 +167,7 @@ func TestEveryPlaceGivesTheRest(t *testing.T) {
 			rt.Fatal(list, err)
 		}
 		for i, p := range places {
-			r, err := Open(dir, p)
+			r, err := files(dir).Open(t.Context(), p)
 			if p.Segment < list[0] {
 				if !errors.Is(err, ErrUnknown) {
 					rt.Fatal("a place that is gone:", err)
@@ -168,7 +183,7 @@ func TestEveryPlaceGivesTheRest(t *testing.T) {
 				rt.Fatal(i, p, diff)
 			}
 		}
-		end, last, err := OpenEnd(dir)
+		end, last, err := files(dir).OpenEnd(t.Context())
 		if err != nil || len(places) > 0 && last.Segment < places[len(places)-1].Segment {
 			rt.Fatal(last, err)
 		}
@@ -193,7 +208,7 @@ func TestUnknownPlaces(t *testing.T) {
 	} {
 		p := good
 		change(&p)
-		if r, err := Open(dir, p); !errors.Is(err, ErrUnknown) {
+		if r, err := files(dir).Open(t.Context(), p); !errors.Is(err, ErrUnknown) {
 			t.Errorf("%s: got %v %v, want errors.Is(err, ErrUnknown)", name, r, err)
 		}
 	}
@@ -201,11 +216,11 @@ func TestUnknownPlaces(t *testing.T) {
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir, good); !errors.Is(err, ErrUnknown) {
+	if _, err := files(dir).Open(t.Context(), good); !errors.Is(err, ErrUnknown) {
 		t.Error(err)
 	}
 	tell(t, w, line("a", 1, 1, 1), line("a", 1, 2, 2)) // the same again, elsewhere
-	if _, err := Open(dir, good); !errors.Is(err, ErrUnknown) {
+	if _, err := files(dir).Open(t.Context(), good); !errors.Is(err, ErrUnknown) {
 		t.Error("a place of a log that was deleted:", err)
 	}
 }
@@ -214,7 +229,7 @@ func TestUnknownPlaces(t *testing.T) {
 // beginning.
 func TestDeletedAndBorn(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "feed")
-	r, end, err := OpenEnd(dir)
+	r, end, err := files(dir).OpenEnd(t.Context())
 	if err != nil || end != (Place{}) {
 		t.Fatal(end, err)
 	}
@@ -228,17 +243,17 @@ func TestDeletedAndBorn(t *testing.T) {
 	if diff := cmp.Diff([]string{"a 1-4"}, got); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(map[Task]uint64{{"roost", "a"}: 4}, r.Left()); diff != "" {
+	if diff := cmp.Diff([]Task{{"roost", "a"}}, left(t, r)); diff != "" {
 		t.Error(diff)
 	}
 	tell(t, w, Line{Source: "roost", Task: "a", Epoch: 1, From: 5, To: 4, End: true})
-	if got, _ := rest(t, r); len(r.Left()) != 0 || !cmp.Equal(got, []string{"a nothing"}) {
-		t.Error(got, r.Left())
+	if got, _ := rest(t, r); len(left(t, r)) != 0 || !cmp.Equal(got, []string{"a nothing"}) {
+		t.Error(got, left(t, r))
 	}
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := r.Next(); !errors.Is(err, ErrGone) {
+	if _, _, err := r.Next(t.Context()); !errors.Is(err, ErrGone) {
 		t.Error(err)
 	}
 }
@@ -263,7 +278,7 @@ func TestManyProcesses(t *testing.T) {
 	}
 	far := map[string]uint64{}
 	for until := time.Now().Add(time.Minute); far["t0"]+far["t1"]+far["t2"] < 900; {
-		e, ok, err := r.Next()
+		e, ok, err := r.Next(t.Context())
 		if errors.Is(err, ErrGone) {
 			break // this machine reads more slowly than it writes eight segments
 		}
@@ -284,16 +299,16 @@ func TestManyProcesses(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	end, _, err := OpenEnd(dir)
+	end, _, err := files(dir).OpenEnd(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer end.Close()
-	want := table{{"roost", "first"}: announced{epoch: 1, to: 1}}
+	want := table{{"roost", "first"}: announced{Announced: Announced{1, 1}}}
 	for i := range 3 {
-		want[Task{"roost", "t" + strconv.Itoa(i)}] = announced{epoch: 1, to: 300}
+		want[Task{"roost", "t" + strconv.Itoa(i)}] = announced{Announced: Announced{1, 300}}
 	}
-	if diff := cmp.Diff(want, end.seg.table, cmp.AllowUnexported(announced{})); diff != "" {
+	if diff := cmp.Diff(want, end.(*fileReader).seg.table, cmp.AllowUnexported(announced{})); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -2,40 +2,18 @@ package feed
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"time"
 )
 
-// Place is a line of the log. The zero Place is before all that is kept.
-type Place struct {
-	Feed    string
-	Segment uint64
-	Offset  int64  // of the line in its segment; 0 is the head, before all lines
-	Sum     uint32 // the line's checksum
-}
-
-// Entry is a line and the commits that it announces first.
-type Entry struct {
-	Line
-	At Place
-	// New are the commits that no line before it announces; none when To is less than From. From 0 is the first commit
-	// since Birth, or Line.From if that comes first.
-	New   struct{ From, To uint64 }
-	Birth int64 // when the log began
-}
-
-// Reasons why a log cannot be read from a place, or not any further.
-var (
-	ErrUnknown = errors.New("the feed has no such place")
-	ErrGone    = errors.New("the feed was deleted, or dropped what follows")
-	ErrNone    = errors.New("there is no feed yet")
-)
-
-// Reader reads a log forward. It is for one goroutine, and writes nothing.
-type Reader struct {
-	dir string
+// fileReader is a Reader of Files.
+type fileReader struct {
+	of  *Files
 	seg *segment // nil while there is none
 }
 
@@ -129,17 +107,16 @@ func (s *segment) fill() (more bool, err error) {
 	return got > 0, err
 }
 
-// Open opens the log in a folder. The zero place is the oldest line that is kept; a log that does not exist yet is read
-// from its beginning, once it exists. Of another place, Next returns its line first.
-func Open(dir string, from Place) (*Reader, error) {
+// Open implements Log.
+func (l *Files) Open(ctx context.Context, from Place) (Reader, error) {
 	if from == (Place{}) {
-		r := &Reader{dir: dir}
+		r := &fileReader{of: l}
 		if err := r.oldest(); err != nil && !errors.Is(err, ErrNone) {
 			return nil, err
 		}
 		return r, nil
 	}
-	r, err := OpenAt(dir, from.Segment, from.Offset)
+	r, err := l.openAt(from)
 	if err != nil {
 		return nil, err
 	}
@@ -150,20 +127,29 @@ func Open(dir string, from Place) (*Reader, error) {
 	return r, nil
 }
 
-// OpenAt is Open for a place that is known to be valid: it checks only the line's segment and offset.
-func OpenAt(dir string, segment uint64, offset int64) (*Reader, error) {
-	if segment == 0 {
-		return Open(dir, Place{})
+// OpenAt implements Log.
+func (l *Files) OpenAt(ctx context.Context, from Place) (Reader, error) {
+	if from.Segment == 0 {
+		return l.Open(ctx, Place{})
 	}
-	seg, err := openSegment(dir, segment)
+	r, err := l.openAt(from)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// openAt opens the log at a place's segment and offset.
+func (l *Files) openAt(from Place) (*fileReader, error) {
+	seg, err := openSegment(l.dir, from.Segment)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, ErrNone) {
 		return nil, ErrUnknown
 	}
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{dir: dir, seg: seg}
-	if err := seg.skip(offset); err != nil {
+	r := &fileReader{of: l, seg: seg}
+	if err := seg.skip(from.Offset); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil
@@ -195,25 +181,24 @@ func (s *segment) matches(p Place) bool {
 	return whole && ok && sum == p.Sum
 }
 
-// OpenEnd opens the log after its newest line, and gives that line's place. Of a log that does not exist yet that is the
-// zero place: all its lines will be new.
-func OpenEnd(dir string) (*Reader, Place, error) {
+// OpenEnd implements Log.
+func (l *Files) OpenEnd(ctx context.Context) (Reader, Place, error) {
 	for range 100 {
-		list, err := segments(dir)
+		list, err := segments(l.dir)
 		if err != nil {
 			return nil, Place{}, err
 		}
 		for i := len(list) - 1; i >= 0; i-- {
-			seg, err := openSegment(dir, list[i])
+			seg, err := openSegment(l.dir, list[i])
 			if errors.Is(err, os.ErrNotExist) || errors.Is(err, ErrNone) {
 				continue // gone, or its head is not complete
 			}
 			if err != nil {
 				return nil, Place{}, err
 			}
-			r := &Reader{dir: dir, seg: seg}
+			r := &fileReader{of: l, seg: seg}
 			for {
-				_, more, err := r.Next()
+				_, more, err := r.Next(ctx)
 				if err != nil {
 					return nil, Place{}, errors.Join(err, r.Close())
 				}
@@ -226,18 +211,18 @@ func OpenEnd(dir string) (*Reader, Place, error) {
 			break
 		}
 	}
-	return &Reader{dir: dir}, Place{}, nil
+	return &fileReader{of: l}, Place{}, nil
 }
 
 // oldest opens the oldest segment of the newest log.
-func (r *Reader) oldest() error {
-	list, err := segments(r.dir)
+func (r *fileReader) oldest() error {
+	list, err := segments(r.of.dir)
 	if err != nil {
 		return err
 	}
 	var found *segment
 	for i := len(list) - 1; i >= 0; i-- {
-		seg, err := openSegment(r.dir, list[i])
+		seg, err := openSegment(r.of.dir, list[i])
 		if err != nil && !errors.Is(err, ErrNone) && !errors.Is(err, os.ErrNotExist) {
 			if found != nil { // it may be readable the next time: its lines must not be skipped
 				found.f.Close()
@@ -265,8 +250,8 @@ func (r *Reader) oldest() error {
 	return nil
 }
 
-// Next gives the next line; ok is false when there is none yet.
-func (r *Reader) Next() (e Entry, ok bool, err error) {
+// Next implements Reader.
+func (r *fileReader) Next(context.Context) (e Entry, ok bool, err error) {
 	if r.seg == nil {
 		if err := r.oldest(); err != nil {
 			if errors.Is(err, ErrNone) {
@@ -280,7 +265,7 @@ func (r *Reader) Next() (e Entry, ok bool, err error) {
 		if ok || err != nil {
 			return e, ok, err
 		}
-		next, err := openSegment(r.dir, r.seg.n+1)
+		next, err := openSegment(r.of.dir, r.seg.n+1)
 		switch {
 		case err == nil:
 		case errors.Is(err, ErrNone), errors.Is(err, os.ErrNotExist):
@@ -299,33 +284,41 @@ func (r *Reader) Next() (e Entry, ok bool, err error) {
 }
 
 // gone is ErrGone when the segment that is read is no longer the one in the folder.
-func (r *Reader) gone() error {
+func (r *fileReader) gone() error {
 	mine, err := r.seg.f.Stat()
 	if err != nil {
 		return fmt.Errorf("read the feed: %w", err)
 	}
-	now, err := os.Lstat(segmentPath(r.dir, r.seg.n))
+	now, err := os.Lstat(segmentPath(r.of.dir, r.seg.n))
 	if errors.Is(err, os.ErrNotExist) || err == nil && (!os.SameFile(mine, now) || now.Size() < r.seg.off) {
 		return ErrGone
 	}
 	return nil
 }
 
-// Left are the tasks whose owners have not released them by a line, and how far each is announced.
-func (r *Reader) Left() map[Task]uint64 {
-	out := map[Task]uint64{}
+// Changes implements Reader.
+func (r *fileReader) Changes() (wake <-chan struct{}, every time.Duration) { return nil, poll }
+
+// Left implements Reader: the tasks whose owners have not released them by a line.
+func (r *fileReader) Left(context.Context) (list []Task, err error) {
 	if r.seg != nil {
 		for k, row := range r.seg.table {
 			if row.open {
-				out[k] = row.to
+				list = append(list, k)
 			}
 		}
 	}
-	return out
+	return list, nil
 }
 
-// Close closes the log.
-func (r *Reader) Close() error {
+// Orphans implements Reader.
+func (r *fileReader) Orphans(ctx context.Context) ([]Task, error) {
+	list, err := r.Left(ctx)
+	return slices.DeleteFunc(list, func(t Task) bool { return r.of.held(ctx, t) }), err
+}
+
+// Close implements Reader.
+func (r *fileReader) Close() error {
 	if r.seg == nil {
 		return nil
 	}
