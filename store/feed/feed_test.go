@@ -15,37 +15,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"github.com/roost-dev/roost/internal/filelock"
 )
-
-const roleEnv = "ROOST_FEED_TEST_WRITER"
-
-func TestMain(m *testing.M) {
-	if name := os.Getenv(roleEnv); name != "" {
-		if err := write(name); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	goleak.VerifyTestMain(m)
-}
-
-// write is one of several processes that write at once.
-func write(name string) error {
-	dir, _ := os.LookupEnv("ROOST_FEED_TEST_DIR")
-	w := NewWriter(dir, func() int64 { return 1 })
-	w.size = 4 << 10
-	for i := uint64(1); i <= 300; i++ {
-		for w.Append(Line{Source: "roost", Task: name, Epoch: 1, From: i, To: i, End: i == 300}) != nil {
-			time.Sleep(time.Millisecond) // as the next sync tries again
-		}
-	}
-	return nil
-}
 
 func tell(t testing.TB, w *Writer, lines ...Line) {
 	t.Helper()
@@ -104,31 +77,6 @@ func left(t *testing.T, r Reader) []Task {
 }
 
 func writer(dir string) *Writer { return NewWriter(dir, func() int64 { return 7 }) }
-
-// What is new is counted from the line before, whatever the writer says.
-func TestWhatIsNew(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		lines []Line
-		want  []string
-	}{
-		{"in order", []Line{line("a", 1, 1, 1), line("a", 1, 2, 5), line("b", 1, 1, 2)}, []string{"a 1-1", "a 2-5", "b 1-2"}},
-		{"said twice", []Line{line("a", 1, 1, 3), line("a", 1, 2, 3), line("a", 1, 2, 4)}, []string{"a 1-3", "a nothing", "a 4-4"}},
-		{"a line was lost", []Line{line("a", 1, 1, 2), line("a", 1, 5, 6)}, []string{"a 1-2", "a 3-6"}},
-		{"the owner before was killed", []Line{line("a", 1, 1, 2), line("a", 2, 9, 9)}, []string{"a 1-2", "a 3-9"}},
-		{"somebody tells for a dead owner, late", []Line{line("a", 1, 1, 2), line("a", 2, 9, 9), line("a", 1, 8, 8)}, []string{"a 1-2", "a 3-9", "a nothing"}},
-		{"older than the feed", []Line{line("a", 3, 40, 40), line("a", 3, 41, 41)}, []string{"a 0-40", "a 41-41"}},
-		{"an older copy was put back", []Line{line("a", 1, 1, 9), line("a", 2, 5, 5), line("a", 2, 6, 6)}, []string{"a 1-9", "a 5-5", "a 6-6"}},
-		{"tasks of two sources", []Line{line("a", 1, 1, 9), {Source: "roo", Task: "a", Epoch: 1, From: 1, To: 2}}, []string{"a 1-9", "a 1-2"}},
-	} {
-		dir := filepath.Join(t.TempDir(), "feed")
-		tell(t, writer(dir), c.lines...)
-		got, _ := rest(t, reader(t, dir, Place{}))
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s: got %s, want diff = \"\"", c.name, diff)
-		}
-	}
-}
 
 // Behind every place a reader finds what one finds that has read all, over all segments.
 func TestEveryPlaceGivesTheRest(t *testing.T) {
@@ -195,36 +143,6 @@ func TestEveryPlaceGivesTheRest(t *testing.T) {
 	})
 }
 
-// Places that are not in the log, or of another log, are unknown.
-func TestUnknownPlaces(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "feed")
-	w := writer(dir)
-	tell(t, w, line("a", 1, 1, 1), line("a", 1, 2, 2))
-	_, at := rest(t, reader(t, dir, Place{}))
-	good := at[1]
-	for name, change := range map[string]func(*Place){
-		"feed": func(p *Place) { p.Feed = "0" }, "segment": func(p *Place) { p.Segment = 9 }, "offset": func(p *Place) { p.Offset++ },
-		"end": func(p *Place) { p.Offset += 200 }, "sum": func(p *Place) { p.Sum++ }, "head": func(p *Place) { p.Offset = 0 }, "far": func(p *Place) { p.Offset = 1 << 60 },
-	} {
-		p := good
-		change(&p)
-		if r, err := files(dir).Open(t.Context(), p); !errors.Is(err, ErrUnknown) {
-			t.Errorf("%s: got %v %v, want errors.Is(err, ErrUnknown)", name, r, err)
-		}
-	}
-	reader(t, dir, good)
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := files(dir).Open(t.Context(), good); !errors.Is(err, ErrUnknown) {
-		t.Error(err)
-	}
-	tell(t, w, line("a", 1, 1, 1), line("a", 1, 2, 2)) // the same again, elsewhere
-	if _, err := files(dir).Open(t.Context(), good); !errors.Is(err, ErrUnknown) {
-		t.Error("a place of a log that was deleted:", err)
-	}
-}
-
 // A reader of a log that is deleted is told so; one that waits for a log gets it from its
 // beginning.
 func TestDeletedAndBorn(t *testing.T) {
@@ -269,7 +187,8 @@ func TestManyProcesses(t *testing.T) {
 	var writers []*exec.Cmd
 	for i := range 3 {
 		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), roleEnv+"=t"+strconv.Itoa(i), "ROOST_FEED_TEST_DIR="+dir)
+		cmd.Env = append(os.Environ(), "ROOST_FEED_TEST_WRITER=t"+strconv.Itoa(i), "ROOST_FEED_TEST_LINES=300",
+			"ROOST_FEED_TEST_DIR="+dir, "ROOST_FEED_TEST_BYTES=4096")
 		cmd.Stderr = os.Stderr
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -382,15 +301,6 @@ func TestBusy(t *testing.T) {
 	rest(t, r)
 	if len(r.seg.table) != 9 {
 		t.Error(r.seg.table)
-	}
-}
-
-func TestNamesThatCannotStandInALine(t *testing.T) {
-	w := writer(filepath.Join(t.TempDir(), "feed"))
-	for _, name := range []string{"", ".", "..", "a/b", `a\b`, "a\"b", "a\nb", strings.Repeat("x", 256)} {
-		if w.Append(line(name, 1, 1, 1)) == nil || w.Append(Line{Source: name, Task: "a", To: 1}) == nil {
-			t.Errorf("%q was told", name)
-		}
 	}
 }
 

@@ -121,7 +121,7 @@ func (l *Files) Open(ctx context.Context, from Place) (Reader, error) {
 		return nil, err
 	}
 	if h := r.seg.head; from.Feed != h.Feed || from.Offset == 0 && from.Sum != h.sum ||
-		from.Offset > 0 && (from.Offset < h.body || !r.seg.matches(from)) {
+		from.Offset != 0 && (from.Offset < h.body || !r.seg.matches(from)) {
 		return nil, errors.Join(ErrUnknown, r.Close())
 	}
 	return r, nil
