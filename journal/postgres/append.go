@@ -306,7 +306,7 @@ func (o *owner) settle(head uint64, err error, asked time.Time) error {
 	}
 	o.mu.Unlock()
 	if moved {
-		o.in.hub.committed(o.id)
+		o.in.hub.committed(o.id, o.announces(head, false))
 	}
 	return err
 }

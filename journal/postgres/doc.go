@@ -39,6 +39,12 @@
 // that query runs every 50 ms. A commit never contains NOTIFY, which takes a lock of the whole database: each process sends
 // one notification for all its journals at most every 20 ms.
 //
+// # Announcements
+//
+// AnnounceTo tells one function, at most every 20 ms, which journals got commits from this process, before other servers
+// are notified of them. No commit waits for it. An owner that closes waits for a moment, so that a journal whose commits
+// were not announced is one whose lease ran out. See store/feed/postgres.
+//
 // # Trust
 //
 // Whoever can write to the database can delete a journal or its newest commits, and nothing here shows that. With a

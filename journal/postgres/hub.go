@@ -25,7 +25,7 @@ const (
 	maxPayload     = 7900 // bytes; PostgreSQL takes up to 8,000
 )
 
-// hub wakes the followers of this process when their journal has new commits.
+// hub wakes the followers of this process when their journal has new commits, and has the commits of this process announced.
 type hub struct {
 	pool      *database.DB
 	warn      func(error)
@@ -35,6 +35,7 @@ type hub struct {
 	mu       sync.Mutex
 	journals map[int64]*followed
 	dirty    map[int64]struct{} // journals whose commits other servers do not know of yet
+	told     announcements
 	sendNow  chan struct{}
 }
 
@@ -51,6 +52,7 @@ func newHub(pool *database.DB, warn func(error)) *hub {
 		server:   uuid.NewString(),
 		journals: map[int64]*followed{},
 		dirty:    map[int64]struct{}{},
+		told:     announcements{waiting: map[int64]Synced{}, round: make(chan struct{})},
 		sendNow:  make(chan struct{}, 1),
 	}
 }
@@ -75,12 +77,20 @@ func (h *hub) subscribe(id int64) (wake <-chan struct{}, cancel func()) {
 	}
 }
 
-// committed wakes the followers of the journal here, and has those elsewhere notified.
-func (h *hub) committed(id int64) {
+// committed wakes the followers of the journal here, and has those elsewhere notified. What is to be announced waits until
+// then, too.
+func (h *hub) committed(id int64, announce *Synced) {
 	h.mu.Lock()
 	h.dirty[id] = struct{}{}
+	if announce != nil {
+		h.told.add(id, *announce)
+	}
 	h.journals[id].notify()
 	h.mu.Unlock()
+	h.sendSoon()
+}
+
+func (h *hub) sendSoon() {
 	select {
 	case h.sendNow <- struct{}{}:
 	default:
@@ -99,14 +109,16 @@ func (f *followed) notify() {
 	}
 }
 
-// send notifies the other servers of what was committed here, at most every notifyEvery.
+// send announces what was committed here and notifies the other servers of it, at most every notifyEvery.
 func (h *hub) send(ctx context.Context) {
+	defer h.announceLast(ctx)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-h.sendNow:
 		}
+		h.announceAll(ctx)
 		for _, payload := range h.payloads() {
 			// A notification that a crash loses is found by polling: it need not be synced, nor wait for a standby.
 			if _, err := h.pool.Exec(ctx, `SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)`, channel, payload); err != nil && ctx.Err() == nil {
@@ -209,6 +221,13 @@ func (h *hub) wakeAll() {
 	}
 }
 
+// wakeAny wakes the followers of announcements.
+func (h *hub) wakeAny() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.journals[anyJournal].notify()
+}
+
 // poll asks for the heads of all followed journals in one query.
 func (h *hub) poll(ctx context.Context) {
 	for ctx.Err() == nil {
@@ -217,6 +236,12 @@ func (h *hub) poll(ctx context.Context) {
 			wait = pollListening
 		}
 		pause(ctx, wait)
+		if wait == pollDeaf {
+			h.wakeAny()
+		}
+		if h.unannounced() {
+			h.sendSoon()
+		}
 		if ids := h.ids(); len(ids) > 0 {
 			h.look(ctx, ids)
 		}

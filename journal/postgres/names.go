@@ -134,15 +134,24 @@ func (j *Journals) Remove(ctx context.Context, name string) error {
 	return nil
 }
 
+// Owned gives the names of the journals that have an owner: its lease lasts.
+func (j *Journals) Owned(ctx context.Context) ([]string, error) {
+	return j.ownedNames(ctx, `lease_until > clock_timestamp()`)
+}
+
 // Lost gives the names of the journals whose owner is gone: it has not released them, and its lease has run out.
 func (j *Journals) Lost(ctx context.Context) ([]string, error) {
-	rows, err := j.db.Query(ctx, `SELECT name FROM roost.journals WHERE owner IS NOT NULL AND lease_until < clock_timestamp()`)
+	return j.ownedNames(ctx, `lease_until < clock_timestamp()`)
+}
+
+func (j *Journals) ownedNames(ctx context.Context, lease string) ([]string, error) {
+	rows, err := j.db.Query(ctx, `SELECT name FROM roost.journals WHERE owner IS NOT NULL AND `+lease)
 	if err != nil {
-		return nil, fmt.Errorf("look for journals whose owner is gone: %w", err)
+		return nil, fmt.Errorf("look for owners of journals: %w", err)
 	}
 	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
-		return nil, fmt.Errorf("look for journals whose owner is gone: %w", err)
+		return nil, fmt.Errorf("look for owners of journals: %w", err)
 	}
 	return names, nil
 }

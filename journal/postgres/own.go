@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -17,6 +18,8 @@ type OwnOptions struct {
 	Address string       // where to send input to the owner; shown to those who find the journal owned
 	By      string       // who opens: the By of epoch.opened
 	Clock   func() int64 // Unix milliseconds for epoch.opened; default the system's
+
+	Announce Announce // when its commits are announced
 
 	// Existing refuses a journal that is not there instead of making it.
 	Existing bool
@@ -52,6 +55,7 @@ type owner struct {
 	retryAt time.Time
 	backoff time.Duration
 	room    chan struct{} // closed when memory becomes free
+	told    uint64        // of the flusher alone: up to here the commits were given to the announcer
 
 	unsure bool // of the flusher alone: a statement got no answer, and may still run
 	wake   chan struct{}
@@ -142,7 +146,7 @@ RETURNING id, epoch, head`, o.name, shown, o.in.opt.Lease), &o.id, &epoch, &head
 		return database.Explained(err)
 	}
 	if taken {
-		o.epoch, o.synced, o.next = uint64(epoch), uint64(head), uint64(head)+1
+		o.epoch, o.synced, o.told, o.next = uint64(epoch), uint64(head), uint64(head), uint64(head)+1
 		o.until = asked.Add(o.in.opt.Lease)
 		return nil
 	}
@@ -203,7 +207,11 @@ func (o *owner) Close() error {
 		o.fatal = fmt.Errorf("journal %s: %w", o.name, journal.ErrClosed)
 		o.answer(o.next, o.fatal)
 		o.changed()
+		synced := o.synced
 		o.mu.Unlock()
+		if s := o.announces(synced, true); s != nil && !errors.Is(o.end, journal.ErrFenced) {
+			o.in.hub.ended(o.id, *s)
+		}
 		o.release()
 		o.end = cmp.Or(o.end, o.reader.Close())
 	})

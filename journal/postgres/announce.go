@@ -1,0 +1,195 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/roost-dev/roost/database"
+)
+
+// Synced says that commits of a journal are durable.
+type Synced struct {
+	Journal string
+	Epoch   uint64 // of its owner
+	From    uint64 // From to To were not announced by this owner before; there are none when From is greater
+	To      uint64
+	Last    bool // the owner releases the journal
+}
+
+// Announce is when the commits of an owner are announced; see Journals.AnnounceTo.
+type Announce int
+
+// When commits are announced.
+const (
+	AnnounceSoon  Announce = iota // with others of this process, within notifyEvery
+	AnnounceAtEnd                 // when the owner releases the journal
+	AnnounceNever
+)
+
+// anyJournal is the number under which the hub knows what was announced. No journal has it.
+const anyJournal = 0
+
+// How long announcing may take, and how long it pauses after a failure.
+const (
+	announceTime  = 2 * time.Second
+	announcePause = time.Second
+)
+
+// announcements are what the owners of this process have committed and the announcer does not know. The hub's mu guards
+// them.
+type announcements struct {
+	announce func(context.Context, []Synced) error // nil: nobody wants to know
+	order    []int64                               // of the journals in waiting
+	waiting  map[int64]Synced
+	round    chan struct{} // closed when what waits was announced, or could not be
+	pausing  time.Time     // until then nothing is tried
+	stopped  bool
+}
+
+// AnnounceTo has announce called with what the owners of this process commit: all of the last moments at once, one entry a
+// journal, and no commit waits for it. When it returns an error it is called again, with the same and newer entries.
+// Call AnnounceTo before journals are owned.
+func (j *Journals) AnnounceTo(announce func(context.Context, []Synced) error) {
+	j.hub.mu.Lock()
+	defer j.hub.mu.Unlock()
+	j.hub.told.announce = announce
+}
+
+// Announced tells the followers of announcements, on all servers, that there are some.
+func (j *Journals) Announced() { j.hub.announced() }
+
+// FollowAnnouncements returns a channel that is sent to when a server has announced something, and how often to look all
+// the same. cancel must be called.
+func (j *Journals) FollowAnnouncements() (wake <-chan struct{}, poll time.Duration, cancel func()) {
+	wake, cancel = j.hub.subscribe(anyJournal)
+	return wake, pollListening, cancel
+}
+
+// DB is the database of the journals.
+func (j *Journals) DB() *database.DB { return j.db }
+
+func (h *hub) announced() {
+	h.mu.Lock()
+	h.dirty[anyJournal] = struct{}{}
+	h.journals[anyJournal].notify()
+	h.mu.Unlock()
+	h.sendSoon()
+}
+
+// add puts what an owner has committed to what waits. The caller holds the hub's mu.
+func (a *announcements) add(id int64, s Synced) {
+	if a.announce == nil {
+		return
+	}
+	before, ok := a.waiting[id]
+	switch {
+	case !ok:
+		a.order = append(a.order, id)
+	case before.Epoch > s.Epoch:
+		return // a later owner announces what this one left
+	case before.Epoch == s.Epoch:
+		s.From = min(s.From, before.From)
+		s.To = max(s.To, before.To)
+		s.Last = s.Last || before.Last
+	}
+	a.waiting[id] = s
+}
+
+// take takes all that waits. done must be closed.
+func (a *announcements) take() (order []int64, list []Synced, done chan struct{}) {
+	order, done = a.order, a.round
+	for _, id := range order {
+		list = append(list, a.waiting[id])
+	}
+	clear(a.waiting)
+	a.order, a.round = nil, make(chan struct{})
+	return order, list, done
+}
+
+// announceAll announces what waits.
+func (h *hub) announceAll(ctx context.Context) {
+	h.mu.Lock()
+	if len(h.told.order) == 0 || time.Now().Before(h.told.pausing) {
+		h.mu.Unlock()
+		return
+	}
+	announce := h.told.announce
+	order, list, done := h.told.take()
+	h.mu.Unlock()
+	defer close(done)
+	limited, cancel := context.WithTimeout(ctx, announceTime)
+	defer cancel()
+	err := announce(limited, list)
+	if err == nil {
+		h.announced()
+		return
+	}
+	if ctx.Err() == nil {
+		h.warn(fmt.Errorf("announce new commits (followers of all tasks get them later): %w", err))
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.told.pausing = time.Now().Add(announcePause)
+	for i, id := range order {
+		h.told.add(id, list[i])
+	}
+}
+
+// announceLast announces what waits when the hub ends, and nothing after it.
+func (h *hub) announceLast(ctx context.Context) {
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), announceTime)
+	defer cancel()
+	h.mu.Lock()
+	h.told.pausing = time.Time{}
+	h.mu.Unlock()
+	h.announceAll(limited)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.told.stopped = true
+	close(h.told.round)
+}
+
+// unannounced reports whether something waits.
+func (h *hub) unannounced() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.told.order) > 0
+}
+
+// ended announces the last commits of an owner, and waits for that for a moment: a process that is killed after the owner
+// released the journal would leave nothing that shows that its commits were not announced.
+func (h *hub) ended(id int64, s Synced) {
+	h.mu.Lock()
+	if h.told.announce == nil || h.told.stopped {
+		h.mu.Unlock()
+		return
+	}
+	h.told.add(id, s)
+	done := h.told.round
+	h.mu.Unlock()
+	h.sendSoon()
+	limit := time.NewTimer(announceTime)
+	defer limit.Stop()
+	select {
+	case <-done:
+	case <-limit.C:
+	}
+}
+
+// announces says what is to be announced after commits up to head; nil: nothing, or not yet. The flusher calls it, and Close
+// after the flusher.
+func (o *owner) announces(head uint64, last bool) *Synced {
+	if o.opt.Announce == AnnounceNever || o.opt.Announce == AnnounceAtEnd && !last {
+		return nil
+	}
+	s := &Synced{
+		Journal: o.name,
+		Epoch:   o.epoch,
+		From:    o.told + 1,
+		To:      head,
+		Last:    last,
+	}
+	o.told = head
+	return s
+}
