@@ -482,6 +482,9 @@ func killedWriters(t *testing.T, b Backend) {
 			time.Sleep(time.Millisecond)
 			continue
 		}
+		if e.New.To < e.New.From && e.Task == killed && far[killed] == head {
+			continue // the log had it from the killed one, and added it later
+		}
 		if e.New.From != far[e.Task]+1 || e.New.To != e.To {
 			t.Fatalf("%+v behind %d", e, far[e.Task])
 		}
@@ -497,7 +500,9 @@ func killedWriters(t *testing.T, b Backend) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, ok := next(t, r); ok {
-		t.Error("there are more lines than were written")
+	for e, ok := next(t, r); ok; e, ok = next(t, r) {
+		if e.New.From <= e.New.To {
+			t.Errorf("%+v is more than was written", e)
+		}
 	}
 }
