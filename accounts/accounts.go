@@ -3,7 +3,7 @@
 //
 // # Who may reach a task
 //
-// The journal of a task says whose it is and with whom it is shared (api.Access). May decides by that and by the scopes
+// The journal of a task has its owner and with whom it is shared (api.Access). May decides by that and by the scopes
 // of the token: it is the only place that does. The store asks it whenever a name leads to a task or tasks are listed
 // (store.Seeing), so that a service which forgets to ask shows nothing.
 //
@@ -14,8 +14,8 @@
 //
 // # The audit trail
 //
-// An entry is durable before the act begins, and its outcome is a row of its own. An entry without an outcome tells that
-// the server was killed, or that the act goes on. Nothing changes or removes entries.
+// An entry is durable before the act begins, and its outcome is a row of its own. An entry without an outcome shows that
+// the server was killed, or that the act has not ended. Nothing changes or removes entries.
 //
 // All times are those of the database.
 package accounts
@@ -188,7 +188,7 @@ func collect[T any](rows pgx.Rows, scan func(pgx.Row) (T, error), what string) (
 }
 
 // Remove removes an account, revokes its tokens and ends its memberships. Its tasks stay, and the audit trail keeps its
-// id. ErrUnknown; ErrInvalid when nobody would be left who may change accounts.
+// id. ErrUnknown; ErrInvalid when no account would be left that may change accounts.
 func (a *Accounts) Remove(ctx context.Context, id string) error {
 	return a.changing(ctx, "remove the account "+id, func(tx pgx.Tx) error {
 		if err := affects(tx.Exec(ctx, `UPDATE roost.accounts SET removed_at = clock_timestamp() WHERE id = $1 AND removed_at IS NULL`, id)); err != nil {

@@ -21,7 +21,7 @@ func (a *Accounts) Note(ctx context.Context, e api.AuditEntry) (entry int64, err
 	return entry, nil
 }
 
-// Outcome keeps the status of the answer to what an entry tells, and the task that it made, if it made one.
+// Outcome keeps the status of the answer to the act of an entry, and the task that it made, if it made one.
 func (a *Accounts) Outcome(ctx context.Context, entry int64, status int, task string) error {
 	if _, err := a.db.Exec(ctx, `INSERT INTO roost.audit_outcomes (entry, status, task) VALUES ($1, $2, $3)`, entry, status, task); err != nil {
 		return fmt.Errorf("write the audit trail: %w", err)

@@ -99,7 +99,7 @@ const callerColumns = `SELECT t.id, t.account, a.name, t.scopes,
 	coalesce(t.last_used_at < clock_timestamp() - interval '1 minute', true)
 	FROM roost.tokens t JOIN roost.accounts a ON a.id = t.account AND a.removed_at IS NULL WHERE ` + works + ` AND `
 
-// BySecret is the caller who has a token. ErrToken: it does not work.
+// BySecret is the caller with a token. ErrToken: it does not work.
 func (a *Accounts) BySecret(ctx context.Context, secret string) (Caller, error) {
 	if !strings.HasPrefix(secret, secretPrefix) {
 		return Caller{}, ErrToken
@@ -107,7 +107,7 @@ func (a *Accounts) BySecret(ctx context.Context, secret string) (Caller, error) 
 	return a.caller(ctx, `t.hash = $1`, hash(secret))
 }
 
-// ByToken is the caller who has logged in with a token of this id. ErrToken: it does not work.
+// ByToken is the caller that logged in with a token of this id. ErrToken: it does not work.
 func (a *Accounts) ByToken(ctx context.Context, id string) (Caller, error) {
 	return a.caller(ctx, `t.id = $1`, id)
 }
@@ -122,7 +122,7 @@ func (a *Accounts) caller(ctx context.Context, which string, by any) (c Caller, 
 	for _, s := range scopes {
 		c.Scopes = append(c.Scopes, Scope(s))
 	}
-	if err == nil && unseen { // once a minute: a write for each request would cost more than it tells
+	if err == nil && unseen { // once a minute: a write for each request would cost more than it is worth
 		_, err = a.db.Exec(ctx, `UPDATE roost.tokens SET last_used_at = clock_timestamp() WHERE id = $1`, c.Token)
 	}
 	if err != nil {

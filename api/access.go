@@ -43,7 +43,7 @@ type NewAccount struct {
 	Name string `json:"name"`
 }
 
-// Token is what is known of a token. Its secret is known to nobody but who has it.
+// Token is what is known of a token. Only its holder knows its secret.
 type Token struct {
 	ID         string   `json:"id"`
 	Account    string   `json:"account"`
@@ -67,7 +67,7 @@ type IssuedToken struct {
 	Secret string `json:"secret"`
 }
 
-// Me is who asks.
+// Me is the caller.
 type Me struct {
 	Account  string   `json:"account"` // "" = the operator of the server
 	Name     string   `json:"name"`

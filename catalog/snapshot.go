@@ -26,7 +26,7 @@ type Texts interface {
 	// Tasks are all tasks, by their keys.
 	Tasks(ctx context.Context) (map[string]Task, error)
 	Vocabulary(ctx context.Context) (Vocabulary, error)
-	// Parts calls f with each part that has what is looked up, in any order.
+	// Parts calls f with each part that has the words, in any order.
 	Parts(ctx context.Context, l Lookup, f func(task int64, p Part)) error
 	// Bodies are those of some parts, in their order. A missing one is an error that wraps ErrDamaged.
 	Bodies(ctx context.Context, parts []Part) iter.Seq2[[]byte, error]

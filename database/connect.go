@@ -63,7 +63,7 @@ func probe(ctx context.Context, config *pgxpool.Config) error {
 }
 
 // Exec executes a statement that is a transaction of its own. Its error says that the outcome is not known when the
-// database did not wait for its standby, because somebody cancelled that.
+// database did not wait for its standby, because an administrator cancelled that.
 func (db *DB) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
 	before := db.unreplicated.Load()
 	tag, err := db.Pool.Exec(ctx, sql, args...)

@@ -259,10 +259,10 @@ type Request struct {
 	// TrustSettings also accepts the policy, address and limits that such a task, or one that was imported, came with:
 	// never its queue or its answers. See Engine.Receive.
 	OwnSettings, TrustSettings bool
-	// Person is who asks; "" without accounts. A new task is theirs, and of a task that holds what somebody else ordered
+	// Person is the caller; "" without accounts. A new task is theirs, and of a task that holds what somebody else ordered
 	// nothing is obeyed for them: it is received, as one from elsewhere.
 	Person string
-	// NoApprovals: who asks may not decide what a question wants a yes or no to.
+	// NoApprovals: the caller may not decide what a question wants a yes or no to.
 	NoApprovals bool
 
 	answer    *Answer // to question, which the task waits for

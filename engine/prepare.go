@@ -379,7 +379,7 @@ func (e *Engine) Receive(ctx context.Context, r Request) (bool, error) {
 	})
 }
 
-// standing is the standing of a task for who asks. What goes on by itself goes on for the person who ordered it.
+// standing is the standing of a task for its caller. What continues by itself continues for the person that ordered it.
 func standing(of store.Standing, s *task.State, r Request) store.Standing {
 	if r.automatic {
 		return of

@@ -296,7 +296,7 @@ func (e *Engine) replyToReleased(ctx context.Context, q Asked, answer Answer, r 
 	return out, nil
 }
 
-// ErrApproval: who asks may not decide that question.
+// ErrApproval: the caller may not decide that question.
 var ErrApproval = errors.New("the caller may not decide what needs a yes or no")
 
 // decides reports whether a question of a kind wants a yes or no, on which it depends what a task may do.

@@ -52,7 +52,7 @@ func (e *Engine) tools(id, owner string) []tool.Tool {
 type taskLister struct {
 	store *store.Store
 	self  string // the task of the run
-	owner string // its owner: a model is shown no one else's tasks; "" = all
+	owner string // its owner: a model gets no tasks of other people; "" = all
 }
 
 // Tasks lists tasks as `roost list` does.
@@ -146,7 +146,7 @@ type otherTasks struct {
 	engine *Engine
 	root   string // of the workspace
 	self   string // the run's task
-	owner  string // its owner: nobody else's tasks are named; "" = all
+	owner  string // its owner: tasks of other people are not named; "" = all
 }
 
 // changed names the tasks that left files of the workspace in their present state.

@@ -90,7 +90,7 @@ func open(ctx context.Context, o Options, shared *Shared) (*Roost, error) {
 	r := &Roost{opt: o}
 	var err error
 	if shared != nil {
-		if r.keys, err = store.JoinGroup(ctx, shared.DB, shared.Key); err != nil {
+		if r.keys, err = rootkey.Join(ctx, shared.DB, shared.Key); err != nil {
 			return nil, err
 		}
 		r.journals = postgres.Open(ctx, shared.DB, postgres.Options{
@@ -144,7 +144,7 @@ func (r *Roost) catalog() store.Catalog {
 	if r.journals == nil {
 		return nil
 	}
-	return catalog.Open(r.journals.Database())
+	return catalog.Open(r.journals.DB())
 }
 
 // Group is how this server and the others that share its database know each other; nil without a database.
@@ -164,7 +164,7 @@ func (r *Roost) Devices(token string) *devices.Devices {
 	if r.journals == nil {
 		return devices.New(r.Root(), token, r.opt.Now)
 	}
-	return devices.InDatabase(r.journals.Database(), token, r.opt.Now)
+	return devices.InDatabase(r.journals.DB(), token, r.opt.Now)
 }
 
 // Requests are the requests with idempotency keys of all servers that share the database; nil without one.
@@ -173,7 +173,7 @@ func (r *Roost) Requests(s *service.Service) idempotency.Requests {
 		return nil
 	}
 	if r.requests == nil {
-		r.requests = idempotency.NewShared(r.journals.Database(), func() idempotency.Seal { return s.IdempotencySeal() })
+		r.requests = idempotency.NewShared(r.journals.DB(), func() idempotency.Seal { return s.IdempotencySeal() })
 	}
 	return r.requests
 }
@@ -181,7 +181,7 @@ func (r *Roost) Requests(s *service.Service) idempotency.Requests {
 // Accounts are those of the people who use the servers of the database; nil without one.
 func (r *Roost) Accounts() *accounts.Accounts { return r.accounts }
 
-// Lost are the tasks of a database whose server is gone.
+// Lost are the tasks of a database whose server has died.
 func (r *Roost) Lost(ctx context.Context) ([]store.Ref, error) { return r.store.Lost(ctx) }
 
 func (r *Roost) millis() int64 { return r.opt.Now().UnixMilli() }

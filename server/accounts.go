@@ -117,7 +117,7 @@ func (s *Server) answer(rt *route, w http.ResponseWriter, r *http.Request) *api.
 	entry, err := s.opt.Accounts.Note(r.Context(), api.AuditEntry{
 		Account: c.Account, Token: c.Token, Act: rt.on, Task: task, Address: addressOf(r), Request: idOf(r),
 	})
-	if err != nil { // nothing is done that the trail would not tell
+	if err != nil { // nothing is done that the trail would lack
 		return problem(http.StatusServiceUnavailable, "audit_unwritable", "What is asked cannot be noted",
 			"the audit trail takes no entry, so nothing was done").Because(err).Later("1")
 	}

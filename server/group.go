@@ -72,7 +72,7 @@ func hostPort(u *url.URL, usual string) string {
 	return u.Host
 }
 
-// introduce makes a request one of this server for the process at an address: over a socket the kernel tells who asks.
+// introduce makes a request one of this server for the process at an address: over a socket the kernel names the user.
 func (s *Server) introduce(h http.Header, address string) (host string) {
 	if s.opt.Group == nil || strings.HasPrefix(address, "unix:") {
 		return "localhost"

@@ -79,10 +79,13 @@ func (s *Store) refsAndSources(ctx context.Context) ([]Ref, []api.SourceState, e
 }
 
 // Find resolves what a user typed: an id, its unique beginning or end, or SOURCE:ID. It creates nothing. The whole name of
-// a task in Roost's own root has one place, and no other storage is looked through.
+// a task in Roost's own root has one place: Find looks through no other storage.
 func (s *Store) Find(ctx context.Context, given string) (Ref, error) {
 	if id, own := strings.CutPrefix(given, OwnSource+":"); own && api.ValidTaskID(id) {
 		if ref := s.OwnRef(id); s.HasJournal(ctx, ref) {
+			if err := s.allowed(ctx, ref, given); err != nil {
+				return Ref{}, err
+			}
 			return ref, ctx.Err()
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -118,7 +117,7 @@ func (s *Store) HasJournal(ctx context.Context, ref Ref) bool { return s.logs.ha
 // Taken reports whether a task of the root cannot be at a reference, because something is there.
 func (s *Store) Taken(ctx context.Context, ref Ref) bool { return s.logs.taken(ctx, ref.Log) }
 
-// MoveTask moves a task of the root. The caller holds its journal (LockJournal), or knows that nobody comes to own it.
+// MoveTask moves a task of the root. The caller holds its journal (LockJournal), or knows that no process comes to own it.
 func (s *Store) MoveTask(ctx context.Context, from, to Ref) error {
 	return s.logs.move(ctx, from.Log, to.Log)
 }
@@ -131,7 +130,7 @@ func (s *Store) EnsureTrash() error {
 	return s.EnsureDir(s.TrashDir(), "cannot be written")
 }
 
-// UnlistedTrash is what lies in the trash under names that begin with a prefix, and that no list shows.
+// UnlistedTrash is what the trash has under names that begin with a prefix, and that no list shows.
 func (s *Store) UnlistedTrash(ctx context.Context, prefix string) (list []Ref, err error) {
 	names, err := s.logs.unlisted(ctx, s.TrashDir(), prefix)
 	if err != nil {
@@ -166,11 +165,14 @@ func (s *Store) Held(ctx context.Context, ref Ref) bool {
 // Shared reports whether the tasks are in a database that several servers share.
 func (s *Store) Shared() bool { return s.opt.Shared != nil }
 
+// sharedHome is the beginning of the paths of tasks in a database, the same on each server. It is no path of a file.
+const sharedHome = "postgres:"
+
 // home is the folder below which paths of tasks lie. With a database it is never made: its paths name journals, and a
 // root may hold tasks in files beside them.
 func (s *Store) home() string {
 	if s.Shared() {
-		return filepath.Join(s.opt.Root, "shared")
+		return sharedHome
 	}
 	return s.opt.Root
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/journal/postgres"
+	"github.com/roost-dev/roost/store/feed"
 )
 
 // sharedLogs are the journals of a root in a database. The name of a journal is its path below home, with slashes.
@@ -20,8 +21,34 @@ type sharedLogs struct {
 	home string
 }
 
+// Names of journals: see Store.TasksDir and Store.OverlayDir.
+const (
+	tasksPrefix = "tasks/"
+	overlayName = "overlay"
+)
+
 func (l *sharedLogs) name(path string) string {
 	return filepath.ToSlash(strings.TrimPrefix(path, l.home+string(filepath.Separator)))
+}
+
+// JournalOf implements postgres.Names of the feed.
+func (l *sharedLogs) JournalOf(t feed.Task) (name string, ok bool) {
+	switch {
+	case t == feed.Task{Source: overlaySource, ID: overlayID}:
+		return overlayName, true
+	case t.Source == OwnSource && api.ValidTaskID(t.ID):
+		return tasksPrefix + t.ID, true
+	}
+	return "", false
+}
+
+// TaskOf implements postgres.Names of the feed.
+func (l *sharedLogs) TaskOf(name string) (feed.Task, bool) {
+	if name == overlayName {
+		return feed.Task{Source: overlaySource, ID: overlayID}, true
+	}
+	id, ok := strings.CutPrefix(name, tasksPrefix)
+	return feed.Task{Source: OwnSource, ID: id}, ok && api.ValidTaskID(id)
 }
 
 func (l *sharedLogs) has(ctx context.Context, path string) bool {
@@ -59,7 +86,7 @@ func (l *sharedLogs) entries(ctx context.Context, dir string) (map[string]postgr
 	return list, nil
 }
 
-// Lost are the tasks of a database whose server is gone. In folders the lock of a dead process is free, and nothing is lost.
+// Lost are the tasks of a database whose server has died. In folders the lock of a dead process is free, and nothing is lost.
 func (s *Store) Lost(ctx context.Context) (list []Ref, err error) {
 	shared, ok := s.logs.(*sharedLogs)
 	if !ok {
@@ -67,7 +94,7 @@ func (s *Store) Lost(ctx context.Context) (list []Ref, err error) {
 	}
 	names, err := shared.Lost(ctx)
 	for _, name := range names {
-		if id, ok := strings.CutPrefix(name, "tasks/"); ok && api.ValidTaskID(id) {
+		if id, ok := strings.CutPrefix(name, tasksPrefix); ok && api.ValidTaskID(id) {
 			list = append(list, s.OwnRef(id))
 		}
 	}
@@ -109,7 +136,7 @@ func (l *sharedLogs) open(ctx context.Context, path string, seal *journal.Seal) 
 	return l.OpenReader(ctx, l.name(path), seal)
 }
 
-// holder is asked often, and for what is shown: a database that does not answer says nothing of an owner.
+// holder serves what is shown: without an answer of the database no owner is known.
 func (l *sharedLogs) holder(ctx context.Context, path string) (journal.OwnerInfo, bool) {
 	info, held, err := l.Holder(ctx, l.name(path))
 	return info, held && err == nil

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/roost-dev/roost/store/actions"
 	"github.com/roost-dev/roost/store/history"
 	"github.com/roost-dev/roost/store/labels"
+	"github.com/roost-dev/roost/store/rootkey"
 	"github.com/roost-dev/roost/store/trash"
 	"github.com/roost-dev/roost/task"
 )
@@ -33,7 +35,7 @@ func group(t *testing.T, n int) (list []groupServer) {
 	if err := database.Migrate(t.Context(), url); err != nil {
 		t.Fatal(err)
 	}
-	root, state := t.TempDir(), t.TempDir()
+	keys := fixture.Must[*rootkey.Ring](t)(rootkey.Group(filepath.Join(t.TempDir(), "key.json"), true))
 	for range n {
 		db := fixture.Must[*database.DB](t)(database.Open(t.Context(), url))
 		j := postgres.Open(t.Context(), db, postgres.Options{})
@@ -42,10 +44,11 @@ func group(t *testing.T, n int) (list []groupServer) {
 			db.Close()
 		})
 		s := fixture.Must[*store.Store](t)(store.Open(store.Options{
-			Root:   root,
+			Root:   t.TempDir(),
 			Cache:  t.TempDir(),
-			State:  state,
+			State:  t.TempDir(),
 			Shared: j,
+			Keys:   keys,
 		}))
 		s.SkipWaits()
 		list = append(list, groupServer{s, j})
@@ -206,7 +209,7 @@ func TestAnotherServerTakesOver(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	defer taken.Task.Close(t.Context()) //nolint:errcheck // nothing was written
+	defer func() { _ = errors.Join(taken.Task.Close(t.Context()), owned.Task.Close(t.Context())) }() // the lost one has an error
 	if err := owned.Task.CommitSynced(t.Context(), said(3, "late")...); !errors.Is(err, journal.ErrFenced) {
 		t.Errorf("a commit of the lost owner: got %v, want ErrFenced", err)
 	}

@@ -46,6 +46,7 @@ import (
 	"github.com/roost-dev/roost/journal/postgres"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/feed"
+	feedpostgres "github.com/roost-dev/roost/store/feed/postgres"
 	"github.com/roost-dev/roost/store/intake"
 	"github.com/roost-dev/roost/store/overlay"
 	"github.com/roost-dev/roost/store/projection"
@@ -119,7 +120,8 @@ func Open(o Options) (*Store, error) {
 	s.feed = feed.NewFiles(s.FeedDir(), o.Now, s.working)
 	if o.Shared != nil {
 		s.seals = o.Keys
-		s.logs = &sharedLogs{Journals: o.Shared, home: s.home()}
+		shared := &sharedLogs{Journals: o.Shared, home: s.home()}
+		s.logs, s.feed = shared, feedpostgres.New(o.Shared, shared)
 	}
 	s.index = projection.NewIndex(s.TasksDir(), func() ([]string, error) { return names(s.TasksDir()) }, s.Now)
 	return s, nil
@@ -130,7 +132,7 @@ func (s *Store) Database() *database.DB {
 	if s.opt.Shared == nil {
 		return nil
 	}
-	return s.opt.Shared.Database()
+	return s.opt.Shared.DB()
 }
 
 // Root is Roost's own root: the folder that everything durable is in.

@@ -7,7 +7,7 @@
 //	catalog_sources, catalog_rows   from which lists are made
 //	catalog_tasks, catalog_parts    the texts: compressed parts, and for each the numbers of its words and joints
 //	catalog_words                   the lists of all words
-//	catalog_turns                   a row for rows and one for texts: who has locked it writes
+//	catalog_turns                   a row for rows and one for texts: the server that has locked it writes
 //
 // Each of them may be emptied at any time, and is filled again by lists and searches. They are unlogged: a crash of the
 // database empties them, and a replica that becomes the primary begins with none.

@@ -79,7 +79,7 @@ func explain(err error) string {
 	return "roost serve --store postgres://USER@HOST/NAME"
 }
 
-// takeOverEvery is how often a server looks for tasks whose server is gone. A lease of 3 s and this make the time until
+// takeOverEvery is how often a server looks for tasks whose server has died. A lease of 3 s and this make the time until
 // another server continues them.
 const takeOverEvery = time.Second
 

@@ -22,7 +22,7 @@ func (s *Store) Has(ctx context.Context, h content.Hash) bool {
 // Find implements content.Store.
 func (s *Store) Find(ctx context.Context, h content.Hash) (bool, error) { return s.look(ctx, h, true) }
 
-// look reports whether a content is present and held. With fresh, one that was absent before is looked for again.
+// look reports whether a content is present and held. With fresh, it looks again for one that was absent before.
 func (s *Store) look(ctx context.Context, h content.Hash, fresh bool) (bool, error) {
 	k, err := h.Key()
 	if err != nil || s.isDamaged(k) {
@@ -42,7 +42,7 @@ func (s *Store) look(ctx context.Context, h content.Hash, fresh bool) (bool, err
 	return there, err
 }
 
-// Prefetch finds out at once which of many contents are present, so that Has asks nobody about them until Settle.
+// Prefetch finds out at once which of many contents are present, so that Has asks no server about them until Settle.
 func (s *Store) Prefetch(ctx context.Context, hashes []content.Hash) error {
 	if s.idle() {
 		return nil
@@ -126,7 +126,7 @@ SELECT hash, manifest FROM found`, id, asBytes(keys), lease, s.holder).Query(fun
 	return found, nil
 }
 
-// leased calls do with the lease that holds, again with a new one when that was ended meanwhile. What an ended lease held
+// leased calls do with the lease that holds, again with a new one when that was ended since. What an ended lease held
 // counts as never found. The caller holds s.hold.
 func (s *Store) leased(ctx context.Context, do func(lease int64) error) error {
 	for again := true; ; again = false {

@@ -29,7 +29,7 @@ type Store struct {
 	id      int32      // 0: not known to exist
 	damaged map[content.Key]bool
 
-	hold    sync.Mutex // guards what follows; held while the database is asked about it
+	hold    sync.Mutex // guards what follows; held during the question to the database
 	batches int
 	keeps   int
 	lease   int64                // under which known holds
@@ -155,7 +155,7 @@ func (s *Store) copy(ctx context.Context, h content.Hash, limit int64, to io.Wri
 		}
 		return err
 	}
-	if _, there, gone := s.size(ctx, k); gone != nil || !there { // a collection removed it meanwhile
+	if _, there, gone := s.size(ctx, k); gone != nil || !there { // a collection removed it since
 		return errors.Join(gone, fmt.Errorf("content %s %w", h, content.ErrMissing))
 	}
 	s.setDamaged(true, k)

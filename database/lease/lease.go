@@ -66,7 +66,7 @@ func (l *Lease) ID(ctx context.Context) (int64, error) {
 	return l.id, nil
 }
 
-// Lost forgets a lease of which the database said that it was ended; see Ended.
+// Lost forgets a lease that the database has ended; see Ended.
 func (l *Lease) Lost(id int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

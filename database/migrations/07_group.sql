@@ -1,4 +1,4 @@
--- The group of servers that share this database. See package store.
+-- The group of servers that share this database. See package store/rootkey.
 
 CREATE TABLE roost.groups (
 	one bool PRIMARY KEY DEFAULT true CHECK (one), -- there is one row

@@ -6,7 +6,7 @@
 //
 // A payload stays while something names it: a blob of a journal (roost.blobs) or a content of a store (roost.kept). Who
 // is about to name one locks its row of contents first, as Put and Present do; Sweep removes those that nothing names and
-// nobody has locked.
+// no transaction has locked.
 package payload
 
 import (

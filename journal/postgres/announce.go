@@ -8,7 +8,7 @@ import (
 	"github.com/roost-dev/roost/database"
 )
 
-// Synced says that commits of a journal are durable.
+// Synced reports that commits of a journal are durable.
 type Synced struct {
 	Journal string
 	Epoch   uint64 // of its owner
@@ -39,7 +39,7 @@ const (
 // announcements are what the owners of this process have committed and the announcer does not know. The hub's mu guards
 // them.
 type announcements struct {
-	announce func(context.Context, []Synced) error // nil: nobody wants to know
+	announce func(context.Context, []Synced) error // nil: there is no announcer
 	order    []int64                               // of the journals in waiting
 	waiting  map[int64]Synced
 	round    chan struct{} // closed when what waits was announced, or could not be
@@ -53,10 +53,10 @@ type announcements struct {
 func (j *Journals) AnnounceTo(announce func(context.Context, []Synced) error) {
 	j.hub.mu.Lock()
 	defer j.hub.mu.Unlock()
-	j.hub.told.announce = announce
+	j.hub.pending.announce = announce
 }
 
-// Announced tells the followers of announcements, on all servers, that there are some.
+// Announced wakes the followers of announcements, on all servers, that there are some.
 func (j *Journals) Announced() { j.hub.announced() }
 
 // FollowAnnouncements returns a channel that is sent to when a server has announced something, and how often to look all
@@ -110,12 +110,12 @@ func (a *announcements) take() (order []int64, list []Synced, done chan struct{}
 // announceAll announces what waits.
 func (h *hub) announceAll(ctx context.Context) {
 	h.mu.Lock()
-	if len(h.told.order) == 0 || time.Now().Before(h.told.pausing) {
+	if len(h.pending.order) == 0 || time.Now().Before(h.pending.pausing) {
 		h.mu.Unlock()
 		return
 	}
-	announce := h.told.announce
-	order, list, done := h.told.take()
+	announce := h.pending.announce
+	order, list, done := h.pending.take()
 	h.mu.Unlock()
 	defer close(done)
 	limited, cancel := context.WithTimeout(ctx, announceTime)
@@ -130,9 +130,9 @@ func (h *hub) announceAll(ctx context.Context) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.told.pausing = time.Now().Add(announcePause)
+	h.pending.pausing = time.Now().Add(announcePause)
 	for i, id := range order {
-		h.told.add(id, list[i])
+		h.pending.add(id, list[i])
 	}
 }
 
@@ -141,32 +141,32 @@ func (h *hub) announceLast(ctx context.Context) {
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), announceTime)
 	defer cancel()
 	h.mu.Lock()
-	h.told.pausing = time.Time{}
+	h.pending.pausing = time.Time{}
 	h.mu.Unlock()
 	h.announceAll(limited)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.told.stopped = true
-	close(h.told.round)
+	h.pending.stopped = true
+	close(h.pending.round)
 }
 
 // unannounced reports whether something waits.
 func (h *hub) unannounced() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return len(h.told.order) > 0
+	return len(h.pending.order) > 0
 }
 
 // ended announces the last commits of an owner, and waits for that for a moment: a process that is killed after the owner
 // released the journal would leave nothing that shows that its commits were not announced.
 func (h *hub) ended(id int64, s Synced) {
 	h.mu.Lock()
-	if h.told.announce == nil || h.told.stopped {
+	if h.pending.announce == nil || h.pending.stopped {
 		h.mu.Unlock()
 		return
 	}
-	h.told.add(id, s)
-	done := h.told.round
+	h.pending.add(id, s)
+	done := h.pending.round
 	h.mu.Unlock()
 	h.sendSoon()
 	limit := time.NewTimer(announceTime)
@@ -177,7 +177,7 @@ func (h *hub) ended(id int64, s Synced) {
 	}
 }
 
-// announces says what is to be announced after commits up to head; nil: nothing, or not yet. The flusher calls it, and Close
+// announces is what is to be announced after commits up to head; nil: nothing, or not yet. The flusher calls it, and Close
 // after the flusher.
 func (o *owner) announces(head uint64, last bool) *Synced {
 	if o.opt.Announce == AnnounceNever || o.opt.Announce == AnnounceAtEnd && !last {
@@ -186,10 +186,10 @@ func (o *owner) announces(head uint64, last bool) *Synced {
 	s := &Synced{
 		Journal: o.name,
 		Epoch:   o.epoch,
-		From:    o.told + 1,
+		From:    o.announced + 1,
 		To:      head,
 		Last:    last,
 	}
-	o.told = head
+	o.announced = head
 	return s
 }

@@ -35,7 +35,7 @@ type hub struct {
 	mu       sync.Mutex
 	journals map[int64]*followed
 	dirty    map[int64]struct{} // journals whose commits other servers do not know of yet
-	told     announcements
+	pending  announcements
 	sendNow  chan struct{}
 }
 
@@ -52,7 +52,7 @@ func newHub(pool *database.DB, warn func(error)) *hub {
 		server:   uuid.NewString(),
 		journals: map[int64]*followed{},
 		dirty:    map[int64]struct{}{},
-		told:     announcements{waiting: map[int64]Synced{}, round: make(chan struct{})},
+		pending:  announcements{waiting: map[int64]Synced{}, round: make(chan struct{})},
 		sendNow:  make(chan struct{}, 1),
 	}
 }
@@ -83,7 +83,7 @@ func (h *hub) committed(id int64, announce *Synced) {
 	h.mu.Lock()
 	h.dirty[id] = struct{}{}
 	if announce != nil {
-		h.told.add(id, *announce)
+		h.pending.add(id, *announce)
 	}
 	h.journals[id].notify()
 	h.mu.Unlock()

@@ -65,9 +65,6 @@ func Open(ctx context.Context, db *database.DB, opt Options) *Journals {
 	return j
 }
 
-// Database is the database that they are in.
-func (j *Journals) Database() *database.DB { return j.db }
-
 // Close ends followers and the renewing of leases. Owners must be closed before.
 func (j *Journals) Close() {
 	j.stop()

@@ -139,7 +139,7 @@ func (j *Journals) Owned(ctx context.Context) ([]string, error) {
 	return j.ownedNames(ctx, `lease_until > clock_timestamp()`)
 }
 
-// Lost gives the names of the journals whose owner is gone: it has not released them, and its lease has run out.
+// Lost gives the names of the journals whose owner has died: it has not released them, and its lease has run out.
 func (j *Journals) Lost(ctx context.Context) ([]string, error) {
 	return j.ownedNames(ctx, `lease_until < clock_timestamp()`)
 }

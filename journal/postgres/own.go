@@ -40,22 +40,22 @@ type owner struct {
 	opt   OwnOptions
 	epoch uint64
 
-	mu      sync.Mutex
-	chain   *journal.Chain
-	proof   journal.Proof
-	queue   []line // not known to be committed, oldest first
-	bytes   int    // in queue
-	since   time.Time
-	next    uint64
-	synced  uint64
-	waiters []waiter
-	until   time.Time // the lease lasts at least as long
-	trouble error     // why saving does not get on
-	fatal   error     // fenced or closed
-	retryAt time.Time
-	backoff time.Duration
-	room    chan struct{} // closed when memory becomes free
-	told    uint64        // of the flusher alone: up to here the commits were given to the announcer
+	mu        sync.Mutex
+	chain     *journal.Chain
+	proof     journal.Proof
+	queue     []line // not known to be committed, oldest first
+	bytes     int    // in queue
+	since     time.Time
+	next      uint64
+	synced    uint64
+	waiters   []waiter
+	until     time.Time // the lease lasts at least as long
+	trouble   error     // why saving does not get on
+	fatal     error     // fenced or closed
+	retryAt   time.Time
+	backoff   time.Duration
+	room      chan struct{} // closed when memory becomes free
+	announced uint64        // of the flusher alone: up to here the commits were given to the announcer
 
 	unsure bool // of the flusher alone: a statement got no answer, and may still run
 	wake   chan struct{}
@@ -146,7 +146,7 @@ RETURNING id, epoch, head`, o.name, shown, o.in.opt.Lease), &o.id, &epoch, &head
 		return database.Explained(err)
 	}
 	if taken {
-		o.epoch, o.synced, o.told, o.next = uint64(epoch), uint64(head), uint64(head), uint64(head)+1
+		o.epoch, o.synced, o.announced, o.next = uint64(epoch), uint64(head), uint64(head), uint64(head)+1
 		o.until = asked.Add(o.in.opt.Lease)
 		return nil
 	}

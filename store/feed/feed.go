@@ -61,7 +61,7 @@ type Reader interface {
 	// Next gives the next line; ok is false when there is none yet. The error is ErrGone when what follows is lost.
 	Next(ctx context.Context) (e Entry, ok bool, err error)
 
-	// Changes tells when to call Next again: wake is sent to when lines were added, nil when nothing tells that, and poll
+	// Changes is when to call Next again: wake is sent to when lines were added, nil when nothing sends, and poll
 	// is how often to look all the same.
 	Changes() (wake <-chan struct{}, poll time.Duration)
 
@@ -118,7 +118,7 @@ type Announced struct {
 }
 
 // After gives the commits that a line announces first; none when to is less than from. before is nil when no line before
-// it names the task. from 0 stands for the first commit since the log began, or the line's own From if that comes first.
+// it names the task. from 0 is the first commit since the log began, or the line's own From if that comes first.
 func (l Line) After(before *Announced) (from, to uint64) {
 	switch {
 	case before == nil && l.From > 1:

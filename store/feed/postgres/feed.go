@@ -14,7 +14,7 @@
 // A process that is killed between a commit and its line leaves a lease that runs out. Orphans finds such journals by the
 // lease, and by a head that feed_heads does not have.
 //
-// A new line is told to readers on other servers by the notification of its commits; they also look every second.
+// Readers on other servers wake by the notification of the commits; they also look every second.
 //
 // The newest million lines are kept. TRUNCATE of the three tables deletes the feed; the next line begins another one.
 package postgres
@@ -115,7 +115,7 @@ func (r *lines) add(journal string, l feed.Line) {
 }
 
 // insert adds lines in one statement. Its outcome is not known when it gets no answer; a line that is added twice
-// announces nothing the second time. How far a journal is announced is what feed.Line.After says.
+// announces nothing the second time. How far a journal is announced is what feed.Line.After gives.
 func (f *Feed) insert(ctx context.Context, rows lines) error {
 	n := int64(len(rows.journals))
 	if n == 0 {

@@ -26,7 +26,7 @@ type reader struct {
 	at    int64  // the newest line that was read from the database
 	ready []feed.Entry
 
-	wake   <-chan struct{} // nil until somebody wants to know of changes
+	wake   <-chan struct{} // nil before Changes
 	poll   time.Duration
 	cancel func()
 }
