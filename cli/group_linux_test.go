@@ -1,0 +1,250 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/internal/testing/pgtest"
+)
+
+// group is three servers that share a database. Each has a root and a cache of its own.
+type group struct {
+	*sandbox
+	name    string
+	url     string
+	key     string
+	servers []*daemon
+}
+
+func newGroup(t *testing.T) *group {
+	t.Helper()
+	s := newSandbox(t)
+	s.slow()
+	g := &group{
+		sandbox: s,
+		name:    "server",
+		url:     pgtest.Start(t).Database(t),
+		key:     filepath.Join(s.dir, "group.json"),
+	}
+	for range 3 {
+		g.add()
+	}
+	return g
+}
+
+// add starts one more server.
+func (g *group) add() *daemon {
+	g.t.Helper()
+	d := g.daemon(g.flags(g.key)...)
+	g.servers = append(g.servers, d)
+	return d
+}
+
+func (g *group) flags(key string) []string {
+	root := filepath.Join(g.dir, fmt.Sprint(g.name, len(g.servers)))
+	return []string{"--root", root, "--cache", filepath.Join(root, "cache"), "--store", g.url, "--store-key", key}
+}
+
+// ask makes a request to a server and decodes its answer.
+func (d *daemon) ask(method, path, body string, into any) int {
+	d.t.Helper()
+	req, err := http.NewRequestWithContext(d.t.Context(), method, d.url+path, strings.NewReader(body))
+	must(d.t, err)
+	req.Header.Set("Authorization", "Bearer "+d.token)
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	must(d.t, err)
+	defer resp.Body.Close()
+	if into != nil {
+		must(d.t, json.NewDecoder(resp.Body).Decode(into))
+	}
+	return resp.StatusCode
+}
+
+// status is the status of a task, as a server shows it.
+func (d *daemon) status(task string) string {
+	d.t.Helper()
+	var sum api.Summary
+	d.ask(http.MethodGet, "/v1/tasks/"+task, "", &sum)
+	return sum.Status
+}
+
+// starts begins a task on a server.
+func (d *daemon) starts(model, words string) string {
+	d.t.Helper()
+	body, err := json.Marshal(map[string]any{
+		"message": map[string]string{"text": words}, "workspace": d.ws, "provider": "script", "model": model, "approve": "all",
+	})
+	must(d.t, err)
+	var sum api.Summary
+	if code := d.ask(http.MethodPost, "/v1/tasks", string(body), &sum); code != http.StatusCreated {
+		d.t.Fatalf("start a task: got status %d", code)
+	}
+	return sum.ID
+}
+
+// events are the ids of the durable events of a task behind one, up to the first of a type.
+func (d *daemon) events(task, after, until string) (ids []string) {
+	d.t.Helper()
+	ctx, cancel := context.WithTimeout(d.t.Context(), time.Minute)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.url+"/v1/tasks/"+task+"/events?after=0", nil)
+	must(d.t, err)
+	req.Header.Set("Authorization", "Bearer "+d.token)
+	if after != "" { // it wins
+		req.Header.Set("Last-Event-ID", after)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	must(d.t, err)
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, 16<<20)
+	for id := ""; lines.Scan(); {
+		if rest, ok := strings.CutPrefix(lines.Text(), "id: "); ok {
+			id = rest
+			continue
+		}
+		if kind, ok := strings.CutPrefix(lines.Text(), "event: "); ok && id != "" {
+			ids = append(ids, id)
+			if id = ""; kind == until {
+				return ids
+			}
+		}
+	}
+	d.t.Fatalf("the events of task %s end without %s: %v", task, until, lines.Err())
+	return nil
+}
+
+// command is a model that runs one command, which notes that it begins and ends.
+func (g *group) command() (model, notes, on string) {
+	notes, on = filepath.Join(g.dir, "notes"), filepath.Join(g.dir, "on")
+	return g.script(call("execute_command", `{command: "echo begin >> `+notes+`; while [ ! -e `+on+` ]; do sleep 0.02; done; echo end >> `+
+		notes+`", cwd: null, timeout: null}`) + finish("worked")), notes, on
+}
+
+func (g *group) begun(notes string) {
+	g.t.Helper()
+	g.within(time.Minute, "the command begins", func() bool {
+		data, err := os.ReadFile(notes)
+		return err == nil && bytes.Contains(data, []byte("begin"))
+	})
+}
+
+// Any server answers for a task that another one works on: it is listed, followed under the same ids, and what is sent
+// reaches the run.
+func TestGroupAnswersAnywhere(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t)
+	a, b, c := g.servers[0], g.servers[1], g.servers[2]
+	model, notes, on := g.command()
+	id := a.starts(model, "work")
+	g.begun(notes)
+	for _, d := range g.servers {
+		if got := d.status(id); got != "running" {
+			t.Errorf("status by %s: got %q, want running", d.url, got)
+		}
+	}
+	first := b.events(id, "", "tool.started")
+	var sent struct{ Delivered string }
+	if code := c.ask(http.MethodPost, "/v1/tasks/"+id+"/messages", `{"text":"also the gate"}`, &sent); code >= 300 || sent.Delivered != "queued" {
+		t.Errorf("send by another server: got status %d, delivered %q, want it queued by the run", code, sent.Delivered)
+	}
+	must(t, os.WriteFile(on, nil, 0o600))
+	g.within(time.Minute, "the task completes", func() bool { return c.status(id) == "completed" })
+	want := a.events(id, "", "run.ended")
+	for _, d := range []*daemon{b, c} {
+		if got := d.events(id, "", "run.ended"); !slices.Equal(got, want) {
+			t.Errorf("events by %s: got %q, want %q", d.url, got, want)
+		}
+	}
+	// A client that moves sees no gap and no repeat.
+	last := first[len(first)-1]
+	if got := append(slices.Clone(first), c.events(id, last, "run.ended")...); !slices.Equal(got, want) {
+		t.Errorf("events of a client that moves: got %q, want %q", got, want)
+	}
+}
+
+// A server is killed in the middle of a command: another one takes the task over, and runs nothing twice.
+func TestGroupTakesOver(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(*daemon) (back func()){
+		"killed": func(d *daemon) func() {
+			_ = d.cmd.Process.Kill()
+			<-d.ended
+			return func() {}
+		},
+		"stopped for longer than its lease": func(d *daemon) func() {
+			_ = d.cmd.Process.Signal(syscall.SIGSTOP)
+			return func() { _ = d.cmd.Process.Signal(syscall.SIGCONT) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newGroup(t)
+			a, b, c := g.servers[0], g.servers[1], g.servers[2]
+			model, notes, on := g.command()
+			id := a.starts(model, "work")
+			g.begun(notes)
+			back := lose(a)
+			g.within(time.Minute, "another server completes the task", func() bool { return b.status(id) == "completed" })
+			back()
+			must(t, os.WriteFile(on, nil, 0o600)) // the command of the lost server may end now
+			if got := strings.Count(b.log.String(), "run started") + strings.Count(c.log.String(), "run started"); got != 1 {
+				t.Errorf("servers that continued the task: got %d, want 1", got)
+			}
+			data, err := os.ReadFile(notes)
+			must(t, err)
+			if got := strings.Count(string(data), "begin"); got != 1 {
+				t.Errorf("the command ran %d times, want once", got)
+			}
+			want := b.events(id, "", "run.ended")
+			if got := c.events(id, "", "run.ended"); !slices.Equal(got, want) {
+				t.Errorf("events of the third server: got %q, want %q", got, want)
+			}
+			if name != "killed" {
+				g.within(time.Minute, "the lost server answers again", func() bool { return a.status(id) == "completed" })
+				if got := a.events(id, "", "run.ended"); !slices.Equal(got, want) {
+					t.Errorf("events of the server that was stopped: got %q, want %q", got, want)
+				}
+			}
+		})
+	}
+}
+
+// A server with another key, or at an address that takes no writes, is refused and changes nothing.
+func TestGroupRefuses(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t)
+	other := filepath.Join(g.dir, "other.json")
+	alone := &group{sandbox: g.sandbox, name: "alone", url: pgtest.Start(t).Database(t), key: other}
+	alone.add()
+	for _, try := range []struct {
+		flags []string
+		want  string
+	}{
+		{g.flags(other), "another key"},
+		{g.flags(filepath.Join(g.dir, "none.json")), "copy the file from a server of the group"},
+		{append(g.flags(g.key), "--store", g.url+"&default_transaction_read_only=on"), "takes no writes"},
+	} {
+		r := g.roost(append([]string{"serve", "--listen", "127.0.0.1:0"}, try.flags...)...)
+		if r.code != failure.ExitConfig || !strings.Contains(r.err, try.want) {
+			t.Errorf("%q: got exit %d, %s, want %d and %q", try.flags, r.code, r.err, failure.ExitConfig, try.want)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(g.dir, "none.json")); err == nil {
+		t.Error("a key was made for a database that has one")
+	}
+}
