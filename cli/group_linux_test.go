@@ -224,6 +224,30 @@ func TestGroupTakesOver(t *testing.T) {
 	}
 }
 
+// Only a server that reaches the workspace takes a task over.
+func TestGroupNeedsTheWorkspace(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t)
+	a, b, c := g.servers[0], g.servers[1], g.servers[2]
+	model, notes, _ := g.command()
+	id := a.starts(model, "work")
+	g.begun(notes)
+	must(t, os.Rename(g.ws, g.ws+".away"))
+	_ = a.cmd.Process.Kill()
+	<-a.ended
+	g.within(time.Minute, "the other servers notice", func() bool {
+		return strings.Contains(b.log.String(), "taking over") && strings.Contains(c.log.String(), "taking over")
+	})
+	if got := b.status(id); got != "interrupted" {
+		t.Errorf("status without the workspace: got %q, want interrupted", got)
+	}
+	if strings.Contains(b.log.String()+c.log.String(), "run started") {
+		t.Error("a server without the workspace continued the task")
+	}
+	must(t, os.Rename(g.ws+".away", g.ws))
+	g.within(time.Minute, "a server completes the task", func() bool { return c.status(id) == "completed" })
+}
+
 // A server with another key, or at an address that takes no writes, is refused and changes nothing.
 func TestGroupRefuses(t *testing.T) {
 	t.Parallel()

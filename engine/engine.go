@@ -385,6 +385,7 @@ type RecoverOptions struct {
 	Resume      bool // resume interrupted ones too
 	MaxAttempts int  // how often in a row a task is resumed; 0 = 3
 
-	// Lost are the only tasks that are looked at: those whose servers are gone. nil: all.
+	// Lost are the only tasks that Recover looks at: those of servers that have died. Of these it leaves out those whose
+	// workspace is no folder of this machine. nil: all tasks.
 	Lost []store.Ref
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"os"
 	"slices"
 	"time"
 
@@ -129,8 +130,9 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 		}
 		ref := e.store.Latest(ctx, t.ref)
 		var run RunInfo
-		lost := 0
+		lost, away := 0, false
 		err := e.withRuns(ctx, ref, func(s *task.State) {
+			away = o.Lost != nil && !isFolder(s.Settings.Workspace)
 			if s.Run != nil {
 				run = e.currentRun(ctx, ref, s, *s.Run)
 			}
@@ -144,6 +146,9 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 		if err != nil {
 			errs = append(errs, err)
 			continue
+		}
+		if away {
+			continue // a server that reaches its workspace takes it over
 		}
 		// Verifying a log costs more than reading what became of its runs, and most tasks here
 		// ended long ago: only a task that would be changed or run is verified.
@@ -190,6 +195,11 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 		}
 	}
 	return errors.Join(append(errs, e.writeProjections(ctx))...)
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // leftTasks are the tasks that a dead process may have left.
