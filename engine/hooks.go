@@ -238,7 +238,8 @@ func (r recorder) Commit(ctx context.Context, committed ...task.Event) (err erro
 		before := r.State().Seq
 		err = r.Task.Commit(ctx, committed...)
 		s := r.State()
-		return s.Seq, events.ContextOf(s, committed), s.Seq > before
+		known, unread := events.ContextOf(s, committed)
+		return s.Seq, known, s.Seq > before && unread == nil
 	})
 	s := r.State()
 	if slices.ContainsFunc(committed, func(e task.Event) bool { _, words := e.(task.MessageTextSaved); return !words }) {

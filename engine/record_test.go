@@ -40,7 +40,11 @@ func replay(t *testing.T, s *store.Store, ref store.Ref) (out []events.Event) {
 			}
 			committed = append(committed, e)
 		}
-		out = append(out, events.Render(ref.ID, c, events.ContextOf(state, committed))...)
+		known, err := events.ContextOf(state, committed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, events.Render(ref.ID, c, known)...)
 	}
 	return out
 }

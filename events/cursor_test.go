@@ -3,8 +3,9 @@ package events
 import (
 	"testing"
 
-	"github.com/roost-dev/roost/store/feed"
 	"pgregory.net/rapid"
+
+	"github.com/roost-dev/roost/store/feed"
 )
 
 // A place is written in one way only, and read back as it was.

@@ -161,6 +161,8 @@ func TestAnOlderJournalThatWasPutBack(t *testing.T) {
 // What has no events any more is passed over. What cannot be read just now ends the stream:
 // who follows comes back with its cursor, and misses nothing.
 func TestWhatCannotBeReadJustNowIsNotPassedOver(t *testing.T) {
+	s, _, _, _ := held(t)
+	p := &entryReader{store: s}
 	over, stop := context.WithCancel(t.Context())
 	stop()
 	for _, c := range []struct {
@@ -175,7 +177,7 @@ func TestWhatCannotBeReadJustNowIsNotPassedOver(t *testing.T) {
 		{t.Context(), fmt.Errorf("open: %w", syscall.ENFILE), syscall.ENFILE},
 		{over, journal.ErrNotFound, context.Canceled},
 	} {
-		if got := skipUnreadable(c.ctx, c.err); !errors.Is(got, c.want) || got != nil && c.want == nil {
+		if got := p.skipUnreadable(c.ctx, c.err); !errors.Is(got, c.want) || got != nil && c.want == nil {
 			t.Errorf("%v: %v, want %v", c.err, got, c.want)
 		}
 	}

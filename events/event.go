@@ -134,8 +134,10 @@ type shownMessage struct {
 	content json.RawMessage // nil when the event is not about a message, or the message is missing
 }
 
-// ContextOf reads the context of a commit off the state right behind it.
-func ContextOf(s *task.State, events []task.Event) Context {
+// ContextOf reads the context of a commit off the state right behind it. After an error, messages that could not be read
+// are empty.
+func ContextOf(s *task.State, events []task.Event) (Context, error) {
+	var unread error
 	c := Context{}
 	if s.Run != nil {
 		c.Run = s.Run.ID
@@ -157,9 +159,13 @@ func ContextOf(s *task.State, events []task.Event) Context {
 		if c.messages == nil {
 			c.messages = make([]shownMessage, len(events))
 		}
-		c.messages[i] = shownMessage{history: m.History, ts: m.TS(), content: m.Raw()}
+		raws, err := s.Raws([]*task.Message{m})
+		if err != nil {
+			raws, unread = []json.RawMessage{json.RawMessage("{}")}, err
+		}
+		c.messages[i] = shownMessage{history: m.History, ts: m.TS(), content: raws[0]}
 	}
-	return c
+	return c, unread
 }
 
 // Render gives a commit's events as streams show them. They depend on the journal alone: a context read off a state

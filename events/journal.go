@@ -103,7 +103,11 @@ func (r *reader) render(c journal.Commit) ([]Event, error) {
 			events[i] = e
 		}
 	}
-	return Render(r.ref.ID, c, ContextOf(r.state, events)), nil
+	known, err := ContextOf(r.state, events)
+	if err != nil && unanswered(r.store, err) {
+		return nil, err
+	}
+	return Render(r.ref.ID, c, known), nil
 }
 
 // ownerContext is the context of a commit that the task's owner in this process made. The owner does not note the
@@ -278,10 +282,24 @@ func (r *entryReader) again(ctx context.Context, ref store.Ref, n *retries) (boo
 	return true, nil
 }
 
+// unanswered reports whether an error comes of a database that does not answer, and not of what a journal holds.
+func unanswered(s *store.Store, err error) bool {
+	for _, held := range []error{journal.ErrNotFound, journal.ErrBlobMissing, journal.ErrBlobDamaged} {
+		if errors.Is(err, held) {
+			return false
+		}
+	}
+	_, damaged := errors.AsType[*journal.DamageError](err)
+	return s.Shared() && !damaged
+}
+
 // skipUnreadable is for a journal that cannot be read: the stream passes over one that is missing or damaged. It
-// returns an error when this process lacks files or memory: that will pass, and to continue would lose the journal's
-// events.
-func skipUnreadable(ctx context.Context, err error) error {
+// returns an error when this process lacks files or memory, or the database with the journals does not answer: that will
+// pass, and to continue would lose the journal's events.
+func (r *entryReader) skipUnreadable(ctx context.Context, err error) error {
+	if unanswered(r.store, err) {
+		return err
+	}
 	for _, temporary := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM} {
 		if errors.Is(err, temporary) {
 			return err
@@ -303,7 +321,7 @@ func (r *entryReader) read(ctx context.Context, e feed.Entry, give func([]Event)
 	}
 	from, err := r.firstCommit(ctx, ref, e)
 	if err != nil {
-		return skipUnreadable(ctx, err)
+		return r.skipUnreadable(ctx, err)
 	}
 	if store.IsOverlay(ref) {
 		return r.readOverlay(ctx, e, ref, from, give)
@@ -312,7 +330,7 @@ func (r *entryReader) read(ctx context.Context, e feed.Entry, give func([]Event)
 	for reopen := true; ; {
 		log, err := r.reader(ctx, task, ref, from-1)
 		if err != nil {
-			return skipUnreadable(ctx, err)
+			return r.skipUnreadable(ctx, err)
 		}
 		replaced := false
 		for events, err := range log.events(log.log.Read(ctx, log.seq+1)) {
@@ -322,7 +340,7 @@ func (r *entryReader) read(ctx context.Context, e feed.Entry, give func([]Event)
 					reopen = false // once: a journal that is replaced again and again must not hold up the others
 					break
 				}
-				return skipUnreadable(ctx, err)
+				return r.skipUnreadable(ctx, err)
 			}
 			if len(events) == 0 || events[0].Seq < from {
 				continue
@@ -416,29 +434,36 @@ func (r *entryReader) readOverlay(ctx context.Context, e feed.Entry, ref store.R
 	for tries := (retries{}); ; {
 		log, err := r.store.OpenOverlay(ctx)
 		if err != nil {
-			return skipUnreadable(ctx, err)
+			return r.skipUnreadable(ctx, err)
 		}
-		for c, err := range overlay.Commits(ctx, log, from) {
-			if err != nil {
-				return errors.Join(skipUnreadable(ctx, err), log.Close())
-			}
-			if c.Seq > e.New.To {
-				return log.Close()
-			}
-			from = c.Seq + 1
-			if events := overlayEvents(c); len(events) > 0 {
-				if err := give(events); err != nil {
-					return err
-				}
-			}
-		}
-		if from > e.New.To {
-			return nil
+		from, err = r.readChanges(ctx, log, from, e.New.To, give)
+		if err := errors.Join(err, log.Close()); err != nil || from > e.New.To {
+			return err
 		}
 		if more, err := r.again(ctx, ref, &tries); err != nil || !more {
 			return err
 		}
 	}
+}
+
+// readChanges gives the changes of the overlay from one commit to another, and the commit to go on with. It goes on behind
+// a journal that cannot be read.
+func (r *entryReader) readChanges(ctx context.Context, log journal.Reader, from, to uint64, give func([]Event) error) (uint64, error) {
+	for c, err := range overlay.Commits(ctx, log, from) {
+		if err != nil {
+			return to + 1, r.skipUnreadable(ctx, err)
+		}
+		if c.Seq > to {
+			return to + 1, nil
+		}
+		from = c.Seq + 1
+		if events := overlayEvents(c); len(events) > 0 {
+			if err := give(events); err != nil {
+				return from, err
+			}
+		}
+	}
+	return from, nil
 }
 
 // overlayEvents renders a change. Like all events it depends on the journal alone. seq is the newest commit of the

@@ -65,7 +65,8 @@ func commit(t *testing.T, o *Owner, one *store.Task, committed ...task.Event) {
 		if err := one.Commit(t.Context(), committed...); err != nil {
 			t.Error(err)
 		}
-		return one.State().Seq, ContextOf(one.State(), committed), true
+		known, err := ContextOf(one.State(), committed)
+		return one.State().Seq, known, err == nil
 	})
 }
 

@@ -326,8 +326,8 @@ func (o *Owner) Publish(e Event) {
 	}
 }
 
-// Commit makes a commit and notes its context; ok is false when nothing was committed. A commit can be durable, and the
-// topic can read it, before commit returns: the topic waits for the note then.
+// Commit makes a commit and notes its context; ok is false when nothing was committed, or its context is not known. A
+// commit can be durable, and the topic can read it, before commit returns: the topic waits for the note then.
 func (o *Owner) Commit(commit func() (seq uint64, c Context, ok bool)) {
 	if o == nil {
 		commit()

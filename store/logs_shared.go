@@ -154,7 +154,19 @@ func (l *sharedLogs) remove(ctx context.Context, path string) error {
 	return l.Remove(ctx, l.name(path))
 }
 
-// own takes the lease of a journal. The database announces what is committed: Options.Synced is not called.
+// announced is when the commits of an owner are announced, in place of calls of Options.Synced. The announcement of a
+// change of the overlay follows all that the process did; see overlaySynced.
+func (l *sharedLogs) announced(path string, o filelog.Options) postgres.Announce {
+	switch {
+	case o.Synced == nil:
+		return postgres.AnnounceNever
+	case l.name(path) == overlayName:
+		return postgres.AnnounceAtEnd
+	}
+	return postgres.AnnounceSoon
+}
+
+// own takes the lease of a journal.
 func (l *sharedLogs) own(ctx context.Context, path string, o filelog.Options) (journal.Owner, error) {
 	for end := time.Now().Add(o.WaitForLock); ; {
 		log, err := l.Own(ctx, l.name(path), postgres.OwnOptions{
@@ -166,6 +178,7 @@ func (l *sharedLogs) own(ctx context.Context, path string, o filelog.Options) (j
 			MaxUnsaved: o.MaxUnsaved,
 			Seal:       o.Seal,
 			Meets:      o.Meets,
+			Announce:   l.announced(path, o),
 		})
 		if _, busy := errors.AsType[*journal.BusyError](err); !busy || time.Now().After(end) {
 			if errors.Is(err, journal.ErrNotFound) {

@@ -56,7 +56,7 @@ func (j *Journals) AnnounceTo(announce func(context.Context, []Synced) error) {
 	j.hub.pending.announce = announce
 }
 
-// Announced wakes the followers of announcements, on all servers, that there are some.
+// Announced wakes the followers of announcements on all servers.
 func (j *Journals) Announced() { j.hub.announced() }
 
 // FollowAnnouncements returns a channel that is sent to when a server has announced something, and how often to look all

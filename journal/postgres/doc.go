@@ -41,8 +41,8 @@
 //
 // # Announcements
 //
-// AnnounceTo calls one function, at most every 20 ms, which journals got commits from this process, before other servers
-// are notified of them. No commit waits for it. An owner that closes waits for a moment, so that a journal whose commits
+// AnnounceTo has one function called, at most every 20 ms, with the journals that got commits from this process, before
+// other servers are notified of them. No commit waits for it. An owner that closes waits for a moment, so that a journal whose commits
 // were not announced is one whose lease ran out. See store/feed/postgres.
 //
 // # Trust
