@@ -446,7 +446,7 @@ func (r *entryReader) readOverlay(ctx context.Context, e feed.Entry, ref store.R
 	}
 }
 
-// readChanges gives the changes of the overlay from one commit to another, and the commit to go on with. It goes on behind
+// readChanges gives the changes of the overlay from one commit to another, and the commit to continue with. It continues behind
 // a journal that cannot be read.
 func (r *entryReader) readChanges(ctx context.Context, log journal.Reader, from, to uint64, give func([]Event) error) (uint64, error) {
 	for c, err := range overlay.Commits(ctx, log, from) {

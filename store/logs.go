@@ -54,12 +54,15 @@ func (folders) unlisted(_ context.Context, dir, prefix string) (list []string, e
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", dir, err)
+	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), prefix) {
 			list = append(list, e.Name())
 		}
 	}
-	return list, err
+	return list, nil
 }
 
 // open reads the watermark first: the commit that the watermark names was synced before, so a journal that ends earlier
@@ -80,8 +83,7 @@ func (folders) begin(ctx context.Context, path, from string, seq uint64) error {
 }
 
 func (folders) move(_ context.Context, from, to string) error { return atomicfile.Move(from, to) }
-
-func (folders) remove(_ context.Context, path string) error { return os.RemoveAll(path) }
+func (folders) remove(_ context.Context, path string) error   { return os.RemoveAll(path) }
 
 // holderWait bounds how long own waits for a lock whose holder is dead. On a busy machine, a child may need that long to
 // reach its exec.
@@ -105,11 +107,6 @@ func (folders) own(ctx context.Context, path string, o filelog.Options) (journal
 	}
 }
 
-// OpenFolder opens the journal in a folder that need not be one of a root, such as a task that is about to be imported.
-func OpenFolder(ctx context.Context, path string) (journal.Reader, error) {
-	return folders{}.open(ctx, path, nil)
-}
-
 // HasJournal reports whether a task has a journal or had one. A journal that was deleted beside its lock file,
 // index, payloads or watermark is damaged; it is never begun again.
 func (s *Store) HasJournal(ctx context.Context, ref Ref) bool { return s.logs.has(ctx, ref.Log) }
@@ -124,22 +121,19 @@ func (s *Store) MoveTask(ctx context.Context, from, to Ref) error {
 
 // EnsureTrash makes the place of deleted tasks.
 func (s *Store) EnsureTrash() error {
-	if s.Shared() {
-		return nil
+	if !s.Shared() {
+		return s.EnsureDir(s.TrashDir(), "cannot be written")
 	}
-	return s.EnsureDir(s.TrashDir(), "cannot be written")
+	return nil
 }
 
 // UnlistedTrash is what the trash has under names that begin with a prefix, and that no list shows.
 func (s *Store) UnlistedTrash(ctx context.Context, prefix string) (list []Ref, err error) {
 	names, err := s.logs.unlisted(ctx, s.TrashDir(), prefix)
-	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", s.TrashDir(), err)
-	}
 	for _, name := range names {
 		list = append(list, s.TrashRef(name))
 	}
-	return list, nil
+	return list, err
 }
 
 // RemoveTask removes the bytes of a task.
@@ -158,7 +152,7 @@ func (s *Store) Holder(ctx context.Context, ref Ref) (journal.OwnerInfo, bool) {
 
 // Held reports whether a process owns a task's journal now.
 func (s *Store) Held(ctx context.Context, ref Ref) bool {
-	_, held := s.logs.holder(ctx, ref.Log)
+	_, held := s.Holder(ctx, ref)
 	return held
 }
 

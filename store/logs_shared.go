@@ -57,7 +57,6 @@ func (l *sharedLogs) has(ctx context.Context, path string) bool {
 }
 
 func (l *sharedLogs) taken(ctx context.Context, path string) bool { return l.has(ctx, path) }
-
 func (l *sharedLogs) names(ctx context.Context, dir string) ([]string, error) {
 	entries, err := l.entries(ctx, dir)
 	if err != nil {
@@ -125,9 +124,9 @@ func (l *sharedLogs) unlisted(ctx context.Context, dir, prefix string) ([]string
 	if err != nil {
 		return nil, err
 	}
-	var list []string
-	for _, e := range all {
-		list = append(list, e.Name[len(base):])
+	list := make([]string, len(all))
+	for i, e := range all {
+		list[i] = e.Name[len(base):]
 	}
 	return list, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/roost-dev/roost/database"
+	"github.com/roost-dev/roost/internal/failpoint"
 )
 
 const (
@@ -131,6 +132,7 @@ func (g *group) execute(batch []*addition) error {
 		statement, args = appendOne, []any{ids[0], epochs[0], from[0], to[0], seqs, lines, g.lease}
 	}
 	tag, err := g.db.Exec(ctx, statement, args...)
+	failpoint.Hit("postgres.committed")
 	if err == nil && tag.RowsAffected() != int64(len(lines)) {
 		err = errors.New("the head of a journal is not where its owner left it")
 	}

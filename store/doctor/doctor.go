@@ -390,7 +390,7 @@ func (d *doctor) checkOverlay(ctx context.Context) []finding {
 			out = append(out, f)
 		}
 	}
-	log, err := store.OpenFolder(ctx, s.OverlayDir())
+	log, err := s.OpenOverlay(ctx)
 	if errors.Is(err, journal.ErrNotFound) {
 		return out
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/projection"
@@ -222,7 +223,7 @@ func (s folderFiles) saved(ctx context.Context) (uint64, error) {
 	if info, err := s.root.Lstat(journalName); err == nil && !info.Mode().IsRegular() {
 		return 0, nil // the copy leaves it out, with a note
 	}
-	log, err := store.OpenFolder(ctx, s.root.Name())
+	log, err := filelog.OpenKnowing(s.root.Name(), nil, projection.Read(s.root.Name()).Seq)
 	if errors.Is(err, journal.ErrNotFound) {
 		return 0, nil
 	}
