@@ -182,3 +182,36 @@ func TestWhatCannotBeReadJustNowIsNotPassedOver(t *testing.T) {
 		}
 	}
 }
+
+// The first commit since a time is found by looking at a few.
+func TestFirstSince(t *testing.T) {
+	now := int64(100)
+	s := fixture.Must[*store.Store](t)(store.Open(store.Options{Root: t.TempDir(), Program: "test", Now: func() int64 { now++; return now }}))
+	owned := fixture.Must[*store.Task](t)(s.Create(t.Context(), task.Created{Origin: "cli", Number: 1, CreatedAt: 1, Settings: task.Settings{Workspace: "/w"}}))
+	for range 20 {
+		if err := owned.Commit(t.Context(), task.RunStarted{Run: "r"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := owned.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	log := fixture.Must[journal.Reader](t)(s.Follow(t.Context(), owned.Ref))
+	defer log.Close()
+	head := fixture.Must[uint64](t)(log.Head(t.Context()))
+	for at := int64(90); at < now+5; at++ {
+		want := head + 1
+		for c, err := range log.Read(t.Context(), 1) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.At >= at {
+				want = c.Seq
+				break
+			}
+		}
+		if got, err := firstSince(t.Context(), log, at); err != nil || got != want {
+			t.Errorf("since %d: %d, %v, want %d", at, got, err, want)
+		}
+	}
+}

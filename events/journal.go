@@ -389,8 +389,35 @@ func (r *entryReader) firstCommit(ctx context.Context, ref store.Ref, e feed.Ent
 			break
 		}
 	}
-	first, err := store.FirstSince(ctx, log, e.Birth)
+	first, err := firstSince(ctx, log, e.Birth)
 	return max(min(first, e.Line.From), 1), err
+}
+
+// firstSince is the first commit of a journal that is not older than a time, in Unix milliseconds; head+1 when all are
+// older.
+func firstSince(ctx context.Context, log journal.Reader, at int64) (uint64, error) {
+	head, err := log.Head(ctx)
+	if err != nil {
+		return 0, err
+	}
+	low, high := uint64(1), head+1
+	for low < high { // times rise, as far as clocks do
+		mid := (low + high) / 2
+		old := false
+		for c, err := range journal.Whole(log.Read(ctx, mid)) {
+			if err != nil {
+				return 0, err
+			}
+			old = c.At < at
+			break
+		}
+		if old {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	return low, nil
 }
 
 // reader is a task's reader behind a commit.

@@ -160,33 +160,6 @@ func (s *Store) announcer(ref Ref) func(epoch, head uint64, last bool) {
 	}
 }
 
-// FirstSince is the first commit of a journal that is not older than a time, in Unix milliseconds; head+1 when all are
-// older.
-func FirstSince(ctx context.Context, log journal.Reader, at int64) (uint64, error) {
-	head, err := log.Head(ctx)
-	if err != nil {
-		return 0, err
-	}
-	low, high := uint64(1), head+1
-	for low < high { // times rise, as far as clocks do
-		mid := (low + high) / 2
-		old := false
-		for c, err := range journal.Whole(log.Read(ctx, mid)) {
-			if err != nil {
-				return 0, err
-			}
-			old = c.At < at
-			break
-		}
-		if old {
-			low = mid + 1
-		} else {
-			high = mid
-		}
-	}
-	return low, nil
-}
-
 // seal is how a task's log is signed and verified.
 func (s *Store) seal(ref Ref) *journal.Seal {
 	if ref.Own {
