@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -38,13 +39,13 @@ func TestSuite(t *testing.T) {
 	})
 }
 
-// own owns a journal and commits to it without an end.
+// own owns a journal and commits to it until it is killed.
 func own(ctx context.Context, s server, name string) error {
 	o, err := s.journals.Own(ctx, name, journals.OwnOptions{By: "child"})
 	if err != nil {
 		return err
 	}
-	for i := 0; ; i++ {
+	for i := range 200 {
 		_, err := o.Append(ctx, journal.Draft{At: 1, By: "child", Events: []journal.Event{fmt.Appendf(nil, `{"child":%d}`, i)}})
 		if err == nil {
 			err = o.Barrier(ctx)
@@ -53,4 +54,5 @@ func own(ctx context.Context, s server, name string) error {
 			return err
 		}
 	}
+	return errors.New("it was not killed")
 }
