@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"flag"
 	"os"
 	"testing"
 
@@ -12,6 +13,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	// What decides is the same code as for the file, whose tests draw the usual number of cases; each costs more here.
+	if err := flag.Set("rapid.checks", "25"); err != nil {
+		panic(err)
+	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		pgtest.StopShared()
 		os.Exit(code)
