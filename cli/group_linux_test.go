@@ -128,10 +128,10 @@ func (d *daemon) events(task, after, until string) (ids []string) {
 	return nil
 }
 
-// command is a model that runs one command, which notes that it begins and ends.
+// command is a model that runs one command, which notes that it begins and ends. It ends with the test at the latest.
 func (g *group) command() (model, notes, on string) {
 	notes, on = filepath.Join(g.dir, "notes"), filepath.Join(g.dir, "on")
-	return g.script(call("execute_command", `{command: "echo begin >> `+notes+`; while [ ! -e `+on+` ]; do sleep 0.02; done; echo end >> `+
+	return g.script(call("execute_command", `{command: "echo begin >> `+notes+`; while [ -d `+g.dir+` -a ! -e `+on+` ]; do sleep 0.02; done; echo end >> `+
 		notes+`", cwd: null, timeout: null}`) + finish("worked")), notes, on
 }
 
