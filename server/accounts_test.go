@@ -92,6 +92,9 @@ const secret = "xyzzy"
 
 // Every route gives somebody else nothing of a task that is not shared: as if it did not exist.
 func TestEveryRouteHidesTasksOfOthers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one request after the other, which the race detector makes ten times as slow")
+	}
 	s := newSharedBench(t)
 	made := s.start(s.ann, wantsCommand, secret, `,"title":"`+secret+` title"`)
 	var asked api.Page[api.Question]
@@ -420,6 +423,9 @@ func TestKeysOfOthers(t *testing.T) {
 // Every method of the service hides them, too: pages and other callers ask it without a route. A method that is added is
 // called here with whatever its arguments allow.
 func TestEveryMethodHidesTasksOfOthers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one call after the other, which the race detector makes ten times as slow")
+	}
 	s := newSharedBench(t)
 	made := s.start(s.ann, wantsCommand, secret, `,"title":"`+secret+` title"`)
 	var asked api.Page[api.Question]

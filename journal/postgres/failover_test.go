@@ -18,6 +18,9 @@ import (
 // The primary is lost and its standby takes over: no acknowledged commit is lost, no journal forks, and the owners and
 // followers go on.
 func TestFailover(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it mostly waits, and what it runs is run by other tests, too")
+	}
 	t.Parallel() // it mostly waits
 	for _, synced := range []string{"on", "remote_apply"} {
 		t.Run("synchronous_commit = "+synced, func(t *testing.T) {
@@ -82,6 +85,9 @@ func TestReplica(t *testing.T) {
 
 // While the standby does not answer, nothing is acknowledged that would be lost with the primary.
 func TestStandbyIsAway(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it mostly waits, and what it runs is run by other tests, too")
+	}
 	t.Parallel() // it mostly waits
 	primary, standby := pgtest.StartPair(t)
 	at := primary.Database(t)
