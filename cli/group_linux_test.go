@@ -248,6 +248,78 @@ func TestGroupNeedsTheWorkspace(t *testing.T) {
 	g.within(time.Minute, "a server completes the task", func() bool { return c.status(id) == "completed" })
 }
 
+// What works on folders of tasks is refused for tasks in a database, and makes none.
+func TestGroupHasNoFolders(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t)
+	a := g.servers[0]
+	id := a.starts(g.script(finish("done")), "work")
+	g.within(time.Minute, "the task completes", func() bool { return a.status(id) == "completed" })
+	old := filepath.Join(g.dir, "old")
+	must(t, os.MkdirAll(old, 0o700))
+	must(t, os.WriteFile(filepath.Join(old, "ui_messages.json"), []byte(`[{"ts":1776200000000,"type":"say","say":"text","text":"print the list"}]`), 0o600))
+	g.env("ROOST_TOKEN=" + a.token)
+	for _, args := range [][]string{
+		{"import", old},
+		{"export", id, "--format", "archive", "-o", filepath.Join(g.dir, "archive")},
+	} {
+		if r := g.roost(append(args, "--server", a.url)...); r.code == 0 || !strings.Contains(r.err, "tasks in a database have no folder") {
+			t.Errorf("%q: got exit %d: %s%s, want it refused", args, r.code, r.out, r.err)
+		}
+	}
+	if r := g.roost("export", id, "--format", "roo", "-o", filepath.Join(g.dir, "roo"), "--server", a.url); r.code != 0 {
+		t.Errorf("export in Roo's format: exit %d: %s", r.code, r.err)
+	}
+	if r := g.roost("doctor", "--server", a.url); r.code != 0 || !strings.Contains(r.out+r.err, "1 whole, 0 damaged") || strings.Contains(r.out+r.err, "rebuild") {
+		t.Errorf("doctor: got exit %d: %s%s, want one whole task and nothing to rebuild", r.code, r.out, r.err)
+	}
+	for _, dir := range []string{g.ws, filepath.Join(g.dir, "server0")} { // the server works in g.ws
+		must(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+			if err == nil && (strings.Contains(d.Name(), "postgres:") || d.Name() == "tasks") {
+				t.Errorf("%s was made", path)
+			}
+			return err
+		}))
+	}
+}
+
+// A request of a person with a key takes effect once, whichever servers it comes through.
+func TestGroupDoesARequestOnce(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t)
+	a, b := g.servers[0], g.servers[1]
+	r := g.roost("team", "init", "ann", "--store", g.url, "--json")
+	var first struct{ Secret, Token string }
+	if err := json.Unmarshal([]byte(r.out), &first); err != nil || r.code != 0 {
+		t.Fatalf("exit %d, %v: %s%s", r.code, err, r.out, r.err)
+	}
+	for _, d := range g.servers {
+		d.token = first.Secret
+	}
+	model, notes, on := g.command()
+	id := a.starts(model, "work")
+	g.begun(notes)
+	var ids []string
+	for _, d := range []*daemon{b, a, b} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.url+"/v1/tasks/"+id+"/messages", strings.NewReader(`{"text":"also the gate"}`))
+		must(t, err)
+		req.Header.Set("Authorization", "Bearer "+d.token)
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Idempotency-Key", "one")
+		resp, err := http.DefaultClient.Do(req)
+		must(t, err)
+		var sent struct{ Input string }
+		must(t, json.NewDecoder(resp.Body).Decode(&sent))
+		must(t, resp.Body.Close())
+		ids = append(ids, sent.Input)
+	}
+	if ids[0] == "" || ids[1] != ids[0] || ids[2] != ids[0] {
+		t.Errorf("inputs of one request through two servers: got %q, want one", ids)
+	}
+	must(t, os.WriteFile(on, nil, 0o600))
+	g.within(time.Minute, "the task completes", func() bool { return b.status(id) == "completed" })
+}
+
 // A server with another key, or at an address that takes no writes, is refused and changes nothing.
 func TestGroupRefuses(t *testing.T) {
 	t.Parallel()

@@ -191,8 +191,8 @@ func changeInChildren(t *testing.T, dir string) {
 	}
 }
 
-// A change that another process keeps out waits for a bounded time, says what to do, and changes nothing. Readers do not
-// notice.
+// While another process holds the lock, a change waits for a bounded time; its error names the next step, and it changes
+// nothing. Readers do not wait.
 func TestAChangeThatIsKeptOutEnds(t *testing.T) {
 	p, file := placeOf(t)
 	const was = "model = \"a\"\n"
@@ -262,7 +262,7 @@ func TestAChangeThatIsKeptOutEnds(t *testing.T) {
 	}
 }
 
-// A folder in which no lock can be taken is an error that names it, and what the change itself says reaches the caller.
+// When no lock can be taken, the error names the folder. The error of the change itself reaches the caller.
 func TestLockedSaysWhatFailed(t *testing.T) {
 	p, file := placeOf(t)
 	cause := errors.New("the change failed")

@@ -30,7 +30,7 @@ import (
 // A batch is one bundle file: it is synced, renamed and its folder is synced. Several processes may use one folder.
 // Opening and reading a store that does not exist creates nothing.
 //
-// Earlier versions used git's format (package checkpoint/gitstore). Nobody read it with git, and trees, commits, refs,
+// Earlier versions used git's format (package checkpoint/gitstore). No user read it with git, and trees, commits, refs,
 // deltas and git's own collection beside ours took four times the code. The owners of contents are files (names/) and
 // not a search through all journals: a purge reads one small folder, and a task with a damaged journal loses nothing.
 // The file "roost" in the folder makes earlier versions refuse to write there.

@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// configured reads the address. If it does not say otherwise, only a server that takes writes is connected to: of
-// several hosts the primary, also after another one became it.
+// configured reads the address. Unless the address sets target_session_attrs, it connects only to a server that takes
+// writes: of several hosts the primary, also after a fail-over.
 func configured(url string) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -62,8 +62,8 @@ func probe(ctx context.Context, config *pgxpool.Config) error {
 	return err
 }
 
-// Exec executes a statement that is a transaction of its own. Its error says that the outcome is not known when the
-// database did not wait for its standby, because an administrator cancelled that.
+// Exec executes a statement that is a transaction of its own. When an administrator
+// cancelled the wait for the standby, it returns an error: the outcome is not known.
 func (db *DB) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
 	before := db.unreplicated.Load()
 	tag, err := db.Pool.Exec(ctx, sql, args...)

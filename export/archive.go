@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/roost-dev/roost/view/markup"
 	"io"
 	"io/fs"
 	"iter"
@@ -18,6 +17,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/roost-dev/roost/view/markup"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/inputfile"

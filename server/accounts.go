@@ -145,7 +145,7 @@ func (s *Server) answer(rt *route, w http.ResponseWriter, r *http.Request) *api.
 // passed a request on has done that already.
 func (a *asked) ownKey(key string) string {
 	person := accounts.Person(a.Context())
-	if key == "" || person == "" || isPeer(a.Request) && hops(a.Request) > 0 {
+	if key == "" || person == "" || (isPeer(a.Request) || a.Context().Value(groupKey{}) != nil) && hops(a.Request) > 0 {
 		return key
 	}
 	return idempotency.Identity(person + "/" + key)

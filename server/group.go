@@ -25,6 +25,9 @@ type Group struct {
 
 const peerTimeout = 5 * time.Second // for a connection to another server
 
+// groupKey marks the requests that another server of the group passed on.
+type groupKey struct{}
+
 // fromGroup reports whether another server of the group passed a request on.
 func (s *Server) fromGroup(r *http.Request) bool {
 	if s.opt.Group == nil || s.opt.Group.Token == "" {

@@ -273,6 +273,10 @@ func (s *Service) Import(ctx context.Context, n api.NewImport) (api.Import, erro
 	if err := checkImport(n); err != nil {
 		return api.Import{}, err
 	}
+	if s.store.Shared() {
+		return api.Import{}, problem(http.StatusConflict, "no_folder", "Tasks cannot be imported into a database",
+			store.ErrNoFolder.Error()+", and an import copies folders", "roost import  # on a machine that keeps tasks in files")
+	}
 	opt := importer.Options{DryRun: n.DryRun, Trust: n.Trust, OnConflict: n.Clash}
 	for _, m := range n.Map {
 		opt.Map = append(opt.Map, importer.PathMap{Old: m[0], New: m[1]})

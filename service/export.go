@@ -296,6 +296,10 @@ func (s *Service) Export(ctx context.Context, ids []string, format string, mask 
 		}
 	}
 	x.Task, x.Name = x.refs[0].ID, export.FileName(x.refs[0].ID)
+	if format == "archive" && s.store.Shared() {
+		return nil, problem(http.StatusConflict, "no_folder", "Tasks in a database cannot be archived",
+			store.ErrNoFolder.Error()+", and an archive holds folders", "roost export ID --format roo")
+	}
 	if format == "archive" { // it records for each task whether it could be read
 		return x, x.noneReadable(ctx)
 	}

@@ -15,6 +15,12 @@ import (
 	"github.com/roost-dev/roost/store/feed"
 )
 
+// ErrNoFolder: the task is in a database, and what was asked for works on the folder of a task.
+var ErrNoFolder = errors.New("tasks in a database have no folder")
+
+// InDatabase reports whether the task is in a database: its paths are no paths of files.
+func (r Ref) InDatabase() bool { return strings.HasPrefix(r.Log, sharedHome) }
+
 // sharedLogs are the journals of a root in a database. The name of a journal is its path below home, with slashes.
 type sharedLogs struct {
 	*postgres.Journals

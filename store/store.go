@@ -202,6 +202,9 @@ func (s *Store) Prepare() error {
 // EnsureDir makes a folder below the root, with durable names. check is the Check of the RootError that
 // it returns on failure.
 func (s *Store) EnsureDir(dir, check string) error {
+	if strings.HasPrefix(dir, sharedHome) { // a relative path would be made in the folder that the process works in
+		return fmt.Errorf("make %s: %w", dir, ErrNoFolder)
+	}
 	err := filelog.EnsureDir(cmp.Or(s.opt.FS, filelog.OS), dir)
 	if err != nil && !errors.Is(err, journal.ErrNotSaved) {
 		return &RootError{Path: s.opt.Root, Check: check, Err: err}

@@ -80,16 +80,20 @@ func explain(err error) string {
 }
 
 // takeOverEvery is how often a server looks for tasks whose server has died. A lease of 3 s and this make the time until
-// another server continues them.
-const takeOverEvery = time.Second
+// another server continues them. It tries the same tasks again every takeOverAgain: it may have lacked their workspaces.
+const (
+	takeOverEvery = time.Second
+	takeOverAgain = 10 * time.Second
+)
 
-// takeOver continues the tasks of other servers that are gone, until ctx ends. Of the servers that try, one gets the lease.
+// takeOver continues the tasks of servers that have died, until ctx ends. Of the servers that try, one gets the lease.
 func takeOver(ctx context.Context, s *local.Roost, f *serveFlags, log *slog.Logger) {
 	if f.shared.store == "" {
 		return
 	}
 	tick := time.NewTicker(takeOverEvery)
 	defer tick.Stop()
+	tried, last := "", time.Time{}
 	for {
 		select {
 		case <-ctx.Done():
@@ -97,8 +101,18 @@ func takeOver(ctx context.Context, s *local.Roost, f *serveFlags, log *slog.Logg
 		case <-tick.C:
 		}
 		lost, err := s.Lost(ctx)
-		if err == nil && len(lost) > 0 {
-			log.Info("taking over", "tasks", len(lost))
+		names := ""
+		for _, ref := range lost {
+			names += ref.ID + " "
+		}
+		again := names == tried
+		if again && time.Since(last) < takeOverAgain {
+			continue
+		}
+		if tried, last = names, time.Now(); err == nil && len(lost) > 0 {
+			if !again {
+				log.Info("taking over", "tasks", len(lost))
+			}
 			err = s.Engine().Recover(ctx, engine.RecoverOptions{
 				Resume:      true,
 				MaxAttempts: f.attempts,
@@ -106,7 +120,7 @@ func takeOver(ctx context.Context, s *local.Roost, f *serveFlags, log *slog.Logg
 			})
 		}
 		if err != nil && ctx.Err() == nil {
-			log.Warn("not all tasks of servers that are gone were taken over", "error", err.Error())
+			log.Warn("not all tasks of servers that died were taken over", "error", err.Error())
 		}
 	}
 }

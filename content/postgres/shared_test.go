@@ -79,7 +79,7 @@ func TestOneOfEach(t *testing.T) {
 	}
 }
 
-// A server whose lease was ended relies on nothing any more, is told so, and can do its work again.
+// A server whose lease has ended relies on nothing it held, gets an error, and can do its work again.
 func TestALeaseThatWasEnded(t *testing.T) {
 	url, db := migrated(t)
 	ctx := t.Context()

@@ -24,9 +24,9 @@
 //
 // # Holds
 //
-// What a Store found or wrote is held under the lease of its server. A server that the database has not heard of for the
-// length of the lease, 30 s by default, relies on nothing. It finds that out before it relies on anything again: it then
-// counts what it held as not found.
+// What a Store found or wrote is held under the lease of its server. After a server has not renewed for the
+// length of the lease, 30 s by default, the database protects nothing for it any more. The server notices before it uses
+// contents again, and counts what it held as not found.
 //
 // # Limits
 //

@@ -3,9 +3,9 @@
 //
 // A lease is a row of roost.leases, and lasts while the row is there. One goroutine renews it every third of its length.
 // Only the clock of the database decides that a lease has run out, and only End makes that count: it removes the row, and
-// with it every row that names it (ON DELETE CASCADE). So a server that was stopped for a while and whose lease nobody
-// ended goes on, and one whose lease was ended finds that out: a row that names an ended lease is refused by the
-// database.
+// with it every row that names it (ON DELETE CASCADE). So a server that was stopped for a while keeps its lease
+// as long as no other server ends it. After that the database refuses each row that names the ended lease, and the server
+// notices.
 //
 // The owner of a journal has a lease of another kind, which is part of the journal's row (package journal/postgres).
 package lease

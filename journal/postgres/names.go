@@ -145,7 +145,7 @@ func (j *Journals) Lost(ctx context.Context) ([]string, error) {
 }
 
 func (j *Journals) ownedNames(ctx context.Context, lease string) ([]string, error) {
-	rows, err := j.db.Query(ctx, `SELECT name FROM roost.journals WHERE owner IS NOT NULL AND `+lease)
+	rows, err := j.db.Query(ctx, `SELECT name FROM roost.journals WHERE owner IS NOT NULL AND `+lease+` ORDER BY name`)
 	if err != nil {
 		return nil, fmt.Errorf("look for owners of journals: %w", err)
 	}

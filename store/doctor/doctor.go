@@ -56,7 +56,7 @@ func Check(ctx context.Context, s *store.Store, ids []string, o Options) (api.Ch
 		}
 		add(&out, found, repaired)
 	}
-	if len(ids) == 0 {
+	if len(ids) == 0 && !d.store.Shared() {
 		d.checkRoot(ctx, refs, &out)
 	}
 	return out, ctx.Err()

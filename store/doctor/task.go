@@ -69,7 +69,7 @@ func (d *doctor) inspect(ctx context.Context, ref store.Ref) []finding {
 	}
 	out = append(out, journalFindings(ref, health)...)
 	out = append(out, d.checkSignatures(ctx, v, anyDamaged(out))...)
-	if _, held := d.store.Holder(ctx, ref); !held { // an owner is still writing what is derived
+	if _, held := d.store.Holder(ctx, ref); !held && !ref.InDatabase() { // an owner is still writing what is derived
 		for _, m := range verifyDerived(ctx, v, anyDamaged(out)) {
 			m.ID, m.Path = ref.ID, ref.Dir
 			out = append(out, fromMismatch(m))
