@@ -176,6 +176,56 @@ func TestTitleAndBadgeCount(t *testing.T) {
 	}
 }
 
+// A click on a notification of the service worker leads to the task: to the page of it that is open, also one that is
+// older than the worker, or else to a new one at the question. The click is a test's, and so are the windows.
+func TestClickOnANotification(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task(asksTwice, "paint the fence", nil)
+	h.wait(task, "waiting")
+	p := h.elsewhere()
+	tab := p.openAfter(away, "/")
+	tab.live()
+	tab.served()
+	tab.armed()
+	tab.press(`article[data-question] [data-key="1"]`)
+	const shown = `navigator.serviceWorker.getRegistration('/').then(r => r.getNotifications()).then(all => self.all = all.length), self.all`
+	tab.sees("the second question is shown", shown+" === 1")
+	// Nobody has clicked, so that the browser opens no window.
+	const click = `(async () => {
+		const went = []; let waits;
+		clients.openWindow = async path => { went.push('opens ' + path) };
+		WindowClient.prototype.focus = async function () { went.push('looks at ' + new URL(this.url).pathname) };
+		ExtendableEvent.prototype.waitUntil = promise => { waits = promise };
+		const [one] = await registration.getNotifications();
+		dispatchEvent(new NotificationEvent('notificationclick', { notification: one }));
+		await waits;
+		return went.join();
+	})()`
+	if got, want := run[string](p.worker(tab), click), "opens /tasks/"+task+"#questions"; got != want {
+		t.Errorf("with no page of the task: the worker %s, want %s", got, want)
+	}
+	tab.sees("the notification is gone", shown+" === 0")
+	tab.visit("/tasks/" + task + "#questions")
+	tab.live()
+	tab.sees("the question is in view", `(r => r.top >= 0 && r.bottom <= innerHeight)(document.querySelector('article[data-question]:not(.closed)').getBoundingClientRect())`)
+	again := func(page string) {
+		run[bool](tab, `navigator.serviceWorker.ready.then(r => r.showNotification('again', { data: '/tasks/`+task+`#questions' })).then(() => true)`)
+		if got, want := run[string](p.worker(tab), click), "looks at "+page; got != want {
+			t.Errorf("with a page of the task: the worker %s, want %s", got, want)
+		}
+	}
+	again("/tasks/" + task)
+	run[bool](tab, `navigator.serviceWorker.getRegistration('/').then(r => r.unregister())`)
+	tab.visit("/tasks/roost:" + task + "?raw=1")
+	tab.live()
+	tab.served()
+	if run[bool](tab, `navigator.serviceWorker.controller !== null`) {
+		t.Error("the worker controls the page that registered it, want one that is older than the worker")
+	}
+	again("/tasks/roost:" + task)
+}
+
 // worker is the service worker of a browser, as what a test can evaluate in.
 func (p *profile) worker(t *tab) *tab {
 	p.Helper()

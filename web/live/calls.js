@@ -50,12 +50,12 @@ export class Calls {
 
   // load counts the open questions, and tells the new ones.
   async load() {
+    const before = [...this.fresh]; // one that comes during the request may be missing in the answer, and is for the next load
     const { items } = await get('/v1/questions');
     titled({ count: items.length });
     (items.length ? navigator.setAppBadge?.(items.length) : navigator.clearAppBadge?.())?.catch?.(() => {});
-    const fresh = items.filter((q) => this.fresh.delete(q.id));
-    this.fresh.clear();
-    for (const q of fresh) this.call(q);
+    for (const id of before) this.fresh.delete(id);
+    for (const q of items) if (before.includes(q.id)) this.call(q);
   }
 
   // call lets one page of the browser tell a question.
