@@ -10,6 +10,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/roost-dev/roost/journal"
 )
@@ -26,15 +27,6 @@ const (
 	baseName = "base.json"
 )
 
-// Base is how much of another log a log begins with.
-type Base struct {
-	Seq   uint64 `json:"seq"`   // the last commit that counts
-	Epoch uint64 `json:"epoch"` // own epochs come behind it
-}
-
-// own is the number in a log's own part of a commit of the whole.
-func (b Base) own(seq uint64) uint64 { return max(seq, b.Seq) - b.Seq }
-
 // ErrBase: what a log begins with cannot be read.
 var ErrBase = errors.New("what this journal begins with cannot be read")
 
@@ -47,7 +39,7 @@ func Begin(ctx context.Context, dir, from string, seq uint64) error {
 		return err
 	}
 	defer r.Close()
-	b := Base{Seq: seq}
+	b := journal.Base{Seq: seq}
 	for c, err := range r.ReadBackward(ctx, seq+1) {
 		if err != nil {
 			return fmt.Errorf("read commit %d of %s: %w", seq, from, err)
@@ -177,23 +169,23 @@ func oneMore(from, to string) error {
 
 // OpenReader opens the journal in dir for reading. It never writes or creates
 // anything. Without journal.jsonl in dir the error is journal.ErrNotFound.
-func OpenReader(dir string) (journal.Reader, error) { return OpenKnowing(dir, nil, 0) }
+func OpenReader(dir string) (journal.Stored, error) { return OpenKnowing(dir, nil, 0) }
 
 // OpenVerified is OpenReader of a journal whose commits are verified: the reader is a
 // journal.Prover, and gives no snapshot that this root did not write.
-func OpenVerified(dir string, s *journal.Seal) (journal.Reader, error) {
+func OpenVerified(dir string, s *journal.Seal) (journal.Stored, error) {
 	return OpenKnowing(dir, s, 0)
 }
 
 // OpenKnowing is OpenVerified with a commit that is known to have been synced, by a witness
 // outside the journal: if the log ends before it, the commits between are lost. A nil seal
 // verifies nothing.
-func OpenKnowing(dir string, s *journal.Seal, known uint64) (journal.Reader, error) {
+func OpenKnowing(dir string, s *journal.Seal, known uint64) (journal.Stored, error) {
 	base, at, err := openBase(dir)
 	if err != nil {
 		return nil, err
 	}
-	r, err := openReader(OS, dir, at.own(known))
+	r, err := openReader(OS, dir, at.Own(known))
 	if err != nil {
 		if base != nil {
 			err = errors.Join(err, base.Close())
@@ -204,7 +196,7 @@ func OpenKnowing(dir string, s *journal.Seal, known uint64) (journal.Reader, err
 	if base == nil {
 		return r, nil
 	}
-	return &joined{Reader: r, base: base, at: at, verified: s != nil}, nil
+	return &joined{Stored: r, base: base, at: at, verified: s != nil}, nil
 }
 
 // Own takes the journal in dir for writing, and creates what is absent. Errors: *journal.BusyError while another
@@ -222,7 +214,7 @@ func Own(ctx context.Context, dir string, opt Options) (journal.Owner, error) {
 	if tell := opt.Synced; tell != nil {
 		opt.Synced = func(epoch, head uint64, last bool) { tell(at.Epoch+epoch, at.Seq+head, last) }
 	}
-	opt.Known = at.own(opt.Known)
+	opt.Known = at.Own(opt.Known)
 	o, err := own(ctx, dir, opt)
 	switch {
 	case err != nil && base != nil:
@@ -232,12 +224,12 @@ func Own(ctx context.Context, dir string, opt Options) (journal.Owner, error) {
 	case base == nil:
 		return o, nil
 	}
-	return &joinedOwner{joined: joined{Reader: o, base: base, at: at, verified: opt.Seal != nil}, writer: o}, nil
+	return &joinedOwner{joined: joined{Stored: o, base: base, at: at, verified: opt.Seal != nil}, writer: o}, nil
 }
 
 // openBase opens what a log begins with; nil when it begins by itself.
-func openBase(dir string) (journal.Reader, Base, error) {
-	var at Base
+func openBase(dir string) (journal.Stored, journal.Base, error) {
+	var at journal.Base
 	data, err := os.ReadFile(filepath.Join(dir, baseDir, baseName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, at, nil
@@ -251,7 +243,7 @@ func openBase(dir string) (journal.Reader, Base, error) {
 	if err == nil {
 		_, err = os.Lstat(filepath.Join(dir, baseDir, logName))
 	}
-	var base journal.Reader
+	var base journal.Stored
 	if err == nil {
 		base, err = OpenKnowing(filepath.Join(dir, baseDir), nil, at.Seq) // which may begin with another one itself
 	}
@@ -263,16 +255,16 @@ func openBase(dir string) (journal.Reader, Base, error) {
 
 // joined is a log that begins with another one.
 type joined struct {
-	journal.Reader // its own part
-	base           journal.Reader
-	at             Base
+	journal.Stored // its own part
+	base           journal.Stored
+	at             journal.Base
 	verified       bool
 }
 
 // Proof implements journal.Prover. What the log begins with is another log's: it counts as
 // not signed.
 func (j *joined) Proof(ctx context.Context) (journal.Proof, error) {
-	p, err := j.Reader.(journal.Prover).Proof(ctx)
+	p, err := j.Stored.(journal.Prover).Proof(ctx)
 	for _, n := range []*uint64{&p.Unsigned, &p.Unknown, &p.Altered} {
 		if *n > 0 {
 			*n += j.at.Seq
@@ -332,18 +324,18 @@ func (j *joined) from(seq uint64) uint64 { return max(seq, j.at.Seq+1) - j.at.Se
 
 // Head implements journal.Reader.
 func (j *joined) Head(ctx context.Context) (uint64, error) {
-	head, err := j.Reader.Head(ctx)
+	head, err := j.Stored.Head(ctx)
 	return head + j.at.Seq, err
 }
 
 // Read implements journal.Reader.
 func (j *joined) Read(ctx context.Context, from uint64) iter.Seq2[journal.Commit, error] {
-	return j.both(ctx, from, j.Reader.Read)
+	return j.both(ctx, from, j.Stored.Read)
 }
 
 // Follow implements journal.Reader.
 func (j *joined) Follow(ctx context.Context, from uint64) iter.Seq2[journal.Commit, error] {
-	return j.both(ctx, from, j.Reader.Follow)
+	return j.both(ctx, from, j.Stored.Follow)
 }
 
 func (j *joined) both(ctx context.Context, from uint64, own func(context.Context, uint64) iter.Seq2[journal.Commit,
@@ -356,6 +348,32 @@ func (j *joined) both(ctx context.Context, from uint64, own func(context.Context
 	}
 }
 
+// Bases implements journal.Stored. A fork of a fork's first commit begins where that one does.
+func (j *joined) Bases() []journal.Base { return slices.Compact(append(j.base.Bases(), j.at)) }
+
+// Lines implements journal.Stored.
+func (j *joined) Lines(ctx context.Context, from uint64) iter.Seq2[journal.Line, error] {
+	return func(yield func(journal.Line, error) bool) {
+		if from <= j.at.Seq {
+			for l, err := range j.base.Lines(ctx, from) {
+				var lost *journal.DamageError
+				if err == nil && l.Seq > j.at.Seq || errors.As(err, &lost) && lost.Seq > j.at.Seq {
+					break
+				}
+				if !yield(l, err) {
+					return
+				}
+			}
+		}
+		for l, err := range j.Stored.Lines(ctx, j.from(from)) {
+			l.Seq += j.at.Seq
+			if !yield(l, j.lost(err)) {
+				return
+			}
+		}
+	}
+}
+
 // ReadBackward implements journal.Reader.
 func (j *joined) ReadBackward(ctx context.Context, before uint64) iter.Seq2[journal.Commit, error] {
 	return func(yield func(journal.Commit, error) bool) {
@@ -364,7 +382,7 @@ func (j *joined) ReadBackward(ctx context.Context, before uint64) iter.Seq2[jour
 			if own != 0 {
 				own -= j.at.Seq
 			}
-			for c, err := range j.shifted(j.Reader.ReadBackward(ctx, own)) {
+			for c, err := range j.shifted(j.Stored.ReadBackward(ctx, own)) {
 				if !yield(c, err) {
 					return
 				}
@@ -377,7 +395,7 @@ func (j *joined) ReadBackward(ctx context.Context, before uint64) iter.Seq2[jour
 
 // Blob implements journal.Reader.
 func (j *joined) Blob(ctx context.Context, h journal.Hash) (journal.Blob, error) {
-	b, err := j.Reader.Blob(ctx, h)
+	b, err := j.Stored.Blob(ctx, h)
 	if errors.Is(err, journal.ErrBlobMissing) {
 		return j.base.Blob(ctx, h)
 	}
@@ -386,7 +404,7 @@ func (j *joined) Blob(ctx context.Context, h journal.Hash) (journal.Blob, error)
 
 // Snapshot implements journal.Reader.
 func (j *joined) Snapshot(ctx context.Context) (journal.Snapshot, error) {
-	s, err := j.Reader.Snapshot(ctx)
+	s, err := j.Stored.Snapshot(ctx)
 	if err == nil {
 		s.Seq += j.at.Seq
 		return s, nil
@@ -400,7 +418,7 @@ func (j *joined) Snapshot(ctx context.Context) (journal.Snapshot, error) {
 // Health implements journal.Reader: that of its own part, and what of the shared part
 // is damaged and counts.
 func (j *joined) Health(ctx context.Context) (journal.Health, error) {
-	h, err := j.Reader.Health(ctx)
+	h, err := j.Stored.Health(ctx)
 	if err != nil {
 		return h, err
 	}
@@ -439,7 +457,7 @@ func (j *joined) Health(ctx context.Context) (journal.Health, error) {
 }
 
 // Close implements journal.Reader.
-func (j *joined) Close() error { return errors.Join(j.Reader.Close(), j.base.Close()) }
+func (j *joined) Close() error { return errors.Join(j.Stored.Close(), j.base.Close()) }
 
 // joinedOwner owns the part of a log that is its own. Its reader's side is that of the whole log.
 type joinedOwner struct {
@@ -483,6 +501,6 @@ var (
 	_ journal.Prover = (*reader)(nil)
 	_ journal.Prover = (*owner)(nil)
 	_ journal.Prover = (*joinedOwner)(nil)
-	_ journal.Reader = (*joined)(nil)
+	_ journal.Stored = (*joined)(nil)
 	_ journal.Owner  = (*joinedOwner)(nil)
 )

@@ -56,7 +56,7 @@ func (r *reader) follow(ctx context.Context, from uint64, wake <-chan struct{}, 
 			if err != nil {
 				return err
 			}
-			if limit > at && !r.emit(ctx, &c, limit, head, yield) {
+			if limit > at && !r.emit(ctx, &c, limit, head, decoding(yield)) {
 				return nil
 			}
 		}
@@ -83,7 +83,7 @@ func (c *cursor) take(list []entry, yield func(journal.Commit, error) bool) bool
 	for _, e := range list {
 		v := c.order.place(e.commit.Epoch, journal.Damage{Seq: e.commit.Seq, Offset: e.start, Length: e.size})
 		c.off = e.start + e.size
-		if !c.report(v.lost, yield) || v.commit && v.seq >= c.from && !yield(e.commit, nil) {
+		if !report(c, v.lost, yield) || v.commit && v.seq >= c.from && !yield(e.commit, nil) {
 			return false
 		}
 	}

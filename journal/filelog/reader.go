@@ -51,7 +51,7 @@ type reader struct {
 }
 
 var (
-	_ journal.Reader = (*reader)(nil)
+	_ journal.Stored = (*reader)(nil)
 )
 
 // openReader opens a log. known is a commit that is known to have been synced, 0 if none is.
@@ -251,35 +251,46 @@ func cursorAt(sp spot, i int, from uint64) cursor {
 	return c
 }
 
-// emit walks to limit and yields commits and damage. It reports whether the
+// emit walks to limit and yields the lines of commits, and damage. It reports whether the
 // caller wants more.
-func (r *reader) emit(ctx context.Context, c *cursor, limit int64, head uint64, yield func(journal.Commit, error) bool) bool {
+func (r *reader) emit(ctx context.Context, c *cursor, limit int64, head uint64, yield func(item, error) bool) bool {
 	goOn := true
 	err := r.walk(ctx, &c.off, &c.order, limit, func(it item) bool {
-		if goOn = c.report(it.lost, yield); !goOn || !it.commit || it.seq < c.from {
+		if goOn = report(c, it.lost, yield); !goOn || !it.commit || it.seq < c.from {
 			return goOn
 		}
-		goOn = yield(decode(it.raw))
+		goOn = yield(it, nil)
 		return goOn
 	})
 	if !goOn {
 		return false
 	}
 	if err != nil {
-		yield(journal.Commit{}, err)
+		yield(item{}, err)
 		return false
 	}
-	return c.report(c.order.end(limit, head), yield)
+	return report(c, c.order.end(limit, head), yield)
 }
 
 // report yields the lost commits that the caller wants. It reports whether the caller wants more.
-func (c *cursor) report(lost []journal.Damage, yield func(journal.Commit, error) bool) bool {
+func report[T any](c *cursor, lost []journal.Damage, yield func(T, error) bool) bool {
 	for _, d := range lost {
-		if d.Seq >= c.from && !yield(journal.Commit{}, &journal.DamageError{Damage: d}) {
+		var none T
+		if d.Seq >= c.from && !yield(none, &journal.DamageError{Damage: d}) {
 			return false
 		}
 	}
 	return true
+}
+
+// decoding yields the commits of the lines that it is given.
+func decoding(yield func(journal.Commit, error) bool) func(item, error) bool {
+	return func(it item, err error) bool {
+		if err != nil {
+			return yield(journal.Commit{}, err)
+		}
+		return yield(decode(it.raw))
+	}
 }
 
 // decode reads a checked line.
@@ -379,7 +390,24 @@ func (r *reader) Read(ctx context.Context, from uint64) iter.Seq2[journal.Commit
 			yield(journal.Commit{}, err)
 			return
 		}
-		r.emit(ctx, &c, limit, head, yield)
+		r.emit(ctx, &c, limit, head, decoding(yield))
+	}
+}
+
+// Bases implements journal.Stored: a folder's own part begins with nothing. See joined.
+func (r *reader) Bases() []journal.Base { return nil }
+
+// Lines implements journal.Stored.
+func (r *reader) Lines(ctx context.Context, from uint64) iter.Seq2[journal.Line, error] {
+	return func(yield func(journal.Line, error) bool) {
+		c, limit, head, err := r.open(ctx, from)
+		if err != nil {
+			yield(journal.Line{}, err)
+			return
+		}
+		r.emit(ctx, &c, limit, head, func(it item, err error) bool {
+			return yield(journal.Line{Seq: it.seq, Text: it.raw.text}, err)
+		})
 	}
 }
 

@@ -66,9 +66,10 @@ func (o *owner) Append(ctx context.Context, d journal.Draft) (uint64, error) {
 
 // put queues a commit. The caller holds mu, or is alone.
 func (o *owner) put(d journal.Draft) (uint64, error) {
+	base := journal.BaseOf(o.bases, o.next)
 	b, err := journal.AppendSigned(nil, journal.Commit{
-		Seq:    o.next,
-		Epoch:  o.epoch,
+		Seq:    o.next - base.Seq,
+		Epoch:  o.epoch - base.Epoch,
 		At:     d.At,
 		By:     d.By,
 		Blobs:  d.Blobs,

@@ -127,33 +127,36 @@ func (o *owner) putBlob(ctx context.Context, key []byte, from io.Reader, size in
 	if err := o.usable(ctx); err != nil {
 		return err
 	}
-	err := pgx.BeginFunc(ctx, o.in.db, func(tx pgx.Tx) error {
-		whole := payload.Size{Hash: key, Bytes: size}
-		if err := payload.Put(ctx, tx, []payload.Size{whole}); err != nil {
-			return err
-		}
-		piece, packed := make([]byte, min(payload.PieceSize, size)), []byte(nil)
-		for n := range payload.Count(size) {
-			part := piece[:min(payload.PieceSize, size-n*payload.PieceSize)]
-			if _, err := io.ReadFull(from, part); err != nil {
-				return err
-			}
-			packed = payload.Pack(packed[:0], part)
-			whole.Stored += int64(len(packed))
-			if err := payload.PutPieces(ctx, tx, []payload.Piece{{Hash: key, N: n, Data: packed}}); err != nil {
-				return err
-			}
-		}
-		if err := payload.Put(ctx, tx, []payload.Size{whole}); err != nil {
-			return err
-		}
-		_, err := tx.Exec(ctx, `INSERT INTO roost.blobs (journal, hash) VALUES ($1, $2) ON CONFLICT DO NOTHING`, o.id, key)
-		return err
-	})
+	err := pgx.BeginFunc(ctx, o.in.db, func(tx pgx.Tx) error { return putNamed(ctx, tx, o.id, key, from, size) })
 	if err != nil {
 		return unsaved("put a blob", o.name, err)
 	}
 	return nil
+}
+
+// putNamed stores a payload, and lets a journal name it.
+func putNamed(ctx context.Context, tx pgx.Tx, id int64, key []byte, from io.Reader, size int64) error {
+	whole := payload.Size{Hash: key, Bytes: size}
+	if err := payload.Put(ctx, tx, []payload.Size{whole}); err != nil {
+		return err
+	}
+	piece, packed := make([]byte, min(payload.PieceSize, size)), []byte(nil)
+	for n := range payload.Count(size) {
+		part := piece[:min(payload.PieceSize, size-n*payload.PieceSize)]
+		if _, err := io.ReadFull(from, part); err != nil {
+			return err
+		}
+		packed = payload.Pack(packed[:0], part)
+		whole.Stored += int64(len(packed))
+		if err := payload.PutPieces(ctx, tx, []payload.Piece{{Hash: key, N: n, Data: packed}}); err != nil {
+			return err
+		}
+	}
+	if err := payload.Put(ctx, tx, []payload.Size{whole}); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, `INSERT INTO roost.blobs (journal, hash) VALUES ($1, $2) ON CONFLICT DO NOTHING`, id, key)
+	return err
 }
 
 // usable refuses a call on an owner that may not write any more.

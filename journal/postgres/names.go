@@ -76,7 +76,10 @@ func (j *Journals) Begin(ctx context.Context, name, from string, seq uint64) err
 		}
 		// Epochs of the new journal come behind all of the one that it begins with.
 		err = tx.QueryRow(ctx, `
-INSERT INTO roost.journals (name, head, epoch) SELECT $1, $2, epoch FROM roost.journals WHERE id = $3 RETURNING id, epoch`,
+INSERT INTO roost.journals (name, head, epoch, base_seqs, base_epochs)
+SELECT $1, $2, epoch, base_seqs[:n], base_epochs[:n] FROM roost.journals,
+	LATERAL (SELECT count(*) AS n FROM unnest(base_seqs) AS s(seq) WHERE s.seq < $2) AS begins
+WHERE id = $3 RETURNING id, epoch`,
 			name, int64(seq), base).Scan(&id, &epoch)
 		if err != nil {
 			return err
@@ -113,23 +116,28 @@ UPDATE roost.journals SET name = $2 WHERE name = $1`, from, to)
 func (j *Journals) Remove(ctx context.Context, name string) error {
 	err := pgx.BeginFunc(ctx, j.db, func(tx pgx.Tx) error {
 		var id int64
-		found, err := database.Found(tx.QueryRow(ctx, `DELETE FROM roost.journals WHERE name = $1 RETURNING id`, name), &id)
+		found, err := database.Found(tx.QueryRow(ctx, `SELECT id FROM roost.journals WHERE name = $1 FOR UPDATE`, name), &id)
 		if err != nil || !found {
 			return err
 		}
-		for _, sql := range []string{
-			`DELETE FROM roost.commits WHERE journal = $1`,
-			`DELETE FROM roost.snapshots WHERE journal = $1`,
-			`DELETE FROM roost.blobs WHERE journal = $1`,
-		} {
-			if _, err := tx.Exec(ctx, sql, id); err != nil {
-				return err
-			}
-		}
-		return nil
+		return removeJournal(ctx, tx, id)
 	})
 	if err != nil {
 		return fmt.Errorf("remove journal %s: %w", name, database.Explained(err))
+	}
+	return nil
+}
+
+func removeJournal(ctx context.Context, tx pgx.Tx, id int64) error {
+	for _, sql := range []string{
+		`DELETE FROM roost.journals WHERE id = $1`,
+		`DELETE FROM roost.commits WHERE journal = $1`,
+		`DELETE FROM roost.snapshots WHERE journal = $1`,
+		`DELETE FROM roost.blobs WHERE journal = $1`,
+	} {
+		if _, err := tx.Exec(ctx, sql, id); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -138,17 +138,18 @@ func (o *owner) take(ctx context.Context) error {
 	}
 	asked := time.Now()
 	var epoch, head int64
+	var seqs, epochs []int64
 	taken, err := database.Found(o.in.db.QueryRow(ctx, `
 UPDATE roost.journals SET epoch = epoch + 1, owner = $2, lease_until = clock_timestamp() + $3::interval
 WHERE name = $1 AND (lease_until IS NULL OR lease_until < clock_timestamp())
-RETURNING id, epoch, head`, o.name, shown, o.in.opt.Lease), &o.id, &epoch, &head)
+RETURNING id, epoch, head, base_seqs, base_epochs`, o.name, shown, o.in.opt.Lease), &o.id, &epoch, &head, &seqs, &epochs)
 	if err != nil {
 		return database.Explained(err)
 	}
 	if taken {
 		o.epoch, o.synced, o.announced, o.next = uint64(epoch), uint64(head), uint64(head), uint64(head)+1
 		o.until = asked.Add(o.in.opt.Lease)
-		return nil
+		return o.begins(seqs, epochs)
 	}
 	var holder []byte
 	there, err := database.Found(o.in.db.QueryRow(ctx, `SELECT owner FROM roost.journals WHERE name = $1`, o.name), &holder)

@@ -25,24 +25,42 @@ type reader struct {
 	name string
 	seal *journal.Seal
 
+	bases []journal.Base
+
 	closing sync.Once
 	closed  chan struct{}
 }
 
-var _ journal.Prover = (*reader)(nil)
+var (
+	_ journal.Prover = (*reader)(nil)
+	_ journal.Stored = (*reader)(nil)
+)
 
 // OpenReader opens the journal called name for reading. It is journal.ErrNotFound when it has never been owned. seal
 // verifies its commits; nil = they are not verified.
-func (j *Journals) OpenReader(ctx context.Context, name string, seal *journal.Seal) (journal.Reader, error) {
+func (j *Journals) OpenReader(ctx context.Context, name string, seal *journal.Seal) (journal.Stored, error) {
 	r := &reader{in: j, name: name, seal: seal, closed: make(chan struct{})}
-	found, err := database.Found(j.db.QueryRow(ctx, `SELECT id FROM roost.journals WHERE name = $1 AND head > 0`, name), &r.id)
+	var seqs, epochs []int64
+	found, err := database.Found(j.db.QueryRow(ctx, `
+SELECT id, base_seqs, base_epochs FROM roost.journals WHERE name = $1 AND head > 0`, name), &r.id, &seqs, &epochs)
 	if err != nil {
 		return nil, fmt.Errorf("open journal %s: %w", name, err)
 	}
 	if !found {
 		return nil, fmt.Errorf("open journal %s: %w", name, journal.ErrNotFound)
 	}
-	return r, nil
+	return r, r.begins(seqs, epochs)
+}
+
+// begins notes what the journal begins with.
+func (r *reader) begins(seqs, epochs []int64) error {
+	if len(seqs) != len(epochs) {
+		return fmt.Errorf("open journal %s: the numbers of what it begins with do not match", r.name)
+	}
+	for i := range seqs {
+		r.bases = append(r.bases, journal.Base{Seq: uint64(seqs[i]), Epoch: uint64(epochs[i])})
+	}
+	return nil
 }
 
 // check refuses a call after Close, or with a context that has ended.
@@ -85,36 +103,61 @@ func (r *reader) Read(ctx context.Context, from uint64) iter.Seq2[journal.Commit
 			yield(journal.Commit{}, err)
 			return
 		}
-		r.forward(ctx, max(from, 1), head, yield)
+		r.forward(ctx, max(from, 1), head, r.decoding(yield))
 	}
 }
 
-// forward yields the commits [from, head], and reports where it came to.
-func (r *reader) forward(ctx context.Context, from, head uint64, yield func(journal.Commit, error) bool) (next uint64, more bool) {
+// Bases implements journal.Stored.
+func (r *reader) Bases() []journal.Base { return r.bases }
+
+// Lines implements journal.Stored.
+func (r *reader) Lines(ctx context.Context, from uint64) iter.Seq2[journal.Line, error] {
+	return func(yield func(journal.Line, error) bool) {
+		head, err := r.Head(ctx)
+		if err != nil {
+			yield(journal.Line{}, err)
+			return
+		}
+		r.forward(ctx, max(from, 1), head, func(l line, err error) bool { return yield(journal.Line{Seq: l.seq, Text: l.bytes}, err) })
+	}
+}
+
+// forward yields the lines of the commits [from, head], and reports where it came to.
+func (r *reader) forward(ctx context.Context, from, head uint64, yield func(line, error) bool) (next uint64, more bool) {
 	for rows := firstRows; from <= head; rows = min(2*rows, mostRows) {
 		batch, err := r.lines(ctx, from, head, rows, false)
 		if err != nil {
-			yield(journal.Commit{}, err)
+			yield(line{}, err)
 			return from, false
 		}
 		for _, l := range batch {
 			for ; from < l.seq; from++ {
-				if !yield(journal.Commit{}, lost(from)) {
+				if !yield(line{}, lost(from)) {
 					return from, false
 				}
 			}
-			if !yield(decoded(l)) {
+			if !yield(l, nil) {
 				return from, false
 			}
 			from++
 		}
 		for ; len(batch) == 0 && from <= head; from++ {
-			if !yield(journal.Commit{}, lost(from)) {
+			if !yield(line{}, lost(from)) {
 				return from, false
 			}
 		}
 	}
 	return from, true
+}
+
+// decoding yields the commits of the lines that it is given.
+func (r *reader) decoding(yield func(journal.Commit, error) bool) func(line, error) bool {
+	return func(l line, err error) bool {
+		if err != nil {
+			return yield(journal.Commit{}, err)
+		}
+		return yield(r.decoded(l))
+	}
 }
 
 // ReadBackward implements journal.Reader.
@@ -146,7 +189,7 @@ func (r *reader) ReadBackward(ctx context.Context, before uint64) iter.Seq2[jour
 				if l.seq == 0 {
 					return
 				}
-				if !yield(decoded(l)) {
+				if !yield(r.decoded(l)) {
 					return
 				}
 				head--
@@ -160,8 +203,10 @@ func lost(seq uint64) error {
 	return &journal.DamageError{Damage: journal.Damage{Seq: seq, Reason: "its row is missing"}}
 }
 
-func decoded(l line) (journal.Commit, error) {
+func (r *reader) decoded(l line) (journal.Commit, error) {
 	c, err := journal.DecodeCommit(l.bytes)
+	base := journal.BaseOf(r.bases, l.seq)
+	c.Seq, c.Epoch = c.Seq+base.Seq, c.Epoch+base.Epoch
 	if err == nil && c.Seq != l.seq {
 		err = &journal.DamageError{Damage: journal.Damage{Length: int64(len(l.bytes)), Reason: fmt.Sprintf("it is commit %d", c.Seq)}}
 	}
@@ -218,7 +263,7 @@ func (r *reader) Follow(ctx context.Context, from uint64) iter.Seq2[journal.Comm
 				yield(journal.Commit{}, err)
 				return
 			}
-			next, more := r.forward(ctx, from, head, yield)
+			next, more := r.forward(ctx, from, head, r.decoding(yield))
 			if !more {
 				return
 			}
@@ -232,10 +277,11 @@ func (r *reader) Follow(ctx context.Context, from uint64) iter.Seq2[journal.Comm
 	}
 }
 
-// proven verifies the log up to head.
+// proven verifies the log up to head. What it begins with is another log's: it counts as not signed.
 func (r *reader) proven(ctx context.Context, head uint64) (*journal.Chain, error) {
-	chain := journal.NewChain(r.seal)
-	for from, rows := uint64(1), firstRows; from <= head; rows = min(2*rows, mostRows) {
+	chain, base := journal.NewChain(r.seal), journal.BaseOf(r.bases, head+1)
+	chain.Unsigned = base.Seq
+	for from, rows := base.Seq+1, firstRows; from <= head; rows = min(2*rows, mostRows) {
 		batch, err := r.lines(ctx, from, head, rows, false)
 		if err != nil {
 			return nil, err

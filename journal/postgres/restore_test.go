@@ -1,0 +1,272 @@
+package postgres_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/roost-dev/roost/internal/testing/pgtest"
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/journal/filelog"
+	"github.com/roost-dev/roost/journal/postgres"
+)
+
+// write appends a commit with a payload for each text, and closes the owner.
+func write(t *testing.T, o journal.Owner, err error, texts ...string) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range texts {
+		h, err := o.PutBlob(t.Context(), bytes.Repeat([]byte(text), 100_000))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := journal.Draft{At: 1, By: "test", Blobs: []journal.Hash{h}, Events: []journal.Event{fmt.Appendf(nil, `{"text":%q}`, text)}}
+		if _, err := o.Append(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(o.Barrier(t.Context()), o.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// inFolder gives a new folder with a journal: a new one, or a fork of another one at commit seq.
+func inFolder(t *testing.T, from string, seq uint64, texts ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if from != "" {
+		if err := filelog.Begin(t.Context(), dir, from, seq); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o, err := filelog.Own(t.Context(), dir, filelog.Options{By: "test", Seal: seal("folder", "00000001")})
+	write(t, o, err, texts...)
+	return dir
+}
+
+func opened(t *testing.T, log journal.Stored, err error) journal.Stored {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { log.Close() })
+	return log
+}
+
+// content is what a log holds: its commits with their numbers and epochs, and the first bytes of their payloads.
+func content(t *testing.T, log journal.Stored) (list []string) {
+	t.Helper()
+	for c, err := range log.Read(t.Context(), 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(c.Events[0])
+		if strings.Contains(text, "epoch.opened") {
+			text = "owner"
+		}
+		for _, h := range c.Blobs {
+			b, err := log.Blob(t.Context(), h)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, err := b.ReadAll()
+			if err := errors.Join(err, b.Close()); err != nil {
+				t.Fatal(err)
+			}
+			text += fmt.Sprintf(" %s %d", data[:1], len(data))
+		}
+		list = append(list, fmt.Sprint(c.Seq, " ", c.Epoch, " ", text))
+	}
+	return list
+}
+
+func sums(t *testing.T, log journal.Stored, at ...uint64) []journal.Sum {
+	t.Helper()
+	list, err := journal.Sums(t.Context(), log, at...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// A journal in files, a fork of it, and a fork of the fork are the same bytes in a database and back in files; both
+// backends go on with them.
+func TestJournalsMoveBetweenBackends(t *testing.T) {
+	j := open(t, pgtest.Shared(t).Database(t), postgres.Options{})
+	plain := inFolder(t, "", 0, "a", "b", "c")
+	fork := inFolder(t, plain, 3, "x", "y")
+	again := inFolder(t, fork, 5, "z")
+	before := inFolder(t, fork, 2, "w") // within what the fork begins with
+	end := inFolder(t, fork, 3, "v")    // at the end of that
+	for name, dir := range map[string]string{"plain": plain, "fork": fork, "again": again, "before": before, "end": end} {
+		t.Run(name, func(t *testing.T) {
+			source, err := filelog.OpenReader(dir)
+			source = opened(t, source, err)
+			if err := j.Restore(t.Context(), name, 0, source); err != nil {
+				t.Fatal(err)
+			}
+			stored, err := j.OpenReader(t.Context(), name, nil)
+			stored = opened(t, stored, err)
+			if d := cmp.Diff(content(t, source), content(t, stored)); d != "" {
+				t.Errorf("in the database: -in files +in the database\n%s", d)
+			}
+			if d := cmp.Diff(sums(t, source, 2, 4), sums(t, stored, 2, 4)); d != "" {
+				t.Errorf("sums: -in files +in the database\n%s", d)
+			}
+
+			// The database goes on, and makes a fork of what has come.
+			o, err := j.Own(t.Context(), name, postgres.OwnOptions{By: "test"})
+			write(t, o, err, "1", "2")
+			grown := content(t, stored)
+			if err := j.Begin(t.Context(), name+"-fork", name, uint64(len(grown)-1)); err != nil {
+				t.Fatal(err)
+			}
+			o, err = j.Own(t.Context(), name+"-fork", postgres.OwnOptions{By: "test"})
+			write(t, o, err, "3")
+
+			for _, moved := range []string{name, name + "-fork"} {
+				stored, err := j.OpenReader(t.Context(), moved, nil)
+				stored = opened(t, stored, err)
+				back := t.TempDir()
+				if err := filelog.Restore(t.Context(), back, stored); err != nil {
+					t.Fatal(err)
+				}
+				files, err := filelog.OpenReader(back)
+				files = opened(t, files, err)
+				if d := cmp.Diff(content(t, stored), content(t, files)); d != "" {
+					t.Errorf("%s back in files: -in the database +in files\n%s", moved, d)
+				}
+				if d := cmp.Diff(sums(t, stored, 2, 4), sums(t, files, 2, 4)); d != "" {
+					t.Errorf("sums of %s: -in the database +in files\n%s", moved, d)
+				}
+				o, err = filelog.Own(t.Context(), back, filelog.Options{By: "test"})
+				write(t, o, err, "4")
+				if got, had := content(t, files), content(t, stored); len(got) != len(had)+2 || !strings.HasSuffix(got[len(got)-1], "4 100000") {
+					t.Errorf("%s goes on in files as %q", moved, got)
+				}
+			}
+			want, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			back := t.TempDir()
+			if err := filelog.Restore(t.Context(), back, source); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := os.ReadFile(filepath.Join(back, "journal.jsonl")); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("the log's own lines are not the same bytes: %d of %d, %v", len(got), len(want), err)
+			}
+		})
+	}
+}
+
+// The proof of a journal does not depend on where it is.
+func TestProofMovesAlong(t *testing.T) {
+	j := open(t, pgtest.Shared(t).Database(t), postgres.Options{})
+	plain := inFolder(t, "", 0, "a", "b", "c")
+	own, other := seal("folder", "00000001"), seal("folder", "00000002")
+	for name, dir := range map[string]string{"plain": plain, "fork": inFolder(t, plain, 3, "x")} {
+		for _, s := range []*journal.Seal{own, other} {
+			files, err := filelog.OpenVerified(dir, s)
+			files = opened(t, files, err)
+			if s == own {
+				if err := j.Restore(t.Context(), name, 0, files); err != nil {
+					t.Fatal(err)
+				}
+			}
+			stored, err := j.OpenReader(t.Context(), name, s)
+			stored = opened(t, stored, err)
+			want, err := files.(journal.Prover).Proof(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := stored.(journal.Prover).Proof(t.Context())
+			if err != nil || got != want {
+				t.Errorf("%s for key %s: the proof is %+v, %v; want %+v", name, s.Sign.ID, got, err, want)
+			}
+		}
+	}
+}
+
+// What cannot be whole in its new place is not there at all.
+func TestRestoreAllOrNothing(t *testing.T) {
+	j := open(t, pgtest.Shared(t).Database(t), postgres.Options{})
+	source := func(dir string) journal.Stored {
+		log, err := filelog.OpenReader(dir)
+		return opened(t, log, err)
+	}
+	refused := func(why, name string, over uint64, from journal.Stored, want error) {
+		t.Helper()
+		before, _ := j.List(t.Context(), "")
+		if err := j.Restore(t.Context(), name, over, from); err == nil || want != nil && !errors.Is(err, want) {
+			t.Errorf("%s: the error is %v, want %v", why, err, want)
+		}
+		if after, _ := j.List(t.Context(), ""); !cmp.Equal(before, after) {
+			t.Errorf("%s: the journals are %v, they were %v", why, after, before)
+		}
+	}
+
+	lacking := inFolder(t, "", 0, "a", "b")
+	blobs, err := filepath.Glob(filepath.Join(lacking, "blobs", "*", "*"))
+	if err != nil || len(blobs) != 2 {
+		t.Fatal(blobs, err)
+	}
+	if err := os.Remove(blobs[0]); err != nil {
+		t.Fatal(err)
+	}
+	refused("without a payload", "lacking", 0, source(lacking), journal.ErrBlobMissing)
+	if err := os.WriteFile(blobs[0], []byte("other"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused("with another payload", "lacking", 0, source(lacking), journal.ErrBlobDamaged)
+
+	damaged := inFolder(t, "", 0, "a", "b", "c")
+	path := filepath.Join(damaged, "journal.jsonl")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, bytes.Replace(data, []byte(`{"text":"b"}`), []byte(`{"text":"B"}`), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused("with a damaged commit", "damaged", 0, source(damaged), nil)
+
+	whole := inFolder(t, "", 0, "a", "b")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := j.Restore(ctx, "whole", 0, source(whole)); !errors.Is(err, context.Canceled) {
+		t.Errorf("a context that has ended: %v", err)
+	}
+	if err := j.Restore(t.Context(), "whole", 0, source(whole)); err != nil {
+		t.Fatal(err)
+	}
+	refused("over a journal that was not there", "whole", 0, source(whole), nil)
+	refused("over one with another head", "whole", 2, source(whole), nil)
+	o, err := j.Own(t.Context(), "whole", postgres.OwnOptions{By: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var busy *journal.BusyError
+	if err := j.Restore(t.Context(), "whole", 4, source(whole)); !errors.As(err, &busy) {
+		t.Errorf("over one that has an owner: %v", err)
+	}
+	if err := o.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Restore(t.Context(), "whole", 4, source(whole)); err != nil {
+		t.Errorf("over one with the head that the caller knows: %v", err)
+	}
+	stored, err := j.OpenReader(t.Context(), "whole", nil)
+	if got := len(content(t, opened(t, stored, err))); got != 3 {
+		t.Errorf("it has %d commits, want 3", got)
+	}
+}
