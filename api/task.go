@@ -564,3 +564,33 @@ func versionOf(stamp string, info *debug.BuildInfo) Version {
 	}
 	return v
 }
+
+// NewMigration asks for a copy of all tasks of one store in another.
+type NewMigration struct {
+	DryRun bool // compare only
+	Trust  bool // let the tasks go on whose journals are the source's own
+}
+
+// Migration is what copying all tasks of one store into another did, or would do.
+type Migration struct {
+	From   string `json:"from"`
+	To     string `json:"to"`
+	DryRun bool   `json:"dry_run,omitempty"`
+
+	Copied   int    `json:"copied"`   // journals of tasks that are there now and were not, the trash and the labels included
+	Extended int    `json:"extended"` // that were there and lacked commits
+	Already  int    `json:"already"`  // that had every commit
+	Commits  uint64 `json:"commits"`  // written
+	Contents int    `json:"contents"` // of checkpoints, written
+	Drafts   int    `json:"drafts"`
+	Trusted  int    `json:"trusted"` // tasks that go on where they were
+
+	Problems []MigrationProblem `json:"problems"` // what was not copied
+	Left     []MigrationProblem `json:"left"`     // what stays where it is by its nature
+}
+
+// MigrationProblem is something that was not copied, and why.
+type MigrationProblem struct {
+	Task    string `json:"task"` // its id; "" = it belongs to no single task
+	Problem string `json:"problem"`
+}

@@ -440,5 +440,5 @@ func (s *Service) Collect(ctx context.Context, n api.NewCollection) (api.Collect
 // TrustRoot declares the root its user's own in this place: keys of other places count here, and tasks that hold
 // something open, or settings of their own, go on with those. With dry it only reports which tasks would.
 func (s *Service) TrustRoot(ctx context.Context, dry bool) (api.TrustedRoot, error) {
-	return s.store.Trust(ctx, dry)
+	return doctor.Trust(ctx, s.store, dry)
 }

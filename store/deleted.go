@@ -122,7 +122,7 @@ func (s *Store) OverlayDir() string { return filepath.Join(s.home(), "overlay") 
 
 // OpenOverlay opens the journal of the overlay for reading.
 func (s *Store) OpenOverlay(ctx context.Context) (journal.Reader, error) {
-	return s.OpenJournal(ctx, s.overlayRef())
+	return s.OpenJournal(ctx, s.OverlayRef())
 }
 
 // Overlay reads the overlay. It writes nothing.
@@ -210,7 +210,8 @@ const (
 // IsOverlay reports whether a reference of LogRef is the overlay.
 func IsOverlay(ref Ref) bool { return ref.Source == overlaySource }
 
-func (s *Store) overlayRef() Ref {
+// OverlayRef is the overlay, whose journal is kept like a task's.
+func (s *Store) OverlayRef() Ref {
 	return Ref{ID: overlayID, Source: overlaySource, Dir: s.OverlayDir(), Log: s.OverlayDir()}
 }
 
@@ -218,7 +219,7 @@ func (s *Store) overlayRef() Ref {
 // process holds the overlay; the last one follows all that the process did, so a task that the feed reports as deleted
 // has moved. When the process is killed in between, a server with followers reports the rest: see Announce.
 func (s *Store) overlaySynced() func(epoch, head uint64, last bool) {
-	report := s.announcer(s.overlayRef())
+	report := s.announcer(s.OverlayRef())
 	begun := false
 	return func(epoch, head uint64, last bool) {
 		if last || !begun {

@@ -369,7 +369,7 @@ func (s *Store) adoptedLogs() (out []Ref) {
 func (s *Store) LogRef(source, id string) (Ref, bool) {
 	switch {
 	case source == overlaySource && id == overlayID:
-		return s.overlayRef(), true
+		return s.OverlayRef(), true
 	case !api.ValidTaskID(id) || !api.ValidTaskID(source):
 		return Ref{}, false
 	case source == OwnSource:

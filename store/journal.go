@@ -18,7 +18,7 @@ import (
 const journalName = "journal.jsonl"
 
 // OpenJournal opens the journal of a task for reading; nothing verifies what it gives.
-func (s *Store) OpenJournal(ctx context.Context, ref Ref) (journal.Reader, error) {
+func (s *Store) OpenJournal(ctx context.Context, ref Ref) (journal.Stored, error) {
 	return s.logs.open(ctx, ref.Log, nil)
 }
 

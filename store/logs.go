@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -26,12 +27,15 @@ type logs interface {
 	names(ctx context.Context, dir string) ([]string, error)
 	unlisted(ctx context.Context, dir, prefix string) ([]string, error)
 	// open opens a journal for reading. A nil seal verifies nothing. The error is journal.ErrNotFound without one.
-	open(ctx context.Context, path string, seal *journal.Seal) (journal.Reader, error)
+	open(ctx context.Context, path string, seal *journal.Seal) (journal.Stored, error)
 	own(ctx context.Context, path string, o filelog.Options) (journal.Owner, error)
 	// holder reports whether a process owns the journal now, and its record.
 	holder(ctx context.Context, path string) (journal.OwnerInfo, bool)
 	// begin makes path a journal that begins with the one at from, up to commit seq.
 	begin(ctx context.Context, path, from string, seq uint64) error
+	// restore makes path a journal that is stored as another one is. over is the head of the one that is there already, and
+	// with whose commits the other one begins; 0: there is none.
+	restore(ctx context.Context, path string, over uint64, from journal.Stored) error
 	// move moves a journal with all that is kept with it. The caller has made sure that no process comes to own it.
 	move(ctx context.Context, from, to string) error
 	// remove removes it.
@@ -67,7 +71,7 @@ func (folders) unlisted(_ context.Context, dir, prefix string) (list []string, e
 
 // open reads the watermark first: the commit that the watermark names was synced before, so a journal that ends earlier
 // lacks commits. A reader that verifies judges by what the journal's own files witness.
-func (folders) open(_ context.Context, path string, seal *journal.Seal) (journal.Reader, error) {
+func (folders) open(_ context.Context, path string, seal *journal.Seal) (journal.Stored, error) {
 	if seal != nil {
 		return filelog.OpenVerified(path, seal)
 	}
@@ -80,6 +84,23 @@ func (folders) holder(_ context.Context, path string) (journal.OwnerInfo, bool) 
 
 func (folders) begin(ctx context.Context, path, from string, seq uint64) error {
 	return filelog.Begin(ctx, path, from, seq)
+}
+
+func (folders) restore(ctx context.Context, path string, over uint64, from journal.Stored) error {
+	if over > 0 {
+		return filelog.Extend(ctx, path, over, from)
+	}
+	temp, err := os.MkdirTemp(filepath.Dir(path), TempPrefix)
+	if err != nil {
+		return err
+	}
+	if err = filelog.Restore(ctx, temp, from); err == nil {
+		err = atomicfile.Move(temp, path)
+	}
+	if err != nil {
+		err = errors.Join(err, os.RemoveAll(temp))
+	}
+	return err
 }
 
 func (folders) move(_ context.Context, from, to string) error { return atomicfile.Move(from, to) }
@@ -106,6 +127,9 @@ func (folders) own(ctx context.Context, path string, o filelog.Options) (journal
 		}
 	}
 }
+
+// TempPrefix begins the name of a task's folder until it is whole. Lists skip such names.
+const TempPrefix = ".fork-"
 
 // HasJournal reports whether a task has a journal or had one. A journal that was deleted beside its lock file,
 // index, payloads or watermark is damaged; it is never begun again.
@@ -142,6 +166,24 @@ func (s *Store) RemoveTask(ctx context.Context, ref Ref) error { return s.logs.r
 // BeginFork makes the journal of a new task that begins with another task's, up to a commit.
 func (s *Store) BeginFork(ctx context.Context, to, from Ref, seq uint64) error {
 	return s.logs.begin(ctx, to.Log, from.Log, seq)
+}
+
+// Restore makes the journal of a task of this store, or of its overlay, one that is stored as another one is. over is the
+// head of the journal that is there already, and with whose commits the other one begins; 0: there is none.
+func (s *Store) Restore(ctx context.Context, ref Ref, over uint64, from journal.Stored) error {
+	if err := s.Prepare(); err != nil {
+		return err
+	}
+	if !s.Shared() {
+		if err := s.EnsureDir(filepath.Dir(ref.Log), "cannot be written"); err != nil {
+			return err
+		}
+	}
+	if err := s.logs.restore(ctx, ref.Log, over, from); err != nil {
+		return err
+	}
+	_ = s.Announce(ctx, ref) // if it fails, the task's next owner does it
+	return nil
 }
 
 // Holder reports whether a process owns a task, and its record. It takes no lock that the process would notice, and

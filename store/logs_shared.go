@@ -106,14 +106,10 @@ func (s *Store) Lost(ctx context.Context) (list []Ref, err error) {
 	return list, err
 }
 
-// Every are all tasks of a database, those in the trash and those that are being made included.
+// Every are all tasks of the root, those in the trash and those that are being made included. Some names may be no task's.
 func (s *Store) Every(ctx context.Context) (list []Ref, err error) {
-	shared, ok := s.logs.(*sharedLogs)
-	if !ok {
-		return nil, nil
-	}
 	for dir, ref := range map[string]func(string) Ref{s.TasksDir(): s.OwnRef, s.TrashDir(): s.TrashRef} {
-		names, err := shared.unlisted(ctx, dir, "")
+		names, err := s.logs.unlisted(ctx, dir, "")
 		if err != nil {
 			return nil, err
 		}
@@ -137,7 +133,7 @@ func (l *sharedLogs) unlisted(ctx context.Context, dir, prefix string) ([]string
 	return list, nil
 }
 
-func (l *sharedLogs) open(ctx context.Context, path string, seal *journal.Seal) (journal.Reader, error) {
+func (l *sharedLogs) open(ctx context.Context, path string, seal *journal.Seal) (journal.Stored, error) {
 	return l.OpenReader(ctx, l.name(path), seal)
 }
 
@@ -149,6 +145,10 @@ func (l *sharedLogs) holder(ctx context.Context, path string) (journal.OwnerInfo
 
 func (l *sharedLogs) begin(ctx context.Context, path, from string, seq uint64) error {
 	return l.Begin(ctx, l.name(path), l.name(from), seq)
+}
+
+func (l *sharedLogs) restore(ctx context.Context, path string, over uint64, from journal.Stored) error {
+	return l.Restore(ctx, l.name(path), over, from)
 }
 
 func (l *sharedLogs) move(ctx context.Context, from, to string) error {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/failpoint"
-	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/feed"
@@ -452,68 +451,13 @@ func (t *Task) receive(ctx context.Context, e task.Received) error {
 // ImportRecord is the file that the importer leaves in a task that it copied.
 const ImportRecord = ".roost-import.json"
 
-// Trust makes the root its user's own in this place: the keys that the user has for it in other
-// places count here. It also vouches for the present state of tasks whose logs are still not proven
-// and that hold something open or settings of their own. Tasks that were imported stay received.
-func (s *Store) Trust(ctx context.Context, dry bool) (api.TrustedRoot, error) {
-	out := api.TrustedRoot{Root: s.opt.Root, Tasks: []api.TrustedTask{}}
-	if !dry {
-		if err := s.Prepare(); err != nil {
-			return out, err
-		}
-		n, err := s.ring.Trust()
-		if err != nil {
-			return out, err
-		}
-		out.Keys = n
+// TrustKeys makes the keys count here that the user has for the root in other places. It returns how many are new. The
+// servers of a database have one key, and it counts already.
+func (s *Store) TrustKeys() (int, error) {
+	if err := s.Prepare(); err != nil || s.Shared() {
+		return 0, err
 	}
-	refs, err := s.Refs(ctx)
-	if err != nil {
-		return out, err
-	}
-	for i, ref := range refs {
-		progress.Report(ctx, progress.State{What: "checking", Done: i, Of: len(refs)})
-		if err := ctx.Err(); err != nil {
-			return out, err
-		}
-		t, ok, err := s.trustTask(ctx, ref, dry)
-		if err != nil {
-			t, ok = api.TrustedTask{ID: ref.ID, Source: ref.Source, Problem: err.Error()}, true
-		}
-		if ok {
-			out.Tasks = append(out.Tasks, t)
-		}
-	}
-	return out, nil
-}
-
-func (s *Store) trustTask(ctx context.Context, ref Ref, dry bool) (t api.TrustedTask, ok bool, err error) {
-	if !exists(ref.Log, "journal.jsonl") {
-		return t, false, nil
-	}
-	v, err := s.Read(ctx, ref)
-	if err != nil {
-		return t, false, err
-	}
-	t = api.TrustedTask{ID: ref.ID, Source: ref.Source, Holds: v.State.Brings()}
-	standing, err := s.Standing(ctx, ref, v.State.Begins)
-	if err = errors.Join(err, v.Close()); err != nil {
-		return t, false, err
-	}
-	if t.Standing = string(standing); standing == Ours || len(t.Holds) == 0 || exists(ref.Dir, ImportRecord) {
-		return t, false, nil // an import's owner receives it
-	}
-	if dry {
-		return t, true, nil
-	}
-	owned, err := s.Own(ctx, ref)
-	if err != nil {
-		return t, false, err
-	}
-	if owned.Task.Standing() != Ours {
-		err = owned.Task.Vouch(ctx)
-	}
-	return t, true, errors.Join(err, owned.Task.Close(context.WithoutCancel(ctx)))
+	return s.ring.Trust()
 }
 
 // MadeToken reports whether a server's token was made in this place, and not brought along.

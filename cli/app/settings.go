@@ -116,6 +116,16 @@ func (a *App) OpenShared(ctx context.Context, shared local.Shared) (*local.Roost
 	return local.OpenShared(ctx, o, shared)
 }
 
+// OpenRoot opens the tasks of a root that need not be the one of the global flags, without other tools' storages.
+func (a *App) OpenRoot(root string) (*local.Roost, error) {
+	o, err := a.localOptions()
+	if err != nil {
+		return nil, err
+	}
+	o.Root, o.Cache, o.Sources, o.AutoSources = root, "", nil, false
+	return local.Open(o)
+}
+
 func (a *App) localOptions() (o local.Options, err error) {
 	o = local.Options{Env: a.Env, Now: a.Now, Version: api.ProgramVersion()}
 	if o.Root, err = a.RootFolder(); err != nil {

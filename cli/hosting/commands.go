@@ -325,6 +325,7 @@ func Commands(app *app.App) []*cobra.Command {
 	return []*cobra.Command{
 		a.doctorCommand(),
 		a.OnlyHere(a.rootCommand()),
+		a.OnlyHere(a.migrateCommand()),
 		a.OnlyHere(a.serveCommand()),
 		a.openCommand(),
 		a.devicesCommand(),

@@ -34,18 +34,27 @@ func (a *commands) openServed(ctx context.Context, f *serveFlags) (s *local.Roos
 		s, err = a.Open()
 		return s, func() {}, err
 	}
-	const attempt = "open the database"
-	refuse := func(err error, next string) error {
-		return failure.New(failure.ExitConfig, "database", attempt, err.Error(), next)
-	}
 	if err := database.Migrate(ctx, f.shared.store); err != nil {
 		return nil, nil, refuse(err, explain(err))
 	}
-	db, err := database.Open(ctx, f.shared.store)
+	return a.openDatabase(ctx, f.shared.store, f.shared.key)
+}
+
+// refuse is the failure of a command whose database cannot be used.
+func refuse(err error, next string) error {
+	return failure.New(failure.ExitConfig, "database", "open the database", err.Error(), next)
+}
+
+// openDatabase opens the tasks in a database that has its tables. key is the file with the key of the servers that share
+// it; "" = the usual one. closing must be called at the end.
+func (a *commands) openDatabase(ctx context.Context, address, key string) (s *local.Roost, closing func(), err error) {
+	db, err := database.Open(ctx, address)
+	if errors.Is(err, database.ErrNoSchema) {
+		return nil, nil, err
+	}
 	if err != nil {
 		return nil, nil, refuse(err, explain(err))
 	}
-	key := f.shared.key
 	if key == "" {
 		folder, err := a.Home("XDG_STATE_HOME", ".local/state")
 		if err != nil {

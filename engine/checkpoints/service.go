@@ -51,12 +51,15 @@ type Shared interface {
 // of the moment opens workspaces and bounds what is kept. shared keeps what files held; nil: the root does, in one folder
 // for each workspace.
 func New(s *store.Store, shared Shared, r func() setup.Resolver, now func() int64) *Service {
-	svc := &Service{store: s, shared: shared, resolver: r, now: now, place: checkpoint.Place{Dir: filepath.Join(s.Root(), "checkpoints")}}
+	place := checkpoint.Place{Dir: Dir(s)}
 	if shared != nil {
-		svc.place.Stores = shared
+		place.Stores = shared
 	}
-	return svc
+	return &Service{store: s, shared: shared, resolver: r, now: now, place: place}
 }
+
+// Dir is the folder of a store's root that is for checkpoints; see checkpoint.Place.
+func Dir(s *store.Store) string { return filepath.Join(s.Root(), "checkpoints") }
 
 // openKeeper opens the store of a workspace's contents.
 func (svc *Service) openKeeper(w *workspace.Workspace) (*checkpoint.Keeper, error) {

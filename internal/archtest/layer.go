@@ -26,7 +26,7 @@ var layers = [][]string{
 	{"server", "web"},
 	{"client"},
 	{"service"},
-	{"export", "report", "config", "accounts"},
+	{"export", "report", "config", "accounts", "migrate"},
 	{"view"},
 	{"engine"},
 	{"events"},

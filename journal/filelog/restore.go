@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/internal/atomicfile"
+	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/journal"
 )
 
@@ -56,7 +57,12 @@ func restorePart(ctx context.Context, dir string, from journal.Stored, next, las
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	w := bufio.NewWriterSize(f, chunk)
+	return copyLines(ctx, f, dir, from, next, last)
+}
+
+// copyLines appends the commits [next, last] to a log, and stores their payloads in its folder.
+func copyLines(ctx context.Context, log *os.File, dir string, from journal.Stored, next, last uint64) error {
+	w := bufio.NewWriterSize(log, chunk)
 	for l, err := range from.Lines(ctx, next) {
 		if err != nil {
 			return err
@@ -84,7 +90,8 @@ func restorePart(ctx context.Context, dir string, from journal.Stored, next, las
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	if err := f.Sync(); err != nil {
+	failpoint.Hit("restore.copied")
+	if err := log.Sync(); err != nil {
 		return err
 	}
 	return atomicfile.SyncDir(dir)
@@ -127,4 +134,72 @@ func restoreBlob(ctx context.Context, dir string, from journal.Reader, h journal
 		}
 	}
 	return nil
+}
+
+// Extend appends the commits that a journal lacks of another one, which begins with it. over is its head, and nobody may
+// own it. A kill leaves it with some of them.
+func Extend(ctx context.Context, dir string, over uint64, from journal.Stored) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("extend journal %s: %w", dir, err)
+		}
+	}()
+	if list := from.Bases(); len(list) > 0 && list[len(list)-1].Seq >= over {
+		return errors.New("it is a part of what the other one begins with")
+	}
+	path := filepath.Join(dir, logName)
+	before, err := endOf(ctx, dir, path)
+	if err != nil {
+		return err
+	}
+	lock, err := acquire(ctx, OS, dir, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	switch info, err := f.Stat(); {
+	case err != nil:
+		return err
+	case before.head != over || info.Size() != before.size:
+		return fmt.Errorf("it is at commit %d, and not at %d", before.head, over)
+	}
+	return copyLines(ctx, f, dir, from, over+1, math.MaxUint64)
+}
+
+// end is where a log ends.
+type end struct {
+	head uint64
+	size int64
+}
+
+// endOf is where the whole lines of a log end; an error when they are not all of it.
+func endOf(ctx context.Context, dir, path string) (e end, err error) {
+	r, err := OpenReader(dir)
+	if err != nil {
+		return e, err
+	}
+	defer r.Close()
+	if e.head, err = r.Head(ctx); err != nil {
+		return e, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return e, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return e, err
+	}
+	e.size = info.Size()
+	last := make([]byte, 1)
+	if _, err := f.ReadAt(last, e.size-1); err != nil || last[0] != '\n' {
+		return e, errors.Join(errors.New("its last line is not finished: the task's next owner sets it aside"), err)
+	}
+	return e, nil
 }

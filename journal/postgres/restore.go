@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/roost-dev/roost/database"
+	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/journal"
 )
 
@@ -40,8 +41,12 @@ func (j *Journals) Restore(ctx context.Context, name string, over uint64, from j
 		rows.next, stop = iter.Pull2(from.Lines(ctx, 1))
 		defer stop()
 		if _, err := tx.CopyFrom(ctx, pgx.Identifier{"roost", "commits"}, []string{"journal", "seq", "line"}, rows); err != nil {
+			if rows.err != nil { // the database only knows that the rows ended
+				return rows.err
+			}
 			return err
 		}
+		failpoint.Hit("restore.copied")
 		for _, h := range slices.Sorted(maps.Keys(rows.named)) { // see payload.Put
 			if err := restoreBlob(ctx, tx, id, from, h); err != nil {
 				return err

@@ -258,9 +258,6 @@ func planCut(s *task.State, at string) (*task.Rewound, error) {
 	return &e, nil
 }
 
-// tempPrefix begins the name of a fork's folder until it is whole. Lists skip such names.
-const tempPrefix = ".fork-"
-
 // make makes the new task's folder. It becomes visible by one rename, as a whole.
 func (p forkPlan) make(ctx context.Context, s *store.Store, from store.Ref) error {
 	if err := s.Prepare(); err != nil {
@@ -286,13 +283,13 @@ func (p forkPlan) make(ctx context.Context, s *store.Store, from store.Ref) erro
 // place is where the new task is until it is whole.
 func (p forkPlan) place(s *store.Store) (store.Ref, error) {
 	if s.Shared() {
-		return s.OwnRef(tempPrefix + p.id + "-" + uuid.NewString()), nil
+		return s.OwnRef(store.TempPrefix + p.id + "-" + uuid.NewString()), nil
 	}
 	if err := s.EnsureDir(s.TasksDir(), "cannot be written"); err != nil {
 		return store.Ref{}, err
 	}
 	removeOldTemps(s.TasksDir())
-	temp, err := os.MkdirTemp(s.TasksDir(), tempPrefix+p.id+"-")
+	temp, err := os.MkdirTemp(s.TasksDir(), store.TempPrefix+p.id+"-")
 	return s.OwnRef(filepath.Base(temp)), err
 }
 
@@ -343,7 +340,7 @@ func removeOldTemps(tasks string) {
 		return
 	}
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), tempPrefix) {
+		if !strings.HasPrefix(e.Name(), store.TempPrefix) {
 			continue
 		}
 		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > time.Hour {

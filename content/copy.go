@@ -1,0 +1,145 @@
+package content
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Copy gives an owner in another store the manifest that it has in this one, with everything that the manifest reaches, and
+// returns how many contents were written. What the other store has already is not written again, and an owner whose
+// manifest there goes on from this one keeps it. Names stay the same, so a copy that was killed can be done again. The
+// caller settles the other store.
+func Copy(ctx context.Context, from, to Store, owner string) (written int, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("copy the contents of %s: %w", owner, err)
+		}
+	}()
+	root, err := from.Name(ctx, owner)
+	if err != nil {
+		return 0, err
+	}
+	defer to.Keep()()
+	if later, err := goesOn(ctx, to, owner, root); later || err != nil {
+		return 0, err
+	}
+	b, err := to.Begin(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer b.Discard()
+	c := copier{ctx: ctx, from: from, to: to, batch: b, there: map[Hash]bool{}}
+	if err := c.manifests(root); err != nil {
+		return 0, err
+	}
+	if err := b.Close(); err != nil {
+		return 0, err
+	}
+	return c.written, to.SetName(ctx, owner, root)
+}
+
+// goesOn reports whether the owner's manifest in a store is root, or one that has it among its parents.
+func goesOn(ctx context.Context, s Store, owner string, root Hash) (bool, error) {
+	h, err := s.Name(ctx, owner)
+	if errors.Is(err, ErrMissing) {
+		return false, nil
+	}
+	for todo, seen := []Hash{h}, map[Hash]bool{}; err == nil && len(todo) > 0; {
+		h, todo = todo[len(todo)-1], todo[:len(todo)-1]
+		if h == root {
+			return true, nil
+		}
+		if seen[h] {
+			continue
+		}
+		seen[h] = true
+		var m Manifest
+		m, err = s.Manifest(ctx, h)
+		todo = append(todo, m.Parents...)
+	}
+	return false, err
+}
+
+// copier copies what manifests reach, into one batch.
+type copier struct {
+	ctx      context.Context //nolint:containedctx // it lives as long as one call of Copy
+	from, to Store
+	batch    Batch
+	there    map[Hash]bool // in the batch or in the store
+	written  int
+}
+
+// has reports whether a content is in the other store already, and then holds it there.
+func (c *copier) has(h Hash) (bool, error) {
+	if c.there[h] {
+		return true, nil
+	}
+	found, err := c.to.Find(c.ctx, h)
+	c.there[h] = found
+	return found, err
+}
+
+// manifests copies a manifest, after those before it. A chain of them may be as long as its task.
+func (c *copier) manifests(root Hash) error {
+	for todo := []Hash{root}; len(todo) > 0; {
+		h := todo[len(todo)-1]
+		if there, err := c.has(h); there || err != nil {
+			if err != nil {
+				return err
+			}
+			todo = todo[:len(todo)-1]
+			continue
+		}
+		m, err := c.from.Manifest(c.ctx, h)
+		if err != nil {
+			return err
+		}
+		waits := len(todo)
+		for _, p := range m.Parents {
+			if !c.there[p] {
+				todo = append(todo, p)
+			}
+		}
+		if len(todo) > waits {
+			continue
+		}
+		if err := c.manifest(h, m); err != nil {
+			return err
+		}
+		todo = todo[:len(todo)-1]
+	}
+	return nil
+}
+
+func (c *copier) manifest(h Hash, m Manifest) error {
+	for _, f := range m.Files {
+		if f.Hash == "" {
+			continue
+		}
+		if there, err := c.has(f.Hash); there || err != nil {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		data, err := c.from.Read(c.ctx, f.Hash, 0)
+		if err != nil {
+			return err
+		}
+		if _, err := c.batch.Add(data); err != nil {
+			return err
+		}
+		c.there[f.Hash] = true
+		c.written++
+	}
+	got, err := c.batch.AddManifest(m)
+	if err == nil && got != h {
+		err = fmt.Errorf("manifest %s has fields that this program does not know", h)
+	}
+	if err == nil {
+		c.there[h] = true
+		c.written++
+	}
+	return err
+}

@@ -1,0 +1,343 @@
+// Package migrate copies all tasks of one store into another: from folders into a database that servers share, and back.
+//
+// Each journal is copied as it is stored, byte for byte, with its payloads, and appears in the target complete or not at
+// all. Then both are read again and compared by hash. The source is only read, except for an imported task that nobody has
+// continued yet: it has no journal, and gets one. A copy that was interrupted is done
+// again: what is there is compared, and a journal that has grown in the source gets what it lacks. Two that both went on
+// are left as they are and named.
+//
+// Behind the journals come the contents of checkpoints and the drafts of own tasks. Derived data (snapshots, lists, the
+// search index, Roo's files) is made anew by the target. Not copied: requests with idempotency keys, log-ins, accounts,
+// and the audit trail, which belong to servers; journals of tasks in the storages of other tools, which stay with their
+// folders.
+//
+// A journal is signed with the key of the root or group that wrote it, so the copy is a stranger's until its owner says
+// otherwise: it starts nothing by itself (see package store). With Trust the caller says so, and that holds for the
+// tasks whose journals were the source's own.
+package migrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/checkpoint"
+	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/internal/progress"
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/doctor"
+	"github.com/roost-dev/roost/store/drafts"
+)
+
+// End is a store, and where it keeps the contents of checkpoints.
+type End struct {
+	Store    *store.Store
+	Contents checkpoint.Place
+}
+
+// Run copies all tasks. What cannot be copied is named in the result and does not stop the rest; the error is one that
+// does.
+func Run(ctx context.Context, from, to End, o api.NewMigration) (api.Migration, error) {
+	m := &migration{
+		from: from,
+		to:   to,
+		opt:  o,
+		out:  api.Migration{DryRun: o.DryRun, Problems: []api.MigrationProblem{}, Left: []api.MigrationProblem{}},
+	}
+	refs, err := m.journals(ctx)
+	if err != nil {
+		return m.out, fmt.Errorf("list the tasks: %w", err)
+	}
+	there := map[string]bool{} // tasks that the target has, by the owner of their contents
+	for i, ref := range refs {
+		progress.Report(ctx, progress.State{What: "copying", Done: i, Of: len(refs)})
+		if err := ctx.Err(); err != nil {
+			return m.out, err
+		}
+		if err := m.task(ctx, ref); err != nil {
+			m.problem(ref, err)
+			continue
+		}
+		there[checkpoint.OwnerOf(ref.ID)] = !store.IsOverlay(ref)
+	}
+	if o.DryRun {
+		return m.out, nil
+	}
+	m.out.Contents, err = checkpoint.Copy(ctx, from.Contents, to.Contents, func(owner string) bool { return there[owner] },
+		func(name, owner string, err error) {
+			m.out.Problems = append(m.out.Problems, api.MigrationProblem{
+				Task:    owner,
+				Problem: fmt.Sprintf("the contents of its checkpoints in the workspace %s: %v", name, err),
+			})
+		})
+	if err != nil {
+		return m.out, fmt.Errorf("copy the contents of checkpoints: %w", err)
+	}
+	for _, ref := range refs {
+		if err := ctx.Err(); err != nil {
+			return m.out, err
+		}
+		if err := m.after(ctx, ref); err != nil {
+			m.problem(ref, err)
+		}
+	}
+	return m.out, nil
+}
+
+// migration is one call of Run.
+type migration struct {
+	from, to End
+	opt      api.NewMigration
+	out      api.Migration
+}
+
+func (m *migration) problem(ref store.Ref, err error) {
+	m.out.Problems = append(m.out.Problems, api.MigrationProblem{Task: ref.ID, Problem: err.Error()})
+}
+
+// journals are the references of all journals that are copied, in a fixed order.
+func (m *migration) journals(ctx context.Context) ([]store.Ref, error) {
+	s := m.from.Store
+	all, err := s.Every(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var list []store.Ref
+	for _, ref := range append(all, s.OverlayRef()) {
+		switch {
+		case !store.IsOverlay(ref) && !api.ValidTaskID(ref.ID): // no task, or one that is being made
+		case s.HasJournal(ctx, ref), !store.IsOverlay(ref) && isFolder(ref.Dir):
+			list = append(list, ref)
+		}
+	}
+	adopted, err := filepath.Glob(filepath.Join(s.Root(), "adopted", "*", "*", "journal.jsonl"))
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range adopted {
+		m.leave(filepath.Base(filepath.Dir(path)), "its folder is in the storage of another tool: import it first, and Roost copies it")
+	}
+	slices.SortFunc(list, func(a, b store.Ref) int { return slices.Compare([]string{a.ID, a.Log}, []string{b.ID, b.Log}) })
+	return list, nil
+}
+
+func (m *migration) leave(task, why string) {
+	m.out.Left = append(m.out.Left, api.MigrationProblem{Task: task, Problem: why})
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// place is where the target has the journal of a reference.
+func (m *migration) place(ref store.Ref) store.Ref {
+	s := m.from.Store
+	switch {
+	case store.IsOverlay(ref):
+		return m.to.Store.OverlayRef()
+	case filepath.Dir(ref.Log) == s.TrashDir():
+		return m.to.Store.TrashRef(filepath.Base(ref.Log))
+	}
+	return m.to.Store.OwnRef(ref.ID)
+}
+
+// Errors of one task.
+var (
+	errBusy   = errors.New("a process works on it: stop that process, and migrate again")
+	errGrew   = errors.New("it changed while it was copied: migrate again")
+	errTwo    = errors.New("the target has a task of this id that is another one, or that went on by itself")
+	errUnlike = errors.New("the copy is not like the original")
+)
+
+// task copies one journal.
+func (m *migration) task(ctx context.Context, ref store.Ref) (err error) {
+	if holder, held := m.from.Store.Holder(ctx, ref); held {
+		return fmt.Errorf("%w (%s)", errBusy, holder.Who())
+	}
+	if !m.from.Store.HasJournal(ctx, ref) {
+		if m.opt.DryRun {
+			m.out.Copied++
+			return nil
+		}
+		if err := m.begin(ctx, ref); err != nil {
+			return fmt.Errorf("make its journal: %w", err)
+		}
+	}
+	source, err := m.from.Store.OpenJournal(ctx, ref)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, source.Close()) }()
+	place := m.place(ref)
+	over, head, err := m.compare(ctx, source, place)
+	if err != nil || over == head {
+		if err == nil {
+			m.out.Already++
+		}
+		return err
+	}
+	if !m.opt.DryRun {
+		if err := m.copy(ctx, source, place, over); err != nil {
+			return err
+		}
+	}
+	if over > 0 {
+		m.out.Extended++
+	} else {
+		m.out.Copied++
+	}
+	m.out.Commits += head - over
+	return nil
+}
+
+// begin makes the journal of a task that has none, from Roo's files.
+func (m *migration) begin(ctx context.Context, ref store.Ref) error {
+	owned, err := m.from.Store.Own(ctx, ref)
+	if err != nil {
+		return err
+	}
+	return owned.Task.Close(ctx)
+}
+
+// compare is how many of the source's commits the target has: all, or those that the source begins with, or none.
+func (m *migration) compare(ctx context.Context, source journal.Stored, place store.Ref) (over, head uint64, err error) {
+	if head, err = source.Head(ctx); err != nil {
+		return 0, 0, err
+	}
+	target, err := m.to.Store.OpenJournal(ctx, place)
+	if errors.Is(err, journal.ErrNotFound) {
+		if m.to.Store.Taken(ctx, place) {
+			return 0, head, fmt.Errorf("%s is there already and holds no journal: move it away", place.Log)
+		}
+		return 0, head, nil
+	}
+	if err != nil {
+		return 0, head, err
+	}
+	defer func() { err = errors.Join(err, target.Close()) }()
+	has, err := target.Head(ctx)
+	if err != nil {
+		return 0, head, err
+	}
+	over = min(has, head)
+	a, err := sumAt(ctx, source, over)
+	if err != nil {
+		return 0, head, err
+	}
+	b, err := sumAt(ctx, target, over)
+	if err != nil {
+		return 0, head, fmt.Errorf("in the target: %w", err)
+	}
+	if a != b {
+		return 0, head, errTwo
+	}
+	return over, head, nil
+}
+
+// sumAt is the sum of the first commits of a journal. A journal that lacks some is damaged.
+func sumAt(ctx context.Context, log journal.Stored, head uint64) (journal.Sum, error) {
+	list, err := journal.Sums(ctx, log, head)
+	if err != nil {
+		return journal.Sum{}, explained(err)
+	}
+	if list[0].Head != head {
+		return journal.Sum{}, fmt.Errorf("it ends with commit %d, not %d", list[0].Head, head)
+	}
+	return list[0], nil
+}
+
+// explained adds to damage what shows all of it.
+func explained(err error) error {
+	if _, ok := errors.AsType[*journal.DamageError](err); ok || errors.Is(err, journal.ErrBlobMissing) || errors.Is(err, journal.ErrBlobDamaged) {
+		return fmt.Errorf("%w; roost doctor shows what is lost", err)
+	}
+	return err
+}
+
+// copy writes the journal, and compares what was written.
+func (m *migration) copy(ctx context.Context, source journal.Stored, place store.Ref, over uint64) error {
+	failpoint.Hit("migrate.before")
+	if err := m.to.Store.Restore(ctx, place, over, source); err != nil {
+		return explained(err)
+	}
+	failpoint.Hit("migrate.restored")
+	target, err := m.to.Store.OpenJournal(ctx, place)
+	if err != nil {
+		return err
+	}
+	defer target.Close()
+	head, err := target.Head(ctx)
+	if err != nil {
+		return err
+	}
+	want, err := sumAt(ctx, source, head)
+	if err != nil {
+		return err
+	}
+	got, err := sumAt(ctx, target, head)
+	if err != nil {
+		return err
+	}
+	if got != want {
+		return errUnlike
+	}
+	if now, err := source.Head(ctx); err != nil || now != head {
+		return errors.Join(err, errGrew)
+	}
+	return nil
+}
+
+// after copies what belongs to a task, and lets it go on.
+func (m *migration) after(ctx context.Context, ref store.Ref) error {
+	place := m.place(ref)
+	if store.IsOverlay(ref) || !m.to.Store.HasJournal(ctx, place) {
+		return nil
+	}
+	if err := m.draft(ctx, ref.Source+":"+ref.ID); err != nil {
+		return fmt.Errorf("copy its draft: %w", err)
+	}
+	if !m.opt.Trust || filepath.Dir(ref.Log) == m.from.Store.TrashDir() {
+		return nil
+	}
+	v, err := m.from.Store.Read(ctx, ref)
+	if err != nil {
+		return err
+	}
+	standing, err := m.from.Store.Standing(ctx, ref, v.State.Begins)
+	if err = errors.Join(err, v.Close()); err != nil || standing != store.Ours {
+		return err
+	}
+	_, vouched, err := doctor.TrustTask(ctx, m.to.Store, place, false)
+	if vouched && err == nil {
+		m.out.Trusted++
+	}
+	return err
+}
+
+// draft copies the draft of a task, unless the target has one.
+func (m *migration) draft(ctx context.Context, task string) error {
+	from, to := drafts.Of(m.from.Store), drafts.Of(m.to.Store)
+	d, err := from.Read(ctx, task)
+	if err != nil || d.Revision == "" {
+		return err
+	}
+	if there, err := to.Read(ctx, task); err != nil || there.Revision != "" {
+		return err
+	}
+	images := map[string]drafts.Image{}
+	for _, image := range d.Images {
+		if images[image.Name], err = from.ReadImage(ctx, task, image.Name); err != nil {
+			return err
+		}
+	}
+	if _, err = to.Change(ctx, d, "", images); err == nil {
+		m.out.Drafts++
+	}
+	return err
+}

@@ -1,0 +1,80 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/progress"
+	"github.com/roost-dev/roost/store"
+)
+
+// Trust makes the root its user's own in this place: the keys that the user has for it in other
+// places count here. It also vouches for the present state of tasks whose logs are still not proven
+// and that hold something open or settings of their own. Tasks that were imported stay received.
+func Trust(ctx context.Context, s *store.Store, dry bool) (api.TrustedRoot, error) {
+	out := api.TrustedRoot{Root: s.Root(), Tasks: []api.TrustedTask{}}
+	if !dry {
+		n, err := s.TrustKeys()
+		if err != nil {
+			return out, err
+		}
+		out.Keys = n
+	}
+	refs, err := s.Refs(ctx)
+	if err != nil {
+		return out, err
+	}
+	for i, ref := range refs {
+		progress.Report(ctx, progress.State{What: "checking", Done: i, Of: len(refs)})
+		if err := ctx.Err(); err != nil {
+			return out, err
+		}
+		t, ok, err := TrustTask(ctx, s, ref, dry)
+		if err != nil {
+			t, ok = api.TrustedTask{ID: ref.ID, Source: ref.Source, Problem: err.Error()}, true
+		}
+		if ok {
+			out.Tasks = append(out.Tasks, t)
+		}
+	}
+	return out, nil
+}
+
+// TrustTask vouches for the present state of a task that holds something open or settings of its own, unless its log is
+// proven. ok reports whether it did, or with dry would.
+func TrustTask(ctx context.Context, s *store.Store, ref store.Ref, dry bool) (t api.TrustedTask, ok bool, err error) {
+	if !s.HasJournal(ctx, ref) {
+		return t, false, nil
+	}
+	v, err := s.Read(ctx, ref)
+	if err != nil {
+		return t, false, err
+	}
+	t = api.TrustedTask{ID: ref.ID, Source: ref.Source, Holds: v.State.Brings()}
+	standing, err := s.Standing(ctx, ref, v.State.Begins)
+	if err = errors.Join(err, v.Close()); err != nil {
+		return t, false, err
+	}
+	if t.Standing = string(standing); standing == store.Ours || len(t.Holds) == 0 || imported(ref) {
+		return t, false, nil // an import's owner receives it
+	}
+	if dry {
+		return t, true, nil
+	}
+	owned, err := s.Own(ctx, ref)
+	if err != nil {
+		return t, false, err
+	}
+	if owned.Task.Standing() != store.Ours {
+		err = owned.Task.Vouch(ctx)
+	}
+	return t, true, errors.Join(err, owned.Task.Close(context.WithoutCancel(ctx)))
+}
+
+func imported(ref store.Ref) bool {
+	_, err := os.Lstat(filepath.Join(ref.Dir, store.ImportRecord))
+	return err == nil
+}
