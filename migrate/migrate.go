@@ -1,8 +1,8 @@
 // Package migrate copies all tasks of one store into another: from folders into a database that servers share, and back.
 //
 // Each journal is copied as it is stored, byte for byte, with its payloads, and appears in the target complete or not at
-// all. Then both are read again and compared by hash. The source is only read, except for an imported task that nobody has
-// continued yet: it has no journal, and gets one. A copy that was interrupted is done
+// all. Then both are read again and compared by hash. The source is only read, except for what its
+// journals lack: an imported task that nobody has continued gets a journal, and changes by other programs are taken in. A copy that was interrupted is done
 // again: what is there is compared, and a journal that has grown in the source gets what it lacks. Two that both went on
 // are left as they are and named.
 //
@@ -160,14 +160,8 @@ func (m *migration) task(ctx context.Context, ref store.Ref) (err error) {
 	if holder, held := m.from.Store.Holder(ctx, ref); held {
 		return fmt.Errorf("%w (%s)", errBusy, holder.Who())
 	}
-	if !m.from.Store.HasJournal(ctx, ref) {
-		if m.opt.DryRun {
-			m.out.Copied++
-			return nil
-		}
-		if err := m.begin(ctx, ref); err != nil {
-			return fmt.Errorf("make its journal: %w", err)
-		}
+	if settled, err := m.settle(ctx, ref); err != nil || !settled {
+		return err
 	}
 	source, err := m.from.Store.OpenJournal(ctx, ref)
 	if err != nil {
@@ -196,13 +190,29 @@ func (m *migration) task(ctx context.Context, ref store.Ref) (err error) {
 	return nil
 }
 
-// begin makes the journal of a task that has none, from Roo's files.
-func (m *migration) begin(ctx context.Context, ref store.Ref) error {
+// settle has the journal of a task hold all of it: an imported task that nobody has continued has none, and another program
+// may have changed Roo's files since. A dry run only counts such a task, and reports false.
+func (m *migration) settle(ctx context.Context, ref store.Ref) (settled bool, err error) {
+	if m.from.Store.Shared() || store.IsOverlay(ref) {
+		return true, nil
+	}
+	v, err := m.from.Store.Read(ctx, ref)
+	if err != nil {
+		return false, err
+	}
+	settled = v.Settled() || len(v.State.Problems) > 0 // damage is reported when it is copied
+	if err := v.Close(); err != nil || settled {
+		return settled, err
+	}
+	if m.opt.DryRun {
+		m.out.Copied++
+		return false, nil
+	}
 	owned, err := m.from.Store.Own(ctx, ref)
 	if err != nil {
-		return err
+		return false, fmt.Errorf("take its files into its journal: %w", err)
 	}
-	return owned.Task.Close(ctx)
+	return true, owned.Task.Close(ctx)
 }
 
 // compare is how many of the source's commits the target has: all, or those that the source begins with, or none.

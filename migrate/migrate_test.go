@@ -32,6 +32,7 @@ import (
 	"github.com/roost-dev/roost/store/history"
 	"github.com/roost-dev/roost/store/labels"
 	"github.com/roost-dev/roost/store/rootkey"
+	"github.com/roost-dev/roost/store/trash"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -172,10 +173,18 @@ func (b *bench) fill() {
 	}
 	storetest.Close(b, storetest.Create(b, s, "gone"))
 	storetest.Delete(b, s, "gone")
-	imported := filepath.Join(s.TasksDir(), "imported")
-	storetest.Check(b, os.MkdirAll(imported, 0o700))
-	storetest.Write(b, imported, "ui_messages.json", storetest.Array(storetest.UIRow(0, "hello")))
-	storetest.Write(b, imported, "api_conversation_history.json", storetest.Array(storetest.APIRow(0, "user", "hello")))
+	for _, id := range []string{"imported", "imported-gone"} {
+		dir := filepath.Join(s.TasksDir(), id)
+		storetest.Check(b, os.MkdirAll(dir, 0o700))
+		storetest.Write(b, dir, "ui_messages.json", storetest.Array(storetest.UIRow(0, "hello")))
+		storetest.Write(b, dir, "api_conversation_history.json", storetest.Array(storetest.APIRow(0, "user", "hello")))
+	}
+	storetest.Delete(b, s, "imported-gone")
+	k = storetest.Own(b, s, "usual").Task
+	storetest.Close(b, k)
+	dir := s.OwnRef("usual").Dir // another program has added a row since
+	ui := storetest.Read(b, dir, "ui_messages.json")
+	storetest.Write(b, dir, "ui_messages.json", strings.TrimSuffix(strings.TrimSpace(ui), "]")+","+storetest.UIRow(9, "added elsewhere")+"]")
 	storetest.Label(b, s, "usual", labels.Change{Title: new("with a title")})
 
 	image := drafts.Image{Media: "image/png", Bytes: []byte("an image")}
@@ -261,14 +270,14 @@ func (b *bench) holds(at string) map[string]string {
 func TestThereAndBack(t *testing.T) {
 	b := newBench(t)
 	b.fill()
-	if m := b.run(b.root, b.data, api.NewMigration{DryRun: true}); m.Copied != 6 || m.Commits == 0 {
-		t.Errorf("a dry run would copy %d journals; want 6", m.Copied)
+	if m := b.run(b.root, b.data, api.NewMigration{DryRun: true}); m.Copied != 7 || m.Commits == 0 {
+		t.Errorf("a dry run would copy %d journals; want 7", m.Copied)
 	}
 	if got := b.holds(b.data); len(got) > 0 {
 		t.Errorf("a dry run wrote %v", got)
 	}
 	m := b.run(b.root, b.data, api.NewMigration{})
-	if m.Copied != 6 || m.Contents != 4 || m.Drafts != 1 || m.Extended+m.Already+m.Trusted != 0 {
+	if m.Copied != 7 || m.Contents != 4 || m.Drafts != 1 || m.Extended+m.Already+m.Trusted != 0 {
 		t.Errorf("copied: %+v", m)
 	}
 	want := b.holds(b.root)
@@ -280,6 +289,19 @@ func TestThereAndBack(t *testing.T) {
 	if d := cmp.Diff(want, b.holds(b.data)); d != "" {
 		t.Errorf("-root +database\n%s", d)
 	}
+	if !strings.Contains(want["usual messages"], "added elsewhere") {
+		t.Error("a row that another program has added is missing")
+	}
+	for _, at := range []string{b.root, b.data} {
+		s := b.open(at).Store
+		if _, err := trash.Restore(t.Context(), s, "imported-gone"); err != nil {
+			t.Fatal(err)
+		}
+		if got := storetest.Rows(storetest.View(t, s, "imported-gone").State); !strings.Contains(got, "hello") {
+			t.Errorf("%s: out of the trash came %q", at, got)
+		}
+	}
+	want = b.holds(b.data)
 	b.run(b.data, b.back, api.NewMigration{})
 	if d := cmp.Diff(want, b.holds(b.back)); d != "" {
 		t.Errorf("-root +back\n%s", d)
@@ -291,7 +313,7 @@ func TestThereAndBack(t *testing.T) {
 			t.Errorf("%s: %d bytes of the journal are back, of %d", name, len(is), len(was))
 		}
 	}
-	if m := b.run(b.data, b.back, api.NewMigration{}); m.Already != 6 || m.Copied+m.Extended+m.Contents+m.Drafts != 0 {
+	if m := b.run(b.data, b.back, api.NewMigration{}); m.Already != 7 || m.Copied+m.Extended+m.Contents+m.Drafts != 0 {
 		t.Errorf("again: %+v", m)
 	}
 }
@@ -312,7 +334,7 @@ func TestLaterMigrations(t *testing.T) {
 	}
 	grow(b.root, "usual", "fork-of-fork")
 	b.checkpoint("usual", "later", "after")
-	if m := b.run(b.root, b.data, api.NewMigration{}); m.Extended != 2 || m.Already != 4 || m.Contents != 2 {
+	if m := b.run(b.root, b.data, api.NewMigration{}); m.Extended != 2 || m.Already != 5 || m.Contents != 2 {
 		t.Errorf("with more: %+v", m)
 	}
 	if d := cmp.Diff(b.holds(b.root), b.holds(b.data)); d != "" {
@@ -320,10 +342,10 @@ func TestLaterMigrations(t *testing.T) {
 	}
 
 	grow(b.data, "usual", "fork-of-fork", "imported")
-	if m := b.run(b.root, b.data, api.NewMigration{}); m.Already != 6 {
+	if m := b.run(b.root, b.data, api.NewMigration{}); m.Already != 7 {
 		t.Errorf("over a copy that went on: %+v", m)
 	}
-	if m := b.run(b.data, b.root, api.NewMigration{}); m.Extended != 3 || m.Already != 3 {
+	if m := b.run(b.data, b.root, api.NewMigration{}); m.Extended != 3 || m.Already != 4 {
 		t.Errorf("back where they came from: %+v", m)
 	}
 	if d := cmp.Diff(b.holds(b.data), b.holds(b.root)); d != "" {
@@ -378,8 +400,8 @@ func TestNamesWhatIsLeftOut(t *testing.T) {
 			t.Errorf("%s: got %q, want it to hold %q", id, said[id], want)
 		}
 	}
-	if len(said) != 4 || m.Copied != 3 {
-		t.Errorf("copied %d, left out %v; want 3 and four", m.Copied, said)
+	if len(said) != 4 || m.Copied != 4 {
+		t.Errorf("copied %d, left out %v; want 4 and four", m.Copied, said)
 	}
 }
 
@@ -425,7 +447,7 @@ func TestKilled(t *testing.T) {
 	b.run(b.root, b.data, api.NewMigration{})
 	want := b.holds(b.data)
 	for i, kill := range []string{
-		"migrate.before:3", "restore.copied:1", "restore.copied:3", "restore.copied:8", "migrate.restored:6", "content.postgres.committed",
+		"restore.copied:1", "restore.copied:3", "restore.copied:8", "migrate.restored:7", "content.postgres.committed",
 	} {
 		t.Run(kill, func(t *testing.T) {
 			b := &bench{T: t, dir: b.dir, root: b.root, back: filepath.Join(b.dir, fmt.Sprint("back", i))}

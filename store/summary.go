@@ -283,6 +283,7 @@ type View struct {
 	Pending []intake.Change // what another program changed, folded into State and not taken in yet
 
 	Unborn bool        // its journal holds nothing yet
+	blank  bool        // the same, and State is what the files give
 	size   int64       // bytes of Roo's files
 	held   func() bool // a process owns it now
 }
@@ -307,6 +308,9 @@ func (v *View) Saved(ctx context.Context) (uint64, error) {
 	}
 	return SavedCommit(ctx, v.Log)
 }
+
+// Settled reports whether the task's journal holds all of it. If not, its next owner takes in the rest.
+func (v *View) Settled() bool { return v.Log != nil && !v.blank && len(v.Pending) == 0 }
 
 // Unread is a *roofmt.UnreadError when a file of the task exists and cannot be read. The rest of such a task is shown,
 // and no run continues it.
@@ -401,7 +405,7 @@ func (s *Store) readInto(ctx context.Context, v *View, whole bool) error {
 	if v.State.ID == "" {
 		blank := empty(v.State)
 		if blank && v.Folder != nil && !v.Folder.Empty() {
-			v.State = unadopted(ctx, v.Ref, v.Folder)
+			v.State, v.blank = unadopted(ctx, v.Ref, v.Folder), true
 			return nil
 		}
 		v.Unborn = blank

@@ -48,7 +48,7 @@ func Fork(ctx context.Context, s *store.Store, ref store.Ref, o ForkOptions) (ap
 	if err != nil {
 		return api.ForkResult{}, nothingToFinish, err
 	}
-	if !o.DryRun && (v.Log == nil || len(v.Pending) > 0) {
+	if !o.DryRun && !v.Settled() {
 		// The journal must first hold what only the other tool's files hold. A fork that is impossible must not adopt the task.
 		plan := o
 		plan.DryRun = true
