@@ -125,8 +125,12 @@ func TestJournalsMoveBetweenBackends(t *testing.T) {
 
 			// The database goes on, and makes a fork of what has come.
 			o, err := j.Own(t.Context(), name, postgres.OwnOptions{By: "test"})
+			epoch := o.Epoch()
 			write(t, o, err, "1", "2")
 			grown := content(t, stored)
+			if want := fmt.Sprint(len(grown), " ", epoch, " "); !strings.HasPrefix(grown[len(grown)-1], want) {
+				t.Errorf("the newest commit is %q; want it to begin with %q", grown[len(grown)-1], want)
+			}
 			if err := j.Begin(t.Context(), name+"-fork", name, uint64(len(grown)-1)); err != nil {
 				t.Fatal(err)
 			}
@@ -166,6 +170,45 @@ func TestJournalsMoveBetweenBackends(t *testing.T) {
 				t.Errorf("the log's own lines are not the same bytes: %d of %d, %v", len(got), len(want), err)
 			}
 		})
+	}
+}
+
+// A journal in files is extended only by one that begins with it, and whose numbering goes on in it.
+func TestExtend(t *testing.T) {
+	plain := inFolder(t, "", 0, "a", "b", "c")
+	fork := inFolder(t, plain, 3, "x")
+	data, err := os.ReadFile(filepath.Join(plain, "journal.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	beginning := func(n int, more string) string {
+		dir := t.TempDir()
+		text := append(bytes.Join(lines[:n], nil), more...)
+		if err := os.WriteFile(filepath.Join(dir, "journal.jsonl"), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	for name, c := range map[string]struct {
+		dir, from string
+		over      uint64
+		want      string
+	}{
+		"its own commits":       {beginning(2, ""), plain, 2, ""},
+		"a fork's own commits":  {beginning(2, ""), fork, 2, "a part of what the other one begins with"},
+		"another head":          {beginning(2, ""), plain, 1, "not at 1"},
+		"an unfinished line":    {beginning(2, `{"seq":3`), plain, 2, "not finished"},
+		"a journal of its size": {beginning(4, ""), plain, 4, ""},
+	} {
+		source, err := filelog.OpenReader(c.from)
+		err = filelog.Extend(t.Context(), c.dir, c.over, opened(t, source, err))
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: the error is %v; want %q", name, err, c.want)
+		}
+		if got, _ := os.ReadFile(filepath.Join(c.dir, "journal.jsonl")); c.want == "" && !bytes.Equal(got, data) {
+			t.Errorf("%s: the log is %d bytes, want the %d of the other one", name, len(got), len(data))
+		}
 	}
 }
 
