@@ -27,7 +27,8 @@ const looked = () => !document.hidden && document.hasFocus();
 
 export class Calls {
   constructor(header) {
-    this.fresh = new Set(); // questions that have just come
+    this.fresh = new Set(); // questions that have just come, by their events
+    this.known = null; // those of all answers so far
     header.append(button('Alerts', tried(() => this.settings()), { id: 'alerts' }));
     this.load().catch(quietly);
   }
@@ -48,14 +49,19 @@ export class Calls {
     this.load().catch(quietly);
   }
 
-  // load counts the open questions, and tells the new ones.
+  // load counts the open questions, and tells each new one once: one that no answer had before, also when its event was
+  // missed. Those of the first answer waited before the page came, unless an event announced them.
   async load() {
-    const before = [...this.fresh]; // one that comes during the request may be missing in the answer, and is for the next load
     const { items } = await get('/v1/questions');
     titled({ count: items.length });
     (items.length ? navigator.setAppBadge?.(items.length) : navigator.clearAppBadge?.())?.catch?.(() => {});
-    for (const id of before) this.fresh.delete(id);
-    for (const q of items) if (before.includes(q.id)) this.call(q);
+    const first = !this.known;
+    this.known ??= new Set();
+    for (const q of items) {
+      if (this.known.has(q.id)) continue;
+      this.known.add(q.id);
+      if (this.fresh.delete(q.id) || !first) this.call(q);
+    }
   }
 
   // call lets one page of the browser tell a question.
