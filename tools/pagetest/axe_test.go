@@ -12,11 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
-	"testing"
-
-	"github.com/chromedp/chromedp"
 )
 
 // The checker of accessible pages, and the digest of its package.
@@ -166,30 +162,5 @@ func (h *house) states() []state {
 		{"fork", press("/tasks/"+done, "[data-does=fork]", "dialog[open]")},
 		{"restore files", press("/tasks/"+writes, "[data-does=restore]", "dialog[open]")},
 		{"note", press("/tasks/"+done, "[data-does=pin]", "#notes .note")},
-	}
-}
-
-// axe finds nothing on the main states of the page, light and dark, on a desktop and a phone.
-func TestAxeFindsNothing(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	states := h.states()
-	tab := h.loggedIn(desktop, "/")
-	stranger := h.browser().open(desktop, "/")
-	for name, s := range map[string]size{"desktop": desktop, "phone": phone} {
-		for _, scheme := range []string{"light", "dark"} {
-			only := ""
-			if scheme == "dark" {
-				only = "color-contrast" // the rest is the same
-			}
-			window := []chromedp.Action[chromedp.Void]{sized(s), media("", "prefers-color-scheme", scheme)}
-			tab.do("set the window", window...)
-			for _, state := range states {
-				state.show(tab)
-				tab.accessible(strings.Join([]string{state.name, name, scheme}, ", "), only)
-			}
-			stranger.do("set the window", window...)
-			stranger.accessible("log-in, "+name+", "+scheme, only)
-		}
 	}
 }

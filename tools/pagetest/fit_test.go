@@ -2,58 +2,77 @@ package pagetest
 
 import "testing"
 
-// At 320 pixels, and on a desktop at 200 %, nothing makes a person scroll sideways.
-func TestNarrowAndZoomed(t *testing.T) {
+// The main states of the page, each shown once at each size: axe finds nothing, light and dark; at 320 pixels, and on a
+// desktop at 200 %, nothing makes a person scroll sideways; who wants less motion gets none; with the colours that a person
+// chose for all pages everything can be read.
+func TestStates(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	states := h.states()
 	tab := h.loggedIn(desktop, "/")
-	for name, s := range map[string]size{"320 pixels": {320, 640}, "200 %": {640, 450}} {
+	stranger := h.browser().open(desktop, "/")
+	for _, s := range []size{desktop, phone} {
+		name := map[bool]string{true: "desktop", false: "phone"}[s == desktop]
 		tab.do("set the window", sized(s))
 		for _, state := range states {
 			state.show(tab)
-			tab.fits(state.name + " at " + name)
-			if out := run[string](tab, `[...document.querySelectorAll('dialog[open], dialog[open] *, #composer *, .question *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 150)).join('\n')`); out != "" {
-				t.Errorf("%s at %s: outside of the window: %s", state.name, name, out)
+			tab.bothSchemes(state.name + ", " + name)
+			if s == phone {
+				continue
 			}
+			tab.still(state.name)
+			tab.inChosenColours(state.name)
+			for name, narrow := range map[string]size{"320 pixels": {320, 640}, "200 %": {640, 450}} {
+				tab.do("set the window", sized(narrow))
+				tab.within(state.name + " at " + name)
+			}
+			tab.do("set the window", sized(s), media("", "prefers-color-scheme", "light"))
 		}
+		stranger.do("set the window", sized(s))
+		stranger.bothSchemes("log-in, " + name)
 	}
 }
 
-// Who wants less motion gets none.
-func TestReducedMotion(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	states := h.states()
-	tab := h.loggedIn(desktop, "/")
-	tab.do("want less motion", media("", "prefers-reduced-motion", "reduce"))
-	for _, state := range states {
-		state.show(tab)
-		if got := run[string](tab, `[...document.querySelectorAll('*')].flatMap(e => ['', '::before', '::after', '::backdrop'].map(p => [e, p, getComputedStyle(e, p || undefined)]))
-			.filter(([, , s]) => parseFloat(s.transitionDuration) + parseFloat(s.animationDuration) > 0.001 || s.scrollBehavior === 'smooth').map(([e, p]) => e.outerHTML.slice(0, 100) + p).slice(0, 5).join('\n')`); got != "" {
-			t.Errorf("%s moves: %s", state.name, got)
-		}
+// bothSchemes fails for what axe finds in a state, light and dark. What is dark differs in its colours only.
+func (t *tab) bothSchemes(state string) {
+	t.Helper()
+	t.do("be light", media("", "prefers-color-scheme", "light"))
+	t.accessible(state+", light", "")
+	t.do("be dark", media("", "prefers-color-scheme", "dark"))
+	t.accessible(state+", dark", "color-contrast")
+	t.do("be light", media("", "prefers-color-scheme", "light"))
+}
+
+// within fails for what is outside of a narrow window.
+func (t *tab) within(state string) {
+	t.Helper()
+	t.fits(state)
+	if out := run[string](t, `[...document.querySelectorAll('dialog[open], dialog[open] *, #composer *, .question *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 150)).join('\n')`); out != "" {
+		t.Errorf("%s: outside of the window: %s", state, out)
 	}
 }
 
-// With the colours that a person chose for all pages, everything can be read, and what can be pressed or has the focus
-// has an edge.
-func TestForcedColours(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	states := h.states()
-	tab := h.loggedIn(desktop, "/")
-	tab.do("force colours", media("", "forced-colors", "active"))
-	for _, state := range states {
-		state.show(tab)
-		// The browser chooses all colours, unless an element opts out.
-		if got := run[string](tab, `[...document.querySelectorAll('body :not(option)')].filter(e => getComputedStyle(e).forcedColorAdjust === 'none').map(e => e.outerHTML.slice(0, 150)).join('\n')`); got != "" {
-			t.Errorf("%s: keeps its own colours: %s", state.name, got)
-		}
-		if got := run[string](tab, `[...document.querySelectorAll('button, input:not([type=checkbox]), textarea, select')].filter(e => e.checkVisibility() && e.getBoundingClientRect().width > 2)
-			.filter(e => { const s = getComputedStyle(e); return s.borderTopStyle === 'none' && s.textDecorationLine === 'none' && s.outlineStyle === 'none'; }).map(e => e.outerHTML.slice(0, 150)).join('\n')`); got != "" {
-			t.Errorf("%s: nothing shows where one presses: %s", state.name, got)
-		}
+// still fails for what moves although the person wants less motion.
+func (t *tab) still(state string) {
+	t.Helper()
+	t.do("want less motion", media("", "prefers-reduced-motion", "reduce"))
+	if got := run[string](t, `[...document.querySelectorAll('*')].flatMap(e => ['', '::before', '::after', '::backdrop'].map(p => [e, p, getComputedStyle(e, p || undefined)]))
+		.filter(([, , s]) => parseFloat(s.transitionDuration) + parseFloat(s.animationDuration) > 0.001 || s.scrollBehavior === 'smooth').map(([e, p]) => e.outerHTML.slice(0, 100) + p).slice(0, 5).join('\n')`); got != "" {
+		t.Errorf("%s moves: %s", state, got)
+	}
+}
+
+// inChosenColours fails for what keeps its own colours, or has no edge where one presses, when a person chose the colours of
+// all pages. The browser chooses all colours, unless an element opts out.
+func (t *tab) inChosenColours(state string) {
+	t.Helper()
+	t.do("force colours", media("", "forced-colors", "active"))
+	if got := run[string](t, `[...document.querySelectorAll('body :not(option)')].filter(e => getComputedStyle(e).forcedColorAdjust === 'none').map(e => e.outerHTML.slice(0, 150)).join('\n')`); got != "" {
+		t.Errorf("%s: keeps its own colours: %s", state, got)
+	}
+	if got := run[string](t, `[...document.querySelectorAll('button, input:not([type=checkbox]), textarea, select')].filter(e => e.checkVisibility() && e.getBoundingClientRect().width > 2)
+		.filter(e => { const s = getComputedStyle(e); return s.borderTopStyle === 'none' && s.textDecorationLine === 'none' && s.outlineStyle === 'none'; }).map(e => e.outerHTML.slice(0, 150)).join('\n')`); got != "" {
+		t.Errorf("%s: nothing shows where one presses: %s", state, got)
 	}
 }
 
