@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -14,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/failure"
@@ -320,27 +323,103 @@ func TestGroupDoesARequestOnce(t *testing.T) {
 	g.within(time.Minute, "the task completes", func() bool { return b.status(id) == "completed" })
 }
 
-// A server with another key, or at an address that takes no writes, is refused and changes nothing.
+// A server that cannot be one of the group is refused, changes nothing, and says what to do.
 func TestGroupRefuses(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t)
-	other := filepath.Join(g.dir, "other.json")
-	alone := &group{sandbox: g.sandbox, name: "alone", url: pgtest.Start(t).Database(t), key: other}
-	alone.add()
-	for _, try := range []struct {
-		flags []string
-		want  string
-	}{
-		{g.flags(other), "another key"},
-		{g.flags(filepath.Join(g.dir, "none.json")), "copy the file from a server of the group"},
-		{append(g.flags(g.key), "--store", g.url+"&default_transaction_read_only=on"), "takes no writes"},
+	s := newSandbox(t)
+	s.slow()
+	cluster := pgtest.Start(t)
+	g := &group{sandbox: s, name: "server", url: cluster.Database(t), key: filepath.Join(s.dir, "group.json")}
+	g.add()
+	other := &group{sandbox: s, name: "other", url: cluster.Database(t), key: filepath.Join(s.dir, "other.json")}
+	other.add()
+	open := filepath.Join(s.dir, "open.json")
+	data, err := os.ReadFile(g.key)
+	must(t, errors.Join(err, os.WriteFile(open, data, 0o600), os.Chmod(open, 0o644)))
+	// From now on ann needs a password and bob may do nothing. Who is connected stays.
+	conn, err := pgx.Connect(t.Context(), cluster.URL("postgres"))
+	must(t, err)
+	defer conn.Close(context.WithoutCancel(t.Context())) //nolint:errcheck // the cluster ends with the test
+	var hba string
+	must(t, conn.QueryRow(t.Context(), `SHOW hba_file`).Scan(&hba))
+	for _, sql := range []string{
+		`CREATE ROLE ann LOGIN PASSWORD 'right'`, `CREATE ROLE bob LOGIN`, `CREATE DATABASE empty`, `CREATE DATABASE newer`,
+		`COPY (VALUES ('host all ann 127.0.0.1/32 scram-sha-256'), ('host all all 127.0.0.1/32 trust')) TO '` + hba + `'`,
+		`SELECT pg_reload_conf()`,
 	} {
-		r := g.roost(append([]string{"serve", "--listen", "127.0.0.1:0"}, try.flags...)...)
-		if r.code != failure.ExitConfig || !strings.Contains(r.err, try.want) {
-			t.Errorf("%q: got exit %d, %s, want %d and %q", try.flags, r.code, r.err, failure.ExitConfig, try.want)
+		_, err := conn.Exec(t.Context(), sql)
+		must(t, err)
+	}
+	newer, err := pgx.Connect(t.Context(), cluster.URL("newer"))
+	must(t, err)
+	_, err = newer.Exec(t.Context(), `CREATE SCHEMA roost; CREATE TABLE roost.schema_version AS SELECT 1000::bigint AS version`)
+	must(t, errors.Join(err, newer.Close(t.Context())))
+	as := func(user, url string) []string {
+		return []string{"--store", strings.Replace(url, "roost@", user+"@", 1)}
+	}
+	for name, try := range map[string]struct {
+		key   string
+		flags []string
+		code  int
+		want  string // the reason
+		next  string // what to do
+	}{
+		"another key":        {other.key, nil, failure.ExitConfig, "another key", "copying it from a server of the group"},
+		"no key":             {filepath.Join(s.dir, "none.json"), nil, failure.ExitConfig, "copy the file from a server of the group", "chmod 600"},
+		"a key that is open": {open, nil, failure.ExitConfig, "its mode is 0644", "chmod 600 " + open},
+		"takes no writes":    {g.key, []string{"--store", g.url + "&default_transaction_read_only=on"}, failure.ExitConfig, "takes no writes", "address of the primary"},
+		"wrong password":     {g.key, as("ann:wrong", g.url), failure.ExitConfig, `authentication failed for user "ann"`, "PGPASSWORD"},
+		"no such database":   {g.key, as("roost", cluster.URL("nowhere")), failure.ExitConfig, `database "nowhere" does not exist`, "createdb"},
+		"no right":           {g.key, as("bob", cluster.URL("empty")), failure.ExitConfig, "lacks a right", "ALTER DATABASE"},
+		"newer tables":       {g.key, as("roost", cluster.URL("newer")), failure.ExitConfig, "a newer program has changed the database", "roost version"},
+		"nobody listens":     {g.key, []string{"--store", "postgres://roost@127.0.0.1:1/roost"}, failure.ExitConfig, "connection refused", "pg_isready"},
+		"no address":         {g.key, []string{"--peer-url", "box"}, failure.ExitUsage, "scheme, host and port", "--peer-url https://"},
+		"no TLS":             {g.key, []string{"--peer-url", "http://10.0.0.1:7878"}, failure.ExitUsage, "without TLS", "--peer-url https://"},
+	} {
+		flags := append([]string{"serve", "--listen", "127.0.0.1:0"}, g.flags(try.key)...)
+		r := g.roost(append(flags, try.flags...)...)
+		if r.code != try.code || !strings.Contains(r.err, try.want) || !strings.Contains(r.err, try.next) {
+			t.Errorf("%s: got exit %d, %s, want %d, %q and %q", name, r.code, r.err, try.code, try.want, try.next)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(g.dir, "none.json")); err == nil {
+	if _, err := os.Stat(filepath.Join(s.dir, "none.json")); err == nil {
 		t.Error("a key was made for a database that has one")
 	}
+	if r := g.roost("serve", "--listen", "127.0.0.1:0", "--peer-url", "https://box"); r.code != failure.ExitUsage || !strings.Contains(r.err, "--store is missing") {
+		t.Errorf("--peer-url without --store: got exit %d, %s, want %d", r.code, r.err, failure.ExitUsage)
+	}
+}
+
+// A server that the others cannot reach warns of it. What is sent to its tasks through another one is refused, and names it.
+func TestGroupIsNotReached(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	s.slow()
+	g := &group{sandbox: s, name: "server", url: pgtest.Start(t).Database(t), key: filepath.Join(s.dir, "group.json")}
+	b := g.add()
+	a := g.daemon(append(g.flags(g.key), "--peer-url", "http://127.0.0.1:1")...)
+	model, notes, on := g.command()
+	id := a.starts(model, "work")
+	g.begun(notes)
+	var p api.Problem
+	code := b.ask(http.MethodPost, "/v1/tasks/"+id+"/messages", `{"text":"also the gate"}`, &p)
+	if code != http.StatusConflict || !strings.Contains(p.Detail, "held by roost serve") {
+		t.Errorf("send through a server that cannot reach the other: got status %d, %q: %q", code, p.Title, p.Detail)
+	}
+	for _, want := range []string{`"WARN","msg":"not passed on"`, `"server":"http://127.0.0.1:1"`} {
+		if !strings.Contains(b.log.String(), want) {
+			t.Errorf("the log of that server: got %s, want %s in it", b.log, want)
+		}
+	}
+	if got := b.status(id); got != "running" {
+		t.Errorf("status by the server that cannot reach the other: got %q, want running", got)
+	}
+	g.within(time.Minute, "the server warns that nobody reaches it", func() bool {
+		return strings.Contains(a.log.String(), "the other servers cannot reach this one; set --peer-url")
+	})
+	if strings.Contains(b.log.String(), "cannot reach this one") {
+		t.Errorf("a server that can be reached warns:\n%s", b.log)
+	}
+	must(t, os.WriteFile(on, nil, 0o600))
+	g.within(time.Minute, "the task completes", func() bool { return b.status(id) == "completed" })
 }

@@ -20,6 +20,12 @@ var (
 	ErrReadOnly = errors.New("the database takes no writes; use the address of the primary")
 	// ErrNotDurable: the database acknowledges commits that a crash can lose.
 	ErrNotDurable = errors.New("the database acknowledges commits before they are synced")
+	// ErrDenied: the database knows no such user, or the password is wrong or missing.
+	ErrDenied = errors.New("the database refuses the user or the password")
+	// ErrNotCreated: the server has no database of that name.
+	ErrNotCreated = errors.New("there is no such database")
+	// ErrNotAllowed: the user may not make or use the tables.
+	ErrNotAllowed = errors.New("the user lacks a right in the database")
 )
 
 //go:embed migrations/*.sql
@@ -144,11 +150,20 @@ func fit(ctx context.Context, q querier) error {
 	return nil
 }
 
+// reasons are the sentinels of errors, by the codes that PostgreSQL gives them.
+var reasons = map[string]error{
+	"25006": ErrReadOnly,   // read_only_sql_transaction
+	"28000": ErrDenied,     // invalid_authorization_specification
+	"28P01": ErrDenied,     // invalid_password
+	"3D000": ErrNotCreated, // invalid_catalog_name
+	"42501": ErrNotAllowed, // insufficient_privilege
+}
+
 // Explained gives an error of the database the sentinel that callers know.
 func Explained(err error) error {
 	var refused *pgconn.PgError
-	if errors.As(err, &refused) && refused.Code == "25006" { // read_only_sql_transaction
-		return fmt.Errorf("%w (%s)", ErrReadOnly, refused.Message)
+	if errors.As(err, &refused) && reasons[refused.Code] != nil {
+		return fmt.Errorf("%w (%s)", reasons[refused.Code], refused.Message)
 	}
 	if errors.Is(err, pgconn.ErrReadOnlyConnection) { // no host of the address takes writes
 		return fmt.Errorf("%w (%w)", ErrReadOnly, err)

@@ -1,8 +1,10 @@
 package server
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -66,6 +68,32 @@ func (s *Server) dialHolder(ctx context.Context, address string) (net.Conn, erro
 		return nil, &peer.UnreachableError{Why: err.Error()}
 	}
 	return conn, nil
+}
+
+// Reached asks for the health of the server at an address as another server of the group would.
+func (s *Server) Reached(ctx context.Context, address string) error {
+	conn, err := s.dialHolder(ctx, address)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()                                      //nolint:errcheck // it only asked
+	defer context.AfterFunc(ctx, func() { conn.Close() })() //nolint:errcheck // it ends the wait for an answer
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(address, "/")+"/healthz", nil)
+	if err == nil {
+		err = errors.Join(conn.SetDeadline(time.Now().Add(peerTimeout)), req.Write(conn))
+	}
+	if err != nil {
+		return err
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(conn), req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("the answer is %s; roost serve --host %s lets the server answer to that name", resp.Status, req.URL.Hostname())
+	}
+	return nil
 }
 
 func hostPort(u *url.URL, usual string) string {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -87,7 +88,12 @@ func (s *Server) elsewhere(w http.ResponseWriter, a *asked) bool {
 		if not, is := errors.AsType[*peer.UnreachableError](err); is && not.Silent {
 			a.silent = held.Who
 		}
-		s.opt.Log.Debug("not passed on", "path", a.URL.Path, "request_id", w.Header().Get(requestID), "error", err.Error())
+		level := slog.LevelDebug
+		if s.opt.Group != nil {
+			level = slog.LevelWarn // the operator gave the address
+		}
+		s.opt.Log.Log(a.Context(), level, "not passed on", "path", a.URL.Path, "request_id", w.Header().Get(requestID),
+			"server", held.Address, "error", err.Error())
 		return false
 	}
 	return s.passOn(w, a, conn, held.Address)

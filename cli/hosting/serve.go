@@ -351,6 +351,9 @@ func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roos
 		takeUp(recovering, e, f, recovery, log)
 		takeOver(recovering, s, f, log)
 	})
+	if group != nil {
+		background.Go(func() { reached(recovering, srv, cmp.Or(f.shared.peers, url), log) })
+	}
 
 	err = claim.Tell(presence.Server{
 		URL:       url,
@@ -415,7 +418,7 @@ func (f *serveFlags) check() error {
 				"roost serve --cors-origin https://example.com")
 		}
 	}
-	return nil
+	return f.shared.check()
 }
 
 // settle sets the flags of the command that were not given from the settings.

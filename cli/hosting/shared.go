@@ -4,15 +4,19 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/url"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/local"
+	"github.com/roost-dev/roost/server"
 )
 
 // sharedFlags are the flags of a server whose tasks are in a database.
@@ -70,7 +74,7 @@ func (a *commands) openDatabase(ctx context.Context, address, key string) (s *lo
 	})
 	if err != nil {
 		db.Close()
-		return nil, nil, refuse(err, "roost serve --store ADDRESS --store-key FILE")
+		return nil, nil, refuse(err, "chmod 600 "+key+"  # after copying it from a server of the group, if there is one")
 	}
 	return s, db.Close, nil
 }
@@ -84,8 +88,61 @@ func explain(err error) string {
 		return "set synchronous_commit and fsync to on"
 	case errors.Is(err, database.ErrNewerSchema):
 		return "roost version  # install the version that the other servers have"
+	case errors.Is(err, database.ErrDenied):
+		return "psql ADDRESS  # as the same user; set PGPASSWORD, or write ~/.pgpass with mode 0600"
+	case errors.Is(err, database.ErrNotCreated):
+		return "createdb --owner USER NAME  # on the database's machine"
+	case errors.Is(err, database.ErrNotAllowed):
+		return "psql -c 'ALTER DATABASE name OWNER TO user'  # as an administrator"
 	}
-	return "roost serve --store postgres://USER@HOST/NAME"
+	return "pg_isready -d ADDRESS  # roost serve --store postgres://USER@HOST/NAME"
+}
+
+// check refuses an address that no other server would use.
+func (f *sharedFlags) check() error {
+	if f.peers == "" {
+		return nil
+	}
+	refuse := func(why string) error {
+		return failure.Usage("roost serve --peer-url "+f.peers, why, "roost serve --store ADDRESS --peer-url https://HOST:7878")
+	}
+	u, err := url.Parse(f.peers)
+	switch {
+	case f.store == "":
+		return refuse("only servers that share a database reach each other; --store is missing")
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "":
+		return refuse("want the address of this server, for the others: scheme, host and port")
+	case u.Scheme == "http" && !app.Loopback(u.Hostname()):
+		return refuse("the other servers send the token of the group there, and without TLS anyone in between could read it")
+	}
+	return nil
+}
+
+// A server tries for so long to reach itself: a name may need a moment until it leads here.
+const (
+	reachTries = 8
+	reachEvery = 2 * time.Second
+)
+
+// reached warns when no server answers at the address that the others are told. What such a server works on cannot be
+// stopped or answered through another one.
+func reached(ctx context.Context, srv *server.Server, address string, log *slog.Logger) {
+	for try := 1; ; try++ {
+		err := srv.Reached(ctx, address)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		if try == reachTries {
+			log.Warn("the other servers cannot reach this one; set --peer-url to an address that leads here",
+				"peer_url", address, "error", err.Error())
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(reachEvery):
+		}
+	}
 }
 
 // takeOverEvery is how often a server looks for tasks whose server has died. A lease of 3 s and this make the time until

@@ -31,8 +31,8 @@ func Group(file string, create bool) (*Ring, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the key of the group: %w", err)
 	}
-	if info, err := os.Stat(file); err == nil && os.PathSeparator == '/' && info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("the key of the group in %s can be read by other users: make its mode 0600", file)
+	if info, err := os.Stat(file); err == nil && os.PathSeparator == '/' && exposed(info.Mode().Perm()) {
+		return nil, fmt.Errorf("other users can read the key of the group in %s, its mode is %#o: make it 0600", file, info.Mode().Perm())
 	}
 	var p place
 	if err := json.Unmarshal(data, &p); err != nil {
@@ -46,6 +46,10 @@ func Group(file string, create bool) (*Ring, error) {
 	}
 	return &Ring{group: &p}, nil
 }
+
+// exposed reports whether others can use a key whose file has a mode. Kubernetes mounts a secret as root's, and readable
+// for the group of the pod: nobody gets the mode 0440 by accident.
+func exposed(mode fs.FileMode) bool { return mode&0o077 != 0 && mode != 0o440 }
 
 func makeGroup(file string) error {
 	sign, err := newKey()
@@ -96,7 +100,7 @@ func Join(ctx context.Context, db *database.DB, file string) (*Ring, error) {
 	}
 	ring, err := Group(file, !there)
 	if err != nil {
-		if there {
+		if there && errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("%w; copy the file from a server of the group", err)
 		}
 		return nil, err

@@ -154,3 +154,22 @@ func TestTokenBelongsToItsPlace(t *testing.T) {
 		t.Error("the token that was made here is not the one that counts")
 	}
 }
+
+// The key of a group is for the server's user alone, or for the group of a pod, as Kubernetes mounts a secret.
+func TestGroupKeyIsForItsServerAlone(t *testing.T) {
+	if os.PathSeparator != '/' {
+		t.Skip("files have no such modes here")
+	}
+	file := filepath.Join(t.TempDir(), "group.json")
+	if _, err := rootkey.Group(file, true); err != nil {
+		t.Fatal(err)
+	}
+	for mode, want := range map[os.FileMode]bool{0o600: true, 0o400: true, 0o440: true, 0o640: false, 0o444: false, 0o604: false} {
+		if err := os.Chmod(file, mode); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := rootkey.Group(file, false); (err == nil) != want {
+			t.Errorf("a key with mode %#o: got %v, want it accepted: %v", mode, err, want)
+		}
+	}
+}
