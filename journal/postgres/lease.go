@@ -71,6 +71,20 @@ func (l *leases) run(ctx context.Context) {
 	}
 }
 
+// renewal is the statement that renews. It joins what it is given with the table alone, by the key: a plan for any number of
+// leases, which expects few, would compare each of two sets with each of the other.
+func renewal(locked string) string {
+	return `
+WITH mine AS (
+	SELECT j.id, j.epoch, w.epoch AS was FROM unnest($1::bigint[], $2::bigint[]) AS w(id, epoch)
+	JOIN roost.journals j ON j.id = w.id FOR NO KEY UPDATE OF j` + locked + `
+), renewed AS (
+	UPDATE roost.journals j SET lease_until = clock_timestamp() + $3::interval
+	FROM mine WHERE j.id = mine.id AND mine.epoch = mine.was
+)
+SELECT id, epoch FROM mine`
+}
+
 // renew makes the leases last for another length, in one statement. locked is what it does about the row of a journal that
 // is locked: an append or a renewal holds that lock for a moment, and renews.
 func (l *leases) renew(ctx context.Context, all []lease, locked string) error {
@@ -79,15 +93,7 @@ func (l *leases) renew(ctx context.Context, all []lease, locked string) error {
 		ids[i], epochs[i] = x.journal, x.epoch
 	}
 	asked := time.Now()
-	rows, err := l.pool.Query(ctx, `
-WITH mine AS (
-	SELECT j.id, j.epoch FROM roost.journals j WHERE j.id = ANY($1) FOR NO KEY UPDATE`+locked+`
-), renewed AS (
-	UPDATE roost.journals j SET lease_until = clock_timestamp() + $3::interval
-	FROM mine, unnest($1::bigint[], $2::bigint[]) AS w(id, epoch)
-	WHERE j.id = mine.id AND j.id = w.id AND j.epoch = w.epoch
-)
-SELECT id, epoch FROM mine`, ids, epochs, l.length)
+	rows, err := l.pool.Query(ctx, renewal(locked), ids, epochs, l.length)
 	if err != nil {
 		return err
 	}
