@@ -37,6 +37,7 @@ type options struct {
 	size  int64 // bytes of the big task
 	out   io.Writer
 	env   []string // further variables of the program
+	costs string   // the file that the costs of a group are written to
 }
 
 func main() {
@@ -48,6 +49,7 @@ func main() {
 	flag.BoolVar(&o.quick, "quick", false, "a smoke run of a few seconds")
 	flag.BoolVar(&o.full, "full", false, "also 100,000 messages and a 500 MB task")
 	flag.Int64Var(&megabytes, "size", 0, "`MB` of the big task (default 100; 500 with -full, 4 with -quick)")
+	flag.StringVar(&o.costs, "costs", "", "with -parts g: the `file` for bench/scale that gets what was measured")
 	flag.Parse()
 	switch {
 	case megabytes > 0:
@@ -94,6 +96,7 @@ var parts = []part{
 	{"f", "followers over HTTP", audiences},
 	{"s", "screens", screens},
 	{"p", "journals in PostgreSQL", shared},
+	{"g", "costs of a group of servers", groupCosts},
 }
 
 func run(ctx context.Context, o options) error {

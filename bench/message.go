@@ -21,12 +21,14 @@ func prose(seed, n int) string {
 }
 
 // uiMessage is a row as the person sees it, with n bytes of text.
-func uiMessage(i, n int) []byte {
+func uiMessage(i, n int) []byte { return messageWith(i, prose(i, n)) }
+
+func messageWith(i int, text string) []byte {
 	var o esjson.Object
 	o.Int("ts", baseTS+int64(i))
 	o.String("type", "say")
 	o.String("say", "text")
-	o.String("text", prose(i, n))
+	o.String("text", text)
 	return o.Bytes()
 }
 

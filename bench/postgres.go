@@ -38,8 +38,8 @@ func shared(ctx context.Context, o options) (rows []row, err error) {
 }
 
 // emptyDatabase starts a cluster of its own and opens a database in it that has the tables.
-func emptyDatabase(ctx context.Context) (cluster *pgtest.Cluster, db *database.DB, err error) {
-	if cluster, err = pgtest.Make(ctx); err != nil {
+func emptyDatabase(ctx context.Context, settings ...string) (cluster *pgtest.Cluster, db *database.DB, err error) {
+	if cluster, err = pgtest.Make(ctx, settings...); err != nil {
 		return nil, nil, err
 	}
 	var url string

@@ -2,7 +2,11 @@
 
 package main
 
-import "os"
+import (
+	"errors"
+	"os"
+	"time"
+)
 
 func datasync(f *os.File) error { return f.Sync() }
 
@@ -11,3 +15,11 @@ func dropPages(string) (bool, error) { return false, nil }
 
 // peakMemory is not known here.
 func peakMemory(int) int64 { return 0 }
+
+func processTime(int) (time.Duration, error) { return 0, errors.ErrUnsupported }
+
+func childrenTime(int) (time.Duration, error) { return 0, errors.ErrUnsupported }
+
+func parentOf(int) int { return 0 }
+
+func privateMemory(int) int64 { return 0 }
