@@ -227,6 +227,39 @@ func TestGroupTakesOver(t *testing.T) {
 	}
 }
 
+// A server is stopped for an upgrade while a run works. The others answer meanwhile, and start new tasks; the run, which
+// had no time to finish, goes on when the server is back, and no command runs twice.
+func TestGroupIsUpgraded(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	s.slow()
+	g := &group{sandbox: s, name: "server", url: pgtest.Start(t).Database(t), key: filepath.Join(s.dir, "group.json")}
+	b := g.add()
+	flags := append(g.flags(g.key), "--auto-resume", "--drain-timeout", "100ms")
+	a := g.daemon(flags...)
+	model, notes, on := g.command()
+	id := a.starts(model, "work")
+	g.begun(notes)
+	must(t, a.cmd.Process.Signal(syscall.SIGTERM))
+	a.exits(failure.ExitTerminated)
+	if got := b.status(id); got != "interrupted" {
+		t.Errorf("status while the server is away: got %q, want interrupted", got)
+	}
+	other := b.starts(g.script(finish("painted")), "another task")
+	g.within(time.Minute, "a task that begins meanwhile completes", func() bool { return b.status(other) == "completed" })
+	a = g.daemon(flags...)
+	g.within(time.Minute, "the run goes on", func() bool { return b.status(id) == "completed" })
+	must(t, os.WriteFile(on, nil, 0o600))
+	data, err := os.ReadFile(notes)
+	must(t, err)
+	if got := strings.Count(string(data), "begin"); got != 1 {
+		t.Errorf("the command ran %d times, want once", got)
+	}
+	if !slices.Equal(a.events(id, "", "run.ended"), b.events(id, "", "run.ended")) {
+		t.Error("the servers have different events of the task")
+	}
+}
+
 // Only a server that reaches the workspace takes a task over.
 func TestGroupNeedsTheWorkspace(t *testing.T) {
 	t.Parallel()

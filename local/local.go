@@ -47,6 +47,9 @@ type Options struct {
 	Version     api.Version         // of the program
 }
 
+// ErrKey: a server cannot use the file with the key of its group.
+var ErrKey = errors.New("the key of the group cannot be used")
+
 // Shared is the database of a group of servers.
 type Shared struct {
 	DB   *database.DB
@@ -91,7 +94,7 @@ func open(ctx context.Context, o Options, shared *Shared) (*Roost, error) {
 	var err error
 	if shared != nil {
 		if r.keys, err = rootkey.Join(ctx, shared.DB, shared.Key); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w: %w", ErrKey, err)
 		}
 		r.journals = postgres.Open(ctx, shared.DB, postgres.Options{
 			Owner: journal.OwnerInfo{Program: "roost serve"},

@@ -74,7 +74,11 @@ func (a *commands) openDatabase(ctx context.Context, address, key string) (s *lo
 	})
 	if err != nil {
 		db.Close()
-		return nil, nil, refuse(err, "chmod 600 "+key+"  # after copying it from a server of the group, if there is one")
+		next := "roost serve --root /FOLDER --store ADDRESS --store-key FILE"
+		if errors.Is(err, local.ErrKey) {
+			next = "chmod 600 " + key + "  # after copying it from a server of the group, if there is one"
+		}
+		return nil, nil, refuse(err, next)
 	}
 	return s, db.Close, nil
 }
