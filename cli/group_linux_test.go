@@ -23,6 +23,8 @@ import (
 	"github.com/roost-dev/roost/internal/testing/pgtest"
 )
 
+func init() { afterTests = pgtest.StopShared }
+
 // group is three servers that share a database. Each has a root and a cache of its own.
 type group struct {
 	*sandbox
@@ -39,7 +41,7 @@ func newGroup(t *testing.T) *group {
 	g := &group{
 		sandbox: s,
 		name:    "server",
-		url:     pgtest.Start(t).Database(t),
+		url:     pgtest.Shared(t).Database(t),
 		key:     filepath.Join(s.dir, "group.json"),
 	}
 	for range 3 {

@@ -37,6 +37,9 @@ func TestMain(m *testing.M) {
 	}, "mcpserver": func() { mcptest.Main(); os.Exit(2) }})
 }
 
+// afterTests ends what the tests of some systems share.
+var afterTests = func() {}
+
 // hearing are the tests, whoever starts them: under nohup all that they start would ignore that
 // its terminal closes, as it should there. A signal that is heard here has its usual effect in
 // a process that is started.
@@ -46,7 +49,9 @@ func (h hearing) Run() int {
 	if signal.Ignored(syscall.SIGHUP) {
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
-	return h.M.Run()
+	code := h.M.Run()
+	afterTests()
+	return code
 }
 
 // peakVar names the file into which a process writes how much memory it had.

@@ -28,7 +28,7 @@ func TestMigrateThereAndBack(t *testing.T) {
 		t.Fatalf("run: exit %d\n%s%s", r.code, r.out, r.err)
 	}
 	id := s.list()[0].ID
-	url, key := pgtest.Start(t).Database(t), filepath.Join(s.dir, "group.json")
+	url, key := pgtest.Shared(t).Database(t), filepath.Join(s.dir, "group.json")
 	move := func(from, to string, flags ...string) (m api.Migration) {
 		t.Helper()
 		r := s.roost(append([]string{"migrate", "--json", "--from", from, "--to", to, "--store-key", key}, flags...)...)

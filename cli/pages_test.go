@@ -77,7 +77,7 @@ func succeeds(t *testing.T, cmd *exec.Cmd) {
 	defer log.Close()
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Run(); err != nil {
-		out, _ := os.ReadFile(log.Name()) // without it the error stands alone
-		t.Errorf("%v; want that each line of the page's blocks succeeds. They did:\n%s", err, strings.TrimSpace(string(out)))
+		out, unread := os.ReadFile(log.Name())
+		t.Errorf("%v; want that each line of the page's blocks succeeds. They did (%v):\n%s", err, unread, strings.TrimSpace(string(out)))
 	}
 }
