@@ -92,7 +92,8 @@ type Summary struct {
 	Received      *Received     `json:"received,omitempty"`        // it came from elsewhere
 	Access        Access        `json:"access,omitzero"`           // where there are accounts
 	Empty         bool          `json:"empty,omitempty"`
-	Gone          bool          `json:"-"` // it was moved or removed while it was looked for
+	Unreached     string        `json:"unreached,omitempty"` // why no server takes over a task that was interrupted; in the document of one task alone
+	Gone          bool          `json:"-"`                   // it was moved or removed while it was looked for
 }
 
 // ContextShare is how much of the model's window is used, in percent; ok is false when that is not known.
@@ -457,6 +458,31 @@ type Server struct {
 	LAN       *LAN   `json:"lan,omitempty"` // absent: it serves this machine alone
 
 	Notifications *Notifications `json:"notifications,omitempty"` // absent: no setting asks for any
+	Group         []GroupServer  `json:"group,omitempty"`         // the servers that share its database, itself among them
+}
+
+// GroupServer is what a server announces to those that share its database.
+type GroupServer struct {
+	ID      string         `json:"id"` // the same after a restart
+	URL     string         `json:"url"`
+	Host    string         `json:"host,omitempty"`
+	Folders []SharedFolder `json:"folders"`
+}
+
+// SharedFolder is a folder that several servers reach, maybe at different paths.
+type SharedFolder struct {
+	Name string `json:"name"`
+	Path string `json:"path"` // on this server
+	Mark string `json:"mark"` // the content of a file in it: what has another mark is another folder
+}
+
+// FolderID is how servers that share a database recognise a workspace: an equal path is no proof that a folder is the same.
+type FolderID struct {
+	Shared string `json:"shared,omitempty"` // the name of the shared folder that holds it; "" = none does
+	Mark   string `json:"mark,omitempty"`   // of that folder
+	Below  string `json:"below,omitempty"`  // the path in that folder, with slashes
+	Server string `json:"server,omitempty"` // the id of the server that worked in it
+	Inode  string `json:"inode,omitempty"`  // identifies the folder while the machine of that server runs
 }
 
 // Notifications counts how often the user's command or webhook was called, for questions that wait and runs that end.

@@ -46,6 +46,9 @@ type Options struct {
 	MaxWalk   int   // files that a survey looks at: 200,000
 	MaxStore  int64 // bytes on disk above which nothing more is kept: 2 GiB
 
+	// Name is the name of the store; "" = NameOf the workspace's path.
+	Name string
+
 	// Git is the program that reads the user's own repositories; "" is the one on the
 	// PATH, "none" is none.
 	Git string
@@ -91,8 +94,8 @@ type Keeper struct {
 	git     userGit
 }
 
-// Name is the name of the store's folder. It follows from the workspace's path, so a workspace that moved has another
-// one.
+// Name is the name of the store's folder. Unless Options name it, it follows from the workspace's path, so a workspace that
+// moved has another one.
 func (k *Keeper) Name() string { return k.name }
 
 // NameOf is the name of the store of the workspace at a path, which is absolute and
@@ -254,7 +257,7 @@ func Open(p Place, w *workspace.Workspace, o Options) (*Keeper, error) {
 	if why := Unfit(w.Root(), filepath.Dir(dir), o.Home); why != "" {
 		return nil, fmt.Errorf("%w: %s", ErrRefused, why)
 	}
-	name := NameOf(w.Root())
+	name := cmp.Or(o.Name, NameOf(w.Root()))
 	c, err := p.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("open the checkpoints of %s: %w", w.Root(), err)

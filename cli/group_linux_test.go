@@ -51,9 +51,9 @@ func newGroup(t *testing.T) *group {
 }
 
 // add starts one more server.
-func (g *group) add() *daemon {
+func (g *group) add(flags ...string) *daemon {
 	g.t.Helper()
-	d := g.daemon(g.flags(g.key)...)
+	d := g.daemon(append(g.flags(g.key), flags...)...)
 	g.servers = append(g.servers, d)
 	return d
 }
@@ -235,7 +235,7 @@ func TestGroupIsUpgraded(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	s.slow()
-	g := &group{sandbox: s, name: "server", url: pgtest.Start(t).Database(t), key: filepath.Join(s.dir, "group.json")}
+	g := &group{sandbox: s, name: "server", url: pgtest.Shared(t).Database(t), key: filepath.Join(s.dir, "group.json")}
 	b := g.add()
 	flags := append(g.flags(g.key), "--auto-resume", "--drain-timeout", "100ms")
 	a := g.daemon(flags...)
@@ -284,6 +284,74 @@ func TestGroupNeedsTheWorkspace(t *testing.T) {
 	}
 	must(t, os.Rename(g.ws+".away", g.ws))
 	g.within(time.Minute, "a server completes the task", func() bool { return c.status(id) == "completed" })
+}
+
+// A task in a shared folder is continued only by a server that has this folder, at its own path of it. Without one the task
+// is interrupted and names the folder, until a server announces it.
+func TestGroupSharesAFolder(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t)
+	shared, mount, other := filepath.Join(g.dir, "shared"), filepath.Join(g.dir, "mount"), filepath.Join(g.dir, "other")
+	must(t, os.Mkdir(shared, 0o755))
+	must(t, os.Rename(g.ws, filepath.Join(shared, "project")))
+	must(t, os.MkdirAll(filepath.Join(other, "project"), 0o755))
+	g.ws = filepath.Join(shared, "project")
+	must(t, os.WriteFile(filepath.Join(g.ws, "kept.txt"), []byte("before"), 0o600))
+	c := g.servers[2] // without a shared folder
+	a := g.add("--workspace", "work="+shared)
+	d := g.add("--workspace", "work="+other) // another folder of that name
+
+	notes, on := filepath.Join(g.dir, "notes"), filepath.Join(g.dir, "on")
+	id := a.starts(g.script(call("write_to_file", `{path: kept.txt, content: "after\n"}`)+
+		call("execute_command", `{command: "echo begin >> `+notes+`; while [ -d `+g.dir+` -a ! -e `+on+` ]; do sleep 0.02; done", cwd: null, timeout: null}`)+
+		call("write_to_file", `{path: second.txt, content: "b\n"}`)+finish("worked")), "work")
+	g.begun(notes)
+	_ = a.cmd.Process.Kill()
+	<-a.ended
+	g.within(time.Minute, "servers notice what they lack", func() bool {
+		return strings.Contains(c.log.String(), "the shared folder work, which this server does not have") &&
+			strings.Contains(d.log.String(), "is another folder")
+	})
+	g.within(time.Minute, "the task names the folder", func() bool {
+		var sum api.Summary
+		c.ask(http.MethodGet, "/v1/tasks/"+id, "", &sum)
+		return sum.Status == "interrupted" && sum.Unreached == "no server that runs has the shared folder work"
+	})
+	var refused api.Problem
+	if code := c.ask(http.MethodPost, "/v1/tasks/"+id+"/runs", `{"message":{"text":"go on"}}`, &refused); code != http.StatusUnprocessableEntity ||
+		refused.Code != "workspace_missing" || !strings.Contains(refused.Detail, "the shared folder work") {
+		t.Errorf("a run on a server without the folder: got status %d, %+v, want it refused", code, refused)
+	}
+	must(t, os.Rename(shared, mount)) // the next server mounts it at another path
+	g.ws = filepath.Join(mount, "project")
+	b := g.add("--workspace", "work="+mount)
+	g.within(time.Minute, "the server that has the folder completes the task", func() bool { return b.status(id) == "completed" })
+	must(t, os.WriteFile(on, nil, 0o600))
+	if strings.Contains(c.log.String()+d.log.String(), "run started") {
+		t.Error("a server without the folder continued the task")
+	}
+	var sum api.Summary
+	b.ask(http.MethodGet, "/v1/tasks/"+id, "", &sum)
+	if sum.Workspace != g.ws {
+		t.Errorf("workspace: got %s, want %s", sum.Workspace, g.ws)
+	}
+	if _, err := os.Stat(filepath.Join(other, "project", "second.txt")); err == nil {
+		t.Error("the task worked in the folder of another server")
+	}
+	// What the first server kept, the second one restores.
+	g.env("ROOST_TOKEN=" + b.token)
+	if r := g.roost("checkpoint", "restore", id, "c1", "--yes", "--server", b.url); r.code != 0 {
+		t.Errorf("restore: exit %d: %s%s", r.code, r.out, r.err)
+	}
+	if got, err := os.ReadFile(filepath.Join(g.ws, "kept.txt")); err != nil || string(got) != "before" {
+		t.Errorf("the restored file: got %q %v, want what it held before", got, err)
+	}
+	if r := g.roost("checkpoint", "restore", id, "c1", "--yes", "--server", c.url); r.code == 0 || !strings.Contains(r.out+r.err, "the shared folder work") {
+		t.Errorf("restore by a server without the folder: got exit %d: %s%s, want it refused", r.code, r.out, r.err)
+	}
+	if r := g.roost("server", "status", "--server", c.url); !strings.Contains(r.out, "shares work at "+mount) || !strings.Contains(r.out, c.url) {
+		t.Errorf("the servers of the group: got %s%s, want the folder of the second one", r.out, r.err)
+	}
 }
 
 // What works on folders of tasks is refused for tasks in a database, and makes none.
@@ -430,7 +498,7 @@ func TestGroupIsNotReached(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	s.slow()
-	g := &group{sandbox: s, name: "server", url: pgtest.Start(t).Database(t), key: filepath.Join(s.dir, "group.json")}
+	g := &group{sandbox: s, name: "server", url: pgtest.Shared(t).Database(t), key: filepath.Join(s.dir, "group.json")}
 	b := g.add()
 	a := g.daemon(append(g.flags(g.key), "--peer-url", "http://127.0.0.1:1")...)
 	model, notes, on := g.command()

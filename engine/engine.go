@@ -23,6 +23,7 @@ import (
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/workspace/reach"
 )
 
 // Options are what an engine needs beside the store.
@@ -40,6 +41,8 @@ type Options struct {
 	Confined bool
 	// Contents keeps what files held, for several servers; nil: the root does.
 	Contents checkpoints.Shared
+	// Reach is which workspaces of tasks of a group of servers this server has; nil without a group: those whose path it has.
+	Reach *reach.Server
 	// Observe gets each durable event of every run of this process, in the order of its run, before the run's
 	// subscribers. It must be quick. It may be nil.
 	Observe func(events.Event)
@@ -98,8 +101,11 @@ func New(s *store.Store, o Options) *Engine {
 
 // Configure replaces what the user has set up: runs that begin from now on have it. Those that work keep what they have.
 func (e *Engine) Configure(c setup.Config) {
-	e.resolving.Store(&setup.Resolver{Config: c, Root: e.store.Root(), Confined: e.opt.Confined})
+	e.resolving.Store(&setup.Resolver{Config: c, Root: e.store.Root(), Confined: e.opt.Confined, Reach: e.opt.Reach})
 }
+
+// FindWorkspace is setup.Resolver.FindWorkspace.
+func (e *Engine) FindWorkspace(s task.Settings) (string, error) { return e.resolver().FindWorkspace(s) }
 
 func (e *Engine) resolver() setup.Resolver { return *e.resolving.Load() }
 
@@ -385,7 +391,7 @@ type RecoverOptions struct {
 	Resume      bool // resume interrupted ones too
 	MaxAttempts int  // how often in a row a task is resumed; 0 = 3
 
-	// Lost are the only tasks that Recover looks at: those of servers that have died. Of these it leaves out those whose
-	// workspace is no folder of this machine. nil: all tasks.
+	// Lost are the only tasks that Recover looks at: those of servers that have died. The error names those whose workspace
+	// this server lacks. nil: all tasks.
 	Lost []store.Ref
 }

@@ -28,10 +28,14 @@ func (e *Engine) Checkpoints() *checkpoints.Service { return e.checkpoints }
 func (e *Engine) Fork(ctx context.Context, ref store.Ref, o history.ForkOptions) (api.ForkResult, func(context.Context) error, error) {
 	change := o.Settings
 	o.Settings = func(s *task.Settings) error {
+		was := s.Workspace
 		if change != nil {
 			if err := change(s); err != nil {
 				return err
 			}
+		}
+		if s.Workspace != was {
+			s.Folder = e.opt.Reach.Identify(checkpoints.Resolved(s.Workspace))
 		}
 		return e.resolver().CheckWorkspace(s.Workspace)
 	}

@@ -4,13 +4,15 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"time"
 
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/workspace"
 )
 
 // Load counts the runs of this process; one that is about to start is running. A task and the subtask that it waits for
@@ -130,9 +132,9 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 		}
 		ref := e.store.Latest(ctx, t.ref)
 		var run RunInfo
-		lost, away := 0, false
+		lost, away := 0, error(nil)
 		err := e.withRuns(ctx, ref, func(s *task.State) {
-			away = o.Lost != nil && !isFolder(s.Settings.Workspace)
+			away = e.lacks(s.Settings)
 			if s.Run != nil {
 				run = e.currentRun(ctx, ref, s, *s.Run)
 			}
@@ -147,14 +149,18 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 			errs = append(errs, err)
 			continue
 		}
-		if away {
-			continue // a server that reaches its workspace takes it over
-		}
 		// Verifying a log costs more than reading what became of its runs, and most tasks here
 		// ended long ago: only a task that would be changed or run is verified.
 		unended := run.State == "queued" || run.State == "interrupted" && run.Outcome == ""
-		resumes := o.Resume && lost <= o.MaxAttempts && run.State == "interrupted" && abandoned(run.Outcome, run.Code)
+		// Of a group, whichever server finds a killed run continues it, also while it starts.
+		resumes := (o.Resume || e.opt.Reach != nil && run.Outcome == "") && lost <= o.MaxAttempts && run.State == "interrupted" && abandoned(run.Outcome, run.Code)
 		if !unended && !resumes {
+			continue
+		}
+		if away != nil { // a server that has its workspace takes it over
+			if o.Lost != nil {
+				errs = append(errs, fmt.Errorf("task %s: %w", ref.ID, away))
+			}
 			continue
 		}
 		if untrusted, err := e.untrusted(ctx, ref); err != nil {
@@ -197,9 +203,19 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 	return errors.Join(append(errs, e.writeProjections(ctx))...)
 }
 
-func isFolder(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
+// lacks is why this server of a group lacks a workspace; nil when it has it. Without a group a run reports that.
+func (e *Engine) lacks(s task.Settings) error {
+	if e.opt.Reach == nil {
+		return nil
+	}
+	dir, err := e.FindWorkspace(s)
+	if err == nil && dir == "" {
+		err = setup.ErrNoWorkspace
+	}
+	if err == nil {
+		_, err = workspace.Open(dir)
+	}
+	return err
 }
 
 // leftTasks are the tasks that a dead process may have left.

@@ -9,8 +9,10 @@ package local
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -20,6 +22,7 @@ import (
 	"github.com/roost-dev/roost/client"
 	content "github.com/roost-dev/roost/content/postgres"
 	"github.com/roost-dev/roost/database"
+	"github.com/roost-dev/roost/database/lease"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
@@ -33,6 +36,7 @@ import (
 	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/rootkey"
+	"github.com/roost-dev/roost/workspace/reach"
 )
 
 // Options say where tasks are kept, and what this process is to others.
@@ -70,6 +74,8 @@ type Roost struct {
 	requests *idempotency.Shared // nil before Requests
 	accounts *accounts.Accounts
 	keys     *rootkey.Ring
+	reach    *reach.Server // nil before Share
+	announce *lease.Lease
 }
 
 // Open checks the options and opens the tasks for reading.
@@ -102,6 +108,7 @@ func open(ctx context.Context, o Options, shared *Shared) (*Roost, error) {
 		})
 		r.contents = content.New(shared.DB, content.Options{})
 		r.accounts = accounts.New(shared.DB)
+		r.announce = lease.New(shared.DB, announceFor)
 	}
 	r.store, err = store.Open(store.Options{
 		Root:        o.Root,
@@ -135,7 +142,7 @@ func (r *Roost) closeShared(ctx context.Context) error {
 	}
 	r.journals.Close()
 	r.accounts.Close()
-	err := r.contents.Close(ctx)
+	err := errors.Join(r.contents.Close(ctx), r.announce.Close(ctx))
 	if r.requests != nil {
 		err = errors.Join(err, r.requests.Close(ctx))
 	}
@@ -161,6 +168,52 @@ func (r *Roost) Group() (*server.Group, error) {
 
 // ReachedAt sets the address at which the other servers of the group reach this one, in place of a socket.
 func (r *Roost) ReachedAt(url string) { r.store.ReachedAt(func() string { return url }) }
+
+// announceFor is how long a server that was killed still counts as running.
+const announceFor = 10 * time.Second
+
+// Share names the folders that this server of a group shares with others, as NAME=DIR. It comes before Start, when this
+// process is the server of its root. Without a database it does nothing.
+func (r *Roost) Share(folders []string) error {
+	if r.journals == nil {
+		return nil
+	}
+	id, err := rootkey.ServerID(r.opt.State, r.Root())
+	if err != nil {
+		return fmt.Errorf("name this server: %w", err)
+	}
+	r.reach, err = reach.New(id, folders)
+	return err
+}
+
+// Announce tells the other servers of the group where this one is and which shared folders it has. It counts for
+// announceFor, and is to be repeated for as long as the server runs.
+func (r *Roost) Announce(ctx context.Context, url string) error {
+	if r.journals == nil {
+		return nil
+	}
+	host, _ := os.Hostname() // without it the list is shorter
+	document, err := json.Marshal(api.GroupServer{ID: r.reach.ID(), URL: url, Host: host, Folders: r.reach.Folders()})
+	if err != nil {
+		return err
+	}
+	return r.announce.Announce(ctx, document)
+}
+
+// Servers are the servers of the group that run; none without a database.
+func (r *Roost) Servers(ctx context.Context) (list []api.GroupServer, err error) {
+	if r.journals == nil {
+		return nil, nil
+	}
+	documents, err := lease.Announced(ctx, r.journals.DB())
+	for _, document := range documents {
+		var s api.GroupServer
+		if json.Unmarshal(document, &s) == nil { // a newer server may write it otherwise
+			list = append(list, s)
+		}
+	}
+	return list, err
+}
 
 // Devices are the browsers that are logged in with a token: to this server, or to all that share its database.
 func (r *Roost) Devices(token string) *devices.Devices {
@@ -203,7 +256,7 @@ func (r *Roost) Engine() *engine.Engine { return r.engine }
 func (r *Roost) Start(o engine.Options, brief bool) *engine.Engine {
 	o.Now = r.millis
 	if r.contents != nil {
-		o.Contents = sharedContents{r.contents, r.store}
+		o.Contents, o.Reach = sharedContents{r.contents, r.store}, r.reach
 	}
 	r.engine = engine.New(r.store, o)
 	r.socket = server.NewSocket(r.opt.Env, func() (*server.Server, error) {
@@ -239,7 +292,7 @@ func (r *Roost) Service(secrets ...redact.Known) *service.Service {
 
 // ServiceWith is Service with other options.
 func (r *Roost) ServiceWith(o service.Options) *service.Service {
-	o.Now, o.Temp = r.opt.Now, r.opt.Env("TMPDIR")
+	o.Now, o.Temp, o.Servers = r.opt.Now, r.opt.Env("TMPDIR"), r.Servers
 	return service.New(r.store, r.engine, o)
 }
 

@@ -30,7 +30,7 @@ func serverRoutes() []route {
 		{on: "GET /v1/version", answer: api.Version{},
 			document: func(s *Server, _ *asked) (any, error) { return s.opt.Version, nil }},
 		{on: "GET /metrics", media: "text/plain", forms: []string{"application/openmetrics-text"}, serve: (*Server).metrics},
-		{on: "GET /v1/server", answer: api.Server{}, document: func(s *Server, _ *asked) (any, error) { return s.state(), nil }},
+		{on: "GET /v1/server", answer: api.Server{}, document: (*Server).described},
 		{on: "POST /v1/server/logins", answer: api.Login{}, status: http.StatusCreated, bare: true, act: (*Server).newLogin},
 		{on: "GET /v1/devices", answer: api.Page[api.Device]{}, document: (*Server).devices},
 		{on: "PATCH /v1/devices/{device}", body: api.DevicePatch{}, answer: api.Device{}, bare: true, act: reads((*Server).renameDevice)},
@@ -55,6 +55,14 @@ func (s *Server) state() api.Server {
 	out.Limits.MaxStreams, out.Limits.MaxBody = s.opt.MaxStreams, s.opt.MaxBody
 	out.Runs.Running, out.Runs.Waiting, out.Runs.Queued = s.service.Load()
 	return out
+}
+
+// described is the state of the server, with the servers that share its database.
+func (s *Server) described(a *asked) (any, error) {
+	out := s.state()
+	var err error
+	out.Group, err = s.service.Servers(a.Context())
+	return out, err
 }
 
 func (s *Server) drain(*asked) (*reply, error) {

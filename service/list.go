@@ -247,7 +247,7 @@ func (s *Service) KnownFiles(ctx context.Context, id, dir string, path *string) 
 	}
 	return read(ctx, s, id, func(v *store.View) (api.KnownFiles, error) {
 		records := report.Records(v)
-		w, why := openWorkspace(cmp.Or(dir, v.Summary.Workspace))
+		w, why := s.openWorkspace(v, dir)
 		if path != nil {
 			records = ofFile(records, w, *path)
 		}
@@ -265,12 +265,12 @@ func (s *Service) KnownFiles(ctx context.Context, id, dir string, path *string) 
 
 // FileStates is KnownFiles of the task's own workspace, without what changed each file: a page asks it often.
 func (s *Service) FileStates(ctx context.Context, id string) (api.KnownFiles, error) {
-	return read(ctx, s, id, func(v *store.View) (api.KnownFiles, error) { return fileStatesOf(ctx, v) })
+	return read(ctx, s, id, func(v *store.View) (api.KnownFiles, error) { return s.fileStatesOf(ctx, v) })
 }
 
-func fileStatesOf(ctx context.Context, v *store.View) (api.KnownFiles, error) {
+func (s *Service) fileStatesOf(ctx context.Context, v *store.View) (api.KnownFiles, error) {
 	records := report.Records(v)
-	w, why := openWorkspace(v.Summary.Workspace)
+	w, why := s.openWorkspace(v, "")
 	if len(records) > 0 && w == nil {
 		return api.KnownFiles{}, noWorkspace(v.Ref.ID, why)
 	}
@@ -283,10 +283,17 @@ func noWorkspace(id, why string) *api.Problem {
 		"POST /v1/tasks/"+id+"/runs, with \"workspace\", the folder of today", "roost files "+id+" -C DIR")
 }
 
-// openWorkspace opens the folder of a task; nil, with the reason, when it cannot be opened.
-func openWorkspace(dir string) (*workspace.Workspace, string) {
-	if dir == "" {
+// openWorkspace opens the folder of a task, or dir in its place; nil, with the reason, when it cannot be opened.
+func (s *Service) openWorkspace(v *store.View, dir string) (*workspace.Workspace, string) {
+	own := dir == ""
+	if dir = cmp.Or(dir, v.Summary.Workspace); dir == "" {
 		return nil, "its workspace is not recorded"
+	}
+	if own && s.engine != nil && v.State.Settings.Workspace != "" {
+		var err error
+		if dir, err = s.engine.FindWorkspace(v.State.Settings); err != nil {
+			return nil, err.Error()
+		}
 	}
 	w, err := workspace.Open(dir)
 	if err != nil {

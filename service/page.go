@@ -79,7 +79,7 @@ func (t *OpenTask) Branches() api.BranchTree { return history.Branches(t.view) }
 
 // FileStates is Service.FileStates of the task.
 func (t *OpenTask) FileStates(ctx context.Context) (api.KnownFiles, error) {
-	return fileStatesOf(ctx, t.view)
+	return t.of.fileStatesOf(ctx, t.view)
 }
 
 // Prompts is Service.Prompts of the task.

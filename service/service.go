@@ -32,6 +32,7 @@ import (
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/workspace/reach"
 )
 
 // Options are the options of a service.
@@ -42,6 +43,8 @@ type Options struct {
 	Secrets []redact.Known   // masked in exports for readers, besides what looks like a secret
 	Restart Restart          // which tasks calls may restart
 	Temp    string           // the folder of temporary files, in which killed runs left output; "" = the system's
+	// Servers are the servers of the group that run; nil: there is no group.
+	Servers func(context.Context) ([]api.GroupServer, error)
 }
 
 // Service does what callers ask of one store and its engine. It is safe for concurrent use.
@@ -175,13 +178,29 @@ func withWindow(row api.Summary) api.Summary {
 	return row
 }
 
-// Document is a task as lists have it, with the window of its model, and the cursor behind its newest commit.
+// Document is a task as lists have it, with the window of its model and why no server takes it over, and the cursor behind its newest commit.
 func (t Task) Document(ctx context.Context) (row api.Summary, head events.Cursor, err error) {
 	v, err := t.of.store.Read(ctx, t.ref)
 	if err != nil {
 		return row, head, err
 	}
-	return withWindow(v.Summary), events.AfterCommit(v.State.Seq), v.Close()
+	row = withWindow(v.Summary)
+	if row.Status == "interrupted" && t.ref.InDatabase() {
+		running, err := t.of.Servers(ctx)
+		if err != nil {
+			return row, head, errors.Join(err, v.Close())
+		}
+		row.Unreached = reach.Unreached(v.State.Settings.Folder, running)
+	}
+	return row, events.AfterCommit(v.State.Seq), v.Close()
+}
+
+// Servers are the servers of the group that run; none without a group.
+func (s *Service) Servers(ctx context.Context) ([]api.GroupServer, error) {
+	if s.opt.Servers == nil {
+		return nil, nil
+	}
+	return s.opt.Servers(ctx)
 }
 
 // Expecting is a context in which the task only changes while its newest commit is the one of a cursor. It holds until

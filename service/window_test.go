@@ -8,8 +8,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/roost-dev/roost/api"
 	"pgregory.net/rapid"
+
+	"github.com/roost-dev/roost/api"
 )
 
 // Paging by the edges of windows reaches every message once, in either direction,

@@ -51,6 +51,7 @@ type Settings struct {
 	Stale     string        `json:"stale,omitempty"`
 	ByMode    bool          `json:"by_mode,omitempty"` // no caller chose a provider: the mode's profile counts, where it has one
 	Account   string        `json:"account,omitempty"` // the profile whose key is used; "" = the provider's
+	Folder    api.FolderID  `json:"folder,omitzero"`   // how other servers of a group recognise the workspace; zero without a group
 	Limits    api.RunLimits `json:"limits"`
 	Approve   string        `json:"approve,omitempty"`     // ask, read, edits, all
 	Allow     []string      `json:"allow,omitempty"`       // command patterns

@@ -92,6 +92,16 @@ func serverText(s api.Server, now time.Time) string {
 		}
 		lines = append(lines, text)
 	}
+	for _, g := range s.Group {
+		text := "server of the group: " + g.URL
+		if g.Host != "" {
+			text += " on " + g.Host
+		}
+		for i, f := range g.Folders {
+			text += map[bool]string{true: ", shares ", false: ", "}[i == 0] + f.Name + " at " + f.Path
+		}
+		lines = append(lines, text)
+	}
 	for i, line := range lines {
 		lines[i] = display.OneLine(line)
 	}

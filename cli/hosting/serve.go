@@ -267,6 +267,10 @@ func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roos
 		return errors.Join(err, l.Close())
 	}
 	log := a.log(token, c)
+	if err := s.Share(f.shared.folders); err != nil {
+		return errors.Join(failure.New(failure.ExitConfig, "configuration", "start the server", err.Error(),
+			"roost serve --workspace NAME=DIR"), l.Close())
+	}
 	outer, err := a.openLAN(ctx, f, s.Root(), token)
 	if err != nil {
 		return errors.Join(err, l.Close())
@@ -293,8 +297,12 @@ func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roos
 	if err != nil {
 		return errors.Join(err, l.Close(), s.Close(ctx))
 	}
+	reached := cmp.Or(f.shared.peers, url)
 	if group != nil {
-		s.ReachedAt(cmp.Or(f.shared.peers, url))
+		s.ReachedAt(reached)
+	}
+	if err := s.Announce(ctx, reached); err != nil {
+		return errors.Join(err, l.Close(), s.Close(ctx))
 	}
 	place := a.Place()
 	all := s.ServiceWith(service.Options{
@@ -349,10 +357,10 @@ func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roos
 	recovering, giveUp := context.WithCancel(answering)
 	background.Go(func() {
 		takeUp(recovering, e, f, recovery, log)
-		takeOver(recovering, s, f, log)
+		takeOver(recovering, s, reached, f, log)
 	})
 	if group != nil {
-		background.Go(func() { reached(recovering, srv, cmp.Or(f.shared.peers, url), log) })
+		background.Go(func() { checkReached(recovering, srv, reached, log) })
 	}
 
 	err = claim.Tell(presence.Server{
@@ -365,6 +373,9 @@ func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roos
 		err = a.greet(ctx, url, token, srv, outer)
 	}
 	log.Info("serving", "url", url, "pid", os.Getpid(), "max_runs", f.maxRuns)
+	if len(f.shared.folders) > 0 {
+		log.Info("sharing folders", "folders", f.shared.folders)
+	}
 	ended := false
 	if err == nil {
 		select {

@@ -24,16 +24,24 @@ type sharedFlags struct {
 	store string // the address of the database; "" = tasks are in folders
 	key   string // file
 	peers string // the address of this server for the others
+
+	folders []string // that other servers have too, as NAME=DIR
 }
 
 func (f *sharedFlags) define(fl *pflag.FlagSet) {
 	fl.StringVar(&f.store, "store", "", "keep tasks in the PostgreSQL database at an `address`, which other servers share")
 	fl.StringVar(&f.key, "store-key", "", "`file` with the key of the servers that share the database; the first one makes it")
 	fl.StringVar(&f.peers, "peer-url", "", "`address` at which the other servers reach this one")
+	fl.StringArrayVar(&f.folders, "workspace", nil,
+		"a folder that other servers have too, maybe at another path, as `NAME=DIR`: they take over each other's tasks in it (again for more)")
 }
 
 // openServed opens the tasks that are served. closing must be called at the end.
 func (a *commands) openServed(ctx context.Context, f *serveFlags) (s *local.Roost, closing func(), err error) {
+	if f.shared.store == "" && len(f.shared.folders) > 0 {
+		return nil, nil, failure.Usage("roost serve --workspace "+f.shared.folders[0], "folders are shared by servers that share a database",
+			"roost serve --store ADDRESS --workspace NAME=DIR")
+	}
 	if f.shared.store == "" {
 		s, err = a.Open()
 		return s, func() {}, err
@@ -128,9 +136,9 @@ const (
 	reachEvery = 2 * time.Second
 )
 
-// reached warns when no server answers at the address that the others are told. What such a server works on cannot be
+// checkReached warns when no server answers at the address that the others are told. What such a server works on cannot be
 // stopped or answered through another one.
-func reached(ctx context.Context, srv *server.Server, address string, log *slog.Logger) {
+func checkReached(ctx context.Context, srv *server.Server, address string, log *slog.Logger) {
 	for try := 1; ; try++ {
 		err := srv.Reached(ctx, address)
 		if err == nil || ctx.Err() != nil {
@@ -156,26 +164,29 @@ const (
 	takeOverAgain = 10 * time.Second
 )
 
-// takeOver continues the tasks of servers that have died, until ctx ends. Of the servers that try, one gets the lease.
-func takeOver(ctx context.Context, s *local.Roost, f *serveFlags, log *slog.Logger) {
+// takeOver announces this server, at an address, and continues the tasks of servers that have died, until ctx ends. Of the
+// servers that try, one gets the lease.
+func takeOver(ctx context.Context, s *local.Roost, url string, f *serveFlags, log *slog.Logger) {
 	if f.shared.store == "" {
 		return
 	}
 	tick := time.NewTicker(takeOverEvery)
 	defer tick.Stop()
-	tried, last := "", time.Time{}
+	tried, last, said := "", time.Time{}, ""
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
+		announced := s.Announce(ctx, url)
 		lost, err := s.Lost(ctx)
 		names := ""
 		for _, ref := range lost {
 			names += ref.ID + " "
 		}
 		again := names == tried
+		err = errors.Join(err, announced)
 		if again && time.Since(last) < takeOverAgain {
 			continue
 		}
@@ -189,8 +200,13 @@ func takeOver(ctx context.Context, s *local.Roost, f *serveFlags, log *slog.Logg
 				Lost:        lost,
 			})
 		}
-		if err != nil && ctx.Err() == nil {
-			log.Warn("not all tasks of servers that died were taken over", "error", err.Error())
+		text := ""
+		if err != nil {
+			text = err.Error()
 		}
+		if text != said && text != "" && ctx.Err() == nil {
+			log.Warn("not all tasks of servers that died were taken over", "error", text)
+		}
+		said = text
 	}
 }

@@ -158,6 +158,9 @@ func (a *commands) header(t api.Summary, questions []string) error {
 	for _, d := range t.Damaged {
 		fmt.Fprintln(out, style.Paint(view.Bad, display.OneLine("damaged: "+d.Text())))
 	}
+	if t.Unreached != "" {
+		fmt.Fprintln(out, style.Paint(view.Asked, display.OneLine("no server continues it: "+t.Unreached)))
+	}
 	if r := t.Received; r != nil {
 		for _, note := range r.Notes {
 			fmt.Fprintln(out, style.Paint(view.Asked, display.OneLine(note)))

@@ -11,6 +11,7 @@
 package lease
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,9 @@ type Lease struct {
 	mu    sync.Mutex
 	id    int64     // 0: none
 	asked time.Time // when the newest renewal that succeeded was asked for
+
+	shown    int64 // the lease that announces
+	announce []byte
 
 	stop context.CancelFunc // nil: nothing renews
 	work sync.WaitGroup
@@ -64,6 +68,33 @@ func (l *Lease) ID(ctx context.Context) (int64, error) {
 		l.work.Go(func() { l.run(background) })
 	}
 	return l.id, nil
+}
+
+// Announce shows a document to all servers for as long as the lease lasts, in place of the one before. One goroutine calls
+// it again and again: after the lease was ended by others, it takes another one.
+func (l *Lease) Announce(ctx context.Context, document []byte) error {
+	id, err := l.ID(ctx)
+	if err != nil || id == l.shown && bytes.Equal(document, l.announce) {
+		return err
+	}
+	if _, err := l.db.Exec(ctx, `UPDATE roost.leases SET server = $2 WHERE id = $1`, id, document); err != nil {
+		return fmt.Errorf("announce this server: %w", database.Explained(err))
+	}
+	l.shown, l.announce = id, document
+	return nil
+}
+
+// Announced are the documents of the leases that last.
+func Announced(ctx context.Context, db *database.DB) ([][]byte, error) {
+	rows, err := db.Query(ctx, `SELECT server FROM roost.leases WHERE server IS NOT NULL AND lease_until > clock_timestamp() ORDER BY id`)
+	if err != nil {
+		return nil, fmt.Errorf("look for running servers: %w", err)
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
+	if err != nil {
+		return nil, fmt.Errorf("look for running servers: %w", err)
+	}
+	return list, nil
 }
 
 // Lost forgets a lease that the database has ended; see Ended.

@@ -3,6 +3,7 @@ package lease_test
 import (
 	"context"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -70,4 +71,44 @@ func TestLease(t *testing.T) {
 	if n != 0 {
 		t.Errorf("got %d leases, want none", n)
 	}
+}
+
+// What a server announces is there while it lives, is replaced whole, and comes back after its lease was ended.
+func TestAnnounce(t *testing.T) {
+	url := pgtest.Shared(t).Database(t)
+	fixture.NoError(t, database.Migrate(t.Context(), url))
+	db := fixture.Must[*database.DB](t)(database.Open(t.Context(), url))
+	t.Cleanup(db.Close)
+	ctx := t.Context()
+	want := func(when string, want ...string) {
+		t.Helper()
+		got := []string{}
+		for _, doc := range fixture.Must[[][]byte](t)(lease.Announced(ctx, db)) {
+			got = append(got, string(doc))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", when, got, want)
+		}
+	}
+	a, b, silent := lease.New(db, time.Hour), lease.New(db, time.Hour), lease.New(db, time.Hour)
+	_, err := silent.ID(ctx)
+	fixture.NoError(t, err)
+	fixture.NoError(t, a.Announce(ctx, []byte("a")))
+	fixture.NoError(t, b.Announce(ctx, []byte("b")))
+	want("two servers", "a", "b")
+	fixture.NoError(t, a.Announce(ctx, []byte("a changed")))
+	want("a change", "a changed", "b")
+	_, err = db.Exec(ctx, `UPDATE roost.leases SET lease_until = '-infinity' WHERE id = $1`, fixture.Must[int64](t)(b.ID(ctx)))
+	fixture.NoError(t, err)
+	want("one that ran out", "a changed")
+	id := fixture.Must[int64](t)(a.ID(ctx))
+	_, err = db.Exec(ctx, `DELETE FROM roost.leases WHERE id = $1`, id)
+	fixture.NoError(t, err)
+	a.Lost(id)
+	fixture.NoError(t, a.Announce(ctx, []byte("a changed")))
+	want("another lease", "a changed")
+	for _, l := range []*lease.Lease{a, b, silent} {
+		fixture.NoError(t, l.Close(context.WithoutCancel(ctx)))
+	}
+	want("no server")
 }

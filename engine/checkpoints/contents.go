@@ -41,7 +41,7 @@ func (svc *Service) ForRun(t *store.Task, w *workspace.Workspace) *RunStore {
 // write, in two formats. The error wraps store.ErrForeignBusy.
 func (svc *Service) CheckFree(w *workspace.Workspace) error {
 	used := false
-	err := svc.withContents(checkpoint.NameOf(w.Root()), func(c *checkpoint.Contents) (err error) {
+	err := svc.withContents(svc.storeNames(w.Root())[0], func(c *checkpoint.Contents) (err error) {
 		used, err = c.UsedByEarlier()
 		return err
 	})
@@ -73,7 +73,7 @@ func (k *RunStore) open() (*checkpoint.Keeper, error) {
 	if k.k != nil {
 		return k.k, nil
 	}
-	keeper, err := k.service.openKeeper(k.ws)
+	keeper, err := k.service.openKeeper(k.ws, "")
 	if errors.Is(err, checkpoint.ErrRefused) {
 		return nil, refusal{err}
 	}
@@ -95,7 +95,7 @@ func (k *RunStore) Close() error {
 }
 
 // Name is the store that keeps the contents of this workspace.
-func (k *RunStore) Name() string { return checkpoint.NameOf(k.ws.Root()) }
+func (k *RunStore) Name() string { return k.service.storeNames(k.ws.Root())[0] }
 
 // Hold keeps the contents of files.
 func (k *RunStore) Hold(ctx context.Context, paths []string) (map[string]api.FileVersion, error) {
@@ -201,7 +201,11 @@ func (svc *Service) saveNow(ctx context.Context, t *store.Task) (_ api.Checkpoin
 	if len(s.Checkpoints) == 0 {
 		return api.Checkpoint{}, false, ErrNone
 	}
-	f, err := svc.openFiles(t.Ref, s.Settings.Workspace)
+	root, err := svc.resolver().FindWorkspace(s.Settings)
+	if err != nil {
+		return api.Checkpoint{}, false, err
+	}
+	f, err := svc.openFiles(t.Ref, root, "")
 	if err != nil {
 		return api.Checkpoint{}, false, err
 	}
@@ -358,7 +362,7 @@ func (svc *Service) removeUnused(ctx context.Context, s *checkpoint.Contents, na
 	surveys := false
 	if data, err := os.ReadFile(filepath.Join(svc.place.Dir, name, rootFile)); err == nil {
 		ws, err := svc.resolver().OpenWorkspace(strings.TrimSpace(string(data)))
-		surveys = err == nil && checkpoint.NameOf(ws.Root()) == name
+		surveys = err == nil && slices.Contains(svc.storeNames(ws.Root()), name)
 	}
 	return s.Collect(ctx, dryRun, surveys, without...)
 }
@@ -551,7 +555,10 @@ func mayLackContents(s *task.State) bool { return s.Received != nil || s.Fork !=
 
 // repairContent keeps a damaged content again, where the file in the workspace still has it.
 func (svc *Service) repairContent(ctx context.Context, s *task.State, name, path string, v api.FileVersion) bool {
-	root := svc.rootOf(s, name)
+	root, err := svc.rootOf(s, name)
+	if err != nil {
+		return false
+	}
 	if info, err := os.Stat(root); err != nil || !info.IsDir() {
 		return false
 	}
@@ -559,7 +566,7 @@ func (svc *Service) repairContent(ctx context.Context, s *task.State, name, path
 	if err != nil {
 		return false
 	}
-	k, err := svc.openKeeper(ws)
+	k, err := svc.openKeeper(ws, name)
 	if err != nil {
 		return false
 	}

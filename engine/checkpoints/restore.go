@@ -542,7 +542,12 @@ func (svc *Service) UndoFiles(ctx context.Context, t *store.Task, d task.Action,
 	if !is {
 		return nil, fmt.Errorf("the %s put no files back", d.Kind)
 	}
-	f, err := svc.openFiles(t.Ref, svc.rootOf(s, contentStore(s, d.Safety)))
+	name := contentStore(s, d.Safety)
+	root, err := svc.rootOf(s, name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := svc.openFiles(t.Ref, root, name)
 	if err != nil {
 		return nil, err
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/workspace"
+	"github.com/roost-dev/roost/workspace/reach"
 )
 
 // Service works on the checkpoints of a root's tasks. It is safe for concurrent use.
@@ -61,10 +62,26 @@ func New(s *store.Store, shared Shared, r func() setup.Resolver, now func() int6
 // Dir is the folder of a store's root that is for checkpoints; see checkpoint.Place.
 func Dir(s *store.Store) string { return filepath.Join(s.Root(), "checkpoints") }
 
-// openKeeper opens the store of a workspace's contents.
-func (svc *Service) openKeeper(w *workspace.Workspace) (*checkpoint.Keeper, error) {
+// storeNames are the names of the stores of a workspace's contents, which is absolute and without links. New checkpoints
+// are in the first one. In a shared folder servers have it at different paths, and the second one is of checkpoints from
+// before it was shared.
+func (svc *Service) storeNames(root string) []string {
+	own := checkpoint.NameOf(root)
+	if shared := reach.StoreName(svc.resolver().Reach.Identify(root)); shared != "" {
+		return []string{checkpoint.NameOf(shared), own}
+	}
+	return []string{own}
+}
+
+// openKeeper opens a store of a workspace's contents: the one of a name, if that is one of the workspace's.
+func (svc *Service) openKeeper(w *workspace.Workspace, name string) (*checkpoint.Keeper, error) {
 	c := svc.resolver().Config
+	names := svc.storeNames(w.Root())
+	if !slices.Contains(names, name) {
+		name = names[0]
+	}
 	return checkpoint.Open(svc.place, w, checkpoint.Options{
+		Name:      name,
 		MaxFile:   c.CheckpointFile,
 		MaxSurvey: c.CheckpointSurvey,
 		MaxStore:  c.CheckpointStore,
@@ -87,13 +104,13 @@ type taskFiles struct {
 	keeper *checkpoint.Keeper
 }
 
-// openFiles opens a task's workspace and the store of its contents.
-func (svc *Service) openFiles(ref store.Ref, root string) (*taskFiles, error) {
+// openFiles opens a task's workspace, and the store of its contents that has a name, as openKeeper does.
+func (svc *Service) openFiles(ref store.Ref, root, name string) (*taskFiles, error) {
 	ws, err := svc.resolver().OpenWorkspace(root)
 	if err != nil {
 		return nil, err
 	}
-	k, err := svc.openKeeper(ws)
+	k, err := svc.openKeeper(ws, name)
 	if err != nil {
 		return nil, err
 	}
@@ -103,8 +120,13 @@ func (svc *Service) openFiles(ref store.Ref, root string) (*taskFiles, error) {
 // openFilesOf opens the workspace that a checkpoint is of.
 func (svc *Service) openFilesOf(ref store.Ref, s *task.State, number int, root string) (*taskFiles, error) {
 	name := contentStore(s, number)
-	root = cmp.Or(root, svc.rootOf(s, name))
-	f, err := svc.openFiles(ref, root)
+	if root == "" {
+		var err error
+		if root, err = svc.rootOf(s, name); err != nil {
+			return nil, err
+		}
+	}
+	f, err := svc.openFiles(ref, root, name)
 	if err != nil {
 		return nil, err
 	}
@@ -149,26 +171,34 @@ func inUse(err error) error {
 	return err
 }
 
-// rootOf is the folder that a store's contents are of: the task's own workspace, or the one that the task had then.
-func (svc *Service) rootOf(s *task.State, name string) string {
-	own := s.Settings.Workspace
-	if name == "" || checkpoint.NameOf(resolved(own)) == name {
-		return own
+// rootOf is the folder that a store's contents are of: the task's own workspace, or the one that the task had then. The
+// error is one of setup.Resolver.FindWorkspace.
+func (svc *Service) rootOf(s *task.State, name string) (string, error) {
+	own, err := svc.resolver().FindWorkspace(s.Settings)
+	if err == nil && (name == "" || slices.Contains(svc.storeNames(Resolved(own)), name)) {
+		return own, nil
 	}
-	if s.Run != nil && checkpoint.NameOf(resolved(s.Run.Settings.Workspace)) == name {
-		return s.Run.Settings.Workspace
+	if s.Run != nil {
+		was, err := svc.resolver().FindWorkspace(s.Run.Settings)
+		if err == nil && slices.Contains(svc.storeNames(Resolved(was)), name) {
+			return was, nil
+		}
 	}
-	data, err := os.ReadFile(filepath.Join(svc.place.Dir, name, rootFile))
-	if root := strings.TrimSpace(string(data)); err == nil && filepath.IsAbs(root) {
-		return root
+	if svc.resolver().Reach != nil { // a folder of the recorded path may be another one here
+		return own, err
 	}
-	return own
+	data, bad := os.ReadFile(filepath.Join(svc.place.Dir, name, rootFile))
+	if root := strings.TrimSpace(string(data)); bad == nil && filepath.IsAbs(root) {
+		return root, nil
+	}
+	return own, err
 }
 
 // rootFile is a file in a store that names the folder that the contents are of.
 const rootFile = "workspace"
 
-func resolved(path string) string {
+// Resolved is a path with its links followed, or as it is where that is not possible.
+func Resolved(path string) string {
 	if r, err := filepath.EvalSymlinks(path); err == nil {
 		return r
 	}
@@ -331,12 +361,14 @@ func (e *ChangedSinceError) Error() string {
 // List lists the checkpoints of a task. It changes nothing.
 func (svc *Service) List(ctx context.Context, given string) (api.Checkpoints, error) {
 	var out api.Checkpoints
+	var settings task.Settings
 	ref, err := svc.store.FindLatest(ctx, given)
 	if err != nil {
 		return out, err
 	}
 	err = svc.store.WithView(ctx, ref, func(v *store.View) error {
 		s := v.State
+		settings = s.Settings
 		out = api.Checkpoints{
 			ID: ref.ID, Title: v.Summary.Title, Status: v.Summary.Status, Workspace: s.Settings.Workspace, Checkpoints: checkpointsOf(s),
 		}
@@ -346,11 +378,15 @@ func (svc *Service) List(ctx context.Context, given string) (api.Checkpoints, er
 		return out, err
 	}
 	out.Store = out.Checkpoints[len(out.Checkpoints)-1].Store
-	ws, err := workspace.Open(out.Workspace)
+	dir, err := svc.resolver().FindWorkspace(settings)
+	if err != nil {
+		return out, nil //nolint:nilerr // this server lacks the folder, and the journal holds the list
+	}
+	ws, err := workspace.Open(dir)
 	if err != nil {
 		return out, nil //nolint:nilerr // the folder is missing, and the journal holds the list
 	}
-	k, err := svc.openKeeper(ws)
+	k, err := svc.openKeeper(ws, out.Store)
 	if err != nil {
 		return out, nil //nolint:nilerr // this folder has no store
 	}

@@ -30,6 +30,7 @@ import (
 	"github.com/roost-dev/roost/tool/toolset"
 	"github.com/roost-dev/roost/tool/webtool"
 	"github.com/roost-dev/roost/workspace"
+	"github.com/roost-dev/roost/workspace/reach"
 	"github.com/roost-dev/roost/workspace/skill"
 )
 
@@ -85,8 +86,9 @@ type Choice struct {
 // Resolver decides the settings of runs.
 type Resolver struct {
 	Config   Config
-	Root     string // the store's root
-	Confined bool   // a workspace must be a folder that can be a project; see CheckWorkspace
+	Root     string        // the store's root
+	Confined bool          // a workspace must be a folder that can be a project; see CheckWorkspace
+	Reach    *reach.Server // what this server of a group reaches; nil without a group
 }
 
 // Config is what the user has set up outside any task.
@@ -398,7 +400,7 @@ func (r Resolver) OpenWorkspace(root string) (*workspace.Workspace, error) {
 	if err != nil {
 		return nil, &WorkspaceError{&Error{"open the workspace " + root, err.Error(), "name the folder with -C DIR"}}
 	}
-	ws.Guard(append([]string{r.Root}, r.Config.Guarded...)...)
+	ws.Guard(slices.Concat([]string{r.Root}, r.Config.Guarded, r.Reach.Marks())...)
 	return ws, nil
 }
 

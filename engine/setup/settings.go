@@ -21,6 +21,7 @@ func (r Resolver) Prepare(before, s task.Settings, c Choice, isNew bool) (task.S
 	s, notes := r.EnterMode(before, s, c, isNew)
 	env, err := r.Open(s)
 	if err == nil {
+		s.Folder = r.Reach.Identify(env.Workspace.Root())
 		err = env.CheckMode(&s, c.Mode != "")
 	}
 	env.Notes = append(env.Notes, notes...)
@@ -43,7 +44,13 @@ func (r Resolver) Settings(s task.Settings, c Choice) (task.Settings, error) {
 			s.Profile = before
 		}
 	}
-	s.Workspace = cmp.Or(c.Workspace, s.Workspace)
+	if c.Workspace == "" {
+		var err error
+		if c.Workspace, err = r.FindWorkspace(s); err != nil {
+			return s, err
+		}
+	}
+	s.Workspace = c.Workspace
 	s.Mode = cmp.Or(c.Mode, s.Mode)
 	s.Approve = cmp.Or(c.Approve, s.Approve)
 	if c.Provider != "" && c.Provider != s.Provider {
@@ -121,6 +128,19 @@ func NoWorkspace(id, named string) error {
 		e.Why += "; its messages name " + named
 	}
 	return &WorkspaceError{&e}
+}
+
+// FindWorkspace is the path of a task's workspace on this server; "" = the task names none. The error is a *WorkspaceError.
+func (r Resolver) FindWorkspace(s task.Settings) (string, error) {
+	if s.Workspace == "" {
+		return "", nil
+	}
+	dir, err := r.Reach.Find(s.Workspace, s.Folder)
+	if err != nil {
+		return "", &WorkspaceError{&Error{"open the workspace " + s.Workspace + " on this server", err.Error(),
+			"name the folder with -C DIR, or ask a server that has it: roost server status shows them"}}
+	}
+	return dir, nil
 }
 
 // CheckWorkspace refuses a workspace that cannot be a project, where the resolver is confined: a disk, the home folder

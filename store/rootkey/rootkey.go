@@ -153,6 +153,21 @@ func (r *Ring) Trust() (int, error) {
 	return len(p.Verify) - before, r.keep(*p, true)
 }
 
+// ServerID names the server of a root. It stays over restarts; in a root that was copied, moved or restored it is another
+// one. Without a state folder it lasts as long as the process. It makes the root's id where there is none.
+func ServerID(state, root string) (string, error) {
+	r := Open(state, root)
+	if err := r.Make(); err != nil {
+		return "", err
+	}
+	_, at, err := r.find()
+	if err != nil || at.Root == "" {
+		return uuid.NewString(), err
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%s", at.Root, at.Inode, at.Path))
+	return hex.EncodeToString(sum[:8]), nil
+}
+
 // MadeToken reports whether the server's token was made in this place.
 func (r *Ring) MadeToken(token string) bool {
 	p, _, err := r.find()

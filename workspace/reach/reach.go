@@ -1,0 +1,224 @@
+// Package reach decides whether a server has the folder that a task worked in on another server. An equal path is no
+// proof: each machine may have a folder of that path. The proof is one of these:
+//
+//   - The folder lies in a shared folder, which both servers have under one name and whose file markName holds the same
+//     text. The paths may differ.
+//   - The same server worked in it, at this path: a server has an id, which its root keeps.
+//   - The system of a machine gives the folder the same numbers, and the machine was not started again in between.
+//
+// A task of a shared folder is found there and nowhere else. Without the mark a folder that is not mounted would be taken
+// for an empty workspace. A record of shared folders in the database in place of the mark was rejected for that.
+package reach
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/atomicfile"
+	"github.com/roost-dev/roost/internal/inputfile"
+	"github.com/roost-dev/roost/internal/process"
+	"github.com/roost-dev/roost/workspace"
+)
+
+// markName is a file in a shared folder, which the first server makes. Its text tells the folder from all others.
+const markName = ".roost-shared"
+
+// Server is what one server reaches. It is safe for concurrent use. nil is that of a process without a group: each path
+// is the folder that a task means.
+type Server struct {
+	id      string
+	folders []folder
+}
+
+type folder struct{ name, path string }
+
+// validName is a name of a shared folder. It has no separator of paths, and is no option.
+var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// New gives the server with an id the shared folders that are written as NAME=DIR. It makes the marks that they lack.
+func New(id string, shared []string) (*Server, error) {
+	s := &Server{id: id}
+	for _, text := range shared {
+		f := folder{}
+		f.name, f.path, _ = strings.Cut(text, "=")
+		switch {
+		case !validName.MatchString(f.name) || !filepath.IsAbs(f.path):
+			return nil, fmt.Errorf("share the folder %q: want NAME=DIR: a name of letters, digits, dots and hyphens, and an absolute folder", text)
+		case slices.ContainsFunc(s.folders, func(o folder) bool { return o.name == f.name }):
+			return nil, fmt.Errorf("share the folder %q: another one has this name", text)
+		}
+		if _, _, err := f.open(); errors.Is(err, errNoMark) {
+			err = atomicfile.Create(filepath.Join(f.path, markName), []byte(rand.Text()+"\n"))
+			if err != nil && !errors.Is(err, fs.ErrExist) { // another server was first
+				return nil, fmt.Errorf("share the folder %q: make the file that marks it: %w", text, err)
+			}
+		}
+		if _, _, err := f.open(); err != nil {
+			return nil, fmt.Errorf("share the folder %q: %w", text, err)
+		}
+		s.folders = append(s.folders, f)
+	}
+	return s, nil
+}
+
+var errNoMark = errors.New("it lacks the file " + markName + ": it is not mounted, or the file was removed")
+
+// open is the folder without links, and the text of its mark.
+func (f folder) open() (root, mark string, err error) {
+	if root, err = filepath.EvalSymlinks(f.path); err != nil {
+		return "", "", err
+	}
+	data, err := inputfile.Read(filepath.Join(root, markName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", "", errNoMark
+	}
+	if mark = strings.TrimSpace(string(data)); err == nil && (mark == "" || len(mark) > 100) {
+		err = fmt.Errorf("the file %s in it is no mark", markName)
+	}
+	return root, mark, err
+}
+
+// Folders are the shared folders that are there now.
+func (s *Server) Folders() []api.SharedFolder {
+	list := []api.SharedFolder{}
+	if s == nil {
+		return list
+	}
+	for _, f := range s.folders {
+		if _, mark, err := f.open(); err == nil {
+			list = append(list, api.SharedFolder{Name: f.name, Path: f.path, Mark: mark})
+		}
+	}
+	return list
+}
+
+// ID is the id of the server; "" outside of a group.
+func (s *Server) ID() string {
+	if s == nil {
+		return ""
+	}
+	return s.id
+}
+
+// Marks are the files that mark shared folders: no agent changes them without asking.
+func (s *Server) Marks() (list []string) {
+	if s == nil {
+		return nil
+	}
+	for _, f := range s.folders {
+		list = append(list, filepath.Join(f.path, markName))
+	}
+	return list
+}
+
+// Identify is how other servers recognise a folder of this one, which is absolute and without links. Of shared folders that
+// lie in each other the inner one counts.
+func (s *Server) Identify(root string) (p api.FolderID) {
+	if s == nil {
+		return p
+	}
+	p.Server, p.Inode = s.id, inode(root)
+	longest := 0
+	for _, f := range s.folders {
+		at, mark, err := f.open()
+		if err != nil || len(at) <= longest {
+			continue
+		}
+		if below, err := filepath.Rel(at, root); err == nil && filepath.IsLocal(below) {
+			p.Shared, p.Mark, p.Below, longest = f.name, mark, filepath.ToSlash(below), len(at)
+		}
+	}
+	return p
+}
+
+// inode identifies a folder while this machine runs; "" where that is not known.
+func inode(root string) string {
+	info, err := os.Stat(root)
+	if err != nil || process.Boot() == "" {
+		return ""
+	}
+	if _, n, device := workspace.Identity(info); n != 0 {
+		return fmt.Sprintf("%s %d %d", process.Boot(), device, n)
+	}
+	return ""
+}
+
+// MissingError: this server does not have the workspace of a task, or cannot know it.
+type MissingError struct{ Why string }
+
+func (e *MissingError) Error() string { return e.Why }
+
+// Find is the path on this server of the workspace that a task had at a path, and the identity that was recorded. The folder may be
+// gone. The error is a *MissingError.
+func (s *Server) Find(was string, p api.FolderID) (string, error) {
+	missing := func(why string, args ...any) (string, error) { return "", &MissingError{fmt.Sprintf(why, args...)} }
+	switch {
+	case s == nil:
+		return was, nil
+	case p.Shared == "" && (p.Server == s.id || p.Inode != "" && p.Inode == inode(was)):
+		return was, nil
+	case p == api.FolderID{}:
+		return missing("an earlier version did not record which server's folder it is")
+	case p.Shared == "":
+		return missing("it is a folder of another server, and no shared folder")
+	}
+	i := slices.IndexFunc(s.folders, func(f folder) bool { return f.name == p.Shared })
+	if i < 0 {
+		return missing("it lies in the shared folder %s, which this server does not have", p.Shared)
+	}
+	root, mark, err := s.folders[i].open()
+	at := filepath.Join(root, filepath.FromSlash(p.Below))
+	switch {
+	case err != nil:
+		return missing("it lies in the shared folder %s, which this server cannot use: %s", p.Shared, err)
+	case mark != p.Mark:
+		return missing("it lies in the shared folder %s, and %s is another folder: it has another file %s", p.Shared, s.folders[i].path, markName)
+	case !filepath.IsLocal(filepath.FromSlash(p.Below)):
+		return missing("%q is no path in the shared folder %s", p.Below, p.Shared)
+	}
+	// Whoever writes to the shared folder could put a link there, to a folder of this server.
+	switch real, err := filepath.EvalSymlinks(at); {
+	case err != nil:
+		return missing("the shared folder %s has no folder %s", p.Shared, p.Below)
+	case real != at:
+		return missing("%s in the shared folder %s is a link", p.Below, p.Shared)
+	}
+	if real, err := filepath.EvalSymlinks(was); err == nil && real == at {
+		return was, nil // as its user wrote it
+	}
+	return at, nil
+}
+
+// StoreName is a name for what is kept of a workspace's files: the same on each server that has it as a shared folder.
+// "" = the workspace lies in none.
+func StoreName(p api.FolderID) string {
+	if p.Shared == "" {
+		return ""
+	}
+	return path.Join(p.Mark, p.Shared, p.Below) // no absolute path is equal to it
+}
+
+// Unreached is why none of the servers that run takes over a task with a workspace of this identity; "" when one may.
+func Unreached(p api.FolderID, running []api.GroupServer) string {
+	if slices.ContainsFunc(running, func(s api.GroupServer) bool {
+		if p.Shared == "" {
+			return p.Server == s.ID
+		}
+		return slices.ContainsFunc(s.Folders, func(f api.SharedFolder) bool { return f.Name == p.Shared && f.Mark == p.Mark })
+	}) {
+		return ""
+	}
+	if p.Shared == "" {
+		return "the server that has its workspace does not run, and the workspace lies in no shared folder"
+	}
+	return "no server that runs has the shared folder " + p.Shared
+}
