@@ -322,8 +322,12 @@ func TestGroupSharesAFolder(t *testing.T) {
 		refused.Code != "workspace_missing" || !strings.Contains(refused.Detail, "the shared folder work") {
 		t.Errorf("a run on a server without the folder: got status %d, %+v, want it refused", code, refused)
 	}
-	must(t, os.Rename(shared, mount)) // the next server mounts it at another path
+	must(t, os.Rename(shared, mount)) // the next server has it at another path
 	g.ws = filepath.Join(mount, "project")
+	g.env("ROOST_TOKEN=" + c.token)
+	if r := g.roost("checkpoint", "restore", id, "c1", "--yes", "--server", c.url); r.code == 0 || !strings.Contains(r.out+r.err, "the shared folder work") {
+		t.Errorf("restore by a server without the folder: got exit %d: %s%s, want it refused", r.code, r.out, r.err)
+	}
 	b := g.add("--workspace", "work="+mount)
 	g.within(time.Minute, "the server that has the folder completes the task", func() bool { return b.status(id) == "completed" })
 	must(t, os.WriteFile(on, nil, 0o600))
@@ -339,15 +343,19 @@ func TestGroupSharesAFolder(t *testing.T) {
 		t.Error("the task worked in the folder of another server")
 	}
 	// What the first server kept, the second one restores.
-	g.env("ROOST_TOKEN=" + b.token)
 	if r := g.roost("checkpoint", "restore", id, "c1", "--yes", "--server", b.url); r.code != 0 {
 		t.Errorf("restore: exit %d: %s%s", r.code, r.out, r.err)
 	}
 	if got, err := os.ReadFile(filepath.Join(g.ws, "kept.txt")); err != nil || string(got) != "before" {
 		t.Errorf("the restored file: got %q %v, want what it held before", got, err)
 	}
-	if r := g.roost("checkpoint", "restore", id, "c1", "--yes", "--server", c.url); r.code == 0 || !strings.Contains(r.out+r.err, "the shared folder work") {
-		t.Errorf("restore by a server without the folder: got exit %d: %s%s, want it refused", r.code, r.out, r.err)
+	// What the third server cannot do, it passes on.
+	var sent struct{ Delivered string }
+	if code := c.ask(http.MethodPost, "/v1/tasks/"+id+"/messages", `{"text":"and now"}`, &sent); code >= 300 || sent.Delivered != "started" {
+		t.Errorf("a message through a server without the folder: got status %d, delivered %q, want a run", code, sent.Delivered)
+	}
+	if strings.Contains(c.log.String()+d.log.String(), "run started") || strings.Count(b.log.String(), "run started") != 2 {
+		t.Errorf("the message: got these runs, want one more by the server that has the folder:\n%s\n%s", b.log, c.log)
 	}
 	if r := g.roost("server", "status", "--server", c.url); !strings.Contains(r.out, "shares work at "+mount) || !strings.Contains(r.out, c.url) {
 		t.Errorf("the servers of the group: got %s%s, want the folder of the second one", r.out, r.err)

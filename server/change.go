@@ -207,11 +207,16 @@ func (s *Server) guarded(a *asked) (unlock func(), err error) {
 	}, nil
 }
 
-// refused is the problem of an error of act. When another process has just taken the task, the request is passed on to
-// that process.
+// refused is the problem of an error of act. When another process has just taken the task, or another server has its
+// workspace and this one does not, the request is passed on.
 func (s *Server) refused(w http.ResponseWriter, a *asked, err error) *api.Problem {
 	if service.HeldElsewhere(err) && s.elsewhere(w, a) {
 		return nil
+	}
+	if at := s.service.Elsewhere(a.Context(), err); at != "" && hops(a.Request) < mostHops {
+		if conn, err := s.dialHolder(a.Context(), at); err == nil && s.passOn(w, a, conn, at) {
+			return nil
+		}
 	}
 	if s.opt.Guest && (errors.Is(err, engine.ErrClosed) || errors.Is(err, engine.ErrDraining)) {
 		w.Header().Set(hopHeader, notHere) // this process is ending: the one that passed the request on carries it out

@@ -18,6 +18,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,6 +26,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/config"
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/llm/catalogue"
@@ -201,6 +203,20 @@ func (s *Service) Servers(ctx context.Context) ([]api.GroupServer, error) {
 		return nil, nil
 	}
 	return s.opt.Servers(ctx)
+}
+
+// Elsewhere is the address of a running server that has the workspace which this one lacks, as an error reports; "" = the
+// error is another one, or no server has it.
+func (s *Service) Elsewhere(ctx context.Context, err error) string {
+	lacks, is := errors.AsType[*setup.WorkspaceError](err)
+	if !is || lacks.Of == (api.FolderID{}) {
+		return ""
+	}
+	running, err := s.Servers(ctx)
+	if i := slices.IndexFunc(running, func(g api.GroupServer) bool { return reach.Has(g, lacks.Of) }); err == nil && i >= 0 {
+		return running[i].URL
+	}
+	return ""
 }
 
 // Expecting is a context in which the task only changes while its newest commit is the one of a cursor. It holds until

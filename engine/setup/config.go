@@ -44,7 +44,10 @@ type Error struct {
 func (e *Error) Error() string { return e.What + ": " + e.Why }
 
 // WorkspaceError: the folder of a task is missing or not known, and the caller must name one.
-type WorkspaceError struct{ Fault *Error }
+type WorkspaceError struct {
+	Fault *Error
+	Of    api.FolderID // another server of the group may have this folder; zero: none is asked
+}
 
 func (e *WorkspaceError) Error() string { return e.Fault.Error() }
 
@@ -398,7 +401,7 @@ func Policy(s task.Settings) approval.Policy {
 func (r Resolver) OpenWorkspace(root string) (*workspace.Workspace, error) {
 	ws, err := workspace.Open(root)
 	if err != nil {
-		return nil, &WorkspaceError{&Error{"open the workspace " + root, err.Error(), "name the folder with -C DIR"}}
+		return nil, &WorkspaceError{Fault: &Error{"open the workspace " + root, err.Error(), "name the folder with -C DIR"}}
 	}
 	ws.Guard(slices.Concat([]string{r.Root}, r.Config.Guarded, r.Reach.Marks())...)
 	return ws, nil

@@ -127,7 +127,7 @@ func NoWorkspace(id, named string) error {
 	if named != "" {
 		e.Why += "; its messages name " + named
 	}
-	return &WorkspaceError{&e}
+	return &WorkspaceError{Fault: &e}
 }
 
 // FindWorkspace is the path of a task's workspace on this server; "" = the task names none. The error is a *WorkspaceError.
@@ -137,8 +137,8 @@ func (r Resolver) FindWorkspace(s task.Settings) (string, error) {
 	}
 	dir, err := r.Reach.Find(s.Workspace, s.Folder)
 	if err != nil {
-		return "", &WorkspaceError{&Error{"open the workspace " + s.Workspace + " on this server", err.Error(),
-			"name the folder with -C DIR, or ask a server that has it: roost server status shows them"}}
+		return "", &WorkspaceError{Of: s.Folder, Fault: &Error{"open the workspace " + s.Workspace + " on this server",
+			err.Error(), "name the folder with -C DIR, or ask a server that has it: roost server status shows them"}}
 	}
 	return dir, nil
 }

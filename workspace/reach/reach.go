@@ -152,15 +152,10 @@ func inode(root string) string {
 	return ""
 }
 
-// MissingError: this server does not have the workspace of a task, or cannot know it.
-type MissingError struct{ Why string }
-
-func (e *MissingError) Error() string { return e.Why }
-
 // Find is the path on this server of the workspace that a task had at a path, and the identity that was recorded. The folder may be
-// gone. The error is a *MissingError.
+// gone. The error is why this server lacks it.
 func (s *Server) Find(was string, p api.FolderID) (string, error) {
-	missing := func(why string, args ...any) (string, error) { return "", &MissingError{fmt.Sprintf(why, args...)} }
+	missing := func(why string, args ...any) (string, error) { return "", fmt.Errorf(why, args...) }
 	switch {
 	case s == nil:
 		return was, nil
@@ -207,17 +202,20 @@ func StoreName(p api.FolderID) string {
 	return path.Join(p.Mark, p.Shared, p.Below) // no absolute path is equal to it
 }
 
+// Has reports whether a server announces that it has a workspace of this identity.
+func Has(s api.GroupServer, p api.FolderID) bool {
+	if p.Shared == "" {
+		return p.Server == s.ID
+	}
+	return slices.ContainsFunc(s.Folders, func(f api.SharedFolder) bool { return f.Name == p.Shared && f.Mark == p.Mark })
+}
+
 // Unreached is why none of the servers that run takes over a task with a workspace of this identity; "" when one may.
 func Unreached(p api.FolderID, running []api.GroupServer) string {
-	if slices.ContainsFunc(running, func(s api.GroupServer) bool {
-		if p.Shared == "" {
-			return p.Server == s.ID
-		}
-		return slices.ContainsFunc(s.Folders, func(f api.SharedFolder) bool { return f.Name == p.Shared && f.Mark == p.Mark })
-	}) {
+	switch {
+	case slices.ContainsFunc(running, func(s api.GroupServer) bool { return Has(s, p) }):
 		return ""
-	}
-	if p.Shared == "" {
+	case p.Shared == "":
 		return "the server that has its workspace does not run, and the workspace lies in no shared folder"
 	}
 	return "no server that runs has the shared folder " + p.Shared
