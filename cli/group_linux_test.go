@@ -328,6 +328,9 @@ func TestGroupSharesAFolder(t *testing.T) {
 	if r := g.roost("checkpoint", "restore", id, "c1", "--yes", "--server", c.url); r.code == 0 || !strings.Contains(r.out+r.err, "the shared folder work") {
 		t.Errorf("restore by a server without the folder: got exit %d: %s%s, want it refused", r.code, r.out, r.err)
 	}
+	if r := g.roost("show", id, "--server", c.url); !strings.Contains(r.out, "no server continues it: no server that runs has the shared folder work") {
+		t.Errorf("show: got %s%s, want the folder named", r.out, r.err)
+	}
 	b := g.add("--workspace", "work="+mount)
 	g.within(time.Minute, "the server that has the folder completes the task", func() bool { return b.status(id) == "completed" })
 	must(t, os.WriteFile(on, nil, 0o600))

@@ -132,9 +132,10 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 		}
 		ref := e.store.Latest(ctx, t.ref)
 		var run RunInfo
-		lost, away := 0, error(nil)
+		lost := 0
+		var settings task.Settings
 		err := e.withRuns(ctx, ref, func(s *task.State) {
-			away = e.lacks(s.Settings)
+			settings = s.Settings
 			if s.Run != nil {
 				run = e.currentRun(ctx, ref, s, *s.Run)
 			}
@@ -157,7 +158,7 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 		if !unended && !resumes {
 			continue
 		}
-		if away != nil { // a server that has its workspace takes it over
+		if away := e.lacks(settings); away != nil { // a server that has its workspace takes it over
 			if o.Lost != nil {
 				errs = append(errs, fmt.Errorf("task %s: %w", ref.ID, away))
 			}

@@ -164,7 +164,11 @@ func (o otherTasks) changed(ctx context.Context, since int64, files map[string]s
 		if err != nil || o.owner != "" && s.Access.Owner != o.owner {
 			continue
 		}
-		if dir, err := filepath.EvalSymlinks(s.Settings.Workspace); err != nil || dir != o.root {
+		dir, err := o.engine.FindWorkspace(s.Settings)
+		if err == nil {
+			dir, err = filepath.EvalSymlinks(dir)
+		}
+		if err != nil || dir != o.root {
 			continue
 		}
 		for path, hash := range files {

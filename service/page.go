@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -33,6 +34,7 @@ const promptsMost = 200
 type OpenTask struct {
 	of     *Service
 	view   *store.View
+	row    api.Summary
 	Copies []string // folders of copies of the task
 	Newest string   // the cursor of its newest event, from before it was read; "0" = none
 }
@@ -51,15 +53,20 @@ func (s *Service) Open(ctx context.Context, id string) (*OpenTask, error) {
 	if known {
 		o.Newest = at.String()
 	}
-	o.view, err = s.store.Read(ctx, t.ref)
-	return o, err
+	if o.view, err = s.store.Read(ctx, t.ref); err != nil {
+		return nil, err
+	}
+	if o.row, err = s.documentOf(ctx, o.view); err != nil {
+		return nil, errors.Join(err, o.view.Close())
+	}
+	return o, nil
 }
 
 // Close ends the reading.
 func (t *OpenTask) Close() error { return t.view.Close() }
 
-// Document is the task as lists have it, with the window of its model.
-func (t *OpenTask) Document() api.Summary { return withWindow(t.view.Summary) }
+// Document is Task.Document of the task.
+func (t *OpenTask) Document() api.Summary { return t.row }
 
 // Fragments is Service.Fragments of the task.
 func (t *OpenTask) Fragments(ctx context.Context, o LinesOptions, span Span) (api.Fragments, error) {

@@ -186,15 +186,21 @@ func (t Task) Document(ctx context.Context) (row api.Summary, head events.Cursor
 	if err != nil {
 		return row, head, err
 	}
-	row = withWindow(v.Summary)
-	if row.Status == "interrupted" && t.ref.InDatabase() {
-		running, err := t.of.Servers(ctx)
-		if err != nil {
-			return row, head, errors.Join(err, v.Close())
-		}
+	row, err = t.of.documentOf(ctx, v)
+	return row, events.AfterCommit(v.State.Seq), errors.Join(err, v.Close())
+}
+
+// documentOf is the document of a task that was read.
+func (s *Service) documentOf(ctx context.Context, v *store.View) (api.Summary, error) {
+	row := withWindow(v.Summary)
+	if row.Status != "interrupted" || !v.Ref.InDatabase() {
+		return row, nil
+	}
+	running, err := s.Servers(ctx)
+	if err == nil {
 		row.Unreached = reach.Unreached(v.State.Settings.Folder, running)
 	}
-	return row, events.AfterCommit(v.State.Seq), v.Close()
+	return row, err
 }
 
 // Servers are the servers of the group that run; none without a group.
