@@ -92,7 +92,7 @@ type Summary struct {
 	Received      *Received     `json:"received,omitempty"`        // it came from elsewhere
 	Access        Access        `json:"access,omitzero"`           // where there are accounts
 	Empty         bool          `json:"empty,omitempty"`
-	Unreached     string        `json:"unreached,omitempty" codec:"-"` // why no server takes over a task that was interrupted; in the document of one task alone
+	Unreached     string        `json:"unreached,omitempty" codec:"-"` // why no server continues it; in the document of one task alone
 	Gone          bool          `json:"-"`                             // it was moved or removed while it was looked for
 }
 

@@ -325,10 +325,12 @@ func TestGroupSharesAFolder(t *testing.T) {
 	must(t, os.Rename(shared, mount)) // the next server has it at another path
 	g.ws = filepath.Join(mount, "project")
 	g.env("ROOST_TOKEN=" + c.token)
-	if r := g.roost("checkpoint", "restore", id, "c1", "--yes", "--server", c.url); r.code == 0 || !strings.Contains(r.out+r.err, "the shared folder work") {
+	r := g.roost("checkpoint", "restore", id, "c1", "--yes", "--server", c.url)
+	if r.code == 0 || !strings.Contains(r.out+r.err, "the shared folder work") {
 		t.Errorf("restore by a server without the folder: got exit %d: %s%s, want it refused", r.code, r.out, r.err)
 	}
-	if r := g.roost("show", id, "--server", c.url); !strings.Contains(r.out, "no server continues it: no server that runs has the shared folder work") {
+	r = g.roost("show", id, "--server", c.url)
+	if !strings.Contains(r.out, "no server continues it: no server that runs has the shared folder work") {
 		t.Errorf("show: got %s%s, want the folder named", r.out, r.err)
 	}
 	b := g.add("--workspace", "work="+mount)
@@ -357,7 +359,9 @@ func TestGroupSharesAFolder(t *testing.T) {
 	if code := c.ask(http.MethodPost, "/v1/tasks/"+id+"/messages", `{"text":"and now"}`, &sent); code >= 300 || sent.Delivered != "started" {
 		t.Errorf("a message through a server without the folder: got status %d, delivered %q, want a run", code, sent.Delivered)
 	}
-	g.within(time.Minute, "the server that has the folder begins the run", func() bool { return strings.Count(b.log.String(), "run started") == 2 })
+	g.within(time.Minute, "the server that has the folder begins the run", func() bool {
+		return strings.Count(b.log.String(), "run started") == 2
+	})
 	if strings.Contains(c.log.String()+d.log.String(), "run started") {
 		t.Error("a server without the folder began the run")
 	}

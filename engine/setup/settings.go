@@ -20,6 +20,11 @@ import (
 func (r Resolver) Prepare(before, s task.Settings, c Choice, isNew bool) (task.Settings, Environment, error) {
 	s, notes := r.EnterMode(before, s, c, isNew)
 	env, err := r.Open(s)
+	if err == nil && c.Workspace == "" {
+		if bad := r.Reach.Check(env.Workspace.Root(), s.Folder); bad != nil {
+			return s, env, lacking(s, bad)
+		}
+	}
 	if err == nil {
 		s.Folder = r.Reach.Identify(env.Workspace.Root())
 		err = env.CheckMode(&s, c.Mode != "")
@@ -137,10 +142,14 @@ func (r Resolver) FindWorkspace(s task.Settings) (string, error) {
 	}
 	dir, err := r.Reach.Find(s.Workspace, s.Folder)
 	if err != nil {
-		return "", &WorkspaceError{Of: s.Folder, Fault: &Error{"open the workspace " + s.Workspace + " on this server",
-			err.Error(), "name the folder with -C DIR, or ask a server that has it: roost server status shows them"}}
+		return "", lacking(s, err)
 	}
 	return dir, nil
+}
+
+func lacking(s task.Settings, why error) error {
+	return &WorkspaceError{Of: s.Folder, Fault: &Error{"open the workspace " + s.Workspace + " on this server", why.Error(),
+		"name the folder with -C DIR, or ask a server that has it: roost server status shows them"}}
 }
 
 // CheckWorkspace refuses a workspace that cannot be a project, where the resolver is confined: a disk, the home folder

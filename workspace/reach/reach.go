@@ -166,19 +166,9 @@ func (s *Server) Find(was string, p api.FolderID) (string, error) {
 	case p.Shared == "":
 		return missing("it is a folder of another server, and no shared folder")
 	}
-	i := slices.IndexFunc(s.folders, func(f folder) bool { return f.name == p.Shared })
-	if i < 0 {
-		return missing("it lies in the shared folder %s, which this server does not have", p.Shared)
-	}
-	root, mark, err := s.folders[i].open()
-	at := filepath.Join(root, filepath.FromSlash(p.Below))
-	switch {
-	case err != nil:
-		return missing("it lies in the shared folder %s, which this server cannot use: %s", p.Shared, err)
-	case mark != p.Mark:
-		return missing("it lies in the shared folder %s, and %s is another folder: it has another file %s", p.Shared, s.folders[i].path, markName)
-	case !filepath.IsLocal(filepath.FromSlash(p.Below)):
-		return missing("%q is no path in the shared folder %s", p.Below, p.Shared)
+	at, err := s.shared(p)
+	if err != nil {
+		return "", err
 	}
 	// Whoever writes to the shared folder could put a link there, to a folder of this server.
 	switch real, err := filepath.EvalSymlinks(at); {
@@ -191,6 +181,37 @@ func (s *Server) Find(was string, p api.FolderID) (string, error) {
 		return was, nil // as its user wrote it
 	}
 	return at, nil
+}
+
+// shared is the path on this server of a workspace in a shared folder.
+func (s *Server) shared(p api.FolderID) (string, error) {
+	i := slices.IndexFunc(s.folders, func(f folder) bool { return f.name == p.Shared })
+	if i < 0 {
+		return "", fmt.Errorf("it lies in the shared folder %s, which this server does not have", p.Shared)
+	}
+	root, mark, err := s.folders[i].open()
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("it lies in the shared folder %s, which this server cannot use: %w", p.Shared, err)
+	case mark != p.Mark:
+		return "", fmt.Errorf("it lies in the shared folder %s, and %s is another folder: it has another file %s", p.Shared,
+			s.folders[i].path, markName)
+	case !filepath.IsLocal(filepath.FromSlash(p.Below)):
+		return "", fmt.Errorf("%q is no path in the shared folder %s", p.Below, p.Shared)
+	}
+	return filepath.Join(root, filepath.FromSlash(p.Below)), nil
+}
+
+// Check is Find again once the workspace is open, at a path without links: a link may have been put there after Find.
+func (s *Server) Check(root string, p api.FolderID) error {
+	if s == nil || p.Shared == "" {
+		return nil
+	}
+	at, err := s.shared(p)
+	if err == nil && at != root {
+		err = fmt.Errorf("%s in the shared folder %s led to %s when it was opened", p.Below, p.Shared, root)
+	}
+	return err
 }
 
 // StoreName is a name for what is kept of a workspace's files: the same on each server that has it as a shared folder.

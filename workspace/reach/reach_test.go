@@ -83,8 +83,12 @@ func TestFindRefusesWhatIsNotThere(t *testing.T) {
 	if got, err := b.Find(project, p); err == nil || !strings.Contains(err.Error(), "is a link") {
 		t.Errorf("a link to another folder: got %q %v, want it refused", got, err)
 	}
+	if err := b.Check(filepath.Join(other, "project"), p); err == nil {
+		t.Error("a workspace that was opened through a link: got no error, want it refused")
+	}
 	fixture.NoError(t, os.Remove(project))
 	fixture.NoError(t, os.Rename(project+"-away", project))
+	fixture.NoError(t, b.Check(project, p))
 	fixture.NoError(t, os.Rename(filepath.Join(here, markName), filepath.Join(here, "away")))
 	if got, err := b.Find(project, p); err == nil || !strings.Contains(err.Error(), "not mounted") || len(b.Folders()) != 0 {
 		t.Errorf("without a mark: got %q %v, folders %v, want it refused and not announced", got, err, b.Folders())
