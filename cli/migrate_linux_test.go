@@ -48,7 +48,10 @@ func TestMigrateThereAndBack(t *testing.T) {
 	server := filepath.Join(s.dir, "server")
 	d := s.daemon("--root", server, "--cache", filepath.Join(server, "cache"), "--store", url, "--store-key", key)
 	s.env("ROOST_TOKEN=" + d.token)
-	r := s.roost("resume", id, "again", "--yes", "--provider", "script", "--model", s.script(edit("second")+edit("third")), "--server", d.url)
+	if r := s.roost("resume", id, "again", "--yes", "--server", d.url); r.code == 0 || !strings.Contains(r.err, "or was migrated") {
+		t.Errorf("continue it before anybody said where its folder is: exit %d\n%s", r.code, r.err)
+	}
+	r := s.roost("resume", id, "again", "-C", s.ws, "--yes", "--provider", "script", "--model", s.script(edit("second")+edit("third")), "--server", d.url)
 	if r.code != 0 {
 		t.Fatalf("continue the task in the database: exit %d\n%s%s\n%s", r.code, r.out, r.err, d.log)
 	}

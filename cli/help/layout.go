@@ -22,7 +22,7 @@ var commandSections = []section{
 	{"Find and read", "list search show questions runs files usage"},
 	{"Go back", "rewind undo redo fork condense checkpoint"},
 	{"Keep and tidy", "export import rename tag pin unpin delete trash"},
-	{"Look after Roost", "open serve server devices team sources doctor root"},
+	{"Look after Roost", "open serve server devices team migrate sources doctor root"},
 	{"Configure", "auth config models modes skills mcp approvals"},
 	{"More", "help completion version"},
 }

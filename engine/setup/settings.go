@@ -149,7 +149,7 @@ func (r Resolver) FindWorkspace(s task.Settings) (string, error) {
 
 func lacking(s task.Settings, why error) error {
 	return &WorkspaceError{Of: s.Folder, Fault: &Error{"open the workspace " + s.Workspace + " on this server", why.Error(),
-		"name the folder with -C DIR, or ask a server that has it: roost server status shows them"}}
+		"roost resume ID -C DIR  # or a server that has the folder: roost server status"}}
 }
 
 // CheckWorkspace refuses a workspace that cannot be a project, where the resolver is confined: a disk, the home folder

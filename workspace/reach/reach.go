@@ -162,7 +162,7 @@ func (s *Server) Find(was string, p api.FolderID) (string, error) {
 	case p.Shared == "" && (p.Server == s.id || p.Inode != "" && p.Inode == inode(was)):
 		return was, nil
 	case p == api.FolderID{}:
-		return missing("an earlier version did not record which server's folder it is")
+		return missing("nothing records which server's folder it is: the task is of an earlier version, or was migrated")
 	case p.Shared == "":
 		return missing("it is a folder of another server, and no shared folder")
 	}

@@ -56,7 +56,7 @@ func TestFind(t *testing.T) {
 		{"the same server", serving(t, "a"), elsewhere, project},
 		{"another server of the machine", serving(t, "b"), alone, project},
 		{"an equal path on another machine", serving(t, "b"), elsewhere, "a folder of another server"},
-		{"not recorded", serving(t, "b"), api.FolderID{}, "did not record"},
+		{"not recorded", serving(t, "b"), api.FolderID{}, "nothing records"},
 		{"no folder and no server", serving(t, "b"), api.FolderID{Inode: "x"}, "a folder of another server"},
 	} {
 		got, err := c.on.Find(project, c.folder)
