@@ -118,6 +118,9 @@ func (l *load) end(t *testing.T, db *postgres.Journals) {
 
 // The database dies without a word and comes back: what was acknowledged is there, once, and the owners go on.
 func TestDatabaseIsKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it mostly waits, and TestConnectionsAreCut looks for the races of the same code")
+	}
 	t.Parallel() // it mostly waits
 	c := pgtest.Start(t)
 	db := open(t, c.Database(t), postgres.Options{Lease: time.Minute})

@@ -16,6 +16,9 @@ import (
 // The disk of the database is full: nothing is acknowledged that is not there, and the owner goes on without a gap when
 // there is room again.
 func TestDiskIsFull(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it mostly waits, and TestConnectionsAreCut looks for the races of the same code")
+	}
 	t.Parallel() // it mostly waits
 	c := pgtest.Start(t)
 	db := open(t, c.Database(t), postgres.Options{Lease: time.Minute})

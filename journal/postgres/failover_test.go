@@ -56,6 +56,9 @@ func TestFailover(t *testing.T) {
 
 // A replica is refused as the address: by its name, and when it is the only one that answers.
 func TestReplica(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it mostly waits, and TestConnectionsAreCut looks for the races of the same code")
+	}
 	t.Parallel() // it mostly waits
 	primary, standby := pgtest.StartPair(t)
 	at := primary.Database(t)
@@ -135,6 +138,9 @@ func TestStandbyIsAway(t *testing.T) {
 
 // Somebody cancels the wait for the standby: PostgreSQL acknowledges with a warning, and the owner does not.
 func TestWaitForStandbyIsCancelled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it mostly waits, and TestConnectionsAreCut looks for the races of the same code")
+	}
 	t.Parallel() // it mostly waits
 	primary, standby := pgtest.StartPair(t)
 	at := primary.Database(t)
