@@ -154,6 +154,8 @@ func TestSendImages(t *testing.T) {
 	run[bool](tab, `(e => { e.value = ''; e.dispatchEvent(new Event('input')); return true })(document.activeElement)`)
 	tab.gone("#composer [role=listbox]")
 	tab.press("#composer .images li:nth-child(3) button")
+	h.until("the server has two", func() bool { return len(h.draft(task).Images) == 2 })
+	tab.sees("there are two again", `document.querySelectorAll('#composer .images img').length === 2`)
 	tab.press("#composer .images li:nth-child(2) button")
 	tab.sees("there is one", `document.querySelectorAll('#composer .images img').length === 1`)
 	tab.press("#words")
@@ -369,4 +371,37 @@ func TestDraftOfANewTask(t *testing.T) {
 	if got := h.draft(""); got.Revision != "" {
 		t.Errorf("got the draft %+v of a new task, want none", got)
 	}
+}
+
+// What a person writes in one tab while another tab waits for the answer to its message stays, and is sent.
+func TestWordsInAnotherTabStay(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task("- tools: [{name: attempt_completion, input: {result: first}}]\n"+
+		"- tools: [{name: execute_command, input: {command: 'while [ ! -e dry ]; do sleep 0.1; done'}}]\n"+
+		"- tools: [{name: attempt_completion, input: {result: second}}]", "paint", object{"approve": "all"})
+	h.wait(task, "completed")
+	tab := h.loggedIn(desktop, "/tasks/"+task)
+	tab.live()
+	other := tab.profile.open(desktop, tab.path())
+	other.live()
+	run[bool](tab, `(() => { const ask = self.fetch; self.fetch = async (path, o) => { const a = await ask(path, o);
+		if (o?.method === 'POST') while (!self.goes) await new Promise(done => setTimeout(done, 20)); return a } })(), true`)
+	tab.keys("i")
+	tab.types("go on")
+	tab.keys(enter)
+	other.text("#activity", "…")
+	other.keys("i")
+	run[bool](other, `(document.querySelector('#words').select(), true)`) // it shows the draft that is on its way
+	other.types("and the gate")
+	run[bool](tab, `self.goes = true`)
+	tab.sees("the message is sent", `!document.querySelector('#words').readOnly`)
+	other.sees("the words are there", `document.querySelector('#words').value === 'and the gate'`)
+	other.keys(enter)
+	other.text("#queue", "and the gate")
+	tab.sees("both tabs have sent them", `document.querySelector('#words').value === ''`)
+	if err := os.WriteFile(filepath.Join(h.work, "dry"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tab.text("#messages", "second")
 }

@@ -46,6 +46,7 @@ func (t *tab) bothSchemes(state string) {
 // within fails for what is outside of a narrow window.
 func (t *tab) within(state string) {
 	t.Helper()
+	run[bool](t, `new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`) // it has its new size
 	t.fits(state)
 	if out := run[string](t, `[...document.querySelectorAll('dialog[open], dialog[open] *, #composer *, .question *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 150)).join('\n')`); out != "" {
 		t.Errorf("%s: outside of the window: %s", state, out)

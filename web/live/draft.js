@@ -38,6 +38,7 @@ export class Draft {
     const on = (target, type, act) => target.addEventListener(type, act, { signal: this.leave.signal });
     on(window, 'storage', (e) => { // the same draft in another tab
       if (e.key !== this.slot) return;
+      if (!e.newValue && this.dirty && this.text) return this.store(); // that tab has sent what it knew, and these words are newer
       this.take(this.stored());
       this.changes++;
       this.onchange();
@@ -183,17 +184,25 @@ export class Draft {
   // request that is sent again under its key is the same one.
   async toSend() {
     if (this.attempt?.key === this.key) return this.attempt;
-    await this.save().catch((e) => { if (this.images.length || e.code !== 'unreachable') throw e; });
-    this.attempt = { words: { text: this.text.trim(), images: this.images.length ? this.images : undefined, draft: this.dirty ? undefined : this.base || undefined }, key: this.key };
+    const { text, key } = this;
+    let { images } = this;
+    await this.save().catch((e) => { if (images.length || e.code !== 'unreachable') throw e; });
+    const same = this.key === key; // else another tab has begun other words, and these are sent all the same
+    if (same) images = this.images;
+    this.attempt = { words: { text: text.trim(), images: images.length ? images : undefined, draft: same && !this.dirty && this.base || undefined }, key };
     this.store();
     return this.attempt;
   }
 
-  // taken is called when the message was taken, and the draft with it, as far as the server had it.
-  taken({ words }) {
+  // taken is called when the message was taken, and the draft with it, as far as the server had it. Words that another tab
+  // has begun since stay.
+  taken({ words, key }) {
     if (this.other) return this.adopt(this.other);
-    const gone = words.draft && words.draft === this.base;
-    this.take({ base: gone ? '' : this.base, dirty: !gone && Boolean(this.base) });
+    const now = this.stored();
+    if (now.key && now.key !== this.key) this.take(now);
+    const gone = words.draft && words.draft === this.base, base = gone ? '' : this.base;
+    if (this.key === key) this.take({ base, dirty: !gone && Boolean(this.base) });
+    else Object.assign(this, { base, dirty: true });
     this.changes++;
     this.store();
     this.onchange();
