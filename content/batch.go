@@ -418,18 +418,23 @@ func (s *Folder) RemoveName(_ context.Context, owner string) error {
 
 // Manifest reads a manifest.
 func (s *Folder) Manifest(ctx context.Context, h Hash) (Manifest, error) {
+	return s.manifest(ctx, h, false)
+}
+
+func (s *Folder) manifest(ctx context.Context, h Hash, alone bool) (Manifest, error) {
 	var m Manifest
-	data, err := s.Read(ctx, h, MaxManifest)
-	if err != nil {
+	var data bytes.Buffer
+	if err := s.copy(ctx, h, MaxManifest, &data, alone); err != nil {
 		return m, err
 	}
-	if err = json.Unmarshal(data, &m); err != nil {
+	if err := json.Unmarshal(data.Bytes(), &m); err != nil {
 		return m, fmt.Errorf("content %s %w: it is not a manifest: %w", h, ErrDamaged, err)
 	}
 	return m, nil
 }
 
-// walker visits everything that manifests reach.
+// walker visits everything that manifests reach. Its user keeps other processes from removing bundles, by still or
+// because it collects.
 type walker struct {
 	s     *Folder
 	seen  map[Key]bool
@@ -465,7 +470,7 @@ func (w *walker) walk(ctx context.Context, roots []Key, strict bool) error {
 			return fmt.Errorf("a content that is still needed is missing, so nothing may be removed: %w: content %s", ErrDamaged, k.Hash())
 		}
 		if row.manifest {
-			m, err := w.s.Manifest(ctx, k.Hash())
+			m, err := w.s.manifest(ctx, k.Hash(), true)
 			if err != nil {
 				return err
 			}
@@ -492,9 +497,11 @@ func (s *Folder) Reaches(ctx context.Context, owner string) (contents int, bytes
 	if err != nil {
 		return 0, 0, err
 	}
-	if _, err := s.refresh(false); err != nil {
+	free, err := s.still(ctx)
+	if err != nil {
 		return 0, 0, err
 	}
+	defer free()
 	w := walker{s: s, seen: map[Key]bool{}}
 	if err := w.walk(ctx, []Key{k}, true); err != nil {
 		return 0, 0, fmt.Errorf("what %s reaches: %w", owner, err)

@@ -37,7 +37,13 @@ func (s *Folder) Collect(ctx context.Context, o CollectOptions) (done Collected,
 			done, err = Collected{}, fmt.Errorf("remove unused contents: %w", err)
 		}
 	}()
-	if !o.DryRun {
+	if o.DryRun {
+		free, err := s.still(ctx)
+		if err != nil {
+			return done, err
+		}
+		defer free()
+	} else {
 		if err := s.create(); err != nil {
 			return done, err
 		}

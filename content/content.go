@@ -9,8 +9,9 @@
 // write, set the name, settle. Settle speaks for the whole Store: a goroutine that shares a Store calls Keep before its
 // first content and releases it after SetName.
 //
-// Reading never waits. Every content is compared with its hash. Damaged bytes are ErrDamaged, and the next batch that
-// has the content writes it again.
+// Reading waits for no batch, and for a collection only when a content is not where it was: nothing counts as missing
+// while bundles are being removed. Every content is compared with its hash. Damaged bytes are ErrDamaged, and the next
+// batch that has the content writes it again.
 //
 // A Folder is a store of files, which is the default. Package content/postgres keeps stores in a database that several
 // servers share. Package content/contenttest is what each of them must do.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/internal/atomicfile"
+	"github.com/roost-dev/roost/internal/filelock"
 )
 
 // Folder is a content store in a folder. Several goroutines may use it, and several processes its folder.
@@ -272,7 +273,7 @@ func (s *Folder) refresh(force bool) (changed bool, err error) {
 
 // Contains reports whether the content is present now. It holds nothing and writes nothing: for a caller that only
 // displays, or knows that a name reaches the content.
-func (s *Folder) Contains(_ context.Context, h Hash) bool {
+func (s *Folder) Contains(ctx context.Context, h Hash) bool {
 	k, err := h.Key()
 	if err != nil {
 		return false
@@ -280,35 +281,74 @@ func (s *Folder) Contains(_ context.Context, h Hash) bool {
 	if _, err := s.refresh(false); err != nil {
 		return false
 	}
+	if s.listed(k) {
+		return true
+	}
+	free, err := s.still(ctx)
+	free()
+	return err == nil && s.listed(k)
+}
+
+// listed reports whether the last reading of the folder found a content that is not known to be damaged.
+func (s *Folder) listed(k Key) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	_, ok := s.known.find(k)
 	return ok && !s.known.allDamaged(k)
 }
 
+// still keeps other processes from removing bundles until free is called, and reads the folder. A listing of a folder
+// that changes meanwhile may show neither the bundle that a content left nor the one that it went to, so nothing counts
+// as missing before this, unless the folder was quiet when it was read. Where the lock cannot be had, as in a store that
+// is read-only, the folder is only read. The caller locks s.hold neither before nor until free.
+func (s *Folder) still(ctx context.Context) (free func(), err error) {
+	free = func() {}
+	s.mu.RLock()
+	quiet := s.known.current(s.path(bundlesDir))
+	s.mu.RUnlock()
+	if quiet {
+		return free, nil
+	}
+	if _, err := os.Stat(s.path(lockRemove)); err == nil { // otherwise nobody removes anything, and reading creates nothing
+		wait, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		if unlock, err := s.lock(wait, lockRemove, filelock.Shared); err == nil {
+			free = unlock
+		} else if ctx.Err() != nil {
+			return free, err
+		}
+	}
+	if _, err := s.refresh(true); err != nil {
+		free()
+		return func() {}, err
+	}
+	return free, nil
+}
+
 // Read returns a content, compared with its hash. A content over limit bytes is ErrTooLarge; limit 0 is no limit.
 // Other errors are ErrMissing and ErrDamaged.
 func (s *Folder) Read(ctx context.Context, h Hash, limit int64) ([]byte, error) {
 	var out bytes.Buffer
-	if err := s.copy(ctx, h, limit, &out); err != nil {
+	if err := s.copy(ctx, h, limit, &out, false); err != nil {
 		return nil, err
 	}
 	return out.Bytes(), nil
 }
 
 // Verify reads a content in little memory and compares it with its hash.
-func (s *Folder) Verify(ctx context.Context, h Hash) error { return s.copy(ctx, h, 0, nil) }
+func (s *Folder) Verify(ctx context.Context, h Hash) error { return s.copy(ctx, h, 0, nil, false) }
 
 // copy tries every copy of a content until one is good. When a bundle was removed since the folder was read, because
-// its contents went to another one, the folder is read again. A nil buffer takes nothing.
-func (s *Folder) copy(ctx context.Context, h Hash, limit int64, out *bytes.Buffer) error {
+// its contents went to another one, the folder is read again, the last time while no bundle can be removed. A nil buffer
+// takes nothing. alone: the caller itself keeps bundles from being removed.
+func (s *Folder) copy(ctx context.Context, h Hash, limit int64, out *bytes.Buffer, alone bool) error {
 	k, err := h.Key()
 	if err != nil {
 		return fmt.Errorf("%w: %w", err, ErrMissing)
 	}
 	tried := map[string]bool{}
-	var first error
-	for round := range 5 {
+	var first error // why the first copy cannot be read
+	try := func() (done bool, err error) {
 		for _, p := range s.copies(k) {
 			if tried[p.b.name] {
 				continue
@@ -316,13 +356,13 @@ func (s *Folder) copy(ctx context.Context, h Hash, limit int64, out *bytes.Buffe
 			err := s.copyFrom(ctx, p, limit, out)
 			switch {
 			case err == nil:
-				return nil
+				return true, nil
 			case errors.Is(err, fs.ErrNotExist):
 				continue
 			case ctx.Err() != nil:
-				return ctx.Err()
+				return true, ctx.Err()
 			case errors.Is(err, ErrTooLarge):
-				return fmt.Errorf("content %s %w", h, err)
+				return true, fmt.Errorf("content %s %w", h, err)
 			}
 			if errors.Is(err, ErrDamaged) {
 				s.mu.Lock()
@@ -334,11 +374,27 @@ func (s *Folder) copy(ctx context.Context, h Hash, limit int64, out *bytes.Buffe
 				first = err
 			}
 		}
-		if changed, err := s.refresh(true); err != nil {
+		return false, nil
+	}
+	if done, err := try(); done {
+		return err
+	}
+	if _, err := s.refresh(true); err != nil {
+		return fmt.Errorf("content %s: %w", h, err)
+	}
+	if done, err := try(); done {
+		return err
+	}
+	free := func() {}
+	if !alone {
+		if free, err = s.still(ctx); err != nil {
 			return fmt.Errorf("content %s: %w", h, err)
-		} else if !changed && (round > 0 || first == nil) {
-			break
 		}
+	}
+	done, err := try()
+	free()
+	if done {
+		return err
 	}
 	s.mu.RLock()
 	bad := s.known.anyBad()

@@ -126,11 +126,16 @@ func (s *Folder) relyOn(ctx context.Context, k Key, manifest, look bool) (bool, 
 		if !look {
 			return false, nil
 		}
-		if changed, err := s.refresh(false); err != nil || !changed {
+		free, err := s.still(ctx)
+		free()
+		if err != nil {
 			return false, err
 		}
+		if !s.listed(k) {
+			return false, nil
+		}
 	}
-	return false, nil
+	return false, fmt.Errorf("hold content %s: collections removed its bundle again and again", k.Hash())
 }
 
 // rely holds a bundle that is present. When nothing is to be held it does nothing. A bundle that was removed is
