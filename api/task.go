@@ -467,6 +467,9 @@ type GroupServer struct {
 	URL     string         `json:"url"`
 	Host    string         `json:"host,omitempty"`
 	Folders []SharedFolder `json:"folders"`
+
+	// ClonesFrom are how the addresses of the git remotes begin from which it clones workspaces that no server has.
+	ClonesFrom []string `json:"clones_from,omitempty"`
 }
 
 // SharedFolder is a folder that several servers reach, maybe at different paths.
@@ -483,6 +486,21 @@ type FolderID struct {
 	Below  string `json:"below,omitempty"`  // the path in that folder, with slashes
 	Server string `json:"server,omitempty"` // the id of the server that worked in it
 	Inode  string `json:"inode,omitempty"`  // identifies the folder while the machine of that server runs
+
+	// Store names where the task's checkpoints are, where the workspace is a clone: as in the workspace that it was made for.
+	Store string    `json:"store,omitempty"`
+	Tree  *WorkTree `json:"tree,omitempty"` // what another server needs to clone it, as of the last run's start; nil = nothing is recorded
+}
+
+// WorkTree is a git work tree as a run found it: a commit that the remote has, and the checkpoint that holds what differed.
+type WorkTree struct {
+	Problem    string `json:"problem,omitempty"` // why it cannot be cloned; nothing else is set then
+	Remote     string `json:"remote,omitempty"`  // its address
+	Commit     string `json:"commit,omitempty"`
+	Branch     string `json:"branch,omitempty"`     // "" = none was checked out
+	Below      string `json:"below,omitempty"`      // the workspace in the work tree, with slashes; "" = its top
+	Store      string `json:"store,omitempty"`      // of the task's checkpoints in that workspace
+	Checkpoint int    `json:"checkpoint,omitempty"` // 0 = nothing differed
 }
 
 // Notifications counts how often the user's command or webhook was called, for questions that wait and runs that end.

@@ -24,7 +24,7 @@ import (
 
 // prepare checks everything that can be checked before anything is written, then
 // takes the task.
-func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
+func (e *Engine) prepare(ctx context.Context, r Request) (run *Run, err error) {
 	if r.Task == "" {
 		return e.prepareNew(ctx, r)
 	}
@@ -48,6 +48,15 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 	if queued := view.State.Run; queued.Waits() && queued.ID == r.RunID {
 		has = queued.Settings // it was settled when it was queued
 	}
+	made, err := e.cloneWorkspace(ctx, ref, view.State, &has, r)
+	if err != nil {
+		return nil, errors.Join(err, view.Close())
+	}
+	defer func() {
+		if made != nil && run == nil {
+			made.undo()
+		}
+	}()
 	settings, notices, err := e.settle(ref, view, has, &r)
 	var said words
 	if err == nil {
@@ -75,13 +84,15 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 	if origin := standing(owned.Task.Standing(), owned.Task.State(), r); origin != store.Ours {
 		// Another process may have written to it since the first check, and nothing in it may be obeyed then.
 		err = &UntrustedError{Task: owned.Task.Ref.ID, Standing: origin, Brings: owned.Task.State().Brings()}
-	} else {
+	} else if err = made.stale(ref, owned.Task.State()); err == nil {
 		finished, err = e.checkpoints.FinishOwned(ctx, owned.Task)
 	}
 	if err != nil {
 		return nil, errors.Join(err, owned.Task.Close(context.WithoutCancel(ctx)))
 	}
-	run := e.newRun(owned.Task, settings, env, r)
+	notices = append(notices, made.notes()...)
+	notices = append(notices, e.recordTree(ctx, owned.Task, &settings, env.Workspace, r)...)
+	run = e.newRun(owned.Task, settings, env, r)
 	run.words = said
 	if finished != "" {
 		run.found = append(run.found, finished)
@@ -127,7 +138,9 @@ func (e *Engine) prepareNew(ctx context.Context, r Request) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	notes := e.recordTree(ctx, owned, &settings, env.Workspace, r)
 	run := e.newRun(owned, settings, env, r)
+	run.found = append(run.found, notes...)
 	run.words.own = agent.Input{Text: r.Text, Images: r.Images, Yes: r.Yes}
 	return run, nil
 }

@@ -125,7 +125,7 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 	}
 	var errs []error
 	var queued []RunInfo
-	var again []store.Ref
+	var again, last []store.Ref // last: those whose workspaces are cloned first, which takes long
 	for _, t := range left {
 		if err := ctx.Err(); err != nil {
 			return errors.Join(append(errs, err)...)
@@ -137,6 +137,9 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 		err := e.withRuns(ctx, ref, func(s *task.State) {
 			settings = s.Settings
 			if s.Run != nil {
+				if s.Run.Waits() {
+					settings = s.Run.Settings // it was settled when it was queued
+				}
 				run = e.currentRun(ctx, ref, s, *s.Run)
 			}
 			for _, r := range slices.Backward(s.Runs.All) {
@@ -158,7 +161,8 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 		if !unended && !resumes {
 			continue
 		}
-		if away := e.lacks(settings); away != nil { // a server that has its workspace takes it over
+		clones, away := e.lacks(ctx, settings)
+		if away != nil { // a server that has its workspace takes it over
 			if o.Lost != nil {
 				errs = append(errs, fmt.Errorf("task %s: %w", ref.ID, away))
 			}
@@ -187,7 +191,10 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 				continue // it waits for the answer
 			}
 		}
-		if resumes {
+		switch {
+		case resumes && clones:
+			last = append(last, ref)
+		case resumes:
 			again = append(again, ref)
 		}
 	}
@@ -196,7 +203,7 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 		r := Request{Origin: "api", Interactive: true, Hold: e.hold()}
 		e.enqueue(run.Ref, run.ID, r)
 	}
-	for _, ref := range again {
+	for _, ref := range append(again, last...) {
 		if err := e.resumeInterrupted(ctx, ref); err != nil {
 			errs = append(errs, err)
 		}
@@ -204,19 +211,23 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 	return errors.Join(append(errs, e.writeProjections(ctx))...)
 }
 
-// lacks is why this server of a group lacks a workspace; nil when it has it. Without a group a run reports that.
-func (e *Engine) lacks(s task.Settings) error {
+// lacks is why this server of a group lacks a workspace; nil when it has it, or may clone it. Without a group a run reports
+// that.
+func (e *Engine) lacks(ctx context.Context, s task.Settings) (clones bool, err error) {
 	if e.opt.Reach == nil {
-		return nil
+		return false, nil
+	}
+	if s.Workspace == "" {
+		return false, setup.ErrNoWorkspace
+	}
+	if clones, err = e.opt.Reach.ToClone(ctx, s.Workspace, s.Folder); clones || err != nil {
+		return clones, err
 	}
 	dir, err := e.FindWorkspace(s)
-	if err == nil && dir == "" {
-		err = setup.ErrNoWorkspace
-	}
 	if err == nil {
 		_, err = workspace.Open(dir)
 	}
-	return err
+	return false, err
 }
 
 // leftTasks are the tasks that a dead process may have left.

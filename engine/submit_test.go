@@ -54,7 +54,9 @@ func (b *bench) restart(o engine.Options) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	o.Config = setup.Config{Keys: map[string]string{}}
+	if o.Config.Keys == nil {
+		o.Config.Keys = map[string]string{}
+	}
 	b.store, b.engine = s, engine.New(s, o)
 }
 

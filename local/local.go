@@ -172,9 +172,12 @@ func (r *Roost) ReachedAt(url string) { r.store.ReachedAt(func() string { return
 // announceFor is how long a server that was killed still counts as running.
 const announceFor = 10 * time.Second
 
-// Share names the folders that this server of a group shares with others, as NAME=DIR. It comes before Start, when this
-// process is the server of its root. Without a database it does nothing.
-func (r *Roost) Share(folders []string) error {
+// Clones is from where a server clones workspaces that no server of the group has, and where it puts them.
+type Clones = reach.Cloning
+
+// Share names the folders that this server of a group shares with others, as NAME=DIR, and from where it clones workspaces.
+// It comes before Start, when this process is the server of its root. Without a database it does nothing.
+func (r *Roost) Share(folders []string, clones Clones) error {
 	if r.journals == nil {
 		return nil
 	}
@@ -182,7 +185,7 @@ func (r *Roost) Share(folders []string) error {
 	if err != nil {
 		return fmt.Errorf("name this server: %w", err)
 	}
-	r.reach, err = reach.New(id, folders)
+	r.reach, err = reach.New(id, reach.Options{Shared: folders, Clones: clones, Running: r.Servers})
 	return err
 }
 
@@ -193,7 +196,13 @@ func (r *Roost) Announce(ctx context.Context, url string) error {
 		return nil
 	}
 	host, _ := os.Hostname() // without it the list is shorter
-	document, err := json.Marshal(api.GroupServer{ID: r.reach.ID(), URL: url, Host: host, Folders: r.reach.Folders()})
+	document, err := json.Marshal(api.GroupServer{
+		ID:         r.reach.ID(),
+		URL:        url,
+		Host:       host,
+		Folders:    r.reach.Folders(),
+		ClonesFrom: r.reach.ClonesFrom(),
+	})
 	if err != nil {
 		return err
 	}

@@ -211,8 +211,8 @@ func (s *Service) Servers(ctx context.Context) ([]api.GroupServer, error) {
 	return s.opt.Servers(ctx)
 }
 
-// Elsewhere is the address of a running server that has the workspace which this one lacks, as an error reports; "" = the
-// error is another one, or no server has it.
+// Elsewhere is the address of a running server that has the workspace which this one lacks, as an error reports, or may
+// clone it for a run; "" = the error is another one, or there is no such server.
 func (s *Service) Elsewhere(ctx context.Context, err error) string {
 	lacks, is := errors.AsType[*setup.WorkspaceError](err)
 	if !is || lacks.Of == (api.FolderID{}) {
@@ -220,6 +220,9 @@ func (s *Service) Elsewhere(ctx context.Context, err error) string {
 	}
 	running, err := s.Servers(ctx)
 	if i := slices.IndexFunc(running, func(g api.GroupServer) bool { return reach.Has(g, lacks.Of) }); err == nil && i >= 0 {
+		return running[i].URL
+	}
+	if i := slices.IndexFunc(running, func(g api.GroupServer) bool { return reach.Clones(g, lacks.Of) }); err == nil && i >= 0 && lacks.Runs {
 		return running[i].URL
 	}
 	return ""

@@ -100,6 +100,9 @@ func serverText(s api.Server, now time.Time) string {
 		for i, f := range g.Folders {
 			text += map[bool]string{true: ", shares ", false: ", "}[i == 0] + f.Name + " at " + f.Path
 		}
+		if len(g.ClonesFrom) > 0 {
+			text += ", clones from " + strings.Join(g.ClonesFrom, ", ")
+		}
 		lines = append(lines, text)
 	}
 	for i, line := range lines {

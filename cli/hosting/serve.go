@@ -267,9 +267,9 @@ func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roos
 		return errors.Join(err, l.Close())
 	}
 	log := a.log(token, c)
-	if err := s.Share(f.shared.folders); err != nil {
+	if err := s.Share(f.shared.folders, f.shared.clones); err != nil {
 		return errors.Join(failure.New(failure.ExitConfig, "configuration", "start the server", err.Error(),
-			"roost serve --workspace NAME=DIR"), l.Close())
+			"roost serve --workspace NAME=DIR --clone DIR --clone-from https://git.example.org/team/"), l.Close())
 	}
 	outer, err := a.openLAN(ctx, f, s.Root(), token)
 	if err != nil {
@@ -375,6 +375,9 @@ func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roos
 	log.Info("serving", "url", url, "pid", os.Getpid(), "max_runs", f.maxRuns)
 	if len(f.shared.folders) > 0 {
 		log.Info("sharing folders", "folders", f.shared.folders)
+	}
+	if c := f.shared.clones; c.Dir != "" {
+		log.Info("cloning workspaces", "into", c.Dir, "from", c.From)
 	}
 	ended := false
 	if err == nil {

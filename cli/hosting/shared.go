@@ -26,6 +26,7 @@ type sharedFlags struct {
 	peers string // the address of this server for the others
 
 	folders []string // that other servers have too, as NAME=DIR
+	clones  local.Clones
 }
 
 func (f *sharedFlags) define(fl *pflag.FlagSet) {
@@ -34,6 +35,9 @@ func (f *sharedFlags) define(fl *pflag.FlagSet) {
 	fl.StringVar(&f.peers, "peer-url", "", "`address` at which the other servers reach this one")
 	fl.StringArrayVar(&f.folders, "workspace", nil,
 		"a folder that other servers have too, maybe at another path, as `NAME=DIR`: they take over each other's tasks in it (again for more)")
+	fl.StringVar(&f.clones.Dir, "clone", "", "`folder` for clones of workspaces that no running server has, so that this one takes over their tasks")
+	fl.StringArrayVar(&f.clones.From, "clone-from", nil,
+		"how the `address` of a git remote begins that may be cloned, up to a slash: https://git.example.org/team/ (again for more)")
 }
 
 // openServed opens the tasks that are served. closing must be called at the end.
@@ -41,6 +45,10 @@ func (a *commands) openServed(ctx context.Context, f *serveFlags) (s *local.Roos
 	if f.shared.store == "" && len(f.shared.folders) > 0 {
 		return nil, nil, failure.Usage("roost serve --workspace "+f.shared.folders[0], "folders are shared by servers that share a database",
 			"roost serve --store ADDRESS --workspace NAME=DIR")
+	}
+	if c := f.shared.clones; f.shared.store == "" && (c.Dir != "" || len(c.From) > 0) {
+		return nil, nil, failure.Usage("roost serve --clone "+c.Dir, "workspaces are cloned by servers that share a database",
+			"roost serve --store ADDRESS --clone DIR --clone-from https://git.example.org/team/")
 	}
 	if f.shared.store == "" {
 		s, err = a.Open()

@@ -64,11 +64,15 @@ func Dir(s *store.Store) string { return filepath.Join(s.Root(), "checkpoints") 
 
 // storeNames are the names of the stores of a workspace's contents, which is absolute and without links. New checkpoints
 // are in the first one. In a shared folder servers have it at different paths, and the second one is of checkpoints from
-// before it was shared.
+// before it was shared. A clone continues the store of the workspace that it was made for.
 func (svc *Service) storeNames(root string) []string {
 	own := checkpoint.NameOf(root)
-	if shared := reach.StoreName(svc.resolver().Reach.Identify(root)); shared != "" {
+	id := svc.resolver().Reach.Identify(root)
+	switch shared := reach.SharedName(id); {
+	case shared != "":
 		return []string{checkpoint.NameOf(shared), own}
+	case id.Store != "":
+		return []string{id.Store, own}
 	}
 	return []string{own}
 }

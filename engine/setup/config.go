@@ -47,6 +47,7 @@ func (e *Error) Error() string { return e.What + ": " + e.Why }
 type WorkspaceError struct {
 	Fault *Error
 	Of    api.FolderID // another server of the group may have this folder; zero: none is asked
+	Runs  bool         // a run needs it, so that a server that clones it would do
 }
 
 func (e *WorkspaceError) Error() string { return e.Fault.Error() }

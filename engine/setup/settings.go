@@ -22,11 +22,15 @@ func (r Resolver) Prepare(before, s task.Settings, c Choice, isNew bool) (task.S
 	env, err := r.Open(s)
 	if err == nil && c.Workspace == "" {
 		if bad := r.Reach.Check(env.Workspace.Root(), s.Folder); bad != nil {
-			return s, env, lacking(s, bad)
+			return s, env, Lacking(s, bad)
 		}
 	}
 	if err == nil {
+		tree := s.Folder.Tree
 		s.Folder = r.Reach.Identify(env.Workspace.Root())
+		if c.Workspace == "" { // it is the workspace of before, and may be cloned as before
+			s.Folder.Tree = tree
+		}
 		err = env.CheckMode(&s, c.Mode != "")
 	}
 	env.Notes = append(env.Notes, notes...)
@@ -142,12 +146,13 @@ func (r Resolver) FindWorkspace(s task.Settings) (string, error) {
 	}
 	dir, err := r.Reach.Find(s.Workspace, s.Folder)
 	if err != nil {
-		return "", lacking(s, err)
+		return "", Lacking(s, err)
 	}
 	return dir, nil
 }
 
-func lacking(s task.Settings, why error) error {
+// Lacking is the error that this server lacks the workspace of a task.
+func Lacking(s task.Settings, why error) *WorkspaceError {
 	return &WorkspaceError{Of: s.Folder, Fault: &Error{"open the workspace " + s.Workspace + " on this server", why.Error(),
 		"roost resume ID -C DIR  # or a server that has the folder: roost server status"}}
 }

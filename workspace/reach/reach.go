@@ -6,11 +6,15 @@
 //   - The same server worked in it, at this path: a server has an id, which its root keeps.
 //   - The system of a machine gives the folder the same numbers, and the machine was not started again in between.
 //
+// Where no server that runs has the folder, a server may clone it: from a remote that its operator named, at a commit that
+// the remote has, with the files that differed as the task's checkpoints hold them. See Cloning.
+//
 // A task of a shared folder is found there and nowhere else. Without the mark a folder that is not mounted would be taken
 // for an empty workspace. A record of shared folders in the database in place of the mark was rejected for that.
 package reach
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -21,6 +25,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/atomicfile"
@@ -37,6 +42,15 @@ const markName = ".roost-shared"
 type Server struct {
 	id      string
 	folders []folder
+	clones  Cloning
+	running func(context.Context) ([]api.GroupServer, error)
+}
+
+// Options are what a server reaches beside its own folders.
+type Options struct {
+	Shared  []string // folders that servers share, as NAME=DIR
+	Clones  Cloning
+	Running func(context.Context) ([]api.GroupServer, error) // the servers that run; nil = none is known
 }
 
 type folder struct{ name, path string }
@@ -44,10 +58,16 @@ type folder struct{ name, path string }
 // validName is a name of a shared folder. It has no separator of paths, and is no option.
 var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// New gives the server with an id the shared folders that are written as NAME=DIR. It makes the marks that they lack.
-func New(id string, shared []string) (*Server, error) {
-	s := &Server{id: id}
-	for _, text := range shared {
+// New is what the server with an id reaches. It makes the marks that shared folders lack, and the folder for clones.
+func New(id string, o Options) (*Server, error) {
+	s := &Server{id: id, clones: o.Clones, running: o.Running}
+	if s.running == nil {
+		s.running = func(context.Context) ([]api.GroupServer, error) { return nil, nil }
+	}
+	if err := s.clones.open(time.Now()); err != nil {
+		return nil, err
+	}
+	for _, text := range o.Shared {
 		f := folder{}
 		f.name, f.path, _ = strings.Cut(text, "=")
 		switch {
@@ -126,7 +146,7 @@ func (s *Server) Identify(root string) (p api.FolderID) {
 	if s == nil {
 		return p
 	}
-	p.Server, p.Inode = s.id, inode(root)
+	p.Server, p.Inode, p.Store = s.id, inode(root), s.storeOf(root)
 	longest := 0
 	for _, f := range s.folders {
 		at, mark, err := f.open()
@@ -161,7 +181,7 @@ func (s *Server) Find(was string, p api.FolderID) (string, error) {
 		return was, nil
 	case p.Shared == "" && (p.Server == s.id || p.Inode != "" && p.Inode == inode(was)):
 		return was, nil
-	case p == api.FolderID{}:
+	case p.Server == "" && p.Inode == "":
 		return missing("nothing records which server's folder it is: the task is of an earlier version, or was migrated")
 	case p.Shared == "":
 		return missing("it is a folder of another server, and no shared folder")
@@ -214,9 +234,9 @@ func (s *Server) Check(root string, p api.FolderID) error {
 	return err
 }
 
-// StoreName is a name for what is kept of a workspace's files: the same on each server that has it as a shared folder.
+// SharedName is a name for what is kept of a workspace's files: the same on each server that has it as a shared folder.
 // "" = the workspace lies in none.
-func StoreName(p api.FolderID) string {
+func SharedName(p api.FolderID) string {
 	if p.Shared == "" {
 		return ""
 	}
@@ -231,13 +251,22 @@ func Has(s api.GroupServer, p api.FolderID) bool {
 	return slices.ContainsFunc(s.Folders, func(f api.SharedFolder) bool { return f.Name == p.Shared && f.Mark == p.Mark })
 }
 
+// Clones reports whether a server announces that it clones workspaces of this identity.
+func Clones(s api.GroupServer, p api.FolderID) bool { return uncloned(p, s.ClonesFrom) == "" }
+
 // Unreached is why none of the servers that run takes over a task with a workspace of this identity; "" when one may.
 func Unreached(p api.FolderID, running []api.GroupServer) string {
 	switch {
 	case slices.ContainsFunc(running, func(s api.GroupServer) bool { return Has(s, p) }):
 		return ""
-	case p.Shared == "":
-		return "the server that has its workspace does not run, and the workspace lies in no shared folder"
+	case p.Shared != "":
+		return "no server that runs has the shared folder " + p.Shared
 	}
-	return "no server that runs has the shared folder " + p.Shared
+	why := "the workspace lies in no shared folder"
+	for _, s := range running {
+		if why = uncloned(p, s.ClonesFrom); why == "" {
+			return ""
+		}
+	}
+	return "the server that has its workspace does not run, and " + why
 }

@@ -24,7 +24,7 @@ func dirs(t *testing.T) (here, there, other string) {
 
 func serving(t *testing.T, id string, shared ...string) *Server {
 	t.Helper()
-	return fixture.Must[*Server](t)(New(id, shared))
+	return fixture.Must[*Server](t)(New(id, Options{Shared: shared}))
 }
 
 func TestFind(t *testing.T) {
@@ -67,8 +67,8 @@ func TestFind(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 	}
-	if StoreName(shared) == "" || StoreName(shared) != StoreName(serving(t, "b", "work="+there).Identify(project)) {
-		t.Errorf("the name for the files of a shared folder: got %q, want one name on each server", StoreName(shared))
+	if SharedName(shared) == "" || SharedName(shared) != SharedName(serving(t, "b", "work="+there).Identify(project)) {
+		t.Errorf("the name for the files of a shared folder: got %q, want one name on each server", SharedName(shared))
 	}
 }
 
@@ -103,7 +103,7 @@ func TestNewRefuses(t *testing.T) {
 	for _, shared := range [][]string{
 		{"work"}, {"=" + here}, {"../work=" + here}, {"-c=" + here}, {"work=relative"}, {"work=" + here + "/gone"}, {"work=" + here, "work=" + other},
 	} {
-		if _, err := New("a", shared); err == nil || !strings.Contains(err.Error(), "share the folder") {
+		if _, err := New("a", Options{Shared: shared}); err == nil || !strings.Contains(err.Error(), "share the folder") {
 			t.Errorf("%q: got %v, want it refused", shared, err)
 		}
 	}

@@ -1,6 +1,6 @@
-// Package usergit runs git in the user's repositories to read, and decides whether git may run there without asking.
-// A repository's own settings name programs for many occasions, and their author need not be the user that runs a
-// task.
+// Package usergit runs git in the user's repositories to read, decides whether git may run there without asking, and
+// clones. A repository's own settings name programs for many occasions, and their author need not be the user that runs
+// a task.
 package usergit
 
 import (
@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,26 +20,33 @@ import (
 	"github.com/roost-dev/roost/workspace/shell"
 )
 
-// quiet turns off what reading could reach.
+// quiet turns off what any command could reach.
 var quiet = []string{
 	"--no-pager", "--no-optional-locks",
 	"-c", "core.fsmonitor=false",
 	"-c", "core.hooksPath=" + os.DevNull,
 	"-c", "core.pager=cat",
-	"-c", "core.sshCommand=false",
 	"-c", "core.askPass=",
-	"-c", "credential.helper=",
 	"-c", "log.showSignature=false",
 	"-c", "gpg.program=false",
 	"-c", "safe.bareRepository=explicit",
 	"-c", "submodule.recurse=false",
 }
 
+// alone keeps a command from talking to servers.
+var alone = []string{"-c", "core.sshCommand=false", "-c", "credential.helper="}
+
 // Command is git, ready to read in a folder. It runs no program that the repository
 // names but filters and text conversions, fetches nothing and asks nothing. Variables
 // that steer git are dropped, because they can name programs and other repositories.
 func Command(ctx context.Context, program, dir string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, program, append(append([]string{}, quiet...), args...)...)
+	cmd := command(ctx, program, dir, slices.Concat(alone, args))
+	cmd.Env = append(cmd.Env, "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none")
+	return cmd
+}
+
+func command(ctx context.Context, program, dir string, args []string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, program, slices.Concat(quiet, args)...)
 	cmd.Dir = dir
 	cmd.Env = environ(os.Environ())
 	cmd.WaitDelay = time.Second
@@ -53,8 +61,7 @@ func environ(base []string) []string {
 			out = append(out, kv)
 		}
 	}
-	return append(out, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_PAGER=cat",
-		"GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none")
+	return append(out, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_PAGER=cat")
 }
 
 // maxOutput bounds what git may print: an index of a million files.

@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/workspace"
+)
+
+// In a group a server that lacks a task's workspace may clone it, when no server that has it runs: see reach.Cloning. A run
+// records at its start what such a server needs, and the one that continues the task makes the clone before it takes it.
+
+// clone is a workspace that was cloned for a run that is being prepared. nil: the server has the workspace.
+type clone struct {
+	note        string
+	undo        func()
+	run         string // of the task, as it was when its files were put back
+	checkpoints int
+}
+
+// cloneWorkspace clones the workspace of a task that this server lacks, if it may, and names the clone in the settings. The
+// error is why it may not.
+func (e *Engine) cloneWorkspace(ctx context.Context, ref store.Ref, s *task.State, has *task.Settings, r Request) (*clone, error) {
+	if e.opt.Reach == nil || r.Workspace != "" || has.Workspace == "" {
+		return nil, nil
+	}
+	may, err := e.opt.Reach.ToClone(ctx, has.Workspace, has.Folder)
+	if err != nil {
+		lacks := setup.Lacking(*has, err)
+		lacks.Runs = true
+		return nil, lacks
+	}
+	if !may {
+		return nil, nil
+	}
+	tree, files := *has.Folder.Tree, 0
+	at, undo, err := e.opt.Reach.Clone(ctx, ref.ID, has.Folder, func(root string) error {
+		files, err = e.checkpoints.FillClone(ctx, s, &tree, root)
+		return err
+	})
+	if err != nil {
+		return nil, setup.Lacking(*has, err)
+	}
+	c := &clone{undo: undo, checkpoints: len(s.Checkpoints)}
+	if s.Run != nil {
+		c.run = s.Run.ID
+	}
+	c.note = fmt.Sprintf("the workspace was cloned from %s at %.12s", tree.Remote, tree.Commit)
+	if files > 0 {
+		c.note += fmt.Sprintf(", and %d files were put back as the newest checkpoint has them", files)
+	}
+	has.Workspace, has.Folder = at, e.opt.Reach.Identify(at)
+	return c, nil
+}
+
+// stale reports whether the task went on, at another server, since its files were put back.
+func (c *clone) stale(ref store.Ref, s *task.State) error {
+	if c == nil || len(s.Checkpoints) == c.checkpoints && (s.Run == nil || s.Run.ID == c.run) {
+		return nil
+	}
+	return fmt.Errorf("task %s went on while this server cloned its workspace: %w", ref.ID, store.ErrForeignBusy)
+}
+
+// notes are what the person should know of it.
+func (c *clone) notes() []string {
+	if c == nil {
+		return nil
+	}
+	return []string{c.note}
+}
+
+// recordTree records in the settings of a run what another server needs to clone its workspace.
+func (e *Engine) recordTree(ctx context.Context, t *store.Task, s *task.Settings, w *workspace.Workspace, r Request) (notes []string) {
+	tree, changed := e.opt.Reach.Describe(ctx, w.Root())
+	if tree == nil {
+		return nil
+	}
+	if tree.Problem == "" && !e.takesCheckpoints(r) {
+		tree.Problem = "the run takes no checkpoints"
+	}
+	if tree.Problem == "" {
+		if err := e.checkpoints.KeepTree(ctx, t, w, tree, changed); err != nil {
+			tree.Problem = err.Error()
+		}
+	}
+	s.Folder.Tree = tree
+	if tree.Problem != "" {
+		return []string{"no other server could continue this task, because none could clone its workspace: " + tree.Problem}
+	}
+	return nil
+}

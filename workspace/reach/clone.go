@@ -1,0 +1,246 @@
+package reach
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/atomicfile"
+	"github.com/roost-dev/roost/internal/inputfile"
+	"github.com/roost-dev/roost/workspace/usergit"
+)
+
+// Cloning is from where a server may clone workspaces, and where it puts them. The zero Cloning clones nothing.
+//
+// A clone is a folder of its own for one task: DIR/ID/tree, beside DIR/ID/origin.json, which names the store that the
+// task's checkpoints are in. Everything in it can be made again for as long as the task exists, so that clones may be removed.
+type Cloning struct {
+	Dir  string   // absolute
+	From []string // how addresses of remotes begin, up to a slash or colon: https://git.example.org/team/
+}
+
+var (
+	prefixes = regexp.MustCompile(`^(https://|ssh://([A-Za-z0-9_.-]+@)?)[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?/([A-Za-z0-9][A-Za-z0-9._~+-]*/)*$|` +
+		`^[A-Za-z0-9_.-]+@[A-Za-z0-9][A-Za-z0-9.-]*:([A-Za-z0-9][A-Za-z0-9._~+-]*/)*$|^/([A-Za-z0-9._][A-Za-z0-9._~+-]*/)+$`)
+	// storeNames are those of package checkpoint.
+	storeNames = regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}-[0-9a-f]{16}$`)
+	remainder  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~+-]*(/[A-Za-z0-9][A-Za-z0-9._~+-]*)*/?$`)
+)
+
+const (
+	treeName   = "tree"
+	originName = "origin.json"
+	tempPrefix = ".clone-"
+	// cloneTime bounds one clone.
+	cloneTime = 30 * time.Minute
+	// tempAge is from when on a temporary folder is left by a process that died: twice as old as one can get.
+	tempAge = 2 * cloneTime
+)
+
+// origin is what a clone's file keeps.
+type origin struct {
+	Store string `json:"store"`
+}
+
+func (c Cloning) check() error {
+	for _, p := range c.From {
+		if !prefixes.MatchString(p) {
+			return fmt.Errorf("clone from %q: want how the addresses of remotes begin, up to a slash or a colon, as in https://git.example.org/team/", p)
+		}
+	}
+	switch {
+	case len(c.From) == 0 && c.Dir == "":
+		return nil
+	case len(c.From) == 0 || c.Dir == "":
+		return errors.New("clone workspaces: name the folder for them and from where")
+	case !filepath.IsAbs(c.Dir):
+		return fmt.Errorf("clone workspaces into %q: want an absolute folder", c.Dir)
+	}
+	return nil
+}
+
+// open makes the folder, and removes what dead processes left in it.
+func (c *Cloning) open(now time.Time) error {
+	err := c.check()
+	if err != nil || c.Dir == "" {
+		return err
+	}
+	if err = os.MkdirAll(c.Dir, 0o700); err == nil {
+		c.Dir, err = filepath.EvalSymlinks(c.Dir)
+	}
+	list, bad := os.ReadDir(c.Dir)
+	if err = errors.Join(err, bad); err != nil {
+		return fmt.Errorf("clone workspaces: %w", err)
+	}
+	for _, d := range list {
+		if info, err := d.Info(); err == nil && strings.HasPrefix(d.Name(), tempPrefix) && now.Sub(info.ModTime()) > tempAge {
+			_ = os.RemoveAll(filepath.Join(c.Dir, d.Name()))
+		}
+	}
+	return nil
+}
+
+// Allowed reports whether one of some prefixes is that of a remote's address. What follows the prefix is a plain path.
+func Allowed(from []string, address string) bool {
+	return slices.ContainsFunc(from, func(p string) bool {
+		rest, is := strings.CutPrefix(address, p)
+		return is && remainder.MatchString(rest)
+	})
+}
+
+// ClonesFrom are the prefixes of the remotes that this server clones from.
+func (s *Server) ClonesFrom() []string { return s.clones.From }
+
+// Describe is what another server needs to clone the work tree of a folder, and the paths of what differs from its commit.
+// nil where this server names no remotes to clone from, or shares the folder.
+func (s *Server) Describe(ctx context.Context, root string) (*api.WorkTree, []string) {
+	if s == nil || len(s.clones.From) == 0 || s.Identify(root).Shared != "" {
+		return nil, nil
+	}
+	t, err := usergit.Describe(ctx, root, func(address string) bool { return Allowed(s.clones.From, address) })
+	if err != nil {
+		return &api.WorkTree{Problem: err.Error()}, nil
+	}
+	return &api.WorkTree{Remote: t.Remote, Commit: t.Commit, Branch: t.Branch, Below: t.Below}, t.Changed
+}
+
+// uncloned is why servers that clone from some remotes cannot clone a workspace; "" = they can.
+func uncloned(p api.FolderID, from []string) string {
+	switch t := p.Tree; {
+	case len(from) == 0 || p.Shared != "" || t == nil:
+		return "the workspace lies in no shared folder"
+	case t.Problem != "":
+		return "it cannot be cloned: " + t.Problem
+	case !Allowed(from, t.Remote):
+		return "servers do not clone from " + t.Remote
+	}
+	return ""
+}
+
+// ToClone reports whether this server lacks a workspace that a task had at a path and may clone it, because no server that
+// has it runs. The error is why it lacks the workspace and may not.
+func (s *Server) ToClone(ctx context.Context, was string, p api.FolderID) (bool, error) {
+	at, err := s.Find(was, p)
+	if err == nil {
+		if _, gone := os.Stat(at); !os.IsNotExist(gone) || s.cloneOf(at) == "" {
+			return false, nil
+		}
+		err = errors.New("its clone was removed")
+	}
+	if why := uncloned(p, s.clones.From); why != "" {
+		if p.Tree != nil {
+			err = fmt.Errorf("%w; %s", err, why)
+		}
+		return false, err
+	}
+	running, bad := s.running(ctx)
+	if bad != nil {
+		return false, bad
+	}
+	if slices.ContainsFunc(running, func(g api.GroupServer) bool { return g.ID != s.id && Has(g, p) }) {
+		return false, err
+	}
+	return true, nil
+}
+
+// cloneOf is the folder of the clone that holds a path; "" = none does.
+func (s *Server) cloneOf(root string) string {
+	if s.clones.Dir == "" {
+		return ""
+	}
+	below, err := filepath.Rel(s.clones.Dir, root)
+	if err != nil || !filepath.IsLocal(below) {
+		return ""
+	}
+	name, rest, _ := strings.Cut(filepath.ToSlash(below), "/")
+	if rest != treeName && !strings.HasPrefix(rest, treeName+"/") {
+		return ""
+	}
+	return filepath.Join(s.clones.Dir, name)
+}
+
+// storeOf is the store that a clone's file names.
+func (s *Server) storeOf(root string) string {
+	dir := s.cloneOf(root)
+	if dir == "" {
+		return ""
+	}
+	var o origin
+	data, err := inputfile.Read(filepath.Join(dir, originName))
+	if err != nil || json.Unmarshal(data, &o) != nil || !storeNames.MatchString(o.Store) {
+		return ""
+	}
+	return o.Store
+}
+
+// Clone makes the work tree of a task's workspace again, and calls fill with the workspace in it before it gets its place.
+// It returns the path of the workspace. undo removes the clone.
+func (s *Server) Clone(ctx context.Context, task string, p api.FolderID, fill func(root string) error) (at string, undo func(), err error) {
+	if why := uncloned(p, s.clones.From); why != "" {
+		return "", nil, errors.New(why)
+	}
+	if p.Tree.Below != "" && !filepath.IsLocal(filepath.FromSlash(p.Tree.Below)) {
+		return "", nil, fmt.Errorf("clone %s: %q is no path in it", p.Tree.Remote, p.Tree.Below)
+	}
+	ctx, cancel := context.WithTimeout(ctx, cloneTime)
+	defer cancel()
+	temp, err := os.MkdirTemp(s.clones.Dir, tempPrefix)
+	if err != nil {
+		return "", nil, fmt.Errorf("clone the workspace: %w", err)
+	}
+	defer os.RemoveAll(temp)
+	t := usergit.Tree{Remote: p.Tree.Remote, Commit: p.Tree.Commit, Branch: p.Tree.Branch}
+	if err := usergit.Clone(ctx, t, filepath.Join(temp, treeName)); err != nil {
+		return "", nil, err
+	}
+	below := filepath.FromSlash(path.Join(treeName, p.Tree.Below))
+	real, err := filepath.EvalSymlinks(filepath.Join(temp, below))
+	switch {
+	case err != nil:
+		return "", nil, fmt.Errorf("clone %s: the commit %s has no folder %s", t.Remote, t.Commit, p.Tree.Below)
+	case real != filepath.Join(temp, below):
+		return "", nil, fmt.Errorf("clone %s: the folder %s is a link", t.Remote, p.Tree.Below)
+	}
+	if err := fill(real); err != nil {
+		return "", nil, err
+	}
+	text, err := json.Marshal(origin{p.Tree.Store})
+	if err == nil {
+		err = atomicfile.Create(filepath.Join(temp, originName), append(text, '\n'))
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("clone the workspace: %w", err)
+	}
+	dir, err := s.place(temp, task)
+	if err != nil {
+		return "", nil, fmt.Errorf("clone the workspace: %w", err)
+	}
+	return filepath.Join(dir, below), func() { _ = os.RemoveAll(dir) }, nil
+}
+
+// place gives a clone the first name that is free. An older clone of the task stays: its user may have changed something.
+func (s *Server) place(temp, task string) (string, error) {
+	for n := 1; ; n++ {
+		dir := filepath.Join(s.clones.Dir, task)
+		if n > 1 {
+			dir += fmt.Sprintf("-%d", n)
+		}
+		if _, err := os.Lstat(dir); err == nil {
+			continue
+		}
+		err := atomicfile.Rename(temp, dir)
+		if _, bad := os.Lstat(dir); err != nil && bad == nil && n < 1000 {
+			continue // another process was first
+		}
+		return dir, err
+	}
+}

@@ -1,0 +1,237 @@
+package usergit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Tree is what another machine needs to make a work tree again: a commit that a remote has, and which files differ.
+type Tree struct {
+	Remote  string   // the address of the remote
+	Commit  string   // the newest one of HEAD's line that the remote had when git last talked to it
+	Branch  string   // "" = none is checked out
+	Below   string   // the folder's path in the work tree, with slashes; "" = it is the top
+	Changed []string // of the folder: what differs from the commit, and what is untracked and not ignored; with slashes
+}
+
+// What may differ from a commit: whoever describes a tree keeps it each time. More is no work in progress.
+const (
+	maxChanged      = 5000     // files
+	maxChangedBytes = 64 << 20 // of all of them
+)
+
+// Describe describes the work tree that contains root, which is absolute and without links. allowed picks the remote.
+// The error is why no other machine could make the tree again.
+func Describe(ctx context.Context, root string, allowed func(address string) bool) (t Tree, err error) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		return t, errors.New("git is not installed")
+	}
+	if why := Judge(ctx, root, root).Any; why != "" {
+		return t, errors.New(why)
+	}
+	at, why := top(ctx, git, root)
+	if at == "" {
+		return t, errors.New("it lies in no git work tree: " + why)
+	}
+	below, err := filepath.Rel(at, root)
+	if err != nil || !filepath.IsLocal(below) {
+		return t, fmt.Errorf("its work tree %s does not hold it", at)
+	}
+	if t.Below = filepath.ToSlash(below); t.Below == "." {
+		t.Below = ""
+	}
+	name := ""
+	if name, t.Remote, err = remote(ctx, git, at, allowed); err != nil {
+		return t, err
+	}
+	if t.Commit, err = pushed(ctx, git, at, name); err != nil {
+		return t, err
+	}
+	if branch, err := read(ctx, git, at, "symbolic-ref", "-q", "--short", "HEAD"); err == nil { // otherwise HEAD is detached
+		t.Branch = strings.TrimSpace(branch)
+	}
+	index, err := read(ctx, git, at, "ls-files", "--stage", "-z")
+	if err != nil {
+		return t, fmt.Errorf("its index cannot be read: %w", err)
+	}
+	if strings.HasPrefix(index, "160000 ") || strings.Contains(index, "\x00160000 ") {
+		return t, errors.New("it has submodules")
+	}
+	t.Changed, err = changed(ctx, git, at, t)
+	return t, err
+}
+
+// remote is the remote that is allowed, origin before others.
+func remote(ctx context.Context, git, dir string, allowed func(string) bool) (name, address string, err error) {
+	list, err := read(ctx, git, dir, "remote")
+	if err != nil {
+		return "", "", fmt.Errorf("its remotes cannot be listed: %w", err)
+	}
+	names := strings.Fields(list)
+	slices.SortStableFunc(names, func(a, b string) int {
+		switch {
+		case a == b:
+			return 0
+		case a == "origin":
+			return -1
+		case b == "origin":
+			return 1
+		}
+		return 0
+	})
+	for _, name := range names {
+		address, err := read(ctx, git, dir, "remote", "get-url", "--", name)
+		if address = strings.TrimRight(address, "\r\n"); err == nil && allowed(address) {
+			return name, address, nil
+		}
+	}
+	return "", "", errors.New("none of its remotes is one that servers clone from")
+}
+
+// pushed is the newest commit of HEAD's line of first parents that a remote is known to have.
+func pushed(ctx context.Context, git, dir, remote string) (string, error) {
+	list, err := read(ctx, git, dir, "rev-list", "--first-parent", "HEAD", "--not", "--remotes="+remote)
+	if err != nil {
+		return "", fmt.Errorf("its commits cannot be listed: %w", err)
+	}
+	from := "HEAD"
+	if own := strings.Fields(list); len(own) > 0 {
+		from = own[len(own)-1] + "^"
+	}
+	commit, err := read(ctx, git, dir, "rev-parse", "--verify", "-q", from+"^{commit}")
+	if err != nil {
+		return "", errors.New("none of its commits is known to be at the remote")
+	}
+	return strings.TrimSpace(commit), nil
+}
+
+// changed lists the files of the folder that differ from the commit.
+func changed(ctx context.Context, git, dir string, t Tree) ([]string, error) {
+	tracked, err := read(ctx, git, dir, "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", t.Commit, "--")
+	if err != nil {
+		return nil, fmt.Errorf("its changes cannot be listed: %w", err)
+	}
+	untracked, err := read(ctx, git, dir, "ls-files", "-z", "--others", "--exclude-standard")
+	if err != nil {
+		return nil, fmt.Errorf("its untracked files cannot be listed: %w", err)
+	}
+	var list []string
+	outside := 0
+	for p := range strings.SplitSeq(tracked+untracked, "\x00") {
+		in, is := strings.CutPrefix(p, t.Below+"/")
+		switch {
+		case p == "":
+		case t.Below == "":
+			list = append(list, p)
+		case is:
+			list = append(list, in)
+		default:
+			outside++
+		}
+	}
+	slices.Sort(list)
+	list = slices.Compact(list)
+	size := int64(0)
+	for _, p := range list {
+		if info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(path.Join(t.Below, p)))); err == nil {
+			size += info.Size()
+		}
+	}
+	switch {
+	case outside > 0:
+		return nil, fmt.Errorf("%d files outside of the workspace differ from what was pushed", outside)
+	case len(list) > maxChanged:
+		return nil, fmt.Errorf("%d files differ from what was pushed, and at most %d may", len(list), maxChanged)
+	case size > maxChangedBytes:
+		return nil, fmt.Errorf("%d MB differ from what was pushed, and at most %d MB may", size>>20, maxChangedBytes>>20)
+	}
+	return list, nil
+}
+
+// wholeCommit is the name of a commit, in SHA-1 or SHA-256.
+var wholeCommit = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+
+// Clone makes the work tree of a commit in a folder that does not exist, with the history of all branches. It runs no hook,
+// asks for nothing, follows no redirection to another server and fetches no submodules and no contents of LFS. Keys and
+// credential helpers are those of the user of this process. The caller has checked the address.
+func Clone(ctx context.Context, t Tree, dir string) error {
+	fail := func(err error) error { return fmt.Errorf("clone %s at %s: %w", t.Remote, t.Commit, err) }
+	git, err := exec.LookPath("git")
+	if err != nil {
+		return fail(err)
+	}
+	if !wholeCommit.MatchString(t.Commit) {
+		return fail(errors.New("this is no whole name of a commit"))
+	}
+	run := func(at string, args ...string) error {
+		cmd := command(ctx, git, at, slices.Concat(cloning, args))
+		cmd.Env = append(cmd.Env, "GIT_ALLOW_PROTOCOL="+protocol(t.Remote), "GIT_SSH_COMMAND=ssh -oBatchMode=yes",
+			"SSH_ASKPASS_REQUIRE=never", "GIT_LFS_SKIP_SMUDGE=1")
+		var out bytes.Buffer
+		cmd.Stderr = &out
+		if err := cmd.Run(); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(out.String()))
+		}
+		return nil
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return fail(err)
+	}
+	if err := run(dir, "init", "-q", "--template="); err != nil {
+		return fail(err)
+	}
+	if err := run(dir, "remote", "add", "--", "origin", t.Remote); err != nil {
+		return fail(err)
+	}
+	if err := run(dir, "fetch", "-q", "--no-recurse-submodules", "origin"); err != nil {
+		return fail(err)
+	}
+	if run(dir, "cat-file", "-e", t.Commit+"^{commit}") != nil { // of no branch any more
+		if err := run(dir, "fetch", "-q", "--no-recurse-submodules", "origin", t.Commit); err != nil {
+			return fail(err)
+		}
+	}
+	if t.Branch == "" || run(dir, "check-ref-format", "--branch", t.Branch) != nil {
+		if err := run(dir, "checkout", "-q", "--detach", t.Commit, "--"); err != nil {
+			return fail(err)
+		}
+		return nil
+	}
+	if err := run(dir, "checkout", "-q", "--no-track", "-B", t.Branch, t.Commit, "--"); err != nil {
+		return fail(err)
+	}
+	// A branch that was never pushed has nothing to follow.
+	_ = run(dir, "branch", "-q", "--set-upstream-to="+path.Join("origin", t.Branch), t.Branch)
+	return nil
+}
+
+// cloning bounds what a remote makes git do.
+var cloning = []string{
+	"-c", "http.followRedirects=false",
+	"-c", "fetch.recurseSubmodules=false",
+	"-c", "fetch.fsckObjects=true",
+}
+
+// protocol is the only one that git may use for an address.
+func protocol(address string) string {
+	switch {
+	case strings.HasPrefix(address, "https://"):
+		return "https"
+	case filepath.IsAbs(address):
+		return "file"
+	}
+	return "ssh"
+}
