@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -86,7 +85,7 @@ func (m *slowModel) answer(w http.ResponseWriter, r *http.Request) {
 		name, input = "attempt_completion", `{"result":"All files were read."}`
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	(&model{text: "Reading the next file."}).stream(w, n+1, name, input)
+	(&model{text: "Reading the next file.", piece: 64}).stream(w, n+1, name, input)
 	m.mu.Lock()
 	m.answered[of] = time.Now()
 	m.mu.Unlock()
@@ -123,13 +122,8 @@ func crowds(ctx context.Context, o options) ([]row, error) {
 // crowdOf lets a server work on so many tasks at once.
 func crowdOf(ctx context.Context, o options, home string, tasks, turns int, think time.Duration) (waits times, peak int64, largest int, err error) {
 	ws := filepath.Join(home, "ws")
-	if err := os.MkdirAll(ws, 0o700); err != nil {
-		return nil, 0, 0, fmt.Errorf("make a workspace: %w", err)
-	}
-	for i := range turns {
-		if err := os.WriteFile(filepath.Join(ws, fmt.Sprintf("f%03d.txt", i)), []byte(prose(i, (80<<10)/turns)), 0o600); err != nil {
-			return nil, 0, 0, fmt.Errorf("fill the workspace: %w", err)
-		}
+	if err := fillWorkspace(ws, turns, (80<<10)/turns); err != nil {
+		return nil, 0, 0, err
 	}
 	m, err := startSlowModel(turns, think)
 	if err != nil {
@@ -141,37 +135,19 @@ func crowdOf(ctx context.Context, o options, home string, tasks, turns int, thin
 		return nil, 0, 0, err
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
-	type made struct {
-		id  string
-		err error
-	}
-	begun := make(chan made, tasks)
+	begun := make(chan error, tasks)
 	const atOnce = 8
 	room := make(chan struct{}, atOnce)
 	for i := range tasks {
 		go func() {
 			room <- struct{}{}
 			defer func() { <-room }()
-			body, err := json.Marshal(map[string]any{
-				"workspace": ws, "provider": "anthropic", "model": "claude-sonnet-4-5", "base_url": m.url, "approve": "all",
-				"message": map[string]string{"text": fmt.Sprintf("TASK-%d; read the files.", i)},
-			})
-			var got struct {
-				ID string `json:"id"`
-			}
-			if err == nil {
-				body, err = s.ask(ctx, http.MethodPost, "/v1/tasks", body)
-			}
-			if err == nil {
-				err = json.Unmarshal(body, &got)
-			}
-			begun <- made{got.ID, err}
+			_, err := s.begin(ctx, ws, m.url, fmt.Sprintf("TASK-%d; read the files.", i))
+			begun <- err
 		}()
 	}
 	for range tasks {
-		if one := <-begun; one.err != nil {
-			err = errors.Join(err, one.err)
-		}
+		err = errors.Join(err, <-begun)
 	}
 	for err == nil {
 		peak = max(peak, peakMemory(s.cmd.Process.Pid))

@@ -45,7 +45,7 @@ func main() {
 	var megabytes int64
 	flag.StringVar(&o.dir, "dir", "", "scratch `folder` on the disk to measure (default: a new one in the temporary folder)")
 	flag.StringVar(&o.roost, "roost", "", "the roost `program` to measure (default: built from this tree)")
-	flag.StringVar(&o.parts, "parts", "123456789dcrkhtfsp", "which `parts` to run")
+	flag.StringVar(&o.parts, "parts", "123456789dcrkhtfspew", "which `parts` to run")
 	flag.BoolVar(&o.quick, "quick", false, "a smoke run of a few seconds")
 	flag.BoolVar(&o.full, "full", false, "also 100,000 messages and a 500 MB task")
 	flag.Int64Var(&megabytes, "size", 0, "`MB` of the big task (default 100; 500 with -full, 4 with -quick)")
@@ -82,6 +82,7 @@ var parts = []part{
 	{"1", "durable commit of a step to both histories", commits},
 	{"2", "bytes written for a step", written},
 	{"34", "engine overhead, memory, start", turns},
+	{"e", "the program in an empty home", programs},
 	{"5", "last page of a big task", pages},
 	{"6", "followers of one log", followed},
 	{"7", "search and list of files", fileTools},
@@ -96,6 +97,8 @@ var parts = []part{
 	{"f", "followers over HTTP", audiences},
 	{"s", "screens", screens},
 	{"p", "journals in PostgreSQL", shared},
+	{"w", "whole turns in PostgreSQL", databaseTurns},
+	{"x", "servers that are killed", killedServers},
 	{"g", "costs of a group of servers", groupCosts},
 }
 
@@ -108,7 +111,7 @@ func run(ctx context.Context, o options) error {
 	defer os.RemoveAll(scratch)
 	o.dir = scratch
 	if o.roost == "" {
-		if o.roost, err = build(ctx, scratch); err != nil {
+		if o.roost, err = build(ctx, filepath.Join(scratch, "roost"), roostPackage); err != nil {
 			return err
 		}
 	}
@@ -141,15 +144,18 @@ func wanted(asked, digits string) bool {
 	return false
 }
 
-// build makes the program from the module that contains the working folder.
-func build(ctx context.Context, dir string) (string, error) {
-	program := filepath.Join(dir, "roost")
+const roostPackage = "github.com/roost-dev/roost/cmd/roost"
+
+// build makes a program of a package or file as Roost is released, and gives its path. The package must be of the module
+// that contains the working folder.
+func build(ctx context.Context, program, of string) (string, error) {
 	if runtime.GOOS == "windows" {
 		program += ".exe"
 	}
-	out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/roost-dev/roost/cmd/roost").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("build roost (run this inside the module, or give -roost): %w\n%s", err, out)
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, of)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build %s (run this inside the module, or give -roost): %w\n%s", of, err, out)
 	}
 	return program, nil
 }

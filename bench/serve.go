@@ -80,6 +80,50 @@ func (s *ownServer) ask(ctx context.Context, method, path string, body []byte) (
 	return text, err
 }
 
+// begin starts a task whose model is on loopback, and gives its id.
+func (s *ownServer) begin(ctx context.Context, ws, model, words string) (string, error) {
+	body, err := json.Marshal(map[string]any{
+		"workspace": ws, "provider": "anthropic", "model": "claude-sonnet-4-5", "base_url": model, "approve": "all",
+		"message": map[string]string{"text": words},
+	})
+	if err != nil {
+		return "", fmt.Errorf("begin a task: %w", err)
+	}
+	var got struct {
+		ID string `json:"id"`
+	}
+	if body, err = s.ask(ctx, http.MethodPost, "/v1/tasks", body); err == nil {
+		err = json.Unmarshal(body, &got)
+	}
+	return got.ID, err
+}
+
+// completes waits until the run of a task has ended, which must have completed the task.
+func (s *ownServer) completes(ctx context.Context, id string) error {
+	var got struct{ Status string }
+	for begun := time.Now(); got.Status != "completed"; time.Sleep(50 * time.Millisecond) {
+		body, err := s.ask(ctx, http.MethodGet, "/v1/tasks/"+id, nil)
+		if err == nil {
+			err = json.Unmarshal(body, &got)
+		}
+		if err == nil && time.Since(begun) > 2*time.Minute {
+			err = fmt.Errorf("after two minutes task %s is %s, not completed; the server said:\n%s", id, got.Status, tail(s.problems.Bytes(), 2000))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// kill ends it as a lost machine does: it writes nothing more.
+func (s *ownServer) kill() error {
+	s.client.CloseIdleConnections()
+	err := s.cmd.Process.Kill()
+	_ = s.cmd.Wait() // it says which signal ended it
+	return err
+}
+
 // stop ends it.
 func (s *ownServer) stop() error {
 	s.client.CloseIdleConnections()

@@ -69,16 +69,24 @@ func turns(ctx context.Context, o options) ([]row, error) {
 // runAgent lets the program work against a model in a workspace of n files.
 func runAgent(ctx context.Context, o options, m *model, home string, n int) (child, error) {
 	ws := filepath.Join(home, "ws")
-	if err := os.MkdirAll(ws, 0o700); err != nil {
-		return child{}, fmt.Errorf("make a workspace: %w", err)
-	}
-	for i := range n {
-		if err := os.WriteFile(filepath.Join(ws, fmt.Sprintf("f%03d.txt", i)), []byte(prose(i, fileText)), 0o600); err != nil {
-			return child{}, fmt.Errorf("fill the workspace: %w", err)
-		}
+	if err := fillWorkspace(ws, n, fileText); err != nil {
+		return child{}, err
 	}
 	return start(ctx, o, home, 10*time.Millisecond, "run", "--no-input", "--approve", "all",
 		"--provider", "anthropic", "--base-url", m.url, "--model", "claude-sonnet-4-5", "-C", ws, "Read the files.")
+}
+
+// fillWorkspace makes a workspace of n files that a model asks for.
+func fillWorkspace(ws string, n, size int) error {
+	if err := os.MkdirAll(ws, 0o700); err != nil {
+		return fmt.Errorf("make a workspace: %w", err)
+	}
+	for i := range n {
+		if err := os.WriteFile(filepath.Join(ws, fmt.Sprintf("f%03d.txt", i)), []byte(prose(i, size)), 0o600); err != nil {
+			return fmt.Errorf("fill the workspace: %w", err)
+		}
+	}
+	return nil
 }
 
 // streamedRow is a run whose one reply streams long enough to be checkpointed
