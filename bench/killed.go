@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,7 +76,7 @@ func killedServers(ctx context.Context, o options) (rows []row, err error) {
 			floor: "-", ratio: "-", bar: bar}
 	}
 	return []row{
-		result(fmt.Sprintf("%d kills of 1 server of 3, to the next commit", kills), first, "p95 < 5 s"),
+		result(fmt.Sprintf("%d kills, 1 of 3 servers, to the next commit", kills), first, "p95 < 5 s"),
 		result("the same, to the next request to the model", again, "-"),
 	}, nil
 }
@@ -115,7 +116,7 @@ func (t *trio) kill(ctx context.Context, n int) (committed, asked time.Duration,
 				}
 			case err := <-ended:
 				ended <- err
-				return durable{}, fmt.Errorf("follow task %s until %s: %w", id, want, err)
+				return durable{}, fmt.Errorf("follow task %s until %s of epoch %d: %w", id, cmp.Or(want, "an event"), epoch, err)
 			}
 		}
 	}
