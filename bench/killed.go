@@ -31,7 +31,7 @@ type trio struct {
 func killedServers(ctx context.Context, o options) (rows []row, err error) {
 	kills := 20
 	if o.quick {
-		kills = 3
+		kills = 1
 	}
 	cluster, db, err := emptyDatabase(ctx)
 	if errors.Is(err, pgtest.ErrNotInstalled) {
