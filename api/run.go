@@ -87,8 +87,9 @@ type Run struct {
 	Reason   string `json:"reason"`   // in words; of a completed run its result
 	Question string `json:"question"` // the ID of the question that it waits for; "" = none
 
-	Position int  `json:"position"` // in the queue, from 1; 0 = not queued
-	Here     bool `json:"here"`     // the process that answers works on it
+	Position int  `json:"position"`       // in the queue, from 1; 0 = not queued
+	Here     bool `json:"here"`           // the process that answers works on it
+	Lost     bool `json:"lost,omitempty"` // the server of a group that worked on it has died: another one continues the task with a new run
 	// the process that works on it and does not answer; only for a run that is requested by its id
 	Silent string     `json:"silent,omitempty"`
 	Turns  int        `json:"turns"`

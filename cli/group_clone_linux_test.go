@@ -72,7 +72,7 @@ func TestGroupClones(t *testing.T) {
 	must(t, os.Remove(filepath.Join(g.ws, "gone.txt")))
 
 	clones := func(name, from string) []string {
-		return []string{"--clone", filepath.Join(g.dir, "clones", name), "--clone-from", filepath.Join(g.dir, from) + "/"}
+		return []string{"--clone-after", "0", "--clone", filepath.Join(g.dir, "clones", name), "--clone-from", filepath.Join(g.dir, from) + "/"}
 	}
 	a := g.add(clones("a", "git/team")...)
 	c := g.add()

@@ -27,7 +27,7 @@ func (e *Engine) cloneWorkspace(ctx context.Context, ref store.Ref, s *task.Stat
 	if e.opt.Reach == nil || r.Workspace != "" || has.Workspace == "" {
 		return nil, nil
 	}
-	may, err := e.opt.Reach.ToClone(ctx, has.Workspace, has.Folder)
+	may, err := e.opt.Reach.ToClone(ctx, has.Workspace, has.Folder, true)
 	if err != nil {
 		lacks := setup.Lacking(*has, err)
 		lacks.Runs = true

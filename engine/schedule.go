@@ -220,7 +220,7 @@ func (e *Engine) lacks(ctx context.Context, s task.Settings) (clones bool, err e
 	if s.Workspace == "" {
 		return false, setup.ErrNoWorkspace
 	}
-	if clones, err = e.opt.Reach.ToClone(ctx, s.Workspace, s.Folder); clones || err != nil {
+	if clones, err = e.opt.Reach.ToClone(ctx, s.Workspace, s.Folder, false); clones || err != nil {
 		return clones, err
 	}
 	dir, err := e.FindWorkspace(s)

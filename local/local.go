@@ -302,6 +302,9 @@ func (r *Roost) Service(secrets ...redact.Known) *service.Service {
 // ServiceWith is Service with other options.
 func (r *Roost) ServiceWith(o service.Options) *service.Service {
 	o.Now, o.Temp, o.Servers = r.opt.Now, r.opt.Env("TMPDIR"), r.Servers
+	if r.journals != nil {
+		o.Database = r.journals.DB().Ping
+	}
 	return service.New(r.store, r.engine, o)
 }
 

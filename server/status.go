@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/roost-dev/roost/accounts"
 	"github.com/roost-dev/roost/api"
@@ -131,6 +133,11 @@ func (s *Server) readyz(w http.ResponseWriter, a *asked) *api.Problem {
 	if why := s.room(); why != "" {
 		out.Status, out.Checks["store"] = "not ready", why
 	}
+	ctx, cancel := context.WithTimeout(a.Context(), databaseWait)
+	defer cancel()
+	if s.service.Database(ctx) != nil { // its error may name addresses, and anybody may ask
+		out.Status, out.Checks["store"] = "not ready", "its database does not answer"
+	}
 	switch {
 	case s.stopping.Load(), s.ending.Load():
 		out.Status, out.Checks["server"] = "not ready", "it is stopping"
@@ -147,6 +154,9 @@ func (s *Server) readyz(w http.ResponseWriter, a *asked) *api.Problem {
 	}
 	return nil
 }
+
+// databaseWait is how long /readyz waits for the database: a load balancer asks again soon.
+const databaseWait = time.Second
 
 // leastRoom is the free space that a disk must have, in bytes: with less it cannot store a turn.
 const leastRoom = 1 << 20

@@ -47,6 +47,8 @@ type Options struct {
 	Temp    string           // the folder of temporary files, in which killed runs left output; "" = the system's
 	// Servers are the servers of the group that run; nil: there is no group.
 	Servers func(context.Context) ([]api.GroupServer, error)
+	// Database fails while the database of the tasks does not answer; nil: tasks are in folders.
+	Database func(context.Context) error
 }
 
 // Service does what callers ask of one store and its engine. It is safe for concurrent use.
@@ -203,6 +205,14 @@ func (s *Service) documentOf(ctx context.Context, v *store.View) (api.Summary, e
 	return row, err
 }
 
+// Database fails while the database of the tasks does not answer. Tasks in folders have none.
+func (s *Service) Database(ctx context.Context) error {
+	if s.opt.Database == nil {
+		return nil
+	}
+	return s.opt.Database(ctx)
+}
+
 // Servers are the servers of the group that run; none without a group.
 func (s *Service) Servers(ctx context.Context) ([]api.GroupServer, error) {
 	if s.opt.Servers == nil {
@@ -222,7 +232,10 @@ func (s *Service) Elsewhere(ctx context.Context, err error) string {
 	if i := slices.IndexFunc(running, func(g api.GroupServer) bool { return reach.Has(g, lacks.Of) }); err == nil && i >= 0 {
 		return running[i].URL
 	}
-	if i := slices.IndexFunc(running, func(g api.GroupServer) bool { return reach.Clones(g, lacks.Of) }); err == nil && i >= 0 && lacks.Runs {
+	if !lacks.Runs {
+		return ""
+	}
+	if i := slices.IndexFunc(running, func(g api.GroupServer) bool { return reach.Clones(g, lacks.Of) }); err == nil && i >= 0 {
 		return running[i].URL
 	}
 	return ""

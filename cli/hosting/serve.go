@@ -356,8 +356,12 @@ func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roos
 	var background sync.WaitGroup
 	recovering, giveUp := context.WithCancel(answering)
 	background.Go(func() {
-		takeUp(recovering, e, f, recovery, log)
-		takeOver(recovering, s, reached, f, log)
+		first := func() { takeUp(recovering, e, f, recovery, log) }
+		if group == nil {
+			first()
+			return
+		}
+		takeOver(recovering, s, reached, f, log, first)
 	})
 	if group != nil {
 		background.Go(func() { checkReached(recovering, srv, reached, log) })

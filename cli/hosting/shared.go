@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -35,9 +36,12 @@ func (f *sharedFlags) define(fl *pflag.FlagSet) {
 	fl.StringVar(&f.peers, "peer-url", "", "`address` at which the other servers reach this one")
 	fl.StringArrayVar(&f.folders, "workspace", nil,
 		"a folder that other servers have too, maybe at another path, as `NAME=DIR`: they take over each other's tasks in it (again for more)")
-	fl.StringVar(&f.clones.Dir, "clone", "", "`folder` for clones of workspaces that no running server has, so that this one takes over their tasks")
+	fl.StringVar(&f.clones.Dir, "clone", "",
+		"`folder` for clones of workspaces that no running server has, so that this one takes over their tasks")
 	fl.StringArrayVar(&f.clones.From, "clone-from", nil,
 		"how the `address` of a git remote begins that may be cloned, up to a slash: https://git.example.org/team/ (again for more)")
+	fl.DurationVar(&f.clones.After, "clone-after", time.Minute,
+		"clone only when the server that has the workspace was away for this long, unless a person asks")
 }
 
 // openServed opens the tasks that are served. closing must be called at the end.
@@ -167,54 +171,123 @@ func checkReached(ctx context.Context, srv *server.Server, address string, log *
 
 // takeOverEvery is how often a server looks for tasks whose server has died. A lease of 3 s and this make the time until
 // another server continues them. It tries the same tasks again every takeOverAgain: it may have lacked their workspaces.
+// So often it also looks which servers run.
 const (
 	takeOverEvery = time.Second
 	takeOverAgain = 10 * time.Second
 )
 
-// takeOver announces this server, at an address, and continues the tasks of servers that have died, until ctx ends. Of the
-// servers that try, one gets the lease.
-func takeOver(ctx context.Context, s *local.Roost, url string, f *serveFlags, log *slog.Logger) {
-	if f.shared.store == "" {
-		return
+// takeover is what a server of a group does for those that ended. Of the servers that try, one gets the lease of a task.
+type takeover struct {
+	s    *local.Roost
+	f    *serveFlags
+	log  *slog.Logger
+	work sync.WaitGroup
+	done chan error // of the work, which is one at a time
+
+	tried, said string
+	last        time.Time // of the attempt, and of the look at the servers
+	looked      time.Time
+	servers     map[string]bool // those that ran at that look
+}
+
+// takeOver announces this server, at an address, until ctx ends. After first it continues what servers leave that die or
+// end: the tasks that they worked on, and what was in their queues.
+func takeOver(ctx context.Context, s *local.Roost, url string, f *serveFlags, log *slog.Logger, first func()) {
+	t := &takeover{s: s, f: f, log: log, done: make(chan error, 1)}
+	defer t.work.Wait()
+	if _, err := t.ended(ctx); err != nil { // what those leave that run now is not for first
+		t.report(ctx, err)
 	}
+	t.work.Go(func() {
+		first()
+		t.done <- nil
+	})
 	tick := time.NewTicker(takeOverEvery)
 	defer tick.Stop()
-	tried, last, said := "", time.Time{}, ""
+	busy := true
+	var announced error
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case err := <-t.done:
+			busy = false
+			t.report(ctx, err)
+			continue
 		case <-tick.C:
 		}
-		announced := s.Announce(ctx, url)
-		lost, err := s.Lost(ctx)
-		names := ""
-		for _, ref := range lost {
-			names += ref.ID + " "
+		if announced = s.Announce(ctx, url); announced != nil {
+			t.report(ctx, announced)
 		}
-		again := names == tried
-		err = errors.Join(err, announced)
-		if again && time.Since(last) < takeOverAgain {
+		if busy { // it may clone for minutes; announcements go on
 			continue
 		}
-		if tried, last = names, time.Now(); err == nil && len(lost) > 0 {
-			if !again {
-				log.Info("taking over", "tasks", len(lost))
+		o, err := t.left(ctx)
+		if o == nil || err != nil {
+			if err != nil {
+				t.report(ctx, err)
 			}
-			err = s.Engine().Recover(ctx, engine.RecoverOptions{
-				Resume:      true,
-				MaxAttempts: f.attempts,
-				Lost:        lost,
-			})
+			continue
 		}
-		text := ""
-		if err != nil {
-			text = err.Error()
-		}
-		if text != said && text != "" && ctx.Err() == nil {
-			log.Warn("not all tasks of servers that died were taken over", "error", text)
-		}
-		said = text
+		busy = true
+		t.work.Go(func() { t.done <- s.Engine().Recover(ctx, *o) })
 	}
+}
+
+// left is what is to be continued now; nil = nothing.
+func (t *takeover) left(ctx context.Context) (*engine.RecoverOptions, error) {
+	lost, err := t.s.Lost(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := ""
+	for _, ref := range lost {
+		names += ref.ID + " "
+	}
+	if again := names == t.tried; len(lost) > 0 && (!again || time.Since(t.last) >= takeOverAgain) {
+		if t.tried, t.last = names, time.Now(); !again {
+			t.log.Info("taking over", "tasks", len(lost))
+		}
+		return &engine.RecoverOptions{Resume: true, MaxAttempts: t.f.attempts, Lost: lost}, nil
+	}
+	t.tried = names
+	if time.Since(t.looked) < takeOverAgain {
+		return nil, nil
+	}
+	if gone, err := t.ended(ctx); !gone || err != nil {
+		return nil, err
+	}
+	t.log.Info("a server of the group has ended; taking up what it left")
+	return &engine.RecoverOptions{Resume: t.f.resume, MaxAttempts: t.f.attempts}, nil
+}
+
+// ended reports whether a server has ended since the look before.
+func (t *takeover) ended(ctx context.Context) (gone bool, err error) {
+	running, err := t.s.Servers(ctx)
+	if err != nil {
+		return false, err
+	}
+	t.looked = time.Now()
+	now := map[string]bool{}
+	for _, g := range running {
+		now[g.ID] = true
+	}
+	for id := range t.servers {
+		gone = gone || !now[id]
+	}
+	t.servers = now
+	return gone, nil
+}
+
+// report warns of a problem, once until it changes.
+func (t *takeover) report(ctx context.Context, err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if text != t.said && text != "" && ctx.Err() == nil {
+		t.log.Warn("not all tasks of servers that ended were taken over", "error", text)
+	}
+	t.said = text
 }

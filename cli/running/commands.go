@@ -135,24 +135,9 @@ func (a *commands) wait(ctx context.Context, c *client.Client, ids []string, mos
 	}
 	var failed *failure.Failure
 	for i, r := range runs {
-		unanswered := 0
-		for wait := 200 * time.Millisecond; r.State == "queued" || r.State == "running" ||
-			r.State == "waiting" && r.Here && r.Question == ""; wait = min(2*wait, 2*time.Second) {
-			begun := time.Now()
-			next, err := c.Await(ctx, r.ID, 20*time.Second)
-			if err != nil {
-				return a.waitFailure(ctx, stop, r.Task, err)
-			}
-			if r = next; r.Silent == "" {
-				unanswered = 0
-			} else if unanswered++; unanswered == mostUnanswered {
-				return silentOwner("wait for task "+r.Task, r.Task, r.Silent)
-			}
-			if time.Since(begun) < wait { // it did not hold the request
-				if waitFor(ctx, wait) != nil {
-					return a.waitFailure(ctx, stop, r.Task, ctx.Err())
-				}
-			}
+		r, err := a.awaitEnd(ctx, c, r)
+		if err != nil {
+			return a.waitFailure(ctx, stop, r.Task, err)
 		}
 		runs[i] = r
 		if !a.Flags.JSON {
@@ -177,6 +162,49 @@ func (a *commands) wait(ctx context.Context, c *client.Client, ids []string, mos
 	}
 	return nil
 }
+
+// awaitEnd waits until a run has ended. Where its server died, it waits for the end of the run that continues the task.
+func (a *commands) awaitEnd(ctx context.Context, c *client.Client, r api.Run) (api.Run, error) {
+	unanswered, lost := 0, time.Time{}
+	for wait := 200 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
+		if r.Lost && lost.IsZero() {
+			lost = time.Now()
+		}
+		begun := time.Now()
+		switch {
+		case r.State == "queued", r.State == "running", r.State == "waiting" && r.Here && r.Question == "":
+			next, err := c.Await(ctx, r.ID, 20*time.Second)
+			if err != nil {
+				return r, err
+			}
+			if r = next; r.Silent == "" {
+				unanswered = 0
+			} else if unanswered++; unanswered == mostUnanswered {
+				return r, silentOwner("wait for task "+r.Task, r.Task, r.Silent)
+			}
+		case r.State == "interrupted" && !lost.IsZero() && begun.Sub(lost) < takenOverWithin:
+			next, err := newestRun(ctx, c, r.Task)
+			if err != nil {
+				return r, err
+			}
+			if next.ID != r.ID {
+				lost = time.Time{}
+			}
+			r = next
+		default:
+			return r, nil
+		}
+		if time.Since(begun) < wait { // it did not hold the request
+			if err := waitFor(ctx, wait); err != nil {
+				return r, err
+			}
+		}
+	}
+}
+
+// takenOverWithin is how long roost wait waits for another server to continue a task whose server died: the lease lasts for
+// 3 s, and a server that first lacked the workspace tries again after 10 s.
+const takenOverWithin = 15 * time.Second
 
 // waitFailure is why waiting ended before the run did.
 func (a *commands) waitFailure(ctx context.Context, stop *app.Stopper, id string, err error) error {

@@ -20,7 +20,8 @@ import (
 // KeepTree records in a work tree which checkpoint holds the files that differ from its commit: changed, and those that
 // earlier checkpoints know. It makes the checkpoint if no other one holds them. Where a file cannot be kept the tree names
 // the problem.
-func (svc *Service) KeepTree(ctx context.Context, t *store.Task, w *workspace.Workspace, tree *api.WorkTree, changed []string) (err error) {
+func (svc *Service) KeepTree(ctx context.Context, t *store.Task, w *workspace.Workspace, tree *api.WorkTree,
+	changed []string) (err error) {
 	k, err := svc.openKeeper(w, "")
 	if err != nil {
 		return err

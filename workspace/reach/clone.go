@@ -26,11 +26,17 @@ import (
 type Cloning struct {
 	Dir  string   // absolute
 	From []string // how addresses of remotes begin, up to a slash or colon: https://git.example.org/team/
+
+	// After is for how long the server of a workspace must be away before its tasks are continued in clones without a
+	// person's asking: it may only start again.
+	After time.Duration
 }
 
+const folders = `([A-Za-z0-9][A-Za-z0-9._~+-]*/)*$`
+
 var (
-	prefixes = regexp.MustCompile(`^(https://|ssh://([A-Za-z0-9_.-]+@)?)[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?/([A-Za-z0-9][A-Za-z0-9._~+-]*/)*$|` +
-		`^[A-Za-z0-9_.-]+@[A-Za-z0-9][A-Za-z0-9.-]*:([A-Za-z0-9][A-Za-z0-9._~+-]*/)*$|^/([A-Za-z0-9._][A-Za-z0-9._~+-]*/)+$`)
+	prefixes = regexp.MustCompile(`^(https://|ssh://([A-Za-z0-9_.-]+@)?)[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?/` + folders +
+		`|^[A-Za-z0-9_.-]+@[A-Za-z0-9][A-Za-z0-9.-]*:` + folders + `|^/([A-Za-z0-9._][A-Za-z0-9._~+-]*/)+$`)
 	// storeNames are those of package checkpoint.
 	storeNames = regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}-[0-9a-f]{16}$`)
 	remainder  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~+-]*(/[A-Za-z0-9][A-Za-z0-9._~+-]*)*/?$`)
@@ -54,7 +60,8 @@ type origin struct {
 func (c Cloning) check() error {
 	for _, p := range c.From {
 		if !prefixes.MatchString(p) {
-			return fmt.Errorf("clone from %q: want how the addresses of remotes begin, up to a slash or a colon, as in https://git.example.org/team/", p)
+			return fmt.Errorf("clone from %q: want how the addresses of remotes begin, up to a slash or a colon, as in "+
+				"https://git.example.org/team/", p)
 		}
 	}
 	switch {
@@ -127,8 +134,8 @@ func uncloned(p api.FolderID, from []string) string {
 }
 
 // ToClone reports whether this server lacks a workspace that a task had at a path and may clone it, because no server that
-// has it runs. The error is why it lacks the workspace and may not.
-func (s *Server) ToClone(ctx context.Context, was string, p api.FolderID) (bool, error) {
+// has it runs. The error is why it lacks the workspace and may not. asked: a person wants the task to continue now.
+func (s *Server) ToClone(ctx context.Context, was string, p api.FolderID, asked bool) (bool, error) {
 	at, err := s.Find(was, p)
 	if err == nil {
 		if _, gone := os.Stat(at); !os.IsNotExist(gone) || s.cloneOf(at) == "" {
@@ -146,10 +153,27 @@ func (s *Server) ToClone(ctx context.Context, was string, p api.FolderID) (bool,
 	if bad != nil {
 		return false, bad
 	}
-	if slices.ContainsFunc(running, func(g api.GroupServer) bool { return g.ID != s.id && Has(g, p) }) {
+	there := slices.ContainsFunc(running, func(g api.GroupServer) bool { return g.ID != s.id && Has(g, p) })
+	if away := s.away(p.Server, there); there || !asked && away < s.clones.After {
 		return false, err
 	}
 	return true, nil
+}
+
+// away is for how long a server has not run, as far as this one knows.
+func (s *Server) away(server string, runs bool) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	since, known := s.gone[server]
+	switch {
+	case runs:
+		delete(s.gone, server)
+	case !known:
+		s.gone[server] = time.Now()
+	default:
+		return time.Since(since)
+	}
+	return 0
 }
 
 // cloneOf is the folder of the clone that holds a path; "" = none does.
@@ -184,7 +208,8 @@ func (s *Server) storeOf(root string) string {
 
 // Clone makes the work tree of a task's workspace again, and calls fill with the workspace in it before it gets its place.
 // It returns the path of the workspace. undo removes the clone.
-func (s *Server) Clone(ctx context.Context, task string, p api.FolderID, fill func(root string) error) (at string, undo func(), err error) {
+func (s *Server) Clone(ctx context.Context, task string, p api.FolderID,
+	fill func(root string) error) (at string, undo func(), err error) {
 	if why := uncloned(p, s.clones.From); why != "" {
 		return "", nil, errors.New(why)
 	}

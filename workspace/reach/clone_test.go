@@ -118,7 +118,7 @@ func TestToClone(t *testing.T) {
 			if c.change != nil {
 				c.change(&p)
 			}
-			got, err := s.ToClone(t.Context(), at, p)
+			got, err := s.ToClone(t.Context(), at, p, true)
 			if got != c.clone || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, %v; want %v, %q", got, err, c.clone, c.want)
 			}
@@ -169,11 +169,11 @@ func TestCloneIsPlaced(t *testing.T) {
 		t.Errorf("a second clone: got %s, %v, want another place", second, err)
 	}
 	undoSecond()
-	if clone, err := s.ToClone(t.Context(), at, id); clone || err != nil {
+	if clone, err := s.ToClone(t.Context(), at, id, true); clone || err != nil {
 		t.Errorf("a clone that is there: got %v, %v, want it used", clone, err)
 	}
 	undo()
-	if clone, err := s.ToClone(t.Context(), at, id); !clone || err != nil || len(list()) != 0 {
+	if clone, err := s.ToClone(t.Context(), at, id, true); !clone || err != nil || len(list()) != 0 {
 		t.Errorf("a clone that was removed: got %v, %v and %q, want it made again", clone, err, list())
 	}
 	for below, want := range map[string]string{
@@ -197,4 +197,30 @@ func TestCloneIsPlaced(t *testing.T) {
 			t.Errorf("what a process left %s ago: got %q, want %d", after, got, want)
 		}
 	}
+}
+
+// A server that is away for a moment keeps its tasks, unless a person asks.
+func TestToCloneWaits(t *testing.T) {
+	running := []api.GroupServer{{ID: "a"}}
+	s, p := cloner(t)
+	s.running = func(context.Context) ([]api.GroupServer, error) { return running, nil }
+	s.clones.After = 50 * time.Millisecond
+	at := filepath.Join(t.TempDir(), "work")
+	wants := func(when string, asked, want bool) {
+		t.Helper()
+		if got, err := s.ToClone(t.Context(), at, p, asked); got != want || (err == nil) != want {
+			t.Errorf("%s: got %v, %v, want %v", when, got, err, want)
+		}
+	}
+	wants("its server runs", true, false)
+	running = nil
+	wants("it has just ended, and a person asks", true, true)
+	wants("it has just ended", false, false)
+	running = []api.GroupServer{{ID: "a"}}
+	time.Sleep(2 * s.clones.After)
+	wants("it is back", false, false)
+	running = nil
+	wants("it has ended again", false, false)
+	time.Sleep(2 * s.clones.After)
+	wants("it stays away", false, true)
 }

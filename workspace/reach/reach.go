@@ -25,6 +25,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/roost-dev/roost/api"
@@ -44,6 +45,9 @@ type Server struct {
 	folders []folder
 	clones  Cloning
 	running func(context.Context) ([]api.GroupServer, error)
+
+	mu   sync.Mutex
+	gone map[string]time.Time // servers of workspaces that this one lacks: when each was first seen not to run
 }
 
 // Options are what a server reaches beside its own folders.
@@ -60,7 +64,7 @@ var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // New is what the server with an id reaches. It makes the marks that shared folders lack, and the folder for clones.
 func New(id string, o Options) (*Server, error) {
-	s := &Server{id: id, clones: o.Clones, running: o.Running}
+	s := &Server{id: id, clones: o.Clones, running: o.Running, gone: map[string]time.Time{}}
 	if s.running == nil {
 		s.running = func(context.Context) ([]api.GroupServer, error) { return nil, nil }
 	}
