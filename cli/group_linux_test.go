@@ -355,6 +355,10 @@ func TestGroupSharesAFolder(t *testing.T) {
 		t.Errorf("the restored file: got %q %v, want what it held before", got, err)
 	}
 	// What the third server cannot do, it passes on.
+	var diff api.Diff
+	if code := c.ask(http.MethodGet, "/v1/tasks/"+id+"/checkpoints/c2/diff?to=now", "", &diff); code != http.StatusOK || len(diff.Files) == 0 {
+		t.Errorf("a comparison through a server without the folder: got status %d and %d files, want what the other one finds", code, len(diff.Files))
+	}
 	var sent struct{ Delivered string }
 	if code := c.ask(http.MethodPost, "/v1/tasks/"+id+"/messages", `{"text":"and now"}`, &sent); code >= 300 || sent.Delivered != "started" {
 		t.Errorf("a message through a server without the folder: got status %d, delivered %q, want a run", code, sent.Delivered)

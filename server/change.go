@@ -213,10 +213,8 @@ func (s *Server) refused(w http.ResponseWriter, a *asked, err error) *api.Proble
 	if service.HeldElsewhere(err) && s.elsewhere(w, a) {
 		return nil
 	}
-	if at := s.service.Elsewhere(a.Context(), err); at != "" && hops(a.Request) < mostHops {
-		if conn, err := s.dialHolder(a.Context(), at); err == nil && s.passOn(w, a, conn, at) {
-			return nil
-		}
+	if s.toWorkspace(w, a, err) {
+		return nil
 	}
 	if s.opt.Guest && (errors.Is(err, engine.ErrClosed) || errors.Is(err, engine.ErrDraining)) {
 		w.Header().Set(hopHeader, notHere) // this process is ending: the one that passed the request on carries it out

@@ -99,6 +99,17 @@ func (s *Server) elsewhere(w http.ResponseWriter, a *asked) bool {
 	return s.passOn(w, a, conn, held.Address)
 }
 
+// toWorkspace passes a request on that failed because this server lacks a workspace, to a server that has it. It reports
+// whether that one answered.
+func (s *Server) toWorkspace(w http.ResponseWriter, a *asked, err error) bool {
+	at := s.service.Elsewhere(a.Context(), err)
+	if at == "" || hops(a.Request) >= mostHops {
+		return false
+	}
+	conn, err := s.dialHolder(a.Context(), at)
+	return err == nil && s.passOn(w, a, conn, at)
+}
+
 // notHere refuses work on other tasks in a process that ends with its own tasks. The process that passed the request on
 // carries it out then.
 func (s *Server) notHere(w http.ResponseWriter, a *asked, t service.Task, found bool) bool {

@@ -359,8 +359,11 @@ func (s *Server) answerAny(rt *route, w http.ResponseWriter, r *http.Request) *a
 		return nil
 	}
 	doc, err := rt.document(s, a)
-	if err == nil {
+	switch {
+	case err == nil:
 		err = respond(w, r, http.StatusOK, doc)
+	case s.toWorkspace(w, a, err):
+		return nil
 	}
 	if err != nil {
 		return s.problemFor(a, err)
