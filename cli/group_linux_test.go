@@ -3,10 +3,12 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -34,18 +36,24 @@ type group struct {
 	servers []*daemon
 }
 
-func newGroup(t *testing.T) *group {
+func newGroup(t *testing.T, flags ...string) *group {
 	t.Helper()
 	s := newSandbox(t)
 	s.slow()
+	return s.group(pgtest.Shared(t).Database(t), flags...)
+}
+
+// group starts three servers of a database.
+func (s *sandbox) group(url string, flags ...string) *group {
+	s.t.Helper()
 	g := &group{
 		sandbox: s,
 		name:    "server",
-		url:     pgtest.Shared(t).Database(t),
+		url:     url,
 		key:     filepath.Join(s.dir, "group.json"),
 	}
 	for range 3 {
-		g.add()
+		g.add(flags...)
 	}
 	return g
 }
@@ -87,11 +95,13 @@ func (d *daemon) status(task string) string {
 	return sum.Status
 }
 
-// starts begins a task on a server.
-func (d *daemon) starts(model, words string) string {
+// starts begins a task on a server, which asks nothing.
+func (d *daemon) starts(model, words string) string { return d.begins(model, words, "all") }
+
+func (d *daemon) begins(model, words, approve string) string {
 	d.t.Helper()
 	body, err := json.Marshal(map[string]any{
-		"message": map[string]string{"text": words}, "workspace": d.ws, "provider": "script", "model": model, "approve": "all",
+		"message": map[string]string{"text": words}, "workspace": d.ws, "provider": "script", "model": model, "approve": approve,
 	})
 	must(d.t, err)
 	var sum api.Summary
@@ -106,32 +116,63 @@ func (d *daemon) events(task, after, until string) (ids []string) {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.t.Context(), time.Minute)
 	defer cancel()
+	err := d.follow(ctx, task, after, func(e seen) bool {
+		ids = append(ids, e.id)
+		return e.kind != until
+	})
+	if err != nil {
+		d.t.Fatalf("the events of task %s end without %s: %v", task, until, err)
+	}
+	return ids
+}
+
+// seen is a durable event, as a client gets it.
+type seen struct{ id, kind, data string }
+
+// follow gives the durable events of a task behind one, as they come, until more has enough of them. The end of the stream
+// is an error, and so is a server that does not know the event.
+func (d *daemon) follow(ctx context.Context, task, after string, more func(seen) bool) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.url+"/v1/tasks/"+task+"/events?after=0", nil)
-	must(d.t, err)
+	if err != nil {
+		return err
+	}
 	req.Header.Set("Authorization", "Bearer "+d.token)
 	if after != "" { // it wins
 		req.Header.Set("Last-Event-ID", after)
 	}
 	resp, err := http.DefaultClient.Do(req)
-	must(d.t, err)
+	if err != nil {
+		return err
+	}
 	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return errors.New(resp.Status)
+	}
 	lines := bufio.NewScanner(resp.Body)
 	lines.Buffer(nil, 16<<20)
-	for id := ""; lines.Scan(); {
-		if rest, ok := strings.CutPrefix(lines.Text(), "id: "); ok {
-			id = rest
-			continue
-		}
-		if kind, ok := strings.CutPrefix(lines.Text(), "event: "); ok && id != "" {
-			ids = append(ids, id)
-			if id = ""; kind == until {
-				return ids
+	for e := (seen{}); lines.Scan(); {
+		name, value, _ := strings.Cut(lines.Text(), ": ")
+		switch name {
+		case "id":
+			e.id = value
+		case "event":
+			e.kind = value
+		case "data":
+			e.data = value
+		case "":
+			if e.kind == "stream.snapshot" {
+				return fmt.Errorf("%w: %s", errUnknownEvent, after)
 			}
+			if e.id != "" && e.kind != "" && !more(e) {
+				return nil
+			}
+			e = seen{}
 		}
 	}
-	d.t.Fatalf("the events of task %s end without %s: %v", task, until, lines.Err())
-	return nil
+	return cmp.Or(lines.Err(), io.ErrUnexpectedEOF)
 }
+
+var errUnknownEvent = errors.New("the server does not know the event that the client saw last")
 
 // command is a model that runs one command, which notes that it begins and ends. It ends with the test at the latest.
 func (g *group) command() (model, notes, on string) {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -53,6 +55,24 @@ func (c *Cluster) On(t testing.TB, at string) string {
 	must(t, err)
 	u.Host = fmt.Sprintf("127.0.0.1:%d", c.Port)
 	return u.String()
+}
+
+// CutOff ends what the server sends to its standby, as a network does that breaks right before the server is lost.
+func (c *Cluster) CutOff(t testing.TB) {
+	t.Helper()
+	_, children, err := c.processes()
+	must(t, err)
+	found := false
+	for _, pid := range children {
+		title, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // it may have ended
+		if strings.Contains(string(title), "walsender") {
+			found = true
+			must(t, syscall.Kill(pid, syscall.SIGSTOP))
+		}
+	}
+	if !found {
+		t.Fatal("no process sends to a standby")
+	}
 }
 
 // Promote makes a standby a primary, and returns when it takes writes.
