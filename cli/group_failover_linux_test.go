@@ -261,6 +261,7 @@ func TestGroupFailsOver(t *testing.T) {
 	time.Sleep(300 * time.Millisecond)
 	primary.Kill()
 	lost := time.Now()
+	time.Sleep(4 * time.Second)
 	standby.Promote(t)
 	g.within(time.Minute, "every task completes", func() bool {
 		for i, task := range l.tasks {

@@ -109,7 +109,7 @@ func (r *Run) work(in agent.Input) {
 	defer close(r.life.done)
 	// Without a topic the run works all the same: its events are in the journal, and those who open the topic later get
 	// the error.
-	r.stream.owner, _ = r.engine.pipe.Own(context.WithoutCancel(r.life.ctx), r.task.Ref)
+	r.stream.owner, _ = r.engine.pipe.Own(context.WithoutCancel(r.life.ctx), r.task.Ref, r.task.Epoch())
 	defer r.stream.owner.Release()
 	if r.held.spoolErr != nil {
 		r.life.outcome = Outcome{State: "failed", Code: "internal", Reason: r.held.spoolErr.Error(), Err: r.held.spoolErr}

@@ -111,16 +111,20 @@ func (r *reader) render(c journal.Commit) ([]Event, error) {
 }
 
 // ownerContext is the context of a commit that the task's owner in this process made. The owner does not note the
-// commits that the store makes by itself, for example for a queued input; those have no messages, and start no run.
+// commits that the store makes by itself, for example for a queued input; those have no messages, and start no run. In the
+// place of a commit that this owner could not save, the journal may have one of its successor.
 func (r *reader) ownerContext(c journal.Commit) (Context, bool) {
 	if r.owner == nil {
 		return Context{}, false
 	}
 	owner := r.owner()
+	if owner == nil || owner.epoch != c.Epoch {
+		return Context{}, false
+	}
 	if known, ok := owner.context(c.Seq); ok {
 		return known, true
 	}
-	if owner == nil || r.run == "" || r.state != nil {
+	if r.run == "" || r.state != nil {
 		return Context{}, false
 	}
 	for _, raw := range c.Events {

@@ -294,14 +294,15 @@ type Owner struct {
 	ref     store.Ref
 	topic   *Topic
 	release func()
+	epoch   uint64 // of its ownership
 
 	busy sync.Mutex // held while a commit is made and noted
 	mu   sync.Mutex
 	seqs map[uint64]Context // of the commits that the topic has not read yet
 }
 
-// Own opens the topic of a task for its owner. The caller must call Release.
-func (p *Pipe) Own(ctx context.Context, ref store.Ref) (*Owner, error) {
+// Own opens the topic of a task for its owner of an epoch. The caller must call Release.
+func (p *Pipe) Own(ctx context.Context, ref store.Ref, epoch uint64) (*Owner, error) {
 	t, release, err := p.Task(ref)
 	if err != nil {
 		return nil, err
@@ -311,7 +312,7 @@ func (p *Pipe) Own(ctx context.Context, ref store.Ref) (*Owner, error) {
 		release()
 		return nil, err
 	}
-	o := &Owner{pipe: p, ref: ref, topic: t, release: release, seqs: map[uint64]Context{}}
+	o := &Owner{pipe: p, ref: ref, topic: t, release: release, epoch: epoch, seqs: map[uint64]Context{}}
 	t.owner.Store(o)
 	return o, nil
 }
@@ -357,9 +358,6 @@ func (o *Owner) Release() {
 // context gives the context of a commit and forgets it. It waits for the commit that is being made. false: the owner
 // has not noted the commit, because the store made it by itself.
 func (o *Owner) context(seq uint64) (Context, bool) {
-	if o == nil {
-		return Context{}, false
-	}
 	if c, ok := o.take(seq); ok {
 		return c, true
 	}
