@@ -369,3 +369,107 @@ func differs(t *testing.T, what string, got, want []seen) {
 		}
 	}
 }
+
+// asks waits until a task asks, and returns the question, which is not the one that was answered before.
+func (g *group) asks(task, before string) (q api.Question) {
+	g.t.Helper()
+	g.within(time.Minute, "task "+task+" asks", func() bool {
+		var open api.Page[api.Question]
+		g.servers[0].ask(http.MethodGet, "/v1/questions?task="+task, "", &open)
+		if len(open.Items) > 0 {
+			q = open.Items[0]
+		}
+		return q.ID != "" && q.ID != before
+	})
+	return q
+}
+
+// An approval is given through any server and continues the run. Of two people who decide at the same time through two
+// servers one is told yes, the other one learns who was first, and the command runs as the first one said.
+func TestGroupAnswersOnce(t *testing.T) {
+	t.Parallel()
+	for name, hold := range map[string]string{"while the run waits": "10m", "when the run has let go of its task": "1ms"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newGroup(t, "--hold", hold)
+			a, b, c := g.servers[0], g.servers[1], g.servers[2]
+			const rounds = 8
+			notes := filepath.Join(g.dir, "notes")
+			var script strings.Builder
+			for i := range 1 + rounds {
+				script.WriteString(call("execute_command", fmt.Sprintf(`{command: "echo %d. >> %s", cwd: null, timeout: null}`, i, notes)))
+			}
+			task := a.begins(g.script(script.String()+finish("worked")), "work", "ask")
+			ran := func(i int) int {
+				data, _ := os.ReadFile(notes) // none has run
+				return strings.Count(string(data), fmt.Sprintf("%d.\n", i))
+			}
+			q := g.asks(task, "")
+			run := q.Run
+			var first api.Answered
+			code := b.ask(http.MethodPost, "/v1/questions/"+q.ID+"/answer", `{"approve":true}`, &first)
+			if code != http.StatusOK || first.Run != run || first.Approve == nil || !*first.Approve {
+				t.Fatalf("an answer through another server: got status %d, %+v, want a yes that continues run %s", code, first, run)
+			}
+			yeses := 0
+			for i := 1; i <= rounds; i++ {
+				last := q.ID
+				q = g.asks(task, last)
+				if got := ran(i - 1); i == 1 && got != 1 {
+					t.Errorf("the command that was approved ran %d times, want once", got)
+				}
+				people := []struct {
+					through *daemon
+					approve bool
+					code    int
+					got     struct {
+						api.Problem
+						Run     string `json:"run_id"`
+						Approve *bool
+					}
+				}{{through: b, approve: i%2 == 0}, {through: c, approve: i%2 == 1}}
+				var both sync.WaitGroup
+				at := make(chan struct{})
+				for n := range people {
+					p := &people[n]
+					both.Go(func() {
+						<-at
+						p.code = p.through.try(t.Context(), http.MethodPost, "/v1/questions/"+q.ID+"/answer", "", api.Answer{Approve: &p.approve}, &p.got)
+					})
+				}
+				close(at)
+				both.Wait()
+				won, lost := people[0], people[1]
+				if won.code != http.StatusOK {
+					won, lost = lost, won
+				}
+				if won.code != http.StatusOK || won.got.Run != run || won.got.Approve == nil || *won.got.Approve != won.approve {
+					t.Fatalf("round %d: got status %d, %+v, and %d, %+v, want one answer that continues run %s", i, won.code, won.got, lost.code, lost.got, run)
+				}
+				if p := lost.got.Problem; lost.code != http.StatusConflict || p.Code != "question_answered" || p.Answer == nil || p.Answer.Approve == nil || *p.Answer.Approve != won.approve {
+					t.Errorf("round %d, the later answer: got status %d, %+v, %+v, want 409 question_answered by %v", i, lost.code, p, p.Answer, won.approve)
+				}
+				next := ""
+				g.within(time.Minute, "the run goes on", func() bool {
+					if i == rounds {
+						return a.status(task) == "completed"
+					}
+					next = g.asks(task, q.ID).ID
+					return next != ""
+				})
+				want := 0
+				if won.approve {
+					want, yeses = 1, yeses+1
+				}
+				if got := ran(i); got != want {
+					t.Errorf("round %d: the command ran %d times after the answer %v, want %d", i, got, won.approve, want)
+				}
+			}
+			t.Logf("%d of %d commands were approved", yeses, rounds)
+			g.read(task)
+			if others := b.log.String() + c.log.String(); hold == "10m" && strings.Contains(others, "run started") {
+				t.Errorf("a server that only passes answers on has a run:\n%s", others)
+			}
+		})
+	}
+}
