@@ -4,12 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
 )
 
 // asks is a run with nothing but places for answers.
@@ -130,4 +138,44 @@ func TestIdleLimit(t *testing.T) {
 			t.Errorf("cause %v", cause)
 		}
 	})
+}
+
+// Two processes take an answer to a question of a task that no run holds. The one that owns the task later finds the
+// question closed: it starts no run, and its caller learns whose answer counts, also when both came without words.
+func TestALaterAnswerStartsNothing(t *testing.T) {
+	s, ref := startedTask(t)
+	e := New(s, Options{Config: setup.Config{Keys: map[string]string{}}})
+	commit := func(events ...task.Event) {
+		t.Helper()
+		if err := e.changeIdle(t.Context(), ref, func(t *store.Task) error { return t.Commit(context.Background(), events...) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	model := filepath.Join(t.TempDir(), "script.yaml")
+	if err := os.WriteFile(model, []byte("- text: done\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	commit(
+		task.Changed{Settings: &task.Settings{Provider: "script", Model: model, Workspace: t.TempDir()}},
+		task.MessageAdded{History: task.UI, Message: 1, Body: task.Body{Raw: []byte(`{"ts":1,"type":"say","say":"text","text":"go"}`)}},
+		api.QuestionOpened{Question: "q", Kind: agent.KindApproval, Text: "may it?"},
+		task.RunWaiting{Run: "r", Question: "q"},
+	)
+	asked, err := e.openQuestions(t.Context(), ref)
+	if err != nil || len(asked) != 1 {
+		t.Fatalf("got %+v, %v, want one question", asked, err)
+	}
+	yes, no := true, false
+	commit(api.QuestionClosed{Question: "q", Approve: &yes, By: "api"})
+	_, err = e.replyToReleased(t.Context(), asked[0], Answer{Approve: &no, By: "api"}, Reply{Approve: &no, By: "api"})
+	late, is := errors.AsType[*AnsweredError](err)
+	if !is || late.Answer.Approve == nil || !*late.Answer.Approve {
+		t.Errorf("got %v, want the answer yes that came first", err)
+	}
+	if runs := e.Runs(); len(runs) != 0 {
+		t.Errorf("got %d runs, want none", len(runs))
+	}
+	if err := e.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
 }

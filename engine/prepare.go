@@ -84,7 +84,7 @@ func (e *Engine) prepare(ctx context.Context, r Request) (run *Run, err error) {
 	if origin := standing(owned.Task.Standing(), owned.Task.State(), r); origin != store.Ours {
 		// Another process may have written to it since the first check, and nothing in it may be obeyed then.
 		err = &UntrustedError{Task: owned.Task.Ref.ID, Standing: origin, Brings: owned.Task.State().Brings()}
-	} else if err = made.stale(ref, owned.Task.State()); err == nil {
+	} else if err = errors.Join(made.stale(ref, owned.Task.State()), answered(owned.Task, said.own)); err == nil {
 		finished, err = e.checkpoints.FinishOwned(ctx, owned.Task)
 	}
 	if err != nil {
@@ -100,6 +100,22 @@ func (e *Engine) prepare(ctx context.Context, r Request) (run *Run, err error) {
 	run.found = append(append(append(run.found, describeOwned(owned, foreign)...), notices...),
 		differences(owned.Task.State(), settings, run.agent.Task.Head)...)
 	return run, nil
+}
+
+// answered refuses an answer to a question that the task does not ask any more: another process may have owned the task,
+// and used another answer, since the question was read.
+func answered(t *store.Task, in agent.Input) error {
+	if in.Answer == nil || t.State().Question(in.Question) != nil {
+		return nil
+	}
+	earlier, ok, err := t.State().AnswerTo(in.Question)
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return fmt.Errorf("answer %s of task %s: %w", in.Question, t.Ref.ID, ErrNoQuestion)
+	}
+	return &AnsweredError{Question: in.Question, Task: t.Ref.ID, Answer: earlier}
 }
 
 // requireInput refuses to continue a task that has no message when the request brings none: the program that began the

@@ -127,7 +127,12 @@ func (e *Engine) reply(ctx context.Context, ref store.Ref, question string, r Re
 		}
 		i := slices.IndexFunc(asked, func(a Asked) bool { return a.Question == question })
 		if i < 0 {
-			return Replied{}, fmt.Errorf("answer %s of task %s: %w", question, ref.ID, ErrNoQuestion)
+			// Another process may have closed it between the two looks.
+			same, known, err := e.previousAnswer(ctx, ref, question, r)
+			if !known && err == nil {
+				err = fmt.Errorf("answer %s of task %s: %w", question, ref.ID, ErrNoQuestion)
+			}
+			return same, err
 		}
 		q := asked[i]
 		if r.Seen != nil && (r.Seen.Seq < q.From.Seq || r.Seen.Seq == q.From.Seq && r.Seen.Index < q.From.Index) {
@@ -145,7 +150,13 @@ func (e *Engine) reply(ctx context.Context, ref store.Ref, question string, r Re
 		case run == nil && r.Stop:
 			return Replied{Asked: q}, nil // it is stopped and saved
 		case run == nil:
-			return e.replyToReleased(ctx, q, answer, r)
+			done, err := e.replyToReleased(ctx, q, answer, r)
+			if _, late := errors.AsType[*AnsweredError](err); late { // maybe by an earlier try of this caller
+				if same, known, err := e.previousAnswer(ctx, ref, question, r); known || err != nil {
+					return same, err
+				}
+			}
+			return done, err
 		}
 		err = run.Answer(question, answer)
 		if err != nil && !errors.Is(err, ErrNoQuestion) {
@@ -280,20 +291,7 @@ func (e *Engine) replyToReleased(ctx context.Context, q Asked, answer Answer, r 
 		return Replied{}, err
 	}
 	failpoint.Hit("engine.answered")
-	out := Replied{Asked: q, Answer: answer, Run: ticket.RunInfo}
-	if q.Kind == agent.KindMistake {
-		return out, nil
-	}
-	// Another process may have owned the task after the question was read and before the run started.
-	var earlier api.QuestionClosed
-	var ok bool
-	if err := e.withRuns(ctx, q.Ref, func(s *task.State) { earlier, ok, _ = s.AnswerTo(q.Question) }); err != nil {
-		return out, err
-	}
-	if ok && (earlier.By != answer.By || earlier.Text != answer.Text && q.Kind != agent.KindLimit) {
-		return out, &AnsweredError{Question: q.Question, Task: q.Ref.ID, Answer: earlier}
-	}
-	return out, nil
+	return Replied{Asked: q, Answer: answer, Run: ticket.RunInfo}, nil
 }
 
 // ErrApproval: the caller may not decide that question.
