@@ -1,13 +1,16 @@
 package postgres_test
 
 import (
+	"errors"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/internal/testing/pgtest"
+	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/postgres"
 )
 
@@ -51,4 +54,33 @@ func TestRenewalIsLinear(t *testing.T) {
 	if err := conn.QueryRow(t.Context(), `SELECT count(*) FROM roost.journals WHERE lease_until > now()`).Scan(&renewed); err != nil || renewed != 300 {
 		t.Errorf("got %d leases renewed, %v, want 300", renewed, err)
 	}
+}
+
+// Who finds a journal owned learns by whom, also when the owner lets go at this moment: then there is nobody to name, and
+// the journal is free.
+func TestBusyNamesAnOwner(t *testing.T) {
+	url := pgtest.Shared(t).Database(t)
+	if err := database.Migrate(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	var wait sync.WaitGroup
+	for range 4 {
+		wait.Go(func() {
+			db := openURL(t, url, postgres.Options{})
+			for range 40 {
+				o, err := db.Own(t.Context(), "task", postgres.OwnOptions{By: "test"})
+				var busy *journal.BusyError
+				switch {
+				case err == nil:
+					err = o.Close()
+				case errors.As(err, &busy) && busy.Holder.PID != 0:
+					continue
+				}
+				if err != nil {
+					t.Errorf("got %v, want the journal, or its owner's name", err)
+				}
+			}
+		})
+	}
+	wait.Wait()
 }

@@ -136,32 +136,38 @@ func (o *owner) take(ctx context.Context) error {
 			return database.Explained(err)
 		}
 	}
-	asked := time.Now()
-	var epoch, head int64
-	var seqs, epochs []int64
-	taken, err := database.Found(o.in.db.QueryRow(ctx, `
+	for {
+		asked := time.Now()
+		var epoch, head int64
+		var seqs, epochs []int64
+		taken, err := database.Found(o.in.db.QueryRow(ctx, `
 UPDATE roost.journals SET epoch = epoch + 1, owner = $2, lease_until = clock_timestamp() + $3::interval
 WHERE name = $1 AND (lease_until IS NULL OR lease_until < clock_timestamp())
 RETURNING id, epoch, head, base_seqs, base_epochs`, o.name, shown, o.in.opt.Lease), &o.id, &epoch, &head, &seqs, &epochs)
-	if err != nil {
-		return database.Explained(err)
+		if err != nil {
+			return database.Explained(err)
+		}
+		if taken {
+			o.epoch, o.synced, o.announced, o.next = uint64(epoch), uint64(head), uint64(head), uint64(head)+1
+			o.until = asked.Add(o.in.opt.Lease)
+			return o.begins(seqs, epochs)
+		}
+		var holder []byte
+		var held bool
+		there, err := database.Found(o.in.db.QueryRow(ctx, `
+SELECT owner, coalesce(lease_until >= clock_timestamp(), false) FROM roost.journals WHERE name = $1`, o.name), &holder, &held)
+		if err != nil {
+			return err
+		}
+		if !there {
+			return journal.ErrNotFound
+		}
+		if held { // else its lease ended since
+			busy := &journal.BusyError{Dir: o.name}
+			_ = json.Unmarshal(holder, &busy.Holder) // without it the owner has no name
+			return busy
+		}
 	}
-	if taken {
-		o.epoch, o.synced, o.announced, o.next = uint64(epoch), uint64(head), uint64(head), uint64(head)+1
-		o.until = asked.Add(o.in.opt.Lease)
-		return o.begins(seqs, epochs)
-	}
-	var holder []byte
-	there, err := database.Found(o.in.db.QueryRow(ctx, `SELECT owner FROM roost.journals WHERE name = $1`, o.name), &holder)
-	if err != nil {
-		return err
-	}
-	if !there {
-		return journal.ErrNotFound
-	}
-	busy := &journal.BusyError{Dir: o.name}
-	_ = json.Unmarshal(holder, &busy.Holder) // without it the owner has no name
-	return busy
 }
 
 // verify brings the chain of signatures to the head.
