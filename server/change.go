@@ -47,14 +47,19 @@ func (s *Server) change(w http.ResponseWriter, a *asked) *api.Problem {
 		}
 		key = ""
 	}
-	if key != "" {
-		return s.once(w, a, key)
+	for end := time.Now().Add(changeWait); ; time.Sleep(releasedPause) {
+		a.released = false
+		if key != "" {
+			p = s.once(w, a, key)
+		} else if out, err := s.act(a); err != nil {
+			p = s.refused(w, a, err)
+		} else {
+			p = s.done(w, a, *out)
+		}
+		if !a.released || time.Now().After(end) || a.Context().Err() != nil {
+			return p
+		}
 	}
-	out, err := s.act(a)
-	if err != nil {
-		return s.refused(w, a, err)
-	}
-	return s.done(w, a, *out)
 }
 
 // keyOf is the idempotency key of a request, "" when it has none or needs none.
@@ -208,10 +213,17 @@ func (s *Server) guarded(a *asked) (unlock func(), err error) {
 }
 
 // refused is the problem of an error of act. When another process has just taken the task, or another server has its
-// workspace and this one does not, the request is passed on.
+// workspace and this one does not, the request is passed on. When that process has let go of the task meanwhile, nobody is
+// left who would do it, and the caller tries again.
 func (s *Server) refused(w http.ResponseWriter, a *asked, err error) *api.Problem {
-	if service.HeldElsewhere(err) && s.elsewhere(w, a) {
-		return nil
+	if service.HeldElsewhere(err) {
+		if s.elsewhere(w, a) {
+			return nil
+		}
+		if a.about != (service.Task{}) {
+			_, held := a.about.Holder(a.Context())
+			a.released = !held
+		}
 	}
 	if s.toWorkspace(w, a, err) {
 		return nil
@@ -254,6 +266,9 @@ func (s *Server) done(w http.ResponseWriter, a *asked, out idempotency.Answer) *
 
 // changeWait is how long a change waits for other changes of its task; some of them wait for a model.
 const changeWait = 3 * time.Second
+
+// releasedPause is how long a request waits before it tries again because another process held the task for a moment.
+const releasedPause = 20 * time.Millisecond
 
 // changeGate holds the changes of each task that are under way in this process.
 type changeGate struct {

@@ -94,6 +94,7 @@ type asked struct {
 	again    bool         // an earlier attempt of this request may have taken effect
 	silent   string       // the process that works on the task and does not answer; "" = none
 	about    service.Task // the task that it would change; zero when there is none
+	released bool         // another process held the task, and has let go of it since
 }
 
 // call is the request as the service sees it.
