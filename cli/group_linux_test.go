@@ -23,6 +23,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/internal/testing/pgtest"
+	"github.com/roost-dev/roost/journal"
 )
 
 func init() { afterTests = pgtest.StopShared }
@@ -244,8 +245,11 @@ func TestGroupTakesOver(t *testing.T) {
 			model, notes, on := g.command()
 			id := a.starts(model, "work")
 			g.begun(notes)
+			held, _ := g.read(id)
+			lost := held[len(held)-1].Epoch
 			back := lose(a)
 			g.within(time.Minute, "another server completes the task", func() bool { return b.status(id) == "completed" })
+			_, whole := g.read(id)
 			back()
 			must(t, os.WriteFile(on, nil, 0o600)) // the command of the lost server may end now
 			if got := strings.Count(b.log.String(), "run started") + strings.Count(c.log.String(), "run started"); got != 1 {
@@ -264,6 +268,24 @@ func TestGroupTakesOver(t *testing.T) {
 				g.within(time.Minute, "the lost server answers again", func() bool { return a.status(id) == "completed" })
 				if got := a.events(id, "", "run.ended"); !slices.Equal(got, want) {
 					t.Errorf("events of the server that was stopped: got %q, want %q", got, want)
+				}
+				g.within(time.Minute, "the lost server gives its run up", func() bool {
+					var now api.Server
+					a.ask(http.MethodGet, "/v1/server", "", &now)
+					return now.Runs == api.Load{}
+				})
+			}
+			commits, sums := g.read(id, whole[0].Head)
+			if sums[0] != whole[0] {
+				t.Errorf("the journal up to commit %d: got sum %x, want %x as before the lost server woke up", whole[0].Head, sums[0].Hash, whole[0].Hash)
+			}
+			successor := slices.IndexFunc(commits, func(c journal.Commit) bool { return c.Epoch > lost })
+			if successor < 0 {
+				t.Fatalf("no commit is of a later epoch than %d, want one of the successor", lost)
+			}
+			for _, c := range commits[successor:] {
+				if c.Epoch <= lost {
+					t.Errorf("commit %d behind the successor's first one, %d: got epoch %d, want a later one than %d", c.Seq, commits[successor].Seq, c.Epoch, lost)
 				}
 			}
 		})
