@@ -97,7 +97,7 @@ func Announced(ctx context.Context, db *database.DB) ([][]byte, error) {
 	return list, nil
 }
 
-// Lost forgets a lease that the database has ended; see Ended.
+// Lost forgets a lease that the database has ended, see Ended, or that is to run out: it is renewed no longer.
 func (l *Lease) Lost(id int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

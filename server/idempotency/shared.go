@@ -66,9 +66,7 @@ func (d *Shared) begin(ctx context.Context, key, request, fingerprint string) (*
 	row := takenRow{ctx: context.WithoutCancel(ctx), of: d, key: sum[:], name: hash(key) + ".jsonl"}
 	for end := time.Now().Add(flightWait); ; {
 		one, done, err := d.try(ctx, row, request, fingerprint)
-		if lease.Ended(err) {
-			d.lease.Lost(row.lease)
-		} else if !errors.Is(err, ErrInFlight) {
+		if !lease.Ended(err) && !errors.Is(err, ErrInFlight) {
 			return one, done, err
 		}
 		if time.Now().After(end) {
@@ -133,6 +131,9 @@ UPDATE roost.requests SET at = clock_timestamp(), intent = $2, answer = NULL, le
 		return err
 	})
 	if err != nil {
+		if !errors.Is(err, ErrInFlight) && !errors.Is(err, ErrOther) {
+			d.lease.Lost(row.lease) // the database may have the row, and nobody works on the request
+		}
 		return nil, nil, err
 	}
 	return one, done, nil
@@ -172,12 +173,15 @@ func (r takenRow) Leave() error {
 // errTaken: this server did not reach the database for as long as its lease lasts.
 var errTaken = errors.New("another server took the request over")
 
-// exec changes the row, which must still be this request's.
+// exec changes the row, which must still be this request's. When that fails, the server renews the lease no longer: a repeat
+// then waits until it has run out, and not for as long as the server lives.
 func (r takenRow) exec(sql string, more ...any) error {
 	ctx, cancel := context.WithTimeout(r.ctx, patience)
 	defer cancel()
 	done, err := r.of.db.Exec(ctx, sql, append([]any{r.key, r.lease}, more...)...)
-	if err == nil && done.RowsAffected() == 0 {
+	if err != nil {
+		r.of.lease.Lost(r.lease) // the row may still have it, and nobody works on the request
+	} else if done.RowsAffected() == 0 {
 		err = errTaken
 	}
 	return database.Explained(err)

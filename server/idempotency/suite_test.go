@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -246,4 +247,53 @@ func TestAServerThatWasKilled(t *testing.T) {
 	if _, done, err := d.Begin(t.Context(), "k", "POST /x", "a"); err != nil || done == nil || done.Status != 201 {
 		t.Errorf("got %v, %v, want the answer of the second server", done, err)
 	}
+}
+
+// The database is away when a server releases a key, or while it takes one. The server lives on, and nobody works on the
+// request: the repeat does it once the server's lease has run out.
+func TestTheDatabaseIsAway(t *testing.T) {
+	t.Parallel() // it mostly waits
+	t.Run("at the release", func(t *testing.T) {
+		t.Parallel()
+		cluster := pgtest.Start(t)
+		url := cluster.Database(t)
+		fixture.NoError(t, database.Migrate(t.Context(), url))
+		a, b := server(t, url, nil), server(t, url, nil)
+		one, _, err := a.Begin(t.Context(), "k", "POST /x", "a")
+		fixture.NoError(t, err)
+		cluster.Kill()
+		if err := one.Leave(); err == nil {
+			t.Error("got no error, want one of a database that is away")
+		}
+		cluster.Run(t)
+		repeated(t, b)
+	})
+	t.Run("at the beginning", func(t *testing.T) {
+		t.Parallel()
+		primary, standby := pgtest.StartPair(t)
+		url := primary.Database(t)
+		fixture.NoError(t, database.Migrate(t.Context(), url))
+		a, b := server(t, url, nil), server(t, url, nil)
+		one, _, err := a.Begin(t.Context(), "first", "POST /x", "a") // the server has a lease
+		fixture.NoError(t, errors.Join(err, one.Leave()))
+		standby.Signal(t, syscall.SIGSTOP)
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		if _, _, err := a.Begin(ctx, "k", "POST /x", "a"); err == nil {
+			t.Error("got no error, want one of a database that does not answer")
+		}
+		standby.Signal(t, syscall.SIGCONT)
+		repeated(t, b)
+	})
+}
+
+// repeated repeats a request after the server that took it has had time to renew its lease.
+func repeated(t *testing.T, d *Shared) {
+	t.Helper()
+	time.Sleep(leaseLength / 2)
+	one, done, err := d.Begin(t.Context(), "k", "POST /x", "a")
+	if err != nil || done != nil || !one.Again {
+		t.Fatalf("the repeat: got %+v, %+v, %v, want the request again", one, done, err)
+	}
+	fixture.NoError(t, one.Leave())
 }
