@@ -115,12 +115,13 @@ type load struct {
 func (l *load) talks(ctx context.Context, client int) {
 	for i := 0; ctx.Err() == nil; i++ {
 		words, at := fmt.Sprintf("words-%d-%d.", client, i), l.tasks[(client+i)%len(l.tasks)]
+		end := time.Now().Add(time.Minute)
 		for try, code := 0, 0; code/100 != 2; try++ {
 			var refused struct{ Code, Detail string }
 			d := l.servers[(client+i+try)%len(l.servers)]
 			code = d.try(l.t.Context(), http.MethodPost, "/v1/tasks/"+at+"/messages", words, api.Message{Text: words}, &refused)
 			passes := code == 0 || code/100 == 5 || code == http.StatusConflict || code == http.StatusTooManyRequests
-			if code/100 != 2 && (!passes || try == 500) {
+			if code/100 != 2 && (!passes || time.Now().After(end)) {
 				l.t.Errorf("send %s: got status %d %+v, want success, or for a while an error that passes", words, code, refused)
 				return
 			}
@@ -141,7 +142,7 @@ func (l *load) talks(ctx context.Context, client int) {
 func (l *load) drafts(ctx context.Context, task string) (last string) {
 	path, base := "/v1/tasks/"+task+"/draft", ""
 	for i := 0; ctx.Err() == nil; i++ {
-		words, answered := fmt.Sprintf("draft-%d", i), true
+		words, answered, end := fmt.Sprintf("draft-%d", i), true, time.Now().Add(time.Minute)
 		for try := 0; ; try++ {
 			var doc struct{ Revision, Text, Detail string }
 			d := l.servers[(i+try)%len(l.servers)]
@@ -157,8 +158,8 @@ func (l *load) drafts(ctx context.Context, task string) (last string) {
 				base, last = doc.Revision, words
 				break
 			}
-			if code == http.StatusConflict {
-				l.t.Errorf("draft %s of task %s: got %s, want revision %s to be there, which was taken", words, task, doc.Detail, base)
+			if code == http.StatusConflict || time.Now().After(end) {
+				l.t.Errorf("draft %s of task %s: got status %d %s, want it over revision %s, which was taken", words, task, code, doc.Detail, base)
 				return words
 			}
 			answered = false
