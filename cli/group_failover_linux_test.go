@@ -443,10 +443,13 @@ func TestGroupAnswersOnce(t *testing.T) {
 					won, lost = lost, won
 				}
 				if won.code != http.StatusOK || won.got.Run != run || won.got.Approve == nil || *won.got.Approve != won.approve {
-					t.Fatalf("round %d: got status %d, %+v, and %d, %+v, want one answer that continues run %s", i, won.code, won.got, lost.code, lost.got, run)
+					t.Fatalf("round %d: got status %d of run %q and %d %s, want one answer that continues run %s",
+						i, won.code, won.got.Run, lost.code, lost.got.Code, run)
 				}
-				if p := lost.got.Problem; lost.code != http.StatusConflict || p.Code != "question_answered" || p.Answer == nil || p.Answer.Approve == nil || *p.Answer.Approve != won.approve {
-					t.Errorf("round %d, the later answer: got status %d, %+v, %+v, want 409 question_answered by %v", i, lost.code, p, p.Answer, won.approve)
+				if first := lost.got.Answer; lost.code != http.StatusConflict || lost.got.Code != "question_answered" ||
+					first == nil || first.Approve == nil || *first.Approve != won.approve {
+					t.Errorf("round %d, the later answer: got status %d %s %s, want 409 question_answered with the first answer, %v",
+						i, lost.code, lost.got.Code, lost.got.Detail, won.approve)
 				}
 				if i == rounds {
 					g.within(time.Minute, "the task completes", func() bool { return a.status(task) == "completed" })
