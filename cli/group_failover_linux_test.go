@@ -443,8 +443,8 @@ func TestGroupAnswersOnce(t *testing.T) {
 					won, lost = lost, won
 				}
 				if won.code != http.StatusOK || won.got.Run != run || won.got.Approve == nil || *won.got.Approve != won.approve {
-					t.Fatalf("round %d: got status %d of run %q and %d %s, want one answer that continues run %s",
-						i, won.code, won.got.Run, lost.code, lost.got.Code, run)
+					t.Fatalf("round %d: got status %d %s %s of run %q, and %d %s %s, want one answer that continues run %s",
+						i, won.code, won.got.Code, won.got.Detail, won.got.Run, lost.code, lost.got.Code, lost.got.Detail, run)
 				}
 				if first := lost.got.Answer; lost.code != http.StatusConflict || lost.got.Code != "question_answered" ||
 					first == nil || first.Approve == nil || *first.Approve != won.approve {

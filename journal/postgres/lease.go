@@ -72,7 +72,8 @@ func (l *leases) run(ctx context.Context) {
 }
 
 // renewal is the statement that renews. It joins what it is given with the table alone, by the key: a plan for any number of
-// leases, which expects few, would compare each of two sets with each of the other.
+// leases, which expects few, would compare each of two sets with each of the other. A journal that its owner has let go of,
+// while the statement was on its way, stays free.
 func renewal(locked string) string {
 	return `
 WITH mine AS (
@@ -80,7 +81,7 @@ WITH mine AS (
 	JOIN roost.journals j ON j.id = w.id FOR NO KEY UPDATE OF j` + locked + `
 ), renewed AS (
 	UPDATE roost.journals j SET lease_until = clock_timestamp() + $3::interval
-	FROM mine WHERE j.id = mine.id AND mine.epoch = mine.was
+	FROM mine WHERE j.id = mine.id AND mine.epoch = mine.was AND j.owner IS NOT NULL
 )
 SELECT id, epoch FROM mine`
 }

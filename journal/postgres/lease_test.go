@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -83,4 +84,30 @@ func TestBusyNamesAnOwner(t *testing.T) {
 		})
 	}
 	wait.Wait()
+}
+
+// A renewal that comes late, when the owner has let go of the journal, brings no lease back: nobody would have it.
+func TestALateRenewalHoldsNothing(t *testing.T) {
+	url := pgtest.Shared(t).Database(t)
+	if err := database.Migrate(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	db := openURL(t, url, postgres.Options{})
+	o, err := db.Own(t.Context(), "task", postgres.OwnOptions{By: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.DB().Exec(t.Context(), postgres.Renewal, []int64{1}, []int64{int64(o.Epoch())}, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	o, err = db.Own(t.Context(), "task", postgres.OwnOptions{By: "test"})
+	if err != nil {
+		t.Fatalf("got %v, want the journal, which nobody owns", err)
+	}
+	if err := o.Close(); err != nil {
+		t.Error(err)
+	}
 }
