@@ -61,6 +61,12 @@ func (g *group) read(task string, at ...uint64) (commits []journal.Commit, sums 
 	return commits, sums
 }
 
+// ready is the status of /readyz.
+func (d *daemon) ready() int {
+	var out struct{ Status string }
+	return d.try(d.t.Context(), http.MethodGet, "/readyz", "", nil, &out)
+}
+
 // try sends a request with a body to a server, as a client that gives up after a while. status is 0 when no whole answer
 // came.
 func (d *daemon) try(ctx context.Context, method, path, key string, body, into any) (status int) {
@@ -258,6 +264,9 @@ func TestGroupFailsOver(t *testing.T) {
 	primary.Kill()
 	lost := time.Now()
 	time.Sleep(3500 * time.Millisecond) // leases end: some servers go on with their tasks, and others take some over
+	if got := g.servers[0].ready(); got != http.StatusServiceUnavailable {
+		t.Errorf("/readyz without the database: got status %d, want %d", got, http.StatusServiceUnavailable)
+	}
 	standby.Promote(t)
 	g.within(time.Minute, "every task completes", func() bool {
 		time.Sleep(50 * time.Millisecond) // each look costs the servers something
@@ -270,6 +279,9 @@ func TestGroupFailsOver(t *testing.T) {
 		return true
 	})
 	t.Logf("the tasks are completed %v after the primary was lost", time.Since(lost).Round(time.Millisecond))
+	if got := g.servers[0].ready(); got != http.StatusOK {
+		t.Errorf("/readyz with the database: got status %d, want %d", got, http.StatusOK)
+	}
 	rest()
 	work.Wait()
 	g.within(time.Minute, "the last messages are used", func() bool {
