@@ -2,7 +2,9 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/store"
@@ -89,6 +91,27 @@ func (e *Engine) recordTree(ctx context.Context, t *store.Task, s *task.Settings
 	s.Folder.Tree = tree
 	if tree.Problem != "" {
 		return []string{"no other server could continue this task, because none could clone its workspace: " + tree.Problem}
+	}
+	return nil
+}
+
+// removeClones removes the clones of tasks that do not exist any more, not even in the trash.
+func (e *Engine) removeClones(ctx context.Context) error {
+	var errs []error
+	for dir, id := range e.opt.Reach.Cloned() {
+		_, err := e.store.Find(ctx, store.OwnSource+":"+id)
+		if errors.Is(err, store.ErrNotFound) {
+			_, err = e.store.FindDeleted(ctx, id)
+		}
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			errs = append(errs, os.RemoveAll(dir))
+		case err != nil:
+			errs = append(errs, err)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("remove clones of tasks that were purged: %w", err)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/trash"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/workspace/reach"
 )
@@ -144,6 +145,17 @@ func TestACloneIsAsTheLastRunLeftIt(t *testing.T) {
 		b.on(server, setup.Config{})
 		fixture.NoError(t, b.continues(id, finishes))
 		b.holds(b.withoutGit(), want)
+	}
+
+	// The clone of a task that was purged goes.
+	fixture.Must[api.DeletedTask](t)(trash.Delete(t.Context(), b.store, fixture.Must[store.Ref](t)(b.store.Find(t.Context(), id))))
+	fixture.NoError(t, b.engine.Recover(t.Context(), engine.RecoverOptions{}))
+	if got := b.withoutGit(); len(got) == 0 {
+		t.Error("the clone of a task in the trash is gone, want it to stay")
+	}
+	fixture.Must[api.DeletedTask](t)(b.engine.Purge(t.Context(), id))
+	if left, err := os.ReadDir(filepath.Join(b.top, "clones-c")); err != nil || len(left) != 0 {
+		t.Errorf("clones of a purged task: got %v, %v, want none", left, err)
 	}
 }
 

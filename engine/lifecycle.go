@@ -47,7 +47,7 @@ func (e *Engine) Fork(ctx context.Context, ref store.Ref, o history.ForkOptions)
 // cannot be removed the error reports that, and the task is removed all the same.
 func (e *Engine) Purge(ctx context.Context, given string) (api.DeletedTask, error) {
 	t, stores, err := e.purge(ctx, given)
-	return t, errors.Join(err, e.checkpoints.RemoveUnused(ctx, stores))
+	return t, errors.Join(err, e.checkpoints.RemoveUnused(ctx, stores), e.removeClones(ctx))
 }
 
 // PurgeAll is Purge of several tasks, until an error of one or of report, which is called for each removed task. Contents
@@ -64,7 +64,7 @@ func (e *Engine) PurgeAll(ctx context.Context, given []string, report func(api.D
 			break
 		}
 	}
-	return errors.Join(err, e.checkpoints.RemoveUnused(ctx, all))
+	return errors.Join(err, e.checkpoints.RemoveUnused(ctx, all), e.removeClones(ctx))
 }
 
 // purge removes a task and its refs, and returns the stores that held checkpoints of it.

@@ -208,7 +208,7 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 			errs = append(errs, err)
 		}
 	}
-	return errors.Join(append(errs, e.writeProjections(ctx))...)
+	return errors.Join(append(errs, e.writeProjections(ctx), e.removeClones(ctx))...)
 }
 
 // lacks is why this server of a group lacks a workspace; nil when it has it, or may clone it. Without a group a run reports

@@ -9,8 +9,11 @@ import (
 	"github.com/roost-dev/roost/database"
 )
 
+// ErrBegun: there are accounts, so that no first one can be made.
+var ErrBegun = accounts.ErrBegun
+
 // BeginAccounts makes the tables of the database at url if it lacks them, and in it the first account with its token, which
-// may do everything. accounts.ErrBegun: there are accounts.
+// may do everything, unless ErrBegun.
 func BeginAccounts(ctx context.Context, url, name string) (api.IssuedToken, error) {
 	if err := database.Migrate(ctx, url); err != nil {
 		return api.IssuedToken{}, err

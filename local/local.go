@@ -185,6 +185,9 @@ func (r *Roost) Share(folders []string, clones Clones) error {
 	if err != nil {
 		return fmt.Errorf("name this server: %w", err)
 	}
+	if below, bad := filepath.Rel(r.Root(), clones.Dir); clones.Dir != "" && bad == nil && filepath.IsLocal(below) {
+		return fmt.Errorf("clone workspaces into %s: the folder lies in the root, which no run may work in", clones.Dir)
+	}
 	r.reach, err = reach.New(id, reach.Options{Shared: folders, Clones: clones, Running: r.Servers})
 	return err
 }

@@ -2,6 +2,7 @@ package hosting
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -42,8 +43,11 @@ func (a *commands) teamCommand() *cobra.Command {
 			return failure.Usage("roost team init", "--store is missing", "roost team init ann --store postgres://HOST/NAME")
 		}
 		made, err := local.BeginAccounts(cmd.Context(), store, args[0])
-		if err != nil {
+		switch {
+		case errors.Is(err, local.ErrBegun):
 			return err
+		case err != nil:
+			return refuse(err, explain(err))
 		}
 		return a.showToken(made)
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http/httptest"
+	neturl "net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/roost-dev/roost/accounts"
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
@@ -61,6 +63,12 @@ func TestTeamCommands(t *testing.T) {
 	token, _, _ = strings.Cut(does("roost_", "init", "ann", "--store", url), "\n")
 	if _, err := run("init", "eve", "--store", url); !errors.Is(err, accounts.ErrBegun) {
 		t.Errorf("init again: got %v, want ErrBegun", err)
+	}
+	at := fixture.Must[*neturl.URL](t)(neturl.Parse(url))
+	at.Path = "/none"
+	var refused *failure.Failure
+	if _, err := run("init", "ann", "--store", at.String()); !errors.As(err, &refused) || !strings.Contains(refused.Try, "createdb") {
+		t.Errorf("init in a database that is not there: got %v, want how to make it", err)
 	}
 
 	db := fixture.Must[*database.DB](t)(database.Open(t.Context(), url))

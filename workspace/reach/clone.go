@@ -23,6 +23,7 @@ import (
 //
 // A clone is a folder of its own for one task: DIR/ID/tree, beside DIR/ID/origin.json, which names the store that the
 // task's checkpoints are in. Everything in it can be made again for as long as the task exists, so that clones may be removed.
+// Those of tasks that were purged are removed.
 type Cloning struct {
 	Dir  string   // absolute
 	From []string // how addresses of remotes begin, up to a slash or colon: https://git.example.org/team/
@@ -46,6 +47,8 @@ const (
 	treeName   = "tree"
 	originName = "origin.json"
 	tempPrefix = ".clone-"
+	// describeTime bounds how long the start of a run waits for git.
+	describeTime = 30 * time.Second
 	// cloneTime bounds one clone.
 	cloneTime = 30 * time.Minute
 	// tempAge is from when on a temporary folder is left by a process that died: twice as old as one can get.
@@ -54,7 +57,9 @@ const (
 
 // origin is what a clone's file keeps.
 type origin struct {
-	Store string `json:"store"`
+	Store  string `json:"store"`
+	Server string `json:"server"` // the id of the server that made it
+	Task   string `json:"task"`
 }
 
 func (c Cloning) check() error {
@@ -113,6 +118,8 @@ func (s *Server) Describe(ctx context.Context, root string) (*api.WorkTree, []st
 	if s == nil || len(s.clones.From) == 0 || s.Identify(root).Shared != "" {
 		return nil, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, describeTime)
+	defer cancel()
 	t, err := usergit.Describe(ctx, root, func(address string) bool { return Allowed(s.clones.From, address) })
 	if err != nil {
 		return &api.WorkTree{Problem: err.Error()}, nil
@@ -198,12 +205,35 @@ func (s *Server) storeOf(root string) string {
 	if dir == "" {
 		return ""
 	}
-	var o origin
-	data, err := inputfile.Read(filepath.Join(dir, originName))
-	if err != nil || json.Unmarshal(data, &o) != nil || !storeNames.MatchString(o.Store) {
-		return ""
+	if o := originOf(dir); storeNames.MatchString(o.Store) {
+		return o.Store
 	}
-	return o.Store
+	return ""
+}
+
+// originOf is what the file of a clone keeps; zero where it cannot be read.
+func originOf(dir string) (o origin) {
+	data, err := inputfile.Read(filepath.Join(dir, originName))
+	if err != nil || json.Unmarshal(data, &o) != nil {
+		return origin{}
+	}
+	return o
+}
+
+// Cloned are the clones that this server has made, with their tasks.
+func (s *Server) Cloned() map[string]string {
+	if s == nil || s.clones.Dir == "" {
+		return nil
+	}
+	list, _ := os.ReadDir(s.clones.Dir) // without it nothing is known, and nothing removed
+	out := map[string]string{}
+	for _, d := range list {
+		dir := filepath.Join(s.clones.Dir, d.Name())
+		if o := originOf(dir); d.IsDir() && o.Server == s.id && o.Task != "" {
+			out[dir] = o.Task
+		}
+	}
+	return out
 }
 
 // Clone makes the work tree of a task's workspace again, and calls fill with the workspace in it before it gets its place.
@@ -238,7 +268,7 @@ func (s *Server) Clone(ctx context.Context, task string, p api.FolderID,
 	if err := fill(real); err != nil {
 		return "", nil, err
 	}
-	text, err := json.Marshal(origin{p.Tree.Store})
+	text, err := json.Marshal(origin{p.Tree.Store, s.id, task})
 	if err == nil {
 		err = atomicfile.Create(filepath.Join(temp, originName), append(text, '\n'))
 	}
