@@ -43,12 +43,13 @@ func (t *tab) bothSchemes(state string) {
 	t.do("be light", media("", "prefers-color-scheme", "light"))
 }
 
-// within fails for what is outside of a narrow window.
+// within fails for what is outside of a narrow window. What a dialog folds away is opened: a browser does not lay it out before.
 func (t *tab) within(state string) {
 	t.Helper()
-	run[bool](t, `new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`) // it has its new size
+	run[bool](t, `document.querySelectorAll('dialog[open] details').forEach(e => { e.open = true; });
+		new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`) // it has its new size
 	t.fits(state)
-	if out := run[string](t, `[...document.querySelectorAll('dialog[open], dialog[open] *, #composer *, .question *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 150)).join('\n')`); out != "" {
+	if out := run[string](t, `[...document.querySelectorAll('dialog[open], dialog[open] *, #composer *, .question *')].filter(e => e.checkVisibility() && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 150)).join('\n')`); out != "" {
 		t.Errorf("%s: outside of the window: %s", state, out)
 	}
 }
