@@ -281,8 +281,8 @@ func (s *Folder) Contains(ctx context.Context, h Hash) bool {
 	if _, err := s.refresh(false); err != nil {
 		return false
 	}
-	if s.listed(k) {
-		return true
+	if s.listed(k) || s.quiet() {
+		return s.listed(k)
 	}
 	free, err := s.still(ctx)
 	free()
@@ -297,18 +297,19 @@ func (s *Folder) listed(k Key) bool {
 	return ok && !s.known.allDamaged(k)
 }
 
+// quiet reports whether the folder did not change while it was read, and has not changed since.
+func (s *Folder) quiet() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.known.current(s.path(bundlesDir))
+}
+
 // still keeps other processes from removing bundles until free is called, and reads the folder. A listing of a folder
 // that changes meanwhile may show neither the bundle that a content left nor the one that it went to, so nothing counts
-// as missing before this, unless the folder was quiet when it was read. Where the lock cannot be had, as in a store that
-// is read-only, the folder is only read. The caller locks s.hold neither before nor until free.
+// as missing before this, unless the folder is quiet. Where the lock cannot be had, as in a store that is read-only, the
+// folder is only read. The caller locks s.hold neither before nor until free.
 func (s *Folder) still(ctx context.Context) (free func(), err error) {
 	free = func() {}
-	s.mu.RLock()
-	quiet := s.known.current(s.path(bundlesDir))
-	s.mu.RUnlock()
-	if quiet {
-		return free, nil
-	}
 	if _, err := os.Stat(s.path(lockRemove)); err == nil { // otherwise nobody removes anything, and reading creates nothing
 		wait, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
@@ -386,7 +387,7 @@ func (s *Folder) copy(ctx context.Context, h Hash, limit int64, out *bytes.Buffe
 		return err
 	}
 	free := func() {}
-	if !alone {
+	if !alone && !s.quiet() {
 		if free, err = s.still(ctx); err != nil {
 			return fmt.Errorf("content %s: %w", h, err)
 		}

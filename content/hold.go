@@ -123,7 +123,7 @@ func (s *Folder) relyOn(ctx context.Context, k Key, manifest, look bool) (bool, 
 			}
 			continue
 		}
-		if !look {
+		if !look || s.quiet() {
 			return false, nil
 		}
 		free, err := s.still(ctx)

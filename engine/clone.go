@@ -88,29 +88,37 @@ func (e *Engine) recordTree(ctx context.Context, t *store.Task, s *task.Settings
 			tree.Problem = err.Error()
 		}
 	}
+	was := s.Folder.Tree
 	s.Folder.Tree = tree
-	if tree.Problem != "" {
+	if tree.Problem != "" && (was == nil || was.Problem != tree.Problem) { // once, and not at each run
 		return []string{"no other server could continue this task, because none could clone its workspace: " + tree.Problem}
 	}
 	return nil
 }
 
-// removeClones removes the clones of tasks that do not exist any more, not even in the trash.
-func (e *Engine) removeClones(ctx context.Context) error {
-	var errs []error
-	for dir, id := range e.opt.Reach.Cloned() {
-		_, err := e.store.Find(ctx, store.OwnSource+":"+id)
-		if errors.Is(err, store.ErrNotFound) {
-			_, err = e.store.FindDeleted(ctx, id)
+// removeClones removes the clones of tasks that do not exist any more, not even in the trash. Whether a task exists does not
+// depend on who asks.
+func (e *Engine) removeClones(ctx context.Context) (err error) {
+	clones := e.opt.Reach.Cloned()
+	if len(clones) == 0 {
+		return nil
+	}
+	exists := map[string]bool{}
+	for range 2 { // a task may go into the trash, or come out of it, while both are listed
+		list, err := e.store.Every(ctx)
+		if err != nil {
+			return fmt.Errorf("remove clones of tasks that were purged: %w", err)
 		}
-		switch {
-		case errors.Is(err, store.ErrNotFound):
-			errs = append(errs, os.RemoveAll(dir))
-		case err != nil:
-			errs = append(errs, err)
+		for _, ref := range list {
+			exists[ref.ID] = true
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
+	for dir, id := range clones {
+		if !exists[id] {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("remove clones of tasks that were purged: %w", err)
 	}
 	return nil

@@ -147,6 +147,15 @@ func TestACloneIsAsTheLastRunLeftIt(t *testing.T) {
 		b.holds(b.withoutGit(), want)
 	}
 
+	// A purge by a person who does not see the task leaves its clone alone.
+	another, _, _ := b.bench.runScript(finishes, func(r *engine.Request) { r.Workspace = t.TempDir() })
+	fixture.Must[api.DeletedTask](t)(trash.Delete(t.Context(), b.store, fixture.Must[store.Ref](t)(b.store.Find(t.Context(), another.TaskID))))
+	blind := store.Seeing(t.Context(), func(api.Access) (bool, error) { return false, nil })
+	_, _ = b.engine.Purge(blind, another.TaskID)
+	if got := b.withoutGit(); len(got) == 0 {
+		t.Error("the clone of a task that the caller does not see is gone, want it to stay")
+	}
+
 	// The clone of a task that was purged goes.
 	fixture.Must[api.DeletedTask](t)(trash.Delete(t.Context(), b.store, fixture.Must[store.Ref](t)(b.store.Find(t.Context(), id))))
 	fixture.NoError(t, b.engine.Recover(t.Context(), engine.RecoverOptions{}))
