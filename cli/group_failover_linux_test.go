@@ -305,7 +305,7 @@ func TestGroupFailsOver(t *testing.T) {
 		len(ran), tasks*commands, len(l.acked), l.again, l.moves)
 }
 
-// check compares what the clients were told with what the tasks hold. All is quiet.
+// check compares what the clients were told with what the tasks hold. No client and no run works any more.
 func (l *load) check(draft string) {
 	l.t.Helper()
 	for _, task := range l.tasks {
@@ -397,7 +397,8 @@ func (g *group) asks(task, before string) (q api.Question) {
 }
 
 // An approval is given through any server and continues the run. Of two people who decide at the same time through two
-// servers one is told yes, the other one learns who was first, and the command runs as the first one said.
+// servers, one succeeds and the other one gets the first decision in the refusal. The command runs only if the first
+// decision allows it.
 func TestGroupAnswersOnce(t *testing.T) {
 	t.Parallel()
 	for name, hold := range map[string]string{"while the run waits": "10m", "when the run has let go of its task": "1ms"} {

@@ -433,7 +433,7 @@ func (s *Folder) manifest(ctx context.Context, h Hash, alone bool) (Manifest, er
 	return m, nil
 }
 
-// walker visits everything that manifests reach. Its user keeps other processes from removing bundles, by still or
+// walker visits everything that manifests reach. Its user keeps other processes from removing bundles, by keepBundles or
 // because it collects.
 type walker struct {
 	s     *Folder
@@ -497,7 +497,7 @@ func (s *Folder) Reaches(ctx context.Context, owner string) (contents int, bytes
 	if err != nil {
 		return 0, 0, err
 	}
-	free, err := s.still(ctx)
+	free, err := s.keepBundles(ctx)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -38,7 +38,7 @@ func (s *Folder) Collect(ctx context.Context, o CollectOptions) (done Collected,
 		}
 	}()
 	if o.DryRun {
-		free, err := s.still(ctx)
+		free, err := s.keepBundles(ctx)
 		if err != nil {
 			return done, err
 		}

@@ -284,7 +284,7 @@ func (s *Folder) Contains(ctx context.Context, h Hash) bool {
 	if s.listed(k) || s.quiet() {
 		return s.listed(k)
 	}
-	free, err := s.still(ctx)
+	free, err := s.keepBundles(ctx)
 	free()
 	return err == nil && s.listed(k)
 }
@@ -304,11 +304,11 @@ func (s *Folder) quiet() bool {
 	return s.known.current(s.path(bundlesDir))
 }
 
-// still keeps other processes from removing bundles until free is called, and reads the folder. A listing of a folder
+// keepBundles keeps other processes from removing bundles until free is called, and reads the folder. A listing of a folder
 // that changes meanwhile may show neither the bundle that a content left nor the one that it went to, so nothing counts
 // as missing before this, unless the folder is quiet. Where the lock cannot be had, as in a store that is read-only, the
 // folder is only read. The caller locks s.hold neither before nor until free.
-func (s *Folder) still(ctx context.Context) (free func(), err error) {
+func (s *Folder) keepBundles(ctx context.Context) (free func(), err error) {
 	free = func() {}
 	if _, err := os.Stat(s.path(lockRemove)); err == nil { // otherwise nobody removes anything, and reading creates nothing
 		wait, cancel := context.WithTimeout(ctx, patience)
@@ -388,7 +388,7 @@ func (s *Folder) copy(ctx context.Context, h Hash, limit int64, out *bytes.Buffe
 	}
 	free := func() {}
 	if !alone && !s.quiet() {
-		if free, err = s.still(ctx); err != nil {
+		if free, err = s.keepBundles(ctx); err != nil {
 			return fmt.Errorf("content %s: %w", h, err)
 		}
 	}

@@ -126,7 +126,7 @@ func (s *Folder) relyOn(ctx context.Context, k Key, manifest, look bool) (bool, 
 		if !look || s.quiet() {
 			return false, nil
 		}
-		free, err := s.still(ctx)
+		free, err := s.keepBundles(ctx)
 		free()
 		if err != nil {
 			return false, err

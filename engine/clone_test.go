@@ -47,7 +47,7 @@ func (b *cloning) push() {
 	fixture.Git(b.t, b.workspace, "push", "-q", "-u", "origin", "HEAD:main")
 }
 
-// on goes on as another server. running is called when it is about to clone.
+// on restarts the engine as another server. The engine calls running when it looks which servers run, before it clones.
 func (b *cloning) on(server string, c setup.Config, running ...func()) {
 	b.t.Helper()
 	r := fixture.Must[*reach.Server](b.t)(reach.New(server, reach.Options{
@@ -138,7 +138,7 @@ func TestACloneIsAsTheLastRunLeftIt(t *testing.T) {
 		t.Errorf("restored: got %q", got)
 	}
 
-	// A third server goes on from the clone, and a clone that was removed is made again.
+	// A third server clones what the second one left. When a person removes that clone, the server makes it again.
 	for _, server := range []string{"c", "c"} {
 		want = b.withoutGit()
 		b.lose()

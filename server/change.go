@@ -213,8 +213,8 @@ func (s *Server) guarded(a *asked) (unlock func(), err error) {
 }
 
 // refused is the problem of an error of act. When another process has just taken the task, or another server has its
-// workspace and this one does not, the request is passed on. When that process has let go of the task meanwhile, nobody is
-// left who would do it, and the caller tries again.
+// workspace and this one does not, refused passes the request on. When that process has released the task
+// meanwhile, refused sets a.released, and the caller tries again.
 func (s *Server) refused(w http.ResponseWriter, a *asked, err error) *api.Problem {
 	if service.HeldElsewhere(err) {
 		if s.elsewhere(w, a) {

@@ -57,8 +57,8 @@ func TestRenewalIsLinear(t *testing.T) {
 	}
 }
 
-// Who finds a journal owned learns by whom, also when the owner lets go at this moment: then there is nobody to name, and
-// the journal is free.
+// A BusyError names the owner. When the owner releases the journal at this moment, Own takes the journal and returns no
+// error.
 func TestBusyNamesAnOwner(t *testing.T) {
 	url := pgtest.Shared(t).Database(t)
 	if err := database.Migrate(t.Context(), url); err != nil {
@@ -86,7 +86,7 @@ func TestBusyNamesAnOwner(t *testing.T) {
 	wait.Wait()
 }
 
-// A renewal that comes late, when the owner has let go of the journal, brings no lease back: nobody would have it.
+// A renewal that the database carries out after the owner released the journal does not set a new lease.
 func TestALateRenewalHoldsNothing(t *testing.T) {
 	url := pgtest.Shared(t).Database(t)
 	if err := database.Migrate(t.Context(), url); err != nil {

@@ -132,7 +132,7 @@ UPDATE roost.requests SET at = clock_timestamp(), intent = $2, answer = NULL, le
 	})
 	if err != nil {
 		if !errors.Is(err, ErrInFlight) && !errors.Is(err, ErrOther) {
-			d.lease.Lost(row.lease) // the database may have the row, and nobody works on the request
+			d.lease.Lost(row.lease) // the database may have the row, but this server does not work on the request
 		}
 		return nil, nil, err
 	}
@@ -180,7 +180,7 @@ func (r takenRow) exec(sql string, more ...any) error {
 	defer cancel()
 	done, err := r.of.db.Exec(ctx, sql, append([]any{r.key, r.lease}, more...)...)
 	if err != nil {
-		r.of.lease.Lost(r.lease) // the row may still have it, and nobody works on the request
+		r.of.lease.Lost(r.lease) // the row may still name it, but this server no longer works on the request
 	} else if done.RowsAffected() == 0 {
 		err = errTaken
 	}

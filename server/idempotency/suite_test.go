@@ -249,8 +249,8 @@ func TestAServerThatWasKilled(t *testing.T) {
 	}
 }
 
-// The database is away when a server releases a key, or while it takes one. The server lives on, and nobody works on the
-// request: the repeat does it once the server's lease has run out.
+// The database is away when a server releases a key, or while it takes one. The server lives on, but no
+// longer works on the request: a repeat carries it out once the server's lease has run out.
 func TestTheDatabaseIsAway(t *testing.T) {
 	t.Parallel() // it mostly waits
 	t.Run("at the release", func(t *testing.T) {
