@@ -183,6 +183,7 @@ func (s *Store) takeWith(ctx context.Context, ref Ref, existing, lean bool) (*Ta
 		Now:          t.now,
 		View:         t.View,
 		SaveSnapshot: t.saveSnapshot,
+		Load:         &s.load,
 	})
 	if s.Shared() {
 		t.proj.Leave()

@@ -88,6 +88,7 @@ type Store struct {
 	rows    rowCache
 	index   *projection.Index
 	calmIn  time.Duration // how long a file must be unchanged before its times are trusted
+	load    projection.Load
 	pace    pace
 	clock   func() time.Time       // what the times of files are compared with
 	reached func() string          // nil: no process can reach this one

@@ -2,8 +2,9 @@
 // into task_metadata.json, and the history index. It keeps a record of what it wrote last, so that only changes of
 // other programs count as such.
 //
-// Roo's files follow the journal, several commits at a time, with a bounded share of the time. A run waits for them
-// only when it ends, waits or hands over. First all temporary files are written and synced; then, under Roo's locks,
+// Roo's files follow the journal, several commits at a time, with a bounded share of the time that all tasks of a store
+// have in common: they are about a second behind, and up to ten where many tasks run at once. A run waits for them only
+// when it ends, waits or hands over. First all temporary files are written and synced; then, under Roo's locks,
 // the fingerprints are compared and the files renamed. The record of what is about to be written precedes the rename,
 // so that after a crash Roost does not take its own bytes for a foreign change. task_metadata.json of an adopted task
 // keeps the editor's entries, with ours merged in by Roo's rules.
@@ -27,6 +28,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -166,12 +168,25 @@ func IsHalfWritten(name string) bool {
 	return strings.HasPrefix(name, TempPrefix) || strings.HasPrefix(name, "journal.idx.tmp")
 }
 
-// Projections take at most one part in projectShare of the time, and never come
-// closer than projectPause.
+// Projections take at most one part in projectShare of the time. Those of a task never come closer than projectPause. Many
+// tasks at once share the time, but no task waits longer than projectLatest for the others.
 const (
-	projectShare = 10
-	projectPause = time.Second
+	projectShare  = 10
+	projectPause  = time.Second
+	projectLatest = 10 * time.Second
 )
+
+// Load is what the projectors of a store have to do. The zero Load is for a new store.
+type Load struct {
+	tasks atomic.Int64 // that have something to write
+	took  atomic.Int64 // nanoseconds, the newest projection of any of them
+}
+
+// pause is how long a task waits with a projection. took is how long its last one took, 0 before the first.
+func (l *Load) pause(took time.Duration) time.Duration {
+	shared := time.Duration(projectShare * l.took.Load() * l.tasks.Load())
+	return max(projectPause, projectShare*took, min(shared, projectLatest))
+}
 
 // snapshotEvery is after how many commits a running task's snapshot is renewed:
 // it bounds what a reader folds, and what a kill leaves to be folded.
@@ -187,6 +202,7 @@ type Task struct {
 	Now          func() int64
 	View         func(func(*task.State))                         // calls back with the state while no commit can change it
 	SaveSnapshot func(ctx context.Context, commits uint64) error // if there are at least so many new commits
+	Load         *Load                                           // of all tasks of the store
 }
 
 var (
@@ -241,22 +257,27 @@ func (p *Projector) Wake() {
 
 func (p *Projector) loop() {
 	defer close(p.done)
-	pause := projectPause
+	var took time.Duration
 	for {
 		select {
 		case <-p.stop:
 			return
 		case <-p.waken:
 		}
+		load := p.task.Load
+		load.tasks.Add(1)
 		select {
 		case <-p.stop:
+			load.tasks.Add(-1)
 			return
-		case <-time.After(pause):
+		case <-time.After(load.pause(took)):
 		}
 		begun := time.Now()
 		p.Settle(context.Background())                           //nolint:errcheck // kept in trouble, and tried again by the next wake and by close
 		p.task.SaveSnapshot(context.Background(), snapshotEvery) //nolint:errcheck // derived; the next one may do
-		pause = max(projectPause, projectShare*time.Since(begun))
+		took = time.Since(begun)
+		load.took.Store(int64(took))
+		load.tasks.Add(-1)
 	}
 }
 
