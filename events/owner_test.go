@@ -254,6 +254,38 @@ func TestEverySubscriberGetsAllThatIsDurable(t *testing.T) {
 	wait.Wait()
 }
 
+// A topic keeps little while only the owner uses it, and more once there is a subscriber, which gets all events.
+func TestATopicThatIsNotReadKeepsLittle(t *testing.T) {
+	p, one := owned(t)
+	o := fixture.Must[*Owner](t)(p.Own(t.Context(), one.Ref, one.Epoch()))
+	defer o.Release()
+	first := one.State().Seq
+	commitMany := func() {
+		for range 30 {
+			commit(t, o, one, task.RunStarted{Run: strings.Repeat("x", unreadBytes/20)})
+		}
+		fixture.NoError(t, one.Barrier(t.Context()))
+		untilSeq(t, o.Topic().Subscribe(AfterCommit(first)), one.State().Seq) // reads it to the end, and takes no part in it
+	}
+	commitMany()
+	if _, bytes := p.Size(); bytes > unreadBytes {
+		t.Errorf("a topic without subscribers: got %d bytes, want at most %d", bytes, unreadBytes)
+	}
+	topic, release, err := p.Task(one.Ref)
+	fixture.NoError(t, err)
+	if got := untilSeq(t, topic.Subscribe(AfterCommit(first)), one.State().Seq); len(got) != 30 {
+		t.Errorf("a subscriber got %d events, want 30", len(got))
+	}
+	commitMany()
+	if _, bytes := p.Size(); bytes <= unreadBytes {
+		t.Errorf("a topic with a subscriber: got %d bytes, want all of about %d", bytes, 3*unreadBytes)
+	}
+	release()
+	if _, bytes := p.Size(); bytes > unreadBytes {
+		t.Errorf("a topic that its subscriber left: got %d bytes, want at most %d", bytes, unreadBytes)
+	}
+}
+
 // A notice that is published before anybody subscribes is kept for the subscribers that come.
 func TestNoticesWaitForASubscriber(t *testing.T) {
 	p, one := owned(t)

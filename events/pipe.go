@@ -112,6 +112,7 @@ func (p *Pipe) open(key string, prepare func(*Topic) func(context.Context) error
 		})
 	}
 	t.users++
+	t.bound()
 	return t, sync.OnceFunc(func() { p.release(key, t) }), nil
 }
 
@@ -119,12 +120,22 @@ func (p *Pipe) release(key string, t *Topic) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if t.users--; t.users > 0 {
+		t.bound()
 		return
 	}
 	t.cancel()
 	if p.topics[key] == t {
 		delete(p.topics, key)
 	}
+}
+
+// bound sets how much the topic keeps for its users. The caller holds Pipe.mu.
+func (t *Topic) bound() {
+	if t.users == 1 && t.owner.Load() != nil {
+		t.ring.bound(unreadBytes)
+		return
+	}
+	t.ring.bound(ringBytes)
 }
 
 // Publish hands a live event of a run of this process to the topics that are open. It never blocks.
@@ -180,7 +191,7 @@ func (t *Topic) Newest(ctx context.Context) (Cursor, error) {
 func (t *Topic) flush() {
 	taken := make(chan struct{})
 	select {
-	case t.live.in <- published{taken: taken}:
+	case t.live.in <- &published{taken: taken}:
 	case <-t.ended:
 		return
 	}
@@ -313,7 +324,10 @@ func (p *Pipe) Own(ctx context.Context, ref store.Ref, epoch uint64) (*Owner, er
 		return nil, err
 	}
 	o := &Owner{pipe: p, ref: ref, topic: t, release: release, epoch: epoch, seqs: map[uint64]Context{}}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	t.owner.Store(o)
+	t.bound()
 	return o, nil
 }
 

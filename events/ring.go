@@ -86,6 +86,9 @@ func (s *Subscriber) pass(one Item, give func(Item) error) error {
 const (
 	// ringBytes bounds the newest events that a topic keeps in memory, beside one that alone is larger.
 	ringBytes = 512 << 10
+	// unreadBytes bounds them while only the task's owner uses the topic: many runs have no subscriber, and one that
+	// comes reads what it lacks from the journal. Notices, which no journal has, are few and small.
+	unreadBytes = 64 << 10
 	// viewItems bounds the items that a subscriber copies at a time, while it holds the ring's lock.
 	viewItems = 256
 )
@@ -97,13 +100,14 @@ type ring struct {
 	items  []Item
 	first  uint64 // the number of items[0]; numbers count from 1
 	size   int    // bytes of items
+	most   int    // bytes that it keeps
 	from   Cursor // items are all events behind this cursor
 	newest Cursor // of the durable events
 	ended  error  // why no more events come
 	change chan struct{}
 }
 
-func newRing() *ring { return &ring{first: 1, change: make(chan struct{})} }
+func newRing() *ring { return &ring{first: 1, most: ringBytes, change: make(chan struct{})} }
 
 // start sets the cursor behind which the ring will have all events.
 func (r *ring) start(head Cursor) {
@@ -128,8 +132,21 @@ func (r *ring) add(items ...Item) {
 		r.items = append(r.items, one)
 		r.size += one.size()
 	}
+	r.trim()
+}
+
+// bound sets how many bytes the ring keeps.
+func (r *ring) bound(most int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.most = most
+	r.trim()
+}
+
+// trim drops the oldest items. The caller holds mu.
+func (r *ring) trim() {
 	drop := 0
-	for r.size > ringBytes && drop < len(r.items)-1 {
+	for r.size > r.most && drop < len(r.items)-1 {
 		r.size -= r.items[drop].size()
 		if r.from.Before(r.items[drop].Cursor) {
 			r.from = r.items[drop].Cursor
@@ -225,7 +242,7 @@ const (
 // only when the journal was read that far; until then the event is held.
 type liveOrder struct {
 	ring *ring
-	in   chan published
+	in   chan *published // pointers: the channel's room is taken for each topic
 	due  *time.Timer // wakes subscribers
 	set  bool        // due runs
 
@@ -248,7 +265,7 @@ type heldEvent struct {
 const liveBuffer = 1024
 
 func newLiveOrder(r *ring) *liveOrder {
-	l := &liveOrder{ring: r, in: make(chan published, liveBuffer), due: time.NewTimer(time.Hour), read: map[string]uint64{}}
+	l := &liveOrder{ring: r, in: make(chan *published, liveBuffer), due: time.NewTimer(time.Hour), read: map[string]uint64{}}
 	l.due.Stop()
 	return l
 }
@@ -256,13 +273,13 @@ func newLiveOrder(r *ring) *liveOrder {
 // publish hands over a live event. It never blocks and is safe for concurrent use.
 func (l *liveOrder) publish(e Event) {
 	select {
-	case l.in <- published{Event: e}:
+	case l.in <- &published{Event: e}:
 	default: // its text comes again as a whole message
 	}
 }
 
 // take puts a live event into the ring, or holds it, and wakes subscribers wakeDelay later.
-func (l *liveOrder) take(p published) {
+func (l *liveOrder) take(p *published) {
 	l.hold(p)
 	l.ring.add(l.release("", 0)...)
 	if !l.set {
@@ -281,7 +298,7 @@ func (l *liveOrder) wake() {
 }
 
 // hold takes in what was published.
-func (l *liveOrder) hold(p published) {
+func (l *liveOrder) hold(p *published) {
 	if p.taken != nil {
 		close(p.taken)
 		return
