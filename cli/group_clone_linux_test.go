@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -131,6 +132,14 @@ func TestGroupClones(t *testing.T) {
 	must(t, b.cmd.Process.Kill())
 	<-b.ended
 	must(t, os.RemoveAll(filepath.Join(g.dir, "clones", "b")))
+	var refused struct{ Code string }
+	code := c.ask(http.MethodPost, "/v1/tasks/"+id+"/messages", `{"text":"too early"}`, &refused)
+	var now api.Server
+	c.ask(http.MethodGet, "/v1/server", "", &now)
+	runs := slices.ContainsFunc(now.Group, func(s api.GroupServer) bool { return s.URL == b.url })
+	if runs && (code != http.StatusServiceUnavailable || refused.Code != "workspace_unreachable") {
+		t.Errorf("a message while the killed server counts as running: got status %d, %q, want 503, workspace_unreachable", code, refused.Code)
+	}
 	d := g.add(clones("d", "git/team")...)
 	g.within(time.Minute, "the killed server counts as gone", func() bool {
 		var now api.Server
@@ -148,4 +157,40 @@ func TestGroupClones(t *testing.T) {
 	if r := g.roost("server", "status", "--server", c.url); !strings.Contains(r.out, "clones from "+filepath.Join(g.dir, "git", "team")) {
 		t.Errorf("the servers of the group: got %s%s, want from where they clone", r.out, r.err)
 	}
+}
+
+// What a server leaves in its queue is continued elsewhere too once its workspace may be cloned, which is later than the
+// others notice that it ended.
+func TestGroupClonesForAQueue(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	s.slow()
+	g := &group{sandbox: s, name: "server", url: pgtest.Shared(t).Database(t), key: filepath.Join(s.dir, "group.json")}
+	remote := filepath.Join(g.dir, "git", "team", "project")
+	g.git(g.dir, "init", "-q", "--bare", "-b", "main", remote)
+	outside := g.ws
+	g.ws = filepath.Join(g.dir, "work")
+	g.git(g.dir, "clone", "-q", remote, g.ws)
+	g.git(g.ws, "checkout", "-q", "-b", "main")
+	g.files(g.ws, map[string]string{"README": "pushed\n"})
+	g.git(g.ws, "add", "-A")
+	g.git(g.ws, "commit", "-q", "-m", "first")
+	g.git(g.ws, "push", "-q", "-u", "origin", "main")
+	clones := func(name string) []string {
+		return []string{"--max-runs", "1", "--clone-after", "3s", "--clone", filepath.Join(g.dir, "clones", name), "--clone-from", filepath.Join(g.dir, "git", "team") + "/"}
+	}
+	a, b := g.add(clones("a")...), g.add(clones("b")...)
+	model, notes, on := g.command()
+	first := a.starts(model, "work")
+	g.begun(notes)
+	second := a.starts(g.script(call("write_to_file", `{path: made.txt, content: "from the queue\n"}`)+finish("painted")), "wait in the queue")
+	g.within(time.Minute, "the second task is in the queue", func() bool { return b.status(second) == "queued" })
+	must(t, a.cmd.Process.Kill())
+	<-a.ended
+	must(t, os.Rename(g.ws, g.ws+".lost"))
+	g.ws = outside
+	must(t, os.WriteFile(on, nil, 0o600))
+	g.within(time.Minute, "another server completes the task", func() bool { return b.status(first) == "completed" })
+	g.within(time.Minute, "another server completes the task of the queue", func() bool { return b.status(second) == "completed" })
+	g.holds(filepath.Join(g.dir, "clones", "b", second, "tree"), map[string]string{"made.txt": "from the queue\n"})
 }

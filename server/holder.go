@@ -107,7 +107,11 @@ func (s *Server) toWorkspace(w http.ResponseWriter, a *asked, err error) bool {
 		return false
 	}
 	conn, err := s.dialHolder(a.Context(), at)
-	return err == nil && s.passOn(w, a, conn, at)
+	if err != nil {
+		a.unreached = at
+		return false
+	}
+	return s.passOn(w, a, conn, at)
 }
 
 // notHere refuses work on other tasks in a process that ends with its own tasks. The process that passed the request on

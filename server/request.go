@@ -95,6 +95,8 @@ type asked struct {
 	silent   string       // the process that works on the task and does not answer; "" = none
 	about    service.Task // the task that it would change; zero when there is none
 	released bool         // another process held the task, and has let go of it since
+
+	unreached string // the server that has the workspace, which this one lacks, and cannot be reached; "" = none
 }
 
 // call is the request as the service sees it.
@@ -458,6 +460,11 @@ func (a *asked) read(into any) error { return schema.Read(a.body, into) }
 
 // problemFor is the problem of an error for the client.
 func (s *Server) problemFor(a *asked, err error) *api.Problem {
+	if a.unreached != "" {
+		return problem(http.StatusServiceUnavailable, "workspace_unreachable", "The server with the workspace cannot be reached",
+			a.unreached+" has it; after 10 s a server that has ended counts as gone, and another one may continue its tasks",
+			"roost server status  # which servers run").Because(err).Later("5").About(a.id)
+	}
 	p := s.service.Problem(a.Context(), err, a.id)
 	if p.Cause != nil {
 		err = p.Cause

@@ -189,6 +189,7 @@ type takeover struct {
 	last        time.Time // of the attempt, and of the look at the servers
 	looked      time.Time
 	servers     map[string]bool // those that ran at that look
+	cloning     time.Time       // when workspaces of a server that ended may be cloned; zero: no server has ended lately
 }
 
 // takeOver announces this server, at an address, until ctx ends. After first it continues what servers leave that die or
@@ -255,10 +256,20 @@ func (t *takeover) left(ctx context.Context) (*engine.RecoverOptions, error) {
 	if time.Since(t.looked) < takeOverAgain {
 		return nil, nil
 	}
-	if gone, err := t.ended(ctx); !gone || err != nil {
+	gone, err := t.ended(ctx)
+	switch now := time.Now(); {
+	case err != nil:
 		return nil, err
+	case gone:
+		t.log.Info("a server of the group has ended; taking up what it left")
+		if clones := t.f.shared.clones; clones.Dir != "" && clones.After > 0 {
+			t.cloning = now.Add(clones.After + takeOverAgain) // Recover counts from its first look at a workspace
+		}
+	case t.cloning.IsZero() || now.Before(t.cloning):
+		return nil, nil
+	default: // this server lacked the workspaces of some tasks that it left, and may clone them by now
+		t.cloning = time.Time{}
 	}
-	t.log.Info("a server of the group has ended; taking up what it left")
 	return &engine.RecoverOptions{Resume: t.f.resume, MaxAttempts: t.f.attempts}, nil
 }
 
