@@ -165,7 +165,7 @@ var (
 	rowID     = regexp.MustCompile(`(?m)^[0-9a-f]{6} +\d+[sm]  `)
 	rowMoment = regexp.MustCompile(`(?m)^(..) *\d+[sm] `)
 	moment    = regexp.MustCompile(`· \d+[sm] ·`)
-	callTook  = regexp.MustCompile(`(?m)( · exit \d)( · [0-9.]+m?s)?$`) // it is not told of a quick one
+	callTook  = regexp.MustCompile(`(?m)(^ *[✓✗] .*| · exit \d) · [0-9.]+m?s$`) // quick calls show none
 	took      = regexp.MustCompile(`(?m) · [0-9.]+m?s$`)
 	spinning  = regexp.MustCompile(`[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] ([^·\n]*)( · \d+s)?`)
 )

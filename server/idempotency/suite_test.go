@@ -234,9 +234,25 @@ func TestAServerThatWasKilled(t *testing.T) {
 	if err != nil || done != nil || !one.Again {
 		t.Fatalf("got %+v, %v, %v, want to do the rest", one, done, err)
 	}
-	_, err = d.db.Exec(t.Context(), `UPDATE roost.leases SET lease_until = clock_timestamp()`)
-	fixture.NoError(t, err)
+	var lease int64
+	fixture.NoError(t, d.db.QueryRow(t.Context(), `SELECT lease FROM roost.requests WHERE lease IS NOT NULL`).Scan(&lease))
+	stop := make(chan struct{})
+	var expire sync.WaitGroup
+	expire.Go(func() { // again and again: its server lives, and renews it
+		for {
+			if _, err := d.db.Exec(t.Context(), `UPDATE roost.leases SET lease_until = clock_timestamp() WHERE id = $1`, lease); err != nil {
+				t.Error(err)
+			}
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
+	})
 	two, done, err := other.Begin(t.Context(), "k", "POST /x", "a")
+	close(stop)
+	expire.Wait()
 	if err != nil || done != nil || !two.Again {
 		t.Fatalf("got %+v, %v, %v, want to do the rest", two, done, err)
 	}
