@@ -243,8 +243,8 @@ const (
 type liveOrder struct {
 	ring *ring
 	in   chan *published // pointers: the channel's room is taken for each topic
-	due  *time.Timer // wakes subscribers
-	set  bool        // due runs
+	due  *time.Timer     // wakes subscribers
+	set  bool            // due runs
 
 	held []heldEvent
 	read map[string]uint64 // by task: the newest commit in the ring; no entry means unknown

@@ -93,13 +93,16 @@ func TestALeaseThatWasEnded(t *testing.T) {
 	fixture.Must[content.Hash](t)(state(b)) // it relies on what was written before
 	end := func() {
 		t.Helper()
-		_, err := db.Exec(ctx, `UPDATE roost.leases SET lease_until = clock_timestamp()`)
-		fixture.NoError(t, err)
 		put(t, other, "garbage")
 		other.Settle()
-		if got := collect(t, other); got.Kept != 0 {
-			t.Fatalf("got %+v, want nothing kept for an ended lease", got)
+		for range 100 { // its server lives, and may renew it in between
+			_, err := db.Exec(ctx, `UPDATE roost.leases SET lease_until = clock_timestamp()`)
+			fixture.NoError(t, err)
+			if got := collect(t, other); got.Kept == 0 {
+				return
+			}
 		}
+		t.Fatal("something is kept for an ended lease")
 	}
 	end()
 	if err := b.Close(); !errors.Is(err, content.ErrMissing) {
