@@ -18,7 +18,8 @@ import (
 // Put is catalog.DB.Put.
 func (db *DB) Put(ctx context.Context, list []catalog.Entry) error {
 	last := map[string]*catalog.Entry{}
-	words, parts := catalog.WordSet{}, 0
+	// What takes time comes before the transaction, in which the other servers wait.
+	words, parts := catalog.WordSet{}, map[string][][]any{}
 	for i := range list {
 		last[list[i].Key] = &list[i]
 	}
@@ -27,7 +28,10 @@ func (db *DB) Put(ctx context.Context, list []catalog.Entry) error {
 	for key, e := range last {
 		hashes, keys, stamps = append(hashes, hash(key)), append(keys, []byte(key)), append(stamps, []byte(e.Stamp))
 		counts = append(counts, int64(len(e.Parts)))
-		parts += len(e.Parts)
+		for _, p := range e.Parts {
+			words.Add(p)
+			parts[key] = append(parts[key], []any{nil, int64(p.First), features(p), p.Body})
+		}
 	}
 	err := db.write(ctx, textsTurn, patience, func(tx pgx.Tx) error {
 		if err := drop(ctx, tx, hashes); err != nil {
@@ -40,13 +44,13 @@ SELECT $1, n.parts, n.key, n.stamp FROM unnest($2::bigint[], $3::bytea[], $4::by
 		if err != nil {
 			return err
 		}
-		rows := make([][]any, 0, parts)
+		var rows [][]any
 		var id int64
 		var key []byte
 		_, err = pgx.ForEachRow(found, []any{&id, &key}, func() error {
-			for _, p := range last[string(key)].Parts {
-				words.Add(p)
-				rows = append(rows, []any{id, int64(p.First), features(p), p.Body})
+			for _, part := range parts[string(key)] {
+				part[0] = id
+				rows = append(rows, part)
 			}
 			return nil
 		})
