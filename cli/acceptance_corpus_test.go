@@ -26,6 +26,7 @@ import (
 // Every real task is listed as its editor listed it, or as a plain reading of its files
 // says; it is shown and exported in every form; and not a byte of it changes.
 func TestCorpusAcceptance(t *testing.T) {
+	t.Parallel()
 	folders := conformance.CorpusFolders(t, roofmt.IsFolder)
 	rows := editorRows(t, conformance.Corpus(t))
 	compared := 0

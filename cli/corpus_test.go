@@ -22,6 +22,7 @@ import (
 // Every real task folder can be listed, shown in every form and checked. Nothing
 // of it reaches a terminal raw, and nothing is changed by looking.
 func TestCorpusCommands(t *testing.T) {
+	t.Parallel()
 	folders := conformance.CorpusFolders(t, roofmt.IsFolder)
 	conformance.CorpusTally(t, folders, func(t *testing.T, dir string) {
 		root := filepath.Join(t.TempDir(), "root")

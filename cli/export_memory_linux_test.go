@@ -15,6 +15,7 @@ func TestLargeTasksCostLittleMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it writes half a gigabyte")
 	}
+	t.Parallel()
 	s := newSandbox(t)
 	const rows, megabyte, limit = 70, 1 << 20, 120 << 20
 	s.foreign("fat", "words", 1_776_200_000_000)

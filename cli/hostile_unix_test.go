@@ -74,7 +74,11 @@ func evils() []evil {
 	const ts = "1776200000000"
 	plain := file(uiFile, "["+row(ts, `"needle"`)+"]")
 	deep := strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000)
-	bomb := `{"k":"` + strings.Repeat(`a","k":"`, 300_000) + `a"}`
+	keys := 100_000
+	if large() {
+		keys = 300_000
+	}
+	bomb := `{"k":"` + strings.Repeat(`a","k":"`, keys) + `a"}`
 	list := []evil{
 		{name: "new\nline", build: plain},
 		{name: "esc\x1b[31mred\x1b]0;x\x07", build: plain},
