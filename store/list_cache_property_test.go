@@ -235,6 +235,9 @@ func (w *world) own(ctx context.Context, what string) {
 // A list from kept rows is the list without them, whatever happened in between, for
 // every filter, and looking changes nothing.
 func TestKeptRowsAreNeverStale(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine does all of it, and the race detector takes ten times as long")
+	}
 	rapid.Check(t, func(r *rapid.T) {
 		base := fixture.Must[string](t)(os.MkdirTemp("", "rows"))
 		defer os.RemoveAll(base)

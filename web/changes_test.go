@@ -46,6 +46,9 @@ func TestChangesByTurn(t *testing.T) {
 
 // Whatever names and contents files have, the page of the changes stays small and holds no markup of them.
 func TestHostileChanges(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine does all of it, and the race detector takes ten times as long")
+	}
 	t.Parallel()
 	g := newBench(t)
 	command := `printf '<script>alert(1)</script>\n\033[31mred\033[0m \342\200\256turned\n{{.}}\r+fake' > "$(printf '\033[2J<img src=x onerror=alert(1)>\342\200\256.txt')"; ` +

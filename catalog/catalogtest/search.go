@@ -75,7 +75,7 @@ func testHugeAndHostileTexts(t *testing.T, place Backend) {
 	random := rand.New(rand.NewPCG(9, 9))
 	size := 13 << 20
 	if testing.Short() {
-		size = 2 << 20 // the race detector takes ten times as long for each byte
+		size = 512 << 10 // the race detector takes ten times as long for each byte
 	}
 	noise := make([]byte, size)
 	for i := range noise {

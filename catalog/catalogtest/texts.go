@@ -107,6 +107,9 @@ func testCancelled(t *testing.T, place Backend) {
 
 // However tasks come, change and go, the catalogue finds what looking into all messages finds.
 func testChangingCatalogueFindsWhatMatches(t *testing.T, place Backend) {
+	if testing.Short() {
+		t.Skip("one goroutine does all of it, and the race detector takes ten times as long")
+	}
 	text := rapid.SampledFrom([]string{
 		"red fence", "the red hedge", "登录 错误", "handle_click(x)", "redfence", "src/red/fence.go", "",
 		strings.Repeat("red ", 200), strings.Repeat("0123456789abcdef", 99),
