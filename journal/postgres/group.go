@@ -95,8 +95,15 @@ func (g *group) pass() {
 	batch[0].turn <- batch
 }
 
-// The statements that append: the lines of one journal, and those of several, which costs twice the time of the processor.
+// The statements that append: a line, the lines of one journal, and those of several, which costs twice the time of the
+// processor.
 const (
+	appendLine = `
+WITH mine AS (
+	UPDATE roost.journals SET head = $4, lease_until = clock_timestamp() + $6::interval
+	WHERE id = $1 AND epoch = $2 AND head = $3 RETURNING id)
+INSERT INTO roost.commits (journal, seq, line) SELECT id, $4, $5 FROM mine`
+
 	appendOne = `
 WITH mine AS (
 	UPDATE roost.journals SET head = $4, lease_until = clock_timestamp() + $7::interval
@@ -128,7 +135,10 @@ func (g *group) execute(batch []*addition) error {
 		to = append(to, seqs[len(seqs)-1])
 	}
 	statement, args := appendMany, []any{ids, epochs, from, to, of, under, seqs, g.lease, lines}
-	if len(batch) == 1 {
+	switch {
+	case len(lines) == 1:
+		statement, args = appendLine, []any{ids[0], epochs[0], from[0], to[0], lines[0], g.lease}
+	case len(batch) == 1:
 		statement, args = appendOne, []any{ids[0], epochs[0], from[0], to[0], seqs, lines, g.lease}
 	}
 	tag, err := g.db.Exec(ctx, statement, args...)
