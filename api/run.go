@@ -89,7 +89,7 @@ type Run struct {
 
 	Position int  `json:"position"`       // in the queue, from 1; 0 = not queued
 	Here     bool `json:"here"`           // the process that answers works on it
-	Lost     bool `json:"lost,omitempty"` // the server of a group that worked on it has died: another one continues the task with a new run
+	Lost     bool `json:"lost,omitempty"` // the server of a group that worked on it has died: another one may continue the task with a new run
 	// the process that works on it and does not answer; only for a run that is requested by its id
 	Silent string     `json:"silent,omitempty"`
 	Turns  int        `json:"turns"`

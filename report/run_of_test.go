@@ -63,3 +63,27 @@ func TestDocumentsOfRuns(t *testing.T) {
 		}
 	}
 }
+
+// A run is lost when the process of a server that shares its tasks ended before the run did, also once that was recorded.
+func TestWhichRunsAreLost(t *testing.T) {
+	shared, own := store.Ref{ID: "t1", Log: "postgres:/tasks/t1"}, store.Ref{ID: "t1", Log: "/root/tasks/t1"}
+	if !shared.InDatabase() {
+		t.Fatalf("%s is no journal in a database", shared.Log)
+	}
+	for _, c := range []struct {
+		name string
+		ref  store.Ref
+		run  task.Run
+		want bool
+	}{
+		{"no end", shared, task.Run{}, true},
+		{"its end was recorded", shared, task.Run{Outcome: "interrupted"}, true},
+		{"its server ended in order", shared, task.Run{Outcome: "interrupted", Code: "drained"}, false},
+		{"a limit", shared, task.Run{Outcome: "limit", Code: "turns"}, false},
+		{"no server shares the task", own, task.Run{}, false},
+	} {
+		if got := report.RunOf(engine.RunInfo{Run: c.run, Ref: c.ref, State: "interrupted"}).Lost; got != c.want {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+	}
+}

@@ -167,7 +167,7 @@ func (a *commands) wait(ctx context.Context, c *client.Client, ids []string, mos
 func (a *commands) awaitEnd(ctx context.Context, c *client.Client, r api.Run) (api.Run, error) {
 	unanswered, lost := 0, time.Time{}
 	for wait := 200 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
-		if r.Lost && lost.IsZero() {
+		if lost.IsZero() && justLost(r) {
 			lost = time.Now()
 		}
 		begun := time.Now()
@@ -200,6 +200,16 @@ func (a *commands) awaitEnd(ctx context.Context, c *client.Client, r api.Run) (a
 			}
 		}
 	}
+}
+
+// justLost reports whether a server may be about to continue the task of a run whose server died. It first records the end
+// of the run, and then starts a new one.
+func justLost(r api.Run) bool {
+	if !r.Lost || r.EndedAt == nil {
+		return r.Lost
+	}
+	ended, err := time.Parse(time.RFC3339, *r.EndedAt)
+	return err == nil && time.Since(ended) < takenOverWithin
 }
 
 // takenOverWithin is how long roost wait waits for another server to continue a task whose server died: the lease lasts for
