@@ -194,3 +194,68 @@ func TestGroupClonesForAQueue(t *testing.T) {
 	g.within(time.Minute, "another server completes the task of the queue", func() bool { return b.status(second) == "completed" })
 	g.holds(filepath.Join(g.dir, "clones", "b", second, "tree"), map[string]string{"made.txt": "from the queue\n"})
 }
+
+// A server is killed while it clones. It clones again when it starts, beside the git that outlived the kill. The folder of
+// the first clone is no clone: it goes after an hour.
+func TestGroupKilledWhileItClones(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	s.slow()
+	g := &group{sandbox: s, name: "server", url: pgtest.Shared(t).Database(t), key: filepath.Join(s.dir, "group.json")}
+	remote := filepath.Join(g.dir, "git", "team", "project")
+	g.git(g.dir, "init", "-q", "--bare", "-b", "main", remote)
+	outside := g.ws
+	g.ws = filepath.Join(g.dir, "work")
+	g.git(g.dir, "clone", "-q", remote, g.ws)
+	g.git(g.ws, "checkout", "-q", "-b", "main")
+	g.files(g.ws, map[string]string{"README": "pushed\n"})
+	g.git(g.ws, "add", "-A")
+	g.git(g.ws, "commit", "-q", "-m", "first")
+	g.git(g.ws, "push", "-q", "-u", "origin", "main")
+	g.git(g.ws, "remote", "set-url", "origin", "ssh://git.example.org"+remote)
+	bin, begun, goOn := filepath.Join(g.dir, "bin"), filepath.Join(g.dir, "ssh-begun"), filepath.Join(g.dir, "ssh-go-on")
+	must(t, os.Mkdir(bin, 0o700))
+	must(t, os.WriteFile(filepath.Join(bin, "ssh"), []byte("#!/bin/sh\necho >> "+begun+"\n"+
+		"while [ -d "+g.dir+" -a ! -e "+goOn+" ]; do sleep 0.02; done\nfor command; do :; done\nexec sh -c \"$command\"\n"), 0o700))
+	g.env("PATH=" + bin + ":" + os.Getenv("PATH"))
+	clones := func(name string) []string {
+		return append(g.flags(g.key), "--auto-resume", "--clone-after", "0", "--clone", filepath.Join(g.dir, "clones", name), "--clone-from", "ssh://git.example.org"+filepath.Dir(remote)+"/")
+	}
+	a := g.daemon(clones("a")...)
+	g.servers = append(g.servers, a)
+	model, notes, on := g.command()
+	id := a.starts(model, "work")
+	g.begun(notes)
+	must(t, a.cmd.Process.Kill())
+	<-a.ended
+	must(t, os.Rename(g.ws, g.ws+".lost"))
+	g.ws = outside
+	must(t, os.WriteFile(on, nil, 0o600))
+
+	flags := clones("b")
+	b := g.daemon(flags...)
+	sessions := func() int {
+		text, _ := os.ReadFile(begun) // it may not exist yet
+		return strings.Count(string(text), "\n")
+	}
+	g.within(time.Minute, "the server clones", func() bool { return sessions() == 1 })
+	must(t, b.cmd.Process.Kill())
+	<-b.ended
+	b = g.daemon(flags...)
+	g.within(time.Minute, "the server clones again", func() bool { return sessions() == 2 })
+	must(t, os.WriteFile(goOn, nil, 0o600)) // both: the git of the killed server may have outlived it
+	g.within(time.Minute, "the server completes the task", func() bool { return b.status(id) == "completed" })
+	g.holds(filepath.Join(g.dir, "clones", "b", id, "tree"), map[string]string{"README": "pushed\n"})
+	entries, err := os.ReadDir(filepath.Join(g.dir, "clones", "b"))
+	must(t, err)
+	for _, e := range entries {
+		if e.Name() != id && !strings.HasPrefix(e.Name(), ".clone-") {
+			t.Errorf("the folder of clones has %s beside the clone of the task", e.Name())
+		}
+	}
+	text, err := os.ReadFile(notes)
+	must(t, err)
+	if got := strings.Count(string(text), "begin"); got != 1 {
+		t.Errorf("the command ran %d times, want once", got)
+	}
+}
