@@ -159,16 +159,11 @@ func TestGroupClones(t *testing.T) {
 	}
 }
 
-// What a server leaves in its queue is continued elsewhere too once its workspace may be cloned, which is later than the
-// others notice that it ended.
-func TestGroupClonesForAQueue(t *testing.T) {
-	t.Parallel()
-	s := newSandbox(t)
-	s.slow()
-	g := &group{sandbox: s, name: "server", url: pgtest.Shared(t).Database(t), key: filepath.Join(s.dir, "group.json")}
-	remote := filepath.Join(g.dir, "git", "team", "project")
+// pushed makes a remote, and a clone of it whose only commit is pushed, which becomes the workspace.
+func (g *group) pushed() (remote string) {
+	g.t.Helper()
+	remote = filepath.Join(g.dir, "git", "team", "project")
 	g.git(g.dir, "init", "-q", "--bare", "-b", "main", remote)
-	outside := g.ws
 	g.ws = filepath.Join(g.dir, "work")
 	g.git(g.dir, "clone", "-q", remote, g.ws)
 	g.git(g.ws, "checkout", "-q", "-b", "main")
@@ -176,6 +171,18 @@ func TestGroupClonesForAQueue(t *testing.T) {
 	g.git(g.ws, "add", "-A")
 	g.git(g.ws, "commit", "-q", "-m", "first")
 	g.git(g.ws, "push", "-q", "-u", "origin", "main")
+	return remote
+}
+
+// What a server leaves in its queue is continued elsewhere too once its workspace may be cloned, which is later than the
+// others notice that it ended.
+func TestGroupClonesForAQueue(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	s.slow()
+	g := &group{sandbox: s, name: "server", url: pgtest.Shared(t).Database(t), key: filepath.Join(s.dir, "group.json")}
+	outside := g.ws
+	g.pushed()
 	clones := func(name string) []string {
 		return []string{"--max-runs", "1", "--clone-after", "3s", "--clone", filepath.Join(g.dir, "clones", name), "--clone-from", filepath.Join(g.dir, "git", "team") + "/"}
 	}
@@ -202,16 +209,8 @@ func TestGroupKilledWhileItClones(t *testing.T) {
 	s := newSandbox(t)
 	s.slow()
 	g := &group{sandbox: s, name: "server", url: pgtest.Shared(t).Database(t), key: filepath.Join(s.dir, "group.json")}
-	remote := filepath.Join(g.dir, "git", "team", "project")
-	g.git(g.dir, "init", "-q", "--bare", "-b", "main", remote)
 	outside := g.ws
-	g.ws = filepath.Join(g.dir, "work")
-	g.git(g.dir, "clone", "-q", remote, g.ws)
-	g.git(g.ws, "checkout", "-q", "-b", "main")
-	g.files(g.ws, map[string]string{"README": "pushed\n"})
-	g.git(g.ws, "add", "-A")
-	g.git(g.ws, "commit", "-q", "-m", "first")
-	g.git(g.ws, "push", "-q", "-u", "origin", "main")
+	remote := g.pushed()
 	g.git(g.ws, "remote", "set-url", "origin", "ssh://git.example.org"+remote)
 	bin, begun, goOn := filepath.Join(g.dir, "bin"), filepath.Join(g.dir, "ssh-begun"), filepath.Join(g.dir, "ssh-go-on")
 	must(t, os.Mkdir(bin, 0o700))

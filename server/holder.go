@@ -102,12 +102,14 @@ func (s *Server) elsewhere(w http.ResponseWriter, a *asked) bool {
 // toWorkspace passes a request on that failed because this server lacks a workspace, to a server that has it. It reports
 // whether that one answered.
 func (s *Server) toWorkspace(w http.ResponseWriter, a *asked, err error) bool {
+	a.unreached = "" // of an attempt before
 	at := s.service.Elsewhere(a.Context(), err)
 	if at == "" || hops(a.Request) >= mostHops {
 		return false
 	}
 	conn, err := s.dialHolder(a.Context(), at)
 	if err != nil {
+		s.opt.Log.Warn("not passed on", "path", a.URL.Path, "request_id", w.Header().Get(requestID), "server", at, "error", err.Error())
 		a.unreached = at
 		return false
 	}

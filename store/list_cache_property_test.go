@@ -236,7 +236,7 @@ func (w *world) own(ctx context.Context, what string) {
 // every filter, and looking changes nothing.
 func TestKeptRowsAreNeverStale(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one goroutine does all of it, and the race detector takes ten times as long")
+		t.Skip("it makes one call after another, and the race detector takes ten times as long")
 	}
 	rapid.Check(t, func(r *rapid.T) {
 		base := fixture.Must[string](t)(os.MkdirTemp("", "rows"))

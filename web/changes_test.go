@@ -47,7 +47,7 @@ func TestChangesByTurn(t *testing.T) {
 // Whatever names and contents files have, the page of the changes stays small and holds no markup of them.
 func TestHostileChanges(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one goroutine does all of it, and the race detector takes ten times as long")
+		t.Skip("it makes one request after another, and the race detector takes ten times as long")
 	}
 	t.Parallel()
 	g := newBench(t)

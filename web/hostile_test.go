@@ -142,7 +142,7 @@ func hostileStorage(t *testing.T) string {
 // Whatever stands in a task, in its title, its files, its tools or its messages, no page holds markup of it.
 func TestHostileTasksRunNothing(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one goroutine does all of it, and the race detector takes ten times as long")
+		t.Skip("it makes one request after another, and the race detector takes ten times as long")
 	}
 	t.Parallel()
 	g := newBench(t, hostileStorage(t))

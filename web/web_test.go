@@ -304,7 +304,7 @@ func TestARunOnThePages(t *testing.T) {
 // A page of large texts stays small, and names what it leaves out.
 func TestLargeTextsAreCut(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one goroutine does all of it, and the race detector takes ten times as long")
+		t.Skip("it makes one request after another, and the race detector takes ten times as long")
 	}
 	t.Parallel()
 	var rows []map[string]any

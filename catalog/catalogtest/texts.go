@@ -108,7 +108,7 @@ func testCancelled(t *testing.T, place Backend) {
 // However tasks come, change and go, the catalogue finds what looking into all messages finds.
 func testChangingCatalogueFindsWhatMatches(t *testing.T, place Backend) {
 	if testing.Short() {
-		t.Skip("one goroutine does all of it, and the race detector takes ten times as long")
+		t.Skip("it makes one call after another, and the race detector takes ten times as long")
 	}
 	text := rapid.SampledFrom([]string{
 		"red fence", "the red hedge", "登录 错误", "handle_click(x)", "redfence", "src/red/fence.go", "",

@@ -7,8 +7,7 @@ import (
 	"github.com/roost-dev/roost/api"
 )
 
-// A run whose server died is waited for while another server may be about to continue its task, also after the end of
-// the run was recorded, and not for ever.
+// roost wait goes on after the server of a run died: until the end of the run is recorded, and for some seconds more.
 func TestWhichRunsMayBeContinued(t *testing.T) {
 	ago := func(d time.Duration) *string { return api.Date(time.Now().Add(-d).UnixMilli()) }
 	for _, c := range []struct {

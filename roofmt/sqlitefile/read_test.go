@@ -22,7 +22,7 @@ var big = strings.Repeat("b", 3000)
 // sees each transaction that ended and no other, and leaves no trace.
 func TestWhatTheOwnerDoesNow(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one goroutine does all of it, and the race detector takes ten times as long")
+		t.Skip("it is about what another process does, and the race detector takes ten times as long")
 	}
 	fill := "WITH RECURSIVE n(v) AS (SELECT 1 UNION ALL SELECT v+1 FROM n WHERE v < 300) INSERT INTO t SELECT 'more ' || v || '" + big + "' FROM n"
 	many := []string{"a"}

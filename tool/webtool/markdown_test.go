@@ -47,7 +47,7 @@ func TestMarkdown(t *testing.T) {
 // Any bytes give text in time that grows with their length, however they are nested.
 func TestMarkdownOfHostilePages(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one goroutine does all of it, and the race detector takes ten times as long")
+		t.Skip("it is about a pure function, and the race detector takes ten times as long")
 	}
 	t.Parallel()
 	base := &url.URL{Scheme: "https", Host: "example.com"}
