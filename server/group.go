@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -9,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -48,8 +48,7 @@ func (s *Server) dialHolder(ctx context.Context, address string) (net.Conn, erro
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, &peer.UnreachableError{Why: fmt.Sprintf("%q is not the address of a server", address)}
 	}
-	ctx, cancel := context.WithTimeout(ctx, peerTimeout)
-	defer cancel()
+	dialer := &net.Dialer{Timeout: peerTimeout}
 	var conn net.Conn
 	if u.Scheme == "https" {
 		config := s.opt.Group.TLS.Clone()
@@ -57,43 +56,30 @@ func (s *Server) dialHolder(ctx context.Context, address string) (net.Conn, erro
 			config = &tls.Config{MinVersion: tls.VersionTLS12}
 		}
 		config.ServerName = u.Hostname()
-		conn, err = (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", hostPort(u, "443"))
+		conn, err = (&tls.Dialer{NetDialer: dialer, Config: config}).DialContext(ctx, "tcp", hostPort(u, "443"))
 	} else {
 		if !loopback(u.Hostname()) { // anyone in between could read the token
 			return nil, &peer.UnreachableError{Why: address + " is on another machine and has no TLS"}
 		}
-		conn, err = (&net.Dialer{}).DialContext(ctx, "tcp", hostPort(u, "80"))
+		conn, err = dialer.DialContext(ctx, "tcp", hostPort(u, "80"))
 	}
 	if err != nil {
 		return nil, &peer.UnreachableError{Why: err.Error()}
 	}
+	if err := peer.CheckHealth(ctx, conn, u.Host); err != nil {
+		why := fmt.Sprintf("the server at %s does not answer: %v", address, err)
+		return nil, errors.Join(&peer.UnreachableError{Why: why, Silent: errors.Is(err, os.ErrDeadlineExceeded)}, conn.Close())
+	}
 	return conn, nil
 }
 
-// Reached asks for the health of the server at an address as another server of the group would.
+// Reached connects to the server at an address as another server of the group would.
 func (s *Server) Reached(ctx context.Context, address string) error {
 	conn, err := s.dialHolder(ctx, address)
 	if err != nil {
 		return err
 	}
-	defer conn.Close()                                      //nolint:errcheck // it only asked
-	defer context.AfterFunc(ctx, func() { conn.Close() })() //nolint:errcheck // it ends the wait for an answer
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(address, "/")+"/healthz", nil)
-	if err == nil {
-		err = errors.Join(conn.SetDeadline(time.Now().Add(peerTimeout)), req.Write(conn))
-	}
-	if err != nil {
-		return err
-	}
-	resp, err := http.ReadResponse(bufio.NewReader(conn), req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("the answer is %s; roost serve --host %s lets the server answer to that name", resp.Status, req.URL.Hostname())
-	}
-	return nil
+	return conn.Close()
 }
 
 func hostPort(u *url.URL, usual string) string {

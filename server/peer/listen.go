@@ -227,9 +227,7 @@ func Dial(ctx context.Context, address string) (net.Conn, error) {
 	if err := safeSocket(path); err != nil {
 		return nil, &UnreachableError{Why: err.Error()}
 	}
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-	defer cancel()
-	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
+	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "unix", path)
 	if err != nil {
 		return nil, &UnreachableError{Why: err.Error(), Silent: errors.Is(err, syscall.EAGAIN)} // its queue of connections is full
 	}
@@ -239,28 +237,32 @@ func Dial(ctx context.Context, address string) (net.Conn, error) {
 	if deaf(conn) {
 		return nil, errors.Join(&UnreachableError{Why: "the process that listened at " + path + " is dead"}, conn.Close())
 	}
-	if err := checkHealth(conn); err != nil {
+	if err := CheckHealth(ctx, conn, "localhost"); err != nil {
 		why := fmt.Sprintf("the process that listens at %s does not answer: %v", path, err)
 		return nil, errors.Join(&UnreachableError{Why: why, Silent: errors.Is(err, os.ErrDeadlineExceeded)}, conn.Close())
 	}
 	return conn, nil
 }
 
-// checkHealth asks the process at the other end whether it lives, and leaves the connection for the next request.
-// The kernel accepts connections for a process that was stopped, and nothing that waits for its answer would end.
-func checkHealth(conn net.Conn) error {
-	err := conn.SetDeadline(time.Now().Add(healthTimeout))
+// CheckHealth asks the process at the other end of a connection, by the name host, whether it lives, and leaves the
+// connection for the next request. The kernel accepts connections for a process that was stopped, and nothing that waits
+// for its answer would end.
+func CheckHealth(ctx context.Context, conn net.Conn, host string) error {
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })()
+	req, err := http.NewRequest(http.MethodGet, "http://"+host+"/healthz", http.NoBody)
 	if err == nil {
-		_, err = io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		err = errors.Join(conn.SetDeadline(time.Now().Add(healthTimeout)), req.Write(conn))
 	}
 	if err != nil {
 		return err
 	}
-	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	resp, err := http.ReadResponse(bufio.NewReader(conn), req)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(io.Discard, resp.Body)
+	if _, err = io.Copy(io.Discard, resp.Body); resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("the answer is %s; roost serve --host %s lets the server answer to that name", resp.Status, req.URL.Hostname())
+	}
 	return errors.Join(err, resp.Body.Close(), conn.SetDeadline(time.Time{}))
 }
 
