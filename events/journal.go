@@ -35,7 +35,7 @@ type reader struct {
 
 // openReader opens a task's journal behind a commit, or at its head when that comes first. owner gives the run of this
 // process that owns the task, if one does. openReader neither waits nor writes. journal.ErrNotFound: the task has no
-// journal, because no program with a journal has changed it yet.
+// journal, because no program that keeps a journal has changed the task yet.
 func openReader(ctx context.Context, s *store.Store, ref store.Ref, after uint64, owner func() *Owner) (*reader, error) {
 	log, err := s.Follow(ctx, ref)
 	if err != nil {

@@ -3,7 +3,6 @@ package service
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 
@@ -14,8 +13,9 @@ import (
 	"github.com/roost-dev/roost/store/actions"
 )
 
-// As is a context whose calls are those of a person, a team or the operator, for acts that need a scope: they find the
-// tasks that the caller may use so, and own what they make. Without it a context is that of the only user, who owns all.
+// As is a context for the calls of a person, a team or the operator, for acts that need a scope. The calls find the tasks
+// that this caller may use with the scope, and the caller owns what they make. A context without a caller is that of the
+// only user, who owns every task.
 func As(ctx context.Context, c accounts.Caller, need accounts.Scope) context.Context {
 	ctx = accounts.With(ctx, c)
 	if need == accounts.Admin || c.Operator {
@@ -33,8 +33,8 @@ func ordered(ctx context.Context, r engine.Request) engine.Request {
 	return r
 }
 
-// mayLoosen is the problem of a caller who may not choose what runs without asking, or where a key is sent; nil when they
-// choose nothing, or may.
+// mayLoosen refuses settings that choose what runs without asking, or where a key is sent, from a caller who lacks the
+// scope for it.
 func mayLoosen(ctx context.Context, n api.Settings, trust bool) error {
 	c, ok := accounts.Of(ctx)
 	if !ok || !trust && n.Approve == "" && n.BaseURL == "" && len(n.Allow)+len(n.AllowTools) == 0 {
@@ -46,7 +46,7 @@ func mayLoosen(ctx context.Context, n api.Settings, trust bool) error {
 	return nil
 }
 
-// SetAccess shares a task, or gives it to another owner. Subtasks go with it. An action that can be undone.
+// SetAccess shares a task and its subtasks, or gives them to another owner. Undo can take that back.
 func (s *Service) SetAccess(ctx context.Context, c Call, id string, a api.Access) (api.Summary, error) {
 	var w wrongs
 	seen := map[string]bool{}
@@ -60,7 +60,7 @@ func (s *Service) SetAccess(ctx context.Context, c Call, id string, a api.Access
 		seen[share.With] = true
 	}
 	if len(a.Shares) > maxShares {
-		w.add("/shares", "want at most %d", maxShares)
+		w.add("/shares", "want at most %d shares", maxShares)
 	}
 	if err := w.err(); err != nil {
 		return api.Summary{}, err
@@ -73,7 +73,7 @@ func (s *Service) SetAccess(ctx context.Context, c Call, id string, a api.Access
 	caller, accountsThere := accounts.Of(ctx)
 	if !ref.Own || !accountsThere {
 		return api.Summary{}, problem(http.StatusConflict, "no_access", "The task has no access to set",
-			"only tasks of Roost's own, on a store with accounts, are shared")
+			"only Roost's own tasks can be shared, and only in a store with accounts")
 	}
 	below, err := s.below(ctx, ref)
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *Service) SetAccess(ctx context.Context, c Call, id string, a api.Access
 			return api.Summary{}, err
 		}
 		if was.Owner != a.Owner && !caller.Can(accounts.Admin) && !caller.Is(was.Owner) {
-			continue // a subtask of somebody else
+			continue // a subtask of another owner
 		}
 		if was.Owner == a.Owner && slices.Equal(was.Shares, a.Shares) {
 			continue
@@ -94,7 +94,7 @@ func (s *Service) SetAccess(ctx context.Context, c Call, id string, a api.Access
 			return api.Summary{}, err
 		}
 	}
-	v, err := s.store.Read(ctx, ref) // by its place: who gave it away finds it no more
+	v, err := s.store.Read(ctx, ref) // by its place: Find no longer shows it to a caller who gave it away
 	if err != nil {
 		return api.Summary{}, err
 	}
@@ -104,8 +104,8 @@ func (s *Service) SetAccess(ctx context.Context, c Call, id string, a api.Access
 // maxShares bounds the shares of a task: each list reads them.
 const maxShares = 100
 
-// mayUndo is the problem of a caller who would undo or redo what only the owner of a task may do. The options name the
-// action from then on, so that no other one is undone.
+// mayUndo refuses to undo or redo, for another caller than the owner of the task, what only the owner may do. It writes the
+// action that it judged into the options, so that no other action is undone.
 func (s *Service) mayUndo(ctx context.Context, id string, o *actions.Options) error {
 	c, ok := accounts.Of(ctx)
 	if !ok || c.Operator {
@@ -134,9 +134,6 @@ func (s *Service) Shows(ctx context.Context, id string) bool {
 	if _, ok := accounts.Of(ctx); !ok {
 		return true
 	}
-	ref, err := s.store.Find(ctx, store.OwnSource+":"+id)
-	if errors.Is(err, store.ErrNotFound) {
-		ref, err = s.store.Find(ctx, id)
-	}
-	return err == nil && ref.ID == id
+	t, err := s.FindOwn(ctx, id)
+	return err == nil && t.ref.ID == id
 }

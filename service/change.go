@@ -44,7 +44,7 @@ func (s *Service) Patch(ctx context.Context, c Call, id string, p api.TaskPatch)
 	if err != nil {
 		return Task{}, nil, err
 	}
-	// Settings come first: they can be refused for more reasons than labels.
+	// Settings change before labels: the engine has more reasons to refuse them.
 	if !reflect.DeepEqual(p.Settings, api.Settings{}) {
 		if ref, err = s.engine.Amend(ctx, ref, r, c.stillSet(id)); err != nil {
 			return Task{}, nil, err
@@ -58,7 +58,7 @@ func (s *Service) Patch(ctx context.Context, c Call, id string, p api.TaskPatch)
 	return Task{s, ref}, copies, nil
 }
 
-// labels are title, tags and pin of a patch; filed is false when it has none of them.
+// labels are the title, tags and pin in a patch; filed is false if the patch has none of them.
 func (s *Service) labels(ctx context.Context, c Call, ref store.Ref, p api.TaskPatch) (l labels.Change, filed bool, err error) {
 	if p.Title.Given {
 		if l.Title, filed = p.Title.Value, true; l.Title == nil {
@@ -91,7 +91,7 @@ func (s *Service) labels(ctx context.Context, c Call, ref store.Ref, p api.TaskP
 	if len(p.AddTags)+len(p.RemoveTags) > 0 {
 		if p.Tags.Given {
 			return l, false, api.Invalid(api.Wrong{Parameter: "/add_tags",
-				Detail: "tags replaces all tags, and goes without add_tags and remove_tags"})
+				Detail: "tags replaces all tags: leave out add_tags and remove_tags"})
 		}
 		l.Add, l.Remove, filed = p.AddTags, p.RemoveTags, true
 	}
@@ -99,7 +99,7 @@ func (s *Service) labels(ctx context.Context, c Call, ref store.Ref, p api.TaskP
 	return l, filed, nil
 }
 
-// stillFiled compares the labels of a task with those that the caller saw; nil when it did not look.
+// stillFiled returns a check that a task's labels are those that the caller saw; nil if the caller did not look.
 func (c Call) stillFiled(id string) func(title string, tags []string, pinned bool) error {
 	if c.Seen == nil {
 		return nil
@@ -112,7 +112,7 @@ func (c Call) stillFiled(id string) func(title string, tags []string, pinned boo
 	}
 }
 
-// stillSet compares the settings of a task with those that the caller saw; nil when it did not look.
+// stillSet returns a check that a task's settings are those that the caller saw; nil if the caller did not look.
 func (c Call) stillSet(id string) func(task.Settings) error {
 	if c.Seen == nil {
 		return nil
@@ -136,13 +136,13 @@ func labelProblem(err error) error {
 	return api.Invalid(api.Wrong{Parameter: at, Detail: err.Error()})
 }
 
-// What happens to the subtasks of a task that is deleted.
+// Values of Delete's parameter subtasks.
 const (
 	KeepSubtasks   = "keep"
 	DeleteSubtasks = "delete"
 )
 
-// Delete moves a task into the trash. A task with subtasks is only deleted when subtasks names what happens to them.
+// Delete moves a task into the trash. If the task has subtasks, it is deleted only if subtasks is one of the two values.
 func (s *Service) Delete(ctx context.Context, id, subtasks string) (api.Deleted, error) {
 	ref, err := s.store.Find(ctx, id)
 	if err != nil {
@@ -155,7 +155,7 @@ func (s *Service) Delete(ctx context.Context, id, subtasks string) (api.Deleted,
 	if len(below) > 0 && subtasks == "" {
 		path := "DELETE /v1/tasks/" + url.PathEscape(id)
 		return api.Deleted{}, problem(http.StatusConflict, "has_subtasks", "The task has subtasks",
-			"they hold work of their own: choose what happens to them; nothing was deleted",
+			"nothing was deleted: the subtasks hold work of their own, so choose whether they are kept or deleted",
 			path+"?subtasks=keep", path+"?subtasks=delete")
 	}
 	done, err := trash.Delete(ctx, s.store, ref)
@@ -176,7 +176,7 @@ func (s *Service) Delete(ctx context.Context, id, subtasks string) (api.Deleted,
 	return out, nil
 }
 
-// below are a task's subtasks, to the last one, parents first.
+// below are all descendants of a task, parents before their subtasks.
 func (s *Service) below(ctx context.Context, ref store.Ref) ([]store.Ref, error) {
 	family, err := report.FamilyOf(ctx, s.store, ref)
 	if err != nil {
@@ -201,26 +201,25 @@ func (s *Service) Trash(ctx context.Context) ([]api.DeletedTask, error) {
 	return trash.List(ctx, s.store)
 }
 
-// Trashed finds a deleted task, also by an end of its name, and also one that was purged and whose folder another tool
-// keeps.
+// Trashed finds a deleted task, also by the end of its name. It also finds a purged task whose folder another tool keeps.
 func (s *Service) Trashed(ctx context.Context, name string) (api.DeletedTask, error) {
 	return trash.Find(ctx, s.store, name)
 }
 
-// trashed finds a deleted task by its whole name or id: a task to restore or purge is not guessed.
+// trashed finds a deleted task by its whole name or id alone, so that a guess restores or purges no other task.
 func (s *Service) trashed(ctx context.Context, name string) (api.DeletedTask, error) {
 	t, err := trash.Find(ctx, s.store, name)
 	if errors.Is(err, store.ErrNotFound) || err == nil && name != t.Name && name != t.ID && name != t.QualifiedName() {
-		return t, problem(http.StatusNotFound, "task_not_found", "It is not in the trash",
-			"nothing there goes by "+report.Clip(name), "GET /v1/trash")
+		return t, problem(http.StatusNotFound, "task_not_found", "The task is not in the trash",
+			"no deleted task has the name or id "+report.Clip(name), "GET /v1/trash")
 	}
 	return t, err
 }
 
-// Untrash puts a deleted task back.
+// Untrash restores a deleted task.
 func (s *Service) Untrash(ctx context.Context, c Call, name string) (api.Restored, error) {
 	t, err := s.trashed(ctx, name)
-	if c.Again && err != nil { // the first attempt may have put it back
+	if c.Again && err != nil { // the first attempt may have restored it
 		if ref, found := s.store.Find(ctx, name); found == nil {
 			return untrashed(ref), nil
 		}
@@ -241,7 +240,7 @@ func untrashed(ref store.Ref) api.Restored {
 	return api.Restored{ID: ref.ID, Source: ref.Source, Path: ref.Dir}
 }
 
-// PurgeAll removes deleted tasks for good. All are found before one is removed.
+// PurgeAll removes deleted tasks for good. It finds all of them before it removes the first.
 func (s *Service) PurgeAll(ctx context.Context, names []string) (api.Purged, error) {
 	out := api.Purged{Items: []api.DeletedTask{}}
 	found := make([]string, len(names))
@@ -268,7 +267,7 @@ func (s *Service) Purge(ctx context.Context, name string) (api.DeletedTask, erro
 	return s.engine.Purge(ctx, t.QualifiedName())
 }
 
-// Import copies tasks into the root, verified; originals are only read.
+// Import copies tasks into the root and verifies the copies. It only reads the originals.
 func (s *Service) Import(ctx context.Context, n api.NewImport) (api.Import, error) {
 	if err := checkImport(n); err != nil {
 		return api.Import{}, err
@@ -314,7 +313,7 @@ func (s *Service) Import(ctx context.Context, n api.NewImport) (api.Import, erro
 func checkImport(n api.NewImport) error {
 	var w wrongs
 	if len(n.Paths)+len(n.Sources) == 0 {
-		w.add("/paths", "name what to import, here or in sources")
+		w.add("/paths", "name what to import, in paths or in sources")
 	}
 	for i, path := range n.Paths {
 		if !filepath.IsAbs(path) {
@@ -332,7 +331,7 @@ func checkImport(n api.NewImport) error {
 	return w.err()
 }
 
-// originals are the tasks at a path. The caller closes what was opened for them.
+// originals are the tasks at a path. The caller closes the Closer, which may be nil.
 func (s *Service) originals(ctx context.Context, path string) ([]importer.Original, io.Closer, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -345,7 +344,7 @@ func (s *Service) originals(ctx context.Context, path string) ([]importer.Origin
 	return found, nil, err
 }
 
-// importProblem is the problem when there is nothing to import.
+// importProblem is the problem of a path or source from which nothing can be imported.
 func importProblem(what string, err error) *api.Problem {
 	p := problem(http.StatusUnprocessableEntity, "import_failed", "import "+what, err.Error(), "roost sources").Because(err)
 	switch {
@@ -361,7 +360,7 @@ func importProblem(what string, err error) *api.Problem {
 }
 
 // Check verifies tasks: their journals, Roo's files, and the contents of their checkpoints. Without ids it verifies all
-// tasks, and what is kept for all of them.
+// tasks, and the contents and folders that belong to no single task.
 func (s *Service) Check(ctx context.Context, n api.NewCheckup) (api.Checkup, error) {
 	if err := folder("/folder", n.Folder); err != nil {
 		return api.Checkup{}, err
@@ -398,24 +397,21 @@ func (s *Service) Check(ctx context.Context, n api.NewCheckup) (api.Checkup, err
 	return found, nil
 }
 
-// checkSpools adds the folders for command output that killed runs left.
+// checkSpools reports the folders of command output that killed runs left behind; with remove it removes them.
 func checkSpools(r *api.Checkup, dir string, remove bool) {
 	left := spool.Left(dir)
 	if remove && len(left) > 0 {
 		spool.Sweep(dir)
 	}
-	still := map[string]bool{}
-	for _, path := range spool.Left(dir) {
-		still[path] = true
-	}
+	still := spool.Left(dir)
 	for _, path := range left {
 		f := api.Finding{
 			Path:      path,
 			File:      path,
 			Problem:   "output of commands of a killed run",
-			Recovered: "the task holds what was recorded of it",
+			Recovered: "the task holds the output that was recorded",
 		}
-		if still[path] {
+		if slices.Contains(still, path) {
 			r.Leftovers = append(r.Leftovers, f)
 		} else {
 			f.Recovered = "removed"
@@ -437,8 +433,8 @@ func (s *Service) Collect(ctx context.Context, n api.NewCollection) (api.Collect
 	return out, err
 }
 
-// TrustRoot declares the root its user's own in this place: keys of other places count here, and tasks that hold
-// something open, or settings of their own, go on with those. With dry it only reports which tasks would.
+// TrustRoot declares that the root is the user's own in this place: the user's keys of other places are valid here, and
+// tasks with open work, or with settings of their own, may continue with these. With dry it only reports those tasks.
 func (s *Service) TrustRoot(ctx context.Context, dry bool) (api.TrustedRoot, error) {
 	return doctor.Trust(ctx, s.store, dry)
 }

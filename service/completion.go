@@ -18,15 +18,15 @@ import (
 	"github.com/roost-dev/roost/workspace/slash"
 )
 
-// CompletionQuery asks what may be meant by the beginning of a word.
+// CompletionQuery asks for the words that may complete the beginning of one.
 type CompletionQuery struct {
 	Kind string // mention, file, command, mode, model, profile, provider, effort
 	Text string // what was typed, without "@" or "/" before it
-	// The folder to look in and the mode of the commands; those of a task when the query is about one.
+	// The folder to search and the mode of the commands; a query about a task uses the task's own.
 	Workspace, Mode string
 }
 
-// Completions are the words that fit a query, the best first; id is the task that it is about, "" = none.
+// Completions are the words that fit a query, the best first; id is the task that the query is about, "" = none.
 func (s *Service) Completions(ctx context.Context, id string, q CompletionQuery) (api.Page[api.Completion], error) {
 	none := api.PageOf([]api.Completion{}, "")
 	if id != "" {
@@ -46,7 +46,7 @@ func (s *Service) Completions(ctx context.Context, id string, q CompletionQuery)
 	return api.PageOf(append([]api.Completion{}, s.complete(ctx, q)...), ""), nil
 }
 
-// complete asks who knows the words of a kind.
+// complete gives the words of the query's kind.
 func (s *Service) complete(ctx context.Context, q CompletionQuery) []api.Completion {
 	c := s.engine.Config()
 	switch q.Kind {
@@ -73,7 +73,7 @@ func (s *Service) complete(ctx context.Context, q CompletionQuery) []api.Complet
 	}
 }
 
-// modes are those of a workspace, or the ones that every workspace has.
+// modes are the modes of a workspace, or without one those that every workspace has.
 func modes(c setup.Config, dir string) (list []api.Completion) {
 	set, _ := c.Modes(dir)
 	for _, m := range set.All() {
@@ -86,7 +86,7 @@ func modes(c setup.Config, dir string) (list []api.Completion) {
 	return list
 }
 
-// models are all that are known, with their window and their prices; those whose provider has a key come first.
+// models are all known models, with their windows and prices; models whose provider has a key come first.
 func models(c setup.Config) (list []api.Completion) {
 	for _, m := range catalogue.Offers() {
 		about := []string{m.Provider}
@@ -98,16 +98,13 @@ func models(c setup.Config) (list []api.Completion) {
 		}
 		list = append(list, api.Completion{Text: m.ID, About: strings.Join(about, ", "), From: m.Provider})
 	}
-	usable := func(w api.Completion) bool { return c.Keys[w.From] != "" || c.LateKeys[w.From] != nil }
-	slices.SortStableFunc(list, func(a, b api.Completion) int {
-		switch {
-		case usable(a) == usable(b):
+	rank := func(w api.Completion) int {
+		if c.Keys[w.From] != "" || c.LateKeys[w.From] != nil {
 			return 0
-		case usable(a):
-			return -1
 		}
 		return 1
-	})
+	}
+	slices.SortStableFunc(list, func(a, b api.Completion) int { return rank(a) - rank(b) })
 	return list
 }
 

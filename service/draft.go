@@ -16,8 +16,8 @@ import (
 	"github.com/roost-dev/roost/store/drafts"
 )
 
-// draftOf is the name of a task's draft. It belongs to the task that a caller sees under the id, also after Roost
-// continued that task elsewhere. "" is the draft of a new task. Where there are accounts, each has a draft of its own.
+// draftOf is the name of a task's draft. The draft belongs to the task that a caller sees under the id, also after Roost
+// continued that task in another place. The id "" is for the draft of a new task. Each account has drafts of its own.
 func (s *Service) draftOf(ctx context.Context, id string) (string, error) {
 	name := ""
 	if id != "" {
@@ -33,16 +33,16 @@ func (s *Service) draftOf(ctx context.Context, id string) (string, error) {
 	return name, nil
 }
 
-// draftOwner stands between the task of a draft and its owner.
+// draftOwner separates the task from the account in the name of a draft.
 const draftOwner = "\x00"
 
-// draftShown is a draft as its owner knows it.
+// draftShown removes the account from the name in a draft.
 func draftShown(d api.Draft, err error) (api.Draft, error) {
 	d.Task, _, _ = strings.Cut(d.Task, draftOwner)
 	return d, err
 }
 
-// Draft is what a user has begun to write to a task; "" is what they began to write for a new one.
+// Draft is the text that a user has begun to write to a task; the id "" is for a new task.
 func (s *Service) Draft(ctx context.Context, id string) (api.Draft, error) {
 	name, err := s.draftOf(ctx, id)
 	if err != nil {
@@ -84,14 +84,14 @@ func (s *Service) ChangeDraft(ctx context.Context, id string, n api.NewDraft) (a
 	return draftShown(out, draftProblem(err, id))
 }
 
-// imageOf is what a data URL holds; it was checked before.
+// imageOf decodes a data URL that checkImages accepted.
 func imageOf(text string) (media string, data []byte) {
 	media, encoded, _ := strings.Cut(strings.TrimPrefix(text, "data:"), ";base64,")
 	data, _ = base64.StdEncoding.DecodeString(encoded)
 	return media, data
 }
 
-// DropDraft removes the draft of a task; with a revision only the draft of that revision.
+// DropDraft removes the draft of a task. If a revision is given, it removes only that revision.
 func (s *Service) DropDraft(ctx context.Context, id, revision string) error {
 	name, err := s.draftOf(ctx, id)
 	if err != nil {
@@ -118,15 +118,15 @@ func draftProblem(err error, id string) error {
 	switch {
 	case errors.Is(err, drafts.ErrMoved):
 		return problem(http.StatusConflict, "draft_moved", "The draft was changed elsewhere",
-			"it has another revision than this change was made for; nothing was replaced", "GET "+path).About(id)
+			"its revision is not the one that this change was made for; nothing was replaced", "GET "+path).About(id)
 	case errors.Is(err, drafts.ErrNoImage):
 		return problem(http.StatusNotFound, "draft_image_not_found", "The draft has no such image", err.Error(), "GET "+path).About(id)
 	}
 	return err
 }
 
-// written puts the images that words name by their names in the draft of a task in the place of those names. sent
-// removes the draft that the words were: call it once they were taken. Its failure is logged, because the words were.
+// written replaces the names of draft images in words by the images. The caller calls sent once the engine has taken the
+// words: sent removes their draft. A failure of sent is only logged, because the words have been taken.
 func (s *Service) written(ctx context.Context, c Call, id string, words *api.Words) (sent func(), err error) {
 	sent = func() {}
 	if words == nil || words.Draft == "" && !slices.ContainsFunc(words.Images, drafts.IsName) {
@@ -141,7 +141,7 @@ func (s *Service) written(ctx context.Context, c Call, id string, words *api.Wor
 		if drafts.IsName(image) {
 			got, err := drafts.Of(s.store).ReadImage(ctx, name, image)
 			if errors.Is(err, drafts.ErrNoImage) && s.taken(ctx, c, id) {
-				continue // with the draft that an earlier attempt sent
+				continue // an earlier attempt sent the draft, and the image went with it
 			}
 			if errors.Is(err, drafts.ErrNoImage) {
 				return sent, api.Invalid(api.Wrong{Parameter: fmt.Sprintf("/images/%d", i), Detail: err.Error()})
@@ -159,7 +159,7 @@ func (s *Service) written(ctx context.Context, c Call, id string, words *api.Wor
 			return
 		}
 		if err := drafts.Of(s.store).Remove(keep(ctx), name, words.Draft); err != nil && !errors.Is(err, drafts.ErrMoved) {
-			s.opt.Log.Warn("the draft of a message that was sent stays", "task", name, "error", err.Error())
+			s.opt.Log.Warn("the draft of a sent message could not be removed", "task", name, "error", err.Error())
 		}
 	}, nil
 }

@@ -32,7 +32,7 @@ type Span struct {
 	Limit  int
 }
 
-// places are the indexes of a span in a history of n messages, in reading order: from the requested end.
+// places are the indexes of a span in a history of n messages, from the requested end.
 func (s Span) places(n int) (list []int, forward bool) {
 	from, to := 0, n
 	if s.Before > 0 {
@@ -53,7 +53,7 @@ func (s Span) places(n int) (list []int, forward bool) {
 	return list, forward
 }
 
-// edges are where a window of n items continues; places are in order.
+// edges are the numbers at which a window of n items continues; places are in ascending order.
 func (s Span) edges(places []int, n int) (before, after *int) {
 	low, high := 0, 0
 	switch {
@@ -76,34 +76,34 @@ func (s Span) edges(places []int, n int) (before, after *int) {
 
 // Messages is a window of what the user saw.
 func (s *Service) Messages(ctx context.Context, id string, span Span) (api.Window, error) {
-	return s.window(ctx, id, task.UI, false, span)
+	return s.window(ctx, id, LinesOptions{}, span)
 }
 
 // History is a window of what the model saw; effective: of what would be sent to it now.
 func (s *Service) History(ctx context.Context, id string, effective bool, span Span) (api.Window, error) {
-	return s.window(ctx, id, task.API, effective, span)
+	return s.window(ctx, id, LinesOptions{API: true, Effective: effective}, span)
 }
 
-// part is a history to show: messages made for it, or stored ones.
+// part is a history to show: messages that were computed for this view, or stored ones.
 type part struct {
-	made   []json.RawMessage
-	isMade bool
-	list   []*task.Message
-	notes  []string // of messages that would be sent
-	why    string   // why the history was reconstructed from the other one; "" = it was not
+	history task.History
+	made    []json.RawMessage
+	isMade  bool
+	list    []*task.Message
+	notes   []string // about the messages of the next request
+	why     string   // why the history was reconstructed from the other one; "" = it was not
 }
 
-func partOf(v *store.View, h task.History, effective bool) (p part, err error) {
-	p.list = v.State.UI()
-	if h == task.API {
-		p.list = v.State.API()
+func partOf(v *store.View, o LinesOptions) (p part, err error) {
+	if p.history, p.list = task.UI, v.State.UI(); o.API || o.Effective {
+		p.history, p.list = task.API, v.State.API()
 	}
-	if effective {
+	if o.Effective {
 		p.made, p.notes, err = report.Effective(v)
 		p.isMade = true
 		return p, err
 	}
-	p.made, p.why, err = report.StandIn(v, h)
+	p.made, p.why, err = report.StandIn(v, p.history)
 	p.isMade = p.made != nil || p.why != ""
 	return p, err
 }
@@ -115,7 +115,7 @@ func (p part) size() int {
 	return len(p.list)
 }
 
-// read is a message of the part; m is nil where it was made.
+// read reads a message of the part; m is nil for a computed message.
 func (p part) read(v *store.View, i int) (raw json.RawMessage, m *task.Message, err error) {
 	if p.isMade {
 		return p.made[i], nil, nil
@@ -131,13 +131,13 @@ func unread(i int, err error) string {
 	return "message " + strconv.Itoa(i+1) + " cannot be read: " + err.Error()
 }
 
-func (s *Service) window(ctx context.Context, id string, h task.History, effective bool, span Span) (api.Window, error) {
-	return read(ctx, s, id, func(v *store.View) (api.Window, error) { return windowOf(v, h, effective, span) })
+func (s *Service) window(ctx context.Context, id string, o LinesOptions, span Span) (api.Window, error) {
+	return read(ctx, s, id, func(v *store.View) (api.Window, error) { return windowOf(v, o, span) })
 }
 
-func windowOf(v *store.View, h task.History, effective bool, span Span) (w api.Window, err error) {
-	w = api.Window{Task: v.Ref.ID, History: string(h)}
-	p, err := partOf(v, h, effective)
+func windowOf(v *store.View, o LinesOptions, span Span) (w api.Window, err error) {
+	p, err := partOf(v, o)
+	w = api.Window{Task: v.Ref.ID, History: string(p.history)}
 	if err != nil {
 		return w, err
 	}
@@ -148,14 +148,14 @@ func windowOf(v *store.View, h task.History, effective bool, span Span) (w api.W
 		raw, _, err := p.read(v, i)
 		return raw, err
 	})
-	if h == task.UI && !p.isMade {
+	if p.history == task.UI && !p.isMade {
 		w.Notices = report.NoticesOf(v.State, w.Numbers)
 	}
 	return w, nil
 }
 
-// fill reads the messages of a span, as many as fit. It leaves out an unreadable one with a note: the rest of a damaged
-// task stays visible.
+// fill reads as many messages of a span as fit. In place of an unreadable message it adds a note, so that the rest of a
+// damaged task stays visible.
 func fill(w *api.Window, span Span, n int, read func(i int) (json.RawMessage, error)) {
 	w.Total = n
 	places, forward := span.places(n)
@@ -181,14 +181,13 @@ func fill(w *api.Window, span Span, n int, read func(i int) (json.RawMessage, er
 	w.Before, w.After = span.edges(places, n)
 }
 
-// linesBytes bounds the messages that are rendered at a time, and the text of an answer that goes forward. One
-// message may have more.
+// linesBytes bounds the messages of one batch, and the text of an answer that reads forward. One message may have more.
 const linesBytes = 1 << 20
 
 // LinesOptions are which messages are shown, and how.
 type LinesOptions = export.LinesOptions
 
-// Lines are messages as a terminal shows them.
+// Lines are messages rendered for a terminal.
 func (s *Service) Lines(ctx context.Context, id string, o LinesOptions, span Span) (api.Lines, error) {
 	return read(ctx, s, id, func(v *store.View) (api.Lines, error) { return linesOf(ctx, v, o, span) })
 }
@@ -198,11 +197,7 @@ func linesOf(ctx context.Context, v *store.View, o export.LinesOptions, span Spa
 	for _, q := range v.State.Questions {
 		out.Questions = append(out.Questions, q.Text)
 	}
-	h := task.UI
-	if o.API {
-		h = task.API
-	}
-	p, err := partOf(v, h, o.Effective)
+	p, err := partOf(v, o)
 	if err != nil {
 		return out, err
 	}
@@ -215,19 +210,8 @@ func linesOf(ctx context.Context, v *store.View, o export.LinesOptions, span Spa
 	lines := export.NewLines(v, o)
 	size, taken := 0, 0
 	for taken < len(places) && ctx.Err() == nil && !(forward && size > linesBytes) {
-		held := 0
-		batch := make([]export.Element, 0, export.Together)
-		for n := 0; n < export.Together && taken < len(places) && held < linesBytes; n++ {
-			i := places[taken]
-			taken++
-			raw, m, err := p.read(v, i)
-			if err != nil {
-				out.Notes = append(out.Notes, unread(i, err))
-				continue
-			}
-			held += len(raw)
-			batch = append(batch, export.Element{Number: i + 1, Raw: raw, Message: m})
-		}
+		batch, read := p.batch(v, places[taken:], &out.Notes)
+		taken += read
 		for i, rendered := range lines.Of(batch) {
 			m := api.ShownMessage{Number: batch[i].Number, Lines: []api.Line{}}
 			for _, l := range rendered {
@@ -251,7 +235,7 @@ func (s *Service) Commits(ctx context.Context, id string, span Span) (api.Commit
 		all, err := report.CommitsOf(ctx, v)
 		if errors.Is(err, journal.ErrNotFound) {
 			return api.Commits{}, problem(http.StatusNotFound, "no_journal", "The task has no journal",
-				"no program with a journal has changed it", "roost show "+v.Ref.ID+" --ui")
+				"no program that keeps a journal has changed the task", "roost show "+v.Ref.ID+" --ui")
 		}
 		if err != nil {
 			return api.Commits{}, err
@@ -278,7 +262,7 @@ type Export struct {
 	format string
 	mask   bool
 	refs   []store.Ref
-	view   *store.View // of a form of one task
+	view   *store.View // nil for an archive
 	done   api.Exported
 }
 
@@ -300,7 +284,7 @@ func (s *Service) Export(ctx context.Context, ids []string, format string, mask 
 		return nil, problem(http.StatusConflict, "no_folder", "Tasks in a database cannot be archived",
 			store.ErrNoFolder.Error()+", and an archive holds folders", "roost export ID --format roo")
 	}
-	if format == "archive" { // it records for each task whether it could be read
+	if format == "archive" { // the archive records for each task whether it could be read
 		return x, x.noneReadable(ctx)
 	}
 	v, err := s.store.Read(ctx, x.refs[0])
@@ -389,8 +373,8 @@ func (x *Export) readable(ctx context.Context) func(yield func(*store.View, erro
 	}
 }
 
-// tarOf writes Roo's folder of a task. It is made on disk first: it has four files, and
-// each is checked when it is whole.
+// tarOf writes Roo's folder of a task as a tar. It first makes the folder on disk, because export.Folder checks each of its
+// files once the file is whole.
 func tarOf(ctx context.Context, w io.Writer, v *store.View) (export.Report, error) {
 	temp, err := os.MkdirTemp("", "roost-export-")
 	if err != nil {

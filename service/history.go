@@ -25,7 +25,7 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// idle finds a task without a live run in this process.
+// idle finds a task, and refuses one on which a run of this process works.
 func (s *Service) idle(ctx context.Context, id string) (store.Ref, error) {
 	ref, err := s.store.Find(ctx, id)
 	if err != nil {
@@ -35,15 +35,15 @@ func (s *Service) idle(ctx context.Context, id string) (store.Ref, error) {
 	for _, run := range s.engine.Runs() {
 		if run.TaskID == here.ID && here.Own || run.TaskID == ref.ID {
 			return ref, problem(http.StatusConflict, "task_busy", "A run works on the task",
-				"run "+run.ID+" works on it: no other change of its histories and files is possible until it ends",
+				"run "+run.ID+" works on the task: its histories and files cannot be changed until the run ends",
 				"POST /v1/tasks/"+ref.ID+"/cancel").Later("").About(ref.ID)
 		}
 	}
 	return ref, nil
 }
 
-// begin finds a task to change. It returns the context of the change and, when it repeats, the commits of an earlier
-// attempt.
+// begin finds a task to change, and returns the context of the change. With repeats it also returns the commits of an
+// earlier attempt.
 func (s *Service) begin(ctx context.Context, c Call, id string, repeats bool) (context.Context, store.Ref, []journal.Commit, error) {
 	ref, err := s.idle(ctx, id)
 	ctx = c.acting(ctx)
@@ -54,13 +54,13 @@ func (s *Service) begin(ctx context.Context, c Call, id string, repeats bool) (c
 	return ctx, ref, done, err
 }
 
-// finish writes Roo's files behind a durable change. If that fails, the change has not failed: the failure is logged.
+// finish writes Roo's files after a durable change. It only logs a failure, because the change has not failed.
 func (s *Service) finish(ctx context.Context, id string, finish func(context.Context) error) {
 	if finish == nil {
 		return
 	}
 	if err := finish(context.WithoutCancel(ctx)); err != nil {
-		s.opt.Log.Warn("the task's files are not written yet", "task", id, "error", err.Error())
+		s.opt.Log.Warn("Roo's files of the task could not be written yet", "task", id, "error", err.Error())
 	}
 }
 
@@ -70,20 +70,20 @@ func rewindOf(n api.NewRewind) (o history.RewindOptions, err error) {
 	edit := strings.TrimSpace(n.Edit) != ""
 	switch {
 	case n.Edit != "" && !edit:
-		w.add("/edit", "there are no words in it")
+		w.add("/edit", "the new text is empty")
 	case edit && n.To == "":
-		w.add("/edit", "name the message in to whose place the words take")
+		w.add("/edit", "edit replaces a message: name that message in to")
 	case edit && n.KeepTarget:
-		w.add("/edit", "words take a message's place, or it is kept")
+		w.add("/edit", "edit and keep_target exclude each other: edit replaces the message")
 	}
 	if n.Delete && (n.To == "" || edit || n.KeepTarget || n.Files) {
-		w.add("/delete", "it takes the message out that to names, and goes with no other change")
+		w.add("/delete", "delete removes the message that to names; it cannot be combined with edit, keep_target or files")
 	}
 	if n.OnConflict != "" && !n.Files {
-		w.add("/on_conflict", "it decides how files are restored, and needs files")
+		w.add("/on_conflict", "on_conflict decides how files are restored: set files, too")
 	}
 	if n.Plan != "" && !n.Files {
-		w.add("/plan", "it names what happens to files, and goes with files")
+		w.add("/plan", "plan names what a restore does to files: set files, too")
 	}
 	if err := conflictRule(n.OnConflict); err != nil {
 		return o, err
@@ -113,7 +113,7 @@ func (s *Service) Rewind(ctx context.Context, c Call, id string, n api.NewRewind
 		return s.rewindFiles(ctx, id, n, o)
 	}
 	finished := ""
-	if !o.DryRun { // an interrupted restore is finished before anything else changes the task
+	if !o.DryRun { // finish an interrupted restore before the rewind
 		if finished, err = s.engine.Checkpoints().Finish(ctx, id); err != nil {
 			return api.Rewound{}, err
 		}
@@ -142,19 +142,19 @@ func (s *Service) rewindFiles(ctx context.Context, id string, n api.NewRewind, o
 	return api.Rewound{RewindResult: r, Restore: &files}, nil
 }
 
-// Undo undoes what was last done to a task.
+// Undo undoes the last action on a task.
 func (s *Service) Undo(ctx context.Context, c Call, id string, n api.NewUndo) (api.Undone, error) {
 	return s.undo(ctx, c, id, actions.Options{Only: n.Expect, DryRun: n.DryRun})
 }
 
-// Redo does again what was undone last.
+// Redo repeats the action that was undone last.
 func (s *Service) Redo(ctx context.Context, c Call, id string, n api.NewUndo) (api.Undone, error) {
 	return s.undo(ctx, c, id, actions.Options{Redo: true, Only: n.Expect, DryRun: n.DryRun})
 }
 
 func (s *Service) undo(ctx context.Context, c Call, id string, o actions.Options) (api.Undone, error) {
 	ctx, _, done, err := s.begin(ctx, c, id, !o.DryRun)
-	if err != nil && !errors.Is(err, store.ErrNotFound) { // the list of actions knows a deleted task
+	if err != nil && !errors.Is(err, store.ErrNotFound) { // Undo also finds a deleted task, in the list of actions
 		return api.Undone{}, err
 	}
 	if doc, was, err := s.undoneBy(ctx, id, o, done); err != nil || was {
@@ -178,7 +178,7 @@ func (s *Service) Branches(ctx context.Context, id string) (api.BranchTree, erro
 	return read(ctx, s, id, func(v *store.View) (api.BranchTree, error) { return history.Branches(v), nil })
 }
 
-// Switch makes a branch the head of a task's histories. What was the head stays as a branch.
+// Switch makes a branch the head of a task's histories. The previous head stays as a branch.
 func (s *Service) Switch(ctx context.Context, c Call, id string, n api.NewHead) (api.Head, error) {
 	if n.Branch == "" {
 		return api.Head{}, api.Invalid(api.Wrong{Parameter: "/branch", Detail: "name a branch of the task"})
@@ -238,26 +238,22 @@ func (s *Service) Fork(ctx context.Context, c Call, id string, n api.NewFork) (a
 	return f, nil
 }
 
-// forkSettings puts the settings that a fork names in the place of those of its task.
+// forkSettings replaces settings of a task by those that its fork names.
 func forkSettings(n api.NewFork) func(t *task.Settings) error {
 	return func(t *task.Settings) error {
 		if n.Provider != "" && n.Provider != t.Provider {
-			// Another provider's model, address and key mean nothing here.
+			// The new provider does not know the other one's model, address and key.
 			t.Model, t.BaseURL, t.Account = "", "", ""
 		}
-		for to, given := range map[*string]string{
-			&t.Workspace: n.Workspace, &t.Mode: n.Mode, &t.Provider: n.Provider, &t.Model: n.Model, &t.BaseURL: n.BaseURL,
-		} {
-			if given != "" {
-				*to = given
-			}
-		}
+		t.Workspace, t.Mode = cmp.Or(n.Workspace, t.Workspace), cmp.Or(n.Mode, t.Mode)
+		t.Provider, t.Model = cmp.Or(n.Provider, t.Provider), cmp.Or(n.Model, t.Model)
+		t.BaseURL = cmp.Or(n.BaseURL, t.BaseURL)
 		return nil
 	}
 }
 
-// Condense has the older history of a task summarised by a model. The request to the model may take minutes: it ends
-// with until, which is the context of the change, too.
+// Condense asks a model for a summary of a task's older history. The request may take minutes: it ends with until, which is
+// also the context of the change.
 func (s *Service) Condense(ctx, until context.Context, c Call, id string, n api.NewCondense) (api.Condensed, error) {
 	if err := folder("/workspace", n.Workspace); err != nil {
 		return api.Condensed{}, err
@@ -309,10 +305,10 @@ func (s *Service) Checkpoints(ctx context.Context, id string) (api.Checkpoints, 
 	return l, err
 }
 
-// DiffQuery names what is compared.
+// DiffQuery names the two sides of a difference.
 type DiffQuery = checkpoints.DiffOptions
 
-// Diff is what differs between a checkpoint of a task and another one, or now.
+// Diff is the difference between a checkpoint of a task and another one, or the files of now.
 func (s *Service) Diff(ctx context.Context, id string, q DiffQuery) (api.Diff, error) {
 	d, err := s.engine.Checkpoints().Diff(ctx, id, q)
 	if d.Files == nil {
@@ -321,8 +317,8 @@ func (s *Service) Diff(ctx context.Context, id string, q DiffQuery) (api.Diff, e
 	return d, err
 }
 
-// SaveCheckpoint saves a checkpoint of the files as they are now. It saves none when nothing differs from the newest
-// one, so a repeated call needs no key.
+// SaveCheckpoint saves a checkpoint of the files as they are now, unless they equal those of the newest checkpoint. A
+// repeated call therefore needs no key.
 func (s *Service) SaveCheckpoint(ctx context.Context, c Call, id string) (api.SavedCheckpoint, error) {
 	ref, err := s.idle(ctx, id)
 	if err != nil {
@@ -339,7 +335,7 @@ func (s *Service) SaveCheckpoint(ctx context.Context, c Call, id string) (api.Sa
 	return api.SavedCheckpoint{Task: ref.ID, Saved: true, Checkpoint: &made}, nil
 }
 
-// Restore puts the files that a task changed back as they were at a checkpoint; "" is the one before the newest change.
+// Restore restores the files that a task changed, as they were at a checkpoint; "" = the one before the newest change.
 func (s *Service) Restore(ctx context.Context, c Call, id, checkpoint string, n api.NewRestore) (api.RestoreResult, error) {
 	if err := errors.Join(conflictRule(n.OnConflict), folder("/workspace", n.Workspace), shownOf(n)); err != nil {
 		return api.RestoreResult{}, err
@@ -378,7 +374,7 @@ func (s *Service) Restore(ctx context.Context, c Call, id, checkpoint string, n 
 	return r, nil
 }
 
-// shownOf checks the members of a restore of a difference against each other.
+// shownOf checks the members of a document that restores a difference or one of its hunks.
 func shownOf(n api.NewRestore) error {
 	if n.Shown == nil {
 		return nil
@@ -386,19 +382,19 @@ func shownOf(n api.NewRestore) error {
 	var w wrongs
 	switch {
 	case len(n.Paths) != 1:
-		w.add("/paths", "a difference is one of a single file: name its path")
+		w.add("/paths", "shown names a difference of one file: give exactly one path")
 	case n.Shown.Hash == "":
-		w.add("/shown/hash", "give the hash that the difference, or its hunk, has in the answer that showed it")
+		w.add("/shown/hash", "give the hash of the difference or hunk, from the answer that showed it")
 	case n.Shown.Hunk < 0:
-		w.add("/shown/hunk", "hunks are counted from 1; 0 is all of the file")
+		w.add("/shown/hunk", "want a hunk's number from 1, or 0 for the whole file")
 	case n.Shown.Hunk > 0 && n.OnConflict == "overwrite":
-		w.add("/on_conflict", "of a hunk only its lines go back: use keep or merge")
+		w.add("/on_conflict", "overwrite replaces a whole file, and a hunk is only some of its lines: use keep or merge")
 	}
 	return w.err()
 }
 
-// planOf is a hash of what a restore would do. The differences that a dry run shows are left out: sizes and versions
-// decide, and a restore makes none.
+// planOf is a hash of what a restore would do. It covers sizes and versions, and not the patches that a dry run shows: a
+// restore makes no patches.
 func planOf(r api.RestoreResult) string {
 	files := slices.Concat([]api.RestoreItem{}, r.Files)
 	for i := range files {
@@ -417,19 +413,20 @@ func hash(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// agreed refuses a restore that would not do what the plan of a dry run names. An empty plan accepts anything.
+// agreed refuses a restore that differs from the plan of a dry run. An empty plan accepts every restore.
 func agreed(plan string, now api.RestoreResult) error {
 	if plan == "" || plan == planOf(now) {
 		return nil
 	}
 	return problem(http.StatusConflict, "changed_meanwhile", "The files changed since the dry run",
-		"files changed while it was asked; nothing was changed", "the same request with dry_run, then with its new plan").Later("").About(now.ID)
+		"the restore would do something else than the plan of the dry run; nothing was changed",
+		"repeat the request with dry_run, then send the new plan").Later("").About(now.ID)
 }
 
-// When a kill kept an answer from a caller, the journal shows what the call did: the same call, made again, gets that
+// If a kill prevents the answer to a call, the journal still shows what the call did. The repeated call gets the same
 // answer and changes nothing.
 
-// before returns the commits of an earlier attempt of a call, after it has finished an interrupted restore.
+// before finishes an interrupted restore, and then returns the commits of an earlier attempt of a call.
 func (s *Service) before(ctx context.Context, c Call, ref store.Ref, id string) ([]journal.Commit, error) {
 	if !c.Again || c.Key == "" {
 		return nil, nil
@@ -452,7 +449,7 @@ func eventsOf(commits []journal.Commit) (out []task.Event) {
 	return out
 }
 
-// restoredBy is the restore in commits; nil when they hold no finished one.
+// restoredBy is the finished restore in commits; nil if there is none.
 func restoredBy(id string, commits []journal.Commit) *api.RestoreResult {
 	r := noRestore(id)
 	for _, e := range eventsOf(commits) {
@@ -473,12 +470,12 @@ func restoredBy(id string, commits []journal.Commit) *api.RestoreResult {
 		}
 	}
 	if r.Outcome != task.RestoreDone {
-		return nil // it was rolled back, and changed nothing
+		return nil // there was none, or it was rolled back
 	}
 	return r
 }
 
-// noRestore is a restore that found nothing to do.
+// noRestore is the result of a restore that changes nothing.
 func noRestore(id string) *api.RestoreResult {
 	return &api.RestoreResult{ID: id, Files: []api.RestoreItem{}, Conflicts: []api.RestoreItem{}, Lost: []api.RestoreItem{},
 		Left: []string{}, Outcome: "nothing"}
@@ -523,7 +520,7 @@ func (s *Service) undoneBy(ctx context.Context, id string, o actions.Options, co
 		return api.Undone{}, false, err
 	}
 	action := api.Action{ID: fmt.Sprintf("journal-%d", seq)}
-	for _, d := range append(append([]api.Action{}, now.Redo...), now.Undo...) {
+	for _, d := range slices.Concat(now.Redo, now.Undo) {
 		if d.ID == action.ID {
 			action = d
 		}

@@ -52,13 +52,13 @@ func filterOf(f api.TaskFilter) store.Filter {
 	}
 }
 
-// BadCursor is the problem of a cursor that no page of a list or search gave.
+// BadCursor is the problem of a cursor that does not come from a page of a list or search.
 func BadCursor(what string) *api.Problem {
 	return problem(http.StatusBadRequest, "bad_cursor", "The cursor cannot be read", "no "+what+" gave that cursor",
 		"leave cursor out to start from the first page")
 }
 
-// List is a page of the tasks that a filter keeps, and what was found in all.
+// List is a page of the tasks that pass a filter, and facts about the sources that were searched.
 func (s *Service) List(ctx context.Context, filter api.TaskFilter) (api.Page[api.Summary], api.Found, error) {
 	f := filterOf(filter)
 	if !f.ValidCursor() {
@@ -79,8 +79,8 @@ func (s *Service) List(ctx context.Context, filter api.TaskFilter) (api.Page[api
 // filterValuesMost bounds each list of values.
 const filterValuesMost = 300
 
-// FilterValues are the values that the tasks of all sources can be narrowed by. called adds the tools that were called: for
-// them the requests of all tasks are read.
+// FilterValues are the values for filters that the tasks of all sources have. called adds the names of called tools, for
+// which the requests of all tasks are read.
 func (s *Service) FilterValues(ctx context.Context, called bool) (api.FilterValues, error) {
 	var out api.FilterValues
 	got, err := s.store.List(ctx, store.Filter{})
@@ -117,7 +117,7 @@ func (s *Service) FilterValues(ctx context.Context, called bool) (api.FilterValu
 	}, nil
 }
 
-// valuesOf lists values by how many tasks have them; no value is none.
+// valuesOf lists values, those of the most tasks first, without the empty value.
 func valuesOf(counts map[string]int) []api.FilterValue {
 	out := []api.FilterValue{}
 	for value, n := range counts {
@@ -129,14 +129,14 @@ func valuesOf(counts map[string]int) []api.FilterValue {
 	return out[:min(len(out), filterValuesMost)]
 }
 
-// Stream is List without a filter for a user who waits: it gives the first so many rows as soon as it knows them, and
-// the others as they come.
+// Stream is List without a filter, for a user who waits at a screen: it gives the first rows as soon as it knows so many of
+// them, and the others as they come.
 func (s *Service) Stream(ctx context.Context, first int) iter.Seq2[api.ListPart, error] {
 	return s.store.Stream(ctx, first)
 }
 
-// Search is a page of the messages that hold a query, and what was looked through. Patience bounds how long the search
-// also adds to the index what it had to read; 0 is as long as it takes.
+// Search is a page of the messages that hold a query, and facts about the search. While it runs, the search adds the texts
+// that it had to read to the index; patience bounds the time for that, 0 = no bound.
 func (s *Service) Search(ctx context.Context, query api.SearchQuery, patience time.Duration) (api.Page[api.Hit], api.Found, error) {
 	q := search.Query{
 		Text:     query.Text,
@@ -183,10 +183,10 @@ func (s *Service) Names(ctx context.Context) ([]api.Name, error) {
 	return out, err
 }
 
-// SpendFilter narrows what is summed. Zero members do not filter.
+// SpendFilter selects the requests to sum. Zero members do not filter.
 type SpendFilter = spend.Filter
 
-// Spending is what all tasks spent, in groups; by day when by is "".
+// Spending sums what all tasks spent, in groups; "" groups by day.
 func (s *Service) Spending(ctx context.Context, by api.Grouping, f SpendFilter) (api.Totals, error) {
 	f.Zone = s.opt.Now().Location()
 	return spend.Sum(ctx, s.store, cmp.Or(by, "day"), f)
@@ -212,12 +212,12 @@ func (s *Service) Family(ctx context.Context, id string) (api.Family, error) {
 	return report.FamilyOf(ctx, s.store, ref)
 }
 
-// Actions are what can be undone and redone of a task.
+// Actions are the actions on a task that can be undone or redone.
 func (s *Service) Actions(ctx context.Context, id string) (api.TaskActions, error) {
 	return actions.Find(ctx, s.store, id)
 }
 
-// AllActions are what can be undone of all tasks, the newest first; limit bounds the tasks, 0 = all.
+// AllActions are the actions on all tasks that can be undone, the newest first; limit bounds the tasks, 0 = all.
 func (s *Service) AllActions(ctx context.Context, limit int) ([]api.TaskActions, error) {
 	return actions.FindAll(ctx, s.store, limit)
 }
@@ -228,19 +228,15 @@ func read[T any](ctx context.Context, s *Service, id string, f func(*store.View)
 	if err != nil {
 		return doc, err
 	}
-	v, err := s.store.Read(ctx, ref)
-	if err != nil {
-		return doc, err
-	}
-	doc, err = f(v)
-	if closed := v.Close(); err == nil {
-		err = closed
-	}
+	err = s.store.WithView(ctx, ref, func(v *store.View) error {
+		doc, err = f(v)
+		return err
+	})
 	return doc, err
 }
 
-// KnownFiles are the files that the model of a task knows. A workspace takes the place of the task's own, "" = that;
-// with path only that file is listed, with its records.
+// KnownFiles are the files that the model of a task knows. dir replaces the task's own workspace, "" = it does not. With
+// path, only that file is listed, with its records.
 func (s *Service) KnownFiles(ctx context.Context, id, dir string, path *string) (api.KnownFiles, error) {
 	if err := folder("workspace", dir); err != nil {
 		return api.KnownFiles{}, err
@@ -254,7 +250,7 @@ func (s *Service) KnownFiles(ctx context.Context, id, dir string, path *string) 
 		switch {
 		case path != nil && len(records) == 0:
 			return api.KnownFiles{}, problem(http.StatusNotFound, "file_not_known", "The model does not know that file",
-				"it neither read nor changed a file of that path", "GET /v1/tasks/"+id+"/files")
+				"the model neither read nor changed a file of that path", "GET /v1/tasks/"+id+"/files")
 		case len(records) > 0 && w == nil:
 			return api.KnownFiles{}, noWorkspace(v.Ref.ID, why)
 		}
@@ -263,7 +259,7 @@ func (s *Service) KnownFiles(ctx context.Context, id, dir string, path *string) 
 	})
 }
 
-// FileStates is KnownFiles of the task's own workspace, without what changed each file: a page asks it often.
+// FileStates is KnownFiles in the task's own workspace, without the changes of each file: a page asks for it often.
 func (s *Service) FileStates(ctx context.Context, id string) (api.KnownFiles, error) {
 	return read(ctx, s, id, func(v *store.View) (api.KnownFiles, error) { return s.fileStatesOf(ctx, v) })
 }
@@ -279,15 +275,15 @@ func (s *Service) fileStatesOf(ctx context.Context, v *store.View) (api.KnownFil
 }
 
 func noWorkspace(id, why string) *api.Problem {
-	return problem(http.StatusUnprocessableEntity, "workspace_missing", "The task's workspace is not there", why,
-		"POST /v1/tasks/"+id+"/runs, with \"workspace\", the folder of today", "roost files "+id+" -C DIR")
+	return problem(http.StatusUnprocessableEntity, "workspace_missing", "The task's workspace cannot be opened", why,
+		"POST /v1/tasks/"+id+"/runs, with \"workspace\", the folder where the workspace is now", "roost files "+id+" -C DIR")
 }
 
 // openWorkspace opens the folder of a task, or dir in its place; nil, with the reason, when it cannot be opened.
 func (s *Service) openWorkspace(v *store.View, dir string) (*workspace.Workspace, string) {
 	own := dir == ""
 	if dir = cmp.Or(dir, v.Summary.Workspace); dir == "" {
-		return nil, "its workspace is not recorded"
+		return nil, "the task records no workspace"
 	}
 	if own && s.engine != nil && v.State.Settings.Workspace != "" {
 		var err error
@@ -302,7 +298,7 @@ func (s *Service) openWorkspace(v *store.View, dir string) (*workspace.Workspace
 	return w, ""
 }
 
-// ofFile keeps the records of one file, however its path is spelled.
+// ofFile selects the records of one file, for each spelling of its path.
 func ofFile(records []task.FileRecord, w *workspace.Workspace, path string) []task.FileRecord {
 	names := []string{path, filepath.ToSlash(filepath.Clean(path))}
 	if w != nil {
@@ -311,24 +307,20 @@ func ofFile(records []task.FileRecord, w *workspace.Workspace, path string) []ta
 		}
 	}
 	for _, name := range names {
-		var out []task.FileRecord
-		for _, r := range records {
-			if r.Path == name {
-				out = append(out, r)
-			}
-		}
-		if len(out) > 0 {
+		other := func(r task.FileRecord) bool { return r.Path != name }
+		if out := slices.DeleteFunc(slices.Clone(records), other); len(out) > 0 {
 			return out
 		}
 	}
 	return nil
 }
 
-// Context is what the next request of a task is made of, in tokens. The workspace is for a task that records none.
+// Context lists the parts of a task's next request, with their sizes in tokens. The workspace is for a task that records
+// none.
 func (s *Service) Context(ctx context.Context, id, workspace string) (api.ContextUse, error) {
 	if s.engine == nil {
 		return api.ContextUse{}, problem(http.StatusServiceUnavailable, "read_only", "This server runs no tasks",
-			"a server that runs tasks knows what would be sent", "roost show "+id+" --context")
+			"only a server that runs tasks can compute the next request", "roost show "+id+" --context")
 	}
 	ref, err := s.store.Find(ctx, id)
 	if err != nil {
@@ -350,7 +342,7 @@ func (s *Service) Context(ctx context.Context, id, workspace string) (api.Contex
 	return out, nil
 }
 
-// Evidence is what is durable of a task at one moment, in a form that can be compared byte for byte with a later one.
+// Evidence is a task's durable state at one moment, in a form that can be compared byte for byte with a later one.
 type Evidence struct {
 	Folder  string
 	Status  string
@@ -365,7 +357,7 @@ func (s *Service) Evidence(ctx context.Context, id string) (Evidence, error) {
 	return read(ctx, s, id, func(v *store.View) (Evidence, error) {
 		e := Evidence{Folder: v.Ref.Dir, Status: v.Summary.Status, Calls: map[string]string{}, Results: map[string]int{}}
 		if v.Log == nil {
-			return e, problem(http.StatusNotFound, "no_journal", "The task has no journal", "Roost has not worked on it")
+			return e, problem(http.StatusNotFound, "no_journal", "The task has no journal", "Roost has not worked on the task")
 		}
 		for c, err := range v.Log.Read(ctx, 1) {
 			if err != nil {

@@ -24,26 +24,26 @@ import (
 )
 
 const (
-	leastIdle = 1000 // milliseconds, as the older call bounds them
+	leastIdle = 1000 // milliseconds; the older call has these bounds
 	mostIdle  = 24 * 60 * 60 * 1000
 )
 
-// CheckOlder is the problem of a document of the older restart call; nil when it has none.
+// CheckOlder checks a document of the older restart call.
 func CheckOlder(n api.OlderRun) error {
 	var w wrongs
 	if strings.TrimSpace(n.Text) == "" {
-		w.add("/task", "it is empty")
+		w.add("/task", "the message is empty")
 	}
 	switch {
 	case n.Restart && n.Task == "":
-		w.add("/taskId", "restartTask continues a task: name it")
+		w.add("/taskId", "restartTask continues a task: give its id")
 	case !n.Restart && n.Task != "":
 		w.add("/restartTask", "taskId names a task to continue: set restartTask, too")
 	case n.Task != "" && !ValidName(n.Task):
-		w.add("/taskId", "that can be no task's id")
+		w.add("/taskId", "no task can have that id")
 	}
 	if n.IdleMS != 0 && (n.IdleMS < leastIdle || n.IdleMS > mostIdle) {
-		w.add("/slidingTimeoutMs", "want milliseconds from %d to %d; 0 is the usual", leastIdle, mostIdle)
+		w.add("/slidingTimeoutMs", "want milliseconds from %d to %d; 0 is the default", leastIdle, mostIdle)
 	}
 	return w.err()
 }
@@ -70,7 +70,7 @@ func (s *Service) Older(ctx context.Context, c Call, n api.OlderRun) (Follow, er
 	switch {
 	case errors.Is(err, engine.ErrRunning) && n.Restart:
 		return s.joins(ctx, c, r)
-	case err != nil && HeldElsewhere(err):
+	case HeldElsewhere(err):
 		return Follow{}, err
 	case err != nil:
 		return Follow{}, s.about(ctx, n.Task, err)
@@ -98,7 +98,7 @@ func (s *Service) joins(ctx context.Context, c Call, r engine.Request) (Follow, 
 	if err != nil {
 		return Follow{}, s.about(ctx, ref.ID, err)
 	}
-	// Behind the whole commit: the next one is the message, and tells when it came.
+	// Follow from after the whole commit: the next commit is the message, and its time is that of the message.
 	return Follow{ref.ID, sent.Run, events.AfterCommit(from.Seq)}, nil
 }
 
@@ -117,7 +117,7 @@ func (s *Service) begins(c Call, r *engine.Request) error {
 	return nil
 }
 
-// about is the problem of an error, which names the task that the caller named.
+// about is the problem of an error. If the problem names no task, about names the one that the caller asked for.
 func (s *Service) about(ctx context.Context, id string, err error) error {
 	p := s.Problem(ctx, err, id)
 	if p.Task == "" {
@@ -133,7 +133,7 @@ type OlderStart struct {
 	Used    api.Run
 }
 
-// OlderStart finds when a call began its run, or came to one. A repeat gets the same answer.
+// OlderStart finds when a call started its run, or joined one. A repeated call gets the same answer.
 func (s *Service) OlderStart(ctx context.Context, f Follow) (out OlderStart, err error) {
 	t, err := s.Find(ctx, f.Task)
 	if err != nil {
@@ -212,7 +212,7 @@ func (s *Service) QuestionsOfRun(ctx context.Context, run string) ([]api.Questio
 	return out, err
 }
 
-// OlderQuestion finds an open question by its whole id, or by its task's id and its own.
+// OlderQuestion finds an open question by its whole id, or by the ids of its task and of the question.
 func (s *Service) OlderQuestion(ctx context.Context, name string) (api.Question, error) {
 	q, err := s.olderQuestion(ctx, name)
 	return report.QuestionOf(q), err
@@ -236,7 +236,8 @@ func (s *Service) olderQuestion(ctx context.Context, name string) (engine.Asked,
 		"no such question is open: "+report.Clip(name), "GET /v1/questions")
 }
 
-// OlderChoices are the suggestions that the older call shows of a question; of one that wants a decision, yes and no.
+// OlderChoices are the suggestions of a question in the older call; a question for a decision without choices gets yes and
+// no.
 func OlderChoices(q api.QuestionOpened) []api.OlderChoice {
 	out := []api.OlderChoice{}
 	for _, c := range q.Choices {
@@ -248,7 +249,7 @@ func OlderChoices(q api.QuestionOpened) []api.OlderChoice {
 	return out
 }
 
-// OlderAnswer answers a question with a text, which may be the words or the number of a suggestion.
+// OlderAnswer answers a question with a text, which may be a suggestion's text or number.
 func (s *Service) OlderAnswer(ctx context.Context, c Call, name, text string) (api.Answered, error) {
 	if strings.TrimSpace(text) == "" {
 		return api.Answered{}, problem(http.StatusBadRequest, "empty_answer", "Bad Request", "the answer is empty")
@@ -263,10 +264,8 @@ func (s *Service) OlderAnswer(ctx context.Context, c Call, name, text string) (a
 				r.Choice, r.Approve = 0, &yes
 			}
 		}
-	} else if s.engine == nil {
-		return api.Answered{}, err
 	}
-	// A question that is not open may have been answered: the engine knows.
+	// A question that is not open may have been answered: Reply then returns that answer.
 	done, failed := s.engine.Reply(keep(ctx), name, r)
 	if failed != nil {
 		if err != nil && s.Problem(ctx, failed, "").Status != http.StatusConflict {
@@ -279,8 +278,8 @@ func (s *Service) OlderAnswer(ctx context.Context, c Call, name, text string) (a
 	return out, nil
 }
 
-// chosen is the number of the suggestion that an answer names by its words or its
-// number, 0 when it is words of its own. Only a whole number is one: "2 files" is not.
+// chosen is the number of the suggestion that an answer names by text or number; 0 = the answer is a text of its own. The
+// number must be the whole answer: "2 files" names no suggestion.
 func chosen(text string, choices []api.OlderChoice) int {
 	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
 		for i, c := range choices {

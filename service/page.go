@@ -16,7 +16,6 @@ import (
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/history"
-	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/view"
 	"github.com/roost-dev/roost/view/markup"
 )
@@ -45,7 +44,7 @@ func (s *Service) Open(ctx context.Context, id string) (*OpenTask, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, known, err := t.Newest(ctx) // before the task is read: a follower of it misses nothing
+	at, known, err := t.Newest(ctx) // before the task is read, so that a follower from this cursor misses no event
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +61,7 @@ func (s *Service) Open(ctx context.Context, id string) (*OpenTask, error) {
 	return o, nil
 }
 
-// Close ends the reading.
+// Close closes the task.
 func (t *OpenTask) Close() error { return t.view.Close() }
 
 // Document is Task.Document of the task.
@@ -75,7 +74,7 @@ func (t *OpenTask) Fragments(ctx context.Context, o LinesOptions, span Span) (ap
 
 // Messages is Service.Messages of the task.
 func (t *OpenTask) Messages(span Span) (api.Window, error) {
-	return windowOf(t.view, task.UI, false, span)
+	return windowOf(t.view, LinesOptions{}, span)
 }
 
 // Alignment is Service.Alignment of the task.
@@ -92,18 +91,15 @@ func (t *OpenTask) FileStates(ctx context.Context) (api.KnownFiles, error) {
 // Prompts is Service.Prompts of the task.
 func (t *OpenTask) Prompts(ctx context.Context) (api.Prompts, error) { return promptsOf(ctx, t.view) }
 
-// Fragments is a window of a history as HTML: what the user saw, or with the options what the model saw or would be sent.
+// Fragments is a window of a history as HTML. The options choose the history: the user's, the model's, or the messages of
+// the next request.
 func (s *Service) Fragments(ctx context.Context, id string, o LinesOptions, span Span) (api.Fragments, error) {
 	return read(ctx, s, id, func(v *store.View) (api.Fragments, error) { return s.fragmentsOf(ctx, v, o, span) })
 }
 
 func (s *Service) fragmentsOf(ctx context.Context, v *store.View, o LinesOptions, span Span) (api.Fragments, error) {
-	out := api.Fragments{Task: v.Ref.ID, History: api.UI, Items: []api.Fragment{}, Notes: []string{}}
-	h := task.UI
-	if o.API || o.Effective {
-		h, out.History = task.API, api.API
-	}
-	p, err := partOf(v, h, o.Effective)
+	p, err := partOf(v, o)
+	out := api.Fragments{Task: v.Ref.ID, History: string(p.history), Items: []api.Fragment{}, Notes: []string{}}
 	if err != nil {
 		return out, err
 	}
@@ -134,8 +130,11 @@ func (s *Service) fragmentsOf(ctx context.Context, v *store.View, o LinesOptions
 	items := export.NewItems(v, o)
 	size, taken := 0, 0
 	for taken < len(places) && ctx.Err() == nil && size < pageBytes {
-		batch, read := s.batch(v, p, places[taken:], forward, &out)
+		batch, read := p.batch(v, places[taken:], &out.Notes)
 		taken += read
+		if !forward {
+			slices.Reverse(batch) // Of needs the history's order: it finds answers among neighbours
+		}
 		var made []api.Fragment
 		for i, list := range items.Of(batch) {
 			number := batch[i].Number
@@ -156,22 +155,20 @@ func (s *Service) fragmentsOf(ctx context.Context, v *store.View, o LinesOptions
 	return out, ctx.Err()
 }
 
-// batch reads the messages that come next, in the order of the history, as answers are looked for among neighbours.
-func (s *Service) batch(v *store.View, p part, places []int, forward bool, out *api.Fragments) (batch []export.Element, read int) {
+// batch reads the next messages at places, as many as are rendered together; read counts the places, also of unreadable
+// messages.
+func (p part) batch(v *store.View, places []int, notes *[]string) (batch []export.Element, read int) {
 	held := 0
 	for read < min(export.Together, len(places)) && held < linesBytes {
 		i := places[read]
 		read++
 		raw, m, err := p.read(v, i)
 		if err != nil {
-			out.Notes = append(out.Notes, unread(i, err))
+			*notes = append(*notes, unread(i, err))
 			continue
 		}
 		held += len(raw)
 		batch = append(batch, export.Element{Number: i + 1, Raw: raw, Message: m})
-	}
-	if !forward {
-		slices.Reverse(batch)
 	}
 	return batch, read
 }
@@ -187,7 +184,8 @@ func (p part) newDay(i int, ts int64, zone *time.Location) bool {
 	return i < 0 && !p.isMade
 }
 
-// Alignment is a window of what would be sent to the model, beside the conversation that it comes from.
+// Alignment is a window of the messages of the next request, each beside the messages of the conversation that it comes
+// from.
 func (s *Service) Alignment(ctx context.Context, id string, span Span) (api.Alignment, error) {
 	return read(ctx, s, id, func(v *store.View) (api.Alignment, error) { return alignmentOf(v, span) })
 }
@@ -223,37 +221,34 @@ func promptsOf(ctx context.Context, v *store.View) (api.Prompts, error) {
 	return out, ctx.Err()
 }
 
-// Picture is a picture of a message that the user saw: its type, which follows from its bytes, and the bytes. number is
-// that of the message, from 1; n counts its pictures and those of its results, from 0.
+// Picture is a picture of a message: its media type, which is detected from its bytes, and the bytes. number is the
+// message's, from 1; n counts the pictures of the message and of its results, from 0.
 func (s *Service) Picture(ctx context.Context, id string, o LinesOptions, number, n int) (media string, raw []byte, err error) {
-	_, err = read(ctx, s, id, func(v *store.View) (struct{}, error) {
-		h := task.UI
-		if o.API || o.Effective {
-			h = task.API
-		}
-		p, err := partOf(v, h, o.Effective)
+	raw, err = read(ctx, s, id, func(v *store.View) ([]byte, error) {
+		p, err := partOf(v, o)
 		if err != nil {
-			return struct{}{}, err
+			return nil, err
 		}
 		if number < 1 || number > p.size() {
-			return struct{}{}, noPicture("the task has no message " + strconv.Itoa(number))
+			return nil, noPicture("the task has no message " + strconv.Itoa(number))
 		}
 		one, m, err := p.read(v, number-1)
 		if err != nil {
-			return struct{}{}, err
+			return nil, err
 		}
 		var all []string
 		for _, items := range export.NewItems(v, o).Of([]export.Element{{Number: number, Raw: one, Message: m}}) {
 			all = markup.Data(items[0])
 		}
 		if n < 0 || n >= len(all) {
-			return struct{}{}, noPicture("message " + strconv.Itoa(number) + " has " + strconv.Itoa(len(all)) + " picture" + view.Plural(len(all)))
+			return nil, noPicture("message " + strconv.Itoa(number) + " has " + strconv.Itoa(len(all)) + " picture" + view.Plural(len(all)))
 		}
-		var bad error
-		if media, raw, bad = markup.Picture(all[n]); bad != nil {
-			return struct{}{}, noPicture(bad.Error())
+		kind, bytes, err := markup.Picture(all[n])
+		if err != nil {
+			return nil, noPicture(err.Error())
 		}
-		return struct{}{}, nil
+		media = kind
+		return bytes, nil
 	})
 	return media, raw, err
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/roost-dev/roost/store/drafts"
 )
 
-// A decoder cannot check everything that a document must be. This file checks the rest, all of it at once and before
-// anything is done. What depends on the task is left to the engine.
+// A decoder cannot check every rule for a document. The functions of this file check the remaining rules, and report all
+// violations together before a change begins. The engine checks the rules that depend on the task.
 
 // wrongs collects what is wrong with a body.
 type wrongs []api.Wrong
@@ -67,8 +67,8 @@ func conflictRule(text string) error {
 }
 
 const (
-	imageMost  = drafts.MaxImages // pictures that come with words
-	imageBytes = drafts.MaxImage  // of one: the smallest limit of the big providers
+	imageMost  = drafts.MaxImages // pictures in one message
+	imageBytes = drafts.MaxImage  // of one picture: the smallest limit among the big providers
 	titleBytes = 4096
 )
 
@@ -96,7 +96,7 @@ func settle(n api.Settings, r *engine.Request, w *wrongs) {
 		w.add("/provider", "this version has no such provider; it has %s", strings.Join(known, ", "))
 	}
 	if n.Provider == "script" && n.Model != "" && !filepath.IsAbs(n.Model) {
-		w.add("/model", "of the script provider it is a file: name it from the root on")
+		w.add("/model", "the script provider reads its replies from a file: give the file's absolute path")
 	}
 	if n.BaseURL != "" {
 		if u, err := url.Parse(n.BaseURL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -110,7 +110,7 @@ func settle(n api.Settings, r *engine.Request, w *wrongs) {
 		tools := strings.HasSuffix(name, "_tools")
 		for i, pattern := range list {
 			if strings.TrimSpace(pattern) == "" {
-				w.add(fmt.Sprintf("%s/%d", name, i), "it is empty")
+				w.add(fmt.Sprintf("%s/%d", name, i), "the pattern is empty")
 			} else if tools {
 				if _, err := approval.ParseRule(pattern); err != nil {
 					w.add(fmt.Sprintf("%s/%d", name, i), "%s", err)
@@ -123,7 +123,7 @@ func settle(n api.Settings, r *engine.Request, w *wrongs) {
 	}
 }
 
-// orNone is a number as the engine takes it, where a negative one removes a limit.
+// orNone turns a limit of a document into one of the engine: 0, no limit, becomes a negative number.
 func orNone[N int | int64](n N) N {
 	if n == 0 {
 		return -1
@@ -166,7 +166,7 @@ func limitsOf(l api.Limits, w *wrongs) *api.RunLimits {
 			d, err = 0, nil
 		}
 		if err != nil || d < 0 {
-			w.add(at, "want a time such as 90s, 30m or 2h; 0 is none")
+			w.add(at, "want a duration such as 90s, 30m or 2h; 0 removes the limit")
 		}
 		*to = orNone((d + time.Millisecond - 1).Milliseconds())
 	}
@@ -186,15 +186,15 @@ func setInput(m *api.Words, at string, r *engine.Request, w *wrongs) {
 
 func checkWords(text string, images []string, at string, w *wrongs) {
 	if strings.TrimSpace(text) == "" && len(images) == 0 {
-		w.add(at+"/text", "it is empty")
+		w.add(at+"/text", "the text is empty, and there is no image")
 	}
 	checkImages(images, at, false, w)
 }
 
-// checkImages checks images of a body. names: an image may also be the name of one in a draft.
+// checkImages checks images of a body. With names, an image may also be the name of an image in a draft.
 func checkImages(images []string, at string, names bool, w *wrongs) {
 	if len(images) > imageMost {
-		w.add(at+"/images", "there are more than %d", imageMost)
+		w.add(at+"/images", "want at most %d images", imageMost)
 		return
 	}
 	for i, image := range images {
@@ -207,7 +207,7 @@ func checkImages(images []string, at string, names bool, w *wrongs) {
 	}
 }
 
-// badImage is why providers do not take a text as an image.
+// badImage is why providers refuse a text as an image; "" = they accept it.
 func badImage(text string) string {
 	const want = "want a data URL: data:image/png;base64,... (png, jpeg, gif, webp)"
 	kind, data, ok := strings.Cut(strings.TrimPrefix(text, "data:"), ";base64,")
@@ -219,21 +219,21 @@ func badImage(text string) string {
 	case err != nil:
 		return want
 	case len(bytes) > imageBytes:
-		return fmt.Sprintf("it has %d bytes; providers take %d", len(bytes), imageBytes)
+		return fmt.Sprintf("the image has %d bytes; providers take at most %d", len(bytes), imageBytes)
 	case http.DetectContentType(bytes) != kind:
-		return "its bytes are no " + kind
+		return "its bytes are not those of " + kind
 	}
 	return ""
 }
 
-// checkFolder wants an absolute folder that is there.
+// checkFolder checks that a workspace is the absolute path of a folder that exists.
 func checkFolder(dir string, w *wrongs) {
 	if !filepath.IsAbs(dir) {
 		w.add("/workspace", "want an absolute folder of the server's machine")
 		return
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		w.add("/workspace", "there is no such folder that can be opened")
+		w.add("/workspace", "no folder of that path can be opened")
 	}
 }
 
@@ -241,8 +241,7 @@ func checkFolder(dir string, w *wrongs) {
 func newTask(n api.NewTask, c Call) (r engine.Request, err error) {
 	var w wrongs
 	checkFolder(n.Workspace, &w)
-	r = engine.Request{Choice: setup.Choice{Workspace: n.Workspace}, Title: strings.TrimSpace(n.Title), Origin: n.Origin,
-		NewTask: c.Key}
+	r = engine.Request{Choice: setup.Choice{Workspace: n.Workspace}, Title: strings.TrimSpace(n.Title), NewTask: c.Key}
 	settle(n.Settings, &r, &w)
 	setOneRun(n.OneRun, &r, &w)
 	setInput(n.Message, "/message", &r, &w)

@@ -11,15 +11,14 @@ import (
 	"github.com/roost-dev/roost/export"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/history"
-	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/usage"
 	"github.com/roost-dev/roost/view"
 )
 
-// todoRows bounds the newest messages that are searched for the todo list.
+// todoRows is how many of the newest messages are searched for the todo list.
 const todoRows = 400
 
-// CommitMessage suggests a message for a commit of what a task changed. No model is asked, and nothing is committed.
+// CommitMessage suggests a message for a git commit of the files that a task changed. It asks no model and commits nothing.
 func (s *Service) CommitMessage(ctx context.Context, id string) (api.CommitMessage, error) {
 	out, err := read(ctx, s, id, func(v *store.View) (view.CommitFacts, error) {
 		f := view.CommitFacts{Title: v.Summary.Title}
@@ -40,7 +39,7 @@ func (s *Service) CommitMessage(ctx context.Context, id string) (api.CommitMessa
 
 // doneOf are the entries of a task's newest todo list that are done.
 func doneOf(ctx context.Context, v *store.View) (out []string) {
-	p, err := partOf(v, task.UI, false)
+	p, err := partOf(v, LinesOptions{})
 	if err != nil {
 		return nil
 	}
@@ -70,8 +69,8 @@ func doneOf(ctx context.Context, v *store.View) (out []string) {
 // comparedRows bounds the messages of each side that a comparison lists.
 const comparedRows = 100
 
-// Compare compares a task with another one, or with a branch of its own: what each did since the last message that both
-// have.
+// Compare compares a task with another one, or with a branch of its own: it shows what each side did after the last message
+// that both have.
 func (s *Service) Compare(ctx context.Context, id, with string) (out api.Comparison, err error) {
 	if with == "" {
 		return out, api.Invalid(api.Wrong{Parameter: "with", Detail: "name another task, or a branch of this one"})

@@ -22,7 +22,7 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// Follow is a run that a call started, and the event behind which its events begin.
+// Follow is a run that a call started; its events begin after the cursor From.
 type Follow struct {
 	Task string
 	Run  string
@@ -31,7 +31,7 @@ type Follow struct {
 
 func followOf(t engine.Ticket) Follow { return Follow{t.Ref.ID, t.ID, t.From} }
 
-// Start makes a task. With a message it runs at once, else it only exists and Follow is zero.
+// Start makes a task, and starts its run if the document has a message. Without a message Follow is zero.
 func (s *Service) Start(ctx context.Context, c Call, n api.NewTask) (api.Started, Follow, error) {
 	sent, err := s.written(ctx, c, "", n.Message)
 	if err != nil {
@@ -94,8 +94,8 @@ func (s *Service) Continue(ctx context.Context, c Call, id string, n api.NewRun)
 	return report.RunOf(t.RunInfo), followOf(t), err
 }
 
-// ResumePlan is what continuing a task would begin with, and what must be decided first. The decisions that are made by
-// now are members of n.
+// ResumePlan shows how a run of a task would begin, and what the caller must decide first. The members of n are the
+// decisions that the caller has made so far.
 func (s *Service) ResumePlan(ctx context.Context, id string, n api.NewRun) (api.ResumePlan, error) {
 	if p := s.ReadOnly(); p != nil {
 		return api.ResumePlan{}, p
@@ -136,8 +136,8 @@ func (s *Service) ResumePlan(ctx context.Context, id string, n api.NewRun) (api.
 	return out, err
 }
 
-// submit starts a run under the id that follows from the call's key, so that it starts once. A run that waits continues
-// under its own id: there the message has the call's key, and arrives once.
+// submit starts a run. The run's id is derived from the call's key, so that a repeated call starts no second run. A run that
+// waits keeps its own id; there the message gets the call's key, so that it arrives once.
 func (s *Service) submit(ctx context.Context, c Call, id string, r engine.Request) (engine.Ticket, error) {
 	if c.Key == "" {
 		return s.engine.Submit(keep(ctx), r)
@@ -172,8 +172,8 @@ func (s *Service) submit(ctx context.Context, c Call, id string, r engine.Reques
 	return s.engine.Submit(keep(ctx), r)
 }
 
-// Restart is which tasks requests may restart, that is begin another run of. Input or an answer for a live run is not a
-// restart, and neither is the first run of a new task. The zero value has the defaults.
+// Restart decides which tasks requests may restart. A restart begins another run of a task; input or an answer for a live
+// run is no restart, and neither is the first run of a new task. The zero value has the defaults.
 type Restart struct {
 	Off         bool          // requests restart no task
 	OwnOnly     bool          // only tasks that were made over the API
@@ -196,7 +196,7 @@ func (r Restart) patience() time.Duration {
 	return r.LoadTimeout
 }
 
-// mayRestart is the problem of a request that may not begin another run of its task; nil when it may, or begins none.
+// mayRestart refuses a request that would begin another run of its task against the settings.
 func (s *Service) mayRestart(ctx context.Context, c Call, id string) error {
 	o := s.opt.Restart
 	if !o.Off && !o.OwnOnly && o.attempts() < 0 {
@@ -222,8 +222,8 @@ func (s *Service) mayRestart(ctx context.Context, c Call, id string) error {
 	return o.refuses(ref, sum, runs, c.runFor(ref.ID))
 }
 
-// refuses is the problem of a restart that the settings forbid: runs are newest first, and run is the one to begin. A
-// request that has begun its run before is not refused.
+// refuses is the problem of a restart that the settings forbid. runs are newest first, and run is the one to begin: if an
+// earlier attempt of the request began that run, nothing is refused.
 func (r Restart) refuses(ref store.Ref, sum api.Summary, runs []engine.RunInfo, run string) error {
 	if run != "" && slices.ContainsFunc(runs, func(i engine.RunInfo) bool { return i.ID == run }) {
 		return nil
@@ -233,7 +233,7 @@ func (r Restart) refuses(ref store.Ref, sum api.Summary, runs []engine.RunInfo, 
 	}
 	if made := sum.Origin == "api" || sum.Origin == "web"; r.OwnOnly && !(ref.Own && made) {
 		return problem(http.StatusForbidden, "restart_denied", "That task was not made here",
-			"the setting restart.cross_context lets only tasks go on that were made over the API", "roost resume "+ref.ID,
+			"the setting restart.cross_context allows restarts only of tasks that were made over the API", "roost resume "+ref.ID,
 			"roost config set restart.cross_context true").About(ref.ID)
 	}
 	in := 0
@@ -257,7 +257,7 @@ func restartsOff(id string) *api.Problem {
 		"the setting restart.enabled is false", "roost resume "+id, "roost config set restart.enabled true").About(id)
 }
 
-// restarts finds and reads the task to continue, and returns why it may not continue. It changes nothing.
+// restarts finds and reads the task to continue, and refuses a task that may not continue. It changes nothing.
 func (s *Service) restarts(caller context.Context, c Call, given string, r *engine.Request) error {
 	o := s.opt.Restart
 	if o.Off {
@@ -268,7 +268,7 @@ func (s *Service) restarts(caller context.Context, c Call, given string, r *engi
 	ref, sum, err := s.load(ctx, given)
 	if errors.Is(err, context.DeadlineExceeded) && caller.Err() == nil {
 		return problem(http.StatusGatewayTimeout, "load_timeout", "The task took too long to load",
-			"it was not found and read within "+o.patience().String(), "ask again", "roost config set restart.load_timeout 60s").Later("").About(given)
+			"finding and reading the task took longer than "+o.patience().String(), "ask again", "roost config set restart.load_timeout 60s").Later("").About(given)
 	}
 	if err != nil {
 		return s.about(caller, given, err)
@@ -322,8 +322,8 @@ func (s *Service) Runs(ctx context.Context, f RunFilter) (api.Page[api.Run], err
 	return api.PageOf(each(found, report.RunOf), next), err
 }
 
-// Run is a run. Silent is the process that works on it and does not answer, for the document of a run that this process
-// does not work on; "" = there is none.
+// Run is a run. silent names the process that works on the run and does not answer, "" = none; it is part of the document
+// only if this process does not work on the run.
 func (s *Service) Run(ctx context.Context, id, silent string) (api.Run, error) {
 	info, err := s.engine.RunByID(ctx, id)
 	doc := report.RunOf(info)
@@ -336,12 +336,12 @@ func (s *Service) Run(ctx context.Context, id, silent string) (api.Run, error) {
 // moving reports whether a run may continue without the user.
 func moving(r engine.RunInfo) bool { return slices.Contains([]string{"queued", "running"}, r.State) }
 
-// settledPoll is how often Settled reads a run of whose task no event comes: the run may be in a queue, or its process
-// may have died.
+// settledPoll is how often Settled reads a run whose task has no new event: a run in a queue causes none, and neither does a
+// process that died.
 const settledPoll = 500 * time.Millisecond
 
-// Settled waits until a run has ended or waits for the user, until patience is over, or until stop is closed. The
-// events of the task wake it.
+// Settled waits until a run has ended or waits for the user, until patience is over, or until stop is closed. Each event of
+// the task makes it look at the run again.
 func (s *Service) Settled(ctx context.Context, id string, patience time.Duration, stop <-chan struct{}) (api.Run, error) {
 	info, err := s.engine.RunByID(ctx, id)
 	if err != nil || !moving(info) {
@@ -373,27 +373,27 @@ func (s *Service) Settled(ctx context.Context, id string, patience time.Duration
 	}
 }
 
-// Cancel stops what works on a task or waits in the queue, saved.
+// Cancel stops the run of a task that works or waits in the queue. The task keeps everything up to then.
 func (s *Service) Cancel(ctx context.Context, id string) (api.Run, error) {
 	info, err := s.engine.CancelTask(ctx, id)
 	if errors.Is(err, engine.ErrNoRun) {
 		return api.Run{}, problem(http.StatusConflict, "run_not_active", "Nothing works on the task",
-			"it neither runs nor waits in the queue", "GET /v1/tasks/"+url.PathEscape(id)+"/runs")
+			"the task neither runs nor waits in the queue", "GET /v1/tasks/"+url.PathEscape(id)+"/runs")
 	}
 	return report.RunOf(info), err
 }
 
-// CancelRun stops a run, saved.
+// CancelRun stops a run. The task keeps everything up to then.
 func (s *Service) CancelRun(ctx context.Context, c Call, id string) (api.Run, error) {
 	info, err := s.engine.RunByID(ctx, id)
 	if err != nil {
 		return api.Run{}, err
 	}
-	if c.Again && info.State == "cancelled" { // by the first attempt
+	if c.Again && info.State == "cancelled" { // the first attempt cancelled the run
 		return report.RunOf(info), nil
 	}
 	if !moving(info) && info.State != "waiting" {
-		return api.Run{}, problem(http.StatusConflict, "run_not_active", "The run has ended", "it is "+info.State,
+		return api.Run{}, problem(http.StatusConflict, "run_not_active", "The run has ended", "its state is "+info.State,
 			"GET /v1/runs/"+url.PathEscape(info.ID)).About(info.Ref.ID)
 	}
 	done, err := s.engine.CancelTask(ctx, info.Ref.Source+":"+info.Ref.ID)
@@ -417,7 +417,7 @@ func EndsRun(run string) func(events.Item) bool {
 	return func(i events.Item) bool { return i.Type == "run.ended" && i.Run == run }
 }
 
-// SawEnd reports whether a run has ended before or with the event of a cursor.
+// SawEnd reports whether the end of a run is the event of a cursor, or an earlier one.
 func (t Task) SawEnd(ctx context.Context, run api.Run, at events.Cursor) (bool, error) {
 	if run.EndedAt == nil {
 		return false, nil
@@ -438,7 +438,7 @@ func (s *Service) Load() (running, waiting, queued int) {
 	return s.engine.Load()
 }
 
-// Notifications is how often the user's command or webhook was called; nil when no setting asks for that.
+// Notifications counts the calls of the user's command or webhook; nil if the settings have neither.
 func (s *Service) Notifications() *api.Notifications {
 	if s.engine == nil {
 		return nil
@@ -446,14 +446,14 @@ func (s *Service) Notifications() *api.Notifications {
 	return s.engine.Notifications()
 }
 
-// Drain makes the service start no more runs; those that work continue, and queued ones stay queued.
+// Drain stops the service from starting runs. Runs that work continue, and queued runs stay queued.
 func (s *Service) Drain() {
 	if s.engine != nil {
 		s.engine.Refuse()
 	}
 }
 
-// Undrain starts runs again, the queued ones first.
+// Undrain lets the service start runs again, the queued ones first.
 func (s *Service) Undrain() {
 	if s.engine != nil {
 		s.engine.Admit()
@@ -463,10 +463,10 @@ func (s *Service) Undrain() {
 // Draining reports whether the service starts no more runs.
 func (s *Service) Draining() bool { return s.engine != nil && s.engine.Draining() }
 
-// deliveries are the ways in which a message reaches a task.
+// deliveries are the values of a message's member delivery.
 var deliveries = []string{"auto", "queue", "interrupt"}
 
-// Send sends a message to a task: it answers the open question, waits until the run takes it, or starts a run.
+// Send sends a message to a task. The message answers the open question, waits until the run takes it, or starts a run.
 func (s *Service) Send(ctx context.Context, c Call, id string, m api.Message) (api.Sent, error) {
 	words := api.Words{Text: m.Text, Images: m.Images, Draft: m.Draft}
 	done, err := s.written(ctx, c, id, &words)
@@ -498,20 +498,20 @@ func (s *Service) Send(ctx context.Context, c Call, id string, m api.Message) (a
 	return api.Sent{Delivered: sent.How, Task: sent.Ref.ID, Run: sent.Run, Question: sent.Question, Input: sent.Input}, err
 }
 
-// Queue is the input that a task has not used yet.
+// Queue is the input that waits until a run of the task takes it.
 func (s *Service) Queue(ctx context.Context, id string) ([]api.Queued, error) {
 	all, err := s.engine.Inputs(ctx, id)
 	return each(all, func(q task.InputQueued) api.Queued { return s.queued(ctx, id, q) }), err
 }
 
-// queued is the document of input that waits. Images that cannot be read are left out of it: doctor reports the damage,
-// and the input can still be changed or removed.
+// queued is the document of input that waits. It leaves out unreadable images: doctor reports the damage, and the caller
+// can still change or remove the input.
 func (s *Service) queued(ctx context.Context, id string, q task.InputQueued) api.Queued {
 	q, _ = s.engine.LoadInput(ctx, id, q)
 	return api.Queued{ID: q.Input, Text: q.Text, Images: append([]string{}, q.Images...)}
 }
 
-// EditInput replaces the text of input that a task has not used yet.
+// EditInput replaces the text of input that waits.
 func (s *Service) EditInput(ctx context.Context, id, input string, p api.InputPatch) (api.Queued, error) {
 	var w wrongs
 	checkWords(p.Text, nil, "", &w)
@@ -529,10 +529,10 @@ func (s *Service) EditInput(ctx context.Context, id, input string, p api.InputPa
 	if i := slices.IndexFunc(all, func(q task.InputQueued) bool { return q.Input == input }); i >= 0 {
 		return s.queued(ctx, id, all[i]), nil
 	}
-	return api.Queued{ID: input, Text: p.Text, Images: []string{}}, nil // the run has taken it since
+	return api.Queued{ID: input, Text: p.Text, Images: []string{}}, nil // the run has taken the input since
 }
 
-// DropInput removes input that a task has not used yet.
+// DropInput removes input that waits.
 func (s *Service) DropInput(ctx context.Context, id, input string) error {
 	return s.engine.EditInput(ctx, id, input, nil)
 }
@@ -561,7 +561,7 @@ func (s *Service) Question(ctx context.Context, id string) (api.Question, error)
 	return report.QuestionOf(q), err
 }
 
-// TaskOfQuestion is the task in the id of a question; "" when there is none.
+// TaskOfQuestion is the task that a question's id names; "" if the id names none.
 func TaskOfQuestion(id string) string {
 	if dot := strings.LastIndexByte(id, '.'); dot > 0 && ValidName(id[:dot]) {
 		return id[:dot]
@@ -601,7 +601,7 @@ func (s *Service) Answer(ctx context.Context, c Call, id string, n api.Answer) (
 	r.ID, r.By, r.Request = c.Key, c.Door, ordered(ctx, engine.Request{Interactive: true})
 	done, err := s.engine.Reply(keep(ctx), id, r)
 	if late, is := errors.AsType[*engine.AnsweredError](err); is {
-		// this call gave that answer
+		// An earlier attempt of this call gave that answer.
 		if c.Again && late.Answer.By == r.By && late.Answer.Text == r.Text && reflect.DeepEqual(late.Answer.Approve, r.Approve) {
 			return report.FirstAnswer(late), nil
 		}
@@ -618,7 +618,7 @@ func isProblem(err error, code string) bool {
 	return errors.As(err, &p) && p.Code == code
 }
 
-// replyOf checks an answer against its question, while that is open: it refuses an answer that does not fit.
+// replyOf reads an answer. If its question is open, it refuses an answer that does not fit the question.
 func replyOf(n api.Answer, q engine.Asked, open bool) (r engine.Reply, err error) {
 	var w wrongs
 	r = engine.Reply{Text: n.Text, Approve: n.Approve, Always: n.Always}
@@ -632,13 +632,13 @@ func replyOf(n api.Answer, q engine.Asked, open bool) (r engine.Reply, err error
 	approval := q.Kind == "approval"
 	switch {
 	case n.Choice == nil && n.Approve == nil && strings.TrimSpace(n.Text) == "":
-		w.add("", "it answers nothing: want choice, text or approve")
+		w.add("", "the answer is empty: want choice, text or approve")
 	case n.Choice != nil && (n.Approve != nil || n.Text != ""):
-		w.add("/choice", "one of choice, text and approve answers")
+		w.add("/choice", "choice excludes text and approve: give one of them")
 	case open && approval && n.Approve == nil:
-		w.add("/approve", "it is a request for an approval: want true or false; text beside it is for the model")
+		w.add("/approve", "the question asks for an approval: want true or false; a text with it is for the model")
 	case open && n.Always && (n.Approve == nil || !*n.Approve):
-		w.add("/always", "only what is approved can be allowed from then on")
+		w.add("/always", "always also allows later calls: it needs approve true")
 	}
 	if n.Choice != nil {
 		r.Choice = choiceOf(*n.Choice, q, open, &w)
@@ -646,7 +646,7 @@ func replyOf(n api.Answer, q engine.Asked, open bool) (r engine.Reply, err error
 	return r, w.err()
 }
 
-// choiceOf reads a choice: its number from 1, or its text.
+// choiceOf reads a choice, given as its number from 1 or as its text.
 func choiceOf(raw json.RawMessage, q engine.Asked, open bool, w *wrongs) int {
 	var n int
 	var words string
@@ -657,7 +657,7 @@ func choiceOf(raw json.RawMessage, q engine.Asked, open bool, w *wrongs) int {
 		}
 		return n
 	case json.Unmarshal(raw, &words) != nil:
-		w.add("/choice", "want a choice's number from 1, or its words")
+		w.add("/choice", "want a choice's number from 1, or its text")
 		return 0
 	}
 	if i := slices.Index(q.Choices, words); i >= 0 {

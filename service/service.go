@@ -1,15 +1,15 @@
-// Package service is what Roost does for a caller: one method for each act, from listing tasks to restoring files. A
-// method takes ids and documents of package api and returns documents; a caller needs to know no package below. The
-// HTTP server calls it for every route, and so does everything that works through a client.
+// Package service does what a caller asks of Roost: it has one method for each act, from listing tasks to restoring files.
+// A method takes ids and documents of package api and returns documents, so that a caller needs no package below. The HTTP
+// server calls it for every route, and therefore so does every client.
 //
-// Errors are *api.Problem where the act itself refuses; Problem turns every other error into one.
+// An act that refuses a call returns an *api.Problem; the method Problem turns every other error into one.
 //
-// A Call names a change: a change with the same key has an effect once, also after a kill, because the commits that it
-// makes carry the key. A change does not stop when the context of its caller ends. Reading does, and so do
-// Import and Check, which a second call continues.
+// A Call names a change. Changes with the same key take effect once, also after a kill, because the commits of a change
+// carry the key. A change does not stop when the context of its caller ends. Reading stops then, and so do Import and
+// Check, which a second call continues.
 //
-// A service without an engine only reads: its methods that change something or are about runs, questions and
-// checkpoints must not be called. The server refuses the routes that need them with ReadOnly.
+// A service without an engine only reads: callers must not use its methods that change something, or that are about runs,
+// questions and checkpoints. The server refuses the routes that need them with ReadOnly.
 package service
 
 import (
@@ -40,12 +40,12 @@ import (
 // Options are the options of a service.
 type Options struct {
 	Now     func() time.Time // nil: time.Now
-	Log     *slog.Logger     // of failures that no caller sees; nil: no log
+	Log     *slog.Logger     // gets failures that no caller sees; nil: no log
 	Place   *config.Place    // where the user's settings are; nil: the service knows and changes none
 	Secrets []redact.Known   // masked in exports for readers, besides what looks like a secret
 	Restart Restart          // which tasks calls may restart
-	Temp    string           // the folder of temporary files, in which killed runs left output; "" = the system's
-	// Servers are the servers of the group that run; nil: there is no group.
+	Temp    string           // the folder of temporary files, where killed runs may have left output; "" = the system's
+	// Servers lists the running servers of the group; nil: there is no group.
 	Servers func(context.Context) ([]api.GroupServer, error)
 	// Database fails while the database of the tasks does not answer; nil: tasks are in folders.
 	Database func(context.Context) error
@@ -60,12 +60,12 @@ type Service struct {
 	opt    Options
 
 	writing sync.Mutex                     // one change of the user's settings at a time
-	applied string                         // the files that the engine has, under writing
-	known   atomic.Pointer[[]redact.Known] // replaces the secrets of opt once the settings were read again
+	applied string                         // the texts of the files that the engine has; guarded by writing
+	known   atomic.Pointer[[]redact.Known] // replaces opt.Secrets once the settings were read again
 }
 
-// New makes a service of a store and the engine that runs its tasks; nil: the service only reads. It starts nothing.
-// The caller closes the engine after the service.
+// New makes a service of a store and the engine that runs its tasks; without an engine the service only reads. New starts
+// nothing. The caller closes the engine after the service.
 func New(st *store.Store, e *engine.Engine, o Options) *Service {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -87,19 +87,19 @@ func (s *Service) Close() {
 	}
 }
 
-// ReadOnly is the problem of a call that needs an engine; nil when there is one.
+// ReadOnly is the problem of a call that needs an engine, on a service without one; nil if there is an engine.
 func (s *Service) ReadOnly() *api.Problem {
 	if s.engine != nil {
 		return nil
 	}
 	return problem(http.StatusServiceUnavailable, "read_only", "This server only reads",
-		"it was started without what works on tasks", "roost serve")
+		"it was started for reading alone, so it neither runs nor changes tasks", "roost serve")
 }
 
 // Root is the folder of Roost's own tasks.
 func (s *Service) Root() string { return s.store.Root() }
 
-// IdempotencySeal signs the records of answered requests with the key of the root; nil when it has none.
+// IdempotencySeal signs the records of answered requests with the key of the root; nil if the root has none.
 func (s *Service) IdempotencySeal() *journal.Seal { return s.store.Seal("idempotency") }
 
 // Problem is the problem of an error about a task.
@@ -115,7 +115,7 @@ type Call struct {
 	Key   string // a UUID; a call with the same key takes effect once. "" = the call has no key
 	Again bool   // an earlier attempt of this call may have taken effect
 	Door  string // the front door: terminal, cli, web, api
-	// Seen is the task as the caller saw it: a change that finds it otherwise is refused. nil: the caller did not look.
+	// Seen is the task as the caller saw it: the change is refused if the task differs. nil: the caller did not look.
 	Seen *api.Summary
 }
 
@@ -124,8 +124,8 @@ func (c Call) acting(ctx context.Context) context.Context {
 	return store.Acting(context.WithoutCancel(ctx), c.Key)
 }
 
-// runFor is the id of the run that the call starts for a task; "" without a key. Like every run id it ends in digits of
-// the task's id.
+// runFor is the id of the run that the call starts for a task; "" without a key. As every run id, it ends in digits of a
+// hash of the task's id.
 func (c Call) runFor(task string) string {
 	if c.Key == "" {
 		return ""
@@ -134,14 +134,14 @@ func (c Call) runFor(task string) string {
 	return c.Key[:len(c.Key)-digits] + hash(task)[:digits]
 }
 
-// keptFor is how long a repeated call finds the commits of its earlier attempt.
+// keptFor is how long a repeated call can find the commits of its earlier attempt.
 const keptFor = 48 * time.Hour
 
 var problem = api.NewProblem
 
 func keep(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
-// Task is a task that was found. It is a name, and may be copied: the task can change or go at any time.
+// Task names a task that was found, and may be copied. The task itself can change or vanish at any time.
 type Task struct {
 	of  *Service
 	ref store.Ref
@@ -153,16 +153,16 @@ func (s *Service) Find(ctx context.Context, given string) (Task, error) {
 	return Task{s, ref}, err
 }
 
-// FindLatest is Find, but a task of another tool that Roost continued in its own root is found there.
+// FindLatest is Find, except that it finds another tool's task in Roost's own root if Roost continued the task there.
 func (s *Service) FindLatest(ctx context.Context, given string) (Task, error) {
 	ref, err := s.store.FindLatest(ctx, given)
 	return Task{s, ref}, err
 }
 
-// FindOwn is Find for the id of a task that a run of this root works on: Roost's own task goes before others.
+// FindOwn is Find for the whole id of a task; of several tasks with the id it finds Roost's own.
 func (s *Service) FindOwn(ctx context.Context, id string) (Task, error) {
 	t, err := s.Find(ctx, store.OwnSource+":"+id)
-	if errors.Is(err, store.ErrNotFound) { // of another tool, and continued in its place
+	if errors.Is(err, store.ErrNotFound) { // another tool's task, which Roost continues in its place
 		return s.Find(ctx, id)
 	}
 	return t, err
@@ -174,15 +174,16 @@ func (t Task) ID() string { return t.ref.ID }
 // Name is the task's id with its source: no other task has it.
 func (t Task) Name() string { return t.ref.Source + ":" + t.ref.ID }
 
-// withWindow adds to a task's row what the catalogue knows of its model. Rows of lists are kept for longer than a
-// catalogue holds, and have it not.
+// withWindow adds the context window of a task's model to its row. Rows of lists do not have it, because they are kept
+// longer than a catalogue of models is valid.
 func withWindow(row api.Summary) api.Summary {
 	m, _ := catalogue.Find(row.Provider, row.Model)
 	row.ContextWindow = int64(m.Context)
 	return row
 }
 
-// Document is a task as lists have it, with the window of its model and why no server takes it over, and the cursor behind its newest commit.
+// Document is a task's row with two additions, its model's context window and why no server takes the task over, and the
+// cursor after its newest commit.
 func (t Task) Document(ctx context.Context) (row api.Summary, head events.Cursor, err error) {
 	v, err := t.of.store.Read(ctx, t.ref)
 	if err != nil {
@@ -205,7 +206,7 @@ func (s *Service) documentOf(ctx context.Context, v *store.View) (api.Summary, e
 	return row, err
 }
 
-// Database fails while the database of the tasks does not answer. Tasks in folders have none.
+// Database fails while the database of the tasks does not answer. It never fails where tasks are in folders.
 func (s *Service) Database(ctx context.Context) error {
 	if s.opt.Database == nil {
 		return nil
@@ -213,7 +214,7 @@ func (s *Service) Database(ctx context.Context) error {
 	return s.opt.Database(ctx)
 }
 
-// Servers are the servers of the group that run; none without a group.
+// Servers are the running servers of the group; none without a group.
 func (s *Service) Servers(ctx context.Context) ([]api.GroupServer, error) {
 	if s.opt.Servers == nil {
 		return nil, nil
@@ -221,28 +222,29 @@ func (s *Service) Servers(ctx context.Context) ([]api.GroupServer, error) {
 	return s.opt.Servers(ctx)
 }
 
-// Elsewhere is the address of a running server that has the workspace which this one lacks, as an error reports, or may
-// clone it for a run; "" = the error is another one, or there is no such server.
+// Elsewhere is for an error that reports a missing workspace: it is the address of a running server that has the
+// workspace, or that may clone it for a run. "" = there is no such server, or the error is another one.
 func (s *Service) Elsewhere(ctx context.Context, err error) string {
 	lacks, is := errors.AsType[*setup.WorkspaceError](err)
 	if !is || lacks.Of == (api.FolderID{}) {
 		return ""
 	}
 	running, err := s.Servers(ctx)
-	if i := slices.IndexFunc(running, func(g api.GroupServer) bool { return reach.Has(g, lacks.Of) }); err == nil && i >= 0 {
-		return running[i].URL
-	}
-	if !lacks.Runs {
+	if err != nil {
 		return ""
 	}
-	if i := slices.IndexFunc(running, func(g api.GroupServer) bool { return reach.Clones(g, lacks.Of) }); err == nil && i >= 0 {
-		return running[i].URL
+	i := slices.IndexFunc(running, func(g api.GroupServer) bool { return reach.Has(g, lacks.Of) })
+	if i < 0 && lacks.Runs {
+		i = slices.IndexFunc(running, func(g api.GroupServer) bool { return reach.Clones(g, lacks.Of) })
 	}
-	return ""
+	if i < 0 {
+		return ""
+	}
+	return running[i].URL
 }
 
-// Expecting is a context in which the task only changes while its newest commit is the one of a cursor. It holds until
-// done is called.
+// Expecting is a context in which changes of the task are refused unless its newest commit is the one of a cursor. The
+// condition ends with done.
 func (t Task) Expecting(ctx context.Context, head events.Cursor) (_ context.Context, done func()) {
 	return store.Expecting(ctx, t.ref, head.Seq)
 }
@@ -259,7 +261,7 @@ func (t Task) ChangedBy(ctx context.Context, c Call) bool {
 	return err == nil && len(done) > 0
 }
 
-// since is from when on commits of an earlier attempt of a call are looked for, in Unix milliseconds.
+// since is the oldest time of commits that may belong to an earlier attempt of a call, in Unix milliseconds.
 func (s *Service) since() int64 { return s.opt.Now().Add(-keptFor).UnixMilli() }
 
 // Holder is the process that works on a task.
@@ -268,7 +270,7 @@ type Holder struct {
 	Who     string // for people
 }
 
-// Holder is another process that works on the task; ok is false when none does. The kernel knows whether it lives.
+// Holder is another process that works on the task; ok is false if none does. The kernel's lock shows that it lives.
 func (t Task) Holder(ctx context.Context) (h Holder, ok bool) {
 	held, alive := t.of.store.Holder(ctx, t.ref)
 	if !alive || held.Address == t.of.store.Address() {
@@ -283,8 +285,8 @@ func (t Task) HeldHere(ctx context.Context) bool {
 	return alive && held.Address == t.of.store.Address()
 }
 
-// WaitForRelease waits until no run of this process that is about to end holds the task; free is whether it is free
-// now.
+// WaitForRelease waits for runs of this process that hold the task and are about to end; free reports whether the task is
+// free then.
 func (t Task) WaitForRelease(ctx context.Context) (free bool, err error) {
 	return t.of.engine.WaitForRelease(ctx, t.Name())
 }
@@ -305,8 +307,8 @@ func (t Task) HasEvent(ctx context.Context, at events.Cursor) (bool, error) {
 // AllTopic is the topic of the events of all tasks; release must be called.
 func (s *Service) AllTopic() (topic *events.Topic, release func(), err error) { return s.pipe.All() }
 
-// NewestEvent is the cursor behind the newest event of all tasks. Who follows the events from there misses nothing that
-// happens to what was read after it.
+// NewestEvent is the cursor after the newest event of all tasks. A caller that first takes the cursor, then reads tasks, and
+// then follows the events from the cursor misses no change.
 func (s *Service) NewestEvent(ctx context.Context) (string, error) {
 	topic, release, err := s.AllTopic()
 	if err != nil {
@@ -325,8 +327,8 @@ func (s *Service) HasLine(ctx context.Context, at events.Cursor) (bool, error) {
 // Topics counts the open topics, and the bytes that they keep.
 func (s *Service) Topics() (topics, bytes int) { return s.pipe.Size() }
 
-// FollowHolders makes topics of tasks that another process works on publish what follow publishes: the live events of
-// that process.
+// FollowHolders sets the function that brings the live events of another process into a topic: the topic of a task that
+// another process works on publishes the events that follow passes to publish.
 func (s *Service) FollowHolders(follow func(ctx context.Context, t Task, publish func(events.Event))) {
 	s.pipe.SetRemote(func(ctx context.Context, ref store.Ref, publish func(events.Event)) {
 		follow(ctx, Task{s, ref}, publish)

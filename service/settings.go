@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -18,16 +19,17 @@ import (
 	"github.com/roost-dev/roost/redact"
 )
 
-// The user's settings over the API. What names a program, an address, a folder or a right, and every key, is written for
-// a caller at this machine alone (FromHere): the log-in of a stolen browser must not become a command that runs here. A
-// repository's own files are shown, and no method here agrees to them.
+// The user's settings over the API. Only a caller at this machine (FromHere) may write keys, and settings that name a
+// program, an address, a folder or a right: whoever steals a browser's log-in must not be able to run commands here.
+// Methods show the settings in a repository's own files, but none can agree to them.
 
 type hereKey struct{}
 
 // FromHere marks a context as that of a request that came directly from this machine, with the user's log-in.
 func FromHere(ctx context.Context) context.Context { return context.WithValue(ctx, hereKey{}, true) }
 
-// notHere is the problem of a change that is for callers at this machine; nil for one of them. command does the same.
+// notHere refuses a change that only callers at this machine may make, to other callers. command makes the change in a
+// terminal.
 func notHere(ctx context.Context, what, command string) error {
 	if ctx.Value(hereKey{}) != nil {
 		return nil
@@ -59,19 +61,19 @@ func (s *Service) secrets() []redact.Known {
 	return s.opt.Secrets
 }
 
-// place is where the user's settings are. Notes of a change are added to notes.
+// place is where the user's settings are. A change through it appends its warnings to notes.
 func (s *Service) place(notes *[]string) (config.Place, error) {
 	if s.opt.Place == nil {
 		return config.Place{}, problem(http.StatusServiceUnavailable, "no_settings", "This process has no settings",
-			"it works for one command, and a server has them", "roost serve")
+			"it works for one command; only a server shows and changes settings", "roost serve")
 	}
 	p := *s.opt.Place
 	p.Warn = func(text string) { *notes = append(*notes, text) }
 	return p, nil
 }
 
-// reread gives the engine and the store what the files hold now, so that what is shown is what the next run gets. A run
-// that works keeps what it has. The caller holds writing.
+// reread reads the settings files and passes them to the engine and the store, so that the next run gets what this process
+// shows. A run that works keeps its settings. The caller holds writing.
 func (s *Service) reread(p config.Place) (*config.Settings, setup.Config, error) {
 	set, err := p.Read()
 	if err != nil {
@@ -85,7 +87,7 @@ func (s *Service) reread(p config.Place) (*config.Settings, setup.Config, error)
 	if err != nil {
 		return set, c, err
 	}
-	// Only what changed is replaced: a key that the keyring has given stays in the engine, and the user is not asked again.
+	// Unchanged settings are not passed on: the engine keeps a key from the keyring, which need not ask the user again.
 	text := string(set.File.Text()) + "\x00" + string(kept.File.Text())
 	if text == s.applied {
 		return set, c, nil
@@ -157,7 +159,7 @@ func (s *Service) userSettings(ctx context.Context) (out api.UserSettings, err e
 	out.Model = cmp.Or(out.Model, setup.DefaultModel(out.Provider))
 	answers := out.Provider == "script"
 	for _, name := range setup.Providers() {
-		model := cmp.Or(setup.DefaultModel(name))
+		model := setup.DefaultModel(name)
 		if name == out.Provider {
 			model = out.Model
 		}
@@ -185,13 +187,15 @@ func (s *Service) userSettings(ctx context.Context) (out api.UserSettings, err e
 	return out, nil
 }
 
-// ChangeSettings sets settings in the user's file, and takes others out of it, all or none. The answer has the settings
-// after it.
+// ChangeSettings sets settings in the user's file and removes others from it: all of them or none. It returns the settings
+// after the change.
 func (s *Service) ChangeSettings(ctx context.Context, n api.SettingsPatch) (out api.UserSettings, err error) {
-	for _, name := range slices.Sorted(keysOf(n.Set, n.Unset)) {
+	names := slices.AppendSeq(slices.Clone(n.Unset), maps.Keys(n.Set))
+	slices.Sort(names)
+	for _, name := range names {
 		k, known := config.Find(name)
 		if known && k.Secret {
-			return out, api.Invalid(api.Wrong{Parameter: "/set", Detail: "a key is kept by PUT /v1/providers/{provider}/key"})
+			return out, api.Invalid(api.Wrong{Parameter: "/set", Detail: "a key is stored with PUT /v1/providers/{provider}/key"})
 		}
 		if known && k.Plain() {
 			continue
@@ -215,23 +219,7 @@ func (s *Service) ChangeSettings(ctx context.Context, n api.SettingsPatch) (out 
 	return out, err
 }
 
-// keysOf are the names in a patch.
-func keysOf(set map[string][]string, unset []string) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for name := range set {
-			if !yield(name) {
-				return
-			}
-		}
-		for _, name := range unset {
-			if !yield(name) {
-				return
-			}
-		}
-	}
-}
-
-// SetKey keeps the key of a provider. It is never shown again.
+// SetKey stores the key of a provider. No method shows the key again.
 func (s *Service) SetKey(ctx context.Context, provider string, n api.NewKey) (out api.KeyState, err error) {
 	const what = "roost auth set"
 	if err := cmp.Or(notHere(ctx, "A key is kept", what+" PROVIDER"), config.KnownProvider(what, provider)); err != nil {
@@ -239,7 +227,7 @@ func (s *Service) SetKey(ctx context.Context, provider string, n api.NewKey) (ou
 	}
 	key := strings.TrimSpace(n.Key)
 	if key == "" {
-		return out, api.Invalid(api.Wrong{Parameter: "/key", Detail: "there is no key"})
+		return out, api.Invalid(api.Wrong{Parameter: "/key", Detail: "the key is empty"})
 	}
 	if err := config.CheckKey(key); err != nil {
 		return out, api.Invalid(api.Wrong{Parameter: "/key", Detail: err.Error()})
@@ -249,7 +237,7 @@ func (s *Service) SetKey(ctx context.Context, provider string, n api.NewKey) (ou
 			doubt += "; they are made at " + page
 		}
 		return out, problem(http.StatusUnprocessableEntity, "doubtful_key", "That does not look like a key of "+provider, doubt,
-			`with "force": true it is kept all the same`)
+			`with "force": true it is stored anyway`)
 	}
 	err = s.changing(func(p config.Place) error {
 		_, err := p.SetKey(ctx, provider, provider, key, false)
@@ -261,7 +249,7 @@ func (s *Service) SetKey(ctx context.Context, provider string, n api.NewKey) (ou
 	return s.keyState(ctx, provider)
 }
 
-// RemoveKey deletes the key of a provider that Roost keeps.
+// RemoveKey deletes the stored key of a provider.
 func (s *Service) RemoveKey(ctx context.Context, provider string) (out api.KeyState, err error) {
 	const what = "roost auth remove"
 	if err := cmp.Or(notHere(ctx, "A key is removed", what+" PROVIDER"), config.KnownProvider(what, provider)); err != nil {
@@ -273,7 +261,7 @@ func (s *Service) RemoveKey(ctx context.Context, provider string) (out api.KeySt
 	return s.keyState(ctx, provider)
 }
 
-// changing makes a change of the user's files, and lets the engine know of it.
+// changing changes the user's files, and passes the new settings to the engine.
 func (s *Service) changing(change func(config.Place) error) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -300,7 +288,7 @@ func (s *Service) keyState(ctx context.Context, provider string) (api.KeyState, 
 // Models are the models that Roost knows of a provider; "" = of all.
 func (s *Service) Models(provider string) api.Models { return config.Models(provider) }
 
-// configured is what the engine has now.
+// configured are the settings that the next run gets.
 func (s *Service) configured() (c setup.Config, err error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -335,7 +323,7 @@ func (s *Service) Modes(workspace string) (out []api.Mode, err error) {
 	return out, nil
 }
 
-// servers are the MCP servers that count for a workspace, with their states; "" = for any: those of the user and of
+// servers are the MCP servers that are defined for a workspace, with their states; "" = only those of the user and of
 // editors.
 func (s *Service) servers(workspace string) (list []mcp.Server, c setup.Config, err error) {
 	if err := folder("workspace", workspace); err != nil {
@@ -348,7 +336,7 @@ func (s *Service) servers(workspace string) (list []mcp.Server, c setup.Config, 
 	return list, c, nil
 }
 
-// MCPServers are the MCP servers that count for a workspace; "" = for any.
+// MCPServers are the MCP servers that are defined for a workspace; "" = only those of the user and of editors.
 func (s *Service) MCPServers(workspace string) (out []api.MCPServer, err error) {
 	list, c, err := s.servers(workspace)
 	for _, one := range list {
@@ -398,7 +386,7 @@ func (s *Service) RemoveMCPServer(ctx context.Context, name string) error {
 	})
 }
 
-// AddSource adds a folder of another tool to those that tasks are read from.
+// AddSource adds another tool's folder to the sources that Roost reads tasks from.
 func (s *Service) AddSource(ctx context.Context, n api.NewSource) (out api.AddedSource, err error) {
 	if err := notHere(ctx, "A source is added", "roost sources add DIR"); err != nil {
 		return out, err
@@ -415,7 +403,7 @@ func (s *Service) AddSource(ctx context.Context, n api.NewSource) (out api.Added
 	return out, err
 }
 
-// RemoveSource takes a folder out of those that tasks are read from.
+// RemoveSource removes a folder from the sources that Roost reads tasks from.
 func (s *Service) RemoveSource(ctx context.Context, path string) error {
 	if err := notHere(ctx, "A source is removed", "roost sources remove DIR"); err != nil {
 		return err
@@ -438,7 +426,7 @@ func (s *Service) TestProvider(ctx context.Context, provider string, n api.NewTe
 		p.Code, p.Title = "provider_auth", "The provider refused the key"
 		p.Suggestions = []string{"roost auth set " + provider}
 	}
-	if failed.Try != "" { // in words of its own
+	if failed.Try != "" { // the provider named a remedy of its own
 		p.Detail = strings.Replace(p.Detail, llm.TryMark+failed.Try, "", 1)
 		p.Suggestions = []string{failed.Try}
 	}
