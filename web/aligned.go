@@ -7,19 +7,19 @@ import (
 	"github.com/roost-dev/roost/service"
 )
 
-// Bounds of the view that puts what the model sees beside the conversation: items of a page, and rows of the
-// conversation beside one of them.
+// Bounds of the view that shows the next request beside the conversation: items of a page, and rows of the conversation
+// beside one item.
 const (
 	pairsMost = 30
 	besideOne = 40
 )
 
-// pair is one message that would be sent, or neighbours that would not, beside the rows that it comes from.
+// pair is one message of the next request, or neighbours that are left out of it, beside the rows that they come from.
 type pair struct {
 	api.AlignedMessage
 	Saw    []template.HTML // rows of the conversation
 	Left   int             // rows that are not shown here
-	Sent   []template.HTML // what would be sent
+	Sent   []template.HTML // the message of the next request
 	Words  string          // the state in words
 	Stored string          // the stored messages, as #3 or #3–#9
 }
@@ -29,7 +29,7 @@ var fates = map[string]string{
 	"left_out": "not sent: left out", "added": "added for the request",
 }
 
-// aligned shows what would be sent beside the conversation that it comes from.
+// aligned shows the next request beside the conversation that it comes from.
 func (d *taskData) aligned(a *asked, t *service.OpenTask, span service.Span) (before, after *int, err error) {
 	span.Limit = pairsMost
 	got, err := t.Alignment(span)
@@ -70,8 +70,7 @@ func (d *taskData) aligned(a *asked, t *service.OpenTask, span service.Span) (be
 	return got.Before, got.After, nil
 }
 
-// partsOf reads the messages of a history that some items need, by their numbers; of those between them no more than
-// beside one item.
+// partsOf reads the messages of a history that the items need, by their numbers. It reads neighbouring items together.
 func partsOf(a *asked, t *service.OpenTask, o service.LinesOptions, items []api.AlignedMessage,
 	of func(api.AlignedMessage) (from, to int)) (map[int]template.HTML, error) {
 	out := map[int]template.HTML{}

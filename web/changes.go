@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"net/url"
@@ -28,19 +29,19 @@ type changesData struct {
 	ByTurn      bool
 	From, To    string
 	Parts       []changedPart // all in one, or the turns
-	LeftTurns   int           // older turns that are not shown
-	Prompts     int           // of the task: scripts see by it whether a message went out since
+	LeftTurns   int           // how many older turns are not shown
+	Prompts     int           // how many the task has: scripts compare the number to notice a new message
 	Message     string        // a suggestion for a commit
 	Damaged     string
 	Problem     *api.Problem
 	room        int // bytes of differences that the page still has
 }
 
-// changedPart is a difference between two states: all of a task, what one turn changed, or what was asked for.
+// changedPart is a difference between two states: of the whole task, of one turn, or of two checkpoints.
 type changedPart struct {
 	ID       string
 	Name     string // of a turn
-	Words    string // the first ones of its prompt
+	Words    string // the beginning of its prompt
 	Row      int    // the number of the prompt
 	From, To string
 	Files    []changedFile
@@ -53,9 +54,9 @@ type changedPart struct {
 type changedFile struct {
 	api.FileDiff
 	ID    string
-	Ref   string // the path, as scripts read it back: the page holds only what is shown of it
+	Ref   string // the path for scripts, percent-encoded; the shown path is cleaned
 	Hunks []changedHunk
-	Patch template.HTML // where there are no hunks
+	Patch template.HTML // instead of hunks, if there are none
 	By    []changedBy
 	Notes []string
 	Open  bool
@@ -66,15 +67,15 @@ type changedFile struct {
 type changedHunk struct {
 	api.Hunk
 	Lines template.HTML
-	By    []changedBy // where the file has several authors
-	Whole bool        // all of it is shown
+	By    []changedBy // if the file has several authors
+	Whole bool        // the page shows the whole hunk
 }
 
 // changedBy is an author with the link to what made the change.
 type changedBy struct{ Words, Link string }
 
 // Self is the address of the task.
-func (d *changesData) Self() string { return linkOf(d.Task) }
+func (d *changesData) Self() string { return TaskPath(d.Task) }
 
 // Files is how many files the page shows; a file counts once in each turn.
 func (d *changesData) Files() (n int) {
@@ -84,7 +85,7 @@ func (d *changesData) Files() (n int) {
 	return n
 }
 
-// Steps are the checkpoints with the one before each: what happened in between.
+// Steps are the checkpoints, each with the difference to the one before.
 func (d *changesData) Steps() (out []step) {
 	for i, c := range d.Checkpoints {
 		from := "0"
@@ -107,7 +108,7 @@ type step struct {
 	Here bool
 }
 
-// changes shows what a task changed: all of it, by turn, or what differs between two checkpoints.
+// changes shows the changes of a task: all of them, by turn, or between two checkpoints.
 func (w *Web) changes(a *asked) (*page, error) {
 	t, _, err := w.opt.Reader.Task(a.Context(), a.id)
 	if err != nil {
@@ -120,8 +121,7 @@ func (w *Web) changes(a *asked) (*page, error) {
 		return nil, err
 	}
 	p := &page{Kind: "changes", Title: "Changes of " + titleOf(d.Task), Data: d}
-	if problem := w.opt.Reader.ReadOnly(); problem != nil {
-		d.Problem = problem
+	if d.Problem = w.opt.Reader.ReadOnly(); d.Problem != nil {
 		return p, nil
 	}
 	list, err := w.opt.Reader.Checkpoints(a.Context(), a.id)
@@ -145,14 +145,7 @@ func (w *Web) changes(a *asked) (*page, error) {
 		}
 		return p, nil
 	}
-	one := changedPart{ID: "f", From: "0", To: "now"}
-	if d.From != "" {
-		one.From = d.From
-	}
-	if d.To != "" {
-		one.To = d.To
-	}
-	if err := w.part(a, d, one); err != nil {
+	if err := w.part(a, d, changedPart{ID: "f", From: cmp.Or(d.From, "0"), To: cmp.Or(d.To, "now")}); err != nil {
 		return nil, err
 	}
 	if d.Problem = d.Parts[0].Problem; d.Problem == nil && d.From == "" && d.To == "" {
@@ -165,12 +158,12 @@ func (w *Web) changes(a *asked) (*page, error) {
 	return p, nil
 }
 
-// turnsOf are the turns that have checkpoints: each begins with a prompt. What differs after the last one is a part of its
-// own.
+// turnsOf are the turns that have checkpoints; each begins with a prompt. The changes after the last checkpoint are a part of
+// their own.
 func turnsOf(d *changesData, prompts []api.Prompt) (out []changedPart) {
 	row, from := 0, "0"
 	for _, c := range d.Checkpoints {
-		row = max(row, c.Row) // one that was rewound has none
+		row = max(row, c.Row) // a rewound checkpoint has no row
 		prompt := 0
 		for i, one := range prompts {
 			if one.Number <= row {
@@ -196,7 +189,7 @@ func turnsOf(d *changesData, prompts []api.Prompt) (out []changedPart) {
 	return append(out, changedPart{ID: "since", Name: "Since then", From: from, To: "now"})
 }
 
-// part reads the difference of a part and adds it to the page. A turn without a difference is left out.
+// part reads the difference of a part and adds it to the page. It leaves out a turn without a difference.
 func (w *Web) part(a *asked, d *changesData, p changedPart) error {
 	diff, err := w.opt.Reader.Diff(a.Context(), a.id, service.DiffQuery{From: p.From, To: p.To, Patch: true})
 	if err != nil {
@@ -229,7 +222,8 @@ func (d *changesData) file(set *markup.Setter, f api.FileDiff, id string) change
 		Open:     f.Added+f.Removed <= openLines,
 	}
 	room := min(patchBytes, d.room)
-	before := room
+	d.room -= room
+	defer func() { d.room += room }()
 	parts := strings.Split(f.Patch, "\n@@ ")
 	if len(parts)-1 != len(f.Hunks) || len(f.Hunks) == 0 {
 		shown := f.Patch[:min(len(f.Patch), room)]
@@ -238,7 +232,6 @@ func (d *changesData) file(set *markup.Setter, f api.FileDiff, id string) change
 		if f.Why == "" {
 			one.Patch = template.HTML(set.Diff(strings.ToValidUTF8(shown, ""))) //nolint:gosec // package markup made it
 		}
-		d.room -= before - room
 		return one
 	}
 	for i, h := range f.Hunks {
@@ -253,11 +246,10 @@ func (d *changesData) file(set *markup.Setter, f api.FileDiff, id string) change
 			one.Hunks = append(one.Hunks, hunk)
 		}
 	}
-	d.room -= before - room
 	return one
 }
 
-// authorsMost bounds the authors that are named.
+// authorsMost bounds the authors that a page names.
 const authorsMost = 12
 
 func (d *changesData) authorsOf(list []api.Author) (out []changedBy) {
@@ -277,7 +269,7 @@ func (d *changesData) authorsOf(list []api.Author) (out []changedBy) {
 	return out
 }
 
-// fileNotes are what lines do not show.
+// fileNotes are the differences that lines do not show.
 func fileNotes(f api.FileDiff) (out []string) {
 	word := map[string]string{api.KindFile: "a file", api.KindLink: "a link", api.KindOther: "no file"}
 	switch {

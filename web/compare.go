@@ -9,7 +9,7 @@ import (
 	"github.com/roost-dev/roost/view/markup"
 )
 
-// compareData is the data of the page that compares two tasks, or two branches of one.
+// compareData is the data of the page that compares two tasks, or two branches of one task.
 type compareData struct {
 	Task    api.Summary
 	With    string
@@ -26,13 +26,13 @@ type comparedSide struct {
 	api.ComparedSide
 	Name string
 	Link string // of the task
-	Here bool   // its messages are those that the page of its task shows
+	Here bool   // the task's page shows this branch
 }
 
 // Self is the address of the task.
-func (d *compareData) Self() string { return linkOf(d.Task) }
+func (d *compareData) Self() string { return TaskPath(d.Task) }
 
-// compare shows what a task and another one, or a branch of its own, did since the last message that both have.
+// compare shows what a task and another one, or a branch of its own, did after the last message that both have.
 func (w *Web) compare(a *asked) (*page, error) {
 	t, _, err := w.opt.Reader.Task(a.Context(), a.id)
 	if err != nil {
@@ -50,7 +50,7 @@ func (w *Web) compare(a *asked) (*page, error) {
 		return nil, err
 	}
 	for _, one := range d.Found.Sides {
-		side := comparedSide{ComparedSide: one, Name: titleOf(one.Task), Link: linkOf(one.Task), Here: one.Branch == headBranch}
+		side := comparedSide{ComparedSide: one, Name: titleOf(one.Task), Link: TaskPath(one.Task), Here: one.Branch == headBranch}
 		if d.Found.Sides[0].Task.ID == d.Found.Sides[1].Task.ID {
 			side.Name = "The task as it is"
 			if !side.Here {
@@ -68,7 +68,7 @@ func (w *Web) compare(a *asked) (*page, error) {
 	return p, nil
 }
 
-// Word names who or what speaks in a message of a kind.
+// Word names the speaker of a message of a kind.
 func (comparedSide) Word(kind string, number int) string {
 	name := kind[strings.IndexByte(kind, ':')+1:]
 	if number == 1 {
@@ -88,7 +88,7 @@ const headBranch = "head"
 type branchOf struct {
 	Words string
 	When  int64 // Unix milliseconds; 0 = not known
-	Count int   // messages that the task as it is lacks; 0 = not known
+	Count int   // messages of the branch that the head lacks; 0 = not known
 	Link  string
 }
 
@@ -99,10 +99,7 @@ const branchesMost = 20
 func (d *taskData) branches(tree api.BranchTree) {
 	compare := func(with string) string { return address(d.Self()+"/compare", url.Values{"with": {with}}) }
 	if f := tree.Forked; f != nil {
-		with := f.ID
-		if f.Source != api.OwnSource && f.Source != "" {
-			with = f.Source + ":" + f.ID
-		}
+		with := refOf(api.Summary{Source: f.Source, ID: f.ID})
 		d.Branches = append(d.Branches, branchOf{Words: "Fork of another task, from #" + itoa(f.At) + " on", Link: compare(with)})
 	}
 	for i, b := range tree.Items {

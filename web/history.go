@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -19,35 +20,41 @@ const (
 	rowsMost  = 50
 	tasksMost = 20 // with hits
 	hitsEach  = 4
-	trailMost = 20 // pages that the way back remembers
+	trailMost = 20 // earlier pages that an address remembers
 )
 
-// searchPatience is how long a search may also spend on the index.
+// searchPatience is how long a search may spend on additions to the index.
 const searchPatience = 5 * time.Second
 
-// fields are the parameters of the history that narrow and order it, in the order of its addresses.
+// fields are the parameters that narrow and order the history, in the order of its addresses.
 var fields = []string{"q", "workspace", "source", "status", "tag", "model", "tool", "file", "min_cost", "max_cost", "since", "until",
 	"damaged", "sort"}
 
-// form is what the address of the history asks for.
+// form are the parameters in the address of the history.
 type form struct {
 	url.Values
 	Wrong []api.Wrong
 }
 
-// With is the address of this history with another value of one field, from its first page.
+// With is the address of the history's first page with another value of one field.
 func (f form) With(name, value string) string {
+	q := f.narrowing()
+	q.Set(name, value)
+	if value == "" {
+		q.Del(name)
+	}
+	return address("/", q)
+}
+
+// narrowing are the fields that have a value.
+func (f form) narrowing() url.Values {
 	q := url.Values{}
 	for _, field := range fields {
 		if v := f.Get(field); v != "" {
 			q.Set(field, v)
 		}
 	}
-	q.Set(name, value)
-	if value == "" {
-		q.Del(name)
-	}
-	return address("/", q)
+	return q
 }
 
 // chip is a field that narrows the list, with the address of the list without it.
@@ -71,12 +78,12 @@ func (f form) Chips() (out []chip) {
 	return out
 }
 
-// Narrowed reports whether anything but the order is asked for.
+// Narrowed reports whether a parameter besides the order is set.
 func (f form) Narrowed() bool {
 	return slices.ContainsFunc(fields, func(name string) bool { return name != "sort" && f.Get(name) != "" })
 }
 
-// More reports whether a field is set that the form shows only when it is opened.
+// More reports whether a field is set that only the opened form shows.
 func (f form) More() bool {
 	return slices.ContainsFunc([]string{"tag", "model", "tool", "file", "min_cost", "max_cost", "since", "until", "damaged"},
 		func(name string) bool { return f.Get(name) != "" })
@@ -94,8 +101,8 @@ type history struct {
 	Found     api.Found
 	Next      string
 	Prev      string
-	First     bool   // it is the first page
-	Setup     *setup // of a user with neither task nor model; nil: the list is as it is
+	First     bool   // this is the first page
+	Setup     *setup // for a user with neither task nor model; else nil
 	Problem   *api.Problem
 }
 
@@ -125,7 +132,7 @@ func (w *Web) history(a *asked) (*page, error) {
 	filter := w.filterOf(&data.Form)
 	var (
 		err, unasked error
-		asking       sync.WaitGroup // the list and the questions each look at all tasks
+		asking       sync.WaitGroup // the list and the questions each read all tasks, so both run at once
 	)
 	if data.First && w.opt.Reader.ReadOnly() == nil {
 		asking.Go(func() { data.Questions, unasked = w.opt.Reader.Questions(a.Context(), "") })
@@ -160,7 +167,7 @@ func (w *Web) history(a *asked) (*page, error) {
 	return p, errors.Join(err, unasked)
 }
 
-// askedFor are the parameters of a page without what acts or hides: they stand in its form again.
+// askedFor are the parameters of a request, cleaned: the page shows them again in its form.
 func askedFor(a *asked) url.Values {
 	q := a.URL.Query()
 	for _, values := range q {
@@ -171,7 +178,7 @@ func askedFor(a *asked) url.Values {
 	return q
 }
 
-// filterOf reads the filter from a form, and notes what is wrong in it.
+// filterOf reads the filter from a form, and notes malformed fields in the form.
 func (w *Web) filterOf(f *form) api.TaskFilter {
 	wrong := func(name, detail string) { f.Wrong = append(f.Wrong, api.Wrong{Parameter: name, Detail: detail}) }
 	moment := func(name string) int64 {
@@ -260,7 +267,7 @@ func (w *Web) search(a *asked, data *history, words string, f api.TaskFilter) er
 		}
 		g := &data.Groups[n-1]
 		one := hitOf(h, terms)
-		if !slices.ContainsFunc(g.Hits, func(other hit) bool { return other.Link == one.Link }) { // of its twin
+		if !slices.ContainsFunc(g.Hits, func(other hit) bool { return other.Link == one.Link }) { // the hit of the other history has the same link
 			g.Hits = append(g.Hits, one)
 		}
 	}
@@ -271,21 +278,13 @@ func (w *Web) search(a *asked, data *history, words string, f api.TaskFilter) er
 	return nil
 }
 
-// pages are the ways to the next and the previous page. An address remembers the cursors of the pages before it, as a
-// cursor leads forward only.
+// pages makes the links to the next and the previous page. An address contains the cursors of the earlier pages, because a
+// cursor leads only forward.
 func (h *history) pages(next *string) {
-	q := url.Values{}
-	for _, name := range fields {
-		if v := h.Form.Get(name); v != "" {
-			q.Set(name, v)
-		}
-	}
+	q := h.Form.narrowing()
 	trail := strings.Fields(h.Form.Get("trail"))
 	if !h.First {
-		back := url.Values{}
-		for name := range q {
-			back.Set(name, q.Get(name))
-		}
+		back := maps.Clone(q)
 		if n := len(trail); n > 0 {
 			back.Set("cursor", trail[n-1])
 			if n > 1 {
@@ -299,10 +298,7 @@ func (h *history) pages(next *string) {
 		return
 	}
 	q.Set("cursor", *next)
-	if len(trail) > trailMost {
-		trail = trail[len(trail)-trailMost:]
-	}
-	if len(trail) > 0 {
+	if trail = trail[max(0, len(trail)-trailMost):]; len(trail) > 0 {
 		q.Set("trail", strings.Join(trail, " "))
 	}
 	h.Next = address("/", q)

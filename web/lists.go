@@ -15,7 +15,7 @@ func (w *Web) trash(a *asked) (*page, error) {
 // devicesData is the data of the page of devices.
 type devicesData struct {
 	Devices []api.Device
-	LAN     bool // the local network is served
+	LAN     bool // the server serves the local network
 }
 
 // devices lists the browsers that are logged in.
@@ -24,10 +24,10 @@ func (w *Web) devices(a *asked) (*page, error) {
 	return &page{Kind: "devices", Title: "Devices", Data: devicesData{all, w.opt.Trust != ""}}, err
 }
 
-// trustData is the data of the page that explains how a device learns to trust the server's certificate.
+// trustData is the data of the page that explains how to make a device trust the server's certificate.
 type trustData struct{ Print string }
 
-// trust needs no log-in: a device sees it before it has one.
+// trust needs no log-in: a device sees this page before it can log in.
 func (w *Web) trust(*asked) (*page, error) {
 	return &page{Kind: "trust", Title: "Trust this server", Data: trustData{strings.ReplaceAll(w.opt.Trust, ":", " ")}}, nil
 }

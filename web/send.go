@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"net/http"
 	"strconv"
@@ -15,7 +16,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 	"font-src 'self'; manifest-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; " +
 	"require-trusted-types-for 'script'; trusted-types roost"
 
-// protect sets the headers that every answer has, whoever serves it.
+// protect sets the headers of every answer, also when another server than Roost's serves the pages.
 func protect(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -25,13 +26,13 @@ func protect(h http.Header) {
 	h.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
 }
 
-// page is what a template shows.
+// page is the data of a template.
 type page struct {
 	Kind   string // the name of the template, and data-page
 	Title  string
 	Status int // of HTTP; 0 = 200
 	Script bool
-	Cursor string // of the stream of all tasks, before anything was read: who follows it from there misses nothing
+	Cursor string // of the stream of all tasks, from before the page was read: a follower from there misses nothing
 	Meta   string // the version
 
 	Devices bool // there is a page of devices
@@ -43,24 +44,19 @@ type page struct {
 func (w *Web) send(out http.ResponseWriter, r *http.Request, p *page) {
 	_, p.Script = w.files["live.js"]
 	p.Meta, p.Devices, p.Trust = w.opt.Version, w.opt.Devices != nil, w.opt.Trust != ""
+	protect(out.Header())
 	var body bytes.Buffer
 	if err := w.pages[p.Kind].Execute(&body, p); err != nil {
-		protect(out.Header())
 		http.Error(out, "the page could not be made: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
-	protect(out.Header())
-	status := http.StatusOK
-	if p.Status != 0 {
-		status = p.Status
-	}
-	write(out, r, status, "text/html; charset=utf-8", body.Bytes(), nil)
+	write(out, r, cmp.Or(p.Status, http.StatusOK), "text/html; charset=utf-8", body.Bytes(), nil)
 }
 
-// smallest is the size, in bytes, from which an answer is packed.
+// smallest is the size, in bytes, from which an answer is compressed.
 const smallest = 1 << 10
 
-// write sends an answer, packed for who takes that; packed is the packed body when it is known.
+// write sends an answer, compressed if the browser accepts that. packed is the compressed body; nil: write makes it.
 func write(out http.ResponseWriter, r *http.Request, status int, media string, body, packed []byte) {
 	h := out.Header()
 	h.Set("Content-Type", media)
@@ -75,7 +71,7 @@ func write(out http.ResponseWriter, r *http.Request, status int, media string, b
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	out.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		_, _ = out.Write(body) // it fails when the client has disconnected
+		_, _ = out.Write(body) // it fails if the browser has disconnected
 	}
 }
 
@@ -97,14 +93,14 @@ func pack(body []byte) []byte {
 	return out.Bytes()
 }
 
-// trouble is a refusal as its page shows it.
+// trouble is the data of the page of a refusal.
 type trouble struct {
 	Problem *api.Problem
 	Login   bool // the browser is not logged in
-	Used    bool // by a log-in link that does not work
+	Used    bool // the log-in link does not work
 }
 
-// Refuse answers with a page that says why there is no other one, and what to do.
+// Refuse answers with a page that shows the problem and what to do.
 func (w *Web) Refuse(out http.ResponseWriter, r *http.Request, p *api.Problem) {
 	t := trouble{Problem: p, Login: p.Status == http.StatusUnauthorized, Used: p.Code == "login_used"}
 	kind, title := "problem", p.Title

@@ -17,8 +17,8 @@ type settingsData struct {
 	Modes     []api.Mode
 	Servers   []api.MCPServer
 	Storages  []api.SourceState
-	Workspace string       // whose own files are shown, too; "" = none
-	Trouble   *api.Problem // of the folder
+	Workspace string       // its own settings files are shown, too; "" = none
+	Trouble   *api.Problem // of the workspace
 }
 
 // settingGroup are settings that belong together.
@@ -27,23 +27,23 @@ type settingGroup struct {
 	Items []settingRow
 }
 
-// ID is the group's name as an element's id has it.
+// ID is the id of the group's element.
 func (g settingGroup) ID() string { return strings.ReplaceAll(strings.ToLower(g.Name), " ", "-") }
 
 // settingRow is a setting, and whether this request may change it.
 type settingRow struct {
 	api.UserSetting
 	May  bool
-	File bool // the user's file has it: it can be taken out
+	File bool // the user's file has the setting, so it can be removed
 }
 
-// Text is the value on lines.
+// Text is the value, one element a line.
 func (r settingRow) Text() string { return strings.Join(r.Value, "\n") }
 
-// Set reports whether it was set.
+// Set reports whether the setting has another origin than the default.
 func (r settingRow) Set() bool { return r.Origin != "default" }
 
-// groupsOfSettings are the groups of the page, each with the settings of which it is; the last has the rest.
+// groupsOfSettings are the groups of the page with their settings; the last group has all other settings.
 var groupsOfSettings = []struct {
 	name string
 	keys []string
@@ -55,7 +55,7 @@ var groupsOfSettings = []struct {
 	{"Everything else", nil},
 }
 
-// settings shows what the user has set up.
+// settings shows the user's settings.
 func (w *Web) settings(a *asked) (*page, error) {
 	all, err := w.opt.Reader.UserSettings(a.Context())
 	if err != nil {
@@ -115,7 +115,7 @@ func (w *Web) start(a *asked) (*page, error) {
 func (w *Web) setup(a *asked) *setup {
 	all, err := w.opt.Reader.UserSettings(a.Context())
 	if err != nil {
-		return nil // the list is there without it; the page of settings names the reason
+		return nil // the list of tasks works without settings; the page of settings shows the error
 	}
 	s := &setup{UserSettings: all, Done: all.Problem == ""}
 	for _, one := range all.Providers {

@@ -12,13 +12,13 @@ import (
 //go:embed static
 var staticFS embed.FS
 
-// file is a static file, as it is sent.
+// file is a static file, ready to be sent.
 type file struct {
 	media, tag   string
 	body, packed []byte
 }
 
-// medias are the types of static files, by their endings. A file of another kind is not served.
+// medias are the media types of static files, by their endings. No other files are served.
 var medias = map[string]string{
 	".css":         "text/css; charset=utf-8",
 	".html":        "text/html; charset=utf-8",
@@ -44,21 +44,20 @@ func staticFiles() map[string]file {
 	return all
 }
 
-// static answers with a static file, or says that the browser has it. It is asked for each time, so that no page runs
-// with the scripts of another version.
+// static answers with a static file, or 304 if the browser has it. A browser must ask each time, so that no page runs with
+// the scripts of another version.
 func (w *Web) static(out http.ResponseWriter, r *http.Request) {
+	h := out.Header()
+	protect(h)
 	f, known := w.files[r.PathValue("name")]
 	if !known {
-		protect(out.Header())
 		http.NotFound(out, r)
 		return
 	}
-	protect(out.Header())
-	h := out.Header()
 	h.Set("ETag", f.tag)
 	h.Set("Cache-Control", "no-cache")
 	if r.PathValue("name") == "sw.js" {
-		h.Set("Service-Worker-Allowed", "/") // it answers for all pages when the server is not there
+		h.Set("Service-Worker-Allowed", "/") // the worker answers for all pages while the server is out of reach
 	}
 	if strings.Contains(r.Header.Get("If-None-Match"), f.tag) {
 		out.WriteHeader(http.StatusNotModified)

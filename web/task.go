@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"html/template"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -18,9 +19,9 @@ import (
 // Bounds of the page of a task.
 const (
 	messagesMost = 80
-	aroundHit    = 20       // messages before one that a link leads to
-	rowBytes     = 64 << 10 // of a stored row that are shown
-	foundMost    = 100      // messages with words that are looked for
+	aroundHit    = 20       // messages before the target of a link
+	rowBytes     = 64 << 10 // of a stored row
+	foundMost    = 100      // hits of the search in the task
 	familyMost   = 50
 	filesMost    = 40
 )
@@ -46,9 +47,9 @@ type taskData struct {
 	Questions []api.Question
 	Parent    *api.Summary
 	Children  []row
-	Files     []api.KnownFile // that the model knows: those that differ from what it saw first
+	Files     []api.KnownFile // the files that the model knows; first those that changed since it saw them
 	FilesMore int
-	FilesLost string // why they cannot be compared
+	FilesLost string // why the files cannot be compared
 	Branches  []branchOf
 	Find      string
 	Found     []hit
@@ -64,11 +65,11 @@ type rawRow struct {
 	Left   int64 // bytes that are not shown
 }
 
-// After is the parameter before that makes this row the last one.
+// After is the value of the parameter before that makes this row the last of the page.
 func (r rawRow) After() int { return r.Number + 1 }
 
 // Self is the address of the page; the parts of a task are below it.
-func (d taskData) Self() string { return linkOf(d.Task) }
+func (d taskData) Self() string { return TaskPath(d.Task) }
 
 // API is the address of the task's documents.
 func (d taskData) API() string { return "/v1/tasks/" + url.PathEscape(refOf(d.Task)) }
@@ -123,7 +124,7 @@ func (w *Web) task(a *asked) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = t.Close() }() // it was only read
+	defer func() { _ = t.Close() }() // nothing was written
 	d := taskData{Task: t.Document(), Copies: t.Copies, Cursor: t.Newest}
 	q := a.URL.Query()
 	span, err := spanOf(q)
@@ -196,7 +197,7 @@ func (d *taskData) rawRows(t *service.OpenTask, span service.Span) (before, afte
 	return got.Before, got.After, nil
 }
 
-// pages are the ways to older and newer messages of the same view.
+// pages makes the links to older and newer messages of the same view.
 func (d *taskData) pages(q url.Values, before, after *int) {
 	keep := url.Values{}
 	for _, name := range []string{"raw", "view", "find"} {
@@ -205,10 +206,8 @@ func (d *taskData) pages(q url.Values, before, after *int) {
 		}
 	}
 	to := func(name string, n int) string {
-		next := url.Values{name: {itoa(n)}}
-		for k := range keep {
-			next.Set(k, keep.Get(k))
-		}
+		next := maps.Clone(keep)
+		next.Set(name, itoa(n))
 		return address(d.Self(), next)
 	}
 	if before != nil {
@@ -219,7 +218,7 @@ func (d *taskData) pages(q url.Values, before, after *int) {
 	}
 }
 
-// around reads what is around the messages: open questions, parent and subtasks.
+// around reads the other parts of the page: open questions, branches, parent, subtasks and files.
 func (w *Web) around(a *asked, t *service.OpenTask, d *taskData) (err error) {
 	if w.opt.Reader.ReadOnly() == nil && d.Task.OpenQuestions > 0 {
 		if d.Questions, err = w.opt.Reader.Questions(a.Context(), refOf(d.Task)); err != nil {
@@ -237,7 +236,7 @@ func (w *Web) around(a *asked, t *service.OpenTask, d *taskData) (err error) {
 		}
 	}
 	if d.Task.ParentID != "" {
-		if above, _, err := w.opt.Reader.Task(a.Context(), d.Task.ParentID); err == nil { // it may be deleted
+		if above, _, err := w.opt.Reader.Task(a.Context(), d.Task.ParentID); err == nil { // the parent may be deleted
 			if parent, _, err := above.Document(a.Context()); err == nil {
 				d.Parent = &parent
 			}
@@ -246,7 +245,7 @@ func (w *Web) around(a *asked, t *service.OpenTask, d *taskData) (err error) {
 	return w.known(a, t, d)
 }
 
-// known reads which files the model knows, and which of them changed since it saw them.
+// known reads which files the model knows, and which of them changed since the model saw them.
 func (w *Web) known(a *asked, t *service.OpenTask, d *taskData) error {
 	got, err := t.FileStates(a.Context())
 	if err != nil {
@@ -270,7 +269,7 @@ func (w *Web) known(a *asked, t *service.OpenTask, d *taskData) error {
 	return nil
 }
 
-// find looks for words in the task.
+// find searches the task for words.
 func (w *Web) find(a *asked, d *taskData) {
 	got, _, err := w.opt.Reader.Search(a.Context(), api.SearchQuery{
 		Text:   d.Find,
@@ -289,7 +288,7 @@ func (w *Web) find(a *asked, d *taskData) {
 			continue
 		}
 		seen[one.Link] = true
-		to, _ := url.Parse(one.Link) // it was made here
+		to, _ := url.Parse(one.Link) // hitOf made it
 		q := to.Query()
 		q.Set("find", d.Find)
 		to.RawQuery = q.Encode()

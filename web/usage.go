@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -14,7 +15,7 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// usageData is the data of the page of what was spent.
+// usageData is the data of the page that shows the spend.
 type usageData struct {
 	Spans  []span
 	Kinds  []span
@@ -44,7 +45,7 @@ const (
 	barsMost   = 10
 )
 
-// spans are the stretches of time that the page offers, in days; 0 = all. Over a long one the days are put together.
+// spans are the stretches of time that the page offers, in days; 0 = all. Longer stretches group the spend by week or month.
 var spans = []struct {
 	name string
 	days int
@@ -115,8 +116,8 @@ func (w *Web) usage(a *asked) (*page, error) {
 	return &page{Kind: "usage", Title: "Usage", Data: d}, nil
 }
 
-// spentBy is a group as the page names it, with the address of its tasks. since is where the stretch of time begins;
-// zero = it holds all.
+// spentBy is a group with its name on the page, and the address of its tasks. since is the start of the stretch of time;
+// zero: there is no start.
 func (w *Web) spentBy(by api.Grouping, g api.SpendingGroup, since time.Time) spent {
 	out := spent{SpendingGroup: g, Name: redact.Marked(g.Key)}
 	if g.Key == "" {
@@ -149,7 +150,7 @@ func (w *Web) spentBy(by api.Grouping, g api.SpendingGroup, since time.Time) spe
 	return out
 }
 
-// stretchOf is the stretch of time that a key names: its first day, and the day behind its last one.
+// stretchOf is the stretch of time that a key names: its first day, and the day after its last one.
 func stretchOf(by api.Grouping, key string, zone *time.Location) (from, to time.Time, ok bool) {
 	switch by {
 	case api.ByDay:
@@ -163,15 +164,15 @@ func stretchOf(by api.Grouping, key string, zone *time.Location) (from, to time.
 		if _, err := fmt.Sscanf(key, "%d-W%d", &year, &week); err != nil {
 			return from, to, false
 		}
-		at := time.Date(year, 1, 4, 0, 0, 0, 0, zone) // it is in the first week
+		at := time.Date(year, 1, 4, 0, 0, 0, 0, zone) // 4 January is in the first week
 		at = at.AddDate(0, 0, 7*(week-1)-(int(at.Weekday())+6)%7)
 		return at, at.AddDate(0, 0, 7), true
 	}
 	return from, to, false
 }
 
-// chart is what was spent as bars. Places and widths are percents of its width, so that it fits every window without a
-// script, and its words keep their size.
+// chart shows the spend as bars. Places and widths are percents of the chart's width, so that the chart fits every window
+// without a script, and its words keep their size.
 type chart struct {
 	Title   string
 	What    string // Cost, Tokens
@@ -182,7 +183,7 @@ type chart struct {
 	Height  int
 }
 
-// column is a bar, with the room in which a press counts as one on it.
+// column is a bar, with the area in which a click follows its link.
 type column struct {
 	Link, Name, Label string
 	Value             string
@@ -207,7 +208,7 @@ const (
 	columnsMost   = 400
 )
 
-// measure is what a chart shows of a group: the cost, or the tokens where no cost is known at all.
+// measure is the number that a chart shows of each group: the cost, or the tokens if no cost is known at all.
 func measure(groups []spent) (what string, size func(spent) int64, words func(int64) string) {
 	if slices.ContainsFunc(groups, func(g spent) bool { return g.Usage.Micros() > 0 }) {
 		return "Cost", func(g spent) int64 { return g.Usage.Micros() }, func(n int64) string { return dollars(new(money.USD(n))) }
@@ -215,7 +216,7 @@ func measure(groups []spent) (what string, size func(spent) int64, words func(in
 	return "Tokens", func(g spent) int64 { return g.Usage.Tokens() }, view.Count
 }
 
-// overTime has a column for each stretch of time, also for one in which nothing was spent.
+// overTime has a column for each stretch of time, also if nothing was spent in it.
 func (w *Web) overTime(groups []spent, by api.Grouping, since, today time.Time) chart {
 	var c chart
 	what, size, words := measure(groups)
@@ -278,7 +279,7 @@ func (w *Web) overTime(groups []spent, by api.Grouping, since, today time.Time) 
 	return c
 }
 
-// keyOf is the name of the stretch of time that a day is in.
+// keyOf is the key of the stretch of time that contains a day.
 func keyOf(by api.Grouping, at time.Time) string {
 	switch by {
 	case api.ByWeek:
@@ -298,7 +299,7 @@ func labelOf(by api.Grouping, key string, zone *time.Location) string {
 	return at.Format("2 Jan")
 }
 
-// marksOf are the columns that have a label below them: no more than fit on a phone.
+// marksOf are the columns with a label below them: no more than fit on a phone.
 func marksOf(n int) []int {
 	switch {
 	case n == 1:
@@ -309,7 +310,7 @@ func marksOf(n int) []int {
 	return []int{0, (n - 1) / 3, 2 * (n - 1) / 3, n - 1}
 }
 
-// above is the least round number that is not below a number.
+// above is the least round number that is at least n.
 func above(n int64) int64 {
 	for step := int64(1); ; step *= 10 {
 		for _, k := range []int64{1, 2, 3, 4, 5, 6, 8} {
@@ -328,7 +329,7 @@ func largest(groups []spent) chart {
 	what, size, words := measure(groups)
 	c.What = what
 	sorted := slices.Clone(groups)
-	slices.SortStableFunc(sorted, func(a, b spent) int { return int(max(min(size(b)-size(a), 1), -1)) })
+	slices.SortStableFunc(sorted, func(a, b spent) int { return cmp.Compare(size(b), size(a)) })
 	for i, g := range sorted[:min(len(sorted), barsMost)] {
 		n := size(g)
 		if n <= 0 {
@@ -344,7 +345,7 @@ func largest(groups []spent) chart {
 	return c
 }
 
-// shortEnd keeps the end of a name: that is where folders differ.
+// shortEnd keeps the end of a name, because folders usually differ there.
 func shortEnd(s string, most int) string {
 	if r := []rune(s); len(r) > most {
 		return "…" + string(r[len(r)-most+1:])

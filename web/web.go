@@ -13,7 +13,7 @@ import (
 	"github.com/roost-dev/roost/service"
 )
 
-// Reader is what the pages ask; *service.Service has it.
+// Reader is the part of *service.Service that the pages need.
 type Reader interface {
 	List(ctx context.Context, f api.TaskFilter) (api.Page[api.Summary], api.Found, error)
 	Search(ctx context.Context, q api.SearchQuery, patience time.Duration) (api.Page[api.Hit], api.Found, error)
@@ -45,7 +45,8 @@ type Options struct {
 	Now     func() time.Time // nil: time.Now
 	// Devices lists the browsers that are logged in; nil: there is no such page.
 	Devices func(context.Context) ([]api.Device, error)
-	// Trust is the fingerprint of the certificate that devices of the local network install; "" = they are not served.
+	// Trust is the fingerprint of the certificate that devices of the local network install; "" = the server does not serve
+	// them.
 	Trust string
 }
 
@@ -100,7 +101,7 @@ func New(o Options) *Web {
 // Paths are the patterns of the pages, as http.ServeMux has them.
 func (w *Web) Paths() []string { return w.paths }
 
-// ServeHTTP answers with a page to a request that the server has let in.
+// ServeHTTP answers a request that has passed the server's gate.
 func (w *Web) ServeHTTP(out http.ResponseWriter, r *http.Request) { w.mux.ServeHTTP(out, r) }
 
 // asked is a request for a page.
@@ -109,11 +110,11 @@ type asked struct {
 	id string // of the task in the path; "" = none
 }
 
-// answer makes a page and sends it; what fails is a page, too.
+// answer makes a page and sends it. An error becomes a page, too.
 func (w *Web) answer(out http.ResponseWriter, r *http.Request, show func(*asked) (*page, error)) {
 	a := &asked{Request: r, id: r.PathValue("id")}
 	if a.id != "" && !service.ValidName(a.id) {
-		w.Refuse(out, r, api.NewProblem(http.StatusBadRequest, "bad_id", "That can be no task's id",
+		w.Refuse(out, r, api.NewProblem(http.StatusBadRequest, "bad_id", "The task's id is malformed",
 			"an id has letters, digits, dots, dashes and underscores, and may have a source and a colon before it"))
 		return
 	}

@@ -16,14 +16,14 @@ import (
 	"github.com/roost-dev/roost/view/markup"
 )
 
-// words are the functions of the templates. Text that somebody else wrote goes through clean or title.
+// words are the functions of the templates. Templates pass untrusted text through clean, title or short.
 func (w *Web) words() template.FuncMap {
 	return template.FuncMap{
 		"clean":      redact.Marked,
-		"title":      func(t api.Summary) string { return titleOf(t) },
+		"title":      titleOf,
 		"short":      func(s string) string { return markup.Short(redact.Marked(s)) },
 		"ref":        refOf,
-		"link":       linkOf,
+		"link":       TaskPath,
 		"base":       baseOf,
 		"count":      view.Count,
 		"bytes":      view.Bytes,
@@ -45,7 +45,7 @@ func (w *Web) words() template.FuncMap {
 	}
 }
 
-// shareOf is how much of its model's window a task uses, such as 15%; "" when that is not known.
+// shareOf is how much of its model's window a task uses, such as 15%; "" if that is unknown.
 func shareOf(t api.Summary) string {
 	percent, ok := t.ContextShare()
 	if !ok {
@@ -54,7 +54,7 @@ func shareOf(t api.Summary) string {
 	return itoa(int(percent)) + "%"
 }
 
-// titleOf is the title of a task on one line; its id when it has none.
+// titleOf is the title of a task on one line, or its id if it has no title.
 func titleOf(t api.Summary) string {
 	if s := markup.Short(redact.Marked(t.Title)); s != "" {
 		return s
@@ -62,7 +62,7 @@ func titleOf(t api.Summary) string {
 	return redact.Marked(t.ID)
 }
 
-// refOf is how the API finds exactly this task.
+// refOf is the name by which the API finds exactly this task.
 func refOf(t api.Summary) string {
 	if t.Source == api.OwnSource || t.Source == "" {
 		return t.ID
@@ -70,7 +70,8 @@ func refOf(t api.Summary) string {
 	return t.Source + ":" + t.ID
 }
 
-func linkOf(t api.Summary) string { return "/tasks/" + url.PathEscape(refOf(t)) }
+// TaskPath is the address of the page of a task.
+func TaskPath(t api.Summary) string { return "/tasks/" + url.PathEscape(refOf(t)) }
 
 // baseOf is the last part of a folder's path, of any system.
 func baseOf(dir string) string {
@@ -121,7 +122,7 @@ func millis(text *string) int64 {
 	return at.UnixMilli()
 }
 
-// age is how long ago a time was; the day for one in the future, which a wrong clock wrote.
+// age is how long ago a time was. For a time in the future, which a wrong clock wrote, age is the day.
 func age(now time.Time, ms int64) string {
 	if ms <= api.EarliestTime {
 		return "–"
@@ -146,9 +147,6 @@ func age(now time.Time, ms int64) string {
 	return fmt.Sprintf("%d y", d/(365*day))
 }
 
-// TaskPath is the address of the page of a task.
-func TaskPath(t api.Summary) string { return linkOf(t) }
-
 // hit is a message that holds the words.
 type hit struct {
 	api.Hit
@@ -162,7 +160,7 @@ type piece struct {
 	Hit  bool
 }
 
-// hitOf is a hit with its link and its marks.
+// hitOf is a hit with its link, and its snippet with the terms marked.
 func hitOf(h api.Hit, terms []string) hit {
 	number, history := h.Number, h.History
 	for _, twin := range h.Also {
@@ -170,7 +168,7 @@ func hitOf(h api.Hit, terms []string) hit {
 			number, history = twin.Number, twin.History
 		}
 	}
-	return hit{h, messageLink(linkOf(h.Task), history, number), marked(redact.Marked(h.Snippet), terms)}
+	return hit{h, messageLink(TaskPath(h.Task), history, number), marked(redact.Marked(h.Snippet), terms)}
 }
 
 // messageLink leads to a message of a task.
@@ -182,11 +180,11 @@ func messageLink(task, history string, number int) string {
 	return task + "?" + q.Encode() + "#" + history + "-" + itoa(number)
 }
 
-// marked cuts a text into what is one of the terms and what is not.
+// marked cuts a text into occurrences of the terms and the pieces between them.
 func marked(text string, terms []string) (out []piece) {
 	low := strings.ToLower(text)
 	if len(low) != len(text) {
-		return []piece{{Text: text}} // the places would not fit
+		return []piece{{Text: text}} // lower case has other lengths, so places would not match
 	}
 	from := 0
 	for from < len(text) {
