@@ -1,16 +1,16 @@
-// Package accounts knows who may do what where several people share a store: people and teams, their tokens, and the
-// trail of what they did. It keeps them in the database of the store.
+// Package accounts decides who may do what in a store that several people share. It keeps people and teams, their tokens,
+// and the audit trail of their acts in the database of the store.
 //
 // # Who may reach a task
 //
-// The journal of a task has its owner and with whom it is shared (api.Access). May decides by that and by the scopes
-// of the token: it is the only place that does. The store asks it whenever a name leads to a task or tasks are listed
-// (store.Seeing), so that a service which forgets to ask shows nothing.
+// The journal of a task has its owner and with whom it is shared (api.Access). May decides by both and by the scopes
+// of the token; no other function does. The store calls it whenever it finds or lists tasks (store.Seeing), so that a
+// service which forgets to check shows nothing.
 //
 // # Tokens
 //
-// Only the SHA-256 of a token is kept: its 256 random bits need no slow hash. Each request looks its token up, so that a
-// revoked token ends at once on every server; requests that are open longer are looked at every second (Enter).
+// Only the SHA-256 of a token is kept: its 256 random bits need no slow hash. The server looks up the token of each
+// request, so that a revoked token ends at once on every server, and checks those of open requests every second (Enter).
 //
 // # The audit trail
 //
@@ -40,14 +40,14 @@ import (
 )
 
 var (
-	// ErrToken: no such token works. It is unknown, revoked or over.
-	ErrToken = errors.New("no such token works")
-	// ErrUnknown: there is no such account or token.
-	ErrUnknown = errors.New("there is none of that id")
+	// ErrToken: the token is unknown, revoked or expired.
+	ErrToken = errors.New("the token does not work")
+	// ErrUnknown: no account or token has the id.
+	ErrUnknown = errors.New("no account or token has that id")
 	// ErrTaken: an account has the name.
 	ErrTaken = errors.New("the name is taken")
-	// ErrInvalid: an account or token cannot be like that.
-	ErrInvalid = errors.New("it cannot be like that")
+	// ErrInvalid: an account or token cannot have the wanted name, kind, scopes or life, or the last administrator would go.
+	ErrInvalid = errors.New("an account or token cannot have that")
 	// ErrBegun: the store has accounts already.
 	ErrBegun = errors.New("the store has accounts already")
 )
@@ -59,15 +59,15 @@ type Accounts struct {
 }
 
 // New returns the accounts of a database. Close it when no request is open any more.
-func New(db *database.DB) *Accounts { return &Accounts{db: db, open: openRequests{every: time.Second}} }
+func New(db *database.DB) *Accounts { return &Accounts{db: db} }
 
-// Close ends what watches open requests, and waits for it.
+// Close ends the goroutine that watches open requests, and waits for it.
 func (a *Accounts) Close() { a.open.close() }
 
 // Begin makes the first account, a person who may do everything, and its token. ErrBegun: there are accounts.
 func (a *Accounts) Begin(ctx context.Context, name string) (out api.IssuedToken, err error) {
 	err = pgx.BeginFunc(ctx, a.db, func(tx pgx.Tx) error {
-		// Of two that begin at once one finds the other's account.
+		// Of two calls at once, the second finds the first one's account.
 		if _, err := tx.Exec(ctx, `LOCK TABLE roost.accounts IN EXCLUSIVE MODE`); err != nil {
 			return err
 		}
@@ -188,7 +188,7 @@ func collect[T any](rows pgx.Rows, scan func(pgx.Row) (T, error), what string) (
 }
 
 // Remove removes an account, revokes its tokens and ends its memberships. Its tasks stay, and the audit trail keeps its
-// id. ErrUnknown; ErrInvalid when no account would be left that may change accounts.
+// id. ErrUnknown; ErrInvalid if no account could change accounts after that.
 func (a *Accounts) Remove(ctx context.Context, id string) error {
 	return a.changing(ctx, "remove the account "+id, func(tx pgx.Tx) error {
 		if err := affects(tx.Exec(ctx, `UPDATE roost.accounts SET removed_at = clock_timestamp() WHERE id = $1 AND removed_at IS NULL`, id)); err != nil {
@@ -206,10 +206,10 @@ func (a *Accounts) Remove(ctx context.Context, id string) error {
 	})
 }
 
-// changing makes a change after which a token must be left that may change accounts.
+// changing makes a change, unless no token could change accounts after it.
 func (a *Accounts) changing(ctx context.Context, what string, change func(pgx.Tx) error) error {
 	err := pgx.BeginFunc(ctx, a.db, func(tx pgx.Tx) error {
-		// Of two that each take away one of the last two, one must see the other.
+		// Of two changes that each remove one of the last two such tokens, the second must see the first.
 		if _, err := tx.Exec(ctx, `LOCK TABLE roost.tokens IN SHARE ROW EXCLUSIVE MODE`); err != nil {
 			return err
 		}
@@ -239,7 +239,7 @@ func affects(done pgconn.CommandTag, err error) error {
 	return err
 }
 
-// Join makes a person a member of a team; to be one already is no error. ErrUnknown.
+// Join makes a person a member of a team. It is no error if the person is one already. ErrUnknown.
 func (a *Accounts) Join(ctx context.Context, team, person string) error {
 	done, err := a.db.Exec(ctx, `INSERT INTO roost.memberships (team, person)
 		SELECT t.id, p.id FROM roost.accounts t, roost.accounts p
@@ -272,7 +272,7 @@ func (a *Accounts) Known(ctx context.Context, ids []string) (bool, error) {
 	return n == len(ids), nil
 }
 
-// hash is what is kept of a secret.
+// hash is the digest under which a secret is kept.
 func hash(secret string) []byte {
 	sum := sha256.Sum256([]byte(secret))
 	return sum[:]

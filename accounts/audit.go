@@ -10,8 +10,8 @@ import (
 	"github.com/roost-dev/roost/api"
 )
 
-// Note keeps that a caller is about to do something, durably, and returns the number of the entry. Its id, time and
-// status are ignored.
+// Note durably records that a caller is about to act, and returns the number of the entry. It ignores the id, time and
+// status in e.
 func (a *Accounts) Note(ctx context.Context, e api.AuditEntry) (entry int64, err error) {
 	err = a.db.QueryRow(ctx, `INSERT INTO roost.audit (account, token, act, task, address, request)
 		VALUES ($1, $2, $3, $4, $5, $6) RETURNING id`, e.Account, e.Token, e.Act, e.Task, e.Address, e.Request).Scan(&entry)
@@ -21,7 +21,7 @@ func (a *Accounts) Note(ctx context.Context, e api.AuditEntry) (entry int64, err
 	return entry, nil
 }
 
-// Outcome keeps the status of the answer to the act of an entry, and the task that it made, if it made one.
+// Outcome records the status of the answer to an entry's act, and the task that the act made, if it made one.
 func (a *Accounts) Outcome(ctx context.Context, entry int64, status int, task string) error {
 	if _, err := a.db.Exec(ctx, `INSERT INTO roost.audit_outcomes (entry, status, task) VALUES ($1, $2, $3)`, entry, status, task); err != nil {
 		return fmt.Errorf("write the audit trail: %w", err)

@@ -11,7 +11,7 @@ import (
 // Scope is what a token may be used for.
 type Scope string
 
-// The scopes of tokens. Own is none of them: it is what acts need that only the owner of a task may do, with ScopeAct.
+// The scopes of tokens. Own is not a token's scope: it marks acts that only the owner of a task may do, with the scope Act.
 const (
 	Read    Scope = "read"    // everything that shows tasks
 	Act     Scope = "act"     // start and continue tasks, send words, cancel, rewind, change, delete
@@ -21,7 +21,7 @@ const (
 	Own Scope = "own"
 )
 
-// Scopes are those that a token may have.
+// Scopes are the scopes that a token may have.
 var Scopes = []Scope{Read, Act, Approve, Admin}
 
 // Caller is who sends a request.
@@ -31,13 +31,13 @@ type Caller struct {
 	Token    string   // the id of the token
 	Teams    []string // of a person
 	Scopes   []Scope
-	Operator bool // whoever runs the server, by its socket or its own token: everything is allowed, nothing is theirs
+	Operator bool // who runs the server, by its socket or its own token: may do everything, and owns nothing
 }
 
-// Verdict is whether a caller may do something to a task. A task that is not seen does not exist for them.
+// Verdict is whether a caller may do something to a task. An unseen task does not exist for the caller.
 type Verdict struct {
 	Seen bool
-	Why  string // why a seen task may not be used that way; "" = it may
+	Why  string // why the caller may not use a seen task in that way; "" = the caller may
 }
 
 // Can reports whether a caller has a scope.
@@ -53,7 +53,7 @@ func (c Caller) Is(account string) bool {
 	return account != "" && (account == c.Account || slices.Contains(c.Teams, account))
 }
 
-// May decides whether a caller may do to a task what needs a scope. Nothing else decides about tasks.
+// May decides whether a caller may do an act to a task that needs a scope. No other function decides about tasks.
 func May(c Caller, need Scope, a api.Access) Verdict {
 	right := ""
 	switch {
@@ -80,7 +80,7 @@ func May(c Caller, need Scope, a api.Access) Verdict {
 	return Verdict{Seen: true}
 }
 
-// Sight is May for the tasks that a request finds. Its refusals are problems.
+// Sight is May for the tasks that a request finds. It refuses with problems.
 func (c Caller) Sight(need Scope) func(api.Access) (seen bool, refused error) {
 	return func(a api.Access) (bool, error) {
 		v := May(c, need, a)

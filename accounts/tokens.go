@@ -2,8 +2,8 @@ package accounts
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -18,8 +18,8 @@ import (
 // secretPrefix begins every secret, so that scanners of repositories can know one.
 const secretPrefix = "roost_"
 
-// Issue makes a token for an account and returns its secret, which nothing can show again. A token of the same name that
-// the account has is revoked. ErrUnknown, ErrInvalid.
+// Issue makes a token for an account and returns its secret, which nothing can show again. It revokes the account's token
+// of the same name. ErrUnknown, ErrInvalid.
 func (a *Accounts) Issue(ctx context.Context, account, name string, n api.NewToken) (out api.IssuedToken, err error) {
 	err = a.changing(ctx, "make the token "+name, func(tx pgx.Tx) error {
 		out, err = issue(ctx, tx, account, name, n)
@@ -114,7 +114,7 @@ func (a *Accounts) ByToken(ctx context.Context, id string) (Caller, error) {
 
 func (a *Accounts) caller(ctx context.Context, which string, by any) (c Caller, err error) {
 	var scopes []string
-	var unseen bool // for a while
+	var unseen bool // the use of the token was not recorded for a minute
 	known, err := database.Found(a.db.QueryRow(ctx, callerColumns+which, by), &c.Token, &c.Account, &c.Name, &scopes, &c.Teams, &unseen)
 	if err == nil && !known {
 		return Caller{}, ErrToken
@@ -131,25 +131,25 @@ func (a *Accounts) caller(ctx context.Context, which string, by any) (c Caller, 
 	return c, nil
 }
 
-// openRequests are the requests that are being answered, by their tokens. One goroutine looks at their tokens; it works
-// only while requests are open.
+// openRequests are the requests that are being answered, by their tokens. While there are any, one goroutine checks their
+// tokens.
 type openRequests struct {
-	every time.Duration
-
-	mu       sync.Mutex
-	by       map[string]map[*openRequest]bool
-	watching bool
-	stop     context.CancelFunc
-	done     sync.WaitGroup
+	mu   sync.Mutex
+	by   map[string]map[*openRequest]bool
+	stop context.CancelFunc // ends the goroutine; nil: there is none
+	done sync.WaitGroup
 }
+
+// watchEvery is how often the tokens of open requests are checked.
+const watchEvery = time.Second
 
 type openRequest struct {
 	caller Caller
 	end    context.CancelCauseFunc
 }
 
-// Enter is a context for the request of a caller: it ends within a second after the token is revoked or over, or
-// the person is in other teams, on whichever server. leave must be called.
+// Enter is a context for the request of a caller. The context ends within a second after the token is revoked or expires,
+// or the person's teams change, on any server. The caller of Enter calls leave.
 func (a *Accounts) Enter(ctx context.Context, c Caller) (in context.Context, leave func()) {
 	in, cancel := context.WithCancelCause(ctx)
 	o := &a.open
@@ -163,9 +163,9 @@ func (a *Accounts) Enter(ctx context.Context, c Caller) (in context.Context, lea
 	}
 	one := &openRequest{c, cancel}
 	o.by[c.Token][one] = true
-	if !o.watching {
+	if o.stop == nil {
 		watch, stop := context.WithCancel(context.WithoutCancel(ctx))
-		o.watching, o.stop = true, stop
+		o.stop = stop
 		o.done.Go(func() { a.watch(watch) })
 	}
 	return in, func() {
@@ -179,11 +179,11 @@ func (a *Accounts) Enter(ctx context.Context, c Caller) (in context.Context, lea
 	}
 }
 
-// watch ends the requests whose token does not work any more, or whose caller is in other teams now, until no request is
+// watch ends the requests whose token no longer works, or whose caller's teams have changed. It returns once no request is
 // open.
 func (a *Accounts) watch(ctx context.Context) {
 	o := &a.open
-	tick := time.NewTicker(o.every)
+	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -192,13 +192,10 @@ func (a *Accounts) watch(ctx context.Context) {
 			return
 		}
 		o.mu.Lock()
-		var ids []string
-		for id := range o.by {
-			ids = append(ids, id)
-		}
+		ids := slices.Collect(maps.Keys(o.by))
 		if len(ids) == 0 {
-			o.watching = false
 			o.stop()
+			o.stop = nil
 			o.mu.Unlock()
 			return
 		}
@@ -206,7 +203,7 @@ func (a *Accounts) watch(ctx context.Context) {
 		rows, err := a.db.Query(ctx, `SELECT t.id, ARRAY(SELECT m.team FROM roost.memberships m WHERE m.person = t.account ORDER BY m.team)
 			FROM roost.tokens t WHERE t.id = ANY ($1) AND `+works, ids)
 		if err != nil {
-			continue // while the database cannot be asked, nothing new is let in either
+			continue // without the database the server admits no new request either
 		}
 		now := map[string][]string{} // the teams of tokens that work
 		var id string
@@ -237,9 +234,4 @@ func (o *openRequests) close() {
 	}
 	o.mu.Unlock()
 	o.done.Wait()
-}
-
-// IsRefusal reports whether an error is about what was asked, and not a failure.
-func IsRefusal(err error) bool {
-	return errors.Is(err, ErrUnknown) || errors.Is(err, ErrTaken) || errors.Is(err, ErrInvalid)
 }
