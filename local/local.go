@@ -272,10 +272,10 @@ func (r *Roost) Start(o engine.Options, brief bool) *engine.Engine {
 	}
 	r.engine = engine.New(r.store, o)
 	r.socket = server.NewSocket(r.opt.Env, func() (*server.Server, error) {
-		token, err := server.SocketToken()
-		if !peer.Known {
-			token, _, err = server.OwnToken(r.store, false)
+		if peer.Known {
+			return r.server(server.SocketToken(), brief, nil)
 		}
+		token, _, err := server.OwnToken(r.store, false)
 		if err != nil {
 			return nil, err
 		}
@@ -323,10 +323,7 @@ func (r *Roost) server(token string, guest bool, secrets []redact.Known) (*serve
 
 // Client is a client of a server in this process; end must be called. Exports mask the secrets.
 func (r *Roost) Client(secrets ...redact.Known) (c *client.Client, end func(), err error) {
-	token, err := server.SocketToken()
-	if err != nil {
-		return nil, nil, err
-	}
+	token := server.SocketToken()
 	srv, err := r.server(token, false, secrets)
 	if err != nil {
 		return nil, nil, err

@@ -15,21 +15,20 @@ import (
 	"github.com/roost-dev/roost/service"
 )
 
-// Where several people share a store, each request is somebody's: this file finds out whose, gives the service a context
-// that finds only their tasks, and keeps what they did in the audit trail. Without accounts it does nothing.
+// Where several people share a store, this file identifies the caller of each request, gives the service a context that
+// finds only the caller's tasks, and records the caller's acts in the audit trail. Without accounts it does nothing.
 
 // tokenHeader names the token of the caller in a request that another server of the same user passed on.
 const tokenHeader = "Roost-Account-Token"
 
-// identify finds out who sends a request. The context of an identified request has the caller. byCookie is as knows has
-// it.
+// identify identifies the caller of a request, and puts the caller into the request's context. byCookie is that of knows.
 func (s *Server) identify(r *http.Request) (byCookie bool, p *api.Problem) {
 	c, byCookie, err := s.caller(r)
 	switch {
 	case errors.Is(err, accounts.ErrToken):
 		return byCookie, unauthenticated()
 	case err != nil:
-		p := problem(http.StatusServiceUnavailable, "accounts_unreachable", "Who asks cannot be found out now",
+		p := problem(http.StatusServiceUnavailable, "accounts_unreachable", "The caller cannot be identified now",
 			"the database of the accounts does not answer").Because(err)
 		return byCookie, p.Later("1")
 	}
@@ -46,29 +45,25 @@ func (s *Server) caller(r *http.Request) (c accounts.Caller, byCookie bool, err 
 		}
 		return operator, false, nil
 	}
-	if header := r.Header.Get("Authorization"); header != "" {
-		scheme, given, _ := strings.Cut(header, " ")
-		given = strings.TrimSpace(given)
-		switch {
-		case !strings.EqualFold(scheme, "Bearer"):
-			return c, false, accounts.ErrToken
-		case devices.Same(given, s.door.token):
+	if r.Header.Get("Authorization") != "" {
+		given := bearer(r)
+		if devices.Same(given, s.opt.Token) {
 			return operator, false, nil
 		}
 		c, err = s.opt.Accounts.BySecret(r.Context(), given)
 		return c, false, err
 	}
-	if !s.door.devices.Knows(r) {
+	if !s.opt.Devices.Knows(r) {
 		return c, false, accounts.ErrToken
 	}
-	if id := s.door.devices.Token(r); id != "" {
+	if id := s.opt.Devices.Token(r); id != "" {
 		c, err = s.opt.Accounts.ByToken(r.Context(), id)
 		return c, true, err
 	}
 	return operator, true, nil
 }
 
-// needs are the scope that a route needs, and what its caller must be allowed to do with the tasks that it finds.
+// needs are the scope that a route needs, and the scope with which its caller must be able to use the tasks that it finds.
 func (rt route) needs() (scope, tasks accounts.Scope) {
 	both := func(s accounts.Scope) (accounts.Scope, accounts.Scope) { return s, s }
 	switch rt.on {
@@ -91,15 +86,15 @@ func (rt route) needs() (scope, tasks accounts.Scope) {
 			return both(accounts.Act)
 		}
 	}
-	return both(accounts.Admin) // also what was added since
+	return both(accounts.Admin) // also routes that are missing above
 }
 
-// noted reports whether the audit trail has the requests of a route.
+// noted reports whether the audit trail records the requests of a route.
 func (rt route) noted() bool {
 	return rt.method != http.MethodGet || strings.HasSuffix(rt.path, "/export")
 }
 
-// answer answers a request of a route for whoever sent it.
+// answer answers a request of a route, with what its caller may do.
 func (s *Server) answer(rt *route, w http.ResponseWriter, r *http.Request) *api.Problem {
 	c, ok := accounts.Of(r.Context())
 	if !ok {
@@ -117,9 +112,9 @@ func (s *Server) answer(rt *route, w http.ResponseWriter, r *http.Request) *api.
 	entry, err := s.opt.Accounts.Note(r.Context(), api.AuditEntry{
 		Account: c.Account, Token: c.Token, Act: rt.on, Task: task, Address: addressOf(r), Request: idOf(r),
 	})
-	if err != nil { // nothing is done that the trail would lack
-		return problem(http.StatusServiceUnavailable, "audit_unwritable", "What is asked cannot be noted",
-			"the audit trail takes no entry, so nothing was done").Because(err).Later("1")
+	if err != nil { // an act that the trail lacks must not happen
+		return problem(http.StatusServiceUnavailable, "audit_unwritable", "The request cannot be recorded",
+			"the audit trail accepts no entry, so the request was not carried out").Because(err).Later("1")
 	}
 	status := http.StatusInternalServerError // of a request that panics
 	defer func() {
@@ -141,8 +136,8 @@ func (s *Server) answer(rt *route, w http.ResponseWriter, r *http.Request) *api.
 	return p
 }
 
-// ownKey is an idempotency key as the server uses it: nobody meets the answers to somebody else's key. A server that
-// passed a request on has done that already.
+// ownKey is an idempotency key as the server uses it: one key of two people gives two, so that neither gets the other's
+// answers. A server that passes a request on has replaced the key already.
 func (a *asked) ownKey(key string) string {
 	person := accounts.Person(a.Context())
 	if key == "" || person == "" || (isPeer(a.Request) || a.Context().Value(groupKey{}) != nil) && hops(a.Request) > 0 {
@@ -168,7 +163,7 @@ func accountRoutes() []route {
 	}
 }
 
-// noAccounts is the problem of a server without accounts; nil when it has some.
+// noAccounts is the problem of a server without accounts; nil if the server has accounts.
 func (s *Server) noAccounts() error {
 	if s.opt.Accounts != nil {
 		return nil
@@ -177,7 +172,7 @@ func (s *Server) noAccounts() error {
 		"roost serve --store URL  # several people, on a shared store")
 }
 
-// accountProblem names what is wrong with a change of accounts.
+// accountProblem is the problem of a change of accounts that failed.
 func accountProblem(err error) error {
 	switch {
 	case errors.Is(err, accounts.ErrUnknown):
@@ -185,7 +180,7 @@ func accountProblem(err error) error {
 	case errors.Is(err, accounts.ErrTaken):
 		return problem(http.StatusConflict, "name_taken", "The name is taken", err.Error(), "GET /v1/accounts")
 	case errors.Is(err, accounts.ErrInvalid):
-		return problem(http.StatusUnprocessableEntity, "invalid_account", "That cannot be", err.Error())
+		return problem(http.StatusUnprocessableEntity, "invalid_account", "The account or token is invalid", err.Error())
 	}
 	return err
 }
@@ -223,7 +218,7 @@ func (s *Server) addAccount(a *asked, n api.NewAccount) (*reply, error) {
 	return &reply{doc: doc}, accountProblem(err)
 }
 
-// onAccounts is the act of a change that answers nothing.
+// onAccounts makes a change of accounts whose answer has no body.
 func (s *Server) onAccounts(change func() error) (*reply, error) {
 	if err := s.noAccounts(); err != nil {
 		return nil, err
@@ -295,7 +290,7 @@ func (s *Server) auditTrail(a *asked) (any, error) {
 // auditMost bounds a page of the audit trail.
 const auditMost = 1000
 
-// setAccess shares a task, with accounts that there are.
+// setAccess shares a task. All accounts that it names must exist.
 func (s *Server) setAccess(a *asked, n api.Access) (*reply, error) {
 	if err := s.noAccounts(); err != nil {
 		return nil, err
@@ -318,8 +313,8 @@ func (s *Server) setAccess(a *asked, n api.Access) (*reply, error) {
 	return &reply{doc: doc}, err
 }
 
-// shows are the events that the caller of a stream of events may see: who may reach a task can change while the stream is
-// open, and an event tells of it.
+// shows decides which events of a stream its caller may see. The right to see a task can change while the stream is open;
+// then an event of the task makes shows decide again.
 func (s *Server) shows(ctx context.Context) func(taskID, kind string) bool {
 	known := map[string]bool{}
 	return func(taskID, kind string) bool {

@@ -23,17 +23,17 @@ const (
 	requestID   = "X-Request-Id"
 )
 
-// raw is a document that is JSON already.
+// raw is a document that is already JSON.
 type raw []byte
 
-// tagged is a document of a task with the position of its journal: two changes within one millisecond that cancel each
-// other still give another tag.
+// tagged is a document of a task with the position of its journal. The position changes the tag even if two changes within
+// one millisecond cancel each other.
 type tagged struct {
 	doc  any
 	head events.Cursor
 }
 
-// respond writes a document, or 304 when the client has it.
+// respond writes a document, or 304 if the client has the same document.
 func respond(w http.ResponseWriter, r *http.Request, status int, doc any) error {
 	body, err := bytesOf(doc)
 	if err != nil {
@@ -50,18 +50,18 @@ func respond(w http.ResponseWriter, r *http.Request, status int, doc any) error 
 	return nil
 }
 
-// send writes an answer; to a HEAD request without its body.
+// send writes an answer; for a HEAD request it leaves out the body.
 func send(w http.ResponseWriter, r *http.Request, status int, media string, body []byte) {
 	w.Header().Set("Content-Type", media)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
 		//nolint:gosec // no media type is that of a page, and nosniff is set: no browser takes it for one
-		_, _ = w.Write(body) // it fails when the client has disconnected
+		_, _ = w.Write(body) // it fails if the client has disconnected
 	}
 }
 
-// relayed gives each write its own time, as streams and whole files want it.
+// relayed sets a new deadline for each write, for streams and whole files.
 type relayed struct {
 	http.ResponseWriter
 	ctl   *http.ResponseController
@@ -69,7 +69,7 @@ type relayed struct {
 }
 
 func (p *relayed) Write(b []byte) (int, error) {
-	_ = p.ctl.SetWriteDeadline(time.Now().Add(p.limit)) // a client of this process has none
+	_ = p.ctl.SetWriteDeadline(time.Now().Add(p.limit)) // a client of this process has no deadline
 	return p.ResponseWriter.Write(b)
 }
 
@@ -89,7 +89,7 @@ func accepts(headers []string, media string) bool {
 		if err != nil {
 			continue
 		}
-		how := slices.Index([]string{"*/*", family + "/*", media}, name) // the most specific one counts
+		how := slices.Index([]string{"*/*", family + "/*", media}, name) // the most specific match decides
 		if how < 0 || how < best {
 			continue
 		}
@@ -105,10 +105,10 @@ func wantsStream(headers []string) bool {
 	return strings.Contains(all, streamMedia) && accepts(headers, streamMedia) && !strings.Contains(all, jsonMedia)
 }
 
-// tagOf is the ETag of a document: the same bytes at the same position have the same one. The tag of a task has two
-// parts. If-Match compares the first, which covers the task itself. The second covers its size on disk, which changes
-// while Roo's files are written behind an unchanged journal, and its copies: a change of a task does not depend on
-// them. A tag without the second part was rejected: two different bodies would have one tag.
+// tagOf is the ETag of a document: the same bytes at the same position have the same tag. The tag of a task has two parts.
+// If-Match compares the first part, which covers the task itself. The second part covers the task's copies and its size on
+// disk, which changes while Roo's files are written after the last commit: a change of a task does not depend on these. A
+// tag without the second part was rejected, because two different bodies would have one tag.
 func tagOf(doc any, body []byte) string {
 	t, ok := doc.(tagged)
 	row, isRow := t.doc.(api.Summary)
@@ -121,7 +121,7 @@ func tagOf(doc any, body []byte) string {
 	}
 	row.Size, row.Copies = 0, nil
 	shown, err := bytesOf(row)
-	if err != nil { // it was just encoded
+	if err != nil { // the same document was encoded before
 		return `"` + digest(body, t.head) + `"`
 	}
 	return `"` + digest(shown, t.head) + "." + extra + `"`
@@ -144,12 +144,12 @@ func guards(tag string) string {
 	return tag
 }
 
-// matches reports whether an If-None-Match header holds a tag; weak tags count, as the standard requires.
+// matches reports whether an If-None-Match header holds a tag, or its weak form, as the standard requires.
 func matches(headers []string, tag string) bool {
 	return anyTag(headers, func(one string) bool { return strings.TrimPrefix(one, "W/") == tag })
 }
 
-// matchesStrongly is matches for If-Match: weak tags do not count, and neither does the second part of a tag.
+// matchesStrongly is matches for If-Match: a weak tag matches nothing, and the second part of a tag is ignored.
 func matchesStrongly(headers []string, tag string) bool {
 	return anyTag(headers, func(one string) bool { return !strings.HasPrefix(one, "W/") && guards(one) == guards(tag) })
 }
@@ -182,7 +182,7 @@ func taskPath(id string) string { return "/v1/tasks/" + url.PathEscape(id) }
 
 func runPath(id string) string { return "/v1/runs/" + url.PathEscape(id) }
 
-// aboutTask are the headers that name the task and run of an answer, and the address of what a change made.
+// aboutTask are the headers that name the task and run of an answer, and the address of a new task.
 func aboutTask(task, run, location string) http.Header {
 	h := http.Header{}
 	for name, value := range map[string]string{"Roost-Task-Id": task, "Roost-Run-Id": run, "Location": location} {
@@ -193,7 +193,7 @@ func aboutTask(task, run, location string) http.Header {
 	return h
 }
 
-// headOf are the headers that follow from a document.
+// headOf are the headers that are derived from a document.
 func headOf(doc any) http.Header {
 	switch d := doc.(type) {
 	case tagged:
@@ -222,7 +222,7 @@ func headOf(doc any) http.Header {
 	return http.Header{}
 }
 
-// madeNothing reports whether a change that makes something had nothing to make.
+// madeNothing reports whether a change made nothing new.
 func madeNothing(doc any) bool {
 	switch d := doc.(type) {
 	case api.ForkResult:

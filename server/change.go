@@ -23,8 +23,8 @@ const keyHeader = "Idempotency-Key"
 
 var validKey = regexp.MustCompile(`^[!-~]{1,255}$`)
 
-// change answers a request that changes something. Around the route's own work it checks whether another process works
-// on the task, the idempotency key, and If-Match.
+// change answers a request that changes something. Before the route's own work it checks whether another process works on
+// the task, the idempotency key, and If-Match.
 func (s *Server) change(w http.ResponseWriter, a *asked) *api.Problem {
 	if p := s.service.ReadOnly(); p != nil && !a.route.bare {
 		return p
@@ -34,14 +34,14 @@ func (s *Server) change(w http.ResponseWriter, a *asked) *api.Problem {
 		return p
 	}
 	key = a.ownKey(key)
-	// This server decides whether the older call may continue a task: it passes the call on only when another process
-	// turns out to hold the task.
+	// This server itself decides whether the older call may continue a task. It passes that call on later, if the task turns
+	// out to be held by another process (refused).
 	if (a.named() == "" || s.opt.Guest) && s.elsewhere(w, a) {
 		return nil
 	}
 	if key != "" && a.RemoteAddr == client.LocalPeer {
-		// A client of this process does not lose an answer. When it sends a request again, the request may have taken
-		// effect in another process, to which this server passed it on: the journal shows that.
+		// A client of this process loses no answer of this server, so its requests are not stored. A repeated request may
+		// have taken effect in another process, to which this server passed it on: the journal shows that.
 		if a.again = a.Header.Get(client.AttemptHeader) != ""; a.again {
 			a.identity = idempotency.Identity(key)
 		}
@@ -62,7 +62,7 @@ func (s *Server) change(w http.ResponseWriter, a *asked) *api.Problem {
 	}
 }
 
-// keyOf is the idempotency key of a request, "" when it has none or needs none.
+// keyOf is the idempotency key of a request; "" if the request has none or needs none.
 func keyOf(a *asked) (string, *api.Problem) {
 	given := a.Header.Values(keyHeader)
 	if len(given) == 0 || a.Method != http.MethodPost {
@@ -70,7 +70,7 @@ func keyOf(a *asked) (string, *api.Problem) {
 	}
 	key := given[0]
 	if len(given) != 1 || !validKey.MatchString(key) {
-		p := problem(http.StatusBadRequest, "bad_header", "The idempotency key cannot be one",
+		p := problem(http.StatusBadRequest, "bad_header", "The idempotency key is malformed",
 			"want one "+keyHeader+" of 1 to 255 visible ASCII characters")
 		p.Errors = []api.Wrong{{Parameter: keyHeader, Detail: p.Detail}}
 		return "", p
@@ -78,16 +78,16 @@ func keyOf(a *asked) (string, *api.Problem) {
 	return key, nil
 }
 
-// once carries out a request with an idempotency key. A request whose key was used before gets the first answer again.
+// once carries out a request with an idempotency key. A repeated request gets the answer of the first one.
 func (s *Server) once(w http.ResponseWriter, a *asked, key string) *api.Problem {
 	a.identity = idempotency.Identity(key)
 	one, done, err := s.keyed.Begin(a.Context(), key, a.Method+" "+a.URL.Path, idempotency.Fingerprint(a.Request, a.body))
 	switch {
 	case errors.Is(err, idempotency.ErrInFlight):
-		return problem(http.StatusConflict, "idempotency_in_flight", "It is being done", idempotency.ErrInFlight.Error(),
+		return problem(http.StatusConflict, "idempotency_in_flight", "The request is being carried out", idempotency.ErrInFlight.Error(),
 			"ask again in a second, with the same key").Later("1").About(a.id)
 	case errors.Is(err, idempotency.ErrOther):
-		p := problem(http.StatusUnprocessableEntity, "idempotency_mismatch", "The key was used for something else",
+		p := problem(http.StatusUnprocessableEntity, "idempotency_mismatch", "The key was used for another request",
 			idempotency.ErrOther.Error()+": method, path, query or body differ", "use a new key")
 		p.Errors, p.Task = []api.Wrong{{Parameter: keyHeader, Detail: idempotency.ErrOther.Error()}}, a.id
 		return p
@@ -97,7 +97,7 @@ func (s *Server) once(w http.ResponseWriter, a *asked, key string) *api.Problem 
 		w.Header().Set("Idempotent-Replayed", "true")
 		return s.done(w, a, *done)
 	}
-	let := one.Leave // releases the key when the request panics
+	let := one.Leave // releases the key, also if the request panics
 	defer func() {
 		if let != nil {
 			s.note(a, let())
@@ -115,14 +115,14 @@ func (s *Server) once(w http.ResponseWriter, a *asked, key string) *api.Problem 
 	}
 	let = nil
 	if err := one.Finish(*out); err != nil {
-		// The change is done, and its ids follow from the key: the repeat finds it.
+		// The change has happened, and its ids are derived from the key, so that a repeat finds the change.
 		s.note(a, err)
 	}
 	return s.done(w, a, *out)
 }
 
-// nothingDone reports whether a problem means that a request changed nothing, so that its key may be used again. After
-// a failure of the server, or when the client went away, something may have changed.
+// nothingDone reports whether a problem means that a request changed nothing, so that its key may be used again. After a
+// failure of the server, or after the client disconnected, the request may have changed something.
 func nothingDone(p *api.Problem) bool {
 	return p.Status != http.StatusInternalServerError && p.Code != "stopping"
 }
@@ -171,9 +171,9 @@ func (s *Server) act(a *asked) (*idempotency.Answer, error) {
 	return &done, nil
 }
 
-// guarded checks If-Match, and keeps other changes with If-Match out until the returned function is called. Another
-// process can still change the task in between, so the code that takes the lock of the task compares again
-// (service.Task.Expecting); a patch compares the members that it changes, see service.Call.
+// guarded checks If-Match, and excludes other changes with If-Match until the caller calls unlock. Another process can
+// still change the task in between, so the code that takes the task's lock compares again (service.Task.Expecting). A patch
+// compares the members that it changes, see service.Call.
 func (s *Server) guarded(a *asked) (unlock func(), err error) {
 	want := a.Header.Values("If-Match")
 	if len(want) == 0 || a.id == "" {
@@ -191,7 +191,7 @@ func (s *Server) guarded(a *asked) (unlock func(), err error) {
 	if err == nil {
 		var body []byte
 		if body, err = bytesOf(doc); err == nil && !matchesStrongly(want, tagOf(doc, body)) {
-			if t.ChangedBy(a.Context(), a.call()) { // this request itself changed the task
+			if t.ChangedBy(a.Context(), a.call()) { // an earlier attempt of this request changed the task
 				return free, nil
 			}
 			err = report.MovedProblem(a.id)
@@ -212,9 +212,9 @@ func (s *Server) guarded(a *asked) (unlock func(), err error) {
 	}, nil
 }
 
-// refused is the problem of an error of act. When another process has just taken the task, or another server has its
-// workspace and this one does not, refused passes the request on. When that process has released the task
-// meanwhile, refused sets a.released, and the caller tries again.
+// refused is the problem of an error of act. If another process has just taken the task, or only another server has the
+// task's workspace, refused passes the request on instead. If that process has released the task by now, refused sets
+// a.released, and the caller tries again.
 func (s *Server) refused(w http.ResponseWriter, a *asked, err error) *api.Problem {
 	if service.HeldElsewhere(err) {
 		if s.elsewhere(w, a) {
@@ -229,7 +229,7 @@ func (s *Server) refused(w http.ResponseWriter, a *asked, err error) *api.Proble
 		return nil
 	}
 	if s.opt.Guest && (errors.Is(err, engine.ErrClosed) || errors.Is(err, engine.ErrDraining)) {
-		w.Header().Set(hopHeader, notHere) // this process is ending: the one that passed the request on carries it out
+		w.Header().Set(hopHeader, notHere) // this process is ending: the server that passed the request on carries it out
 	}
 	p := s.problemFor(a, err)
 	if p.Task == "" {
@@ -240,7 +240,7 @@ func (s *Server) refused(w http.ResponseWriter, a *asked, err error) *api.Proble
 
 // done answers with the outcome.
 func (s *Server) done(w http.ResponseWriter, a *asked, out idempotency.Answer) *api.Problem {
-	// The work took its time: the deadline for writing begins now.
+	// The work may have used up the deadline for writing, so it begins now.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(3 * s.opt.WriteTimeout))
 	h := w.Header()
 	for name, value := range out.Head {
@@ -260,9 +260,9 @@ func (s *Server) done(w http.ResponseWriter, a *asked, out idempotency.Answer) *
 	return nil
 }
 
-// A task has one owner at a time. This file serialises the changes of one task in this process. A change also waits
-// for a run that has ended but is still writing Roo's files, because a client may change the task as soon as it knows
-// of the end. Waiting is by channel, not polling.
+// A task has one owner at a time. The change gate serialises the changes of one task in this process. A change also waits
+// for a run that has ended but is still writing Roo's files, because a client may change the task as soon as it sees the
+// run's end. A change waits on a channel and does not poll.
 
 // changeWait is how long a change waits for other changes of its task; some of them wait for a model.
 const changeWait = 3 * time.Second
@@ -278,10 +278,10 @@ type changeGate struct {
 
 type changing struct {
 	users int
-	ended chan struct{} // closed when one of them ends, and then another one
+	ended chan struct{} // closed when a change ends, and then replaced by a new channel
 }
 
-// enter counts a change of a task; leave must be called.
+// enter counts a change of a task until the caller calls leave.
 func (b *changeGate) enter(task string) (leave func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -302,8 +302,7 @@ func (b *changeGate) enter(task string) (leave func()) {
 	}
 }
 
-// others is closed when another change of the task ends; nil when there is none. The caller's own change is under way,
-// too.
+// others is closed when another change of the task ends; nil if there is no other. The caller's own change is counted, too.
 func (b *changeGate) others(task string) <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -313,8 +312,8 @@ func (b *changeGate) others(task string) <-chan struct{} {
 	return nil
 }
 
-// inTurn makes a change of a task, and tries again when the task was only held by a change or run that was about to
-// release it. The zero task means that the change is about no task.
+// inTurn makes a change of a task. If a change or run of this process holds the task and is about to release it, inTurn
+// waits and tries again. The zero task means that the change is about no task.
 func (b *changeGate) inTurn(ctx context.Context, about service.Task, change func() (*reply, error)) (*reply, error) {
 	if about == (service.Task{}) {
 		return change()
@@ -340,7 +339,7 @@ func (b *changeGate) inTurn(ctx context.Context, about service.Task, change func
 		}
 		select {
 		case <-other:
-			late = time.After(changeWait) // others make progress
+			late = time.After(changeWait) // the other changes make progress
 		case <-late:
 			return nil, err
 		case <-ctx.Done():
@@ -356,8 +355,8 @@ func busyHere(err error) bool {
 	return p != nil && p.Code == "task_busy" || errors.As(err, &own) && own.Code == "task_busy"
 }
 
-// audit logs what a request changed, the door that it came through, and its origin. It never logs text of users: of an
-// answer it logs the decision.
+// audit logs a change, and the door and address that its request came from. It never logs text of users: of an answer it
+// logs the decision.
 func (s *Server) audit(a *asked, doc any) {
 	about := []any{"method", a.Method, "route", a.route.path, "task", a.id}
 	words := "changed"
@@ -421,7 +420,7 @@ func trashRoutes() []route {
 	}
 }
 
-// storageRoutes are the routes about what is kept for all tasks.
+// storageRoutes are the routes that import, check or collect for the whole store.
 func storageRoutes() []route {
 	return []route{
 		{on: "POST /v1/imports", body: api.NewImport{}, answer: api.Import{}, bare: true,
@@ -433,7 +432,7 @@ func storageRoutes() []route {
 	}
 }
 
-// waitMost is how long an answer is held back for Prefer: wait.
+// waitMost bounds how long Prefer: wait delays an answer.
 const waitMost = 600 * time.Second
 
 func runRoutes() []route {
@@ -464,7 +463,7 @@ func (s *Server) runs(a *asked) (any, error) {
 	return s.service.Runs(a.Context(), service.RunFilter{State: a.text["state"], Limit: a.number["limit"], Cursor: a.text["cursor"]})
 }
 
-// run answers with a run, when it has ended or waits if the client prefers so.
+// run answers with a run. With Prefer: wait it answers when the run has ended or waits for the user.
 func (s *Server) run(w http.ResponseWriter, a *asked) *api.Problem {
 	patience, given, p := waitOf(a)
 	if p != nil {
@@ -472,10 +471,10 @@ func (s *Server) run(w http.ResponseWriter, a *asked) *api.Problem {
 	}
 	id := a.PathValue("rid")
 	doc, err := s.service.Run(a.Context(), id, a.silent)
-	if err == nil && given && a.silent == "" { // there is no process that would report its end
+	if err == nil && given && a.silent == "" { // a silent process would report no end
 		w.Header().Set("Preference-Applied", "wait="+strconv.Itoa(int(patience/time.Second)))
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience + 3*s.opt.WriteTimeout))
-		doc, err = s.service.Settled(a.Context(), id, patience, s.stop)
+		doc, err = s.service.Settled(a.Context(), id, patience, s.running.Done())
 	}
 	if err != nil {
 		return s.problemFor(a, err)
@@ -539,7 +538,7 @@ func questionRoutes() []route {
 	}
 }
 
-// editRoutes are the routes that change histories and files of a task, and undo that.
+// editRoutes are the routes that change histories and files of a task, and undo such changes.
 func editRoutes() []route {
 	return []route{
 		{on: "POST /v1/tasks/{id}/rewinds", body: api.NewRewind{}, answer: api.Rewound{}, act: changes((*service.Service).Rewind)},
@@ -570,7 +569,7 @@ func editRoutes() []route {
 func (s *Server) condense(a *asked, n api.NewCondense) (*reply, error) {
 	ctx := a.Context()
 	if a.RemoteAddr != client.LocalPeer {
-		ctx = context.WithoutCancel(ctx) // a client of another process that goes away interrupts nothing
+		ctx = context.WithoutCancel(ctx) // a client of another process that disconnects interrupts nothing
 	}
 	until, end := s.untilStop(ctx) // the request to the model may take minutes
 	defer end()
@@ -588,7 +587,8 @@ func (s *Server) diff(a *asked) (any, error) {
 	return s.service.Diff(a.Context(), a.id, q)
 }
 
-// checkpointOf is the checkpoint in the path of a request; newest in a path, "" here: the one before the newest change.
+// checkpointOf is the checkpoint in the path of a request. The word newest in the path becomes "", the checkpoint before
+// the newest change.
 func checkpointOf(a *asked) string {
 	if c := a.PathValue("c"); c != "newest" {
 		return c

@@ -46,7 +46,7 @@ func TestARevokedDeviceIsOutAtOnce(t *testing.T) {
 	for c, want := range map[*http.Cookie]bool{lost: false, kept: true} {
 		r := fixture.Must[*http.Request](t)(http.NewRequest("GET", "/", nil))
 		r.AddCookie(c)
-		if got, _ := srv.door.knows(r); got != want {
+		if got, _ := srv.knows(r); got != want {
 			t.Errorf("after a restart: the device %s is known: %v, want %v", c.Value[:8], got, want)
 		}
 	}
@@ -95,7 +95,7 @@ func TestALostFileOfDevicesLogsOut(t *testing.T) {
 			defer srv.End()
 			r := fixture.Must[*http.Request](t)(http.NewRequest("GET", "/", nil))
 			r.AddCookie(c)
-			if ok, _ := srv.door.knows(r); ok {
+			if ok, _ := srv.knows(r); ok {
 				t.Error("a device that is not on disk is in")
 			}
 		})

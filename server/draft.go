@@ -8,7 +8,7 @@ import (
 	"github.com/roost-dev/roost/service"
 )
 
-// draftRoutes are the routes of what a user has begun to write, to a task or for a new one.
+// draftRoutes are the routes of drafts, for a task or for a new one.
 func draftRoutes() (list []route) {
 	for _, of := range []string{"/v1/tasks/{id}/draft", "/v1/draft"} {
 		list = append(list,
@@ -26,7 +26,7 @@ func draftRoutes() (list []route) {
 	return list
 }
 
-// completionRoutes are the routes of what may be meant by the beginning of a word.
+// completionRoutes are the routes that complete the beginning of a word.
 func completionRoutes() []route {
 	document := func(s *Server, a *asked) (any, error) {
 		return s.service.Completions(a.Context(), a.id, service.CompletionQuery{
@@ -42,7 +42,7 @@ func completionRoutes() []route {
 	}
 }
 
-// draftImage answers with an image of a draft. Its name follows from its bytes, so a browser may keep it.
+// draftImage answers with an image of a draft. The image's name is derived from its bytes, so a browser may cache it.
 func (s *Server) draftImage(w http.ResponseWriter, a *asked) *api.Problem {
 	media, raw, err := s.service.DraftImage(a.Context(), a.id, a.PathValue("picture"))
 	if err != nil {

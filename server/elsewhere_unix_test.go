@@ -41,11 +41,7 @@ func (g *bench) terminal() *terminal {
 	e := engine.New(s, engine.Options{Config: setup.Config{Keys: map[string]string{}}})
 	x := &terminal{g: g, store: s, engine: e}
 	x.socket = NewSocket(runtimeDir(fixture.ShortDir(g)), func() (*Server, error) {
-		token, err := SocketToken()
-		if err != nil {
-			return nil, err
-		}
-		return New(Options{Service: service.New(s, e, service.Options{}), Token: token, Guest: true})
+		return New(Options{Service: service.New(s, e, service.Options{}), Token: SocketToken(), Guest: true})
 	})
 	s.ReachedAt(x.socket.Address)
 	g.Cleanup(func() {

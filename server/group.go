@@ -16,12 +16,12 @@ import (
 	"github.com/roost-dev/roost/server/peer"
 )
 
-// Servers that share a database pass requests on to the server that works on a task. The lease of the task names its
-// address, and the servers of a group know each other by a token that follows from the key of the group.
+// Servers that share a database pass requests on to the server that works on the task. The task's lease names that server's
+// address, and the servers of a group prove themselves to each other by a token that is derived from the group's key.
 
 // Group is how the servers that share a database reach each other.
 type Group struct {
-	Token string      // shown by each server to each other one
+	Token string      // each server sends it to the others
 	TLS   *tls.Config // for connections to the others; nil: the authorities of the system
 }
 
@@ -32,11 +32,7 @@ type groupKey struct{}
 
 // fromGroup reports whether another server of the group passed a request on.
 func (s *Server) fromGroup(r *http.Request) bool {
-	if s.opt.Group == nil || s.opt.Group.Token == "" {
-		return false
-	}
-	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	return strings.EqualFold(scheme, "Bearer") && devices.Same(strings.TrimSpace(given), s.opt.Group.Token)
+	return s.opt.Group != nil && s.opt.Group.Token != "" && devices.Same(bearer(r), s.opt.Group.Token)
 }
 
 // dialHolder connects to the process that works on a task. Errors are *peer.UnreachableError.
@@ -89,7 +85,8 @@ func hostPort(u *url.URL, usual string) string {
 	return u.Host
 }
 
-// introduce makes a request one of this server for the process at an address: over a socket the kernel names the user.
+// introduce adds the group's token to a request for the server at an address, and returns the host to name in the request.
+// Over a socket no token is needed: the kernel names the user.
 func (s *Server) introduce(h http.Header, address string) (host string) {
 	if s.opt.Group == nil || strings.HasPrefix(address, "unix:") {
 		return "localhost"

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/tls"
 	"encoding/hex"
 	"errors"
@@ -73,9 +72,9 @@ func (s *Server) guard(w http.ResponseWriter, r *http.Request) {
 		"ms", s.opt.Now().Sub(begun).Milliseconds(), "request_id", h.Get(requestID), "from", addressOf(r))
 }
 
-// let passes a request on to its route, for as long as its device may be in.
+// let passes a request on to its route. The request ends when its device is revoked, or its account's token.
 func (s *Server) let(w http.ResponseWriter, r *http.Request) {
-	in, leave, _ := s.door.devices.Enter(r, addressOf(r))
+	in, leave, _ := s.opt.Devices.Enter(r, addressOf(r))
 	defer leave()
 	if c, ok := accounts.Of(in.Context()); ok && c.Token != "" {
 		ctx, left := s.opt.Accounts.Enter(in.Context(), c)
@@ -85,15 +84,16 @@ func (s *Server) let(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, in)
 }
 
-// refuse is the problem of a request that must not reach its route; nil when it may.
+// refuse is the problem of a request that must not reach its route; nil if the request may.
 func (s *Server) refuse(r *http.Request) *api.Problem {
 	group := s.fromGroup(r)
-	if !s.known(r) && !isPeer(r) && !group { // a socket has no name, and browsers do not reach it; a server of the group knows the address
-		return problem(http.StatusForbidden, "host_denied", "The server is not known by that name",
+	// A socket has no name, and no browser can reach it. A server of the group has this server's address from the database.
+	if !s.known(r) && !isPeer(r) && !group {
+		return problem(http.StatusForbidden, "host_denied", "The server does not answer to that name",
 			"the request names the host "+report.Clip(r.Host), "use the address that roost serve printed", "roost serve --host NAME")
 	}
 	if !safe(r.Method) && foreign(r) && !s.page(r) {
-		return problem(http.StatusForbidden, "origin_denied", "Another site may not ask that",
+		return problem(http.StatusForbidden, "origin_denied", "Another site may not send that request",
 			"the request comes from the origin "+report.Clip(r.Header.Get("Origin")))
 	}
 	open := slices.Contains(openPaths, r.URL.Path) || s.opt.Pages != nil && safe(r.Method) && strings.HasPrefix(r.URL.Path, staticPath)
@@ -105,24 +105,24 @@ func (s *Server) refuse(r *http.Request) *api.Problem {
 		ok, byCookie := false, false
 		if s.opt.Accounts != nil {
 			byCookie, p = s.identify(r)
-		} else if ok, byCookie = s.door.knows(r); !ok && !group {
+		} else if ok, byCookie = s.knows(r); !ok && !group {
 			p = unauthenticated()
 		}
 		switch {
 		case p != nil:
 			return p
 		case byCookie && (r.Header.Get("Sec-Fetch-Site") == "cross-site" || s.page(r) && foreign(r)):
-			return problem(http.StatusForbidden, "origin_denied", "Another site may not ask that",
+			return problem(http.StatusForbidden, "origin_denied", "Another site may not send that request",
 				"a browser sent the request for another site")
 		}
 		shown(r)
 	}
 	if p := r.URL.Path; p == "" || p[0] != '/' || p != "/" && path.Clean(p) != p && r.RemoteAddr != client.LocalPeer {
-		return problem(http.StatusBadRequest, "bad_path", "That path cannot be", "a path has no empty parts, no . and no .. in it")
+		return problem(http.StatusBadRequest, "bad_path", "The path is malformed", "a path must not have empty parts, . or .. in it")
 	}
 	if safe(r.Method) && r.ContentLength != 0 {
-		return problem(http.StatusRequestEntityTooLarge, "body_too_large", "A body is not taken here",
-			"who only asks sends none: leave the body out")
+		return problem(http.StatusRequestEntityTooLarge, "body_too_large", "The request must not have a body",
+			"a request that changes nothing has no body: leave the body out")
 	}
 	if r.ContentLength > s.opt.MaxBody {
 		return tooLarge(s.opt.MaxBody)
@@ -135,9 +135,8 @@ func unauthenticated() *api.Problem {
 		"send it as Authorization: Bearer TOKEN, or open the log-in link", "roost serve prints the path of the token")
 }
 
-// known reports whether a request names this server. Otherwise a foreign name that resolves to this address would let a
-// browser treat the server as that site.
-// Over the local network it has the names of its certificate there, and no others.
+// known reports whether a request names this server. Without this check, a browser would treat the server as part of any
+// site whose name resolves to this address. In the local network, only names in the certificate for that network are known.
 func (s *Server) known(r *http.Request) bool {
 	name := hostName(r.Host)
 	if s.opt.LAN != nil && r.Context().Value(lanKey{}) != nil {
@@ -146,7 +145,7 @@ func (s *Server) known(r *http.Request) bool {
 	return name != "" && (s.hosts[name] || s.opt.Cert != nil && s.opt.Cert.VerifyHostname(name) == nil)
 }
 
-// openPaths are the paths that need no log-in: they hold nothing of any task.
+// openPaths are the paths that need no log-in: their answers contain nothing of a task.
 var openPaths = []string{"/healthz", "/readyz", "/login", "/ca.crt", "/trust"}
 
 // hostName is the name in a Host header, in lower case and without its port; "" when the port is malformed.
@@ -181,9 +180,7 @@ func idOf(r *http.Request) string {
 	if n := len(given); n > 0 && n <= 64 && strings.Trim(given, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_.") == "" {
 		return given
 	}
-	b := make([]byte, 8)
-	_, _ = rand.Read(b) // never fails
-	return "r-" + hex.EncodeToString(b)
+	return "r-" + devices.Secret(8)
 }
 
 func addressOf(r *http.Request) string {
@@ -224,8 +221,8 @@ type peerKey struct{}
 // lanKey marks the requests that came over the local network.
 type lanKey struct{}
 
-// isPeer reports whether a request came through the socket from the user who runs this process: that is as good as
-// the token, which is in a file of the same user.
+// isPeer reports whether the user who runs this process sent a request through the socket. That proves as much as the
+// token, which is in a file of the same user.
 func isPeer(r *http.Request) bool { return r.Context().Value(peerKey{}) != nil }
 
 // entrance is the door that a request came through: a socket, this process, the network.
@@ -239,9 +236,8 @@ func entrance(r *http.Request) string {
 	return "browser"
 }
 
-// Pages of other origins may send requests only if the server was given their origins. They need the token, as programs
-// do. The cookie does not count for them, so that naming an origin does not let its pages act for every logged-in
-// user.
+// Pages of other origins may send requests only if the server's options name their origins. They need the token, as programs
+// do. The cookie is not valid for them, so that the pages of a named origin cannot act for every logged-in user.
 
 const (
 	corsMethods = "GET, HEAD, POST, PUT, PATCH, DELETE"
@@ -285,14 +281,14 @@ func ValidOrigin(text string) bool {
 		!(scheme == "https" && strings.HasSuffix(host, ":443"))
 }
 
-// TokenFile is the path of the token of a root. It outlives the server, so that clients can continue after a restart.
+// TokenFile is the path of a root's token. The file outlives the server, so that clients can continue after a restart.
 func TokenFile(root string) string { return filepath.Join(root, "server", "token") }
 
 // tokenBytes is the number of random bytes in a token.
 const tokenBytes = 32
 
-// Token returns the token of a root, and makes one when there is none or the caller wants a fresh one: 256 random bits
-// in a file that only its owner may read. It refuses a file that others may read: that token is no longer secret.
+// Token returns the token of a root: 256 random bits in a file that only its owner may read. It makes a token if there is
+// none or the caller wants a fresh one. It refuses a file that others may read, because that token is no longer secret.
 func Token(root string, fresh bool) (string, error) {
 	file := TokenFile(root)
 	if !fresh {
@@ -306,10 +302,8 @@ func Token(root string, fresh bool) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return "", fmt.Errorf("make the token: %w", err)
 	}
-	token, err := random()
-	if err != nil {
-		return "", err
-	}
+	token := devices.Secret(tokenBytes)
+	var err error
 	if fresh {
 		err = atomicfile.Write(file, []byte(token+"\n"))
 	} else if err = atomicfile.Create(file, []byte(token+"\n")); errors.Is(err, os.ErrExist) {
@@ -321,7 +315,7 @@ func Token(root string, fresh bool) (string, error) {
 	return token, nil
 }
 
-// KeepToken puts the token of a group of servers where programs on this machine look for the token of a root.
+// KeepToken stores the token of a group of servers as the token of a root, so that programs on this machine find it.
 func KeepToken(root, token string) error {
 	file := TokenFile(root)
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
@@ -337,28 +331,28 @@ type Place interface {
 	NoteToken(token string) error
 }
 
-// OwnToken is Token for a server. The owner of the original knows a token that came with a copied, restored or unpacked
-// root, and a crash may leave an empty or damaged one: OwnToken replaces both, and notice reports it.
+// OwnToken is Token for a server. It replaces a token that came with a copied, restored or unpacked root, because the owner
+// of the original knows that token, and an empty or damaged token that a crash left. notice reports the replacement.
 func OwnToken(p Place, fresh bool) (token, notice string, err error) {
 	token, err = readToken(TokenFile(p.Root()))
 	switch {
 	case err == nil && !fresh && p.MadeToken(token):
 		return token, "", nil
 	case err == nil && !fresh:
-		notice = "the server's token was not made in this place: there is a new one, and whoever has the old one has to get it"
+		notice = "the server's token was made in another place, so the server made a new one: give that to each client with the old one"
 	case errors.Is(err, errNoToken):
-		notice = "the server's token was empty or damaged: there is a new one, and whoever has the old one has to get it"
+		notice = "the server's token was empty or damaged, so the server made a new one: give that to each client with the old one"
 	case err != nil && !fresh && !errors.Is(err, os.ErrNotExist):
 		return "", "", err
 	}
 	if token, err = Token(p.Root(), fresh || notice != ""); err != nil {
 		return "", "", err
 	}
-	_ = p.NoteToken(token) // without keys the next server makes another one
+	_ = p.NoteToken(token) // if that fails, the next server makes another token
 	return token, notice, nil
 }
 
-var errNoToken = errors.New("it holds no token")
+var errNoToken = errors.New("the file holds no token")
 
 // readToken reads a token file that only its owner may read.
 func readToken(file string) (string, error) {
@@ -381,37 +375,31 @@ func readToken(file string) (string, error) {
 	return token, nil
 }
 
-func random() (string, error) {
-	b := make([]byte, tokenBytes)
-	if _, err := rand.Read(b); err != nil {
-		return "", fmt.Errorf("make a secret: %w", err)
+// bearer is the token in the Authorization header of a request; "" without one.
+func bearer(r *http.Request) string {
+	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
 	}
-	return hex.EncodeToString(b), nil
+	return strings.TrimSpace(given)
 }
 
-// doorkeeper checks tokens and log-ins.
-type doorkeeper struct {
-	token   string
-	devices *devices.Devices
-}
-
-// knows reports whether a request has the token or a log-in. byCookie: a browser sent the log-in by itself, perhaps for
-// another site.
-func (d *doorkeeper) knows(r *http.Request) (ok, byCookie bool) {
+// knows reports whether a request has the token or a log-in. byCookie: the browser added the log-in without the page's
+// doing, perhaps for another site.
+func (s *Server) knows(r *http.Request) (ok, byCookie bool) {
 	if isPeer(r) {
 		return true, false
 	}
-	if header := r.Header.Get("Authorization"); header != "" {
-		scheme, given, _ := strings.Cut(header, " ")
-		return strings.EqualFold(scheme, "Bearer") && devices.Same(strings.TrimSpace(given), d.token), false
+	if r.Header.Get("Authorization") != "" {
+		return devices.Same(bearer(r), s.opt.Token), false
 	}
-	in := d.devices.Knows(r)
+	in := s.opt.Devices.Knows(r)
 	return in, in
 }
 
-// A gate bounds the open connections: one more waits until another ends. Strangers are connections that have not shown
-// the token yet; they have a smaller bound. When it is reached, the gate closes the oldest silent stranger, so that a
-// user without the token cannot fill the server with connections.
+// A gate bounds the open connections: one more waits until another ends. Strangers are connections that have not yet sent
+// the token; they have a smaller bound. At that bound the gate closes the oldest silent stranger, so that a user without
+// the token cannot fill the server with connections.
 type gate struct {
 	net.Listener
 	room chan struct{}
@@ -420,16 +408,16 @@ type gate struct {
 
 	lan       bool // its connections come from the local network
 	most      int
-	left      chan struct{} // a stranger closed, or showed the token
+	left      chan struct{} // gets a value when a stranger closes, or sends the token
 	mu        sync.Mutex
 	strangers []*guest // the oldest first
 }
 
-// strangerPatience is how long a new stranger may be silent, however many others wait: a client under load needs a
-// moment between connecting and sending.
+// strangerPatience is how long a new stranger may be silent, even while others wait: a client under load needs a moment
+// between connecting and sending.
 const strangerPatience = 100 * time.Millisecond
 
-// strangerAge bounds how long a stranger may send a little at a time without a request.
+// strangerAge bounds how long a stranger may take to send a whole request in small pieces.
 const strangerAge = time.Second
 
 func limited(l net.Listener, most, strangers int) *gate {
@@ -477,7 +465,7 @@ func (g *gate) next() (net.Conn, error) {
 	}
 }
 
-// crowd reports whether there is no room for a stranger, and which one may be closed for it.
+// crowd reports whether there is no room for another stranger, and which stranger may be closed to make room.
 func (g *gate) crowd() (full bool, idle *guest) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -523,7 +511,7 @@ func (c *guest) Close() error {
 	return c.Conn.Close()
 }
 
-// known marks a connection that has shown the token.
+// known marks a connection whose client has sent the token.
 func (c *guest) known() {
 	g := c.gate
 	g.mu.Lock()
@@ -557,7 +545,7 @@ func ofConn(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, guestKey{}, g)
 }
 
-// shown marks the connection of a request that has shown the token.
+// shown marks the connection of a request that has the token.
 func shown(r *http.Request) {
 	if g, ok := r.Context().Value(guestKey{}).(*guest); ok {
 		g.known()

@@ -22,15 +22,15 @@ import (
 	"github.com/roost-dev/roost/service"
 )
 
-// Another process of this user may work on a task: roost run in a terminal, or another server. The task's lock file
-// names that process's socket (see Socket), and the server passes what concerns the task on to it, so that a client
-// need not know which process works on what. The server itself reads what a task's journal holds.
+// Another process of this user may work on a task: roost run in a terminal, or another server. The task's lock file names
+// that process's socket (see Socket), and the server passes requests that change the task on to that process, so that a
+// client need not know which process works on which task. The server itself reads the task's journal.
 
 const (
-	// hopHeader counts how often a request was passed on: tasks change hands, and two
-	// processes must not send a request back and forth for ever.
+	// hopHeader counts how often a request was passed on: the process that works on a task may change, and two
+	// processes must not pass a request to each other without end.
 	hopHeader = "Roost-Hop"
-	notHere   = "not-here" // in an answer: nothing was done, because the task is not held any more
+	notHere   = "not-here" // in an answer: the process did nothing, because it no longer holds the task
 
 	mostHops = 2
 )
@@ -65,9 +65,8 @@ func hops(r *http.Request) int {
 	return n
 }
 
-// elsewhere passes a request that changes something, or asks for the present state of a run, on to the process that
-// works on its task, and reports whether that process answered. When the process cannot be reached, the request fails
-// here, with a problem that names the process.
+// elsewhere passes on a request that changes a task, or asks for the present state of a run, to the process that works on
+// the task. It reports whether that process answered. If the process is silent, elsewhere notes it in a.silent.
 func (s *Server) elsewhere(w http.ResponseWriter, a *asked) bool {
 	t, ok := s.subject(a)
 	if a.about = (service.Task{}); ok {
@@ -99,8 +98,8 @@ func (s *Server) elsewhere(w http.ResponseWriter, a *asked) bool {
 	return s.passOn(w, a, conn, held.Address)
 }
 
-// toWorkspace passes a request on that failed because this server lacks a workspace, to a server that has it. It reports
-// whether that one answered.
+// toWorkspace passes on a request that failed because this server lacks a workspace, to a server that has the workspace.
+// It reports whether that server answered.
 func (s *Server) toWorkspace(w http.ResponseWriter, a *asked, err error) bool {
 	a.unreached = "" // of an attempt before
 	at := s.service.Elsewhere(a.Context(), err)
@@ -117,25 +116,24 @@ func (s *Server) toWorkspace(w http.ResponseWriter, a *asked, err error) bool {
 }
 
 // notHere refuses work on other tasks in a process that ends with its own tasks. The process that passed the request on
-// carries it out then.
+// then carries it out itself.
 func (s *Server) notHere(w http.ResponseWriter, a *asked, t service.Task, found bool) bool {
 	if found && t.HeldHere(a.Context()) {
 		return false
 	}
 	w.Header().Set(hopHeader, notHere)
-	p := problem(http.StatusConflict, "not_here", "This process does not work on that",
-		"it answers for the task that it works on, as long as it does; roost serve answers for all", "roost serve")
+	p := problem(http.StatusConflict, "not_here", "This process does not work on the task",
+		"the process answers only for the task that it works on; roost serve answers for all tasks", "roost serve")
 	p.Retryable, p.Task = true, a.id
 	fail(w, a.Request, p)
 	return true
 }
 
-// passOn sends a request to the process at the other end of a connection, and its answer to the client. It reports
-// whether the process answered: one that has released the task meanwhile does nothing, and its answer has the header
-// notHere.
+// passOn sends a request to the process at the other end of a connection, and the process's answer to the client. It
+// reports false if that process did nothing because it has released the task: such an answer has the header notHere.
 func (s *Server) passOn(w http.ResponseWriter, a *asked, conn net.Conn, address string) (answered bool) {
 	answered = true
-	ctx, end := s.untilStop(a.Context()) // a stream has no end of its own
+	ctx, end := s.untilStop(a.Context()) // a stream does not end by itself
 	defer end()
 	used := make(chan net.Conn, 1)
 	used <- conn
@@ -144,7 +142,7 @@ func (s *Server) passOn(w http.ResponseWriter, a *asked, conn net.Conn, address 
 			select {
 			case c := <-used:
 				return c, nil
-			default: // nothing is sent twice
+			default: // the request must not be sent twice
 				return nil, &peer.UnreachableError{Why: "the connection broke"}
 			}
 		}}
@@ -156,7 +154,7 @@ func (s *Server) passOn(w http.ResponseWriter, a *asked, conn net.Conn, address 
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.URL.Scheme, r.Out.URL.Host = "http", "localhost" // the connection may have TLS already
 			h := r.Out.Header
-			// What proves who asked is for this server only; the peer sees whose process asks.
+			// Proofs of the caller are for this server only. The peer knows from the connection which user's process asks.
 			for _, name := range []string{"Authorization", "Cookie", "Origin", "Referer"} {
 				h.Del(name)
 			}
@@ -184,7 +182,7 @@ func (s *Server) passOn(w http.ResponseWriter, a *asked, conn net.Conn, address 
 			if r.Header.Get(hopHeader) == notHere {
 				return errNotHere
 			}
-			for name := range done { // the guard has set it already
+			for name := range done { // the guard has set this header already
 				r.Header.Del(name)
 			}
 			return nil
@@ -195,7 +193,7 @@ func (s *Server) passOn(w http.ResponseWriter, a *asked, conn net.Conn, address 
 				return
 			}
 			p := problem(http.StatusServiceUnavailable, "holder_gone", "The process that works on the task went away",
-				"whether it did what was asked is not known; asked again with the same Idempotency-Key it is done once").Because(err)
+				"it is unknown whether that process carried the request out; a repeat with the same Idempotency-Key takes effect once").Because(err)
 			p.Retryable, p.After, p.Task = true, "1", a.id
 			s.lament(w, r, p)
 		},
@@ -204,27 +202,19 @@ func (s *Server) passOn(w http.ResponseWriter, a *asked, conn net.Conn, address 
 	return answered
 }
 
-// untilStop is a context that ends with the server, too; end must be called.
+// untilStop is a context that also ends with the server. The caller calls end.
 func (s *Server) untilStop(ctx context.Context) (until context.Context, end func()) {
 	until, cancel := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		select {
-		case <-s.stop:
-		case <-until.Done():
-		}
-		cancel()
-	}()
-	return until, func() { cancel(); <-ended }
+	undo := context.AfterFunc(s.running, cancel)
+	return until, func() { undo(); cancel() }
 }
 
 // holderPoll is how often a stream of another process checks whether that process still works on the task.
 const holderPoll = time.Second
 
-// liveOfHolder passes on the live events of a task that another process of this user works on, until that process
-// ends or lets the task go: the next owner may be this process. Durable events are left out: the topic reads them from
-// the journal.
+// liveOfHolder publishes the live events of a task that another process of this user works on, until that process ends or
+// releases the task: the next owner may be this process. It leaves out durable events, which the topic reads from the
+// journal.
 func (s *Server) liveOfHolder(ctx context.Context, t service.Task, publish func(events.Event)) {
 	held, ok := t.Holder(ctx)
 	if !ok || held.Address == "" {

@@ -16,11 +16,11 @@ import (
 	"github.com/roost-dev/roost/service"
 )
 
-// This file is the older restart call, in a shape of its own: its stream of flat JSON lines, its questions and its
-// failures. Each is one from the other routes in other words: a job is a run. The server checks the request, finds the
-// task, and has the run on disk before the stream begins.
+// This file is the older restart call. Its stream of flat JSON lines, its questions and its failures have shapes of their
+// own; each corresponds to one of the other routes, and a job is a run. Before the stream begins, the server has checked
+// the request, found the task, and stored the run.
 
-// The paths of the call. Both do the same.
+// The two paths of the call, which do the same.
 const (
 	chatPath    = "/chat/stream"
 	executePath = "/execute/stream"
@@ -54,14 +54,14 @@ func (s *Server) olderRun(a *asked, b api.OlderRun) (*reply, error) {
 	if err := service.CheckOlder(b); err != nil {
 		return nil, err
 	}
-	leave, p := s.enter(a) // refused before anything is done
+	leave, p := s.enter(a) // too many streams: refuse before the run starts
 	if p != nil {
 		return nil, p
 	}
 	leave()
 	f, err := s.service.Older(a.Context(), a.call(), b)
 	if err != nil {
-		return nil, err // where another process owns the task, the request is passed on to it
+		return nil, err // if another process owns the task, the caller passes the request on
 	}
 	return &reply{head: aboutTask(f.Task, f.Run, ""), follow: followedOf(f)}, nil
 }
@@ -75,13 +75,12 @@ func (a *asked) named() string {
 		Task string `json:"taskId"`
 	}
 	if json.Unmarshal(a.body, &b) != nil {
-		return "" // it is refused
+		return "" // reads refuses the body
 	}
 	return b.Task
 }
 
-// olderQuestions are the open questions of a job and of its subtasks; none of those in the state answered, which the
-// task has.
+// olderQuestions are the open questions of a job and of its subtasks. It lists no answered ones: they are in the task.
 func (s *Server) olderQuestions(a *asked, job, state string) (any, error) {
 	out := api.OlderQuestions{Questions: []api.OlderQuestion{}, Timestamp: api.Stamp(s.opt.Now().UnixMilli())}
 	if job == "" {
@@ -107,7 +106,7 @@ func questionOf(q api.Question, job string) api.OlderQuestion {
 	}
 }
 
-// olderQuestion is an open question, or the questions of a job: clients of the call ask for both at one address.
+// olderQuestion is an open question, or the questions of a job: clients of the call use one address for both.
 func (s *Server) olderQuestion(a *asked) (any, error) {
 	name := a.PathValue("qid")
 	if !strings.Contains(name, ".") {
@@ -164,16 +163,16 @@ type olderStream struct {
 	call   api.OlderRun   // the request
 	follow service.Follow // the run that it started
 	of     service.Task
-	when   int64     // of the event that is shown
+	when   int64     // time of the event that is shown
 	beaten time.Time // when the last keep-alive was sent
 
 	usage    *service.Spent  // nil until the first request
 	shown    map[uint64]bool // messages
 	asked    map[string]bool // questions
-	children map[string]bool // subtasks that are at work
+	children map[string]bool // subtasks that work
 }
 
-// start finds what the stream needs, and adds its first lines.
+// start reads the task and the run's start, and adds the first lines of the stream.
 func (st *olderStream) start(ctx context.Context) (err error) {
 	if st.of, err = st.s.service.Find(ctx, st.follow.Task); err != nil {
 		return err
@@ -203,7 +202,8 @@ func (st *olderStream) start(ctx context.Context) (err error) {
 // childPoll is how often the stream checks whether a subtask has an open question.
 const childPoll = 2 * time.Second
 
-// stream writes until the run has ended, or the client or the server goes; none of these touches the run.
+// stream writes until the run has ended, the client disconnects, or the server stops. The end of a stream does not touch
+// the run.
 func (st *olderStream) stream(ctx context.Context) error {
 	topic, release, err := st.of.Topic()
 	if err != nil {
@@ -227,8 +227,8 @@ func (st *olderStream) stream(ctx context.Context) error {
 	case errors.Is(err, errRunEnded):
 		return st.flush()
 	case errors.Is(err, events.ErrClosed):
-		st.tell("", api.OlderEvent{Type: "stream_end", Message: "The server is stopping; the task goes on, or can be gone on " +
-			"with", Restart: st.command()})
+		st.tell("", api.OlderEvent{Type: "stream_end", Message: "The server is stopping; the task continues, or can be " +
+			"continued", Restart: st.command()})
 		return st.flush()
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -252,7 +252,7 @@ func (st *olderStream) count(ctx context.Context, e events.Event) (sum api.Usage
 	return st.usage.Add(e.Data)
 }
 
-// olderEventData is what of an event is shown.
+// olderEventData are the members of an event that the stream shows.
 type olderEventData struct {
 	Run      string `json:"run"`
 	Outcome  string `json:"outcome"`
@@ -266,7 +266,7 @@ type olderEventData struct {
 	Content  json.RawMessage
 }
 
-// show sends an event; over is true behind the run's end.
+// show sends an event; over is true for the run's end.
 func (st *olderStream) show(ctx context.Context, e events.Event) (over bool) {
 	var d olderEventData
 	if json.Unmarshal(e.Data, &d) != nil {
@@ -283,7 +283,7 @@ func (st *olderStream) show(ctx context.Context, e events.Event) (over bool) {
 	case "usage.changed":
 		sum, err := st.count(ctx, e)
 		if err != nil {
-			return false // no sum is better than a wrong one; the next request counts again
+			return false // a missing sum is better than a wrong one; the next request counts again
 		}
 		u := &api.OlderUsage{In: sum.TokensIn, Out: sum.TokensOut, CacheWrites: sum.CacheWrites, CacheReads: sum.CacheReads}
 		if sum.Cost != nil {
@@ -338,13 +338,13 @@ func (st *olderStream) row(id string, d olderEventData) {
 		text = "$ " + text
 	case "tool", "use_mcp_server":
 		text = toolText(text)
-	default: // thoughts, the output of commands, and what only some want
+	default: // reasoning, the output of commands, and other rows that only verbose clients want
 		if !st.call.Verbose {
 			return
 		}
 	}
 	if row.Say == "text" && d.Message == 1 {
-		return // the person's own words
+		return // the user's own text
 	}
 	st.shown[d.Message] = true
 	st.tell(id, api.OlderEvent{Type: "progress", Message: text, Say: row.Ask + row.Say})
@@ -375,7 +375,7 @@ func (st *olderStream) askChildren(ctx context.Context) {
 	for child := range st.children {
 		list, err := st.s.service.Questions(ctx, child)
 		if err != nil {
-			continue // the next look finds it
+			continue // the next check finds the question
 		}
 		for _, q := range list {
 			if at, err := time.Parse(time.RFC3339, q.At); err == nil {
@@ -418,7 +418,7 @@ func (st *olderStream) tell(id string, e api.OlderEvent) {
 	st.buf = append(st.buf, "data: "+string(line)+"\n"...)
 }
 
-// lament writes a problem, and logs those that are the server's own.
+// lament writes a problem, and logs its cause if there is one.
 func (s *Server) lament(w http.ResponseWriter, r *http.Request, p *api.Problem) {
 	if p.Cause != nil && r.Context().Err() == nil {
 		s.opt.Log.Warn("failed", "path", r.URL.Path, "request_id", w.Header().Get(requestID), "error", p.Cause.Error())

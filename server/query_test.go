@@ -31,7 +31,7 @@ func TestDecodingOfEachKind(t *testing.T) {
 	for query, want := range map[string]string{
 		"n=0": "want a whole number from 1 to 10", "n=1.5": "want a whole number from 1 to 10", "n=": "want a whole number from 1 to 10", "open=1": "want a whole number from 2 on", "b=maybe": "want true or false",
 		"at=soon": "want a time such as 2026-01-31 or RFC 3339, or an age such as 7d", "usd=-1": "want an amount of US dollars such as 0.50", "one=c": "want one of a, b", "some=a,,b": "want some of a, b, joined by commas",
-		"t=1&t=2": "it is given twice", "t=" + strings.Repeat("x", longest+1): "it is too long",
+		"t=1&t=2": "the parameter is given twice", "t=" + strings.Repeat("x", longest+1): "the value is longer than 4096 bytes",
 		"x=1": "there is no such parameter; there are: n, open, b, at, usd, one, some, t",
 	} {
 		_, err := decode(query, everyKind, now)

@@ -96,7 +96,7 @@ func (s *Server) tasks(a *asked) (any, error) {
 	return s.widen(a, page, page.Items, found)
 }
 
-// list writes all rows while they are read: an api.ListPart a line.
+// list writes rows as they are read, one api.ListPart a line.
 func (s *Server) list(w http.ResponseWriter, a *asked) *api.Problem {
 	lines := json.NewEncoder(w)
 	begun := false
@@ -121,7 +121,7 @@ func (s *Server) list(w http.ResponseWriter, a *asked) *api.Problem {
 	return nil
 }
 
-// widen adds to a document what the parameter with asks for, behind its members.
+// widen adds the members to a document that the parameter with asks for.
 func (s *Server) widen(a *asked, doc any, items []api.Summary, found api.Found) (any, error) {
 	var more struct {
 		Names map[string]string `json:"names,omitempty"`
@@ -145,7 +145,7 @@ func (s *Server) widen(a *asked, doc any, items []api.Summary, found api.Found) 
 	return raw(slices.Concat(body[:len(body)-len("}\n")], []byte(","), added[1:])), nil
 }
 
-// searchPatience is how long a search of a client of another process also adds to the index what it had to read.
+// searchPatience bounds how long a search for a client of another process adds to the index what the search had to read.
 const searchPatience = 20 * time.Second
 
 func (s *Server) search(a *asked) (any, error) {
@@ -241,7 +241,7 @@ func windows(show func(*service.Service, *asked, service.Span) (any, error)) fun
 	}
 }
 
-// messages and history show windows of the two histories.
+// messages and history show windows of the two histories: the user's and the model's.
 func messages(s *service.Service, a *asked, span service.Span) (any, error) {
 	w, err := s.Messages(a.Context(), a.id, span)
 	return windowBytes(w), err
@@ -252,7 +252,7 @@ func history(s *service.Service, a *asked, span service.Span) (any, error) {
 	return windowBytes(w), err
 }
 
-// htmlMedia is what browsers ask for.
+// htmlMedia is the media type of pages.
 const htmlMedia = "text/html"
 
 // wantsHTML reports whether an Accept header prefers a page to a document.
@@ -289,13 +289,13 @@ func (s *Server) fragments(w http.ResponseWriter, a *asked) error {
 	return nil
 }
 
-// picture answers with a picture of a message. Its type follows from its bytes, and a browser that opens it by itself
-// runs nothing.
+// picture answers with a picture of a message. The media type is detected from the bytes, and a browser that opens the
+// picture as a page runs no script of it.
 func (s *Server) picture(w http.ResponseWriter, a *asked) *api.Problem {
 	number, err := strconv.Atoi(a.PathValue("number"))
 	n, failed := strconv.Atoi(a.PathValue("image"))
 	if err != nil || failed != nil {
-		return problem(http.StatusNotFound, "picture_not_found", "There is no such picture", "messages and their pictures have numbers")
+		return problem(http.StatusNotFound, "picture_not_found", "There is no such picture", "numbers name a message and its picture")
 	}
 	o := service.LinesOptions{API: a.text["view"] == "api", Effective: a.text["view"] == "effective"}
 	media, raw, err := s.service.Picture(a.Context(), a.id, o, number, n)
@@ -308,7 +308,7 @@ func (s *Server) picture(w http.ResponseWriter, a *asked) *api.Problem {
 	return nil
 }
 
-// windowBytes is a window as JSON. The items are copied: encoding them again would change their bytes.
+// windowBytes is a window as JSON. It copies the items, because encoding them again would change their bytes.
 func windowBytes(w api.Window) raw {
 	var o esjson.Object
 	o.String("task_id", w.Task)
@@ -340,7 +340,7 @@ func (a *asked) span() (service.Span, error) {
 			return out, wrongParameters(api.Wrong{Parameter: name, Detail: "want a message's number such as 12"})
 		}
 		if *to = n; name == "after" {
-			*to = n + 1 // the first one
+			*to = n + 1 // the first item of the span
 		}
 	}
 	return out, nil
@@ -352,10 +352,10 @@ var exportMedia = map[string]string{
 	"archive": "application/zip",
 }
 
-// packed are the endings of forms that are not called as they end.
+// packed are the file name endings of forms whose name is not the ending.
 var packed = map[string]string{"roo": "tar", "archive": "zip"}
 
-// export writes a task in another form, as it is made: memory does not grow with it.
+// export writes a task in another form. It streams the file, so that memory does not grow with the task.
 func (s *Server) export(w http.ResponseWriter, a *asked) *api.Problem {
 	select { // see answer
 	case s.readings <- struct{}{}:
@@ -363,10 +363,7 @@ func (s *Server) export(w http.ResponseWriter, a *asked) *api.Problem {
 	case <-a.Context().Done():
 		return s.problemFor(a, a.Context().Err())
 	}
-	format := a.text["format"]
-	if format == "" {
-		format = "md"
-	}
+	format := cmp.Or(a.text["format"], "md")
 	ids := []string{a.id}
 	if also := a.text["also"]; also != "" {
 		if format != "archive" {
@@ -379,7 +376,7 @@ func (s *Server) export(w http.ResponseWriter, a *asked) *api.Problem {
 	if err != nil {
 		return s.problemFor(a, err)
 	}
-	defer func() { _ = x.Close() }() // it was only read
+	defer func() { _ = x.Close() }() // nothing was written
 	h := w.Header()
 	h.Set("Content-Type", exportMedia[format])
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment",
@@ -390,7 +387,7 @@ func (s *Server) export(w http.ResponseWriter, a *asked) *api.Problem {
 	if err != nil {
 		s.opt.Log.Warn("export failed", "path", a.URL.Path, "request_id", h.Get(requestID), "error", err.Error())
 		if a.RemoteAddr == client.LocalPeer {
-			panic(err) // the user of this process reads why
+			panic(err) // the client of this process gets the error
 		}
 		panic(http.ErrAbortHandler) // half a file must not look like a whole one
 	}

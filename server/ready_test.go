@@ -30,7 +30,7 @@ func TestARootThatIsNotThereYet(t *testing.T) {
 	dir := t.TempDir()
 	root := filepath.Join(dir, "root")
 	st := fixture.Must[*store.Store](t)(store.Open(store.Options{Root: root, Cache: filepath.Join(dir, "cache"), Program: "test"}))
-	s := &Server{service: service.New(st, nil, service.Options{})}
+	s := &Server{service: service.New(st, nil, service.Options{}), running: t.Context()}
 	defer s.service.Close()
 	for range 2 {
 		if why := s.room(); why != "" {

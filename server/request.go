@@ -27,28 +27,28 @@ import (
 	"github.com/roost-dev/roost/service"
 )
 
-// route is a method and path with its handler. Reading of parameters, refusals and the OpenAPI document all come from
-// the table of routes and its page.
+// route is a method and path with its handler. The table of routes and its page (routes.txt) define the reading of
+// parameters, refusals and the OpenAPI document.
 type route struct {
-	on     string // method and path, as the page has them; the next three follow from it
+	on     string // method and path, as on the page; the next three are derived from it
 	method string
 	path   string
 	purpose
 
-	open      bool // needs no token
+	open      bool // the route needs no token
 	answer    any  // a value of the type of the document, nil for other answers
 	media     string
 	forms     []string // other media types that its parameters select
-	engine    bool     // it needs an engine, as every act does that is not bare
+	engine    bool     // the route needs an engine, as every act does that is not bare
 	bare      bool     // an act that needs no engine
-	waits     bool     // it obeys Prefer: wait=N
-	stream    bool     // it can answer with an event stream; see reply.follow
-	fragments bool     // it can answer with messages as HTML
-	older     bool     // of the older call: act answers with its own stream, and failures have their own shape
-	fails     []int    // besides those that every route can give
+	waits     bool     // the route obeys Prefer: wait=N
+	stream    bool     // the route can answer with an event stream; see reply.follow
+	fragments bool     // the route can answer with messages as HTML
+	older     bool     // part of the older call: its stream and its failures have shapes of their own
+	fails     []int    // statuses of problems, besides those of every route
 	body      any      // a value of the type of the JSON body; nil = no body
 	status    int      // of success; 0 = 200
-	also      int      // another one, when nothing new was made; 0 = none; see madeNothing
+	also      int      // the status if nothing new was made; 0 = the same; see madeNothing
 
 	// One of these answers. Around act, the server handles idempotency keys, If-Match and Origin.
 	document func(*Server, *asked) (any, error)                      // GET: answers with JSON
@@ -56,7 +56,7 @@ type route struct {
 	serve    func(*Server, http.ResponseWriter, *asked) *api.Problem // writes the answer itself
 }
 
-// purpose is what the page has about a route or a group of parameters.
+// purpose is the page's entry for a route or a group of parameters.
 type purpose struct {
 	tag, summary string
 	example      string // of a body, as JSON; "" = none
@@ -76,10 +76,10 @@ func (rt route) success() int {
 
 // reply is the answer to a change.
 type reply struct {
-	head   http.Header           // besides those that follow from the document; see headOf
+	head   http.Header           // besides the headers that are derived from the document; see headOf
 	doc    any                   // nil = no body
 	follow *idempotency.Followed // the run for a client that wants a stream instead
-	then   func()                // what comes after the log's line about the request; nil = nothing
+	then   func()                // called after the request is logged; nil = nothing
 }
 
 // asked is a request to a route.
@@ -89,14 +89,14 @@ type asked struct {
 	values
 	route    *route
 	body     []byte       // the raw body, of unsafe methods
-	identity string       // the UUID that follows from the idempotency key, "" without one: all callers are the root's owner
+	identity string       // the UUID derived from the idempotency key; "" without a key
 	seen     *tagged      // the task that If-Match names; nil without one
 	again    bool         // an earlier attempt of this request may have taken effect
 	silent   string       // the process that works on the task and does not answer; "" = none
-	about    service.Task // the task that it would change; zero when there is none
-	released bool         // another process held the task, and has let go of it since
+	about    service.Task // the task that the request would change; zero = none
+	released bool         // another process held the task, and has released it since
 
-	unreached string // the server that has the workspace, which this one lacks, and cannot be reached; "" = none
+	unreached string // the only server that has the workspace, and that cannot be reached; "" = none
 }
 
 // call is the request as the service sees it.
@@ -128,7 +128,7 @@ func shows[D any](verb func(*service.Service, context.Context, string) (D, error
 	return func(s *Server, a *asked) (any, error) { return verb(s.service, a.Context(), a.id) }
 }
 
-// lists is the document of a route that pages through a list that is whole.
+// lists is the document of a route that pages through a complete list.
 func lists[D any](list func(*service.Service, *asked) ([]D, error)) func(*Server, *asked) (any, error) {
 	return func(s *Server, a *asked) (any, error) {
 		all, err := list(s.service, a)
@@ -139,7 +139,7 @@ func lists[D any](list func(*service.Service, *asked) ([]D, error)) func(*Server
 	}
 }
 
-// pageOf is a page of a list that is whole: the cursor is how many were shown.
+// pageOf is a page of a complete list. The cursor is the number of items before the page.
 func pageOf[T any](a *asked, all []T) (any, error) {
 	from, ok := countIn(a.text["cursor"])
 	if !ok {
@@ -157,7 +157,7 @@ func pageOf[T any](a *asked, all []T) (any, error) {
 	return api.PageOf(all[from:to], next), nil
 }
 
-// countIn reads the cursor of a list, the number of items that were shown; "" is its start.
+// countIn reads the cursor of a list, the number of items before the page; "" is the start.
 func countIn(cursor string) (n int, ok bool) {
 	if cursor == "" {
 		return 0, true
@@ -200,7 +200,7 @@ func changes[N, D any](
 	return takes(func(s *service.Service, a *asked, n N) (any, error) { return verb(s, a.Context(), a.call(), a.id, n) })
 }
 
-// badName is the problem of a malformed name in the path of a request; nil when there is none.
+// badName is the problem of a malformed name in the path of a request; nil if all are well-formed.
 func badName(rt *route, r *http.Request) *api.Problem {
 	if r.RemoteAddr == client.LocalPeer { // the user may name a folder of another tool by any name
 		return nil
@@ -209,17 +209,17 @@ func badName(rt *route, r *http.Request) *api.Problem {
 		text := r.PathValue(name)
 		switch {
 		case name == "id" && !service.ValidName(text):
-			return problem(http.StatusBadRequest, "bad_id", "That can be no task's id",
+			return problem(http.StatusBadRequest, "bad_id", "The task's id is malformed",
 				"an id is a letter or digit, then up to 127 of A-Z a-z 0-9 . _ -, and may have a source and a colon before "+
 					"it", "GET /v1/tasks")
 		case !validName.MatchString(text):
-			return problem(http.StatusBadRequest, "bad_id", "That can be no name", "the path has a name in it that nothing here can have")
+			return problem(http.StatusBadRequest, "bad_id", "A name in the path is malformed", "want 1 to 300 printable ASCII characters that form no path")
 		}
 	}
 	return nil
 }
 
-// validName matches what can be a name: printable ASCII that is not a path.
+// validName matches names: printable ASCII that is not a path.
 var validName = regexp.MustCompile(`^[!-\-0-\[\]-~][!-.0-\[\]-~]{0,299}$`)
 
 // placesOf are the names of the variable parts of a path.
@@ -248,7 +248,7 @@ func newParam(name, kind, doc string) param {
 	switch {
 	case strings.Contains(kind, ".."):
 		p.kind = "number"
-		_, _ = fmt.Sscanf(kind, "%d..%d=%d", &p.least, &p.most, &p.deflt) // a test reads all
+		_, _ = fmt.Sscanf(kind, "%d..%d=%d", &p.least, &p.most, &p.deflt) // a test parses every kind
 	case strings.Contains(kind, "|"):
 		p.kind, p.words = "word", strings.Split(kind, "|")
 	case strings.Contains(kind, ","):
@@ -266,7 +266,7 @@ type values struct {
 	usd    map[string]*money.USD
 }
 
-// paramsFor are the parameters that a request may give. A client of this process may take a whole list.
+// paramsFor are the parameters that a request may give. A client of this process may ask for a list without a limit.
 func paramsFor(r *http.Request, params []param) []param {
 	if r.RemoteAddr != client.LocalPeer {
 		return params
@@ -294,7 +294,7 @@ func decode(raw string, params []param, now time.Time) (values, error) {
 	given, err := url.ParseQuery(raw)
 	if err != nil {
 		return v, problem(http.StatusBadRequest, "bad_query", "The query cannot be read",
-			"it is not of the form name=value&name=value, percent-encoded")
+			"the query is not of the form name=value&name=value, percent-encoded")
 	}
 	var wrong []api.Wrong
 	for name, texts := range given {
@@ -303,9 +303,9 @@ func decode(raw string, params []param, now time.Time) (values, error) {
 		case i < 0:
 			wrong = append(wrong, api.Wrong{Parameter: report.Clip(name), Detail: "there is no such parameter" + known(params)})
 		case len(texts) > 1:
-			wrong = append(wrong, api.Wrong{Parameter: name, Detail: "it is given twice"})
+			wrong = append(wrong, api.Wrong{Parameter: name, Detail: "the parameter is given twice"})
 		case len(texts[0]) > longest:
-			wrong = append(wrong, api.Wrong{Parameter: name, Detail: "it is too long"})
+			wrong = append(wrong, api.Wrong{Parameter: name, Detail: "the value is longer than 4096 bytes"})
 		default:
 			if why := v.read(params[i], texts[0], now); why != "" {
 				wrong = append(wrong, api.Wrong{Parameter: name, Detail: why})
@@ -386,20 +386,20 @@ func known(params []param) string {
 
 const patchMedia = "application/merge-patch+json"
 
-// smallBody is the size, in bytes, up to which a body does not count as large.
+// smallBody is the size, in bytes, above which a body counts as large.
 const smallBody = 64 << 10
 
 // maxBodies bounds how many large bodies the server reads at a time.
 const maxBodies = 8
 
-// take reads the whole body of a request that changes something, within bounds of bytes and time. Nothing changes
-// before all of it has arrived.
+// take reads the whole body of a request that changes something, within bounds of bytes and time. Nothing changes before
+// the whole body has arrived.
 func (s *Server) take(w http.ResponseWriter, a *asked) error {
 	if a.ContentLength == 0 {
 		return nil
 	}
 	if a.ContentLength < 0 || a.ContentLength > smallBody {
-		select { // each large one costs memory, so their number is bounded
+		select { // each large body costs memory, so their number is bounded
 		case s.bodies <- struct{}{}:
 			defer func() { <-s.bodies }()
 		case <-a.Context().Done():
@@ -415,13 +415,13 @@ func (s *Server) take(w http.ResponseWriter, a *asked) error {
 	case errors.As(err, &large):
 		return tooLarge(s.opt.MaxBody)
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, io.ErrUnexpectedEOF):
-		return problem(http.StatusRequestTimeout, "body_incomplete", "The body did not come",
-			"it ended, or stopped coming, before its end").Because(err)
+		return problem(http.StatusRequestTimeout, "body_incomplete", "The body is incomplete",
+			"the body ended, or stopped arriving, before its announced length").Because(err)
 	case err != nil:
 		return errors.Join(err, context.Canceled) // the client went away
 	}
-	// The whole body was read: the connection can be used again, and the server notices without a deadline that the
-	// client has gone.
+	// After the whole body was read, the connection can be used again, and the server notices a disconnected client
+	// without a deadline.
 	_ = ctl.SetReadDeadline(time.Time{})
 	w.Header().Del("Connection")
 	if n == 0 {
@@ -437,7 +437,7 @@ func (s *Server) take(w http.ResponseWriter, a *asked) error {
 	return nil
 }
 
-// rightMedia refuses bodies with another media type than JSON: a page of another site can send those without a
+// rightMedia refuses bodies with another media type than JSON, because a page of another site can send those without a
 // preflight request.
 func rightMedia(a *asked) error {
 	given := a.Header.Get("Content-Type")
@@ -445,12 +445,12 @@ func rightMedia(a *asked) error {
 	charset := params["charset"]
 	isJSON := media == jsonMedia || media == patchMedia && a.Method == http.MethodPatch
 	if err != nil || !isJSON || charset != "" && !strings.EqualFold(charset, "utf-8") {
-		return problem(http.StatusUnsupportedMediaType, "unsupported_media_type", "The body is of no kind that can be read",
+		return problem(http.StatusUnsupportedMediaType, "unsupported_media_type", "The media type of the body is not supported",
 			"its Content-Type is "+report.Clip(strconv.Quote(given)), "Content-Type: "+jsonMedia)
 	}
 	if enc := a.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
-		return problem(http.StatusUnsupportedMediaType, "unsupported_media_type", "The body is of no kind that can be read",
-			"it is packed: "+report.Clip(strconv.Quote(enc)), "leave Content-Encoding out")
+		return problem(http.StatusUnsupportedMediaType, "unsupported_media_type", "The media type of the body is not supported",
+			"the body is compressed: "+report.Clip(strconv.Quote(enc)), "leave Content-Encoding out")
 	}
 	return nil
 }
@@ -462,14 +462,14 @@ func (a *asked) read(into any) error { return schema.Read(a.body, into) }
 func (s *Server) problemFor(a *asked, err error) *api.Problem {
 	if a.unreached != "" {
 		return problem(http.StatusServiceUnavailable, "workspace_unreachable", "The server with the workspace cannot be reached",
-			a.unreached+" has it; after 10 s a server that has ended counts as gone, and another one may continue its tasks",
+			a.unreached+" has the workspace; 10 s after that server ended, another one may continue its tasks",
 			"roost server status  # which servers run").Because(err).Later("5").About(a.id)
 	}
 	p := s.service.Problem(a.Context(), err, a.id)
 	if p.Cause != nil {
 		err = p.Cause
 	}
-	if p.Code == "internal" && a.RemoteAddr == client.LocalPeer { // the user of this process may read what else goes to the log
+	if p.Code == "internal" && a.RemoteAddr == client.LocalPeer { // the user of this process may read the error, which otherwise only the log gets
 		p.Detail = err.Error()
 		if at := (*fs.PathError)(nil); errors.As(err, &at) && filepath.IsAbs(at.Path) {
 			p.Title, p.Suggestions = "open "+at.Path, []string{"ls -ld " + at.Path + "  # what it is, and who may read it"}

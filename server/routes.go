@@ -13,11 +13,11 @@ import (
 	"github.com/roost-dev/roost/server/schema"
 )
 
-// routesPage describes all routes: under the line [tag], each with its purpose and its parameters. A parameter has its
-// name, its kind and its meaning; the kind is that of param, or the words a|b of which it is one, the words a,b of which
-// it has some, or the bounds and the default of a number, as 1..1000=100; 0 is no bound. @name is a group of parameters;
-// @path and @header describe the variable parts of paths, and the headers. A line that begins with = is an example of the
-// body, as JSON.
+// routesPage describes all routes. A line [tag] begins a group; each route has its purpose and its parameters. A parameter
+// has a name, a kind and a meaning. The kind is one of param's kinds; or a|b for one of these words; or a,b for some of
+// these words; or the bounds and the default of a number, as 1..1000=100, where 0 is no bound. @name is a group of
+// parameters; @path and @header describe the variable parts of paths, and the headers. A line that begins with = is an
+// example of the body, as JSON.
 //
 //go:embed routes.txt
 var routesPage string
@@ -155,7 +155,7 @@ func (rt route) described(types schema.Types, problem schema.Object, docs map[st
 		op["security"] = []schema.Object{}
 	}
 	failures := schema.Object{"application/problem+json": schema.Object{"schema": problem}}
-	if rt.older { // a refusal before the route is known has the common shape
+	if rt.older { // a refusal by the gate has the common shape
 		failures[jsonMedia] = schema.Object{"schema": types.Of(api.OlderFailure{})}
 	}
 	responses := schema.Object{}
@@ -184,7 +184,7 @@ func content(types schema.Types, all bodies) schema.Object {
 	return out
 }
 
-// headers are the request headers that a route uses, besides those that all use.
+// headers are the request headers that a route uses, besides those of all routes.
 func (rt route) headers() (names []string) {
 	if rt.media == streamMedia && rt.method == http.MethodGet {
 		names = append(names, "Last-Event-ID")
@@ -231,7 +231,7 @@ func (rt route) problems() []int {
 	return append(out, 422, 503)
 }
 
-// answers gives what a route answers besides problems.
+// answers passes each answer of a route to give, besides problems.
 func (rt route) answers(give func(status int, about string, documents bodies)) {
 	switch {
 	case rt.path == "/login":

@@ -230,8 +230,8 @@ func TestRuleB23OnlyWhoMay(t *testing.T) {
 			g.refused(401, "unauthenticated", "GET", path, auth)
 		}
 	}
-	g.refused(401, "unauthenticated", "GET", "/v1/tasks", "Authorization: ", "Cookie: "+g.srv.door.devices.CookieName()+"=9999999999."+strings.Repeat("0", 64))
-	g.refused(401, "unauthenticated", "GET", "/v1/tasks", "Authorization: ", "Cookie: "+g.srv.door.devices.CookieName()+"=9999999999")
+	g.refused(401, "unauthenticated", "GET", "/v1/tasks", "Authorization: ", "Cookie: "+g.srv.opt.Devices.CookieName()+"=9999999999."+strings.Repeat("0", 64))
+	g.refused(401, "unauthenticated", "GET", "/v1/tasks", "Authorization: ", "Cookie: "+g.srv.opt.Devices.CookieName()+"=9999999999")
 	for _, host := range []string{"evil.example", "127.0.0.1.evil.example", "localhost.evil.example:7878", "169.254.169.254", "[::2]", "127.0.0.1:evil", "localhost:99999"} {
 		g.refused(403, "host_denied", "GET", "/v1/tasks", "Host: "+host)
 		g.refused(403, "host_denied", "GET", "/healthz", "Host: "+host)

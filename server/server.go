@@ -34,27 +34,27 @@ import (
 type Options struct {
 	Service *service.Service // does what requests ask for
 	Token   string
-	Hosts   []string          // its names besides localhost and its address
+	Hosts   []string          // the server's names besides localhost and its address
 	TLS     *tls.Config       // nil: plain HTTP
-	Cert    *x509.Certificate // whose names are names of the server, too; nil without TLS
-	LAN     *LAN              // how devices of the local network reach it; nil: they do not
-	Devices *devices.Devices  // that are logged in; nil: those of the service's root and the token
-	// Requests are those with idempotency keys; nil: those of the service's root.
+	Cert    *x509.Certificate // its names are names of the server, too; nil without TLS
+	LAN     *LAN              // how devices of the local network reach the server; nil: they cannot
+	Devices *devices.Devices  // the logged-in browsers; nil: those of the service's root and the token
+	// Requests stores the requests with idempotency keys; nil: in the service's root.
 	Requests idempotency.Requests
 	Log      *slog.Logger // nil: no log
 	Now      func() time.Time
 	Version  api.Version
-	Pages    Pages              // what browsers get; nil: nothing but the API
+	Pages    Pages              // the pages for browsers; nil: the server has only the API
 	Accounts *accounts.Accounts // of the people who share the store; nil: there is one user, who may do everything
 	Group    *Group             // the servers that share its database; nil: there are none
-	Guest    bool               // it ends with the tasks that its process works on, and changes no others
+	Guest    bool               // the server ends with the tasks that its process works on, and changes no others
 
 	// The server itself: what it reports, and how it stops.
-	URL      string         // its address
+	URL      string         // the server's address
 	Watch    *metrics.Watch // counts the runs of its engine for /metrics; nil: no such metrics
-	Recovery *Recovery      // nil: there is none
+	Recovery *Recovery      // the recovery of an earlier process's runs; nil: there is none
 	Limits   api.Bounds     // of the engine, for reports
-	Stop     func(now bool) // ends the program after its runs, or at once; nil: requests cannot stop it
+	Stop     func(now bool) // ends the program after its runs, or at once; nil: requests cannot stop the program
 	Origins  []string       // pages of these exact origins may use the token; none by default
 
 	HeaderTimeout time.Duration // for the headers of a request
@@ -62,11 +62,11 @@ type Options struct {
 	WriteTimeout  time.Duration // for one write to a client; a slower client is disconnected
 	BodyTimeout   time.Duration // for the body of a request
 	MaxBody       int64         // bytes
-	Grace         time.Duration // for open requests when the server stops
+	Grace         time.Duration // for open requests at the server's end
 	MaxStreams    int           // at a time
 	MaxPerClient  int           // streams of one address
 	MaxConns      int
-	MaxStrangers  int // connections that have not shown the token
+	MaxStrangers  int // connections whose client has not sent the token
 	MaxReadings   int // concurrent readings of tasks, for all clients
 }
 
@@ -88,7 +88,8 @@ func (o *Options) fill() {
 	}
 }
 
-// LAN is the second door of a server, for other devices of the local network: TLS with a certificate of its own authority.
+// LAN is a second listener of a server, for other devices of the local network. It uses TLS with a certificate of the
+// root's own authority.
 type LAN struct {
 	Listener net.Listener
 	TLS      *tls.Config
@@ -97,28 +98,27 @@ type LAN struct {
 	api.LAN
 }
 
-// Pages answer browsers; package web has them. They read tasks for whoever is logged in.
+// Pages answer browsers, and read tasks for the logged-in user. Package web implements them.
 type Pages interface {
 	http.Handler
 	Paths() []string                                               // patterns of http.ServeMux
-	Refuse(w http.ResponseWriter, r *http.Request, p *api.Problem) // a page that says why there is no other one
+	Refuse(w http.ResponseWriter, r *http.Request, p *api.Problem) // answers with a page that shows the problem
 }
 
-// staticPath is the beginning of the addresses of files that hold nothing of any task: the log-in page needs them.
+// staticPath is the beginning of the paths of files that contain nothing of a task. The log-in page needs these files.
 const staticPath = "/static/"
 
 // Server answers the API for one service. It is safe for concurrent use.
 type Server struct {
 	opt      Options
 	service  *service.Service
-	door     *doorkeeper
 	routes   []route
 	mux      *http.ServeMux
 	hosts    map[string]bool
-	stop     chan struct{} // closed when the server stops
-	stopping atomic.Bool
-	rooted   atomic.Bool // the root has existed
-	ending   atomic.Bool // the server is about to stop
+	running  context.Context //nolint:containedctx // ends when the server stops
+	halt     func()          // ends running, and with it the streams
+	rooted   atomic.Bool     // the root existed at some time
+	ending   atomic.Bool     // the server is about to stop
 	begun    time.Time
 	counted  metrics.Requests
 	streams  streams
@@ -140,10 +140,11 @@ func New(o Options) (*Server, error) {
 		o.Devices = devices.New(o.Service.Root(), o.Token, o.Now)
 	}
 	s := &Server{
-		opt: o, service: o.Service, door: &doorkeeper{token: o.Token, devices: o.Devices}, stop: make(chan struct{}),
+		opt: o, service: o.Service,
 		hosts:    map[string]bool{"localhost": true, "127.0.0.1": true, "::1": true},
 		readings: make(chan struct{}, o.MaxReadings), bodies: make(chan struct{}, maxBodies),
 	}
+	s.running, s.halt = context.WithCancel(context.Background())
 	for _, host := range o.Hosts {
 		s.hosts[hostName(host)] = true
 	}
@@ -158,18 +159,18 @@ func New(o Options) (*Server, error) {
 	s.begun, s.counted = o.Now(), metrics.NewRequests()
 	s.routes = routes()
 	s.mux = s.muxOf(s.routes)
-	s.document = sync.OnceValues(func() ([]byte, error) { return describedRoutes(s.routes, o.Version, s.door.devices.CookieName()) })
+	s.document = sync.OnceValues(func() ([]byte, error) { return describedRoutes(s.routes, o.Version, o.Devices.CookieName()) })
 	return s, nil
 }
 
 // LoginPath makes a log-in link, which works once, and returns its path and query.
-func (s *Server) LoginPath(ctx context.Context) (string, error) { return s.door.devices.Link(ctx) }
+func (s *Server) LoginPath(ctx context.Context) (string, error) { return s.opt.Devices.Link(ctx) }
 
 // Handler answers requests; see Serve for a server with all limits.
 func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.guard) }
 
-// Serve answers requests on a listener until ctx ends. Then it accepts no more, ends the streams, finishes open
-// requests within the grace, and returns nil. It cuts off the others and returns that as an error.
+// Serve answers requests on a listener until ctx ends. Then it accepts no more requests, ends the streams, finishes the
+// open requests within the grace, and returns nil. If some take longer, it cuts them off and returns an error.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	web := &http.Server{
 		Handler: s.Handler(), ReadHeaderTimeout: s.opt.HeaderTimeout, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
@@ -213,7 +214,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 			err = errors.Join(err, ended)
 		}
 	}
-	_ = s.opt.Devices.Save(grace) // when they were seen last is not worth a failure
+	_ = s.opt.Devices.Save(grace) // the times of the last requests are no reason to fail
 	s.service.Close()
 	return err
 }
@@ -224,14 +225,10 @@ func (s *Server) End() {
 	s.service.Close()
 }
 
-// halt marks the server as stopping, which ends its streams.
-func (s *Server) halt() {
-	if !s.stopping.Swap(true) {
-		close(s.stop)
-	}
-}
+// stopped reports whether the server stops.
+func (s *Server) stopped() bool { return s.running.Err() != nil }
 
-// muxOf leads requests to their routes. A request without a route gets a problem.
+// muxOf makes the mux that calls the routes, and answers a request without a route with a problem.
 func (s *Server) muxOf(list []route) *http.ServeMux {
 	mux := http.NewServeMux()
 	methods := map[string][]string{} // by path
@@ -252,7 +249,7 @@ func (s *Server) muxOf(list []route) *http.ServeMux {
 				w.WriteHeader(http.StatusNoContent)
 				return
 			}
-			p := problem(http.StatusMethodNotAllowed, "method_not_allowed", "That cannot be asked that way", "this path takes "+allow)
+			p := problem(http.StatusMethodNotAllowed, "method_not_allowed", "The path does not take that method", "this path takes "+allow)
 			for _, method := range list {
 				p.Suggestions = append(p.Suggestions, method+" "+path)
 			}
@@ -272,7 +269,7 @@ func (s *Server) muxOf(list []route) *http.ServeMux {
 	return mux
 }
 
-// show answers with a page. Pages read tasks, and count as readings.
+// show answers with a page. A page reads tasks, so it counts as a reading.
 func (s *Server) show(w http.ResponseWriter, r *http.Request) {
 	if !strings.HasPrefix(r.URL.Path, staticPath) {
 		select {
@@ -292,7 +289,7 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) {
 	s.opt.Pages.ServeHTTP(w, r)
 }
 
-// deny answers with a problem: to a browser that asks for a page with a page.
+// deny answers with a problem, as a page if a browser asked for a page.
 func (s *Server) deny(w http.ResponseWriter, r *http.Request, p *api.Problem) {
 	if s.opt.Pages == nil || !safe(r.Method) || !wantsHTML(r.Header.Values("Accept")) || strings.HasPrefix(r.URL.Path, "/v1/") {
 		fail(w, r, p)
@@ -312,13 +309,13 @@ func allowed(methods []string) string {
 	return strings.Join(all, ", ")
 }
 
-// answerAny answers a request of a route, whoever sent it.
+// answerAny answers a request of a route. Its caller has checked who sent the request.
 func (s *Server) answerAny(rt *route, w http.ResponseWriter, r *http.Request) *api.Problem {
 	media := cmp.Or(rt.media, jsonMedia)
 	accept := r.Header.Values("Accept")
 	if !accepts(accept, media) && !(rt.stream && accepts(accept, streamMedia)) && !(rt.fragments && accepts(accept, htmlMedia)) &&
 		!slices.ContainsFunc(rt.forms, func(form string) bool { return accepts(accept, form) }) {
-		return problem(http.StatusNotAcceptable, "not_acceptable", "There is no such form of it", "this route gives "+media,
+		return problem(http.StatusNotAcceptable, "not_acceptable", "The route does not give that media type", "this route gives "+media,
 			"Accept: "+media)
 	}
 	if p := badName(rt, r); p != nil {
@@ -338,7 +335,7 @@ func (s *Server) answerAny(rt *route, w http.ResponseWriter, r *http.Request) *a
 		}
 	}
 	switch {
-	case rt.waits && s.elsewhere(w, a): // the process that works on it knows first
+	case rt.waits && s.elsewhere(w, a): // the process that works on the run knows its state first
 		return nil
 	case rt.serve != nil:
 		return rt.serve(s, w, a)
@@ -371,9 +368,9 @@ func (s *Server) answerAny(rt *route, w http.ResponseWriter, r *http.Request) *a
 	return nil
 }
 
-// Socket is where other processes of this user reach this one while it works on tasks; see package peer. It answers
-// as any server does. It opens with the first task that is taken, and makes the server with the first request, so
-// that a process which no other one asks pays nothing.
+// Socket lets other processes of this user reach this one while this process works on tasks; see package peer. It answers
+// as every server does. It opens with the first task that this process takes, and makes the server with the first request,
+// so that it costs nothing in a process that no other process asks.
 type Socket struct {
 	env    func(string) string
 	make   func() (*Server, error)
@@ -395,10 +392,10 @@ func NewSocket(env func(string) string, server func() (*Server, error)) *Socket 
 	return &Socket{env: env, make: server, listen: peer.Listen}
 }
 
-// SocketToken is a token that no client has: for a server that only its socket leads to.
-func SocketToken() (string, error) { return random() }
+// SocketToken is a token that no client has: for a server that is reached only through its socket.
+func SocketToken() string { return devices.Secret(tokenBytes) }
 
-// Address opens the socket, the first time, and returns its address, unix:/path; "" when there is none. It is safe
+// Address returns the address of the socket, unix:/path; "" if there is none. The first call opens the socket. It is safe
 // for concurrent use.
 func (s *Socket) Address() string {
 	s.once.Do(func() {
@@ -427,7 +424,7 @@ func (s *Socket) serve() {
 		ConnContext:       ofConn,
 		ErrorLog:          log.New(io.Discard, "", 0),
 	}
-	s.wait.Go(func() { _ = s.web.Serve(limited(s.listener, maxPeers, maxPeers/2)) }) // it ends with Close
+	s.wait.Go(func() { _ = s.web.Serve(limited(s.listener, maxPeers, maxPeers/2)) }) // Close ends it
 	s.wait.Go(s.listener.Sweep)
 }
 
@@ -442,7 +439,7 @@ func (s *Socket) answer(w http.ResponseWriter, r *http.Request) {
 	srv, err := s.srv, s.err
 	s.mu.Unlock()
 	if srv == nil {
-		p := problem(http.StatusServiceUnavailable, "stopping", "The process is ending", "it answers no more requests")
+		p := problem(http.StatusServiceUnavailable, "stopping", "The process is ending", "the process answers no more requests")
 		p.Cause, p.Retryable = err, true
 		fail(w, r, p)
 		return
@@ -450,18 +447,18 @@ func (s *Socket) answer(w http.ResponseWriter, r *http.Request) {
 	srv.guard(w, r)
 }
 
-// socketGrace bounds how long requests may still take when the process ends: followers get the end of their
-// streams, and find the rest in the task's journal.
+// socketGrace bounds how long requests may take after Close began. A follower gets the end of its stream, and finds the
+// remaining events in the task's journal.
 const socketGrace = 500 * time.Millisecond
 
-// Close ends the socket, and the server if there is one. It cuts off requests that take longer than socketGrace.
+// Close ends the socket, and its server if one was made. It cuts off requests that take longer than socketGrace.
 func (s *Socket) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	srv, web := s.srv, s.web
 	s.mu.Unlock()
 	if web != nil {
-		_ = s.listener.Remove() // if it stays, the next process that listens removes it
+		_ = s.listener.Remove() // if that fails, the next process that listens removes it
 	}
 	if srv != nil {
 		srv.halt()

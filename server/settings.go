@@ -11,7 +11,7 @@ import (
 	"github.com/roost-dev/roost/service"
 )
 
-// settingsRoutes are the routes about what the user has set up.
+// settingsRoutes are the routes about the user's settings, keys, MCP servers and sources.
 func settingsRoutes() []route {
 	return []route{
 		{on: "GET /v1/settings", answer: api.UserSettings{},
@@ -53,12 +53,12 @@ func settingsRoutes() []route {
 	}
 }
 
-// forwards are the headers by which a server in between says whose request it passes on.
+// forwards are the headers in which a proxy names the client whose request it passes on.
 var forwards = []string{"Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip", hopHeader}
 
 // fromHere reports whether a request came directly from this machine: from this process, through the socket of its user,
-// or from a loopback address to a loopback name, with nothing that a server in between would add. The caller has checked
-// the log-in. A port that ssh leads here is this machine: whoever has it can log in here.
+// or from a loopback address to a loopback name, without headers that a proxy would add. The caller has checked the log-in.
+// A port that ssh forwards here counts as this machine, because its user can log in here.
 func fromHere(r *http.Request) bool {
 	if r.RemoteAddr == client.LocalPeer || isPeer(r) {
 		return true

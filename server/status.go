@@ -46,7 +46,7 @@ func serverRoutes() []route {
 func (s *Server) state() api.Server {
 	out := api.Server{
 		PID: os.Getpid(), StartedAt: api.Stamp(s.begun.UnixMilli()), URL: s.opt.URL, Version: s.opt.Version.Version,
-		Draining: s.service.Draining(), Stopping: s.ending.Load() || s.stopping.Load(), Recovery: s.opt.Recovery.String(),
+		Draining: s.service.Draining(), Stopping: s.ending.Load() || s.stopped(), Recovery: s.opt.Recovery.String(),
 		Streams: s.streams.open(),
 		Limits:  s.opt.Limits,
 	}
@@ -82,11 +82,11 @@ func (s *Server) admit(*asked) (*reply, error) {
 	return &reply{doc: s.state()}, nil
 }
 
-// quit asks the program to end the server, and answers first.
+// quit answers, and then asks the program to end the server.
 func (s *Server) quit(a *asked, how api.Stop) (*reply, error) {
 	if s.opt.Stop == nil {
-		return nil, problem(http.StatusConflict, "not_a_server", "That process is no server",
-			"it runs a task in a terminal, and ends with it", "POST /v1/tasks/{id}/cancel")
+		return nil, problem(http.StatusConflict, "not_a_server", "That process is not a server",
+			"the process runs a task in a terminal, and ends with that task", "POST /v1/tasks/{id}/cancel")
 	}
 	s.Leave()
 	return &reply{doc: s.state(), then: func() { s.opt.Stop(how.Now) }}, nil
@@ -135,11 +135,11 @@ func (s *Server) readyz(w http.ResponseWriter, a *asked) *api.Problem {
 	}
 	ctx, cancel := context.WithTimeout(a.Context(), databaseWait)
 	defer cancel()
-	if s.service.Database(ctx) != nil { // its error may name addresses, and anybody may ask
+	if s.service.Database(ctx) != nil { // the error may name addresses, and the route needs no token
 		out.Status, out.Checks["store"] = "not ready", "its database does not answer"
 	}
 	switch {
-	case s.stopping.Load(), s.ending.Load():
+	case s.stopped(), s.ending.Load():
 		out.Status, out.Checks["server"] = "not ready", "it is stopping"
 	case s.service.Draining():
 		out.Status, out.Checks["server"] = "not ready", "it starts no more runs"
@@ -161,8 +161,9 @@ const databaseWait = time.Second
 // leastRoom is the free space that a disk must have, in bytes: with less it cannot store a turn.
 const leastRoom = 1 << 20
 
-// room is why tasks of the root cannot be read or stored, without paths; "" when they can. It writes nothing. The root
-// may not exist yet: the first task makes it. A root that existed before and does not now is lost with all tasks.
+// room is why tasks of the root cannot be read or stored, without paths; "" if they can. It writes nothing. A root that
+// does not exist yet is fine, because the first task makes it. A root that existed before and is gone is lost with all
+// tasks.
 func (s *Server) room() string {
 	root := s.service.Root()
 	for _, dir := range []string{root, filepath.Join(root, "tasks")} {
@@ -193,24 +194,24 @@ func (s *Server) describe(*asked) (any, error) {
 	return raw(doc), err
 }
 
-// login turns the key of the link into a cookie. The HEAD request of a prefetching browser does not use the key up.
+// login exchanges the key of the link for a cookie. The HEAD request of a prefetching browser does not use up the key.
 func (s *Server) login(w http.ResponseWriter, a *asked) *api.Problem {
 	if a.Method != http.MethodGet {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	cookie, err := s.door.devices.LogIn(a.Request, a.text["key"], addressOf(a.Request))
+	cookie, err := s.opt.Devices.LogIn(a.Request, a.text["key"], addressOf(a.Request))
 	if err != nil {
 		return s.problemFor(a, err)
 	}
-	_, in := s.door.knows(a.Request)
+	_, in := s.knows(a.Request)
 	switch {
 	case cookie != nil:
 		http.SetCookie(w, cookie)
 		s.opt.Log.Info("browser logged in", "from", addressOf(a.Request))
-	case !in: // who is logged in may use an old link
+	case !in: // a logged-in browser may use an old link
 		return problem(http.StatusUnauthorized, "login_used", "The log-in link does not work",
-			"it was used, is older than "+linkLife+", or belongs to another start of the server",
+			"the link was used, is older than "+linkLife+", or belongs to another start of the server",
 			"roost open  # opens the page, logged in", "roost devices add  # a link for another device")
 	}
 	if strings.Contains(strings.Join(a.Header.Values("Accept"), ","), jsonMedia) { // a program, which needs no redirect
@@ -225,20 +226,20 @@ func (s *Server) login(w http.ResponseWriter, a *asked) *api.Problem {
 	return nil
 }
 
-// inside reports whether an address is one of this server: a path, and not another host after two slashes, in any of
-// the ways that browsers read them.
+// inside reports whether an address is a path of this server. Two slashes would begin the name of another host, and browsers
+// read some other characters as slashes.
 func inside(to string) bool {
 	u, err := url.Parse(to)
 	return err == nil && u.Scheme == "" && u.Host == "" && strings.HasPrefix(to, "/") && !strings.HasPrefix(to, "//") &&
 		!strings.ContainsAny(to, "\\\t\r\n")
 }
 
-// newLogin makes a log-in link for whoever is in.
+// newLogin makes a log-in link for the caller.
 func (s *Server) newLogin(a *asked) (*reply, error) {
 	if s.opt.URL == "" {
-		return nil, problem(http.StatusConflict, "not_a_server", "That process is no server", "no browser reaches it", "roost serve")
+		return nil, problem(http.StatusConflict, "not_a_server", "That process is not a server", "no browser can reach the process", "roost serve")
 	}
-	path, err := s.door.devices.LinkFor(a.Context(), tokenOf(a))
+	path, err := s.opt.Devices.LinkFor(a.Context(), tokenOf(a))
 	if err != nil {
 		return nil, err
 	}
@@ -265,7 +266,7 @@ func (s *Server) caFile(w http.ResponseWriter, a *asked) *api.Problem {
 		return problem(http.StatusNotFound, "no_lan", "There is no such certificate", "the server does not serve the local network",
 			"roost serve --lan")
 	}
-	// By its media type an iPhone installs it; as an attachment it would lie among the files.
+	// The media type makes an iPhone install the certificate; as an attachment it would become a file.
 	send(w, a.Request, http.StatusOK, a.route.media, s.opt.LAN.CAFile)
 	return nil
 }
@@ -292,11 +293,11 @@ func (s *Server) revokeDevice(a *asked) (*reply, error) {
 	return &reply{doc: doc}, deviceProblem(err)
 }
 
-// deviceProblem names what is wrong with a change of a device.
+// deviceProblem is the problem of a change of a device that failed.
 func deviceProblem(err error) error {
 	switch {
 	case errors.Is(err, devices.ErrUnknown):
-		return problem(http.StatusNotFound, "no_such_device", "No device has that id", "its log-in ended, or was revoked",
+		return problem(http.StatusNotFound, "no_such_device", "No device has that id", "the device's log-in ended, or was revoked",
 			"roost devices", "GET /v1/devices")
 	case errors.Is(err, devices.ErrName):
 		return api.Invalid(api.Wrong{Parameter: "name", Detail: err.Error()})
@@ -312,7 +313,7 @@ func (s *Server) metrics(w http.ResponseWriter, a *asked) *api.Problem {
 		running, waiting, queued := s.service.Load()
 		b.Gauges("roost_runs", "Runs of this process by state.", "state",
 			map[string]float64{"running": float64(running), "waiting": float64(waiting), "queued": float64(queued)})
-		if open, err := s.service.Questions(a.Context(), ""); err == nil { // an unknown value is left out
+		if open, err := s.service.Questions(a.Context(), ""); err == nil { // if that fails, the metric is left out
 			b.Gauge("roost_questions_open", "Open questions and approvals of all tasks.", float64(len(open)))
 		}
 	}

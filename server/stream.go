@@ -28,8 +28,8 @@ func streamRoutes() []route {
 	}
 }
 
-// cursor is the cursor that a client sent, read by parse; given is false when it sent none. A browser that comes back
-// asks the same address, so the header goes before the parameter.
+// cursor is the cursor that a client sent, read by parse; given is false if the client sent none. A browser that reconnects
+// repeats the address with its old parameter, so the header has precedence.
 func (a *asked) cursor(parse func(string) (events.Cursor, bool), want string) (at events.Cursor, given bool, p *api.Problem) {
 	text := cmp.Or(a.Header.Get("Last-Event-ID"), a.text["after"])
 	at, ok := parse(text)
@@ -39,22 +39,23 @@ func (a *asked) cursor(parse func(string) (events.Cursor, bool), want string) (a
 	return at, text != "", nil
 }
 
-// enter takes a place among the streams; leave must be called.
+// enter takes a place among the streams. The caller calls leave.
 func (s *Server) enter(a *asked) (leave func(), p *api.Problem) {
-	if s.stopping.Load() {
+	if s.stopped() {
 		return nil, s.service.Problem(a.Context(), context.Canceled, a.id)
 	}
 	leave, ok := s.streams.enter(addressOf(a.Request))
 	if !ok {
-		p = tooManyStreams()
+		p = problem(http.StatusTooManyRequests, "too_many_streams", "Too many streams are open",
+			"close some, or follow fewer tasks at a time").Later("5")
 	}
 	return leave, p
 }
 
 const eventID = "such as 1.7-0, or 0 for the start"
 
-// events streams a task's events: those behind the cursor, then new ones. Everything that can be refused is refused
-// before the head of the answer.
+// events streams a task's events: those after the cursor, then new ones. It refuses a request before it sends the head of
+// the answer, or not at all.
 func (s *Server) events(w http.ResponseWriter, a *asked) *api.Problem {
 	from, given, p := a.cursor(events.ParseCursor, eventID)
 	if p != nil {
@@ -67,7 +68,7 @@ func (s *Server) events(w http.ResponseWriter, a *asked) *api.Problem {
 	return s.streamTask(w, a, t, "", from, !given)
 }
 
-// runEvents streams the events of a run alone.
+// runEvents streams the events of one run.
 func (s *Server) runEvents(w http.ResponseWriter, a *asked) *api.Problem {
 	run := a.PathValue("rid")
 	t, doc, err := s.service.RunTask(a.Context(), run)
@@ -103,8 +104,8 @@ func followedOf(f service.Follow) *idempotency.Followed {
 	return out
 }
 
-// followed streams the events of a task from the start of a run to its end, the same ones to a client that repeats the
-// request.
+// followed streams the events of a task from the start of a run to its end. A client that repeats the request gets the same
+// events.
 func (s *Server) followed(w http.ResponseWriter, a *asked, f idempotency.Followed) *api.Problem {
 	t, err := s.service.FindOwn(a.Context(), f.Task)
 	if err != nil {
@@ -120,8 +121,8 @@ func (s *Server) followed(w http.ResponseWriter, a *asked, f idempotency.Followe
 	return s.streamTask(w, a, t, f.Run, from, false)
 }
 
-// streamTask streams a task's events behind a cursor, or from now on; with a run, until that run has ended. A run that
-// waits for a person has not ended. A route of a run leaves out the events of others.
+// streamTask streams a task's events after a cursor, or from now on. With a run, the stream ends with that run; a run that
+// waits for a person has not ended. On a route of a run, it leaves out the events of other runs.
 func (s *Server) streamTask(w http.ResponseWriter, a *asked, t service.Task, run string, from events.Cursor, fromNow bool) *api.Problem {
 	f := &eventStream{s: s, task: t.ID(), run: run, w: w, snapshot: s.snapshotOfTask(t)}
 	if a.PathValue("rid") != "" {
@@ -148,8 +149,8 @@ func (s *Server) streamTask(w http.ResponseWriter, a *asked, t service.Task, run
 	})
 }
 
-// open opens a topic and streams its events. begin gives the cursor to begin behind, of the newest one of the topic. The
-// topic opens before the journal is read for the cursor, so that no event is lost between the two.
+// open opens a topic and streams its events. begin gets the topic's newest cursor, and returns the cursor after which the
+// stream begins. The topic opens before the journal is read for the cursor, so that no event is lost between the two.
 func (f *eventStream) open(a *asked, topic func() (*events.Topic, func(), error),
 	begin func(*events.Topic, events.Cursor) (events.Cursor, error)) *api.Problem {
 	wants, p := a.wanted()
@@ -266,7 +267,7 @@ const batchBytes = 64 << 10
 // errRunEnded: the run whose stream this is has ended.
 var errRunEnded = errors.New("the run has ended")
 
-// eventStream writes the events of a topic to one client as server-sent events.
+// eventStream writes the events of a topic to one client, as server-sent events.
 type eventStream struct {
 	subscriber
 	s    *Server
@@ -274,14 +275,14 @@ type eventStream struct {
 	ctl  *http.ResponseController
 	buf  []byte
 	task string // "" = all tasks
-	run  string // whose end ends the stream; "" = none
+	run  string // the stream ends with this run; "" = none
 
-	start    string                 // the id that the stream continues, for a client that sent none
+	start    string                 // the id after which the stream begins, for a client that sent none
 	unknown  bool                   // the cursor of the client names no event that exists
 	wants    func(events.Item) bool // nil: all events
 	runEnded func() bool            // whether the run has ended; nil: unknown
 	snapshot snapshotOf             // for a client whose cursor is unknown
-	skipped  string                 // the id of the newest event that the client did not want
+	skipped  string                 // the id of the newest event, if the client did not want that event
 }
 
 // subscriber is the part of events.Subscriber that a stream needs.
@@ -295,8 +296,8 @@ type subscriber interface {
 // snapshotOf gives the data of stream.snapshot, the cursor from which the stream continues, and its id for the client.
 type snapshotOf func(ctx context.Context) (data []byte, at events.Cursor, id string, err error)
 
-// serve answers with the stream until the client or the server stops, or the stream ends. A client that stops is no
-// failure: it comes back with its cursor.
+// serve answers with the stream until the client or the server stops, or the stream ends. A client that disconnects is no
+// failure: it may continue with its cursor.
 func (f *eventStream) serve(a *asked) {
 	h := head(f.w)
 	if f.task != "" {
@@ -326,8 +327,8 @@ func head(w http.ResponseWriter) http.Header {
 func (f *eventStream) write(ctx context.Context) error {
 	f.buf = append(f.buf, "retry: 2000\n: connected\n\n"...)
 	if f.start != "" {
-		// An id without data is no event, but clients keep it: one that is cut off before the first event comes back
-		// with it and misses nothing.
+		// An id without data is no event, but clients store it: a client that is cut off before the first event continues
+		// from this id and misses nothing.
 		f.writeID(f.start)
 	}
 	if f.unknown {
@@ -343,11 +344,11 @@ func (f *eventStream) write(ctx context.Context) error {
 	}
 	return f.end(f.loop(ctx, f.s.opt.Heartbeat, f.give, func() error {
 		if f.runEnded != nil && f.runEnded() {
-			// The event that ended it may be in the journal and not in the topic yet.
+			// The event that ended the run may be in the journal and not yet in the topic.
 			return cmp.Or(f.ReadJournal(ctx, f.give), errRunEnded)
 		}
 		f.buf = append(f.buf, ": heartbeat\n\n"...)
-		if f.skipped != "" { // the client need not read again what it did not want
+		if f.skipped != "" { // a client that reconnects need not pass over these events again
 			f.writeID(f.skipped)
 			f.skipped = ""
 		}
@@ -355,8 +356,8 @@ func (f *eventStream) write(ctx context.Context) error {
 	}))
 }
 
-// loop gives the events of the topic as they come, and calls beat at intervals, until one of them fails, the client
-// does not take what was added, or the client or the server stops.
+// loop passes the events of the topic to give as they come, and calls beat at intervals. It ends when one of the two fails,
+// a write to the client fails, or the client or the server stops.
 func (f *eventStream) loop(ctx context.Context, interval time.Duration, give func(events.Item) error, beat func() error) error {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -369,7 +370,7 @@ func (f *eventStream) loop(ctx context.Context, interval time.Duration, give fun
 		case <-f.Changed():
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-f.s.stop:
+		case <-f.s.running.Done():
 			return events.ErrClosed
 		case <-tick.C:
 			if err := beat(); err != nil {
@@ -384,10 +385,10 @@ func (f *eventStream) writeID(id string) {
 	f.buf = append(append(append(f.buf, "id: "...), id...), '\n', '\n')
 }
 
-// give adds an event, and sends what was added when that is enough for one write.
+// give adds an event to the buffer, and sends the buffer once it is full enough for a write.
 func (f *eventStream) give(one events.Item) error {
 	select {
-	case <-f.s.stop:
+	case <-f.s.running.Done():
 		return events.ErrClosed
 	default:
 	}
@@ -410,12 +411,12 @@ func (f *eventStream) give(one events.Item) error {
 	return nil
 }
 
-// flush sends what was added. A client that does not take it in time is cut off; it comes back with its cursor.
+// flush sends the buffer. A client that does not read it in time is cut off; it may continue with its cursor.
 func (f *eventStream) flush() error {
 	if len(f.buf) == 0 {
 		return nil
 	}
-	_ = f.ctl.SetWriteDeadline(time.Now().Add(f.s.opt.WriteTimeout)) // a recorder in tests has none
+	_ = f.ctl.SetWriteDeadline(time.Now().Add(f.s.opt.WriteTimeout)) // a recorder in tests has no deadline
 	_, err := f.w.Write(f.buf)
 	if f.buf = f.buf[:0]; cap(f.buf) > 4*batchBytes {
 		f.buf = nil // release the memory of a large event
@@ -426,7 +427,7 @@ func (f *eventStream) flush() error {
 	return err
 }
 
-// end ends the stream, with a reason where the client can use it.
+// end ends the stream, with a reason if the client can use it.
 func (f *eventStream) end(why error) error {
 	reason := ""
 	switch {
@@ -449,7 +450,7 @@ func (f *eventStream) end(why error) error {
 	return errors.Join(f.flush(), why)
 }
 
-// wanted reads the parameter types; nil means all events. The events stream.snapshot and stream.end are always sent.
+// wanted reads the parameter types; nil means all events. The server always sends the events stream.snapshot and stream.end.
 func (a *asked) wanted() (func(events.Item) bool, *api.Problem) {
 	text, given := a.text["types"]
 	if !given {
@@ -478,7 +479,7 @@ type streams struct {
 	by          map[string]int
 }
 
-// enter takes one of the streams that are allowed, in total and for one client; ok is false when there is none left.
+// enter counts a stream, in total and for its client; ok is false at either bound.
 func (s *streams) enter(client string) (leave func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -502,8 +503,4 @@ func (s *streams) open() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.now
-}
-
-func tooManyStreams() *api.Problem {
-	return problem(http.StatusTooManyRequests, "too_many_streams", "Too many streams are open", "close some, or follow fewer tasks at a time").Later("5")
 }

@@ -79,7 +79,7 @@ func TestTheEndOfARunIsToldBeforeItsStreamEnds(t *testing.T) {
 			w := httptest.NewRecorder()
 			f := &eventStream{
 				subscriber: journalOnly{c.log, c.fail},
-				s:          &Server{opt: Options{Heartbeat: time.Millisecond}, stop: make(chan struct{})},
+				s:          &Server{opt: Options{Heartbeat: time.Millisecond}, running: t.Context()},
 				task:       "t",
 				w:          w,
 				ctl:        http.NewResponseController(w),

@@ -111,7 +111,7 @@ func TestLogIn(t *testing.T) {
 		defer srv.End()
 		r := fixture.Must[*http.Request](t)(http.NewRequest("GET", "/", nil))
 		r.AddCookie(c)
-		ok, by := srv.door.knows(r)
+		ok, by := srv.knows(r)
 		return ok && by
 	}
 	if !again(g.token, 0) || !again(g.token, 29*24*time.Hour) || again(g.token, 31*24*time.Hour) || again(strings.Repeat("0", 64), 0) {

@@ -15,8 +15,8 @@ func InDatabase(db *database.DB, token string, now func() time.Time) *Devices {
 	return open(&tables{db: db, token: tokenSum(token)}, token, now)
 }
 
-// tables keeps the devices and links of all servers with a token in their database. Its clock decides what has ended. Of
-// links and tokens it has digests only.
+// tables keeps the devices and links of all servers with one token in their database. The clock of the database decides
+// which log-ins have ended. The database has only digests of links and tokens.
 type tables struct {
 	db    *database.DB
 	token []byte
@@ -56,7 +56,7 @@ func (t *tables) write(ctx context.Context, all map[string]*device, c change) er
 INSERT INTO roost.devices (token, id, name, address, until, account) VALUES ($1, $2, $3, $4, clock_timestamp() + make_interval(days => $5), $6)
 ON CONFLICT (token, id) DO UPDATE SET until = EXCLUDED.until, account = EXCLUDED.account`, t.token, one.ID, one.Name, one.Address, cookieDays, one.Token)
 	}
-	if one := c.named; one != nil { // not one that another server revoked just now
+	if one := c.named; one != nil { // no insert: another server may have revoked it just now
 		b.Queue(`UPDATE roost.devices SET name = $3 WHERE token = $1 AND id = $2`, t.token, one.ID, one.Name)
 	}
 	if len(c.removed) > 0 {

@@ -1,18 +1,19 @@
-// Package devices keeps the log-ins of browsers. Each browser that follows a log-in link is a device: it has a name, and
-// whoever is logged in can see it and revoke it. A browser that is logged in and follows another link stays the same
-// device.
+// Package devices keeps the log-ins of browsers. Each browser that follows a log-in link is a device with a name, which
+// every logged-in user can see and revoke. A logged-in browser that follows another link stays the same device.
 //
 // The cookie names the device and the end of its log-in, with a proof made with the server's token: a new token ends all
-// log-ins. The file server/devices.json below the root holds the devices, and no secret. A cookie whose device is not in
-// it is refused, so a damaged or missing file logs everybody out. Cookies without a record on disk were rejected: they
-// cannot be revoked one by one.
+// log-ins. The file server/devices.json below the root holds the devices, and no secret. The server refuses a cookie whose
+// device is not in the file, so a damaged or missing file ends all log-ins. Cookies without a record on disk were
+// rejected: they cannot be revoked one by one.
 //
 // Servers that share a database and a token share the devices, too (InDatabase): a link works on each of them, and so does
-// a log-in. A server reads the devices again when it last did so half a second ago, and keeps doing that while it answers
-// one, so that a log-in that is revoked on another server ends here within a second. Connected is of this server.
+// a log-in. A server reads the devices again half a second after the last reading, and repeatedly while it answers a
+// device, so that a log-in that another server revokes ends here within a second. Connected counts requests to this
+// server alone.
 package devices
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -39,15 +40,15 @@ const (
 	cookieDays = 30
 	// LinkLife is how long a log-in link works.
 	LinkLife = 10 * time.Minute
-	// devicesMost bounds the devices; one more takes the place of the one that was seen last the longest ago.
+	// devicesMost bounds the devices; one more replaces the device that has been unseen for the longest time.
 	devicesMost = 100
-	// savedEvery is how old the times on disk may be: each request changes them.
+	// savedEvery is how old the times on disk may be; each request changes the times in memory.
 	savedEvery = time.Minute
 	// nameMost bounds a name, in characters.
 	nameMost = 60
-	// readEvery is how old what is known of a shared place may be.
+	// readEvery is how old the last reading of a shared place may be.
 	readEvery = 500 * time.Millisecond
-	// patience bounds the wait for a shared place that no request waits for.
+	// patience bounds a reading of a shared place outside of requests.
 	patience = 5 * time.Second
 )
 
@@ -57,8 +58,8 @@ var ErrUnknown = errors.New("no such device")
 // ErrName: a device cannot have that name.
 var ErrName = fmt.Errorf("want a name of 1 to %d visible characters", nameMost)
 
-// Devices are the devices of one server, or of all that share a database. It is safe for concurrent use. They are read
-// with the first request that has a cookie.
+// Devices are the devices of one server, or of all servers that share a database. It is safe for concurrent use. The first
+// request with a cookie reads them.
 type Devices struct {
 	place place
 	token string
@@ -68,34 +69,34 @@ type Devices struct {
 	saved time.Time
 	all   map[string]*device
 
-	requests int           // of all devices, that are being answered
-	idle     chan struct{} // closed when there are none any more; ends watch
+	requests int           // open requests of all devices
+	idle     chan struct{} // closed with the last open request; ends watch
 	work     sync.WaitGroup
 }
 
-// place is where devices and log-in links are kept.
+// place stores devices and log-in links.
 type place interface {
-	// read returns the devices; fresh is false when they are those of the last reading. With now, a recent reading does
-	// not do.
+	// read returns the devices; fresh is false if nothing was read since the last reading. With now it reads even if the
+	// last reading is recent.
 	read(ctx context.Context, now bool) (list []*device, fresh bool, err error)
-	// write keeps what changed. all are the devices as they are now.
+	// write stores a change. all are the devices after the change.
 	write(ctx context.Context, all map[string]*device, c change) error
-	// link keeps the key of a log-in link, and the id of the token of the account that made it; "" without accounts.
+	// link stores the key of a log-in link, and the id of the account token that made it; "" without accounts.
 	link(ctx context.Context, key, token string) error
-	// use removes the key of a link. It reports whether it was good, and the token that it was made for.
+	// use removes the key of a link. It reports whether the key worked, and the token that made the link.
 	use(ctx context.Context, key string) (token string, good bool, err error)
 	// shared reports whether other servers change the devices, too.
 	shared() bool
 }
 
-// change is what changed of devices.
+// change is a change of devices.
 type change struct {
-	in      *device // one that logged in
-	named   *device // one that has a new name
+	in      *device // logged in; nil: none
+	named   *device // got a new name; nil: none
 	removed []string
 }
 
-// device is one device, and what its file holds of it. Times are Unix milliseconds.
+// device is one device; the file has the members with JSON names. Times are Unix milliseconds.
 type device struct {
 	ID      string `json:"id"`
 	Name    string `json:"name"`
@@ -103,11 +104,11 @@ type device struct {
 	First   int64  `json:"first_seen"`
 	Last    int64  `json:"last_seen"`
 	Until   int64  `json:"until"`
-	Token   string `json:"account_token,omitempty"` // the id of the token of the account that it is logged in for
+	Token   string `json:"account_token,omitempty"` // the id of the account token that it is logged in with
 
-	met      bool            // it was seen since its times were kept
-	requests int             // that are being answered
-	in       context.Context //nolint:containedctx // it ends with the log-in, and the requests of the device with it
+	met      bool            // it sent a request since its times were stored
+	requests int             // open ones
+	in       context.Context //nolint:containedctx // ends with the log-in, and ends the device's requests
 	revoke   context.CancelFunc
 }
 
@@ -123,21 +124,18 @@ func open(p place, token string, now func() time.Time) *Devices {
 // Link makes a log-in link, which works once within LinkLife, and returns its path and query.
 func (d *Devices) Link(ctx context.Context) (string, error) { return d.LinkFor(ctx, "") }
 
-// LinkFor is Link for an account, by the id of its token: the log-in is the account's for as long as the token works.
+// LinkFor is Link for an account, by the id of its token: the log-in belongs to the account while the token works.
 func (d *Devices) LinkFor(ctx context.Context, token string) (string, error) {
-	key, err := random(32)
-	if err != nil {
-		return "", err
-	}
+	key := Secret(32)
 	return "/login?key=" + key, d.place.link(ctx, key, token)
 }
 
-// LogIn uses the key of a link and returns the cookie of the device; nil when the key is not good. address is where the
-// request comes from.
+// LogIn uses the key of a link and returns the cookie of the device; nil if the key does not work. address is that of the
+// browser.
 func (d *Devices) LogIn(r *http.Request, key, address string) (*http.Cookie, error) {
 	token, good, err := d.place.use(r.Context(), key)
 	if !good || err != nil {
-		return nil, err // no cookie, and perhaps nothing failed
+		return nil, err // without an error the key does not work
 	}
 	known, err := d.of(r)
 	if err != nil {
@@ -151,10 +149,7 @@ func (d *Devices) LogIn(r *http.Request, key, address string) (*http.Cookie, err
 	now := d.now()
 	var c change
 	if known == nil || d.all[known.ID] == nil {
-		id, err := random(4)
-		if err != nil {
-			return nil, err
-		}
+		id := Secret(4)
 		known = &device{ID: id, Name: nameOf(r.UserAgent()), First: now.UnixMilli()}
 		known.in, known.revoke = context.WithCancel(context.Background())
 		d.all[id] = known
@@ -169,8 +164,8 @@ func (d *Devices) LogIn(r *http.Request, key, address string) (*http.Cookie, err
 	return d.cookie(known, r.TLS != nil), nil
 }
 
-// drop forgets devices whose log-in has ended, and the one that was seen last the longest ago when there are too many. It
-// returns their ids.
+// drop removes devices whose log-in has ended and, while there are too many, the device that has been unseen for the
+// longest time. It returns their ids.
 func (d *Devices) drop(now time.Time) (removed []string) {
 	for id, one := range d.all {
 		if one.Until != 0 && one.Until <= now.UnixMilli() {
@@ -182,7 +177,7 @@ func (d *Devices) drop(now time.Time) (removed []string) {
 	for len(d.all) > devicesMost {
 		var oldest *device
 		for _, one := range d.all {
-			if one.Until != 0 && (oldest == nil || one.Last < oldest.Last) { // 0: it is logging in
+			if one.Until != 0 && (oldest == nil || one.Last < oldest.Last) { // 0: the device is logging in
 				oldest = one
 			}
 		}
@@ -227,7 +222,7 @@ func (d *Devices) of(r *http.Request) (*device, error) {
 		d.mu.Lock()
 		err = d.load(r.Context(), false)
 		one := d.all[id]
-		if err == nil && one == nil { // it may have logged in on another server just now
+		if err == nil && one == nil { // another server may have logged the device in just now
 			err = d.load(r.Context(), true)
 			one = d.all[id]
 		}
@@ -258,8 +253,8 @@ func (d *Devices) Token(r *http.Request) string {
 
 type deviceKey struct{}
 
-// Enter lets a request of a device in: its context ends when the device is revoked. ok is false without a log-in. leave
-// must be called when the request was answered.
+// Enter admits a request of a device: the request's context ends when the device is revoked. ok is false without a log-in.
+// The caller calls leave once the request is answered.
 func (d *Devices) Enter(r *http.Request, address string) (in *http.Request, leave func(), ok bool) {
 	one, err := d.of(r)
 	if one == nil || err != nil {
@@ -270,7 +265,7 @@ func (d *Devices) Enter(r *http.Request, address string) (in *http.Request, leav
 	one.requests++
 	one.Last, one.Address, one.met = now.UnixMilli(), address, true
 	if now.Sub(d.saved) >= savedEvery {
-		_ = d.save(r.Context(), change{}) // the times are not worth a refusal
+		_ = d.save(r.Context(), change{}) // a failure to store times is no reason to refuse
 	}
 	d.entered()
 	d.mu.Unlock()
@@ -289,7 +284,7 @@ func (d *Devices) Enter(r *http.Request, address string) (in *http.Request, leav
 	}, true
 }
 
-// entered counts a request of a device, and watches what other servers do to the devices while there are any. The caller
+// entered counts a request of a device. While requests are open, watch follows the changes of other servers. The caller
 // holds mu.
 func (d *Devices) entered() {
 	if d.requests++; d.requests > 1 || !d.place.shared() {
@@ -308,10 +303,8 @@ func (d *Devices) rest() {
 	}
 }
 
-// watch ends the requests of devices that another server revokes. While the database does not answer they go on.
+// watch ends the requests of devices that another server revokes. While the database does not answer, they continue.
 func (d *Devices) watch(idle <-chan struct{}) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
 	tick := time.NewTicker(readEvery)
 	defer tick.Stop()
 	for {
@@ -320,15 +313,15 @@ func (d *Devices) watch(idle <-chan struct{}) {
 			return
 		case <-tick.C:
 		}
-		limited, stop := context.WithTimeout(ctx, patience)
+		ctx, stop := context.WithTimeout(context.Background(), patience)
 		d.mu.Lock()
-		_ = d.load(limited, false) // the next one may
+		_ = d.load(ctx, false) // a later reading may succeed
 		d.mu.Unlock()
 		stop()
 	}
 }
 
-// List returns the devices, the one that was seen last first. ctx is the context of a request, which marks its device.
+// List returns the devices, the last seen first. ctx is the context of a request, whose device is marked.
 func (d *Devices) List(ctx context.Context) ([]api.Device, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -342,10 +335,7 @@ func (d *Devices) List(ctx context.Context) ([]api.Device, error) {
 		}
 	}
 	slices.SortFunc(all, func(a, b *device) int {
-		if a.Last != b.Last {
-			return int(b.Last/1000 - a.Last/1000)
-		}
-		return strings.Compare(a.ID, b.ID)
+		return cmp.Or(cmp.Compare(b.Last/1000, a.Last/1000), strings.Compare(a.ID, b.ID))
 	})
 	out := make([]api.Device, len(all))
 	for i, one := range all {
@@ -409,7 +399,7 @@ func (d *Devices) get(ctx context.Context, id string) (*device, error) {
 	return nil, ErrUnknown
 }
 
-// Save keeps the newest times, when the server ends and has answered all requests.
+// Save stores the newest times. The server calls it at its end, after it has answered all requests.
 func (d *Devices) Save(ctx context.Context) error {
 	d.mu.Lock()
 	d.rest()
@@ -423,7 +413,7 @@ func (d *Devices) Save(ctx context.Context) error {
 	return d.save(ctx, change{})
 }
 
-// load reads the devices, if they may have changed; with now, at once. The caller holds mu.
+// load reads the devices if the last reading is old; with now, in any case. The caller holds mu.
 func (d *Devices) load(ctx context.Context, now bool) error {
 	list, fresh, err := d.place.read(ctx, now)
 	if err != nil {
@@ -454,7 +444,7 @@ func (d *Devices) load(ctx context.Context, now bool) error {
 	return nil
 }
 
-// save keeps a change and the newest times. The caller holds mu.
+// save stores a change and the newest times. The caller holds mu.
 func (d *Devices) save(ctx context.Context, c change) error {
 	if err := d.place.write(ctx, d.all, c); err != nil {
 		return fmt.Errorf("save the devices that are logged in: %w", err)
@@ -499,10 +489,9 @@ func Same(a, b string) bool {
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
-func random(bytes int) (string, error) {
+// Secret is random bytes in hexadecimal.
+func Secret(bytes int) string {
 	b := make([]byte, bytes)
-	if _, err := rand.Read(b); err != nil {
-		return "", fmt.Errorf("make a secret: %w", err)
-	}
-	return hex.EncodeToString(b), nil
+	_, _ = rand.Read(b) // never fails
+	return hex.EncodeToString(b)
 }

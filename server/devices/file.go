@@ -17,10 +17,10 @@ import (
 	"github.com/roost-dev/roost/internal/inputfile"
 )
 
-// linksMost bounds the log-in links of a server that are open at a time; one more takes the place of the oldest.
+// linksMost bounds the unused log-in links of a server; one more replaces the oldest.
 const linksMost = 8
 
-// file keeps the devices of one server in a file, and its links in memory. It is read once.
+// file keeps the devices of one server in a file, and its links in memory. It reads the file once.
 type file struct {
 	path  string
 	token string
@@ -29,7 +29,7 @@ type file struct {
 	loaded bool
 
 	mu    sync.Mutex // guards links
-	links []openLink // that were not used, the oldest first
+	links []openLink // the unused ones, the oldest first
 }
 
 type openLink struct {
@@ -40,7 +40,7 @@ type openLink struct {
 
 // kept is the content of the file.
 type kept struct {
-	Token   string    `json:"token"` // a digest: the devices belong to this token
+	Token   string    `json:"token"` // a digest of the server's token, to which the devices belong
 	Devices []*device `json:"devices"`
 }
 
@@ -102,7 +102,7 @@ func (f *file) use(_ context.Context, key string) (token string, good bool, err 
 	return one.token, f.now().Before(one.end), nil
 }
 
-// tokenSum is a digest of a token, for what belongs to it.
+// tokenSum is a digest that marks devices as belonging to a token.
 func tokenSum(token string) []byte {
 	sum := sha256.Sum256([]byte("devices of " + token))
 	return sum[:]

@@ -1,15 +1,16 @@
-// Package idempotency keeps what requests with an idempotency key were answered, so that a repeat gets the same answer
-// and does nothing twice.
+// Package idempotency stores the answers to requests with an idempotency key, so that a repeated request gets the same
+// answer and takes effect once.
 //
-// In a Folder, a request with a key has a file: first the intent, with a fingerprint of the request, then the answer. Both are on
-// disk before they count, so that a repeat finds them after any crash. A process that works on the request holds the
-// lock of the file. The kernel releases it when the process ends, so that a killed process leaves an intent without a
-// lock, and the repeat does the rest under the same ids. An answer is kept for a day.
+// In a Folder, a request with a key has a file: first the intent, with a fingerprint of the request, then the answer. The
+// intent is on disk before the work begins, and the answer before it is sent, so that a repeat finds both after any crash. A
+// process that works on the request holds the lock of the file. The kernel releases the lock when the process ends, so that
+// a killed process leaves an intent without a lock, and the repeat finishes the work under the same ids. An answer is kept
+// for a day.
 //
-// One file for all keys was the alternative: it would have to be cleaned by rewriting.
+// One file for all keys was rejected: removing old keys would mean rewriting the file.
 //
-// In a database that several servers share (Shared), a request has a row, and the one that works on it has the lease of
-// its server in place of the lock: a repeat that comes to another server does the rest once that lease has run out.
+// In a database that several servers share (Shared), a request has a row, and the lease of the working server replaces the
+// lock: a repeat at another server finishes the work once that lease has run out.
 package idempotency
 
 import (
@@ -37,25 +38,25 @@ const (
 	keptFor      = 24 * time.Hour        // how long a repeat gets the same answer
 	flightWait   = 5 * time.Second       // how long a repeat waits for the first request before it gets 409
 	flightPause  = 10 * time.Millisecond // between two checks of it
-	cleanedEvery = time.Hour             //
+	cleanedEvery = time.Hour             // between two removals of old records
 	recordMax    = 4 << 20               // bound of a file, in bytes
 )
 
 // Seal signs records and proves who signed them.
 type Seal interface {
-	// MAC signs data for a purpose. Without a key it gives no id.
+	// MAC signs data for a purpose. Without a key the id is "".
 	MAC(purpose string, data ...[]byte) (id string, mac []byte)
-	// Proves reports whether MAC made that of the same data.
+	// Proves reports whether MAC made this id and mac from the same data.
 	Proves(id string, mac []byte, purpose string, data ...[]byte) bool
 }
 
-// purpose is what records are signed for.
+// purpose is the purpose of the signatures of records.
 const purpose = "idempotency"
 
-// Requests are the requests with keys that servers answered or work on. They are safe for concurrent use.
+// Requests stores the requests with keys that servers answered or work on. It is safe for concurrent use.
 type Requests interface {
-	// Begin takes a key for a request. It returns the answer of an earlier attempt, or a request that the caller must
-	// finish, Forget or leave.
+	// Begin takes a key for a request. It returns the answer of an earlier attempt, or a request on which the caller must
+	// call Finish, Forget or Leave.
 	Begin(ctx context.Context, key, request, fingerprint string) (*Request, *Answer, error)
 }
 
@@ -69,8 +70,8 @@ type Folder struct {
 	cleaned time.Time
 }
 
-// New keeps requests in a folder, which the first one makes. seal gives the seal of the root at the time; nil: records
-// are not signed.
+// New stores requests in a folder, which the first request makes. seal gives the present seal of the root; nil: records are
+// not signed.
 func New(dir string, now func() time.Time, seal func() Seal) *Folder {
 	return &Folder{dir: dir, now: now, signer: signer{seal}}
 }
@@ -94,7 +95,7 @@ type Answer struct {
 	Status int               `json:"status"`
 	Head   map[string]string `json:"head,omitempty"`
 	Body   string            `json:"body,omitempty"`
-	Follow *Followed         `json:"follow,omitempty"` // the run whose events a client gets that wants a stream
+	Follow *Followed         `json:"follow,omitempty"` // the run whose events a client gets if it wants a stream
 	MAC    string            `json:"mac,omitempty"`    // of the rest; Finish makes it
 }
 
@@ -102,7 +103,7 @@ type Answer struct {
 type Followed struct {
 	Task string `json:"task"`
 	Run  string `json:"run"`
-	From string `json:"from,omitempty"` // the id of the event that it begins behind; "" = the start
+	From string `json:"from,omitempty"` // the id of the event before the first one; "" = the start
 }
 
 // signed is the MAC of a line: over the line without it and the name of the file. It is "" without a key.
@@ -121,8 +122,8 @@ func (d signer) signed(name string, line any) (string, error) {
 	return id + "." + hex.EncodeToString(mac), nil
 }
 
-// proves reports whether this root wrote a line: a record that came with a copied root is not an answer of this one. It
-// takes the MAC out of the line. Without a key for MACs every line counts.
+// proves reports whether this root wrote a line: a record in a copied root is not an answer of the copy. It removes the MAC
+// from the line. Without a key for MACs, every line is valid.
 func (d signer) proves(name string, mac *string, line any) bool {
 	id, text, _ := strings.Cut(*mac, ".")
 	*mac = ""
@@ -138,7 +139,7 @@ func (d signer) proves(name string, mac *string, line any) bool {
 	return err == nil && d.seal().Proves(id, sum, purpose, []byte(name+"\x00"), data)
 }
 
-// Request is a request with a key that is under way. One of Finish, Forget and Leave ends it.
+// Request is a request with a key on which this process works. One of Finish, Forget and Leave ends it.
 type Request struct {
 	Again bool // an earlier attempt began, and may have done its work
 
@@ -149,9 +150,9 @@ type Request struct {
 type taken interface {
 	// Finish stores the answer and releases the key.
 	Finish(done Answer) error
-	// Forget releases a key whose request changed nothing: another request may use it.
+	// Forget releases a key whose request changed nothing: another request may use the key.
 	Forget() error
-	// Leave releases a key whose request may have changed something: the repeat does the rest.
+	// Leave releases a key whose request may have changed something: a repeat finishes the work.
 	Leave() error
 }
 
@@ -161,7 +162,7 @@ type takenFile struct {
 	of   *Folder
 }
 
-// What Begin refuses.
+// Errors of Begin.
 var (
 	ErrInFlight = errors.New("the first request with this key is still being answered")
 	ErrOther    = errors.New("another request was made with this key")
@@ -176,7 +177,7 @@ func (d *Folder) Begin(ctx context.Context, key, request, fingerprint string) (*
 	for end := time.Now().Add(flightWait); ; {
 		f, err := filelock.TryOpen(name, filelock.Exclusive|filelock.FirstByte)
 		if err != nil {
-			return nil, nil, fmt.Errorf("keep what was asked: %w", err)
+			return nil, nil, fmt.Errorf("store the request: %w", err)
 		}
 		if f != nil {
 			one, done, err := d.take(f, request, fingerprint)
@@ -196,7 +197,7 @@ func (d *Folder) Begin(ctx context.Context, key, request, fingerprint string) (*
 	}
 }
 
-// take reads the locked file of a key, and writes the intent when there is none.
+// take reads the locked file of a key, and writes the intent if the file has none.
 func (d *Folder) take(f *os.File, request, fingerprint string) (*Request, *Answer, error) {
 	was, done, err := readFile(f)
 	if err != nil {
@@ -221,13 +222,13 @@ func (d *Folder) take(f *os.File, request, fingerprint string) (*Request, *Answe
 		err = atomicfile.SyncDir(d.dir)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("keep what was asked: %w", errors.Join(err, f.Truncate(0)))
+		return nil, nil, fmt.Errorf("store the request: %w", errors.Join(err, f.Truncate(0)))
 	}
 	return &Request{false, takenFile{f, d}}, nil, nil
 }
 
-// judged is what of a record counts for a request: nothing that is not this root's or is old, and its answer only with
-// its intent.
+// judged is the valid part of a record for a request: nothing of a record that is old or of another root, and the answer
+// only with its intent.
 func (d signer) judged(name string, was *intent, done *Answer, old func() bool, fingerprint string) (*intent, *Answer, error) {
 	if was == nil || !d.proves(name, &was.MAC, was) || old() {
 		return nil, nil, nil
@@ -241,15 +242,15 @@ func (d signer) judged(name string, was *intent, done *Answer, old func() bool, 
 	return was, done, nil
 }
 
-// readFile reads the file of a key. A line that a crash cut off was never acknowledged.
+// readFile reads the file of a key. It ignores a line that a crash cut off: no caller relied on that line.
 func readFile(f *os.File) (*intent, *Answer, error) {
 	info, err := f.Stat()
 	if err != nil {
-		return nil, nil, fmt.Errorf("read what was asked: %w", err)
+		return nil, nil, fmt.Errorf("read the stored request: %w", err)
 	}
 	data := make([]byte, min(info.Size(), recordMax))
 	if _, err = f.ReadAt(data, 0); err != nil && len(data) > 0 {
-		return nil, nil, fmt.Errorf("read what was asked: %w", err)
+		return nil, nil, fmt.Errorf("read the stored request: %w", err)
 	}
 	first, rest, whole := bytes.Cut(data, []byte("\n"))
 	if !whole {
@@ -263,7 +264,7 @@ func readFile(f *os.File) (*intent, *Answer, error) {
 	return was, done, nil
 }
 
-// parse reads the two lines of a record. One that is no record is nil, and so is an answer without an intent.
+// parse reads the two lines of a record. A malformed line gives nil, and so does an answer without an intent.
 func parse(first, second []byte) (*intent, *Answer) {
 	var was intent
 	if json.Unmarshal(first, &was) != nil || was.Version != 1 {
@@ -276,7 +277,7 @@ func parse(first, second []byte) (*intent, *Answer) {
 	return &was, &done
 }
 
-// put writes a line at an offset, cuts the file behind it, and syncs.
+// put writes a line at an offset, truncates the file after the line, and syncs.
 func put(f *os.File, at int64, line any) error {
 	data, err := json.Marshal(line)
 	if err != nil {
@@ -303,14 +304,14 @@ func (o takenFile) Finish(done Answer) error {
 		err = put(o.file, int64(end)+1, done)
 	}
 	if err = errors.Join(err, filelock.Release(o.file)); err != nil {
-		return fmt.Errorf("keep what was answered: %w", err)
+		return fmt.Errorf("store the answer: %w", err)
 	}
 	return nil
 }
 
 // Forget implements taken.
 func (o takenFile) Forget() error {
-	// The file stays, empty: some systems do not remove an open file.
+	// The empty file stays, because some systems cannot remove an open file.
 	if err := errors.Join(o.file.Truncate(0), filelock.Release(o.file)); err != nil {
 		return fmt.Errorf("forget a key: %w", err)
 	}
@@ -328,12 +329,12 @@ func (d *Folder) ready() error {
 		return nil
 	}
 	if err := os.MkdirAll(d.dir, 0o700); err != nil {
-		return fmt.Errorf("keep what was asked: %w", err)
+		return fmt.Errorf("store the request: %w", err)
 	}
 	d.cleaned = d.now()
 	entries, err := os.ReadDir(d.dir)
 	if err != nil {
-		return fmt.Errorf("keep what was asked: %w", err)
+		return fmt.Errorf("store the request: %w", err)
 	}
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil && d.now().Sub(info.ModTime()) > keptFor {
@@ -363,8 +364,8 @@ func Fingerprint(r *http.Request, body []byte) string {
 		hex.EncodeToString(sum[:]))
 }
 
-// Identity is the UUID that follows from a key: of a key that is a UUID of version 7 one of that version and time, of any
-// other key one of the version for custom ids.
+// Identity is a UUID that is derived from a key. If the key is a UUID of version 7, the identity has this version and the
+// key's time; otherwise it has the version for custom ids.
 func Identity(key string) string {
 	sum := sha256.Sum256([]byte("idempotency key " + key))
 	id, _ := uuid.FromBytes(sum[:16])

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	leaseLength = 3 * time.Second       // how long a killed server's request waits; less than flightWait
+	leaseLength = 3 * time.Second       // how long the request of a killed server blocks a repeat; less than flightWait
 	sharedPause = 50 * time.Millisecond // between two checks of a request in the database
-	patience    = 10 * time.Second      // for storing an answer, also when its client has gone
+	patience    = 10 * time.Second      // for storing an answer, also after its client disconnected
 )
 
-// Shared are the requests of several servers, in the database that they share. The clock of the database decides what is
-// old and which server has ended.
+// Shared stores the requests of several servers in the database that they share. The clock of the database decides which
+// records are old, and which servers have ended.
 type Shared struct {
 	signer
 	db    *database.DB
@@ -32,12 +32,12 @@ type Shared struct {
 	cleaned time.Time
 }
 
-// NewShared keeps requests in a database. seal is as for New.
+// NewShared stores requests in a database. seal is that of New.
 func NewShared(db *database.DB, seal func() Seal) *Shared {
 	return &Shared{signer: signer{seal}, db: db, lease: lease.New(db, leaseLength)}
 }
 
-// Close leaves all requests that are under way.
+// Close leaves all requests on which this server works.
 func (d *Shared) Close(ctx context.Context) error { return d.lease.Close(ctx) }
 
 // takenRow is the row of a key that has this server's lease.
@@ -53,7 +53,7 @@ type takenRow struct {
 func (d *Shared) Begin(ctx context.Context, key, request, fingerprint string) (*Request, *Answer, error) {
 	one, done, err := d.begin(ctx, key, request, fingerprint)
 	if err != nil && !errors.Is(err, ErrOther) && !errors.Is(err, ErrInFlight) && ctx.Err() == nil {
-		err = fmt.Errorf("keep what was asked: %w", database.Explained(err))
+		err = fmt.Errorf("store the request: %w", database.Explained(err))
 	}
 	return one, done, err
 }
@@ -72,7 +72,7 @@ func (d *Shared) begin(ctx context.Context, key, request, fingerprint string) (*
 		if time.Now().After(end) {
 			return nil, nil, ErrInFlight
 		}
-		// The server that works on it may have ended.
+		// The server that works on the request may have ended.
 		if err := pgx.BeginFunc(ctx, d.db, func(tx pgx.Tx) error { return lease.End(ctx, tx) }); err != nil {
 			return nil, nil, err
 		}
@@ -84,7 +84,7 @@ func (d *Shared) begin(ctx context.Context, key, request, fingerprint string) (*
 	}
 }
 
-// try takes the key of a row, unless a server works on it: then it fails with ErrInFlight.
+// try takes the key of a row. If a server works on the request, try fails with ErrInFlight.
 func (d *Shared) try(ctx context.Context, row takenRow, request, fingerprint string) (one *Request, done *Answer, err error) {
 	if row.lease, err = d.lease.ID(ctx); err != nil {
 		return nil, nil, err
@@ -113,7 +113,7 @@ SELECT intent, answer, lease, at < clock_timestamp() - $2::interval FROM roost.r
 		if err != nil {
 			return err
 		}
-		if !there || held != nil { // it was forgotten at this moment, or a server works on it
+		if !there || held != nil { // another server forgot the key just now, or works on the request
 			return ErrInFlight
 		}
 		was, answered := parse(stored, second)
@@ -139,8 +139,8 @@ UPDATE roost.requests SET at = clock_timestamp(), intent = $2, answer = NULL, le
 	return one, done, nil
 }
 
-// Finish implements taken. A repeat that took the request over, because this server did not reach the database for long,
-// gives the answer that counts.
+// Finish implements taken. If this server could not reach the database for long, a repeat may have taken the request over:
+// then the repeat's answer is stored, not this one.
 func (r takenRow) Finish(done Answer) (err error) {
 	if done.MAC, err = r.of.signed(r.name, done); err == nil {
 		var line []byte
@@ -149,7 +149,7 @@ func (r takenRow) Finish(done Answer) (err error) {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("keep what was answered: %w", err)
+		return fmt.Errorf("store the answer: %w", err)
 	}
 	return nil
 }
@@ -170,17 +170,17 @@ func (r takenRow) Leave() error {
 	return nil
 }
 
-// errTaken: this server did not reach the database for as long as its lease lasts.
+// errTaken: this server could not reach the database for the length of its lease.
 var errTaken = errors.New("another server took the request over")
 
-// exec changes the row, which must still be this request's. When that fails, the server renews the lease no longer: a repeat
-// then waits until it has run out, and not for as long as the server lives.
+// exec changes the row, which must still belong to this request. If that fails, the server no longer renews the lease, so
+// that a repeat waits only until the lease has run out, and not until the server ends.
 func (r takenRow) exec(sql string, more ...any) error {
 	ctx, cancel := context.WithTimeout(r.ctx, patience)
 	defer cancel()
 	done, err := r.of.db.Exec(ctx, sql, append([]any{r.key, r.lease}, more...)...)
 	if err != nil {
-		r.of.lease.Lost(r.lease) // the row may still name it, but this server no longer works on the request
+		r.of.lease.Lost(r.lease) // the row may still name the lease, but this server no longer works on the request
 	} else if done.RowsAffected() == 0 {
 		err = errTaken
 	}

@@ -1,14 +1,15 @@
 // Package lan makes a server reachable for the devices of the local network, by TLS. A certificate authority of the root's
 // own signs the server's certificate; a device installs the authority's certificate once and trusts the server from then on.
 //
-// The authority is limited, because a device that installs it trusts all that its key signs: to servers, to this machine's
-// name and names in .local, and to private addresses. Its key is in server/ca.pem below the root, for its owner alone. It belongs to
-// the token of the server: a root that was copied gets a new token and with it a new authority.
+// A device that installs the authority trusts everything that the authority's key signs. The authority is therefore limited
+// to servers, to this machine's name and names in .local, and to private addresses. The file server/ca.pem below the root,
+// which only its owner may read, holds the key. The authority belongs to the token of the server: a copied root gets a new
+// token and with it a new authority.
 //
-// The server's certificate lives a week and is never on disk. It is made again when a third of its time is left, and when
-// the machine has other addresses.
+// The server's certificate is valid for a week and is never on disk. The server makes a new one when a third of that time is
+// left, and when the machine's addresses change.
 //
-// Who listens on all addresses listens on public ones, too: connections to those are closed at once.
+// A server that listens on all addresses listens on public ones, too: Limit closes connections to those at once.
 package lan
 
 import (
@@ -41,7 +42,7 @@ import (
 const (
 	caYears    = 10
 	serverLife = 7 * 24 * time.Hour
-	// early is how long before now a certificate begins: the clock of a device may be behind.
+	// early is how long before its making a certificate becomes valid: the clock of a device may be behind.
 	early = 24 * time.Hour
 )
 
@@ -64,7 +65,7 @@ type Authority struct {
 	key  *ecdsa.PrivateKey
 	now  func() time.Time
 	host string            // the name of this machine; "" = none
-	only netip.Addr        // the one address that is listened on; zero: all
+	only netip.Addr        // the one address that the server listens on; zero: all
 	own  func() []net.Addr // the addresses of this machine
 
 	mu     sync.Mutex
@@ -119,7 +120,7 @@ func Open(o Options) (*Authority, error) {
 	return a, nil
 }
 
-// sum is what a file of an authority belongs to.
+// sum is the owner in an authority's file: a digest of the server's token.
 func sum(token string) string {
 	s := sha256.Sum256([]byte("authority of " + token))
 	return hex.EncodeToString(s[:])
@@ -127,7 +128,7 @@ func sum(token string) string {
 
 const ownerHeader = "Roost-Owner"
 
-// read takes the authority from its file; false when the file holds none, or another owner's.
+// read reads the authority from its file; false if the file holds none, or one of another owner.
 func (a *Authority) read(data []byte, owner string) bool {
 	key, rest := pem.Decode(data)
 	cert, _ := pem.Decode(rest)
@@ -150,10 +151,7 @@ func (a *Authority) create(owner string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	serial, err := newSerial()
-	if err != nil {
-		return nil, err
-	}
+	serial := newSerial()
 	now := a.now()
 	name := "Roost"
 	if a.host != "" {
@@ -195,13 +193,11 @@ func (a *Authority) create(owner string) ([]byte, error) {
 	return append(out, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...), nil
 }
 
-func newSerial() (*big.Int, error) {
+func newSerial() *big.Int {
 	b := make([]byte, 16)
-	if _, err := rand.Read(b); err != nil {
-		return nil, err
-	}
+	_, _ = rand.Read(b)     // never fails
 	b[0] = b[0]&0x7f | 0x40 // positive, and of full length
-	return new(big.Int).SetBytes(b), nil
+	return new(big.Int).SetBytes(b)
 }
 
 // Certificate is the authority's certificate (DER), as devices install it.
@@ -246,7 +242,7 @@ func (a *Authority) Address() (string, error) {
 	return "", errors.New("this machine has no address of a local network")
 }
 
-// server is the server's certificate. at is an address of this machine that it must have; zero: none.
+// server is the server's certificate. at is an address of this machine that the certificate must contain; zero: none.
 func (a *Authority) server(at netip.Addr) (*tls.Certificate, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -259,13 +255,9 @@ func (a *Authority) server(at netip.Addr) (*tls.Certificate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the server's certificate: %w", err)
 	}
-	serial, err := newSerial()
-	if err != nil {
-		return nil, fmt.Errorf("make the server's certificate: %w", err)
-	}
 	now := a.now()
 	c := &x509.Certificate{
-		SerialNumber: serial,
+		SerialNumber: newSerial(),
 		Subject:      pkix.Name{CommonName: "Roost"},
 		NotBefore:    now.Add(-early),
 		NotAfter:     now.Add(serverLife),
@@ -286,8 +278,8 @@ func (a *Authority) server(at netip.Addr) (*tls.Certificate, error) {
 	return a.served, nil
 }
 
-// names are the names of this machine in the local network. The bare name is missing when the machine got another one
-// since the authority was made: devices would refuse the certificate.
+// names are the names of this machine in the local network. They leave out the bare name if the machine was renamed after
+// the authority was made: devices would refuse a certificate with that name.
 func (a *Authority) names() (out []string) {
 	if a.host == "" {
 		return nil
@@ -340,7 +332,7 @@ func localOf(c net.Conn) netip.Addr {
 	return at.Addr().Unmap().WithZone("")
 }
 
-// Limit returns a listener that accepts what comes from a local network to a private address, and closes the rest.
+// Limit returns a listener that accepts connections from a local network to a private address, and closes all others.
 func Limit(l net.Listener) net.Listener { return &limited{l} }
 
 type limited struct{ net.Listener }

@@ -1,8 +1,8 @@
-// Package metrics counts what a server and the runs of its process do, and prints the counts in the text format of
-// Prometheus (version 0.0.4). The format is written by hand: the library of that name would add more code than all of
-// this.
+// Package metrics counts the requests of a server and the runs of its process, and prints the counts in the text format of
+// Prometheus (version 0.0.4). It writes the format itself, because Prometheus's library would add more code than this
+// package has.
 //
-// No label holds text of a user, a model or a file: each has a few fixed values. Counts begin at zero with the process.
+// No label holds text of a user, a model or a file: each has few fixed values. Counts begin at zero with the process.
 // Everything here is safe for concurrent use, except Text.
 package metrics
 
@@ -28,8 +28,8 @@ import (
 	"github.com/roost-dev/roost/llm"
 )
 
-// Watch counts what the runs of a process do, and logs their beginnings and ends. It never logs content: not the words
-// of a person or a model, no reasons, no paths. Observe fits engine.Options.
+// Watch counts the runs of a process and their requests, and logs the beginnings and ends of runs. It never logs texts of a
+// person or a model, reasons, or paths. Its method Observe is for engine.Options.
 type Watch struct {
 	log *slog.Logger
 
@@ -37,17 +37,17 @@ type Watch struct {
 	model, waits                                                     *spread
 
 	mu   sync.Mutex
-	runs map[string]*watched // those that work; gone with their end
+	runs map[string]*watched // the working ones
 }
 
-// watched is what is remembered of a run.
+// watched is the state of a working run.
 type watched struct {
 	provider string
 	asked    int64            // the model, at this time
 	opened   map[string]int64 // questions, at these times
 }
 
-// NewWatch makes one; without a log it only counts.
+// NewWatch makes a Watch; without a log it only counts.
 func NewWatch(log *slog.Logger) *Watch {
 	return &Watch{
 		log: cmp.Or(log, slog.New(slog.DiscardHandler)), runs: map[string]*watched{},
@@ -73,8 +73,8 @@ func (w *Watch) Write(b *Text) {
 	w.waits.write(b)
 }
 
-// told are the members of events that a Watch reads.
-type told struct {
+// eventData are the members of events that a Watch reads.
+type eventData struct {
 	Settings struct { // of run.started
 		Provider string `json:"provider"`
 	} `json:"settings"`
@@ -102,9 +102,9 @@ type told struct {
 var observed = []string{"run.started", "run.waiting", "run.ended", "turn.started", "turn.ended", "turn.failed",
 	"usage.changed", "question.opened", "question.closed"}
 
-// Observe takes an event in.
+// Observe counts an event.
 func (w *Watch) Observe(e events.Event) {
-	var d told
+	var d eventData
 	if !slices.Contains(observed, e.Type) || json.Unmarshal(e.Data, &d) != nil {
 		return
 	}
@@ -145,7 +145,7 @@ func (w *Watch) Observe(e events.Event) {
 	}
 }
 
-// over takes the end of a run in.
+// over counts and logs the end of a run, or that it waits.
 func (w *Watch) over(e events.Event, outcome, code string, level slog.Level) {
 	w.mu.Lock()
 	delete(w.runs, e.Run)
@@ -158,7 +158,7 @@ func (w *Watch) over(e events.Event, outcome, code string, level slog.Level) {
 	w.log.Log(nil, level, words, "task", e.Task, "run", e.Run, "outcome", outcome, "code", code) //nolint:staticcheck // there is no context, and no handler here reads one
 }
 
-func (w *Watch) spent(d told) {
+func (w *Watch) spent(d eventData) {
 	who := provider(d.Provider)
 	for kind, n := range map[string]int64{"input": d.Input, "output": d.Output, "cache_read": d.CacheRead, "cache_write": d.CacheWrite} {
 		if n > 0 {
@@ -166,7 +166,7 @@ func (w *Watch) spent(d told) {
 		}
 	}
 	switch {
-	case d.CostMicros == nil && d.More: // its request was counted
+	case d.CostMicros == nil && d.More: // a part of a request that was counted before
 	case d.CostMicros == nil:
 		w.unpriced.add(1, who)
 	case *d.CostMicros > 0:
@@ -174,8 +174,8 @@ func (w *Watch) spent(d told) {
 	}
 }
 
-// closed takes an answer in: who gave it and what was decided, never its words.
-func (w *Watch) closed(e events.Event, d told) {
+// closed counts an answer, and logs its giver and its decision, never its text.
+func (w *Watch) closed(e events.Event, d eventData) {
 	what := Decision(d.Approve)
 	if d.Reason != "" {
 		what = "nobody"
@@ -190,7 +190,7 @@ func (w *Watch) closed(e events.Event, d told) {
 	w.log.Info("question closed", "task", e.Task, "run", e.Run, "question", d.Question, "decision", what, "by", door(d.By))
 }
 
-// of does something with what is remembered of an event's run.
+// of calls f with the state of an event's run, if the run works.
 func (w *Watch) of(e events.Event, f func(*watched)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -210,7 +210,7 @@ func Decision(approve *bool) string {
 	return "denied"
 }
 
-// door is by whom, as far as it is a plain word.
+// door is the name of the answer's giver, if it is a plain word.
 func door(by string) string {
 	if len(by) > 40 || strings.Trim(by, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_.:") != "" {
 		return "other"
@@ -218,8 +218,7 @@ func door(by string) string {
 	return by
 }
 
-// The values of labels. What is none of them is "other": a journal may have been made by
-// anybody.
+// The values of labels. Every other value becomes "other", because anybody may have made a journal.
 var (
 	outcomes = []string{"completed", "failed", "cancelled", "interrupted", "limit", "denied"}
 	codes    = []string{"", "provider", "context", "auth", "fenced", "busy", "configuration", "save", "internal", "timeout",
@@ -243,7 +242,7 @@ type Requests struct {
 	took *spread
 }
 
-// NewRequests makes one that has counted nothing.
+// NewRequests makes counters that are zero.
 func NewRequests() Requests {
 	return Requests{
 		all:  newTally("roost_http_requests_total", "Requests by route, method and status.", "route", "method", "status"),
@@ -251,7 +250,7 @@ func NewRequests() Requests {
 	}
 }
 
-// Count counts an answered request. The route is the pattern, never the path, which names tasks.
+// Count counts an answered request. The label is the route's pattern, and not the path, which names tasks.
 func (c Requests) Count(r *http.Request, h http.Header, status int, took time.Duration) {
 	route := cmp.Or(r.Pattern[strings.Index(r.Pattern, " ")+1:], "refused")
 	method := "other"
@@ -404,7 +403,7 @@ func (b *Text) Gauge(name, help string, value float64) {
 	b.samples(name, help, "gauge", map[string]float64{"": value})
 }
 
-// Gauges writes such a number for each value of a label.
+// Gauges writes a gauge for each value of a label.
 func (b *Text) Gauges(name, help, label string, values map[string]float64) {
 	all := map[string]float64{}
 	for value, n := range values {

@@ -1,9 +1,8 @@
-// Package presence lets one process at a time be the server of a root, and tells other programs of the same user where
-// that server is.
+// Package presence lets one process at a time be the server of a root, and gives its address to other programs of the same
+// user.
 //
-// A kernel lock is the claim: it ends with its process, in any way. The presence file says where the server is, and is
-// believed only while the lock is held. The folder of the root must be on a file system that keeps locks; the caller
-// checks that.
+// The claim is a kernel lock, which ends with its process even after a kill. The presence file holds the server's address,
+// which is valid only while the lock is held. The root must be on a file system that supports locks; the caller checks that.
 package presence
 
 import (
@@ -19,7 +18,7 @@ import (
 	"github.com/roost-dev/roost/internal/inputfile"
 )
 
-// Server is what the presence file holds of the server of a root.
+// Server is the content of the presence file.
 type Server struct {
 	URL       string `json:"url"`
 	PID       int    `json:"pid"`
@@ -27,8 +26,7 @@ type Server struct {
 	Version   string `json:"version"`
 }
 
-// Claim is the right of a process to be the server of a root. The kernel releases it when the process ends, in any
-// way.
+// Claim is the right of a process to be the server of a root. The kernel releases it when the process ends, also by a kill.
 type Claim struct {
 	root      string
 	lock      *os.File
@@ -50,9 +48,9 @@ func lockFile(root string) string { return filepath.Join(root, "server", "lock")
 // File is the path of the presence file of a root.
 func File(root string) string { return filepath.Join(root, "server", "server.json") }
 
-// claimTries is how often NewClaim tries a lock that another process holds, lookTries how often one that others only
-// probe, and claimPause the time between. A process that checks whether a server lives holds the lock for a moment, too,
-// and on a busy machine that moment can be long.
+// claimTries is how often NewClaim tries to get a lock that a server may hold, and lookTries how often one that other
+// processes only probe; claimPause is the time between tries. A process that checks whether a server lives holds the lock
+// for a moment, too, and on a busy machine that moment can be long.
 const (
 	claimTries = 5
 	lookTries  = 1000
@@ -77,7 +75,7 @@ func NewClaim(root string) (*Claim, error) {
 		case got:
 			return &Claim{root: root, lock: f}, nil
 		case try == claimTries:
-			by, _ := read(root) // it may not have written the file yet
+			by, _ := read(root) // the other server may not have written the file yet
 			return nil, errors.Join(&TakenError{by}, f.Close())
 		}
 		if shared, err := filelock.Try(f, filelock.Shared|filelock.FirstByte); err == nil && shared && looks < lookTries {
@@ -123,8 +121,8 @@ func (c *Claim) Release() error {
 // ErrAbsent: no server of the root runs.
 var ErrAbsent = errors.New("no server of this root runs")
 
-// Find finds the server of a root. It ignores the file of a killed server: its address may belong to another program
-// by now, which would get the token.
+// Find finds the server of a root. It ignores the file of a killed server: that address may belong to another program by
+// now, and that program would get the token.
 func Find(root string) (Server, error) {
 	f, err := os.Open(lockFile(root))
 	if errors.Is(err, os.ErrNotExist) {
@@ -133,7 +131,7 @@ func Find(root string) (Server, error) {
 	if err != nil {
 		return Server{}, fmt.Errorf("look for the server of %s: %w", root, err)
 	}
-	defer func() { _ = filelock.Release(f) }() // it was opened for a check; without the lock there is nothing to release
+	defer func() { _ = filelock.Release(f) }() // opened only to check the lock
 	switch free, err := filelock.Try(f, filelock.Shared|filelock.FirstByte); {
 	case err != nil:
 		return Server{}, fmt.Errorf("look for the server of %s: %w", root, err)
@@ -153,7 +151,7 @@ func read(root string) (p Server, err error) {
 		err = json.Unmarshal(data, &p)
 	}
 	if err != nil {
-		return Server{}, fmt.Errorf("read where the server is: %w", err)
+		return Server{}, fmt.Errorf("read the server's address: %w", err)
 	}
 	return p, nil
 }

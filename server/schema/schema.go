@@ -1,10 +1,10 @@
-// Package schema compares JSON with the shapes of Go types: Read takes a document strictly, and Types describes
-// types for an OpenAPI 3.1 document. Both use the same members of a type, so a client that follows the
-// description is understood.
+// Package schema compares JSON with the shapes of Go types: Read decodes a document strictly, and Types describes types for
+// an OpenAPI 3.1 document. Both derive the members of a type in the same way, so that Read accepts every document that
+// follows the description.
 //
-// Limits. Objects and arrays nest 32 deep, and a problem lists 20 faults. encoding/json does not serve for reading: it
-// accepts a member in any case of letters, keeps the last of two with one name, and stops at the first fault without
-// its position.
+// Limits. Objects and arrays nest at most 32 deep, and a problem lists at most 20 faults. Read does not rely on
+// encoding/json alone, which ignores the case of member names, keeps the last of two members with one name, and stops at the
+// first fault without its position.
 package schema
 
 import (
@@ -32,7 +32,7 @@ const (
 	mostWrong = 20 // bound of reported faults
 )
 
-// Read decodes one JSON value into the target of a pointer. Nothing means an empty object. Members without omitempty
+// Read decodes one JSON value into the target of a pointer. An empty body means an empty object. Members without omitempty
 // are required. Unknown and repeated members, other types, and null for a field that is not a pointer are faults. The error
 // is an *api.Problem that lists every fault by its JSON pointer.
 func Read(body []byte, into any) error {
@@ -40,7 +40,7 @@ func Read(body []byte, into any) error {
 		body = []byte("{}")
 	}
 	if !utf8.Valid(body) {
-		return malformed("it is not UTF-8")
+		return malformed("the body is not UTF-8")
 	}
 	if err := wellFormed(body); err != nil {
 		return err
@@ -49,7 +49,7 @@ func Read(body []byte, into any) error {
 	c.value(body, reflect.TypeOf(into).Elem(), "", 0)
 	switch {
 	case c.deep:
-		return malformed(fmt.Sprintf("more than %d objects and arrays lie in each other", deepest))
+		return malformed(fmt.Sprintf("objects and arrays are nested more than %d deep", deepest))
 	case len(c.wrong) > 0:
 		return api.Invalid(c.wrong...)
 	}
@@ -60,7 +60,7 @@ func Read(body []byte, into any) error {
 }
 
 func malformed(why string) *api.Problem {
-	return api.NewProblem(http.StatusBadRequest, "malformed_json", "The body is no JSON", why)
+	return api.NewProblem(http.StatusBadRequest, "malformed_json", "The body is not JSON", why)
 }
 
 // wellFormed is why a text is not exactly one JSON value.
@@ -72,10 +72,10 @@ func wellFormed(body []byte) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	err := d.Decode(&one)
 	if err == nil {
-		return api.Invalid(api.Wrong{Parameter: "", Detail: "it holds more than one value: there is text behind byte " +
+		return api.Invalid(api.Wrong{Parameter: "", Detail: "the body holds more than one value: text follows byte " +
 			strconv.FormatInt(d.InputOffset(), 10)})
 	}
-	why := "it ends too early"
+	why := "the body ends too early"
 	if syntax, is := errors.AsType[*json.SyntaxError](err); is && !errors.Is(err, io.ErrUnexpectedEOF) {
 		why = fmt.Sprintf("%s, at byte %d", syntax.Error(), syntax.Offset)
 	}
@@ -85,7 +85,7 @@ func wellFormed(body []byte) error {
 // checker collects the faults of a body.
 type checker struct {
 	wrong []api.Wrong
-	deep  bool // too many objects and arrays lie in each other
+	deep  bool // objects and arrays are nested too deep
 }
 
 func (c *checker) bad(at, format string, args ...any) {
@@ -102,7 +102,7 @@ func (c *checker) value(raw []byte, t reflect.Type, at string, depth int) {
 	for t != nil && t.Kind() == reflect.Pointer {
 		t, nullable = t.Elem(), true
 	}
-	own := t != nil && reflect.PointerTo(t).Implements(decoderType) // it decodes itself
+	own := t != nil && reflect.PointerTo(t).Implements(decoderType) // the type has a decoder of its own
 	shape := t
 	if own {
 		shape = nil
@@ -153,7 +153,7 @@ func (c *checker) object(raw []byte, t reflect.Type, at string, depth int) {
 	for name, value := range esjson.Members(raw) {
 		here := at + "/" + pointerQuotes.Replace(name)
 		if seen[name] {
-			c.bad(here, "it is there twice")
+			c.bad(here, "the member is given twice")
 		}
 		seen[name] = true
 		var of reflect.Type
@@ -168,7 +168,7 @@ func (c *checker) object(raw []byte, t reflect.Type, at string, depth int) {
 	}
 	for _, m := range list {
 		if m.required && !seen[m.name] {
-			c.bad(at+"/"+pointerQuotes.Replace(m.name), "it is missing")
+			c.bad(at+"/"+pointerQuotes.Replace(m.name), "the member is missing")
 		}
 	}
 }
@@ -223,7 +223,7 @@ func foundText(raw []byte) string {
 
 func membersText(members map[string]member) string {
 	if len(members) == 0 {
-		return "; nothing is taken"
+		return "; no member is known"
 	}
 	return "; there are: " + strings.Join(slices.Sorted(maps.Keys(members)), ", ")
 }
@@ -233,7 +233,7 @@ var pointerQuotes = strings.NewReplacer("~", "~0", "/", "~1")
 // Object is a JSON object.
 type Object = map[string]any
 
-// Types are the JSON schemas of the structs that Of was asked for, and of those in them, by name.
+// Types are the JSON schemas of the structs that were passed to Of, and of the structs in them, by name.
 type Types Object
 
 // Of is the schema of a value's type: of a struct, a reference to it. nil stands for any JSON.
@@ -244,13 +244,13 @@ func (b Types) Of(value any) Object {
 	return b.of(reflect.TypeOf(value))
 }
 
-// Required reports whether a body may not be left out: an empty object lacks a member of its type.
+// Required reports whether a body is required, because its type has a required member.
 func Required(body any) bool {
 	return slices.ContainsFunc(membersOf(reflect.TypeOf(body)), func(m member) bool { return m.required })
 }
 
-// of is the schema of a type; of a struct, a reference to it. Unlisted members are absent, so that a test finds a
-// forgotten one.
+// of is the schema of a type; of a struct, a reference to it. A type that this function does not list has an empty schema,
+// so that a test finds a forgotten one.
 func (b Types) of(t reflect.Type) Object {
 	switch t {
 	case reflect.TypeFor[money.USD]():
@@ -291,7 +291,7 @@ func (b Types) named(t reflect.Type) Object {
 		return ref
 	}
 	out := Object{"type": "object", "additionalProperties": false}
-	b[name] = out // before its members: a type may contain itself
+	b[name] = out // before the members, because a type may contain itself
 	members, required := Object{}, []string{}
 	for _, m := range membersOf(t) {
 		members[m.name] = b.of(t.FieldByIndex(m.index).Type)
