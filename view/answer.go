@@ -9,12 +9,12 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// Answers finds in messages of the model's history the results for rows of the user's, by index in rows: what the rows
-// lack, such as the content of a file that was read, or why a change was refused. The two lists are stretches of one
-// task's histories from the same time; first is the index of messages[0] in its history, from 0.
+// Answers finds the results of the rows' calls in messages of the model's history, such as the content of a file that a call
+// read, or why the user refused a change. The keys are indexes in rows. The two lists are stretches of one task's histories
+// from the same time; first is the index of messages[0] in its history, from 0.
 //
-// Only order, time and content connect them. A call answers a row when it is of the same tool on the same object and
-// falls between the messages around the row; in doubt, none does.
+// Only order, time and content connect a row to a call. A call matches a row if it calls the same tool on the same object,
+// between the messages around the row. In doubt, no call matches.
 func Answers(rows, messages [][]byte, first int) map[int]Item {
 	calls := calls(messages, first)
 	if len(calls) == 0 {
@@ -48,8 +48,8 @@ func Answers(rows, messages [][]byte, first int) map[int]Item {
 	return out
 }
 
-// Stretch is the part of the model's history that may answer rows. times are those of its messages, 0 where a message
-// has none. It is empty when nothing connects the two lists, and bounded by the number of rows.
+// Stretch is the part of the model's history that may hold the results for rows. times are those of its messages, 0 for a
+// message without one. The part is empty if nothing connects the two lists, and bounded by the number of rows.
 func Stretch(rows [][]byte, times []int64) (from, to int) {
 	var first, last int64
 	low, high := int64(-1), int64(-1)
@@ -77,13 +77,13 @@ func Stretch(rows [][]byte, times []int64) (from, to int) {
 	default:
 		return 0, 0
 	}
-	// The message before bounds the start of a reply; the messages behind hold the result.
+	// The message before bounds the start of a reply; the messages after hold the result.
 	const around = 3
 	from, to = max(0, from-around), min(len(times), to+around)
 	return from, min(to, from+2*len(rows)+3*around)
 }
 
-// indexOf is where the first of some times is that fits, from an index on; their number when none does.
+// indexOf is the index of the first fitting time, from an index on; len(times) if none fits.
 func indexOf(times []int64, from int, fits func(int64) bool) int {
 	if i := slices.IndexFunc(times[from:], fits); i >= 0 {
 		return from + i
@@ -97,7 +97,7 @@ type asked struct {
 	about  []string // paths, a command, an address
 	ts     int64
 	behind int64 // Cline: the index of the last message when the row was written; -1 = unknown
-	mute   bool  // rows of its kind never hold the result
+	mute   bool  // rows of this kind never hold the result
 }
 
 // muteRows are the tools whose rows hold no result.
@@ -164,17 +164,17 @@ func (c *called) fits(r asked) bool {
 	case c.off(r.ts) > slack:
 		return false
 	case c.before == 0 && c.after == 0 && (r.behind < 0 || int64(c.place) < r.behind || int64(c.place) > r.behind+1):
-		return false // its position is unknown, or another one
+		return false // its position is unknown, or does not match
 	}
 	if len(r.about) == 0 || len(c.about) == 0 {
-		return len(r.about) == len(c.about) // else a call without an object would match every row
+		return len(r.about) == len(c.about) // a call without an object must not match every row
 	}
 	return slices.ContainsFunc(r.about, func(a string) bool {
 		return slices.ContainsFunc(c.about, func(b string) bool { return sameFile(a, b) })
 	})
 }
 
-// off is the distance of a time from those at which the call may have been shown.
+// off is the distance of a time from the period in which the call may have been shown.
 func (c *called) off(ts int64) int64 {
 	switch {
 	case ts != 0 && c.before != 0 && ts < c.before:
@@ -289,12 +289,12 @@ func aboutCall(list []param) (out []string) {
 	return out
 }
 
-// denied reports whether a result means that the user refused.
+// denied reports whether a result means that the user denied the call.
 func denied(text string) bool {
 	return strings.HasPrefix(text, "The user denied") || strings.HasPrefix(text, "The user rejected")
 }
 
-// outputShown reports whether the rows behind a command show its output, before something else happens.
+// outputShown reports whether the rows after a command show its output, up to the next act.
 func outputShown(rows [][]byte) bool {
 	for _, raw := range rows {
 		it := UI(raw, 2)
@@ -307,21 +307,21 @@ func outputShown(rows [][]byte) bool {
 			return false
 		}
 	}
-	return true // the stretch ends here: more output may follow
+	return true // the stretch ends here, and output may follow
 }
 
-// toldBefore are the members of a result that tell the model what the row says already, or what to do next.
-var toldBefore = set("path operation notice is_new_file files")
+// repeated are the members of a result that repeat the row, or advise the model.
+var repeated = set("path operation notice is_new_file files")
 
-// commandHint is what the tool for commands adds for the model.
+// commandHint is advice that the tool for commands adds for the model.
 const commandHint = "The command did not succeed: find out why before you continue."
 
-// Spoken is a result of a tool without what was written for the model: how a change went that the row shows already, the
-// head before the output of a command, and advice.
+// Spoken is a result of a tool without the parts that only the model needs: the outcome of a change that the row already
+// shows, the head before the output of a command, and advice.
 func Spoken(it Item) Item {
 	if raw, ok := object(it.Body); ok && str(raw, "notice") != "" {
 		list, _ := params(raw)
-		it.Body = members(slices.DeleteFunc(list, func(p param) bool { return toldBefore[p.name] }))
+		it.Body = members(slices.DeleteFunc(list, func(p param) bool { return repeated[p.name] }))
 		return it
 	}
 	if !strings.HasPrefix(it.Body, "Command executed in terminal") {
@@ -338,8 +338,8 @@ func Spoken(it Item) Item {
 	return it
 }
 
-// ResultLines is how many lines of a result of a tool are worth a number: those of a file that was read, and those of
-// other output; 0 where the result only says that something is done.
+// ResultLines is the number of lines to show for a tool's result: the lines of the file for read_file, and all lines for
+// others. It is 0 for tools whose result only confirms the call.
 func ResultLines(tool, text string) int {
 	switch tool {
 	case "attempt_completion", "ask_followup_question", "update_todo_list", "switch_mode":

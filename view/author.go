@@ -7,8 +7,7 @@ import (
 	"github.com/roost-dev/roost/api"
 )
 
-// Author names in a few words what made a change of a file. Names of tools and tasks are as they were recorded: the caller
-// cleans them.
+// Author names the author of a change of a file. Names of tools and tasks are as recorded; the caller cleans them.
 func Author(a api.Author) string {
 	call := a.Tool
 	if a.Row > 0 {
@@ -37,7 +36,7 @@ func Author(a api.Author) string {
 	return "unknown"
 }
 
-// Authors names all that made a change.
+// Authors names all authors of a change.
 func Authors(list []api.Author) string {
 	words := make([]string, len(list))
 	for i, a := range list {

@@ -12,10 +12,10 @@ import (
 	"github.com/roost-dev/roost/redact"
 )
 
-// CommitFacts are what a commit message is suggested from.
+// CommitFacts are the facts for a suggested commit message.
 type CommitFacts struct {
 	Title   string   // of the task
-	Prompts []string // what the person wrote, the oldest first
+	Prompts []string // the user's texts, the oldest first
 	Done    []string // entries of the todo list that are done
 	Files   []api.FileDiff
 }
@@ -27,9 +27,9 @@ const (
 	namesMost   = 6
 )
 
-// CommitMessage suggests a message for a commit of a task's changes: the same facts give the same words. Its subject is
-// the task's title or first prompt; then come what is done, or the other prompts, and the files. It is text alone: nothing
-// in it acts in a terminal or is a comment or a trailer to git.
+// CommitMessage suggests a message for a commit of a task's changes; the same facts give the same text. The subject is the
+// task's title or first prompt. The done entries follow, or else the other prompts, and then the files. The text holds no
+// control characters, and nothing that git reads as a comment or trailer.
 func CommitMessage(f CommitFacts) string {
 	subject := ""
 	for _, words := range append([]string{f.Title}, f.Prompts...) {
@@ -76,7 +76,7 @@ func subjectOf(words string) string {
 	return cutColumns(s, subjectMost)
 }
 
-// sentence is the first sentence of a text, on one line, without what git would take for a comment.
+// sentence is the first sentence of a text, on one line, without characters that git would read as the start of a comment.
 func sentence(words string) string {
 	s := strings.Join(strings.Fields(redact.Terminal(words)), " ")
 	s = strings.TrimLeft(s, "#*->` ")

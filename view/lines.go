@@ -9,8 +9,7 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// Line is one line of an item. Text holds no line break of any kind, so that a message cannot forge a line. Style is its
-// role.
+// Line is one line of an item. Text holds no line break of any kind, so that a message cannot forge a line.
 type Line struct {
 	Style Style
 	Text  string
@@ -23,7 +22,7 @@ type Style string
 const (
 	Head    Style = "head"  // the first line of the item
 	Plain   Style = "plain" // text
-	Said    Style = "said"  // words of a model, which are Markdown
+	Said    Style = "said"  // text of a model, which is Markdown
 	Dim     Style = "dim"   // reasoning, output, housekeeping
 	Added   Style = "added"
 	Removed Style = "removed"
@@ -38,12 +37,11 @@ var marks = map[Class]string{
 	Result: "result", Request: "", Note: "·", Failure: "failed", Unknown: "?", Appended: "·",
 }
 
-// Lines cuts an item into lines: a head with its number, then its body, at most
-// max lines of it (0 = all), then its choices and parts.
+// Lines cuts an item into lines: a head with its number, then at most max lines of its body (0 = all), then its choices and
+// parts.
 func Lines(it Item, max int) []Line { return Fold(it, func(Class) int { return max }) }
 
-// Fold is Lines with a limit for each class: the most lines of a body, 0 for all of them, negative for only their
-// number.
+// Fold is Lines with a limit for each class: the most lines of a body, 0 for all lines, negative for none but their number.
 func Fold(it Item, limit func(Class) int) []Line {
 	head := Headline(it)
 	if it.Number > 0 {
@@ -77,14 +75,13 @@ func Fold(it Item, limit func(Class) int) []Line {
 	return out
 }
 
-// Headline describes an item: its speaker or what was done, and what it holds besides text. It may have many lines, as a
-// command does.
+// Headline describes an item: its speaker or act, and its images. It may have many lines, for example a command's.
 func Headline(it Item) string {
 	head := it.Title
 	named := it.Class == Failure && slices.ContainsFunc([]string{"fail", "error", "denied"}, func(s string) bool {
 		return strings.Contains(head, s)
 	})
-	if !named { // else the title contains it already
+	if !named { // else the title already names the failure
 		head = joinWords(marks[it.Class], head)
 	}
 	if silent(it) {
@@ -222,17 +219,17 @@ func bodyStyle(c Class) Style {
 	return Plain
 }
 
-// Notice is something that a task recorded about files and that no message holds: files that changed since the model saw
-// them, or a checkpoint. The journal implies it, and the order of commits its position in the conversation.
+// Notice is a record about files that no message holds: files that changed since the model saw them, or a checkpoint. It is
+// derived from the journal, and its position in the conversation from the order of commits.
 type Notice struct {
-	Row        int               // the messages of the user's history before it
+	Row        int               // how many messages of the user's history precede it
 	At         int64             // Unix milliseconds
-	Files      []task.FileRecord // the changed files, of a notice about them
-	Checkpoint *task.Checkpoint  // of a notice about one
+	Files      []task.FileRecord // the changed files; none in a notice about a checkpoint
+	Checkpoint *task.Checkpoint  // nil in a notice about files
 }
 
-// Notices returns those of a task's visible conversation, in order. It leaves out those of rewound turns, and
-// checkpoints of what a restore replaced: the checkpoint of the restore follows.
+// Notices returns the notices of a task's visible conversation, in order. It leaves out notices of rewound turns, and the
+// safety checkpoint before a restore, because the checkpoint of the restore follows.
 func Notices(s *task.State) []Notice {
 	type placed struct {
 		Notice
@@ -258,7 +255,7 @@ func Notices(s *task.State) []Notice {
 	}
 	slices.SortStableFunc(all, func(a, b placed) int { return cmp.Compare(a.seq, b.seq) })
 	rows := s.UI()
-	ahead := make([]uint64, len(rows)+1) // the oldest commit of each row and those behind it
+	ahead := make([]uint64, len(rows)+1) // the oldest commit of each row and the rows after it
 	ahead[len(rows)] = ^uint64(0)
 	for i, m := range slices.Backward(rows) {
 		ahead[i] = min(m.Seq, ahead[i+1])
@@ -271,7 +268,7 @@ func Notices(s *task.State) []Notice {
 	return out
 }
 
-// ByRow groups notices by the number of the message before them, at least the first one.
+// ByRow groups notices by the number of the message before them, which is at least 1.
 func ByRow(list []Notice) map[int][]Notice {
 	out := map[int][]Notice{}
 	for _, n := range list {
@@ -309,7 +306,7 @@ func (n Notice) Text() string {
 	return text
 }
 
-// changer is what changed a file, if it is recorded.
+// changer names the recorded author of a file's change; "" = none is recorded.
 func changer(f task.FileRecord) string {
 	switch {
 	case f.Task != "":
@@ -322,16 +319,16 @@ func changer(f task.FileRecord) string {
 	return ""
 }
 
-// checkpointReasons are the reasons of checkpoints in words; the title of a checkpoint follows them.
+// checkpointReasons are the reasons of checkpoints as text, which the title of the checkpoint follows.
 var checkpointReasons = map[string]string{
 	task.ReasonBefore: "before", task.ReasonCommand: "after a command", task.ReasonTurn: "after", task.ReasonSafety: "before a restore of",
 	task.ReasonRestored: "after", task.ReasonManual: "saved by you", task.ReasonOthers: "changed by others:", task.ReasonDoubt: "in doubt:",
 }
 
-// CheckpointReason is the reason of a checkpoint in words.
+// CheckpointReason is the reason of a checkpoint as text.
 func CheckpointReason(reason string) string { return cmp.Or(checkpointReasons[reason], reason) }
 
-// CheckpointTitle is the title of a checkpoint without the words of its reason.
+// CheckpointTitle is the title of a checkpoint without the text of its reason.
 func CheckpointTitle(title string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(title, "before a restore of "), "after ")
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// API reads one element of the history that the model sees. Its blocks are the parts of the item. A text with calls,
-// results or additions of the program in tags gives a part for each.
+// API reads one element of the history that the model sees. Its blocks become the parts of the item. In a text with tags,
+// each call, result and addition of the program becomes a part.
 func API(raw []byte, number int) Item {
 	it := Item{Number: number, Class: Unknown}
 	if !isObject(raw) {
@@ -49,7 +49,7 @@ func API(raw []byte, number int) Item {
 	return it
 }
 
-// tags are why a message is not sent as it is stored.
+// tags are the reasons why a message is not sent as it is stored.
 func tags(raw []byte) string {
 	var out []string
 	summary, _ := esjson.GetBool(raw, "isSummary")
@@ -129,7 +129,7 @@ func ToolResult(block []byte) Item {
 	return spelled(it)
 }
 
-// result fills an item with what a tool_result block holds: its text, and descriptions and data of its images.
+// result fills an item with the text of a tool_result block, and with descriptions and data of the block's images.
 func (it *Item) result(block []byte) {
 	text, images := ResultText(block)
 	it.Body, it.Images = untagged(text), images
@@ -142,7 +142,7 @@ func (it *Item) result(block []byte) {
 	it.Data = whole(it.Data)
 }
 
-// spelled is a result in words when it is an object with the outcome of the call.
+// spelled is a result as plain text if the result is an object with the outcome of the call.
 func spelled(it Item) Item {
 	raw, ok := object(it.Body)
 	if !ok {
@@ -163,7 +163,7 @@ func spelled(it Item) Item {
 	return it
 }
 
-// Until 2026 models called tools by tags in their text, and results came back as text. Both also hold additions of the
+// Until 2026 models called tools by tags in their text, and results were text, too. Such texts also contain additions of the
 // program. words splits such a text, so that a reader does not see the tags.
 
 // xmlTools are the tools that were called by tags.
@@ -184,7 +184,7 @@ func words(text string, class Class) []Item {
 type piece struct {
 	tag   string
 	text  string // between the tags
-	whole bool   // its closing tag is there
+	whole bool   // the closing tag exists
 }
 
 // pieces splits the text of a model, in order. A call without a closing tag extends to the end of the text.
@@ -233,7 +233,7 @@ func modelWords(text string) (out []Item) {
 	return out
 }
 
-// opening is the name of the tag that a text begins with, "" when it begins with none.
+// opening is the name of the tag at the beginning of a text; "" = there is none.
 func opening(text string) string {
 	if !strings.HasPrefix(text, "<") {
 		return ""
@@ -248,8 +248,8 @@ func opening(text string) string {
 	return text[1:n]
 }
 
-// tagParams are the parameters of a call in tags. A parameter that may itself hold tags extends to its last closing tag,
-// as the programs read it. Text between parameters has no name.
+// tagParams are the parameters of a call in tags. A parameter that may itself hold tags extends to its last closing tag, as
+// Roo and Cline parse it. Text between parameters has no name.
 func tagParams(text string) (list []param) {
 	unnamed := func(s string) {
 		if s = strings.TrimSpace(s); s != "" {
@@ -288,7 +288,7 @@ func tagParams(text string) (list []param) {
 	return list
 }
 
-// additions are what the program puts around the text of a user: how the text begins, and its title.
+// additions are texts that the program adds to the user's messages: the beginning of each, and its title.
 var additions = []struct{ start, title string }{
 	{"<system-reminder>", "a reminder for the model"},
 	{"[ERROR]", "a note to the model"},
@@ -296,13 +296,13 @@ var additions = []struct{ start, title string }{
 	{"# task_progress", "a reminder for the model"},
 }
 
-// attached are the tags in which a program adds what the text of a user mentions, and their titles.
+// attached are the tags around contents that the user's text mentions, and their titles.
 var attached = map[string]string{
 	"environment_details": "environment details", "file_content": "file", "folder_content": "folder", "url_content": "page",
 	"workspace_diagnostics": "diagnostics", "git_working_state": "git status", "git_commit": "git commit", "terminal_output": "terminal",
 }
 
-// userWords are the text of a user, results of tools, and additions of the program.
+// userWords splits a text into the user's own text, results of tools, and additions of the program.
 func userWords(text string) (out []Item) {
 	var words strings.Builder
 	var rest []Item
@@ -381,11 +381,10 @@ func userPart(s, whole string) Item {
 	return it
 }
 
-// ownTags enclose what the user wrote.
+// ownTags enclose the user's own text.
 var ownTags = []string{"user_message", "task", "feedback", "answer"}
 
-// joined merges the result of one call into one part: its head and its text were separate blocks. Titles replace the tags
-// around it.
+// joined merges the blocks of one call's result, its head and its text, into one part without the tags around it.
 func joined(parts []Item) []Item {
 	out := parts[:0:0]
 	open := -1                   // the result that continues
@@ -422,8 +421,8 @@ var wrappers = set("files file content file_write_result path operation notice p
 // aroundWords are the wrappers inside other results.
 var aroundWords = set("feedback user_message error final_file_content")
 
-// untagged is a result without the tags around its parts. It changes only lines that consist of such tags and their
-// values, and most of them only in a result that begins with one: the content of a file may look like them.
+// untagged is a result without the tags around its parts. It changes only lines that consist of such tags and their values.
+// Most tags it removes only from a result that begins with one, because the content of a file may look like them.
 func untagged(text string) string {
 	if !strings.Contains(text, "<") {
 		return text
@@ -445,9 +444,9 @@ func untagged(text string) string {
 	return strings.Join(out, "\n")
 }
 
-// unwrappedLine is a line that consists of wrappers, in words. ok is false for any other line.
+// unwrappedLine is a line that consists of wrappers, without them; ok is false for other lines.
 func unwrappedLine(s string, names map[string]bool) (shown []string, ok bool) {
-	const most = 4 << 10 // the closing tag of each is searched for
+	const most = 4 << 10 // each tag costs a search for its closing tag
 	if len(s) > most {
 		return nil, false
 	}

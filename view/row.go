@@ -1,8 +1,8 @@
 // Package view turns stored messages into text for people.
 //
-// It is pure: the raw JSON of a message goes in, an Item comes out, and Lines cuts an Item into styled lines. It knows
-// no terminal, colour or HTML, so that a shell and a web page can show the same text. Nothing fails: a message of an
-// unknown kind, or one that is not an object, gives an Item of the class Unknown.
+// It is pure: UI and API turn the raw JSON of a message into an Item, and Lines cuts an Item into styled lines. The package
+// knows no terminal, colour or HTML, so that a shell and a web page can show the same text. No function fails: a message of
+// an unknown kind, or one that is not an object, gives an Item of the class Unknown.
 //
 // Text stays as it is stored. The caller makes it safe for a terminal or a page.
 package view
@@ -28,12 +28,12 @@ const (
 	Reasoning Class = "reasoning" // reasoning of the model
 	Tool      Class = "tool"      // a tool call, requested or finished
 	Output    Class = "output"    // the result of a command or a tool
-	Question  Class = "question"  // something that the user must decide
+	Question  Class = "question"  // a question to the user
 	Result    Class = "result"    // the result of the task
 	Request   Class = "request"   // a request to the model and what it cost
 	Note      Class = "note"      // housekeeping: resumed, condensed, checkpoint
 	Failure   Class = "failure"   // something went wrong
-	Appended  Class = "aside"     // what the program added for the model
+	Appended  Class = "aside"     // text that the program added for the model
 	Unknown   Class = "unknown"   // a kind that this version does not know
 )
 
@@ -52,15 +52,14 @@ type Item struct {
 	Pictures []string
 	// Data are the data: addresses of the images, "" for one without bytes; nil when none has bytes.
 	Data    []string
-	Partial bool // it was still being streamed when it was last written
+	Partial bool // the last write happened while the message was streamed
 	Call    string
 	Parts   []Item // blocks of a model message, or the result of a tool call
 
-	Checkpoint int // the number of the checkpoint that a notice is about; 0 = it is about none
+	Checkpoint int // the number of the checkpoint that a notice is about; 0 = none
 }
 
-// UI reads one element of the history that the user sees. number is its number, from 1: the first row of Roo is the
-// user's own.
+// UI reads one element of the history that the user sees. number is its number, from 1: Roo's first row is the user's text.
 func UI(raw []byte, number int) Item {
 	it := Item{Number: number, Class: Unknown}
 	if !isObject(raw) {
@@ -89,12 +88,12 @@ func UI(raw []byte, number int) Item {
 	return it
 }
 
-// rowKinds has a line for each kind of rows whose text is the body under a fixed title: the kind, the class and the title.
+// rowKinds has a line for each kind of rows that have a fixed title and their text as the body: kind, class and title.
 //
 //go:embed rows.txt
 var rowKinds string
 
-// heading is how a row of a kind is shown.
+// heading is the class and title of a kind of rows.
 type heading struct {
 	class Class
 	title string
@@ -131,7 +130,7 @@ func say(it *Item, kind, text string, raw []byte) bool {
 	case "checkpoint_saved":
 		it.Class, it.Title = Note, "checkpoint"
 		if strings.Trim(text, "0123456789abcdef") == "" { // the hash of a commit
-			it.Title, it.Body = joinWords(it.Title, short(text, 10)), ""
+			it.Title, it.Body = joinWords(it.Title, Cut(text, 10)), ""
 		}
 		payload(it, kind, text)
 	case "error_retry":
@@ -146,7 +145,7 @@ func say(it *Item, kind, text string, raw []byte) bool {
 	return true
 }
 
-// headed shows a row whose text is the body under a fixed title, if its kind is one of those.
+// headed shows a row of a kind with a fixed title; false for other kinds.
 func headed(it *Item, kind, text string) bool {
 	known, ok := headings[it.Kind]
 	if !ok {
@@ -167,7 +166,7 @@ func headed(it *Item, kind, text string) bool {
 	return true
 }
 
-// request is the cost of one request to the model. The text of old rows also holds the whole prompt, which is left out.
+// request shows the cost of one request to the model. It leaves out the whole prompt, which the text of old rows also holds.
 func request(it *Item, text string) {
 	it.Class, it.Title, it.Body = Request, "request", ""
 	raw, ok := object(text)
@@ -198,7 +197,7 @@ func request(it *Item, text string) {
 	it.Title = "request: " + strings.Join(facts, ", ")
 }
 
-// retry is a row of Cline: the number and time of an attempt.
+// retry shows Cline's row with the number and time of an attempt.
 func retry(it *Item, text string) {
 	it.Class, it.Title = Note, "the request failed; trying again"
 	raw, ok := object(text)
@@ -236,7 +235,7 @@ func feedbackDiff(it *Item, text string) {
 		return
 	}
 	l := leftOf(raw)
-	l.drop("tool") // the tool that was about to change it
+	l.drop("tool") // the tool that was about to change the file
 	it.Title = "changed " + cmp.Or(l.words("path"), "the file") + " before approving"
 	it.Body = l.words("diff")
 	it.Diff = it.Body != ""
@@ -286,7 +285,7 @@ func ask(it *Item, kind, text string) bool {
 	return headed(it, kind, text)
 }
 
-// followup is the question and its suggested answers. While it is streamed, the text is the bare question. rest are its
+// followup is a question and its suggested answers. While the row is streamed, its text is the bare question. rest are the
 // other members; nil for a bare question.
 func followup(text string) (question string, choices []string, rest *left) {
 	raw, ok := object(text)
@@ -309,7 +308,7 @@ func followup(text string) (question string, choices []string, rest *left) {
 	return question, choices, rest
 }
 
-// choice is a suggested answer; one of another shape is shown as JSON.
+// choice is a suggested answer, or JSON if it has an unknown shape.
 func choice(el []byte) string {
 	if s, err := esjson.Unquote(el); err == nil {
 		return s
@@ -325,7 +324,7 @@ func mcp(it *Item, text string) {
 		return
 	}
 	l := leftOf(raw)
-	l.drop("type") // the other members imply it
+	l.drop("type") // implied by the other members
 	server, what := l.words("serverName"), l.words("toolName")
 	if what == "" {
 		what = l.words("uri")
@@ -340,8 +339,8 @@ func mcp(it *Item, text string) {
 	l.onto(it)
 }
 
-// payloads reads the JSON that some rows have as their text; members that a reader leaves are shown below as JSON. A row
-// whose text is not JSON is shown as it is.
+// payloads read the JSON text of some kinds of rows. Members that they do not read are shown below as JSON. A row whose text
+// is not JSON is shown unchanged.
 var payloads = map[string]func(it *Item, l *left){
 	"api_req_deleted": sums, "deleted_api_reqs": sums, "subagent_usage": sums,
 	"api_req_rate_limit_wait": func(it *Item, l *left) {
@@ -411,7 +410,7 @@ var payloads = map[string]func(it *Item, l *left){
 	},
 }
 
-// payload lets the reader of a kind replace the item that the bare text gave.
+// payload replaces the item of the bare text by what the payloads of its kind read.
 func payload(it *Item, kind, text string) {
 	raw, ok := object(text)
 	switch {
@@ -428,7 +427,7 @@ func payload(it *Item, kind, text string) {
 	}
 }
 
-// plainly is an error that some programs write as an object.
+// plainly is the text of an error, which some programs write as an object.
 func plainly(text string) string {
 	if raw, ok := object(text); ok {
 		return fields(raw)
@@ -436,7 +435,7 @@ func plainly(text string) string {
 	return text
 }
 
-// fields shows an object that no reader knows: its message and its other members, one a line.
+// fields shows an object of unknown shape: its message, and its other members, one a line.
 func fields(raw []byte) string {
 	list, ok := params(raw)
 	if !ok {
@@ -450,7 +449,7 @@ func fields(raw []byte) string {
 	return strings.Trim(lead+"\n"+members(list), "\n")
 }
 
-// sums shows the cost of requests that are no longer shown, if known.
+// sums shows the cost of requests whose rows were removed, if known.
 func sums(it *Item, l *left) {
 	l.drop("cacheReads", "cacheWrites") // parts of the input tokens
 	var facts []string
@@ -470,13 +469,13 @@ func sums(it *Item, l *left) {
 	it.Body = strings.Join(facts, ", ")
 }
 
-// codes are errors that Roo writes as a word.
+// codes are the texts for errors that Roo writes as one word.
 var codes = map[string]string{
 	"MODEL_NO_TOOLS_USED":         "the model called no tool",
 	"MODEL_NO_ASSISTANT_MESSAGES": "the model's reply was empty",
 }
 
-// untimed removes the countdown from a waiting row: it is over by now.
+// untimed removes the countdown from a waiting row, because it is over by now.
 func untimed(text string) string {
 	before, rest, ok := strings.Cut(text, "<retry_timer>")
 	if !ok {

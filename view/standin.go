@@ -9,8 +9,8 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// UIFromAPI reconstructs the rows that the user would have seen from the messages that the model was sent. It replaces a
-// history that is missing; each row has "inferred":true. The cost of requests, and questions in between, are lost.
+// UIFromAPI reconstructs the user's history, which is missing, from the model's. Each row has "inferred":true. The cost of
+// requests is lost, and so are questions between the messages.
 func UIFromAPI(messages [][]byte) [][]byte {
 	m := uiMaker{results: map[string][]byte{}, names: map[string]string{}}
 	for _, raw := range messages {
@@ -33,7 +33,7 @@ type uiMaker struct {
 	ts      int64
 	results map[string][]byte // by call
 	names   map[string]string // tools by call
-	said    bool              // the first message of the user is there
+	said    bool              // the first message of the user was added
 }
 
 // row adds a row.
@@ -79,7 +79,7 @@ func (m *uiMaker) message(raw []byte) {
 	}
 }
 
-// user adds the text of the user, and results that the user saw.
+// user adds the user's text, and the results that the user saw.
 func (m *uiMaker) user(raw []byte) {
 	var words, images, output []string
 	for block := range blocksOf(raw) {
@@ -136,7 +136,7 @@ func (m *uiMaker) result(block []byte) {
 		m.row("say", "subtask_result", text)
 	case strings.HasPrefix(name, "mcp--"), name == "use_mcp_tool", name == "access_mcp_resource":
 		m.row("say", "mcp_server_response", text)
-	case ownShape(block): // no row of Roo shows it
+	case ownShape(block): // Roo has no row for such a result
 		m.row("say", "command_output", text)
 	}
 }
@@ -264,8 +264,8 @@ func (m *uiMaker) toolText(id, name string, input []byte) string {
 	return string(o.Bytes())
 }
 
-// unwrapped is the part of a text block that the user wrote: without the tags around it and without additions of the
-// program. own means that there were such tags.
+// unwrapped is the user's part of a text block, without the tags around it and without additions of the program. own reports
+// whether there were such tags.
 func unwrapped(text string) (words string, own bool) {
 	text = strings.TrimSpace(text)
 	if strings.HasPrefix(text, "<environment_details>") {
@@ -282,9 +282,9 @@ func unwrapped(text string) (words string, own bool) {
 	return text, false
 }
 
-// APIFromUI reconstructs the messages of the model's history from the rows that the user saw: text, reasoning, calls and
-// the output of commands. It replaces a missing history; each message has "inferred":true. It is for reading only:
-// the rows do not hold the real results of tools, and unknown results are marked as such.
+// APIFromUI reconstructs the model's history, which is missing, from the user's: text, reasoning, calls and the output of
+// commands. Each message has "inferred":true. The result is for reading only: the rows do not hold the real results of tools,
+// and unknown results are marked as such.
 func APIFromUI(rows [][]byte) [][]byte {
 	m := apiMaker{results: map[string][]byte{}}
 	for i, raw := range rows {
@@ -301,8 +301,8 @@ type apiMaker struct {
 	role     string
 	ts       int64
 	blocks   [][]byte
-	open     []string          // calls of the message before the current one that have no result
-	results  map[string][]byte // the known ones; those of a command come in many rows
+	open     []string          // calls without a result, of the message before the current one
+	results  map[string][]byte // the known results; the output of a command is spread over many rows
 }
 
 func (m *apiMaker) row(raw []byte, i int) {
@@ -350,7 +350,7 @@ func (m *apiMaker) row(raw []byte, i int) {
 	}
 }
 
-// apiTool is the name of the tool that a row of this name shows.
+// apiTool is the tool whose rows have a name.
 func apiTool(row string) string {
 	for tool, name := range rowTools {
 		if name == row {
@@ -360,8 +360,8 @@ func apiTool(row string) string {
 	return row
 }
 
-// turn begins a message of a role, unless one is under way. It answers the calls of the model before the model
-// continues; text of the user comes with the answers.
+// turn begins a message of a role, unless the current message has that role. Before the model continues, turn answers the
+// model's calls; text of the user follows the answers in the same message.
 func (m *apiMaker) turn(role string, ts int64) {
 	if role == m.role && (role == "user" || len(m.open) == 0) {
 		return
@@ -378,8 +378,8 @@ func (m *apiMaker) turn(role string, ts int64) {
 	}
 }
 
-// call adds a tool call to the model's message. The rows do not show whether one reply made two calls, so each call gets
-// its own message unless text came before it.
+// call adds a tool call to the model's message. The rows do not show whether one reply made two calls, so each call is in a
+// message of its own, with the text before it.
 func (m *apiMaker) call(i int, ts int64, name string, input []byte) {
 	m.turn("assistant", ts)
 	if !isObject(input) {
@@ -390,7 +390,7 @@ func (m *apiMaker) call(i int, ts int64, name string, input []byte) {
 	m.open = append(m.open, id)
 }
 
-// flush ends the message under way and answers its calls.
+// flush ends the current message and answers its calls.
 func (m *apiMaker) flush() {
 	m.end()
 	if len(m.open) > 0 {
@@ -434,7 +434,7 @@ func (m *apiMaker) image(url string) {
 	m.blocks = append(m.blocks, builtWith("source", source, "type", "image"))
 }
 
-// end closes the message under way.
+// end closes the current message.
 func (m *apiMaker) end() {
 	if len(m.blocks) > 0 {
 		var o esjson.Object
@@ -447,8 +447,8 @@ func (m *apiMaker) end() {
 	m.role, m.blocks = "", nil
 }
 
-// editRow is the row of a call that changes files by replacing text or by a patch: the change as a diff. ok is false for
-// other calls.
+// editRow is the row of a call that changes files by replacing text or by a patch. content is the change as a diff; ok is
+// false for other calls.
 func editRow(name string, input []byte) (row, path, content string, ok bool) {
 	switch name {
 	case "edit", "edit_file", "search_replace":
@@ -472,7 +472,7 @@ func editRow(name string, input []byte) (row, path, content string, ok bool) {
 	var parts []string
 	for _, step := range steps {
 		before, after := "", ""
-		for _, names := range [][2]string{{"old_string", "new_string"}, {"old_str", "new_str"}, {"search", "replace"}} {
+		for _, names := range replacing {
 			before, after = before+str(step, names[0]), after+str(step, names[1])
 		}
 		if name == "edit_file" && before == "" {
@@ -485,7 +485,7 @@ func editRow(name string, input []byte) (row, path, content string, ok bool) {
 	return row, path, strings.Join(parts, ""), true
 }
 
-// patched are the files that a patch names, and whether it only creates one file.
+// patched are the files that a patch names, and whether the patch only creates one file.
 func patched(patch string) (paths string, created bool) {
 	var names []string
 	made := 0

@@ -10,7 +10,7 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// object reports whether text is a JSON object; the JSON in messages may be damaged.
+// object is text as bytes, and whether it is a JSON object: the JSON in messages may be damaged.
 func object(text string) ([]byte, bool) {
 	raw := []byte(text)
 	return raw, isObject(raw)
@@ -53,8 +53,8 @@ func set(names string) map[string]bool {
 	return out
 }
 
-// short is the beginning of s, n bytes at most, without half a character.
-func short(s string, n int) string {
+// Cut is the beginning of s, n bytes at most, without half a character.
+func Cut(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
@@ -78,8 +78,8 @@ func Count(n int64) string {
 	return fmt.Sprintf("%d.%dM", n/1_000_000, n%1_000_000/100_000)
 }
 
-// lineEnds are the ways to end a line. A single carriage return is one, too: the output of progress bars is full of them,
-// and a terminal would overwrite the line.
+// lineEnds replaces all line breaks by newlines, also single carriage returns: progress bars print many of these, and a
+// terminal would overwrite the line.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
 func unixEnds(text string) string { return lineEnds.Replace(text) }
@@ -94,7 +94,7 @@ func Plural(n int) string {
 
 func joinWords(a, b string) string { return strings.TrimSpace(a + " " + b) }
 
-// blocksOf are the blocks of a message; one whose content is a string has one.
+// blocksOf are the blocks of a message; a message whose content is a string has one block.
 func blocksOf(raw []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		if !isObject(raw) {
@@ -112,7 +112,7 @@ func blocksOf(raw []byte) iter.Seq[[]byte] {
 // built is an object of texts: names and values in turn.
 func built(members ...string) []byte { return builtWith("", nil, members...) }
 
-// builtWith is an object of texts, and one member of another kind behind them.
+// builtWith is an object of texts, followed by one member of another kind.
 func builtWith(name string, val []byte, members ...string) []byte {
 	var o esjson.Object
 	for i := 0; i < len(members); i += 2 {
@@ -124,7 +124,7 @@ func builtWith(name string, val []byte, members ...string) []byte {
 	return o.Bytes()
 }
 
-// plainText is the text blocks of a message.
+// plainText are the text blocks of a message, joined.
 func plainText(raw []byte) string {
 	var out []string
 	for block := range blocksOf(raw) {
@@ -152,7 +152,7 @@ func ResultText(block []byte) (text string, images int) {
 	return strings.Join(texts, "\n"), images
 }
 
-// imageOf are the type and the data of an image or document block, or its address, in the form of Anthropic or Cline.
+// imageOf are the media type and the data of an image or document block, or its address, in Anthropic's or Cline's form.
 func imageOf(block []byte) (media, data, url string) {
 	if data = str(block, "data"); data != "" {
 		return str(block, "mediaType"), data, ""
@@ -169,21 +169,21 @@ func dataURL(block []byte) string {
 	return url
 }
 
-// picture describes an image: its kind, and its size if the bytes are there.
+// picture describes an image: its kind, and its size if the address holds the bytes.
 func picture(address string) string {
 	head, data, ok := strings.Cut(address, ",")
 	if !ok || !strings.HasPrefix(head, "data:") {
-		return short(address, 100) // a path or a link
+		return Cut(address, 100) // a path or a link
 	}
 	return encoded(strings.TrimPrefix(head, "data:"), data)
 }
 
-// encoded is a picture whose base64 text is there.
+// encoded describes a picture by its media type and base64 text.
 func encoded(media, data string) string {
 	media, _, _ = strings.Cut(media, ";")
 	media = strings.TrimPrefix(media, "image/")
 	n := int64(len(strings.TrimRight(data, "="))) * 3 / 4
-	return strings.TrimSpace(short(media, 40) + " " + Bytes(n))
+	return strings.TrimSpace(Cut(media, 40) + " " + Bytes(n))
 }
 
 // Bytes writes a size for people, cut and not rounded: 950 B, 34 KB, 1.2 MB.
@@ -214,10 +214,10 @@ func blockPicture(block []byte) string {
 	if data != "" {
 		return encoded(media, data)
 	}
-	return strings.TrimSpace(short(media+" "+url, 100))
+	return strings.TrimSpace(Cut(media+" "+url, 100))
 }
 
-// whole are the addresses that hold the bytes of a picture; nil when none does.
+// whole are the addresses that hold the bytes of a picture, "" for each other one; nil if none holds bytes.
 func whole(addresses []string) []string {
 	out, some := make([]string, len(addresses)), false
 	for i, a := range addresses {

@@ -2,6 +2,7 @@ package view
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -12,8 +13,8 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// toolRows has a line for each name that a tool has in Roo's rows; its parts are separated by tabs. They are the name, a
-// short one for people, and the tools that such a row may show; = marks a tool whose rows have this name.
+// toolRows has a line for each name that Roo's rows have for tools. Tabs separate its parts: the name, a short name for
+// people, and the tools that such a row may show; = marks a tool whose rows always have this name.
 //
 //go:embed tools.txt
 var toolRows string
@@ -48,11 +49,7 @@ func tool(it *Item, text string) {
 		return
 	}
 	name := str(raw, "tool")
-	verb, known := verbs[name]
-	if !known {
-		verb = name
-	}
-	it.Title, it.Body = strings.TrimSpace(verb+" "+target(raw)), ""
+	it.Title, it.Body = strings.TrimSpace(cmp.Or(verbs[name], name)+" "+target(raw)), ""
 	shown := []string{"content"}
 	switch name {
 	case "editedExistingFile", "appliedDiff", "newFileCreated", "insertContent", "searchAndReplace":
@@ -73,7 +70,7 @@ func tool(it *Item, text string) {
 	}
 }
 
-// Verb divides the title of a tool's row: what is done ("search code", "$"), and on what.
+// Verb divides the title of a tool's row into the act ("search code", "$") and its object.
 func Verb(title string) (verb, object string) {
 	for _, v := range verbs {
 		if strings.HasPrefix(title, v+" ") && len(v) > len(verb) {
@@ -87,7 +84,7 @@ func Verb(title string) (verb, object string) {
 	return verb, title[len(verb)+1:]
 }
 
-// omitted are members that add nothing for a reader of the row.
+// omitted are members of a row that have no information for a reader.
 var omitted = set("id key batchFiles diffStats originalContent isOutsideWorkspace " +
 	"isProtected operationIsLocatedInWorkspace startLineNumbers")
 
@@ -121,8 +118,8 @@ func also(it *Item, name string, raw []byte, shown []string) {
 	l.onto(it)
 }
 
-// edited shows the change of a row, and returns the members that it shows. Roo's rows hold a diff as their content,
-// Cline's the blocks that the model wrote; a new file is there whole; a change of several files is a list.
+// edited shows the change of a row, and returns the members that it shows. The content of Roo's rows is a diff, that of
+// Cline's rows the blocks that the model wrote. For a new file, the content is the file; for several files, it is a list.
 func edited(it *Item, name string, raw []byte) (shown []string) {
 	if batch(it, objectsOf(raw, "batchDiffs")) {
 		return []string{"batchDiffs"}
@@ -136,7 +133,7 @@ func edited(it *Item, name string, raw []byte) (shown []string) {
 		if it.Body, ok = change(text); ok {
 			it.Diff = true
 			if _, same := change(str(raw, "diff")); same || str(raw, "diff") == text {
-				return []string{"content", "diff"} // as it was applied, and as the model wrote it
+				return []string{"content", "diff"} // the applied diff, and the one that the model wrote
 			}
 			return []string{key}
 		}
@@ -200,7 +197,7 @@ func todos(raw []byte) string {
 		return ""
 	}
 	if s, err := esjson.Unquote(list); err == nil {
-		return s // while it is streamed
+		return s // a list that is still streamed
 	}
 	var b strings.Builder
 	for el := range objects(list) {
@@ -216,15 +213,15 @@ func todos(raw []byte) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// param is one member of a tool call's input. words means that text is prose of a model; else it is JSON.
+// param is one member of a tool call's input. With words, text is a string of the model; else it is JSON.
 type param struct {
 	name, text string
 	words      bool
 }
 
-// params are the members of an input. ok is false when it is not an object.
+// params are the members of an input; ok is false if the input is not an object.
 func params(input []byte) (list []param, ok bool) {
-	if esjson.TypeOf(input) != esjson.TypeObject || !esjson.Valid(input) {
+	if !isObject(input) {
 		return nil, false
 	}
 	for key, val := range esjson.Members(input) {
@@ -241,7 +238,7 @@ func params(input []byte) (list []param, ok bool) {
 var targets = []string{"path", "file_path", "target_file", "command", "regex", "query", "url", "uri", "mode_slug", "mode",
 	"skill", "action"}
 
-// bodies are the parameters that hold the content of a call: their text needs no name.
+// bodies are the parameters that hold the content of a call. Their text is shown without a name.
 var bodies = []string{"content", "result", "question", "message", "todos", "response", "text", "reason", "context"}
 
 // call fills an item with a tool call: its object in the title, its change as a diff, other members one a line.
@@ -289,6 +286,9 @@ func firstOf(list []param, names []string) int {
 	return -1
 }
 
+// replacing are the names of parameters that hold the old and the new text.
+var replacing = [][2]string{{"old_string", "new_string"}, {"old_str", "new_str"}, {"search", "replace"}}
+
 // changeOf is the change of a call as a diff, and its other members.
 func changeOf(name string, list []param) (diff string, rest []param, ok bool) {
 	if i := firstOf(list, []string{"diff", "patch", "input"}); i >= 0 {
@@ -296,7 +296,7 @@ func changeOf(name string, list []param) (diff string, rest []param, ok bool) {
 			return diff, slices.Delete(list, i, i+1), true
 		}
 	}
-	for _, pair := range [][2]string{{"old_string", "new_string"}, {"old_str", "new_str"}, {"search", "replace"}} {
+	for _, pair := range replacing {
 		from := slices.IndexFunc(list, func(p param) bool { return p.name == pair[0] && p.words })
 		to := slices.IndexFunc(list, func(p param) bool { return p.name == pair[1] && p.words })
 		if from >= 0 && to >= 0 {
@@ -394,7 +394,7 @@ func tagged(text, tag string) (out []string) {
 	}
 }
 
-// change makes a diff of the change that a call asks for, if text is one: a unified diff and a patch stay as they are,
+// change is a change in a call as a diff; false if text is no change. A unified diff and a patch stay as they are, and
 // SEARCH/REPLACE blocks become a diff.
 func change(text string) (string, bool) {
 	text = unixEnds(text)
@@ -437,20 +437,19 @@ func replaced(before, after string) string {
 }
 
 func splitLines(text string) []string {
-	text = strings.TrimSuffix(unixEnds(text), "\n")
-	if text == "" {
+	if text = strings.TrimSuffix(unixEnds(text), "\n"); text == "" {
 		return nil
 	}
 	return strings.Split(text, "\n")
 }
 
-// searchReplace makes a diff of SEARCH/REPLACE blocks in the form of Roo and Cline. A block that was cut off gives a
-// diff of what is there.
+// searchReplace makes a diff of SEARCH/REPLACE blocks in the form of Roo and Cline. For an incomplete block, it makes a diff
+// of the part that exists.
 func searchReplace(text string) (diff string, ok bool) {
 	const (
 		outside = iota
-		searching
-		replacing
+		inSearch
+		inReplace
 	)
 	var out strings.Builder
 	var before, after []string
@@ -466,18 +465,18 @@ func searchReplace(text string) (diff string, ok bool) {
 		switch {
 		case marker(mark, "<-", "SEARCH"):
 			flush()
-			at, ok = searching, true
-		case at == searching && len(before) == 0 && strings.HasPrefix(mark, ":start_line:"):
+			at, ok = inSearch, true
+		case at == inSearch && len(before) == 0 && strings.HasPrefix(mark, ":start_line:"):
 			where = "line " + strings.TrimPrefix(mark, ":start_line:")
-		case at == searching && len(before) == 0 && strings.HasPrefix(mark, ":end_line:"):
-		case at == searching && len(before) == 0 && mark == "-------":
-		case at == searching && len(mark) >= 5 && strings.Trim(mark, "=") == "":
-			at = replacing
-		case at == replacing && marker(mark, ">+", "REPLACE"):
+		case at == inSearch && len(before) == 0 && strings.HasPrefix(mark, ":end_line:"):
+		case at == inSearch && len(before) == 0 && mark == "-------":
+		case at == inSearch && len(mark) >= 5 && strings.Trim(mark, "=") == "":
+			at = inReplace
+		case at == inReplace && marker(mark, ">+", "REPLACE"):
 			flush()
-		case at == searching:
+		case at == inSearch:
 			before = append(before, line)
-		case at == replacing:
+		case at == inReplace:
 			after = append(after, line)
 		case mark != "":
 			out.WriteString(" " + line + "\n")

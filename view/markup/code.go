@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// A page of a task only has to separate comments, strings, numbers and keywords, and languages write those in a few ways.
-// A library was rejected: its languages and styles cost time and megabytes at every start of the program.
+// For a page of a task it is enough to colour comments, strings, numbers and keywords, which most languages write in few
+// ways. A library was rejected: its languages and styles cost time and megabytes at every start of the program.
 
 // family is the syntax of a group of languages.
 type family struct {
@@ -37,8 +37,7 @@ var families = []family{
 	{"html xml svg vue svelte xhtml", `<!--[\s\S]*?-->`, doubleQuoted + "|" + singleQuoted},
 }
 
-// keywords are the words that carry structure in most languages. A keyword of another language is coloured too, which
-// does no harm.
+// keywords are the structural words of most languages. The keywords of other languages are coloured, too, which does no harm.
 const keywords = ` abstract and as assert async await begin break case catch class const continue def default defer del do done echo ` +
 	`elif else ` +
 	`elsif end enum esac except export extends extern false fi final finally fn for foreach from func function global go goto if impl ` +
@@ -47,7 +46,7 @@ const keywords = ` abstract and as assert async await begin break case catch cla
 	`static struct super switch then this throw throws trait true try type typedef typeof union unless until use using val var void ` +
 	`volatile when where while with yield `
 
-// languages are patterns whose groups are named as the classes of a page are.
+// languages are the patterns of languages. Their groups are named as the classes of a page.
 var languages = sync.OnceValue(func() map[string]*regexp.Regexp {
 	diff := regexp.MustCompile(`(?m)(?P<gh>^(?:@@|diff |index |--- |\+\+\+ ).*)|(?P<gi>^\+.*)|(?P<gd>^-.*)`)
 	all := map[string]*regexp.Regexp{"diff": diff, "patch": diff}

@@ -8,12 +8,12 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// lineBytes bounds what is shown of one line of a difference.
+// lineBytes bounds the shown part of one line of a difference.
 const lineBytes = 4 << 10
 
 // HunkLines are the lines of a hunk of a unified difference, each with its number in the older or the newer text. old and
-// made are the numbers of its first lines there. room bounds the bytes that are shown, and falls by them; left is how many
-// are not.
+// made are the numbers of its first lines there. room bounds the shown bytes, and is reduced by them; left is the number of
+// bytes that are not shown.
 func (t *Setter) HunkLines(hunk string, old, made int, room *int) (set string, left int64) {
 	var out strings.Builder
 	for line := range strings.Lines(hunk) {
@@ -42,7 +42,7 @@ func (t *Setter) HunkLines(hunk string, old, made int, room *int) (set string, l
 			number, old, made = made, old+1, made+1
 		}
 		out.WriteString(">")
-		if number > 0 { // the remark that a text ends without a line break has none
+		if number > 0 { // the remark about a missing line break at the end has no number
 			out.WriteString(`<span class="ln" data-n="` + strconv.Itoa(number) + `"></span>`)
 		}
 		out.WriteString("<code>" + html.EscapeString(strings.ReplaceAll(t.opt.Clean(line), "\n", "⏎")) + "</code>")

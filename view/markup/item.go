@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/view"
@@ -33,7 +32,7 @@ func put(out *bytes.Buffer, name string, data any) {
 	}
 }
 
-// shown is an item as its templates see it.
+// shown is the data of an item's templates.
 type shown struct {
 	Class, Anchor      string
 	Time, Moment       string
@@ -51,8 +50,8 @@ type named struct {
 	Lazy        bool
 }
 
-// Classes are the classes of the element that holds an item: its class, and noise for rows that are hidden until the
-// reader asks for them.
+// Classes are the classes of an item's element: the item's class, and noise for rows that a page hides until the reader asks
+// for them.
 func Classes(it view.Item) string {
 	if isNoise(it) {
 		return string(it.Class) + " noise"
@@ -60,7 +59,7 @@ func Classes(it view.Item) string {
 	return string(it.Class)
 }
 
-// noisy are the kinds of rows, by their beginnings, that only somebody who looks for a fault wants to see.
+// noisy are the beginnings of kinds of rows that only help to find a fault.
 var noisy = []string{"say:api_req", "ask:api_req", "say:checkpoint", "say:deleted_api_reqs", "say:shell_integration", "say:too_many_tools",
 	"say:task_progress", "say:conditional_rules", "say:hook_status", "say:browser_session", "ask:completion_result", "ask:resume"}
 
@@ -69,7 +68,7 @@ func isNoise(it view.Item) bool {
 		slices.ContainsFunc(noisy, func(kind string) bool { return strings.HasPrefix(it.Kind, kind) })
 }
 
-// Item is what an item's element holds: a header and its body. anchor is the id of that element, and gets a link.
+// Item is the content of an item's element: a header and a body. The header links to anchor, the id of that element.
 func (t *Setter) Item(it view.Item, anchor string) string {
 	var out bytes.Buffer
 	seen := t.head(it)
@@ -85,8 +84,8 @@ func (t *Setter) Item(it view.Item, anchor string) string {
 	return out.String()
 }
 
-// Element is a message of a history as an element of a list, with the notices behind it. newDay says that the message
-// before it is of another day.
+// Element is a message of a history as an element of a list, followed by its notices. newDay means that the message before
+// is of another day.
 func (t *Setter) Element(items []view.Item, history string, newDay bool) string {
 	var out bytes.Buffer
 	it := items[0]
@@ -107,19 +106,19 @@ func (t *Setter) Element(items []view.Item, history string, newDay bool) string 
 	return out.String()
 }
 
-// element is a message as its template sees it.
+// element is the data of a message's template.
 type element struct {
 	ID, Class, Day string
 	Number         int
-	TS             int64 // by which events name the message
+	TS             int64 // events name the message by it
 	Body           template.HTML
 	Notices        []named
 }
 
-// place is where the picture that comes next stands: pictures of a message and its parts are counted from 0.
+// place is the position of the next picture: the pictures of a message and its parts are counted from 0.
 type place struct{ number, pictures int }
 
-// folds reports whether an item is one line that opens.
+// folds reports whether an item is folded into one line that opens.
 func (t *Setter) folds(it view.Item) bool {
 	if !t.opt.Fold || it.Images > 0 {
 		return false
@@ -131,11 +130,10 @@ func (t *Setter) folds(it view.Item) bool {
 	return false
 }
 
-// head is the first line of an item; a command of many lines is shown whole. What a tool works on is apart from what it
-// does.
+// head is the first line of an item, or a whole command of many lines. For a tool, it separates the act from its object.
 func (t *Setter) head(it view.Item) shown {
 	seen := shown{Class: string(it.Class)}
-	it.Images = 0 // they come below
+	it.Images = 0 // the body shows the images
 	first, rest, _ := strings.Cut(view.Headline(it), "\n")
 	seen.Lead, seen.Rest = t.opt.Clean(first), t.cut(t.opt.Clean(rest), nil)
 	if verb, object := view.Verb(it.Title); it.Class == view.Tool && object != "" {
@@ -146,7 +144,7 @@ func (t *Setter) head(it view.Item) shown {
 	return seen
 }
 
-// long is the number of lines from which text is folded.
+// long is the number of lines from which on text is folded.
 const long = 12
 
 // body is the text of an item and its parts.
@@ -206,16 +204,13 @@ func (t *Setter) cut(s string, note *bytes.Buffer) string {
 	if t.opt.Most == 0 || len(s) <= t.opt.Most {
 		return s
 	}
-	n := t.opt.Most
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	left := view.Bytes(int64(len(s)-n)) + " more are left out here"
+	shown := view.Cut(s, t.opt.Most)
+	left := view.Bytes(int64(len(s)-len(shown))) + " more are left out here"
 	if note == nil {
-		return s[:n] + "\n… " + left
+		return shown + "\n… " + left
 	}
 	put(note, "cut", "… "+left+": the stored rows and the exports have them")
-	return s[:n]
+	return shown
 }
 
 // Display is a JSON value for a person: a string as it is, objects and arrays as indented JSON.
@@ -244,16 +239,16 @@ func (t *Setter) Diff(text string) string {
 	return out.String()
 }
 
-// Bounds on the pictures in a page, in bytes. A phone could not open a page with more. What is larger than smallPicture
-// is loaded by its own address where there is one.
+// Bounds on the pictures in a page, in bytes. A phone could not open a page with more. A picture larger than smallPicture is
+// loaded from an address of its own, if it has one.
 const (
 	maxPicture   = 4 << 20
 	maxPictures  = 32 << 20
 	smallPicture = 8 << 10
 )
 
-// shownMedia are the pictures that a page shows, by their first bytes: the type in a task is untrusted. SVG is left out, as
-// it may hold scripts and links.
+// shownMedia are the media types of pictures that a page shows. They are detected from the first bytes, because the type in
+// a task is untrusted. SVG is left out, because it may hold scripts and links.
 var shownMedia = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
 // pictures shows the pictures of an item, or describes them.
@@ -277,7 +272,7 @@ func (t *Setter) pictures(out *bytes.Buffer, it view.Item) {
 	}
 }
 
-// address is where a picture is loaded from.
+// address is the address from which the page loads a picture.
 func (t *Setter) address(given string, at place) (address string, lazy bool, err error) {
 	if t.opt.Picture != nil && len(given) > smallPicture*4/3 && at.number > 0 {
 		return t.opt.Picture(at.number, at.pictures), true, nil
@@ -299,8 +294,8 @@ func (t *Setter) data(address string) (fresh string, err error) {
 	return "data:" + media + ";base64," + base64.StdEncoding.EncodeToString(raw), nil
 }
 
-// Picture is the type and the bytes of the picture in a data: address, or the reason why it is not shown. The type comes
-// from the bytes.
+// Picture is the media type and the bytes of the picture in a data: address. The type is detected from the bytes. The error
+// is the reason why a page does not show the picture.
 func Picture(address string) (media string, raw []byte, err error) {
 	_, data, _ := strings.Cut(address, ";base64,")
 	if len(data) > maxPicture*4/3+4 {
@@ -316,8 +311,8 @@ func Picture(address string) (media string, raw []byte, err error) {
 	return media, raw, nil
 }
 
-// Data are the data: addresses of the pictures of an item and its parts, in the order in which the page counts them;
-// "" for one without bytes.
+// Data are the data: addresses of the pictures of an item and its parts, in the order in which the page counts them; "" for a
+// picture without bytes.
 func Data(it view.Item) (out []string) {
 	for n := range it.Images {
 		data := ""

@@ -1,13 +1,13 @@
-// Package markup turns items of package view into HTML that holds only text: the one renderer of exported pages, of the
-// web page, and of the fragments that the server answers with.
+// Package markup turns items of package view into HTML that holds only text. It is the one renderer for exported pages, the
+// web page, and the fragments of the server's API.
 //
-// All text is untrusted. Markup in it becomes text, links lead only to the web or to mail and say where they lead, a
-// picture in Markdown becomes its description, and characters that act or hide are removed or named before anything
-// else. Elements carry classes and no style. The only addresses are those of such links, of pictures that were
-// recognised by their bytes, and those that the caller gives.
+// All text is untrusted. Markup in a text becomes text. Links lead only to the web or to mail, and show their target. A
+// picture in Markdown becomes its description. Before anything else, characters that act or hide are removed or named.
+// Elements have classes and no style. The only addresses are those of such links, of pictures that were recognised by their
+// bytes, and those that the caller gives.
 //
-// Markdown and highlighting take more than linear time for hostile text: what is longer or nests deeper than their
-// bounds is shown as it is.
+// Markdown and highlighting take more than linear time for hostile text, so text that is longer or nests deeper than their
+// bounds is shown unchanged.
 package markup
 
 import (
@@ -29,12 +29,12 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// Bounds on text that is rendered as Markdown or highlighted; beyond them it is shown as it is. Both libraries take more
-// than linear time for hostile text.
+// Bounds on text that is rendered as Markdown or highlighted; text beyond them is shown unchanged. Both take more than linear
+// time for hostile text.
 const (
 	maxMarkdown  = 64 << 10
-	maxMarks     = 200      // consecutive ones, of those that nest
-	maxOpen      = 2000     // that each look for their end
+	maxMarks     = 200      // consecutive marks that can nest
+	maxOpen      = 2000     // marks that each need a search for their end
 	maxHighlight = 16 << 10 // a block of code
 	maxColoured  = 1 << 20  // all code of a page
 )
@@ -52,16 +52,16 @@ type Setter struct {
 type Options struct {
 	// Clean makes text safe to show: it removes or names characters that act or hide, and masks secrets.
 	Clean func(string) string
-	// Fold shows calls of tools, their results and what the program added as one line that opens.
+	// Fold folds calls of tools, their results and additions of the program into one line that opens.
 	Fold bool
-	// Most bounds each text in bytes; what is left out is counted. 0 = no bound.
+	// Most bounds each text, in bytes; a note counts the bytes that are left out. 0 = no bound.
 	Most int
-	// Zone is where times are shown; nil: UTC.
+	// Zone is the time zone of shown times; nil: UTC.
 	Zone *time.Location
-	// Picture is the address of a picture that is not small; nil: pictures are in the page, up to a size.
+	// Picture is the address of a large picture; nil: the page contains all pictures, up to a size.
 	Picture func(number, picture int) string
-	// Checkpoint is the address of what changed since a checkpoint; nil: its notice has no link, and is hidden with the rows
-	// that only housekeeping makes.
+	// Checkpoint is the address of the changes since a checkpoint; nil: the notice of a checkpoint has no link, and is hidden
+	// with other housekeeping.
 	Checkpoint func(number int) string
 }
 
@@ -69,7 +69,7 @@ type Options struct {
 func New(o Options) *Setter {
 	t := &Setter{opt: o, left: maxColoured}
 	t.opt.Zone = cmp.Or(o.Zone, time.UTC)
-	// No links by reference: the lines with their addresses would not be shown, even if no link uses them.
+	// No links by reference: Markdown hides the lines that define their addresses, even if no link uses them.
 	plain := parser.NewParser(parser.WithBlockParsers(parser.DefaultBlockParsers()...),
 		parser.WithInlineParsers(parser.DefaultInlineParsers()...))
 	t.md = goldmark.New(
@@ -84,8 +84,8 @@ func New(o Options) *Setter {
 // Plain is text as HTML.
 func (t *Setter) Plain(s string) string { return html.EscapeString(t.opt.Clean(s)) }
 
-// Title is the title of a task as HTML, short enough for the top of a page. It is cleaned before it is cut: half a key
-// would not be recognised.
+// Title is the title of a task as HTML, short enough for the top of a page. The title is cleaned before it is cut, because
+// half a key would not be recognised.
 func (t *Setter) Title(s string) string { return html.EscapeString(Short(t.opt.Clean(s))) }
 
 // Short is a title that fits above a page; the first message has the whole text.
@@ -97,7 +97,7 @@ func Short(title string) string {
 	return title
 }
 
-// markup is HTML of this package: every part of it is a constant or escaped.
+// markup marks a text as HTML of this package, whose every part is a constant or escaped.
 func markup(s string) template.HTML { return template.HTML(s) } //nolint:gosec // see above
 
 // Markdown is a text of a user or model, rendered as Markdown.
@@ -112,7 +112,7 @@ func (t *Setter) Markdown(s string) string {
 	return `<pre class="text">` + html.EscapeString(s) + "</pre>"
 }
 
-// cellsLost reports whether a table would lose cells: Markdown drops the cells of a row behind the last column.
+// cellsLost reports whether a table lost cells: Markdown drops the cells of a row after the last column.
 func cellsLost(source, page string) bool {
 	if !strings.Contains(page, "<table>") {
 		return false
@@ -132,8 +132,8 @@ func cellsLost(source, page string) bool {
 	return false
 }
 
-// hurts reports whether Markdown would take more than linear time for a text: lines that open as many levels as they have
-// characters, and many marks that each search for their end.
+// hurts reports whether Markdown would take more than linear time for a text: because its lines open as many levels as they
+// have characters, or because many marks each need a search for their end.
 func hurts(s string) bool {
 	run, open := 0, 0
 	for i := range len(s) {
@@ -168,7 +168,7 @@ func (t *Setter) code(text, language string) string {
 		from, to, class := at[0], at[1], ""
 		for i, name := range lexer.SubexpNames() {
 			if at[2*i] >= 0 {
-				class = name // of the group that matched; the first one is the whole
+				class = name // of the last group that matched; the first group is the whole match
 			}
 		}
 		switch {
@@ -275,8 +275,7 @@ func words(n ast.Node, source []byte) string {
 	return out.String()
 }
 
-// misleading reports whether the text of a link looks like another address than its target. A phone does not show the
-// target.
+// misleading reports whether the text of a link looks like another address than its target, which a phone does not show.
 func misleading(label, to string) bool {
 	bare := func(s string) string {
 		s = strings.ToLower(strings.TrimSpace(s))
@@ -290,7 +289,7 @@ func misleading(label, to string) bool {
 	return dot > 0 && dot < len(name)-1 && !strings.ContainsAny(name, " \t\n") && bare(label) != bare(to)
 }
 
-// titled is the title of a link or picture, for display behind its address.
+// titled is the title of a link or picture, for display after its address.
 func titled(title []byte) string {
 	if len(title) == 0 {
 		return ""
@@ -326,7 +325,7 @@ func (p plainNodes) fenced(w util.BufWriter, source []byte, n ast.Node, entering
 	return ast.WalkSkipChildren, nil
 }
 
-// outward reports whether a link may be followed.
+// outward reports whether a page may link to an address.
 func outward(to string) bool {
 	to = strings.ToLower(to)
 	return strings.HasPrefix(to, "https://") || strings.HasPrefix(to, "http://") || strings.HasPrefix(to, "mailto:")
