@@ -1,14 +1,13 @@
-// Package client is the one interface to Roost: over http and https, over the unix socket of a process that runs
-// tasks, and to a server in the same process without a network. A caller cannot see the difference. Get, Post,
-// Do, Ask and Open serve every route; the acts that programs use most have methods. Documents are those of package api.
+// Package client is the one interface to Roost: over http and https, over the unix socket of a process that runs tasks, and
+// to a server in the same process without a network. A caller cannot see the difference. Get, Post, Do, Ask and Open serve
+// every route; frequent acts have methods of their own. Documents are those of package api.
 //
-// Every POST carries an Idempotency-Key. When the answer to a POST is lost, the client sends it again under the same
-// key, and it takes effect once. It sends other changes once, unless the request is Repeatable. It sends a read again.
+// Every POST carries an Idempotency-Key. If the answer to a POST is lost, the client repeats the POST with the same key, and
+// it takes effect once. The client repeats reads, and other changes only if the request is Repeatable.
 //
-// Events follows tasks. It connects again when the connection breaks, and yields each durable event once and in
-// order.
+// Events follows tasks. It reconnects after a broken connection, and yields each durable event once and in order.
 //
-// Errors are *Problem, when a server refused, and *Unreachable, when no server of Roost answered.
+// An error is a *Problem if a server refused a request, and *Unreachable if no server of Roost answered.
 package client
 
 import (
@@ -35,13 +34,12 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// Options are what a client needs besides the address.
+// Options are the options of a client.
 type Options struct {
 	Token string
 	HTTP  *http.Client // nil: the client makes one
 
-	// Lost is called when an event stream breaks, with the reason and the time until the client connects again.
-	// nil: no call.
+	// Lost is called when an event stream breaks, with the reason and the time until the client reconnects. nil: no call.
 	Lost func(err error, again time.Duration)
 }
 
@@ -55,8 +53,8 @@ type Client struct {
 	sleep func(context.Context, time.Duration) error // tests shorten it
 }
 
-// New makes a client for http://HOST, https://HOST, either with a path that the API is below, or unix:/PATH. It
-// sends nothing yet.
+// New makes a client for http://HOST or https://HOST, each perhaps with the path of the API, or for unix:/PATH. It sends
+// nothing yet.
 func New(base string, o Options) (*Client, error) {
 	c := &Client{base: base, opt: o, http: o.HTTP, sleep: sleep}
 	if path, ok := strings.CutPrefix(base, "unix:"); ok {
@@ -137,14 +135,14 @@ func unsent(err error) bool {
 // the body ends the request and waits for the handler.
 type local struct{ handler http.Handler }
 
-// Request is a request. Path begins with a slash and is already escaped.
+// Request is one request. Path begins with a slash and is already escaped.
 type Request struct {
 	Method, Path string
 	Query        url.Values
 	Header       http.Header
-	Body         any    // sent as JSON, a json.RawMessage as it is; nil = none
+	Body         any    // sent as JSON, or unchanged if a json.RawMessage; nil = none
 	Key          string // Idempotency-Key of a POST; "" = that of the context (see Keyed), or a new one
-	Repeatable   bool   // a PATCH or DELETE that may take effect twice: it is sent again as a read is
+	Repeatable   bool   // for a PATCH or DELETE that may take effect twice: the client may repeat the request
 
 	attempt int // from 1; 0 = not sent yet
 }
@@ -163,7 +161,7 @@ func (c *Client) Do(ctx context.Context, method, path string, query url.Values, 
 	return c.Ask(ctx, Request{Method: method, Path: path, Query: query, Body: body}, into)
 }
 
-// Ask is Do for a request with headers or a key.
+// Ask is Do with all members of a request.
 func (c *Client) Ask(ctx context.Context, r Request, into any) (http.Header, error) {
 	var head http.Header
 	err := c.again(ctx, &r, func() error {
@@ -213,9 +211,9 @@ func (c *Client) read(resp *http.Response, into any) error {
 	return nil
 }
 
-// again sends a request until there is an answer, at most tries times. A first request that certainly did not reach
-// a server is not repeated: nothing listens there, and a user waits. After a request that may have taken effect, the
-// answer matters.
+// again sends a request until there is an answer, at most tries times. It does not repeat a first attempt that certainly
+// did not reach a server: nothing listens there, and a user waits. After an attempt that may have taken effect, it
+// repeats the request in every case, because the caller needs the answer.
 func (c *Client) again(ctx context.Context, r *Request, ask func() error) error {
 	post := r.Method == http.MethodPost
 	if post && r.Key == "" {
@@ -242,8 +240,8 @@ func (c *Client) again(ctx context.Context, r *Request, ask func() error) error 
 		)
 		switch {
 		case errors.As(err, &p):
-			// 409 means that the server still works on the first request under this key. The caller judges other
-			// refusals, except those of a server that is stopping or overloaded.
+			// 409 means that the server still works on the first request with this key. The client also waits for a server
+			// that is stopping or overloaded. All other refusals are for the caller.
 			busy := p.Code == "idempotency_in_flight" || p.Retryable && (p.Status == http.StatusServiceUnavailable ||
 				p.Status == http.StatusTooManyRequests) && after(p) > 0
 			if !busy || n >= tries || !repeatable {
@@ -274,7 +272,7 @@ func (c *Client) again(ctx context.Context, r *Request, ask func() error) error 
 	}
 }
 
-// plainly removes what net/http puts around an error: the method and the whole URL.
+// plainly removes the method and the URL that net/http adds to an error.
 func plainly(err error) error {
 	if u, is := errors.AsType[*url.Error](err); is {
 		return u.Err
@@ -333,27 +331,28 @@ func TaskPath(id string, rest ...string) string {
 
 type keyed struct{}
 
-// NewKey makes a unique idempotency key: a UUID of version 7, so that the id of a task that follows from it has a time.
+// NewKey makes a unique idempotency key: a UUID of version 7, so that the id of a task that is derived from the key has a
+// time.
 func NewKey() string {
 	key, _ := uuid.NewV7() // never fails: it reads random bytes
 	return hex.EncodeToString(key[:])
 }
 
-// Keyed gives the requests of a context an idempotency key: a server carries out POSTs with one key, path and body
-// once, however often clients send them. It is for callers that repeat a request after an error for which Lost is
-// true. Different requests must have different keys.
+// Keyed gives the requests of a context an idempotency key. POSTs with one key, path and body take effect once, even if
+// clients send them repeatedly. Keyed is for callers that repeat a request after an error for which Lost is true. Different
+// requests must have different keys.
 func Keyed(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, keyed{}, key)
 }
 
-// KeyOf is the key of a context, "" when it has none.
+// KeyOf is the key of a context; "" = none.
 func KeyOf(ctx context.Context) string {
 	key, _ := ctx.Value(keyed{}).(string)
 	return key
 }
 
-// Lost reports whether the answer to a request was lost, so that the request may have taken effect. Sent again under
-// the same key, it takes effect once.
+// Lost reports whether the answer to a request was lost, so that the request may have taken effect. If the caller repeats the
+// request with the same key, it takes effect once.
 func Lost(err error) bool {
 	var un *Unreachable
 	var p *Problem
@@ -363,7 +362,7 @@ func Lost(err error) bool {
 // Problem is a refusal: the RFC 9457 problem object that the server sent.
 type Problem = api.Problem
 
-// after is when the server wants to be asked again; 0 = it does not say.
+// after is the time after which the server wants the request again; 0 = not given.
 func after(p *Problem) time.Duration {
 	if n, err := strconv.Atoi(strings.TrimSpace(p.After)); err == nil && n >= 0 && n < 3600 {
 		return time.Duration(n) * time.Second
@@ -371,8 +370,8 @@ func after(p *Problem) time.Duration {
 	return 0
 }
 
-// Unreachable is an error on the way to a server: nothing listens there, the connection broke too often, or
-// something else than a server of Roost answers.
+// Unreachable is an error between client and server: nothing listens at the address, the connection broke too often, or
+// another program than a server of Roost answers.
 type Unreachable struct {
 	Base string // the server's address
 	Err  error
@@ -404,7 +403,7 @@ func (c *Client) refusal(resp *http.Response) error {
 // IsLocal reports whether the server is in this process.
 func (c *Client) IsLocal() bool { return c.local != nil }
 
-// LocalPeer is the address that a handler sees of a client of its own process.
+// LocalPeer is the remote address that a handler sees in a request of a client in its own process.
 const LocalPeer = "local"
 
 func (l *local) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -440,7 +439,7 @@ func (l *local) RoundTrip(r *http.Request) (*http.Response, error) {
 		}()
 		l.handler.ServeHTTP(a, in)
 	}()
-	// a handler that writes must not wait after its reader has gone
+	// A handler that writes must not wait for a reader that has gone.
 	stop := context.AfterFunc(ctx, func() { _ = w.CloseWithError(context.Cause(ctx)) })
 	end := sync.OnceFunc(func() {
 		cancel()
@@ -494,7 +493,7 @@ func (a *answer) begin(status int) {
 }
 
 func (a *answer) WriteHeader(status int) {
-	if status >= 200 { // lower ones are hints
+	if status >= 200 { // a lower status is a hint
 		a.begin(status)
 	}
 }
@@ -519,8 +518,8 @@ func Post[T any](ctx context.Context, c *Client, path string, body any) (doc T, 
 	return doc, err
 }
 
-// List yields the rows of all tasks while the server reads them, so many of the newest ones first. The last part has all
-// rows. An error ends it.
+// List yields the rows of all tasks while the server reads them. The first part has the given number of newest rows, and the
+// last part has all rows. An error ends the iteration.
 func (c *Client) List(ctx context.Context, first int) iter.Seq2[api.ListPart, error] {
 	return func(yield func(api.ListPart, error) bool) {
 		resp, err := c.Open(ctx, Request{Method: http.MethodGet, Path: "/v1/list", Query: url.Values{"first": {strconv.Itoa(first)}}})
@@ -548,25 +547,6 @@ func (c *Client) List(ctx context.Context, first int) iter.Seq2[api.ListPart, er
 	}
 }
 
-// all reads every page of a list.
-func all[T any](ctx context.Context, c *Client, path string, query url.Values) ([]T, error) {
-	var items []T
-	if query == nil {
-		query = url.Values{}
-	}
-	for {
-		p, err := Get[api.Page[T]](ctx, c, path, query)
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, p.Items...)
-		if p.Next == nil || *p.Next == query.Get("cursor") {
-			return items, nil
-		}
-		query.Set("cursor", *p.Next)
-	}
-}
-
 // Task returns a task.
 func (c *Client) Task(ctx context.Context, id string) (api.Summary, error) {
 	return Get[api.Summary](ctx, c, TaskPath(id), nil)
@@ -577,7 +557,7 @@ func (c *Client) Tasks(ctx context.Context, query url.Values) (api.Page[api.Summ
 	return Get[api.Page[api.Summary]](ctx, c, "/v1/tasks", query)
 }
 
-// Start makes a task and runs it when it has a message. Without a message the ID of the run is "".
+// Start makes a task, and starts its run if the document has a message. Without a message the ID of the run is "".
 func (c *Client) Start(ctx context.Context, t api.NewTask) (api.Run, error) {
 	made, err := Post[api.Started](ctx, c, "/v1/tasks", t)
 	if err != nil {
@@ -594,8 +574,8 @@ func (c *Client) Resume(ctx context.Context, id string, n api.NewRun) (api.Run, 
 	return Post[api.Run](ctx, c, TaskPath(id, "runs"), n)
 }
 
-// ResumePlan is what continuing a task would begin with, and what must be decided first; the query names what is decided
-// by now, see GET /v1/tasks/{id}/resume.
+// ResumePlan shows how a run of the task would begin, and what the user must decide first. The query has the decisions so
+// far, see GET /v1/tasks/{id}/resume.
 func (c *Client) ResumePlan(ctx context.Context, id string, query url.Values) (api.ResumePlan, error) {
 	return Get[api.ResumePlan](ctx, c, TaskPath(id, "resume"), query)
 }
@@ -616,11 +596,21 @@ func (c *Client) Questions(ctx context.Context, task string) ([]api.Question, er
 	if task != "" {
 		query.Set("task", task)
 	}
-	return all[api.Question](ctx, c, "/v1/questions", query)
+	var items []api.Question
+	for {
+		p, err := Get[api.Page[api.Question]](ctx, c, "/v1/questions", query)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, p.Items...)
+		if p.Next == nil || *p.Next == query.Get("cursor") {
+			return items, nil
+		}
+		query.Set("cursor", *p.Next)
+	}
 }
 
-// Answer answers a question. The first answer wins: a later one gets a *Problem with status 409, which holds the
-// first.
+// Answer answers a question. The first answer wins; a later one gets a *Problem with status 409, which holds the first one.
 func (c *Client) Answer(ctx context.Context, question string, a api.Answer) (api.Answered, error) {
 	return Post[api.Answered](ctx, c, "/v1/questions/"+url.PathEscape(question)+"/answer", a)
 }
@@ -630,7 +620,7 @@ func (c *Client) Run(ctx context.Context, rid string) (api.Run, error) {
 	return Get[api.Run](ctx, c, "/v1/runs/"+url.PathEscape(rid), nil)
 }
 
-// Await returns a run when it has ended or waits for a user, or when the time is over. A server may answer earlier.
+// Await returns a run once the run has ended or waits for a user, or the time is over. A server may answer earlier.
 func (c *Client) Await(ctx context.Context, rid string, most time.Duration) (r api.Run, err error) {
 	wait := strconv.Itoa(int(max(most, time.Second) / time.Second))
 	_, err = c.Ask(ctx, Request{Path: "/v1/runs/" + url.PathEscape(rid), Header: http.Header{"Prefer": {"wait=" + wait}}}, &r)
@@ -647,7 +637,7 @@ func (c *Client) Rewind(ctx context.Context, id string, n api.NewRewind) (api.Re
 	return Post[api.Rewound](ctx, c, TaskPath(id, "rewinds"), n)
 }
 
-// Undo undoes what was last done to a task.
+// Undo undoes the last action on a task.
 func (c *Client) Undo(ctx context.Context, id string, n api.NewUndo) (api.Undone, error) {
 	return Post[api.Undone](ctx, c, TaskPath(id, "undo"), n)
 }

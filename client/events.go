@@ -20,21 +20,20 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// Event is one event of a task. A durable event has an ID, from which a later call of Events continues; a delta has
-// none.
+// Event is one event of a task. A durable event has an ID, from which a later call of Events can continue; a delta has none.
 type Event struct {
 	ID, Type string
 	Data     json.RawMessage
 }
 
-// Events yields the events of a task, or of all tasks when task is "", that follow the event with the ID after; "0"
-// means from the start, "" from now on. Each durable event comes once and in order, even when the connection breaks or
-// the server restarts; deltas come while they are live.
+// Events yields the events of a task, or of all tasks if task is "", that follow the event with the ID after; "0" means from
+// the start, "" from now on. Each durable event comes once and in order, even if the connection breaks or the server
+// restarts; deltas come only while they are live.
 //
-// A stream.snapshot means that the server no longer knows the cursor: the events behind it follow the state in the
-// snapshot. A stream.end ends the iteration, unless the server is stopping: then Events waits for the next one.
-// Otherwise ctx ends it, or an error: a *Problem when the server refuses for good (401, 404 and the like), an
-// *Unreachable when no server of Roost answers.
+// A stream.snapshot means that the server no longer knows the cursor: the events after it follow the state in the snapshot.
+// A stream.end ends the iteration, unless the server is stopping: then Events waits for the next server. Otherwise the end
+// of ctx ends the iteration, or an error: a *Problem if the server refuses for good (401, 404 and the like), an *Unreachable
+// if no server of Roost answers.
 func (c *Client) Events(ctx context.Context, task, after string) iter.Seq2[Event, error] {
 	path := "/v1/events"
 	if task != "" {
@@ -76,8 +75,8 @@ type following struct {
 	over  bool
 }
 
-// position is where an event of one task is in the order of its events. The epoch does not count: the sequence of
-// commits grows through all epochs.
+// position is the position of an event in the order of its task's events. The epoch is no part of it, because the sequence
+// of commits grows through all epochs.
 type position struct{ seq, index uint64 }
 
 func positionOf(id string) (m position) {
@@ -100,7 +99,7 @@ func (f *following) moveTo(id string) {
 	}
 }
 
-// had reports whether a durable event came before: a server may send an event twice, but never omits one.
+// had reports whether a durable event came before. A server may send an event twice, but never omits one.
 func (f *following) had(id string) bool {
 	if id == f.last {
 		return true
@@ -131,7 +130,7 @@ func (f *following) run(ctx context.Context) {
 			f.fails++
 			wait = max(wait, after(p))
 		case errors.As(err, &un):
-			// A proxy answers while its server starts again.
+			// A proxy may answer while its server restarts.
 			if f.fails++; f.fails > 20 {
 				f.yield(Event{}, un)
 				return
@@ -160,19 +159,15 @@ func (f *following) connect(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r := f.ask
-	r.Header = r.Header.Clone()
-	if r.Header == nil {
-		r.Header = http.Header{}
-	}
+	r.Header = http.Header{}
+	maps.Copy(r.Header, f.ask.Header)
 	r.Header.Set("Accept", "text/event-stream")
 	switch {
 	case f.last != "":
 		r.Header.Set("Last-Event-ID", f.last)
 	case f.after != "":
-		r.Query = maps.Clone(r.Query)
-		if r.Query == nil {
-			r.Query = url.Values{}
-		}
+		r.Query = url.Values{}
+		maps.Copy(r.Query, f.ask.Query)
 		r.Query.Set("after", f.after)
 	}
 	quiet := time.AfterFunc(silence, cancel)
@@ -183,7 +178,7 @@ func (f *following) connect(ctx context.Context) error {
 	}
 	defer resp.Body.Close()
 	if media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); media != "text/event-stream" {
-		return &Unreachable{f.c.base, errors.New("what answers there is no server of roost: its answer is no event stream")}
+		return &Unreachable{f.c.base, errors.New("this is not a server of roost: its answer is not an event stream")}
 	}
 	in := bufio.NewReaderSize(&awake{resp.Body, quiet}, 64<<10)
 	for {
@@ -223,7 +218,7 @@ func (f *following) yieldFrame(e frame) bool {
 	switch {
 	case e.typ == "stream.snapshot":
 		if e.id != "" {
-			f.moveTo(e.id) // even if it is an older one
+			f.moveTo(e.id) // even if the id is older
 		}
 	case e.typ == "stream.end":
 		var why struct {
@@ -244,7 +239,7 @@ func (f *following) yieldFrame(e frame) bool {
 	return f.yield(out, nil)
 }
 
-// awake restarts the timer of a stream when bytes come.
+// awake restarts the timer of a silent stream with each read.
 type awake struct {
 	io.Reader
 	quiet *time.Timer
@@ -258,7 +253,7 @@ func (a *awake) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Mark is the ID of the newest durable event of a task, for Events; "0" when it has none.
+// Mark is the ID of a task's newest durable event, for Events; "0" if the task has none.
 func (c *Client) Mark(ctx context.Context, task string) (string, error) {
 	head, err := c.Ask(ctx, Request{
 		Method: http.MethodHead,
@@ -285,11 +280,11 @@ type frame struct {
 	hasID bool
 	typ   string
 	data  []byte
-	event bool          // it has data; without data it is not an event, but its id counts
+	event bool          // the frame has data; a frame without data is no event, but its id is valid
 	retry time.Duration // 0 = not given
 }
 
-// frameBytes bounds one event: a server that never ends one must not fill the memory.
+// frameBytes bounds one event, because a server that never ends an event must not fill the memory.
 const frameBytes = 128 << 20
 
 var errFrame = errors.New("an event has too many bytes")

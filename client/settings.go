@@ -8,12 +8,12 @@ import (
 	"github.com/roost-dev/roost/api"
 )
 
-// UserSettings are what the user of the server has set up.
+// UserSettings are the settings of the server's user.
 func (c *Client) UserSettings(ctx context.Context) (api.UserSettings, error) {
 	return Get[api.UserSettings](ctx, c, "/v1/settings", nil)
 }
 
-// ChangeSettings sets settings, and takes others out of the user's file.
+// ChangeSettings sets settings in the user's file, and removes others.
 func (c *Client) ChangeSettings(ctx context.Context, n api.SettingsPatch) (doc api.UserSettings, err error) {
 	_, err = c.Do(ctx, http.MethodPatch, "/v1/settings", nil, n, &doc)
 	return doc, err
@@ -23,19 +23,19 @@ func providerPath(provider, rest string) string {
 	return "/v1/providers/" + url.PathEscape(provider) + rest
 }
 
-// SetKey keeps the key of a provider on the server's machine.
+// SetKey stores the key of a provider on the server's machine.
 func (c *Client) SetKey(ctx context.Context, provider string, n api.NewKey) (doc api.KeyState, err error) {
 	_, err = c.Do(ctx, http.MethodPut, providerPath(provider, "/key"), nil, n, &doc)
 	return doc, err
 }
 
-// RemoveKey removes the key of a provider that is kept on the server's machine.
+// RemoveKey removes the key of a provider from the server's machine.
 func (c *Client) RemoveKey(ctx context.Context, provider string) (doc api.KeyState, err error) {
 	_, err = c.Do(ctx, http.MethodDelete, providerPath(provider, "/key"), nil, nil, &doc)
 	return doc, err
 }
 
-// TestProvider has one short request sent to a provider, outside any task.
+// TestProvider makes the server send one short request to a provider, outside any task.
 func (c *Client) TestProvider(ctx context.Context, provider string, n api.NewTest) (api.Tested, error) {
 	return Post[api.Tested](ctx, c, providerPath(provider, "/test"), n)
 }
@@ -45,18 +45,18 @@ func (c *Client) AddMCPServer(ctx context.Context, n api.NewMCPServer) (api.MCPS
 	return Post[api.MCPServer](ctx, c, "/v1/mcp-servers", n)
 }
 
-// RemoveMCPServer takes an MCP server out of the user's own file.
+// RemoveMCPServer removes an MCP server from the user's own file.
 func (c *Client) RemoveMCPServer(ctx context.Context, name string) error {
 	_, err := c.Do(ctx, http.MethodDelete, "/v1/mcp-servers/"+url.PathEscape(name), nil, nil, nil)
 	return err
 }
 
-// AddSource has the tasks of a folder read, too.
+// AddSource adds a folder to the sources of tasks.
 func (c *Client) AddSource(ctx context.Context, n api.NewSource) (api.AddedSource, error) {
 	return Post[api.AddedSource](ctx, c, "/v1/sources", n)
 }
 
-// RemoveSource has the tasks of a folder read no longer.
+// RemoveSource removes a folder from the sources of tasks.
 func (c *Client) RemoveSource(ctx context.Context, path string) error {
 	_, err := c.Do(ctx, http.MethodDelete, "/v1/sources", url.Values{"path": {path}}, nil, nil)
 	return err

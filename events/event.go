@@ -16,21 +16,21 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// Event is one event of a task, as every stream shows it. The JSON in Data is described in docs under "Events".
+// Event is one event of a task, the same in every stream. docs describes the JSON in Data under "Events".
 type Event struct {
 	ID   string // "<epoch>.<seq>-<index>"; "" for a live event
 	Type string
 	Task string
-	Run  string // "" when it belongs to no run
+	Run  string // "" if the event belongs to no run
 	Seq  uint64 // 0 for a live event
 	At   int64  // Unix milliseconds
-	// Behind is the newest commit of the task when a live event was published: it follows the events of that commit
-	// and precedes those of the next one. 0 means unknown.
+	// Behind is the task's newest commit at the moment when a live event was published: the live event follows the events
+	// of that commit and precedes those of the next one. 0 means unknown.
 	Behind uint64
 	Data   json.RawMessage // the whole event on one line: task_id, run_id?, seq, at, type and the payload
 }
 
-// Item is an event as a topic keeps it.
+// Item is an event in a topic.
 type Item struct {
 	Event
 	Cursor Cursor // of a live event: the cursor of the durable event before it
@@ -38,7 +38,7 @@ type Item struct {
 	Frame  []byte // the event as a server-sent event; Data is a part of it
 }
 
-// CursorID is the id that subscribers of the topic send to continue behind the item; "" for a live event.
+// CursorID is the id with which subscribers of the topic continue after the item; "" for a live event.
 func (i Item) CursorID() string {
 	if i.Live {
 		return ""
@@ -66,13 +66,13 @@ func framed(i Item, frame []byte) Item {
 	return i
 }
 
-// itemBytes is about what an item occupies in memory without its frame.
+// itemBytes is about the size of an item in memory without its frame.
 const itemBytes = 280
 
 func (i *Item) size() int { return len(i.Frame) + itemBytes }
 
-// itemsOf makes items of a commit's events: in the stream of their task, or in that of all tasks for a commit that the
-// line of the activity log announced.
+// itemsOf makes items of a commit's events: for the stream of their task, or with a line of the activity log, which announced
+// the commit, for the stream of all tasks.
 func itemsOf(events []Event, line feed.Place) []Item {
 	out := make([]Item, len(events))
 	for i, e := range events {
@@ -86,8 +86,8 @@ func itemsOf(events []Event, line feed.Place) []Item {
 	return out
 }
 
-// AppendFrame appends a server-sent event. The journal's contents are not trusted: neither a type nor data may start
-// another line.
+// AppendFrame appends a server-sent event. The contents of a journal are untrusted, so neither a type nor data can start
+// another line of the frame.
 func AppendFrame(b []byte, id, typ string, data []byte) []byte {
 	if id != "" {
 		b = append(append(append(b, "id: "...), id...), '\n')
@@ -120,8 +120,8 @@ func PlainType(typ string) bool {
 	return typ != ""
 }
 
-// Context is what a stream shows of a commit beside its line in the journal. It is read off the state right behind
-// the commit.
+// Context is the part of a commit's events that is not in the commit's line of the journal. It is read from the state right
+// after the commit.
 type Context struct {
 	Run      string // the newest run
 	messages []shownMessage
@@ -134,8 +134,7 @@ type shownMessage struct {
 	content json.RawMessage // nil when the event is not about a message, or the message is missing
 }
 
-// ContextOf reads the context of a commit off the state right behind it. After an error, messages that could not be read
-// are empty.
+// ContextOf reads the context of a commit from the state right after it. With an error, unreadable messages are empty.
 func ContextOf(s *task.State, events []task.Event) (Context, error) {
 	var unread error
 	c := Context{}
@@ -168,8 +167,8 @@ func ContextOf(s *task.State, events []task.Event) (Context, error) {
 	return c, unread
 }
 
-// Render gives a commit's events as streams show them. They depend on the journal alone: a context read off a state
-// that was folded from the journal gives the same bytes as one read off the owner's state.
+// Render renders a commit's events for streams. They depend on the journal alone: a context from a state that was folded
+// from the journal gives the same bytes as one from the owner's state.
 func Render(taskID string, c journal.Commit, context Context) []Event {
 	at := api.Stamp(c.At)
 	out := make([]Event, 0, len(c.Events))
@@ -182,13 +181,13 @@ func Render(taskID string, c journal.Commit, context Context) []Event {
 		typ, _ := esjson.GetString(raw, "type")
 		run := context.Run
 		if strings.HasPrefix(typ, "run.") {
-			// The event names its own run: the end of a run that was killed is in the first commit of the next one.
+			// The event names its own run: the end of a killed run is in the first commit of the next run.
 			if of, ok := esjson.GetString(raw, "run"); ok && of != "" {
 				run = of
 			}
 		}
 		size := 256 + len(raw)
-		if m.content != nil { // it replaces the body, which is not shown
+		if m.content != nil { // the content replaces the body
 			size = 384 + len(m.content)
 		}
 		b := make([]byte, 0, size)
@@ -213,7 +212,8 @@ func Render(taskID string, c journal.Commit, context Context) []Event {
 	return out
 }
 
-// appendPayload copies an event's members. Of a message it shows the message, not how the journal stores it.
+// appendPayload copies an event's members. For a message it adds the message's content, and leaves out the members that
+// store it.
 func appendPayload(b []byte, typ string, raw []byte, m shownMessage) []byte {
 	message := typ == "message.added" || typ == "message.changed"
 	member := func(key string, val []byte) {
@@ -244,22 +244,22 @@ func appendPayload(b []byte, typ string, raw []byte, m shownMessage) []byte {
 	return b
 }
 
-// Cursor is a place in a stream: behind event Index of commit Seq of a task. In the stream of all tasks, Line is the
-// line of the activity log that announced the commit. The zero Cursor is the start. Epoch does not count in the order,
-// because Seq grows through all epochs.
+// Cursor is a place in a stream: after event Index of commit Seq of a task. In the stream of all tasks, Line is the line of
+// the activity log that announced the commit. The zero Cursor is the start. The order ignores Epoch, because Seq grows
+// through all epochs.
 type Cursor struct {
 	Line feed.Place
 	task.Position
 }
 
-// wholeCommit is the Index of a cursor behind all events of its commit.
+// wholeCommit is the Index of a cursor after all events of its commit.
 const wholeCommit = math.MaxInt
 
 func at(epoch, seq uint64, index int) Cursor {
 	return Cursor{Position: task.Position{Epoch: epoch, Seq: seq, Index: index}}
 }
 
-// AfterCommit is the cursor behind all events of a commit of a task.
+// AfterCommit is the cursor after all events of a commit of a task.
 func AfterCommit(seq uint64) Cursor {
 	if seq == 0 {
 		return Cursor{}
@@ -267,7 +267,7 @@ func AfterCommit(seq uint64) Cursor {
 	return at(0, seq, wholeCommit)
 }
 
-// afterLine is the cursor behind all events that a line of the activity log announced.
+// afterLine is the cursor after all events that a line of the activity log announced.
 func afterLine(p feed.Place) Cursor {
 	if p == (feed.Place{}) {
 		return Cursor{}
@@ -280,7 +280,7 @@ func afterLine(p feed.Place) Cursor {
 // IsStart reports whether nothing is before the cursor.
 func (c Cursor) IsStart() bool { return c == Cursor{} }
 
-// IsWhole reports whether the cursor is behind all events of its commit.
+// IsWhole reports whether the cursor is after all events of its commit.
 func (c Cursor) IsWhole() bool { return c.Seq == 0 || c.Index == wholeCommit }
 
 // Before reports whether c comes before d in the same stream.
@@ -296,8 +296,8 @@ func (c Cursor) Before(d Cursor) bool {
 // same reports whether neither of two cursors comes before the other.
 func (c Cursor) same(d Cursor) bool { return !c.Before(d) && !d.Before(c) }
 
-// String is the id that clients send: "1.7-0" for a task, five parts for all tasks, "0" for the start and "7" for the
-// place behind commit 7.
+// String is the id that clients send: "1.7-0" for a task, five parts for all tasks, "0" for the start and "7" for the place
+// after commit 7.
 func (c Cursor) String() string {
 	switch {
 	case c.IsStart():
@@ -314,8 +314,8 @@ func (c Cursor) String() string {
 	return fmt.Sprintf("%d.%d-%d", c.Epoch, c.Seq, c.Index)
 }
 
-// ParseCursor reads the id of an event of a task, "0", or the number of a commit. It accepts an id only as String
-// prints it, so that one place has one id.
+// ParseCursor reads the id of an event of a task, "0", or the number of a commit. It accepts an id only in the form of
+// String, so that one place has one id.
 func ParseCursor(text string) (c Cursor, ok bool) {
 	if n, ok := parseNumber(text); ok {
 		return AfterCommit(n), true
@@ -328,7 +328,7 @@ func ParseCursor(text string) (c Cursor, ok bool) {
 	return at(epoch, seq, int(index)), ok1 && ok2 && ok3 && seq > 0 && index <= 1<<30 //nolint:gosec // it is at most 1<<30
 }
 
-// ParseAllCursor reads the id of an event of the stream of all tasks, or "0" for the oldest event that is kept.
+// ParseAllCursor reads the id of an event of the stream of all tasks, or "0" for the oldest kept event.
 func ParseAllCursor(text string) (c Cursor, ok bool) {
 	if text == "0" {
 		return Cursor{}, true
@@ -346,7 +346,7 @@ func ParseAllCursor(text string) (c Cursor, ok bool) {
 	return c, c.String() == text
 }
 
-// parseNumber reads a number as it is printed: digits without a sign or leading zeros.
+// parseNumber reads a number in its printed form: digits without a sign or leading zeros.
 func parseNumber(text string) (uint64, bool) {
 	n, err := strconv.ParseUint(text, 10, 63)
 	return n, err == nil && strconv.FormatUint(n, 10) == text

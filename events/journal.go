@@ -21,20 +21,20 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// reader reads a task's durable events off its journal, whichever process writes it. It is for one goroutine.
+// reader reads a task's durable events from its journal, which any process may write. It is for one goroutine.
 type reader struct {
 	store *store.Store
 	ref   store.Ref
 	log   journal.Reader
 	seq   uint64         // the commit that was read last
-	state *task.State    // right behind commit seq: composed messages are read off it; nil until a commit needs it
-	under journal.Reader // what state loads its messages from
+	state *task.State    // the state after commit seq, which has the composed messages; nil until a commit needs it
+	under journal.Reader // state loads its messages from this reader
 	run   string         // the newest run at commit seq, while state is nil
 	owner func() *Owner
 }
 
-// openReader opens a task's journal behind a commit, or at its head when that comes first. owner gives the run of this
-// process that owns the task, if one does. openReader neither waits nor writes. journal.ErrNotFound: the task has no
+// openReader opens a task's journal after a commit, or at the journal's head if that is older. owner gives the run of this
+// process that owns the task, if there is one. openReader neither waits nor writes. journal.ErrNotFound: the task has no
 // journal, because no program that keeps a journal has changed the task yet.
 func openReader(ctx context.Context, s *store.Store, ref store.Ref, after uint64, owner func() *Owner) (*reader, error) {
 	log, err := s.Follow(ctx, ref)
@@ -58,7 +58,7 @@ func (r *reader) dropState() error {
 	return r.under.Close()
 }
 
-// events yields the events of each commit behind the reader's position. A damaged commit has none.
+// events yields the events of each commit after the reader's position. A damaged commit has none.
 func (r *reader) events(commits iter.Seq2[journal.Commit, error]) iter.Seq2[[]Event, error] {
 	return func(yield func([]Event, error) bool) {
 		for c, err := range commits {
@@ -87,7 +87,7 @@ func (r *reader) events(commits iter.Seq2[journal.Commit, error]) iter.Seq2[[]Ev
 	}
 }
 
-// render gives a commit's events. A commit that cannot be folded is shown as its line has it.
+// render renders a commit's events. For a commit that cannot be folded, they have only the members of its line.
 func (r *reader) render(c journal.Commit) ([]Event, error) {
 	if known, ok := r.ownerContext(c); ok {
 		r.run = known.Run
@@ -110,9 +110,9 @@ func (r *reader) render(c journal.Commit) ([]Event, error) {
 	return Render(r.ref.ID, c, known), nil
 }
 
-// ownerContext is the context of a commit that the task's owner in this process made. The owner does not note the
-// commits that the store makes by itself, for example for a queued input; those have no messages, and start no run. In the
-// place of a commit that this owner could not save, the journal may have one of its successor.
+// ownerContext is the context of a commit that the task's owner in this process made. The owner does not note commits that
+// the store makes by itself, for example for a queued input; such commits have no messages, and start no run. If this owner
+// could not save a commit, the journal may have a commit of the next owner with that number.
 func (r *reader) ownerContext(c journal.Commit) (Context, bool) {
 	if r.owner == nil {
 		return Context{}, false
@@ -135,8 +135,8 @@ func (r *reader) ownerContext(c journal.Commit) (Context, bool) {
 	return Context{Run: r.run}, true
 }
 
-// fold makes the state right behind a commit, unless it is there. It reads the journal through a reader of its own,
-// because the caller is reading this one.
+// fold makes the state after a commit, unless the reader has a state. It reads the journal through a reader of its own,
+// because its caller is reading from this one.
 func (r *reader) fold(seq uint64) error {
 	if r.state != nil {
 		return nil
@@ -153,8 +153,8 @@ func (r *reader) fold(seq uint64) error {
 	return nil
 }
 
-// ReadJournal gives the durable events of a task behind a cursor that its journal has now. journal.ErrNotFound: the
-// task has no journal.
+// ReadJournal passes the durable events after a cursor that a task's journal has now to give. journal.ErrNotFound: the task
+// has no journal.
 func ReadJournal(ctx context.Context, s *store.Store, ref store.Ref, after Cursor, give func(Item) error) error {
 	_, err := readJournal(ctx, s, ref, after, func(one Item) error {
 		if !after.Before(one.Cursor) {
@@ -165,11 +165,11 @@ func ReadJournal(ctx context.Context, s *store.Store, ref store.Ref, after Curso
 	return err
 }
 
-// readJournal gives the events of all commits of which a cursor has not all events, and the cursor behind them.
+// readJournal passes the events of commits to give that are not wholly before a cursor. It returns the cursor after them.
 func readJournal(ctx context.Context, s *store.Store, ref store.Ref, after Cursor, give func(Item) error) (Cursor, error) {
 	seq := after.Seq
 	if !after.IsWhole() {
-		seq-- // some events of this commit are behind the cursor
+		seq-- // some events of this commit are after the cursor
 	}
 	r, err := openReader(ctx, s, ref, seq, nil)
 	if err != nil {
@@ -192,7 +192,7 @@ func readJournal(ctx context.Context, s *store.Store, ref store.Ref, after Curso
 	return after, r.close()
 }
 
-// Newest is the cursor behind the newest event of a task's journal; ok is false while the journal has no event.
+// Newest is the cursor after the newest event of a task's journal; ok is false while the journal has no event.
 func Newest(ctx context.Context, s *store.Store, ref store.Ref) (c Cursor, ok bool, err error) {
 	log, err := s.Follow(ctx, ref)
 	if errors.Is(err, journal.ErrNotFound) {
@@ -214,8 +214,8 @@ func Newest(ctx context.Context, s *store.Store, ref store.Ref) (c Cursor, ok bo
 	return c, false, nil
 }
 
-// Exists reports whether a task's journal has the event that a cursor is behind. A commit that was damaged since
-// counts as present: the commits behind it can still be read.
+// Exists reports whether a task's journal has the event before a cursor. A commit that was damaged since counts as present,
+// because the commits after it can still be read.
 func Exists(ctx context.Context, s *store.Store, ref store.Ref, c Cursor) (bool, error) {
 	if c.IsWhole() {
 		newest, _, err := Newest(ctx, s, ref)
@@ -242,18 +242,18 @@ func Exists(ctx context.Context, s *store.Store, ref store.Ref, c Cursor) (bool,
 	return false, nil
 }
 
-// maxRetries is how often the reader looks for commits that a line announced and the journal does not show yet;
-// retryDelay is the pause in between. An owner announces a commit after its sync, and readers see it at once unless
-// the owner writes its record at that very moment. The limit counts tries and not time: a process that was stopped
+// maxRetries is how often the reader tries to read commits that a line announced and the journal does not show yet;
+// retryDelay is the pause between tries. An owner announces a commit after its sync, and readers see the commit at once,
+// unless the owner writes its record at that very moment. The limit counts tries and not time: a process that was stopped
 // for a minute has not tried.
 const (
 	maxRetries = 400
 	retryDelay = 5 * time.Millisecond
 )
 
-// entryReader gives the events that lines of the activity log announce. They depend on the log and the journals
-// alone, so that every reader finds the same events behind a cursor. It keeps some journals open, because the lines of
-// a few tasks alternate. It is for one goroutine.
+// entryReader reads the events that lines of the activity log announce. They depend on the log and the journals alone, so
+// that every reader finds the same events after a cursor. It keeps some journals open, because the lines of a few tasks
+// alternate. It is for one goroutine.
 type entryReader struct {
 	store   *store.Store
 	most    int
@@ -261,14 +261,14 @@ type entryReader struct {
 	pause   func() // between tries; nil: retryDelay
 }
 
-// retries counts how often a journal was read that does not show yet what a line announced.
+// retries counts the tries to read announced commits that a journal does not show yet.
 type retries struct {
 	n    int
 	last bool
 }
 
-// again waits for a commit that is not visible, and reports whether to try once more. When the owner has let go of the
-// journal, one more try shows all that there will be: the try before may have come while the owner was still there.
+// again waits for a commit that is not visible yet, and reports whether to try once more. After the owner has released the
+// journal, one more try shows everything that the owner wrote: the try before may have been too early.
 func (r *entryReader) again(ctx context.Context, ref store.Ref, n *retries) (bool, error) {
 	if n.n++; n.last || n.n >= maxRetries {
 		return false, nil
@@ -286,7 +286,7 @@ func (r *entryReader) again(ctx context.Context, ref store.Ref, n *retries) (boo
 	return true, nil
 }
 
-// unanswered reports whether an error comes of a database that does not answer, and not of what a journal holds.
+// unanswered reports whether an error means that the database does not answer, and not that a journal is missing or damaged.
 func unanswered(s *store.Store, err error) bool {
 	for _, held := range []error{journal.ErrNotFound, journal.ErrBlobMissing, journal.ErrBlobDamaged} {
 		if errors.Is(err, held) {
@@ -297,9 +297,9 @@ func unanswered(s *store.Store, err error) bool {
 	return s.Shared() && !damaged
 }
 
-// skipUnreadable is for a journal that cannot be read: the stream passes over one that is missing or damaged. It
-// returns an error when this process lacks files or memory, or the database with the journals does not answer: that will
-// pass, and to continue would lose the journal's events.
+// skipUnreadable decides about the error of a journal: nil means that the stream skips a journal that is missing or damaged.
+// If this process lacks files or memory, or the database does not answer, skipUnreadable returns the error: that state is
+// temporary, and skipping the journal would lose its events.
 func (r *entryReader) skipUnreadable(ctx context.Context, err error) error {
 	if unanswered(r.store, err) {
 		return err
@@ -312,8 +312,8 @@ func (r *entryReader) skipUnreadable(ctx context.Context, err error) error {
 	return ctx.Err()
 }
 
-// read returns the events of an entry, commit by commit. A journal that is missing or cannot be read has none: the
-// stream of its task reports why.
+// read passes the events of an entry to give, commit by commit. A missing or unreadable journal has none; the stream of its
+// task reports why.
 func (r *entryReader) read(ctx context.Context, e feed.Entry, give func([]Event) error) error {
 	task := feed.Task{Source: e.Source, ID: e.Task}
 	if e.End {
@@ -341,7 +341,7 @@ func (r *entryReader) read(ctx context.Context, e feed.Entry, give func([]Event)
 			if err != nil {
 				r.drop(task)
 				if replaced = reopen && errors.Is(err, journal.ErrReplaced); replaced {
-					reopen = false // once: a journal that is replaced again and again must not hold up the others
+					reopen = false // only once: a journal that is replaced repeatedly must not delay the others
 					break
 				}
 				return r.skipUnreadable(ctx, err)
@@ -382,7 +382,7 @@ func (r *entryReader) firstCommit(ctx context.Context, ref store.Ref, e feed.Ent
 		return 0, err
 	}
 	defer log.Close()
-	// A journal that does not show the announced commit yet looks younger than it is.
+	// Wait for the announced commit: without it, the journal's head would be too old for the search below.
 	for tries := (retries{}); ; {
 		if head, err := log.Head(ctx); err != nil || head >= e.New.To {
 			break
@@ -397,15 +397,14 @@ func (r *entryReader) firstCommit(ctx context.Context, ref store.Ref, e feed.Ent
 	return max(min(first, e.Line.From), 1), err
 }
 
-// firstSince is the first commit of a journal that is not older than a time, in Unix milliseconds; head+1 when all are
-// older.
+// firstSince is the first commit of a journal that is not older than a time, in Unix milliseconds; head+1 if all are older.
 func firstSince(ctx context.Context, log journal.Reader, at int64) (uint64, error) {
 	head, err := log.Head(ctx)
 	if err != nil {
 		return 0, err
 	}
 	low, high := uint64(1), head+1
-	for low < high { // times rise, as far as clocks do
+	for low < high { // times rise, unless a clock was set back
 		mid := (low + high) / 2
 		old := false
 		for c, err := range journal.Whole(log.Read(ctx, mid)) {
@@ -424,14 +423,14 @@ func firstSince(ctx context.Context, log journal.Reader, at int64) (uint64, erro
 	return low, nil
 }
 
-// reader is a task's reader behind a commit.
+// reader is a task's reader after a commit.
 func (r *entryReader) reader(ctx context.Context, task feed.Task, ref store.Ref, after uint64) (*reader, error) {
 	if one := r.readers[task]; one != nil && one.seq == after {
 		return one, nil
 	}
 	r.drop(task)
 	if len(r.readers) >= r.most {
-		r.close() // the lines of the tasks that alternate now open theirs again
+		r.close() // the tasks whose lines alternate now are opened again
 	}
 	log, err := openReader(ctx, r.store, ref, after, nil)
 	if err != nil {
@@ -457,10 +456,10 @@ func (r *entryReader) close() {
 	}
 }
 
-// The overlay of the root has the labels of other tools' tasks and the moves of deleted tasks. No task's journal has
-// them, and in the stream of all tasks they are events of their tasks.
+// The overlay of the root has the labels of other tools' tasks, and deletions and restores. No task's journal has these, but
+// in the stream of all tasks they are events of their tasks.
 
-// readOverlay gives the changes of the overlay that an entry announces.
+// readOverlay passes the changes of the overlay that an entry announces to give.
 func (r *entryReader) readOverlay(ctx context.Context, e feed.Entry, ref store.Ref, from uint64, give func([]Event) error) error {
 	for tries := (retries{}); ; {
 		log, err := r.store.OpenOverlay(ctx)
@@ -477,8 +476,8 @@ func (r *entryReader) readOverlay(ctx context.Context, e feed.Entry, ref store.R
 	}
 }
 
-// readChanges gives the changes of the overlay from one commit to another, and the commit to continue with. It continues behind
-// a journal that cannot be read.
+// readChanges passes the changes of the overlay from one commit to another to give, and returns the commit to continue with.
+// It skips an unreadable journal.
 func (r *entryReader) readChanges(ctx context.Context, log journal.Reader, from, to uint64, give func([]Event) error) (uint64, error) {
 	for c, err := range overlay.Commits(ctx, log, from) {
 		if err != nil {
@@ -497,7 +496,7 @@ func (r *entryReader) readChanges(ctx context.Context, log journal.Reader, from,
 	return from, nil
 }
 
-// overlayEvents renders a change. Like all events it depends on the journal alone. seq is the newest commit of the
+// overlayEvents renders a change of the overlay. The events depend on the journal alone. seq is the newest commit of the
 // task's own journal at that time; overlay numbers the changes.
 func overlayEvents(c overlay.Commit) []Event {
 	out := make([]Event, 0, len(c.Events))
@@ -529,7 +528,7 @@ func overlayEvents(c overlay.Commit) []Event {
 				o.String("name", m.Name)
 			}
 		}
-		// The event names no task here: it belongs to no run, so no live event precedes or follows it.
+		// Event.Task stays empty: the event belongs to no run, so no live event precedes or follows it.
 		out = append(out, Event{ID: strconv.FormatUint(c.Epoch, 10) + "." + strconv.FormatUint(c.Seq, 10), Type: m.Type,
 			Seq: c.Seq, At: c.At, Data: o.Bytes()})
 	}

@@ -26,8 +26,8 @@ var ErrClosed = errors.New("the event pipe is closed")
 // ErrGone: the task was removed.
 var ErrGone = journal.ErrNotFound
 
-// Remote passes on the live events of a task that another process works on, until that process lets the task go, ctx
-// ends, or the connection breaks. It returns at once when no other process works on the task.
+// Remote publishes the live events of a task that another process works on, until that process releases the task, ctx ends,
+// or the connection breaks. It returns at once if no other process works on the task.
 type Remote func(ctx context.Context, ref store.Ref, publish func(Event))
 
 // Pipe has the topics of one process. It is safe for concurrent use.
@@ -47,7 +47,7 @@ const allTasks = ""
 // New makes the pipe of a store.
 func New(s *store.Store) *Pipe { return &Pipe{store: s, topics: map[string]*Topic{}} }
 
-// SetRemote sets how topics get live events of other processes. It holds for topics that are opened later.
+// SetRemote sets how topics get live events of other processes. Topics that are already open keep theirs.
 func (p *Pipe) SetRemote(r Remote) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -67,7 +67,7 @@ type Topic struct {
 	owner  atomic.Pointer[Owner] // the run of this process that owns the task; nil: none
 }
 
-// readPast gives the durable events behind a cursor, as far as the journals go now, and the cursor of that place.
+// readPast passes the durable events after a cursor that the journals have now to give, and returns the cursor after them.
 type readPast func(ctx context.Context, after Cursor, give func(Item) error) (Cursor, error)
 
 // Task opens the topic of a task, which need not have a journal yet. The caller must call release.
@@ -129,7 +129,7 @@ func (p *Pipe) release(key string, t *Topic) {
 	}
 }
 
-// bound sets how much the topic keeps for its users. The caller holds Pipe.mu.
+// bound sets how many bytes the topic keeps for its users. The caller holds Pipe.mu.
 func (t *Topic) bound() {
 	if t.users == 1 && t.owner.Load() != nil {
 		t.ring.bound(unreadBytes)
@@ -138,7 +138,7 @@ func (t *Topic) bound() {
 	t.ring.bound(ringBytes)
 }
 
-// Publish hands a live event of a run of this process to the topics that are open. It never blocks.
+// Publish passes a live event of a run of this process to the open topics. It never blocks.
 func (p *Pipe) Publish(ref store.Ref, e Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -172,7 +172,7 @@ func (p *Pipe) Size() (topics, bytes int) {
 	return len(p.topics), bytes
 }
 
-// Newest waits until the topic is open and gives the cursor behind its newest durable event.
+// Newest waits until the topic is open and returns the cursor after its newest durable event.
 func (t *Topic) Newest(ctx context.Context) (Cursor, error) {
 	for {
 		v := t.ring.view(Cursor{}, 0, nil)
@@ -201,7 +201,7 @@ func (t *Topic) flush() {
 	}
 }
 
-// followTask fills the ring of a task from its head on, until ctx ends or the journal disappears. Any process may
+// followTask fills the ring of a task from the journal's head on, until ctx ends or the journal disappears. Any process may
 // write the journal.
 func (t *Topic) followTask(ctx context.Context, ref store.Ref) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -212,7 +212,7 @@ func (t *Topic) followTask(ctx context.Context, ref store.Ref) error {
 	live.read[ref.ID] = 0 // hold all live events until the journal's head is known
 	if t.remote != nil {
 		wait.Go(func() {
-			for ctx.Err() == nil { // the task may change hands any number of times
+			for ctx.Err() == nil { // the process that works on the task may change any number of times
 				t.remote(ctx, ref, live.publish)
 				select {
 				case <-ctx.Done():
@@ -227,7 +227,7 @@ func (t *Topic) followTask(ctx context.Context, ref store.Ref) error {
 	for {
 		select {
 		case seq := <-heads:
-			// This goroutine opens the ring: whoever waits for that and publishes then finds the head known.
+			// This goroutine opens the ring, so that the head is known before a caller that waited for the ring publishes.
 			t.ring.start(AfterCommit(seq))
 			live.read[ref.ID] = seq
 			live.wake()
@@ -249,7 +249,7 @@ func (t *Topic) readTask(ctx context.Context, ref store.Ref, heads chan<- uint64
 	for {
 		r, err := openReader(ctx, t.pipe.store, ref, after, t.owner.Load)
 		if errors.Is(err, journal.ErrNotFound) {
-			// No program with a journal has changed the task yet, so all events are new.
+			// No program that keeps a journal has changed the task yet, so all events will be new.
 			if after > 0 {
 				after = 0
 				select {
@@ -271,7 +271,7 @@ func (t *Topic) readTask(ctx context.Context, ref store.Ref, heads chan<- uint64
 		case heads <- r.seq:
 		case <-ctx.Done():
 		}
-		for events, err := range r.events(r.log.Follow(ctx, r.seq+1)) { // journal.ErrNotFound: the journal has gone
+		for events, err := range r.events(r.log.Follow(ctx, r.seq+1)) { // journal.ErrNotFound: the journal was removed
 			if err != nil {
 				return errors.Join(t.stopped(ctx, err), r.close())
 			}
@@ -284,7 +284,7 @@ func (t *Topic) readTask(ctx context.Context, ref store.Ref, heads chan<- uint64
 	}
 }
 
-// stopped is why a topic has no more events: its context ended, or err.
+// stopped is the reason why a topic ends: its context ended, or err.
 func (t *Topic) stopped(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
@@ -297,9 +297,9 @@ func (t *Topic) stopped(ctx context.Context, err error) error {
 	return ctx.Err()
 }
 
-// Owner publishes the events of a task that a run of this process owns. It notes with each commit what streams show
-// beside the commit's line: the run, and the content of composed messages. So the topic renders the commit without
-// folding the journal, which would take as much memory again as the run's own state.
+// Owner publishes the events of a task that a run of this process owns. It notes the context of each commit: the run, and
+// the content of composed messages. So the topic renders the commit without folding the journal, which would take as much
+// memory again as the run's own state.
 type Owner struct {
 	pipe    *Pipe
 	ref     store.Ref
@@ -309,7 +309,7 @@ type Owner struct {
 
 	busy sync.Mutex // held while a commit is made and noted
 	mu   sync.Mutex
-	seqs map[uint64]Context // of the commits that the topic has not read yet
+	seqs map[uint64]Context // contexts of commits that the topic has not read yet
 }
 
 // Own opens the topic of a task for its owner of an epoch. The caller must call Release.
@@ -318,7 +318,7 @@ func (p *Pipe) Own(ctx context.Context, ref store.Ref, epoch uint64) (*Owner, er
 	if err != nil {
 		return nil, err
 	}
-	// The ring starts at the journal's head: wait for it, so that the ring has all that the owner commits.
+	// The ring starts at the journal's head. Wait for that, so that the ring has all commits of the owner.
 	if _, err := t.Newest(ctx); err != nil {
 		release()
 		return nil, err
@@ -334,15 +334,15 @@ func (p *Pipe) Own(ctx context.Context, ref store.Ref, epoch uint64) (*Owner, er
 // Topic is the task's topic.
 func (o *Owner) Topic() *Topic { return o.topic }
 
-// Publish hands a live event to the topics. It never blocks. A nil Owner publishes nothing.
+// Publish passes a live event to the topics. It never blocks. A nil Owner publishes nothing.
 func (o *Owner) Publish(e Event) {
 	if o != nil {
 		o.pipe.Publish(o.ref, e)
 	}
 }
 
-// Commit makes a commit and notes its context; ok is false when nothing was committed, or its context is not known. A
-// commit can be durable, and the topic can read it, before commit returns: the topic waits for the note then.
+// Commit makes a commit and notes its context; ok is false if nothing was committed, or the context is unknown. A commit can
+// be durable, and the topic can read it, before commit returns: then the topic waits for the note.
 func (o *Owner) Commit(commit func() (seq uint64, c Context, ok bool)) {
 	if o == nil {
 		commit()
@@ -369,7 +369,7 @@ func (o *Owner) Release() {
 	o.release()
 }
 
-// context gives the context of a commit and forgets it. It waits for the commit that is being made. false: the owner
+// context returns the noted context of a commit and forgets it. It waits for a commit that is being made. false: the owner
 // has not noted the commit, because the store made it by itself.
 func (o *Owner) context(seq uint64) (Context, bool) {
 	if c, ok := o.take(seq); ok {
@@ -394,13 +394,13 @@ const (
 	sharedReaders = 64
 	pastReaders   = 8
 
-	// reportEvery is how often the topic reports the commits of owners that were killed before they could, and
-	// maxReports how many tasks it reports at a time.
+	// reportEvery is how often the topic announces commits of owners that were killed before they could announce them, and
+	// maxReports how many tasks it announces at a time.
 	reportEvery = time.Second
 	maxReports  = 64
 
-	// maxRemotes bounds the tasks of other processes whose live events the topic of all tasks follows: each is a
-	// connection. The text of more tasks comes as whole messages only.
+	// maxRemotes bounds the tasks of other processes whose live events the topic of all tasks follows: each needs a
+	// connection. Text of further tasks comes only as whole messages.
 	maxRemotes = 32
 )
 
@@ -455,7 +455,7 @@ func (t *Topic) followAll(ctx context.Context) error {
 		case <-t.live.due.C:
 			t.live.wake()
 		case <-report.C:
-			// Without an answer the next time does.
+			// After an error, the next tick tries again.
 			if orphans, err := lines.Orphans(ctx); err == nil {
 				reportOrphans(ctx, s, orphans, gone)
 			}
@@ -468,8 +468,8 @@ func (t *Topic) followAll(ctx context.Context) error {
 	}
 }
 
-// reportOrphans writes the missing lines of tasks whose owners died: the log may not name what they synced last. gone
-// are the tasks that could not be reported.
+// reportOrphans writes the missing lines of tasks whose owners died: the log may lack their last synced commits. gone are
+// the tasks that could not be announced.
 func reportOrphans(ctx context.Context, s *store.Store, orphans []feed.Task, gone map[feed.Task]bool) {
 	n := 0
 	for _, task := range orphans {
@@ -486,8 +486,8 @@ func reportOrphans(ctx context.Context, s *store.Store, orphans []feed.Task, gon
 	}
 }
 
-// remotes follow the live events of tasks that other processes work on, each task alone: a process that was asked for
-// all of its tasks would ask back for all of ours.
+// remotes follow the live events of tasks that other processes work on. Each task is followed alone: a process that is asked
+// for all of its tasks would ask this process for all of its tasks in return.
 type remotes struct {
 	store   *store.Store
 	listen  Remote
@@ -498,7 +498,7 @@ type remotes struct {
 	open map[feed.Task]bool
 }
 
-// follow begins to listen to those of some tasks that another process holds, until it lets them go or ctx ends.
+// follow starts to listen to those of the tasks that another process holds, until that process releases them or ctx ends.
 func (r *remotes) follow(ctx context.Context, tasks []feed.Task) {
 	if r.listen == nil {
 		return
@@ -527,7 +527,7 @@ func (r *remotes) follow(ctx context.Context, tasks []feed.Task) {
 	}
 }
 
-// HasLine reports whether the activity log has the line of a cursor. The start is always there.
+// HasLine reports whether the activity log has the line of a cursor. The start always exists.
 func (p *Pipe) HasLine(ctx context.Context, c Cursor) (bool, error) {
 	if c.IsStart() {
 		return true, nil
@@ -542,8 +542,8 @@ func (p *Pipe) HasLine(ctx context.Context, c Cursor) (bool, error) {
 	return true, lines.Close()
 }
 
-// ReadAll gives the durable events of all tasks behind a cursor that the activity log and the journals have now, and
-// the cursor behind them. Events of the cursor's own line are given again.
+// ReadAll passes the durable events of all tasks after a cursor that the activity log and the journals have now to give, and
+// returns the cursor after them. It repeats the events of the cursor's own line.
 func ReadAll(ctx context.Context, s *store.Store, after Cursor, give func(Item) error) (end Cursor, err error) {
 	end = after
 	lines, err := s.Feed().OpenAt(ctx, after.Line)
@@ -559,7 +559,7 @@ func ReadAll(ctx context.Context, s *store.Store, after Cursor, give func(Item) 
 			return end, err
 		}
 		if !after.Before(afterLine(e.At)) {
-			continue // all of its events were given
+			continue // the cursor is after all of its events
 		}
 		err = entries.read(ctx, e, func(events []Event) error {
 			for _, one := range itemsOf(events, e.At) {

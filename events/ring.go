@@ -10,7 +10,7 @@ import (
 // Subscriber reads a topic from a cursor on, at its own pace. It is for one goroutine.
 type Subscriber struct {
 	topic  *Topic
-	after  Cursor // all events up to here were given
+	after  Cursor // the subscriber got all events up to this cursor
 	next   uint64 // the number of the next item in the ring; 0 = not in the ring yet
 	room   []Item
 	change <-chan struct{}
@@ -23,24 +23,23 @@ func (t *Topic) Changed() <-chan struct{} {
 	return t.ring.change
 }
 
-// Subscribe begins to read behind a cursor.
+// Subscribe starts to read after a cursor.
 func (t *Topic) Subscribe(after Cursor) *Subscriber {
 	return &Subscriber{topic: t, after: after, change: t.Changed()}
 }
 
-// Cursor is the cursor behind the newest durable event that was given.
+// Cursor is the cursor after the newest durable event that the subscriber got.
 func (s *Subscriber) Cursor() Cursor { return s.after }
 
-// Skip continues behind another cursor.
+// Skip continues after another cursor.
 func (s *Subscriber) Skip(to Cursor) { s.after, s.next = to, 0 }
 
-// Changed is closed when Read may have more to give.
+// Changed is closed when Read may have more events.
 func (s *Subscriber) Changed() <-chan struct{} { return s.change }
 
-// Read passes to give what the topic has now after the cursor: each durable event once and in order, and the live
-// events that the subscriber is in time for. It returns nil when there is no more yet; then wait for Changed. It
-// returns the error of give, or why the topic ended: journal.ErrNotFound when the task was removed, ErrClosed when
-// the pipe was closed.
+// Read passes the topic's present events after the cursor to give: each durable event once and in order, and live events if
+// the subscriber is not late. It returns nil once there are no more; then wait for Changed. It returns the error of give, or
+// the reason why the topic ended: journal.ErrNotFound if the task was removed, ErrClosed if the pipe was closed.
 func (s *Subscriber) Read(ctx context.Context, give func(Item) error) error {
 	for {
 		v := s.topic.ring.view(s.after, s.next, s.room[:0])
@@ -63,7 +62,7 @@ func (s *Subscriber) Read(ctx context.Context, give func(Item) error) error {
 	}
 }
 
-// ReadJournal gives the durable events behind the cursor that the journals have now, past the ring.
+// ReadJournal passes the durable events after the cursor that the journals have now to give, without the ring.
 func (s *Subscriber) ReadJournal(ctx context.Context, give func(Item) error) error {
 	end, err := s.topic.past(ctx, s.after, func(one Item) error { return s.pass(one, give) })
 	if err == nil && s.after.Before(end) {
@@ -72,7 +71,7 @@ func (s *Subscriber) ReadJournal(ctx context.Context, give func(Item) error) err
 	return err
 }
 
-// pass gives an item that was not given yet.
+// pass passes an item to give, unless the subscriber got it before.
 func (s *Subscriber) pass(one Item, give func(Item) error) error {
 	if !one.Live {
 		if !s.after.Before(one.Cursor) {
@@ -84,32 +83,32 @@ func (s *Subscriber) pass(one Item, give func(Item) error) error {
 }
 
 const (
-	// ringBytes bounds the newest events that a topic keeps in memory, beside one that alone is larger.
+	// ringBytes bounds the newest events that a topic keeps in memory. A single larger event is kept, too.
 	ringBytes = 512 << 10
-	// unreadBytes bounds them while only the task's owner uses the topic: many runs have no subscriber, and one that
-	// comes reads what it lacks from the journal. Notices, which no journal has, are few and small.
+	// unreadBytes bounds them while only the task's owner uses the topic: many runs have no subscriber, and a later
+	// subscriber reads older events from the journal. Notices, which no journal has, are few and small.
 	unreadBytes = 64 << 10
 	// viewItems bounds the items that a subscriber copies at a time, while it holds the ring's lock.
 	viewItems = 256
 )
 
-// ring holds the newest items of a topic. Subscribers copy them; change wakes the subscribers that wait.
+// ring holds the newest items of a topic. Subscribers copy them; closing change wakes the waiting ones.
 type ring struct {
 	mu     sync.Mutex
 	ready  bool // the topic has opened its journal: from and newest are known
 	items  []Item
 	first  uint64 // the number of items[0]; numbers count from 1
 	size   int    // bytes of items
-	most   int    // bytes that it keeps
-	from   Cursor // items are all events behind this cursor
+	most   int    // the bound of size
+	from   Cursor // items are all events after this cursor
 	newest Cursor // of the durable events
-	ended  error  // why no more events come
+	ended  error  // why the topic ended; nil: it has not
 	change chan struct{}
 }
 
 func newRing() *ring { return &ring{first: 1, most: ringBytes, change: make(chan struct{})} }
 
-// start sets the cursor behind which the ring will have all events.
+// start sets the cursor after which the ring will have all events.
 func (r *ring) start(head Cursor) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -185,7 +184,7 @@ func (r *ring) signal() {
 	r.change = make(chan struct{})
 }
 
-// view is what the ring has for a subscriber at one moment.
+// view is the ring's content for a subscriber at one moment.
 type view struct {
 	ready  bool
 	items  []Item
@@ -194,11 +193,10 @@ type view struct {
 	behind bool   // the ring has dropped events that the subscriber needs
 	newest Cursor
 	ended  error
-	change <-chan struct{} // closed when the ring has changed since
+	change <-chan struct{} // closed when the ring changes
 }
 
-// view gives the items behind a cursor; next is that of the previous view, 0 the first time. The items are appended
-// to room.
+// view returns the items after a cursor, appended to room. next is that of the previous view, or 0 for the first.
 func (r *ring) view(after Cursor, next uint64, room []Item) view {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -229,28 +227,28 @@ func (r *ring) view(after Cursor, next uint64, room []Item) view {
 }
 
 const (
-	// wakeDelay is how long live events are collected before subscribers are woken: each wake-up costs every
-	// subscriber, and a person does not see 25 ms.
+	// wakeDelay is how long the ring collects live events before it wakes subscribers: each wake-up costs time for every
+	// subscriber, and a person does not notice 25 ms.
 	wakeDelay = 25 * time.Millisecond
-	// maxHeldTime and maxHeld bound the live events that wait for a commit. They only matter when a journal cannot
-	// be read: a busy machine may read it late.
+	// maxHeldTime and maxHeld bound the live events that wait for a commit. They matter only if a journal cannot be read
+	// in time, for example on a busy machine.
 	maxHeldTime = 10 * time.Second
 	maxHeld     = 4096
 )
 
-// liveOrder puts live events into a ring behind the commits they followed. A live event arrives at once, its commit
-// only when the journal was read that far; until then the event is held.
+// liveOrder puts live events into a ring after the commits that they followed. A live event arrives at once, but its commit
+// only when the journal was read that far; until then liveOrder holds the event.
 type liveOrder struct {
 	ring *ring
-	in   chan *published // pointers: the channel's room is taken for each topic
+	in   chan *published // of pointers, because each topic allocates the whole channel
 	due  *time.Timer     // wakes subscribers
-	set  bool            // due runs
+	set  bool            // due is running
 
 	held []heldEvent
 	read map[string]uint64 // by task: the newest commit in the ring; no entry means unknown
 }
 
-// published is a live event, or with taken a request to close taken once all events before it were taken.
+// published is a live event, or, with taken, a request to close taken once all earlier events were taken.
 type published struct {
 	Event
 	taken chan struct{}
@@ -270,11 +268,11 @@ func newLiveOrder(r *ring) *liveOrder {
 	return l
 }
 
-// publish hands over a live event. It never blocks and is safe for concurrent use.
+// publish queues a live event. It never blocks and is safe for concurrent use.
 func (l *liveOrder) publish(e Event) {
 	select {
 	case l.in <- &published{Event: e}:
-	default: // its text comes again as a whole message
+	default: // drop it: its text will come again as a whole message
 	}
 }
 
@@ -297,7 +295,7 @@ func (l *liveOrder) wake() {
 	l.ring.wake()
 }
 
-// hold takes in what was published.
+// hold adds a live event to the held ones.
 func (l *liveOrder) hold(p *published) {
 	if p.taken != nil {
 		close(p.taken)
@@ -306,8 +304,8 @@ func (l *liveOrder) hold(p *published) {
 	l.held = append(l.held, heldEvent{p.Event, time.Now()})
 }
 
-// release takes out the held events whose commit is in the ring. before is a commit of a task that is added next;
-// 0 means none.
+// release removes and returns the held events whose commit is in the ring. before is a commit of a task that is added next;
+// 0 = none.
 func (l *liveOrder) release(task string, before uint64) (ready []Item) {
 	rest, overflow := l.held[:0], len(l.held)-maxHeld
 	for i, e := range l.held {
@@ -323,7 +321,7 @@ func (l *liveOrder) release(task string, before uint64) (ready []Item) {
 	return ready
 }
 
-// addCommit adds a commit's events, between the live events before and behind it.
+// addCommit adds a commit's events, between the live events before and after it.
 func (l *liveOrder) addCommit(events []Event, items []Item) {
 	l.drain()
 	var all []Item
@@ -335,7 +333,7 @@ func (l *liveOrder) addCommit(events []Event, items []Item) {
 	l.ring.wake()
 }
 
-// drain takes the live events that were published before now: a commit that is read now follows them.
+// drain holds the live events that were published before now: they precede a commit that is read now.
 func (l *liveOrder) drain() {
 	for {
 		select {
