@@ -75,6 +75,22 @@ func (g *group) flags(key string) []string {
 // ask makes a request to a server and decodes its answer.
 func (d *daemon) ask(method, path, body string, into any) int {
 	d.t.Helper()
+	status, answer := d.request(method, path, body)
+	if into != nil {
+		must(d.t, json.Unmarshal(answer, into))
+	}
+	return status
+}
+
+// page is a page as a server shows it to a browser.
+func (d *daemon) page(path string) string {
+	d.t.Helper()
+	_, body := d.request(http.MethodGet, path, "")
+	return string(body)
+}
+
+func (d *daemon) request(method, path, body string) (status int, answer []byte) {
+	d.t.Helper()
 	req, err := http.NewRequestWithContext(d.t.Context(), method, d.url+path, strings.NewReader(body))
 	must(d.t, err)
 	req.Header.Set("Authorization", "Bearer "+d.token)
@@ -82,10 +98,9 @@ func (d *daemon) ask(method, path, body string, into any) int {
 	resp, err := (&http.Client{Timeout: time.Minute}).Do(req)
 	must(d.t, err)
 	defer resp.Body.Close()
-	if into != nil {
-		must(d.t, json.NewDecoder(resp.Body).Decode(into))
-	}
-	return resp.StatusCode
+	answer, err = io.ReadAll(resp.Body)
+	must(d.t, err)
+	return resp.StatusCode, answer
 }
 
 // status is the status of a task, as a server shows it.
@@ -425,6 +440,9 @@ func TestGroupSharesAFolder(t *testing.T) {
 	var diff api.Diff
 	if code := c.ask(http.MethodGet, "/v1/tasks/"+id+"/checkpoints/c2/diff?to=now", "", &diff); code != http.StatusOK || len(diff.Files) == 0 {
 		t.Errorf("a comparison through a server without the folder: got status %d and %d files, want what the other one finds", code, len(diff.Files))
+	}
+	if body := c.page("/tasks/" + id + "/changes"); !strings.Contains(body, "second.txt") {
+		t.Errorf("the page of the changes through a server without the folder: got %d bytes without second.txt, want what the other one shows", len(body))
 	}
 	var sent struct{ Delivered string }
 	if code := c.ask(http.MethodPost, "/v1/tasks/"+id+"/messages", `{"text":"and now"}`, &sent); code >= 300 || sent.Delivered != "started" {

@@ -17,10 +17,12 @@ import (
 // pages stand for those of package web: they say what they were asked.
 type pages struct{}
 
-func (pages) Paths() []string { return []string{"/{$}", "/static/{name}"} }
-
-func (pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	_, _ = io.WriteString(w, "page "+r.URL.Path)
+func (pages) Pages() map[string]func(http.ResponseWriter, *http.Request) error {
+	show := func(w http.ResponseWriter, r *http.Request) error {
+		_, err := io.WriteString(w, "page "+r.URL.Path)
+		return err
+	}
+	return map[string]func(http.ResponseWriter, *http.Request) error{"/{$}": show, "/static/{name}": show}
 }
 
 func (pages) Refuse(w http.ResponseWriter, _ *http.Request, p *api.Problem) {

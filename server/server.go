@@ -100,8 +100,8 @@ type LAN struct {
 
 // Pages answer browsers, and read tasks for the logged-in user. Package web implements them.
 type Pages interface {
-	http.Handler
-	Paths() []string                                               // patterns of http.ServeMux
+	// Pages are handlers by their patterns of http.ServeMux. A handler that returns an error has sent nothing.
+	Pages() map[string]func(http.ResponseWriter, *http.Request) error
 	Refuse(w http.ResponseWriter, r *http.Request, p *api.Problem) // answers with a page that shows the problem
 }
 
@@ -258,8 +258,8 @@ func (s *Server) muxOf(list []route) *http.ServeMux {
 		})
 	}
 	if s.opt.Pages != nil {
-		for _, path := range s.opt.Pages.Paths() {
-			mux.HandleFunc("GET "+path, s.show)
+		for path, page := range s.opt.Pages.Pages() {
+			mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) { s.show(w, r, page) })
 		}
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
@@ -269,8 +269,9 @@ func (s *Server) muxOf(list []route) *http.ServeMux {
 	return mux
 }
 
-// show answers with a page. A page reads tasks, so it counts as a reading.
-func (s *Server) show(w http.ResponseWriter, r *http.Request) {
+// show answers with a page. A page reads tasks, so it counts as a reading. Another server of the group makes the page if this
+// one lacks the workspace that the page is about.
+func (s *Server) show(w http.ResponseWriter, r *http.Request, page func(http.ResponseWriter, *http.Request) error) {
 	if !strings.HasPrefix(r.URL.Path, staticPath) {
 		select {
 		case s.readings <- struct{}{}:
@@ -286,7 +287,12 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) {
 		}
 		r = r.WithContext(service.As(r.Context(), c, accounts.Read))
 	}
-	s.opt.Pages.ServeHTTP(w, r)
+	if err := page(w, r); err != nil {
+		a := &asked{Request: r, id: r.PathValue("id")}
+		if !s.toWorkspace(w, a, err) {
+			s.deny(w, r, s.problemFor(a, err))
+		}
+	}
 }
 
 // deny answers with a problem, as a page if a browser asked for a page.

@@ -193,7 +193,7 @@ func turnsOf(d *changesData, prompts []api.Prompt) (out []changedPart) {
 func (w *Web) part(a *asked, d *changesData, p changedPart) error {
 	diff, err := w.opt.Reader.Diff(a.Context(), a.id, service.DiffQuery{From: p.From, To: p.To, Patch: true})
 	if err != nil {
-		if a.Context().Err() != nil {
+		if a.Context().Err() != nil || w.opt.Reader.Elsewhere(a.Context(), err) != "" {
 			return err
 		}
 		p.Problem = w.opt.Reader.Problem(a.Context(), err, a.id)

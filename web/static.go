@@ -46,13 +46,13 @@ func staticFiles() map[string]file {
 
 // static answers with a static file, or 304 if the browser has it. A browser must ask each time, so that no page runs with
 // the scripts of another version.
-func (w *Web) static(out http.ResponseWriter, r *http.Request) {
+func (w *Web) static(out http.ResponseWriter, r *http.Request) error {
 	h := out.Header()
 	protect(h)
 	f, known := w.files[r.PathValue("name")]
 	if !known {
 		http.NotFound(out, r)
-		return
+		return nil
 	}
 	h.Set("ETag", f.tag)
 	h.Set("Cache-Control", "no-cache")
@@ -61,7 +61,8 @@ func (w *Web) static(out http.ResponseWriter, r *http.Request) {
 	}
 	if strings.Contains(r.Header.Get("If-None-Match"), f.tag) {
 		out.WriteHeader(http.StatusNotModified)
-		return
+		return nil
 	}
 	write(out, r, http.StatusOK, f.media, f.body, f.packed)
+	return nil
 }

@@ -36,6 +36,8 @@ type Reader interface {
 	MCPServers(workspace string) ([]api.MCPServer, error)
 	ReadOnly() *api.Problem
 	Problem(ctx context.Context, err error, id string) *api.Problem
+	// Elsewhere is the address of the server that has the workspace which an error lacks; "" = there is none.
+	Elsewhere(ctx context.Context, err error) string
 }
 
 // Options are what the pages need.
@@ -53,8 +55,7 @@ type Options struct {
 // Web is the handler of the pages. It is safe for concurrent use.
 type Web struct {
 	opt   Options
-	mux   *http.ServeMux
-	paths []string
+	serve map[string]func(http.ResponseWriter, *http.Request) error
 	files map[string]file
 	pages map[string]*template.Template
 }
@@ -67,7 +68,12 @@ func New(o Options) *Web {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	w := &Web{opt: o, mux: http.NewServeMux(), files: staticFiles(), pages: map[string]*template.Template{}}
+	w := &Web{
+		opt:   o,
+		serve: map[string]func(http.ResponseWriter, *http.Request) error{},
+		files: staticFiles(),
+		pages: map[string]*template.Template{},
+	}
 	names, _ := fs.Glob(pageFiles, "pages/*.html") // a constant pattern
 	for _, name := range names {
 		if name = strings.TrimSuffix(strings.TrimPrefix(name, "pages/"), ".html"); name != "layout" {
@@ -90,19 +96,15 @@ func New(o Options) *Web {
 		if path == "/devices" && o.Devices == nil || path == "/trust" && o.Trust == "" {
 			continue
 		}
-		w.paths = append(w.paths, path)
-		w.mux.HandleFunc("GET "+path, func(out http.ResponseWriter, r *http.Request) { w.answer(out, r, show) })
+		w.serve[path] = func(out http.ResponseWriter, r *http.Request) error { return w.answer(out, r, show) }
 	}
-	w.paths = append(w.paths, "/static/{name}")
-	w.mux.HandleFunc("GET /static/{name}", w.static)
+	w.serve["/static/{name}"] = w.static
 	return w
 }
 
-// Paths are the patterns of the pages, as http.ServeMux has them.
-func (w *Web) Paths() []string { return w.paths }
-
-// ServeHTTP answers a request that has passed the server's gate.
-func (w *Web) ServeHTTP(out http.ResponseWriter, r *http.Request) { w.mux.ServeHTTP(out, r) }
+// Pages are the handlers of the pages by their patterns, as http.ServeMux has them. They answer requests that have passed the
+// server's gate. A handler that returns an error has sent nothing.
+func (w *Web) Pages() map[string]func(http.ResponseWriter, *http.Request) error { return w.serve }
 
 // asked is a request for a page.
 type asked struct {
@@ -110,24 +112,22 @@ type asked struct {
 	id string // of the task in the path; "" = none
 }
 
-// answer makes a page and sends it. An error becomes a page, too.
-func (w *Web) answer(out http.ResponseWriter, r *http.Request, show func(*asked) (*page, error)) {
+// answer makes a page and sends it.
+func (w *Web) answer(out http.ResponseWriter, r *http.Request, show func(*asked) (*page, error)) error {
 	a := &asked{Request: r, id: r.PathValue("id")}
 	if a.id != "" && !service.ValidName(a.id) {
-		w.Refuse(out, r, api.NewProblem(http.StatusBadRequest, "bad_id", "The task's id is malformed",
-			"an id has letters, digits, dots, dashes and underscores, and may have a source and a colon before it"))
-		return
+		return api.NewProblem(http.StatusBadRequest, "bad_id", "The task's id is malformed",
+			"an id has letters, digits, dots, dashes and underscores, and may have a source and a colon before it")
 	}
 	cursor, err := w.opt.Reader.NewestEvent(r.Context())
 	if err != nil {
-		w.Refuse(out, r, w.opt.Reader.Problem(r.Context(), err, a.id))
-		return
+		return err
 	}
 	p, err := show(a)
 	if err != nil {
-		w.Refuse(out, r, w.opt.Reader.Problem(r.Context(), err, a.id))
-		return
+		return err
 	}
 	p.Cursor = cursor
 	w.send(out, r, p)
+	return nil
 }
