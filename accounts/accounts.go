@@ -172,15 +172,15 @@ func account(ctx context.Context, tx pgx.Tx, id string) (api.Account, error) {
 
 // List gives all accounts, by name.
 func (a *Accounts) List(ctx context.Context) ([]api.Account, error) {
-	rows, err := a.db.Query(ctx, accountColumns+`WHERE a.removed_at IS NULL ORDER BY a.kind, a.name`)
-	if err != nil {
-		return nil, fmt.Errorf("list the accounts: %w", err)
-	}
-	return collect(rows, scanAccount, "list the accounts")
+	return list(ctx, a, "list the accounts", scanAccount, accountColumns+`WHERE a.removed_at IS NULL ORDER BY a.kind, a.name`)
 }
 
-func collect[T any](rows pgx.Rows, scan func(pgx.Row) (T, error), what string) ([]T, error) {
-	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (T, error) { return scan(row) })
+// list reads all rows of a query; what names the attempt in an error.
+func list[T any](ctx context.Context, a *Accounts, what string, scan func(pgx.Row) (T, error), sql string, args ...any) (out []T, err error) {
+	rows, err := a.db.Query(ctx, sql, args...)
+	if err == nil {
+		out, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (T, error) { return scan(row) })
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}

@@ -38,17 +38,14 @@ type AuditFilter struct {
 
 // Audit is the audit trail, the newest entry first.
 func (a *Accounts) Audit(ctx context.Context, f AuditFilter) ([]api.AuditEntry, error) {
-	rows, err := a.db.Query(ctx, `SELECT e.id, e.at, e.account, e.token, e.act, coalesce(nullif(o.task, ''), e.task), e.address, e.request, o.status
-		FROM roost.audit e LEFT JOIN roost.audit_outcomes o ON o.entry = e.id
-		WHERE ($1 = '' OR e.account = $1) AND ($2 = '' OR e.task = $2 OR o.task = $2) AND ($3 = 0 OR e.id < $3) ORDER BY e.id DESC LIMIT $4`,
-		f.Account, f.Task, f.Before, f.Limit)
-	if err != nil {
-		return nil, fmt.Errorf("read the audit trail: %w", err)
-	}
-	return collect(rows, func(row pgx.Row) (e api.AuditEntry, err error) {
+	scan := func(row pgx.Row) (e api.AuditEntry, err error) {
 		var at time.Time
 		err = row.Scan(&e.ID, &at, &e.Account, &e.Token, &e.Act, &e.Task, &e.Address, &e.Request, &e.Status)
 		e.At = stamp(at)
 		return e, err
-	}, "read the audit trail")
+	}
+	return list(ctx, a, "read the audit trail", scan, `SELECT e.id, e.at, e.account, e.token, e.act, coalesce(nullif(o.task, ''), e.task), e.address, e.request, o.status
+		FROM roost.audit e LEFT JOIN roost.audit_outcomes o ON o.entry = e.id
+		WHERE ($1 = '' OR e.account = $1) AND ($2 = '' OR e.task = $2 OR o.task = $2) AND ($3 = 0 OR e.id < $3) ORDER BY e.id DESC LIMIT $4`,
+		f.Account, f.Task, f.Before, f.Limit)
 }

@@ -78,11 +78,8 @@ func stampOf(at *time.Time) *string {
 
 // Tokens are the tokens that were not revoked, by account and name; of one account when id is not "".
 func (a *Accounts) Tokens(ctx context.Context, id string) ([]api.Token, error) {
-	rows, err := a.db.Query(ctx, tokenColumns+`WHERE revoked_at IS NULL AND ($1 = '' OR account = $1) ORDER BY account, name`, id)
-	if err != nil {
-		return nil, fmt.Errorf("list the tokens: %w", err)
-	}
-	return collect(rows, scanToken, "list the tokens")
+	return list(ctx, a, "list the tokens", scanToken,
+		tokenColumns+`WHERE revoked_at IS NULL AND ($1 = '' OR account = $1) ORDER BY account, name`, id)
 }
 
 // Revoke ends a token, on every server at once. ErrUnknown; ErrInvalid when no token would be left that may change
