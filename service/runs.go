@@ -130,7 +130,7 @@ func (s *Service) ResumePlan(ctx context.Context, id string, n api.NewRun) (api.
 		out.Asks = append(out.Asks, s.Problem(ctx, ask, ref.ID))
 	}
 	runs, err := s.engine.RunsOf(ctx, ref.Source+":"+ref.ID)
-	if err == nil && len(runs) > 0 && (moving(runs[0]) || runs[0].State == "waiting") {
+	if err == nil && len(runs) > 0 && !over(runs[0]) {
 		out.Run = new(report.RunOf(runs[0]))
 	}
 	return out, err
@@ -173,7 +173,7 @@ func (s *Service) submit(ctx context.Context, c Call, id string, r engine.Reques
 }
 
 // Restart decides which tasks requests may restart. A restart begins another run of a task; input or an answer for a live
-// run is no restart, and neither is the first run of a new task. The zero value has the defaults.
+// run is no restart, and neither is the first run of a new task. New fills in the defaults of the zero value.
 type Restart struct {
 	Off         bool          // requests restart no task
 	OwnOnly     bool          // only tasks that were made over the API
@@ -182,24 +182,10 @@ type Restart struct {
 	Workspace   string        // of new tasks; "" = the current folder of the process
 }
 
-func (r Restart) attempts() int {
-	if r.MaxAttempts == 0 {
-		return 3
-	}
-	return r.MaxAttempts
-}
-
-func (r Restart) patience() time.Duration {
-	if r.LoadTimeout <= 0 {
-		return 10 * time.Second
-	}
-	return r.LoadTimeout
-}
-
 // mayRestart refuses a request that would begin another run of its task against the settings.
 func (s *Service) mayRestart(ctx context.Context, c Call, id string) error {
 	o := s.opt.Restart
-	if !o.Off && !o.OwnOnly && o.attempts() < 0 {
+	if !o.Off && !o.OwnOnly && o.MaxAttempts < 0 {
 		return nil
 	}
 	ref, err := s.store.FindLatest(ctx, id)
@@ -210,7 +196,7 @@ func (s *Service) mayRestart(ctx context.Context, c Call, id string) error {
 	if err != nil {
 		return err
 	}
-	if len(runs) == 0 && ref.Own || len(runs) > 0 && (moving(runs[0]) || runs[0].State == "waiting") {
+	if len(runs) == 0 && ref.Own || len(runs) > 0 && !over(runs[0]) {
 		return nil
 	}
 	var sum api.Summary
@@ -243,13 +229,13 @@ func (r Restart) refuses(ref store.Ref, sum api.Summary, runs []engine.RunInfo, 
 		}
 		in++
 	}
-	if most := r.attempts(); most < 0 || in < most {
+	if most := r.MaxAttempts; most < 0 || in < most {
 		return nil
 	}
 	return problem(http.StatusConflict, "too_many_restarts", "The task was restarted too often",
-		fmt.Sprintf("its last %d restarts ended before the model replied; the setting restart.max_attempts allows %d", in, r.attempts()),
+		fmt.Sprintf("its last %d restarts ended before the model replied; the setting restart.max_attempts allows %d", in, r.MaxAttempts),
 		"roost show "+ref.ID, "roost resume "+ref.ID+"  # is not bounded",
-		"roost config set restart.max_attempts "+strconv.Itoa(r.attempts()+3)).About(ref.ID)
+		"roost config set restart.max_attempts "+strconv.Itoa(r.MaxAttempts+3)).About(ref.ID)
 }
 
 func restartsOff(id string) *api.Problem {
@@ -263,12 +249,12 @@ func (s *Service) restarts(caller context.Context, c Call, given string, r *engi
 	if o.Off {
 		return restartsOff(given)
 	}
-	ctx, stop := context.WithTimeout(caller, o.patience())
+	ctx, stop := context.WithTimeout(caller, o.LoadTimeout)
 	defer stop()
 	ref, sum, err := s.load(ctx, given)
 	if errors.Is(err, context.DeadlineExceeded) && caller.Err() == nil {
 		return problem(http.StatusGatewayTimeout, "load_timeout", "The task took too long to load",
-			"finding and reading the task took longer than "+o.patience().String(), "ask again", "roost config set restart.load_timeout 60s").Later("").About(given)
+			"finding and reading the task took longer than "+o.LoadTimeout.String(), "ask again", "roost config set restart.load_timeout 60s").Later("").About(given)
 	}
 	if err != nil {
 		return s.about(caller, given, err)
@@ -336,6 +322,9 @@ func (s *Service) Run(ctx context.Context, id, silent string) (api.Run, error) {
 // moving reports whether a run may continue without the user.
 func moving(r engine.RunInfo) bool { return slices.Contains([]string{"queued", "running"}, r.State) }
 
+// over reports whether a run has ended.
+func over(r engine.RunInfo) bool { return !moving(r) && r.State != "waiting" }
+
 // settledPoll is how often Settled reads a run whose task has no new event: a run in a queue causes none, and neither does a
 // process that died.
 const settledPoll = 500 * time.Millisecond
@@ -352,7 +341,7 @@ func (s *Service) Settled(ctx context.Context, id string, patience time.Duration
 		return report.RunOf(info), nil //nolint:nilerr // the pipe is closing: the state that is known is the answer
 	}
 	defer leave()
-	over := time.After(patience)
+	late := time.After(patience)
 	tick := time.NewTicker(settledPoll)
 	defer tick.Stop()
 	for {
@@ -363,7 +352,7 @@ func (s *Service) Settled(ctx context.Context, id string, patience time.Duration
 		select {
 		case <-change:
 		case <-tick.C:
-		case <-over:
+		case <-late:
 			return report.RunOf(info), nil
 		case <-stop:
 			return report.RunOf(info), nil
@@ -392,7 +381,7 @@ func (s *Service) CancelRun(ctx context.Context, c Call, id string) (api.Run, er
 	if c.Again && info.State == "cancelled" { // the first attempt cancelled the run
 		return report.RunOf(info), nil
 	}
-	if !moving(info) && info.State != "waiting" {
+	if over(info) {
 		return api.Run{}, problem(http.StatusConflict, "run_not_active", "The run has ended", "its state is "+info.State,
 			"GET /v1/runs/"+url.PathEscape(info.ID)).About(info.Ref.ID)
 	}
@@ -409,7 +398,7 @@ func (s *Service) RunTask(ctx context.Context, run string) (Task, api.Run, error
 // RunOver reports whether a run has ended, also one that was killed. A run that waits for the user has not.
 func (s *Service) RunOver(ctx context.Context, run string) bool {
 	info, err := s.engine.RunByID(ctx, run)
-	return err == nil && !moving(info) && info.State != "waiting"
+	return err == nil && over(info)
 }
 
 // EndsRun reports whether an event ends a run.

@@ -71,6 +71,10 @@ func New(st *store.Store, e *engine.Engine, o Options) *Service {
 		o.Now = time.Now
 	}
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.Restart.MaxAttempts = cmp.Or(o.Restart.MaxAttempts, 3)
+	if o.Restart.LoadTimeout <= 0 {
+		o.Restart.LoadTimeout = 10 * time.Second
+	}
 	s := &Service{store: st, engine: e, opt: o}
 	if e != nil {
 		s.pipe = e.Events()
