@@ -213,7 +213,8 @@ func badName(rt *route, r *http.Request) *api.Problem {
 				"an id is a letter or digit, then up to 127 of A-Z a-z 0-9 . _ -, and may have a source and a colon before "+
 					"it", "GET /v1/tasks")
 		case !validName.MatchString(text):
-			return problem(http.StatusBadRequest, "bad_id", "A name in the path is malformed", "want 1 to 300 printable ASCII characters that form no path")
+			return problem(http.StatusBadRequest, "bad_id", "A name in the path is malformed",
+				"want 1 to 300 printable ASCII characters that form no path")
 		}
 	}
 	return nil
@@ -469,7 +470,7 @@ func (s *Server) problemFor(a *asked, err error) *api.Problem {
 	if p.Cause != nil {
 		err = p.Cause
 	}
-	if p.Code == "internal" && a.RemoteAddr == client.LocalPeer { // the user of this process may read the error, which otherwise only the log gets
+	if p.Code == "internal" && a.RemoteAddr == client.LocalPeer { // this process's user may read the error
 		p.Detail = err.Error()
 		if at := (*fs.PathError)(nil); errors.As(err, &at) && filepath.IsAbs(at.Path) {
 			p.Title, p.Suggestions = "open "+at.Path, []string{"ls -ld " + at.Path + "  # what it is, and who may read it"}

@@ -110,7 +110,7 @@ func describedRoutes(list []route, v api.Version, cookie string) ([]byte, error)
 			"securitySchemes": schema.Object{
 				"token": schema.Object{"type": "http", "scheme": "bearer"},
 				"cookie": schema.Object{"type": "apiKey", "in": "cookie", "name": cookie,
-					"description": "set by the log-in link; its name follows from the server's token"},
+					"description": "set by the log-in link; its name is derived from the server's token"},
 			},
 		},
 	}, "", " ")
@@ -235,8 +235,8 @@ func (rt route) problems() []int {
 func (rt route) answers(give func(status int, about string, documents bodies)) {
 	switch {
 	case rt.path == "/login":
-		give(http.StatusNoContent, "logged in, and the cookie is set, for who accepts application/json", nil)
-		give(http.StatusSeeOther, "logged in, and the cookie is set: on to the front page", nil)
+		give(http.StatusNoContent, "logged in, and the cookie is set, for clients that accept application/json", nil)
+		give(http.StatusSeeOther, "logged in, and the cookie is set: a redirect to the page", nil)
 	case rt.media == "text/plain":
 		give(http.StatusOK, "text", bodies{rt.media: ""})
 	case rt.media == streamMedia:
@@ -273,7 +273,7 @@ func (rt route) answers(give func(status int, about string, documents bodies)) {
 			document[htmlMedia] = ""
 		}
 		give(http.StatusOK, "the document", document)
-		give(http.StatusNotModified, "it is the one that If-None-Match names", nil)
+		give(http.StatusNotModified, "the document is the one that If-None-Match names", nil)
 		if rt.path == "/readyz" {
 			give(http.StatusServiceUnavailable, "tasks cannot be read, or the server is stopping", document)
 		}
@@ -305,11 +305,11 @@ func (rt route) about() string {
 		}
 	}
 	takes := func(header string) bool { return slices.Contains(rt.headers(), header) }
-	say(rt.method == http.MethodGet && rt.path != "/login", "It changes nothing.")
-	say(takes("Last-Event-ID"), "A client that comes back with Last-Event-ID gets what it has missed. The end of a client touches no task.")
-	say(takes("Idempotency-Key"), "With an Idempotency-Key it is done once, however often it is sent.")
-	say(takes("If-Match"), "With If-Match it is refused when the task has changed since.")
-	say(takes("Prefer"), "With Prefer: wait=N the answer comes when the run has ended or waits.")
+	say(rt.method == http.MethodGet && rt.path != "/login", "The request changes nothing.")
+	say(takes("Last-Event-ID"), "A client that reconnects with Last-Event-ID gets the events since then. A client that disconnects affects no task.")
+	say(takes("Idempotency-Key"), "With an Idempotency-Key the request takes effect once, even if it is sent repeatedly.")
+	say(takes("If-Match"), "With If-Match the server refuses the request if the task has changed since.")
+	say(takes("Prefer"), "With Prefer: wait=N the server answers once the run has ended or waits.")
 	say(rt.open, "No token is needed.")
 	return strings.Join(out, " ")
 }

@@ -237,7 +237,8 @@ func inside(to string) bool {
 // newLogin makes a log-in link for the caller.
 func (s *Server) newLogin(a *asked) (*reply, error) {
 	if s.opt.URL == "" {
-		return nil, problem(http.StatusConflict, "not_a_server", "That process is not a server", "no browser can reach the process", "roost serve")
+		return nil, problem(http.StatusConflict, "not_a_server", "That process is not a server",
+			"no browser can reach the process", "roost serve")
 	}
 	path, err := s.opt.Devices.LinkFor(a.Context(), tokenOf(a))
 	if err != nil {

@@ -4,7 +4,7 @@ package peer
 
 import "errors"
 
-// Other processes do not reach this one here: unix sockets have no owners and modes on this system.
+// Unix sockets have no owners and modes on this system, so other processes cannot reach this one.
 const haveSockets = false
 
 var errNoSockets = errors.New("this system has no sockets with owners")

@@ -12,14 +12,14 @@ import (
 
 const haveSockets = true
 
-// safeFolder returns why other users could put a socket into a folder; nil when they cannot.
+// safeFolder returns why other users could put a socket into a folder; nil if they cannot.
 func safeFolder(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
 		return err
 	}
 	if !info.IsDir() {
-		return fmt.Errorf("%s is not a folder", dir) // perhaps a link
+		return fmt.Errorf("%s is not a folder", dir) // it may be a link
 	}
 	if !mine(info) {
 		return fmt.Errorf("%s belongs to another user", dir)
@@ -27,7 +27,7 @@ func safeFolder(dir string) error {
 	if mode := info.Mode().Perm(); mode != 0o700 {
 		return fmt.Errorf("%s has the mode %04o and not 0700", dir, mode)
 	}
-	// A user who may rename files in the folder above could put another folder in its place.
+	// A user who may rename files in the parent folder could replace this folder.
 	above, err := os.Stat(filepath.Dir(dir))
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func safeSocket(path string) error {
 
 func mine(info fs.FileInfo) bool { return ownerOf(info) == os.Geteuid() }
 
-// ownerOf is the user who owns a file, -1 when the system does not report it.
+// ownerOf is the user who owns a file; -1 if the system does not report it.
 func ownerOf(info fs.FileInfo) int {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(st.Uid)

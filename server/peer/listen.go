@@ -1,13 +1,13 @@
-// Package peer lets processes of one user reach each other while they work on tasks. A process listens at a unix
-// socket of mode 0600 in a folder of mode 0700; the lock files of the tasks that it holds name the socket.
+// Package peer lets processes of one user reach each other while they work on tasks. A process listens at a unix socket of
+// mode 0600 in a folder of mode 0700; the lock files of the tasks that it holds name the socket.
 //
-// A user of the same number needs no token there; the kernel reports the number. Where it does not, the folder has
-// kept others out and the token decides. Any program that can write a lock file can name any socket, so Dial trusts
-// only a socket that Listen could have made, and only when this user listens there.
+// A process of the same user, as the kernel reports it, needs no token. Where the kernel does not report the user, the mode of
+// the folder keeps other users out, and the server still wants the token. Any program that can write a lock file can name
+// any socket, so Dial trusts only a socket that Listen could have made, and only if this user listens there.
 //
-// The name of a socket holds the number of its process, so that the next process that listens removes what a killed
-// one left. Where the system has no such sockets, or no folder is safe, Listen returns nil and the process has no
-// address: other processes then wait for its tasks.
+// The name of a socket contains the number of its process, so that the next process that listens can remove the socket of a
+// killed one. If the system has no such sockets, or no folder is safe, Listen returns nil and the process has no address:
+// other processes then wait until it releases its tasks.
 package peer
 
 import (
@@ -38,8 +38,8 @@ import (
 type Listener struct {
 	*net.UnixListener
 
-	// User reports the user at the other end of a connection; known is false where the system does not. Listen
-	// sets it.
+	// User reports the user at the other end of a connection; known is false if the system does not report it. Listen
+	// sets User.
 	User func(*net.UnixConn) (uid int, known bool, err error)
 
 	path string
@@ -51,7 +51,7 @@ type Conn struct {
 	SameUser bool // the kernel reports that this user is at the other end
 }
 
-// Listen opens a socket in the best folder that is safe; nil when there is none.
+// Listen opens a socket in the first folder that is safe; nil if none is.
 func Listen(env func(string) string) *Listener {
 	for _, dir := range folders(env) {
 		if l := listenIn(dir); l != nil {
@@ -61,13 +61,13 @@ func Listen(env func(string) string) *Listener {
 	return nil
 }
 
-// Address is what lock files name: unix:/path.
+// Address is the address in lock files: unix:/path.
 func (l *Listener) Address() string { return "unix:" + l.path }
 
 // Remove removes the socket. Open connections stay.
 func (l *Listener) Remove() error { return os.Remove(l.path) }
 
-// Accept returns the next connection of this user, or of one whom the system does not report.
+// Accept returns the next connection of this user, or of an unknown user if the system does not report users.
 func (l *Listener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.AcceptUnix()
@@ -96,20 +96,19 @@ const (
 	socketEnd  = ".sock"
 	socketTemp = ".new"
 
-	// longestPath bounds the path of a socket, in bytes: the strictest system takes as many.
+	// longestPath bounds the path of a socket, in bytes: the bound of the strictest system.
 	longestPath = 103
 
-	// longestName is the longest name that a socket can have. A folder takes the sockets of all processes or of
-	// none: else what a killed process with a short number left would stay until another short number comes.
+	// longestName is the longest name that a socket can have. A folder is used only if the sockets of all processes fit:
+	// otherwise the socket of a killed process with a short number would stay until another process with a short number
+	// listens there.
 	longestName = "4194304-0123456789ab" + socketEnd
 )
 
-// listenIn opens a socket in a folder; nil when that is not possible or not safe.
+// listenIn opens a socket in a folder; nil if that is impossible or unsafe.
 func listenIn(dir string) *Listener {
 	b := make([]byte, 6)
-	if _, err := rand.Read(b); err != nil {
-		return nil
-	}
+	_, _ = rand.Read(b) // never fails
 	path := filepath.Join(dir, strconv.Itoa(os.Getpid())+"-"+hex.EncodeToString(b)+socketEnd)
 	if !haveSockets || len(filepath.Join(dir, longestName)) > longestPath {
 		return nil
@@ -120,13 +119,13 @@ func listenIn(dir string) *Listener {
 	if safeFolder(dir) != nil {
 		return nil
 	}
-	// The socket gets its name when it listens, so that one which refuses belongs to a dead process.
+	// The socket gets its final name once it listens, so that a socket that refuses connections belongs to a dead process.
 	temp := strings.TrimSuffix(path, socketEnd) + socketTemp
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: temp, Net: "unix"})
 	if err != nil {
 		return nil
 	}
-	l.SetUnlinkOnClose(false) // it would remove the first name
+	l.SetUnlinkOnClose(false) // closing would remove the temporary name
 	if err = os.Chmod(temp, 0o600); err == nil {
 		err = atomicfile.Rename(temp, path)
 	}
@@ -138,12 +137,12 @@ func listenIn(dir string) *Listener {
 	return &Listener{UnixListener: l, User: userOf, path: path}
 }
 
-// refusalIsDeath: a socket that refuses has no living process. On other systems a socket also refuses while too
-// many connections wait.
+// refusalIsDeath: no living process listens at a socket that refuses connections. On other systems than Linux, a socket also
+// refuses while too many connections wait.
 const refusalIsDeath = runtime.GOOS == "linux"
 
-// Sweep removes what killed processes left in the folder of the socket. A process with the number in a name proves
-// nothing: the system gives numbers again.
+// Sweep removes the sockets that killed processes left in the socket's folder. A living process with the number in a name
+// proves nothing, because the system reuses numbers.
 func (l *Listener) Sweep() {
 	dir := filepath.Dir(l.path)
 	entries, err := os.ReadDir(dir)
@@ -159,8 +158,8 @@ func (l *Listener) Sweep() {
 		if (!refusalIsDeath || strings.HasSuffix(path, socketTemp)) && process.Alive(pid) {
 			continue
 		}
-		// The number may belong to another container, where the process lives. The dial has no time limit: the
-		// kernel answers at once, and a process that was stopped in between must not take a timeout for a refusal.
+		// The process may live in another container, with this number there. The dial has no time limit: the kernel
+		// answers at once, and if this process were stopped, a timeout would look like a refusal.
 		conn, err := net.Dial("unix", path) //nolint:noctx // it does not wait
 		switch {
 		case err == nil:
@@ -169,15 +168,15 @@ func (l *Listener) Sweep() {
 				_ = os.Remove(path)
 			}
 		case errors.Is(err, syscall.ECONNREFUSED):
-			_ = os.Remove(path) // one that stays does no harm
+			_ = os.Remove(path) // a socket that stays does no harm
 		}
 	}
 }
 
-// deaf reports whether the process that listened at the other end is dead. A child that it was starting holds its
-// sockets until the exec, so that the process seems to live for a moment, or longer on a busy machine.
+// deaf reports whether the process that listened at the other end is dead. A child that the process was starting keeps its
+// sockets open until the exec, so that a dead process may seem to live for a moment, or longer on a busy machine.
 func deaf(c net.Conn) bool {
-	pid := listenerOf(c.(*net.UnixConn)) //nolint:forcetypeassert // it was dialled as one
+	pid := listenerOf(c.(*net.UnixConn)) //nolint:forcetypeassert // it is a unix connection
 	return pid > 0 && !process.Alive(pid)
 }
 
@@ -203,7 +202,7 @@ const (
 // UnreachableError reports why Dial did not reach a process.
 type UnreachableError struct {
 	Why    string
-	Silent bool // the process is there and does not answer: it may be stopped
+	Silent bool // the process lives and does not answer: it may be stopped
 }
 
 func (e *UnreachableError) Error() string {
@@ -229,7 +228,7 @@ func Dial(ctx context.Context, address string) (net.Conn, error) {
 	}
 	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "unix", path)
 	if err != nil {
-		return nil, &UnreachableError{Why: err.Error(), Silent: errors.Is(err, syscall.EAGAIN)} // its queue of connections is full
+		return nil, &UnreachableError{Why: err.Error(), Silent: errors.Is(err, syscall.EAGAIN)} // the socket's queue of connections is full
 	}
 	if uid, known, err := userOf(conn.(*net.UnixConn)); err != nil || known && uid != os.Geteuid() {
 		return nil, errors.Join(&UnreachableError{Why: "another user listens at " + path}, conn.Close())
@@ -244,9 +243,8 @@ func Dial(ctx context.Context, address string) (net.Conn, error) {
 	return conn, nil
 }
 
-// CheckHealth asks the process at the other end of a connection, by the name host, whether it lives, and leaves the
-// connection for the next request. The kernel accepts connections for a process that was stopped, and nothing that waits
-// for its answer would end.
+// CheckHealth asks the process at the other end, by the name host, for its health, and keeps the connection open for the next
+// request. The kernel accepts connections for a stopped process, and a request to that process would never end.
 func CheckHealth(ctx context.Context, conn net.Conn, host string) error {
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })()
 	req, err := http.NewRequest(http.MethodGet, "http://"+host+"/healthz", http.NoBody)
@@ -266,5 +264,5 @@ func CheckHealth(ctx context.Context, conn net.Conn, host string) error {
 	return errors.Join(err, resp.Body.Close(), conn.SetDeadline(time.Time{}))
 }
 
-// ourFolder is what Listen calls folders. In another user namespace this user may have another number.
+// ourFolder matches the names of folders that Listen makes. In another user namespace this user may have another number.
 var ourFolder = regexp.MustCompile(`^roost(-[0-9]+)?$`)
