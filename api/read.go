@@ -26,12 +26,12 @@ import (
 type FileRecord struct {
 	Seq        uint64  `json:"seq,omitempty"` // the commit; 0 for what another tool recorded
 	At         *string `json:"at"`
-	Source     string  `json:"source"` // "checkpoint": what a checkpoint holds
+	Source     string  `json:"source"` // "checkpoint": the record is from a checkpoint
 	By         *string `json:"by"`
 	Task       string  `json:"task,omitempty"` // the other task that changed it
 	Size       *int64  `json:"size"`
 	Hash       *string `json:"hash"`
-	Rewound    bool    `json:"rewound,omitempty"`    // it belongs to messages that were rewound
+	Rewound    bool    `json:"rewound,omitempty"`    // the record belongs to rewound messages
 	Checkpoint int     `json:"checkpoint,omitempty"` // its number
 	Reason     string  `json:"reason,omitempty"`     // of the checkpoint
 }
@@ -45,14 +45,14 @@ type KnownFile struct {
 	EditedAt *string `json:"edited_at"`
 	UserAt   *string `json:"user_edited_at"`
 	TS       int64   `json:"ts"` // of the newest record, Unix milliseconds
-	// what changed it last: agent, restore, other; command or subtask: it changed while one ran
+	// the author of the last change: agent, restore, other; command or subtask: the file changed while one ran
 	By       *string      `json:"changed_by"`
 	Task     string       `json:"changed_by_task,omitempty"` // the other task that changed it, if known
 	Size     *int64       `json:"size"`                      // as the model last saw it
 	Hash     *string      `json:"hash"`
 	NowSize  *int64       `json:"now_size"`
 	NowHash  *string      `json:"now_hash"`
-	Inferred []string     `json:"inferred"` // members that follow from times, because no content was recorded
+	Inferred []string     `json:"inferred"` // members that are inferred from times, because no content was recorded
 	History  []FileRecord `json:"history,omitempty"`
 }
 
@@ -64,7 +64,7 @@ type Lines struct {
 	Before    *int           `json:"next_before"` // the parameter before for earlier messages; null at the start
 	After     *int           `json:"next_after"`  // the parameter after for later messages; null at the end
 	StandIn   string         `json:"stand_in"`    // why this history was reconstructed from the other one; "" = it was not
-	Notes     []string       `json:"notes"`       // what was repaired, and what could not be read
+	Notes     []string       `json:"notes"`       // repairs, and unreadable messages
 	Questions []string       `json:"questions"`   // the open ones
 }
 
@@ -89,7 +89,7 @@ type Fragments struct {
 	Before  *int       `json:"next_before"` // the parameter before for earlier messages; null at the start
 	After   *int       `json:"next_after"`  // the parameter after for later messages; null at the end
 	StandIn string     `json:"stand_in"`    // why this history was reconstructed from the other one; "" = it was not
-	Notes   []string   `json:"notes"`       // what was repaired, and what could not be read
+	Notes   []string   `json:"notes"`       // repairs, and unreadable messages
 }
 
 // Fragment is one message as HTML.
@@ -98,14 +98,14 @@ type Fragment struct {
 	HTML   string `json:"html"`
 }
 
-// FilterValues are the values that tasks can be narrowed by, each list with the value of the most tasks first.
+// FilterValues are the values for filters that tasks have, in each list the value of the most tasks first.
 type FilterValues struct {
 	Workspaces []FilterValue `json:"workspaces"`
 	Sources    []FilterValue `json:"sources"`
 	Statuses   []FilterValue `json:"statuses"`
 	Models     []FilterValue `json:"models"`
 	Tags       []FilterValue `json:"tags"`
-	Tools      []FilterValue `json:"tools"` // that were called; empty unless they are asked for
+	Tools      []FilterValue `json:"tools"` // the called ones; empty unless the request asks for them
 }
 
 // FilterValue is a value that some tasks have.
@@ -114,8 +114,8 @@ type FilterValue struct {
 	Tasks int    `json:"tasks"`
 }
 
-// Alignment is what would be sent to the model beside the conversation that it comes from. What is left out is placed where
-// it was.
+// Alignment is the next request beside the conversation that it comes from. Messages that the request leaves out keep their
+// place.
 type Alignment struct {
 	Task   string           `json:"task_id"`
 	Items  []AlignedMessage `json:"items"`
@@ -125,17 +125,17 @@ type Alignment struct {
 	Notes  []string         `json:"notes"`
 }
 
-// AlignedMessage is one message that would be sent, or neighbours that would not.
+// AlignedMessage is one message of the next request, or neighbours that the request leaves out.
 type AlignedMessage struct {
 	Number int `json:"number"` // of the item, from 1
-	// State is what becomes of the stored messages: sent (as they are), changed, summary (of others), condensed (a
-	// summary replaces them), left_out, added (no stored message: it is made for the request).
+	// State shows how the request has the stored messages: sent (unchanged), changed, summary (of others), condensed (a
+	// summary replaces them), left_out, added (made for the request, without a stored message).
 	State  string   `json:"state"`
-	Sent   int      `json:"sent"`    // the number of the message that would be sent, as in GET .../history?view=effective; 0 = none
+	Sent   int      `json:"sent"`    // the number of the request's message, as in GET .../history?view=effective; 0 = none
 	Stored []int    `json:"stored"`  // the numbers of the messages of the model's history that it comes from
-	From   int      `json:"ui_from"` // the first message of the conversation that belongs to it; 0 = none does
+	From   int      `json:"ui_from"` // the first message of the conversation that belongs to it; 0 = none
 	To     int      `json:"ui_to"`   // the last one
-	Why    []string `json:"why"`     // what was changed, and why it is left out
+	Why    []string `json:"why"`     // the changes, or why the messages are left out
 }
 
 // Prompts lists the messages that a person wrote in a task, each cut to its beginning.
@@ -145,7 +145,7 @@ type Prompts struct {
 	Total int      `json:"total"`
 }
 
-// Prompt is one of them.
+// Prompt is one such message.
 type Prompt struct {
 	Number int    `json:"number"` // of the message
 	Text   string `json:"text"`   // one line
@@ -170,7 +170,7 @@ type Commit struct {
 	Damage string            `json:"damage,omitempty"`
 }
 
-// ContextUse is what the next request of a task consists of. Unknown tokens are null.
+// ContextUse lists the parts of a task's next request. Unknown numbers of tokens are null.
 type ContextUse struct {
 	Task     string        `json:"task_id"`
 	Model    string        `json:"model"`
@@ -181,7 +181,7 @@ type ContextUse struct {
 	Counted  bool          `json:"counted"` // by the provider; else estimated
 	Messages int           `json:"messages"`
 	Parts    []ContextPart `json:"parts"`
-	AsIf     *string       `json:"as_if"` // the profile that is used in place of the task's own, which is unknown here
+	AsIf     *string       `json:"as_if"` // the profile that replaces the task's own, which is unknown here
 
 	Unknown *UnknownProfile `json:"unknown_profile,omitempty"`
 }
@@ -198,7 +198,7 @@ type ContextPart struct {
 	Tokens int64  `json:"tokens"`
 }
 
-// Exported is the report of an export; it comes behind the file.
+// Exported is the report of an export, which follows the file.
 type Exported struct {
 	Masked  int           `json:"masked"`
 	Damaged []Damage      `json:"damaged"`
@@ -207,7 +207,7 @@ type Exported struct {
 	Failed  []NotExported `json:"failed,omitempty"`
 }
 
-// NotExported is a task that an archive does not hold.
+// NotExported is a task that an archive lacks.
 type NotExported struct {
 	ID      string `json:"id"`
 	Source  string `json:"source"`
@@ -221,7 +221,7 @@ type Unread struct {
 	Problem string `json:"problem"`
 }
 
-// Notice is something that a task recorded about files, at its position in the conversation.
+// Notice is a record about files, with its position in the conversation.
 type Notice struct {
 	Behind     int            `json:"behind"` // the number of the message before it
 	At         *string        `json:"at"`
@@ -240,14 +240,14 @@ type FileOfNotice struct {
 	Gone bool   `json:"gone,omitempty"`
 }
 
-// Family is a task with its subtasks, as they are listed: each behind its parent.
+// Family is a task with its subtasks, each after its parent.
 type Family struct {
 	Tasks  []Summary
 	Depths []int
 }
 
-// DepthsOf are how far below its first parent among them each task is; parents come before their subtasks. Damaged
-// folders may name each other as parents: the first of a circle is listed as if it had none.
+// DepthsOf is the depth of each task below its topmost ancestor among items; parents come before their subtasks. Damaged
+// folders may name each other as parents: the first task of such a circle counts as having no parent.
 func DepthsOf(items []Summary) []int {
 	out, depths := make([]int, len(items)), map[string]int{}
 	for i, t := range items {
@@ -259,8 +259,8 @@ func DepthsOf(items []Summary) []int {
 	return out
 }
 
-// CostsBelow are the costs of each task of a tree together with its subtasks; nil where none
-// of them is known, and where a task has none.
+// CostsBelow are the costs of each task of a tree together with its subtasks; nil if none of them is known, or the task has
+// no subtasks.
 func CostsBelow(tasks []Summary, depths []int) []*money.USD {
 	out := make([]*money.USD, len(tasks))
 	for i := range tasks {
@@ -282,7 +282,7 @@ func CostsBelow(tasks []Summary, depths []int) []*money.USD {
 // Branch is a task and its subtasks as JSON.
 type Branch struct {
 	Task     Summary    `json:"task"`
-	Cost     *money.USD `json:"cost"` // of all of them; null when nothing is known
+	Cost     *money.USD `json:"cost"` // of the task and its subtasks; null if none is known
 	Children []Branch   `json:"children"`
 }
 
@@ -301,16 +301,16 @@ func (f Family) Branch() Branch {
 	return b
 }
 
-// Name is the id of a task and where it is.
+// Name is the id of a task and its folder.
 type Name struct {
 	ID     string `json:"id"`
 	Source string `json:"source"`
 	Path   string `json:"path"`
 
-	Journal string `json:"journal,omitempty"` // the folder of its journal, if it is another one
+	Journal string `json:"journal,omitempty"` // the folder of its journal, if that is another folder
 }
 
-// Names are the ids of all tasks, from which short names follow.
+// Names are the ids of all tasks, from which short names are derived.
 type Names struct {
 	Items []Name `json:"items"`
 }
@@ -324,8 +324,8 @@ type Window struct {
 	Total   int               `json:"total"`       // messages of the history
 	Before  *int              `json:"next_before"` // the parameter before for earlier messages; null at the start
 	After   *int              `json:"next_after"`  // the parameter after for later messages; null at the end
-	Notes   []string          `json:"notes"`       // what differs from the stored history, and what is unreadable
-	// what the task recorded about files, each behind one of these messages; none for the model's history
+	Notes   []string          `json:"notes"`       // differences from the stored history, and unreadable messages
+	// records about files, each after one of these messages; none for the model's history
 	Notices []Notice `json:"notices"`
 }
 

@@ -20,7 +20,7 @@ func (m Maybe[T]) IsZero() bool { return !m.Given }
 // MarshalJSON writes the value, or null.
 func (m Maybe[T]) MarshalJSON() ([]byte, error) { return json.Marshal(m.Value) }
 
-// UnmarshalJSON is only called for members that are there.
+// UnmarshalJSON is called only for members that the JSON has.
 func (m *Maybe[T]) UnmarshalJSON(data []byte) error {
 	m.Given, m.Value = true, nil
 	if bytes.Equal(data, []byte("null")) {
@@ -32,21 +32,21 @@ func (m *Maybe[T]) UnmarshalJSON(data []byte) error {
 // Form is a value of the type that JSON holds, for the OpenAPI document.
 func (m Maybe[T]) Form() any { return m.Value }
 
-// TaskPatch changes a task: what is absent stays. null restores the task's own title, and removes all tags or the
+// TaskPatch changes a task. Absent members change nothing. null restores the task's own title, and removes all tags or the
 // pin. The settings apply to later runs.
 type TaskPatch struct {
 	Title  Maybe[string]   `json:"title,omitzero"`
 	Tags   Maybe[[]string] `json:"tags,omitzero"`
 	Pinned Maybe[bool]     `json:"pinned,omitzero"`
 
-	// Tags to add to and remove from those that the task has, where tags does not replace all of them.
+	// Tags to add to or remove from the task's tags; they exclude tags, which replaces all of them.
 	AddTags    []string `json:"add_tags,omitempty"`
 	RemoveTags []string `json:"remove_tags,omitempty"`
 
 	Settings
 }
 
-// Deleted is a task that was put into the trash, and how to restore it.
+// Deleted is a task that was moved into the trash, and the request that restores it.
 type Deleted struct {
 	DeletedTask
 	Restore  string   `json:"restore"`  // the request: POST /v1/trash/NAME/restore
@@ -84,13 +84,13 @@ type Run struct {
 	State    string `json:"state"`    // queued, running, waiting, completed, failed, cancelled, interrupted
 	Outcome  string `json:"outcome"`  // that of run.ended, which may also be limit or denied; "" before the end
 	Code     string `json:"code"`     // the kind of failure or limit; "" = none
-	Reason   string `json:"reason"`   // in words; of a completed run its result
-	Question string `json:"question"` // the ID of the question that it waits for; "" = none
+	Reason   string `json:"reason"`   // a text; for a completed run its result
+	Question string `json:"question"` // the ID of the question whose answer the run waits for; "" = none
 
 	Position int  `json:"position"`       // in the queue, from 1; 0 = not queued
-	Here     bool `json:"here"`           // the process that answers works on it
+	Here     bool `json:"here"`           // the answering process works on the run
 	Lost     bool `json:"lost,omitempty"` // the server of a group that worked on it has died: another one may continue the task with a new run
-	// the process that works on it and does not answer; only for a run that is requested by its id
+	// the process that works on the run and does not answer; only in the answer to a request for this run
 	Silent string     `json:"silent,omitempty"`
 	Turns  int        `json:"turns"`
 	Cost   *money.USD `json:"cost"` // null = unknown
@@ -102,7 +102,7 @@ type Run struct {
 	Mode     string `json:"mode"`
 	Provider string `json:"provider"`
 	Model    string `json:"model"`
-	Limits   Limits `json:"limits"` // an absent one does not exist
+	Limits   Limits `json:"limits"` // without an absent limit the run is unbounded in that respect
 	Resume   string `json:"resume_command"`
 }
 
@@ -114,11 +114,11 @@ type Question struct {
 	Run   string `json:"run_id"`
 	At    string `json:"opened_at"`
 	Event string `json:"event"` // the id of the event that opened it; an answer may name it as seen
-	Here  bool   `json:"here"`  // a run in the process that answers waits for it
+	Here  bool   `json:"here"`  // a run of the answering process waits for the answer
 	QuestionOpened
 }
 
-// Found is what was looked through for a list or a search.
+// Found has facts about a list or a search.
 type Found struct {
 	Sources []SourceState `json:"sources"`
 	Copies  int           `json:"copies"` // places that hold a copy of a listed task
@@ -126,11 +126,11 @@ type Found struct {
 	Unread  []Damage      `json:"unread"` // tasks that could not be read
 	Notes   []string      `json:"notes"`
 
-	Places []Place `json:"places,omitempty"` // where else was looked, when there are no tasks at all
+	Places []Place `json:"places,omitempty"` // other folders that were searched, if there are no tasks at all
 
 	// Of a search that bounds the hits of each task (SearchQuery.Each):
 	Hits  map[string]int `json:"hits,omitempty"`  // all hits of each task on the page, by SOURCE:ID
-	Total *HitTotal      `json:"total,omitempty"` // of all tasks; absent when counting would take long
+	Total *HitTotal      `json:"total,omitempty"` // of all tasks; absent if counting would take long
 }
 
 // Place is a folder in which Roost looks for the storages of other tools. A star in Dir matches any name.
@@ -145,34 +145,34 @@ type HitTotal struct {
 	Hits  int `json:"hits"`
 }
 
-// ListPart is what is known of a list at one moment while it is read.
+// ListPart is the known part of a list at one moment while the server reads it.
 type ListPart struct {
-	// Items are the rows that were read since the part before, in no order. Those of the last part are all of them.
+	// Items are the rows that were read since the previous part, in no order. The last part has all rows.
 	Items   []Summary     `json:"items"`
-	Sources []SourceState `json:"sources"` // damaged and empty tasks are counted as far as they are known
+	Sources []SourceState `json:"sources"` // with the damaged and empty tasks that are known so far
 	Read    int           `json:"read"`    // tasks that are known
 	Of      int           `json:"of"`
-	Whole   bool          `json:"whole"`             // this is the last one
-	Problem *Problem      `json:"problem,omitempty"` // why the rest is missing; then this is the last one
+	Whole   bool          `json:"whole"`             // this is the last part
+	Problem *Problem      `json:"problem,omitempty"` // why the rest is missing; then this is the last part
 }
 
-// Queued is input that a task has not used yet.
+// Queued is input that waits until a run takes it.
 type Queued struct {
 	ID     string   `json:"id"`
 	Text   string   `json:"text"`
 	Images []string `json:"images"`
 }
 
-// Sent is what happened to a message to a task.
+// Sent is the outcome of a message to a task.
 type Sent struct {
 	Delivered string `json:"delivered"` // answered, queued, started
 	Task      string `json:"task_id"`
 	Run       string `json:"run_id"`
 	Question  string `json:"question"` // the question that it answered; "" = none
-	Input     string `json:"input"`    // its ID in the queue; "" = it is not queued
+	Input     string `json:"input"`    // the message's ID in the queue; "" = it is not queued
 }
 
-// Answered is what an answer did.
+// Answered is the outcome of an answer.
 type Answered struct {
 	Question string `json:"question"`
 	Task     string `json:"task_id"`
@@ -186,7 +186,7 @@ type Answered struct {
 type Words struct {
 	Text   string   `json:"text"`
 	Images []string `json:"images,omitempty"` // data URLs, or names of images of the draft
-	Draft  string   `json:"draft,omitempty"`  // the revision of the draft that these words are; it is removed once they are taken
+	Draft  string   `json:"draft,omitempty"`  // the revision of the draft that was sent; the draft is removed once the task has taken the text
 }
 
 // Limits bound a run. Durations are in Go's form (30m), money is a decimal string of US dollars. A zero removes the
@@ -233,12 +233,11 @@ type NewTask struct {
 	OneRun
 }
 
-// OneRun is what holds for one run: a task does not keep it.
+// OneRun are options of one run, which the task does not keep.
 type OneRun struct {
-	// Unattended: no user is there to answer. A run that must ask ends at once, as waiting, instead of holding the
-	// task for a while.
+	// Unattended: no user can answer. A run that must ask ends at once, as waiting, and does not hold the task for a while.
 	Unattended    bool       `json:"unattended,omitempty"`
-	NoCheckpoints bool       `json:"no_checkpoints,omitempty"` // keep nothing of the files that the run changes
+	NoCheckpoints bool       `json:"no_checkpoints,omitempty"` // make no checkpoints of the files that the run changes
 	MaxCostDay    *money.USD `json:"max_cost_day,omitempty"`   // for all tasks of a day together; 0: no limit
 	StandIn       string     `json:"stand_in,omitempty"`       // the profile or provider to use if the task's own profile is not known
 }
@@ -247,7 +246,7 @@ type OneRun struct {
 type Started struct {
 	Summary
 	Task  string `json:"task_id"` // the id of the task, as in every document about a task
-	RunID string `json:"run_id"`  // "" = there was no message, and so no run
+	RunID string `json:"run_id"`  // "" = there is no run, because there was no message
 	Run   *Run   `json:"run"`     // null without a run
 }
 
@@ -259,38 +258,38 @@ type NewRun struct {
 	Settings
 	OneRun
 
-	// For a task that came from elsewhere: continue under the user's own settings although something is open in it,
-	// or accept the policy, address and limits that came with it.
+	// For an untrusted task: continue under the user's own settings although the task has open work, or accept the policy,
+	// address and limits in the task.
 	OwnSettings   bool `json:"own_settings,omitempty"`
 	TrustSettings bool `json:"trust_settings,omitempty"`
 }
 
-// ResumePlan is what continuing a task would begin with; nothing was changed to find it.
+// ResumePlan shows how a run of a task would begin. Making it changes nothing.
 type ResumePlan struct {
-	Task  string `json:"task_id"` // what continues: the task, or the fork that continues it already
+	Task  string `json:"task_id"` // the task that would continue: the requested one, or a fork that already continues it
 	Title string `json:"title"`
 	Tool  string `json:"tool"`
 	Place string `json:"place"` // own, in_place (in the other tool's storage), fork (as a new task)
-	First bool   `json:"first"` // Roost never worked on it
-	Run   *Run   `json:"run"`   // works on it or waits, here or in another process: words join it; null = none
+	First bool   `json:"first"` // Roost never worked on the task
+	Run   *Run   `json:"run"`   // the run that works or waits, in any process: a message would join it; null = none
 
-	// The next run, as far as it is settled.
+	// The next run, as far as it is decided.
 	Workspace string `json:"workspace"`
 	Provider  string `json:"provider"`
 	Model     string `json:"model"`
 	Mode      string `json:"mode"`
 	Approve   string `json:"approve"`
 
-	// Asks are what a person must decide first: the problems that POST .../runs would answer with, and whose suggestions
-	// name the members that decide. Behind them others may follow: ask again, with the decision as a parameter.
+	// Asks are the open decisions: the problems that POST .../runs would answer with. Their suggestions name the members
+	// that decide. Further ones may follow: repeat the request with the decision as a parameter.
 	Asks  []*Problem `json:"asks"`
-	Notes []string   `json:"notes"` // what is different since the last run: the folder, the model, the commit of the repository
+	Notes []string   `json:"notes"` // changes since the last run: of the folder, the model, the commit of the repository
 }
 
 // Message is a message of a user to a task in any state.
 type Message struct {
 	Text     string   `json:"text"`
-	Images   []string `json:"images,omitempty"` // as in Words, and so is the next one
+	Images   []string `json:"images,omitempty"` // as in Words, like Draft
 	Draft    string   `json:"draft,omitempty"`
 	Delivery string   `json:"delivery,omitempty"` // auto (the default), queue, interrupt
 }
@@ -304,7 +303,7 @@ type Answer struct {
 	Seen    string           `json:"seen,omitempty"`   // the newest event that the user saw; an answer from before the question is refused
 }
 
-// Limits bound a run. Zero means no limit.
+// RunLimits bound a run. Zero means no limit.
 type RunLimits struct {
 	MaxTurns       int   `json:"max_turns,omitempty"`
 	MaxCostMicros  int64 `json:"max_cost_micros,omitempty"`
@@ -315,7 +314,7 @@ type RunLimits struct {
 	TotalTimeoutMS int64 `json:"total_timeout_ms,omitempty"`
 }
 
-// Given are the limits that are given, as documents have them: there 0 removes a limit, and here a negative number.
+// Given are the given limits as a document. In a document 0 removes a limit, and in RunLimits a negative number does.
 func (l RunLimits) Given() Limits {
 	span := func(ms int64) *string {
 		if ms == 0 {
@@ -334,8 +333,8 @@ func (l RunLimits) Given() Limits {
 	}
 }
 
-// Given is a number of a request, nil when it was not given. To remove a limit, the engine takes a negative number and
-// a document 0.
+// Given is a limit of RunLimits as a member of a document; nil = not given. A negative number, which removes the limit, becomes
+// 0.
 func Given[N int | money.USD](n N) *N {
 	if n == 0 {
 		return nil
@@ -356,9 +355,9 @@ type QuestionOpened struct {
 	Modes []string `json:"modes,omitempty"`
 	Diff  string   `json:"diff,omitempty"`
 
-	Command string `json:"command,omitempty"` // the whole command that is to be approved, as it would run
+	Command string `json:"command,omitempty"` // the whole command that would run after an approval
 	Dir     string `json:"cwd,omitempty"`     // the folder where it would run
-	Always  string `json:"always,omitempty"`  // what an answer "always" allows, in words; "" = it allows this once
+	Always  string `json:"always,omitempty"`  // a description of what an answer "always" allows; "" = only this call
 }
 
 // Same reports whether a user who agrees to q agrees to the same as one who agrees to other.
@@ -366,10 +365,10 @@ func (q QuestionOpened) Same(other QuestionOpened) bool {
 	return q.Call == other.Call && q.Text == other.Text && q.Diff == other.Diff && q.Command == other.Command && q.Dir == other.Dir
 }
 
-// EventType is the type of the event that opens it.
+// EventType is the type of the event that opens the question.
 func (QuestionOpened) EventType() string { return "question.opened" }
 
-// QuestionClosed is its answer.
+// QuestionClosed is the answer to a question, or the reason why it closed without one.
 type QuestionClosed struct {
 	Question string `json:"question"`
 	Approve  *bool  `json:"approve,omitempty"`
@@ -379,5 +378,5 @@ type QuestionClosed struct {
 	Reason   string `json:"reason,omitempty"` // why it closed without an answer: superseded, cancelled
 }
 
-// EventType is the type of the event that closes it.
+// EventType is the type of the event that closes the question.
 func (QuestionClosed) EventType() string { return "question.closed" }

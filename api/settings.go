@@ -9,18 +9,18 @@ type Setting struct {
 	Origin string `json:"origin"` // default, the variable, the flag, or FILE:LINE
 }
 
-// UserSetting is a setting with what it is for.
+// UserSetting is a setting with its description.
 type UserSetting struct {
 	Key    string   `json:"key"`
-	Value  []string `json:"value"`  // one that is no list has one; none: it is not set; "***" for a secret
-	Origin string   `json:"origin"` // as Setting has it
+	Value  []string `json:"value"`  // empty if not set, one element unless the setting is a list; "***" for a secret
+	Origin string   `json:"origin"` // that of Setting
 	Doc    string   `json:"doc"`
 	List   bool     `json:"list"`
-	Words  []string `json:"words"` // of which the value is one; none: any that fits
-	Plain  bool     `json:"plain"` // it may be set from another machine, too
+	Words  []string `json:"words"` // the possible values; empty: any well-formed value
+	Plain  bool     `json:"plain"` // other machines may set it, too
 }
 
-// KeyState is what is shown of the key of a provider or profile.
+// KeyState is the visible state of a provider's or profile's key.
 type KeyState struct {
 	Provider string `json:"provider,omitempty"`
 	Profile  string `json:"profile,omitempty"`
@@ -28,7 +28,7 @@ type KeyState struct {
 	Origin   string `json:"origin,omitempty"` // a variable, a file, the keyring, or PATH:LINE of the settings
 	Page     string `json:"page,omitempty"`   // where people make keys for the provider
 	Ends     string `json:"ends,omitempty"`   // the last four characters of the key, or of the access key's id
-	// Problem is why credentials of a cloud that are there cannot be used.
+	// Problem is why existing credentials of a cloud cannot be used.
 	Problem string `json:"problem,omitempty"`
 }
 
@@ -54,7 +54,7 @@ type Model struct {
 	MaxOutput int         `json:"max_output"` // tokens of one reply
 	Prices    Prices      `json:"prices"`
 	Long      *LongPrices `json:"long"`    // dearer for long requests; null = one price
-	Checked   string      `json:"checked"` // when the values were read on its provider's pages, YYYY-MM-DD
+	Checked   string      `json:"checked"` // the day when the values were checked on the provider's pages, YYYY-MM-DD
 }
 
 // Models are the models that Roost knows, and the date of their list.
@@ -92,7 +92,7 @@ type MCPServer struct {
 	Check *MCPCheck `json:"check,omitempty"`
 }
 
-// MCPCheck is what a server offered when it was asked.
+// MCPCheck are the tools and resources that an MCP server offered in a check.
 type MCPCheck struct {
 	OK        bool          `json:"ok"`
 	Error     string        `json:"error,omitempty"`
