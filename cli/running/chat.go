@@ -52,7 +52,7 @@ func (a *commands) chatCommand() *cobra.Command {
 			return err
 		}
 		v := &chatOutput{out: a.Err}
-		a.Err = v // before anything works beside us
+		a.Err = v // before another goroutine writes to it
 		if a.draws(v, o) && o.Task == "" {
 			if err := a.setUp(cmd.Context(), o); err != nil { // before the engine reads the keys
 				return err
@@ -108,17 +108,9 @@ func (a *commands) chatOptions(cmd *cobra.Command, r *app.RunFlags, args []strin
 	o.New = newTaskOf(given)
 	o.New.Unattended, o.New.Origin, o.Now = false, "cli", a.Now
 	o.Display = a.DisplayOptions()
-	o.History, err = a.chatHistory()
+	state, err := a.Home("XDG_STATE_HOME", ".local/state")
+	o.History = filepath.Join(state, "chat_history") // the lines that the user typed
 	return o, err
-}
-
-// chatHistory is the path of the file with the lines that the user typed.
-func (a *commands) chatHistory() (string, error) {
-	dir, err := a.Home("XDG_STATE_HOME", ".local/state")
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(dir, "chat_history"), nil
 }
 
 // draws reports whether the chat has a terminal to draw on.
@@ -218,10 +210,10 @@ func failureOfLine(e *chat.LineError, id string) *failure.Failure {
 	case errors.As(e.Err, &unknown):
 		f = *failure.Usage("run "+short(e.Line), unknown.Error(), "echo /help | roost chat")
 	case f.Code == "failed":
-		if whole := f.What + ": " + f.Why; whole == e.Err.Error() { // all of it is why
+		if whole := f.What + ": " + f.Why; whole == e.Err.Error() { // the whole error is the reason
 			f.Why = whole
 		}
-		f.What = "do what " + short(e.Line) + " says"
+		f.What = "run the line " + short(e.Line)
 	}
 	f.Task = id
 	return &f
@@ -235,11 +227,11 @@ func short(line string) string { return display.Cut(display.OneLine(line), 40) }
 type chatBackend struct {
 	*client.Client
 	a  *commands
-	mu sync.Mutex // what is read of the settings is not for two at once
+	mu sync.Mutex // guards the settings, which App reads without a lock
 }
 
 func (d *chatBackend) EditQueued(ctx context.Context, id, input string, text *string) error {
-	at := "/v1/tasks/" + url.PathEscape(id) + "/queue/" + url.PathEscape(input)
+	at := app.PathOf(id, "queue", url.PathEscape(input))
 	method, body := http.MethodDelete, any(nil)
 	if text != nil {
 		method, body = http.MethodPatch, map[string]string{"text": *text}
@@ -276,9 +268,8 @@ func (d *chatBackend) Command(ctx context.Context, args ...string) chat.Said {
 	return chat.Said{Out: out.String(), Err: errs.String(), Whole: whole.String(), Code: code}
 }
 
-// Shell runs a command line of the person's own as an agent's command is run: its
-// output is no terminal's, it can ask nothing, and nothing of it stays behind. The
-// workspace of a server on another machine is not here.
+// Shell runs a command line of the user as Roost runs an agent's command: the command has no terminal, can ask nothing,
+// and leaves no process behind. It refuses when the server, and so the workspace, is on another machine.
 func (d *chatBackend) Shell(ctx context.Context, dir, line string, out io.Writer) (chat.Ran, error) {
 	if base, err := d.a.Global(d.a.Flags.Server, "server"); err != nil {
 		return chat.Ran{}, err
@@ -289,7 +280,7 @@ func (d *chatBackend) Shell(ctx context.Context, dir, line string, out io.Writer
 	return chat.Ran{Exit: r.Exit, Cancelled: r.Cancelled, Ended: len(r.Ended), Took: r.Duration}, err
 }
 
-// Mask hides the keys of the settings, and what reads as a secret.
+// Mask masks the keys of the settings, and text that looks like a secret.
 func (d *chatBackend) Mask(text string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -304,7 +295,7 @@ func (d *chatBackend) Mask(text string) string {
 // Image reads a picture that a person named.
 func (d *chatBackend) Image(path string) (string, error) { return app.Image(d.a.Abs(path)) }
 
-// messagesOffered is how many of a task's messages a # offers, the newest.
+// messagesOffered is how many of a task's newest messages the chat offers for a #.
 const messagesOffered = 60
 
 // messages are the newest of a task, as #12 with the beginning of their text, the newest first.
@@ -328,7 +319,7 @@ func (d *chatBackend) messages(ctx context.Context, id string) (out []chat.Word)
 	return out
 }
 
-// Words are what the server completes, except for what only this chat knows.
+// Words completes words: by the server, except for messages, tasks and policies.
 func (d *chatBackend) Words(ctx context.Context, kind chat.Kind, dir, begun string) (out []chat.Word) {
 	switch kind {
 	case chat.Messages:
@@ -343,7 +334,10 @@ func (d *chatBackend) Words(ctx context.Context, kind chat.Kind, dir, begun stri
 		}
 		return out
 	case chat.Policies:
-		return plainWords(app.Policies)
+		for _, policy := range app.Policies {
+			out = append(out, chat.Word{Text: policy})
+		}
+		return out
 	}
 	if kind == chat.Prompts {
 		kind = "command"
@@ -356,20 +350,12 @@ func (d *chatBackend) Words(ctx context.Context, kind chat.Kind, dir, begun stri
 	return page.Items
 }
 
-func (d *chatBackend) sets(dir string) (slash.Set, skill.Set) {
-	home := d.a.Env("HOME")
-	commands, skills := slash.Set{Home: home}, skill.Set{Home: home}
-	if dir != "" {
-		if w, err := workspace.Open(dir); err == nil {
-			commands.Workspace = w
-			skills.Workspace = dir
-		}
-	}
-	return commands, skills
-}
-
+// Passes reports whether a slash command or a skill has the name, so that the chat sends the line to the model.
 func (d *chatBackend) Passes(ctx context.Context, dir, mode, name string) bool {
-	commands, skills := d.sets(dir)
+	commands, skills := slash.Set{Home: d.a.Env("HOME")}, skill.Set{Home: d.a.Env("HOME")}
+	if w, err := workspace.Open(dir); dir != "" && err == nil {
+		commands.Workspace, skills.Workspace = w, dir
+	}
 	if _, err := commands.Find(ctx, name); err == nil {
 		return true
 	}
@@ -377,16 +363,8 @@ func (d *chatBackend) Passes(ctx context.Context, dir, mode, name string) bool {
 	return err == nil
 }
 
-// plainWords are words that need no description.
-func plainWords(list []string) (out []chat.Word) {
-	for _, text := range list {
-		out = append(out, chat.Word{Text: text})
-	}
-	return out
-}
-
-// chatOutput prints what does not come from the chat itself: that a server is lost, that a
-// signal came. While the chat draws a screen, the messages go through the chat.
+// chatOutput prints messages that do not come from the chat itself: of a lost server, of a signal. While the chat draws a
+// screen, the messages go through the chat.
 type chatOutput struct {
 	mu  sync.Mutex
 	out io.Writer

@@ -1,6 +1,6 @@
-// Package running holds the commands that start, continue, follow, answer, stop and await runs,
-// and the chat. A follower's end never ends a run of another process; without a terminal no
-// question is asked, and the exit code tells that one is open.
+// Package running holds the commands that start, continue, follow, answer, stop and await runs, and the chat. The end of
+// a follower never ends a run of another process. Without a terminal the commands ask nothing; the exit code reports an
+// open question.
 package running
 
 import (
@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
@@ -20,7 +22,6 @@ import (
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
-	"github.com/spf13/cobra"
 )
 
 // Parts are what runs need of other packages of the command line.
@@ -122,7 +123,7 @@ func (a *commands) wait(ctx context.Context, c *client.Client, ids []string, mos
 	ctx = stop.Ctx
 	if most > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, most, errWaited)
+		ctx, cancel = context.WithTimeout(ctx, most)
 		defer cancel()
 	}
 	runs := []api.Run{} // find all before waiting for the first
@@ -163,7 +164,8 @@ func (a *commands) wait(ctx context.Context, c *client.Client, ids []string, mos
 	return nil
 }
 
-// awaitEnd waits until a run has ended. Where its server died, it waits for the end of the run that continues the task.
+// awaitEnd waits until a run has ended. If the run's server died, awaitEnd waits for the end of the run that continues the
+// task.
 func (a *commands) awaitEnd(ctx context.Context, c *client.Client, r api.Run) (api.Run, error) {
 	unanswered, lost := 0, time.Time{}
 	for wait := 200 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
@@ -194,7 +196,7 @@ func (a *commands) awaitEnd(ctx context.Context, c *client.Client, r api.Run) (a
 		default:
 			return r, nil
 		}
-		if time.Since(begun) < wait { // it did not hold the request
+		if time.Since(begun) < wait { // the server did not hold the request
 			if err := waitFor(ctx, wait); err != nil {
 				return r, err
 			}
@@ -219,7 +221,7 @@ const takenOverWithin = 15 * time.Second
 // waitFailure is why waiting ended before the run did.
 func (a *commands) waitFailure(ctx context.Context, stop *app.Stopper, id string, err error) error {
 	switch {
-	case errors.Is(context.Cause(ctx), errWaited):
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return failure.New(failure.ExitTimeout, "timeout", "wait for task "+id,
 			"it did not end within the given time", "roost attach "+failure.ShellWord(id)).OfTask(id)
 	case stop.Exit() != 0:
@@ -269,7 +271,7 @@ func (f answerFlags) answer(text string) (api.Answer, error) {
 		out.Approve = new(f.yes)
 	case f.choice != 0:
 		if f.choice < 0 || text != "" {
-			return out, failure.Usage("roost answer --choice", "it takes the number of one suggestion, and no other words",
+			return out, failure.Usage("roost answer --choice", "--choice takes the number of one suggestion, and excludes words",
 				"roost answer ID --choice 1")
 		}
 		out.Choice = new(json.RawMessage(strconv.Itoa(f.choice)))
@@ -362,10 +364,10 @@ func (a *commands) askedOf(ctx context.Context, c *client.Client, r api.Run) (te
 			}
 		}
 	}
-	return "it asks something", "roost questions " + failure.ShellWord(r.Task)
+	return "the run asks a question", "roost questions " + failure.ShellWord(r.Task)
 }
 
-// consents are the words that are a plain yes or no.
+// consents are the words that mean a plain yes or no.
 var consents = map[string]bool{"yes": true, "y": true, "no": false, "n": false}
 
 // askAndPrint makes a request, and prints the answer with --json.
@@ -391,7 +393,7 @@ func (a *commands) questionOf(ctx context.Context, c *client.Client, id string) 
 				return q, nil
 			}
 		}
-		if err == nil { // that task is there, and the question is not: the server knows why
+		if err == nil { // the task exists and the question does not: the server's answer gives the reason
 			return api.Question{ID: id, Task: id[:at]}, nil
 		}
 	}
@@ -449,8 +451,8 @@ func (a *commands) sendCommand() *cobra.Command {
 		})
 	})
 	fl := cmd.Flags()
-	fl.BoolVar(&queue, "queue", false, "queue it, also when a question is open")
-	fl.BoolVar(&interrupt, "interrupt", false, "stop what is being done, and go on with this")
+	fl.BoolVar(&queue, "queue", false, "queue the words, also when a question is open")
+	fl.BoolVar(&interrupt, "interrupt", false, "stop the current work, and continue with these words")
 	fl.StringArrayVar(&images, "image", nil, "an image `file` to send along (again for more)")
 	return cmd
 }

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/roost-dev/roost/api"
@@ -18,14 +20,8 @@ import (
 	"github.com/roost-dev/roost/llm/catalogue"
 )
 
-// addresses are where the providers answer when no other address is set.
-var addresses = map[string]string{
-	"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com/v1",
-	"google": "https://generativelanguage.googleapis.com",
-}
-
-// Facts are what the next request of a chat goes with. They come from this user's settings; with a server, its own
-// settings fill what these leave open.
+// Facts describe what the next request of a chat uses: provider, model, mode, folder. They come from this user's settings;
+// with a server, the server's settings fill what these leave open.
 func (d *chatBackend) Facts(ctx context.Context, task string, n api.NewTask, again api.NewRun) chat.Facts {
 	f := chat.Facts{
 		Provider: n.Provider, Model: n.Model, Profile: n.Profile, Mode: n.Mode, Approve: n.Approve, Folder: n.Workspace,
@@ -54,8 +50,8 @@ func (d *chatBackend) Facts(ctx context.Context, task string, n api.NewTask, aga
 	return f
 }
 
-// resolve finds which provider and key the settings give. fresh: the task is new, and the settings choose what it does
-// not name.
+// resolve finds the provider and the key that the settings choose. fresh: the task is new, and the settings choose what its
+// request leaves open.
 func (d *chatBackend) resolve(f *chat.Facts, address string, fresh bool) {
 	c, err := d.a.EngineConfig()
 	if err != nil {
@@ -80,7 +76,7 @@ func (d *chatBackend) resolve(f *chat.Facts, address string, fresh bool) {
 		f.Provider, f.Model = c.Provider, cmp.Or(f.Model, c.Model)
 	}
 	f.Model = cmp.Or(f.Model, setup.DefaultModel(f.Provider))
-	f.Address = cmp.Or(address, c.BaseURLs[f.Provider], addresses[f.Provider])
+	f.Address = cmp.Or(address, c.BaseURLs[f.Provider], setup.Address(f.Provider))
 	if u, err := url.Parse(f.Address); err == nil && u.Host != "" {
 		f.Address = u.Host
 	}
@@ -102,7 +98,7 @@ func (d *chatBackend) resolve(f *chat.Facts, address string, fresh bool) {
 	}
 }
 
-// branchOf is the git branch of a folder, as its HEAD file says; "" where there is none.
+// branchOf reads the git branch of a folder from the file HEAD; "" without a repository.
 func branchOf(dir string) string {
 	for at := dir; at != ""; at = filepath.Dir(at) {
 		git := filepath.Join(at, ".git")
@@ -126,8 +122,8 @@ func branchOf(dir string) string {
 	return ""
 }
 
-// setUp leads a person without a key through choosing a provider and keeping a key, and offers to try it. A person
-// who wants none goes on without.
+// setUp lets a person without a key choose a provider and save a key, and offers to try the key. A person who wants no
+// key answers q.
 func (a *commands) setUp(ctx context.Context, o chat.Options) error {
 	if f := (&chatBackend{a: a}).Facts(ctx, "", o.New, o.Again); f.Problem == "" || f.Provider != "" {
 		return nil
@@ -139,35 +135,40 @@ func (a *commands) setUp(ctx context.Context, o chat.Options) error {
 		if model := setup.DefaultModel(p); model != "" {
 			line += " (" + model + ")"
 		}
-		if at := keyPages[p]; at != "" {
-			line += ": keys at " + at
+		if at := setup.KeyPage(p); at != "" {
+			line += ": keys at " + strings.TrimPrefix(at, "https://")
 		}
 		a.Say("%s", line)
 	}
+	provider, err := a.choose(ctx, "  a number (q goes on without) > ", all)
+	if provider == "" || err != nil {
+		return err
+	}
+	return a.keep(ctx, provider)
+}
+
+// choose reads which of some numbered names the user chooses, by its number or the name itself; "" = none of them.
+func (a *commands) choose(ctx context.Context, prompt string, names []string) (string, error) {
 	for {
-		line, err := a.Prompter().Read(ctx, "  a number (q goes on without) > ")
+		line, err := a.Prompter().Read(ctx, prompt)
 		if err != nil {
-			return err
+			return "", err
 		}
 		line = strings.TrimSpace(line)
-		if line == "q" || line == "quit" {
-			return nil
-		}
-		for i, p := range all {
-			if line == fmt.Sprint(i+1) || line == p {
-				return a.keep(ctx, p)
-			}
+		n, err := strconv.Atoi(line)
+		switch {
+		case err == nil && n > 0 && n <= len(names):
+			return names[n-1], nil
+		case slices.Contains(names, line):
+			return line, nil
+		case line == "q", line == "quit":
+			return "", nil
 		}
 		a.Say("  one of the numbers, please; Enter alone is not an answer")
 	}
 }
 
-// keyPages are where a person gets keys.
-var keyPages = map[string]string{
-	"anthropic": "console.anthropic.com", "openai": "platform.openai.com", "google": "aistudio.google.com",
-}
-
-// keep stores a provider's key as roost auth set does, and offers one request that shows whether it works.
+// keep saves a provider's key as roost auth set does, and offers one request that shows whether the key works.
 func (a *commands) keep(ctx context.Context, provider string) error {
 	if provider == "openai-compatible" {
 		address, err := a.Prompter().Read(ctx, "  address, as http://127.0.0.1:11434/v1 for Ollama > ")
@@ -192,7 +193,7 @@ func (a *commands) keep(ctx context.Context, provider string) error {
 	}
 	return a.WithClient(ctx, func(c *client.Client, _ *engine.Engine) error {
 		done, err := c.TestProvider(ctx, provider, api.NewTest{})
-		if err != nil { // the key is kept all the same, and the chat continues
+		if err != nil { // the key stays saved, and the chat continues
 			f := failure.Of(err)
 			a.Say("the key is saved, but the test request failed: %s: %s", f.What, f.Why)
 			return nil

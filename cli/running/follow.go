@@ -32,8 +32,17 @@ func (e shownEvent) run() string {
 	return run
 }
 
-// print writes an event as a line of NDJSON. When stdout is closed the run continues:
-// a reader's end never touches a task.
+// emit prints an event: with --json as a line of NDJSON, else for people.
+func (w *Watcher) emit(e shownEvent) {
+	if w.a.Flags.JSON {
+		w.print(e)
+	} else {
+		w.show(w.screen(e), e)
+	}
+}
+
+// print writes an event as a line of NDJSON. When stdout is closed the run continues: the end of a reader never ends a
+// run.
 func (w *Watcher) print(e shownEvent) {
 	if w.out != nil {
 		return
@@ -50,7 +59,7 @@ func (w *Watcher) print(e shownEvent) {
 	}
 }
 
-func (w *Watcher) show(ctx context.Context, d *display.Display, e shownEvent) {
+func (w *Watcher) show(d *display.Display, e shownEvent) {
 	switch e.Type {
 	case "subtask.started":
 		child, _ := esjson.GetString(e.Data, "child")
@@ -67,15 +76,13 @@ func (w *Watcher) show(ctx context.Context, d *display.Display, e shownEvent) {
 	d.Show(display.EventOf(e.Type, e.Data))
 }
 
-// isProgress reports whether a notice is one that -q leaves out. Warnings are not.
+// isProgress reports whether -q leaves out a notice. It does not leave out warnings.
 func (w *Watcher) isProgress(e shownEvent) bool {
-	var notice struct {
-		Kind string `json:"kind"`
-	}
-	return w.a.Flags.Quiet && json.Unmarshal(e.Data, &notice) == nil && notice.Kind == "plan"
+	kind, _ := esjson.GetString(e.Data, "kind")
+	return w.a.Flags.Quiet && kind == "plan"
 }
 
-// started names who is paid for the run and what it may do: model, provider and address, where the key is from,
+// started prints who is paid for the run and what the run may do: provider, model and address, the origin of the key,
 // approvals and folder.
 func (w *Watcher) started(d *display.Display, e shownEvent) {
 	var run struct {
@@ -111,11 +118,9 @@ func (w *Watcher) opened(d *display.Display, e shownEvent) {
 	if json.Unmarshal(e.Data, &q) != nil {
 		return
 	}
-	w.asked = q
-	if w.prompter != nil {
-		return
+	if w.asked = q; w.prompter == nil {
+		d.Question(q)
 	}
-	d.Question(q)
 }
 
 // close prints the last line: how the run ended, what it cost, how to continue.
@@ -130,7 +135,7 @@ func (w *Watcher) close(o engine.Outcome) {
 		text = u.Exact(o.State)
 	}
 	w.d.Line(style, text)
-	if w.failure(o) == nil { // else that names what to do
+	if w.failure(o) == nil { // a failure names what to do itself
 		w.d.Line(view.Dim, "resume: roost resume "+w.short)
 	}
 }
@@ -187,9 +192,6 @@ func (w *Watcher) used() display.Totals {
 	return u
 }
 
-// working reports whether a subtask is at work, so that a Ctrl-C has to ask.
-func (w *Watcher) working() bool { return w.own.Subtask() != nil }
-
 // cancel stops the run and, when it runs alone, the subtask.
 func (w *Watcher) cancel() {
 	w.own.Cancel()
@@ -209,7 +211,7 @@ func (w *Watcher) askWhat() {
 	defer wait.Wait()
 	defer done()
 	wait.Go(func() {
-		_, _ = w.own.Wait(ctx) // only that it ended counts
+		_, _ = w.own.Wait(ctx) // only the end of the run matters
 		done()
 	})
 	choice := w.choice(ctx)
@@ -217,7 +219,7 @@ func (w *Watcher) askWhat() {
 	if choice == app.StopOne && child != nil {
 		w.left = child
 		w.own.CancelAlone()
-		w.stop.AskFirst(nil) // what is left is one thing to stop
+		w.stop.AskFirst(nil) // only the subtask is left to stop
 	} else if choice == app.StopOne {
 		choice = app.StopBoth // the subtask has ended
 	}

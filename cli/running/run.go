@@ -8,9 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -67,9 +65,7 @@ func (a *commands) resumeCommand() *cobra.Command {
 				return err
 			}
 			if req.Workspace == "" && folder != "" {
-				if req.Workspace = folder; !filepath.IsAbs(folder) {
-					req.Workspace = filepath.Join(a.Dir, folder)
-				}
+				req.Workspace = a.Abs(folder)
 			}
 		}
 		return a.begin(cmd, &r, func(c *client.Client) (engine.Request, error) {
@@ -99,7 +95,7 @@ func (a *commands) continueCommand() *cobra.Command {
 				err = failure.NotFound("task_not_found", "find a task of "+folder, "no task has this folder as its workspace", "roost list")
 			}
 			if err == nil {
-				req.Task = found.Items[0].Source + ":" + found.Items[0].ID
+				req.Task = app.KeyOf(found.Items[0])
 			}
 			return req, err
 		})
@@ -264,11 +260,11 @@ func (a *commands) join(ctx context.Context, c *client.Client, req engine.Reques
 		Key:    uuid.NewString(),
 	}
 	for began := time.Now(); ; {
-		_, err = c.Ask(ctx, send, &sent) // the same key each time: it is taken once
+		_, err = c.Ask(ctx, send, &sent) // with the same key each time, the server takes the message once
 		if !errors.As(err, &p) || !p.Retryable || time.Since(began) > joinFor {
 			break
 		}
-		if err := waitFor(ctx, 100*time.Millisecond); err != nil { // it is just coming or going
+		if err := waitFor(ctx, 100*time.Millisecond); err != nil { // the run is just starting or ending
 			return err
 		}
 	}
@@ -278,8 +274,8 @@ func (a *commands) join(ctx context.Context, c *client.Client, req engine.Reques
 	return a.watchOn(ctx, c, watched{task: r.Task, run: sent.Run, after: from, ask: req.Interactive})
 }
 
-// askTrust asks whether a task continues that is not proven to be this root's own, and that holds open work or settings
-// that would take effect.
+// askTrust asks whether to continue a task that is not proven to be this root's own, and whose open work or settings would
+// take effect.
 func (a *commands) askTrust(ctx context.Context, held *client.Problem) error {
 	a.Say("%s", held.Detail)
 	a.Say("  Continuing ends all that is open in it, and uses your own settings. If the root is yours, stop and")
@@ -287,7 +283,7 @@ func (a *commands) askTrust(ctx context.Context, held *client.Problem) error {
 	return a.confirm(ctx, held, "  go on with it? (y, or anything else) > ")
 }
 
-// askModel asks whether another tool's task continues with another model than it was made with.
+// askModel asks whether to continue another tool's task with another model than the task was made with.
 func (a *commands) askModel(ctx context.Context, other *client.Problem) error {
 	a.Say("? %s", other.Detail)
 	return a.confirm(ctx, other, "  go on with "+other.Model+"? (y, or anything else) > ")
@@ -303,10 +299,8 @@ func (a *commands) askFolder(ctx context.Context, gone *client.Problem) (string,
 		return "", errors.Join(gone, err)
 	case line == "" || line == "q":
 		return "", gone
-	case !filepath.IsAbs(line):
-		line = filepath.Join(a.Dir, line)
 	}
-	return line, nil
+	return a.Abs(line), nil
 }
 
 // confirm returns refused unless the user answers y.
@@ -321,21 +315,21 @@ func (a *commands) confirm(ctx context.Context, refused error, prompt string) er
 	return nil
 }
 
-// askProfile asks which profile or provider replaces a profile that is not known here, and remembers it for the source.
+// askProfile asks which profile or provider replaces a profile that is not known here, and saves the answer for the
+// source.
 func (a *commands) askProfile(ctx context.Context, unknown *client.Problem) (string, error) {
 	c, err := a.EngineConfig()
 	if err != nil {
 		return "", err
 	}
-	type choice struct{ name, text string }
-	var choices []choice
+	var choices, texts []string
 	for _, name := range slices.Sorted(maps.Keys(c.Profiles)) {
 		p := c.Profiles[name]
-		choices = append(choices, choice{name, strings.TrimSpace("profile " + name + ": " + p.Provider + " " + p.Model)})
+		choices, texts = append(choices, name), append(texts, strings.TrimSpace("profile "+name+": "+p.Provider+" "+p.Model))
 	}
 	for _, name := range setup.Providers() {
 		if model := setup.DefaultModel(name); c.Keys[name] != "" && model != "" && c.Profiles[name].Provider == "" {
-			choices = append(choices, choice{name, name + " " + model})
+			choices, texts = append(choices, name), append(texts, name+" "+model)
 		}
 	}
 	if len(choices) == 0 {
@@ -344,27 +338,15 @@ func (a *commands) askProfile(ctx context.Context, unknown *client.Problem) (str
 	source := unknown.Unknown.Source
 	a.Say("? the task's profile %q is known only to its editor. Which provider answers tasks of %s whose profile is not known here?",
 		unknown.Unknown.Name, source)
-	for i, one := range choices {
-		a.Say("  %d. %s", i+1, one.text)
+	for i, text := range texts {
+		a.Say("  %d. %s", i+1, text)
 	}
-	for {
-		line, err := a.Prompter().Read(ctx, "  a number (q stops) > ")
-		if err != nil {
-			return "", errors.Join(unknown, err)
-		}
-		line = strings.TrimSpace(line)
-		n, err := strconv.Atoi(line)
-		for i, one := range choices {
-			if err == nil && n == i+1 || line == one.name {
-				a.remember(ctx, config.SourceProfiles+"."+source, one.name)
-				return one.name, nil
-			}
-		}
-		if line == "q" || line == "quit" {
-			return "", unknown
-		}
-		a.Say("  one of the numbers, please; Enter alone is not an answer")
+	name, err := a.choose(ctx, "  a number (q stops) > ", choices)
+	if name == "" || err != nil {
+		return "", errors.Join(unknown, err)
 	}
+	a.remember(ctx, config.SourceProfiles+"."+source, name)
+	return name, nil
 }
 
 // remember keeps an answer in the settings.

@@ -22,13 +22,12 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// watched is a run that is followed by the events of its task, whichever process works
-// on it.
+// watched is a run to follow by the events of its task, whichever process works on the run.
 type watched struct {
 	task, run string
-	after     string // the event behind which it begins; "0" = the task's start
-	fresh     bool   // events before the run's first one are not shown: the task was created for this run
-	since     string // durable events from before this time were seen; RFC 3339, "" = none
+	after     string // the newest event that was seen already; "0" = none
+	fresh     bool   // do not show events before the run's first one: the task was created for this run
+	since     string // durable events from before this time were seen already; RFC 3339, "" = none
 	ask       bool   // a person answers its questions here
 	letGo     func() // makes a run of this process wait, saved, when no user can answer
 }
@@ -58,15 +57,8 @@ type Watcher struct {
 	left     *engine.Run                 // a subtask that continues although its parent was stopped
 }
 
-// watch shows a run until it ends or waits, and returns how. If another process owns the
-// run, Ctrl-C ends watching with errDetached.
-func (a *commands) watch(ctx context.Context, c *client.Client, w watched) (*Watcher, engine.Outcome, error) {
-	stop := a.StopperWith(ctx, func() {})
-	defer stop.Undo()
-	return a.watchUntil(ctx, c, w, stop, nil)
-}
-
-// watchUntil is watch with a stopper, and the run where this process started it.
+// watchUntil shows a run until it ends or waits, and returns its outcome. run is the run itself if this process works on
+// it; if another process does (nil), Ctrl-C ends watching with errDetached.
 func (a *commands) watchUntil(ctx context.Context, c *client.Client, w watched, stop *app.Stopper,
 	run *engine.Run) (*Watcher, engine.Outcome, error) {
 	in := &Watcher{
@@ -78,7 +70,7 @@ func (a *commands) watchUntil(ctx context.Context, c *client.Client, w watched, 
 		in.prompter = a.Prompter()
 	}
 	if run != nil && w.ask {
-		stop.AskFirst(in.working)
+		stop.AskFirst(func() bool { return run.Subtask() != nil })
 		defer stop.AskFirst(nil)
 	}
 	if !a.Flags.JSON {
@@ -111,12 +103,7 @@ func (w *Watcher) ended(ctx context.Context) (engine.Outcome, error) {
 		return out, err
 	}
 	for _, late := range w.own.Late() {
-		e := shownEvent{client.Event{Type: late.Type, Data: late.Data}, w.task, 0}
-		if w.a.Flags.JSON {
-			w.print(e)
-		} else {
-			w.show(ctx, w.screen(e), e)
-		}
+		w.emit(shownEvent{client.Event{Type: late.Type, Data: late.Data}, w.task, 0})
 	}
 	return out, w.closeLeft(ctx)
 }
@@ -292,11 +279,7 @@ func (w *Watcher) take(ctx context.Context, q *asking, got client.Event, id, run
 	case "question.closed":
 		q.closed(e)
 	}
-	if w.a.Flags.JSON {
-		w.print(e)
-	} else {
-		w.show(ctx, w.screen(e), e)
-	}
+	w.emit(e)
 	mine := e.run()
 	switch e.Type {
 	case "question.opened":
@@ -404,7 +387,7 @@ func (w *Watcher) answer(ctx context.Context, q *asking, r questionReply) error 
 		return err
 	}
 	delete(w.mine, r.question)
-	q.ask(ctx, q.opened, q.d) // if it is open still
+	q.ask(ctx, q.opened, q.d) // if the question is still open
 	return nil
 }
 
@@ -415,9 +398,11 @@ func (w *Watcher) detached() *failure.Failure {
 		"roost attach "+w.task+"  # or stop it: roost cancel "+w.task).OfTask(w.task)
 }
 
-// watchOn watches a run and prints its result, as run and resume do.
+// watchOn watches a run of another process and prints its result, as run and resume do.
 func (a *commands) watchOn(ctx context.Context, c *client.Client, w watched) error {
-	return a.concluded(a.watch(ctx, c, w))
+	stop := a.StopperWith(ctx, func() {})
+	defer stop.Undo()
+	return a.concluded(a.watchUntil(ctx, c, w, stop, nil))
 }
 
 // concluded prints the outcome of a run that was watched.
@@ -444,9 +429,9 @@ func (a *commands) concluded(in *Watcher, outcome engine.Outcome, err error) err
 	return nil
 }
 
-// A subtask may already work when a client begins to follow its task. Then no shown event
-// names it: it started in an earlier run, or before the words that were sent. The subtask
-// works and asks, so the watcher looks for it when its task sends no event.
+// A subtask may already work when a client begins to follow its task. Then no shown event names the subtask: it started in
+// an earlier run, or before the message that was sent. The subtask works and asks, so the watcher looks for it when its
+// task sends no event.
 
 const (
 	soonBelow = 300 * time.Millisecond // of silence until the first look
@@ -583,17 +568,14 @@ func (q *asking) open() bool { return q.now != "" }
 // closed removes the question from the terminal after an answer came.
 func (q *asking) closed(e shownEvent) {
 	var c api.QuestionClosed
-	if json.Unmarshal(e.Data, &c) != nil {
-		return
-	}
-	if q.now != c.Question {
+	if json.Unmarshal(e.Data, &c) != nil || q.now != c.Question {
 		return
 	}
 	q.end()
 	if q.w.mine[c.Question] {
 		return
 	}
-	q.w.prompter.Dismiss() // what is typed for it now answers no other
+	q.w.prompter.Dismiss() // words that the user types for this question answer no other one
 	if !q.w.a.Flags.JSON {
 		q.w.d.Line(view.Dim, "· answered by "+cmp.Or(display.OneLine(c.By), "somebody")+" elsewhere")
 	}
@@ -616,8 +598,6 @@ func fromStart(r api.Run, ask bool) watched {
 	}
 	return w
 }
-
-var errWaited = errors.New("the time is over")
 
 func waitFor(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
