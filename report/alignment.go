@@ -11,7 +11,7 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// What becomes of stored messages when a request is built.
+// The states of stored messages in a request.
 const (
 	alignedSent      = "sent"
 	alignedChanged   = "changed"
@@ -24,9 +24,9 @@ const (
 // togetherMost bounds the messages that are not sent in one item.
 const togetherMost = 20
 
-// Align puts what would be sent to the model beside what it comes from, by the code that builds requests: each message
-// of the request with the stored messages that it is made of, and the rows of the conversation that these belong to.
-// Stored messages that are not sent are items of their own, neighbours together.
+// Align pairs each message of the next request with the stored messages that the request's message is made of, and with
+// the rows of the conversation that these belong to. The code that builds requests decides. Stored messages that are not
+// sent are items of their own, neighbours together.
 func Align(v *store.View) (items []api.AlignedMessage, err error) {
 	stored, at, o, err := sendable(v)
 	if err != nil {
@@ -77,10 +77,13 @@ type aligner struct {
 func (a *aligner) items(sent int) []api.AlignedMessage {
 	next := 0 // the message of the request that comes next
 	var left []int
-	flush := func() {
+	upTo := func(n int) { // adds what was left out, and the messages before message n of the request
 		if len(left) > 0 {
 			a.leftOut(left)
 			left = nil
+		}
+		for ; next < n; next++ {
+			a.add(api.AlignedMessage{State: alignedAdded, Sent: next + 1}, nil)
 		}
 	}
 	for place := range a.stored {
@@ -88,22 +91,16 @@ func (a *aligner) items(sent int) []api.AlignedMessage {
 		switch {
 		case !is:
 			if len(left) > 0 && (len(left) == togetherMost || (place < a.summary) != (left[0] < a.summary)) {
-				flush()
+				upTo(next)
 			}
 			left = append(left, place)
 		case i >= next:
-			flush()
-			for ; next < i; next++ {
-				a.add(api.AlignedMessage{State: alignedAdded, Sent: next + 1}, nil)
-			}
+			upTo(i)
 			a.sent(i)
 			next++
 		}
 	}
-	flush()
-	for ; next < sent; next++ {
-		a.add(api.AlignedMessage{State: alignedAdded, Sent: next + 1}, nil)
-	}
+	upTo(sent)
 	return a.out
 }
 
@@ -142,13 +139,14 @@ func (a *aligner) sent(i int) {
 func (a *aligner) leftOut(places []int) {
 	one := api.AlignedMessage{State: alignedLeftOut}
 	if places[0] < a.summary {
-		one.State, one.Why = alignedCondensed, []string{fmt.Sprintf("the summary in stored message %d stands for it", a.summary+1)}
+		one.State, one.Why = alignedCondensed, []string{fmt.Sprintf("the summary in stored message %d replaces it", a.summary+1)}
 	}
 	a.add(one, places)
 }
 
-// cutsOf are, for each message of the model's history, how many rows of the conversation lie up to it. What one commit
-// made belongs together; of messages that came in one commit, as of another tool's task, the times decide.
+// cutsOf counts, for each message of the model's history, the rows of the conversation up to the message. The rows of one
+// commit belong to the message of that commit; where a commit has several messages, as for another tool's task, the times
+// decide.
 func cutsOf(s *task.State) []int {
 	rows, messages := s.UI(), s.API()
 	out := make([]int, len(messages))

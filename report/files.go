@@ -20,8 +20,8 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// Files returns the files of some records of a task, by path, each compared with the workspace as it is now, and with
-// what changed it last. With records, each file also has its records. w may be nil when there are none.
+// Files returns the files of some records of a task, sorted by path: each with its state in the workspace now, and with
+// the author of its last change. withRecords adds the records of each file. w may be nil when there are no records.
 func Files(ctx context.Context, v *store.View, w *workspace.Workspace, records []task.FileRecord,
 	withRecords bool) ([]api.KnownFile, error) {
 	by, err := authors(ctx, v, records)
@@ -50,7 +50,7 @@ func Files(ctx context.Context, v *store.View, w *workspace.Workspace, records [
 	return items, nil
 }
 
-// FileStates is Files without what changed them, which only the journal holds: it reads no journal.
+// FileStates is Files without the authors of changes, which only the journal holds: FileStates reads no journal.
 func FileStates(ctx context.Context, w *workspace.Workspace, records []task.FileRecord) ([]api.KnownFile, error) {
 	var sum known.Files
 	sum.Follow(records)
@@ -77,17 +77,12 @@ func Records(v *store.View) []task.FileRecord {
 	for _, r := range v.State.Files {
 		own[r.Path] = true
 	}
-	var out []task.FileRecord
-	for _, r := range foreign {
-		if !own[r.Path] {
-			out = append(out, r)
-		}
-	}
-	return append(out, v.State.Files...)
+	foreign = slices.DeleteFunc(foreign, func(r task.FileRecord) bool { return own[r.Path] })
+	return append(foreign, v.State.Files...)
 }
 
-// authors returns what made the changes that were reported to the model, by commit and path. Only the event in the
-// journal holds it.
+// authors returns the makers of the changes that were reported to the model, by commit and path. Only the journal's events
+// name them.
 func authors(ctx context.Context, v *store.View, records []task.FileRecord) (map[string]maker, error) {
 	out := map[string]maker{}
 	var from, to uint64
@@ -107,7 +102,7 @@ func authors(ctx context.Context, v *store.View, records []task.FileRecord) (map
 	return out, err
 }
 
-// changesOf reads what a journal holds about files from a commit on, without damaged commits.
+// changesOf reads the changes of files in a journal from a commit on, and skips damaged commits.
 func changesOf(ctx context.Context, v *store.View, from uint64, give func(journal.Commit, task.FileChanged)) error {
 	for c, err := range v.Log.Read(ctx, from) {
 		if _, is := errors.AsType[*journal.DamageError](err); is {
@@ -178,10 +173,10 @@ func compare(ctx context.Context, w *workspace.Workspace, k *known.File) (api.Kn
 	return item, nil
 }
 
-// maker is what changed a file, and the task if it was another one.
+// maker is what changed a file (api.KnownFile.By), and the task if another task changed the file.
 type maker struct{ by, task string }
 
-// author is what made the change of a record; nil for a read.
+// author returns what made the change of a record, and the task if another one did; nil for a read.
 func author(by map[string]maker, r task.FileRecord) (who *string, task string) {
 	if r.Source != "roo_edited" && r.Source != "user_edited" {
 		return nil, ""

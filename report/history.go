@@ -59,8 +59,8 @@ func Effective(v *store.View) (messages []json.RawMessage, notes []string, err e
 	return messages, notes, nil
 }
 
-// sendable is what a request of a task is built from: the stored messages with their places in the model's history, and
-// what holds for the model.
+// sendable returns the parts of a task's next request: the stored messages with their places in the model's history, and
+// the options for the task's model.
 func sendable(v *store.View) (stored [][]byte, at []int, o contextwindow.Options, err error) {
 	if stored, at, err = v.Sent(); err != nil {
 		return nil, nil, o, fmt.Errorf("read the history of task %s: %w", v.Ref.ID, err)
@@ -192,7 +192,7 @@ func RunOf(r engine.RunInfo) api.Run {
 	return out
 }
 
-// LimitsOf are the limits that there are, and that end a run.
+// LimitsOf returns the limits that end a run. Limits that only ask are left out.
 func LimitsOf(l api.RunLimits) api.Limits {
 	l.AskRequests, l.AskCostMicros = 0, 0
 	return l.Given()
@@ -273,7 +273,7 @@ func ContextUseOf(id string, u agent.ContextUse, who string) api.ContextUse {
 	return out
 }
 
-// FamilyOf returns a task and all of its descendants, also empty ones: a subtask is saved before its first message.
+// FamilyOf returns a task and all of its descendants, also empty ones: Roost saves a subtask before its first message.
 func FamilyOf(ctx context.Context, s *store.Store, ref store.Ref) (api.Family, error) {
 	got, err := s.List(ctx, store.Filter{Tree: true, Empty: true, Sort: "oldest"})
 	if err != nil {

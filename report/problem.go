@@ -34,8 +34,8 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// ProblemOf is the problem of an error about a task. An unknown error is internal: only the log shows its text, which
-// may name paths.
+// ProblemOf makes the problem of an error about a task. The problem of an unknown error is "internal" without the error's
+// text, which may name paths: only the log has the text.
 func ProblemOf(ctx context.Context, st *store.Store, err error, id string) *api.Problem {
 	var (
 		own       *api.Problem
@@ -44,26 +44,23 @@ func ProblemOf(ctx context.Context, st *store.Store, err error, id string) *api.
 		root      *store.RootError
 		unread    *roofmt.UnreadError
 	)
-	edited := editProblem(err, id)
-	work := cmp.Or(BusyProblem(err), runProblem(err), SetupProblem(err), diskProblem(err))
+	known := cmp.Or(editProblem(err, id), BusyProblem(err), runProblem(err), SetupProblem(err), diskProblem(err))
 	switch {
 	case errors.As(err, &own):
 		return own
 	case errors.Is(err, store.ErrMoved):
 		return MovedProblem(id)
-	case edited != nil:
-		return edited
-	case work != nil:
-		return work
+	case known != nil:
+		return known
 	case errors.As(err, &trashed):
 		return api.NewProblem(http.StatusNotFound, "task_not_found", "No such task", trashed.Error(), "roost trash restore "+trashed.Name)
 	case errors.As(err, &ambiguous):
-		p := api.NewProblem(http.StatusConflict, "ambiguous_id", "More than one task goes by that id",
+		p := api.NewProblem(http.StatusConflict, "ambiguous_id", "The id fits more than one task",
 			fmt.Sprintf("%q fits %d tasks", Clip(ambiguous.Given), len(ambiguous.Candidates)))
 		p.Suggestions, p.Candidates = ambiguous.Names(), candidates(ambiguous)
 		return p
 	case errors.Is(err, store.ErrNotFound):
-		detail := "no task goes by " + id
+		detail := "no task has the id " + id
 		if _, hint, ok := strings.Cut(err.Error(), "; it may lie in "); ok {
 			detail += "; it may lie in " + hint
 		}
@@ -83,7 +80,7 @@ func ProblemOf(ctx context.Context, st *store.Store, err error, id string) *api.
 		return api.NewProblem(http.StatusServiceUnavailable, "stopping", "The answer was not finished",
 			"the server is stopping, or the client went away").Because(err).Later("1")
 	}
-	return api.NewProblem(http.StatusInternalServerError, "internal", "It failed",
+	return api.NewProblem(http.StatusInternalServerError, "internal", "The request failed",
 		"the server's log has the reason, under the request's id").Because(err)
 }
 
@@ -115,10 +112,7 @@ func closest(ctx context.Context, st *store.Store, id string) []string {
 	if err != nil {
 		return nil
 	}
-	_, want, named := strings.Cut(id, ":")
-	if !named {
-		want = id
-	}
+	want := id[strings.IndexByte(id, ':')+1:]
 	share := func(id string) int { return max(common(id, want), common(reverse(id), reverse(want))) }
 	var found []string
 	for _, r := range refs {
@@ -130,28 +124,28 @@ func closest(ctx context.Context, st *store.Store, id string) []string {
 	return found[:min(len(found), 3)]
 }
 
-// BusyProblem is about tasks that another run or process works on; nil for other errors.
+// BusyProblem makes the problem of a task that another run or process works on; nil for other errors.
 func BusyProblem(err error) *api.Problem {
 	var busy *journal.BusyError
+	locked := func(why string, suggestions ...string) *api.Problem {
+		return api.NewProblem(http.StatusConflict, "task_locked", "Another program works on the task", why, suggestions...).Later("1")
+	}
 	switch {
 	case errors.Is(err, engine.ErrRunning), errors.As(err, &busy) && busy.Holder.PID == os.Getpid() && filelog.Here(busy.Holder):
 		return api.NewProblem(http.StatusConflict, "task_busy", "A run works on the task",
-			"it has to end, or to be cancelled, first", "POST /v1/tasks/{id}/messages, which reaches the run",
+			"the run must end, or be cancelled, first", "POST /v1/tasks/{id}/messages, which reaches the run",
 			"POST /v1/tasks/{id}/cancel").Later("1")
 	case errors.As(err, &busy):
-		return api.NewProblem(http.StatusConflict, "task_locked", "Another program works on the task",
-			"it is held by "+Clip(busy.Holder.Who()), "wait until that has ended").Later("1")
+		return locked("the task is held by "+Clip(busy.Holder.Who()), "wait until that process has ended")
 	case errors.Is(err, store.ErrForeignBusy):
-		return api.NewProblem(http.StatusConflict, "task_locked", "Another program works on the task",
-			"it writes the task's files just now", "wait until that has ended").Later("1")
+		return locked("another tool is writing the task's files", "wait until that tool has finished")
 	case errors.Is(err, journal.ErrFenced):
-		return api.NewProblem(http.StatusConflict, "task_locked", "Another program works on the task",
-			"it has taken the task over").Later("")
+		return locked("another process has taken the task over").Later("")
 	}
 	return nil
 }
 
-// runProblem is about runs, input and questions.
+// runProblem makes the problem of an error about runs, input or questions; nil for other errors.
 func runProblem(err error) *api.Problem {
 	var late *engine.AnsweredError
 	var held *engine.UntrustedError
@@ -188,16 +182,16 @@ func runProblem(err error) *api.Problem {
 		return api.NewProblem(http.StatusForbidden, "scope_missing", "The token does not allow that",
 			engine.ErrApproval.Error()+": the token lacks the scope approve", "GET /v1/questions")
 	case errors.Is(err, engine.ErrAnswer):
-		return api.NewProblem(http.StatusUnprocessableEntity, "not_an_answer", "It does not answer that question",
+		return api.NewProblem(http.StatusUnprocessableEntity, "not_an_answer", "The answer does not fit the question",
 			err.Error(), "GET /v1/questions")
 	case errors.Is(err, engine.ErrNoRun):
 		return api.NewProblem(http.StatusNotFound, "run_not_found", "No such run",
-			"nothing that runs, ran or waits goes by that", "GET /v1/runs")
+			"no run has that id", "GET /v1/runs")
 	case errors.Is(err, engine.ErrInput):
-		return api.NewProblem(http.StatusNotFound, "input_not_found", "No such words wait",
-			"the run has taken them, or they were never there", "GET /v1/tasks/{id}/queue")
+		return api.NewProblem(http.StatusNotFound, "input_not_found", "No such input waits",
+			"the run has taken the input, or the input never existed", "GET /v1/tasks/{id}/queue")
 	case errors.Is(err, engine.ErrQueueFull):
-		return api.NewProblem(http.StatusServiceUnavailable, "queue_full", "Too much waits already", err.Error()).Later("5")
+		return api.NewProblem(http.StatusServiceUnavailable, "queue_full", "The queue is full", err.Error()).Later("5")
 	case errors.Is(err, engine.ErrDraining), errors.Is(err, engine.ErrClosed):
 		// No Retry-After: a drain may last for hours, and a client should not wait for its end.
 		return api.NewProblem(http.StatusServiceUnavailable, "draining", "No new runs are started",
@@ -206,7 +200,7 @@ func runProblem(err error) *api.Problem {
 	return nil
 }
 
-// SetupProblem is about what a request or the settings name; nil for other errors.
+// SetupProblem makes the problem of an error in what a request or the settings name; nil for other errors.
 func SetupProblem(err error) *api.Problem {
 	var (
 		config   *setup.Error
@@ -237,12 +231,12 @@ func SetupProblem(err error) *api.Problem {
 		return api.NewProblem(http.StatusUnprocessableEntity, "configuration", "A setting is missing or wrong",
 			config.Error(), overHTTP(config.Try))
 	case errors.Is(err, labels.ErrInvalid):
-		return api.NewProblem(http.StatusUnprocessableEntity, "validation_failed", "It cannot be a label", err.Error())
+		return api.NewProblem(http.StatusUnprocessableEntity, "validation_failed", "The label is not valid", err.Error())
 	case errors.Is(err, trash.ErrTaken):
-		return api.NewProblem(http.StatusConflict, "id_taken", "A task of that id is there",
-			"another task has its place", "delete that one first")
+		return api.NewProblem(http.StatusConflict, "id_taken", "Another task has that id",
+			"the id of the deleted task now belongs to another task", "delete that task first")
 	case errors.Is(err, store.ErrLinked):
-		return api.NewProblem(http.StatusForbidden, "path_denied", "The task is not written", "its folder is a link to a place outside of its storage")
+		return api.NewProblem(http.StatusForbidden, "path_denied", "The task cannot be changed", "its folder is a link to a place outside of its storage")
 	case errors.As(err, &provider):
 		p := api.NewProblem(http.StatusBadGateway, "provider_error", "The model was not reached", provider.Error())
 		p.Retryable = provider.Retryable()
@@ -251,15 +245,15 @@ func SetupProblem(err error) *api.Problem {
 	return nil
 }
 
-// diskProblem is about changes that cannot be stored.
+// diskProblem makes the problem of a change that cannot be stored; nil for other errors.
 func diskProblem(err error) *api.Problem {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return api.NewProblem(http.StatusInsufficientStorage, "disk_full", "The disk is full",
-			"nothing can be kept until there is room").Because(err).Later("")
+			"nothing can be saved until the disk has room").Because(err).Later("")
 	case errors.Is(err, journal.ErrNotSaved), errors.Is(err, syscall.EROFS):
-		return api.NewProblem(http.StatusServiceUnavailable, "store_unavailable", "The disk refused",
-			"what was asked could not be kept").Because(err).Later("")
+		return api.NewProblem(http.StatusServiceUnavailable, "store_unavailable", "The disk refused the write",
+			"the change could not be saved").Because(err).Later("")
 	case errors.Is(err, journal.ErrUntrustedLocks):
 		return api.NewProblem(http.StatusServiceUnavailable, "store_unavailable", "The tasks cannot be changed here",
 			"their file system keeps no locks").Because(err)
@@ -267,7 +261,7 @@ func diskProblem(err error) *api.Problem {
 	return nil
 }
 
-// editProblem is the problem of an error about histories, branches or checkpoints; nil for other errors.
+// editProblem makes the problem of an error about histories, branches or checkpoints; nil for other errors.
 func editProblem(err error, id string) *api.Problem {
 	var (
 		row    *history.ReferenceError
@@ -297,7 +291,7 @@ func editProblem(err error, id string) *api.Problem {
 	case errors.Is(err, rewind.ErrNothingToCut):
 		return api.NewProblem(http.StatusNotFound, "nothing_to_rewind", "There is nothing to take back", err.Error(), "GET "+at+"/messages")
 	case errors.Is(err, rewind.ErrFirstMessage), errors.Is(err, rewind.ErrShared):
-		return conflict("not_alone", "That message cannot go alone", "POST "+at+`/rewinds {"to":"MESSAGE"}`)
+		return conflict("not_alone", "That message cannot be removed alone", "POST "+at+`/rewinds {"to":"MESSAGE"}`)
 	case errors.Is(err, engine.ErrTooShort):
 		return api.NewProblem(http.StatusConflict, "too_short", "There is nothing to summarise",
 			"there is too little before the newest messages")
@@ -311,19 +305,19 @@ func editProblem(err error, id string) *api.Problem {
 	case errors.Is(err, checkpoint.ErrShownChanged):
 		return conflict("difference_changed", "The file or the hunk is not the one that was shown", "GET "+at+"/checkpoints/{c}/diff")
 	case errors.Is(err, checkpoints.ErrNone):
-		return api.NewProblem(http.StatusNotFound, "no_checkpoints", "The task has no checkpoints", "nothing that it did changed a file")
+		return api.NewProblem(http.StatusNotFound, "no_checkpoints", "The task has no checkpoints", "nothing that the task did changed a file")
 	case errors.As(err, &moved):
 		return conflict("workspace_moved", "The task's files were in another folder then", `name the folder: {"workspace":"DIR"}`)
 	case errors.Is(err, checkpoint.ErrRefused):
-		return conflict("workspace_refused", "That folder's files are not put back", "GET "+at+"/checkpoints")
+		return conflict("workspace_refused", "Files of that folder are not put back", "GET "+at+"/checkpoints")
 	case !errors.As(err, &half) && (errors.Is(err, checkpoint.ErrDamaged) || errors.Is(err, checkpoint.ErrUnkept)):
-		return api.NewProblem(http.StatusUnprocessableEntity, "damaged", "What is to be put back is damaged, or not kept",
+		return api.NewProblem(http.StatusUnprocessableEntity, "damaged", "The content to put back is damaged, or was not kept",
 			"no file was changed: "+err.Error(), "GET "+at+"/checkpoints", "roost doctor --repair")
 	case errors.As(err, &back):
-		return api.NewProblem(http.StatusInternalServerError, "rolled_back", "It failed, and everything is as it was",
+		return api.NewProblem(http.StatusInternalServerError, "rolled_back", "The restore failed, and everything is as before",
 			back.Error(), "GET "+at+"/checkpoints").Because(err)
 	case errors.As(err, &half):
-		return api.NewProblem(http.StatusInternalServerError, "restoring", "It failed halfway", half.Error(),
+		return api.NewProblem(http.StatusInternalServerError, "restoring", "The restore failed halfway", half.Error(),
 			"the same request again, after the cause is removed").Because(err).Later("")
 	}
 	return nil
@@ -395,17 +389,17 @@ func ConflictProblem(r api.RestoreResult) *api.Problem {
 		why = first
 	}
 	return api.NewProblem(http.StatusConflict, "checkpoint_conflict", "Every file changed since and was kept",
-		strings.Join(names, ", ")+": "+why+", so that it was kept", `{"on_conflict":"merge"}`, `{"on_conflict":"overwrite"}`,
+		strings.Join(names, ", ")+": "+why+", so the restore left it as it is", `{"on_conflict":"merge"}`, `{"on_conflict":"overwrite"}`,
 		"roost checkpoint restore "+r.ID+" "+r.To.Name()+" --on-conflict merge  # or overwrite").About(r.ID)
 }
 
 // MovedProblem refuses a change of a task that changed since If-Match saw it.
 func MovedProblem(task string) *api.Problem {
 	return api.NewProblem(http.StatusPreconditionFailed, "etag_mismatch", "The task changed since",
-		"it is not the one that If-Match names any more", "GET /v1/tasks/"+task)
+		"its state is not the one that If-Match names", "GET /v1/tasks/"+task)
 }
 
-// overHTTP turns the engine's advice into advice for HTTP: the engine's is about flags, unless it is a whole command.
+// overHTTP turns the engine's advice into advice for HTTP: the engine names flags, except in a whole command line.
 func overHTTP(try string) string {
 	switch try {
 	case "name the folder with -C DIR":
@@ -450,18 +444,17 @@ func FirstAnswer(e *engine.AnsweredError) api.Answered {
 
 // AnsweredProblem refuses a late answer and shows the first one.
 func AnsweredProblem(e *engine.AnsweredError) *api.Problem {
-	p := api.NewProblem(http.StatusConflict, "question_answered", "It was answered already", "by "+e.Answer.By,
+	p := api.NewProblem(http.StatusConflict, "question_answered", "The question was answered already", "by "+e.Answer.By,
 		"GET /v1/tasks/"+url.PathEscape(e.Task)+"/messages")
 	if e.Answer.Reason != "" {
-		p.Detail = "the run does not wait for it any more: " + e.Answer.Reason
+		p.Detail = "the run no longer waits for an answer: " + e.Answer.Reason
 	}
-	won := FirstAnswer(e)
-	p.Answer = &won
+	p.Answer = new(FirstAnswer(e))
 	return p.About(e.Task)
 }
 
-// LocalProblem is the problem of an error of the packages below for a front door of this machine, which has the words of
-// a command line; nil for an error that none of these is. Errors that say more go before those that say less.
+// LocalProblem makes the problem of an error of the packages below in the words of a command line, for a front door of
+// this machine; nil for other errors. More specific errors come before more general ones.
 func LocalProblem(err error) *api.Problem {
 	var (
 		trashed   *store.TrashedError

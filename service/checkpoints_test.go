@@ -54,7 +54,7 @@ func TestAFailedRestoreHasOneProblem(t *testing.T) {
 		status       int
 		code, detail string
 	}{
-		{"full", full, http.StatusInsufficientStorage, "disk_full", "nothing can be kept until there is room"},
+		{"full", full, http.StatusInsufficientStorage, "disk_full", "nothing can be saved until the disk has room"},
 		{"rolled back", &checkpoints.RolledBackError{Err: closed}, 500, "rolled_back", "put files back: put back ro/f: permission denied; everything is as it was before"},
 		{"half-way", &checkpoints.HalfwayError{Task: "0199", Err: closed}, 500, "restoring", "put files back: put back ro/f: permission denied; the restore is not finished, and the next command that works on the task continues it"},
 	} {

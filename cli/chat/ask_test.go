@@ -162,10 +162,10 @@ func TestAnAnswerThatIsRefusedIsTold(t *testing.T) {
 	d.emit("t1", "question.opened", approval)
 	c.when("asking", func(st state) bool { return st.Asking })
 	d.mu.Lock()
-	d.refuse = &client.Problem{Status: 409, Code: "answered", Title: "It was answered already", Detail: "by api"}
+	d.refuse = &client.Problem{Status: 409, Code: "answered", Title: "The question was answered already", Detail: "by api"}
 	d.mu.Unlock()
 	c.Line("y")
-	c.shows("✗ answer: It was answered already: by api")
+	c.shows("✗ answer: The question was answered already: by api")
 	c.when("not asking", func(st state) bool { return !st.Asking })
 }
 

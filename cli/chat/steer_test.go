@@ -78,10 +78,10 @@ func TestARejectionThatIsTooLate(t *testing.T) {
 	c.when("asking", func(st state) bool { return st.Asking })
 	d.opens(question("q1", "approval", "write"))
 	d.mu.Lock()
-	d.refuse = &client.Problem{Status: 409, Code: "answered", Title: "It was answered already", Detail: "by api"}
+	d.refuse = &client.Problem{Status: 409, Code: "answered", Title: "The question was answered already", Detail: "by api"}
 	d.mu.Unlock()
 	c.Line("/reject no")
-	c.shows("✗ answer: It was answered already: by api")
+	c.shows("✗ answer: The question was answered already: by api")
 	d.emit("t1", "question.closed", `"question":"q1","approve":true,"by":"api"`)
 	c.shows("answered by api elsewhere")
 }
