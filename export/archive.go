@@ -18,13 +18,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/roost-dev/roost/view/markup"
-
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/importer"
+	"github.com/roost-dev/roost/view/markup"
 )
 
 // An archive is a ZIP file: every system can open it, and a program can read one file without the others. It holds:
@@ -147,25 +146,27 @@ func (a *archiver) files(dir, to string) error {
 	if folder == dir {
 		return a.folder(dir, to)
 	}
-	root, err := os.OpenRoot(folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		a.skip(dir, err)
+	root := a.open(folder, dir)
+	if root == nil {
 		return nil
 	}
 	defer root.Close()
 	return a.file(root, filepath.Base(dir), to)
 }
 
-func (a *archiver) folder(dir, to string) error {
-	root, err := os.OpenRoot(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // no journal yet
+// open opens a folder; nil when it does not exist, as before the first commit of a journal, or when it cannot be opened.
+// Then it notes that name is left out.
+func (a *archiver) open(folder, name string) *os.Root {
+	root, err := os.OpenRoot(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		a.skip(name, err)
 	}
-	if err != nil {
-		a.skip(dir, err)
+	return root
+}
+
+func (a *archiver) folder(dir, to string) error {
+	root := a.open(dir, dir)
+	if root == nil {
 		return nil
 	}
 	defer root.Close()

@@ -7,8 +7,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"github.com/roost-dev/roost/redact"
-	"github.com/roost-dev/roost/view/markup"
 	"io"
 	"slices"
 	"strconv"
@@ -19,9 +17,11 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/contextwindow"
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/view"
+	"github.com/roost-dev/roost/view/markup"
 )
 
 // Markdown writes the history that the model sees, in the shape of Roo's own export: all messages, also condensed ones.
@@ -258,7 +258,7 @@ func HTML(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, e
 	p.begin(v.Summary.Title)
 	p.facts(v)
 	if ui := v.State.UI(); len(ui) > 0 {
-		rows := newItems(v, LinesOptions{}, p.mask)
+		rows := &Items{sourceOf(v, LinesOptions{}), p.mask}
 		p.happened(ctx, v)
 		p.print("<details class=\"rows\"><summary>Requests, checkpoints and the like are hidden; open this to show them</summary></details>\n")
 		p.print("<main>\n")

@@ -110,38 +110,51 @@ const bodyLines = 12
 // Lines renders messages of a task as lines, with the results of calls below the rows that they answer. A terminal adds
 // colours and wraps.
 type Lines struct {
+	source
 	options LinesOptions
+}
+
+// source is a task whose messages are rendered, with what a rendering adds to them.
+type source struct {
 	state   *task.State
 	item    func([]byte, int) view.Item
-	results map[uint64]*task.Call
-	answers func([]Element) map[int]view.Item // of rows of another tool
+	results map[uint64]*task.Call             // of the rows that called a tool
+	answers func([]Element) map[int]view.Item // of rows of another tool; nil for the history that the model sees
 	notices map[int][]view.Notice             // by the number of the message before them
 }
 
-// NewLines renders messages of a task, which must stay open.
-func NewLines(v *store.View, o LinesOptions) *Lines {
-	l := &Lines{options: o, state: v.State, item: view.UI, results: resultsByRow(v.State), answers: answersTo(v)}
+func sourceOf(v *store.View, o LinesOptions) source {
 	if o.API || o.Effective {
-		l.item = view.API
-	} else {
-		l.notices = view.ByRow(view.Notices(v.State))
+		return source{state: v.State, item: view.API}
 	}
-	return l
+	return source{
+		state: v.State, item: view.UI, results: resultsByRow(v.State), answers: answersTo(v),
+		notices: view.ByRow(view.Notices(v.State)),
+	}
 }
 
-// Together is how many messages Of takes at most: it looks for their answers among them. Each may hold megabytes.
+// NewLines renders messages of a task, which must stay open.
+func NewLines(v *store.View, o LinesOptions) *Lines { return &Lines{sourceOf(v, o), o} }
+
+// Together is how many messages Of takes at most: Of looks for their answers among them. Each may hold megabytes.
 const Together = 16
 
-// Of yields the lines of consecutive messages, one message at a time, as each may hold megabytes.
+// Of yields the lines of consecutive messages, at most Together.
 func (l *Lines) Of(batch []Element) iter.Seq2[int, []view.Line] {
-	return func(yield func(int, []view.Line) bool) {
-		var answers map[int]view.Item
-		if l.notices != nil { // the history that the user sees
-			answers = l.answers(batch)
+	return rendered(l.answers, batch, l.one)
+}
+
+// rendered renders consecutive messages, one message at a time, as each may hold megabytes. one gets the answer to a row of
+// another tool, if there is one.
+func rendered[T any](answers func([]Element) map[int]view.Item, batch []Element, one func(Element, view.Item, bool) []T) iter.Seq2[int, []T] {
+	return func(yield func(int, []T) bool) {
+		var known map[int]view.Item
+		if answers != nil {
+			known = answers(batch)
 		}
-		for i, one := range batch {
-			answer, ok := answers[i]
-			if !yield(i, l.one(one, answer, ok)) {
+		for i, e := range batch {
+			answer, ok := known[i]
+			if !yield(i, one(e, answer, ok)) {
 				return
 			}
 		}
@@ -155,7 +168,7 @@ func (l *Lines) one(one Element, answer view.Item, answered bool) []view.Line {
 	}
 	lines := view.Fold(it, l.room)
 	switch {
-	case one.Message != nil && !l.options.API && l.results[one.Message.ID] != nil:
+	case one.Message != nil && l.results[one.Message.ID] != nil:
 		lines = append(lines, l.result(l.results[one.Message.ID], one.Number)...)
 	case answered:
 		if !l.options.Whole {
@@ -171,7 +184,7 @@ func (l *Lines) one(one Element, answer view.Item, answered bool) []view.Line {
 	return lines
 }
 
-// room bounds the lines of a body: 0 = all of them, -1 = folded.
+// room returns how many lines of a body are shown: 0 = all of them, -1 = folded.
 func (l *Lines) room(c view.Class) int {
 	if l.options.Whole {
 		return 0
@@ -198,7 +211,7 @@ func (l *Lines) outputBehind(number int) bool {
 	return false
 }
 
-// result are the lines of what a call gave; without Whole none of them repeats another row, or is for the model.
+// result renders the result of a call. Without Whole it leaves out lines that repeat another row or address the model.
 func (l *Lines) result(c *task.Call, number int) []view.Line {
 	result, err := c.Result()
 	if err != nil {
@@ -315,52 +328,28 @@ func answersTo(v *store.View) func(batch []Element) map[int]view.Item {
 // Items reads messages of a task for a page: each row with the result of its call, and what the task recorded about
 // files behind it.
 type Items struct {
-	state   *task.State
-	item    func([]byte, int) view.Item
-	results map[uint64]*task.Call
-	answers func([]Element) map[int]view.Item // of rows of another tool; nil for the history that the model sees
-	notices map[int][]view.Notice             // by the number of the message before them
-	mask    *mask
+	source
+	mask *mask
 }
 
-// NewItems reads messages of a task, which must stay open. Of the options, Whole means nothing here.
-func NewItems(v *store.View, o LinesOptions) *Items { return newItems(v, o, &mask{}) }
-
-func newItems(v *store.View, o LinesOptions, m *mask) *Items {
-	l := &Items{state: v.State, item: view.API, mask: m}
-	if !o.API && !o.Effective {
-		l.item, l.answers = view.UI, answersTo(v)
-		l.results, l.notices = resultsByRow(v.State), view.ByRow(view.Notices(v.State))
-	}
-	return l
-}
+// NewItems reads messages of a task, which must stay open. NewItems ignores the option Whole.
+func NewItems(v *store.View, o LinesOptions) *Items { return &Items{sourceOf(v, o), &mask{}} }
 
 // Of yields each of consecutive messages, at most Together, and the notices behind it.
 func (l *Items) Of(batch []Element) iter.Seq2[int, []view.Item] {
-	return func(yield func(int, []view.Item) bool) {
-		var known map[int]view.Item
-		if l.answers != nil {
-			known = l.answers(batch)
-		}
-		for i, e := range batch {
-			if !yield(i, l.one(e, known, i)) {
-				return
-			}
-		}
-	}
+	return rendered(l.answers, batch, l.one)
 }
 
-func (l *Items) one(e Element, known map[int]view.Item, i int) []view.Item {
+func (l *Items) one(e Element, answer view.Item, answered bool) []view.Item {
 	it := l.item(l.mask.json(e.Raw), e.Number)
 	if l.answers == nil {
 		nameResults(it.Parts, l.state)
 		return []view.Item{it}
 	}
-	answer, ok := known[i]
 	if e.Message != nil && l.results[e.Message.ID] != nil {
-		answer, ok = l.result(l.results[e.Message.ID]), true
+		answer, answered = l.result(l.results[e.Message.ID]), true
 	}
-	if ok {
+	if answered {
 		it.Parts = append(it.Parts, answer)
 	}
 	all := []view.Item{it}
