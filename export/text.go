@@ -146,7 +146,8 @@ func (l *Lines) Of(batch []Element) iter.Seq2[int, []view.Line] {
 
 // rendered renders consecutive messages, one message at a time, as each may hold megabytes. one gets the answer to a row of
 // another tool, if there is one.
-func rendered[T any](answers func([]Element) map[int]view.Item, batch []Element, one func(Element, view.Item, bool) []T) iter.Seq2[int, []T] {
+func rendered[T any](answers func([]Element) map[int]view.Item, batch []Element,
+	one func(Element, view.Item, bool) []T) iter.Seq2[int, []T] {
 	return func(yield func(int, []T) bool) {
 		var known map[int]view.Item
 		if answers != nil {

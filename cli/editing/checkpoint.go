@@ -42,7 +42,7 @@ func (a *commands) checkpointListCommand() *cobra.Command {
 
 func (a *commands) printCheckpoints(l api.Checkpoints) error {
 	if len(l.Checkpoints) == 0 {
-		a.Say("task %s has no checkpoints: nothing that it did changed a file", l.ID)
+		a.Say("task %s has no checkpoints: nothing that the task did changed a file", l.ID)
 		return nil
 	}
 	name, reason := 0, 0
@@ -80,11 +80,9 @@ func (a *commands) printCheckpoints(l api.Checkpoints) error {
 	return nil
 }
 
-// titleText is what a checkpoint is named after. The reason already names the kind,
-// so the words that a restore puts before the files are left out.
-func titleText(c api.Checkpoint) string {
-	return display.OneLine(view.CheckpointTitle(c.Title))
-}
+// titleText is the title of a checkpoint without the words that a restore puts before the files: the reason already names
+// the kind.
+func titleText(c api.Checkpoint) string { return display.OneLine(view.CheckpointTitle(c.Title)) }
 
 func reasonText(reason string) string { return display.OneLine(view.CheckpointReason(reason)) }
 
@@ -169,8 +167,7 @@ func (a *commands) checkpointNames(more ...string) app.Completer {
 		var out []string
 		err := a.Connect(ctx, func(c *client.Client) error {
 			l, err := client.Get[api.Checkpoints](ctx, c, app.PathOf(args[0], "checkpoints"), nil)
-			for i := range l.Checkpoints { // the newest is wanted most
-				c := l.Checkpoints[len(l.Checkpoints)-1-i]
+			for _, c := range slices.Backward(l.Checkpoints) { // the newest is wanted most
 				out = append(out, c.Name()+"\t"+display.Cut(reasonText(c.Reason)+" "+titleText(c), 50))
 			}
 			return err
@@ -306,10 +303,10 @@ func (a *commands) warnLeft(r api.RestoreResult) {
 	}
 }
 
-// previewLines is how long the difference of a file may be that is shown before it is put back.
+// previewLines bounds the difference of a file that a restore shows before it asks.
 const previewLines = 40
 
-// restoreLines are what a restore does, for people: the checkpoint, each file, the sum.
+// restoreLines describe a restore: the checkpoint, each file, the sum.
 func (a *commands) restoreLines(r api.RestoreResult, style display.Style) []string {
 	verb := "restored"
 	if r.Outcome == "" {

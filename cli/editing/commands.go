@@ -1,6 +1,6 @@
-// Package editing holds the commands that change stored tasks without a model's turn, or take
-// such a change back: rewind, fork, undo, checkpoints, trash, titles, tags, pins, condensing and
-// imports. What cannot be undone asks first, and does nothing where no person can be asked.
+// Package editing holds the commands that change stored tasks without a model's turn, or take such a change back: rewind,
+// fork, undo, checkpoints, trash, titles, tags, pins, condensing and imports. A command that cannot be undone asks first,
+// and does nothing where no person can be asked.
 package editing
 
 import (
@@ -73,8 +73,8 @@ type restoring struct {
 	body func(dry bool, plan string) any // the request's body: for a dry run, and then with its plan
 }
 
-// agreed sends a request that puts files back. On a terminal it first shows what a dry run would do and
-// asks; the plan of that dry run makes sure that nothing else happens.
+// agreed sends a request that puts files back. On a terminal it first shows the result of a dry run and asks; the real
+// request names the plan of that dry run, so that the server does nothing else.
 func agreed[T any](ctx context.Context, a *commands, c *client.Client, r restoring,
 	files func(T) *api.RestoreResult) (done T, doc json.RawMessage, err error) {
 	send := func(dry bool, plan string) (T, json.RawMessage, error) {
@@ -95,8 +95,7 @@ func agreed[T any](ctx context.Context, a *commands, c *client.Client, r restori
 	return send(false, plan)
 }
 
-// checkpointPath is the path of a checkpoint; the one before the newest change when none
-// is named.
+// checkpointPath is the path of a checkpoint; without a name, of the one before the newest change.
 func checkpointPath(id, c, what string) string {
 	if c == "" {
 		c = "newest"
@@ -114,20 +113,19 @@ func (a *commands) renameCommand() *cobra.Command {
 		if err := failure.Arguments(want, want, try)(cmd, args); err != nil {
 			return err
 		}
-		title := any(nil) // the one that the task has by itself
+		patch := api.TaskPatch{Title: api.Maybe[string]{Given: true}} // null: the task's own title
 		if !reset {
-			title = strings.TrimSpace(args[1])
+			patch.Title.Value = new(strings.TrimSpace(args[1]))
 		}
-		return a.label(cmd.Context(), args[:1], map[string]any{"title": title},
-			func(t api.Summary) string { return t.Title })
+		return a.label(cmd.Context(), args[:1], &patch, func(t api.Summary) string { return t.Title })
 	})
 	cmd.Flags().BoolVar(&reset, "reset", false, "back to the title that the task has by itself")
 	return cmd
 }
 
-// label changes the labels of tasks and prints each; an empty patch only prints. All tasks are found before one
-// changes. show returns the text of a task's line.
-func (a *commands) label(ctx context.Context, ids []string, patch map[string]any, show func(api.Summary) string) error {
+// label changes the labels of tasks and prints each; without a patch it only prints. It finds all tasks before it changes
+// one. show returns the text of a task's line.
+func (a *commands) label(ctx context.Context, ids []string, patch *api.TaskPatch, show func(api.Summary) string) error {
 	return a.Connect(ctx, func(c *client.Client) error {
 		found := make([]api.Summary, len(ids))
 		for i, id := range ids {
@@ -143,9 +141,8 @@ func (a *commands) label(ctx context.Context, ids []string, patch map[string]any
 				continue
 			}
 			seen[t.Path] = true
-			if len(patch) > 0 {
-				path := app.PathOf(t.Source + ":" + t.ID)
-				r := client.Request{Method: http.MethodPatch, Path: path, Body: patch, Repeatable: true}
+			if patch != nil {
+				r := client.Request{Method: http.MethodPatch, Path: app.PathOf(app.KeyOf(t)), Body: patch, Repeatable: true}
 				if _, err := c.Ask(ctx, r, &t); err != nil {
 					return err
 				}
@@ -167,7 +164,7 @@ func (a *commands) label(ctx context.Context, ids []string, patch map[string]any
 func (a *commands) tagCommand() *cobra.Command {
 	var remove []string
 	cmd := help.Command("tag", nil)
-	cmd.DisableFlagParsing = true // -later is no row of flags
+	cmd.DisableFlagParsing = true // -later is a tag to remove, not the flags -l -a -t -e -r
 	cmd.Flags().StringSliceVar(&remove, "remove", nil, "remove this `tag`; for those that look like a flag")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		cmd.DisableFlagParsing = false
@@ -191,12 +188,9 @@ func (a *commands) tagCommand() *cobra.Command {
 			}
 			add = append(add, strings.TrimPrefix(word, "+"))
 		}
-		patch := map[string]any{}
-		if len(add) > 0 {
-			patch["add_tags"] = add
-		}
-		if len(remove) > 0 {
-			patch["remove_tags"] = remove
+		var patch *api.TaskPatch
+		if len(add)+len(remove) > 0 {
+			patch = &api.TaskPatch{AddTags: add, RemoveTags: remove}
 		}
 		return a.label(cmd.Context(), args[:1], patch,
 			func(t api.Summary) string { return cmp.Or(strings.Join(t.Tags, " "), "-") })
@@ -204,8 +198,7 @@ func (a *commands) tagCommand() *cobra.Command {
 	return cmd
 }
 
-// removals spells -TAG as the flag that it is short for. -q, -v and -h stay what
-// they are everywhere.
+// removals replaces -TAG by --remove=TAG. -q, -v and -h keep their usual meaning.
 func removals(args []string) []string {
 	var out []string
 	for i, word := range args {
@@ -224,7 +217,8 @@ func removals(args []string) []string {
 // pinCommand is pin or unpin.
 func (a *commands) pinCommand(name, done string, pinned bool) *cobra.Command {
 	return help.Command(name, func(cmd *cobra.Command, args []string) error {
-		return a.label(cmd.Context(), args, map[string]any{"pinned": pinned}, func(api.Summary) string { return done })
+		patch := api.TaskPatch{Pinned: api.Maybe[bool]{Given: true, Value: &pinned}}
+		return a.label(cmd.Context(), args, &patch, func(api.Summary) string { return done })
 	})
 }
 
@@ -248,7 +242,7 @@ func (a *commands) importCommand() *cobra.Command {
 func (a *commands) importTasks(ctx context.Context, c *client.Client, paths []string, n api.NewImport, maps []string) error {
 	const try = "roost import --from all --dry-run  # or roost import PATH..."
 	if len(paths)+len(n.Sources) == 0 {
-		return failure.Usage("run roost import", "nothing to import was named", try)
+		return failure.Usage("run roost import", "no task or source to import was named", try)
 	}
 	for _, path := range paths {
 		n.Paths = append(n.Paths, a.Abs(path))
@@ -282,7 +276,7 @@ func (a *commands) importTasks(ctx context.Context, c *client.Client, paths []st
 	return importFailure(r)
 }
 
-// importFailure is nil when everything that holds messages is there now.
+// importFailure is nil when all tasks with messages are imported.
 func importFailure(r api.Import) error {
 	verb := "was"
 	if r.DryRun {

@@ -22,17 +22,20 @@ import (
 )
 
 func (a *commands) deleteCommand() *cobra.Command {
-	var c cascade
-	cmd := help.Command("delete", func(cmd *cobra.Command, args []string) error { return a.delete(cmd, args, c) })
-	c.add(cmd)
+	var how cascade
+	cmd := help.Command("delete", func(cmd *cobra.Command, args []string) error {
+		if how.with && how.keep {
+			return failure.Usage("roost delete --children --keep-children", "the flags exclude each other", "roost delete ID --children")
+		}
+		return a.delete(cmd, args, how)
+	})
+	cmd.Flags().BoolVar(&how.with, "children", false, "and their subtasks, to the last one")
+	cmd.Flags().BoolVar(&how.keep, "keep-children", false, "and leave their subtasks where they are")
 	return cmd
 }
 
-// delete puts tasks into the trash. All are found before one is deleted.
+// delete puts tasks into the trash. It finds all of them before it deletes one.
 func (a *commands) delete(cmd *cobra.Command, ids []string, how cascade) error {
-	if err := how.check(cmd); err != nil {
-		return err
-	}
 	ctx := cmd.Context()
 	return a.Connect(ctx, func(c *client.Client) error {
 		var chosen, more []api.Summary
@@ -70,7 +73,7 @@ func (a *commands) delete(cmd *cobra.Command, ids []string, how cascade) error {
 		done, gone := []api.DeletedTask{}, map[string]bool{}
 		for _, t := range chosen {
 			name := t.Source + ":" + t.ID
-			if gone[name] { // it went with one before it
+			if gone[name] { // deleted with a task before it
 				continue
 			}
 			var d api.Deleted
@@ -120,18 +123,6 @@ func (a *commands) deleted(ctx context.Context, c *client.Client, t api.DeletedT
 // cascade is the decision about the subtasks of a deleted task.
 type cascade struct {
 	with, keep bool
-}
-
-func (c *cascade) add(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&c.with, "children", false, "and their subtasks, to the last one")
-	cmd.Flags().BoolVar(&c.keep, "keep-children", false, "and leave their subtasks where they are")
-}
-
-func (c cascade) check(cmd *cobra.Command) error {
-	if c.with && c.keep {
-		return failure.Usage(cmd.CommandPath()+" --children --keep-children", "the flags exclude each other", cmd.CommandPath()+" ID --children")
-	}
-	return nil
 }
 
 // decide reports whether subtasks go with the tasks that are to be deleted.

@@ -22,7 +22,7 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// undoneLimit is how many tasks undo --list names when no number was asked for.
+// undoneLimit is how many tasks undo --list names without --limit.
 const undoneLimit = 20
 
 // undoCommand is undo or redo.
@@ -53,7 +53,7 @@ func (a *commands) undoCommand(name string) *cobra.Command {
 	return cmd
 }
 
-// undo takes back what was last done to a task, or does it again. It prints first which action that is.
+// undo takes back the last action on a task, or does it again. It first prints which action that is.
 func (a *commands) undo(cmd *cobra.Command, id string, redo bool, o api.NewUndo) error {
 	ctx := cmd.Context()
 	return a.Connect(ctx, func(c *client.Client) error {
@@ -63,7 +63,7 @@ func (a *commands) undo(cmd *cobra.Command, id string, redo bool, o api.NewUndo)
 		}
 		if o.DryRun {
 			did = would
-		} else if !a.Flags.JSON { // there it is in the result
+		} else if !a.Flags.JSON { // with --json, the result names the action
 			now, err := client.Get[api.TaskActions](ctx, c, app.PathOf(id, "undo"), nil)
 			if err != nil {
 				return err
@@ -164,7 +164,7 @@ func (a *commands) showDeeds(all []api.TaskActions) error {
 	return nil
 }
 
-// actionText is a deed for people.
+// actionText describes an action.
 func (a *commands) actionText(d api.Action, when bool) string {
 	var parts []string
 	title := func(p *string) string {
@@ -246,13 +246,13 @@ func (a *commands) rewindCommand() *cobra.Command {
 		fl := cmd.Flags()
 		if fl.Changed("delete") {
 			if fl.Changed("to") || fl.Changed("edit") || fl.Changed("keep-target") {
-				return failure.Usage("roost rewind --delete", "it removes one message, and excludes any other change",
+				return failure.Usage("roost rewind --delete", "--delete removes one message, and excludes any other change",
 					"roost rewind "+args[0]+" --delete '"+remove+"'")
 			}
 			o.To, o.Delete = remove, true
 		}
 		if fl.Changed("edit") && (strings.TrimSpace(o.Edit) == "" || !fl.Changed("to") || o.KeepTarget) {
-			return failure.Usage("roost rewind --edit", "it needs the message to replace (--to) and the new words",
+			return failure.Usage("roost rewind --edit", "--edit needs the message to replace (--to) and the new words",
 				"roost rewind "+args[0]+" --to '#12' --edit \"new words\"")
 		}
 		for _, name := range []string{"on-conflict", "yes"} {
@@ -283,7 +283,7 @@ func (a *commands) rewindCommand() *cobra.Command {
 	return cmd
 }
 
-// rewind takes the histories of a task back, and its files too where the body wants that. yes: it does not ask.
+// rewind takes the histories of a task back, and with body.Files its files too. yes: do not ask.
 func (a *commands) rewind(ctx context.Context, id string, body api.NewRewind, yes bool) error {
 	return a.Connect(ctx, func(c *client.Client) error {
 		if !body.Files {
@@ -385,7 +385,7 @@ func (a *commands) condenseCommand() *cobra.Command {
 	})
 	f := cmd.Flags()
 	f.StringVarP(&body.Workspace, "workspace", "C", "", "the `folder` of the task, when it has moved")
-	f.StringVar(&body.Keep, "keep", "", "what the summary is to look to, in your own `words`")
+	f.StringVar(&body.Keep, "keep", "", "what the summary should keep, in your own `words`")
 	f.BoolVar(&body.DryRun, "dry-run", false, "only show what would be summarised")
 	f.StringVar(&body.Provider, "provider", "", "the provider that writes the summary (default: the task's)")
 	f.StringVar(&body.Model, "model", "", "the model that writes the summary (default: the task's)")
@@ -422,7 +422,7 @@ func (a *commands) printCondensed(out api.Condensed) error {
 			"the next request has about %d tokens, and to ask costs %s",
 			out.Task, out.Messages, out.Sent, out.Kept, out.Before, costWords(out.Cost)))
 	}
-	text := fmt.Sprintf("condensed %s: a summary stands for %d messages, %d stay as they are; "+
+	text := fmt.Sprintf("condensed %s: a summary replaces %d messages, %d stay as they are; "+
 		"about %d tokens are %d now; it cost %s",
 		out.Task, out.Messages, out.Kept, out.Before, out.After, costWords(out.Cost))
 	if a.Flags.Verbose {
