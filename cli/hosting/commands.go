@@ -1,6 +1,6 @@
-// Package hosting holds the commands that serve tasks to other programs and keep a root in
-// order: serve, server, doctor and root. A server that others can reach without a token does
-// not start; a check changes nothing unless the user asks for a repair.
+// Package hosting holds the commands that serve tasks to other programs and maintain a root: serve, open, devices, server,
+// team, migrate, doctor and root. A server that other machines could reach without TLS does not start; a check changes
+// nothing unless the user asks for a repair.
 package hosting
 
 import (
@@ -37,7 +37,7 @@ func (a *commands) serverCommand() *cobra.Command {
 	stop := help.Command("server stop", func(cmd *cobra.Command, _ []string) error {
 		return a.OnServer("stop the server", func(c *client.Client) error { return a.serverStop(cmd.Context(), c, now) })
 	})
-	stop.Flags().BoolVar(&now, "now", false, "interrupt what works, saved, instead of finishing it")
+	stop.Flags().BoolVar(&now, "now", false, "interrupt and save the working runs instead of finishing them")
 	drain := help.Command("server drain", func(cmd *cobra.Command, _ []string) error {
 		if off && wait {
 			return failure.Usage("roost server drain --off --wait", "--off has nothing to wait for", "roost server drain --off")
@@ -111,7 +111,7 @@ func serverText(s api.Server, now time.Time) string {
 	return strings.Join(lines, "\n")
 }
 
-// serverLook is how often the command asks whether the server has finished what it was asked for.
+// serverLook is the pause between two calls of look in until.
 const serverLook = 100 * time.Millisecond
 
 func (a *commands) serverStop(ctx context.Context, c *client.Client, now bool) error {
@@ -149,7 +149,7 @@ func (a *commands) serverDrain(ctx context.Context, c *client.Client, off, wait 
 	})
 }
 
-// until looks again and again whether a server has finished what it was asked for. A signal ends the waiting alone.
+// until calls look until a server has finished what it was asked for. A signal ends only the waiting.
 func (a *commands) until(ctx context.Context, verb, what string, look func(context.Context) (done bool, err error)) error {
 	stop := a.StopperWith(ctx, func() { fmt.Fprintln(a.Err, "\nthe server continues to "+verb) })
 	defer stop.Undo()
@@ -192,7 +192,7 @@ func (a *commands) doctorCommand() *cobra.Command {
 	return cmd
 }
 
-// damage is the error of a check that found damage. Its text depends on the options.
+// damage is the failure of a check that found damage.
 func damage(r api.Checkup, n api.NewCheckup) *failure.Failure {
 	f := failure.New(failure.ExitDamaged, "damaged", damagedTasks(r),
 		"nothing was changed; what can be read is shown and can be continued",
@@ -207,8 +207,8 @@ func damage(r api.Checkup, n api.NewCheckup) *failure.Failure {
 	return f
 }
 
-// unpairedOnly counts the tasks of which nothing is wrong but that calls lack results. Lists do not call them damaged:
-// they do not read messages.
+// unpairedOnly counts the tasks whose only damage is that calls lack results. Lists, which read no messages, do not call
+// them damaged.
 func unpairedOnly(r api.Checkup) int {
 	only := map[string]bool{}
 	for _, f := range r.Damaged {
@@ -300,7 +300,7 @@ func (a *commands) showReport(r api.Checkup) error {
 	return nil
 }
 
-// where names the subject of a finding.
+// where names the task and the file of a finding.
 func where(f api.Finding) string {
 	if f.ID == "" {
 		return f.File

@@ -20,18 +20,27 @@ import (
 )
 
 func (a *commands) devicesCommand() *cobra.Command {
-	on := func(what string, f func(context.Context, *client.Client, []string) error) func(*cobra.Command, []string) error {
-		return func(cmd *cobra.Command, args []string) error {
-			return a.OnServer(what, func(c *client.Client) error { return f(cmd.Context(), c, args) })
-		}
-	}
-	cmd := help.Command("devices", on("list the devices", a.listDevices))
+	cmd := help.Command("devices", a.onServer("list the devices", a.listDevices))
 	cmd.AddCommand(
-		help.Command("devices add", on("add a device", a.addDevice)),
-		help.CommandFor("devices revoke", cobra.NoFileCompletions, on("revoke a device", a.revokeDevice)),
-		help.CommandFor("devices rename", cobra.NoFileCompletions, on("rename a device", a.renameDevice)),
+		help.Command("devices add", a.onServer("add a device", a.addDevice)),
+		help.CommandFor("devices revoke", cobra.NoFileCompletions,
+			a.onServer("revoke a device", func(ctx context.Context, c *client.Client, args []string) error {
+				return a.changeDevice(ctx, c, args[0], client.Request{Method: http.MethodDelete}, "logged out: ")
+			})),
+		help.CommandFor("devices rename", cobra.NoFileCompletions,
+			a.onServer("rename a device", func(ctx context.Context, c *client.Client, args []string) error {
+				rename := client.Request{Method: http.MethodPatch, Body: api.DevicePatch{Name: args[1]}}
+				return a.changeDevice(ctx, c, args[0], rename, "renamed: ")
+			})),
 	)
 	return cmd
+}
+
+// onServer makes a command's RunE of a function that needs a running server. what names the act, for failures.
+func (a *commands) onServer(what string, f func(context.Context, *client.Client, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		return a.OnServer(what, func(c *client.Client) error { return f(cmd.Context(), c, args) })
+	}
 }
 
 func (a *commands) listDevices(ctx context.Context, c *client.Client, _ []string) error {
@@ -43,33 +52,26 @@ func (a *commands) listDevices(ctx context.Context, c *client.Client, _ []string
 }
 
 func (a *commands) showDevices(found []api.Device) error {
+	if len(found) == 0 {
+		a.Say("no browser is logged in; roost open logs one in, roost devices add another device")
+		return nil
+	}
 	rows := [][]string{{"ID", "NAME", "ADDRESS", "SINCE", "LAST SEEN"}}
 	for _, d := range found {
 		seen := a.When(&d.LastSeen)
 		if d.Connected {
 			seen = "connected now"
 		}
-		rows = append(rows, []string{display.OneLine(d.ID), display.OneLine(d.Name), display.OneLine(d.Address), a.When(&d.FirstSeen), seen})
+		rows = append(rows, []string{d.ID, d.Name, d.Address, a.When(&d.FirstSeen), seen})
 	}
-	if len(found) == 0 {
-		a.Say("no browser is logged in; roost open logs one in, roost devices add another device")
-		return nil
-	}
-	widths := app.Widths(rows)
-	for i, row := range rows {
-		line := strings.TrimRight(app.Cells(row, widths, len(row), len(row)), " ")
-		if i == 0 {
-			line = a.OutStyle().Paint(view.Dim, line)
-		}
-		if _, err := fmt.Fprintln(a.Out, line); err != nil {
-			return fmt.Errorf("print the devices: %w", err)
-		}
+	if err := a.Grid(rows); err != nil {
+		return err
 	}
 	a.Say("%d device%s; log one out: roost devices revoke ID", len(found), view.Plural(len(found)))
 	return nil
 }
 
-// addDevice prints a log-in link for another device, as a QR code, too.
+// addDevice prints a log-in link for another device, also as a QR code.
 func (a *commands) addDevice(ctx context.Context, c *client.Client, _ []string) error {
 	state, err := client.Get[api.Server](ctx, c, "/v1/server", nil)
 	if err != nil {
@@ -139,7 +141,7 @@ func (a *commands) printQR(text string) error {
 	return nil
 }
 
-// device is the one device that an id, the beginning of one, or a name means.
+// device finds the one device with an id, the beginning of an id, or a name.
 func device(ctx context.Context, c *client.Client, given string) (api.Device, error) {
 	all, err := client.Get[api.Page[api.Device]](ctx, c, "/v1/devices", url.Values{"limit": {"1000"}})
 	if err != nil {
@@ -164,25 +166,13 @@ func device(ctx context.Context, c *client.Client, given string) (api.Device, er
 	return api.Device{}, failure.Usage("find the device "+given, fmt.Sprintf("%d devices fit", len(found)), "roost devices  # their ids")
 }
 
-func (a *commands) revokeDevice(ctx context.Context, c *client.Client, args []string) error {
-	d, err := device(ctx, c, args[0])
+// changeDevice makes a change of the device that a person named. done begins the line that is printed after the change.
+func (a *commands) changeDevice(ctx context.Context, c *client.Client, given string, r client.Request, done string) error {
+	d, err := device(ctx, c, given)
 	if err != nil {
 		return err
 	}
-	return a.changeDevice(ctx, c, client.Request{Method: http.MethodDelete, Path: devicePath(d)}, "logged out: ")
-}
-
-func (a *commands) renameDevice(ctx context.Context, c *client.Client, args []string) error {
-	d, err := device(ctx, c, args[0])
-	if err != nil {
-		return err
-	}
-	return a.changeDevice(ctx, c, client.Request{Method: http.MethodPatch, Path: devicePath(d), Body: api.DevicePatch{Name: args[1]}}, "renamed: ")
-}
-
-func devicePath(d api.Device) string { return "/v1/devices/" + url.PathEscape(d.ID) }
-
-func (a *commands) changeDevice(ctx context.Context, c *client.Client, r client.Request, done string) error {
+	r.Path = "/v1/devices/" + url.PathEscape(d.ID)
 	return app.Exchange(ctx, a.App, c, r, func(d api.Device) error {
 		return a.Println(done + display.OneLine(d.ID) + "  " + display.OneLine(d.Name))
 	})

@@ -13,8 +13,8 @@ import (
 	"github.com/roost-dev/roost/server/lan"
 )
 
-// usualLAN is where --lan listens unless it names an address: every one of the machine, of which package lan serves those
-// of local networks.
+// usualLAN is where --lan without an address listens: at every address of the machine. Package lan serves only those of
+// local networks.
 const usualLAN = ":7879"
 
 // openLAN opens the door for devices of the local network; nil without --lan.
@@ -77,8 +77,8 @@ func fingerprint(at *server.LAN) string {
 	return at.Fingerprint
 }
 
-// pageAddress is the address of the page for notifications, which arrive elsewhere: that of the local network where there
-// is one.
+// pageAddress is the address of the page for notifications, which arrive on other devices: that of the local network if the
+// server is there.
 func pageAddress(url string, at *server.LAN) string {
 	if at == nil {
 		return url

@@ -22,8 +22,8 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// migrateCommand copies the tasks of a root into a database, or back. It works beside the stores themselves: no server
-// holds both.
+// migrateCommand copies the tasks of a root into a database, or back. It opens both stores itself, because no server holds
+// both.
 func (a *commands) migrateCommand() *cobra.Command {
 	var from, to, key string
 	var n api.NewMigration
@@ -33,7 +33,7 @@ func (a *commands) migrateCommand() *cobra.Command {
 			return failure.Usage("roost migrate", "--from and --to are needed", "roost migrate --from DIR --to postgres://HOST/NAME --store-key FILE")
 		}
 		if inDatabase(from) == inDatabase(to) {
-			return failure.Usage("roost migrate", "one of --from and --to is a folder and the other one is a database",
+			return failure.Usage("roost migrate", "of --from and --to, one must be a folder and the other one a database",
 				"roost import DIR  # for tasks of another root")
 		}
 		source, closeSource, err := a.openEnd(ctx, from, key, false)
@@ -51,7 +51,7 @@ func (a *commands) migrateCommand() *cobra.Command {
 		shown()
 		r.From, r.To = withoutPassword(from), withoutPassword(to)
 		if err != nil {
-			return failure.New(failure.ExitFailed, "migration_stopped", "migrate "+r.From, err.Error(), "the same command again: it goes on where it stopped")
+			return failure.New(failure.ExitFailed, "migration_stopped", "migrate "+r.From, err.Error(), "the same command again: it continues where it stopped")
 		}
 		err = app.Show(a.App, r, a.showMigration)
 		if count := len(r.Problems); err == nil && count > 0 {

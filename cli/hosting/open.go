@@ -115,7 +115,7 @@ func (a *commands) startServer(ctx context.Context) (err error) {
 	if err := os.MkdirAll(filepath.Dir(logFile), 0o700); err != nil {
 		return fmt.Errorf("start a server: %w", err)
 	}
-	turn, err := os.OpenFile(logFile, os.O_CREATE|os.O_RDWR, 0o600) // not the one that the server gets, and the lock with it
+	turn, err := os.OpenFile(logFile, os.O_CREATE|os.O_RDWR, 0o600) // a file of its own: the server would inherit the lock
 	if err != nil {
 		return fmt.Errorf("start a server: %w", err)
 	}
@@ -136,7 +136,7 @@ func (a *commands) startServer(ctx context.Context) (err error) {
 	return err
 }
 
-// startAt starts a server, and waits until it answers: until it has printed its address.
+// startAt starts a server, and waits until the server has printed its address: then it answers.
 func (a *commands) startAt(address, logFile string) error {
 	program, err := os.Executable()
 	if err != nil {
@@ -175,13 +175,13 @@ func (a *commands) startAt(address, logFile string) error {
 		return notStarted(logFile)
 	}
 	a.Say("started a server in the background (process %d); roost server stop ends it", cmd.Process.Pid)
-	_ = cmd.Process.Release() // nobody waits for it
+	_ = cmd.Process.Release() // this command does not wait for the server
 	return nil
 }
 
-// notStarted is the failure of a server that ended before it answered, by its log.
+// notStarted is the failure of a server that ended before it answered, with the reason from its log.
 func notStarted(logFile string) error {
-	code, why := "no_server", "it ended, or did not answer in time"
+	code, why := "no_server", "the server ended, or did not answer in time"
 	if text, err := inputfile.Read(logFile); err == nil {
 		var p failure.Problem
 		if json.Unmarshal(text, &p) == nil && p.Detail != "" {

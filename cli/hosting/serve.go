@@ -85,7 +85,7 @@ func (a *commands) serve(cmd *cobra.Command, f *serveFlags) error {
 	if err := f.secure(); err != nil {
 		return err
 	}
-	if err := a.settle(cmd); err != nil { // it sets f
+	if err := a.settle(cmd); err != nil { // sets fields of f
 		return err
 	}
 	if err := f.check(); err != nil {
@@ -98,13 +98,13 @@ func (a *commands) serve(cmd *cobra.Command, f *serveFlags) error {
 	defer closing()
 	stop := a.StopperWith(cmd.Context(), a.draining)
 	defer stop.Undo()
-	// Before the token: where nothing can be served, nothing is made.
+	// Before the token: a server that cannot listen makes no token.
 	l, err := a.listen(cmd.Context(), s.Root(), f.listen)
 	if err != nil {
 		return err
 	}
 	if bound, _, err := net.SplitHostPort(l.Addr().String()); f.tls == nil && (err != nil || !app.Loopback(bound)) {
-		return errors.Join(f.open(), l.Close()) // localhost is another machine's address here
+		return errors.Join(f.open(), l.Close()) // the name localhost resolves to another address here
 	}
 	claim, err := s.Claim()
 	if err != nil {
@@ -149,8 +149,7 @@ func serverRuns(err error) error {
 		"roost server status  # roost server stop ends it")
 }
 
-// secure reads the certificate, and refuses settings that would send the token
-// unencrypted.
+// secure reads the certificate, and refuses settings that would send the token unencrypted.
 func (f *serveFlags) secure() error {
 	if (f.cert == "") != (f.key == "") {
 		return failure.Usage("roost serve", "a certificate needs its key, and a key its certificate",
@@ -160,11 +159,11 @@ func (f *serveFlags) secure() error {
 		return failure.Usage("roost serve --lan --tls-cert "+f.cert, "--lan makes a certificate of its own",
 			"roost serve --lan  # or roost serve --listen ADDRESS:7878 --tls-cert FILE --tls-key FILE")
 	}
-	if f.cert == "" {
-		if !app.Loopback(f.host) {
-			return f.open()
-		}
+	if f.cert == "" && app.Loopback(f.host) {
 		return nil
+	}
+	if f.cert == "" {
+		return f.open()
 	}
 	pair, err := f.pair()
 	if err != nil {
@@ -184,7 +183,7 @@ func (f serveFlags) pair() (tls.Certificate, error) {
 	return tls.X509KeyPair(cert, key)
 }
 
-// open is the refusal to serve in the clear where others are.
+// open is the failure to serve without TLS at an address that other machines can reach.
 func (f serveFlags) open() *failure.Failure {
 	return failure.New(failure.ExitConfig, "tls_needed", "listen on "+f.listen,
 		"other machines can reach this address, and without TLS anyone in between could read the token and all tasks",
@@ -409,8 +408,8 @@ func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roos
 	return err
 }
 
-// takeUp takes up what an earlier server left. It works while requests are already
-// answered; a task that it cannot take up keeps no other from being taken up.
+// takeUp continues the tasks that an earlier server left, while this server already answers requests. A task that it cannot
+// continue stops no other one.
 func takeUp(ctx context.Context, e *engine.Engine, f *serveFlags, recovery *server.Recovery, log *slog.Logger) {
 	recovery.Set("going_on")
 	err := e.Recover(ctx, engine.RecoverOptions{Resume: f.resume, MaxAttempts: f.attempts})
@@ -464,9 +463,9 @@ func (a *commands) settle(cmd *cobra.Command) error {
 	return nil
 }
 
-// log is the server's log on stderr: runs and changes, with -v every request, with -q
-// trouble only; JSON with --json. Secrets are masked in every field: keys of
-// environment, settings and profiles by their values, others by what they look like.
+// log makes the server's log on stderr: runs and changes, with -v every request, with -q problems only; JSON with --json.
+// It masks secrets in every field: keys of the environment, the settings and profiles by their values, others by their
+// form.
 func (a *commands) log(token string, c setup.Config) *slog.Logger {
 	secrets := []redact.Known{{Kind: "token", Value: token}}
 	know := func(value string) {
@@ -489,7 +488,7 @@ func (a *commands) log(token string, c setup.Config) *slog.Logger {
 		switch at.Value.Kind() {
 		case slog.KindString, slog.KindAny:
 			if at.Key == slog.LevelKey {
-				return at // it has a form of its own
+				return at // slog formats the level itself
 			}
 			text, _ := masks.String(fmt.Sprint(at.Value.Any()))
 			at.Value = slog.StringValue(text)
@@ -508,7 +507,7 @@ func (a *commands) log(token string, c setup.Config) *slog.Logger {
 	return slog.New(slog.NewTextHandler(a.Err, o))
 }
 
-// draining prints that the first signal was understood.
+// draining prints what the first signal does.
 func (a *commands) draining() {
 	const text = "stopping: runs that work are finished for a while, then interrupted and saved; once more ends it at once"
 	if a.Flags.JSON {
@@ -518,7 +517,7 @@ func (a *commands) draining() {
 	fmt.Fprintln(a.Err, "\n"+text)
 }
 
-// restarts are the settings for restarts by a server that was started here. They were checked when they were read.
+// restarts returns the settings for restarts by a server that was started here. Reading the settings has checked them.
 func (a *commands) restarts() (service.Restart, error) {
 	s, err := a.Settings()
 	if err != nil {

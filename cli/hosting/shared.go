@@ -103,7 +103,7 @@ func (a *commands) openDatabase(ctx context.Context, address, key string) (s *lo
 	return s, db.Close, nil
 }
 
-// explain is what to do about a database that cannot be used.
+// explain advises what to do about a database that cannot be used.
 func explain(err error) string {
 	switch {
 	case errors.Is(err, database.ErrReadOnly):
@@ -122,7 +122,7 @@ func explain(err error) string {
 	return "pg_isready -d ADDRESS  # roost serve --store postgres://USER@HOST/NAME"
 }
 
-// check refuses an address that no other server would use.
+// check refuses a --peer-url that no other server would use.
 func (f *sharedFlags) check() error {
 	if f.peers == "" {
 		return nil
@@ -142,14 +142,14 @@ func (f *sharedFlags) check() error {
 	return nil
 }
 
-// A server tries for so long to reach itself: a name may need a moment until it leads here.
+// How often, and with which pauses, a server tries to reach itself: a new name may resolve only after a moment.
 const (
 	reachTries = 8
 	reachEvery = 2 * time.Second
 )
 
-// checkReached warns when no server answers at the address that the others are told. What such a server works on cannot be
-// stopped or answered through another one.
+// checkReached warns when this server does not answer at the address that it announces to the others: then no other server
+// can stop its runs or answer their questions.
 func checkReached(ctx context.Context, srv *server.Server, address string, log *slog.Logger) {
 	for try := 1; ; try++ {
 		err := srv.Reached(ctx, address)
@@ -169,21 +169,21 @@ func checkReached(ctx context.Context, srv *server.Server, address string, log *
 	}
 }
 
-// takeOverEvery is how often a server looks for tasks whose server has died. A lease of 3 s and this make the time until
-// another server continues them. It tries the same tasks again every takeOverAgain: it may have lacked their workspaces.
-// So often it also looks which servers run.
+// takeOverEvery is how often a server looks for tasks whose server has died. A lease of 3 s plus takeOverEvery is the time
+// until another server continues them. A server tries the same tasks again every takeOverAgain, because it may have lacked
+// their workspaces, and then also looks which servers run.
 const (
 	takeOverEvery = time.Second
 	takeOverAgain = 10 * time.Second
 )
 
-// takeover is what a server of a group does for those that ended. Of the servers that try, one gets the lease of a task.
+// takeover continues the tasks of servers of the group that ended. Of the servers that try, one gets the lease of a task.
 type takeover struct {
 	s    *local.Roost
 	f    *serveFlags
 	log  *slog.Logger
 	work sync.WaitGroup
-	done chan error // of the work, which is one at a time
+	done chan error // the result of the work, of which one runs at a time
 
 	tried, said string
 	last        time.Time // of the attempt, and of the look at the servers
@@ -192,12 +192,12 @@ type takeover struct {
 	cloning     time.Time       // when workspaces of a server that ended may be cloned; zero: no server has ended lately
 }
 
-// takeOver announces this server, at an address, until ctx ends. After first it continues what servers leave that die or
-// end: the tasks that they worked on, and what was in their queues.
+// takeOver announces this server and its address until ctx ends. After first has returned, it continues the tasks that
+// other servers worked on or had in their queues when they died or ended.
 func takeOver(ctx context.Context, s *local.Roost, url string, f *serveFlags, log *slog.Logger, first func()) {
 	t := &takeover{s: s, f: f, log: log, done: make(chan error, 1)}
 	defer t.work.Wait()
-	if _, err := t.ended(ctx); err != nil { // what those leave that run now is not for first
+	if _, err := t.ended(ctx); err != nil { // notes which servers run now; first takes up what ended before
 		t.report(ctx, err)
 	}
 	t.work.Go(func() {
@@ -207,7 +207,6 @@ func takeOver(ctx context.Context, s *local.Roost, url string, f *serveFlags, lo
 	tick := time.NewTicker(takeOverEvery)
 	defer tick.Stop()
 	busy := true
-	var announced error
 	for {
 		select {
 		case <-ctx.Done():
@@ -218,25 +217,24 @@ func takeOver(ctx context.Context, s *local.Roost, url string, f *serveFlags, lo
 			continue
 		case <-tick.C:
 		}
-		if announced = s.Announce(ctx, url); announced != nil {
-			t.report(ctx, announced)
+		if err := s.Announce(ctx, url); err != nil {
+			t.report(ctx, err)
 		}
-		if busy { // it may clone for minutes; announcements go on
+		if busy { // the work may clone for minutes; announcements continue
 			continue
 		}
 		o, err := t.left(ctx)
-		if o == nil || err != nil {
-			if err != nil {
-				t.report(ctx, err)
-			}
-			continue
+		switch {
+		case err != nil:
+			t.report(ctx, err)
+		case o != nil:
+			busy = true
+			t.work.Go(func() { t.done <- s.Engine().Recover(ctx, *o) })
 		}
-		busy = true
-		t.work.Go(func() { t.done <- s.Engine().Recover(ctx, *o) })
 	}
 }
 
-// left is what is to be continued now; nil = nothing.
+// left returns the tasks to continue now; nil = none.
 func (t *takeover) left(ctx context.Context) (*engine.RecoverOptions, error) {
 	lost, err := t.s.Lost(ctx)
 	if err != nil {
@@ -273,7 +271,7 @@ func (t *takeover) left(ctx context.Context) (*engine.RecoverOptions, error) {
 	return &engine.RecoverOptions{Resume: t.f.resume, MaxAttempts: t.f.attempts}, nil
 }
 
-// ended reports whether a server has ended since the look before.
+// ended reports whether a server has ended since the previous call.
 func (t *takeover) ended(ctx context.Context) (gone bool, err error) {
 	running, err := t.s.Servers(ctx)
 	if err != nil {
@@ -291,7 +289,7 @@ func (t *takeover) ended(ctx context.Context) (gone bool, err error) {
 	return gone, nil
 }
 
-// report warns of a problem, once until it changes.
+// report logs a problem once, until the problem changes.
 func (t *takeover) report(ctx context.Context, err error) {
 	text := ""
 	if err != nil {

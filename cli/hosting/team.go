@@ -19,19 +19,13 @@ import (
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/local"
-	"github.com/roost-dev/roost/view"
 )
 
-// teamCommand are the accounts of people who share a server. Only init works next to the database: it makes the first
-// token, without which no server can be asked for another one.
+// teamCommand manages the accounts of people who share a server. Only init works on the database itself: it makes the first
+// token, and without a token no server makes another one.
 func (a *commands) teamCommand() *cobra.Command {
-	on := func(what string, f func(context.Context, *client.Client, []string) error) func(*cobra.Command, []string) error {
-		return func(cmd *cobra.Command, args []string) error {
-			return a.OnServer(what, func(c *client.Client) error { return f(cmd.Context(), c, args) })
-		}
-	}
 	plain := func(name, what string, f func(context.Context, *client.Client, []string) error) *cobra.Command {
-		return help.CommandFor("team "+name, cobra.NoFileCompletions, on(what, f))
+		return help.CommandFor("team "+name, cobra.NoFileCompletions, a.onServer(what, f))
 	}
 	var store, life, task, by string
 	var group bool
@@ -64,11 +58,7 @@ func (a *commands) teamCommand() *cobra.Command {
 	})
 	add.Flags().BoolVar(&group, "group", false, "add a team instead of a person")
 	token := plain("token", "make a token", func(ctx context.Context, c *client.Client, args []string) error {
-		all, err := listAccounts(ctx, c)
-		if err != nil {
-			return err
-		}
-		of, err := all.find(args[0])
+		of, err := account(ctx, c, args[0])
 		if err != nil {
 			return err
 		}
@@ -76,16 +66,14 @@ func (a *commands) teamCommand() *cobra.Command {
 		return app.Exchange(ctx, a.App, c, r, a.showToken)
 	})
 	token.Flags().StringSliceVar(&scopes, "scope", []string{"read", "act", "approve"}, "what it may be used for: read, act, approve, admin")
-	token.Flags().StringVar(&life, "life", "", "how long it works, such as 720h; as long as it is not revoked when none is given")
+	token.Flags().StringVar(&life, "life", "", "how long the token is valid, such as 720h; without it, until the token is revoked")
 	audit := plain("audit", "read the audit trail", func(ctx context.Context, c *client.Client, _ []string) error {
 		all, err := listAccounts(ctx, c)
 		if err != nil {
 			return err
 		}
 		query := url.Values{"limit": {strconv.Itoa(limit)}}
-		if task != "" {
-			query.Set("task", task)
-		}
+		app.SetQuery(query, "task", task)
 		if by != "" {
 			of, err := all.find(by)
 			if err != nil {
@@ -104,7 +92,7 @@ func (a *commands) teamCommand() *cobra.Command {
 	audit.Flags().IntVar(&limit, "limit", 50, "at most this many, the newest")
 	parent.AddCommand(
 		begin, add, token, audit,
-		help.Command("team list", on("list the accounts", a.listTeam)),
+		help.Command("team list", a.onServer("list the accounts", a.listTeam)),
 		plain("remove", "remove an account", func(ctx context.Context, c *client.Client, args []string) error {
 			return a.changeTeam(ctx, c, http.MethodDelete, "removed "+args[0], args[:1], func(of []api.Account) string {
 				return "/v1/accounts/" + url.PathEscape(of[0].ID)
@@ -122,7 +110,7 @@ func (a *commands) teamCommand() *cobra.Command {
 				return tokenPath(of[0], args[1])
 			})
 		}),
-		help.Command("team share", on("share the task", a.shareTask)),
+		help.Command("team share", a.onServer("share the task", a.shareTask)),
 	)
 	return parent
 }
@@ -135,7 +123,7 @@ func listAccounts(ctx context.Context, c *client.Client) (team, error) {
 	return all.Items, err
 }
 
-// find is the account that a name or an id means.
+// find finds the account with a name or an id.
 func (all team) find(given string) (api.Account, error) {
 	for _, one := range all {
 		if one.Name == given || one.ID == given {
@@ -146,7 +134,16 @@ func (all team) find(given string) (api.Account, error) {
 		"no person and no team has that name", "roost team list")
 }
 
-// name is the name of an account; of one that was removed, its id.
+// account finds the account with a name or an id on a server.
+func account(ctx context.Context, c *client.Client, given string) (api.Account, error) {
+	all, err := listAccounts(ctx, c)
+	if err != nil {
+		return api.Account{}, err
+	}
+	return all.find(given)
+}
+
+// name is the name of an account, or the id of one that was removed.
 func (all team) name(id string) string {
 	if i := slices.IndexFunc(all, func(one api.Account) bool { return one.ID == id }); i >= 0 {
 		return all[i].Name
@@ -193,21 +190,6 @@ func (a *commands) showToken(t api.IssuedToken) error {
 	})
 }
 
-// table prints rows with a head.
-func (a *commands) table(rows [][]string) error {
-	widths := app.Widths(rows)
-	for i, row := range rows {
-		line := strings.TrimRight(app.Cells(row, widths, len(row), len(row)), " ")
-		if i == 0 {
-			line = a.OutStyle().Paint(view.Dim, line)
-		}
-		if err := a.Println(line); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (a *commands) listTeam(ctx context.Context, c *client.Client, _ []string) error {
 	all, err := listAccounts(ctx, c)
 	if err != nil {
@@ -218,20 +200,16 @@ func (a *commands) listTeam(ctx context.Context, c *client.Client, _ []string) e
 		for _, one := range all {
 			var members []string
 			for _, id := range one.Members {
-				members = append(members, display.OneLine(all.name(id)))
+				members = append(members, all.name(id))
 			}
-			rows = append(rows, []string{display.OneLine(one.Name), one.Kind, display.OneLine(one.ID), strings.Join(members, ", ")})
+			rows = append(rows, []string{one.Name, one.Kind, one.ID, strings.Join(members, ", ")})
 		}
-		return a.table(rows)
+		return a.Grid(rows)
 	})
 }
 
 func (a *commands) listTokens(ctx context.Context, c *client.Client, args []string) error {
-	all, err := listAccounts(ctx, c)
-	if err != nil {
-		return err
-	}
-	of, err := all.find(args[0])
+	of, err := account(ctx, c, args[0])
 	if err != nil {
 		return err
 	}
@@ -242,19 +220,15 @@ func (a *commands) listTokens(ctx context.Context, c *client.Client, args []stri
 	return app.Show(a.App, got, func(p api.Page[api.Token]) error {
 		rows := [][]string{{"NAME", "SCOPES", "MADE", "LAST USED", "ENDS"}}
 		for _, t := range p.Items {
-			rows = append(rows, []string{display.OneLine(t.Name), strings.Join(t.Scopes, " "), a.When(&t.CreatedAt), a.When(t.LastUsedAt), a.When(t.ExpiresAt)})
+			rows = append(rows, []string{t.Name, strings.Join(t.Scopes, " "), a.When(&t.CreatedAt), a.When(t.LastUsedAt), a.When(t.ExpiresAt)})
 		}
-		return a.table(rows)
+		return a.Grid(rows)
 	})
 }
 
-// shareTask changes what one account may do with a task; what others may stays.
+// shareTask changes the right of one account to a task. The rights of other accounts stay.
 func (a *commands) shareTask(ctx context.Context, c *client.Client, args []string) error {
-	all, err := listAccounts(ctx, c)
-	if err != nil {
-		return err
-	}
-	with, err := all.find(args[1])
+	with, err := account(ctx, c, args[1])
 	if err != nil {
 		return err
 	}
@@ -293,7 +267,7 @@ func (a *commands) showAudit(entries []api.AuditEntry, all team) error {
 		if e.Account != "" {
 			by = all.name(e.Account)
 		}
-		rows = append(rows, []string{a.When(&e.At), display.OneLine(by), display.OneLine(e.Address), status, display.OneLine(e.Act), display.OneLine(e.Task)})
+		rows = append(rows, []string{a.When(&e.At), by, e.Address, status, e.Act, e.Task})
 	}
-	return a.table(rows)
+	return a.Grid(rows)
 }
