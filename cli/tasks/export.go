@@ -122,13 +122,13 @@ func (a *commands) export(ctx context.Context, args []string, f exportFlags) (er
 	})
 }
 
-// exporter is one invocation of export.
+// exporter is one invocation of roost export.
 type exporter struct {
 	*commands
 	ctx     context.Context // which shows progress
 	flags   exportFlags
 	refs    []chosen
-	known   [][2]string    // ids and folders of all tasks, which are not written into
+	known   [][2]string    // the ids and folders of all tasks; nothing is written into these folders
 	options export.Options // of the index page
 	file    string         // the one file to write; "" = stdout, when folder is "" too
 	folder  string         // the folder to write into
@@ -136,7 +136,7 @@ type exporter struct {
 	begun   int // tasks that were gone through
 }
 
-// chosen is a task to export, and what the user called it: an id need not be valid text, and a document is.
+// chosen is a task to export, and the name that the user gave: an id need not be valid text, but the document's id is.
 type chosen struct {
 	api.Summary
 	name string
@@ -269,8 +269,7 @@ func (x *exporter) failed(id, source, why string) {
 	x.done = append(x.done, e)
 }
 
-// toStdout writes a form for readers to stdout. Nothing in it acts on a terminal; elsewhere its
-// bytes are exact.
+// toStdout writes a form for readers to stdout: made harmless on a terminal, byte for byte elsewhere.
 func (x *exporter) toStdout(write func(io.Writer) error) error {
 	if !x.OutTTY {
 		return write(x.Out)
@@ -339,7 +338,7 @@ func (x *exporter) result(t *api.Summary, path string, report api.Exported) expo
 	return e
 }
 
-// tell prints what was written and masked, and fails when something was not whole.
+// tell prints what was written and masked, and returns a failure when a task was not exported as a whole.
 func (x *exporter) tell() error {
 	masked, wrote, broken := 0, 0, []exported{}
 	for _, e := range x.done {
@@ -383,7 +382,7 @@ func (x *exporter) tell() error {
 	return x.unwhole(broken)
 }
 
-// unwhole is the failure of an export of which something is not whole.
+// unwhole is the failure of an export in which tasks are not whole.
 func (x *exporter) unwhole(broken []exported) error {
 	first := broken[0]
 	f := failure.New(failure.ExitDamaged, "damaged", "export "+first.ID+" as a whole",
@@ -435,8 +434,7 @@ func untar(in io.Reader, dir string) error {
 	}
 }
 
-// aim decides, before anything is read, where to write: into one file, into a folder, or
-// to stdout.
+// aim decides, before it reads anything, where to write: to one file, into a folder, or to stdout.
 func (x *exporter) aim() error {
 	f, many := x.flags, len(x.refs) > 1
 	name, first := "roost export --format "+f.format, x.refs[0].ID
@@ -497,8 +495,7 @@ func (x *exporter) place(id string, ts int64, taken map[string]bool) string {
 	return filepath.Join(x.folder, full)
 }
 
-// outside refuses a place within a task's own folder: exporting must not write to what
-// it reads, or to any other task.
+// outside refuses a path in the folder of a task: an export must not write to the task that it reads, or to another one.
 func (x *exporter) outside(path string) error {
 	dir := path
 	real, err := filepath.EvalSymlinks(dir)

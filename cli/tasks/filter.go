@@ -15,13 +15,13 @@ import (
 // statuses are those that a task can have.
 var statuses = []string{"queued", "running", "waiting", "delegated", "restoring", "interrupted", "completed", "failed", "cancelled", "idle"}
 
-// filter is how the flags of a command choose tasks.
+// filter holds the flags with which list and search choose tasks.
 type filter struct {
 	*api.TaskFilter
 	since, until, minCost, maxCost string
 }
 
-// addTo adds the flags that list and search have in common.
+// addTo adds the flags that list and search share.
 func (f *filter) addTo(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.Workspace, "workspace", "", "only tasks of this `folder`")
@@ -38,7 +38,7 @@ func (f *filter) addTo(cmd *cobra.Command) {
 	app.Complete(cmd, "model", cobra.NoFileCompletions) // words of it
 }
 
-// read checks the flags and puts them into the filter. what follows the flags in the command line of an advice.
+// read checks the flags and sets the filter. An advice is a command line with a flag, and what behind the flag.
 func (f *filter) read(a *commands, command, what string) (err error) {
 	if f.Since, f.Until, err = a.span(command, f.since, f.until); err != nil {
 		return err

@@ -1,6 +1,6 @@
-// Package tasks holds the commands that look at tasks and change nothing: lists, searches,
-// histories, runs, questions, files and costs; exports; and the picker, in which a person
-// chooses a task. What a model or another tool wrote reaches a terminal only as plain text.
+// Package tasks holds the commands that look at tasks and change nothing: lists, searches, histories, runs, questions,
+// files and costs; exports; and the picker, in which a person chooses a task. Text of a model or another tool reaches a
+// terminal only as plain text.
 package tasks
 
 import (
@@ -57,7 +57,7 @@ func (a *commands) listCommand() *cobra.Command {
 const besideList = 6
 
 func (a *commands) list(cmd *cobra.Command, f api.TaskFilter, group bool) error {
-	if f.Limit == 0 && a.OutTTY && !a.Flags.JSON && !group && !cmd.Flags().Changed("limit") { // a part of a group has no sum
+	if f.Limit == 0 && a.OutTTY && !a.Flags.JSON && !group && !cmd.Flags().Changed("limit") { // a table cut off in the middle of a group would show a wrong sum
 		f.Limit = a.Rows(besideList)
 	}
 	return a.Connect(cmd.Context(), func(c *client.Client) error {
@@ -100,9 +100,8 @@ func (a *commands) showList(cmd *cobra.Command, items []api.Summary, got app.Lis
 	return nil
 }
 
-// collectRarely runs the garbage collector less often than usual: a first list discards
-// nearly all that it reads, and takes 40 percent less time for 11 MB more at its peak
-// (600 tasks, 340 MB).
+// collectRarely runs the garbage collector less often than usual: a first list discards nearly all that it reads, and so
+// takes 40 percent less time for 11 MB more at its peak (600 tasks, 340 MB).
 func (a *commands) collectRarely() {
 	if a.Env("GOGC") == "" {
 		debug.SetGCPercent(400)

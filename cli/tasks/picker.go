@@ -3,7 +3,6 @@ package tasks
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -43,13 +42,13 @@ type pickerBackend struct {
 	client *client.Client
 	paging atomic.Bool
 	closed atomic.Int64           // when the last pager ended, in nanoseconds
-	words  atomic.Pointer[string] // of the last search
+	words  atomic.Pointer[string] // of the last search; nil before the first
 }
 
-// silenced is an App that prints nothing on the screen, for work behind it.
-func (d *pickerBackend) silenced(out io.Writer, errs io.Writer) *commands {
+// silenced is an App that prints nothing on the screen, for work behind the picker.
+func (d *pickerBackend) silenced(errs io.Writer) *commands {
 	a := *d.App
-	a.Out, a.Err = out, errs
+	a.Out, a.Err = io.Discard, errs
 	a.InTTY, a.ErrTTY, a.Screen, a.Asker = false, false, nil, nil
 	a.Width = 0 // the picker breaks lines
 	a.Flags.JSON, a.Flags.Quiet = false, false
@@ -93,8 +92,7 @@ func alsoIn(sources []api.SourceState, labels map[string]string, folders []strin
 	return out
 }
 
-// trouble is why a source cannot be read. The sentence above the list reports its damaged
-// tasks.
+// trouble is why a source cannot be read. The sentence above the list already reports damaged tasks.
 func trouble(src api.SourceState) string {
 	if src.State == "partly damaged" && src.Problem == "" {
 		return ""
@@ -102,7 +100,7 @@ func trouble(src api.SourceState) string {
 	return strings.TrimSpace(app.Unreachable(src))
 }
 
-// Preview is the end of a task in lines, or of what is before a hit.
+// Preview is the end of a task in lines, or the lines up to a hit.
 func (d *pickerBackend) Preview(ctx context.Context, t picker.Task, hit *picker.Hit) ([]view.Line, error) {
 	q := url.Values{"limit": {strconv.Itoa(page)}}
 	if hit != nil {
@@ -135,7 +133,7 @@ func (d *pickerBackend) Search(ctx context.Context, text string) ([]picker.Hit, 
 		url.Values{"q": {text}, "limit": {strconv.Itoa(mostHits)}, "patience": {"20"}})
 	d.words.Store(&text)
 	if p, ok := errors.AsType[*client.Problem](err); ok && p.Code == "validation_failed" {
-		return nil, nil // half a phrase, perhaps: titles are searched all the same
+		return nil, nil // maybe half a phrase: the picker still searches the titles
 	}
 	if err != nil {
 		return nil, err
@@ -199,7 +197,7 @@ func (d *pickerBackend) Export(ctx context.Context, t picker.Task, form string) 
 		path = filepath.Join(d.Dir, name+"~"+strconv.Itoa(n)+ext)
 	}
 	var printed bytes.Buffer
-	err := d.silenced(io.Discard, &printed).export(ctx, []string{t.Key}, exportFlags{format: form, output: path})
+	err := d.silenced(&printed).export(ctx, []string{t.Key}, exportFlags{format: form, output: path})
 	notes := strings.Join(strings.FieldsFunc(printed.String(), func(r rune) bool { return r == '\n' }), "; ")
 	if err != nil {
 		if f, is := errors.AsType[*failure.Failure](err); is {
@@ -221,31 +219,18 @@ func (d *pickerBackend) Delete(ctx context.Context, key string) (string, error) 
 
 // Tag adds and removes tags.
 func (d *pickerBackend) Tag(ctx context.Context, t picker.Task, add, remove []string) ([]string, error) {
-	patch := map[string]any{}
-	if len(add) > 0 {
-		patch["add_tags"] = add
-	}
-	if len(remove) > 0 {
-		patch["remove_tags"] = remove
-	}
 	var now api.Summary
-	_, err := d.client.Do(ctx, http.MethodPatch, app.PathOf(t.Key), nil, patch, &now)
+	_, err := d.client.Do(ctx, http.MethodPatch, app.PathOf(t.Key), nil, api.TaskPatch{AddTags: add, RemoveTags: remove}, &now)
 	return now.Tags, err
 }
 
-// HasFolder reports whether a folder is there. What a server far away has is for it to say.
+// HasFolder reports whether a folder exists. On another machine the server checks that when the task continues.
 func (d *pickerBackend) HasFolder(dir string) bool {
-	if !d.client.IsLocal() {
-		return true
-	}
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(d.Dir, dir)
-	}
-	info, err := os.Stat(dir)
-	return err == nil && info.IsDir()
+	info, err := os.Stat(d.Abs(dir))
+	return !d.client.IsLocal() || err == nil && info.IsDir()
 }
 
-// Restore takes it out of there.
+// Restore takes a task out of the trash.
 func (d *pickerBackend) Restore(ctx context.Context, token string) error {
 	_, err := client.Post[api.Restored](ctx, d.client, "/v1/trash/"+url.PathEscape(token)+"/restore", nil)
 	return err
@@ -257,7 +242,7 @@ func (d *pickerBackend) Offer() bool {
 	return err == nil && d.client.IsLocal() && s.Once("import")
 }
 
-// Import copies what all other tools have.
+// Import copies the tasks of all other tools.
 func (d *pickerBackend) Import(ctx context.Context, tell func(string)) (string, error) {
 	ctx = progress.With(ctx, func(p progress.State) {
 		tell(fmt.Sprintf("%d of %d tasks, %s", p.Done, p.Of, app.BytesText(p.Bytes)))
@@ -291,7 +276,7 @@ func (a *commands) welcome(cmd *cobra.Command) error {
 	if !a.Interactive() {
 		return cmd.Help()
 	}
-	var next []string // the command that goes on when the screen has closed
+	var next []string // the command to run after the screen has closed
 	err := a.Connect(cmd.Context(), func(c *client.Client) error {
 		if !a.canDraw() {
 			id, err := a.plainWelcome(cmd.Context(), c)
@@ -315,7 +300,7 @@ func (a *commands) welcome(cmd *cobra.Command) error {
 				next = append(next, "--prompt", choice.Words)
 			}
 		default:
-			a.Say("%s", choice.Found) // it stays when the screen has gone
+			a.Say("%s", choice.Found) // stays on the terminal after the screen has closed
 		}
 		return nil
 	})
@@ -338,7 +323,7 @@ func again(cmd *cobra.Command, line []string) error {
 	return sub.RunE(sub, sub.Flags().Args())
 }
 
-// picks lets a person choose the task of a command that was given none.
+// picks lets a person choose the task of a command that names none.
 func (a *commands) picks(cmd *cobra.Command) *cobra.Command {
 	check, run := cmd.Args, cmd.RunE
 	every := func() bool { return cmd.Flags().Changed("all") } // of export
@@ -361,7 +346,7 @@ func (a *commands) picks(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// pick lets the user choose one task, and to resume it perhaps a folder. purpose is one word, for messages.
+// pick lets the user choose one task, and a folder to resume the task in. purpose is one word, for messages.
 func (a *commands) pick(ctx context.Context, purpose string) (id, folder string, err error) {
 	if !a.Interactive() {
 		return "", "", failure.Usage(purpose+" a task", "no task was named, and "+app.ErrNoTerminal.Error(), "roost list  # then roost "+purpose+" ID")
@@ -391,15 +376,11 @@ func (a *commands) pick(ctx context.Context, purpose string) (id, folder string,
 	return id, folder, err
 }
 
-// newest are the tasks that the plain picker offers, and what was found in all.
+// newest returns the tasks that the plain picker offers, and how many tasks there are in all.
 func (a *commands) newest(ctx context.Context, c *client.Client) (tasks []api.Summary, found api.Found, err error) {
 	got, err := a.Pages(ctx, c, "/v1/tasks", url.Values{"sort": {"newest"}, "with": {"found"}}, pickable)
-	for _, item := range got.Items {
-		var t api.Summary
-		if err == nil {
-			err = json.Unmarshal(item, &t)
-		}
-		tasks = append(tasks, t)
+	if err == nil {
+		tasks, err = app.Decoded[api.Summary](got.Items)
 	}
 	return tasks, got.Found, err
 }
@@ -415,7 +396,7 @@ func (a *commands) canDraw() bool {
 	return in && out && a.Env("TERM") != "dumb" && a.Env("TERM") != ""
 }
 
-// draw shows the picker on stderr: what stdout gets is the command's result.
+// draw shows the picker on stderr: stdout gets only the command's result.
 func (a *commands) draw(ctx context.Context, c *client.Client, purpose string) (picker.Choice, error) {
 	d := &pickerBackend{commands: a, client: c}
 	running, interrupted := app.UntilSignal(ctx, d.ignores) // the end of the screen restores the terminal
@@ -429,7 +410,7 @@ func (a *commands) draw(ctx context.Context, c *client.Client, purpose string) (
 		exit = failure.ExitInterrupt
 	}
 	if exit != 0 {
-		return choice, failure.New(exit, "cancelled", "choose a task", "it was interrupted; nothing is lost", "roost")
+		return choice, failure.New(exit, "cancelled", "choose a task", "a signal interrupted the choice; nothing is lost", "roost")
 	}
 	if errors.Is(err, picker.ErrPanic) {
 		return choice, fmt.Errorf("%w because of an error in the picker; use roost list and roost resume ID instead", err)
@@ -437,8 +418,8 @@ func (a *commands) draw(ctx context.Context, c *client.Client, purpose string) (
 	return choice, err
 }
 
-// ignores reports whether a signal does not end the screen: while a pager has the terminal, an interrupt is for the
-// pager, and perhaps comes before this process knows that the pager has ended.
+// ignores reports whether a signal does not end the screen: while a pager has the terminal, an interrupt is for the pager.
+// Such an interrupt may arrive just after the pager has ended.
 func (d *pickerBackend) ignores(sig os.Signal) bool {
 	return sig == os.Interrupt && (d.paging.Load() || time.Since(time.Unix(0, d.closed.Load())) < app.Bounce)
 }

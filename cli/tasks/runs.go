@@ -66,6 +66,10 @@ func (a *commands) runsCommand() *cobra.Command {
 // showRuns prints a page of runs; more is the command for the next one, "" where this is the last. The ids of runs are for
 // programs: a terminal gets them with -v.
 func (a *commands) showRuns(p api.Page[api.Run], more string, short func(string) string) error {
+	if len(p.Items) == 0 {
+		a.Say("no runs")
+		return nil
+	}
 	style, width := a.OutStyle(), a.Columns()
 	rows, styles := [][]string{{"TASK", "STATE", "AGE", "TURNS", "COST", "RUN", ""}}, []view.Style{view.Dim}
 	for _, r := range p.Items {
@@ -94,17 +98,11 @@ func (a *commands) showRuns(p api.Page[api.Run], more string, short func(string)
 	out, widths := bufio.NewWriter(a.Out), app.Widths(rows)
 	widths[len(widths)-1] = 0
 	for i, row := range rows {
-		if len(p.Items) > 0 {
-			line := strings.TrimRight(app.Cells(row, widths, 2, 5), " ")
-			fmt.Fprintln(out, style.Paint(styles[i], display.Cut(line, width)))
-		}
+		line := strings.TrimRight(app.Cells(row, widths, 2, 5), " ")
+		fmt.Fprintln(out, style.Paint(styles[i], display.Cut(line, width)))
 	}
 	if err := app.Flushed(out); err != nil {
 		return err
-	}
-	if len(p.Items) == 0 {
-		a.Say("no runs")
-		return nil
 	}
 	if more != "" {
 		more = "; more: " + more
@@ -126,6 +124,10 @@ func (a *commands) questionsCommand() *cobra.Command {
 }
 
 func (a *commands) showQuestions(p api.Page[api.Question]) error {
+	if len(p.Items) == 0 {
+		a.Say("no task asks anything")
+		return nil
+	}
 	out := bufio.NewWriter(a.Out)
 	for i, q := range p.Items {
 		if i > 0 {
@@ -136,15 +138,11 @@ func (a *commands) showQuestions(p api.Page[api.Question]) error {
 	if err := app.Flushed(out); err != nil {
 		return err
 	}
-	if len(p.Items) == 0 {
-		a.Say("no task asks anything")
-	} else {
-		a.Say("%d open question%s; answer one: roost answer ID --yes, --no, --choice N or \"words\"", len(p.Items), view.Plural(len(p.Items)))
-	}
+	a.Say("%d open question%s; answer one: roost answer ID --yes, --no, --choice N or \"words\"", len(p.Items), view.Plural(len(p.Items)))
 	return nil
 }
 
-// question prints one question whole: it is what the user agrees to.
+// question prints a whole question: the user agrees to all of it.
 func (a *commands) question(out *bufio.Writer, q api.Question) {
 	style := a.OutStyle()
 	line := func(s view.Style, text string) { fmt.Fprintln(out, style.Paint(s, text)) }
@@ -177,11 +175,11 @@ func (a *commands) usageCommand() *cobra.Command {
 	}
 	cmd := help.Command("usage", func(cmd *cobra.Command, _ []string) error {
 		err := oneOf("roost usage", "by", by, "there is no such grouping", groupings, "")
-		if by == "folder" {
-			by = string(api.ByWorkspace)
-		}
 		if err != nil {
 			return err
+		}
+		if by == "folder" {
+			by = string(api.ByWorkspace)
 		}
 		if f.Since, f.Until, err = a.span("roost usage", since, until); err != nil {
 			return err
@@ -216,7 +214,7 @@ var unnamed = map[api.Grouping]string{
 	api.ByTool:      "(no tool)",
 }
 
-// showSpending prints one line a group, below the days of a month their sum, then the total.
+// showSpending prints a line for each group, the sum of each month below its days, and the total.
 func (a *commands) showSpending(s api.Totals) error {
 	if len(s.Items) == 0 {
 		a.Say("nothing was spent")
@@ -273,8 +271,7 @@ func (a *commands) showSpending(s api.Totals) error {
 	return app.Flushed(out)
 }
 
-// leastName is how many columns a group's name gets in a narrow terminal, as long as there is
-// something else to leave out.
+// leastName is how many columns a group's name keeps in a narrow terminal while other columns can be left out.
 const leastName = 16
 
 // narrow fits a table of costs into a terminal: it leaves out the columns of the cache, and

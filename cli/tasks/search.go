@@ -205,7 +205,7 @@ func (a *commands) showHits(cmd *cobra.Command, text string, hits []api.Hit, got
 	return nil
 }
 
-// nearer is a snippet that begins later where so many columns would not hold its first term.
+// nearer shortens a snippet at its beginning when so many columns would not show the first term.
 func nearer(snippet string, terms []string, room int) string {
 	folded := strings.ToLower(snippet)
 	for _, term := range terms {
@@ -232,7 +232,7 @@ func openHit(h api.Hit, names map[string]string, text string) string {
 	return line + fmt.Sprintf(" --at %d --find %s", h.Number, failure.ShellWord(text))
 }
 
-// sumOfHits is what a search found, and of how much it printed.
+// sumOfHits sums up how much a search found and how much of it was printed.
 func sumOfHits(found api.Found, tasks, hits int) string {
 	among := fmt.Sprintf("%s searched", display.Plural(found.Tasks, "task"))
 	all := found.Total
@@ -246,7 +246,7 @@ func sumOfHits(found api.Found, tasks, hits int) string {
 	return line + "; " + among
 }
 
-// speakers are whose words rows are, in people's words.
+// speakers name, for people, who or what wrote a row.
 var speakers = map[string]string{
 	"say:text": "model", "say:user_feedback": "you", "say:user_feedback_diff": "you", "say:task": "you", "ask:followup": "question",
 	"say:completion_result": "result", "ask:completion_result": "result", "say:reasoning": "thinking", "ask:command": "command",
@@ -256,7 +256,7 @@ var speakers = map[string]string{
 	"say:browser_action_result": "output", "say:codebase_search_result": "output", "say:diff_error": "error",
 }
 
-// tools are the names of tools as models use them, by what the index keeps of the names.
+// tools maps the names of tools in the index to the names that models use.
 var tools = map[string]string{
 	"readfile": "read_file", "writetofile": "write_to_file", "newfilecreated": "write_to_file", "editedexistingfile": "edit",
 	"applieddiff": "apply_diff", "applydiff": "apply_diff", "applypatch": "apply_patch", "searchfiles": "search_files",
@@ -267,7 +267,7 @@ var tools = map[string]string{
 	"finishtask": "finish_task", "editfile": "edit_file", "searchreplace": "replace",
 }
 
-// whose is who said what a hit shows, or which tool.
+// whose names who wrote the text of a hit, or which tool.
 func whose(h api.Hit) string {
 	if tool := display.OneLine(h.Tool); tool != "" {
 		if known, ok := tools[tool]; ok {

@@ -129,9 +129,12 @@ func (a *commands) header(t api.Summary, questions []string) error {
 	if room == 0 {
 		room = 300
 	}
-	for _, line := range app.Wrap(display.Cut(cmp.Or(display.OneLine(t.Title), "(no title)"), room), a.Columns()) {
-		fmt.Fprintln(out, style.Paint(view.Head, line))
+	wrapped := func(s view.Style, text string) {
+		for _, line := range app.Wrap(text, a.Columns()) {
+			fmt.Fprintln(out, style.Paint(s, line))
+		}
 	}
+	wrapped(view.Head, display.Cut(cmp.Or(display.OneLine(t.Title), "(no title)"), room))
 	where := app.SourceLabel(api.SourceState{Name: t.Source, Tool: t.Tool, Path: t.Path})
 	facts := []string{t.ID, where, app.Status(t), a.Age(t.TS)}
 	if t.Provider+t.Model != "" {
@@ -144,15 +147,10 @@ func (a *commands) header(t api.Summary, questions []string) error {
 		facts = append(facts, a.Dollars(t.Usage.Cost))
 	}
 	facts = append(facts, fmt.Sprintf("%d message%s, %d for the model", t.Messages.UI, view.Plural(t.Messages.UI), t.Messages.API))
-	for _, line := range app.Wrap(display.OneLine(strings.Join(facts, " · ")), a.Columns()) {
-		fmt.Fprintln(out, style.Paint(view.Dim, line))
-	}
+	wrapped(view.Dim, display.OneLine(strings.Join(facts, " · ")))
 	for _, place := range []string{t.Workspace, t.Path} {
-		if place == "" {
-			continue
-		}
-		for _, line := range app.Wrap(a.Folder(place), a.Columns()) {
-			fmt.Fprintln(out, style.Paint(view.Dim, line))
+		if place != "" {
+			wrapped(view.Dim, a.Folder(place))
 		}
 	}
 	for _, d := range t.Damaged {
@@ -174,15 +172,11 @@ func (a *commands) header(t api.Summary, questions []string) error {
 }
 
 func (a *commands) printUsage(u api.Usage) error {
-	_, err := fmt.Fprintf(a.Out, "tokens in     %s\ntokens out    %s\ncache writes  %s\ncache reads   %s\ncost          %s\n",
-		app.Count(u.TokensIn), app.Count(u.TokensOut), app.Count(u.CacheWrites), app.Count(u.CacheReads), a.Dollars(u.Cost))
-	if err != nil {
-		return fmt.Errorf("print the usage: %w", err)
-	}
-	return nil
+	return a.Println(fmt.Sprintf("tokens in     %s\ntokens out    %s\ncache writes  %s\ncache reads   %s\ncost          %s",
+		app.Count(u.TokensIn), app.Count(u.TokensOut), app.Count(u.CacheWrites), app.Count(u.CacheReads), a.Dollars(u.Cost)))
 }
 
-// showTask shows a task, or what the flags name of it.
+// showTask shows a task, or the part that the flags name.
 func (a *commands) showTask(ctx context.Context, c *client.Client, id string, f showFlags) error {
 	switch {
 	case f.tree:
@@ -220,9 +214,10 @@ func (a *commands) showTask(ctx context.Context, c *client.Client, id string, f 
 	return a.open(ctx, c, id, f)
 }
 
-// windows requests the part of a numbered list that the flags select: its newest items, or all of it in parts from its
-// beginning. get asks for a part by a query, which q begins, and returns the total and where the part ended; it prints
-// nothing of the first part, which only tells the total. windows returns where the window begins and ends.
+// windows requests the part of a numbered list that the flags select, from its beginning, some items at a time. get makes
+// a request with a query, which q begins, and returns the total number of items and where the answer ended. The first
+// request only asks for the total: get prints nothing of its answer. windows returns where the selected part begins and
+// ends.
 func windows(f showFlags, q url.Values, get func(q url.Values, first bool) (total int, after *int, err error)) (from, to int, err error) {
 	q = maps.Clone(q)
 	q.Set("limit", "1")
@@ -249,10 +244,10 @@ func windows(f showFlags, q url.Values, get func(q url.Values, first bool) (tota
 	return from, to, nil
 }
 
-// windowMost is how many messages of a history one request gets.
+// windowMost bounds the messages of a history that one request asks for.
 const windowMost = 200
 
-// showElements prints a history byte for byte. What is damaged, or not as it is stored, is a warning.
+// showElements prints a history byte for byte. It warns of damage, and of messages that differ from what is stored.
 func (a *commands) showElements(ctx context.Context, c *client.Client, id string, f showFlags) error {
 	t, err := c.Task(ctx, id)
 	if err != nil {
@@ -324,7 +319,7 @@ func readWindow(doc []byte) (w elements, err error) {
 	return w, json.Unmarshal(rest.Bytes(), &w)
 }
 
-// warnOfDamage names what is damaged of a task whose history is shown without the lines about the task.
+// warnOfDamage warns of damage to a task whose history is shown without the lines about the task.
 func (a *commands) warnOfDamage(t api.Summary) {
 	if len(t.Damaged) > 0 {
 		a.Warn(fmt.Sprintf("the task is damaged (details: roost doctor %s): %s", t.ID, t.Damaged[0].Text()))
@@ -363,8 +358,8 @@ func (a *commands) showJournal(ctx context.Context, c *client.Client, id string,
 	return app.Flushed(out)
 }
 
-// showHistory prints messages for people. With a message to stand on, it calls reached before that one; all before is
-// printed then.
+// showHistory prints messages for people. If f.at names a message, showHistory calls reached after it has printed all
+// messages before that one.
 func (a *commands) showHistory(ctx context.Context, c *client.Client, id string, f showFlags, reached func()) error {
 	t, err := c.Task(ctx, id)
 	if err != nil {
@@ -422,9 +417,9 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 				if reached != nil {
 					reached()
 				}
-			}
-			if m.Number == f.at && len(m.Lines) > 0 {
-				m.Lines[0].Text = "▶ " + m.Lines[0].Text
+				if len(m.Lines) > 0 {
+					m.Lines[0].Text = "▶ " + m.Lines[0].Text
+				}
 			}
 			a.printMessage(out, m.Lines)
 		}
@@ -489,7 +484,7 @@ func (a *commands) printBranches(tree api.BranchTree) error {
 	return a.Println(strings.Join(lines, "\n"))
 }
 
-// branchesBelow are the lines of the branches that leave a branch and, indented, of those that leave them.
+// branchesBelow renders the branches that leave a branch and, indented, those that leave them.
 func (a *commands) branchesBelow(all []api.BranchRow, parent string, depth int) (lines []string) {
 	for _, b := range all {
 		if b.Parent != parent {
