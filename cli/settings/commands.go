@@ -1,6 +1,5 @@
-// Package settings holds the commands that show and change what Roost works with: the settings
-// file, keys, MCP servers, models, modes, skills, approvals and sources. A key is never printed;
-// a change of one setting leaves every other byte of the file.
+// Package settings holds the commands that show and change the settings file, keys, MCP servers, models, modes, skills,
+// approvals and sources. They never print a key; a change of one setting leaves every other byte of the file.
 package settings
 
 import (
@@ -64,10 +63,7 @@ func (a *commands) approvalsCommand() *cobra.Command {
 			}
 			lines = append(lines, fmt.Sprintf("  %-5s %s%s", p.State, p.Text, rule))
 		}
-		if _, err := fmt.Fprintln(a.Out, strings.Join(lines, "\n")); err != nil {
-			return fmt.Errorf("print the decision: %w", err)
-		}
-		return nil
+		return a.Println(strings.Join(lines, "\n"))
 	})
 	test.Flags().StringArrayVar(&allow, "allow", nil, "allow commands that begin with `WORDS`")
 	test.Flags().StringArrayVar(&deny, "deny", nil, "deny commands that begin with `WORDS`")
@@ -159,7 +155,7 @@ func (a *commands) skills(dir, slug string) error {
 	return a.grid(rows, problems)
 }
 
-// inFolder is what the engine is configured with, for what a task in a folder has.
+// inFolder checks that a folder exists, and returns the configuration of the engine. what names what the command looks for.
 func (a *commands) inFolder(what, dir string) (setup.Config, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return setup.Config{}, failure.Config("look for the "+what+" of "+dir, "there is no such folder", "roost "+what+" -C DIR")
@@ -316,7 +312,7 @@ func (a *commands) sourcesList(ctx context.Context) error {
 	})
 }
 
-// sourceTable writes one line a source. States may be long: they hold the reason.
+// sourceTable prints a line for each source. The reason in a state may be long, and follows below the table.
 func (a *commands) sourceTable(sources []api.SourceState) error {
 	style := a.OutStyle()
 	rows := [][]string{{"SOURCE", "TOOL", "TASKS", "DAMAGED", "EMPTY", "SIZE", "STATE"}}
@@ -376,7 +372,7 @@ func (a *commands) sourceTable(sources []api.SourceState) error {
 	return nil
 }
 
-// sourcesAdd adds a folder to the setting sources.
+// sourcesAdd adds a folder to the setting sources, and prints the number of its tasks.
 func (a *commands) sourcesAdd(ctx context.Context, given string) error {
 	dir := a.Abs(given)
 	found, added, err := a.Place().AddSource(ctx, dir)
@@ -386,10 +382,16 @@ func (a *commands) sourcesAdd(ctx context.Context, given string) error {
 	if !added {
 		a.Say("%s is a source already", dir)
 	}
-	return a.sourceAdded(dir, found, added)
+	if a.Flags.JSON {
+		return a.PrintJSON(map[string]any{"path": dir, "tool": found.Tool, "tasks": found.Tasks, "added": added})
+	}
+	if found.Tasks == 0 {
+		a.Warn("there is no task in " + dir + " yet; a storage keeps its task folders in tasks/")
+	}
+	return a.Println(fmt.Sprintf("%s: %d task%s (%s)", display.OneLine(dir), found.Tasks, view.Plural(found.Tasks), found.Shape))
 }
 
-// sourcesRemove takes a folder out of the setting sources, also one that no longer exists.
+// sourcesRemove removes a folder from the setting sources, also a folder that no longer exists.
 func (a *commands) sourcesRemove(ctx context.Context, given string) error {
 	dir := a.Abs(given)
 	if err := a.Place().RemoveSource(ctx, dir); err != nil {
@@ -405,15 +407,4 @@ func (a *commands) sourcesRemove(ctx context.Context, given string) error {
 func (a *commands) addedSources(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	named, _ := a.Place().NamedSources() // a setting that cannot be read completes nothing
 	return slices.DeleteFunc(named, func(word string) bool { return word == "auto" || word == "none" }), cobra.ShellCompDirectiveNoFileComp
-}
-
-// sourceAdded prints what the folder holds.
-func (a *commands) sourceAdded(dir string, found config.Storage, added bool) error {
-	if a.Flags.JSON {
-		return a.PrintJSON(map[string]any{"path": dir, "tool": found.Tool, "tasks": found.Tasks, "added": added})
-	}
-	if found.Tasks == 0 {
-		a.Warn("there is no task in " + dir + " yet; a storage keeps its task folders in tasks/")
-	}
-	return a.Println(fmt.Sprintf("%s: %d task%s (%s)", display.OneLine(dir), found.Tasks, view.Plural(found.Tasks), found.Shape))
 }

@@ -136,7 +136,7 @@ func (a *commands) authCommand() *cobra.Command {
 	return failure.Group(help.Command("auth", nil), set, remove, status)
 }
 
-// account is the name that a key is kept under, and its name for people.
+// account returns the name under which a key is saved, and its name for people.
 func (a *commands) account(verb, profile string, args []string) (name, of string, err error) {
 	what := "roost auth " + verb
 	switch {
@@ -172,7 +172,7 @@ func (a *commands) authSet(cmd *cobra.Command, name, of string, ring, force bool
 	}
 	var notes []string
 	at := a.Place()
-	at.Warn = func(text string) { notes = append(notes, text) } // they follow the result
+	at.Warn = func(text string) { notes = append(notes, text) } // printed after the result
 	place, err := at.SetKey(cmd.Context(), name, of, key, ring)
 	if err != nil {
 		return err
@@ -191,7 +191,7 @@ func (a *commands) warnAll(notes []string) {
 	}
 }
 
-// storeAnyway asks whether a doubtful key is meant, and is a failure when it is not, or when nobody can be asked.
+// storeAnyway asks whether to store a doubtful key. It fails when the user declines, or when no user can be asked.
 func (a *commands) storeAnyway(ctx context.Context, of, doubt, page string) error {
 	if a.Interactive() {
 		answer, err := a.Prompter().Read(ctx, "this does not look right: "+doubt+". Store it anyway? (y, or anything else) > ")

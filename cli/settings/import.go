@@ -36,7 +36,7 @@ func (a *commands) configImportCommand() *cobra.Command {
 
 // importedItem is the result for one imported profile.
 type importedItem struct {
-	Profile string   `json:"profile,omitempty"` // what it goes by here
+	Profile string   `json:"profile,omitempty"` // its name here
 	RooName string   `json:"roo_name"`
 	State   string   `json:"state"` // imported, kept, skipped
 	Reason  string   `json:"reason,omitempty"`
@@ -85,14 +85,14 @@ func (a *commands) configImport(ctx context.Context, path string, keys, force bo
 	return a.imported(all, found)
 }
 
-// importedAll is what became of all that an exported file holds.
+// importedAll is the result of importing a whole exported file.
 type importedAll struct {
 	items []importedItem
 	more  importedMore
 	file  string // the settings file
 }
 
-// importAll takes over what an exported file holds. The caller holds the lock of the settings.
+// importAll imports an exported file. The caller holds the lock of the settings.
 func (a *commands) importAll(found config.RooExport, keys, force bool) (all importedAll, err error) {
 	var kept *config.Secrets
 	if keys {
@@ -152,8 +152,8 @@ func has(f *config.File, profile string) bool {
 	return slices.ContainsFunc(f.Entries, func(e config.Entry) bool { return strings.HasPrefix(e.Key, "profiles."+profile+".") })
 }
 
-// sameService reports whether the profile in a file uses the same service as the exported
-// one: only then may its key go there.
+// sameService reports whether the profile in the settings uses the same service as the exported one: only then may the
+// exported key be sent there.
 func sameService(f *config.File, p config.RooProfile) bool {
 	for _, field := range []string{"provider", "base_url"} {
 		e, _ := f.Get("profiles." + p.Name + "." + field)
@@ -185,7 +185,7 @@ func profileInto(f *config.File, p config.RooProfile) (*config.File, error) {
 	return f, nil
 }
 
-// imported prints what became of each.
+// imported prints the result of each part.
 func (a *commands) imported(all importedAll, found config.RooExport) error {
 	if a.Flags.JSON {
 		return a.PrintJSON(struct {
@@ -232,7 +232,7 @@ func (a *commands) imported(all importedAll, found config.RooExport) error {
 	return nil
 }
 
-// importedMode is what became of a mode.
+// importedMode is the result for a mode.
 type importedMode struct {
 	Slug   string         `json:"slug"`
 	State  string         `json:"state"` // imported, kept, same
@@ -240,15 +240,14 @@ type importedMode struct {
 	Rules  []importedRule `json:"rules"`
 }
 
-// importedRule is what became of a file of a mode's rules.
+// importedRule is the result for a file with rules of a mode.
 type importedRule struct {
 	Path   string `json:"path"`
 	State  string `json:"state"` // imported, kept, same
 	Reason string `json:"reason,omitempty"`
 }
 
-// importModes takes modes over from the text of an exported file of modes. problems
-// describe the parts that it cannot use.
+// importModes imports the modes in the text of an exported file. problems describe the parts that Roost cannot use.
 func (a *commands) importModes(text, settings string, force bool) (items []importedMode, problems []string, err error) {
 	if text == "" {
 		return nil, nil, nil
@@ -283,10 +282,10 @@ func (a *commands) importModes(text, settings string, force bool) (items []impor
 		default:
 			item.State, item.Reason = "kept", "another mode of that slug was imported before; --force replaces it"
 		}
-		if item.State != "kept" && slices.ContainsFunc(own.Modes, func(h mode.Mode) bool { return h.Slug == m.Slug }) {
-			item.Reason = "custom_modes.yaml has a mode of that slug, and that one counts"
-		}
 		if item.State != "kept" {
+			if slices.ContainsFunc(own.Modes, func(h mode.Mode) bool { return h.Slug == m.Slug }) {
+				item.Reason = "custom_modes.yaml has a mode of that slug, and that one counts"
+			}
 			for _, r := range rules[m.Slug] {
 				rule, err := writeRule(dir, m.Slug, r, force)
 				if err != nil {
@@ -345,7 +344,7 @@ func writeRule(dir, slug string, r mode.RuleFile, force bool) (importedRule, err
 	return item, nil
 }
 
-// importedModeProfile is what became of the profile of a mode.
+// importedModeProfile is the result for the profile of a mode.
 type importedModeProfile struct {
 	Mode    string `json:"mode"`
 	Profile string `json:"profile,omitempty"`
@@ -353,7 +352,7 @@ type importedModeProfile struct {
 	Reason  string `json:"reason,omitempty"`
 }
 
-// importModeProfiles takes over which profile answers in which mode.
+// importModeProfiles imports which profile answers in which mode.
 func importModeProfiles(f *config.File, uses []config.RooModeProfile, force bool) (*config.File, []importedModeProfile, error) {
 	items := []importedModeProfile{}
 	for _, use := range uses {
@@ -380,7 +379,7 @@ func importModeProfiles(f *config.File, uses []config.RooModeProfile, force bool
 	return f, items, nil
 }
 
-// importedMore is what became of what is no profile.
+// importedMore is the result for everything but profiles.
 type importedMore struct {
 	Modes        []importedMode        `json:"modes"`
 	ModeProfiles []importedModeProfile `json:"mode_profiles"`

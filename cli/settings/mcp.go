@@ -2,6 +2,7 @@ package settings
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 
@@ -30,13 +31,18 @@ func (a *commands) mcpCommand() *cobra.Command {
 		return a.mcpList(cmd, dir, check)
 	}))
 	list.Flags().BoolVar(&check, "check", false, "connect to those that are allowed, and list their tools and resources")
+	one := func(name string, act func(ctx context.Context, dir, server string) error) *cobra.Command {
+		return at(help.CommandFor(name, a.serverNames, func(cmd *cobra.Command, args []string) error {
+			return act(cmd.Context(), dir, args[0])
+		}))
+	}
 	decide := func(name string, allow bool) *cobra.Command {
 		return at(help.CommandFor(name, a.serverNames, func(_ *cobra.Command, args []string) error {
 			return a.mcpDecide(dir, args, allow)
 		}))
 	}
 	return failure.Group(help.Command("mcp", nil), list, a.mcpAddCommand(&dir, at), a.mcpRemoveCommand(&dir, at),
-		decide("mcp allow", true), decide("mcp deny", false), a.mcpLoginCommand(&dir, at), a.mcpLogoutCommand(&dir, at))
+		decide("mcp allow", true), decide("mcp deny", false), one("mcp login", a.mcpLogin), one("mcp logout", a.mcpLogout))
 }
 
 // servers reads the MCP servers of a workspace, and what is wrong with their files. root is the workspace in the form
@@ -97,7 +103,7 @@ func (a *commands) mcpDecide(dir string, names []string, allow bool) error {
 	return nil
 }
 
-// agreement is the full definition that the user agreed to.
+// agreement prints the decision, and of an allowed server the full definition that the user agreed to.
 func agreement(s mcp.Server, allow bool) string {
 	if !allow {
 		return "denied: " + display.OneLine(s.Name) + " of " + display.OneLine(s.File)

@@ -16,6 +16,7 @@ import (
 	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/config"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/mcp"
 )
 
@@ -54,24 +55,12 @@ func (a *commands) mcpRemoveCommand(dir *string, at func(*cobra.Command) *cobra.
 	return cmd
 }
 
-func (a *commands) mcpLoginCommand(dir *string, at func(*cobra.Command) *cobra.Command) *cobra.Command {
-	return at(help.CommandFor("mcp login", a.serverNames, func(cmd *cobra.Command, args []string) error {
-		return a.mcpLogin(cmd.Context(), *dir, args[0])
-	}))
-}
-
-func (a *commands) mcpLogoutCommand(dir *string, at func(*cobra.Command) *cobra.Command) *cobra.Command {
-	return at(help.CommandFor("mcp logout", a.serverNames, func(cmd *cobra.Command, args []string) error {
-		return a.mcpLogout(cmd.Context(), *dir, args[0])
-	}))
-}
-
 // pairs reads NAME=VALUE words.
 func pairs(flag string, words []string) (map[string]string, error) {
 	out := map[string]string{}
 	for _, w := range words {
 		name, value, ok := strings.Cut(w, "=")
-		if !ok || strings.TrimSpace(name) == "" { // not repeated: it may hold a key
+		if !ok || strings.TrimSpace(name) == "" { // the error does not repeat the word, which may hold a key
 			return nil, failure.Usage("roost mcp add --"+flag, "want NAME=VALUE", "roost mcp add NAME --"+flag+" 'NAME=${env:VARIABLE}' ...")
 		}
 		out[strings.TrimSpace(name)] = value
@@ -79,17 +68,16 @@ func pairs(flag string, words []string) (map[string]string, error) {
 	return out, nil
 }
 
-// place is the file that a definition goes into.
-func (a *commands) place(dir string, project bool) (root string, s mcp.Server, err error) {
-	root, _, _, c, err := a.servers(dir)
+// place is a definition in the file that the flags choose: that of the workspace, or the user's own.
+func place(root string, c setup.Config, project bool) mcp.Server {
 	if project {
-		return root, mcp.Server{Scope: mcp.Workspace, File: mcp.WorkspaceFile(root)}, err
+		return mcp.Server{Scope: mcp.Workspace, File: mcp.WorkspaceFile(root)}
 	}
-	return root, mcp.Server{Scope: mcp.Own, File: c.Servers.Own}, err
+	return mcp.Server{Scope: mcp.Own, File: c.Servers.Own}
 }
 
 func (a *commands) mcpAdd(ctx context.Context, n newServer, name string, line []string) error {
-	root, at, err := a.place(n.dir, n.project)
+	root, _, _, c, err := a.servers(n.dir)
 	if err != nil {
 		return err
 	}
@@ -103,7 +91,7 @@ func (a *commands) mcpAdd(ctx context.Context, n newServer, name string, line []
 	if def.Headers, err = pairs("header", n.headers); err != nil {
 		return err
 	}
-	s, err := a.Place().AddServer(ctx, at, def)
+	s, err := a.Place().AddServer(ctx, place(root, c, n.project), def)
 	if err != nil {
 		return err
 	}
@@ -150,15 +138,12 @@ func (a *commands) mcpAdded(root string, s mcp.Server) error {
 }
 
 func (a *commands) mcpRemove(ctx context.Context, dir, name string, project bool) error {
-	root, s, err := a.place(dir, project)
+	root, servers, _, c, err := a.servers(dir)
 	if err != nil {
 		return err
 	}
+	s := place(root, c, project)
 	s.Name = name
-	_, servers, _, c, err := a.servers(dir)
-	if err != nil {
-		return err
-	}
 	if err := a.Place().RemoveServer(ctx, s, c.Servers.Logins, root, servers); err != nil {
 		return err
 	}
