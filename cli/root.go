@@ -1,14 +1,13 @@
-// Package cli is the command line of Roost: it reads flags, puts the rooms of commands
-// together and answers with an exit code. It has no rules of its own; the engine and the
-// store decide what a command does.
+// Package cli is the command line of Roost: it reads flags, puts the packages of commands together and returns an exit
+// code. It has no rules of its own; the engine and the store decide what a command does.
 //
 // stdout is the result only: the final text of a run, a table, one JSON document,
 // or NDJSON where the command documents it. Progress, questions and warnings go to
 // stderr. No command asks without a terminal. Exit codes are decided in one
 // place, package failure.
 //
-// The rooms are tasks, running, editing, hosting, settings and try. They share package app
-// and do not import each other; where one needs another, this package passes a function in.
+// The packages of commands are tasks, running, editing, hosting, settings and try. They share package app and do not import
+// each other; where one needs another, this package passes a function in.
 package cli
 
 import (
@@ -36,7 +35,7 @@ import (
 	"github.com/roost-dev/roost/workspace/shell"
 )
 
-// commands are help, version and completion; the other commands are in rooms of their own.
+// commands are help, version and completion; the other commands are in packages of their own.
 type commands struct{ *app.App }
 
 // Main runs roost with the process's arguments and returns its exit code.
@@ -67,7 +66,7 @@ func Run(ctx context.Context, a *app.App, args []string) int {
 	}
 	a.Out = out
 	root := rootCommand(a)
-	help := &app.Output{W: out} // which cobra prints without looking whether it could
+	help := &app.Output{W: out} // keeps the error of a write, which cobra ignores
 	root.SetOut(help)
 	root.SetArgs(args)
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
@@ -94,7 +93,7 @@ func Run(ctx context.Context, a *app.App, args []string) int {
 	return f.Exit
 }
 
-// rootCommand puts the rooms together: each has the commands of one subject.
+// rootCommand puts the packages of commands together: each has the commands of one subject.
 func rootCommand(a *app.App) *cobra.Command {
 	c, version := &commands{a}, false
 	root := help.Command("roost", func(cmd *cobra.Command, args []string) error {
@@ -136,9 +135,9 @@ func rootCommand(a *app.App) *cobra.Command {
 	return root
 }
 
-// complete gives a command and those below it their completions, unless they have given them. Arguments complete by
-// the usage; flags by their names, which mean the same everywhere, or by what they take. Only where a file is wanted do
-// the names of files complete.
+// complete sets the completions of a command and those below it, except those that they set themselves. Arguments complete
+// by the usage; flags by their names, which mean the same everywhere, or by the kind of their value. Names of files
+// complete only where a file is wanted.
 func (a *commands) complete(cmd *cobra.Command) {
 	byName := map[string]app.Completer{
 		"mode": a.ModeNames, "model": app.Models, "profile": a.ProfileNames, "source": a.SourceNames,
@@ -190,10 +189,7 @@ func (a *commands) version(*cobra.Command, []string) error {
 	if v.Modified {
 		line += " modified"
 	}
-	if _, err := fmt.Fprintf(a.Out, "%s (%s, %s/%s)\n", line, v.Go, v.OS, v.Arch); err != nil {
-		return fmt.Errorf("print the version: %w", err)
-	}
-	return nil
+	return a.Println(fmt.Sprintf("%s (%s, %s/%s)", line, v.Go, v.OS, v.Arch))
 }
 
 func (a *commands) completionCommand() *cobra.Command {

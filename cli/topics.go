@@ -17,10 +17,10 @@ import (
 	"github.com/roost-dev/roost/engine/setup"
 )
 
-// topicsName lists the topics, and goes before a page that has the name of a command.
+// topicsName is the argument of help that lists the topics, and that comes before a topic with the name of a command.
 const topicsName = "topics"
 
-// lists are topics that are made from the program itself, so that they name what it knows.
+// lists are topics that the program makes from its own tables, so that they are complete.
 var lists = []struct {
 	docs.Page
 	text func() string
@@ -39,7 +39,7 @@ func (a *commands) helpCommand() *cobra.Command {
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			var out []string
 			at, _, err := cmd.Root().Find(args)
-			if err == nil && (at.HasParent() || len(args) == 0) { // behind a topic is nothing
+			if err == nil && (at.HasParent() || len(args) == 0) { // nothing follows a topic
 				for _, c := range at.Commands() {
 					if c.IsAvailableCommand() {
 						out = append(out, c.Name()+"\t"+c.Short)
@@ -73,7 +73,7 @@ func (a *commands) helpCommand() *cobra.Command {
 
 // topics are the pages of the manual and the lists, by name.
 func topics() []docs.Page {
-	out := help.Topics()
+	out := docs.Pages()
 	for _, l := range lists {
 		out = append(out, l.Page)
 	}
@@ -123,7 +123,7 @@ func (a *commands) listTopics() error {
 	return a.Println(strings.Join(lines, "\n"))
 }
 
-// layout is that of stdout.
+// layout is the layout of help on stdout.
 func (a *commands) layout() help.Layout {
 	l := help.Layout{Style: a.OutStyle()}
 	if a.OutTTY {

@@ -39,7 +39,7 @@ import (
 	"github.com/roost-dev/roost/workspace/reach"
 )
 
-// Options say where tasks are kept, and what this process is to others.
+// Options name the folders of the tasks, and describe this process to others.
 type Options struct {
 	Root        string              // Roost's own root; absolute
 	Cache       string              // derived data; "" = the folder cache in the root
@@ -97,6 +97,7 @@ func open(ctx context.Context, o Options, shared *Shared) (*Roost, error) {
 		o.Cache = filepath.Join(o.Root, "cache")
 	}
 	r := &Roost{opt: o}
+	var rows store.Catalog // nil: this process keeps the catalogue in a file
 	var err error
 	if shared != nil {
 		if r.keys, err = rootkey.Join(ctx, shared.DB, shared.Key); err != nil {
@@ -109,6 +110,7 @@ func open(ctx context.Context, o Options, shared *Shared) (*Roost, error) {
 		r.contents = content.New(shared.DB, content.Options{})
 		r.accounts = accounts.New(shared.DB)
 		r.announce = lease.New(shared.DB, announceFor)
+		rows = catalog.Open(shared.DB)
 	}
 	r.store, err = store.Open(store.Options{
 		Root:        o.Root,
@@ -119,7 +121,7 @@ func open(ctx context.Context, o Options, shared *Shared) (*Roost, error) {
 		Now:         r.millis,
 		Shared:      r.journals,
 		Keys:        r.keys,
-		Catalog:     r.catalog(),
+		Catalog:     rows,
 	})
 	if err != nil {
 		return nil, errors.Join(err, r.closeShared(ctx))
@@ -127,7 +129,7 @@ func open(ctx context.Context, o Options, shared *Shared) (*Roost, error) {
 	return r, nil
 }
 
-// sharedContents are what files held, for the tasks of all servers.
+// sharedContents are the contents of checkpoints of the tasks of all servers.
 type sharedContents struct {
 	*content.Stores
 	store *store.Store
@@ -149,15 +151,7 @@ func (r *Roost) closeShared(ctx context.Context) error {
 	return err
 }
 
-// catalog is the catalogue of the servers that share a database; nil: this process keeps one in a file.
-func (r *Roost) catalog() store.Catalog {
-	if r.journals == nil {
-		return nil
-	}
-	return catalog.Open(r.journals.DB())
-}
-
-// Group is how this server and the others that share its database know each other; nil without a database.
+// Group is the token by which the servers that share a database recognise each other; nil without a database.
 func (r *Roost) Group() (*server.Group, error) {
 	if r.keys == nil {
 		return nil, nil
@@ -172,11 +166,11 @@ func (r *Roost) ReachedAt(url string) { r.store.ReachedAt(func() string { return
 // announceFor is how long a server that was killed still counts as running.
 const announceFor = 10 * time.Second
 
-// Clones is from where a server clones workspaces that no server of the group has, and where it puts them.
+// Clones configures from where, and into which folder, a server clones workspaces that no server of the group has.
 type Clones = reach.Cloning
 
-// Share names the folders that this server of a group shares with others, as NAME=DIR, and from where it clones workspaces.
-// It comes before Start, when this process is the server of its root. Without a database it does nothing.
+// Share sets the folders that this server of a group shares with others, as NAME=DIR, and how it clones workspaces. Call
+// Share before Start, in the process that is the server of its root. Without a database Share does nothing.
 func (r *Roost) Share(folders []string, clones Clones) error {
 	if r.journals == nil {
 		return nil
@@ -192,8 +186,8 @@ func (r *Roost) Share(folders []string, clones Clones) error {
 	return err
 }
 
-// Announce tells the other servers of the group where this one is and which shared folders it has. It counts for
-// announceFor, and is to be repeated for as long as the server runs.
+// Announce publishes the address and the shared folders of this server to the others of the group. An announcement is valid
+// for announceFor; repeat it as long as the server runs.
 func (r *Roost) Announce(ctx context.Context, url string) error {
 	if r.journals == nil {
 		return nil
@@ -294,10 +288,10 @@ func (r *Roost) Close(ctx context.Context) error {
 	return errors.Join(r.engine.Close(ctx), r.socket.Close(), r.closeShared(ctx))
 }
 
-// unbounded is for restarts that users make themselves: the settings of restarts bind a server only.
+// unbounded is for restarts that users make themselves: only a server obeys the settings of restarts.
 var unbounded = service.Restart{MaxAttempts: -1}
 
-// Service does the acts of this machine. It only reads before Start.
+// Service makes the service of this process. Before Start it only reads.
 func (r *Roost) Service(secrets ...redact.Known) *service.Service {
 	return r.ServiceWith(service.Options{Restart: unbounded, Secrets: secrets})
 }

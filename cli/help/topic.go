@@ -8,9 +8,6 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// Topics are the pages of the manual, by name.
-func Topics() []docs.Page { return docs.Pages() }
-
 // Topic is the page of a name, nil when there is none.
 func Topic(name string) *docs.Page {
 	for _, p := range docs.Pages() {

@@ -1,6 +1,5 @@
-// Package try runs Roost's own trial: a scripted task in a folder of its own, killed in the
-// middle and continued, with a check of what is on disk. It touches no task of the user's and
-// needs no model.
+// Package try demonstrates that Roost loses nothing: it kills a scripted task in a folder of its own, continues the task,
+// and checks the files. It touches no task of the user and needs no model.
 package try
 
 import (
@@ -44,7 +43,7 @@ const tryTime = 90 * time.Second
 
 // trial is one demonstration: a task in a scratch folder, killed and resumed.
 type trial struct {
-	a         *commands
+	a         *app.App
 	d         *display.Display
 	dir       string
 	root      string
@@ -61,19 +60,15 @@ type check struct {
 	Detail string `json:"detail"`
 }
 
-// commands is the trial with the invocation that it belongs to.
-type commands struct{ *app.App }
-
 // Command is roost try.
-func Command(app *app.App) *cobra.Command {
-	a := &commands{app}
+func Command(a *app.App) *cobra.Command {
 	var keep bool
 	cmd := help.Command("try", func(cmd *cobra.Command, _ []string) error {
 		ctx, cancel := context.WithTimeout(cmd.Context(), tryTime)
 		defer cancel()
 		ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 		defer stop()
-		t, err := a.trial(keep)
+		t, err := newTrial(a, keep)
 		if err != nil {
 			return err
 		}
@@ -88,7 +83,7 @@ func Command(app *app.App) *cobra.Command {
 	return cmd
 }
 
-func (a *commands) trial(keep bool) (*trial, error) {
+func newTrial(a *app.App, keep bool) (*trial, error) {
 	dir, err := os.MkdirTemp("", "roost-try-")
 	if err != nil {
 		return nil, fmt.Errorf("make a scratch folder: %w", err)
@@ -282,8 +277,7 @@ func (t *trial) judge(killed, resumed childRun, before, after onDisk) {
 	}
 }
 
-// killPoint is where the first process dies: a command runs and has printed
-// something, so what it did before that is done.
+// killPoint is where the first process is killed: a command runs and has printed output, so its earlier effects exist.
 const killPoint = "tool.output"
 
 // childRun is what one process of the trial did.
@@ -306,7 +300,7 @@ func (t *trial) child(ctx context.Context, kill string, args ...string) (childRu
 	args = append([]string{"--root", t.root, "--cache", cache, "--sources", "none", "--json", "--no-input"}, args...)
 	cmd := exec.CommandContext(ctx, exe, args...)
 	cmd.Args[0] = "roost"
-	// Stopped, it saves and ends its commands; killed, it could not.
+	// After an interrupt roost saves and ends its commands; after a kill it could not.
 	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, 3*time.Second
 	for _, e := range os.Environ() {
 		if !strings.HasPrefix(e, "ROOST_") { // the user's settings do not apply here
@@ -315,8 +309,8 @@ func (t *trial) child(ctx context.Context, kill string, args ...string) (childRu
 	}
 	cmd.Env = append(cmd.Env,
 		"ROOST_CONFIG="+filepath.Join(t.dir, "config.toml"), // which does not exist
-		"XDG_STATE_HOME="+filepath.Join(t.dir, "state"),     // the keys of the root go with it
-		"TMPDIR="+t.dir) // what a killed process leaves there goes with the rest
+		"XDG_STATE_HOME="+filepath.Join(t.dir, "state"),     // for the keys of the root
+		"TMPDIR="+t.dir) // clean removes what a killed process leaves there
 	if kill != "" {
 		cmd.Env = append(cmd.Env, failpoint.Env+"="+kill)
 	}

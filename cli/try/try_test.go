@@ -44,7 +44,7 @@ func survived(t *testing.T) (tr *trial, killed, resumed childRun, before, after 
 		Calls:   map[string]string{"c1": "ok", "c2": "unknown"},
 		Results: map[string]int{"c1": 1, "c2": 1},
 	}}
-	return &trial{a: &commands{a}}, childRun{seq: 2, killed: true}, childRun{}, before, after
+	return &trial{a: a}, childRun{seq: 2, killed: true}, childRun{}, before, after
 }
 
 func (t *trial) failed() []string {
@@ -117,7 +117,7 @@ func TestTryFailsWhenACheckDoes(t *testing.T) {
 	for _, json := range []bool{false, true} {
 		a, out, _ := clitest.New(t)
 		a.Flags.JSON = json
-		tr := &trial{a: &commands{a}}
+		tr := &trial{a: a}
 		tr.check(true, "the first", "%d of %d", 1, 1)
 		tr.check(false, "the second", "lost \x1b[2J")
 		err := tr.verdict()
