@@ -44,8 +44,10 @@ func (a *commands) chatCommand() *cobra.Command {
 			return failure.Usage("roost chat --json", "a chat is for people; programs run and send",
 				"roost run --json PROMPT, roost send ID TEXT --json")
 		}
-		if err := refused(cmd); err != nil {
-			return err
+		for name, why := range pointless {
+			if cmd.Flags().Changed(name) {
+				return failure.Usage("roost chat --"+name, why[0], why[1])
+			}
 		}
 		o, err := a.chatOptions(cmd, &r, args)
 		if err != nil {
@@ -70,15 +72,6 @@ var pointless = map[string][2]string{
 	"detach": {"a chat stays with its task", "roost run --detach PROMPT"},
 	"stream": {"a chat always shows text as it comes", "roost chat"},
 	"task":   {"the task is an argument of chat", "roost chat ID"},
-}
-
-func refused(cmd *cobra.Command) error {
-	for name, why := range pointless {
-		if cmd.Flags().Changed(name) {
-			return failure.Usage("roost chat --"+name, why[0], why[1])
-		}
-	}
-	return nil
 }
 
 // chatOptions are the options from the flags and, for a new task, from the settings. A

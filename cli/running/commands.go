@@ -204,8 +204,8 @@ func (a *commands) awaitEnd(ctx context.Context, c *client.Client, r api.Run) (a
 	}
 }
 
-// justLost reports whether a server may be about to continue the task of a run whose server died. It first records the end
-// of the run, and then starts a new one.
+// justLost reports whether a server may be about to continue the task of a run whose server died. The server
+// that continues the task first records the end of the lost run, and then starts a new one.
 func justLost(r api.Run) bool {
 	if !r.Lost || r.EndedAt == nil {
 		return r.Lost

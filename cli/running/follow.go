@@ -258,22 +258,20 @@ func (w *Watcher) choice(ctx context.Context) app.StopChoice {
 
 // atWork names the subtasks that a Ctrl-C is about.
 func (w *Watcher) atWork() []view.Line {
-	lines := []view.Line{{Style: view.Asked, Text: ""}}
-	n := 0
+	var names []view.Line
 	for run := w.own.Subtask(); run != nil; run = run.Subtask() {
-		n++
-		text := strings.Repeat("  ", n) + run.TaskID
+		text := strings.Repeat("  ", len(names)+1) + run.TaskID
 		if title := w.titles[run.TaskID]; title != "" {
 			text += ": " + display.OneLine(title)
 		}
-		lines = append(lines, view.Line{Style: view.Dim, Text: text})
+		names = append(names, view.Line{Style: view.Dim, Text: text})
 	}
-	lines[0].Text = "? stop its subtask too?"
-	if n > 1 {
-		lines[0].Text = fmt.Sprintf("? stop its %d subtasks too?", n)
+	what := "subtask"
+	if len(names) > 1 {
+		what = fmt.Sprintf("%d subtasks", len(names))
 	}
-	lines[0].Text += " (Ctrl-C again ends all at once)"
-	return lines
+	head := view.Line{Style: view.Asked, Text: "? stop its " + what + " too? (Ctrl-C again ends all at once)"}
+	return append([]view.Line{head}, names...)
 }
 
 // closeLeft waits for the subtask that continued after its parent stopped, and shows how it ended.

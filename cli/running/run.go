@@ -3,7 +3,6 @@ package running
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"maps"
 	"net/http"
@@ -359,12 +358,12 @@ func (a *commands) remember(ctx context.Context, key, name string) {
 	a.Loaded = nil
 }
 
-// newTaskOf is the document that asks for a new task.
+// newTaskOf is the document of a request for a new task.
 func newTaskOf(r engine.Request) api.NewTask {
 	return api.NewTask{Workspace: r.Workspace, Settings: apiSettings(r), Message: wordsOf(r), Origin: r.Origin, OneRun: oneRunOf(r)}
 }
 
-// newRunOf is the document that asks for another run of a task.
+// newRunOf is the document of a request for another run of a task.
 func newRunOf(r engine.Request) api.NewRun {
 	return api.NewRun{
 		Message: wordsOf(r), Yes: r.Yes, Workspace: r.Workspace, Settings: apiSettings(r),
@@ -398,30 +397,19 @@ func wordsOf(r engine.Request) *api.Words {
 	return &api.Words{Text: r.Text, Images: r.Images}
 }
 
-// detach starts a run at a server and prints its task's id. The task is then on the
-// server's disk, and continues without this process.
-func (a *commands) detach(ctx context.Context, c *client.Client, req engine.Request) error {
-	path, body := "/v1/tasks", any(newTaskOf(req))
-	if req.Task != "" {
-		path, body = app.PathOf(req.Task, "runs"), newRunOf(req)
+// detach starts a run at a server and prints the id of its task, which the server then continues without this process.
+func (a *commands) detach(ctx context.Context, c *client.Client, req engine.Request) (err error) {
+	var run api.Run
+	if req.Task == "" {
+		run, err = c.Start(ctx, newTaskOf(req))
+	} else {
+		run, err = c.Resume(ctx, req.Task, newRunOf(req))
 	}
-	var raw json.RawMessage
-	head, err := c.Ask(ctx, client.Request{Method: http.MethodPost, Path: path, Body: body}, &raw)
 	if err != nil {
 		return err
 	}
-	var run api.Run
-	if rid := head.Get("Roost-Run-Id"); req.Task == "" && rid != "" { // a new task's answer is the task
-		raw = nil
-		if _, err := c.Do(ctx, http.MethodGet, "/v1/runs/"+url.PathEscape(rid), nil, nil, &raw); err != nil {
-			return err
-		}
-	}
-	if err := json.Unmarshal(raw, &run); err != nil {
-		return err
-	}
 	if a.Flags.JSON {
-		return a.Println(strings.TrimRight(string(raw), "\n"))
+		return a.PrintJSON(run)
 	}
 	if err := a.Println("task " + run.Task + "\nrun " + run.ID + " " + run.State); err != nil {
 		return err
