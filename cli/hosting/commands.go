@@ -316,17 +316,14 @@ func where(f api.Finding) string {
 
 // fate describes what was recovered and what was lost, as far as it is known.
 func fate(d api.Finding) string {
-	var parts []string
+	text := ""
 	if d.Recovered != "" {
-		parts = append(parts, "recovered: "+d.Recovered)
+		text += "; recovered: " + d.Recovered
 	}
 	if d.Lost != "" {
-		parts = append(parts, "lost: "+d.Lost)
+		text += "; lost: " + d.Lost
 	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return "  " + strings.Join(parts, "; ")
+	return strings.Replace(text, "; ", "  ", 1)
 }
 
 // commands are the commands of this package with the invocation that they belong to.

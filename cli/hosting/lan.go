@@ -68,20 +68,3 @@ func (a *commands) openLAN(ctx context.Context, f *serveFlags, root, token strin
 		},
 	}, nil
 }
-
-// fingerprint is that of the authority; "" without one.
-func fingerprint(at *server.LAN) string {
-	if at == nil {
-		return ""
-	}
-	return at.Fingerprint
-}
-
-// pageAddress is the address of the page for notifications, which arrive on other devices: that of the local network if the
-// server is there.
-func pageAddress(url string, at *server.LAN) string {
-	if at == nil {
-		return url
-	}
-	return at.URL
-}

@@ -123,10 +123,7 @@ func (a *commands) showMigration(r api.Migration) error {
 		items []api.MigrationProblem
 	}{{"not copied", view.Bad, r.Problems}, {"stays", view.Dim, r.Left}} {
 		for _, p := range list.items {
-			text := list.name + ": " + p.Problem
-			if p.Task != "" {
-				text = list.name + " " + p.Task + ": " + p.Problem
-			}
+			text := strings.TrimSuffix(list.name+" "+p.Task, " ") + ": " + p.Problem
 			fmt.Fprintln(out, style.Paint(list.color, display.OneLineIndented(text)))
 		}
 	}

@@ -165,22 +165,18 @@ func (f *serveFlags) secure() error {
 	if f.cert == "" {
 		return f.open()
 	}
-	pair, err := f.pair()
+	cert, err := inputfile.Read(f.cert)
+	key, kerr := inputfile.Read(f.key)
+	var pair tls.Certificate
+	if err = errors.Join(err, kerr); err == nil {
+		pair, err = tls.X509KeyPair(cert, key)
+	}
 	if err != nil {
 		return failure.New(failure.ExitConfig, "configuration", "use the certificate "+f.cert,
 			err.Error(), "roost serve --tls-cert FILE --tls-key FILE")
 	}
 	f.tls, f.leaf = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, pair.Leaf
 	return nil
-}
-
-func (f serveFlags) pair() (tls.Certificate, error) {
-	cert, err := inputfile.Read(f.cert)
-	key, kerr := inputfile.Read(f.key)
-	if err = errors.Join(err, kerr); err != nil {
-		return tls.Certificate{}, err
-	}
-	return tls.X509KeyPair(cert, key)
 }
 
 // open is the failure to serve without TLS at an address that other machines can reach.
@@ -239,8 +235,8 @@ func (a *commands) greet(ctx context.Context, url, token string, srv *server.Ser
 	return nil
 }
 
-// serveOn runs the server. It ends in this order: no run starts any more and the runs
-// finish, while all requests are still answered; followers get the end; the engine closes.
+// serveOn runs the server until it is stopped. The end has this order: no new run starts and the runs finish, while the
+// server still answers all requests; followers get the end of their streams; the engine closes.
 func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roost, l net.Listener,
 	claim *presence.Claim, f *serveFlags) error {
 	c, err := a.EngineConfig()
@@ -274,6 +270,10 @@ func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roos
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
+	page, fingerprint := url, "" // the page for notifications, which arrive on other devices; the certificate's authority
+	if outer != nil {
+		page, fingerprint = outer.URL, outer.Fingerprint
+	}
 	logins := s.Devices(token)
 	watch := metrics.NewWatch(log)
 	e := s.Start(engine.Options{
@@ -282,14 +282,14 @@ func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roos
 		Hold:     cmp.Or(f.hold, -1),
 		Confined: true,
 		Observe:  watch.Observe,
-		Page:     pageAddress(url, outer),
+		Page:     page,
 		NotifyFailed: func(why string) {
 			log.Warn("a notification failed", "error", why)
 		},
 	}, false)
-	asked, ask := context.WithCancel(stop.Ctx) // ends when the server is to end
+	asked, ask := context.WithCancel(stop.Ctx) // cancelled when the server should stop
 	defer ask()
-	now, hurry := context.WithCancel(context.Background()) // ends when runs are not to be finished
+	now, hurry := context.WithCancel(context.Background()) // cancelled when runs should not be finished
 	defer hurry()
 	recovery := new(server.Recovery)
 	group, err := s.Group()
@@ -317,7 +317,7 @@ func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roos
 			Version: api.ProgramVersion().Version,
 			Now:     a.Now,
 			Devices: logins.List,
-			Trust:   fingerprint(outer),
+			Trust:   fingerprint,
 		}),
 		Group:    group,
 		LAN:      outer,
