@@ -22,7 +22,9 @@ import (
 )
 
 func (a *commands) checkpointCommand() *cobra.Command {
-	list := a.checkpointListCommand()
+	list := help.Command("checkpoint list", a.connected(func(ctx context.Context, c *client.Client, args []string) error {
+		return app.DocumentOf(ctx, a.App, c, app.PathOf(args[0], "checkpoints"), nil, a.printCheckpoints)
+	}))
 	cmd := help.CommandFor("checkpoint", app.First(a.TaskIDs), func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return cmd.Help()
@@ -32,12 +34,6 @@ func (a *commands) checkpointCommand() *cobra.Command {
 	cmd.Aliases, cmd.SuggestFor = []string{"checkpoints"}, []string{"diff", "restore", "snapshot", "snapshots"}
 	cmd.AddCommand(list, a.checkpointDiffCommand(), a.checkpointRestoreCommand(), a.checkpointSaveCommand(), a.checkpointGCCommand())
 	return cmd
-}
-
-func (a *commands) checkpointListCommand() *cobra.Command {
-	return help.Command("checkpoint list", a.connected(func(ctx context.Context, c *client.Client, args []string) error {
-		return app.DocumentOf(ctx, a.App, c, app.PathOf(args[0], "checkpoints"), nil, a.printCheckpoints)
-	}))
 }
 
 func (a *commands) printCheckpoints(l api.Checkpoints) error {

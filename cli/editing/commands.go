@@ -67,7 +67,7 @@ func posted[T any](ctx context.Context, a *commands, c *client.Client, id, what 
 // restoring is a request that puts files back.
 type restoring struct {
 	path string                          // the request's
-	what string                          // what it does, for failures
+	what string                          // the act, for failures
 	try  string                          // its command line
 	ask  bool                            // the user decides, where there is a terminal
 	body func(dry bool, plan string) any // the request's body: for a dry run, and then with its plan

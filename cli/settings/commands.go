@@ -287,7 +287,13 @@ func price(usd *money.USD, unknown string) string {
 }
 
 func (a *commands) sourcesCommand() *cobra.Command {
-	parent := help.Command("sources", func(cmd *cobra.Command, _ []string) error { return a.sourcesList(cmd.Context()) })
+	parent := help.Command("sources", func(cmd *cobra.Command, _ []string) error {
+		return a.Connect(cmd.Context(), func(c *client.Client) error {
+			return app.DocumentOf(cmd.Context(), a.App, c, "/v1/sources", nil, func(got struct{ Items []api.SourceState }) error {
+				return a.sourceTable(got.Items)
+			})
+		})
+	})
 	parent.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
 			return failure.UnknownCommand(cmd, args[0])
@@ -302,14 +308,6 @@ func (a *commands) sourcesCommand() *cobra.Command {
 	})
 	parent.AddCommand(a.OnlyHere(add), a.OnlyHere(remove))
 	return parent
-}
-
-func (a *commands) sourcesList(ctx context.Context) error {
-	return a.Connect(ctx, func(c *client.Client) error {
-		return app.DocumentOf(ctx, a.App, c, "/v1/sources", nil, func(got struct{ Items []api.SourceState }) error {
-			return a.sourceTable(got.Items)
-		})
-	})
 }
 
 // sourceTable prints a line for each source. The reason in a state may be long, and follows below the table.

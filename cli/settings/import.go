@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -393,7 +392,7 @@ func (m *importedMore) print(a *commands) error {
 		if reason != "" {
 			what += ": " + reason
 		}
-		lines = append(lines, display.OneLine(state+"  "+what)+"\n")
+		lines = append(lines, display.OneLine(state+"  "+what))
 	}
 	for _, i := range m.Modes {
 		add(i.State, "mode "+i.Slug, i.Reason)
@@ -411,8 +410,8 @@ func (m *importedMore) print(a *commands) error {
 	for _, why := range m.Problems {
 		a.Warn(why)
 	}
-	if _, err := io.WriteString(a.Out, a.Result(strings.Join(lines, ""))); err != nil {
-		return fmt.Errorf("print the result: %w", err)
+	if len(lines) == 0 {
+		return nil
 	}
-	return nil
+	return a.Println(strings.Join(lines, "\n"))
 }

@@ -75,8 +75,8 @@ func (a *commands) exportCommand() *cobra.Command {
 }
 
 func (a *commands) export(ctx context.Context, args []string, f exportFlags) (err error) {
-	// An export makes much garbage beside a task that stays in memory as a whole. To
-	// collect it sooner costs no time that can be measured, and saves a third of the memory.
+	// An export keeps a whole task in memory and makes much garbage. Collecting the garbage sooner costs no measurable time
+	// and saves a third of the memory.
 	defer debug.SetGCPercent(debug.SetGCPercent(30))
 	said := "--all"
 	if !f.all {
@@ -467,12 +467,11 @@ func (x *exporter) aim() error {
 		return nil
 	}
 	x.folder = path
-	for _, ref := range x.refs {
-		if f.format != "roo" {
-			break
-		}
-		if err := x.outside(filepath.Join(path, export.FileName(ref.ID))); err != nil {
-			return err
+	if f.format == "roo" {
+		for _, ref := range x.refs {
+			if err := x.outside(filepath.Join(path, export.FileName(ref.ID))); err != nil {
+				return err
+			}
 		}
 	}
 	return os.MkdirAll(path, 0o700)
@@ -499,7 +498,7 @@ func (x *exporter) place(id string, ts int64, taken map[string]bool) string {
 func (x *exporter) outside(path string) error {
 	dir := path
 	real, err := filepath.EvalSymlinks(dir)
-	for err != nil && dir != filepath.Dir(dir) { // what does not exist yet lies in a folder that does
+	for err != nil && dir != filepath.Dir(dir) { // the nearest folder above that exists
 		dir = filepath.Dir(dir)
 		real, err = filepath.EvalSymlinks(dir)
 	}

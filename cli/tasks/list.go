@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,7 +37,11 @@ func (a *commands) listCommand() *cobra.Command {
 		if err := oneOf("roost list", "group", group, "there is no such grouping", []string{"workspace"}, ""); err != nil {
 			return err
 		}
-		a.collectRarely()
+		// A first list discards nearly all that it reads. Collecting garbage less often saves 40 percent of its time for 11 MB
+		// more at its peak (600 tasks, 340 MB).
+		if a.Env("GOGC") == "" {
+			debug.SetGCPercent(400)
+		}
 		return a.list(cmd, *f.TaskFilter, group != "")
 	})
 	fl := cmd.Flags()
@@ -100,29 +105,17 @@ func (a *commands) showList(cmd *cobra.Command, items []api.Summary, got app.Lis
 	return nil
 }
 
-// collectRarely runs the garbage collector less often than usual: a first list discards nearly all that it reads, and so
-// takes 40 percent less time for 11 MB more at its peak (600 tasks, 340 MB).
-func (a *commands) collectRarely() {
-	if a.Env("GOGC") == "" {
-		debug.SetGCPercent(400)
-	}
-}
-
 // byWorkspace puts the tasks of each folder together, in the order in which the
 // folders come first.
-func byWorkspace(items []api.Summary) [][]api.Summary {
-	at := map[string]int{}
-	var out [][]api.Summary
+func byWorkspace(items []api.Summary) (groups [][]api.Summary) {
 	for _, t := range items {
-		i, ok := at[t.Workspace]
-		if !ok {
-			i = len(out)
-			at[t.Workspace] = i
-			out = append(out, nil)
+		i := slices.IndexFunc(groups, func(group []api.Summary) bool { return group[0].Workspace == t.Workspace })
+		if i < 0 {
+			i, groups = len(groups), append(groups, nil)
 		}
-		out[i] = append(out[i], t)
+		groups[i] = append(groups[i], t)
 	}
-	return out
+	return groups
 }
 
 // grouped prints a table for each folder, below a line that sums it up.

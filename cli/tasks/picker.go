@@ -36,7 +36,7 @@ const (
 	mostHits     = 1000     // messages that a search in the picker looks for
 )
 
-// pickerBackend gives the picker what it needs, by the same code as the commands do.
+// pickerBackend serves the picker with the same code as the commands.
 type pickerBackend struct {
 	*commands
 	client *client.Client

@@ -329,7 +329,7 @@ func (a *commands) spendingRow(by api.Grouping, g api.SpendingGroup) []string {
 		app.Count(u.TokensOut), app.Count(u.CacheWrites), app.Count(u.CacheReads), a.Dollars(u.Cost)}
 }
 
-// taskNote is a task's title, and what it spent with its subtasks.
+// taskNote is a task's title, and its cost with its subtasks.
 func (a *commands) taskNote(g api.SpendingGroup) string {
 	note := "  " + display.Cut(display.OneLine(g.Title), 50)
 	if g.WithChildren != nil {
