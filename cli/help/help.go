@@ -15,10 +15,10 @@ import (
 //go:embed *.txt
 var pages embed.FS
 
-// Command makes a command of its page and of what it does; that of `roost trash purge` is trash-purge.txt. The lines of
-// a page are the usage, the summary and, where the arguments are counted, the least and the most of them (-1: any
-// number) with a command line that an error suggests. The description is behind a blank line, and the examples are
-// behind a line of their own.
+// Command makes a command of its page and its function. The page of `roost trash purge` is trash-purge.txt. The first lines
+// of a page are the usage, the summary and, if the number of arguments is checked, the least and the most of them (-1: any
+// number) with a command line that an error suggests. A blank line precedes the description; the line "Examples:" precedes
+// the examples.
 func Command(name string, run func(*cobra.Command, []string) error) *cobra.Command {
 	data, err := pages.ReadFile(strings.ReplaceAll(name, " ", "-") + ".txt")
 	if err != nil {
@@ -37,7 +37,7 @@ func Command(name string, run func(*cobra.Command, []string) error) *cobra.Comma
 	return cmd
 }
 
-// CommandFor is Command for one whose arguments do not complete as its usage suggests.
+// CommandFor is Command with a completion of the arguments, for a usage that does not determine it.
 func CommandFor(name string, arguments cobra.CompletionFunc, run func(*cobra.Command, []string) error) *cobra.Command {
 	cmd := Command(name, run)
 	cmd.ValidArgsFunction = arguments

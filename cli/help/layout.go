@@ -16,7 +16,7 @@ import (
 // section is a titled list of names: of commands, or of flags.
 type section struct{ title, names string }
 
-// commandSections are the commands as their list shows them. A command that is in none is listed last.
+// commandSections are the sections of the list of commands. A command without a section is listed last.
 var commandSections = []section{
 	{"Start and steer tasks", "run resume continue chat try attach send answer cancel wait"},
 	{"Find and read", "list search show questions runs files usage"},
@@ -49,7 +49,7 @@ read   also read elsewhere, not protected files
 edits  also write inside the workspace
 all    everything but protected files and --deny`}
 
-// Layout is how help is laid out on a terminal, or without one.
+// Layout lays out help for a terminal, or for other readers.
 type Layout struct {
 	Style display.Style
 	Width int // of the terminal, 0 when there is none
@@ -140,7 +140,9 @@ func (l Layout) flags(cmd *cobra.Command, part func(title, text string)) {
 	left.SortFlags = false
 	own.VisitAll(func(f *pflag.Flag) {
 		if f.Name != "help" {
-			left.AddFlag(explained(f))
+			with := *f
+			with.Usage += values[f.Name]
+			left.AddFlag(&with)
 		}
 	})
 	var sections []section
@@ -173,16 +175,9 @@ func (l Layout) flags(cmd *cobra.Command, part func(title, text string)) {
 	part(title, l.usages(more))
 }
 
-// explained is a flag with what its values mean.
-func explained(f *pflag.Flag) *pflag.Flag {
-	with := *f
-	with.Usage += values[f.Name]
-	return &with
-}
-
 func (l Layout) usages(f *pflag.FlagSet) string { return f.FlagUsagesWrapped(l.Width) }
 
-// narrow is the width of a terminal below which the pages' own lines would break badly.
+// narrow is the width of a terminal below which the lines of the pages would break badly.
 const narrow = 100
 
 // wrap fits the paragraphs of a page into a narrow terminal. Indented lines stay as they are.
@@ -202,7 +197,7 @@ func (l Layout) wrap(text string) string {
 
 // wordwrap wraps at blanks alone: a hyphen begins a flag.
 func wordwrap(text string, width int) string {
-	const hard = "\u2011" // as wide as a hyphen, and never broken behind
+	const hard = "\u2011" // as wide as a hyphen; Wordwrap does not break behind it
 	return strings.ReplaceAll(ansi.Wordwrap(strings.ReplaceAll(text, "-", hard), width, ""), hard, "-")
 }
 
