@@ -14,6 +14,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -80,12 +81,10 @@ func Run(ctx context.Context, a *app.App, args []string) int {
 		return failure.ExitDone
 	}
 	if !a.Flags.JSON { // a wrong flag may have ended parsing before --json was seen
-		for _, arg := range args {
-			if arg == "--" {
-				break
-			}
-			a.Flags.JSON = a.Flags.JSON || arg == "--json"
+		if end := slices.Index(args, "--"); end >= 0 {
+			args = args[:end]
 		}
+		a.Flags.JSON = slices.Contains(args, "--json")
 	}
 	f := failure.Of(err)
 	f.Advise(cmd, cmd.Flags().Args())

@@ -242,7 +242,7 @@ func (t *trial) check(ok bool, name, detail string, args ...any) {
 	t.checks = append(t.checks, check{Name: name, OK: ok, Detail: fmt.Sprintf(detail, args...)})
 }
 
-// judge compares the state after the restart with what it must be.
+// judge checks the state after the restart.
 func (t *trial) judge(killed, resumed childRun, before, after onDisk) {
 	n := len(before.Commits)
 	t.check(killed.seq <= uint64(n), "all that was shown had been saved", "step %d of %d was the last one shown", killed.seq, n)
