@@ -99,10 +99,10 @@ func forbidden(err error) *api.Problem {
 	case errors.As(err, &at) && filepath.IsAbs(at.Path):
 		path = at.Path
 	}
-	p.Suggestions = []string{"run the server as the owner of the task's files"}
 	if path != "" {
-		p.Suggestions = append([]string{"chmod u+r " + path, fmt.Sprintf("chown %d %s", os.Geteuid(), path)}, p.Suggestions...)
+		p.Suggestions = []string{"chmod u+r " + path, fmt.Sprintf("chown %d %s", os.Geteuid(), path)}
 	}
+	p.Suggestions = append(p.Suggestions, "run the server as the owner of the task's files")
 	return p
 }
 
