@@ -117,7 +117,7 @@ func (a *commands) checkpointGCCommand() *cobra.Command {
 		}
 		return errors.Join(app.Show(a.App, found, a.showCollection), failed)
 	}))
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "only show what would go")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "only show what would be deleted")
 	return cmd
 }
 
@@ -133,7 +133,7 @@ func (a *commands) showCollection(found api.Collection) error {
 			line += fmt.Sprintf(", was %s", app.BytesText(s.Before))
 		}
 		if n := len(s.Removed); n > 0 {
-			line += fmt.Sprintf("  of %d task%s that %s no more", n, view.Plural(n), map[bool]string{true: "is", false: "are"}[n == 1])
+			line += fmt.Sprintf("  of %d task%s no longer there", n, view.Plural(n))
 		}
 		lines = append(lines, line)
 	}

@@ -224,14 +224,14 @@ func (a *commands) followFirst(ctx context.Context, c *client.Client, e *engine.
 	return a.concluded(a.followRun(ctx, c, a.FirstRun(), w, stop))
 }
 
-// joinFor is how long join tries to reach a run whose owner is just changing.
+// joinFor is how long join tries to reach a run that is just starting or ending.
 const joinFor = 2 * time.Second
 
-// join follows the run that works on a task already, in another process, and sends it the words of the request, if it
-// has any. refused is why no run began: the error if no run works on the task.
+// join follows the run that already works on a task in another process, and sends that run the words of the request, if
+// there are any. refused is the error of the request for a run: join returns it if no run works on the task.
 func (a *commands) join(ctx context.Context, c *client.Client, req engine.Request, refused error) error {
 	var p *client.Problem
-	if !errors.As(refused, &p) || p.Code != "task_busy" { // of a locked task, the owner cannot be reached
+	if !errors.As(refused, &p) || p.Code != "task_busy" { // a locked task has an owner that cannot be reached
 		return refused
 	}
 	r, err := newestRun(ctx, c, req.Task)

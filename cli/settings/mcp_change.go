@@ -200,7 +200,7 @@ func (a *commands) mcpLogin(ctx context.Context, dir, name string) error {
 	return a.Println("logged in: " + display.OneLine(name) + " (" + display.OneLine(s.Line()) + ")")
 }
 
-// openLogin brings the page before the person.
+// openLogin prints the log-in page, and opens it in the browser after a yes.
 func (a *commands) openLogin(ctx context.Context, name string, p mcp.LoginPage) error {
 	if a.Flags.JSON {
 		a.Warn("log in to " + name + " here: " + p.URL)
