@@ -105,8 +105,8 @@ func (f *folder) enter(name string, sync bool) error {
 	return nil
 }
 
-// release closes the folder and, unless keep is set, takes away what was made as
-// far as it is empty.
+// release closes the folder. Unless keep is set, release removes the folders that enter made,
+// as far as they are empty.
 func (f *folder) release(keep bool) {
 	deeper := f.Root
 	for _, m := range slices.Backward(f.made) {
@@ -121,7 +121,7 @@ func (f *folder) release(keep bool) {
 	deeper.Close()
 }
 
-// syncFile makes a file or a folder durable; tests look when.
+// syncFile makes a file or a folder durable; tests replace it to see when that happens.
 var syncFile = (*os.File).Sync
 
 func syncFolder(dir *os.Root) error {
@@ -226,18 +226,18 @@ func (d *Dir) Close() error { return d.root.Close() }
 // maxLinks is how many links one path may lead through; Linux gives up at 40.
 const maxLinks = 40
 
-// followLinks resolves every symbolic link in a clean absolute path, of which done
-// needs no more looking at and todo are the names behind it. Unlike
-// filepath.EvalSymlinks it continues where nothing exists yet, also behind a
-// dangling link: the place where a new file would appear is what counts. The
-// info is that of the end, nil when nothing is there.
+// followLinks resolves every symbolic link in a clean absolute path. The part done is
+// resolved already, and todo are the names behind it. Unlike filepath.EvalSymlinks,
+// followLinks continues where nothing exists yet, also behind a dangling link: callers
+// need the place where a new file would appear. The info is that of the end, nil when
+// nothing is there.
 //
-// A path that leads through a file is given back as it is; nothing can be there.
+// followLinks returns a path that leads through a file unchanged, since nothing can be there.
 func followLinks(abs, done string, todo []string) (string, fs.FileInfo, error) {
 	sep := string(filepath.Separator)
 	links := 0
 	var last fs.FileInfo
-	looked := false // last is what there is at done
+	looked := false // last is the info of done
 	for len(todo) > 0 {
 		part := todo[0]
 		todo = todo[1:]
@@ -254,7 +254,7 @@ func followLinks(abs, done string, todo []string) (string, fs.FileInfo, error) {
 		next := join(done, part)
 		info, err := os.Lstat(next)
 		if errors.Is(err, fs.ErrNotExist) {
-			// Go on: the rest may hold ".." from a link's target.
+			// Continue: the rest may hold ".." from a link's target.
 			done, last, looked = next, nil, true
 			continue
 		}
@@ -290,10 +290,7 @@ func followLinks(abs, done string, todo []string) (string, fs.FileInfo, error) {
 		todo = append(strings.Split(filepath.FromSlash(target), sep), todo...)
 	}
 	if !looked {
-		var err error
-		if last, err = os.Lstat(done); err != nil {
-			last = nil
-		}
+		last, _ = os.Lstat(done) // nil when nothing is there
 	}
 	return done, last, nil
 }
@@ -314,8 +311,8 @@ func namesOf(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return r == filepath.Separator })
 }
 
-// within gives path relative to root when it is inside; both are absolute and
-// clean. Comparing whole components, so that /a/bc is not in /a/b.
+// within gives path relative to root when path is inside; both are absolute and
+// clean. It compares whole names, so that /a/bc is not in /a/b.
 func within(root, path string) (string, bool) {
 	const sep = string(filepath.Separator)
 	if sep != "/" { // letter case does not count there

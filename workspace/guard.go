@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Guard names folders and files, absolute, that are protected wherever they lie, with
-// all that is in them: the program's own data. It is called before the workspace is
-// used.
+// Guard protects folders and files, given by absolute paths, with all that is in them,
+// wherever they are: the program's own data. Callers call Guard before they use the
+// workspace.
 func (w *Workspace) Guard(paths ...string) {
 	for _, p := range paths {
 		if !filepath.IsAbs(p) {
@@ -19,8 +19,7 @@ func (w *Workspace) Guard(paths ...string) {
 		}
 		p = filepath.Clean(p)
 		w.guards = append(w.guards, p)
-		if real, _, err := followLinks(p, filepath.VolumeName(p)+string(filepath.Separator),
-			strings.Split(p[len(filepath.VolumeName(p)):], string(filepath.Separator))); err == nil && real != p {
+		if real, _, err := w.resolveLinks(p); err == nil && real != p {
 			w.guards = append(w.guards, real)
 		}
 	}
@@ -35,8 +34,8 @@ func (p Path) RulePaths() []string {
 	return []string{p.Readable, p.RealReadable}
 }
 
-// guarded reports whether a path is one of them, or below. Letter case does not count:
-// on some disks it makes no difference, and a needless question costs little.
+// guarded reports whether a path is one that Guard protects, or is below one. Letter case does
+// not count: on some disks it makes no difference, and a needless question costs little.
 func (w *Workspace) guarded(real string) bool {
 	return slices.ContainsFunc(w.guards, func(g string) bool { return below(g, real) })
 }
@@ -105,15 +104,15 @@ var fileChangers = names("rm rmdir unlink shred mv cp ln install tee truncate to
 var inPlaceEditors = map[string]string{"sed": "-i", "gsed": "-i", "perl": "-i", "ruby": "-i", "awk": "-i", "gawk": "-i",
 	"yq": "-i", "sort": "-o"}
 
-// removers lose what they are given: a folder above a protected file is one, too.
+// removers remove what they are given with all that is in it: they may not get a folder above a protected file either.
 var removers = names("rm mv shred rd del rmdir remove-item move")
 
 // ProtectedWord gives the first word of a command line that names a protected file
 // in a position where the command would change it: behind a redirection, or behind a
 // program that changes files. "" when there is none. dir is where the command runs.
 //
-// Like BlockedWord it is a help against accidents and hasty models, and no wall:
-// variables, and what scripts and other programs do, get past it.
+// Like BlockedWord it guards against accidents and hasty models, and is no sandbox:
+// it does not see through variables, scripts and other programs.
 func (w *Workspace) ProtectedWord(command, dir string) string {
 	return w.protectedWord(command, dir, 3)
 }
@@ -176,9 +175,8 @@ func (w *Workspace) protects(text, dir string, takes bool) bool {
 		full := w.pathOfWord(one, dir)
 		found := []string{full}
 		if strings.ContainsAny(one, "*?[") {
-			if more, err := filepath.Glob(full); err == nil {
-				found = append(found, more[:min(len(more), 1000)]...)
-			}
+			more, _ := filepath.Glob(full) // none when the shell's pattern is none here
+			found = append(found, more[:min(len(more), 1000)]...)
 		}
 		for _, f := range found {
 			p, err := w.Resolve(f)
@@ -194,7 +192,7 @@ func (w *Workspace) protects(text, dir string, takes bool) bool {
 	return false
 }
 
-// above: taking the folder away takes protected files with it.
+// holdsProtected reports whether removing a folder would remove protected files with it.
 func (w *Workspace) holdsProtected(real string) bool {
 	return below(real, w.root) || slices.ContainsFunc(w.guards, func(g string) bool { return below(real, g) })
 }
@@ -264,16 +262,12 @@ var readers = names("cat less more head tail grep awk sed get-content gc type se
 // .rooignore and handed to a program that shows files, "" when there is none.
 //
 // BlockedWord examines every simple command of a line, with quotes removed, also behind a
-// pipe, and redirections from a file for any program. It is a help against
-// accidents, not a wall: variables, globs and other programs get past it, as does
-// anything that a script does.
+// pipe, and redirections from a file for any program. It guards against accidents and is
+// no sandbox: it does not see through variables, globs, other programs and scripts.
 func (w *Workspace) BlockedWord(command string) (string, error) {
 	rules, err := w.Ignore()
-	if err != nil {
+	if err != nil || !rules.Any() {
 		return "", err
-	}
-	if len(rules.rules) == 0 {
-		return "", nil
 	}
 	for _, words := range simpleCommands(command) {
 		reads := false
@@ -282,13 +276,10 @@ func (w *Workspace) BlockedWord(command string) (string, error) {
 			case i == 0:
 				reads = readers[strings.ToLower(path.Base(filepath.ToSlash(word.text)))]
 				continue
-			case !word.redirect && (!reads || strings.HasPrefix(word.text, "-")):
-				continue
-			case word.text == "":
+			case word.text == "", !word.redirect && (!reads || strings.HasPrefix(word.text, "-")):
 				continue
 			}
-			p, err := w.resolve(word.text, rules)
-			if err == nil && p.Ignored {
+			if p, err := w.resolve(word.text, rules); err == nil && p.Ignored {
 				return word.text, nil
 			}
 		}
@@ -351,8 +342,7 @@ func simpleCommands(line string) [][]word {
 			if end < 0 {
 				end = len(line) - i - 1
 			}
-			quoted := line[i+1 : i+1+end]
-			b.WriteString(quoted)
+			b.WriteString(line[i+1 : i+1+end])
 			i += end + 1
 		case '\\':
 			inWord = true

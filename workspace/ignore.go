@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -27,8 +28,8 @@ type Ignore struct{ rules []rule }
 // cannot reach over a "/", and one character is a character, not a byte.
 func ParseIgnore(text string, foldCase bool) *Ignore {
 	ig := &Ignore{}
-	for _, line := range splitLines(text) {
-		if r, ok := parseRule(line, foldCase); ok {
+	for line := range strings.SplitSeq(strings.TrimPrefix(text, "\ufeff"), "\n") {
+		if r, ok := parseRule(strings.TrimSuffix(line, "\r"), foldCase); ok {
 			ig.rules = append(ig.rules, r)
 		}
 	}
@@ -39,7 +40,7 @@ func ParseIgnore(text string, foldCase bool) *Ignore {
 // hidden, itself or through a folder that holds it. A file in a hidden folder
 // cannot be shown again by a later rule, as in git.
 func (ig *Ignore) Hides(rel string, dir bool) bool {
-	if ig == nil || len(ig.rules) == 0 {
+	if !ig.Any() {
 		return false
 	}
 	parts := splitPath(rel)
@@ -63,11 +64,11 @@ func (ig *Ignore) Decide(rel string, dir bool) int {
 
 func (ig *Ignore) verdict(parts []string, dir bool) int {
 	for i := len(ig.rules) - 1; i >= 0; i-- {
-		r := &ig.rules[i]
-		if r.match(parts, dir) {
-			if r.negate {
-				return -1
-			}
+		switch r := &ig.rules[i]; {
+		case !r.match(parts, dir):
+		case r.negate:
+			return -1
+		default:
 			return 1
 		}
 	}
@@ -128,15 +129,6 @@ type rule struct {
 
 const anyNames = "**"
 
-func splitLines(text string) []string {
-	text = strings.TrimPrefix(text, "\ufeff")
-	lines := strings.Split(text, "\n")
-	for i, l := range lines {
-		lines[i] = strings.TrimSuffix(l, "\r")
-	}
-	return lines
-}
-
 func splitPath(rel string) []string {
 	rel = strings.TrimSuffix(rel, "/")
 	if rel == "" {
@@ -147,33 +139,21 @@ func splitPath(rel string) []string {
 
 func parseRule(line string, fold bool) (rule, bool) {
 	r := rule{fold: fold}
-	if line == "" || line[0] == '#' {
+	if strings.HasPrefix(line, "#") {
 		return r, false
 	}
-	line = trimBlanks(line)
-	if line == "" {
-		return r, false
-	}
-	if line[0] == '!' {
-		r.negate = true
-		line = line[1:]
-	}
+	line, r.negate = strings.CutPrefix(trimBlanks(line), "!")
 	if oddBackslashes(line) {
 		return r, false // escapes nothing: git never matches it
 	}
-	if strings.HasSuffix(line, "/") {
-		r.dirOnly = true
-		line = line[:len(line)-1]
-	}
+	line, r.dirOnly = strings.CutSuffix(line, "/")
 	if line == "" {
 		return r, false
 	}
-	anchored := strings.Contains(line, "/")
-	line = strings.TrimPrefix(line, "/")
-	if !anchored {
+	if !strings.Contains(line, "/") {
 		r.segs = append(r.segs, anyNames)
 	}
-	parts := strings.Split(line, "/")
+	parts := strings.Split(strings.TrimPrefix(line, "/"), "/")
 	for i, part := range parts {
 		if len(part) > 1 && strings.Trim(part, "*") == "" { // "***" too, as in git
 			r.segs = append(r.segs, anyNames)
@@ -203,11 +183,7 @@ func trimBlanks(s string) string {
 }
 
 func oddBackslashes(s string) bool {
-	n := 0
-	for n < len(s) && s[len(s)-1-n] == '\\' {
-		n++
-	}
-	return n%2 == 1
+	return (len(s)-len(strings.TrimRight(s, `\`)))%2 == 1
 }
 
 // segmentPattern writes one name of a rule for path.Match. Only bracket expressions differ; false is for a name that
@@ -270,10 +246,7 @@ func (r *rule) match(parts []string, dir bool) bool {
 		backP++
 		p, s = backP, backS+1
 	}
-	for s < len(r.segs) && r.segs[s] == anyNames {
-		s++
-	}
-	return s == len(r.segs)
+	return !slices.ContainsFunc(r.segs[s:], func(seg string) bool { return seg != anyNames })
 }
 
 func matchSegment(pattern, name string, fold bool) bool {

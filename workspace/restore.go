@@ -27,36 +27,33 @@ type RestoreStep struct {
 	Data     func() ([]byte, error)
 }
 
-// How many orders are under way at once: so many files are open, and so many are made
-// durable by a few writes of the file system's own log. One after the other each of them
-// would wait for the disk alone. To have the system sync all it has was turned down, as
-// that waits for what other programs write, too.
+// RestoreAll holds up to maxOpenRestores new files open and then syncs them, maxParallelSyncs
+// at a time: the file system makes many of them durable with a few writes of its own log. One
+// after the other, each sync would wait for the disk alone. A sync of the whole file system
+// was rejected, as that waits for what other programs write, too.
 const (
 	maxOpenRestores  = 128
 	maxParallelSyncs = 16
 )
 
-// pendingRestore is one order between its beginning and its end.
+// pendingRestore is one step between its beginning and its end.
 type pendingRestore struct {
-	at   int // of the orders
+	at   int // the number of the step
 	abs  string
 	dir  *folder
 	name string
 	now  Entry
 	to   Entry
 	tmp  *temp
-	link string // where a link is to lead
+	link string // the target of a new link
 }
 
-// fill writes the new content beside the place, without syncing it.
+// fill writes the new content to a temporary file beside the path, without syncing it.
 func (c *pendingRestore) fill(ctx context.Context, content []byte) error {
-	old, err := c.dir.Lstat(c.name)
-	if err != nil {
-		old = nil // there is no file, or the check at the end reports why not
-	}
+	old, _ := c.dir.Lstat(c.name) // nil: there is no file, or replaceEntry reports why not
+	var err error
 	if c.tmp, err = createTemp(c.dir.Root, c.name, true); err != nil {
-		var at *fs.PathError
-		if errors.As(err, &at) && errors.Is(err, fs.ErrPermission) {
+		if at, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, fs.ErrPermission) {
 			return fmt.Errorf("its folder may not be written to: %w", at.Err) // without the name, which is our temporary one
 		}
 		return err
@@ -91,8 +88,8 @@ func (c *pendingRestore) discard() {
 func (b *Restorer) RestoreAll(ctx context.Context, orders []RestoreStep, done func(i int, put RestoreResult)) (failed int, err error) {
 	var open []*pendingRestore
 	defer func() {
-		for i := len(open) - 1; i >= 0; i-- {
-			open[i].discard() // the other way round: folders that were made for them may go
+		for _, c := range slices.Backward(open) { // backward: a new folder can go once the steps in it are discarded
+			c.discard()
 		}
 	}()
 	named := func(i int, err error) (int, error) {
@@ -128,22 +125,18 @@ func (b *Restorer) RestoreAll(ctx context.Context, orders []RestoreStep, done fu
 			continue
 		}
 		c, put, err := b.prepare(ctx, o)
+		if err == nil && c != nil && c.tmp == nil {
+			put, err = b.finish(ctx, c)
+		}
 		if err != nil {
 			return named(i, err)
 		}
-		switch {
-		case c == nil:
+		if c == nil || c.tmp == nil {
 			done(i, put)
-		case c.tmp == nil:
-			put, err := b.finish(ctx, c)
-			if err != nil {
-				return named(i, err)
-			}
-			done(i, put)
-		default:
-			c.at = i
-			open = append(open, c)
+			continue
 		}
+		c.at = i
+		open = append(open, c)
 		if len(open) >= maxOpenRestores {
 			if i, err := flush(); err != nil {
 				return i, err
@@ -153,7 +146,8 @@ func (b *Restorer) RestoreAll(ctx context.Context, orders []RestoreStep, done fu
 	return flush()
 }
 
-// forEachParallel does n things, a few at a time, and returns the first error by number, with the number.
+// forEachParallel calls do for the numbers below n, a few calls at a time. It returns the error of the lowest number, and
+// that number.
 func forEachParallel(n int, do func(i int) error) (failed int, err error) {
 	errs := make([]error, n)
 	next := make(chan int)
@@ -205,11 +199,11 @@ func (t Entry) equal(o Entry) bool {
 // RestoreResult is what a Restorer did with one entry.
 type RestoreResult int
 
-// What it may do.
+// The results.
 const (
-	Restored     RestoreResult = iota // the thing was put there
-	AlreadyThere                      // the path held it already
-	LeftAlone                         // the path holds something other than expected: left alone
+	Restored     RestoreResult = iota // the path now holds the wanted entry
+	AlreadyThere                      // the path held the wanted entry before
+	LeftAlone                         // the path holds something other than expected, and nothing was changed
 )
 
 // Restorer restores entries at paths of one workspace, one at a time, and syncs the
@@ -220,7 +214,7 @@ type Restorer struct {
 	swept   map[string]bool
 }
 
-// Restorer begins. It is not safe for concurrent use.
+// NewRestorer makes a Restorer. It is not safe for concurrent use.
 func (w *Workspace) NewRestorer() *Restorer {
 	return &Restorer{w: w, touched: map[string]bool{}, swept: map[string]bool{}}
 }
@@ -259,7 +253,8 @@ func (b *Restorer) prepare(ctx context.Context, o RestoreStep) (c *pendingRestor
 		return nil, LeftAlone, nil
 	}
 	var content []byte
-	if to.Kind == Link || to.Kind == File && (now.Kind != File || now.Hash != to.Hash) {
+	newFile := to.Kind == File && (now.Kind != File || now.Hash != to.Hash)
+	if to.Kind == Link || newFile {
 		if content, err = o.Data(); err != nil {
 			return nil, 0, err
 		}
@@ -281,10 +276,10 @@ func (b *Restorer) prepare(ctx context.Context, o RestoreStep) (c *pendingRestor
 		b.touched[at] = true // each holds a name that is new
 	}
 	c = &pendingRestore{abs: abs, dir: dir, name: filepath.Base(abs), now: now, to: to}
-	switch {
-	case to.Kind == Link:
+	if to.Kind == Link {
 		c.link = string(content)
-	case to.Kind == File && (now.Kind != File || now.Hash != to.Hash):
+	}
+	if newFile {
 		if err := c.fill(ctx, content); err != nil {
 			c.discard()
 			return nil, 0, err
@@ -347,14 +342,15 @@ func (b *Restorer) replaceEntry(ctx context.Context, c *pendingRestore) (Restore
 	return Restored, err
 }
 
-// modesKept: elsewhere a file can only be read-only or not, which is not what was
-// recorded of it.
+// modesKept reports whether the system keeps permission bits. On Windows a file can only be
+// read-only or not, which is less than what was recorded.
 const modesKept = runtime.GOOS != "windows"
 
-// noFolder: something on the way is a file or a link.
+// noFolder reports an error of a path that leads through a file or a link.
 func noFolder(err error) bool { return isNotDir(err) || errors.Is(err, syscall.ENOTDIR) }
 
-// placeLink makes a link. Over something that is there it is made under another name first.
+// placeLink makes a link. Unless fresh is set, placeLink makes the link under a temporary name and renames it over the
+// entry that it replaces.
 func placeLink(dir *os.Root, name, target string, fresh bool) error {
 	if fresh {
 		return dir.Symlink(target, name)
@@ -370,12 +366,10 @@ func placeLink(dir *os.Root, name, target string, fresh bool) error {
 	return nil
 }
 
-// linkTemp is the name, in the same folder, under which a link is made. It follows from what
-// is made: a link cannot be locked, as other temporary files are while a process still makes
+// linkTemp is the temporary name of a new link, in the same folder. The name follows from the
+// target: a link cannot be locked, as other temporary files are while a process still makes
 // them, and so only a restore with the same target removes it.
-func linkTemp(name, hash string) string {
-	return "." + strings.ToValidUTF8(name[:min(len(name), 200)], "_") + ".roost-" + hash[:min(len(hash), 12)] + ".tmp"
-}
+func linkTemp(name, hash string) string { return tempNameFor(name, hash[:min(len(hash), 12)]) }
 
 // removeLeftoverLinks removes links that a killed attempt left next to a path.
 func (b *Restorer) removeLeftoverLinks(abs string, things ...Entry) {
@@ -385,11 +379,11 @@ func (b *Restorer) removeLeftoverLinks(abs string, things ...Entry) {
 		}
 		dir, err := b.w.OpenDir(filepath.Dir(abs))
 		if err != nil {
-			return // nothing is left where nothing is
+			return // without the folder there is no leftover
 		}
 		name := linkTemp(filepath.Base(abs), t.Hash)
 		if info, err := dir.root.Lstat(name); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-			_ = dir.root.Remove(name) // a second attempt to make it reports why not
+			_ = dir.root.Remove(name) // if this fails, making the link again reports why
 		}
 		_ = dir.Close()
 	}
@@ -488,7 +482,7 @@ func (w *Workspace) entryAtAbs(ctx context.Context, abs string) (Entry, error) {
 	}
 	dir, err := w.pinFolder(base)
 	if errors.Is(err, ErrChanged) {
-		return Entry{Kind: Foreign}, nil // through a link
+		return Entry{Kind: Foreign}, nil // the path leads through a link
 	}
 	if err != nil {
 		return Entry{}, err
@@ -497,18 +491,16 @@ func (w *Workspace) entryAtAbs(ctx context.Context, abs string) (Entry, error) {
 	return entryIn(ctx, dir.Root, filepath.Base(abs))
 }
 
-// entryBelow returns what is below something that is no folder: nothing below a file, and
-// what is never touched below a link.
+// entryBelow returns the entry of a path that leads through something other than folders: absent
+// below a file, foreign below a link.
 func (w *Workspace) entryBelow(path string) (Entry, error) {
 	for above := 1; path != w.root; path, above = filepath.Dir(path), above+1 {
 		info, err := os.Lstat(path)
-		switch {
-		case err != nil:
-			continue
-		case info.Mode().IsRegular() && w.reachedWithoutLinks(filepath.Dir(path)):
+		if err == nil && info.Mode().IsRegular() && w.reachedWithoutLinks(filepath.Dir(path)) {
 			return Entry{Kind: Absent, MissingParents: above}, nil
-		default:
-			return Entry{Kind: Foreign}, nil
+		}
+		if err == nil {
+			break
 		}
 	}
 	return Entry{Kind: Foreign}, nil

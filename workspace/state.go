@@ -15,9 +15,9 @@ import (
 	"github.com/roost-dev/roost/internal/inputfile"
 )
 
-// FileState is what was known of a file at one moment. Hash is the judge of
-// whether it changed; the rest is the fast path, which must not be trusted for
-// changes within two seconds of recording.
+// FileState is what was known of a file at one moment. Hash decides whether the file
+// changed; the rest is the fast path, which must not be trusted for changes within two
+// seconds of recording.
 type FileState struct {
 	Path   string // as Path.Readable
 	Hash   string // SHA-256 of the content, lower-case hex; "" when there is no file
@@ -212,9 +212,8 @@ func (w *Workspace) CheckFile(ctx context.Context, p Path, l CheckOptions) (Obse
 	was := l.Recorded
 	existed := was.Hash != "" || was.MTime != 0
 	info, err := os.Lstat(p.Real)
-	missing := errors.Is(err, fs.ErrNotExist) || err != nil && isNotDir(err)
 	switch {
-	case missing:
+	case errors.Is(err, fs.ErrNotExist), isNotDir(err):
 		return absentFile(p, existed, Missing), nil
 	case err != nil:
 		return Observation{}, err
@@ -241,15 +240,12 @@ func (w *Workspace) CheckFile(ctx context.Context, p Path, l CheckOptions) (Obse
 	}
 	if small {
 		s.Data, s.State, err = w.Read(ctx, p, l.MaxData)
-		var grown *TooLargeError
-		if errors.As(err, &grown) {
-			s.State, err = w.StatPath(ctx, p)
-		}
-	} else {
+	}
+	if _, grown := errors.AsType[*TooLargeError](err); grown || !small {
 		s.State, err = w.StatPath(ctx, p)
 	}
 	switch {
-	case err != nil && (errors.Is(err, fs.ErrNotExist) || isNotDir(err)), err == nil && !s.State.Exists(): // since the look
+	case errors.Is(err, fs.ErrNotExist), isNotDir(err), err == nil && !s.State.Exists(): // since the call of Lstat
 		return absentFile(p, existed, Missing), nil
 	case errors.Is(err, ErrNotRegular):
 		return absentFile(p, existed, Changed), nil

@@ -8,27 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const (
-	// OpenNonblock is a flag of os.OpenFile: opening a pipe without a writer does not block.
-	OpenNonblock = syscall.O_NONBLOCK
-	openNoLink   = syscall.O_NOFOLLOW
-)
-
-// Identity is what tells one file of a disk from another, and when the system last noted a change of it, in nanoseconds.
-// All are zero where that is unknown.
+// Identity returns the numbers that distinguish the files of a disk, and the time in nanoseconds at which the system last
+// noted a change of the file. All are zero where they are unknown.
 func Identity(info fs.FileInfo) (ctime int64, inode, device uint64) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return st.Ctim.Nano(), st.Ino, uint64(st.Dev)
 	}
 	return 0, 0, 0
-}
-
-func owner(info fs.FileInfo) (uid, gid int, ok bool) {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 0, 0, false
-	}
-	return int(st.Uid), int(st.Gid), true
 }
 
 // openToPass opens a folder that one may pass through, also when one may not list it.

@@ -20,10 +20,10 @@ import (
 	"github.com/roost-dev/roost/internal/filelock"
 )
 
-// temp is a new file's content beside its place. While it is being made its file
-// is locked (where the system has such locks), which is how others know that it is
-// not a leftover: a lock ends with its process, and numbers in a name would have
-// to be judged across restarts and containers.
+// temp is a temporary file with new content, beside the file that it is to replace. The
+// writer holds a lock on the temporary file (where the system has such locks), so that
+// others do not take it for a leftover: a lock ends with its process, and process numbers
+// in a name would have to be judged across restarts and containers.
 type temp struct {
 	dir  *os.Root
 	name string
@@ -67,10 +67,13 @@ func newTemp(ctx context.Context, dir *os.Root, name string, data []byte, old fs
 	return t, nil
 }
 
+// tempNameFor is the temporary name of a file that is to become name; id is what tempName wants between "-" and ".tmp".
+func tempNameFor(name, id string) string {
+	name = name[:min(len(name), 200)] // leaves room below the limit of 255 bytes
+	return "." + strings.ToValidUTF8(name, "_") + ".roost-" + id + ".tmp"
+}
+
 func createTemp(dir *os.Root, name string, private bool) (*temp, error) {
-	if len(name) > 200 {
-		name = name[:200] // leave room below the limit of 255 bytes
-	}
 	mode := fs.FileMode(0o666)
 	if private {
 		mode = 0o600
@@ -79,7 +82,7 @@ func createTemp(dir *os.Root, name string, private bool) (*temp, error) {
 	for range 10 {
 		var id [6]byte
 		_, _ = rand.Read(id[:])
-		t := &temp{dir: dir, name: "." + strings.ToValidUTF8(name, "_") + ".roost-" + hex.EncodeToString(id[:]) + ".tmp"}
+		t := &temp{dir: dir, name: tempNameFor(name, hex.EncodeToString(id[:]))}
 		var err error
 		if t.f, err = dir.OpenFile(t.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode); err != nil {
 			return nil, err
@@ -123,8 +126,8 @@ func (t *temp) like(mode fs.FileMode, old fs.FileInfo) error {
 	return t.f.Chmod(mode & keep)
 }
 
-// rename gives the file its name. With fresh the name must be free, and that is
-// not only looked at but held to by the system, where it can link.
+// rename gives the file its name. With fresh the name must be free; where the system can
+// link, the system itself refuses a name that is taken.
 func (t *temp) rename(name string, fresh bool) (fs.FileInfo, error) {
 	if !heldWhileOpen {
 		if err := t.f.Close(); err != nil {
@@ -166,8 +169,8 @@ func (t *temp) discard() {
 const maxSwept = 100_000
 
 // Sweep removes the temporary files that killed writes left in the folder of p,
-// and returns how many. Only files of ours are touched: those of the right name, of
-// this user, that no process holds.
+// and returns how many. Sweep touches only files of the right name and of this user that no
+// process holds.
 func (w *Workspace) Sweep(p Path) (int, error) {
 	if p.Real == w.root {
 		return 0, nil
@@ -222,9 +225,9 @@ func sweep(dir *os.Root) (removed int) {
 // maxUnlocked is how long a writer may take from making his file to locking it.
 const maxUnlocked = time.Second
 
-// awaitLock waits while a file may be one that was made just now, and is about to be locked.
+// awaitLock waits while a writer may have made a file a moment ago and not locked it yet.
 // Otherwise a sweep that watches the folder can remove every file that a writer makes, one after
-// the other, since making it wakes the sweep. What has content is locked, or a leftover.
+// the other, since making it wakes the sweep. A file with content is locked, or a leftover.
 func awaitLock(dir *os.Root, name string, info fs.FileInfo) {
 	var err error
 	for begin := time.Now(); err == nil && info.Size() == 0 && time.Since(info.ModTime()) < maxUnlocked &&
@@ -248,7 +251,7 @@ func removeLeftover(dir *os.Root, name string) bool {
 		return false
 	}
 	defer f.Close()
-	// Held while it is removed: its writer, should it just begin, sees that.
+	// The sweep holds the lock while it removes the file, so a writer that has made the file just now notices.
 	if held, err := lockFile(f); !held || err != nil {
 		return false
 	}

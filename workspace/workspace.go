@@ -8,8 +8,8 @@
 // works through a pinned directory, so that a link that is swapped in between
 // cannot lead it out of the workspace.
 //
-// Reads are held to the same: a file is opened first, and then the path must lead
-// to it and through no link.
+// Reads follow the same rule: Read opens the file first, and then checks that the path leads
+// to that file and through no link.
 //
 // A write that is killed leaves at most one temporary file, ".NAME.roost-XXXX.tmp",
 // beside its target. The next write to that folder removes it, and Sweep does so
@@ -135,32 +135,19 @@ func (w *Workspace) resolve(path string, rules *Ignore) (Path, error) {
 	if err != nil {
 		return Path{}, fmt.Errorf("path %s: %w", path, err)
 	}
-	p := Path{Given: path, Abs: abs, Real: real}
 	realRel, inside := within(w.root, real)
 	absRel, lexInside := within(w.root, abs)
-	p.Outside = !inside
-	p.LinkedOutside = lexInside && !inside
-	p.RealReadable = filepath.ToSlash(real)
+	p := Path{Given: path, Abs: abs, Real: real, Readable: filepath.ToSlash(abs), RealReadable: filepath.ToSlash(real),
+		Outside: !inside, LinkedOutside: lexInside && !inside, Protected: w.guarded(real)}
 	if inside {
 		p.RealReadable = w.readable(realRel)
+		p.Readable = p.RealReadable
+		p.Ignored = realRel != "." && rules.Hides(filepath.ToSlash(realRel), info != nil && info.IsDir())
+		p.Protected = p.Protected || Protected(filepath.ToSlash(realRel)) || w.inRepositoryFolder(realRel)
 	}
-	switch {
-	case lexInside:
+	if lexInside {
 		p.Readable = w.readable(absRel)
-	case inside:
-		p.Readable = w.readable(realRel)
-	default:
-		p.Readable = filepath.ToSlash(abs)
-	}
-	if inside && realRel != "." {
-		p.Ignored = rules.Hides(filepath.ToSlash(realRel), info != nil && info.IsDir())
-		p.Protected = Protected(filepath.ToSlash(realRel))
-	}
-	if lexInside && absRel != "." && Protected(filepath.ToSlash(absRel)) {
-		p.Protected = true
-	}
-	if w.guarded(real) || inside && w.inRepositoryFolder(realRel) {
-		p.Protected = true
+		p.Protected = p.Protected || Protected(filepath.ToSlash(absRel))
 	}
 	return p, nil
 }
@@ -176,19 +163,17 @@ func (w *Workspace) readable(rel string) string {
 var heavy = []string{".git", "node_modules", "__pycache__", ".venv", "venv", "target", "dist", "vendor"}
 
 // Overview lists up to limit files and folders (folders end in "/"), those near
-// the root first, each folder in byte order. What .rooignore hides and what tools
-// made is left out. It reports whether there is more. A folder that cannot be
-// read is listed and not entered.
+// the root first, each folder in byte order. It leaves out what .rooignore hides and what
+// tools made, and reports whether there is more. A folder that cannot be read is listed
+// and not entered.
 func (w *Workspace) Overview(limit int) (listing string, more bool) {
 	rules, err := w.Ignore()
 	if err != nil {
 		return "", false
 	}
 	var lines []string
-	queue := []string{"."}
-	for len(queue) > 0 {
+	for queue := []string{"."}; len(queue) > 0; queue = queue[1:] {
 		dir := queue[0]
-		queue = queue[1:]
 		entries, err := os.ReadDir(filepath.Join(w.root, dir))
 		if err != nil {
 			continue
@@ -201,12 +186,11 @@ func (w *Workspace) Overview(limit int) (listing string, more bool) {
 			if len(lines) == limit {
 				return strings.Join(lines, "\n"), true
 			}
-			if !e.IsDir() {
-				lines = append(lines, rel)
-				continue
+			if e.IsDir() {
+				queue = append(queue, rel)
+				rel += "/"
 			}
-			lines = append(lines, rel+"/")
-			queue = append(queue, rel)
+			lines = append(lines, rel)
 		}
 	}
 	return strings.Join(lines, "\n"), false

@@ -63,7 +63,7 @@ func checkReplaceable(dir *os.Root, name string) (fs.FileInfo, error) {
 	if err == nil {
 		f.Close()
 	}
-	return old, nil // a program that runs may not be written to, but replaced
+	return old, nil // other failures count for nothing: a program that runs cannot be written to, but it can be replaced
 }
 
 // hashAt gives the hash of a file's content, "" when there is none.
@@ -229,7 +229,7 @@ func (w *Workspace) prepare(ctx context.Context, s *changeStep) error {
 	return err
 }
 
-// check holds on to the old content, if keep is set, and compares it with the expected one, as late as possible.
+// check keeps the old content, if keep is set, and compares it with the expected one, as late as possible.
 func (s *changeStep) check(ctx context.Context, keep bool) error {
 	if keep && s.old != nil {
 		if err := s.keep(ctx); err != nil {
@@ -308,14 +308,9 @@ func rollBack(steps []*changeStep, err error) error {
 // undo restores the old file, if the path still holds what this step wrote.
 func (s *changeStep) undo() error {
 	now, err := s.dir.Lstat(s.name)
-	if s.Remove {
-		if !errors.Is(err, fs.ErrNotExist) {
-			return errors.Join(ErrChanged, err)
-		}
-	} else if err != nil || !os.SameFile(now, s.placed) {
-		return errors.Join(ErrChanged, err)
-	}
 	switch {
+	case s.Remove && !errors.Is(err, fs.ErrNotExist), !s.Remove && (err != nil || !os.SameFile(now, s.placed)):
+		return errors.Join(ErrChanged, err)
 	case s.kept == nil && s.old != nil:
 		return nil // of a single change: its new content stays
 	case s.kept == nil:
@@ -331,7 +326,7 @@ func (s *changeStep) undo() error {
 	return nil
 }
 
-// close lets go of everything; keep is whether folders that were made stay.
+// close closes and removes temporary files and closes the folder; unless keep is set, new folders are removed.
 func (s *changeStep) close(keep bool) {
 	for _, t := range []*temp{s.tmp, s.kept} {
 		if t != nil {
