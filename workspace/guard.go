@@ -41,14 +41,14 @@ func (w *Workspace) guarded(real string) bool {
 }
 
 // gitNames are found beside HEAD in a folder that git takes for a repository of its own.
-var gitNames = names("config config.worktree objects refs hooks commondir packed-refs info worktrees modules")
+var gitNames = strings.Fields("config config.worktree objects refs hooks commondir packed-refs info worktrees modules")
 
 // inRepositoryFolder reports whether a path, relative to the root, belongs to a folder that holds a
 // HEAD and so may be taken for a repository, whose settings name programs.
 func (w *Workspace) inRepositoryFolder(rel string) bool {
 	dir := w.root
 	for name := range strings.SplitSeq(filepath.ToSlash(rel), "/") {
-		if gitNames[strings.ToLower(plainNames(name))] {
+		if slices.Contains(gitNames, strings.ToLower(plainNames(name))) {
 			if _, err := os.Lstat(filepath.Join(dir, "HEAD")); err == nil {
 				return true
 			}
@@ -96,7 +96,7 @@ func plainNames(rel string) string {
 }
 
 // fileChangers are programs that change, move or remove the files they are given.
-var fileChangers = names("rm rmdir unlink shred mv cp ln install tee truncate touch mkdir chmod chown chgrp chattr setfacl dd " +
+var fileChangers = strings.Fields("rm rmdir unlink shred mv cp ln install tee truncate touch mkdir chmod chown chgrp chattr setfacl dd " +
 	"rsync patch ed ex vi vim nvim nano emacs del erase rd move copy xcopy robocopy ren remove-item " +
 	"move-item copy-item set-content add-content out-file new-item")
 
@@ -105,7 +105,7 @@ var inPlaceEditors = map[string]string{"sed": "-i", "gsed": "-i", "perl": "-i", 
 	"yq": "-i", "sort": "-o"}
 
 // removers remove what they are given with all that is in it: they may not get a folder above a protected file either.
-var removers = names("rm mv shred rd del rmdir remove-item move")
+var removers = strings.Fields("rm mv shred rd del rmdir remove-item move")
 
 // ProtectedWord gives the first word of a command line that names a protected file
 // in a position where the command would change it: behind a redirection, or behind a
@@ -130,8 +130,8 @@ func (w *Workspace) protectedWord(command, dir string, depth int) string {
 					return word.text
 				}
 				continue
-			case fileChangers[name]:
-				changes, takes = true, removers[name]
+			case slices.Contains(fileChangers, name):
+				changes, takes = true, slices.Contains(removers, name)
 				continue
 			case inPlaceEditors[name] != "":
 				for _, o := range words[i+1:] {
@@ -220,23 +220,15 @@ func (w *Workspace) pathOfWord(text, dir string) string {
 // harmlessDotFiles are hidden files that tools only read lists and styles from. Other hidden
 // files may name programs or steer agents and editors. Forms that are programs (.js, .cjs,
 // .ts) are not among them.
-var harmlessDotFiles = names(".gitignore .gitkeep .keep .dockerignore .npmignore .prettierignore .eslintignore " +
+var harmlessDotFiles = strings.Fields(".gitignore .gitkeep .keep .dockerignore .npmignore .prettierignore .eslintignore " +
 	".stylelintignore .helmignore .editorconfig .nvmrc .node-version .python-version .ruby-version .env.example .env.sample " +
 	".prettierrc .prettierrc.json .prettierrc.yaml .prettierrc.yml .prettierrc.toml .eslintrc .eslintrc.json .eslintrc.yaml " +
 	".eslintrc.yml .stylelintrc .stylelintrc.json .stylelintrc.yaml .stylelintrc.yml .markdownlint.json .markdownlint.yaml " +
 	".markdownlint.yml .clang-format")
 
 // agentInstructions are files that agents obey.
-var agentInstructions = names("agents.md agents.local.md agents.override.md agent.md claude.md claude.local.md gemini.md " +
+var agentInstructions = strings.Fields("agents.md agents.local.md agents.override.md agent.md claude.md claude.local.md gemini.md " +
 	"qwen.md crush.md codex.md warp.md kilo.md roo.md copilot-instructions.md skill.md")
-
-func names(list string) map[string]bool {
-	m := map[string]bool{}
-	for _, n := range strings.Fields(list) {
-		m[n] = true
-	}
-	return m
-}
 
 // SteersAgents reports whether a path, with "/" between names, is a hidden file, is in a hidden
 // folder or is one that agents obey. It may make programs run or agents do things
@@ -244,11 +236,11 @@ func names(list string) map[string]bool {
 func SteersAgents(name string) bool {
 	name = plainNames(path.Clean(name))
 	last := strings.ToLower(path.Base(name))
-	if agentInstructions[last] {
+	if slices.Contains(agentInstructions, last) {
 		return true
 	}
 	for dir := range strings.SplitSeq(name, "/") {
-		if strings.HasPrefix(dir, ".") && dir != "." && dir != ".." && !harmlessDotFiles[strings.ToLower(dir)] {
+		if strings.HasPrefix(dir, ".") && dir != "." && dir != ".." && !slices.Contains(harmlessDotFiles, strings.ToLower(dir)) {
 			return true
 		}
 	}
@@ -256,7 +248,7 @@ func SteersAgents(name string) bool {
 }
 
 // readers are the programs whose arguments are taken as files to be read.
-var readers = names("cat less more head tail grep awk sed get-content gc type select-string sls")
+var readers = strings.Fields("cat less more head tail grep awk sed get-content gc type select-string sls")
 
 // BlockedWord gives the first word of a command line that names a file hidden by
 // .rooignore and handed to a program that shows files, "" when there is none.
@@ -274,7 +266,7 @@ func (w *Workspace) BlockedWord(command string) (string, error) {
 		for i, word := range words {
 			switch {
 			case i == 0:
-				reads = readers[strings.ToLower(path.Base(filepath.ToSlash(word.text)))]
+				reads = slices.Contains(readers, strings.ToLower(path.Base(filepath.ToSlash(word.text))))
 				continue
 			case word.text == "", !word.redirect && (!reads || strings.HasPrefix(word.text, "-")):
 				continue

@@ -213,7 +213,7 @@ func (g *gitRules) blockedWord(t *testing.T, line string) string {
 	for _, part := range strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune("|;&>()`\n", r) }) {
 		words := strings.Fields(part)
 		for i, word := range words {
-			shows := i > 0 && readers[strings.ToLower(filepath.Base(words[0]))] && word[0] != '-' || i > 0 && words[i-1] == "<"
+			shows := i > 0 && slices.Contains(readers, strings.ToLower(filepath.Base(words[0]))) && word[0] != '-' || i > 0 && words[i-1] == "<"
 			if shows && word != "<" && g.hides(t, word) {
 				return word
 			}

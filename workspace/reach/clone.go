@@ -51,7 +51,7 @@ const (
 	describeTime = 30 * time.Second
 	// cloneTime bounds one clone.
 	cloneTime = 30 * time.Minute
-	// tempAge is from when on a temporary folder is left by a process that died: twice as old as one can get.
+	// tempAge is the age from which a temporary folder counts as left by a dead process: twice as long as a clone may take.
 	tempAge = 2 * cloneTime
 )
 
@@ -127,7 +127,7 @@ func (s *Server) Describe(ctx context.Context, root string) (*api.WorkTree, []st
 	return &api.WorkTree{Remote: t.Remote, Commit: t.Commit, Branch: t.Branch, Below: t.Below}, t.Changed
 }
 
-// uncloned is why servers that clone from some remotes cannot clone a workspace; "" = they can.
+// uncloned is the reason why servers that clone from some remotes cannot clone a workspace; "" = they can.
 func uncloned(p api.FolderID, from []string) string {
 	switch t := p.Tree; {
 	case len(from) == 0 || p.Shared != "" || t == nil:

@@ -47,7 +47,7 @@ type Server struct {
 	running func(context.Context) ([]api.GroupServer, error)
 
 	mu   sync.Mutex
-	gone map[string]time.Time // servers of workspaces that this one lacks: when each was first seen not to run
+	gone map[string]time.Time // of servers whose workspaces this one lacks: when this one first noticed that they do not run
 }
 
 // Options are what a server reaches beside its own folders.
@@ -176,19 +176,18 @@ func inode(root string) string {
 	return ""
 }
 
-// Find is the path on this server of the workspace that a task had at a path, and the identity that was recorded. The folder may be
-// gone. The error is why this server lacks it.
+// Find returns the path on this server of a task's workspace, from the path and the identity that the task records. The folder
+// may not exist any more. The error is the reason why this server lacks the workspace.
 func (s *Server) Find(was string, p api.FolderID) (string, error) {
-	missing := func(why string, args ...any) (string, error) { return "", fmt.Errorf(why, args...) }
 	switch {
 	case s == nil:
 		return was, nil
 	case p.Shared == "" && (p.Server == s.id || p.Inode != "" && p.Inode == inode(was)):
 		return was, nil
 	case p.Server == "" && p.Inode == "":
-		return missing("nothing records which server's folder it is: the task is of an earlier version, or was migrated")
+		return "", errors.New("nothing records which server's folder it is: the task is of an earlier version, or was migrated")
 	case p.Shared == "":
-		return missing("it is a folder of another server, and no shared folder")
+		return "", errors.New("it is a folder of another server, and no shared folder")
 	}
 	at, err := s.shared(p)
 	if err != nil {
@@ -197,9 +196,9 @@ func (s *Server) Find(was string, p api.FolderID) (string, error) {
 	// Whoever writes to the shared folder could put a link there, to a folder of this server.
 	switch real, err := filepath.EvalSymlinks(at); {
 	case err != nil:
-		return missing("the shared folder %s has no folder %s", p.Shared, p.Below)
+		return "", fmt.Errorf("the shared folder %s has no folder %s", p.Shared, p.Below)
 	case real != at:
-		return missing("%s in the shared folder %s is a link", p.Below, p.Shared)
+		return "", fmt.Errorf("%s in the shared folder %s is a link", p.Below, p.Shared)
 	}
 	if real, err := filepath.EvalSymlinks(was); err == nil && real == at {
 		return was, nil // as its user wrote it

@@ -16,7 +16,7 @@ import (
 	"github.com/roost-dev/roost/internal/process"
 )
 
-// stat is what one looks at in /proc/<pid>/stat.
+// stat holds the fields of /proc/<pid>/stat that this package uses.
 type stat struct {
 	name    string
 	state   byte
@@ -141,13 +141,7 @@ func recorded(p Process) []Member {
 		if s, ok := readStat(p.PGID); ok && s.started == p.Started {
 			return all // the number was never free
 		}
-		var out []Member
-		for _, m := range all {
-			if l.carries(m.PID, p.Mark) {
-				out = append(out, m)
-			}
-		}
-		return out
+		return slices.DeleteFunc(all, func(m Member) bool { return !l.carries(m.PID, p.Mark) })
 	})
 }
 
@@ -189,7 +183,7 @@ func surely(since int64, find func(*look) []Member) []Member {
 	}
 }
 
-// each goes through the living processes, zombies and threads of the kernel's apart.
+// each calls fn for the living processes, without zombies and threads of the kernel.
 func (l *look) each(fn func(pid int, s stat)) {
 	for _, pid := range l.listed() {
 		l.at(pid, fn)
@@ -267,19 +261,16 @@ func (l *look) carriers(mark string) []Member {
 		all = append(all, Member{PID: pid, Name: s.name, started: s.started})
 	})
 	for id := range sessions {
-		// An unmarked leader has let a stranger of ours in; the rest is not ours.
+		// A session whose leader lives without the mark is not the command's, although a marked process is in it.
 		if leader, alive := stats[id]; id <= 1 || alive && !leader.dead() && !hit[id] {
 			delete(sessions, id)
 		}
 	}
-	out := all[:0]
+	var out []Member
 	for _, m := range all {
 		if hit[m.PID] || sessions[stats[m.PID].session] {
 			out = append(out, m)
 		}
-	}
-	if len(out) == 0 {
-		return nil
 	}
 	return out
 }
@@ -298,8 +289,9 @@ func lineage() map[int]bool {
 	return out
 }
 
-// carries looks for the mark in the environment that a process was started with. Who may be
-// one of ours and does not show his environment is not seen: the next look asks him again.
+// carries looks for the mark in the environment that a process was started with. A process that
+// may belong to the command and does not show its environment counts as not seen: the next scan
+// reads its environment again.
 func (l *look) carries(pid int, mark string) bool {
 	if mark == "" {
 		return false
@@ -311,7 +303,7 @@ func (l *look) carries(pid int, mark string) bool {
 	if errors.Is(err, fs.ErrPermission) || l.before[pid] {
 		return false
 	}
-	// He has no environment, or is just becoming another program, or ends.
+	// The process has no environment, or is just becoming another program, or ends.
 	s, ok := readStat(pid)
 	if ok && s.bare {
 		return false

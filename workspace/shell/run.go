@@ -163,32 +163,30 @@ func environ(c Command, mark string) []string {
 	return set(set(env, markVar+"="+mark), "PWD="+c.Dir)
 }
 
-// follow waits for the shell, the context, the clock or a failing output, and
-// then clears up.
+// follow waits until the shell exits, the context ends, the time is over or the output fails, and
+// then ends what is left of the command.
 func follow(ctx context.Context, c Command, cmd *exec.Cmd, p Process, pump *pump, exited <-chan error) (Result, error) {
 	var res Result
 	var timeout <-chan time.Time
 	if c.Timeout > 0 {
 		timeout = time.After(c.Timeout)
 	}
-	shellGone := false
+	running := true
 	select {
 	case <-exited: //nolint:errcheck // the exit state is read from the command
-		shellGone = true
+		running = false
+		// A process that finishes by itself in a moment is neither ended nor reported.
+		if left := await(p, members, settle, ctx.Done()); len(left) > 0 {
+			res.Ended = left
+			res.Survivors = end(p, members)
+		}
 	case <-ctx.Done():
 		res.Cancelled = true
 	case <-timeout:
 		res.TimedOut = true
 	case <-pump.broken:
 	}
-	if shellGone {
-		// What finishes by itself in a moment is not worth a signal or a word.
-		left := await(p, members, settle, ctx.Done())
-		if len(left) > 0 {
-			res.Ended = left
-			res.Survivors = end(p, members)
-		}
-	} else {
+	if running {
 		res.Survivors = end(p, members)
 		select {
 		case <-exited: //nolint:errcheck // as above
@@ -224,7 +222,7 @@ func await(p Process, look func(Process) []Member, d time.Duration, hurry <-chan
 	}
 }
 
-// end ends all that look finds: politely, then not. It returns what would not go.
+// end ends all processes that look finds, with SIGTERM and after a grace with SIGKILL. It returns those that live on.
 func end(p Process, look func(Process) []Member) []Member {
 	interrupt(p, look(p))
 	if len(await(p, look, grace, nil)) == 0 {
@@ -256,7 +254,7 @@ type pump struct {
 	r      *os.File
 	n      atomic.Int64
 	busy   atomic.Bool // the writer has bytes in hand
-	held   atomic.Bool // a stranger writes: read no more
+	held   atomic.Bool // a process outside the command holds the pipe: read no more
 	done   chan struct{}
 	broken chan struct{}
 	err    error // the writer's; set before broken is closed
@@ -298,10 +296,10 @@ func (p *pump) run(w io.Writer) {
 const maxPipe = 1 << 20
 
 // stop waits for the rest of the output. All writers are gone by now, so the end
-// of the pipe is at most one pipe buffer away, unless a stranger holds it: then
-// it is given up after a while in which there was nothing to do, counted whether
-// the stranger is silent or writes now and then, or once more came than was there.
-// Ticks are counted, not time: on a busy machine the reader is late as well.
+// of the pipe is at most one pipe buffer away, unless a process outside the command holds
+// the pipe. Then stop gives the pipe up after pipeQuiet without work, whether that process
+// is silent or writes now and then, or once more came than a pipe can hold. stop counts
+// ticks, not time: on a busy machine the reader is late as well.
 func (p *pump) stop(res *Result) error {
 	if p == nil {
 		return nil
@@ -373,7 +371,7 @@ var plainVars = []string{
 // repository, and from running the program that a repository names for its status.
 var gitSettings = [][2]string{{"safe.bareRepository", "explicit"}, {"core.fsmonitor", "false"}}
 
-// withGitSettings adds them behind those that the environment holds already.
+// withGitSettings adds gitSettings behind the settings that the environment holds already.
 func withGitSettings(env []string) []string {
 	values := map[string]string{}
 	for _, kv := range env {
@@ -460,7 +458,7 @@ func EndMarked(ctx context.Context, mark string) ([]Member, error) {
 	return found, endWithin(ctx, Process{Mark: mark}, look, "command with mark "+mark)
 }
 
-// endWithin is end for a caller who may give up. It still waits for the end of
+// endWithin is end with a context. When the context ends, endWithin still waits for the end of
 // the attempt, which is bounded: an owner waits for its goroutines.
 func endWithin(ctx context.Context, p Process, look func(Process) []Member, what string) error {
 	done := make(chan []Member, 1)

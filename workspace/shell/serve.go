@@ -41,12 +41,12 @@ type Child struct {
 	moment  time.Duration // to end by itself once its stdin is closed
 }
 
-// Serve starts a program. Who gets a Child must End it.
+// Serve starts a program. The caller must End the Child.
 //
-// If this process dies, the program's stdin ends, which is what asks a server to go,
-// and on Linux it gets SIGTERM: the kernel sends that when the thread that forked
-// ends, so a thread is kept for the program's whole life. What stays all the same is
-// found by the mark.
+// If this process dies, the program's stdin ends, which asks a server to exit, and on
+// Linux the program gets SIGTERM: the kernel sends that when the thread that forked
+// ends, so Serve keeps a thread for the program's whole life. FindMarked finds what
+// lives on all the same.
 func Serve(p Program) (*Child, error) {
 	if !usableMark(p.Mark) {
 		return nil, fmt.Errorf("start %s: the mark %q cannot be found again", p.Path, p.Mark)
@@ -166,7 +166,7 @@ func (c *Child) End() []Member {
 		_ = c.Out.Close()
 		select {
 		case <-c.pumped: // its last output may hold the reason
-		case <-time.After(pipeQuiet): // a stranger holds the pipe
+		case <-time.After(pipeQuiet): // a process that is not the program's holds the pipe
 		}
 		_ = c.errs.Close()
 		<-c.pumped

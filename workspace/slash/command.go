@@ -263,15 +263,9 @@ type Set struct {
 
 // Valid reports whether something can be the name of a command: letters, digits
 // and "_", "." and "-".
-func Valid(name string) bool {
-	for i := range len(name) {
-		c := name[i]
-		if c != '_' && c != '.' && c != '-' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
-			return false
-		}
-	}
-	return name != "" && len(name) <= 200
-}
+func Valid(name string) bool { return validName.MatchString(name) }
+
+var validName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,200}$`)
 
 // Find gives a command. An error means that there is a file for it that cannot be
 // used; ErrNone that there is none.

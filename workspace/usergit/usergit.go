@@ -285,10 +285,7 @@ var server = regexp.MustCompile(`^(https?|ssh|git)://[^-]|^[A-Za-z0-9_.]+@[A-Za-
 // harmless are settings of a repository that name no program. A section's name with ".*"
 // means all of its settings that have no subsection; "<>" stands for a subsection. A
 // setting that is not here makes git ask.
-var harmless = map[string]bool{}
-
-func init() {
-	for name := range strings.FieldsSeq(`core.repositoryformatversion core.filemode core.bare core.logallrefupdates core.ignorecase core.precomposeunicode
+var harmless = strings.Fields(`core.repositoryformatversion core.filemode core.bare core.logallrefupdates core.ignorecase core.precomposeunicode
 		core.symlinks core.autocrlf core.eol core.safecrlf core.quotepath core.abbrev core.compression core.untrackedcache core.preloadindex core.splitindex core.checkstat core.trustctime
 		core.worktree core.sparsecheckout core.sparsecheckoutcone core.longpaths core.protectntfs core.protecthfs core.commitgraph core.multipackindex core.whitespace core.bigfilethreshold
 		core.commentchar core.hookspath core.excludesfile core.fsmonitor core.warnambiguousrefs core.sharedrepository
@@ -300,10 +297,7 @@ func init() {
 		color.* status.* column.* advice.* pack.* index.* feature.* blame.* grep.* checkout.* rerere.* versionsort.* alias.* alias.<>.* submodule.active submodule.recurse submodule.fetchjobs
 		branch.sort branch.autosetuprebase branch.autosetupmerge color.<>.* include.path includeif.<>.path lfs.repositoryformatversion lfs.<>.access lfs.<>.locksverify http.<>.extraheader github.user
 		remote.<>.url remote.<>.pushurl remote.<>.fetch remote.<>.push remote.<>.prune remote.<>.prunetags remote.<>.tagopt remote.<>.gh-resolved remote.<>.skipfetchall remote.<>.skipdefaultupdate remote.<>.followremotehead
-		remote.pushdefault branch.<>.* submodule.<>.url submodule.<>.active submodule.<>.branch submodule.<>.ignore submodule.<>.update submodule.<>.fetchrecursesubmodules submodule.<>.path`) {
-		harmless[name] = true
-	}
-}
+		remote.pushdefault branch.<>.* submodule.<>.url submodule.<>.active submodule.<>.branch submodule.<>.ignore submodule.<>.update submodule.<>.fetchrecursesubmodules submodule.<>.path`)
 
 var (
 	remoteName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]*$|^\.$`)
@@ -316,7 +310,7 @@ func plain(key, value string, set bool) bool {
 	if at := strings.LastIndex(name, "."); at >= 0 {
 		section, name = section+".<>", name[at+1:]
 	}
-	if !harmless[section+"."+name] && !harmless[section+".*"] {
+	if !slices.Contains(harmless, section+"."+name) && !slices.Contains(harmless, section+".*") {
 		return false
 	}
 	switch section + "." + name {
