@@ -301,11 +301,11 @@ func (c *conn) call(ctx context.Context, f func(context.Context, *session) error
 			return err
 		}
 		err = s.run(ctx, f)
-		var refused *refusal
+		refused, isRefused := errors.AsType[*refusal](err)
 		switch {
 		case err == nil:
 			return nil
-		case errors.As(err, &refused): // also when the time is just over: the server has answered
+		case isRefused: // also when the time is just over: the server has answered
 			return &CallError{Server: c.server.Name, Reason: c.hub.clean(refused.Error()), Err: err}
 		case ctx.Err() != nil && errors.Is(context.Cause(ctx), errNoAnswer):
 			return &CallError{
@@ -335,8 +335,8 @@ func (c *conn) drop(s *session) {
 }
 
 // undelivered reports whether the call certainly did not reach the server, or the server has
-// no such session or refused it without a log-in. A connection that was closed before took no call; a pipe without a reader
-// took no whole one.
+// no such session or refused the call without a log-in. A connection that was closed before the call took nothing of it; a
+// pipe without a reader took at most a part.
 func undelivered(err error) bool {
 	return errors.Is(err, sdk.ErrSessionMissing) || errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, errLogin) ||
 		errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EPIPE)
@@ -373,7 +373,6 @@ func (c *conn) close() {
 type refusal struct{ err error }
 
 func (r *refusal) Error() string { return strings.TrimSpace(r.err.Error()) }
-func (r *refusal) Unwrap() error { return r.err }
 
 // httpClient sends requests to one server over HTTP with the headers of its definition, or the token of a log-in, for as
 // long as the connection to that server is open.

@@ -183,8 +183,7 @@ func (h *Hub) Read(ctx context.Context, server, uri string) (Result, error) {
 
 // answered turns a server's error answer into a refusal.
 func answered(err error) error {
-	var wire *jsonrpc.Error
-	if errors.As(err, &wire) {
+	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return &refusal{fmt.Errorf("it refused the call: %s (%d)", wire.Message, wire.Code)}
 	}
 	return err

@@ -582,9 +582,12 @@ type choice struct {
 	Line    string `json:"line"` // for people who open the file
 }
 
-func (c Choices) path(s Server) string {
+func (c Choices) path(s Server) string { return s.fileIn(c.Dir) }
+
+// fileIn is the file in a folder with one file for each definition.
+func (s Server) fileIn(dir string) string {
 	sum := sha256.Sum256([]byte(s.File + "\x00" + s.Name))
-	return filepath.Join(c.Dir, hex.EncodeToString(sum[:16])+".json")
+	return filepath.Join(dir, hex.EncodeToString(sum[:16])+".json")
 }
 
 // state is the state of a server. A decision that cannot be read is no agreement.

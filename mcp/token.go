@@ -3,8 +3,6 @@ package mcp
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -56,10 +54,7 @@ type kept struct {
 	Expires  time.Time `json:"expires,omitzero"`
 }
 
-func (l Logins) path(s Server) string {
-	sum := sha256.Sum256([]byte(s.File + "\x00" + s.Name))
-	return filepath.Join(l.Dir, hex.EncodeToString(sum[:16])+".json")
-}
+func (l Logins) path(s Server) string { return s.fileIn(l.Dir) }
 
 // Has reports whether tokens are kept for a server, whatever its address is now.
 func (l Logins) Has(s Server) bool {

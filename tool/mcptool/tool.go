@@ -43,7 +43,7 @@ type offered struct {
 	silent bool // it is known to histories and not offered now
 }
 
-// New makes a tool of what a server offers.
+// New makes a tool of an offer of a server.
 func New(c Caller, o mcp.Offer) tool.Tool { return offered{c, o, false} }
 
 // Spec describes the tool as its server does.
@@ -63,7 +63,7 @@ func (t offered) Spec() tool.Spec {
 	return s
 }
 
-// Plan checks that the input is an object; what is in it is the server's to judge.
+// Plan checks that the input is an object; the server judges its content.
 func (t offered) Plan(_ context.Context, env tool.Env, input json.RawMessage) (tool.Plan, error) {
 	arguments, err := object(t.offer.Name, input)
 	if err != nil {
@@ -219,13 +219,10 @@ func askTool(o mcp.Offer, arguments json.RawMessage) tool.Ask {
 // Run calls the server. A missing answer is a result: the task continues.
 func (p *plan) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
 	answer, err := p.do(ctx)
-	var failed *mcp.CallError
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return tool.Result{}, err
-	case errors.As(err, &failed):
+	if failed, ok := errors.AsType[*mcp.CallError](err); ok && ctx.Err() == nil {
 		return tool.Result{Text: "Error: " + failed.Error(), IsError: true, TimedOut: failed.Timeout}, nil
-	case err != nil:
+	}
+	if err != nil {
 		return tool.Result{}, err
 	}
 	res := tool.Result{Text: answer.Text, IsError: answer.Failed}
@@ -240,15 +237,12 @@ func (p *plan) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
 
 // Box is the tools of a run's servers.
 type Box struct {
-	hub     *mcp.Hub
-	offers  map[string]mcp.Offer // by name
-	natural map[[2]string]string // the name of a server's tool
+	hub    *mcp.Hub
+	offers map[string]mcp.Offer // by name
 }
 
 // NewBox makes the tools of a hub, which its caller closes.
-func NewBox(hub *mcp.Hub) *Box {
-	return &Box{hub: hub, offers: map[string]mcp.Offer{}, natural: map[[2]string]string{}}
-}
+func NewBox(hub *mcp.Hub) *Box { return &Box{hub: hub, offers: map[string]mcp.Offer{}} }
 
 // tooMany is the number of tools beyond which models are known to choose worse; it is
 // Roo's.
@@ -280,7 +274,7 @@ func (b *Box) Open(ctx context.Context) (tools []tool.Tool, notes []string) {
 					"name", o.Tool, o.Server, other.Server))
 				continue
 			}
-			b.offers[o.Name], b.natural[[2]string{o.Server, o.Tool}] = o, o.Name
+			b.offers[o.Name] = o
 			tools = append(tools, New(b.hub, o))
 			count++
 		}
@@ -294,10 +288,10 @@ func (b *Box) Open(ctx context.Context) (tools []tool.Tool, notes []string) {
 
 // known is a tool by the names that its server has.
 func (b *Box) known(server, name string) (mcp.Offer, error) {
-	if offered, ok := b.natural[[2]string{server, name}]; ok {
-		return b.offers[offered], nil
-	}
 	o := mcp.Offer{Server: server, Tool: name, Name: mcp.ToolName(server, name)}
+	if offered, ok := b.offers[o.Name]; ok && offered.Server == server && offered.Tool == name {
+		return offered, nil
+	}
 	s, _ := b.hub.Server(server)
 	if slices.Contains(s.Off, name) {
 		return o, fmt.Errorf("the tool %s of the MCP server %s is switched off in the user's settings", name, server)
