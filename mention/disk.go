@@ -128,7 +128,7 @@ func (g Disk) folderBlock(ctx context.Context, name string, p workspace.Path) Bl
 			more++
 			continue
 		}
-		line := quotedName(e.Name())
+		line := tool.SafeName(e.Name())
 		if e.IsDir() {
 			line += "/"
 		}
@@ -136,7 +136,7 @@ func (g Disk) folderBlock(ctx context.Context, name string, p workspace.Path) Bl
 		if !e.Type().IsRegular() || at.Outside {
 			continue
 		}
-		inner := path.Join(filepath.ToSlash(name), quotedName(e.Name()))
+		inner := path.Join(filepath.ToSlash(name), tool.SafeName(e.Name()))
 		if size >= maxFolderFiles {
 			left = append(left, inner)
 			continue
@@ -178,14 +178,6 @@ func (g Disk) folderBlock(ctx context.Context, name string, p workspace.Path) Bl
 func readFolder(name string) ([]fs.DirEntry, error) {
 	entries, err := os.ReadDir(name)
 	return entries[:min(len(entries), 100_000)], err // the rest is not even counted
-}
-
-// quotedName is a name that cannot pass for other lines or other names.
-func quotedName(name string) string {
-	if tool.OneLine(name) == name {
-		return name
-	}
-	return fmt.Sprintf("%q", name)
 }
 
 // Command finds a slash command, or a skill of that name.
@@ -287,7 +279,7 @@ var stableSettings = []string{"-c", "core.quotePath=false", "-c", "log.showRoot=
 // plainDiff keeps a diff from running programs and from following submodules.
 var plainDiff = []string{"--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--ignore-submodules=all", "--relative"}
 
-// errNoGit and errNoRepo are answers, not failures.
+// errNoGit and errNoRepo are shown alone: they say why there is nothing to show, and nothing failed.
 var (
 	errNoGit  = errors.New("Git is not installed") //nolint:staticcheck // shown as it is, as Roo does
 	errNoRepo = errors.New("Not a git repository") //nolint:staticcheck // the same
@@ -333,8 +325,7 @@ func (g Disk) open(ctx context.Context) (*repo, error) {
 // disableFilters disables the repository's filters: comparing a changed file with its stored content would run them.
 func (r *repo) disableFilters(ctx context.Context) error {
 	out, err := r.run(ctx, "config", "-z", "--name-only", "--get-regexp", `^filter\..*\.(clean|smudge|process|required)$`)
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == 1 {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 {
 		return nil // there are none
 	}
 	if err != nil {
@@ -463,7 +454,7 @@ func (r *repo) status(out string) (lines string, hidden int) {
 			hidden++
 			continue
 		}
-		b.WriteString(entry[:3] + quotedName(name) + "\n")
+		b.WriteString(entry[:3] + tool.SafeName(name) + "\n")
 	}
 	return b.String(), hidden
 }

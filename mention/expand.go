@@ -71,12 +71,7 @@ const (
 
 // Expand replaces mentions and slash commands by Roo's words for them, and resolves each once.
 func Expand(ctx context.Context, text string, w World) Expansion {
-	e := &expander{
-		ctx:   ctx,
-		world: w,
-		seen:  map[string]bool{},
-		known: map[string]bool{},
-	}
+	e := &expander{ctx: ctx, world: w, seen: map[string]bool{}, known: map[string]bool{}}
 	mentions, commands := Scan(text), Commands(text)
 	if len(mentions)+len(commands) == 0 {
 		return Expansion{Text: text}
@@ -257,11 +252,10 @@ const (
 
 // Mention is one "@..." in a text.
 type Mention struct {
-	Kind     Kind
-	At, End  int    // byte offsets in the text, from the "@" on
-	Name     string // as written, without the "@"
-	Path     string // of a file: without the first "/", blanks no longer escaped
-	Trailing bool   // a path that ends in "/"
+	Kind    Kind
+	At, End int    // byte offsets in the text, from the "@" on
+	Name    string // as written, without the "@"
+	Path    string // of a file: without the first "/", blanks no longer escaped
 }
 
 // Scan finds the mentions of a text, in order. An "@" counts at the beginning and after a blank. A mention ends before
@@ -275,15 +269,9 @@ func Scan(text string) []Mention {
 		}
 		at += next
 		if n, kind := mentionLength(text[at+1:]); n > 0 && mayBegin(text, at) {
-			m := Mention{
-				Kind: kind,
-				At:   at,
-				End:  at + 1 + n,
-				Name: text[at+1 : at+1+n],
-			}
+			m := Mention{Kind: kind, At: at, End: at + 1 + n, Name: text[at+1 : at+1+n]}
 			if kind == File {
 				m.Path = strings.ReplaceAll(m.Name[1:], `\ `, " ")
-				m.Trailing = strings.HasSuffix(m.Path, "/")
 			}
 			out = append(out, m)
 			at = m.End
@@ -323,16 +311,16 @@ func mentionLength(s string) (int, Kind) {
 		}
 		return 0, ""
 	}
-	if n := count(s, isWord); n > 0 && strings.HasPrefix(s[n:], "://") {
+	if n := count(s, wordChars); n > 0 && strings.HasPrefix(s[n:], "://") {
 		if b := bodyLength(s[n+3:]); b > 0 {
 			return n + 3 + b, Address
 		}
 	}
-	if n := count(s, isHex); n >= 7 && n <= 40 && count(s[n:], isWord) == 0 && mayEnd(s[n:]) {
+	if n := count(s, hexChars); n >= 7 && n <= 40 && count(s[n:], wordChars) == 0 && mayEnd(s[n:]) {
 		return n, Commit
 	}
 	for _, w := range namedMentions {
-		if rest, ok := strings.CutPrefix(s, w.word); ok && count(rest, isWord) == 0 && mayEnd(rest) {
+		if rest, ok := strings.CutPrefix(s, w.word); ok && count(rest, wordChars) == 0 && mayEnd(rest) {
 			return len(w.word), w.kind
 		}
 	}
@@ -390,7 +378,7 @@ func Commands(text string) []Slash {
 			break
 		}
 		at += next
-		n := count(text[at+1:], isName)
+		n := count(text[at+1:], nameChars)
 		if n > 0 && mayBegin(text, at) && blankOrEnd(text[at+1+n:]) {
 			out = append(out, Slash{At: at, End: at + 1 + n, Name: text[at+1 : at+1+n]})
 		}
@@ -398,18 +386,12 @@ func Commands(text string) []Slash {
 	return out
 }
 
-func count(s string, is func(byte) bool) int {
-	n := 0
-	for n < len(s) && is(s[n]) {
-		n++
-	}
-	return n
-}
+// Characters of hashes, of words, and of names of slash commands.
+const (
+	hexChars  = "0123456789abcdef"
+	wordChars = "_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	nameChars = wordChars + ".-"
+)
 
-func isHex(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' }
-
-func isWord(c byte) bool {
-	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-}
-
-func isName(c byte) bool { return isWord(c) || c == '.' || c == '-' }
+// count is how many characters of a set a text begins with.
+func count(s, set string) int { return len(s) - len(strings.TrimLeft(s, set)) }

@@ -52,10 +52,10 @@ func TestScan(t *testing.T) {
 
 func TestAPathLosesItsEscapes(t *testing.T) {
 	m := Scan(`look at @/my\ dir/a\ b.txt and`)[0]
-	if m.Path != "my dir/a b.txt" || m.Trailing {
+	if m.Path != "my dir/a b.txt" {
 		t.Errorf("got %+v", m)
 	}
-	if m := Scan(`@/my\ dir/`)[0]; m.Path != "my dir/" || !m.Trailing {
+	if m := Scan(`@/my\ dir/`)[0]; m.Path != "my dir/" {
 		t.Errorf("got %+v", m)
 	}
 }
