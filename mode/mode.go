@@ -380,12 +380,7 @@ var always = []string{
 // aliases are other names of tools.
 var aliases = map[string]string{"write_file": "write_to_file", "search_and_replace": "edit"}
 
-func canonical(tool string) string {
-	if name, ok := aliases[tool]; ok {
-		return name
-	}
-	return tool
-}
+func canonical(tool string) string { return cmp.Or(aliases[tool], tool) }
 
 // GroupOf is the group of a tool of Roo's: "" for a tool that Roo does not know, "always" for one that no mode forbids.
 func GroupOf(tool string) string {
