@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -104,7 +105,7 @@ func (d *document) apply(ctx context.Context, b Block, shift int, threshold floa
 	// Numbers that are in the file itself, as in a table, are no line numbers.
 	if allNumbered(search) && (allNumbered(replace) || linetext.Trim(replace) == "") && !d.holds(linetext.SplitLines(search)) {
 		if start == 0 {
-			start = lineNumber(linetext.SplitLines(search)[0])
+			start = bounded(numberedLine.FindStringSubmatch(linetext.SplitLines(search)[0])[1])
 		}
 		search, replace = terminal.StripNumbers(search, false), terminal.StripNumbers(replace, false)
 	}
@@ -120,9 +121,9 @@ func (d *document) apply(ctx context.Context, b Block, shift int, threshold floa
 
 	lo, hi := 0, len(d.lines)
 	at, score, ties := -1, 0.0, 0
+	var err error
 	if start != 0 {
-		i := start - 1
-		if i >= 0 && i < len(d.lines) {
+		if i := start - 1; i >= 0 && i < len(d.lines) {
 			if s := d.similarityAt(i, newNeedle(searchLines), 0); s >= threshold {
 				at, score = i, s
 			}
@@ -133,7 +134,6 @@ func (d *document) apply(ctx context.Context, b Block, shift int, threshold floa
 		}
 	}
 	if at < 0 {
-		var err error
 		if at, score, ties, err = d.find(ctx, searchLines, lo, hi, threshold); err != nil {
 			return nil, err
 		}
@@ -143,12 +143,9 @@ func (d *document) apply(ctx context.Context, b Block, shift int, threshold floa
 		bareLines := linesOf(bare)
 		bareAt, bareScore := -1, 0.0
 		if bare != search && len(bareLines) > 0 {
-			var err error
-			var t int
-			if bareAt, bareScore, t, err = d.find(ctx, bareLines, lo, hi, threshold); err != nil {
+			if bareAt, bareScore, ties, err = d.find(ctx, bareLines, lo, hi, threshold); err != nil {
 				return nil, err
 			}
-			ties = t
 		}
 		if bareAt < 0 || bareScore < threshold {
 			return d.noMatch(start, searchLines, at, score, threshold), nil
@@ -191,19 +188,8 @@ func (d *document) text() string {
 
 // splice replaces n lines by fresh ones.
 func (d *document) splice(at, n int, fresh []string) {
-	end := d.ends[at]
-	switch {
-	case end != "":
-	case at > 0:
-		end = d.ends[at-1]
-	default:
-		end = "\n"
-	}
-	ends := make([]string, len(fresh))
-	for i := range ends {
-		ends[i] = end
-	}
-	ends = slices.Concat(d.ends[:at], ends, d.ends[at+n:])
+	end := cmp.Or(d.ends[at], d.ends[max(at-1, 0)], "\n")
+	ends := slices.Concat(d.ends[:at], slices.Repeat([]string{end}, len(fresh)), d.ends[at+n:])
 	if len(ends) > 0 {
 		ends[len(ends)-1] = ""
 	}
@@ -362,10 +348,6 @@ func (d *document) holds(lines []string) bool {
 	return false
 }
 
-// contains reports whether the new lines hold the old ones, so that those remain in
-// the file after the change too.
-func contains(lines, part []string) bool { return newDocument(lines).holds(part) }
-
 // DiffState counts the blocks whose lines a text holds as they are before the diff is applied
 // (olds) and as they are after it (news). A block whose both sides are there counts for neither,
 // unless its replacement repeats the searched lines.
@@ -375,7 +357,7 @@ func DiffState(text string, blocks []Block) (olds, news int) {
 		search, replace := d.wanted(b)
 		hasOld, hasNew := d.holds(search), len(replace) > 0 && d.holds(replace)
 		switch {
-		case hasNew && (!hasOld || contains(replace, search)):
+		case hasNew && (!hasOld || newDocument(replace).holds(search)): // new lines with the old ones in them keep those in the file
 			news++
 		case len(replace) == 0 && !hasOld:
 			news++ // a deletion leaves nothing but the gap
@@ -563,15 +545,6 @@ func unescape(s string) string {
 
 // numberedLine is a line such as "12 | x".
 var numberedLine = regexp.MustCompile(`^` + terminal.Space + `*([0-9]+)` + terminal.Space + `+\|(?:$|[^|])`)
-
-// lineNumber is the number of a line such as "12 | x", 0 for any other.
-func lineNumber(line string) int {
-	m := numberedLine.FindStringSubmatch(line)
-	if m == nil {
-		return 0
-	}
-	return bounded(m[1])
-}
 
 // bounded is a number of decimal digits, or the largest of 32 bits.
 func bounded(digits string) int {

@@ -7,9 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/roost-dev/roost/tool/linetext"
 	"github.com/roost-dev/roost/workspace/terminal"
-	"pgregory.net/rapid"
 )
 
 // slowDistance is the textbook table.
@@ -168,7 +169,7 @@ func TestLineNumbersComeOff(t *testing.T) {
 			t.Errorf("bare %q: %q, want %q", tt.in, got, tt.bare)
 		}
 	}
-	if n := lineNumber("99999999999999999999 | x"); n != 1<<31-1 {
+	if n := bounded("99999999999999999999"); n != 1<<31-1 {
 		t.Errorf("got %d, want the largest number", n)
 	}
 }

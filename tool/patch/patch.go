@@ -71,7 +71,7 @@ func ApplyChunks(ctx context.Context, text string, chunks []Chunk) (string, *Chu
 	f := newPatchedText(text)
 	for _, c := range chunks {
 		if err := ctx.Err(); err != nil {
-			return "", nil, err // each may mean going through a large file
+			return "", nil, err // each chunk may need a search through a large file
 		}
 		if bad := f.apply(c); bad != nil {
 			return "", bad, nil
@@ -83,7 +83,7 @@ func ApplyChunks(ctx context.Context, text string, chunks []Chunk) (string, *Chu
 // patchedText is a file while chunks are found in it.
 type patchedText struct {
 	lines  []fileLine
-	forms  [4][]string // the lines as the four ways of looking see them
+	forms  [4][]string // the lines in each of lineForms; nil until seek needs them
 	end    string      // line end of new lines without a neighbour
 	ended  bool        // the last line has its end
 	at     int         // where the search for the next chunk begins
@@ -191,8 +191,8 @@ func (f *patchedText) text() string {
 	var out []fileLine
 	at := 0
 	for _, p := range f.places {
-		// What is only added at the end may fall among lines that another chunk has
-		// replaced: then it comes behind them.
+		// New lines for the end of the file may belong among lines that another chunk
+		// replaces: then they follow those.
 		p.at = max(p.at, at)
 		out = append(append(out, f.lines[at:p.at]...), p.lines...)
 		at = p.at + p.n
@@ -220,26 +220,19 @@ func (c Chunk) withoutLastBlank() Chunk {
 	for ops[i].op == '+' {
 		i--
 	}
-	switch {
-	case i == last:
-		ops = ops[:i]
-	case linetext.Trim(ops[last].text) == "":
-		// Blank before and after: the last one of each goes.
-		if ops = ops[:last]; ops[i].op == ' ' {
-			ops[i].op = '+'
-		} else {
-			ops = slices.Delete(ops, i, i+1)
-		}
-	case ops[i].op == ' ':
+	if i < last && linetext.Trim(ops[last].text) == "" {
+		ops = ops[:last] // blank before and after: the last one of each goes
+	}
+	if i < last && ops[i].op == ' ' {
 		ops[i].op = '+'
-	default:
+	} else {
 		ops = slices.Delete(ops, i, i+1)
 	}
 	c.ops = ops
 	return c
 }
 
-// Four ways of looking at a line, from strict to loose.
+// lineForms are four forms of a line; seek compares lines in each form, from strict to loose.
 var lineForms = [4]func(string) string{
 	func(s string) string { return s },
 	linetext.TrimRight,
@@ -263,8 +256,8 @@ var asciiForms = func() *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }()
 
-// seek gives the first place from start on where the lines are, searching in four
-// ways one after the other, -1 if there is none. atEnd asks for the last lines.
+// seek gives the first place from start on where the lines are, -1 if there is none. It
+// tries one of lineForms after the other. With atEnd only the last lines count.
 func (f *patchedText) seek(want []string, start int, atEnd bool) int {
 	if len(want) == 0 {
 		return start
@@ -277,18 +270,18 @@ func (f *patchedText) seek(want []string, start int, atEnd bool) int {
 		start = last
 	}
 	sought := make([]string, len(want))
-	for way, form := range lineForms {
-		if f.forms[way] == nil {
-			f.forms[way] = make([]string, len(f.lines))
+	for n, form := range lineForms {
+		if f.forms[n] == nil {
+			f.forms[n] = make([]string, len(f.lines))
 			for i, l := range f.lines {
-				f.forms[way][i] = form(l.text)
+				f.forms[n][i] = form(l.text)
 			}
 		}
 		for i, l := range want {
 			sought[i] = form(strings.TrimSuffix(l, "\r"))
 		}
 		for i := start; i <= last; i++ {
-			if slices.Equal(f.forms[way][i:i+len(want)], sought) {
+			if slices.Equal(f.forms[n][i:i+len(want)], sought) {
 				return i
 			}
 		}

@@ -98,7 +98,7 @@ func PlainEnds(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 type Replacement struct {
 	Old, New string
 	Times    int  // how many places there are to be; 0 = one or more
-	Tolerant bool // other blanks will do where the text is not there as given
+	Tolerant bool // where the text does not occur exactly, it may occur with other blanks
 }
 
 // Apply makes one replacement. why is the reason when it cannot be made.
@@ -247,9 +247,10 @@ func (r Replacement) replaceTolerantly(f plainText) (out string, n int, ok bool)
 	return "", 0, false
 }
 
-// refit gives what to put where for a place that was found with other blanks. Those
-// around it are the file's, and lines are indented as the file indents the lines that
-// the model gave: to take the model's would spoil what goes by indentation.
+// refit returns what to replace, and by which text, for a place that was found with other
+// blanks. The blanks around the place stay the file's, and refit indents the new lines as the
+// file indents the lines that the model gave: the model's indentation would break languages
+// in which indentation has a meaning.
 func (r Replacement) refit(text string, p span) (place span, fresh string) {
 	fresh = r.New
 	if linetext.TrimRight(r.Old) != r.Old {
