@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"runtime"
@@ -43,10 +44,7 @@ func Command(line string, allow, deny []string) Verdict {
 		return Verdict{State: Ask, Parts: []Part{}, Reason: "the command line is empty"}
 	}
 	seen := scanDenied(line, denies)
-	v := Verdict{State: Ask, Parts: seen.parts, unsure: seen.unsure != "" && len(denies) > 0}
-	if v.Parts == nil {
-		v.Parts = []Part{}
-	}
+	v := Verdict{State: Ask, Parts: append([]Part{}, seen.parts...), unsure: seen.unsure != "" && len(denies) > 0}
 	if rule := v.rule(Deny); rule != "" {
 		v.State, v.Reason = Deny, fmt.Sprintf("the pattern %q denies it", rule)
 		return v
@@ -94,18 +92,14 @@ func judgeChain(v Verdict, list []simple, allows []pattern) Verdict {
 	return v
 }
 
-// allowedBy is the pattern that allows a simple command, or the reason why none does.
+// allowedBy returns the pattern that allows a simple command, or the reason why none does.
 func allowedBy(words []string, allows []pattern) (rule, why string) {
 	why = "no pattern allows it"
 	for _, p := range allows {
 		if len(words) < len(p.words) || !slices.Equal(words[:len(p.words)], p.words) {
 			continue
 		}
-		if not := unnamedProgram(words, p.words); not != "" {
-			why = not
-			continue
-		}
-		if not := beyondPattern(words, len(p.words)); not != "" {
+		if not := cmp.Or(unnamedProgram(words, p.words), beyondPattern(words, len(p.words))); not != "" {
 			why = not
 			continue
 		}
@@ -118,10 +112,7 @@ func patterns(texts []string) []pattern {
 	var out []pattern
 	for _, t := range texts {
 		if w := strings.Fields(t); len(w) > 0 {
-			env := 0
-			for env < len(w) && assignment(w[env]) {
-				env++
-			}
+			env := slices.IndexFunc(append(w, ""), func(word string) bool { return !assignment(word) })
 			out = append(out, pattern{t, w, env})
 		}
 	}
@@ -189,7 +180,7 @@ func plainCommands(line string) (list []simple, why string) {
 				return nil, notSimple
 			}
 		}
-		if list != nil && !sameCommands(list, got) {
+		if list != nil && !slices.EqualFunc(list, got, simple.equal) {
 			return nil, notSimple
 		}
 		list = got
@@ -204,9 +195,7 @@ func plainCommands(line string) (list []simple, why string) {
 	return list, ""
 }
 
-func sameCommands(a, b []simple) bool {
-	return slices.EqualFunc(a, b, func(x, y simple) bool { return x.text == y.text && slices.Equal(x.words, y.words) })
-}
+func (c simple) equal(o simple) bool { return c.text == o.text && slices.Equal(c.words, o.words) }
 
 // appendCommands appends the simple commands of a statement.
 func appendCommands(line string, s *syntax.Stmt, out *[]simple) bool {
@@ -224,10 +213,8 @@ func appendCommands(line string, s *syntax.Stmt, out *[]simple) bool {
 	if !ok || len(call.Assigns) > 0 || len(call.Args) == 0 {
 		return false
 	}
-	for _, r := range s.Redirs {
-		if !makesNoFile(r) {
-			return false
-		}
+	if slices.ContainsFunc(s.Redirs, makesFile) {
+		return false
 	}
 	words := make([]string, len(call.Args))
 	for i, w := range call.Args {
@@ -259,21 +246,22 @@ func statementEnd(s *syntax.Stmt) uint {
 	return s.End().Offset()
 }
 
-// makesNoFile reports a redirection that joins the two outputs, or leads to /dev/null.
-func makesNoFile(r *syntax.Redirect) bool {
+// makesFile reports a redirection that may make or read a file: any but one that joins the two outputs, or leads to
+// /dev/null.
+func makesFile(r *syntax.Redirect) bool {
 	if r.Hdoc != nil || r.Word == nil || r.N != nil && r.N.Value != "0" && r.N.Value != "1" && r.N.Value != "2" {
-		return false
+		return true
 	}
 	to := r.Word.Lit()
 	switch r.Op {
 	case syntax.DplOut:
-		return to == "1" || to == "2"
+		return to != "1" && to != "2"
 	case syntax.RdrOut, syntax.AppOut:
-		return to == "/dev/null" && (r.N == nil || r.N.Value != "0")
+		return to != "/dev/null" || r.N != nil && r.N.Value == "0"
 	case syntax.RdrIn:
-		return to == "/dev/null" && (r.N == nil || r.N.Value == "0")
+		return to != "/dev/null" || r.N != nil && r.N.Value != "0"
 	}
-	return false
+	return true
 }
 
 var variants = []syntax.LangVariant{syntax.LangBash, syntax.LangPOSIX}
@@ -316,8 +304,8 @@ func plainWord(w *syntax.Word) (string, bool) {
 	return b.String(), true
 }
 
-// beyondPattern is why a command of plain words is more than a pattern covers, "" when it is not. The pattern names the
-// first own words.
+// beyondPattern is the reason why a pattern does not cover a command of plain words, "" when the pattern covers it. The
+// pattern names the first own words.
 func beyondPattern(words []string, own int) string {
 	name := path.Base(words[0])
 	if listed("wrappers", name) || listed("wrappers", strings.ToLower(name)) || isLoader(name) {
@@ -330,7 +318,7 @@ func beyondPattern(words []string, own int) string {
 	if !known {
 		return unknown.beyondUsage(name, words, own, true)
 	}
-	if p.subs == nil {
+	if len(p.subs) == 0 {
 		return p.beyondUsage(name, words, own, false)
 	}
 	at := 1
@@ -372,7 +360,8 @@ func changesRepository(list []simple) (changes, any bool) {
 	return changes, any
 }
 
-// unnamedProgram: python -m runs any module, and uv run any program, so the pattern must name it.
+// unnamedProgram is the reason why a pattern does not name the program that a command runs, "" when the pattern does:
+// python -m runs any module, and uv run any program.
 func unnamedProgram(words, p []string) string {
 	name := path.Base(words[0])
 	for i, w := range words[1:] {
@@ -380,7 +369,7 @@ func unnamedProgram(words, p []string) string {
 			return "the pattern must name what " + strings.Join(words[:i+2], " ") + " runs"
 		}
 	}
-	if !listed("interpreters", name) || table().known[name].subs != nil {
+	if !listed("interpreters", name) || len(table().known[name].subs) > 0 {
 		return ""
 	}
 	for _, w := range p[1:] {
@@ -406,19 +395,9 @@ const (
 
 // hasOddCharacter reports a character that may look different from what runs, or that shells treat specially.
 func hasOddCharacter(line string) bool {
-	if !utf8.ValidString(line) {
-		return true
-	}
-	for _, r := range line {
-		if r == ' ' {
-			continue
-		}
-		if unicode.IsControl(r) || unicode.IsSpace(r) || !unicode.IsGraphic(r) || unicode.In(r, unicode.Cf,
-			unicode.Zl, unicode.Zp, unicode.Zs, unicode.Co) || blankLetter(r) {
-			return true
-		}
-	}
-	return false
+	return !utf8.ValidString(line) || strings.ContainsFunc(line, func(r rune) bool {
+		return r != ' ' && (!unicode.IsPrint(r) || blankLetter(r)) // the blank is the only space that IsPrint knows
+	})
 }
 
 // blankLetter reports letters and marks that show nothing.

@@ -234,7 +234,7 @@ func judgeCommand(variant syntax.LangVariant, ws []word, denies []pattern, depth
 	return out
 }
 
-// splitDashed turns git-push into git push.
+// splitDashed makes the words git and push of the program git-push.
 func splitDashed(ws []word) []word {
 	name := baseName(ws[0].text)
 	if sub, ok := strings.CutPrefix(name, "git-"); ok && ws[0].known && sub != "" {
@@ -333,7 +333,8 @@ func isLoader(name string) bool {
 // sedPlain are scripts that print, delete or replace, and run nothing.
 var sedPlain = regexp.MustCompile(`^(([0-9]+|\$|/[^/]*/)(,([0-9]+|\$|/[^/]*/))?)?([pdq=]|s(/[^/]*/[^/]*/|\|[^|]*\|[^|]*\||#[^#]*#[^#]*#|,[^,]*,[^,]*,)[gpiI0-9]*)$`)
 
-// runsOthers is why a simple command may run commands that its own words do not begin with, "" when it does not.
+// runsOthers is the reason why a simple command may run other commands, those that its words name later on; "" = it runs
+// none.
 func runsOthers(ws []word) string {
 	name := baseName(ws[0].text)
 	for _, w := range ws[1:] {
@@ -386,7 +387,7 @@ func (u usage) runsOther(name string, args []word) string {
 	return ""
 }
 
-// gitRuns: settings on the command line and aliases run anything.
+// gitRuns is the reason why a git command may run other commands: settings on the command line and aliases run anything.
 func gitRuns(ws []word) string {
 	for i := 1; i < len(ws); i++ {
 		switch t := ws[i].text; {
@@ -410,7 +411,8 @@ func gitRuns(ws []word) string {
 	return ""
 }
 
-// inlineText is why an interpreter runs program text from the line or from its input. A script file is not such text.
+// inlineText is the reason why an interpreter runs program text from the line or from its input. A script file is not such
+// text.
 func inlineText(name string, args []word) string {
 	for _, a := range args {
 		switch {
@@ -431,7 +433,7 @@ func inlineText(name string, args []word) string {
 	return name + " reads commands from its input"
 }
 
-// sedRuns: a script can run commands and write files.
+// sedRuns is the reason why sed may run commands or write files: its script can do both.
 func sedRuns(name string, args []word) string {
 	for i, a := range args {
 		switch {

@@ -108,14 +108,12 @@ func decideClass(p Policy, class tool.Class, ask tool.Ask) Decision {
 			return by(Ask, "a question to the user is answered by the user")
 		}
 		return by(Allow, "needs no permission")
-	case class == mcp && p.Mode == ModeAll:
+	case (class == mcp || class == tool.Web) && p.Mode == ModeAll:
 		return by(Allow, "everything but protected files is allowed")
 	case class == mcp && ask.Agreed != "":
 		return Decision{Allow, "rule", ask.Agreed, "the server's settings allow it"}
 	case class == mcp:
 		return by(Ask, "what an MCP server does needs permission")
-	case class == tool.Web && p.Mode == ModeAll:
-		return by(Allow, "everything but protected files is allowed")
 	case class == tool.Web:
 		return by(Ask, "a request to a site needs permission")
 	case class != tool.Read && class != tool.Write:
@@ -169,7 +167,7 @@ func decideCommand(p Policy, ask tool.Ask) Decision {
 	}
 }
 
-// unsafeGit is why a line that the patterns allow does not run git unasked.
+// unsafeGit is the reason why git does not run unasked in a line that the patterns allow; "" = it may run.
 func unsafeGit(ask tool.Ask) string {
 	list, _ := plainCommands(ask.Command)
 	switch changes, any := changesRepository(list); {

@@ -30,7 +30,7 @@ type usage struct {
 // program is a known program: one usage, or one for each subcommand.
 type program struct {
 	usage
-	subs map[string]usage
+	subs map[string]usage // by name; empty for a program without subcommands
 }
 
 // programs is what programs.txt holds.
@@ -56,16 +56,13 @@ func readPrograms(text string) *programs {
 	var u usage
 	finish := func() {
 		if kind == "program" {
-			owners, subs = names, nil
+			owners, subs = names, map[string]usage{}
 		}
 		for _, name := range names {
 			switch kind {
 			case "program":
 				t.known[name] = program{usage: u}
 			case "sub":
-				if subs == nil {
-					subs = map[string]usage{}
-				}
 				subs[name] = u
 			case "usage":
 				shared[name] = u
@@ -188,9 +185,9 @@ func hasWord(list, word string) bool {
 	return word != "" && !strings.Contains(word, " ") && strings.Contains(" "+list+" ", " "+word+" ")
 }
 
-// beyondUsage is why not all words after the first are harmless, "" when they are. A word after "--" is judged like any
-// other: an option's value, and what a program hands on, may be something else than it seems. Words of the pattern
-// itself are covered unless they are options of a known program.
+// beyondUsage is the reason why not all words after the first are harmless, "" when they are. It judges a word after "--"
+// like any other: an option's value, and a word for another program, may mean something else there. The pattern covers
+// its own words unless they are options of a known program.
 func (u usage) beyondUsage(name string, words []string, own int, ownOptions bool) string {
 	operands, handed := 0, false
 	for i, w := range words {
