@@ -37,10 +37,10 @@ const minKnown = 8
 // Redactor finds secrets. It is immutable and safe for concurrent use.
 type Redactor struct {
 	rules []rule
-	// Every keyword is found by two neighbouring bytes of it, the rarest in text.
-	// One look into a table of 8 KB per byte decides for nearly all of the text
-	// that there is nothing; searching for each of the keywords would read the text
-	// as many times as there are keywords.
+	// A Redactor finds each keyword by two neighbouring bytes of it, the rarest in text.
+	// For nearly all of the text one lookup per byte, in a table of 8 KB, excludes a
+	// secret; a search for each keyword would read the text as many times as there are
+	// keywords.
 	pairs [1 << 10]uint64
 	at    map[uint16][]probe
 	reach int // the longest keyword
@@ -63,7 +63,7 @@ func New(known ...Known) *Redactor {
 	r.rules = append(r.rules, rules...)
 	for i, rule := range r.rules {
 		offset := 0
-		// Known values are found by their beginning, the longest first: a value
+		// A Redactor finds known values by their beginning, the longest first: a value
 		// that holds another one must not be masked in part.
 		if rule.body != nil || rule.special != nil {
 			offset = rarest(rule.keyword)
@@ -257,7 +257,7 @@ func Marked(s string) string {
 	return visible(s, func(r rune) string { return fmt.Sprintf("⟦U+%04X⟧", r) })
 }
 
-// visible is a text in which name stands for each character that acts or hides.
+// visible returns a text in which name(c) replaces each character c that acts on a terminal or shows as nothing.
 func visible(s string, name func(rune) string) string {
 	if harmless(s) {
 		return s
@@ -328,7 +328,7 @@ func TerminalText(w io.Writer) *Screen {
 			if i := bytes.LastIndexByte(p, '\n'); i >= 0 || len(p) < long {
 				return i + 1
 			}
-			return runes(p)
+			return wholeRunes(p)
 		},
 		clean: func(p []byte) []byte { return []byte(Terminal(string(p))) },
 	}
@@ -336,7 +336,7 @@ func TerminalText(w io.Writer) *Screen {
 
 // TerminalJSON returns a writer in front of w that escapes, in JSON, the characters that act on
 // a terminal or show as nothing: the values stay what they are.
-func TerminalJSON(w io.Writer) *Screen { return &Screen{w: w, whole: runes, clean: escaped} }
+func TerminalJSON(w io.Writer) *Screen { return &Screen{w: w, whole: wholeRunes, clean: escaped} }
 
 // Write takes all of p; a part of it may be held back.
 func (s *Screen) Write(p []byte) (int, error) {
@@ -360,18 +360,8 @@ func (s *Screen) Close() error {
 	return err
 }
 
-// runes is the length of p without a character at its end that has not come whole.
-func runes(p []byte) int {
-	for n := len(p) - 1; n >= 0 && n > len(p)-utf8.UTFMax; n-- {
-		if utf8.RuneStart(p[n]) {
-			if !utf8.FullRune(p[n:]) {
-				return n
-			}
-			break
-		}
-	}
-	return len(p)
-}
+// wholeRunes is the length of p without a character at its end that has not come whole.
+func wholeRunes(p []byte) int { return len(terminal.WholeEnd(p)) }
 
 func escaped(p []byte) []byte {
 	out := make([]byte, 0, len(p))

@@ -227,7 +227,7 @@ func privateKey(s string, at int, final bool) (int, int, bool) {
 	}
 	if end >= 0 {
 		if end < 64 && !keyed(s[body:body+end]) {
-			return 0, 0, false // code that speaks of keys
+			return 0, 0, false // code about keys
 		}
 		tail := body + end + len("-----END ")
 		n, more := run(s, tail, keyHead, 40, final)
@@ -314,7 +314,7 @@ func password(s string, at int, final bool) (int, int, bool) {
 		return 0, 0, true
 	}
 	value := s[at+q : at+q+n]
-	if strings.ContainsAny(value, "()[]{}<>") || !secretive(value) { // a call, or what stands for a value
+	if strings.ContainsAny(value, "()[]{}<>") || !secretive(value) { // a call or a placeholder
 		return 0, 0, false
 	}
 	return at + q, at + q + n, false
@@ -416,5 +416,5 @@ func cookie(s string, at int, final bool) (int, int, bool) {
 	return from, to, false
 }
 
-// login matches the names of cookies that stand for a log-in.
+// login matches the names of cookies that represent a log-in.
 var login = regexp.MustCompile(`(?i)sess|auth|token|jwt|sid\s*$`)

@@ -30,8 +30,8 @@ func KeepLong(env Env, res *Result) error {
 	all := res.Text
 	res.Full = &Spool{Path: f.Name(), Size: int64(len(all))}
 	head, tail := all[:preview], all[len(all)-preview:]
-	// At line ends where one is near, else at characters: half a line may be half a secret, which masking does not
-	// recognise.
+	// Cut at a line end where one is near, else between characters: half a line may be half a secret, which masking does
+	// not recognise.
 	if i := strings.LastIndexByte(head, '\n'); i > preview/2 {
 		head = head[:i+1]
 	}

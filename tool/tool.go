@@ -65,16 +65,14 @@ type Spec struct {
 type Env struct {
 	Workspace *workspace.Workspace
 	Mode      string // the slug of the task's mode, "" when it has none
-	// CommandTimeoutMS ends a command that runs longer; 0 = no limit.
-	CommandTimeoutMS int64
-	// Mark is what the processes of a command are found by if the engine dies before
-	// it could record one (see shell.FindMarked); recorded before Run. "" = a new one.
+	// Mark is a word in the environment of a command's processes. It is recorded before Run: shell.FindMarked finds the
+	// processes by it if the engine dies before it could record one. "" = a new one.
 	Mark string
 	// SpoolDir is a private folder for output that does not fit in memory.
 	SpoolDir string
-	// ArtifactID gives the name under which a command's whole output will be kept
-	// (e.g. "cmd-1776200002500.txt"), as Result.Text gives it to the model. It is a
-	// function because the name comes from the row that asked, which is written
+	// ArtifactID gives the name under which the engine will keep a command's whole output
+	// (e.g. "cmd-1776200002500.txt"); Result.Text names it to the model. ArtifactID is a
+	// function because the name comes from the row of the question, which is written
 	// between Plan and Run; Run calls it at most once, when Result.Full is set. nil
 	// = the text names none.
 	ArtifactID func() string
@@ -94,7 +92,7 @@ type Tool interface {
 	Plan(ctx context.Context, env Env, input json.RawMessage) (Plan, error)
 }
 
-// Plan is a call that has been checked and not been run.
+// Plan is a call that was checked and did not run yet.
 type Plan interface {
 	// Ask describes the call for approval and for the UI history.
 	Ask() Ask
@@ -119,8 +117,8 @@ type Ask struct {
 	Ignored       bool     // touches what .rooignore hides
 	Mode          string   // the mode that the task continues in afterwards, "" = as it is
 	Agreed        string   // the settings of a server that agree to the call beforehand, "" = none do
-	Git           string   // why no git command runs there unasked, "" = nothing speaks against it
-	GitHooks      string   // why none does that runs hooks or talks to other repositories
+	Git           string   // why no git command runs there unasked, "" = each may
+	GitHooks      string   // why no git command that runs hooks or contacts other repositories does, "" = each may
 	// Before maps the files that a write will change, as in FileTouch, to the hash of
 	// their content at planning time; "" for a file that does not exist. A tool that
 	// cannot derive from its input what a file will hold adds a blank and the hash of that.
@@ -152,7 +150,7 @@ type Result struct {
 	Question  string   // ask_followup_question: what to ask
 	Choices   []Choice // its suggested answers
 	Completed bool     // attempt_completion: Text is the final result
-	Mode      string   // the slug of the mode to go on in; of switch_mode, Text is the reason
+	Mode      string   // the slug of the mode that the task continues in; of switch_mode, Text is the reason
 	Todos     *string  // update_todo_list: the whole checklist
 	Subtask   *Subtask // new_task: what is to be started
 }
@@ -210,7 +208,7 @@ type Inspector interface {
 	Inspect(ctx context.Context, env Env, input json.RawMessage, before map[string]string) (Finding, error)
 }
 
-// made is a tool that is no more than its specification and what plans a call of it.
+// made is a tool that consists of its specification and a function that plans a call.
 type made struct {
 	spec Spec
 	plan func(ctx context.Context, env Env, in Input) (Plan, error)
@@ -233,7 +231,7 @@ func (m made) Plan(ctx context.Context, env Env, raw json.RawMessage) (Plan, err
 	return m.plan(ctx, env, in)
 }
 
-// Known is a plan whose result is known beforehand: a refusal, or what was read to be able to ask.
+// Known is a plan whose result is known beforehand: a refusal, or something that Plan had to read for the question.
 type Known struct {
 	Of     Ask
 	Result Result
@@ -268,7 +266,7 @@ const Web Class = "web"
 // Seen is what the model last saw or made of a file.
 type Seen struct {
 	Hash string // SHA-256 of the content, hex; "" when it knows that there is no file
-	Data []byte // the content, nil when it is not at hand
+	Data []byte // the content, nil when it is not kept
 }
 
 // StaleError: a call would overwrite a file that the user or another program changed after
@@ -536,9 +534,9 @@ func misleading(r rune) bool {
 	return unicode.IsControl(r) || r == 0x2028 || r == 0x2029 || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// OneLine makes text from a model fit for Ask.Title: the first line that is not
-// blank, in which characters that act on a terminal or turn text around are
-// replaced by U+FFFD. A person decides by this line.
+// OneLine makes text from a model fit for Ask.Title. It returns the first line that is not
+// blank, with U+FFFD in place of characters that act on a terminal or turn text around. A
+// person decides by this line.
 func OneLine(s string) string {
 	line, _, _ := strings.Cut(strings.TrimLeft(s, "\r\n"), "\n")
 	return strings.Map(func(r rune) rune {

@@ -19,12 +19,13 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"go.uber.org/goleak"
+
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace"
 	"github.com/roost-dev/roost/workspace/shell"
-	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -68,7 +69,7 @@ func input(t *testing.T, v map[string]any) json.RawMessage {
 
 func do(t *testing.T, env tool.Env, out *output, v map[string]any) tool.Result {
 	t.Helper()
-	p, err := New(Options{}).Plan(t.Context(), env, input(t, v))
+	p, err := New().Plan(t.Context(), env, input(t, v))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,17 +122,10 @@ func TestText(t *testing.T) {
 }
 
 func TestTimeout(t *testing.T) {
-	for name, in := range map[string]map[string]any{
-		"the model's": {"command": "echo a; sleep 300", "timeout": 0.2},
-		"the user's":  {"command": "echo a; sleep 300", "timeout": 100},
-	} {
-		env := setup(t)
-		env.CommandTimeoutMS = 300
-		start := time.Now()
-		res := do(t, env, &output{}, in)
-		if !res.TimedOut || !strings.Contains(res.Text, "ended after") || !strings.HasSuffix(res.Text, "Output:\na\n") || time.Since(start) > 30*time.Second {
-			t.Errorf("%s: %+v after %v", name, res, time.Since(start))
-		}
+	start := time.Now()
+	res := do(t, setup(t), &output{}, map[string]any{"command": "echo a; sleep 300", "timeout": 0.2})
+	if !res.TimedOut || !strings.Contains(res.Text, "ended after") || !strings.HasSuffix(res.Text, "Output:\na\n") || time.Since(start) > 30*time.Second {
+		t.Errorf("%+v after %v", res, time.Since(start))
 	}
 }
 
@@ -147,7 +141,7 @@ func TestCancelGivesResultAndError(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("stopped by hand")
 	out := &output{cancel: func() { cancel(why) }}
-	p, err := New(Options{}).Plan(ctx, setup(t), input(t, map[string]any{"command": "echo a; sleep 300"}))
+	p, err := New().Plan(ctx, setup(t), input(t, map[string]any{"command": "echo a; sleep 300"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +173,7 @@ func TestLongOutputIsSpooledAndShownInPart(t *testing.T) {
 			t.Errorf("%q is missing in\n%s", want, res.Text)
 		}
 	}
-	if len(res.Text) > MediumPreview+600 || !utf8.ValidString(res.Text) {
+	if len(res.Text) > maxPreview+600 || !utf8.ValidString(res.Text) {
 		t.Errorf("%d bytes of text", len(res.Text))
 	}
 	env.ArtifactID = nil
@@ -209,7 +203,7 @@ func TestAskAndMistakes(t *testing.T) {
 	env := setup(t)
 	outside := t.TempDir()
 	for cwd, want := range map[string]bool{".": false, "": false, outside: true, "..": true} {
-		p, err := New(Options{}).Plan(t.Context(), env, input(t, map[string]any{"command": "ls\nls", "cwd": cwd}))
+		p, err := New().Plan(t.Context(), env, input(t, map[string]any{"command": "ls\nls", "cwd": cwd}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -223,13 +217,13 @@ func TestAskAndMistakes(t *testing.T) {
 		}
 	}
 	for _, in := range []string{``, `[]`, `{}`, `{"command":" "}`, `{"command":1}`, `{"command":"a\u0000b"}`, `{"command":"a","cwd":1}`, `{"command":"a","timeout":"1"}`, `{"command":"a","timeout":-1}`, `{"command":"a","cwd":"a\u0000"}`} {
-		_, err := New(Options{}).Plan(t.Context(), env, json.RawMessage(in))
+		_, err := New().Plan(t.Context(), env, json.RawMessage(in))
 		var wrong *tool.InputError
 		if !errors.As(err, &wrong) || wrong.Reason == "" {
 			t.Errorf("%s: got %v, want errors.As(err, &wrong) and wrong.Reason != \"\"", in, err)
 		}
 	}
-	if s := New(Options{}).Spec(); s.Replay != tool.Never || s.Class != tool.Command || !esjson.Valid(s.Schema) {
+	if s := New().Spec(); s.Replay != tool.Never || s.Class != tool.Command || !esjson.Valid(s.Schema) {
 		t.Errorf("got %+v, want s.Replay = tool.Never and s.Class = tool.Command and esjson.Valid(s.Schema)", s)
 	}
 }
@@ -244,7 +238,7 @@ func (*printer) Started(p tool.Process) {
 
 func TestKilledEngineLeavesAFindableCommand(t *testing.T) {
 	if os.Getenv(failpoint.Env) != "" {
-		p, err := New(Options{}).Plan(t.Context(), setup(t), input(t, map[string]any{"command": "sleep 300"}))
+		p, err := New().Plan(t.Context(), setup(t), input(t, map[string]any{"command": "sleep 300"}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -307,7 +301,7 @@ func TestCaptureKeepsHeadAndTail(t *testing.T) {
 func TestFullDiskIsAnError(t *testing.T) {
 	env := setup(t)
 	env.SpoolDir = filepath.Join(env.SpoolDir, "missing")
-	p, err := New(Options{}).Plan(t.Context(), env, input(t, map[string]any{"command": "head -c 100000 /dev/zero"}))
+	p, err := New().Plan(t.Context(), env, input(t, map[string]any{"command": "head -c 100000 /dev/zero"}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func TestPatternsDoNotRunWhatAFolderNames(t *testing.T) {
 	policy := approval.Policy{Allow: []string{"git status", "git log", "git commit", "ls"}}
 	decide := func(line, cwd string) approval.State {
 		t.Helper()
-		p, err := New(Options{}).Plan(t.Context(), env, input(t, map[string]any{"command": line, "cwd": cwd}))
+		p, err := New().Plan(t.Context(), env, input(t, map[string]any{"command": line, "cwd": cwd}))
 		if err != nil {
 			t.Fatal(err)
 		}

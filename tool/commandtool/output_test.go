@@ -173,7 +173,7 @@ func (*refusing) Write([]byte) (int, error) { return 0, fmt.Errorf("no space lef
 
 func TestOutputThatCannotBeShownEndsTheCommand(t *testing.T) {
 	env := setup(t)
-	p, err := New(Options{}).Plan(t.Context(), env, input(t, map[string]any{"command": "yes"}))
+	p, err := New().Plan(t.Context(), env, input(t, map[string]any{"command": "yes"}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 // mistake plans a call and gives what the model is told, "" when it is fine.
 func mistake(t *testing.T, env tool.Env, in map[string]any) string {
 	t.Helper()
-	_, err := New(Options{}).Plan(t.Context(), env, input(t, in))
+	_, err := New().Plan(t.Context(), env, input(t, in))
 	var wrong *tool.InputError
 	if err != nil && !errors.As(err, &wrong) {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func TestTheFolderIsJudgedAgainWhenTheCommandStarts(t *testing.T) {
 			if err := os.Mkdir(dir, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			p, err := New(Options{}).Plan(t.Context(), env, input(t, map[string]any{"command": "touch was-here", "cwd": "sub"}))
+			p, err := New().Plan(t.Context(), env, input(t, map[string]any{"command": "touch was-here", "cwd": "sub"}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -116,7 +116,7 @@ func TestTitleShowsWhatIsThere(t *testing.T) {
 		"git log" + strings.Repeat(" ", 300) + "; id": "execute_command git log«300 blanks»; id",
 		"echo " + strings.Repeat("x", 400):            "execute_command\n    echo " + strings.Repeat("x", 400),
 	} {
-		p, err := New(Options{}).Plan(t.Context(), env, input(t, map[string]any{"command": line}))
+		p, err := New().Plan(t.Context(), env, input(t, map[string]any{"command": line}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,19 +129,15 @@ func TestTitleShowsWhatIsThere(t *testing.T) {
 func TestTimeLimits(t *testing.T) {
 	env := setup(t)
 	for _, tt := range []struct {
-		users int64 // milliseconds
-		model any   // seconds
+		model any // seconds
 		want  string
-	}{
-		{0, nil, "0s"}, {0, 2, "2s"}, {5000, nil, "5s"}, {5000, 2, "2s"}, {1000, 2, "1s"}, {0, 0, "0s"}, {5000, 0, "5s"}, {0, 1e18, "0s"}, {5000, 1e300, "5s"}, {0, 0.25, "250ms"},
-	} {
-		env.CommandTimeoutMS = tt.users
-		p, err := New(Options{}).Plan(t.Context(), env, input(t, map[string]any{"command": "true", "timeout": tt.model}))
+	}{{nil, "0s"}, {2, "2s"}, {0, "0s"}, {1e18, "0s"}, {1e300, "0s"}, {0.25, "250ms"}} {
+		p, err := New().Plan(t.Context(), env, input(t, map[string]any{"command": "true", "timeout": tt.model}))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := p.(*plan).limit.String(); got != tt.want {
-			t.Errorf("the user's %d ms and the model's %v s give %s, want %s", tt.users, tt.model, got, tt.want)
+			t.Errorf("the model's %v s give %s, want %s", tt.model, got, tt.want)
 		}
 	}
 }

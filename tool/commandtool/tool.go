@@ -18,6 +18,7 @@ package commandtool
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,7 +36,6 @@ import (
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/tool"
-	"github.com/roost-dev/roost/tool/linetext"
 	"github.com/roost-dev/roost/workspace"
 	"github.com/roost-dev/roost/workspace/shell"
 	"github.com/roost-dev/roost/workspace/terminal"
@@ -45,31 +45,17 @@ import (
 // Name is the tool's name.
 const Name = "execute_command"
 
-// Sizes of a preview in bytes, head and tail together.
-const (
-	SmallPreview  = 5 << 10
-	MediumPreview = 10 << 10
-	LargePreview  = 20 << 10
-)
+// maxPreview is how much of a long output the model sees, in bytes, head and tail together.
+const maxPreview = 10 << 10
 
 // maxLine is the longest command line in bytes: Linux takes no longer single
 // argument, the NUL at its end included.
 const maxLine = 128<<10 - 1
 
-// Options change what the tool does; the zero value is good.
-type Options struct {
-	PreviewBytes int // what the model sees of a long output; 0 = MediumPreview
-}
-
 // New returns the tool.
-func New(o Options) tool.Tool {
-	if o.PreviewBytes <= 0 {
-		o.PreviewBytes = MediumPreview
-	}
+func New() tool.Tool {
 	spec := tool.Spec{Name: Name, Description: description, Schema: json.RawMessage(schema), Class: tool.Command, Replay: tool.Never}
-	return tool.Make(spec, func(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {
-		return o.plan(ctx, env, in)
-	})
+	return tool.Make(spec, planCommand)
 }
 
 const schema = `{"type":"object","properties":{` +
@@ -84,7 +70,7 @@ const description = "Run a command line with sh -c in the user's workspace and r
 	"background are ended too. " +
 	"Long output is shown in part, and kept whole under an artifact id for read_command_output."
 
-func (o Options) plan(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {
+func planCommand(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {
 	line, ok := in.Text("command")
 	if !ok || strings.TrimSpace(line) == "" {
 		return nil, in.Wrong("\"command\" is missing: give the command line as a string")
@@ -104,15 +90,13 @@ func (o Options) plan(ctx context.Context, env tool.Env, in tool.Input) (tool.Pl
 			dir = "."
 		}
 	}
-	limit := time.Duration(env.CommandTimeoutMS) * time.Millisecond
+	var limit time.Duration
 	if _, given := in.Raw("timeout"); given {
 		s, ok := esjson.GetFloat(in.Object, "timeout")
 		if !ok || s < 0 || math.IsNaN(s) {
 			return nil, in.Wrong("\"timeout\" must be a number of seconds, 0 or more, or null")
 		}
-		if d := seconds(s); d > 0 && (limit <= 0 || d < limit) {
-			limit = d
-		}
+		limit = seconds(s)
 	}
 	where, err := env.Workspace.Resolve(dir)
 	if errors.Is(err, workspace.ErrPath) {
@@ -132,7 +116,7 @@ func (o Options) plan(ctx context.Context, env tool.Env, in tool.Input) (tool.Pl
 		return nil, in.Wrong("the command would show %q, which %s hides. Go on without this file, or ask the user to change %[2]s.",
 			hidden, workspace.IgnoreFile)
 	}
-	p := &plan{options: o, env: env, line: line, where: where, limit: limit}
+	p := &plan{env: env, line: line, where: where, limit: limit}
 	if strings.Contains(line, "git") {
 		p.git = usergit.Judge(ctx, env.Workspace.Root(), where.Real)
 	}
@@ -161,12 +145,11 @@ func seconds(s float64) time.Duration {
 }
 
 type plan struct {
-	options Options
-	env     tool.Env
-	line    string
-	where   workspace.Path
-	limit   time.Duration
-	git     usergit.Standing
+	env   tool.Env
+	line  string
+	where workspace.Path
+	limit time.Duration
+	git   usergit.Standing
 }
 
 func (p *plan) Ask() tool.Ask {
@@ -210,7 +193,7 @@ func (p *plan) Run(ctx context.Context, out tool.Output) (tool.Result, error) {
 	if why != "" {
 		return tool.Result{Text: "Error: nothing was run: " + why + ".", IsError: true}, nil
 	}
-	kept := &capture{dir: p.env.SpoolDir, limit: p.options.PreviewBytes}
+	kept := &capture{dir: p.env.SpoolDir, limit: maxPreview}
 	ran, err := shell.Run(ctx, shell.Command{
 		Line: p.line, Dir: p.where.Real, Timeout: p.limit, Mark: p.env.Mark,
 		Output: io.MultiWriter(kept, out),
@@ -220,14 +203,10 @@ func (p *plan) Run(ctx context.Context, out tool.Output) (tool.Result, error) {
 		},
 	})
 	full, spoolErr := kept.close(err != nil)
-	if err != nil {
+	if err = cmp.Or(err, spoolErr); err != nil {
 		return tool.Result{}, fmt.Errorf("%s: %w", Name, err)
 	}
-	if spoolErr != nil {
-		return tool.Result{}, fmt.Errorf("%s: %w", Name, spoolErr)
-	}
-	exit := ran.Exit
-	res := tool.Result{Text: p.text(ran, kept, full), Full: full, Exit: &exit, TimedOut: ran.TimedOut}
+	res := tool.Result{Text: p.text(ran, kept, full), Full: full, Exit: &ran.Exit, TimedOut: ran.TimedOut}
 	if ran.Cancelled {
 		return res, context.Cause(ctx)
 	}
@@ -326,8 +305,8 @@ func clean(raw []byte) string {
 	return terminal.FoldRepeats(terminal.Erase(terminal.Overwrite(s)))
 }
 
-// capture keeps head and tail of an output in memory and, once it is longer than
-// both together, all of it in a file.
+// capture keeps head and tail of an output in memory and, once the output is longer than
+// both together, all of the output in a file.
 type capture struct {
 	dir   string
 	limit int // head and tail together
@@ -395,7 +374,7 @@ func (c *capture) parts() (head, tail []byte) {
 	if i := bytes.LastIndexByte(head, '\n'); i >= len(head)/2 {
 		head = head[:i+1]
 	} else {
-		head = linetext.WholeEnd(head)
+		head = terminal.WholeEnd(head)
 	}
 	if i := bytes.IndexByte(tail, '\n'); i >= 0 && i < len(tail)/2 {
 		tail = tail[i+1:]
@@ -414,8 +393,8 @@ func wholeStart(b []byte) []byte {
 	return b
 }
 
-// close ends the file and hands it over, nil when there is none. With discard
-// the file is removed.
+// close closes the file and returns it, nil when there is none. With discard, close removes
+// the file.
 func (c *capture) close(discard bool) (*tool.Spool, error) {
 	if c.file == nil {
 		return nil, nil
@@ -423,7 +402,7 @@ func (c *capture) close(discard bool) (*tool.Spool, error) {
 	name := c.file.Name()
 	err := c.err
 	if err == nil {
-		err = c.file.Sync() // the result that names it is committed after this
+		err = c.file.Sync() // before the commit of the result that names the file
 	}
 	err = errors.Join(err, c.file.Close())
 	if err != nil || discard {

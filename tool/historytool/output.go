@@ -130,7 +130,7 @@ func (p *outputPlan) piece() (string, error) {
 	data = data[:n]
 	from, to := p.offset, p.offset+int64(n)
 	if to < p.size {
-		if whole := linetext.WholeEnd(data); len(whole) > 0 {
+		if whole := terminal.WholeEnd(data); len(whole) > 0 {
 			data, to = whole, from+int64(len(whole))
 		}
 	}

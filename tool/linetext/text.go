@@ -11,7 +11,6 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/roost-dev/roost/workspace/terminal"
 )
@@ -86,19 +85,6 @@ func NormalText(lines []string) string {
 // JoinNormal is NormalText for lines that NormalLine gave.
 func JoinNormal(lines []string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return l == "" }), " ")
-}
-
-// WholeEnd is a text without the beginning of a character at its end.
-func WholeEnd(b []byte) []byte {
-	for i := 1; i <= utf8.UTFMax && i <= len(b); i++ {
-		if c := b[len(b)-i]; utf8.RuneStart(c) {
-			if !utf8.FullRune(b[len(b)-i:]) {
-				return b[:len(b)-i]
-			}
-			break
-		}
-	}
-	return b
 }
 
 // MaxLine is how much of a line is shown, in UTF-16 code units.

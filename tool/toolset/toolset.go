@@ -14,7 +14,7 @@ import (
 // All are the tools of every mode.
 func All(web webtool.Options) []tool.Tool {
 	return append(filetool.All(),
-		commandtool.New(commandtool.Options{}),
+		commandtool.New(),
 		controltool.NewQuestion(),
 		controltool.NewCompletion(),
 		controltool.NewSwitchMode(),

@@ -1,6 +1,7 @@
 package webtool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,17 +116,12 @@ func (o Options) notPublic(u *url.URL, address string) error {
 
 // resolve finds the addresses to connect to. All of a name's addresses must be public: one that is not makes the name
 // suspect, whichever of them would be dialled.
-func (o Options) resolve(ctx context.Context, u *url.URL) ([]netip.Addr, error) {
+func (o Options) resolve(ctx context.Context, u *url.URL) (found []netip.Addr, err error) {
 	host := u.Hostname()
-	var found []netip.Addr
 	if ip, err := netip.ParseAddr(host); err == nil {
 		found = []netip.Addr{ip}
 	} else {
-		var resolver Resolver = net.DefaultResolver
-		if o.Resolver != nil {
-			resolver = o.Resolver
-		}
-		if found, err = resolver.LookupNetIP(ctx, "ip", host); err != nil {
+		if found, err = cmp.Or[Resolver](o.Resolver, net.DefaultResolver).LookupNetIP(ctx, "ip", host); err != nil {
 			return nil, fmt.Errorf("the name %s cannot be resolved: %w", host, err)
 		}
 	}

@@ -17,7 +17,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/roost-dev/roost/tool"
-	"github.com/roost-dev/roost/tool/linetext"
 	"github.com/roost-dev/roost/workspace/terminal"
 )
 
@@ -96,9 +95,9 @@ func (o Options) get(ctx context.Context, at *url.URL) (got page, next *url.URL,
 	return got, nil, err
 }
 
-// client is a client for one request that connects to a checked address only, and what to ask it for. A proxy is told
-// to connect to the checked address, too: it would resolve the name a second time. That works with TLS, where the
-// request inside names the host.
+// client returns a client for one request, which connects to a checked address only, and the URL for that request. The
+// URL makes a proxy connect to the checked address, too: given the name, the proxy would resolve it a second time. That
+// works with TLS, where the request inside names the host.
 func (o Options) client(ctx context.Context, at *url.URL) (*http.Client, *url.URL, error) {
 	found, err := o.resolve(ctx, at)
 	if err != nil {
@@ -171,12 +170,12 @@ func read(at *url.URL, res *http.Response) (page, error) {
 	if err != nil {
 		return got, fmt.Errorf("its content broke off after %d bytes: %w", len(data), err)
 	}
-	got.head += fmt.Sprintf(", %d bytes", len(data))
+	size := fmt.Sprintf(", %d bytes", len(data))
 	if len(data) > sizeLimit {
-		data = linetext.WholeEnd(data[:sizeLimit])
-		got.head = strings.TrimSuffix(got.head, fmt.Sprintf(", %d bytes", sizeLimit+1)) +
-			fmt.Sprintf(", cut after %d bytes, because it is longer", sizeLimit)
+		data = terminal.WholeEnd(data[:sizeLimit])
+		size = fmt.Sprintf(", cut after %d bytes, because it is longer", sizeLimit)
 	}
+	got.head += size
 	text, lost := decode(data, params["charset"])
 	if lost {
 		got.head += "; letters in its encoding " + tool.OneLine(params["charset"]) + " may be missing"

@@ -3,6 +3,7 @@ package webtool
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -78,24 +79,16 @@ type table struct {
 }
 
 // dropped are tags whose content is not for readers.
-var dropped = set("script style noscript template svg math iframe object canvas audio video select textarea button dialog")
+var dropped = strings.Fields("script style noscript template svg math iframe object canvas audio video select textarea button dialog")
 
 // void are tags without content.
-var void = set("area base br col embed hr img input link meta source track wbr")
+var void = strings.Fields("area base br col embed hr img input link meta source track wbr")
 
 // blocks are tags that begin and end a line, with how many line breaks.
 var blocks = map[string]int{
 	"p": 2, "div": 1, "section": 1, "article": 1, "header": 1, "footer": 1, "nav": 1, "main": 1, "aside": 1, "form": 1,
 	"figure": 1, "figcaption": 1, "address": 1, "details": 1, "summary": 1, "dl": 2, "dt": 1, "dd": 1, "fieldset": 1,
 	"legend": 1, "caption": 1, "option": 1, "body": 1,
-}
-
-func set(names string) map[string]bool {
-	out := map[string]bool{}
-	for name := range strings.FieldsSeq(names) {
-		out[name] = true
-	}
-	return out
 }
 
 func attribute(t html.Token, name string) (value string, ok bool) {
@@ -107,7 +100,7 @@ func attribute(t html.Token, name string) (value string, ok bool) {
 	return "", false
 }
 
-// hidden reports whether a page says that it does not show an element.
+// hidden reports whether an element's attributes hide the element.
 func hidden(t html.Token) bool {
 	_, is := attribute(t, "hidden")
 	style, _ := attribute(t, "style")
@@ -130,7 +123,7 @@ func (m *markdown) skipped(t html.Token) {
 
 func (m *markdown) start(t html.Token) {
 	name := t.Data
-	if (dropped[name] || hidden(t)) && !void[name] && t.Type == html.StartTagToken {
+	if (slices.Contains(dropped, name) || hidden(t)) && !slices.Contains(void, name) && t.Type == html.StartTagToken {
 		m.skip, m.depth = name, 1
 		return
 	}

@@ -104,7 +104,7 @@ func (p *plan) Ask() tool.Ask {
 	return ask
 }
 
-// Run fetches the page. A page that cannot be had is a result: the model can go on without it.
+// Run fetches the page. A failed fetch is a result: the model can continue without the page.
 func (p *plan) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
 	got, err := p.options.fetch(ctx, p.target)
 	if ctx.Err() != nil {

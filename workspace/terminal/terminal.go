@@ -197,8 +197,8 @@ func FoldRepeats(s string) string {
 // The share of a limit that goes to the beginning; errors are mostly at the end.
 const headShare = 0.2
 
-// Truncate cuts the middle out of s. The limit on characters comes first, and
-// when it cuts, the limit on lines is not looked at; 0 = no limit.
+// Truncate cuts the middle out of s. The limit on characters comes first; where Truncate cuts
+// for it, the limit on lines does not count. 0 = no limit.
 func Truncate(s string, lines, chars int) string {
 	if chars > 0 {
 		if cut, ok := truncateChars(s, chars); ok {
@@ -275,12 +275,19 @@ func StripNumbers(s string, aggressive bool) string {
 	if strings.Contains(s, "\r\n") {
 		end = "\r\n"
 	}
+	form := numbered
+	if aggressive {
+		form = barred
+	}
 	lines := strings.Split(s, "\n")
 	for i, line := range lines {
 		if i < len(lines)-1 {
 			line = strings.TrimSuffix(line, "\r")
 		}
-		lines[i] = stripLine(line, aggressive)
+		if m := form.FindStringSubmatch(line); m != nil {
+			line = strings.Join(m[1:], "")
+		}
+		lines[i] = line
 	}
 	return strings.Join(lines, end)
 }
@@ -293,33 +300,31 @@ var (
 // Space is a character class: \s of ECMAScript.
 const Space = `[\t\n\v\f\r \x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}\x{FEFF}]`
 
-// inLine is its dot: lineEnds end a line in the pattern language that this follows.
+// inLine is the dot of ECMAScript: any character but lineEnds.
 const (
 	lineEnds = `\n\r\x{2028}\x{2029}`
 	inLine   = `[^` + lineEnds + `]`
 )
 
-func stripLine(line string, aggressive bool) string {
-	form := numbered
-	if aggressive {
-		form = barred
-	}
-	if m := form.FindStringSubmatch(line); m != nil {
-		return strings.Join(m[1:], "")
-	}
-	return line
-}
-
-func ascii(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
-}
-
 // Units gives the length in UTF-16 code units.
 func Units(s string) int {
-	if ascii(s) {
+	if !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		return len(s)
 	}
 	return len(UTF16(s))
+}
+
+// WholeEnd is a text without the beginning of a character at its end.
+func WholeEnd(b []byte) []byte {
+	for i := 1; i <= utf8.UTFMax && i <= len(b); i++ {
+		if c := b[len(b)-i]; utf8.RuneStart(c) {
+			if !utf8.FullRune(b[len(b)-i:]) {
+				return b[:len(b)-i]
+			}
+			break
+		}
+	}
+	return b
 }
 
 // UTF16 returns a text as JavaScript holds it. A byte that is no UTF-8 becomes U+FFFD.
