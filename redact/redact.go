@@ -162,11 +162,7 @@ func (r *Redactor) judge(s string, i, low int, before byte, p uint16, final bool
 		if start > 0 {
 			front = s[start-1]
 		}
-		if rule.behind != nil {
-			if !rule.behind[front] {
-				continue
-			}
-		} else if !rule.free && (alnum[front] || front == '_') {
+		if rule.behind != nil && !rule.behind[front] || rule.behind == nil && !rule.free && (alnum[front] || front == '_') {
 			continue
 		}
 		from, to, more := rule.match(s, start, final)

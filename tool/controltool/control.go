@@ -59,10 +59,8 @@ func planQuestion(_ context.Context, _ tool.Env, in tool.Input) (tool.Plan, erro
 		suggest = append(suggest, esjson.ObjectOf("answer", s.answer, "mode", s.mode))
 		result.Choices = append(result.Choices, tool.Choice{Answer: s.answer, Mode: esjson.Text(s.mode)})
 	}
-	array := esjson.List(suggest)
-	ask := tool.Ask{Tool: QuestionName, Kind: "followup", Text: string(esjson.ObjectOf("question", text,
-		"suggest", array)),
-		Title: QuestionName + " " + tool.OneLine(strings.TrimSpace(text))}
+	row := esjson.ObjectOf("question", text, "suggest", esjson.List(suggest))
+	ask := tool.Ask{Tool: QuestionName, Kind: "followup", Text: string(row), Title: QuestionName + " " + tool.OneLine(strings.TrimSpace(text))}
 	return tool.Known{Of: ask, Result: result}, nil
 }
 

@@ -16,10 +16,9 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// planned is what the journal keeps of a file that a call is to change: its hash
-// before and after, as one value of tool.Ask.Before. An edit cannot be made again on
-// the new content to see what would come of it; with both hashes there is nothing to
-// guess.
+// planned is the value in tool.Ask.Before for a file that a call is to change: its hash
+// before and after. An edit cannot be repeated on the new content to see whether it took
+// effect; both hashes show that for certain.
 func planned(before, after string) string { return before + " " + after }
 
 // inspectPlanned judges a call by the hashes that were kept when it was planned. ok is
@@ -84,7 +83,7 @@ func partly(done, open, other []string) error {
 
 // look sweeps what a killed write may have left beside a file, and records the file.
 func look(ctx context.Context, env tool.Env, p workspace.Path) (workspace.FileState, error) {
-	_, _ = env.Workspace.Sweep(p) // a leftover that stays does not change the finding
+	_, _ = env.Workspace.Sweep(p) // a failure leaves a temporary file, which does not change the finding
 	return env.Workspace.StatPath(ctx, p)
 }
 
@@ -185,9 +184,9 @@ func deletedSince(env tool.Env, p workspace.Path) string {
 	return fmt.Sprintf("\n<notice>%s had been deleted since you last saw it. It was created again.</notice>", tool.SafeName(p.Readable))
 }
 
-// describeChange describes for the model what is different now: the difference, or else the whole
-// file if that is small. A file outside the workspace or a protected one is not shown,
-// as the user has not agreed to its being read.
+// describeChange describes a change of a file for the model: by the difference, or else by the whole
+// file if that is small. It does not show a file outside the workspace or a protected one,
+// since the user has not agreed that the model reads it.
 func describeChange(p workspace.Path, seen tool.Seen, data []byte) (text string, whole bool) {
 	if data == nil || p.Outside || p.Protected {
 		return "", false
@@ -204,8 +203,8 @@ func describeChange(p workspace.Path, seen tool.Seen, data []byte) (text string,
 	return "It is now:\n" + linetext.Numbered(strings.Split(strings.TrimSuffix(now, "\n"), "\n"), 1) + "\n", true
 }
 
-// notOverwritten is why a file is not replaced, or removed, as a whole; nil when it is
-// the one that the model saw.
+// notOverwritten is the reason why a file must not be replaced, or removed, as a whole: it is not
+// the one that the model saw. nil = it is.
 func notOverwritten(env tool.Env, p workspace.Path, now workspace.FileState, data []byte) error {
 	seen, changed := changedSince(env, p, now)
 	if !changed {

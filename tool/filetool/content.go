@@ -37,7 +37,7 @@ type opened struct {
 	file  io.Closer
 }
 
-// openFile opens a file whose path was judged. What is wrong with it is a refusal.
+// openFile opens a file whose path was judged. It refuses a file that cannot be opened.
 func openFile(ctx context.Context, w *workspace.Workspace, p workspace.Path) (_ *opened, err error) {
 	f, state, err := w.Open(p)
 	if err != nil {
@@ -104,7 +104,7 @@ func (c *opened) picture(ctx context.Context, w *workspace.Workspace) (block jso
 	return tool.ImageBlock(c.media, data), state, nil
 }
 
-// imageType goes by name and first bytes: a text file called x.png stays text.
+// imageType judges by the name and the first bytes: a text file called x.png stays text.
 func imageType(name string, head []byte) string {
 	image, known := images[strings.ToLower(filepath.Ext(name))]
 	if known && bytes.HasPrefix(head, []byte(image.magic)) {
@@ -162,8 +162,8 @@ func decodeText(data []byte) (text string, c coding, ok bool) {
 	return "", codedUTF8, false
 }
 
-// wideCoding goes by the byte order mark. Without one UTF-16 is only likely, and stays what
-// it always was here: no text.
+// wideCoding judges by the byte order mark. Without a mark UTF-16 is only likely, so such a
+// file counts as no text.
 func wideCoding(head []byte) coding {
 	switch {
 	case len(head) < 2 || len(head) >= 4 && head[0] == 0xFF && head[2] == 0 && head[3] == 0:
@@ -237,8 +237,8 @@ func shownText(part string) (text, note string) {
 	return strings.ToValidUTF8(part, "\uFFFD"), ""
 }
 
-// encode is the way back. A character that the file cannot hold is given back, with
-// ok false.
+// encode returns a text as bytes of the coding. If the coding lacks a character, encode
+// returns that character as missing, with ok false.
 func (c coding) encode(text string) (data []byte, missing rune, ok bool) {
 	switch c {
 	case codedUTF16LE, codedUTF16BE:
@@ -269,9 +269,9 @@ func singleByte(r rune) (byte, bool) {
 	return byte(0x80 + i), i >= 0
 }
 
-// inexpressible is the answer for a change by lines that the file cannot hold. The
-// rest of it is not turned into UTF-8 for that: if it is not what it was taken for, that
-// would spoil lines that the model never saw.
+// inexpressible refuses a change by lines that the file's coding cannot hold. The file does not
+// become UTF-8 for that: if its coding is not Windows-1252, that would spoil lines that the model
+// never saw.
 func inexpressible(p workspace.Path, missing rune) error {
 	return refuse("%s is not UTF-8; it is kept as Windows-1252, which has no %q (%U). Use other characters, or write "+
 		"the whole file with write_to_file, which makes it UTF-8.", tool.SafeName(p.Readable), missing, missing)
@@ -327,30 +327,19 @@ func heading(b *strings.Builder, head, body string) {
 
 // member is text that a notebook holds as one string or as a list of lines.
 func member(obj []byte, key string) string {
-	raw, ok := esjson.Get(obj, key)
-	if !ok {
-		return ""
-	}
+	raw, _ := esjson.Get(obj, key)
 	if esjson.TypeOf(raw) == esjson.TypeString {
-		s, _ := esjson.Unquote(raw)
-		return s
+		return esjson.Text(raw)
 	}
 	var b strings.Builder
-	if esjson.TypeOf(raw) == esjson.TypeArray {
-		for l := range esjson.Array(raw) {
-			if s, err := esjson.Unquote(l); err == nil {
-				b.WriteString(s)
-			}
-		}
+	for l := range esjson.Array(raw) {
+		b.WriteString(esjson.Text(l))
 	}
 	return b.String()
 }
 
 func cellOutput(cell []byte) string {
-	list, ok := esjson.Get(cell, "outputs")
-	if !ok || esjson.TypeOf(list) != esjson.TypeArray {
-		return ""
-	}
+	list, _ := esjson.Get(cell, "outputs")
 	var parts []string
 	for out := range esjson.Array(list) {
 		if esjson.TypeOf(out) == esjson.TypeObject {
@@ -392,7 +381,7 @@ func touchOf(s workspace.FileState, source string) tool.FileTouch {
 	return tool.FileTouch{FileState: s, Source: source}
 }
 
-// refusal is why a call cannot be planned, in words for the model: its mistake, or what is wrong with a file.
+// refusal is the reason, in words for the model, why a call cannot be planned: the model's mistake, or a fault of a file.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
@@ -408,14 +397,13 @@ func reading(s tool.Spec, plan func(context.Context, tool.Env, tool.Input) (tool
 }
 
 func mistake(in tool.Input, err error) error {
-	var why refusal
-	if errors.As(err, &why) {
+	if why, ok := errors.AsType[refusal](err); ok {
 		return in.Wrong("%s", why)
 	}
 	return err
 }
 
-// writing is a tool that writes, and finds out later whether it did.
+// writing is a tool that writes. Its Inspect finds out whether an interrupted call took effect.
 type writing struct {
 	tool.Tool
 	inspect func(ctx context.Context, env tool.Env, in tool.Input, before map[string]string) (tool.Finding, error)
@@ -451,7 +439,7 @@ func failed(format string, args ...any) tool.Result {
 	return tool.Result{Text: "Error: " + fmt.Sprintf(format, args...), IsError: true}
 }
 
-// explain refuses for what is wrong with a file, or returns an error that is not about the file.
+// explain turns an error about a file into a refusal, and returns any other error as it is.
 func explain(p workspace.Path, err error) error {
 	name := tool.SafeName(p.Readable)
 	var large *workspace.TooLargeError

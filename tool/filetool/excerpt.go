@@ -65,8 +65,8 @@ func sliceLines(r io.Reader, offset, limit int) (excerpt, error) {
 	}, nil
 }
 
-// rangeText is an excerpt that was asked for as the range g of lines: what is not
-// shown of it was not wanted, unless it was too much.
+// rangeText is the text of an excerpt for the wanted range g of lines. It has a note only
+// when the range is too long to be shown at once.
 func (e excerpt) rangeText(g [2]int) string {
 	if e.reason != "" {
 		return e.toolText(false, g[0], 0)
@@ -138,7 +138,7 @@ func indentLines(text string, o indentOptions) excerpt {
 		return excerpt{text: linetext.Numbered(lines[at:at+1], o.anchor), ranges: [][2]int{{o.anchor, o.anchor}},
 			total: total, returned: 1, truncated: total > 1}
 	}
-	// lo..hi is what is taken; up and down are the lines looked at next.
+	// The excerpt is lo..hi; up and down are the lines that may join it next.
 	lo, hi := at, at
 	up, down := at-1, at+1
 	outerUp, outerDown := 0, 0

@@ -110,7 +110,7 @@ type patchSet struct {
 
 type patchedFile struct {
 	path    workspace.Path
-	known   bool // it was looked at
+	known   bool // state and text were read
 	state   workspace.FileState
 	old     string // the text on disk, "" if it is too large to be shown; the bytes of what is none
 	text    string // the text to be
@@ -151,9 +151,8 @@ func (s *patchSet) file(ctx context.Context, path string, whole bool) (*patchedF
 		return f, nil
 	}
 	data, state, err := s.env.Workspace.Read(ctx, f.path, MaxEdit)
-	var large *workspace.TooLargeError
-	if errors.As(err, &large) && !whole {
-		state, err = s.env.Workspace.StatPath(ctx, f.path) // it is only taken away
+	if _, large := errors.AsType[*workspace.TooLargeError](err); large && !whole {
+		state, err = s.env.Workspace.StatPath(ctx, f.path) // the patch only removes it
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, explain(f.path, err)
@@ -256,7 +255,7 @@ func inspectPatch(ctx context.Context, env tool.Env, in tool.Input, before map[s
 	if found, ok, err := inspectPlanned(ctx, env, before); ok || err != nil {
 		return found, err
 	}
-	// A call that another program left: its sections are looked at one by one.
+	// The call comes from another program, without hashes: judge its sections one by one.
 	names := map[tool.Finding][]string{}
 	for _, s := range sections {
 		found, err := inspectSection(ctx, env, s)

@@ -101,7 +101,7 @@ func (r *readPlan) Run(ctx context.Context, _ tool.Output) (tool.Result, error) 
 	var texts []string
 	bad := 0
 	for i, p := range r.paths {
-		// Judged again: what a path leads to may have changed since it was asked for.
+		// Judge the path again: a link in it may have changed since Plan.
 		now, err := r.env.Workspace.Resolve(p.Given)
 		if err != nil {
 			return tool.Result{}, err
@@ -115,8 +115,7 @@ func (r *readPlan) Run(ctx context.Context, _ tool.Output) (tool.Result, error) 
 		default:
 			text, err = r.read(ctx, r.reqs[i], now, &res)
 		}
-		var why refusal
-		if errors.As(err, &why) {
+		if why, ok := errors.AsType[refusal](err); ok {
 			text = "Error: " + string(why)
 			bad++
 		} else if err != nil {
@@ -416,8 +415,7 @@ type Shown struct {
 // not shown, in words for the model and the person; an error is the context's.
 func Show(ctx context.Context, w *workspace.Workspace, p workspace.Path) (s Shown, problem string, err error) {
 	s, err = show(ctx, w, p)
-	var why refusal
-	if errors.As(err, &why) {
+	if why, ok := errors.AsType[refusal](err); ok {
 		return s, string(why), nil
 	}
 	return s, "", err
@@ -482,9 +480,9 @@ func planList(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, erro
 	})
 }
 
-// planFolder goes through a folder. The row of the call is complete with what it finds.
+// planFolder lists or searches a folder with find, at once: the row of the call holds the result.
 func planFolder(ask tool.Ask, p workspace.Path, row []any, find func() (string, error)) (tool.Plan, error) {
-	ask.Protected = false // it is only looked at
+	ask.Protected = false // the call only reads
 	k := tool.Known{Of: ask}
 	found := ""
 	if p.Ignored {

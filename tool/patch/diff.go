@@ -85,7 +85,7 @@ func ApplyDiff(ctx context.Context, text, diff string, threshold float64) (DiffR
 type document struct {
 	lines  []string
 	normal []string
-	ends   []string // of each line: "\n", "\r\n", "" for the last; nil when only looked into
+	ends   []string // of each line: "\n", "\r\n", "" for the last; nil for a document that is only searched
 }
 
 func newDocument(lines []string) *document {

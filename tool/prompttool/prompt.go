@@ -22,7 +22,7 @@ import (
 // fact is something about a text, in the row of the call and in what the model reads.
 type fact struct{ key, name, value string }
 
-// row is the row that Roo writes for a call. lead stands before the text's name in the title.
+// row is the row that Roo writes for a call. lead comes before the text's name in the title.
 func row(in tool.Input, kind, key, lead, name string, facts []fact) tool.Ask {
 	pairs := []any{"tool", kind, key, name}
 	args := ""
@@ -38,7 +38,7 @@ func row(in tool.Input, kind, key, lead, name string, facts []fact) tool.Ask {
 	return tool.Ask{Tool: in.Tool, Kind: "tool", Text: string(esjson.ObjectOf(pairs...)), Title: title}
 }
 
-// described is what the model reads.
+// described is the result that the model reads.
 func described(head string, facts []fact, title, text string) tool.Result {
 	for _, f := range facts {
 		if f.name != "" && f.value != "" {

@@ -16,6 +16,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace"
 )
@@ -32,9 +33,9 @@ const (
 	shieldMark = "\U0001F6E1\ufe0f "
 )
 
-// formatListing sorts entries and writes them one a line. Hidden ones get a lock
-// or, unless showIgnored, no line. marks is whether there are rules at all:
-// without them nothing is marked.
+// formatListing sorts entries and writes them one a line. Hidden entries get a lock or,
+// without showIgnored, no line. marks reports whether there are rules at all: without
+// rules formatListing marks nothing.
 func formatListing(entries []listEntry, limited, showIgnored, marks bool) string {
 	sortEntries(entries)
 	var lines []string
@@ -139,7 +140,7 @@ const maxEntries = 200
 // Of a home or root folder that is not the workspace it names only the folder itself.
 func List(ctx context.Context, ws *workspace.Workspace, base string, recursive bool) (string, error) {
 	if tooWide(base) && base != ws.Root() {
-		// Only its name: the model hardly meant what is in it.
+		// Name the folder alone: the model hardly meant its content.
 		return formatListing([]listEntry{{path: base}}, false, false, false), nil
 	}
 	rules, err := ws.Ignore()
@@ -408,14 +409,12 @@ func (w walker) outerLayers() []ignoreLayer {
 	return layers
 }
 
+// maxIgnore bounds a .gitignore file in bytes; a longer one does not count.
+const maxIgnore = 1 << 20
+
 func withLayer(layers []ignoreLayer, dir string) []ignoreLayer {
-	name := filepath.Join(dir, ".gitignore")
-	info, err := os.Stat(name)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > 1<<20 {
-		return layers
-	}
-	text, err := os.ReadFile(name)
-	if err != nil {
+	text, err := inputfile.ReadFS(os.DirFS(dir), ".gitignore", maxIgnore+1)
+	if err != nil || len(text) > maxIgnore {
 		return layers
 	}
 	// A new slice: siblings share the one before.

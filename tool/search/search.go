@@ -35,7 +35,7 @@ import (
 
 const (
 	// searchBatch is how many files are searched at once before their answers are put
-	// in order. What a search goes over its limit by is bounded by it.
+	// in order. It bounds the files that are searched in vain when a search reaches its limit.
 	searchBatch = 256
 	// maxWhole is the size in bytes up to which a file is read as a whole, to see
 	// whether it is worth going through its lines.
@@ -119,8 +119,8 @@ func (q *fileSearch) add(abs string, lines []foundLine) {
 	}
 }
 
-// fileSearcher goes through one file after the other, with the same memory and, as long as
-// they lie in one, the same folder.
+// fileSearcher searches one file after the other. It reuses its memory, and keeps the folder open
+// as long as the next file is in the same one.
 type fileSearcher struct {
 	dir   *workspace.Dir
 	whole []byte
@@ -133,7 +133,7 @@ func (s *fileSearcher) close() {
 	s.dir = nil
 }
 
-// open passes over what became a link or a pipe since it was listed.
+// open opens a regular file. It refuses a name that became a link or a pipe since the walk listed it.
 func (s *fileSearcher) open(ws *workspace.Workspace, abs string) (*os.File, int64, error) {
 	folder, name := filepath.Split(abs)
 	if folder = filepath.Clean(folder); s.dir == nil || s.dir.Path() != folder {
@@ -165,10 +165,7 @@ func (s *fileSearcher) file(ctx context.Context, q *fileSearch, abs string, want
 		from = io.MultiReader(bytes.NewReader(s.whole), f) // it may have grown
 	}
 	lines, err := searchFile(ctx, from, q.finder, want, most)
-	if err != nil {
-		return nil, tool.ContextError(err)
-	}
-	return lines, nil
+	return lines, tool.ContextError(err) // of a file that cannot be read there are no lines
 }
 
 // readAll appends what a reader gives, up to its end or to the expected size.
@@ -403,8 +400,8 @@ func foundText(s string) string {
 }
 
 // matcher is a pattern with texts of which every match holds one. Most files hold none
-// of them, and that is found out many times faster than by asking the pattern line by
-// line.
+// of them, and a search for the texts shows that many times faster than the pattern does
+// line by line.
 type matcher struct {
 	re    *regexp.Regexp
 	texts [][]byte // nil = nothing is known

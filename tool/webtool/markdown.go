@@ -91,20 +91,20 @@ var blocks = map[string]int{
 	"legend": 1, "caption": 1, "option": 1, "body": 1,
 }
 
-func attribute(t html.Token, name string) (value string, ok bool) {
+// attribute is the value of an attribute, "" without one.
+func attribute(t html.Token, name string) string {
 	for _, a := range t.Attr {
 		if a.Key == name {
-			return a.Val, true
+			return a.Val
 		}
 	}
-	return "", false
+	return ""
 }
 
 // hidden reports whether an element's attributes hide the element.
 func hidden(t html.Token) bool {
-	_, is := attribute(t, "hidden")
-	style, _ := attribute(t, "style")
-	style = strings.ReplaceAll(strings.ToLower(style), " ", "")
+	is := slices.ContainsFunc(t.Attr, func(a html.Attribute) bool { return a.Key == "hidden" })
+	style := strings.ReplaceAll(strings.ToLower(attribute(t, "style")), " ", "")
 	return is || strings.Contains(style, "display:none") || strings.Contains(style, "visibility:hidden")
 }
 
@@ -138,14 +138,14 @@ func (m *markdown) start(t html.Token) {
 	case "title":
 		m.inTitle = true
 	case "base":
-		if to, err := m.base.Parse(first(attribute(t, "href"))); err == nil {
+		if to, err := m.base.Parse(attribute(t, "href")); err == nil {
 			m.base = to
 		}
 	case "a":
 		m.end("a")
-		m.link = m.resolved(first(attribute(t, "href")))
+		m.link = m.resolved(attribute(t, "href"))
 	case "img":
-		if alt, src := first(attribute(t, "alt")), m.resolved(first(attribute(t, "src"))); strings.TrimSpace(alt) != "" && src != "" {
+		if alt, src := attribute(t, "alt"), m.resolved(attribute(t, "src")); strings.TrimSpace(alt) != "" && src != "" {
 			m.text("![" + strings.Join(strings.Fields(alt), " ") + "](" + src + ")")
 		}
 	case "br":
@@ -173,7 +173,7 @@ func (m *markdown) start(t html.Token) {
 			m.text("`")
 			return
 		}
-		for class := range strings.FieldsSeq(first(attribute(t, "class"))) {
+		for class := range strings.FieldsSeq(attribute(t, "class")) {
 			if lang, is := strings.CutPrefix(class, "language-"); is && !strings.ContainsAny(lang, "`") {
 				m.lang = lang
 			}
@@ -187,8 +187,6 @@ func (m *markdown) start(t html.Token) {
 		m.tableStart(name)
 	}
 }
-
-func first(value string, _ bool) string { return value }
 
 // resolved is where a link leads, "" where that is no place to go to.
 func (m *markdown) resolved(href string) string {
