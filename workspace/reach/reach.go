@@ -257,7 +257,7 @@ func Has(s api.GroupServer, p api.FolderID) bool {
 // Clones reports whether a server announces that it clones workspaces of this identity.
 func Clones(s api.GroupServer, p api.FolderID) bool { return uncloned(p, s.ClonesFrom) == "" }
 
-// Unreached is why none of the servers that run takes over a task with a workspace of this identity; "" when one may.
+// Unreached is the reason why no server that runs takes over a task with a workspace of this identity; "" when one may.
 func Unreached(p api.FolderID, running []api.GroupServer) string {
 	switch {
 	case slices.ContainsFunc(running, func(s api.GroupServer) bool { return Has(s, p) }):

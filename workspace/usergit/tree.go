@@ -17,13 +17,13 @@ import (
 // Tree is what another machine needs to make a work tree again: a commit that a remote has, and which files differ.
 type Tree struct {
 	Remote  string   // the address of the remote
-	Commit  string   // the newest one of HEAD's line that the remote had when git last talked to it
+	Commit  string   // the newest one of HEAD's line that the remote had when git last contacted it
 	Branch  string   // "" = none is checked out
 	Below   string   // the folder's path in the work tree, with slashes; "" = it is the top
 	Changed []string // of the folder: what differs from the commit, and what is untracked and not ignored; with slashes
 }
 
-// What may differ from a commit: whoever describes a tree keeps it each time. More is no work in progress.
+// Limits of what may differ from a commit: the caller of Describe keeps all of it, each time. More is no work in progress.
 const (
 	maxChanged      = 5000     // files
 	maxChangedBytes = 64 << 20 // of all of them
@@ -78,17 +78,9 @@ func remote(ctx context.Context, git, dir string, allowed func(string) bool) (na
 		return "", "", fmt.Errorf("its remotes cannot be listed: %w", err)
 	}
 	names := strings.Fields(list)
-	slices.SortStableFunc(names, func(a, b string) int {
-		switch {
-		case a == b:
-			return 0
-		case a == "origin":
-			return -1
-		case b == "origin":
-			return 1
-		}
-		return 0
-	})
+	if at := slices.Index(names, "origin"); at >= 0 {
+		names = slices.Insert(slices.Delete(names, at, at+1), 0, "origin")
+	}
 	for _, name := range names {
 		address, err := read(ctx, git, dir, "remote", "get-url", "--", name)
 		if address = strings.TrimRight(address, "\r\n"); err == nil && allowed(address) {
@@ -164,17 +156,21 @@ var wholeCommit = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 // Clone makes the work tree of a commit in a folder that does not exist, with the history of all branches. It runs no hook,
 // asks for nothing, follows no redirection to another server and fetches no submodules and no contents of LFS. Keys and
 // credential helpers are those of the user of this process. The caller has checked the address.
-func Clone(ctx context.Context, t Tree, dir string) error {
-	fail := func(err error) error { return fmt.Errorf("clone %s at %s: %w", t.Remote, t.Commit, err) }
+func Clone(ctx context.Context, t Tree, dir string) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("clone %s at %s: %w", t.Remote, t.Commit, err)
+		}
+	}()
 	git, err := exec.LookPath("git")
 	if err != nil {
-		return fail(err)
+		return err
 	}
 	if !wholeCommit.MatchString(t.Commit) {
-		return fail(errors.New("this is no whole name of a commit"))
+		return errors.New("this is no whole name of a commit")
 	}
-	run := func(at string, args ...string) error {
-		cmd := command(ctx, git, at, slices.Concat(cloning, args))
+	run := func(args ...string) error {
+		cmd := command(ctx, git, dir, slices.Concat(cloning, args))
 		cmd.Env = append(cmd.Env, "GIT_ALLOW_PROTOCOL="+protocol(t.Remote), "GIT_SSH_COMMAND=ssh -oBatchMode=yes",
 			"SSH_ASKPASS_REQUIRE=never", "GIT_LFS_SKIP_SMUDGE=1")
 		var out bytes.Buffer
@@ -188,33 +184,30 @@ func Clone(ctx context.Context, t Tree, dir string) error {
 		return nil
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
-		return fail(err)
+		return err
 	}
-	if err := run(dir, "init", "-q", "--template="); err != nil {
-		return fail(err)
-	}
-	if err := run(dir, "remote", "add", "--", "origin", t.Remote); err != nil {
-		return fail(err)
-	}
-	if err := run(dir, "fetch", "-q", "--no-recurse-submodules", "origin"); err != nil {
-		return fail(err)
-	}
-	if run(dir, "cat-file", "-e", t.Commit+"^{commit}") != nil { // of no branch any more
-		if err := run(dir, "fetch", "-q", "--no-recurse-submodules", "origin", t.Commit); err != nil {
-			return fail(err)
+	for _, args := range [][]string{
+		{"init", "-q", "--template="},
+		{"remote", "add", "--", "origin", t.Remote},
+		{"fetch", "-q", "--no-recurse-submodules", "origin"},
+	} {
+		if err := run(args...); err != nil {
+			return err
 		}
 	}
-	if t.Branch == "" || run(dir, "check-ref-format", "--branch", t.Branch) != nil {
-		if err := run(dir, "checkout", "-q", "--detach", t.Commit, "--"); err != nil {
-			return fail(err)
+	if run("cat-file", "-e", t.Commit+"^{commit}") != nil { // no branch holds the commit any more
+		if err := run("fetch", "-q", "--no-recurse-submodules", "origin", t.Commit); err != nil {
+			return err
 		}
-		return nil
 	}
-	if err := run(dir, "checkout", "-q", "--no-track", "-B", t.Branch, t.Commit, "--"); err != nil {
-		return fail(err)
+	if t.Branch == "" || run("check-ref-format", "--branch", t.Branch) != nil {
+		return run("checkout", "-q", "--detach", t.Commit, "--")
 	}
-	// A branch that was never pushed has nothing to follow.
-	_ = run(dir, "branch", "-q", "--set-upstream-to="+path.Join("origin", t.Branch), t.Branch)
+	if err := run("checkout", "-q", "--no-track", "-B", t.Branch, t.Commit, "--"); err != nil {
+		return err
+	}
+	// The remote lacks a branch that was never pushed, and then this fails.
+	_ = run("branch", "-q", "--set-upstream-to="+path.Join("origin", t.Branch), t.Branch)
 	return nil
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/roost-dev/roost/workspace/shell"
 )
 
-// quiet turns off what any command could reach.
+// quiet turns off the settings that could make any git command run a program.
 var quiet = []string{
 	"--no-pager", "--no-optional-locks",
 	"-c", "core.fsmonitor=false",
@@ -33,7 +33,7 @@ var quiet = []string{
 	"-c", "submodule.recurse=false",
 }
 
-// alone keeps a command from talking to servers.
+// alone keeps a git command from contacting servers.
 var alone = []string{"-c", "core.sshCommand=false", "-c", "credential.helper="}
 
 // Command is git, ready to read in a folder. It runs no program that the repository
@@ -83,13 +83,13 @@ func read(ctx context.Context, program, dir string, args ...string) (string, err
 
 // Standing lists the reasons against running git in a folder without asking.
 type Standing struct {
-	Any   string // why no git command may run there, "" = nothing speaks against it
-	Hooks string // why none may that runs hooks or talks to other repositories
+	Any   string // why no git command may run there, "" = each may
+	Hooks string // why no git command may that runs hooks or contacts other repositories, "" = each may
 }
 
 const (
 	lookTime     = 10 * time.Second
-	maxRepos     = 32 // submodules that are looked at
+	maxRepos     = 32 // submodules that are judged
 	minMajor     = 2
 	minMinor     = 38 // the first git with safe.bareRepository
 	noRepository = "not a git repository"
@@ -253,7 +253,7 @@ func runnable(folder string) (names []string, err error) {
 	return names, err
 }
 
-// inner judges the submodules: git status looks into them, with their own settings.
+// inner judges the submodules: git status reads them, with their own settings.
 func inner(ctx context.Context, git, dir string, left *int, s Standing) Standing {
 	index, err := read(ctx, git, dir, "ls-files", "--stage", "-z")
 	if err != nil {
@@ -279,7 +279,7 @@ func inner(ctx context.Context, git, dir string, left *int, s Standing) Standing
 	return s
 }
 
-// server is a repository at a server, which runs nothing here.
+// server matches the address of a repository at a server, which runs nothing here.
 var server = regexp.MustCompile(`^(https?|ssh|git)://[^-]|^[A-Za-z0-9_.]+@[A-Za-z0-9][A-Za-z0-9.-]*:[^:-]`)
 
 // harmless are settings of a repository that name no program. A section's name with ".*"
