@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -93,12 +94,7 @@ func (g Disk) fileBlock(ctx context.Context, name string, p workspace.Path) Bloc
 			Images: []json.RawMessage{s.Image}, Files: []tool.FileTouch{s.Touch},
 		}
 	}
-	return Block{
-		Text:  shownText(name, s),
-		Files: []tool.FileTouch{s.Touch},
-		Lines: s.Lines,
-		Shown: s.Returned,
-	}
+	return Block{Text: shownText(name, s), Files: []tool.FileTouch{s.Touch}, Lines: s.Lines, Shown: s.Returned}
 }
 
 // shownText is a file's text as the model reads it.
@@ -250,13 +246,8 @@ func (g Disk) Problems(ctx context.Context) (string, bool) {
 		return "There is no editor to ask, and no linter is set up. `roost config set linter COMMAND` names the one to run.", false
 	}
 	out := &limitedBuffer{max: outputBytes}
-	ran, err := shell.Run(ctx, shell.Command{
-		Line:    g.Linter,
-		Dir:     g.Workspace.Root(),
-		Timeout: linterTime,
-		Output:  out,
-		Mark:    g.Mark,
-	})
+	command := shell.Command{Line: g.Linter, Dir: g.Workspace.Root(), Timeout: linterTime, Output: out, Mark: g.Mark}
+	ran, err := shell.Run(ctx, command)
 	said := strings.TrimSpace(terminal.Plain(out.text()))
 	switch {
 	case err != nil:
@@ -351,8 +342,7 @@ func (r *repo) disableFilters(ctx context.Context) error {
 
 // run runs git and returns its output.
 func (r *repo) run(ctx context.Context, args ...string) (string, error) {
-	all := append(append(append([]string{}, stableSettings...), r.filters...), args...)
-	cmd := usergit.Command(ctx, r.git, r.dir, all...)
+	cmd := usergit.Command(ctx, r.git, r.dir, slices.Concat(stableSettings, r.filters, args)...)
 	out, said := &limitedBuffer{max: outputBytes}, &limitedBuffer{max: 4 << 10}
 	cmd.Stdout, cmd.Stderr = out, said
 	err := cmd.Run()
@@ -427,7 +417,7 @@ func (g Disk) changes(ctx context.Context) (string, error) {
 	if _, err := r.run(ctx, "rev-parse", "--verify", "--quiet", "HEAD"); err != nil {
 		return "Working directory changes:\n\n" + status + note + "\n(There is no commit yet to compare with.)", ctx.Err()
 	}
-	names, err := r.run(ctx, append(append([]string{"diff", "--name-only", "-z"}, plainDiff...), "HEAD", "--", ".")...)
+	names, err := r.run(ctx, slices.Concat([]string{"diff", "--name-only", "-z"}, plainDiff, []string{"HEAD", "--", "."})...)
 	if err != nil {
 		return "", err
 	}
@@ -435,7 +425,7 @@ func (g Disk) changes(ctx context.Context) (string, error) {
 	if err != nil {
 		return "Working directory changes:\n\n" + status + note + "\n(Not shown in full: " + err.Error() + ".)", nil
 	}
-	diff, err := r.run(ctx, append(append(append([]string{"diff"}, plainDiff...), "HEAD"), only...)...)
+	diff, err := r.run(ctx, slices.Concat([]string{"diff"}, plainDiff, []string{"HEAD"}, only)...)
 	if err != nil {
 		return "", err
 	}
@@ -484,12 +474,9 @@ func (g Disk) commit(ctx context.Context, hash string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	lines := strings.SplitN(strings.TrimRight(info, "\n"), "\n", 5)
-	for len(lines) < 5 {
-		lines = append(lines, "")
-	}
+	lines := append(strings.SplitN(strings.TrimRight(info, "\n"), "\n", 5), "", "", "", "")
 	show := append([]string{"show", "--format=", "--no-notes", "--no-show-signature"}, plainDiff...)
-	names, err := r.run(ctx, append(append(show[:len(show):len(show)], "--name-only", "-z", full), "--", ".")...)
+	names, err := r.run(ctx, slices.Concat(show, []string{"--name-only", "-z", full, "--", "."})...)
 	if err != nil {
 		return "", err
 	}
@@ -502,11 +489,11 @@ func (g Disk) commit(ctx context.Context, hash string) (string, error) {
 	if err != nil {
 		return b.String() + "\n(Its changes are not shown: " + err.Error() + ".)", nil
 	}
-	stat, err := r.run(ctx, append(append(show[:len(show):len(show)], "--stat", full), only...)...)
+	stat, err := r.run(ctx, slices.Concat(show, []string{"--stat", full}, only)...)
 	if err != nil {
 		return "", err
 	}
-	diff, err := r.run(ctx, append(append(show[:len(show):len(show)], full), only...)...)
+	diff, err := r.run(ctx, slices.Concat(show, []string{full}, only)...)
 	if err != nil {
 		return "", err
 	}

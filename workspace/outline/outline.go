@@ -63,7 +63,7 @@ func short(line string) string {
 // language is how declarations look.
 type language struct {
 	ext      string  // endings of its files
-	declares pattern // of a line without what it is indented by
+	declares pattern // matches a line that declares something, without its indentation
 	deepest  int     // columns of indent at which declarations are still shown
 	headings bool    // Markdown: a section ends at the next heading of its level
 }
@@ -124,8 +124,8 @@ var (
 	opens   = lazy(`^\).*[{:]\s*$`)
 )
 
-// pattern is a regular expression that is compiled when it is first asked: most programs
-// start to do something else.
+// pattern is a regular expression that is compiled at its first use: most runs of the program
+// need none of them.
 type pattern func() *regexp.Regexp
 
 func lazy(text string) pattern {

@@ -253,7 +253,7 @@ func End(ctx context.Context, p Process) error {
 type pump struct {
 	r      *os.File
 	n      atomic.Int64
-	busy   atomic.Bool // the writer has bytes in hand
+	busy   atomic.Bool // the writer works on bytes
 	held   atomic.Bool // a process outside the command holds the pipe: read no more
 	done   chan struct{}
 	broken chan struct{}

@@ -45,7 +45,7 @@ type Skill struct {
 // Limits.
 const (
 	maxFile        = 256 << 10 // bytes of one SKILL.md
-	maxFolders     = 200       // looked at in one place
+	maxFolders     = 200       // searched in one place
 	maxSkills      = 100
 	maxName        = 64
 	maxDescription = 1024 // characters, as the standard has it
@@ -149,10 +149,10 @@ func (s Set) visit(source string, f func(fsys fs.FS, root string) error) error {
 	return f(root.FS(), base)
 }
 
-// folder is one that skills may lie in, and the mode that all of them are for.
+// folder is a folder that may hold skills, and the mode that all of them are for.
 type folder struct{ name, mode string }
 
-// folders are those of a source, those that count first before others.
+// folders are the folders with skills of a source, in the order in which they count.
 func folders(mode string) (out []folder) {
 	if slugForm.MatchString(mode) {
 		out = append(out, folder{".roo/skills-" + mode, mode}, folder{".agents/skills-" + mode, mode})

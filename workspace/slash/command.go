@@ -56,8 +56,9 @@ func (f Fields) Text(name string) string { return f[name].text }
 // List is a field that is a list of texts, nil for any other.
 func (f Fields) List(name string) []string { return f[name].list }
 
-// Front takes front matter and what comes after it apart. A text without any, or with
-// some that is no list of fields, is content as a whole, and the fields are nil.
+// Front splits a text into its front matter and the content after it. A text without front
+// matter, or with front matter that is no list of fields, is content as a whole, and the
+// fields are nil.
 func Front(text string) (Fields, string) {
 	text = strings.ToValidUTF8(strings.TrimPrefix(text, "\uFEFF"), "\uFFFD")
 	if front, rest, ok := split(text); ok {
@@ -68,7 +69,7 @@ func Front(text string) (Fields, string) {
 	return nil, strings.TrimSpace(text)
 }
 
-// split cuts front matter off: what is between a first line of "---" and the next one.
+// split returns the front matter, which is between a first line of "---" and the next such line, and the rest.
 func split(text string) (front, rest string, ok bool) {
 	first, rest, ok := strings.Cut(text, "\n")
 	if !ok || strings.TrimRight(first, " \t\r") != "---" {

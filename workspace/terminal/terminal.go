@@ -10,7 +10,6 @@ package terminal
 
 import (
 	"fmt"
-	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -194,8 +193,8 @@ func FoldRepeats(s string) string {
 	return out.String()
 }
 
-// The share of a limit that goes to the beginning; errors are mostly at the end.
-const headShare = 0.2
+// headShare is the part of a limit that goes to the beginning, one fifth; errors are mostly at the end.
+const headShare = 5
 
 // Truncate cuts the middle out of s. The limit on characters comes first; where Truncate cuts
 // for it, the limit on lines does not count. 0 = no limit.
@@ -211,8 +210,6 @@ func Truncate(s string, lines, chars int) string {
 	return s
 }
 
-func head(limit int) int { return int(math.Floor(float64(limit) * headShare)) }
-
 func truncateChars(s string, limit int) (string, bool) {
 	if len(s) <= limit {
 		return "", false // never more units than bytes
@@ -221,7 +218,7 @@ func truncateChars(s string, limit int) (string, bool) {
 	if len(u) <= limit {
 		return "", false
 	}
-	before := head(limit)
+	before := limit / headShare
 	after := len(u) - (limit - before)
 	if splits(u, before) {
 		before--
@@ -237,7 +234,7 @@ func truncateLines(s string, limit int) string {
 	if total <= limit {
 		return s
 	}
-	before := head(limit)
+	before := limit / headShare
 	start := 0
 	for range before {
 		start += strings.IndexByte(s[start:], '\n') + 1
