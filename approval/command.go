@@ -238,7 +238,7 @@ func programName(s string) bool {
 	return s != "" && s[0] != '-' && s[0] != '%' && !strings.ContainsFunc(s, other)
 }
 
-// statementEnd is where a statement's own text ends, without the separator after it.
+// statementEnd is the end of a statement's own text, without the separator after it.
 func statementEnd(s *syntax.Stmt) uint {
 	if s.Semicolon.IsValid() {
 		return s.Semicolon.Offset()
@@ -420,9 +420,8 @@ func words(ws []*syntax.Word) []word {
 			switch n := n.(type) {
 			case *syntax.ParamExp, *syntax.CmdSubst, *syntax.ArithmExp, *syntax.ProcSubst, *syntax.ExtGlob, *syntax.BraceExp:
 				known = false
-			case *syntax.DblQuoted, *syntax.SglQuoted:
-				_, single := n.(*syntax.SglQuoted)
-				return !single
+			case *syntax.SglQuoted:
+				return false
 			case *syntax.Lit:
 				if strings.ContainsAny(n.Value, "*?[{~^") && !insideQuotes(w, n) {
 					known = false

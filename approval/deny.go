@@ -196,7 +196,6 @@ func matchAssigned(env []word, want string) answer {
 // judgeCommand looks for denied commands in one simple command, and in those that it runs itself.
 func judgeCommand(variant syntax.LangVariant, ws []word, denies []pattern, depth int) denyScan {
 	var out denyScan
-	hit := func(p pattern) denyScan { return denyScan{parts: []Part{{Rule: p.text, State: Deny}}} }
 	ws = splitDashed(ws)
 	why := runsOthers(ws)
 	runs := why != ""
@@ -207,7 +206,7 @@ func judgeCommand(variant syntax.LangVariant, ws []word, denies []pattern, depth
 			}
 			switch matchDeny(ws[i:], p.words) {
 			case yes:
-				return hit(p)
+				return denyScan{parts: []Part{{Rule: p.text, State: Deny}}}
 			case maybe:
 				out.unsure = "its words are only known when it runs"
 			}

@@ -26,6 +26,7 @@
 package approval
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,7 +48,7 @@ const (
 	ModeAll   = "all"   // all else, too, except protected files, writes that a link leads out, and what a deny matches
 )
 
-// Policy is what a person has agreed to beforehand. The zero value asks, as ModeAsk does.
+// Policy holds the permissions that a person has given beforehand. The zero value asks, as ModeAsk does.
 type Policy struct {
 	Mode       string   // one of the modes; "" and unknown ones are ModeAsk
 	Allow      []string // command patterns
@@ -62,7 +63,7 @@ func ValidMode(s string) bool {
 	return s == ModeAsk || s == ModeRead || s == ModeEdits || s == ModeAll
 }
 
-// Decision is whether a call may run, and why.
+// Decision is the verdict on a call, with the reason.
 type Decision struct {
 	State  State
 	By     string // "policy" (the mode), "allow", "deny" (a command pattern), "rule" (one of the tool rules)
@@ -201,7 +202,7 @@ func ParseRule(text string) (Rule, error) {
 	name, glob, paths := strings.Cut(r.Text, "(")
 	r.tool = strings.TrimSpace(name)
 	if r.tool == "" || strings.ContainsAny(r.tool, " \t\n)/") {
-		return r, fmt.Errorf("rule %q: want a tool's name, read, write or *, and perhaps a path in parentheses", text)
+		return r, fmt.Errorf("rule %q: want a tool's name, read, write, mcp, web or *, and perhaps a path in parentheses", text)
 	}
 	if !paths {
 		return r, nil
@@ -224,8 +225,8 @@ func ParseRule(text string) (Rule, error) {
 // coversTool reports whether the rule is about the tool. A tool of an MCP server has two names: the one that all of
 // them share, and the one under which it is offered.
 func (r Rule) coversTool(class tool.Class, ask tool.Ask) bool {
-	name := toolName(ask)
-	if offered, _, _ := strings.Cut(ask.Title, " "); class == mcp && r.tool == offered {
+	offered, _, _ := strings.Cut(ask.Title, " ")
+	if class == mcp && r.tool == offered {
 		return true
 	}
 	switch r.tool {
@@ -234,7 +235,7 @@ func (r Rule) coversTool(class tool.Class, ask tool.Ask) bool {
 	case string(tool.Read), string(tool.Write), string(mcp), string(tool.Web):
 		return r.tool == string(class)
 	}
-	return name != "" && r.tool == name
+	return r.tool == cmp.Or(ask.Tool, offered) // the title begins with the name, which comes from the tool and not from the model
 }
 
 // coversFile reports whether the rule is about one file of a call.
@@ -294,15 +295,6 @@ func firstRule(texts []string, broken bool, fits func(Rule) bool) (rule string, 
 // mcp is the class of MCP servers' tools: each call has "server/tool" as its path. Rules name such tools by "mcp", by
 // use_mcp_tool with or without that path, and by the name under which they are offered.
 const mcp = tool.MCP
-
-// toolName falls back to the title, which begins with the name and comes from the tool, not from the model.
-func toolName(ask tool.Ask) string {
-	if ask.Tool != "" {
-		return ask.Tool
-	}
-	name, _, _ := strings.Cut(ask.Title, " ")
-	return name
-}
 
 // touchesSteering reports that a file of the call is hidden or steers agents.
 func touchesSteering(ask tool.Ask) bool {

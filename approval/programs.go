@@ -33,7 +33,7 @@ type program struct {
 	subs map[string]usage // by name; empty for a program without subcommands
 }
 
-// programs is what programs.txt holds.
+// programs is the content of programs.txt.
 type programs struct {
 	known     map[string]program
 	runs      map[string]usage  // what makes a program run another one

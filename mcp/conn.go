@@ -22,10 +22,10 @@ import (
 	"github.com/roost-dev/roost/workspace/shell"
 )
 
-// protocol is the version that roost speaks; see the package comment.
+// protocol is the version of MCP that Roost uses; see the package comment.
 const protocol = "2025-11-25"
 
-// endGrace is how long the library may take to give up a cancelled call before its connection
+// endGrace is the time that the library may take to give up a cancelled call before its connection
 // is cut, and how long a server may take to react to the end of its session.
 const endGrace = 500 * time.Millisecond
 
@@ -87,9 +87,9 @@ type session struct {
 	child  *shell.Child // of stdio
 	stderr *tail
 	junk   *tail
-	web    *http.Transport // of the others
-	url    string          // and their address, with the keys in it
-	login  *login          // and the person's log-in; nil with a header of its own
+	web    *http.Transport // of a server over HTTP
+	url    string          // of a server over HTTP, with the keys in it
+	login  *login          // of a server over HTTP; nil when its definition has an Authorization header
 	cancel context.CancelFunc
 	broken atomic.Bool   // it was cut: no call uses it any more
 	ended  atomic.Bool   // of stdio: its output has ended
@@ -109,19 +109,15 @@ func (c *conn) session(ctx context.Context) (s *session, fresh bool, err error) 
 			return c.current, false, nil
 		}
 		c.current.end()
-		c.current = nil
 	}
 	ctx, stop := context.WithTimeoutCause(ctx, c.hub.opt.Connect, errNoAnswer)
 	defer stop()
-	if c.current, err = c.connect(ctx); err != nil {
-		c.current = nil
-		return nil, false, err
-	}
-	return c.current, true, nil
+	c.current, err = c.connect(ctx)
+	return c.current, err == nil, err
 }
 
-// connect starts or reaches the server and initialises the session. ctx bounds only the
-// connecting; the connection outlives it.
+// connect starts or reaches the server and initialises the session, which is nil with an
+// error. ctx bounds only the connecting; the connection outlives ctx.
 func (c *conn) connect(ctx context.Context) (*session, error) {
 	server, err := c.server.expanded(c.hub.opt.Workspace, c.hub.opt.Env)
 	if err != nil {
@@ -209,14 +205,10 @@ func (s *session) open(life context.Context, server Server, o Options) (sdk.Tran
 	}, nil
 }
 
-// over reports whether the connection is dead. The library may notice that last.
+// over reports whether the connection is dead. The library may notice that later than the process and the pipe show it.
 func (s *session) over() bool {
-	if s.child != nil {
-		select {
-		case <-s.child.Done():
-			return true
-		default:
-		}
+	if s.child != nil && s.child.Status() != "" {
+		return true
 	}
 	select {
 	case <-s.dead:

@@ -75,7 +75,7 @@ func Define(s Server, replace bool) error {
 	})
 }
 
-// Undefine takes a server out of the settings file s.File, and keeps every other byte of it.
+// Undefine removes a server from the settings file s.File, and keeps every other byte of it.
 func Undefine(s Server) error {
 	return change(s, func(data []byte) ([]byte, error) {
 		servers, _ := esjson.Get(data, "mcpServers")
@@ -86,14 +86,14 @@ func Undefine(s Server) error {
 	})
 }
 
-// change replaces a settings file by what edit makes of it.
+// change replaces the content of a settings file by the content that edit returns.
 func change(s Server, edit func([]byte) ([]byte, error)) error {
 	path := s.File
 	if s.Scope == Workspace {
 		if err := plainPlace(path); err != nil {
 			return err
 		}
-	} else if real, err := filepath.EvalSymlinks(path); err == nil { // people keep their own settings elsewhere
+	} else if real, err := filepath.EvalSymlinks(path); err == nil { // people may link their own settings to another place
 		path = real
 	}
 	data, err := inputfile.Read(path)

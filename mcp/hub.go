@@ -22,7 +22,7 @@ import (
 	"github.com/roost-dev/roost/workspace/shell"
 )
 
-// Options are what a Hub needs.
+// Options configure a Hub.
 type Options struct {
 	Servers   []Server // the allowed ones; a Hub never starts others
 	Workspace string   // absolute
@@ -76,7 +76,7 @@ func (h *Hub) Names() []string {
 	return slices.Sorted(maps.Keys(h.conns))
 }
 
-// Menu is what one server offers, or why that is unknown.
+// Menu is the list of a server's offers, or the reason why the list is unknown.
 type Menu struct {
 	Server    Server
 	Tools     []Offer
@@ -335,7 +335,7 @@ const (
 	maxTotal  = 20 << 20
 )
 
-// Result is what a server answered.
+// Result is a server's answer.
 type Result struct {
 	Text   string
 	Images []Image

@@ -21,13 +21,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 )
 
-// LoginTime is how long a person may take in the browser.
+// LoginTime is the time that a person may take in the browser.
 const LoginTime = 10 * time.Minute
 
 // ErrNoLogin means that a server answers without a log-in.
 var ErrNoLogin = errors.New("the server wants no log-in")
 
-// LoginPage is what a person is asked to open.
+// LoginPage is the page that a person is asked to open.
 type LoginPage struct {
 	Server string // the address of the MCP server, fit to be shown
 	Issuer string // who asks for the log-in
@@ -97,7 +97,7 @@ func (l Logins) Login(ctx context.Context, s Server, workspace string, env func(
 	return l.keep(ctx, s, k)
 }
 
-// loginPlan is what a log-in has found out.
+// loginPlan holds the facts that discover and register find out for a log-in.
 type loginPlan struct {
 	resource string // the server's address
 	audience string // what its metadata calls it: the resource that a token is for
@@ -109,7 +109,7 @@ type loginPlan struct {
 	basic          bool // the secret goes into a header
 }
 
-// discover asks a server who logs people in to it.
+// discover finds the authorization server that logs people in to a server, and what it supports.
 func discover(ctx context.Context, s Server, workspace string, env func(string) string) (*loginPlan, error) {
 	full, err := s.expanded(workspace, env)
 	switch {
@@ -215,7 +215,7 @@ func challenge(ctx context.Context, s Server) ([]oauthex.Challenge, error) {
 	return list, nil
 }
 
-// metadata is what a server publishes about itself (RFC 9728), nil when it publishes nothing that is about it.
+// metadata is what a server publishes about itself (RFC 9728); nil when it publishes nothing, or only about other servers.
 func metadata(ctx context.Context, u *url.URL, challenges []oauthex.Challenge) *oauthex.ProtectedResourceMetadata {
 	const wellKnown = "/.well-known/oauth-protected-resource"
 	places := []string{origin(u) + wellKnown + strings.TrimRight("/"+strings.Trim(u.Path, "/"), "/"), origin(u) + wellKnown}
@@ -273,7 +273,7 @@ func (p *loginPlan) page(state, verifier string) string {
 	return p.server.AuthorizationEndpoint + sep + q.Encode()
 }
 
-// callback is what the browser brought back.
+// callback is the answer that the browser brings back: a code or an error.
 type callback struct {
 	code string
 	err  error
@@ -307,7 +307,7 @@ func (p *loginPlan) callbackHandler(state string, answers chan<- callback) http.
 		}
 		select {
 		case answers <- got:
-		default: // a second one
+		default: // the first answer counts
 		}
 	})
 }

@@ -55,7 +55,7 @@ import (
 	"github.com/roost-dev/roost/redact"
 )
 
-// Kind is how a server is reached.
+// Kind is the way in which a server is reached.
 type Kind string
 
 // The kinds.
@@ -75,7 +75,7 @@ const (
 	Editor    Scope = "editor"
 )
 
-// State is whether a server is used.
+// State decides whether a server is used.
 type State string
 
 // The states.
@@ -362,7 +362,7 @@ func Canonical(name string) (canonical string, ok bool) {
 	return "mcp--" + server + "--" + tool, found
 }
 
-// workspaceFile is where a workspace keeps its servers.
+// workspaceFile is the file in which a workspace keeps its servers.
 const workspaceFile = ".roo/mcp.json"
 
 // Files are the files that define servers. The workspace's own comes first and is not

@@ -135,7 +135,7 @@ type login struct {
 	seen map[string]bool // tokens that were used, for masks
 }
 
-// early is how long before its end a token is renewed.
+// early is the time before its end at which a token is renewed.
 const early = time.Minute
 
 // token returns a token for the server, "" when there is no log-in. It renews one that has expired, or that the server
@@ -223,7 +223,7 @@ func newAuthClient() *http.Client {
 	return &http.Client{Transport: t, Timeout: stepTime, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// tokenAnswer is what a token endpoint answers.
+// tokenAnswer is the answer of a token endpoint.
 type tokenAnswer struct {
 	Access  string `json:"access_token"`
 	Type    string `json:"token_type"`

@@ -186,7 +186,7 @@ func (w *Workspace) openRoot(path string) (*os.Root, error) {
 	return root, nil
 }
 
-// Path is what the folder was opened as.
+// Path is the path by which the folder was opened.
 func (d *Dir) Path() string { return d.path }
 
 // Open opens a regular file of the folder for reading and returns its size in bytes.
@@ -223,7 +223,7 @@ func openIn(dir *os.Root, name string) (*os.File, fs.FileInfo, error) {
 // Close lets go of the folder; files that are open stay so.
 func (d *Dir) Close() error { return d.root.Close() }
 
-// maxLinks is how many links one path may lead through; Linux gives up at 40.
+// maxLinks is the number of links that one path may lead through; Linux gives up at 40.
 const maxLinks = 40
 
 // followLinks resolves every symbolic link in a clean absolute path. The part done is

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/roost-dev/roost/internal/atomicfile"
@@ -150,25 +151,21 @@ func (b *Restorer) RestoreAll(ctx context.Context, orders []RestoreStep, done fu
 // that number.
 func forEachParallel(n int, do func(i int) error) (failed int, err error) {
 	errs := make([]error, n)
-	next := make(chan int)
+	var next atomic.Int64
 	var wg sync.WaitGroup
 	for range min(n, maxParallelSyncs) {
 		wg.Go(func() {
-			for i := range next {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				errs[i] = do(i)
 			}
 		})
 	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
 	wg.Wait()
 	failed = max(0, slices.IndexFunc(errs, func(err error) bool { return err != nil }))
 	return failed, cmp.Or(errs...)
 }
 
-// Entry is what a path holds, or is to hold. A link is an entry of its own, not the file it
+// Entry describes the content of a path, present or wanted. A link is an entry of its own, not the file it
 // leads to.
 type Entry struct {
 	Kind           EntryKind
@@ -177,7 +174,7 @@ type Entry struct {
 	MissingParents int         // of what is absent: how many of the folders above it are, too
 }
 
-// EntryKind is what an entry is.
+// EntryKind is the kind of an entry.
 type EntryKind int
 
 // The kinds. A folder counts as absent, since the path holds no file. Foreign is what a
@@ -196,7 +193,7 @@ func (t Entry) equal(o Entry) bool {
 	return t.Kind == o.Kind && sameHash && sameMode
 }
 
-// RestoreResult is what a Restorer did with one entry.
+// RestoreResult is the outcome of one step.
 type RestoreResult int
 
 // The results.

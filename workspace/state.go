@@ -15,7 +15,7 @@ import (
 	"github.com/roost-dev/roost/internal/inputfile"
 )
 
-// FileState is what was known of a file at one moment. Hash decides whether the file
+// FileState describes a file at one moment. Hash decides whether the file
 // changed; the rest is the fast path, which must not be trusted for changes within two
 // seconds of recording.
 type FileState struct {
@@ -164,7 +164,7 @@ func stateOf(path string, info fs.FileInfo, hash string) FileState {
 // NewContextReader returns a reader that fails with the context's error once the context ends.
 var NewContextReader = inputfile.ContextReader
 
-// FileStatus is how a file differs from its record.
+// FileStatus is the result of the comparison of a file with its record.
 type FileStatus string
 
 // The verdicts.
@@ -174,18 +174,18 @@ const (
 	Missing   FileStatus = "missing"
 )
 
-// statSettleMS is how far a file's times must lie before the moment of recording for its
+// statSettleMS is the time that must pass between a file's last change and its recording for its
 // stat to be trusted, in milliseconds: file systems keep times as coarse as two seconds,
 // and a second change within one step would leave no trace in them.
 const statSettleMS = 2000
 
-// Observation is a look at a file. State.Hash is empty when the content was not looked at,
+// Observation is the result of CheckFile. State.Hash is empty when the content was not read,
 // or there is no file.
 type Observation struct {
 	Status FileStatus
 	State  FileState
 	Data   []byte // the content, if it was read and is not larger than Look.Keep
-	Read   bool   // the content was looked at
+	Read   bool   // the content was read
 }
 
 // CheckOptions are a file's record and how far CheckFile reads.

@@ -165,7 +165,7 @@ func (t *temp) discard() {
 	t.f.Close()
 }
 
-// maxSwept bounds how many names of a folder are looked at for leftovers.
+// maxSwept bounds how many names of a folder a sweep reads.
 const maxSwept = 100_000
 
 // Sweep removes the temporary files that killed writes left in the folder of p,
@@ -191,9 +191,6 @@ func (w *Workspace) Sweep(p Path) (int, error) {
 func (w *Workspace) sweepOnce(path string, dir *os.Root) {
 	w.mu.Lock()
 	seen := w.swept[path]
-	if w.swept == nil {
-		w.swept = map[string]bool{}
-	}
 	w.swept[path] = true
 	w.mu.Unlock()
 	if !seen {
@@ -222,7 +219,7 @@ func sweep(dir *os.Root) (removed int) {
 	return removed
 }
 
-// maxUnlocked is how long a writer may take from making his file to locking it.
+// maxUnlocked is the longest time that a writer may take from making its file to locking the file.
 const maxUnlocked = time.Second
 
 // awaitLock waits while a writer may have made a file a moment ago and not locked it yet.

@@ -1,6 +1,6 @@
 // Package workspace is the user's folder as an agent may see and touch it: where
 // a path really leads, whether it leaves the folder, whether .rooignore hides it,
-// whether it is write-protected, what a file held when it was last looked at, and
+// whether it is write-protected, what a file held when it was last read, and
 // how it is replaced without ever being half written.
 //
 // Symbolic links are always followed before a path is judged, also for files
@@ -100,7 +100,7 @@ func Open(dir string) (*Workspace, error) {
 	if !info.IsDir() {
 		return nil, fmt.Errorf("open workspace %s: %w: it is a file", abs, ErrMissing)
 	}
-	return &Workspace{root: real, given: abs, info: info}, nil
+	return &Workspace{root: real, given: abs, info: info, swept: map[string]bool{}}, nil
 }
 
 // Root is the folder, absolute, with links followed.

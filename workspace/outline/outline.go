@@ -19,7 +19,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxLine is how many bytes of a line are shown.
+// maxLine is the number of bytes of a line that are shown.
 const maxLine = 160
 
 // Of is the outline of a file, one declaration a line, as in
@@ -60,7 +60,7 @@ func short(line string) string {
 	return line[:at] + "..."
 }
 
-// language is how declarations look.
+// language describes the declarations of a language.
 type language struct {
 	ext      string  // endings of its files
 	declares pattern // matches a line that declares something, without its indentation
@@ -117,7 +117,7 @@ func (l language) end(lines []string, begin, level int) int {
 }
 
 var (
-	// statement is what looks like the head of a method in languages with braces.
+	// statement matches statements that look like the head of a method in languages with braces.
 	statement = lazy(`^(?:if|else|for|foreach|while|do|switch|match|catch|try|with|return|throw|new|await|yield|using|lock|when|unless|until|elif|elsif)\b`)
 
 	closing = lazy(`^(?:[{})\]]|end\b)`)

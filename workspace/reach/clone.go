@@ -55,7 +55,7 @@ const (
 	tempAge = 2 * cloneTime
 )
 
-// origin is what a clone's file keeps.
+// origin is the content of a clone's file.
 type origin struct {
 	Store  string `json:"store"`
 	Server string `json:"server"` // the id of the server that made it
@@ -112,7 +112,8 @@ func Allowed(from []string, address string) bool {
 // ClonesFrom are the prefixes of the remotes that this server clones from.
 func (s *Server) ClonesFrom() []string { return s.clones.From }
 
-// Describe is what another server needs to clone the work tree of a folder, and the paths of what differs from its commit.
+// Describe returns the data that another server needs to clone the work tree of a folder, and the paths of the files that
+// differ from its commit.
 // nil where this server names no remotes to clone from, or shares the folder.
 func (s *Server) Describe(ctx context.Context, root string) (*api.WorkTree, []string) {
 	if s == nil || len(s.clones.From) == 0 || s.Identify(root).Shared != "" {
@@ -211,7 +212,7 @@ func (s *Server) storeOf(root string) string {
 	return ""
 }
 
-// originOf is what the file of a clone keeps; zero where it cannot be read.
+// originOf is the content of a clone's file; zero where the file cannot be read.
 func originOf(dir string) (o origin) {
 	data, err := inputfile.Read(filepath.Join(dir, originName))
 	if err != nil || json.Unmarshal(data, &o) != nil {

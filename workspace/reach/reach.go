@@ -38,8 +38,8 @@ import (
 // markName is a file in a shared folder, which the first server makes. Its text tells the folder from all others.
 const markName = ".roost-shared"
 
-// Server is what one server reaches. It is safe for concurrent use. nil is that of a process without a group: each path
-// is the folder that a task means.
+// Server knows the folders that one server reaches. It is safe for concurrent use. In a process without a group
+// the Server is nil: each path is the folder that a task means.
 type Server struct {
 	id      string
 	folders []folder
@@ -50,7 +50,7 @@ type Server struct {
 	gone map[string]time.Time // of servers whose workspaces this one lacks: when this one first noticed that they do not run
 }
 
-// Options are what a server reaches beside its own folders.
+// Options name the folders that a server reaches beside its own.
 type Options struct {
 	Shared  []string // folders that servers share, as NAME=DIR
 	Clones  Cloning
@@ -62,7 +62,7 @@ type folder struct{ name, path string }
 // validName is a name of a shared folder. It has no separator of paths, and is no option.
 var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// New is what the server with an id reaches. It makes the marks that shared folders lack, and the folder for clones.
+// New returns the Server with an id. It makes the marks that shared folders lack, and the folder for clones.
 func New(id string, o Options) (*Server, error) {
 	s := &Server{id: id, clones: o.Clones, running: o.Running, gone: map[string]time.Time{}}
 	if s.running == nil {
@@ -144,8 +144,8 @@ func (s *Server) Marks() (list []string) {
 	return list
 }
 
-// Identify is how other servers recognise a folder of this one, which is absolute and without links. Of shared folders that
-// lie in each other the inner one counts.
+// Identify returns the identity by which other servers recognise a folder of this one, which is absolute and without links.
+// Of shared folders that contain each other the inner one counts.
 func (s *Server) Identify(root string) (p api.FolderID) {
 	if s == nil {
 		return p

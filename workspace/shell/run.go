@@ -65,7 +65,7 @@ type Command struct {
 	Output io.Writer
 	// Errors gets stderr, as Output gets both otherwise. It must take everything. nil = Output gets it.
 	Errors io.Writer
-	// Input is what the command reads as its stdin; nil = nothing. A file and not a reader: a command that does not read
+	// Input is the command's stdin; nil = nothing. A file and not a reader: a command that does not read
 	// it keeps nobody waiting.
 	Input *os.File
 	// Mark goes into the environment of all that the command starts, so that it is
@@ -75,7 +75,7 @@ type Command struct {
 	Started func(Process)
 }
 
-// Result is how a command ended.
+// Result is the outcome of a command.
 type Result struct {
 	Exit      int      // exit code; 128 + number when a signal ended it; -1 unknown
 	Signal    string   // name of that signal, "" otherwise

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// exitWait is what a program may take to end by itself once its stdin is closed.
+// exitWait is the time that a program may take to end by itself once its stdin is closed.
 const exitWait = 300 * time.Millisecond
 
 // Program is a program that serves over stdin and stdout for as long as its owner

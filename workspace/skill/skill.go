@@ -2,7 +2,7 @@
 // the other files that it needs. A model gets their names and descriptions, and asks for the text of one when it
 // needs it.
 //
-// They are where Roo and other agents keep them: in .roo/skills and .agents/skills of the workspace and of the home
+// The package finds them where Roo and other agents keep them: in .roo/skills and .agents/skills of the workspace and of the home
 // folder, those of one mode in the folder skills-<mode> next to skills. SKILL.md begins with front matter (YAML
 // between lines of "---") that holds name, which is that of the folder, and description; modeSlugs, or the older
 // mode, may name the modes it is for.

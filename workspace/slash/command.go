@@ -191,8 +191,8 @@ func scalar(value string, below []string) string {
 	return value
 }
 
-// number is what YAML reads as a number: 1, -2.5e3, 0x1f, 1_000, .inf. A word that begins with a letter is none, even
-// where Go reads one: inf and nan are words.
+// number matches the texts that YAML reads as numbers: 1, -2.5e3, 0x1f, 1_000, .inf. A word that begins with a letter is
+// none, even where Go reads one: inf and nan are words.
 var number = regexp.MustCompile(`(?i)^[-+]?(\.inf|\.nan|0x[0-9a-f_]+|0o[0-7_]+|0b[01_]+|([0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(e[-+]?[0-9_]+)?)$`)
 
 // quoted is the text between quotes; "" when they are not closed.

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// Tree is what another machine needs to make a work tree again: a commit that a remote has, and which files differ.
+// Tree is the data that another machine needs to make a work tree again: a commit that a remote has, and which files differ.
 type Tree struct {
 	Remote  string   // the address of the remote
 	Commit  string   // the newest one of HEAD's line that the remote had when git last contacted it

@@ -285,8 +285,8 @@ var server = regexp.MustCompile(`^(https?|ssh|git)://[^-]|^[A-Za-z0-9_.]+@[A-Za-
 // harmless are settings of a repository that name no program. A section's name with ".*"
 // means all of its settings that have no subsection; "<>" stands for a subsection. A
 // setting that is not here makes git ask.
-var harmless = strings.Fields(`core.repositoryformatversion core.filemode core.bare core.logallrefupdates core.ignorecase core.precomposeunicode
-		core.symlinks core.autocrlf core.eol core.safecrlf core.quotepath core.abbrev core.compression core.untrackedcache core.preloadindex core.splitindex core.checkstat core.trustctime
+var harmless = strings.Fields(`core.repositoryformatversion core.filemode core.bare core.logallrefupdates
+		core.ignorecase core.precomposeunicode core.symlinks core.autocrlf core.eol core.safecrlf core.quotepath core.abbrev core.compression core.untrackedcache core.preloadindex core.splitindex core.checkstat core.trustctime
 		core.worktree core.sparsecheckout core.sparsecheckoutcone core.longpaths core.protectntfs core.protecthfs core.commitgraph core.multipackindex core.whitespace core.bigfilethreshold
 		core.commentchar core.hookspath core.excludesfile core.fsmonitor core.warnambiguousrefs core.sharedrepository
 		user.name user.email user.signingkey user.useconfigonly author.name author.email committer.name committer.email commit.gpgsign commit.verbose commit.cleanup tag.gpgsign tag.sort
