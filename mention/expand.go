@@ -32,7 +32,7 @@ type World interface {
 	Changes(ctx context.Context) (text string, ok bool)
 	// Commit is a commit's message and changes.
 	Commit(ctx context.Context, hash string) (text string, ok bool)
-	// Problems is what a linter finds.
+	// Problems is the output of a linter.
 	Problems(ctx context.Context) (text string, ok bool)
 	// Command finds a slash command. A note gives the reason why an existing one cannot be used.
 	Command(ctx context.Context, name string) (c slash.Command, ok bool, note string)
@@ -393,5 +393,5 @@ const (
 	nameChars = wordChars + ".-"
 )
 
-// count is how many characters of a set a text begins with.
+// count is the number of characters of a set that a text begins with.
 func count(s, set string) int { return len(s) - len(strings.TrimLeft(s, set)) }

@@ -475,7 +475,7 @@ func exportedRules(list *value) (rules map[string][]RuleFile, problems []string)
 	return rules, problems
 }
 
-// exportedFolder is what Roo puts before the path: the folder itself.
+// exportedFolder matches the beginning that Roo puts before the path: the folder itself.
 var exportedFolder = regexp.MustCompile(`^(?:\.roo/)?rules-[^/]+/`)
 
 // ruleFile reads one file of an exported mode's rules.

@@ -189,7 +189,7 @@ func normalizeName(s string) string {
 	}, s[:min(len(s), 64)])
 }
 
-// distance is how many letters must be inserted, removed, changed or swapped with the next one.
+// distance is the number of letters that must be inserted, removed, changed or swapped with the next one.
 func distance(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	rows := make([][]int, len(x)+1)
@@ -255,7 +255,7 @@ func (s Set) Text() string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// maxListed is how many modes the system prompt lists.
+// maxListed is the number of modes that the system prompt lists.
 const maxListed = 60
 
 // oneLine puts a text on one line and cuts it after so many characters.

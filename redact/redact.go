@@ -223,7 +223,7 @@ func (w *Writer) Close() error {
 	return err
 }
 
-// Count is how many secrets were masked so far.
+// Count is the number of secrets that were masked so far.
 func (w *Writer) Count() int { return w.count }
 
 func (w *Writer) pass(final bool) error {

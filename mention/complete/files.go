@@ -29,7 +29,7 @@ type Files struct {
 	lists map[string]look
 }
 
-// look is what a workspace held at a moment.
+// look is the list of a workspace's names at a moment.
 type look struct {
 	at    time.Time
 	names []string
