@@ -10,7 +10,7 @@ import (
 // Inline is the longest text of a result that goes to the model whole, in bytes.
 const Inline = 256 << 10
 
-// preview is how much of each end of a long result the model gets.
+// preview is the length of each end of a long result that the model gets, in bytes.
 const preview = 16 << 10
 
 // KeepLong shortens a result that is longer than Inline to its two ends, and keeps the whole text in a file of its own

@@ -27,7 +27,7 @@ import (
 	"github.com/roost-dev/roost/workspace/shell"
 )
 
-// Replay is what may happen to a call whose outcome is unknown after a crash.
+// Replay is the treatment of a call whose outcome is unknown after a crash.
 type Replay string
 
 // The replay classes.
@@ -61,7 +61,7 @@ type Spec struct {
 	OptIn bool
 }
 
-// Env is what a call may touch.
+// Env holds the things that a call may use.
 type Env struct {
 	Workspace *workspace.Workspace
 	Mode      string // the slug of the task's mode, "" when it has none
@@ -101,7 +101,7 @@ type Plan interface {
 	Run(ctx context.Context, out Output) (Result, error)
 }
 
-// Ask is what a person sees of a call.
+// Ask describes a call to the person who approves it.
 type Ask struct {
 	Tool          string   // the tool's name, for approvals; "" = the first word of Title
 	Kind          string   // Roo's ask kind: "tool", "command", "followup", "completion_result"
@@ -137,7 +137,7 @@ type Output interface {
 // Process identifies a running command beyond the reuse of its number.
 type Process = shell.Process
 
-// Result is what the model gets back, and what the engine records beside it.
+// Result is the answer of a call to the model, with the facts that the engine records beside it.
 type Result struct {
 	Text     string            // the tool result's text
 	Images   []json.RawMessage // image blocks that follow the result
@@ -188,7 +188,7 @@ type InputError struct {
 
 func (e *InputError) Error() string { return e.Tool + ": " + e.Reason }
 
-// Finding is what the files show of a write that a crash interrupted.
+// Finding is the verdict, by the files, on a write that a crash interrupted.
 type Finding string
 
 // The findings.
@@ -263,7 +263,7 @@ const MCP Class = "mcp"
 // ":PORT" where that is not the usual one of the URL's scheme; then the host alone, where the first one has a port.
 const Web Class = "web"
 
-// Seen is what the model last saw or made of a file.
+// Seen is the state of a file that the model last saw or made.
 type Seen struct {
 	Hash string // SHA-256 of the content, hex; "" when it knows that there is no file
 	Data []byte // the content, nil when it is not kept

@@ -124,7 +124,8 @@ func TestText(t *testing.T) {
 func TestTimeout(t *testing.T) {
 	start := time.Now()
 	res := do(t, setup(t), &output{}, map[string]any{"command": "echo a; sleep 300", "timeout": 0.2})
-	if !res.TimedOut || !strings.Contains(res.Text, "ended after") || !strings.HasSuffix(res.Text, "Output:\na\n") || time.Since(start) > 30*time.Second {
+	if !res.TimedOut || !strings.Contains(res.Text, "ended after") || !strings.HasSuffix(res.Text, "Output:\na\n") ||
+		time.Since(start) > 30*time.Second {
 		t.Errorf("%+v after %v", res, time.Since(start))
 	}
 }

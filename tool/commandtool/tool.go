@@ -45,7 +45,7 @@ import (
 // Name is the tool's name.
 const Name = "execute_command"
 
-// maxPreview is how much of a long output the model sees, in bytes, head and tail together.
+// maxPreview is the length of the part of a long output that the model sees, in bytes, head and tail together.
 const maxPreview = 10 << 10
 
 // maxLine is the longest command line in bytes: Linux takes no longer single
@@ -213,7 +213,7 @@ func (p *plan) Run(ctx context.Context, out tool.Output) (tool.Result, error) {
 	return res, nil
 }
 
-// text is what the model reads. The first line has Roo's form.
+// text is the result that the model reads. The first line has Roo's form.
 func (p *plan) text(ran shell.Result, kept *capture, full *tool.Spool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Command executed in terminal within working directory '%s'. %s\n", p.where.Real, p.outcome(ran))

@@ -60,7 +60,8 @@ func planQuestion(_ context.Context, _ tool.Env, in tool.Input) (tool.Plan, erro
 		result.Choices = append(result.Choices, tool.Choice{Answer: s.answer, Mode: esjson.Text(s.mode)})
 	}
 	row := esjson.ObjectOf("question", text, "suggest", esjson.List(suggest))
-	ask := tool.Ask{Tool: QuestionName, Kind: "followup", Text: string(row), Title: QuestionName + " " + tool.OneLine(strings.TrimSpace(text))}
+	title := QuestionName + " " + tool.OneLine(strings.TrimSpace(text))
+	ask := tool.Ask{Tool: QuestionName, Kind: "followup", Text: string(row), Title: title}
 	return tool.Known{Of: ask, Result: result}, nil
 }
 

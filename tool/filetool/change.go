@@ -149,12 +149,12 @@ const byteOrderMark = "\ufeff"
 // changes a file that is not the one it saw.
 const maxChangeText = 8 << 10
 
-// Difference is what changed in a file, as a unified diff. whole is false, and the text
+// Difference is the change of a file as a unified diff. whole is false, and the text
 // empty, when that has more than limit bytes or one of the contents is no text.
 func Difference(path string, old, now []byte, limit int) (text string, whole bool) {
 	before, _, wasText := decodeText(old)
 	after, _, isNow := decodeText(now)
-	if !wasText || !isNow || before == after || !isText(before) || !isText(after) || len(before)+len(after) > maxDiff {
+	if !wasText || !isNow || before == after || len(before)+len(after) > maxDiff {
 		return "", false
 	}
 	if text = unified(path, before, after, false); len(text) > limit {
@@ -197,7 +197,7 @@ func describeChange(p workspace.Path, seen tool.Seen, data []byte) (text string,
 		}
 	}
 	now, _, ok := decodeText(data)
-	if len(data) > maxChangeText || !ok || !isText(now) {
+	if len(data) > maxChangeText || !ok {
 		return "", false
 	}
 	return "It is now:\n" + linetext.Numbered(strings.Split(strings.TrimSuffix(now, "\n"), "\n"), 1) + "\n", true

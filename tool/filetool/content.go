@@ -119,7 +119,7 @@ var images = map[string]struct{ media, magic string }{
 	".jpg": {"image/jpeg", "\xff\xd8\xff"}, ".jpeg": {"image/jpeg", "\xff\xd8\xff"},
 }
 
-// coding is how a file keeps its text. It belongs to the file: a model sees and
+// coding is the encoding of a file's text. It belongs to the file: a model sees and
 // writes characters, and what it changes is written as the rest of the file is.
 type coding int
 
@@ -283,7 +283,7 @@ func notText(p workspace.Path) error {
 		"changed by lines.", tool.SafeName(p.Readable))
 }
 
-// maxCellOutput is how much of a cell's output is shown, in UTF-16 units. A notebook
+// maxCellOutput bounds the output that is shown of a cell, in UTF-16 units. A notebook
 // is read for its code; what it printed is often most of the file.
 const maxCellOutput = 2000
 

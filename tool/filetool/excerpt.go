@@ -20,10 +20,10 @@ type excerpt struct {
 	reason    string
 }
 
-// defaultLines is how many lines are shown when the call gives no limit.
+// defaultLines is the number of lines that are shown when the call gives no limit.
 const defaultLines = 2000
 
-// maxShown is how many bytes of a file one answer holds: no model takes more, and
+// maxShown bounds the bytes of a file in one answer: no model takes more, and
 // the limit on lines is the model's to choose.
 const maxShown = 1 << 20
 
@@ -82,8 +82,6 @@ func (e excerpt) toolText(indentation bool, offset, limit int) string {
 	switch {
 	case e.reason == "past_end":
 		return fmt.Sprintf("Note: line %d is past the end of the file, which has %d lines.", offset, e.total)
-	case e.reason == "bad_anchor":
-		return e.text
 	case e.truncated && len(e.ranges) > 0 && e.returned > 0:
 		first, last := e.ranges[0][0], e.ranges[len(e.ranges)-1][1]
 		return fmt.Sprintf("IMPORTANT: File content truncated.\nStatus: Showing lines %d-%d of %d total lines.\nTo read "+
@@ -109,7 +107,7 @@ type indentOptions struct {
 	maxLines int // 0 = none
 }
 
-// levelWidth is how many blanks make a level; a tab is one level.
+// levelWidth is the number of blanks that make a level; a tab is one level.
 const levelWidth = 4
 
 var commentStarts = []string{"#", "//", "--", "/*", "*", "'''", `"""`}

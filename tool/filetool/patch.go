@@ -296,7 +296,7 @@ func inspectSection(ctx context.Context, env tool.Env, s patch.Section) (tool.Fi
 	return finding(news && !olds && (s.MoveTo == "" || moved), olds && !news && !moved), nil
 }
 
-// operation is what becomes of a file, in the words of the result.
+// operation names the change of a file, in the words of the result.
 func (f *patchedFile) operation() string {
 	switch {
 	case f.source() != nil:

@@ -395,7 +395,7 @@ func xmlRequests(args string) []request {
 	return all
 }
 
-// ShowSource is what a file is recorded as that a person showed to the model.
+// ShowSource is the recorded source of a file that a person showed to the model.
 const ShowSource = "file_mentioned"
 
 // Shown is the beginning of a file as read_file shows it, for those who show a file

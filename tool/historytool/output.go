@@ -208,7 +208,7 @@ func bytesText(n int64) string {
 	return fmt.Sprintf("%.1fMB", float64(n)/(1<<20))
 }
 
-// outputFolder is where Roo keeps the whole outputs of commands, in the task's folder.
+// outputFolder is the folder, in the task's folder, in which Roo keeps the whole outputs of commands.
 const outputFolder = "command-output"
 
 // ForeignOutputs finds the outputs that another program kept in a task's folder, by artifact name, for tool.Env.Kept.

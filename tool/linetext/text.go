@@ -73,21 +73,12 @@ func NormalLine(s string) string {
 	return strings.Join(strings.FieldsFunc(s, IsSpace), " ")
 }
 
-// NormalText is NormalLine for lines joined with line feeds.
-func NormalText(lines []string) string {
-	normal := make([]string, len(lines))
-	for i, l := range lines {
-		normal[i] = NormalLine(l)
-	}
-	return JoinNormal(normal)
-}
-
-// JoinNormal is NormalText for lines that NormalLine gave.
+// JoinNormal is NormalLine of a text, from its lines as NormalLine gives them.
 func JoinNormal(lines []string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return l == "" }), " ")
 }
 
-// MaxLine is how much of a line is shown, in UTF-16 code units.
+// MaxLine is the length up to which a line is shown, in UTF-16 code units.
 const MaxLine = 2000
 
 // Numbered prefixes lines with their numbers, right-aligned, from first on.

@@ -74,7 +74,11 @@ func TestNormalLines(t *testing.T) {
 		}
 		// A text is the same whether its lines are joined before or after.
 		lines := strings.Split(strings.ReplaceAll(s, "a", "\n"), "\n")
-		if got, want := NormalText(lines), NormalLine(strings.Join(lines, "\n")); got != want {
+		normal := make([]string, len(lines))
+		for i, l := range lines {
+			normal[i] = NormalLine(l)
+		}
+		if got, want := JoinNormal(normal), NormalLine(strings.Join(lines, "\n")); got != want {
 			r.Fatalf("%q: %q, want %q", lines, got, want)
 		}
 	})

@@ -192,7 +192,7 @@ type plan struct {
 
 func (p *plan) Ask() tool.Ask { return p.ask }
 
-// titleLimit is how many characters of the arguments are in the line by which a user decides; longer ones are shown
+// titleLimit bounds the characters of the arguments in the line by which a user decides; longer ones are shown
 // whole below it.
 const titleLimit = 200
 

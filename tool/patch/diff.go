@@ -23,7 +23,7 @@ const (
 	failAmbiguous = "ambiguous"
 )
 
-// margin is how many lines around its line hint a block may be found.
+// margin is the number of lines around its line hint in which a block may be found.
 const margin = 40
 
 // workBudget bounds the search for the nearest text of a block that has no
@@ -205,7 +205,7 @@ type needle struct {
 }
 
 func newNeedle(lines []string) needle {
-	n := needle{lines: lines, normal: linetext.NormalText(lines)}
+	n := needle{lines: lines, normal: linetext.NormalLine(strings.Join(lines, "\n"))}
 	n.wide = terminal.UTF16(n.normal)
 	return n
 }

@@ -91,7 +91,7 @@ type patchedText struct {
 	places []chunkEdit
 }
 
-// chunkEdit is where lines take the place of others.
+// chunkEdit is a place where lines replace others.
 type chunkEdit struct {
 	at, n int
 	lines []fileLine
@@ -308,7 +308,7 @@ const (
 	UpdateFile = "update"
 )
 
-// Section is what a patch does to one file.
+// Section is the part of a patch for one file.
 type Section struct {
 	Kind    string
 	Path    string

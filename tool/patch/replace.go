@@ -80,7 +80,7 @@ func withEnds(fresh, replaced, file string) string {
 	return fresh
 }
 
-// separate is how many of the places do not overlap.
+// separate counts the places that do not overlap an earlier one.
 func separate(places []int, size int) int {
 	n, end := 0, 0
 	for _, p := range places {

@@ -133,7 +133,7 @@ func insideRel(root, abs string) (string, bool) {
 	return filepath.ToSlash(rel), true
 }
 
-// maxEntries is how many names a listing shows.
+// maxEntries is the number of names that a listing shows at most.
 const maxEntries = 200
 
 // List returns the names in a folder, or in all folders below it, as list_files shows them.

@@ -34,13 +34,13 @@ import (
 )
 
 const (
-	// searchBatch is how many files are searched at once before their answers are put
+	// searchBatch is the number of files that are searched at once before their answers are put
 	// in order. It bounds the files that are searched in vain when a search reaches its limit.
 	searchBatch = 256
 	// maxWhole is the size in bytes up to which a file is read as a whole, to see
 	// whether it is worth going through its lines.
 	maxWhole = 4 << 20
-	// maxSearchers is how many files are open at a time.
+	// maxSearchers is the number of files that are open at a time.
 	maxSearchers = 8
 )
 
@@ -235,7 +235,7 @@ func Files(ctx context.Context, ws *workspace.Workspace, base string, re *regexp
 	return q.text(), nil
 }
 
-// maxSearchLine is how much of a line is searched, in bytes.
+// maxSearchLine is the length up to which a line is searched, in bytes.
 const maxSearchLine = 1 << 20
 
 // searchFile gives matching lines and one line around each, up to want groups and

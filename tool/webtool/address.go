@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// longestURL is how many bytes an address may have.
+// longestURL is the longest address that is accepted, in bytes.
 const longestURL = 8 << 10
 
 // usualPort is the port of a scheme whose URL names none.
@@ -68,7 +68,7 @@ func outsideHost(r rune) bool {
 	return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '.' || r == '_')
 }
 
-// site is what a permission is about: the host, and the port where it is not the usual one.
+// site is the subject of a permission: the host, and the port where it is not the usual one.
 func site(u *url.URL) string { return u.Host }
 
 // portOf is the port that a request goes to.

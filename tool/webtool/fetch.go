@@ -30,7 +30,7 @@ const (
 // errTime is the cause of a fetch that took too long.
 var errTime = fmt.Errorf("it did not end within %s", timeLimit)
 
-// page is what came back.
+// page is the answer of a site.
 type page struct {
 	head   string // what it is, for the model
 	text   string // "" when there is none

@@ -188,7 +188,7 @@ func (m *markdown) start(t html.Token) {
 	}
 }
 
-// resolved is where a link leads, "" where that is no place to go to.
+// resolved is the target of a link, "" for one that cannot be followed.
 func (m *markdown) resolved(href string) string {
 	if href = strings.TrimSpace(href); href == "" || href[0] == '#' {
 		return ""

@@ -28,7 +28,7 @@ import (
 // Name is the tool's name.
 const Name = "web_fetch"
 
-// Options are what the tool takes from the user's settings and the program. The zero value is good.
+// Options are the values that the tool takes from the user's settings and the program. The zero value is good.
 type Options struct {
 	// Private are the sites on private addresses that may be fetched, exactly: "localhost:8080". See CheckPrivate.
 	Private []string
