@@ -1,39 +1,33 @@
-// Package catalog keeps what can be derived of tasks in one SQLite file in the cache
-// folder: rows, from which lists are made, and the text of messages for search. Package catalog/postgres keeps the same in a
-// database that several servers share; both show what catalogtest asks for.
+// Package catalog keeps what can be derived of tasks in one SQLite file in the cache folder: rows, from which lists are
+// made, and the text of messages for search. Package catalog/postgres keeps the same in a database that several servers
+// share; both pass the suite of catalogtest.
 //
-// Nothing in it is truth. What is kept of a task carries the stamp of what it was
-// derived from; the caller compares the stamp and reads the task itself when it
-// differs. The file may be deleted at any time. A damaged one is set aside and
-// replaced, one of another version is emptied. Several processes may use it at once: a
-// reader sees one state and never waits, writers take turns.
+// The tasks are the truth, and the catalogue is derived from them. A row or a text carries the stamp of what it was
+// derived from; the caller compares the stamp, and reads the task itself when the stamp differs. The file may be deleted
+// at any time. Open sets a damaged file aside and begins a new one; it empties a file of another version. Several
+// processes may use the file at once: a reader sees one state and never waits, and writers take turns.
 //
-// Search filters, then judges. Texts lie in compressed parts of some tens of kilobytes.
-// SQLite's full-text table knows for each part its words and its joints: pairs of ends
-// of adjacent words. Characters of Chinese, Japanese and Korean
-// count as words, alone and in pairs. A term may be a part of a word, so it is
-// first looked up in the list of all words; joints find paths, identifiers and phrases.
-// The index names the parts that may hold a query and Query.Match decides: a task that
-// is not in the catalogue yet, whose messages go to the same Match, has the same hits.
+// Search filters, then judges. The file keeps texts in compressed parts of some tens of kilobytes. SQLite's full-text
+// table indexes for each part its words and its joints: pairs of ends of adjacent words. Characters of Chinese, Japanese
+// and Korean count as words, alone and in pairs. A term may be a part of a word, so a search first looks the term up in
+// the list of all words; joints find paths, identifiers and phrases. The index names the parts that may hold a query, and
+// Query.Match decides: a task that is not in the catalogue yet, whose messages go to the same Match, has the same hits.
 //
-// Rejected: one full-text row a message with trigrams, which needs several times the
-// text's size and cannot find two Chinese characters; places of words in the text,
-// which take as much room as the text; the full-text table's own vocabulary, which
-// reads the whole index; rows in a file of their own, which saves 30 ms a list.
+// Rejected: one full-text row a message with trigrams, which needs several times the text's size and cannot find two
+// Chinese characters; places of words in the text, which take as much room as the text; the full-text table's own
+// vocabulary, which reads the whole index; rows in a file of their own, which saves 30 ms a list.
 //
-// A text that messages of one part have, such as an output that both histories show, is
-// kept and indexed once. The details of the environment that an editor adds to
-// each message are left out.
+// A text that several messages of one part have, such as an output that both histories show, is kept and indexed once.
+// The catalogue leaves out the details of the environment that an editor adds to each message.
 //
-// Of a task with more than 64 MB of text nothing is kept; every search reads it. (To put
-// parts of such a task into the file before the task is whole was rejected: a rare task
-// would cost rows that no reader may see, and their removal after a kill.)
+// The catalogue keeps no text of a task with more than 64 MB of text; every search reads such a task. (Rejected: to put
+// parts of such a task into the file before the task is whole. A rare task would cost rows that no reader may see, and
+// their removal after a kill.)
 //
-// Limits: terms are compared without case, rune by rune; composed and decomposed
-// accents differ. A phrase whose first and last words have one or two letters, and
-// whose words are all common but rarely adjacent, reads many parts, and so does
-// a term that is a part of more than manyWords different words. Words of removed
-// tasks stay in the list of words until the file is replaced.
+// Limits: Match compares terms without case, rune by rune; composed and decomposed accents differ. A phrase whose first
+// and last words have one or two letters, and whose words are all common but rarely adjacent, reads many parts, and so
+// does a term that is a part of more than manyWords different words. Words of removed tasks stay in the list of words
+// until the file is replaced.
 package catalog
 
 import (
@@ -65,9 +59,8 @@ type DB struct {
 	sql  *sql.DB
 }
 
-// Open opens the catalogue in a cache folder and makes it if it is not there. A
-// damaged one is set aside first. The error is why there is none; everything works
-// without one.
+// Open opens the catalogue in a cache folder, and makes the file if there is none. It sets a damaged file aside first. A
+// caller that gets an error works without a catalogue.
 func Open(ctx context.Context, dir string) (*DB, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open the catalogue: %w", err)
@@ -88,7 +81,7 @@ func Open(ctx context.Context, dir string) (*DB, error) {
 	return db, nil
 }
 
-// open gives a DB also with an error, when there is a file.
+// open returns a DB together with an error when there is a file.
 func open(ctx context.Context, path string) (*DB, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) // SQLite would make it readable by all
 	if err != nil {
@@ -98,7 +91,7 @@ func open(ctx context.Context, path string) (*DB, error) {
 	if err := errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}
-	// It is derived: what a power cut takes is read again, so nothing is synced.
+	// Nothing is synced: what a power cut takes is derived again.
 	handle, err := openFile(path, url.Values{"_pragma": {
 		"busy_timeout(5000)", "page_size(16384)", "journal_mode(WAL)", "synchronous(OFF)", "temp_store(MEMORY)", "cache_size(-16000)",
 	}})
@@ -107,8 +100,8 @@ func open(ctx context.Context, path string) (*DB, error) {
 	}
 	db := &DB{path: path, file: info, sql: handle}
 	err = db.prepare(ctx)
-	// Two that open a new file at once both want it in WAL mode, and the one that comes
-	// second gets SQLITE_BUSY without the wait that it asked for.
+	// Two processes that open a new file at once both set WAL mode, and the second one gets SQLITE_BUSY without the wait
+	// that it asked for.
 	for end := time.Now().Add(patience); busy(err) && time.Now().Before(end); err = db.prepare(ctx) {
 		select {
 		case <-time.After(10 * time.Millisecond):
@@ -138,7 +131,7 @@ func (db *DB) prepare(ctx context.Context) error {
 	if err := db.sql.QueryRowContext(ctx, "PRAGMA user_version").Scan(&have); err != nil || have == Version {
 		return err
 	}
-	return db.write(ctx, func(c *sql.Conn) error {
+	return db.write(ctx, patience, func(c *sql.Conn) error {
 		if err := c.QueryRowContext(ctx, "PRAGMA user_version").Scan(&have); err != nil || have == Version {
 			return err
 		}
@@ -147,18 +140,13 @@ func (db *DB) prepare(ctx context.Context) error {
 	})
 }
 
-// write runs f in a transaction that no other writer is in.
-func (db *DB) write(ctx context.Context, f func(*sql.Conn) error) error {
-	return db.writeWithin(ctx, patience, f)
-}
-
-// writeWithin is write that waits up to wait for another writer.
-func (db *DB) writeWithin(ctx context.Context, wait time.Duration, f func(*sql.Conn) error) error {
+// write runs f in a transaction while no other writer has one. It waits for up to wait until the other one has ended.
+func (db *DB) write(ctx context.Context, wait time.Duration, f func(*sql.Conn) error) error {
 	c, err := db.sql.Conn(ctx)
 	if err != nil {
 		return err
 	}
-	defer c.Close() //nolint:errcheck // it is given back; that fails when it was thrown away
+	defer c.Close() //nolint:errcheck // it fails when rollback discarded the connection
 	if _, err := c.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout(%d)", wait.Milliseconds())); err != nil {
 		return err
 	}
@@ -175,9 +163,8 @@ func (db *DB) writeWithin(ctx context.Context, wait time.Duration, f func(*sql.C
 	return err
 }
 
-// rollback ends a transaction. The context may be what failed, so it is not asked. A
-// connection on which that fails is not used again; SQLite has then ended the
-// transaction by itself, or will with the connection.
+// rollback ends a transaction, also when the end of the context is what failed. It discards a connection on which the
+// rollback fails; SQLite has then ended the transaction by itself, or ends it with the connection.
 func rollback(ctx context.Context, c *sql.Conn) {
 	if _, err := c.ExecContext(context.WithoutCancel(ctx), "ROLLBACK"); err != nil {
 		_ = c.Raw(func(any) error { return driver.ErrBadConn })
@@ -192,7 +179,7 @@ func (db *DB) Close() error {
 	return nil
 }
 
-// Damaged reports whether an error means that the file is no catalogue (any more).
+// Damaged reports whether an error means that the file is not, or no longer, a catalogue.
 func Damaged(err error) bool {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		switch e.Code() & 0xff {
@@ -203,11 +190,10 @@ func Damaged(err error) bool {
 	return errors.Is(err, ErrDamaged)
 }
 
-// SetAside closes the file and renames it, so that the next Open begins a new one.
-// The newest damaged one is kept, for whoever wants to know. A file that another
-// process began in the meantime stays.
+// SetAside closes the file and renames it, so that the next Open begins a new one. It keeps the newest damaged file for
+// investigation. A file that another process began in the meantime stays in its place.
 func (db *DB) SetAside() error {
-	_ = db.sql.Close() // of a damaged file; there is nothing to lose
+	_ = db.sql.Close() // a damaged file has nothing to lose
 	now, err := os.Stat(db.path)
 	if err != nil || !os.SameFile(now, db.file) {
 		return nil
@@ -220,8 +206,8 @@ func (db *DB) SetAside() error {
 	return nil
 }
 
-// Version is of the tables and of everything that is derived into them. A file of
-// another version is emptied: it is derived.
+// Version is the version of the tables and of everything that is derived into them. Open empties a file of another
+// version.
 const Version = 12
 
 const schema = `
@@ -229,8 +215,8 @@ CREATE TABLE task(id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE
 ` + rowSchema + textSchema + `
 PRAGMA user_version = %d;`
 
-// A list reads every row, and the titles and summaries of one page: those have a table of their own, so that a scan does
-// not read their pages.
+// A list reads every row, and the titles and summaries of one page: titles and summaries have a table of their own, so
+// that a scan of the rows does not read their pages.
 const rowSchema = `
 CREATE TABLE source(id INTEGER PRIMARY KEY, name UNIQUE, build, seen, body BLOB NOT NULL, checksum);
 CREATE TABLE row(id INTEGER PRIMARY KEY, source INTEGER, name, digest, body BLOB NOT NULL, checksum, UNIQUE(source, name));
@@ -239,11 +225,10 @@ CREATE TRIGGER row_gone AFTER DELETE ON row BEGIN DELETE FROM summary WHERE row 
 
 const dropRows = "DROP TABLE IF EXISTS source; DROP TABLE IF EXISTS row; DROP TABLE IF EXISTS summary;"
 
-// A search reads the part of every candidate, and the body of a few. SQLite's full-text table has one document a part: the part's distinct
-// words and joints, already folded and cut, with no places (detail=none) and no copy of
-// them. Its ascii tokenizer then cuts at line breaks only. The vocabulary has the words
-// in sorted lists, because a term may be a part of a word, and to scan the full-text
-// table's own vocabulary takes seconds.
+// A search reads the part of every candidate, and the body of a few. SQLite's full-text table has one document a part:
+// the part's distinct words and joints, already folded and cut, without places (detail=none) and without a copy of the
+// words. Its ascii tokenizer then cuts at line breaks only. The vocabulary has the words in sorted lists, because a term
+// may be a part of a word, and a scan of the full-text table's own vocabulary takes seconds.
 const textSchema = `
 CREATE TABLE part(id INTEGER PRIMARY KEY AUTOINCREMENT, task INTEGER NOT NULL, first INTEGER NOT NULL);
 CREATE INDEX part_task ON part(task);
@@ -259,10 +244,9 @@ END;`
 const dropText = `DROP TABLE IF EXISTS segment; DROP TABLE IF EXISTS post;
 DROP TABLE IF EXISTS part; DROP TABLE IF EXISTS body; DROP TABLE IF EXISTS feature; DROP TABLE IF EXISTS vocabulary;`
 
-// Verify opens the catalogue of a cache folder to look at it, and reads it wholly. It
-// makes none, changes no row and sets nothing aside. nil without an error: there is
-// none, or it is of another version and the next Open empties it. An error that Damaged knows
-// comes with the DB, so that it can be set aside.
+// Verify opens the catalogue of a cache folder to check it, and reads all of it. It makes no file, changes no row and sets
+// nothing aside. It returns nil without an error when there is no file, or when the file has another version and the next
+// Open empties it. An error that Damaged knows comes with the DB, so that the caller can set the file aside.
 func Verify(ctx context.Context, dir string) (*DB, error) {
 	path := filepath.Join(dir, Name)
 	info, err := os.Lstat(path)
@@ -315,8 +299,8 @@ func (v values) blob(i int) []byte {
 	return b
 }
 
-// scan calls f with each row of a query. It asks the driver itself: of ten thousand
-// rows, database/sql would take half of a list's time to convert columns.
+// scan calls f with each row of a query. It calls the driver itself: for ten thousand rows, database/sql would take half
+// of a list's time to convert columns.
 func scan(ctx context.Context, c *sql.Conn, query string, f func(values), args ...any) error {
 	named := make([]driver.NamedValue, len(args))
 	for i, a := range args {

@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// Put replaces tasks, all or none. Many at once cost less than one by one. Of entries
-// with one key the last stays.
+// Put replaces all the tasks, or none. Many at once cost less than one by one. Of several entries with one key, the last
+// one counts.
 func (db *DB) Put(ctx context.Context, list []Entry) error {
 	last := map[string]int{}
 	for i, e := range list {
 		last[e.Key] = i
 	}
-	err := db.write(ctx, func(c *sql.Conn) error {
+	err := db.write(ctx, patience, func(c *sql.Conn) error {
 		w := indexWriter{c: c, words: WordSet{}}
 		for i, e := range list {
 			if last[e.Key] != i {
@@ -44,9 +44,9 @@ func (db *DB) Put(ctx context.Context, list []Entry) error {
 	return nil
 }
 
-// Drop removes tasks that are no more.
+// Drop removes tasks.
 func (db *DB) Drop(ctx context.Context, keys []string) error {
-	err := db.write(ctx, func(c *sql.Conn) error {
+	err := db.write(ctx, patience, func(c *sql.Conn) error {
 		for _, key := range keys {
 			if err := drop(ctx, c, key); err != nil {
 				return err
@@ -104,8 +104,8 @@ func (w *indexWriter) part(ctx context.Context, task int64, p Kept) error {
 	return err
 }
 
-// jointToken is a joint as a word of the index. No word of a text begins with this byte,
-// unless the text is not UTF-8; the part is then read for nothing.
+// jointToken spells a joint as a word of the index. No word of a text begins with the byte 0xff, unless the text is not
+// UTF-8; a search then reads that part for nothing.
 func jointToken(j uint32) string {
 	const digits = "abcdefghijklmnopqrstuvwxyz234567"
 	return string([]byte{0xff, digits[j&31], digits[j>>5&31], digits[j>>10&31], digits[j>>15&31]})
@@ -129,7 +129,7 @@ func (w *indexWriter) end(ctx context.Context) error {
 	return err
 }
 
-// texts are those of the file while a transaction reads.
+// texts are the texts of the file as one transaction reads them.
 type texts struct {
 	conn *sql.Conn
 }
@@ -149,7 +149,7 @@ func (db *DB) Snapshot(ctx context.Context) (*Snapshot, error) {
 // Close implements Texts.
 func (t *texts) Close() {
 	rollback(context.Background(), t.conn)
-	_ = t.conn.Close() // it is given back; that fails when it was thrown away
+	_ = t.conn.Close() // it fails when rollback discarded the connection
 }
 
 // Tasks implements Texts.
@@ -189,7 +189,7 @@ func (t *texts) Parts(ctx context.Context, l Lookup, f func(task int64, p Part))
 	return err
 }
 
-// expression is what to ask the full-text table for; "" when that narrows nothing.
+// expression is the query for the full-text table; "" when any part may match.
 func expression(l Lookup) string {
 	var all []string
 	for _, words := range l.Words {
@@ -217,7 +217,7 @@ func (t *texts) Bodies(ctx context.Context, parts []Part) iter.Seq2[[]byte, erro
 			var body []byte
 			err := read.QueryRowContext(ctx, p.ID).Scan(&body)
 			if errors.Is(err, sql.ErrNoRows) {
-				err = fmt.Errorf("%w: it is not there", ErrDamaged)
+				err = fmt.Errorf("%w: its body is missing", ErrDamaged)
 			}
 			if !yield(body, err) {
 				return

@@ -28,17 +28,16 @@ type Entry struct {
 
 // Entry is the task whose messages were added. The builder is empty afterwards.
 func (b *Builder) Entry(key, stamp string) Entry {
-	e := Entry{Key: key, Stamp: stamp, Parts: b.take()}
-	for _, p := range e.Parts {
-		e.text += p.text
-	}
+	b.closePart()
+	e := Entry{Key: key, Stamp: stamp, Parts: b.parts, text: b.size}
+	*b = Builder{}
 	return e
 }
 
 // Text is how many bytes of text the entry holds in memory.
 func (e Entry) Text() int { return e.text }
 
-// Digest is one of the entry's text, to be compared with that of what was kept.
+// Digest is a digest of the entry's text, to compare with Snapshot.Digest.
 func (e Entry) Digest() []byte {
 	h := sha256.New()
 	for _, p := range e.Parts {
@@ -49,7 +48,7 @@ func (e Entry) Digest() []byte {
 
 const (
 	partText = 32 << 10 // a part is closed when it holds so much text
-	mostText = 64 << 20 // of one task; a larger one is not kept, and always read. It bounds memory
+	mostText = 64 << 20 // of one task; every search reads a task with more. It bounds memory
 )
 
 // Kept is some messages of a task and what the index has of them.
@@ -57,12 +56,10 @@ type Kept struct {
 	First  int      // place of its first message in the task's order
 	Body   []byte   // the messages, compressed
 	Words  []byte   // its words, each with a line break behind it
-	Joints []uint32 // its joints, which are less than MostJoints
-
-	text int
+	Joints []uint32 // its joints
 }
 
-// Builder makes the parts of one task's text. To be used by one goroutine.
+// Builder makes the parts of one task's text. It is for one goroutine.
 //
 // A text that several messages of a part have, such as what a command printed to both histories, is kept and indexed once.
 type Builder struct {
@@ -72,7 +69,7 @@ type Builder struct {
 	size  int // of the text of parts
 }
 
-// Add appends a message. One without text is left out. Places rise.
+// Add appends a message. It leaves out a message without text. The places of the messages rise.
 func (b *Builder) Add(m Message) {
 	if len(m.Pieces) == 0 || b.TooLarge() {
 		return
@@ -90,15 +87,15 @@ func (b *Builder) Add(m Message) {
 	}
 	d.message(m)
 	if d.text >= partText {
-		b.full()
+		b.closePart()
 	}
 }
 
 // TooLarge reports whether the task has more text than the catalogue keeps of one.
 func (b *Builder) TooLarge() bool { return b.size > mostText }
 
-// full ends the filling of a part.
-func (b *Builder) full() {
+// closePart ends the part that is being filled, if there is one.
+func (b *Builder) closePart() {
 	d := b.draft
 	if d == nil {
 		return
@@ -108,19 +105,10 @@ func (b *Builder) full() {
 		Body:   coders().enc.EncodeAll(d.out.Out, nil),
 		Words:  bytes.Clone(b.found.words),
 		Joints: slices.Clone(b.found.joints),
-		text:   d.text,
 	})
 	b.size += d.text
 	b.found.reset()
 	b.draft = nil
-}
-
-// take returns the parts and empties the builder.
-func (b *Builder) take() []Kept {
-	b.full()
-	parts := b.parts
-	*b = Builder{}
-	return parts
 }
 
 // draft is a part that is being filled.
@@ -151,17 +139,12 @@ type coder struct {
 	dec *zstd.Decoder
 }
 
-// coders are shared: both calls in use here keep no state between texts.
-var coders = sync.OnceValue(func() coder {
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(2), zstd.WithEncoderLevel(zstd.SpeedDefault))
-	if err != nil {
-		panic("catalog: " + err.Error()) // only wrong options fail
-	}
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderMaxMemory(1<<30))
-	if err != nil {
-		panic("catalog: " + err.Error())
-	}
-	return coder{enc, dec}
+// coders are shared: EncodeAll and DecodeAll keep no state between texts.
+var coders = sync.OnceValue(func() (c coder) {
+	// Only wrong options are errors.
+	c.enc, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(2), zstd.WithEncoderLevel(zstd.SpeedDefault))
+	c.dec, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderMaxMemory(1<<30))
+	return c
 })
 
 // reader reads parts for one query.

@@ -21,7 +21,7 @@ func TestPartsKeepMessages(t *testing.T) {
 		var b Builder
 		b.Add(m)
 		var r reader
-		u, err := r.open(b.take()[0].Body)
+		u, err := r.open(b.Entry("", "").Parts[0].Body)
 		fixture.NoError(t, err)
 		read := message(&u)
 		if diff := cmp.Diff(m, read); diff != "" {
@@ -33,7 +33,7 @@ func TestPartsKeepMessages(t *testing.T) {
 func TestMessagesWithoutTextTakeNoRoom(t *testing.T) {
 	var b Builder
 	b.Add(Message{History: HistoryUI, Number: 1})
-	if parts := b.take(); len(parts) != 0 {
+	if parts := b.Entry("", "").Parts; len(parts) != 0 {
 		t.Errorf("%d parts of nothing", len(parts))
 	}
 }

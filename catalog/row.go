@@ -53,9 +53,9 @@ type Row struct {
 type Change struct {
 	Source Source
 	Put    []*Row   // new or changed, with summary
-	Update []*Row   // whose Content or Indexes was found out
+	Update []*Row   // whose Content or Indexes the list computed
 	Gone   []string // names of tasks that are gone
-	Reset  bool     // every row that is not in Put is forgotten
+	Reset  bool     // remove every row that is not in Put
 }
 
 // Packed is a row as a backend keeps it: what lists filter and sort by, and apart from that what one page shows. Each
@@ -76,7 +76,7 @@ func (r *Row) Pack() Packed {
 	return p
 }
 
-// Row is what was packed, as far as an extent names it; false when it is damaged.
+// Row unpacks a row, as far as an extent goes; ok is false when it is damaged.
 func (p *Packed) Row(extent Extent) (r Row, ok bool) {
 	r.Known = true
 	if !decode(&r, p.Body, p.Sum) {
@@ -94,7 +94,7 @@ func (p *Packed) Row(extent Extent) (r Row, ok bool) {
 	return r, true
 }
 
-// Page gives a row what a page shows of it; it stays as it is when that is damaged, or of another row.
+// Page sets the title and the summary of a row, unless they are damaged or belong to another row.
 func (p *Packed) Page(r *Row) {
 	whole := *r
 	whole.Title, whole.Summary = string(p.Title), p.Summary
@@ -139,7 +139,7 @@ type SourceRows struct {
 	Rows []Row
 }
 
-// Extent is what is read of rows, beside what lists sort by.
+// Extent is how much of each row is read, beside what lists sort by.
 type Extent int
 
 // Each extent has what the ones before it have.
@@ -149,9 +149,8 @@ const (
 	Summaries
 )
 
-// Mix adds a number to a digest. It is one step of a permutation, so two that differ
-// in one number always differ; it is no defence against an attacker who wants two to be
-// equal.
+// Mix adds a number to a digest. It is one step of a permutation, so two digests of lists that differ in one number always
+// differ; it does not stop an attacker who wants two digests to be equal.
 func Mix(digest, n uint64) uint64 {
 	return bits.RotateLeft64(digest^n*0x9e3779b97f4a7c15, 29) * 0xbf58476d1ce4e5b9
 }

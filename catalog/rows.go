@@ -15,7 +15,7 @@ func (db *DB) Rows(ctx context.Context, build uint64, extent Extent) ([]SourceRo
 	if err != nil {
 		return nil, fmt.Errorf("read the catalogue: %w", err)
 	}
-	defer c.Close() //nolint:errcheck // it is given back; that fails when it was thrown away
+	defer c.Close() //nolint:errcheck // it fails when rollback discarded the connection
 	// One transaction: the rows must be those of the sources.
 	if _, err := c.ExecContext(ctx, "BEGIN"); err != nil {
 		return nil, fmt.Errorf("read the catalogue: %w", err)
@@ -45,15 +45,11 @@ func (db *DB) Rows(ctx context.Context, build uint64, extent Extent) ([]SourceRo
 		if extent == Summaries {
 			p.Summary, p.PageSum = v.blob(4), v.int(5)
 		}
-		i, ok := at[v.int(0)]
-		if !ok {
-			return
+		if i, ok := at[v.int(0)]; ok {
+			if r, ok := p.Row(extent); ok {
+				out[i].Rows = append(out[i].Rows, r)
+			}
 		}
-		r, ok := p.Row(extent)
-		if !ok {
-			return
-		}
-		out[i].Rows = append(out[i].Rows, r)
 	})
 	return out, err
 }
@@ -80,10 +76,10 @@ func (db *DB) Summaries(ctx context.Context, build uint64, source string, rows [
 	return nil
 }
 
-// Keep writes what a list found out, all or nothing, and forgets sources that no list
-// has kept since a time in Unix milliseconds. It waits up to wait for another writer.
+// Keep writes all that a list found out, or nothing, and removes sources that no list has kept since forget, a time in
+// Unix milliseconds. It waits for up to wait until another writer has ended.
 func (db *DB) Keep(ctx context.Context, build uint64, changes []Change, forget int64, wait time.Duration) error {
-	err := db.writeWithin(ctx, wait, func(c *sql.Conn) error {
+	err := db.write(ctx, wait, func(c *sql.Conn) error {
 		for i := range changes {
 			if err := keep(ctx, c, build, &changes[i]); err != nil {
 				return err
@@ -103,7 +99,7 @@ func (db *DB) Keep(ctx context.Context, build uint64, changes []Change, forget i
 
 // ForgetRows removes all sources and rows.
 func (db *DB) ForgetRows(ctx context.Context) error {
-	err := db.write(ctx, func(c *sql.Conn) error {
+	err := db.write(ctx, patience, func(c *sql.Conn) error {
 		_, err := c.ExecContext(ctx, "DELETE FROM row; DELETE FROM source")
 		return err
 	})

@@ -12,20 +12,19 @@ import (
 	"github.com/roost-dev/roost/api"
 )
 
-// ErrQuery is wrapped by errors about a query that cannot be looked for.
+// ErrQuery: a query names nothing that a search can find. Errors of Parse wrap it.
 var ErrQuery = errors.New("nothing to look for")
 
-// Scopes are the places that a query can be narrowed to: the two histories, what
-// tools were given and gave back, and paths of files.
+// Scopes are the places to which a query can be narrowed: the two histories, the input and output of tools, and paths of
+// files.
 var Scopes = api.Scopes
 
-// Query is what a search looks for: a message must have every term, in any case, also
-// as a part of a word.
+// Query is what a search looks for: a message must have every term, in upper or lower case, also as a part of a word.
 type Query struct {
 	terms  []string // folded
 	phrase string   // all of it, folded
 	scopes []string
-	names  bool // terms are names of tools, and are one whole
+	names  bool // terms are whole names of tools
 	joined bool // see Joined
 }
 
@@ -35,8 +34,8 @@ func (q Query) Joined() Query {
 	return q
 }
 
-// Parse reads a query: words between blanks, or in double quotes a phrase. in narrows
-// it to a union of Scopes; none is all of them.
+// Parse reads a query: words between blanks, or in double quotes a phrase. in narrows it to the union of some Scopes; none
+// means all of them.
 func Parse(text string, in ...string) (Query, error) {
 	q := Query{scopes: in}
 	for _, s := range in {
@@ -52,14 +51,13 @@ func Parse(text string, in ...string) (Query, error) {
 	return q, nil
 }
 
-// Used is the query for messages that call a tool, by whichever spelling of its name:
-// read_file and readFile are one.
+// Used is the query for messages that call a tool, in any spelling of its name: read_file and readFile are one.
 func Used(tool string) Query {
 	name := toolName(tool)
 	return Query{terms: []string{name}, phrase: name, names: true}
 }
 
-// Touched is the query for messages that ask a tool for a file whose path holds this.
+// Touched is the query for messages that ask a tool for a file whose path contains this text.
 func Touched(path string) Query {
 	path = strings.ToLower(path)
 	return Query{terms: []string{path}, phrase: path, scopes: []string{"path"}}
@@ -77,14 +75,14 @@ type Hit struct {
 	Tool    string // the tool that the message calls or answers, as it is kept; "" = none is known
 	Also    []api.Twin
 
-	Core [3]string // letters and digits before, of and behind the first term: what twins have in common
+	Core [3]string // letters and digits before, of and behind the first term: they are alike in twins
 }
 
 // What makes a hit better than another of its task.
 const (
-	wholePhrase = 4 // it has the query as typed
-	wholeWord   = 2 // its first word is not the part of a longer one
-	saidWords   = 1 // it is from the person or the model, not from a tool
+	wholePhrase = 4 // the message has the query as the user typed it
+	wholeWord   = 2 // the query's first word is not a part of a longer one
+	saidWords   = 1 // the user or the model wrote the text, not a tool
 	BestScore   = wholePhrase + wholeWord + saidWords
 )
 
@@ -206,8 +204,9 @@ func twins(a, b Hit) bool {
 	return min(len(a.Core[0]), len(b.Core[0]))+len(a.Core[1])+min(len(a.Core[2]), len(b.Core[2])) >= coreLeast
 }
 
-// Collect adds a hit to those of its task, which come in the order of their places. With Joined, a twin of an earlier hit joins it: what
-// the user saw stands for both, at the earlier place, so that pages do not depend on what comes later.
+// Collect adds a hit to the hits of its task, which come in the order of their places. With Joined, a twin of an earlier
+// hit joins that hit: the message of the user's history represents both, at the earlier place, so that pages do not depend
+// on what comes later.
 func (q Query) Collect(hits []Hit, h Hit) []Hit {
 	for i := len(hits) - 1; q.joined && i >= 0 && h.Place-hits[i].Place <= twinsApart; i-- {
 		e := &hits[i]
@@ -253,7 +252,7 @@ func wordAt(s string, at, n int) bool {
 	return !letter(before) && !letter(after)
 }
 
-// snippet is one line of text around a place, which is given in the folded text.
+// snippet is one line of text around a place. The place, at, is an offset in the folded text.
 func snippet(text, folded string, at, n int) string {
 	const before, after = 50, 110
 	runes := utf8.RuneCountInString(folded[:at])

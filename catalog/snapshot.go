@@ -15,7 +15,7 @@ type Task struct {
 	Stamp string
 }
 
-// Part is where some messages of a task lie.
+// Part is a part of a task's text: some of its messages.
 type Part struct {
 	ID    int64
 	First int // none of its messages has a lower place, nor has one of a later part
@@ -35,13 +35,13 @@ type Texts interface {
 	Close()
 }
 
-// Snapshot is the catalogue at one moment: later writes of other processes are
-// not seen. To be used by one goroutine, and closed.
+// Snapshot is the catalogue at one moment: it does not show later writes of other processes. It is for one goroutine,
+// which must close it.
 type Snapshot struct {
 	texts Texts
 }
 
-// NewSnapshot searches in what a backend keeps. It closes the texts when it is closed.
+// NewSnapshot is a snapshot of the texts of a backend. Close closes the texts.
 func NewSnapshot(t Texts) *Snapshot { return &Snapshot{t} }
 
 // Close ends reading.
@@ -68,9 +68,8 @@ func (s *Snapshot) Parts(ctx context.Context, q Query) (map[int64][]Part, error)
 	return out, err
 }
 
-// Hits are the messages of a task's parts that hold a query, in the order of Rank. Of
-// more than most hits the first are given (0 is all): parts whose hits cannot be
-// among them are not judged.
+// Hits are the messages of a task's parts that hold a query, in the order of Rank. It returns the first most hits, or all
+// when most is 0, and does not judge parts whose hits cannot be among them.
 func (s *Snapshot) Hits(ctx context.Context, parts []Part, q Query, most int) ([]Hit, error) {
 	var out []Hit
 	r, i := reader{q: q}, 0
@@ -110,7 +109,7 @@ func (s *Snapshot) Any(ctx context.Context, parts []Part, q Query) (bool, error)
 	return false, nil
 }
 
-// enough reports whether no hit at or behind a place can be among the first, or a twin of one of them.
+// enough reports whether no hit at or behind a place can be among the first most hits, or a twin of one of them.
 func enough(hits []Hit, place, most int) bool {
 	n := 0
 	for _, h := range hits {
@@ -121,7 +120,7 @@ func enough(hits []Hit, place, most int) bool {
 	return n >= most
 }
 
-// Digest is that of the text which was kept of a task.
+// Digest is a digest of the text that the catalogue keeps of a task.
 func (s *Snapshot) Digest(ctx context.Context, id int64) ([]byte, error) {
 	h := sha256.New()
 	for body, err := range s.texts.Whole(ctx, id) {

@@ -72,7 +72,7 @@ var rowTools = map[string]string{
 	"say:completion_result": "attempt_completion", "say:user_edit_todos": "update_todo_list",
 }
 
-// begin takes an element apart. One that is no object is kept as text, and has no members.
+// begin takes an element apart. An element that is not an object has no members; its bytes become text.
 func begin(history string, raw []byte, number int) (Message, members) {
 	m := Message{History: history, Number: number}
 	if !object(raw) {
@@ -84,8 +84,8 @@ func begin(history string, raw []byte, number int) (Message, members) {
 	return m, o
 }
 
-// UI takes the text out of an element of the history that the person sees. What a
-// request cost and the prompt that old rows repeat are left out.
+// UI takes the text out of an element of the history that the user sees. It leaves out the cost of a request, and the
+// prompt that old rows repeat.
 func UI(raw []byte, number int) Message {
 	m, o := begin(HistoryUI, raw, number)
 	if o == nil {
@@ -106,7 +106,7 @@ func UI(raw []byte, number int) Message {
 			class = Tool
 			m.called(kind, str([]byte(text), "tool"))
 		}
-		m.values(class, kind, "", []byte(text))
+		m.values(class, kind, []byte(text))
 	case slices.Contains(toolRows, kind):
 		m.add(Tool, kind, text)
 	default:
@@ -120,9 +120,8 @@ func UI(raw []byte, number int) Message {
 	return m
 }
 
-// API takes the text out of an element of the history that the model sees. The
-// environment's details, which stand in nearly every message of the person and say
-// little of the task, are left out.
+// API takes the text out of an element of the history that the model sees. It leaves out the environment's details: nearly
+// every message of the user repeats them, and few searches are for them.
 func API(raw []byte, number int) Message {
 	m, o := begin(HistoryAPI, raw, number)
 	if o == nil {
@@ -133,7 +132,7 @@ func API(raw []byte, number int) Message {
 		role = o.str("type") // reasoning in a message of its own
 		m.add(Words, role, o.str("text"))
 		if list := o["summary"]; list != nil {
-			m.values(Words, role, "", list)
+			m.values(Words, role, list)
 		}
 	}
 	m.add(Words, "reasoning", o.str("reasoning_content"))
@@ -146,7 +145,7 @@ func API(raw []byte, number int) Message {
 		result = m.block(role, block, result)
 	}
 	if esjson.TypeOf(content) == esjson.TypeObject {
-		m.values(Words, role, "", content) // no known program writes that; its text is found all the same
+		m.values(Words, role, content) // no known program writes an object here, but a search finds its text
 	}
 	return m
 }
@@ -167,40 +166,40 @@ func (m *Message) block(role string, block []byte, result bool) bool {
 		m.add(Words, kind, o.str("thinking"))
 		m.add(Words, kind, o.str("text"))
 		if list := o["summary"]; list != nil {
-			m.values(Words, kind, "", list)
+			m.values(Words, kind, list)
 		}
 	case "redacted_thinking", "image", "thoughtSignature":
 	case "tool_use":
 		m.add(Tool, kind, o.str("name"))
 		m.called(kind, o.str("name"))
 		if input := o["input"]; input != nil {
-			m.values(Tool, kind, "", input)
+			m.values(Tool, kind, input)
 		}
 	case "tool_result":
 		m.result(kind, o["content"])
 	default:
-		m.values(Tool, kind, "", block)
+		m.values(Tool, kind, block)
 	}
 	return false
 }
 
-// result adds what a tool gave back: a text, blocks, or anything else.
+// result adds the result of a tool: a text, blocks, or anything else.
 func (m *Message) result(kind string, content []byte) {
 	if s, err := esjson.Unquote(content); err == nil {
 		m.add(Tool, kind, s)
 		return
 	}
 	if esjson.TypeOf(content) == esjson.TypeObject {
-		m.values(Tool, kind, "", content)
+		m.values(Tool, kind, content)
 	}
 	for b := range esjson.Array(content) {
 		switch {
 		case esjson.TypeOf(b) != esjson.TypeObject:
-			m.values(Tool, kind, "", b)
+			m.values(Tool, kind, b)
 		case str(b, "type") == "text":
 			m.add(Tool, kind, str(b, "text"))
 		case str(b, "type") != "image":
-			m.values(Tool, kind, "", b)
+			m.values(Tool, kind, b)
 		}
 	}
 }
@@ -227,8 +226,7 @@ func withoutEnvironment(text string) string {
 	}
 }
 
-// said adds what a role said. Tools that were called in the text name their paths in
-// tags.
+// said adds a text of a role. Where the text calls tools, tags in it name the tools' paths.
 func (m *Message) said(role, text string, tool bool) {
 	if role == "user" && strings.Contains(text, "<environment_details>") {
 		text = strings.TrimSpace(withoutEnvironment(text))
@@ -256,11 +254,10 @@ func (m *Message) said(role, text string, tool bool) {
 // pathKeys are the members whose strings are paths of files or folders.
 var pathKeys = []string{"path", "paths", "file", "files", "filePath", "file_path", "filepath", "filename", "directory", "dir", "cwd"}
 
-// values adds the strings and numbers inside a JSON value: paths each as a piece, all
-// others together.
-func (m *Message) values(c Class, kind, key string, raw []byte) {
+// values adds the strings and numbers inside a JSON value: each path as a piece, all others together.
+func (m *Message) values(c Class, kind string, raw []byte) {
 	var all []string
-	m.walk(&all, kind, key, raw, 0)
+	m.walk(&all, kind, "", raw, 0)
 	m.add(c, kind, strings.Join(all, "\n"))
 }
 
@@ -335,9 +332,6 @@ const (
 
 	jointBits = 18 // of a joint's number
 )
-
-// MostJoints is how many different joints there are.
-const MostJoints = 1 << jointBits
 
 type runeClass byte
 

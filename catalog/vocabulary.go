@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Vocabulary is every word that parts have. A term may be a part of a word, so it is first looked up here.
+// Vocabulary is every word that parts have. A term may be a part of a word, so a search first looks the term up here.
 type Vocabulary []WordList
 
 // WordList is a list of words as a backend keeps it. It never changes under its ID.
@@ -30,8 +30,8 @@ func OpenWordList(id int64, packed []byte) (WordList, error) {
 // Pack is the list as a backend keeps it.
 func (l WordList) Pack() []byte { return coders().enc.EncodeAll(l.Words, nil) }
 
-// mostLists is how many lists of words the vocabulary has before some become one: every
-// search looks into all of them.
+// mostLists is how many lists of words the vocabulary has before Extend joins some into one: every search looks into all
+// lists.
 const mostLists = 16
 
 // WordSet are the words of some parts.
@@ -39,23 +39,21 @@ type WordSet map[string]struct{}
 
 // Add adds the words of a part.
 func (w WordSet) Add(p Kept) {
-	for rest := p.Words; len(rest) > 0; {
-		end := bytes.IndexByte(rest, '\n')
-		if _, ok := w[string(rest[:end])]; !ok {
-			w[string(rest[:end])] = struct{}{}
+	for line := range bytes.Lines(p.Words) {
+		word := line[:len(line)-1]
+		if _, ok := w[string(word)]; !ok { // the lookup makes no copy of the word
+			w[string(word)] = struct{}{}
 		}
-		rest = rest[end+1:]
 	}
 }
 
-// Extend takes the words out of w that the vocabulary has, and returns a list with the others, to be added in
-// place of some old ones; one without Words when none is new. Words of removed tasks stay: each costs a search a lookup.
+// Extend removes from w the words that the vocabulary has. It returns a list of the others, which replaces the old lists
+// with the IDs instead; the list has no Words when no word is new. Words of removed tasks stay: each costs a search a
+// lookup.
 func (v Vocabulary) Extend(w WordSet) (add WordList, instead []int64) {
 	for _, list := range v {
-		for rest := list.Words[1:]; len(rest) > 0; {
-			end := bytes.IndexByte(rest, '\n')
-			delete(w, string(rest[:end]))
-			rest = rest[end+1:]
+		for line := range bytes.Lines(list.Words[1:]) {
+			delete(w, string(line[:len(line)-1]))
 		}
 	}
 	if len(w) == 0 {
@@ -65,8 +63,8 @@ func (v Vocabulary) Extend(w WordSet) (add WordList, instead []int64) {
 	if len(v) < mostLists {
 		return add, nil
 	}
-	// The short ones become one, and the longest stays until they have as many words: what is written for a new word, and
-	// read again by those who hold the lists in memory, does not grow with all words there are.
+	// The short lists become one, and the longest stays until the others have as many words. So the bytes that one new
+	// word costs, for the writer and for each server that holds the lists in memory, do not grow with the vocabulary.
 	old := slices.SortedFunc(slices.Values(v), func(a, b WordList) int { return cmp.Compare(len(a.Words), len(b.Words)) })
 	for i, list := range old {
 		if i == len(old)-1 && len(list.Words) > len(add.Words) {
@@ -78,13 +76,12 @@ func (v Vocabulary) Extend(w WordSet) (add WordList, instead []int64) {
 	return add, instead
 }
 
-// manyWords bounds the words that a search looks up for one stretch of characters. A
-// stretch that more words have is in most parts, and the lookups take longer than to
-// read parts.
+// manyWords bounds the words that a search looks up for one stretch of characters. A stretch that more words have is in
+// most parts, and to look up its words takes longer than to read the parts.
 const manyWords = 200
 
-// with are the words that have a stretch of characters; ok is false when there
-// are too many. A line break in the stretch is the edge of a word.
+// with are the words that have a stretch of characters; ok is false when there are more than manyWords. A line break in
+// the stretch is the edge of a word.
 func (v Vocabulary) with(stretch string) (out []string, ok bool) {
 	want := []byte(stretch)
 	for _, l := range v {
@@ -110,13 +107,14 @@ func (v Vocabulary) with(stretch string) (out []string, ok bool) {
 	return out, true
 }
 
-// Lookup is what a part must have to hold a query: one word of each of Words, and all Joints. Without both it is any part.
+// Lookup is what a part must have to hold a query: one word of each of Words, and all Joints. An empty Lookup allows any
+// part.
 type Lookup struct {
 	Words  [][]string
 	Joints []uint32
 }
 
-// lookup is what to look up for what is wanted; false when no part can have it.
+// lookup finds the words that have the wanted stretches; ok is false when no part can have them.
 func (v Vocabulary) lookup(w wanted) (l Lookup, ok bool) {
 	for _, stretch := range w.words {
 		words, ok := v.with(stretch)

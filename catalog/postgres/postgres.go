@@ -30,7 +30,7 @@
 //
 // # Limits
 //
-// To index a text takes the database about twice as long as the file, and twice the room: GIN takes one word at a time.
+// The database takes about twice as long as the file to index a text, and twice the room: GIN takes one word at a time.
 package postgres
 
 import (
@@ -51,6 +51,8 @@ import (
 const patience = 5 * time.Second
 
 // DB is the catalogue in a database. It is safe for concurrent use, and has nothing to close.
+//
+// Its methods ignore the error of Query: the rows hold the same error, and pgx.ForEachRow and pgx.CollectRows return it.
 type DB struct {
 	db      *database.DB
 	reading chan struct{} // a token for each snapshot: a search that reads in one needs further connections
@@ -70,10 +72,10 @@ const (
 	textsTurn = "texts"
 )
 
-// errBusy is that another writer did not end in time.
+// errBusy: another writer did not end in time.
 var errBusy = errors.New("another server is writing into it")
 
-// write runs f in a transaction that no other writer of that kind is in. It waits up to wait for one.
+// write runs f in a transaction while no other writer has this turn. It waits for up to wait until the turn is free.
 func (db *DB) write(ctx context.Context, turn string, wait time.Duration, f func(pgx.Tx) error) error {
 	err := pgx.BeginFunc(ctx, db.db, func(tx pgx.Tx) error {
 		// A server that hangs must not keep the others from writing. What a crash takes is derived again.
@@ -94,11 +96,7 @@ INSERT INTO roost.catalog_turns VALUES ($1, 1) ON CONFLICT (name) DO UPDATE SET 
 	return database.Explained(err)
 }
 
-// read runs f in a transaction that sees one state.
-func (db *DB) read(ctx context.Context, f func(pgx.Tx) error) error {
-	return pgx.BeginTxFunc(ctx, db.db, oneState, f)
-}
-
+// oneState are the options of a transaction that reads one state.
 var oneState = pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 
 // SetAside removes everything, because some of it is damaged: it is derived again.

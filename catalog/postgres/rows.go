@@ -12,7 +12,7 @@ import (
 
 // Rows is catalog.DB.Rows.
 func (db *DB) Rows(ctx context.Context, build uint64, extent catalog.Extent) (out []catalog.SourceRows, err error) {
-	err = db.read(ctx, func(tx pgx.Tx) error {
+	err = pgx.BeginTxFunc(ctx, db.db, oneState, func(tx pgx.Tx) error {
 		out, err = rowsOf(ctx, tx, build, extent)
 		return err
 	})
@@ -24,10 +24,7 @@ func (db *DB) Rows(ctx context.Context, build uint64, extent catalog.Extent) (ou
 
 func rowsOf(ctx context.Context, tx pgx.Tx, build uint64, extent catalog.Extent) (out []catalog.SourceRows, err error) {
 	at := map[int64]int{}
-	found, err := tx.Query(ctx, `SELECT id, checksum, body FROM roost.catalog_sources WHERE build = $1 ORDER BY id`, int64(build))
-	if err != nil {
-		return nil, err
-	}
+	found, _ := tx.Query(ctx, `SELECT id, checksum, body FROM roost.catalog_sources WHERE build = $1 ORDER BY id`, int64(build))
 	var id, sum int64
 	var body []byte
 	_, err = pgx.ForEachRow(found, []any{&id, &sum, &body}, func() error {
@@ -42,21 +39,16 @@ func rowsOf(ctx context.Context, tx pgx.Tx, build uint64, extent catalog.Extent)
 	}
 	var p catalog.Packed
 	into := []any{&id, &p.Sum, &p.Body, &p.Title, &p.PageSum, &p.Summary}[:3+[...]int{catalog.Bare: 0, catalog.Titles: 1, catalog.Summaries: 3}[extent]]
-	found, err = tx.Query(ctx, "SELECT source, checksum, body"+[...]string{
+	found, _ = tx.Query(ctx, "SELECT source, checksum, body"+[...]string{
 		catalog.Bare:      "",
 		catalog.Titles:    ", title",
 		catalog.Summaries: ", title, page_checksum, summary",
 	}[extent]+" FROM roost.catalog_rows")
-	if err != nil {
-		return nil, err
-	}
 	_, err = pgx.ForEachRow(found, into, func() error {
-		i, ok := at[id]
-		if !ok {
-			return nil
-		}
-		if r, ok := p.Row(extent); ok {
-			out[i].Rows = append(out[i].Rows, r)
+		if i, ok := at[id]; ok {
+			if r, ok := p.Row(extent); ok {
+				out[i].Rows = append(out[i].Rows, r)
+			}
 		}
 		return nil
 	})
@@ -69,17 +61,15 @@ func (db *DB) Summaries(ctx context.Context, build uint64, source string, rows [
 	for i, r := range rows {
 		names[i], digests[i] = []byte(r.ID), int64(r.Digest)
 	}
-	found, err := db.db.Query(ctx, `
+	found, _ := db.db.Query(ctx, `
 SELECT n, title, page_checksum, summary FROM unnest($2::bytea[], $3::bigint[]) WITH ORDINALITY AS wanted (name, digest, n)
 JOIN roost.catalog_rows USING (name, digest) WHERE source IN (SELECT id FROM roost.catalog_sources WHERE name = $1 AND build = $4)`, []byte(source), names, digests, int64(build))
-	if err == nil {
-		var n int64
-		var p catalog.Packed
-		_, err = pgx.ForEachRow(found, []any{&n, &p.Title, &p.PageSum, &p.Summary}, func() error {
-			p.Page(rows[n-1])
-			return nil
-		})
-	}
+	var n int64
+	var p catalog.Packed
+	_, err := pgx.ForEachRow(found, []any{&n, &p.Title, &p.PageSum, &p.Summary}, func() error {
+		p.Page(rows[n-1])
+		return nil
+	})
 	if err != nil {
 		return fmt.Errorf("read the catalogue: %w", err)
 	}

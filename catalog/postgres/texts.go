@@ -37,17 +37,14 @@ func (db *DB) Put(ctx context.Context, list []catalog.Entry) error {
 		if err := drop(ctx, tx, hashes); err != nil {
 			return err
 		}
-		found, err := tx.Query(ctx, `
+		found, _ := tx.Query(ctx, `
 INSERT INTO roost.catalog_tasks (version, parts, key, stamp)
 SELECT $1, n.parts, n.key, n.stamp FROM unnest($2::bigint[], $3::bytea[], $4::bytea[]) AS n (parts, key, stamp) RETURNING id, key`,
 			catalog.Version, counts, keys, stamps)
-		if err != nil {
-			return err
-		}
 		var rows [][]any
 		var id int64
 		var key []byte
-		_, err = pgx.ForEachRow(found, []any{&id, &key}, func() error {
+		_, err := pgx.ForEachRow(found, []any{&id, &key}, func() error {
 			for _, part := range parts[string(key)] {
 				part[0] = id
 				rows = append(rows, part)
@@ -81,7 +78,7 @@ func (db *DB) Drop(ctx context.Context, keys []string) error {
 	return nil
 }
 
-// drop leaves what a newer program derived.
+// drop removes tasks, except those that a newer program derived.
 func drop(ctx context.Context, tx pgx.Tx, hashes [][]byte) error {
 	_, err := tx.Exec(ctx, `
 WITH gone AS (DELETE FROM roost.catalog_tasks WHERE sha256(key) = ANY ($1) AND version <= $2 RETURNING id)
@@ -144,10 +141,7 @@ type wordsKey struct{ id, checksum int64 }
 
 // vocabulary reads the lists of words that are not in memory.
 func (db *DB) vocabulary(ctx context.Context, tx pgx.Tx) (out catalog.Vocabulary, err error) {
-	found, err := tx.Query(ctx, `SELECT id, checksum FROM roost.catalog_words ORDER BY id`)
-	if err != nil {
-		return nil, err
-	}
+	found, _ := tx.Query(ctx, `SELECT id, checksum FROM roost.catalog_words ORDER BY id`)
 	var all []wordsKey
 	var id, sum int64
 	if _, err := pgx.ForEachRow(found, []any{&id, &sum}, func() error {
@@ -169,10 +163,7 @@ func (db *DB) vocabulary(ctx context.Context, tx pgx.Tx) (out catalog.Vocabulary
 		}
 	}
 	if len(missing) > 0 {
-		found, err := tx.Query(ctx, `SELECT id, checksum, words FROM roost.catalog_words WHERE id = ANY ($1)`, missing)
-		if err != nil {
-			return nil, err
-		}
+		found, _ := tx.Query(ctx, `SELECT id, checksum, words FROM roost.catalog_words WHERE id = ANY ($1)`, missing)
 		var packed []byte
 		if _, err := pgx.ForEachRow(found, []any{&id, &sum, &packed}, func() error {
 			if checksum(packed) != sum {
@@ -194,7 +185,7 @@ func (db *DB) vocabulary(ctx context.Context, tx pgx.Tx) (out catalog.Vocabulary
 	return out, nil
 }
 
-// texts are those of the database while a transaction reads.
+// texts are the texts of the database as one transaction reads them.
 type texts struct {
 	db *DB
 	tx pgx.Tx
@@ -230,16 +221,14 @@ func (t *texts) Close() {
 // Tasks implements catalog.Texts.
 func (t *texts) Tasks(ctx context.Context) (map[string]catalog.Task, error) {
 	out, parts := map[string]catalog.Task{}, int64(0)
-	found, err := t.tx.Query(ctx, `SELECT id, parts, key, stamp FROM roost.catalog_tasks WHERE version = $1`, catalog.Version)
-	if err == nil {
-		var id, n int64
-		var key, stamp []byte
-		_, err = pgx.ForEachRow(found, []any{&id, &n, &key, &stamp}, func() error {
-			out[string(key)] = catalog.Task{ID: id, Stamp: string(stamp)}
-			parts += n
-			return nil
-		})
-	}
+	found, _ := t.tx.Query(ctx, `SELECT id, parts, key, stamp FROM roost.catalog_tasks WHERE version = $1`, catalog.Version)
+	var id, n int64
+	var key, stamp []byte
+	_, err := pgx.ForEachRow(found, []any{&id, &n, &key, &stamp}, func() error {
+		out[string(key)] = catalog.Task{ID: id, Stamp: string(stamp)}
+		parts += n
+		return nil
+	})
 	there := true
 	if err == nil && parts > 0 {
 		err = t.tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM roost.catalog_parts) AND EXISTS (SELECT FROM roost.catalog_words)`).Scan(&there)
@@ -264,16 +253,14 @@ func (t *texts) Vocabulary(ctx context.Context) (catalog.Vocabulary, error) {
 
 // Parts implements catalog.Texts.
 func (t *texts) Parts(ctx context.Context, l catalog.Lookup, f func(task int64, p catalog.Part)) error {
-	query, args := "SELECT id, task, first FROM roost.catalog_parts", []any(nil)
-	end := " WHERE "
+	query, args := "SELECT id, task, first FROM roost.catalog_parts WHERE true", []any(nil)
 	for _, words := range l.Words {
 		any := make([]int32, len(words))
 		for i, w := range words {
 			any[i] = wordNumber([]byte(w))
 		}
 		args = append(args, any)
-		query += fmt.Sprintf("%sfeatures && $%d", end, len(args))
-		end = " AND "
+		query += fmt.Sprintf(" AND features && $%d", len(args))
 	}
 	if len(l.Joints) > 0 {
 		all := make([]int32, len(l.Joints))
@@ -281,16 +268,14 @@ func (t *texts) Parts(ctx context.Context, l catalog.Lookup, f func(task int64, 
 			all[i] = jointNumber(j)
 		}
 		args = append(args, all)
-		query += fmt.Sprintf("%sfeatures @> $%d", end, len(args))
+		query += fmt.Sprintf(" AND features @> $%d", len(args))
 	}
-	found, err := t.tx.Query(ctx, query, args...)
-	if err == nil {
-		var id, task, first int64
-		_, err = pgx.ForEachRow(found, []any{&id, &task, &first}, func() error {
-			f(task, catalog.Part{ID: id, First: int(first)})
-			return nil
-		})
-	}
+	found, _ := t.tx.Query(ctx, query, args...)
+	var id, task, first int64
+	_, err := pgx.ForEachRow(found, []any{&id, &task, &first}, func() error {
+		f(task, catalog.Part{ID: id, First: int(first)})
+		return nil
+	})
 	if err != nil {
 		return fmt.Errorf("read the catalogue: %w", err)
 	}
@@ -311,7 +296,7 @@ func (t *texts) Bodies(ctx context.Context, parts []catalog.Part) iter.Seq2[[]by
 			bodies, err := t.bodies(ctx, some)
 			for i := range some {
 				if err == nil && bodies[i] == nil {
-					err = fmt.Errorf("%w: it is not there", catalog.ErrDamaged)
+					err = fmt.Errorf("%w: its body is missing", catalog.ErrDamaged)
 				}
 				if !yield(bodies[i], err) || err != nil {
 					return
@@ -328,13 +313,10 @@ func (t *texts) bodies(ctx context.Context, parts []catalog.Part) ([][]byte, err
 	for i, p := range parts {
 		ids[i], at[p.ID] = p.ID, i
 	}
-	found, err := t.tx.Query(ctx, `SELECT id, body FROM roost.catalog_parts WHERE id = ANY ($1)`, ids)
-	if err != nil {
-		return out, err
-	}
+	found, _ := t.tx.Query(ctx, `SELECT id, body FROM roost.catalog_parts WHERE id = ANY ($1)`, ids)
 	var id int64
 	var body []byte
-	_, err = pgx.ForEachRow(found, []any{&id, &body}, func() error {
+	_, err := pgx.ForEachRow(found, []any{&id, &body}, func() error {
 		out[at[id]] = body
 		return nil
 	})
@@ -344,11 +326,8 @@ func (t *texts) bodies(ctx context.Context, parts []catalog.Part) ([][]byte, err
 // Whole implements catalog.Texts.
 func (t *texts) Whole(ctx context.Context, task int64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		found, err := t.tx.Query(ctx, `SELECT id FROM roost.catalog_parts WHERE task = $1 ORDER BY id`, task)
-		var parts []catalog.Part
-		if err == nil {
-			parts, err = pgx.CollectRows(found, func(r pgx.CollectableRow) (p catalog.Part, err error) { return p, r.Scan(&p.ID) })
-		}
+		found, _ := t.tx.Query(ctx, `SELECT id FROM roost.catalog_parts WHERE task = $1 ORDER BY id`, task)
+		parts, err := pgx.CollectRows(found, func(r pgx.CollectableRow) (p catalog.Part, err error) { return p, r.Scan(&p.ID) })
 		if err != nil {
 			yield(nil, fmt.Errorf("read the catalogue: %w", err))
 			return
