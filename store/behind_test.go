@@ -75,7 +75,7 @@ func TestWhoIsNotBehind(t *testing.T) {
 	fixture.NoError(t, os.Remove(filepath.Join(s.OwnRef("foreign").Log, projection.Name)))
 	fixture.NoError(t, os.Remove(filepath.Join(s.OwnRef("foreign").Log, "journal.lock")))
 	fixture.NoError(t, os.Remove(filepath.Join(s.OwnRef("damaged").Log, projection.Name)))
-	fixture.NoError(t, os.Truncate(filepath.Join(s.OwnRef("damaged").Log, journalName), 300))
+	fixture.NoError(t, os.Truncate(filepath.Join(s.OwnRef("damaged").Log, JournalName), 300))
 	if list := fixture.Must[[]Ref](t)(s.Behind(t.Context())); len(list) > 0 {
 		t.Errorf("got %+v, want len(list) <= 0", list)
 	}

@@ -25,7 +25,7 @@ type Catalog interface {
 	Put(ctx context.Context, list []catalog.Entry) error
 	Drop(ctx context.Context, keys []string) error
 
-	// SetAside lets the next one who opens the catalogue begin a new one, because this one is damaged.
+	// SetAside removes the catalogue, because it is damaged: the next Open begins a new one.
 	SetAside() error
 }
 
@@ -35,7 +35,7 @@ type OpenedCatalog interface {
 	Close() error
 }
 
-// shared is a catalogue that stays open.
+// shared is a catalogue that stays open after a list or search.
 type shared struct{ Catalog }
 
 func (shared) Close() error { return nil }
@@ -55,8 +55,8 @@ func (s *Store) OpenCatalog(ctx context.Context) (OpenedCatalog, error) {
 	return db, nil
 }
 
-// VerifyCatalog opens the catalogue to look at it, see catalog.Verify. Nothing is to be verified of one that is shared:
-// its readers notice what is wrong.
+// VerifyCatalog opens the catalogue to check it, see catalog.Verify. A shared catalogue needs no check: its readers notice
+// damage.
 func (s *Store) VerifyCatalog(ctx context.Context) (OpenedCatalog, error) {
 	if s.opt.Catalog != nil || s.opt.Cache == "" {
 		return s.OpenCatalog(ctx)
@@ -68,10 +68,10 @@ func (s *Store) VerifyCatalog(ctx context.Context) (OpenedCatalog, error) {
 	return db, err
 }
 
-// KeepsCatalog reports whether there is a place for a catalogue.
+// KeepsCatalog reports whether the store has a place for a catalogue.
 func (s *Store) KeepsCatalog() bool { return s.opt.Catalog != nil || s.opt.Cache != "" }
 
-// CatalogMismatch is something that is wrong with the catalogue as a whole.
+// CatalogMismatch describes a problem of the whole catalogue.
 func (s *Store) CatalogMismatch(problem string, stale bool) Mismatch {
 	m := Mismatch{Path: s.opt.Cache, File: filepath.Join(s.opt.Cache, catalog.Name), Problem: problem, Source: "the tasks", Stale: stale}
 	if s.opt.Catalog != nil {
@@ -141,7 +141,7 @@ func (r *reading) Close() {
 	}
 }
 
-// build is a number for each program that may derive rows in its own way, see build and sameBuild.
+// build is a number for each program that may derive rows in its own way: see the variable build, and sameBuild.
 func (s *Store) build() uint64 {
 	if s.opt.Catalog != nil {
 		return sameBuild()
@@ -149,13 +149,11 @@ func (s *Store) build() uint64 {
 	return build()
 }
 
-// rowsVersion is raised when rows are derived in another way. The program's file is
-// part of the number as well, see build.
+// rowsVersion is raised when rows are derived in another way. The number of a build includes the program's file as well.
 const rowsVersion = 4
 
-// build is a number for each program file. Developers forget
-// to raise a version, so every other program file counts as one: the first list after
-// an update reads every task once.
+// build is a number for each program file. Developers forget to raise rowsVersion, so each program file counts as a version
+// of its own: the first list after an update reads every task once.
 var build = sync.OnceValue(func() uint64 {
 	digest := catalog.Mix(rowsVersion, uint64(os.PathSeparator))
 	path, err := os.Executable()

@@ -20,7 +20,7 @@ type Filter struct {
 	Workspace string // the folder, by whichever path it was reached
 	Status    string
 	Source    string // a source's or a tool's name
-	Tag       string // one that the person gave it
+	Tag       string // a tag that the user gave it
 	Query     string // words that the title or id must hold
 	Model     string // words that the model's name must hold
 	MinCost   *money.USD
@@ -50,7 +50,7 @@ func (f Filter) extent() catalog.Extent {
 	return catalog.Bare
 }
 
-// matcher is a filter at work: what all tasks are compared with is made once.
+// matcher is a filter with the values that it compares all tasks with, made once.
 type matcher struct {
 	Filter
 	sight  Sight // nil: all tasks are seen
@@ -116,8 +116,8 @@ func holds(text, query string) bool {
 	return !slices.ContainsFunc(strings.Fields(strings.ToLower(query)), lacks)
 }
 
-// position is where a task is in the order of a list. No two tasks have the same one, so a
-// cursor that names a position stays right when tasks before it come or go.
+// position is the place of a task in the order of a list. No two tasks have the same one, so a cursor that names a position
+// stays valid when tasks before it come or go.
 type position struct {
 	pinned     int64 // 1 for a pinned task
 	ts         int64
@@ -138,11 +138,12 @@ func (f Filter) compare(a, b position) int {
 	case "cost", "tokens":
 		return cmp.Compare(b.amount, a.amount)
 	}
-	// An order by cost or age is strict, this one is for people.
+	// Only this order puts pinned tasks first: orders by cost or age are strict.
 	return cmp.Or(cmp.Compare(b.pinned, a.pinned), cmp.Compare(b.ts, a.ts))
 }
 
-// sortName is what a cursor calls the order of a list. In a tree a place means another thing.
+// sortName is the name of the order of a list in a cursor. A tree has names of its own, because its pages are made in
+// another way.
 func (f Filter) sortName() string {
 	name := cmp.Or(f.Sort, "newest")
 	if f.Tree {
@@ -151,8 +152,8 @@ func (f Filter) sortName() string {
 	return name
 }
 
-// cursor names a position: the order, what the order compares, and the task, whose name may
-// hold any byte. It has only letters, digits and -_. in it.
+// cursor is the text of a position: the order, the values that it compares, and the task, whose name may hold any byte. It
+// consists of letters, digits and -_. only.
 func (f Filter) cursor(p position) string {
 	task := base64.RawURLEncoding.EncodeToString([]byte(p.source + "\x00" + p.id))
 	return fmt.Sprintf("%s.%d.%d.%d.%s", f.sortName(), p.pinned, p.ts, p.amount, task)

@@ -20,12 +20,12 @@ import (
 type AmbiguousError struct {
 	Given      string
 	Candidates []Ref
-	Tasks      []api.Summary // of the first candidates, for a person to choose from
-	All        []Ref         // among which names must differ
+	Tasks      []api.Summary // of the first candidates, so that a user can choose one
+	All        []Ref         // all tasks: a shorter name must fit none of the others
 }
 
-// mostTold is how many candidates are read for a person to choose from.
-const mostTold = 10
+// mostRead is how many candidates find reads, so that a user can choose one.
+const mostRead = 10
 
 func (e *AmbiguousError) Error() string {
 	return fmt.Sprintf("%q fits %d tasks: %s", e.Given, len(e.Candidates), strings.Join(e.Names(), ", "))
@@ -164,7 +164,7 @@ func (s *Store) find(ctx context.Context, given string) (found, all []Ref, err e
 	for _, g := range groups {
 		many.Candidates = append(many.Candidates, g[0])
 	}
-	for _, r := range many.Candidates[:min(len(many.Candidates), mostTold)] {
+	for _, r := range many.Candidates[:min(len(many.Candidates), mostRead)] {
 		many.Tasks = append(many.Tasks, s.SummaryOf(ctx, r))
 	}
 	many.All = all
@@ -385,15 +385,9 @@ func (s *Store) Refs(ctx context.Context) ([]Ref, error) {
 	return refs, err
 }
 
-// Recent are the tasks with a journal of ours that was written to since a time, in Unix
-// milliseconds, the latest first, and no more than limit. It looks at the journals' times
-// alone, and reads none.
+// Recent are the tasks whose journals were written since a time in Unix milliseconds, the latest first, and no more than
+// limit. It reads the times of the journals and not the journals.
 func (s *Store) Recent(ctx context.Context, since int64, limit int) ([]Ref, error) {
-	type written struct {
-		ref Ref
-		at  time.Time
-	}
-	var found []written
 	own, err := names(s.TasksDir())
 	if err != nil {
 		return nil, fmt.Errorf("look for tasks: %w", err)
@@ -402,19 +396,19 @@ func (s *Store) Recent(ctx context.Context, since int64, limit int) ([]Ref, erro
 	for _, id := range own {
 		refs = append(refs, s.OwnRef(id))
 	}
+	at := make(map[string]time.Time, len(refs)) // of the journals that exist
 	for _, ref := range refs {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		info, err := os.Stat(filepath.Join(ref.Log, journalName))
-		if err == nil && info.ModTime().UnixMilli() >= since {
-			found = append(found, written{ref, info.ModTime()})
+		if info, err := os.Stat(filepath.Join(ref.Log, JournalName)); err == nil {
+			at[ref.Log] = info.ModTime()
 		}
 	}
-	slices.SortFunc(found, func(x, y written) int { return y.at.Compare(x.at) })
-	out := make([]Ref, 0, min(limit, len(found)))
-	for _, f := range found[:min(limit, len(found))] {
-		out = append(out, f.ref)
-	}
-	return out, nil
+	refs = slices.DeleteFunc(refs, func(r Ref) bool {
+		written, ok := at[r.Log]
+		return !ok || written.UnixMilli() < since
+	})
+	slices.SortFunc(refs, func(x, y Ref) int { return at[y.Log].Compare(at[x.Log]) })
+	return refs[:min(limit, len(refs))], nil
 }

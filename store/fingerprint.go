@@ -25,15 +25,13 @@ import (
 	"github.com/roost-dev/roost/store/projection"
 )
 
-// A row is believed as long as everything that it was derived from looks as it did:
-// the task's folder, whose times change with every name in it, and each file, since
-// one that is written in place changes nothing but itself. So a list costs one stat
-// for each file of each task, and opens none. Linux has no cheaper way to ask, other
-// than a process that watches all the time. Where there are very many tasks, files that
-// a tool is unlikely to write in place are asked for less often: see the comment of pace.
+// A list uses a kept row as long as everything that the row was derived from looks as it did: the task's folder, whose
+// times change with every name in it, and each file, because a file that is written in place changes nothing but itself.
+// So a list costs one stat for each file of each task, and opens no file. Linux has no cheaper way to notice changes, other
+// than a process that watches all the time. Where there are very many tasks, a list stats files that a tool is unlikely to
+// write in place less often: see the comment of pace.
 
-// calm reports whether a later change of something that changed last at this time
-// would be seen.
+// calm reports whether a later change of a file that changed last at this time would show in its times.
 func (s *Store) calm(newest int64, now time.Time) bool { return intake.Settled(newest, now, s.calmIn) }
 
 // fingerprint is a digest of how files look.
@@ -42,7 +40,7 @@ type fingerprint struct {
 	folders uint64 // of the folders and journals alone
 	newest  int64  // when the newest of them changed
 	written int64  // when the newest file was written
-	failed  bool   // one of them could not be asked for
+	failed  bool   // a stat failed
 }
 
 func (f *fingerprint) add(d *dirstat.Dir, name string, follow bool) {
@@ -66,7 +64,7 @@ func (f *fingerprint) add(d *dirstat.Dir, name string, follow bool) {
 // folder adds a task's folder and its journal, which is the first file where there is one.
 func (f *fingerprint) folder(d *dirstat.Dir, dir, names string) {
 	f.add(d, dir, true)
-	if first, _, _ := strings.Cut(names, "\x00"); first == journalName {
+	if first, _, _ := strings.Cut(names, "\x00"); first == JournalName {
 		f.add(d, dir+"/"+first, false)
 	}
 }
@@ -76,7 +74,7 @@ func (f *fingerprint) files(d *dirstat.Dir, dir, names string) {
 	for names != "" {
 		var name string
 		switch name, names, _ = strings.Cut(names, "\x00"); {
-		case name == journalName:
+		case name == JournalName:
 		case strings.HasPrefix(name, besideMark):
 			f.add(d, filepath.Dir(dir)+name[len(besideMark)-1:], false)
 		default:
@@ -85,20 +83,20 @@ func (f *fingerprint) files(d *dirstat.Dir, dir, names string) {
 	}
 }
 
-// logMark is put, in a list of files' names, before those in the folder of the
-// journal, when that is another one. No file's name begins with it.
+// logMark separates, in a list of files' names, the files of the task's folder from those of the journal's folder, when
+// that is another folder. No file's name begins with it.
 const logMark = "\x00/"
 
-// besideMark begins the name of a file that lies beside a task that is one file: the
-// manifest of a subagent's session names the folder where both work.
+// besideMark begins the name of a file beside a task that is one file: the manifest of the session of a subagent, which
+// names the folder where both work.
 const besideMark = "../"
 
 // taskDirs are the folders that the tasks of a source are in.
 type taskDirs struct {
 	tasks *dirstat.Dir
 	logs  *dirstat.Dir      // nil: no task of it was continued, or they are the same folders
-	has   map[string]bool   // which tasks have a folder among the logs
-	at    map[string]string // where those are that have no folder of their own
+	has   map[string]bool   // the tasks that have a folder among the logs
+	at    map[string]string // the places of the tasks that have no folder of their own
 
 	journals map[string]postgres.Entry // of a database, in place of folders
 }
@@ -141,8 +139,7 @@ func (t taskDirs) close() {
 	t.logs.Close()
 }
 
-// fingerprint is that of one task: of its folders and journal, and closely also of the
-// files that are named.
+// fingerprint is the fingerprint of one task: of its folders and journal and, with closely, of the named files.
 func (t taskDirs) fingerprint(id, files string, closely bool) (out fingerprint) {
 	if t.journals != nil {
 		e := t.journals[id]
@@ -175,8 +172,7 @@ func (t taskDirs) dir(id string) string {
 	return id
 }
 
-// files are the names of the files that a task's row is derived from; false when
-// files alone do not show it.
+// files are the names of the files that a task's row is derived from; false when the row is not derived from files alone.
 func (t taskDirs) files(ref Ref) (string, bool) {
 	if t.journals != nil {
 		return "", true
@@ -190,8 +186,7 @@ func (t taskDirs) files(ref Ref) (string, bool) {
 	return strings.Join(names, "\x00"), ok
 }
 
-// filesMost bounds how many files of one task are looked at in each list. One that
-// has more is read each time.
+// filesMost bounds how many files of one task a list stats. A list reads a task with more files each time.
 const filesMost = 4096
 
 func filesIn(dir, below string) ([]string, bool) {
@@ -210,10 +205,10 @@ func filesIn(dir, below string) ([]string, bool) {
 		name := path.Join(below, e.Name())
 		switch {
 		case strings.Contains(name, "\x00"), e.Type()&fs.ModeSymlink != 0:
-			return nil, false // what it leads to may lie anywhere
+			return nil, false // its target may be anywhere
 		case name == "journal.lock", name == "journal.idx", strings.HasPrefix(name, projection.TempPrefix):
 			// They hold nothing that the journal lacks, and the lock changes when the task is only read.
-		case name == journalName && below == "":
+		case name == JournalName && below == "":
 			out = append([]string{name}, out...)
 		case !e.IsDir():
 			out = append(out, name)
@@ -262,8 +257,7 @@ func (t taskDirs) sizes(id string) uint64 {
 // a storage that was copied to another editor, or an import. Content is judged by
 // the bytes of both histories. One that was continued in one of the places is two tasks.
 
-// Groups sorts the places of one id into those with the same content, the best
-// place of each first.
+// Groups sorts the places of one id into groups of the same content, with the best place of each group first.
 func (s *Store) Groups(ctx context.Context, places []Ref) [][]Ref {
 	rank := func(r Ref) int { return s.rank(ctx, r) }
 	return grouped(slices.Clone(places), rank, func(a, b Ref) bool { return s.sameTask(ctx, a, b) })
@@ -282,8 +276,7 @@ func grouped[T any](list []T, rank func(T) int, same func(a, b T) bool) (out [][
 	return out
 }
 
-// rank: what is ours goes first, then what we continued, then the order of the
-// sources.
+// rank orders the places of a task: first our own root, then the tasks that we continued, then the others.
 func (s *Store) rank(ctx context.Context, r Ref) int {
 	switch {
 	case r.Own:
@@ -294,9 +287,8 @@ func (s *Store) rank(ctx context.Context, r Ref) int {
 	return 2
 }
 
-// sameTask reports whether two folders hold the same histories. Two that were both
-// continued here have journals of their own and are never one. What cannot be read is not
-// the same as anything.
+// sameTask reports whether two folders hold the same histories. Two tasks that were both continued here have journals of
+// their own and are never the same. A folder that cannot be read is not the same as any other.
 func (s *Store) sameTask(ctx context.Context, a, b Ref) bool {
 	if s.rank(ctx, a) < 2 && s.rank(ctx, b) < 2 && s.HasJournal(ctx, a) && s.HasJournal(ctx, b) {
 		return false
@@ -367,7 +359,7 @@ func contentOf(ctx context.Context, ref Ref) (out [16]byte, err error) {
 	return out, nil
 }
 
-// hashFile adds a file, its length first, which must be what it was a moment ago.
+// hashFile adds a file to a hash, its size first. It fails when the file no longer has this size.
 func hashFile(ctx context.Context, h hash.Hash, path string, size int64) (int64, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-const journalName = "journal.jsonl"
+// JournalName is the file of a task's journal.
+const JournalName = "journal.jsonl"
 
 // OpenJournal opens the journal of a task for reading; nothing verifies what it gives.
 func (s *Store) OpenJournal(ctx context.Context, ref Ref) (journal.Stored, error) {
@@ -73,7 +74,7 @@ func SavedCommit(ctx context.Context, log journal.Reader) (uint64, error) {
 // It fails with ErrMoved when the context expects another head; see Expecting.
 func (s *Store) LockJournal(ctx context.Context, ref Ref, known uint64) (journal.Owner, error) {
 	o := s.logOptions(ref)
-	o.Existing, o.Known, o.Meets = true, known, expected(ctx, ref).check()
+	o.Existing, o.Known, o.Meets = true, known, expected(ctx, ref).meets
 	return s.logs.own(ctx, ref.Log, o)
 }
 
@@ -141,8 +142,8 @@ func (s *Store) working(ctx context.Context, t feed.Task) bool {
 // FeedDir is the folder of a feed in files.
 func (s *Store) FeedDir() string { return filepath.Join(s.opt.Root, "feed") }
 
-// announcer announces what an owner syncs in the feed. The next sync announces what one could not: the feed is derived,
-// and no owner waits for it.
+// announcer announces in the feed what an owner syncs. When that fails, the next sync announces those commits too: the feed
+// is derived, and no owner waits for it.
 func (s *Store) announcer(ref Ref) func(epoch, head uint64, last bool) {
 	w := feed.NewWriter(s.FeedDir(), s.opt.Now)
 	var announced uint64
@@ -168,8 +169,8 @@ func (s *Store) seal(ref Ref) *journal.Seal {
 	return s.Seal("adopted/" + ref.Source + "/" + ref.ID)
 }
 
-// Seal signs and verifies a log of this root, or what else is kept under that name in it. Where the keys cannot be read nothing is signed,
-// and nothing counts as proven: that is safe, and doctor names it.
+// Seal signs and verifies a log of this root, or other data that the root keeps under a name. When the keys cannot be read,
+// the seal signs nothing and proves nothing: that is safe, and doctor reports it.
 func (s *Store) Seal(log string) *journal.Seal {
 	seal, err := s.seals.Seal(log)
 	if err != nil {
@@ -178,15 +179,14 @@ func (s *Store) Seal(log string) *journal.Seal {
 	return seal
 }
 
-// Keys is nil when this root has keys here, or nobody has written to it yet; else why it has
-// none.
+// Keys is nil when this root has keys here, or when nobody has written to it yet. Otherwise it is the reason why the root
+// has none.
 func (s *Store) Keys() error {
 	_, err := s.seals.Seal("")
 	return err
 }
 
-// Verified is Follow for a reader who acts on what the log's snapshot says: it gives none that
-// this root did not write.
+// Verified is Follow for a reader that acts on the log's snapshot: it opens no snapshot that this root did not write.
 func (s *Store) Verified(ctx context.Context, ref Ref) (journal.Reader, error) {
 	log, err := s.logs.open(ctx, ref.Log, s.seal(ref))
 	if err != nil {
@@ -248,7 +248,7 @@ func MeetsExpectationAt(ctx context.Context, ref Ref, head uint64) error {
 	return expected(ctx, ref).meets(head)
 }
 
-// meets is an ErrMoved when the journal's head is not the expected one.
+// meets is an ErrMoved when the journal's head is not the expected one. A nil expectation expects nothing.
 func (e *expectation) meets(last uint64) error {
 	if e == nil {
 		return nil
@@ -259,14 +259,6 @@ func (e *expectation) meets(last uint64) error {
 		return nil
 	}
 	return fmt.Errorf("its newest commit is %d, not %d: %w", last, e.seq, ErrMoved)
-}
-
-// check is meets for filelog.Options; nil when nothing is expected.
-func (e *expectation) check() func(head uint64) error {
-	if e == nil {
-		return nil
-	}
-	return e.meets
 }
 
 // moved records that a change in the context moved the journal's head.

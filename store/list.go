@@ -28,11 +28,9 @@ type Listing struct {
 	Copies     int // places that hold a copy of a task which the filter keeps in another place
 }
 
-// List shows every task of every source. One that cannot be parsed is listed as
-// damaged; nothing breaks the list and nothing is written but the cache. A task that
-// looks as it did when the last list read it is not read again: see fingerprint.go. The
-// result is the same whatever the cache holds, but for tasks of a storage that
-// cannot be reached: those are known from nowhere else.
+// List shows every task of every source. It shows a task that cannot be parsed as damaged. It writes nothing but the
+// cache. It does not read a task again that looks as it did when the last list read it: see fingerprint.go. The result is
+// the same whatever the cache holds, except for the tasks of a storage that cannot be reached: only the cache knows them.
 func (s *Store) List(ctx context.Context, f Filter) (Listing, error) {
 	after, err := f.after()
 	if err != nil {
@@ -97,9 +95,8 @@ func (l *lines) sort(f Filter, list []*entry) {
 	slices.SortFunc(list, func(a, b *entry) int { return f.order(l.position(f, a), l.position(f, b)) })
 }
 
-// asTree puts subtasks below their parents, as far as those are listed. Where damaged folders
-// name each other as parents, the one that comes first in the order is the parent. The first
-// task of each family keeps its place in the order.
+// asTree puts subtasks below their parents, as far as the parents are listed. Where damaged folders name each other as
+// parents, the first one in the order is the parent. The first task of each family keeps its place in the order.
 func asTree(list []*entry) ([]*entry, []int) {
 	listed := make(map[string]*entry, len(list))
 	for _, ln := range list {
@@ -141,9 +138,9 @@ func asTree(list []*entry) ([]*entry, []int) {
 	return out, depths
 }
 
-// pageOf orders the lines of a list and takes one page of them: what is behind a position. A
-// page of a tree has whole families, so a subtask is never on another page than its parent.
-// next is the cursor of the next page, "" when there is none.
+// pageOf orders the lines of a list and takes one page of them: the lines behind a position. A page of a tree has whole
+// families, so a subtask is never on another page than its parent. next is the cursor of the next page, "" when there is
+// none.
 func (l *lines) pageOf(f Filter, all []*entry, after *position) (rows []*entry, depths []int, next string) {
 	behind := func(ln *entry) bool { return after == nil || f.order(l.position(f, ln), *after) > 0 }
 	if f.Tree {
@@ -172,18 +169,16 @@ func (l *lines) pageOf(f Filter, all []*entry, after *position) (rows []*entry, 
 	return rows, nil, next
 }
 
-// streamEvery is how often a Stream tells what it has read meanwhile: a person does
-// not see more.
+// streamEvery is how often a Stream yields the tasks that it has read: a user does not see faster changes.
 const streamEvery = 150 * time.Millisecond
 
 // streamChunk is how many tasks are read between two looks at the clock.
 const streamChunk = 16
 
-// Stream is List for a person who waits: it gives how many tasks there are before
-// one is opened, then the newest of those that the cache knows, reads those first
-// that were probably changed last, and gives rows as they come: once when the first
-// so many are there, else from time to time. The last partial is the whole list, with
-// copies put together. Nothing is written but the cache.
+// Stream is List for a user who waits. It first yields how many tasks there are, then the newest tasks that the cache
+// knows. Then it reads the others, first those that were probably changed last, and yields their rows as they come: once
+// when the number first is reached, otherwise from time to time. The last part is the whole list, with copies put
+// together. Stream writes nothing but the cache.
 func (s *Store) Stream(ctx context.Context, first int) iter.Seq2[api.ListPart, error] {
 	return func(yield func(api.ListPart, error) bool) {
 		l, err := s.linesKnown(ctx, s.readRows(ctx, catalog.Summaries))
@@ -241,8 +236,8 @@ func (s *Store) Stream(ctx context.Context, first int) iter.Seq2[api.ListPart, e
 	}
 }
 
-// parted are the places of the tasks that are known as they are now, the newest
-// first, and of those that must be read, in the order in which that is best done.
+// parted are the places of the tasks whose rows are up to date, the newest first, and of those that must be read, in the
+// best order for reading.
 func (l *lines) parted(ctx context.Context) (known, stale []int) {
 	stale = l.stale(ctx)
 	read := make(map[int]bool, len(stale))
@@ -263,15 +258,8 @@ func (l *lines) parted(ctx context.Context) (known, stale []int) {
 func (l *lines) partial(ctx context.Context, places []int, read int) api.ListPart {
 	out := api.ListPart{Sources: slices.Clone(l.states), Read: read, Of: len(l.all)}
 	for i := range l.all {
-		ln := &l.all[i]
-		src := &out.Sources[ln.src]
-		switch {
-		case ln.hidden || ln.sum == nil && !ln.row.Known:
-		case ln.row.Empty:
-			src.Empty++
-			src.Tasks--
-		case ln.row.Damaged && !ln.lost:
-			src.Damaged++
+		if ln := &l.all[i]; !ln.hidden && (ln.sum != nil || ln.row.Known) {
+			ln.count(&out.Sources[ln.src])
 		}
 	}
 	m := Filter{}.matcher(ctx)
@@ -283,11 +271,10 @@ func (l *lines) partial(ctx context.Context, places []int, read int) api.ListPar
 	return out
 }
 
-// byChange orders places by when their tasks probably changed last, the newest first.
-// It is a guess for the price of one file for each storage: what its index says, else
-// the time that is in an id, and only without both the folder's own time. Looking at
-// each file would be surer; on a cold disk it takes seconds. Where the guess is wrong
-// rows only come in another order.
+// byChange orders places by when their tasks probably changed last, the newest first. It guesses, and reads one file for
+// each storage: it takes the time of the storage's index, else the time in the task's id, else the time of the folder. The
+// times of all files would be exact; on a cold disk they take seconds. After a wrong guess, rows only come in another
+// order.
 func (l *lines) byChange(places []int) {
 	indexes := map[string]*roofmt.Rows{} // by tasks folder
 	changed := make(map[int]int64, len(places))
@@ -296,10 +283,10 @@ func (l *lines) byChange(places []int) {
 		tasks := filepath.Dir(ref.Dir)
 		rows := indexes[tasks]
 		if rows == nil {
-			rows, _ = roofmt.ReadRows(tasks) // of a damaged one there is what is whole
+			rows, _ = roofmt.ReadRows(tasks) // of a damaged index it returns the whole rows
 			indexes[tasks] = rows
 		}
-		ts, _ := esjson.GetInt(rows.Row(filepath.Base(ref.Dir)), "ts")
+		ts := esjson.IntOf(rows.Row(filepath.Base(ref.Dir)), "ts")
 		if ts <= 0 {
 			ts = infer.TimeOfID(ref.ID)
 		}
@@ -307,15 +294,14 @@ func (l *lines) byChange(places []int) {
 			ts = changedAt(ref.Dir)
 		}
 		if dirs := l.dirs[l.all[i].src]; dirs != nil && dirs.has[ref.ID] { // it was continued here
-			ts = max(ts, changedAt(filepath.Join(ref.Log, "journal.jsonl")))
+			ts = max(ts, changedAt(filepath.Join(ref.Log, JournalName)))
 		}
 		changed[i] = ts
 	}
 	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(changed[b], changed[a]) })
 }
 
-// changedAt is when a file or folder was written, in Unix milliseconds; 0 when that
-// is unknown.
+// changedAt is when a file or folder was written, in Unix milliseconds; 0 when that is unknown.
 func changedAt(path string) int64 {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -330,9 +316,8 @@ const forgottenAfter = 100 * 24 * time.Hour
 // seenEvery is how often a list notes that it saw a storage whose rows did not change.
 const seenEvery = 24 * time.Hour
 
-// keep gives the next list what this one read, if anything is new. A failure to keep
-// it costs the next list time and is no error. A list that read little does not wait
-// long for another writer, such as a search that fills the catalogue.
+// keep saves for the next list what this one read, if anything is new. A failure costs the next list time and is no error.
+// A list that read little does not wait long for another writer, such as a search that fills the catalogue.
 func (l *lines) keep(ctx context.Context) {
 	if l == nil || l.indexes == nil || l.known.DB() == nil {
 		return // nothing was compared, or nothing can be kept

@@ -219,7 +219,7 @@ func TestEveryChangeOfAnOldTaskShows(t *testing.T) {
 			everyChange(t, dirs, look, func(path, writer string, folder bool) {
 				want := page(t, plain, Filter{Empty: true})
 				diff := cmp.Diff(want, page(t, s, Filter{Empty: true}))
-				if base := filepath.Base(path); diff != "" && (folder && filepath.Base(filepath.Dir(filepath.Dir(path))) != "blobs" || name == "Cline" || base == roofmt.LegacyName || base == journalName || base == roofmt.IndexName || base == "taskHistory.json") {
+				if base := filepath.Base(path); diff != "" && (folder && filepath.Base(filepath.Dir(filepath.Dir(path))) != "blobs" || name == "Cline" || base == roofmt.LegacyName || base == JournalName || base == roofmt.IndexName || base == "taskHistory.json") {
 					t.Errorf("%s %s: -without +with rows\n%s", base, writer, diff)
 				}
 				if diff != "" {

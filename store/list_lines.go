@@ -41,13 +41,13 @@ type lines struct {
 	all     []entry
 	from    []int               // where the lines of each source begin, and where the last ones end
 	begun   time.Time           // when this list began to compare
-	doctor  bool                // every file of every source is compared
-	every   []bool              // of each source: every file of it is compared
+	doctor  bool                // the list compares every file of every source
+	every   []bool              // of each source: the list compares every file of it
 	dirs    []*taskDirs         // of each source; nil when none of its rows can be kept
 	indexes []uint64            // digests of the indexes of each source; nil until stale
 	filled  int                 // sources that have any tasks
 	copies  map[*entry][]string // other places of a task
-	cold    atomic.Bool         // tasks come from the disk, and not from memory
+	cold    atomic.Bool         // the last tasks came from the disk, and not from the system's cache
 }
 
 // lines looks for the tasks of every source and reads those that changed since the
@@ -148,7 +148,7 @@ func (l *lines) place(i int, src Source) {
 	l.states = append(l.states, state)
 }
 
-// stale are the indexes in all of lines whose rows are not those of the tasks as they are now.
+// stale are the indexes, in l.all, of the lines whose rows do not show the tasks as they are now.
 func (l *lines) stale(ctx context.Context) []int {
 	l.begun = time.Now()
 	l.indexes, l.every = make([]uint64, len(l.srcs)), make([]bool, len(l.srcs))
@@ -169,8 +169,7 @@ func (l *lines) stale(ctx context.Context) []int {
 	return out
 }
 
-// index finds out what is wrong with the indexes of a source. Doctor checks those of
-// our own root, which are derived.
+// index finds out what is wrong with the indexes of a source. Doctor checks the indexes of our own root, which are derived.
 func (l *lines) index(i int, src Source) {
 	if l.dirs[i] != nil {
 		l.indexes[i] = l.s.indexDigest(src.Tasks)
@@ -185,8 +184,7 @@ func (l *lines) index(i int, src Source) {
 	l.states[i].Problem = l.s.rows.problem(src.Tasks)
 }
 
-// indexDigest is a digest of the indexes beside the task folders; 0 when they changed
-// just now.
+// indexDigest is a digest of the indexes beside the task folders; 0 when they changed just now.
 func (s *Store) indexDigest(tasks string) uint64 {
 	digest, now := uint64(1), s.clock()
 	for _, p := range roofmt.RowPrints(tasks) {
@@ -242,8 +240,8 @@ func (s *Store) itemDigest(dir string) uint64 {
 
 func (l *lines) ref(ln *entry) Ref { return l.s.ref(l.srcs[ln.src], ln.row.ID) }
 
-// tasksAhead is how many tasks this list prefetches when they come from a disk. The disk
-// has that many files in hand twice over, beside those that are read.
+// tasksAhead is how many tasks this list prefetches when they come from a disk. The disk then works on the two histories
+// of each of them, beside the files that are being read.
 const tasksAhead = 4
 
 // read reads tasks on all cores. It ends early when ctx does.
@@ -264,7 +262,7 @@ func (l *lines) read(ctx context.Context, places []int) {
 	}
 }
 
-// readOne reads a task and keeps its row, if a change of it from now on would be seen.
+// readOne reads a task. It keeps the row if a later list would notice every later change of the task.
 func (l *lines) readOne(ctx context.Context, ln *entry) {
 	ref, dirs := l.ref(ln), l.dirs[ln.src]
 	var files string
@@ -298,8 +296,8 @@ func (l *lines) readOne(ctx context.Context, ln *entry) {
 		keep = item == l.s.itemDigest(ref.Dir)
 	}
 	after := dirs.fingerprint(ref.ID, files, true)
-	// Of what changed just before the first fingerprint, a change behind it may have left no
-	// trace, however long ago that is by now.
+	// When a file changed just before the first fingerprint, a second change after the fingerprint may have left no trace,
+	// however long ago that is by now.
 	if !keep || after != before || !l.s.calm(before.newest, begun) {
 		return
 	}
@@ -308,7 +306,7 @@ func (l *lines) readOne(ctx context.Context, ln *entry) {
 	row.Summary, row.Known, ln.fresh = w.Out, true, true
 }
 
-// derivation is what a row was derived from and its files do not show.
+// derivation is what the files of a task do not show of what its row was derived from.
 type derivation struct {
 	failed     bool
 	logged     bool // it has a journal
@@ -318,8 +316,7 @@ type derivation struct {
 	cold       bool // its histories had to come from the disk
 }
 
-// derive reads one task, without its labels in the overlay; what fails to be read
-// is a damaged task, not an error.
+// derive reads one task, without its labels in the overlay. A task that cannot be read is a damaged task, not an error.
 func (s *Store) derive(ctx context.Context, ref Ref) (api.Summary, derivation) {
 	var from derivation
 	from.held = s.Held(ctx, ref)
@@ -376,8 +373,7 @@ func (l *lines) mark() {
 	}
 }
 
-// summaries are the rows of some lines as they are shown. To decode one takes tens of
-// microseconds, which all cores share.
+// summaries are the rows of some lines as they are shown. All cores decode them: one takes tens of microseconds.
 func (l *lines) summaries(ctx context.Context, list []*entry) []api.Summary {
 	l.load(ctx, list)
 	out := make([]api.Summary, len(list))
@@ -403,8 +399,7 @@ func (l *lines) load(ctx context.Context, list []*entry) {
 	}
 }
 
-// summary is the row of a line as it is shown. A task whose kept row cannot be read is
-// read again.
+// summary is the row of a line as it is shown. When the kept row cannot be read, it reads the task again.
 func (l *lines) summary(ctx context.Context, ln *entry) api.Summary {
 	var t api.Summary
 	switch {
@@ -438,18 +433,9 @@ func decoded(data []byte, to *api.Summary) bool {
 // tally counts the tasks of each source.
 func (l *lines) tally() []api.SourceState {
 	for i := range l.all {
-		ln := &l.all[i]
-		if ln.hidden {
-			continue
-		}
-		src := &l.states[ln.src]
-		src.Bytes += ln.row.Size
-		switch {
-		case ln.row.Empty:
-			src.Empty++
-			src.Tasks--
-		case ln.row.Damaged && !ln.lost:
-			src.Damaged++
+		if ln := &l.all[i]; !ln.hidden {
+			l.states[ln.src].Bytes += ln.row.Size
+			ln.count(&l.states[ln.src])
 		}
 	}
 	for i := range l.states {
@@ -458,8 +444,19 @@ func (l *lines) tally() []api.SourceState {
 	return l.states
 }
 
-// united puts the copies of a task into one line, see groups. The line is that of the
-// first place by rank that the filter keeps.
+// count counts a task in the state of its source, where it counts as a task already.
+func (ln *entry) count(src *api.SourceState) {
+	switch {
+	case ln.row.Empty:
+		src.Empty++
+		src.Tasks--
+	case ln.row.Damaged && !ln.lost:
+		src.Damaged++
+	}
+}
+
+// united puts the copies of a task into one line, see groups. The line is the line of the first place by rank that the
+// filter keeps.
 func (l *lines) united(ctx context.Context, m *matcher) []*entry {
 	keeps := func(ln *entry) bool { return m.keeps(ln.row, l.srcs[ln.src].Name) }
 	out := make([]*entry, 0, len(l.all))
@@ -491,7 +488,7 @@ func (l *lines) united(ctx context.Context, m *matcher) []*entry {
 	return out
 }
 
-// first is the line of one group of copies, nil when none is kept.
+// first is the first line of a group of copies that the filter keeps; nil when it keeps none.
 func (l *lines) first(group []*entry, keeps func(*entry) bool) *entry {
 	i := slices.IndexFunc(group, keeps)
 	if i < 0 {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +17,7 @@ import (
 	"github.com/roost-dev/roost/store/feed"
 )
 
-// ErrNoFolder: the task is in a database, and what was asked for works on the folder of a task.
+// ErrNoFolder: the task is in a database, and the operation needs the folder of a task.
 var ErrNoFolder = errors.New("tasks in a database have no folder")
 
 // InDatabase reports whether the task is in a database: its paths are no paths of files.
@@ -63,16 +65,10 @@ func (l *sharedLogs) has(ctx context.Context, path string) bool {
 }
 
 func (l *sharedLogs) taken(ctx context.Context, path string) bool { return l.has(ctx, path) }
+
 func (l *sharedLogs) names(ctx context.Context, dir string) ([]string, error) {
 	entries, err := l.entries(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	list := make([]string, 0, len(entries))
-	for name := range entries {
-		list = append(list, name)
-	}
-	return list, nil
+	return slices.Collect(maps.Keys(entries)), err
 }
 
 // entries are the journals in a folder that lists show, by the last elements of their paths.
@@ -106,7 +102,8 @@ func (s *Store) Lost(ctx context.Context) (list []Ref, err error) {
 	return list, err
 }
 
-// Every are all tasks of the root, those in the trash and those that are being made included. Some names may be no task's.
+// Every are all tasks of the root, also those in the trash and those that are being made. Some may be no task: their names
+// are not valid ids.
 func (s *Store) Every(ctx context.Context) (list []Ref, err error) {
 	for dir, ref := range map[string]func(string) Ref{s.TasksDir(): s.OwnRef, s.TrashDir(): s.TrashRef} {
 		names, err := s.logs.unlisted(ctx, dir, "")
@@ -137,7 +134,7 @@ func (l *sharedLogs) open(ctx context.Context, path string, seal *journal.Seal) 
 	return l.OpenReader(ctx, l.name(path), seal)
 }
 
-// holder serves what is shown: without an answer of the database no owner is known.
+// holder is for showing a task: without an answer of the database no owner is known.
 func (l *sharedLogs) holder(ctx context.Context, path string) (journal.OwnerInfo, bool) {
 	info, held, err := l.Holder(ctx, l.name(path))
 	return info, held && err == nil
@@ -159,7 +156,7 @@ func (l *sharedLogs) remove(ctx context.Context, path string) error {
 	return l.Remove(ctx, l.name(path))
 }
 
-// announced is when the commits of an owner are announced, in place of calls of Options.Synced. The announcement of a
+// announced is when the database announces the commits of an owner; it does not call Options.Synced. The announcement of a
 // change of the overlay follows all that the process did; see overlaySynced.
 func (l *sharedLogs) announced(path string, o filelog.Options) postgres.Announce {
 	switch {

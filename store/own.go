@@ -36,11 +36,7 @@ func (s *Store) Create(ctx context.Context, created task.Created, events ...task
 		return nil, err
 	}
 	if created.Task == "" {
-		id, err := uuid.NewV7()
-		if err != nil {
-			return nil, fmt.Errorf("make a task id: %w", err)
-		}
-		created.Task = id.String()
+		created.Task = uuid.Must(uuid.NewV7()).String() // it never fails
 	}
 	if !api.ValidTaskID(created.Task) {
 		return nil, fmt.Errorf("task id %q: it must match ^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$", created.Task)
@@ -139,8 +135,8 @@ func (s *Store) adoptOrTakeIn(ctx context.Context, o *Owned, folder *roofmt.Fold
 	return t.proj.Saw(folder, adopted)
 }
 
-// takeWith locks the journal and folds it. It creates what does not exist, unless existing says that the folder must
-// exist: it may have moved into the trash since it was found. lean means that it reads the log from its snapshot on.
+// takeWith locks the journal and folds it. It creates a journal that does not exist, unless existing is set: the folder may
+// have moved into the trash since it was found. With lean it reads the log from its snapshot on.
 func (s *Store) takeWith(ctx context.Context, ref Ref, existing, lean bool) (*Task, error) {
 	if !s.Shared() {
 		if err := s.EnsureDir(filepath.Dir(ref.Log), "cannot be written"); err != nil {
@@ -149,7 +145,7 @@ func (s *Store) takeWith(ctx context.Context, ref Ref, existing, lean bool) (*Ta
 	}
 	wants := expected(ctx, ref)
 	o := s.logOptions(ref)
-	o.Existing, o.Owner, o.Synced, o.Meets = existing, s.owner(), s.announcer(ref), wants.check()
+	o.Existing, o.Owner, o.Synced, o.Meets = existing, s.owner(), s.announcer(ref), wants.meets
 	log, err := s.logs.own(ctx, ref.Log, o)
 	if existing && errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %s no longer exists", ErrNotFound, ref.Dir)
@@ -366,12 +362,11 @@ func (s *Store) Announce(ctx context.Context, ref Ref) error {
 	return nil
 }
 
-// Standing is whether a task's log is this root's own: what it holds open, and the settings
-// that it keeps, count only then.
+// Standing is whether a task's log is this root's own. Only then do its settings count, and the questions, inputs and calls
+// that it holds open.
 type Standing string
 
-// The standings of a log. Behind a task.Received or a task.Forked that this root signed, what
-// is before it does not matter any more.
+// The standings of a log. The commits before a task.Received or a task.Forked that this root signed do not count any more.
 const (
 	Ours      Standing = ""                 // every commit that counts is proven
 	Unsigned  Standing = task.FromUnsigned  // a program wrote it that did not sign
@@ -380,7 +375,7 @@ const (
 	Another   Standing = task.FromPerson    // another person of this store ordered what it holds; see OrderedBy
 )
 
-// judged is the standing that a proof gives. begins is the newest commit behind which everything is the task's own.
+// judged is the standing that a proof gives. begins is State.Begins: the commits before it do not count.
 func judged(p journal.Proof, begins uint64) Standing {
 	switch {
 	case p.Cut, p.Altered > begins:
@@ -393,8 +388,8 @@ func judged(p journal.Proof, begins uint64) Standing {
 	return Ours
 }
 
-// OrderedBy is the standing of a task for a person: what somebody else ordered is not obeyed. "" is nobody's order, as
-// where there are no accounts.
+// OrderedBy is the standing of a task for a person: Another when another person ordered what the task holds. Without
+// accounts, every person is "".
 func (o Standing) OrderedBy(s *task.State, person string) Standing {
 	if o == Ours && s.Person != person {
 		return Another
@@ -424,8 +419,8 @@ func (t *Task) Standing() Standing {
 	return judged(t.proof, t.state.Begins)
 }
 
-// Receive makes a task this root's own: it ends all that is open, and leaves the settings that a
-// stranger may not decide to the user. trust keeps those settings. What the task does from here on is ordered by person.
+// Receive makes a task this root's own: it ends all that is open, and removes the settings that only the user may decide.
+// trust keeps those settings. From here on, person orders what the task does.
 func (t *Task) Receive(ctx context.Context, from, person string, trust bool) error {
 	s := t.state
 	e := task.Received{From: from, Had: s.Settings, Settings: s.Settings.Proposed(), Person: person}
@@ -435,7 +430,7 @@ func (t *Task) Receive(ctx context.Context, from, person string, trust bool) err
 	return t.receive(ctx, e)
 }
 
-// Vouch makes a task this root's own as it is, at its user's word.
+// Vouch makes a task this root's own as it is, because its user asks for that.
 func (t *Task) Vouch(ctx context.Context) error {
 	s := t.state
 	return t.receive(ctx, task.Received{From: string(t.Standing()), Had: s.Settings, Settings: s.Settings, Kept: true, Person: s.Person})
@@ -452,8 +447,8 @@ func (t *Task) receive(ctx context.Context, e task.Received) error {
 // ImportRecord is the file that the importer leaves in a task that it copied.
 const ImportRecord = ".roost-import.json"
 
-// TrustKeys makes the keys count here that the user has for the root in other places. It returns how many are new. The
-// servers of a database have one key, and it counts already.
+// TrustKeys makes this place accept the keys that the user has for the root in other places. It returns how many are new.
+// The servers of a database share one key, which they accept already.
 func (s *Store) TrustKeys() (int, error) {
 	if err := s.Prepare(); err != nil || s.Shared() {
 		return 0, err

@@ -11,12 +11,12 @@ import (
 	"github.com/roost-dev/roost/store/fold"
 )
 
-// Where several people share a store, the context of a request says which tasks its caller may find. Everything that
-// leads from a name to a task, or lists tasks, asks it: a service that forgets to ask shows nothing. A context without a
-// sight is that of the program itself, and finds all.
+// Where several people share a store, the context of a request carries a Sight, which decides which tasks its caller may
+// find. Every function that finds or lists tasks applies it, so a service cannot forget to. A context without a sight is
+// the program's own, and finds all tasks.
 
-// Sight decides about a task by its access. A task that is not seen does not exist for the caller; refused is why a seen
-// one cannot be used for what the caller wants.
+// Sight decides about a task by its access. A task that is not seen does not exist for the caller; refused is why the
+// caller may not use a task that is seen.
 type Sight func(api.Access) (seen bool, refused error)
 
 type sightKey struct{}
@@ -34,8 +34,8 @@ func sightOf(ctx context.Context) Sight {
 // Sees reports whether the caller of a context may find a task, and use it for what they want.
 func (s *Store) Sees(ctx context.Context, ref Ref) bool { return s.allowed(ctx, ref, ref.ID) == nil }
 
-// Access is whose task it is, and who else may reach it. A task without a journal has no owner. A snapshot counts only
-// when this root wrote it.
+// Access is the owner of a task, and who else may reach it. A task without a journal has no owner. Access uses a snapshot
+// only if this root wrote it.
 func (s *Store) Access(ctx context.Context, ref Ref) (api.Access, error) {
 	log, err := s.Verified(ctx, ref)
 	if errors.Is(err, journal.ErrNotFound) {
@@ -44,14 +44,14 @@ func (s *Store) Access(ctx context.Context, ref Ref) (api.Access, error) {
 	if err != nil {
 		return api.Access{}, err
 	}
-	state, err := fold.Runs(ctx, log) // what is cheapest to read has it
+	state, err := fold.Runs(ctx, log) // the cheapest fold that has the access
 	if err = errors.Join(err, log.Close()); err != nil {
 		return api.Access{}, err
 	}
 	return state.Access, nil
 }
 
-// allowed is why the caller of a context may not use a task; nil when they may. given is how they named it.
+// allowed is why the caller of a context may not use a task; nil when they may. given is the name that they gave.
 func (s *Store) allowed(ctx context.Context, ref Ref, given string) error {
 	sight := sightOf(ctx)
 	if sight == nil {

@@ -173,8 +173,8 @@ func (s *Store) sourcesKnown(ctx context.Context, known *reading) ([]Source, err
 	return append(list, s.left(ctx, list)...), ctx.Err()
 }
 
-// TasksLost reports whether the root exists without its folder of tasks. It is made before
-// anything else of a task is written, and nothing of ours removes it.
+// TasksLost reports whether the root exists without its folder of tasks. Roost makes that folder before it writes anything
+// else of a task, and never removes it.
 func (s *Store) TasksLost() bool {
 	begun := func(name string) bool { return exists(s.opt.Root, name) }
 	return !exists(s.TasksDir(), "") && slices.ContainsFunc([]string{"feed", "overlay", "trash"}, begun)
@@ -239,8 +239,8 @@ func bothOf(a, b map[string]string) map[string]string {
 	return a
 }
 
-// lostSources are the known storages at or below a path that cannot be read now. A source's
-// name follows from where it really is, which cannot be found out now.
+// lostSources are the known storages at or below a path that cannot be read now. The name of a source follows from the path
+// without links, which cannot be found out now.
 func lostSources(rows *reading, src Source) (out []Source) {
 	if src.err == nil {
 		return nil
@@ -256,8 +256,7 @@ func lostSources(rows *reading, src Source) (out []Source) {
 	return out
 }
 
-// withGone adds the tasks that we continued and whose folder the editor deleted:
-// their journals are whole.
+// withGone adds the tasks that we continued and whose folders the editor deleted: their journals are whole.
 func (s *Store) withGone(ctx context.Context, src Source) []string {
 	ids := src.ids
 	ours, err := names(s.AdoptedDir(src.Name))
@@ -287,24 +286,22 @@ func SourceName(tasks string) string {
 	return cmp.Or(base, "source") + "-" + hex.EncodeToString(sum[:3])
 }
 
-// rowCache keeps the entries of other tools' indexes of their tasks, as long as the
-// files do not change: one list holds the rows of all tasks, and is read once for
-// all of them.
+// rowCache keeps the entries of other tools' indexes as long as the files do not change: an index has the rows of all
+// tasks, and is read once for all of them.
 type rowCache struct {
 	mu  sync.Mutex
 	dir map[string]rowsRead // by tasks folder
 }
 
-// row is what an index beside a task folder keeps of it, nil when there is none.
-// Salvage needs it: a task whose own files have no title has it there, and
-// classic Cline keeps workspaces nowhere else. A damaged index gives what is whole
-// of it; that it is damaged is no damage of the task.
+// row is the entry of a task in the index beside its folder; nil when there is none. Salvage needs it: it has the title of
+// a task whose own files have none, and classic Cline keeps workspaces nowhere else. From a damaged index it returns whole
+// entries; the damage of an index is no damage of the task.
 func (c *rowCache) row(folder string) []byte {
 	tasks, id := roofmt.PlaceOf(folder)
 	return c.of(tasks).Row(id)
 }
 
-// rowsRead are rows and why there are no more of them.
+// rowsRead are the rows of an index, and the error that ended reading it.
 type rowsRead struct {
 	*roofmt.Rows
 	err error
@@ -324,8 +321,8 @@ func (c *rowCache) of(tasks string) rowsRead {
 	return got
 }
 
-// problem is what is wrong with the indexes of a folder of tasks, "" when nothing is. One
-// that is being written just now is not damaged.
+// problem describes the damage of the indexes of a folder of tasks; "" when there is none. An index that is being written
+// just now is not damaged.
 func (c *rowCache) problem(tasks string) string {
 	err := c.of(tasks).err
 	if err == nil || errors.Is(err, sqlitefile.ErrRestless) {
@@ -334,8 +331,8 @@ func (c *rowCache) problem(tasks string) string {
 	return strings.ReplaceAll(err.Error(), "\n", "; ")
 }
 
-// withRow fills in a folder's row. One that has an item of its own needs none; that
-// of a session, made from its manifest and messages, gets what only the index knows.
+// withRow fills in a folder's row. A folder with an item of its own needs none; the row of a session, made from its manifest
+// and messages, gets the members that only the index has.
 func (s *Store) withRow(folder *roofmt.Folder) {
 	if folder != nil && len(folder.Item) == 0 {
 		folder.Row = roofmt.MergeRow(folder.Row, s.rows.row(folder.Dir))
@@ -345,8 +342,8 @@ func (s *Store) withRow(folder *roofmt.Folder) {
 // IndexRow is what the index beside a task folder holds of the task; nil when there is none.
 func (s *Store) IndexRow(folder string) []byte { return s.rows.row(folder) }
 
-// The states of a source. An unreachable one has a reason behind the colon, and is never just empty: what it holds is
-// unknown, not gone.
+// The states of a source. The text of an unreachable one ends with the reason. A list does not show it as empty: its tasks
+// are unknown, not gone.
 const (
 	readable    = api.SourceReadable
 	partly      = api.SourcePartlyDamaged

@@ -9,20 +9,21 @@
 //
 // # Trust
 //
-// Standing is what follows from the proof of a log (see journal). One event draws the line: task.received ends the run,
-// the queue, questions, unused answers and open calls, and removes policy, address and limits; it adds no message. An
-// import writes it into each copied journal before the task becomes visible, and the first commit of a fork draws the
-// same line. What follows it, signed, counts again. Repairing, rebuilding, adopting and forking sign only what they
-// write themselves. A reader that acts on a snapshot requires its MAC; a reader that shows a task accepts any.
+// The standing of a task follows from the proof of its log (see journal). The event task.received separates what counts
+// from what does not: it ends the run, the queue, questions, unused answers and open calls, and removes policy, address
+// and limits; it adds no message. An import writes it into each copied journal before the task becomes visible, and the
+// first commit of a fork has the same effect. Signed commits after it count again. Repairing, rebuilding, adopting and
+// forking sign only what they write themselves. A reader that acts on a snapshot requires its MAC; a reader that shows a
+// task accepts any snapshot.
 //
 // # Changes by several processes
 //
-// What a caller expects of a task (If-Match) is compared before a change, and again with the lock held by whoever takes
-// the task over, before anything is written (Expecting, filelog.Options.Meets). A change that commits under the name of
-// a caller's key (Acting) is found again by that name. A note beside the log was rejected: a kill leaves the note
-// without the change, or the change without the note.
+// A server compares what a caller expects of a task (If-Match) before a change. The process that takes the task over
+// compares it again with the lock held, before it writes anything (Expecting, filelog.Options.Meets). A change that
+// commits under the name of a caller's key (Acting) is found again by that name. A note beside the log was rejected: a
+// kill leaves the note without the change, or the change without the note.
 //
-// The files beside a journal witness how far it went: the record in journal.lock, journal.idx, the commit in
+// The files beside a journal prove how many commits it had: the record in journal.lock, journal.idx, the commit in
 // projection.json, payloads. A copied or restored folder that lacks the end of its journal is damaged, and its next
 // owner continues after the lost numbers.
 package store
@@ -61,17 +62,16 @@ type Options struct {
 	Sources     []string // other tools' storages, absolute
 	AutoSources bool     // and those found on this machine
 	Now         func() int64
-	Program     string // who we are, for the lock's owner record
+	Program     string // the name of this program in lock files and commits
 
 	// Catalog is used in place of a file in Cache. It is shared by all stores of its tasks, and must outlive this one.
 	Catalog Catalog
 
-	// FS is what journals are written through; nil is the machine's. Tests give
-	// one that fails.
+	// FS is the file system that journals are written to; nil is the machine's. Tests set one that fails.
 	FS filelog.FS
 
-	// Shared keeps the tasks of several servers in place of folders below the root; nil: folders. Roo's files are not
-	// written then, and other tools' storages are left out.
+	// Shared keeps the tasks of several servers, in place of folders below the root; nil: folders. Then the store writes no
+	// files of Roo's and leaves out other tools' storages.
 	Shared *postgres.Journals
 	Keys   *rootkey.Ring // of the group that shares them
 }
@@ -81,7 +81,7 @@ type Store struct {
 	opt     Options
 	logs    logs
 	feed    feed.Log
-	others  atomic.Pointer[others] // replaces Sources and AutoSources of opt; nil: nothing does
+	others  atomic.Pointer[others] // replaces Sources and AutoSources of opt, unless it is nil
 	ring    *rootkey.Ring          // of the root
 	seals   *rootkey.Ring          // that sign and verify journals
 	wait    intake.Waits
@@ -90,9 +90,9 @@ type Store struct {
 	calmIn  time.Duration // how long a file must be unchanged before its times are trusted
 	load    projection.Load
 	pace    pace
-	clock   func() time.Time       // what the times of files are compared with
-	reached func() string          // nil: no process can reach this one
-	address atomic.Pointer[string] // as lock files have it
+	clock   func() time.Time       // to compare with the times of files
+	reached func() string          // the address of this process; nil: no process can reach it
+	address atomic.Pointer[string] // the address that lock files have
 }
 
 // Open checks the options. It creates nothing: the first task creates the root.
@@ -128,7 +128,7 @@ func Open(o Options) (*Store, error) {
 	return s, nil
 }
 
-// Database is where the tasks are that servers share; nil when they are in folders.
+// Database is the database with the tasks that servers share; nil when the tasks are in folders.
 func (s *Store) Database() *database.DB {
 	if s.opt.Shared == nil {
 		return nil
@@ -136,13 +136,13 @@ func (s *Store) Database() *database.DB {
 	return s.opt.Shared.DB()
 }
 
-// Root is Roost's own root: the folder that everything durable is in.
+// Root is Roost's own root: the folder of everything durable.
 func (s *Store) Root() string { return s.opt.Root }
 
-// others are where tasks of other tools are read from.
+// others are the storages of other tools.
 type others struct {
 	dirs []string // absolute
-	auto bool     // and what this machine has
+	auto bool     // also the storages that are found on this machine
 }
 
 // SetSources replaces the storages of other tools, from the next reading on; see Options.
@@ -213,7 +213,7 @@ func (s *Store) EnsureDir(dir, check string) error {
 	return err
 }
 
-// RootError: Roost's own root cannot be used. There is no silent fallback.
+// RootError: Roost's own root cannot be used. The store never uses another folder in its place.
 type RootError struct {
 	Path  string
 	Check string // the check that failed
@@ -229,8 +229,8 @@ func (e *RootError) Error() string {
 
 func (e *RootError) Unwrap() error { return e.Err }
 
-// Once reports whether this is the first call for a name with this root, and records the call: for a question that comes
-// once. It is false when it cannot be recorded. name is a file name.
+// Once reports whether this is the first call for a name with this root, and records the call: it is for a question that
+// Roost asks once. It returns false when it cannot record the call. name is a file name.
 func (s *Store) Once(name string) bool {
 	dir := filepath.Join(s.opt.Root, "asked")
 	if err := s.EnsureDir(dir, "cannot be written"); err != nil {
@@ -244,9 +244,9 @@ func (s *Store) Once(name string) bool {
 	return f.Close() == nil
 }
 
-// ReachedAt sets the address at which other processes reach this one. The store calls f each time that it owns a task,
-// and writes the address into the task's lock file: a process that wants something of the task finds it there. "" is no
-// address. Call ReachedAt before the store is used.
+// ReachedAt sets the function that returns the address at which other processes reach this one; "" is no address. The store
+// calls f each time that it owns a task, and writes the address into the task's lock file, where another process finds it.
+// Call ReachedAt before the store is used.
 func (s *Store) ReachedAt(f func() string) { s.reached = f }
 
 // owner is this process's record for lock files.
@@ -300,7 +300,7 @@ func CheckID(r Ref) error {
 // CanAdopt reports whether the task can be continued in its own folder.
 func (r Ref) CanAdopt() bool { return continuedInPlace(r.Tool) && !projection.Linked(r.Dir) }
 
-// tags reports whether the task's history is tagged when it is adopted: a task that stays in another tool's folder
+// tags reports whether adopting the task tags its history (see intake.Target): a task that stays in another tool's folder
 // keeps that tool's own bookkeeping.
 func (r Ref) tags(folder *roofmt.Folder) bool { return r.Own || !staysInPlace(r, folder) }
 

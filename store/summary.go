@@ -112,7 +112,7 @@ func summarise(v *View) api.Summary {
 	for _, p := range s.Problems {
 		if v.Log != nil {
 			sum.Damaged = append(sum.Damaged, api.Damage{
-				File: filepath.Join(ref.Log, "journal.jsonl"), Problem: p.Reason,
+				File: filepath.Join(ref.Log, JournalName), Problem: p.Reason,
 				Lost: lost(p),
 			})
 		}

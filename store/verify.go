@@ -177,7 +177,7 @@ func (s *Store) Behind(ctx context.Context) ([]Ref, error) {
 }
 
 func (s *Store) behind(ctx context.Context, ref Ref) bool {
-	log, err := os.Lstat(filepath.Join(ref.Log, journalName))
+	log, err := os.Lstat(filepath.Join(ref.Log, JournalName))
 	if err != nil || !exists(ref.Log, "journal.lock") || !exists(ref.Dir, "") { // without a lock file no process owned it here
 		return false
 	}

@@ -244,7 +244,7 @@ func (d *doctor) repair(ctx context.Context, ref store.Ref, found []finding) (ma
 	}
 	for _, name := range tornTails(ref.Log) {
 		if !slices.Contains(before, name) {
-			copies[journalName] = filepath.Join(ref.Log, name)
+			copies[store.JournalName] = filepath.Join(ref.Log, name)
 		}
 	}
 	return copies, nil
@@ -407,7 +407,7 @@ func (d *doctor) checkOverlay(ctx context.Context) []finding {
 		if damage.Seq > 0 {
 			lost += fmt.Sprintf(": commit %d", damage.Seq)
 		}
-		out = append(out, here(filepath.Join(s.OverlayDir(), journalName), damage.Reason, "all other changes", lost))
+		out = append(out, here(filepath.Join(s.OverlayDir(), store.JournalName), damage.Reason, "all other changes", lost))
 	}
 	for _, f := range journalFindings(store.Ref{Dir: s.OverlayDir()}, journal.Health{TornTail: health.TornTail, SetAside: health.SetAside}) {
 		f.File = filepath.Join(s.OverlayDir(), f.File)

@@ -24,9 +24,6 @@ import (
 	"github.com/roost-dev/roost/usage"
 )
 
-// journalName is the file of a task's journal.
-const journalName = "journal.jsonl"
-
 // inspect reads a whole task and changes nothing.
 func (d *doctor) inspect(ctx context.Context, ref store.Ref) []finding {
 	s := d.store
@@ -38,7 +35,7 @@ func (d *doctor) inspect(ctx context.Context, ref store.Ref) []finding {
 	var out []finding
 	for _, damage := range v.Summary.Damaged {
 		f := aboutTask(ref, damage.File, damage.Problem, damage.Recovered, damage.Lost)
-		f.repairable = filepath.Base(damage.File) != journalName
+		f.repairable = filepath.Base(damage.File) != store.JournalName
 		out = append(out, f)
 	}
 	if text, err := unpairedCalls(ctx, v.State); err != nil {
@@ -65,7 +62,7 @@ func (d *doctor) inspect(ctx context.Context, ref store.Ref) []finding {
 	}
 	health, err := v.Log.Health(ctx)
 	if err != nil {
-		return append(out, aboutTask(ref, journalName, err.Error(), "", ""))
+		return append(out, aboutTask(ref, store.JournalName, err.Error(), "", ""))
 	}
 	out = append(out, journalFindings(ref, health)...)
 	out = append(out, d.checkSignatures(ctx, v, anyDamaged(out))...)
@@ -84,10 +81,10 @@ func (d *doctor) checkSignatures(ctx context.Context, v *store.View, lacksCommit
 	brings := v.State.Brings()
 	switch {
 	case err != nil:
-		return []finding{aboutTask(v.Ref, journalName, "it cannot be verified: "+err.Error(), "", "")}
+		return []finding{aboutTask(v.Ref, store.JournalName, "it cannot be verified: "+err.Error(), "", "")}
 	case standing == store.Altered && !lacksCommits:
 		const problem = "its commits do not match their signatures, or its end is missing: another program changed it"
-		return []finding{aboutTask(v.Ref, journalName, problem, "what it shows; it does not continue by itself", "")}
+		return []finding{aboutTask(v.Ref, store.JournalName, problem, "what it shows; it does not continue by itself", "")}
 	case standing != store.Ours && len(brings) > 0:
 		text := map[store.Standing]string{
 			store.Unsigned:  "an older Roost wrote it, without signatures",
@@ -95,7 +92,7 @@ func (d *doctor) checkSignatures(ctx context.Context, v *store.View, lacksCommit
 			store.Altered:   "another program changed it",
 		}[standing]
 		text += "; it holds " + strings.Join(brings, "; ")
-		return []finding{aboutTask(v.Ref, journalName, text, "roost root trust accepts it as it is", "").withKind(untrusted)}
+		return []finding{aboutTask(v.Ref, store.JournalName, text, "roost root trust accepts it as it is", "").withKind(untrusted)}
 	}
 	return nil
 }
@@ -105,11 +102,11 @@ func journalFindings(ref store.Ref, h journal.Health) []finding {
 	var out []finding
 	if h.TornTail != nil {
 		problem := "unfinished last line: " + h.TornTail.Reason
-		out = append(out, aboutTask(ref, journalName, problem, "everything before it", "nothing that was acknowledged").withRepair())
+		out = append(out, aboutTask(ref, store.JournalName, problem, "everything before it", "nothing that was acknowledged").withRepair())
 	}
 	for _, d := range h.SetAside {
 		problem := fmt.Sprintf("at byte %d: %s", d.Offset, d.Reason)
-		out = append(out, aboutTask(ref, journalName, problem, "the commits that count; its bytes are kept", "").withKind(leftover))
+		out = append(out, aboutTask(ref, store.JournalName, problem, "the commits that count; its bytes are kept", "").withKind(leftover))
 	}
 	for _, b := range h.MissingBlobs {
 		out = append(out, aboutTask(ref, blobFile(b), journal.ErrBlobMissing.Error(), "", "the payload"))

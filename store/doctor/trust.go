@@ -3,17 +3,17 @@ package doctor
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/projection"
 )
 
-// Trust makes the root its user's own in this place: the keys that the user has for it in other
-// places count here. It also vouches for the present state of tasks whose logs are still not proven
-// and that hold something open or settings of their own. Tasks that were imported stay received.
+// Trust makes the root its user's own in this place: the keys that the user has for the root in other places count here.
+// It also vouches for the present state of tasks whose logs are still not proven and that hold something open or settings
+// of their own. Imported tasks stay received.
 func Trust(ctx context.Context, s *store.Store, dry bool) (api.TrustedRoot, error) {
 	out := api.TrustedRoot{Root: s.Root(), Tasks: []api.TrustedTask{}}
 	if !dry {
@@ -58,8 +58,9 @@ func TrustTask(ctx context.Context, s *store.Store, ref store.Ref, dry bool) (t 
 	if err = errors.Join(err, v.Close()); err != nil {
 		return t, false, err
 	}
-	if t.Standing = string(standing); standing == store.Ours || len(t.Holds) == 0 || imported(ref) {
-		return t, false, nil // an import's owner receives it
+	imported := projection.Exists(filepath.Join(ref.Dir, store.ImportRecord))
+	if t.Standing = string(standing); standing == store.Ours || len(t.Holds) == 0 || imported {
+		return t, false, nil // the owner of an imported task receives it
 	}
 	if dry {
 		return t, true, nil
@@ -72,9 +73,4 @@ func TrustTask(ctx context.Context, s *store.Store, ref store.Ref, dry bool) (t 
 		err = owned.Task.Vouch(ctx)
 	}
 	return t, true, errors.Join(err, owned.Task.Close(context.WithoutCancel(ctx)))
-}
-
-func imported(ref store.Ref) bool {
-	_, err := os.Lstat(filepath.Join(ref.Dir, store.ImportRecord))
-	return err == nil
 }

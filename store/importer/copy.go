@@ -189,9 +189,6 @@ func syncTree(to *os.Root, tree taskTree) error {
 	return nil
 }
 
-// journalName is the file of a task's journal.
-const journalName = "journal.jsonl"
-
 // fileSet is the files of one original.
 type fileSet interface {
 	scan(ctx context.Context) (taskTree, error)
@@ -220,7 +217,7 @@ func (s folderFiles) open(path string) (io.ReadCloser, error) {
 }
 
 func (s folderFiles) saved(ctx context.Context) (uint64, error) {
-	if info, err := s.root.Lstat(journalName); err == nil && !info.Mode().IsRegular() {
+	if info, err := s.root.Lstat(store.JournalName); err == nil && !info.Mode().IsRegular() {
 		return 0, nil // the copy leaves it out, with a note
 	}
 	log, err := filelog.OpenKnowing(s.root.Name(), nil, projection.Read(s.root.Name()).Seq)
@@ -461,7 +458,7 @@ func (t taskTree) hasMessages() bool {
 
 // holdsMessages reports whether a file of this name holds messages. That includes what an interrupted write left.
 func holdsMessages(name string) bool {
-	known := []string{roofmt.UIName, roofmt.APIName, roofmt.LegacyName, journalName}
+	known := []string{roofmt.UIName, roofmt.APIName, roofmt.LegacyName, store.JournalName}
 	return roofmt.IsTranscript(name) || slices.ContainsFunc(known, func(k string) bool { return strings.Contains(name, k) })
 }
 

@@ -32,6 +32,7 @@ import (
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/labels"
 	"github.com/roost-dev/roost/store/overlay"
+	"github.com/roost-dev/roost/store/projection"
 )
 
 // Original is a task that can be imported.
@@ -83,10 +84,10 @@ const (
 // running.
 func Interrupted(s *store.Store) string {
 	dir := filepath.Join(s.TasksDir(), stagesName)
-	if _, err := os.Lstat(dir); err != nil {
+	switch {
+	case !projection.Exists(dir):
 		return ""
-	}
-	if _, err := os.Lstat(filepath.Join(s.Root(), lockName)); err != nil {
+	case !projection.Exists(filepath.Join(s.Root(), lockName)):
 		return dir
 	}
 	lock, err := takeLock(s.Root())
@@ -318,7 +319,7 @@ func FindSource(ctx context.Context, s *store.Store, name string) (list []Origin
 		if !matches(r.Source, r.Tool) {
 			continue
 		}
-		if _, err := os.Lstat(r.Dir); err == nil {
+		if projection.Exists(r.Dir) {
 			_, id := roofmt.PlaceOf(r.Dir)
 			list = append(list, Original{Name: id, Dir: r.Dir})
 		}
@@ -403,7 +404,7 @@ func (im *importer) mapItem(raw []byte, item *copied) ([]byte, string) {
 // without an item gets its row of the storage's index, because that index is not imported.
 func (im *importer) findChanges(ctx context.Context, from fileSet, tree taskTree, item *copied) error {
 	item.Differs, item.Notes, item.historyItem = nil, nil, nil
-	if tree.has(journalName) {
+	if tree.has(store.JournalName) {
 		return nil // the item is derived from that
 	}
 	i := slices.IndexFunc(tree.Files, func(f treeFile) bool { return f.Path == roofmt.ItemName })

@@ -110,7 +110,7 @@ func (im *importer) openFiles(c Original) (fileSet, error) {
 // changed. The id is chosen again.
 var errIDTaken = errors.New("another process took its id during the import; import again")
 
-// chooseID decides which id a task gets. It reads no more than the decision needs.
+// chooseID decides which id a task gets. It reads the files only if the id depends on their content.
 func (im *importer) chooseID(ctx context.Context, from fileSet, tree taskTree, item *copied) (id, outcome string, err error) {
 	id, outcome = item.Name, api.TaskImported
 	item.SHA256 = ""
@@ -146,7 +146,7 @@ func (im *importer) chooseID(ctx context.Context, from fileSet, tree taskTree, i
 			item.Problem = "another task has this id, with other content"
 		case outcome == api.TaskForked:
 			item.Problem = "another task has the id of its fork, too"
-		case tree.has(journalName):
+		case tree.has(store.JournalName):
 			item.Problem = "another task has this id, with other content, and a task with a journal keeps its id"
 		default:
 			id, outcome = newID(item.Name, item.SHA256), api.TaskForked
@@ -231,7 +231,7 @@ func (im *importer) copyTask(ctx context.Context, from fileSet, item *copied) (e
 	if err := im.findChanges(ctx, from, tree, item); err != nil {
 		return err
 	}
-	if !tree.has(journalName) {
+	if !tree.has(store.JournalName) {
 		if err := im.mapInferredWorkspace(ctx, stage, item); err != nil {
 			return err
 		}
@@ -239,7 +239,7 @@ func (im *importer) copyTask(ctx context.Context, from fileSet, item *copied) (e
 	if err := im.writeRecord(to, item); err != nil {
 		return err
 	}
-	if tree.has(journalName) {
+	if tree.has(store.JournalName) {
 		if err := im.receive(ctx, stage, item.ID, saved); err != nil {
 			return err
 		}
@@ -254,7 +254,7 @@ func (im *importer) copyTask(ctx context.Context, from fileSet, item *copied) (e
 	failpoint.Hit("import.published")
 	item.ByteEqual = len(item.Differs) == 0
 	im.indexIDs = append(im.indexIDs, item.ID)
-	if tree.has(journalName) {
+	if tree.has(store.JournalName) {
 		im.noteJournal(ctx, item)
 	}
 	return nil
@@ -278,17 +278,12 @@ func (im *importer) writeRecord(to *os.Root, item *copied) error {
 		return err
 	}
 	files[store.ImportRecord] = rec
-	var written []treeFile
 	for name, data := range files {
-		if err := to.WriteFile(name, data, 0o600); err != nil {
+		if err := atomicfile.Write(filepath.Join(to.Name(), name), data); err != nil {
 			return err
 		}
-		written = append(written, treeFile{Path: name})
 	}
-	if err := syncFiles(to, written); err != nil {
-		return err
-	}
-	return atomicfile.SyncDir(to.Name())
+	return nil
 }
 
 // publish moves a copy to its place. A rename does not replace a folder that holds anything, so a task that another
