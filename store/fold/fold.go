@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"math"
 
@@ -40,7 +41,7 @@ func EveryCommit(ctx context.Context, log journal.Reader) (*task.State, error) {
 	return s, Into(ctx, s, log, 1)
 }
 
-// Runs gives the runs, the questions and the inputs of a journal: see task.NewRuns.
+// Runs folds the runs, the questions and the inputs of a journal, and nothing else: see task.NewRuns.
 func Runs(ctx context.Context, log journal.Reader) (*task.State, error) {
 	src := FromLog(ctx, log)
 	if snap, err := log.Snapshot(ctx); err == nil {
@@ -52,8 +53,8 @@ func Runs(ctx context.Context, log journal.Reader) (*task.State, error) {
 	return s, Into(ctx, s, log, 1)
 }
 
-// To gives the state of a journal after commit `to`, or at the journal's head when that comes first. It is Lean and
-// meant to be folded further.
+// To is the state of a journal after commit `to`, or at the journal's head when that comes first. Like the state of Lean,
+// it can be folded further.
 func To(ctx context.Context, log journal.Reader, to uint64) (*task.State, error) {
 	s, ok := restore(ctx, log)
 	if !ok || s.Seq > to {
@@ -171,7 +172,7 @@ func (src Source) Range(name string, off, length int64) ([]byte, error) {
 	case src.folder != nil:
 		return folderRange(src.folder, name, off, length)
 	}
-	return nil, fmt.Errorf("blob %q: not a blob's name", name)
+	return nil, fmt.Errorf("read blob %q: this is not the name of a blob", name)
 }
 
 // Commits implements task.Source.
@@ -191,36 +192,30 @@ func blobRange(ctx context.Context, log journal.Reader, h journal.Hash, off, len
 	if off == 0 && length < 0 {
 		return blob.ReadAll()
 	}
-	if length < 0 {
-		length = blob.Size() - off
-	}
-	if off < 0 || length < 0 || off > blob.Size() || length > blob.Size()-off {
-		return nil, fmt.Errorf("blob %.12s: bytes %d+%d are outside its %d", h, off, length, blob.Size())
-	}
-	data := make([]byte, length)
-	if _, err := blob.ReadAt(data, off); err != nil {
-		return nil, fmt.Errorf("blob %.12s: %w", h, err)
-	}
-	return data, nil
+	return rangeOf(blob, fmt.Sprintf("blob %.12s", h), blob.Size(), off, length)
 }
 
 // folderRange reads the open file that the folder was read from, not the file that has that name by now.
 func folderRange(folder *roofmt.Folder, name string, off, length int64) ([]byte, error) {
 	for _, doc := range []*roofmt.Document{folder.UI, folder.API} {
-		if doc.Source != name {
-			continue
+		if doc.Source == name {
+			return rangeOf(doc, name, doc.SourcePrint.Size, off, length)
 		}
-		if length < 0 {
-			length = doc.SourcePrint.Size - off
-		}
-		if off < 0 || length < 0 || off > doc.SourcePrint.Size || length > doc.SourcePrint.Size-off {
-			return nil, fmt.Errorf("%s: bytes %d+%d are outside its %d", name, off, length, doc.SourcePrint.Size)
-		}
-		data := make([]byte, length)
-		if _, err := doc.ReadAt(data, off); err != nil {
-			return nil, err
-		}
-		return data, nil
 	}
-	return nil, fmt.Errorf("%s: not one of the folder's histories", name)
+	return nil, fmt.Errorf("%s is not one of the folder's histories", name)
+}
+
+// rangeOf reads length bytes of r from off on; a negative length reads to the end. name and size are those of r.
+func rangeOf(r io.ReaderAt, name string, size, off, length int64) ([]byte, error) {
+	if length < 0 {
+		length = size - off
+	}
+	if off < 0 || length < 0 || off > size || length > size-off {
+		return nil, fmt.Errorf("%s: bytes %d+%d are outside its %d bytes", name, off, length, size)
+	}
+	data := make([]byte, length)
+	if _, err := r.ReadAt(data, off); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return data, nil
 }

@@ -37,6 +37,7 @@ import (
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -213,9 +214,9 @@ var (
 	ErrLinked = errors.New("it leads out of the storage and is not written")
 )
 
-// Projector keeps Roo's files behind the journal. It runs behind, coalesced, and
-// is awaited only when a run ends, waits or hands over. What it cannot write it
-// writes later; the journal lacks nothing meanwhile.
+// Projector writes Roo's files of an owned task after the journal, several commits at a time. A run waits for it only when
+// the run ends, waits or hands over. It tries again later to write a file that it cannot write now; meanwhile the journal
+// has everything.
 type Projector struct {
 	// Replace writes files. A test sets one that fails, before the first write.
 	Replace func(context.Context, string, []roofmt.Replacement, roofmt.Options) error
@@ -225,15 +226,14 @@ type Projector struct {
 	stop  chan struct{}
 	done  chan struct{}
 
-	mu      sync.Mutex // one projection at a time
-	mark    Watermark
-	shown   uint64 // the commit that the files show
-	off     bool   // the folder is not ours to write now
-	known   bool   // how the files stand was seen, or they were written, in this ownership
-	listed  bool   // Roo's index may hold an entry older than our history_item.json
-	trouble error  // why the last projection failed
-	base    []byte // history_item.json as it stands in the folder: its unknown members stay
-	meta    []byte // task_metadata.json as it stands in the folder; nil when there is none
+	mu     sync.Mutex // one projection at a time
+	mark   Watermark
+	shown  uint64 // the commit that the files show
+	off    bool   // nothing may be written into the folder now
+	known  bool   // the files were read or written in this ownership
+	listed bool   // Roo's index may hold an entry older than our history_item.json
+	base   []byte // history_item.json as it is in the folder: its unknown members stay
+	meta   []byte // task_metadata.json as it is in the folder; nil when there is none
 }
 
 // NewProjector starts to keep a task's files behind its journal. Close or Stop ends that.
@@ -273,8 +273,8 @@ func (p *Projector) loop() {
 		case <-time.After(load.pause(took)):
 		}
 		begun := time.Now()
-		p.Settle(context.Background())                           //nolint:errcheck // kept in trouble, and tried again by the next wake and by close
-		p.task.SaveSnapshot(context.Background(), snapshotEvery) //nolint:errcheck // derived; the next one may do
+		p.Settle(context.Background())                           //nolint:errcheck // the next wake and Close try again
+		p.task.SaveSnapshot(context.Background(), snapshotEvery) //nolint:errcheck // it is derived; a later one may succeed
 		took = time.Since(begun)
 		load.took.Store(int64(took))
 		load.tasks.Add(-1)
@@ -287,7 +287,7 @@ func (p *Projector) Stop() {
 	<-p.done
 }
 
-// Leave makes the projector write nothing any more: the folder is not ours to write.
+// Leave makes the projector write nothing any more.
 func (p *Projector) Leave() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -304,8 +304,8 @@ func (p *Projector) Distrust(name string) {
 	p.shown = 0
 }
 
-// Close ends the loop and writes the newest state. Where that stands already, another
-// program may have written since.
+// Close ends the loop and writes the newest state. The error is roofmt.ErrChanged when another program has changed a
+// history since it was written.
 func (p *Projector) Close(ctx context.Context) error {
 	p.Stop()
 	err := p.Settle(context.WithoutCancel(ctx))
@@ -319,11 +319,11 @@ func (p *Projector) Close(ctx context.Context) error {
 	p.mu.Lock()
 	err = p.unlist(context.WithoutCancel(ctx))
 	p.mu.Unlock()
-	return errors.Join(err, p.stands())
+	return errors.Join(err, p.checkUnchanged())
 }
 
-// unlist, called with mu held, lets Roo read history_item.json anew after we wrote it. While Roo holds the lock
-// of its index, the next write and the end of the ownership try again.
+// unlist makes Roo read history_item.json again after we wrote it. While Roo holds the lock of its index, the next write
+// and the end of the ownership try again. The caller holds mu.
 func (p *Projector) unlist(ctx context.Context) error {
 	if !p.listed || p.task.Own {
 		return nil
@@ -336,9 +336,9 @@ func (p *Projector) unlist(ctx context.Context) error {
 	return nil
 }
 
-// Trouble of the disk may pass in a moment, and nobody comes back to a task whose run has
-// ended: the last projection is tried again for about a second and a half. After that the
-// next owner writes it, or the next server (see Store.Behind).
+// A failure of the disk may pass in a moment, and no process comes back to a task whose run has ended. So Close tries the
+// last projection again for about a second and a half. After that the next owner writes it, or the next server (see
+// Store.Behind).
 const (
 	passingPause = 50 * time.Millisecond
 	passingMost  = 800 * time.Millisecond
@@ -349,8 +349,8 @@ func passing(err error) bool {
 	return slices.ContainsFunc(causes, func(cause error) bool { return errors.Is(err, cause) })
 }
 
-// stands reports roofmt.ErrChanged when a history is not as it was written or seen last.
-func (p *Projector) stands() error {
+// checkUnchanged returns roofmt.ErrChanged when a history is not as it was written or seen last.
+func (p *Projector) checkUnchanged() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	ref := p.task
@@ -381,26 +381,23 @@ func (p *Projector) Settle(ctx context.Context) error {
 		}
 	})
 	if err != nil {
-		p.trouble = fmt.Errorf("task %s: write its files: %w", p.task.ID, err)
-		return p.trouble
+		return fmt.Errorf("task %s: write its files: %w", p.task.ID, err)
 	}
 	if img.seq == 0 {
 		return nil
 	}
-	// A projection never shows what is not durable: the image comes first, so that
-	// nothing gets into it behind the barrier.
+	// A projection never shows what is not durable. So the image is taken before the barrier.
 	if err := p.task.Log.Barrier(ctx); err != nil {
 		return err
 	}
-	p.trouble = p.write(ctx, img)
-	if p.trouble == nil {
-		p.shown = img.seq
+	if err := p.write(ctx, img); err != nil {
+		return err
 	}
-	return p.trouble
+	p.shown = img.seq
+	return nil
 }
 
-// write replaces the files that changed, all under Roo's locks, and records what
-// was written.
+// write replaces the files that changed, all under Roo's locks, and records what it wrote.
 func (p *Projector) write(ctx context.Context, img image) error {
 	ref := p.task
 	if !ref.Own {
@@ -420,7 +417,7 @@ func (p *Projector) write(ctx context.Context, img image) error {
 	if err != nil {
 		return err
 	}
-	metadata, err := p.metadata(ctx, img)
+	metadata, err := p.metadata(img)
 	if err != nil {
 		return err
 	}
@@ -494,9 +491,8 @@ func (p *Projector) write(ctx context.Context, img image) error {
 	return p.writeOutputs(img.outputs)
 }
 
-// removeOutputs takes files away, as Roo does, whose calls were rewound. Their bytes are
-// blobs, and undo writes them again. One of another size is not ours; what cannot be
-// removed does no harm.
+// removeOutputs removes the output files of calls that were rewound, as Roo does. Their bytes are blobs, and undo writes
+// them again. A file of another size is not ours; a file that cannot be removed does no harm.
 func (p *Projector) removeOutputs(img image) {
 	dir := filepath.Join(p.task.Dir, "command-output")
 	if len(img.gone) == 0 || Linked(dir) {
@@ -513,25 +509,21 @@ func (p *Projector) removeOutputs(img image) {
 	}
 }
 
-// metadata is the file record with what the editor wrote into it. A file that is
-// gone is made again from the original that the adoption kept.
-func (p *Projector) metadata(ctx context.Context, img image) ([]byte, error) {
+// metadata is task_metadata.json with the editor's entries and ours. The base is the file or, when the file is gone, the
+// original that the adoption kept.
+func (p *Projector) metadata(img image) ([]byte, error) {
 	base := p.meta
 	if base == nil && img.meta != "" {
-		blob, err := p.task.Log.Blob(ctx, journal.Hash(img.meta))
-		if err == nil {
-			base, err = blob.ReadAll()
-			err = errors.Join(err, blob.Close())
-		}
-		if err != nil {
-			return nil, fmt.Errorf("task %s: the original %s: %w", p.task.ID, roofmt.MetadataName, err)
+		var err error
+		if base, err = fold.Payloads(p.task.Log).Range(img.meta, 0, -1); err != nil {
+			return nil, fmt.Errorf("task %s: read the original %s: %w", p.task.ID, roofmt.MetadataName, err)
 		}
 	}
 	return img.metadata(base), nil
 }
 
-// expected is how a file must stand to be replaced: as we left it, or
-// as the intake saw it. A file that neither knows must not be there.
+// expected is the fingerprint that a file must have to be replaced: the one that Roost wrote, or the one that the intake
+// saw. A file that neither of them knows must not exist.
 func (p *Projector) expected(name string) *roofmt.Fingerprint {
 	if last, ok := p.mark.Files[name]; ok && last.MTime != 0 {
 		return new(last.Print())
@@ -539,8 +531,8 @@ func (p *Projector) expected(name string) *roofmt.Fingerprint {
 	return &roofmt.Fingerprint{} // it must not exist
 }
 
-// writeOutputs puts full command outputs where Roo keeps them, each whole or not
-// at all, and never through a link.
+// writeOutputs writes the whole outputs of commands to the files in which Roo keeps them: each file whole or not at all,
+// and never through a link.
 func (p *Projector) writeOutputs(list []artifact) error {
 	dir := filepath.Join(p.task.Dir, "command-output")
 	for _, a := range list {
@@ -562,20 +554,15 @@ func (p *Projector) writeOutput(dir, name, hash string) error {
 	if Linked(dir) {
 		return ErrLinked
 	}
-	blob, err := p.task.Log.Blob(context.Background(), journal.Hash(hash))
+	data, err := fold.Payloads(p.task.Log).Range(hash, 0, -1)
 	if err != nil {
-		return err
-	}
-	data, err := blob.ReadAll()
-	if err = errors.Join(err, blob.Close()); err != nil {
 		return err
 	}
 	return roofmt.Replace(context.Background(), dir, []roofmt.Replacement{{Name: name, Bytes: data}}, roofmt.Options{})
 }
 
-// Saw tells the projector how the files stood when they were taken in: it may
-// replace exactly those. A file that says what we would write keeps its bytes,
-// however they are spelled, until what it says changes.
+// Saw records the files as they were when they were taken in: the projector may replace exactly those. A file with the
+// content that we would write keeps its bytes, however they are spelled, until its content changes.
 func (p *Projector) Saw(folder *roofmt.Folder, adopted bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -602,8 +589,8 @@ func (p *Projector) Saw(folder *roofmt.Folder, adopted bool) error {
 			}
 			next.SHA256 = hex.EncodeToString(sum[:])
 		}
-		left := adopted && next.Absent && doc.Source == "" // it was not there: so be it
-		if left || stands(doc, elements) {
+		stays := adopted && next.Absent && doc.Source == "" // an adoption does not make a file that was missing
+		if stays || holds(doc, elements) {
 			_, mark, err := render(elements)
 			if err != nil {
 				return err
@@ -614,16 +601,14 @@ func (p *Projector) Saw(folder *roofmt.Folder, adopted bool) error {
 	}
 	p.base, p.meta, p.known = folder.Item, folder.Metadata, true
 	p.sawSmall(roofmt.ItemName, folder.Item, folder.ItemPrint, img.itemKey(), adopted)
-	// The record is never spelled anew without a reason: what stands is what we
-	// would write, until a record of ours has to go into it.
+	// The editor's spelling of task_metadata.json stays until a record of ours has to go into the file.
 	merged := FileOf(img.metadata(folder.Metadata)).SHA256
 	p.sawSmall(roofmt.MetadataName, folder.Metadata, folder.MetadataPrint, merged, adopted)
 	p.mark.Writing = nil
 	return nil
 }
 
-// sawSmall notes how a small file stands. After an adoption it says what we would
-// write.
+// sawSmall records a small file as it is. After an adoption, the file counts as what we would write.
 func (p *Projector) sawSmall(name string, data []byte, print roofmt.Fingerprint, key string, adopted bool) {
 	have, known := p.mark.Files[name]
 	if known && print.Exists && have.Print() == print {
@@ -631,7 +616,7 @@ func (p *Projector) sawSmall(name string, data []byte, print roofmt.Fingerprint,
 	}
 	damaged := print.Exists && data == nil
 	if !print.Exists && !adopted {
-		delete(p.mark.Files, name) // it is gone: write it anew
+		delete(p.mark.Files, name) // it is gone: write it again
 		return
 	}
 	mark := FileOf(data)
@@ -644,8 +629,8 @@ func (p *Projector) sawSmall(name string, data []byte, print roofmt.Fingerprint,
 	p.mark.Files[name] = mark
 }
 
-// stands reports whether a document says message for message what the list says.
-func stands(doc *roofmt.Document, list []roofmt.Element) bool {
+// holds reports whether a document has the messages of the list, one for one, in any spelling.
+func holds(doc *roofmt.Document, list []roofmt.Element) bool {
 	if !doc.Intact() || doc.Source != doc.Name || doc.Len() != len(list) {
 		return false
 	}
@@ -661,9 +646,9 @@ func stands(doc *roofmt.Document, list []roofmt.Element) bool {
 	return true
 }
 
-// ReadUnchanged reads the two small files as they are and checks that the histories can be opened. It is false when a file
-// cannot be read.
-func (p *Projector) ReadUnchanged() bool {
+// ReadUnchanged reads the two small files as they are, and checks that the histories can be opened. ok is false when a
+// file cannot be read.
+func (p *Projector) ReadUnchanged() (ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, name := range []string{roofmt.UIName, roofmt.APIName} {

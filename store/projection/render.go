@@ -13,13 +13,13 @@ import (
 	"github.com/roost-dev/roost/usage"
 )
 
-// image is what the projections of a state are made from, taken while no commit
-// could change it. Rendering it needs no lock.
+// image is what the projections of a state are made from. It is taken while no commit can change the state, so rendering
+// it needs no lock.
 type image struct {
 	seq     uint64
 	ui, api []roofmt.Element
 	files   []task.FileRecord
-	unknown []task.FileRecord // records that a rewind took
+	unknown []task.FileRecord // records that a rewind removed
 	item    []byte            // the item as another tool wrote it
 	meta    string            // blob with the task_metadata.json that another tool wrote
 	row     usage.Row
@@ -92,8 +92,7 @@ func MetadataBlob(s *task.State) string {
 	return ""
 }
 
-// elementsOf reads messages. One that cannot be read fails all: a hole must not
-// get into a file that looks whole.
+// elementsOf reads messages. It fails when one of them cannot be read: a file that looks whole must lack no message.
 func elementsOf(s *task.State, list []*task.Message) ([]roofmt.Element, error) {
 	raws, err := s.Raws(list)
 	if err != nil {
@@ -106,8 +105,7 @@ func elementsOf(s *task.State, list []*task.Message) ([]roofmt.Element, error) {
 	return out, nil
 }
 
-// renderItem is the history row. Members of another tool that we do not know
-// stay, in their places.
+// renderItem is the history row. Unknown members of another tool stay in their places.
 func (img image) renderItem(size int64) []byte {
 	rows := make([][]byte, len(img.ui))
 	for i, e := range img.ui {
@@ -127,7 +125,7 @@ func (img image) renderItem(size int64) []byte {
 	return compact
 }
 
-// itemKey is the digest of what the item says apart from the clock.
+// itemKey is the digest of the item without the time at which it was rendered.
 func (img image) itemKey() string {
 	img.row.Now, img.item = 0, nil
 	return FileOf(img.renderItem(0)).SHA256
@@ -140,7 +138,7 @@ func render(list []roofmt.Element) ([]byte, File, error) {
 	for _, e := range list {
 		size += len(e.Raw) + 1
 	}
-	buf.Grow(size) // what we made may be spelled a little longer
+	buf.Grow(size) // WriteArray may spell our own messages a little longer
 	err := roofmt.WriteArray(&buf, func(yield func(roofmt.Element, error) bool) {
 		for _, e := range list {
 			if !yield(e, nil) {
@@ -163,8 +161,7 @@ func RenderItem(s *task.State, now, size int64) ([]byte, error) {
 	return img.renderItem(size), nil
 }
 
-// metadata is task_metadata.json of an image: base without the records that a rewind took away, and with those that
-// count.
+// metadata is task_metadata.json of an image: base without the records that a rewind removed, and with those that count.
 func (img image) metadata(base []byte) []byte {
 	if len(img.unknown) > 0 {
 		base = WithoutRecords(base, img.unknown)
@@ -228,8 +225,7 @@ func MergeFiles(base []byte, records []task.FileRecord) []byte {
 		return task.MetadataJSON(records)
 	}
 	m := merging{newest: map[string]*dates{}, held: map[FileKey]int{}}
-	list, _ := esjson.Get(base, filesKey)
-	for raw := range esjson.Array(list) {
+	for raw := range esjson.Array(esjson.Member(base, filesKey)) {
 		m.keep(raw)
 	}
 	added := false
@@ -265,13 +261,12 @@ func WithoutRecords(file []byte, records []task.FileRecord) []byte {
 	left := merging{newest: map[string]*dates{}, held: map[FileKey]int{}}
 	last := map[string]int{}
 	hid := map[string]bool{} // paths with an active entry of Roost's
-	list, _ := esjson.Get(file, filesKey)
-	for raw := range esjson.Array(list) {
+	for raw := range esjson.Array(esjson.Member(file, filesKey)) {
 		key := keyIn(raw)
 		if !ours[key] {
 			last[key.path] = len(left.entries)
 			left.keep(raw)
-		} else if state, _ := esjson.GetString(raw, "record_state"); state == "active" {
+		} else if esjson.TextOf(raw, "record_state") == "active" {
 			hid[key.path] = true
 		}
 	}
@@ -324,14 +319,11 @@ func (m *merging) of(path string) *dates {
 
 // keep adds an entry of the file as it is.
 func (m *merging) keep(raw []byte) {
-	path, _ := esjson.GetString(raw, "path")
-	state, _ := esjson.GetString(raw, "record_state")
-	read, _ := esjson.GetInt(raw, "roo_read_date")
-	edit, _ := esjson.GetInt(raw, "roo_edit_date")
-	user, _ := esjson.GetInt(raw, "user_edit_date")
-	d := m.of(path)
-	d.read, d.edit, d.user = max(d.read, read), max(d.edit, edit), max(d.user, user)
-	if state == "active" {
+	d := m.of(esjson.TextOf(raw, "path"))
+	d.read = max(d.read, esjson.IntOf(raw, "roo_read_date"))
+	d.edit = max(d.edit, esjson.IntOf(raw, "roo_edit_date"))
+	d.user = max(d.user, esjson.IntOf(raw, "user_edit_date"))
+	if esjson.TextOf(raw, "record_state") == "active" {
 		d.active = append(d.active, len(m.entries))
 	}
 	m.held[keyIn(raw)]++
@@ -340,17 +332,14 @@ func (m *merging) keep(raw []byte) {
 
 // keyIn is the key of an entry of a file.
 func keyIn(raw []byte) FileKey {
-	path, _ := esjson.GetString(raw, "path")
-	source, _ := esjson.GetString(raw, "record_source")
-	member := "roo_read_date"
+	source, member := esjson.TextOf(raw, "record_source"), "roo_read_date"
 	switch source {
 	case "user_edited":
 		member = "user_edit_date"
 	case "roo_edited":
 		member = "roo_edit_date"
 	}
-	at, _ := esjson.GetInt(raw, member)
-	return FileKey{path, source, at}
+	return FileKey{esjson.TextOf(raw, "path"), source, esjson.IntOf(raw, member)}
 }
 
 // add appends the entry of a record of Roost's, and marks the active entries of its path as stale.
