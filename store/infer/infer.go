@@ -32,8 +32,8 @@ func titleOfRows(s *task.State) string {
 			continue
 		}
 		if raws, err := s.Raws([]*task.Message{m}); err == nil {
-			if text, _ := esjson.GetString(raws[0], "text"); strings.TrimSpace(text) != "" {
-				return strings.TrimSpace(text)
+			if text := strings.TrimSpace(esjson.TextOf(raws[0], "text")); text != "" {
+				return text
 			}
 		}
 	}
@@ -88,10 +88,7 @@ func usersText(text string) string {
 // to its parent: the subtask's last question is then whether to hand the result over. User feedback after the result
 // starts the task again.
 func Completed(s *task.State) bool {
-	if s.Adopted == nil {
-		return false
-	}
-	if status, _ := esjson.GetString(s.Adopted.Item, "status"); status != "completed" {
+	if s.Adopted == nil || esjson.TextOf(s.Adopted.Item, "status") != "completed" {
 		return false
 	}
 	for _, m := range slices.Backward(s.UI()) {
@@ -170,8 +167,7 @@ func environmentIn(s *task.State, fromEnd bool, enough func(roofmt.Environment) 
 				continue
 			}
 			if e = roofmt.EnvironmentOf(raws[0]); e.Model == "" && m.History == task.UI {
-				info, _ := esjson.Get(raws[0], "modelInfo")
-				e.Model, _ = esjson.GetString(info, "modelId")
+				e.Model = esjson.TextOf(esjson.Member(raws[0], "modelInfo"), "modelId")
 			}
 			if enough(e) {
 				return e

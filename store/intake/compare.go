@@ -46,8 +46,7 @@ func (c *Change) note(h task.History, elements [][]byte, list ...[]int) {
 	}
 	for _, i := range slices.Concat(list...) {
 		c.Answers = append(c.Answers, foreign.ResultsIn(elements[i])...)
-		role, _ := esjson.GetString(elements[i], "role")
-		c.Replied = c.Replied || role == "assistant"
+		c.Replied = c.Replied || roofmt.APIMessage(elements[i]).Role() == "assistant"
 	}
 }
 
@@ -115,7 +114,7 @@ func refuseTogether(list []Change) []Change {
 	for i := range list {
 		if bad >= 0 && list[i].Refused == "" {
 			list[i].Event = nil
-			list[i].Refused = fmt.Sprintf("it goes with %s, which cannot be taken over", list[bad].File)
+			list[i].Refused = fmt.Sprintf("it belongs to %s, which cannot be taken over", list[bad].File)
 		}
 	}
 	return list

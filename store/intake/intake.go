@@ -61,8 +61,8 @@ type Target struct {
 // and reported; Roost's branch stays the head. mark is what Roost wrote last. The changes come also with an error of
 // the commit.
 func (t Target) TakeIn(ctx context.Context, folder *roofmt.Folder, mark projection.Watermark) ([]Change, error) {
-	// Of a journal that lost something, Roo's files may be all that is left of a message, also those that Roost wrote.
-	// So they are compared one by one: as a picture of the journal they would be overwritten.
+	// When the journal lost a message, Roo's files may hold the only copy, also the files that Roost wrote. So all files
+	// are compared message by message: as projections of the journal they would be overwritten.
 	damaged := len(t.State().Problems) > 0
 	histories := mark
 	if damaged {
@@ -177,7 +177,7 @@ func (t Target) events(ctx context.Context, folder *roofmt.Folder, changes []Cha
 	return append(events, ClosedElsewhere(t.State(), changes, Program(folder))...), nil
 }
 
-// KeptBefore reports whether the journal keeps the same bytes of a refused file already. A window that writes its memory
+// KeptBefore reports whether the journal already has these bytes of a refused file. An editor that writes the same state
 // again and again must not fill the journal.
 func KeptBefore(s *task.State, name, hash string) bool {
 	return hash != "" && slices.ContainsFunc(s.Refused, func(r task.ForeignRefused) bool {
@@ -202,7 +202,7 @@ func (t Target) keepUnreadable(ctx context.Context, folder *roofmt.Folder, mark 
 		}
 		hash, size, err := KeepFile(ctx, t, folder.Dir, f.name)
 		if err != nil {
-			continue // it cannot be read, and so it will not be replaced either
+			continue // a file that cannot be read is not replaced either
 		}
 		change := Change{File: f.name, Refused: "it is no JSON object any more", Kept: hash}
 		changes = append(changes, change)
@@ -264,10 +264,10 @@ func Adoption(id, tool string, folder *roofmt.Folder) task.Adopted {
 	}
 	var ok bool
 	if e.Settings.Workspace, ok = esjson.GetString(e.Item, "workspace"); !ok {
-		e.Settings.Workspace, _ = esjson.GetString(e.Item, "cwdOnTaskInitialization") // Cline's name for it
+		e.Settings.Workspace = esjson.TextOf(e.Item, "cwdOnTaskInitialization") // Cline's name for it
 	}
-	e.Settings.Mode, _ = esjson.GetString(e.Item, "mode")
-	e.Settings.Profile, _ = esjson.GetString(e.Item, "apiConfigName")
+	e.Settings.Mode = esjson.TextOf(e.Item, "mode")
+	e.Settings.Profile = esjson.TextOf(e.Item, "apiConfigName")
 	e.CreatedAt = firstTS(folder)
 	return e
 }
@@ -296,8 +296,7 @@ func firstTS(folder *roofmt.Folder) int64 {
 			}
 		}
 	}
-	ts, _ := esjson.GetInt(Item(folder), "ts")
-	return ts
+	return esjson.IntOf(Item(folder), "ts")
 }
 
 // Adopt commits the adoption of a folder: first the originals as blobs, then one event.
@@ -320,7 +319,7 @@ func (t Target) Adopt(ctx context.Context, folder *roofmt.Folder) error {
 		}
 		hash, size, err := KeepFile(ctx, t, folder.Dir, name)
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, roofmt.ErrNotRegular) {
-			continue // it went just now, or it is a pipe or a folder
+			continue // another program just removed it, or it is a pipe or a folder
 		}
 		if err != nil {
 			return fmt.Errorf("task %s: keep the original %s: %w", t.ID, name, err)
@@ -398,12 +397,12 @@ func tagDeleted(history [][]byte, first, last int) []tagged {
 // withoutResults removes the tool results from a user turn; rest is nil when nothing is left of it.
 func withoutResults(raw []byte) (rest []byte, changed bool) {
 	content, ok := esjson.Get(raw, "content")
-	if role, _ := esjson.GetString(raw, "role"); role != "user" || !ok || esjson.TypeOf(content) != esjson.TypeArray {
+	if roofmt.APIMessage(raw).Role() != "user" || !ok || esjson.TypeOf(content) != esjson.TypeArray {
 		return raw, false
 	}
 	var keep [][]byte
 	for block := range esjson.Array(content) {
-		if typ, _ := esjson.GetString(block, "type"); typ == "tool_result" {
+		if esjson.TextOf(block, "type") == "tool_result" {
 			changed = true
 			continue
 		}
@@ -519,8 +518,7 @@ func (t Target) TagAgain(ctx context.Context, folder *roofmt.Folder) error {
 // originalMessages are the messages of a history that were in the other tool's file.
 func originalMessages(list []*task.Message) []*task.Message {
 	return slices.DeleteFunc(slices.Clone(list), func(m *task.Message) bool {
-		by, _ := esjson.GetString(m.Raw(), insertedKey)
-		return by == "roost"
+		return esjson.TextOf(m.Raw(), insertedKey) == "roost"
 	})
 }
 

@@ -110,8 +110,8 @@ func unsettled(folder *roofmt.Folder, mark projection.Watermark) string {
 
 // fresh names a file that another program wrote just before ReadSettled read it; "" when there is none. A second write
 // after the read, within one tick of the clock and of the same length, would leave the fingerprint as it was: Roost
-// would never take it in, and would then replace it. A file that was unchanged for a tick before the read shows every
-// later change. Files that Roost wrote have an older time; see roofmt.Replace.
+// would never take that write in, and would then replace the file. A file that was unchanged for a tick before the read
+// shows every later change. Files that Roost wrote have an older time; see roofmt.Replace.
 func fresh(folder *roofmt.Folder, mark projection.Watermark, read time.Time, still time.Duration) string {
 	for name, print := range map[string]roofmt.Fingerprint{
 		folder.UI.Name: folder.UI.Print, folder.API.Name: folder.API.Print,
@@ -190,11 +190,7 @@ func turnAt(api rawList, i int) turn {
 	if err != nil {
 		return turn{}
 	}
-	var t turn
-	t.role, _ = esjson.GetString(raw, "role")
-	t.ts, _ = esjson.GetInt(raw, "ts")
-	t.summary, _ = esjson.GetString(raw, "condenseId")
-	return t
+	return turn{role: esjson.TextOf(raw, "role"), ts: esjson.IntOf(raw, "ts"), summary: esjson.TextOf(raw, "condenseId")}
 }
 
 // uiRow is the part of a UI row that disagreement compares.
@@ -210,14 +206,11 @@ func rowAt(ui rawList, i int) uiRow {
 	if err != nil {
 		return uiRow{}
 	}
-	typ, _ := esjson.GetString(raw, "type")
-	r := uiRow{raw: raw, ask: typ == "ask"}
-	r.kind, _ = esjson.GetString(raw, typ)
-	r.ts, _ = esjson.GetInt(raw, "ts")
-	return r
+	typ := esjson.TextOf(raw, "type")
+	return uiRow{raw: raw, kind: esjson.TextOf(raw, typ), ask: typ == "ask", ts: esjson.IntOf(raw, "ts")}
 }
 
-// apiLacks finds rows whose API message is still to come.
+// apiLacks names the API message that is still to come for some rows; "" when there is none.
 func apiLacks(ui rawList, last turn) string {
 	reply := false
 	for i := ui.Len() - 1; i >= max(0, ui.Len()-turnRows); i-- {
@@ -230,7 +223,7 @@ func apiLacks(ui rawList, last turn) string {
 		}
 		switch {
 		case row.ask && (row.kind == "resume_task" || row.kind == "resume_completed_task"):
-			return replyLacks(reply) // opened again: the rows before are as the last session left them
+			return replyLacks(reply) // the user opened the task again: the rows before are complete
 		case !row.ask && (row.kind == "user_feedback" || row.kind == "user_feedback_diff" || row.kind == "subtask_result"):
 			return "the API history has yet to get the user's words"
 		case !row.ask && row.kind == "api_req_started":
@@ -260,7 +253,7 @@ func replyLacks(reply bool) string {
 
 // endsReply reports whether the row is a finished part of a model's reply.
 func (r uiRow) endsReply() bool {
-	if partial, _ := esjson.GetBool(r.raw, "partial"); partial {
+	if esjson.IsTrue(r.raw, "partial") {
 		return false
 	}
 	switch r.kind {
@@ -283,22 +276,17 @@ func requestBefore(ui rawList, ts int64) uiRow {
 }
 
 func cancelled(request uiRow) bool {
-	text, _ := esjson.GetString(request.raw, "text")
-	if !esjson.Valid([]byte(text)) {
-		return false
-	}
-	_, ok := esjson.Get([]byte(text), "cancelReason")
-	return ok
+	text := []byte(esjson.TextOf(request.raw, "text"))
+	return esjson.Valid(text) && esjson.Member(text, "cancelReason") != nil
 }
 
-// uiLacks checks that the rows of the newest API message are there.
+// uiLacks names the rows of the newest API message that are still to come; "" when they are there.
 func uiLacks(ui rawList, last, before turn) string {
 	for i := ui.Len() - 1; i >= max(0, ui.Len()-turnRows); i-- {
 		row := rowAt(ui, i)
 		switch {
 		case last.summary != "":
-			condensed, _ := esjson.Get(row.raw, "contextCondense")
-			if id, _ := esjson.GetString(condensed, "condenseId"); id == last.summary {
+			if esjson.TextOf(esjson.Member(row.raw, "contextCondense"), "condenseId") == last.summary {
 				return ""
 			}
 		case row.ts < before.ts && row.ts != 0:
