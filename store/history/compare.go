@@ -33,15 +33,7 @@ func SideOf(v *store.View, branch string) (*Side, error) {
 // their kinds and times are, which a fork copies.
 func Compare(a, b *Side) {
 	same := func(x, y *task.Message) bool { return x == y || x.TS() == y.TS() && x.Kind() == y.Kind() }
-	shared := func(x, y []*task.Message) int {
-		for i := range min(len(x), len(y)) {
-			if !same(x[i], y[i]) {
-				return i
-			}
-		}
-		return min(len(x), len(y))
-	}
-	a.common.ui, a.common.api = shared(a.ui, b.ui), shared(a.api, b.api)
+	a.common.ui, a.common.api = commonPrefix(a.ui, b.ui, same), commonPrefix(a.api, b.api, same)
 	b.common = a.common
 }
 
@@ -59,15 +51,16 @@ func (s *Side) Counts() api.MessageCounts {
 	return api.MessageCounts{UI: len(s.ui) - s.common.ui, API: len(s.api) - s.common.api}
 }
 
-// books are the kinds of rows that hold no words and no act.
-var books = []string{"say:api_req_started", "say:api_req_finished", "say:api_req_retried", "say:checkpoint_saved", "ask:completion_result",
+// bookkeeping are the kinds of rows that hold no words and no act of the user or the model.
+var bookkeeping = []string{"say:api_req_started", "say:api_req_finished", "say:api_req_retried", "say:checkpoint_saved", "ask:completion_result",
 	"ask:resume_task", "ask:resume_completed_task"}
 
-// Rows are the newest rows behind the common ones, at most so many, in order. Kinds that only keep the books are left out.
+// Rows are the newest rows behind the common ones, at most so many, in order; left is how many older ones there are. It
+// leaves out rows that are bookkeeping.
 func (s *Side) Rows(most int) (out []api.Row, left int) {
 	kept := []int{}
 	for i := s.common.ui; i < len(s.ui); i++ {
-		if !slices.Contains(books, s.ui[i].Kind()) {
+		if !slices.Contains(bookkeeping, s.ui[i].Kind()) {
 			kept = append(kept, i)
 		}
 	}

@@ -141,11 +141,7 @@ func planFork(ctx context.Context, s *store.Store, v *store.View, known []byte, 
 		result: api.ForkResult{From: api.ForkedFrom{ID: v.Ref.ID, Source: v.Ref.Source, Branch: HeadBranch}, DryRun: o.DryRun},
 	}
 	if plan.id == "" {
-		id, err := uuid.NewV7()
-		if err != nil {
-			return plan, fmt.Errorf("make a task id: %w", err)
-		}
-		plan.id = id.String()
+		plan.id = uuid.Must(uuid.NewV7()).String() // it never fails
 	}
 	b, err := findBranch(state, o.Branch)
 	if err != nil {
@@ -313,7 +309,7 @@ func (p forkPlan) write(ctx context.Context, s *store.Store, from, temp store.Re
 func (p forkPlan) writeEvents(ctx context.Context, s *store.Store, log journal.Owner) error {
 	for i, e := range p.events {
 		draft := journal.Draft{At: s.Now(), By: s.Program()}
-		if i == 0 && p.known != nil { // the first event names it
+		if i == 0 && p.known != nil { // the first event names the payload
 			hash, err := log.PutBlob(ctx, p.known)
 			if err != nil {
 				return err
@@ -393,7 +389,7 @@ func Branches(v *store.View) api.BranchTree {
 			lines = append(lines, l)
 		}
 	}
-	for i, l := range lines {
+	for i, l := range lines { // a branch's parent is one of the newer lines
 		out.Items = append(out.Items, branchRow(s, l, lines[:i]))
 	}
 	return out
@@ -431,9 +427,9 @@ func branchRow(s *task.State, l branchLine, before []branchLine) api.BranchRow {
 	row.Left, row.Why, row.By = store.Timestamp(l.branch.At), l.branch.Why, l.branch.By
 	shared := -1
 	for _, p := range before {
-		if n := commonPrefix(l.ui, p.ui); n > shared {
+		if n := commonPrefix(l.ui, p.ui, identical); n > shared {
 			shared, row.Parent = n, p.name
-			row.Apart = api.MessageCounts{UI: len(l.ui) - n, API: len(l.api) - commonPrefix(l.api, p.api)}
+			row.Apart = api.MessageCounts{UI: len(l.ui) - n, API: len(l.api) - commonPrefix(l.api, p.api, identical)}
 		}
 	}
 	row.From = shared
@@ -443,10 +439,12 @@ func branchRow(s *task.State, l branchLine, before []branchLine) api.BranchRow {
 	return row
 }
 
+func identical(x, y *task.Message) bool { return x == y }
+
 // commonPrefix is the number of messages with which both lists begin.
-func commonPrefix(a, b []*task.Message) int {
+func commonPrefix(a, b []*task.Message, same func(x, y *task.Message) bool) int {
 	for i := range min(len(a), len(b)) {
-		if a[i] != b[i] {
+		if !same(a[i], b[i]) {
 			return i
 		}
 	}

@@ -266,7 +266,7 @@ type ReferenceError struct {
 
 func (e *ReferenceError) Error() string { return fmt.Sprintf("message %s: %s", e.Given, e.Why) }
 
-// target is what a reference means: a row, or a number of turns back.
+// target is the place that a reference names: a row, or a number of turns back.
 type target struct {
 	row     int  // in the UI history, from 0
 	turns   int  // 0: row counts
@@ -285,7 +285,7 @@ func resolve(s *task.State, given string) (target, error) {
 	wrong := &ReferenceError{Given: given}
 	if text[0] == '~' || text[0] == '-' {
 		n, err := strconv.Atoi(text[1:])
-		if text == "~" {
+		if text == "~" { // short for ~1
 			n, err = 1, nil
 		}
 		if err != nil || n < 1 {
@@ -404,8 +404,7 @@ func rowAt(s *task.State, i int) api.Row { return newRow(s, s.UI()[i], i+1) }
 func newRow(s *task.State, m *task.Message, number int) api.Row {
 	out := api.Row{Number: number, TS: m.TS(), Kind: m.Kind()}
 	if raws, err := s.Raws([]*task.Message{m}); err == nil {
-		text, _ := esjson.GetString(raws[0], "text")
-		out.Text = firstWords(plainText(text))
+		out.Text = firstWords(plainText(esjson.TextOf(raws[0], "text")))
 	}
 	return out
 }
@@ -418,8 +417,7 @@ func plainText(text string) string {
 	}
 	for _, key := range []string{"tool", "question", "command"} {
 		if name, ok := esjson.GetString([]byte(text), key); ok {
-			path, _ := esjson.GetString([]byte(text), "path")
-			return strings.TrimSpace(name + " " + path)
+			return strings.TrimSpace(name + " " + esjson.TextOf([]byte(text), "path"))
 		}
 	}
 	return ""
