@@ -18,8 +18,8 @@ import (
 	"github.com/roost-dev/roost/internal/inputfile"
 )
 
-// Group gives the keys of a group of servers, which a file holds: each server has a copy of it. The first server of a group
-// makes the file, when create is set and there is none. The error wraps fs.ErrNotExist when there is none.
+// Group reads the keys of a group of servers from a file, of which each server has a copy. With create it makes the file
+// if there is none: the first server of a group does so. Without, the error wraps fs.ErrNotExist if there is none.
 func Group(file string, create bool) (*Ring, error) {
 	data, err := inputfile.Read(file)
 	if errors.Is(err, fs.ErrNotExist) && create {
@@ -52,11 +52,7 @@ func Group(file string, create bool) (*Ring, error) {
 func exposed(mode fs.FileMode) bool { return mode&0o077 != 0 && mode != 0o440 }
 
 func makeGroup(file string) error {
-	sign, err := newKey()
-	if err != nil {
-		return err
-	}
-	data, err := json.MarshalIndent(place{Root: uuid.NewString(), Sign: sign}, "", "  ")
+	data, err := json.MarshalIndent(place{Root: uuid.NewString(), Sign: newKey()}, "", "  ")
 	if err != nil {
 		return err
 	}

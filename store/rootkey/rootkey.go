@@ -36,7 +36,7 @@ import (
 
 const idName = "root.json"
 
-// Ring gives the keys of one root. It is safe for concurrent use.
+// Ring holds the keys of one root. It is safe for concurrent use.
 type Ring struct {
 	state, root string
 	group       *place // of a group of servers; nil for a root
@@ -68,12 +68,10 @@ func (k key) journal() (journal.Key, error) {
 	return journal.Key{ID: k.ID, Secret: secret}, nil
 }
 
-func newKey() (key, error) {
+func newKey() key {
 	b := make([]byte, sha256.Size+journal.KeyIDLen/2)
-	if _, err := rand.Read(b); err != nil {
-		return key{}, fmt.Errorf("make a key: %w", err)
-	}
-	return key{ID: hex.EncodeToString(b[sha256.Size:]), Secret: hex.EncodeToString(b[:sha256.Size])}, nil
+	_, _ = rand.Read(b) // never fails
+	return key{ID: hex.EncodeToString(b[sha256.Size:]), Secret: hex.EncodeToString(b[:sha256.Size])}
 }
 
 // Seal signs and verifies a log of the root in this place. Without a key it signs nothing and proves no commit. It creates
@@ -103,25 +101,20 @@ func (r *Ring) Make() error {
 		return err
 	}
 	if r.state != "" && at.Root == "" {
-		data, err := json.Marshal(map[string]string{"id": uuid.NewString()})
-		if err != nil {
-			return err
-		}
-		if err := writeOnce(filepath.Join(r.root, idName), append(data, '\n')); err != nil {
+		id := fmt.Appendf(nil, "{\"id\":%q}\n", uuid.NewString())
+		if err := writeOnce(filepath.Join(r.root, idName), id); err != nil {
 			return fmt.Errorf("give the root %s an id: %w", r.root, err)
 		}
 		if _, at, err = r.find(); err != nil {
 			return err
 		}
 	}
-	if at.Sign, err = newKey(); err != nil {
-		return err
-	}
+	at.Sign = newKey()
 	return r.keep(at, false)
 }
 
-// Trust accepts commits that are signed with any key that this user has for the root, in any place. It returns the
-// number of keys that are new here.
+// Trust makes this place accept commits that are signed with any key that this user has for the root, in any place. It
+// returns the number of keys that are new here.
 func (r *Ring) Trust() (int, error) {
 	if err := r.Make(); err != nil {
 		return 0, err
@@ -153,8 +146,8 @@ func (r *Ring) Trust() (int, error) {
 	return len(p.Verify) - before, r.keep(*p, true)
 }
 
-// ServerID names the server of a root. It stays over restarts; in a root that was copied, moved or restored it is another
-// one. Without a state folder it lasts as long as the process. It makes the root's id where there is none.
+// ServerID names the server of a root. The name outlasts restarts; a root that was copied, moved or restored gets another
+// one. Without a state folder the name lasts as long as the process. ServerID makes the root's id where there is none.
 func ServerID(state, root string) (string, error) {
 	r := Open(state, root)
 	if err := r.Make(); err != nil {
@@ -271,8 +264,8 @@ func readPlace(file string) (p place, err error) {
 	return p, nil
 }
 
-// keep saves a place, in the place of what was saved before or only if nothing was: of two processes that create one, the
-// second uses the file of the first.
+// keep saves the record of a place. With replace it replaces an earlier record; without, an earlier record stays: of two
+// processes that create one, the second uses the file of the first.
 func (r *Ring) keep(p place, replace bool) error {
 	switch {
 	case r.state == "" && replace:
