@@ -17,17 +17,17 @@ type fileReader struct {
 	seg *segment // nil while there is none
 }
 
-// segment is one that is being read.
+// segment is a segment that is being read.
 type segment struct {
 	f     *os.File
 	n     uint64
 	head  head
 	table table
 	last  Place // the line that was read last, or the head
-	off   int64 // of what was not read yet
-	until int64 // no line that begins here or later is read; 0 = all are
+	off   int64 // where the next line begins
+	until int64 // line reads no line that begins here or later; 0 = no limit
 	buf   []byte
-	have  []byte // of buf, not used
+	have  []byte // the part of buf that line has not used yet
 }
 
 // openSegment opens a segment and reads its table.
@@ -44,18 +44,26 @@ func openSegment(dir string, n uint64) (*segment, error) {
 		f.Close()
 		return nil, err
 	}
-	s := &segment{f: f, n: n, head: h, table: table{}, off: h.size, last: Place{Feed: h.Feed, Segment: n, Sum: h.sum}}
-	// Stop at the end of the table: after a damaged row, a line of the log would be read as a row, and no reader would
-	// ever get it. A task whose row is damaged is announced again.
-	for s.until = h.body; s.off < h.body; {
-		if _, more, err := s.line(); err != nil || !more && s.off < h.body {
-			f.Close()
-			return nil, errors.Join(err, ErrNone) // the file was truncated just now
+	s := &segment{f: f, n: n, head: h, table: table{}, off: h.size}
+	// readTo stops at the end of the table. Otherwise, after a damaged row, a line of the log would be read as a row, and
+	// no reader would ever get that line. A task whose row is damaged is announced again.
+	if whole, err := s.readTo(h.body); !whole {
+		f.Close()
+		return nil, errors.Join(err, ErrNone) // the file was truncated just now
+	}
+	s.last = Place{Feed: h.Feed, Segment: n, Sum: h.sum}
+	return s, nil
+}
+
+// readTo reads the lines that begin before an offset; whole is false when the file ends before it.
+func (s *segment) readTo(offset int64) (whole bool, err error) {
+	for s.until = offset; s.off < offset; {
+		if _, more, err := s.line(); err != nil || !more && s.off < offset {
+			return false, err
 		}
 	}
 	s.until = 0
-	s.last = Place{Feed: h.Feed, Segment: n, Sum: h.sum}
-	return s, nil
+	return true, nil
 }
 
 // line reads the next whole line that is not damaged; more is false when there is none.
@@ -149,24 +157,10 @@ func (l *Files) openAt(from Place) (*fileReader, error) {
 		return nil, err
 	}
 	r := &fileReader{of: l, seg: seg}
-	if err := seg.skip(from.Offset); err != nil {
-		return nil, errors.Join(err, r.Close())
+	if whole, err := seg.readTo(from.Offset); !whole || from.Offset > 0 && seg.off != from.Offset {
+		return nil, errors.Join(ErrUnknown, err, r.Close())
 	}
 	return r, nil
-}
-
-// skip reads up to an offset. The line there is the next one.
-func (s *segment) skip(offset int64) error {
-	for s.until = offset; s.off < offset; {
-		if _, more, err := s.line(); err != nil || !more && s.off < offset {
-			return errors.Join(ErrUnknown, err)
-		}
-	}
-	s.until = 0
-	if offset > 0 && s.off != offset {
-		return ErrUnknown
-	}
-	return nil
 }
 
 // matches reports whether the line at a place has the place's checksum.

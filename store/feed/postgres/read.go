@@ -12,7 +12,7 @@ import (
 	"github.com/roost-dev/roost/store/feed"
 )
 
-// segment is that of all places: a table is one.
+// segment is the segment of all places: a table has one.
 const segment = 1
 
 // batch is how many lines are read at once.
@@ -46,7 +46,7 @@ func (r *row) into() []any {
 	return []any{&r.id, &r.journal, &r.epoch, &r.first, &r.last, &r.ends, &r.beforeEpoch, &r.beforeHead}
 }
 
-// entry makes an entry of a row. A journal without a task announces nothing.
+// entry is a row as an entry. The line of a journal without a task announces nothing.
 func (f *Feed) entry(r row, name string, birth int64) (e feed.Entry) {
 	task, ok := f.names.TaskOf(*r.journal)
 	e.Line = feed.Line{
@@ -81,11 +81,11 @@ func (f *Feed) Open(ctx context.Context, from feed.Place) (feed.Reader, error) {
 	if from == (feed.Place{}) {
 		return f.reader("", 0), nil
 	}
-	e, ok, err := f.line(ctx, from)
+	e, err := f.line(ctx, from)
 	if err != nil {
 		return nil, err
 	}
-	if !ok || e.At != from {
+	if e.At != from {
 		return nil, feed.ErrUnknown
 	}
 	return f.reader(e.At.Feed, from.Offset-1), nil
@@ -96,20 +96,17 @@ func (f *Feed) OpenAt(ctx context.Context, from feed.Place) (feed.Reader, error)
 	if from.Segment == 0 {
 		return f.Open(ctx, feed.Place{})
 	}
-	e, ok, err := f.line(ctx, from)
+	e, err := f.line(ctx, from)
 	if err != nil {
 		return nil, err
-	}
-	if !ok {
-		return nil, feed.ErrUnknown
 	}
 	return f.reader(e.At.Feed, from.Offset-1), nil
 }
 
-// line is the line at a place.
-func (f *Feed) line(ctx context.Context, at feed.Place) (e feed.Entry, ok bool, err error) {
+// line is the line at a place. The error is feed.ErrUnknown when there is none.
+func (f *Feed) line(ctx context.Context, at feed.Place) (e feed.Entry, err error) {
 	if at.Segment != segment {
-		return e, false, nil
+		return e, feed.ErrUnknown
 	}
 	var name string
 	var birth int64
@@ -117,12 +114,12 @@ func (f *Feed) line(ctx context.Context, at feed.Place) (e feed.Entry, ok bool, 
 	found, err := database.Found(f.db.QueryRow(ctx, `
 SELECT s.name, s.birth, `+columns+` FROM roost.feed_state s, roost.feed f WHERE f.id = $1`, at.Offset), append([]any{&name, &birth}, r.into()...)...)
 	if err != nil {
-		return e, false, fmt.Errorf("look for a place in the feed: %w", err)
+		return e, fmt.Errorf("look for a place in the feed: %w", err)
 	}
 	if !found {
-		return e, false, nil
+		return e, feed.ErrUnknown
 	}
-	return f.entry(r, name, birth), true, nil
+	return f.entry(r, name, birth), nil
 }
 
 // OpenEnd implements feed.Log.
@@ -158,20 +155,17 @@ func (r *reader) Next(ctx context.Context) (e feed.Entry, ok bool, err error) {
 	return e, true, nil
 }
 
-// read reads the next lines. State and lines are of one moment: it shows whether a line is missing.
+// read reads the next lines. One statement reads state and lines, so read notices when a line is missing.
 func (r *reader) read(ctx context.Context) error {
-	rows, err := r.of.db.Query(ctx, `
+	rows, _ := r.of.db.Query(ctx, `
 SELECT s.name, s.birth, s.last, `+columns+` FROM roost.feed_state s
 LEFT JOIN LATERAL (SELECT * FROM roost.feed f WHERE f.id > $1 ORDER BY f.id LIMIT $2) f ON true ORDER BY f.id`, r.at, batch)
-	if err != nil {
-		return fmt.Errorf("read the feed: %w", err)
-	}
 	var name string
 	var birth, last int64
 	var found row
 	exists := false
 	at, list := r.at, r.ready[:0:0]
-	_, err = pgx.ForEachRow(rows, append([]any{&name, &birth, &last}, found.into()...), func() error {
+	_, err := pgx.ForEachRow(rows, append([]any{&name, &birth, &last}, found.into()...), func() error { // also Query's error
 		exists = true
 		if r.name != "" && name != r.name {
 			return feed.ErrGone
@@ -217,13 +211,10 @@ func (r *reader) Left(ctx context.Context) (list []feed.Task, err error) {
 
 // Orphans implements feed.Reader: the tasks whose leases have run out, and whose commits are not all announced.
 func (r *reader) Orphans(ctx context.Context) ([]feed.Task, error) {
-	rows, err := r.of.db.Query(ctx, `
+	rows, _ := r.of.db.Query(ctx, `
 SELECT j.name FROM roost.journals j LEFT JOIN roost.feed_heads h ON h.journal = j.name
 WHERE j.owner IS NOT NULL AND j.lease_until < clock_timestamp() AND j.head > coalesce(h.head, 0)`)
-	if err != nil {
-		return nil, fmt.Errorf("look for commits that are not announced: %w", err)
-	}
-	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string]) // also Query's error
 	if err != nil {
 		return nil, fmt.Errorf("look for commits that are not announced: %w", err)
 	}
