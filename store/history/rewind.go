@@ -130,12 +130,9 @@ func PlanRewind(s *task.State, o RewindOptions, now int64) (api.RewindResult, []
 	var e task.Rewound
 	switch {
 	case o.Remove && (to.turns > 0 || to.between):
-		return api.RewindResult{}, nil, &ReferenceError{
-			Given:      o.To,
-			Malformed:  true,
-			Why:        "name the message to remove, such as #12",
-			Candidates: candidatesBefore(s, len(s.UI())),
-		}
+		wrong := wrongReference(s, o.To, "name the message to remove, such as #12")
+		wrong.Malformed = true
+		return api.RewindResult{}, nil, wrong
 	case o.Remove:
 		e, err = rewind.Message(s, to.row)
 	case to.turns > 0:
@@ -282,38 +279,33 @@ func resolve(s *task.State, given string) (target, error) {
 	if text == "" {
 		return target{turns: 1}, nil
 	}
-	wrong := &ReferenceError{Given: given}
 	if text[0] == '~' || text[0] == '-' {
 		n, err := strconv.Atoi(text[1:])
 		if text == "~" { // short for ~1
 			n, err = 1, nil
 		}
 		if err != nil || n < 1 {
-			wrong.Malformed, wrong.Why = true, "want a number of turns such as ~2"
-			return target{}, wrong
+			return target{}, &ReferenceError{Given: given, Malformed: true, Why: "want a number of turns such as ~2"}
 		}
 		return target{turns: n}, nil
 	}
-	if to, ok, err := resolveCheckpoint(s, text, wrong); ok {
+	if to, ok, err := resolveCheckpoint(s, text, given); ok {
 		return to, err
 	}
 	digits, numbered := strings.CutPrefix(text, "#")
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || n < 0 {
+		wrong := wrongReference(s, given, "want a message's number such as #12, turns back such as ~2, a checkpoint such as c3, or a ts")
 		wrong.Malformed = true
-		wrong.Why = "want a message's number such as #12, turns back such as ~2, a checkpoint such as c3, or a ts"
-		wrong.Candidates = candidatesBefore(s, len(s.UI()))
 		return target{}, wrong
 	}
 	if numbered || n <= int64(len(s.UI())) {
 		if n < 1 || n > int64(len(s.UI())) {
-			wrong.Why = fmt.Sprintf("the task has the messages #1 to #%d", len(s.UI()))
-			wrong.Candidates = candidatesBefore(s, len(s.UI()))
-			return target{}, wrong
+			return target{}, wrongReference(s, given, fmt.Sprintf("the task has the messages #1 to #%d", len(s.UI())))
 		}
 		return target{row: int(n) - 1}, nil
 	}
-	return resolveTS(s, n, wrong)
+	return resolveTS(s, n, given)
 }
 
 // callRows are the kinds of rows that show a tool call.
@@ -322,7 +314,7 @@ var callRows = map[string]bool{"ask:tool": true, "say:tool": true, "ask:command"
 // resolveCheckpoint reads a reference such as c3; ok is false when the text is no such reference. A checkpoint means the
 // moment at which it was taken: a rewind removes what came after it. For a checkpoint that was taken before a change, it
 // also removes the row that shows the change, with its outcome, so that histories and files are of the same moment.
-func resolveCheckpoint(s *task.State, text string, wrong *ReferenceError) (to target, ok bool, err error) {
+func resolveCheckpoint(s *task.State, text, given string) (to target, ok bool, err error) {
 	digits, named := strings.CutPrefix(text, "c")
 	n, err := strconv.Atoi(digits)
 	if !named || err != nil || n < 0 {
@@ -330,13 +322,14 @@ func resolveCheckpoint(s *task.State, text string, wrong *ReferenceError) (to ta
 	}
 	ui := s.UI()
 	c := s.Checkpoint(n)
+	var why string
 	switch {
 	case len(s.Checkpoints) == 0:
-		wrong.Why = "the task has no checkpoints"
+		why = "the task has no checkpoints"
 	case c == nil:
-		wrong.Why = fmt.Sprintf("the task has the checkpoints c1 to c%d", s.Checkpoints[len(s.Checkpoints)-1].Number)
+		why = fmt.Sprintf("the task has the checkpoints c1 to c%d", s.Checkpoints[len(s.Checkpoints)-1].Number)
 	case s.RewoundCheckpoint(*c):
-		wrong.Why = fmt.Sprintf("%s was rewound with its messages; use roost checkpoint restore to restore the files alone", text)
+		why = fmt.Sprintf("%s was rewound with its messages; use roost checkpoint restore to restore the files alone", text)
 	default:
 		row, _ := slices.BinarySearchFunc(ui, c.Seq+1, func(m *task.Message, seq uint64) int { return cmp.Compare(m.Seq, seq) })
 		if c.Reason == task.ReasonBefore && row > 0 && callRows[ui[row-1].Kind()] {
@@ -345,15 +338,14 @@ func resolveCheckpoint(s *task.State, text string, wrong *ReferenceError) (to ta
 		if row < len(ui) {
 			return target{row: row, between: true}, true, nil
 		}
-		wrong.Why = fmt.Sprintf("no message follows %s", text)
+		why = fmt.Sprintf("no message follows %s", text)
 	}
-	wrong.Candidates = candidatesBefore(s, len(ui))
-	return target{}, true, wrong
+	return target{}, true, wrongReference(s, given, why)
 }
 
 // resolveTS finds the row that has a time. Where no row has it, the candidates are the rows around that time: a message
 // of the model's history may have it, and the user does not see those.
-func resolveTS(s *task.State, ts int64, wrong *ReferenceError) (target, error) {
+func resolveTS(s *task.State, ts int64, given string) (target, error) {
 	var matches []int
 	near := 0
 	for i, m := range s.UI() {
@@ -368,11 +360,10 @@ func resolveTS(s *task.State, ts int64, wrong *ReferenceError) (target, error) {
 	case 1:
 		return target{row: matches[0]}, nil
 	case 0:
-		wrong.Why = "no message has that ts"
-		wrong.Candidates = candidatesBefore(s, near+maxCandidates/2+1)
-		return target{}, wrong
+		around := candidatesBefore(s, near+maxCandidates/2+1)
+		return target{}, &ReferenceError{Given: given, Why: "no message has that ts", Candidates: around}
 	}
-	wrong.Ambiguous, wrong.Why = true, fmt.Sprintf("%d messages have that ts", len(matches))
+	wrong := &ReferenceError{Given: given, Ambiguous: true, Why: fmt.Sprintf("%d messages have that ts", len(matches))}
 	for _, i := range matches[:min(len(matches), maxCandidates)] {
 		wrong.Candidates = append(wrong.Candidates, rowAt(s, i))
 	}
@@ -381,11 +372,12 @@ func resolveTS(s *task.State, ts int64, wrong *ReferenceError) (target, error) {
 
 // tooManyTurns is the error for a reference to more turns than the task has.
 func tooManyTurns(s *task.State, given string) error {
-	return &ReferenceError{
-		Given:      given,
-		Why:        fmt.Sprintf("the model has replied %d times", s.Replies),
-		Candidates: candidatesBefore(s, len(s.UI())),
-	}
+	return wrongReference(s, given, fmt.Sprintf("the model has replied %d times", s.Replies))
+}
+
+// wrongReference is the error for a reference, with the task's last messages as candidates.
+func wrongReference(s *task.State, given, why string) *ReferenceError {
+	return &ReferenceError{Given: given, Why: why, Candidates: candidatesBefore(s, len(s.UI()))}
 }
 
 // candidatesBefore are the last messages before a row.
