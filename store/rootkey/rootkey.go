@@ -214,7 +214,7 @@ func (r *Ring) find() (p *place, at place, err error) {
 		return nil, at, fmt.Errorf("look for the root's id: %w", err)
 	}
 	var id struct {
-		ID string `json:"id"`
+		ID uuid.UUID `json:"id"`
 	}
 	if !info.Mode().IsRegular() || info.Size() > 1<<10 {
 		return nil, at, fmt.Errorf("%s is no root's id: move it away, and a new one is made", file)
@@ -223,14 +223,10 @@ func (r *Ring) find() (p *place, at place, err error) {
 	if err != nil {
 		return nil, at, fmt.Errorf("read the root's id: %w", err)
 	}
-	known, bad := uuid.UUID{}, json.Unmarshal(data, &id)
-	if bad == nil {
-		known, bad = uuid.Parse(id.ID)
-	}
-	if bad != nil {
+	if json.Unmarshal(data, &id) != nil || id.ID == uuid.Nil {
 		return nil, at, fmt.Errorf("%s is no root's id: move it away, and a new one is made", file)
 	}
-	at.Root, at.Inode = known.String(), filelog.FileID(info)
+	at.Root, at.Inode = id.ID.String(), filelog.FileID(info)
 	found, err := readPlace(r.file(at))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, at, nil
