@@ -31,13 +31,6 @@ type Change struct {
 	Check func(title string, tags []string, pinned bool) error
 }
 
-func (l Change) check(title string, tags []string, pinned bool) error {
-	if l.Check == nil {
-		return nil
-	}
-	return l.Check(title, tags, pinned)
-}
-
 // ErrInvalid: a title or tag that cannot be a label.
 var ErrInvalid = errors.New("it cannot be used as a label")
 
@@ -47,6 +40,9 @@ var ErrInvalid = errors.New("it cannot be used as a label")
 func Set(ctx context.Context, s *store.Store, ref store.Ref, l Change) (api.Summary, error) {
 	if err := l.validate(); err != nil {
 		return api.Summary{}, err
+	}
+	if l.Check == nil {
+		l.Check = func(string, []string, bool) error { return nil }
 	}
 	was, named, err := labelled(ctx, s, ref)
 	if err != nil {
@@ -63,7 +59,7 @@ func Set(ctx context.Context, s *store.Store, ref store.Ref, l Change) (api.Summ
 				return err
 			}
 			store.ApplyLabels(&was, table)
-			if err := l.check(was.Title, was.Tags, was.Pinned); err != nil {
+			if err := l.Check(was.Title, was.Tags, was.Pinned); err != nil {
 				return err
 			}
 			e := l.event(was.Title, table.HasTitle(ref.Source, ref.ID), was.Tags, was.Pinned)
@@ -93,7 +89,7 @@ func setOwn(ctx context.Context, s *store.Store, ref store.Ref, l Change) error 
 		return err
 	}
 	state := o.Task.State()
-	if err = l.check(state.Title, state.Tags, state.Pinned); err != nil {
+	if err = l.Check(state.Title, state.Tags, state.Pinned); err != nil {
 		return errors.Join(err, o.Task.Close(ctx))
 	}
 	if e := l.event(state.Title, state.Title != "", state.Tags, state.Pinned); e != nil {
