@@ -23,16 +23,16 @@ const (
 	// mostCounted bounds the parts of the catalogue that are read only to count hits.
 	mostCounted = 1500
 
-	whole = 1 << 30 // hits of a task that were given: all of them
+	whole = 1 << 30 // the number of hits that the page before has of a task: all of them
 )
 
-// spot is a place in the order of all hits: behind so many of a task's.
+// spot is a place in the order of all hits: behind the first n hits of a task.
 type spot struct {
 	title, score int // of the order "best"
 	ts           int64
-	mark         string // "" is before all
+	mark         string // of the task; "" is before all tasks
 	n            int
-	best         bool // the cursor is one of the order "best"
+	best         bool // the order is "best"
 }
 
 // compare is the order of tasks: those whose title holds the words, those with the better hits, the newest.
@@ -58,7 +58,7 @@ func readSpot(cursor, sort string) (s spot, err error) {
 	if s.best = sort == api.SortBest; cursor == "" {
 		return s, nil
 	}
-	bad := fmt.Errorf("cursor %q: not one that a search in this order gave", cursor)
+	bad := fmt.Errorf("cursor %q: no search in this order gave it", cursor)
 	fields := strings.Split(cursor, ".")
 	if s.best {
 		if len(fields) != 6 || fields[0] != api.SortBest {
@@ -100,7 +100,7 @@ func (c *candidate) mark() string {
 // behind reports whether a place is behind all hits of a task.
 func (s spot) behind(c *candidate) bool { return s.mark != "" && s.compare(c.place) > 0 }
 
-// given is how many hits of a task lie before a place that is not behind it.
+// given is how many hits of a task come before a place that is not behind the task.
 func (s spot) given(c *candidate) int {
 	if s.mark != "" && s.ts == c.TS && s.mark == c.mark() {
 		return s.n
@@ -131,10 +131,10 @@ func (p *page) full() bool {
 	return p.search.full(*p.out) || p.q.Tasks > 0 && p.tasks > p.q.Tasks
 }
 
-// fill puts the hits of tasks on the page. They come by the scores of their titles, and the newest first.
+// fill puts the hits of tasks on the page. The tasks come in the order of the scores of their titles, and the newest first.
 func (p *page) fill(ctx context.Context, all []*candidate) error {
 	best := p.q.Filter.Sort == api.SortBest
-	var held []*candidate // of the same title score: a later one may be better
+	var held []*candidate // tasks of one title score: a later one may have better hits
 	weighed := 0
 	release := func() error {
 		slices.SortStableFunc(held, func(a, b *candidate) int { return a.place.compare(b.place) })
@@ -174,7 +174,8 @@ func (p *page) fill(ctx context.Context, all []*candidate) error {
 		if p.full() {
 			continue
 		}
-		if err := p.weigh(ctx, c); err != nil {
+		// Any of its hits may come first.
+		if err := p.find(ctx, c, p.most(*p.out, p.from.given(c))); err != nil {
 			return err
 		}
 		if len(c.hits) == 0 {
@@ -190,12 +191,7 @@ func (p *page) fill(ctx context.Context, all []*candidate) error {
 	return release()
 }
 
-// weigh finds the hits of a task of which any may come first.
-func (p *page) weigh(ctx context.Context, c *candidate) error {
-	return p.find(ctx, c, p.most(*p.out, p.from.given(c)))
-}
-
-// find fills in the hits of a task, of more than most the first.
+// find fills in the hits of a task: the first most of them, or all when most is 0.
 func (p *page) find(ctx context.Context, c *candidate, most int) error {
 	if c.found {
 		return nil
@@ -247,7 +243,7 @@ func (p *page) give(ctx context.Context, c *candidate) error {
 	return nil
 }
 
-// cut takes off the page what was only read to know that there is more.
+// cut removes from the page what fill read only to know that there is more.
 func (p *page) cut() {
 	keep := len(p.out.Items)
 	if limit := p.q.Filter.Limit; limit > 0 {

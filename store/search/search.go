@@ -504,36 +504,43 @@ func inOrder(s *task.State) []saying {
 
 // Verify compares the texts in the catalogue with the folders; store.VerifyRows compares the rows. The text of a task that
 // has changed since is stale: it will be read again. A text that counts as new and differs misleads its readers.
-func Verify(ctx context.Context, s *store.Store) (out []store.Mismatch) {
+func Verify(ctx context.Context, s *store.Store) []store.Mismatch {
+	out, err := verify(ctx, s)
+	if err != nil {
+		return []store.Mismatch{s.CatalogMismatch(err.Error(), false)}
+	}
+	return out
+}
+
+// verify is Verify; its error is why the catalogue cannot be compared.
+func verify(ctx context.Context, s *store.Store) (out []store.Mismatch, err error) {
 	about := s.CatalogMismatch
 	db, err := s.VerifyCatalog(ctx)
 	if db != nil {
 		defer db.Close() //nolint:errcheck // it is only read
 	}
 	switch {
-	case err != nil:
-		return []store.Mismatch{about(err.Error(), false)}
-	case db == nil && !s.KeepsCatalog():
-		return nil
+	case err != nil || db == nil && !s.KeepsCatalog():
+		return nil, err
 	case db == nil:
 		if refs, err := s.Refs(ctx); err != nil || len(refs) > 0 {
 			out = append(out, about("it is missing; every search reads all tasks", true))
 		}
-		return out
+		return out, nil
 	}
 	tasks, err := s.Candidates(ctx, store.Filter{})
 	if err != nil {
-		return []store.Mismatch{about(err.Error(), false)}
+		return nil, err
 	}
 	defer tasks.Close()
 	snap, err := db.Snapshot(ctx)
 	if err != nil {
-		return []store.Mismatch{about(err.Error(), false)}
+		return nil, err
 	}
 	defer snap.Close()
 	known, err := snap.Tasks(ctx)
 	if err != nil {
-		return []store.Mismatch{about(err.Error(), false)}
+		return nil, err
 	}
 	behind := 0
 	for i, t := range tasks.Tasks {
@@ -547,7 +554,7 @@ func Verify(ctx context.Context, s *store.Store) (out []store.Mismatch) {
 		}
 		problem, err := compareText(ctx, s, tasks, t, snap, row)
 		if ctx.Err() != nil {
-			return out
+			return out, nil
 		}
 		if err != nil {
 			problem = err.Error()
@@ -565,7 +572,7 @@ func Verify(ctx context.Context, s *store.Store) (out []store.Mismatch) {
 	if n := len(goneOf(known, tasks)); n > 0 {
 		out = append(out, about(fmt.Sprintf("%d of its tasks are gone", n), true))
 	}
-	return out
+	return out, nil
 }
 
 // Rebuild fills the catalogue, after setting a damaged one aside.

@@ -416,7 +416,7 @@ func models(ctx context.Context, v *store.View, rows []*task.Message) ([][2]stri
 		}
 		if model, ok := esjson.GetString(info, "modelId"); ok && model != "" {
 			at[1] = model
-			at[0], _ = esjson.GetString(info, "providerId")
+			at[0] = esjson.TextOf(info, "providerId")
 		}
 	}
 	return out, nil
@@ -531,12 +531,11 @@ var toolOfText = map[string]string{
 }
 
 func toolOfRow(raw []byte) string {
-	text, _ := esjson.GetString(raw, "text")
-	inner := []byte(text)
+	inner := []byte(esjson.TextOf(raw, "text"))
 	if esjson.TypeOf(inner) != esjson.TypeObject || !esjson.Valid(inner) {
 		return ""
 	}
-	name, _ := esjson.GetString(inner, "tool")
+	name := esjson.TextOf(inner, "tool")
 	if tool, ok := toolOfText[name]; ok {
 		return tool
 	}
