@@ -98,13 +98,13 @@ func UI(raw []byte, number int) Message {
 	case kind == "say:checkpoint_saved":
 	case kind == "say:api_req_started":
 		if inner := []byte(text); object(inner) {
-			m.add(Words, kind, str(inner, "streamingFailedMessage"))
+			m.add(Words, kind, esjson.TextOf(inner, "streamingFailedMessage"))
 		}
 	case object([]byte(text)):
 		class := Words
 		if slices.Contains(toolRows, kind) {
 			class = Tool
-			m.called(kind, str([]byte(text), "tool"))
+			m.called(kind, esjson.TextOf([]byte(text), "tool"))
 		}
 		m.values(class, kind, []byte(text))
 	case slices.Contains(toolRows, kind):
@@ -115,7 +115,7 @@ func UI(raw []byte, number int) Message {
 	m.called(kind, rowTools[kind])
 	m.add(Words, kind, o.str("reasoning"))
 	if info := o["contextCondense"]; esjson.TypeOf(info) == esjson.TypeObject {
-		m.add(Words, kind, str(info, "summary"))
+		m.add(Words, kind, esjson.TextOf(info, "summary"))
 	}
 	return m
 }
@@ -196,9 +196,9 @@ func (m *Message) result(kind string, content []byte) {
 		switch {
 		case esjson.TypeOf(b) != esjson.TypeObject:
 			m.values(Tool, kind, b)
-		case str(b, "type") == "text":
-			m.add(Tool, kind, str(b, "text"))
-		case str(b, "type") != "image":
+		case esjson.TextOf(b, "type") == "text":
+			m.add(Tool, kind, esjson.TextOf(b, "text"))
+		case esjson.TextOf(b, "type") != "image":
 			m.values(Tool, kind, b)
 		}
 	}
@@ -309,11 +309,9 @@ func (m members) str(name string) string {
 }
 
 func (m members) int(name string) int64 {
-	n, _ := esjson.GetInt(slices.Concat([]byte(`{"n":`), m[name], []byte("}")), "n")
+	n, _ := esjson.Int(m[name])
 	return n
 }
-
-func str(raw []byte, key string) string { s, _ := esjson.GetString(raw, key); return s }
 
 // toolName spells the name of a tool as it is kept.
 func toolName(s string) string {
