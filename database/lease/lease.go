@@ -1,5 +1,5 @@
-// Package lease keeps leases of running servers in the database: what a server relies on or works at names its lease,
-// and goes with it when the server ends, however it ends.
+// Package lease keeps leases of running servers in the database. A row that a server relies on or works at names the
+// server's lease, and is removed with the lease when the server ends, also when it is killed.
 //
 // A lease is a row of roost.leases, and lasts while the row is there. One goroutine renews it every third of its length.
 // Only the clock of the database decides that a lease has run out, and only End makes that count: it removes the row, and
@@ -43,8 +43,8 @@ type Lease struct {
 // New makes a lease of a length. It is taken with the first ID.
 func New(db *database.DB, length time.Duration) *Lease { return &Lease{db: db, length: length} }
 
-// ID is the number of the lease, which lasts. After a lease was ended by others it is another number, and nothing that
-// named the one before is there.
+// ID is the number of the lease, and takes one if there is none. After another server has ended the lease, ID takes another
+// one with another number; the rows that named the ended lease are gone.
 func (l *Lease) ID(ctx context.Context) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,7 +71,7 @@ func (l *Lease) ID(ctx context.Context) (int64, error) {
 }
 
 // Announce shows a document to all servers for as long as the lease lasts, in place of the one before. One goroutine calls
-// it again and again: after the lease was ended by others, it takes another one.
+// it again and again, because it takes another lease after other servers have ended this one.
 func (l *Lease) Announce(ctx context.Context, document []byte) error {
 	id, err := l.ID(ctx)
 	if err != nil || id == l.shown && bytes.Equal(document, l.announce) {
@@ -86,18 +86,15 @@ func (l *Lease) Announce(ctx context.Context, document []byte) error {
 
 // Announced are the documents of the leases that last.
 func Announced(ctx context.Context, db *database.DB) ([][]byte, error) {
-	rows, err := db.Query(ctx, `SELECT server FROM roost.leases WHERE server IS NOT NULL AND lease_until > clock_timestamp() ORDER BY id`)
-	if err != nil {
-		return nil, fmt.Errorf("look for running servers: %w", err)
-	}
-	list, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
+	rows, _ := db.Query(ctx, `SELECT server FROM roost.leases WHERE server IS NOT NULL AND lease_until > clock_timestamp() ORDER BY id`)
+	list, err := pgx.CollectRows(rows, pgx.RowTo[[]byte]) // also Query's error
 	if err != nil {
 		return nil, fmt.Errorf("look for running servers: %w", err)
 	}
 	return list, nil
 }
 
-// Lost forgets a lease that the database has ended, see Ended, or that is to run out: it is renewed no longer.
+// Lost stops the renewal of a lease that the database has ended, see Ended, or that should run out.
 func (l *Lease) Lost(id int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,7 +109,7 @@ func Ended(err error) bool {
 	return errors.As(err, &refused) && refused.Code == "23503" && refused.TableName != "" && refused.ConstraintName == refused.TableName+"_lease_fkey"
 }
 
-// run renews until Close. What fails is tried again: the lease still lasts for two thirds.
+// run renews the lease until Close. After a failure it tries again: the lease still lasts for two thirds of its length.
 func (l *Lease) run(ctx context.Context) {
 	tick := time.NewTicker(l.length / 3)
 	defer tick.Stop()

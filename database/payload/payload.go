@@ -2,11 +2,11 @@
 // content stores, each once.
 //
 // A payload is kept in pieces, each compressed by itself, so that a reader of a part reads little else. A piece that zstd
-// does not make smaller is kept as it is: it is as long as the piece, and a compressed one is shorter.
+// does not make smaller is stored uncompressed: what is stored is then as long as the piece, and otherwise shorter.
 //
-// A payload stays while something names it: a blob of a journal (roost.blobs) or a content of a store (roost.kept). Who
-// is about to name one locks its row of contents first, as Put and Present do; Sweep removes those that nothing names and
-// no transaction has locked.
+// A payload stays while something names it: a blob of a journal (roost.blobs) or a content of a store (roost.kept). A
+// transaction that is about to name a payload first locks its row of contents, as Put and Present do; Sweep removes the
+// payloads that nothing names and no transaction has locked.
 package payload
 
 import (
@@ -68,14 +68,11 @@ func unpack(stored []byte, n, size int64) ([]byte, error) {
 
 // Read calls do for the pieces from first to last of a payload of size bytes, in order.
 func Read(ctx context.Context, q Querier, hash []byte, size, first, last int64, do func(n int64, data []byte) error) error {
-	rows, err := q.Query(ctx, `SELECT n, data FROM roost.chunks WHERE hash = $1 AND n BETWEEN $2 AND $3 ORDER BY n`, hash, first, last)
-	if err != nil {
-		return err
-	}
+	rows, _ := q.Query(ctx, `SELECT n, data FROM roost.chunks WHERE hash = $1 AND n BETWEEN $2 AND $3 ORDER BY n`, hash, first, last)
 	next := first
 	var n int64
 	var stored []byte
-	_, err = pgx.ForEachRow(rows, []any{&n, &stored}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&n, &stored}, func() error { // also Query's error
 		if n != next {
 			return ErrDamaged
 		}
@@ -109,18 +106,15 @@ type Piece struct {
 	Data []byte
 }
 
-// Present locks those of the payloads that are there against removal until the transaction ends, and returns them.
+// Present locks the payloads that exist against removal until the transaction ends, and returns their hashes.
 func Present(ctx context.Context, tx pgx.Tx, hashes [][]byte) ([][]byte, error) {
-	rows, err := tx.Query(ctx, `SELECT hash FROM roost.contents WHERE hash = ANY($1) ORDER BY hash FOR KEY SHARE`, hashes)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, pgx.RowTo[[]byte])
+	rows, _ := tx.Query(ctx, `SELECT hash FROM roost.contents WHERE hash = ANY($1) ORDER BY hash FOR KEY SHARE`, hashes)
+	return pgx.CollectRows(rows, pgx.RowTo[[]byte]) // also Query's error
 }
 
-// Put notes the sizes of payloads, and locks them against removal until the transaction ends. Their pieces must follow.
-// Payloads are in the order of their hashes, in one transaction, so that two that put the same ones do not wait for each
-// other.
+// Put records the sizes of payloads, and locks them against removal until the transaction ends. Their pieces must follow.
+// The caller puts payloads in the order of their hashes, in one transaction: otherwise two transactions that put the same
+// payloads could wait for each other.
 func Put(ctx context.Context, tx pgx.Tx, list []Size) error {
 	hashes, sizes, stored := make([][]byte, len(list)), make([]int64, len(list)), make([]int64, len(list))
 	for i, p := range list {
@@ -133,7 +127,7 @@ WHERE (contents.size, contents.stored) <> (EXCLUDED.size, EXCLUDED.stored)`, has
 	return err
 }
 
-// PutPieces stores pieces. Those that are there already are repaired when they differ.
+// PutPieces stores pieces. It replaces a piece that is there already and differs.
 func PutPieces(ctx context.Context, tx pgx.Tx, list []Piece) error {
 	hashes, numbers, data := make([][]byte, len(list)), make([]int64, len(list)), make([][]byte, len(list))
 	for i, p := range list {
@@ -165,14 +159,12 @@ func Sweep(ctx context.Context, db *database.DB) error {
 	}
 }
 
-// sweep looks again once the rows are locked: who was about to name one had locked it, and has named it by now.
+// sweep checks the rows again once they are locked: a transaction that was about to name a payload had locked its row, and
+// has named the payload by now.
 func sweep(ctx context.Context, tx pgx.Tx) (int, error) {
 	const unnamed = `NOT EXISTS (SELECT FROM roost.kept k WHERE k.hash = c.hash) AND NOT EXISTS (SELECT FROM roost.blobs b WHERE b.hash = c.hash)`
-	rows, err := tx.Query(ctx, `SELECT hash FROM roost.contents c WHERE `+unnamed+` ORDER BY hash LIMIT $1 FOR UPDATE SKIP LOCKED`, sweepMost)
-	if err != nil {
-		return 0, err
-	}
-	hashes, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
+	rows, _ := tx.Query(ctx, `SELECT hash FROM roost.contents c WHERE `+unnamed+` ORDER BY hash LIMIT $1 FOR UPDATE SKIP LOCKED`, sweepMost)
+	hashes, err := pgx.CollectRows(rows, pgx.RowTo[[]byte]) // also Query's error
 	if err != nil || len(hashes) == 0 {
 		return 0, err
 	}
