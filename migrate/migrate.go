@@ -1,19 +1,19 @@
 // Package migrate copies all tasks of one store into another: from folders into a database that servers share, and back.
 //
-// Each journal is copied as it is stored, byte for byte, with its payloads, and appears in the target complete or not at
-// all. Then both are read again and compared by hash. The source is only read, except for what its
-// journals lack: an imported task that nobody has continued gets a journal, and changes by other programs are taken in. A copy that was interrupted is done
-// again: what is there is compared, and a journal that has grown in the source gets what it lacks. Two that both went on
-// are left as they are and named.
+// Run copies each journal as it is stored, byte for byte, with its payloads; the journal appears in the target complete or
+// not at all. Then Run reads both again and compares their hashes. It only reads the source, except where a journal lacks
+// something: an imported task that nobody has continued gets a journal, and Run takes in changes by other programs. After
+// an interruption, Run starts again: it compares the journals that the target has, and appends to a journal what its
+// source has got since. Where both journals were continued, Run changes neither and names the task.
 //
-// Behind the journals come the contents of checkpoints and the drafts of own tasks. Derived data (snapshots, lists, the
-// search index, Roo's files) is made anew by the target. Not copied: requests with idempotency keys, log-ins, accounts,
+// After the journals, Run copies the contents of checkpoints and the drafts of own tasks. The target makes derived data
+// (snapshots, lists, the search index, Roo's files) again. Not copied: requests with idempotency keys, log-ins, accounts,
 // and the audit trail, which belong to servers; journals of tasks in the storages of other tools, which stay with their
 // folders.
 //
-// A journal is signed with the key of the root or group that wrote it, so the copy is a stranger's until its owner says
-// otherwise: it starts nothing by itself (see package store). With Trust the caller says so, and that holds for the
-// tasks whose journals were the source's own.
+// A journal is signed with the key of the root or group that wrote it, so the target does not trust the copy: it starts
+// nothing by itself (see package store) until its owner vouches for it. With Trust, Run vouches for the tasks whose journals
+// were the source's own.
 package migrate
 
 import (
@@ -40,8 +40,8 @@ type End struct {
 	Contents checkpoint.Place
 }
 
-// Run copies all tasks. What cannot be copied is named in the result and does not stop the rest; the error is one that
-// does.
+// Run copies all tasks. The result names what cannot be copied; Run continues with the rest. It returns an error when it
+// cannot continue.
 func Run(ctx context.Context, from, to End, o api.NewMigration) (api.Migration, error) {
 	m := &migration{
 		from: from,
@@ -53,7 +53,7 @@ func Run(ctx context.Context, from, to End, o api.NewMigration) (api.Migration, 
 	if err != nil {
 		return m.out, fmt.Errorf("list the tasks: %w", err)
 	}
-	there := map[string]bool{} // tasks that the target has, by the owner of their contents
+	there := map[string]bool{} // the tasks that the target has, by the owner of their contents
 	for i, ref := range refs {
 		progress.Report(ctx, progress.State{What: "copying", Done: i, Of: len(refs)})
 		if err := ctx.Err(); err != nil {
@@ -190,8 +190,8 @@ func (m *migration) task(ctx context.Context, ref store.Ref) (err error) {
 	return nil
 }
 
-// settle has the journal of a task hold all of it: an imported task that nobody has continued has none, and another program
-// may have changed Roo's files since. A dry run only counts such a task, and reports false.
+// settle makes the journal of a task complete: an imported task that nobody has continued has none, and another program may
+// have changed Roo's files since. A dry run only counts such a task; settled is false then.
 func (m *migration) settle(ctx context.Context, ref store.Ref) (settled bool, err error) {
 	if m.from.Store.Shared() || store.IsOverlay(ref) {
 		return true, nil
@@ -215,7 +215,8 @@ func (m *migration) settle(ctx context.Context, ref store.Ref) (settled bool, er
 	return true, owned.Task.Close(ctx)
 }
 
-// compare is how many of the source's commits the target has: all, or those that the source begins with, or none.
+// compare counts the commits of the source, head, and those of them that the target has, over: all, the first ones, or
+// none.
 func (m *migration) compare(ctx context.Context, source journal.Stored, place store.Ref) (over, head uint64, err error) {
 	if head, err = source.Head(ctx); err != nil {
 		return 0, 0, err
@@ -250,7 +251,7 @@ func (m *migration) compare(ctx context.Context, source journal.Stored, place st
 	return over, head, nil
 }
 
-// sumAt is the sum of the first commits of a journal. A journal that lacks some is damaged.
+// sumAt is the sum of the commits of a journal up to head. A journal that lacks one of them is damaged.
 func sumAt(ctx context.Context, log journal.Stored, head uint64) (journal.Sum, error) {
 	list, err := journal.Sums(ctx, log, head)
 	if err != nil {
@@ -262,7 +263,7 @@ func sumAt(ctx context.Context, log journal.Stored, head uint64) (journal.Sum, e
 	return list[0], nil
 }
 
-// explained adds to damage what shows all of it.
+// explained adds to an error about damage the command that shows all damage.
 func explained(err error) error {
 	if _, ok := errors.AsType[*journal.DamageError](err); ok || errors.Is(err, journal.ErrBlobMissing) || errors.Is(err, journal.ErrBlobDamaged) {
 		return fmt.Errorf("%w; roost doctor shows what is lost", err)
@@ -303,7 +304,7 @@ func (m *migration) copy(ctx context.Context, source journal.Stored, place store
 	return nil
 }
 
-// after copies what belongs to a task, and lets it go on.
+// after copies the draft of a task and, with Trust, vouches for the copy.
 func (m *migration) after(ctx context.Context, ref store.Ref) error {
 	place := m.place(ref)
 	if store.IsOverlay(ref) || !m.to.Store.HasJournal(ctx, place) {
