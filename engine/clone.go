@@ -12,19 +12,20 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// In a group a server that lacks a task's workspace may clone it, when no server that has it runs: see reach.Cloning. A run
-// records at its start what such a server needs, and the one that continues the task makes the clone before it takes it.
+// In a group, a server that lacks a task's workspace may clone the workspace when no server that has it runs: see
+// reach.Cloning. A run records at its start what such a server needs. The server that continues the task makes the clone
+// before it takes the task.
 
 // clone is a workspace that was cloned for a run that is being prepared. nil: the server has the workspace.
 type clone struct {
-	note        string
+	note        string // for the person
 	undo        func()
-	run         string // of the task, as it was when its files were put back
-	checkpoints int
+	run         string // the task's newest run when the files were put back
+	checkpoints int    // how many checkpoints the task had then
 }
 
-// cloneWorkspace clones the workspace of a task that this server lacks, if it may, and names the clone in the settings. The
-// error is why it may not.
+// cloneWorkspace clones the workspace of a task, if this server lacks it and may clone it, and names the clone in the
+// settings. The error says why the server may not.
 func (e *Engine) cloneWorkspace(ctx context.Context, ref store.Ref, s *task.State, has *task.Settings, r Request) (*clone, error) {
 	if e.opt.Reach == nil || r.Workspace != "" || has.Workspace == "" {
 		return nil, nil
@@ -58,20 +59,12 @@ func (e *Engine) cloneWorkspace(ctx context.Context, ref store.Ref, s *task.Stat
 	return c, nil
 }
 
-// stale reports whether the task went on, at another server, since its files were put back.
+// stale returns an error when another server worked on the task after the files were put back.
 func (c *clone) stale(ref store.Ref, s *task.State) error {
 	if c == nil || len(s.Checkpoints) == c.checkpoints && (s.Run == nil || s.Run.ID == c.run) {
 		return nil
 	}
-	return fmt.Errorf("task %s went on while this server cloned its workspace: %w", ref.ID, store.ErrForeignBusy)
-}
-
-// notes are what the person should know of it.
-func (c *clone) notes() []string {
-	if c == nil {
-		return nil
-	}
-	return []string{c.note}
+	return fmt.Errorf("another server worked on task %s while this server cloned its workspace: %w", ref.ID, store.ErrForeignBusy)
 }
 
 // recordTree records in the settings of a run what another server needs to clone its workspace.

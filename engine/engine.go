@@ -296,7 +296,6 @@ type RunInfo struct {
 type Ticket struct {
 	RunInfo
 	From events.Cursor // the run's events follow this event of the task; zero = from the start
-	Made bool          // the task is new
 	Same bool          // the request was accepted before, and nothing was done now
 }
 

@@ -66,13 +66,13 @@ func given(answer Answer) (Answer, error) {
 	return answer, nil
 }
 
-// await begins to listen for a question's answer, or gives what listens already: the
-// question may be seen, and answered, before the agent has come to listen.
+// await begins to listen for the answer to a question, and returns the channel for it. Commit calls it before anybody
+// can see the question, because the answer may come before the agent asks for it.
 func (r *Run) await(question string) chan Answer {
 	if !r.req.Interactive {
 		return nil
 	}
-	r.worked() // until here; from now on it waits
+	r.worked() // counts the time until now; from now on the run waits
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p, ok := r.answers[question]
@@ -154,8 +154,7 @@ func (r *Run) awaits(question string) bool {
 // stopAnswer marks the answer "stop and save".
 const stopAnswer = "\x00stop"
 
-// Answer answers an open question. The first answer wins; a second one, and one
-// to a question that is not open, is ErrNoQuestion.
+// Answer answers an open question. The first answer wins. ErrNoQuestion: the question has an answer, or is not open.
 func (r *Run) Answer(question string, answer Answer) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -166,11 +165,6 @@ func (r *Run) Answer(question string, answer Answer) error {
 	p.taken = true // it stays until the agent has come for it
 	p.ch <- answer
 	return nil
-}
-
-// Stop answers a question by stopping the run, saved; it can be resumed.
-func (r *Run) Stop(question string) error {
-	return r.Answer(question, Answer{By: stopAnswer})
 }
 
 // observer is a run's agent.Observer.
@@ -184,9 +178,6 @@ func (r observer) Notice(text string) { r.notice(text) }
 
 // Expect shows what the first request sends and costs.
 func (r observer) Expect(p agent.Plan) error {
-	r.mu.Lock()
-	r.plan = &p
-	r.mu.Unlock()
 	text := fmt.Sprintf("to %s %s: ", p.Provider, p.Model)
 	switch {
 	case p.CostKnown:
@@ -218,15 +209,15 @@ func (r observer) Live(d agent.Delta) {
 	}))
 }
 
-// recorder is the task as the agent of a run sees it. With each commit it notes for the events what the journal's line
-// does not spell out.
+// recorder is the task as the agent of a run sees it. With each commit it keeps, for the events, what the line of the
+// journal does not hold.
 type recorder struct {
 	*store.Task
 	run   *Run
 	spend *budget.Spend
 }
 
-// Commit makes a commit and notes it for the task's topic.
+// Commit makes a commit and passes it to the task's topic.
 func (r recorder) Commit(ctx context.Context, committed ...task.Event) (err error) {
 	for _, e := range committed {
 		if q, opened := e.(api.QuestionOpened); opened {
@@ -250,7 +241,7 @@ func (r recorder) Commit(ctx context.Context, committed ...task.Event) (err erro
 	return err
 }
 
-// Barrier is store.Task's. It also reports what is saved, for the budgets of several runs.
+// Barrier is store.Task.Barrier. It also records how much of the run's cost is on disk, for the budgets of other runs.
 func (r recorder) Barrier(ctx context.Context) error {
 	spent := r.spend.Spent()
 	err := r.Task.Barrier(ctx)

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -116,10 +115,7 @@ func (e *Engine) Create(ctx context.Context, r Request) (store.Ref, error) {
 	if err != nil {
 		return store.Ref{}, err
 	}
-	t, err := e.store.Create(ctx, task.Created{
-		Task: r.NewTask, Title: r.Title, Origin: cmp.Or(r.Origin, "api"), Number: 1,
-		CreatedAt: e.opt.Now(), Settings: settings, Access: api.Access{Owner: r.Person},
-	})
+	t, err := e.createTask(ctx, r, settings)
 	if err != nil {
 		return store.Ref{}, err
 	}

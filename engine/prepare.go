@@ -22,8 +22,7 @@ import (
 	"github.com/roost-dev/roost/tool/historytool"
 )
 
-// prepare checks everything that can be checked before anything is written, then
-// takes the task.
+// prepare checks everything that can be checked before anything is written, then takes the task.
 func (e *Engine) prepare(ctx context.Context, r Request) (run *Run, err error) {
 	if r.Task == "" {
 		return e.prepareNew(ctx, r)
@@ -90,7 +89,9 @@ func (e *Engine) prepare(ctx context.Context, r Request) (run *Run, err error) {
 	if err != nil {
 		return nil, errors.Join(err, owned.Task.Close(context.WithoutCancel(ctx)))
 	}
-	notices = append(notices, made.notes()...)
+	if made != nil {
+		notices = append(notices, made.note)
+	}
 	notices = append(notices, e.recordTree(ctx, owned.Task, &settings, env.Workspace, r)...)
 	run = e.newRun(owned.Task, settings, env, r)
 	run.words = said
@@ -147,10 +148,7 @@ func (e *Engine) prepareNew(ctx context.Context, r Request) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	owned, err := e.store.Create(ctx, task.Created{
-		Task: r.NewTask, Title: r.Title, Origin: cmp.Or(r.Origin, "api"), Number: 1,
-		CreatedAt: e.opt.Now(), Settings: settings, Access: api.Access{Owner: r.Person},
-	})
+	owned, err := e.createTask(ctx, r, settings)
 	if err != nil {
 		return nil, err
 	}
@@ -159,6 +157,14 @@ func (e *Engine) prepareNew(ctx context.Context, r Request) (*Run, error) {
 	run.found = append(run.found, notes...)
 	run.words.own = agent.Input{Text: r.Text, Images: r.Images, Yes: r.Yes}
 	return run, nil
+}
+
+// createTask creates the task that a request asks for.
+func (e *Engine) createTask(ctx context.Context, r Request, s task.Settings) (*store.Task, error) {
+	return e.store.Create(ctx, task.Created{
+		Task: r.NewTask, Title: r.Title, Origin: cmp.Or(r.Origin, "api"), Number: 1,
+		CreatedAt: e.opt.Now(), Settings: s, Access: api.Access{Owner: r.Person},
+	})
 }
 
 // prepareSettings puts the settings of a request over those of a task, and opens what its next run works with.
@@ -280,7 +286,7 @@ const maxFamily = 64
 // askingSubtask is the subtask, at any depth, that a task waits for and that waits for the user; nil when there is none.
 func (e *Engine) askingSubtask(ctx context.Context, ref store.Ref) (*store.Ref, error) {
 	at := ref
-	for depth := 0; depth < maxFamily; depth++ {
+	for depth := range maxFamily {
 		var child string
 		asks := false
 		err := e.store.WithView(ctx, at, func(v *store.View) error {
@@ -357,8 +363,8 @@ func (e *UntrustedError) Error() string {
 	return text
 }
 
-// mustAsk reports whether a request may not continue the task before a person has confirmed it. damaged: the run asks
-// about the damage before it does anything else.
+// mustAsk reports whether a person must confirm the task before a request may continue it. damaged: the task's journal is
+// damaged, and the run asks about the damage before it does anything else.
 func (e *UntrustedError) mustAsk(damaged bool, r Request) bool {
 	return r.automatic || e.Standing != store.Unsigned && len(e.Brings) > 0 && !damaged && !r.OwnSettings && !r.TrustSettings
 }
@@ -408,7 +414,8 @@ func (e *Engine) Receive(ctx context.Context, r Request) (bool, error) {
 	})
 }
 
-// standing is the standing of a task for its caller. What continues by itself continues for the person that ordered it.
+// standing is the standing of a task for its caller. A run that no caller asked for continues for the person who ordered
+// it.
 func standing(of store.Standing, s *task.State, r Request) store.Standing {
 	if r.automatic {
 		return of
@@ -416,7 +423,7 @@ func standing(of store.Standing, s *task.State, r Request) store.Standing {
 	return of.OrderedBy(s, r.Person)
 }
 
-// untrusted is checkTrust for a task that is not open, and goes on for the person who ordered what it holds.
+// untrusted is checkTrust for a task that is not open and that continues for the person who ordered what it holds.
 func (e *Engine) untrusted(ctx context.Context, ref store.Ref) (untrusted *UntrustedError, err error) {
 	err = e.store.WithView(ctx, ref, func(v *store.View) (err error) {
 		untrusted, err = e.checkTrust(ctx, ref, v.State, Request{automatic: true})

@@ -39,9 +39,9 @@ func (e *Engine) Questions(ctx context.Context, ref string) ([]Asked, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, t := range all {
+		for i, t := range all.Items {
 			if t.OpenQuestions > 0 || t.Status == "running" {
-				refs = append(refs, e.store.Latest(ctx, t.ref))
+				refs = append(refs, e.store.Latest(ctx, all.Refs[i]))
 			}
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"iter"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,7 +45,6 @@ type Run struct {
 
 	mu      sync.Mutex
 	answers map[string]*hearing
-	plan    *agent.Plan
 	child   *Run // the subtask that it waits for
 }
 
@@ -90,10 +88,9 @@ type runSequel struct {
 	nextErr error
 }
 
-// words is what became of the words that came with a resume: the parent's own, or those
-// for the subtask whose question they answer.
+// words is the input of a resume, for the task or for the subtask whose question it answers.
 type words struct {
-	own   agent.Input
+	own   agent.Input // for the task
 	child agent.Input // for the child that the task waits for when the run begins
 }
 
@@ -234,19 +231,6 @@ func (r *Run) Start() string { return r.stream.from.String() }
 // Late are the notices that came behind the run's last event. Call it once Wait has returned.
 func (r *Run) Late() []events.Event { return r.stream.late }
 
-// Events yields the durable events of the run's task from the run's first one on, in order and each once, and live
-// events as they come, until the run has ended or ctx ends. Events of its subtasks are in the topics of their tasks.
-func (r *Run) Events(ctx context.Context) iter.Seq[events.Event] {
-	return func(yield func(events.Event) bool) {
-		topic, release, err := r.engine.pipe.Task(r.task.Ref)
-		if err != nil {
-			return
-		}
-		defer release()
-		r.follow(ctx, topic.Subscribe(r.stream.from), r.life.done, func(i events.Item) bool { return yield(i.Event) })
-	}
-}
-
 // Wait returns the outcome once the run has ended and everything is written.
 func (r *Run) Wait(ctx context.Context) (Outcome, error) {
 	select {
@@ -286,12 +270,10 @@ func (r *Run) CancelAlone() { r.life.cancel(errAlone) }
 // interrupt stops the run, and the subtask that it waits for, so that they can be resumed later.
 func (r *Run) interrupt() { r.life.cancel(agent.ErrDrained) }
 
-// Release lets the task go, as waiting, once the run waits for a person; one that does
-// already does so at once.
+// Release lets the run release its task, as waiting, as soon as the run waits for a person, which may be now.
 func (r *Run) Release() { r.life.release() }
 
-// Accepted returns when what the run was started with is on disk. An error is why it
-// never was: the run ended before.
+// Accepted returns when the run's input is on disk. The error says why it never was: the run ended before.
 func (r *Run) Accepted(ctx context.Context) error {
 	select {
 	case <-r.life.accepted:
@@ -323,7 +305,7 @@ func (r *Run) isEnding() (over bool) {
 	return over
 }
 
-// adopt notes the subtask that a run waits for.
+// adopt records the subtask that a run waits for.
 func (r *Run) adopt(child *Run) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -337,18 +319,6 @@ func (r *Run) Subtask() *Run {
 	return r.child
 }
 
-// Of is the run of a task among a run and the subtasks that it waits for; nil when that
-// task does not run there. Events of all of them come in the first one's stream, and a
-// question is answered where it was asked.
-func (r *Run) Of(taskID string) *Run {
-	for ; r != nil; r = r.Subtask() {
-		if r.TaskID == taskID {
-			return r
-		}
-	}
-	return nil
-}
-
 // DeniedError: the user refused what the run needs to begin.
 type DeniedError struct{ Task, Reason string }
 
@@ -356,9 +326,8 @@ func (e *DeniedError) Error() string {
 	return fmt.Sprintf("the run of task %s was denied what it needs: %s", e.Task, e.Reason)
 }
 
-// Enqueue gives words to the run, which takes them in with its next user turn. They are
-// on disk when it returns. store.ErrLetGo: the run has ended. store.ErrInputTaken: words of
-// that name are in its hands.
+// Enqueue queues an input for the run, which takes it with its next user turn. The input is on disk when Enqueue
+// returns. store.ErrLetGo: the run has ended. store.ErrInputTaken: the run has taken an input of that name.
 func (r *Run) Enqueue(ctx context.Context, q task.InputQueued) error {
 	if err := r.task.ChangeInput(ctx, q); err != nil {
 		return err
@@ -367,16 +336,9 @@ func (r *Run) Enqueue(ctx context.Context, q task.InputQueued) error {
 	return nil
 }
 
-// Plan is what the first request was to send and to cost; nil before it.
-func (r *Run) Plan() *agent.Plan {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.plan
-}
-
 func (r *Run) notice(text string) { r.publishNotice("warning", text) }
 
-// publishNotice publishes a notice of a kind: a client may leave out a plan, which is progress, but not a warning.
+// publishNotice publishes a notice. kind tells a client what it may leave out: a plan is progress, a warning is not.
 func (r *Run) publishNotice(kind, text string) {
 	e := r.liveEvent("notice", r.head(), func(o *esjson.Object) {
 		o.String("kind", kind)
@@ -407,9 +369,9 @@ func (r *Run) head() (seq uint64) {
 // mode is the current mode of the run's task. Only the agent may call it: the agent changes the mode.
 func (r *Run) mode() string { return r.agent.Task.Settings.Mode }
 
-// Next is the run that this run's end has started: of the parent that waited for its task,
-// or of the same task, for words that came at the last moment; nil when there is none.
-// It returns once that is known. The error is why there is none although there should be.
+// Next returns the run that this run's end started: of the parent that waited for its task, or of the same task, for an
+// input that came at the last moment; nil when there is none. Next returns once that is known. The error says why a run
+// that should follow did not start.
 func (r *Run) Next(ctx context.Context) (*Run, error) {
 	if err := r.settle(ctx); err != nil {
 		return nil, err

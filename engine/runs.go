@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/agent"
-	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/fold"
@@ -128,9 +127,9 @@ func (e *Engine) tasksInOrder(ctx context.Context, state string) ([]store.Ref, e
 		return nil, err
 	}
 	for _, status := range statuses {
-		for _, t := range active {
+		for i, t := range active.Items {
 			if t.Status == status {
-				add(t.ref)
+				add(active.Refs[i])
 			}
 		}
 	}
@@ -157,20 +156,9 @@ func (e *Engine) tasksInOrder(ctx context.Context, state string) ([]store.Ref, e
 	return out, nil
 }
 
-// listed is a task of a list.
-type listed struct {
-	api.Summary
-	ref store.Ref
-}
-
-// listTasks are the tasks of those statuses that have a journal.
-func (e *Engine) listTasks(ctx context.Context, statuses ...string) ([]listed, error) {
-	got, err := e.store.List(ctx, store.Filter{Statuses: statuses, Logged: true})
-	var out []listed
-	for i, t := range got.Items {
-		out = append(out, listed{t, got.Refs[i]})
-	}
-	return out, err
+// listTasks lists the tasks of those statuses that have a journal.
+func (e *Engine) listTasks(ctx context.Context, statuses ...string) (store.Listing, error) {
+	return e.store.List(ctx, store.Filter{Statuses: statuses, Logged: true})
 }
 
 // CancelTask stops the run of a task that works in this process, waits in its queue or waits for an answer. It returns

@@ -119,18 +119,22 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 	if o.MaxAttempts <= 0 {
 		o.MaxAttempts = defaultAttempts
 	}
-	left, err := e.leftTasks(ctx, o.Lost)
-	if err != nil {
-		return err
+	left := o.Lost // the tasks that a dead process may have left
+	if left == nil {
+		all, err := e.listTasks(ctx, "queued", "interrupted", "delegated") // the process of a delegated task may be dead too
+		if err != nil {
+			return err
+		}
+		left = all.Refs
 	}
 	var errs []error
 	var queued []RunInfo
 	var again, last []store.Ref // last: those whose workspaces are cloned first, which takes long
-	for _, t := range left {
+	for _, ref := range left {
 		if err := ctx.Err(); err != nil {
 			return errors.Join(append(errs, err)...)
 		}
-		ref := e.store.Latest(ctx, t.ref)
+		ref = e.store.Latest(ctx, ref)
 		var run RunInfo
 		lost := 0
 		var settings task.Settings
@@ -157,7 +161,8 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 		// ended long ago: only a task that would be changed or run is verified.
 		unended := run.State == "queued" || run.State == "interrupted" && run.Outcome == ""
 		// Of a group, whichever server finds a killed run continues it, also while it starts.
-		resumes := (o.Resume || e.opt.Reach != nil && run.Outcome == "") && lost <= o.MaxAttempts && run.State == "interrupted" && abandoned(run.Outcome, run.Code)
+		resumes := (o.Resume || e.opt.Reach != nil && run.Outcome == "") && lost <= o.MaxAttempts &&
+			run.State == "interrupted" && abandoned(run.Outcome, run.Code)
 		if !unended && !resumes {
 			continue
 		}
@@ -200,8 +205,7 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 	}
 	slices.SortStableFunc(queued, func(a, b RunInfo) int { return cmp.Compare(a.Queued, b.Queued) })
 	for _, run := range queued {
-		r := Request{Origin: "api", Interactive: true, Hold: e.hold()}
-		e.enqueue(run.Ref, run.ID, r)
+		e.enqueue(run.Ref, run.ID, Request{Origin: "api", Interactive: true, Hold: e.hold()})
 	}
 	for _, ref := range append(again, last...) {
 		if err := e.resumeInterrupted(ctx, ref); err != nil {
@@ -211,8 +215,8 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 	return errors.Join(append(errs, e.writeProjections(ctx), e.removeClones(ctx))...)
 }
 
-// lacks is why this server of a group lacks a workspace; nil when it has it, or may clone it. Without a group a run reports
-// that.
+// lacks returns why this server of a group cannot work in a workspace; nil when it has the workspace, or may clone it.
+// Without a group it returns nil: a run reports a workspace that is missing.
 func (e *Engine) lacks(ctx context.Context, s task.Settings) (clones bool, err error) {
 	if e.opt.Reach == nil {
 		return false, nil
@@ -228,17 +232,6 @@ func (e *Engine) lacks(ctx context.Context, s task.Settings) (clones bool, err e
 		_, err = workspace.Open(dir)
 	}
 	return false, err
-}
-
-// leftTasks are the tasks that a dead process may have left.
-func (e *Engine) leftTasks(ctx context.Context, lost []store.Ref) (list []listed, err error) {
-	if lost == nil {
-		return e.listTasks(ctx, "queued", "interrupted", "delegated") // the process of a delegated task may be dead too
-	}
-	for _, ref := range lost {
-		list = append(list, listed{ref: ref})
-	}
-	return list, nil
 }
 
 // writeProjections writes Roo's files of tasks whose last owner was killed before it could write them.
@@ -264,7 +257,7 @@ func abandoned(outcome, code string) bool {
 	return outcome == "" || outcome == "interrupted" && (code == "" || code == "drained" || code == "parent")
 }
 
-// recordEnd commits the end of a run whose process died, or that the run waits.
+// recordEnd commits that a run whose process died has ended, or that it waits for the answer to its question.
 func (e *Engine) recordEnd(ctx context.Context, ref store.Ref, run RunInfo) error {
 	done, err := e.scheduler.LockTask(ctx, keyOf(ref)) // a caller that continues it at this moment waits, and gets no BusyError
 	if err != nil {

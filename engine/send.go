@@ -26,7 +26,7 @@ const maxInputs = 256
 // nothing.
 func (e *Engine) Send(ctx context.Context, ref string, m Message) (Sent, error) {
 	if m.Text == "" && len(m.Images) == 0 {
-		return Sent{}, &setup.Error{What: "send a message to " + ref, Why: "it has no text and no image", Try: `give the message a text`}
+		return Sent{}, &setup.Error{What: "send a message to " + ref, Why: "it has no text and no image", Try: "give the message a text"}
 	}
 	if !slices.Contains([]string{"", "auto", "queue", "interrupt"}, m.Delivery) {
 		return Sent{}, &setup.Error{What: "deliver a message by " + m.Delivery, Why: "there is no such delivery",
@@ -129,12 +129,15 @@ func (e *Engine) findSent(ctx context.Context, ref store.Ref, id string, sent *S
 		at := below[0]
 		below = below[1:]
 		err := e.withRuns(ctx, at, func(s *task.State) {
-			if known = sent.answered(at, s, id); known || at != ref {
-				return
+			reply, answered := s.Runs.Replies[id]
+			run, queued := s.Runs.Inputs[id]
+			switch {
+			case answered:
+				sent.How, sent.Question, sent.Run = "answered", at.ID+"."+reply.Question, reply.Run
+			case queued && at == ref:
+				sent.How, sent.Input, sent.Run = "queued", id, run
 			}
-			if sent.Run, known = s.Runs.Inputs[id]; known {
-				sent.How, sent.Input = "queued", id
-			}
+			known = answered || queued && at == ref
 		})
 		if known || err != nil {
 			return known, err
@@ -157,18 +160,6 @@ func (e *Engine) findSent(ctx context.Context, ref store.Ref, id string, sent *S
 		}
 	}
 	return false, nil
-}
-
-// answered reports whether an input answered a question of a task, and which.
-func (sent *Sent) answered(ref store.Ref, s *task.State, input string) bool {
-	reply, ok := s.Runs.Replies[input]
-	if ok {
-		sent.How, sent.Question = "answered", ref.ID+"."+reply.Question
-		if reply.Run != "" {
-			sent.Run = reply.Run
-		}
-	}
-	return ok
 }
 
 // answerOpenQuestion answers the question that a task, or the subtask that it waits for, has open; false when there is none.

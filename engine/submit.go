@@ -60,9 +60,7 @@ func (e *Engine) submitNew(ctx context.Context, r Request) (Ticket, error) {
 		return Ticket{}, err
 	}
 	r.RunID = cmp.Or(r.RunID, runID(r.NewTask))
-	ticket, err := e.startOrQueue(ctx, r, "", false)
-	ticket.Made = err == nil
-	return ticket, err
+	return e.startOrQueue(ctx, r, "", false)
 }
 
 // submitKnown is Submit for a new task that exists: the request was accepted before, or was interrupted between creating
@@ -77,9 +75,7 @@ func (e *Engine) submitKnown(ctx context.Context, ref store.Ref, r Request) (Tic
 		return Ticket{}, err
 	}
 	r.Task, r.NewTask = keyOf(ref), ""
-	ticket, err := e.submit(ctx, ref, r, "")
-	ticket.Made = err == nil && !ticket.Same
-	return ticket, err
+	return e.submit(ctx, ref, r, "")
 }
 
 // submit is Submit for an existing task; the caller holds its lock. ref is the latest of the task that r names: a foreign
@@ -270,7 +266,7 @@ func (e *Engine) startQueued(q *scheduler.Queued, r Request, slot *scheduler.Slo
 	case isBusy(err):
 		e.scheduler.EnqueueLater(q, func() { time.Sleep(busyRetry) })
 	default:
-		// It would never start: it has failed, and its input waits for the next run.
+		// The run would never start, so it has failed. Its input waits for the next run.
 		code := "internal"
 		if config := (*setup.Error)(nil); errors.As(err, &config) {
 			code = "configuration"
@@ -281,8 +277,8 @@ func (e *Engine) startQueued(q *scheduler.Queued, r Request, slot *scheduler.Slo
 	}
 }
 
-// Start starts or continues a task and returns once its input is durable or the
-// reason why not is known. ctx bounds only starting; the run lives on.
+// Start starts or continues a task. It returns once the run is prepared, or with the reason why the run cannot begin. ctx
+// bounds only the start; the run continues after it.
 func (e *Engine) Start(ctx context.Context, r Request) (*Run, error) {
 	if err := e.admits(); err != nil {
 		return nil, err
@@ -333,7 +329,7 @@ func (e *Engine) launch(run *Run) error {
 			delete(e.ending, run.ID)
 		}
 		e.mu.Unlock()
-		close(run.after.settled) // who waited for that finds what follows it, and not it
+		close(run.after.settled) // those who waited for it now find the run that follows, and not this one
 	}()
 	return nil
 }

@@ -106,8 +106,8 @@ func TestARunWaitsForAPlace(t *testing.T) {
 	one := b.submit(first)
 	waitForFile(t, filepath.Join(first.Workspace, "here"))
 	two, three := b.submit(second), b.submit(third)
-	if one.State != "running" || !one.Made || !one.Here || two.State != "queued" || two.Position != 1 || three.Position != 2 || !three.Here {
-		t.Fatalf("got %+v\n%+v\n%+v, want one.State = \"running\" and one.Made and one.Here and two.State = \"queued\" and two.Position = 1 and three.Position = 2 and three.Here",
+	if one.State != "running" || one.Same || !one.Here || two.State != "queued" || two.Position != 1 || three.Position != 2 || !three.Here {
+		t.Fatalf("got %+v\n%+v\n%+v, want one.State = \"running\" and not one.Same and one.Here and two.State = \"queued\" and two.Position = 1 and three.Position = 2 and three.Here",
 			one, two, three)
 	}
 	if running, waiting, queued := b.engine.Load(); running != 1 || waiting != 0 || queued != 2 {
@@ -179,9 +179,8 @@ func TestTheSameRequestIsTakenOnce(t *testing.T) {
 			ticket, err := b.engine.Submit(context.Background(), r)
 			mu.Lock()
 			defer mu.Unlock()
-			if err != nil || ticket.ID != r.RunID || ticket.Ref.ID != r.NewTask || ticket.Made == ticket.Same {
-				t.Errorf("got %+v %v, want no error and ticket.ID = r.RunID and ticket.Ref.ID = r.NewTask and ticket.Made != ticket.Same",
-					ticket, err)
+			if err != nil || ticket.ID != r.RunID || ticket.Ref.ID != r.NewTask {
+				t.Errorf("got %+v %v, want no error and ticket.ID = r.RunID and ticket.Ref.ID = r.NewTask", ticket, err)
 			}
 			if !ticket.Same {
 				fresh++

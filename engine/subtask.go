@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/engine/setup"
@@ -14,14 +15,13 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// A subtask runs in the process of its parent's run, as a run of its own: both tasks
-// have an owner then. The parent's stream has its events too, so a subscriber of the first task of a tree follows all
-// of it. When a user resumes a child alone and it completes, the engine starts the parent that waits for it.
+// A subtask runs in the process of its parent's run, as a run of its own: both tasks then have an owner. When a user
+// resumes a child alone and the child completes, the engine starts the parent that waits for it.
 
-// family is what an agent's subtasks are run by.
+// family runs the subtasks of one run. It is an agent.Subtasks.
 type family struct {
-	run *Run
-	req Request // how the parent's run was asked for: what was given now holds for children too
+	run *Run    // the parent's
+	req Request // the request of the parent's run: its choices hold for the children too
 }
 
 // State is the state of a child.
@@ -55,7 +55,7 @@ func (f *family) State(ctx context.Context, id string) (agent.SubtaskState, erro
 	return out, err
 }
 
-// newborn: the task's making was cut short, or never began.
+// newborn reports whether the creation of a task was cut short, or never began.
 func newborn(v *store.View) bool {
 	return v.State.CreatedAt == 0 && v.State.NextMessage() == 1 && len(v.State.Queue) == 0
 }
@@ -66,12 +66,11 @@ func result(s *task.State) (string, error) {
 	if s.Run != nil && s.Run.Outcome == "completed" && s.Run.Reason != "" {
 		return s.Run.Reason, nil
 	}
-	ui := s.UI()
-	for i := len(ui) - 1; i >= 0; i-- {
-		if ui[i].Kind() != "say:completion_result" {
+	for _, m := range slices.Backward(s.UI()) {
+		if m.Kind() != "say:completion_result" {
 			continue
 		}
-		raws, err := s.Raws(ui[i : i+1])
+		raws, err := s.Raws([]*task.Message{m})
 		if err != nil {
 			return "", err
 		}
@@ -81,7 +80,7 @@ func result(s *task.State) (string, error) {
 	return "", nil
 }
 
-// Run makes the child if it is not there, and runs it until it ends or waits.
+// Run creates the child if it does not exist, and runs it until it ends or waits.
 func (f *family) Run(ctx context.Context, sub agent.Subtask) (agent.Outcome, error) {
 	e := f.run.engine
 	in := f.run.words.child
@@ -108,7 +107,7 @@ func (f *family) Run(ctx context.Context, sub agent.Subtask) (agent.Outcome, err
 		if errors.Is(context.Cause(ctx), errAlone) {
 			child.parent.Store(nil)
 			if e.admits() == ErrClosed { //nolint:errorlint // it is never wrapped
-				child.Cancel() // a Close that came first took it for one that its parent stops
+				child.Cancel() // an earlier Close left it to its parent
 			}
 			return agent.Outcome{}, context.Cause(ctx)
 		}
@@ -118,7 +117,7 @@ func (f *family) Run(ctx context.Context, sub agent.Subtask) (agent.Outcome, err
 	return child.life.outcome, nil
 }
 
-// notRun gives the outcome of the parent's run when its child cannot run: the user has to remove the obstacle, the model
+// notRun is the outcome of the parent's run when its child cannot run: only the user can remove the obstacle, the model
 // cannot.
 func notRun(err error) (agent.Outcome, error) {
 	var config *setup.Error
@@ -137,7 +136,7 @@ func notRun(err error) (agent.Outcome, error) {
 	return agent.Outcome{}, err
 }
 
-// prepare finds or makes the child and takes it.
+// prepare finds or creates the child and takes it.
 func (f *family) prepare(ctx context.Context, sub agent.Subtask, in agent.Input) (*Run, error) {
 	e := f.run.engine
 	ref, err := e.store.FindChild(ctx, f.run.task.Ref, sub.ID)
@@ -175,8 +174,7 @@ func (f *family) prepare(ctx context.Context, sub agent.Subtask, in agent.Input)
 	return f.create(ctx, sub)
 }
 
-// create makes the child in one commit with its first words, so that there never is one
-// that does not know what to do.
+// create creates the child in one commit with its first message, so that no child ever lacks one.
 func (f *family) create(ctx context.Context, sub agent.Subtask) (*Run, error) {
 	e, s := f.run.engine, sub.Settings
 	s.Mode = sub.Mode
@@ -215,13 +213,12 @@ func (f *family) create(ctx context.Context, sub agent.Subtask) (*Run, error) {
 	return run, nil
 }
 
-// catchUp writes Roo's files of a completed subtask that has a journal of ours. Its
-// process may have been killed between the end of its run and these files, and a
-// completed task is not resumed: without this the files would stay behind for ever. A failure to own it now does not
-// concern the parent, which has the result in its journal.
+// catchUp writes Roo's files of a completed subtask that has a journal of ours. Its process may have been killed after
+// the end of its run and before it wrote these files. Nobody resumes a completed task, so without catchUp the files would
+// never follow. A failure to own the subtask now does not concern the parent, which has the result in its journal.
 func (e *Engine) catchUp(ctx context.Context, ref store.Ref) {
 	if !e.store.HasJournal(ctx, ref) {
-		return // another program's: its files are the task
+		return // a task of another program: its files are all that there is of it
 	}
 	if owned, err := e.store.Own(ctx, ref); err == nil {
 		_ = owned.Task.Close(ctx)

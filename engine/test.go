@@ -24,27 +24,28 @@ const (
 	testText    = 200 // characters of the reply that are shown
 )
 
-// TestModel is the model that a test request of a provider asks when none is named; "" when one has to be named.
-func (e *Engine) TestModel(provider string) string {
-	if c := e.resolver().Config; c.Provider == provider && c.Model != "" {
-		return c.Model
-	}
-	return setup.DefaultModel(provider)
-}
-
 // TestCost is the most that a test request costs; nil when the price is not known.
 func TestCost(provider, model string) *money.USD {
+	return costOf(provider, model, llm.Usage{Input: testInput, Output: testOutput})
+}
+
+// costOf is what usage costs; nil when the price is not known.
+func costOf(provider, model string, u llm.Usage) *money.USD {
 	m, known := catalogue.Find(provider, model)
-	micros, ok := m.Cost(llm.Usage{Input: testInput, Output: testOutput})
+	micros, ok := m.Cost(u)
 	if !known || !ok {
 		return nil
 	}
 	return (*money.USD)(&micros)
 }
 
-// Test sends a test request. An error of the provider is a *llm.Error, what is not set up a *setup.Error.
+// Test sends a test request. Without a model it asks the model that the user has set for the provider, else the
+// provider's default. An error of the provider is a *llm.Error; a *setup.Error names a setting that is missing.
 func (e *Engine) Test(ctx context.Context, provider, model string) (api.Tested, error) {
-	model = cmp.Or(model, e.TestModel(provider))
+	if c := e.resolver().Config; c.Provider == provider {
+		model = cmp.Or(model, c.Model)
+	}
+	model = cmp.Or(model, setup.DefaultModel(provider))
 	out := api.Tested{Provider: provider, Model: model}
 	p, err := e.resolver().Provider(task.Settings{Provider: provider, Model: model})
 	if err != nil {
@@ -77,10 +78,6 @@ func (e *Engine) Test(ctx context.Context, provider, model string) (api.Tested, 
 	shown := []rune(strings.TrimSpace(text.String()))
 	out.Text, _ = p.Masks.String(string(shown[:min(len(shown), testText)]))
 	out.In, out.Out, out.Elapsed = used.Input+used.CacheRead+used.CacheWrite, used.Output, e.opt.Now()-begun
-	if m, known := catalogue.Find(provider, model); known {
-		if micros, ok := m.Cost(used); ok {
-			out.Cost = (*money.USD)(&micros)
-		}
-	}
+	out.Cost = costOf(provider, model, used)
 	return out, nil
 }
