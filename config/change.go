@@ -16,7 +16,8 @@ import (
 	"github.com/roost-dev/roost/workspace/shell"
 )
 
-// KnownProvider refuses a name that is no provider's that takes a key; what begins the command that was meant.
+// KnownProvider refuses a name unless a provider that takes a key has it. what is the command without the name, for the
+// suggestion in the error.
 func KnownProvider(what, name string) error {
 	all := setup.Providers()
 	if slices.Contains(all, name) {
@@ -51,72 +52,64 @@ func (s *Secrets) Keep(name, key string) error {
 	return nil
 }
 
-// SetKey keeps a key under a name; of is the name for people. ring: in the system's keyring, and not in the file. place
-// is where it is now.
+// SetKey keeps a key under a name; of is the name for people. With ring, the key goes into the system's keyring and not
+// into the file. place names where the key is kept.
 func (p Place) SetKey(ctx context.Context, name, of, key string, ring bool) (place string, err error) {
 	err = p.Locked(ctx, func() error {
-		place, err = p.setKey(ctx, name, of, key, ring)
-		return err
+		s, err := p.Secrets()
+		if err != nil {
+			return err
+		}
+		at := s.Path
+		if ring {
+			at = RingOrigin
+			err = p.ringSet(ctx, s, name, of, key)
+		} else if err = s.Keep(name, key); err == nil && s.InKeyring(name) { // the newest key counts
+			if failed := p.ringRemove(ctx, s, name, of); failed != nil {
+				p.warn("an older key stays in the system's keyring, and is no longer used: " + failed.Error())
+				err = s.rewrite(s.File.Without(KeyringMark(name)))
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if v := p.KeyVariable(name); v != "" {
+			p.warn(v + " is set and overrides it")
+		}
+		place = at
+		return nil
 	})
 	return place, err
 }
 
-// setKey is SetKey under the lock.
-func (p Place) setKey(ctx context.Context, name, of, key string, ring bool) (place string, err error) {
-	s, err := p.Secrets()
-	if err != nil {
-		return "", err
-	}
-	place = s.Path
-	if ring {
-		place = RingOrigin
-		err = p.ringSet(ctx, s, name, of, key)
-	} else if err = s.Keep(name, key); err == nil && s.InKeyring(name) { // the newest key counts
-		if failed := p.ringRemove(ctx, s, name, of); failed != nil {
-			p.warn("an older key stays in the system's keyring, and is no longer used: " + failed.Error())
-			err = s.rewrite(s.File.Without(KeyringMark(name)))
-		}
-	}
-	if err != nil {
-		return "", err
-	}
-	if v := p.KeyVariable(name); v != "" {
-		p.warn(v + " is set and overrides it")
-	}
-	return place, nil
-}
-
 // RemoveKey deletes the key that is kept under a name; of is the name for people.
 func (p Place) RemoveKey(ctx context.Context, name, of string) error {
-	return p.Locked(ctx, func() error { return p.removeKey(ctx, name, of) })
-}
-
-// removeKey is RemoveKey under the lock.
-func (p Place) removeKey(ctx context.Context, name, of string) error {
-	s, err := p.Secrets()
-	if err != nil {
-		return err
-	}
-	ring := s.InKeyring(name)
-	if ring {
-		if err := p.ringRemove(ctx, s, name, of); err != nil {
+	return p.Locked(ctx, func() error {
+		s, err := p.Secrets()
+		if err != nil {
 			return err
 		}
-	}
-	if s.Key(name) == "" && !ring {
-		f := missing("not_set", "delete the key for "+of, "none is kept in "+s.Path, "roost auth status")
-		if v := p.KeyVariable(name); v != "" {
-			f.Why, f.Try = f.Why+"; there is one in "+v, "unset "+v
+		ring := s.InKeyring(name)
+		if ring {
+			if err := p.ringRemove(ctx, s, name, of); err != nil {
+				return err
+			}
 		}
-		return f
-	}
-	if err := Replace(s.Path, s.File.Without(name)); err != nil {
-		return fmt.Errorf("delete the key for %s: %w", of, err)
-	}
-	if v := p.KeyVariable(name); v != "" {
-		p.warn(v + " is set and still holds one")
-	}
-	return nil
+		if s.Key(name) == "" && !ring {
+			f := missing("not_set", "delete the key for "+of, "none is kept in "+s.Path, "roost auth status")
+			if v := p.KeyVariable(name); v != "" {
+				f.Why, f.Try = f.Why+"; there is one in "+v, "unset "+v
+			}
+			return f
+		}
+		if err := Replace(s.Path, s.File.Without(name)); err != nil {
+			return fmt.Errorf("delete the key for %s: %w", of, err)
+		}
+		if v := p.KeyVariable(name); v != "" {
+			p.warn(v + " is set and still holds one")
+		}
+		return nil
+	})
 }
 
 // Storage is what a folder holds of other tools' tasks.
@@ -146,7 +139,7 @@ func (p Place) AddSource(ctx context.Context, dir string) (found Storage, added 
 			return err
 		}
 		if len(named) == 0 {
-			named = []string{"auto"} // as it was until now
+			named = []string{"auto"} // as without the setting
 		}
 		named = slices.DeleteFunc(named, func(n string) bool { return n == "none" })
 		added = true
@@ -167,42 +160,39 @@ func (p Place) NamedSources() ([]string, error) {
 	return nil, nil
 }
 
-// isFolder reports of a word of that setting whether it names dir.
+// isFolder returns a test for the entries of the setting sources: whether one names dir.
 func isFolder(dir string) func(string) bool {
 	return func(word string) bool { return word == dir || filepath.IsAbs(word) && filepath.Clean(word) == dir }
 }
 
 // RemoveSource takes a folder out of the setting sources, also one that no longer exists.
 func (p Place) RemoveSource(ctx context.Context, dir string) error {
-	return p.Locked(ctx, func() error { return p.removeSource(dir) })
-}
-
-// removeSource is RemoveSource under the lock.
-func (p Place) removeSource(dir string) error {
-	named, err := p.NamedSources()
-	if err != nil {
-		return err
-	}
-	rest := slices.DeleteFunc(slices.Clone(named), isFolder(dir))
-	if len(rest) == len(named) {
-		f := missing("not_found", "remove the source "+dir,
-			"the setting sources does not name it; to leave out a source that Roost finds, name the others",
-			"roost config set sources DIR,...")
-		for _, word := range named {
-			if word != "auto" && word != "none" {
-				f.Suggestions = append(f.Suggestions, "roost sources remove "+shell.Word(word))
-			}
+	return p.Locked(ctx, func() error {
+		named, err := p.NamedSources()
+		if err != nil {
+			return err
 		}
-		return f
-	}
-	value := []string{strings.Join(rest, ",")}
-	switch {
-	case len(rest) == 0: // it was the only one; all those that are found were not wanted
-		value = []string{"none"}
-	case len(rest) == 1 && rest[0] == "auto": // as without the setting
-		value = nil
-	}
-	return p.set("sources", value)
+		rest := slices.DeleteFunc(slices.Clone(named), isFolder(dir))
+		if len(rest) == len(named) {
+			f := missing("not_found", "remove the source "+dir,
+				"the setting sources does not name it; to leave out a source that Roost finds, name the others",
+				"roost config set sources DIR,...")
+			for _, word := range named {
+				if word != "auto" && word != "none" {
+					f.Suggestions = append(f.Suggestions, "roost sources remove "+shell.Word(word))
+				}
+			}
+			return f
+		}
+		value := []string{strings.Join(rest, ",")}
+		switch {
+		case len(rest) == 0: // the folder was the only source: the user did not want those that Roost finds
+			value = []string{"none"}
+		case len(rest) == 1 && rest[0] == "auto": // as without the setting
+			value = nil
+		}
+		return p.set("sources", value)
+	})
 }
 
 // AddServer defines an MCP server in a file: that of a workspace or the user's own, as s names them.
@@ -229,7 +219,10 @@ func (p Place) AddServer(ctx context.Context, s mcp.Server, n api.NewMCPServer) 
 	return s, p.Locked(ctx, func() error {
 		switch err := mcp.Define(s, n.Replace); {
 		case errors.Is(err, mcp.ErrDefined):
-			return &Error{Taken, "already_there", what, s.File + " has a server of this name", "roost mcp add --force " + shell.Word(n.Name) + " ...", nil}
+			return &Error{
+				Taken, "already_there", what, s.File + " has a server of this name",
+				"roost mcp add --force " + shell.Word(n.Name) + " ...", nil,
+			}
 		case err != nil:
 			return broken(what, err.Error(), "roost mcp list")
 		}

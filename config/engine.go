@@ -186,20 +186,17 @@ func (s *Settings) hooks() (list []setup.Hook, err error) {
 // Millis rounds up to milliseconds: a small limit must not become 0, which means none.
 func Millis(d time.Duration) int64 { return (d + time.Millisecond - 1).Milliseconds() }
 
-// ImportedModes is the file of the modes that were imported. It is of ours alone: the
-// user's own custom_modes.yaml is never written, and its modes count before these.
+// ImportedModes is the file of the modes that were imported. Only Roost writes it. Roost never writes the user's own
+// custom_modes.yaml, whose modes count before these.
 func ImportedModes(settings string) string {
 	return filepath.Join(filepath.Dir(settings), "imported_modes.json")
 }
 
-// table are the settings of one table of the file, by their names in it: which profile belongs to a mode or a source.
+// table returns the settings of one table of the file, by their names in the table: the profile of each mode or source.
 func (s *Settings) table(name string) map[string]string {
-	var out map[string]string
+	out := map[string]string{}
 	for key, v := range s.Values {
 		if entry, ok := strings.CutPrefix(key, name+"."); ok && v.Value.Text != "" {
-			if out == nil {
-				out = map[string]string{}
-			}
 			out[entry] = v.Value.Text
 		}
 	}
@@ -283,13 +280,13 @@ func (p Place) Engine(s *Settings) (setup.Config, error) {
 			byEnv[v.Key.Env] = v.Value.Text
 		}
 	}
-	var late []string
+	late := map[string]func() (string, error){}
 	for _, name := range setup.Providers() {
 		switch key, origin := p.ProviderKey(name, kept, s); {
 		case key != "":
 			byEnv[setup.KeyVariables(name)[0]] = key
 		case origin == RingOrigin:
-			late = append(late, name)
+			late[name] = kept.ringKey(name)
 		}
 	}
 	c := setup.ConfigFromEnv(func(name string) string {
@@ -298,7 +295,7 @@ func (p Place) Engine(s *Settings) (setup.Config, error) {
 		}
 		return p.Env(name)
 	})
-	c.LateKeys = p.ringKeys(kept, late)
+	c.LateKeys = late
 	c.PreferKeyed()
 	if provider := s.Text("provider"); provider != "" && provider != c.Provider {
 		c.Provider, c.Model = provider, "" // the default model is another provider's
@@ -314,13 +311,13 @@ func (p Place) Engine(s *Settings) (setup.Config, error) {
 	}
 	c.Settings, c.ModeFiles, c.ModeProfiles = filepath.Dir(s.Path), p.modeFiles(s), s.table(ModeProfiles)
 	c.Servers, c.Env = p.Servers(s), p.Env
-	// Not the folder: a file that ROOST_CONFIG names may lie among the user's own. What the files of modes hold gives
-	// rights, and goes to every model; what the files of servers hold is run.
+	// Not the whole folder: a file that ROOST_CONFIG names may lie among the user's own files. The files of modes are
+	// guarded because they give rights and go to every model, those of servers because Roost runs what they name.
 	c.Guarded = slices.Concat([]string{
 		s.Path, filepath.Join(c.Settings, SecretFile), filepath.Join(c.Settings, lockFile), filepath.Join(c.Settings, mode.ImportedRules),
 		c.Servers.Own, c.Servers.Choices.Dir, c.Servers.Logins.Dir,
 	}, c.ModeFiles, c.Servers.Editors)
-	// the root's keys, what was typed
+	// These folders hold the root's keys and what a person typed.
 	for variable, fallback := range map[string]string{"XDG_STATE_HOME": ".local/state", "XDG_CACHE_HOME": ".cache"} {
 		if dir, err := p.Home(variable, fallback); err == nil {
 			c.Guarded = append(c.Guarded, dir)

@@ -106,7 +106,7 @@ func Parse(data []byte) (*File, error) {
 	return f, nil
 }
 
-// syntax is an error of the library as ours.
+// syntax makes a *SyntaxError of an error of the library.
 func syntax(err error) error {
 	line := 1
 	if place, is := errors.AsType[*toml.DecodeError](err); is {
@@ -298,17 +298,13 @@ func comment(line string, e Entry) string {
 		if line[i] != '#' {
 			continue
 		}
-		// A # inside the value is none: what precedes a comment still gives the same value.
-		if again, err := Parse([]byte("x = " + valueOf(line[:i]))); err == nil && len(again.Entries) == 1 && e.Line == e.end {
+		// A # inside the value begins no comment: the text before a comment is a whole value.
+		_, value, _ := strings.Cut(line[:i], "=")
+		if again, err := Parse([]byte("x = " + value)); err == nil && len(again.Entries) == 1 && e.Line == e.end {
 			return line[len(strings.TrimRight(line[:i], " \t")):]
 		}
 	}
 	return ""
-}
-
-func valueOf(line string) string {
-	_, value, _ := strings.Cut(line, "=")
-	return value
 }
 
 func (v Value) spelled() string {
@@ -360,7 +356,7 @@ type RooProfile struct {
 type RooExport struct {
 	Profiles []RooProfile // in the file's order
 	Current  string       // the profile in use, as Roo calls it
-	Custom   []byte       // those modes, as a file of modes; nil when there are none
+	Custom   []byte       // the user's own modes, as a file of modes; nil when there are none
 
 	ModeProfiles []RooModeProfile // which profile is used in which mode, in the file's order
 }
@@ -400,8 +396,7 @@ var rooProviders = func() map[string]rooProvider {
 	return all
 }()
 
-// Roo reads a settings file that Roo Code exported. Nothing in it makes this fail
-// but its not being one.
+// Roo reads a settings file that Roo Code exported. It fails only when the data is no such file.
 func Roo(data []byte) (RooExport, error) {
 	var out RooExport
 	data = []byte(strings.TrimPrefix(string(data), "\ufeff"))

@@ -137,8 +137,8 @@ func ProfileKey(name string, kept *Secrets, fields map[string]Setting) (key, ori
 // KeyringService is the service name of Roost's keys in the system's keyring.
 const KeyringService = "roost"
 
-// KeyringWait is how long the keyring may take. It may ask the person for its password,
-// and a service that hangs must not hang us for ever.
+// KeyringWait is how long the keyring may take. The keyring may ask the person for its password, and a service that
+// hangs must not hold Roost up for ever.
 var KeyringWait = 30 * time.Second
 
 // KeyringMark is the entry of the file of keys for a key that is in the keyring. Without it
@@ -171,8 +171,8 @@ func InTime[T any](ctx context.Context, call func() (T, error)) (T, error) {
 	return Await(ctx, call)
 }
 
-// keyringThere keeps the library from searching where no keyring exists: the search would
-// start a service.
+// keyringThere reports whether this system may have a keyring. Where none exists the library must not search for one: the
+// search would start a service.
 func keyringThere() bool {
 	switch runtime.GOOS {
 	case "darwin", "windows":
@@ -228,19 +228,8 @@ func (p Place) ringRemove(ctx context.Context, s *Secrets, name, of string) erro
 // RingOrigin is how a status names the keyring as the origin of a key.
 const RingOrigin = "the system's keyring"
 
-// ringKeys read keys on first use, each once; nil for no names.
-func (p Place) ringKeys(s *Secrets, names []string) map[string]func() (string, error) {
-	var out map[string]func() (string, error)
-	for _, name := range names {
-		if out == nil {
-			out = map[string]func() (string, error){}
-		}
-		out[name] = p.ringKey(s, name)
-	}
-	return out
-}
-
-func (p Place) ringKey(s *Secrets, name string) func() (string, error) {
+// ringKey returns a function that reads a key from the keyring when it is first called, and keeps it.
+func (s *Secrets) ringKey(name string) func() (string, error) {
 	var mu sync.Mutex
 	had := ""
 	return func() (string, error) {
@@ -261,7 +250,7 @@ func (p Place) ringKey(s *Secrets, name string) func() (string, error) {
 	}
 }
 
-// rewrite puts the file of keys in its place.
+// rewrite replaces the file of keys.
 func (s *Secrets) rewrite(text []byte) error {
 	next, err := Parse(text)
 	if err == nil {
@@ -274,7 +263,7 @@ func (s *Secrets) rewrite(text []byte) error {
 	return nil
 }
 
-// Await waits for a call that cannot be cancelled, until ctx ends: the call's goroutine stays behind then.
+// Await waits for a call that cannot be cancelled. When ctx ends first, Await leaves the call's goroutine behind.
 func Await[T any](ctx context.Context, call func() (T, error)) (T, error) {
 	type outcome struct {
 		val T

@@ -16,7 +16,7 @@ import (
 // lockFile is the file, beside the settings file, whose lock a process holds while it changes a file of the user.
 const lockFile = "roost.lock"
 
-// lockWait is how long a change waits for another process. That one may be waiting for the system's keyring: a key
+// lockWait is how long a change waits for another process. The other process may wait for the system's keyring: a key
 // changes in the keyring and in the file under one lock.
 var lockWait = KeyringWait + 10*time.Second
 

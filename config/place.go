@@ -55,7 +55,7 @@ type Place struct {
 	Env   func(string) string
 	Dir   string            // absolute; relative names are relative to it
 	Flags map[string]string // settings that flags of the program name: root, cache, sources, server
-	Warn  func(string)      // gets what the user should know of a change that is done; nil: nothing does
+	Warn  func(string)      // gets what the user should know of a finished change; nil: nobody gets it
 }
 
 func (p Place) warn(text string) {
@@ -169,7 +169,7 @@ func (p Place) Read() (*Settings, error) {
 	return s, nil
 }
 
-// named is a setting that a flag may name, "" when nothing does.
+// named is the value of a setting that a flag may override, "" when it is not set.
 func (p Place) named(s *Settings, key string) string { return cmp.Or(p.Flags[key], s.Text(key)) }
 
 // List splits a list of folders; blanks around them do not count.
@@ -254,7 +254,7 @@ func (p Place) change(set map[string][]string, unset []string) error {
 	return nil
 }
 
-// with is a file with a setting.
+// with returns the text of a file with one setting changed or added, if the setting takes the values.
 func (p Place) with(f *File, k Key, values []string) ([]byte, error) {
 	name, v := k.Name, Value{IsList: k.List, List: values}
 	if !k.List && len(values) != 1 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/notify"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/money"
 )
 
@@ -27,8 +28,8 @@ type Key struct {
 }
 
 // settings has a line for each setting: its name, the flag that overrides it or -, its kind and its meaning. The kind
-// is text, secret, list, webhook (a secret that is an address), a key of checks, or the words a|b of which the value is one. Those under profiles. are of a
-// profile, those under hooks. of a hook.
+// is text, secret, list, webhook (a secret that is an address), a key of checks, or the words a|b of which the value is
+// one. Names under profiles. are members of a profile, names under hooks. members of a hook.
 //
 //go:embed settings.txt
 var settings string
@@ -74,35 +75,35 @@ func keys() (list []Key, named map[string][]Key) {
 	for _, p := range providers {
 		list = append(list,
 			Key{Name: "providers." + p.name + ".api_key", Env: p.key, Doc: "the key for " + p.name, Secret: true},
-			Key{Name: "providers." + p.name + ".base_url", Env: p.base, Doc: "the address of " + p.name})
+			Key{Name: "providers." + p.name + ".base_url", Env: setup.AddressVariable(p.name), Doc: "the address of " + p.name})
 		for _, k := range p.more {
-			k.Name = "providers." + p.name + "." + k.Name
-			list = append(list, k)
+			name := p.name + "." + k.Name
+			list = append(list, Key{Name: "providers." + name, Env: setup.CloudVariable(name), Doc: k.Doc})
 		}
 	}
 	return list, named
 }
 
-// providers are those that take a key, with the variables of it and of their address. Those of the clouds are the
-// clouds' own.
+// providers are the providers that take a key, with the variable of the key and, of clouds, their further settings.
+// Package setup knows the other variables.
 var providers = []struct {
-	name, key, base string
-	more            []Key
+	name, key string
+	more      []Key
 }{
-	{"anthropic", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", nil},
-	{"openai", "OPENAI_API_KEY", "OPENAI_BASE_URL", nil},
-	{"openai-compatible", "OPENAI_COMPATIBLE_API_KEY", "OPENAI_COMPATIBLE_BASE_URL", nil},
-	{"google", "GOOGLE_API_KEY", "GOOGLE_BASE_URL", nil},
-	{"bedrock", "AWS_BEARER_TOKEN_BEDROCK", "AWS_ENDPOINT_URL_BEDROCK_RUNTIME", []Key{
-		{Name: "region", Env: "AWS_REGION", Doc: "the region of AWS, such as us-east-1"},
-		{Name: "profile", Env: "AWS_PROFILE", Doc: "the profile in ~/.aws whose keys are used; default when not set"},
+	{"anthropic", "ANTHROPIC_API_KEY", nil},
+	{"openai", "OPENAI_API_KEY", nil},
+	{"openai-compatible", "OPENAI_COMPATIBLE_API_KEY", nil},
+	{"google", "GOOGLE_API_KEY", nil},
+	{"bedrock", "AWS_BEARER_TOKEN_BEDROCK", []Key{
+		{Name: "region", Doc: "the region of AWS, such as us-east-1"},
+		{Name: "profile", Doc: "the profile in ~/.aws whose keys are used; default when not set"},
 	}},
-	{"vertex", "GOOGLE_OAUTH_ACCESS_TOKEN", "VERTEX_BASE_URL", []Key{
-		{Name: "project", Env: "GOOGLE_CLOUD_PROJECT", Doc: "the project of Google Cloud; that of the credentials when not set"},
-		{Name: "location", Env: "GOOGLE_CLOUD_LOCATION", Doc: "the location of Vertex AI: global, or a region such as us-east5"},
+	{"vertex", "GOOGLE_OAUTH_ACCESS_TOKEN", []Key{
+		{Name: "project", Doc: "the project of Google Cloud; that of the credentials when not set"},
+		{Name: "location", Doc: "the location of Vertex AI: global, or a region such as us-east5"},
 	}},
-	{"azure", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT", []Key{
-		{Name: "api_version", Env: "OPENAI_API_VERSION", Doc: "the version of chat completions; not set, the v1 API is used"},
+	{"azure", "AZURE_OPENAI_API_KEY", []Key{
+		{Name: "api_version", Doc: "the version of chat completions; not set, the v1 API is used"},
 	}},
 }
 
@@ -182,7 +183,7 @@ func (k Key) Check(v Value) error {
 	return nil
 }
 
-// Setting is what holds for a key.
+// Setting is the value that applies to a key.
 type Setting struct {
 	Key    Key
 	Value  Value
@@ -300,8 +301,7 @@ func ProfileFields() []string {
 // ValidProfile reports whether a profile may go by a name.
 func ValidProfile(name string) bool { return profileName.MatchString(name) }
 
-// SourceProfiles is the table of what was remembered for the sources of tasks whose
-// own profile is not known.
+// SourceProfiles is the table of the profiles that answer tasks whose own profile is not known, by the source of the task.
 const SourceProfiles = "source_profiles"
 
 // ModeProfiles is the table of the profiles that answer in a mode.
@@ -309,7 +309,7 @@ const ModeProfiles = "mode_profiles"
 
 var modeSlug = regexp.MustCompile(`^[a-zA-Z0-9-]+$`)
 
-// field takes the name of a setting in a profile or a hook apart.
+// field splits the name of a setting in a profile or a hook into table, entry and field.
 func field(name string) (table, entry, field string, ok bool) {
 	table, rest, _ := strings.Cut(name, ".")
 	i := strings.LastIndexByte(rest, '.')
@@ -339,7 +339,7 @@ func Profiles(values map[string]Setting, f *File) (names []string, fields map[st
 	return Table(profilesTable, values, f)
 }
 
-// Table is what a table of named entries holds, as Profiles has it: profiles, or Hooks.
+// Table returns the entries of a table, such as Hooks, as Profiles returns the profiles.
 func Table(name string, values map[string]Setting, f *File) (names []string, fields map[string]map[string]Setting) {
 	fields = map[string]map[string]Setting{}
 	for _, e := range f.Entries {

@@ -29,7 +29,7 @@ func (p Place) Items(s *Settings) []api.Setting {
 	return items
 }
 
-// Item is a setting as it is shown: a secret without its value, one that is not set with what holds then.
+// Item is a setting as it is shown: a secret without its value, a setting that is not set with the value that applies.
 func (p Place) Item(s Setting) api.Setting {
 	i := api.Setting{Key: s.Key.Name, Origin: s.Origin}
 	switch flag := p.Flags[s.Key.Name]; {
@@ -49,7 +49,7 @@ func (p Place) Item(s Setting) api.Setting {
 	return i
 }
 
-// fallback is what holds for a key that is not set, "" for nothing.
+// fallback is the value that applies to a key that is not set, "" when there is none.
 func (p Place) fallback(key string) string {
 	var dir string
 	switch key {

@@ -34,7 +34,7 @@ import (
 	"github.com/roost-dev/roost/workspace/skill"
 )
 
-// Error is something that the user has to set up. Exit code 10.
+// Error names something that the user has to set up. A command that ends with it has the exit code 10.
 type Error struct {
 	What string // what was attempted
 	Why  string
@@ -46,8 +46,8 @@ func (e *Error) Error() string { return e.What + ": " + e.Why }
 // WorkspaceError: the folder of a task is missing or not known, and the caller must name one.
 type WorkspaceError struct {
 	Fault *Error
-	Of    api.FolderID // another server of the group may have this folder; zero: none is asked
-	Runs  bool         // a run needs it, so that a server that clones it would do
+	Of    api.FolderID // another server of the group may have this folder; zero: ask no other server
+	Runs  bool         // a run needs the folder, so a server that clones it can help, too
 }
 
 func (e *WorkspaceError) Error() string { return e.Fault.Error() }
@@ -63,7 +63,7 @@ type Choice struct {
 	Model     string
 	BaseURL   string
 	Profile   string // a profile of Config: provider, model and settings at once; the other members here override it
-	Preset    bool   // of a new task: the user's settings chose provider, model, address and profile, and not the caller
+	Preset    bool   // of a new task: the user's settings, and not the caller, chose provider, model, address and profile
 	Effort    string // none, minimal, low, medium, high, xhigh, max
 	MaxTokens int    // of one reply; negative = no limit of the task's own
 	Condense  int    // percent of the model's window at which older history is summarised; negative = never
@@ -159,27 +159,19 @@ type Config struct {
 
 // ConfigFromEnv reads the variables that providers' own tools use.
 func ConfigFromEnv(getenv func(string) string) Config {
-	c := Config{Keys: map[string]string{}, BaseURLs: map[string]string{}}
-	for name, p := range providers {
-		for _, v := range p.keys {
-			if key := getenv(v); key != "" {
-				c.Keys[name] = key
-				break
-			}
-		}
-		if base := getenv(p.base); base != "" {
-			c.BaseURLs[name] = base
+	c := Config{Keys: map[string]string{}, BaseURLs: map[string]string{}, Clouds: map[string]string{}}
+	put := func(to map[string]string, name string, variables ...string) {
+		set := func(v string) bool { return getenv(v) != "" }
+		if i := slices.IndexFunc(variables, set); i >= 0 {
+			to[name] = getenv(variables[i])
 		}
 	}
+	for name, p := range providers {
+		put(c.Keys, name, p.keys...)
+		put(c.BaseURLs, name, p.base)
+	}
 	for name, variables := range cloudSettings {
-		for _, v := range slices.Backward(variables) {
-			if text := getenv(v); text != "" {
-				if c.Clouds == nil {
-					c.Clouds = map[string]string{}
-				}
-				c.Clouds[name] = text
-			}
-		}
+		put(c.Clouds, name, variables...)
 	}
 	c.PreferKeyed()
 	c.Zone = zoneName(time.Now())

@@ -42,8 +42,8 @@ type Profile struct {
 	Foreign   string // its name in another tool; "" = the same
 }
 
-// UnknownProfileError: a task of another tool names a profile that is unknown here, and the user has named none to use
-// instead. Roost does not guess which model answers and which account pays.
+// UnknownProfileError: a task of another tool names a profile that is unknown here, and the user has named no profile to
+// use instead. Roost does not guess which model answers and which account pays.
 type UnknownProfileError struct {
 	Task, Source, Profile string
 }
@@ -144,7 +144,7 @@ func (r Resolver) applyProfile(s task.Settings, name string) (task.Settings, err
 	return s, nil
 }
 
-// answering are settings under which a profile answers.
+// answering returns the settings s with the provider, model, address, effort, length and key of the profile.
 func (p Profile) answering(s task.Settings, name string) task.Settings {
 	s.Profile, s.Provider, s.Model, s.BaseURL = cmp.Or(p.Foreign, name), p.Provider, p.Model, p.BaseURL
 	s.Effort, s.MaxTokens, s.Account = p.Effort, p.MaxTokens, ""
@@ -203,7 +203,7 @@ func (r Resolver) ResolveProfile(source, id string, has task.Settings, c Choice)
 	return c, notes, nil
 }
 
-// useDefaultProvider names in the choice what a new task would ask; false when that is nothing.
+// useDefaultProvider puts the provider or profile of new tasks into the choice; false when there is none.
 func (r Resolver) useDefaultProvider(c *Choice) bool {
 	var d Choice
 	if r.Config.Defaults != nil {
@@ -216,7 +216,7 @@ func (r Resolver) useDefaultProvider(c *Choice) bool {
 	return c.Profile != "" || c.Provider != ""
 }
 
-// HasProfile reports whether a profile here answers a task of another tool that names this profile.
+// HasProfile reports whether a profile here answers tasks of another tool that name the given profile.
 func (c Config) HasProfile(foreign string) bool {
 	_, known := c.localProfile(foreign)
 	return known
@@ -381,10 +381,7 @@ var ErrNoModel = &Error{
 // Provider opens the provider that a task names. No other provider is ever used in its place.
 func (r Resolver) Provider(s task.Settings) (Provider, error) {
 	c := r.Config
-	var known []redact.Known
-	for name, key := range c.Keys {
-		known = append(known, redact.Known{Kind: name + "-key", Value: key})
-	}
+	known := c.KnownKeys()
 	for _, p := range c.Profiles {
 		if p.Key != "" {
 			known = append(known, redact.Known{Kind: p.Provider + "-key", Value: p.Key})

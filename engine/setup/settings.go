@@ -15,8 +15,8 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// Prepare lets the profile of the settings' mode answer, and opens what the run works with. before are the settings of
-// the task's last run.
+// Prepare applies the profile of the settings' mode, and opens what the run works with. before are the settings of the
+// task's last run.
 func (r Resolver) Prepare(before, s task.Settings, c Choice, isNew bool) (task.Settings, Environment, error) {
 	s, notes := r.EnterMode(before, s, c, isNew)
 	env, err := r.Open(s)
@@ -128,8 +128,8 @@ func replaceRules(s *task.Settings, c Choice) error {
 var ErrNoWorkspace = &Error{"open the task's workspace", "the task does not record where it was",
 	"name the folder with -C DIR"}
 
-// NoWorkspace is ErrNoWorkspace for a task. Where its messages name a folder, the error shows it and the user decides:
-// anybody may have written the message.
+// NoWorkspace is ErrNoWorkspace for a task. Where the task's messages name a folder, the error shows the folder and the
+// user decides: anybody may have written the message.
 func NoWorkspace(id, named string) error {
 	e := *ErrNoWorkspace
 	e.Try = "roost resume " + id + " -C DIR"
@@ -151,7 +151,7 @@ func (r Resolver) FindWorkspace(s task.Settings) (string, error) {
 	return dir, nil
 }
 
-// Lacking is the error that this server lacks the workspace of a task.
+// Lacking is the error of a server that lacks the workspace of a task.
 func Lacking(s task.Settings, why error) *WorkspaceError {
 	return &WorkspaceError{Of: s.Folder, Fault: &Error{"open the workspace " + s.Workspace + " on this server", why.Error(),
 		"roost resume ID -C DIR  # or a server that has the folder: roost server status"}}

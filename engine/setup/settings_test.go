@@ -104,7 +104,7 @@ func TestConfigFromEnv(t *testing.T) {
 		c.Zone = ""
 		return c
 	}
-	if diff := cmp.Diff(Config{Keys: map[string]string{}, BaseURLs: map[string]string{}}, env(nil)); diff != "" {
+	if diff := cmp.Diff(Config{Keys: map[string]string{}, BaseURLs: map[string]string{}, Clouds: map[string]string{}}, env(nil)); diff != "" {
 		t.Error(diff)
 	}
 	for name, c := range map[string]struct {
@@ -128,6 +128,7 @@ func TestConfigFromEnv(t *testing.T) {
 			Config{Keys: map[string]string{"openai-compatible": "r"}, BaseURLs: map[string]string{"openai-compatible": "http://127.0.0.1:3"}},
 		},
 	} {
+		c.want.Clouds = map[string]string{}
 		if diff := cmp.Diff(c.want, env(c.vars)); diff != "" {
 			t.Error(name, diff)
 		}
@@ -135,6 +136,7 @@ func TestConfigFromEnv(t *testing.T) {
 	want := Config{
 		Provider: "anthropic", Model: providers["anthropic"].model,
 		Keys: map[string]string{"anthropic": "k"}, BaseURLs: map[string]string{"anthropic": "http://127.0.0.1:1"},
+		Clouds: map[string]string{},
 	}
 	if diff := cmp.Diff(want, env(map[string]string{"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": "http://127.0.0.1:1"})); diff != "" {
 		t.Error(diff)
