@@ -55,9 +55,8 @@ type Request struct {
 type Provider interface {
 	// Name is the provider's name in flags, records and messages.
 	Name() string
-	// Stream sends the request and yields the chunks of the reply as they arrive. The last chunk of a
-	// complete reply is a Done; a stream that ends without Done and without an
-	// error does not happen (a cut stream yields an *Error with Kind Cut).
+	// Stream sends the request and yields the chunks of the reply as they arrive. The last chunk of a complete reply is a
+	// Done. A stream never ends without a Done or an error: a cut stream yields an *Error with Kind Cut.
 	// Retries before the first chunk are the provider's; after it, the caller's.
 	//
 	// The call itself sends nothing: sending begins when the caller ranges over the sequence. A
@@ -167,7 +166,7 @@ type Error struct {
 	Err          error  // the cause, if any; see ErrNotRunning and those beside it
 }
 
-// TryMark stands between an error's message and what can be done about it.
+// TryMark separates an error's message from the advice after it.
 const TryMark = "; try: "
 
 func (e *Error) Error() string {

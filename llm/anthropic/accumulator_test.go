@@ -25,7 +25,7 @@ func FuzzStream(f *testing.F) {
 			if err != nil {
 				return
 			}
-			chunks, done, err := a.add(ev.Data)
+			chunks, done, err := a.add(ev)
 			if err != nil {
 				if _, ok := err.(*llm.Error); !ok {
 					t.Fatalf("error of type %T", err)

@@ -137,21 +137,21 @@ func generationOf(model string) (family string, number int, ok bool) {
 	return parts[1], number, true
 }
 
-// takesEffort reports whether a model has an effort parameter, and adapts whether it
-// decides itself how long it thinks. Both are documented by model; models newer than
-// this list are treated like the newest in it.
+// takesEffort reports whether a model has an effort parameter. Anthropic documents this by model, and likewise for
+// decidesThinking; a model newer than those known here is treated like the newest of them.
 func takesEffort(model string) bool {
 	family, n, ok := generationOf(model)
 	return ok && (n >= 46 || family == "opus" && n == 45)
 }
 
+// decidesThinking reports whether a model decides itself how long it thinks.
 func decidesThinking(model string) bool {
 	_, n, ok := generationOf(model)
 	return ok && n >= 46
 }
 
-// effort requests as much thinking as the user wants: as the model's effort where it has one, else as a budget, 0 for
-// none.
+// effort is how much thinking the user wants: the member output_config for a model that takes an effort, else a budget of
+// tokens, 0 for none.
 func (p *Provider) effort(model string, maxTokens int) (config []byte, budget int) {
 	word := p.Effort
 	switch {
@@ -269,8 +269,8 @@ func maxTokens(req llm.Request) int {
 	return fallbackMaxTokens
 }
 
-// thinking asks for thinking: of a model that decides by itself whether to think, which may skip it anywhere, or
-// with a budget, which counts towards the output limit. nil = it does not.
+// thinking asks a model to think: adaptively, if the model decides itself how long it thinks, which may be nowhere, else
+// with a budget, which counts towards the output limit. nil: the request asks for no thinking.
 func (p *Provider) thinking(req llm.Request, maxTokens, budget int) []byte {
 	if p.Effort != "" && p.Effort != "none" && decidesThinking(req.Model) {
 		return esjson.ObjectOf("type", "adaptive")

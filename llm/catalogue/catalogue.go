@@ -71,9 +71,6 @@ var load = sync.OnceValue(func() table {
 // Date is the day the table was last changed, YYYY-MM-DD. Records of cost keep it.
 func Date() string { return load().Date }
 
-// Models returns all that are known, by provider. The slice must not be changed.
-func Models() []Model { return load().Models }
-
 // Offer is a model under the name that a provider has for it.
 type Offer struct {
 	Provider, ID string

@@ -1,7 +1,7 @@
 // Package cloud reaches models through the clouds that sell them: Anthropic's through Amazon Bedrock and Google Vertex
-// AI, Google's through Vertex AI, OpenAI's through Azure. A cloud is another door to a body that exists: the packages of
-// the makers build it and read the reply; this one knows addresses, credentials, signatures and Bedrock's framing, and
-// what a person can do about each cloud's refusals.
+// AI, Google's through Vertex AI, OpenAI's through Azure. A cloud takes the request body of the maker: the packages of the
+// makers build the body and read the reply. This package knows addresses, credentials, signatures and Bedrock's framing,
+// and what a person can do about each cloud's refusals.
 //
 // Credentials are passed in. The package reads no files and no environment. It keeps an access token of Google's until
 // shortly before its end. Bedrock is asked for models of Anthropic only, and Azure for models with OpenAI's APIs.
@@ -15,6 +15,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -100,8 +101,8 @@ func NewBedrock(o BedrockOptions) (llm.Provider, error) {
 	return anthropic.New(o.Options), nil
 }
 
-// bedrockKind classifies by the name of AWS's exception, in lower case; "" = the maker's way. In a stream there is no
-// status.
+// bedrockKind classifies by the name of AWS's exception, in lower case; "" = the maker's classification holds. An error in
+// a stream has no status.
 func bedrockKind(exception, message string) llm.Kind {
 	switch exception {
 	case "throttling", "toomanyrequests":
@@ -155,10 +156,5 @@ func bedrockAdvice(region, exception string, err *llm.Error) string {
 // saysOne reports whether a message contains one of some words, which are in lower case.
 func saysOne(message string, words ...string) bool {
 	message = strings.ToLower(message)
-	for _, w := range words {
-		if strings.Contains(message, w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(message, w) })
 }

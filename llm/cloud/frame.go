@@ -31,11 +31,11 @@ type frames struct {
 }
 
 // Next implements wire.EventReader.
-func (f *frames) Next() (wire.Event, error) {
+func (f *frames) Next() ([]byte, error) {
 	for {
 		headers, payload, err := f.frame()
 		if err != nil {
-			return wire.Event{}, err
+			return nil, err
 		}
 		switch headers[":message-type"] {
 		case "exception":
@@ -45,18 +45,19 @@ func (f *frames) Next() (wire.Event, error) {
 		}
 		chunk, is := esjson.GetString(payload, "bytes")
 		if !is {
-			continue // a kind of frame that newer versions have
+			continue // a kind of frame of newer versions
 		}
 		event, err := base64.StdEncoding.DecodeString(chunk)
 		if err != nil {
-			return wire.Event{}, fmt.Errorf("read a chunk: %w: %w", wire.ErrDamaged, err)
+			return nil, fmt.Errorf("read a chunk: %w: %w", wire.ErrDamaged, err)
 		}
-		return wire.Event{Data: event}, nil
+		return event, nil
 	}
 }
 
-func failedEvent(code, message string) wire.Event {
-	return wire.Event{Data: esjson.ObjectOf("type", "error", "error", esjson.ObjectOf("type", code, "message", message))}
+// failedEvent is an error as an event of the maker's API.
+func failedEvent(code, message string) []byte {
+	return esjson.ObjectOf("type", "error", "error", esjson.ObjectOf("type", code, "message", message))
 }
 
 // frame reads a frame: its headers that are texts, and its payload, which is valid until the next call.

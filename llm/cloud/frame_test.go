@@ -23,7 +23,7 @@ func read(stream []byte) (events []string, err error) {
 		if err != nil {
 			return events, err
 		}
-		events = append(events, string(e.Data))
+		events = append(events, string(e))
 	}
 }
 

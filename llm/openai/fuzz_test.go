@@ -32,7 +32,7 @@ func FuzzReply(f *testing.F) {
 			if errors.Is(err, io.EOF) || err != nil {
 				return
 			}
-			chunks, done, err := r.Add(ev.Data)
+			chunks, done, err := r.Add(ev)
 			if err != nil {
 				var failed *llm.Error
 				if !errors.As(err, &failed) {

@@ -124,10 +124,6 @@ func Load(path string) (*Script, error) {
 // Name returns "script".
 func (s *Script) Name() string { return Name }
 
-// Turns is the number of replies of a task that has no turns of its own, without the
-// completion that follows the last.
-func (s *Script) Turns() int { return len(s.groups) - 1 }
-
 // groupsFor are the turns that a request's task has.
 func (s *Script) groupsFor(req llm.Request) []group {
 	first := llm.Request{Messages: req.Messages[:min(len(req.Messages), 1)]}

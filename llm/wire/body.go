@@ -16,16 +16,15 @@ import (
 	"github.com/roost-dev/roost/llm"
 )
 
-// Body is a request body that is never put together: most of it are the messages'
-// own bytes. A long history is a megabyte that would be allocated, copied and
-// collected again with every turn.
+// Body is a request body in pieces, most of which are the messages' own bytes. In one piece, a long history would be a
+// megabyte that every turn allocates, copies and collects.
 type Body struct {
 	list [][]byte
 	size int64
 }
 
-// NewBody begins a body: the members of an object, and a list as the last member, whose elements and end come next.
-// It has room for so many pieces.
+// NewBody begins a body with the members of the object head and, as the last member, an open list. The caller adds the
+// elements and the end of the list. pieces is how many pieces the body has room for at first.
 func NewBody(head []byte, list string, pieces int) *Body {
 	b := &Body{list: make([][]byte, 0, pieces)}
 	b.Add(append(head[:len(head)-1], `,"`+list+`":[`...))
@@ -105,7 +104,7 @@ func (r *bodyReader) gather(c *net.TCPConn) (int64, error) {
 	return n, nil
 }
 
-// Close has nothing to give back.
+// Close does nothing: the reader holds no resource.
 func (*bodyReader) Close() error { return nil }
 
 // Block is a stored content block. Its values are raw JSON, because text that has the
@@ -238,7 +237,7 @@ func Path(refusal, list string) (indexes []int, names []string) {
 		if at < 0 {
 			return nil, nil
 		}
-		inWord := at > 0 && (isWord(rest[at-1]))
+		inWord := at > 0 && isWord(rest[at-1])
 		rest = rest[at+len(list):]
 		if inWord {
 			continue

@@ -33,7 +33,7 @@ import (
 // TLS handshake.
 const drainLimit = 100 * time.Millisecond
 
-// maxRefusal is how much of an error page is read.
+// maxRefusal is how many bytes of an error page are read.
 const maxRefusal = 64 << 10
 
 // Call is one request whose reply is a stream of events.
@@ -58,8 +58,8 @@ type Call struct {
 	secrets []string // removed from every error text, too
 }
 
-// Door is how a cloud sells a maker's models: at its own address, with its own credentials and framing. The body is the
-// maker's, with the few members that the cloud wants otherwise. The zero values of the functions mean: as the maker.
+// Door describes how a cloud sells a maker's models: at its own address, with its own credentials and framing. The body is
+// the maker's, apart from a few members. A function that is nil means: as the maker does it.
 type Door struct {
 	Name    string                    // the cloud's name in flags and records
 	Version string                    // anthropic_version in the body, which then names no model; "" = the model is in the body
@@ -69,14 +69,14 @@ type Door struct {
 	Authorize func(ctx context.Context, r *http.Request, body *Body) (secrets []string, err error)
 	// Events reads the events of a reply that are not sent as server-sent events.
 	Events func(io.Reader) EventReader
-	// Refused completes the error for a refusal, which is classified as the maker's: its kind, and what to do.
+	// Refused completes the error of a refusal after the maker's classification: it corrects the kind and adds advice.
 	Refused func(err *llm.Error, code string)
 }
 
-// Stream sends the request and passes each event to the function, which reports whether
-// the reply is complete. A stream that ends before that was cut. Errors are
-// *llm.Error without the key, ErrStop, or the context's cause.
-func (c Call) Stream(ctx context.Context, event func(Event) (done bool, err error)) error {
+// Stream sends the request and passes the data of each event to the function, which reports whether the reply is
+// complete. A stream that ends before that was cut. Errors are *llm.Error without the key, ErrStop, or the context's
+// cause.
+func (c Call) Stream(ctx context.Context, event func(data []byte) (done bool, err error)) error {
 	ctx, body, stop := withIdle(ctx, c.Idle)
 	defer stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, c.Body.Reader())
@@ -114,14 +114,14 @@ func (c Call) Stream(ctx context.Context, event func(Event) (done bool, err erro
 		events = c.Door.Events(body)
 	}
 	for {
-		ev, err := events.Next()
+		data, err := events.Next()
 		if errors.Is(err, io.EOF) && c.Ended != nil && c.Ended() {
 			return nil
 		}
 		if err != nil {
 			return c.redact(TransportError(ctx, c.Provider, err, true))
 		}
-		done, err := event(ev)
+		done, err := event(data)
 		if failed, is := err.(*llm.Error); is { //nolint:errorlint // ours, not wrapped
 			return c.redacted(c.timed(failed, res.Header))
 		}
@@ -169,7 +169,7 @@ func (c Call) timed(err *llm.Error, header http.Header) *llm.Error {
 // event of a stream (status 0).
 func (c Call) ErrorOf(status int, page []byte) *llm.Error { return c.errorOf(status, "", page) }
 
-// errorOf is ErrorOf for a page whose code may stand elsewhere.
+// errorOf is ErrorOf with a code for a page that names none.
 func (c Call) errorOf(status int, fallback string, page []byte) *llm.Error {
 	code, message := Refusal(page)
 	code = cmp.Or(code, fallback)
@@ -236,9 +236,13 @@ func (c Call) newError(kind llm.Kind, status int, message string) *llm.Error {
 	return c.redacted(&llm.Error{Provider: c.Provider, Kind: kind, Status: status, Message: message})
 }
 
+// redacted takes the call's secrets out of an error's message, and drops the error's cause when the cause would show one.
 func (c Call) redacted(failed *llm.Error) *llm.Error {
-	for _, secret := range append([]string{c.Key}, c.secrets...) {
-		failed = RedactError(failed, secret)
+	failed.Message = c.without(failed.Message)
+	if failed.Err != nil {
+		if text := failed.Err.Error(); c.without(text) != text {
+			failed.Err = nil
+		}
 	}
 	return failed
 }
@@ -305,8 +309,8 @@ func Ask(ctx context.Context, b Backoff, yield func(llm.Chunk, error) bool, begi
 	Attempts(ctx, b, yield, func() (started bool, err error) {
 		a := begin()
 		delivered := false // the consumer has the reply: an error after it has no reader
-		err = a.Call.Stream(ctx, func(ev Event) (bool, error) {
-			chunks, done, err := a.Add(ev.Data)
+		err = a.Call.Stream(ctx, func(data []byte) (bool, error) {
+			chunks, done, err := a.Add(data)
 			for _, c := range chunks {
 				started = true
 				if !yield(c, nil) {
@@ -426,7 +430,7 @@ func Attempts(ctx context.Context, b Backoff, yield func(llm.Chunk, error) bool,
 		}
 		var failed *llm.Error
 		if started || !errors.As(err, &failed) || !failed.Retryable() || n >= failed.Tries(b.Limit()+1) ||
-			failed.RetryAfterMS > b.limit().Milliseconds() {
+			failed.RetryAfterMS > b.longest().Milliseconds() {
 			yield(nil, err) // after a used-up quota the caller decides whether to wait for hours
 			return
 		}
@@ -456,13 +460,14 @@ type Backoff struct {
 // Limit is the number of attempts after the first.
 func (b Backoff) Limit() int { return max(cmp.Or(b.Retries, 4), 0) }
 
-func (b Backoff) limit() time.Duration { return cmp.Or(b.Cap, time.Minute) }
+// longest is the longest wait.
+func (b Backoff) longest() time.Duration { return cmp.Or(b.Cap, time.Minute) }
 
 // Delay is how long to wait after attempt n (from 1) failed with err. It is the wait that the
 // provider asks for, up to Cap. Without one, the wait is random between 0 and base*2^(n-1)
 // (full jitter): clients that were refused together would otherwise come back together.
 func (b Backoff) Delay(n int, err *llm.Error) time.Duration {
-	limit := b.limit()
+	limit := b.longest()
 	if err != nil && err.RetryAfterMS > 0 {
 		return time.Duration(min(err.RetryAfterMS, limit.Milliseconds())) * time.Millisecond
 	}
@@ -542,7 +547,7 @@ type Options struct {
 	Now         func() time.Time // for dates in retry-after; nil = time.Now
 }
 
-// Dialect is what tells the API of one provider from the others.
+// Dialect describes the API of one provider.
 type Dialect struct {
 	Name    string
 	BaseURL string        // the provider's own address, to which no call goes without a key

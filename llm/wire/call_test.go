@@ -63,9 +63,9 @@ func asks(t *testing.T, handler http.HandlerFunc) (wire.Call, func(ctx context.C
 	b.Add([]byte("{}"))
 	c := wire.Call{Client: client(t), Provider: "p", URL: s.URL, Header: http.Header{"X-Mine": {"1"}}, Body: b, Key: "sk-0123456789abcdef"}
 	return c, func(ctx context.Context, c wire.Call) (got []string, err error) {
-		err = c.Stream(ctx, func(e wire.Event) (bool, error) {
-			got = append(got, string(e.Data))
-			return string(e.Data) == "end", nil
+		err = c.Stream(ctx, func(data []byte) (bool, error) {
+			got = append(got, string(data))
+			return string(data) == "end", nil
 		})
 		return got, err
 	}
@@ -119,7 +119,7 @@ func TestCallCleansErrors(t *testing.T) {
 		w.Header().Set("Retry-After", "3")
 		_, _ = w.Write([]byte("data: {\"error\":{\"message\":\"sk-0123456789abcdef is busy\"}}\n\n")) // the client may be gone
 	})
-	err := call.Stream(t.Context(), func(e wire.Event) (bool, error) { return false, call.ErrorOf(0, e.Data) })
+	err := call.Stream(t.Context(), func(data []byte) (bool, error) { return false, call.ErrorOf(0, data) })
 	var failed *llm.Error
 	if !errors.As(err, &failed) || failed.RetryAfterMS != 3000 || failed.Message != "[key] is busy" {
 		t.Errorf("got %v, want errors.As(err, &failed) and failed.RetryAfterMS = 3000 and failed.Message = \"[key] is busy\"",

@@ -64,8 +64,8 @@ func isLoopback(a net.Addr) bool {
 	return is && tcp.IP.IsLoopback()
 }
 
-// wantsTLS reports whether a refusal means that http:// was asked where https:// is spoken, in the words of Go's server
-// and nginx. The request was not looked at, so no change of it helps.
+// wantsTLS reports whether a refusal means that the request went over http:// to a server that speaks https://. It knows
+// the words of Go's server and of nginx. The server did not read the request, so no change of the request helps.
 func wantsTLS(status int, message string) bool {
 	return status == http.StatusBadRequest &&
 		(strings.Contains(message, "HTTP request to an HTTPS server") || strings.Contains(message, "plain HTTP request was sent to HTTPS port"))

@@ -11,15 +11,15 @@ import (
 func ExampleEvents_Next() {
 	events := wire.NewEvents(strings.NewReader("event: delta\ndata: {\"a\":1}\n\n: a comment\ndata: two\ndata: lines\n\ndata: cut"))
 	for {
-		e, err := events.Next()
+		data, err := events.Next()
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
-		fmt.Printf("%q %q\n", e.Type, e.Data)
+		fmt.Printf("%q\n", data)
 	}
 	// Output:
-	// "delta" "{\"a\":1}"
-	// "" "two\nlines"
+	// "{\"a\":1}"
+	// "two\nlines"
 	// EOF
 }

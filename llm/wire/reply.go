@@ -28,7 +28,7 @@ func (r *Reply) Note(data []byte, id, model string) {
 	r.Model = cmp.Or(esjson.TextOf(data, model), r.Model)
 }
 
-// Say adds visible text, Think adds reasoning. Empty text gives no chunk.
+// Say adds visible text. Empty text gives no chunk.
 func (r *Reply) Say(text string) []llm.Chunk {
 	if text == "" {
 		return nil
@@ -37,7 +37,7 @@ func (r *Reply) Say(text string) []llm.Chunk {
 	return []llm.Chunk{llm.TextDelta{Text: text}}
 }
 
-// Think is described at Say.
+// Think adds reasoning. Empty text gives no chunk.
 func (r *Reply) Think(text string) []llm.Chunk {
 	if text == "" {
 		return nil
@@ -55,7 +55,7 @@ func (r *Reply) Count(u llm.Usage) []llm.Chunk {
 	return []llm.Chunk{llm.UsageReport{Usage: u}}
 }
 
-// Failed is the error that an event holds; nil when it holds none.
+// Failed returns the error that an event holds; nil when it holds none.
 func (r *Reply) Failed(event []byte) error {
 	if failed, is := esjson.Get(event, "error"); is && esjson.TypeOf(failed) != esjson.TypeNull {
 		return r.Call.ErrorOf(0, event)
@@ -142,7 +142,7 @@ func (c *Calls) Begin(index int64, id, name string, whole []byte) llm.ToolDelta 
 func (c *Calls) Add(index int64, id, name, input string) llm.ToolDelta {
 	p := c.index[index]
 	switch {
-	case p == nil, id != "" && id != p.sent && name != "": // the latter: servers that give every call the index 0
+	case p == nil, id != "" && id != p.sent && name != "": // some servers give every call the index 0
 		c.Begin(index, id, name, nil)
 		p = c.index[index]
 	case p.name == "":
@@ -204,14 +204,9 @@ var ErrTooLarge = errors.New("event is too large")
 // MaxEvent is the largest event that Events accepts, in bytes.
 const MaxEvent = 64 << 20
 
-// Event is one server-sent event.
-type Event struct {
-	Type string // "" when the stream named none
-	Data []byte // data lines joined by a line feed; valid until the next call
-}
-
-// EventReader reads the events of a stream, and returns io.EOF at its end.
-type EventReader interface{ Next() (Event, error) }
+// EventReader reads the events of a stream. Next returns the data of the next event, which is valid until the next call,
+// and io.EOF at the end of the stream.
+type EventReader interface{ Next() ([]byte, error) }
 
 // ErrDamaged is returned for a frame whose checksum or shape is wrong.
 var ErrDamaged = errors.New("the stream is damaged")
@@ -247,12 +242,11 @@ func wholeLine(data []byte, atEOF bool) (advance int, line []byte, err error) {
 	return 0, nil, nil
 }
 
-// Next returns the next event that has data. At the end of the stream it returns
-// io.EOF. An event without its closing empty line is still returned when its last
-// line is complete, because some proxies drop the last byte. Other errors are the
-// reader's own.
-func (e *Events) Next() (Event, error) {
-	var typ string
+// Next returns the data of the next event that has any: its data lines, joined by a line feed. The data of all providers
+// names its own type, so Next skips the type of the event. At the end of the stream it returns io.EOF. An event without
+// its closing empty line is still returned when its last line is complete, because some proxies drop the last byte.
+// Other errors are the reader's own.
+func (e *Events) Next() ([]byte, error) {
 	e.data = e.data[:0]
 	any := false
 	for e.lines.Scan() {
@@ -262,34 +256,30 @@ func (e *Events) Next() (Event, error) {
 		}
 		if len(line) == 0 {
 			if any {
-				return Event{Type: typ, Data: e.data}, nil
+				return e.data, nil
 			}
-			typ = ""
 			continue
 		}
 		name, value, _ := bytes.Cut(line, []byte{':'})
-		value = bytes.TrimPrefix(value, []byte{' '})
-		switch string(name) {
-		case "event":
-			typ = string(value)
-		case "data":
-			if any {
-				e.data = append(e.data, '\n')
-			}
-			e.data = append(e.data, value...)
-			any = true
-			if len(e.data) > e.max {
-				return Event{}, fmt.Errorf("read event: %w (over %d bytes)", ErrTooLarge, e.max)
-			}
+		if string(name) != "data" {
+			continue
+		}
+		if any {
+			e.data = append(e.data, '\n')
+		}
+		e.data = append(e.data, bytes.TrimPrefix(value, []byte{' '})...)
+		any = true
+		if len(e.data) > e.max {
+			return nil, fmt.Errorf("read event: %w (over %d bytes)", ErrTooLarge, e.max)
 		}
 	}
 	switch err := e.lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return Event{}, fmt.Errorf("read event: %w (over %d bytes)", ErrTooLarge, e.max)
+		return nil, fmt.Errorf("read event: %w (over %d bytes)", ErrTooLarge, e.max)
 	case err != nil:
-		return Event{}, err
+		return nil, err
 	case any:
-		return Event{Type: typ, Data: e.data}, nil
+		return e.data, nil
 	}
-	return Event{}, io.EOF
+	return nil, io.EOF
 }

@@ -151,18 +151,6 @@ func Redact(text, key string) string {
 // ellipsis marks where Shorten cut.
 const ellipsis = "..."
 
-// RedactError cleans an error's message and drops its cause when the cause would
-// show the key again.
-func RedactError(err *llm.Error, key string) *llm.Error {
-	err.Message = Redact(err.Message, key)
-	if err.Err != nil {
-		if t := err.Err.Error(); Redact(t, key) != t {
-			err.Err = nil
-		}
-	}
-	return err
-}
-
 // Shorten cuts a provider's error page to a length that fits a terminal.
 func Shorten(text string, max int) string {
 	text = strings.Join(strings.Fields(text), " ")

@@ -23,11 +23,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func read(r io.Reader) (out []string, err error) {
 	e := NewEvents(r)
 	for {
-		ev, err := e.Next()
+		data, err := e.Next()
 		if err != nil {
 			return out, err
 		}
-		out = append(out, ev.Type+"="+string(ev.Data))
+		out = append(out, string(data))
 	}
 }
 
@@ -37,17 +37,17 @@ func TestEvents(t *testing.T) {
 		name, in string
 		want     []string
 	}{
-		{"plain", "event: a\ndata: 1\n\ndata: 2\n\n", []string{"a=1", "=2"}},
-		{"crlf", "event: a\r\ndata: 1\r\n\r\n", []string{"a=1"}},
-		{"no blank after the colon", "data:1\n\n", []string{"=1"}},
-		{"one blank only", "data:  1\n\n", []string{"= 1"}},
-		{"several lines", "data: 1\ndata: 2\n\n", []string{"=1\n2"}},
-		{"comments and unknown fields", ": hi\nid: 3\nretry: 1\ndata: 1\n: ho\n\n", []string{"=1"}},
-		{"name without data", "event: a\n\ndata: 1\n\n", []string{"=1"}},
-		{"byte order mark", "\xef\xbb\xbfdata: 1\n\n", []string{"=1"}},
-		{"last empty line missing", "data: 1\n", []string{"=1"}},
-		{"cut in a line", "data: 1\n\ndata: 2", []string{"=1"}},
-		{"long line", "data: " + long + "\n\n", []string{"=" + long}},
+		{"plain", "event: a\ndata: 1\n\ndata: 2\n\n", []string{"1", "2"}},
+		{"crlf", "event: a\r\ndata: 1\r\n\r\n", []string{"1"}},
+		{"no blank after the colon", "data:1\n\n", []string{"1"}},
+		{"one blank only", "data:  1\n\n", []string{" 1"}},
+		{"several lines", "data: 1\ndata: 2\n\n", []string{"1\n2"}},
+		{"comments and unknown fields", ": hi\nid: 3\nretry: 1\ndata: 1\n: ho\n\n", []string{"1"}},
+		{"name without data", "event: a\n\ndata: 1\n\n", []string{"1"}},
+		{"byte order mark", "\xef\xbb\xbfdata: 1\n\n", []string{"1"}},
+		{"last empty line missing", "data: 1\n", []string{"1"}},
+		{"cut in a line", "data: 1\n\ndata: 2", []string{"1"}},
+		{"long line", "data: " + long + "\n\n", []string{long}},
 		{"nothing", "", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -132,11 +132,11 @@ func TestRetryAfter(t *testing.T) {
 }
 
 func TestRedact(t *testing.T) {
-	e := RedactError(&llm.Error{Message: "key hunter2-key refused, also sk-ant-api03-abcdefghijkl", Err: fmt.Errorf("header hunter2-key")}, "hunter2-key")
+	e := Call{Key: "hunter2-key"}.redacted(&llm.Error{Message: "key hunter2-key refused, also sk-ant-api03-abcdefghijkl", Err: fmt.Errorf("header hunter2-key")})
 	if e.Message != "key [key] refused, also [key]" || e.Err != nil {
 		t.Errorf("got %+v, want e.Message = \"key [key] refused, also [key]\" and e.Err = nil", e)
 	}
-	if e := RedactError(&llm.Error{Message: "task-force", Err: io.EOF}, ""); e.Message != "task-force" || e.Err != io.EOF {
+	if e := (Call{}).redacted(&llm.Error{Message: "task-force", Err: io.EOF}); e.Message != "task-force" || e.Err != io.EOF {
 		t.Errorf("got %+v, want e.Message = \"task-force\" and e.Err = io.EOF", e)
 	}
 }

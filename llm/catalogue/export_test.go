@@ -1,0 +1,4 @@
+package catalogue
+
+// Models returns the rows of the table.
+func Models() []Model { return load().Models }
