@@ -152,14 +152,13 @@ func (b *Builder) reset() {
 		markers: make(map[string]bool),
 		closed:  make([]llm.Message, 0, len(b.all)+2),
 	}
-	for i := range b.all {
-		if b.all[i].summary {
+	for i, c := range b.all {
+		if c.summary {
 			b.from = i
 		}
 	}
-	for i := range b.all {
-		c := b.all[i]
-		if c.marker && c.truncationID != "" && i >= b.from {
+	for _, c := range b.all[b.from:] {
+		if c.marker && c.truncationID != "" {
 			b.markers[c.truncationID] = true
 		}
 	}
@@ -329,10 +328,7 @@ func (b *Builder) closeUser() (llm.Message, []Note) {
 		}
 		return llm.Message{Role: "user", Content: first.content}, nil
 	}
-	results, origins := make([][]byte, len(b.pending)), make([]Origin, len(b.pending))
-	for i := range origins {
-		origins[i] = added
-	}
+	results, origins := make([][]byte, len(b.pending)), slices.Repeat([]Origin{added}, len(b.pending))
 	var others [][]byte
 	var notes []Note
 	legacy := false
@@ -512,9 +508,8 @@ func (g *gallery) withoutImages(x *esjson.Index, c *checked, o Options) *checked
 	if c.load.count == 0 || c.index >= g.from {
 		return c
 	}
-	plain := &checked{tags: c.tags, index: c.index}
-	plain.notes = append(plain.notes, c.notes...)
-	plain.notes = append(plain.notes, "its images are not sent any more: there are more than the provider accepts in one request")
+	const why = "its images are not sent any more: there are more than the provider accepts in one request"
+	plain := &checked{tags: c.tags, index: c.index, notes: slices.Concat(c.notes, []string{why})}
 	o.NoImages = true
 	x.Read(plain.content, 2)
 	plain.takeContent(x, 0, o)

@@ -386,7 +386,7 @@ func checkToolResult(b []byte, f *fields, o Options) (contentPart, bool, string)
 	return p, true, note
 }
 
-// isBlank reports no string, or a string of blanks only.
+// isBlank reports whether a value is no string, or a string of blanks alone.
 func isBlank(raw []byte) bool {
 	if len(raw) < 3 || raw[0] != '"' {
 		return true
@@ -398,7 +398,7 @@ func isBlank(raw []byte) bool {
 	return err != nil || strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == 0xFEFF }) == ""
 }
 
-// isLegacy reports a text that begins like "[read_file for 'x'] Result:".
+// isLegacy reports whether a text begins like "[read_file for 'x'] Result:".
 func isLegacy(raw []byte) bool {
 	return len(raw) > 2 && raw[1] == '[' && bytes.Contains(raw[:min(len(raw), 4096)], []byte("] Result:"))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -16,21 +17,25 @@ import (
 // that no existing summary or truncation marker hides. Tool results whose calls come before the summary are left out,
 // and so are messages that become empty by that.
 func Effective(messages [][]byte) [][]byte {
-	all := readAll(messages)
-	from := lastSummary(all)
-	if from < 0 {
-		// Without a summary no condenseParent refers to one, so it hides nothing.
-		_, markers := tagIDs(all)
-		out := make([][]byte, 0, len(messages))
-		for i, t := range all {
-			if !markers[t.truncated] {
-				out = append(out, messages[i])
-			}
-		}
-		return out
+	kept := readAll(messages)
+	// Without a summary no condenseParent refers to one, so it hides nothing.
+	if from := lastSummary(kept); from >= 0 {
+		messages, kept = fromSummary(messages[from:], kept[from:])
 	}
+	_, markers := tagIDs(kept)
+	out := make([][]byte, 0, len(messages))
+	for i, m := range messages {
+		if !markers[kept[i].truncated] {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// fromSummary returns the messages from a summary on without results of earlier calls, and their tags.
+func fromSummary(messages [][]byte, all []tags) (out [][]byte, kept []tags) {
 	calls := make(map[string]bool)
-	for _, t := range all[from:] {
+	for _, t := range all {
 		if t.role == "assistant" {
 			for _, b := range blocks(t.content) {
 				if id := esjson.TextOf(b, "id"); id != "" && esjson.TextOf(b, "type") == "tool_use" {
@@ -39,23 +44,12 @@ func Effective(messages [][]byte) [][]byte {
 			}
 		}
 	}
-	var out [][]byte
-	var kept []tags
-	for i := from; i < len(messages); i++ {
-		m, ok := dropOrphans(messages[i], all[i], calls)
-		if ok {
+	for i, raw := range messages {
+		if m, ok := dropOrphans(raw, all[i], calls); ok {
 			out, kept = append(out, m), append(kept, all[i])
 		}
 	}
-	_, markers := tagIDs(kept)
-	n := 0
-	for i, m := range out {
-		if !markers[kept[i].truncated] {
-			out[n] = m
-			n++
-		}
-	}
-	return out[:n]
+	return out, kept
 }
 
 // dropOrphans removes results of unknown calls from a user message; ok is false when nothing is left of it.
@@ -80,9 +74,10 @@ func dropOrphans(raw []byte, t tags, calls map[string]bool) (out []byte, ok bool
 	return esjson.Set(raw, "content", esjson.List(keep)), true
 }
 
+// lastSummary is the index of the newest summary, -1 when there is none.
 func lastSummary(all []tags) int {
-	for i := len(all) - 1; i >= 0; i-- {
-		if all[i].summary {
+	for i, t := range slices.Backward(all) {
+		if t.summary {
 			return i
 		}
 	}
@@ -341,9 +336,8 @@ func dropMiddle(parts []string, room int) []string {
 	if last == first {
 		return parts
 	}
-	out := append([]string{}, parts[:first]...)
-	out = append(out, fmt.Sprintf("[%d messages are left out here]", last-first))
-	return append(out, parts[last:]...)
+	note := fmt.Sprintf("[%d messages are left out here]", last-first)
+	return slices.Concat(parts[:first], []string{note}, parts[last:])
 }
 
 // messageText is one message as text; "" when it has no content.

@@ -76,7 +76,7 @@ func (p *Plan) hideRows() {
 	}
 }
 
-// unanswered reports that the request has neither a cost nor a reason why it was cancelled. A text that cannot be read
+// unanswered reports whether the request has neither a cost nor a reason why it was cancelled. A text that cannot be read
 // proves nothing, and its row stays.
 func unanswered(text string) bool {
 	if text == "" {
@@ -94,33 +94,33 @@ func unanswered(text string) bool {
 	return !cost && !reason
 }
 
-// chooseQuestion chooses the question.
+// chooseQuestion asks about a completed task when the newest row shows a completion. Hidden rows and resume questions do
+// not count.
 func (p *Plan) chooseQuestion() {
 	p.Ask = AskTask
-	for i := len(p.ui) - 1; i >= 0; i-- {
-		if slices.Contains(p.Hidden, i) || isResume(p.ui[i]) {
+	for i, row := range slices.Backward(p.ui) {
+		if p.hides(i) || isResume(row) {
 			continue
 		}
-		if esjson.TextOf(p.ui[i], "ask") == "completion_result" {
+		if esjson.TextOf(row, "ask") == "completion_result" {
 			p.Ask = AskCompleted
 		}
 		break
 	}
 }
 
+// closePartial marks rows as finished that were cut while they streamed.
 func (p *Plan) closePartial() {
-	hidden := make(map[int]bool, len(p.Hidden))
-	for _, i := range p.Hidden {
-		hidden[i] = true
-	}
 	for i, row := range p.ui {
-		if hidden[i] || esjson.TypeOf(row) != esjson.TypeObject {
-			continue
-		}
-		if esjson.IsTrue(row, "partial") {
+		if !p.hides(i) && esjson.IsTrue(row, "partial") {
 			p.Changed = append(p.Changed, Change{i, esjson.Set(row, "partial", []byte("false"))})
 		}
 	}
+}
+
+func (p *Plan) hides(row int) bool {
+	_, hidden := slices.BinarySearch(p.Hidden, row)
+	return hidden
 }
 
 // FirstWords is the content of the first message to a model, a JSON array, for a task whose model side is lost: the

@@ -101,7 +101,7 @@ func (e *entry) read(text []byte) {
 	e.context = e.val[tokensIn] + e.val[tokensOut]
 }
 
-// merge is {...started, ...finished} for the members that count.
+// merge replaces the members of a started row by those that the finished row has, as {...started, ...finished} does.
 func (e *entry) merge(finished entry) {
 	for f := range fields {
 		if finished.set[f] {
@@ -193,9 +193,6 @@ type row struct {
 
 func parseRow(raw []byte) row {
 	var r row
-	if esjson.TypeOf(raw) != esjson.TypeObject {
-		return r
-	}
 	for key, val := range esjson.Members(raw) {
 		switch key {
 		case "type":
@@ -433,8 +430,8 @@ func wellFormed(s string) string {
 // LastTodos is the newest todo list in a UI list as the raw JSON array that was
 // stored, whether or not it was approved; nil when there is none.
 func LastTodos(messages [][]byte) []byte {
-	for i := len(messages) - 1; i >= 0; i-- {
-		if list, ok := todosOf(parseRow(messages[i])); ok {
+	for _, raw := range slices.Backward(messages) {
+		if list, ok := todosOf(parseRow(raw)); ok {
 			return list
 		}
 	}
