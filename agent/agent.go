@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/roost-dev/roost/agent/checkpoints"
@@ -32,7 +33,7 @@ type Journal interface {
 	Barrier(ctx context.Context) error
 	PutBlobFile(ctx context.Context, path string) (string, int64, error)
 
-	// Held is an error when another process could come to own the task before work has begun that is about to begin.
+	// Held returns an error when another process could own the task before the work begins that the caller is about to do.
 	Held(ctx context.Context) error
 
 	// TakeIn brings into the state what other goroutines and processes queued for the task. Claim gives queued words,
@@ -182,7 +183,7 @@ type Outcome struct {
 	Reason   string
 	Code     string // provider, auth, context, turns, cost, mistakes, save, ...
 	Question string // the open question, when waiting
-	Child    string // the subtask that ended so, "" when the task itself did
+	Child    string // the subtask that ended with this outcome, "" when the task itself did
 	Err      error
 }
 
@@ -264,15 +265,11 @@ type window struct {
 	taken   []*task.Message
 }
 
-// messages is the history as it may be sent, in whichever form it is stored.
+// messages returns the history as it may be sent. cover returns what is sent of a stored message.
 func (w *window) messages(
 	api []*task.Message, o contextwindow.Options, cover func(*task.Message) []byte,
 ) ([]llm.Message, []contextwindow.Note, error) {
-	same := w.builder != nil && w.options == o && len(w.taken) <= len(api)
-	for i := 0; same && i < len(w.taken); i++ {
-		same = w.taken[i] == api[i]
-	}
-	if !same {
+	if w.builder == nil || w.options != o || len(w.taken) > len(api) || !slices.Equal(w.taken, api[:len(w.taken)]) {
 		w.builder, w.options, w.taken = contextwindow.NewBuilder(o), o, nil
 	}
 	for _, m := range api[len(w.taken):] {
@@ -355,7 +352,8 @@ type ModeSetup interface {
 
 // Delta is streamed text before it is durable.
 type Delta struct {
-	Type    string // "message.delta", "reasoning.delta", "tool.delta"; "wait.delta" counts down to the next try, whose time is TS
+	// Type is "message.delta", "reasoning.delta" or "tool.delta"; "wait.delta" counts down to the next try, at the time TS.
+	Type    string
 	Message uint64
 	Call    string
 	TS      int64
@@ -365,7 +363,6 @@ type Delta struct {
 
 // Plan is what the next request sends and what it is expected to cost.
 type Plan struct {
-	Messages  int
 	Tokens    int64
 	CostMicro int64 // uncached
 	CostKnown bool
@@ -379,7 +376,7 @@ const (
 	attendCommand  = 5 * time.Second
 )
 
-// surface is the agent as the packages below it see it, each through a small interface of its own.
+// surface is what the packages below use of the agent, each through a small interface of its own.
 type surface struct{ agent *Agent }
 
 // State is the state of the task.

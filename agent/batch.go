@@ -15,8 +15,8 @@ import (
 	"github.com/roost-dev/roost/tool"
 )
 
-// batch is the calls of one reply while they are being closed. What it knows of earlier calls comes from their
-// outcomes, so a restart in the middle knows the same.
+// batch is the calls of one reply while the agent closes them. It learns of earlier calls from their outcomes, so it knows
+// the same after a restart in the middle.
 type batch struct {
 	agent         *Agent
 	results       []string // the closed calls
@@ -57,7 +57,7 @@ func (b *batch) getConsent(
 	if decision.By == "policy" {
 		granted.Kind = "mode" // its name in the journal
 	}
-	refused := b.openRefusal(c)
+	refused := b.openRefusal(c.ID)
 	d = a.draft()
 	row = b.callRow(d, c, ask, decision.State == approval.Allow && refused == nil)
 	switch {
@@ -142,8 +142,7 @@ func (a *Agent) lastingRuleText(spec tool.Spec, ask tool.Ask) string {
 		return "`" + rule + "` commands in this task"
 	case spec.Class == tool.Read, spec.Class == tool.Write:
 		return "all calls of " + rule + " inside the workspace in this task"
-	}
-	if spec.Class == tool.Web {
+	case spec.Class == tool.Web:
 		return "all calls of " + spec.Name + " to " + ask.Paths[0] + " in this task"
 	}
 	return "all calls of " + rule + " in this task"
@@ -187,8 +186,9 @@ func (a *Agent) lastingRule(spec tool.Spec, ask tool.Ask) string {
 	return rule
 }
 
-// lastingToolRule is what "always" allows. Of a server's tool it allows that one, by the name under which it is
-// offered, even when the call used the name that all of them share; of a tool that fetches, its calls to one site.
+// lastingToolRule is the rule that "always" adds for a tool: its name. A server's tool goes by the name under which it is
+// offered, even when the call used the name that all tools of servers share. Of a tool that fetches, the rule allows the
+// calls to one site.
 func lastingToolRule(spec tool.Spec, ask tool.Ask) string {
 	switch {
 	case spec.Class == tool.Web && len(ask.Paths) > 0:

@@ -27,9 +27,8 @@ import (
 	"github.com/roost-dev/roost/workspace/shell"
 )
 
-// runCalls closes every open call of the last reply and commits the user turn
-// that carries the results. A call that needs a person who cannot be asked stops
-// the run as waiting; the calls before it keep their outcomes.
+// runCalls closes every open call of the last reply and commits the user turn with their results. A call that needs a
+// person who cannot be asked stops the run as waiting; the calls before it keep their outcomes.
 func (a *Agent) runCalls(ctx context.Context) (*Outcome, error) {
 	b := &batch{agent: a, wrong: a.loop.malformed}
 	a.loop.malformed = false
@@ -162,8 +161,8 @@ func (b *batch) refuseStale(ctx context.Context, c *task.Call, outdated *tool.St
 	})
 }
 
-// runEffect runs a call that reads, writes, commands or reaches out: decide, with the user's hooks, show, ask if need
-// be, save the intent, run, commit the outcome.
+// runEffect runs a call that reads, writes, runs a command or reaches a server or site. It decides, with the user's hooks,
+// shows the call, asks if need be, saves the intent, runs the call and commits the outcome.
 func (b *batch) runEffect(ctx context.Context, c *task.Call, spec tool.Spec, plan tool.Plan, mark string) (*Outcome, error) {
 	a, ask := b.agent, b.agent.maskAsk(plan.Ask())
 	decision, ask := a.withModeSwitch(approval.Decide(a.Task.Policy, spec.Class, ask), ask)
@@ -198,7 +197,9 @@ func (b *batch) runEffect(ctx context.Context, c *task.Call, spec tool.Spec, pla
 		Call: c.ID, Name: spec.Name, Replay: string(spec.Replay), Message: row, Approval: granted,
 		Before: ask.Before,
 	})
-	d.addServerRow(spec)
+	if spec.Class == tool.MCP { // Roo's row for a request to a server
+		d.addRow(esjson.ObjectOf("ts", a.stamp(), "type", "say", "say", "mcp_server_request_started"))
+	}
 	if mark != "" {
 		// The mark is in the journal before any process carries it: a kill before the process itself is recorded leaves
 		// something to find it by.
@@ -228,18 +229,11 @@ func (b *batch) runEffect(ctx context.Context, c *task.Call, spec tool.Spec, pla
 	result, err := a.runPlan(ctx, spec, plan, shown)
 	failpoint.Hit("tool.ran")
 	if err == nil {
-		// Before the outcome, because what they write is part of it. A kill meanwhile is one during the call.
+		// The hooks run before the outcome is committed, because it holds what they write. A kill meanwhile counts as a kill
+		// during the call.
 		a.hooksAfter(ctx, c, spec, ask, &result)
 	}
 	return nil, b.commitResult(ctx, c, result, err, shown, granted, guard)
-}
-
-// addServerRow adds Roo's row for a request to a server.
-func (d *draft) addServerRow(spec tool.Spec) {
-	if spec.Class != tool.MCP {
-		return
-	}
-	d.addRow(esjson.ObjectOf("ts", d.agent.stamp(), "type", "say", "say", "mcp_server_request_started"))
 }
 
 // commitResult commits what a call did.
@@ -341,13 +335,12 @@ func (b *batch) keepOutput(ctx context.Context, c *task.Call, full *tool.Spool, 
 		return
 	}
 	v.output, v.size = "", 0
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		v.text += "\n[The whole output could not be kept: the disk refused, and the run was cancelled.]"
-	default:
-		a.notice(fmt.Sprintf("the whole output of %s could not be kept: %v", c.Name, err))
-		v.text += "\n[The whole output could not be kept.]"
+		return
 	}
+	a.notice(fmt.Sprintf("the whole output of %s could not be kept: %v", c.Name, err))
+	v.text += "\n[The whole output could not be kept.]"
 }
 
 // settleUnknown decides about a call whose outcome a crash left unknown. It returns true when the call may simply run
@@ -391,7 +384,7 @@ func (b *batch) settleUnknown(ctx context.Context, c *task.Call, t tool.Tool) (b
 	return false, err
 }
 
-// inspect inspects the files of a call to find out whether it took place; is is false when its tool cannot do that.
+// inspect inspects the files of a call to find out whether the call took place; is is false when its tool cannot do that.
 func (b *batch) inspect(ctx context.Context, c *task.Call, t tool.Tool) (found tool.Finding, is bool, err error) {
 	inspector, is := t.(tool.Inspector)
 	if !is || t.Spec().Replay != tool.Inspect {
@@ -440,9 +433,9 @@ func (b *batch) wroteRecords(ctx context.Context, c *task.Call) []task.Event {
 	return out
 }
 
-// settleRewound settles a call of a reply that stays, whose outcome a user undid. It does not run again, even where
-// its change was undone: the user undid that as well, and the next input holds what they want now. Later changes are
-// not the call's: it had ended, and its changes were recorded.
+// settleRewound settles a call whose outcome a user undid while the reply with the call stays. The call does not run again,
+// even where its change was undone: the user undid that as well, and the next input holds what they want now. Later changes
+// are not the call's: the call had ended, and its changes were recorded.
 func (b *batch) settleRewound(ctx context.Context, c *task.Call, t tool.Tool) error {
 	const took = "The user took the history back to before this call had ended. "
 	v := callOutcome{state: "unknown", isError: true, text: took + "Its changes may still exist, or may have been undone as well. " +
@@ -486,12 +479,12 @@ func (b *batch) toolEnv(mark string) tool.Env {
 // artifactName is the name of a command's full output under command-output/.
 func artifactName(rowTS int64) string { return "cmd-" + strconv.FormatInt(rowTS, 10) + ".txt" }
 
-// maxRepeats is how often the same call may be made in a row. The next one is not run: a model in a loop spends money
-// until a person notices.
+// maxRepeats is how often the same call may be made in a row. The agent does not run the next one: a model in a loop spends
+// money until a person notices.
 //
-// The calls are counted in the history, so a restart counts the same. When a person was asked about it, the
-// count restarts, as in Roo. Without a person each further call fails and counts as a mistake of the model, and so the
-// run ends; Roo would wait for a person.
+// The agent counts the calls in the history, so a restart counts the same. After it has asked a person about a repeated
+// call, the count restarts, as in Roo. Without a person each further call fails and counts as a mistake of the model, so
+// that the run ends; Roo would wait for a person.
 const maxRepeats = 3
 
 // largestInput bounds inputs that are compared by their JSON values, in bytes; larger ones are compared byte by byte.
@@ -501,13 +494,11 @@ const largestInput = 64 << 10
 func (a *Agent) countRepeats(c *task.Call) int {
 	s := a.state()
 	calls := s.Calls()
-	i := len(calls) - 1
-	for i >= 0 && calls[i] != c {
-		i--
-	}
 	n := 1
-	for i--; i >= 0 && n <= maxRepeats; i-- {
-		before := calls[i]
+	for _, before := range slices.Backward(calls[:max(slices.Index(calls, c), 0)]) {
+		if n > maxRepeats {
+			break
+		}
 		if m := s.Message(before.Message); m == nil || m.Hidden != "" {
 			continue // a rewind took it back
 		}

@@ -114,10 +114,10 @@ func (a *Agent) tryCondense(ctx context.Context, o summaryOptions) (shorter bool
 	return false, d.commit(ctx)
 }
 
-// Condensed describes a summary and what it stands for.
+// Condensed describes a summary and the messages that it replaces in requests.
 type Condensed struct {
 	ID        string // the summary's condenseId
-	Messages  int    // how many messages it stands for
+	Messages  int    // how many messages it replaces
 	Sent      int    // how many of them were sent until now
 	Kept      int    // how many of the newest messages stay as they are
 	Before    int64  // tokens of the next request, estimated
@@ -134,7 +134,7 @@ var ErrTooShort = contextwindow.ErrTooShort
 type summaryOptions struct {
 	wish       string // what the person wants the summary to keep or to leave out
 	transcript bool   // the request holds the history as a text, because it does not fit as messages
-	auto       bool   // the person did not ask for it: the environment goes with it
+	auto       bool   // the person did not ask for the summary: it ends with the environment
 }
 
 // Condense asks the model for a summary of the older part of the history, and sends that instead from now on. words are
@@ -237,16 +237,20 @@ func (a *Agent) sizeNow(raws [][]byte) int64 {
 
 // requestSize is the size of a request with these messages: system prompt, tools and all.
 func (a *Agent) requestSize(raws [][]byte) int64 {
-	total := int64(len(a.systemPrompt())) + shrink.Size(raws)
+	return int64(len(a.systemPrompt())) + a.toolsSize() + shrink.Size(raws)
+}
+
+// toolsSize is the size of the tools in a request.
+func (a *Agent) toolsSize() (total int64) {
 	for _, t := range a.toolSpecs() {
 		total += int64(len(t.Name) + len(t.Description) + len(t.Schema))
 	}
 	return total
 }
 
-// askSummary asks for the summary and returns what that cost, also when none came. The history is sent as always with
-// one more text at its end, so the provider has nearly all of it in its cache. Where that brings no text, the history
-// is sent as a transcript.
+// askSummary asks for the summary and returns what that cost, also when no summary came. It sends the history as always,
+// with one more text at its end, so the provider has nearly all of it in its cache. Where that brings no text, it sends the
+// history as a transcript.
 func (a *Agent) askSummary(ctx context.Context, o summaryOptions) (string, task.UsageChanged, error) {
 	var spent llm.Usage
 	line := func() task.UsageChanged { return (&reply{agent: a, turn: a.state().Turns}).usageRecord(spent) }
@@ -380,10 +384,7 @@ func (a *Agent) Context() (ContextUse, error) {
 	if err != nil {
 		return ContextUse{}, err
 	}
-	size := map[string]int64{"system": int64(len(a.systemPrompt()))}
-	for _, t := range a.toolSpecs() {
-		size["tools"] += int64(len(t.Name) + len(t.Description) + len(t.Schema))
-	}
+	size := map[string]int64{"system": int64(len(a.systemPrompt())), "tools": a.toolsSize()}
 	sent := contextwindow.Effective(raws)
 	for _, raw := range sent {
 		a.addSizes(raw, size)

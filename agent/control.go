@@ -111,10 +111,9 @@ func (b *batch) completeTask(ctx context.Context, c *task.Call, r tool.Result) (
 			"Look at its result first")
 	}
 	if !shown {
-		empty := ""
 		d := a.draft()
 		d.addRow(rows.Stream(a.stamp(), "completion_result", r.Text, false))
-		d.addRow(rows.PlainAsk(a.stamp(), "completion_result", &empty))
+		d.addRow(rows.PlainAsk(a.stamp(), "completion_result", new("")))
 		if err := d.commit(ctx); err != nil {
 			return nil, err
 		}
@@ -128,7 +127,7 @@ func (b *batch) completeTask(ctx context.Context, c *task.Call, r tool.Result) (
 	return &Outcome{State: "completed", Reason: r.Text}, nil
 }
 
-// replyToCompletion gives the person's words to a completion that was shown; false when there are none.
+// replyToCompletion closes the call of a completion with the person's words about it; false when there are none.
 func (b *batch) replyToCompletion(ctx context.Context, c *task.Call) (bool, error) {
 	a := b.agent
 	d := a.draft()
@@ -179,18 +178,18 @@ func (b *batch) delegateSubtask(ctx context.Context, c *task.Call, spec tool.Spe
 		failpoint.Hit("subtask.started")
 		child = a.state().ChildOf(c)
 	}
-	id, message := child.ID, want.Message
+	message := want.Message
 	if child.Remark != "" {
 		message += "\n\nThe user's remark on it: " + child.Remark
 	}
 	result, out, err := a.runChild(ctx, Subtask{
-		ID: id, Mode: cmp.Or(child.Mode, want.Mode), Message: message, Todos: want.Todos,
+		ID: child.ID, Mode: cmp.Or(child.Mode, want.Mode), Message: message, Todos: want.Todos,
 		Known: child.Call == "", Settings: a.Task.Settings,
 	})
 	if out != nil || err != nil {
 		return out, err
 	}
-	return nil, b.finishSubtask(ctx, c, id, result)
+	return nil, b.finishSubtask(ctx, c, child.ID, result)
 }
 
 // runChild runs a child and returns its result, or how the parent's run ends because there is none.
@@ -308,9 +307,9 @@ func (b *batch) abandonSubtask(ctx context.Context, c *task.Call, child, text st
 // summaryBytes bounds the child's result in the history row; the call's outcome has all of it.
 const summaryBytes = 32 << 10
 
-// finishForeignSubtask continues with a subtask of another program whose call has a placeholder as its result: the
-// child's result replaces it, as it does in that program. That turn closed the call, and the call stays closed. The
-// turn, the row and the end of the waiting are one commit.
+// finishForeignSubtask continues with a subtask of another program whose call has a placeholder as its result: the child's
+// result replaces the placeholder, as it does in that program. The turn with the placeholder closed the call, and the call
+// stays closed. The changed turn, the row and the end of the waiting are one commit.
 func (a *Agent) finishForeignSubtask(ctx context.Context) (*Outcome, error) {
 	call, child := a.state().HandedOver()
 	if child == nil || a.Tools.Subtasks == nil {

@@ -11,8 +11,9 @@
 //  2. step derives the step from the model's history: a request, closing calls, or a nudge for a reply without calls.
 //  3. A request: its row and turn.started, barrier, then the wire. Streamed text goes into the log in pieces. The whole
 //     reply (rows, cost, turn.ended, message) is one commit.
-//  4. A call: plan, decide (hooks included), ask if needed, tool.started, barrier, run, tool.finished with the file records. When all
-//     calls of the reply are closed, one user turn refers to their results. The request that sends it makes it durable.
+//  4. A call: plan, decide (hooks included), ask if needed, tool.started, barrier, run, tool.finished with the file
+//     records. When all calls of the reply are closed, one user turn refers to their results. The request that sends it
+//     makes it durable.
 //  5. The loop ends with attempt_completion, a question that cannot be answered, a limit, a failure or a cancel.
 //
 // While the disk refuses writes, the agent waits at the barrier and shows a notice. It sends no request and starts no
@@ -35,8 +36,8 @@
 //   - Too long, or about to be: the agent asks the model for a summary of the older part (condense.go), with the same
 //     request and one more text, or with the history written as a text. Without a summary it hides the older half
 //     behind Roo's marker. It hides a single result or call that is most of the request alone.
-//   - Come back in more than two minutes: nothing is sent until then. turn.failed holds the time, the task shows it as
-//     waiting_until, and a resume asks at once.
+//   - The provider asks for a wait of more than two minutes: the agent sends nothing until then. turn.failed holds the
+//     time, the task shows it as waiting_until, and a resume asks at once.
 //
 // # A restart
 //

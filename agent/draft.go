@@ -17,9 +17,8 @@ const (
 	saveMS    = 150
 )
 
-// draft is one commit in the making. It numbers the messages that it adds, so
-// that related events are always one commit. Nothing else
-// may be committed between the first message of a draft and its own commit.
+// draft collects the events of one commit. It numbers the messages that it adds, so that events which belong together are
+// one commit. Nothing else may be committed between the first message of a draft and its own commit.
 type draft struct {
 	agent  *Agent
 	events []task.Event
@@ -38,8 +37,7 @@ func (d *draft) Events() []task.Event { return d.events }
 // NextMessage is the number of the next message that the draft adds.
 func (d *draft) NextMessage() uint64 { return d.agent.state().NextMessage() + d.added }
 
-// Put adds events. Messages among them were numbered by another draft that was not
-// committed.
+// Put adds events. Another draft, which was not committed, numbered the messages among them.
 func (d *draft) Put(events ...task.Event) {
 	for _, e := range events {
 		if _, is := e.(task.MessageAdded); is {

@@ -160,7 +160,7 @@ type output struct {
 	err     error
 }
 
-// Started records the process, so that a resume can find it if it outlives us.
+// Started records the process, so that a resume can find it if it outlives this program.
 func (o *output) Started(p tool.Process) {
 	if o.err != nil {
 		return
@@ -207,7 +207,7 @@ func (o *output) Write(p []byte) (int, error) {
 // heldLimit is the longest word that waits, in bytes; no secret is longer.
 const heldLimit = 4 << 10
 
-// show shows output that holds whole characters. Bytes that are none are replaced.
+// show shows output that holds whole characters. It replaces bytes that are no character.
 func (o *output) show(p []byte) {
 	a := o.agent
 	text := a.mask(strings.ToValidUTF8(string(p), "\uFFFD"))
@@ -215,12 +215,11 @@ func (o *output) show(p []byte) {
 		return
 	}
 	if o.row == 0 {
-		empty := ""
 		o.savedAt = a.Host.Now()
 		asked := a.stamp()
 		o.rowTS = a.stamp()
 		d := a.draft()
-		d.addRow(rows.PlainAsk(asked, "command_output", &empty))
+		d.addRow(rows.PlainAsk(asked, "command_output", new("")))
 		o.row = d.addRow(rows.Stream(o.rowTS, "command_output", "", true))
 		o.err = d.commit(o.ctx)
 	}

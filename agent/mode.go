@@ -63,7 +63,7 @@ func (a *Agent) forbidsCall(spec tool.Spec, c *task.Call) error {
 }
 
 // mayEdit compares the paths that a writing call touches with the pattern of the task's mode, under their own name and
-// under the one that links lead to: a link with a harmless name must not open a file that the mode closes.
+// under the name that links lead to: a link with a harmless name must not open a file that the mode closes.
 func (a *Agent) mayEdit(spec tool.Spec, paths []string) error {
 	m, ok := a.currentMode()
 	if !ok || spec.Class != tool.Write {
@@ -175,8 +175,8 @@ func (d *draft) enterUserMode(slug, what string) {
 	}
 }
 
-// useModeModel lets the mode's own model answer, where the person has set one up and the task follows the
-// profiles of its modes. A notice informs the person. The histories stay as they are, and the new provider gets them in its own form.
+// useModeModel lets the mode's own model answer, where the person has set one up and the task follows the profiles of its
+// modes. A notice informs the person. The histories stay as they are, and the new provider gets them in its own form.
 func (a *Agent) useModeModel() {
 	if a.User.Setup == nil {
 		return

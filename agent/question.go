@@ -35,13 +35,13 @@ const (
 // questionID names the question that a row asks.
 func questionID(row uint64) string { return "q" + strconv.FormatUint(row, 10) }
 
-// askPerson puts a question to the person. A kept answer goes before the Asker; when no person can be asked the run
-// waits. The draft holds the row that shows the question and is committed with it. always returns what else changes
-// when the answer holds for more than this once.
+// askPerson asks the person a question. An answer that the journal holds comes before the Asker; when no person can be
+// asked the run waits. The draft holds the row that shows the question and is committed with it. always returns what else
+// changes when the answer holds for more than this once.
 func (b *batch) askPerson(ctx context.Context, d *draft, q api.QuestionOpened, always func() []task.Event) (Answer, *Outcome, error) {
 	a := b.agent
 	kept, ok := a.state().Answer(q)
-	if r := b.openRefusal(&task.Call{ID: q.Call}); r != nil && q.Kind == KindApproval {
+	if r := b.openRefusal(q.Call); r != nil && q.Kind == KindApproval {
 		kept, ok = r.Answer, true
 	}
 	if ok {
@@ -89,9 +89,9 @@ func (a *Agent) ask(
 	return answer, nil, err
 }
 
-// askAdvice asks the person for words to a model that goes wrong; false when no person can answer right now. It never
-// waits: an unattended run ends by itself. The next run closes an open question of this kind, since its words are for
-// the model anyway.
+// askAdvice asks the person what a model that goes wrong should do; false when no person can answer right now. It never
+// makes the run wait: an unattended run ends by itself. The next run closes an open question of this kind, since the new
+// input is for the model anyway.
 func (a *Agent) askAdvice(ctx context.Context, call, text string) (Answer, bool, error) {
 	if !a.User.Attended || a.User.Asker == nil {
 		return Answer{}, false, nil
@@ -107,13 +107,12 @@ func (a *Agent) askAdvice(ctx context.Context, call, text string) (Answer, bool,
 	return answer, err == nil, err
 }
 
-// openRefusal is an unused "no" to this call. It holds for every policy and for every effect that the call may have by
-// now: consent is for one change, a refusal is not.
-func (b *batch) openRefusal(c *task.Call) *task.Answered {
-	for i := range b.agent.state().Answered {
-		a := &b.agent.state().Answered[i]
-		if a.Call == c.ID && a.Kind == KindApproval && !isYes(a.Answer.Approve) {
-			return a
+// openRefusal is an unused "no" to a call. It holds for every policy and for every effect that the call may have by now:
+// consent is for one change, a refusal is not.
+func (b *batch) openRefusal(call string) *task.Answered {
+	for _, a := range b.agent.state().Answered {
+		if a.Call == call && a.Kind == KindApproval && !isYes(a.Answer.Approve) {
+			return &a
 		}
 	}
 	return nil
@@ -135,7 +134,7 @@ func (a *Agent) openQuestionFor(ctx context.Context, d *draft, q api.QuestionOpe
 	return err
 }
 
-// superseded closes a question that no answer can be for any more.
+// superseded closes a question that nobody can answer any more.
 func superseded(question string) api.QuestionClosed {
 	return api.QuestionClosed{Question: question, By: "roost", Reason: "superseded"}
 }

@@ -383,12 +383,11 @@ func (d *draft) showCompletion() bool {
 	if esjson.TextOf(ui[len(ui)-1].Raw(), "text") != result {
 		d.addRow(rows.Stream(d.agent.stamp(), "completion_result", result, false))
 	}
-	empty := ""
-	d.addRow(rows.PlainAsk(d.agent.stamp(), "completion_result", &empty))
+	d.addRow(rows.PlainAsk(d.agent.stamp(), "completion_result", new("")))
 	return true
 }
 
-// openQuestion is the question that a call of the task waits with; nil when none does.
+// openQuestion is the open question of a call of the task; nil when there is none.
 func (a *Agent) openQuestion() *api.QuestionOpened {
 	for _, q := range a.state().Questions {
 		if q.Kind != KindDamage && q.Kind != KindMistake {
@@ -398,8 +397,8 @@ func (a *Agent) openQuestion() *api.QuestionOpened {
 	return nil
 }
 
-// answerWithInput gives the input to the question that was open when it came. It never answers a question that the
-// person has not seen yet.
+// answerWithInput answers the question that was open when the input came. It never answers a question that the person has
+// not seen yet.
 func (a *Agent) answerWithInput(d *draft, q api.QuestionOpened, in *Input) bool {
 	answer, ok := inputAnswer(q, *in)
 	if !ok {
@@ -407,8 +406,7 @@ func (a *Agent) answerWithInput(d *draft, q api.QuestionOpened, in *Input) bool 
 	}
 	// Words are for the model, and giving them means to continue.
 	if q.Kind == KindLimit && answer.Text != "" && (in.Answer == nil || *answer.Approve) {
-		yes := true
-		d.closeQuestion(q, Answer{Approve: &yes, By: answer.By, Input: answer.Input})
+		d.closeQuestion(q, Answer{Approve: new(true), By: answer.By, Input: answer.Input})
 		in.Text, in.Answer = answer.Text, nil
 		return true
 	}

@@ -59,7 +59,7 @@ func TestExpectation(t *testing.T) {
 	b.agent.Model.Entry = sonnet(t)
 	b.shown.expect = func(p agent.Plan) error { plans = append(plans, p); return nil }
 	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
-	if len(plans) != 1 || plans[0].Messages != 1 || plans[0].Provider != "anthropic" || plans[0].Model != "a-model" ||
+	if len(plans) != 1 || plans[0].Provider != "anthropic" || plans[0].Model != "a-model" ||
 		!plans[0].CostKnown || plans[0].CostMicro != plans[0].Tokens*3 || plans[0].Tokens < 100 {
 		t.Errorf("%+v", plans)
 	}

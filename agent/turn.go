@@ -126,7 +126,7 @@ func (a *Agent) requestReply(ctx context.Context) (retries int, err error) {
 
 // planRequest describes what is about to be sent.
 func (a *Agent) planRequest(req llm.Request) Plan {
-	p := Plan{Messages: len(req.Messages), Model: req.Model, Provider: a.Model.Provider.Name()}
+	p := Plan{Model: req.Model, Provider: a.Model.Provider.Name()}
 	bytes := int64(contentBytes(req.Messages) + len(req.System))
 	p.Tokens = contextwindow.EstimateTokens(bytes, contextwindow.Calibration{})
 	if cost, ok := a.cost(llm.Usage{Input: p.Tokens}); ok {

@@ -1,11 +1,11 @@
 // Package hook runs the user's own commands before and after tool calls, and at the start and the end of runs. They
 // come from the user's settings alone: no workspace, task or mode can name one.
 //
-// A hook gets a JSON document on stdin (see Input) and answers by its exit code. With 0 the call or the run continues; a hook
-// before one may then print {"decision":"deny","reason":"..."} or, before a call, "ask". 2 denies: the reason is what it wrote
-// to stderr. After a call, 2 hands what it wrote to stderr to the model. Any other end (another code, a time-out, an
-// answer that cannot be read) is a failure: a warning, and what Hook.Failure asks for. No answer permits anything: a
-// hook can only make things stricter.
+// A hook gets a JSON document on stdin (see Input) and answers by its exit code. With 0 the call or the run continues,
+// unless a hook that runs before it prints {"decision":"deny","reason":"..."} or, before a call, "ask". 2 denies: the
+// reason is the text on stderr. After a call, 2 gives the text on stderr to the model. Any other end (another code, a
+// time-out, an answer that cannot be read) is a failure: the user sees a warning, and Roost does what Hook.Failure asks
+// for. No answer permits anything: a hook can only make things stricter.
 //
 // A hook runs like a command of a model: /bin/sh -c in the workspace, with the same environment, in a process group
 // that is ended with everything in it. Of its output the first 64 KiB count. The hooks of one event run one after
@@ -17,6 +17,7 @@
 package hook
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -192,10 +193,7 @@ func (s *Set) run(ctx context.Context, h Hook, in Input, mask func(string) strin
 		return Answer{}, fmt.Errorf("run the hook %s: %w", h.Name, err)
 	}
 	defer file.Close()
-	limit := h.Timeout
-	if limit == 0 {
-		limit = DefaultTimeout
-	}
+	limit := cmp.Or(h.Timeout, DefaultTimeout)
 	if ctx.Err() != nil && h.On == RunEnd { // the end of a cancelled run
 		limit = min(limit, endTimeout)
 		ctx = context.WithoutCancel(ctx)
@@ -230,7 +228,7 @@ func Exec(ctx context.Context, line, dir string, limit time.Duration, document a
 	return ran, tool.OneLine(shortened(said.text())), err //nolint:wrapcheck // the caller names what the command is for
 }
 
-// spool writes what a hook reads into a file that has no name any more.
+// spool writes the document for a hook into a file, and removes the name of the file.
 func spool(dir string, in any) (*os.File, error) {
 	data, err := json.Marshal(in)
 	if err != nil {
@@ -294,10 +292,7 @@ func shortened(text string) string {
 	if len(text) > reasonLimit {
 		text = strings.ToValidUTF8(text[:reasonLimit], "") + "..."
 	}
-	if text == "" {
-		return "it gave no reason"
-	}
-	return text
+	return cmp.Or(text, "it gave no reason")
 }
 
 // bounded keeps the beginning of an output.

@@ -99,11 +99,8 @@ func Largest(s *task.State, messages [][]byte) (at contextwindow.Origin, size, t
 		sent[m] = true
 	}
 	for i, m := range s.API() {
-		if !sent[m] {
-			continue
-		}
 		raw := messages[i]
-		if esjson.TextOf(raw, "truncationParent") != "" {
+		if !sent[m] || esjson.TextOf(raw, "truncationParent") != "" {
 			continue
 		}
 		total += int(messageSize(raw))
@@ -188,7 +185,8 @@ func Keep(raws [][]byte, window int) int {
 	return min(keep, total/4)
 }
 
-// SummaryWords are the words that ask the model for a summary. wish is what the person wants the summary to keep or to leave out.
+// SummaryWords are the words that ask the model for a summary. wish is what the person wants the summary to keep or to
+// leave out.
 func SummaryWords(wish string) string {
 	if wish == "" {
 		return summaryWords

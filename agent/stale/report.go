@@ -105,7 +105,7 @@ func Record(f tool.FileTouch) task.FileChanged {
 	return RecordOf(f.Path, f.Source, f.FileState)
 }
 
-// RecordOf is the journal's record of what a file is like.
+// RecordOf is the journal's record of the state of a file.
 func RecordOf(path, source string, s workspace.FileState) task.FileChanged {
 	return task.FileChanged{
 		Path: path, Source: source, Hash: s.Hash, Size: s.Size, MTime: s.MTime, CTime: s.CTime,
@@ -163,7 +163,7 @@ func (r *rereads) read(f File) (text string, record task.FileChanged, ok bool) {
 // otherTasksTime bounds the search for other tasks that changed files.
 const otherTasksTime = 500 * time.Millisecond
 
-// author is what changed a file: a value of FileChanged.By, the other task if it was one, and words that
+// author names who or what changed a file: by is a value of FileChanged.By, task the other task if it was one, and words
 // follow the description of the change.
 type author struct{ by, task, words string }
 
