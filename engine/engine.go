@@ -41,7 +41,7 @@ type Options struct {
 	Confined bool
 	// Contents keeps what files held, for several servers; nil: the root does.
 	Contents checkpoints.Shared
-	// Reach is which workspaces of tasks of a group of servers this server has; nil without a group: those whose path it has.
+	// Reach finds the workspaces that this server of a group has; nil without a group: a workspace is the folder at its path.
 	Reach *reach.Server
 	// Observe gets each durable event of every run of this process, in the order of its run, before the run's
 	// subscribers. It must be quick. It may be nil.
@@ -99,7 +99,7 @@ func New(s *store.Store, o Options) *Engine {
 	return e
 }
 
-// Configure replaces what the user has set up: runs that begin from now on have it. Those that work keep what they have.
+// Configure replaces the user's configuration. Runs that begin from now on use it; runs that work keep theirs.
 func (e *Engine) Configure(c setup.Config) {
 	e.resolving.Store(&setup.Resolver{Config: c, Root: e.store.Root(), Confined: e.opt.Confined, Reach: e.opt.Reach})
 }
@@ -112,7 +112,7 @@ func (e *Engine) resolver() setup.Resolver { return *e.resolving.Load() }
 // Events is the pipe with the events of all tasks, and the live events of this engine's runs.
 func (e *Engine) Events() *events.Pipe { return e.pipe }
 
-// Runs are the ids of the tasks that run in this process.
+// Runs are the runs of this process.
 func (e *Engine) Runs() []*Run {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -156,7 +156,7 @@ func (e *Engine) busy() (running, waiting int) {
 // hold is how long a scheduled run waits for the user before it releases its task; 0 = until an answer comes.
 func (e *Engine) hold() time.Duration { return max(cmp.Or(e.opt.Hold, defaultHold), 0) }
 
-// admits is nil while new runs are started.
+// admits returns nil while the engine starts new runs, else why it starts none.
 func (e *Engine) admits() error {
 	e.mu.Lock()
 	closed := e.closed
@@ -217,7 +217,7 @@ func (e *Engine) lockLatest(ctx context.Context, given string) (ref store.Ref, u
 // keyOf is a task's key in the tables of this process, and a reference that Find takes.
 func keyOf(ref store.Ref) string { return ref.Source + ":" + ref.ID }
 
-// changeIdle lets f commit to a task that no run works on, durably.
+// changeIdle takes a task that no run works on, calls f, which may commit to it, and waits until the commits are on disk.
 func (e *Engine) changeIdle(ctx context.Context, ref store.Ref, f func(*store.Task) error) error {
 	owned, err := e.store.Own(ctx, ref)
 	if err != nil {

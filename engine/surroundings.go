@@ -89,8 +89,8 @@ func processMark(kind string, ref store.Ref) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// endOrphans ends a linter and hooks that outlived a run of this task, and notes that: they would continue to read, and
-// may write. It looks for what the settings have only.
+// endOrphans ends a linter and hooks that outlived a run of this task: they would continue to read, and may write. The
+// notes name them. It looks only for what the settings name.
 func (e *Engine) endOrphans(ref store.Ref) []string {
 	var notes []string
 	for kind, has := range map[string]bool{"linter": e.resolver().Config.Linter != "", "hook": len(e.resolver().Config.Hooks) > 0} {

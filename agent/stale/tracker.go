@@ -19,8 +19,8 @@
 // While a run waits for an answer, a quota or a long command, a change becomes a notice for the person and no event.
 // The agent commits the event with the turn that reports the change to the model. Rejected: committing it earlier. The
 // change would count as reported, and after a kill the model would never learn of it. A file that has its old content
-// back by that turn causes no event. Which other task made a change is looked up only after one was found, by content, in the
-// journals that were written last.
+// back by that turn causes no event. The tracker looks up which other task made a change only after it found a change by
+// content, and only in the journals that were written last.
 //
 // A report uses what a check before the turn's last tool found, if that was a moment ago and the tool changes only
 // what it names. A change in that moment is reported in the next turn.

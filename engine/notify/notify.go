@@ -135,7 +135,7 @@ func New(o Options) *Notifier {
 	return n
 }
 
-// payload is what is read of events.
+// payload holds the members that the notifier reads of an event.
 type payload struct {
 	api.QuestionOpened        // of question.opened; its Question also of question.closed
 	Outcome            string `json:"outcome"` // of run.ended, like Reason
@@ -175,7 +175,7 @@ func (n *Notifier) Observe(e events.Event) {
 		n.wait.Go(func() { n.question(ctx, key, e, d.QuestionOpened) })
 	case "question.closed":
 		n.drop(key)
-	case "run.ended": // by the user's word while it asked: they know
+	case "run.ended": // a run that ends while it asks was ended by the user, who needs no call
 		for key, p := range n.pending {
 			if p.run == e.Run {
 				n.drop(key)
@@ -187,7 +187,7 @@ func (n *Notifier) Observe(e events.Event) {
 	}
 }
 
-// drop forgets a question. The caller holds mu.
+// drop removes a question from those without a call. The caller holds mu.
 func (n *Notifier) drop(key string) {
 	if p, known := n.pending[key]; known {
 		p.answered()
@@ -236,7 +236,7 @@ func (n *Notifier) question(ctx context.Context, key string, e events.Event, q a
 
 // end calls for the end of a run.
 func (n *Notifier) end(e events.Event, d payload) {
-	title, _, _ := n.opt.Look(n.ctx, e.Task, "") // without one it is still worth a call
+	title, _, _ := n.opt.Look(n.ctx, e.Task, "") // the end is worth a call without a title, too
 	doc := n.document("run_end", title, e)
 	doc.Outcome = d.Outcome
 	if n.opt.Settings().Text {

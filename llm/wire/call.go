@@ -284,7 +284,7 @@ func Join(base, version, path string) string {
 	if !strings.HasSuffix(base, "/"+version) && !endsInVersion(base) {
 		base += "/" + version
 	}
-	return fmt.Sprintf("%s/%s", base, path)
+	return base + "/" + path
 }
 
 // endsInVersion reports whether an address ends in a version of its own, such as
@@ -303,8 +303,8 @@ type Attempt struct {
 	Done func() llm.Done
 }
 
-// Ask asks until a reply begins (see Attempts) and yields what comes of it, at last
-// the llm.Done. begin makes each attempt, with nothing of the one before.
+// Ask repeats a request until a reply begins (see Attempts), and yields the chunks of the reply, the llm.Done last. begin
+// makes each attempt, with nothing of the attempt before.
 func Ask(ctx context.Context, b Backoff, yield func(llm.Chunk, error) bool, begin func() Attempt) {
 	Attempts(ctx, b, yield, func() (started bool, err error) {
 		a := begin()
@@ -416,12 +416,10 @@ func CheckAddress(base string) error {
 // ErrStop means that the consumer of a stream wants no more of it.
 var ErrStop = errors.New("the consumer stopped reading")
 
-// Attempts asks until a reply begins. attempt asks once, yields what arrives, and
-// reports whether it yielded anything. A failure after that ends the stream, because
-// only the caller knows what to do with half a reply. A failure also ends it when the
-// provider asks for a longer wait than Backoff.Cap. Any other failure is yielded as
-// llm.Retrying and followed by a wait. attempt returns ErrStop when its consumer
-// wants no more.
+// Attempts repeats a request until a reply begins. attempt sends the request once, yields what arrives, and reports whether
+// it yielded anything. A failure after that ends the stream, because only the caller knows what to do with half a reply. A
+// failure also ends the stream when the provider asks for a longer wait than Backoff.Cap. Attempts yields any other failure
+// as llm.Retrying and waits. attempt returns ErrStop when its consumer wants no more.
 func Attempts(ctx context.Context, b Backoff, yield func(llm.Chunk, error) bool, attempt func() (started bool, err error)) {
 	for n := 1; ; n++ {
 		started, err := attempt()
@@ -599,8 +597,8 @@ func (p *Provider) String() string { return fmt.Sprintf("%s at %s", p.dialect.Na
 // GoString keeps the key out of %#v.
 func (p *Provider) GoString() string { return p.String() }
 
-// Stream asks and yields what comes. See llm.Provider. Errors are *llm.Error, or
-// the context's cause when the caller ended it.
+// Stream sends the request and yields the chunks of the reply; see llm.Provider. Errors are *llm.Error, or the context's
+// cause when the caller ended the context.
 func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	call, err := p.call(&req)
 	return func(yield func(llm.Chunk, error) bool) {
