@@ -21,7 +21,7 @@ func TestChatWithTheShellAndTheEditor(t *testing.T) {
 		"  tools: [{name: write_to_file, input: {path: note.txt, content: \"one\\n\"}}]\n" + finish("got it"))
 	x := s.chats("--provider", "script", "--model", model)
 	x.press("!printf 'harm\\033[2Jless\\n'; exit 3\r")
-	x.until("harmless", "exit code 3, goes along with your next words", "one output goes along")
+	x.until("harmless", "exit code 3, goes along with your next words", "1 output goes along")
 	x.press("draft\x07")
 	x.until("› from the\n  editor")
 	x.press("\x1b[Z\x1b[Z")

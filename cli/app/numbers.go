@@ -2,8 +2,8 @@ package app
 
 import (
 	"strconv"
-	"strings"
 
+	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/money"
 )
 
@@ -18,7 +18,7 @@ func (a *App) Dollars(cost *money.USD) string {
 	if cost == nil || !a.Flags.Verbose {
 		return Dollars(cost)
 	}
-	return "$" + thousands(cost.String())
+	return "$" + display.Thousands(cost.String())
 }
 
 // amount is an amount to the cent.
@@ -30,24 +30,8 @@ func amount(usd *money.USD, unknown string) string {
 	case *usd > 0 && *usd < cent/2:
 		return "<$0.01"
 	}
-	return "$" + thousands(money.USD((int64(*usd)+cent/2)/cent*cent).String())
+	return "$" + display.Thousands(money.USD((int64(*usd)+cent/2)/cent*cent).String())
 }
 
 // Count is a number with its thousands apart.
-func Count(n int64) string { return thousands(strconv.FormatInt(n, 10)) }
-
-// thousands sets the thousands of a decimal apart.
-func thousands(text string) string {
-	whole, rest, point := strings.Cut(text, ".")
-	sign := ""
-	if strings.HasPrefix(whole, "-") {
-		sign, whole = "-", whole[1:]
-	}
-	for i := len(whole) - 3; i > 0; i -= 3 {
-		whole = whole[:i] + "," + whole[i:]
-	}
-	if point {
-		whole += "." + rest
-	}
-	return sign + whole
-}
+func Count(n int64) string { return display.Thousands(strconv.FormatInt(n, 10)) }

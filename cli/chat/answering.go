@@ -10,7 +10,7 @@ import (
 // arming is when the keys of the open question count.
 func (m *model) arming() display.Arming { return display.Arming{Shown: m.shown, Key: m.pressed} }
 
-// letter handles a key while letters answer the question, and reports whether that was all.
+// letter handles a key while letters answer the question, and reports whether it used the key.
 func (m *model) letter(key, text, letters string) bool {
 	now, armed := m.now(), m.arming()
 	m.pressed = now
@@ -25,7 +25,7 @@ func (m *model) letter(key, text, letters string) bool {
 		return false
 	case armed.Takes(now, m.ed.String()) && len(low) == 1 && strings.Contains(letters, low):
 		m.hint = ""
-		if m.reason = low == "n" && strings.Contains(letters, "d"); m.reason { // what has no diff takes no reason
+		if m.reason = low == "n" && strings.Contains(letters, "d"); m.reason { // a question without a diff takes no reason
 			m.ed.clear()
 			break
 		}
@@ -33,12 +33,9 @@ func (m *model) letter(key, text, letters string) bool {
 		m.shown = now // d shows the question again
 	case !m.ed.empty() || armed.In(now) == 0:
 		return false
-	case key == "enter", text != "", key == "backspace": // typed on: it is for no question
+	case key == "enter", text != "", key == "backspace": // the user types on: the key answers no question
 		m.hint = "a question came: what you type comes back behind it; wait a moment to answer"
-		if r := []rune(m.draft); key == "backspace" && len(r) > 0 {
-			m.draft = string(r[:len(r)-1])
-		}
-		m.draft += Safe(text)
+		m.toDraft(key, text)
 	default:
 		return false
 	}
@@ -48,7 +45,7 @@ func (m *model) letter(key, text, letters string) bool {
 // reply answers the open question.
 func (m *model) reply(text string) {
 	if !m.s.state().Asking {
-		return // it has closed, and what was typed for it is for nothing else
+		return // the question has closed, and its answer is for nothing else
 	}
 	m.reason = false
 	m.ed.clear()

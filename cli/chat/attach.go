@@ -17,7 +17,7 @@ type Image struct{ Name, URL string } // a data URL
 // imageTypes are the endings of the files that providers take.
 var imageTypes = []string{".png", ".jpg", ".jpeg", ".gif", ".webp"}
 
-// imagePath is the file that a pasted text names. Terminals give a file that is dropped on them as its path: bare, in
+// imagePath is the file that a pasted text names. A terminal pastes a dropped file as its path: bare, in
 // quotes, with a "\" before each blank, or as a file:// address.
 func imagePath(text string) (path string, ok bool) {
 	text = strings.TrimSpace(text)
@@ -72,7 +72,7 @@ func pictures(list []Image) string {
 	return out.String()
 }
 
-// message is what a person sends: their text, with the outputs and the pictures that go along.
+// message is what the user sends: their text, with the outputs and the pictures that go along.
 func (s *Session) message(text string) (w api.Words, outputs, images int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

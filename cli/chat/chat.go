@@ -22,7 +22,7 @@ func New(ctx context.Context, backend Backend, o Options) *Session {
 	if s.o.Now == nil {
 		s.o.Now = time.Now
 	}
-	s.st.Mode, s.st.Busy = cmp.Or(o.New.Mode, o.Facts.Mode), o.Task != "" // nothing is for another task before it is known
+	s.st.Mode, s.st.Busy = cmp.Or(o.New.Mode, o.Facts.Mode), o.Task != "" // no line is for a new task while a task is opened
 	s.st.Policy = o.Again.Approve
 	if o.Task == "" {
 		s.st.Policy = cmp.Or(o.New.Approve, policies[0])
@@ -33,15 +33,15 @@ func New(ctx context.Context, backend Backend, o Options) *Session {
 	return s
 }
 
-// Close ends the chat and waits for all that it began. Runs of a server go on.
+// Close ends the chat and waits for its goroutines. Runs of a server continue.
 func (s *Session) Close() {
 	s.cancel()
 	s.busy.Wait()
 	s.leave()
 }
 
-// Line takes a line of the user's: words or a command. The chat carries out one line after the
-// other. A line answers no question: the user may not have seen the question when typing.
+// Line queues a line that the user typed: words or a command. The chat carries out one line after the other. A line
+// answers no question: the user may not have seen the question when typing.
 func (s *Session) Line(text string) {
 	s.locked(func() { s.todo, s.st.Busy = append(s.todo, text), true })
 	select {
@@ -50,9 +50,9 @@ func (s *Session) Line(text string) {
 	}
 }
 
-// Reply takes a line for the question that is open; false when there is none any more.
+// Reply passes a line to the open question. It returns false when no question is open.
 func (s *Session) Reply(text string) bool {
-	s.mu.Lock() // it is for the question that is open now, and never for the next one
+	s.mu.Lock() // until the line is passed on: it answers the question that is open now, and never the next one
 	defer s.mu.Unlock()
 	if !s.st.Asking {
 		return false
@@ -64,10 +64,10 @@ func (s *Session) Reply(text string) bool {
 	return true
 }
 
-// work carries out lines.
+// work carries out the queued lines, one after the other, until the chat ends.
 func (s *Session) work() {
 	if s.o.Task != "" {
-		s.see("/resume " + s.o.Task)
+		s.carryOut("/resume " + s.o.Task)
 	}
 	for {
 		var line []string
@@ -76,7 +76,7 @@ func (s *Session) work() {
 			line, s.todo = s.todo[:n], s.todo[n:]
 		})
 		if len(line) > 0 {
-			s.see(line[0])
+			s.carryOut(line[0])
 			continue
 		}
 		s.change(func(st *state) { st.Busy = len(s.todo) > 0 })
@@ -88,8 +88,8 @@ func (s *Session) work() {
 	}
 }
 
-// see carries out one line. Esc ends what takes long.
-func (s *Session) see(line string) {
+// carryOut carries out one line, until its end or an interrupt.
+func (s *Session) carryOut(line string) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
 	s.locked(func() { s.cancelLine, s.st.Busy = cancel, true })
@@ -120,8 +120,8 @@ func (s *Session) see(line string) {
 	}
 }
 
-// Interrupt stops the present work: only a command line of the user's when one runs, otherwise the run and the line
-// that is being carried out. It returns at once.
+// Interrupt stops the present work and returns at once. While a command line of the user runs, Interrupt stops only
+// that command line; otherwise it stops the run and the line that is being carried out.
 func (s *Session) Interrupt() {
 	s.mu.Lock()
 	id, working, cancelLine, command := s.st.Task, s.st.Working || s.st.Asking, s.cancelLine, s.command
@@ -203,7 +203,7 @@ func (s *Session) Plain(ctx context.Context, in io.Reader, out io.Writer, termin
 	}
 }
 
-// still reports whether nothing works that the user waits for.
+// still reports whether the user waits for nothing that works: neither for a line nor for a run.
 func still(st state) bool {
 	return st.Over || st.Asking || !st.Busy && (!st.Working || st.Waiting)
 }
@@ -227,11 +227,7 @@ func (s *Session) until(ctx context.Context, ok func(state) bool) error {
 
 // failure is the error of the last line that was carried out; nil when it succeeded.
 func (s *Session) failure() (err error) {
-	s.locked(func() {
-		if s.wrong != nil {
-			err = s.wrong
-		}
-	})
+	s.locked(func() { err = s.wrong })
 	return err
 }
 

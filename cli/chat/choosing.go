@@ -14,21 +14,21 @@ type finding struct {
 	draft string
 }
 
-// wordsMsg is what was found for a wish.
+// wordsMsg has the words that a search found for a wish; n is the number of the search.
 type wordsMsg struct {
 	n    int
 	wish wish
 	list []Word
 }
 
-// take puts the chosen word of the pop-up in. Behind a folder, and a command, comes the next pop-up.
+// take inserts the chosen word of the pop-up. After a folder or a command the next pop-up opens.
 func (m *model) take() tea.Cmd {
 	m.ed.take(m.choice)
 	m.choice = choice{}
 	return m.suggest()
 }
 
-// suggest looks for what may be meant by the word at the cursor, while the person types on.
+// suggest begins to search for completions of the word at the cursor, while the user types on.
 func (m *model) suggest() tea.Cmd {
 	m.wish++
 	w, ok := wanted(m.ed.text, m.ed.at)
@@ -39,7 +39,7 @@ func (m *model) suggest() tea.Cmd {
 		return nil
 	}
 	n := m.wish
-	m.stale, m.choice.at = true, -1 // the list is for what was typed before
+	m.stale, m.choice.at = true, -1 // the list belongs to the earlier text
 	return m.crew.Do(func() tea.Msg {
 		ctx, cancel := context.WithTimeout(m.crew.Ctx, 3*time.Second)
 		defer cancel()
@@ -47,7 +47,7 @@ func (m *model) suggest() tea.Cmd {
 	})
 }
 
-// pick handles a key while a pop-up is open, and reports whether that was all. Enter takes a word only when the arrows
+// pick handles a key while a pop-up is open, and reports whether it used the key. Enter takes a word only when the arrows
 // chose one: a command that was typed whole runs.
 func (m *model) pick(key string) (cmd tea.Cmd, done bool) {
 	switch key {
@@ -95,10 +95,7 @@ func (m *model) search(key, text string) bool {
 		}
 		again(before)
 	case "backspace", "ctrl+h":
-		if r := []rune(f.words); len(r) > 0 {
-			f.words = string(r[:len(r)-1])
-		}
-		f.at = -1
+		f.words, f.at = withoutLast(f.words), -1
 		again(h.Len())
 	case "esc", "ctrl+g", "ctrl+c":
 		m.ed.set(f.draft)
@@ -108,8 +105,7 @@ func (m *model) search(key, text string) bool {
 			m.adopt()
 			return key == "enter" // another key edits the line that was found
 		}
-		f.words += Safe(text)
-		f.at = -1
+		f.words, f.at = f.words+Safe(text), -1
 		again(h.Len())
 	}
 	return true

@@ -20,25 +20,25 @@ var keysPage string
 // Keys is the table of keys.
 func Keys() string { return keysPage }
 
-// commandsPage has a line for each command, in the order of /help; its parts are separated by tabs. They are its names,
-// its arguments, what it is for, its marks, and the command of roost that carries it out: ID is the task, WORDS what
-// was typed, ARGS the same taken apart. Marks: it needs a task, wants its arguments, or has words of the person's, which
-// come back when it fails; or the kind of its first argument.
+// commandsPage has a line for each command, in the order of /help. Tabs separate its parts: the names, the arguments,
+// the description, the marks, and the command of roost that carries it out. In the latter, ID is the task, WORDS the
+// typed arguments as one word, ARGS the same split into words, DIR the workspace. Marks: "needs" a task; "wants" its
+// arguments; has "words" of the user, which come back when the command fails; or the kind of its first argument.
 //
 //go:embed commands.txt
 var commandsPage string
 
-// act carries a command out: about a task, with what was typed behind the name.
+// act carries a command out, for a task, with the arguments that were typed after its name.
 type act = func(s *Session, ctx context.Context, id, rest string) error
 
-// commands are all of them. It is a function, because /help shows what it is itself a part of.
+// commands returns all commands. It is a function, because /help, which is one of them, lists them.
 func commands() (all []command) {
 	acts := map[string]act{
-		"help": (*Session).help, "new": (*Session).newTask, "resume": (*Session).turn, "show": (*Session).show,
+		"help": (*Session).help, "new": (*Session).newTask, "resume": (*Session).switchTask, "show": (*Session).show,
 		"fork": (*Session).fork, "rewind": (*Session).rewind, "edit": (*Session).edit, "condense": (*Session).condense,
 		"checkpoint": (*Session).checkpoint, "restore": (*Session).restore, "export": (*Session).export,
 		"mode": (*Session).mode, "model": (*Session).model, "approve": (*Session).approve, "limits": (*Session).limits,
-		"image": (*Session).image, "status": (*Session).standing, "clear": (*Session).clear, "init": (*Session).init,
+		"image": (*Session).image, "status": (*Session).status, "clear": (*Session).clear, "init": (*Session).init,
 		"effort": (*Session).effort, "provider": (*Session).provider, "profile": (*Session).profile,
 		"queue": (*Session).queued, "answer": (*Session).reply, "reject": (*Session).reject, "steer": (*Session).steer,
 		"now": (*Session).interject, "retry": (*Session).retry, "abort": (*Session).abort, "quit": (*Session).quit,
@@ -67,7 +67,7 @@ func commands() (all []command) {
 	return all
 }
 
-// forwards is a command of roost; see commandsPage.
+// forwards returns the act that runs a command of roost; see commandsPage.
 func forwards(line string) act {
 	return func(s *Session, ctx context.Context, id, rest string) error {
 		var args []string
@@ -98,8 +98,8 @@ func find(name string) (command, bool) {
 	return command{}, false
 }
 
-// do carries out a line. A name that is none of ours goes to the engine when a prompt or a skill of the user's has
-// that name. words: the line holds more than a command, and must not be lost when it fails.
+// do carries out a command. A name that the chat does not know goes to the engine when a prompt or a skill has that
+// name. words reports that the line holds words of the user, which must not be lost when the command fails.
 func (s *Session) do(ctx context.Context, text string) (words bool, err error) {
 	name, rest := split(text)
 	st := s.state()
@@ -120,9 +120,7 @@ func (s *Session) do(ctx context.Context, text string) (words bool, err error) {
 	for _, c := range commands() {
 		known = append(append(known, c.name), c.also...)
 	}
-	for _, w := range s.backend.Words(ctx, Prompts, s.workspace(ctx), "") {
-		known = append(known, w.Text)
-	}
+	known = append(known, texts(s.backend.Words(ctx, Prompts, s.workspace(ctx), ""))...)
 	return true, &UnknownError{name, nearest(name, known)}
 }
 
@@ -149,11 +147,11 @@ func (s *Session) help(_ context.Context, _, rest string) error {
 	return nil
 }
 
-// command is what a line with a "/" may name.
+// command is one command of the chat; see commandsPage.
 type command struct {
 	name, args, about   string
 	also                []string // other names
-	needs, wants, words bool     // see commandsPage, as for the kind
+	needs, wants, words bool
 	kind                Kind
 	do                  act
 }
@@ -163,8 +161,7 @@ func (s *Session) quit(context.Context, string, string) error {
 	return nil
 }
 
-// unfinished reports whether more is to come behind what was typed: its last line ends
-// in a "\", or it has begun a ``` fence and not ended it.
+// unfinished reports whether a text continues on the next line: its last line ends in a "\", or a ``` fence is open.
 func unfinished(text string) bool {
 	lines, fence := strings.Split(text, "\n"), false
 	for _, line := range lines {
@@ -176,14 +173,13 @@ func unfinished(text string) bool {
 // fences reports whether a line begins or ends a fence.
 func fences(line string) bool { return strings.HasPrefix(strings.TrimLeft(line, " "), "```") }
 
-// continued reports whether a line ends in a "\" that is not itself behind one.
+// continued reports whether a line ends in a "\" that no other "\" escapes.
 func continued(line string) bool {
 	n := len(line) - len(strings.TrimRight(line, `\`))
 	return n%2 == 1
 }
 
-// whole is what a person meant with what was typed: the "\" at the ends of lines that
-// go on are no part of it. Inside of a fence a "\" is one.
+// whole is the text that the user meant, without the "\" at the ends of continued lines. Inside of a fence a "\" stays.
 func whole(text string) string {
 	lines, fence := strings.Split(text, "\n"), false
 	for i, line := range lines {
@@ -195,13 +191,12 @@ func whole(text string) string {
 	return strings.TrimRight(strings.Join(lines, "\n"), " \t\r\n")
 }
 
-// isCommand reports whether a text is a command: a "/" in front, and no second one. A
-// command has one line.
+// isCommand reports whether a text is a command: it begins with one "/".
 func isCommand(text string) bool {
 	return strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//")
 }
 
-// plainly returns the prompt of a text that is no command: "//" in front means "/".
+// plainly returns the prompt for a text that is not a command: a leading "//" means "/".
 func plainly(text string) string {
 	if strings.HasPrefix(text, "//") {
 		return text[1:]
@@ -209,7 +204,7 @@ func plainly(text string) string {
 	return text
 }
 
-// split takes a command apart: its name, and its arguments.
+// split separates the name of a command from its arguments.
 func split(text string) (name, rest string) {
 	text = strings.TrimPrefix(text, "/")
 	if i := strings.IndexFunc(text, unicode.IsSpace); i >= 0 {

@@ -21,9 +21,9 @@ import (
 // editor is the text that is being typed, of one or more lines, and the cursor in it.
 type editor struct {
 	text []rune
-	long []string // long pastes; each is one character of the text, see pasted
+	long []string // long pastes; each is one character of text, see pasted
 	at   int      // the cursor is before this rune
-	cut  string   // what ctrl+k, ctrl+u and ctrl+w took last
+	cut  string   // the text that ctrl+k, ctrl+u or ctrl+w removed last
 	goal int      // the column that up and down keep, -1 = the cursor's
 
 	history *History
@@ -33,10 +33,10 @@ type editor struct {
 
 func newEditor(h *History) *editor { return &editor{history: h, place: h.Len(), goal: -1} }
 
-// String is the whole text, with what was pasted.
+// String is the whole text, with its long pastes.
 func (e *editor) String() string { return e.whole(e.text) }
 
-// whole is a piece of the text, with what was pasted.
+// whole is a piece of the text, with its long pastes.
 func (e *editor) whole(text []rune) string {
 	if len(e.long) == 0 {
 		return string(text)
@@ -53,11 +53,11 @@ func (e *editor) whole(text []rune) string {
 }
 
 // firstLong is the first of the characters that stand for long pastes. They are for private use, at the end of
-// Unicode; insert takes them out of what is typed.
+// Unicode; insert removes them from typed text.
 const firstLong rune = 0x100000
 
-// foldLines and foldBytes are from where on a paste is shown as one word: to draw thousands of lines for each key
-// would take longer than the key may.
+// foldLines and foldBytes are the most that a paste may have before the editor shows it as one word: drawing thousands
+// of lines for each key would be too slow.
 const (
 	foldLines = 15
 	foldBytes = 4 << 10
@@ -71,7 +71,7 @@ func (e *editor) pasted(r rune) (string, bool) {
 	return "", false
 }
 
-// shown is what the editor shows of a character.
+// shown is how the editor shows a character.
 func (e *editor) shown(r rune) string {
 	long, ok := e.pasted(r)
 	if !ok {
@@ -83,13 +83,7 @@ func (e *editor) shown(r rune) string {
 	return fmt.Sprintf("[%s characters pasted]", thousands(len([]rune(long))))
 }
 
-func thousands(n int) string {
-	text := strconv.Itoa(n)
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
-}
+func thousands(n int) string { return display.Thousands(strconv.Itoa(n)) }
 
 func (e *editor) empty() bool { return len(e.text) == 0 }
 
@@ -99,7 +93,7 @@ func (e *editor) set(text string) {
 	e.insert(text)
 }
 
-// clear forgets the text, and leaves the history.
+// clear forgets the text, and returns to the end of the history.
 func (e *editor) clear() {
 	e.set("")
 	e.place, e.draft = e.history.Len(), ""
@@ -107,8 +101,7 @@ func (e *editor) clear() {
 
 var plain = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\t", "    ")
 
-// insert types text. Tabs become blanks, and of the other characters that have no
-// picture only line breaks stay.
+// insert types text. Tabs become blanks; other control characters are dropped, except for line breaks.
 func (e *editor) insert(text string) {
 	text = plain.Replace(text)
 	in := slices.DeleteFunc([]rune(display.Safe(text)), func(r rune) bool {
@@ -143,8 +136,8 @@ func (e *editor) kill(from, to int) {
 	e.remove(from, to)
 }
 
-// before and after are how far it is to the next place between two characters: what is
-// drawn over a character belongs to it.
+// before and after count the runes of the character before and after the cursor: marks that are drawn over a character
+// belong to it.
 func (e *editor) before() int {
 	n := 1
 	for e.at-n > 0 && joins(e.text[e.at-n]) {
@@ -182,7 +175,8 @@ func letter(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r
 
 func notBlank(r rune) bool { return !unicode.IsSpace(r) }
 
-// left is where the word before the cursor begins, right where the next one ends. in reports whether a word contains a character.
+// left is where the word before the cursor begins, right where the next one ends. in reports whether a word contains a
+// character.
 func (e *editor) left(in func(rune) bool) int {
 	i := e.at
 	for i > 0 && !in(e.text[i-1]) {
@@ -224,8 +218,7 @@ func (e *editor) vertical(by int) bool {
 	return true
 }
 
-// older and newer go through the history. What was typed and not sent comes again
-// behind its end.
+// older and newer go through the history. The text that was not sent comes back after the newest entry.
 func (e *editor) older() {
 	if e.place == 0 {
 		return
@@ -282,7 +275,7 @@ func (e *editor) edit(key string) bool {
 	case "ctrl+k":
 		end := e.lineEnd(e.at)
 		if end == e.at && end < len(e.text) {
-			end++ // at its end: the line break
+			end++ // at the end of a line: its line break
 		}
 		e.kill(e.at, end)
 	case "ctrl+y":
@@ -303,7 +296,7 @@ func (e *editor) edit(key string) bool {
 	return true
 }
 
-// Most of what is kept of what was typed.
+// Limits of the history.
 const (
 	historyEntries = 1000
 	historyEntry   = 64 << 10 // bytes of one
@@ -316,8 +309,7 @@ type History struct {
 	all  []string
 }
 
-// OpenHistory reads the history. Lines that cannot be read are left out, so that a
-// damaged file costs no more than they do.
+// OpenHistory reads the history. It leaves out lines that cannot be read, so that a damaged file costs only them.
 func OpenHistory(path string) (*History, error) {
 	h := &History{path: path}
 	if path == "" {
@@ -328,7 +320,7 @@ func OpenHistory(path string) (*History, error) {
 		return h, nil
 	}
 	if err != nil {
-		return h, fmt.Errorf("read what was typed before: %w", err)
+		return h, fmt.Errorf("read the history of the chat: %w", err)
 	}
 	in := bufio.NewScanner(bytes.NewReader(data))
 	in.Buffer(nil, 8*historyEntry)
@@ -339,58 +331,57 @@ func OpenHistory(path string) (*History, error) {
 			h.put(text)
 		}
 	}
-	if lines > 2*historyEntries { // a longer one was written by many chats
+	if lines > 2*historyEntries { // many chats at once may write more
 		return h, h.rewrite()
 	}
 	return h, nil
 }
 
-// put adds an entry in memory. What was typed twice in a row is kept once.
-func (h *History) put(text string) {
+// put adds an entry in memory, unless it repeats the last one, and reports whether it did.
+func (h *History) put(text string) bool {
 	if n := len(h.all); n > 0 && h.all[n-1] == text {
-		return
+		return false
 	}
 	h.all = append(h.all, text)
 	h.all = h.all[max(len(h.all)-historyEntries, 0):]
+	return true
 }
 
-// Add keeps what was typed. What begins with a blank is not kept anywhere.
+// Add keeps a text that the user typed. A text that begins with a blank is not kept anywhere.
 func (h *History) Add(text string) error {
 	if strings.TrimSpace(text) == "" || text[0] == ' ' || text[0] == '\t' || len(text) > historyEntry {
 		return nil
 	}
-	last := len(h.all) > 0 && h.all[len(h.all)-1] == text
-	h.put(text)
-	if h.path == "" || last {
+	if !h.put(text) || h.path == "" {
 		return nil
 	}
 	line, err := json.Marshal(text)
 	if err != nil {
-		return fmt.Errorf("keep what was typed: %w", err)
+		return fmt.Errorf("keep the line in the history: %w", err)
 	}
 	var f *os.File
 	if err = os.MkdirAll(filepath.Dir(h.path), 0o700); err == nil {
 		f, err = os.OpenFile(h.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	}
 	if err != nil {
-		return fmt.Errorf("keep what was typed: %w", err)
+		return fmt.Errorf("keep the line in the history: %w", err)
 	}
 	_, err = f.Write(append(line, '\n')) // one write: lines of two chats do not mix
 	return errors.Join(err, f.Close())
 }
 
-// rewrite makes the file as short as it should be.
+// rewrite shortens the file to the entries in memory.
 func (h *History) rewrite() error {
 	var out bytes.Buffer
 	for _, text := range h.all {
 		line, err := json.Marshal(text)
 		if err != nil {
-			return fmt.Errorf("shorten what was typed: %w", err)
+			return fmt.Errorf("shorten the history of the chat: %w", err)
 		}
 		out.Write(append(line, '\n'))
 	}
 	if err := atomicfile.WriteDerived(h.path, ".chat-*", out.Bytes()); err != nil {
-		return fmt.Errorf("shorten what was typed: %w", err)
+		return fmt.Errorf("shorten the history of the chat: %w", err)
 	}
 	return nil
 }
@@ -408,8 +399,7 @@ func (h *History) Len() int { return len(h.all) }
 // At is an entry, the oldest at 0.
 func (h *History) At(i int) string { return h.all[i] }
 
-// Search finds the newest entry before place i that holds words, in any case of
-// letters; -1 when there is none.
+// Search finds the newest entry before a place that contains words, in any case of letters; -1 when there is none.
 func (h *History) Search(words string, before int) int {
 	words = strings.ToLower(words)
 	for i := min(before, len(h.all)) - 1; i >= 0; i-- {

@@ -17,7 +17,7 @@ func stills(t *testing.T, d *desk) (*talk, *chatting) {
 	c := talking(t, d)
 	tk := &talk{
 		s: c.Session, id: "t1", ctx: t.Context(), synced: make(chan error, 1), asked: make(chan *ask, 1), screens: map[string]*display.Display{},
-		depth: map[string]int{"t1": 0}, titles: map[string]string{}, closed: map[string]bool{},
+		depth: map[string]int{"t1": 0}, inputs: map[string]string{}, closed: map[string]bool{},
 	}
 	return tk, c
 }

@@ -288,7 +288,7 @@ func TestRowsOfACommandAndOfOutputs(t *testing.T) {
 	}
 	m.types(t, "esc")
 	c.when("stopped", func(st state) bool { return !st.Busy })
-	if got := m.seen(); !strings.Contains(got, "· one output goes along with your next") {
+	if got := m.seen(); !strings.Contains(got, "· 1 output goes along with your next") {
 		t.Errorf("the rows are\n%s", got)
 	}
 	m.types(t, "!ls", "enter")

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
@@ -122,8 +123,8 @@ const (
 // drawEvery is the least time between two pictures of what a run writes.
 const drawEvery = 20 * time.Millisecond
 
-// twice is how soon a second Ctrl-C counts as one, and typing how soon a key behind
-// another one belongs to the same words.
+// twice is the longest time between the two Ctrl-C that leave the chat. typing is the longest time between two keys of
+// the same words.
 const (
 	twice  = 2 * time.Second
 	typing = 600 * time.Millisecond
@@ -139,10 +140,10 @@ type model struct {
 
 	asking  bool
 	draft   string    // what was being typed when a question came
-	kept    []string  // words that could not be sent, for an empty editor
-	due     bool      // some of it comes back as soon as the person rests
+	kept    []string  // words that could not be sent; they come back into an empty editor
+	due     bool      // draft or kept come back as soon as the user stops typing
 	late    bool      // what is in the editor was typed for a question that has closed
-	burst   bool      // a question came in the middle of words, and they go on
+	burst   bool      // a question came while the user typed words, and the user types on
 	shown   time.Time // when the question came
 	reason  bool      // the line is the reason for a "no"
 	sure    bool      // the next Enter gives words to the run although a question waits
@@ -151,12 +152,12 @@ type model struct {
 	stopped time.Time // of the last Ctrl-C
 	find    *finding
 	choice  choice
-	wish    int               // counts what is looked for
-	closed  int               // 1 + where the word begins whose pop-up Esc closed; 0 = none
-	early   []tea.KeyPressMsg // typed behind a Tab that waits for what is found
-	looking bool              // such a Tab waits
-	stale   bool              // what the pop-up is to show now is still looked for
-	ticking bool              // a tickMsg comes
+	wish    int               // number of the newest search for words
+	closed  int               // 1 + where the word begins whose pop-up Esc closed; 0 = no word
+	early   []tea.KeyPressMsg // keys that were typed after a Tab whose search has not ended
+	looking bool              // a Tab waits for the end of its search
+	stale   bool              // the pop-up belongs to an earlier text: the search for the present text has not ended
+	ticking bool              // a tickMsg is on its way
 	failed  any               // what the program panicked with
 	away    bool              // another program has the terminal: nothing is drawn
 
@@ -171,14 +172,14 @@ type model struct {
 type (
 	wakeMsg  struct{}
 	sizeMsg  struct{}
-	tickMsg  struct{} // something changes with the time alone
-	imageMsg struct { // a pasted text that may name a picture
+	tickMsg  struct{} // what changes with time alone is to be drawn again
+	imageMsg struct { // how attaching a pasted path as a picture ended
 		text string
 		err  error
 	}
 )
 
-func (m *model) look() tea.Cmd {
+func (m *model) pollSize() tea.Cmd {
 	return tea.Tick(400*time.Millisecond, func(time.Time) tea.Msg { return sizeMsg{} })
 }
 
@@ -207,7 +208,8 @@ func (m *model) news() bool {
 		}
 		m.s.change(func(st *state) { st.Retype = "" })
 	}
-	if m.due && m.ed.empty() && !m.asking && !m.away && m.now().Sub(m.pressed) >= typing { // else what is typed on would follow upon it
+	// While the user still types, the next keys would follow the text that comes back.
+	if m.due && m.ed.empty() && !m.asking && !m.away && m.now().Sub(m.pressed) >= typing {
 		m.due = false
 		m.back()
 	}
@@ -223,7 +225,7 @@ func (m *model) hold(line string) {
 	}
 }
 
-// turned applies that a question was opened, or closed.
+// turned reacts to a question that was opened or closed.
 func (m *model) turned(asking bool) {
 	m.asking, m.shown, m.sure = asking, m.now(), false
 	if m.reason { // the line belonged to the question that is gone
@@ -257,7 +259,7 @@ func (m *model) turned(asking bool) {
 	}
 }
 
-// keep puts a text in front of those that wait for the editor.
+// keep returns the texts that wait for the editor with one more in front, unless that is empty.
 func keep(text string, rest ...string) []string {
 	if text == "" {
 		return rest
@@ -265,9 +267,9 @@ func keep(text string, rest ...string) []string {
 	return append([]string{text}, rest...)
 }
 
-// back puts what waits for it into an empty editor: the text that the user was typing when a question came, and then
-// what could not be sent. It is not called for an editor that the user empties by hand: what they type next must not
-// follow other words.
+// back puts a waiting text into an empty editor: first the text that the user was typing when a question came, then
+// words that could not be sent. It is not called when the user empties the editor by hand: what they type next must
+// not follow other words.
 func (m *model) back() (some bool) {
 	if m.asking || m.away || !m.ed.empty() {
 		return false
@@ -279,7 +281,7 @@ func (m *model) back() (some bool) {
 	return some
 }
 
-// unsent is what waits for the editor, and its text that answers no question.
+// unsent returns the texts that wait for the editor, and its own text unless that answers a question.
 func (m *model) unsent() []string {
 	all := keep(m.draft, m.kept...)
 	if !m.asking {
@@ -367,8 +369,8 @@ func (m *model) below(width int) (out []row) {
 	return out
 }
 
-// tick begins to wait for what changes with the time alone: the spinner, and a question that is armed. While neither
-// is there, nothing wakes the screen.
+// tick schedules a redraw for what changes with time alone: the spinner, and a question that becomes armed. Without
+// either, time does not wake the screen.
 func (m *model) tick() tea.Cmd {
 	st := m.s.state()
 	wait := time.Duration(0)
@@ -386,7 +388,7 @@ func (m *model) tick() tea.Cmd {
 }
 
 // Init begins to poll the terminal's size: it sends no event when it changes.
-func (m *model) Init() tea.Cmd { return m.look() }
+func (m *model) Init() tea.Cmd { return m.pollSize() }
 
 // Update applies one message, and draws.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
@@ -412,7 +414,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			return m, tea.Quit
 		}
 	case sizeMsg:
-		cmd = m.look()
+		cmd = m.pollSize()
 	case wordsMsg:
 		cmd = m.found(msg)
 	}
@@ -449,9 +451,9 @@ func (m *model) pictured(msg imageMsg) {
 // View is not used: the painter draws.
 func (m *model) View() tea.View { return tea.NewView("") }
 
-// goesOn handles a key of words in whose middle a question came: they were not typed for
-// it, and "a file" would allow it for good. It reports whether that was all.
-func (m *model) goesOn(key, text string) bool {
+// typedOn handles a key of words during which a question came. Such keys do not answer the question: the words "a file"
+// would allow it for good. typedOn reports whether it used the key.
+func (m *model) typedOn(key, text string) bool {
 	now := m.now()
 	soon := now.Sub(m.pressed) < typing
 	m.pressed = now
@@ -465,27 +467,35 @@ func (m *model) goesOn(key, text string) bool {
 		m.burst = false
 		m.hint = "a question came: what you typed comes back behind it"
 		return true
-	case key == "backspace":
-		if r := []rune(m.draft); len(r) > 0 {
-			m.draft = string(r[:len(r)-1])
-		}
-		return true
-	case text != "":
-		m.draft += Safe(text)
+	case key == "backspace", text != "":
+		m.toDraft(key, text)
 		return true
 	}
 	m.burst = false
 	return false
 }
 
-// typed handles a key. What is typed behind a Tab waits for what that finds; Esc and
-// Ctrl-C do not.
+// toDraft applies a key to the draft, which comes back after the question.
+func (m *model) toDraft(key, text string) {
+	if key == "backspace" {
+		m.draft = withoutLast(m.draft)
+	}
+	m.draft += Safe(text)
+}
+
+// withoutLast drops the last character of a text.
+func withoutLast(text string) string {
+	_, n := utf8.DecodeLastRuneInString(text)
+	return text[:len(text)-n]
+}
+
+// typed handles a key. Keys after a Tab wait for the end of its search; Esc and Ctrl-C end that wait.
 func (m *model) typed(k tea.KeyPressMsg) tea.Cmd {
 	if st := m.s.state(); m.asking && st.Letters != "" {
 		if m.letter(k.String(), k.Text, st.Letters) {
 			return nil
 		}
-	} else if m.goesOn(k.String(), k.Text) {
+	} else if m.typedOn(k.String(), k.Text) {
 		return nil
 	}
 	if m.looking {
@@ -498,8 +508,8 @@ func (m *model) typed(k tea.KeyPressMsg) tea.Cmd {
 	return m.key(k.String(), k.Text)
 }
 
-// found opens the pop-up for what was found. A Tab that waits takes the first word, and then comes what was typed
-// since.
+// found opens the pop-up with the words that a search found. A Tab that waits takes the first word; the keys that were
+// typed since then follow.
 func (m *model) found(msg wordsMsg) tea.Cmd {
 	if msg.n != m.wish {
 		return nil
@@ -524,7 +534,7 @@ func (m *model) found(msg wordsMsg) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// key handles a key that nothing else waits for.
+// key handles a key that neither a question nor a waiting Tab took.
 func (m *model) key(key, text string) (cmd tea.Cmd) {
 	m.hint = ""
 	if m.find != nil && m.search(key, text) {
@@ -541,7 +551,7 @@ func (m *model) key(key, text string) (cmd tea.Cmd) {
 		case changed && (text != "" || key == "backspace" || key == "ctrl+h"):
 			cmd = tea.Batch(cmd, m.suggest())
 		case changed || key == "left" || key == "right" || key == "home" || key == "end":
-			m.wish++ // what was looked for is of no use now
+			m.wish++ // the result of a running search is of no use now
 			m.choice, m.closed = choice{}, 0
 		}
 	}()
@@ -612,7 +622,7 @@ func (m *model) enter() {
 	}
 	if m.asking && words {
 		if !m.s.state().Asking {
-			return // it has closed, and what was typed for it is for nothing else
+			return // the question has closed, and its answer is for nothing else
 		}
 		m.ed.set("")
 		_, _ = fmt.Fprintln(m.s.out, text) // where a terminal would have shown it
@@ -643,7 +653,7 @@ func (m *model) enter() {
 	m.due = true
 }
 
-// interrupt is Ctrl-C: it takes the line away, where Ctrl-Y finds it, and twice it leaves.
+// interrupt is Ctrl-C: it cuts the line, which Ctrl-Y inserts again. A second Ctrl-C leaves the chat.
 func (m *model) interrupt() tea.Cmd {
 	now := m.now()
 	if now.Sub(m.stopped) < twice {

@@ -12,11 +12,11 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// wish is what a pop-up offers words for: the runes from a place up to the cursor.
+// wish is the part of the text that a pop-up completes: the runes from a place up to the cursor.
 type wish struct {
 	kind  Kind
-	begun string // what is typed of it, without its mark
-	lead  string // the mark that goes before a word of it
+	begun string // what the user typed, without the mark
+	lead  string // the mark before each inserted word
 	from  int
 }
 
@@ -50,7 +50,7 @@ func wanted(text []rune, at int) (w wish, ok bool) {
 	return w, false
 }
 
-// words are the candidates for what was typed, the best first, each in the form in which it is inserted.
+// words are the candidates for a wish, the best first, each in the form in which it is inserted.
 func (s *Session) words(ctx context.Context, w wish) (list []Word) {
 	switch id := s.Task(); w.kind {
 	case commandWords:
@@ -85,11 +85,11 @@ func (s *Session) words(ctx context.Context, w wish) (list []Word) {
 // choice is the list of a pop-up.
 type choice struct {
 	list []Word
-	at   int // the one that was chosen with the arrows, -1 = none yet
+	at   int // the word that the arrows chose, -1 = none yet
 	from int
 }
 
-// open makes the pop-up for what was found. A list with only what is typed already offers nothing.
+// open makes the pop-up of the words that were found; there is none when the user has typed the only word already.
 func (e *editor) open(w wish, list []Word) choice {
 	if len(list) == 0 || len(list) == 1 && list[0].Text == string(e.text[min(w.from, e.at):e.at]) {
 		return choice{}
@@ -101,12 +101,12 @@ func (e *editor) open(w wish, list []Word) choice {
 func (c *choice) move(by int) {
 	n := len(c.list)
 	if c.at < 0 && by < 0 {
-		c.at = 0 // the one before the first is the last
+		c.at = 0 // the word before the first is the last
 	}
 	c.at = (c.at + by + n) % n
 }
 
-// take puts the chosen word in, or the first one, with a blank behind it unless it is a folder.
+// take inserts the chosen word, or else the first one, with a blank after it unless the word is a folder.
 func (e *editor) take(c choice) {
 	text := c.list[max(c.at, 0)].Text
 	if !strings.HasSuffix(text, "/") {
@@ -123,17 +123,18 @@ func (c choice) rows(style display.Style, width int) (out []row) {
 		return nil
 	}
 	from := max(min(c.at-choiceRows/2, len(c.list)-choiceRows), 0)
+	shown := c.list[from:min(from+choiceRows, len(c.list))]
 	wide := 0
-	for _, w := range c.list[from:min(from+choiceRows, len(c.list))] {
+	for _, w := range shown {
 		wide = min(max(wide, display.Columns(w.Text)), 40)
 	}
-	for i := from; i < min(from+choiceRows, len(c.list)); i++ {
-		w, how, lead := c.list[i], view.Dim, "    "
+	for n, w := range shown {
+		i, how, lead := from+n, view.Dim, "    "
 		if i == c.at {
 			how, lead = view.Head, "  > "
 		}
 		text := lead + display.Pad(w.Text, wide) + "  " + w.About
-		if i == from+choiceRows-1 && i < len(c.list)-1 {
+		if n == choiceRows-1 && i < len(c.list)-1 {
 			text = fmt.Sprintf("    … %d more", len(c.list)-i)
 		}
 		out = append(out, cut(style, how, text, width))

@@ -15,7 +15,7 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// complain prints what went wrong and what helps.
+// complain prints an error and the suggestions that come with it.
 func (s *Session) complain(err error) {
 	text := display.OneLine(err.Error())
 	if errors.Is(err, context.Canceled) {
@@ -38,7 +38,7 @@ func (s *Session) tell(format string, args ...any) {
 	s.out.block(s.lines(view.Dim, s.wrap(display.OneLineIndented(fmt.Sprintf(format, args...)))))
 }
 
-// Note prints what is not of the chat: in dim lines above the editor.
+// Note prints a message of another part of the program, in dim lines above the editor.
 func (s *Session) Note(text string) {
 	s.out.block(s.lines(view.Dim, strings.Trim(Safe(text), "\n")))
 }
@@ -60,14 +60,14 @@ func (s *Session) lines(style view.Style, text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// quoted is how many lines of a person's words are shown again, quotedEnd how many of
-// them are the last: a user who pastes a file wants to see that it was sent, not all of it.
+// quoted is how many lines of sent words are shown, quotedEnd how many of these are the last ones: a user who pastes a
+// file wants to see that it was sent, not all of it.
 const (
 	quoted    = 30
 	quotedEnd = 5
 )
 
-// quote shows words of a person's.
+// quote shows words that the user sent.
 func (s *Session) quote(text string) {
 	lines := strings.Split(Safe(text), "\n")
 	if over := len(lines) - quoted; over > 0 {
@@ -76,12 +76,12 @@ func (s *Session) quote(text string) {
 	}
 	said := s.lines(view.Head, "› "+strings.Join(lines, "\n  "))
 	if s.o.Display.Rich {
-		said = "\n" + said // apart from what was answered before
+		said = "\n" + said // a blank line after the earlier answer
 	}
 	s.out.block(said)
 }
 
-// give prints a result: on a stream of its own where a program reads only that.
+// give prints a result: to Options.Result, which a program may read, or else to the screen.
 func (s *Session) give(text string) {
 	if text = strings.TrimRight(text, "\n"); s.o.Result == nil {
 		s.out.block(text)
@@ -90,8 +90,9 @@ func (s *Session) give(text string) {
 	}
 }
 
-// scroll takes what goes above the editor: streamed text, of which the last line may be unfinished, and blocks of
-// whole lines, which never split that line. It never waits for the terminal. Without a screen it writes through.
+// scroll collects the text that is printed above the editor: streamed text, whose last line may be unfinished, and
+// blocks of whole lines, which never split that line. It never waits for the terminal. Without a screen it writes
+// through.
 type scroll struct {
 	mu    sync.Mutex
 	above []byte        // whole lines that are not printed yet
@@ -157,7 +158,7 @@ func (s *scroll) poke() {
 	}
 }
 
-// take gives what is to be printed, and the line that is not finished.
+// take removes and returns the lines to print, and returns the unfinished line, too.
 func (s *scroll) take() (above, tail string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,7 +167,7 @@ func (s *scroll) take() (above, tail string) {
 	return above, tail
 }
 
-// through lets everything be written to w from now on.
+// through writes the collected text to w, and from now on all that comes.
 func (s *scroll) through(w io.Writer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,12 +180,12 @@ func (s *scroll) through(w io.Writer) {
 	}
 }
 
-// fresh notes that the person ended the line.
+// fresh records that the user ended the line.
 func (s *scroll) fresh() {
 	s.mu.Lock()
 	s.open = false
 	s.mu.Unlock()
 }
 
-// Safe is text of commands and people as the terminal may get it.
+// Safe makes text of commands and users harmless for the terminal.
 func Safe(text string) string { return display.Safe(text) }

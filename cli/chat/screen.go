@@ -20,15 +20,15 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// composed is most of what an editor's file may hold, in bytes.
+// composed is the largest file that an editor may write, in bytes.
 const composed = 4 << 20
 
-// composedMsg is the text that the user wrote in their own editor, or why there is none.
+// composedMsg is the text that the user wrote in their own editor, or the error that left none.
 type composedMsg struct {
 	text   string
 	err    error // the text is as it was
-	gone   error // the terminal could not be taken again
-	asking bool  // it was written for the question that was open
+	gone   error // why the chat could not take the terminal again
+	asking bool  // the text was written for the question that was open
 }
 
 // compose is Ctrl-G: the user writes the message in an editor of their own. The chat draws nothing until the editor
@@ -58,8 +58,8 @@ func (m *model) compose() tea.Cmd {
 	return tea.Exec(display.Alone(c.Run), func(err error) tea.Msg { return composedMsg{c.text, err, gone, asking} })
 }
 
-// wrote puts the written text into the editor of the chat. It does not send it: checking it first costs an Enter. A
-// question that came while the editor was open is not what it answers.
+// wrote puts the written text into the editor of the chat. It does not send the text: checking the text first costs one
+// Enter. The text does not answer a question that came while the user's editor was open.
 func (m *model) wrote(msg composedMsg) {
 	m.away, m.shown = false, m.now()
 	switch {
@@ -75,7 +75,7 @@ func (m *model) wrote(msg composedMsg) {
 			m.hint = "the question is answered; this was written for it"
 		}
 		if !msg.asking {
-			m.draft = "" // it was given to the editor
+			m.draft = "" // the user's editor had it
 		}
 		m.ed.set("")
 		m.ed.insert(msg.text)
@@ -90,12 +90,12 @@ type composer struct {
 	editor string          // a command of the shell, as $EDITOR is one
 	in     io.Reader
 	out    io.Writer
-	text   string // what is there, and then what was written
+	text   string // the text to edit, and then the written one
 
 	before, after, back func()
 }
 
-// Run lets the person write.
+// Run runs the editor.
 func (c *composer) Run() error {
 	c.before()
 	defer c.after()
@@ -136,7 +136,7 @@ func (c *composer) write() (text string, err error) {
 		return "", err
 	}
 	if len(data) > composed {
-		return "", fmt.Errorf("more than %d MB were written", composed>>20)
+		return "", fmt.Errorf("the text is longer than %d MB; shorten it", composed>>20)
 	}
 	return strings.TrimRight(strings.ToValidUTF8(string(data), "\uFFFD"), " \t\r\n"), nil
 }
@@ -147,7 +147,7 @@ type row string
 
 func (r row) columns() int { return ansi.StringWidth(string(r)) }
 
-// rows are all of them, with the cursor.
+// rows are all rows below the printed lines, with the place of the cursor.
 type rows struct {
 	list []row
 	y, x int // of the cursor
@@ -156,7 +156,7 @@ type rows struct {
 // painter draws rows below what is printed, and prints above them.
 type painter struct {
 	w     io.Writer
-	width int // of the terminal, when it was drawn last
+	width int // of the terminal when the rows were drawn last
 	last  rows
 	drawn bool
 }
@@ -201,8 +201,8 @@ func (p *painter) erase(out *strings.Builder, width int) {
 	if up += wrapped(p.last.x+1, width) - 1; up > 0 {
 		fmt.Fprintf(out, "\x1b[%dA", up)
 	}
-	// What clears all from the first place of a screen on is taken by some terminals (tmux)
-	// for the end of a page, and kept: each key would leave a copy of the rows above.
+	// Some terminals (tmux) keep the page in their history when a program clears the whole screen from its first place:
+	// each key would leave a copy of the rows above.
 	switch {
 	case width != p.width:
 		out.WriteString("\r\x1b[J")
@@ -221,12 +221,12 @@ func (p *painter) leave(width int) {
 	p.drawn = false
 }
 
-// wrapped is how many rows so many columns take.
+// wrapped is how many rows of the terminal a line of so many columns takes.
 func wrapped(columns, width int) int {
-	if width <= 0 || columns <= width {
+	if width <= 0 {
 		return 1
 	}
-	return (columns + width - 1) / width
+	return max((columns+width-1)/width, 1)
 }
 
 func same(a, b rows) bool { return a.y == b.y && a.x == b.x && slices.Equal(a.list, b.list) }
@@ -243,8 +243,8 @@ func hard(line string, width int) []row {
 	return out
 }
 
-// typed lays the text of an editor out after a prompt; its further lines begin after more. Of more than most rows it
-// returns those around the cursor.
+// typed lays out the text of an editor after a prompt; the further lines begin with more. Of more than most rows it
+// returns the ones around the cursor.
 func typed(prompt, more string, ed *editor, width, most int) rows {
 	at := ed.at
 	r := rows{list: []row{}}

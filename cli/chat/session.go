@@ -6,11 +6,12 @@
 // lines.
 //
 // A line is a command only with a leading "/"; "//" is a "/" that is none. An unknown command is never sent to a
-// model. Where a user types, "!" runs a command line of theirs in the workspace; a line of a pipe does not.
+// model. "!" in front of a line runs it as a command of the shell in the workspace, but only where a user types.
 //
 // The screen never changes what was printed: each line is written once, whole, so that the terminal wraps, keeps and
 // copies it as any other. Only the rows below are drawn again: the line that is not finished yet, what is queued, the
-// editor, the pop-up for what is typed, and the status line. cli/term and Safe make what models and tools wrote harmless before it gets there.
+// editor, the pop-up for what is typed, and the status line. cli/term and Safe make the texts of models and tools
+// harmless before the screen shows them.
 //
 // Limits: a screen needs a terminal that knows a few ANSI sequences; Windows and TERM=dumb get Plain. A row that is
 // wrapped by a terminal which becomes narrower may be drawn twice.
@@ -43,22 +44,22 @@ type Backend interface {
 	Answer(ctx context.Context, question string, a api.Answer) (api.Answered, error)
 	// EditQueued gives a waiting input other words; nil takes it out of the queue.
 	EditQueued(ctx context.Context, id, input string, text *string) error
-	// Events follows a task over any cut; see client.Client.Events.
+	// Events follows a task, also after its connection was cut; see client.Client.Events.
 	Events(ctx context.Context, task, after string) iter.Seq2[client.Event, error]
 	Task(ctx context.Context, ref string) (api.Summary, error)
 
-	// Deed runs a command of roost, without asking anything.
+	// Command runs a command of roost, which asks nothing.
 	Command(ctx context.Context, args ...string) Said
-	// Shell runs a command line of the user's own in a folder of this machine, without asking, and ends all processes
-	// that it started.
+	// Shell runs a command line of the user in a folder of this machine, without asking, and ends all processes that
+	// the command line started.
 	Shell(ctx context.Context, dir, line string, out io.Writer) (Ran, error)
 	// Mask hides the secrets in a text that a model is to get.
 	Mask(text string) string
-	// Words are the completions of begun, of a kind.
+	// Words returns the completions of begun that are of a kind.
 	Words(ctx context.Context, kind Kind, workspace, begun string) []Word
 	// Image reads a picture as a data URL.
 	Image(path string) (url string, err error)
-	// Facts are what the next request goes with: of a task, with what again changes, or of a new one.
+	// Facts describes the next request: of a task with the changes in again, or, without a task, of the new task n.
 	Facts(ctx context.Context, task string, n api.NewTask, again api.NewRun) Facts
 	// Passes reports whether /name is for the engine: a prompt or a skill of that name.
 	Passes(ctx context.Context, workspace, mode, name string) bool
@@ -67,7 +68,7 @@ type Backend interface {
 // Said is what a command printed, and how it ended.
 type Said struct {
 	Out, Err string
-	Whole    string // both, in their order; "" = the one behind the other
+	Whole    string // both as they were printed; "" = Out, then Err
 	Code     int
 }
 
@@ -78,25 +79,25 @@ type Kind string
 const (
 	Files    Kind = "file" // of a workspace; folders end in "/"
 	Tasks    Kind = "task"
-	Messages Kind = "message" // of a task, whose id stands in for the workspace
+	Messages Kind = "message" // of a task, whose id is passed as the workspace
 	Refs     Kind = "ref"     // what a # stands for: messages and tasks
 	Efforts  Kind = "effort"
 	Profiles Kind = "profile"
 	Provided Kind = "provider"
 	Modes    Kind = "mode"
 	Models   Kind = "model"
-	Prompts  Kind = "prompt" // that a person wrote down, and skills: /name
+	Prompts  Kind = "prompt" // prompts that the user wrote, and skills: /name
 	Policies Kind = "policy"
 )
 
-// Word is one that may be meant.
+// Word is one completion.
 type Word = api.Completion
 
 // Ran is how a command line ended.
 type Ran struct {
 	Exit      int
 	Cancelled bool
-	Ended     int // processes it left behind, which were ended
+	Ended     int // processes that the command line left behind and Shell ended
 	Took      time.Duration
 }
 
@@ -107,17 +108,17 @@ type Options struct {
 	// Again holds the changed settings of the task that the chat continues, from its next run on.
 	Again api.NewRun
 
-	Display display.Options // of what runs show; its width is that of the moment
+	Display display.Options // how runs are shown; Width replaces its width
 	Width   func() int      // of the terminal, 0 = none
 	Ask     bool            // a user is present who can be asked
-	Result  io.Writer       // gets what runs and commands give; nil = they are shown like the rest
+	Result  io.Writer       // gets the results of runs and commands; nil = the chat shows them like the rest
 	History string          // the file of what was typed; "" = none is kept
 	Editor  string          // the person's own, as $EDITOR has it; "" = none
-	// Away is called when another program gets the terminal, and what it returns when
-	// that has ended: between them Ctrl-C is not for the chat. May be nil.
+	// Away is called when another program gets the terminal, and the function that it returns when that program has
+	// ended: between the two calls Ctrl-C is not for the chat. Away may be nil.
 	Away func() (back func())
 
-	Images []Image // that go along with the first words
+	Images []Image // they are sent with the first words
 	Facts  Facts   // of the first request
 	Now    func() time.Time
 }
@@ -133,16 +134,16 @@ type state struct {
 	Command bool // a command line of the person's runs
 	Queue   []api.Queued
 	Back    []string // lines that were refused, for the history: Up brings them back
-	Retype  string   // the answer that was not taken, for the editor when the chat asks again
+	Retype  string   // the answer that was not accepted; the editor shows it when the chat asks again
 	Mode    string
 	Policy  string // what the next run may do unasked; "" = as the task has it
-	Letters string // that answer the open question, one key each; "" = it wants a line
+	Letters string // keys that answer the open question; "" = a line answers it
 	Facts   Facts
 	Live    live
 	Loose   bool // the user chose the policy "all" once
 }
 
-// keep keeps a line that was refused: nothing that a person typed is lost.
+// keep keeps a line that was refused, so that nothing that the user typed is lost.
 func (st *state) keep(text string) {
 	if strings.TrimSpace(text) != "" {
 		st.Back = append(st.Back[:len(st.Back):len(st.Back)], text)
@@ -159,7 +160,7 @@ type Session struct {
 	ctx     context.Context //nolint:containedctx // the chat's own life
 	cancel  context.CancelFunc
 	busy    sync.WaitGroup
-	looking sync.Mutex  // its holder looks for the facts
+	looking sync.Mutex  // its holder looks up the facts
 	answer  chan string // lines for the question that is open
 
 	mu         sync.Mutex
@@ -168,28 +169,28 @@ type Session struct {
 	todo       []string      // lines that were not carried out yet
 	more       chan struct{} // holds one token when there are some
 	cancelLine context.CancelFunc
-	command    context.CancelFunc // of the person's own; nil = none runs
+	command    context.CancelFunc // ends the user's command line; nil = none runs
 	talk       *talk              // about the present task
 	ended      map[string]bool    // runs that are over
 	shut       map[string]bool    // questions whose answer arrived
 	dirs       map[string]string  // the workspaces of tasks
-	run        string             // that works
-	ends       int                // how many runs of tasks it was about have ended
-	asks       string             // the open question, by the name that answers use; "" = none
-	came       bool               // to a first task
-	own        string             // the question that a command of this chat answers
+	run        string             // the run that works
+	ends       int                // how many runs have ended while the chat followed their tasks
+	asks       string             // the open question, by the id that answers use; "" = none
+	came       bool               // the chat has turned to a task before
+	own        string             // the question that a command of the chat answers
 	last       Ending
-	wrong      *LineError        // why the last line that was carried out failed
+	wrong      error             // why the last line that was carried out failed, a *LineError; nil = it succeeded
 	byKey      bool              // single keys answer questions
 	echoes     bool              // the screen shows what was typed, once it is carried out
-	said       []string          // words that were shown when they were sent, and are taken yet
-	carried    []carriedOutput   // that go along with the next words
-	images     []Image           // as well
-	broken     string            // the run that /now broke off
-	brief      map[string]string // what was typed of words that were sent
+	sent       []string          // words that the screen showed when they were sent: as queued input they are not shown
+	carried    []carriedOutput   // outputs of command lines that are sent with the next words
+	images     []Image           // pictures that are sent with the next words
+	broken     string            // the run that /now interrupted
+	brief      map[string]string // by sent text: what the user typed of it
 
 	again api.NewRun // what the next run changes
-	owed  *owed      // words whose answer was lost; nil = none. Of prompt alone
+	owed  *owed      // words whose response was lost; nil = none. Only once uses it
 }
 
 // Ending is how a run ended.
@@ -215,7 +216,7 @@ func (s *Session) state() state {
 	return st
 }
 
-// change changes the state, and wakes those that wait for that.
+// change changes the state, and wakes the goroutines that wait for a change.
 func (s *Session) change(f func(*state)) {
 	s.mu.Lock()
 	f(&s.st)
@@ -226,26 +227,27 @@ func (s *Session) change(f func(*state)) {
 }
 
 // owed are words that may or may not have arrived: the response to them was lost. The user has them in the editor
-// again, and most likely sends them once more. The chat then sends them in the same way, under the same key, so that
-// they are taken once: a task that took them works by now, and words for a task that works go by another request.
+// again, and most likely sends them once more. The chat then repeats the same request under the same key, so that the
+// task takes the words once: a task that took them works by now, and words for a working task use another request.
 type owed struct {
 	task, words, key string
 	send             func(context.Context) error
 }
 
-// carriedOutput is a command line, and what a message holds about it.
+// carriedOutput is a command line, and the text about it that a message gets.
 type carriedOutput struct{ line, text string }
 
-// refresh begins to find out again what the next request goes with. The caller works on a line of the person's.
+// refresh begins to look up the facts of the next request again. Its caller is a goroutine of busy, so that Close waits
+// for the look-up, too.
 func (s *Session) refresh() {
 	if s.o.Ask {
 		s.busy.Go(s.lookAgain)
 	}
 }
 
-// lookAgain finds out what the next request goes with.
+// lookAgain looks up the facts of the next request.
 func (s *Session) lookAgain() {
-	s.looking.Lock() // the newest look counts
+	s.looking.Lock() // one after the other: the newest facts count
 	defer s.looking.Unlock()
 	var n api.NewTask
 	var again api.NewRun
@@ -259,8 +261,8 @@ func (s *Session) lookAgain() {
 	})
 }
 
-// started records that a run works on the task, unless its events have reported its state: it may be over already, or
-// ask.
+// started records that a run works on the task, unless events have reported the run's state already: the run may be
+// over, or ask.
 func (s *Session) started(run string) {
 	s.change(func(st *state) {
 		if !s.ended[run] && (s.run != run || run == "") {
@@ -270,9 +272,9 @@ func (s *Session) started(run string) {
 	})
 }
 
-// goesOn records that a question was answered and which run continues with it, unless later events, perhaps of
-// another question, have reported the state. before is how many runs had ended when the answer was given.
-func (s *Session) goesOn(question, run string, before int) {
+// resumed records that a question was answered and that a run continues, unless later events, perhaps of another
+// question, have reported the state. before is the number of ended runs when the answer was given.
+func (s *Session) resumed(question, run string, before int) {
 	s.change(func(st *state) {
 		if s.shut[question] {
 			return
@@ -281,7 +283,7 @@ func (s *Session) goesOn(question, run string, before int) {
 		if s.ended[run] || s.ends != before {
 			return
 		}
-		if st.Working = true; strings.HasPrefix(question, st.Task+".") { // else a subtask's: its task's run is another one
+		if st.Working = true; strings.HasPrefix(question, st.Task+".") { // a question of a subtask belongs to another run
 			s.run = run
 		}
 	})
@@ -313,26 +315,26 @@ func (s *Session) locked(f func()) {
 	f()
 }
 
-// over is how many runs have ended.
-func (s *Session) over() (n int) {
+// endedRuns is how many runs have ended.
+func (s *Session) endedRuns() (n int) {
 	s.locked(func() { n = s.ends })
 	return n
 }
 
 // shown records words that are on the screen already, so that the chat does not show them again when the run takes
 // them.
-func (s *Session) shown(text string) { s.locked(func() { s.said = append(s.said, text) }) }
+func (s *Session) shown(text string) { s.locked(func() { s.sent = append(s.sent, text) }) }
 
-// unshown forgets such words.
+// unshown takes back what shown recorded: the words were not sent.
 func (s *Session) unshown(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if i := slices.Index(s.said, text); i >= 0 {
-		s.said = slices.Delete(s.said, i, i+1)
+	if i := slices.Index(s.sent, text); i >= 0 {
+		s.sent = slices.Delete(s.sent, i, i+1)
 	}
 }
 
-// LineError: a line came to nothing, and those behind it were written for its success.
+// LineError: a line failed. The lines after it were written for the case that it succeeds.
 type LineError struct {
 	Line string
 	Err  error
@@ -342,7 +344,7 @@ func (e *LineError) Error() string { return e.Line + ": " + e.Err.Error() }
 
 func (e *LineError) Unwrap() error { return e.Err }
 
-// Exit is the exit code of the command of roost that failed; 0 when it was none.
+// Exit is the exit code of the command of roost that the line ran; 0 when the line ran no such command.
 func (e *LineError) Exit() int {
 	if f, is := errors.AsType[*failed](e.Err); is {
 		return f.said.Code

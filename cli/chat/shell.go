@@ -19,8 +19,7 @@ import (
 	"github.com/roost-dev/roost/workspace/terminal"
 )
 
-// Bounds of a command's output: what is shown of it as it comes, and of that behind;
-// and what a message carries.
+// Bounds of a command's output: how much is shown as it comes, how much of its end, and how much a message carries.
 const (
 	shownLines   = 400
 	lastLines    = 20
@@ -31,11 +30,11 @@ const (
 )
 
 // isShell reports whether a text is a command line for a shell: one line after a "!". A pasted text of many lines is
-// not, so that no user runs by mistake what they copied. A blank before the "!" makes it words.
+// not, so that no user runs a copied text by mistake. A line with a blank before the "!" is a prompt.
 func isShell(text string) bool { return strings.HasPrefix(text, "!") && !strings.Contains(text, "\n") }
 
-// shell runs a command line of the user's own in the workspace. It shows the output, and sends it along with the next
-// words; after "!!" it only shows it. Without a command it lists what goes along, or drops it.
+// shell runs a command line of the user in the workspace. It shows the output, and sends it along with the next words;
+// after "!!" it only shows the output. "!" alone lists the outputs that go along, and "!!" alone drops them.
 func (s *Session) shell(ctx context.Context, text string) error {
 	line, apart := strings.CutPrefix(text[1:], "!")
 	if line = strings.TrimSpace(line); line == "" {
@@ -67,7 +66,7 @@ func (s *Session) shell(ctx context.Context, text string) error {
 	return nil
 }
 
-// running notes what ends the command that runs; nil when none does.
+// running records the function that ends the present command line; nil when none runs.
 func (s *Session) running(end context.CancelFunc) {
 	s.change(func(st *state) { st.Command, s.command = end != nil, end })
 }
@@ -90,8 +89,8 @@ func ending(r Ran) []string {
 	return how
 }
 
-// carry is what the model gets of a command line and its output. Secrets are hidden as in the output of a tool. What
-// reads as a mention or a slash command is none there: the user has not typed it.
+// carry is the text about a command line and its output that the model gets. Secrets are hidden as in the output of a
+// tool. Mentions and slash commands in the text are escaped: the user has not typed them.
 func (s *Session) carry(dir, line, output string, r Ran) string {
 	output = terminal.Erase(terminal.Overwrite(terminal.Plain(strings.ToValidUTF8(output, "\uFFFD"))))
 	output = terminal.Truncate(strings.TrimRight(output, " \t\r\n"), carriedLines, carriedChars)
@@ -112,8 +111,8 @@ func (s *Session) carry(dir, line, output string, r Ran) string {
 		end + ")\n" + fence
 }
 
-// literally puts a "\" before what would be a mention or a slash command. A mention may
-// hide another one behind a blank that is escaped, so it looks until there is none.
+// literally puts a "\" before each mention and slash command. A mention with an escaped blank may hide another one
+// behind that blank, so literally repeats until it finds none.
 func literally(text string) string {
 	for {
 		marks := map[int]bool{}
@@ -137,7 +136,7 @@ func literally(text string) string {
 	}
 }
 
-// outputs lists what goes along with the next words, or drops it.
+// outputs lists the outputs that go along with the next words, or drops them.
 func (s *Session) outputs(drop bool) {
 	var list []carriedOutput
 	verb := "goes along"
@@ -154,13 +153,13 @@ func (s *Session) outputs(drop bool) {
 	}
 }
 
-// output takes what a command prints: a line at a time is shown, and both ends are kept.
+// output takes what a command prints. It shows the lines as they end, and keeps both ends of the whole.
 type output struct {
 	show func(string)
 
 	mu    sync.Mutex
-	line  []byte // not finished
-	lines int    // that were shown, or were too many for it
+	line  []byte // the unfinished one
+	lines int    // how many lines were printed
 	last  []string
 	head  []byte
 	tail  []byte
@@ -217,7 +216,7 @@ func (o *output) keep(p []byte) {
 	}
 }
 
-// end shows the rest: the line that was not finished, and the last ones.
+// end shows the unfinished line, and the last ones of a long output.
 func (o *output) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -234,7 +233,7 @@ func (o *output) end() {
 	}
 }
 
-// text is what was printed; of much, both ends.
+// text is the whole output, or both ends of a long one.
 func (o *output) text() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -244,18 +243,15 @@ func (o *output) text() string {
 	return string(o.head) + "\n[... much output is left out ...]\n" + string(o.tail)
 }
 
-// along is the row above the editor about what goes along.
+// along is the row above the editor about the pictures and outputs that go along with the next words.
 func (s *Session) along() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	what := strings.TrimSpace(pictures(s.images))
-	switch n := len(s.carried); {
-	case n == 1:
-		what = strings.TrimSpace(what + " one output")
-	case n > 1:
-		what = strings.TrimSpace(fmt.Sprintf("%s %d outputs", what, n))
+	what := pictures(s.images)
+	if n := len(s.carried); n > 0 {
+		what += display.Plural(n, "output")
 	}
-	switch {
+	switch what = strings.TrimSpace(what); {
 	case what == "":
 		return ""
 	case len(s.carried)+len(s.images) == 1:
@@ -264,8 +260,7 @@ func (s *Session) along() string {
 	return "· " + what + " go along with your next words"
 }
 
-// prompt gives words to the task: as its first ones, into the queue of the run that
-// works, or to a new run.
+// prompt sends words to the task: as the first words of a new task, into the queue of the working run, or to a new run.
 func (s *Session) prompt(ctx context.Context, text string) error {
 	st := s.state()
 	return s.deliver(ctx, st.Task, text, func(ctx context.Context, w api.Words) error {
@@ -280,8 +275,7 @@ func (s *Session) prompt(ctx context.Context, text string) error {
 	})
 }
 
-// echo shows words of the person's that were typed here. A terminal that shows what is
-// typed by itself needs none.
+// echo shows words that the user typed here. Plain needs no echo: its terminal shows what is typed.
 func (s *Session) echo(text string) {
 	echoes := false
 	s.locked(func() { echoes = s.echoes })
@@ -310,7 +304,7 @@ func (s *Session) begin(ctx context.Context, w api.Words) error {
 	return nil
 }
 
-// goOn continues a task that nothing works on, with the settings that were changed.
+// goOn continues a task on which no run works, with the changed settings.
 func (s *Session) goOn(ctx context.Context, id string, w api.Words) error {
 	var again api.NewRun
 	s.locked(func() { again = s.again })
@@ -336,17 +330,17 @@ func (s *Session) goOn(ctx context.Context, id string, w api.Words) error {
 	return nil
 }
 
-// resume starts a run with what was changed, which then is the task's.
+// resume starts a run with the changed settings, which the task then keeps.
 func (s *Session) resume(ctx context.Context, id string, n api.NewRun) (string, error) {
 	run, err := s.backend.Resume(ctx, id, n)
 	if err != nil {
 		return "", err
 	}
-	s.locked(func() { s.again = api.NewRun{OneRun: s.o.New.OneRun} }) // what holds for one run holds for each of a chat
+	s.locked(func() { s.again = api.NewRun{OneRun: s.o.New.OneRun} }) // settings for one run hold for each run of a chat
 	return run.ID, nil
 }
 
-// queue gives words to the run that works: it takes them with its next request.
+// queue sends words to the working run, which takes them with its next request.
 func (s *Session) queue(ctx context.Context, id string, w api.Words) error {
 	sent, err := s.backend.Send(ctx, id, api.Message{Text: w.Text, Images: w.Images, Delivery: "queue"})
 	if err == nil && sent.Delivered == "started" { // the run had ended
@@ -355,8 +349,8 @@ func (s *Session) queue(ctx context.Context, id string, w api.Words) error {
 	return err
 }
 
-// deliver sends what a person typed, and with it the outputs and pictures that go along. Those that came since wait
-// for the next words.
+// deliver sends the text that the user typed, with the outputs and pictures that go along. Outputs and pictures that
+// came since wait for the next words.
 func (s *Session) deliver(ctx context.Context, task, text string, send func(ctx context.Context, w api.Words) error) error {
 	w, outputs, images := s.message(text)
 	err := s.once(ctx, task, w.Text, func(ctx context.Context) error { return send(ctx, w) })
@@ -369,8 +363,8 @@ func (s *Session) deliver(ctx context.Context, task, text string, send func(ctx 
 	return err
 }
 
-// once sends words that may be those that are owed. Other words, or another task, clear the debt: a user who types
-// something else does not mean to repeat.
+// once sends words. Words that are owed are sent as before; other words, or another task, clear the debt: a user who
+// types something else does not mean to repeat.
 func (s *Session) once(ctx context.Context, task, words string, send func(context.Context) error) error {
 	o := s.owed
 	if o == nil || o.task != task || o.words != words {
@@ -383,8 +377,7 @@ func (s *Session) once(ctx context.Context, task, words string, send func(contex
 	return err
 }
 
-// steer gives words to the run that works: the model gets them with its next request,
-// also when a question is open, which they do not answer.
+// steer sends words to the working run: the model gets them with its next request. They do not answer an open question.
 func (s *Session) steer(ctx context.Context, id, rest string) error {
 	if st := s.state(); !st.Working {
 		if st.Asking || st.Waiting {
@@ -395,7 +388,7 @@ func (s *Session) steer(ctx context.Context, id, rest string) error {
 	return s.deliver(ctx, id, rest, func(ctx context.Context, w api.Words) error { return s.queue(ctx, id, w) })
 }
 
-// interject saves and interrupts the run's present step, and continues with words at once.
+// interject interrupts and saves the present step of the run, and continues with the words at once.
 func (s *Session) interject(ctx context.Context, id, rest string) error {
 	st := s.state()
 	switch {
@@ -414,7 +407,7 @@ func (s *Session) interject(ctx context.Context, id, rest string) error {
 	})
 }
 
-// reject refuses what a run asks for; the model gets the reason.
+// reject refuses the call that a run asks for; the model gets the reason.
 func (s *Session) reject(ctx context.Context, id, rest string) error {
 	q, err := s.asked(ctx, id)
 	if err != nil {
@@ -450,15 +443,15 @@ func approves(q api.Question) bool {
 	return slices.Contains([]string{"approval", "limit", "damage"}, q.Kind)
 }
 
-// decide gives an answer that was not typed at the question itself.
+// decide answers a question by a command, and not at its prompt.
 func (s *Session) decide(ctx context.Context, q api.Question, a api.Answer) error {
 	s.locked(func() { s.own = q.ID })
-	ends := s.over()
+	ends := s.endedRuns()
 	done, err := s.backend.Answer(ctx, q.ID, a)
 	if err != nil {
 		s.locked(func() { s.own = "" })
 		return fmt.Errorf("answer: %w", err)
 	}
-	s.goesOn(q.ID, done.Run, ends)
+	s.resumed(q.ID, done.Run, ends)
 	return nil
 }

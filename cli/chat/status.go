@@ -13,18 +13,18 @@ import (
 	"github.com/roost-dev/roost/money"
 )
 
-// Facts are what the next request of a chat goes with: whom it asks, what it may do, and where.
+// Facts describe the next request of a chat: which model it asks, what the run may do, and where.
 type Facts struct {
 	Provider, Model, Address string // Address is the provider's, as a person reads it
 	Key                      string // where the key comes from; "" = there is none, or none is needed
 	Profile, Mode, Approve   string
 	Folder, Branch           string // Branch is the git branch of the folder; "" = none
-	Window, Context          int64  // tokens: of the model's window, and those that the last request used; 0 = not known
+	Window, Context          int64  // tokens of the model's window, and tokens that the last request used; 0 = not known
 	Cost                     money.USD
-	Problem                  string // why no request can be sent; "" = nothing is known against it
+	Problem                  string // why no request can be sent; "" = no reason is known
 }
 
-// Welcome are the lines with which a chat begins: who is paid, what goes unasked, and where.
+// Welcome are the lines with which a chat begins: the model and its provider, the folder, and the policy of approvals.
 func (f Facts) Welcome() []string {
 	asks := "model as the server's settings say"
 	if f.Problem != "" {
@@ -60,7 +60,7 @@ func (f Facts) Welcome() []string {
 	}
 }
 
-// asked is the model by its short name: that of a script is a path.
+// asked is the short name of the model: the model of a script is a path.
 func (f Facts) asked() string {
 	if f.Provider == "script" && f.Model != "" {
 		return filepath.Base(f.Model)
@@ -68,13 +68,13 @@ func (f Facts) asked() string {
 	return display.OneLine(cmp.Or(f.Model, f.Profile, f.Provider))
 }
 
-// live is what the run does now.
+// live is the present activity of the run.
 type live struct {
 	Doing string // in a word or two, "" = nothing is known yet
 	Since time.Time
 }
 
-// part is one of a status line. Of two, the heavier one stays longer when the line is too wide.
+// part is a part of the status line. A line that is too wide loses its lightest part first.
 type part struct {
 	text   string
 	weight int
@@ -100,10 +100,7 @@ func fitted(parts []part, width int) string {
 	}
 }
 
-// spinner are its pictures, of a tenth of a second each.
-var spinner = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
-
-// frame is how long a picture of the spinner stands: the status line is not drawn more often for it.
+// frame is how long the status line shows one picture of the spinner.
 const frame = 100 * time.Millisecond
 
 // status is the line at the bottom of the screen.
@@ -114,17 +111,19 @@ func (st state) status(now time.Time, width int) string {
 	case st.Asking:
 		activity = "waiting for your answer"
 	case st.Working:
-		activity = string(spinner[int(now.UnixMilli()/frame.Milliseconds())%len(spinner)]) + " " + cmp.Or(st.Live.Doing, "starting")
+		activity = display.Spinner(int(now.UnixMilli()/frame.Milliseconds())) + " " + cmp.Or(st.Live.Doing, "starting")
 		if spent := now.Sub(st.Live.Since); !st.Live.Since.IsZero() && spent >= time.Second {
-			took = display.Duration(spent.Truncate(time.Second))
-			took = strings.Replace(took, ".0s", "s", 1)
+			took = display.Seconds(spent)
 		}
 	case st.Waiting:
 		activity = "waits for an answer"
 	}
-	folder := filepath.Base(f.Folder)
-	if f.Branch != "" {
-		folder += " (" + f.Branch + ")"
+	folder := ""
+	if f.Folder != "" {
+		folder = filepath.Base(f.Folder)
+		if f.Branch != "" {
+			folder += " (" + f.Branch + ")"
+		}
 	}
 	used := ""
 	if share, ok := api.ShareOf(f.Context, f.Window); ok {
@@ -133,9 +132,6 @@ func (st state) status(now time.Time, width int) string {
 	cost := ""
 	if f.Cost > 0 {
 		cost = fmt.Sprintf("$%.2f", f.Cost.Float())
-	}
-	if f.Folder == "" {
-		folder = ""
 	}
 	return fitted([]part{
 		{activity, 9}, {took, 3}, {f.asked(), 8}, {cmp.Or(st.Mode, f.Mode), 2}, {cmp.Or(st.Policy, f.Approve), 7},

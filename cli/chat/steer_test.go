@@ -155,7 +155,7 @@ func TestNow(t *testing.T) {
 	c.did("send t1", `"delivery":"interrupt"`, "stop that, do this", "$ ls")
 	d.emit("t1", "run.ended", `"run":"run1","outcome":"interrupted","reason":"somebody said something"`)
 	d.replies("t1", "run2", "on it")
-	c.shows("broken off and saved; it goes on with your words", "on it")
+	c.shows("interrupted and saved; the run continues with your words", "on it")
 	c.idle()
 	c.Line("/now again")
 	c.did("send t1", `"text":"again"`)

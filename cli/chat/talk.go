@@ -32,10 +32,10 @@ type talk struct {
 
 	screens map[string]*display.Display // of each task
 	depth   map[string]int
-	last    *display.Display // that showed something
-	titles  map[string]string
-	began   string // the run that the displays are of
-	gone    bool   // the user knows that no process works on the run any more
+	last    *display.Display  // the one that showed something last
+	inputs  map[string]string // texts of queued inputs, by their ids
+	began   string            // the run that the displays show
+	gone    bool              // the chat has reported that no process works on the run any more
 
 	ask    *ask
 	asked  chan *ask
@@ -43,7 +43,7 @@ type talk struct {
 	closed map[string]bool // questions that are answered
 }
 
-// ask is an open question for the user. The chat shows it, and reads its answer, as roost run does.
+// ask is an open question to the user. The chat shows the question and reads its answer as roost run does.
 type ask struct {
 	id     string // as answers name it
 	task   string
@@ -51,21 +51,21 @@ type ask struct {
 	seen   string // the event that opened it, "" when it was open before the chat began
 	cancel context.CancelFunc
 	done   chan struct{}
-	said   atomic.Bool // the person answered
-	again  bool        // the answer was not taken, and the question is open; read behind done
+	said   atomic.Bool // the user answered
+	again  bool        // the answer was not accepted, and the question is still open; read only after done is closed
 }
 
 // nowhere is a cursor that no task has: the server answers it with a snapshot, and no event after it is missed. A
 // request for "all from now on" could not know when "now" was.
 const nowhere = "9007199254740991"
 
-// follow turns the chat to a task, from behind an event on; with nowhere it returns when
-// nothing can be missed any more.
+// follow turns the chat to a task and shows the events after a cursor. With the cursor nowhere it returns when the
+// stream is open, so that no later event is missed.
 func (s *Session) follow(ctx context.Context, id, after string) error {
 	s.leave()
 	t := &talk{
 		s: s, id: id, done: make(chan struct{}), in: make(chan incoming), asked: make(chan *ask, 1),
-		screens: map[string]*display.Display{}, depth: map[string]int{id: 0}, titles: map[string]string{}, closed: map[string]bool{},
+		screens: map[string]*display.Display{}, depth: map[string]int{id: 0}, inputs: map[string]string{}, closed: map[string]bool{},
 	}
 	if after == nowhere {
 		t.synced = make(chan error, 1)
@@ -107,7 +107,7 @@ func (s *Session) stop(ctx context.Context, id string) {
 	}
 }
 
-// listen brings in the events of a task.
+// listen passes the events of a task to run.
 func (t *talk) listen(task, after string) {
 	t.busy.Go(func() {
 		for e, err := range t.s.backend.Events(t.ctx, task, after) {
@@ -156,7 +156,7 @@ func (t *talk) run() {
 // sends nothing.
 const silence = 5 * time.Second
 
-// look reads the state of the task, when a run should be at work.
+// look reads the state of the task while a run should be at work, and reports a run whose process has ended.
 func (t *talk) look() {
 	s := t.s
 	if st := s.state(); !st.Working || st.Busy || t.ask != nil {
@@ -166,7 +166,7 @@ func (t *talk) look() {
 	defer cancel()
 	sum, err := s.backend.Task(ctx, t.id)
 	if err != nil || sum.Status != "interrupted" {
-		return // not known, or it works or waits, or its end comes
+		return // the state is not known, or the run works or waits, or its end event is on its way
 	}
 	t.flush()
 	t.gone = true
@@ -190,7 +190,7 @@ func (t *talk) take(in incoming) {
 	t.release()
 }
 
-// release shows what had to wait.
+// release shows the held events, until one of them asks a question.
 func (t *talk) release() {
 	for len(t.held) > 0 && t.ask == nil {
 		in := t.held[0]
@@ -213,7 +213,7 @@ func (t *talk) lost(in incoming) {
 	t.s.change(func(st *state) { st.Working = false })
 }
 
-// note applies an event to the state.
+// note applies an event to the state of the chat.
 func (t *talk) note(in incoming) {
 	e := in.read()
 	if in.Type == "question.closed" {
@@ -257,7 +257,7 @@ func (t *talk) note(in incoming) {
 	}
 }
 
-// live applies an event to what the status line shows: own is false for one of a subtask.
+// live applies an event to the status line. own is false for an event of a subtask.
 func (s *Session) live(in incoming, own bool) {
 	doing := map[string]string{
 		"turn.started": "waiting for the model", "message.delta": "writing", "reasoning.delta": "thinking",
@@ -277,7 +277,7 @@ func (s *Session) live(in incoming, own bool) {
 		}
 		return
 	case "tool.started":
-		_ = json.Unmarshal(in.Data, &u) // what cannot be read changes nothing
+		_ = json.Unmarshal(in.Data, &u) // an event that cannot be read changes nothing
 		doing = "using " + cmp.Or(display.Cut(display.OneLine(u.Name), 30), "a tool")
 	case "usage.changed":
 		_ = json.Unmarshal(in.Data, &u) // as above
@@ -296,21 +296,21 @@ func (s *Session) live(in incoming, own bool) {
 	}
 }
 
-// queued notes words that wait; those that were shown when they were sent do not.
-func (t *talk) queued(st *state, e said) {
+// queued adds a queued input to the state. Words that were shown when they were sent are not added.
+func (t *talk) queued(st *state, e members) {
 	for i, q := range st.Queue {
-		if q.ID == e.Input { // other words for it
+		if q.ID == e.Input { // the input has other words now
 			st.Queue = append([]api.Queued(nil), st.Queue...)
 			st.Queue[i].Text = e.Text
-			t.titles["input "+e.Input] = e.Text
+			t.inputs[e.Input] = e.Text
 			return
 		}
 	}
-	if slices.Contains(t.s.said, e.Text) {
+	if slices.Contains(t.s.sent, e.Text) {
 		return
 	}
 	st.Queue = append(st.Queue[:len(st.Queue):len(st.Queue)], api.Queued{ID: e.Input, Text: e.Text})
-	t.titles["input "+e.Input] = e.Text
+	t.inputs[e.Input] = e.Text
 }
 
 // show puts an event on the screen.
@@ -344,7 +344,7 @@ func (t *talk) show(in incoming) {
 }
 
 // showOwn shows an event that a chat shows of its own task, and not of subtasks.
-func (t *talk) showOwn(typ string, e said) {
+func (t *talk) showOwn(typ string, e members) {
 	switch typ {
 	case "stream.snapshot":
 		select {
@@ -363,16 +363,16 @@ func (t *talk) showOwn(typ string, e said) {
 	case "run.ended":
 		t.ended(e)
 	case "input.taken":
-		if text, ok := t.titles["input "+e.Input]; ok && !e.Dropped {
-			delete(t.titles, "input "+e.Input)
+		if text, ok := t.inputs[e.Input]; ok && !e.Dropped {
+			delete(t.inputs, e.Input)
 			t.flush()
 			t.s.quote(t.s.short(text))
 		}
 	}
 }
 
-// ended shows how a run ended: its result, and what it took.
-func (t *talk) ended(e said) {
+// ended shows the result of a run, how the run ended, and what it used.
+func (t *talk) ended(e members) {
 	t.flush()
 	s := t.s
 	if e.Outcome == "completed" && e.Reason != "" {
@@ -381,7 +381,7 @@ func (t *talk) ended(e said) {
 			text = s.o.Display.Prose(e.Reason, 0)
 		}
 		if s.o.Result == nil && s.o.Display.Rich && text != "" {
-			text = "\n" + text // apart from what was said before
+			text = "\n" + text // a blank line after the earlier words
 		}
 		s.give(text)
 	}
@@ -393,11 +393,11 @@ func (t *talk) ended(e said) {
 	ours := false
 	s.locked(func() { ours = e.Outcome == "interrupted" && e.Run != "" && e.Run == s.broken })
 	if ours {
-		s.tell("· broken off and saved; it goes on with your words")
+		s.tell("· interrupted and saved; the run continues with your words")
 	}
 	reported := ours || t.gone && e.Outcome == "interrupted"
 	t.began, t.gone = "", false
-	if reported { // the chat reported it before the server came back
+	if reported { // /now or look has shown the interruption already
 		return
 	}
 	style := view.Asked
@@ -416,7 +416,7 @@ func (t *talk) ended(e said) {
 	}
 }
 
-// answered continues after a question.
+// answered ends a question that the user answered, or asks it again.
 func (t *talk) answered(a *ask) {
 	<-a.done
 	t.ask = nil
@@ -435,8 +435,8 @@ func (t *talk) answered(a *ask) {
 	})
 }
 
-// ends reports whether an event closes the present question: another client answered it, or the run is over. Then the
-// chat stops asking.
+// ends reports whether an event closes the present question: another client answered it, or the run is over. In that
+// case the chat stops asking.
 func (t *talk) ends(in incoming) bool {
 	a := t.ask
 	if a.said.Load() {
@@ -454,7 +454,7 @@ func (t *talk) ends(in incoming) bool {
 	ours := false
 	t.s.change(func(st *state) {
 		ours = t.s.own == a.id
-		st.keep(st.Retype) // an answer that crossed the other one, and answers no other question
+		st.keep(st.Retype) // an answer that came too late, and that answers no other question
 		st.Retype = ""
 	})
 	if elsewhere && !ours && !a.said.Load() {
@@ -469,7 +469,7 @@ func (t *talk) ends(in incoming) bool {
 	}
 	held := t.held
 	t.held = nil
-	for i, h := range held { // what came before
+	for i, h := range held { // earlier events come first
 		t.show(h)
 		if t.ask != nil {
 			t.held = slices.Concat(t.held, held[i+1:], []incoming{in})
@@ -479,7 +479,7 @@ func (t *talk) ends(in incoming) bool {
 	return true
 }
 
-// opened begins to ask when a user is present; otherwise it only shows the question.
+// opened reads a question from its event.
 func (t *talk) opened(in incoming) {
 	var q api.QuestionOpened
 	if json.Unmarshal(in.Data, &q) != nil || q.Question == "" {
@@ -488,6 +488,7 @@ func (t *talk) opened(in incoming) {
 	t.put(in.task, q, in.ID)
 }
 
+// put shows a question of a task, and asks it when a user is present.
 func (t *talk) put(of string, q api.QuestionOpened, seen string) {
 	id := of + "." + q.Question
 	if t.closed[id] || t.ask != nil && t.ask.id == id {
@@ -505,7 +506,7 @@ func (t *talk) put(of string, q api.QuestionOpened, seen string) {
 	t.ask = a
 	byKey := false
 	t.s.change(func(st *state) {
-		t.s.unread() // what was typed before it was asked answers nothing
+		t.s.unread() // lines that were typed before the question do not answer it
 		st.Asking, st.Letters, t.s.asks = true, "", id
 		if byKey = t.s.byKey; byKey {
 			for _, c := range display.Choices(q) {
@@ -524,7 +525,7 @@ func (t *talk) put(of string, q api.QuestionOpened, seen string) {
 		t.s.change(func(st *state) {
 			st.Asking, st.Letters, t.s.asks = false, "", ""
 			for _, line := range t.s.unread() {
-				if err == nil { // it was typed behind the answer, before it was taken
+				if err == nil { // the line was typed after the answer
 					st.keep(line)
 				}
 			}
@@ -537,8 +538,7 @@ func (t *talk) put(of string, q api.QuestionOpened, seen string) {
 	}()
 }
 
-// unread takes out the lines that were typed for a question and that it has not read. The
-// caller holds the state.
+// unread removes and returns the lines for a question that the prompt has not read. The caller holds mu.
 func (s *Session) unread() (lines []string) {
 	for len(s.answer) > 0 {
 		lines = append(lines, <-s.answer)
@@ -547,7 +547,7 @@ func (s *Session) unread() (lines []string) {
 }
 
 // give sends the answer. An answer that comes too late is no failure: another client was faster. An answer that was
-// not taken leaves the question open: the chat asks again, with the rejected words in the editor.
+// not accepted leaves the question open: the chat asks again, with the rejected words in the editor.
 func (t *talk) give(a *ask, r display.Reply) {
 	s := t.s
 	if r.Stop {
@@ -555,11 +555,11 @@ func (t *talk) give(a *ask, r display.Reply) {
 		s.stop(t.ctx, t.id)
 		return
 	}
-	ends := s.over()
+	ends := s.endedRuns()
 	done, err := s.backend.Answer(t.ctx, a.id, api.Answer{Text: r.Text, Approve: r.Approve, Always: r.Always, Seen: a.seen})
 	switch {
 	case err == nil:
-		s.goesOn(a.id, done.Run, ends)
+		s.resumed(a.id, done.Run, ends)
 	case t.ctx.Err() == nil:
 		s.complain(fmt.Errorf("answer: %w", err))
 		if a.again = t.stillOpen(a, err); a.again {
@@ -568,8 +568,8 @@ func (t *talk) give(a *ask, r display.Reply) {
 	}
 }
 
-// retyped is what a person had to type again for an answer. A letter alone is not: it
-// would be given by Enter alone.
+// retyped is the line that the editor shows again for an answer. An answer of one letter is not shown again: Enter
+// alone would give it.
 func retyped(r display.Reply) string {
 	switch {
 	case r.Approve == nil || r.Text == "":
@@ -582,8 +582,8 @@ func retyped(r display.Reply) string {
 	return "y " + r.Text
 }
 
-// stillOpen reports whether a question is open whose answer was not taken. When that cannot be found out, it is:
-// asking too much is better than not asking.
+// stillOpen reports whether a question whose answer was not accepted is still open. When that cannot be found out, the
+// question counts as open: to ask too often is better than not to ask.
 func (t *talk) stillOpen(a *ask, err error) bool {
 	if _, is := errors.AsType[*client.Problem](err); !is {
 		return true
@@ -592,7 +592,7 @@ func (t *talk) stillOpen(a *ask, err error) bool {
 	return err != nil || slices.ContainsFunc(list, func(q api.Question) bool { return q.ID == a.id })
 }
 
-// open asks what was open before the chat came to the task.
+// open asks the questions that were open before the chat turned to the task.
 func (s *Session) open(ctx context.Context, id string) error {
 	list, err := s.backend.Questions(ctx, id)
 	if err != nil {
@@ -617,8 +617,8 @@ func (s *Session) open(ctx context.Context, id string) error {
 	return nil
 }
 
-// screen is where a task's events are shown: each has a display of its own, because
-// message numbers and call ids are a task's own.
+// screen returns the display of a task's events. Each task has its own, because message numbers and call ids are
+// unique only within a task.
 func (t *talk) screen(task string) *display.Display {
 	d := t.screens[task]
 	if d == nil {
@@ -646,15 +646,15 @@ func (t *talk) flush() {
 	}
 }
 
-// incoming is an event of a task, or why there are no more.
+// incoming is an event of a task, or the error that ended its stream.
 type incoming struct {
 	client.Event
 	task string
 	err  error
 }
 
-// said are the members of events that a chat reads.
-type said struct {
+// members are the members of events that a chat reads.
+type members struct {
 	Run      string `json:"run"`
 	Outcome  string `json:"outcome"`
 	Code     string `json:"code"`
@@ -671,17 +671,17 @@ type said struct {
 	} `json:"task"`
 }
 
-func (in incoming) read() (e said) {
+func (in incoming) read() (e members) {
 	switch in.Type {
 	case "run.started", "run.queued", "run.waiting", "run.ended", "question.closed", "input.queued", "input.taken",
 		"subtask.started", "stream.snapshot", "notice":
-		_ = json.Unmarshal(in.Data, &e) // what cannot be read changes nothing
+		_ = json.Unmarshal(in.Data, &e) // an event that cannot be read changes nothing
 	}
 	return e
 }
 
-// short is what the chat shows of words that were sent: those that the user typed. The output is on the screen
-// already.
+// short is the part of sent words that the chat shows: what the user typed. The outputs of command lines are on the
+// screen already.
 func (s *Session) short(whole string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

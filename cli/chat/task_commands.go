@@ -35,8 +35,8 @@ func (s *Session) newTask(_ context.Context, id, _ string) error {
 // tailMessages is how much of a task is shown when the chat turns to it.
 const tailMessages = "6"
 
-// turn switches the chat to a task: it shows the last messages, what is open, and all that comes.
-func (s *Session) turn(ctx context.Context, _, rest string) error {
+// switchTask turns the chat to a task: it shows the last messages, the open questions, and all later events.
+func (s *Session) switchTask(ctx context.Context, _, rest string) error {
 	if rest == "" {
 		s.tell("/resume ID turns to one of these")
 		return s.roost(ctx, "list", "--limit", "15")
@@ -49,8 +49,8 @@ func (s *Session) turn(ctx context.Context, _, rest string) error {
 	return s.goTo(ctx, t.ID, t.Source+":"+t.ID)
 }
 
-// arrive turns to another task. What was set for the next run of the one before is not
-// for it; what the chat was begun with is for the first.
+// arrive prepares the settings for another task. Settings for the next run of the earlier task do not hold for it; the
+// settings that the chat began with hold for its first task.
 func (s *Session) arrive(mode, policy string) {
 	s.change(func(st *state) {
 		if s.came {
@@ -61,7 +61,7 @@ func (s *Session) arrive(mode, policy string) {
 	})
 }
 
-// goTo switches to a task. ref names it where one id may be in two storages.
+// goTo follows a task. ref names the task where one id may be in two storages.
 func (s *Session) goTo(ctx context.Context, id, ref string) error {
 	if err := s.roost(ctx, "show", ref, "--tail", tailMessages); err != nil {
 		return err
@@ -83,7 +83,7 @@ func (s *Session) show(ctx context.Context, id, rest string) error {
 	return s.roost(ctx, "show", id, "--tail", rest)
 }
 
-// fork continues in the new task.
+// fork makes a fork of the task, and turns the chat to it.
 func (s *Session) fork(ctx context.Context, id, rest string) error {
 	args := []string{"fork", id, "--json"}
 	if rest != "" {
@@ -94,13 +94,13 @@ func (s *Session) fork(ctx context.Context, id, rest string) error {
 		ID string `json:"id"`
 	}
 	if said.Code != 0 || json.Unmarshal([]byte(said.Out), &made) != nil || made.ID == "" {
-		return s.roost(ctx, append(args[:2:2], args[3:]...)...) // it prints the reason
+		return s.roost(ctx, append(args[:2:2], args[3:]...)...) // this prints the reason
 	}
 	s.tell("task %s, forked from %s", made.ID, id)
 	return s.goTo(ctx, made.ID, made.ID)
 }
 
-// idle refuses what cannot be done to a task that something works on.
+// idle refuses a command that cannot change a task while a run works on it.
 func (s *Session) idle(what string) error {
 	if st := s.state(); st.Working || st.Asking {
 		return errors.New("a run works on the task: stop it first (Esc), then " + what)
@@ -267,7 +267,7 @@ func (s *Session) queued(ctx context.Context, id, rest string) error {
 	return s.backend.EditQueued(ctx, id, st.Queue[n-1].ID, text)
 }
 
-// set changes what the next run has: of a new task, or of the one that the chat is about.
+// set changes a setting of the next run: of the new task, or of the task that the chat is about.
 func (s *Session) set(of func(*api.NewTask), again func(*api.NewRun), note string) {
 	s.mu.Lock()
 	if s.st.Task == "" {
@@ -306,11 +306,7 @@ func (s *Session) mode(ctx context.Context, id, rest string) error {
 		}
 		return nil
 	}
-	var names []string
-	for _, w := range known {
-		names = append(names, w.Text)
-	}
-	if len(names) > 0 && !slices.Contains(names, rest) {
+	if names := texts(known); len(names) > 0 && !slices.Contains(names, rest) {
 		text := "there is no mode " + rest
 		if near := nearest(rest, names); near != "" {
 			text += "; " + near + " is one"
@@ -324,12 +320,7 @@ func (s *Session) mode(ctx context.Context, id, rest string) error {
 
 func (s *Session) model(ctx context.Context, id, rest string) error {
 	if rest == "" {
-		now := ""
-		s.locked(func() {
-			if now = s.again.Model; id == "" {
-				now = s.o.New.Model
-			}
-		})
+		now := s.chosen(func(o *api.Settings) *string { return &o.Model })
 		if now == "" && id != "" {
 			t, err := s.backend.Task(ctx, id)
 			if err != nil {
@@ -344,22 +335,31 @@ func (s *Session) model(ctx context.Context, id, rest string) error {
 	return nil
 }
 
-// choose is a command that sets one of the settings of the next run, or shows it.
+// chosen is a setting that the user chose for the next run; "" = none.
+func (s *Session) chosen(of func(*api.Settings) *string) (value string) {
+	s.locked(func() {
+		if value = *of(&s.again.Settings); s.st.Task == "" {
+			value = *of(&s.o.New.Settings)
+		}
+	})
+	return value
+}
+
+// texts are the completions without their descriptions.
+func texts(words []Word) (out []string) {
+	for _, w := range words {
+		out = append(out, w.Text)
+	}
+	return out
+}
+
+// choose sets one of the settings of the next run, or shows it.
 func (s *Session) choose(what, value string, kind Kind, of func(*api.Settings) *string) error {
 	if value == "" {
-		now := ""
-		s.locked(func() {
-			if now = *of(&s.again.Settings); s.st.Task == "" {
-				now = *of(&s.o.New.Settings)
-			}
-		})
-		s.tell("%s %s", what, cmp.Or(now, "from the settings"))
+		s.tell("%s %s", what, cmp.Or(s.chosen(of), "from the settings"))
 		return nil
 	}
-	var names []string
-	for _, w := range s.backend.Words(s.ctx, kind, "", "") {
-		names = append(names, w.Text)
-	}
+	names := texts(s.backend.Words(s.ctx, kind, "", ""))
 	if len(names) > 0 && !slices.Contains(names, value) {
 		return fmt.Errorf("there is no %s %s; there are %s", what, value, strings.Join(names, ", "))
 	}
@@ -375,7 +375,7 @@ func (s *Session) profile(_ context.Context, _, rest string) error {
 	return s.choose("profile", rest, Profiles, func(o *api.Settings) *string { return &o.Profile })
 }
 
-// provider sets the provider; the model and address were those of another one.
+// provider sets the provider, and clears the model and address, which belong to the earlier provider.
 func (s *Session) provider(_ context.Context, _, rest string) error {
 	return s.choose("provider", rest, Provided, func(o *api.Settings) *string {
 		if rest != "" {
@@ -385,8 +385,7 @@ func (s *Session) provider(_ context.Context, _, rest string) error {
 	})
 }
 
-// standing is /status.
-func (s *Session) standing(ctx context.Context, id, _ string) error {
+func (s *Session) status(ctx context.Context, id, _ string) error {
 	var n api.NewTask
 	var again api.NewRun
 	s.locked(func() { n, again = s.o.New, s.again })
@@ -407,7 +406,7 @@ func (s *Session) standing(ctx context.Context, id, _ string) error {
 	return nil
 }
 
-// clear begins another task, as /new does, and names the one that it leaves.
+// clear begins another task, as /new does, and prints how to return to the earlier one.
 func (s *Session) clear(ctx context.Context, id, _ string) error {
 	title := ""
 	if id != "" {
@@ -563,7 +562,7 @@ func (s *Session) allow(policy string) (note string) {
 	return note
 }
 
-// unasked is the row above the editor about the policy; "" when it is the usual one.
+// unasked is the row above the editor about the policy; "" for the default policy.
 func (st state) unasked() string {
 	if st.Policy == "" || st.Policy == policies[0] {
 		return ""
@@ -578,7 +577,7 @@ const (
 	settling = 5 * time.Second
 )
 
-// settled runs a command of roost. Right behind the end of a run it may have to wait.
+// settled runs a command of roost. Right after the end of a run it repeats the command while the task is busy.
 func (s *Session) settled(ctx context.Context, args []string) Said {
 	for end := time.Now().Add(settling); ; {
 		said := s.backend.Command(ctx, args...)
@@ -598,13 +597,13 @@ func (s *Session) roost(ctx context.Context, args ...string) error {
 	said := s.settled(ctx, args)
 	differs := slices.Contains(args, "diff") || slices.Contains(args, "restore")
 	paint := func(text string, usual view.Style) string {
-		var lines []string
-		for _, l := range strings.Split(strings.TrimRight(Safe(text), "\n"), "\n") {
+		lines := strings.Split(strings.TrimRight(Safe(text), "\n"), "\n")
+		for i, l := range lines {
 			how := usual
 			if how == view.Plain && differs {
 				how = view.DiffStyle(l)
 			}
-			lines = append(lines, s.style.Paint(how, l))
+			lines[i] = s.style.Paint(how, l)
 		}
 		return strings.Join(lines, "\n")
 	}
@@ -612,10 +611,9 @@ func (s *Session) roost(ctx context.Context, args ...string) error {
 	if said.Code != 0 {
 		colour = view.Bad
 	}
-	switch {
-	case s.o.Result == nil && said.Whole != "" && said.Out != "":
+	if s.o.Result == nil && said.Whole != "" && said.Out != "" {
 		s.out.block(paint(said.Whole, view.Plain))
-	default:
+	} else {
 		s.give(paint(said.Out, view.Plain))
 		s.out.block(paint(said.Err, colour))
 	}
@@ -640,8 +638,8 @@ func nearest(name string, known []string) string {
 	return best
 }
 
-// fields takes arguments apart at blanks; quotes, single or double, keep some together.
-// A quote that is not ended ends with the text.
+// fields splits arguments at blanks; blanks between quotes, single or double, do not split. A quote without an end
+// ends with the text.
 func fields(text string) (out []string) {
 	var word strings.Builder
 	begun, quote := false, rune(0)

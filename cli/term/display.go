@@ -543,8 +543,6 @@ func (d *Display) does(what string) {
 // TickEvery is how often Tick should be called.
 const TickEvery = 200 * time.Millisecond
 
-var frames = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
-
 // Tick shows what the run does now, and for how long, on the last line of a rich display, unless words or a prompt
 // stand there.
 func (d *Display) Tick(now time.Time) {
@@ -557,14 +555,11 @@ func (d *Display) Tick(now time.Time) {
 		d.since = now
 		return
 	}
-	took := now.Sub(d.since).Truncate(time.Second)
-	line := fmt.Sprintf("%c %s", frames[d.frame%len(frames)], d.doing)
-	if d.frame++; took >= time.Second {
-		line += fmt.Sprintf(" · %s", strings.TrimSuffix(Duration(took), ".0s"))
-		if took < time.Minute {
-			line += "s"
-		}
+	line := Spinner(d.frame) + " " + d.doing
+	if took := now.Sub(d.since); took >= time.Second {
+		line += " · " + Seconds(took)
 	}
+	d.frame++
 	line = Cut(line, max(d.o.width()-1, 0))
 	if before := d.line.count; before > 0 { // in one write: else it flickers
 		d.line.count = max(Columns(line), before)

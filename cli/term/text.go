@@ -21,13 +21,13 @@ type Style struct {
 	Theme theme.Theme // the terminal's own colours when it has none
 }
 
-// roles are what the styles of lines are in a theme.
+// roles are the roles in a theme of the styles of lines.
 var roles = map[view.Style]theme.Role{
-	view.Head: theme.Accent, view.Plain: theme.Text, view.Said: theme.Model, view.Dim: theme.Dim, view.Added: theme.Added, view.Removed: theme.Removed,
-	view.Bad: theme.Failure, view.Good: theme.Success, view.Asked: theme.Warning,
+	view.Head: theme.Accent, view.Plain: theme.Text, view.Said: theme.Model, view.Dim: theme.Dim, view.Added: theme.Added,
+	view.Removed: theme.Removed, view.Bad: theme.Failure, view.Good: theme.Success, view.Asked: theme.Warning,
 }
 
-// theme is what the style paints with.
+// theme is the theme that the style paints with.
 func (s Style) theme() theme.Theme {
 	switch {
 	case !s.On:
@@ -79,7 +79,7 @@ func Plural(n int, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// apart is how far the clocks of two machines may lie apart before a time counts as future.
+// apart is how far the clocks of two machines may differ before a time counts as future.
 const apart = time.Minute
 
 // AgeOf writes how long ago a time in Unix milliseconds was, as Age does; "-" for none. For a time in the future it
@@ -89,10 +89,10 @@ func AgeOf(now time.Time, ts int64) string {
 	if ts <= 0 || ts < api.EarliestTime && now.UnixMilli() >= api.EarliestTime {
 		return "-"
 	}
-	if at := time.UnixMilli(ts).UTC(); at.Sub(now) > apart || at.Year() > 9999 {
-		if at.Year() > 9999 {
-			return strconv.Itoa(at.Year())
-		}
+	switch at := time.UnixMilli(ts).UTC(); {
+	case at.Year() > 9999:
+		return strconv.Itoa(at.Year())
+	case at.Sub(now) > apart:
 		return at.Format("2006-01-02")
 	}
 	const most = 1 << 43 // some centuries; more milliseconds are no time.Duration
@@ -111,6 +111,16 @@ func Duration(d time.Duration) string {
 	}
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
+
+// Seconds is Duration in whole seconds: 2s, 3m05s, 2h10m.
+func Seconds(d time.Duration) string {
+	return strings.Replace(Duration(d.Truncate(time.Second)), ".0s", "s", 1)
+}
+
+var frames = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
+
+// Spinner is one of the pictures that show by turns that work goes on.
+func Spinner(turn int) string { return string(frames[turn%len(frames)]) }
 
 // Age writes how long ago something was: 5s, 12m, 3h, 4d, 8w, 2y.
 func Age(d time.Duration) string {
@@ -135,10 +145,25 @@ func Age(d time.Duration) string {
 // Dollars is an amount to the cent.
 func Dollars(usd money.USD) string {
 	const cent = 10_000 // micro-dollars
-	switch n := (int64(usd) + cent/2) / cent; {
-	case usd > 0 && n == 0:
+	n := (int64(usd) + cent/2) / cent
+	if usd > 0 && n == 0 {
 		return "under $0.01"
-	default:
-		return fmt.Sprintf("$%d.%02d", n/100, n%100)
 	}
+	return fmt.Sprintf("$%d.%02d", n/100, n%100)
+}
+
+// Thousands sets the thousands of a decimal number apart by commas.
+func Thousands(text string) string {
+	whole, rest, point := strings.Cut(text, ".")
+	sign := ""
+	if strings.HasPrefix(whole, "-") {
+		sign, whole = "-", whole[1:]
+	}
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if point {
+		whole += "." + rest
+	}
+	return sign + whole
 }
