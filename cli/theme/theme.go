@@ -10,6 +10,7 @@
 package theme
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -24,9 +25,7 @@ const (
 	Text   Role = iota // the terminal's own colour
 	Dim                // reasoning, output, housekeeping
 	Accent             // headings and keywords
-	You                // words of the user, and questions to them
 	Model
-	Tool
 	Success
 	Warning
 	Failure
@@ -34,14 +33,8 @@ const (
 	Link
 	Added // lines of a difference
 	Removed
-	Match     // of a search
-	Selection // the row that keys act on
 	roleCount
 )
-
-// Names are the names of the roles, in their order.
-var Names = [roleCount]string{"text", "dim", "accent", "you", "model", "tool", "success", "warning", "failure", "code",
-	"link", "added", "removed", "match", "selection"}
 
 // Attr is how text looks besides its colour; bits.
 type Attr uint8
@@ -52,16 +45,15 @@ const (
 	Faint
 	Italic
 	Underline
-	Reverse
 	Strike
 )
 
 // attrCodes are the parameters of SGR, in the order of the bits.
-var attrCodes = [...]string{"1", "2", "3", "4", "7", "9"}
+var attrCodes = [...]string{"1", "2", "3", "4", "9"}
 
 // look is how a role is shown.
 type look struct {
-	fg, bg int // of the 256 colours; own = the terminal's
+	colour int // one of the 256; own = the terminal's
 	attr   Attr
 }
 
@@ -101,27 +93,22 @@ func (t Theme) codes(r Role, attr Attr) string {
 			out = append(out, code)
 		}
 	}
-	if l.fg != own {
-		out = append(out, t.colour(l.fg, 30))
-	}
-	if l.bg != own {
-		out = append(out, t.colour(l.bg, 40))
+	if l.colour != own {
+		out = append(out, t.colour(l.colour))
 	}
 	return strings.Join(out, ";")
 }
 
-// colour is the parameters of SGR for a colour; base is 30 for the text and 40 for its background.
-func (t Theme) colour(n, base int) string {
+// colour is the parameters of SGR for text in a colour.
+func (t Theme) colour(n int) string {
 	switch {
-	case n < 8:
-		return strconv.Itoa(base + n)
-	case n < 16:
-		return strconv.Itoa(base + 60 + n - 8)
+	case n < 8: // the own colours of basic
+		return strconv.Itoa(30 + n)
 	case t.depth >= colorprofile.TrueColor: // exact also where the user's palette changed the 256
 		r, g, b := rgb(n)
-		return strconv.Itoa(base+8) + ";2;" + strconv.Itoa(r) + ";" + strconv.Itoa(g) + ";" + strconv.Itoa(b)
+		return fmt.Sprintf("38;2;%d;%d;%d", r, g, b)
 	}
-	return strconv.Itoa(base+8) + ";5;" + strconv.Itoa(n)
+	return "38;5;" + strconv.Itoa(n)
 }
 
 // rgb is one of the colours from 16 to 255: a cube of six steps, then greys.
@@ -135,15 +122,15 @@ func rgb(n int) (r, g, b int) {
 	return steps[n/36], steps[n/6%6], steps[n%6]
 }
 
-// palette is the colours that are meant for some backgrounds.
+// palette has the colours for one kind of background.
 type palette struct {
 	name        string
-	backgrounds []int   // of the 256 colours: the nearest and the farthest
-	contrast    float64 // which each role has at least
+	backgrounds []int   // the ends of the range, of the 256 colours
+	contrast    float64 // the least that each role may have
 	looks       [roleCount]look
 }
 
-// black, white and the greys beside them that terminals come with
+// Black, white, and the greys close to them that terminals use by default.
 const (
 	black, white = 16, 231
 	almostBlack  = 236 // #303030
@@ -151,41 +138,35 @@ const (
 )
 
 var dark = palette{"dark", []int{black, almostBlack}, 4.5, [...]look{
-	Text: {own, own, 0}, Dim: {248, own, 0}, Accent: {117, own, Bold}, You: {222, own, 0}, Model: {own, own, 0},
-	Tool: {152, own, 0}, Success: {114, own, 0}, Warning: {221, own, 0}, Failure: {210, own, 0}, Code: {180, own, 0},
-	Link: {111, own, Underline}, Added: {114, own, 0}, Removed: {210, own, 0}, Match: {black, 221, 0}, Selection: {black, 117, 0},
+	Text: {own, 0}, Dim: {248, 0}, Accent: {117, Bold}, Model: {own, 0}, Success: {114, 0}, Warning: {221, 0},
+	Failure: {210, 0}, Code: {180, 0}, Link: {111, Underline}, Added: {114, 0}, Removed: {210, 0},
 }}
 
 var light = palette{"light", []int{white, almostWhite}, 4.5, [...]look{
-	Text: {own, own, 0}, Dim: {241, own, 0}, Accent: {25, own, Bold}, You: {54, own, 0}, Model: {own, own, 0},
-	Tool: {24, own, 0}, Success: {22, own, 0}, Warning: {94, own, 0}, Failure: {124, own, 0}, Code: {90, own, 0},
-	Link: {25, own, Underline}, Added: {22, own, 0}, Removed: {124, own, 0}, Match: {black, 221, 0}, Selection: {white, 25, 0},
+	Text: {own, 0}, Dim: {241, 0}, Accent: {25, Bold}, Model: {own, 0}, Success: {22, 0}, Warning: {94, 0},
+	Failure: {124, 0}, Code: {90, 0}, Link: {25, Underline}, Added: {22, 0}, Removed: {124, 0},
 }}
 
 // either can be read on black and on white. There are few such colours.
 var either = palette{"either", []int{black, white}, 4.5, [...]look{
-	Text: {own, own, 0}, Dim: {243, own, 0}, Accent: {63, own, Bold}, You: {98, own, Bold}, Model: {own, own, 0},
-	Tool: {98, own, 0}, Success: {29, own, 0}, Warning: {131, own, 0}, Failure: {163, own, 0}, Code: {98, own, 0},
-	Link: {63, own, Underline}, Added: {29, own, 0}, Removed: {163, own, 0}, Match: {black, 221, 0}, Selection: {white, 25, 0},
+	Text: {own, 0}, Dim: {243, 0}, Accent: {63, Bold}, Model: {own, 0}, Success: {29, 0}, Warning: {131, 0},
+	Failure: {163, 0}, Code: {98, 0}, Link: {63, Underline}, Added: {29, 0}, Removed: {163, 0},
 }}
 
 var highDark = palette{"high-contrast", []int{black, almostBlack}, 7, [...]look{
-	Text: {own, own, 0}, Dim: {251, own, 0}, Accent: {159, own, Bold}, You: {229, own, Bold}, Model: {own, own, 0},
-	Tool: {159, own, 0}, Success: {120, own, 0}, Warning: {227, own, Bold}, Failure: {218, own, Bold}, Code: {223, own, 0},
-	Link: {159, own, Underline}, Added: {120, own, 0}, Removed: {218, own, 0}, Match: {black, 227, Bold}, Selection: {black, white, Bold},
+	Text: {own, 0}, Dim: {251, 0}, Accent: {159, Bold}, Model: {own, 0}, Success: {120, 0}, Warning: {227, Bold},
+	Failure: {218, Bold}, Code: {223, 0}, Link: {159, Underline}, Added: {120, 0}, Removed: {218, 0},
 }}
 
 var highLight = palette{"high-contrast", []int{white, almostWhite}, 7, [...]look{
-	Text: {own, own, 0}, Dim: {238, own, 0}, Accent: {18, own, Bold}, You: {53, own, Bold}, Model: {own, own, 0},
-	Tool: {18, own, 0}, Success: {black, own, 0}, Warning: {52, own, Bold}, Failure: {88, own, Bold}, Code: {53, own, 0},
-	Link: {18, own, Underline}, Added: {18, own, 0}, Removed: {88, own, 0}, Match: {black, 227, Bold}, Selection: {white, black, Bold},
+	Text: {own, 0}, Dim: {238, 0}, Accent: {18, Bold}, Model: {own, 0}, Success: {black, 0}, Warning: {52, Bold},
+	Failure: {88, Bold}, Code: {53, 0}, Link: {18, Underline}, Added: {18, 0}, Removed: {88, 0},
 }}
 
 // basic is the terminal's own sixteen colours by their names.
 var basic = palette{name: "basic", looks: [...]look{
-	Text: {own, own, 0}, Dim: {own, own, Faint}, Accent: {own, own, Bold}, You: {3, own, 0}, Model: {own, own, 0},
-	Tool: {own, own, 0}, Success: {2, own, 0}, Warning: {3, own, 0}, Failure: {1, own, 0}, Code: {6, own, 0},
-	Link: {own, own, Underline}, Added: {2, own, 0}, Removed: {1, own, 0}, Match: {own, own, Bold | Reverse}, Selection: {own, own, Reverse},
+	Text: {own, 0}, Dim: {own, Faint}, Accent: {own, Bold}, Model: {own, 0}, Success: {2, 0}, Warning: {3, 0},
+	Failure: {1, 0}, Code: {6, 0}, Link: {own, Underline}, Added: {2, 0}, Removed: {1, 0},
 }}
 
 // Basic is the theme in a terminal's own sixteen colours.
@@ -219,10 +200,11 @@ func Of(setting string, env func(string) string) Theme {
 	return Theme{p.name, &p.looks, depth}
 }
 
-// depthVariables are what colorprofile reads of the environment besides those that turn colours off.
+// depthVariables are the variables that colorprofile reads, except for those that turn colours off.
 var depthVariables = []string{"TERM", "COLORTERM", "WT_SESSION", "GOOGLE_CLOUD_SHELL", "ConEmuANSI", "ANSICON"}
 
-// depthOf is how many colours the terminal has. That there is one, and that colours are wanted, the caller knows.
+// depthOf is how many colours the terminal has. The caller has checked that there is a terminal and that it wants
+// colours.
 func depthOf(env func(string) string) colorprofile.Profile {
 	var list []string
 	for _, name := range depthVariables {
