@@ -14,7 +14,7 @@ import (
 	"github.com/roost-dev/roost/cli/term"
 )
 
-// deleteText says what a deletion will do: what goes where, and what stays; and the keys that answer.
+// deleteText describes a deletion: which copies go where, and which stay. keys are the keys that answer.
 func deleteText(list []Task) (text, keys string) {
 	trash, hidden, also := 0, 0, 0
 	for _, t := range list {
@@ -130,15 +130,16 @@ func (m *Model) said() string {
 	return a.note
 }
 
+// doneMsg ends an action.
 type doneMsg struct {
 	note   string
 	err    error
-	change func(*Model) tea.Cmd // what is different now; nil = nothing, or it failed
+	change func(*Model) tea.Cmd // applies the effect of the action to the list; nil = it had none
 }
 
 type tickMsg struct{}
 
-// begin does something that takes time.
+// begin runs an action in the background.
 func (m *Model) begin(doing string, f func(context.Context) doneMsg) tea.Cmd {
 	var ctx context.Context
 	ctx, m.act.cancel = context.WithCancel(m.crew.Ctx)
@@ -178,31 +179,28 @@ func (m *Model) free() bool {
 
 // remove deletes the copies of tasks that are shown, or all of them.
 func (m *Model) remove(list []Task, all bool) tea.Cmd {
+	var copies []deletion
+	for _, t := range list {
+		copies = append(copies, deletion{task: t, key: t.Key})
+		for _, c := range t.Also {
+			if all {
+				copies = append(copies, deletion{task: t, key: c.Key})
+			}
+		}
+	}
 	return m.begin("deleting", func(ctx context.Context) doneMsg {
 		var gone []deletion
 		var err error
-		for _, t := range list {
-			keys := []string{t.Key}
-			for _, c := range t.Also {
-				if all {
-					keys = append(keys, c.Key)
-				}
-			}
-			for _, key := range keys {
-				var token string
-				if token, err = m.backend.Delete(ctx, key); err != nil {
-					break
-				}
-				gone = append(gone, deletion{t, key, token})
-			}
-			if err != nil {
+		for _, d := range copies {
+			if d.token, err = m.backend.Delete(ctx, d.key); err != nil {
 				break
 			}
+			gone = append(gone, d)
 		}
 		if len(gone) == 0 {
 			return doneMsg{err: err}
 		}
-		// What was deleted before it failed can be taken back.
+		// The copies that were deleted before the failure can be taken back.
 		return doneMsg{note: deletedNote(gone, list), err: err, change: func(m *Model) tea.Cmd {
 			again := false
 			for _, d := range gone {
@@ -219,7 +217,7 @@ func (m *Model) remove(list []Task, all bool) tea.Cmd {
 	})
 }
 
-// deletedNote says what a deletion did.
+// deletedNote is the note about a deletion that is done.
 func deletedNote(gone []deletion, list []Task) string {
 	trash, hidden := tally(gone)
 	const back = " · u takes it back"
@@ -235,7 +233,7 @@ func deletedNote(gone []deletion, list []Task) string {
 	return "deleted: " + name(t) + back
 }
 
-// tally counts what lies in the trash and what is hidden.
+// tally counts the deletions into the trash and the hidden tasks.
 func tally(list []deletion) (trash, hidden int) {
 	for _, d := range list {
 		if foreign(d.key) {
@@ -264,7 +262,7 @@ func (m *Model) undo() tea.Cmd {
 	})
 }
 
-// back lists what was put back; the rest of that deletion still can be.
+// back lists the tasks that were put back. The rest of that deletion can still be undone.
 func (m *Model) back(list, rest []deletion) tea.Cmd {
 	m.act.deleted = m.act.deleted[:len(m.act.deleted)-1]
 	if len(rest) > 0 {
@@ -273,7 +271,7 @@ func (m *Model) back(list, rest []deletion) tea.Cmd {
 	again := false
 	for _, d := range list {
 		delete(m.gone, d.key)
-		m.all = slices.DeleteFunc(m.all, func(t Task) bool { // what stood for it meanwhile
+		m.all = slices.DeleteFunc(m.all, func(t Task) bool { // a copy that was listed in its place
 			return slices.ContainsFunc(d.task.Also, func(c Copy) bool { return c.Key == t.Key })
 		})
 		if !slices.ContainsFunc(m.all, func(t Task) bool { return t.Key == d.task.Key }) {
@@ -293,7 +291,7 @@ func (m *Model) back(list, rest []deletion) tea.Cmd {
 	return nil
 }
 
-// backNote says what came back.
+// backNote is the note about tasks that were put back.
 func backNote(list []deletion) string {
 	trash, hidden := tally(list)
 	switch {
@@ -377,7 +375,7 @@ func (m *Model) tag(list []Task, add, remove []string) tea.Cmd {
 
 type offerMsg struct{}
 
-// single are the tasks that lie in another tool's storage only, and their bytes.
+// single counts the tasks that have no copy in Roost, and their bytes.
 func (m *Model) single() (tasks int, bytes int64) {
 	for _, t := range m.all {
 		if foreign(t.Key) && len(t.Also) == 0 && !m.gone[t.Key] {
@@ -410,18 +408,18 @@ func (m *Model) askImport() {
 	m.act.ask = askImport
 }
 
-// offering reports whether the offer of an import is seen.
+// offering reports whether the screen shows the offer of an import.
 func (m *Model) offering() bool {
 	return m.act.ask == askImport && m.act.doing == "" && m.field == nil && m.menu == nil
 }
 
-// How fast an import is, about: it copies, syncs and verifies.
+// The approximate speed of an import, which copies, syncs and verifies.
 const (
 	importBytes = 20 << 20              // in a second
-	importTask  = 15 * time.Millisecond // beside its bytes
+	importTask  = 15 * time.Millisecond // for each task, besides its bytes
 )
 
-// offerLines are the offer, above the keys: why, how much, what happens to the originals, and its keys.
+// offerLines are the offer of an import: the reason, the amount, the originals, and the keys that answer.
 func (m *Model) offerLines(most int) []string {
 	n, bytes := m.single()
 	seconds := 1 + int64(time.Duration(n)*importTask/time.Second) + bytes/importBytes
@@ -443,7 +441,7 @@ func (m *Model) importAll() tea.Cmd {
 	report := new(atomic.Value)
 	cmd := m.begin("importing", func(ctx context.Context) doneMsg {
 		text, err := m.backend.Import(ctx, func(text string) { report.Store(text) })
-		return doneMsg{note: text, err: err, change: (*Model).reload} // what was copied before it failed is there
+		return doneMsg{note: text, err: err, change: (*Model).reload} // the copies from before a failure are there
 	})
 	m.act.progress = report
 	return tea.Batch(cmd, m.after(tickEvery, tickMsg{}))
@@ -459,8 +457,7 @@ func (m *Model) tick() tea.Cmd {
 	return m.after(tickEvery, tickMsg{})
 }
 
-// open shows a task in the person's pager, and then this screen again; without a
-// pager the preview takes the whole screen.
+// open shows a task in the user's pager, and then this screen again. Without a pager the preview takes the whole screen.
 func (m *Model) open(t Task) tea.Cmd {
 	if !m.o.Pager {
 		m.look.full, m.look.up = true, 0

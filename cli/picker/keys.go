@@ -17,9 +17,7 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 		return tea.Suspend
 	}
 	if m.help {
-		if !m.scrollHelp(key) {
-			m.help = false
-		}
+		m.help = m.scrollHelp(key) // any other key closes it
 		return nil
 	}
 	if m.look.full {
@@ -55,7 +53,7 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 	return m.command(key)
 }
 
-// travel moves the cursor. It works while one types, too.
+// travel moves the cursor, also while the user types. It reports whether it used the key.
 func (m *Model) travel(key string) (tea.Cmd, bool) {
 	page := max(m.listHeight()-1, 1)
 	if to, moves := map[string]int{
@@ -98,15 +96,9 @@ func (m *Model) scroll(key string) {
 
 func (m *Model) typed(key, text string) tea.Cmd {
 	q := m.query.text
-	switch key {
-	case "esc":
+	if key == "esc" || key == "backspace" && q == "" {
 		m.query.typing = false
 		return nil
-	case "backspace":
-		if q == "" {
-			m.query.typing = false
-			return nil
-		}
 	}
 	return m.setQuery(edited(q, key, text))
 }
@@ -118,34 +110,25 @@ func (m *Model) command(key string) tea.Cmd {
 		return tea.Quit
 	case "/":
 		m.query.typing = true
-		return nil
 	case "?":
 		m.help, m.helpAt = true, 0
-		return nil
 	case "n":
 		if m.o.Purpose == "" {
 			m.newTask()
 		}
-		return nil
 	case "f":
 		m.menu = m.filterMenu()
-		return nil
 	case "s":
 		m.menu = m.sortMenu()
-		return nil
 	case ".":
 		m.narrow.folder = !m.narrow.folder
 		m.arrange()
-		return nil
 	case "I":
 		m.askImport()
-		return nil
 	case "K", "J":
 		m.look.up = max(m.look.up+map[string]int{"K": 5, "J": -5}[key], 0)
-		return nil
 	case "k", "j", "g", "G":
 		m.move(map[string]int{"k": m.at - 1, "j": m.at + 1, "g": 0, "G": len(m.rows) - 1}[key])
-		return nil
 	case "esc":
 		return m.escape()
 	case "ctrl+r", "f5":
@@ -154,8 +137,14 @@ func (m *Model) command(key string) tea.Cmd {
 		if m.free() {
 			return m.undo()
 		}
-		return nil
+	default:
+		return m.commandForTask(key)
 	}
+	return nil
+}
+
+// commandForTask handles a key that acts on the task under the cursor, or on the selected tasks.
+func (m *Model) commandForTask(key string) tea.Cmd {
 	t, ok := m.current()
 	if !ok || !m.free() {
 		return nil
@@ -188,7 +177,7 @@ func (m *Model) command(key string) tea.Cmd {
 	return nil
 }
 
-// escape takes back what narrows the list or is going on, the last thing first.
+// escape stops an action, or else clears the selection, the search, or the filters.
 func (m *Model) escape() tea.Cmd {
 	switch {
 	case m.act.cancel != nil:
@@ -204,7 +193,8 @@ func (m *Model) escape() tea.Cmd {
 	return nil
 }
 
-// leave ends the screen with a task. To resume it, its folder must be known, and be here: else the person is asked.
+// leave ends the screen with a task. A task can be resumed only in a known folder on this machine; otherwise the screen
+// asks for one.
 func (m *Model) leave(v Verb, t Task) tea.Cmd {
 	m.choice = Choice{Verb: v, Task: t}
 	if v != Resume && m.o.Purpose != "resume" {
@@ -213,13 +203,13 @@ func (m *Model) leave(v Verb, t Task) tea.Cmd {
 	return m.crew.Do(func() tea.Msg { return folderMsg{t, t.Workspace != "" && m.backend.HasFolder(t.Workspace)} })
 }
 
-// folderMsg reports whether the folder that a task names is here.
+// folderMsg reports whether the folder that a task names is on this machine.
 type folderMsg struct {
 	of   Task
 	here bool
 }
 
-// resumeIn leaves the screen, or asks in which folder the task goes on.
+// resumeIn leaves the screen, or asks in which folder to resume the task.
 func (m *Model) resumeIn(msg folderMsg) tea.Cmd {
 	t, guess := msg.of, "."
 	inferred := slices.Contains(t.Inferred, "workspace")

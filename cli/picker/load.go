@@ -12,7 +12,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// rowText is what a search of rows looks at.
+// rowText is the text in which a search finds a row.
 func rowText(t Task) string {
 	return strings.ToLower(t.Title + "\n" + t.ID + "\n" + t.Workspace + "\n" + t.Where + "\n" + strings.Join(t.Tags, "\n"))
 }
@@ -25,7 +25,7 @@ type foundMsg struct {
 
 // reload reads the list again; the one that is shown stays until then.
 func (m *Model) reload() tea.Cmd {
-	if m.load.stop != nil { // its last word comes, and then the next reading begins
+	if m.load.stop != nil { // the present reading ends first, and then the next one begins
 		m.load.again = true
 		m.load.cancel()
 		return nil
@@ -57,11 +57,11 @@ func wordsOf(text string) *regexp.Regexp {
 	return regexp.MustCompile("(?i)" + strings.Join(words, "|"))
 }
 
-// pause is how long a person must have stopped typing before messages are searched:
-// rows are searched with every letter, for that costs nothing.
+// pause is how long the user must have stopped typing before a search of messages begins. Rows are searched at every
+// letter, which costs nothing.
 const pause = 200 * time.Millisecond
 
-// least is how many letters a word has that messages are searched for.
+// least is how many letters a word must have for a search of messages.
 const least = 3
 
 type (
@@ -73,7 +73,7 @@ type (
 	}
 )
 
-// setQuery searches for another text. What was found for the one before is forgotten.
+// setQuery searches for another text, and forgets the hits of the earlier one.
 func (m *Model) setQuery(text string) tea.Cmd {
 	q := &m.query
 	if text == q.text {
@@ -94,17 +94,17 @@ func (m *Model) setQuery(text string) tea.Cmd {
 	return m.after(pause, searchMsg{q.turn})
 }
 
-// searchAgain searches a list that was read again. The earlier hits stay until then.
+// searchAgain repeats the search in a list that was read again. The earlier hits stay until it ends.
 func (m *Model) searchAgain() tea.Cmd {
 	q := &m.query
 	if q.hits == nil && q.err == nil {
-		return nil // it was not searched, or still is
+		return nil // no search has ended yet
 	}
 	q.turn++
 	return m.search(searchMsg{q.turn})
 }
 
-// after gives a message later, or not at all when the screen closes before.
+// after sends a message later, or never if the screen closes before.
 func (m *Model) after(d time.Duration, msg tea.Msg) tea.Cmd {
 	return m.crew.Do(func() tea.Msg {
 		t := time.NewTimer(d)

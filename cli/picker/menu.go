@@ -26,12 +26,9 @@ func (m *Model) menuKey(key string) {
 	switch key {
 	case "esc", "q":
 		m.menu = nil
-	case "enter":
+	case "enter", "space", " ":
 		menu.items[menu.at].choose(m)
-		m.menu = nil
-	case "space", " ":
-		menu.items[menu.at].choose(m)
-		if !menu.stays {
+		if key == "enter" || !menu.stays {
 			m.menu = nil
 		}
 	default:

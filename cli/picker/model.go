@@ -20,7 +20,7 @@ type Task struct {
 	Where string // its source, for people: an editor and a tool
 	Also  []Copy // the same task in other storages
 
-	row string // what a search of rows looks at, in small letters
+	row string // see rowText
 }
 
 // Copy is the same task in another storage.
@@ -41,9 +41,9 @@ func (t Task) folder() string {
 	return parts[len(parts)-1]
 }
 
-// Found is what is known of all tasks at one moment.
+// Found is one piece of the list while it is read.
 type Found struct {
-	Tasks    []Task // those that are new; of the last one all, in their order
+	Tasks    []Task // the new ones; the last Found has all tasks, in their order
 	Sources  []Source
 	Read, Of int
 	Whole    bool // the last one
@@ -53,7 +53,7 @@ type Found struct {
 type Source struct {
 	Name                  string
 	Tasks, Damaged, Empty int
-	Trouble               string // why it could not be looked into; "" when it could
+	Trouble               string // why the storage could not be read; "" = it was read
 }
 
 // Hit is a message that holds what was searched for.
@@ -69,7 +69,7 @@ var Forms = []struct{ Key, Form, Name string }{
 	{"m", "md", "Markdown"}, {"h", "html", "HTML"}, {"j", "json", "JSON"}, {"r", "roo", "Roo folder"}, {"a", "archive", "archive"},
 }
 
-// Verb is what is to be done with a task when the screen has closed.
+// Verb is what the caller does with the task after the screen has closed.
 type Verb string
 
 // The verbs. Choose is for a screen that only asks which task is meant.
@@ -94,8 +94,8 @@ type Choice struct {
 type Options struct {
 	Colour bool
 	Now    func() time.Time
-	// Purpose is what Enter does, in one word, when the screen only asks for a task:
-	// resume, show, export. "" = Enter opens the task, and the screen stays.
+	// Purpose is what Enter does, in one word, when the screen only asks for a task: resume, show, export.
+	// "" = Enter opens the task, and the screen stays.
 	Purpose string
 	Pager   bool   // the Backend can Open; else the screen shows tasks itself
 	Dir     string // the current folder, absolute
@@ -114,7 +114,7 @@ type Model struct {
 	rows  []Task          // what is listed: all that fits the search
 	at    int             // the row under the cursor
 	top   int             // the first row that is seen
-	moved bool            // the person chose the row; else it is the first, whichever that is
+	moved bool            // the user chose the row; else the cursor stays on the first row
 
 	query  query
 	narrow filter
@@ -125,7 +125,7 @@ type Model struct {
 	look   preview
 	act    action
 	help   bool
-	helpAt int // the first line of the help that is seen, where it has no room for all
+	helpAt int // the first line of the help that is shown, where the screen has no room for all
 	choice Choice
 	failed any // what the model or a command panicked with
 }
@@ -169,35 +169,35 @@ func (l *loading) end() {
 	}
 }
 
-// query is what is searched for.
+// query is the present search.
 type query struct {
 	text   string
 	typing bool
-	turn   int // counts the changes of text: what belongs to an older one is outdated
+	turn   int // counts the changes of text: results of an earlier turn are outdated
 	cancel context.CancelFunc
 	busy   bool
 	hits   map[string]Hit // the first of each task, by its key
 	count  map[string]int // hits of each task
-	words  *regexp.Regexp // finds what is searched for, to mark it; nil = nothing
+	words  *regexp.Regexp // finds the words of the search, to mark them; nil = no words
 	err    error
 }
 
 // preview is the end of the task under the cursor.
 type preview struct {
-	want   string // what it is of; "" = of nothing
+	want   string // the name of the preview to show, see previewOf; "" = none
 	turn   int
 	cancel context.CancelFunc
-	kept   map[string][]view.Line // what was read, by what it is of
+	kept   map[string][]view.Line // previews that were read, by their names
 	up     int                    // lines that it was scrolled up from its end
 	full   bool                   // it has the whole screen
 
-	lines   []string // of the one that is shown, as wide as that is
+	lines   []string // of the preview that is shown, wrapped at columns
 	linesOf string
 	columns int
-	words   string // that are marked in them
+	words   string // the search whose words are marked in lines
 }
 
-// hit is what a search found in a task, nil when it found nothing in its messages.
+// hit is the first message of a task that a search found; nil = none.
 func (m *Model) hit(t Task) *Hit {
 	if h, ok := m.query.hits[t.Key]; ok {
 		return &h
@@ -205,17 +205,17 @@ func (m *Model) hit(t Task) *Hit {
 	return nil
 }
 
-// question is what the next key answers.
+// question is the question that the next key answers.
 type question string
 
 const (
 	noQuestion question = ""
 	askDelete  question = "delete"
 	askForm    question = "form"
-	askImport  question = "import" // the offer: any other key does what it does
+	askImport  question = "import" // the offer of an import: keys that do not answer it act as usual
 )
 
-// action is what is done to tasks, one thing at a time.
+// action is the present action on tasks; there is one at a time.
 type action struct {
 	ask     question
 	of      []Task // that the question is about
@@ -225,9 +225,9 @@ type action struct {
 	cancel   context.CancelFunc
 	progress *atomic.Value // the newest report of an import, a string; nil = none is shown
 	deleted  [][]deletion  // what each deletion took away, the last one at the end
-	changed  bool          // something was done here
+	changed  bool          // an action changed something
 
-	note string // the outcome of the last one
+	note string // the outcome of the last action
 	bad  bool
 }
 

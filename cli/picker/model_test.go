@@ -101,7 +101,7 @@ func TestPreviewFollowsTheCursor(t *testing.T) {
 		}
 		s.press("end")
 		s.later(time.Second)
-		s.shows("it cannot be read: the disk is gone")
+		s.shows("the task cannot be read: the disk is gone")
 	})
 }
 

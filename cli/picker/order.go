@@ -3,6 +3,7 @@ package picker
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,7 +15,7 @@ type order struct {
 	compare func(a, b Task) int
 }
 
-// orders are all of them; the first is the one that a screen begins with.
+// orders are all orders. A screen begins with the first one.
 var orders = []order{
 	{"newest first", func(a, b Task) int { return cmp.Compare(b.TS, a.TS) }},
 	{"oldest first", func(a, b Task) int { return cmp.Compare(a.TS, b.TS) }},
@@ -37,22 +38,19 @@ func tokens(t Task) int64 { return t.Usage.TokensIn + t.Usage.TokensOut }
 
 // sort puts all tasks into the order of the list: those that wait for the person first, then pinned ones.
 func (m *Model) sort() {
-	first := func(a, b bool) int {
-		switch {
-		case a == b:
+	first := func(yes bool) int {
+		if yes {
 			return 0
-		case a:
-			return -1
 		}
 		return 1
 	}
 	slices.SortStableFunc(m.all, func(a, b Task) int {
-		return cmp.Or(first(a.waits(), b.waits()), first(a.Pinned, b.Pinned), orders[m.sorts].compare(a, b))
+		return cmp.Or(first(a.waits())-first(b.waits()), first(a.Pinned)-first(b.Pinned), orders[m.sorts].compare(a, b))
 	})
 	m.arrange()
 }
 
-// arrange fills rows from what is known, searched for and filtered. The cursor stays on its task.
+// arrange fills rows with the tasks that fit the search and the filters. The cursor stays on its task.
 func (m *Model) arrange() {
 	before, had := m.current()
 	words := strings.Fields(strings.ToLower(m.query.text))
@@ -71,9 +69,9 @@ func (m *Model) arrange() {
 	}
 	if i := m.rowOf(before.Key); i >= 0 {
 		m.at = i
-		return
+	} else {
+		m.at = max(min(m.at, len(m.rows)-1), 0)
 	}
-	m.at = max(min(m.at, len(m.rows)-1), 0)
 }
 
 // holds reports whether a task's row holds every word.
@@ -95,7 +93,7 @@ func (m *Model) chosen() []Task {
 	return out
 }
 
-// kinds are what a list can be filtered by, beside the folder.
+// kinds are the filters of the list besides the folder.
 var kinds = []struct {
 	name   string
 	values func(Task) []string
@@ -112,7 +110,7 @@ var kinds = []struct {
 	{"model", func(t Task) []string { return []string{t.Model} }},
 }
 
-// filter is what the list is narrowed to: a task has one of the values of each kind that has any.
+// filter narrows the list: a task passes if it has one of the values of each kind that has values.
 type filter struct {
 	folder bool // only tasks of the current folder and those below it
 	only   [4]map[string]bool
@@ -130,7 +128,7 @@ func (f *filter) passes(t Task, dir string) bool {
 	return true
 }
 
-// below reports whether a folder is another one, or lies in it.
+// below reports whether folder is dir, or is inside of it.
 func below(folder, dir string) bool {
 	if folder == "" || dir == "" {
 		return false
@@ -163,12 +161,7 @@ func (f *filter) names() []string {
 		out = append(out, "this folder")
 	}
 	for _, values := range f.only {
-		var list []string
-		for v := range values {
-			list = append(list, v)
-		}
-		slices.Sort(list)
-		out = append(out, list...)
+		out = append(out, slices.Sorted(maps.Keys(values))...)
 	}
 	return out
 }
@@ -208,11 +201,9 @@ func (m *Model) filterMenu() *menu {
 	add("", "all tasks", all, func() bool { return !f.on() }, func() { *f = filter{} })
 	add("folder", "this folder and below: "+m.o.Dir, here, func() bool { return f.folder }, func() { f.folder = !f.folder })
 	for i, kind := range kinds {
-		var values []string
-		for v := range counts[i] {
-			values = append(values, v)
-		}
-		slices.SortFunc(values, func(a, b string) int { return cmp.Or(counts[i][b]-counts[i][a], strings.Compare(a, b)) })
+		values := slices.SortedFunc(maps.Keys(counts[i]), func(a, b string) int {
+			return cmp.Or(counts[i][b]-counts[i][a], strings.Compare(a, b))
+		})
 		for _, v := range values {
 			add(kind.name, v, counts[i][v], func() bool { return f.only[i][v] }, func() { f.toggle(i, v) })
 		}

@@ -1,15 +1,13 @@
-// Package picker is the screen on which a person looks through all tasks and
-// chooses one: a list that fills while it is read, a preview of the task under the
-// cursor, and search while one types.
+// Package picker is the screen on which a user looks through all tasks and chooses one: a list that fills while it is
+// read, a preview of the task under the cursor, and a search that follows the typing.
 //
-// Model is pure: a message goes in, a screen comes out, and what takes time is a
-// command that runs beside it. It knows nothing of stores and files; what it needs
-// of them is the interface Backend. Run puts it on a terminal and gives the terminal
-// back as it was, whichever way it ends.
+// Model is pure: a message goes in, a screen comes out, and slow work runs in commands of bubbletea. Model knows no
+// store and no file; the interface Backend has what it needs of them. Run shows Model on a terminal and restores the
+// terminal, however the screen ends.
 //
 // Limits: no mouse. The preview is beside the list from 110 columns on, else below it where there are lines enough;
-// below 20 columns or 5 lines there is no more than a request for room. What the Backend gives of titles and texts is
-// made harmless here; the order of right-to-left text is the terminal's business.
+// below 20 columns or 5 lines the screen only asks for a larger window. The package makes the titles and texts of the
+// Backend harmless; the terminal orders right-to-left text.
 package picker
 
 import (
@@ -31,8 +29,8 @@ import (
 // ErrPanic: a bug in Roost ended the screen. The terminal is as it was.
 var ErrPanic = errors.New("the picker failed")
 
-// Run shows the screen until the person leaves it, ctx ends, or it fails. The
-// terminal is as it was, and everything that was begun has ended, when it returns.
+// Run shows the screen until the user leaves it, ctx ends, or it fails. When Run returns, the terminal is restored and
+// all background work has ended.
 func Run(ctx context.Context, backend Backend, in, out *os.File, o Options) (Choice, error) {
 	m := New(ctx, backend, o)
 	defer m.Close()
@@ -69,8 +67,8 @@ func Run(ctx context.Context, backend Backend, in, out *os.File, o Options) (Cho
 	return m.choice, nil
 }
 
-// Backend is what the picker needs of the world. Everything that takes a context may
-// take its time, and ends soon after the context does.
+// Backend is what the picker needs of the world. A method that takes a context may be slow, and returns soon after the
+// context ends.
 type Backend interface {
 	// Tasks reads all tasks. Each Found adds to those before it; the last one holds all.
 	Tasks(ctx context.Context) iter.Seq2[Found, error]
@@ -78,8 +76,7 @@ type Backend interface {
 	Preview(ctx context.Context, t Task, hit *Hit) ([]view.Line, error)
 	// Search finds tasks by the text of their messages.
 	Search(ctx context.Context, text string) ([]Hit, error)
-	// Open shows a task on the terminal, which it has for itself, and returns when the
-	// person has seen enough.
+	// Open shows a task on the terminal, which no other code uses meanwhile, and returns when the user closes it.
 	Open(ctx context.Context, t Task, hit *Hit) error
 	// Export writes a task in a form of Forms and returns a line that names the file.
 	Export(ctx context.Context, t Task, form string) (note string, err error)
@@ -92,8 +89,7 @@ type Backend interface {
 	// HasFolder reports whether a run could work in this folder.
 	HasFolder(dir string) bool
 
-	// Offer reports whether to offer an import of the tasks of other tools, and remembers
-	// that it was offered: that is done once.
+	// Offer reports whether to offer an import of the tasks of other tools, and records the offer: it is made once.
 	Offer() bool
 	// Import copies all tasks of other tools. It may call tell at any time before it returns.
 	Import(ctx context.Context, tell func(progress string)) (note string, err error)
@@ -176,31 +172,25 @@ func (m *Model) found(msg foundMsg) tea.Cmd {
 		if l.again {
 			return m.reload()
 		}
-		if msg.err != nil {
-			l.err = msg.err
-		}
+		l.err = msg.err
 		return nil
 	}
 	f := msg.found
 	for i, t := range f.Tasks {
 		f.Tasks[i].row = rowText(t)
 	}
-	if f.Whole || !l.whole { // else what was known of all is better than a part of the next
-		l.read, l.of, l.sources = f.Read, f.Of, f.Sources
+	if l.whole && !f.Whole {
+		return m.nextFound() // the earlier whole list is better than a part of the next one
 	}
-	switch {
-	case f.Whole:
-		l.whole = true
-		m.all = f.Tasks
-		m.sort()
-	case !l.whole:
+	l.read, l.of, l.sources = f.Read, f.Of, f.Sources
+	if !f.Whole {
 		m.all = append(m.all, f.Tasks...)
 		m.sort()
+		return m.nextFound()
 	}
-	if f.Whole {
-		return tea.Batch(m.nextFound(), m.offer(), m.searchAgain())
-	}
-	return m.nextFound()
+	l.whole, m.all = true, f.Tasks
+	m.sort()
+	return tea.Batch(m.nextFound(), m.offer(), m.searchAgain())
 }
 
 // settle is how long the cursor must rest on a row before its task is read: a user who holds the arrow key down
@@ -220,8 +210,7 @@ type (
 	}
 )
 
-// wantPreview asks for the preview of the row under the cursor, when it is another
-// one than before and there is room for it.
+// wantPreview asks for the preview of the row under the cursor, if that row has changed and there is room for a preview.
 func (m *Model) wantPreview() tea.Cmd {
 	of := ""
 	if t, ok := m.current(); ok && (m.previewWidth() > 0 || m.look.full) {
@@ -266,7 +255,7 @@ func (m *Model) previewed(msg previewedMsg) {
 		clear(l.kept)
 	}
 	if msg.err != nil {
-		msg.text = []view.Line{{Style: view.Bad, Text: "it cannot be read: " + msg.err.Error()}}
+		msg.text = []view.Line{{Style: view.Bad, Text: "the task cannot be read: " + msg.err.Error()}}
 	}
 	l.kept[msg.of] = msg.text
 }

@@ -45,7 +45,7 @@ func (m *Model) previewLines(columns, height int) []string {
 	return append(out, body[max(end-room, 0):end]...)
 }
 
-// facts are what is known of a task without reading it.
+// facts are the lines about a task that need no reading of its messages.
 func (m *Model) facts(t Task, columns int) []string {
 	var out []string
 	add := func(style view.Style, text string, most int) {

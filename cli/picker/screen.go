@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	leastColumns = 20 // columns and lines below which there is nothing to show
+	leastColumns = 20 // with fewer columns or lines the screen shows no list
 	leastLines   = 5
 )
 
@@ -52,7 +52,8 @@ func (m *Model) screen() []string {
 	return append(lines, m.foot())
 }
 
-// above are the lines between the list and the last one: the offer of an import, or what a typed line is for.
+// above are the lines between the list and the last line: a question, the offer of an import, or the label of a typed
+// line.
 func (m *Model) above() []string {
 	var lines []string
 	most := max(min(m.height-4, m.height/3), 0)
@@ -76,7 +77,7 @@ func (m *Model) above() []string {
 	return lines
 }
 
-// typedLine is the line that is typed, as much of its end as there is room for.
+// typedLine is the line that the user types, or as much of its end as fits.
 func (m *Model) typedLine() string {
 	text := []rune("> " + clean(m.field.text))
 	if strings.HasSuffix(m.field.text, " ") {
@@ -88,7 +89,7 @@ func (m *Model) typedLine() string {
 	return string(text)
 }
 
-// head is the line with the number of hits.
+// head are the lines at the top: the sentence about the found tasks, and storages that cannot be read.
 func (m *Model) head() []string {
 	lines := wrap(clean(m.Sentence()), m.width)
 	if most := max(m.height/6, 1); len(lines) > most {
@@ -108,7 +109,7 @@ func (m *Model) head() []string {
 	return lines
 }
 
-// Sentence sums up what was found, as far as it is known.
+// Sentence sums up the tasks that were found so far.
 func (m *Model) Sentence() string {
 	l := &m.load
 	if l.sources == nil {
@@ -134,7 +135,7 @@ func (m *Model) Sentence() string {
 	}
 	copies, twice := 0, 0
 	for _, t := range m.all {
-		if l.whole && len(t.Also) > 0 { // before, not all copies are known
+		if l.whole && len(t.Also) > 0 { // an unfinished list lacks copies
 			copies, twice = copies+len(t.Also), twice+1
 		}
 	}
@@ -208,19 +209,19 @@ func (m *Model) searchLine() string {
 	return fit(text, room) + "  " + m.paint(view.Dim, state)
 }
 
-// bodyHeight is how many lines lie between the search and what is above the keys.
+// bodyHeight is how many lines there are between the search line and the lines of above.
 func (m *Model) bodyHeight() int {
 	return max(m.height-len(m.head())-len(m.above())-2, 1)
 }
 
-// Where the preview is beside the list, and how many lines it takes to have it below.
+// The sizes from which on the preview is beside the list, or below it.
 const (
 	besideColumns = 110
 	belowColumns  = 60
 	belowLines    = 12
 )
 
-// below is how many lines the preview has below the list, with the rule above it; 0 where it is not there.
+// below is how many lines the preview takes below the list, with its rule; 0 = it is not below.
 func (m *Model) below() int {
 	height := m.bodyHeight()
 	if m.width >= besideColumns || m.width < belowColumns || height < belowLines {
@@ -229,7 +230,7 @@ func (m *Model) below() int {
 	return height - max(height*2/5, 5)
 }
 
-// listHeight is how many rows are seen.
+// listHeight is how many rows of the list are shown.
 func (m *Model) listHeight() int { return max(m.bodyHeight()-m.below(), 1) }
 
 func (m *Model) body() []string {
@@ -271,7 +272,7 @@ func (m *Model) body() []string {
 	return out
 }
 
-// welcome is what a person without any task reads.
+// welcome are the lines for a user without any task.
 func (m *Model) welcome() []string {
 	var out []string
 	for _, text := range []string{
@@ -318,8 +319,7 @@ var marks = map[string]string{
 	"completed": "✓", "failed": "✗", "running": "▶", "waiting": "?", "interrupted": "…", "cancelled": "-",
 }
 
-// row is one task: cursor, age, state, title. What it is marked with besides colour
-// shows without colours, too.
+// row is one task: cursor, age, state, title. Each mark can be seen without colours, too.
 func (m *Model) row(t Task, here bool, columns int) string {
 	cursor, mark, flag := "  ", cmp.Or(marks[t.Status], " "), " "
 	if here {
@@ -362,7 +362,7 @@ const (
 	mostTool, mostFolder = 18, 18
 )
 
-// places are the tool and the folder of a task, as far as there is room.
+// places are the tool and the folder of a task, if the row has room for them.
 func (m *Model) places(t Task, columns int) string {
 	text := ""
 	if columns >= withTool {
@@ -396,7 +396,7 @@ func (m *Model) foot() string {
 	return m.paint(view.Dim, m.keyLine())
 }
 
-// keyLine names the keys that there is room for, the ones to get out always.
+// keyLine names as many keys as fit, and always the ones that leave the screen.
 func (m *Model) keyLine() string {
 	last := []string{"? keys", "q quit"}
 	keys := []string{"enter open", "r resume", "n new", "/ search", "f filter", "s sort", "space select", "d delete", "u undo", "e export", "t tag", ". this folder"}
@@ -422,7 +422,7 @@ func (m *Model) keyLine() string {
 
 func (m *Model) enter() string { return cmp.Or(m.o.Purpose, "open") }
 
-// keysPage is the help page. The screen puts what the Enter key does in the place of ENTER.
+// keysPage is the help page. ENTER in it stands for the act of the Enter key.
 //
 //go:embed keys.txt
 var keysPage string
@@ -434,11 +434,11 @@ func Keys() string { return strings.ReplaceAll(strings.TrimSpace(keysPage), "ENT
 func (m *Model) helpLines() []string {
 	lines := strings.Split(strings.ReplaceAll(strings.TrimSpace(keysPage), "ENTER", m.enter()), "\n")
 	lines[0] = m.paint(view.Head, lines[0])
+	without := "o" // Enter opens a task
 	if m.o.Purpose != "" {
-		lines = slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, "r ") || strings.HasPrefix(l, "n ") }) // it begins nothing
-	} else {
-		lines = slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, "o ") }) // Enter opens it
+		without = "rn" // the screen only asks for a task
 	}
+	lines = slices.DeleteFunc(lines, func(l string) bool { return len(l) > 1 && l[1] == ' ' && strings.Contains(without, l[:1]) })
 	for i := range lines {
 		lines[i] = cut(lines[i], m.width)
 	}

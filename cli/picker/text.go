@@ -12,7 +12,7 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// fitted is the first of several spellings that has room, else the last.
+// fitted is the first of several spellings that fits, or else the last.
 func (m *Model) fitted(spellings ...string) string {
 	for _, s := range spellings {
 		if width(s) <= m.width {
@@ -34,7 +34,7 @@ func name(t Task) string {
 	return cmp.Or(cut(clean(t.Title), 40), clean(t.ID))
 }
 
-// chosenLine is a line of a list; the one under the cursor is turned over, marks and all.
+// chosenLine is a line of a list. The line under the cursor is shown in reverse colours, with its marks.
 func (m *Model) chosenLine(line string, here bool) string {
 	if !here || !m.o.Colour {
 		return line
@@ -43,7 +43,7 @@ func (m *Model) chosenLine(line string, here bool) string {
 	return turned + strings.ReplaceAll(line, plainly, plainly+turned) + plainly
 }
 
-// marked is text in a style, with what is searched for marked.
+// marked is text in a style, with the words of the search marked.
 func (m *Model) marked(style view.Style, text string) string {
 	if m.query.words == nil || !m.o.Colour {
 		return m.paint(style, text)
@@ -65,7 +65,7 @@ func dollars(t Task) string {
 	return fmt.Sprintf("$%.2f", float64(*t.Usage.Cost)/1e6)
 }
 
-// thousands is a number in at most six signs.
+// thousands is a number in at most six characters.
 func thousands(n int64) string {
 	switch {
 	case n < 10_000:
@@ -114,9 +114,8 @@ func edited(line, key, typed string) string {
 	return line + typed
 }
 
-// clean makes text of a task one harmless line of known width. Joiners, variation
-// selectors and skin tones go: terminals do not agree about how wide a character is
-// that has them, and a row that is off by a column tears the screen.
+// clean makes text of a task one harmless line of known width. It drops joiners, variation selectors and skin tones:
+// terminals differ in the width of a character that has them, and a row with a wrong width tears the screen.
 func clean(text string) string { return steady(term.OneLine(text)) }
 
 func steady(text string) string {
@@ -128,15 +127,14 @@ func steady(text string) string {
 	}, text)
 }
 
-func width(text string) int { return ansi.StringWidthWc(text) }
+func width(text string) int { return term.Columns(text) }
 
 // cut shortens a line to so many columns; colours in it stay closed.
 func cut(text string, columns int) string { return ansi.TruncateWc(text, max(columns, 0), "…") }
 
 // fit makes a line exactly so many columns wide.
 func fit(text string, columns int) string {
-	text = cut(text, columns)
-	return text + strings.Repeat(" ", max(columns-width(text), 0))
+	return term.Pad(cut(text, columns), columns)
 }
 
 // wrap breaks text into lines of at most so many columns.
@@ -145,7 +143,7 @@ func wrap(text string, columns int) []string {
 		return nil
 	}
 	text = ansi.WrapWc(plain(text), columns, "")
-	text = ansi.HardwrapWc(text, columns, true) // it lets a word after a blank exceed the width
+	text = ansi.HardwrapWc(text, columns, true) // WrapWc lets a word after a blank exceed the width
 	lines := strings.Split(within(text, columns), "\n")
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(line, " ")
@@ -153,8 +151,8 @@ func wrap(text string, columns int) []string {
 	return lines
 }
 
-// within breaks what is wider than the columns although it is one sign to a reader: a letter
-// with marks that take room of their own, as a terminal counts them.
+// within breaks a character that is wider than the columns: a letter with marks that each take a column, as a terminal
+// counts them.
 func within(text string, columns int) string {
 	var out strings.Builder
 	column := 0
