@@ -1,6 +1,6 @@
-// Package app holds what all commands need: streams, flags, settings and keys,
-// connecting to a server or to this process, signals, tables, the pager and completion. It knows
-// no command; packages of commands embed App and do not import each other.
+// Package app holds what all commands need: streams, flags, settings and keys, connections to a server or to this
+// process, signals, tables, the pager and completion. It knows no command. Packages of commands embed App and do not
+// import each other.
 package app
 
 import (
@@ -46,9 +46,9 @@ type App struct {
 	Screen *display.Display
 	Asker  *display.Prompter
 	Muted  bool   // no message may be printed: a shell completes
-	Less   string // options of the pager less that come after the person's own
+	Less   string // options for the pager less, after the user's own
 
-	colours *theme.Theme // of a terminal, once they are known
+	colours *theme.Theme // of the terminal; nil = not read yet
 
 	first *atomic.Pointer[engine.Run] // see FirstRun
 }
@@ -86,7 +86,7 @@ func (a *App) ErrJSON() io.Writer {
 	return a.Err
 }
 
-// Warn prints what is neither result nor progress, also with -q.
+// Warn prints a warning, also with -q.
 func (a *App) Warn(text string) {
 	switch {
 	case a.Muted:
@@ -100,17 +100,16 @@ func (a *App) Warn(text string) {
 // Millis is the time now, in Unix milliseconds.
 func (a *App) Millis() int64 { return a.Now().UnixMilli() }
 
-// ErrNoTerminal is why no person can choose.
+// ErrNoTerminal: a choice needs a terminal.
 var ErrNoTerminal = errors.New("there is no terminal to choose on")
 
-// Output is stdout. Its reader may close the pipe early, as in `roost list | head -1`; that
-// is no failure.
+// Output is stdout. Its reader may close the pipe early, as in `roost list | head -1`; that is no failure.
 type Output struct {
 	W      io.Writer
-	Screen *redact.Screen // in front of w where it is a terminal; for JSON
-	JSON   *bool          // whether what is written is JSON; nil = no
+	Screen *redact.Screen // gets JSON before W does, where W is a terminal
+	JSON   *bool          // the output is JSON; only Screen needs it
 	Gone   bool
-	Err    error // the first one of a write
+	Err    error // the first error of a write
 }
 
 func (o *Output) Write(p []byte) (int, error) {
@@ -136,10 +135,9 @@ func ReaderGone(err error) bool {
 	return os.PathSeparator == '\\' && errors.As(err, &code) && (code == noData || code == brokenPipe)
 }
 
-// SurviveBrokenPipes makes writing to a pipe without a reader an error of the
-// write. By default the signal ends the process, and with it a run whose output has no
-// reader. It is caught and not ignored: commands that a run starts would
-// inherit a signal that is ignored, and `yes | head` would not end.
+// SurviveBrokenPipes turns a write to a pipe without a reader into an error of that write. By default the signal ends
+// the process, and with it a run whose output has no reader. The signal is caught and not ignored: commands that a run
+// starts would inherit an ignored signal, and `yes | head` would not end.
 func SurviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 // encode writes v as JSON without HTML escapes.
@@ -155,7 +153,7 @@ func encode(w io.Writer, v any) error {
 // PrintJSON prints a document to stdout.
 func (a *App) PrintJSON(v any) error { return encode(a.Out, v) }
 
-// Show prints a document to stdout: with --json as it is, else by show.
+// Show prints a document to stdout: as JSON with --json, else by show.
 func Show[T any](a *App, doc T, show func(T) error) error {
 	if a.Flags.JSON {
 		return a.PrintJSON(doc)
@@ -180,7 +178,7 @@ func (a *App) Tell(f *failure.Failure) {
 		if p.Suggestions == nil {
 			p.Suggestions = []string{}
 		}
-		_ = encode(a.ErrJSON(), p) // no other place is left for a message
+		_ = encode(a.ErrJSON(), p) // an error of stderr cannot be shown anywhere
 		return
 	}
 	style := a.ErrStyle()
@@ -203,8 +201,8 @@ func (a *App) Tell(f *failure.Failure) {
 	}
 }
 
-// Watched lets work under the context show its progress on the terminal. done removes the
-// progress again, before a result is printed. Logs and pipes get no progress.
+// Watched lets work under the context show its progress on the terminal. done removes the progress, before a result is
+// printed. Logs and pipes get no progress.
 func (a *App) Watched(ctx context.Context) (_ context.Context, done func()) {
 	if a.Flags.Quiet || a.Muted || !a.ErrTTY || a.Env("TERM") == "dumb" {
 		return ctx, func() {}
@@ -228,7 +226,7 @@ func counts(p progress.State) string {
 	return text
 }
 
-// Counting counts the bytes that go through it, for the progress.
+// Counting is a writer that reports how many bytes were written, for the progress.
 type Counting struct {
 	W    io.Writer
 	n    int64
@@ -255,8 +253,7 @@ func BytesText(n int64) string {
 	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }
 
-// Pager is the command line of the user's pager for long output; "" = none. Only a
-// terminal gets one.
+// Pager is the command line of the user's pager for long output; "" = none. Only a terminal gets one.
 func (a *App) Pager() string {
 	if !a.OutTTY || !a.InTTY || a.Flags.JSON || a.Flags.NoInput || a.Env("NO_PAGER") != "" || a.Env("TERM") == "dumb" {
 		return ""
@@ -274,9 +271,8 @@ func (a *App) Pager() string {
 	return "less"
 }
 
-// Paged runs f with its output in the user's pager, if there is one.
-// f's messages to stderr come after the pager has ended: the pager would overwrite them.
-// A user who leaves the pager early has seen enough; that is no error.
+// Paged runs f with its output in the user's pager, if there is one. f's messages to stderr come after the pager has
+// ended: the pager would overwrite them. A user who leaves the pager early has seen enough; that is no error.
 func (a *App) Paged(ctx context.Context, f func() error) error {
 	line := a.Pager()
 	out, ok := a.Out.(*Output)
@@ -287,19 +283,19 @@ func (a *App) Paged(ctx context.Context, f func() error) error {
 	less := cmp.Or(a.Env("LESS"), "FRX") // leave when it fits, keep colours, leave it on the screen
 	cmd.Env = append(os.Environ(), "LESS="+less+a.Less)
 	if a.Env("LESSCHARSET") == "" {
-		cmd.Env = append(cmd.Env, "LESSCHARSET=utf-8") // as what is printed, whatever the locale
+		cmd.Env = append(cmd.Env, "LESSCHARSET=utf-8") // the output is UTF-8, whatever the locale
 	}
 	cmd.Stdout, cmd.Stderr = out.W, a.Err
 	in, err := cmd.StdinPipe()
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil { // a pager that cannot be had is no reason to show nothing
+	if err != nil { // without its pager the output is still shown
 		a.Say("no pager: %v", err)
 		return f()
 	}
-	// An interrupt is for the pager. It is caught and not ignored, and only now:
-	// the pager would inherit that.
+	// An interrupt is for the pager. It is caught and not ignored, and only from here on: the pager would inherit an ignored
+	// signal.
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)
 	defer signal.Stop(interrupts)
@@ -321,7 +317,7 @@ func (a *App) Paged(ctx context.Context, f func() error) error {
 	var exit *exec.ExitError
 	switch {
 	case errors.As(ended, &exit) && exit.ExitCode() == noCommand:
-		a.Warn("there is no pager " + line + "; NO_PAGER=1 goes without")
+		a.Warn("there is no pager " + line + "; NO_PAGER=1 prints without one")
 		return f() // no user has seen its first output and messages
 	case exit != nil && pipe.Gone:
 		ended = nil
@@ -330,16 +326,15 @@ func (a *App) Paged(ctx context.Context, f func() error) error {
 		err = werr
 	}
 	if err == nil && errors.Join(closed, ended) != nil {
-		return fmt.Errorf("show it in the pager %s (NO_PAGER=1 goes without): %w", line, errors.Join(closed, ended))
+		return fmt.Errorf("show the output in the pager %s (NO_PAGER=1 prints without one): %w", line, errors.Join(closed, ended))
 	}
 	return err
 }
 
-// noCommand is how a shell ends that finds no such command.
+// noCommand is the exit code of a shell that does not find the command.
 const noCommand = 127
 
-// pagerCommand runs a command line as git runs it: by the shell where there is
-// one.
+// pagerCommand runs a command line as git does: by the shell, where there is one.
 func pagerCommand(ctx context.Context, line string) *exec.Cmd {
 	if os.PathSeparator == '\\' {
 		words := strings.Fields(line)
@@ -348,9 +343,8 @@ func pagerCommand(ctx context.Context, line string) *exec.Cmd {
 	return exec.CommandContext(ctx, "sh", "-c", line) //nolint:gosec // the person's own choice
 }
 
-// Stopper makes the first Ctrl-C, SIGTERM or hang-up stop a run and save it, and
-// the second one end the process at once. Where a person can be asked what should
-// stop, the first Ctrl-C asks (askFirst), and stops nothing before the answer.
+// Stopper makes the first Ctrl-C, SIGTERM or hang-up stop a run and save it, and the second one end the process at
+// once. Where a user can be asked what to stop, the first Ctrl-C asks (AskFirst), and stops nothing before the answer.
 type Stopper struct {
 	Ctx  context.Context //nolint:containedctx // ends when all should stop
 	Undo func()
@@ -363,13 +357,12 @@ type Stopper struct {
 	asked  context.Context
 	ask    context.CancelFunc
 	open   bool // a question is open
-	halved bool // a person chose that only a part stops
+	halved bool // the user chose that only a part stops
 	deaf   bool // Ctrl-C is for another program
 }
 
-// Bounce is how soon after the first a second signal of the same kind counts as
-// the same one: a terminal sends Ctrl-C to roost and to a wrapper (`go run`, npm,
-// make), which passes it on. No user presses twice that fast.
+// Bounce is the longest time between two signals of the same kind that count as one: a terminal sends Ctrl-C to roost
+// and to a wrapper (`go run`, npm, make), which passes it on. No user presses twice that fast.
 const Bounce = 300 * time.Millisecond
 
 // signalAction is what a signal does.
@@ -382,12 +375,11 @@ const (
 	doNothing
 )
 
-// Stopper listens from now on. Call it before a run starts: otherwise a signal between the
-// start and the first event would end the process unsaved, and leave its commands
-// behind.
+// Stopper makes a stopper that listens at once. Call it before a run starts: otherwise a signal between the start and the
+// first event would end the process unsaved, and leave the run's commands behind.
 func (a *App) Stopper(ctx context.Context) *Stopper { return a.StopperWith(ctx, a.Stopping) }
 
-// StopperWith is stopper with another message for the first signal.
+// StopperWith is Stopper with another message for the first signal.
 func (a *App) StopperWith(ctx context.Context, tell func()) *Stopper {
 	s := NewStopper(ctx, tell)
 	ch := signals()
@@ -451,8 +443,8 @@ func UntilSignal(ctx context.Context, ignore func(os.Signal) bool) (_ context.Co
 	}
 }
 
-// listen takes signals until quit is closed. A signal counts when it came: nothing that is
-// done about one takes long.
+// listen handles signals until quit is closed. It takes the time of a signal when it reads the signal, because handling
+// one is quick.
 func (s *Stopper) listen(ch <-chan os.Signal, quit <-chan struct{}, end func(code int)) {
 	var last time.Time
 	before := 0
@@ -509,7 +501,7 @@ func (s *Stopper) take(code int) signalAction {
 		s.ask()
 		return askWhat
 	}
-	// Who ends a program or closes its terminal answers no questions.
+	// A user who ends a program or closes its terminal answers no questions.
 	s.all(code)
 	return stopAll
 }
@@ -520,23 +512,22 @@ func (s *Stopper) all(code int) {
 	s.Stop()
 }
 
-// AskFirst makes the first Ctrl-C ask what to stop, while about reports true; the code
-// that asks passes the answer to answered. With a nil about, Ctrl-C stops at once again.
+// AskFirst makes the first Ctrl-C ask what to stop, while about reports true. The code that asks passes the answer to
+// Answered. With a nil about, Ctrl-C stops at once again.
 func (s *Stopper) AskFirst(about func() bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.first = about
 }
 
-// Asking ends when a person is to be asked, and when all should stop.
+// Asking returns a context that ends when the user is to be asked, and when all should stop.
 func (s *Stopper) Asking() context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.asked
 }
 
-// Answered takes what the user wants to stop. After "nothing" and "one" the next
-// Ctrl-C is a first one again.
+// Answered takes the user's choice of what to stop. After StopNothing and StopOne the next Ctrl-C is a first one again.
 func (s *Stopper) Answered(c StopChoice) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -553,8 +544,8 @@ func (s *Stopper) Answered(c StopChoice) {
 	s.asked, s.ask = context.WithCancel(s.Ctx)
 }
 
-// ReleaseInterrupt leaves Ctrl-C to a program that has the terminal, until back is called. The
-// terminal sends it to every process in the foreground, and an editor uses it otherwise.
+// ReleaseInterrupt leaves Ctrl-C to a program that has the terminal, until back is called. The terminal sends Ctrl-C to
+// every process in the foreground, and an editor uses the key for something else.
 func (s *Stopper) ReleaseInterrupt() (back func()) {
 	set := func(deaf bool) {
 		s.mu.Lock()
@@ -575,8 +566,7 @@ func (s *Stopper) Exit() int {
 	return s.code
 }
 
-// Stopping prints that the first signal was understood. It runs on the signal's
-// goroutine, so it makes a single write.
+// Stopping prints that the first signal arrived. It runs on the goroutine of the signals, so it makes a single write.
 func (a *App) Stopping() {
 	const text = "stopping and saving; once more ends it at once"
 	if a.Flags.JSON {
@@ -603,6 +593,6 @@ type StopChoice int
 // What the user can choose.
 const (
 	StopNothing StopChoice = iota
-	StopOne                // the task alone: its subtasks go on
+	StopOne                // the task alone: its subtasks continue
 	StopBoth               // the task and its subtasks
 )

@@ -94,7 +94,7 @@ func (r *RunFlags) AddSettings(cmd *cobra.Command) {
 
 var idForm = regexp.MustCompile(`^([A-Za-z0-9._-]+:)?[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
-// Request reads the flags and the prompt into what the engine takes.
+// Request makes the request to the engine from the flags and the prompt.
 func (a *App) Request(cmd *cobra.Command, r *RunFlags, words []string) (engine.Request, error) {
 	req, err := a.Options(cmd, r)
 	if err != nil {
@@ -112,7 +112,7 @@ func (r *RunFlags) Address() error {
 	return nil
 }
 
-// Options reads the flags alone.
+// Options makes the request from the flags alone, without a prompt.
 func (a *App) Options(cmd *cobra.Command, r *RunFlags) (engine.Request, error) {
 	req := engine.Request{
 		Choice: setup.Choice{
@@ -209,19 +209,13 @@ func (a *App) Prompt(words []string) (string, error) {
 	return text, nil
 }
 
-// Limits is nil when no limit was given: the task keeps what it has. A flag of 0 removes a
-// limit; the engine takes a negative number for that.
+// Limits is nil when no limit was given: the task keeps the limits that it has. A flag of 0 removes a limit; the engine
+// takes a negative number for that.
 func (r *RunFlags) Limits(cmd *cobra.Command) (*api.RunLimits, error) {
-	usd, err := micros(cmd, "max-cost", r.MaxCost)
-	if err != nil {
-		return nil, err
-	}
-	tree, err := micros(cmd, "max-cost-task", r.taskCost)
-	if err != nil {
-		return nil, err
-	}
-	ask, err := micros(cmd, "ask-after-cost", r.askCost)
-	if err != nil {
+	usd, wrong := micros(cmd, "max-cost", r.MaxCost)
+	tree, wrongTree := micros(cmd, "max-cost-task", r.taskCost)
+	ask, wrongAsk := micros(cmd, "ask-after-cost", r.askCost)
+	if err := cmp.Or(wrong, wrongTree, wrongAsk); err != nil {
 		return nil, err
 	}
 	if r.askRequests < 0 {
@@ -250,8 +244,7 @@ func (r *RunFlags) Limits(cmd *cobra.Command) (*api.RunLimits, error) {
 	return l, nil
 }
 
-// ImageLimit is the smallest of the big providers' limits for one image, so that
-// a task can go on with any of them.
+// ImageLimit is the smallest of the big providers' limits for one image, so that a task can continue with any of them.
 const ImageLimit = 5 << 20
 
 // Image reads an image file as a data URL.
@@ -289,14 +282,13 @@ func micros(cmd *cobra.Command, flag, text string) (int64, error) {
 	return int64(usd), nil
 }
 
-// CompletionTime bounds how long a shell waits for ids with their titles. After
-// it, ids come without.
+// CompletionTime bounds how long a shell waits for ids with their titles. After that time it gets ids without titles.
 const CompletionTime = 700 * time.Millisecond
 
 // outputs are the values of --output.
 var outputs = []string{"text", "json"}
 
-// Providers and policies are what their flags take.
+// The values of the flags --provider, --approve and --sort.
 var (
 	Providers = []string{"anthropic", "openai", "openai-compatible", "google", "bedrock", "vertex", "azure", "script"}
 	Policies  = []string{"ask", "read", "edits", "all"}
@@ -328,8 +320,8 @@ func Folders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirecti
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
-// TaskIDs completes the ids of tasks, newest first, with their titles. What fails
-// completes nothing: a completion has no place for an error.
+// TaskIDs completes the ids of tasks, newest first, with their titles. After a failure it completes nothing: a completion
+// has no place for an error.
 func (a *App) TaskIDs(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 	const how = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	a.Muted = true
@@ -394,12 +386,13 @@ func (a *App) SourceNames(cmd *cobra.Command, _ []string, _ string) ([]string, c
 	})
 }
 
-// Completing completes what list returns. What fails completes nothing: a completion has no place for an error.
+// Completing completes the words that list returns. After a failure it completes nothing: a completion has no place for
+// an error.
 func (a *App) Completing(list func() ([]string, error)) ([]string, cobra.ShellCompDirective) {
 	a.Muted = true
 	out, err := list()
 	if err != nil {
-		out = nil
+		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp
 }
@@ -435,8 +428,8 @@ func SettingKeys(_ *cobra.Command, args []string, _ string) ([]string, cobra.She
 	return values[args[0]], cobra.ShellCompDirectiveNoFileComp
 }
 
-// Complete sets how a flag's value is completed. Cobra fails for unknown flags only, and
-// this package defines the flag, so the error is impossible.
+// Complete sets how the value of a flag is completed. Cobra fails only for an unknown flag, and the caller has defined the
+// flag, so the error is impossible.
 func Complete(cmd *cobra.Command, flag string, c Completer) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, c); err != nil {
 		panic("complete --" + flag + ": " + err.Error())

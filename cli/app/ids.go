@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/api"
@@ -11,8 +12,8 @@ import (
 // shortestID is the least length of a shortened id: the next tasks would make shorter ones ambiguous.
 const shortestID = 6
 
-// ShortIDs shortens ids of tasks for people: to the shortest end that is the end or beginning of no other id. It gives ids
-// back whole when the tasks cannot be listed.
+// ShortIDs shortens ids of tasks for people: to the shortest end that no other id ends or begins with. It returns whole
+// ids when the tasks cannot be listed.
 func (a *App) ShortIDs(ctx context.Context, c *client.Client) func(id string) string {
 	names, err := client.Get[api.Names](ctx, c, "/v1/names", nil)
 	if err != nil {
@@ -24,14 +25,9 @@ func (a *App) ShortIDs(ctx context.Context, c *client.Client) func(id string) st
 func shortID(names []api.Name, id string) string {
 	for n := shortestID; n < len(id); n++ {
 		end := id[len(id)-n:]
-		alone := end[0] != '-'
-		for _, other := range names {
-			if other.ID != id && (strings.HasSuffix(other.ID, end) || strings.HasPrefix(other.ID, end)) {
-				alone = false
-				break
-			}
-		}
-		if alone {
+		if end[0] != '-' && !slices.ContainsFunc(names, func(other api.Name) bool {
+			return other.ID != id && (strings.HasSuffix(other.ID, end) || strings.HasPrefix(other.ID, end))
+		}) {
 			return end
 		}
 	}

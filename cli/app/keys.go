@@ -18,7 +18,7 @@ import (
 	"github.com/roost-dev/roost/config"
 )
 
-// ReadKey takes a key from a prompt that does not show it, or from stdin.
+// ReadKey reads a key from a prompt that does not show the typing, or from stdin.
 func (a *App) ReadKey(ctx context.Context, of string) (string, error) {
 	try := "echo \"$KEY\" | roost auth set " + of
 	text, err := "", error(nil)
@@ -37,8 +37,7 @@ func (a *App) ReadKey(ctx context.Context, of string) (string, error) {
 		return "", err
 	}
 	text = strings.TrimSpace(text)
-	switch {
-	case text == "":
+	if text == "" {
 		return "", failure.Usage("roost auth set "+of, "there is no key on stdin", try)
 	}
 	if err := config.CheckKey(text); err != nil {
@@ -47,8 +46,8 @@ func (a *App) ReadKey(ctx context.Context, of string) (string, error) {
 	return text, nil
 }
 
-// hidden asks on the terminal without showing the input. On a signal it restores the
-// terminal, which would show no input afterwards otherwise.
+// hidden asks on the terminal without showing the input. On a signal it restores the terminal, which otherwise would
+// still show no input afterwards.
 func (a *App) hidden(ctx context.Context, prompt string) (string, error) {
 	f, ok := a.In.(*os.File)
 	if !ok {
@@ -61,7 +60,7 @@ func (a *App) hidden(ctx context.Context, prompt string) (string, error) {
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	show := terminal.Silence(f) // ReadPassword would do it after the prompt, and show what is pasted before
+	show := terminal.Silence(f) // ReadPassword turns the echo off after the prompt, and would show an early paste
 	defer show()
 	fmt.Fprint(a.Err, prompt)
 	text, err := config.Await(ctx, func() ([]byte, error) { return term.ReadPassword(fd) })
@@ -71,7 +70,7 @@ func (a *App) hidden(ctx context.Context, prompt string) (string, error) {
 	fmt.Fprintln(a.Err)
 	switch {
 	case ctx.Err() != nil:
-		return "", failure.New(failure.ExitInterrupt, "cancelled", "read the key", "it was stopped; nothing was changed",
+		return "", failure.New(failure.ExitInterrupt, "cancelled", "read the key", "the prompt was stopped; nothing was changed",
 			"the same command again")
 	case err != nil && !errors.Is(err, io.EOF):
 		return "", fmt.Errorf("read the key: %w", err)

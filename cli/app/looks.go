@@ -27,7 +27,8 @@ func (a *App) Colours(terminal bool) theme.Theme {
 	return *a.colours
 }
 
-// looks is a setting of how things look. A settings file that cannot be read is reported by what needs the settings.
+// looks is a setting about looks. It ignores a settings file that cannot be read: the command reports that error when it
+// needs the settings.
 func (a *App) looks(key string) string {
 	if a.Loaded != nil {
 		return a.Loaded.Text(key)
@@ -40,8 +41,8 @@ func (a *App) looks(key string) string {
 	return ""
 }
 
-// PlainTerminal reports whether lines are all that may be used of the terminal: it can do no more, or the person, or
-// their screen reader, wants no more.
+// PlainTerminal reports whether the terminal may get only lines: it can show no more, or the user, or their screen
+// reader, wants no more.
 func (a *App) PlainTerminal() bool {
 	name := a.Env("TERM")
 	return name == "" || name == "dumb" || a.Env("ROOST_PLAIN") != ""
@@ -116,8 +117,8 @@ func (a *App) Show() *display.Display {
 	return a.Screen
 }
 
-// Prompter asks the user. The process has one only: a prompter reads ahead, so a
-// second one would never get the line that the first has already read.
+// Prompter returns the prompter of this process. There is only one: a prompter reads ahead, so a second one would never
+// get the line that the first has already read.
 func (a *App) Prompter() *display.Prompter {
 	if a.Asker == nil {
 		a.Asker = display.NewPrompter(a.Show(), a.In)

@@ -32,8 +32,7 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// far is a client of the server that the person named; nil when none is named, and this
-// process is to do it itself.
+// far is a client of the server that the user named; nil when the user named none, and this process does the work.
 func (a *App) far() (*client.Client, error) {
 	base, err := a.Global(a.Flags.Server, "server")
 	if base == "" || err != nil {
@@ -52,8 +51,8 @@ func (a *App) far() (*client.Client, error) {
 	return c, nil
 }
 
-// Near reports whether a server's address leads to this machine: no other one is given
-// the token of this machine's root.
+// Near reports whether a server's address leads to this machine: only such a server gets the token of this machine's
+// root.
 func Near(base string) bool {
 	if strings.HasPrefix(base, "unix:") {
 		return true
@@ -62,8 +61,8 @@ func Near(base string) bool {
 	return err == nil && Loopback(u.Hostname())
 }
 
-// ownToken is the token in this machine's root; "" when there is none, or it may not be read: the
-// server then answers that it wants one.
+// ownToken is the token in this machine's root; "" when there is no readable token: the server then answers that it wants
+// one.
 func (a *App) ownToken() (string, error) {
 	root, err := a.RootFolder()
 	if err != nil {
@@ -76,22 +75,22 @@ func (a *App) ownToken() (string, error) {
 	return strings.TrimSpace(string(data)), nil
 }
 
-// Lost reports a stream that broke. While a run is followed, the display prints it between the
-// run's events: a question may be on the screen.
+// Lost reports a stream that broke. While a run is followed, the display prints the report between the run's events: a
+// question may be on the screen.
 func (a *App) Lost(err error, again time.Duration) {
 	if again < time.Second || err == nil {
 		return
 	}
 	text := fmt.Sprintf("the connection to the server is lost (%s); again in %s", err, display.Duration(again))
-	if a.Screen != nil && !a.Flags.JSON && !a.Flags.Quiet { // it was made before anything was followed
+	if a.Screen != nil && !a.Flags.JSON && !a.Flags.Quiet {
 		a.Screen.Lines([]view.Line{{Text: display.OneLine(text)}})
 		return
 	}
 	a.Say("%s", text)
 }
 
-// WithClient gives a client of the server that the person named, or else of one in this very process, with its engine:
-// a command is written once. The engine is nil when the server is another process.
+// WithClient runs f with a client of the server that the user named, or else of a server in this process, with its
+// engine. So each command is written only once. The engine is nil when the server is another process.
 func (a *App) WithClient(ctx context.Context, f func(*client.Client, *engine.Engine) error) error {
 	return a.connect(ctx, true, f)
 }
@@ -146,15 +145,15 @@ func (a *App) OnlyHere(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// Loopback reports whether only this machine reaches a host. A name may resolve to
-// any address; only localhost is known.
+// Loopback reports whether only this machine reaches a host. Of names it accepts only localhost: another name may resolve
+// to any address.
 func Loopback(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return err == nil && addr.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
-// OnServer does something with the server that the user named, or else with the running one of this root. Without one,
-// the error names the command that starts one; what is for an error.
+// OnServer runs f with a client of the server that the user named, or else of the running server of this root. Without a
+// server, the error names the command that starts one. what describes the attempt in an error.
 func (a *App) OnServer(what string, f func(*client.Client) error) error {
 	c, err := a.far()
 	if err != nil {
@@ -187,7 +186,7 @@ func (a *App) OnServer(what string, f func(*client.Client) error) error {
 	return f(c)
 }
 
-// Local is a client of a server in this very process; end must be called.
+// Local is a client of a server in this process; end must be called.
 func (a *App) Local(s *local.Roost) (c *client.Client, end func(), err error) {
 	var secrets []redact.Known
 	if c, err := a.EngineConfig(); err == nil { // export refuses to mask without them
@@ -196,7 +195,7 @@ func (a *App) Local(s *local.Roost) (c *client.Client, end func(), err error) {
 	return s.Client(secrets...)
 }
 
-// PathOf is the path of something of a task.
+// PathOf is the path of a task, or of a part of it.
 var PathOf = client.TaskPath
 
 // SetQuery puts a parameter into a query, unless it is empty.
@@ -206,13 +205,12 @@ func SetQuery(query url.Values, name, value string) {
 	}
 }
 
-// DocumentOf gets a document from a server: with --json it prints the server's bytes, else it
-// calls show.
+// DocumentOf gets a document from a server. With --json it prints the server's bytes, else it calls show.
 func DocumentOf[T any](ctx context.Context, a *App, c *client.Client, path string, query url.Values, show func(T) error) error {
 	return Exchange(ctx, a, c, client.Request{Method: http.MethodGet, Path: path, Query: query}, show)
 }
 
-// Exchange is documentOf for any request.
+// Exchange is DocumentOf for any request.
 func Exchange[T any](ctx context.Context, a *App, c *client.Client, r client.Request, show func(T) error) error {
 	var doc json.RawMessage
 	watched, shown := a.Watched(ctx)
@@ -256,7 +254,7 @@ func (a *App) PrintRaw(doc []byte) error {
 // pageMost is how many rows a server gives at a time.
 const pageMost = 1000
 
-// Listed are the items of a list, each in the bytes that the server sent, and the other members of its answer.
+// Listed are the items of a list, each in the bytes that the server sent, and the other members of the answer.
 type Listed struct {
 	Items []json.RawMessage
 	Next  string
@@ -279,13 +277,10 @@ func (a *App) Pages(ctx context.Context, c *client.Client, path string, query ur
 		}
 		query.Set("limit", strconv.Itoa(ask))
 		SetQuery(query, "cursor", out.Next)
-		var p listPage
-		if _, err := c.Ask(ctx, client.Request{Path: path, Query: query}, &p); err != nil {
+		last := out.Next
+		if err := out.fetch(ctx, c, path, query); err != nil {
 			return out, err
 		}
-		next := out.take(p)
-		last := out.Next
-		out.Next = next
 		if out.Next == "" || out.Next == last || limit > 0 && len(out.Items) >= limit {
 			return out, nil
 		}
@@ -297,22 +292,11 @@ func (a *App) Page(ctx context.Context, c *client.Client, path string, query url
 	ctx, shown := a.Watched(ctx)
 	defer shown()
 	out := Listed{Items: []json.RawMessage{}, Names: map[string]string{}}
-	var p listPage
-	if _, err := c.Ask(ctx, client.Request{Path: path, Query: query}, &p); err != nil {
-		return out, err
-	}
-	out.Next = out.take(p)
-	return out, nil
+	err := out.fetch(ctx, c, path, query)
+	return out, err
 }
 
-// listPage is a page of a list, with what else was asked for.
-type listPage struct {
-	api.Page[json.RawMessage]
-	Names map[string]string
-	Found *api.Found
-}
-
-// Add adds the page that follows.
+// Add adds the next page.
 func (l *Listed) Add(next Listed) {
 	if l.Names == nil {
 		*l = next
@@ -326,8 +310,16 @@ func (l *Listed) Add(next Listed) {
 	}
 }
 
-// take adds one page, and returns where the next one begins.
-func (l *Listed) take(p listPage) (next string) {
+// fetch gets one page and adds it.
+func (l *Listed) fetch(ctx context.Context, c *client.Client, path string, query url.Values) error {
+	var p struct {
+		api.Page[json.RawMessage]
+		Names map[string]string
+		Found *api.Found
+	}
+	if _, err := c.Ask(ctx, client.Request{Path: path, Query: query}, &p); err != nil {
+		return err
+	}
 	l.Items = append(l.Items, p.Items...)
 	maps.Copy(l.Names, p.Names)
 	if p.Found != nil {
@@ -338,10 +330,10 @@ func (l *Listed) take(p listPage) (next string) {
 			l.Found.Hits = hits
 		}
 	}
-	if p.Next != nil {
-		next = *p.Next
+	if l.Next = ""; p.Next != nil {
+		l.Next = *p.Next
 	}
-	return next
+	return nil
 }
 
 // BadCursor reports whether a list was refused because of its cursor.
@@ -373,10 +365,10 @@ func Decoded[T any](items []json.RawMessage) ([]T, error) {
 	return out, nil
 }
 
-// KeyOf is how names of tasks are found.
+// KeyOf is the key of a task in Listed.Names.
 func KeyOf(t api.Summary) string { return t.Source + ":" + t.ID }
 
-// Flat is a tree as a family: each task behind its parent.
+// Flat is a tree as a family: each task comes after its parent.
 func Flat(b api.Branch, depth int) (f api.Family) {
 	f.Tasks, f.Depths = append(f.Tasks, b.Task), append(f.Depths, depth)
 	for _, child := range b.Children {
@@ -410,7 +402,7 @@ func NextPage(cmd *cobra.Command, cursor string) string {
 		}
 	})
 	line = append(line, "--cursor", failure.ShellWord(cursor))
-	if dashed { // else they would be read as flags
+	if dashed { // without "--" these words would be read as flags
 		line = append(append(line, "--"), words...)
 	}
 	return strings.Join(line, " ")

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
@@ -36,8 +35,8 @@ func (a *App) Home(variable, fallback string) (string, error) {
 	return a.Place().Home(variable, fallback)
 }
 
-// Settings reads file and environment once: a command reads them when it needs them, so that `help` and `config path`
-// work with a broken file, too. It warns of lines that no setting reads.
+// Settings reads the settings file and the environment once, when a command needs them: `help` and `config path` also work
+// with a broken file. It warns of lines that no setting reads.
 func (a *App) Settings() (*config.Settings, error) {
 	if a.Loaded != nil {
 		return a.Loaded, nil
@@ -97,7 +96,7 @@ func (a *App) Open() (*local.Roost, error) {
 		return nil, err
 	}
 	if server != "" {
-		return nil, failure.Usage("use the server "+server, "this command works on this machine alone, or on other tasks than a server's",
+		return nil, failure.Usage("use the server "+server, "this command does not work on the tasks of a server",
 			"the same without --server, and without ROOST_SERVER and the setting server")
 	}
 	o, err := a.localOptions()
@@ -188,19 +187,4 @@ func (a *App) WithService(f func(*service.Service) error) error {
 	all := s.Service()
 	defer all.Close()
 	return f(all)
-}
-
-// WithEngine opens store and engine for one command and closes the engine,
-// saved, before it returns.
-func (a *App) WithEngine(ctx context.Context, f func(*local.Roost) error) error {
-	s, err := a.Open()
-	if err != nil {
-		return err
-	}
-	c, err := a.EngineConfig()
-	if err != nil {
-		return err
-	}
-	a.start(s, c)
-	return errors.Join(f(s), s.Close(ctx))
 }

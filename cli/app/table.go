@@ -24,7 +24,7 @@ const (
 type column struct {
 	head  string
 	right bool // aligned
-	rank  int  // a narrow terminal loses those of the highest rank first
+	rank  int  // a narrow terminal loses the columns of the highest rank first
 	cell  func(t api.Summary, i int) string
 	cells []string
 	width int
@@ -83,14 +83,7 @@ func (a *App) Table(items []api.Summary, depths []int, names map[string]string, 
 	line := func(cell func(column) string) string {
 		var b strings.Builder
 		for _, c := range columns {
-			text := cell(c)
-			gap := strings.Repeat(" ", max(c.width-display.Columns(text), 0))
-			if c.right {
-				text = gap + text
-			} else {
-				text += gap
-			}
-			b.WriteString(text + "  ")
+			b.WriteString(padded(cell(c), c.width, c.right) + "  ")
 		}
 		return b.String()
 	}
@@ -121,7 +114,7 @@ func (a *App) title(t api.Summary, depth, room int) string {
 	return title + tags
 }
 
-// Folder is a folder as people write it: below their own one with ~.
+// Folder is a folder as people write it: with ~ for the home folder.
 func (a *App) Folder(path string) string {
 	path = display.OneLine(path)
 	home := a.Env("HOME")
@@ -131,7 +124,7 @@ func (a *App) Folder(path string) string {
 	return path
 }
 
-// CutStart shortens a text to so many columns, at its beginning: the end of a path says more. 0 cuts nothing.
+// CutStart shortens a text to so many columns at its beginning, because the end of a path matters more. 0 cuts nothing.
 func CutStart(text string, most int) string {
 	if most <= 0 || display.Columns(text) <= most {
 		return text
@@ -204,7 +197,7 @@ func (a *App) Grid(rows [][]string) error {
 	return Flushed(out)
 }
 
-// Widths are what the columns of a table need.
+// Widths are the widths that the columns of a table need.
 func Widths(rows [][]string) []int {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
@@ -219,11 +212,17 @@ func Widths(rows [][]string) []int {
 func Cells(row []string, widths []int, right, end int) string {
 	cells := make([]string, len(row))
 	for i, cell := range row {
-		if cells[i] = display.Pad(cell, widths[i]); i >= right && i < end {
-			cells[i] = strings.Repeat(" ", max(widths[i]-display.Columns(cell), 0)) + cell
-		}
+		cells[i] = padded(cell, widths[i], i >= right && i < end)
 	}
 	return strings.Join(cells, "  ")
+}
+
+// padded fills text with blanks up to width columns, in front of the text where it is aligned right.
+func padded(text string, width int, right bool) string {
+	if right {
+		return strings.Repeat(" ", max(width-display.Columns(text), 0)) + text
+	}
+	return display.Pad(text, width)
 }
 
 // Println prints a line of the result to stdout.
@@ -242,10 +241,10 @@ func (a *App) Result(text string) string {
 	return text
 }
 
-// Rich reports whether the result goes to a terminal that shows more than plain text, such as Markdown as it is meant.
+// Rich reports whether the result goes to a terminal that shows more than plain text, such as rendered Markdown.
 func (a *App) Rich() bool { return a.OutTTY && !a.Plain() && !a.Flags.Quiet }
 
-// Prose is Result for the words of a model: a rich terminal shows their Markdown as it is meant, behind so many blanks.
+// Prose is Result for the words of a model: a rich terminal shows their Markdown rendered, behind so many blanks.
 func (a *App) Prose(text string, indent int) string {
 	if !a.Rich() {
 		return a.Result(text)
@@ -254,7 +253,8 @@ func (a *App) Prose(text string, indent int) string {
 	return display.Options{Colour: t.On(), Theme: t, Width: a.Width, Live: true, Rich: true, Links: a.links()}.Prose(text, indent)
 }
 
-// Rows is how many lines of a result fit on the terminal beside so many others; some when its height is not known.
+// Rows is how many lines of a result fit on the terminal besides so many others, assuming 40 lines if the height is not
+// known.
 func (a *App) Rows(besides int) int {
 	if a.Height == 0 {
 		return 40 - besides
@@ -270,7 +270,7 @@ func (a *App) Columns() int {
 	return a.Width
 }
 
-// Flushed writes what is buffered of the result.
+// Flushed writes the buffered part of the result.
 func Flushed(w *bufio.Writer) error {
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("print the result: %w", err)
@@ -296,7 +296,7 @@ func RowText(r api.Row) string {
 	return text
 }
 
-// MomentOf is the first time of some that is known, in Unix milliseconds; 0 = none is.
+// MomentOf is the first of some times that is known, in Unix milliseconds; 0 = none is known.
 func MomentOf(stamps ...*string) int64 {
 	for _, s := range stamps {
 		if s == nil {
@@ -309,7 +309,7 @@ func MomentOf(stamps ...*string) int64 {
 	return 0
 }
 
-// SumUp prints what was found to stderr, and, when nothing was, where it looked.
+// SumUp prints a summary of the found tasks to stderr, or, when there are none, the places that were searched.
 func (a *App) SumUp(got api.Found, shown int) {
 	tasks, damaged, empty, sources := 0, 0, 0, 0
 	for _, src := range got.Sources {
@@ -344,10 +344,8 @@ func (a *App) SumUp(got api.Found, shown int) {
 	}
 	line := fmt.Sprintf("%d task%s in %d source%s", tasks, view.Plural(tasks), sources, view.Plural(sources))
 	if got.Copies > 0 {
-		line += fmt.Sprintf(", %d of them %s", got.Copies, map[bool]string{
-			true:  "a copy of another",
-			false: "copies of others",
-		}[got.Copies == 1])
+		copies := map[bool]string{true: "a copy of another", false: "copies of others"}[got.Copies == 1]
+		line += fmt.Sprintf(", %d of them %s", got.Copies, copies)
 	}
 	if damaged > 0 {
 		line += fmt.Sprintf(", %d damaged (details: roost doctor)", damaged)
@@ -382,8 +380,7 @@ func (a *App) BySource(sources []api.SourceState) {
 	}
 }
 
-// Unreachable is why a source cannot be read, "" when it can. Such a source is never just
-// shown as empty.
+// Unreachable is why a source cannot be read; "" = it can be read. A source that cannot be read is never shown as empty.
 func Unreachable(src api.SourceState) string {
 	if src.State == "" || src.State == "readable" {
 		return ""
@@ -419,7 +416,7 @@ func (a *App) When(stamp *string) string {
 	return strings.Replace((*stamp)[:16], "T", " ", 1)
 }
 
-// Lead is the part of a tree's drawing before a task, of which depths has the place.
+// Lead is the part of a tree's drawing before task i; depths are the depths of all its tasks.
 func Lead(depths []int, i int) string {
 	if i == 0 {
 		return ""
@@ -446,9 +443,8 @@ func Lead(depths []int, i int) string {
 	return b.String() + "├─ "
 }
 
-// Wrap breaks a line for a terminal of that many columns, between words where it
-// can, and indents the continuation like the line. With 0 columns lines stay whole, for
-// grep. The terminal itself would break in the middle of words and without the indent.
+// Wrap breaks a line for a terminal of so many columns, between words where it can, and indents the continuation like the
+// line. With 0 columns lines stay whole, for grep. The terminal itself would break words, and would not indent.
 func Wrap(text string, columns int) []string {
 	if columns < 20 || display.Columns(text) <= columns && !strings.Contains(text, "\t") {
 		return []string{text}
@@ -485,8 +481,7 @@ func listMark(text string) int {
 	return 0
 }
 
-// fit cuts a text so that the first part takes at most so many columns. keep retains the
-// blanks at its beginning.
+// fit cuts a text so that the first part takes at most so many columns. keep retains the blanks at its beginning.
 func fit(text string, columns int, keep bool) (first, rest string) {
 	used, space, part, seen := 0, -1, 0, !keep
 	for i, r := range text {
