@@ -9,7 +9,7 @@ import (
 // A single key can allow a command for good, and a question may appear in the middle of a word. So a key counts as an
 // answer only when the person can have read the question and is not typing: then the question is armed.
 
-// ArmAfter is how long a question stands on the screen, and how long no key comes, before single keys answer it.
+// ArmAfter is how long a question must be on the screen, and how long no key may come, before single keys answer it.
 const ArmAfter = 500 * time.Millisecond
 
 // Arming decides whether single keys answer a question.
@@ -27,14 +27,14 @@ func (a Arming) In(now time.Time) time.Duration {
 	return max(last.Add(ArmAfter).Sub(now), 0)
 }
 
-// Takes reports whether a key that is pressed now answers the question. input is what stands in the line that the
-// person types in: with words there, a key belongs to them.
+// Takes reports whether a key that is pressed now answers the question. input is the line that the user types: while it
+// holds words, a key belongs to them.
 func (a Arming) Takes(now time.Time, input string) bool { return input == "" && a.In(now) == 0 }
 
 // Choice is a letter that answers a question, or shows more of it.
 type Choice struct{ Key, Does string }
 
-// Choices are the letters for a question; nil when it wants words.
+// Choices are the letters for a question; nil when words answer it.
 func Choices(q api.QuestionOpened) (list []Choice) {
 	switch q.Kind {
 	case "approval":
@@ -42,11 +42,11 @@ func Choices(q api.QuestionOpened) (list []Choice) {
 		if q.Always != "" {
 			list = append(list, Choice{"a", "always"})
 		}
-		list = append(list, Choice{"n", "no (reason)"})
+		more := "diff"
 		if q.Command != "" {
-			return append(list, Choice{"d", "whole command"}, Choice{"q", "stop"})
+			more = "whole command"
 		}
-		return append(list, Choice{"d", "diff"}, Choice{"q", "stop"})
+		return append(list, Choice{"n", "no (reason)"}, Choice{"d", more}, Choice{"q", "stop"})
 	case "damage", "limit":
 		return []Choice{{"y", "go on"}, {"n", "do not"}, {"q", "stop"}}
 	}

@@ -5,7 +5,7 @@
 // terminal is, are options. It makes what models and tools wrote harmless for terminals before it writes it.
 //
 // Limits: a Display writes line after line and never moves the cursor up, so it works in logs and in every terminal.
-// What it shows for a moment, such as what the run does now, is on the last line; the next line takes its room.
+// It shows passing text, such as the present activity of the run, on the last line; the next line overwrites it.
 package term
 
 import (
@@ -35,9 +35,9 @@ type Options struct {
 	Verbose bool // reasoning and command output whole, also without a terminal
 	Live    bool // a person is watching: show text as it comes
 	Theme   theme.Theme
-	Rich    bool       // with Live: show Markdown as it is meant, wrapped at words, and what the run does now
+	Rich    bool       // with Live: render Markdown, wrap it at words, and show the present activity of the run
 	Links   bool       // with Rich: the terminal knows OSC 8
-	Notify  string     // how to call a person who waits: bell, osc9; anything else = not at all
+	Notify  string     // how to call the user: bell, osc9; anything else = not at all
 	Size    func() int // the width at the moment; nil = Width
 }
 
@@ -54,8 +54,8 @@ func (o Options) width() int {
 	return o.Width
 }
 
-// Prose is a whole text of a model as the display shows it: safe, its Markdown rendered on a rich display, behind so
-// many blanks.
+// Prose is a whole text of a model as the display shows it: made safe, and on a rich display with its Markdown rendered
+// and indented by so many blanks.
 func (o Options) Prose(text string, indent int) string {
 	if !o.Rich || !o.Live || o.Quiet {
 		return Safe(text)
@@ -65,7 +65,8 @@ func (o Options) Prose(text string, indent int) string {
 	return strings.Join(markdown.Render(text, as), "\n")
 }
 
-// markdown is how words are rendered. A line that fills the last column would be wrapped where more is drawn behind it.
+// markdown are the options for rendering. The width leaves out the last column: a line that fills it would wrap as soon
+// as more text follows.
 func (o Options) markdown(role theme.Role) markdown.Options {
 	return markdown.Options{Width: max(o.width()-1, 0), Theme: o.Style().theme(), Links: o.Links, Role: role}
 }
@@ -74,11 +75,11 @@ func (o Options) markdown(role theme.Role) markdown.Options {
 // may write in between, and the prompt is drawn again.
 type Display struct {
 	w     io.Writer
-	line  *line  // shared with the displays below it: they have one terminal
-	buf   []byte // what one call has to write: it goes out in one piece
+	line  *line  // shared with the displays below it, which use the same terminal
+	buf   []byte // the output of one call: it is written in one piece
 	o     Options
 	style Style
-	lead  string // what each line begins with: how deep below the first task it is
+	lead  string // begins each line: a bar for each level of subtasks
 
 	open  uint64 // the message whose text is on an unfinished line
 	kinds map[uint64]view.Item
@@ -90,8 +91,8 @@ type Display struct {
 	atBOL bool
 	asked string // the title of the call that was asked about last
 
-	doing string    // what the run does now; "" = nothing to wait for
-	since time.Time // since when; zero = the next Tick sets it
+	doing string    // the present activity of the run; "" = none
+	since time.Time // when doing began; zero = the next Tick sets it
 	frame int
 
 	Usage Totals
@@ -107,7 +108,7 @@ type Totals struct {
 	LastSeen int64
 }
 
-// Add counts what another run used, too.
+// Add adds the totals of another run.
 func (u *Totals) Add(o Totals) {
 	u.Turns += o.Turns
 	u.In += o.In
@@ -156,8 +157,8 @@ func New(w io.Writer, o Options) *Display {
 	}
 }
 
-// Below makes a display for a subtask, on the same screen: its lines are marked as those
-// of one. Who uses both writes out the one with Flush before the other shows anything.
+// Below makes a display for a subtask on the same terminal: a bar marks its lines. The caller flushes one display before
+// it uses the other.
 func (d *Display) Below() *Display {
 	o := d.o
 	if o.Width > 0 {
@@ -176,15 +177,15 @@ func (d *Display) Below() *Display {
 	return sub
 }
 
-// line is the last one of the terminal, which may hold a prompt.
+// line is the last line of the terminal, which may hold a prompt.
 type line struct {
 	mu     sync.Mutex
 	prompt string // "" = there is none
-	broken bool   // something was written behind it
-	count  int    // columns of what is there for a moment
+	broken bool   // something was written after the prompt
+	count  int    // columns of the passing text on the line
 }
 
-// behind runs write. A prompt on the last line ends before it, and is drawn again below.
+// behind runs write. It ends a prompt on the last line first, and draws the prompt again below the new lines.
 func (d *Display) behind(write func()) {
 	d.line.mu.Lock()
 	defer d.line.mu.Unlock()
@@ -224,7 +225,7 @@ func (d *Display) out(text string) {
 	_, _ = io.WriteString(d.w, text) // see push
 }
 
-// Show writes what an event means for the user. Events of unknown types write nothing.
+// Show writes an event for the user. Events of unknown types write nothing.
 func (d *Display) Show(e Event) {
 	if e.At > 0 {
 		if d.Usage.Started == 0 {
@@ -241,7 +242,7 @@ func (d *Display) Show(e Event) {
 	}
 	d.behind(func() {
 		d.show(e, f)
-		// A log gets whole lines, a person what there is.
+		// A log gets only whole lines; a user sees unfinished ones, too.
 		if d.o.Live || d.atBOL || len(d.buf) > holdBytes {
 			d.push()
 		}
@@ -303,8 +304,8 @@ func (d *Display) show(e Event, f fields) {
 	}
 }
 
-// begun records the kind of a row that is not in the log yet: a reply's rows come there with their first checkpoint,
-// or at its end.
+// begun records the kind of a row that no durable event has reported yet: the rows of a reply become durable at their
+// first checkpoint, or at the end of the reply.
 func (d *Display) begun(event string, f fields) {
 	if _, known := d.kinds[f.Message]; known || f.Call != "" {
 		return
@@ -316,7 +317,7 @@ func (d *Display) begun(event string, f fields) {
 	d.kinds[f.Message] = it
 }
 
-// added remembers what a row is, and shows those that no other event reports.
+// added records the kind of a row, and shows rows that no other event reports.
 func (d *Display) added(f fields) {
 	if f.History != api.UI || len(f.Content) == 0 {
 		return
@@ -340,7 +341,7 @@ func (d *Display) added(f fields) {
 	}
 }
 
-// changed shows what the live stream missed of a text.
+// changed shows the part of a text that the live stream missed.
 func (d *Display) changed(f fields) {
 	n := f.Message
 	it, known := d.kinds[n]
@@ -363,11 +364,11 @@ func (d *Display) grow(n uint64, offset int, text string) {
 	}
 	have := d.shown[n]
 	if offset+len(text) <= have || offset > have {
-		return // known already, or a gap that the durable event fills
+		return // the text is shown already, or lacks a part that the durable event brings
 	}
 	text = text[have-offset:]
 	d.shown[n] = have + len(text)
-	asMarkdown := d.rich() && (it.Class == view.Model || it.Class == view.Reasoning) // output of commands is none
+	asMarkdown := d.rich() && (it.Class == view.Model || it.Class == view.Reasoning) // output of commands is not Markdown
 	if d.open != n {
 		d.finishOthers(n)
 		d.endLine()
@@ -383,10 +384,10 @@ func (d *Display) grow(n uint64, offset int, text string) {
 	}
 }
 
-// rich reports whether the display does more than to print.
+// rich reports whether the display renders Markdown and shows the present activity.
 func (d *Display) rich() bool { return d.o.Rich && d.o.Live && !d.o.Quiet }
 
-// block is what stands together on a rich display: a blank line separates blocks.
+// block is a kind of lines that a rich display keeps together: a blank line separates blocks.
 type block uint8
 
 const (
@@ -395,7 +396,7 @@ const (
 	said
 )
 
-// apart begins a block.
+// apart begins a block, with a blank line before it where one is due.
 func (d *Display) apart(b block) {
 	if d.rich() && d.last != nothing && (d.last != b || b == said) {
 		d.buf = append(append(d.buf, strings.TrimRight(d.lead, " ")...), '\n')
@@ -406,10 +407,10 @@ func (d *Display) apart(b block) {
 // prose is a message whose Markdown is shown.
 type prose struct {
 	stream *markdown.Stream
-	shown  string // what is on the screen of the line that comes next
+	shown  string // the part of the next line that is on the screen
 }
 
-// render shows the next piece of a message: its lines, and the words that are settled.
+// render shows the next piece of a message: its finished lines, and the settled words of the next line.
 func (d *Display) render(n uint64, class view.Class, text string) {
 	p := d.texts[n]
 	if p == nil {
@@ -438,7 +439,7 @@ func (d *Display) lines(p *prose, lines []string) {
 	}
 }
 
-// words writes what is new of a line.
+// words writes the part of a line that is not on the screen yet.
 func (d *Display) words(p *prose, line string) {
 	more := line[len(p.shown):]
 	if p.shown != "" && d.atBOL { // another line came between
@@ -454,7 +455,7 @@ func (d *Display) words(p *prose, line string) {
 	d.atBOL = false
 }
 
-// finish ends a message: what waited for its end is shown.
+// finish ends a message and shows the rest of it.
 func (d *Display) finish(n uint64) {
 	if p := d.texts[n]; p != nil {
 		delete(d.texts, n)
@@ -478,7 +479,7 @@ func (d *Display) finishOthers(n uint64) {
 	}
 }
 
-// write puts streamed text on the screen, dim where it is not the model's word.
+// write puts streamed text on the screen, dim unless the model wrote it.
 func (d *Display) write(class view.Class, text string) {
 	style, indent := view.Plain, ""
 	if class != view.Model {
@@ -504,8 +505,7 @@ func (d *Display) write(class view.Class, text string) {
 	}
 }
 
-// push writes the collected text. What cannot be shown to the user is in the task all the same, so a lost terminal is
-// no reason to stop.
+// push writes the collected text. It ignores a lost terminal: the task holds all that the display cannot show.
 func (d *Display) push() {
 	if len(d.buf) > 0 {
 		d.wipe()
@@ -514,8 +514,7 @@ func (d *Display) push() {
 	}
 }
 
-// countDown shows how long until the next request to a provider, in place: only a user who watches sees it, and the
-// next line takes its room.
+// countDown shows the time until the next request to a provider as passing text, and only where a user watches.
 func (d *Display) countDown(left string) {
 	if !d.o.Live || d.o.Quiet {
 		return
@@ -526,14 +525,14 @@ func (d *Display) countDown(left string) {
 	d.does("")
 }
 
-// moment shows a line until something else is written.
+// moment shows passing text: the next output overwrites it.
 func (d *Display) moment(line string) {
 	d.wipe()
 	d.line.count = Columns(line)
 	d.out(d.style.Paint(view.Dim, line))
 }
 
-// does sets what the run does now, for Tick.
+// does sets the present activity of the run, for Tick.
 func (d *Display) does(what string) {
 	if what != d.doing {
 		d.doing, d.since = what, time.Time{}
@@ -543,8 +542,8 @@ func (d *Display) does(what string) {
 // TickEvery is how often Tick should be called.
 const TickEvery = 200 * time.Millisecond
 
-// Tick shows what the run does now, and for how long, on the last line of a rich display, unless words or a prompt
-// stand there.
+// Tick shows the present activity of the run and its duration on the last line of a rich display, unless that line holds
+// words or a prompt.
 func (d *Display) Tick(now time.Time) {
 	d.line.mu.Lock()
 	defer d.line.mu.Unlock()
@@ -561,7 +560,7 @@ func (d *Display) Tick(now time.Time) {
 	}
 	d.frame++
 	line = Cut(line, max(d.o.width()-1, 0))
-	if before := d.line.count; before > 0 { // in one write: else it flickers
+	if before := d.line.count; before > 0 { // one write, which does not flicker
 		d.line.count = max(Columns(line), before)
 		d.out("\r" + d.style.Paint(view.Dim, Pad(line, before)))
 		return
@@ -569,14 +568,14 @@ func (d *Display) Tick(now time.Time) {
 	d.moment(line)
 }
 
-// Attention calls a person who is needed: a question waits.
+// Attention calls the user to a question.
 func (d *Display) Attention(text string) {
 	if call := Attention(d.o.Notify, text); call != "" && d.o.Live {
 		d.behind(func() { _, _ = io.WriteString(d.w, call) })
 	}
 }
 
-// Attention is what calls a person at a terminal: a bell, or a notification of the desktop (OSC 9).
+// Attention is the output that calls a user at a terminal: a bell, or a notification of the desktop (OSC 9).
 func Attention(how, text string) string {
 	switch how {
 	case "bell":
@@ -587,7 +586,7 @@ func Attention(how, text string) string {
 	return ""
 }
 
-// wipe takes what was for a moment off the line. Blanks do it on every terminal.
+// wipe removes passing text from the line, with blanks, which work on every terminal.
 func (d *Display) wipe() {
 	if n := d.line.count; n > 0 {
 		d.line.count = 0
@@ -624,7 +623,7 @@ func (d *Display) endLine() {
 }
 
 func (d *Display) put(style view.Style, text string) {
-	if len(d.texts) == 0 { // else it stands in the middle of a message
+	if len(d.texts) == 0 { // within a message no block begins
 		d.apart(rows)
 	}
 	d.buf = append(d.buf, d.lead...)
@@ -658,7 +657,7 @@ func (d *Display) notice(text string) {
 	d.push()
 }
 
-// Aside writes a message of the program's own on a line of its own, quiet or not. The text must be safe already.
+// Aside writes a message of the program on its own line, quiet or not. The text must be safe already.
 func (d *Display) Aside(text string) {
 	d.behind(func() {
 		d.endLine()
@@ -668,7 +667,7 @@ func (d *Display) Aside(text string) {
 	})
 }
 
-// Lines writes lines that view made.
+// Lines writes lines in their styles.
 func (d *Display) Lines(lines []view.Line) { d.behind(func() { d.some(lines) }) }
 
 func (d *Display) some(lines []view.Line) {
@@ -681,7 +680,7 @@ func (d *Display) some(lines []view.Line) {
 
 func joinTitle(it view.Item) string { return strings.TrimSpace(it.Title + " " + it.Body) }
 
-// started remembers a call's row; a command is shown at once, for it may take long and print.
+// started records the title of a call. It shows a command at once, because a command may take long and print.
 func (d *Display) started(e Event, f fields) {
 	c := call{title: d.asked, started: e.At}
 	if it, ok := d.kinds[f.Message]; ok {
@@ -718,7 +717,7 @@ func (d *Display) finished(e Event, f fields) {
 	}
 }
 
-// indented are the lines of a text, at most so many of them; 0 = all. rest stands behind the number of the others.
+// indented are the lines of a text, at most so many of them; 0 = all. rest follows the number of the left out lines.
 func indented(text string, most int, style func(line string) view.Style, rest string) (out []view.Line) {
 	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	for i, l := range all {

@@ -9,15 +9,14 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// Event is one event of a run as every stream shows it: a type, and the whole
-// event as JSON.
+// Event is one event of a run as every stream has it: a type, and the whole event as JSON.
 type Event struct {
 	Type string
 	At   int64 // Unix milliseconds
 	Data json.RawMessage
 }
 
-// EventOf is an event whose time is in its data.
+// EventOf makes an event; its time is the member at of the data.
 func EventOf(typ string, data json.RawMessage) Event {
 	e := Event{Type: typ, Data: data}
 	text, _ := esjson.GetString(data, "at")
@@ -27,8 +26,8 @@ func EventOf(typ string, data json.RawMessage) Event {
 	return e
 }
 
-// fields are the members of all events that a display looks at. One struct for
-// all: the payloads are small and their names do not clash.
+// fields are the members of all events that a display reads. One struct serves all types: the payloads are small and
+// their names do not clash.
 type fields struct {
 	Message    uint64
 	History    string
@@ -53,16 +52,15 @@ type fields struct {
 	Kind       string // of a notice
 }
 
-// shownTypes are the types of events that are shown or counted. Events of other types may be large, and are not even
-// parsed.
+// shownTypes are the types of events that are shown or counted. Events of other types are not parsed: they may be large.
 var shownTypes = []string{
 	"message.added", "message.changed", "message.text_saved", "message.delta", "reasoning.delta",
 	"tool.started", "tool.finished", "turn.started", "usage.changed", "notice", "wait.delta",
 	"subtask.started", "history.condensed", "foreign.imported", "foreign.refused",
 }
 
-// readFields reads an event; a member of another kind than it should have is left out. It reports false when there is
-// nothing to show: the event is not an object, or a message of the model's history.
+// readFields reads an event, and leaves out members of a wrong kind. It reports false when there is nothing to show: the
+// event is not an object, or is about a message of the model's history.
 func readFields(data []byte) (f fields, ok bool) {
 	if esjson.TypeOf(data) != esjson.TypeObject || !esjson.Valid(data) {
 		return f, false

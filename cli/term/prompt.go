@@ -23,7 +23,7 @@ const screenLines = 20
 // commandIndent is what the lines of a command begin with where it takes several.
 const commandIndent = "    "
 
-// Reply is what the user answered at a prompt.
+// Reply is the answer of the user at a prompt.
 type Reply struct {
 	Approve *bool
 	Text    string
@@ -34,15 +34,15 @@ type Reply struct {
 // ErrNoInput: the input ended before the user answered.
 var ErrNoInput = errors.New("the input ended")
 
-// Prompter asks the person on a terminal.
+// Prompter asks the user on a terminal.
 //
-// A read of a terminal cannot be cancelled, so lines are read by a goroutine
-// that lives as long as the process; a prompt itself ends with its context.
+// A read of a terminal cannot be cancelled, so a goroutine that lives as long as the process reads the lines; a prompt
+// itself ends with its context.
 type Prompter struct {
 	d     *Display
-	typed *typed       // shared, as stale is, by all that ask here
-	lines chan string  // when another reader has the terminal; typed is nil
-	stale *atomic.Bool // what was typed may be meant for a question that has closed
+	typed *typed       // like stale, shared by all prompters of the terminal
+	lines chan string  // from another reader of the terminal; typed is nil then
+	stale *atomic.Bool // the input may be meant for a question that has closed
 
 	single bool // see ByKey
 	now    func() time.Time
@@ -54,8 +54,7 @@ func NewPrompter(d *Display, in io.Reader) *Prompter {
 	return &Prompter{d: d, typed: newTyped(in), stale: new(atomic.Bool), now: time.Now, after: time.After}
 }
 
-// LinePrompter asks through d; the reader of the terminal gives it the answers. A line may
-// hold line breaks.
+// LinePrompter asks through d and gets the answers from another reader of the terminal. A line may hold line breaks.
 func LinePrompter(d *Display, lines chan string) *Prompter {
 	return &Prompter{d: d, lines: lines, stale: new(atomic.Bool), now: time.Now, after: time.After}
 }
@@ -67,8 +66,8 @@ func (p *Prompter) On(d *Display) *Prompter {
 	return &other
 }
 
-// Aside runs what reads the terminal itself: meanwhile this prompter takes nothing of what is typed. Not for a system
-// whose terminals cannot be asked whether there is input: there a read that has begun goes on.
+// Aside runs a function that reads the terminal itself, and until f returns the prompter reads nothing. It does not work
+// on a system whose terminals cannot report waiting input: there a read that has begun continues.
 func (p *Prompter) Aside(f func() error) error {
 	if p.typed == nil {
 		return f()
@@ -76,7 +75,7 @@ func (p *Prompter) Aside(f func() error) error {
 	return p.typed.aside(f)
 }
 
-// Ask puts a question of a run to the person. Enter alone is never an answer.
+// Ask asks the user a question of a run. Enter alone is never an answer.
 func (p *Prompter) Ask(ctx context.Context, q api.QuestionOpened) (Reply, error) {
 	switch q.Kind {
 	case "approval":
@@ -166,8 +165,8 @@ func (p *Prompter) approval(ctx context.Context, q api.QuestionOpened) (Reply, e
 	return r, nil
 }
 
-// screenful is the text of a question in which a long command is cut to a screenful. A line
-// that is wider than the screen counts for as many as it takes.
+// screenful is the text of a question with a long command cut to a screenful. A line that is wider than the screen counts
+// for as many lines as it takes.
 func (p *Prompter) screenful(q api.QuestionOpened) string {
 	if q.Command == "" {
 		return q.Text
@@ -208,8 +207,8 @@ func more(lines int) string {
 	return fmt.Sprintf("... %d more lines, d shows all", lines)
 }
 
-// whole shows what is to be approved: never cut, its line breaks kept, and with a
-// word on characters that a terminal would not show.
+// whole shows the text that the user is to approve: never cut, with its line breaks, and with a warning about characters
+// that a terminal does not show.
 func (p *Prompter) whole(text string) {
 	var lines []view.Line
 	for i, l := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
@@ -221,12 +220,12 @@ func (p *Prompter) whole(text string) {
 	}
 	if Safe(text) != text {
 		lines = append(lines, view.Line{Style: view.Bad, Text: "  it holds invisible or control characters, left out here: " +
-			"" + strconv.QuoteToASCII(text)})
+			strconv.QuoteToASCII(text)})
 	}
 	p.d.Lines(lines)
 }
 
-// words asks for free text; a number stands for the suggestion beside it.
+// words asks for free text; a number chooses one of the suggestions.
 func (p *Prompter) words(ctx context.Context, q api.QuestionOpened) (Reply, error) {
 	p.d.Question(q)
 	prompt := "  your answer (q alone stops) > "
@@ -267,8 +266,8 @@ func OneLineIndented(text string) string {
 	return text[:len(text)-len(trimmed)] + OneLine(trimmed)
 }
 
-// Read shows a prompt and returns the next line. It returns ctx's error when ctx
-// ends first, and ErrNoInput when there is no more input.
+// Read shows a prompt and returns the next line. It returns ctx's error when ctx ends first, and ErrNoInput when there is
+// no more input.
 func (p *Prompter) Read(ctx context.Context, prompt string) (string, error) {
 	p.settle(ctx)
 	shown := p.now()
@@ -302,8 +301,8 @@ func (p *Prompter) next(ctx context.Context) (string, error) {
 	}
 }
 
-// Forget drops what was typed while nothing was asked: it answers no question that comes
-// later. Whether it was read already, or the terminal holds it still, makes no difference.
+// Forget drops the input that was typed while no question was open, because it answers no later question. It drops input
+// that was read already, and input that the terminal still holds.
 func (p *Prompter) Forget() {
 	if p.typed != nil {
 		p.typed.drop()
@@ -318,11 +317,11 @@ func (p *Prompter) Forget() {
 // A question may disappear from the terminal while the user is typing: another client has answered it. What was typed
 // for it must not answer the next one, which may be about something else, and may appear at once.
 
-// afterglow is how soon after a question comes a line that was begun for the one before.
+// afterglow is how long after a question a line may still be one that was begun for the question before.
 const afterglow = time.Second
 
-// Dismiss marks a question that left the terminal before it was answered there. It drops what was typed by then, and
-// a line that comes right after the next question.
+// Dismiss marks that a question left the terminal before the user answered it there. It drops the input so far, and a
+// line that comes right after the next question.
 func (p *Prompter) Dismiss() {
 	p.stale.Store(true)
 	p.Forget()
@@ -337,7 +336,7 @@ func (p *Prompter) settle(ctx context.Context) {
 		p.Forget()
 		select {
 		case <-p.typed.news:
-		case <-time.After(20 * time.Millisecond): // the reader has given all that it had
+		case <-time.After(20 * time.Millisecond): // the reader has passed on all its input
 			return
 		case <-ctx.Done():
 			return
@@ -345,7 +344,7 @@ func (p *Prompter) settle(ctx context.Context) {
 	}
 }
 
-// lineOf is the prompt with the letters.
+// lineOf is the prompt that lists the letters.
 func lineOf(choices []Choice) string {
 	var parts []string
 	for _, c := range choices {
@@ -354,7 +353,7 @@ func lineOf(choices []Choice) string {
 	return "  " + strings.Join(parts, ", ")
 }
 
-// armed stands behind the letters when a key alone, or a line, answers.
+// armed follows the letters when a key alone, or a line, answers.
 const armed = " > "
 
 // reasonPrompt asks for the words that go with a "no".
@@ -368,8 +367,8 @@ func (p *Prompter) ByKey() *Prompter {
 	return &other
 }
 
-// choose shows the letters and gives take the one that the person pressed, or the line that they typed, until that is
-// an answer.
+// choose shows the letters and passes the key that the user presses, or the line that they type, to take, until take
+// accepts one as an answer.
 func (p *Prompter) choose(ctx context.Context, q api.QuestionOpened, take func(line string) (r Reply, again bool)) (Reply, error) {
 	prompt := lineOf(Choices(q))
 	if !p.single {
@@ -397,7 +396,7 @@ func (p *Prompter) choose(ctx context.Context, q api.QuestionOpened, take func(l
 // press shows a prompt and waits for a key that comes when the question is armed. Earlier keys answer nothing.
 func (p *Prompter) press(ctx context.Context, prompt string) (string, error) {
 	p.typed.drop()
-	p.stale.Store(false) // what was typed for an earlier question is dropped
+	p.stale.Store(false) // input for an earlier question is dropped
 	now := p.now()
 	p.d.prompt(prompt)
 	a, shown := Arming{Shown: now}, false
@@ -445,21 +444,21 @@ func (p *Prompter) press(ctx context.Context, prompt string) (string, error) {
 	}
 }
 
-// letterOf reports whether what came at once is a letter, also with an Enter behind it, or a "no" with its reason. More
-// is pasted, and means nothing.
+// letterOf reports whether input that came at once is a letter, with or without Enter, or a "no" with its reason. More
+// input at once is pasted, and is no answer.
 func letterOf(text string) bool {
 	line, entered := strings.CutSuffix(strings.ReplaceAll(text, "\r", "\n"), "\n")
 	return len(line) == 1 && unicode.IsLetter(rune(line[0])) ||
 		entered && strings.HasPrefix(line, "n ") && !strings.Contains(line, "\n")
 }
 
-// reason reads the words that go with a "no". back: the person pressed Esc, and the question stands as before.
+// reason reads the words that go with a "no". back reports that the user pressed Esc, and the question is still open.
 func (p *Prompter) reason(ctx context.Context) (text string, back bool, err error) {
 	if !p.single || p.typed != nil && !p.typed.alone() {
 		text, err = p.Read(ctx, reasonPrompt+")"+armed)
 		return strings.TrimSpace(text), false, err
 	}
-	if p.typed == nil { // the screen has asked for it
+	if p.typed == nil { // the screen asks for the reason itself
 		return "", false, nil
 	}
 	p.d.prompt(reasonPrompt + ", Esc goes back)" + armed)
@@ -485,7 +484,7 @@ func (p *Prompter) reason(ctx context.Context) (text string, back bool, err erro
 	}
 }
 
-// edit applies what was typed to a line, and shows it.
+// edit applies keys to a line, and shows the change.
 func (p *Prompter) edit(text *string, typed string) (done, back bool) {
 	if strings.HasPrefix(typed, "\x1b") { // alone it is Esc, else the name of a key that moves nothing here
 		return false, typed == "\x1b"
@@ -529,7 +528,7 @@ func (d *Display) less(last string) {
 	_, _ = d.w.Write([]byte(strings.Repeat("\b", n) + strings.Repeat(" ", n) + strings.Repeat("\b", n))) // see push
 }
 
-// asks shows what is asked with "always" in words, and the diff.
+// asks shows the question, its diff, and what "always" would allow.
 func (p *Prompter) asks(q api.QuestionOpened) {
 	p.whole(p.screenful(q))
 	p.diff(q.Diff, screenLines)

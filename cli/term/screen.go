@@ -12,8 +12,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// Crew runs what takes time behind a screen. bubbletea starts commands and forgets them; the crew ends them and waits
-// for them when the screen closes, so that no goroutine reads a task or writes a file while the next command runs.
+// Crew runs the background work of a screen. bubbletea starts commands and does not wait for them; the crew ends them and
+// waits for them when the screen closes, so that no goroutine reads a task or writes a file while the next command of
+// roost runs.
 type Crew struct {
 	Ctx    context.Context //nolint:containedctx // ends when the screen closes
 	cancel context.CancelFunc
@@ -52,7 +53,7 @@ func (c *Crew) Do(f func() tea.Msg) tea.Cmd {
 	}
 }
 
-// Close begins nothing more, stops what goes on, and waits for it.
+// Close starts no more work, cancels the running work, and waits for its end.
 func (c *Crew) Close() {
 	c.mu.Lock()
 	c.closed = true
@@ -61,7 +62,7 @@ func (c *Crew) Close() {
 	c.busy.Wait()
 }
 
-// Alone is a function that has the terminal to itself, as tea.Exec runs it. It uses none of the streams of bubbletea.
+// Alone is a function that tea.Exec runs with the terminal to itself. It uses none of the streams of bubbletea.
 type Alone func() error
 
 // Run implements tea.ExecCommand, as the setters do.
@@ -70,12 +71,12 @@ func (Alone) SetStdin(io.Reader)  {} //nolint:revive // see Run
 func (Alone) SetStdout(io.Writer) {} //nolint:revive // see Run
 func (Alone) SetStderr(io.Writer) {} //nolint:revive // see Run
 
-// Guard stands between the program and the model of a screen. It puts torn keys together (see Keys), and ends the
-// program when the model panics. After a panic bubbletea gives the terminal back while its reader still waits at it,
-// and that reader would swallow what is typed next; an end like any other waits for the reader.
+// Guard wraps the model of a screen. It puts torn keys together (see Keys), and ends the program when the model panics.
+// bubbletea itself, after a panic, restores the terminal while its reader still waits for input, and that reader would
+// swallow the next keys; the usual end of a program waits for the reader.
 type Guard struct {
 	Screen tea.Model
-	Failed func(what any) // notes what the screen panicked with
+	Failed func(what any) // records the value of the panic
 	Quit   func()         // ends the program when the screen cannot be drawn
 
 	keys Keys
@@ -117,7 +118,7 @@ func (g *Guard) View() (v tea.View) {
 	return g.Screen.View()
 }
 
-// Wait waits until the program knows of its end.
+// Wait waits until Quit has returned.
 func (g *Guard) Wait() { g.busy.Wait() }
 
 func (g *Guard) catch(cmd *tea.Cmd) {
@@ -127,28 +128,28 @@ func (g *Guard) catch(cmd *tea.Cmd) {
 	}
 }
 
-// A terminal sends Esc as the byte that also begins the keys with a name: the arrows, and what is typed with Alt. A
-// slow line splits these sequences, and a reader takes the first piece for Esc, which stops a run. So an Esc counts
-// only when no other byte belongs to it.
+// A terminal sends Esc as the byte that also begins the sequences of other keys: the arrows, and keys with Alt. A slow
+// line splits these sequences, and a reader takes the first piece for Esc, which stops a run. So an Esc counts only when
+// no other byte belongs to it.
 
-// certain is how long nothing comes behind an Esc.
+// certain is how long no byte may come after an Esc that counts.
 const certain = 200 * time.Millisecond
 
-// longest bounds the name of a key behind an Esc.
+// longest bounds the sequence after an Esc.
 const longest = 16
 
-// Keys puts together what a slow line tore apart. It is for the goroutine of one screen.
+// Keys puts the sequences together that a slow line tore apart. It is for the goroutine of one screen.
 type Keys struct {
-	held  []tea.KeyPressMsg // an Esc, and what may belong to it
-	n     int               // counts them
-	paste *strings.Builder  // what is pasted, when its beginning was torn
+	held  []tea.KeyPressMsg // an Esc, and the keys that may belong to its sequence
+	n     int               // counts the changes of held
+	paste *strings.Builder  // the text of a paste whose beginning was torn; nil = none
 }
 
-// restMsg: nothing came for a while behind an Esc.
+// restMsg: no key came for a while after an Esc.
 type restMsg struct{ n int }
 
-// Take handles a message, and returns those that the screen gets now. begin gives the screen, a moment later, an Esc
-// that belongs to no other key.
+// Take handles a message, and returns the messages that the screen gets now. The command begin brings an Esc to the
+// screen a moment later, if no other key belongs to it.
 func (k *Keys) Take(msg tea.Msg) (out []tea.Msg, begin tea.Cmd) {
 	switch msg := msg.(type) {
 	case restMsg:
@@ -173,7 +174,7 @@ func (k *Keys) Take(msg tea.Msg) (out []tea.Msg, begin tea.Cmd) {
 func (k *Keys) press(key tea.KeyPressMsg) (out []tea.Msg, begin tea.Cmd) {
 	switch name := key.String(); {
 	case name == "esc":
-		out = k.free() // of two the first one is certain
+		out = k.free() // of two Esc the first one counts
 		k.held = []tea.KeyPressMsg{key}
 	case name == "alt+[" || name == "alt+O": // torn one byte later
 		out = k.free()
@@ -186,7 +187,7 @@ func (k *Keys) press(key tea.KeyPressMsg) (out []tea.Msg, begin tea.Cmd) {
 			k.held = nil
 			return whole, nil
 		}
-		if !k.goesOn() {
+		if !k.partial() {
 			return k.free(), nil
 		}
 	}
@@ -195,7 +196,7 @@ func (k *Keys) press(key tea.KeyPressMsg) (out []tea.Msg, begin tea.Cmd) {
 	return out, tea.Tick(certain, func(time.Time) tea.Msg { return restMsg{n} })
 }
 
-// free gives the keys that were held: they do not belong together.
+// free returns the held keys as they came, because they do not belong together.
 func (k *Keys) free() (out []tea.Msg) {
 	held := k.held
 	k.held = nil
@@ -223,7 +224,7 @@ func (k *Keys) plain(key tea.KeyPressMsg) []tea.Msg {
 	return nil
 }
 
-// pasted ends what is pasted.
+// pasted ends the paste.
 func (k *Keys) pasted() []tea.Msg {
 	text := k.paste.String()
 	k.paste = nil
@@ -242,13 +243,14 @@ func (k *Keys) behind() (string, bool) {
 	return out.String(), out.Len() <= longest
 }
 
-// goesOn reports whether what is held may be the beginning of a key's name.
-func (k *Keys) goesOn() bool {
+// partial reports whether the held keys may be the beginning of a sequence.
+func (k *Keys) partial() bool {
 	name, ok := k.behind()
 	return ok && (name == "O" || strings.HasPrefix(name, "[") && strings.Trim(name[1:], "0123456789;:<=>?") == "")
 }
 
-// whole is the held bytes as one key, or as nothing, when the key is unknown.
+// whole returns the held keys as the one key of their sequence, or as no key if the sequence is unknown. ok is false if
+// the sequence is not complete.
 func (k *Keys) whole() (out []tea.Msg, ok bool) {
 	last := k.held[len(k.held)-1]
 	if len(k.held) == 2 {
@@ -299,7 +301,7 @@ func (k *Keys) whole() (out []tea.Msg, ok bool) {
 	return k.plain(key), true
 }
 
-// named are keys by how their names end, or by their number.
+// named are keys by the last byte of their sequence, or by its number.
 var named = map[byte]rune{
 	'A': tea.KeyUp, 'B': tea.KeyDown, 'C': tea.KeyRight, 'D': tea.KeyLeft, 'H': tea.KeyHome, 'F': tea.KeyEnd,
 	'1': tea.KeyHome, '7': tea.KeyHome, '4': tea.KeyEnd, '8': tea.KeyEnd, '2': tea.KeyInsert, '3': tea.KeyDelete,
@@ -309,8 +311,8 @@ var named = map[byte]rune{
 const (
 	progressAfter = time.Second            // quicker work shows nothing
 	progressEvery = 100 * time.Millisecond // between two pictures
-	progressTrust = 3 * time.Second        // before that, a guess of the time left is none
-	progressWidth = 24                     // of the bar, in columns
+	progressTrust = 3 * time.Second        // earlier, no estimate of the time left is shown
+	barWidth      = 24                     // in columns
 )
 
 // Progress is one line at the bottom of a terminal that shows how much of some work is done. It appears after a
@@ -333,7 +335,7 @@ func NewProgress(w io.Writer, width int, now func() time.Time) *Progress {
 	return &Progress{w: w, width: width, now: now, begun: begun, next: begun.Add(progressAfter)}
 }
 
-// Show reports how much is done, and of how much; of is 0 while that is not known. text is the same in words.
+// Show reports how much is done, and of how much; of is 0 while the whole is not known. text has the same in words.
 func (p *Progress) Show(what string, done, of int, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -347,7 +349,7 @@ func (p *Progress) Show(what string, done, of int, text string) {
 	p.next = now.Add(progressEvery)
 	line := OneLine(strings.TrimSpace(what + " " + text))
 	if of > 0 {
-		line = Bar(done, of, progressWidth) + " " + line
+		line = bar(done, of) + " " + line
 		if left := remaining(now.Sub(p.begun), done, of); left != "" {
 			line += ", " + left + " left"
 		}
@@ -359,23 +361,20 @@ func (p *Progress) Show(what string, done, of int, text string) {
 	p.shown = p.shown || err == nil
 }
 
-// Clear takes the line away. Nothing is shown afterwards.
+// Clear removes the line. Show shows nothing afterwards.
 func (p *Progress) Clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.shown && !p.done {
-		_, _ = io.WriteString(p.w, "\r\x1b[K") // it was only for looking at
+		_, _ = io.WriteString(p.w, "\r\x1b[K") // progress that cannot be removed does no harm
 	}
 	p.done = true
 }
 
-// Bar is a bar of so many columns between brackets.
-func Bar(done, of, width int) string {
-	full := 0
-	if of > 0 {
-		full = int(int64(width) * int64(min(max(done, 0), of)) / int64(of))
-	}
-	return "[" + strings.Repeat("#", full) + strings.Repeat(".", width-full) + "]"
+// bar draws how much is done; of is more than 0.
+func bar(done, of int) string {
+	full := int(int64(barWidth) * int64(min(max(done, 0), of)) / int64(of))
+	return "[" + strings.Repeat("#", full) + strings.Repeat(".", barWidth-full) + "]"
 }
 
 // remaining is how long the rest takes at the present speed; "" when that cannot be estimated yet.

@@ -16,11 +16,11 @@ type call struct {
 	started int64
 }
 
-// spoken are the tools whose use is shown by what they say: the result, or the question.
+// spoken are the tools that have no line, because the chat shows their result or question.
 var spoken = []string{"attempt_completion", "ask_followup_question"}
 
-// outcome is the line about a call that ended, the facts behind it, and the text of the result. A call that shows
-// itself otherwise has no line.
+// outcome returns the line about a call that ended, its tail of facts, and the text of the result. Calls of the spoken
+// tools have no line.
 func outcome(c call, e Event, f fields) (style view.Style, line, tail, text string) {
 	text, images := view.ResultText(f.Result)
 	called := strings.TrimSpace(f.Name + " " + targetOf(c.title))
@@ -66,7 +66,7 @@ func outcome(c call, e Event, f fields) (style view.Style, line, tail, text stri
 	return style, mark + " " + called, tail, text
 }
 
-// refusal is why a call was refused: the user's words, or what forbids it.
+// refusal is why a call was refused: the user's words, or the rule that forbids the call.
 func refusal(approval []byte) string {
 	why, rule := OneLine(esjson.TextOf(approval, "feedback")), OneLine(esjson.TextOf(approval, "rule"))
 	if why == "" && rule != "" && esjson.TextOf(approval, "by") == "policy" && esjson.TextOf(approval, "kind") != "mode" {

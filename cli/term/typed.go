@@ -10,23 +10,23 @@ import (
 	"time"
 )
 
-// typed is what a user types. A goroutine reads it, one line ahead and no more: the input after that belongs to the
-// next program that has the terminal.
+// typed reads the input of a user. A goroutine reads at most one line ahead: the input after that belongs to the next
+// program that has the terminal.
 //
-// Dropped input must be dropped wherever it is: in the terminal, on its way, or here. So a terminal is read only when
-// it holds input, and no goroutine drops anything during the read.
+// drop must drop all input, in the terminal, during a read, and in memory. So the goroutine reads a terminal only when it
+// holds input, and no goroutine drops input during the read.
 type typed struct {
 	in      io.Reader
-	news    chan struct{} // held or over changed since the last look
+	news    chan struct{} // holds one token when held or over has changed
 	reading chan struct{} // its holder reads the terminal, or empties it
 
 	mu     sync.Mutex
-	taken  sync.Cond // the last line that was held
-	held   []byte    // what was read and not taken yet
+	taken  sync.Cond // signalled when the last held line was taken
+	held   []byte    // input that was read and not taken yet
 	over   bool      // the input ended
-	drops  int       // how often all was dropped
-	reader bool      // it reads
-	keys   bool      // keys are taken as they come, and not lines
+	drops  int       // how often input was dropped
+	reader bool      // the goroutine has started
+	keys   bool      // single keys are taken as they come, and not lines
 }
 
 func newTyped(in io.Reader) *typed {
@@ -127,8 +127,7 @@ func (t *typed) count() int {
 	return t.drops
 }
 
-// got adds what was read, if nothing was dropped since the read began. It reports whether
-// it was the last.
+// got adds the input of a read, unless input was dropped since the read began. It reports whether the input has ended.
 func (t *typed) got(drops int, read []byte, err error) (over bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -144,7 +143,7 @@ func (t *typed) got(drops int, read []byte, err error) (over bool) {
 // callers do not wait for it.
 const stuck = time.Second
 
-// drop drops what was typed so far.
+// drop drops all input so far.
 func (t *typed) drop() {
 	late := time.NewTimer(stuck)
 	defer late.Stop()
@@ -152,7 +151,7 @@ func (t *typed) drop() {
 	case t.reading <- struct{}{}:
 		defer func() { <-t.reading }()
 		dropTyped(t.in)
-	case <-late.C: // what it brings is dropped when it comes
+	case <-late.C: // got drops the input of this read
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -161,8 +160,8 @@ func (t *typed) drop() {
 	t.taken.Signal()
 }
 
-// byKey lets keys be taken as they come, and not lines. The terminal does not show them then. ok is false where that
-// cannot be had. end gives lines again.
+// byKey switches to single keys, which the terminal does not show. ok is false where the terminal cannot do that. end
+// switches back to lines.
 func (t *typed) byKey() (end func(), ok bool) {
 	restore, err := keyMode(t.in)
 	if err != nil {
@@ -171,7 +170,7 @@ func (t *typed) byKey() (end func(), ok bool) {
 	t.open()
 	t.single(true)
 	return func() {
-		t.drop() // a key behind the answer answers nothing else
+		t.drop() // a key after the answer answers nothing else
 		t.single(false)
 		restore()
 	}, true
@@ -181,17 +180,17 @@ func (t *typed) single(on bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.keys = on
-	t.taken.Signal() // what waited as a key may be half a line now
+	t.taken.Signal() // keys that were waiting may be half a line now
 }
 
-// alone reports whether keys come alone now.
+// alone reports whether single keys are taken.
 func (t *typed) alone() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.keys
 }
 
-// bytes takes all that was typed.
+// bytes takes all held input.
 func (t *typed) bytes() (data []byte, over bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -205,7 +204,7 @@ func (t *typed) bytes() (data []byte, over bool) {
 // errNoKeys: the input gives only lines.
 var errNoKeys = errors.New("the input is no terminal")
 
-// aside keeps the reader off the input while f has it.
+// aside runs f while the goroutine does not read the terminal.
 func (t *typed) aside(f func() error) error {
 	t.reading <- struct{}{}
 	defer func() { <-t.reading }()

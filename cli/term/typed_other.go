@@ -4,7 +4,7 @@ package term
 
 import "io"
 
-// keys: such a terminal cannot be asked.
+// keys: here a terminal cannot report waiting input.
 type keys struct{}
 
 func terminal(io.Reader) *keys { return nil }

@@ -13,11 +13,11 @@ import (
 	"golang.org/x/term"
 )
 
-// keys reports whether a terminal has something to read. It reaches the terminal through the file's connection, which ends
-// with the file. A bare descriptor number may belong to another file by then, and a select on it would keep that file open.
+// keys reports whether a terminal has something to read. It uses the file's connection, which ends with the file: the
+// bare number of a closed descriptor may belong to another file, and a select on it would keep that file open.
 type keys struct{ conn syscall.RawConn }
 
-// terminal is nil where in is none.
+// terminal returns the terminal that in is; nil = in is none.
 func terminal(in io.Reader) *keys {
 	f, ok := in.(*os.File)
 	if !ok {
@@ -67,8 +67,8 @@ func keyMode(in io.Reader) (restore func(), err error) {
 	return without(in, unix.ICANON|unix.ECHO)
 }
 
-// Silence makes a terminal show nothing of what is typed, before a prompt asks for it: what is pasted at once must not
-// show either. restore undoes it. A stream that is no terminal stays as it is.
+// Silence turns off the echo of a terminal before a prompt, so that an early paste does not show either. restore undoes
+// it. A stream that is no terminal stays as it is.
 func Silence(in io.Reader) (restore func()) {
 	restore, err := without(in, unix.ECHO)
 	if err != nil {
@@ -77,7 +77,7 @@ func Silence(in io.Reader) (restore func()) {
 	return restore
 }
 
-// without takes local modes from a terminal.
+// without turns off local modes of a terminal.
 func without(in io.Reader, modes int) (restore func(), err error) {
 	k := terminal(in)
 	if k == nil {
@@ -90,7 +90,7 @@ func without(in io.Reader, modes int) (restore func(), err error) {
 		}
 		mode := *before
 		mode.Lflag &^= localMode(modes)
-		mode.Cc[unix.VMIN], mode.Cc[unix.VTIME] = 1, 0 // of single keys; lines do not look at them
+		mode.Cc[unix.VMIN], mode.Cc[unix.VTIME] = 1, 0 // for single keys; the line mode ignores them
 		return unix.IoctlSetTermios(fd, setMode, &mode)
 	})
 	if err != nil {
