@@ -16,10 +16,10 @@ type fence struct {
 	marks  int
 	indent int
 	lang   language
-	within string // what ends the comment or the string that goes on with the next line
+	within string // the end of the comment or string that continues on the next line; "" = none
 }
 
-// openFence begins a block with the line that opens it.
+// openFence begins a block of code with its first line.
 func (s *Stream) openFence(line string) {
 	f := &fence{indent: indentOf(line)}
 	line = line[f.indent:]
@@ -29,8 +29,8 @@ func (s *Stream) openFence(line string) {
 	s.fence = f
 }
 
-// code takes a line while a block is open: code, or the end of the block. It returns false for a line outside of the
-// block's containers, which ends the block, too.
+// code takes a line while a block of code is open: a line of code, or the end of the block. A line outside of the block's
+// containers ends the block, too; for such a line code returns false.
 func (s *Stream) code(line string) bool {
 	rest := detab(line)
 	for _, c := range s.stack {
@@ -58,7 +58,7 @@ func (s *Stream) code(line string) bool {
 func (s *Stream) codeLine(f *fence, line string) {
 	s.lead()
 	if s.o.Width >= 2*narrowest {
-		s.flow.begin(s.flow.lead+"  ", s.flow.next+"  ")
+		s.flow.lead, s.flow.next = s.flow.lead+"  ", s.flow.next+"  "
 	}
 	if line = strings.TrimRight(spread(line), " "); line == "" {
 		s.flow.whole(strings.TrimRight(s.flow.lead, " "))
@@ -71,7 +71,7 @@ func (s *Stream) codeLine(f *fence, line string) {
 	s.verbatim(f.spans(line)...)
 }
 
-// verbatim writes a line of pieces as they are. Where it is too long it goes on behind a mark.
+// verbatim writes a line of pieces as they are. A line that is too long continues in the next row after a mark.
 func (s *Stream) verbatim(pieces ...span) {
 	f := &s.flow
 	room := max(s.o.Width-ansi.StringWidthWc(f.lead), 1)
@@ -87,8 +87,8 @@ func (s *Stream) verbatim(pieces ...span) {
 				f.start()
 				from, used = at, 0
 				if room >= narrowest/2 {
-					f.line.WriteString(f.paint(look{role: theme.Dim}, goesOn))
-					used = ansi.StringWidthWc(goesOn)
+					f.line.WriteString(f.paint(look{role: theme.Dim}, continued))
+					used = ansi.StringWidthWc(continued)
 				}
 			}
 			used += width
@@ -99,15 +99,15 @@ func (s *Stream) verbatim(pieces ...span) {
 	f.newline()
 }
 
-// goesOn begins the row in which a line of code continues.
-const goesOn = "↪ "
+// continued begins the row in which a line of code continues.
+const continued = "↪ "
 
-// language is what is coloured in code.
+// language lists what the highlighter colours in the code of one language.
 type language struct {
-	comment string    // begins one up to the end of the line
-	block   [2]string // begins and ends one of several lines
-	quotes  string    // characters around strings; a backquote's may have several lines
-	triple  bool      // strings of several lines stand between three quotes
+	comment string    // begins a comment up to the end of the line
+	block   [2]string // begin and end a comment of several lines
+	quotes  string    // characters around strings; a string in backquotes may have several lines
+	triple  bool      // three quotes begin and end strings of several lines
 	diff    bool
 	words   []string
 }
@@ -178,10 +178,11 @@ func (f *fence) spans(line string) (out []span) {
 	return out
 }
 
-// token is what a piece of code begins with, and how long that is. inside: it goes on with a word.
+// token returns the role and the length of the first token of a piece of code. inside reports that the piece begins within
+// a word.
 func (f *fence) token(s string, inside bool) (theme.Role, int) {
 	l := f.lang
-	rest := func(end string, from int) int { // of a string or comment that may have several lines
+	rest := func(end string, from int) int { // the length of a string or comment that may have several lines
 		if i := strings.Index(s[from:], end); i >= 0 {
 			f.within = ""
 			return from + i + len(end)

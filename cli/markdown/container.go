@@ -19,8 +19,8 @@ type container struct {
 	number  int
 }
 
-// before is what a line begins with: the bars of quotes, the markers of items, and blanks. Markers are for the first
-// line of an item. It never takes more than half of the width.
+// before is the beginning of a line: the bars of quotes, the markers of items, and blanks. Only the first line of an item
+// has its marker. before never takes more than half of the width.
 func (s *Stream) before(first bool) string {
 	var out strings.Builder
 	out.WriteString(strings.Repeat(" ", s.o.Indent))
@@ -35,30 +35,29 @@ func (s *Stream) before(first bool) string {
 		if used += width; used > s.o.Width/2 {
 			break
 		}
-		switch {
-		case c.quote || first && !c.shown:
+		if c.quote || first && !c.shown {
 			text := strings.TrimRight(mark, " ")
 			out.WriteString(s.o.Theme.Paint(role, text) + mark[len(text):])
-		default:
+		} else {
 			out.WriteString(strings.Repeat(" ", width))
 		}
 	}
 	return out.String()
 }
 
-// lead sets what the next lines begin with, and remembers that markers were shown.
+// lead sets the beginnings of the next lines, and records that the markers are shown.
 func (s *Stream) lead() {
 	first := s.before(true)
 	for i := range s.stack {
 		s.stack[i].shown = true
 	}
-	s.flow.begin(first, s.before(false))
+	s.flow.lead, s.flow.next = first, s.before(false)
 	s.any = true
 }
 
 func untab(line string) string { return strings.ReplaceAll(line, "\t", " ") }
 
-// detab makes blanks of the tabs that indent a line.
+// detab replaces the tabs that indent a line by blanks.
 func detab(line string) string {
 	rest := strings.TrimLeft(line, " \t")
 	if lead := line[:len(line)-len(rest)]; strings.Contains(lead, "\t") {
@@ -67,7 +66,7 @@ func detab(line string) string {
 	return line
 }
 
-// spread makes blanks of tabs, four columns apart.
+// spread replaces tabs by blanks, up to the next multiple of four columns.
 func spread(line string) string {
 	var out strings.Builder
 	col := 0
@@ -85,7 +84,8 @@ func spread(line string) string {
 
 func indentOf(s string) int { return len(s) - len(strings.TrimLeft(s, " ")) }
 
-// quote takes the mark of a block quote off a line.
+// quote removes the mark of a block quote from a line. is reports that there was one; known is false if that cannot be
+// decided yet.
 func quote(line string, indent int, whole bool) (inner string, is, known bool) {
 	if indent > 3 || indent == len(line) || line[indent] != '>' {
 		return line, false, true

@@ -13,7 +13,7 @@ import (
 type look struct {
 	role theme.Role
 	attr theme.Attr
-	url  string // where it leads, made safe; "" = nowhere
+	url  string // the address that it leads to, made safe; "" = none
 	id   int    // of the link: a terminal shows its parts on two lines as one
 }
 
@@ -33,16 +33,11 @@ type flow struct {
 	col   int
 	last  look // of the last word on it
 
-	lead, next string // what this line and the following ones begin with
-	word       []span // the last one, which may go on
+	lead, next string // the beginnings of this line and of the following ones
+	word       []span // the last one, which may continue
 	length     int    // of the word, in columns
-	wide       bool   // it ends with a wide character, behind which a line may break
-	space      bool   // a blank stands before it
-}
-
-// begin sets what the next lines begin with.
-func (f *flow) begin(lead, next string) {
-	f.lead, f.next = lead, next
+	wide       bool   // the word ends with a wide character, after which a line may break
+	space      bool   // a blank comes before the word
 }
 
 // put adds text to the last word; blanks in it do not end the word. The text must hold whole characters.
@@ -63,7 +58,7 @@ func (f *flow) put(l look, text string) {
 	}
 }
 
-// noStart are the characters that no line begins with where a line breaks between wide characters.
+// noStart are the characters with which no line begins where it breaks between wide characters.
 const noStart = "、。，．・：；？！」』）】〕〉》”’…ー々,.:;?!)]}"
 
 // blank ends the word.
@@ -85,7 +80,7 @@ func (f *flow) flush() {
 	case f.begun && f.space && f.col+1+width > f.width, f.begun && !f.space && f.col+width > f.width:
 		f.newline()
 	case f.begun && f.space:
-		if f.col++; f.word[0].look == f.last { // an underline goes through
+		if f.col++; f.word[0].look == f.last { // the blank has the look of both words, such as an underline
 			lead = " "
 		} else {
 			f.line.WriteByte(' ')
@@ -134,20 +129,20 @@ func (f *flow) newline() {
 	f.lead = f.next
 }
 
-// whole writes a line that is painted, and has what it begins with.
+// whole writes a line that is painted and has its beginning.
 func (f *flow) whole(line string) {
 	f.out = append(f.out, line)
 	f.lead = f.next
 }
 
-// hard is a line break that the text wants.
+// hard writes a line break of the text.
 func (f *flow) hard() {
 	f.flush()
 	f.start()
 	f.newline()
 }
 
-// end ends the paragraph. One without words still shows what its line begins with.
+// end ends the paragraph. A paragraph without words still shows the beginning of its line.
 func (f *flow) end() {
 	f.flush()
 	if !f.begun && f.lead != f.next {

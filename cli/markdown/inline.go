@@ -24,15 +24,15 @@ const (
 type text struct {
 	f     *flow
 	o     *Options
-	links int // counts them
+	links int // how many links were written
 
-	rest   string         // what is not written
+	rest   string         // the part that is not written
 	before rune           // the character before it
 	at     int            // bytes of the paragraph before it
 	ends   map[byte]place // where the next emphasis with a mark may end
 }
 
-// add appends to the paragraph; final says that nothing follows.
+// add appends to the paragraph; final means that nothing follows.
 func (t *text) add(more string, final bool) {
 	t.rest += more
 	n := t.read(t.rest, look{role: t.o.Role}, final, 0)
@@ -43,7 +43,7 @@ func (t *text) add(more string, final bool) {
 	}
 }
 
-// read writes as much of s as is decided, and returns how much that is.
+// read writes the decided beginning of s, and returns its length.
 func (t *text) read(s string, l look, final bool, depth int) int {
 	at := 0
 	for at < len(s) {
@@ -63,7 +63,7 @@ func (t *text) read(s string, l look, final bool, depth int) int {
 // special are the bytes with which something other than words may begin.
 const special = " \n\\`*_~[!<&"
 
-// one writes what s begins with, and returns its length; 0 = the end of it is not known yet.
+// one writes the first element of s, and returns its length; 0 = its end is not known yet.
 func (t *text) one(s string, l look, final bool, depth int) int {
 	var n int
 	wait := false
@@ -151,7 +151,7 @@ func (t *text) stops(s string, n int) bool {
 // run is how often s begins with its first byte.
 func run(s string) int { return len(s) - len(strings.TrimLeft(s, s[:1])) }
 
-// missing decides about the end of something that was not found in s: whether it may still come.
+// missing is the result for an element whose end is not in s: wait reports whether the end may still come.
 func missing(s string, final bool) (n int, wait bool) { return 0, !final && len(s) < reach }
 
 // code writes a code span.
@@ -176,8 +176,8 @@ func (t *text) code(s string, l look, final bool) (n int, wait bool) {
 	return to + marks, false
 }
 
-// codeSpan is where the inside of a code span at the start of s is; 0, 0 = it does not end. Where more may follow, a
-// mark at the very end is none yet.
+// codeSpan returns the bounds of the inside of a code span at the start of s; 0, 0 = the span does not end. Where more may
+// follow, a mark at the very end of s does not count yet.
 func codeSpan(s string, final bool) (from, to int) {
 	from = run(s)
 	for at := from; at < len(s) && at < reach; {
@@ -242,8 +242,8 @@ func (t *text) emphasis(s string, l look, final bool, depth int) (n int, wait bo
 	return end + marks, false
 }
 
-// far reports that no emphasis ends in the reach of the one at the start of s. It spares a text with many such marks a
-// search from each of them.
+// far reports that no emphasis ends in the reach of the one at the start of s. Without it, a text with many such marks
+// would be searched from each of them.
 func (t *text) far(s string, marks int, final bool) bool {
 	p := t.ends[s[0]]
 	if p.at <= t.at || !p.found && p.at < t.at+reach {
@@ -274,7 +274,7 @@ func (t *text) far(s string, marks int, final bool) bool {
 	return p.at-t.at >= reach
 }
 
-// place is how far a search in a paragraph came.
+// place is how far a search in a paragraph has come.
 type place struct {
 	at    int
 	found bool
@@ -421,7 +421,7 @@ func bracket(s string, at int, opens, closes byte, final bool) (end int, wait bo
 	return 0, !final && len(s) < most
 }
 
-// target is the address of what stands between the parentheses of a link: its title is left out.
+// target is the address in the parentheses of a link, without its title.
 func target(s string) string {
 	s = strings.TrimSpace(s)
 	if inner, is := strings.CutPrefix(s, "<"); is {
@@ -434,7 +434,7 @@ func target(s string) string {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// linked writes a link. It shows where it leads, unless its text is the address already.
+// linked writes a link. It shows the address, too, unless that is the text of the link.
 func (t *text) linked(label, to string, l look, depth int) {
 	l.role = theme.Link
 	l = t.clickable(l, to)
@@ -443,7 +443,7 @@ func (t *text) linked(label, to string, l look, depth int) {
 	if to == "" || strings.TrimRight(label, "/") == strings.TrimRight(to, "/") || "mailto:"+label == to {
 		return
 	}
-	if u, err := neturl.Parse(l.url); l.url != "" && err == nil && u.Host != "" { // the terminal has the rest
+	if u, err := neturl.Parse(l.url); l.url != "" && err == nil && u.Host != "" { // the link of the terminal has the rest
 		to = u.Hostname()
 	}
 	t.f.blank()
@@ -496,7 +496,7 @@ func (t *text) plainLink(to string, l look) {
 	t.f.put(t.clickable(l, to), to)
 }
 
-// clickable is a look that leads to an address where the terminal can do that.
+// clickable adds the address to a look where the terminal supports links.
 func (t *text) clickable(l look, to string) look {
 	if url := safeURL(to); t.o.Links && url != "" {
 		t.links++
@@ -516,7 +516,7 @@ func (t *text) entity(s string, l look, final bool) (n int, wait bool) {
 	return 0, !final && len(s) < 34 && !strings.ContainsAny(s, "; \n")
 }
 
-// address writes an address that stands in the text.
+// address writes a bare address in the text.
 func (t *text) address(s string, l look, final bool) (n int, wait bool) {
 	for _, begin := range []string{"https://", "http://"} {
 		if len(s) < len(begin) && strings.HasPrefix(begin, s) && !final {
@@ -545,7 +545,7 @@ func (t *text) address(s string, l look, final bool) (n int, wait bool) {
 	return 0, false
 }
 
-// inlines gives the lines of a text that stands alone, at a width.
+// inlines returns the lines of a separate text, such as a cell, at a width.
 func inlines(s string, o Options, l look, width int, links *int) []string {
 	f := &flow{theme: o.Theme, width: width}
 	t := &text{f: f, o: &o, links: *links}

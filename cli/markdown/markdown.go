@@ -1,16 +1,16 @@
 // Package markdown shows Markdown on a terminal: words wrapped at a width, tables fitted to it, code coloured.
 //
-// Render gives the lines of a whole text. A Stream takes the text in pieces, as a model writes it, and gives what
-// cannot change any more: finished lines, and the settled beginning of the next one, so that a display that can only
-// append shows the words as they come. However a text is cut, a Stream gives the lines of Render.
+// Render returns the lines of a whole text. A Stream takes the text in pieces, as a model writes it, and returns the part
+// that cannot change any more: finished lines, and the settled beginning of the next one, so that a display that can only
+// append shows the words as they come. However a text is cut, a Stream returns the lines of Render.
 //
 // The text is untrusted: redact.Terminal makes it safe first, so that no control character of it gets into a line, and
-// a link shows where it leads. No line is wider than the width; a line of code that is longer goes on in the next row
-// behind a mark.
+// a link shows its address. No line is wider than the width; a longer line of code continues in the next row after a
+// mark.
 //
-// Limits: what a later line would change is not known when a word is shown. So there are no headings that a line of ===
-// below makes, no links by reference, and a table begins with a | in the first column. HTML is shown as it is. An
-// emphasis or a link that does not end within 2 KB is shown as it is.
+// Limits: a word is shown before later lines are known. So a line of === does not make a heading of the line above, there
+// are no links by reference, and a table begins with a | in the first column. HTML is shown as it is. An emphasis or a
+// link that does not end within 2 KB is shown as it is.
 package markdown
 
 import (
@@ -36,7 +36,7 @@ type Options struct {
 
 const narrowest = 10
 
-// Render gives the lines of a text. They hold no line breaks, and no escape sequences but those of the theme and of
+// Render returns the lines of a text. They hold no line breaks, and no escape sequences but those of the theme and of
 // links.
 func Render(source string, o Options) []string {
 	s := NewStream(o)
@@ -48,8 +48,8 @@ type Stream struct {
 	o     Options
 	flow  flow
 	text  text
-	raw   []byte // of the unfinished line, as it came: what is not written
-	began bool   // its beginning is written: the rest is words of the paragraph
+	raw   []byte // the part of the unfinished line that is not written, as it came
+	began bool   // the beginning of that line is written: the rest is words of a paragraph
 
 	stack []container
 	open  bool // a paragraph
@@ -90,10 +90,10 @@ func (s *Stream) Write(delta string) []string {
 	return s.give()
 }
 
-// undecided is how long a line may be, in bytes, whose kind is looked for before it is whole.
+// undecided is the longest unfinished line, in bytes, whose kind a Stream tries to decide.
 const undecided = 1 << 10
 
-// Rest is the settled beginning of the line that comes next: that line begins with it, and it only grows until then.
+// Rest is the settled beginning of the next line. It only grows until that line is finished.
 func (s *Stream) Rest() string { return s.flow.line.String() }
 
 // Close ends the text and returns the rest of its lines.
@@ -112,7 +112,7 @@ func (s *Stream) give() []string {
 	return out
 }
 
-// wholeLine takes the line that is complete. A carriage return inside of it makes several of it.
+// wholeLine takes the complete line. A carriage return inside of the line divides it into several lines.
 func (s *Stream) wholeLine() {
 	raw := string(s.raw)
 	s.raw = s.raw[:0]
@@ -121,9 +121,9 @@ func (s *Stream) wholeLine() {
 	}
 }
 
-// settled is how many bytes of an unfinished line can be made safe: nothing from the first character on that acts on a
-// terminal, whose sequence may go on; no part of a character; and none that a joiner is judged by, whatever is left out
-// between them.
+// settled is how many bytes of an unfinished line can be made safe already. It stops before the first character that acts
+// on a terminal, because its sequence may continue, before an incomplete character, and before the last characters by
+// which the next one, if it is a joiner, would be judged.
 func settled(raw []byte) (end int) {
 	for end < len(raw) {
 		r, n := utf8.DecodeRune(raw[end:])
@@ -141,7 +141,7 @@ func settled(raw []byte) (end int) {
 	return end
 }
 
-// leaf is what a line is, inside of its containers.
+// leaf is the kind of a line, inside of its containers.
 type leaf uint8
 
 const (
@@ -154,13 +154,13 @@ const (
 	row
 )
 
-// parsed is how a line is to be understood.
+// parsed is a line that was understood.
 type parsed struct {
-	matched int // containers that go on
+	matched int // containers that continue
 	fresh   []container
 	leaf    leaf
 	rest    string // the line inside of its containers
-	lazy    bool   // words that go on with a paragraph, whatever containers it is in
+	lazy    bool   // words that continue a paragraph although the line lacks the marks of its containers
 }
 
 // line takes a line that is whole.
@@ -191,7 +191,7 @@ func (s *Stream) unfinished(line string, n int) {
 	s.raw = append(s.raw[:0], s.raw[n:]...)
 }
 
-// parse understands a line; of an unfinished one it reports whether that is possible already.
+// parse understands a line. known is false for an unfinished line that cannot be understood yet.
 func (s *Stream) parse(line string, whole bool) (p parsed, known bool) {
 	p.rest = line
 	for _, c := range s.stack {
@@ -220,7 +220,7 @@ func (s *Stream) parse(line string, whole bool) (p parsed, known bool) {
 	return s.begin(p, whole)
 }
 
-// begin finds the containers that a line begins, and what the line is.
+// begin finds the containers that a line begins, and the kind of the line.
 func (s *Stream) begin(p parsed, whole bool) (_ parsed, known bool) {
 	continues := s.open && p.matched == len(s.stack)
 	for len(p.fresh) < 20 {
@@ -293,7 +293,7 @@ func (s *Stream) begin(p parsed, whole bool) (_ parsed, known bool) {
 	return p, true
 }
 
-// isRule reports whether a line is at least so many of one of the marks of a rule, and blanks.
+// isRule reports whether a line consists of blanks and at least so many marks of a rule, all the same.
 func isRule(s string, least int) bool {
 	if s == "" || strings.IndexByte("-*_", s[0]) < 0 || strings.Trim(s, s[:1]+" ") != "" {
 		return false
@@ -301,7 +301,7 @@ func isRule(s string, least int) bool {
 	return strings.Count(s, s[:1]) >= least
 }
 
-// item takes the marker of a list off a line; nil = there is none.
+// item removes the marker of a list from a line; nil = there is none.
 func (s *Stream) item(p parsed, indent int, whole bool) (c *container, inner string, known bool) {
 	rest := p.rest[indent:]
 	digits := len(rest) - len(strings.TrimLeft(rest, "0123456789"))
@@ -324,7 +324,7 @@ func (s *Stream) item(p parsed, indent int, whole bool) (c *container, inner str
 	if digits > 0 {
 		c.ordered = rest[digits]
 		c.number, _ = strconv.Atoi(rest[:digits])
-		if s.open && !inList && c.number != 1 { // a year that a paragraph was broken before
+		if s.open && !inList && c.number != 1 { // a number, such as a year, at the start of a line of a paragraph
 			return nil, "", true
 		}
 	}
@@ -367,7 +367,7 @@ func (s *Stream) item(p parsed, indent int, whole bool) (c *container, inner str
 
 var bullets = []string{"•", "◦", "▪"}
 
-// depth is in how many lists of bullets the next container is.
+// depth is how many lists of bullets the next container is in.
 func (s *Stream) depth(p parsed) (n int) {
 	for _, c := range append(s.stack[:p.matched:p.matched], p.fresh...) {
 		if !c.quote && c.ordered == 0 {
@@ -447,7 +447,7 @@ func (s *Stream) endLeaf() {
 	s.open = false
 }
 
-// heading writes a heading: its marks where there are no colours.
+// heading writes a heading, with its marks where there are no colours.
 func (s *Stream) heading(line string) {
 	level := run(line)
 	line = strings.TrimSpace(line[level:])

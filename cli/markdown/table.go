@@ -24,7 +24,7 @@ func (s *Stream) notTable() {
 	s.text.add(strings.Join(lines, "\n"), false)
 }
 
-// aligned reads the line below a table's head: l, r or c for each column; nil = it is none.
+// aligned reads the line below a table's head: l, r or c for each column; nil = the line is no such line.
 func aligned(line string) (out []byte) {
 	for _, c := range cells(line) {
 		bare := strings.TrimSuffix(strings.TrimPrefix(c, ":"), ":")
@@ -67,7 +67,7 @@ func cells(line string) (out []string) {
 	return out
 }
 
-// between stands between two columns.
+// between separates two columns.
 const between = " │ "
 
 // endTable writes the table.
@@ -109,10 +109,10 @@ func (s *Stream) endTable() {
 	}
 }
 
-// readable is the fewest columns of a cell whose text has more.
+// readable is the least width of a cell whose text is wider.
 const readable = 6
 
-// fit gives the widths of the columns; nil = they do not fit. Columns that need more than their share are wrapped.
+// fit returns the widths of the columns; nil = they do not fit. Columns that need more than their share are wrapped.
 func (s *Stream) fit(rows [][]string, room int) []int {
 	widths := make([]int, len(rows[0]))
 	for i, row := range rows {
@@ -124,7 +124,7 @@ func (s *Stream) fit(rows [][]string, room int) []int {
 	for done := make([]bool, len(widths)); open > 0; {
 		share, changed := left/open, false
 		for c, w := range widths {
-			if !done[c] && w <= share { // it needs less than the others may have
+			if !done[c] && w <= share { // the column needs less than its share
 				done[c], changed = true, true
 				left -= w
 				open--
@@ -151,7 +151,7 @@ func (s *Stream) fit(rows [][]string, room int) []int {
 	return widths
 }
 
-// cell gives the lines of a cell.
+// cell returns the lines of a cell.
 func (s *Stream) cell(text string, width int, head bool) []string {
 	l := look{role: s.o.Role}
 	if head {
@@ -181,7 +181,7 @@ func (s *Stream) tableRow(row []string, widths []int, align []byte, head bool) {
 			pad := widths[c] - ansi.StringWidthWc(line)
 			before := 0
 			switch {
-			case line == "" && c == len(row)-1: // nothing is behind it
+			case line == "" && c == len(row)-1: // an empty last cell needs no blanks
 			case align[c] == 'r':
 				before = pad
 			case align[c] == 'c':
