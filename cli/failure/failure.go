@@ -1,5 +1,5 @@
-// Package failure turns errors into what the command line prints of them: three lines or a
-// problem object, with advice, and the exit code. Exit codes are decided here alone.
+// Package failure turns errors into the output and the exit code of a command: three lines or a problem object, with
+// advice. No other package decides exit codes.
 package failure
 
 import (
@@ -29,12 +29,11 @@ import (
 	"github.com/roost-dev/roost/workspace/shell"
 )
 
-// Failure is what a command that fails prints: three lines, or a
-// problem object with --json.
+// Failure is the output of a command that fails: three lines, or a problem object with --json.
 type Failure struct {
 	Exit        int
 	Code        string // for programs, e.g. "task_not_found"
-	Status      int    // the HTTP status that the same failure would have, 0 = none fits
+	Status      int    // the HTTP status of the same failure, 0 = none fits
 	What        string // what failed, on what
 	Why         string
 	Try         string // what to do
@@ -46,7 +45,7 @@ type Failure struct {
 
 func (f *Failure) Error() string { return f.What + ": " + f.Why }
 
-// New is a failure with the HTTP status that its exit code implies, if it implies one.
+// New makes a failure, with the HTTP status that its exit code implies, if any.
 func New(exit int, code, what, why, try string) *Failure {
 	status := map[int]int{ExitNotFound: http.StatusNotFound, ExitBusy: http.StatusConflict}[exit]
 	return &Failure{Exit: exit, Code: code, Status: status, What: what, Why: why, Try: try}
@@ -72,10 +71,10 @@ type Problem struct {
 	Candidates []api.Candidate `json:"candidates,omitempty"`
 }
 
-// Usage is the failure of a command line that has too little, too much or the wrong thing.
+// Usage is the failure of a wrong command line.
 func Usage(what, why, try string) *Failure { return New(ExitUsage, "usage", what, why, try) }
 
-// Config is the failure of a setting, or of what this machine has to have.
+// Config is the failure of a setting, or of something that this machine lacks.
 func Config(what, why, try string) *Failure { return New(ExitConfig, "configuration", what, why, try) }
 
 // NotFound is the failure of a name that nothing has.
@@ -94,7 +93,7 @@ func UnknownCommand(cmd *cobra.Command, name string) error {
 	return f
 }
 
-// OnlySubcommands is what a command does that has only subcommands: it prints its help.
+// OnlySubcommands runs a command that has only subcommands: it prints the help.
 func OnlySubcommands(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return UnknownCommand(cmd, args[0])
@@ -122,17 +121,17 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return f
 }
 
-// wanted describes what a flag of a type takes.
+// wanted describes the values of a flag, by its type.
 var wanted = map[string]string{"int": "a whole number such as 20", "duration": "a time such as 90s, 10m or 2h", "bool": "true or false"}
 
-// Group is a command that only holds others; alone it prints its help.
+// Group makes cmd a command that only has subcommands; without one it prints its help.
 func Group(cmd *cobra.Command, subs ...*cobra.Command) *cobra.Command {
 	cmd.RunE = OnlySubcommands
 	cmd.AddCommand(subs...)
 	return cmd
 }
 
-// OneOf allows at most one of some flags: each asks for another answer.
+// OneOf allows at most one of some flags, each of which chooses another output.
 func OneOf(cmd *cobra.Command, names ...string) error {
 	var given []string
 	for _, name := range names {
@@ -143,7 +142,7 @@ func OneOf(cmd *cobra.Command, names ...string) error {
 	if len(given) < 2 {
 		return nil
 	}
-	return Usage(cmd.CommandPath()+" "+strings.Join(given, " "), "only one of them can be shown at a time",
+	return Usage(cmd.CommandPath()+" "+strings.Join(given, " "), "the command shows only one of them at a time",
 		cmd.CommandPath()+" ID "+given[0])
 }
 
@@ -160,7 +159,7 @@ func Arguments(low, high int, try string) cobra.PositionalArgs {
 	}
 }
 
-// ShellWord spells a word so that a shell takes it as one.
+// ShellWord quotes a word for a shell.
 func ShellWord(word string) string { return shell.Word(word) }
 
 // closestFlag is the flag that a mistyped name most likely means, "" when none is near.
@@ -174,8 +173,8 @@ func closestFlag(cmd *cobra.Command, name string) string {
 	return best
 }
 
-// problemExits are the exit codes of server problems whose status alone would give another
-// exit code than the same failure in this process.
+// problemExits are the exit codes of server problems whose status alone would give another exit code than the same
+// failure in this process.
 var problemExits = map[string]int{
 	"ambiguous_id":       ExitUsage,
 	"workspace_missing":  ExitConfig,
@@ -203,7 +202,7 @@ var problemExits = map[string]int{
 	"usage":              ExitUsage,
 }
 
-// failureOfProblem is the failure that a server's problem document stands for.
+// failureOfProblem makes the failure of a server's problem document.
 func failureOfProblem(p *client.Problem) *Failure {
 	why, settings := against(p)
 	f := &Failure{Exit: ExitFailed, Code: p.Code, Status: p.Status, What: p.Title, Why: why, Task: p.Task, Retryable: p.Retryable,
@@ -244,7 +243,7 @@ func failureOfProblem(p *client.Problem) *Failure {
 			f.Suggestions = append(f.Suggestions, s)
 		}
 	}
-	if (p.Code == "permission_denied" || p.Status == 0) && len(p.Suggestions) > 0 { // without a status it is of this machine
+	if (p.Code == "permission_denied" || p.Status == 0) && len(p.Suggestions) > 0 { // a problem without a status is of this machine
 		f.Try, f.Suggestions = p.Suggestions[0], p.Suggestions[1:]
 	}
 	if p.Code == "unknown_mode" {
@@ -271,7 +270,7 @@ func failureOfProblem(p *client.Problem) *Failure {
 		f.Try = nothing
 	}
 	resume := "roost resume " + p.Task
-	switch p.Code { // those of a run, in the words of a command line
+	switch p.Code { // problems of a run, in the words of a command line
 	case "untrusted_settings":
 		f.What, f.Why = "continue task "+p.Task, "it "+strings.TrimPrefix(f.Why, "task "+p.Task+" ")
 		f.Try = "roost root trust  # if the root is yours; or " + resume + " on a terminal, which asks"
@@ -283,7 +282,7 @@ func failureOfProblem(p *client.Problem) *Failure {
 		f.Try = resume + " --profile NAME  # or --provider NAME; for all such tasks of its source: " + f.Try
 	}
 	if p.Code == "configuration" || p.Code == "workspace_missing" {
-		if what, why, ok := strings.Cut(f.Why, ": "); ok { // as the engine words it here
+		if what, why, ok := strings.Cut(f.Why, ": "); ok { // as the engine in this process words the error
 			f.What, f.Why = what, why
 		} else if p.Title != "" {
 			f.What = strings.ToLower(p.Title[:1]) + p.Title[1:]
@@ -292,7 +291,7 @@ func failureOfProblem(p *client.Problem) *Failure {
 	return f
 }
 
-// Exit codes. They are decided in this file and nowhere else.
+// Exit codes. Only this file decides them.
 const (
 	ExitDone       = 0
 	ExitFailed     = 1
@@ -318,7 +317,7 @@ var settingsExits = map[config.Kind]int{
 	config.Misused: ExitUsage, config.Broken: ExitConfig, config.Missing: ExitNotFound, config.Taken: ExitBusy,
 }
 
-// Of is what an error means for the user and for the exit code.
+// Of makes the failure of an error.
 func Of(err error) *Failure {
 	var own *Failure
 	var p *client.Problem // also of an act in this process
@@ -379,8 +378,7 @@ func Of(err error) *Failure {
 	return f
 }
 
-// place adds the file that cannot be opened, or the folder that is missing, and
-// what to do about it.
+// place names the file that cannot be opened, or the folder that is missing, and gives advice.
 func (f *Failure) place(err error) {
 	var at *fs.PathError
 	if !errors.As(err, &at) || !filepath.IsAbs(at.Path) || at.Op != "open" && at.Op != "stat" && at.Op != "lstat" {
@@ -394,8 +392,8 @@ func (f *Failure) place(err error) {
 	}
 }
 
-// OfOutcome is nil when the run completed. stopped is the exit code of the
-// signal that stopped it, 0 when none did.
+// OfOutcome makes the failure of a run's outcome; nil when the run completed. stopped is the exit code of the signal that
+// stopped the run, 0 = no signal did.
 func OfOutcome(task string, o engine.Outcome, stopped int) *Failure {
 	resume := "roost resume " + task
 	f := &Failure{Exit: ExitFailed, Code: "run_failed", Task: task, What: "the run of task " + task + " failed", Why: o.Reason, Try: resume}
@@ -441,7 +439,7 @@ func OfOutcome(task string, o engine.Outcome, stopped int) *Failure {
 	return f
 }
 
-// limitFlags raise the limit at which a run stopped, by the code of its outcome.
+// limitFlags are the flags that raise the limit at which a run stopped, by the code of its outcome.
 var limitFlags = map[string]string{
 	"turns":     " --max-turns N",
 	"cost":      " --max-cost AMOUNT",
@@ -449,7 +447,7 @@ var limitFlags = map[string]string{
 	"cost_day":  " --max-cost-day AMOUNT  # or continue tomorrow",
 }
 
-// failedRuns are what a run failed of, by the code of its outcome.
+// failedRuns are the failures of runs, by the code of the outcome.
 var failedRuns = map[string]struct {
 	exit      int
 	code      string
@@ -464,7 +462,7 @@ var failedRuns = map[string]struct {
 	"save":          {ExitFailed, "not_saved", true},
 }
 
-// Codes are the codes with their meaning, in order.
+// Codes are the exit codes with their meanings, in order.
 var Codes = []struct {
 	Code    int
 	Meaning string
@@ -494,8 +492,8 @@ const nothing = "roost help"
 // itFailed is the text for an error that does not name what failed.
 const itFailed = "it failed"
 
-// taskAdvice is what helps where a task lacks what was asked of it, by a problem's code.
-// The task's id follows the command, and a flag may follow the id.
+// taskAdvice is the advice for a failed act on a task, by the problem's code. The task's id follows the command, and a
+// flag may follow the id.
 var taskAdvice = map[string][2]string{
 	"message_not_found":    {"roost show"},
 	"task_locked":          {"roost show"},
@@ -522,8 +520,7 @@ var taskAdvice = map[string][2]string{
 // nameFolder is the engine's advice for a missing workspace.
 const nameFolder = "name the folder with -C DIR"
 
-// flagAdvice is the advice for a missing flag, by the error text of packages that know no
-// command line.
+// flagAdvice is the advice for a missing flag, by the error text of packages that know no command line.
 var flagAdvice = map[string]string{
 	nameFolder:                      "-C DIR",
 	"name a YAML file with --model": "--provider script --model FILE",
@@ -531,14 +528,14 @@ var flagAdvice = map[string]string{
 	report.NameScript:               "--provider script --model FILE",
 }
 
-// Advise turns a failure's advice into a command line, in the words of the command that
-// failed: errors of a server or the engine know no command line.
+// Advise turns a failure's advice into a command line, in the words of the command that failed: errors of a server or the
+// engine know no command line.
 func (f *Failure) Advise(cmd *cobra.Command, args []string) {
 	if f.What == itFailed {
 		f.What = cmd.CommandPath()
 	}
 	if flags, ok := flagAdvice[f.Try]; ok {
-		if dir := cmd.Flags().Lookup("workspace"); f.Code == "validation_failed" && dir != nil { // a server does not repeat its input
+		if dir := cmd.Flags().Lookup("workspace"); f.Code == "validation_failed" && dir != nil { // a server does not repeat its input in an error
 			f.What = "open the workspace " + dir.Value.String()
 			if whole, err := filepath.Abs(dir.Value.String()); err == nil {
 				f.What = "open the workspace " + whole
@@ -568,8 +565,8 @@ func (f *Failure) Advise(cmd *cobra.Command, args []string) {
 	}
 }
 
-// retry is the beginning of a command line that repeats the command with other flags; that of
-// resume where the command takes no folder.
+// retry is the beginning of a command line that repeats the command with other flags; where the command takes no folder,
+// it is the command resume.
 func retry(cmd *cobra.Command, args []string, task string) string {
 	path := cmd.CommandPath()
 	if cmd.Flags().ShorthandLookup("C") == nil {
@@ -588,11 +585,11 @@ func retry(cmd *cobra.Command, args []string, task string) string {
 	return path
 }
 
-// ofSettings are the members of a request's body whose fault is one of configuration.
+// ofSettings matches the members of a request's body whose faults are faults of configuration.
 var ofSettings = regexp.MustCompile(`^/(workspace|provider|model|base_url|(allow|ask|deny)_tools/.*)$`)
 
-// against is the server's complaint about members of a request, without the pointer that
-// only programs read.
+// against is the server's complaint about members of a request, without the pointers, which only programs read. settings
+// reports that a setting is at fault.
 func against(p *client.Problem) (why string, settings bool) {
 	why = p.Detail
 	for _, e := range p.Errors {
@@ -605,9 +602,8 @@ func against(p *client.Problem) (why string, settings bool) {
 	return strings.TrimPrefix(why, "; "), settings
 }
 
-// divide separates what failed from why in an error's text: "export task x: write y:
-// no space left" is about exporting task x. It does not divide text in quotation marks;
-// a text that is too long for a headline has none.
+// divide separates what failed from why in an error's text: in "export task x: write y: no space left" the headline is
+// "export task x". It does not divide text in quotation marks; a text whose first part is too long has no headline.
 func divide(text string) (what, why string, ok bool) {
 	const headline = 160
 	quoted := false
@@ -622,7 +618,7 @@ func divide(text string) (what, why string, ok bool) {
 	return "", text, false
 }
 
-// disk makes f the failure of a disk that is full or may not be written to, where err is one.
+// disk makes f the failure of a full or read-only disk, and reports whether err is one.
 func (f *Failure) disk(err error) bool {
 	var todo string
 	switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/roost-dev/roost/llm"
 )
 
-// causeAdvice is what helps a run whose request got no answer, by the cause. It follows the command that resumes.
+// causeAdvice is the advice for a run whose request got no answer, by the cause. It follows the command that resumes.
 var causeAdvice = []struct {
 	cause error
 	try   string
@@ -23,16 +23,16 @@ var causeAdvice = []struct {
 	{llm.ErrOffline, "  # once this machine is online"},
 }
 
-// billing is where an account of a provider gets credit.
+// billing are the pages on which an account of a provider gets credit.
 var billing = map[string]string{
 	"anthropic": "https://console.anthropic.com/settings/billing",
 	"openai":    "https://platform.openai.com/settings/organization/billing",
 	"google":    "https://console.cloud.google.com/billing",
 }
 
-// providerAdvice is what helps a run that a provider ended, when another try would fail in
-// the same way: another key or another model, or something to look at first. why is added to the
-// provider's message; both are "" when another try may help.
+// providerAdvice is the advice for a run that a provider ended, when another try would fail in the same way: another key
+// or another model, or something to check first. why is added to the provider's message. Both are "" when another try
+// may help.
 func providerAdvice(task string, err error) (try, why string) {
 	var p *llm.Error
 	if !errors.As(err, &p) {
@@ -76,8 +76,8 @@ func providerAdvice(task string, err error) (try, why string) {
 	return "", ""
 }
 
-// toolless reports whether a server's message means that its model calls no tools, in the
-// words of Ollama, OpenRouter, vLLM and llama.cpp.
+// toolless reports whether a server's message means that its model calls no tools, in the words of Ollama, OpenRouter,
+// vLLM and llama.cpp.
 func toolless(said string) bool {
 	return slices.ContainsFunc([]string{
 		"not support tools", "support tool use", "not support function calling", "not support tool",
