@@ -145,14 +145,13 @@ func (a *App) Options(cmd *cobra.Command, r *RunFlags) (engine.Request, error) {
 		return wrong("output json --detach", "the document comes at the end of the run, and --detach does not wait for it",
 			"detach --json  # then: roost wait ID --json")
 	}
-	if r.Approve != "" && !slices.Contains(Policies, r.Approve) {
-		return wrong("approve "+r.Approve, "there is no such policy", "approve "+strings.Join(Policies, "|"))
-	}
-	if r.effort != "" && !slices.Contains(api.Efforts, r.effort) {
-		return wrong("effort "+r.effort, "there is no such value", "effort "+strings.Join(api.Efforts, "|"))
-	}
-	if !slices.Contains([]string{"", api.StaleTell, api.StaleRead}, r.stale) {
-		return wrong("stale "+r.stale, "there is no such value", "stale tell|read")
+	for _, f := range []struct {
+		flag, value string
+		known       []string
+	}{{"approve", r.Approve, Policies}, {"effort", r.effort, api.Efforts}, {"stale", r.stale, []string{api.StaleTell, api.StaleRead}}} {
+		if f.value != "" && !slices.Contains(f.known, f.value) {
+			return wrong(f.flag+" "+f.value, "there is no such value", f.flag+" "+strings.Join(f.known, "|"))
+		}
 	}
 	switch n, err := strconv.Atoi(r.condenseAt); {
 	case r.condenseAt == "never":

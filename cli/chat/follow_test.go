@@ -60,6 +60,22 @@ func TestARunThatNobodyWorksOnAnyMore(t *testing.T) {
 	}
 }
 
+// The end of a run closes a question, and waits for the next question, which was held: the end is shown once.
+func TestTheEndOfARunWaitsForAHeldQuestion(t *testing.T) {
+	tk, c := stills(t, newDesk(t))
+	tk.hears("run.started", `"run":"run1"`)
+	tk.hears("question.opened", `"question":"q1","kind":"followup","text":"which?"`)
+	tk.hears("question.opened", `"question":"q2","kind":"followup","text":"and which?"`)
+	tk.hears("run.ended", `"run":"run1","outcome":"failed","reason":"no luck"`)
+	if tk.ask == nil || tk.ask.q.Question != "q2" || len(tk.held) != 1 {
+		t.Fatalf("%d events wait for the question %+v, want the end of the run to wait for q2", len(tk.held), tk.ask)
+	}
+	tk.hears("question.closed", `"question":"q2"`)
+	if n := strings.Count(c.text(), "no luck"); n != 1 {
+		t.Errorf("the end of the run is shown %d times:\n%s", n, c.text())
+	}
+}
+
 func TestAStreamThatEnds(t *testing.T) {
 	tk, c := stills(t, newDesk(t))
 	tk.hears("run.started", `"run":"run1"`)

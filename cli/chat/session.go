@@ -208,11 +208,9 @@ func (s *Session) Last() (last Ending) {
 // Working reports whether a run works on the task.
 func (s *Session) Working() bool { return s.state().Working }
 
-func (s *Session) state() state {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	st := s.st
-	st.Queue = append([]api.Queued(nil), st.Queue...)
+// state is a copy of the state. It may share slices: a change replaces them, and never writes into them.
+func (s *Session) state() (st state) {
+	s.locked(func() { st = s.st })
 	return st
 }
 

@@ -300,7 +300,7 @@ func (s *Session) live(in incoming, own bool) {
 func (t *talk) queued(st *state, e members) {
 	for i, q := range st.Queue {
 		if q.ID == e.Input { // the input has other words now
-			st.Queue = append([]api.Queued(nil), st.Queue...)
+			st.Queue = slices.Clone(st.Queue)
 			st.Queue[i].Text = e.Text
 			t.inputs[e.Input] = e.Text
 			return
@@ -436,7 +436,8 @@ func (t *talk) answered(a *ask) {
 }
 
 // ends reports whether an event closes the present question: another client answered it, or the run is over. In that
-// case the chat stops asking.
+// case the chat stops asking and shows the held events; if one of them asks the next question, ends reports false, and
+// the event waits for that one.
 func (t *talk) ends(in incoming) bool {
 	a := t.ask
 	if a.said.Load() {
@@ -467,16 +468,8 @@ func (t *talk) ends(in incoming) bool {
 			t.s.tell("· answered elsewhere")
 		}
 	}
-	held := t.held
-	t.held = nil
-	for i, h := range held { // earlier events come first
-		t.show(h)
-		if t.ask != nil {
-			t.held = slices.Concat(t.held, held[i+1:], []incoming{in})
-			return false
-		}
-	}
-	return true
+	t.release() // earlier events come first
+	return t.ask == nil
 }
 
 // opened reads a question from its event.

@@ -218,10 +218,7 @@ func (t *text) emphasis(s string, l look, final bool, depth int) (n int, wait bo
 		return 0, true
 	}
 	opens, _ := flanks(s[0], t.before, first(s[marks:]))
-	if !opens || marks > 3 || s[0] == '~' && marks != 2 || depth == deepest {
-		return 0, false
-	}
-	if depth == 0 && t.far(s, marks, final) {
+	if !opens || marks > 3 || s[0] == '~' && marks != 2 || depth == deepest || depth == 0 && t.far(s, marks, final) {
 		return 0, false
 	}
 	end, known := closer(s, marks, final)

@@ -140,8 +140,7 @@ func (m *Model) hits(msg hitsMsg) {
 	q.busy, q.err = false, msg.err
 	q.hits, q.count = map[string]Hit{}, map[string]int{}
 	for _, h := range msg.hits {
-		q.count[h.Key]++
-		if _, ok := q.hits[h.Key]; !ok {
+		if q.count[h.Key]++; q.count[h.Key] == 1 {
 			q.hits[h.Key] = h
 		}
 	}

@@ -160,18 +160,15 @@ func New(w io.Writer, o Options) *Display {
 // Below makes a display for a subtask on the same terminal: a bar marks its lines. The caller flushes one display before
 // it uses the other.
 func (d *Display) Below() *Display {
-	o := d.o
-	if o.Width > 0 {
-		o.Width = max(o.Width-2, 20)
-	}
-	if o.Size != nil {
-		o.Size = func() int {
-			if w := d.o.width(); w > 0 {
-				return max(w-2, 20)
-			}
+	narrower := func(width int) int {
+		if width <= 0 {
 			return 0
 		}
+		return max(width-2, 20)
 	}
+	o := d.o
+	o.Width = narrower(o.Width)
+	o.Size = func() int { return narrower(d.o.width()) }
 	sub := New(d.w, o)
 	sub.line, sub.lead = d.line, d.lead+"│ "
 	return sub

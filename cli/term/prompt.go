@@ -418,17 +418,15 @@ func (p *Prompter) press(ctx context.Context, prompt string) (string, error) {
 		case <-p.typed.news:
 		}
 		data, over := p.typed.bytes()
-		if over {
+		text := string(data)
+		if over || text == "\x04" {
 			p.d.answered(true)
 			return "", ErrNoInput
 		}
 		now = p.now()
 		takes := a.Takes(now, "")
 		a.Key = now
-		switch text := string(data); {
-		case text == "\x04":
-			p.d.answered(true)
-			return "", ErrNoInput
+		switch {
 		case !takes:
 		case text == "\n" || text == "\r":
 			p.d.answered(true)

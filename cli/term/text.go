@@ -39,10 +39,9 @@ func (s Style) theme() theme.Theme {
 }
 
 // Paint writes text as lines of a style are shown. The text must be safe already.
-func (s Style) Paint(style view.Style, text string) string { return s.As(roles[style], text) }
-
-// As writes text in the colours of a role. The text must be safe already.
-func (s Style) As(role theme.Role, text string) string { return s.theme().Paint(role, text) }
+func (s Style) Paint(style view.Style, text string) string {
+	return s.theme().Paint(roles[style], text)
+}
 
 // Safe makes text from models, tools and files harmless for a terminal. Line
 // breaks and tabs stay.
