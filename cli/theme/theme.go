@@ -124,47 +124,38 @@ func rgb(n int) (r, g, b int) {
 
 // palette has the colours for one kind of background.
 type palette struct {
-	name        string
-	backgrounds []int   // the ends of the range, of the 256 colours
-	contrast    float64 // the least that each role may have
-	looks       [roleCount]look
+	name  string
+	looks [roleCount]look
 }
 
-// Black, white, and the greys close to them that terminals use by default.
-const (
-	black, white = 16, 231
-	almostBlack  = 236 // #303030
-	almostWhite  = 255 // #eeeeee
-)
-
-var dark = palette{"dark", []int{black, almostBlack}, 4.5, [...]look{
+var dark = palette{"dark", [...]look{
 	Text: {own, 0}, Dim: {248, 0}, Accent: {117, Bold}, Model: {own, 0}, Success: {114, 0}, Warning: {221, 0},
 	Failure: {210, 0}, Code: {180, 0}, Link: {111, Underline}, Added: {114, 0}, Removed: {210, 0},
 }}
 
-var light = palette{"light", []int{white, almostWhite}, 4.5, [...]look{
+var light = palette{"light", [...]look{
 	Text: {own, 0}, Dim: {241, 0}, Accent: {25, Bold}, Model: {own, 0}, Success: {22, 0}, Warning: {94, 0},
 	Failure: {124, 0}, Code: {90, 0}, Link: {25, Underline}, Added: {22, 0}, Removed: {124, 0},
 }}
 
 // either can be read on black and on white. There are few such colours.
-var either = palette{"either", []int{black, white}, 4.5, [...]look{
+var either = palette{"either", [...]look{
 	Text: {own, 0}, Dim: {243, 0}, Accent: {63, Bold}, Model: {own, 0}, Success: {29, 0}, Warning: {131, 0},
 	Failure: {163, 0}, Code: {98, 0}, Link: {63, Underline}, Added: {29, 0}, Removed: {163, 0},
 }}
 
-var highDark = palette{"high-contrast", []int{black, almostBlack}, 7, [...]look{
+var highDark = palette{"high-contrast", [...]look{
 	Text: {own, 0}, Dim: {251, 0}, Accent: {159, Bold}, Model: {own, 0}, Success: {120, 0}, Warning: {227, Bold},
 	Failure: {218, Bold}, Code: {223, 0}, Link: {159, Underline}, Added: {120, 0}, Removed: {218, 0},
 }}
 
-var highLight = palette{"high-contrast", []int{white, almostWhite}, 7, [...]look{
-	Text: {own, 0}, Dim: {238, 0}, Accent: {18, Bold}, Model: {own, 0}, Success: {black, 0}, Warning: {52, Bold},
+var highLight = palette{"high-contrast", [...]look{
+	Text: {own, 0}, Dim: {238, 0}, Accent: {18, Bold}, Model: {own, 0}, Success: {16, 0}, Warning: {52, Bold},
 	Failure: {88, Bold}, Code: {53, 0}, Link: {18, Underline}, Added: {18, 0}, Removed: {88, 0},
 }}
 
 // basic is the terminal's own sixteen colours by their names.
-var basic = palette{name: "basic", looks: [...]look{
+var basic = palette{"basic", [...]look{
 	Text: {own, 0}, Dim: {own, Faint}, Accent: {own, Bold}, Model: {own, 0}, Success: {2, 0}, Warning: {3, 0},
 	Failure: {1, 0}, Code: {6, 0}, Link: {own, Underline}, Added: {2, 0}, Removed: {1, 0},
 }}

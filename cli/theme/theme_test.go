@@ -7,6 +7,13 @@ import (
 	"github.com/charmbracelet/colorprofile"
 )
 
+// Black, white, and the greys close to them that terminals use by default, of the 256 colours.
+const (
+	black, white = 16, 231
+	almostBlack  = 236 // #303030
+	almostWhite  = 255 // #eeeeee
+)
+
 // luminance is the relative luminance of WCAG 2.1.
 func luminance(n int) float64 {
 	part := func(c int) float64 {
@@ -42,7 +49,14 @@ func TestContrastIsThatOfWCAG(t *testing.T) {
 // colour is as readable as the user's terminal.
 func TestEachRoleCanBeRead(t *testing.T) {
 	t.Parallel()
-	for _, p := range []*palette{&dark, &light, &either, &highDark, &highLight} {
+	for _, p := range []struct {
+		palette
+		backgrounds []int // the ends of the range
+		contrast    float64
+	}{
+		{dark, []int{black, almostBlack}, 4.5}, {light, []int{white, almostWhite}, 4.5}, {either, []int{black, white}, 4.5},
+		{highDark, []int{black, almostBlack}, 7}, {highLight, []int{white, almostWhite}, 7},
+	} {
 		painted := 0
 		for r, l := range p.looks {
 			if l.colour == own {
