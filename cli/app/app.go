@@ -59,7 +59,7 @@ type global struct {
 	JSON, Quiet, Verbose, NoColour, NoInput bool
 }
 
-// Interactive reports whether a person can be asked.
+// Interactive reports whether a user can be asked.
 func (a *App) Interactive() bool { return a.InTTY && a.ErrTTY && !a.Flags.NoInput && !a.Flags.JSON }
 
 // Say prints a message for the user to stderr, unless -q.
@@ -338,9 +338,9 @@ const noCommand = 127
 func pagerCommand(ctx context.Context, line string) *exec.Cmd {
 	if os.PathSeparator == '\\' {
 		words := strings.Fields(line)
-		return exec.CommandContext(ctx, words[0], words[1:]...) //nolint:gosec // the person's own choice
+		return exec.CommandContext(ctx, words[0], words[1:]...) //nolint:gosec // the user's own choice
 	}
-	return exec.CommandContext(ctx, "sh", "-c", line) //nolint:gosec // the person's own choice
+	return exec.CommandContext(ctx, "sh", "-c", line) //nolint:gosec // the user's own choice
 }
 
 // Stopper makes the first Ctrl-C, SIGTERM or hang-up stop a run and save it, and the second one end the process at

@@ -419,5 +419,5 @@ func OpenBrowser(ctx context.Context, address string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	return exec.CommandContext(ctx, words[0], words[1:]...).Run() //nolint:gosec // an http address that the person asked for
+	return exec.CommandContext(ctx, words[0], words[1:]...).Run() //nolint:gosec // an http address that the user asked for
 }

@@ -161,7 +161,7 @@ type model struct {
 	failed  any               // what the program panicked with
 	away    bool              // another program has the terminal: nothing is drawn
 
-	in  io.Reader // the terminal, for the person's editor
+	in  io.Reader // the terminal, for the user's editor
 	tty io.Writer
 
 	crew *display.Crew
@@ -239,7 +239,7 @@ func (m *model) turned(asking bool) {
 	m.find, m.choice = nil, choice{}
 	switch {
 	case asking: // a half line is no answer
-		// A person who looks elsewhere notices it; a lost terminal is no reason to stop.
+		// A user who looks elsewhere notices it; a lost terminal is no reason to stop.
 		_, _ = fmt.Fprint(m.paint.w, display.Attention(m.s.o.Display.Notify, "Roost asks"))
 		if m.draft != "" {
 			m.kept = append(m.kept, m.draft)

@@ -40,16 +40,15 @@ func (m *model) compose() tea.Cmd {
 		return nil
 	}
 	var gone error
+	back := func() {}
 	c.before = func() {
 		m.cook()
 		if m.s.o.Away != nil {
-			c.back = m.s.o.Away()
+			back = m.s.o.Away()
 		}
 	}
 	c.after = func() {
-		if c.back != nil {
-			c.back()
-		}
+		back()
 		gone = m.raw()
 	}
 	m.paint.leave(m.paint.width)
@@ -77,8 +76,7 @@ func (m *model) wrote(msg composedMsg) {
 		if !msg.asking {
 			m.draft = "" // the user's editor had it
 		}
-		m.ed.set("")
-		m.ed.insert(msg.text)
+		m.ed.set(msg.text)
 	}
 	m.due = true
 }
@@ -92,7 +90,7 @@ type composer struct {
 	out    io.Writer
 	text   string // the text to edit, and then the written one
 
-	before, after, back func()
+	before, after func()
 }
 
 // Run runs the editor.

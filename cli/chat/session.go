@@ -113,7 +113,7 @@ type Options struct {
 	Ask     bool            // a user is present who can be asked
 	Result  io.Writer       // gets the results of runs and commands; nil = the chat shows them like the rest
 	History string          // the file of what was typed; "" = none is kept
-	Editor  string          // the person's own, as $EDITOR has it; "" = none
+	Editor  string          // the user's own, as $EDITOR has it; "" = none
 	// Away is called when another program gets the terminal, and the function that it returns when that program has
 	// ended: between the two calls Ctrl-C is not for the chat. Away may be nil.
 	Away func() (back func())
@@ -130,8 +130,8 @@ type state struct {
 	Asking  bool // lines answer a question
 	Waiting bool // the last run waits for an answer
 	Busy    bool // a line is being carried out
-	Over    bool // the person wants to leave
-	Command bool // a command line of the person's runs
+	Over    bool // the user wants to leave
+	Command bool // a command line of the user's runs
 	Queue   []api.Queued
 	Back    []string // lines that were refused, for the history: Up brings them back
 	Retype  string   // the answer that was not accepted; the editor shows it when the chat asks again

@@ -15,7 +15,7 @@ import (
 
 // Facts describe the next request of a chat: which model it asks, what the run may do, and where.
 type Facts struct {
-	Provider, Model, Address string // Address is the provider's, as a person reads it
+	Provider, Model, Address string // Address is the provider's, as a user reads it
 	Key                      string // where the key comes from; "" = there is none, or none is needed
 	Profile, Mode, Approve   string
 	Folder, Branch           string // Branch is the git branch of the folder; "" = none

@@ -267,16 +267,21 @@ func (s *Session) queued(ctx context.Context, id, rest string) error {
 	return s.backend.EditQueued(ctx, id, st.Queue[n-1].ID, text)
 }
 
-// set changes a setting of the next run: of the new task, or of the task that the chat is about.
-func (s *Session) set(of func(*api.NewTask), again func(*api.NewRun), note string) {
-	s.mu.Lock()
+// next are the settings of the next run: of the new task, or of the task that the chat is about. The caller holds mu.
+func (s *Session) next() *api.Settings {
 	if s.st.Task == "" {
-		of(&s.o.New)
-	} else {
-		again(&s.again)
+		return &s.o.New.Settings
 	}
-	working := s.st.Working
-	s.mu.Unlock()
+	return &s.again.Settings
+}
+
+// set changes a setting of the next run.
+func (s *Session) set(change func(*api.Settings), note string) {
+	working := false
+	s.locked(func() {
+		change(s.next())
+		working = s.st.Working
+	})
 	s.refresh()
 	if working {
 		note += ", from the next run on"
@@ -287,12 +292,11 @@ func (s *Session) set(of func(*api.NewTask), again func(*api.NewRun), note strin
 func (s *Session) mode(ctx context.Context, id, rest string) error {
 	known := s.backend.Words(ctx, Modes, s.workspace(ctx), "")
 	if rest == "" {
-		now := ""
-		s.locked(func() { now = s.again.Mode })
-		if now == "" && id == "" {
-			now = s.o.New.Mode
-		} else if t, err := s.backend.Task(ctx, id); now == "" && err == nil {
-			now = t.Mode
+		now := s.chosen(func(o *api.Settings) *string { return &o.Mode })
+		if now == "" && id != "" {
+			if t, err := s.backend.Task(ctx, id); err == nil {
+				now = t.Mode
+			}
 		}
 		for _, w := range known {
 			lead := "  "
@@ -313,7 +317,7 @@ func (s *Session) mode(ctx context.Context, id, rest string) error {
 		}
 		return errors.New(text + " (/mode lists them)")
 	}
-	s.set(func(n *api.NewTask) { n.Mode = rest }, func(n *api.NewRun) { n.Mode = rest }, "mode "+rest)
+	s.set(func(o *api.Settings) { o.Mode = rest }, "mode "+rest)
 	s.change(func(st *state) { st.Mode = rest })
 	return nil
 }
@@ -331,17 +335,13 @@ func (s *Session) model(ctx context.Context, id, rest string) error {
 		s.tell("model %s", cmp.Or(now, s.state().Facts.Model, "from the settings"))
 		return nil
 	}
-	s.set(func(n *api.NewTask) { n.Model = rest }, func(n *api.NewRun) { n.Model = rest }, "model "+rest)
+	s.set(func(o *api.Settings) { o.Model = rest }, "model "+rest)
 	return nil
 }
 
 // chosen is a setting that the user chose for the next run; "" = none.
 func (s *Session) chosen(of func(*api.Settings) *string) (value string) {
-	s.locked(func() {
-		if value = *of(&s.again.Settings); s.st.Task == "" {
-			value = *of(&s.o.New.Settings)
-		}
-	})
+	s.locked(func() { value = *of(s.next()) })
 	return value
 }
 
@@ -363,7 +363,7 @@ func (s *Session) choose(what, value string, kind Kind, of func(*api.Settings) *
 	if len(names) > 0 && !slices.Contains(names, value) {
 		return fmt.Errorf("there is no %s %s; there are %s", what, value, strings.Join(names, ", "))
 	}
-	s.set(func(n *api.NewTask) { *of(&n.Settings) = value }, func(n *api.NewRun) { *of(&n.Settings) = value }, what+" "+value)
+	s.set(func(o *api.Settings) { *of(o) = value }, what+" "+value)
 	return nil
 }
 
@@ -445,14 +445,10 @@ func (s *Session) approve(_ context.Context, _, rest string) error {
 	return nil
 }
 
-func (s *Session) limits(_ context.Context, id, rest string) error {
+func (s *Session) limits(_ context.Context, _, rest string) error {
 	var next api.Limits
 	s.locked(func() {
-		l := s.again.Limits
-		if id == "" {
-			l = s.o.New.Limits
-		}
-		if l != nil {
+		if l := s.next().Limits; l != nil {
 			next = *l
 		}
 	})
@@ -465,7 +461,7 @@ func (s *Session) limits(_ context.Context, id, rest string) error {
 			return err
 		}
 	}
-	s.set(func(n *api.NewTask) { n.Limits = &next }, func(n *api.NewRun) { n.Limits = &next }, limitsText(next))
+	s.set(func(o *api.Settings) { o.Limits = &next }, limitsText(next))
 	return nil
 }
 
@@ -548,12 +544,7 @@ var about = map[string]string{
 func (s *Session) allow(policy string) (note string) {
 	note = "unasked: " + policy + ", " + about[policy]
 	s.change(func(st *state) {
-		if st.Task == "" {
-			s.o.New.Approve = policy
-		} else {
-			s.again.Approve = policy
-		}
-		st.Policy = policy
+		s.next().Approve, st.Policy = policy, policy
 		st.Loose = st.Loose || policy == "all"
 		if st.Working {
 			note += "; from the next run on"

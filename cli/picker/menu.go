@@ -36,7 +36,7 @@ func (m *Model) menuKey(key string) {
 	}
 }
 
-// field is a line that the person types, in the place of the keys.
+// field is a line that the user types, in the place of the keys.
 type field struct {
 	label string // above it
 	text  string

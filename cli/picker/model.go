@@ -29,7 +29,7 @@ type Copy struct{ Key, Where string }
 // foreign reports whether a name of a task belongs to a storage of another tool: deleting it hides it.
 func foreign(key string) bool { return !strings.HasPrefix(key, api.OwnSource+":") }
 
-// waits reports whether a question of the task waits for the person.
+// waits reports whether a question of the task waits for the user.
 func (t Task) waits() bool { return t.OpenQuestions > 0 }
 
 // folder is the last part of the task's folder, on any system.

@@ -36,7 +36,7 @@ func cost(t Task) int64 {
 
 func tokens(t Task) int64 { return t.Usage.TokensIn + t.Usage.TokensOut }
 
-// sort puts all tasks into the order of the list: those that wait for the person first, then pinned ones.
+// sort puts all tasks into the order of the list: those that wait for the user first, then pinned ones.
 func (m *Model) sort() {
 	first := func(yes bool) int {
 		if yes {

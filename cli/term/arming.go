@@ -7,7 +7,7 @@ import (
 )
 
 // A single key can allow a command for good, and a question may appear in the middle of a word. So a key counts as an
-// answer only when the person can have read the question and is not typing: then the question is armed.
+// answer only when the user can have read the question and is not typing: then the question is armed.
 
 // ArmAfter is how long a question must be on the screen, and how long no key may come, before single keys answer it.
 const ArmAfter = 500 * time.Millisecond

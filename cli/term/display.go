@@ -33,7 +33,7 @@ type Options struct {
 	Width   int  // columns, 0 = do not cut
 	Quiet   bool // only questions and notices
 	Verbose bool // reasoning and command output whole, also without a terminal
-	Live    bool // a person is watching: show text as it comes
+	Live    bool // a user is watching: show text as it comes
 	Theme   theme.Theme
 	Rich    bool       // with Live: render Markdown, wrap it at words, and show the present activity of the run
 	Links   bool       // with Rich: the terminal knows OSC 8
