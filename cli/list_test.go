@@ -55,7 +55,7 @@ func TestSourcesAreToldOneByOne(t *testing.T) {
 	}
 	errs.Reset()
 	a.SumUp(api.Found{Sources: sources[2:]}, 0)
-	want = "no tasks found; looked in:\n  /none (none)\n  /locked (locked) is unreachable: permission denied\nin another place: roost sources add DIR\n"
+	want = "no tasks found; looked in:\n  /none (none)\n  /locked (locked) is unreachable: permission denied\nto look in another place: roost sources add DIR\n"
 	if diff := cmp.Diff(want, errs.String()); diff != "" {
 		t.Error(diff)
 	}

@@ -170,7 +170,7 @@ func TestPickerSearches(t *testing.T) {
 	x.press("\x15gartentür")
 	x.until("gartentür", "1 task · 1 hit in 1", "tidy the shed")
 	x.press("\x15nothing of the kind")
-	x.until("no task holds that")
+	x.until("no task contains that")
 	x.press("\x1b")
 	x.until("q quit")
 	x.press("\x1b")

@@ -291,7 +291,7 @@ func (a *App) Paged(ctx context.Context, f func() error) error {
 		err = cmd.Start()
 	}
 	if err != nil { // without its pager the output is still shown
-		a.Say("no pager: %v", err)
+		a.Say("the pager did not start: %v", err)
 		return f()
 	}
 	// An interrupt is for the pager. It is caught and not ignored, and only from here on: the pager would inherit an ignored

@@ -107,7 +107,7 @@ func (a *App) Request(cmd *cobra.Command, r *RunFlags, words []string) (engine.R
 // Address checks --base-url. The error does not repeat the value: it may hold a password.
 func (r *RunFlags) Address() error {
 	if err := wire.CheckAddress(r.BaseURL); err != nil {
-		return failure.Usage("use --base-url", err.Error(), "--base-url http://127.0.0.1:11434/v1  # keys are set apart: roost auth set PROVIDER")
+		return failure.Usage("use --base-url", err.Error(), "--base-url http://127.0.0.1:11434/v1  # the key is set separately: roost auth set PROVIDER")
 	}
 	return nil
 }

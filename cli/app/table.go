@@ -334,7 +334,7 @@ func (a *App) SumUp(got api.Found, shown int) {
 				a.Say("  %s (%s)", a.Folder(p.Dir), p.Product)
 			}
 		}
-		a.Say("in another place: roost sources add DIR")
+		a.Say("to look in another place: roost sources add DIR")
 		return
 	}
 	for _, src := range got.Sources {

@@ -34,7 +34,7 @@ func (m *model) letter(key, text, letters string) bool {
 	case !m.ed.empty() || armed.In(now) == 0:
 		return false
 	case key == "enter", text != "", key == "backspace": // the user types on: the key answers no question
-		m.hint = "a question came: what you type comes back behind it; wait a moment to answer"
+		m.hint = "a question came: what you type comes back after it; wait a moment to answer"
 		m.toDraft(key, text)
 	default:
 		return false

@@ -44,7 +44,7 @@ func (s *Session) image(_ context.Context, _, rest string) error {
 		if n == 0 {
 			return errors.New("want /image PATH; no image waits for your next words")
 		}
-		s.tell("no image goes along")
+		s.tell("no image goes along with your next words")
 		return nil
 	}
 	if path, ok := imagePath(rest); ok {

@@ -85,7 +85,7 @@ func (m *model) search(key, text string) bool {
 		if f.at < 0 {
 			m.ed.set(f.draft)
 		}
-		m.hint = "no older line holds that"
+		m.hint = "no older line contains that"
 	}
 	switch key {
 	case "ctrl+r":

@@ -23,7 +23,7 @@ func TestSearchingTheHistory(t *testing.T) {
 		{"p", "paint the fence", "(search: p) "},
 		{"a", "paint the fence", "(search: pa) "},
 		{"ctrl+r", "paint the shed", "(search: pa) "},
-		{"ctrl+r", "paint the shed", "no older line holds that"},
+		{"ctrl+r", "paint the shed", "no older line contains that"},
 		{"backspace", "paint the fence", "(search: p) "},
 		{"zz", "a draft", "no older line"},
 		{"backspace", "a draft", ""},
@@ -233,7 +233,7 @@ func TestOffersGoAway(t *testing.T) {
 	}
 	m.ed.set("#9")
 	m.types(t, "tab")
-	if !strings.Contains(m.seen(), "nothing fits that") {
+	if !strings.Contains(m.seen(), "no completion fits that") {
 		t.Errorf("it says nothing:\n%s", m.seen())
 	}
 }

@@ -249,7 +249,7 @@ func (m *model) turned(asking bool) {
 		if m.s.state().Letters != "" {
 			m.burst = false
 		} else if m.burst = m.draft != "" && m.now().Sub(m.pressed) < typing; m.burst {
-			m.hint = "a question came: what you type comes back behind it; wait a moment to answer"
+			m.hint = "a question came: what you type comes back after it; wait a moment to answer"
 		}
 	case m.ed.empty():
 		m.due = true
@@ -465,7 +465,7 @@ func (m *model) typedOn(key, text string) bool {
 	case !m.burst:
 	case key == "enter":
 		m.burst = false
-		m.hint = "a question came: what you typed comes back behind it"
+		m.hint = "a question came: what you typed comes back after it"
 		return true
 	case key == "backspace", text != "":
 		m.toDraft(key, text)
@@ -524,7 +524,7 @@ func (m *model) found(msg wordsMsg) tea.Cmd {
 	case len(m.choice.list) > 0:
 		cmds = append(cmds, m.take())
 	case len(msg.list) == 0:
-		m.hint = "nothing fits that"
+		m.hint = "no completion fits that"
 	}
 	for len(m.early) > 0 && !m.looking {
 		k := m.early[0]

@@ -68,10 +68,10 @@ func (m *model) wrote(msg composedMsg) {
 		m.hint = msg.err.Error() + "; the text is as it was"
 	case m.asking && !msg.asking:
 		m.draft = msg.text
-		m.hint = "a question came: what you wrote comes back behind it"
+		m.hint = "a question came: what you wrote comes back after it"
 	default:
 		if msg.asking && !m.asking {
-			m.hint = "the question is answered; this was written for it"
+			m.hint = "the question is answered already; you wrote this text for it"
 		}
 		if !msg.asking {
 			m.draft = "" // the user's editor had it

@@ -107,7 +107,7 @@ func TestWordsThatCommandsWant(t *testing.T) {
 		"/queue drop":   "want /queue N WORDS",
 		"/queue":        "nothing is queued",
 		"/answer x":     "no question is open",
-		"/abort":        "nothing works on the task",
+		"/abort":        "no run works on the task",
 		"/help rewin":   "there is no command /rewin",
 	} {
 		c.Line(line)

@@ -204,7 +204,7 @@ func (s *Session) retry(ctx context.Context, id, _ string) error {
 
 func (s *Session) abort(ctx context.Context, id, _ string) error {
 	if st := s.state(); !st.Working && !st.Asking {
-		s.tell("nothing works on the task")
+		s.tell("no run works on the task")
 		return nil
 	}
 	s.tell("· stopping and saving")

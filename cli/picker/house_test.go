@@ -173,7 +173,7 @@ func TestFilters(t *testing.T) {
 		choose("dry", "enter")
 		choose("small", "enter")
 		s.lists("")
-		s.shows("no task is like that; esc shows all")
+		s.shows("no task passes the filters; esc shows all")
 		s.press("esc")
 		s.lists(newest)
 	})

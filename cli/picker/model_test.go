@@ -138,7 +138,7 @@ func TestSearchWhileTyping(t *testing.T) {
 		if got := d.did("given up search"); !cmp.Equal(got, []string{"given up search roof"}) {
 			t.Errorf("given up: %q", got)
 		}
-		s.shows("no task holds that")
+		s.shows("no task contains that")
 		s.press("esc", "esc")
 		s.shows("paint", "/ searches titles")
 	})

@@ -282,7 +282,7 @@ func (m *Model) welcome() []string {
 		"  n   a new task in " + m.o.Dir,
 		"      you write what is to be done, and talk with the model while it works",
 		"  ?   all keys",
-		"  q   quit; roost try then shows how a task goes on that was killed",
+		"  q   quit; roost try then shows how a killed task continues",
 		"",
 		"There is no task yet: none in Roost, and none where Roo Code, Cline, Kilo Code",
 		"and Zoo Code keep theirs. Another place of theirs: roost sources add FOLDER",
@@ -301,11 +301,11 @@ func (m *Model) welcome() []string {
 func (m *Model) nothing() string {
 	switch {
 	case m.query.busy:
-		return "no title holds that; searching messages ..."
+		return "no title contains that; searching messages ..."
 	case m.query.text != "":
-		return "no task holds that; esc shows all"
+		return "no task contains that; esc shows all"
 	case m.narrow.on():
-		return "no task is like that; esc shows all"
+		return "no task passes the filters; esc shows all"
 	case m.load.whole:
 		return "there is no task"
 	case m.load.err != nil:
