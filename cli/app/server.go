@@ -277,10 +277,12 @@ func (a *App) Pages(ctx context.Context, c *client.Client, path string, query ur
 		}
 		query.Set("limit", strconv.Itoa(ask))
 		SetQuery(query, "cursor", out.Next)
-		last := out.Next
-		if err := out.fetch(ctx, c, path, query); err != nil {
+		var p listPage
+		if _, err := c.Ask(ctx, client.Request{Path: path, Query: query}, &p); err != nil {
 			return out, err
 		}
+		last := out.Next
+		out.take(p)
 		if out.Next == "" || out.Next == last || limit > 0 && len(out.Items) >= limit {
 			return out, nil
 		}
@@ -292,8 +294,19 @@ func (a *App) Page(ctx context.Context, c *client.Client, path string, query url
 	ctx, shown := a.Watched(ctx)
 	defer shown()
 	out := Listed{Items: []json.RawMessage{}, Names: map[string]string{}}
-	err := out.fetch(ctx, c, path, query)
+	var p listPage
+	_, err := c.Ask(ctx, client.Request{Path: path, Query: query}, &p)
+	if err == nil {
+		out.take(p)
+	}
 	return out, err
+}
+
+// listPage is a page of a list, with the names and the summary that came with it.
+type listPage struct {
+	api.Page[json.RawMessage]
+	Names map[string]string
+	Found *api.Found
 }
 
 // Add adds the next page.
@@ -310,16 +323,8 @@ func (l *Listed) Add(next Listed) {
 	}
 }
 
-// fetch gets one page and adds it.
-func (l *Listed) fetch(ctx context.Context, c *client.Client, path string, query url.Values) error {
-	var p struct {
-		api.Page[json.RawMessage]
-		Names map[string]string
-		Found *api.Found
-	}
-	if _, err := c.Ask(ctx, client.Request{Path: path, Query: query}, &p); err != nil {
-		return err
-	}
+// take adds one page.
+func (l *Listed) take(p listPage) {
 	l.Items = append(l.Items, p.Items...)
 	maps.Copy(l.Names, p.Names)
 	if p.Found != nil {
@@ -333,7 +338,6 @@ func (l *Listed) fetch(ctx context.Context, c *client.Client, path string, query
 	if l.Next = ""; p.Next != nil {
 		l.Next = *p.Next
 	}
-	return nil
 }
 
 // BadCursor reports whether a list was refused because of its cursor.
