@@ -141,7 +141,7 @@ func shift(from, to *[]Action, seq, then, head uint64) {
 	*to = append(*to, d)
 }
 
-// Swapped are the files of a restore the other way round: what takes it back.
+// Swapped returns the files of the restore that undoes a restore of files.
 func Swapped(files []RestoreFile) []RestoreFile {
 	out := make([]RestoreFile, len(files))
 	for i, f := range files {

@@ -36,7 +36,7 @@ func (s *State) follows(last uint64, m *Message) bool {
 	return true
 }
 
-// listOf unpacks a history. What the log lost is left out.
+// listOf returns the messages of a history that ranges name, without those that the log lost.
 func (s *State) listOf(h History, runs []Run64) []*Message {
 	var out []*Message
 	for _, r := range runs {
@@ -110,7 +110,7 @@ func (s *State) touch(calls []*Call) {
 	}
 }
 
-// leave keeps the head as a branch: it is about to move.
+// leave keeps the head as a branch, because the head is about to move.
 func (s *State) leave(seq uint64, at int64, why, by string) {
 	if len(s.Branches) == 0 {
 		s.fileAll()
@@ -182,29 +182,19 @@ func (s *State) enter(l Leaf) {
 // liftLater removes the tags that messages got on another branch, after a commit, and whose summary or marker is not
 // on this one.
 func (s *State) liftLater(seq uint64) {
-	var living map[string]bool
-	for _, m := range s.api {
-		if t := m.Tags(); t.Condensed == "" && t.Truncated == "" || m.Body.Seq <= seq {
-			continue
-		}
-		if living == nil {
-			living = s.tagIDs()
-		}
-		m.lift(func(id string) bool { return !living[id] })
-	}
-}
-
-// tagIDs are the ids of the visible summaries and markers.
-func (s *State) tagIDs() map[string]bool {
-	ids := map[string]bool{}
+	living := map[string]bool{} // the ids of the visible summaries and markers
 	for _, m := range s.api {
 		if t := m.Tags(); m.Facts.Summary {
-			ids[t.Summary] = true
+			living[t.Summary] = true
 		} else if t.Marks {
-			ids[t.Marker] = true
+			living[t.Marker] = true
 		}
 	}
-	return ids
+	for _, m := range s.api {
+		if m.Body.Seq > seq {
+			m.lift(func(id string) bool { return !living[id] })
+		}
+	}
 }
 
 // swap exchanges the head and the version that a branch holds. Undo and redo are such exchanges.

@@ -26,7 +26,7 @@ const (
 const (
 	HowRestore   = "restore"   // it was as the task left it
 	HowMerge     = "merge"     // the task's changes were taken out of what others made of it
-	HowOverwrite = "overwrite" // others had changed it, and that goes
+	HowOverwrite = "overwrite" // others had changed it, and the restore discards their changes
 
 	RestoreDone       = "done"
 	RestoreRolledBack = "rolled_back"
@@ -46,7 +46,7 @@ type Restoring struct {
 	At  int64  // of that commit; Unix milliseconds
 }
 
-// Saved are the checkpoints without their commits, as what looks into them wants them.
+// Saved returns the checkpoints without their commits.
 func (s *State) Saved() []CheckpointSaved {
 	out := make([]CheckpointSaved, len(s.Checkpoints))
 	for i, c := range s.Checkpoints {
@@ -72,10 +72,9 @@ func (s *State) Checkpoint(number int) *Checkpoint {
 	return &s.Checkpoints[i]
 }
 
-// CheckpointAt is the number of the newest checkpoint that is not newer than a
-// message: what the files were before that message did anything. 0 = nothing was
-// changed before it. Messages of all branches count: files have one past only. What a
-// person did while the message was the newest comes after it.
+// CheckpointAt is the number of the newest checkpoint that is not newer than a message: what the files held before that
+// message changed anything. 0 = nothing was changed before it. Messages of all branches count, because files have only one
+// past. A checkpoint that a person made while the message was the newest one comes after the message.
 func (s *State) CheckpointAt(message uint64) int {
 	number := 0
 	for _, c := range s.Checkpoints {
@@ -271,8 +270,8 @@ func (s *State) addRecord(next FileRecord) {
 	next.State, next.RooRead, next.RooEdit, next.UserEdit = "active", 0, 0, 0
 	at := next.RecordedAt
 	if known := s.records[next.Path]; known != nil {
-		// Only the newest one can be active: looking at all of them would take
-		// the square of their number.
+		// Only the newest one can be active. Visiting all of them would take time that grows with the square of their
+		// number.
 		s.Files[known.last].State = "stale"
 		next.RooRead, next.RooEdit, next.UserEdit = known.read, known.edit, known.user
 	}

@@ -47,7 +47,7 @@ type Settings struct {
 	Effort    string `json:"effort,omitempty"`     // how much the model thinks; "" = its own way
 	MaxTokens int    `json:"max_tokens,omitempty"` // of one reply; 0 = the model's limit
 	Condense  int    `json:"condense,omitempty"`   // percent of the window at which older history is summarised; 0 or less = never
-	// what the model is given of a file that others changed: StaleTell ("" too) or StaleRead
+	// what the model gets of a file that others changed: StaleTell ("" too) or StaleRead
 	Stale     string        `json:"stale,omitempty"`
 	ByMode    bool          `json:"by_mode,omitempty"` // no caller chose a provider: the mode's profile counts, where it has one
 	Account   string        `json:"account,omitempty"` // the profile whose key is used; "" = the provider's
@@ -196,12 +196,12 @@ type TurnFailed struct {
 	Error  string `json:"error"`
 	WaitMS int64  `json:"wait_ms,omitempty"`
 
-	// Until is when the provider will be asked again, in Unix milliseconds, where the
-	// wait is so long that a person wants to know of it: a used-up quota.
+	// Until is when the next request goes to the provider, in Unix milliseconds. It is set where the wait is so long that
+	// a person wants to know of it: a used-up quota.
 	Until int64 `json:"until,omitempty"`
 
-	// ReasoningTo is the server that refused the request for want of the reasoning of
-	// earlier replies. It is sent to it from now on.
+	// ReasoningTo is the server that refused the request because the reasoning of earlier replies was missing. Later
+	// requests send it to that server.
 	ReasoningTo string `json:"reasoning_to,omitempty"`
 }
 
@@ -212,7 +212,7 @@ type MessageWithheld struct {
 	Message  uint64 `json:"message"`
 	Block    int    `json:"block"`            // of its content, from 0; -1 = all of it
 	Images   bool   `json:"images,omitempty"` // only the images in that block, a tool's result
-	Provider string `json:"provider"`         // that refused it; others are sent it
+	Provider string `json:"provider"`         // that refused it; requests to others send it
 	What     string `json:"what"`             // what it is, in words
 	Reason   string `json:"reason,omitempty"` // the provider's words
 }
@@ -249,7 +249,7 @@ type ToolProcess struct {
 	PGID    int    `json:"pgid"`
 	Started int64  `json:"started"`
 	Boot    string `json:"boot"`
-	Mark    string `json:"mark,omitempty"` // in the environment of all it started
+	Mark    string `json:"mark,omitempty"` // in the environment of every process that the command started
 }
 
 // ToolFinished records a tool's outcome. Result is the tool_result block that
@@ -289,8 +289,8 @@ type InputQueued struct {
 	ImagesBlob string `json:"images_blob,omitempty"`
 	ImageCount int    `json:"image_count,omitempty"`
 
-	// By is the door that they came through beside a run; they have no row yet then, and
-	// get one when they are taken. "" = they have one.
+	// By names the front door through which a user sent these words while a run worked. They get their row when a run
+	// takes them. "" = they have a row already.
 	By string `json:"by,omitempty"`
 }
 
@@ -387,8 +387,8 @@ func (SubtaskEnded) EventType() string    { return "subtask.ended" }
 func (EpochOpened) EventType() string     { return "epoch.opened" }
 func (u Unknown) EventType() string       { return u.Type }
 
-// encodePlain is encoding/json without its HTML escapes. Raw bytes of messages
-// never pass through it: they would lose their spelling.
+// encodePlain encodes a value with encoding/json, without HTML escapes. Raw bytes of messages never pass through it,
+// because it would change their spelling.
 func encodePlain(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -559,9 +559,9 @@ type Forked struct {
 func (Forked) EventType() string { return "task.forked" }
 
 // Received records that everything before it came from somewhere else: an archive, another place, a program that did
-// not sign its commits, a change of the log by another program, another person of the same store. It ends all that was open: the run, the queue,
-// questions, answers that no call has used, grants and calls without an outcome. It adds no message, and the
-// histories do not change.
+// not sign its commits, a change of the log by another program, another person of the same store. It ends all that was
+// open: the run, the queue, questions, answers that no call has used, grants and calls without an outcome. It adds no
+// message, and the histories do not change.
 type Received struct {
 	From     string   `json:"from"`           // one of the constants
 	Had      Settings `json:"had"`            // what the log had, to be shown

@@ -49,8 +49,8 @@ func Decode(raw json.RawMessage) (Event, error) {
 	return e, nil
 }
 
-// leadingType returns the type where withType puts it, "" when it has another place or is spelled with escapes. It
-// saves reading a large event twice only to learn its type.
+// leadingType returns the type from the place where withType puts it; "" when the type has another place or contains
+// escapes. It saves reading a large event twice only to learn its type.
 func leadingType(raw []byte) string {
 	rest, ok := bytes.CutPrefix(raw, []byte(`{"type":"`))
 	if !ok {
@@ -185,7 +185,7 @@ func (b Body) members(message uint64) ([]any, error) {
 		}
 		return []any{"compose", esjson.List(pieces)}, nil
 	}
-	return nil, fmt.Errorf("encode message %d: a message needs content", message)
+	return nil, fmt.Errorf("encode message %d: it has no content", message)
 }
 
 func (p Piece) encode() []byte {
@@ -200,10 +200,9 @@ func (p Piece) encode() []byte {
 	return esjson.ObjectOf("literal", p.Literal)
 }
 
-// The events that carry messages are most of a log's bytes. They are read here
-// member by member, without copying and without encoding/json, which would also
-// replace the half characters that a stream may be cut at. The bytes in an event
-// belong to the commit it came from.
+// The events that carry messages are most of a log's bytes. These decoders read them member by member, without copying
+// and without encoding/json, which would also replace the half characters at which a stream may be cut. The bytes in an
+// event share memory with its commit.
 
 func decodeMessageAdded(raw json.RawMessage) (Event, error) {
 	var e MessageAdded

@@ -40,7 +40,7 @@ func sameAsLine(e Event, line []byte) bool {
 		return e.Body.tight()
 	case MessageChanged:
 		return e.Body.tight()
-	case MessageTextSaved: // half characters are kept, bytes that are none are not
+	case MessageTextSaved: // the line keeps half characters, and replaces bytes that are no characters
 		return !bytes.Contains(line, []byte("\ufffd"))
 	case ToolFinished:
 		if !tight(e.Result) {
@@ -100,7 +100,7 @@ func (s *State) Lost(d journal.Damage) {
 
 func (s *State) fold(e Event, c journal.Commit, at place) error {
 	switch e.(type) {
-	case EpochOpened, Received: // nothing happened to the task
+	case EpochOpened, Received: // these do not change what a user sees of the task
 	default:
 		s.UpdatedAt = max(s.UpdatedAt, c.At)
 	}
@@ -213,7 +213,7 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 		s.closeQuestion(e, c, positionOf(c, at))
 	case InputQueued:
 		if i := slices.IndexFunc(s.Queue, func(q InputQueued) bool { return q.Input == e.Input }); i >= 0 {
-			s.Queue[i] = e // other words in its place
+			s.Queue[i] = e // the user edited the words
 		} else {
 			s.Queue = append(s.Queue, e)
 		}

@@ -157,8 +157,8 @@ func (s *State) made(c *Call) bool {
 	return m != nil && m.Hidden == "" && slices.ContainsFunc(m.Facts.Uses, func(u facts.Use) bool { return u.ID == c.ID })
 }
 
-// callOf is the call that a reply made before it went out of the history, nil when
-// it made none: what that did is still true when the reply comes back.
+// callOf is the call that a reply made before the reply left the history; nil when it made none. What that call did is
+// still true when the reply comes back.
 func (s *State) callOf(m *Message, u facts.Use) *Call {
 	for _, c := range slices.Backward(s.order) {
 		if c.ID == u.ID && c.Message == m.ID {

@@ -27,7 +27,7 @@ func (m *Message) Raw() json.RawMessage {
 	return m.shown(bare(withText(m.raw, m.saved), m.Lifted))
 }
 
-// withText is a message with the text that was streamed since.
+// withText returns a message with saved appended to its text.
 func withText(raw json.RawMessage, saved []byte) json.RawMessage {
 	if len(saved) == 0 {
 		return raw
@@ -57,7 +57,7 @@ func (m *Message) Results() []string { return m.Facts.Results }
 // written last.
 func (m *Message) Partial() bool { return m.Facts.Partial }
 
-// Spent is what a UI message adds to Roo's sums, if it does.
+// Spent returns what a UI message adds to Roo's sums; false when it adds nothing.
 func (m *Message) Spent() (usage.Tokens, bool) {
 	if m.Facts.Spent == nil {
 		return usage.Tokens{}, false
@@ -76,7 +76,7 @@ func (m *Message) set(raw json.RawMessage, body place, pieces [][]place) {
 // blank replaces a message whose bytes are missing.
 func (m *Message) blank() { m.set(nothing, place{}, nil) }
 
-// nothing is one for all: a gap in the log may hold many messages.
+// nothing is shared by all blank messages, because a gap in the log may hold many.
 var nothing = json.RawMessage("{}")
 
 // save appends streamed text.
@@ -90,7 +90,7 @@ func (m *Message) save(text string, at place) {
 	}
 }
 
-// drop lets go of the bytes.
+// drop removes the bytes from memory.
 func (m *Message) drop() {
 	m.raw, m.saved, m.text = nil, nil, nil
 	m.rawAway, m.textAway = true, true
@@ -126,12 +126,11 @@ func (s *State) LastTS() int64 {
 }
 
 const (
-	noSummary lifted = 1 << iota // its condenseParent counts no more
-	noMarker                     // its truncationParent counts no more
+	noSummary lifted = 1 << iota // its condenseParent does not count any more
+	noMarker                     // its truncationParent does not count any more
 )
 
-// bare is a message without the tags that were lifted. The other one of two comes
-// last, as Roo puts it.
+// bare removes the lifted tags from a message. When one of two tags stays, it moves to the end, where Roo writes it.
 func bare(raw json.RawMessage, l lifted) json.RawMessage {
 	if l == 0 {
 		return raw
@@ -202,7 +201,7 @@ func (c *Call) Result() (json.RawMessage, error) {
 	return c.state.result(at, events)
 }
 
-// Outcome is what a restart may do with a call.
+// Outcome decides what a restart may do with a call.
 type Outcome string
 
 // The three outcomes of DESIGN's fifth law.
@@ -281,8 +280,8 @@ func (s *State) body(b Body) (raw []byte, pieces [][]place, err error) {
 	return raw, pieces, err
 }
 
-// share keeps the result where a message has it, which begins with it: a long task is
-// mostly results, and would hold each twice.
+// share makes the call's result a part of a message that begins with it: a long task is mostly results, and would hold
+// each of them twice.
 func (c *Call) share(message []byte) {
 	if n := len(c.Finished.Result); !c.away && n > 0 {
 		c.Finished.Result = message[:n:n]
@@ -299,8 +298,8 @@ func (b Body) json(blobs Blobs, piece func(Piece) ([]byte, error)) (raw []byte, 
 		raw, err := blobJSON(blobs, b.Blob)
 		return raw, nil, err
 	}
-	// First what there is to put together: it is kept for as long as the task is open,
-	// and made piece by piece it would be up to a quarter larger than it needs to be.
+	// The parts come first, so that raw is allocated with its final size: it stays in memory while the task is open, and
+	// growing it piece by piece would make it up to a quarter larger.
 	parts, size := make([][]byte, len(b.Compose)), 0
 	for i, p := range b.Compose {
 		switch {
@@ -330,7 +329,7 @@ func (b Body) json(blobs Blobs, piece func(Piece) ([]byte, error)) (raw []byte, 
 	return raw, starts, nil
 }
 
-// literal reports whether the piece is text that it spells out.
+// literal reports whether the piece is Literal.
 func (p Piece) literal() bool { return p.TextOf == 0 && p.Result == "" && p.Blob == "" }
 
 // shown returns what Raw gives for a message that is stored as raw: it adds the tags of the summaries and markers
@@ -356,11 +355,10 @@ func (m *Message) CoveredBy() (ids []uint64) {
 	return ids
 }
 
-// Sent is the part of the visible API history that is sent: from the newest summary
-// on, without what a truncation hides. It is decided by what the state keeps of each
-// message, so it costs no reading however long the task is. What is made of it for a
-// request is the same as of the whole history (contextwindow.Effective); results whose
-// calls lie before the summary are still among it.
+// Sent is the part of the visible API history that requests send: from the newest summary on, without the messages that a
+// truncation hides. It follows from the facts of each message, so it reads nothing, however long the task is. A request
+// made from it equals one made from the whole history (contextwindow.Effective). Results of calls before the summary are
+// still in it.
 func (s *State) Sent() []*Message {
 	from := 0
 	for i := len(s.api) - 1; i > 0; i-- {
@@ -370,25 +368,16 @@ func (s *State) Sent() []*Message {
 		}
 	}
 	list := s.api[from:]
-	var markers map[string]bool
+	markers := map[string]bool{}
 	for _, m := range list {
 		if t := m.Tags(); t.Marks && t.Marker != "" {
-			if markers == nil {
-				markers = map[string]bool{}
-			}
 			markers[t.Marker] = true
 		}
 	}
-	if markers == nil {
+	if len(markers) == 0 {
 		return list[:len(list):len(list)]
 	}
-	out := make([]*Message, 0, len(list))
-	for _, m := range list {
-		if !m.truncatedBy(markers) {
-			out = append(out, m)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(list), func(m *Message) bool { return m.truncatedBy(markers) })
 }
 
 // truncatedBy reports whether one of these markers hides the message.

@@ -22,13 +22,13 @@ func inOrder(a, b place) int {
 	return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Event, b.Event))
 }
 
-// eventsAt returns those of the places that lie in the log.
+// eventsAt returns the places that are events of the log.
 func eventsAt(places []place) []place {
 	return slices.DeleteFunc(slices.Clone(places), func(p place) bool { return p.Seq == 0 })
 }
 
-// fetched are events by their places. They are asked for nearly in the order of the log,
-// so that a place is mostly the next one.
+// fetched are events by their places. Callers ask for them nearly in the order of the log, so at tries the place after
+// the last one first.
 type fetched struct {
 	wanted []place           // in order
 	found  []json.RawMessage // of the first ones, until all are read
@@ -64,7 +64,7 @@ func (s *State) fetch(list []place) (*fetched, error) {
 	return f, nil
 }
 
-// fetchStretch reads from the first event on that is not read yet, while the next is near.
+// fetchStretch reads from the first wanted event that is not read yet, and continues while the next wanted one is near.
 func (f *fetched) fetchStretch(log iter.Seq2[journal.Commit, error]) error {
 	for c, err := range log {
 		first := f.wanted[len(f.found)].Seq
@@ -100,18 +100,13 @@ func (f *fetched) take(c journal.Commit) error {
 	return nil
 }
 
-// Raws are messages as their files hold them, in one reading of the log.
+// Raws returns messages as their files hold them, and reads the log once.
 func (s *State) Raws(list []*Message) ([]json.RawMessage, error) {
 	return s.read(list, func(m *Message, raw json.RawMessage) json.RawMessage { return m.shown(bare(raw, m.Lifted)) })
 }
 
-// stored is Raws without the tags of summaries.
-func (s *State) stored(list []*Message) ([]json.RawMessage, error) {
-	return s.read(list, func(_ *Message, raw json.RawMessage) json.RawMessage { return raw })
-}
-
-// read returns messages from their bytes, each passed through as. It is one loop, because a second pass over all
-// messages of a long task costs as much as fetching them from memory.
+// read returns what as makes of the bytes of each message. It is one loop, because a second pass over all messages of a
+// long task costs as much as fetching them from memory.
 func (s *State) read(list []*Message, as func(*Message, json.RawMessage) json.RawMessage) ([]json.RawMessage, error) {
 	need := make([]place, 0, len(list))
 	for _, m := range list {
@@ -200,8 +195,8 @@ func (m *Message) readBody(events *fetched) (json.RawMessage, error) {
 	return raw, err
 }
 
-// plainBody is the message that an event of the log holds as it is, nil where it has to be
-// put together. The log has checked that its events are JSON.
+// plainBody returns the message that an event of the log holds as raw, nil when it is in a blob or composed of pieces. The
+// log has checked that its events are JSON.
 func plainBody(event []byte) (raw []byte) {
 	known := false
 	for key, val := range esjson.Members(event) {
@@ -265,12 +260,12 @@ func blobJSON(blobs Blobs, hash string) ([]byte, error) {
 	return raw, nil
 }
 
-// apart is how many commits are read over to get to the next one that is wanted;
-// with more in between, the log finds it by its index.
+// apart is how many unwanted commits fetchStretch reads over to reach the next wanted one. Behind a wider gap, the log
+// finds the commit by its index.
 const apart = 64
 
-// windowBytes is how much of an original is read in one go: its elements lie side
-// by side, and the whole may be larger than memory.
+// windowBytes is how much of an original is read in one go: its elements follow each other, and the whole file may be
+// larger than memory.
 const windowBytes = 4 << 20
 
 // sane reports whether there can be bytes with these bounds. The log may be damaged, or made by another program:
@@ -280,7 +275,7 @@ func sane(off, n int64) bool { return off >= 0 && n > 0 && off <= math.MaxInt64-
 // elements reads bytes of a foreign file.
 func (s *State) elements(blob string, off, n int64) ([]byte, error) {
 	if !sane(off, n) {
-		return nil, fmt.Errorf("no element can lie at %d+%d", off, n)
+		return nil, fmt.Errorf("%d bytes at %d cannot be an element", n, off)
 	}
 	data, err := s.blobs.Range(blob, off, n)
 	if err == nil && int64(len(data)) != n {
@@ -304,9 +299,8 @@ func (s *State) element(blob string, off, n int64) ([]byte, error) {
 func heldMessage(m *Message) held { return held{message: m, size: m.size()} }
 func heldResult(c *Call) held     { return held{call: c, size: len(c.Finished.Result)} }
 
-// Lean makes the state keep only about room bytes of messages, the newest, and
-// read the others from src when they are asked for. What is shown of a task is
-// mostly its end, and what a composed message refers to is nearly always recent.
+// Lean makes the state keep only the newest messages in memory, about room bytes of them, and read the others from src on
+// demand. Readers mostly want the end of a task, and a composed message nearly always refers to recent ones.
 func (s *State) Lean(src Source, room int) *State {
 	s.blobs, s.source, s.room = src, src, room
 	for _, m := range s.messages {
@@ -323,8 +317,8 @@ func (s *State) Lean(src Source, room int) *State {
 	return s
 }
 
-// hold notes what came into memory. Something that is held twice goes with its
-// first note: it can be read again.
+// hold notes bytes that came into memory. trim drops bytes that were noted twice at their first note: they can be read
+// again.
 func (s *State) hold(h held) {
 	if s.source == nil || h.size <= 0 {
 		return
@@ -333,13 +327,13 @@ func (s *State) hold(h held) {
 	s.holding += h.size
 }
 
-// grew notes what came into memory of a message that had before bytes there:
-// streamed text comes in many pieces, and each counts once.
+// grew notes how many bytes of a message came into memory: it had before bytes there. Streamed text comes in many pieces,
+// and each counts once.
 func (s *State) grew(m *Message, before int) {
 	s.hold(held{message: m, size: m.size() - before})
 }
 
-// trim lets the oldest bytes go until the rest fits.
+// trim drops the oldest bytes from memory until the rest fits.
 func (s *State) trim() {
 	gone := 0
 	for s.holding > s.room && gone < len(s.held) {
@@ -358,17 +352,17 @@ func (s *State) trim() {
 	s.held = s.held[gone:]
 }
 
-// Load brings every visible message into memory, for good: for comparing whole
-// histories, where reading one by one would take long.
+// Load brings every visible message into memory for good. It is for comparing whole histories: reading one message at a
+// time would take long.
 func (s *State) Load() error {
 	for _, list := range [][]*Message{s.ui, s.api} {
-		raws, err := s.stored(list)
+		raws, err := s.read(list, func(_ *Message, raw json.RawMessage) json.RawMessage { return raw })
 		if err != nil {
 			return err
 		}
 		for i, m := range list {
 			if m.rawAway {
-				// Text that was streamed since is part of it now.
+				// raws has the text that was streamed since, too.
 				m.raw, m.saved, m.rawAway = raws[i], nil, false
 			}
 		}
@@ -395,8 +389,7 @@ func (s *State) bytes(list []*Message) ([][]byte, error) {
 	return out, nil
 }
 
-// Kept is the whole output of a command, as it was kept when it was more than its
-// result shows. It is an io.ReaderAt.
+// Kept is the whole output of a command whose result shows only a part of it. It implements io.ReaderAt.
 type Kept struct {
 	Size  int64 // bytes
 	hash  string
@@ -406,9 +399,8 @@ type Kept struct {
 // Kept finds the output of an earlier command by the artifact name that the result gave the model; false when there
 // is none.
 func (s *State) Kept(artifact string) (Kept, bool) {
-	for i := len(s.order) - 1; i >= 0; i-- {
-		f := s.order[i].Finished
-		if f != nil && f.Artifact == artifact && artifact != "" && f.Output != "" {
+	for _, c := range slices.Backward(s.order) {
+		if f := c.Finished; f != nil && f.Artifact == artifact && artifact != "" && f.Output != "" {
 			return Kept{Size: f.Size, hash: f.Output, blobs: s.blobs}, true
 		}
 	}

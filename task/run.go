@@ -336,19 +336,15 @@ func (s *State) WithReasons(runs ...*Run) ([]Run, error) {
 			away = append(away, run.ReasonAt.place())
 		}
 	}
-	if len(away) == 0 {
-		return out, nil
-	}
-	events, err := s.fetch(eventsAt(away))
+	events, err := s.fetch(away)
 	if err != nil {
 		return out, fmt.Errorf("read why runs of task %s ended: %w", s.ID, err)
 	}
 	for i := range out {
 		if run := &out[i]; run.Reason == "" && run.ReasonAt.Seq != 0 {
-			if e, err := Decode(events.at(run.ReasonAt.place())); err == nil {
-				ended, _ := e.(RunEnded)
-				run.Reason = ended.Reason
-			}
+			e, _ := Decode(events.at(run.ReasonAt.place()))
+			ended, _ := e.(RunEnded)
+			run.Reason = ended.Reason
 		}
 	}
 	return out, nil
@@ -365,13 +361,13 @@ func (s *State) AnswerTo(question string) (api.QuestionClosed, bool, error) {
 	if err != nil {
 		return past.QuestionClosed, true, fmt.Errorf("read the answer to question %s of task %s: %w", question, s.ID, err)
 	}
-	if e, err := Decode(events.at(at)); err == nil {
-		if closed, ok := e.(api.QuestionClosed); ok {
-			return closed, true, nil
-		}
+	e, _ := Decode(events.at(at))
+	if closed, ok := e.(api.QuestionClosed); ok {
+		return closed, true, nil
 	}
 	return past.QuestionClosed, true, nil
 }
+
 func (s *State) openQuestion(e api.QuestionOpened, c journal.Commit, at Position) {
 	s.Answered = slices.DeleteFunc(s.Answered, func(a Answered) bool { return a.Question == e.Question })
 	delete(s.Runs.Answers, e.Question)
@@ -435,7 +431,7 @@ func ChildID(s *State, c *Call) string {
 
 // Awaited is the child that the task waits for: the call that started it is still
 // open in the visible history. nil when it waits for none. So a rewind to before the
-// call ends the waiting without a word in the log.
+// call ends the waiting, and the log needs no event for it.
 func (s *State) Awaited() *Child {
 	if !slices.ContainsFunc(s.Children, func(c Child) bool { return !c.Ended }) {
 		return nil
@@ -517,13 +513,9 @@ func (s *State) ChildOf(call *Call) *Child {
 // adoptChildren takes the children from another program's history item: all have ended but the one that the task
 // waits for.
 func (s *State) adoptChildren(item []byte) {
-	list, _ := esjson.Get(item, "childIds")
-	if esjson.TypeOf(list) == esjson.TypeArray {
-		for el := range esjson.Array(list) {
-			if id, err := esjson.Unquote(el); err == nil && id != "" && len(s.Children) < maxChildren {
-				c := s.child(id)
-				c.Ended = true
-			}
+	for el := range esjson.Array(esjson.Member(item, "childIds")) {
+		if id, err := esjson.Unquote(el); err == nil && id != "" && len(s.Children) < maxChildren {
+			s.child(id).Ended = true
 		}
 	}
 	if id, _ := esjson.GetString(item, "completedByChildId"); id != "" {
@@ -537,6 +529,5 @@ func (s *State) adoptChildren(item []byte) {
 	}
 }
 
-// maxChildren bounds what a damaged or hostile item can make us keep; looking for one
-// is linear.
+// maxChildren bounds how many children a damaged or hostile item can add, because finding a child is linear.
 const maxChildren = 10_000

@@ -127,7 +127,7 @@ func (u *unpacker) messages(s *State) {
 		}
 		m := &room[0]
 		room, m.state = room[1:], s
-		u.message(m)
+		readFields(u, m, messageFields)
 		if m.ID != s.NextMessage() || m.SavedFrom < 0 || m.SavedFrom > len(m.Texts) ||
 			slices.ContainsFunc(m.Covers, func(n int) bool { return n < 0 || n >= len(s.Covers) }) {
 			u.Fail()
@@ -137,95 +137,56 @@ func (u *unpacker) messages(s *State) {
 	}
 }
 
-// message reads a message as Value does, field by field: a long task has a hundred thousand, and reflection is slow.
-func (u *unpacker) message(m *Message) {
+// readFields reads a struct as Value does. read has a function for each exported or embedded field of the struct, in
+// their order. A long task has a hundred thousand messages, and reading each with reflection is slow.
+func readFields[T any](u *unpacker, to *T, read []func(*unpacker, *T)) {
 	for set := u.Uint(); set != 0 && !u.Bad; set &= set - 1 {
-		switch bits.TrailingZeros64(set) {
-		case 0:
-			m.ID = u.Uint()
-		case 1:
-			m.History = History(u.Word())
-		case 2:
-			m.Seq = u.Uint()
-		case 3:
-			m.Hidden = u.Word()
-		case 4:
-			u.Flags(&m.Missing)
-		case 5:
-			u.Flags(&m.Foreign)
-		case 6:
-			u.kept(&m.kept)
-		default:
+		field := bits.TrailingZeros64(set)
+		if field >= len(read) {
 			u.Fail()
+			return
 		}
+		read[field](u, to)
 	}
 }
 
-func (u *unpacker) kept(k *kept) {
-	for set := u.Uint(); set != 0 && !u.Bad; set &= set - 1 {
-		switch bits.TrailingZeros64(set) {
-		case 0:
-			u.facts(&k.Facts)
-		case 1:
-			u.Value(&k.Lifted)
-		case 2:
-			u.Value(&k.Covers)
-		case 3:
-			u.place(&k.Body)
-		case 4:
-			u.Value(&k.Pieces)
-		case 5:
-			u.Value(&k.Texts)
-		case 6:
-			u.Value(&k.SavedFrom)
-		default:
-			u.Fail()
-		}
-	}
+var messageFields = []func(*unpacker, *Message){
+	func(u *unpacker, m *Message) { m.ID = u.Uint() },
+	func(u *unpacker, m *Message) { m.History = History(u.Word()) },
+	func(u *unpacker, m *Message) { m.Seq = u.Uint() },
+	func(u *unpacker, m *Message) { m.Hidden = u.Word() },
+	func(u *unpacker, m *Message) { u.Flags(&m.Missing) },
+	func(u *unpacker, m *Message) { u.Flags(&m.Foreign) },
+	func(u *unpacker, m *Message) { readFields(u, &m.kept, keptFields) },
 }
 
-func (u *unpacker) facts(f *facts.Facts) {
-	for set := u.Uint(); set != 0 && !u.Bad; set &= set - 1 {
-		switch bits.TrailingZeros64(set) {
-		case 0:
-			f.Kind = u.Word()
-		case 1:
-			f.TS = u.Int()
-		case 2:
-			u.Flags(&f.Partial)
-		case 3:
-			u.Flags(&f.Summary)
-		case 4:
-			u.Value(&f.Uses)
-		case 5:
-			u.Value(&f.Results)
-		case 6:
-			u.Value(&f.Tags)
-		case 7:
-			u.Value(&f.Spent)
-		default:
-			u.Fail()
-		}
-	}
+var keptFields = []func(*unpacker, *kept){
+	func(u *unpacker, k *kept) { readFields(u, &k.Facts, factsFields) },
+	func(u *unpacker, k *kept) { u.Value(&k.Lifted) },
+	func(u *unpacker, k *kept) { u.Value(&k.Covers) },
+	func(u *unpacker, k *kept) { readFields(u, &k.Body, placeFields) },
+	func(u *unpacker, k *kept) { u.Value(&k.Pieces) },
+	func(u *unpacker, k *kept) { u.Value(&k.Texts) },
+	func(u *unpacker, k *kept) { u.Value(&k.SavedFrom) },
 }
 
-func (u *unpacker) place(p *place) {
-	for set := u.Uint(); set != 0 && !u.Bad; set &= set - 1 {
-		switch bits.TrailingZeros64(set) {
-		case 0:
-			p.Seq = u.Uint()
-		case 1:
-			u.Value(&p.Event)
-		case 2:
-			p.Blob = u.Word()
-		case 3:
-			p.Off = u.Int()
-		case 4:
-			p.Len = u.Int()
-		default:
-			u.Fail()
-		}
-	}
+var factsFields = []func(*unpacker, *facts.Facts){
+	func(u *unpacker, f *facts.Facts) { f.Kind = u.Word() },
+	func(u *unpacker, f *facts.Facts) { f.TS = u.Int() },
+	func(u *unpacker, f *facts.Facts) { u.Flags(&f.Partial) },
+	func(u *unpacker, f *facts.Facts) { u.Flags(&f.Summary) },
+	func(u *unpacker, f *facts.Facts) { u.Value(&f.Uses) },
+	func(u *unpacker, f *facts.Facts) { u.Value(&f.Results) },
+	func(u *unpacker, f *facts.Facts) { u.Value(&f.Tags) },
+	func(u *unpacker, f *facts.Facts) { u.Value(&f.Spent) },
+}
+
+var placeFields = []func(*unpacker, *place){
+	func(u *unpacker, p *place) { p.Seq = u.Uint() },
+	func(u *unpacker, p *place) { u.Value(&p.Event) },
+	func(u *unpacker, p *place) { p.Blob = u.Word() },
+	func(u *unpacker, p *place) { p.Off = u.Int() },
+	func(u *unpacker, p *place) { p.Len = u.Int() },
 }
 
 func (u *unpacker) order(s *State) []*Message {

@@ -68,7 +68,7 @@ func TestAMessageIsReadAsItIsWritten(t *testing.T) {
 		w, again := codec.NewWriter(nil), codec.NewWriter(nil)
 		w.Value(m)
 		u := unpacker{codec.Reader{In: w.Out}}
-		u.message(&got)
+		readFields(&u, &got, messageFields)
 		again.Value(got)
 		if u.Bad || len(u.Rest()) > 0 || !bytes.Equal(again.Out, w.Out) {
 			t.Errorf("value %d: got %+v, bad %t, %d bytes left, want %+v", only, got, u.Bad, len(u.Rest()), m)
@@ -80,10 +80,10 @@ func TestAMessageIsReadAsItIsWritten(t *testing.T) {
 func TestAMessageWithAFieldTooManyIsBad(t *testing.T) {
 	var m Message
 	for name, read := range map[string]func(*unpacker){
-		"message": func(u *unpacker) { u.message(&m) },
-		"kept":    func(u *unpacker) { u.kept(&m.kept) },
-		"facts":   func(u *unpacker) { u.facts(&m.Facts) },
-		"place":   func(u *unpacker) { u.place(&m.Body) },
+		"message": func(u *unpacker) { readFields(u, &m, messageFields) },
+		"kept":    func(u *unpacker) { readFields(u, &m.kept, keptFields) },
+		"facts":   func(u *unpacker) { readFields(u, &m.Facts, factsFields) },
+		"place":   func(u *unpacker) { readFields(u, &m.Body, placeFields) },
 	} {
 		w := codec.NewWriter(nil)
 		w.Uint(1 << 20)

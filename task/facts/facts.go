@@ -121,11 +121,7 @@ func (f Facts) SameCalls(g Facts) bool {
 
 // Blocks calls visit for each block of a message's content. A content that is a plain string has none.
 func Blocks(raw json.RawMessage, visit func(typ string, block []byte)) {
-	content, ok := esjson.Get(raw, "content")
-	if !ok || esjson.TypeOf(content) != esjson.TypeArray {
-		return
-	}
-	for block := range esjson.Array(content) {
+	for block := range esjson.Array(esjson.Member(raw, "content")) {
 		visit(esjson.TextOf(block, "type"), block)
 	}
 }

@@ -40,13 +40,15 @@ func Compare(ours []*task.Message, h task.History, elements [][]byte) Match {
 	next := 0
 	var out Match
 	for e, raw := range elements {
-		row := task.ForeignRow{}
+		var row task.ForeignRow
 		key := identity(h, raw)
 		at := places[key]
 		for len(at) > 0 && at[0] < next {
-			at = at[1:] // the order only goes forward: these cannot match any more
+			at = at[1:] // matches keep the order of both lists, so an earlier message cannot match any more
 		}
-		if len(at) > 0 {
+		if len(at) == 0 {
+			out.Added = append(out.Added, e)
+		} else {
 			i := at[0]
 			at = at[1:]
 			taken[i], next = true, i+1
@@ -56,9 +58,6 @@ func Compare(ours []*task.Message, h task.History, elements [][]byte) Match {
 			}
 		}
 		places[key] = at
-		if row.Message == 0 {
-			out.Added = append(out.Added, e)
-		}
 		out.Rows = append(out.Rows, row)
 	}
 	for i, m := range ours {
@@ -81,12 +80,12 @@ func (m Match) New(elements [][]byte) [][]byte {
 func identity(h task.History, raw []byte) string {
 	stamp := strconv.FormatInt(esjson.IntOf(raw, "ts"), 10)
 	if h == task.UI {
-		typ, _ := esjson.GetString(raw, "type")
+		typ := esjson.TextOf(raw, "type")
 		return typ + "|" + esjson.TextOf(raw, typ) + "|" + stamp
 	}
-	role, _ := esjson.GetString(raw, "role")
+	role := esjson.TextOf(raw, "role")
 	var ids []string
-	f := facts.Of(h == task.API, raw, nil)
+	f := facts.Of(true, raw, nil)
 	for _, u := range f.Uses {
 		ids = append(ids, u.ID)
 	}
@@ -145,18 +144,11 @@ func carriedOver(raw []byte, added [][]byte) bool {
 // path is left out. RecordedAt is the date of what the entry records, or the newest date when the entry does not name
 // its source.
 func Records(metadata []byte) []task.FileRecord {
-	if !esjson.Valid(metadata) || esjson.TypeOf(metadata) != esjson.TypeObject {
-		return nil
-	}
-	list, _ := esjson.Get(metadata, "files_in_context")
-	if esjson.TypeOf(list) != esjson.TypeArray {
+	if !esjson.Valid(metadata) {
 		return nil
 	}
 	var out []task.FileRecord
-	for raw := range esjson.Array(list) {
-		if esjson.TypeOf(raw) != esjson.TypeObject {
-			continue
-		}
+	for raw := range esjson.Array(esjson.Member(metadata, "files_in_context")) {
 		date := func(names ...string) (ms int64) {
 			for _, name := range names {
 				ms = max(ms, esjson.IntOf(raw, name))

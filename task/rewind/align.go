@@ -422,8 +422,8 @@ func inBothOrders(pairs []showing) []showing {
 	return out
 }
 
-// texts0 returns the text of a message.
-func texts0(raw []byte) string {
+// textOf returns the text of a message.
+func textOf(raw []byte) string {
 	if content, ok := esjson.GetString(raw, "content"); ok {
 		return content
 	}

@@ -434,7 +434,7 @@ func answersOnly(m, reply *task.Message) bool {
 func saidIn(s *task.State, row int) (*task.Message, error) {
 	text := strings.TrimSpace(s.UI()[row].Text())
 	for _, m := range s.API() {
-		if m.Kind() != "user" || m.Summary() || !after(m, s.UI()[row]) || !strings.Contains(texts0(m.Raw()), text) {
+		if m.Kind() != "user" || m.Summary() || !after(m, s.UI()[row]) || !strings.Contains(textOf(m.Raw()), text) {
 			continue
 		}
 		if len(m.Results()) > 0 {
