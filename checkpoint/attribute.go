@@ -99,8 +99,8 @@ func (l *lines) step(n int, edits []edit, count int) {
 	l.made, l.was = made, was
 }
 
-// of are the steps that made a hunk, in order. Lines around the changed ones count too where a step made them: those lie
-// in the older side of the hunk as well, so that only a line that was removed and made again does.
+// of returns the steps that made a hunk, in order. It also counts the unchanged lines of the hunk: only a line that was
+// removed and made again has a step.
 func (l *lines) of(h api.Hunk) (out []int) {
 	add := func(list []int, from, count int) {
 		for _, n := range list[min(from, len(list)):min(from+count, len(list))] {

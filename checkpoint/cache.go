@@ -47,19 +47,9 @@ func (s *scan) gone(p string) api.FileVersion {
 	return v
 }
 
-// find is where a path is in the list, or would be.
+// find returns the index of a path in the list, or where it would be inserted.
 func (s *scan) find(p string) (int, bool) {
 	return slices.BinarySearchFunc(s.list, p, func(e entry, p string) int { return strings.Compare(e.path, p) })
-}
-
-// has reports whether a path is in the list, or a folder that holds one.
-func (s *scan) has(p string, dir bool) bool {
-	if !dir {
-		_, ok := s.find(p)
-		return ok
-	}
-	i, _ := s.find(p + "/")
-	return i < len(s.list) && strings.HasPrefix(s.list[i].path, p+"/")
 }
 
 // blind reports whether the walk could not see what was at a path.
@@ -110,7 +100,7 @@ func (e *entry) kind() string {
 // hash is the name of the content in the store.
 func (e *entry) hash() content.Hash { return content.Hash(hex.EncodeToString(e.sum[:])) }
 
-// sure reports that its stat alone proves it unchanged.
+// sure reports whether the entry's stat alone proves that the file has not changed.
 func (e *entry) sure() bool { return e.named && e.stat.settled(e.read) }
 
 // take notes a content that was read.
@@ -124,7 +114,7 @@ func (e *entry) take(c *fileContent) {
 	}
 }
 
-// version is how the entry is recorded.
+// version is the entry as a checkpoint records it.
 func (e *entry) version() api.FileVersion {
 	v := api.FileVersion{Kind: e.kind()}
 	switch v.Kind {
@@ -143,8 +133,7 @@ func (e *entry) version() api.FileVersion {
 	return v
 }
 
-// differs reports whether a file is another one than before. Where a content was not
-// read, its times must do.
+// differs reports whether a file changed. Where a content was not read, it compares the stats.
 func (e *entry) differs(o *entry) bool {
 	if e.kind() != o.kind() {
 		return true
@@ -159,7 +148,7 @@ func (e *entry) differs(o *entry) bool {
 		return e.sum != o.sum
 	}
 	a, b := e.stat, o.stat
-	a.ctime, b.ctime = 0, 0 // a changed owner does not concern us
+	a.ctime, b.ctime = 0, 0 // a changed owner is no change of the file
 	return a != b
 }
 
@@ -209,7 +198,7 @@ func short(id string) string {
 	return hex.EncodeToString(sum[:10])
 }
 
-// befores are the files whose names begin with something.
+// befores are the files in a folder whose names begin with want.
 func befores(dir, want string) []string {
 	names, _ := fs.Glob(os.DirFS(dir), want+"*") // a folder that cannot be read has none
 	for i, name := range names {
@@ -289,7 +278,7 @@ func encodeBefore(call string, sc *scan) []byte {
 	return summed(append(w.Out, encodeCache(sc.list)...))
 }
 
-// decodeBefore reads it back; ok is false for another call's, unless call is "".
+// decodeBefore reads what encodeBefore wrote. It returns false for another call's survey, unless call is "".
 func decodeBefore(data []byte, call string) (*scan, bool) {
 	u, ok := unsummed(data, beforeMagic)
 	if !ok {

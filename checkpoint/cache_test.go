@@ -66,7 +66,7 @@ func TestTheNewestSurveyIsRemembered(t *testing.T) {
 		l.must(l.k.Close())
 		l.k = l.open(Options{Git: "none"})
 	}
-	did, err := l.k.Collect(t.Context(), false)
+	did, err := l.k.Collect(t.Context(), false, true)
 	l.must(err)
 	if did.Removed != 3 || did.Kept != 3 { // the contents of before are nobody's
 		t.Errorf("collected: %+v", did)

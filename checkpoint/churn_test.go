@@ -126,11 +126,11 @@ func TestNothingThatATaskNeedsIsCollected(t *testing.T) {
 				s.number++
 				s.commit = l.save(Snapshot{Task: id, Number: s.number, Parent: s.commit, Files: s.state, Changed: changed})
 			case "collect":
-				if _, err := l.k.Collect(t.Context(), false); err != nil {
+				if _, err := l.k.Collect(t.Context(), false, true); err != nil {
 					rt.Fatal(err)
 				}
 			case "forget":
-				l.must(l.k.Forget(t.Context(), id))
+				l.must(l.k.Forget(t.Context(), OwnerOf(id)))
 				delete(tasks, id)
 			case "restart":
 				l.must(l.k.Close())

@@ -162,8 +162,8 @@ func (c *Contents) begin(ctx context.Context) (content.Batch, error) {
 const carryBatch = 64 << 20
 
 // carryOver copies everything that an earlier version kept, gives the tasks their contents, makes earlier versions
-// refuse the folder and removes their store. It can be repeated after a kill at any moment. A store of which something
-// cannot be read stays beside the new one, for reading, until no task owns any of it.
+// refuse the folder and removes their store. It can be repeated after a kill at any moment. A store with unreadable
+// contents stays beside the new one, for reading, until no task owns any of its contents.
 func (c *Contents) carryOver(ctx context.Context) (err error) {
 	old := gitstore.Open(c.dir)
 	if old == nil {

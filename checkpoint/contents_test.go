@@ -112,7 +112,7 @@ func TestAStoreOfAnEarlierVersionIsRead(t *testing.T) {
 	if _, ok := owners[OwnerOf("Other.2")]; err != nil || len(owners) != 2 || !ok {
 		t.Errorf("owners: %v, %v", owners, err)
 	}
-	if _, err := l.k.Collect(t.Context(), true); err != nil {
+	if _, err := l.k.Collect(t.Context(), true, true); err != nil {
 		t.Error(err)
 	}
 	if d := cmp.Diff(before, l.stored()); d != "" {
@@ -145,7 +145,7 @@ func TestAStoreOfAnEarlierVersionIsCarriedOver(t *testing.T) {
 	if got := l.manifest(c3).Parents; !slices.Equal(got, []content.Hash{owned}) {
 		t.Errorf("parents: got %q, want %q", got, owned)
 	}
-	if _, err := l.k.Collect(t.Context(), false); err != nil {
+	if _, err := l.k.Collect(t.Context(), false, true); err != nil {
 		t.Error(err)
 	}
 	if _, err := l.k.Content(t.Context(), earlierVersion(earlierUnowned), 0); err != nil {
@@ -153,15 +153,15 @@ func TestAStoreOfAnEarlierVersionIsCarriedOver(t *testing.T) {
 	}
 	l.must(os.Remove(filepath.Join(l.k.dir, cacheName)))
 	ForgetCalls(l.k.dir, OwnerOf("task-3"))
-	if _, err := l.k.Collect(t.Context(), false); err != nil {
+	if _, err := l.k.Collect(t.Context(), false, true); err != nil {
 		t.Error(err)
 	}
 	l.wantEarlier("after a collection")
 	if _, err := l.k.Content(t.Context(), earlierVersion(earlierUnowned), 0); !errors.Is(err, ErrUnkept) {
 		t.Errorf("a content that no task owns, after a collection: %v", err)
 	}
-	l.must(l.k.Forget(t.Context(), "Other.2"))
-	if _, err := l.k.Collect(t.Context(), false); err != nil {
+	l.must(l.k.Forget(t.Context(), OwnerOf("Other.2")))
+	if _, err := l.k.Collect(t.Context(), false, true); err != nil {
 		t.Error(err)
 	}
 	if _, err := l.k.Content(t.Context(), earlierVersion("of another task\n"), 0); !errors.Is(err, ErrUnkept) {
@@ -206,14 +206,14 @@ func TestAStoreThatGitRepacked(t *testing.T) {
 	if !l.carried() {
 		t.Error("it was not carried over")
 	}
-	if _, err := l.k.Collect(t.Context(), false); err != nil {
+	if _, err := l.k.Collect(t.Context(), false, true); err != nil {
 		t.Error(err)
 	}
 	l.wantEarlier("carried over after git gc")
 
 	l = newEarlierBench(t)
 	git("pack-refs", "--all")
-	l.must(l.k.Forget(t.Context(), "Other.2"))
+	l.must(l.k.Forget(t.Context(), OwnerOf("Other.2")))
 	if owners, err := l.k.Owners(t.Context()); err != nil || len(owners) != 1 {
 		t.Errorf("owners after one of the packed refs was removed: %v, %v", owners, err)
 	}
@@ -234,7 +234,7 @@ func TestAStoreThatAnEarlierVersionUses(t *testing.T) {
 	if _, err := l.k.Hold(t.Context(), []string{"a"}); !errors.Is(err, ErrInUse) {
 		t.Errorf("hold: got %v, want ErrInUse", err)
 	}
-	if _, err := l.k.Collect(t.Context(), false); !errors.Is(err, ErrInUse) {
+	if _, err := l.k.Collect(t.Context(), false, true); !errors.Is(err, ErrInUse) {
 		t.Errorf("collect: got %v, want ErrInUse", err)
 	}
 	if used, err := l.k.UsedByEarlier(); !used || err != nil {
@@ -286,15 +286,15 @@ func TestADamagedStoreOfAnEarlierVersion(t *testing.T) {
 				t.Errorf("%.20q: %v", text, err)
 			}
 		}
-		if _, err := l.k.Collect(t.Context(), false); err != nil {
+		if _, err := l.k.Collect(t.Context(), false, true); err != nil {
 			t.Error(err)
 		}
 	}
 	// When no task owns any of it, it goes.
-	l.must(l.k.Forget(t.Context(), "task-1"))
-	l.must(l.k.Forget(t.Context(), "Other.2"))
+	l.must(l.k.Forget(t.Context(), OwnerOf("task-1")))
+	l.must(l.k.Forget(t.Context(), OwnerOf("Other.2")))
 	l.k = l.open(Options{Git: "none"})
-	if _, err := l.k.Collect(t.Context(), false); err != nil || !l.carried() {
+	if _, err := l.k.Collect(t.Context(), false, true); err != nil || !l.carried() {
 		t.Errorf("without owners: it is still there, %v", err)
 	}
 }
@@ -304,10 +304,10 @@ func TestAForkOfAnEarlierVersionsTask(t *testing.T) {
 	l := newEarlierBench(t)
 	l.must(l.k.Share(t.Context(), earlierC1, OwnerOf("task-1"), OwnerOf("fork")))
 	l.must(l.k.Share(t.Context(), earlierC1, OwnerOf("nothing"), OwnerOf("fork-2")))
-	l.must(l.k.Forget(t.Context(), "task-1"))
+	l.must(l.k.Forget(t.Context(), OwnerOf("task-1")))
 	l.must(l.k.Close())
 	l.k = l.open(Options{Git: "none"})
-	if _, err := l.k.Collect(t.Context(), false); err != nil {
+	if _, err := l.k.Collect(t.Context(), false, true); err != nil {
 		t.Fatal(err)
 	}
 	l.wantEarlier("of a fork")

@@ -125,7 +125,7 @@ func (k *Keeper) fill(ctx context.Context, d *api.FileDiff, o DiffOptions, room 
 	return nil
 }
 
-// body writes one part of the patch: a link that became a file is two.
+// diffBody writes one part of the patch: a link that became a file has two.
 func diffBody(out *bytes.Buffer, d *api.FileDiff, part api.FileDiff, a, b []byte) error {
 	headers(out, part)
 	old, made := named("a/", d.Path), named("b/", d.Path)
@@ -154,7 +154,7 @@ func diffText(out *bytes.Buffer, d *api.FileDiff, a, b []byte, old, made string)
 	return err
 }
 
-// tab ends a name that holds a blank: otherwise its end is ambiguous.
+// tab returns what ends a name in a patch: a tab after a name with a blank, whose end would be ambiguous.
 func tab(name string) string {
 	if strings.Contains(name, " ") {
 		return "\t"
@@ -162,7 +162,7 @@ func tab(name string) string {
 	return ""
 }
 
-// headers are git's: they describe what lines cannot.
+// headers writes git's headers: they describe what lines cannot.
 func headers(out *bytes.Buffer, d api.FileDiff) {
 	a, b := gitMode(d.From), gitMode(d.To)
 	finer := d.From.Kind == api.KindFile && d.To.Kind == api.KindFile && a == b && d.From.Mode != d.To.Mode
@@ -194,7 +194,7 @@ func gitMode(v api.FileVersion) string {
 	return "100644"
 }
 
-// side is the content of one version, "" of nothing. why is the reason why there is none.
+// side returns the content of one version; empty where no file is present. why is the reason why the content is missing.
 func (k *Keeper) side(ctx context.Context, p string, v api.FileVersion, limit int64, disk bool) (data []byte, why string, err error) {
 	switch {
 	case !present(v):
@@ -209,7 +209,7 @@ func (k *Keeper) side(ctx context.Context, p string, v api.FileVersion, limit in
 		if !disk {
 			return nil, "its content was not kept", nil
 		}
-		data, err = k.present(ctx, p, v, limit)
+		data, err = k.readNow(ctx, p, v, limit)
 	}
 	var large *workspace.TooLargeError
 	switch {
@@ -226,8 +226,8 @@ func (k *Keeper) side(ctx context.Context, p string, v api.FileVersion, limit in
 	return nil, "", err
 }
 
-// present reads the current content of a recorded path, if it is the version.
-func (k *Keeper) present(ctx context.Context, p string, v api.FileVersion, limit int64) ([]byte, error) {
+// readNow reads the current content of a recorded path. The error is workspace.ErrChanged when it is not the version's.
+func (k *Keeper) readNow(ctx context.Context, p string, v api.FileVersion, limit int64) ([]byte, error) {
 	if !plain(p) {
 		return nil, workspace.ErrChanged
 	}
@@ -362,8 +362,7 @@ func (d *differ) middle(a0, a1, b0, b1 int) (x, y int, ok bool) {
 	return 0, 0, false
 }
 
-// inside: a point of the stretch that is neither of its ends, so that both parts are
-// smaller.
+// inside reports whether a point of the stretch is neither of its ends, so that both parts are smaller.
 func inside(x, y, n, m int) bool {
 	return x >= 0 && y >= 0 && x <= n && y <= m && x+y > 0 && x+y < n+m
 }
@@ -385,8 +384,7 @@ func patch(old, made string, a, b [][]byte, edits []edit) (string, error) {
 	return text, nil
 }
 
-// named is a path as a patch names it: quoted, as git does, where it holds what would
-// break the line or a terminal.
+// named returns a path as a patch names it: quoted, as git does, where a character would break the line or a terminal.
 func named(prefix, p string) string {
 	p = prefix + filepath.ToSlash(OnDisk(p))
 	if !strings.ContainsFunc(p, func(r rune) bool {
@@ -438,24 +436,25 @@ func MergeText(base, mine, theirs []byte) (result []byte, ok bool) {
 	var merged [][]byte
 	at := 0 // in base
 	for len(left) > 0 || len(right) > 0 {
+		var next edit
+		from := m
 		switch {
 		case len(right) == 0 || len(left) > 0 && left[0].before(right[0]):
-			merged = append(append(merged, b[at:left[0].from]...), m[left[0].newFrom:left[0].newTo]...)
-			at, left = left[0].to, left[1:]
+			next, left = left[0], left[1:]
 		case len(left) == 0 || right[0].before(left[0]):
-			merged = append(append(merged, b[at:right[0].from]...), t[right[0].newFrom:right[0].newTo]...)
-			at, right = right[0].to, right[1:]
+			next, right, from = right[0], right[1:], t
 		case left[0].same(right[0], m, t):
-			merged = append(append(merged, b[at:left[0].from]...), m[left[0].newFrom:left[0].newTo]...)
-			at, left, right = left[0].to, left[1:], right[1:]
+			next, left, right = left[0], left[1:], right[1:]
 		default:
 			return nil, false
 		}
+		merged = append(append(merged, b[at:next.from]...), from[next.newFrom:next.newTo]...)
+		at = next.to
 	}
 	return bytes.Join(append(merged, b[at:]...), nil), true
 }
 
-// before: the edit ends before the other begins, with a line between them.
+// before reports whether the edit ends before the other one begins, with a line between them.
 func (e edit) before(o edit) bool { return e.to < o.from }
 
 // same reports whether two edits do the same.

@@ -51,9 +51,7 @@ func (k *Keeper) Hold(ctx context.Context, paths []string) (map[string]api.FileV
 		return nil, fmt.Errorf("keep files for a checkpoint: %w", err)
 	}
 	k.Know(all...)
-	for _, v := range out {
-		k.noteHeld(v)
-	}
+	k.noteHeld(slices.Collect(maps.Values(out))...)
 	return out, nil
 }
 
@@ -162,7 +160,7 @@ func putFrom(ctx context.Context, b content.Batch, f *os.File, c *fileContent) (
 	case errors.Is(err, content.ErrLength):
 		return false, nil // it became shorter
 	case err != nil && src.err != nil && ctx.Err() == nil:
-		return false, nil // the file cannot be read; the store is well
+		return false, nil // the file failed, and not the store
 	case err != nil:
 		return false, err
 	}
@@ -190,8 +188,8 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Look is what is at recorded paths now, without keeping it: Blob is set only where the store already has the content.
-// Every path is in the map.
+// Look returns what is at recorded paths now. It keeps no content: Blob is set only where the store already has the
+// content. Every path is in the map.
 func (k *Keeper) Look(ctx context.Context, paths []string) (map[string]api.FileVersion, error) {
 	g, err := k.open()
 	if err != nil {

@@ -70,34 +70,31 @@ func place(start, count int) int {
 
 // Shown is a difference of one file that a person looked at.
 type Shown struct {
-	Path       string
-	Older      int // the checkpoint of the older side; 0 = before any change
-	Newer      int // of the newer side; -1 = what is on the disk
-	Hunk       int // from 1; 0 = all of the file
-	Hash       string
-	From, To   api.FileVersion
-	fromDisk   bool
-	difference api.FileDiff
+	Path     string
+	Older    int // the checkpoint of the older side; 0 = before any change
+	Newer    int // of the newer side; -1 = what is on the disk
+	Hunk     int // from 1; 0 = all of the file
+	Hash     string
+	From, To api.FileVersion
 }
 
-// PlanShown plans to take a difference back, or one hunk of it. now is what the path holds. Contents that a plan needs are
+// PlanShown plans to undo a difference, or one hunk of it. now is what the path holds. Contents that a plan needs are
 // durable when it returns with keep; a preview writes nothing.
 //
 // A file that does not hold the newer side is a conflict, and so is, for a whole file, a change of others that the
-// difference contains: the rule decides. A hunk was chosen by its lines, so that it may be a change of others. With Merge
-// only those lines go, wherever they are by now.
+// difference contains: the rule decides. The user chose a hunk by its lines, so a hunk may be a change of others. Merge undoes only
+// those lines, wherever they are by now.
 //
 // The error is ErrShownChanged where the difference is not the one with the hash.
 func (k *Keeper) PlanShown(ctx context.Context, list []task.CheckpointSaved, s Shown, now api.FileVersion, rule Rule, keep bool) (Plan, error) {
 	p := Plan{To: s.Older, Rule: rule}
-	s.fromDisk = s.Newer < 0
-	s.difference = api.FileDiff{Path: s.Path, From: s.From, To: s.To, Change: changeOf(s.From, s.To)}
+	d := api.FileDiff{Path: s.Path, From: s.From, To: s.To, Change: changeOf(s.From, s.To)}
 	room := 16 << 20
-	if err := k.fill(ctx, &s.difference, DiffOptions{MaxFile: maxMerge, Now: s.fromDisk}, &room); err != nil {
+	if err := k.fill(ctx, &d, DiffOptions{MaxFile: maxMerge, Now: s.Newer < 0}, &room); err != nil {
 		return p, fmt.Errorf("compare %s: %w", s.Path, err)
 	}
 	if s.Hunk == 0 {
-		if s.Hash != s.difference.Hash {
+		if s.Hash != d.Hash {
 			return p, ErrShownChanged
 		}
 		if !now.Same(s.From) {
@@ -105,10 +102,10 @@ func (k *Keeper) PlanShown(ctx context.Context, list []task.CheckpointSaved, s S
 		}
 		return k.Resolve(ctx, p, keep)
 	}
-	if s.Hunk < 1 || s.Hunk > len(s.difference.Hunks) || s.Hash != s.difference.Hunks[s.Hunk-1].Hash {
+	if s.Hunk < 1 || s.Hunk > len(d.Hunks) || s.Hash != d.Hunks[s.Hunk-1].Hash {
 		return p, ErrShownChanged
 	}
-	item, err := k.hunkItem(ctx, s, now, rule, keep)
+	item, err := k.hunkItem(ctx, s, d.Hunks[s.Hunk-1], now, rule, keep)
 	if err != nil {
 		return p, fmt.Errorf("take back a part of %s: %w", s.Path, err)
 	}
@@ -120,23 +117,18 @@ func (k *Keeper) PlanShown(ctx context.Context, list []task.CheckpointSaved, s S
 func wholeShown(list []task.CheckpointSaved, s Shown, now api.FileVersion) Item {
 	i := Item{Path: s.Path, Now: now, Target: s.From, Act: ActRestore, Conflict: !now.Same(s.To)}
 	for _, step := range slices.Backward(Transitions(list)[s.Path]) {
-		switch {
-		case step.Checkpoint <= s.Older || s.Newer >= 0 && step.Checkpoint > s.Newer:
-		case step.Others:
-			i.Doubt = step.Doubt && (i.Doubt || !i.Conflict)
-			i.Conflict = true
-		default:
-			i.Undo = append(i.Undo, step)
+		if step.Checkpoint > s.Older && (s.Newer < 0 || step.Checkpoint <= s.Newer) {
+			i.add(step)
 		}
 	}
-	if n := len(list); s.fromDisk && n > 0 && !now.Same(StateAt(list, list[n-1].Number)[s.Path]) {
+	if n := len(list); s.Newer < 0 && n > 0 && !now.Same(StateAt(list, list[n-1].Number)[s.Path]) {
 		i.Conflict, i.Doubt = true, false
 	}
 	return i
 }
 
 // hunkItem plans to put the lines of one hunk back.
-func (k *Keeper) hunkItem(ctx context.Context, s Shown, now api.FileVersion, rule Rule, keep bool) (Item, error) {
+func (k *Keeper) hunkItem(ctx context.Context, s Shown, h api.Hunk, now api.FileVersion, rule Rule, keep bool) (Item, error) {
 	i := Item{Path: s.Path, Now: now, Target: s.From, Act: ActRestore, Conflict: !now.Same(s.To)}
 	kept := func(why string) (Item, error) {
 		i.Act, i.Why = ActKeep, why
@@ -150,17 +142,17 @@ func (k *Keeper) hunkItem(ctx context.Context, s Shown, now api.FileVersion, rul
 	case i.Conflict && (now.Kind != api.KindFile || s.From.Kind != api.KindFile || s.To.Kind != api.KindFile):
 		return kept("it was changed since, and not only its text")
 	case s.From.Kind != api.KindFile || s.To.Kind != api.KindFile: // one hunk is all of the file
-		return k.atHand(ctx, i.lostUnlessKept()), nil
+		return i.lostUnlessKept(), nil
 	}
 	old, why, err := k.side(ctx, s.Path, s.From, maxMerge, false)
-	made, whyNew, errNew := k.side(ctx, s.Path, s.To, maxMerge, s.fromDisk)
+	made, whyNew, errNew := k.side(ctx, s.Path, s.To, maxMerge, s.Newer < 0)
 	if err = errors.Join(err, errNew); err != nil {
 		return i, err
 	}
 	if why = cmp.Or(why, whyNew); why != "" {
 		return kept(why)
 	}
-	text := without(old, made, s.difference.Hunks[s.Hunk-1])
+	text := without(old, made, h)
 	if i.Conflict {
 		is, why, err := k.side(ctx, s.Path, now, maxMerge, true)
 		if err != nil {
@@ -186,7 +178,7 @@ func (k *Keeper) hunkItem(ctx context.Context, s Shown, now api.FileVersion, rul
 	return k.keepText(ctx, i)
 }
 
-// without is the newer text of a difference with one hunk as it was in the older one.
+// without returns the newer text of a difference, with one hunk as in the older text.
 func without(old, made []byte, h api.Hunk) []byte {
 	x, y := splitLines(old), splitLines(made)
 	from, to := place(h.From, h.FromLines), place(h.To, h.ToLines)

@@ -84,12 +84,12 @@ type Keeper struct {
 	saved   map[string]saved      // by owner
 	unsaved map[string]int64      // blobs that were held for a checkpoint that is not saved yet, and when; Unix nanoseconds
 
-	// One survey at a time: its process has put something in.
+	// One survey at a time: the goroutine that runs one has put a value into turn.
 	turn    chan struct{}
 	last    *scan           // the newest survey, nil before the first
-	loaded  bool            // that of an earlier process was looked for
-	stored  uint32          // the checksum of the one on disk
-	tracked map[string]bool // hidden by .gitignore, and in an index
+	loaded  bool            // load has run
+	stored  uint32          // the checksum of the survey on disk
+	tracked map[string]bool // paths that .gitignore hides and an index names
 	rules   map[string]compiled
 	git     userGit
 }
@@ -157,7 +157,7 @@ func holds(dir, path string) bool {
 }
 
 // Know names paths that belong to a task, so that a survey examines them even where .gitignore hides them. Hold and
-// Changes do so for theirs.
+// Changes name their paths themselves.
 func (k *Keeper) Know(paths ...string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -178,7 +178,7 @@ func (k *Keeper) open() (*openRoot, error) {
 	if err != nil {
 		return nil, trouble(err)
 	}
-	// Opened first and checked then, because a link may be created at any time.
+	// The check comes after the opening, because a link may be created at any time.
 	got, err := root.Stat(".")
 	if err == nil {
 		var want fs.FileInfo
@@ -204,7 +204,7 @@ func (k *Keeper) open() (*openRoot, error) {
 func (k *Keeper) expand(given string) ([]string, error) {
 	name := OnDisk(given)
 	if name != given {
-		// A recorded path most likely; or else a file that really has such a name.
+		// Most likely given is a recorded path. Otherwise it is a file that really has such a name.
 		if _, err := os.Lstat(filepath.Join(k.w.Root(), given)); err == nil {
 			name = given
 		}
@@ -224,7 +224,7 @@ func (k *Keeper) expand(given string) ([]string, error) {
 		}
 	}
 	add(p.Real)
-	// The folder with links followed, the last name as it is: a link itself.
+	// The other path follows the links of the folder and keeps the last name: the link itself.
 	if p.Abs != p.Real {
 		dir, err := k.w.Resolve(filepath.Dir(p.Abs))
 		if err != nil {
@@ -296,7 +296,7 @@ func (k *Keeper) load() {
 
 // sweep removes temporary files that killed processes left.
 func (k *Keeper) sweep() {
-	names, _ := filepath.Glob(filepath.Join(k.dir, cacheName+"-*.tmp")) // an odd path costs a file
+	names, _ := filepath.Glob(filepath.Join(k.dir, cacheName+"-*.tmp")) // with an unusual path a leftover stays
 	more, _ := filepath.Glob(filepath.Join(k.dir, "."+beforeName+"*.tmp"))
 	for _, name := range append(names, more...) {
 		if info, err := os.Lstat(name); err == nil && time.Since(info.ModTime()) > time.Hour {
@@ -326,7 +326,7 @@ type Usage struct {
 	Bytes   int64
 }
 
-// Usage is what the checkpoints of one task reach. What tasks share counts for each. Of a task whose checkpoints are
+// Usage is what the checkpoints of one task reach. Contents that tasks share count for each of them. Of a task whose checkpoints are
 // in the store of an earlier version, Bytes is the size of that store.
 func (k *Keeper) Usage(ctx context.Context, task string) (u Usage, err error) {
 	owner := OwnerOf(task)
@@ -343,18 +343,6 @@ func (k *Keeper) Usage(ctx context.Context, task string) (u Usage, err error) {
 }
 
 var errNoTask = errors.New("a task without an id has no checkpoints")
-
-// Forget takes a task's checkpoints from the store; the next Collect removes their contents, as far as no other task has
-// them. A task that has none is no error.
-func (k *Keeper) Forget(ctx context.Context, task string) error {
-	return k.Contents.Forget(ctx, OwnerOf(task))
-}
-
-// Collect removes contents that no task owns, and on which neither the newest survey nor one of before a running or
-// interrupted command relies. A dry run treats the tasks in without, by OwnerOf, as removed.
-func (k *Keeper) Collect(ctx context.Context, dry bool, without ...string) (content.Collected, error) {
-	return k.Contents.Collect(ctx, dry, true, without...)
-}
 
 // Forget takes contents from an owner; the next Collect removes them, as far as no other task has them. An owner without
 // contents is no error.

@@ -263,14 +263,8 @@ func PlanMoment(list []task.CheckpointSaved, m Moment, now map[string]api.FileVe
 		}
 		i := Item{Path: name, Now: is, Target: want, Act: ActRestore}
 		for _, s := range slices.Backward(changes[name]) {
-			if s.Checkpoint <= to {
-				break
-			}
-			if s.Others {
-				i.Doubt = s.Doubt && (i.Doubt || !i.Conflict)
-				i.Conflict = true
-			} else {
-				i.Undo = append(i.Undo, s)
+			if s.Checkpoint > to {
+				i.add(s)
 			}
 		}
 		// Files below a folder that a command replaced by a link are gone, and the paths now lead through that link:
@@ -283,6 +277,16 @@ func PlanMoment(list []task.CheckpointSaved, m Moment, now map[string]api.FileVe
 	}
 	p.behind()
 	return p
+}
+
+// add notes a step since the target, newest first: a step of others is a conflict, and one of the task is to be undone.
+func (i *Item) add(s Step) {
+	if s.Others {
+		i.Doubt = s.Doubt && (i.Doubt || !i.Conflict)
+		i.Conflict = true
+	} else {
+		i.Undo = append(i.Undo, s)
+	}
 }
 
 // judged decides about a single file.
@@ -313,7 +317,8 @@ func (i Item) whose() string {
 	return "it was changed by others since"
 }
 
-// lostUnlessKept: a content that is available need not be kept, for example where only the mode differs.
+// lostUnlessKept gives up a file whose target content was not kept, unless the file still has that content, for example
+// where only the mode differs.
 func (i Item) lostUnlessKept() Item {
 	if present(i.Target) && i.Target.Blob == "" && (i.Now.Kind != i.Target.Kind || i.Now.Hash == "" || i.Now.Hash != i.Target.Hash) {
 		i.Act, i.Why = ActLost, "its content was not kept"
@@ -324,8 +329,8 @@ func (i Item) lostUnlessKept() Item {
 	return i
 }
 
-// behind judges what is, or was, no file of its own: it can change with a link above it that goes or comes back in the
-// same plan, and is never touched otherwise.
+// behind judges paths that hold, or held, something other than a file. Such a path changes only with a link above it that
+// the same plan removes or restores; otherwise it is never touched.
 func (p Plan) behind() {
 	link := map[string]bool{}
 	for _, i := range p.Items {
@@ -381,7 +386,7 @@ func (k *Keeper) Resolve(ctx context.Context, p Plan, keep bool) (Plan, error) {
 			}
 		}
 		if i.Act.Changes() && present(i.Target) && i.Target.Hash != i.Now.Hash && i.Target.Blob != "" &&
-			i.Act != ActMerge && !k.has(ctx, i.Target) {
+			i.text == nil && !k.has(ctx, i.Target) {
 			i.Act, i.Why = ActLost, "its content is not in the store of this workspace any more"
 		}
 		out.Items = append(out.Items, i)
@@ -402,7 +407,7 @@ func (k *Keeper) mergeItem(ctx context.Context, i Item, b content.Batch) (Item, 
 		return i, nil
 	}
 	at := i.Now
-	var text []byte // of at, once it is none that the store has
+	var text []byte // the content of at, once a merge has made it
 	for _, s := range i.Undo {
 		switch {
 		case at.Same(s.To):
@@ -447,13 +452,13 @@ func (k *Keeper) mergeItem(ctx context.Context, i Item, b content.Batch) (Item, 
 		i.Target.Blob = string(id)
 	}
 	if text == nil {
-		return k.atHand(ctx, i), nil
+		return i.lostUnlessKept(), nil
 	}
 	i.text = text
 	return i, nil
 }
 
-// mergeMode takes a step's change of the mode out of a mode.
+// mergeMode removes a step's change of the mode from a mode; false when others changed the mode too.
 func mergeMode(now uint32, s Step) (uint32, bool) {
 	switch {
 	case s.From.Mode == s.To.Mode, now == s.From.Mode:
@@ -462,15 +467,6 @@ func mergeMode(now uint32, s Step) (uint32, bool) {
 		return s.From.Mode, true
 	}
 	return now, false
-}
-
-// atHand: a merge whose result needed no merging of text must be kept like any other.
-func (k *Keeper) atHand(ctx context.Context, i Item) Item {
-	i = i.lostUnlessKept()
-	if i.Act == ActMerge && present(i.Target) && i.Target.Hash != i.Now.Hash && !k.has(ctx, i.Target) {
-		i.Act, i.Why = ActLost, "its content is not in the store of this workspace any more"
-	}
-	return i
 }
 
 // Applied is what Apply did.
@@ -510,7 +506,7 @@ func (k *Keeper) Apply(ctx context.Context, files []task.RestoreFile) (Applied, 
 	return Applied{}, err
 }
 
-// apply also returns what it changed.
+// apply does what Apply does, without the checks before and the undo after. done are the files that it changed.
 func (k *Keeper) apply(ctx context.Context, files []task.RestoreFile) (done []task.RestoreFile, out Applied, err error) {
 	b := k.w.NewRestorer()
 	list := ordered(files)
@@ -572,7 +568,7 @@ func ordered(files []task.RestoreFile) []task.RestoreFile {
 	return append(gone, rest...)
 }
 
-// thing is a version as the workspace knows it.
+// thing converts a version to the workspace's form.
 func thing(v api.FileVersion) workspace.Entry {
 	switch v.Kind {
 	case api.KindFile:

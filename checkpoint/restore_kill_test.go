@@ -173,7 +173,7 @@ func TestKillsWhileCarryingOver(t *testing.T) {
 			l.write("new", "new")
 			l.hold("new")
 			l.wantEarlier("after the next write")
-			if _, err := l.k.Collect(t.Context(), false); err != nil {
+			if _, err := l.k.Collect(t.Context(), false, true); err != nil {
 				t.Error(err)
 			}
 			l.wantEarlier("after a collection")

@@ -78,7 +78,7 @@ func (g *openRoot) missing(p string) (n int) {
 	return n
 }
 
-// absent: nothing can be at such a path now.
+// absent reports whether an error means that nothing can be at a path now.
 func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG)
 }
@@ -181,8 +181,7 @@ func (r *reader) once(ctx context.Context, g *openRoot, p string) (c fileContent
 	return c, nil
 }
 
-// fill reads as many bytes as the file had when it was opened: for a log that grows all the time that is at least
-// something it once held.
+// fill reads as many bytes as the file had when it was opened: a log that grows all the time did hold these bytes once.
 func (r *reader) fill(ctx context.Context, f io.Reader, c *fileContent) error {
 	if c.size <= r.small {
 		if int64(cap(r.buf)) < c.size {
@@ -237,7 +236,7 @@ func (r *reader) pause() {
 	}
 }
 
-// linkTo is a link's target as a content.
+// linkTo makes a content of a link's target.
 func linkTo(target string) fileContent {
 	c := fileContent{data: []byte(target), size: int64(len(target)), stable: true}
 	r := newReader(c.size)
@@ -255,8 +254,8 @@ func (c *fileContent) version(kind string, mode fs.FileMode, blob string) api.Fi
 	return v
 }
 
-// stat is what is cheap to see of a file. While it stays the same, and had settled when the file was read, the content
-// is unchanged.
+// stat holds the properties of a file that are cheap to get. While they stay the same, and had settled when the file was
+// read, the content is unchanged.
 type stat struct {
 	mode          fs.FileMode
 	size          int64

@@ -23,8 +23,8 @@ const Brief = 3 * time.Second
 // running. Later changes, with Brief as the allowance for a busy machine, were not for certain the command's.
 const beat = time.Second
 
-// SurveyFor is Survey, written down under the names of a task and its call; see
-// Interrupted. Those of the task's calls before go.
+// SurveyFor makes a Survey and stores it under the names of a task and its call; see Interrupted. It removes the stored
+// surveys of the task's other calls.
 func (k *Keeper) SurveyFor(ctx context.Context, task, call string) (*Survey, error) {
 	s, err := k.Survey(ctx)
 	if err != nil {
@@ -34,11 +34,11 @@ func (k *Keeper) SurveyFor(ctx context.Context, task, call string) (*Survey, err
 	name := beforeFile(k.dir, task, call)
 	for _, old := range befores(k.dir, beforeOf(OwnerOf(task))) {
 		if old != name {
-			_ = os.Remove(old) // it costs its room
+			_ = os.Remove(old) // a failure only costs space
 		}
 	}
 	if err := k.writeBefore(name, call, s.base); err != nil {
-		return s, nil //nolint:nilerr // it is for a kill, which may not come; then known files are looked at
+		return s, nil //nolint:nilerr // only a kill needs the file; without it, known files are compared
 	}
 	s.file = name
 	s.beat()
@@ -52,8 +52,8 @@ func (k *Keeper) writeBefore(name, call string, sc *scan) error {
 	return atomicfile.Write(name, encodeBefore(call, sc))
 }
 
-// Interrupted is the survey of before a call whose outcome is not known; nil when there
-// is none. It is ended as others are. See Survey.Since.
+// Interrupted returns the survey from before a call whose outcome is not known; nil when there is none. Changes or Close
+// ends it, like any other.
 func (k *Keeper) Interrupted(ctx context.Context, task, call string) (*Survey, error) {
 	name := beforeFile(k.dir, task, call)
 	info, err := os.Lstat(name)
@@ -68,7 +68,7 @@ func (k *Keeper) Interrupted(ctx context.Context, task, call string) (*Survey, e
 	if !ok {
 		return nil, nil
 	}
-	// What it relies on may be in the store of an earlier version.
+	// Contents that the survey relies on may be in the store of an earlier version.
 	if err := k.carryFirst(ctx); err != nil {
 		return nil, fmt.Errorf("look at the files of %s after a command that was interrupted: %w", k.w.Root(), err)
 	}
@@ -142,15 +142,15 @@ func (s *Survey) changedBy(p string) bool {
 	}
 }
 
-// Done notes that the command's outcome is recorded: a kill from now on leaves nothing to find out.
+// Done notes that the command's outcome is recorded: after a kill, the survey is not needed any more.
 func (s *Survey) Done() {
 	s.Close()
 	if s.file != "" {
-		_ = os.Remove(s.file) // the next one of the task takes it away
+		_ = os.Remove(s.file) // otherwise the task's next survey removes it
 	}
 }
 
-// beat keeps the file's time until the survey is ended.
+// beat sets the file's time regularly, until the survey ends.
 func (s *Survey) beat() {
 	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -162,7 +162,7 @@ func (s *Survey) beat() {
 			case <-stop:
 				return
 			case now := <-tick.C:
-				_ = os.Chtimes(s.file, now, now) // a kill then finds fewer changes to be the command's
+				_ = os.Chtimes(s.file, now, now) // without it, fewer changes count as the command's after a kill
 			}
 		}
 	}()

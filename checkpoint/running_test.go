@@ -58,7 +58,7 @@ func TestWhatAnInterruptedCommandChanged(t *testing.T) {
 		l.write("same", "same")
 		l.survey().Close() // of another task
 		l.k = l.open(l.k.o)
-		if _, err := l.k.Collect(t.Context(), false); err != nil {
+		if _, err := l.k.Collect(t.Context(), false, true); err != nil {
 			t.Fatal(err)
 		}
 		s := l.interrupted("call")
@@ -102,7 +102,7 @@ func TestASurveyIsItsCalls(t *testing.T) {
 	if l.interrupted("one") != nil || l.interrupted("two") == nil {
 		t.Error("the next call did not take its place")
 	}
-	l.must(l.k.Forget(t.Context(), "t"))
+	l.must(l.k.Forget(t.Context(), OwnerOf("t")))
 	if l.interrupted("two") != nil {
 		t.Error("it outlives its task")
 	}

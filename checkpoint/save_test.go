@@ -118,21 +118,21 @@ func TestCollectKeepsWhatCheckpointsName(t *testing.T) {
 	other := l.hold("b")["b"]
 	l.save(Snapshot{Task: "other", Number: 1, Files: map[string]api.FileVersion{"b": other}})
 	l.remove("b")
-	l.must(l.k.Forget(t.Context(), "other"))
-	l.must(l.k.Forget(t.Context(), "other"))
+	l.must(l.k.Forget(t.Context(), OwnerOf("other")))
+	l.must(l.k.Forget(t.Context(), OwnerOf("other")))
 	l.survey().Close()
 	if u, err := l.k.Usage(t.Context(), "0198-task"); err != nil || u.Objects < 6 || u.Bytes == 0 {
 		t.Errorf("usage: %+v, %v", u, err)
 	}
 	l.must(l.k.Close())
 	l.k = l.open(Options{Git: "none"}) // what was held by that process is not any more
-	if c, err := l.k.Collect(t.Context(), true); err != nil || c.Removed == 0 {
+	if c, err := l.k.Collect(t.Context(), true, true); err != nil || c.Removed == 0 {
 		t.Errorf("would be collected: %+v, %v", c, err)
 	}
 	if _, err := l.k.Content(t.Context(), other, 0); err != nil {
 		t.Errorf("only counting removed something: %v", err)
 	}
-	if c, err := l.k.Collect(t.Context(), false); err != nil || c.Removed == 0 {
+	if c, err := l.k.Collect(t.Context(), false, true); err != nil || c.Removed == 0 {
 		t.Errorf("collected: %+v, %v", c, err)
 	}
 	if got := l.content(*list[0].Was); got != "removed by a command" {
@@ -152,7 +152,7 @@ func TestCollectKeepsWhatASurveyReliesOn(t *testing.T) {
 	l.write("a", "captured before a command")
 	s := l.survey()
 	other := l.open(Options{Git: "none"})
-	if _, err := other.Collect(t.Context(), false); err != nil {
+	if _, err := other.Collect(t.Context(), false, true); err != nil {
 		t.Fatal(err)
 	}
 	l.remove("a")

@@ -48,8 +48,8 @@ func (k *Keeper) scan(ctx context.Context, base *scan) (sc *scan, trouble, err e
 	return sc, trouble, nil
 }
 
-// tops are the repositories that a scan found, and the one around the workspace:
-// from their tops to the folders in the workspace from where they are asked.
+// tops are the repositories that a scan found, and the one around the workspace: for each top, the folder in the workspace
+// in which git runs.
 func (k *Keeper) tops(sc *scan) map[string]string {
 	root := k.w.Root()
 	tops := map[string]string{}
@@ -69,7 +69,7 @@ func (k *Keeper) addTracked(g *openRoot, sc *scan) {
 	added := false
 	for _, r := range k.git.repos {
 		if r.uncovered {
-			continue // once for each state of the index
+			continue // its index has not changed since the last time
 		}
 		r.uncovered = true
 		for p := range r.tracked {
@@ -140,8 +140,8 @@ func (k *Keeper) readAll(ctx context.Context, g *openRoot, sc *scan) (trouble, e
 		}
 		jobs = append(jobs, i)
 	}
-	// Small ones first: they are most of what is worth keeping, and the bounds are then
-	// met by what would not have been kept anyway.
+	// Small files come first: most contents that are worth keeping are small, and the files that exceed a bound are then
+	// those that would not be kept anyway.
 	slices.SortStableFunc(jobs, func(a, b int) int {
 		return int(min(max(sc.list[a].stat.size-k.o.MaxFile, 0), 1<<30) - min(max(sc.list[b].stat.size-k.o.MaxFile, 0), 1<<30))
 	})
@@ -171,12 +171,12 @@ func (k *Keeper) readAll(ctx context.Context, g *openRoot, sc *scan) (trouble, e
 	return r.trouble, nil
 }
 
-// prefetcher is a store that is far away: to ask it about each file would take long.
+// prefetcher is a distant store: one request for each file would take long.
 type prefetcher interface {
 	Prefetch(ctx context.Context, hashes []content.Hash) error
 }
 
-// prefetch asks a store that is far away about all known contents at once.
+// prefetch asks a distant store about all known contents at once.
 func (k *Keeper) prefetch(ctx context.Context, sc *scan) error {
 	far, ok := k.store.(prefetcher)
 	if !ok {
@@ -192,7 +192,7 @@ func (k *Keeper) prefetch(ctx context.Context, sc *scan) error {
 	return far.Prefetch(ctx, hashes)
 }
 
-// locate finds out where a known content is; false when it must be read and kept.
+// locate finds out where a known content is; false when the content must be read and kept.
 func (k *Keeper) locate(ctx context.Context, e *entry) bool {
 	switch {
 	case e.size <= k.o.MaxHold && k.git.has(e.blob):
@@ -235,7 +235,7 @@ func (r *reading) work(jobs []int) error {
 	return r.err
 }
 
-// one reads one entry. Entries are touched by one worker only.
+// one reads one entry. Only one worker uses an entry.
 func (r *reading) one(rd *reader, g *openRoot, i int) {
 	e := &r.sc.list[i]
 	e.held = nowhere
@@ -270,7 +270,7 @@ func (r *reading) one(rd *reader, g *openRoot, i int) {
 	case errors.Is(err, errVanished):
 		r.lost(g, i)
 	case err != nil:
-		e.named = false // it may not be read
+		e.named = false // it is not readable
 	default:
 		e.take(&c)
 		if c.named {
@@ -279,9 +279,9 @@ func (r *reading) one(rd *reader, g *openRoot, i int) {
 	}
 }
 
-// worthReading: a file that is too large to be kept is read when an index names it, as its
-// content may be there, or when a task knows it. Others are judged by their stat: a
-// database of gigabytes would be read for every command.
+// worthReading decides whether to read a file that is too large to be kept: when an index names it, because git may have
+// the content, and when a task knows it. Of other large files only the stat is compared: otherwise every command would
+// read a database of gigabytes.
 func (r *reading) worthReading(p string) bool {
 	for _, repo := range r.k.git.repos {
 		if repo.tracked[p] {
@@ -292,7 +292,7 @@ func (r *reading) worthReading(p string) bool {
 	return known
 }
 
-// lost checks again a file that was gone when it was to be read.
+// lost checks a file again that was gone when a worker wanted to read it.
 func (r *reading) lost(g *openRoot, i int) {
 	e := &r.sc.list[i]
 	e.named = false
@@ -389,12 +389,12 @@ func (l layer) decide(rules *workspace.Ignore, p string, dir bool) int {
 // contents. Entries of the newest survey are reused for files that look the same.
 type walker struct {
 	k     *Keeper
-	known []string // sorted: looked at although they are hidden
+	known []string // sorted: visited although rules hide them
 	base  *scan    // the survey before a command; nil for such a one
 	out   *scan
 	max   int
 
-	old []entry // the newest survey, from where the walk is
+	old []entry // the part of the newest survey that the walk has not reached
 }
 
 // leftover matches temporary files of our own writes.
@@ -433,8 +433,7 @@ type child struct {
 	info fs.FileInfo
 }
 
-// folder walks one folder, whose recorded path is "" or ends in "/". In one that is
-// hidden only known paths are looked at.
+// folder walks one folder, whose recorded path is "" or ends in "/". In a hidden folder it visits only known paths.
 func (w *walker) folder(ctx context.Context, dir *os.Root, prefix string, layers []layer, hidden bool) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -502,7 +501,7 @@ func (w *walker) folder(ctx context.Context, dir *os.Root, prefix string, layers
 		if veiled {
 			w.veil(p, hidden)
 		}
-		if veiled && !w.wantedBelow(p) {
+		if veiled && len(w.knownIn(p)) == 0 {
 			continue
 		}
 		sub, err := dir.OpenRoot(c.name)
@@ -549,6 +548,8 @@ func (w *walker) names(dir *os.Root, prefix string, hidden bool) ([]string, erro
 	return f.Readdirnames(-1)
 }
 
+// knownIn returns the names in a folder, whose path ends in "/", that lead to files that are examined although rules hide
+// them.
 func (w *walker) knownIn(prefix string) (names []string) {
 	add := func(p string) {
 		name, _, _ := strings.Cut(p[len(prefix):], "/")
@@ -569,16 +570,13 @@ func (w *walker) knownIn(prefix string) (names []string) {
 	return names
 }
 
-// wanted reports that a file is examined although it is hidden.
+// wanted reports whether a file is examined although rules hide it.
 func (w *walker) wanted(p string) bool {
 	_, ok := slices.BinarySearch(w.known, p)
-	return ok || w.base != nil && w.base.has(p, false)
-}
-
-// wantedBelow: there may be such a file in a folder, whose path ends in "/".
-func (w *walker) wantedBelow(p string) bool {
-	i, _ := slices.BinarySearch(w.known, p)
-	return i < len(w.known) && strings.HasPrefix(w.known[i], p) || w.base != nil && w.base.has(strings.TrimSuffix(p, "/"), true)
+	if !ok && w.base != nil {
+		_, ok = w.base.find(p)
+	}
+	return ok
 }
 
 // add notes a file.
@@ -594,9 +592,9 @@ func (w *walker) add(p string, info fs.FileInfo) {
 	w.out.list = append(w.out.list, entry{path: strings.Clone(p), stat: now})
 }
 
-// hides asks the nearest rules first; parents were judged on the way down. After a command, what was hidden before it
-// stays hidden, and what it hid is examined if it was seen before: otherwise a changed .gitignore would look like added
-// or removed files.
+// hides applies the nearest rules first; the walk has judged the parents already. After a command, paths that were hidden
+// before it stay hidden, and paths that the command hid are examined if the survey before saw them: otherwise a changed
+// .gitignore would look like added or removed files.
 func (w *walker) hides(layers []layer, p string, dir bool) bool {
 	same := true
 	for _, l := range slices.Backward(layers) {
@@ -640,7 +638,8 @@ func (w *walker) outer(root string) (layers []layer) {
 	return layers
 }
 
-// excludes is what a repository hides without a .gitignore. That of a worktree is elsewhere, and is left out.
+// excludes is the file of a repository's rules outside of .gitignore. A worktree has it elsewhere, and its rules are left
+// out.
 const excludes = ".git/info/exclude"
 
 // addRules adds the rules in a file of a folder, whose path is at, as the nearest.
@@ -665,7 +664,7 @@ func (w *walker) addRules(layers []layer, l layer, dir *os.Root, at, name string
 // maxRules bounds a file of rules in bytes.
 const maxRules = 1 << 20
 
-// rules reads a file of rules, unless it is as it was when it was read last.
+// rules reads a file of rules, unless the file has not changed since the last read.
 func (w *walker) rules(dir *os.Root, name, key string) *compiled {
 	info, err := dir.Lstat(name)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxRules {

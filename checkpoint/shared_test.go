@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/content/postgres"
 	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/internal/testing/pgtest"
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/workspace"
 )
 
 // shared are stores in a database of the test's own.
@@ -76,7 +76,7 @@ func TestSharedContents(t *testing.T) {
 		if c.Path == "new.txt" {
 			continue
 		}
-		if data, err := other.Content(ctx, *c.Was, 0); err != nil || content.HashOf(data) != content.Hash(c.Was.Hash) {
+		if data, err := other.Content(ctx, *c.Was, 0); err != nil || workspace.HashOf(data) != c.Was.Hash {
 			t.Errorf("%s: got %q, %v, want what it held", c.Path, data, err)
 		}
 	}
@@ -96,8 +96,8 @@ func TestSharedContents(t *testing.T) {
 	if err != nil || len(names) != 1 || names[0] != other.Name() {
 		t.Errorf("got the stores %v, %v, want that of the workspace", names, err)
 	}
-	l.must(other.Forget(ctx, task1))
-	done, err := other.Collect(ctx, false)
+	l.must(other.Forget(ctx, OwnerOf(task1)))
+	done, err := other.Collect(ctx, false, true)
 	if err != nil || done.After != 0 || done.Removed == 0 {
 		t.Errorf("got %+v, %v, want an empty store", done, err)
 	}

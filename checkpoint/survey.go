@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,11 +19,11 @@ import (
 // Survey is the state of the workspace before a command.
 type Survey struct {
 	k       *Keeper
-	base    *scan
+	base    *scan // what the survey found
 	unheld  Unheld
-	release func() // lets the store remove what no ref reaches
+	release func() // allows the store to remove contents that no manifest names
 
-	file  string        // where it is stored; "" = nowhere
+	file  string        // the file that stores the survey; "" = none
 	until time.Time     // when the command was last seen running; zero = the owner of the survey runs it
 	took  time.Duration // how long the command ran
 }
@@ -37,16 +38,14 @@ type Unheld struct {
 	Full    bool     // the store has reached its limit (Options.MaxStore)
 	Trouble error    // why nothing more could be kept; nil when only caps kept it out
 
-	// Paths that .gitignore hides and no task knows, at most five and those nearest to the top; folders end in "/". Any
-	// and String leave them out: they exist before every command.
+	// Paths that .gitignore hides and no task knows, at most five and those nearest to the top; folders end in "/".
+	// String leaves them out: they exist before every command.
 	Hidden     []string
 	MoreHidden bool
 }
 
-// Any reports whether anything could not be brought back.
-func (u Unheld) Any() bool { return u.Files > 0 || len(u.Folders) > 0 || u.Cut || u.Trouble != nil }
-
-// String describes it: "3 files (1.2 GB) that could not be brought back: a.bin, ...".
+// String describes what could not be brought back: "3 files (1.2 GB) that could not be brought back: a.bin, ...". It is
+// "" when everything could be.
 func (u Unheld) String() string {
 	var parts []string
 	if u.Files > 0 {
@@ -76,7 +75,7 @@ func (u Unheld) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// HiddenText names what is hidden: ".env, node_modules/, ..."; "" is nothing.
+// HiddenText names the Hidden paths: ".env, node_modules/, ..."; "" = there are none.
 func (u Unheld) HiddenText() string {
 	s := strings.Join(u.Hidden, ", ")
 	if u.MoreHidden {
@@ -130,7 +129,7 @@ func (k *Keeper) Survey(ctx context.Context) (*Survey, error) {
 	return s, nil
 }
 
-// withTurn runs do when no other survey is under way.
+// withTurn runs do while no other survey runs.
 func (k *Keeper) withTurn(ctx context.Context, do func() error) error {
 	select {
 	case k.turn <- struct{}{}:
@@ -162,7 +161,7 @@ func (s *scan) unheld(trouble error) Unheld {
 		u.Bytes += e.stat.size
 		large = append(large, e)
 	}
-	slices.SortStableFunc(large, func(a, b *entry) int { return int(min(max(b.stat.size-a.stat.size, -1), 1)) })
+	slices.SortStableFunc(large, func(a, b *entry) int { return cmp.Compare(b.stat.size, a.stat.size) })
 	for _, e := range large[:min(5, len(large))] {
 		u.Names = append(u.Names, shown(e.path))
 	}
@@ -245,24 +244,24 @@ type change struct {
 	was, now *entry
 }
 
-// compare goes through both lists at once. What one of the walks could not see does not count as added or removed.
+// compare walks through both lists at once. A path that one of the walks could not see does not count as added or removed.
 func (s *Survey) compare(after *scan) (out []change) {
 	a, b := s.base.list, after.list
 	for len(a) > 0 || len(b) > 0 {
 		switch {
 		case len(b) == 0 || len(a) > 0 && a[0].path < b[0].path:
 			if !after.blind(a[0].path) {
-				out = append(out, change{path: a[0].path, was: copied(a[0])})
+				out = append(out, change{path: a[0].path, was: new(a[0])})
 			}
 			a = a[1:]
 		case len(a) == 0 || b[0].path < a[0].path:
 			if !s.base.blind(b[0].path) {
-				out = append(out, change{path: b[0].path, now: copied(b[0])})
+				out = append(out, change{path: b[0].path, now: new(b[0])})
 			}
 			b = b[1:]
 		default:
 			if a[0].differs(&b[0]) {
-				out = append(out, change{path: a[0].path, was: copied(a[0]), now: copied(b[0])})
+				out = append(out, change{path: a[0].path, was: new(a[0]), now: new(b[0])})
 			}
 			a, b = a[1:], b[1:]
 		}
@@ -270,9 +269,7 @@ func (s *Survey) compare(after *scan) (out []change) {
 	return out
 }
 
-func copied(e entry) *entry { return &e }
-
-// fetch copies what changed, and only the user's git objects have, into the store.
+// fetch copies into the store the changed contents that only the user's git objects have.
 func (k *Keeper) fetch(ctx context.Context, changed []change) error {
 	want := map[[20]byte][]*entry{}
 	var ids [][20]byte
@@ -285,7 +282,7 @@ func (k *Keeper) fetch(ctx context.Context, changed []change) error {
 				e.held = ours
 				continue
 			}
-			e.held = nowhere // until it is here
+			e.held = nowhere // until the store has it
 			if want[e.blob] == nil {
 				ids = append(ids, e.blob)
 			}

@@ -19,8 +19,8 @@ import (
 	"github.com/roost-dev/roost/workspace/usergit"
 )
 
-// quiet are settings for reading objects and the index, besides those that keep git from
-// running programs. Objects that a partial clone does not have are not fetched.
+// quiet are settings for reading objects and the index. usergit.Command adds those that stop git from running programs
+// and from fetching objects that a partial clone lacks.
 var quiet = []string{"--no-replace-objects", "--literal-pathspecs", "-c", "core.untrackedCache=false", "-c", "index.threads=1"}
 
 const (
@@ -44,7 +44,7 @@ type repo struct {
 	absent map[[20]byte]bool // named, and not there: of a partial clone
 
 	tracked   map[string]bool // the recorded paths of these
-	uncovered bool            // they were looked for where .gitignore hides them
+	uncovered bool            // addTracked has added those that .gitignore hides
 }
 
 // enclosing is the repository around a folder, as the folders from it down; none when the folder is a repository's top
@@ -123,14 +123,10 @@ func (u *userGit) refresh(ctx context.Context, root string, tops map[string]stri
 			continue
 		}
 		r := &repo{dir: dir, index: now, read: time.Now().UnixNano()}
-		if err := r.list(ctx, git, root); err != nil {
-			if ctx.Err() != nil {
-				break
-			}
-			// It is read again when its index changes.
-			r.blobs, r.absent, r.tracked = nil, nil, nil
+		if err := r.list(ctx, git, root); err != nil && ctx.Err() != nil {
+			break
 		}
-		have[top] = r
+		have[top] = r // after an error it is empty, and is read again when its index changes
 	}
 	u.repos = have
 }
@@ -192,14 +188,12 @@ func (u *userGit) check(ctx context.Context, ids [][20]byte) (lost map[[20]byte]
 	git := u.find()
 	for _, r := range u.repos {
 		var ask bytes.Buffer
-		n := 0
 		for _, id := range ids {
 			if lost[id] && r.blobs[id] {
 				ask.WriteString(hex.EncodeToString(id[:]) + "\n")
-				n++
 			}
 		}
-		if n == 0 {
+		if ask.Len() == 0 {
 			continue
 		}
 		out, err := run(ctx, git, r.dir, &ask, "cat-file", "--batch-check=%(objectname) %(objecttype)", "--buffer")
@@ -224,8 +218,8 @@ func (u *userGit) check(ctx context.Context, ids [][20]byte) (lost map[[20]byte]
 	return lost
 }
 
-// copy hands over the contents that a repository has, one by one. What take does not
-// read is passed over. What the repository does not have is not handed over.
+// copy passes to take, one by one, the contents that a repository has. It skips the rest of a content that take does not
+// read to the end.
 func (u *userGit) copy(ctx context.Context, ids [][20]byte, take func(id [20]byte, size int64, r io.Reader) error) error {
 	left := map[[20]byte]bool{}
 	for _, id := range ids {
