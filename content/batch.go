@@ -50,7 +50,7 @@ func (s *Folder) Begin(ctx context.Context) (Batch, error) {
 	return &batch{s: s, ctx: ctx, w: newBundleWriter(s.tempFile, s.fault)}, nil
 }
 
-// stored reports whether a content need not be written.
+// stored reports whether a content is in this batch or in the store, and need not be written.
 func (b *batch) stored(k Key, manifest bool) bool {
 	if kind, ok := b.w.have[k]; ok && (kind || !manifest) {
 		return true
@@ -445,7 +445,7 @@ type walker struct {
 // manifest is always an error.
 func (w *walker) walk(ctx context.Context, roots []Key, strict bool) error {
 	fresh := false
-	todo := append([]Key(nil), roots...)
+	todo := slices.Clone(roots)
 	for len(todo) > 0 {
 		k := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
@@ -456,7 +456,7 @@ func (w *walker) walk(ctx context.Context, roots []Key, strict bool) error {
 			return err
 		}
 		row, ok := w.s.row(k)
-		if !ok && !fresh { // it may have come after the last reading of the folder
+		if !ok && !fresh { // it may have been added after the last reading of the folder
 			fresh = true
 			if _, err := w.s.refresh(true); err != nil {
 				return err

@@ -105,9 +105,6 @@ type Batch interface {
 // Hash names a content: the SHA-256 of its bytes as 64 lower-case hexadecimal digits.
 type Hash string
 
-// HashOf returns the name of a content.
-func HashOf(data []byte) Hash { return Key(sha256.Sum256(data)).Hash() }
-
 // Valid reports whether the text has the form of a hash.
 func (h Hash) Valid() bool {
 	_, err := h.Key()

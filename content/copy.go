@@ -7,9 +7,9 @@ import (
 )
 
 // Copy gives an owner in another store the manifest that it has in this one, with everything that the manifest reaches, and
-// returns how many contents were written. What the other store has already is not written again, and an owner whose
-// manifest there goes on from this one keeps it. Names stay the same, so a copy that was killed can be done again. The
-// caller settles the other store.
+// returns how many contents were written. Contents that the other store has are not written again. An owner whose
+// manifest there has this one among its parents keeps it. Hashes stay the same, so a copy that was killed can be repeated.
+// The caller settles the other store.
 func Copy(ctx context.Context, from, to Store, owner string) (written int, err error) {
 	defer func() {
 		if err != nil {
@@ -21,7 +21,7 @@ func Copy(ctx context.Context, from, to Store, owner string) (written int, err e
 		return 0, err
 	}
 	defer to.Keep()()
-	if later, err := goesOn(ctx, to, owner, root); later || err != nil {
+	if later, err := continues(ctx, to, owner, root); later || err != nil {
 		return 0, err
 	}
 	b, err := to.Begin(ctx)
@@ -39,8 +39,8 @@ func Copy(ctx context.Context, from, to Store, owner string) (written int, err e
 	return c.written, to.SetName(ctx, owner, root)
 }
 
-// goesOn reports whether the owner's manifest in a store is root, or one that has it among its parents.
-func goesOn(ctx context.Context, s Store, owner string, root Hash) (bool, error) {
+// continues reports whether the owner's manifest in a store is root, or one that has it among its parents.
+func continues(ctx context.Context, s Store, owner string, root Hash) (bool, error) {
 	h, err := s.Name(ctx, owner)
 	if errors.Is(err, ErrMissing) {
 		return false, nil

@@ -132,7 +132,7 @@ func readDir(path string) ([]fs.DirEntry, error) {
 
 const bundleSuffix = ".bundle"
 
-// add takes a bundle in. The caller holds mu.
+// add adds a bundle. The caller holds mu.
 func (k *known) add(b *bundle) {
 	k.bundles[b.name] = b
 	if b.count() > smallBundle {
@@ -304,13 +304,13 @@ func (s *Folder) quiet() bool {
 	return s.known.current(s.path(bundlesDir))
 }
 
-// keepBundles keeps other processes from removing bundles until free is called, and reads the folder. A listing of a folder
-// that changes meanwhile may show neither the bundle that a content left nor the one that it went to, so nothing counts
-// as missing before this, unless the folder is quiet. Where the lock cannot be had, as in a store that is read-only, the
-// folder is only read. The caller locks s.hold neither before nor until free.
+// keepBundles keeps other processes from removing bundles until free is called, and reads the folder. While a collection
+// moves a content, a listing may show neither its old bundle nor its new one. So no content counts as missing before this,
+// unless the folder is quiet. Where the lock cannot be taken, as in a store that is read-only, the folder is only read. The
+// caller locks s.hold neither before nor until free.
 func (s *Folder) keepBundles(ctx context.Context) (free func(), err error) {
 	free = func() {}
-	if _, err := os.Stat(s.path(lockRemove)); err == nil { // otherwise nobody removes anything, and reading creates nothing
+	if _, err := os.Stat(s.path(lockRemove)); err == nil { // otherwise no process removes anything, and reading creates nothing
 		wait, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		if unlock, err := s.lock(wait, lockRemove, filelock.Shared); err == nil {
@@ -419,11 +419,12 @@ func (s *Folder) copyFrom(ctx context.Context, p position, limit int64, out *byt
 		return err
 	}
 	defer f.Close()
-	if out == nil {
-		return p.b.copyTo(ctx, f, r, io.Discard)
+	to := io.Discard
+	if out != nil {
+		out.Reset()
+		to = out
 	}
-	out.Reset()
-	return p.b.copyTo(ctx, f, r, out)
+	return p.b.copyTo(ctx, f, r, to)
 }
 
 // copies lists where a content is, copies known to be damaged last.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/roost-dev/roost/internal/filelock"
@@ -32,7 +33,7 @@ type held struct {
 	keeps   int
 }
 
-// idle: nothing is held, and what is found is not to be held.
+// idle reports whether nothing is held and nothing that is found is to be held.
 func (h *held) idle() bool { return h.lease == nil && h.batches == 0 && h.keeps == 0 }
 
 // patience bounds the wait for a kernel lock of a caller that has other work: each process before it syncs a few times,
@@ -151,7 +152,7 @@ func (s *Folder) rely(ctx context.Context, name string) error {
 	return s.note(ctx, name, true)
 }
 
-// claim holds a bundle that is about to get its name. If it never gets it, the line does no harm.
+// claim holds a bundle that is about to get its name. If the bundle never gets it, the line in the lease is harmless.
 func (s *Folder) claim(ctx context.Context, name string) error {
 	s.hold.Lock()
 	defer s.hold.Unlock()
@@ -241,15 +242,11 @@ func (s *Folder) Keep() (release func()) {
 	s.hold.Lock()
 	defer s.hold.Unlock()
 	s.held.keeps++
-	done := false
-	return func() {
+	return sync.OnceFunc(func() {
 		s.hold.Lock()
 		defer s.hold.Unlock()
-		if !done {
-			done = true
-			s.held.keeps--
-		}
-	}
+		s.held.keeps--
+	})
 }
 
 // Settle ends the hold: names reach everything of this Store that is still wanted. While a Keep or a Batch is open it

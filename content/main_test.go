@@ -2,6 +2,7 @@ package content
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -84,7 +85,7 @@ func read(t testing.TB, s *Folder, h Hash) string {
 	return string(fixture.Must[[]byte](t)(s.Read(context.Background(), h, 0)))
 }
 
-func hashOf(text string) Hash { return HashOf([]byte(text)) }
+func hashOf(text string) Hash { return Key(sha256.Sum256([]byte(text))).Hash() }
 
 func collect(t testing.TB, s *Folder) Collected {
 	t.Helper()

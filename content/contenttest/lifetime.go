@@ -22,13 +22,13 @@ func testHeld(b *bench) {
 		b.Helper()
 		o := b.open()
 		for _, text := range contents {
-			if got := o.Has(ctx, hashOf(text)); got != want {
+			if got := o.Has(ctx, HashOf(text)); got != want {
 				b.Errorf("%q is present: got %v, want %v", text, got, want)
 			}
 		}
 	}
 	c.say("begin")
-	if got := c.say("add was there"); got != string(hashOf("was there")) {
+	if got := c.say("add was there"); got != string(HashOf("was there")) {
 		b.Fatalf("the child writes %s", got)
 	}
 	c.say("close")
@@ -54,7 +54,7 @@ func testHeld(b *bench) {
 
 func testHasHolds(b *bench) {
 	s := b.open()
-	h := hashOf("x")
+	h := HashOf("x")
 	fill := func() {
 		add(b, s, "x")
 		s.Settle()
@@ -196,7 +196,7 @@ func testKeep(b *bench) {
 	h := commit(b, s, map[string]string{"a": "1"})
 	commit(b, s, map[string]string{"b": "2"})
 	s.Settle()
-	keep := func() ([]content.Hash, error) { return []content.Hash{h, hashOf("nowhere")}, nil }
+	keep := func() ([]content.Hash, error) { return []content.Hash{h, HashOf("nowhere")}, nil }
 	before := fixture.Must[int64](b)(s.Size(ctx))
 	dry := fixture.Must[content.Collected](b)(s.Collect(ctx, content.CollectOptions{Keep: keep, DryRun: true}))
 	if after := fixture.Must[int64](b)(s.Size(ctx)); dry.Kept != 2 || dry.Removed != 2 || dry.Before != before || after != before || dry.After >= before {
@@ -226,7 +226,7 @@ func testDryRun(b *bench) {
 	fixture.NoError(b, s.SetName(ctx, "gone", commit(b, s, map[string]string{"g": text(3, 20_000)})))
 	s.Settle()
 	dry := fixture.Must[content.Collected](b)(s.Collect(ctx, content.CollectOptions{DryRun: true, Without: []string{"gone"}}))
-	if !s.Contains(ctx, hashOf(text(2, 20_000))) || !s.Contains(ctx, hashOf(text(3, 20_000))) {
+	if !s.Contains(ctx, HashOf(text(2, 20_000))) || !s.Contains(ctx, HashOf(text(3, 20_000))) {
 		b.Error("a dry run changed something")
 	}
 	fixture.NoError(b, s.RemoveName(ctx, "gone"))
@@ -237,7 +237,7 @@ func testDryRun(b *bench) {
 	if off := dry.After - done.After; off < -1000 || off > 1000 {
 		b.Errorf("reported %d bytes after, there are %d", dry.After, done.After)
 	}
-	if s.Contains(ctx, hashOf(text(2, 20_000))) {
+	if s.Contains(ctx, HashOf(text(2, 20_000))) {
 		b.Error("unused bytes are still there")
 	}
 }
@@ -249,12 +249,12 @@ func testMissing(b *bench) {
 	add(b, s, "garbage")
 	fixture.NoError(b, s.SetName(b.Context(), "t", h))
 	s.Settle()
-	b.Lose(b, hashOf("leaf"))
+	b.Lose(b, HashOf("leaf"))
 	o := b.open()
 	if _, err := o.Collect(b.Context(), content.CollectOptions{}); !errors.Is(err, content.ErrDamaged) {
 		b.Errorf("got %v, want ErrDamaged", err)
 	}
-	if !o.Has(b.Context(), hashOf("garbage")) {
+	if !o.Has(b.Context(), HashOf("garbage")) {
 		b.Error("something was removed")
 	}
 }
@@ -267,11 +267,11 @@ func testReader(b *bench) {
 	fixture.NoError(b, s.SetName(ctx, "t", h))
 	reader := b.open()
 	files(b, reader, h)
-	read(b, reader, hashOf("dropped"))
+	read(b, reader, HashOf("dropped"))
 	s.Settle()
 	collect(b, s)
 	files(b, reader, h)
-	if _, err := reader.Read(ctx, hashOf("dropped"), 0); !errors.Is(err, content.ErrMissing) || reader.Has(ctx, hashOf("dropped")) {
+	if _, err := reader.Read(ctx, HashOf("dropped"), 0); !errors.Is(err, content.ErrMissing) || reader.Has(ctx, HashOf("dropped")) {
 		b.Errorf("what was collected: got %v, want ErrMissing", err)
 	}
 }

@@ -3,6 +3,7 @@ package contenttest
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -71,7 +72,8 @@ func read(t testing.TB, s content.Store, h content.Hash) string {
 	return string(fixture.Must[[]byte](t)(s.Read(context.Background(), h, 0)))
 }
 
-func hashOf(text string) content.Hash { return content.HashOf([]byte(text)) }
+// HashOf is the name of a text as a content.
+func HashOf(text string) content.Hash { return content.Key(sha256.Sum256([]byte(text))).Hash() }
 
 func collect(t testing.TB, s content.Store) content.Collected {
 	t.Helper()

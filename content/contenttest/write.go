@@ -18,7 +18,7 @@ const large = 5 << 20
 
 func testEmpty(b *bench) {
 	ctx, s := b.Context(), b.open()
-	h := hashOf("x")
+	h := HashOf("x")
 	if s.Has(ctx, h) || s.Contains(ctx, h) || s.Contains(ctx, "no hash") {
 		b.Error("an empty store has a content")
 	}
@@ -53,12 +53,12 @@ func testRoundTrip(b *bench) {
 	write(b, s, func(w content.Batch) {
 		for i, c := range contents {
 			h := fixture.Must[content.Hash](b)(w.AddFrom(strings.NewReader(c), int64(len(c))))
-			if again := fixture.Must[content.Hash](b)(w.Add([]byte(c))); h != hashOf(c) || again != h {
-				b.Errorf("content %d: got %s and %s, want %s", i, h, again, hashOf(c))
+			if again := fixture.Must[content.Hash](b)(w.Add([]byte(c))); h != HashOf(c) || again != h {
+				b.Errorf("content %d: got %s and %s, want %s", i, h, again, HashOf(c))
 			}
 			hashes[h] = c
 		}
-		if b.open().Has(ctx, hashOf("a")) {
+		if b.open().Has(ctx, HashOf("a")) {
 			b.Error("an open batch is visible")
 		}
 	})
@@ -107,7 +107,7 @@ func testBatch(b *bench) {
 	}
 	fixture.NoError(b, wx.Close())
 	fixture.NoError(b, wy.Close())
-	if s.Has(ctx, hashOf("dropped")) || !s.Has(ctx, hashOf("twice")) {
+	if s.Has(ctx, HashOf("dropped")) || !s.Has(ctx, HashOf("twice")) {
 		b.Error("the wrong batches are present")
 	}
 	for _, s := range []content.Store{s, x, y} {
@@ -141,7 +141,7 @@ func testLengths(b *bench) {
 		fixture.Must[content.Hash](b)(w.Add([]byte("after it")))
 	})
 	for _, want := range []string{"after it", "after 3 4", fmt.Sprintf("after %d %d", large, large-1)} {
-		if got := read(b, s, hashOf(want)); got != want {
+		if got := read(b, s, HashOf(want)); got != want {
 			b.Errorf("after a bad stream: got %q, want %q", got, want)
 		}
 	}
@@ -172,7 +172,7 @@ func testContext(b *bench) {
 	if _, err := s.Begin(ctx); !errors.Is(err, context.Canceled) {
 		b.Errorf("begin: got %v, want that it was cancelled", err)
 	}
-	if err := s.Verify(ctx, hashOf(big)); !errors.Is(err, context.Canceled) {
+	if err := s.Verify(ctx, HashOf(big)); !errors.Is(err, context.Canceled) {
 		b.Errorf("verify: got %v, want that it was cancelled", err)
 	}
 }
@@ -188,28 +188,28 @@ func testDamaged(b *bench) {
 		}
 		put(s)
 		s.Settle()
-		b.Damage(b, hashOf(c))
+		b.Damage(b, HashOf(c))
 		o := b.open()
-		if !o.Contains(ctx, hashOf(c)) {
+		if !o.Contains(ctx, HashOf(c)) {
 			b.Error("a content whose damage was not seen yet counts as absent")
 		}
-		if err := o.Verify(ctx, hashOf(c)); !errors.Is(err, content.ErrDamaged) {
+		if err := o.Verify(ctx, HashOf(c)); !errors.Is(err, content.ErrDamaged) {
 			b.Errorf("verify: got %v, want ErrDamaged", err)
 		}
-		if o.Contains(ctx, hashOf(c)) || o.Has(ctx, hashOf(c)) {
+		if o.Contains(ctx, HashOf(c)) || o.Has(ctx, HashOf(c)) {
 			b.Error("a content seen as damaged counts as present: no batch would write it again")
 		}
 		put(o)
-		if got := read(b, o, hashOf(c)); got != c || !o.Contains(ctx, hashOf(c)) {
+		if got := read(b, o, HashOf(c)); got != c || !o.Contains(ctx, HashOf(c)) {
 			b.Error("the content that was written again cannot be read")
 		}
 		// Which copy comes first may be chance. Another process reads the good one; of a large content, at the second try.
 		for range 3 {
 			o := b.open()
 			if size == large {
-				_ = o.Verify(ctx, hashOf(c))
+				_ = o.Verify(ctx, HashOf(c))
 			}
-			if got := read(b, o, hashOf(c)); got != c {
+			if got := read(b, o, HashOf(c)); got != c {
 				b.Error("another process reads the damaged copy")
 			}
 		}
@@ -220,8 +220,8 @@ func testManifest(b *bench) {
 	ctx, s := b.Context(), b.open()
 	write(b, s, func(w content.Batch) {
 		for _, m := range []content.Manifest{
-			{Files: []content.File{{Path: "f", Hash: hashOf("absent")}}},
-			{Parents: []content.Hash{hashOf("absent")}},
+			{Files: []content.File{{Path: "f", Hash: HashOf("absent")}}},
+			{Parents: []content.Hash{HashOf("absent")}},
 			{Parents: []content.Hash{"no hash"}},
 		} {
 			if _, err := w.AddManifest(m); err == nil {
@@ -230,10 +230,10 @@ func testManifest(b *bench) {
 		}
 		fixture.Must[content.Hash](b)(w.Add([]byte("a file")))
 	})
-	if err := s.SetName(ctx, "t", hashOf("a file")); !errors.Is(err, content.ErrMissing) {
+	if err := s.SetName(ctx, "t", HashOf("a file")); !errors.Is(err, content.ErrMissing) {
 		b.Errorf("a file as a manifest: got %v, want ErrMissing", err)
 	}
-	if err := s.SetName(ctx, "t", hashOf("absent")); !errors.Is(err, content.ErrMissing) {
+	if err := s.SetName(ctx, "t", HashOf("absent")); !errors.Is(err, content.ErrMissing) {
 		b.Errorf("an absent manifest: got %v, want ErrMissing", err)
 	}
 	for _, name := range []string{"", "a/b", "..", ".x", "A", strings.Repeat("a", 201)} {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -66,14 +67,14 @@ func (s *Store) Prefetch(ctx context.Context, hashes []content.Hash) error {
 	return nil
 }
 
-// idle: nothing is held, and what is found is not to be held.
+// idle reports whether nothing is held and nothing that is found is to be held.
 func (s *Store) idle() bool {
 	s.hold.Lock()
 	defer s.hold.Unlock()
 	return s.keeps == 0 && s.batches == 0 && len(s.known) == 0
 }
 
-// knows is what is known of a content without asking, while the lease lasts.
+// knows returns what earlier requests found out about a content. Once the lease has ended, nothing is known.
 func (s *Store) knows(ctx context.Context, k content.Key) (there, known bool) {
 	s.hold.Lock()
 	defer s.hold.Unlock()
@@ -84,7 +85,7 @@ func (s *Store) knows(ctx context.Context, k content.Key) (there, known bool) {
 	return there, known
 }
 
-// rely holds those of the contents that are present, and returns them: whether each is a manifest.
+// rely holds those of the contents that are present. It returns them, and whether each is a manifest.
 func (s *Store) rely(ctx context.Context, keys []content.Key) (map[content.Key]bool, error) {
 	found := map[content.Key]bool{}
 	id, err := s.row(ctx)
@@ -126,8 +127,8 @@ SELECT hash, manifest FROM found`, id, asBytes(keys), lease, s.holder).Query(fun
 	return found, nil
 }
 
-// leased calls do with the lease that holds, again with a new one when that was ended since. What an ended lease held
-// counts as never found. The caller holds s.hold.
+// leased calls do with the present lease. When that lease has ended since, leased calls do again with a new one. Contents
+// that an ended lease held count as never found. The caller holds s.hold.
 func (s *Store) leased(ctx context.Context, do func(lease int64) error) error {
 	for again := true; ; again = false {
 		id, err := s.in.lease.ID(ctx)
@@ -159,15 +160,11 @@ func (s *Store) Keep() (release func()) {
 	s.hold.Lock()
 	defer s.hold.Unlock()
 	s.keeps++
-	done := false
-	return func() {
+	return sync.OnceFunc(func() {
 		s.hold.Lock()
 		defer s.hold.Unlock()
-		if !done {
-			done = true
-			s.keeps--
-		}
-	}
+		s.keeps--
+	})
 }
 
 // Settle implements content.Store. When the database cannot be asked, what was held stays held until the next Settle, or

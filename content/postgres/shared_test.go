@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/content"
+	"github.com/roost-dev/roost/content/contenttest"
 	"github.com/roost-dev/roost/content/postgres"
 	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/internal/testing/fixture"
@@ -50,7 +51,7 @@ func TestOneOfEach(t *testing.T) {
 	defer func() { fixture.NoError(t, o.Close()) }()
 	h, err := o.PutBlob(t.Context(), []byte(text))
 	fixture.NoError(t, err)
-	if n := count(t, db, "contents"); n != 1 || string(h) != string(content.HashOf([]byte(text))) {
+	if n := count(t, db, "contents"); n != 1 || string(h) != string(contenttest.HashOf(text)) {
 		t.Errorf("got %d payloads, want 1", n)
 	}
 	var stored int64
@@ -85,7 +86,7 @@ func TestALeaseThatWasEnded(t *testing.T) {
 	ctx := t.Context()
 	s, other := server(t, url, postgres.Options{}).Store("s"), server(t, url, postgres.Options{}).Store("s")
 	state := func(b content.Batch) (content.Hash, error) {
-		return b.AddManifest(content.Manifest{Files: []content.File{{Path: "f", Hash: content.HashOf([]byte("file"))}}})
+		return b.AddManifest(content.Manifest{Files: []content.File{{Path: "f", Hash: contenttest.HashOf("file")}}})
 	}
 	put(t, s, "file")
 	b := fixture.Must[content.Batch](t)(s.Begin(ctx))
@@ -137,7 +138,7 @@ func TestPrefetch(t *testing.T) {
 	put(t, s, "a", "b")
 	s.Settle()
 	release := other.Keep()
-	hash := func(text string) content.Hash { return content.HashOf([]byte(text)) }
+	hash := contenttest.HashOf
 	fixture.NoError(t, other.Prefetch(ctx, []content.Hash{hash("a"), hash("c"), "no hash"}))
 	if got := collect(t, s); got.Kept != 1 || got.Removed != 1 {
 		t.Errorf("got %+v, want what was found kept", got)
@@ -163,7 +164,7 @@ func TestPrefetch(t *testing.T) {
 func TestPiecesThatAreNotCompressed(t *testing.T) {
 	url, db := migrated(t)
 	text := strings.Repeat("x", 300_000)
-	k := fixture.Must[content.Key](t)(content.HashOf([]byte(text)).Key())
+	k := fixture.Must[content.Key](t)(contenttest.HashOf(text).Key())
 	s := server(t, url, postgres.Options{}).Store("s")
 	put(t, s, "another")
 	for _, sql := range []string{
