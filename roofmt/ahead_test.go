@@ -45,7 +45,7 @@ func TestLongHistoriesAreReadSideBySide(t *testing.T) {
 		})
 		roofmt.Ahead(dir)
 		f := looking(t, dir, nil)
-		if f.UI.Len() != c.ui || f.API.Len() != c.api || f.Damaged() || f.UI.Notes == nil || f.API.Notes == nil {
+		if f.UI.Len() != c.ui || f.API.Len() != c.api || damaged(f) || f.UI.Notes == nil || f.API.Notes == nil {
 			t.Errorf("%d rows and %d turns of %+v, lost %v", f.UI.Len(), f.API.Len(), c, f.Losses)
 		}
 		checkNotes(t, f.UI)

@@ -200,39 +200,19 @@ func (m APIMessage) Blocks() iter.Seq[Block] {
 }
 
 // Text returns the texts of the text blocks, joined by newlines.
-func (m APIMessage) Text() string {
-	var parts []string
-	for b := range m.Blocks() {
-		if b.Type() == "text" {
-			parts = append(parts, esjson.TextOf(b, "text"))
-		}
-	}
-	return strings.Join(parts, "\n")
-}
+func (m APIMessage) Text() string { return strings.Join(m.texts("text", "text"), "\n") }
 
-// ToolUse is a call the model made.
-type ToolUse struct {
-	ID, Name string
-	Input    []byte // raw JSON; nil when absent
-}
-
-// ToolUses returns the calls in their order.
-func (m APIMessage) ToolUses() []ToolUse {
-	var list []ToolUse
-	for b := range m.Blocks() {
-		if b.Type() == "tool_use" {
-			list = append(list, ToolUse{esjson.TextOf(b, "id"), esjson.TextOf(b, "name"), esjson.Member(b, "input")})
-		}
-	}
-	return list
-}
+// ToolUses returns the ids of the calls that the model made, in order.
+func (m APIMessage) ToolUses() []string { return m.texts("tool_use", "id") }
 
 // ToolResults returns the ids of the calls whose results the message holds, in order.
-func (m APIMessage) ToolResults() []string {
-	var list []string
+func (m APIMessage) ToolResults() []string { return m.texts("tool_result", "tool_use_id") }
+
+// texts returns one member of each block of a type.
+func (m APIMessage) texts(typ, member string) (list []string) {
 	for b := range m.Blocks() {
-		if b.Type() == "tool_result" {
-			list = append(list, esjson.TextOf(b, "tool_use_id"))
+		if b.Type() == typ {
+			list = append(list, esjson.TextOf(b, member))
 		}
 	}
 	return list
@@ -260,8 +240,8 @@ type Environment struct {
 
 const environmentMark = "<environment_details>"
 
-// EnvironmentOf reads a message of either history. Only details that a block of their own
-// begins with count, and of those the last: a file that was read may hold the like.
+// EnvironmentOf reads a message of either history. Only details at the beginning of a block count, and of those the last:
+// the text of a file may contain such details, too.
 func EnvironmentOf(raw []byte) (e Environment) {
 	if !bytes.Contains(raw, []byte(environmentMark[1:len(environmentMark)-1])) { // brackets may be spelled as escapes
 		return e
@@ -283,8 +263,8 @@ func EnvironmentOf(raw []byte) (e Environment) {
 	return e
 }
 
-// environmentIn reads the last details of a text. When a value occurs twice in them, the first one counts: a list of
-// files comes last.
+// environmentIn reads the last details of a text. When a value occurs twice in them, the first one counts, because a list
+// of files comes last.
 func environmentIn(text string) (e Environment) {
 	at := strings.LastIndex(text, environmentMark)
 	if at < 0 {
@@ -332,12 +312,12 @@ func nativePath(dir string) string {
 	return ""
 }
 
-// large is held while a message of megabytes is looked at: several at once, of folders that are read at the same time,
-// would be more than a whole list may take.
+// large is held while a message of megabytes is in memory: folders are read at the same time, and several such messages at
+// once would take more memory than a whole list may.
 var large sync.Mutex
 
-// lookAt reads an element and shows its bytes, which are good for the length of the call. The
-// error is that of reading; show must not look at another element.
+// lookAt reads an element and calls show with its bytes, which are valid during the call. The error is that of reading. show
+// must not call lookAt.
 func lookAt(file io.ReaderAt, e esjson.Element, show func(raw []byte)) error {
 	if e.Len > noteRoom {
 		large.Lock()

@@ -126,7 +126,7 @@ func TestRoundTripOfAnyMessages(t *testing.T) {
 			if err != nil {
 				r.Fatal(err)
 			}
-			if f.API.State != roofmt.Present || f.Damaged() || f.API.Len() != len(rows) {
+			if f.API.State != roofmt.Present || damaged(f) || f.API.Len() != len(rows) {
 				r.Fatalf("%v, %d messages, %+v of %s", f.API.State, f.API.Len(), f.Losses, text)
 			}
 			var copied, written bytes.Buffer

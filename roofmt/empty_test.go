@@ -34,8 +34,8 @@ func TestOnlyNothingIsEmpty(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			write(t, dir, c.files)
-			if f := read(t, dir); f.Empty() != c.empty || f.Damaged() != c.damaged {
-				t.Errorf("empty %v, damaged %v: %+v", f.Empty(), f.Damaged(), f.Losses)
+			if f := read(t, dir); f.Empty() != c.empty || damaged(f) != c.damaged {
+				t.Errorf("empty %v, damaged %v: %+v", f.Empty(), damaged(f), f.Losses)
 			}
 		})
 	}

@@ -52,7 +52,7 @@ type Folder struct {
 
 	Others []Other // by name
 	Losses []Loss
-	Locks  []string // files that another program is writing just now
+	Locks  []string // files that another program is writing now
 	Origin Origin
 	Cold   bool // its histories were not in memory, as far as the system reports that: see Ahead
 	// Abridged: messages that exist were left out, see Losses. Files written from the rest would lack them.
@@ -69,9 +69,6 @@ type Folder struct {
 // empty.
 func (f *Folder) Empty() bool { return f.UI.blank() && f.API.blank() && !f.spoilt }
 
-// Damaged reports whether something was lost or had to be recovered.
-func (f *Folder) Damaged() bool { return len(f.Losses) > 0 }
-
 // Close closes the files. Elements can not be read afterwards.
 func (f *Folder) Close() error { return errors.Join(f.UI.close(), f.API.close()) }
 
@@ -87,8 +84,8 @@ type reader struct {
 
 // list sorts the entries of the folder into files we know, leftovers and others.
 func (r *reader) list() error {
-	// By its path: a folder opened below a Root makes one more system call for each entry. A file is opened by its
-	// name in the open folder, and does not depend on this list.
+	// The folder is read by its path: reading one below a Root makes one more system call for each entry. Files are opened
+	// by their names in the open folder, and do not depend on this list.
 	entries, err := os.ReadDir(r.folder.Dir)
 	if err != nil {
 		return err
@@ -238,16 +235,16 @@ func (r *reader) object(name string) (raw []byte, print Fingerprint, problem str
 // maxSmall bounds the files that are read whole (item, metadata): beyond it they are reported, not read.
 const maxSmall = 256 << 20
 
-// readRegular reads a small file with its fingerprint, and neither waits for a pipe nor fills memory with what is no index.
-// Both are of the open file: asked by name afterwards, the print could be that of another file, and replacing that one
-// would lose what it holds.
+// readRegular reads a small file with its fingerprint. It does not wait for a pipe, and refuses a file that is too large for
+// an index. Content and fingerprint are those of the open file: a fingerprint taken by name afterwards could be that of
+// another file, and replacing that file would lose its content.
 func readRegular(path string) ([]byte, Fingerprint, error) {
 	f, err := os.OpenFile(path, openFlags, 0)
 	if err != nil {
 		return nil, Fingerprint{}, err
 	}
 	defer f.Close()
-	info, err := f.Stat() // first: what changes in place while we read does not match later
+	info, err := f.Stat() // before reading: a file that changes in place meanwhile then differs from its fingerprint
 	if err != nil {
 		return nil, Fingerprint{}, err
 	}
@@ -278,7 +275,7 @@ func (e *UnreadError) Error() string {
 
 func (e *UnreadError) Unwrap() error { return e.Err }
 
-// reasons are what the system's errors mean to whoever looks for the messages.
+// reasons explain the system's errors to a person who looks for the messages.
 var reasons = []struct {
 	err   error
 	means string

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -82,7 +83,7 @@ func tryLock(file string, now time.Time) (*fileLock, error) {
 // write stores the owner record for a lock whose mtime will be now.
 func (l *fileLock) write(now time.Time) error {
 	l.mtime = now.UnixNano()
-	// Milliseconds are what Node can set; make sure that ours can not be one of those.
+	// Node sets whole milliseconds only: make sure that our time is none of those.
 	if l.mtime%int64(time.Millisecond) == 0 {
 		l.mtime++
 	}
@@ -121,7 +122,7 @@ func (l *fileLock) clear(now time.Time) error {
 	if now.Sub(mtime) <= staleAfter && !l.ownDead(mtime.UnixNano()) {
 		return errBusy
 	}
-	// Look again just before: another program may have cleared it, too, and taken a new one.
+	// Check the time again just before: another program may have removed the lock, too, and taken a new one.
 	if again, err := os.Stat(l.dir); err != nil || !again.ModTime().Equal(mtime) {
 		return errBusy
 	}
@@ -159,13 +160,13 @@ func leftByDead(lock string) bool {
 	return l.ownDead(info.ModTime().UnixNano())
 }
 
-// held reports whether the lock directory is still the one we made.
+// held reports whether the lock directory is still the one that we made.
 func (l *fileLock) held() bool {
 	info, err := os.Stat(l.dir)
 	return err == nil && info.ModTime().UnixNano() == l.mtime
 }
 
-// refresh shows that the holder lives.
+// refresh gives the lock a new time, which shows that its holder lives.
 func (l *fileLock) refresh(now time.Time) error {
 	if !l.held() {
 		return fmt.Errorf("another program removed the lock %s", l.dir)
@@ -235,11 +236,11 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// ownWait is how long one of our writers waits for another of ours. They hold the folder for milliseconds, so asking often
-// is cheap, and backing off as with Roo would starve the one that came last.
+// ownWait is how long one of our writers waits for another of ours. They hold the folder for milliseconds, so frequent tries
+// are cheap, and longer pauses as with Roo would starve the writer that came last.
 const ownWait = 10 * time.Second
 
-// dirLocks: a folder can be locked. Without that only Roo's own locks keep writers apart.
+// dirLocks reports whether this system can lock a folder. Otherwise only Roo's own locks keep writers apart.
 const dirLocks = filelock.Supported && runtime.GOOS != "windows"
 
 // waitDir takes the kernel lock on an open folder. It needs no file of its own and ends with the process.
@@ -291,8 +292,8 @@ func (s *lockSet) attempt(ctx context.Context, names []string) (busy string, err
 // drop gives Roo's locks back, last first, and then the kernel lock.
 func (s *lockSet) drop() error {
 	var err error
-	for i := len(s.locks) - 1; i >= 0; i-- {
-		err = errors.Join(err, s.locks[i].release())
+	for _, l := range slices.Backward(s.locks) {
+		err = errors.Join(err, l.release())
 	}
 	s.locks = nil
 	return errors.Join(err, unlockDir(s.dir))

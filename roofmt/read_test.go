@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,6 +45,9 @@ func read(t *testing.T, dir string) *roofmt.Folder {
 	t.Cleanup(func() { _ = f.Close() })
 	return f
 }
+
+// damaged reports whether something was lost or had to be recovered.
+func damaged(f *roofmt.Folder) bool { return len(f.Losses) > 0 }
 
 func TestReadStates(t *testing.T) {
 	const ui, api = roofmt.UIName, roofmt.APIName
@@ -88,7 +92,7 @@ func TestReadStates(t *testing.T) {
 			before := listing(t, dir)
 			f := read(t, dir)
 			d := f.UI
-			if d.State != c.state || d.Len() != c.len || d.Source != c.source || f.Damaged() != c.lost {
+			if d.State != c.state || d.Len() != c.len || d.Source != c.source || damaged(f) != c.lost {
 				t.Errorf("state %v, %d messages from %q, losses %+v", d.State, d.Len(), d.Source, f.Losses)
 			}
 			for raw, err := range d.All() {
@@ -171,7 +175,7 @@ func TestReadDoesNotLeaveTheFolder(t *testing.T) {
 	if err := os.Symlink("../secret.json", filepath.Join(dir, roofmt.UIName)); err != nil {
 		t.Skip(err)
 	}
-	if f := read(t, dir); f.UI.State != roofmt.Unreadable || f.UI.Len() != 0 || !f.Damaged() {
+	if f := read(t, dir); f.UI.State != roofmt.Unreadable || f.UI.Len() != 0 || !damaged(f) {
 		t.Errorf("state %v, %d messages", f.UI.State, f.UI.Len())
 	}
 }
@@ -196,7 +200,7 @@ func TestCutAtEveryByte(t *testing.T) {
 		for want < len(ends) && ends[want] <= cut {
 			want++
 		}
-		if f.UI.Len() != want || !f.Damaged() {
+		if f.UI.Len() != want || !damaged(f) {
 			t.Fatalf("cut at %d: %d messages of %d, losses %v", cut, f.UI.Len(), want, f.Losses)
 		}
 		for i := range want {
@@ -251,9 +255,8 @@ func TestMessages(t *testing.T) {
 		t.Errorf(`got %q %q %v, want a.Text() = "x\ny" and a.Role() = "user" and len(a.ToolResults()) = 1 and a.ToolResults()[0] = "r"`,
 			a.Text(), a.Role(), a.ToolResults())
 	}
-	if uses := a.ToolUses(); len(uses) != 1 || uses[0].ID != "i" || uses[0].Name != "n" || string(uses[0].Input) != `{"k":1}` {
-		t.Errorf("got %+v, want len(uses) = 1 and uses[0].ID = \"i\" and uses[0].Name = \"n\" and string(uses[0].Input) = `{\"k\":1}`",
-			uses)
+	if uses := a.ToolUses(); !slices.Equal(uses, []string{"i"}) {
+		t.Errorf("got %q, want i", uses)
 	}
 	if s := roofmt.APIMessage(`{"role":"user","content":"plain"}`).Text(); s != "plain" {
 		t.Errorf("string content: %q", s)

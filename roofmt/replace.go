@@ -2,6 +2,7 @@ package roofmt
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -97,7 +98,7 @@ func Replace(ctx context.Context, dir string, list []Replacement, opt Options) (
 		}
 		files = append(files, p)
 		if err != nil {
-			return err
+			return fmt.Errorf("writing %s: %w", r.Name, err)
 		}
 	}
 	failpoint.Hit("project.temp")
@@ -211,20 +212,16 @@ func writeTemp(dir string, r Replacement) (p pending, err error) {
 	p.temp = filepath.Join(dir, tempName(r.Name))
 	mode := fs.FileMode(0o600)
 	if info, err := os.Stat(filepath.Join(dir, r.Name)); err == nil {
-		mode = info.Mode().Perm() // an editor under another account must go on reading it
+		mode = info.Mode().Perm() // an editor under another account must still be able to read it
 	}
 	f, err := os.OpenFile(p.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return p, err
 	}
-	defer func() {
-		if cerr := f.Close(); err == nil && cerr != nil {
-			err = fmt.Errorf("writing %s: %w", r.Name, cerr)
-		}
-	}()
+	defer func() { err = cmp.Or(err, f.Close()) }()
 	if mode != 0o600 {
 		if err := f.Chmod(mode); err != nil {
-			return p, fmt.Errorf("writing %s: %w", r.Name, err)
+			return p, err
 		}
 	}
 	if r.Write != nil {
@@ -238,14 +235,12 @@ func writeTemp(dir string, r Replacement) (p pending, err error) {
 	if err == nil {
 		err = f.Sync()
 	}
-	if err != nil {
-		return p, fmt.Errorf("writing %s: %w", r.Name, err)
-	}
-	return p, nil
+	return p, err
 }
 
-// A later write of the file must not find the time that ours has: with as many bytes, by a program that writes in place, it
-// would look as we left it, and be replaced. So ours is set back by more than the system's clock moves at once.
+// A later write of the file by another program must not give it the time that our write gave it. With as many bytes, by a
+// program that writes in place, the file would look unchanged, and we would replace it. So we set our time back by more
+// than one step of the system's clock.
 const (
 	setBack       = 100 * time.Millisecond
 	setBackCoarse = 2500 * time.Millisecond // on a system whose times have whole seconds only
@@ -255,7 +250,7 @@ const (
 func (p *pending) age() error {
 	info, err := os.Lstat(p.temp)
 	if err != nil {
-		return fmt.Errorf("writing %s: %w", p.Name, err)
+		return err
 	}
 	back := setBack
 	if info.ModTime().Nanosecond() == 0 {
@@ -263,7 +258,7 @@ func (p *pending) age() error {
 	}
 	if os.Chtimes(p.temp, time.Time{}, info.ModTime().Add(-back)) == nil {
 		if info, err = os.Lstat(p.temp); err != nil {
-			return fmt.Errorf("writing %s: %w", p.Name, err)
+			return err
 		}
 	}
 	p.print = fingerprintOf(info)

@@ -210,7 +210,7 @@ func TestKilledWriterLeavesWholeFiles(t *testing.T) {
 				t.Fatalf("the writer was not killed: %s", out)
 			}
 			f := read(t, dir)
-			if f.UI.State != roofmt.Present || f.API.State != roofmt.Present || f.Damaged() {
+			if f.UI.State != roofmt.Present || f.API.State != roofmt.Present || damaged(f) {
 				t.Fatalf("UI %v, API %v, %+v", f.UI.State, f.API.State, f.Losses)
 			}
 			// Locks and renames go by name: the API list comes first.
@@ -335,7 +335,7 @@ func TestReplaceConcurrently(t *testing.T) {
 	owners.Wait()
 	// Both files are renamed under one hold of the folder, so they are of the same writer.
 	f := read(t, dir)
-	if f.Damaged() || f.UI.Len() != f.API.Len() {
+	if damaged(f) || f.UI.Len() != f.API.Len() {
 		t.Errorf("UI %d, API %d, %+v", f.UI.Len(), f.API.Len(), f.Losses)
 	}
 	assertClean(t, dir, roofmt.UIName, roofmt.APIName)

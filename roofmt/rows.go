@@ -21,7 +21,7 @@ import (
 type rowFile struct {
 	path string
 	kind rowKind
-	late bool // only asked when there is no earlier one
+	late bool // only read when no earlier place exists
 }
 
 type rowKind uint8
@@ -65,7 +65,7 @@ const (
 // RowsPrint is the fingerprints of the places that rows come from.
 type RowsPrint [3]Fingerprint
 
-// print of a database has its log in it.
+// print is the fingerprint of the place; that of a database includes its log.
 func (f rowFile) print() Fingerprint {
 	if f.kind != stateDB && f.kind != sessionDB {
 		info, err := os.Stat(f.path)
@@ -115,7 +115,7 @@ func (r *Rows) takeState(raw []byte) error {
 	}
 	list, ok := esjson.Get(raw, "taskHistory")
 	if !ok {
-		return nil // it never had a task
+		return nil // the extension never had a task
 	}
 	if esjson.TypeOf(list) == esjson.TypeString { // programs that keep each value as a text
 		inner, err := esjson.Unquote(list)
@@ -152,7 +152,7 @@ func (r *Rows) fromState(path string) error {
 	return r.takeState(value)
 }
 
-// sessionRows bounds how many rows are read: more than any person has.
+// sessionRows bounds how many rows are read. No person has that many.
 const sessionRows = 1 << 20
 
 // fromSessions reads Cline's table of sessions. Which columns it has depends on Cline's age.
@@ -195,8 +195,8 @@ func unlessAbsent(err error) error {
 	return fmt.Errorf("%w: %w", ErrIndex, err)
 }
 
-// itemsOfCells are the items of one row: none when it has no id, and two for a subagent whose transcript is called otherwise than
-// its session, because the file is what is found.
+// itemsOfCells are the items of one row: none when the row has no id, and two for a subagent whose transcript has another name
+// than its session, because a search finds the file.
 func itemsOfCells(columns []string, cells []any) [][]byte {
 	var record esjson.Object
 	id := ""
@@ -237,7 +237,7 @@ func lastTwo(path string) (dir, name string) {
 	return parts[len(parts)-2], parts[len(parts)-1]
 }
 
-// RowPrints are the fingerprints that ReadRows would give, without reading.
+// RowPrints returns the fingerprints that ReadRows would return, and reads no rows.
 func RowPrints(tasksDir string) RowsPrint {
 	var prints RowsPrint
 	there := false
@@ -284,9 +284,6 @@ type Rows struct {
 
 // Row returns the row of a task as the index holds it: a JSON object, nil when there is none.
 func (r *Rows) Row(id string) []byte { return r.rows[id] }
-
-// Len returns the number of tasks that have a row.
-func (r *Rows) Len() int { return len(r.rows) }
 
 // take adds the rows of one file: a list, or an object that holds one.
 func (r *Rows) take(raw []byte) error {

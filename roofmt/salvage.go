@@ -16,7 +16,7 @@ import (
 	"github.com/roost-dev/roost/internal/inputfile"
 )
 
-// begin opens a file for scanned.
+// begin opens a file that scanned will read.
 func (r *reader) begin(name string) scan {
 	s := scan{name: name}
 	if s.file, s.print, s.err = r.open(name); s.err != nil {
@@ -57,13 +57,13 @@ func (r *reader) scanned(s scan, kind Kind) scan {
 		r.resync(&s, kind)
 	}
 	if s.unstable {
-		s.notes = nil // what was seen of it may be there no more
+		s.notes = nil // the file may not hold these messages any more
 	}
 	return s
 }
 
-// steady splits a file that was opened, again when it changes meanwhile: a file that is written in place may change
-// under us; a file that is replaced can not.
+// steady splits an open file, and repeats that when the file changed meanwhile. Only a file that is written in place can
+// change; replacing a file leaves the open one as it is.
 func (r *reader) steady(s scan, split func(*scan) error) scan {
 	for try := range 3 {
 		if try > 0 {
@@ -85,7 +85,7 @@ func (r *reader) steady(s scan, split func(*scan) error) scan {
 	return s
 }
 
-// split finds a file's messages, and shows them to the one who takes notes.
+// split finds a file's messages and passes them to the Noter.
 func (r *reader) split(s *scan) (esjson.Tail, error) {
 	file := inputfile.ContextReader(r.ctx, s.file)
 	if s.notes == nil {
@@ -170,9 +170,9 @@ func (r *reader) resync(s *scan, kind Kind) {
 // pairedWithin is how far apart, in milliseconds, the two temporary names of one write can lie.
 const pairedWithin = 60_000
 
-// document reads one history: its own file, and when that is missing, empty or unparsable, the leftovers beside it. Of those the
-// newest complete one counts, and of the two that one write leaves (what was there, what was to come) the one with more
-// messages: after an append that is the new list, after a rewind the old one, and nothing is lost either way.
+// document reads one history: its own file, and when that is missing, empty or unparsable, the leftovers beside it. Of those
+// the newest complete one counts. One write leaves two, the old list and the new one; of these the one with more messages
+// counts: after an append that is the new list, after a rewind the old one, and nothing is lost either way.
 func (r *reader) document(first scan, kind Kind) *Document {
 	name := first.name
 	own := r.settled(first, kind)
@@ -201,7 +201,7 @@ func (r *reader) document(first scan, kind Kind) *Document {
 				bestMS = l.MS
 			}
 		}
-		// Nothing complete: the longest beginning is better than nothing.
+		// No leftover is complete: use the one with the most messages.
 		for i := 0; i < len(r.leftovers) && bestMS == 0; i++ {
 			if l := r.leftovers[i]; l.Target == name {
 				s := r.scan(l.Name, kind)
@@ -238,8 +238,9 @@ func choose(a, b scan, second bool) scan {
 // settleTries bounds how often a file in the middle of another program's write is read again.
 const settleTries = 8
 
-// settled is a document's own file, looked at again until it is whole. Roo's way of writing leaves a moment without it; while its lock is there, or when the
-// file has come back, a second look some milliseconds later shows a whole file. Without a lock there is no waiting.
+// settled reads a document's own file again until the file is whole. While Roo writes, the file is absent for a moment: when
+// its lock exists, or the file is listed again, another reading some milliseconds later finds a whole file. Without a lock
+// there is no wait.
 func (r *reader) settled(s scan, kind Kind) scan {
 	name, quiet := s.name, 0
 	// A lock that has gone by the next listing was held when the other files were read: its holder may have replaced them since.
@@ -271,7 +272,7 @@ func (r *reader) settled(s scan, kind Kind) scan {
 	return s
 }
 
-// report writes down what was wrong and what came back.
+// report records what was wrong with a document and what was recovered.
 func (r *reader) report(d *Document, own, best scan) {
 	if own.state == Missing && best.name == own.name {
 		return
@@ -313,7 +314,7 @@ func emptyProblem(size int64) string {
 	return fmt.Sprintf("no text in its %d bytes", size)
 }
 
-// wholeMessages describes what came back of a file.
+// wholeMessages describes how many messages of a file were recovered.
 func wholeMessages(n int) string {
 	switch n {
 	case 0:
@@ -357,7 +358,7 @@ func (r *reader) legacy() {
 		return
 	}
 	s := r.scan(LegacyName, UI)
-	s.notes = nil // taken for another history, perhaps
+	s.notes = nil // the file may hold the other history
 	if s.state == Unreadable {
 		r.unread(LegacyName, s.err)
 	}
@@ -412,7 +413,7 @@ type scan struct {
 // noteLevels is how deep into a message notes look: its content's blocks, and their members.
 const noteLevels = 3
 
-// note shows an element to the one who takes notes. x is nil when its bytes are not at hand.
+// note passes an element to the Noter. x is nil when the element's bytes are not in memory.
 func (s *scan) note(e esjson.Element, x *esjson.Index) {
 	if s.notes == nil {
 		return
@@ -429,11 +430,11 @@ func (s *scan) note(e esjson.Element, x *esjson.Index) {
 		}
 	})
 	if err != nil || !valid {
-		s.notes = nil // it is being changed
+		s.notes = nil // the file is being changed
 	}
 }
 
-// take adds a message that was found; false when it is too long to be looked at.
+// take adds a message; false when the message is longer than messageRoom.
 func (s *scan) take(e esjson.Element) bool {
 	if e.Len > messageRoom {
 		s.overlong.count++

@@ -100,8 +100,8 @@ func TestErasAreTold(t *testing.T) {
 		if f.Origin.Era != e.want || f.Origin.Tool != e.wantTool {
 			t.Errorf("%s: got %+v, want f.Origin.Era = %v and f.Origin.Tool = %v", e.name, f.Origin, e.want, e.wantTool)
 		}
-		if f.Damaged() || f.UI.Source != e.ui || f.API.Source != e.api {
-			t.Errorf("%s: got %q, %q, %+v, want not f.Damaged() and f.UI.Source = e.ui and f.API.Source = e.api",
+		if damaged(f) || f.UI.Source != e.ui || f.API.Source != e.api {
+			t.Errorf("%s: got %q, %q, %+v, want no losses and f.UI.Source = e.ui and f.API.Source = e.api",
 				e.name, f.UI.Source, f.API.Source, f.Losses)
 		}
 		for _, d := range []struct {
@@ -143,7 +143,7 @@ func TestEveryEraCutAtEveryByte(t *testing.T) {
 					if d.Source == "" && want == 0 { // a legacy file without a whole message has no shape
 						got = nil
 					}
-					if len(got) != want || want > 0 && got[want-1] != file.rows[want-1] || !f.Damaged() {
+					if len(got) != want || want > 0 && got[want-1] != file.rows[want-1] || !damaged(f) {
 						t.Fatalf("%s cut at %d: %d of %d, losses %+v", file.name, cut, len(got), want, f.Losses)
 					}
 					if err := f.Close(); err != nil {
@@ -261,7 +261,7 @@ func TestLeftoversNeverCostAMessage(t *testing.T) {
 		}
 		defer f.Close()
 		if state == "whole" {
-			if f.UI.Source != roofmt.UIName || f.UI.Len() != own || f.Damaged() {
+			if f.UI.Source != roofmt.UIName || f.UI.Len() != own || damaged(f) {
 				r.Fatalf("a sound file was not used: %q, %d", f.UI.Source, f.UI.Len())
 			}
 			return
@@ -310,7 +310,7 @@ func TestLegacyNameByShape(t *testing.T) {
 		dir := t.TempDir()
 		write(t, dir, c.files)
 		f := read(t, dir)
-		if f.UI.Len() != c.ui || f.API.Len() != c.api || f.UI.Source != c.uiFrom || f.Damaged() != c.lost {
+		if f.UI.Len() != c.ui || f.API.Len() != c.api || f.UI.Source != c.uiFrom || damaged(f) != c.lost {
 			t.Errorf("%s: %d rows from %q, %d turns, %+v", c.name, f.UI.Len(), f.UI.Source, f.API.Len(), f.Losses)
 		}
 		if _, err := os.Stat(filepath.Join(dir, roofmt.LegacyName)); err != nil {

@@ -82,7 +82,10 @@ func (r *reader) ownTranscript() string {
 // readTranscript makes a transcript the API history.
 func (r *reader) readTranscript(name string) {
 	d := r.folder.API
-	s := r.transcript(name)
+	s := r.steady(r.begin(name), r.splitTranscript)
+	if s.err != nil {
+		s.state = Unreadable // it was listed
+	}
 	d.use(s)
 	switch s.state {
 	case Present:
@@ -99,15 +102,7 @@ func (r *reader) readTranscript(name string) {
 	}
 }
 
-// transcript finds the messages in a transcript.
-func (r *reader) transcript(name string) scan {
-	s := r.steady(r.begin(name), r.splitTranscript)
-	if s.err != nil {
-		s.state = Unreadable // it was listed
-	}
-	return s
-}
-
+// splitTranscript finds the messages in a transcript.
 func (r *reader) splitTranscript(s *scan) error {
 	s.spans, s.extra, s.overlong = nil, 0, overlong{}
 	head := make([]byte, min(s.print.Size, headRoom))
@@ -268,13 +263,13 @@ func readSubagent(ctx context.Context, path string) (*Folder, error) {
 	return f, nil
 }
 
-// sessionItem gives of a session what Roo's history item gives of a task. record is what Cline keeps of it: a row of
-// its index, or a manifest; both have the same members, and the index those of parents in addition.
+// sessionItem makes of a session what Roo's history item is of a task. record is a row of Cline's index or a manifest: both
+// have the same members, and the index those of parents in addition.
 func sessionItem(id string, record []byte) *itemDraft {
 	meta := metadataOf(record)
 	d := &itemDraft{id: id, title: titleOfRecord(record, meta)}
 	for _, key := range [...]string{"updated_at", "ended_at", "started_at"} {
-		t, _ := time.Parse(time.RFC3339Nano, recordText(record, key)) // without a time it is one before 1970
+		t, _ := time.Parse(time.RFC3339Nano, recordText(record, key)) // without a time, t is before 1970
 		if d.ts = t.UnixMilli(); d.ts > 0 {
 			break
 		}
@@ -315,7 +310,7 @@ func sessionItem(id string, record []byte) *itemDraft {
 type itemDraft struct {
 	id, title, workspace, status string
 	provider, model, parent      string
-	source                       string // from where it was begun: cli, vscode, jetbrains and so on
+	source                       string // the program that began it: cli, vscode, jetbrains and so on
 	ts, in, out, reads, writes   int64
 	cost                         float64
 	priced, favourite            bool
@@ -363,7 +358,7 @@ func recordText(record []byte, keys ...string) string {
 	return ""
 }
 
-// metadataOf is an object in a manifest and a text in a table.
+// metadataOf returns a record's metadata: an object in a manifest, a text in a table.
 func metadataOf(record []byte) []byte {
 	if meta, ok := esjson.Get(record, "metadata"); ok && esjson.TypeOf(meta) == esjson.TypeObject {
 		return meta
@@ -375,7 +370,8 @@ func metadataOf(record []byte) []byte {
 	return nil
 }
 
-// titleOfRecord is the prompt, of which Cline's own title is the beginning; another title was given by a person.
+// titleOfRecord returns the prompt when the title is its beginning, as Cline makes it. Another title is one that a person
+// gave.
 func titleOfRecord(record, meta []byte) string {
 	title, prompt := esjson.TextOf(meta, "title"), recordText(record, "prompt")
 	cut := strings.TrimRight(title, ". …\t\r\n")

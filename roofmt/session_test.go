@@ -52,8 +52,8 @@ func TestASessionOfCline(t *testing.T) {
 	dir := session(t, transcript(4), manifest)
 	write(t, dir, map[string]string{"helper.messages.json": transcript(2)})
 	f := read(t, dir)
-	if f.API.Len() != 4 || f.API.Source != roofmt.TranscriptName(sid) || f.UI.Len() != 0 || f.Empty() || f.Damaged() {
-		t.Fatalf("got %+v %+v, want f.API.Len() = 4 and f.API.Source = roofmt.TranscriptName(sid) and f.UI.Len() = 0 and not f.Empty() and not f.Damaged()",
+	if f.API.Len() != 4 || f.API.Source != roofmt.TranscriptName(sid) || f.UI.Len() != 0 || f.Empty() || damaged(f) {
+		t.Fatalf("got %+v %+v, want f.API.Len() = 4 and f.API.Source = roofmt.TranscriptName(sid) and f.UI.Len() = 0 and not f.Empty() and no losses",
 			f.API, f.Losses)
 	}
 	for i := range f.API.Len() {
@@ -120,7 +120,7 @@ func TestATranscriptCutAtEveryByte(t *testing.T) {
 			}
 		}
 		whole := esjson.Valid([]byte(text[:cut]))
-		if f.API.Len() != want || f.Damaged() == whole || f.Empty() {
+		if f.API.Len() != want || damaged(f) == whole || f.Empty() {
 			t.Errorf("cut at %d of %d: %d messages, want %d; %+v", cut, len(text), f.API.Len(), want, f.Losses)
 		}
 		if err := f.Close(); err != nil {
@@ -148,8 +148,8 @@ func TestSessionsThatAreNotWhole(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := read(t, session(t, c.transcript, c.manifest))
-			if f.API.Len() != c.messages || f.Damaged() != c.damaged || f.Empty() != c.empty {
-				t.Errorf("%d messages, damaged %v, empty %v: %+v", f.API.Len(), f.Damaged(), f.Empty(), f.Losses)
+			if f.API.Len() != c.messages || damaged(f) != c.damaged || f.Empty() != c.empty {
+				t.Errorf("%d messages, damaged %v, empty %v: %+v", f.API.Len(), damaged(f), f.Empty(), f.Losses)
 			}
 			if !strings.Contains(string(f.Row), c.row) {
 				t.Errorf("row %s", f.Row)
@@ -179,7 +179,7 @@ func FuzzTranscript(f *testing.F) {
 				t.Fatalf("%q: no message: %q (%v)", text, raw, err)
 			}
 		}
-		if !folder.Damaged() && strings.TrimSpace(text) != "" && !esjson.Valid([]byte(text)) {
+		if !damaged(folder) && strings.TrimSpace(text) != "" && !esjson.Valid([]byte(text)) {
 			t.Fatalf("%q counts as whole", text)
 		}
 	})

@@ -52,7 +52,7 @@ func (env Env) configs() []string {
 	if env.Config == "" || env.Config == usual {
 		return []string{usual}
 	}
-	// A variable may have been set after the editor was first used, or only for some programs.
+	// The variable may be newer than the editor's data, or set for some programs only.
 	return []string{env.Config, usual}
 }
 

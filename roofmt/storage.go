@@ -13,8 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/roost-dev/roost/api"
 )
 
 // Shape is what a directory is.
@@ -35,9 +33,8 @@ func (s Shape) String() string {
 
 // Found is a task folder found in a storage.
 type Found struct {
-	ID   string // directory name; of a subagent's transcript what Cline calls its session
-	Dir  string // the directory; of a subagent the file
-	Safe bool   // ValidID(ID): it can be opened by id; others are only listed and imported
+	ID  string // directory name; of a subagent's transcript, Cline's name of its session
+	Dir string // the directory; of a subagent, the file
 }
 
 // Listing is what a directory holds.
@@ -69,7 +66,7 @@ func Find(ctx context.Context, dir string) (Listing, error) {
 	if hasTaskFile(entries) || isSession(abs, entries) {
 		l.Shape = TaskFolder
 		id := filepath.Base(abs)
-		l.Tasks = []Found{{id, abs, api.ValidTaskID(id)}}
+		l.Tasks = []Found{{id, abs}}
 		if isSession(abs, entries) {
 			l.Tool = cmp.Or(l.Tool, Cline)
 			l.Tasks = append(l.Tasks, subagentsOf(abs, entries)...)
@@ -133,8 +130,8 @@ func readDir(ctx context.Context, dir string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// isDir reports whether an entry is a folder, or a link to one. What a link that can not be followed leads to is unknown,
-// not gone: the caller says how it counts.
+// isDir reports whether an entry is a folder, or a link to one. For a link that cannot be followed it returns unknown: the
+// target is unknown, and not gone.
 func isDir(parent string, e fs.DirEntry, unknown bool) bool {
 	if e.Type()&fs.ModeSymlink == 0 {
 		return e.IsDir()
@@ -154,7 +151,7 @@ func folders(dir string, entries []fs.DirEntry) []Found {
 		if isLock(name) || !isDir(dir, e, true) || (name[0] == '_' || name[0] == '.') && (unborn.MatchString(name) || !IsFolder(prefix+name)) {
 			continue
 		}
-		list = append(list, Found{name, prefix + name, api.ValidTaskID(name)})
+		list = append(list, Found{name, prefix + name})
 	}
 	return list
 }
@@ -215,7 +212,7 @@ func subagentsOf(dir string, entries []fs.DirEntry) []Found {
 		}
 		path := filepath.Join(dir, e.Name())
 		_, id := PlaceOf(path)
-		list = append(list, Found{id, path, api.ValidTaskID(id)})
+		list = append(list, Found{id, path})
 	}
 	return list
 }

@@ -29,7 +29,7 @@ func TestFind(t *testing.T) {
 	mkdirs(t, filepath.Join(tasks, "a1"), filepath.Join(tasks, "ghost"), filepath.Join(tasks, "odd name"), filepath.Join(tasks, ".hidden"), filepath.Join(tasks, "_x"), filepath.Join(root, "cache"))
 	write(t, filepath.Join(tasks, "a1"), map[string]string{roofmt.UIName: `[]`})
 	write(t, tasks, map[string]string{roofmt.IndexName: `{}`})
-	want := []roofmt.Found{{ID: "a1", Dir: filepath.Join(tasks, "a1"), Safe: true}, {ID: "ghost", Dir: filepath.Join(tasks, "ghost"), Safe: true}, {ID: "odd name", Dir: filepath.Join(tasks, "odd name")}}
+	want := []roofmt.Found{{ID: "a1", Dir: filepath.Join(tasks, "a1")}, {ID: "ghost", Dir: filepath.Join(tasks, "ghost")}, {ID: "odd name", Dir: filepath.Join(tasks, "odd name")}}
 	for _, c := range []struct {
 		dir   string
 		shape roofmt.Shape
@@ -69,7 +69,7 @@ func TestFindUnusualNames(t *testing.T) {
 	}
 	var got []string
 	for _, f := range l.Tasks {
-		if f.Safe {
+		if api.ValidTaskID(f.ID) {
 			t.Errorf("%s may be opened by its name", f.ID)
 		}
 		got = append(got, f.ID)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/roofmt"
 )
 
@@ -33,7 +34,7 @@ func TestSubagentsAreTasks(t *testing.T) {
 		for _, f := range l.Tasks {
 			got = append(got, f.ID)
 			tasks, id := roofmt.PlaceOf(f.Dir)
-			if tasks != sessions || id != f.ID || !f.Safe {
+			if tasks != sessions || id != f.ID || !api.ValidTaskID(f.ID) {
 				t.Errorf("%+v is %s in %s", f, id, tasks)
 			}
 		}
@@ -42,8 +43,8 @@ func TestSubagentsAreTasks(t *testing.T) {
 		}
 	}
 	f := read(t, filepath.Join(dir, "bob.messages.json"))
-	if f.ID != sid+"__bob" || f.API.Len() != 2 || f.UI.Len() != 0 || f.Origin.Tool != roofmt.Cline || f.Empty() || f.Damaged() {
-		t.Errorf("got %+v %+v, want f.ID = sid+\"__bob\" and f.API.Len() = 2 and f.UI.Len() = 0 and f.Origin.Tool = roofmt.Cline and not f.Empty() and not f.Damaged()",
+	if f.ID != sid+"__bob" || f.API.Len() != 2 || f.UI.Len() != 0 || f.Origin.Tool != roofmt.Cline || f.Empty() || damaged(f) {
+		t.Errorf("got %+v %+v, want f.ID = sid+\"__bob\" and f.API.Len() = 2 and f.UI.Len() = 0 and f.Origin.Tool = roofmt.Cline and not f.Empty() and no losses",
 			f, f.API)
 	}
 	if want := `"parentTaskId":"` + sid + `","rootTaskId":"` + sid + `","workspace":"/w"`; !strings.Contains(string(f.Row), want) {
@@ -70,8 +71,8 @@ func TestSubagentsThatAreNotWhole(t *testing.T) {
 		"begun":     {`{"version":1,"messages":[]}`, 0, false, true},
 	} {
 		write(t, dir, map[string]string{"bob.messages.json": c.text})
-		if f := read(t, path); f.API.Len() != c.messages || f.Damaged() != c.damaged || f.Empty() != c.empty {
-			t.Errorf("%s: %d messages, damaged %v, empty %v: %+v", name, f.API.Len(), f.Damaged(), f.Empty(), f.Losses)
+		if f := read(t, path); f.API.Len() != c.messages || damaged(f) != c.damaged || f.Empty() != c.empty {
+			t.Errorf("%s: %d messages, damaged %v, empty %v: %+v", name, f.API.Len(), damaged(f), f.Empty(), f.Losses)
 		}
 	}
 	if _, err := roofmt.Read(context.Background(), filepath.Join(dir, "gone.messages.json")); !errors.Is(err, fs.ErrNotExist) {

@@ -139,12 +139,12 @@ func unpairedCalls(ctx context.Context, s *task.State) (string, error) {
 		msg := roofmt.APIMessage(m)
 		switch msg.Role() {
 		case "assistant":
-			for _, use := range msg.ToolUses() {
-				if use.ID == "" {
+			for _, id := range msg.ToolUses() {
+				if id == "" {
 					continue // an old call, made as text
 				}
 				c := &call{}
-				calls[use.ID] = c
+				calls[id] = c
 				open = append(open, c)
 			}
 		case "user":
