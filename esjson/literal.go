@@ -197,8 +197,8 @@ func escapedAt(p []byte, i int) (r rune, n int) {
 	return r, n
 }
 
-// Number appends f as ECMAScript prints it: -0 as 0, plain digits from 1e-6 up to below 1e21, else an exponent with
-// its sign. What is no number in JSON (NaN, infinities) becomes null, as JSON.stringify makes it.
+// Number appends f as ECMAScript prints it: -0 as 0, plain digits from 1e-6 up to below 1e21, else an exponent with its
+// sign. NaN and infinities become null, as JSON.stringify writes them.
 func Number(dst []byte, f float64) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return append(dst, "null"...)
@@ -246,8 +246,8 @@ func plainInteger(lit []byte) bool {
 	return len(bytes.TrimLeft(lit, "0123456789")) == 0
 }
 
-// sameDecimal reports whether two spellings of a number denote the same decimal value; f is about that value. It is
-// false for a literal that is longer than any program writes: to compare that would take time.
+// sameDecimal reports whether two spellings of a number denote the same decimal value; f is about that value. It returns
+// false for a literal that is longer than any program writes, because the comparison would take long.
 func sameDecimal(f float64, a, b string) bool {
 	mantissa, _, _ := strings.Cut(strings.ToLower(b), "e")
 	if f == 0 || math.IsInf(f, 0) || len(b) > 200 {

@@ -192,7 +192,7 @@ func (s *scanner) feed(p []byte, stop bool) int {
 	return i
 }
 
-// ended: a string, number or literal ends before p[at].
+// ended notes that a string, number or literal ends before p[at].
 func (s *scanner) ended(at int) {
 	s.st = afterValue
 	if s.index != nil && s.depth <= s.index.limit {
@@ -500,7 +500,7 @@ func (x *Index) Read(src []byte, levels int) bool {
 	return true
 }
 
-// begin prepares for a value at the given depth of what the scanner reads.
+// begin prepares for a value at a depth of the text that the scanner reads.
 func (x *Index) begin(depth, levels int) {
 	*x = Index{limit: depth + levels, nodes: x.nodes[:0], open: x.open[:0]}
 }

@@ -54,8 +54,8 @@ var ErrStop = errors.New("stop splitting")
 
 const chunkSize = 256 << 10
 
-// chunks are buffers to read into: of ten thousand small files, clearing them took
-// longer than reading.
+// chunks are buffers to read into: with ten thousand small files, clearing a new buffer for each took longer than reading
+// the files.
 var chunks = sync.Pool{New: func() any { b := make([]byte, chunkSize); return &b }}
 
 // Split finds the elements of the top-level array in r and calls fn for each as soon as it has been read whole. Every
@@ -141,7 +141,7 @@ func (sp *splitter) hold(buf []byte) ([]byte, int) {
 	}
 	part := sp.window[sp.elem-sp.from:]
 	if len(part) > sp.room {
-		sp.sc.index = nil // what it holds could be anything
+		sp.sc.index = nil // the element may be of any length
 		return buf, 0
 	}
 	if len(part) > len(buf)/2 {
@@ -184,9 +184,7 @@ func (sp *splitter) feed(p []byte) error {
 			}
 			i += n
 		case afterArray:
-			for ; i < len(p) && isSpace(p[i]); i++ {
-			}
-			if i < len(p) {
+			if i = skipSpace(p, i); i < len(p) {
 				sp.tail.End, sp.tail.Off = EndAfter, base+int64(i)
 				sp.phase = over
 			}
@@ -202,10 +200,7 @@ func (sp *splitter) feed(p []byte) error {
 func (sp *splitter) lead(p []byte, at int64) int {
 	t := &sp.tail
 	if sp.phase == maybeArray {
-		n := 0
-		for n < len(p) && isSpace(p[n]) {
-			n++
-		}
+		n := skipSpace(p, 0)
 		if n == len(p) {
 			return n
 		}
@@ -254,7 +249,7 @@ func (sp *splitter) lead(p []byte, at int64) int {
 	return 1
 }
 
-// array reads on inside the array and reports elements as they close.
+// array continues inside the array and reports each element when it ends.
 func (sp *splitter) array(p []byte, at int64) (int, error) {
 	t, sc := &sp.tail, &sp.sc
 	i := 0

@@ -2,9 +2,11 @@ package esjson
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"unicode/utf16"
@@ -171,8 +173,7 @@ func appendNode(dst, v []byte) ([]byte, error) {
 type member struct {
 	name  string
 	value []byte
-	index uint32
-	isInt bool
+	index uint64 // see arrayIndex
 }
 
 // nodeMembers lists the properties of an object as ECMAScript orders them.
@@ -185,30 +186,20 @@ func nodeMembers(obj []byte) []member {
 			continue
 		}
 		place[name] = len(list)
-		index, isInt := arrayIndex(name)
-		list = append(list, member{name, value, index, isInt})
+		list = append(list, member{name, value, arrayIndex(name)})
 	}
-	slices.SortStableFunc(list, func(a, b member) int {
-		switch {
-		case a.isInt && b.isInt:
-			return int(int64(a.index) - int64(b.index))
-		case a.isInt:
-			return -1
-		case b.isInt:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(list, func(a, b member) int { return cmp.Compare(a.index, b.index) })
 	return list
 }
 
-// arrayIndex reports whether a property name is an array index: the decimal spelling of 0 to 2^32-2.
-func arrayIndex(name string) (uint32, bool) {
-	if name == "" || len(name) > 10 || name[0] == '0' && len(name) > 1 || name[0] == '+' {
-		return 0, false
-	}
+// arrayIndex is the number that a property name spells, if the name is an array index: the decimal spelling of 0 to
+// 2^32-2. Every other name gets one number above these.
+func arrayIndex(name string) uint64 {
 	n, err := strconv.ParseUint(name, 10, 32)
-	return uint32(n), err == nil && n < 1<<32-1
+	if err != nil || n == math.MaxUint32 || strconv.FormatUint(n, 10) != name {
+		return math.MaxUint64
+	}
+	return n
 }
 
 // Equal reports whether two texts are the same value for JSON.parse: members in any order, of duplicates the last,
