@@ -26,7 +26,7 @@ const (
 // ChangesUnnamed reports whether calls of a class may change files that their input does not name.
 func ChangesUnnamed(class tool.Class) bool { return class == tool.Command || class == tool.MCP }
 
-// Guard holds what finds the changes of one call. The zero Guard holds nothing.
+// Guard holds the survey that finds the changes of one call. The zero Guard holds none.
 type Guard struct {
 	survey Survey // from before a command; nil = none
 }
@@ -93,8 +93,8 @@ func (k *Keeper) Warn(ctx context.Context, call string, spec tool.Spec, ask *too
 	if lost != "" {
 		ask.Title += "\n" + lost
 	}
-	// A question that was asked, and perhaps answered, keeps its words: which files could be lost is not what
-	// it asks.
+	// A question that is open, or answered already, keeps its text: the list of files that could be lost is no part of
+	// what it asks.
 	keep := func(q api.QuestionOpened) {
 		if q.Call == call && q.Kind == "approval" && (q.Text == title || strings.HasPrefix(q.Text, title+"\n")) {
 			ask.Title = q.Text
@@ -163,7 +163,7 @@ func (k *Keeper) Before(ctx context.Context, d Draft, c *task.Call, spec tool.Sp
 func (k *Keeper) beforeWrite(ctx context.Context, d Draft, c *task.Call, spec tool.Spec, ask tool.Ask) (refused string) {
 	unrecorded := k.unrecorded(c, ask)
 	if len(unrecorded) < len(ask.Before) {
-		// An earlier call of this reply wrote one of the files: what it left is what this call is taken back to.
+		// An earlier call of this reply wrote one of the files: undoing this call restores what that call left.
 		k.saveWritten(ctx, d, c.ID, k.unreported())
 	}
 	if len(unrecorded) == 0 || !k.enabled() {
@@ -354,7 +354,7 @@ func (k *Keeper) saveWritten(ctx context.Context, d Draft, next string, calls []
 
 // plannedHashes are the files that calls were to change, and the hashes that they were to get; "" is unknown.
 // Where several calls change a file, the last one counts. A call whose outcome was taken back made nothing:
-// what the file holds since is not its doing.
+// the call did not cause what the file holds since.
 func (k *Keeper) plannedHashes(calls []*task.Call) map[string]string {
 	out := map[string]string{}
 	for _, c := range k.run.State().Calls() {

@@ -205,13 +205,12 @@ func (k *Keeper) save(ctx context.Context, d Draft, reason, call string, files [
 	return nil
 }
 
-// sameVersion reports that a record would hold nothing new. A content that is kept now and was not before is
-// new; a content that is not kept again is not.
+// sameVersion reports whether a record would hold nothing new. A content that is kept now and was not kept before is new.
 func sameVersion(known, now api.FileVersion) bool {
 	if known.Same(now) {
 		return known.Blob != "" || now.Blob == ""
 	}
-	return known == now // of a content that was not even read
+	return known == now // Same is false for a content that was not read
 }
 
 // messageOf is the message that a checkpoint belongs to. The state before a change belongs to the reply that

@@ -68,12 +68,12 @@ func (svc *Service) Compare(ctx context.Context, a, b Stretch) (x, y Stretched, 
 	if err != nil {
 		return x, y, nil, nil, err
 	}
-	defer func() { err = errors.Join(err, p.closed()) }()
+	defer func() { err = errors.Join(err, p.close()) }()
 	q, err := svc.side(b)
 	if err != nil {
 		return x, y, nil, nil, err
 	}
-	defer func() { err = errors.Join(err, q.closed()) }()
+	defer func() { err = errors.Join(err, q.close()) }()
 	x.End, y.End = p.end, q.end
 	if x.Files, err = p.changed(ctx); err == nil {
 		y.Files, err = q.changed(ctx)
@@ -89,8 +89,9 @@ func (svc *Service) Compare(ctx context.Context, a, b Stretch) (x, y Stretched, 
 	from, to := checkpoint.StateAt(p.list, p.end), checkpoint.StateAt(q.list, q.end)
 	missing := func(in, of map[string]api.FileVersion, base side) {
 		at := checkpoint.StateAt(base.list, base.base)
-		for path := range maps.Keys(of) {
-			if v, known := at[path]; known && !has(in, path) {
+		for path := range of {
+			v, known := at[path]
+			if _, is := in[path]; known && !is {
 				in[path] = v
 			}
 		}
@@ -100,16 +101,4 @@ func (svc *Service) Compare(ctx context.Context, a, b Stretch) (x, y Stretched, 
 	missing(to, known, p)
 	between, err = p.keeper.Diff(ctx, from, to, checkpoint.DiffOptions{})
 	return x, y, between, nil, err
-}
-
-func has(in map[string]api.FileVersion, path string) bool {
-	_, is := in[path]
-	return is
-}
-
-func (s side) closed() error {
-	if s.taskFiles == nil {
-		return nil
-	}
-	return s.close()
 }

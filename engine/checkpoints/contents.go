@@ -32,12 +32,12 @@ type RunStore struct {
 	last string // the commit of the newest checkpoint that was saved here
 }
 
-// ForRun gives a run's agent what it keeps files by.
+// ForRun returns the store with which a run's agent keeps files.
 func (svc *Service) ForRun(t *store.Task, w *workspace.Workspace) *RunStore {
 	return &RunStore{service: svc, ws: w, task: t}
 }
 
-// CheckFree refuses a run in a workspace with whose checkpoints a process of an earlier version works: both would
+// CheckFree refuses a run in a workspace while a process of an earlier version works with its checkpoints: both would
 // write, in two formats. The error wraps store.ErrForeignBusy.
 func (svc *Service) CheckFree(w *workspace.Workspace) error {
 	used := false
@@ -371,10 +371,11 @@ func (svc *Service) removeUnused(ctx context.Context, s *checkpoint.Contents, na
 // they cannot be listed, nothing is collected.
 func (svc *Service) liveOwners(ctx context.Context) (map[string]bool, error) {
 	out := map[string]bool{}
+	add := func(ref store.Ref) { out[checkpoint.OwnerOf(nameInStore(ref))] = true }
 	if svc.shared != nil {
 		tasks, err := svc.shared.Tasks(ctx)
 		for _, ref := range tasks {
-			out[checkpoint.OwnerOf(nameInStore(ref))] = true
+			add(ref)
 		}
 		if err != nil {
 			err = fmt.Errorf("list the tasks whose checkpoints stay: %w", err)
@@ -397,7 +398,7 @@ func (svc *Service) liveOwners(ctx context.Context) (map[string]bool, error) {
 		if fork, ok := strings.CutPrefix(id, ".fork-"); ok { // a fork that is being created: see store.makeFork
 			id = fork[:max(strings.LastIndexByte(fork, '-'), 0)]
 		}
-		out[checkpoint.OwnerOf(nameInStore(store.Ref{ID: id, Own: true}))] = true
+		add(store.Ref{ID: id, Own: true})
 	}
 	var sources []string
 	// Tasks are listed twice: one may come back from the trash between the first list of tasks and the list of the
@@ -405,10 +406,7 @@ func (svc *Service) liveOwners(ctx context.Context) (map[string]bool, error) {
 	err := errors.Join(list(own, "tasks"), list(own, "trash"), list(own, "tasks"),
 		list(func(source string) { sources = append(sources, source) }, "adopted"))
 	for _, source := range sources {
-		err = errors.Join(err, list(func(id string) {
-			out[checkpoint.OwnerOf(nameInStore(store.Ref{ID: id,
-				Source: source}))] = true
-		}, "adopted", source))
+		err = errors.Join(err, list(func(id string) { add(store.Ref{ID: id, Source: source}) }, "adopted", source))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list the tasks whose checkpoints stay: %w", err)
@@ -537,7 +535,7 @@ func (svc *Service) verifyTask(ctx context.Context, ref store.Ref, s *task.State
 					Problem:   fmt.Sprintf("checkpoint c%d: the content of %s: %v", c.Number, f.Path, err),
 					Recovered: "what the other checkpoints hold", Lost: "the content of " + f.Path + " at that time",
 				}
-				if repair && svc.repairContent(ctx, s, c.Store, f.Path, version) {
+				if repair && svc.repairContent(ctx, ref, s, c.Store, f.Path, version) {
 					found.Recovered, found.Lost = "the file in the workspace has the same bytes, and they are kept again", ""
 					out.Repaired = append(out.Repaired, found)
 					continue
@@ -554,7 +552,7 @@ func (svc *Service) verifyTask(ctx context.Context, ref store.Ref, s *task.State
 func mayLackContents(s *task.State) bool { return s.Received != nil || s.Fork != nil }
 
 // repairContent keeps a damaged content again, where the file in the workspace still has it.
-func (svc *Service) repairContent(ctx context.Context, s *task.State, name, path string, v api.FileVersion) bool {
+func (svc *Service) repairContent(ctx context.Context, ref store.Ref, s *task.State, name, path string, v api.FileVersion) bool {
 	root, err := svc.rootOf(s, name)
 	if err != nil {
 		return false
@@ -562,15 +560,12 @@ func (svc *Service) repairContent(ctx context.Context, s *task.State, name, path
 	if info, err := os.Stat(root); err != nil || !info.IsDir() {
 		return false
 	}
-	ws, err := svc.resolver().OpenWorkspace(root)
+	f, err := svc.openFiles(ref, root, name)
 	if err != nil {
 		return false
 	}
-	k, err := svc.openKeeper(ws, name)
-	if err != nil {
-		return false
-	}
-	defer func() { _ = k.Close() }() // what it has kept is durable
+	defer func() { _ = f.close() }() // what it has kept is durable
+	k := f.keeper
 	if k.Name() != name {
 		return false
 	}

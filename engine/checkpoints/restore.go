@@ -67,8 +67,8 @@ func (svc *Service) Restore(ctx context.Context, given string, o RestoreOptions)
 	return out, finish, err
 }
 
-// requireCheckpoints is ErrNone for a task of another tool without checkpoints, which are always ours: an operation that
-// cannot succeed must not take over the task's folder.
+// requireCheckpoints returns ErrNone for a task of another tool without checkpoints. Only Roost makes checkpoints, and an
+// operation that cannot succeed must not take over the task's folder.
 func (svc *Service) requireCheckpoints(ctx context.Context, ref store.Ref) error {
 	if ref.Own {
 		return nil
@@ -94,13 +94,6 @@ type plannedRestore struct {
 	undoes uint64
 	redoes uint64
 	result api.RestoreResult
-}
-
-func (p plannedRestore) close() error {
-	if p.taskFiles == nil {
-		return nil
-	}
-	return p.taskFiles.close()
 }
 
 // planRestore decides what a restore of a task does. to is the target of a rewind; nil = the options name it.
@@ -173,7 +166,7 @@ func (f *taskFiles) planShown(ctx context.Context, s *task.State, list []task.Ch
 		return checkpoint.Plan{}, fmt.Errorf("%s: %w", path, checkpoint.ErrShownChanged)
 	}
 	if to == onDisk {
-		made = is // it was looked at twice
+		made = is // both are what is on the disk
 	}
 	return f.keeper.PlanShown(ctx, list, checkpoint.Shown{
 		Path: path, Older: from, Newer: to, Hunk: given.Hunk, Hash: given.Hash, From: older, To: made,
@@ -333,11 +326,7 @@ func (svc *Service) apply(ctx context.Context, t *store.Task, k *checkpoint.Keep
 
 // nothingReplaced reports whether no file of an intent has its new content: then there is nothing to revert.
 func nothingReplaced(ctx context.Context, k *checkpoint.Keeper, files []task.RestoreFile) bool {
-	var paths []string
-	for _, f := range files {
-		paths = append(paths, f.Path)
-	}
-	now, err := k.Look(ctx, paths)
+	now, err := k.Look(ctx, pathsOf(files))
 	return err == nil && !slices.ContainsFunc(files, func(f task.RestoreFile) bool { return now[f.Path].Same(f.To) && !f.From.Same(f.To) })
 }
 
@@ -397,7 +386,7 @@ func encodeEvents(events []task.Event) (json.RawMessage, error) {
 		if err != nil {
 			return nil, fmt.Errorf("encode the events that move the histories: %w", err)
 		}
-		list = append(list, json.RawMessage(line))
+		list = append(list, line)
 	}
 	switch len(list) {
 	case 0:
@@ -408,7 +397,7 @@ func encodeEvents(events []task.Event) (json.RawMessage, error) {
 	return json.Marshal(list)
 }
 
-// decodeEvents decodes them. A message among them gets the next free number.
+// decodeEvents decodes what encodeEvents encoded. A message among the events gets the next free number.
 func decodeEvents(raw json.RawMessage, next uint64) ([]task.Event, error) {
 	if len(raw) == 0 {
 		return nil, nil
@@ -421,7 +410,7 @@ func decodeEvents(raw json.RawMessage, next uint64) ([]task.Event, error) {
 	}
 	var out []task.Event
 	for _, line := range list {
-		e, err := task.Decode([]byte(line))
+		e, err := task.Decode(line)
 		if err != nil {
 			return nil, fmt.Errorf("decode the events that move the histories: %w", err)
 		}
@@ -487,7 +476,7 @@ func (svc *Service) RewindFiles(ctx context.Context, given string, r history.Rew
 		dry := r
 		dry.DryRun = true
 		if _, _, err := history.Rewind(ctx, svc.store, ref, dry); err != nil {
-			return taken, files, finished, err // and the task was not taken over
+			return taken, files, finished, err // before the task is taken over
 		}
 	}
 	finish, err = svc.change(ctx, ref, func(t *store.Task, forked string) error {
@@ -516,10 +505,9 @@ func (svc *Service) planRewind(ctx context.Context, ref store.Ref, s *task.State
 	}
 	if len(s.Checkpoints) == 0 {
 		// No change of a file by this task is recorded.
-		return taken, plannedRestore{with: events, result: api.RestoreResult{
-			ID: ref.ID, DryRun: o.DryRun, To: initialState(),
-			Files: []api.RestoreItem{}, Conflicts: []api.RestoreItem{}, Lost: []api.RestoreItem{}, Left: []string{},
-		}}, nil
+		p := plannedRestore{with: events, result: api.RestoreResult{ID: ref.ID, DryRun: o.DryRun, To: initialState()}}
+		p.fillResult()
+		return taken, p, nil
 	}
 	to := targetOf(s, events)
 	p, err := svc.planRestore(ctx, ref, s, o, &to)
@@ -527,8 +515,8 @@ func (svc *Service) planRewind(ctx context.Context, ref store.Ref, s *task.State
 	return taken, p, err
 }
 
-// UndoFiles takes back what an action did to files, or does it again: they are restored once more. Files that others
-// changed since stay as they are, and are in the result's Conflicts.
+// UndoFiles undoes what an action did to files, or redoes it, with another restore. Files that others changed since stay as
+// they are, and are in the result's Conflicts.
 func (svc *Service) UndoFiles(ctx context.Context, t *store.Task, d task.Action, redo bool) (*api.RestoreResult, error) {
 	s := t.State()
 	if n, path := s.ChangedSince(d); n != 0 {
@@ -565,11 +553,7 @@ func (svc *Service) UndoFiles(ctx context.Context, t *store.Task, d task.Action,
 
 // planUndo plans to give each file its target, where it is still as the action left it.
 func (p *plannedRestore) planUndo(ctx context.Context, files []task.RestoreFile) error {
-	var paths []string
-	for _, f := range files {
-		paths = append(paths, f.Path)
-	}
-	now, err := p.keeper.Look(ctx, paths)
+	now, err := p.keeper.Look(ctx, pathsOf(files))
 	if err != nil {
 		return fmt.Errorf("read the files of task %s: %w", p.ref.ID, err)
 	}
@@ -591,12 +575,12 @@ func (p *plannedRestore) planUndo(ctx context.Context, files []task.RestoreFile)
 	return nil
 }
 
-// rewindTarget is the state that a rewind gives the files: that from before the first hidden reply; and where a reply stays
-// and only some of its calls' outcomes are hidden, what those calls changed is as it was before them. What the other calls
-// of that reply changed stays, like their outcomes.
+// rewindTarget is the state that a rewind gives the files: the one from before the first hidden reply. Where a reply stays
+// and only some of its calls' outcomes are hidden, the files that those calls changed get the state from before them. What
+// the other calls of that reply changed stays, like their outcomes.
 type rewindTarget struct {
 	checkpoint.Moment
-	named map[string]int // what hidden calls were to change, under the paths that their tools used
+	named map[string]int // the same for files that hidden calls were to change, by the paths that their tools used
 }
 
 // first is the oldest checkpoint that files go back to.
@@ -604,7 +588,7 @@ func (m rewindTarget) first() int {
 	return min(m.First(), checkpoint.Moment{Number: m.Number, Of: m.named}.First())
 }
 
-// of has the files under the paths that checkpoints record.
+// of returns the moment with the files under the paths that checkpoints record.
 func (m rewindTarget) of(f *taskFiles) checkpoint.Moment {
 	out := checkpoint.Moment{Number: m.Number, Of: maps.Clone(m.Of)}
 	for given, n := range m.named {
@@ -612,22 +596,22 @@ func (m rewindTarget) of(f *taskFiles) checkpoint.Moment {
 		if err != nil {
 			continue // it is outside of what checkpoints record
 		}
-		if last, is := out.Of[path]; !is || n < last {
-			out.Of[path] = n
-		}
+		earliest(out.Of, path, n)
 	}
 	return out
+}
+
+// earliest sets the checkpoint of a path, unless it has an older one.
+func earliest(of map[string]int, path string, n int) {
+	if last, is := of[path]; !is || n < last {
+		of[path] = n
+	}
 }
 
 // targetOf is the target of a rewind, which its events describe.
 func targetOf(s *task.State, events []task.Event) rewindTarget {
 	m := rewindTarget{Moment: checkpoint.Moment{Number: s.CheckpointAt(firstHiddenReply(s, events)), Of: map[string]int{}},
 		named: map[string]int{}}
-	earliest := func(of map[string]int, path string, n int) {
-		if last, is := of[path]; !is || n < last {
-			of[path] = n
-		}
-	}
 	for _, e := range events {
 		r, is := e.(task.Rewound)
 		if !is {
@@ -682,9 +666,8 @@ func stateBeforeCall(s *task.State, call *task.Call) (number int, changed []stri
 	return number, nil
 }
 
-// firstHiddenReply is the message before whose effects a rewind puts the files: the first hidden reply, as only replies
-// change files. Before a hidden message of the user the files may have been different again, because the user edited
-// them.
+// firstHiddenReply is the message whose effects a rewind undoes first: the first hidden reply, because only replies change
+// files. A hidden message of the user is not the bound, because the user may have edited the files after it.
 func firstHiddenReply(s *task.State, events []task.Event) uint64 {
 	first := ^uint64(0)
 	for _, e := range events {

@@ -48,9 +48,8 @@ type Shared interface {
 	Tasks(ctx context.Context) ([]store.Ref, error)
 }
 
-// New gives access to the checkpoints of a store's tasks. The resolver
-// of the moment opens workspaces and bounds what is kept. shared keeps what files held; nil: the root does, in one folder
-// for each workspace.
+// New gives access to the checkpoints of a store's tasks. The resolver that r returns opens workspaces and bounds what is
+// kept. shared keeps what files held; nil: the root does, in one folder for each workspace.
 func New(s *store.Store, shared Shared, r func() setup.Resolver, now func() int64) *Service {
 	place := checkpoint.Place{Dir: Dir(s)}
 	if shared != nil {
@@ -62,9 +61,9 @@ func New(s *store.Store, shared Shared, r func() setup.Resolver, now func() int6
 // Dir is the folder of a store's root that is for checkpoints; see checkpoint.Place.
 func Dir(s *store.Store) string { return filepath.Join(s.Root(), "checkpoints") }
 
-// storeNames are the names of the stores of a workspace's contents, which is absolute and without links. New checkpoints
-// are in the first one. In a shared folder servers have it at different paths, and the second one is of checkpoints from
-// before it was shared. A clone continues the store of the workspace that it was made for.
+// storeNames are the names of the stores that hold a workspace's contents. root is absolute and without links. New
+// checkpoints go into the first store. Servers have a shared folder at different paths; then the second store holds the
+// checkpoints from before it was shared. A clone continues the store of the workspace that it was made for.
 func (svc *Service) storeNames(root string) []string {
 	own := checkpoint.NameOf(root)
 	id := svc.resolver().Reach.Identify(root)
@@ -77,7 +76,7 @@ func (svc *Service) storeNames(root string) []string {
 	return []string{own}
 }
 
-// openKeeper opens a store of a workspace's contents: the one of a name, if that is one of the workspace's.
+// openKeeper opens the store with this name, if it is one of the workspace's stores, and otherwise the first of these.
 func (svc *Service) openKeeper(w *workspace.Workspace, name string) (*checkpoint.Keeper, error) {
 	c := svc.resolver().Config
 	names := svc.storeNames(w.Root())
@@ -108,7 +107,7 @@ type taskFiles struct {
 	keeper *checkpoint.Keeper
 }
 
-// openFiles opens a task's workspace, and the store of its contents that has a name, as openKeeper does.
+// openFiles opens a task's workspace, and the store that openKeeper chooses for the name.
 func (svc *Service) openFiles(ref store.Ref, root, name string) (*taskFiles, error) {
 	ws, err := svc.resolver().OpenWorkspace(root)
 	if err != nil {
@@ -121,7 +120,7 @@ func (svc *Service) openFiles(ref store.Ref, root, name string) (*taskFiles, err
 	return &taskFiles{ref, ws, k}, nil
 }
 
-// openFilesOf opens the workspace that a checkpoint is of.
+// openFilesOf opens the workspace whose files a checkpoint holds.
 func (svc *Service) openFilesOf(ref store.Ref, s *task.State, number int, root string) (*taskFiles, error) {
 	name := contentStore(s, number)
 	if root == "" {
@@ -140,7 +139,13 @@ func (svc *Service) openFilesOf(ref store.Ref, s *task.State, number int, root s
 	return f, nil
 }
 
-func (f *taskFiles) close() error { return f.keeper.Close() }
+// close closes the store. A nil taskFiles has none open.
+func (f *taskFiles) close() error {
+	if f == nil {
+		return nil
+	}
+	return f.keeper.Close()
+}
 
 // recordedPath is a path as checkpoints record it.
 func (f *taskFiles) recordedPath(given string) (string, error) {
@@ -175,7 +180,7 @@ func inUse(err error) error {
 	return err
 }
 
-// rootOf is the folder that a store's contents are of: the task's own workspace, or the one that the task had then. The
+// rootOf is the folder whose contents a store holds: the task's own workspace, or the one that the task had then. The
 // error is one of setup.Resolver.FindWorkspace.
 func (svc *Service) rootOf(s *task.State, name string) (string, error) {
 	own, err := svc.resolver().FindWorkspace(s.Settings)
@@ -198,7 +203,7 @@ func (svc *Service) rootOf(s *task.State, name string) (string, error) {
 	return own, err
 }
 
-// rootFile is a file in a store that names the folder that the contents are of.
+// rootFile is the file of a store that names the folder whose contents it holds.
 const rootFile = "workspace"
 
 // Resolved is a path with its links followed, or as it is where that is not possible.
@@ -219,8 +224,8 @@ func contentStore(s *task.State, number int) string {
 
 // newestCommit is the commit of a task's newest checkpoint in a store; "" without one.
 func newestCommit(s *task.State, store string) string {
-	for i := len(s.Checkpoints) - 1; i >= 0; i-- {
-		if c := s.Checkpoints[i]; c.Commit != "" && c.Store == store {
+	for _, c := range slices.Backward(s.Checkpoints) {
+		if c.Commit != "" && c.Store == store {
 			return c.Commit
 		}
 	}
@@ -281,12 +286,17 @@ func newestMessage(s *task.State) (message uint64) {
 	return message
 }
 
+// pathsOf are the paths of files.
+func pathsOf(files []task.RestoreFile) (paths []string) {
+	for _, f := range files {
+		paths = append(paths, f.Path)
+	}
+	return paths
+}
+
 // titleOf names a checkpoint after its files.
 func titleOf(reason string, targets []task.RestoreFile, files []task.CheckpointFile) string {
-	var paths []string
-	for _, t := range targets {
-		paths = append(paths, t.Path)
-	}
+	paths := pathsOf(targets)
 	for _, f := range files {
 		if len(targets) == 0 {
 			paths = append(paths, f.Path)
@@ -449,9 +459,7 @@ func describe(s *task.State, c task.Checkpoint, tracked int) api.Checkpoint {
 		Files: len(c.Files), Tracked: tracked, Unkept: c.Unkept, Rewound: s.RewoundCheckpoint(c),
 	}
 	if !out.Rewound {
-		ui := s.UI()
-		n, _ := slices.BinarySearchFunc(ui, c.Seq+1, func(m *task.Message, seq uint64) int { return cmp.Compare(m.Seq, seq) })
-		out.Row = n
+		out.Row, _ = slices.BinarySearchFunc(s.UI(), c.Seq+1, func(m *task.Message, seq uint64) int { return cmp.Compare(m.Seq, seq) })
 	}
 	return out
 }
