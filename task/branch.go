@@ -83,8 +83,7 @@ func (s *State) leaf() Leaf {
 	}
 	l.NoSummary, l.NoMarker = s.RunsOf(summaries), s.RunsOf(markers)
 	for _, q := range s.Questions {
-		one := *q
-		l.Questions = append(l.Questions, &one)
+		l.Questions = append(l.Questions, new(*q))
 	}
 	for _, i := range s.Touched {
 		l.Ends = append(l.Ends, End{i, s.order[i].Progress})
@@ -166,8 +165,7 @@ func (s *State) enter(l Leaf) {
 	s.Answered, s.Queue, s.QueuedAt = slices.Clone(l.Answered), slices.Clone(l.Queue), maps.Clone(l.QueuedAt)
 	s.Questions = nil
 	for _, q := range l.Questions {
-		one := *q
-		s.Questions = append(s.Questions, &one)
+		s.Questions = append(s.Questions, new(*q))
 	}
 	s.showFiles(numbersIn(l.Files, len(s.filed)))
 	s.reindex(before)

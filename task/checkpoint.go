@@ -174,8 +174,7 @@ func (s *State) afterRestore(r *Restoring, files []RestoreFile, c journal.Commit
 		e.Message, e.Store = safety.Message, safety.Store
 	}
 	for _, f := range files {
-		was := f.From
-		e.Files = append(e.Files, CheckpointFile{Path: f.Path, Was: &was, Now: f.To})
+		e.Files = append(e.Files, CheckpointFile{Path: f.Path, Was: new(f.From), Now: f.To})
 	}
 	return Checkpoint{CheckpointSaved: e, Seq: c.Seq, At: c.At}
 }

@@ -210,7 +210,7 @@ func decodeMessageAdded(raw json.RawMessage) (Event, error) {
 	err := take(raw, "history", (*string)(&e.History), "message", &e.Message, "before", &e.Before,
 		"raw", &e.Raw, "blob", &e.Blob, "compose", &pieces)
 	if err == nil && pieces != nil && esjson.TypeOf(pieces) != esjson.TypeArray {
-		err = fmt.Errorf("member compose: %.40s is no list of pieces", pieces)
+		err = fmt.Errorf("member compose: %.40s is not a list of pieces", pieces)
 	}
 	for one := range esjson.Array(pieces) {
 		var p Piece

@@ -182,7 +182,7 @@ func (m *Message) readBody(events *fetched) (json.RawMessage, error) {
 	next := 0
 	raw, _, err := body.json(m.state.blobs, func(p Piece) (out []byte, err error) {
 		if next >= len(m.Pieces) {
-			return nil, fmt.Errorf("commit %d, event %d: a piece too many", m.Body.Seq, m.Body.Event)
+			return nil, fmt.Errorf("commit %d, event %d has more pieces than the state knows", m.Body.Seq, m.Body.Event)
 		}
 		at := m.Pieces[next]
 		next++
@@ -410,7 +410,7 @@ func (s *State) Kept(artifact string) (Kept, bool) {
 // ReadAt reads from an offset in bytes.
 func (k Kept) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 {
-		return 0, fmt.Errorf("read a kept output: offset %d", off)
+		return 0, fmt.Errorf("read a kept output: the offset %d is negative", off)
 	}
 	if off >= k.Size {
 		return 0, io.EOF

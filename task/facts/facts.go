@@ -60,8 +60,7 @@ func (f *Facts) Read(api bool, x *esjson.Index, kinds Kinds) {
 	marked.Summary = cmp.Or(esjson.TextOf(condense, "condenseId"), marked.Summary)
 	marked.Marker = cmp.Or(esjson.TextOf(truncation, "truncationId"), marked.Marker)
 	if marked != (Tags{}) {
-		kept := marked // hardly any message has some: only those cost memory
-		f.Tags = &kept
+		f.Tags = new(marked) // a copy: hardly any message has tags, and only those cost memory
 	}
 	if api {
 		f.Kind = kinds.word("", role)

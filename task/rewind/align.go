@@ -11,12 +11,12 @@ import (
 	"github.com/roost-dev/roost/task/facts"
 )
 
-// cutPlace is where the API history is cut: messages from index at on go. unmatched is how many messages around it
-// neither ids nor words nor times could match to a row.
+// cutPlace is where a rewind cuts the API history: it hides the messages from index at. unmatched is how many messages
+// around that place neither ids nor words nor times could match to a row.
 type cutPlace struct{ at, unmatched int }
 
-// aligned is the place in the API history from which messages go when another program's row goes. It counts among the
-// messages that came together with that row.
+// aligned returns where a rewind to another program's row cuts the API history, among the messages that came together with
+// that row.
 //
 // Roo's own cut is the rule, with these differences. A message that a remaining row shows is never taken, nor are the
 // messages before it. A message goes when no remaining row shows any of it, and everything behind it goes as well:
@@ -93,10 +93,8 @@ func behind(s *task.State, group []*task.Message, start int) int {
 	if len(group) == 0 {
 		return start
 	}
-	for i := len(s.API()) - 1; i >= 0; i-- {
-		if s.API()[i] == group[len(group)-1] {
-			return i + 1
-		}
+	if i := slices.Index(s.API(), group[len(group)-1]); i >= 0 {
+		return i + 1
 	}
 	return len(s.API())
 }
