@@ -38,7 +38,7 @@ func (s *Folder) Begin(ctx context.Context) (Batch, error) {
 	if err := s.create(); err != nil {
 		return nil, err
 	}
-	if _, err := s.refresh(false); err != nil {
+	if err := s.refresh(false); err != nil {
 		return nil, err
 	}
 	s.hold.Lock()
@@ -67,7 +67,7 @@ func (b *batch) open() error {
 	return b.ctx.Err()
 }
 
-// Add adds a content.
+// Add implements Batch.
 func (b *batch) Add(data []byte) (Hash, error) { return b.add(data, false) }
 
 func (b *batch) add(data []byte, manifest bool) (Hash, error) {
@@ -88,8 +88,7 @@ func (b *batch) add(data []byte, manifest bool) (Hash, error) {
 	return k.Hash(), nil
 }
 
-// AddFrom adds a content of size bytes from a stream, in little memory. A longer or shorter stream is ErrLength, and
-// nothing is added.
+// AddFrom implements Batch.
 func (b *batch) AddFrom(r io.Reader, size int64) (Hash, error) {
 	if err := b.open(); err != nil {
 		return "", err
@@ -117,8 +116,7 @@ func (b *batch) AddFrom(r io.Reader, size int64) (Hash, error) {
 	return b.Add(data.Bytes())
 }
 
-// AddManifest adds a manifest. Everything it names must be in this batch or in the store; a name that is missing is
-// ErrMissing, so that no collection ever finds a manifest without its contents.
+// AddManifest implements Batch.
 func (b *batch) AddManifest(m Manifest) (Hash, error) {
 	names, err := m.Names()
 	if err != nil {
@@ -144,7 +142,7 @@ func (b *batch) AddManifest(m Manifest) (Hash, error) {
 	return b.add(data, true)
 }
 
-// Discard drops the batch; after Close it does nothing.
+// Discard implements Batch.
 func (b *batch) Discard() {
 	if !b.done {
 		b.done = true
@@ -155,8 +153,7 @@ func (b *batch) Discard() {
 	}
 }
 
-// Close makes the batch durable and holds it until Settle. When everything was present already it writes nothing. After
-// an error nothing of the batch counts, and the store is as before.
+// Close implements Batch.
 func (b *batch) Close() error {
 	defer b.Discard()
 	if err := b.open(); err != nil {
@@ -214,7 +211,7 @@ func (s *Folder) merge(ctx context.Context) error {
 		return err
 	}
 	defer free()
-	if _, err := s.refresh(true); err != nil {
+	if err := s.refresh(true); err != nil {
 		return err
 	}
 	leases, err := s.leases(false)
@@ -247,7 +244,7 @@ func (s *Folder) remove(list []*bundle) error {
 	for _, b := range list {
 		_ = os.Remove(b.path)
 	}
-	if _, err := s.refresh(true); err != nil {
+	if err := s.refresh(true); err != nil {
 		return err
 	}
 	return atomicfile.SyncDir(s.path(bundlesDir))
@@ -289,7 +286,7 @@ func (s *Folder) publish(ctx context.Context, w *bundleWriter, claim bool) (name
 	return name, nil
 }
 
-// Name returns the hash of an owner's manifest; ErrMissing without one.
+// Name implements Store.
 func (s *Folder) Name(_ context.Context, owner string) (Hash, error) {
 	if err := CheckOwner(owner); err != nil {
 		return "", err
@@ -308,7 +305,7 @@ func (s *Folder) Name(_ context.Context, owner string) (Hash, error) {
 	return h, nil
 }
 
-// Names returns the manifests of all owners. If some cannot be read, the others come with the error.
+// Names implements Store.
 func (s *Folder) Names(ctx context.Context) (map[string]Named, error) {
 	list, err := readDir(s.path(namesDir))
 	names := map[string]Named{}
@@ -337,7 +334,7 @@ func (s *Folder) Names(ctx context.Context) (map[string]Named, error) {
 	return names, nil
 }
 
-// SetName gives an owner a manifest that is in the store, durably. Until Settle the manifest stays held as well.
+// SetName implements Store.
 func (s *Folder) SetName(ctx context.Context, owner string, h Hash) error {
 	fail := func(err error) error { return fmt.Errorf("give content %s to %s: %w", h, owner, err) }
 	k, err := h.Key()
@@ -345,7 +342,7 @@ func (s *Folder) SetName(ctx context.Context, owner string, h Hash) error {
 		return fail(err)
 	}
 	defer s.Keep()() // what relyOn finds is held
-	if _, err := s.refresh(false); err != nil {
+	if err := s.refresh(false); err != nil {
 		return fail(err)
 	}
 	there, err := s.relyOn(ctx, k, true, true)
@@ -398,7 +395,7 @@ func (s *Folder) place(f *os.File, to, point string) (named bool, err error) {
 	return true, err
 }
 
-// RemoveName takes the manifest from an owner, durably. An owner without one is no error.
+// RemoveName implements Store.
 func (s *Folder) RemoveName(_ context.Context, owner string) error {
 	err := CheckOwner(owner)
 	if err == nil {
@@ -411,12 +408,12 @@ func (s *Folder) RemoveName(_ context.Context, owner string) error {
 		err = atomicfile.SyncDir(s.path(namesDir))
 	}
 	if err != nil {
-		return fmt.Errorf("take the contents of %s: %w", owner, err)
+		return fmt.Errorf("remove the name %s from the content store: %w", owner, err)
 	}
 	return nil
 }
 
-// Manifest reads a manifest.
+// Manifest implements Store.
 func (s *Folder) Manifest(ctx context.Context, h Hash) (Manifest, error) {
 	return s.manifest(ctx, h, false)
 }
@@ -458,7 +455,7 @@ func (w *walker) walk(ctx context.Context, roots []Key, strict bool) error {
 		row, ok := w.s.row(k)
 		if !ok && !fresh { // it may have been added after the last reading of the folder
 			fresh = true
-			if _, err := w.s.refresh(true); err != nil {
+			if err := w.s.refresh(true); err != nil {
 				return err
 			}
 			row, ok = w.s.row(k)
@@ -486,8 +483,7 @@ func (w *walker) walk(ctx context.Context, roots []Key, strict bool) error {
 	return nil
 }
 
-// Reaches counts the contents that an owner's manifest reaches and the bytes that they take on disk. Contents that
-// other owners reach too are counted.
+// Reaches implements Store.
 func (s *Folder) Reaches(ctx context.Context, owner string) (contents int, bytes int64, err error) {
 	h, err := s.Name(ctx, owner)
 	if err != nil {

@@ -90,7 +90,7 @@ func (s *Folder) Collect(ctx context.Context, o CollectOptions) (done Collected,
 // begin reads what exists and marks what is needed. It returns how many contents exist.
 func (c *collection) begin(ctx context.Context) (total int, err error) {
 	s := c.s
-	if _, err := s.refresh(true); err != nil {
+	if err := s.refresh(true); err != nil {
 		return 0, err
 	}
 	leases, err := s.leases(false)
@@ -259,7 +259,7 @@ func (c *collection) finish(ctx context.Context, list []*bundle) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.refresh(true); err != nil {
+	if err := s.refresh(true); err != nil {
 		return err
 	}
 	if err := c.spare(ctx, leases); err != nil {

@@ -208,13 +208,13 @@ func (k *known) current(dir string) bool {
 }
 
 // refresh reads the bundles folder, unless it is unchanged since the last reading.
-func (s *Folder) refresh(force bool) (changed bool, err error) {
+func (s *Folder) refresh(force bool) error {
 	dir := s.path(bundlesDir)
 	s.mu.RLock()
 	current := !force && s.known.current(dir)
 	s.mu.RUnlock()
 	if current {
-		return false, nil
+		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -225,14 +225,13 @@ func (s *Folder) refresh(force bool) (changed bool, err error) {
 	}
 	list, err := readDir(dir)
 	if err != nil {
-		return false, fmt.Errorf("read the bundles: %w", err)
+		return fmt.Errorf("read the bundles: %w", err)
 	}
 	k := &s.known
 	if k.bundles == nil {
-		k.bundles, k.small, k.damaged, changed = map[string]*bundle{}, map[Key]position{}, map[position]bool{}, true
+		k.bundles, k.small, k.damaged = map[string]*bundle{}, map[Key]position{}, map[position]bool{}
 	}
 	bad, present := map[string]string{}, map[string]bool{}
-	var fresh []*bundle
 	for _, d := range list {
 		name, ok := strings.CutSuffix(d.Name(), bundleSuffix)
 		if !ok {
@@ -248,7 +247,7 @@ func (s *Folder) refresh(force bool) (changed bool, err error) {
 		case err != nil:
 			bad[name] = err.Error()
 		default:
-			fresh = append(fresh, b)
+			k.add(b)
 		}
 	}
 	gone := false
@@ -264,21 +263,17 @@ func (s *Folder) refresh(force bool) (changed bool, err error) {
 			k.add(b)
 		}
 	}
-	for _, b := range fresh {
-		k.add(b)
-	}
 	k.bad, k.stamp, k.seen = bad, stamp, now
-	return changed || gone || len(fresh) > 0, nil
+	return nil
 }
 
-// Contains reports whether the content is present now. It holds nothing and writes nothing: for a caller that only
-// displays, or knows that a name reaches the content.
+// Contains implements Store.
 func (s *Folder) Contains(ctx context.Context, h Hash) bool {
 	k, err := h.Key()
 	if err != nil {
 		return false
 	}
-	if _, err := s.refresh(false); err != nil {
+	if err := s.refresh(false); err != nil {
 		return false
 	}
 	if s.listed(k) || s.quiet() {
@@ -319,15 +314,14 @@ func (s *Folder) keepBundles(ctx context.Context) (free func(), err error) {
 			return free, err
 		}
 	}
-	if _, err := s.refresh(true); err != nil {
+	if err := s.refresh(true); err != nil {
 		free()
 		return func() {}, err
 	}
 	return free, nil
 }
 
-// Read returns a content, compared with its hash. A content over limit bytes is ErrTooLarge; limit 0 is no limit.
-// Other errors are ErrMissing and ErrDamaged.
+// Read implements Store.
 func (s *Folder) Read(ctx context.Context, h Hash, limit int64) ([]byte, error) {
 	var out bytes.Buffer
 	if err := s.copy(ctx, h, limit, &out, false); err != nil {
@@ -336,7 +330,7 @@ func (s *Folder) Read(ctx context.Context, h Hash, limit int64) ([]byte, error) 
 	return out.Bytes(), nil
 }
 
-// Verify reads a content in little memory and compares it with its hash.
+// Verify implements Store.
 func (s *Folder) Verify(ctx context.Context, h Hash) error { return s.copy(ctx, h, 0, nil, false) }
 
 // copy tries every copy of a content until one is good. When a bundle was removed since the folder was read, because
@@ -380,7 +374,7 @@ func (s *Folder) copy(ctx context.Context, h Hash, limit int64, out *bytes.Buffe
 	if done, err := try(); done {
 		return err
 	}
-	if _, err := s.refresh(true); err != nil {
+	if err := s.refresh(true); err != nil {
 		return fmt.Errorf("content %s: %w", h, err)
 	}
 	if done, err := try(); done {

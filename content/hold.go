@@ -75,15 +75,13 @@ func (s *Folder) tryLock(name string, mode filelock.Mode) (free func(), ok bool,
 	return func() { _ = filelock.Release(f) }, f != nil, nil
 }
 
-// Has reports whether the content is present. While something is held, what it finds is held too; what cannot be held
-// counts as absent, so that it is written again.
+// Has implements Store.
 func (s *Folder) Has(ctx context.Context, h Hash) bool {
 	there, err := s.Find(ctx, h)
 	return there && err == nil
 }
 
-// Find is Has for a caller that cannot write the content again. The error: presence is unknown, or the content could
-// not be held, as on a full disk.
+// Find implements Store.
 func (s *Folder) Find(ctx context.Context, h Hash) (bool, error) {
 	k, err := h.Key()
 	if err != nil {
@@ -93,7 +91,7 @@ func (s *Folder) Find(ctx context.Context, h Hash) (bool, error) {
 	idle := s.held.idle()
 	s.hold.Unlock()
 	if idle { // nothing keeps what is in memory from being removed
-		if _, err := s.refresh(false); err != nil {
+		if err := s.refresh(false); err != nil {
 			return false, err
 		}
 	}
@@ -119,7 +117,7 @@ func (s *Folder) relyOn(ctx context.Context, k Key, manifest, look bool) (bool, 
 			if !errors.Is(err, fs.ErrNotExist) {
 				return false, err
 			}
-			if _, err := s.refresh(true); err != nil {
+			if err := s.refresh(true); err != nil {
 				return false, err
 			}
 			continue
@@ -236,8 +234,7 @@ func (s *Folder) tempFile() (*os.File, error) {
 	return os.CreateTemp(s.path(tempDir), filepath.Base(s.held.lease.Name())+"-*")
 }
 
-// Keep makes Settle do nothing until release is called, and holds what Has finds from now on: for work on contents that
-// no name reaches yet.
+// Keep implements Store.
 func (s *Folder) Keep() (release func()) {
 	s.hold.Lock()
 	defer s.hold.Unlock()
@@ -249,8 +246,7 @@ func (s *Folder) Keep() (release func()) {
 	})
 }
 
-// Settle ends the hold: names reach everything of this Store that is still wanted. While a Keep or a Batch is open it
-// does nothing.
+// Settle implements Store.
 func (s *Folder) Settle() {
 	s.hold.Lock()
 	defer s.hold.Unlock()
@@ -259,7 +255,7 @@ func (s *Folder) Settle() {
 	}
 }
 
-// Close ends the hold. Only reading is possible after it.
+// Close implements Store.
 func (s *Folder) Close() error {
 	s.hold.Lock()
 	defer s.hold.Unlock()
@@ -284,7 +280,9 @@ type lease struct {
 // leases lists what all living Stores rely on. With clean, which needs the exclusive lock, leases of dead owners and
 // their temporary files are removed.
 func (s *Folder) leases(clean bool) (list []lease, err error) {
-	fail := func(err error) ([]lease, error) { return nil, fmt.Errorf("read who holds contents: %w", err) }
+	fail := func(err error) ([]lease, error) {
+		return nil, fmt.Errorf("read the leases of the content store: %w", err)
+	}
 	files, err := readDir(s.path(leasesDir))
 	if err != nil {
 		return fail(err)

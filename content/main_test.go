@@ -97,7 +97,7 @@ func verifyAll(t testing.TB, s *Folder) {
 	t.Helper()
 	names := fixture.Must[map[string]Named](t)(s.Names(context.Background()))
 	w := walker{s: openStore(t, s.dir), seen: map[Key]bool{}}
-	fixture.Must[bool](t)(w.s.refresh(true))
+	fixture.NoError(t, w.s.refresh(true))
 	for _, n := range names {
 		k, _ := n.Manifest.Key()
 		fixture.NoError(t, w.walk(context.Background(), []Key{k}, true))
@@ -149,7 +149,7 @@ func (s *Folder) Lose(t testing.TB, h Hash) {
 
 func (s *Folder) found(t testing.TB, h Hash) []position {
 	t.Helper()
-	fixture.Must[bool](t)(s.refresh(true))
+	fixture.NoError(t, s.refresh(true))
 	k := fixture.Must[Key](t)(h.Key())
 	found := s.copies(k)
 	if len(found) == 0 {

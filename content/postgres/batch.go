@@ -231,7 +231,7 @@ func (b *batch) reliedStay(tx pgx.Tx, store int32) error {
 	relied := slices.Collect(maps.Keys(b.relied))
 	err := tx.QueryRow(b.ctx, `SELECT count(*) FROM roost.kept WHERE store = $1 AND hash = ANY($2)`, store, asBytes(relied)).Scan(&n)
 	if err == nil && n < len(relied) {
-		err = fmt.Errorf("what a manifest names %w any more, because this server did not reach the database for long; do it again", content.ErrMissing)
+		err = fmt.Errorf("a content that a manifest names %w any more, because this server could not reach the database for long; repeat the operation", content.ErrMissing)
 	}
 	return err
 }

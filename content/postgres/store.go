@@ -270,7 +270,7 @@ func (s *Store) RemoveName(ctx context.Context, owner string) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("take the contents of %s: %w", owner, database.Explained(err))
+		return fmt.Errorf("remove the name %s from the content store: %w", owner, database.Explained(err))
 	}
 	return nil
 }
