@@ -270,7 +270,7 @@ type UnreadError struct {
 }
 
 func (e *UnreadError) Error() string {
-	return fmt.Sprintf("%s is there and cannot be read: %s", e.Path, Reason(e.Err))
+	return fmt.Sprintf("%s exists and cannot be read: %s", e.Path, Reason(e.Err))
 }
 
 func (e *UnreadError) Unwrap() error { return e.Err }
@@ -283,7 +283,7 @@ var reasons = []struct {
 	{ErrNotRegular, "it is not a regular file"},
 	{fs.ErrPermission, "this user may not read it (permission denied)"},
 	{syscall.ELOOP, "it is a link that leads in a circle (too many levels of symbolic links)"},
-	{syscall.EIO, "the disk does not give it back (input/output error)"},
+	{syscall.EIO, "the disk cannot read it (input/output error)"},
 	{syscall.ENOTDIR, "a file is where a folder should be"},
 	{fs.ErrNotExist, "it is a link to nothing, or it was removed (no such file or directory)"},
 }

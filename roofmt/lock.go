@@ -199,8 +199,8 @@ type lockSet struct {
 }
 
 // lockAll takes the kernel lock on dir and then Roo's locks of the files, in the order given, which must be the same for
-// everyone. It tries again after each time in wait. When one is busy the earlier ones are given back before waiting: holding them would only
-// starve a live editor.
+// every caller. It tries again after each time in wait. When one lock is busy, lockAll releases the earlier ones before it
+// waits: holding them would only starve a live editor.
 func lockAll(ctx context.Context, dir string, names []string, wait []time.Duration) (*lockSet, error) {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -115,7 +115,7 @@ func order(list []Replacement) ([]Replacement, error) {
 	slices.SortStableFunc(list, func(a, b Replacement) int { return strings.Compare(a.Name, b.Name) })
 	for i, r := range list {
 		if r.Name == "" || strings.HasPrefix(r.Name, ".") || strings.ContainsAny(r.Name, "/\\\x00") || strings.HasSuffix(r.Name, ".lock") {
-			return nil, fmt.Errorf("%q is no name for a file of a task", r.Name)
+			return nil, fmt.Errorf("%q cannot name a file of a task", r.Name)
 		}
 		if i > 0 && list[i-1].Name == r.Name {
 			return nil, fmt.Errorf("%s is given twice", r.Name)

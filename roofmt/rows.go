@@ -19,39 +19,47 @@ import (
 
 // rowFile is one place that holds rows of the tasks in a folder. An earlier place takes precedence.
 type rowFile struct {
-	path string
-	kind rowKind
-	late bool // only read when no earlier place exists
+	path     string
+	read     func(r *Rows, path string) error // adds the rows of the place
+	database bool
+	late     bool // only read when no earlier place exists
 }
 
-type rowKind uint8
-
-const (
-	listFile  rowKind = iota // a list of rows, or an object with one
-	stateFile                // a global state in one file: the list is a member of it
-	stateDB                  // VS Code's global state: the same object, in a table
-	sessionDB                // Cline's table of sessions
-	sessionMap
-)
+// inFile makes a rowFile's read from a function that takes the rows out of a file's text.
+func inFile(take func(r *Rows, raw []byte) error) func(*Rows, string) error {
+	return func(r *Rows, path string) error {
+		raw, _, err := readRegular(path)
+		if err != nil {
+			return err
+		}
+		return take(r, raw)
+	}
+}
 
 // rowFiles are the places that hold rows of the tasks in a folder. The folder's path decides which there can be.
 // Unusual places are not tried, because each read of a task checks every place.
 func rowFiles(tasksDir string) []rowFile {
 	base := filepath.Dir(tasksDir)
 	if filepath.Base(tasksDir) == sessionsName {
-		list := []rowFile{{path: filepath.Join(base, "db", sessionDBName), kind: sessionDB},
-			{path: filepath.Join(tasksDir, sessionDBName), kind: sessionDB}}
+		own := tasksDir
 		if dir := os.Getenv("CLINE_DB_DATA_DIR"); dir != "" {
-			list[1].path = filepath.Join(strings.TrimSpace(dir), sessionDBName)
+			own = strings.TrimSpace(dir)
 		}
-		return append(list, rowFile{path: filepath.Join(tasksDir, "sessions.index.json"), kind: sessionMap})
+		return []rowFile{
+			{path: filepath.Join(base, "db", sessionDBName), read: (*Rows).fromSessions, database: true},
+			{path: filepath.Join(own, sessionDBName), read: (*Rows).fromSessions, database: true},
+			{path: filepath.Join(tasksDir, "sessions.index.json"), read: inFile((*Rows).takeSessions)},
+		}
 	}
-	list := []rowFile{{path: filepath.Join(tasksDir, IndexName)}, {path: filepath.Join(base, filepath.FromSlash(ClineHistory))}}
+	list := []rowFile{
+		{path: filepath.Join(tasksDir, IndexName), read: inFile((*Rows).take)},
+		{path: filepath.Join(base, filepath.FromSlash(ClineHistory)), read: inFile((*Rows).take)},
+	}
 	switch parent := filepath.Dir(base); {
 	case filepath.Base(base) == "global-storage":
-		list = append(list, rowFile{path: filepath.Join(base, "global-state.json"), kind: stateFile, late: true})
-	case strings.EqualFold(filepath.Base(parent), "globalStorage"):
-		list = append(list, rowFile{path: filepath.Join(parent, stateDBName), kind: stateDB, late: true})
+		list = append(list, rowFile{path: filepath.Join(base, "global-state.json"), read: inFile((*Rows).takeState), late: true})
+	case strings.EqualFold(filepath.Base(parent), "globalStorage"): // VS Code's global state is the same object, in a table
+		list = append(list, rowFile{path: filepath.Join(parent, stateDBName), read: (*Rows).fromState, database: true, late: true})
 	}
 	return list
 }
@@ -67,7 +75,7 @@ type RowsPrint [3]Fingerprint
 
 // print is the fingerprint of the place; that of a database includes its log.
 func (f rowFile) print() Fingerprint {
-	if f.kind != stateDB && f.kind != sessionDB {
+	if !f.database {
 		info, err := os.Stat(f.path)
 		if err != nil {
 			return Fingerprint{}
@@ -78,34 +86,18 @@ func (f rowFile) print() Fingerprint {
 	return Fingerprint{Exists: changed != 0, MTime: changed, Size: size}
 }
 
-// read adds the rows of one place.
-func (r *Rows) read(f rowFile) error {
-	switch f.kind {
-	case stateDB:
-		return r.fromState(f.path)
-	case sessionDB:
-		return r.fromSessions(f.path)
+// takeSessions takes the rows out of an object that holds a record for each session.
+func (r *Rows) takeSessions(raw []byte) error {
+	sessions, ok := esjson.Get(raw, "sessions")
+	if !esjson.Valid(raw) || !ok || esjson.TypeOf(sessions) != esjson.TypeObject {
+		return ErrIndex
 	}
-	raw, _, err := readRegular(f.path)
-	if err != nil {
-		return err
-	}
-	switch f.kind {
-	case stateFile:
-		return r.takeState(raw)
-	case sessionMap:
-		sessions, ok := esjson.Get(raw, "sessions")
-		if !esjson.Valid(raw) || !ok || esjson.TypeOf(sessions) != esjson.TypeObject {
-			return ErrIndex
+	for id, record := range esjson.Members(sessions) {
+		if esjson.TypeOf(record) == esjson.TypeObject {
+			r.add(sessionItem(id, record).bytes())
 		}
-		for id, record := range esjson.Members(sessions) {
-			if esjson.TypeOf(record) == esjson.TypeObject {
-				r.add(sessionItem(id, record).bytes())
-			}
-		}
-		return nil
 	}
-	return r.take(raw)
+	return nil
 }
 
 // takeState takes the list out of an extension's global state.
@@ -261,7 +253,7 @@ func ReadRows(tasksDir string) (*Rows, error) {
 		if f.late && len(r.rows) > 0 {
 			break
 		}
-		if err := r.read(f); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := f.read(r, f.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, fmt.Errorf("reading the history rows in %s: %w", f.path, err))
 		}
 	}

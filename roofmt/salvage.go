@@ -2,7 +2,6 @@ package roofmt
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -116,24 +115,24 @@ func hasShape(raw []byte, kind Kind) bool {
 	return ok && hasTS && (t == "ask" || t == "say")
 }
 
-// resyncLimit bounds what is searched behind damage.
+// resyncLimit bounds how many bytes behind damage are searched.
 const resyncLimit = 256 << 20
 
-// resync looks for whole messages behind damage, such as a hole of NULs where a page was lost. It takes an object only
-// when it has the shape of a message, since content blocks and tool inputs are objects too. Inside a string an object can not
-// be mistaken for one: its quotes are escaped there. Work is bounded to a few passes over the rest.
-func resync(ctx context.Context, f io.ReaderAt, t esjson.Tail, size int64, kind Kind) []esjson.Element {
-	rest := size - t.Off
+// resync takes whole messages behind damage, such as a hole of NULs where a page was lost. It takes an object only when it
+// has the shape of a message, since content blocks and tool inputs are objects too. Inside a string an object cannot be
+// mistaken for one: its quotes are escaped there. Work is bounded to a few passes over the rest.
+func (r *reader) resync(s *scan, kind Kind) {
+	rest := s.print.Size - s.tail.Off
 	if rest <= 0 || rest > resyncLimit {
-		return nil
+		return
 	}
 	p := make([]byte, rest)
-	if n, err := f.ReadAt(p, t.Off); err != nil && err != io.EOF {
+	if n, err := s.file.ReadAt(p, s.tail.Off); err != nil && err != io.EOF {
 		p = p[:n]
 	}
 	var found []esjson.Element
 	budget := 8*len(p) + 1<<20
-	for i := 0; i < len(p) && budget > 0 && ctx.Err() == nil; {
+	for i := 0; i < len(p) && budget > 0 && r.ctx.Err() == nil; {
 		n := bytes.IndexByte(p[i:], '{')
 		if n < 0 {
 			break
@@ -149,25 +148,19 @@ func resync(ctx context.Context, f io.ReaderAt, t esjson.Tail, size int64, kind 
 			continue
 		}
 		if hasShape(p[i:i+end], kind) {
-			found = append(found, esjson.Element{Off: t.Off + int64(i), Len: int64(end)})
+			found = append(found, esjson.Element{Off: s.tail.Off + int64(i), Len: int64(end)})
 		}
 		i += end
 	}
-	return found
-}
-
-// resync takes whole messages behind damage.
-func (r *reader) resync(s *scan, kind Kind) {
-	more := resync(r.ctx, s.file, s.tail, s.print.Size, kind)
-	s.extra = len(more)
-	for _, e := range more {
+	s.extra = len(found)
+	for _, e := range found {
 		if s.take(e) {
 			s.note(e, nil)
 		}
 	}
 }
 
-// pairedWithin is how far apart, in milliseconds, the two temporary names of one write can lie.
+// pairedWithin is the greatest distance, in milliseconds, between the two temporary names of one write.
 const pairedWithin = 60_000
 
 // document reads one history: its own file, and when that is missing, empty or unparsable, the leftovers beside it. Of those
