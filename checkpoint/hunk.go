@@ -136,11 +136,11 @@ func (k *Keeper) hunkItem(ctx context.Context, s Shown, h api.Hunk, now api.File
 	}
 	switch {
 	case !plain(s.Path):
-		return kept("such a path is never touched")
+		return kept("Roost never changes such a path")
 	case i.Conflict && rule != Merge:
 		return kept("it does not hold what the difference shows")
 	case i.Conflict && (now.Kind != api.KindFile || s.From.Kind != api.KindFile || s.To.Kind != api.KindFile):
-		return kept("it was changed since, and not only its text")
+		return kept("more than its text has changed since")
 	case s.From.Kind != api.KindFile || s.To.Kind != api.KindFile: // one hunk is all of the file
 		return i.lostUnlessKept(), nil
 	}

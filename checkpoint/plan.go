@@ -293,9 +293,9 @@ func (i *Item) add(s Step) {
 func (i Item) judged(rule Rule) Item {
 	switch {
 	case !plain(i.Path):
-		i.Act, i.Why = ActKeep, "such a path is never touched"
+		i.Act, i.Why = ActKeep, "Roost never changes such a path"
 	case i.Conflict && rule == Merge && i.Now.Kind == api.KindOther:
-		i.Act, i.Why = ActKeep, "something that is no file is there now"
+		i.Act, i.Why = ActKeep, "the path now holds something that is not a file"
 	case i.Conflict && rule == Merge:
 		i.Act = ActMerge
 	case i.Conflict && rule == Overwrite:
@@ -314,7 +314,7 @@ func (i Item) whose() string {
 	if i.Doubt {
 		return "it changed while a command ran, by the command or by another program"
 	}
-	return "it was changed by others since"
+	return "others have changed it since"
 }
 
 // lostUnlessKept gives up a file whose target content was not kept, unless the file still has that content, for example
@@ -344,10 +344,10 @@ func (p Plan) behind() {
 			continue
 		}
 		if i.Target.Kind == api.KindOther {
-			i.Act, i.Why = ActLost, "it was no file, and cannot be made again"
+			i.Act, i.Why = ActLost, "it was not a file, and cannot be made again"
 			continue
 		}
-		i.Act, i.Why, i.Conflict = ActKeep, "something that is no file is there now", true
+		i.Act, i.Why, i.Conflict = ActKeep, "the path now holds something that is not a file", true
 	}
 }
 
@@ -416,11 +416,11 @@ func (k *Keeper) mergeItem(ctx context.Context, i Item, b content.Batch) (Item, 
 		case at.Same(s.From):
 			continue
 		case at.Kind != api.KindFile || s.From.Kind != api.KindFile || s.To.Kind != api.KindFile:
-			return kept("it was changed by others since, and not only its text")
+			return kept("others have changed more than its text since")
 		}
 		mode, ok := mergeMode(at.Mode, s)
 		if !ok {
-			return kept("others gave it another mode than the task since")
+			return kept("others have given it another mode than the task since")
 		}
 		base, why, err := k.side(ctx, i.Path, s.To, maxMerge, false)
 		if err == nil && why == "" && text == nil {

@@ -67,7 +67,7 @@ func (u Unheld) String() string {
 		parts = append(parts, s)
 	}
 	if u.Cut {
-		parts = append(parts, "more files than are looked at")
+		parts = append(parts, "more files than a survey examines")
 	}
 	if u.Trouble != nil {
 		parts = append(parts, "files whose contents cannot be kept ("+u.Trouble.Error()+")")

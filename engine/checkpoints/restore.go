@@ -564,7 +564,7 @@ func (p *plannedRestore) planUndo(ctx context.Context, files []task.RestoreFile)
 		case i.Now.Same(f.To):
 			continue
 		case !i.Now.Same(f.From):
-			i.Act, i.Conflict, i.Why = checkpoint.ActKeep, true, "it was changed by others since"
+			i.Act, i.Conflict, i.Why = checkpoint.ActKeep, true, "others have changed it since"
 		}
 		plan.Items = append(plan.Items, i)
 	}

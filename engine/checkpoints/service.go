@@ -263,8 +263,7 @@ func (svc *Service) saveCheckpoint(ctx context.Context, f *taskFiles, s *task.St
 	slices.SortFunc(c.Files, func(x, y task.CheckpointFile) int { return strings.Compare(x.Path, y.Path) })
 	changed := slices.Clone(c.Files)
 	for _, t := range targets {
-		to := t.To
-		changed = append(changed, task.CheckpointFile{Path: t.Path, Was: &to, Now: t.From})
+		changed = append(changed, task.CheckpointFile{Path: t.Path, Was: new(t.To), Now: t.From})
 	}
 	c.Title = titleOf(reason, targets, c.Files)
 	var err error
