@@ -69,7 +69,7 @@
 // mostly wants the end of a task.
 //
 // A folder without a journal is read once: the pass that finds where a message ends also makes an index of its upper
-// levels (esjson.SplitIndex), and Notes keep from it what a state keeps. A file that changes meanwhile gives no notes
+// levels (esjson.SplitIndex), and Notes keep from it what a state keeps. A file that changes during the pass gives no notes
 // and is read again. Mapping the files into memory was rejected: a program that truncates one would end this process.
 //
 // The state becomes a snapshot when a run ends, and every 256 commits during a run. The snapshot holds the runs before

@@ -160,7 +160,7 @@ func (m *Message) Tags() facts.Tags {
 	return t
 }
 
-// lift removes tags that name a summary or a marker that is gone.
+// lift removes tags that name a missing summary or marker.
 func (m *Message) lift(gone func(id string) bool) {
 	t := m.Tags()
 	if t.Condensed != "" && gone(t.Condensed) {

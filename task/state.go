@@ -37,7 +37,8 @@ type State struct {
 	Begins uint64 `json:",omitempty"`
 
 	Access api.Access `json:",omitzero"` // whose task it is, and who else may reach it
-	// Person is who ordered what the task holds open and its settings: nobody else obeys them. "" without accounts.
+	// Person is the account that chose the settings and ordered what is open: for other accounts these do not count. ""
+	// without accounts.
 	Person string `json:",omitempty"`
 
 	Run      *Run       `codec:"-"` // the newest run; nil when there was none
@@ -281,8 +282,8 @@ type noBlobs struct{}
 
 func (noBlobs) Range(string, int64, int64) ([]byte, error) { return nil, ErrNoBlobs }
 
-// With makes the state load payloads from somewhere else from now on: a reader
-// folds in what another program wrote, which is no blob yet.
+// With makes the state load payloads from other blobs from now on: a reader folds in what another program wrote, which no
+// blob of the journal holds yet.
 func (s *State) With(blobs Blobs) *State {
 	s.blobs = blobs
 	return s
@@ -297,8 +298,8 @@ func (s *State) Completes() bool {
 	return len(uses) > 0 && uses[len(uses)-1].Name == "attempt_completion"
 }
 
-// Answer is the unused answer to a question that a call asked. It answers that
-// question only as it was asked: consent to one change is none to another.
+// Answer returns the unused answer to a question that a call asked. The answer counts only for the question as it was
+// asked: consent to one change is no consent to another.
 func (s *State) Answer(q api.QuestionOpened) (api.QuestionClosed, bool) {
 	for _, a := range s.Answered {
 		if a.Question == q.Question && a.QuestionOpened.Same(q) {
