@@ -244,7 +244,7 @@ func readRegular(path string) ([]byte, Fingerprint, error) {
 		return nil, Fingerprint{}, err
 	}
 	defer f.Close()
-	info, err := f.Stat() // before reading: a file that changes in place meanwhile then differs from its fingerprint
+	info, err := f.Stat() // before reading: after a change in place during the reading, this fingerprint does not match
 	if err != nil {
 		return nil, Fingerprint{}, err
 	}
@@ -275,7 +275,7 @@ func (e *UnreadError) Error() string {
 
 func (e *UnreadError) Unwrap() error { return e.Err }
 
-// reasons explain the system's errors to a person who looks for the messages.
+// reasons explain the system's errors in plain words.
 var reasons = []struct {
 	err   error
 	means string

@@ -39,7 +39,7 @@ func PlaceOrigin(dir string) string {
 	return "extension"
 }
 
-// SaidOrigin is the origin that the item of a Cline session names, "" when it names none, or an editor.
+// SaidOrigin returns the origin that the item of a Cline session names; "" when the item names none, or an editor.
 func SaidOrigin(item []byte) string {
 	switch said := esjson.TextOf(item, "source"); said {
 	case CLIOrigin, "api", "web":
@@ -48,8 +48,7 @@ func SaidOrigin(item []byte) string {
 	return ""
 }
 
-// toolOfPath reads the extension's folder name out of a path: out of the one that is given, else out of the one that its links
-// lead to.
+// toolOfPath finds the extension's folder name in a path: in the given one, or else in the one that its links lead to.
 func toolOfPath(path string) (Tool, string) {
 	tool, sign := signInPath(path)
 	if tool == UnknownTool {
@@ -132,7 +131,7 @@ func inferOrigin(f *Folder, era bool) Origin {
 }
 
 // ends yields the first and the last messages: signs are at the start, and another tool may have continued the task
-// later. The bytes are valid for the length of the step.
+// later. The bytes are valid during the step.
 func (d *Document) ends(looked int) func(func([]byte) bool) {
 	return func(yield func([]byte) bool) {
 		for i := 0; i < len(d.Spans) && looked > 0; i++ {
@@ -153,7 +152,7 @@ var signs = map[string]Tool{
 	"isProtected": Roo, "isAnswered": Roo, "progressStatus": Roo, "contextCondense": Roo, "checkpoint": Roo,
 }
 
-// toolOfRow knows the spellings in which Cline and Roo differ. It passes over a row once: rows may be large and many.
+// toolOfRow recognises the spellings in which Cline and Roo differ. It reads a row once: rows may be large and many.
 func toolOfRow(raw []byte) (Tool, string) {
 	var say, ask, cline, roo string
 	var text []byte

@@ -61,7 +61,7 @@ func (r *reader) scanned(s scan, kind Kind) scan {
 	return s
 }
 
-// steady splits an open file, and repeats that when the file changed meanwhile. Only a file that is written in place can
+// steady splits an open file, and repeats that when the file changed during it. Only a file that is written in place can
 // change; replacing a file leaves the open one as it is.
 func (r *reader) steady(s scan, split func(*scan) error) scan {
 	for try := range 3 {

@@ -2,7 +2,7 @@
 // middle of a transaction, or may have been killed in one; it never notices the reader: the reader takes no lock on its
 // files, makes no file beside them, and writes nothing.
 //
-// SQLite reads a database that has no log beside it where it lies, opened as immutable: it then takes no lock. To take
+// SQLite opens a database that has no log beside it in its own place, as immutable: then SQLite takes no lock. To take
 // in a write-ahead log, or to undo what a rollback journal shows as unfinished, SQLite must write; so it gets a copy of
 // database and log in a temporary folder. In both cases the states of the files before and after the reading are
 // compared, so that pages of two transactions never mix.
