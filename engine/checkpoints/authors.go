@@ -20,7 +20,7 @@ type authorsOf struct {
 
 func (f *taskFiles) authors(s *task.State) *authorsOf {
 	a := &authorsOf{s: s, files: f, written: map[string][]int{}, records: map[string][]task.FileRecord{}}
-	found := map[string]string{} // a path is looked up on the disk once
+	found := map[string]string{} // the recorded path of each path, resolved on the disk once
 	recorded := func(given string) string {
 		path, is := found[given]
 		if !is {

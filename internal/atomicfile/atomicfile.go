@@ -40,10 +40,9 @@ func WriteDerived(path, temp string, data []byte) error {
 	return nil
 }
 
-// Create is Write of a file that must not exist yet. If it does, the error is fs.ErrExist, the file is left alone, and its
-// name is durable;
-// of processes that create it at once, one succeeds. On a file system without links two of them may both succeed, and
-// one file stays.
+// Create is Write of a file that must not exist yet. If it exists, the error is fs.ErrExist, the file stays as it is, and its
+// name is durable. Of processes that create it at once, one succeeds. On a file system without links two of them may both
+// succeed, and one file stays.
 func Create(path string, data []byte) error {
 	temp, err := writeTemp(path, "", data, true)
 	if err != nil {

@@ -1,8 +1,8 @@
 // Package inputfile opens files that a flag, a setting, or a repository names as input. It never waits for one to be
 // opened: a FIFO without a writer, or a device, is refused at once.
 //
-// A pipe that the shell has opened already, as /dev/fd/63 for <(command), is read: it has a writer, and its user
-// means it.
+// A pipe that the shell has opened already, as /dev/fd/63 for <(command), is read: it has a writer, and the user
+// named it on purpose.
 package inputfile
 
 import (
