@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/task/codec"
 )

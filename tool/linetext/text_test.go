@@ -2,7 +2,6 @@ package linetext
 
 import (
 	"errors"
-	"github.com/roost-dev/roost/workspace/terminal"
 	"io"
 	"slices"
 	"strings"
@@ -10,6 +9,8 @@ import (
 	"testing/iotest"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/roost-dev/roost/workspace/terminal"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
