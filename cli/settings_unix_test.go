@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/engine/setup"
@@ -142,13 +143,7 @@ func TestEngineConfig(t *testing.T) {
 			got.Model = "*"
 		}
 		tt.want.Model = strings.ReplaceAll(tt.want.Model, "HERE", a.Dir)
-		if tt.want.Keys == nil {
-			tt.want.Keys = map[string]string{}
-		}
-		if tt.want.BaseURLs == nil {
-			tt.want.BaseURLs = map[string]string{}
-		}
-		if diff := cmp.Diff(tt.want, got); diff != "" {
+		if diff := cmp.Diff(tt.want, got, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s: got %s, want diff = \"\"", tt.name, diff)
 		}
 	}
