@@ -67,6 +67,19 @@ func (x *terminal) runs(script string) *engine.Run {
 	}))
 }
 
+// begun waits until a run has asked its model: words that are sent later wait in the run's queue.
+func (x *terminal) begun(run *engine.Run) {
+	x.g.Helper()
+	for events := x.g.follow("/v1/tasks/" + run.TaskID + "/events?after=0"); ; {
+		switch f, ok := events.next(); {
+		case !ok:
+			x.g.Fatal("the events ended before a turn started")
+		case f.Type == "turn.started":
+			return
+		}
+	}
+}
+
 func (x *terminal) ended(run *engine.Run, want string) {
 	x.g.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -132,6 +145,7 @@ func TestWordsAndCancelReachAnotherProcess(t *testing.T) {
 	g := newWorkingBench(t)
 	x := g.terminal()
 	run := x.runs(hangs)
+	x.begun(run)
 	for range 2 { // the second one is the first one again
 		var sent api.Sent
 		g.did(202, &sent, "POST", "/v1/tasks/"+run.TaskID+"/messages", `{"text":"and this"}`, "Idempotency-Key: words")
