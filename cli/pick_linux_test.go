@@ -339,7 +339,8 @@ func TestPickerWithHostileTasks(t *testing.T) {
 	s.said("evil", "see \x1b[2J\x1b]52;c;eA==\x07\u009b5m this", 1776400000009)
 	s.foreign("wide", "日本語の長い題名がここにあります、とても長い 👩‍👩‍👧‍👦 family ❤️ flags 🇩🇪", 1776350000000)
 	x := s.onTerminal()
-	x.resize(30, 120) // the preview is beside the list
+	x.until("searches titles and messages") // it hears of a new size from now on
+	x.resize(30, 120)                       // the preview is beside the list
 	screen := x.until("paint 31mthe wall and all", "5m this", "日本語の長い題名", "│", "y yes")
 	at := -1
 	for _, line := range strings.Split(screen, "\n")[2:10] {
