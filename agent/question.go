@@ -134,7 +134,7 @@ func (a *Agent) openQuestionFor(ctx context.Context, d *draft, q api.QuestionOpe
 	return err
 }
 
-// superseded closes a question that nobody can answer any more.
+// superseded is the event that closes a question when no call waits for its answer any more.
 func superseded(question string) api.QuestionClosed {
 	return api.QuestionClosed{Question: question, By: "roost", Reason: "superseded"}
 }

@@ -226,7 +226,8 @@ func withoutEnvironment(text string) string {
 	}
 }
 
-// said adds a text of a role. Where the text calls tools, tags in it name the tools' paths.
+// said adds the text of a message; tool marks the result of a tool. From calls that an assistant wrote as tags it also adds
+// the names of the tools and the paths.
 func (m *Message) said(role, text string, tool bool) {
 	if role == "user" && strings.Contains(text, "<environment_details>") {
 		text = strings.TrimSpace(withoutEnvironment(text))

@@ -305,7 +305,7 @@ func TestGroupFailsOver(t *testing.T) {
 		len(ran), tasks*commands, len(l.acked), l.again, l.moves)
 }
 
-// check compares what the clients were told with what the tasks hold. Its caller calls it after all clients and runs have ended.
+// check compares the answers that the clients got with the journals of the tasks, once all clients and runs have ended.
 func (l *load) check(draft string) {
 	l.t.Helper()
 	for _, task := range l.tasks {

@@ -422,7 +422,7 @@ func (m *Model) keyLine() string {
 
 func (m *Model) enter() string { return cmp.Or(m.o.Purpose, "open") }
 
-// keysPage is the help page. ENTER in it stands for the act of the Enter key.
+// keysPage is the help page. The screen replaces ENTER in it with what the Enter key does.
 //
 //go:embed keys.txt
 var keysPage string

@@ -7,7 +7,7 @@ import (
 	"github.com/roost-dev/roost/api"
 )
 
-// roost wait goes on after the server of a run died: until the end of the run is recorded, and for some seconds more.
+// After the server of a run has died, roost wait keeps waiting: until the run's end is recorded, and some seconds longer.
 func TestWhichRunsMayBeContinued(t *testing.T) {
 	ago := func(d time.Duration) *string { return api.Date(time.Now().Add(-d).UnixMilli()) }
 	for _, c := range []struct {

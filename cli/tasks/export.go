@@ -118,7 +118,7 @@ func (a *commands) export(ctx context.Context, args []string, f exportFlags) (er
 		if err != nil {
 			return err
 		}
-		return x.tell()
+		return x.report()
 	})
 }
 
@@ -338,8 +338,8 @@ func (x *exporter) result(t *api.Summary, path string, report api.Exported) expo
 	return e
 }
 
-// tell prints what was written and masked, and returns a failure when a task was not exported as a whole.
-func (x *exporter) tell() error {
+// report prints the numbers of written files and masked values. It fails if a task was not exported as a whole.
+func (x *exporter) report() error {
 	masked, wrote, broken := 0, 0, []exported{}
 	for _, e := range x.done {
 		masked += e.Masked

@@ -118,7 +118,7 @@ func Seconds(d time.Duration) string {
 
 var frames = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 
-// Spinner is one of the pictures that show by turns that work goes on.
+// Spinner returns the frame of the activity spinner for a turn. Callers count turns up to animate it.
 func Spinner(turn int) string { return string(frames[turn%len(frames)]) }
 
 // Age writes how long ago something was: 5s, 12m, 3h, 4d, 8w, 2y.
