@@ -163,3 +163,26 @@ func TestMigrateIsKilled(t *testing.T) {
 		t.Error("no migration was interrupted")
 	}
 }
+
+// The lines of commits are compressed with lz4, where the server has it.
+func TestLinesAreCompressedFast(t *testing.T) {
+	db := open(t, pgtest.Shared(t).Database(t))
+	var able bool
+	if err := db.QueryRow(t.Context(), `SELECT 'lz4' = ANY(enumvals) FROM pg_settings WHERE name = 'default_toast_compression'`).Scan(&able); err != nil {
+		t.Fatal(err)
+	}
+	if !able {
+		t.Skip("this PostgreSQL was built without lz4")
+	}
+	_, err := db.Exec(t.Context(), `INSERT INTO roost.commits (journal, seq, line) SELECT i, 1, convert_to(repeat('a line ', 1000), 'UTF8') FROM generate_series(1, 200) i`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n, parts int
+	if err := db.QueryRow(t.Context(), `SELECT count(*), count(DISTINCT tableoid) FROM roost.commits WHERE pg_column_compression(line) = 'lz4'`).Scan(&n, &parts); err != nil {
+		t.Fatal(err)
+	}
+	if n != 200 || parts != 16 {
+		t.Errorf("got %d lines of %d partitions that are compressed with lz4, want 200 of 16", n, parts)
+	}
+}
