@@ -1,10 +1,10 @@
 // Package events follows the journals of tasks for any number of subscribers.
 //
-// A Pipe has one topic for each task that has a subscriber, and one for all tasks. The topic reads the journal once, folds
-// it once, renders each event once, and keeps the newest events in a ring, up to ringBytes. Subscribers copy bytes from the
-// ring at their own pace. A subscriber whose cursor is older than the ring, because it asked for the past or reads slowly,
-// reads the journal itself until the ring covers its cursor. So no subscriber delays another one, and the topic stores
-// nothing for a subscriber.
+// A Pipe has one topic for each task that has a subscriber or a run of this process, and one for all tasks. The topic
+// reads the journal once, folds it once, renders each event once, and keeps the newest events in a ring, up to
+// ringBytes. Subscribers copy bytes from the ring at their own pace. A subscriber whose cursor is older than the ring,
+// because it asked for the past or reads slowly, reads the journal itself until the ring covers its cursor. So no
+// subscriber delays another one, and the topic stores nothing for a subscriber.
 //
 // Rejected: a queue for each subscriber, which drops the newest events or disconnects the subscriber when it is full. Queues
 // cost memory for each subscriber, and make slow subscribers reconnect forever.

@@ -301,3 +301,66 @@ func TestNoticesWaitForASubscriber(t *testing.T) {
 		t.Errorf("got %q, want the notice", got)
 	}
 }
+
+// A run can end before its first subscriber comes: its live events, which no journal has, are still there then, also for one
+// that reads the journal first. Those of the run before are for nobody who follows the next one.
+func TestLiveEventsOutliveTheirOwner(t *testing.T) {
+	s := fixture.Must[*store.Store](t)(store.Open(store.Options{Root: t.TempDir(), Program: "test"}))
+	one := fixture.Must[*store.Task](t)(s.Create(t.Context(), task.Created{Origin: "cli", Number: 1, CreatedAt: 1, Settings: task.Settings{Workspace: "/w"}}))
+	ref := one.Ref
+	p := New(s)
+	defer p.Close()
+	notice := func(o *Owner, name string) {
+		o.Publish(Event{Type: name, Task: ref.ID, Behind: one.State().Seq, Data: []byte(`{}`)})
+	}
+	run := func(id string) (start Cursor) {
+		if err := one.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		one = fixture.Must[*store.Owned](t)(s.Own(t.Context(), ref)).Task
+		start = AfterCommit(one.State().Seq)
+		o := fixture.Must[*Owner](t)(p.Own(t.Context(), ref, one.Epoch()))
+		defer o.Release()
+		notice(o, "first")
+		commit(t, o, one, task.RunStarted{Run: id})
+		notice(o, "second")
+		commit(t, o, one, task.RunEnded{Run: id, Outcome: "completed"})
+		notice(o, "last")
+		if err := one.Barrier(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return start
+	}
+	check := func(name string, after Cursor, want ...string) {
+		t.Helper()
+		topic, release, err := p.Task(ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer release()
+		got := untilSeq(t, topic.Subscribe(after), one.State().Seq)
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+	}
+	defer func() {
+		if err := one.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}()
+	all := []string{"first*", "run.started", "second*", "run.ended", "last*"}
+	check("from the start of the run", run("r1"), all...)
+	check("from the start of the task", Cursor{}, "epoch.opened", "task.created", "epoch.opened", "run.started", "run.ended", "last*")
+	check("from its first commit", AfterCommit(1), append([]string{"task.created", "epoch.opened"}, all...)...)
+	check("from the start of the next run", run("r2"), all...)
+
+	topic, release, err := p.Task(ref) // whoever follows the task for long
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	if _, err := topic.Newest(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	check("from the start of a run beside a subscriber", run("r3"), all...)
+}

@@ -18,6 +18,9 @@ const (
 	journalPoll = 250 * time.Millisecond
 	// holderPoll is how often a topic checks whether another process works on its task.
 	holderPoll = time.Second
+	// keptFor is how long a topic stays open after a run of this process: a run can end before its first subscriber comes,
+	// and no journal has the run's notices.
+	keptFor = 5 * time.Second
 )
 
 // ErrClosed: the pipe was closed.
@@ -359,14 +362,15 @@ func (o *Owner) Commit(commit func() (seq uint64, c Context, ok bool)) {
 	o.seqs[seq] = c
 }
 
-// Release ends the ownership once the topic has taken all live events. The topic stays open for its other users.
+// Release ends the ownership once the topic has taken all live events. The topic stays open for its other users, and for
+// keptFor.
 func (o *Owner) Release() {
 	if o == nil {
 		return
 	}
 	o.topic.flush()
 	o.topic.owner.CompareAndSwap(o, nil)
-	o.release()
+	time.AfterFunc(keptFor, o.release)
 }
 
 // context returns the noted context of a commit and forgets it. It waits for a commit that is being made. false: the owner

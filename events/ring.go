@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"errors"
 	"sort"
 	"sync"
 	"time"
@@ -45,7 +46,7 @@ func (s *Subscriber) Read(ctx context.Context, give func(Item) error) error {
 		v := s.topic.ring.view(s.after, s.next, s.room[:0])
 		s.room, s.next, s.change = v.items, v.next, v.change
 		if v.behind {
-			if err := s.ReadJournal(ctx, give); err != nil {
+			if err := s.readPast(ctx, v.from, give); err != nil {
 				return err
 			}
 			continue
@@ -69,6 +70,31 @@ func (s *Subscriber) ReadJournal(ctx context.Context, give func(Item) error) err
 		s.after = end
 	}
 	return err
+}
+
+// errRingHasRest ends the reading of a journal where the ring begins.
+var errRingHasRest = errors.New("the ring has the rest")
+
+// readPast passes the durable events before the ring to give. The subscriber reads the others from the ring, because no
+// journal has its live events. Only a subscriber from the start of the task reads the whole journal: it asks for the past,
+// and gets the same events whether a run has just ended or not.
+func (s *Subscriber) readPast(ctx context.Context, ring Cursor, give func(Item) error) error {
+	if s.after.IsStart() {
+		return s.ReadJournal(ctx, give)
+	}
+	_, err := s.topic.past(ctx, s.after, func(one Item) error {
+		if ring.Before(one.Cursor) {
+			return errRingHasRest
+		}
+		return s.pass(one, give)
+	})
+	if err != nil && !errors.Is(err, errRingHasRest) {
+		return err
+	}
+	if s.after.Before(ring) {
+		s.after = ring
+	}
+	return nil
 }
 
 // pass passes an item to give, unless the subscriber got it before.
@@ -124,7 +150,7 @@ func (r *ring) add(items ...Item) {
 	defer r.mu.Unlock()
 	for _, one := range items {
 		if one.Live {
-			one.Cursor = r.newest
+			one.Cursor = r.newest.ofCommit()
 		} else {
 			r.newest = one.Cursor
 		}
@@ -191,6 +217,7 @@ type view struct {
 	next   uint64 // the number of the item that follows items
 	more   bool   // the ring has more items than these
 	behind bool   // the ring has dropped events that the subscriber needs
+	from   Cursor // of the ring: items are all events after it
 	newest Cursor
 	ended  error
 	change <-chan struct{} // closed when the ring changes
@@ -200,7 +227,7 @@ type view struct {
 func (r *ring) view(after Cursor, next uint64, room []Item) view {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	v := view{ready: r.ready, newest: r.newest, ended: r.ended, change: r.change, items: room, next: next}
+	v := view{ready: r.ready, from: r.from, newest: r.newest, ended: r.ended, change: r.change, items: room, next: next}
 	if !r.ready {
 		return v
 	}
