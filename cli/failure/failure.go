@@ -632,7 +632,7 @@ func (f *Failure) disk(err error) bool {
 		return false
 	}
 	f.Try = "df -h"
-	if at, is := errors.AsType[*fs.PathError](err); is && filepath.IsAbs(at.Path) && !strings.HasPrefix(at.Path, "/dev/") {
+	if at, is := errors.AsType[*fs.PathError](err); is && filepath.IsAbs(at.Path) && filepath.Dir(at.Path) != "/dev" {
 		f.Try += " " + ShellWord(filepath.Dir(at.Path))
 	}
 	f.Try += "  # " + todo
