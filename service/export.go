@@ -22,7 +22,8 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// windowBytes bounds the messages in one window, in bytes; one message may have more.
+// windowBytes bounds the messages in one window, or the text of lines that are read forward, in bytes; one message may have
+// more. Each window opens the task, which reads every byte of a folder of Roo's.
 const windowBytes = 4 << 20
 
 // Span is the part of a list that a window shows: its newest items where neither Before nor After is set.
@@ -181,7 +182,7 @@ func fill(w *api.Window, span Span, n int, read func(i int) (json.RawMessage, er
 	w.Before, w.After = span.edges(places, n)
 }
 
-// linesBytes bounds the messages of one batch, and the text of an answer that reads forward. One message may have more.
+// linesBytes bounds the messages of one batch, in bytes; one message may have more.
 const linesBytes = 1 << 20
 
 // LinesOptions are which messages are shown, and how.
@@ -209,7 +210,7 @@ func linesOf(ctx context.Context, v *store.View, o export.LinesOptions, span Spa
 	}
 	lines := export.NewLines(v, o)
 	size, taken := 0, 0
-	for taken < len(places) && ctx.Err() == nil && !(forward && size > linesBytes) {
+	for taken < len(places) && ctx.Err() == nil && !(forward && size > windowBytes) {
 		batch, read := p.batch(v, places[taken:], &out.Notes)
 		taken += read
 		for i, rendered := range lines.Of(batch) {
