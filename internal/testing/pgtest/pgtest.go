@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/sys/unix"
 )
 
 // ErrNotInstalled: the machine has no programs of PostgreSQL.
@@ -132,9 +133,17 @@ func (c *Cluster) removeAfter(t testing.TB) {
 	})
 }
 
-// Remove kills the server and removes its folder.
+// Remove kills the server and removes its folder, and the memory that a server which is killed leaves to the machine.
 func (c *Cluster) Remove() error {
 	c.Kill()
+	const memory = 6 // the line with the key and the id of the memory
+	if pid, err := os.ReadFile(filepath.Join(c.dir, "postmaster.pid")); err == nil {
+		lines := strings.Split(string(pid), "\n")
+		var key, id int
+		if _, err := fmt.Sscan(lines[min(memory, len(lines)-1)], &key, &id); err == nil {
+			_, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil) // it may be gone
+		}
+	}
 	return os.RemoveAll(filepath.Dir(c.dir))
 }
 
@@ -152,7 +161,8 @@ func Make(ctx context.Context, settings ...string) (*Cluster, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("initdb: %w\n%s", err, out), c.Remove())
 	}
-	settings = append([]string{"listen_addresses = '127.0.0.1'", "unix_socket_directories = ''", "max_connections = 200", "shared_buffers = 64MB"}, settings...)
+	settings = append([]string{"listen_addresses = '127.0.0.1'", "unix_socket_directories = ''", "max_connections = 200", "shared_buffers = 64MB",
+		"dynamic_shared_memory_type = mmap"}, settings...)
 	if err := c.set(settings...); err != nil {
 		return nil, errors.Join(err, c.Remove())
 	}
