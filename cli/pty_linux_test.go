@@ -106,7 +106,7 @@ func TestBareRoostBeginsATask(t *testing.T) {
 	x := s.onTerminal()
 	x.until("There is no task yet")
 	x.press("n")
-	x.until("what is to be done?")
+	x.until("A new task in")
 	x.press("water the roses\r")
 	x.expect("the roses are watered")
 	x.press("\x04")
