@@ -24,18 +24,7 @@ func TestCloneOverHTTPS(t *testing.T) {
 	if err != nil {
 		t.Skip("git has no git-http-backend here")
 	}
-	home := t.TempDir()
-	t.Setenv("HOME", home)
-	t.Setenv("XDG_CONFIG_HOME", home)
-	work, served := filepath.Join(home, "work"), filepath.Join(home, "served")
-	fixture.NoError(t, os.MkdirAll(work, 0o755))
-	fixture.NoError(t, os.WriteFile(filepath.Join(work, "a.txt"), []byte("posts"), 0o600))
-	fixture.Git(t, work, "init", "-q", "-b", "main")
-	fixture.Git(t, work, "add", "-A")
-	fixture.Git(t, work, "commit", "-qm", "first")
-	fixture.Git(t, home, "clone", "-q", "--bare", work, filepath.Join(served, "app.git"))
-	commit := fixture.Git(t, work, "rev-parse", "HEAD")
-
+	home, served, commit := serve(t)
 	git := &cgi.Handler{
 		Path: backend,
 		Env:  []string{"GIT_PROJECT_ROOT=" + served, "GIT_HTTP_EXPORT_ALL=1"},
@@ -72,20 +61,42 @@ func TestCloneOverHTTPS(t *testing.T) {
 				config = "[http]\n\tsslCAInfo = " + authority + "\n"
 			}
 			fixture.NoError(t, os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(config), 0o600))
-			dir, began := filepath.Join(t.TempDir(), "tree"), time.Now()
-			err := Clone(t.Context(), Tree{Remote: server.URL + c.path, Commit: commit, Branch: "main"}, dir)
-			if c.want != "" {
-				if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), server.URL+c.path) {
-					t.Errorf("got %v, want an error that names the remote and %q", err, c.want)
-				}
-				if took := time.Since(began); took > 30*time.Second {
-					t.Errorf("got the error after %s, want it at once", took)
-				}
-				return
-			}
-			if data := fixture.Must[[]byte](t)(os.ReadFile(filepath.Join(dir, "a.txt"))); err != nil || string(data) != "posts" {
-				t.Errorf("got %v and %q, want a clone with the file", err, data)
-			}
+			cloned(t, server.URL+c.path, commit, c.want)
 		})
+	}
+}
+
+// serve makes a bare repository, app.git, in a folder, and a home without settings.
+func serve(t *testing.T) (home, served, commit string) {
+	t.Helper()
+	home = t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", home)
+	work, served := filepath.Join(home, "work"), filepath.Join(home, "served")
+	fixture.NoError(t, os.MkdirAll(work, 0o755))
+	fixture.NoError(t, os.WriteFile(filepath.Join(work, "a.txt"), []byte("posts"), 0o600))
+	fixture.Git(t, work, "init", "-q", "-b", "main")
+	fixture.Git(t, work, "add", "-A")
+	fixture.Git(t, work, "commit", "-qm", "first")
+	fixture.Git(t, home, "clone", "-q", "--bare", work, filepath.Join(served, "app.git"))
+	return home, served, fixture.Git(t, work, "rev-parse", "HEAD")
+}
+
+// cloned clones a remote, and compares the clone's file, or what the error tells.
+func cloned(t *testing.T, remote, commit, wantErr string) {
+	t.Helper()
+	dir, began := filepath.Join(t.TempDir(), "tree"), time.Now()
+	err := Clone(t.Context(), Tree{Remote: remote, Commit: commit, Branch: "main"}, dir)
+	if wantErr != "" {
+		if err == nil || !strings.Contains(err.Error(), wantErr) || !strings.Contains(err.Error(), remote) {
+			t.Errorf("got %v, want an error that names the remote and %q", err, wantErr)
+		}
+		if took := time.Since(began); took > 30*time.Second {
+			t.Errorf("got the error after %s, want it at once", took)
+		}
+		return
+	}
+	if data := fixture.Must[[]byte](t)(os.ReadFile(filepath.Join(dir, "a.txt"))); err != nil || string(data) != "posts" {
+		t.Errorf("got %v and %q, want a clone with the file", err, data)
 	}
 }
