@@ -447,7 +447,7 @@ func (f *features) run(s string, class runeClass) {
 	f.word(s)
 }
 
-// each gives every character of a run, and it with the one before it.
+// each passes every character of a run to f, alone and together with the character before it.
 func each(s string, f func(one, two string)) {
 	before := -1
 	for i, c := range s {
@@ -461,7 +461,7 @@ func each(s string, f func(one, two string)) {
 	}
 }
 
-// joint is the number of a place where one run ends and the next begins.
+// joint is a hash of the boundary between two neighbouring runs of characters: the end of a, the gap and the beginning of b.
 func joint(a, gap, b string) uint32 {
 	h := uint64(14695981039346656037)
 	add := func(s string) {
@@ -478,13 +478,13 @@ func joint(a, gap, b string) uint32 {
 	return uint32(h >> (64 - jointBits))
 }
 
-// wanted is what a part must have to hold a query.
+// wanted lists the terms that a part must have to contain a query's text.
 type wanted struct {
 	words  []string // as they are looked for in a list of words, each between line breaks
 	joints []uint32
 }
 
-// want adds what each text with this term in it has.
+// want adds the terms of every text that contains the given one.
 func (w *wanted) want(term string) {
 	last := run{}
 	for r := range runs(term) {
@@ -496,7 +496,7 @@ func (w *wanted) want(term string) {
 	}
 }
 
-// run adds a run of a term. At the term's ends the text's run may go on.
+// run adds the terms of one run. At the ends of the given text, the run may be longer in the part's text.
 func (w *wanted) run(term string, r run) {
 	s := term[r.from:r.to]
 	if r.class == ideograph {

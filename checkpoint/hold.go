@@ -307,13 +307,13 @@ type Snapshot struct {
 	Changed []task.CheckpointFile
 }
 
-// Save gives the task's state a manifest, and the manifest to the task; both are durable when it returns nil. From
-// then on collection keeps all contents that Files and Changed name, and those of the checkpoints before. It returns
-// the manifest's hash.
+// Save writes a manifest of the checkpoint, and holds it for the task; both are durable when Save returns nil. From then
+// on collection keeps all contents that Files and Changed name, and those of earlier checkpoints. Save returns the
+// manifest's hash.
 //
-// A manifest lists what the checkpoint changed and names the manifest before it. The first one that a Keeper saves
-// for a task lists the whole state; later ones list of it what the ones before do not name. It serves the collection,
-// and users that look for a file when a journal is lost: a restore follows the journal.
+// A manifest lists the files that the checkpoint changed, and names the manifest before it. The first one that a Keeper
+// saves for a task lists all files; later ones list only files that the earlier ones do not. Manifests serve the
+// collection, and users who look for a file when a journal is lost: a restore reads the journal.
 func (k *Keeper) Save(ctx context.Context, s Snapshot) (commit string, err error) {
 	commit, err = k.save(ctx, s)
 	if err != nil {

@@ -216,7 +216,7 @@ func (r *reader) begin(size int64) {
 	r.sha1.Write(append(strconv.AppendInt([]byte("blob "), size, 10), 0))
 }
 
-// whole names a content that is in memory.
+// whole hashes a content that is in memory.
 func (r *reader) whole(c *fileContent) {
 	r.begin(c.size)
 	r.sha1.Write(c.data)

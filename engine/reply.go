@@ -271,7 +271,7 @@ func (e *Engine) replyToReleased(ctx context.Context, q Asked, answer Answer, r 
 	req.Text, req.Images = "", nil
 	if q.Kind == agent.KindMistake { // no tool call waits for it: a text is for the model, and a no ends the run
 		if answer.Approve != nil && !*answer.Approve {
-			return Replied{}, fmt.Errorf("answer %s: no run works on the task that a no could end; a text continues it: %w",
+			return Replied{}, fmt.Errorf("answer %s: its run has ended, so a no ends nothing; a text continues the task: %w",
 				q.ID, ErrAnswer)
 		}
 		req.Text = answer.Text

@@ -584,7 +584,7 @@ type choice struct {
 
 func (c Choices) path(s Server) string { return s.fileIn(c.Dir) }
 
-// fileIn is the file in a folder with one file for each definition.
+// fileIn is the path of this definition's file in a folder that has one file for each definition.
 func (s Server) fileIn(dir string) string {
 	sum := sha256.Sum256([]byte(s.File + "\x00" + s.Name))
 	return filepath.Join(dir, hex.EncodeToString(sum[:16])+".json")

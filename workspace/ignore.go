@@ -186,8 +186,8 @@ func oddBackslashes(s string) bool {
 	return (len(s)-len(strings.TrimRight(s, `\`)))%2 == 1
 }
 
-// segmentPattern writes one name of a rule for path.Match. Only bracket expressions differ; false is for a name that
-// nothing matches.
+// segmentPattern translates one name of a rule to a pattern of path.Match. Only bracket expressions differ. false: the
+// rule matches nothing.
 func segmentPattern(s string, fold bool) (string, bool) {
 	var b strings.Builder
 	for s != "" {

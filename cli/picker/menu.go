@@ -43,7 +43,7 @@ type field struct {
 	done  func(m *Model, text string) (cmd tea.Cmd, note string) // a note keeps the field open
 }
 
-// fieldKey takes a key while a line is typed.
+// fieldKey handles a key while the person types into the menu's field.
 func (m *Model) fieldKey(key, typed string) tea.Cmd {
 	f := m.field
 	m.act.note = ""

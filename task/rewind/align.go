@@ -99,7 +99,7 @@ func behind(s *task.State, group []*task.Message, start int) int {
 	return len(s.API())
 }
 
-// cut returns the index in the group from which messages go when the rows from at on go.
+// cut returns the index of the first message in the group that a rewind removes when it removes the rows from at on.
 func (a *alignment) cut(at int) (j, unmatched int) {
 	sound := !a.wentBack(at)
 	byCount := false

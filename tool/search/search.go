@@ -55,7 +55,7 @@ type fileSearch struct {
 
 func (q *fileSearch) full() bool { return q.groups >= maxResults || q.lines >= maxFoundLines }
 
-// text is the answer. It notes when it ends early although it has few groups.
+// text is the tool's result. It ends with a note when the bound of lines, not that of groups, ended the search.
 func (q *fileSearch) text() string {
 	text := formatFound(q.found)
 	if q.groups >= maxResults || q.lines < maxFoundLines {
@@ -64,8 +64,7 @@ func (q *fileSearch) text() string {
 	return fmt.Sprintf("%s\n\n(Cut after %d lines. Use a more specific search.)", text, maxFoundLines)
 }
 
-// files searches some files on all cores. The answer is the one that going through
-// them one after the other would give.
+// files searches some files on all cores. The result is the same as that of searching one after the other.
 func (q *fileSearch) files(ctx context.Context, names []string) error {
 	found := make([][]foundLine, len(names))
 	errs := make([]error, len(names))
