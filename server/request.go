@@ -212,7 +212,7 @@ func badName(rt *route, r *http.Request) *api.Problem {
 			return problem(http.StatusBadRequest, "bad_id", "The task's id is malformed",
 				"an id is a letter or digit, then up to 127 of A-Z a-z 0-9 . _ -, and may have a source and a colon before "+
 					"it", "GET /v1/tasks")
-		case !validName.MatchString(text):
+		case len(text) > 300 || !validName.MatchString(text):
 			return problem(http.StatusBadRequest, "bad_id", "A name in the path is malformed",
 				"want 1 to 300 printable ASCII characters that form no path")
 		}
@@ -220,8 +220,9 @@ func badName(rt *route, r *http.Request) *api.Problem {
 	return nil
 }
 
-// validName matches names: printable ASCII that is not a path.
-var validName = regexp.MustCompile(`^[!-\-0-\[\]-~][!-.0-\[\]-~]{0,299}$`)
+// validName matches names: printable ASCII that is not a path. It leaves the length to its caller: a pattern that counts to
+// 300 takes a millisecond to compile, at every start.
+var validName = regexp.MustCompile(`^[!-\-0-\[\]-~][!-.0-\[\]-~]*$`)
 
 // placesOf are the names of the variable parts of a path.
 func placesOf(path string) (names []string) {

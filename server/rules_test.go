@@ -128,6 +128,8 @@ func TestRuleB07ReadsNeverCreateAndIDsAreNoPaths(t *testing.T) {
 	for _, id := range []string{"nothing", "tasks", "_index.json", "journal.jsonl", strings.Repeat("a", 128), "roost:nothing", "nowhere:" + g.id} {
 		g.refused(map[bool]int{true: 400, false: 404}[id[0] == '_'], map[bool]string{true: "bad_id", false: "task_not_found"}[id[0] == '_'], "GET", "/v1/tasks/"+id)
 	}
+	g.refused(503, "read_only", "GET", "/v1/runs/"+strings.Repeat("r", 300))
+	g.refused(400, "bad_id", "GET", "/v1/runs/"+strings.Repeat("r", 301))
 	for _, path := range []string{"/v1/tasks/../../secret", "//v1/tasks", "/v1/./tasks", "/v1/tasks/"} {
 		g.refused(400, "bad_path", "GET", path)
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,6 +27,7 @@ import (
 	"github.com/roost-dev/roost/llm/catalogue"
 	"github.com/roost-dev/roost/llm/wire"
 	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/service"
 )
 
 // RunFlags are the flags of run, resume and continue.
@@ -92,8 +92,6 @@ func (r *RunFlags) AddSettings(cmd *cobra.Command) {
 	f.StringVar(&r.MaxCost, "max-cost", "", "stop when the run has spent this `AMOUNT` in US dollars")
 }
 
-var idForm = regexp.MustCompile(`^([A-Za-z0-9._-]+:)?[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
-
 // Request makes the request to the engine from the flags and the prompt.
 func (a *App) Request(cmd *cobra.Command, r *RunFlags, words []string) (engine.Request, error) {
 	req, err := a.Options(cmd, r)
@@ -129,7 +127,7 @@ func (a *App) Options(cmd *cobra.Command, r *RunFlags) (engine.Request, error) {
 	wrong := func(flag, why, try string) (engine.Request, error) {
 		return req, failure.Usage(path+" --"+flag, why, path+" --"+try)
 	}
-	if cmd.Flags().Changed("task") && !idForm.MatchString(r.Task) {
+	if cmd.Flags().Changed("task") && !service.ValidName(r.Task) {
 		return req, failure.Usage(path+" --task", fmt.Sprintf("%q is not a task's id", r.Task), "roost list")
 	}
 	req.Task, req.Model = r.Task, a.Place().ModelName(r.Provider, r.Model)
