@@ -364,3 +364,22 @@ func TestLiveEventsOutliveTheirOwner(t *testing.T) {
 	}
 	check("from the start of a run beside a subscriber", run("r3"), all...)
 }
+
+// The topic of a run that somebody followed closes with its last user: it keeps the journal's file open.
+func TestTopicOfAFollowedRunCloses(t *testing.T) {
+	s := fixture.Must[*store.Store](t)(store.Open(store.Options{Root: t.TempDir(), Program: "test"}))
+	one := fixture.Must[*store.Task](t)(s.Create(t.Context(), task.Created{Origin: "cli", Number: 1, CreatedAt: 1, Settings: task.Settings{Workspace: "/w"}}))
+	p := New(s)
+	defer p.Close()
+	o := fixture.Must[*Owner](t)(p.Own(t.Context(), one.Ref, one.Epoch()))
+	_, leave, err := p.Task(one.Ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leave()
+	o.Release()
+	if topics, _ := p.Size(); topics != 0 {
+		t.Errorf("got %d open topics, want none", topics)
+	}
+	fixture.NoError(t, one.Close(t.Context()))
+}

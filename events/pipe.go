@@ -18,8 +18,8 @@ const (
 	journalPoll = 250 * time.Millisecond
 	// holderPoll is how often a topic checks whether another process works on its task.
 	holderPoll = time.Second
-	// keptFor is how long a topic stays open after a run of this process: a run can end before its first subscriber comes,
-	// and no journal has the run's notices.
+	// keptFor is how long a topic stays open after a run of this process that had no subscriber: a run can end before the
+	// first one comes, and no journal has the run's notices.
 	keptFor = 5 * time.Second
 )
 
@@ -62,7 +62,8 @@ type Topic struct {
 	pipe   *Pipe
 	ring   *ring
 	live   *liveOrder
-	users  int // guarded by Pipe.mu
+	users  int  // guarded by Pipe.mu
+	missed bool // guarded by Pipe.mu: only the owner has opened the topic since the run began
 	cancel func()
 	past   readPast
 	remote Remote                // live events of other processes; nil: none
@@ -115,6 +116,7 @@ func (p *Pipe) open(key string, prepare func(*Topic) func(context.Context) error
 		})
 	}
 	t.users++
+	t.missed = false
 	t.bound()
 	return t, sync.OnceFunc(func() { p.release(key, t) }), nil
 }
@@ -330,6 +332,7 @@ func (p *Pipe) Own(ctx context.Context, ref store.Ref, epoch uint64) (*Owner, er
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t.owner.Store(o)
+	t.missed = true
 	t.bound()
 	return o, nil
 }
@@ -362,15 +365,22 @@ func (o *Owner) Commit(commit func() (seq uint64, c Context, ok bool)) {
 	o.seqs[seq] = c
 }
 
-// Release ends the ownership once the topic has taken all live events. The topic stays open for its other users, and for
-// keptFor.
+// Release ends the ownership once the topic has taken all live events. The topic stays open for its other users; without
+// any, for keptFor.
 func (o *Owner) Release() {
 	if o == nil {
 		return
 	}
 	o.topic.flush()
 	o.topic.owner.CompareAndSwap(o, nil)
-	time.AfterFunc(keptFor, o.release)
+	o.pipe.mu.Lock()
+	missed := o.topic.missed
+	o.pipe.mu.Unlock()
+	if missed {
+		time.AfterFunc(keptFor, o.release)
+	} else {
+		o.release()
+	}
 }
 
 // context returns the noted context of a commit and forgets it. It waits for a commit that is being made. false: the owner
