@@ -132,7 +132,7 @@ func newReader(small int64) *reader {
 	return &reader{small: small, sha1: sha1.New(), sha2: sha256.New()} //nolint:gosec // as above
 }
 
-// tries is how often a file is read that changes while it is read.
+// tries bounds how often a file is read again because it changed during the reading.
 const tries = 3
 
 // read reads a regular file at a recorded path.

@@ -183,7 +183,7 @@ func (t *typed) single(on bool) {
 	t.taken.Signal() // keys that were waiting may be half a line now
 }
 
-// alone reports whether single keys are taken.
+// alone reports whether the reader of typed input wants single keys, not lines.
 func (t *typed) alone() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -179,7 +179,7 @@ func effort(word, model string) (members []any) {
 // needsSignature reports whether a model refuses a call without a signature.
 func needsSignature(model string) bool { return generationOf(model) >= 3 }
 
-// form is how messages are written for a model.
+// form decides how messages are written for one model.
 type form struct {
 	names    map[string]string // of the tools, by the ids of all calls
 	signed   bool              // a reply's first call needs a signature
