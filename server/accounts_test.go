@@ -328,23 +328,28 @@ func TestEventsOfOthers(t *testing.T) {
 	s := newSharedBench(t)
 	hers := s.start(s.ann, sayDone, secret, "").Task
 	stream := s.follow("/v1/events?after=0", s.bob)
+	var seen strings.Builder
+	until := func(task string) {
+		t.Helper()
+		for {
+			f, ok := stream.next()
+			if !ok {
+				t.Fatal("the stream ended")
+			}
+			if strings.Contains(f.Data, task) {
+				return
+			}
+			seen.WriteString(f.Data)
+		}
+	}
 	s.did(http.StatusOK, nil, "PATCH", "/v1/tasks/"+hers, `{"title":"`+secret+`"}`, s.ann)
+	// Whoever may read the task may read its past: the stream must be past it before the task is shared.
+	until(s.start(s.bob, sayDone, "the beginning", "").Task)
 	s.share(http.StatusOK, s.ann, hers, api.Access{Owner: s.annID, Shares: []api.Share{{With: s.bobID, Right: api.ShareRead}}})
 	s.did(http.StatusOK, nil, "PATCH", "/v1/tasks/"+hers, `{"title":"a shared title"}`, s.ann)
 	s.share(http.StatusOK, s.ann, hers, api.Access{Owner: s.annID})
 	s.did(http.StatusOK, nil, "PATCH", "/v1/tasks/"+hers, `{"title":"`+secret+` again"}`, s.ann)
-	own := s.start(s.bob, sayDone, "the end", "").Task
-	var seen strings.Builder
-	for {
-		f, ok := stream.next()
-		if !ok {
-			t.Fatal("the stream ended")
-		}
-		if strings.Contains(f.Data, own) {
-			break
-		}
-		seen.WriteString(f.Data)
-	}
+	until(s.start(s.bob, sayDone, "the end", "").Task)
 	if got := seen.String(); strings.Contains(got, secret) {
 		t.Errorf("got events of a task that was not shared:\n%s", got)
 	}
