@@ -302,8 +302,8 @@ func TestNoticesWaitForASubscriber(t *testing.T) {
 	}
 }
 
-// A run can end before its first subscriber comes: its live events, which no journal has, are still there then, also for one
-// that reads the journal first. Those of the run before are for nobody who follows the next one.
+// A run can end before its first subscriber comes. The subscriber still gets the run's live events, which no journal has,
+// also when it reads the journal first. A subscriber of the next run gets no live events of this one.
 func TestLiveEventsOutliveTheirOwner(t *testing.T) {
 	s := fixture.Must[*store.Store](t)(store.Open(store.Options{Root: t.TempDir(), Program: "test"}))
 	one := fixture.Must[*store.Task](t)(s.Create(t.Context(), task.Created{Origin: "cli", Number: 1, CreatedAt: 1, Settings: task.Settings{Workspace: "/w"}}))
@@ -365,7 +365,7 @@ func TestLiveEventsOutliveTheirOwner(t *testing.T) {
 	check("from the start of a run beside a subscriber", run("r3"), all...)
 }
 
-// The topic of a run that somebody followed closes with its last user: it keeps the journal's file open.
+// A topic keeps the journal's file open. If the run had a subscriber, the topic closes when its last user leaves.
 func TestTopicOfAFollowedRunCloses(t *testing.T) {
 	s := fixture.Must[*store.Store](t)(store.Open(store.Options{Root: t.TempDir(), Program: "test"}))
 	one := fixture.Must[*store.Task](t)(s.Create(t.Context(), task.Created{Origin: "cli", Number: 1, CreatedAt: 1, Settings: task.Settings{Workspace: "/w"}}))

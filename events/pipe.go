@@ -59,16 +59,16 @@ func (p *Pipe) SetRemote(r Remote) {
 
 // Topic is the stream of one task, or of all tasks.
 type Topic struct {
-	pipe   *Pipe
-	ring   *ring
-	live   *liveOrder
-	users  int  // guarded by Pipe.mu
-	missed bool // guarded by Pipe.mu: only the owner has opened the topic since the run began
-	cancel func()
-	past   readPast
-	remote Remote                // live events of other processes; nil: none
-	ended  chan struct{}         // closed when the topic's goroutine has returned
-	owner  atomic.Pointer[Owner] // the run of this process that owns the task; nil: none
+	pipe      *Pipe
+	ring      *ring
+	live      *liveOrder
+	users     int  // guarded by Pipe.mu
+	ownerOnly bool // guarded by Pipe.mu: nobody else has opened the topic since the run began
+	cancel    func()
+	past      readPast
+	remote    Remote                // live events of other processes; nil: none
+	ended     chan struct{}         // closed when the topic's goroutine has returned
+	owner     atomic.Pointer[Owner] // the run of this process that owns the task; nil: none
 }
 
 // readPast passes the durable events after a cursor that the journals have now to give, and returns the cursor after them.
@@ -116,7 +116,7 @@ func (p *Pipe) open(key string, prepare func(*Topic) func(context.Context) error
 		})
 	}
 	t.users++
-	t.missed = false
+	t.ownerOnly = false
 	t.bound()
 	return t, sync.OnceFunc(func() { p.release(key, t) }), nil
 }
@@ -332,7 +332,7 @@ func (p *Pipe) Own(ctx context.Context, ref store.Ref, epoch uint64) (*Owner, er
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t.owner.Store(o)
-	t.missed = true
+	t.ownerOnly = true
 	t.bound()
 	return o, nil
 }
@@ -374,9 +374,9 @@ func (o *Owner) Release() {
 	o.topic.flush()
 	o.topic.owner.CompareAndSwap(o, nil)
 	o.pipe.mu.Lock()
-	missed := o.topic.missed
+	unread := o.topic.ownerOnly
 	o.pipe.mu.Unlock()
-	if missed {
+	if unread {
 		time.AfterFunc(keptFor, o.release)
 	} else {
 		o.release()

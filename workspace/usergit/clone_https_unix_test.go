@@ -82,7 +82,7 @@ func serve(t *testing.T) (home, served, commit string) {
 	return home, served, fixture.Git(t, work, "rev-parse", "HEAD")
 }
 
-// cloned clones a remote, and compares the clone's file, or what the error tells.
+// cloned clones a remote. It wants the file of the commit in the clone, or an error that contains wantErr.
 func cloned(t *testing.T, remote, commit, wantErr string) {
 	t.Helper()
 	dir, began := filepath.Join(t.TempDir(), "tree"), time.Now()
