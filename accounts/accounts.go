@@ -32,7 +32,6 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/roost-dev/roost/api"
@@ -66,7 +65,7 @@ func (a *Accounts) Close() { a.open.close() }
 
 // Begin makes the first account, a person who may do everything, and its token. ErrBegun: there are accounts.
 func (a *Accounts) Begin(ctx context.Context, name string) (out api.IssuedToken, err error) {
-	err = pgx.BeginFunc(ctx, a.db, func(tx pgx.Tx) error {
+	err = a.db.Transaction(ctx, func(tx *database.Tx) error {
 		// Of two calls at once, the second finds the first one's account.
 		if _, err := tx.Exec(ctx, `LOCK TABLE roost.accounts IN EXCLUSIVE MODE`); err != nil {
 			return err
@@ -99,7 +98,7 @@ func names(scopes []Scope) (out []string) {
 
 // Add makes an account. ErrTaken, ErrInvalid.
 func (a *Accounts) Add(ctx context.Context, n api.NewAccount) (out api.Account, err error) {
-	err = pgx.BeginFunc(ctx, a.db, func(tx pgx.Tx) error {
+	err = a.db.Transaction(ctx, func(tx *database.Tx) error {
 		id, err := addAccount(ctx, tx, n)
 		if err == nil {
 			out, err = account(ctx, tx, id)
@@ -123,7 +122,7 @@ func checkName(name string) error {
 	return nil
 }
 
-func addAccount(ctx context.Context, tx pgx.Tx, n api.NewAccount) (id string, err error) {
+func addAccount(ctx context.Context, tx *database.Tx, n api.NewAccount) (id string, err error) {
 	if n.Kind != api.Person && n.Kind != api.Team {
 		return "", fmt.Errorf("want the kind person or team: %w", ErrInvalid)
 	}
@@ -153,7 +152,7 @@ func taken(err error) error {
 const accountColumns = `SELECT a.id, a.kind, a.name, a.created_at,
 	ARRAY(SELECT m.person FROM roost.memberships m WHERE m.team = a.id ORDER BY m.person) FROM roost.accounts a `
 
-func scanAccount(row pgx.Row) (out api.Account, err error) {
+func scanAccount(row database.Scanner) (out api.Account, err error) {
 	var at time.Time
 	err = row.Scan(&out.ID, &out.Kind, &out.Name, &at, &out.Members)
 	out.CreatedAt = stamp(at)
@@ -162,9 +161,9 @@ func scanAccount(row pgx.Row) (out api.Account, err error) {
 
 func stamp(at time.Time) string { return api.Stamp(at.UnixMilli()) }
 
-func account(ctx context.Context, tx pgx.Tx, id string) (api.Account, error) {
+func account(ctx context.Context, tx *database.Tx, id string) (api.Account, error) {
 	out, err := scanAccount(tx.QueryRow(ctx, accountColumns+`WHERE a.id = $1 AND a.removed_at IS NULL`, id))
-	if errors.Is(err, pgx.ErrNoRows) {
+	if errors.Is(err, database.ErrNoRows) {
 		err = ErrUnknown
 	}
 	return out, err
@@ -176,11 +175,8 @@ func (a *Accounts) List(ctx context.Context) ([]api.Account, error) {
 }
 
 // list reads all rows of a query; what names the attempt in an error.
-func list[T any](ctx context.Context, a *Accounts, what string, scan func(pgx.Row) (T, error), sql string, args ...any) (out []T, err error) {
-	rows, err := a.db.Query(ctx, sql, args...)
-	if err == nil {
-		out, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (T, error) { return scan(row) })
-	}
+func list[T any](ctx context.Context, a *Accounts, what string, scan func(database.Scanner) (T, error), sql string, args ...any) (out []T, err error) {
+	out, err = database.Collect(a.db.Query(ctx, sql, args...), scan)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
@@ -190,7 +186,7 @@ func list[T any](ctx context.Context, a *Accounts, what string, scan func(pgx.Ro
 // Remove removes an account, revokes its tokens and ends its memberships. Its tasks stay, and the audit trail keeps its
 // id. ErrUnknown; ErrInvalid if no account could change accounts after that.
 func (a *Accounts) Remove(ctx context.Context, id string) error {
-	return a.changing(ctx, "remove the account "+id, func(tx pgx.Tx) error {
+	return a.changing(ctx, "remove the account "+id, func(tx *database.Tx) error {
 		if err := affects(tx.Exec(ctx, `UPDATE roost.accounts SET removed_at = clock_timestamp() WHERE id = $1 AND removed_at IS NULL`, id)); err != nil {
 			return err
 		}
@@ -207,8 +203,8 @@ func (a *Accounts) Remove(ctx context.Context, id string) error {
 }
 
 // changing makes a change, unless no token could change accounts after it.
-func (a *Accounts) changing(ctx context.Context, what string, change func(pgx.Tx) error) error {
-	err := pgx.BeginFunc(ctx, a.db, func(tx pgx.Tx) error {
+func (a *Accounts) changing(ctx context.Context, what string, change func(*database.Tx) error) error {
+	err := a.db.Transaction(ctx, func(tx *database.Tx) error {
 		// Of two changes that each remove one of the last two such tokens, the second must see the first.
 		if _, err := tx.Exec(ctx, `LOCK TABLE roost.tokens IN SHARE ROW EXCLUSIVE MODE`); err != nil {
 			return err
@@ -232,8 +228,9 @@ func (a *Accounts) changing(ctx context.Context, what string, change func(pgx.Tx
 // works is the condition of tokens that work.
 const works = `revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())`
 
-func affects(done pgconn.CommandTag, err error) error {
-	if err == nil && done.RowsAffected() == 0 {
+// affects is the error of a change that must affect a row.
+func affects(rows int64, err error) error {
+	if err == nil && rows == 0 {
 		return ErrUnknown
 	}
 	return err

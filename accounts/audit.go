@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/database"
 )
 
 // Note durably records that a caller is about to act, and returns the number of the entry. It ignores the id, time and
@@ -38,7 +37,7 @@ type AuditFilter struct {
 
 // Audit is the audit trail, the newest entry first.
 func (a *Accounts) Audit(ctx context.Context, f AuditFilter) ([]api.AuditEntry, error) {
-	scan := func(row pgx.Row) (e api.AuditEntry, err error) {
+	scan := func(row database.Scanner) (e api.AuditEntry, err error) {
 		var at time.Time
 		err = row.Scan(&e.ID, &at, &e.Account, &e.Token, &e.Act, &e.Task, &e.Address, &e.Request, &e.Status)
 		e.At = stamp(at)

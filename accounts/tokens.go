@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/database"
 )
@@ -21,14 +19,14 @@ const secretPrefix = "roost_"
 // Issue makes a token for an account and returns its secret, which nothing can show again. It revokes the account's token
 // of the same name. ErrUnknown, ErrInvalid.
 func (a *Accounts) Issue(ctx context.Context, account, name string, n api.NewToken) (out api.IssuedToken, err error) {
-	err = a.changing(ctx, "make the token "+name, func(tx pgx.Tx) error {
+	err = a.changing(ctx, "make the token "+name, func(tx *database.Tx) error {
 		out, err = issue(ctx, tx, account, name, n)
 		return err
 	})
 	return out, err
 }
 
-func issue(ctx context.Context, tx pgx.Tx, account, name string, n api.NewToken) (out api.IssuedToken, err error) {
+func issue(ctx context.Context, tx *database.Tx, account, name string, n api.NewToken) (out api.IssuedToken, err error) {
 	if err := checkName(name); err != nil {
 		return out, err
 	}
@@ -60,7 +58,7 @@ func issue(ctx context.Context, tx pgx.Tx, account, name string, n api.NewToken)
 
 const tokenColumns = `SELECT id, account, name, scopes, created_at, expires_at, last_used_at, revoked_at FROM roost.tokens ` //nolint:gosec // a statement, and no secret
 
-func scanToken(row pgx.Row) (out api.Token, err error) {
+func scanToken(row database.Scanner) (out api.Token, err error) {
 	var created time.Time
 	var expires, used, revoked *time.Time
 	err = row.Scan(&out.ID, &out.Account, &out.Name, &out.Scopes, &created, &expires, &used, &revoked)
@@ -85,7 +83,7 @@ func (a *Accounts) Tokens(ctx context.Context, id string) ([]api.Token, error) {
 // Revoke ends a token, on every server at once. ErrUnknown; ErrInvalid when no token would be left that may change
 // accounts.
 func (a *Accounts) Revoke(ctx context.Context, account, name string) error {
-	return a.changing(ctx, "revoke the token "+name, func(tx pgx.Tx) error {
+	return a.changing(ctx, "revoke the token "+name, func(tx *database.Tx) error {
 		return affects(tx.Exec(ctx, `UPDATE roost.tokens SET revoked_at = clock_timestamp()
 			WHERE account = $1 AND name = $2 AND revoked_at IS NULL`, account, name))
 	})
@@ -197,19 +195,16 @@ func (a *Accounts) watch(ctx context.Context) {
 			return
 		}
 		o.mu.Unlock()
-		rows, err := a.db.Query(ctx, `SELECT t.id, ARRAY(SELECT m.team FROM roost.memberships m WHERE m.person = t.account ORDER BY m.team)
+		rows := a.db.Query(ctx, `SELECT t.id, ARRAY(SELECT m.team FROM roost.memberships m WHERE m.person = t.account ORDER BY m.team)
 			FROM roost.tokens t WHERE t.id = ANY ($1) AND `+works, ids)
-		if err != nil {
-			continue // without the database the server admits no new request either
-		}
 		now := map[string][]string{} // the teams of tokens that work
 		var id string
 		var teams []string
-		if _, err := pgx.ForEachRow(rows, []any{&id, &teams}, func() error {
+		if err := rows.Each([]any{&id, &teams}, func() error {
 			now[id] = slices.Clone(teams)
 			return nil
 		}); err != nil {
-			continue
+			continue // without the database the server admits no new request either
 		}
 		o.mu.Lock()
 		for _, id := range ids {

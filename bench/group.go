@@ -53,7 +53,7 @@ func groupCosts(ctx context.Context, o options) (rows []row, err error) {
 		db.Close()
 		err = errors.Join(err, cluster.Remove())
 	}()
-	l := &lab{options: o, url: db.Config().ConnString(), db: db, owners: 1000, singles: 1000, rows: 100_000, listeners: 200, window: 6 * time.Second}
+	l := &lab{options: o, url: db.URL(), db: db, owners: 1000, singles: 1000, rows: 100_000, listeners: 200, window: 6 * time.Second}
 	if o.quick {
 		l.owners, l.singles, l.rows, l.listeners, l.window = 20, 20, 1000, 5, time.Second
 	}
@@ -388,11 +388,8 @@ func (l *lab) notifications(ctx context.Context) error {
 
 // memory is what a connection holds for itself.
 func (l *lab) memory(ctx context.Context) error {
-	rows, err := l.db.Query(ctx, `SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`)
-	if err != nil {
-		return err
-	}
-	pids, err := pgx.CollectRows(rows, pgx.RowTo[int])
+	pids, err := database.Column[int](l.db.Query(ctx, `
+SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`))
 	var all int64
 	for _, pid := range pids {
 		all += privateMemory(pid)

@@ -41,7 +41,7 @@ func killedServers(ctx context.Context, o options) (rows []row, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, cluster.Remove()) }()
-	t := &trio{options: o, url: db.Config().ConnString(), home: filepath.Join(o.dir, "killed")}
+	t := &trio{options: o, url: db.URL(), home: filepath.Join(o.dir, "killed")}
 	db.Close()
 	const turns = 40 // more than a task has had when its server is killed
 	if err := fillWorkspace(filepath.Join(t.home, "ws"), turns, 1<<10); err != nil {

@@ -25,7 +25,7 @@ func shared(ctx context.Context, o options) (rows []row, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, cluster.Remove()) }()
-	url := db.Config().ConnString()
+	url := db.URL()
 	db.Close()
 	for _, measure := range []func(context.Context, options, string) ([]row, error){sharedCommits, sharedFollowers} {
 		more, err := measure(ctx, o, url)

@@ -26,7 +26,7 @@ func databaseTurns(ctx context.Context, o options) (rows []row, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, cluster.Remove()) }()
-	url := db.Config().ConnString()
+	url := db.URL()
 	db.Close()
 	home := filepath.Join(o.dir, "databaseTurns")
 	ws := filepath.Join(home, "ws")

@@ -7,6 +7,11 @@
 // makes. Migrate runs those that are missing in one transaction, under a lock, so that of several programs one migrates,
 // and one that is interrupted has changed nothing. Open never migrates: it refuses tables of another version.
 //
+// # Statements
+//
+// The wire protocol is that of pgconn, and the pool is puddle's, as in pgx. Rows, transactions, and the types of columns
+// and parameters are here, for the few that Roost needs. A connection keeps its statements prepared.
+//
 // # What is refused
 //
 // Open refuses a replica, a database that acknowledges commits before they are synced, and tables of another version.
@@ -25,43 +30,144 @@ package database
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync/atomic"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/puddle/v2"
 )
 
 // DB is a database of Roost. It is safe for concurrent use.
 type DB struct {
-	*pgxpool.Pool
-	unreplicated atomic.Int64 // commits that were acknowledged without the standby
+	at   address
+	pool *puddle.Pool[*conn]
 }
 
-// Open connects to the database at url, which pgx describes: postgres://USER@HOST/NAME, with several hosts if there are
-// several. Errors wrap ErrNoSchema, ErrNewerSchema, ErrReadOnly and ErrNotDurable.
+// Open connects to the database at url, which pgconn describes: postgres://USER@HOST/NAME, with several hosts if there are
+// several. pool_max_conns bounds the connections; it is otherwise the number of processors, and at least 4. Errors wrap
+// ErrNoSchema, ErrNewerSchema, ErrReadOnly and ErrNotDurable.
 func Open(ctx context.Context, url string) (*DB, error) {
-	config, err := configured(url)
+	at, err := parse(url)
+	if err == nil {
+		err = at.probe(ctx)
+	}
+	db := &DB{at: at}
+	if err == nil {
+		db.pool, err = db.at.pool()
+	}
 	if err != nil {
-		return nil, fmt.Errorf("open the database: %w", err)
-	}
-	if err := probe(ctx, config); err != nil {
-		return nil, fmt.Errorf("open the database: %w", err)
-	}
-	db := &DB{}
-	config.ConnConfig.OnNotice = db.notice
-	if db.Pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
 	return db, nil
 }
 
-// Found scans one row and reports whether there was one.
-func Found(r pgx.Row, into ...any) (bool, error) {
-	err := r.Scan(into...)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return false, nil
+// probe refuses a database that this program cannot use, and finds out whether a pooler stands before it.
+func (a *address) probe(ctx context.Context) error {
+	c, err := connect(ctx, a.config, false)
+	if err != nil {
+		return Explained(err)
 	}
-	return err == nil, err
+	defer c.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it only read
+	if err := fit(ctx, c); err != nil {
+		return err
+	}
+	var pid uint32 // a pooler gives its clients numbers of its own
+	err = c.queryRow(ctx, `SELECT pg_backend_pid()`).Scan(&pid)
+	a.prepares = pid == c.PID()
+	return err
+}
+
+// Close closes the connections. It waits until those in use are given back.
+func (db *DB) Close() { db.pool.Close() }
+
+// URL is the address that Open was called with.
+func (db *DB) URL() string { return db.at.url }
+
+// MaxConns is how many connections there can be.
+func (db *DB) MaxConns() int { return int(db.at.most) }
+
+// Ping returns an error if the database does not answer.
+func (db *DB) Ping(ctx context.Context) error {
+	c, release, err := db.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return c.Ping(ctx)
+}
+
+// Exec executes a statement that is a transaction of its own, and returns how many rows it affected. Without args it may
+// be several statements, which semicolons separate. An error that is no *pgconn.PgError leaves open what was done: the
+// connection was cut, or an administrator cancelled the wait for the standby.
+func (db *DB) Exec(ctx context.Context, sql string, args ...any) (affected int64, err error) {
+	c, release, err := db.acquire(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	return c.exec(ctx, sql, args)
+}
+
+// Query executes a statement that returns rows. They hold a connection until they are closed.
+func (db *DB) Query(ctx context.Context, sql string, args ...any) *Rows {
+	c, release, err := db.acquire(ctx)
+	if err != nil {
+		return &Rows{err: err, closed: true}
+	}
+	rows := c.query(ctx, sql, args)
+	rows.release = release
+	return rows
+}
+
+// QueryRow executes a statement that returns a row.
+func (db *DB) QueryRow(ctx context.Context, sql string, args ...any) Row {
+	return Row{db.Query(ctx, sql, args...)}
+}
+
+// SendBatch executes the statements of a batch in one transaction.
+func (db *DB) SendBatch(ctx context.Context, b *Batch) error {
+	c, release, err := db.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return c.batch(ctx, b)
+}
+
+// Listener receives the notifications of a channel, on a connection of its own. One goroutine uses it.
+type Listener struct {
+	conn   *pgconn.PgConn
+	queued []string
+}
+
+// Listen begins to listen to a channel. A pooler in transaction mode takes it, and delivers nothing.
+func (db *DB) Listen(ctx context.Context, channel string) (*Listener, error) {
+	l := &Listener{}
+	config := db.at.config.Copy()
+	neverCancel(config)
+	config.OnNotification = func(_ *pgconn.PgConn, n *pgconn.Notification) { l.queued = append(l.queued, n.Payload) }
+	var err error
+	if l.conn, err = pgconn.ConnectConfig(ctx, config); err != nil {
+		return nil, err
+	}
+	if err := l.conn.Exec(ctx, `LISTEN `+channel).Close(); err != nil {
+		l.Close(ctx)
+		return nil, err
+	}
+	return l, nil
+}
+
+// Next waits for the next notification and returns what it carries. After an error, also that of ctx, nothing more comes.
+func (l *Listener) Next(ctx context.Context) (payload string, err error) {
+	for len(l.queued) == 0 {
+		if err := l.conn.WaitForNotification(ctx); err != nil {
+			return "", err
+		}
+	}
+	payload, l.queued = l.queued[0], l.queued[1:]
+	return payload, nil
+}
+
+// Close ends the connection.
+func (l *Listener) Close(ctx context.Context) {
+	_ = l.conn.Close(context.WithoutCancel(ctx)) // nothing was written through it
 }

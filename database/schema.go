@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
@@ -54,29 +53,28 @@ const migrationLock = 0x526f6f7374
 // Migrate brings the tables of the database at url to SchemaVersion, in one transaction: one that is interrupted has
 // changed nothing. It does nothing to a database that has them. Errors wrap ErrNewerSchema and ErrReadOnly.
 func Migrate(ctx context.Context, url string) error {
-	config, err := configured(url)
+	at, err := parse(url)
 	if err != nil {
 		return fmt.Errorf("migrate the database: %w", err)
 	}
-	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec // what is prepared would stay behind a pooler
-	conn, err := pgx.ConnectConfig(ctx, config.ConnConfig)
+	c, err := connect(ctx, at.config, false) // what is prepared would stay behind a pooler
 	if err != nil {
 		return fmt.Errorf("migrate: connect to the database: %w", Explained(err))
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // its transaction has ended
-	if err := migrate(ctx, conn, len(migrations)); err != nil {
+	defer c.Close(context.WithoutCancel(ctx)) //nolint:errcheck // its transaction has ended
+	if err := migrate(ctx, c, len(migrations)); err != nil {
 		return fmt.Errorf("migrate the database: %w", Explained(err))
 	}
 	return nil
 }
 
-func migrate(ctx context.Context, conn *pgx.Conn, to int) error {
-	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+func migrate(ctx context.Context, c *conn, to int) error {
+	return c.transaction(ctx, func(tx *Tx) error {
 		// The lock ends with the transaction: one of the session would be lost behind a pooler.
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(migrationLock)); err != nil {
 			return err
 		}
-		version, err := schemaVersion(ctx, tx)
+		version, err := schemaVersion(ctx, c)
 		if err != nil {
 			return err
 		}
@@ -107,25 +105,20 @@ func migrate(ctx context.Context, conn *pgx.Conn, to int) error {
 	})
 }
 
-// querier is a connection, a transaction or a pool.
-type querier interface {
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}
-
 // schemaVersion is how many migrations the database has seen; 0 without any.
-func schemaVersion(ctx context.Context, q querier) (version int, err error) {
+func schemaVersion(ctx context.Context, c *conn) (version int, err error) {
 	var there bool
-	if err := q.QueryRow(ctx, `SELECT to_regclass('roost.schema_version') IS NOT NULL`).Scan(&there); err != nil || !there {
+	if err := c.queryRow(ctx, `SELECT to_regclass('roost.schema_version') IS NOT NULL`).Scan(&there); err != nil || !there {
 		return 0, err
 	}
-	err = q.QueryRow(ctx, `SELECT version FROM roost.schema_version`).Scan(&version)
+	err = c.queryRow(ctx, `SELECT version FROM roost.schema_version`).Scan(&version)
 	return version, err
 }
 
 // fit refuses a database that this program cannot use.
-func fit(ctx context.Context, q querier) error {
+func fit(ctx context.Context, c *conn) error {
 	var readOnly, unsynced, fsync string
-	err := q.QueryRow(ctx, `SELECT current_setting('transaction_read_only'), current_setting('synchronous_commit'), current_setting('fsync')`).
+	err := c.queryRow(ctx, `SELECT current_setting('transaction_read_only'), current_setting('synchronous_commit'), current_setting('fsync')`).
 		Scan(&readOnly, &unsynced, &fsync)
 	if err != nil {
 		return err
@@ -138,7 +131,7 @@ func fit(ctx context.Context, q querier) error {
 	case unsynced != "on" && unsynced != "remote_apply":
 		return fmt.Errorf("synchronous_commit is %s, and must be on or remote_apply: %w", unsynced, ErrNotDurable)
 	}
-	version, err := schemaVersion(ctx, q)
+	version, err := schemaVersion(ctx, c)
 	switch {
 	case err != nil:
 		return err

@@ -2,6 +2,7 @@ package database
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -36,7 +37,7 @@ func TestMigrateFromEachVersion(t *testing.T) {
 		t.Run(fmt.Sprint(from), func(t *testing.T) {
 			url := c.Database(t)
 			conn := connect(url)
-			if err := migrate(t.Context(), conn, from); err != nil {
+			if err := migrate(t.Context(), plain(t, url), from); err != nil {
 				t.Fatal(err)
 			}
 			line, payload := bytes.Repeat([]byte("a line "), 1000), bytes.Repeat([]byte{0, 1, 255}, 1000)
@@ -108,4 +109,19 @@ ORDER BY 1`)
 
 func minus(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
+}
+
+// plain is a connection of this package.
+func plain(t *testing.T, url string) *conn {
+	t.Helper()
+	at, err := parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := connect(t.Context(), at.config, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close(context.WithoutCancel(t.Context())) })
+	return c
 }

@@ -40,7 +40,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/roost-dev/roost/catalog"
@@ -51,8 +50,6 @@ import (
 const patience = 5 * time.Second
 
 // DB is the catalogue in a database. It is safe for concurrent use, and has nothing to close.
-//
-// Its methods ignore the error of Query: the rows hold the same error, and pgx.ForEachRow and pgx.CollectRows return it.
 type DB struct {
 	db      *database.DB
 	reading chan struct{} // a token for each snapshot: a search that reads in one needs further connections
@@ -63,7 +60,7 @@ type DB struct {
 
 // Open uses db, which must stay open as long as the catalogue is used.
 func Open(db *database.DB) *DB {
-	return &DB{db: db, reading: make(chan struct{}, max(1, db.Config().MaxConns/2))}
+	return &DB{db: db, reading: make(chan struct{}, max(1, db.MaxConns()/2))}
 }
 
 // What writers take turns for.
@@ -76,8 +73,8 @@ const (
 var errBusy = errors.New("another server is writing into it")
 
 // write runs f in a transaction while no other writer has this turn. It waits for up to wait until the turn is free.
-func (db *DB) write(ctx context.Context, turn string, wait time.Duration, f func(pgx.Tx) error) error {
-	err := pgx.BeginFunc(ctx, db.db, func(tx pgx.Tx) error {
+func (db *DB) write(ctx context.Context, turn string, wait time.Duration, f func(*database.Tx) error) error {
+	err := db.db.Transaction(ctx, func(tx *database.Tx) error {
 		// A server that hangs must not keep the others from writing. What a crash takes is derived again.
 		limits := fmt.Sprintf("SET LOCAL lock_timeout = %d; SET LOCAL idle_in_transaction_session_timeout = '30s'; SET LOCAL synchronous_commit = off", max(1, wait.Milliseconds()))
 		if _, err := tx.Exec(ctx, limits); err != nil {
@@ -96,16 +93,13 @@ INSERT INTO roost.catalog_turns VALUES ($1, 1) ON CONFLICT (name) DO UPDATE SET 
 	return database.Explained(err)
 }
 
-// oneState are the options of a transaction that reads one state.
-var oneState = pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-
 // SetAside removes everything, because some of it is damaged: it is derived again.
 func (db *DB) SetAside() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	err := db.write(ctx, rowsTurn, patience, func(tx pgx.Tx) error { return remove(ctx, tx, "catalog_rows", "catalog_sources") })
+	err := db.write(ctx, rowsTurn, patience, func(tx *database.Tx) error { return remove(ctx, tx, "catalog_rows", "catalog_sources") })
 	if err == nil {
-		err = db.write(ctx, textsTurn, patience, func(tx pgx.Tx) error {
+		err = db.write(ctx, textsTurn, patience, func(tx *database.Tx) error {
 			return remove(ctx, tx, "catalog_parts", "catalog_tasks", "catalog_words")
 		})
 	}
@@ -116,7 +110,7 @@ func (db *DB) SetAside() error {
 }
 
 // remove empties tables. TRUNCATE would take the rows from readers, too.
-func remove(ctx context.Context, tx pgx.Tx, tables ...string) error {
+func remove(ctx context.Context, tx *database.Tx, tables ...string) error {
 	for _, table := range tables {
 		if _, err := tx.Exec(ctx, "DELETE FROM roost."+table); err != nil {
 			return err

@@ -5,29 +5,29 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/database"
 )
 
 // Rows is catalog.DB.Rows.
 func (db *DB) Rows(ctx context.Context, build uint64, extent catalog.Extent) (out []catalog.SourceRows, err error) {
-	err = pgx.BeginTxFunc(ctx, db.db, oneState, func(tx pgx.Tx) error {
+	tx, end, err := db.db.Snapshot(ctx)
+	if err == nil {
+		defer end()
 		out, err = rowsOf(ctx, tx, build, extent)
-		return err
-	})
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read the catalogue: %w", err)
 	}
 	return out, nil
 }
 
-func rowsOf(ctx context.Context, tx pgx.Tx, build uint64, extent catalog.Extent) (out []catalog.SourceRows, err error) {
+func rowsOf(ctx context.Context, tx *database.Tx, build uint64, extent catalog.Extent) (out []catalog.SourceRows, err error) {
 	at := map[int64]int{}
-	found, _ := tx.Query(ctx, `SELECT id, checksum, body FROM roost.catalog_sources WHERE build = $1 ORDER BY id`, int64(build))
+	found := tx.Query(ctx, `SELECT id, checksum, body FROM roost.catalog_sources WHERE build = $1 ORDER BY id`, int64(build))
 	var id, sum int64
 	var body []byte
-	_, err = pgx.ForEachRow(found, []any{&id, &sum, &body}, func() error {
+	err = found.Each([]any{&id, &sum, &body}, func() error {
 		if s, ok := catalog.UnpackSource(body, sum); ok {
 			at[id] = len(out)
 			out = append(out, catalog.SourceRows{Source: s})
@@ -39,12 +39,12 @@ func rowsOf(ctx context.Context, tx pgx.Tx, build uint64, extent catalog.Extent)
 	}
 	var p catalog.Packed
 	into := []any{&id, &p.Sum, &p.Body, &p.Title, &p.PageSum, &p.Summary}[:3+[...]int{catalog.Bare: 0, catalog.Titles: 1, catalog.Summaries: 3}[extent]]
-	found, _ = tx.Query(ctx, "SELECT source, checksum, body"+[...]string{
+	found = tx.Query(ctx, "SELECT source, checksum, body"+[...]string{
 		catalog.Bare:      "",
 		catalog.Titles:    ", title",
 		catalog.Summaries: ", title, page_checksum, summary",
 	}[extent]+" FROM roost.catalog_rows")
-	_, err = pgx.ForEachRow(found, into, func() error {
+	err = found.Each(into, func() error {
 		if i, ok := at[id]; ok {
 			if r, ok := p.Row(extent); ok {
 				out[i].Rows = append(out[i].Rows, r)
@@ -61,12 +61,12 @@ func (db *DB) Summaries(ctx context.Context, build uint64, source string, rows [
 	for i, r := range rows {
 		names[i], digests[i] = []byte(r.ID), int64(r.Digest)
 	}
-	found, _ := db.db.Query(ctx, `
+	found := db.db.Query(ctx, `
 SELECT n, title, page_checksum, summary FROM unnest($2::bytea[], $3::bigint[]) WITH ORDINALITY AS wanted (name, digest, n)
 JOIN roost.catalog_rows USING (name, digest) WHERE source IN (SELECT id FROM roost.catalog_sources WHERE name = $1 AND build = $4)`, []byte(source), names, digests, int64(build))
 	var n int64
 	var p catalog.Packed
-	_, err := pgx.ForEachRow(found, []any{&n, &p.Title, &p.PageSum, &p.Summary}, func() error {
+	err := found.Each([]any{&n, &p.Title, &p.PageSum, &p.Summary}, func() error {
 		p.Page(rows[n-1])
 		return nil
 	})
@@ -78,7 +78,7 @@ JOIN roost.catalog_rows USING (name, digest) WHERE source IN (SELECT id FROM roo
 
 // Keep is catalog.DB.Keep.
 func (db *DB) Keep(ctx context.Context, build uint64, changes []catalog.Change, forget int64, wait time.Duration) error {
-	err := db.write(ctx, rowsTurn, wait, func(tx pgx.Tx) error {
+	err := db.write(ctx, rowsTurn, wait, func(tx *database.Tx) error {
 		for i := range changes {
 			if err := keep(ctx, tx, build, &changes[i]); err != nil {
 				return err
@@ -95,7 +95,7 @@ DELETE FROM roost.catalog_rows WHERE source IN (SELECT id FROM forgotten)`, forg
 	return nil
 }
 
-func keep(ctx context.Context, tx pgx.Tx, build uint64, ch *catalog.Change) error {
+func keep(ctx context.Context, tx *database.Tx, build uint64, ch *catalog.Change) error {
 	body, sum := ch.Source.Pack()
 	var id int64
 	err := tx.QueryRow(ctx, `
@@ -125,18 +125,27 @@ ON CONFLICT (name, build) DO UPDATE SET seen = excluded.seen, body = excluded.bo
 	if err := update(ctx, tx, id, ch.Update); err != nil || len(ch.Put) == 0 {
 		return err
 	}
-	_, err = tx.CopyFrom(ctx, pgx.Identifier{"roost", "catalog_rows"},
-		[]string{"source", "name", "digest", "body", "checksum", "title", "summary", "page_checksum"},
-		pgx.CopyFromSlice(len(ch.Put), func(i int) ([]any, error) {
-			r := ch.Put[i]
-			p := r.Pack()
-			return []any{id, []byte(r.ID), int64(r.Digest), p.Body, p.Sum, p.Title, append([]byte{}, p.Summary...), p.PageSum}, nil
-		}))
+	return insert(ctx, tx, id, ch.Put)
+}
+
+func insert(ctx context.Context, tx *database.Tx, source int64, rows []*catalog.Row) error {
+	var names, bodies, titles, summaries [][]byte
+	var digests, sums, pageSums []int64
+	for _, r := range rows {
+		p := r.Pack()
+		names, digests = append(names, []byte(r.ID)), append(digests, int64(r.Digest))
+		bodies, sums = append(bodies, p.Body), append(sums, p.Sum)
+		titles, summaries, pageSums = append(titles, p.Title), append(summaries, append([]byte{}, p.Summary...)), append(pageSums, p.PageSum)
+	}
+	_, err := tx.Exec(ctx, `
+INSERT INTO roost.catalog_rows (source, name, digest, body, checksum, title, summary, page_checksum)
+SELECT $1, n.* FROM unnest($2::bytea[], $3::bigint[], $4::bytea[], $5::bigint[], $6::bytea[], $7::bytea[], $8::bigint[]) AS n`,
+		source, names, digests, bodies, sums, titles, summaries, pageSums)
 	return err
 }
 
 // update keeps what was found out about rows that have not changed since.
-func update(ctx context.Context, tx pgx.Tx, source int64, rows []*catalog.Row) error {
+func update(ctx context.Context, tx *database.Tx, source int64, rows []*catalog.Row) error {
 	if len(rows) == 0 {
 		return nil
 	}
@@ -156,7 +165,7 @@ WHERE r.source = $1 AND r.name = n.name AND r.digest = n.digest`, source, names,
 
 // ForgetRows is catalog.DB.ForgetRows.
 func (db *DB) ForgetRows(ctx context.Context) error {
-	err := db.write(ctx, rowsTurn, patience, func(tx pgx.Tx) error { return remove(ctx, tx, "catalog_rows", "catalog_sources") })
+	err := db.write(ctx, rowsTurn, patience, func(tx *database.Tx) error { return remove(ctx, tx, "catalog_rows", "catalog_sources") })
 	if err != nil {
 		return fmt.Errorf("forget the rows of the catalogue: %w", err)
 	}

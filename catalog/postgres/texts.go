@@ -4,22 +4,27 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"iter"
 	"slices"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/database"
 )
+
+// part is a part of a task's text as it is stored.
+type part struct {
+	first    int64
+	features []int32
+	body     []byte
+}
 
 // Put is catalog.DB.Put.
 func (db *DB) Put(ctx context.Context, list []catalog.Entry) error {
 	last := map[string]*catalog.Entry{}
 	// What takes time comes before the transaction, in which the other servers wait.
-	words, parts := catalog.WordSet{}, map[string][][]any{}
+	words, parts := catalog.WordSet{}, map[string][]part{}
 	for i := range list {
 		last[list[i].Key] = &list[i]
 	}
@@ -30,29 +35,28 @@ func (db *DB) Put(ctx context.Context, list []catalog.Entry) error {
 		counts = append(counts, int64(len(e.Parts)))
 		for _, p := range e.Parts {
 			words.Add(p)
-			parts[key] = append(parts[key], []any{nil, int64(p.First), features(p), p.Body})
+			parts[key] = append(parts[key], part{int64(p.First), features(p), p.Body})
 		}
 	}
-	err := db.write(ctx, textsTurn, patience, func(tx pgx.Tx) error {
+	err := db.write(ctx, textsTurn, patience, func(tx *database.Tx) error {
 		if err := drop(ctx, tx, hashes); err != nil {
 			return err
 		}
-		found, _ := tx.Query(ctx, `
+		found := tx.Query(ctx, `
 INSERT INTO roost.catalog_tasks (version, parts, key, stamp)
 SELECT $1, n.parts, n.key, n.stamp FROM unnest($2::bigint[], $3::bytea[], $4::bytea[]) AS n (parts, key, stamp) RETURNING id, key`,
 			catalog.Version, counts, keys, stamps)
-		var rows [][]any
+		var b database.Batch
 		var id int64
 		var key []byte
-		_, err := pgx.ForEachRow(found, []any{&id, &key}, func() error {
-			for _, part := range parts[string(key)] {
-				part[0] = id
-				rows = append(rows, part)
+		err := found.Each([]any{&id, &key}, func() error {
+			for _, p := range parts[string(key)] {
+				b.Queue(`INSERT INTO roost.catalog_parts (task, first, features, body) VALUES ($1, $2, $3, $4)`, id, p.first, p.features, p.body)
 			}
 			return nil
 		})
 		if err == nil {
-			_, err = tx.CopyFrom(ctx, pgx.Identifier{"roost", "catalog_parts"}, []string{"task", "first", "features", "body"}, pgx.CopyFromRows(rows))
+			err = tx.SendBatch(ctx, &b)
 		}
 		if err != nil {
 			return err
@@ -71,7 +75,7 @@ func (db *DB) Drop(ctx context.Context, keys []string) error {
 	for i, key := range keys {
 		hashes[i] = hash(key)
 	}
-	err := db.write(ctx, textsTurn, patience, func(tx pgx.Tx) error { return drop(ctx, tx, hashes) })
+	err := db.write(ctx, textsTurn, patience, func(tx *database.Tx) error { return drop(ctx, tx, hashes) })
 	if err != nil {
 		return fmt.Errorf("remove %d tasks from the catalogue: %w", len(keys), err)
 	}
@@ -79,7 +83,7 @@ func (db *DB) Drop(ctx context.Context, keys []string) error {
 }
 
 // drop removes tasks, except those that a newer program derived.
-func drop(ctx context.Context, tx pgx.Tx, hashes [][]byte) error {
+func drop(ctx context.Context, tx *database.Tx, hashes [][]byte) error {
 	_, err := tx.Exec(ctx, `
 WITH gone AS (DELETE FROM roost.catalog_tasks WHERE sha256(key) = ANY ($1) AND version <= $2 RETURNING id)
 DELETE FROM roost.catalog_parts WHERE task IN (SELECT id FROM gone)`, hashes, catalog.Version)
@@ -115,7 +119,7 @@ func wordNumber(word []byte) int32 {
 func jointNumber(j uint32) int32 { return -1 - int32(j) }
 
 // extend adds new words to the vocabulary.
-func (db *DB) extend(ctx context.Context, tx pgx.Tx, words catalog.WordSet) error {
+func (db *DB) extend(ctx context.Context, tx *database.Tx, words catalog.WordSet) error {
 	known, err := db.vocabulary(ctx, tx)
 	if err != nil {
 		return err
@@ -140,11 +144,11 @@ func checksum(packed []byte) int64 { return int64(catalog.MixText(0, string(pack
 type wordsKey struct{ id, checksum int64 }
 
 // vocabulary reads the lists of words that are not in memory.
-func (db *DB) vocabulary(ctx context.Context, tx pgx.Tx) (out catalog.Vocabulary, err error) {
-	found, _ := tx.Query(ctx, `SELECT id, checksum FROM roost.catalog_words ORDER BY id`)
+func (db *DB) vocabulary(ctx context.Context, tx *database.Tx) (out catalog.Vocabulary, err error) {
+	found := tx.Query(ctx, `SELECT id, checksum FROM roost.catalog_words ORDER BY id`)
 	var all []wordsKey
 	var id, sum int64
-	if _, err := pgx.ForEachRow(found, []any{&id, &sum}, func() error {
+	if err := found.Each([]any{&id, &sum}, func() error {
 		all = append(all, wordsKey{id, sum})
 		return nil
 	}); err != nil {
@@ -163,9 +167,9 @@ func (db *DB) vocabulary(ctx context.Context, tx pgx.Tx) (out catalog.Vocabulary
 		}
 	}
 	if len(missing) > 0 {
-		found, _ := tx.Query(ctx, `SELECT id, checksum, words FROM roost.catalog_words WHERE id = ANY ($1)`, missing)
+		found := tx.Query(ctx, `SELECT id, checksum, words FROM roost.catalog_words WHERE id = ANY ($1)`, missing)
 		var packed []byte
-		if _, err := pgx.ForEachRow(found, []any{&id, &sum, &packed}, func() error {
+		if err := found.Each([]any{&id, &sum, &packed}, func() error {
 			if checksum(packed) != sum {
 				return fmt.Errorf("%w: a list of its words is not what was written", catalog.ErrDamaged)
 			}
@@ -187,8 +191,9 @@ func (db *DB) vocabulary(ctx context.Context, tx pgx.Tx) (out catalog.Vocabulary
 
 // texts are the texts of the database as one transaction reads them.
 type texts struct {
-	db *DB
-	tx pgx.Tx
+	db  *DB
+	tx  *database.Tx
+	end func() // of the transaction
 }
 
 // Snapshot is catalog.DB.Snapshot. It waits while many others are open.
@@ -198,33 +203,33 @@ func (db *DB) Snapshot(ctx context.Context) (*catalog.Snapshot, error) {
 	case <-ctx.Done():
 		return nil, fmt.Errorf("read the catalogue: %w", ctx.Err())
 	}
-	tx, err := db.db.BeginTx(ctx, oneState)
+	tx, end, err := db.db.Snapshot(ctx)
 	if err == nil {
 		// The planner knows nothing of features, and a scan of all parts would read those of each.
 		if _, err = tx.Exec(ctx, "SET LOCAL enable_seqscan = off"); err != nil {
-			err = errors.Join(err, tx.Rollback(context.WithoutCancel(ctx)))
+			end()
 		}
 	}
 	if err != nil {
 		<-db.reading
 		return nil, fmt.Errorf("read the catalogue: %w", err)
 	}
-	return catalog.NewSnapshot(&texts{db, tx}), nil
+	return catalog.NewSnapshot(&texts{db, tx, end}), nil
 }
 
 // Close implements catalog.Texts.
 func (t *texts) Close() {
-	_ = t.tx.Rollback(context.Background()) // nothing was written; a broken connection is not used again
+	t.end()
 	<-t.db.reading
 }
 
 // Tasks implements catalog.Texts.
 func (t *texts) Tasks(ctx context.Context) (map[string]catalog.Task, error) {
 	out, parts := map[string]catalog.Task{}, int64(0)
-	found, _ := t.tx.Query(ctx, `SELECT id, parts, key, stamp FROM roost.catalog_tasks WHERE version = $1`, catalog.Version)
+	found := t.tx.Query(ctx, `SELECT id, parts, key, stamp FROM roost.catalog_tasks WHERE version = $1`, catalog.Version)
 	var id, n int64
 	var key, stamp []byte
-	_, err := pgx.ForEachRow(found, []any{&id, &n, &key, &stamp}, func() error {
+	err := found.Each([]any{&id, &n, &key, &stamp}, func() error {
 		out[string(key)] = catalog.Task{ID: id, Stamp: string(stamp)}
 		parts += n
 		return nil
@@ -270,9 +275,9 @@ func (t *texts) Parts(ctx context.Context, l catalog.Lookup, f func(task int64, 
 		args = append(args, all)
 		query += fmt.Sprintf(" AND features @> $%d", len(args))
 	}
-	found, _ := t.tx.Query(ctx, query, args...)
+	found := t.tx.Query(ctx, query, args...)
 	var id, task, first int64
-	_, err := pgx.ForEachRow(found, []any{&id, &task, &first}, func() error {
+	err := found.Each([]any{&id, &task, &first}, func() error {
 		f(task, catalog.Part{ID: id, First: int(first)})
 		return nil
 	})
@@ -313,10 +318,10 @@ func (t *texts) bodies(ctx context.Context, parts []catalog.Part) ([][]byte, err
 	for i, p := range parts {
 		ids[i], at[p.ID] = p.ID, i
 	}
-	found, _ := t.tx.Query(ctx, `SELECT id, body FROM roost.catalog_parts WHERE id = ANY ($1)`, ids)
+	found := t.tx.Query(ctx, `SELECT id, body FROM roost.catalog_parts WHERE id = ANY ($1)`, ids)
 	var id int64
 	var body []byte
-	_, err := pgx.ForEachRow(found, []any{&id, &body}, func() error {
+	err := found.Each([]any{&id, &body}, func() error {
 		out[at[id]] = body
 		return nil
 	})
@@ -326,8 +331,8 @@ func (t *texts) bodies(ctx context.Context, parts []catalog.Part) ([][]byte, err
 // Whole implements catalog.Texts.
 func (t *texts) Whole(ctx context.Context, task int64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		found, _ := t.tx.Query(ctx, `SELECT id FROM roost.catalog_parts WHERE task = $1 ORDER BY id`, task)
-		parts, err := pgx.CollectRows(found, func(r pgx.CollectableRow) (p catalog.Part, err error) { return p, r.Scan(&p.ID) })
+		found := t.tx.Query(ctx, `SELECT id FROM roost.catalog_parts WHERE task = $1 ORDER BY id`, task)
+		parts, err := database.Collect(found, func(r database.Scanner) (p catalog.Part, err error) { return p, r.Scan(&p.ID) })
 		if err != nil {
 			yield(nil, fmt.Errorf("read the catalogue: %w", err))
 			return

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/catalog/postgres"
 	"github.com/roost-dev/roost/internal/testing/fixture"
@@ -13,7 +15,7 @@ import (
 // wait for writers of rows.
 func TestWritersTakeTurns(t *testing.T) {
 	url := migrated(t)
-	other, db := connect(t, url), postgres.Open(connect(t, url))
+	other, db := fixture.Must[*pgx.Conn](t)(pgx.Connect(t.Context(), url)), postgres.Open(connect(t, url))
 	keep := func(wait time.Duration) error {
 		ch := catalog.Change{Source: catalog.Source{Name: "s"}, Put: []*catalog.Row{{ID: "a", Known: true, Summary: []byte("{}")}}}
 		return db.Keep(t.Context(), 1, []catalog.Change{ch}, 0, wait)

@@ -11,8 +11,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/database/payload"
@@ -198,7 +196,7 @@ func (b *batch) store() error {
 	s.hold.Lock()
 	defer s.hold.Unlock()
 	err = s.leased(b.ctx, func(lease int64) error {
-		return pgx.BeginFunc(b.ctx, s.in.db, func(tx pgx.Tx) error {
+		return s.in.db.Transaction(b.ctx, func(tx *database.Tx) error {
 			if _, err := tx.Exec(b.ctx, lockShared, lockClass, id); err != nil {
 				return err
 			}
@@ -226,7 +224,7 @@ func (b *batch) store() error {
 }
 
 // reliedStay fails when something that a manifest of the batch names was removed: the lease that held it was ended.
-func (b *batch) reliedStay(tx pgx.Tx, store int32) error {
+func (b *batch) reliedStay(tx *database.Tx, store int32) error {
 	var n int
 	relied := slices.Collect(maps.Keys(b.relied))
 	err := tx.QueryRow(b.ctx, `SELECT count(*) FROM roost.kept WHERE store = $1 AND hash = ANY($2)`, store, asBytes(relied)).Scan(&n)
@@ -237,7 +235,7 @@ func (b *batch) reliedStay(tx pgx.Tx, store int32) error {
 }
 
 // storePayloads stores the contents that the database does not have, or of which it has damaged pieces.
-func (b *batch) storePayloads(tx pgx.Tx, keys []content.Key) error {
+func (b *batch) storePayloads(tx *database.Tx, keys []content.Key) error {
 	there, err := payload.Present(b.ctx, tx, asBytes(keys))
 	if err != nil {
 		return err
@@ -285,7 +283,7 @@ func (b *batch) storePayloads(tx pgx.Tx, keys []content.Key) error {
 }
 
 // keep gives the store the contents of the batch, and holds them.
-func (b *batch) keep(tx pgx.Tx, store int32, lease int64, keys []content.Key) error {
+func (b *batch) keep(tx *database.Tx, store int32, lease int64, keys []content.Key) error {
 	var manifests, from, to [][]byte
 	for _, k := range keys {
 		p := b.have[k]
@@ -307,7 +305,7 @@ SELECT COALESCE(sum(c.stored), 0)::bigint FROM fresh f JOIN roost.contents c ON 
 	if err != nil {
 		return err
 	}
-	var q pgx.Batch
+	var q database.Batch
 	if len(manifests) > 0 {
 		q.Queue(`UPDATE roost.kept SET manifest = true WHERE store = $1 AND hash = ANY($2) AND NOT manifest`, store, manifests)
 		q.Queue(`INSERT INTO roost.manifests (manifest, hash) SELECT * FROM unnest($1::bytea[], $2::bytea[]) ON CONFLICT DO NOTHING`, from, to)
@@ -317,5 +315,5 @@ SELECT COALESCE(sum(c.stored), 0)::bigint FROM fresh f JOIN roost.contents c ON 
 	if fresh > 0 {
 		q.Queue(`UPDATE roost.content_stores SET bytes = bytes + $2 WHERE id = $1`, store, fresh)
 	}
-	return tx.SendBatch(b.ctx, &q).Close()
+	return tx.SendBatch(b.ctx, &q)
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/database/lease"
@@ -27,7 +25,7 @@ WITH RECURSIVE reach (hash) AS (
 
 // querier is a transaction or a pool.
 type querier interface {
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	QueryRow(ctx context.Context, sql string, args ...any) database.Row
 }
 
 // Reaches implements content.Store.
@@ -79,7 +77,7 @@ func (s *Store) collect(ctx context.Context, id int32, o content.CollectOptions)
 	if would.Removed == 0 {
 		return would, payload.Sweep(ctx, s.in.db)
 	}
-	err = pgx.BeginFunc(ctx, s.in.db, func(tx pgx.Tx) (err error) {
+	err = s.in.db.Transaction(ctx, func(tx *database.Tx) (err error) {
 		done, err = s.remove(ctx, tx, id, o)
 		failpoint.Hit("content.postgres.collect.written")
 		return err
@@ -140,7 +138,7 @@ SELECT r.hash FROM reach r WHERE NOT EXISTS (SELECT FROM roost.kept k WHERE k.st
 }
 
 // remove takes from the store what nothing needs, while nothing begins to need it.
-func (s *Store) remove(ctx context.Context, tx pgx.Tx, id int32, o content.CollectOptions) (done content.Collected, err error) {
+func (s *Store) remove(ctx context.Context, tx *database.Tx, id int32, o content.CollectOptions) (done content.Collected, err error) {
 	if _, err := tx.Exec(ctx, lockAlone, lockClass, id); err != nil {
 		return done, err
 	}

@@ -5,9 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/roost-dev/roost/content"
+	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/database/lease"
 )
 
@@ -96,24 +95,21 @@ func (s *Store) rely(ctx context.Context, keys []content.Key) (map[content.Key]b
 	defer s.hold.Unlock()
 	err = s.leased(ctx, func(lease int64) error {
 		clear(found)
-		var b pgx.Batch
+		var b database.Batch
 		b.Queue(lockShared, lockClass, id)
-		b.Queue(`
+		var hash []byte
+		var manifest bool
+		b.QueueEach([]any{&hash, &manifest}, func() error {
+			found[content.Key(hash)] = manifest
+			return nil
+		}, `
 WITH found AS (
 	SELECT hash, manifest FROM roost.kept WHERE store = $1 AND hash = ANY($2)
 ), held AS (
 	INSERT INTO roost.held (lease, holder, store, hash) SELECT $3, $4, $1, hash FROM found ON CONFLICT DO NOTHING
 )
-SELECT hash, manifest FROM found`, id, asBytes(keys), lease, s.holder).Query(func(rows pgx.Rows) error {
-			var hash []byte
-			var manifest bool
-			_, err := pgx.ForEachRow(rows, []any{&hash, &manifest}, func() error {
-				found[content.Key(hash)] = manifest
-				return nil
-			})
-			return err
-		})
-		return s.in.db.SendBatch(ctx, &b).Close()
+SELECT hash, manifest FROM found`, id, asBytes(keys), lease, s.holder)
+		return s.in.db.SendBatch(ctx, &b)
 	})
 	if err != nil {
 		return nil, err

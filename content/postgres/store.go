@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/database/payload"
@@ -202,17 +200,15 @@ func (s *Store) Names(ctx context.Context) (map[string]content.Named, error) {
 	if id == 0 || err != nil {
 		return names, err
 	}
-	rows, err := s.in.db.Query(ctx, `SELECT owner, manifest, clock_timestamp() - at FROM roost.owners WHERE store = $1`, id)
-	if err == nil {
-		var owner string
-		var hash []byte
-		var age time.Duration
-		now := time.Now()
-		_, err = pgx.ForEachRow(rows, []any{&owner, &hash, &age}, func() error {
-			names[owner] = content.Named{Manifest: content.Key(hash).Hash(), At: now.Add(-age)}
-			return nil
-		})
-	}
+	rows := s.in.db.Query(ctx, `SELECT owner, manifest, clock_timestamp() - at FROM roost.owners WHERE store = $1`, id)
+	var owner string
+	var hash []byte
+	var age time.Duration
+	now := time.Now()
+	err = rows.Each([]any{&owner, &hash, &age}, func() error {
+		names[owner] = content.Named{Manifest: content.Key(hash).Hash(), At: now.Add(-age)}
+		return nil
+	})
 	if err != nil {
 		return names, fmt.Errorf("read the names of the content store: %w", err)
 	}
@@ -240,14 +236,14 @@ func (s *Store) setName(ctx context.Context, owner string, k content.Key) error 
 	if err != nil {
 		return err
 	}
-	err = pgx.BeginFunc(ctx, s.in.db, func(tx pgx.Tx) error {
+	err = s.in.db.Transaction(ctx, func(tx *database.Tx) error {
 		if _, err := tx.Exec(ctx, lockShared, lockClass, id); err != nil {
 			return err
 		}
 		done, err := tx.Exec(ctx, `
 INSERT INTO roost.owners (store, owner, manifest) SELECT store, $2, hash FROM roost.kept WHERE store = $1 AND hash = $3 AND manifest
 ON CONFLICT (store, owner) DO UPDATE SET manifest = EXCLUDED.manifest, at = EXCLUDED.at`, id, owner, k[:])
-		if err == nil && done.RowsAffected() == 0 {
+		if err == nil && done == 0 {
 			err = content.ErrMissing
 		}
 		failpoint.Hit("content.postgres.name.written")

@@ -41,8 +41,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/database/lease"
@@ -77,14 +75,11 @@ func (s *Stores) Store(name string) content.Store {
 
 // List returns the names of the stores that exist, in order.
 func (s *Stores) List(ctx context.Context) ([]string, error) {
-	rows, err := s.db.Query(ctx, `SELECT name FROM roost.content_stores ORDER BY name`)
-	if err == nil {
-		var list []string
-		if list, err = pgx.CollectRows(rows, pgx.RowTo[string]); err == nil {
-			return list, nil
-		}
+	list, err := database.Column[string](s.db.Query(ctx, `SELECT name FROM roost.content_stores ORDER BY name`))
+	if err != nil {
+		return nil, fmt.Errorf("list the content stores: %w", err)
 	}
-	return nil, fmt.Errorf("list the content stores: %w", err)
+	return list, nil
 }
 
 // Close ends what all stores hold.

@@ -18,7 +18,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/roost-dev/roost/database"
@@ -86,8 +85,8 @@ func (l *Lease) Announce(ctx context.Context, document []byte) error {
 
 // Announced are the documents of the leases that last.
 func Announced(ctx context.Context, db *database.DB) ([][]byte, error) {
-	rows, _ := db.Query(ctx, `SELECT server FROM roost.leases WHERE server IS NOT NULL AND lease_until > clock_timestamp() ORDER BY id`)
-	list, err := pgx.CollectRows(rows, pgx.RowTo[[]byte]) // also Query's error
+	rows := db.Query(ctx, `SELECT server FROM roost.leases WHERE server IS NOT NULL AND lease_until > clock_timestamp() ORDER BY id`)
+	list, err := database.Column[[]byte](rows)
 	if err != nil {
 		return nil, fmt.Errorf("look for running servers: %w", err)
 	}
@@ -137,7 +136,7 @@ func (l *Lease) renew(ctx context.Context) error {
 		return fmt.Errorf("renew a lease: %w", database.Explained(err))
 	}
 	l.asked = asked
-	if done.RowsAffected() == 0 {
+	if done == 0 {
 		l.id = 0
 	}
 	return nil
@@ -163,7 +162,7 @@ func (l *Lease) Close(ctx context.Context) error {
 }
 
 // End removes all leases that have run out, with all that names them.
-func End(ctx context.Context, tx pgx.Tx) error {
+func End(ctx context.Context, tx *database.Tx) error {
 	_, err := tx.Exec(ctx, `DELETE FROM roost.leases WHERE lease_until <= clock_timestamp()`)
 	return err
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 
 	"github.com/roost-dev/roost/database"
@@ -39,7 +38,7 @@ func TestLease(t *testing.T) {
 	}
 	end := func() {
 		t.Helper()
-		fixture.NoError(t, pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error { return lease.End(ctx, tx) }))
+		fixture.NoError(t, db.Transaction(ctx, func(tx *database.Tx) error { return lease.End(ctx, tx) }))
 	}
 	l, other := lease.New(db, 300*time.Millisecond), lease.New(db, time.Hour)
 	first, kept := fixture.Must[int64](t)(l.ID(ctx)), fixture.Must[int64](t)(other.ID(ctx))

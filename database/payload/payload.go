@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/roost-dev/roost/database"
@@ -29,7 +28,7 @@ var ErrDamaged = errors.New("a piece is missing or damaged")
 
 // Querier is a connection, a transaction or a pool.
 type Querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	Query(ctx context.Context, sql string, args ...any) *database.Rows
 }
 
 // One encoder and one decoder serve all: EncodeAll and DecodeAll may be called from several goroutines.
@@ -68,11 +67,11 @@ func unpack(stored []byte, n, size int64) ([]byte, error) {
 
 // Read calls do for the pieces from first to last of a payload of size bytes, in order.
 func Read(ctx context.Context, q Querier, hash []byte, size, first, last int64, do func(n int64, data []byte) error) error {
-	rows, _ := q.Query(ctx, `SELECT n, data FROM roost.chunks WHERE hash = $1 AND n BETWEEN $2 AND $3 ORDER BY n`, hash, first, last)
+	rows := q.Query(ctx, `SELECT n, data FROM roost.chunks WHERE hash = $1 AND n BETWEEN $2 AND $3 ORDER BY n`, hash, first, last)
 	next := first
 	var n int64
 	var stored []byte
-	_, err := pgx.ForEachRow(rows, []any{&n, &stored}, func() error { // also Query's error
+	err := rows.Each([]any{&n, &stored}, func() error {
 		if n != next {
 			return ErrDamaged
 		}
@@ -107,15 +106,15 @@ type Piece struct {
 }
 
 // Present locks the payloads that exist against removal until the transaction ends, and returns their hashes.
-func Present(ctx context.Context, tx pgx.Tx, hashes [][]byte) ([][]byte, error) {
-	rows, _ := tx.Query(ctx, `SELECT hash FROM roost.contents WHERE hash = ANY($1) ORDER BY hash FOR KEY SHARE`, hashes)
-	return pgx.CollectRows(rows, pgx.RowTo[[]byte]) // also Query's error
+func Present(ctx context.Context, tx *database.Tx, hashes [][]byte) ([][]byte, error) {
+	rows := tx.Query(ctx, `SELECT hash FROM roost.contents WHERE hash = ANY($1) ORDER BY hash FOR KEY SHARE`, hashes)
+	return database.Column[[]byte](rows)
 }
 
 // Put records the sizes of payloads, and locks them against removal until the transaction ends. Their pieces must follow.
 // The caller puts payloads in the order of their hashes, in one transaction: otherwise two transactions that put the same
 // payloads could wait for each other.
-func Put(ctx context.Context, tx pgx.Tx, list []Size) error {
+func Put(ctx context.Context, tx *database.Tx, list []Size) error {
 	hashes, sizes, stored := make([][]byte, len(list)), make([]int64, len(list)), make([]int64, len(list))
 	for i, p := range list {
 		hashes[i], sizes[i], stored[i] = p.Hash, p.Bytes, p.Stored
@@ -128,7 +127,7 @@ WHERE (contents.size, contents.stored) <> (EXCLUDED.size, EXCLUDED.stored)`, has
 }
 
 // PutPieces stores pieces. It replaces a piece that is there already and differs.
-func PutPieces(ctx context.Context, tx pgx.Tx, list []Piece) error {
+func PutPieces(ctx context.Context, tx *database.Tx, list []Piece) error {
 	hashes, numbers, data := make([][]byte, len(list)), make([]int64, len(list)), make([][]byte, len(list))
 	for i, p := range list {
 		hashes[i], numbers[i], data[i] = p.Hash, p.N, p.Data
@@ -146,7 +145,7 @@ const sweepMost = 10_000
 func Sweep(ctx context.Context, db *database.DB) error {
 	for {
 		var n int
-		err := pgx.BeginFunc(ctx, db, func(tx pgx.Tx) (err error) {
+		err := db.Transaction(ctx, func(tx *database.Tx) (err error) {
 			n, err = sweep(ctx, tx)
 			return err
 		})
@@ -161,10 +160,10 @@ func Sweep(ctx context.Context, db *database.DB) error {
 
 // sweep checks the rows again once they are locked: a transaction that was about to name a payload had locked its row, and
 // has named the payload by now.
-func sweep(ctx context.Context, tx pgx.Tx) (int, error) {
+func sweep(ctx context.Context, tx *database.Tx) (int, error) {
 	const unnamed = `NOT EXISTS (SELECT FROM roost.kept k WHERE k.hash = c.hash) AND NOT EXISTS (SELECT FROM roost.blobs b WHERE b.hash = c.hash)`
-	rows, _ := tx.Query(ctx, `SELECT hash FROM roost.contents c WHERE `+unnamed+` ORDER BY hash LIMIT $1 FOR UPDATE SKIP LOCKED`, sweepMost)
-	hashes, err := pgx.CollectRows(rows, pgx.RowTo[[]byte]) // also Query's error
+	rows := tx.Query(ctx, `SELECT hash FROM roost.contents c WHERE `+unnamed+` ORDER BY hash LIMIT $1 FOR UPDATE SKIP LOCKED`, sweepMost)
+	hashes, err := database.Column[[]byte](rows)
 	if err != nil || len(hashes) == 0 {
 		return 0, err
 	}

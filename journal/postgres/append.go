@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/roost-dev/roost/database"
@@ -234,7 +233,7 @@ func (o *owner) lookUp(from uint64, batch []line, cause error) (uint64, error) {
 	defer cancel()
 	have := from
 	var epoch, head int64
-	err := pgx.BeginFunc(ctx, o.in.db, func(tx pgx.Tx) error {
+	err := o.in.db.Transaction(ctx, func(tx *database.Tx) error {
 		if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '1s'`); err != nil {
 			return err
 		}
@@ -247,20 +246,16 @@ WHERE id = $1 RETURNING epoch, head`, o.id, int64(o.epoch), o.in.opt.Lease), &ep
 		if err != nil {
 			return err
 		}
-		rows, err := tx.Query(ctx, `SELECT seq, line FROM roost.commits WHERE journal = $1 AND seq BETWEEN $2 AND $3 ORDER BY seq`,
+		rows := tx.Query(ctx, `SELECT seq, line FROM roost.commits WHERE journal = $1 AND seq BETWEEN $2 AND $3 ORDER BY seq`,
 			o.id, int64(from+1), int64(batch[len(batch)-1].seq))
-		if err != nil {
-			return err
-		}
 		var seq uint64
 		var text []byte
-		_, err = pgx.ForEachRow(rows, []any{&seq, &text}, func() error {
+		return rows.Each([]any{&seq, &text}, func() error {
 			if seq == have+1 && bytes.Equal(text, batch[have-from].bytes) {
 				have = seq
 			}
 			return nil
 		})
-		return err
 	})
 	if err != nil {
 		return from, unsaved("append to the log", o.name, errors.Join(cause, err))

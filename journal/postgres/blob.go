@@ -10,8 +10,6 @@ import (
 	"io"
 	"os"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/database/payload"
 	"github.com/roost-dev/roost/journal"
@@ -127,7 +125,7 @@ func (o *owner) putBlob(ctx context.Context, key []byte, from io.Reader, size in
 	if err := o.usable(ctx); err != nil {
 		return err
 	}
-	err := pgx.BeginFunc(ctx, o.in.db, func(tx pgx.Tx) error { return putNamed(ctx, tx, o.id, key, from, size) })
+	err := o.in.db.Transaction(ctx, func(tx *database.Tx) error { return putNamed(ctx, tx, o.id, key, from, size) })
 	if err != nil {
 		return unsaved("put a blob", o.name, err)
 	}
@@ -135,7 +133,7 @@ func (o *owner) putBlob(ctx context.Context, key []byte, from io.Reader, size in
 }
 
 // putNamed stores a payload, and lets a journal name it.
-func putNamed(ctx context.Context, tx pgx.Tx, id int64, key []byte, from io.Reader, size int64) error {
+func putNamed(ctx context.Context, tx *database.Tx, id int64, key []byte, from io.Reader, size int64) error {
 	whole := payload.Size{Hash: key, Bytes: size}
 	if err := payload.Put(ctx, tx, []payload.Size{whole}); err != nil {
 		return err

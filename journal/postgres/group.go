@@ -141,9 +141,9 @@ func (g *group) execute(batch []*addition) error {
 	case len(batch) == 1:
 		statement, args = appendOne, []any{ids[0], epochs[0], from[0], to[0], seqs, lines, g.lease}
 	}
-	tag, err := g.db.Exec(ctx, statement, args...)
+	added, err := g.db.Exec(ctx, statement, args...)
 	failpoint.Hit("postgres.committed")
-	if err == nil && tag.RowsAffected() != int64(len(lines)) {
+	if err == nil && added != int64(len(lines)) {
 		err = errors.New("the head of a journal is not where its owner left it")
 	}
 	return err

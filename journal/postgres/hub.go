@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/roost-dev/roost/database"
 )
@@ -161,14 +160,11 @@ func (h *hub) listen(ctx context.Context) {
 }
 
 func (h *hub) receive(ctx context.Context) error {
-	conn, err := pgx.ConnectConfig(ctx, h.pool.Config().ConnConfig)
+	from, err := h.pool.Listen(ctx, channel)
 	if err != nil {
 		return err
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing was written through it
-	if _, err := conn.Exec(ctx, `LISTEN `+channel); err != nil {
-		return err
-	}
+	defer from.Close(ctx)
 	// A pooler in transaction mode takes LISTEN and delivers nothing: a word to ourselves shows it.
 	word := h.server + " ?"
 	if _, err := h.pool.Exec(ctx, `SELECT pg_notify($1, $2)`, channel, word); err != nil {
@@ -180,17 +176,17 @@ func (h *hub) receive(ctx context.Context) error {
 			cancel()
 			wait, cancel = context.WithTimeout(ctx, 5*time.Second)
 		}
-		n, err := conn.WaitForNotification(wait)
+		payload, err := from.Next(wait)
 		cancel()
 		switch {
-		case err == nil && n.Payload == word:
+		case err == nil && payload == word:
 			first = false
 			h.listening.Store(true)
 			h.wakeAll() // what was committed before the connection listened
 		case err == nil:
-			h.notified(n.Payload)
+			h.notified(payload)
 		case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && !first:
-			// A network that dropped the connection silently shows nothing else. pgx has closed it.
+			// A network that dropped the connection silently shows nothing else.
 			return errors.New("nothing came for a minute; connecting again")
 		default:
 			return err
@@ -260,23 +256,17 @@ func (h *hub) ids() (list []int64) {
 // look wakes the followers of the journals whose head has moved since the last poll. Without an answer it wakes none:
 // the next poll finds it.
 func (h *hub) look(ctx context.Context, ids []int64) {
-	rows, err := h.pool.Query(ctx, `SELECT id, head FROM roost.journals WHERE id = ANY($1)`, ids)
-	if err != nil {
-		return
-	}
-	defer rows.Close()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for rows.Next() {
-		var id, head int64
-		if rows.Scan(&id, &head) != nil {
-			return
-		}
+	rows := h.pool.Query(ctx, `SELECT id, head FROM roost.journals WHERE id = ANY($1)`, ids)
+	var id, head int64
+	_ = rows.Each([]any{&id, &head}, func() error {
+		h.mu.Lock()
+		defer h.mu.Unlock()
 		if f := h.journals[id]; f != nil && f.head != head {
 			f.head = head
 			f.notify()
 		}
-	}
+		return nil
+	})
 }
 
 // pause waits, or until ctx ends.

@@ -94,20 +94,13 @@ func (l *leases) renew(ctx context.Context, all []lease, locked string) error {
 		ids[i], epochs[i] = x.journal, x.epoch
 	}
 	asked := time.Now()
-	rows, err := l.pool.Query(ctx, renewal(locked), ids, epochs, l.length)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
 	now := map[int64]int64{}
-	for rows.Next() {
-		var id, epoch int64
-		if err := rows.Scan(&id, &epoch); err != nil {
-			return err
-		}
+	var id, epoch int64
+	err := l.pool.Query(ctx, renewal(locked), ids, epochs, l.length).Each([]any{&id, &epoch}, func() error {
 		now[id] = epoch
-	}
-	if err := rows.Err(); err != nil {
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	for _, x := range all {

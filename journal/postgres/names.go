@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/journal"
 )
@@ -21,13 +19,10 @@ type Entry struct {
 
 // List gives the journals whose names begin with prefix and that have commits.
 func (j *Journals) List(ctx context.Context, prefix string) ([]Entry, error) {
-	rows, err := j.db.Query(ctx, `
+	rows := j.db.Query(ctx, `
 SELECT name, head, epoch, coalesce(lease_until > clock_timestamp(), false) FROM roost.journals
 WHERE starts_with(name, $1) AND head > 0`, prefix)
-	if err != nil {
-		return nil, fmt.Errorf("list the journals %s: %w", prefix, err)
-	}
-	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e Entry, err error) {
+	list, err := database.Collect(rows, func(row database.Scanner) (e Entry, err error) {
 		var head, epoch int64
 		err = row.Scan(&e.Name, &head, &epoch, &e.Held)
 		e.Head, e.Epoch = uint64(head), uint64(epoch)
@@ -65,7 +60,7 @@ SELECT owner FROM roost.journals WHERE name = $1 AND lease_until > clock_timesta
 // Begin makes a journal that begins with the commits of another one up to seq, and its payloads. Either all of it is there
 // or nothing.
 func (j *Journals) Begin(ctx context.Context, name, from string, seq uint64) error {
-	err := pgx.BeginFunc(ctx, j.db, func(tx pgx.Tx) error {
+	err := j.db.Transaction(ctx, func(tx *database.Tx) error {
 		var base, id, epoch int64
 		found, err := database.Found(tx.QueryRow(ctx, `SELECT id FROM roost.journals WHERE name = $1 AND head >= $2`, from, int64(seq)), &base)
 		if err == nil && !found {
@@ -100,10 +95,10 @@ INSERT INTO roost.commits (journal, seq, line) SELECT $1, seq, line FROM roost.c
 
 // Move gives a journal another name. It fails when there is a journal of that name.
 func (j *Journals) Move(ctx context.Context, from, to string) error {
-	tag, err := j.db.Exec(ctx, `
+	affected, err := j.db.Exec(ctx, `
 WITH room AS (DELETE FROM roost.journals WHERE name = $2 AND head = 0 AND coalesce(lease_until < clock_timestamp(), true))
 UPDATE roost.journals SET name = $2 WHERE name = $1`, from, to)
-	if err == nil && tag.RowsAffected() == 0 {
+	if err == nil && affected == 0 {
 		err = journal.ErrNotFound
 	}
 	if err != nil {
@@ -114,7 +109,7 @@ UPDATE roost.journals SET name = $2 WHERE name = $1`, from, to)
 
 // Remove removes a journal for good, with the payloads that no other journal names. One that is not there is no error.
 func (j *Journals) Remove(ctx context.Context, name string) error {
-	err := pgx.BeginFunc(ctx, j.db, func(tx pgx.Tx) error {
+	err := j.db.Transaction(ctx, func(tx *database.Tx) error {
 		var id int64
 		found, err := database.Found(tx.QueryRow(ctx, `SELECT id FROM roost.journals WHERE name = $1 FOR UPDATE`, name), &id)
 		if err != nil || !found {
@@ -128,7 +123,7 @@ func (j *Journals) Remove(ctx context.Context, name string) error {
 	return nil
 }
 
-func removeJournal(ctx context.Context, tx pgx.Tx, id int64) error {
+func removeJournal(ctx context.Context, tx *database.Tx, id int64) error {
 	for _, sql := range []string{
 		`DELETE FROM roost.journals WHERE id = $1`,
 		`DELETE FROM roost.commits WHERE journal = $1`,
@@ -153,11 +148,8 @@ func (j *Journals) Lost(ctx context.Context) ([]string, error) {
 }
 
 func (j *Journals) ownedNames(ctx context.Context, lease string) ([]string, error) {
-	rows, err := j.db.Query(ctx, `SELECT name FROM roost.journals WHERE owner IS NOT NULL AND `+lease+` ORDER BY name`)
-	if err != nil {
-		return nil, fmt.Errorf("look for owners of journals: %w", err)
-	}
-	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	names, err := database.Column[string](j.db.Query(ctx, `
+SELECT name FROM roost.journals WHERE owner IS NOT NULL AND `+lease+` ORDER BY name`))
 	if err != nil {
 		return nil, fmt.Errorf("look for owners of journals: %w", err)
 	}

@@ -227,24 +227,17 @@ func (r *reader) lines(ctx context.Context, from, to uint64, rows int, backward 
 	if backward {
 		order = "DESC"
 	}
-	found, err := r.in.db.Query(ctx, `
+	found := r.in.db.Query(ctx, `
 SELECT seq, line FROM (
 	SELECT seq, line, sum(octet_length(line)) OVER (ORDER BY seq `+order+`) - octet_length(line) AS before
 	FROM (SELECT seq, line FROM roost.commits WHERE journal = $1 AND seq BETWEEN $2 AND $3 ORDER BY seq `+order+` LIMIT $4) AS newest
 ) AS sized WHERE before < $5 ORDER BY seq `+order, r.id, int64(from), int64(to), rows, mostBytes)
+	var one line
+	err = found.Each([]any{&one.seq, &one.bytes}, func() error {
+		list = append(list, one)
+		return nil
+	})
 	if err != nil {
-		return nil, fmt.Errorf("read journal %s: %w", r.name, err)
-	}
-	defer found.Close()
-	for found.Next() {
-		var seq int64
-		var text []byte
-		if err := found.Scan(&seq, &text); err != nil {
-			return nil, fmt.Errorf("read journal %s: %w", r.name, err)
-		}
-		list = append(list, line{uint64(seq), text})
-	}
-	if err := found.Err(); err != nil {
 		return nil, fmt.Errorf("read journal %s: %w", r.name, err)
 	}
 	return list, nil

@@ -7,11 +7,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"iter"
 	"maps"
 	"slices"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/internal/failpoint"
@@ -22,7 +19,7 @@ import (
 // of it is there or nothing. over is the head of the journal of that name that it replaces, 0 = there is none; the caller
 // has found that the other one begins with it. One with another head, or with an owner, is left as it is.
 func (j *Journals) Restore(ctx context.Context, name string, over uint64, from journal.Stored) error {
-	err := pgx.BeginFunc(ctx, j.db, func(tx pgx.Tx) error {
+	err := j.db.Transaction(ctx, func(tx *database.Tx) error {
 		if err := makeRoom(ctx, tx, name, over); err != nil {
 			return err
 		}
@@ -36,23 +33,25 @@ func (j *Journals) Restore(ctx context.Context, name string, over uint64, from j
 		if err != nil {
 			return err
 		}
-		rows := &restored{id: id, bases: from.Bases(), named: map[journal.Hash]bool{}}
-		var stop func()
-		rows.next, stop = iter.Pull2(from.Lines(ctx, 1))
-		defer stop()
-		if _, err := tx.CopyFrom(ctx, pgx.Identifier{"roost", "commits"}, []string{"journal", "seq", "line"}, rows); err != nil {
-			if rows.err != nil { // the database only knows that the rows ended
-				return rows.err
+		lines := &restored{tx: tx, id: id, bases: from.Bases(), named: map[journal.Hash]bool{}}
+		for l, err := range from.Lines(ctx, 1) {
+			if err == nil {
+				err = lines.add(ctx, l)
 			}
+			if err != nil {
+				return err
+			}
+		}
+		if err := lines.flush(ctx); err != nil {
 			return err
 		}
 		failpoint.Hit("restore.copied")
-		for _, h := range slices.Sorted(maps.Keys(rows.named)) { // see payload.Put
+		for _, h := range slices.Sorted(maps.Keys(lines.named)) { // see payload.Put
 			if err := restoreBlob(ctx, tx, id, from, h); err != nil {
 				return err
 			}
 		}
-		_, err = tx.Exec(ctx, `UPDATE roost.journals SET head = $2, epoch = $3 WHERE id = $1`, id, int64(rows.head), int64(rows.epoch))
+		_, err = tx.Exec(ctx, `UPDATE roost.journals SET head = $2, epoch = $3 WHERE id = $1`, id, int64(lines.head), int64(lines.epoch))
 		return err
 	})
 	if err != nil {
@@ -62,7 +61,7 @@ func (j *Journals) Restore(ctx context.Context, name string, over uint64, from j
 }
 
 // makeRoom removes the journal that is replaced.
-func makeRoom(ctx context.Context, tx pgx.Tx, name string, over uint64) error {
+func makeRoom(ctx context.Context, tx *database.Tx, name string, over uint64) error {
 	var id, head int64
 	var held bool
 	found, err := database.Found(tx.QueryRow(ctx, `
@@ -79,48 +78,59 @@ SELECT id, head, coalesce(lease_until > clock_timestamp(), false) FROM roost.jou
 	return removeJournal(ctx, tx, id)
 }
 
-// restored are the rows of a journal's lines, for COPY.
+// restored are the lines of a journal that is restored. Those that are read wait until they fill a statement.
 type restored struct {
+	tx    *database.Tx
 	id    int64
 	bases []journal.Base
-	next  func() (journal.Line, error, bool)
+
+	seqs  []int64
+	texts [][]byte
+	bytes int
 
 	head, epoch uint64
 	named       map[journal.Hash]bool
-	text        []byte
-	err         error
 }
 
-// Next implements pgx.CopyFromSource.
-func (r *restored) Next() bool {
-	l, err, more := r.next()
-	if r.err = err; !more || err != nil {
-		return false
-	}
+// add checks the next line and has it stored.
+func (r *restored) add(ctx context.Context, l journal.Line) error {
 	seq, epoch, err := journal.CheckCommit(l.Text)
-	base := journal.BaseOf(r.bases, l.Seq)
-	if err == nil && (l.Seq != r.head+1 || base.Seq+seq != l.Seq) {
-		err = fmt.Errorf("commit %d comes where commit %d should", base.Seq+seq, r.head+1)
+	if err != nil {
+		return err
 	}
-	var named []journal.Hash
-	if err == nil {
-		named, err = l.Named()
+	base := journal.BaseOf(r.bases, l.Seq)
+	if l.Seq != r.head+1 || base.Seq+seq != l.Seq {
+		return fmt.Errorf("commit %d comes where commit %d should", base.Seq+seq, r.head+1)
+	}
+	named, err := l.Named()
+	if err != nil {
+		return err
 	}
 	for _, h := range named {
 		r.named[h] = true
 	}
-	r.head, r.epoch, r.text, r.err = l.Seq, max(r.epoch, base.Epoch+epoch), l.Text, err
-	return err == nil
+	if r.bytes += len(l.Text); r.bytes > maxBatch || len(r.seqs) == maxLines {
+		if err := r.flush(ctx); err != nil {
+			return err
+		}
+		r.bytes = len(l.Text)
+	}
+	r.head, r.epoch = l.Seq, max(r.epoch, base.Epoch+epoch)
+	r.seqs, r.texts = append(r.seqs, int64(l.Seq)), append(r.texts, bytes.Clone(l.Text))
+	return nil
 }
 
-// Values implements pgx.CopyFromSource.
-func (r *restored) Values() ([]any, error) { return []any{r.id, int64(r.head), r.text}, nil }
-
-// Err implements pgx.CopyFromSource.
-func (r *restored) Err() error { return r.err }
+// flush stores the lines that wait.
+func (r *restored) flush(ctx context.Context) error {
+	_, err := r.tx.Exec(ctx, `
+INSERT INTO roost.commits (journal, seq, line) SELECT $1, l.seq, l.line FROM unnest($2::bigint[], $3::bytea[]) AS l(seq, line)`,
+		r.id, r.seqs, r.texts)
+	r.seqs, r.texts, r.bytes = r.seqs[:0], r.texts[:0], 0
+	return err
+}
 
 // restoreBlob stores a payload of another journal, once its bytes are known to match its name.
-func restoreBlob(ctx context.Context, tx pgx.Tx, id int64, from journal.Reader, h journal.Hash) error {
+func restoreBlob(ctx context.Context, tx *database.Tx, id int64, from journal.Reader, h journal.Hash) error {
 	b, err := from.Blob(ctx, h)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -96,6 +97,61 @@ func sums(t *testing.T, log journal.Stored, at ...uint64) []journal.Sum {
 		t.Fatal(err)
 	}
 	return list
+}
+
+// oneBuffer yields each line in the memory of the one before it, as Lines may.
+type oneBuffer struct{ journal.Stored }
+
+func (b oneBuffer) Lines(ctx context.Context, from uint64) iter.Seq2[journal.Line, error] {
+	return func(yield func(journal.Line, error) bool) {
+		var text []byte
+		for l, err := range b.Stored.Lines(ctx, from) {
+			text = append(text[:0], l.Text...)
+			l.Text = text
+			if !yield(l, err) {
+				return
+			}
+		}
+	}
+}
+
+// A journal that does not fit into one statement, neither by the number of its commits nor by their bytes.
+func TestRestoreOfALongJournal(t *testing.T) {
+	dir := t.TempDir()
+	o, err := filelog.Own(t.Context(), dir, filelog.Options{By: "test", Seal: seal("folder", "00000001")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2500 {
+		size := 10
+		if i%1000 < 4 {
+			size = 3 << 20
+		}
+		event := fmt.Appendf(nil, `{"n":%d,"text":%q}`, i, strings.Repeat("x", size))
+		if _, err := o.Append(t.Context(), journal.Draft{At: 1, By: "test", Events: []journal.Event{event}}); err != nil {
+			t.Fatal(err)
+		}
+		if size > 10 || i%500 == 0 {
+			if err := o.Barrier(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := errors.Join(o.Barrier(t.Context()), o.Close()); err != nil {
+		t.Fatal(err)
+	}
+	source, err := filelog.OpenReader(dir)
+	source = opened(t, source, err)
+	j := open(t, pgtest.Shared(t).Database(t), postgres.Options{})
+	if err := j.Restore(t.Context(), "long", 0, oneBuffer{source}); err != nil {
+		t.Fatal(err)
+	}
+	stored, err := j.OpenReader(t.Context(), "long", nil)
+	stored = opened(t, stored, err)
+	got, want := sums(t, stored), sums(t, source)
+	if d := cmp.Diff(want, got); d != "" || got[len(got)-1].Head < 2500 {
+		t.Errorf("got %d commits: -in files +in the database\n%s", got[len(got)-1].Head, d)
+	}
 }
 
 // A journal in files, a fork of it, and a fork of the fork are the same bytes in a database and back in files; both

@@ -5,8 +5,6 @@ import (
 	"crypto/sha256"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/roost-dev/roost/database"
 )
 
@@ -30,12 +28,9 @@ func (t *tables) read(ctx context.Context, atOnce bool) (list []*device, fresh b
 	if !atOnce && now.Sub(t.last) < readEvery {
 		return nil, false, nil
 	}
-	rows, err := t.db.Query(ctx, `
+	rows := t.db.Query(ctx, `
 SELECT id, name, address, first_seen, last_seen, until, account FROM roost.devices WHERE token = $1 AND until > clock_timestamp()`, t.token)
-	if err != nil {
-		return nil, false, err
-	}
-	list, err = pgx.CollectRows(rows, func(r pgx.CollectableRow) (*device, error) {
+	list, err = database.Collect(rows, func(r database.Scanner) (*device, error) {
 		var one device
 		var first, last, until time.Time
 		err := r.Scan(&one.ID, &one.Name, &one.Address, &first, &last, &until, &one.Token)
@@ -50,7 +45,7 @@ SELECT id, name, address, first_seen, last_seen, until, account FROM roost.devic
 }
 
 func (t *tables) write(ctx context.Context, all map[string]*device, c change) error {
-	var b pgx.Batch
+	var b database.Batch
 	if one := c.in; one != nil {
 		b.Queue(`
 INSERT INTO roost.devices (token, id, name, address, until, account) VALUES ($1, $2, $3, $4, clock_timestamp() + make_interval(days => $5), $6)
@@ -68,18 +63,15 @@ ON CONFLICT (token, id) DO UPDATE SET until = EXCLUDED.until, account = EXCLUDED
 				t.token, id, one.Address, float64(one.Last)/1000)
 		}
 	}
-	if b.Len() == 0 {
-		return nil
-	}
-	return database.Explained(t.db.SendBatch(ctx, &b).Close())
+	return database.Explained(t.db.SendBatch(ctx, &b))
 }
 
 func (t *tables) link(ctx context.Context, key, token string) error {
 	sum := sha256.Sum256([]byte(key))
-	var b pgx.Batch
+	var b database.Batch
 	b.Queue(`DELETE FROM roost.login_links WHERE until <= clock_timestamp()`)
 	b.Queue(`INSERT INTO roost.login_links (token, key, until, account) VALUES ($1, $2, clock_timestamp() + $3::interval, $4)`, t.token, sum[:], LinkLife, token)
-	return database.Explained(t.db.SendBatch(ctx, &b).Close())
+	return database.Explained(t.db.SendBatch(ctx, &b))
 }
 
 func (t *tables) use(ctx context.Context, key string) (token string, good bool, err error) {

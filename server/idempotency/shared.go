@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/database/lease"
 )
@@ -73,7 +71,7 @@ func (d *Shared) begin(ctx context.Context, key, request, fingerprint string) (*
 			return nil, nil, ErrInFlight
 		}
 		// The server that works on the request may have ended.
-		if err := pgx.BeginFunc(ctx, d.db, func(tx pgx.Tx) error { return lease.End(ctx, tx) }); err != nil {
+		if err := d.db.Transaction(ctx, func(tx *database.Tx) error { return lease.End(ctx, tx) }); err != nil {
 			return nil, nil, err
 		}
 		select {
@@ -97,10 +95,10 @@ func (d *Shared) try(ctx context.Context, row takenRow, request, fingerprint str
 	if err != nil {
 		return nil, nil, err
 	}
-	err = pgx.BeginFunc(ctx, d.db, func(tx pgx.Tx) error {
+	err = d.db.Transaction(ctx, func(tx *database.Tx) error {
 		made, err := tx.Exec(ctx, `INSERT INTO roost.requests (key, intent, lease) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
 			row.key, first, row.lease)
-		if err != nil || made.RowsAffected() > 0 {
+		if err != nil || made > 0 {
 			one = &Request{false, row}
 			return err
 		}
@@ -181,7 +179,7 @@ func (r takenRow) exec(sql string, more ...any) error {
 	done, err := r.of.db.Exec(ctx, sql, append([]any{r.key, r.lease}, more...)...)
 	if err != nil {
 		r.of.lease.Lost(r.lease) // the row may still name the lease, but this server no longer works on the request
-	} else if done.RowsAffected() == 0 {
+	} else if done == 0 {
 		err = errTaken
 	}
 	return database.Explained(err)

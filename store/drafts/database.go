@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/store"
@@ -20,7 +18,7 @@ type inDatabase struct{ db *database.DB }
 
 // querier is a transaction or a pool.
 type querier interface {
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	QueryRow(ctx context.Context, sql string, args ...any) database.Row
 }
 
 // read reads the draft of a task with a statement about it.
@@ -50,7 +48,7 @@ var errAgain = errors.New("the draft was made at this moment")
 // Change implements Drafts.
 func (f inDatabase) Change(ctx context.Context, d api.Draft, base string, images map[string]Image) (out api.Draft, err error) {
 	for {
-		err := pgx.BeginFunc(ctx, f.db, func(tx pgx.Tx) (err error) {
+		err := f.db.Transaction(ctx, func(tx *database.Tx) (err error) {
 			is, err := read(ctx, tx, d.Task, readDraft+` FOR UPDATE`)
 			if err != nil {
 				out = is
@@ -78,7 +76,7 @@ func (f inDatabase) Change(ctx context.Context, d api.Draft, base string, images
 }
 
 // write writes a draft in the place of the one with a revision, with its new images, and removes the others.
-func write(ctx context.Context, tx pgx.Tx, d api.Draft, base string, images map[string]Image) error {
+func write(ctx context.Context, tx *database.Tx, d api.Draft, base string, images map[string]Image) error {
 	data, err := api.Encode(d)
 	if err != nil {
 		return err
@@ -91,11 +89,11 @@ func write(ctx context.Context, tx pgx.Tx, d api.Draft, base string, images map[
 	if err != nil {
 		return err
 	}
-	if done.RowsAffected() == 0 {
+	if done == 0 {
 		return errAgain
 	}
 	names := []string{}
-	var b pgx.Batch
+	var b database.Batch
 	for _, image := range d.Images {
 		names = append(names, image.Name)
 		if fresh, ok := images[image.Name]; ok {
@@ -104,7 +102,7 @@ func write(ctx context.Context, tx pgx.Tx, d api.Draft, base string, images map[
 		}
 	}
 	b.Queue(`DELETE FROM roost.draft_images WHERE task = $1 AND NOT name = ANY($2)`, d.Task, names)
-	return tx.SendBatch(ctx, &b).Close()
+	return tx.SendBatch(ctx, &b)
 }
 
 // Remove implements Drafts.

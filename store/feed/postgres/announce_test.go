@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/internal/testing/pgtest"
 	"github.com/roost-dev/roost/journal"
 	journals "github.com/roost-dev/roost/journal/postgres"
@@ -282,7 +284,7 @@ func TestFeedThatIsLocked(t *testing.T) {
 	}
 	defer r.Close() //nolint:errcheck // was only read
 	until(t, r, func(feed.Entry) bool { return true })
-	tx, err := s.db.Begin(t.Context())
+	tx, err := fixture.Must[*pgx.Conn](t)(pgx.Connect(t.Context(), url)).Begin(t.Context())
 	if err == nil {
 		_, err = tx.Exec(t.Context(), `SELECT * FROM roost.feed_state FOR UPDATE`)
 	}

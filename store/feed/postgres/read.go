@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/store/feed"
 )
@@ -157,7 +155,7 @@ func (r *reader) Next(ctx context.Context) (e feed.Entry, ok bool, err error) {
 
 // read reads the next lines. One statement reads state and lines, so read notices when a line is missing.
 func (r *reader) read(ctx context.Context) error {
-	rows, _ := r.of.db.Query(ctx, `
+	rows := r.of.db.Query(ctx, `
 SELECT s.name, s.birth, s.last, `+columns+` FROM roost.feed_state s
 LEFT JOIN LATERAL (SELECT * FROM roost.feed f WHERE f.id > $1 ORDER BY f.id LIMIT $2) f ON true ORDER BY f.id`, r.at, batch)
 	var name string
@@ -165,7 +163,7 @@ LEFT JOIN LATERAL (SELECT * FROM roost.feed f WHERE f.id > $1 ORDER BY f.id LIMI
 	var found row
 	exists := false
 	at, list := r.at, r.ready[:0:0]
-	_, err := pgx.ForEachRow(rows, append([]any{&name, &birth, &last}, found.into()...), func() error { // also Query's error
+	err := rows.Each(append([]any{&name, &birth, &last}, found.into()...), func() error {
 		exists = true
 		if r.name != "" && name != r.name {
 			return feed.ErrGone
@@ -211,10 +209,10 @@ func (r *reader) Left(ctx context.Context) (list []feed.Task, err error) {
 
 // Orphans implements feed.Reader: the tasks whose leases have run out, and whose commits are not all announced.
 func (r *reader) Orphans(ctx context.Context) ([]feed.Task, error) {
-	rows, _ := r.of.db.Query(ctx, `
+	rows := r.of.db.Query(ctx, `
 SELECT j.name FROM roost.journals j LEFT JOIN roost.feed_heads h ON h.journal = j.name
 WHERE j.owner IS NOT NULL AND j.lease_until < clock_timestamp() AND j.head > coalesce(h.head, 0)`)
-	names, err := pgx.CollectRows(rows, pgx.RowTo[string]) // also Query's error
+	names, err := database.Column[string](rows)
 	if err != nil {
 		return nil, fmt.Errorf("look for commits that are not announced: %w", err)
 	}

@@ -1,0 +1,91 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/puddle/v2"
+)
+
+const (
+	idleUnasked = time.Second      // a connection that was idle for longer is asked whether it works
+	oldest      = time.Hour        // an older connection is replaced: its session has grown
+	closeTime   = 15 * time.Second // how long closing a connection may take
+)
+
+// address is where the connections of a pool lead, and how many they may be.
+type address struct {
+	url      string
+	config   *pgconn.Config
+	most     int32 // connections
+	prepares bool
+}
+
+// parse reads an address. Unless it sets target_session_attrs, connections lead only to a server that takes writes: of
+// several hosts the primary, also after a fail-over.
+func parse(url string) (a address, err error) {
+	a = address{url: url, most: max(4, int32(runtime.NumCPU())), prepares: true} //nolint:gosec // no machine has so many
+	if a.config, err = pgconn.ParseConfig(url); err != nil {
+		return a, fmt.Errorf("the address is not valid: %w", err)
+	}
+	const name = "pool_max_conns"
+	if text, there := a.config.RuntimeParams[name]; there {
+		n, err := strconv.ParseInt(text, 10, 32)
+		if err != nil || n < 1 {
+			return a, fmt.Errorf("the address is not valid: %s=%s is not a number of connections", name, text)
+		}
+		a.most = int32(n)
+		delete(a.config.RuntimeParams, name)
+	}
+	if a.config.ValidateConnect == nil {
+		a.config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
+	return a, nil
+}
+
+func (a *address) pool() (*puddle.Pool[*conn], error) {
+	return puddle.NewPool(&puddle.Config[*conn]{
+		MaxSize:     a.most,
+		Constructor: func(ctx context.Context) (*conn, error) { return connect(ctx, a.config, a.prepares) },
+		Destructor: func(c *conn) {
+			ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+			defer cancel()
+			_ = c.Close(ctx) // it is not used any more
+			select {         // the server counts it until then
+			case <-c.CleanupDone():
+			case <-ctx.Done():
+			}
+		},
+	})
+}
+
+// acquire takes a connection that works out of the pool, or waits for one.
+func (db *DB) acquire(ctx context.Context) (*conn, func(), error) {
+	for range db.at.most + 1 { // as many can have been cut since, and then a new one comes
+		r, err := db.pool.Acquire(ctx)
+		if err != nil {
+			return nil, nil, fmt.Errorf("get a connection to the database: %w", err)
+		}
+		if r.IdleDuration() > idleUnasked && r.Value().Ping(ctx) != nil {
+			r.Destroy()
+			continue
+		}
+		return r.Value(), func() { giveBack(r) }, nil
+	}
+	return nil, nil, errors.New("get a connection to the database: all are cut")
+}
+
+// giveBack returns a connection to the pool, unless its statement or transaction has not ended.
+func giveBack(r *puddle.Resource[*conn]) {
+	c := r.Value()
+	if c.IsClosed() || c.IsBusy() || c.TxStatus() != 'I' || time.Since(r.CreationTime()) > oldest {
+		r.Destroy()
+	} else {
+		r.Release()
+	}
+}

@@ -1,0 +1,69 @@
+package database
+
+import (
+	"context"
+	"errors"
+)
+
+// Tx is a transaction. One goroutine uses it at a time, and closes its rows before the next statement.
+type Tx struct{ conn *conn }
+
+// Transaction runs f in a transaction, which it commits when f returns nil, and otherwise rolls back. When it returns
+// another error than f's, the outcome can be unknown, as that of Exec.
+func (db *DB) Transaction(ctx context.Context, f func(*Tx) error) error {
+	c, release, err := db.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer release() // closes a connection whose transaction has not ended
+	return c.transaction(ctx, f)
+}
+
+// Snapshot begins a transaction that reads one state of the database. end must be called.
+func (db *DB) Snapshot(ctx context.Context) (tx *Tx, end func(), err error) {
+	c, release, err := db.acquire(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := c.simple(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"); err != nil {
+		release()
+		return nil, nil, err
+	}
+	return &Tx{c}, func() {
+		_, _ = c.simple(context.WithoutCancel(ctx), "ROLLBACK") // without it, the connection is closed
+		release()
+	}, nil
+}
+
+func (c *conn) transaction(ctx context.Context, f func(*Tx) error) error {
+	if _, err := c.simple(ctx, "BEGIN"); err != nil {
+		return err
+	}
+	if err := f(&Tx{c}); err != nil {
+		_, _ = c.simple(ctx, "ROLLBACK") // without it, the connection is closed
+		return err
+	}
+	tag, err := c.simple(ctx, "COMMIT")
+	if err == nil && tag.String() == "ROLLBACK" {
+		err = errors.New("the database rolled the transaction back, because a statement in it had failed")
+	}
+	return err
+}
+
+// Exec executes a statement, and returns how many rows it affected.
+func (tx *Tx) Exec(ctx context.Context, sql string, args ...any) (affected int64, err error) {
+	return tx.conn.exec(ctx, sql, args)
+}
+
+// Query executes a statement that returns rows.
+func (tx *Tx) Query(ctx context.Context, sql string, args ...any) *Rows {
+	return tx.conn.query(ctx, sql, args)
+}
+
+// QueryRow executes a statement that returns a row.
+func (tx *Tx) QueryRow(ctx context.Context, sql string, args ...any) Row {
+	return tx.conn.queryRow(ctx, sql, args...)
+}
+
+// SendBatch executes the statements of a batch.
+func (tx *Tx) SendBatch(ctx context.Context, b *Batch) error { return tx.conn.batch(ctx, b) }
