@@ -28,7 +28,7 @@ type Query struct {
 	joined bool // see Joined
 }
 
-// Joined is the query of which messages of both histories about one event are one hit.
+// Joined returns the query with one hit for an event that both histories have a message of, instead of two.
 func (q Query) Joined() Query {
 	q.joined = true
 	return q

@@ -62,7 +62,7 @@ type File struct {
 	tables  []table
 }
 
-// table is a header's place.
+// table is a table of the file: its name, and the line of its header.
 type table struct {
 	name string
 	line int

@@ -17,8 +17,8 @@ import (
 
 // Why a settings file is not changed.
 var (
-	ErrDefined   = errors.New("the file has a server of this name")
-	ErrUndefined = errors.New("the file has no server of this name")
+	ErrDefined   = errors.New("the file defines a server of this name already")
+	ErrUndefined = errors.New("the file defines no server of this name")
 )
 
 // WorkspaceFile is the file of a workspace that defines servers; it need not exist.

@@ -618,7 +618,7 @@ func (c Choices) read(s Server) (decision choice, err error) {
 	}
 	err = json.Unmarshal(data, &decision)
 	if err == nil && (decision.File != s.File || decision.Name != s.Name) {
-		err = errors.New("it is about another server")
+		err = errors.New("the recorded decision is about another server")
 	}
 	return decision, err
 }

@@ -320,7 +320,7 @@ func (r *repo) disableFilters(ctx context.Context) error {
 		return nil // there are none
 	}
 	if err != nil {
-		return fmt.Errorf("look for filters: %w", err)
+		return fmt.Errorf("read the repository's filters: %w", err)
 	}
 	seen := map[string]bool{}
 	for name := range strings.SplitSeq(out, "\x00") {

@@ -288,7 +288,7 @@ const (
 
 // ErrUnreachable is wrapped by errors about a place that can not be looked into. Such a place is never "empty": a disk that is
 // not mounted must not look like deleted tasks.
-var ErrUnreachable = errors.New("can not be reached")
+var ErrUnreachable = errors.New("cannot be reached")
 
 // probe reports whether a directory can be listed.
 func probe(dir string) (Reach, error) {

@@ -230,7 +230,7 @@ func (s *Server) allActions(a *asked) (any, error) {
 	return api.PageOf(all, ""), err
 }
 
-// windows is the document of a route that shows a part of a history or journal.
+// windows makes the handler of a route that shows a part of a history or journal: show gets the part that was asked for.
 func windows(show func(*service.Service, *asked, service.Span) (any, error)) func(*Server, *asked) (any, error) {
 	return func(s *Server, a *asked) (any, error) {
 		span, err := a.span()

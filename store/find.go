@@ -153,6 +153,9 @@ func (s *Store) find(ctx context.Context, given string) (found, all []Ref, err e
 	groups := s.distinct(ctx, part)
 	switch len(groups) {
 	case 0:
+		if err := s.unread(states); err != nil {
+			return nil, nil, err
+		}
 		if name, ok := s.lastDeleted(ctx, given); ok {
 			return nil, nil, &TrashedError{Given: given, Name: name}
 		}
@@ -301,6 +304,19 @@ func (s *Store) lastDeleted(ctx context.Context, given string) (name string, ok 
 		}
 	}
 	return last.QualifiedName(), true
+}
+
+// unread is an error when the tasks are in a database that cannot be read now: then no task is known to be absent.
+func (s *Store) unread(states []api.SourceState) error {
+	if _, shared := s.logs.(*sharedLogs); !shared {
+		return nil
+	}
+	for _, own := range states { // a database is the only source
+		if why, is := strings.CutPrefix(own.State, unreachable); is {
+			return &RootError{Path: s.opt.Root, Check: "its database cannot be read", Err: errors.New(why)}
+		}
+	}
+	return nil
 }
 
 // outOfReach is a note for a task that was not found: it may be in a storage that cannot be read now. It is "" when all

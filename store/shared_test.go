@@ -179,6 +179,30 @@ func TestServersShareTasks(t *testing.T) {
 	}
 }
 
+// While the database cannot be read it is not known which tasks there are: none of them counts as gone.
+func TestFindWithoutTheDatabase(t *testing.T) {
+	s := group(t, 1)[0]
+	ref := made(t, s, "one")
+	rename := func(from, to string) {
+		t.Helper()
+		fixture.Must[int64](t)(s.journals.DB().Exec(t.Context(), "ALTER TABLE roost."+from+" RENAME TO "+to))
+	}
+	rename("journals", "elsewhere")
+	for _, given := range []string{ref.ID, ref.ID[len(ref.ID)-8:], "nowhere"} {
+		_, err := s.Find(t.Context(), given)
+		if _, unread := errors.AsType[*store.RootError](err); !unread || errors.Is(err, store.ErrNotFound) {
+			t.Errorf("find %s without the database: got %v, want that the root cannot be read", given, err)
+		}
+	}
+	rename("elsewhere", "journals")
+	if got, err := s.Find(t.Context(), ref.ID); got != ref || err != nil {
+		t.Errorf("find %s: got %v, %v", ref.ID, got, err)
+	}
+	if _, err := s.Find(t.Context(), "nowhere"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("find a task that is not there: got %v, want %v", err, store.ErrNotFound)
+	}
+}
+
 // Lists read tasks again only when they changed, and the same from each server.
 func TestListsOfServersAgree(t *testing.T) {
 	servers := group(t, 2)

@@ -21,7 +21,7 @@ type Sight func(api.Access) (seen bool, refused error)
 
 type sightKey struct{}
 
-// Seeing is a context whose callers find the tasks of a sight, and no others.
+// Seeing returns a context in which only the tasks that sight allows are found.
 func Seeing(ctx context.Context, sight Sight) context.Context {
 	return context.WithValue(ctx, sightKey{}, sight)
 }

@@ -67,7 +67,7 @@ func newTemp(ctx context.Context, dir *os.Root, name string, data []byte, old fs
 	return t, nil
 }
 
-// tempNameFor is the temporary name of a file that is to become name; id is what tempName wants between "-" and ".tmp".
+// tempNameFor is the temporary name of a file that will be renamed to name; id makes it unique. The pattern tempName matches it.
 func tempNameFor(name, id string) string {
 	name = name[:min(len(name), 200)] // leaves room below the limit of 255 bytes
 	return "." + strings.ToValidUTF8(name, "_") + ".roost-" + id + ".tmp"

@@ -553,7 +553,7 @@ func (s *Session) allow(policy string) (note string) {
 	return note
 }
 
-// unasked is the row above the editor about the policy; "" for the default policy.
+// unasked is the row above the editor that names what runs without asking; "" for the default policy.
 func (st state) unasked() string {
 	if st.Policy == "" || st.Policy == policies[0] {
 		return ""

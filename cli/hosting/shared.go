@@ -107,7 +107,7 @@ func (a *commands) openDatabase(ctx context.Context, address, key string) (s *lo
 func explain(err error) string {
 	switch {
 	case errors.Is(err, database.ErrReadOnly):
-		return "roost serve --store with the address of the primary, or with all addresses and target_session_attrs=read-write"
+		return "roost serve --store with the address of the primary, or with those of all: postgres://USER@HOST1,HOST2/NAME"
 	case errors.Is(err, database.ErrNotDurable):
 		return "set synchronous_commit and fsync to on"
 	case errors.Is(err, database.ErrNewerSchema):

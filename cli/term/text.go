@@ -21,7 +21,7 @@ type Style struct {
 	Theme theme.Theme // the terminal's own colours when it has none
 }
 
-// roles are the roles in a theme of the styles of lines.
+// roles gives each style of a line its colour: the role of that colour in a theme.
 var roles = map[view.Style]theme.Role{
 	view.Head: theme.Accent, view.Plain: theme.Text, view.Said: theme.Model, view.Dim: theme.Dim, view.Added: theme.Added,
 	view.Removed: theme.Removed, view.Bad: theme.Failure, view.Good: theme.Success, view.Asked: theme.Warning,

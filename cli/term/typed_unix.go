@@ -64,21 +64,21 @@ func dropTyped(in io.Reader) {
 
 // keyMode makes a terminal give each key at once and show none. Ctrl-C stays a signal. restore undoes it.
 func keyMode(in io.Reader) (restore func(), err error) {
-	return without(in, unix.ICANON|unix.ECHO)
+	return turnOff(in, unix.ICANON|unix.ECHO)
 }
 
 // Silence turns off the echo of a terminal before a prompt, so that an early paste does not show either. restore undoes
 // it. A stream that is no terminal stays as it is.
 func Silence(in io.Reader) (restore func()) {
-	restore, err := without(in, unix.ECHO)
+	restore, err := turnOff(in, unix.ECHO)
 	if err != nil {
 		return func() {}
 	}
 	return restore
 }
 
-// without turns off local modes of a terminal.
-func without(in io.Reader, modes int) (restore func(), err error) {
+// turnOff turns off local modes of a terminal, until restore is called.
+func turnOff(in io.Reader, modes int) (restore func(), err error) {
 	k := terminal(in)
 	if k == nil {
 		return nil, errNoKeys

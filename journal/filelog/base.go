@@ -238,7 +238,7 @@ func openBase(dir string) (journal.Stored, journal.Base, error) {
 		err = json.Unmarshal(data, &at)
 	}
 	if err == nil && (at.Seq == 0 || at.Epoch == 0) {
-		err = errors.New("it names no commit")
+		err = errors.New("it does not name the commit that the log begins behind")
 	}
 	if err == nil {
 		_, err = os.Lstat(filepath.Join(dir, baseDir, logName))

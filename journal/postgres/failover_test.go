@@ -77,6 +77,11 @@ func TestReplica(t *testing.T) {
 	if _, err := database.Open(t.Context(), replica); !errors.Is(err, database.ErrReadOnly) {
 		t.Errorf("open a replica: got %v, want ErrReadOnly", err)
 	}
+	db, err := database.Open(t.Context(), pgtest.Either(t, replica, primary))
+	if err != nil {
+		t.Fatalf("open both, the replica first: %v", err)
+	}
+	db.Close()
 	primary.Kill()
 	if _, err := database.Open(t.Context(), either); !errors.Is(err, database.ErrReadOnly) {
 		t.Errorf("open a replica whose primary is away: got %v, want ErrReadOnly", err)

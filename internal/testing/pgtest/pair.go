@@ -38,13 +38,12 @@ func StartPair(t testing.TB, settings ...string) (primary, standby *Cluster) {
 	return primary, standby
 }
 
-// Either is the address of a database on whichever of two servers takes writes. at is its address on the first one.
+// Either is the address of a database on two servers. at is its address on the first one.
 func Either(t testing.TB, at string, second *Cluster) string {
 	t.Helper()
 	u, err := url.Parse(at)
 	must(t, err)
 	u.Host += fmt.Sprintf(",127.0.0.1:%d", second.Port)
-	u.RawQuery += "&target_session_attrs=read-write"
 	return u.String()
 }
 
