@@ -95,6 +95,35 @@ func TestSignalsStopAndSave(t *testing.T) {
 	}
 }
 
+// A signal can come while the run starts. If a task exists afterwards, it is cancelled, and the error names how to continue
+// it; otherwise nothing began.
+func TestSignalWhileARunStarts(t *testing.T) {
+	t.Parallel()
+	for range 8 {
+		s := newSandbox(t)
+		var errs safeBuffer
+		model := s.script(call("execute_command", `{command: "sleep 60", cwd: null, timeout: null}`) + finish("done"))
+		cmd := s.command("run", "--provider", "script", "--model", model, "-C", s.ws, "--yes", "wait")
+		cmd.Stderr = &errs
+		must(t, cmd.Start())
+		for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+			if logs, _ := filepath.Glob(filepath.Join(s.root, "tasks", "*", "*")); len(logs) > 0 {
+				break
+			}
+		}
+		must(t, cmd.Process.Signal(syscall.SIGINT))
+		_ = cmd.Wait()
+		if got := cmd.ProcessState.ExitCode(); got != failure.ExitInterrupt {
+			t.Errorf("exit code %d, want %d", got, failure.ExitInterrupt)
+		}
+		items := s.list()
+		hint := strings.Contains(errs.String(), "try: roost resume")
+		if len(items) > 1 || (len(items) == 1) != hint || hint && items[0].Status != "cancelled" {
+			t.Errorf("got %d tasks, want one that is cancelled if there is a hint how to continue it, and none otherwise:\n%s", len(items), &errs)
+		}
+	}
+}
+
 func TestStoppedEventsEndWithTheRun(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)

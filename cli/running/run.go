@@ -160,7 +160,9 @@ func (a *commands) run(ctx context.Context, c *client.Client, near bool, req eng
 	undo := sync.OnceFunc(stop.Undo)
 	defer undo()
 	run, err := a.start(stop.Ctx, c, req)
+	own := a.FirstRun()
 	switch {
+	case err != nil && own != nil && stop.Exit() != 0: // the signal came between the beginning of the run and the answer
 	case err != nil && near && stop.Exit() != 0:
 		return failure.New(stop.Exit(), "cancelled", "start the run", "it was stopped before it began", "the same command again")
 	case err != nil && req.Task != "":
@@ -169,7 +171,7 @@ func (a *commands) run(ctx context.Context, c *client.Client, near bool, req eng
 	case err != nil:
 		return err
 	}
-	if own := a.FirstRun(); own != nil {
+	if own != nil {
 		return a.concluded(a.followRun(ctx, c, own, watched{ask: req.Interactive}, stop))
 	}
 	undo()
