@@ -60,7 +60,7 @@ func Open(ctx context.Context, url string) (*DB, error) {
 	return db, nil
 }
 
-// probe refuses a database that this program cannot use, and finds out whether a pooler stands before it.
+// probe returns an error if this program cannot use the database. It clears prepares if the address is that of a pooler.
 func (a *address) probe(ctx context.Context) error {
 	c, err := connect(ctx, a.config, false)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	idleUnasked = time.Second      // a connection that was idle for longer is asked whether it works
+	idleUnasked = time.Second      // the pool pings a connection that was idle for longer
 	oldest      = time.Hour        // an older connection is replaced: its session has grown
 	closeTime   = 15 * time.Second // how long closing a connection may take
 )
@@ -66,7 +66,7 @@ func (a *address) pool() (*puddle.Pool[*conn], error) {
 
 // acquire takes a connection that works out of the pool, or waits for one.
 func (db *DB) acquire(ctx context.Context) (*conn, func(), error) {
-	for range db.at.most + 1 { // as many can have been cut since, and then a new one comes
+	for range db.at.most + 1 { // every idle one may be cut; after them comes a new one
 		r, err := db.pool.Acquire(ctx)
 		if err != nil {
 			return nil, nil, fmt.Errorf("get a connection to the database: %w", err)

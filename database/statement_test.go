@@ -261,7 +261,7 @@ func TestManyStatements(t *testing.T) {
 	}
 }
 
-// Connections that were cut while nobody used them are replaced before a statement is lost in them.
+// The pool replaces a connection that the server has closed while it was idle, so the next statement does not fail.
 func TestCutConnections(t *testing.T) {
 	url := pgtest.Shared(t).Database(t)
 	db, other := open(t, url+"&pool_max_conns=3"), open(t, url)

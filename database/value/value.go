@@ -18,7 +18,7 @@
 // A nil []byte and a nil list are NULL, too; a list that is read has no NULL in it. An interval that is read has up to 146
 // years. Named types are treated as the types that they are made of.
 //
-// The library pgx has all types of PostgreSQL. It is not used for this, because they make the program 2 MB larger.
+// The library pgx converts all types of PostgreSQL. Roost does not use that part of it: it makes the program 3 MB larger.
 package value
 
 import (
