@@ -17,6 +17,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/content"
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/workspace"
 )
 
@@ -504,7 +505,7 @@ func (w *walker) folder(ctx context.Context, dir *os.Root, prefix string, layers
 		if veiled && len(w.knownIn(p)) == 0 {
 			continue
 		}
-		sub, err := dir.OpenRoot(c.name)
+		sub, err := inputfile.OpenDirIn(dir, c.name)
 		if err == nil {
 			if got, e := sub.Stat("."); e != nil || !os.SameFile(got, c.info) {
 				sub.Close()
@@ -623,7 +624,7 @@ func (w *walker) hides(layers []layer, p string, dir bool) bool {
 func (w *walker) outer(root string) (layers []layer) {
 	top, above := enclosing(root)
 	for i := range above {
-		dir, err := os.OpenRoot(top)
+		dir, err := inputfile.OpenDir(top)
 		if err != nil {
 			return layers
 		}

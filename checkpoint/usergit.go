@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/workspace/usergit"
 )
 
@@ -74,7 +75,7 @@ func indexOf(top string) string {
 	if !info.Mode().IsRegular() || info.Size() > 8192 {
 		return ""
 	}
-	text, err := os.ReadFile(git) // of a submodule or a worktree
+	text, err := inputfile.Read(git) // of a submodule or a worktree
 	if err != nil {
 		return ""
 	}

@@ -410,7 +410,7 @@ func (p Files) Load(workspace string) (servers []Server, problems []string) {
 
 // readWorkspace reads the workspace's file and follows no link that leads out of it.
 func readWorkspace(workspace, path string) ([]Server, error) {
-	root, err := os.OpenRoot(workspace)
+	root, err := inputfile.OpenDir(workspace)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -418,7 +418,7 @@ func readWorkspace(workspace, path string) ([]Server, error) {
 		return nil, err
 	}
 	defer root.Close() //nolint:errcheck // it was only read
-	return readFile(root.FS(), workspaceFile, Workspace, path)
+	return readFile(inputfile.FS(root), workspaceFile, Workspace, path)
 }
 
 // Bounds of a settings file.

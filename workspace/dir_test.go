@@ -4,10 +4,13 @@ package workspace
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -55,10 +58,26 @@ func TestDirReadsItsOwnFiles(t *testing.T) {
 	} else {
 		f.Close()
 	}
-	if _, err := w.OpenDir(dir); !errors.Is(err, ErrChanged) {
-		t.Errorf("a link was taken for the folder: %v", err)
+	for name, want := range map[string]error{"d": ErrChanged, "secret": syscall.ENOTDIR, "moved/pipe": syscall.ENOTDIR, "none": fs.ErrNotExist} {
+		path := filepath.Join(root, name)
+		if _, err := w.OpenDir(path); !errors.Is(err, want) {
+			t.Errorf("OpenDir(%s): got %v, want %v", name, err, want)
+		}
+		if list, err := w.ReadDir(path, 10); !errors.Is(err, want) || list != nil {
+			t.Errorf("ReadDir(%s): got %d names, %v, want none, %v", name, len(list), err, want)
+		}
 	}
-	if _, err := w.OpenDir(filepath.Join(root, "secret")); err == nil {
-		t.Error("a file was opened as a folder")
+}
+
+func TestReadDirIsSortedAndBounded(t *testing.T) {
+	w, root := plant(t)
+	for i := range 5000 {
+		fixture.WriteFile(t, filepath.Join(root, fmt.Sprintf("f%04d", (i*1237)%5000)), "")
+	}
+	for most, want := range map[int]int{5000: 5000, 10000: 5000, 100: 100} {
+		all, err := w.ReadDir(root, most)
+		if err != nil || len(all) != want || !slices.IsSortedFunc(all, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) }) {
+			t.Errorf("at most %d: got %d names, %v, want %d in order", most, len(all), err, want)
+		}
 	}
 }

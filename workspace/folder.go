@@ -3,6 +3,7 @@ package workspace
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/roost-dev/roost/internal/inputfile"
 )
 
 // folder is held open: work in it stays in it even when its path is moved or replaced.
@@ -94,7 +97,7 @@ func (f *folder) enter(name string, sync bool) error {
 	if err != nil {
 		return err
 	}
-	next, err := here.OpenRoot(name)
+	next, err := inputfile.OpenDirIn(here, name)
 	if err != nil {
 		return err
 	}
@@ -169,15 +172,42 @@ func (w *Workspace) OpenDir(path string) (*Dir, error) {
 	return &Dir{root: root, path: path}, nil
 }
 
+// ReadDir lists a folder in name order, at most so many names, by an absolute path without links, as Path.Real has
+// it. It does not list through a Dir: there, the os package asks the system about each name once more.
+func (w *Workspace) ReadDir(path string, most int) ([]fs.DirEntry, error) {
+	f, err := os.OpenFile(path+string(filepath.Separator), os.O_RDONLY|OpenNonblock, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err == nil && !w.leadsTo(path, info) {
+		err = leadsElsewhere(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	list, err := f.ReadDir(most)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return list, nil
+}
+
+func leadsElsewhere(path string) error {
+	return fmt.Errorf("%w: the path now leads elsewhere than %s", ErrChanged, path)
+}
+
 // openRoot opens a folder, and then checks that its path leads to it.
 func (w *Workspace) openRoot(path string) (*os.Root, error) {
-	root, err := os.OpenRoot(path)
+	root, err := inputfile.OpenDir(path)
 	if err != nil {
 		return nil, err
 	}
 	info, err := root.Stat(".")
 	if err == nil && !w.leadsTo(path, info) {
-		err = fmt.Errorf("%w: the path now leads elsewhere than %s", ErrChanged, path)
+		err = leadsElsewhere(path)
 	}
 	if err != nil {
 		root.Close()

@@ -3,13 +3,15 @@ package workspace
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/roost-dev/roost/internal/inputfile"
 )
 
 // IgnoreFile is the name of the rules file in the root. Files of that name
@@ -88,23 +90,24 @@ func (w *Workspace) Ignore() (*Ignore, error) {
 
 func (w *Workspace) ignore() (*Ignore, error) {
 	name := join(w.root, IgnoreFile)
-	info, err := os.Stat(name)
+	f, err := inputfile.Open(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return &Ignore{}, nil
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
+	case errors.Is(err, inputfile.ErrIrregular):
 		return nil, ErrNotRegular
-	case info.Size() > maxIgnore:
-		return nil, fmt.Errorf("it is larger than %d bytes", maxIgnore)
-	}
-	text, err := os.ReadFile(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) || err == nil && len(text) == 0:
-		return &Ignore{}, nil
 	case err != nil:
 		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxIgnore+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(text) > maxIgnore:
+		return nil, fmt.Errorf("it is larger than %d bytes", maxIgnore)
+	case len(text) == 0:
+		return &Ignore{}, nil
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -19,6 +19,7 @@ import (
 
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/internal/inputfile"
 )
 
 // RestoreStep is one entry that is to be restored; see Restore.
@@ -437,7 +438,7 @@ func (b *Restorer) Sync() error {
 		if info, err := os.Lstat(paths[i]); err != nil || !info.IsDir() {
 			return nil //nolint:nilerr // it went away itself: the folder above is touched too
 		}
-		dir, err := os.OpenRoot(paths[i])
+		dir, err := inputfile.OpenDir(paths[i])
 		if err == nil {
 			err = syncFolder(dir)
 			dir.Close()

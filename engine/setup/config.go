@@ -19,6 +19,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/engine/notify"
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/catalogue"
 	"github.com/roost-dev/roost/mcp"
@@ -328,12 +329,12 @@ func (c Config) Skills(root string) skill.Set { return skill.Set{Workspace: root
 // inWorkspace lets f read a workspace's files and follow no link out of it: what a repository contains is sent to a
 // provider without a question.
 func inWorkspace(workspace string, f func(fs.FS)) error {
-	root, err := os.OpenRoot(workspace)
+	root, err := inputfile.OpenDir(workspace)
 	if err != nil {
 		return fmt.Errorf("open the workspace: %w", err)
 	}
 	defer root.Close()
-	f(root.FS())
+	f(inputfile.FS(root))
 	return nil
 }
 

@@ -1,5 +1,6 @@
-// Package inputfile opens files that a flag, a setting, or a repository names as input. It never waits for one to be
-// opened: a FIFO without a writer, or a device, is refused at once.
+// Package inputfile opens files and folders that a flag, a setting, a model, or a repository names as input. It never
+// waits for one to be opened: a FIFO without a writer, or a device, is refused at once, also when it takes the place
+// of a file or a folder just before it is opened.
 //
 // A pipe that the shell has opened already, as /dev/fd/63 for <(command), is read: it has a writer, and the user
 // named it on purpose.
@@ -51,9 +52,27 @@ func Read(path string) ([]byte, error) {
 	return data, errors.Join(err, f.Close())
 }
 
+// OpenDir opens a folder, and nothing else. os.OpenRoot alone would wait for the writer of a pipe: with the separator
+// at the end of the path, the system refuses the pipe.
+func OpenDir(path string) (*os.Root, error) { return os.OpenRoot(path + string(os.PathSeparator)) }
+
+// OpenDirIn opens a folder in an open folder, and nothing else: a pipe holds no "." that could be opened.
+func OpenDirIn(root *os.Root, name string) (*os.Root, error) { return root.OpenRoot(name + "/.") }
+
+// FS gives the files of an open folder, as root.FS does, but to open a pipe does not wait for its writer.
+func FS(root *os.Root) fs.FS { return rootFS{root} }
+
+type rootFS struct{ root *os.Root }
+
+func (r rootFS) Stat(name string) (fs.FileInfo, error) { return r.root.Stat(name) }
+
+func (r rootFS) Open(name string) (fs.File, error) {
+	return r.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+}
+
 // ReadFS reads the beginning of a file, at most so many bytes. Errors have no path: the caller knows it.
 func ReadFS(fsys fs.FS, name string, most int64) ([]byte, error) {
-	info, err := fs.Stat(fsys, name) // before it is opened: a pipe would wait
+	info, err := fs.Stat(fsys, name) // before it is opened: opening some devices does something
 	if err == nil && !info.Mode().IsRegular() {
 		err = ErrIrregular
 	}
@@ -64,7 +83,13 @@ func ReadFS(fsys fs.FS, name string, most int64) ([]byte, error) {
 	if err != nil {
 		return nil, WithoutPath(err)
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }()                                  // it was only read
+	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() { // the name may be another file's by now
+		err = ErrIrregular
+	}
+	if err != nil {
+		return nil, WithoutPath(err)
+	}
 	data, err := io.ReadAll(io.LimitReader(f, most))
 	return data, WithoutPath(err)
 }

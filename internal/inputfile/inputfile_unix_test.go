@@ -3,7 +3,9 @@
 package inputfile
 
 import (
+	"cmp"
 	"errors"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -12,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func TestOnlyFilesAreOpened(t *testing.T) {
@@ -59,3 +62,58 @@ func TestAPipeOfTheShellIsRead(t *testing.T) {
 		t.Errorf("%d bytes, %v", len(data), err)
 	}
 }
+
+// Another process may put a pipe in the place of a file or a folder just before it is opened.
+func TestAPipeIsNotWaitedFor(t *testing.T) {
+	dir := t.TempDir()
+	if err := errors.Join(syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600), os.Mkdir(filepath.Join(dir, "d"), 0o700),
+		os.WriteFile(filepath.Join(dir, "file"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	for name, open := range map[string]func() (io.Closer, error){
+		"OpenDir":   func() (io.Closer, error) { return OpenDir(filepath.Join(dir, "pipe")) },
+		"OpenDirIn": func() (io.Closer, error) { return OpenDirIn(root, "pipe") },
+		"ReadFS": func() (io.Closer, error) {
+			_, err := ReadFS(takenForFile{FS(root)}, "pipe", 10)
+			return nil, err
+		},
+	} {
+		ended := make(chan error, 1)
+		go func() {
+			_, err := open()
+			ended <- err
+		}()
+		select {
+		case err := <-ended:
+			if want := map[string]error{"ReadFS": ErrIrregular}[name]; err == nil || want != nil && !errors.Is(err, want) {
+				t.Errorf("%s: got %v, want %v", name, err, cmp.Or[error](want, syscall.ENOTDIR))
+			}
+		case <-time.After(10 * time.Second):
+			t.Errorf("%s waits for the writer of a pipe", name)
+		}
+	}
+	for name, open := range map[string]func() (*os.Root, error){
+		"OpenDir":   func() (*os.Root, error) { return OpenDir(filepath.Join(dir, "d")) },
+		"OpenDirIn": func() (*os.Root, error) { return OpenDirIn(root, "d") },
+	} {
+		got, err := open()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if path := filepath.Clean(got.Name()); path != filepath.Join(dir, "d") {
+			t.Errorf("%s: got the folder %s, want %s", name, path, filepath.Join(dir, "d"))
+		}
+		got.Close()
+	}
+}
+
+// takenForFile reports each name as a regular file, as if it had been one a moment ago.
+type takenForFile struct{ fs.FS }
+
+func (f takenForFile) Stat(string) (fs.FileInfo, error) { return fs.Stat(f.FS, "file") }

@@ -3,7 +3,6 @@ package search
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -12,11 +11,9 @@ import (
 	"slices"
 	"sort"
 	"strings"
-	"syscall"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace"
 )
@@ -148,7 +145,7 @@ func List(ctx context.Context, ws *workspace.Workspace, base string, recursive b
 		return "", err
 	}
 	w := walker{
-		base: base, root: ws.Root(), breadth: true,
+		ws: ws, base: base, breadth: true,
 		shallow: !recursive || tooWide(base),
 		enter:   func(name string) bool { return !heavy[name] && name[0] != '.' },
 	}
@@ -179,7 +176,7 @@ func Names(ctx context.Context, ws *workspace.Workspace, most int) (list []strin
 		return nil, err // it is not known what is hidden
 	}
 	w := walker{
-		base: ws.Root(), root: ws.Root(), breadth: true, shallow: tooWide(ws.Root()), enter: func(string) bool { return true },
+		ws: ws, base: ws.Root(), breadth: true, shallow: tooWide(ws.Root()), enter: func(string) bool { return true },
 	}
 	err = w.walk(ctx, func(abs string, d fs.DirEntry) bool {
 		if rel := slashRel(ws.Root(), abs); !rules.Hides(rel, d.IsDir()) {
@@ -333,8 +330,8 @@ var heavy = map[string]bool{
 // .gitignore files on the way. It never follows links to folders, so it ends and
 // stays below its base.
 type walker struct {
-	base    string // absolute, links followed
-	root    string // rules of .gitignore files from here down count
+	ws      *workspace.Workspace // rules of .gitignore files from its root down count
+	base    string               // absolute, links followed
 	enter   func(name string) bool
 	shallow bool // do not enter folders
 	breadth bool // a folder's own entries first, then what its folders hold
@@ -364,14 +361,17 @@ func (w walker) walk(ctx context.Context, fn visit) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		entries, err := readFolder(f.abs)
+		entries, err := w.ws.ReadDir(f.abs, maxFolder)
 		if err != nil {
 			if f.abs == w.base || tool.ContextError(err) != nil {
 				return err
 			}
 			continue // a folder that may not be read hides its content, no more
 		}
-		own := withLayer(f.layers, f.abs)
+		own := f.layers
+		if slices.ContainsFunc(entries, func(d fs.DirEntry) bool { return d.Name() == ".gitignore" }) {
+			own = w.withLayer(own, f.abs)
+		}
 		var sub []folder
 		for _, d := range entries {
 			abs := filepath.Join(f.abs, d.Name())
@@ -395,16 +395,15 @@ func (w walker) walk(ctx context.Context, fn visit) error {
 
 // outerLayers gives the .gitignore files between the root and the base.
 func (w walker) outerLayers() []ignoreLayer {
-	rel, ok := insideRel(w.root, w.base)
+	rel, ok := insideRel(w.ws.Root(), w.base)
 	if !ok {
 		return nil
 	}
-	layers := withLayer(nil, w.root)
-	dir := w.root
+	var layers []ignoreLayer
+	at := w.ws.Root()
 	for _, part := range strings.Split(rel, "/") {
-		if dir = filepath.Join(dir, part); dir != w.base {
-			layers = withLayer(layers, dir)
-		}
+		layers = w.withLayer(layers, at)
+		at = filepath.Join(at, part)
 	}
 	return layers
 }
@@ -412,13 +411,24 @@ func (w walker) outerLayers() []ignoreLayer {
 // maxIgnore bounds a .gitignore file in bytes; a longer one does not count.
 const maxIgnore = 1 << 20
 
-func withLayer(layers []ignoreLayer, dir string) []ignoreLayer {
-	text, err := inputfile.ReadFS(os.DirFS(dir), ".gitignore", maxIgnore+1)
+// withLayer adds the rules of a folder's .gitignore file. A link does not count as one, as in git.
+func (w walker) withLayer(layers []ignoreLayer, folder string) []ignoreLayer {
+	dir, err := w.ws.OpenDir(folder)
+	if err != nil {
+		return layers
+	}
+	defer func() { _ = dir.Close() }() // it was only read from
+	f, _, err := dir.Open(".gitignore")
+	if err != nil {
+		return layers
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxIgnore+1))
 	if err != nil || len(text) > maxIgnore {
 		return layers
 	}
 	// A new slice: siblings share the one before.
-	return append(layers[:len(layers):len(layers)], ignoreLayer{dir, workspace.ParseIgnore(string(text), false)})
+	return append(layers[:len(layers):len(layers)], ignoreLayer{folder, workspace.ParseIgnore(string(text), false)})
 }
 
 // hiddenByGit asks the nearest file first; parents were judged on the way down.
@@ -452,29 +462,6 @@ func tooWide(abs string) bool {
 // maxFolder bounds how many names of one folder are taken: sorting them needs them
 // all in memory, and a folder with more is no folder that people look into.
 const maxFolder = 200_000
-
-// readFolder is os.ReadDir that takes no more than maxFolder names.
-func readFolder(name string) ([]fs.DirEntry, error) {
-	// Stat first: opening a pipe would wait for a writer.
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !info.IsDir() {
-		return nil, &fs.PathError{Op: "list", Path: name, Err: syscall.ENOTDIR}
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	all, err := f.ReadDir(maxFolder)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	slices.SortFunc(all, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	return all, nil
-}
 
 // CompileGlob makes a test of paths relative to the searched folder. A glob
 // without "/" is about the name at any depth; {a,b} gives alternatives.

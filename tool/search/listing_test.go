@@ -1,11 +1,7 @@
 package search
 
 import (
-	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -92,18 +88,5 @@ func TestTooWide(t *testing.T) {
 		if got := tooWide(path); got != want {
 			t.Errorf("%s: got %v, want got = %v", path, got, want)
 		}
-	}
-}
-
-func TestReadingAHugeFolder(t *testing.T) {
-	dir := t.TempDir()
-	for i := range 5000 {
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("f%04d", i)), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	all, err := readFolder(dir)
-	if err != nil || len(all) != 5000 || !slices.IsSortedFunc(all, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) }) {
-		t.Errorf("%d names, %v", len(all), err)
 	}
 }

@@ -210,7 +210,7 @@ func Files(ctx context.Context, ws *workspace.Workspace, base string, re *regexp
 	}
 	var failure error
 	var batch []string
-	w := walker{base: base, root: ws.Root(), enter: func(name string) bool { return name[0] != '.' && name != "node_modules" }}
+	w := walker{ws: ws, base: base, enter: func(name string) bool { return name[0] != '.' && name != "node_modules" }}
 	err = w.walk(ctx, func(abs string, d fs.DirEntry) bool {
 		if !d.Type().IsRegular() || d.Name()[0] == '.' || !names(slashRel(base, abs)) {
 			return true

@@ -141,12 +141,12 @@ func (s Set) visit(source string, f func(fsys fs.FS, root string) error) error {
 	case source == "global":
 		return f(os.DirFS(base), base)
 	}
-	root, err := os.OpenRoot(base)
+	root, err := inputfile.OpenDir(base)
 	if err != nil {
 		return inputfile.WithoutPath(err)
 	}
 	defer root.Close()
-	return f(root.FS(), base)
+	return f(inputfile.FS(root), base)
 }
 
 // folder is a folder that may hold skills, and the mode that all of them are for.
