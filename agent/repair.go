@@ -3,7 +3,6 @@ package agent
 import (
 	"cmp"
 	"context"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/roost-dev/roost/agent/shrink"
 	"github.com/roost-dev/roost/contextwindow"
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/task"
 )
@@ -133,13 +133,13 @@ func (a *Agent) namedBlock(refused *llm.Error) *task.MessageWithheld {
 }
 
 // unrelatedRefusal matches refusals that no change of the history can help.
-var unrelatedRefusal = regexp.MustCompile(`(?i)credit|billing|quota|payment|api.?key|max_tokens|max_output|temperature` +
+var unrelatedRefusal = lazyregexp.New(`(?i)credit|billing|quota|payment|api.?key|max_tokens|max_output|temperature` +
 	`|model[^.]*(not found|not exist|not support.*endpoint|deprecated|unknown)|unknown model|unsupported parameter`)
 
 // guessBlocks guesses what may be wrong with a request when the provider does not name it: images when it mentions
 // images, else what came since the last request that it accepted.
 func (a *Agent) guessBlocks(refused *llm.Error) []task.MessageWithheld {
-	if s := refused.Status; s != 400 && s != 413 && s != 422 || unrelatedRefusal.MatchString(refused.Message) {
+	if s := refused.Status; s != 400 && s != 413 && s != 422 || unrelatedRefusal().MatchString(refused.Message) {
 		return nil
 	}
 	api := a.state().API()

@@ -316,7 +316,7 @@ func beyondPattern(words []string, own int) string {
 	}
 	p, known := table().known[words[0]]
 	if !known {
-		return unknown.beyondUsage(name, words, own, true)
+		return usage{words: plainFile()}.beyondUsage(name, words, own, true)
 	}
 	if len(p.subs) == 0 {
 		return p.beyondUsage(name, words, own, false)

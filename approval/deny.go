@@ -2,11 +2,12 @@ package approval
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/roost-dev/roost/internal/lazyregexp"
 )
 
 // denyScan is the result of a search for denied commands in a line.
@@ -88,7 +89,7 @@ func scanDeniedAs(variant syntax.LangVariant, line string, denies []pattern, dep
 				s = judgeAssigned(s, env, ws, denies)
 			}
 			for _, a := range n.Assigns {
-				if len(ws) > 0 && s.unsure == "" && a.Name != nil && steering.MatchString(a.Name.Value) {
+				if len(ws) > 0 && s.unsure == "" && a.Name != nil && steering().MatchString(a.Name.Value) {
 					s.unsure = "the variable " + a.Name.Value + " can name what " + ws[0].text + " runs"
 				}
 			}
@@ -322,7 +323,7 @@ func assignment(word string) bool {
 }
 
 // plainOptions of interpreters give no program text.
-var plainOptions = regexp.MustCompile(`^(-[uBEOwWvVxXhdt]+|--version|--help|--test|--watch|--no-warnings|-m)$`)
+var plainOptions = lazyregexp.New(`^(-[uBEOwWvVxXhdt]+|--version|--help|--test|--watch|--no-warnings|-m)$`)
 
 // isLoader reports the program with which the system starts programs.
 func isLoader(name string) bool {
@@ -330,7 +331,7 @@ func isLoader(name string) bool {
 }
 
 // sedPlain are scripts that print, delete or replace, and run nothing.
-var sedPlain = regexp.MustCompile(`^(([0-9]+|\$|/[^/]*/)(,([0-9]+|\$|/[^/]*/))?)?([pdq=]|s(/[^/]*/[^/]*/|\|[^|]*\|[^|]*\||#[^#]*#[^#]*#|,[^,]*,[^,]*,)[gpiI0-9]*)$`)
+var sedPlain = lazyregexp.New(`^(([0-9]+|\$|/[^/]*/)(,([0-9]+|\$|/[^/]*/))?)?([pdq=]|s(/[^/]*/[^/]*/|\|[^|]*\|[^|]*\||#[^#]*#[^#]*#|,[^,]*,[^,]*,)[gpiI0-9]*)$`)
 
 // runsOthers is the reason why a simple command may run other commands, those that its words name later on; "" = it runs
 // none.
@@ -419,7 +420,7 @@ func inlineText(name string, args []word) string {
 			return "what " + name + " runs is only known then"
 		case a.text == "-" || a.text == "-s" || isStream(a.text):
 			return name + " reads commands from its input"
-		case plainOptions.MatchString(a.text):
+		case plainOptions().MatchString(a.text):
 			if a.text == "--version" || a.text == "--help" || a.text == "-m" {
 				return ""
 			}
@@ -441,13 +442,13 @@ func sedRuns(name string, args []word) string {
 		case a.text == "-f":
 			return "" // a script file
 		case strings.HasPrefix(a.text, "-") && a.text != "-":
-			if text, ok := strings.CutPrefix(a.text, "--expression="); ok && !sedPlain.MatchString(text) {
+			if text, ok := strings.CutPrefix(a.text, "--expression="); ok && !sedPlain().MatchString(text) {
 				return name + " runs program text"
 			}
-			if a.text == "-e" && i+1 < len(args) && !sedPlain.MatchString(args[i+1].text) {
+			if a.text == "-e" && i+1 < len(args) && !sedPlain().MatchString(args[i+1].text) {
 				return name + " runs program text"
 			}
-		case sedPlain.MatchString(a.text):
+		case sedPlain().MatchString(a.text):
 			return ""
 		default:
 			return name + " runs program text"
@@ -457,4 +458,4 @@ func sedRuns(name string, args []word) string {
 }
 
 // steering are variables that name what programs run.
-var steering = regexp.MustCompile(`(?i)(EDITOR|PAGER|BROWSER|SHELL|COMMAND|SSH|ASKPASS|OPTIONS|OPT)$|^(LD_|DYLD_|GIT_|BASH_ENV$|ENV$|PATH$|PERL5|PYTHON(PATH|STARTUP)|RUBYOPT|NODE_OPTIONS)`)
+var steering = lazyregexp.New(`(?i)(EDITOR|PAGER|BROWSER|SHELL|COMMAND|SSH|ASKPASS|OPTIONS|OPT)$|^(LD_|DYLD_|GIT_|BASH_ENV$|ENV$|PATH$|PERL5|PYTHON(PATH|STARTUP)|RUBYOPT|NODE_OPTIONS)`)

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/roost-dev/roost/internal/lazyregexp"
 )
 
 // usage describes what is harmless of a program, or of one of its subcommands. Everything else asks, including an
@@ -133,25 +135,25 @@ func (u *usage) set(key, value string) {
 
 var (
 	// plainFile is a file in the workspace by its plain name, or another harmless word.
-	plainFile = regexp.MustCompile(`^[\pL\pN_./][\pL\pN_./,:%@+-]*$`)
+	plainFile = lazyregexp.New(`^[\pL\pN_./][\pL\pN_./,:%@+-]*$`)
 	// inside is any word except one that may be an option or outside the workspace.
-	inside = regexp.MustCompile(`^[^-+@=~/:][^=~]*$|^$`)
+	inside = lazyregexp.New(`^[^-+@=~/:][^=~]*$|^$`)
 
-	forms = map[string]*regexp.Regexp{
-		"plain": plainFile, "inside": inside, "never": regexp.MustCompile(`^\b$`),
+	forms = map[string]func() *regexp.Regexp{
+		"plain": plainFile, "inside": inside, "never": lazyregexp.New(`^\b$`),
 		// remote-address is a repository by its address at a server. A folder could hold hooks.
-		"remote-address": regexp.MustCompile(`^(https?|ssh|git)://[A-Za-z0-9][^~]*$|` +
+		"remote-address": lazyregexp.New(`^(https?|ssh|git)://[A-Za-z0-9][^~]*$|` +
 			`^[A-Za-z0-9_.-]+@[A-Za-z0-9][A-Za-z0-9.-]*:[A-Za-z0-9_/][A-Za-z0-9_./-]*$|` +
 			`^[A-Za-z0-9_][A-Za-z0-9_-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*$`),
 		// reference is a name that neither forces nor deletes a reference.
-		"reference": regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./:^~@{}-]*$`),
+		"reference": lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_./:^~@{}-]*$`),
 	}
 )
 
 // form is a form of words, by its name or as a regular expression.
 func form(text string) *regexp.Regexp {
 	if re, ok := forms[text]; ok {
-		return re
+		return re()
 	}
 	return regexp.MustCompile(text)
 }
@@ -172,14 +174,11 @@ func (u usage) fits(word string) bool {
 	switch u.words {
 	case nil:
 		return true
-	case plainFile, inside:
+	case plainFile(), inside():
 		return u.words.MatchString(word) && !leadsOut(word)
 	}
 	return u.words.MatchString(word)
 }
-
-// unknown is the usage of every other program.
-var unknown = usage{words: plainFile}
 
 func hasWord(list, word string) bool {
 	return word != "" && !strings.Contains(word, " ") && strings.Contains(" "+list+" ", " "+word+" ")

@@ -157,7 +157,5 @@ func Mix(digest, n uint64) uint64 {
 
 // MixText adds a text.
 func MixText(digest uint64, s string) uint64 {
-	return crc64.Update(Mix(digest, uint64(len(s))), ecma, []byte(s))
+	return crc64.Update(Mix(digest, uint64(len(s))), crc64.MakeTable(crc64.ECMA), []byte(s))
 }
-
-var ecma = crc64.MakeTable(crc64.ECMA)

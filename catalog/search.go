@@ -147,7 +147,7 @@ func toolNear(m Message, at int) (tool string) {
 		return ""
 	}
 	for i := at; i >= 0; i-- { // the head of a result may be a piece of its own
-		if head := resultHead.FindStringSubmatch(m.Pieces[i].Text); head != nil {
+		if head := resultHead().FindStringSubmatch(m.Pieces[i].Text); head != nil {
 			return toolName(head[1])
 		}
 	}

@@ -3,7 +3,6 @@ package catalog
 import (
 	"iter"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/lazyregexp"
 )
 
 // The two histories of a task.
@@ -159,7 +159,7 @@ func (m *Message) block(role string, block []byte, result bool) bool {
 	switch kind := o.str("type"); kind {
 	case "text":
 		text := o.str("text")
-		head := resultHead.MatchString(text)
+		head := resultHead().MatchString(text)
 		m.said(role, text, role == "user" && (head || result && !strings.HasPrefix(text, "<")))
 		return head
 	case "thinking", "reasoning":
@@ -205,9 +205,9 @@ func (m *Message) result(kind string, content []byte) {
 }
 
 var (
-	pathTag    = regexp.MustCompile(`<path>([^<\n]+)</path>`)
-	callTag    = regexp.MustCompile(`(?m)^<([a-z]+(?:_[a-z]+)+)>`) // a tool that is called in the text
-	resultHead = regexp.MustCompile(`^\[(\w+)[^\n]*\] Result:`)
+	pathTag    = lazyregexp.New(`<path>([^<\n]+)</path>`)
+	callTag    = lazyregexp.New(`(?m)^<([a-z]+(?:_[a-z]+)+)>`) // a tool that is called in the text
+	resultHead = lazyregexp.New(`^\[(\w+)[^\n]*\] Result:`)
 )
 
 // withoutEnvironment is a text without the blocks of the environment's details. (A
@@ -240,13 +240,13 @@ func (m *Message) said(role, text string, tool bool) {
 	if role != "assistant" || !strings.Contains(text, "</") {
 		return
 	}
-	for _, at := range callTag.FindAllStringSubmatch(text, 64) {
+	for _, at := range callTag().FindAllStringSubmatch(text, 64) {
 		if strings.Contains(text, "</"+at[1]+">") {
 			m.called(role, at[1])
 		}
 	}
 	if strings.Contains(text, "<path>") {
-		for _, at := range pathTag.FindAllStringSubmatch(text, 64) {
+		for _, at := range pathTag().FindAllStringSubmatch(text, 64) {
 			m.add(Path, role, strings.TrimSpace(at[1]))
 		}
 	}

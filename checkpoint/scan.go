@@ -9,7 +9,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +17,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/internal/inputfile"
+	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/workspace"
 )
 
@@ -399,7 +399,7 @@ type walker struct {
 }
 
 // leftover matches temporary files of our own writes.
-var leftover = regexp.MustCompile(`^\..+\.roost-[0-9a-f]{12}\.tmp$`)
+var leftover = lazyregexp.New(`^\..+\.roost-[0-9a-f]{12}\.tmp$`)
 
 // errFull: the walk reached its limit of files.
 var errFull = errors.New("too many files")
@@ -460,7 +460,7 @@ func (w *walker) folder(ctx context.Context, dir *os.Root, prefix string, layers
 			git = true
 			continue
 		}
-		if name[0] == '.' && leftover.MatchString(name) {
+		if name[0] == '.' && leftover().MatchString(name) {
 			continue
 		}
 		info, err := dir.Lstat(name)

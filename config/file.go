@@ -18,7 +18,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,6 +27,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/lazyregexp"
 )
 
 // SyntaxError is something in the file that cannot be read.
@@ -427,7 +427,7 @@ func Roo(data []byte) (RooExport, error) {
 	if esjson.TypeOf(uses) == esjson.TypeObject {
 		for slug, raw := range esjson.Members(uses) {
 			id, _ := esjson.Unquote(raw)
-			if !modeSlug.MatchString(slug) {
+			if !modeSlug().MatchString(slug) {
 				continue
 			}
 			use := RooModeProfile{Mode: slug}
@@ -499,11 +499,11 @@ func rooProfile(name string, raw []byte) RooProfile {
 	return p
 }
 
-var notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+var notInNames = lazyregexp.New(`[^A-Za-z0-9_-]+`)
 
 // slug is a name that TOML takes without quotes.
 func slug(name string) string {
-	return cmp.Or(strings.Trim(notInNames.ReplaceAllString(name, "-"), "-"), "profile")
+	return cmp.Or(strings.Trim(notInNames().ReplaceAllString(name, "-"), "-"), "profile")
 }
 
 func free(name string, taken map[string]bool) string {

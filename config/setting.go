@@ -3,7 +3,6 @@ package config
 import (
 	_ "embed"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/notify"
 	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/money"
 )
 
@@ -287,7 +287,7 @@ func size(text string) error {
 
 // profileName is what a profile, or a source, may be called: a name that TOML takes
 // without quotes.
-var profileName = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
+var profileName = lazyregexp.New(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 
 // ProfileFields are the names of what a profile may hold, in order.
 func ProfileFields() []string {
@@ -299,7 +299,7 @@ func ProfileFields() []string {
 }
 
 // ValidProfile reports whether a profile may go by a name.
-func ValidProfile(name string) bool { return profileName.MatchString(name) }
+func ValidProfile(name string) bool { return profileName().MatchString(name) }
 
 // SourceProfiles is the table of the profiles that answer tasks whose own profile is not known, by the source of the task.
 const SourceProfiles = "source_profiles"
@@ -307,7 +307,7 @@ const SourceProfiles = "source_profiles"
 // ModeProfiles is the table of the profiles that answer in a mode.
 const ModeProfiles = "mode_profiles"
 
-var modeSlug = regexp.MustCompile(`^[a-zA-Z0-9-]+$`)
+var modeSlug = lazyregexp.New(`^[a-zA-Z0-9-]+$`)
 
 // field splits the name of a setting in a profile or a hook into table, entry and field.
 func field(name string) (table, entry, field string, ok bool) {
@@ -324,7 +324,7 @@ func inTable(name string) (Key, bool) {
 	if source, ok := strings.CutPrefix(name, SourceProfiles+"."); ok && ValidProfile(source) {
 		return Key{Name: name, Doc: "the profile of its tasks whose own is not known"}, true
 	}
-	if slug, ok := strings.CutPrefix(name, ModeProfiles+"."); ok && modeSlug.MatchString(slug) {
+	if slug, ok := strings.CutPrefix(name, ModeProfiles+"."); ok && modeSlug().MatchString(slug) {
 		return Key{Name: name, Doc: "the profile that answers in that mode, for tasks without a provider of their own"}, true
 	}
 	table, _, member, _ := field(name)

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/lazyregexp"
 )
 
 // Effective is what of a stored history is sent: everything from the newest summary on, or, without one, everything
@@ -231,7 +231,7 @@ func (c Condensation) With(messages [][]byte, summary []byte) [][]byte {
 	return out
 }
 
-var command = regexp.MustCompile(`(?s)<command[ >].*?</command>`)
+var command = lazyregexp.New(`(?s)<command[ >].*?</command>`)
 
 // Commands are the expanded slash commands in a history's first message: they hold for the whole task. Those of one
 // name count once.
@@ -242,7 +242,7 @@ func Commands(messages [][]byte) []string {
 	var out []string
 	seen := map[string]bool{}
 	for _, b := range blocks(readTags(messages[0]).content) {
-		for _, text := range command.FindAllString(esjson.TextOf(b, "text"), -1) {
+		for _, text := range command().FindAllString(esjson.TextOf(b, "text"), -1) {
 			head, _, _ := strings.Cut(text, ">")
 			if !seen[head] {
 				seen[head] = true

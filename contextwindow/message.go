@@ -3,13 +3,13 @@ package contextwindow
 import (
 	"bytes"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/lazyregexp"
 )
 
 // tags are the members of a stored message that decide where it goes.
@@ -116,7 +116,7 @@ func tidy(raw []byte) (out []byte, changed bool) {
 	if !bytes.Contains(raw, []byte(`\ud`)) && !bytes.Contains(raw, []byte(`\uD`)) {
 		return raw, changed
 	}
-	out = escapes.ReplaceAllFunc(raw, func(escape []byte) []byte {
+	out = escapes().ReplaceAllFunc(raw, func(escape []byte) []byte {
 		if len(escape) != len(`\ufffd`) {
 			return escape
 		}
@@ -127,7 +127,7 @@ func tidy(raw []byte) (out []byte, changed bool) {
 }
 
 // escapes are the escapes of valid JSON: those of a pair of surrogates, of a lone one, and two bytes of any other.
-var escapes = regexp.MustCompile(`\\u[dD][89abAB][[:xdigit:]]{2}\\u[dD][c-fC-F][[:xdigit:]]{2}` +
+var escapes = lazyregexp.New(`\\u[dD][89abAB][[:xdigit:]]{2}\\u[dD][c-fC-F][[:xdigit:]]{2}` +
 	`|\\u[dD][89a-fA-F][[:xdigit:]]{2}|\\.`)
 
 // Other tools keep tool results in shapes that no provider knows, such as a list of {query, result, success, error}.

@@ -4,8 +4,9 @@ package docs
 
 import (
 	"embed"
-	"regexp"
 	"strings"
+
+	"github.com/roost-dev/roost/internal/lazyregexp"
 )
 
 //go:embed *.md
@@ -20,7 +21,7 @@ type Page struct {
 }
 
 // sentence is the beginning of a paragraph up to the end of its first sentence.
-var sentence = regexp.MustCompile(`^(?s:.*?[.!?])(\s|$)`)
+var sentence = lazyregexp.New(`^(?s:.*?[.!?])(\s|$)`)
 
 // Pages are all pages, by name.
 func Pages() []Page {
@@ -46,7 +47,7 @@ func pageOf(name, text string) Page {
 		p.Title, rest, _ = strings.Cut(title, "\n")
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(rest), "\n\n")
-	if s := strings.TrimSpace(sentence.FindString(first)); s != "" {
+	if s := strings.TrimSpace(sentence().FindString(first)); s != "" {
 		first = s
 	}
 	p.Summary = strings.ReplaceAll(strings.Join(strings.Fields(first), " "), "`", "")

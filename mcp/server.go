@@ -41,7 +41,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -52,6 +51,7 @@ import (
 
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/inputfile"
+	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/redact"
 )
 
@@ -201,14 +201,14 @@ func keysOf(raw string) (list []string) {
 }
 
 // variables are Roo's: ${env:NAME}, and ${workspaceFolder}.
-var variables = regexp.MustCompile(`\$\{(env:[^}]*|workspaceFolder)\}`)
+var variables = lazyregexp.New(`\$\{(env:[^}]*|workspaceFolder)\}`)
 
 // expanded is the definition with its variables replaced. A variable that is not set is
 // an error: a server with an incomplete key would only fail later.
 func (s Server) expanded(workspace string, env func(string) string) (Server, error) {
 	var missing []string
 	fill := func(text string) string {
-		return variables.ReplaceAllStringFunc(text, func(v string) string {
+		return variables().ReplaceAllStringFunc(text, func(v string) string {
 			name, isEnv := strings.CutPrefix(v[2:len(v)-1], "env:")
 			if !isEnv {
 				return workspace
@@ -279,8 +279,8 @@ func (s Server) environment(env func(string) string) []string {
 }
 
 var (
-	secretName  = regexp.MustCompile(`(?i)key|token|secret|passw|credential|auth|cookie|session|_pat$|^pat$|_dsn$|private`)
-	plainHeader = regexp.MustCompile(`(?i)^(accept.*|content-.*|user-agent|host|origin|referer|mcp-.*|cache-control)$`)
+	secretName  = lazyregexp.New(`(?i)key|token|secret|passw|credential|auth|cookie|session|_pat$|^pat$|_dsn$|private`)
+	plainHeader = lazyregexp.New(`(?i)^(accept.*|content-.*|user-agent|host|origin|referer|mcp-.*|cache-control)$`)
 )
 
 // Secrets are the values in the definitions that must never be shown: those of headers, of
@@ -296,7 +296,7 @@ func Secrets(servers []Server, workspace string, env func(string) string) []reda
 	for _, s := range servers {
 		s, _ = s.expanded(workspace, env) // a missing variable holds no secret
 		for _, name := range slices.Sorted(maps.Keys(s.Env)) {
-			if secretName.MatchString(name) {
+			if secretName().MatchString(name) {
 				add("mcp-env", s.Env[name])
 			}
 		}
@@ -304,7 +304,7 @@ func Secrets(servers []Server, workspace string, env func(string) string) []reda
 			add("mcp-url", part)
 		}
 		for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
-			if plainHeader.MatchString(name) {
+			if plainHeader().MatchString(name) {
 				continue
 			}
 			add("mcp-header", s.Headers[name])
@@ -320,8 +320,8 @@ func Secrets(servers []Server, workspace string, env func(string) string) []reda
 const maxTool = 64
 
 var (
-	foreign = regexp.MustCompile(`[^A-Za-z0-9_-]`)
-	dashes  = regexp.MustCompile(`--+`)
+	foreign = lazyregexp.New(`[^A-Za-z0-9_-]`)
+	dashes  = lazyregexp.New(`--+`)
 )
 
 // Sanitise makes a name fit for providers as Roo does: blanks become "_", and characters
@@ -330,7 +330,7 @@ var (
 // letter or "_".
 func Sanitise(name string) string {
 	name = strings.ReplaceAll(name, " ", "_")
-	name = dashes.ReplaceAllString(foreign.ReplaceAllString(name, ""), "-")
+	name = dashes().ReplaceAllString(foreign().ReplaceAllString(name, ""), "-")
 	if name == "" || !(name[0] == '_' || 'a' <= name[0] && name[0] <= 'z' || 'A' <= name[0] && name[0] <= 'Z') {
 		name = "_" + name
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/inputfile"
+	"github.com/roost-dev/roost/internal/lazyregexp"
 )
 
 // maxFile bounds a file of modes, and maxText each text in it, in bytes: a mode's text is sent with every request.
@@ -108,7 +108,7 @@ var typography = strings.NewReplacer(
 	"\u2018", "'", "\u2019", "'", "\u201c", `"`, "\u201d", `"`,
 )
 
-var slugForm = regexp.MustCompile(`^[a-zA-Z0-9-]+$`)
+var slugForm = lazyregexp.New(`^[a-zA-Z0-9-]+$`)
 
 // readMode reads one mode. With an error it returns what names the mode.
 func readMode(v *value) (Mode, error) {
@@ -134,7 +134,7 @@ func readMode(v *value) (Mode, error) {
 		}
 	}
 	text(&m.Slug, "slug", true)
-	if m.Slug != "" && !slugForm.MatchString(m.Slug) {
+	if m.Slug != "" && !slugForm().MatchString(m.Slug) {
 		problems = append(problems, "its slug may hold only letters, digits and dashes")
 	}
 	text(&m.Name, "name", true)
@@ -358,20 +358,20 @@ func (y *yamlReader) mapping(members []*ast.MappingValueNode, level int) (*value
 
 // The core schema's scalars. The parser itself partly follows YAML 1.1.
 var (
-	coreNull   = regexp.MustCompile(`^(?:~|null|Null|NULL|)$`)
-	coreBool   = regexp.MustCompile(`^(?:true|True|TRUE|false|False|FALSE)$`)
-	coreNumber = regexp.MustCompile(`^(?:[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?` +
+	coreNull   = lazyregexp.New(`^(?:~|null|Null|NULL|)$`)
+	coreBool   = lazyregexp.New(`^(?:true|True|TRUE|false|False|FALSE)$`)
+	coreNumber = lazyregexp.New(`^(?:[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?` +
 		`|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$`)
 )
 
 func plainScalar(text string) *value {
 	v := &value{kind: aString, text: text}
 	switch {
-	case coreNull.MatchString(text):
+	case coreNull().MatchString(text):
 		v.kind = aNull
-	case coreBool.MatchString(text):
+	case coreBool().MatchString(text):
 		v.kind = aBool
-	case coreNumber.MatchString(text):
+	case coreNumber().MatchString(text):
 		v.kind = aNumber
 	}
 	return v
@@ -450,7 +450,7 @@ func exportedRules(list *value) (rules map[string][]RuleFile, problems []string)
 	}
 	for _, m := range list.list {
 		slug, files := m.member("slug"), m.member("rulesFiles")
-		if slug == nil || slug.kind != aString || !slugForm.MatchString(slug.text) || files == nil || files.kind != aList {
+		if slug == nil || slug.kind != aString || !slugForm().MatchString(slug.text) || files == nil || files.kind != aList {
 			continue
 		}
 		if _, twice := rules[slug.text]; twice {
@@ -476,7 +476,7 @@ func exportedRules(list *value) (rules map[string][]RuleFile, problems []string)
 }
 
 // exportedFolder matches the beginning that Roo puts before the path: the folder itself.
-var exportedFolder = regexp.MustCompile(`^(?:\.roo/)?rules-[^/]+/`)
+var exportedFolder = lazyregexp.New(`^(?:\.roo/)?rules-[^/]+/`)
 
 // ruleFile reads one file of an exported mode's rules.
 func ruleFile(v *value) (RuleFile, error) {
@@ -495,7 +495,7 @@ func ruleFile(v *value) (RuleFile, error) {
 	if strings.HasPrefix(f.Path, "/") || strings.Contains(f.Path, ":") {
 		return RuleFile{}, fmt.Errorf("%q leads out of the folder of its mode's rules", name.text)
 	}
-	f.Path = exportedFolder.ReplaceAllString(path.Clean(f.Path), "")
+	f.Path = exportedFolder().ReplaceAllString(path.Clean(f.Path), "")
 	switch {
 	case f.Path == "." || !fs.ValidPath(f.Path):
 		return RuleFile{}, fmt.Errorf("%q leads out of the folder of its mode's rules", name.text)

@@ -170,7 +170,7 @@ func FuzzParse(f *testing.F) {
 		got := Parse(text, Project, "p")
 		seen := map[string]bool{}
 		for _, m := range got.Modes {
-			if seen[m.Slug] || !slugForm.MatchString(m.Slug) || m.Name == "" || m.RoleDefinition == "" || m.Source != Project || !got.Found {
+			if seen[m.Slug] || !slugForm().MatchString(m.Slug) || m.Name == "" || m.RoleDefinition == "" || m.Source != Project || !got.Found {
 				t.Fatalf("%q gives %+v", text, m)
 			}
 			seen[m.Slug] = true

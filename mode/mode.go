@@ -24,6 +24,8 @@ import (
 	"unicode"
 
 	"github.com/dlclark/regexp2/v2"
+
+	"github.com/roost-dev/roost/internal/lazyregexp"
 )
 
 // The sources of modes.
@@ -475,14 +477,14 @@ type pattern struct {
 }
 
 // common matches patterns that both engines read alike.
-var common = regexp.MustCompile(`^(?:[A-Za-z0-9_/ .^$|*+?)\[\]-]|\((?:\?:)?|\\[dwDW./\\()\[\]^$|*+?-])*$`)
+var common = lazyregexp.New(`^(?:[A-Za-z0-9_/ .^$|*+?)\[\]-]|\((?:\?:)?|\\[dwDW./\\()\[\]^$|*+?-])*$`)
 
 // notJavaScript matches what the full engine accepts although JavaScript does not.
-var notJavaScript = regexp.MustCompile(`\(\?(?:[^:=!<]|<[^=!A-Za-z_$])`)
+var notJavaScript = lazyregexp.New(`\(\?(?:[^:=!<]|<[^=!A-Za-z_$])`)
 
 func compile(text string) (*pattern, error) {
 	full, err := regexp2.Compile(text, regexp2.ECMAScript)
-	if err == nil && notJavaScript.MatchString(strings.ReplaceAll(text, `\\`, "")) {
+	if err == nil && notJavaScript().MatchString(strings.ReplaceAll(text, `\\`, "")) {
 		err = fmt.Errorf("a group begins with (? and nothing that JavaScript knows")
 	}
 	if err != nil {
@@ -492,7 +494,7 @@ func compile(text string) (*pattern, error) {
 	full.MatchTimeout = matchTime
 	// In JavaScript a class may be empty: [] matches nothing, and [^] anything. In Go the bracket after it is the first
 	// character of the class.
-	if common.MatchString(text) && !strings.Contains(text, "[]") && !strings.Contains(text, "[^]") {
+	if common().MatchString(text) && !strings.Contains(text, "[]") && !strings.Contains(text, "[^]") {
 		if plain, err := regexp.Compile(text); err == nil {
 			p.plain = plain
 		}

@@ -8,11 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/internal/inputfile"
+	"github.com/roost-dev/roost/internal/lazyregexp"
 )
 
 // Limits of rules. A text beyond them is cut, and a line in it reports that: rules are sent with every request.
@@ -53,7 +53,7 @@ const ImportedRules = "mode-rules"
 // the file systems allow; for Project that should be no further than the workspace.
 func LoadRules(p Places, slug string) Rules {
 	l := &ruleLoader{left: maxRules}
-	if slugForm.MatchString(slug) {
+	if slugForm().MatchString(slug) {
 		l.loadKind(p, "-"+slug, slug)
 	}
 	for _, names := range [][]string{{"AGENTS.md", "AGENT.md"}, {"AGENTS.local.md"}} {
@@ -153,9 +153,9 @@ func (l *ruleLoader) listFiles(fsys fs.FS, dir, prefix string, within []fs.FileI
 }
 
 // noRule matches names of files that editors and systems leave.
-func noRule(name string) bool { return leftovers.MatchString(name) }
+func noRule(name string) bool { return leftovers().MatchString(name) }
 
-var leftovers = regexp.MustCompile(`(?i)^(\.ds_store|thumbs\.db|desktop\.ini|\.gitkeep|\.gitignore)$|` +
+var leftovers = lazyregexp.New(`(?i)^(\.ds_store|thumbs\.db|desktop\.ini|\.gitkeep|\.gitignore)$|` +
 	`(~|\.(bak|sw[po]|te?mp|log|old|orig|cache))$`)
 
 // loadFile loads one file; false when it does not exist or holds no text.

@@ -3,8 +3,9 @@ package redact
 import (
 	"bytes"
 	"encoding/base64"
-	"regexp"
 	"strings"
+
+	"github.com/roost-dev/roost/internal/lazyregexp"
 )
 
 // alphabet is a set of bytes.
@@ -271,13 +272,13 @@ func urlPassword(s string, at int, final bool) (int, int, bool) {
 	if len(value) < 6 || strings.ContainsAny(value[:1], "$%*") || strings.Trim(value, "*x.X") == "" {
 		return 0, 0, false // short, a variable or already masked
 	}
-	if !made(escapes.ReplaceAllString(value, "")) { // the digits of an escape are no sign of a password
+	if !made(escapes().ReplaceAllString(value, "")) { // the digits of an escape are no sign of a password
 		return 0, 0, false
 	}
 	return from, to, false
 }
 
-var escapes = regexp.MustCompile(`%[0-9A-Za-z]{2}`)
+var escapes = lazyregexp.New(`%[0-9A-Za-z]{2}`)
 
 // made reports whether a password has a digit, or is long and has letters of both cases. Passwords of plain words, like
 // "changeme", are left: examples and code with addresses are full of those.
@@ -405,7 +406,7 @@ func cookie(s string, at int, final bool) (int, int, bool) {
 	for start, rest := at, s[at:at+n]; rest != ""; {
 		pair, behind, _ := strings.Cut(rest, ";")
 		name, value, ok := strings.Cut(pair, "=")
-		if value = strings.TrimRight(value, " "); ok && login.MatchString(name) && len(value) >= 16 && random(value) {
+		if value = strings.TrimRight(value, " "); ok && login().MatchString(name) && len(value) >= 16 && random(value) {
 			if from == 0 {
 				from = start + len(name) + 1
 			}
@@ -417,4 +418,4 @@ func cookie(s string, at int, final bool) (int, int, bool) {
 }
 
 // login matches the names of cookies that represent a log-in.
-var login = regexp.MustCompile(`(?i)sess|auth|token|jwt|sid\s*$`)
+var login = lazyregexp.New(`(?i)sess|auth|token|jwt|sid\s*$`)

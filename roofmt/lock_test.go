@@ -370,7 +370,7 @@ func TestSweep(t *testing.T) {
 }
 
 func TestTempNamesAreTold(t *testing.T) {
-	m := ourTemp.FindStringSubmatch(tempName(UIName))
+	m := ourTemp().FindStringSubmatch(tempName(UIName))
 	if m == nil || m[1] != me().Domain || m[2] != strconv.Itoa(me().PID) || m[3] != me().Start {
 		t.Errorf("got %v, want m != nil and m[1] = me().Domain and m[2] = strconv.Itoa(me().PID) and m[3] = me().Start",
 			m)

@@ -284,7 +284,7 @@ func Sweep(ctx context.Context, dir string) error {
 	for _, e := range entries {
 		switch l, ok := leftOf(dir, e, time.Now()); {
 		case !ok || !l.Ours:
-		case ourTemp.MatchString(l.Name):
+		case ourTemp().MatchString(l.Name):
 			_ = os.Remove(filepath.Join(dir, l.Name))
 		default:
 			locks = append(locks, e)
@@ -349,7 +349,7 @@ func leftOf(dir string, e fs.DirEntry, now time.Time) (Left, bool) {
 		return Left{}, false // it went just now
 	}
 	age := now.Sub(info.ModTime())
-	if m := ourTemp.FindStringSubmatch(name); m != nil {
+	if m := ourTemp().FindStringSubmatch(name); m != nil {
 		return Left{name, "a temporary file of a Roost process that has ended", true}, isLeft(e, m)
 	}
 	if file, ok := strings.CutPrefix(name, ourPrefix+"lock_"); ok {

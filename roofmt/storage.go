@@ -9,10 +9,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/roost-dev/roost/internal/lazyregexp"
 )
 
 // Shape is what a directory is.
@@ -47,7 +48,7 @@ type Listing struct {
 }
 
 // unborn are the folders in which Roost makes tasks before it gives them their names.
-var unborn = regexp.MustCompile(`^\.(import|fork-[A-Za-z0-9][A-Za-z0-9._-]{0,127}-[0-9]+)$`)
+var unborn = lazyregexp.New(`^\.(import|fork-[A-Za-z0-9][A-Za-z0-9._-]{0,127}-[0-9]+)$`)
 
 // Find determines what dir is and lists its task folders by name. A folder in a tasks directory counts even when it
 // is empty, except for names that begin with "_" or ".": Roo does not count those, so they count only when they hold
@@ -148,7 +149,7 @@ func folders(dir string, entries []fs.DirEntry) []Found {
 	list := make([]Found, 0, len(entries))
 	for _, e := range entries {
 		name := e.Name()
-		if isLock(name) || !isDir(dir, e, true) || (name[0] == '_' || name[0] == '.') && (unborn.MatchString(name) || !IsFolder(prefix+name)) {
+		if isLock(name) || !isDir(dir, e, true) || (name[0] == '_' || name[0] == '.') && (unborn().MatchString(name) || !IsFolder(prefix+name)) {
 			continue
 		}
 		list = append(list, Found{name, prefix + name})
@@ -244,16 +245,16 @@ type leftover struct {
 }
 
 var (
-	rooTemp   = regexp.MustCompile(`^\.([A-Za-z_]+\.json)\.(bak|new)_(\d+)_[A-Za-z0-9]+\.tmp$`)
-	clineTemp = regexp.MustCompile(`^([A-Za-z_]+\.json)\.tmp\.(\d+)\.[A-Za-z0-9]+\.json$`)
+	rooTemp   = lazyregexp.New(`^\.([A-Za-z_]+\.json)\.(bak|new)_(\d+)_[A-Za-z0-9]+\.tmp$`)
+	clineTemp = lazyregexp.New(`^([A-Za-z_]+\.json)\.tmp\.(\d+)\.[A-Za-z0-9]+\.json$`)
 )
 
 func parseLeftover(name string) (leftover, bool) {
-	if m := rooTemp.FindStringSubmatch(name); m != nil {
+	if m := rooTemp().FindStringSubmatch(name); m != nil {
 		ms, _ := strconv.ParseInt(m[3], 10, 64)
 		return leftover{name, m[1], m[2] == "bak", ms}, true
 	}
-	if m := clineTemp.FindStringSubmatch(name); m != nil {
+	if m := clineTemp().FindStringSubmatch(name); m != nil {
 		ms, _ := strconv.ParseInt(m[2], 10, 64)
 		return leftover{name, m[1], false, ms}, true
 	}
@@ -273,7 +274,7 @@ func isTaskFile(name string) bool {
 // isLock reports whether a directory of this name is a lock of Roo's.
 func isLock(name string) bool { return strings.HasSuffix(name, ".json.lock") }
 
-var ourTemp = regexp.MustCompile(`^\.roost-tmp_([0-9a-f]+)_(\d+)_(\d+)_[0-9a-f]+_`)
+var ourTemp = lazyregexp.New(`^\.roost-tmp_([0-9a-f]+)_(\d+)_(\d+)_[0-9a-f]+_`)
 
 // Reach is whether a storage can be read.
 type Reach uint8

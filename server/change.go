@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/server/idempotency"
 	"github.com/roost-dev/roost/server/metrics"
@@ -21,7 +21,7 @@ import (
 
 const keyHeader = "Idempotency-Key"
 
-var validKey = regexp.MustCompile(`^[!-~]+$`)
+var validKey = lazyregexp.New(`^[!-~]+$`)
 
 // change answers a request that changes something. Before the route's own work it checks whether another process works on
 // the task, the idempotency key, and If-Match.
@@ -69,7 +69,7 @@ func keyOf(a *asked) (string, *api.Problem) {
 		return "", nil
 	}
 	key := given[0]
-	if len(given) != 1 || len(key) > 255 || !validKey.MatchString(key) {
+	if len(given) != 1 || len(key) > 255 || !validKey().MatchString(key) {
 		p := problem(http.StatusBadRequest, "bad_header", "The idempotency key is malformed",
 			"want one "+keyHeader+" of 1 to 255 visible ASCII characters")
 		p.Errors = []api.Wrong{{Parameter: keyHeader, Detail: p.Detail}}

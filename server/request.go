@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/server/idempotency"
@@ -212,7 +212,7 @@ func badName(rt *route, r *http.Request) *api.Problem {
 			return problem(http.StatusBadRequest, "bad_id", "The task's id is malformed",
 				"an id is a letter or digit, then up to 127 of A-Z a-z 0-9 . _ -, and may have a source and a colon before "+
 					"it", "GET /v1/tasks")
-		case len(text) > 300 || !validName.MatchString(text):
+		case len(text) > 300 || !validName().MatchString(text):
 			return problem(http.StatusBadRequest, "bad_id", "A name in the path is malformed",
 				"want 1 to 300 printable ASCII characters that form no path")
 		}
@@ -222,7 +222,7 @@ func badName(rt *route, r *http.Request) *api.Problem {
 
 // validName matches names: printable ASCII that is not a path. It leaves the length to its caller: a pattern that counts to
 // 300 takes a millisecond to compile, at every start.
-var validName = regexp.MustCompile(`^[!-\-0-\[\]-~][!-.0-\[\]-~]*$`)
+var validName = lazyregexp.New(`^[!-\-0-\[\]-~][!-.0-\[\]-~]*$`)
 
 // placesOf are the names of the variable parts of a path.
 func placesOf(path string) (names []string) {

@@ -10,12 +10,12 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/journal/postgres"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/roofmt/sqlitefile"
@@ -271,7 +271,7 @@ func (s *Store) withGone(ctx context.Context, src Source) []string {
 	return ids
 }
 
-var unsafeName = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+var unsafeName = lazyregexp.New(`[^A-Za-z0-9._-]+`)
 
 // SourceName names a source by its folder of tasks. The name is readable, stable, and differs between storages of equal
 // names. It follows from the place and not from the path as given: a storage, its tasks folder and one of its tasks
@@ -282,7 +282,7 @@ func SourceName(tasks string) string {
 	if filepath.Base(tasks) == "tasks" {
 		tasks = filepath.Dir(tasks)
 	}
-	base := strings.Trim(unsafeName.ReplaceAllString(filepath.Base(tasks), "-"), ".-_")
+	base := strings.Trim(unsafeName().ReplaceAllString(filepath.Base(tasks), "-"), ".-_")
 	return cmp.Or(base, "source") + "-" + hex.EncodeToString(sum[:3])
 }
 

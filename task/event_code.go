@@ -63,26 +63,38 @@ func leadingType(raw []byte) string {
 	return string(rest[:end])
 }
 
-var decoders = map[string]func(json.RawMessage) (Event, error){
+var decoders = map[string]decoder{
 	"message.added": decodeMessageAdded, "message.changed": decodeMessageChanged,
 	"message.text_saved": decodeTextSaved, "tool.finished": decodeToolFinished,
 }
 
 func init() {
-	for _, decode := range []func(json.RawMessage) (Event, error){
-		into[Created], into[Adopted], into[Forked], into[Received], into[Changed], into[EpochOpened],
-		into[ForeignImported], into[ForeignRefused],
-		into[RunQueued], into[RunStarted], into[RunWaiting], into[RunEnded],
-		into[TurnStarted], into[TurnFailed], into[TurnEnded], into[UsageChanged],
-		into[MessageHidden], into[MessageWithheld],
-		into[HistoryTruncated], into[HistoryCondensed], into[Rewound], into[Undone],
-		into[ToolStarted], into[ToolProcess], into[FileChanged], into[SubtaskStarted], into[SubtaskEnded],
-		into[api.QuestionOpened], into[api.QuestionClosed], into[InputQueued], into[InputTaken],
-		into[CheckpointSaved], into[RestoreBegun], into[RestoreEnded],
+	for _, k := range []kind{
+		of[Created](), of[Adopted](), of[Forked](), of[Received](), of[Changed](), of[EpochOpened](),
+		of[ForeignImported](), of[ForeignRefused](),
+		of[RunQueued](), of[RunStarted](), of[RunWaiting](), of[RunEnded](),
+		of[TurnStarted](), of[TurnFailed](), of[TurnEnded](), of[UsageChanged](),
+		of[MessageHidden](), of[MessageWithheld](),
+		of[HistoryTruncated](), of[HistoryCondensed](), of[Rewound](), of[Undone](),
+		of[ToolStarted](), of[ToolProcess](), of[FileChanged](), of[SubtaskStarted](), of[SubtaskEnded](),
+		of[api.QuestionOpened](), of[api.QuestionClosed](), of[InputQueued](), of[InputTaken](),
+		of[CheckpointSaved](), of[RestoreBegun](), of[RestoreEnded](),
 	} {
-		e, _ := decode([]byte("{}"))
-		decoders[e.EventType()] = decode
+		decoders[k.name] = k.decode
 	}
+}
+
+// kind is a type of events: the name that its events have in JSON, and what reads one.
+type kind struct {
+	name   string
+	decode decoder
+}
+
+type decoder = func(json.RawMessage) (Event, error)
+
+func of[E Event]() kind {
+	var e E
+	return kind{e.EventType(), into[E]}
 }
 
 func into[E Event](raw json.RawMessage) (Event, error) {

@@ -48,7 +48,7 @@ func onDisk(t *testing.T, root string) *disk {
 // all are the folders and files there are now.
 func (d *disk) all() (out []string) {
 	err := filepath.WalkDir(d.root, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && (e.IsDir() || e.Type().IsRegular()) && !tempName.MatchString(e.Name()) {
+		if err == nil && (e.IsDir() || e.Type().IsRegular()) && !tempName().MatchString(e.Name()) {
 			out = append(out, path)
 		}
 		return err
@@ -81,7 +81,7 @@ func (d *disk) live(path string) (names map[string]string, ino uint64, file stri
 		d.t.Error(err)
 	}
 	for _, e := range list {
-		if tempName.MatchString(e.Name()) {
+		if tempName().MatchString(e.Name()) {
 			continue
 		}
 		at := filepath.Join(path, e.Name())

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/internal/filelock"
+	"github.com/roost-dev/roost/internal/lazyregexp"
 )
 
 // temp is a temporary file with new content, beside the file that it is to replace. The
@@ -31,7 +31,7 @@ type temp struct {
 }
 
 // tempName is ".NAME.roost-XXXXXXXXXXXX.tmp".
-var tempName = regexp.MustCompile(`^\..+\.roost-[0-9a-f]{12}\.tmp$`)
+var tempName = lazyregexp.New(`^\..+\.roost-[0-9a-f]{12}\.tmp$`)
 
 // heldWhileOpen: an open file can be renamed, and keeps its lock. Windows may refuse to rename one.
 const heldWhileOpen = filelock.Supported && runtime.GOOS != "windows"
@@ -208,7 +208,7 @@ func sweep(dir *os.Root) (removed int) {
 		names, err := f.Readdirnames(1024)
 		looked += len(names)
 		for _, name := range names {
-			if tempName.MatchString(name) && removeLeftover(dir, name) {
+			if tempName().MatchString(name) && removeLeftover(dir, name) {
 				removed++
 			}
 		}

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -24,6 +23,7 @@ import (
 	"github.com/roost-dev/roost/config"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/workspace/shell"
@@ -586,7 +586,7 @@ func retry(cmd *cobra.Command, args []string, task string) string {
 }
 
 // ofSettings matches the members of a request's body whose faults are faults of configuration.
-var ofSettings = regexp.MustCompile(`^/(workspace|provider|model|base_url|(allow|ask|deny)_tools/.*)$`)
+var ofSettings = lazyregexp.New(`^/(workspace|provider|model|base_url|(allow|ask|deny)_tools/.*)$`)
 
 // against is the server's complaint about members of a request, without the pointers, which only programs read. settings
 // reports that a setting is at fault.
@@ -597,7 +597,7 @@ func against(p *client.Problem) (why string, settings bool) {
 		if p.Detail != e.Parameter+": "+e.Detail && p.Detail != e.Detail {
 			why += "; " + e.Detail
 		}
-		settings = settings || ofSettings.MatchString(e.Parameter)
+		settings = settings || ofSettings().MatchString(e.Parameter)
 	}
 	return strings.TrimPrefix(why, "; "), settings
 }

@@ -1,10 +1,10 @@
 package help
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/roost-dev/roost/docs"
+	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -19,9 +19,9 @@ func Topic(name string) *docs.Page {
 }
 
 var (
-	markLink = regexp.MustCompile(`\[([^\]]+)\]\(([^)]+)\)`)
-	markCode = regexp.MustCompile("`([^`]+)`")
-	markBold = regexp.MustCompile(`\*\*([^*]+)\*\*`)
+	markLink = lazyregexp.New(`\[([^\]]+)\]\(([^)]+)\)`)
+	markCode = lazyregexp.New("`([^`]+)`")
+	markBold = lazyregexp.New(`\*\*([^*]+)\*\*`)
 )
 
 // Page is a page of the manual as a person reads it. Without a terminal it is the Markdown itself; on one, headings
@@ -34,7 +34,7 @@ func (l Layout) Page(markdown string) string {
 	var paragraph []string
 	end := func() {
 		if len(paragraph) > 0 {
-			text := markCode.ReplaceAllString(markBold.ReplaceAllString(strings.Join(paragraph, " "), "$1"), "$1")
+			text := markCode().ReplaceAllString(markBold().ReplaceAllString(strings.Join(paragraph, " "), "$1"), "$1")
 			indent := ""
 			if strings.HasPrefix(text, "- ") {
 				indent = "  "
@@ -66,7 +66,7 @@ func (l Layout) Page(markdown string) string {
 			if strings.HasPrefix(line, "- ") {
 				end()
 			}
-			paragraph = append(paragraph, markLink.ReplaceAllString(strings.TrimSpace(line), "$1 ($2)"))
+			paragraph = append(paragraph, markLink().ReplaceAllString(strings.TrimSpace(line), "$1 ($2)"))
 		}
 	}
 	end()

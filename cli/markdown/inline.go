@@ -3,7 +3,6 @@ package markdown
 import (
 	"html"
 	neturl "net/url"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -11,6 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/roost-dev/roost/cli/theme"
+	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/redact"
 )
 
@@ -461,9 +461,9 @@ func safeURL(s string) string {
 }
 
 var (
-	autolink = regexp.MustCompile(`^<([A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*|[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+)>`)
-	lineEnd  = regexp.MustCompile(`^(?i:<br ?/?>)`)
-	entities = regexp.MustCompile(`^&(#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{0,31});`)
+	autolink = lazyregexp.New(`^<([A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*|[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+)>`)
+	lineEnd  = lazyregexp.New(`^(?i:<br ?/?>)`)
+	entities = lazyregexp.New(`^&(#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{0,31});`)
 )
 
 // angle writes <https://an.address>, and breaks the line at <br>. Other tags stay as they are.
@@ -472,14 +472,14 @@ func (t *text) angle(s string, l look, final bool) (n int, wait bool) {
 	if end < 0 || end >= reach {
 		return missing(s, final)
 	}
-	if br := lineEnd.FindString(s); br != "" {
+	if br := lineEnd().FindString(s); br != "" {
 		t.f.hard()
 		return len(br), false
 	}
 	if strings.HasPrefix(strings.ToLower(s), "<br ") && len(s) < 6 && !final {
 		return 0, true
 	}
-	m := autolink.FindStringSubmatch(s[:end+1])
+	m := autolink().FindStringSubmatch(s[:end+1])
 	if m == nil {
 		return 0, false
 	}
@@ -504,7 +504,7 @@ func (t *text) clickable(l look, to string) look {
 
 // entity writes a character that has a name or a number. One that acts on a terminal is not written.
 func (t *text) entity(s string, l look, final bool) (n int, wait bool) {
-	if m := entities.FindString(s); m != "" {
+	if m := entities().FindString(s); m != "" {
 		if c := oneLine(redact.Terminal(html.UnescapeString(m))); c != "" {
 			t.f.put(l, c)
 		}

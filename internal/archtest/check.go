@@ -165,6 +165,9 @@ func (c *checker) source(name string, data []byte) error {
 	if at := kernelLock.FindIndex(data); at != nil && dir != lockPackage && !test {
 		c.add(name, 1+bytes.Count(data[:at[0]], []byte{'\n'}), "calls the kernel's file lock; %s does that for all systems", lockPackage)
 	}
+	if at := compiledAtStart.FindIndex(data); at != nil && !test && !support.MatchString(dir) {
+		c.add(name, 1+bytes.Count(data[:at[0]], []byte{'\n'}), "compiles a regular expression in each process that starts; use internal/lazyregexp")
+	}
 	for _, spec := range file.Imports {
 		target, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {
@@ -180,6 +183,9 @@ func (c *checker) source(name string, data []byte) error {
 	}
 	return nil
 }
+
+// compiledAtStart finds a variable of a package whose value is compiled when the program starts.
+var compiledAtStart = regexp.MustCompile(`(?m)^(var |\t)[\w, ]+ = regexp\.MustCompile\(`)
 
 // isPackageComment reports whether a comment describes the package in the form that go doc shows: "Package x ..." or,
 // for a program, "Command x ...".

@@ -65,6 +65,15 @@ func TestCheckReports(t *testing.T) {
 			"store/a_test.go":        "package store\nvar _ = syscall.Flock(0, 0)\n",
 			"store/a.go":             source("store") + "var _ = windows.LockFileEx(0, 0)\n",
 		}, []string{"store/a.go:3: calls the kernel's file lock; internal/filelock does that for all systems"}},
+		{"no expression is compiled at the start", map[string]string{
+			"money/a.go":             source("money") + "var x = regexp.MustCompile(`a`)\n",
+			"redact/a.go":            source("redact") + "var (\n\tlong = lazyregexp.New(`a`)\n\tx    = regexp.MustCompile(`a`)\n)\n",
+			"docs/a.go":              source("docs") + "func f() {\n\tx := regexp.MustCompile(`a`)\n}\n",
+			"internal/archtest/a.go": source("archtest") + "var x = regexp.MustCompile(`a`)\n",
+		}, []string{
+			"money/a.go:3: compiles a regular expression in each process that starts; use internal/lazyregexp",
+			"redact/a.go:5: compiles a regular expression in each process that starts; use internal/lazyregexp",
+		}},
 		{"and a comment", map[string]string{
 			"money/a.go":       "package money\n",
 			"cmd/roost/a.go":   "// Roost is a program.\npackage main\n",

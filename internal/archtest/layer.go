@@ -40,6 +40,7 @@ var layers = [][]string{
 	{"docs", "esjson", "money", "redact", "workspace/terminal", "task/codec", "internal/failpoint", "internal/inputfile",
 		"internal/filelock", "internal/atomicfile", "internal/keyed", "internal/process", "internal/testing/conformance", "internal/testing/mcptest", "internal/testing/fixture",
 		"internal/testing/screen", "internal/testing/pgtest"},
+	{"internal/lazyregexp"},
 }
 
 // neighbours are the imports inside a layer that are wanted.

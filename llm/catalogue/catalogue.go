@@ -16,11 +16,11 @@ import (
 	_ "embed"
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/llm"
 )
 
@@ -96,14 +96,14 @@ func Offers() []Offer {
 }
 
 // suffix is what may follow an id: a date in one of the providers' spellings.
-var suffix = regexp.MustCompile(`^(-latest|-\d{8}|-\d{4}-\d{2}-\d{2})$`)
+var suffix = lazyregexp.New(`^(-latest|-\d{8}|-\d{4}-\d{2}-\d{2})$`)
 
 // bedrockName is a model's name in Amazon Bedrock: in an ARN or not, with a group of regions or not, with a version or
 // not.
-var bedrockName = regexp.MustCompile(`^(?:arn:.*/)?(?:[a-z-]+\.)?anthropic\.(claude-.+?)(?:-v\d+(?::\d+)?(?::\d+k)?)?$`)
+var bedrockName = lazyregexp.New(`^(?:arn:.*/)?(?:[a-z-]+\.)?anthropic\.(claude-.+?)(?:-v\d+(?::\d+)?(?::\d+k)?)?$`)
 
 // vertexName is a Claude's name in Vertex AI, with a date or not.
-var vertexName = regexp.MustCompile(`^(claude-.+?)(?:-v\d+)?(?:@(\d{8}|default|latest))?$`)
+var vertexName = lazyregexp.New(`^(claude-.+?)(?:-v\d+)?(?:@(\d{8}|default|latest))?$`)
 
 // Maker returns who made a model that a provider offers, as the name of the maker's own provider, and the maker's name
 // for it. Bedrock is asked for Anthropic's models only; what Azure deploys under a name of the user's counts as
@@ -111,12 +111,12 @@ var vertexName = regexp.MustCompile(`^(claude-.+?)(?:-v\d+)?(?:@(\d{8}|default|l
 func Maker(provider, model string) (maker, name string) {
 	switch provider {
 	case "bedrock":
-		if m := bedrockName.FindStringSubmatch(model); m != nil {
+		if m := bedrockName().FindStringSubmatch(model); m != nil {
 			model = m[1]
 		}
 		return "anthropic", model
 	case "vertex":
-		m := vertexName.FindStringSubmatch(model)
+		m := vertexName().FindStringSubmatch(model)
 		switch {
 		case m == nil:
 			return "google", model
@@ -139,7 +139,7 @@ func Find(provider, model string) (Model, bool) {
 			continue
 		}
 		for _, id := range m.IDs {
-			if rest, ok := strings.CutPrefix(model, id); ok && (rest == "" || suffix.MatchString(rest)) {
+			if rest, ok := strings.CutPrefix(model, id); ok && (rest == "" || suffix().MatchString(rest)) {
 				return m, true
 			}
 		}

@@ -14,11 +14,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/anthropic"
 	"github.com/roost-dev/roost/llm/wire"
@@ -40,21 +40,21 @@ type BedrockOptions struct {
 }
 
 // bedrockHost is the host of Bedrock in a region.
-var bedrockHost = regexp.MustCompile(`^https://bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.(?:amazonaws\.com|api\.aws)`)
+var bedrockHost = lazyregexp.New(`^https://bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.(?:amazonaws\.com|api\.aws)`)
 
 // regionForm is what a region's name looks like. It becomes a part of the host that gets the credentials.
-var regionForm = regexp.MustCompile(`^[a-z]{2,4}(-[a-z]+)+-\d{1,2}$`)
+var regionForm = lazyregexp.New(`^[a-z]{2,4}(-[a-z]+)+-\d{1,2}$`)
 
 // NewBedrock makes a provider for Anthropic's models in Amazon Bedrock. The error is for a person.
 func NewBedrock(o BedrockOptions) (llm.Provider, error) {
 	// An address that names its region is signed for that one.
-	if m := bedrockHost.FindStringSubmatch(o.BaseURL); m != nil {
+	if m := bedrockHost().FindStringSubmatch(o.BaseURL); m != nil {
 		o.Region = m[1]
 	}
 	switch {
 	case o.Region == "":
 		return nil, errors.New("no region is named")
-	case !regionForm.MatchString(o.Region):
+	case !regionForm().MatchString(o.Region):
 		return nil, fmt.Errorf("%q is no region of AWS", o.Region)
 	}
 	if o.BaseURL == "" {

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/anthropic"
 	"github.com/roost-dev/roost/llm/catalogue"
@@ -28,8 +28,8 @@ type VertexOptions struct {
 
 // What projects and locations look like. Both become parts of an address that gets the credentials.
 var (
-	projectForm  = regexp.MustCompile(`^[a-z0-9][a-z0-9.:-]*$`)
-	locationForm = regexp.MustCompile(`^[a-z]+(-[a-z]+\d+)?$`)
+	projectForm  = lazyregexp.New(`^[a-z0-9][a-z0-9.:-]*$`)
+	locationForm = lazyregexp.New(`^[a-z]+(-[a-z]+\d+)?$`)
 )
 
 // NewVertex makes a provider for a model in Vertex AI. The error is for a person.
@@ -41,9 +41,9 @@ func NewVertex(o VertexOptions) (llm.Provider, error) {
 			return nil, errors.New("no project is named")
 		case o.Location == "":
 			return nil, errors.New("no location is named")
-		case !projectForm.MatchString(o.Project):
+		case !projectForm().MatchString(o.Project):
 			return nil, fmt.Errorf("%q is no id of a project", o.Project)
-		case !locationForm.MatchString(o.Location):
+		case !locationForm().MatchString(o.Location):
 			return nil, fmt.Errorf("%q is no location of Google's", o.Location)
 		}
 		base = cmp.Or(base, "https://"+vertexHost(o.Location)) + "/v1/projects/" + o.Project + "/locations/" + o.Location

@@ -41,13 +41,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/inputfile"
+	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/wire"
 )
@@ -241,10 +241,10 @@ func id(replies, i int) string { return fmt.Sprintf("call_%d_%d", replies+1, i+1
 
 // word is a word with the blanks that follow it; blanks at the start of a text go with
 // its first word, and a text of blanks is one.
-var word = regexp.MustCompile(`^[\t-\r\x{85}\pZ]+$|[\t-\r\x{85}\pZ]*[^\t-\r\x{85}\pZ]+[\t-\r\x{85}\pZ]*`)
+var word = lazyregexp.New(`^[\t-\r\x{85}\pZ]+$|[\t-\r\x{85}\pZ]*[^\t-\r\x{85}\pZ]+[\t-\r\x{85}\pZ]*`)
 
 // words cuts a text into words. Joined they are the text again.
-func words(s string) []string { return word.FindAllString(s, -1) }
+func words(s string) []string { return word().FindAllString(s, -1) }
 
 // contains reports whether a request contains a string. It looks at the JSON as it is
 // sent and at every text in it, decoded.

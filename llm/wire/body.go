@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/llm"
 )
 
@@ -226,7 +226,7 @@ func sameMessage(a, b llm.Message) bool {
 }
 
 // pathStep is one index of a path such as messages.12.content.3 or contents[4].parts[2].
-var pathStep = regexp.MustCompile(`^(?:\.([a-z_]+))?(?:\.(\d+)|\[(\d+)\])`)
+var pathStep = lazyregexp.New(`^(?:\.([a-z_]+))?(?:\.(\d+)|\[(\d+)\])`)
 
 // Path finds the path into a list of the request that a refusal names: its indexes,
 // outermost first, and for each index the name of the list. Both are nil when the
@@ -243,7 +243,7 @@ func Path(refusal, list string) (indexes []int, names []string) {
 			continue
 		}
 		name := list
-		for m := pathStep.FindStringSubmatch(rest); m != nil; m = pathStep.FindStringSubmatch(rest) {
+		for m := pathStep().FindStringSubmatch(rest); m != nil; m = pathStep().FindStringSubmatch(rest) {
 			n, err := strconv.Atoi(m[2] + m[3])
 			if err != nil {
 				break

@@ -20,11 +20,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/llm"
 )
 
@@ -189,7 +189,7 @@ func (c Call) errorOf(status int, fallback string, page []byte) *llm.Error {
 	case wantsTLS(status, message):
 		err.Kind, err.Err, err.Message = llm.Network, llm.ErrNotHTTP, "the server wants https:// at this address"
 	}
-	if m := retryDelay.FindSubmatch(page); m != nil {
+	if m := retryDelay().FindSubmatch(page); m != nil {
 		if d, ok := parseScaled(string(m[1]), time.Second); ok {
 			err.RetryAfterMS = d.Milliseconds()
 		}
@@ -198,7 +198,7 @@ func (c Call) errorOf(status int, fallback string, page []byte) *llm.Error {
 }
 
 // retryDelay is how Google asks for a wait: in the page, not in a header.
-var retryDelay = regexp.MustCompile(`"retryDelay":\s*"([0-9.]+)s"`)
+var retryDelay = lazyregexp.New(`"retryDelay":\s*"([0-9.]+)s"`)
 
 // Refusal reads {"error":{"type","code","message"}}, as most providers write it, and
 // {"error":"..."} and {"message":"..."}, as others do.

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/llm"
 )
 
@@ -128,7 +128,7 @@ func TransportError(ctx context.Context, provider string, err error, started boo
 }
 
 // keyShape matches what looks like an API key of the known providers.
-var keyShape = regexp.MustCompile(`\b(?:sk|pk|rk)-[A-Za-z0-9_\-]{12,}|\bAIza[A-Za-z0-9_\-]{20,}`)
+var keyShape = lazyregexp.New(`\b(?:sk|pk|rk)-[A-Za-z0-9_\-]{12,}|\bAIza[A-Za-z0-9_\-]{20,}`)
 
 // Redact removes the key, and anything that looks like one, from a text that may be
 // shown or stored: proxies echo headers and keys in their error pages. In a text that
@@ -145,7 +145,7 @@ func Redact(text, key string) string {
 			}
 		}
 	}
-	return keyShape.ReplaceAllString(text, "[key]")
+	return keyShape().ReplaceAllString(text, "[key]")
 }
 
 // ellipsis marks where Shorten cut.

@@ -23,7 +23,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -31,6 +30,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/internal/atomicfile"
+	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/internal/process"
 )
 
@@ -180,11 +180,11 @@ func deaf(c net.Conn) bool {
 	return pid > 0 && !process.Alive(pid)
 }
 
-var socketNames = regexp.MustCompile(`^([1-9][0-9]*)-[0-9a-f]{12}\.(sock|new)$`) // they end in socketEnd or socketTemp
+var socketNames = lazyregexp.New(`^([1-9][0-9]*)-[0-9a-f]{12}\.(sock|new)$`) // they end in socketEnd or socketTemp
 
 // socketName reads the name of a socket.
 func socketName(name string) (pid int, ok bool) {
-	parts := socketNames.FindStringSubmatch(name)
+	parts := socketNames().FindStringSubmatch(name)
 	if parts == nil {
 		return 0, false
 	}
@@ -217,7 +217,7 @@ func Dial(ctx context.Context, address string) (net.Conn, error) {
 	}
 	dir, name := filepath.Split(path)
 	dir = filepath.Clean(dir)
-	if _, ok := socketName(name); !ok || !strings.HasSuffix(name, socketEnd) || !ourFolder.MatchString(filepath.Base(dir)) {
+	if _, ok := socketName(name); !ok || !strings.HasSuffix(name, socketEnd) || !ourFolder().MatchString(filepath.Base(dir)) {
 		return nil, &UnreachableError{Why: path + " is not a socket of roost"}
 	}
 	if err := safeFolder(dir); err != nil {
@@ -265,4 +265,4 @@ func CheckHealth(ctx context.Context, conn net.Conn, host string) error {
 }
 
 // ourFolder matches the names of folders that Listen makes. In another user namespace this user may have another number.
-var ourFolder = regexp.MustCompile(`^roost(-[0-9]+)?$`)
+var ourFolder = lazyregexp.New(`^roost(-[0-9]+)?$`)

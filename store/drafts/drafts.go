@@ -22,7 +22,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +29,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/filelock"
+	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -58,7 +58,7 @@ const (
 	newTask  = "new"     // the folder of the draft of a new task
 )
 
-var hexHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var hexHash = lazyregexp.New(`^[0-9a-f]{64}$`)
 
 // Drafts are the drafts of one place. A task is SOURCE:ID; "" is a new task. They are safe for concurrent use.
 type Drafts interface {
@@ -105,7 +105,7 @@ func Name(image []byte) string { return named + hashOf(image) }
 // IsName reports whether a text has the form of an image's name.
 func IsName(text string) bool {
 	hash, ok := strings.CutPrefix(text, named)
-	return ok && hexHash.MatchString(hash)
+	return ok && hexHash().MatchString(hash)
 }
 
 // Read implements Drafts.

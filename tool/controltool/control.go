@@ -9,10 +9,10 @@ package controltool
 import (
 	"context"
 	"encoding/json"
-	"regexp"
 	"strings"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/tool"
 )
 
@@ -119,8 +119,8 @@ func fromArray(raw []byte) ([]suggestion, bool) {
 }
 
 var (
-	suggestTag = regexp.MustCompile(`(?s)<suggest((?:\s[^>]*)?)>(.*?)</suggest>`)
-	modeAttr   = regexp.MustCompile(`\smode\s*=\s*(?:"([^"]*)"|'([^']*)')`)
+	suggestTag = lazyregexp.New(`(?s)<suggest((?:\s[^>]*)?)>(.*?)</suggest>`)
+	modeAttr   = lazyregexp.New(`\smode\s*=\s*(?:"([^"]*)"|'([^']*)')`)
 	entities   = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&quot;", `"`, "&apos;", "'", "&#39;", "'", "&amp;", "&")
 )
 
@@ -128,9 +128,9 @@ var (
 // answer.
 func fromXML(s string) []suggestion {
 	var out []suggestion
-	for _, m := range suggestTag.FindAllStringSubmatch(s, -1) {
+	for _, m := range suggestTag().FindAllStringSubmatch(s, -1) {
 		one := suggestion{answer: entities.Replace(strings.TrimSpace(m[2]))}
-		if a := modeAttr.FindStringSubmatch(m[1]); a != nil {
+		if a := modeAttr().FindStringSubmatch(m[1]); a != nil {
 			one.mode = esjson.Quote(nil, entities.Replace(a[1]+a[2]))
 		}
 		out = append(out, one)

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/tool/search"
 	"github.com/roost-dev/roost/workspace"
@@ -324,7 +325,7 @@ func (r *request) readIndentation(in tool.Input) error {
 	return nil
 }
 
-var rangePattern = regexp.MustCompile(`(\d+)\s*-\s*(\d+)`)
+var rangePattern = lazyregexp.New(`(\d+)\s*-\s*(\d+)`)
 
 func (r *request) readOlderRanges(in tool.Input) error {
 	if raw, ok := in.Raw("lineRanges", "line_ranges"); ok {
@@ -342,7 +343,7 @@ func (r *request) readOlderRanges(in tool.Input) error {
 				}
 			case esjson.TypeString:
 				s, _ := esjson.Unquote(g)
-				if m := rangePattern.FindStringSubmatch(s); m != nil {
+				if m := rangePattern().FindStringSubmatch(s); m != nil {
 					start, _ = strconv.Atoi(m[1])
 					end, _ = strconv.Atoi(m[2])
 				}
@@ -370,20 +371,20 @@ func (r *request) readOlderRanges(in tool.Input) error {
 }
 
 var (
-	filePattern = regexp.MustCompile(`(?s)<file>(.*?)</file>`)
-	pathPattern = regexp.MustCompile(`(?s)<path>\s*(.*?)\s*</path>`)
-	linePattern = regexp.MustCompile(`<line_range>\s*(\d+)\s*-\s*(\d+)\s*</line_range>`)
+	filePattern = lazyregexp.New(`(?s)<file>(.*?)</file>`)
+	pathPattern = lazyregexp.New(`(?s)<path>\s*(.*?)\s*</path>`)
+	linePattern = lazyregexp.New(`<line_range>\s*(\d+)\s*-\s*(\d+)\s*</line_range>`)
 )
 
 func xmlRequests(args string) []request {
 	var all []request
-	for _, f := range filePattern.FindAllStringSubmatch(args, -1) {
-		p := pathPattern.FindStringSubmatch(f[1])
+	for _, f := range filePattern().FindAllStringSubmatch(args, -1) {
+		p := pathPattern().FindStringSubmatch(f[1])
 		if p == nil || p[1] == "" {
 			continue
 		}
 		r := request{path: p[1], offset: 1, limit: defaultLines}
-		for _, m := range linePattern.FindAllStringSubmatch(f[1], -1) {
+		for _, m := range linePattern().FindAllStringSubmatch(f[1], -1) {
 			start, _ := strconv.Atoi(m[1])
 			end, _ := strconv.Atoi(m[2])
 			if start >= 1 && end >= start {

@@ -20,6 +20,7 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/tool/linetext"
 	"github.com/roost-dev/roost/workspace"
@@ -53,7 +54,7 @@ var readOutputSpec = tool.Spec{
 	Class: tool.Read, Replay: tool.Again,
 }
 
-var artifactID = regexp.MustCompile(`^cmd-[0-9]+\.txt$`)
+var artifactID = lazyregexp.New(`^cmd-[0-9]+\.txt$`)
 
 func planOutput(_ context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {
 	p := &outputPlan{env: env}
@@ -68,7 +69,7 @@ func planOutput(_ context.Context, env tool.Env, in tool.Input) (tool.Plan, erro
 	switch {
 	case p.id == "":
 		return nil, in.Wrong(`"artifact_id" is missing: give the name that the command's result tells`)
-	case !artifactID.MatchString(p.id):
+	case !artifactID().MatchString(p.id):
 		return nil, in.Wrong("Invalid artifact_id format: %q. Expected format: cmd-{timestamp}.txt", p.id)
 	case p.limit <= 0:
 		return nil, in.Wrong(`"limit" must be at least 1`)
@@ -217,7 +218,7 @@ const outputFolder = "command-output"
 // closes the task.
 func ForeignOutputs(taskFolder string) func(artifact string) (io.ReaderAt, int64, bool) {
 	return func(artifact string) (io.ReaderAt, int64, bool) {
-		if taskFolder == "" || !artifactID.MatchString(artifact) {
+		if taskFolder == "" || !artifactID().MatchString(artifact) {
 			return nil, 0, false
 		}
 		f := foreignFile{taskFolder, path.Join(outputFolder, artifact)}

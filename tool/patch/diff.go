@@ -5,12 +5,12 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"sort"
 	"strconv"
 	"strings"
 
+	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/tool/linetext"
 	"github.com/roost-dev/roost/workspace/terminal"
 )
@@ -105,7 +105,7 @@ func (d *document) apply(ctx context.Context, b Block, shift int, threshold floa
 	// Numbers that are in the file itself, as in a table, are no line numbers.
 	if allNumbered(search) && (allNumbered(replace) || linetext.Trim(replace) == "") && !d.holds(linetext.SplitLines(search)) {
 		if start == 0 {
-			start = bounded(numberedLine.FindStringSubmatch(linetext.SplitLines(search)[0])[1])
+			start = bounded(numberedLine().FindStringSubmatch(linetext.SplitLines(search)[0])[1])
 		}
 		search, replace = terminal.StripNumbers(search, false), terminal.StripNumbers(replace, false)
 	}
@@ -473,7 +473,7 @@ func isSearchMark(m string) bool { return m == searchMark || m == searchMark+">"
 
 // blockPattern cuts blocks out of a diff. Markers count only at the very start
 // of a line. Blank lines right after a marker belong to the marker.
-var blockPattern = regexp.MustCompile(`(?:^|\n)<<<<<<< SEARCH>?` + terminal.Space + `*\n` +
+var blockPattern = lazyregexp.New(`(?:^|\n)<<<<<<< SEARCH>?` + terminal.Space + `*\n` +
 	`(?::start_line:` + terminal.Space + `*(\d+)` + terminal.Space + `*\n)?` +
 	`(?::end_line:` + terminal.Space + `*\d+` + terminal.Space + `*\n)?` +
 	`(?:-------` + terminal.Space + `*\n)?` +
@@ -487,7 +487,7 @@ func ParseDiff(diff string) ([]Block, *DiffError) {
 	}
 	var blocks []Block
 	for pos := 0; pos < len(diff); {
-		m := blockPattern.FindStringSubmatchIndex(diff[pos:])
+		m := blockPattern().FindStringSubmatchIndex(diff[pos:])
 		if m == nil {
 			break
 		}
@@ -544,7 +544,7 @@ func unescape(s string) string {
 }
 
 // numberedLine is a line such as "12 | x".
-var numberedLine = regexp.MustCompile(`^` + terminal.Space + `*([0-9]+)` + terminal.Space + `+\|(?:$|[^|])`)
+var numberedLine = lazyregexp.New(`^` + terminal.Space + `*([0-9]+)` + terminal.Space + `+\|(?:$|[^|])`)
 
 // bounded is a number of decimal digits, or the largest of 32 bits.
 func bounded(digits string) int {
@@ -556,7 +556,7 @@ func bounded(digits string) int {
 }
 
 func allNumbered(s string) bool {
-	return !slices.ContainsFunc(linetext.SplitLines(s), func(l string) bool { return !numberedLine.MatchString(l) })
+	return !slices.ContainsFunc(linetext.SplitLines(s), func(l string) bool { return !numberedLine().MatchString(l) })
 }
 
 // distance is the Levenshtein distance in UTF-16 code units, by Myers' bit

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -243,7 +244,7 @@ func elements(s string) []element {
 			out = append(out, element{rank: 1 + p})
 			continue
 		}
-		base, ok := bases[unicode.ToLower(r)]
+		base, ok := bases()[unicode.ToLower(r)]
 		if !ok {
 			base = string(unicode.ToLower(r))
 		}
@@ -291,7 +292,7 @@ func digitOf(r rune) int {
 }
 
 // bases gives the plain letters of accented ones, by groups.
-var bases = func() map[rune]string {
+var bases = sync.OnceValue(func() map[rune]string {
 	m := map[rune]string{}
 	for base, accented := range map[string]string{
 		"a": "àáâãäåāăąǎǟǡǻȁȃȧḁạảấầẩẫậắằẳẵặª", "ae": "æǣǽ", "b": "ḃḅḇ", "c": "çćĉċčḉ", "d": "ďđḋḍḏḑḓ",
@@ -317,7 +318,7 @@ var bases = func() map[rune]string {
 		m[r] = cmp.Or(m[same], string(same))
 	}
 	return m
-}()
+})
 
 // heavy are folders that hold what tools made. They are listed and not entered
 // unless they are what was asked for.

@@ -15,8 +15,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
+
+	"github.com/roost-dev/roost/internal/lazyregexp"
 )
 
 // maxLine is the number of bytes of a line that are shown.
@@ -62,16 +63,16 @@ func short(line string) string {
 
 // language describes the declarations of a language.
 type language struct {
-	ext      string  // endings of its files
-	declares pattern // matches a line that declares something, without its indentation
-	deepest  int     // columns of indent at which declarations are still shown
-	headings bool    // Markdown: a section ends at the next heading of its level
+	ext      string                // endings of its files
+	declares func() *regexp.Regexp // matches a line that declares something, without its indentation
+	deepest  int                   // columns of indent at which declarations are still shown
+	headings bool                  // Markdown: a section ends at the next heading of its level
 }
 
 // level is the indentation of a line that declares something.
 func (l language) level(line string) (level int, declares bool) {
 	inner, level := indented(line)
-	if level > l.deepest || !l.declares.MatchString(inner) || !l.headings && statement.MatchString(inner) {
+	if level > l.deepest || !l.declares().MatchString(inner) || !l.headings && statement().MatchString(inner) {
 		return 0, false
 	}
 	if l.headings {
@@ -103,9 +104,9 @@ func (l language) end(lines []string, begin, level int) int {
 			continue
 		}
 		if indent <= level {
-			if closing.MatchString(inner) {
+			if closing().MatchString(inner) {
 				last = i
-				if strings.ContainsAny(inner[:1], "{") || opens.MatchString(inner) {
+				if strings.ContainsAny(inner[:1], "{") || opens().MatchString(inner) {
 					continue // ") {" after parameters, "{" on a line of its own
 				}
 			}
@@ -118,44 +119,34 @@ func (l language) end(lines []string, begin, level int) int {
 
 var (
 	// statement matches statements that look like the head of a method in languages with braces.
-	statement = lazy(`^(?:if|else|for|foreach|while|do|switch|match|catch|try|with|return|throw|new|await|yield|using|lock|when|unless|until|elif|elsif)\b`)
+	statement = lazyregexp.New(`^(?:if|else|for|foreach|while|do|switch|match|catch|try|with|return|throw|new|await|yield|using|lock|when|unless|until|elif|elsif)\b`)
 
-	closing = lazy(`^(?:[{})\]]|end\b)`)
-	opens   = lazy(`^\).*[{:]\s*$`)
+	closing = lazyregexp.New(`^(?:[{})\]]|end\b)`)
+	opens   = lazyregexp.New(`^\).*[{:]\s*$`)
 )
-
-// pattern is a regular expression that is compiled at its first use: most runs of the program
-// need none of them.
-type pattern func() *regexp.Regexp
-
-func lazy(text string) pattern {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
-}
-
-func (p pattern) MatchString(s string) bool { return p().MatchString(s) }
 
 // The words with which declarations begin. Modifiers before them, such as static or public, are skipped.
 var languages = []language{
-	{ext: ".go", declares: lazy(`^(?:func|type|var|const)\b`)},
-	{ext: ".py .pyi", deepest: 8, declares: lazy(`^(?:async\s+)?(?:def|class)\s`)},
-	{ext: ".rb .rake", deepest: 8, declares: lazy(`^(?:def|class|module)\s`)},
-	{ext: ".js .jsx .mjs .cjs .ts .tsx .mts .cts .vue .svelte", deepest: 4, declares: lazy(
+	{ext: ".go", declares: lazyregexp.New(`^(?:func|type|var|const)\b`)},
+	{ext: ".py .pyi", deepest: 8, declares: lazyregexp.New(`^(?:async\s+)?(?:def|class)\s`)},
+	{ext: ".rb .rake", deepest: 8, declares: lazyregexp.New(`^(?:def|class|module)\s`)},
+	{ext: ".js .jsx .mjs .cjs .ts .tsx .mts .cts .vue .svelte", deepest: 4, declares: lazyregexp.New(
 		`^(?:export\s+)?(?:default\s+)?(?:declare\s+)?(?:abstract\s+)?(?:async\s+)?` +
 			`(?:(?:function\b|class\s|interface\s|enum\s|namespace\s|type\s+\w+[^=]*=)` +
 			`|(?:const|let|var)\s+\w+[^=]*=\s*(?:async\s*)?(?:function\b|\(|\w+\s*=>|class\b)` +
 			`|(?:(?:public|private|protected|static|readonly|override|get|set|async|\*)\s+)*(?:constructor|#?[a-z_$][\w$]*)\s*(?:<[^>]*>)?\([^;]*\)\s*(?::[^={]*)?\{\s*$)`)},
-	{ext: ".rs", deepest: 4, declares: lazy(
+	{ext: ".rs", deepest: 4, declares: lazyregexp.New(
 		`^(?:pub(?:\([^)]*\))?\s+)?(?:default\s+)?(?:const\s+|async\s+|unsafe\s+|extern\s+(?:"[^"]*"\s+)?)*(?:fn|struct|enum|trait|impl|mod|type|union|macro_rules!)\b`)},
-	{ext: ".java .cs .kt .kts .swift .scala .dart .php .groovy", deepest: 8, declares: lazy( // Java, C#, Kotlin, Swift, Scala, Dart, PHP
+	{ext: ".java .cs .kt .kts .swift .scala .dart .php .groovy", deepest: 8, declares: lazyregexp.New( // Java, C#, Kotlin, Swift, Scala, Dart, PHP
 		`^(?:(?:public|private|protected|internal|open|static|final|abstract|sealed|override|virtual|async|suspend|inline|data|partial|readonly|native|synchronized|mutating|fileprivate|case|external|const|lateinit)\s+)*` +
 			`(?:(?:class|interface|enum|record|struct|object|trait|protocol|extension|namespace|fun|func|function|def|init)\b` +
 			`|[\w<>\[\],.?]+\s+\w+\s*\([^;]*\)\s*(?:throws\s+[\w,. ]+)?\s*\{\s*$)`)},
-	{ext: ".c .h .cc .cpp .cxx .hh .hpp .m", declares: lazy(
+	{ext: ".c .h .cc .cpp .cxx .hh .hpp .m", declares: lazyregexp.New(
 		`^(?:(?:typedef\s+)?(?:struct|union|enum|class|namespace)\b[^;]*$|template\s*<|#define\s+\w+\(|(?:[\w:<>,*&~]+\s+)+[*&]*[\w:~]+\s*\([^;]*$)`)},
-	{ext: ".sh .bash .zsh", deepest: 2, declares: lazy(`^(?:function\s+[\w:-]+|[\w:-]+\s*\(\)\s*\{?)`)},
-	{ext: ".md .markdown", headings: true, declares: lazy(`^#{1,6}\s+\S`)},
-	{ext: ".ex .exs", deepest: 4, declares: lazy(`^(?:defmodule|defp?|defmacrop?|defstruct|defprotocol|defimpl)\b`)},
-	{ext: ".lua", deepest: 4, declares: lazy(`^(?:local\s+)?function\b`)},
-	{ext: ".sql", declares: lazy(`(?i)^create\s+(?:or\s+replace\s+)?(?:temp(?:orary)?\s+|unique\s+|materialized\s+)*(?:table|view|function|procedure|trigger|index|type|schema)\b`)},
-	{ext: ".zig", deepest: 4, declares: lazy(`^(?:pub\s+)?(?:export\s+|inline\s+)?(?:fn\s|const\s+\w+\s*=\s*(?:packed\s+|extern\s+)?(?:struct|enum|union)\b|test\b)`)},
+	{ext: ".sh .bash .zsh", deepest: 2, declares: lazyregexp.New(`^(?:function\s+[\w:-]+|[\w:-]+\s*\(\)\s*\{?)`)},
+	{ext: ".md .markdown", headings: true, declares: lazyregexp.New(`^#{1,6}\s+\S`)},
+	{ext: ".ex .exs", deepest: 4, declares: lazyregexp.New(`^(?:defmodule|defp?|defmacrop?|defstruct|defprotocol|defimpl)\b`)},
+	{ext: ".lua", deepest: 4, declares: lazyregexp.New(`^(?:local\s+)?function\b`)},
+	{ext: ".sql", declares: lazyregexp.New(`(?i)^create\s+(?:or\s+replace\s+)?(?:temp(?:orary)?\s+|unique\s+|materialized\s+)*(?:table|view|function|procedure|trigger|index|type|schema)\b`)},
+	{ext: ".zig", deepest: 4, declares: lazyregexp.New(`^(?:pub\s+)?(?:export\s+|inline\s+)?(?:fn\s|const\s+\w+\s*=\s*(?:packed\s+|extern\s+)?(?:struct|enum|union)\b|test\b)`)},
 }

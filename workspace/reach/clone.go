@@ -8,7 +8,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/inputfile"
+	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/workspace/usergit"
 )
 
@@ -36,11 +36,11 @@ type Cloning struct {
 const folders = `([A-Za-z0-9][A-Za-z0-9._~+-]*/)*$`
 
 var (
-	prefixes = regexp.MustCompile(`^(https://|ssh://([A-Za-z0-9_.-]+@)?)[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?/` + folders +
+	prefixes = lazyregexp.New(`^(https://|ssh://([A-Za-z0-9_.-]+@)?)[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?/` + folders +
 		`|^[A-Za-z0-9_.-]+@[A-Za-z0-9][A-Za-z0-9.-]*:` + folders + `|^/([A-Za-z0-9._][A-Za-z0-9._~+-]*/)+$`)
 	// storeNames are those of package checkpoint.
-	storeNames = regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}-[0-9a-f]{16}$`)
-	remainder  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~+-]*(/[A-Za-z0-9][A-Za-z0-9._~+-]*)*/?$`)
+	storeNames = lazyregexp.New(`^[A-Za-z0-9_-]{1,40}-[0-9a-f]{16}$`)
+	remainder  = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._~+-]*(/[A-Za-z0-9][A-Za-z0-9._~+-]*)*/?$`)
 )
 
 const (
@@ -64,7 +64,7 @@ type origin struct {
 
 func (c Cloning) check() error {
 	for _, p := range c.From {
-		if !prefixes.MatchString(p) {
+		if !prefixes().MatchString(p) {
 			return fmt.Errorf("clone from %q: want how the addresses of remotes begin, up to a slash or a colon, as in "+
 				"https://git.example.org/team/", p)
 		}
@@ -105,7 +105,7 @@ func (c *Cloning) open(now time.Time) error {
 func Allowed(from []string, address string) bool {
 	return slices.ContainsFunc(from, func(p string) bool {
 		rest, is := strings.CutPrefix(address, p)
-		return is && remainder.MatchString(rest)
+		return is && remainder().MatchString(rest)
 	})
 }
 
@@ -206,7 +206,7 @@ func (s *Server) storeOf(root string) string {
 	if dir == "" {
 		return ""
 	}
-	if o := originOf(dir); storeNames.MatchString(o.Store) {
+	if o := originOf(dir); storeNames().MatchString(o.Store) {
 		return o.Store
 	}
 	return ""

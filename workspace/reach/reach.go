@@ -22,7 +22,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -31,6 +30,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/inputfile"
+	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/internal/process"
 	"github.com/roost-dev/roost/workspace"
 )
@@ -60,7 +60,7 @@ type Options struct {
 type folder struct{ name, path string }
 
 // validName is a name of a shared folder. It has no separator of paths, and is no option.
-var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var validName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // New returns the Server with an id. It makes the marks that shared folders lack, and the folder for clones.
 func New(id string, o Options) (*Server, error) {
@@ -75,7 +75,7 @@ func New(id string, o Options) (*Server, error) {
 		f := folder{}
 		f.name, f.path, _ = strings.Cut(text, "=")
 		switch {
-		case !validName.MatchString(f.name) || !filepath.IsAbs(f.path):
+		case !validName().MatchString(f.name) || !filepath.IsAbs(f.path):
 			return nil, fmt.Errorf("share the folder %q: want NAME=DIR: a name of letters, digits, dots and hyphens, and an absolute folder", text)
 		case slices.ContainsFunc(s.folders, func(o folder) bool { return o.name == f.name }):
 			return nil, fmt.Errorf("share the folder %q: another one has this name", text)

@@ -25,11 +25,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/internal/inputfile"
+	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/workspace/slash"
 )
 
@@ -154,20 +154,20 @@ type folder struct{ name, mode string }
 
 // folders are the folders with skills of a source, in the order in which they count.
 func folders(mode string) (out []folder) {
-	if slugForm.MatchString(mode) {
+	if slugForm().MatchString(mode) {
 		out = append(out, folder{".roo/skills-" + mode, mode}, folder{".agents/skills-" + mode, mode})
 	}
 	return append(out, folder{".roo/skills", ""}, folder{".agents/skills", ""})
 }
 
 var (
-	slugForm = regexp.MustCompile(`^[a-zA-Z0-9-]+$`)
-	nameForm = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+	slugForm = lazyregexp.New(`^[a-zA-Z0-9-]+$`)
+	nameForm = lazyregexp.New(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 )
 
 // Valid reports whether something can be the name of a skill, as the standard has it:
 // small letters and digits with single dashes between them.
-func Valid(name string) bool { return len(name) <= maxName && nameForm.MatchString(name) }
+func Valid(name string) bool { return len(name) <= maxName && nameForm().MatchString(name) }
 
 // scan reads the front matter of the skills in a folder.
 func scan(fsys fs.FS, root string, dir folder, note func(where, why string)) (list []Skill) {

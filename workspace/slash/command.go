@@ -21,12 +21,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/roost-dev/roost/internal/inputfile"
+	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/workspace"
 )
 
@@ -185,7 +185,7 @@ func scalar(value string, below []string) string {
 	case "true", "false", "null", "~":
 		return ""
 	}
-	if number.MatchString(value) {
+	if number().MatchString(value) {
 		return ""
 	}
 	return value
@@ -193,7 +193,7 @@ func scalar(value string, below []string) string {
 
 // number matches the texts that YAML reads as numbers: 1, -2.5e3, 0x1f, 1_000, .inf. A word that begins with a letter is
 // none, even where Go reads one: inf and nan are words.
-var number = regexp.MustCompile(`(?i)^[-+]?(\.inf|\.nan|0x[0-9a-f_]+|0o[0-7_]+|0b[01_]+|([0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(e[-+]?[0-9_]+)?)$`)
+var number = lazyregexp.New(`(?i)^[-+]?(\.inf|\.nan|0x[0-9a-f_]+|0o[0-7_]+|0b[01_]+|([0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(e[-+]?[0-9_]+)?)$`)
 
 // quoted is the text between quotes; "" when they are not closed.
 func quoted(value string) string {
@@ -264,9 +264,9 @@ type Set struct {
 
 // Valid reports whether something can be the name of a command: letters, digits
 // and "_", "." and "-".
-func Valid(name string) bool { return len(name) <= 200 && validName.MatchString(name) }
+func Valid(name string) bool { return len(name) <= 200 && validName().MatchString(name) }
 
-var validName = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+var validName = lazyregexp.New(`^[A-Za-z0-9_.-]+$`)
 
 // Find gives a command. An error means that there is a file for it that cannot be
 // used; ErrNone that there is none.

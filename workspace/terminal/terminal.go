@@ -10,11 +10,12 @@ package terminal
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/roost-dev/roost/internal/lazyregexp"
 )
 
 // Overwrite resolves carriage returns: within a line, the text after one replaces the text before it, as far as it
@@ -272,9 +273,9 @@ func StripNumbers(s string, aggressive bool) string {
 	if strings.Contains(s, "\r\n") {
 		end = "\r\n"
 	}
-	form := numbered
+	form := numbered()
 	if aggressive {
-		form = barred
+		form = barred()
 	}
 	lines := strings.Split(s, "\n")
 	for i, line := range lines {
@@ -290,8 +291,8 @@ func StripNumbers(s string, aggressive bool) string {
 }
 
 var (
-	numbered = regexp.MustCompile(`^` + Space + `*[0-9]+` + Space + `+\|(?:` + Space + `(` + inLine + `*)|()|([^|` + lineEnds + `]` + inLine + `*))$`)
-	barred   = regexp.MustCompile(`^` + Space + `*(?:[0-9]+` + Space + `)?\|` + Space + `(` + inLine + `*)$`)
+	numbered = lazyregexp.New(`^` + Space + `*[0-9]+` + Space + `+\|(?:` + Space + `(` + inLine + `*)|()|([^|` + lineEnds + `]` + inLine + `*))$`)
+	barred   = lazyregexp.New(`^` + Space + `*(?:[0-9]+` + Space + `)?\|` + Space + `(` + inLine + `*)$`)
 )
 
 // Space is a character class: \s of ECMAScript.

@@ -9,9 +9,10 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/roost-dev/roost/internal/lazyregexp"
 )
 
 // Tree is the data that another machine needs to make a work tree again: a commit that a remote has, and which files differ.
@@ -151,7 +152,7 @@ func changed(ctx context.Context, git, dir string, t Tree) ([]string, error) {
 }
 
 // wholeCommit is the name of a commit, in SHA-1 or SHA-256.
-var wholeCommit = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+var wholeCommit = lazyregexp.New(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
 // Clone makes the work tree of a commit in a folder that does not exist, with the history of all branches. It runs no hook,
 // asks for nothing, follows no redirection to another server and fetches no submodules and no contents of LFS. Keys and
@@ -166,7 +167,7 @@ func Clone(ctx context.Context, t Tree, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	if !wholeCommit.MatchString(t.Commit) {
+	if !wholeCommit().MatchString(t.Commit) {
 		return errors.New("this is no whole name of a commit")
 	}
 	run := func(args ...string) error {

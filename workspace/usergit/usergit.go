@@ -11,12 +11,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/workspace/shell"
 )
 
@@ -144,10 +144,10 @@ func Judge(ctx context.Context, root, dir string) Standing {
 	return s
 }
 
-var version = regexp.MustCompile(`^git version (\d+)\.(\d+)`)
+var version = lazyregexp.New(`^git version (\d+)\.(\d+)`)
 
 func recent(text string) bool {
-	m := version.FindStringSubmatch(text)
+	m := version().FindStringSubmatch(text)
 	if m == nil {
 		return false
 	}
@@ -195,7 +195,7 @@ func repository(ctx context.Context, git, dir string, left *int) (s Standing) {
 			return Standing{Any: "the repository's setting " + key + " is not known to be harmless"}
 		}
 		if local := strings.HasPrefix(key, "remote.") && (strings.HasSuffix(key, ".url") ||
-			strings.HasSuffix(key, ".pushurl")) && !server.MatchString(value); local && s.Hooks == "" {
+			strings.HasSuffix(key, ".pushurl")) && !server().MatchString(value); local && s.Hooks == "" {
 			s.Hooks = "the remote " + value + " is no server, and could hold hooks"
 		}
 	}
@@ -280,7 +280,7 @@ func inner(ctx context.Context, git, dir string, left *int, s Standing) Standing
 }
 
 // server matches the address of a repository at a server, which runs nothing here.
-var server = regexp.MustCompile(`^(https?|ssh|git)://[^-]|^[A-Za-z0-9_.]+@[A-Za-z0-9][A-Za-z0-9.-]*:[^:-]`)
+var server = lazyregexp.New(`^(https?|ssh|git)://[^-]|^[A-Za-z0-9_.]+@[A-Za-z0-9][A-Za-z0-9.-]*:[^:-]`)
 
 // harmless are settings of a repository that name no program. A section's name with ".*"
 // means all of its settings that have no subsection; "<>" stands for a subsection. A
@@ -300,8 +300,8 @@ var harmless = strings.Fields(`core.repositoryformatversion core.filemode core.b
 		remote.pushdefault branch.<>.* submodule.<>.url submodule.<>.active submodule.<>.branch submodule.<>.ignore submodule.<>.update submodule.<>.fetchrecursesubmodules submodule.<>.path`)
 
 var (
-	remoteName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]*$|^\.$`)
-	truth      = regexp.MustCompile(`^(?i)(true|false|yes|no|on|off|0|1|)$`)
+	remoteName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_-]*$|^\.$`)
+	truth      = lazyregexp.New(`^(?i)(true|false|yes|no|on|off|0|1|)$`)
 )
 
 // plain reports whether a setting names no program.
@@ -315,9 +315,9 @@ func plain(key, value string, set bool) bool {
 	}
 	switch section + "." + name {
 	case "core.fsmonitor":
-		return !set || truth.MatchString(value)
+		return !set || truth().MatchString(value)
 	case "branch.<>.remote", "branch.<>.pushremote", "remote.pushdefault":
-		return remoteName.MatchString(value)
+		return remoteName().MatchString(value)
 	case "submodule.<>.update":
 		return !strings.HasPrefix(value, "!")
 	case "remote.<>.url", "remote.<>.pushurl", "submodule.<>.url":
