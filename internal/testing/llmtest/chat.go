@@ -137,7 +137,7 @@ func (p *pairing) parts(where string, content json.RawMessage, types ...string) 
 		default:
 			continue
 		}
-		if strings.Contains(part.Type, "image") && !dataURL.MatchString(url) {
+		if strings.Contains(part.Type, "image") && !dataURL().MatchString(url) {
 			return fmt.Sprintf("Invalid '%s.content[%d].image_url'", where, j)
 		}
 		media, data, _ := strings.Cut(strings.TrimPrefix(url, "data:"), ";base64,")

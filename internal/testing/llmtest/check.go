@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"regexp"
 	"strings"
+
+	"github.com/roost-dev/roost/internal/lazyregexp"
 )
 
 var (
-	idShape   = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
-	nameShape = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
+	idShape   = lazyregexp.New(`^[a-zA-Z0-9_-]+$`)
+	nameShape = lazyregexp.New(`^[a-zA-Z0-9_-]{1,128}$`)
 )
 
 type wireRequest struct {
@@ -103,7 +104,7 @@ func Check(h http.Header, body []byte) string {
 	}
 	seen := map[string]bool{}
 	for i, t := range r.Tools {
-		if !nameShape.MatchString(t.Name) {
+		if !nameShape().MatchString(t.Name) {
 			return fmt.Sprintf("tools.%d.name: String should match pattern", i)
 		}
 		if seen[t.Name] {
@@ -289,7 +290,7 @@ func blocksOf(i int, content json.RawMessage) ([]wireBlock, string) {
 				return nil, "messages: text content blocks must contain non-whitespace text"
 			}
 		case "tool_use":
-			if !idShape.MatchString(b.ID) || !nameShape.MatchString(b.Name) {
+			if !idShape().MatchString(b.ID) || !nameShape().MatchString(b.Name) {
 				return nil, fmt.Sprintf("messages.%d.content.%d.tool_use: String should match pattern", i, j)
 			}
 			if len(b.Input) == 0 || b.Input[0] != '{' {

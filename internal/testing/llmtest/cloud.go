@@ -17,6 +17,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/roost-dev/roost/internal/lazyregexp"
 )
 
 // Cloud is what a cloud lets in. Where it names nothing, everything that has the right form is let in; requests to
@@ -78,7 +80,7 @@ func (s *Server) cloud() Cloud {
 	return s.Cloud
 }
 
-var awsAuthorization = regexp.MustCompile(
+var awsAuthorization = lazyregexp.New(
 	`^AWS4-HMAC-SHA256 Credential=([^/]+)/(\d{8})/([^/]+)/([^/]+)/aws4_request, SignedHeaders=([a-z0-9;-]+), Signature=([0-9a-f]{64})$`)
 
 // admitAWS refuses as Bedrock does. It computes the signature from the request as it came over the wire.
@@ -93,7 +95,7 @@ func admitAWS(s *Server, r *http.Request, body []byte) *refusal {
 		}
 		return c.admitModel(r)
 	}
-	m := awsAuthorization.FindStringSubmatch(r.Header.Get("Authorization"))
+	m := awsAuthorization().FindStringSubmatch(r.Header.Get("Authorization"))
 	if m == nil {
 		return no("MissingAuthenticationTokenException", "Missing Authentication Token")
 	}

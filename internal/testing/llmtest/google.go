@@ -4,11 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"regexp"
 	"strings"
+
+	"github.com/roost-dev/roost/internal/lazyregexp"
 )
 
-var googleName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$`)
+var googleName = lazyregexp.New(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$`)
 
 func googleKey(h http.Header) string { return h.Get("X-Goog-Api-Key") }
 
@@ -81,7 +82,7 @@ func CheckGoogle(h http.Header, body []byte) string {
 	seen := map[string]bool{}
 	for _, t := range r.Tools {
 		for i, f := range t.Functions {
-			if !googleName.MatchString(f.Name) {
+			if !googleName().MatchString(f.Name) {
 				return fmt.Sprintf("* GenerateContentRequest.tools[0].function_declarations[%d].name: Invalid function name", i)
 			}
 			if seen[f.Name] {
@@ -105,7 +106,7 @@ func CheckGoogle(h http.Header, body []byte) string {
 		for j, p := range c.Parts {
 			switch {
 			case p.Call != nil && c.Role == "model":
-				if !googleName.MatchString(p.Call.Name) || len(p.Call.Args) == 0 || p.Call.Args[0] != '{' {
+				if !googleName().MatchString(p.Call.Name) || len(p.Call.Args) == 0 || p.Call.Args[0] != '{' {
 					return fmt.Sprintf("%s.parts[%d].function_call: invalid", where, j)
 				}
 				if len(calls) == 0 && p.Signature == "" {
@@ -124,7 +125,7 @@ func CheckGoogle(h http.Header, body []byte) string {
 				answers++
 			case p.Text != nil:
 			case p.Data != nil && c.Role == "user":
-				if !dataURL.MatchString("data:" + p.Data.Mime + ";base64," + p.Data.Data) {
+				if !dataURL().MatchString("data:" + p.Data.Mime + ";base64," + p.Data.Data) {
 					return fmt.Sprintf("%s.parts[%d].inline_data: invalid", where, j)
 				}
 				if problem := pictures.add(fmt.Sprintf("%s.parts[%d].inline_data", where, j), p.Data.Mime, p.Data.Data); problem != "" {

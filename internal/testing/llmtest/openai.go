@@ -4,12 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"regexp"
 	"strings"
+
+	"github.com/roost-dev/roost/internal/lazyregexp"
 )
 
 // openAIName is what OpenAI takes as a tool's name: half of Anthropic's length.
-var openAIName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+var openAIName = lazyregexp.New(`^[a-zA-Z0-9_-]{1,64}$`)
 
 func bearer(h http.Header) string {
 	key, _ := strings.CutPrefix(h.Get("Authorization"), "Bearer ")
@@ -85,7 +86,7 @@ func (p *pairing) call(where, id, name, arguments string) string {
 		return fmt.Sprintf("Invalid '%s.call_id': string too long. Expected a string with maximum length 64, but got a string with length %d instead.", where, len(id))
 	case id == "" || p.known[id]:
 		return fmt.Sprintf("%s: missing or duplicate call id %q", where, id)
-	case !openAIName.MatchString(name):
+	case !openAIName().MatchString(name):
 		return fmt.Sprintf("Invalid '%s.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.", where)
 	case !json.Valid([]byte(arguments)) || !strings.HasPrefix(strings.TrimSpace(arguments), "{"):
 		return fmt.Sprintf("Invalid '%s.arguments': not a JSON object", where)
@@ -120,7 +121,7 @@ func checkOpenAITools(tools []openAITool) string {
 		switch {
 		case t.Type != "function":
 			return fmt.Sprintf("Invalid value for 'tools[%d].type'", i)
-		case !openAIName.MatchString(t.Name) || seen[t.Name]:
+		case !openAIName().MatchString(t.Name) || seen[t.Name]:
 			return fmt.Sprintf("Invalid 'tools[%d].function.name': %q", i, t.Name)
 		case len(t.Parameters) == 0 || t.Parameters[0] != '{':
 			return fmt.Sprintf("Invalid schema for function '%s': schema must be an object", t.Name)
@@ -131,4 +132,4 @@ func checkOpenAITools(tools []openAITool) string {
 }
 
 // dataURL is how an image is named.
-var dataURL = regexp.MustCompile(`^data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+=*$`)
+var dataURL = lazyregexp.New(`^data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+=*$`)
