@@ -32,6 +32,12 @@ func TestAfterARunThatWasInterruptedWithWords(t *testing.T) {
 	if o := b.end(next); o.State != "completed" {
 		t.Errorf("the next one ended %+v", o)
 	}
+	if _, err := next.Next(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if late := run.After(context.Background()); late != next {
+		t.Errorf("after the next run has ended, After gives %+v, want run %s", late, next.ID)
+	}
 	if last := next.After(context.Background()); last != nil {
 		t.Errorf("and after that %s", last.ID)
 	}

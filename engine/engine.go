@@ -297,6 +297,8 @@ type Ticket struct {
 	RunInfo
 	From events.Cursor // the run's events follow this event of the task; zero = from the start
 	Same bool          // the request was accepted before, and nothing was done now
+
+	run *Run // nil = queued, or Same
 }
 
 // Message is what the user sends to a task in any state.

@@ -86,6 +86,7 @@ type runSequel struct {
 	settled chan struct{} // closed when what follows this run is known
 	next    *Run          // of the parent that its end woke
 	nextErr error
+	instead *Run // began for the message that interrupted this run; guarded by the task's lock
 }
 
 // words is the input of a resume, for the task or for the subtask whose question it answers.

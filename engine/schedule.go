@@ -52,6 +52,9 @@ func (r *Run) After(ctx context.Context) *Run {
 		return nil
 	}
 	defer unlock()
+	if r.after.instead != nil {
+		return r.after.instead // it may have ended by now
+	}
 	return r.engine.working(key)
 }
 

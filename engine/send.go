@@ -95,14 +95,17 @@ func (e *Engine) send(ctx context.Context, ref store.Ref, m Message) (Sent, erro
 	if err := run.settle(ctx); err != nil {
 		return sent, err
 	}
-	if next := e.working(keyOf(ref)); next != nil { // it had just completed, and the next run has the message
-		sent.Run = next.ID
+	if out := run.life.outcome; out.State == "completed" && out.Err == nil && run.after.nextErr == nil { // just before the cancel
+		if next := run.after.next; next != nil && keyOf(next.task.Ref) == keyOf(ref) {
+			sent.Run = next.ID // it has the message, and may have ended already
+		}
 		return sent, nil
 	}
 	if err := e.admits(); err != nil {
 		return sent, err
 	}
 	ticket, err := e.startOrQueue(ctx, m.request(ref), "", true)
+	run.after.instead = ticket.run
 	sent.How, sent.Run = "started", ticket.ID
 	return sent, err
 }

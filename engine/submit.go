@@ -194,7 +194,11 @@ func (e *Engine) startOrQueue(ctx context.Context, r Request, input string, now 
 	if err != nil {
 		return Ticket{}, err
 	}
-	return Ticket{RunInfo: info, From: from}, nil
+	ticket := Ticket{RunInfo: info, From: from}
+	if placed {
+		ticket.run = run
+	}
+	return ticket, nil
 }
 
 // commitInputs makes the text of a run durable before it begins: text with an id of its own, and that of a run that has
