@@ -405,3 +405,64 @@ func TestWordsInAnotherTabStay(t *testing.T) {
 	}
 	tab.text("#messages", "second")
 }
+
+// Two tabs show the same words, which both have to give to the server, and one of them sends them. The other one learns
+// that before its own request has an answer, or after that.
+func TestWordsThatAnotherTabSentDoNotComeBack(t *testing.T) {
+	t.Parallel()
+	for _, order := range [][]string{{"hears", "saves"}, {"saves", "hears"}} {
+		h := newHouse(t)
+		task := h.task("- tools: [{name: attempt_completion, input: {result: first}}]\n"+
+			"- tools: [{name: execute_command, input: {command: 'while [ ! -e dry ]; do sleep 0.1; done'}}]\n"+
+			"- tools: [{name: attempt_completion, input: {result: second}}]", "paint", object{"approve": "all"})
+		h.wait(task, "completed")
+		tab := h.loggedIn(desktop, "/tasks/"+task)
+		tab.live()
+		other := tab.profile.open(desktop, tab.path())
+		other.live()
+		// The tab gets the answer to its message once it is sent. It saves and hears of the other tab's changes when it may.
+		run[bool](tab, `(() => {
+			const ask = self.fetch, until = async (name) => { while (!self[name]) await new Promise(done => setTimeout(done, 20)) };
+			self.fetch = async (path, o) => {
+				if (o?.method === 'PUT' && self.sent) { self.waits = true; await until('saves') }
+				const answer = await ask(path, o);
+				if (o?.method === 'POST') await until('sent');
+				if (self.waits) setTimeout(() => { self.saved = true }, 100);
+				return answer };
+			self.addEventListener('storage', async (e) => {
+				if (!self.waits || e.held) return;
+				e.stopImmediatePropagation();
+				await until('hears');
+				self.dispatchEvent(Object.assign(new StorageEvent('storage', { key: e.key, newValue: e.newValue, oldValue: e.oldValue }), { held: true }));
+				self.heard = true;
+			}, true);
+			return true })()`)
+		tab.keys("i")
+		tab.types("go on")
+		tab.keys(enter)
+		other.text("#activity", "…")
+		other.keys("i")
+		run[bool](other, `(document.querySelector('#words').select(), true)`)
+		other.types("and the gate")
+		tab.sees("the other tab's words", `document.querySelector('#words').value === 'and the gate'`)
+		run[bool](tab, `self.sent = true`)
+		tab.sees("the tab is about to save the other tab's words", `self.waits`)
+		other.keys(enter)
+		other.text("#queue", "and the gate")
+		other.holds("")
+		for _, may := range order {
+			run[bool](tab, "self."+may+" = true")
+			tab.sees("it has done that", "self."+map[string]string{"hears": "heard", "saves": "saved"}[may])
+		}
+		h.until("no draft is left", func() bool { return h.draft(task).Revision == "" })
+		tab.holds("")
+		other.holds("")
+		if err := os.WriteFile(filepath.Join(h.work, "dry"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		tab.text("#messages", "second")
+		tab.visit(tab.path())
+		tab.live()
+		tab.holds("")
+	}
+}

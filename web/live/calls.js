@@ -2,6 +2,7 @@
 // questions; a question that has just come is told by a notification and a sound, once for all pages of the browser.
 
 import { get } from './api.js';
+import { store, stored } from './storage.js';
 import { button, dialog, el, quietly, titled, tried } from './ui.js';
 
 const settingsSlot = 'roost-calls', toldSlot = 'roost-called';
@@ -12,14 +13,6 @@ const patience = { looked: 0, seen: 400, hidden: 800 };
 
 const kinds = { approval: 'It wants approval.', followup: 'It asks a question.', completion: 'It says that it is done.', mistake_limit: 'It has made many mistakes.',
   request_failed: 'A request to the model failed.', resume: 'It asks whether to go on.', limit: 'It has reached a limit.' };
-
-const stored = (slot, fallback) => {
-  try {
-    return JSON.parse(localStorage.getItem(slot)) || fallback;
-  } catch {
-    return fallback;
-  }
-};
 
 const settings = () => ({ shown: true, sound: true, text: false, ...stored(settingsSlot, {}) });
 const allowed = () => (self.isSecureContext && self.Notification ? Notification.permission : 'none');
@@ -72,7 +65,7 @@ export class Calls {
     await navigator.locks.request('roost-call', async () => {
       const told = stored(toldSlot, []);
       if (told.includes(q.id)) return;
-      localStorage.setItem(toldSlot, JSON.stringify([...told, q.id].slice(-toldMost)));
+      store(toldSlot, [...told, q.id].slice(-toldMost));
       if (!looked()) await this.tell(q);
     });
   }
@@ -113,7 +106,7 @@ export class Calls {
     const d = await dialog('When a task waits for you', [place, check('sound', 'Play a short sound'), check('text', 'Notifications show the words of the question')], { does: 'Keep' });
     if (!d) return;
     const on = (name) => d.data.has(name);
-    localStorage.setItem(settingsSlot, JSON.stringify({ shown: allowed() === 'granted' ? on('shown') : true, sound: on('sound'), text: on('text') }));
+    store(settingsSlot, { shown: allowed() === 'granted' ? on('shown') : true, sound: on('sound'), text: on('text') });
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { act, get, taskPath } from './api.js';
 import { combobox, offers } from './complete.js';
+import { store, stored } from './storage.js';
 import { dialog, el, field, note, tried } from './ui.js';
 import { Writing } from './writing.js';
 
@@ -33,10 +34,7 @@ async function change(task, now, was, text) {
 
 // start asks for what a new task needs. What was chosen last is the proposal; the words are a draft of their own.
 export async function start(workspaces = []) {
-  let last = {};
-  try {
-    last = JSON.parse(localStorage.getItem('roost-start')) || {};
-  } catch { /* nothing was kept */ }
+  const last = stored('roost-start', {});
   const recent = await get('/v1/tasks?limit=100').then(({ items }) => items.map((t) => t.workspace), () => []);
   const folders = [...new Set([...workspaces, ...recent].filter(Boolean))];
   const input = (name, label, more = {}) => field(label, el('input', { name, value: last[name] || '', ...more }));
@@ -64,7 +62,7 @@ export async function start(workspaces = []) {
   if (!d) return;
   await closed;
   const { text: _, ...v } = Object.fromEntries([...d.data].map(([name, value]) => [name, String(value).trim()]));
-  localStorage.setItem('roost-start', JSON.stringify(v));
+  store('roost-start', v);
   const sent = await writing.draft.toSend();
   const limits = { max_cost: v.max_cost || undefined, max_turns: v.max_turns ? +v.max_turns : undefined };
   const made = await act('POST', '/v1/tasks', {

@@ -3,6 +3,7 @@
 // stay until the person chooses.
 
 import { act, get, taskPath } from './api.js';
+import { store, stored } from './storage.js';
 import { quietly } from './ui.js';
 
 const calm = 700; // milliseconds after a key, before the server gets the draft
@@ -13,6 +14,12 @@ const draftPath = (task, rest = '') => (task ? taskPath(task, '/draft') : '/v1/d
 const joined = (text, more) => [text.trimEnd(), more].filter(Boolean).join('\n\n');
 
 const open = new Map(); // the drafts that the page shows, by task
+
+// The keys of the drafts that this browser has sent last, the newest at the end. Another tab may have the same words, and
+// tell the browser or the server so at the moment of the sending: such a copy is no draft any more.
+const sentSlot = 'roost-sent', sentMost = 50;
+
+const wasSent = (key) => Boolean(key) && stored(sentSlot, []).includes(key);
 
 // appendToDraft puts text behind what the person has begun to write to a task. It resolves when the server has it.
 export async function appendToDraft(task, text) {
@@ -37,11 +44,11 @@ export class Draft {
     this.leave = new AbortController();
     const on = (target, type, act) => target.addEventListener(type, act, { signal: this.leave.signal });
     on(window, 'storage', (e) => { // the same draft in another tab
-      if (e.key !== this.slot) return;
-      if (!e.newValue && this.dirty && this.text) return this.store(); // that tab has sent what it knew, and these words are newer
-      this.take(this.stored());
-      this.changes++;
-      this.onchange();
+      const gone = wasSent(this.key), copy = this.stored();
+      if (e.key !== this.slot && !(e.key === sentSlot && gone)) return;
+      if ((!e.newValue || wasSent(copy.key)) && !gone && this.dirty && this.text) return this.store(); // these words are newer than what was sent
+      this.take({ ...gone && { base: this.base, dirty: true }, ...copy });
+      this.changed();
     });
     on(window, 'focus', () => this.load().catch(() => {})); // the copy is shown meanwhile
     on(window, 'pagehide', () => { this.leaving = true; this.save().catch(() => {}); });
@@ -56,18 +63,22 @@ export class Draft {
   }
 
   stored() {
-    try {
-      return JSON.parse(localStorage.getItem(this.slot)) || {};
-    } catch {
-      return {};
-    }
+    return stored(this.slot, {});
+  }
+
+  // changed is called when the draft has become another one by itself.
+  changed() {
+    this.changes++;
+    this.onchange();
+    if (this.dirty && !this.key) this.save().catch(() => {}); // the server may have words that were sent
   }
 
   // take makes the draft that of the copy or the server. base is the revision on the server that it was written over;
   // dirty: the server does not have it. seen are the keys of drafts that it was made of: where the server has one of those
   // although it is not known here, an answer was lost, or another tab was faster. An image is its name, or a data URL until
-  // the server has it.
+  // the server has it. Of words that were sent only the base stays.
   take({ text = '', images = [], key = '', base = '', dirty = Boolean(text), attempt = null, seen = [] }) {
+    if (wasSent(key)) return this.take({ base, dirty: true, seen: [...seen, key] });
     Object.assign(this, { text, images, key, base, dirty, attempt, seen: [...seen, key].filter(Boolean).slice(-5) });
   }
 
@@ -79,13 +90,8 @@ export class Draft {
   }
 
   store() {
-    try {
-      if (!this.dirty && !this.base) localStorage.removeItem(this.slot);
-      else {
-        const { text, images, key, base, dirty, attempt, seen } = this;
-        localStorage.setItem(this.slot, JSON.stringify({ text, images, key, base, dirty, attempt, seen }));
-      }
-    } catch { /* the browser stores no more; the server gets it soon */ }
+    const { text, images, key, base, dirty, attempt, seen } = this;
+    store(this.slot, dirty || base ? { text, images, key, base, dirty, attempt, seen } : undefined);
   }
 
   // set changes the draft. Other words get another key: those that are sent again after a broken connection are taken once.
@@ -132,10 +138,14 @@ export class Draft {
       if (this.meet(await get(draftPath(this.task)))) await this.put();
       return;
     }
+    const moved = at !== this.changes && !this.dirty && this.base !== d.revision; // another tab's words took the place of these
     this.base = d.revision;
     if (at === this.changes) Object.assign(this, { dirty: false, images: d.images.map((i) => i.name) });
+    if (at === this.changes && wasSent(this.key)) this.take(this); // another tab has sent them
+    if (moved) this.dirty = true;
     this.store();
     if (at === this.changes) this.onchange();
+    if (moved || !this.key) await this.put();
   }
 
   async read() {
@@ -146,6 +156,7 @@ export class Draft {
       if (this.meet(d)) await this.put();
     } else if (d.revision !== this.base) {
       this.adopt(d);
+      await this.put(); // nothing, unless these words were sent
     }
   }
 
@@ -154,7 +165,7 @@ export class Draft {
   meet(d) {
     const here = this.text || this.images.length;
     if (d.revision === this.base) return true;
-    if (!d.revision || this.seen.includes(d.key)) { // it was sent or removed elsewhere, or what is here follows it
+    if (!d.revision || wasSent(d.key) || this.seen.includes(d.key)) { // it was sent or removed elsewhere, or what is here follows it
       this.base = d.revision;
       this.other = null;
       return true;
@@ -197,6 +208,7 @@ export class Draft {
   // taken is called when the message was taken, and the draft with it, as far as the server had it. Words that another tab
   // has begun since stay.
   taken({ words, key }) {
+    store(sentSlot, [...stored(sentSlot, []), key].slice(-sentMost));
     if (this.other) return this.adopt(this.other);
     const now = this.stored();
     if (now.key && now.key !== this.key) this.take(now);

@@ -4,6 +4,7 @@
 import { undo } from './actions.js';
 import { act, taskPath } from './api.js';
 import { appendToDraft } from './draft.js';
+import { store, stored } from './storage.js';
 import { button, counted, dialog, diffOf, el, note, tried } from './ui.js';
 
 // What changes files or what is known of them: the page shows an older state then.
@@ -162,20 +163,14 @@ export class Review {
     const shown = line.querySelector('code').textContent.slice(1);
     const quoted = shown.length > quoteMost ? shown.slice(0, quoteMost) + '…' : shown;
     await appendToDraft(this.task, `${name}:${at.number}${at.side === 'old' ? ' (a removed line)' : ''}\n> ${quoted}\n${text}`);
-    try {
-      localStorage.setItem(this.slot, JSON.stringify({ prompts: this.main.dataset.prompts, items: [...this.comments(), at] }));
-    } catch { /* the browser stores nothing: the draft has the comment, and the line no mark */ }
+    store(this.slot, { prompts: this.main.dataset.prompts, items: [...this.comments(), at] });
     this.marks();
   }
 
   // comments are those that wait. A message that went out since took them along.
   comments() {
-    try {
-      const kept = JSON.parse(localStorage.getItem(this.slot));
-      return kept?.prompts === this.main.dataset.prompts ? kept.items : [];
-    } catch {
-      return [];
-    }
+    const kept = stored(this.slot, { items: [] });
+    return kept.prompts === this.main.dataset.prompts ? kept.items : [];
   }
 
   marks() {
