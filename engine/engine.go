@@ -298,7 +298,7 @@ type Ticket struct {
 	From events.Cursor // the run's events follow this event of the task; zero = from the start
 	Same bool          // the request was accepted before, and nothing was done now
 
-	run *Run // nil = queued, or Same
+	run *Run // nil = Same
 }
 
 // Message is what the user sends to a task in any state.

@@ -270,12 +270,8 @@ func (e *Engine) divert(ctx context.Context, ref store.Ref, v *store.View, r Req
 	}
 	if r.Yes && r.Text == "" && len(r.Images) == 0 && v.Summary.Status == "completed" {
 		parent, err := e.waits(ctx, ref, v.State)
-		if err != nil {
-			return out, err
-		}
-		if parent != nil {
-			out.own.Yes = false
-		}
+		out.own.Yes = out.own.Yes && parent == nil
+		return out, err
 	}
 	return out, nil
 }
@@ -317,7 +313,16 @@ func (e *Engine) askingSubtask(ctx context.Context, ref store.Ref) (*store.Ref, 
 	return nil, nil
 }
 
-// waits is the parent that waits for a task, nil when none does.
+// waitingParent is the parent that waits for a task, nil when none does.
+func (e *Engine) waitingParent(ctx context.Context, ref store.Ref) (parent *store.Ref, err error) {
+	err = e.store.WithView(ctx, ref, func(v *store.View) (err error) {
+		parent, err = e.waits(ctx, ref, v.State)
+		return err
+	})
+	return parent, err
+}
+
+// waits is waitingParent of a task whose state is known.
 func (e *Engine) waits(ctx context.Context, ref store.Ref, s *task.State) (*store.Ref, error) {
 	if s.Parent == "" {
 		return nil, nil

@@ -52,10 +52,7 @@ func (r *Run) After(ctx context.Context) *Run {
 		return nil
 	}
 	defer unlock()
-	if r.after.instead != nil {
-		return r.after.instead // it may have ended by now
-	}
-	return r.engine.working(key)
+	return cmp.Or(r.after.instead, r.engine.working(key)) // instead may have ended by now
 }
 
 // drainPoll is how often a drain checks for runs that have begun to wait for the user. It bounds how much later than
@@ -281,11 +278,7 @@ func (e *Engine) recordEnd(ctx context.Context, ref store.Ref, run RunInfo) erro
 
 // resumeInterrupted resumes an interrupted task, unless a parent waits for it, which resumes it.
 func (e *Engine) resumeInterrupted(ctx context.Context, ref store.Ref) error {
-	var parent *store.Ref
-	err := e.store.WithView(ctx, ref, func(v *store.View) (err error) {
-		parent, err = e.waits(ctx, ref, v.State)
-		return err
-	})
+	parent, err := e.waitingParent(ctx, ref)
 	if err != nil || parent != nil {
 		return err
 	}

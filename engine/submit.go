@@ -194,11 +194,7 @@ func (e *Engine) startOrQueue(ctx context.Context, r Request, input string, now 
 	if err != nil {
 		return Ticket{}, err
 	}
-	ticket := Ticket{RunInfo: info, From: from}
-	if placed {
-		ticket.run = run
-	}
-	return ticket, nil
+	return Ticket{RunInfo: info, From: from, run: run}, nil
 }
 
 // commitInputs makes the text of a run durable before it begins: text with an id of its own, and that of a run that has
@@ -363,12 +359,8 @@ func (e *Engine) wake(done *Run) {
 	}
 	failpoint.Hit("subtask.waking")
 	ctx := context.WithoutCancel(done.life.ctx)
-	var parent *store.Ref
 	run := ""
-	err := e.store.WithView(ctx, done.task.Ref, func(v *store.View) (err error) {
-		parent, err = e.waits(ctx, done.task.Ref, v.State)
-		return err
-	})
+	parent, err := e.waitingParent(ctx, done.task.Ref)
 	if err == nil && parent != nil {
 		err = e.store.WithView(ctx, *parent, func(v *store.View) error {
 			if v.State.Run.Rests() {
