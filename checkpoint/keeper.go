@@ -32,6 +32,7 @@ import (
 	"github.com/roost-dev/roost/checkpoint/gitstore"
 	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/internal/atomicfile"
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/workspace"
 )
 
@@ -171,7 +172,7 @@ func (k *Keeper) Know(paths ...string) {
 func (k *Keeper) open() (*openRoot, error) {
 	at := k.w.Root()
 	trouble := func(err error) error { return fmt.Errorf("open workspace %s: %w", at, err) }
-	root, err := os.OpenRoot(at)
+	root, err := inputfile.OpenDir(at)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, trouble(fmt.Errorf("%w: there is no such folder", workspace.ErrMissing))
 	}

@@ -157,7 +157,7 @@ func (a *archiver) files(dir, to string) error {
 // open opens a folder; nil when it does not exist, as before the first commit of a journal, or when it cannot be opened.
 // Then it notes that name is left out.
 func (a *archiver) open(folder, name string) *os.Root {
-	root, err := os.OpenRoot(folder)
+	root, err := inputfile.OpenDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		a.skip(name, err)
 	}
@@ -211,17 +211,12 @@ func passing(name string) bool {
 
 // file copies one file up to the length that it had when it was opened: a journal may grow during the copy.
 func (a *archiver) file(root *os.Root, name, to string) error {
-	in, err := root.Open(filepath.FromSlash(name))
+	in, info, err := inputfile.OpenIn(root, filepath.FromSlash(name))
 	if err != nil {
 		a.skip(filepath.Join(root.Name(), name), err)
 		return nil
 	}
 	defer in.Close()
-	info, err := in.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		a.skip(filepath.Join(root.Name(), name), errors.Join(errors.New("it is no longer a file"), err))
-		return nil
-	}
 	full := to + "/" + escaped(name)
 	out, err := a.zip.CreateHeader(&zip.FileHeader{Name: full, Method: zip.Deflate, Modified: info.ModTime()})
 	if err != nil {

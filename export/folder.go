@@ -29,6 +29,7 @@ import (
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/filelock"
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
@@ -45,7 +46,7 @@ import (
 // NAME.damaged. While the task's journal is ahead of its files, the histories come from the journal.
 func Folder(ctx context.Context, dir string, v *store.View) (Report, error) {
 	var r Report
-	root, err := os.OpenRoot(roofmt.FolderOf(v.Ref.Dir))
+	root, err := inputfile.OpenDir(roofmt.FolderOf(v.Ref.Dir))
 	if errors.Is(err, fs.ErrNotExist) && v.Log != nil {
 		root, err = nil, nil // its editor deleted it; the journal has everything
 	}

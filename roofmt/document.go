@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/inputfile"
 )
 
 // Kind is one of the two histories of a task.
@@ -395,7 +396,7 @@ func Prints(dir string) (map[string]Fingerprint, error) {
 		prints[filepath.Base(dir)] = fingerprintOf(info)
 		return prints, nil
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := inputfile.OpenDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("looking at task folder: %w", err)
 	}

@@ -143,21 +143,10 @@ func (r *reader) links(name string) bool {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// openFlags keep an open of a named pipe from waiting for its other end.
-const openFlags = os.O_RDONLY | syscall.O_NONBLOCK
-
 // open opens a regular file inside the folder.
 func (r *reader) open(name string) (*os.File, Fingerprint, error) {
-	f, err := r.root.OpenFile(name, openFlags, 0)
+	f, info, err := inputfile.OpenIn(r.root, name)
 	if err != nil {
-		return nil, Fingerprint{}, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: name, Err: ErrNotRegular}
-	}
-	if err != nil {
-		_ = f.Close()
 		return nil, Fingerprint{}, err
 	}
 	return f, fingerprintOf(info), nil
@@ -166,12 +155,12 @@ func (r *reader) open(name string) (*os.File, Fingerprint, error) {
 // OpenFile opens a regular file of a task folder for reading; of anything else the error wraps ErrNotRegular. It does not wait
 // for the other end of a pipe, and follows no link out of the folder.
 func OpenFile(dir, name string) (*os.File, error) {
-	root, err := os.OpenRoot(dir)
+	root, err := inputfile.OpenDir(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	f, _, err := (&reader{root: root}).open(name)
+	f, _, err := inputfile.OpenIn(root, name)
 	return f, err
 }
 
@@ -239,7 +228,7 @@ const maxSmall = 256 << 20
 // an index. Content and fingerprint are those of the open file: a fingerprint taken by name afterwards could be that of
 // another file, and replacing that file would lose its content.
 func readRegular(path string) ([]byte, Fingerprint, error) {
-	f, err := os.OpenFile(path, openFlags, 0)
+	f, err := inputfile.Open(path)
 	if err != nil {
 		return nil, Fingerprint{}, err
 	}
@@ -249,15 +238,15 @@ func readRegular(path string) ([]byte, Fingerprint, error) {
 		return nil, Fingerprint{}, err
 	}
 	print := fingerprintOf(info)
-	if !info.Mode().IsRegular() || info.Size() > maxSmall {
-		return nil, print, &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file of a usual size")}
+	if info.Size() > maxSmall {
+		return nil, print, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("it has %d bytes, and an index has at most %d", info.Size(), maxSmall)}
 	}
 	raw, err := io.ReadAll(f)
 	return raw, print, err
 }
 
 // ErrNotRegular: a folder, a pipe or a device has a file's name.
-var ErrNotRegular = errors.New("not a regular file")
+var ErrNotRegular = inputfile.ErrIrregular
 
 // errNothingThere: a link has a file's name, and its target may come back. It is no fs.ErrNotExist, which would mean
 // that nothing is lost by writing the file.

@@ -4,8 +4,9 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/roost-dev/roost/api"
 	"pgregory.net/rapid"
+
+	"github.com/roost-dev/roost/api"
 )
 
 // The form of an id is the contract's regular expression.

@@ -20,6 +20,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/roost-dev/roost/internal/inputfile"
 )
 
 // Read reads a task folder. It changes nothing on disk. Damage is not an error but part of the answer (Losses,
@@ -46,7 +48,7 @@ func ReadNoting(ctx context.Context, dir string, noter func(Kind) Noter) (*Folde
 	if err != nil {
 		return nil, fmt.Errorf("reading task folder %s: %w", dir, err)
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := inputfile.OpenDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("reading task folder: %w", err)
 	}
@@ -109,11 +111,11 @@ const (
 // (Folder.Cold).
 func Ahead(dir string) (asked bool) {
 	for _, name := range []string{UIName, APIName} {
-		f, err := os.OpenFile(filepath.Join(dir, name), openFlags, 0)
+		f, err := inputfile.Open(filepath.Join(dir, name))
 		if err != nil {
 			continue
 		}
-		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() >= readAhead && onDisk(f, info.Size()) {
+		if info, err := f.Stat(); err == nil && info.Size() >= readAhead && onDisk(f, info.Size()) {
 			ahead(f, info.Size())
 			asked = true
 		}

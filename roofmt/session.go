@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -241,7 +240,7 @@ func readSubagent(ctx context.Context, path string) (*Folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the transcript %s: %w", path, err)
 	}
-	root, err := os.OpenRoot(filepath.Dir(abs))
+	root, err := inputfile.OpenDir(filepath.Dir(abs))
 	if err != nil {
 		return nil, fmt.Errorf("reading the transcript: %w", err)
 	}

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/roost-dev/roost/internal/inputfile"
 )
 
 // leadsTo reports whether a clean absolute path leads to info and through no link.
@@ -41,7 +43,7 @@ func (w *Workspace) leadsTo(path string, info fs.FileInfo) bool {
 // the workspace while its path still leads to the same folder, and otherwise the top.
 func (w *Workspace) walkFrom(path string) (*os.Root, []string, error) {
 	if rest, ok := within(w.root, path); ok {
-		if root, err := os.OpenRoot(w.root); err == nil {
+		if root, err := inputfile.OpenDir(w.root); err == nil {
 			if now, err := root.Stat("."); err == nil && os.SameFile(now, w.info) {
 				return root, namesOf(rest), nil
 			}
@@ -49,7 +51,7 @@ func (w *Workspace) walkFrom(path string) (*os.Root, []string, error) {
 		}
 	}
 	vol := filepath.VolumeName(path)
-	root, err := os.OpenRoot(vol + string(filepath.Separator))
+	root, err := inputfile.OpenDir(vol)
 	return root, namesOf(path[len(vol):]), err
 }
 

@@ -318,7 +318,7 @@ func writeRule(dir, slug string, r mode.RuleFile, force bool) (importedRule, err
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return failed(err)
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := inputfile.OpenDir(dir)
 	if err != nil {
 		return failed(err)
 	}

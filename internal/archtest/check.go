@@ -162,11 +162,10 @@ func (c *checker) source(name string, data []byte) error {
 	}
 	p.code = p.code || !test
 	p.commented = p.commented || isPackageComment(file)
-	if at := kernelLock.FindIndex(data); at != nil && dir != lockPackage && !test {
-		c.add(name, 1+bytes.Count(data[:at[0]], []byte{'\n'}), "calls the kernel's file lock; %s does that for all systems", lockPackage)
-	}
-	if at := compiledAtStart.FindIndex(data); at != nil && !test && !support.MatchString(dir) {
-		c.add(name, 1+bytes.Count(data[:at[0]], []byte{'\n'}), "compiles a regular expression in each process that starts; use internal/lazyregexp")
+	for _, r := range reserved {
+		if at := r.call.FindIndex(data); at != nil && dir != r.owner && !test && !(r.supportMay && support.MatchString(dir)) {
+			c.add(name, 1+bytes.Count(data[:at[0]], []byte{'\n'}), "%s", r.why)
+		}
 	}
 	for _, spec := range file.Imports {
 		target, err := strconv.Unquote(spec.Path.Value)
@@ -184,8 +183,19 @@ func (c *checker) source(name string, data []byte) error {
 	return nil
 }
 
-// compiledAtStart finds a variable of a package whose value is compiled when the program starts.
-var compiledAtStart = regexp.MustCompile(`(?m)^(var |\t)[\w, ]+ = regexp\.MustCompile\(`)
+// reserved are calls that one package makes for all others; tests may make them.
+var reserved = []struct {
+	call       *regexp.Regexp
+	owner, why string
+	supportMay bool // test support may make the call
+}{
+	{kernelLock, lockPackage, "calls the kernel's file lock; " + lockPackage + " does that for all systems", false},
+	{regexp.MustCompile(`os\.OpenRoot\(`), "internal/inputfile", "waits where a pipe took the folder's place; use inputfile.OpenDir", true},
+	{
+		regexp.MustCompile(`(?m)^(var |\t)[\w, ]+ = regexp\.MustCompile\(`), "internal/lazyregexp",
+		"compiles a regular expression in each process that starts; use internal/lazyregexp", true,
+	},
+}
 
 // isPackageComment reports whether a comment describes the package in the form that go doc shows: "Package x ..." or,
 // for a program, "Command x ...".

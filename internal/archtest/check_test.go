@@ -65,6 +65,11 @@ func TestCheckReports(t *testing.T) {
 			"store/a_test.go":        "package store\nvar _ = syscall.Flock(0, 0)\n",
 			"store/a.go":             source("store") + "var _ = windows.LockFileEx(0, 0)\n",
 		}, []string{"store/a.go:3: calls the kernel's file lock; internal/filelock does that for all systems"}},
+		{"one package opens folders", map[string]string{
+			"internal/inputfile/a.go": source("inputfile") + "var _, _ = os.OpenRoot(dir)\n",
+			"store/a_test.go":         "package store\nvar _, _ = os.OpenRoot(dir)\n",
+			"store/a.go":              source("store") + "var _, _ = os.OpenRoot(dir)\n",
+		}, []string{"store/a.go:3: waits where a pipe took the folder's place; use inputfile.OpenDir"}},
 		{"no expression is compiled at the start", map[string]string{
 			"money/a.go":             source("money") + "var x = regexp.MustCompile(`a`)\n",
 			"redact/a.go":            source("redact") + "var (\n\tlong = lazyregexp.New(`a`)\n\tx    = regexp.MustCompile(`a`)\n)\n",

@@ -20,6 +20,9 @@ import (
 // ErrIrregular is a name of something that is no file to read.
 var ErrIrregular = errors.New("it is no regular file")
 
+// readNow opens a pipe without waiting for its writer.
+const readNow = os.O_RDONLY | syscall.O_NONBLOCK
+
 // Open opens a file for reading. Errors wrap ErrIrregular or the system's.
 func Open(path string) (*os.File, error) {
 	info, err := os.Stat(path) // before it is opened: opening some devices does something
@@ -29,7 +32,7 @@ func Open(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := os.OpenFile(path, readNow, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -54,10 +57,32 @@ func Read(path string) ([]byte, error) {
 
 // OpenDir opens a folder, and nothing else. os.OpenRoot alone would wait for the writer of a pipe: with the separator
 // at the end of the path, the system refuses the pipe.
-func OpenDir(path string) (*os.Root, error) { return os.OpenRoot(path + string(os.PathSeparator)) }
+func OpenDir(path string) (*os.Root, error) {
+	root, err := os.OpenRoot(path + string(os.PathSeparator))
+	if where, ok := errors.AsType[*fs.PathError](err); ok {
+		where.Path = path
+	}
+	return root, err
+}
 
 // OpenDirIn opens a folder in an open folder, and nothing else: a pipe holds no "." that could be opened.
 func OpenDirIn(root *os.Root, name string) (*os.Root, error) { return root.OpenRoot(name + "/.") }
+
+// OpenIn opens a file in an open folder for reading. Errors wrap ErrIrregular or the system's.
+func OpenIn(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
+	f, err := root.OpenFile(name, readNow, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: name, Err: ErrIrregular}
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return f, info, nil
+}
 
 // FS gives the files of an open folder, as root.FS does, but to open a pipe does not wait for its writer.
 func FS(root *os.Root) fs.FS { return rootFS{root} }
@@ -67,7 +92,7 @@ type rootFS struct{ root *os.Root }
 func (r rootFS) Stat(name string) (fs.FileInfo, error) { return r.root.Stat(name) }
 
 func (r rootFS) Open(name string) (fs.File, error) {
-	return r.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	return r.root.OpenFile(name, readNow, 0)
 }
 
 // ReadFS reads the beginning of a file, at most so many bytes. Errors have no path: the caller knows it.

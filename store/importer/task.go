@@ -15,6 +15,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
@@ -96,7 +97,7 @@ func (im *importer) openFiles(c Original) (fileSet, error) {
 	if store.Within(c.Dir, im.store.Root()) {
 		return nil, errors.New("it contains Roost's own root")
 	}
-	root, err := os.OpenRoot(roofmt.FolderOf(c.Dir))
+	root, err := inputfile.OpenDir(roofmt.FolderOf(c.Dir))
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +181,7 @@ func (im *importer) holdsContent(ctx context.Context, id, sum string) (bool, err
 			return false, err
 		}
 	} else {
-		root, err := os.OpenRoot(filepath.Join(im.store.TasksDir(), id))
+		root, err := inputfile.OpenDir(filepath.Join(im.store.TasksDir(), id))
 		if err != nil {
 			return false, fmt.Errorf("compare the imported task with the one that has the same id: %w", err)
 		}
@@ -210,7 +211,7 @@ func (im *importer) copyTask(ctx context.Context, from fileSet, item *copied) (e
 			err = errors.Join(err, os.RemoveAll(stage))
 		}
 	}()
-	to, err := os.OpenRoot(stage)
+	to, err := inputfile.OpenDir(stage)
 	if err != nil {
 		return err
 	}

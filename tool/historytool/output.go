@@ -14,12 +14,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"regexp"
 	"strings"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/tool/linetext"
@@ -237,33 +239,17 @@ var errNoOutput = errors.New("not a file of its own")
 
 // open stays within the folder, wherever its names lead.
 func (f foreignFile) open() (*os.File, os.FileInfo, error) {
-	root, err := os.OpenRoot(f.folder)
+	root, err := inputfile.OpenDir(f.folder)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer root.Close()
-	for _, name := range []string{path.Dir(f.name), f.name} { // before it is opened: a pipe would wait for a writer
-		info, err := root.Lstat(name)
-		if err != nil {
-			return nil, nil, err
-		}
-		if mode := info.Mode(); !mode.IsRegular() && !mode.IsDir() {
+	for _, name := range []string{path.Dir(f.name), f.name} {
+		if info, err := root.Lstat(name); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 			return nil, nil, fmt.Errorf("%s: %w", name, errNoOutput)
 		}
 	}
-	file, err := root.Open(f.name)
-	if err != nil {
-		return nil, nil, err
-	}
-	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s: %w", f.name, errNoOutput)
-	}
-	if err != nil {
-		file.Close()
-		return nil, nil, err
-	}
-	return file, info, nil
+	return inputfile.OpenIn(root, f.name)
 }
 
 func (f foreignFile) ReadAt(p []byte, off int64) (int, error) {
