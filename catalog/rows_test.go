@@ -36,6 +36,9 @@ func rowsOf(t testing.TB, db *DB) map[string][]Row {
 // A file that was changed or cut anywhere gives rows as they were written, or none, or
 // an error that says that it is damaged: never another row.
 func TestDamagedRowsAreNeverWrongOnes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine and much data: the race detector finds nothing here and takes long")
+	}
 	dir := t.TempDir()
 	db := opened(t, dir)
 	want := map[string]Row{}

@@ -117,6 +117,9 @@ func (b oneBuffer) Lines(ctx context.Context, from uint64) iter.Seq2[journal.Lin
 
 // A journal that does not fit into one statement, neither by the number of its commits nor by their bytes.
 func TestRestoreOfALongJournal(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine and much data: the race detector finds nothing here and takes long")
+	}
 	dir := t.TempDir()
 	o, err := filelog.Own(t.Context(), dir, filelog.Options{By: "test", Seal: seal("folder", "00000001")})
 	if err != nil {
