@@ -394,7 +394,7 @@ func (c *Chain) Copy() *Chain {
 	return n
 }
 
-// ChainState is what an index of the log keeps of a chain, to go on from later.
+// ChainState is what an index of the log keeps of a chain, so that a later reader continues it.
 type ChainState struct {
 	Proof  Proof
 	Proven uint64

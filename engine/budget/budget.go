@@ -44,7 +44,7 @@ type Limit struct {
 	own    ownAmount
 }
 
-// ownAmount is how the task's own part of the day is counted: its logs are read once, and its state counts on from there.
+// ownAmount counts the task's own part of the day: it reads the task's logs once, and the state adds what comes later.
 type ownAmount struct {
 	before int64 // what the task spent that day before its logs were read
 	cost   int64 // its total cost at that time
