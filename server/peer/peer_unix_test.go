@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/roost-dev/roost/internal/testing/fixture"
@@ -102,16 +103,22 @@ func TestSocketsOfDeadProcessesAreRemoved(t *testing.T) {
 	}
 	put := func(name string, living bool) string {
 		path := filepath.Join(dir, name)
+		if !living { // never listened at: a child that another test is starting would keep a listener open for a moment
+			fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+			if err == nil {
+				err = errors.Join(syscall.Bind(fd, &syscall.SockaddrUnix{Name: path}), syscall.Close(fd))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return path
+		}
 		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		l.SetUnlinkOnClose(false)
-		if living {
-			t.Cleanup(func() { _ = l.Close() })
-		} else if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
+		t.Cleanup(func() { _ = l.Close() })
 		return path
 	}
 	removed := []string{
