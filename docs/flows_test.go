@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Each flow of the page in web-flows.md has its test, and each test of the page is in web-flows.md. The test stands here
+// Each flow of the page in web-flows.md has its test, and each test of the page is in web-flows.md. The test is here
 // because it needs no browser.
 func TestFlowsHaveTests(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "tools", "pagetest", "*_test.go"))

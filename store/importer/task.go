@@ -290,7 +290,7 @@ func (im *importer) writeRecord(to *os.Root, item *copied) error {
 // publish moves a copy to its place. A rename does not replace a folder that holds anything, so a task that another
 // process just made there is not lost.
 func publish(to *os.Root, place string) error {
-	from := to.Name()
+	from := filepath.Clean(to.Name())  // a root may have been opened with a separator at the end
 	if err := to.Close(); err != nil { // some systems do not rename an open folder
 		return err
 	}

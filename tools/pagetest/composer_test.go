@@ -420,7 +420,8 @@ func TestWordsThatAnotherTabSentDoNotComeBack(t *testing.T) {
 		tab.live()
 		other := tab.profile.open(desktop, tab.path())
 		other.live()
-		// The tab gets the answer to its message once it is sent. It saves and hears of the other tab's changes when it may.
+		// The script holds three things of the tab until the test sets self.sent, self.saves and self.hears: the answer to its
+		// message, what it saves after that, and the events of the other tab.
 		run[bool](tab, `(() => {
 			const ask = self.fetch, until = async (name) => { while (!self[name]) await new Promise(done => setTimeout(done, 20)) };
 			self.fetch = async (path, o) => {
