@@ -164,7 +164,7 @@ func (s *sandbox) bounded(args ...string) result {
 	plain := s.command(args...)
 	cmd := exec.CommandContext(ctx, plain.Path, args...)
 	memory := filepath.Join(s.t.TempDir(), "status")
-	cmd.Dir, cmd.Env, cmd.SysProcAttr = plain.Dir, append(plain.Env, peakVar+"="+memory), plain.SysProcAttr
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = plain.Dir, append(plain.Env, peakVar+"="+memory, "GOGC="), plain.SysProcAttr
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()

@@ -149,10 +149,12 @@ func (s *sandbox) task(id string) api.Summary {
 // within polls until ok, and fails the test when that takes too long.
 func (s *sandbox) within(limit time.Duration, what string, ok func() bool) {
 	s.t.Helper()
-	for end := time.Now().Add(limit); !ok(); time.Sleep(2 * time.Millisecond) {
+	pause := 2 * time.Millisecond // it grows: ok often asks a server, which has other work to do
+	for end := time.Now().Add(limit); !ok(); time.Sleep(pause) {
 		if time.Now().After(end) {
 			s.t.Fatalf("after %v still not: %s", limit, what)
 		}
+		pause = min(pause+time.Millisecond, 50*time.Millisecond)
 	}
 }
 

@@ -360,7 +360,7 @@ func sequences(t *testing.T) string {
 	if testing.Short() {
 		return "500"
 	}
-	return "10000"
+	return "4000"
 }
 
 // TestTheHistoriesStayAligned tells random stories of sending, tools, edits, deletions,

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -144,6 +145,7 @@ func TestMemoryDoesNotGrowWithTheTask(t *testing.T) {
 	all := "[" + strings.Repeat(string(line)+",", 500) + string(line) + "]" // 100 MB
 	s := newStorage(t, folder(all, all))
 	size := uint64(len(all))
+	defer debug.SetGCPercent(debug.SetGCPercent(100)) // whatever GOGC is
 	runtime.GC()
 	v := s.open("t1")
 	for name, form := range map[string]func(io.Writer) error{

@@ -14,6 +14,7 @@ import (
 // A message that is left out would be lost from files that are written anew: its task goes on as
 // one of ours, and its folder stays as it is.
 func TestATaskOfWhichMessagesAreLeftOutIsNotContinuedInPlace(t *testing.T) {
+	slow(t)
 	ctx := context.Background()
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "storage", "tasks", "11111111-1111-4111-8111-111111111111")

@@ -177,6 +177,7 @@ func everyChange(t *testing.T, dirs []string, before func(), after func(file, wr
 
 // Every change of every file of every kind of task shows in the next list.
 func TestEveryChangeShows(t *testing.T) {
+	slow(t)
 	for name, kind := range settings {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -203,6 +204,7 @@ func TestEveryChangeShows(t *testing.T) {
 // or an index tells of, or that a tool makes which writes in place, or we ourselves; and
 // every one in the first list after a while.
 func TestEveryChangeOfAnOldTaskShows(t *testing.T) {
+	slow(t)
 	for name, kind := range settings {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

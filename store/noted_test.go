@@ -43,7 +43,7 @@ func largeList(size int) (text []byte, rows []string, ends []int) {
 // A list that was cut anywhere gives all rows that are whole, and says that it was cut.
 func TestAListThatWasCutAnywhere(t *testing.T) {
 	slow(t)
-	const cuts = 150
+	const cuts = 50
 	text, rows, ends := largeList(20 << 20)
 	root := t.TempDir()
 	s, dir := open(t, root), filepath.Join(root, "tasks", "cut-task")

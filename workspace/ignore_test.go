@@ -171,14 +171,14 @@ func TestMatchingIsNotExponential(t *testing.T) {
 		t.Skip("it is about one goroutine, and the race detector takes ten times as long")
 	}
 	long := strings.Repeat("a", 4000)
-	deep := strings.TrimSuffix(strings.Repeat("a/", 1500), "/")
+	deep := strings.TrimSuffix(strings.Repeat("a/", 300), "/")
 	start := time.Now()
 	for _, rule := range []string{strings.Repeat("*a", 50) + "b", strings.Repeat("**/a/", 50) + "b", strings.Repeat("[a-z]*", 60) + "Z", strings.Repeat("?*", 300) + "b"} {
 		ig := ParseIgnore(rule+"\n/x/"+rule, false)
 		ig.Hides(long, false)
 		ig.Hides(deep, false)
 	}
-	if d := time.Since(start); d > time.Minute {
+	if d := time.Since(start); d > 10*time.Second {
 		t.Errorf("took %v", d)
 	}
 }

@@ -73,7 +73,7 @@ func testHitsAreThoseOfEveryMessage(t *testing.T, place Backend) {
 
 func testHugeAndHostileTexts(t *testing.T, place Backend) {
 	random := rand.New(rand.NewPCG(9, 9))
-	size := 13 << 20
+	size := 6 << 20
 	if testing.Short() {
 		size = 512 << 10 // the race detector takes ten times as long for each byte
 	}

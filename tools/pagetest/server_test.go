@@ -28,7 +28,7 @@ var program = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	file := filepath.Join(dir, "roost")
-	build := exec.Command("go", "build", "-o", file, "./cmd/roost")
+	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", file, "./cmd/roost")
 	build.Dir = filepath.Join("..", "..")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath")
 	out, err := build.CombinedOutput()

@@ -160,7 +160,7 @@ func TestServeWhenTheParentIsKilled(t *testing.T) {
 	}
 	mark := NewMark()
 	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
-	cmd.Env = append(os.Environ(), "SHELL_TEST_SERVE="+mark)
+	cmd.Env = append(os.Environ(), "SHELL_TEST_SERVE="+mark, "TMPDIR="+t.TempDir()) // the killed program leaves its folders
 	out, _ := cmd.Output()
 	pids := strings.Fields(string(out))
 	if len(pids) != 2 {

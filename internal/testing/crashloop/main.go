@@ -91,7 +91,7 @@ func scratch(ctx context.Context) (dir, program string, err error) {
 		return "", "", fmt.Errorf("make a scratch folder: %w", err)
 	}
 	program = filepath.Join(dir, "roost")
-	build := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/roost-dev/roost/cmd/roost")
+	build := exec.CommandContext(ctx, "go", "build", "-ldflags", "-s -w", "-o", program, "github.com/roost-dev/roost/cmd/roost")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", "", fmt.Errorf("build roost: %w: %s", err, out)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -20,15 +19,10 @@ func StartPair(t testing.TB, settings ...string) (primary, standby *Cluster) {
 	t.Helper()
 	primary = prepare(t, append(settings, "wal_keep_size = 1GB")...)
 	primary.removeAfter(t)
-	// A cluster that never ran is its own backup; not every set of programs has pg_basebackup.
 	standby = &Cluster{programs: primary.programs}
 	must(t, standby.place())
 	standby.removeAfter(t)
-	cp := exec.CommandContext(t.Context(), "cp", "-a", primary.dir, standby.dir)
-	cp.SysProcAttr = primary.command(t.Context(), "").SysProcAttr
-	if out, err := cp.CombinedOutput(); err != nil {
-		t.Fatalf("copy the cluster: %v\n%s", err, out)
-	}
+	must(t, standby.copyFrom(t.Context(), primary.dir)) // not every set of programs has pg_basebackup
 	must(t, primary.set("synchronous_standby_names = '*'"))
 	must(t, standby.set(fmt.Sprintf("primary_conninfo = 'host=127.0.0.1 port=%d user=roost'", primary.Port)))
 	signal := filepath.Join(standby.dir, "standby.signal")

@@ -11,9 +11,11 @@ package pgtest
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -157,9 +159,8 @@ func Make(ctx context.Context, settings ...string) (*Cluster, error) {
 	if err := c.place(); err != nil {
 		return nil, err
 	}
-	out, err := c.command(ctx, "initdb", "-D", c.dir, "-U", "roost", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--wal-segsize=4").CombinedOutput()
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("initdb: %w\n%s", err, out), c.Remove())
+	if err := c.fill(ctx); err != nil {
+		return nil, errors.Join(err, c.Remove())
 	}
 	settings = append([]string{"listen_addresses = '127.0.0.1'", "unix_socket_directories = ''", "max_connections = 200", "shared_buffers = 64MB",
 		"dynamic_shared_memory_type = mmap"}, settings...)
@@ -167,6 +168,40 @@ func Make(ctx context.Context, settings ...string) (*Cluster, error) {
 		return nil, errors.Join(err, c.Remove())
 	}
 	return c, nil
+}
+
+// fill makes the files of the cluster. They are a copy of those that the first cluster on this machine left for the tests of
+// all packages: a copy takes a tenth of the time that initdb takes. A cluster that never ran is its own backup.
+func (c *Cluster) fill(ctx context.Context) error {
+	program, err := os.Stat(filepath.Join(c.programs, "initdb"))
+	if err != nil {
+		return err
+	}
+	name := sha256.Sum256(fmt.Appendf(nil, "%s %v %d", c.programs, program.ModTime(), os.Geteuid()))
+	first := filepath.Join(os.TempDir(), fmt.Sprintf("roost-pg-first-%x", name[:6]))
+	if _, err := os.Stat(first); err == nil {
+		return c.copyFrom(ctx, first)
+	}
+	out, err := c.command(ctx, "initdb", "-D", c.dir, "-U", "roost", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--wal-segsize=4").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	if err := os.Rename(c.dir, first); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	} else if err != nil {
+		return nil // the tests of another package were faster
+	}
+	return c.copyFrom(ctx, first)
+}
+
+// copyFrom copies the files of a cluster that never ran.
+func (c *Cluster) copyFrom(ctx context.Context, dir string) error {
+	cp := exec.CommandContext(ctx, "cp", "-a", dir, c.dir)
+	cp.SysProcAttr = c.command(ctx, "").SysProcAttr
+	if out, err := cp.CombinedOutput(); err != nil {
+		return fmt.Errorf("copy the cluster %s: %w\n%s", dir, err, out)
+	}
+	return nil
 }
 
 // place finds a folder and a port.

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	program = os.Getenv("ROOST_TEST_PROGRAM")
 	if program == "" {
 		program = filepath.Join(dir, "roost")
-		build := exec.Command("go", "build", "-o", program, "github.com/roost-dev/roost/cmd/roost")
+		build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", program, "github.com/roost-dev/roost/cmd/roost")
 		if out, err := build.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "build roost: %v\n%s", err, out)
 			os.Exit(1)
