@@ -39,7 +39,7 @@ var layers = [][]string{
 	{"api", "database", "internal/progress", "internal/dirstat"},
 	{"docs", "esjson", "money", "redact", "workspace/terminal", "task/codec", "internal/failpoint", "internal/inputfile",
 		"internal/filelock", "internal/atomicfile", "internal/keyed", "internal/process", "internal/testing/conformance", "internal/testing/mcptest", "internal/testing/fixture",
-		"internal/testing/screen", "internal/testing/pgtest"},
+		"internal/testing/screen", "internal/testing/pgtest", "internal/highlight"},
 	{"internal/lazyregexp"},
 }
 

@@ -27,6 +27,8 @@ import (
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/util"
+
+	"github.com/roost-dev/roost/internal/highlight"
 )
 
 // Bounds on text that is rendered as Markdown or highlighted; text beyond them is shown unchanged. Both take more than linear
@@ -155,35 +157,35 @@ func hurts(s string) bool {
 	return false
 }
 
+// codeClass are the classes of a page for pieces of code.
+var codeClass = map[highlight.Kind]string{
+	highlight.Comment: "c",
+	highlight.String:  "s",
+	highlight.Number:  "m",
+	highlight.Keyword: "k",
+	highlight.Call:    "nf",
+	highlight.Tag:     "nt",
+	highlight.Hunk:    "gh",
+	highlight.Added:   "gi",
+	highlight.Removed: "gd",
+}
+
 // code is highlighted source code, if its language is known.
 func (t *Setter) code(text, language string) string {
-	lexer := lexerOf(language)
-	if lexer == nil || len(text) > min(maxHighlight, t.left) {
+	code := highlight.New(language)
+	if code == nil || len(text) > min(maxHighlight, t.left) {
 		return html.EscapeString(text)
 	}
 	t.left -= len(text)
 	var out strings.Builder
-	done := 0
-	for _, at := range lexer.FindAllStringSubmatchIndex(text, -1) {
-		from, to, class := at[0], at[1], ""
-		for i, name := range lexer.SubexpNames() {
-			if at[2*i] >= 0 {
-				class = name // of the last group that matched; the first group is the whole match
-			}
+	for _, p := range code.Pieces(text) {
+		if class := codeClass[p.Kind]; class != "" {
+			out.WriteString(`<span class="` + class + `">` + html.EscapeString(p.Text) + "</span>")
+		} else {
+			out.WriteString(html.EscapeString(p.Text))
 		}
-		switch {
-		case class != "word":
-		case strings.Contains(keywords, " "+text[from:to]+" "):
-			class = "k"
-		case strings.HasPrefix(text[to:], "("):
-			class = "nf"
-		default:
-			continue
-		}
-		out.WriteString(html.EscapeString(text[done:from]) + `<span class="` + class + `">` + html.EscapeString(text[from:to]) + "</span>")
-		done = to
 	}
-	return out.String() + html.EscapeString(text[done:])
+	return out.String()
 }
 
 // plainNodes renders the nodes that could load or run something: markup in a text becomes text, a picture its
@@ -315,7 +317,7 @@ func (p plainNodes) fenced(w util.BufWriter, source []byte, n ast.Node, entering
 		block := n.(*ast.FencedCodeBlock)
 		language := string(block.Language(source))
 		if block.Info != nil { // perhaps the name of a file
-			if info := strings.TrimSpace(string(block.Info.Segment.Value(source))); info != language || lexerOf(language) == nil {
+			if info := strings.TrimSpace(string(block.Info.Segment.Value(source))); info != language || highlight.New(language) == nil {
 				w.WriteString(`<p class="text">` + html.EscapeString(info) + "</p>\n") //nolint:errcheck // into memory
 			}
 		}
