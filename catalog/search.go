@@ -15,10 +15,6 @@ import (
 // ErrQuery: a query names nothing that a search can find. Errors of Parse wrap it.
 var ErrQuery = errors.New("nothing to look for")
 
-// Scopes are the places to which a query can be narrowed: the two histories, the input and output of tools, and paths of
-// files.
-var Scopes = api.Scopes
-
 // Query is what a search looks for: a message must have every term, in upper or lower case, also as a part of a word.
 type Query struct {
 	terms  []string // folded
@@ -34,13 +30,13 @@ func (q Query) Joined() Query {
 	return q
 }
 
-// Parse reads a query: words between blanks, or in double quotes a phrase. in narrows it to the union of some Scopes; none
+// Parse reads a query: words between blanks, or in double quotes a phrase. in narrows it to the union of some of api.Scopes; none
 // means all of them.
 func Parse(text string, in ...string) (Query, error) {
 	q := Query{scopes: in}
 	for _, s := range in {
-		if !slices.Contains(Scopes, s) {
-			return q, fmt.Errorf("%w in %q: there are %s", ErrQuery, s, strings.Join(Scopes, ", "))
+		if !slices.Contains(api.Scopes, s) {
+			return q, fmt.Errorf("%w in %q: there are %s", ErrQuery, s, strings.Join(api.Scopes, ", "))
 		}
 	}
 	q.terms = api.QueryTerms(text)

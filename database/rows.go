@@ -93,9 +93,6 @@ func (r *Rows) fail(err error) {
 	}
 }
 
-// Err is the error that ended the rows. It is known once they are closed.
-func (r *Rows) Err() error { return r.err }
-
 // Close reads what is left, and gives the connection back.
 func (r *Rows) Close() {
 	if !r.closed {
@@ -152,6 +149,12 @@ func Column[T any](r *Rows) ([]T, error) {
 // Scanner is a row that can be decoded: the one that Collect is at, or a Row.
 type Scanner interface {
 	Scan(into ...any) error
+}
+
+// Querier is the database or a transaction.
+type Querier interface {
+	Query(ctx context.Context, sql string, args ...any) *Rows
+	QueryRow(ctx context.Context, sql string, args ...any) Row
 }
 
 // Row is the first row that a statement returns.

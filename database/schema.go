@@ -44,13 +44,10 @@ var migrations = func() (list []string) {
 	return list
 }()
 
-// SchemaVersion is the version of the tables that this program reads and writes.
-var SchemaVersion = len(migrations)
-
 // migrationLock keeps two migrations from running at the same time. The number is arbitrary.
 const migrationLock = 0x526f6f7374
 
-// Migrate brings the tables of the database at url to SchemaVersion, in one transaction: one that is interrupted has
+// Migrate brings the tables of the database at url to the newest version, in one transaction: one that is interrupted has
 // changed nothing. It does nothing to a database that has them. Errors wrap ErrNewerSchema and ErrReadOnly.
 func Migrate(ctx context.Context, url string) error {
 	at, err := parse(url)

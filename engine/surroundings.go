@@ -232,7 +232,7 @@ func describeOwned(o *store.Owned, adopted bool) []string {
 	if o.Gone {
 		notes = append(notes, "the editor deleted this task's folder; Roost's copy is complete, and the folder is not created again")
 	}
-	return append(notes, describeIntakes(o.Intakes)...)
+	return append(notes, describeIntakes(o.Task.Intakes())...)
 }
 
 // describeIntakes are notes about what other programs changed and what Roost did with it.

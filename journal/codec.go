@@ -341,9 +341,6 @@ type Proof struct {
 	Cut      bool   `json:"cut,omitempty"`      // commits are missing from the end of the log
 }
 
-// Newest is the newest commit that is not proven, 0 when all are.
-func (p Proof) Newest() uint64 { return max(p.Unsigned, p.Unknown, p.Altered) }
-
 // Prover is a Reader of a log whose commits can be verified.
 type Prover interface {
 	// Proof verifies the log up to its head. An Owner answers for the log as it took it over,

@@ -34,6 +34,8 @@ package journal
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,6 +43,8 @@ import (
 	"iter"
 	"os"
 	"time"
+
+	"github.com/roost-dev/roost/internal/process"
 )
 
 // Event is one opaque JSON object. It must be valid JSON on one line.
@@ -145,6 +149,18 @@ type Blob interface {
 	ReadAll() ([]byte, error)
 }
 
+// CopyBlob writes a payload to w. The error wraps ErrBlobDamaged when the bytes do not match the name.
+func CopyBlob(w io.Writer, b Blob, name Hash) error {
+	sum := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(w, sum), io.NewSectionReader(b, 0, b.Size())); err != nil {
+		return err
+	}
+	if hex.EncodeToString(sum.Sum(nil)) != string(name) {
+		return fmt.Errorf("blob %s: %w", name, ErrBlobDamaged)
+	}
+	return nil
+}
+
 // Snapshot is a derived, opaque image of the state that the log up to Seq folds
 // into, in a format that its writer versions itself.
 type Snapshot struct {
@@ -211,6 +227,29 @@ type OwnerInfo struct {
 	Host    string    `json:"host,omitempty"`    //
 	Address string    `json:"address,omitempty"` // where to send input, e.g. http://127.0.0.1:7878
 	Program string    `json:"program,omitempty"` // e.g. "roost run"
+}
+
+// Filled is the record with what is missing in it of this process. started is when the process took ownership.
+func (o OwnerInfo) Filled(started time.Time) OwnerInfo {
+	o.PID = cmp.Or(o.PID, os.Getpid())
+	o.Boot = cmp.Or(o.Boot, process.System())
+	if o.Host == "" {
+		o.Host, _ = os.Hostname() // without it the message is shorter
+	}
+	if o.Started.IsZero() {
+		o.Started = started
+	}
+	return o
+}
+
+// Opened is the event that an owner commits first. It leaves out what is of use only while the owner lives: the log is
+// kept for ever.
+func (o OwnerInfo) Opened() (Event, error) {
+	o.Address, o.Host = "", ""
+	return json.Marshal(struct {
+		Type  string    `json:"type"`
+		Owner OwnerInfo `json:"owner"`
+	}{"epoch.opened", o})
 }
 
 // BusyError: the task is owned by someone else.

@@ -24,7 +24,7 @@ func TestCorpusRead(t *testing.T) {
 			t.Errorf("%s: got %v, want no error", dir, err)
 			continue
 		}
-		tools[f.Origin.Tool]++
+		tools[f.Tool]++
 		if damaged(f) {
 			losses++
 			t.Logf("%s: %+v", filepath.Base(dir), f.Losses)

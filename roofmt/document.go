@@ -162,14 +162,8 @@ func (d *Document) close() error {
 	return err
 }
 
-// UIMessage is the raw JSON of one row of ui_messages.json. Its methods read what they need; nothing is decoded
-// before, and unknown fields stay. The bytes must be valid JSON.
-type UIMessage []byte
-
-// Text returns the text (WTF-8); ok is false when the row has none, which is not the same as an empty one.
-func (m UIMessage) Text() (s string, ok bool) { return esjson.GetString(m, "text") }
-
-// APIMessage is the raw JSON of one element of api_conversation_history.json. The bytes must be valid JSON.
+// APIMessage is the raw JSON of one element of api_conversation_history.json. Its methods read what they need; nothing is
+// decoded before, and unknown fields stay. The bytes must be valid JSON.
 type APIMessage []byte
 
 // Role returns "user" or "assistant"; "" for stand-alone reasoning items of 2025.
@@ -199,9 +193,6 @@ func (m APIMessage) Blocks() iter.Seq[Block] {
 		}
 	}
 }
-
-// Text returns the texts of the text blocks, joined by newlines.
-func (m APIMessage) Text() string { return strings.Join(m.texts("text", "text"), "\n") }
 
 // ToolUses returns the ids of the calls that the model made, in order.
 func (m APIMessage) ToolUses() []string { return m.texts("tool_use", "id") }
@@ -247,7 +238,7 @@ func EnvironmentOf(raw []byte) (e Environment) {
 	if !bytes.Contains(raw, []byte(environmentMark[1:len(environmentMark)-1])) { // brackets may be spelled as escapes
 		return e
 	}
-	if text, ok := UIMessage(raw).Text(); ok { // a row about a request holds it as JSON in its text
+	if text, ok := esjson.GetString(raw, "text"); ok { // a row about a request holds it as JSON in its text
 		request, _ := esjson.GetString([]byte(text), "request")
 		return environmentIn(request)
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/roofmt"
 )
 
@@ -22,8 +23,7 @@ func ExampleRead() {
 	}
 	defer f.Close()
 	for raw := range f.UI.All() {
-		text, _ := roofmt.UIMessage(raw).Text()
-		fmt.Println(text)
+		fmt.Println(esjson.TextOf(raw, "text"))
 	}
 	fmt.Println(f.UI.State, "-", f.Losses[0].Recovered)
 	// Output:

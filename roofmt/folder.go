@@ -31,7 +31,6 @@ type Loss struct {
 // Other is an entry of the folder that this package does not interpret.
 type Other struct {
 	Name string
-	Size int64 // bytes; 0 for directories
 	Dir  bool
 }
 
@@ -53,8 +52,8 @@ type Folder struct {
 	Others []Other // by name
 	Losses []Loss
 	Locks  []string // files that another program is writing now
-	Origin Origin
-	Cold   bool // its histories were not in memory, as far as the system reports that: see Ahead
+	Tool   Tool     // that wrote it
+	Cold   bool     // its histories were not in memory, as far as the system reports that: see Ahead
 	// Abridged: messages that exist were left out, see Losses. Files written from the rest would lack them.
 	Abridged bool
 	// Unread is the first file of the task that exists and cannot be read; nil when there is none. Its content is not
@@ -106,11 +105,7 @@ func (r *reader) list() error {
 		case e.IsDir() && isLock(name):
 			r.folder.Locks = append(r.folder.Locks, strings.TrimSuffix(name, ".lock"))
 		default:
-			o := Other{Name: name, Dir: e.IsDir()}
-			if info, err := e.Info(); err == nil && !e.IsDir() {
-				o.Size = info.Size()
-			}
-			r.folder.Others = append(r.folder.Others, o)
+			r.folder.Others = append(r.folder.Others, Other{Name: name, Dir: e.IsDir()})
 		}
 	}
 	slices.SortFunc(r.folder.Others, func(a, b Other) int { return strings.Compare(a.Name, b.Name) })

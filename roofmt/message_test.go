@@ -47,9 +47,8 @@ func TestSignsOfPrograms(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		write(t, dir, c.files)
-		if o := read(t, dir).Origin; o.Tool != c.want || o.Inferred != (c.want != "") || (o.Evidence == "") != (c.want == "") {
-			t.Errorf(`%v: got %+v, want o.Tool = %v and o.Inferred = (c.want != "") and (o.Evidence == "") = (c.want == "")`,
-				c.files, o, c.want)
+		if tool := read(t, dir).Tool; tool != c.want {
+			t.Errorf("%v: got %q, want %q", c.files, tool, c.want)
 		}
 	}
 }
@@ -69,15 +68,15 @@ func TestThePathSpeaksFirst(t *testing.T) {
 	} {
 		dir := filepath.Join(t.TempDir(), filepath.FromSlash(path))
 		mkdirs(t, dir)
-		if o := read(t, dir).Origin; o.Tool != want {
-			t.Errorf("%s: got %+v, want o.Tool = %v", path, o, want)
+		if tool := read(t, dir).Tool; tool != want {
+			t.Errorf("%s: got %q, want %q", path, tool, want)
 		}
 	}
 	dir := filepath.Join(t.TempDir(), "saoudrizwan.claude-dev", "tasks", "1")
 	mkdirs(t, dir)
 	write(t, dir, map[string]string{roofmt.UIName: `[{"ts":1,"type":"say","say":"checkpoint_saved"}]`})
-	if o := read(t, dir).Origin; o.Tool != roofmt.Cline {
-		t.Errorf("got %+v, want o.Tool = roofmt.Cline", o)
+	if tool := read(t, dir).Tool; tool != roofmt.Cline {
+		t.Errorf("got %q, want roofmt.Cline", tool)
 	}
 }
 
@@ -92,8 +91,8 @@ func TestSignsAtBothEnds(t *testing.T) {
 		rows[at] = sign
 		dir := t.TempDir()
 		write(t, dir, map[string]string{roofmt.UIName: "[" + strings.Join(rows, ",") + "]"})
-		if o := read(t, dir).Origin; o.Tool != want {
-			t.Errorf("at %d: %+v", at, o)
+		if tool := read(t, dir).Tool; tool != want {
+			t.Errorf("at %d: got %q, want %q", at, tool, want)
 		}
 	}
 }
@@ -107,7 +106,7 @@ func FuzzAccessors(f *testing.F) {
 		if !esjson.Valid(raw) {
 			return
 		}
-		u, a := roofmt.UIMessage(raw), roofmt.APIMessage(raw)
+		a := roofmt.APIMessage(raw)
 		blocks := 0
 		for b := range a.Blocks() {
 			blocks++
@@ -118,10 +117,7 @@ func FuzzAccessors(f *testing.F) {
 		if uses := len(a.ToolUses()) + len(a.ToolResults()); uses > blocks {
 			t.Errorf("%d calls and results in %d blocks of %q", uses, blocks, raw)
 		}
-		if text, ok := u.Text(); !ok && text != "" {
-			t.Errorf("no text, %q, in %q", text, raw)
-		}
-		_, _ = a.Text(), a.Role()
+		_ = a.Role()
 	})
 }
 

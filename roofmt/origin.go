@@ -20,14 +20,6 @@ const (
 	Kilo        Tool = "kilo"
 )
 
-// Origin is what path and content show of the writer. It is always inferred: nothing in the files names it.
-type Origin struct {
-	Tool     Tool
-	Era      string // of a folder that Read has read: "claude-dev" (2024), "xml" (tools as text), "native" (tool_use blocks), "" when no message shows it
-	Inferred bool   // true whenever Tool or Era is set
-	Evidence string // the sign that decided
-}
-
 // CLIOrigin is the origin of tasks that a tool without an editor made.
 const CLIOrigin = "cli"
 
@@ -49,17 +41,17 @@ func SaidOrigin(item []byte) string {
 }
 
 // toolOfPath finds the extension's folder name in a path: in the given one, or else in the one that its links lead to.
-func toolOfPath(path string) (Tool, string) {
-	tool, sign := signInPath(path)
+func toolOfPath(path string) Tool {
+	tool := signInPath(path)
 	if tool == UnknownTool {
 		if real, err := filepath.EvalSymlinks(path); err == nil {
 			return signInPath(real)
 		}
 	}
-	return tool, sign
+	return tool
 }
 
-func signInPath(path string) (Tool, string) {
+func signInPath(path string) Tool {
 	p := strings.ToLower(filepath.ToSlash(path))
 	for _, m := range [...]struct {
 		sign string
@@ -72,69 +64,33 @@ func signInPath(path string) (Tool, string) {
 		{"saoudrizwan.", Cline}, {"/.cline/", Cline},
 	} {
 		if strings.Contains(p+"/", m.sign) {
-			return m.tool, "path: " + strings.Trim(m.sign, "/")
+			return m.tool
 		}
 	}
-	return UnknownTool, ""
+	return UnknownTool
 }
 
-// looked is how many messages at either end of a list are read: a row that shows the tool may come late, the form of
-// tool calls shows in the first replies.
-const (
-	looked    = 64
-	lookedAPI = 8
-)
+// looked is how many messages at either end of a list are read: a row that shows the tool may come late.
+const looked = 64
 
-// inferOrigin infers the era only when the caller wants it: that reads messages a second time.
-func inferOrigin(f *Folder, era bool) Origin {
-	var o Origin
-	o.Tool, o.Evidence = toolOfPath(f.Dir)
-	ui, xml, native := "", false, false
-	var tool Tool
-	if o.Tool == UnknownTool { // reading messages again costs more than all else
-		for raw := range f.UI.ends(looked) {
-			if tool, ui = toolOfRow(raw); tool != UnknownTool {
-				break
-			}
+// inferTool is the tool that wrote a folder, by its path or its content: nothing in the files names it.
+func inferTool(f *Folder) Tool {
+	if tool := toolOfPath(f.Dir); tool != UnknownTool { // reading messages again costs more than all else
+		return tool
+	}
+	for raw := range f.UI.ends() {
+		if tool := toolOfRow(raw); tool != UnknownTool {
+			return tool
 		}
 	}
-	n := lookedAPI
-	if !era {
-		n = 0
-	}
-	for raw := range f.API.ends(n) {
-		m := APIMessage(raw)
-		if len(m.ToolUses()) > 0 || len(m.ToolResults()) > 0 {
-			native = true
-			break
-		}
-		if m.Role() == "assistant" && strings.Contains(m.Text(), "</") {
-			xml = true
-		}
-	}
-	if o.Tool == UnknownTool {
-		o.Tool, o.Evidence = tool, ui
-	}
-	if o.Tool == UnknownTool {
-		o.Tool, o.Evidence = toolOfFiles(f)
-	}
-	switch {
-	case f.UI.Source == LegacyName || f.API.Source == LegacyName:
-		o.Era = "claude-dev"
-	case native:
-		o.Era = "native"
-	case xml:
-		o.Era = "xml"
-	}
-	o.Inferred = o.Tool != UnknownTool || o.Era != ""
-	return o
+	return toolOfFiles(f)
 }
 
 // ends yields the first and the last messages: signs are at the start, and another tool may have continued the task
 // later. The bytes are valid during the step.
-func (d *Document) ends(looked int) func(func([]byte) bool) {
+func (d *Document) ends() func(func([]byte) bool) {
 	return func(yield func([]byte) bool) {
-		for i := 0; i < len(d.Spans) && looked > 0; i++ {
+		for i := 0; i < len(d.Spans); i++ {
 			if i == looked && len(d.Spans) > 2*looked {
 				i = len(d.Spans) - looked
 			}
@@ -153,8 +109,9 @@ var signs = map[string]Tool{
 }
 
 // toolOfRow recognises the spellings in which Cline and Roo differ. It reads a row once: rows may be large and many.
-func toolOfRow(raw []byte) (Tool, string) {
-	var say, ask, cline, roo string
+func toolOfRow(raw []byte) Tool {
+	var say, ask string
+	var cline, roo bool
 	var text []byte
 	for key, val := range esjson.Fields(raw) {
 		switch string(key) {
@@ -167,53 +124,53 @@ func toolOfRow(raw []byte) (Tool, string) {
 		default:
 			switch signs[string(key)] {
 			case Cline:
-				cline = string(key)
+				cline = true
 			case Roo:
-				roo = string(key)
+				roo = true
 			}
 		}
 	}
 	switch {
 	case say == "task" || say == "checkpoint_created" || say == "task_progress" || ask == "plan_mode_response" ||
 		ask == "plan_mode_respond":
-		return Cline, "row: " + say + ask
+		return Cline
 	case say == "checkpoint_saved" || say == "condense_context" || say == "sliding_window_truncation" ||
 		say == "subtask_result" || say == "user_edit_todos" || say == "codebase_search_result":
-		return Roo, "row: " + say
-	case cline != "":
-		return Cline, "key: " + cline
-	case roo != "":
-		return Roo, "key: " + roo
+		return Roo
+	case cline:
+		return Cline
+	case roo:
+		return Roo
 	}
 	if say == "api_req_started" && bytes.Contains(text, []byte(`"apiProtocol`)) {
 		if inner, err := esjson.Unquote(text); err == nil && strings.Contains(inner, `"apiProtocol"`) {
-			return Roo, "key: apiProtocol"
+			return Roo
 		}
 	}
-	return UnknownTool, ""
+	return UnknownTool
 }
 
-func toolOfFiles(f *Folder) (Tool, string) {
+func toolOfFiles(f *Folder) Tool {
 	for _, o := range f.Others {
 		if o.Name == ContextName {
-			return Cline, "file: " + ContextName
+			return Cline
 		}
 	}
 	if strings.HasSuffix(f.API.Source, transcriptEnd) {
-		return Cline, "file: " + f.API.Source
+		return Cline
 	}
 	if f.Item != nil {
-		return Roo, "file: " + ItemName
+		return Roo
 	}
 	if list, ok := esjson.Get(f.Metadata, "files_in_context"); ok {
 		for e := range esjson.Array(list) {
 			if _, ok := esjson.Get(e, "cline_read_date"); ok {
-				return Cline, "key: cline_read_date"
+				return Cline
 			}
 			if _, ok := esjson.Get(e, "roo_read_date"); ok {
-				return Roo, "key: roo_read_date"
+				return Roo
 			}
 		}
 	}
-	return UnknownTool, ""
+	return UnknownTool
 }

@@ -68,7 +68,7 @@ func ReadNoting(ctx context.Context, dir string, noter func(Kind) Noter) (*Folde
 		_ = f.Close()
 		return nil, fmt.Errorf("reading task folder %s: %w", dir, err)
 	}
-	f.Origin = inferOrigin(f, noter == nil)
+	f.Tool = inferTool(f)
 	return f, nil
 }
 

@@ -111,8 +111,8 @@ func TestReadLegacyAPIList(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{roofmt.LegacyName: `[{"role":"user","content":"x"},{"role":"assistant","content":[]}]`})
 	f := read(t, dir)
-	if f.API.Len() != 2 || f.API.Source != roofmt.LegacyName || f.UI.Len() != 0 || f.Origin.Era != "claude-dev" {
-		t.Errorf("%d API messages from %q, era %q", f.API.Len(), f.API.Source, f.Origin.Era)
+	if f.API.Len() != 2 || f.API.Source != roofmt.LegacyName || f.UI.Len() != 0 {
+		t.Errorf("%d API messages from %q", f.API.Len(), f.API.Source)
 	}
 }
 
@@ -134,7 +134,7 @@ func TestReadSmallFilesAndOthers(t *testing.T) {
 	if len(f.Losses) != 1 || f.Losses[0].File != roofmt.MetadataName {
 		t.Errorf("losses %+v", f.Losses)
 	}
-	if len(f.Others) != 2 || f.Others[0].Name != "command-output" || !f.Others[0].Dir || f.Others[1] != (roofmt.Other{Name: "notes.txt", Size: 2}) {
+	if len(f.Others) != 2 || f.Others[0].Name != "command-output" || !f.Others[0].Dir || f.Others[1] != (roofmt.Other{Name: "notes.txt"}) {
 		t.Errorf("others %+v", f.Others)
 	}
 	if len(f.Locks) != 1 || f.Locks[0] != roofmt.UIName {
@@ -215,50 +215,39 @@ func TestCutAtEveryByte(t *testing.T) {
 	}
 }
 
-func TestOrigin(t *testing.T) {
+func TestTool(t *testing.T) {
 	for _, c := range []struct {
 		name, dir string
 		files     map[string]string
 		tool      roofmt.Tool
-		era       string
 	}{
-		{"path of Cline", "saoudrizwan.claude-dev/tasks/1", map[string]string{roofmt.UIName: uiList(1)}, roofmt.Cline, ""},
-		{"path of Kilo", "kilocode.kilo-code/tasks/1", map[string]string{roofmt.UIName: uiList(1)}, roofmt.Kilo, ""},
-		{"path of Zoo", "wecode-ai.zoo-code/tasks/1", nil, roofmt.Zoo, ""},
-		{"first row of Cline", "t", map[string]string{roofmt.UIName: `[{"ts":1,"type":"say","say":"task"}]`}, roofmt.Cline, ""},
-		{"key of Roo", "t", map[string]string{roofmt.UIName: `[{"ts":1,"type":"ask","ask":"tool","isProtected":false}]`}, roofmt.Roo, ""},
-		{"native tools", "t", map[string]string{roofmt.APIName: `[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"b","input":{}}]}]`, roofmt.ItemName: `{}`}, roofmt.Roo, "native"},
-		{"tools as text", "t", map[string]string{roofmt.APIName: `[{"role":"assistant","content":"<ls>\n</ls>"}]`, roofmt.ContextName: `[]`}, roofmt.Cline, "xml"},
-		{"nothing to go by", "t", nil, roofmt.UnknownTool, ""},
+		{"path of Cline", "saoudrizwan.claude-dev/tasks/1", map[string]string{roofmt.UIName: uiList(1)}, roofmt.Cline},
+		{"path of Kilo", "kilocode.kilo-code/tasks/1", map[string]string{roofmt.UIName: uiList(1)}, roofmt.Kilo},
+		{"path of Zoo", "wecode-ai.zoo-code/tasks/1", nil, roofmt.Zoo},
+		{"first row of Cline", "t", map[string]string{roofmt.UIName: `[{"ts":1,"type":"say","say":"task"}]`}, roofmt.Cline},
+		{"key of Roo", "t", map[string]string{roofmt.UIName: `[{"ts":1,"type":"ask","ask":"tool","isProtected":false}]`}, roofmt.Roo},
+		{"native tools", "t", map[string]string{roofmt.APIName: `[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"b","input":{}}]}]`, roofmt.ItemName: `{}`}, roofmt.Roo},
+		{"tools as text", "t", map[string]string{roofmt.APIName: `[{"role":"assistant","content":"<ls>\n</ls>"}]`, roofmt.ContextName: `[]`}, roofmt.Cline},
+		{"nothing to go by", "t", nil, roofmt.UnknownTool},
 	} {
 		dir := filepath.Join(t.TempDir(), filepath.FromSlash(c.dir))
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
 		write(t, dir, c.files)
-		if o := read(t, dir).Origin; o.Tool != c.tool || o.Era != c.era || o.Inferred != (c.tool != "" || c.era != "") {
-			t.Errorf(`%s: got %+v, want o.Tool = c.tool and o.Era = c.era and o.Inferred = (c.tool != "" || c.era != "")`,
-				c.name, o)
+		if tool := read(t, dir).Tool; tool != c.tool {
+			t.Errorf("%s: got %q, want %q", c.name, tool, c.tool)
 		}
 	}
 }
 
 func TestMessages(t *testing.T) {
-	if s, ok := roofmt.UIMessage(`{"ts":17,"type":"ask","ask":"tool","text":""}`).Text(); !ok || s != "" {
-		t.Error("an empty text is a text")
-	}
-	if _, ok := roofmt.UIMessage(`{}`).Text(); ok {
-		t.Error("absent")
-	}
 	a := roofmt.APIMessage(`{"role":"user","content":[{"type":"text","text":"x"},{"type":"tool_result","tool_use_id":"r"},{"type":"tool_use","id":"i","name":"n","input":{"k":1}},{"type":"text","text":"y"}]}`)
-	if a.Text() != "x\ny" || a.Role() != "user" || len(a.ToolResults()) != 1 || a.ToolResults()[0] != "r" {
-		t.Errorf(`got %q %q %v, want a.Text() = "x\ny" and a.Role() = "user" and len(a.ToolResults()) = 1 and a.ToolResults()[0] = "r"`,
-			a.Text(), a.Role(), a.ToolResults())
+	if a.Role() != "user" || len(a.ToolResults()) != 1 || a.ToolResults()[0] != "r" {
+		t.Errorf(`got %q %v, want a.Role() = "user" and len(a.ToolResults()) = 1 and a.ToolResults()[0] = "r"`,
+			a.Role(), a.ToolResults())
 	}
 	if uses := a.ToolUses(); !slices.Equal(uses, []string{"i"}) {
 		t.Errorf("got %q, want i", uses)
-	}
-	if s := roofmt.APIMessage(`{"role":"user","content":"plain"}`).Text(); s != "plain" {
-		t.Errorf("string content: %q", s)
 	}
 }

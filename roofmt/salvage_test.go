@@ -29,7 +29,6 @@ type era struct {
 	open     string // before the first element, between two, after the last
 	between  string
 	closing  string
-	want     string // Origin.Era
 	wantTool roofmt.Tool
 }
 
@@ -43,16 +42,16 @@ func eras() []era {
 	}
 	return []era{
 		{
-			name: "2024", ui: roofmt.LegacyName, api: roofmt.APIName, open: "[", between: ",", closing: "]", want: "claude-dev",
+			name: "2024", ui: roofmt.LegacyName, api: roofmt.APIName, open: "[", between: ",", closing: "]",
 			uiRows: rows(`{"ts":%d,"type":"say","say":"text","text":"%s"}`), apiRows: rows(`{"role":"assistant","ts":%d,"content":"%s"}`),
 		},
 		{
-			name: "tools as text", ui: roofmt.UIName, api: roofmt.APIName, open: "[", between: ",", closing: "]", want: "xml",
+			name: "tools as text", ui: roofmt.UIName, api: roofmt.APIName, open: "[", between: ",", closing: "]",
 			uiRows:  rows(`{"ts":%d,"type":"ask","ask":"tool","text":"%s","partial":false}`),
 			apiRows: rows(`{"role":"assistant","ts":%d,"content":[{"type":"text","text":"</x>%s"}]}`),
 		},
 		{
-			name: "native tools", ui: roofmt.UIName, api: roofmt.APIName, open: "[", between: ",", closing: "]", want: "native", wantTool: roofmt.Roo,
+			name: "native tools", ui: roofmt.UIName, api: roofmt.APIName, open: "[", between: ",", closing: "]", wantTool: roofmt.Roo,
 			uiRows: rows(`{"ts":%d,"type":"say","say":"text","text":"%s","images":[],"isProtected":false}`),
 			apiRows: rows(`{"role":"user","ts":%d,"content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"%s"}]}]}`,
 				`{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"n","input":{"a":[[],{}],"b":{"c":{"d":[1e-7,null]}}}}],"ts":1.5}`),
@@ -97,8 +96,8 @@ func TestErasAreTold(t *testing.T) {
 		dir := t.TempDir()
 		write(t, dir, map[string]string{e.ui: e.text(e.uiRows), e.api: e.text(e.apiRows)})
 		f := read(t, dir)
-		if f.Origin.Era != e.want || f.Origin.Tool != e.wantTool {
-			t.Errorf("%s: got %+v, want f.Origin.Era = %v and f.Origin.Tool = %v", e.name, f.Origin, e.want, e.wantTool)
+		if f.Tool != e.wantTool {
+			t.Errorf("%s: got %q, want f.Tool = %q", e.name, f.Tool, e.wantTool)
 		}
 		if damaged(f) || f.UI.Source != e.ui || f.API.Source != e.api {
 			t.Errorf("%s: got %q, %q, %+v, want no losses and f.UI.Source = e.ui and f.API.Source = e.api",

@@ -258,7 +258,7 @@ func readSubagent(ctx context.Context, path string) (*Folder, error) {
 		_ = f.Close()
 		return nil, fmt.Errorf("reading the transcript %s: %w", path, err)
 	}
-	f.Origin = inferOrigin(f, true)
+	f.Tool = inferTool(f)
 	return f, nil
 }
 

@@ -58,13 +58,13 @@ func TestASessionOfCline(t *testing.T) {
 	}
 	for i := range f.API.Len() {
 		raw, err := f.API.Raw(i)
-		if err != nil || !strings.Contains(roofmt.APIMessage(raw).Text(), fmt.Sprintf("message %d,", i)) {
+		if err != nil || !strings.Contains(string(raw), fmt.Sprintf("message %d,", i)) {
 			t.Errorf("message %d: %s (%v)", i, raw, err)
 		}
 	}
-	if f.Origin.Tool != roofmt.Cline || len(f.Others) != 1 || f.Others[0].Name != "helper.messages.json" {
-		t.Errorf("got %+v %+v, want f.Origin.Tool = roofmt.Cline and len(f.Others) = 1 and f.Others[0].Name = \"helper.messages.json\"",
-			f.Origin, f.Others)
+	if f.Tool != roofmt.Cline || len(f.Others) != 1 || f.Others[0].Name != "helper.messages.json" {
+		t.Errorf("got %q %+v, want f.Tool = roofmt.Cline and len(f.Others) = 1 and f.Others[0].Name = \"helper.messages.json\"",
+			f.Tool, f.Others)
 	}
 	want := `{"id":"` + sid + `","ts":1776200000003,"task":"mow the lawn\nall of it","tokensIn":20,"tokensOut":4,"cacheReads":2,"cacheWrites":0,"totalCost":0.5,"workspace":"/w","status":"completed","provider":"p","modelId":"m","source":"cli"}`
 	if string(f.Row) != want {

@@ -58,18 +58,16 @@ func (env Env) configs() []string {
 
 // Storage is a place where an editor or program keeps tasks (below tasks/).
 type Storage struct {
-	Dir     string
-	Tool    Tool
-	Product string // the editor: Code, Cursor, ...; or the program
-	Reach   Reach
-	Err     error // why it is unreachable; wraps ErrUnreachable
+	Dir   string
+	Tool  Tool
+	Reach Reach
 }
 
 // products are the editors whose places are named even when they cannot be looked into. Others are found beside them.
 var products = [...]string{"Code", "Code - Insiders", "Code - OSS", "VSCodium", "Cursor", "Windsurf", "Antigravity"}
 
 // DefaultStorages lists where the editors and command line tools of this machine keep tasks, the standard places first, then
-// forks found beside them. Absent places are left out; places that can not be read are kept, with Reach and Err saying so.
+// forks found beside them. Absent places are left out; places that can not be read are kept, with Reach saying so.
 func DefaultStorages(env Env) []Storage { return find(env).list }
 
 // Place is where DefaultStorages looks. A star in Dir stands for any name.
@@ -115,9 +113,8 @@ func (f *finder) add(dir string, tool Tool, product string) {
 		return
 	}
 	f.look(product, dir)
-	s := Storage{Dir: dir, Tool: tool, Product: product}
-	if s.Reach, s.Err = probe(dir); s.Reach != Absent {
-		f.list = append(f.list, s)
+	if reach := probe(dir); reach != Absent {
+		f.list = append(f.list, Storage{dir, tool, reach})
 	}
 }
 
@@ -137,7 +134,7 @@ func (f *finder) editors(config string) {
 // cannot be read: most folders next to an editor's are no editors.
 func (f *finder) editor(userData, product string, known bool) {
 	storage := filepath.Join(userData, "User", "globalStorage")
-	reach, _ := probe(storage)
+	reach := probe(storage)
 	if known || reach == Reachable {
 		f.look(product, storage)
 	}
@@ -146,7 +143,7 @@ func (f *finder) editor(userData, product string, known bool) {
 		entries, _ := os.ReadDir(storage) // the probe above reported a folder that cannot be listed
 		for _, e := range entries {
 			dir := filepath.Join(storage, e.Name())
-			if tool, _ := signInPath(e.Name()); tool != UnknownTool || holdsTasks(dir) {
+			if tool := signInPath(e.Name()); tool != UnknownTool || holdsTasks(dir) {
 				f.add(dir, tool, product)
 			}
 		}
@@ -163,7 +160,7 @@ func (f *finder) windows() {
 	}
 	for _, name := range children(f.env.WindowsHomes) {
 		roaming := filepath.Join(f.env.WindowsHomes, name, "AppData", "Roaming")
-		if reach, _ := probe(roaming); reach == Reachable { // the homes of other people are none of ours
+		if probe(roaming) == Reachable { // the homes of other people are none of ours
 			f.editors(roaming)
 		}
 	}

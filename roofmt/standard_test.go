@@ -128,8 +128,8 @@ func TestForksOfExtensions(t *testing.T) {
 	mkdirs(t, filepath.Join(storage, "somebody.fork", "tasks", "1"), filepath.Join(storage, "somebody.else", "tasks", "1"))
 	write(t, filepath.Join(storage, "somebody.fork", "tasks", "1"), map[string]string{roofmt.UIName: uiList(1)})
 	list := roofmt.DefaultStorages(roofmt.Env{GOOS: "linux", Home: home})
-	if len(list) != 1 || filepath.Base(list[0].Dir) != "somebody.fork" || list[0].Tool != roofmt.UnknownTool || list[0].Product != "Code" {
-		t.Errorf(`got %+v, want len(list) = 1 and filepath.Base(list[0].Dir) = "somebody.fork" and list[0].Tool = roofmt.UnknownTool and list[0].Product = "Code"`,
+	if len(list) != 1 || filepath.Base(list[0].Dir) != "somebody.fork" || list[0].Tool != roofmt.UnknownTool {
+		t.Errorf(`got %+v, want len(list) = 1 and filepath.Base(list[0].Dir) = "somebody.fork" and list[0].Tool = roofmt.UnknownTool`,
 			list)
 	}
 }
@@ -145,8 +145,8 @@ func TestAStorageThatCannotBeListed(t *testing.T) {
 		}
 	}
 	list := roofmt.DefaultStorages(roofmt.Env{GOOS: "linux", Home: home})
-	if len(list) != 1 || list[0].Product != "Code" || list[0].Reach != roofmt.Unreachable {
-		t.Errorf("got %+v, want len(list) = 1 and list[0].Product = \"Code\" and list[0].Reach = roofmt.Unreachable",
+	if len(list) != 1 || list[0].Dir != filepath.Join(home, ".config", "Code", "User", "globalStorage") || list[0].Reach != roofmt.Unreachable {
+		t.Errorf("got %+v, want that of Code, with Reach = roofmt.Unreachable",
 			list)
 	}
 }

@@ -40,7 +40,6 @@ type Found struct {
 
 // Listing is what a directory holds.
 type Listing struct {
-	Dir      string // as asked for
 	Shape    Shape
 	TasksDir string // where the folders lie; "" for a single folder
 	Tool     Tool   // read from the path; "" when the path does not show it
@@ -54,12 +53,12 @@ var unborn = lazyregexp.New(`^\.(import|fork-[A-Za-z0-9][A-Za-z0-9._-]{0,127}-[0
 // is empty, except for names that begin with "_" or ".": Roo does not count those, so they count only when they hold
 // a file of a task. Find reads names only, no message. Every failure to read wraps ErrUnreachable.
 func Find(ctx context.Context, dir string) (Listing, error) {
-	l := Listing{Dir: dir}
+	var l Listing
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return l, fmt.Errorf("looking for tasks in %s: %w: %w", dir, ErrUnreachable, err)
 	}
-	l.Tool, _ = toolOfPath(abs)
+	l.Tool = toolOfPath(abs)
 	entries, err := readDir(ctx, abs)
 	if err != nil {
 		return l, err
@@ -292,18 +291,18 @@ const (
 var ErrUnreachable = errors.New("cannot be reached")
 
 // probe reports whether a directory can be listed.
-func probe(dir string) (Reach, error) {
+func probe(dir string) Reach {
 	d, err := os.Open(dir)
 	if err == nil {
 		_, err = d.Readdirnames(1)
 		_ = d.Close()
 		if err == nil || errors.Is(err, io.EOF) {
-			return Reachable, nil
+			return Reachable
 		}
 	}
 	// A link whose target is not there now is a disk that is not mounted, and not an absent place.
 	if _, there := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) && there != nil {
-		return Absent, nil
+		return Absent
 	}
-	return Unreachable, fmt.Errorf("looking into %s: %w: %w", dir, ErrUnreachable, err)
+	return Unreachable
 }

@@ -43,8 +43,8 @@ func TestSubagentsAreTasks(t *testing.T) {
 		}
 	}
 	f := read(t, filepath.Join(dir, "bob.messages.json"))
-	if f.ID != sid+"__bob" || f.API.Len() != 2 || f.UI.Len() != 0 || f.Origin.Tool != roofmt.Cline || f.Empty() || damaged(f) {
-		t.Errorf("got %+v %+v, want f.ID = sid+\"__bob\" and f.API.Len() = 2 and f.UI.Len() = 0 and f.Origin.Tool = roofmt.Cline and not f.Empty() and no losses",
+	if f.ID != sid+"__bob" || f.API.Len() != 2 || f.UI.Len() != 0 || f.Tool != roofmt.Cline || f.Empty() || damaged(f) {
+		t.Errorf("got %+v %+v, want f.ID = sid+\"__bob\" and f.API.Len() = 2 and f.UI.Len() = 0 and f.Tool = roofmt.Cline and not f.Empty() and no losses",
 			f, f.API)
 	}
 	if want := `"parentTaskId":"` + sid + `","rootTaskId":"` + sid + `","workspace":"/w"`; !strings.Contains(string(f.Row), want) {

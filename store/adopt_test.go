@@ -280,15 +280,15 @@ func TestAdoptTheOldName(t *testing.T) {
 		t.Error("the old file changed")
 	}
 	o := own(t, s, "1728239012345")
-	if len(o.Intakes) != 0 || rows(o.Task.State()) != want {
-		t.Errorf("got %+v, want len(o.Intakes) = 0 and rows(o.Task.State()) = %v", o.Intakes, want)
+	if len(o.Task.Intakes()) != 0 || rows(o.Task.State()) != want {
+		t.Errorf("got %+v, want len(o.Task.Intakes()) = 0 and rows(o.Task.State()) = %v", o.Task.Intakes(), want)
 	}
 	closeTask(t, o.Task)
 	// Without the new file, the old one is no news.
 	fixture.NoError(t, os.Remove(filepath.Join(dir, roofmt.UIName)))
 	o = own(t, s, "1728239012345")
-	if len(o.Intakes) != 0 || rows(o.Task.State()) != want {
-		t.Errorf("got %+v, want len(o.Intakes) = 0 and rows(o.Task.State()) = %v", o.Intakes, want)
+	if len(o.Task.Intakes()) != 0 || rows(o.Task.State()) != want {
+		t.Errorf("got %+v, want len(o.Task.Intakes()) = 0 and rows(o.Task.State()) = %v", o.Task.Intakes(), want)
 	}
 	closeTask(t, o.Task)
 	if got := read(t, dir, roofmt.UIName); got != with(fourRows, uiRow(9, "on")) {

@@ -27,24 +27,16 @@ type Catalog interface {
 
 	// SetAside removes the catalogue, because it is damaged: the next Open begins a new one.
 	SetAside() error
-}
 
-// OpenedCatalog is a catalogue for one list or search.
-type OpenedCatalog interface {
-	Catalog
+	// Close ends one list or search. A shared catalogue stays open.
 	Close() error
 }
 
-// shared is a catalogue that stays open after a list or search.
-type shared struct{ Catalog }
-
-func (shared) Close() error { return nil }
-
 // OpenCatalog opens the catalogue. nil without an error: the store keeps none.
-func (s *Store) OpenCatalog(ctx context.Context) (OpenedCatalog, error) {
+func (s *Store) OpenCatalog(ctx context.Context) (Catalog, error) {
 	switch {
 	case s.opt.Catalog != nil:
-		return shared{s.opt.Catalog}, nil
+		return s.opt.Catalog, nil
 	case s.opt.Cache == "":
 		return nil, nil
 	}
@@ -57,7 +49,7 @@ func (s *Store) OpenCatalog(ctx context.Context) (OpenedCatalog, error) {
 
 // VerifyCatalog opens the catalogue to check it, see catalog.Verify. A shared catalogue needs no check: its readers notice
 // damage.
-func (s *Store) VerifyCatalog(ctx context.Context) (OpenedCatalog, error) {
+func (s *Store) VerifyCatalog(ctx context.Context) (Catalog, error) {
 	if s.opt.Catalog != nil || s.opt.Cache == "" {
 		return s.OpenCatalog(ctx)
 	}
@@ -83,7 +75,7 @@ func (s *Store) CatalogMismatch(problem string, stale bool) Mismatch {
 // reading is a catalogue whose rows are being read. A nil one has none.
 type reading struct {
 	done    chan struct{}
-	db      OpenedCatalog
+	db      Catalog
 	sources []catalog.SourceRows
 }
 
@@ -118,7 +110,7 @@ func (s *Store) readRows(ctx context.Context, extent catalog.Extent) *reading {
 }
 
 // DB is the catalogue; nil when it cannot be used.
-func (r *reading) DB() OpenedCatalog {
+func (r *reading) DB() Catalog {
 	if r == nil {
 		return nil
 	}

@@ -43,8 +43,8 @@ func TestAForkIsFoundAgain(t *testing.T) {
 		s := open(t, root, sources...)
 		ref := foreignRef(t, s, "1730047571772")
 		again := fixture.Must[*Owned](t)(s.Own(context.Background(), ref))
-		if !again.Again || again.Forked != first.Forked || again.Task.Ref.ID != first.Task.Ref.ID || len(again.Intakes) != 0 {
-			t.Errorf("%v: got %+v, want again.Again and again.Forked = first.Forked and again.Task.Ref.ID = first.Task.Ref.ID and len(again.Intakes) = 0",
+		if !again.Again || again.Forked != first.Forked || again.Task.Ref.ID != first.Task.Ref.ID || len(again.Task.Intakes()) != 0 {
+			t.Errorf("%v: got %+v, want again.Again and again.Forked = first.Forked and again.Task.Ref.ID = first.Task.Ref.ID and len(again.Task.Intakes()) = 0",
 				sources, again)
 		}
 		if rows(again.Task.State()) != want || again.Task.Ref.Tool != "cline" {
@@ -115,7 +115,7 @@ func TestWhatBecameOfTheOriginal(t *testing.T) {
 			for round, by := range []Ref{ref, fork, ref} { // whichever id it is owned by
 				o := fixture.Must[*Owned](t)(s.Own(context.Background(), by))
 				refused := 0
-				for _, in := range o.Intakes {
+				for _, in := range o.Task.Intakes() {
 					if in.Refused != "" {
 						refused++
 						if !strings.Contains(in.Refused, dir) {
@@ -124,8 +124,8 @@ func TestWhatBecameOfTheOriginal(t *testing.T) {
 					}
 				}
 				wantTaken := c.taken && round == 0
-				if (len(o.Intakes) > refused) != wantTaken || refused != c.refused {
-					t.Errorf("round %d: %+v", round, o.Intakes)
+				if (len(o.Task.Intakes()) > refused) != wantTaken || refused != c.refused {
+					t.Errorf("round %d: %+v", round, o.Task.Intakes())
 				}
 				if (rows(o.Task.State()) != before) != c.taken {
 					t.Errorf("round %d: %s", round, rows(o.Task.State()))

@@ -63,14 +63,14 @@ func TestForeignWritesTakenIn(t *testing.T) {
 			before := rows(pending.State)
 			o := own(t, s, "live-one")
 			added, changed := 0, 0
-			for _, in := range o.Intakes {
+			for _, in := range o.Task.Intakes() {
 				if in.Refused != "" {
 					t.Errorf("refused: %s", in.Refused)
 				}
 				added, changed = added+in.Added, changed+in.Changed
 			}
 			if added != c.added || changed != c.changed {
-				t.Errorf("%d added, %d changed: %+v", added, changed, o.Intakes)
+				t.Errorf("%d added, %d changed: %+v", added, changed, o.Task.Intakes())
 			}
 			if got := rows(o.Task.State()); got != before {
 				t.Errorf("taken in %s\nread before %s", got, before)
@@ -80,8 +80,8 @@ func TestForeignWritesTakenIn(t *testing.T) {
 				t.Errorf("the editor's bytes were respelled: %s", got)
 			}
 			o = own(t, s, "live-one")
-			if len(o.Intakes) != 0 {
-				t.Errorf("taken in twice: %+v", o.Intakes)
+			if len(o.Task.Intakes()) != 0 {
+				t.Errorf("taken in twice: %+v", o.Task.Intakes())
 			}
 			closeTask(t, o.Task)
 		})
@@ -109,8 +109,8 @@ func TestForeignWritesRefused(t *testing.T) {
 				t.Errorf("read: pending %+v, %s", v.Pending, rows(v.State))
 			}
 			o := own(t, s, "live-one")
-			if len(o.Intakes) != 1 || o.Intakes[0].Refused == "" || o.Intakes[0].File != roofmt.UIName {
-				t.Fatalf("intakes %+v", o.Intakes)
+			if len(o.Task.Intakes()) != 1 || o.Task.Intakes()[0].Refused == "" || o.Task.Intakes()[0].File != roofmt.UIName {
+				t.Fatalf("intakes %+v", o.Task.Intakes())
 			}
 			if got := rows(o.Task.State()); got != want {
 				t.Errorf("head moved: %s", got)
@@ -148,13 +148,13 @@ func TestRooResumesOurTask(t *testing.T) {
 	last := fmt.Sprintf(`{"role":"user","content":[{"type":"text","text":"carry on"},{"type":"text","text":"<user_message>\n%s\n</user_message>"}],"ts":%d}`, "and more", ts0+52)
 	editor(t, dir, map[string]string{roofmt.UIName: ui, roofmt.APIName: array(threeAPI[0], threeAPI[1], last)})
 	o := own(t, s, "live-one")
-	for _, in := range o.Intakes {
+	for _, in := range o.Task.Intakes() {
 		if in.Refused != "" {
 			t.Errorf("refused: %+v", in)
 		}
 	}
-	if got := fixture.Must[[][]byte](t)(o.Task.State().RawAPI()); len(o.Intakes) != 2 || len(got) != 3 || string(got[2]) != last {
-		t.Errorf("%d intakes, API %s", len(o.Intakes), got)
+	if got := fixture.Must[[][]byte](t)(o.Task.State().RawAPI()); len(o.Task.Intakes()) != 2 || len(got) != 3 || string(got[2]) != last {
+		t.Errorf("%d intakes, API %s", len(o.Task.Intakes()), got)
 	}
 	closeTask(t, o.Task)
 }
@@ -226,8 +226,8 @@ func TestProjectionsAreDerived(t *testing.T) {
 			fixture.NoError(t, os.RemoveAll(filepath.Join(dir, name)))
 		}
 		o := own(t, s, "derived")
-		if len(o.Intakes) != 0 || rows(o.Task.State()) != want {
-			t.Errorf("without %v: %+v", gone, o.Intakes)
+		if len(o.Task.Intakes()) != 0 || rows(o.Task.State()) != want {
+			t.Errorf("without %v: %+v", gone, o.Task.Intakes())
 		}
 		closeTask(t, o.Task)
 		for _, name := range files {
@@ -254,8 +254,8 @@ func TestKilledWhileProjecting(t *testing.T) {
 		}
 		begun := time.Now()
 		o := own(t, s, "killed")
-		if len(o.Intakes) != 0 || len(o.Task.State().UI()) != 2 || time.Since(begun) > 30*time.Second {
-			t.Errorf("%s: %+v after %v", point, o.Intakes, time.Since(begun))
+		if len(o.Task.Intakes()) != 0 || len(o.Task.State().UI()) != 2 || time.Since(begun) > 30*time.Second {
+			t.Errorf("%s: %+v after %v", point, o.Task.Intakes(), time.Since(begun))
 		}
 		closeTask(t, o.Task)
 		if got := read(t, filepath.Join(root, "tasks", "killed"), roofmt.UIName); !strings.Contains(got, "by a child") {

@@ -49,7 +49,7 @@ func TestHistoriesAreJudgedTogether(t *testing.T) {
 			}
 			o := own(t, s, "live-one")
 			var refused []string
-			for _, in := range o.Intakes {
+			for _, in := range o.Task.Intakes() {
 				if in.Refused != "" {
 					refused = append(refused, in.File)
 				}
@@ -70,8 +70,8 @@ func TestHistoriesAreJudgedTogether(t *testing.T) {
 			if len(c.refused) > 0 && read(t, dir, roofmt.APIName) != array(threeAPI...) {
 				t.Errorf("not put back: %s", read(t, dir, roofmt.APIName))
 			}
-			if again := own(t, s, "live-one"); len(again.Intakes) != 0 {
-				t.Errorf("met again: %+v", again.Intakes)
+			if again := own(t, s, "live-one"); len(again.Task.Intakes()) != 0 {
+				t.Errorf("met again: %+v", again.Task.Intakes())
 				closeTask(t, again.Task)
 			} else {
 				closeTask(t, again.Task)
@@ -110,11 +110,11 @@ func TestEditorKilledBetweenItsRenames(t *testing.T) {
 			}
 			o := own(t, s, "live-one")
 			refused := false
-			for _, in := range o.Intakes {
+			for _, in := range o.Task.Intakes() {
 				refused = refused || in.Refused != ""
 			}
 			if refused != c.refused {
-				t.Errorf("got %+v, want refused = c.refused", o.Intakes)
+				t.Errorf("got %+v, want refused = c.refused", o.Task.Intakes())
 			}
 			closeTask(t, o.Task)
 			want := c.ui
@@ -135,8 +135,8 @@ func TestTheSameRefusalIsKeptOnce(t *testing.T) {
 	for range 3 {
 		write(t, dir, roofmt.UIName, memory)
 		o := own(t, s, "live-one")
-		if len(o.Intakes) != 1 || o.Intakes[0].Kept == "" {
-			t.Fatalf("the person is not told: %+v", o.Intakes)
+		if len(o.Task.Intakes()) != 1 || o.Task.Intakes()[0].Kept == "" {
+			t.Fatalf("the person is not told: %+v", o.Task.Intakes())
 		}
 		if got := o.Task.State(); len(got.Refused) != 1 || rows(got) != want {
 			t.Errorf("%d refusals, %s", len(got.Refused), rows(got))
@@ -148,10 +148,9 @@ func TestTheSameRefusalIsKeptOnce(t *testing.T) {
 func TestIntakesWhileOwnedAreTold(t *testing.T) {
 	s, dir, _ := continued(t)
 	write(t, dir, roofmt.UIName, with(fourRows, uiRow(5, "before")))
-	o := own(t, s, "live-one")
-	k := o.Task
-	if d := cmp.Diff(o.Intakes, k.Intakes()); d != "" || len(o.Intakes) != 1 {
-		t.Errorf("at first %s", d)
+	k := own(t, s, "live-one").Task
+	if got := k.Intakes(); len(got) != 1 {
+		t.Errorf("at first %+v", got)
 	}
 	commit(t, k, task.UI, uiRow(8, "ours"))
 	write(t, dir, roofmt.UIName, with(fourRows, uiRow(5, "before"), uiRow(6, "meanwhile")))
@@ -172,7 +171,7 @@ func TestEditorGoesOnWhileOwned(t *testing.T) {
 	closeTask(t, k)
 	o := own(t, s, "live-one")
 	if n := len(o.Task.State().UI()); n != 5 {
-		t.Errorf("%d rows, intakes %+v", n, o.Intakes)
+		t.Errorf("%d rows, intakes %+v", n, o.Task.Intakes())
 	}
 	closeTask(t, o.Task)
 	if read(t, dir, roofmt.UIName) != grown {
@@ -187,10 +186,10 @@ func TestDamagedSmallFilesAreKept(t *testing.T) {
 		write(t, dir, name, text)
 	}
 	o := own(t, s, "live-one")
-	if len(o.Intakes) != 2 {
-		t.Fatalf("got %+v, want len(o.Intakes) = 2", o.Intakes)
+	if len(o.Task.Intakes()) != 2 {
+		t.Fatalf("got %+v, want len(o.Task.Intakes()) = 2", o.Task.Intakes())
 	}
-	for _, in := range o.Intakes {
+	for _, in := range o.Task.Intakes() {
 		blob, err := o.Task.log.Blob(context.Background(), journal.Hash(in.Kept))
 		fixture.NoError(t, err)
 		if data := fixture.Must[[]byte](t)(blob.ReadAll()); string(data) != broken[in.File] {

@@ -251,7 +251,7 @@ func (l *life) run(chance *rand.Rand) {
 		l.t.Fatalf("seed %d: own: %v", l.seed, err)
 	}
 	l.whole(o.Task.State(), "owned")
-	for _, in := range o.Intakes {
+	for _, in := range o.Task.Intakes() {
 		if in.Refused == "" {
 			l.taken++
 		} else {

@@ -172,15 +172,13 @@ func (l *sharedLogs) announced(path string, o filelog.Options) postgres.Announce
 func (l *sharedLogs) own(ctx context.Context, path string, o filelog.Options) (journal.Owner, error) {
 	for end := time.Now().Add(o.WaitForLock); ; {
 		log, err := l.Own(ctx, l.name(path), postgres.OwnOptions{
-			Address:    o.Owner.Address,
-			By:         o.By,
-			Clock:      o.Clock,
-			Existing:   o.Existing,
-			FlushAfter: o.FlushAfter,
-			MaxUnsaved: o.MaxUnsaved,
-			Seal:       o.Seal,
-			Meets:      o.Meets,
-			Announce:   l.announced(path, o),
+			Address:  o.Owner.Address,
+			By:       o.By,
+			Clock:    o.Clock,
+			Existing: o.Existing,
+			Seal:     o.Seal,
+			Meets:    o.Meets,
+			Announce: l.announced(path, o),
 		})
 		if _, busy := errors.AsType[*journal.BusyError](err); !busy || time.Now().After(end) {
 			if errors.Is(err, journal.ErrNotFound) {

@@ -23,11 +23,10 @@ import (
 
 // Owned is an owned task and what Own found.
 type Owned struct {
-	Task    *Task
-	Intakes []intake.Change // what another program changed
-	Gone    bool            // the editor deleted the folder; Roost's journal is whole
-	Forked  string          // the task it is a fork of, when its format cannot be continued in place
-	Again   bool            // that fork exists already, and is continued
+	Task   *Task  // Task.Intakes are what another program changed
+	Gone   bool   // the editor deleted the folder; Roost's journal is whole
+	Forked string // the task it is a fork of, when its format cannot be continued in place
+	Again  bool   // that fork exists already, and is continued
 }
 
 // Create makes a new task in Roost's own root. Nothing of it is visible before its events are synced.
@@ -104,7 +103,7 @@ func (s *Store) Own(ctx context.Context, ref Ref) (*Owned, error) {
 	}
 	err = s.adoptOrTakeIn(ctx, owned, folder)
 	if err == nil {
-		err = s.takeInOriginalOf(ctx, owned)
+		err = s.takeInOriginalOf(ctx, t)
 	}
 	if err != nil {
 		return nil, errors.Join(err, t.Close(ctx))
@@ -121,16 +120,12 @@ func (s *Store) adoptOrTakeIn(ctx context.Context, o *Owned, folder *roofmt.Fold
 		}
 		return nil
 	}
-	adopted := empty(t.state)
+	adopted, take := empty(t.state), t.takeIn
 	if adopted {
-		if err := t.adopt(ctx, folder); err != nil {
-			return err
-		}
-	} else {
-		var err error
-		if o.Intakes, err = t.takeIn(ctx, folder); err != nil {
-			return err
-		}
+		take = t.adopt
+	}
+	if err := take(ctx, folder); err != nil {
+		return err
 	}
 	return t.proj.Saw(folder, adopted)
 }
@@ -274,15 +269,12 @@ func (s *Store) forkAgain(ctx context.Context, o *Owned, original *roofmt.Folder
 	if err := s.adoptOrTakeIn(ctx, o, folder); err != nil {
 		return err
 	}
-	changes, err := t.takeInOriginal(ctx, original)
-	o.Intakes = append(o.Intakes, changes...)
-	return err
+	return t.takeInOriginal(ctx, original)
 }
 
 // takeInOriginalOf does for a fork that is owned by its own id what owning it by the original's id does. It skips an
 // original that cannot be read now.
-func (s *Store) takeInOriginalOf(ctx context.Context, o *Owned) error {
-	t := o.Task
+func (s *Store) takeInOriginalOf(ctx context.Context, t *Task) error {
 	from := t.state.Adopted
 	if !t.Ref.Own || from == nil || from.Dir == "" {
 		return nil
@@ -296,9 +288,7 @@ func (s *Store) takeInOriginalOf(ctx context.Context, o *Owned) error {
 		return ctx.Err()
 	}
 	defer folder.Close()
-	changes, err := t.takeInOriginal(ctx, folder)
-	o.Intakes = append(o.Intakes, changes...)
-	return err
+	return t.takeInOriginal(ctx, folder)
 }
 
 // CreateOnce makes a task in Roost's own root, or owns the one that an earlier call made under the same id; made reports

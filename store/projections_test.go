@@ -25,8 +25,8 @@ func TestTheRecordMayBeAnything(t *testing.T) {
 			t.Errorf("%q: pending %+v", text, v.Pending)
 		}
 		o := own(t, s, "live-one")
-		if len(o.Intakes) != 0 || rows(o.Task.State()) != want {
-			t.Errorf("%q: got %+v, want len(o.Intakes) = 0 and rows(o.Task.State()) = %v", text, o.Intakes, want)
+		if len(o.Task.Intakes()) != 0 || rows(o.Task.State()) != want {
+			t.Errorf("%q: got %+v, want len(o.Task.Intakes()) = 0 and rows(o.Task.State()) = %v", text, o.Task.Intakes(), want)
 		}
 		commit(t, o.Task, task.UI, uiRow(9, "on"))
 		closeTask(t, o.Task)

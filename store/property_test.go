@@ -42,8 +42,8 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 			want := rows(k.State())
 			closeTask(t, k)
 			o := own(t, s, "prop")
-			if len(o.Intakes) != 0 || rows(o.Task.State()) != want {
-				r.Fatalf("reopened: %+v\n%s\nwant %s", o.Intakes, rows(o.Task.State()), want)
+			if len(o.Task.Intakes()) != 0 || rows(o.Task.State()) != want {
+				r.Fatalf("reopened: %+v\n%s\nwant %s", o.Task.Intakes(), rows(o.Task.State()), want)
 			}
 			closeTask(t, o.Task)
 

@@ -79,8 +79,8 @@ func TestForeignRewinds(t *testing.T) {
 				t.Fatalf("read: %+v", v.Pending)
 			}
 			o := own(t, s, "live-one")
-			if len(o.Intakes) != len(v.Pending) || o.Intakes[0].Rewound == nil {
-				t.Fatalf("got %+v, want len(o.Intakes) = len(v.Pending) and o.Intakes[0].Rewound != nil", o.Intakes)
+			if len(o.Task.Intakes()) != len(v.Pending) || o.Task.Intakes()[0].Rewound == nil {
+				t.Fatalf("got %+v, want len(o.Task.Intakes()) = len(v.Pending) and o.Task.Intakes()[0].Rewound != nil", o.Task.Intakes())
 			}
 			if got := rows(o.Task.State()); got != rows(v.State) {
 				t.Errorf("taken in as\n%s\nand read before as\n%s", got, rows(v.State))
@@ -99,8 +99,8 @@ func TestForeignRewinds(t *testing.T) {
 				}
 			}
 			o = own(t, s, "live-one")
-			if len(o.Intakes) > 0 {
-				t.Errorf("taken in twice: %+v", o.Intakes)
+			if len(o.Task.Intakes()) > 0 {
+				t.Errorf("taken in twice: %+v", o.Task.Intakes())
 			}
 			closeTask(t, o.Task)
 		})
@@ -144,9 +144,9 @@ func TestForeignWritesThatAreNoRewind(t *testing.T) {
 			newUI, newAPI := do(ui, api)
 			editor(t, dir, map[string]string{roofmt.UIName: newUI, roofmt.APIName: newAPI})
 			o := own(t, s, "live-one")
-			if got := rows(o.Task.State()); got != want || len(o.Intakes) == 0 || o.Intakes[0].Refused == "" {
-				t.Errorf("got %+v\n%s, want got = %v and len(o.Intakes) != 0 and o.Intakes[0].Refused != \"\"",
-					o.Intakes, got, want)
+			if got := rows(o.Task.State()); got != want || len(o.Task.Intakes()) == 0 || o.Task.Intakes()[0].Refused == "" {
+				t.Errorf("got %+v\n%s, want got = %v and len(o.Task.Intakes()) != 0 and o.Task.Intakes()[0].Refused != \"\"",
+					o.Task.Intakes(), got, want)
 			}
 			closeTask(t, o.Task)
 			if got := bothFiles(t, dir); got != whole {
@@ -214,9 +214,9 @@ func foreignRewind(t *testing.T, row int, half bool, more int) {
 	write(t, dir, roofmt.APIName, array(newAPI...))
 	o := own(t, s, "live-one")
 	state := o.Task.State()
-	took := len(o.Intakes) > 0 && o.Intakes[0].Rewound != nil
+	took := len(o.Task.Intakes()) > 0 && o.Task.Intakes()[0].Rewound != nil
 	if want := !half && (row < 6 || more == 0) || half && more == 0 && row < 6; took != want {
-		t.Errorf("taken in as a rewind: %v, want %v: %+v", took, want, o.Intakes)
+		t.Errorf("taken in as a rewind: %v, want %v: %+v", took, want, o.Task.Intakes())
 	}
 	seen := rows(state)
 	for _, b := range state.Branches {
@@ -273,9 +273,9 @@ func TestARewindByAnotherProgramIsOneStep(t *testing.T) {
 		t.Fatalf("read: %+v, %s", v.Pending, rows(v.State))
 	}
 	o := own(t, s, "live-one")
-	if len(o.Intakes) != 1 || o.Intakes[0].Rewound == nil || o.Intakes[0].Lacking != 3 {
-		t.Fatalf("got %+v, want len(o.Intakes) = 1 and o.Intakes[0].Rewound != nil and o.Intakes[0].Lacking = 3",
-			o.Intakes)
+	if len(o.Task.Intakes()) != 1 || o.Task.Intakes()[0].Rewound == nil || o.Task.Intakes()[0].Lacking != 3 {
+		t.Fatalf("got %+v, want len(o.Task.Intakes()) = 1 and o.Task.Intakes()[0].Rewound != nil and o.Task.Intakes()[0].Lacking = 3",
+			o.Task.Intakes())
 	}
 	closeTask(t, o.Task)
 	if got := read(t, dir, roofmt.UIName); got != array(fourRows[:2]...) {

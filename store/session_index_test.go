@@ -114,7 +114,7 @@ func TestASubagentGoesOn(t *testing.T) {
 	closeTask(t, o.Task)
 	for _, by := range []string{subagentID, id} {
 		again := own(t, s, by)
-		if again.Task.Ref.ID != id || len(again.Task.State().API()) != 3 || len(again.Intakes) != 0 {
+		if again.Task.Ref.ID != id || len(again.Task.State().API()) != 3 || len(again.Task.Intakes()) != 0 {
 			t.Errorf("by %s: %+v", by, again)
 		}
 		closeTask(t, again.Task)

@@ -89,7 +89,7 @@ func TestASessionGoesOnAsAFork(t *testing.T) {
 		t.Errorf("it was changed: %s", d)
 	}
 	again := own(t, s, sessionID)
-	if again.Task.Ref.ID != id || !again.Again || len(again.Task.State().API()) != 4 || len(again.Intakes) != 0 {
+	if again.Task.Ref.ID != id || !again.Again || len(again.Task.State().API()) != 4 || len(again.Task.Intakes()) != 0 {
 		t.Errorf("again: %+v", again)
 	}
 	closeTask(t, again.Task)

@@ -53,9 +53,9 @@ func TestHalfAStepIsWaitedFor(t *testing.T) {
 		if took := time.Since(begun); took < 700*time.Millisecond || took > time.Second {
 			t.Errorf("taken after %v", took)
 		}
-		if len(o.Intakes) != 2 || o.Intakes[0].Added != 2 || o.Intakes[1].Added != 1 {
-			t.Errorf("got %+v, want len(o.Intakes) = 2 and o.Intakes[0].Added = 2 and o.Intakes[1].Added = 1",
-				o.Intakes)
+		if len(o.Task.Intakes()) != 2 || o.Task.Intakes()[0].Added != 2 || o.Task.Intakes()[1].Added != 1 {
+			t.Errorf("got %+v, want len(o.Task.Intakes()) = 2 and o.Task.Intakes()[0].Added = 2 and o.Task.Intakes()[1].Added = 1",
+				o.Task.Intakes())
 		}
 		closeTask(t, o.Task)
 		if read(t, dir, roofmt.UIName) != ui || read(t, dir, roofmt.APIName) != api {
@@ -120,9 +120,9 @@ func TestHalfAStepThatStaysIsTaken(t *testing.T) {
 		if took := time.Since(begun); took < s.wait.Settle || took > s.wait.Settle+time.Second {
 			t.Errorf("taken after %v", took)
 		}
-		if len(o.Intakes) != 1 || o.Intakes[0].Added != 2 || o.Intakes[0].Refused != "" {
-			t.Errorf("got %+v, want len(o.Intakes) = 1 and o.Intakes[0].Added = 2 and o.Intakes[0].Refused = \"\"",
-				o.Intakes)
+		if len(o.Task.Intakes()) != 1 || o.Task.Intakes()[0].Added != 2 || o.Task.Intakes()[0].Refused != "" {
+			t.Errorf("got %+v, want len(o.Task.Intakes()) = 1 and o.Task.Intakes()[0].Added = 2 and o.Task.Intakes()[0].Refused = \"\"",
+				o.Task.Intakes())
 		}
 		closeTask(t, o.Task)
 
@@ -183,8 +183,8 @@ func TestAFileUnderALockIsWaitedFor(t *testing.T) {
 			fixture.NoError(t, os.Remove(lock))
 		}()
 		o := own(t, s, "live-one")
-		if len(o.Intakes) != 2 {
-			t.Errorf("got %+v, want len(o.Intakes) = 2", o.Intakes)
+		if len(o.Task.Intakes()) != 2 {
+			t.Errorf("got %+v, want len(o.Task.Intakes()) = 2", o.Task.Intakes())
 		}
 		closeTask(t, o.Task)
 
@@ -213,8 +213,8 @@ func TestAgreeingFilesAreTakenAtOnce(t *testing.T) {
 		time.Sleep(2 * intake.ClockTick) // what was written in this moment may be written again in it
 		begun := time.Now()
 		o := own(t, s, "live-one")
-		if took := time.Since(begun); took != 0 || len(o.Intakes) != 2 {
-			t.Errorf("%d changes after %v", len(o.Intakes), took)
+		if took := time.Since(begun); took != 0 || len(o.Task.Intakes()) != 2 {
+			t.Errorf("%d changes after %v", len(o.Task.Intakes()), took)
 		}
 		closeTask(t, o.Task)
 	})
@@ -251,8 +251,8 @@ func TestABrokenFileMayBeInTheMaking(t *testing.T) {
 			overwrite(t, dir, roofmt.APIName, api)
 		}()
 		o := own(t, s, "live-one")
-		if len(o.Intakes) != 2 || o.Intakes[0].Refused != "" {
-			t.Errorf("got %+v, want len(o.Intakes) = 2 and o.Intakes[0].Refused = \"\"", o.Intakes)
+		if len(o.Task.Intakes()) != 2 || o.Task.Intakes()[0].Refused != "" {
+			t.Errorf("got %+v, want len(o.Task.Intakes()) = 2 and o.Task.Intakes()[0].Refused = \"\"", o.Task.Intakes())
 		}
 		closeTask(t, o.Task)
 	})

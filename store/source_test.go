@@ -129,7 +129,7 @@ func TestUnreachableStorage(t *testing.T) {
 	}
 	fixture.NoError(t, os.Rename(away, storage))
 	o := own(t, s, "aaa-1")
-	if o.Gone || len(o.Intakes) != 0 || rows(o.Task.State()) != want {
+	if o.Gone || len(o.Task.Intakes()) != 0 || rows(o.Task.State()) != want {
 		t.Errorf("back again: %+v", o)
 	}
 	closeTask(t, o.Task)

@@ -49,7 +49,6 @@ import (
 	"github.com/roost-dev/roost/store/feed"
 	feedpostgres "github.com/roost-dev/roost/store/feed/postgres"
 	"github.com/roost-dev/roost/store/intake"
-	"github.com/roost-dev/roost/store/overlay"
 	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/store/rootkey"
 )
@@ -281,7 +280,7 @@ type Ref struct {
 func (r Ref) Foreign() bool { return !r.Own }
 
 // OwnSource is the name of Roost's own root among the sources.
-const OwnSource = overlay.OwnSource
+const OwnSource = api.OwnSource
 
 // OwnRef is a task in Roost's own root.
 func (s *Store) OwnRef(id string) Ref {
@@ -318,7 +317,7 @@ func (r Ref) toolOf(folder *roofmt.Folder) string {
 	if r.Tool != "" && !r.Own {
 		return r.Tool
 	}
-	return string(folder.Origin.Tool)
+	return string(folder.Tool)
 }
 
 // ErrNotFound: no task has that reference.

@@ -182,7 +182,7 @@ func TestCreateReadOwn(t *testing.T) {
 		t.Errorf("projected API %s", got)
 	}
 	o := own(t, s, "first-task")
-	if got := rows(o.Task.State()); got != want || len(o.Intakes) != 0 || o.Gone || o.Forked != "" {
+	if got := rows(o.Task.State()); got != want || len(o.Task.Intakes()) != 0 || o.Gone || o.Forked != "" {
 		t.Errorf("owned %q %+v", got, o)
 	}
 	closeTask(t, o.Task)

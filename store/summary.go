@@ -90,7 +90,7 @@ func summarise(v *View) api.Summary {
 	switch {
 	case sum.Tool != "" && (!ref.Own || s.Adopted == nil):
 	case v.Folder != nil:
-		sum.Tool = string(v.Folder.Origin.Tool)
+		sum.Tool = string(v.Folder.Tool)
 		sum.Inferred = append(sum.Inferred, "tool")
 	case s.Adopted != nil:
 		sum.Tool = s.Adopted.Tool
@@ -609,9 +609,4 @@ func (v *View) FilesKnownElsewhere() []byte {
 		}
 	}
 	return projection.WithoutRecords(data, v.State.FilesEver())
-}
-
-// RenderItem is the history item that Roost would write for the task. size is the size of the task's files in bytes.
-func (v *View) RenderItem(now, size int64) ([]byte, error) {
-	return projection.RenderItem(v.State, now, size)
 }

@@ -209,7 +209,7 @@ func (t *Task) reconcile(ctx context.Context) error {
 		return err
 	}
 	defer folder.Close()
-	if _, err := t.takeIn(ctx, folder); err != nil {
+	if err := t.takeIn(ctx, folder); err != nil {
 		return err
 	}
 	return t.proj.Saw(folder, false)
@@ -231,7 +231,7 @@ func (t *Task) readFolder(ctx context.Context) (*roofmt.Folder, error) {
 }
 
 // ErrForeignBusy: another program is writing the task's files just now.
-var ErrForeignBusy = intake.ErrBusy
+var ErrForeignBusy = projection.ErrBusy
 
 // SkipWaits makes the store take files as settled at once. It is for tests whose files do not change by themselves.
 func (s *Store) SkipWaits() { s.wait.Settle, s.wait.Pause, s.wait.Still = 0, time.Millisecond, 0 }
@@ -254,25 +254,22 @@ func (t *Task) adopt(ctx context.Context, folder *roofmt.Folder) error {
 }
 
 // takeIn commits what another program changed in the task's folder.
-func (t *Task) takeIn(ctx context.Context, folder *roofmt.Folder) ([]intake.Change, error) {
+func (t *Task) takeIn(ctx context.Context, folder *roofmt.Folder) error {
 	changes, err := t.target(folder).TakeIn(ctx, folder, projection.Read(t.Ref.Log))
 	t.record(changes)
-	return changes, err
+	return err
 }
 
 // takeInOriginal commits what the other tool added to the task that this one is a fork of.
-func (t *Task) takeInOriginal(ctx context.Context, folder *roofmt.Folder) ([]intake.Change, error) {
+func (t *Task) takeInOriginal(ctx context.Context, folder *roofmt.Folder) error {
 	target := t.target(folder)
 	changes, err := target.TakeInOriginal(ctx, folder)
 	t.record(changes)
-	if err != nil {
-		return changes, err
+	if err != nil || !slices.ContainsFunc(changes, func(c intake.Change) bool { return c.Event != nil }) {
+		return err
 	}
-	if slices.ContainsFunc(changes, func(c intake.Change) bool { return c.Event != nil }) {
-		t.store.withRow(folder)
-		return changes, target.TagAgain(ctx, folder)
-	}
-	return changes, nil
+	t.store.withRow(folder)
+	return target.TagAgain(ctx, folder)
 }
 
 func (t *Task) record(changes []intake.Change) {

@@ -49,7 +49,7 @@ import (
 // patience is how long a writer of texts waits for another one.
 const patience = 5 * time.Second
 
-// DB is the catalogue in a database. It is safe for concurrent use, and has nothing to close.
+// DB is the catalogue in a database. It is safe for concurrent use.
 type DB struct {
 	db      *database.DB
 	reading chan struct{} // a token for each snapshot: a search that reads in one needs further connections
@@ -62,6 +62,9 @@ type DB struct {
 func Open(db *database.DB) *DB {
 	return &DB{db: db, reading: make(chan struct{}, max(1, db.MaxConns()/2))}
 }
+
+// Close does nothing: the database stays open.
+func (db *DB) Close() error { return nil }
 
 // What writers take turns for.
 const (

@@ -23,11 +23,6 @@ WITH RECURSIVE reach (hash) AS (
 )`
 }
 
-// querier is a transaction or a pool.
-type querier interface {
-	QueryRow(ctx context.Context, sql string, args ...any) database.Row
-}
-
 // Reaches implements content.Store.
 func (s *Store) Reaches(ctx context.Context, owner string) (contents int, bytes int64, err error) {
 	if _, err := s.Name(ctx, owner); err != nil {
@@ -108,7 +103,7 @@ func roots(o content.CollectOptions) (keep [][]byte, without []string, err error
 }
 
 // unused counts what a collection would remove.
-func (s *Store) unused(ctx context.Context, q querier, id int32, o content.CollectOptions) (would content.Collected, err error) {
+func (s *Store) unused(ctx context.Context, q database.Querier, id int32, o content.CollectOptions) (would content.Collected, err error) {
 	keep, without, err := roots(o)
 	if err != nil {
 		return would, err
@@ -127,7 +122,7 @@ FROM roost.kept k JOIN roost.contents c ON c.hash = k.hash LEFT JOIN reach r ON 
 }
 
 // whole fails when something that a name reaches is missing.
-func (s *Store) whole(ctx context.Context, q querier, id int32, without []string) error {
+func (s *Store) whole(ctx context.Context, q database.Querier, id int32, without []string) error {
 	var hash []byte
 	missing, err := database.Found(q.QueryRow(ctx, reach(`SELECT manifest FROM roost.owners WHERE store = $1 AND NOT owner = ANY($2)`)+`
 SELECT r.hash FROM reach r WHERE NOT EXISTS (SELECT FROM roost.kept k WHERE k.store = $1 AND k.hash = r.hash) LIMIT 1`, id, without), &hash)

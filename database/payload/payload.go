@@ -26,11 +26,6 @@ const PieceSize = 256 << 10
 // ErrDamaged: a piece is missing, or is not what was stored.
 var ErrDamaged = errors.New("a piece is missing or damaged")
 
-// Querier is a connection, a transaction or a pool.
-type Querier interface {
-	Query(ctx context.Context, sql string, args ...any) *database.Rows
-}
-
 // One encoder and one decoder serve all: EncodeAll and DecodeAll may be called from several goroutines.
 var codec = sync.OnceValue(func() (c struct {
 	enc *zstd.Encoder
@@ -66,7 +61,7 @@ func unpack(stored []byte, n, size int64) ([]byte, error) {
 }
 
 // Read calls do for the pieces from first to last of a payload of size bytes, in order.
-func Read(ctx context.Context, q Querier, hash []byte, size, first, last int64, do func(n int64, data []byte) error) error {
+func Read(ctx context.Context, q database.Querier, hash []byte, size, first, last int64, do func(n int64, data []byte) error) error {
 	rows := q.Query(ctx, `SELECT n, data FROM roost.chunks WHERE hash = $1 AND n BETWEEN $2 AND $3 ORDER BY n`, hash, first, last)
 	next := first
 	var n int64

@@ -12,12 +12,6 @@ import (
 	"github.com/roost-dev/roost/journal"
 )
 
-// waiter is a Barrier that waits for a sequence to be synced.
-type waiter struct {
-	seq uint64
-	ch  chan error // room for one
-}
-
 // Epoch implements journal.Owner.
 func (o *owner) Epoch() uint64 { return o.epoch }
 
@@ -109,12 +103,11 @@ func (o *owner) Barrier(ctx context.Context) error {
 		return err
 	default:
 	}
-	w := waiter{o.next - 1, make(chan error, 1)}
-	o.waiters = append(o.waiters, w)
+	done := o.waiters.Add(o.next - 1)
 	o.mu.Unlock()
 	o.poke()
 	select {
-	case err := <-w.ch:
+	case err := <-done:
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
@@ -173,7 +166,7 @@ func (o *owner) due() time.Duration {
 	defer o.mu.Unlock()
 	switch {
 	case o.fatal != nil:
-		o.answer(o.next, o.fatal)
+		o.waiters.Answer(o.next, o.fatal)
 	case len(o.waiters) > 0:
 		return 0
 	case o.trouble != nil:
@@ -184,20 +177,6 @@ func (o *owner) due() time.Duration {
 		return time.Until(o.since.Add(o.opt.FlushAfter))
 	}
 	return time.Hour
-}
-
-// answer wakes the waiters up to seq. The caller holds mu.
-func (o *owner) answer(seq uint64, err error) {
-	rest := o.waiters[:0]
-	for _, w := range o.waiters {
-		if w.seq <= seq {
-			w.ch <- err
-		} else {
-			rest = append(rest, w)
-		}
-	}
-	clear(o.waiters[len(rest):])
-	o.waiters = rest
 }
 
 // Close implements journal.Owner. It tries once more to save what is not.
@@ -214,7 +193,7 @@ func (o *owner) Close() error {
 			o.end = o.fatal
 		}
 		o.fatal = journal.ErrClosed
-		o.answer(o.next, o.fatal)
+		o.waiters.Answer(o.next, o.fatal)
 		o.mu.Unlock()
 		o.saveOnClose()
 		if o.opt.Synced != nil {
@@ -278,12 +257,12 @@ func (o *owner) settle(fatal bool, err error) {
 	switch {
 	case fatal:
 		o.fatal = err
-		o.answer(o.next, err)
+		o.waiters.Answer(o.next, err)
 	case err != nil:
 		o.trouble = err
 		o.backoff = min(max(2*o.backoff, firstPause), lastPause)
 		o.retryAt = time.Now().Add(o.backoff)
-		o.answer(o.stuckLast, err)
+		o.waiters.Answer(o.stuckLast, err)
 		o.poke() // to wait until then
 	default:
 		o.trouble, o.backoff = nil, 0
@@ -299,7 +278,7 @@ func (o *owner) settle(fatal bool, err error) {
 			o.stuck = nil // a big step need not hold its memory for good
 		}
 		o.held = 0
-		o.answer(o.synced, nil)
+		o.waiters.Answer(o.synced, nil)
 	}
 	if len(o.waiters) > 0 {
 		o.poke()

@@ -171,15 +171,9 @@ func oneMore(from, to string) error {
 // anything. Without journal.jsonl in dir the error is journal.ErrNotFound.
 func OpenReader(dir string) (journal.Stored, error) { return OpenKnowing(dir, nil, 0) }
 
-// OpenVerified is OpenReader of a journal whose commits are verified: the reader is a
-// journal.Prover, and gives no snapshot that this root did not write.
-func OpenVerified(dir string, s *journal.Seal) (journal.Stored, error) {
-	return OpenKnowing(dir, s, 0)
-}
-
-// OpenKnowing is OpenVerified with a commit that is known to have been synced, by a witness
-// outside the journal: if the log ends before it, the commits between are lost. A nil seal
-// verifies nothing.
+// OpenKnowing is OpenReader of a journal whose commits are verified: the reader is a journal.Prover, and gives no snapshot
+// that this root did not write. A nil seal verifies nothing. known is a commit that is known to have been synced, by a
+// witness outside the journal: if the log ends before it, the commits between are lost.
 func OpenKnowing(dir string, s *journal.Seal, known uint64) (journal.Stored, error) {
 	base, at, err := openBase(dir)
 	if err != nil {
@@ -320,8 +314,6 @@ func (j *joined) shared(ctx context.Context, from uint64, yield func(journal.Com
 	return true
 }
 
-func (j *joined) from(seq uint64) uint64 { return max(seq, j.at.Seq+1) - j.at.Seq }
-
 // Head implements journal.Reader.
 func (j *joined) Head(ctx context.Context) (uint64, error) {
 	head, err := j.Stored.Head(ctx)
@@ -344,7 +336,7 @@ func (j *joined) both(ctx context.Context, from uint64, own func(context.Context
 		if from <= j.at.Seq && !j.shared(ctx, from, yield) {
 			return
 		}
-		j.shifted(own(ctx, j.from(from)))(yield)
+		j.shifted(own(ctx, j.at.Own(from)))(yield)
 	}
 }
 
@@ -365,7 +357,7 @@ func (j *joined) Lines(ctx context.Context, from uint64) iter.Seq2[journal.Line,
 				}
 			}
 		}
-		for l, err := range j.Stored.Lines(ctx, j.from(from)) {
+		for l, err := range j.Stored.Lines(ctx, j.at.Own(from)) {
 			l.Seq += j.at.Seq
 			if !yield(l, j.lost(err)) {
 				return

@@ -73,18 +73,6 @@ func (b *blob) ReadAll() ([]byte, error) {
 	return data, nil
 }
 
-// verify reads the payload without keeping it.
-func (b *blob) verify() error {
-	sum := sha256.New()
-	if _, err := io.Copy(sum, io.NewSectionReader(b.File, 0, b.size)); err != nil {
-		return err
-	}
-	if hex.EncodeToString(sum.Sum(nil)) != string(b.hash) {
-		return journal.ErrBlobDamaged
-	}
-	return nil
-}
-
 const blobTemp = "tmp-"
 
 // PutBlob implements journal.Owner.

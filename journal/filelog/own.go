@@ -3,7 +3,6 @@ package filelog
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/internal/filelock"
-	"github.com/roost-dev/roost/internal/process"
 	"github.com/roost-dev/roost/journal"
 )
 
@@ -52,14 +50,7 @@ func (o Options) filled() Options {
 	if o.Clock == nil {
 		o.Clock = func() int64 { return time.Now().UnixMilli() }
 	}
-	o.Owner.PID = cmp.Or(o.Owner.PID, os.Getpid())
-	o.Owner.Boot = cmp.Or(o.Owner.Boot, process.System())
-	if o.Owner.Host == "" {
-		o.Owner.Host, _ = os.Hostname() // without it the message is shorter
-	}
-	if o.Owner.Started.IsZero() {
-		o.Owner.Started = time.UnixMilli(o.Clock()).UTC()
-	}
+	o.Owner = o.Owner.Filled(time.UnixMilli(o.Clock()).UTC())
 	if o.FlushAfter <= 0 {
 		o.FlushAfter = 200 * time.Millisecond
 	}
@@ -97,7 +88,7 @@ type owner struct {
 	fresh   []entry   // what is in queue and stuck
 	held    int       // bytes in stuck and on the way
 	since   time.Time // when the oldest in queue came
-	waiters []waiter
+	waiters journal.Waiters
 	trouble error // why saving does not get on
 	fatal   error // fenced or closed
 	retryAt time.Time
@@ -229,12 +220,7 @@ func (o *owner) takeOver(ctx context.Context) error {
 	o.next = max(x.order.last, x.order.reported) + 1
 	o.synced = o.next - 1
 	o.dropTemps()
-	info := o.opt.Owner
-	info.Address, info.Host = "", "" // they are of use while the lock is held, and the log is kept for ever
-	opened, err := json.Marshal(struct {
-		Type  string            `json:"type"`
-		Owner journal.OwnerInfo `json:"owner"`
-	}{"epoch.opened", info})
+	opened, err := o.opt.Owner.Opened()
 	if err != nil {
 		return fmt.Errorf("own %s: %w", o.dir, err)
 	}

@@ -3,12 +3,9 @@ package filelog
 import (
 	"bufio"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -118,12 +115,8 @@ func restoreBlob(ctx context.Context, dir string, from journal.Reader, h journal
 		return err
 	}
 	defer b.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(io.MultiWriter(f, sum), io.NewSectionReader(b, 0, b.Size())); err != nil {
+	if err := journal.CopyBlob(f, b, h); err != nil {
 		return err
-	}
-	if hex.EncodeToString(sum.Sum(nil)) != string(h) {
-		return fmt.Errorf("blob %s: %w", h, journal.ErrBlobDamaged)
 	}
 	if err := f.Sync(); err != nil {
 		return err

@@ -27,12 +27,6 @@ type line struct {
 	bytes []byte
 }
 
-// waiter is a Barrier that waits for a sequence to be committed.
-type waiter struct {
-	seq uint64
-	ch  chan error // room for one
-}
-
 // Append implements journal.Owner.
 func (o *owner) Append(ctx context.Context, d journal.Draft) (uint64, error) {
 	for {
@@ -105,12 +99,11 @@ func (o *owner) Barrier(ctx context.Context) error {
 		defer o.mu.Unlock()
 		return o.fatal
 	}
-	w := waiter{o.next - 1, make(chan error, 1)}
-	o.waiters = append(o.waiters, w)
+	done := o.waiters.Add(o.next - 1)
 	o.changed()
 	o.mu.Unlock()
 	select {
-	case err := <-w.ch:
+	case err := <-done:
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
@@ -162,20 +155,6 @@ func (o *owner) due() time.Duration {
 		return time.Until(o.retryAt)
 	}
 	return time.Until(o.since.Add(o.opt.FlushAfter))
-}
-
-// answer wakes the waiters up to seq. The caller holds mu.
-func (o *owner) answer(seq uint64, err error) {
-	rest := o.waiters[:0]
-	for _, w := range o.waiters {
-		if w.seq <= seq {
-			w.ch <- err
-		} else {
-			rest = append(rest, w)
-		}
-	}
-	clear(o.waiters[len(rest):])
-	o.waiters = rest
 }
 
 // flush commits everything that waits, and answers the Barriers. One goroutine calls it at a time.
@@ -281,7 +260,7 @@ func (o *owner) settle(head uint64, err error, asked time.Time) error {
 	}
 	if moved {
 		o.synced = head
-		o.answer(head, nil)
+		o.waiters.Answer(head, nil)
 		close(o.room)
 		o.room = make(chan struct{})
 	}
@@ -293,12 +272,12 @@ func (o *owner) settle(head uint64, err error, asked time.Time) error {
 		}
 	case errors.Is(err, journal.ErrFenced):
 		o.fatal = err
-		o.answer(o.next, err)
+		o.waiters.Answer(o.next, err)
 	default:
 		o.trouble = err
 		o.backoff = min(max(2*o.backoff, firstPause), lastPause)
 		o.retryAt = time.Now().Add(o.backoff)
-		o.answer(o.next, err)
+		o.waiters.Answer(o.next, err)
 	}
 	o.mu.Unlock()
 	if moved {

@@ -5,12 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"time"
 
 	"github.com/roost-dev/roost/database"
-	"github.com/roost-dev/roost/internal/process"
 	"github.com/roost-dev/roost/journal"
 )
 
@@ -25,14 +23,7 @@ type Options struct {
 }
 
 func (o Options) filled() Options {
-	o.Owner.PID = cmp.Or(o.Owner.PID, os.Getpid())
-	o.Owner.Boot = cmp.Or(o.Owner.Boot, process.System())
-	if o.Owner.Host == "" {
-		o.Owner.Host, _ = os.Hostname() // without it the message is shorter
-	}
-	if o.Owner.Started.IsZero() {
-		o.Owner.Started = time.Now().UTC()
-	}
+	o.Owner = o.Owner.Filled(time.Now().UTC())
 	o.Lease = max(cmp.Or(o.Lease, 3*time.Second), 300*time.Millisecond)
 	if o.Warn == nil {
 		o.Warn = func(error) {}

@@ -48,7 +48,7 @@ type owner struct {
 	since     time.Time
 	next      uint64
 	synced    uint64
-	waiters   []waiter
+	waiters   journal.Waiters
 	until     time.Time // the lease lasts at least as long
 	trouble   error     // why saving does not get on
 	fatal     error     // fenced or closed
@@ -104,12 +104,7 @@ func (j *Journals) Own(ctx context.Context, name string, opt OwnOptions) (_ jour
 			return nil, fmt.Errorf("own journal %s: %w", name, err)
 		}
 	}
-	info := j.opt.Owner
-	info.Address, info.Host = "", "" // they are of use while the lease lasts, and the commits stay
-	opened, err := json.Marshal(struct {
-		Type  string            `json:"type"`
-		Owner journal.OwnerInfo `json:"owner"`
-	}{"epoch.opened", info})
+	opened, err := j.opt.Owner.Opened()
 	if err != nil {
 		return nil, fmt.Errorf("own journal %s: %w", name, err)
 	}
@@ -212,7 +207,7 @@ func (o *owner) Close() error {
 			o.end = o.trouble
 		}
 		o.fatal = fmt.Errorf("journal %s: %w", o.name, journal.ErrClosed)
-		o.answer(o.next, o.fatal)
+		o.waiters.Answer(o.next, o.fatal)
 		o.changed()
 		synced := o.synced
 		o.mu.Unlock()
@@ -278,7 +273,7 @@ func (o *owner) fence() {
 	defer o.mu.Unlock()
 	if o.fatal == nil {
 		o.fatal = fmt.Errorf("journal %s: %w", o.name, journal.ErrFenced)
-		o.answer(o.next, o.fatal)
+		o.waiters.Answer(o.next, o.fatal)
 		o.changed()
 	}
 }

@@ -278,7 +278,7 @@ func TestProofMovesAlong(t *testing.T) {
 	own, other := seal("folder", "00000001"), seal("folder", "00000002")
 	for name, dir := range map[string]string{"plain": plain, "fork": inFolder(t, plain, 3, "x")} {
 		for _, s := range []*journal.Seal{own, other} {
-			files, err := filelog.OpenVerified(dir, s)
+			files, err := filelog.OpenKnowing(dir, s, 0)
 			files = opened(t, files, err)
 			if s == own {
 				if err := j.Restore(t.Context(), name, 0, files); err != nil {

@@ -16,13 +16,8 @@ func InDatabase(db *database.DB) Drafts { return inDatabase{db} }
 
 type inDatabase struct{ db *database.DB }
 
-// querier is a transaction or a pool.
-type querier interface {
-	QueryRow(ctx context.Context, sql string, args ...any) database.Row
-}
-
 // read reads the draft of a task with a statement about it.
-func read(ctx context.Context, q querier, task, sql string) (api.Draft, error) {
+func read(ctx context.Context, q database.Querier, task, sql string) (api.Draft, error) {
 	var data []byte
 	there, err := database.Found(q.QueryRow(ctx, sql, task), &data)
 	d := empty(task)

@@ -469,7 +469,7 @@ func (im *importer) mapInferredWorkspace(ctx context.Context, stage string, item
 	if len(raw) > 0 {
 		item.Differs = append(item.Differs, api.FileNote{File: roofmt.ItemName, What: what})
 	} else {
-		if raw, err = v.RenderItem(im.store.Now(), item.Bytes); err != nil {
+		if raw, err = projection.RenderItem(v.State, im.store.Now(), item.Bytes); err != nil {
 			return err
 		}
 		item.Notes = append(item.Notes, roofmt.ItemName+" is made from its messages, with the "+what)

@@ -180,8 +180,8 @@ func TestAForkSendsWhatClineSent(t *testing.T) {
 	storetest.Close(t, o.Task)
 	for range 2 {
 		again := storetest.Must[*store.Owned](t)(s.Own(context.Background(), ref))
-		if d := cmp.Diff(want, said(storetest.Must[[][]byte](t)(again.Task.State().RawAPI()))); d != "" || !again.Again || len(again.Intakes) != 0 {
-			t.Errorf("again: %+v %s", again.Intakes, d)
+		if d := cmp.Diff(want, said(storetest.Must[[][]byte](t)(again.Task.State().RawAPI()))); d != "" || !again.Again || len(again.Task.Intakes()) != 0 {
+			t.Errorf("again: %+v %s", again.Task.Intakes(), d)
 		}
 		storetest.Close(t, again.Task)
 	}
@@ -215,7 +215,7 @@ func TestAForkFollowsWhatClineDeletes(t *testing.T) {
 			writeRange(t, storage, id, c.last)
 			for range 2 {
 				o := storetest.Must[*store.Owned](t)(s.Own(context.Background(), ref))
-				for _, in := range o.Intakes {
+				for _, in := range o.Task.Intakes() {
 					if in.Refused != "" {
 						t.Errorf("refused: %s", in.Refused)
 					}
@@ -272,8 +272,8 @@ func TestAForkOfACondensedSession(t *testing.T) {
 	grown := strings.Replace(storetest.Read(t, dir, roofmt.TranscriptName(storetest.SessionID)), "\n  ]", ",\n{\"role\":\"assistant\",\"content\":\"more\",\"id\":\"d\",\"ts\":1776200000009}\n  ]", 1)
 	storetest.Write(t, dir, roofmt.TranscriptName(storetest.SessionID), grown)
 	o = storetest.Own(t, s, storetest.SessionID)
-	if d := cmp.Diff(append(want, `assistant "more"`), said(storetest.Must[[][]byte](t)(o.Task.State().RawAPI()))); d != "" || len(o.Intakes) != 1 || o.Intakes[0].Refused != "" {
-		t.Errorf(`got %+v: %s, want d = "" and len(o.Intakes) = 1 and o.Intakes[0].Refused = ""`, o.Intakes, d)
+	if d := cmp.Diff(append(want, `assistant "more"`), said(storetest.Must[[][]byte](t)(o.Task.State().RawAPI()))); d != "" || len(o.Task.Intakes()) != 1 || o.Task.Intakes()[0].Refused != "" {
+		t.Errorf(`got %+v: %s, want d = "" and len(o.Task.Intakes()) = 1 and o.Task.Intakes()[0].Refused = ""`, o.Task.Intakes(), d)
 	}
 	storetest.Close(t, o.Task)
 }

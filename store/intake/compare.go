@@ -193,10 +193,10 @@ func locked(folder *roofmt.Folder) bool {
 
 // Program names the program that writes a folder.
 func Program(folder *roofmt.Folder) string {
-	if folder.Origin.Tool == roofmt.UnknownTool {
+	if folder.Tool == roofmt.UnknownTool {
 		return "another program"
 	}
-	return string(folder.Origin.Tool)
+	return string(folder.Tool)
 }
 
 // rewoundElsewhere reports whether another program rewound the task, and makes one rewind of it, which can be undone

@@ -44,9 +44,6 @@ func Settled(mtime int64, now time.Time, still time.Duration) bool {
 	return still == 0 || now.Sub(time.Unix(0, mtime)).Abs() > still
 }
 
-// ErrBusy: another program is writing the task's files just now.
-var ErrBusy = projection.ErrBusy
-
 // ReadSettled reads a folder at a moment when no program writes it and its two histories agree. When they keep
 // disagreeing, the other program left them that way, and ReadSettled returns them. A folder with a file that cannot be
 // read is an error that wraps *roofmt.UnreadError. mark is what Roost wrote: Roost's own files need no agreement,
@@ -85,7 +82,7 @@ func ReadSettled(ctx context.Context, dir string, mark projection.Watermark, wai
 			return nil, err
 		}
 		if time.Since(begun) > limit {
-			return nil, fmt.Errorf("%s: %w (%s); try again when it has finished", dir, ErrBusy, why)
+			return nil, fmt.Errorf("%s: %w (%s); try again when it has finished", dir, projection.ErrBusy, why)
 		}
 		select {
 		case <-ctx.Done():

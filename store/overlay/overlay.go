@@ -20,9 +20,6 @@ import (
 	"github.com/roost-dev/roost/journal"
 )
 
-// OwnSource is the source of the tasks in Roost's own root.
-const OwnSource = api.OwnSource
-
 // Types of entries.
 const (
 	Changed = "task.changed" // title, tags or pin
@@ -54,7 +51,7 @@ type Entry struct {
 }
 
 // IsHidden reports whether the entry hides a task of another tool.
-func (e Entry) IsHidden() bool { return e.Source != OwnSource && e.Deleted != nil && *e.Deleted }
+func (e Entry) IsHidden() bool { return e.Source != api.OwnSource && e.Deleted != nil && *e.Deleted }
 
 // IsPurged reports whether the task was purged.
 func (e Entry) IsPurged() bool { return e.Purged != nil && *e.Purged }
@@ -199,7 +196,7 @@ func (e Entry) event() (Event, bool) {
 		out.Deleted, out.Name = new(false), ""
 		return out, true
 	case e.Type == Deleted && (e.Deleted != nil || e.IsPurged()):
-		out.Type, out.Deleted, out.Purged, out.Hidden = Deleted, new(true), e.IsPurged(), e.Source != OwnSource
+		out.Type, out.Deleted, out.Purged, out.Hidden = Deleted, new(true), e.IsPurged(), e.Source != api.OwnSource
 		if out.Hidden {
 			out.Name = e.Source + ":" + e.ID
 		}

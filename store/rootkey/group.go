@@ -62,9 +62,6 @@ func makeGroup(file string) error {
 	return writeOnce(file, append(data, '\n'))
 }
 
-// GroupID is the id of the group, and the id of the key that signs for it.
-func (r *Ring) GroupID() (id, key string) { return r.group.Root, r.group.Sign.ID }
-
 // What a token of the group is for.
 const (
 	ForServers = "the servers of a group"
@@ -101,7 +98,7 @@ func Join(ctx context.Context, db *database.DB, file string) (*Ring, error) {
 		}
 		return nil, err
 	}
-	ownID, ownKey := ring.GroupID()
+	ownID, ownKey := ring.group.Root, ring.group.Sign.ID
 	if !there { // of two servers that begin a group at once, one does
 		_, err := db.Exec(ctx, `INSERT INTO roost.groups (id, key) VALUES ($1, $2) ON CONFLICT DO NOTHING`, ownID, ownKey)
 		if err == nil {

@@ -30,7 +30,7 @@ import (
 // Query is what to look for, and in which tasks.
 type Query struct {
 	Text string   // words, or phrases in double quotes; one message must have all. "" = the calls of Tool, or with File
-	In   []string // catalog.Scopes; none is everywhere
+	In   []string // api.Scopes; none is everywhere
 
 	// Filter narrows the tasks as it does lists, save for Query, Damaged and Empty. Sort is api.SortBest or api.SortNew,
 	// "" = that. Limit and Cursor page through the hits.
@@ -80,7 +80,7 @@ func Run(ctx context.Context, s *store.Store, q Query) (Result, error) {
 	defer tasks.Close()
 	var notes []string
 	for try := 0; ; try++ {
-		var db store.OpenedCatalog // nil: there is no place for one, or it was damaged twice
+		var db store.Catalog // nil: there is no place for one, or it was damaged twice
 		var err error
 		if try < 2 {
 			db, err = s.OpenCatalog(ctx)
