@@ -161,8 +161,7 @@ func (a *Agent) addLastingRule(spec tool.Spec, ask tool.Ask) []task.Event {
 		a.Task.Settings.Tools = append(slices.Clone(a.Task.Settings.Tools), rule)
 	}
 	a.Task.Policy.Allow, a.Task.Policy.AllowTools = a.Task.Settings.Allow, a.Task.Settings.Tools
-	settings := a.Task.Settings
-	return []task.Event{task.Changed{Settings: &settings}}
+	return []task.Event{task.Changed{Settings: new(a.Task.Settings)}}
 }
 
 // lastingRule is what "always" adds to the settings for a call: a pattern for commands, a rule for tools. "" when the

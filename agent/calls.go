@@ -258,9 +258,7 @@ func (b *batch) commitResult(
 	case r.IsError:
 		v.state = "error"
 	}
-	if granted.Feedback != "" {
-		v.text = rows.Approved(granted.Feedback) + v.text
-	}
+	v.text = rows.Approved(granted.Feedback) + v.text
 	if out.err != nil {
 		return out.err
 	}

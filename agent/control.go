@@ -62,9 +62,7 @@ func (b *batch) switchMode(ctx context.Context, c *task.Call, spec tool.Spec, as
 		text += " because: " + r.Text
 	}
 	text += "."
-	if granted.Feedback != "" {
-		text = rows.Approved(granted.Feedback) + text
-	}
+	text = rows.Approved(granted.Feedback) + text
 	return nil, b.finishCall(ctx, c, callOutcome{state: "ok", text: text, approval: granted, before: d.events})
 }
 
@@ -370,10 +368,7 @@ func (b *batch) updateTodos(ctx context.Context, c *task.Call, spec tool.Spec, a
 	}
 	a.todoList() // rows before the new one must not count as newer
 	a.todos.list = list
-	answer := "Todo list updated successfully."
-	if granted.Feedback != "" {
-		answer = rows.Approved(granted.Feedback) + answer
-	}
+	answer := rows.Approved(granted.Feedback) + "Todo list updated successfully."
 	return nil, b.finishCall(ctx, c, callOutcome{
 		state: "ok", text: answer, approval: granted, before: d.events,
 	})

@@ -10,13 +10,13 @@ import (
 	"runtime"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/workspace/terminal"
 )
 
 // A tool's code meets arbitrary files and servers. A defect in it, or a disk that does not answer, ends the call and
@@ -189,15 +189,7 @@ func (o *output) Write(p []byte) (int, error) {
 	o.held = append(o.held, p...)
 	cut := bytes.LastIndexAny(o.held, " \t\r\n") + 1
 	if len(o.held)-cut > heldLimit {
-		cut = len(o.held) // but not in a character
-		for i := 1; i < utf8.UTFMax; i++ {
-			if last := o.held[cut-i:]; utf8.RuneStart(last[0]) {
-				if !utf8.FullRune(last) {
-					cut -= i
-				}
-				break
-			}
-		}
+		cut = len(terminal.WholeEnd(o.held)) // not in a character
 	}
 	o.show(o.held[:cut])
 	o.held = append(o.held[:0], o.held[cut:]...)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -76,12 +75,7 @@ func (a *Agent) mayEdit(spec tool.Spec, paths []string) error {
 			if err != nil {
 				return fmt.Errorf("the mode's pattern for files cannot be compared with it: %w", err)
 			}
-			names = []string{p.Readable}
-			if rel, err := filepath.Rel(a.Host.Workspace.Root(), p.Real); err == nil && !p.Outside {
-				names = append(names, filepath.ToSlash(rel))
-			} else {
-				names = append(names, filepath.ToSlash(p.Real))
-			}
+			names = p.RulePaths()
 		}
 		for _, name := range names {
 			if err := m.PermitsFile(spec.Name, name); err != nil {
@@ -103,8 +97,7 @@ func (a *Agent) unknownModeText(slug string) string {
 func (a *Agent) enterMode(m mode.Mode) []task.Event {
 	a.Task.Settings.Mode = m.Slug
 	a.useModeModel()
-	settings := a.Task.Settings
-	return []task.Event{task.Changed{Settings: &settings}}
+	return []task.Event{task.Changed{Settings: new(a.Task.Settings)}}
 }
 
 // otherMode looks up a mode and reports whether it differs from the task's mode. Without modes nothing does. The error

@@ -245,6 +245,9 @@ func (a *Agent) confirmDamage(ctx context.Context, d *draft, lost []task.Problem
 	return out, err
 }
 
+// maxNamed is how many lost things of a kind a question names.
+const maxNamed = 5
+
 // damageQuestion names what is lost and what is known to depend on it.
 func (a *Agent) damageQuestion(lost []task.Problem) api.QuestionOpened {
 	var seqs, words []string
@@ -254,7 +257,7 @@ func (a *Agent) damageQuestion(lost []task.Problem) api.QuestionOpened {
 		}
 		words = append(words, fmt.Sprintf("commit %d: %s", p.Seq, p.Reason))
 	}
-	text := "The task's log is damaged. " + firstOf(words) + "."
+	text := "The task's log is damaged. " + rows.FirstOf(words, maxNamed) + "."
 	s := a.state()
 	var gone, unsure []string
 	lostCommit, found := false, false
@@ -275,12 +278,12 @@ func (a *Agent) damageQuestion(lost []task.Problem) api.QuestionOpened {
 	}
 	switch {
 	case len(gone) > 0 && found:
-		text += " Messages that were lost: " + firstOf(gone) + "; what a file still held of them is back, under other numbers."
+		text += " Messages that were lost: " + rows.FirstOf(gone, maxNamed) + "; what a file still held of them is back, under other numbers."
 	case len(gone) > 0:
-		text += " Messages that are gone: " + firstOf(gone) + "."
+		text += " Messages that are gone: " + rows.FirstOf(gone, maxNamed) + "."
 	}
 	if len(unsure) > 0 {
-		text += " Calls whose outcome may have been in it: " + firstOf(unsure) + "."
+		text += " Calls whose outcome may have been in it: " + rows.FirstOf(unsure, maxNamed) + "."
 	}
 	text += " Rewinds, refusals and file changes that were recorded there are not known. Go on with what is left?"
 	id := strings.Join(seqs, ",")
@@ -288,13 +291,4 @@ func (a *Agent) damageQuestion(lost []task.Problem) api.QuestionOpened {
 		Question: "damage-" + seqs[len(seqs)-1], Kind: KindDamage, Call: damageCall + id,
 		Text: text,
 	}
-}
-
-// firstOf joins the first items of a list and counts the rest.
-func firstOf(list []string) string {
-	const most = 5
-	if len(list) > most {
-		return strings.Join(list[:most], ", ") + fmt.Sprintf(" and %d more", len(list)-most)
-	}
-	return strings.Join(list, ", ")
 }

@@ -312,7 +312,7 @@ func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Ru
 			first = append(first, block)
 		}
 		d.addUserTurn(nil, append(first, d.takeInputs(ctx, pending)...))
-	case now && len(pending) > 0, now && len(a.stale.Changed(ctx, nil)) > 0:
+	case now && len(pending) > 0, now && len(a.stale.Changed(ctx)) > 0:
 		d.addUserTurn(nil, d.takeInputs(ctx, pending))
 	}
 	if err := d.save(ctx); err != nil {

@@ -189,7 +189,6 @@ func unsafeGit(ask tool.Ask) string {
 // ask or deny, one file is enough. Files that a search or a listing finds below its folder are not checked: .rooignore
 // hides files from those.
 type Rule struct {
-	Text string // as it was written
 	tool string
 	glob *workspace.Ignore // nil = any file
 	far  bool              // the glob is about absolute paths
@@ -198,9 +197,8 @@ type Rule struct {
 // ParseRule reads a rule. A rule that cannot be read is an error and not one that matches nothing: a misspelled deny
 // would let everything through.
 func ParseRule(text string) (Rule, error) {
-	r := Rule{Text: strings.TrimSpace(text)}
-	name, glob, paths := strings.Cut(r.Text, "(")
-	r.tool = strings.TrimSpace(name)
+	name, glob, paths := strings.Cut(strings.TrimSpace(text), "(")
+	r := Rule{tool: strings.TrimSpace(name)}
 	if r.tool == "" || strings.ContainsAny(r.tool, " \t\n)/") {
 		return r, fmt.Errorf("rule %q: want a tool's name, read, write, mcp, web or *, and perhaps a path in parentheses", text)
 	}

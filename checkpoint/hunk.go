@@ -86,8 +86,7 @@ type Shown struct {
 // those lines, wherever they are by now.
 //
 // The error is ErrShownChanged where the difference is not the one with the hash.
-func (k *Keeper) PlanShown(ctx context.Context, list []task.CheckpointSaved, s Shown, now api.FileVersion, rule Rule, keep bool) (Plan, error) {
-	p := Plan{To: s.Older, Rule: rule}
+func (k *Keeper) PlanShown(ctx context.Context, list []task.CheckpointSaved, s Shown, now api.FileVersion, rule Rule, keep bool) (p Plan, err error) {
 	d := api.FileDiff{Path: s.Path, From: s.From, To: s.To, Change: changeOf(s.From, s.To)}
 	room := 16 << 20
 	if err := k.fill(ctx, &d, DiffOptions{MaxFile: maxMerge, Now: s.Newer < 0}, &room); err != nil {

@@ -126,11 +126,11 @@ func Unfit(root, own, home string) string {
 	switch {
 	case filepath.Dir(root) == root:
 		return "the workspace is the root of a disk"
-	case home != "" && holds(root, real(home)):
+	case home != "" && workspace.Below(root, real(home)):
 		return root + " is the home folder or holds it, and what a command may change there belongs to no project"
-	case holds(root, own):
+	case workspace.Below(root, own):
 		return root + " holds Roost's own data (" + own + ")"
-	case holds(own, root):
+	case workspace.Below(own, root):
 		return root + " is inside Roost's own data (" + own + ")"
 	}
 	return ""
@@ -148,13 +148,6 @@ func real(path string) string {
 		}
 		rest = filepath.Join(filepath.Base(at), rest)
 	}
-}
-
-// holds reports whether path is dir or inside it. Letter case does not count: on some disks it makes no difference, and
-// a needless refusal explains itself.
-func holds(dir, path string) bool {
-	rel, err := filepath.Rel(strings.ToLower(dir), strings.ToLower(path))
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
 // Know names paths that belong to a task, so that a survey examines them even where .gitignore hides them. Hold and

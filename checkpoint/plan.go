@@ -69,8 +69,6 @@ func Tracked(list []task.CheckpointSaved, paths []string) []string {
 // Step is one change of what is at a path.
 type Step struct {
 	Checkpoint int // at which it was seen
-	Message    uint64
-	Call       string
 	From, To   api.FileVersion
 	Others     bool // no evidence that the task or a command of its own made it
 	Doubt      bool // of Others: a command of the task ran at that time, and may have made it
@@ -80,8 +78,7 @@ type Step struct {
 func steps(out []Step, at *api.FileVersion, c task.CheckpointSaved, f task.CheckpointFile) ([]Step, *api.FileVersion) {
 	step := func(from, to api.FileVersion, others, doubt bool) {
 		if !from.Same(to) {
-			out = append(out, Step{Checkpoint: c.Number, Message: c.Message, Call: c.Call, From: from, To: to,
-				Others: others, Doubt: others && doubt})
+			out = append(out, Step{Checkpoint: c.Number, From: from, To: to, Others: others, Doubt: others && doubt})
 		}
 	}
 	was := at
@@ -163,8 +160,6 @@ func (i Item) Change() string {
 
 // Plan is what a restore would do. Files that are already what they were are not in it.
 type Plan struct {
-	To    int
-	Rule  Rule
 	Items []Item // by path
 }
 
@@ -238,13 +233,11 @@ func (m Moment) First() int {
 }
 
 // PlanMoment plans to put the files of a task back to a moment. now is the current state of the tracked paths (see
-// Tracked); paths that are not in it are left alone. paths limits the plan to some files and folders; none is all. The
-// plan's To is the oldest checkpoint of the moment.
+// Tracked); paths that are not in it are left alone. paths limits the plan to some files and folders; none is all.
 //
 // A file that others changed since is a conflict, and the rule decides. The results of merges are not known yet: see
 // Keeper.Resolve, which also finds contents that are gone.
-func PlanMoment(list []task.CheckpointSaved, m Moment, now map[string]api.FileVersion, paths []string, rule Rule) Plan {
-	p := Plan{To: m.First(), Rule: rule}
+func PlanMoment(list []task.CheckpointSaved, m Moment, now map[string]api.FileVersion, paths []string, rule Rule) (p Plan) {
 	targets := map[int]map[string]api.FileVersion{}
 	changes := Transitions(list)
 	var newest map[string]api.FileVersion
@@ -363,11 +356,9 @@ func above(p string, set map[string]bool) bool {
 // Resolve finds out what a plan alone cannot know: which contents still exist, and the results of merges. A file whose
 // merge fails is kept, with the reason. With keep the merged contents are durable when it returns, as an intent needs;
 // without, for a preview, nothing is written.
-func (k *Keeper) Resolve(ctx context.Context, p Plan, keep bool) (Plan, error) {
-	out := Plan{To: p.To, Rule: p.Rule}
+func (k *Keeper) Resolve(ctx context.Context, p Plan, keep bool) (out Plan, err error) {
 	var b content.Batch // of what merges give; a preview makes none, as even that writes
 	if keep {
-		var err error
 		if b, err = k.begin(ctx); err != nil {
 			return out, fmt.Errorf("merge files: %w", err)
 		}
@@ -375,7 +366,6 @@ func (k *Keeper) Resolve(ctx context.Context, p Plan, keep bool) (Plan, error) {
 	}
 	for _, i := range p.Items {
 		if i.Act == ActMerge {
-			var err error
 			if i, err = k.mergeItem(ctx, i, b); err != nil {
 				return out, fmt.Errorf("merge %s: %w", i.Path, err)
 			}

@@ -269,8 +269,8 @@ func TestWhatARestoreToAMomentWouldDo(t *testing.T) {
 				t.Errorf("%s: got %+v, want i.Act = ActRestore and not i.Conflict", name, i)
 			}
 		}
-		if strings.Join(got, " ") != c.want || p.To != c.to {
-			t.Errorf("%s: to %d %v, not %d %s", name, p.To, got, c.to, c.want)
+		if to := c.moment.First(); strings.Join(got, " ") != c.want || to != c.to {
+			t.Errorf("%s: to %d %v, not %d %s", name, to, got, c.to, c.want)
 		}
 	}
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/internal/inputfile"
-	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/workspace"
 )
 
@@ -398,9 +397,6 @@ type walker struct {
 	old []entry // the part of the newest survey that the walk has not reached
 }
 
-// leftover matches temporary files of our own writes.
-var leftover = lazyregexp.New(`^\..+\.roost-[0-9a-f]{12}\.tmp$`)
-
 // errFull: the walk reached its limit of files.
 var errFull = errors.New("too many files")
 
@@ -460,7 +456,7 @@ func (w *walker) folder(ctx context.Context, dir *os.Root, prefix string, layers
 			git = true
 			continue
 		}
-		if name[0] == '.' && leftover().MatchString(name) {
+		if workspace.IsTemporary(name) {
 			continue
 		}
 		info, err := dir.Lstat(name)

@@ -371,7 +371,11 @@ func leaveHalfRestored(t *testing.T, b *bench, id string, done ...string) {
 		t.Fatal(err)
 	}
 	s := owned.Task.State()
-	at, now := checkpoint.StateAt(s.Saved(), 1), checkpoint.StateAt(s.Saved(), 3)
+	var saved []task.CheckpointSaved
+	for _, c := range s.Checkpoints {
+		saved = append(saved, c.CheckpointSaved)
+	}
+	at, now := checkpoint.StateAt(saved, 1), checkpoint.StateAt(saved, 3)
 	r := task.RestoreBegun{Restore: "r", To: 1, Safety: 3}
 	for _, path := range []string{"a.txt", "b.txt", "gone.txt"} {
 		r.Files = append(r.Files, task.RestoreFile{Path: path, From: now[path], To: at[path], How: task.HowRestore})

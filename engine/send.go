@@ -215,9 +215,8 @@ func (e *Engine) answerOpenQuestion(ctx context.Context, ref store.Ref, run *Run
 // is queued already, or waits for an answer that this message is not.
 func (e *Engine) sendToIdleTask(ctx context.Context, ref store.Ref, m Message) (Sent, error) {
 	sent := Sent{Ref: ref}
-	start := m.request(ref)
-	start.Task = keyOf(ref)
-	if _, err := e.Receive(ctx, start); err != nil {
+	r := m.request(ref)
+	if _, err := e.Receive(ctx, r); err != nil {
 		return sent, err
 	}
 	newest, rests := "", false
@@ -244,7 +243,6 @@ func (e *Engine) sendToIdleTask(ctx context.Context, ref store.Ref, m Message) (
 		sent.How, sent.Run, sent.Input = "queued", newest, m.ID
 		return sent, nil
 	}
-	r := m.request(ref)
 	r.Text, r.Images = m.Text, m.Images
 	ticket, err := e.submit(ctx, ref, r, m.ID)
 	sent.How, sent.Run, sent.Input = "started", ticket.ID, m.ID

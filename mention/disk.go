@@ -109,10 +109,11 @@ func shownText(name string, s filetool.Shown) string {
 
 // folderBlock lists a folder and shows the files directly in it.
 func (g Disk) folderBlock(ctx context.Context, name string, p workspace.Path) Block {
-	entries, err := readFolder(p.Real)
+	entries, err := os.ReadDir(p.Real)
 	if err != nil {
 		return failedBlock(name, err.Error())
 	}
+	entries = entries[:min(len(entries), 100_000)] // the rest is not even counted
 	var lines, texts, left []string
 	size, more := 0, 0
 	for _, e := range entries {
@@ -170,12 +171,6 @@ func (g Disk) folderBlock(ctx context.Context, name string, p workspace.Path) Bl
 	return Block{Folder: true, Text: b.String()}
 }
 
-// readFolder is os.ReadDir with a bound on the number of names.
-func readFolder(name string) ([]fs.DirEntry, error) {
-	entries, err := os.ReadDir(name)
-	return entries[:min(len(entries), 100_000)], err // the rest is not even counted
-}
-
 // Command finds a slash command, or a skill of that name.
 func (g Disk) Command(ctx context.Context, name string) (slash.Command, bool, string) {
 	c, err := g.Commands.Find(ctx, name)
@@ -205,7 +200,6 @@ func (g Disk) skill(name string) (slash.Command, bool, string) {
 		Name:        k.Name,
 		Description: k.Description,
 		Source:      k.Source,
-		Path:        k.Path,
 		Content:     "Folder: " + filepath.Dir(k.Path) + "\n\n" + text,
 	}, true, ""
 }
@@ -217,25 +211,11 @@ const (
 	outputBytes = 1 << 20 // bytes that are kept
 )
 
-// limitedBuffer keeps the first bytes that are written to it.
-type limitedBuffer struct {
-	b   strings.Builder
-	max int
-	cut bool
-}
-
-func (c *limitedBuffer) Write(p []byte) (int, error) {
-	room := c.max - c.b.Len()
-	c.cut = c.cut || len(p) > room
-	c.b.Write(p[:min(len(p), room)])
-	return len(p), nil
-}
-
-// text is the output as a model is shown it.
-func (c *limitedBuffer) text() string {
-	text := strings.ToValidUTF8(c.b.String(), "\uFFFD")
-	if c.cut {
-		text += fmt.Sprintf("\n[... more than %d bytes: the rest is left out]", c.max)
+// outputText is an output as a model is shown it.
+func outputText(c *shell.Beginning) string {
+	text := c.Text()
+	if c.Cut {
+		text += fmt.Sprintf("\n[... more than %d bytes: the rest is left out]", c.Most)
 	}
 	return terminal.Truncate(text, outputLines, outputChars)
 }
@@ -245,10 +225,10 @@ func (g Disk) Problems(ctx context.Context) (string, bool) {
 	if g.Linter == "" {
 		return "There is no editor to ask, and no linter is set up. `roost config set linter COMMAND` names the one to run.", false
 	}
-	out := &limitedBuffer{max: outputBytes}
+	out := &shell.Beginning{Most: outputBytes}
 	command := shell.Command{Line: g.Linter, Dir: g.Workspace.Root(), Timeout: linterTime, Output: out, Mark: g.Mark}
 	ran, err := shell.Run(ctx, command)
-	said := strings.TrimSpace(terminal.Plain(out.text()))
+	said := strings.TrimSpace(terminal.Plain(outputText(out)))
 	switch {
 	case err != nil:
 		return fmt.Sprintf("The linter %q could not be run: %v", g.Linter, err), false
@@ -343,16 +323,16 @@ func (r *repo) disableFilters(ctx context.Context) error {
 // run runs git and returns its output.
 func (r *repo) run(ctx context.Context, args ...string) (string, error) {
 	cmd := usergit.Command(ctx, r.git, r.dir, slices.Concat(stableSettings, r.filters, args)...)
-	out, said := &limitedBuffer{max: outputBytes}, &limitedBuffer{max: 4 << 10}
+	out, said := &shell.Beginning{Most: outputBytes}, &shell.Beginning{Most: 4 << 10}
 	cmd.Stdout, cmd.Stderr = out, said
 	err := cmd.Run()
 	if ctx.Err() != nil {
 		return "", fmt.Errorf("git %s: %w", args[0], context.Cause(ctx))
 	}
 	if err != nil {
-		return "", fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(said.text()))
+		return "", fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(outputText(said)))
 	}
-	return out.b.String(), nil
+	return string(out.Kept), nil
 }
 
 // maxHidden bounds the names of hidden files on a command line.

@@ -281,7 +281,7 @@ func followLinks(abs, done string, todo []string) (string, fs.FileInfo, error) {
 		if len(part) > 255 {
 			return "", nil, fmt.Errorf("%w: a name longer than 255 bytes", ErrPath)
 		}
-		next := join(done, part)
+		next := filepath.Join(done, part)
 		info, err := os.Lstat(next)
 		if errors.Is(err, fs.ErrNotExist) {
 			// Continue: the rest may hold ".." from a link's target.
@@ -325,13 +325,8 @@ func followLinks(abs, done string, todo []string) (string, fs.FileInfo, error) {
 	return done, last, nil
 }
 
-// join is filepath.Join for a clean folder and a name.
-func join(dir, name string) string {
-	if os.IsPathSeparator(dir[len(dir)-1]) {
-		return dir + name
-	}
-	return dir + string(filepath.Separator) + name
-}
+// isNotDir reports an error of a path that leads through a file or a link.
+func isNotDir(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
 
 // namesOf gives the names in a clean path.
 func namesOf(path string) []string {

@@ -34,10 +34,9 @@ func (p Path) RulePaths() []string {
 	return []string{p.Readable, p.RealReadable}
 }
 
-// guarded reports whether a path is one that Guard protects, or is below one. Letter case does
-// not count: on some disks it makes no difference, and a needless question costs little.
+// guarded reports whether a path is one that Guard protects, or is below one.
 func (w *Workspace) guarded(real string) bool {
-	return slices.ContainsFunc(w.guards, func(g string) bool { return below(g, real) })
+	return slices.ContainsFunc(w.guards, func(g string) bool { return Below(g, real) })
 }
 
 // gitNames are found beside HEAD in a folder that git takes for a repository of its own.
@@ -58,8 +57,9 @@ func (w *Workspace) inRepositoryFolder(rel string) bool {
 	return false
 }
 
-// below reports whether a path is a folder, or in it, in any letter case.
-func below(dir, path string) bool {
+// Below reports whether a path is a folder, or in it. Letter case does not count: on some disks it makes no difference,
+// and a needless question or refusal costs little.
+func Below(dir, path string) bool {
 	dir, path = strings.ToLower(filepath.ToSlash(dir)), strings.ToLower(filepath.ToSlash(path))
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
@@ -194,7 +194,7 @@ func (w *Workspace) protects(text, dir string, takes bool) bool {
 
 // holdsProtected reports whether removing a folder would remove protected files with it.
 func (w *Workspace) holdsProtected(real string) bool {
-	return below(real, w.root) || slices.ContainsFunc(w.guards, func(g string) bool { return below(real, g) })
+	return Below(real, w.root) || slices.ContainsFunc(w.guards, func(g string) bool { return Below(real, g) })
 }
 
 // pathOfWord returns a word of a command as a path.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
@@ -89,8 +90,7 @@ func (w *Workspace) Ignore() (*Ignore, error) {
 }
 
 func (w *Workspace) ignore() (*Ignore, error) {
-	name := join(w.root, IgnoreFile)
-	f, err := inputfile.Open(name)
+	f, err := inputfile.Open(filepath.Join(w.root, IgnoreFile))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return &Ignore{}, nil

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/failpoint"
@@ -265,7 +264,7 @@ func (b *Restorer) prepare(ctx context.Context, o RestoreStep) (c *pendingRestor
 	}
 	dir, err := b.w.pinFolderSync(filepath.Dir(abs), false)
 	if err != nil {
-		if noFolder(err) || errors.Is(err, ErrChanged) {
+		if isNotDir(err) || errors.Is(err, ErrChanged) {
 			return nil, LeftAlone, nil // a file or a link is where a folder should be
 		}
 		return nil, 0, err
@@ -343,9 +342,6 @@ func (b *Restorer) replaceEntry(ctx context.Context, c *pendingRestore) (Restore
 // modesKept reports whether the system keeps permission bits. On Windows a file can only be
 // read-only or not, which is less than what was recorded.
 const modesKept = runtime.GOOS != "windows"
-
-// noFolder reports an error of a path that leads through a file or a link.
-func noFolder(err error) bool { return isNotDir(err) || errors.Is(err, syscall.ENOTDIR) }
 
 // placeLink makes a link. Unless fresh is set, placeLink makes the link under a temporary name and renames it over the
 // entry that it replaces.
@@ -468,7 +464,7 @@ func restorable(rel string) bool {
 func (w *Workspace) entryAtAbs(ctx context.Context, abs string) (Entry, error) {
 	base, rest, err := w.deepestExisting(filepath.Dir(abs))
 	switch {
-	case noFolder(err):
+	case isNotDir(err):
 		return w.entryBelow(filepath.Dir(abs))
 	case err != nil:
 		return Entry{}, err

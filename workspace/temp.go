@@ -33,6 +33,11 @@ type temp struct {
 // tempName is ".NAME.roost-XXXXXXXXXXXX.tmp".
 var tempName = lazyregexp.New(`^\..+\.roost-[0-9a-f]{12}\.tmp$`)
 
+// IsTemporary reports whether a name is one of the temporary files of writes.
+func IsTemporary(name string) bool {
+	return strings.HasPrefix(name, ".") && tempName().MatchString(name)
+}
+
 // heldWhileOpen: an open file can be renamed, and keeps its lock. Windows may refuse to rename one.
 const heldWhileOpen = filelock.Supported && runtime.GOOS != "windows"
 
@@ -208,7 +213,7 @@ func sweep(dir *os.Root) (removed int) {
 		names, err := f.Readdirnames(1024)
 		looked += len(names)
 		for _, name := range names {
-			if tempName().MatchString(name) && removeLeftover(dir, name) {
+			if IsTemporary(name) && removeLeftover(dir, name) {
 				removed++
 			}
 		}

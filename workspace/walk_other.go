@@ -54,6 +54,3 @@ func (w *Workspace) walkFrom(path string) (*os.Root, []string, error) {
 	root, err := inputfile.OpenDir(vol)
 	return root, namesOf(path[len(vol):]), err
 }
-
-// Elsewhere a path through a file is reported as not existing.
-func isNotDir(error) bool { return false }

@@ -3,7 +3,6 @@
 package workspace
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"syscall"
@@ -79,5 +78,3 @@ func interrupted(call func() error) (err error) {
 		}
 	}
 }
-
-func isNotDir(err error) bool { return errors.Is(err, syscall.ENOTDIR) }

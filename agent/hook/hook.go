@@ -198,7 +198,7 @@ func (s *Set) run(ctx context.Context, h Hook, in Input, mask func(string) strin
 		limit = min(limit, endTimeout)
 		ctx = context.WithoutCancel(ctx)
 	}
-	var out, complaints bounded
+	out, complaints := shell.Beginning{Most: outputLimit}, shell.Beginning{Most: outputLimit}
 	ran, err := shell.Run(ctx, shell.Command{
 		Line: h.Command, Dir: s.Workspace, Timeout: limit, Mark: s.Mark, Input: file, Output: &out, Errors: &complaints,
 		Started: func(shell.Process) { failpoint.Hit("hook.started") },
@@ -212,7 +212,7 @@ func (s *Set) run(ctx context.Context, h Hook, in Input, mask func(string) strin
 	case ran.TimedOut:
 		return h.failed(fmt.Sprintf("it was ended after %s, its time limit", limit)), nil
 	}
-	return h.answer(ran.Exit, mask(out.text()), mask(complaints.text())), nil
+	return h.answer(ran.Exit, mask(out.Text()), mask(complaints.Text())), nil
 }
 
 // Exec runs a command line of the user's outside of any run, as a hook runs: sh -c in a folder, with a JSON document on its
@@ -223,9 +223,9 @@ func Exec(ctx context.Context, line, dir string, limit time.Duration, document a
 		return ran, "", fmt.Errorf("run the command: %w", err)
 	}
 	defer file.Close()
-	var said bounded
+	said := shell.Beginning{Most: outputLimit}
 	ran, err = shell.Run(ctx, shell.Command{Line: line, Dir: dir, Timeout: limit, Input: file, Errors: &said})
-	return ran, tool.OneLine(shortened(said.text())), err //nolint:wrapcheck // the caller names what the command is for
+	return ran, tool.OneLine(shortened(said.Text())), err //nolint:wrapcheck // the caller names what the command is for
 }
 
 // spool writes the document for a hook into a file, and removes the name of the file.
@@ -294,14 +294,3 @@ func shortened(text string) string {
 	}
 	return cmp.Or(text, "it gave no reason")
 }
-
-// bounded keeps the beginning of an output.
-type bounded struct{ kept []byte }
-
-// Write takes everything and keeps what fits.
-func (b *bounded) Write(p []byte) (int, error) {
-	b.kept = append(b.kept, p[:min(len(p), outputLimit-len(b.kept))]...)
-	return len(p), nil
-}
-
-func (b *bounded) text() string { return strings.ToValidUTF8(string(b.kept), "\uFFFD") }

@@ -5,6 +5,7 @@ package rows
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/roost-dev/roost/esjson"
@@ -102,7 +103,7 @@ func Result(call, text string, images []json.RawMessage, isError bool) json.RawM
 	if isError {
 		o.Bool("is_error", true)
 	}
-	return o.Take()
+	return o.Bytes()
 }
 
 // Failure is the result of a call that failed.
@@ -118,6 +119,15 @@ func Shorten(s string, most int) string {
 	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
+// FirstOf joins the first items of a list and counts the rest.
+func FirstOf(list []string, most int) string {
+	text := strings.Join(list[:min(len(list), most)], ", ")
+	if more := len(list) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
 // Denial is the result of a call that was refused, with the person's words if there are any.
 func Denial(feedback string) string {
 	if feedback == "" {
@@ -126,8 +136,13 @@ func Denial(feedback string) string {
 	return status("denied", "feedback", feedback)
 }
 
-// Approved precedes the result of a call that the person approved with words.
-func Approved(feedback string) string { return status("approved", "feedback", feedback) + "\n\n" }
+// Approved precedes the result of a call that the person approved with words; "" without any.
+func Approved(feedback string) string {
+	if feedback == "" {
+		return ""
+	}
+	return status("approved", "feedback", feedback) + "\n\n"
+}
 
 // Guidance gives the model the person's answer to the question what it should do instead.
 func Guidance(words string) string { return status("guidance", "feedback", words) }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
@@ -89,7 +90,7 @@ func (t *Tracker) Report(turn Turn) (section string, records []task.Event) {
 		section += fmt.Sprintf("and %d more\n", more)
 	}
 	if len(notices) > 0 {
-		t.run.Notice("changed since the model saw it: " + firstOf(notices) + "; the model gets to know it now")
+		t.run.Notice("changed since the model saw it: " + rows.FirstOf(notices, maxNames) + "; the model gets to know it now")
 	}
 	return section + contents.String(), records
 }
@@ -301,21 +302,12 @@ func (t *Tracker) notifyChanges(ctx context.Context, what string, after time.Dur
 	for {
 		began := time.Now()
 		if names := t.newlyChanged(ctx, now()); len(names) > 0 {
-			t.run.Notice(firstOf(names) + " while " + what + "; the model gets to know it in its next turn")
+			t.run.Notice(rows.FirstOf(names, maxNames) + " while " + what + "; the model gets to know it in its next turn")
 		}
 		if !pause(ctx, max(attendPoll, 20*time.Since(began))) {
 			return
 		}
 	}
-}
-
-// firstOf names as many files as one notice may.
-func firstOf(names []string) string {
-	list := strings.Join(names[:min(len(names), maxNames)], ", ")
-	if more := len(names) - maxNames; more > 0 {
-		list += fmt.Sprintf(" and %d more", more)
-	}
-	return list
 }
 
 // pause waits for d. It returns false when ctx ended first.

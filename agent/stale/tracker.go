@@ -110,14 +110,13 @@ type File struct {
 	now   workspace.Observation
 }
 
-// Changed checks the files that the model knows and returns those that are stale, by the age of their
-// records. Files that pending events record are left out: the model just learned them.
-func (t *Tracker) Changed(ctx context.Context, pending []task.Event) []File {
-	return t.check(ctx, t.run.State().Files, t.run.Now(), pending, math.MaxInt64)
+// Changed checks the files that the model knows and returns those that are stale, by the age of their records.
+func (t *Tracker) Changed(ctx context.Context) []File {
+	return t.check(ctx, t.run.State().Files, t.run.Now(), nil, math.MaxInt64)
 }
 
 // check is Changed of the given files, without those that a check since then found unchanged; at and since are Unix
-// milliseconds.
+// milliseconds. Files that pending events record are left out: the model just learned them.
 func (t *Tracker) check(ctx context.Context, all []task.FileRecord, at int64, pending []task.Event, since int64) []File {
 	if t.opt.Workspace == nil {
 		return nil

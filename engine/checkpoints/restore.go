@@ -557,7 +557,7 @@ func (p *plannedRestore) planUndo(ctx context.Context, files []task.RestoreFile)
 	if err != nil {
 		return fmt.Errorf("read the files of task %s: %w", p.ref.ID, err)
 	}
-	plan := checkpoint.Plan{To: p.to, Rule: checkpoint.Keep}
+	var plan checkpoint.Plan
 	for _, f := range files {
 		i := checkpoint.Item{Path: f.Path, Now: now[f.Path], Target: f.To, Act: checkpoint.ActRestore}
 		switch {

@@ -172,17 +172,11 @@ func readAll(to []byte, r io.Reader, size int) ([]byte, error) {
 	if cap(to) < size {
 		to = make([]byte, 0, max(size, 64<<10))
 	}
-	for len(to) < size {
-		n, err := r.Read(to[len(to):size])
-		to = to[:len(to)+n]
-		if errors.Is(err, io.EOF) {
-			return to, nil
-		}
-		if err != nil {
-			return to, err
-		}
+	n, err := io.ReadFull(r, to[:size])
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
 	}
-	return to, nil
+	return to[:n], err
 }
 
 // Files goes through a folder, or one file.

@@ -54,11 +54,7 @@ func short(line string) string {
 	if len(line) <= maxLine {
 		return line
 	}
-	at := maxLine
-	for !utf8.RuneStart(line[at]) {
-		at--
-	}
-	return line[:at] + "..."
+	return strings.ToValidUTF8(line[:maxLine], "") + "..."
 }
 
 // language describes the declarations of a language.

@@ -330,6 +330,24 @@ func (p *pump) stop(res *Result) error {
 	}
 }
 
+// Beginning keeps the first Most bytes of an output, and takes the rest without keeping it.
+type Beginning struct {
+	Most int
+	Kept []byte
+	Cut  bool // there was more
+}
+
+// Write takes everything.
+func (b *Beginning) Write(p []byte) (int, error) {
+	room := b.Most - len(b.Kept)
+	b.Cut = b.Cut || len(p) > room
+	b.Kept = append(b.Kept, p[:min(len(p), room)]...)
+	return len(p), nil
+}
+
+// Text is what was kept, as UTF-8.
+func (b *Beginning) Text() string { return strings.ToValidUTF8(string(b.Kept), "\uFFFD") }
+
 // Process identifies a running command beyond the reuse of its number.
 type Process struct {
 	PGID    int    `json:"pgid"`

@@ -250,7 +250,6 @@ type Command struct {
 	Hint        string // what its arguments are
 	Mode        string // that it is for; "" for any
 	Source      string // project, global or built-in
-	Path        string // of its file; "" when it is built in
 }
 
 // maxFile bounds a command's file in bytes: it becomes part of every request.
@@ -276,9 +275,9 @@ func (s Set) Find(ctx context.Context, name string) (Command, error) {
 	}
 	for _, place := range []struct {
 		source string
-		read   func(context.Context, string) ([]byte, string, error)
+		read   func(context.Context, string) ([]byte, error)
 	}{{"project", s.project}, {"global", s.global}} {
-		text, file, err := place.read(ctx, name+".md")
+		text, err := place.read(ctx, name+".md")
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -287,7 +286,7 @@ func (s Set) Find(ctx context.Context, name string) (Command, error) {
 		}
 		if len(text) > 0 {
 			c := Parse(string(text))
-			c.Name, c.Source, c.Path = name, place.source, file
+			c.Name, c.Source = name, place.source
 			return c, nil
 		}
 	}
@@ -302,37 +301,37 @@ var ErrNone = errors.New("there is no such command")
 
 const folder = ".roo/commands"
 
-func (s Set) project(ctx context.Context, file string) ([]byte, string, error) {
+func (s Set) project(ctx context.Context, file string) ([]byte, error) {
 	if s.Workspace == nil {
-		return nil, "", fs.ErrNotExist
+		return nil, fs.ErrNotExist
 	}
 	p, err := s.Workspace.Resolve(path.Join(folder, file))
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	if _, err := os.Stat(p.Real); err != nil {
-		return nil, "", fs.ErrNotExist
+		return nil, fs.ErrNotExist
 	}
 	if p.Outside {
-		return nil, "", fmt.Errorf("%s leads out of the workspace", p.Readable)
+		return nil, fmt.Errorf("%s leads out of the workspace", p.Readable)
 	}
 	text, _, err := s.Workspace.Read(ctx, p, maxFile)
-	return text, p.Real, err
+	return text, err
 }
 
-func (s Set) global(_ context.Context, file string) ([]byte, string, error) {
+func (s Set) global(_ context.Context, file string) ([]byte, error) {
 	if s.Home == "" {
-		return nil, "", fs.ErrNotExist
+		return nil, fs.ErrNotExist
 	}
 	name := filepath.Join(s.Home, filepath.FromSlash(folder), file)
 	text, err := inputfile.ReadFS(os.DirFS(s.Home), path.Join(folder, file), maxFile+1)
 	switch {
 	case err == nil && len(text) > maxFile, errors.Is(err, inputfile.ErrIrregular):
-		return nil, "", fmt.Errorf("%s is no file of at most %d bytes", name, maxFile)
+		return nil, fmt.Errorf("%s is no file of at most %d bytes", name, maxFile)
 	case err != nil:
-		return nil, "", fs.ErrNotExist
+		return nil, fs.ErrNotExist
 	}
-	return text, name, nil
+	return text, nil
 }
 
 // Names lists the commands there are, in byte order. A folder that cannot be read
