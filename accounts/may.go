@@ -34,12 +34,6 @@ type Caller struct {
 	Operator bool // who runs the server, by its socket or its own token: may do everything, and owns nothing
 }
 
-// Verdict is whether a caller may do something to a task. An unseen task does not exist for the caller.
-type Verdict struct {
-	Seen bool
-	Why  string // why the caller may not use a seen task in that way; "" = the caller may
-}
-
 // Can reports whether a caller has a scope.
 func (c Caller) Can(need Scope) bool {
 	if need == Own {
@@ -53,8 +47,10 @@ func (c Caller) Is(account string) bool {
 	return account != "" && (account == c.Account || slices.Contains(c.Teams, account))
 }
 
-// May decides whether a caller may do an act to a task that needs a scope. No other function decides about tasks.
-func May(c Caller, need Scope, a api.Access) Verdict {
+// May decides whether a caller may do an act to a task that needs a scope. A task that is not seen does not exist for the
+// caller; why is why the caller may not use a seen one in that way, "" = the caller may. No other function decides about
+// tasks.
+func May(c Caller, need Scope, a api.Access) (seen bool, why string) {
 	right := ""
 	switch {
 	case c.Operator, c.Is(a.Owner), a.Owner == "" && c.Can(Admin):
@@ -69,25 +65,25 @@ func May(c Caller, need Scope, a api.Access) Verdict {
 	}
 	switch {
 	case right == "":
-		return Verdict{}
+		return false, ""
 	case !c.Can(need):
-		return Verdict{Seen: true, Why: "the token lacks the scope " + string(need)}
+		return true, "the token lacks the scope " + string(need)
 	case need == Own && right != "own":
-		return Verdict{Seen: true, Why: "only its owner may do that"}
+		return true, "only its owner may do that"
 	case need != Read && right == api.ShareRead:
-		return Verdict{Seen: true, Why: "it is shared with you to read"}
+		return true, "it is shared with you to read"
 	}
-	return Verdict{Seen: true}
+	return true, ""
 }
 
 // Sight is May for the tasks that a request finds. It refuses with problems.
 func (c Caller) Sight(need Scope) func(api.Access) (seen bool, refused error) {
 	return func(a api.Access) (bool, error) {
-		v := May(c, need, a)
-		if v.Why == "" {
-			return v.Seen, nil
+		seen, why := May(c, need, a)
+		if why == "" {
+			return seen, nil
 		}
-		return true, api.NewProblem(http.StatusForbidden, "not_allowed", "You may not do that to the task", v.Why,
+		return true, api.NewProblem(http.StatusForbidden, "not_allowed", "You may not do that to the task", why,
 			"roost team share TASK NAME act  # by its owner")
 	}
 }

@@ -49,8 +49,8 @@ func TestMay(t *testing.T) {
 		"shared to act, but the token reads":       {accounts.Caller{Account: "p-bob", Scopes: only(accounts.Read)}, accounts.Act, with("p-bob", "act"), "the token lacks the scope act"},
 	} {
 		got := hidden
-		if v := accounts.May(tc.c, tc.need, tc.a); v.Seen {
-			got = v.Why
+		if seen, why := accounts.May(tc.c, tc.need, tc.a); seen {
+			got = why
 		}
 		if got != tc.want {
 			t.Errorf("%s: got %q, want %q", name, got, tc.want)

@@ -161,15 +161,11 @@ type Received struct {
 // Plus adds two usages. The cost is unknown only when it is in both: what has no
 // price does not hide what has one.
 func (u Usage) Plus(other Usage) Usage {
-	out := Usage{
-		TokensIn: AddClamped(u.TokensIn, other.TokensIn), TokensOut: AddClamped(u.TokensOut, other.TokensOut),
-		CacheWrites: AddClamped(u.CacheWrites, other.CacheWrites), CacheReads: AddClamped(u.CacheReads, other.CacheReads),
+	if u.Cost == nil {
+		u.Cost, other.Cost = other.Cost, nil
 	}
-	if u.Cost != nil || other.Cost != nil {
-		cost := money.USD(AddClamped(u.Micros(), other.Micros()))
-		out.Cost = &cost
-	}
-	return out
+	u.Add(other)
+	return u
 }
 
 // Less is what is left of a usage without another one.

@@ -14,9 +14,7 @@ import (
 
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/journal"
-	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -33,13 +31,10 @@ func TestExitOfErrors(t *testing.T) {
 		{"no such task", fmt.Errorf("x: %w", store.ErrNotFound), failure.ExitNotFound, "task_not_found", 404, false},
 		{"several tasks", &store.AmbiguousError{Given: "1"}, failure.ExitUsage, "ambiguous_id", 0, false},
 		{"a root that cannot be used", &store.RootError{Path: "/x", Check: "y"}, failure.ExitConfig, "root_unusable", 0, false},
-		{"something to set up", &setup.Error{What: "a"}, failure.ExitConfig, "configuration", 0, false},
 		{"busy", fmt.Errorf("x: %w", &journal.BusyError{}), failure.ExitBusy, "task_busy", 409, true},
 		{"files that another program writes", fmt.Errorf("x: %w", store.ErrForeignBusy), failure.ExitBusy, "task_busy", 409, true},
 		{"somebody else has taken it", fmt.Errorf("x: %w", journal.ErrFenced), failure.ExitBusy, "task_fenced", 409, false},
 		{"locks that cannot be trusted", fmt.Errorf("x: %w", journal.ErrUntrustedLocks), failure.ExitConfig, "untrusted_locks", 0, false},
-		{"the provider failed", &llm.Error{Kind: llm.Server}, failure.ExitProvider, "provider_error", 0, true},
-		{"the provider's key", &llm.Error{Kind: llm.Auth}, failure.ExitConfig, "provider_auth", 0, false},
 		{"too late", fmt.Errorf("x: %w", context.DeadlineExceeded), failure.ExitTimeout, "timeout", 0, false},
 		{"stopped", fmt.Errorf("x: %w", context.Canceled), failure.ExitCancelled, "cancelled", 0, false},
 		{"no permission", fmt.Errorf("x: %w", syscall.EACCES), failure.ExitFailed, "permission_denied", 0, false},

@@ -157,11 +157,12 @@ const (
 )
 
 // Do sends a request and reads the answer into a value: nil ignores it, a *json.RawMessage gets its bytes.
-func (c *Client) Do(ctx context.Context, method, path string, query url.Values, body, into any) (http.Header, error) {
-	return c.Ask(ctx, Request{Method: method, Path: path, Query: query, Body: body}, into)
+func (c *Client) Do(ctx context.Context, method, path string, query url.Values, body, into any) error {
+	_, err := c.Ask(ctx, Request{Method: method, Path: path, Query: query, Body: body}, into)
+	return err
 }
 
-// Ask is Do with all members of a request.
+// Ask is Do with all members of a request. It returns the header of the answer.
 func (c *Client) Ask(ctx context.Context, r Request, into any) (http.Header, error) {
 	var head http.Header
 	err := c.again(ctx, &r, func() error {
@@ -508,13 +509,13 @@ func (a *answer) Flush() { a.begin(http.StatusOK) }
 
 // Get reads a document of any route.
 func Get[T any](ctx context.Context, c *Client, path string, query url.Values) (doc T, err error) {
-	_, err = c.Do(ctx, http.MethodGet, path, query, nil, &doc)
+	err = c.Do(ctx, http.MethodGet, path, query, nil, &doc)
 	return doc, err
 }
 
 // Post makes a change by any route, and reads the document that answers it.
 func Post[T any](ctx context.Context, c *Client, path string, body any) (doc T, err error) {
-	_, err = c.Do(ctx, http.MethodPost, path, nil, body, &doc)
+	err = c.Do(ctx, http.MethodPost, path, nil, body, &doc)
 	return doc, err
 }
 

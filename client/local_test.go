@@ -24,7 +24,7 @@ func TestLocal(t *testing.T) {
 		w.Header().Set("X-Late", "no")
 	}), "t")
 	var got struct{ Auth, Body string }
-	head, err := c.Do(soon(t), "POST", "/v1/x", map[string][]string{"a": {"b"}}, 1, &got)
+	head, err := c.Ask(soon(t), Request{Method: "POST", Path: "/v1/x", Query: map[string][]string{"a": {"b"}}, Body: 1}, &got)
 	if err != nil || got.Auth != "Bearer t" || got.Body != "1\n" || head.Get("X-Seen") != "yes" || head.Get("X-Late") != "" {
 		t.Error(got, head, err)
 	}

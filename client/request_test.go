@@ -43,14 +43,14 @@ func TestRequest(t *testing.T) {
 		Path, Query, Auth, Type, Body string
 		Key                           int
 	}
-	if _, err := c.Do(soon(t), "POST", pathWith("a b"), map[string][]string{"x": {"1&2"}}, map[string]string{"text": "<é>"}, &got); err != nil {
+	if err := c.Do(soon(t), "POST", pathWith("a b"), map[string][]string{"x": {"1&2"}}, map[string]string{"text": "<é>"}, &got); err != nil {
 		t.Fatal(err)
 	}
 	if got.Path != "/below/v1/tasks/a b/x" || got.Query != "x=1%262" || got.Auth != "Bearer secret" || got.Type != "application/json" || got.Body != "{\"text\":\"<é>\"}\n" || got.Key != 32 {
 		t.Errorf("%+v", got)
 	}
 	var raw json.RawMessage
-	if _, err := c.Do(soon(t), "GET", "/x", nil, nil, &raw); err != nil || !strings.HasSuffix(string(raw), "}\n") {
+	if err := c.Do(soon(t), "GET", "/x", nil, nil, &raw); err != nil || !strings.HasSuffix(string(raw), "}\n") {
 		t.Errorf("the document's own bytes: %q, %v", raw, err)
 	}
 }
@@ -76,7 +76,7 @@ func TestRepeats(t *testing.T) {
 			say(w, 200, struct{}{})
 		})
 		c.http.Transport.(*http.Transport).DisableKeepAlives = true // net/http repeats by itself on a reused connection
-		_, err := c.Do(soon(t), tt.method, "/x", nil, nil, nil)
+		err := c.Do(soon(t), tt.method, "/x", nil, nil, nil)
 		var un *Unreachable
 		if (err == nil) != tt.ok || err != nil && !errors.As(err, &un) {
 			t.Errorf("%s: got %v, want (err == nil) = tt.ok and (no error or errors.As(err, &un))", tt.method, err)
@@ -95,7 +95,7 @@ func TestKeysDiffer(t *testing.T) {
 		say(w, 200, struct{}{})
 	})
 	for range 3 {
-		if _, err := c.Do(soon(t), "POST", "/x", nil, nil, nil); err != nil {
+		if err := c.Do(soon(t), "POST", "/x", nil, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -15,7 +15,7 @@ func (c *Client) UserSettings(ctx context.Context) (api.UserSettings, error) {
 
 // ChangeSettings sets settings in the user's file, and removes others.
 func (c *Client) ChangeSettings(ctx context.Context, n api.SettingsPatch) (doc api.UserSettings, err error) {
-	_, err = c.Do(ctx, http.MethodPatch, "/v1/settings", nil, n, &doc)
+	err = c.Do(ctx, http.MethodPatch, "/v1/settings", nil, n, &doc)
 	return doc, err
 }
 
@@ -25,13 +25,13 @@ func providerPath(provider, rest string) string {
 
 // SetKey stores the key of a provider on the server's machine.
 func (c *Client) SetKey(ctx context.Context, provider string, n api.NewKey) (doc api.KeyState, err error) {
-	_, err = c.Do(ctx, http.MethodPut, providerPath(provider, "/key"), nil, n, &doc)
+	err = c.Do(ctx, http.MethodPut, providerPath(provider, "/key"), nil, n, &doc)
 	return doc, err
 }
 
 // RemoveKey removes the key of a provider from the server's machine.
 func (c *Client) RemoveKey(ctx context.Context, provider string) (doc api.KeyState, err error) {
-	_, err = c.Do(ctx, http.MethodDelete, providerPath(provider, "/key"), nil, nil, &doc)
+	err = c.Do(ctx, http.MethodDelete, providerPath(provider, "/key"), nil, nil, &doc)
 	return doc, err
 }
 
@@ -47,8 +47,7 @@ func (c *Client) AddMCPServer(ctx context.Context, n api.NewMCPServer) (api.MCPS
 
 // RemoveMCPServer removes an MCP server from the user's own file.
 func (c *Client) RemoveMCPServer(ctx context.Context, name string) error {
-	_, err := c.Do(ctx, http.MethodDelete, "/v1/mcp-servers/"+url.PathEscape(name), nil, nil, nil)
-	return err
+	return c.Do(ctx, http.MethodDelete, "/v1/mcp-servers/"+url.PathEscape(name), nil, nil, nil)
 }
 
 // AddSource adds a folder to the sources of tasks.
@@ -58,6 +57,5 @@ func (c *Client) AddSource(ctx context.Context, n api.NewSource) (api.AddedSourc
 
 // RemoveSource removes a folder from the sources of tasks.
 func (c *Client) RemoveSource(ctx context.Context, path string) error {
-	_, err := c.Do(ctx, http.MethodDelete, "/v1/sources", url.Values{"path": {path}}, nil, nil)
-	return err
+	return c.Do(ctx, http.MethodDelete, "/v1/sources", url.Values{"path": {path}}, nil, nil)
 }

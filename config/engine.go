@@ -134,7 +134,7 @@ func number[N int | int64](to *N, read func(string) (N, error)) func(Value) {
 	}
 }
 
-// OrNone is a limit as the engine takes it, where a negative one takes a limit away.
+// OrNone turns a limit of a document or a setting into one of the engine: 0, no limit, becomes a negative number.
 func OrNone[N int | int64](n N) N {
 	if n == 0 {
 		return -1

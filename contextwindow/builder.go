@@ -391,7 +391,7 @@ func (b *Builder) match(id string, results [][]byte) (at int, twice bool) {
 func orphan(result []byte) [][]byte {
 	content, _ := esjson.Get(result, "content")
 	if esjson.TypeOf(content) != esjson.TypeArray {
-		return [][]byte{textOf("Tool result:\n" + str(content))}
+		return [][]byte{textOf("Tool result:\n" + esjson.Text(content))}
 	}
 	return append([][]byte{textOf("Tool result:")}, blocks(content)...)
 }

@@ -100,7 +100,8 @@ func (c *checked) takeContent(x *esjson.Index, i int, o Options) {
 		at++
 		f = fields{}
 		f.take(func(places ...any) (int, error) { return x.Take(k, places...) })
-		if o.KeepReasoningContent && c.role == "assistant" && str(f.typ) == "reasoning" && esjson.TypeOf(f.text) == esjson.TypeString {
+		if o.KeepReasoningContent && c.role == "assistant" && esjson.Text(f.typ) == "reasoning" &&
+			esjson.TypeOf(f.text) == esjson.TypeString {
 			c.thought = joinStrings(c.thought, f.text)
 		}
 		p, keep, note := checkBlock(x.Raw(k), &f, c.role, o)
@@ -185,7 +186,7 @@ func checkBlock(b []byte, f *fields, role string, o Options) (p contentPart, kee
 	if esjson.TypeOf(b) != esjson.TypeObject {
 		return p, false, "a content block that is no object was left out"
 	}
-	typ := str(f.typ)
+	typ := esjson.Text(f.typ)
 	user := role == "user"
 	switch {
 	case typ == "text":
@@ -212,18 +213,18 @@ func checkBlock(b []byte, f *fields, role string, o Options) (p contentPart, kee
 	case typ == "tool_result" && user:
 		return checkToolResult(b, f, o)
 	case typ == "thinking" && !user:
-		if o.DropThinking || str(f.signature) == "" || esjson.TypeOf(f.thinking) != esjson.TypeString {
+		if o.DropThinking || esjson.Text(f.signature) == "" || esjson.TypeOf(f.thinking) != esjson.TypeString {
 			return p, false, ""
 		}
 		return f.sendable(thinking, b, typ, member{"thinking", f.thinking}, member{"signature", f.signature}), true, ""
 	case typ == "redacted_thinking" && !user:
-		if o.DropThinking || str(f.data) == "" {
+		if o.DropThinking || esjson.Text(f.data) == "" {
 			return p, false, ""
 		}
 		return f.sendable(thinking, b, typ, member{"data", f.data}), true, ""
-	case typ == "reasoning" && !user && o.KeepReasoning && str(f.encrypted) != "":
+	case typ == "reasoning" && !user && o.KeepReasoning && esjson.Text(f.encrypted) != "":
 		return contentPart{kind: thinking, raw: b}, true, ""
-	case typ == "thoughtSignature" && !user && o.KeepSignatures && str(f.thoughtSignature) != "":
+	case typ == "thoughtSignature" && !user && o.KeepSignatures && esjson.Text(f.thoughtSignature) != "":
 		return contentPart{kind: signature, raw: b}, true, ""
 	case typ == "reasoning" || typ == "thoughtSignature":
 		return p, false, "" // other providers' own blocks
@@ -266,12 +267,12 @@ func checkImage(b []byte, f *fields, o Options) (contentPart, bool, string) {
 	}
 	var typ, media, data []byte
 	n, _ := esjson.Take(f.source, "type", &typ, "media_type", &media, "data", &data)
-	switch str(media) {
+	switch esjson.Text(media) {
 	case "image/jpeg", "image/png", "image/gif", "image/webp":
 	default:
 		media = nil
 	}
-	if str(typ) != "base64" || media == nil || !isBase64(data) {
+	if esjson.Text(typ) != "base64" || media == nil || !isBase64(data) {
 		return textInstead(badImage), true, "an image that cannot be sent was replaced by a text"
 	}
 	fits := f.count == 2 && n == 3
@@ -293,7 +294,7 @@ func checkImage(b []byte, f *fields, o Options) (contentPart, bool, string) {
 			return shown, true, "an image was replaced by a text: " + why
 		}
 		*o.left = o.left.plus(more)
-		if str(media) != p.media { // providers refuse this, too: a file's name does not decide its type
+		if esjson.Text(media) != p.media { // providers refuse this, too: a file's name does not decide its type
 			media, fits = esjson.Quote(nil, p.media), false
 		}
 	}
@@ -304,7 +305,7 @@ func checkImage(b []byte, f *fields, o Options) (contentPart, bool, string) {
 }
 
 func checkToolUse(b []byte, f *fields, o Options) (contentPart, bool, string) {
-	id, name := str(f.id), str(f.name)
+	id, name := esjson.Text(f.id), esjson.Text(f.name)
 	object := esjson.TypeOf(f.input) == esjson.TypeObject
 	asIs := object && isName(id, o.idLength()) && name != "" && name == o.name(name)
 	if f.count == 4 && asIs && esjson.TypeOf(f.id) == esjson.TypeString {
@@ -312,7 +313,7 @@ func checkToolUse(b []byte, f *fields, o Options) (contentPart, bool, string) {
 	}
 	note, input := "", f.input
 	if !object {
-		in := []byte(str(f.input))
+		in := []byte(esjson.Text(f.input))
 		if !esjson.Valid(in) || esjson.TypeOf(in) != esjson.TypeObject {
 			in, note = []byte("{}"), "the input of a tool call is no object; it is sent as empty"
 		}
@@ -324,7 +325,7 @@ func checkToolUse(b []byte, f *fields, o Options) (contentPart, bool, string) {
 }
 
 func checkToolResult(b []byte, f *fields, o Options) (contentPart, bool, string) {
-	p := contentPart{kind: toolResult, raw: b, id: str(f.useID)}
+	p := contentPart{kind: toolResult, raw: b, id: esjson.Text(f.useID)}
 	p.sent = p.id
 	known := 3
 	isError := esjson.TypeOf(f.isError) == esjson.TypeBool

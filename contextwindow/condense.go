@@ -199,11 +199,11 @@ func (c Condensation) Message(messages [][]byte, s Summary, now int64) []byte {
 	}
 	ts := float64(now)
 	if c.At < len(messages) {
-		if f, ok := num(readTags(messages[c.At]).ts); ok {
+		if f, ok := esjson.Double(readTags(messages[c.At]).ts); ok {
 			ts = f - 1
 		}
 	} else if n := len(messages); n > 0 {
-		if f, ok := num(readTags(messages[n-1]).ts); ok {
+		if f, ok := esjson.Double(readTags(messages[n-1]).ts); ok {
 			ts = math.Max(f+1, 0)
 		}
 	}
@@ -284,7 +284,7 @@ func CutOldest(messages [][]byte, fraction float64, id string, now int64) Cut {
 	ts := float64(now) - 1
 	if removed+1 < len(visible) {
 		c.At = visible[removed+1]
-		if f, ok := num(all[c.At].ts); ok {
+		if f, ok := esjson.Double(all[c.At].ts); ok {
 			ts = f - 1
 		}
 	}
@@ -370,7 +370,7 @@ func blockText(b []byte, limit int) string {
 			for key, val := range esjson.Members(input) {
 				text := string(val)
 				if esjson.TypeOf(val) == esjson.TypeString {
-					text = str(val)
+					text = esjson.Text(val)
 				}
 				lines = append(lines, key+": "+cutMiddle(text, limit))
 			}

@@ -54,7 +54,7 @@ func texts(messages [][]byte) string {
 	var out []string
 	for _, m := range messages {
 		r := readTags(m)
-		text := str(r.content)
+		text := esjson.Text(r.content)
 		if esjson.TypeOf(r.content) == esjson.TypeArray {
 			for _, b := range blocks(r.content) {
 				text += esjson.TextOf(b, "text")
@@ -88,7 +88,7 @@ func TestEffective(t *testing.T) {
 		}
 		for _, m := range brief(t, tt.in) {
 			r := readTags(m)
-			shown, sent := strings.Contains(", "+tt.want+",", ", "+r.role[:1]+str(r.content)+","), strings.Contains(show(messages), string(r.content))
+			shown, sent := strings.Contains(", "+tt.want+",", ", "+r.role[:1]+esjson.Text(r.content)+","), strings.Contains(show(messages), string(r.content))
 			if shown != sent {
 				t.Errorf("%s: %s is sent: %v", tt.name, r.content, sent)
 			}
@@ -293,7 +293,7 @@ func TestBuildSendsWhatEffectiveShows(t *testing.T) {
 		h := genTagged(t)
 		want := map[string]bool{}
 		for _, m := range Effective(h) {
-			want[str(readTags(m).content)] = true
+			want[esjson.Text(readTags(m).content)] = true
 		}
 		messages, _, err := Build(h, Options{})
 		if err != nil && len(want) > 0 {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -46,29 +45,15 @@ func readAll(messages [][]byte) []tags {
 	return out
 }
 
-func str(raw []byte) string {
-	if len(raw) < 2 || raw[0] != '"' {
-		return ""
-	}
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return string(raw[1 : len(raw)-1])
-	}
-	s, err := esjson.Unquote(raw)
-	if err != nil {
-		return ""
-	}
-	return s
-}
-
 // truthy follows ECMAScript for the values that occur: true, and tags that other programs wrote as 1 or "true".
 func truthy(raw []byte) bool {
 	switch esjson.TypeOf(raw) {
 	case esjson.TypeBool:
 		return raw[0] == 't'
 	case esjson.TypeString:
-		return str(raw) != ""
+		return esjson.Text(raw) != ""
 	case esjson.TypeNumber:
-		f, ok := num(raw)
+		f, ok := esjson.Double(raw)
 		return f != 0 || !ok // a number that is no double is too large for one, so it is not 0
 	case esjson.TypeObject, esjson.TypeArray:
 		return true
@@ -97,14 +82,6 @@ func textOf(s string) []byte { return textBlock(esjson.Quote(nil, s)) }
 
 func resultBlock(id, content string) []byte {
 	return esjson.ObjectOf("type", "tool_result", "tool_use_id", id, "content", content)
-}
-
-func num(raw []byte) (float64, bool) {
-	if esjson.TypeOf(raw) != esjson.TypeNumber {
-		return 0, false
-	}
-	f, err := strconv.ParseFloat(string(raw), 64)
-	return f, err == nil
 }
 
 // tidy makes valid JSON acceptable to strict parsers: lone surrogates, which Roo's files may hold as escapes, and bytes
@@ -179,7 +156,7 @@ func asText(part []byte) [][]byte {
 	var rest [][]byte
 	switch esjson.TypeOf(result) {
 	case esjson.TypeString:
-		words = append(words, str(result))
+		words = append(words, esjson.Text(result))
 	case esjson.TypeArray:
 		// A result within a result becomes JSON: a part that nests over and over must not be read once for each level.
 		rest = parts(result, func(part []byte) [][]byte { return [][]byte{textOf(esjson.WithoutData(part))} })

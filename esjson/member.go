@@ -219,6 +219,16 @@ func GetFloat(obj []byte, key string) (float64, bool) {
 	return f, err == nil || math.IsInf(f, 0)
 }
 
+// Double is the value of a number; ok is false for any other value, and for a number that is too large for a double:
+// JSON.parse makes an infinity of that one, which would swallow every sum.
+func Double(raw []byte) (f float64, ok bool) {
+	f, err := strconv.ParseFloat(string(raw), 64)
+	if TypeOf(raw) != TypeNumber || err != nil {
+		return 0, false
+	}
+	return f, true
+}
+
 // GetInt returns a member that is a whole number: see Int.
 func GetInt(obj []byte, key string) (int64, bool) {
 	v, _ := Get(obj, key)
@@ -359,23 +369,12 @@ func (o *Object) Raw(k string, raw []byte) {
 // Grow makes room for so many more bytes.
 func (o *Object) Grow(n int) { o.buf = slices.Grow(o.buf, n) }
 
-// Take is Bytes without the copy, for objects that are large: the builder is empty afterwards.
-func (o *Object) Take() []byte {
-	out := o.buf
-	o.buf = nil
-	if len(out) == 0 {
-		out = append(out, '{')
-	}
-	return append(out, '}')
-}
-
-// Bytes returns a copy of the object's text. The builder stays usable.
+// Bytes returns the object's text. A member that is added later overwrites the end of that text.
 func (o *Object) Bytes() []byte {
 	if len(o.buf) == 0 {
 		return []byte("{}")
 	}
-	out := make([]byte, 0, len(o.buf)+1)
-	return append(append(out, o.buf...), '}')
+	return append(o.buf, '}')
 }
 
 // ObjectOf is the object of names and values in this order: texts, truth values, numbers, and JSON as bytes. A value
@@ -404,7 +403,7 @@ func ObjectOf(pairs ...any) []byte {
 			panic(fmt.Sprintf("esjson: %s has a value of the type %T", name, v))
 		}
 	}
-	return o.Take()
+	return o.Bytes()
 }
 
 // Given is a value for ObjectOf, nil when it is empty.

@@ -102,9 +102,9 @@ func (a *archiver) close() error {
 	if err != nil {
 		return err
 	}
-	data, err := plain(a.manifest)
+	data, err := api.Encode(a.manifest)
 	if err == nil {
-		_, err = out.Write(append(data, '\n'))
+		_, err = out.Write(data)
 	}
 	return errors.Join(err, a.zip.Close())
 }
@@ -136,10 +136,6 @@ func (a *archiver) task(v *store.View) ([]string, error) {
 	return a.skipped, nil
 }
 
-// journalName is copied before the blobs: each blob exists before the commit that names it, so a journal that grows
-// during the copy names no blob that the archive lacks.
-const journalName = "journal.jsonl"
-
 // files adds a task's files: its folder, or the one transcript that a subagent has.
 func (a *archiver) files(dir, to string) error {
 	folder := roofmt.FolderOf(dir)
@@ -164,14 +160,16 @@ func (a *archiver) open(folder, name string) *os.Root {
 	return root
 }
 
+// folder adds the files of a folder. It copies the journal before the blobs: each blob exists before the commit that names
+// it, so a journal that grows during the copy names no blob that the archive lacks.
 func (a *archiver) folder(dir, to string) error {
 	root := a.open(dir, dir)
 	if root == nil {
 		return nil
 	}
 	defer root.Close()
-	if info, err := root.Lstat(journalName); err == nil && info.Mode().IsRegular() {
-		if err := a.file(root, journalName, to); err != nil {
+	if info, err := root.Lstat(store.JournalName); err == nil && info.Mode().IsRegular() {
+		if err := a.file(root, store.JournalName, to); err != nil {
 			return err
 		}
 	}
@@ -187,7 +185,7 @@ func (a *archiver) folder(dir, to string) error {
 			return nil
 		case passing(name) && e.IsDir():
 			return fs.SkipDir
-		case name == journalName, passing(name), e.IsDir():
+		case name == store.JournalName, passing(name), e.IsDir():
 			return nil
 		case !e.Type().IsRegular():
 			a.skip(filepath.Join(dir, name), errors.New("it is a link or a device"))
@@ -223,7 +221,7 @@ func (a *archiver) file(root *os.Root, name, to string) error {
 		return err
 	}
 	sum := sha256.New()
-	read := &reading{r: io.LimitReader(in, info.Size()), ctx: a.ctx}
+	read := &reading{r: inputfile.ContextReader(a.ctx, io.LimitReader(in, info.Size()))}
 	n, err := io.Copy(io.MultiWriter(out, sum), read)
 	if read.err != nil && a.ctx.Err() == nil {
 		a.skip(filepath.Join(root.Name(), name), fmt.Errorf("only its first %d bytes could be read: %w", n, read.err))
@@ -237,15 +235,10 @@ func (a *archiver) file(root *os.Root, name, to string) error {
 // reading wraps an error of reading a source file, as opposed to one of writing the archive.
 type reading struct {
 	r   io.Reader
-	ctx context.Context
 	err error
 }
 
 func (r *reading) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		r.err = err
-		return 0, err
-	}
 	n, err := r.r.Read(p)
 	if err != nil && err != io.EOF {
 		r.err = err
@@ -423,8 +416,7 @@ func same(ctx context.Context, f *zip.File, want ArchivedFile) error {
 	}
 	defer in.Close()
 	sum := sha256.New()
-	read := &reading{r: io.LimitReader(in, want.Size+1), ctx: ctx}
-	n, err := io.Copy(sum, read)
+	n, err := io.Copy(sum, inputfile.ContextReader(ctx, io.LimitReader(in, want.Size+1)))
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()

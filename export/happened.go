@@ -3,7 +3,6 @@ package export
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -43,10 +42,10 @@ func (p *page) happened(ctx context.Context, v *store.View) {
 	}
 	line("Time", period(rows))
 	line("Files changed", p.list(changedFiles(v.State)))
-	line("Commands", p.list(p.chosen(ctx, v, rows, maxListed, func(_ int, m *task.Message) bool { return slices.Contains(commandRows, m.Kind()) })))
+	line("Commands", p.list(p.mask.chosen(ctx, v, rows, maxListed, isCommand)))
 	line("Cost", p.costs(ctx, v))
 	p.print("</table>\n")
-	said := p.chosen(ctx, v, rows, maxPrompts, isPrompt)
+	said := p.mask.chosen(ctx, v, rows, maxPrompts, isPrompt)
 	if said.total > 1 {
 		p.print("<div class=\"prompts\"><b>%d prompts</b><ol>\n", said.total)
 		for i, text := range said.texts {
@@ -92,19 +91,19 @@ func (p *page) list(l listing) string {
 }
 
 // chosen are the texts of some rows, each with its first line only.
-func (p *page) chosen(ctx context.Context, v *store.View, rows []*task.Message, most int, is func(int, *task.Message) bool) (l listing) {
+func (m *mask) chosen(ctx context.Context, v *store.View, rows []*task.Message, most int, is func(int, *task.Message) bool) (l listing) {
 	var some []*task.Message
 	var numbers []int
-	for i, m := range rows {
-		if !is(i, m) {
+	for i, row := range rows {
+		if !is(i, row) {
 			continue
 		}
 		if l.total++; len(some) < most {
-			some, numbers = append(some, m), append(numbers, i+1)
+			some, numbers = append(some, row), append(numbers, i+1)
 		}
 	}
 	for e := range elements(ctx, v, "ui", some, 0, &Report{}) { // what cannot be read is reported with its row
-		it := view.UI(p.mask.json(e.Raw), numbers[e.Number-1])
+		it := view.UI(m.json(e.Raw), numbers[e.Number-1])
 		text := strings.TrimSpace(it.Body)
 		if it.Class == view.Tool {
 			_, text = view.Verb(it.Title)
@@ -221,7 +220,7 @@ func Prompts(ctx context.Context, v *store.View, most int) (numbers []int, texts
 		}
 	}
 	skip := max(total-most, 0)
-	said := newPage(io.Discard, nil).chosen(ctx, v, rows, most, func(i int, m *task.Message) bool {
+	said := new(mask).chosen(ctx, v, rows, most, func(i int, m *task.Message) bool {
 		if !isPrompt(i, m) {
 			return false
 		}
@@ -232,3 +231,5 @@ func Prompts(ctx context.Context, v *store.View, most int) (numbers []int, texts
 }
 
 func isPrompt(i int, m *task.Message) bool { return i == 0 || slices.Contains(prompts, m.Kind()) }
+
+func isCommand(_ int, m *task.Message) bool { return slices.Contains(commandRows, m.Kind()) }

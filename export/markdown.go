@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -22,6 +21,7 @@ import (
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/view"
 	"github.com/roost-dev/roost/view/markup"
+	"github.com/roost-dev/roost/workspace/terminal"
 )
 
 // Markdown writes the history that the model sees, in the shape of Roo's own export: all messages, also condensed ones.
@@ -61,8 +61,7 @@ type turns struct {
 }
 
 func (t *turns) message(raw []byte) {
-	role, _ := esjson.GetString(raw, "role")
-	t.turn(role == "user", markdownContent(raw))
+	t.turn(esjson.TextOf(raw, "role") == "user", markdownContent(raw))
 }
 
 func (t *turns) turn(user bool, text string) {
@@ -98,20 +97,17 @@ func markdownBlocks(content []byte) string {
 }
 
 func markdownBlock(block []byte) string {
-	kind, _ := esjson.GetString(block, "type")
+	kind := esjson.TextOf(block, "type")
 	switch kind {
 	case "text":
-		text, _ := esjson.GetString(block, "text")
-		return text
+		return esjson.TextOf(block, "text")
 	case "image":
 		return "[Image]"
 	case "tool_use":
-		name, _ := esjson.GetString(block, "name")
-		input, _ := esjson.Get(block, "input")
-		return "[Tool Use: " + name + "]\n" + markdownInput(input)
+		return "[Tool Use: " + esjson.TextOf(block, "name") + "]\n" + markdownInput(esjson.Member(block, "input"))
 	case "tool_result":
 		head := "[Tool]"
-		if bad, _ := esjson.GetBool(block, "is_error"); bad {
+		if esjson.IsTrue(block, "is_error") {
 			head = "[Tool (Error)]"
 		}
 		content, _ := esjson.Get(block, "content")
@@ -194,11 +190,8 @@ func wellFormed(s string) string {
 	}
 	var out strings.Builder
 	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && n == 1 && i+2 < len(s) && s[i] == 0xed && s[i+1] >= 0xa0 {
-			n = 3
-		}
-		out.WriteRune(r)
+		r, n := terminal.DecodeRune(s[i:])
+		out.WriteRune(r) // a surrogate becomes U+FFFD
 		i += n
 	}
 	return out.String()
@@ -212,11 +205,11 @@ func JSON(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, e
 	var r Report
 	m := mask{by: o.Mask}
 	out := bufio.NewWriter(w)
-	head, err := plain(v.Summary)
+	head, err := api.Encode(v.Summary)
 	if err != nil {
 		return r, trouble(v, "JSON", err)
 	}
-	fmt.Fprintf(out, "{\"task\":%s", m.json(head))
+	fmt.Fprintf(out, "{\"task\":%s", m.json(bytes.TrimSpace(head)))
 	for _, h := range []struct {
 		name string
 		list []*task.Message
@@ -229,19 +222,10 @@ func JSON(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, e
 		}
 		fmt.Fprint(out, "]")
 	}
-	unread, err := plain(append([]api.Unread{}, r.Unread...))
+	unread, err := api.Encode(append([]api.Unread{}, r.Unread...))
 	r.Masked = m.count
-	fmt.Fprintf(out, ",\n\"unread\":%s,\"masked\":%d}\n", unread, r.Masked)
+	fmt.Fprintf(out, ",\n\"unread\":%s,\"masked\":%d}\n", bytes.TrimSpace(unread), r.Masked)
 	return r, trouble(v, "JSON", err, ctx.Err(), out.Flush())
-}
-
-// plain is JSON without the escapes that only HTML needs.
-func plain(v any) ([]byte, error) {
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return bytes.TrimSpace(out.Bytes()), err
 }
 
 //go:embed page.css
@@ -256,7 +240,7 @@ func HTML(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, e
 	var r Report
 	p := newPage(w, o.Mask)
 	p.begin(v.Summary.Title)
-	p.facts(v)
+	p.facts(v.Summary)
 	if ui := v.State.UI(); len(ui) > 0 {
 		rows := &Items{sourceOf(v, LinesOptions{}), p.mask}
 		p.happened(ctx, v)
@@ -316,8 +300,7 @@ func (p *page) begin(title string) {
 `, policy, p.set.Title(title), pageCSS, p.set.Title(title))
 }
 
-func (p *page) facts(v *store.View) {
-	t := v.Summary
+func (p *page) facts(t api.Summary) {
 	facts := []string{t.ID, t.Source, t.Status}
 	if t.TS != 0 {
 		facts = append(facts, clock(t.TS))

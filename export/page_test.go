@@ -14,7 +14,6 @@ import (
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/roofmt"
-	"github.com/roost-dev/roost/store"
 )
 
 // foreignTask is a task of Roo's with a file that was read, a change that was refused, and
@@ -168,7 +167,7 @@ func TestFactsAboveAPage(t *testing.T) {
 	facts := func(sum api.Summary) string {
 		var out bytes.Buffer
 		p := newPage(&out, redact.New())
-		p.facts(&store.View{Summary: sum})
+		p.facts(sum)
 		fixture.NoError(t, p.out.Flush())
 		return out.String()
 	}

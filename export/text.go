@@ -279,7 +279,7 @@ func Index(w io.Writer, pages []Page, o Options) (masked int, err error) {
 			title = p.set.Plain(t.ID)
 		}
 		p.print("<section><a href=\"%s\">%s</a>\n", html.EscapeString(url.PathEscape(one.File)), title)
-		p.facts(&store.View{Summary: t})
+		p.facts(t)
 		p.print("</section>\n")
 	}
 	p.print("</body></html>\n")

@@ -56,7 +56,7 @@ func Align(v *store.View) (items []api.AlignedMessage, err error) {
 		}
 	}
 	for i, raw := range stored {
-		if is, _ := esjson.GetBool(raw, "isSummary"); is {
+		if esjson.IsTrue(raw, "isSummary") {
 			a.summary = at[i]
 		}
 	}

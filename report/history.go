@@ -39,16 +39,8 @@ func Effective(v *store.View) (messages []json.RawMessage, notes []string, err e
 	}
 	messages = make([]json.RawMessage, len(built))
 	for i, m := range built {
-		var o esjson.Object
-		o.String("role", m.Role)
-		o.Raw("content", m.Content)
-		if m.ReasoningDetails != nil {
-			o.Raw("reasoning_details", m.ReasoningDetails)
-		}
-		if m.ReasoningContent != nil {
-			o.Raw("reasoning_content", m.ReasoningContent)
-		}
-		messages[i] = o.Bytes()
+		messages[i] = esjson.ObjectOf("role", m.Role, "content", m.Content,
+			"reasoning_details", m.ReasoningDetails, "reasoning_content", m.ReasoningContent)
 	}
 	for _, n := range mended {
 		if n.Index >= 0 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -138,9 +137,9 @@ func (s *Server) answer(rt *route, w http.ResponseWriter, r *http.Request) *api.
 
 // ownKey is an idempotency key as the server uses it: one key of two people gives two, so that neither gets the other's
 // answers. A server that passes a request on has replaced the key already.
-func (a *asked) ownKey(key string) string {
+func (s *Server) ownKey(a *asked, key string) string {
 	person := accounts.Person(a.Context())
-	if key == "" || person == "" || (isPeer(a.Request) || a.Context().Value(groupKey{}) != nil) && hops(a.Request) > 0 {
+	if key == "" || person == "" || (isPeer(a.Request) || s.fromGroup(a.Request)) && hops(a.Request) > 0 {
 		return key
 	}
 	return idempotency.Identity(person + "/" + key)
@@ -302,7 +301,7 @@ func (s *Server) setAccess(a *asked, n api.Access) (*reply, error) {
 	if n.Owner != "" {
 		ids = append(ids, n.Owner)
 	}
-	known, err := s.opt.Accounts.Known(a.Context(), slices.Clone(ids))
+	known, err := s.opt.Accounts.Known(a.Context(), ids)
 	if err != nil {
 		return nil, err
 	}

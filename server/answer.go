@@ -19,6 +19,7 @@ import (
 const (
 	jsonMedia   = "application/json"
 	streamMedia = "text/event-stream"
+	htmlMedia   = "text/html"            // of pages
 	linesMedia  = "application/x-ndjson" // a JSON document a line
 	requestID   = "X-Request-Id"
 )
@@ -99,10 +100,10 @@ func accepts(headers []string, media string) bool {
 	return taken
 }
 
-// wantsStream reports whether an Accept header prefers events to a document.
-func wantsStream(headers []string) bool {
+// prefers reports whether an Accept header prefers a media type, that of events or of pages, to a document.
+func prefers(headers []string, media string) bool {
 	all := strings.Join(headers, ",")
-	return strings.Contains(all, streamMedia) && accepts(headers, streamMedia) && !strings.Contains(all, jsonMedia)
+	return strings.Contains(all, media) && accepts(headers, media) && !strings.Contains(all, jsonMedia)
 }
 
 // tagOf is the ETag of a document: the same bytes at the same position have the same tag. The tag of a task has two parts.

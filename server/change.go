@@ -33,7 +33,7 @@ func (s *Server) change(w http.ResponseWriter, a *asked) *api.Problem {
 	if p != nil {
 		return p
 	}
-	key = a.ownKey(key)
+	key = s.ownKey(a, key)
 	// This server itself decides whether the older call may continue a task. It passes that call on later, if the task turns
 	// out to be held by another process (refused).
 	if (a.named() == "" || s.opt.Guest) && s.elsewhere(w, a) {
@@ -249,7 +249,7 @@ func (s *Server) done(w http.ResponseWriter, a *asked, out idempotency.Answer) *
 	if out.Follow != nil && a.route.older {
 		return s.older(w, a, *out.Follow)
 	}
-	if out.Follow != nil && wantsStream(a.Header.Values("Accept")) {
+	if out.Follow != nil && prefers(a.Header.Values("Accept"), streamMedia) {
 		return s.followed(w, a, *out.Follow)
 	}
 	if out.Body == "" {

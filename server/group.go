@@ -27,9 +27,6 @@ type Group struct {
 
 const peerTimeout = 5 * time.Second // for a connection to another server
 
-// groupKey marks the requests that another server of the group passed on.
-type groupKey struct{}
-
 // fromGroup reports whether another server of the group passed a request on.
 func (s *Server) fromGroup(r *http.Request) bool {
 	return s.opt.Group != nil && s.opt.Group.Token != "" && devices.Same(bearer(r), s.opt.Group.Token)

@@ -97,9 +97,6 @@ func (s *Server) refuse(r *http.Request) *api.Problem {
 			"the request comes from the origin "+report.Clip(r.Header.Get("Origin")))
 	}
 	open := slices.Contains(openPaths, r.URL.Path) || s.opt.Pages != nil && safe(r.Method) && strings.HasPrefix(r.URL.Path, staticPath)
-	if group {
-		*r = *r.WithContext(context.WithValue(r.Context(), groupKey{}, true))
-	}
 	if !open {
 		var p *api.Problem
 		ok, byCookie := false, false

@@ -124,8 +124,7 @@ func (s *Server) notHere(w http.ResponseWriter, a *asked, t service.Task, found 
 	w.Header().Set(hopHeader, notHere)
 	p := problem(http.StatusConflict, "not_here", "This process does not work on the task",
 		"the process answers only for the task that it works on; roost serve answers for all tasks", "roost serve")
-	p.Retryable, p.Task = true, a.id
-	fail(w, a.Request, p)
+	fail(w, a.Request, p.Later("").About(a.id))
 	return true
 }
 
@@ -171,7 +170,7 @@ func (s *Server) passOn(w http.ResponseWriter, a *asked, conn net.Conn, address 
 				h.Set(tokenHeader, c.Token)
 			}
 			if key := h.Get(keyHeader); key != "" {
-				h.Set(keyHeader, a.ownKey(key))
+				h.Set(keyHeader, s.ownKey(a, key))
 			}
 			r.Out.Body, r.Out.ContentLength = http.NoBody, 0
 			if len(a.body) > 0 {
@@ -193,9 +192,8 @@ func (s *Server) passOn(w http.ResponseWriter, a *asked, conn net.Conn, address 
 				return
 			}
 			p := problem(http.StatusServiceUnavailable, "holder_gone", "The process that works on the task went away",
-				"it is unknown whether that process carried the request out; a repeat with the same Idempotency-Key takes effect once").Because(err)
-			p.Retryable, p.After, p.Task = true, "1", a.id
-			s.lament(w, r, p)
+				"it is unknown whether that process carried the request out; a repeat with the same Idempotency-Key takes effect once")
+			s.lament(w, r, p.Because(err).Later("1").About(a.id))
 		},
 	}
 	proxy.ServeHTTP(&relayed{w, http.NewResponseController(w), s.opt.WriteTimeout}, a.WithContext(ctx))

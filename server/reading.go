@@ -252,15 +252,6 @@ func history(s *service.Service, a *asked, span service.Span) (any, error) {
 	return windowBytes(w), err
 }
 
-// htmlMedia is the media type of pages.
-const htmlMedia = "text/html"
-
-// wantsHTML reports whether an Accept header prefers a page to a document.
-func wantsHTML(headers []string) bool {
-	all := strings.Join(headers, ",")
-	return strings.Contains(all, htmlMedia) && accepts(headers, htmlMedia) && !strings.Contains(all, jsonMedia)
-}
-
 // fragments answers with messages as HTML: li elements in their order, and the address of earlier ones in Link.
 func (s *Server) fragments(w http.ResponseWriter, a *asked) error {
 	span, err := a.span()

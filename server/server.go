@@ -297,7 +297,7 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, page func(http.Res
 
 // deny answers with a problem, as a page if a browser asked for a page.
 func (s *Server) deny(w http.ResponseWriter, r *http.Request, p *api.Problem) {
-	if s.opt.Pages == nil || !safe(r.Method) || !wantsHTML(r.Header.Values("Accept")) || strings.HasPrefix(r.URL.Path, "/v1/") {
+	if s.opt.Pages == nil || !safe(r.Method) || !prefers(r.Header.Values("Accept"), htmlMedia) || strings.HasPrefix(r.URL.Path, "/v1/") {
 		fail(w, r, p)
 		return
 	}
@@ -355,7 +355,7 @@ func (s *Server) answerAny(rt *route, w http.ResponseWriter, r *http.Request) *a
 			return s.problemFor(a, r.Context().Err())
 		}
 	}
-	if rt.fragments && wantsHTML(accept) {
+	if rt.fragments && prefers(accept, htmlMedia) {
 		if err = s.fragments(w, a); err != nil {
 			return s.problemFor(a, err)
 		}
@@ -446,8 +446,7 @@ func (s *Socket) answer(w http.ResponseWriter, r *http.Request) {
 	s.mu.Unlock()
 	if srv == nil {
 		p := problem(http.StatusServiceUnavailable, "stopping", "The process is ending", "the process answers no more requests")
-		p.Cause, p.Retryable = err, true
-		fail(w, r, p)
+		fail(w, r, p.Because(err).Later(""))
 		return
 	}
 	srv.guard(w, r)

@@ -402,7 +402,7 @@ func (f *eventStream) give(one events.Item) error {
 		f.skipped = ""
 	}
 	f.buf = append(f.buf, one.Frame...)
-	if f.run != "" && service.EndsRun(f.run)(one) {
+	if f.run != "" && service.EndsRun(f.run, one) {
 		return errRunEnded
 	}
 	if len(f.buf) >= batchBytes {

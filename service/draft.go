@@ -72,7 +72,7 @@ func (s *Service) ChangeDraft(ctx context.Context, id string, n api.NewDraft) (a
 	fresh := map[string]drafts.Image{}
 	for _, image := range n.Images {
 		if !drafts.IsName(image) {
-			media, data := imageOf(image)
+			media, data, _ := imageOf(image) // checkImages accepted it
 			image = drafts.Name(data)
 			fresh[image] = drafts.Image{Media: media, Bytes: data}
 		}
@@ -84,11 +84,12 @@ func (s *Service) ChangeDraft(ctx context.Context, id string, n api.NewDraft) (a
 	return draftShown(out, draftProblem(err, id))
 }
 
-// imageOf decodes a data URL that checkImages accepted.
-func imageOf(text string) (media string, data []byte) {
-	media, encoded, _ := strings.Cut(strings.TrimPrefix(text, "data:"), ";base64,")
-	data, _ = base64.StdEncoding.DecodeString(encoded)
-	return media, data
+// imageOf decodes a data URL; ok is false for any other text.
+func imageOf(text string) (media string, data []byte, ok bool) {
+	rest, ok := strings.CutPrefix(text, "data:")
+	media, encoded, found := strings.Cut(rest, ";base64,")
+	data, err := base64.StdEncoding.DecodeString(encoded)
+	return media, data, ok && found && err == nil
 }
 
 // DropDraft removes the draft of a task. If a revision is given, it removes only that revision.

@@ -259,21 +259,6 @@ func (s *Service) KnownFiles(ctx context.Context, id, dir string, path *string) 
 	})
 }
 
-// FileStates is KnownFiles in the task's own workspace, without the changes of each file: a page asks for it often.
-func (s *Service) FileStates(ctx context.Context, id string) (api.KnownFiles, error) {
-	return read(ctx, s, id, func(v *store.View) (api.KnownFiles, error) { return s.fileStatesOf(ctx, v) })
-}
-
-func (s *Service) fileStatesOf(ctx context.Context, v *store.View) (api.KnownFiles, error) {
-	records := report.Records(v)
-	w, why := s.openWorkspace(v, "")
-	if len(records) > 0 && w == nil {
-		return api.KnownFiles{}, noWorkspace(v.Ref.ID, why)
-	}
-	items, err := report.FileStates(ctx, w, records)
-	return api.KnownFiles{Items: items, Task: v.Ref.ID}, err
-}
-
 func noWorkspace(id, why string) *api.Problem {
 	return problem(http.StatusUnprocessableEntity, "workspace_missing", "The task's workspace cannot be opened", why,
 		"POST /v1/tasks/"+id+"/runs, with \"workspace\", the folder where the workspace is now", "roost files "+id+" -C DIR")

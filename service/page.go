@@ -83,9 +83,16 @@ func (t *OpenTask) Alignment(span Span) (api.Alignment, error) { return alignmen
 // Branches is Service.Branches of the task.
 func (t *OpenTask) Branches() api.BranchTree { return history.Branches(t.view) }
 
-// FileStates is Service.FileStates of the task.
+// FileStates is Service.KnownFiles of the task, in its own workspace and without the changes of each file: a page asks for
+// it often.
 func (t *OpenTask) FileStates(ctx context.Context) (api.KnownFiles, error) {
-	return t.of.fileStatesOf(ctx, t.view)
+	records := report.Records(t.view)
+	w, why := t.of.openWorkspace(t.view, "")
+	if len(records) > 0 && w == nil {
+		return api.KnownFiles{}, noWorkspace(t.view.Ref.ID, why)
+	}
+	items, err := report.FileStates(ctx, w, records)
+	return api.KnownFiles{Items: items, Task: t.view.Ref.ID}, err
 }
 
 // Prompts is Service.Prompts of the task.

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"encoding/base64"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/approval"
+	"github.com/roost-dev/roost/config"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/money"
@@ -85,7 +85,7 @@ func settle(n api.Settings, r *engine.Request, w *wrongs) {
 	}
 	count("/max_tokens", n.MaxTokens, &r.MaxTokens, w)
 	if n.CondenseAt != nil {
-		if r.Condense = orNone(*n.CondenseAt); *n.CondenseAt != 0 && (r.Condense < 5 || r.Condense > 100) {
+		if r.Condense = config.OrNone(*n.CondenseAt); *n.CondenseAt != 0 && (r.Condense < 5 || r.Condense > 100) {
 			w.add("/condense_at", "want a percentage between 5 and 100, or 0 for never")
 		}
 	}
@@ -123,19 +123,11 @@ func settle(n api.Settings, r *engine.Request, w *wrongs) {
 	}
 }
 
-// orNone turns a limit of a document into one of the engine: 0, no limit, becomes a negative number.
-func orNone[N int | int64](n N) N {
-	if n == 0 {
-		return -1
-	}
-	return n
-}
-
 func count(at string, n, to *int, w *wrongs) {
 	if n == nil {
 		return
 	}
-	if *to = orNone(*n); *n < 0 {
+	if *to = config.OrNone(*n); *n < 0 {
 		w.add(at, "want a whole number from 0 on")
 	}
 }
@@ -144,7 +136,7 @@ func amount(at string, usd *money.USD, to *int64, w *wrongs) {
 	if usd == nil {
 		return
 	}
-	if *to = orNone(int64(*usd)); *usd < 0 {
+	if *to = config.OrNone(int64(*usd)); *usd < 0 {
 		w.add(at, "want an amount of US dollars from 0 on")
 	}
 }
@@ -168,7 +160,7 @@ func limitsOf(l api.Limits, w *wrongs) *api.RunLimits {
 		if err != nil || d < 0 {
 			w.add(at, "want a duration such as 90s, 30m or 2h; 0 removes the limit")
 		}
-		*to = orNone((d + time.Millisecond - 1).Milliseconds())
+		*to = config.OrNone(config.Millis(d))
 	}
 	span("/limits/idle_timeout", l.IdleTimeout, &out.IdleTimeoutMS)
 	span("/limits/total_timeout", l.TotalTimeout, &out.TotalTimeoutMS)
@@ -210,13 +202,9 @@ func checkImages(images []string, at string, names bool, w *wrongs) {
 // badImage is why providers refuse a text as an image; "" = they accept it.
 func badImage(text string) string {
 	const want = "want a data URL: data:image/png;base64,... (png, jpeg, gif, webp)"
-	kind, data, ok := strings.Cut(strings.TrimPrefix(text, "data:"), ";base64,")
-	if !ok || !strings.HasPrefix(text, "data:") || !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, kind) {
-		return want
-	}
-	bytes, err := base64.StdEncoding.DecodeString(data)
+	kind, bytes, ok := imageOf(text)
 	switch {
-	case err != nil:
+	case !ok || !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, kind):
 		return want
 	case len(bytes) > imageBytes:
 		return fmt.Sprintf("the image has %d bytes; providers take at most %d", len(bytes), imageBytes)

@@ -402,9 +402,7 @@ func (s *Service) RunOver(ctx context.Context, run string) bool {
 }
 
 // EndsRun reports whether an event ends a run.
-func EndsRun(run string) func(events.Item) bool {
-	return func(i events.Item) bool { return i.Type == "run.ended" && i.Run == run }
-}
+func EndsRun(run string, i events.Item) bool { return i.Type == "run.ended" && i.Run == run }
 
 // SawEnd reports whether the end of a run is the event of a cursor, or an earlier one.
 func (t Task) SawEnd(ctx context.Context, run api.Run, at events.Cursor) (bool, error) {
@@ -413,7 +411,7 @@ func (t Task) SawEnd(ctx context.Context, run api.Run, at events.Cursor) (bool, 
 	}
 	more := false
 	err := events.ReadJournal(ctx, t.of.store, t.ref, at, func(i events.Item) error {
-		more = more || EndsRun(run.ID)(i)
+		more = more || EndsRun(run.ID, i)
 		return nil
 	})
 	return !more, err

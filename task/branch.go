@@ -256,7 +256,7 @@ func (s *State) rewind(e Rewound, c journal.Commit) error {
 func (s *State) cut(e Rewound) {
 	for _, r := range e.Hide {
 		for id := r[0]; id <= r[1] && id < s.NextMessage(); id++ {
-			if m := s.messages[id-1]; m.Hidden == "" && !m.lost() {
+			if m := s.messages[id-1]; m.Hidden == "" && m.History != "" {
 				m.Hidden = e.Why
 			}
 		}
@@ -300,8 +300,6 @@ func (s *State) callsNamed(ids []string) []*Call {
 	}
 	return out
 }
-
-func (m *Message) lost() bool { return m.History == "" }
 
 func (s *State) undone(e Undone, c journal.Commit) error {
 	seq := max(e.Undoes, e.Redoes)

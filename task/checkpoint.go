@@ -46,15 +46,6 @@ type Restoring struct {
 	At  int64  // of that commit; Unix milliseconds
 }
 
-// Saved returns the checkpoints without their commits.
-func (s *State) Saved() []CheckpointSaved {
-	out := make([]CheckpointSaved, len(s.Checkpoints))
-	for i, c := range s.Checkpoints {
-		out[i] = c.CheckpointSaved
-	}
-	return out
-}
-
 // NextCheckpoint is the number that the next checkpoint gets.
 func (s *State) NextCheckpoint() int {
 	if n := len(s.Checkpoints); n > 0 {

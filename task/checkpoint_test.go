@@ -98,8 +98,8 @@ func TestCheckpointsAreListedInOrder(t *testing.T) {
 			t.Errorf("number %d after 4 was taken", n)
 		}
 	}
-	if c := w.Checkpoint(2); c == nil || c.At != 1003 || w.Checkpoint(3) != nil || len(w.Saved()) != 3 {
-		t.Errorf("got %+v, want c != nil and c.At = 1003 and w.Checkpoint(3) = nil and len(w.Saved()) = 3", c)
+	if c := w.Checkpoint(2); c == nil || c.At != 1003 || w.Checkpoint(3) != nil || len(w.Checkpoints) != 3 {
+		t.Errorf("got %+v, want c != nil and c.At = 1003 and w.Checkpoint(3) = nil and len(w.Checkpoints) = 3", c)
 	}
 	if d := cmp.Diff(dump(w.State), dump(w.restored(0))); d != "" {
 		t.Error(d)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
@@ -397,5 +396,5 @@ func (l *UsageTotals) Add(e UsageChanged) {
 // grow adds to a sum that only grows: what is less than nothing is nothing, and
 // what cannot be counted any more stays at the most that can.
 func grow(sum *int64, by int64) {
-	*sum += min(max(by, 0), math.MaxInt64-*sum)
+	*sum = api.AddClamped(*sum, max(by, 0))
 }

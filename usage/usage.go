@@ -95,7 +95,7 @@ func (e *entry) read(text []byte) {
 	for key, val := range esjson.Fields(inner) {
 		if f := slices.Index(fieldNames[:], string(key)); f >= 0 {
 			e.set[f] = true
-			e.val[f], e.has[f] = numberOf(val)
+			e.val[f], e.has[f] = esjson.Double(val)
 		}
 	}
 	e.context = e.val[tokensIn] + e.val[tokensOut]
@@ -119,9 +119,9 @@ func entryOf(r row) (e entry, ok bool) {
 	case r.isSay("condense_context"):
 		if esjson.TypeOf(r.condens) == esjson.TypeObject {
 			v, _ := esjson.Get(r.condens, "cost")
-			e.val[cost], e.has[cost] = numberOf(v)
+			e.val[cost], e.has[cost] = esjson.Double(v)
 			v, _ = esjson.Get(r.condens, "newContextTokens")
-			e.context, _ = numberOf(v)
+			e.context, _ = esjson.Double(v)
 		}
 		return e, true
 	}
@@ -191,24 +191,10 @@ type row struct {
 	condens []byte // raw contextCondense, nil when absent
 }
 
-func parseRow(raw []byte) row {
-	var r row
-	for key, val := range esjson.Members(raw) {
-		switch key {
-		case "type":
-			r.typ = esjson.Text(val)
-		case "ask":
-			r.ask = esjson.Text(val)
-		case "say":
-			r.say = esjson.Text(val)
-		case "text":
-			r.text = val
-		case "ts":
-			r.ts = val
-		case "contextCondense":
-			r.condens = val
-		}
-	}
+func parseRow(raw []byte) (r row) {
+	var typ, ask, say []byte
+	_, _ = esjson.Take(raw, "type", &typ, "ask", &ask, "say", &say, "text", &r.text, "ts", &r.ts, "contextCondense", &r.condens)
+	r.typ, r.ask, r.say = esjson.Text(typ), esjson.Text(ask), esjson.Text(say)
 	return r
 }
 
@@ -225,16 +211,6 @@ func (r row) isResume() bool { return r.ask == "resume_task" || r.ask == "resume
 func isSpace(r rune) bool { return unicode.IsSpace(r) && r != 0x85 || r == 0xFEFF }
 
 func trim(s string) string { return strings.TrimFunc(s, isSpace) }
-
-// numberOf is the value of a raw JSON number; ok is false for any other value and for what no double can hold:
-// JSON.parse makes it an infinity, which would swallow every sum.
-func numberOf(raw []byte) (float64, bool) {
-	f, err := strconv.ParseFloat(string(raw), 64)
-	if esjson.TypeOf(raw) != esjson.TypeNumber || err != nil {
-		return 0, false
-	}
-	return f, true
-}
 
 // Row is what a history row holds in addition to what follows from the messages.
 type Row struct {
@@ -339,7 +315,7 @@ func text(o *esjson.Object, key, val string) {
 // number writes a number as JSON.stringify does. A value of any other kind is
 // passed through: the message's ts is what it is.
 func number(o *esjson.Object, key string, raw []byte) {
-	if f, ok := numberOf(raw); ok {
+	if f, ok := esjson.Double(raw); ok {
 		o.Float(key, f)
 		return
 	}

@@ -30,7 +30,7 @@ func metricsQuirks(messages [][]byte) (sameTS, badMCP, mcpInCommand, badTokens b
 	byTS := map[string][]int{}
 	for i, m := range messages {
 		rows[i] = parseRow(m)
-		f, _ := numberOf(rows[i].ts)
+		f, _ := esjson.Double(rows[i].ts)
 		key := fmt.Sprint(f, rows[i].ts == nil)
 		byTS[key] = append(byTS[key], i)
 	}

@@ -124,16 +124,17 @@ func askedBy(raw []byte) (asked, bool) {
 			return r, false
 		}
 		r.tool = str(inner, "tool")
-		r.about = aboutRow(inner)
+		r.about = actedOn(inner, "path", "command", "query", "regex", "skill")
 		r.mute = muteRows[r.tool] && (r.tool != "listCodeDefinitionNames" || str(inner, "content") == "")
 		return r, r.tool != ""
 	}
 	return r, false
 }
 
-func aboutRow(row []byte) (out []string) {
-	for _, key := range []string{"path", "command", "query", "regex", "skill"} {
-		if s := str(row, key); s != "" {
+// actedOn are the objects of a tool row: the members with these names, and the files of a batch.
+func actedOn(row []byte, names ...string) (out []string) {
+	for _, name := range names {
+		if s := str(row, name); s != "" {
 			out = append(out, s)
 		}
 	}
@@ -255,8 +256,7 @@ func callsOf(raw []byte) (out []called) {
 	for block := range blocksOf(raw) {
 		switch str(block, "type") {
 		case "tool_use":
-			in, _ := esjson.Get(block, "input")
-			list, _ := params(in)
+			list, _ := params(esjson.Member(block, "input"))
 			out = append(out, called{id: str(block, "id"), tool: str(block, "name"), about: aboutCall(list)})
 		case "text":
 			for _, p := range pieces(str(block, "text")) {

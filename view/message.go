@@ -52,13 +52,11 @@ func API(raw []byte, number int) Item {
 // tags are the reasons why a message is not sent as it is stored.
 func tags(raw []byte) string {
 	var out []string
-	summary, _ := esjson.GetBool(raw, "isSummary")
-	marker, _ := esjson.GetBool(raw, "isTruncationMarker")
 	for _, tag := range []struct {
 		is   bool
 		name string
 	}{
-		{summary, "summary"}, {marker, "truncation marker"},
+		{esjson.IsTrue(raw, "isSummary"), "summary"}, {esjson.IsTrue(raw, "isTruncationMarker"), "truncation marker"},
 		{str(raw, "condenseParent") != "", "condensed away"}, {str(raw, "truncationParent") != "", "truncated away"},
 	} {
 		if tag.is {
@@ -105,7 +103,7 @@ func part(block []byte, text Class) Item {
 		if name := str(block, "name"); name != "" {
 			it.Title += " of " + name // Cline records it
 		}
-		if bad, _ := esjson.GetBool(block, "is_error"); bad {
+		if esjson.IsTrue(block, "is_error") {
 			it.Class, it.Title = Failure, it.Title+" (error)"
 		}
 		it.result(block)
@@ -133,8 +131,7 @@ func ToolResult(block []byte) Item {
 func (it *Item) result(block []byte) {
 	text, images := ResultText(block)
 	it.Body, it.Images = untagged(text), images
-	content, _ := esjson.Get(block, "content")
-	for _, b := range contextwindow.ResultParts(content) {
+	for _, b := range contextwindow.ResultParts(esjson.Member(block, "content")) {
 		if str(b, "type") == "image" {
 			it.Pictures, it.Data = append(it.Pictures, blockPicture(b)), append(it.Data, dataURL(b))
 		}

@@ -174,12 +174,11 @@ func request(it *Item, text string) {
 		return
 	}
 	in, okIn := esjson.GetInt(raw, "tokensIn")
-	out, _ := esjson.GetInt(raw, "tokensOut")
 	var facts []string
 	if okIn {
-		facts = append(facts, fmt.Sprintf("%s tokens in, %s out", Count(in), Count(out)))
+		facts = append(facts, fmt.Sprintf("%s tokens in, %s out", Count(in), Count(esjson.IntOf(raw, "tokensOut"))))
 	}
-	if read, _ := esjson.GetInt(raw, "cacheReads"); read > 0 {
+	if read := esjson.IntOf(raw, "cacheReads"); read > 0 {
 		facts = append(facts, Count(read)+" from cache")
 	}
 	cost, okCost := esjson.GetFloat(raw, "cost")
@@ -217,7 +216,7 @@ func retry(it *Item, text string) {
 			it.Title += fmt.Sprintf(" in %d s", wait)
 		}
 	}
-	if failed, _ := esjson.GetBool(raw, "failed"); failed {
+	if esjson.IsTrue(raw, "failed") {
 		if it.Class, it.Title = Failure, "the request failed"; bounded {
 			it.Title = fmt.Sprintf("the request failed %d times", most)
 		}
@@ -399,9 +398,7 @@ var payloads = map[string]func(it *Item, l *left){
 		it.Title = joinWords("found for", found.words("query"))
 		var lines []string
 		for el := range objectsOf(content, "results") {
-			from, _ := esjson.GetInt(el, "startLine")
-			to, _ := esjson.GetInt(el, "endLine")
-			lines = append(lines, fmt.Sprintf("%s:%d-%d", str(el, "filePath"), from, to))
+			lines = append(lines, fmt.Sprintf("%s:%d-%d", str(el, "filePath"), esjson.IntOf(el, "startLine"), esjson.IntOf(el, "endLine")))
 		}
 		if it.Body = strings.Join(lines, "\n"); it.Body != "" {
 			found.drop("results")

@@ -38,35 +38,24 @@ type uiMaker struct {
 
 // row adds a row.
 func (m *uiMaker) row(typ, kind, text string, images ...string) {
-	var o esjson.Object
-	o.Int("ts", m.ts)
-	o.String("type", typ)
-	o.String(typ, kind)
-	if text != "" {
-		o.String("text", text)
-	}
+	var list []byte
 	if len(images) > 0 {
-		o.Raw("images", esjson.Strings(images))
+		list = esjson.Strings(images)
 	}
-	o.Bool("inferred", true)
-	m.rows = append(m.rows, o.Bytes())
+	m.rows = append(m.rows, esjson.ObjectOf("ts", m.ts, "type", typ, typ, kind, "text", esjson.Given(text), "images", list,
+		"inferred", true))
 }
 
 func (m *uiMaker) message(raw []byte) {
 	if ts, ok := esjson.GetInt(raw, "ts"); ok {
 		m.ts = ts
 	}
-	if summary, _ := esjson.GetBool(raw, "isSummary"); summary {
-		var o esjson.Object
-		o.Int("ts", m.ts)
-		o.String("type", "say")
-		o.String("say", "condense_context")
-		o.Raw("contextCondense", built("summary", plainText(raw)))
-		o.Bool("inferred", true)
-		m.rows = append(m.rows, o.Bytes())
+	if esjson.IsTrue(raw, "isSummary") {
+		m.rows = append(m.rows, esjson.ObjectOf("ts", m.ts, "type", "say", "say", "condense_context",
+			"contextCondense", esjson.ObjectOf("summary", plainText(raw)), "inferred", true))
 		return
 	}
-	if marker, _ := esjson.GetBool(raw, "isTruncationMarker"); marker && str(raw, "role") == "user" { // a reply with the marker is a reply
+	if esjson.IsTrue(raw, "isTruncationMarker") && str(raw, "role") == "user" { // a reply with the marker is a reply
 		m.row("say", "sliding_window_truncation", "")
 		return
 	}
@@ -123,11 +112,10 @@ func (m *uiMaker) user(raw []byte) {
 
 func (m *uiMaker) result(block []byte) {
 	text, _ := ResultText(block)
-	failed, _ := esjson.GetBool(block, "is_error")
 	switch name := m.names[str(block, "tool_use_id")]; {
 	case name == "execute_command":
 		m.row("say", "command_output", text)
-	case failed:
+	case esjson.IsTrue(block, "is_error"):
 		m.row("say", "error", text)
 	case name == "ask_followup_question":
 		words, _ := unwrapped(text)
@@ -143,8 +131,7 @@ func (m *uiMaker) result(block []byte) {
 
 // ownShape reports whether a result has a form that Roo does not write.
 func ownShape(block []byte) bool {
-	content, _ := esjson.Get(block, "content")
-	for part := range esjson.Array(content) {
+	for part := range esjson.Array(esjson.Member(block, "content")) {
 		if esjson.TypeOf(part) != esjson.TypeObject {
 			return true
 		}
@@ -182,11 +169,11 @@ func (m *uiMaker) words(text string) {
 		case "thinking":
 			m.row("say", "reasoning", strings.TrimSpace(p.text))
 		default:
-			var input []string
+			var input []any
 			for _, one := range tagParams(p.text) {
 				input = append(input, one.name, one.text)
 			}
-			m.call(builtWith("input", built(input...), "name", p.tag))
+			m.call(esjson.ObjectOf("name", p.tag, "input", esjson.ObjectOf(input...)))
 		}
 	}
 }
@@ -205,9 +192,9 @@ func (m *uiMaker) call(block []byte) {
 		m.row("say", "completion_result", str(input, "result"))
 		m.row("ask", "completion_result", "")
 	case "ask_followup_question":
-		m.row("ask", "followup", string(built("question", str(input, "question"))))
+		m.row("ask", "followup", string(esjson.ObjectOf("question", str(input, "question"))))
 	case "use_mcp_tool", "access_mcp_resource":
-		m.row("ask", "use_mcp_server", string(built("type", name, "serverName", str(input, "server_name"),
+		m.row("ask", "use_mcp_server", string(esjson.ObjectOf("type", name, "serverName", str(input, "server_name"),
 			"toolName", str(input, "tool_name"), "uri", str(input, "uri"))))
 	default:
 		m.row("ask", "tool", m.toolText(id, name, input))
@@ -215,16 +202,8 @@ func (m *uiMaker) call(block []byte) {
 }
 
 func (m *uiMaker) toolText(id, name string, input []byte) string {
-	var o esjson.Object
 	if row, path, content, ok := editRow(name, input); ok {
-		o.String("tool", row)
-		if path != "" {
-			o.String("path", path)
-		}
-		if content != "" {
-			o.String("content", content)
-		}
-		return string(o.Bytes())
+		return string(esjson.ObjectOf("tool", row, "path", esjson.Given(path), "content", esjson.Given(content)))
 	}
 	row, ok := rowTools[name]
 	switch {
@@ -233,16 +212,15 @@ func (m *uiMaker) toolText(id, name string, input []byte) string {
 	case !ok:
 		row = name
 	}
+	var o esjson.Object
 	o.String("tool", row)
 	for _, key := range []string{"path", "regex", "query", "command", "skill", "reason"} {
 		if text := str(input, key); text != "" {
 			o.String(key, text)
 		}
 	}
-	if files, _ := esjson.Get(input, "files"); str(input, "path") == "" {
-		if paths := pathsIn(string(files)); len(paths) > 0 {
-			o.String("path", strings.Join(paths, ", "))
-		}
+	if paths := pathsIn(string(esjson.Member(input, "files"))); str(input, "path") == "" && len(paths) > 0 {
+		o.String("path", strings.Join(paths, ", "))
 	}
 	if mode := str(input, "mode_slug") + str(input, "mode"); mode != "" {
 		o.String("mode", mode)
@@ -326,14 +304,14 @@ func (m *apiMaker) row(raw []byte, i int) {
 		}
 	case "say:reasoning":
 		m.turn("assistant", ts)
-		m.blocks = append(m.blocks, builtWith("summary", []byte("[]"), "type", "reasoning", "text", text))
+		m.blocks = append(m.blocks, esjson.ObjectOf("type", "reasoning", "text", text, "summary", []byte("[]")))
 	case "ask:command", "say:command":
-		m.call(i, ts, "execute_command", built("command", text))
+		m.call(i, ts, "execute_command", esjson.ObjectOf("command", text))
 	case "say:completion_result":
-		m.call(i, ts, "attempt_completion", built("result", text))
+		m.call(i, ts, "attempt_completion", esjson.ObjectOf("result", text))
 	case "ask:followup":
 		question, _, _ := followup(text)
-		m.call(i, ts, "ask_followup_question", built("question", question))
+		m.call(i, ts, "ask_followup_question", esjson.ObjectOf("question", question))
 	case "ask:use_mcp_server", "say:use_mcp_server":
 		m.call(i, ts, "use_mcp_tool", []byte(text))
 	case "ask:tool", "say:tool":
@@ -386,7 +364,7 @@ func (m *apiMaker) call(i int, ts int64, name string, input []byte) {
 		input = []byte("{}")
 	}
 	id := fmt.Sprintf("row_%d", i+1)
-	m.blocks = append(m.blocks, builtWith("input", input, "type", "tool_use", "id", id, "name", name))
+	m.blocks = append(m.blocks, esjson.ObjectOf("type", "tool_use", "id", id, "name", name, "input", input))
 	m.open = append(m.open, id)
 }
 
@@ -412,14 +390,14 @@ func (m *apiMaker) completes() bool {
 func (m *apiMaker) answer() {
 	for _, id := range m.open {
 		text := cmp.Or(string(m.results[id]), "(the result is not known)")
-		m.blocks = append(m.blocks, built("type", "tool_result", "tool_use_id", id, "content", text))
+		m.blocks = append(m.blocks, esjson.ObjectOf("type", "tool_result", "tool_use_id", id, "content", text))
 	}
 	m.open = nil
 }
 
 func (m *apiMaker) text(text string) {
 	if text != "" {
-		m.blocks = append(m.blocks, built("type", "text", "text", text))
+		m.blocks = append(m.blocks, esjson.ObjectOf("type", "text", "text", text))
 	}
 }
 
@@ -430,19 +408,14 @@ func (m *apiMaker) image(url string) {
 		return
 	}
 	media, _, _ := strings.Cut(strings.TrimPrefix(head, "data:"), ";")
-	source := built("type", "base64", "media_type", media, "data", data)
-	m.blocks = append(m.blocks, builtWith("source", source, "type", "image"))
+	m.blocks = append(m.blocks, esjson.ObjectOf("type", "image",
+		"source", esjson.ObjectOf("type", "base64", "media_type", media, "data", data)))
 }
 
 // end closes the current message.
 func (m *apiMaker) end() {
 	if len(m.blocks) > 0 {
-		var o esjson.Object
-		o.String("role", m.role)
-		o.Raw("content", esjson.List(m.blocks))
-		o.Int("ts", m.ts)
-		o.Bool("inferred", true)
-		m.messages = append(m.messages, o.Bytes())
+		m.messages = append(m.messages, esjson.ObjectOf("role", m.role, "content", esjson.List(m.blocks), "ts", m.ts, "inferred", true))
 	}
 	m.role, m.blocks = "", nil
 }

@@ -38,10 +38,7 @@ func objects(list []byte) iter.Seq[[]byte] {
 }
 
 // objectsOf are the objects in a member that is a list.
-func objectsOf(raw []byte, key string) iter.Seq[[]byte] {
-	list, _ := esjson.Get(raw, key)
-	return objects(list)
-}
+func objectsOf(raw []byte, key string) iter.Seq[[]byte] { return objects(esjson.Member(raw, key)) }
 
 func str(raw []byte, key string) string { s, _ := esjson.GetString(raw, key); return s }
 
@@ -102,26 +99,11 @@ func blocksOf(raw []byte) iter.Seq[[]byte] {
 		}
 		content, _ := esjson.Get(raw, "content")
 		if text, err := esjson.Unquote(content); err == nil {
-			yield(built("type", "text", "text", text))
+			yield(esjson.ObjectOf("type", "text", "text", text))
 			return
 		}
 		objects(content)(yield)
 	}
-}
-
-// built is an object of texts: names and values in turn.
-func built(members ...string) []byte { return builtWith("", nil, members...) }
-
-// builtWith is an object of texts, followed by one member of another kind.
-func builtWith(name string, val []byte, members ...string) []byte {
-	var o esjson.Object
-	for i := 0; i < len(members); i += 2 {
-		o.String(members[i], members[i+1])
-	}
-	if name != "" {
-		o.Raw(name, val)
-	}
-	return o.Bytes()
 }
 
 // plainText are the text blocks of a message, joined.
@@ -233,10 +215,8 @@ func whole(addresses []string) []string {
 
 // addresses are the images of a row; "" for one that is not text.
 func addresses(raw []byte) (out []string) {
-	list, _ := esjson.Get(raw, "images")
-	for el := range esjson.Array(list) {
-		url, _ := esjson.Unquote(el)
-		out = append(out, url)
+	for el := range esjson.Array(esjson.Member(raw, "images")) {
+		out = append(out, esjson.Text(el))
 	}
 	return out
 }

@@ -64,9 +64,7 @@ func tool(it *Item, text string) {
 	}
 	also(it, name, raw, shown)
 	if stats := inner(raw, "diffStats"); stats != nil {
-		added, _ := esjson.GetInt(stats, "added")
-		removed, _ := esjson.GetInt(stats, "removed")
-		it.Title += fmt.Sprintf(" (+%d -%d)", added, removed)
+		it.Title += fmt.Sprintf(" (+%d -%d)", esjson.IntOf(stats, "added"), esjson.IntOf(stats, "removed"))
 	}
 }
 
@@ -176,15 +174,7 @@ func batch(it *Item, files iter.Seq[[]byte]) bool {
 
 // target is the object of a tool row: a path, a pattern, a name.
 func target(raw []byte) string {
-	var parts []string
-	for _, key := range []string{"regex", "query", "path", "mode", "command", "skill"} {
-		if s := str(raw, key); s != "" {
-			parts = append(parts, s)
-		}
-	}
-	for f := range objectsOf(raw, "batchFiles") {
-		parts = append(parts, str(f, "path"))
-	}
+	parts := actedOn(raw, "regex", "query", "path", "mode", "command", "skill")
 	if reason := str(raw, "reason"); str(raw, "tool") == "readFile" && reason != "" {
 		parts = append(parts, "("+strings.TrimSpace(reason)+")")
 	}

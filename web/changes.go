@@ -110,16 +110,13 @@ type step struct {
 
 // changes shows the changes of a task: all of them, by turn, or between two checkpoints.
 func (w *Web) changes(a *asked) (*page, error) {
-	t, _, err := w.opt.Reader.Task(a.Context(), a.id)
+	t, err := w.summary(a, a.id)
 	if err != nil {
 		return nil, err
 	}
 	q := a.URL.Query()
-	d := &changesData{From: redact.Terminal(q.Get("from")), To: redact.Terminal(q.Get("to")), room: allPatches}
+	d := &changesData{Task: t, From: redact.Terminal(q.Get("from")), To: redact.Terminal(q.Get("to")), room: allPatches}
 	d.ByTurn = q.Get("by") == "turn" && d.From == "" && d.To == ""
-	if d.Task, _, err = t.Document(a.Context()); err != nil {
-		return nil, err
-	}
 	p := &page{Kind: "changes", Title: "Changes of " + titleOf(d.Task), Data: d}
 	if d.Problem = w.opt.Reader.ReadOnly(); d.Problem != nil {
 		return p, nil
@@ -257,7 +254,7 @@ func (d *changesData) authorsOf(list []api.Author) (out []changedBy) {
 		one := changedBy{Words: redact.Marked(view.Author(a))}
 		switch {
 		case a.Row > 0:
-			one.Link = messageLink(d.Self(), api.UI, a.Row)
+			one.Link = messageLink(d.Self(), api.UI, a.Row, "")
 		case a.Task != "" && service.ValidName(a.Task):
 			one.Link = "/tasks/" + url.PathEscape(a.Task)
 		}

@@ -34,14 +34,11 @@ func (d *compareData) Self() string { return TaskPath(d.Task) }
 
 // compare shows what a task and another one, or a branch of its own, did after the last message that both have.
 func (w *Web) compare(a *asked) (*page, error) {
-	t, _, err := w.opt.Reader.Task(a.Context(), a.id)
+	t, err := w.summary(a, a.id)
 	if err != nil {
 		return nil, err
 	}
-	d := &compareData{With: redact.Terminal(a.URL.Query().Get("with"))}
-	if d.Task, _, err = t.Document(a.Context()); err != nil {
-		return nil, err
-	}
+	d := &compareData{Task: t, With: redact.Terminal(a.URL.Query().Get("with"))}
 	p := &page{Kind: "compare", Title: "Compare " + titleOf(d.Task), Data: d}
 	if d.Problem = w.opt.Reader.ReadOnly(); d.Problem != nil {
 		return p, nil

@@ -160,7 +160,8 @@ func (w *Web) history(a *asked) (*page, error) {
 	slices.Sort(data.Tools)
 	asking.Wait()
 	if data.First && len(data.Rows) == 0 && len(data.Form.Wrong) == 0 && data.Problem == nil && !data.Form.Narrowed() {
-		if s := w.setup(a); s != nil && s.Problem != "" {
+		s, failed := w.setup(a) // the list works without settings; the page of settings shows why it fails
+		if failed == nil && s.Problem != "" {
 			data.Setup = s
 		}
 	}
@@ -266,8 +267,7 @@ func (w *Web) search(a *asked, data *history, words string, f api.TaskFilter) er
 			n++
 		}
 		g := &data.Groups[n-1]
-		one := hitOf(h, terms)
-		if !slices.ContainsFunc(g.Hits, func(other hit) bool { return other.Link == one.Link }) { // the hit of the other history has the same link
+		if one := hitOf(h, terms, ""); !one.in(g.Hits) {
 			g.Hits = append(g.Hits, one)
 		}
 	}

@@ -105,17 +105,14 @@ func (s setup) Link(name string) string { return address("/start", url.Values{"p
 
 // start leads through the first steps.
 func (w *Web) start(a *asked) (*page, error) {
-	if _, err := w.opt.Reader.UserSettings(a.Context()); err != nil {
-		return nil, err
-	}
-	return &page{Kind: "start", Title: "Set up a model", Data: w.setup(a)}, nil
+	s, err := w.setup(a)
+	return &page{Kind: "start", Title: "Set up a model", Data: s}, err
 }
 
-// setup is nil for a server without settings.
-func (w *Web) setup(a *asked) *setup {
+func (w *Web) setup(a *asked) (*setup, error) {
 	all, err := w.opt.Reader.UserSettings(a.Context())
 	if err != nil {
-		return nil // the list of tasks works without settings; the page of settings shows the error
+		return nil, err
 	}
 	s := &setup{UserSettings: all, Done: all.Problem == ""}
 	for _, one := range all.Providers {
@@ -130,5 +127,5 @@ func (w *Web) setup(a *asked) *setup {
 			s.Storages = append(s.Storages, one)
 		}
 	}
-	return s
+	return s, nil
 }

@@ -236,13 +236,21 @@ func (w *Web) around(a *asked, t *service.OpenTask, d *taskData) (err error) {
 		}
 	}
 	if d.Task.ParentID != "" {
-		if above, _, err := w.opt.Reader.Task(a.Context(), d.Task.ParentID); err == nil { // the parent may be deleted
-			if parent, _, err := above.Document(a.Context()); err == nil {
-				d.Parent = &parent
-			}
+		if parent, err := w.summary(a, d.Task.ParentID); err == nil { // the parent may be deleted
+			d.Parent = &parent
 		}
 	}
 	return w.known(a, t, d)
+}
+
+// summary is what lists show of a task.
+func (w *Web) summary(a *asked, id string) (api.Summary, error) {
+	t, _, err := w.opt.Reader.Task(a.Context(), id)
+	if err != nil {
+		return api.Summary{}, err
+	}
+	s, _, err := t.Document(a.Context())
+	return s, err
 }
 
 // known reads which files the model knows, and which of them changed since the model saw them.
@@ -281,19 +289,10 @@ func (w *Web) find(a *asked, d *taskData) {
 		return
 	}
 	terms := api.QueryTerms(d.Find)
-	seen := map[string]bool{}
 	for _, h := range got.Items {
-		one := hitOf(h, terms)
-		if seen[one.Link] {
-			continue
+		if one := hitOf(h, terms, d.Find); !one.in(d.Found) {
+			d.Found = append(d.Found, one)
 		}
-		seen[one.Link] = true
-		to, _ := url.Parse(one.Link) // hitOf made it
-		q := to.Query()
-		q.Set("find", d.Find)
-		to.RawQuery = q.Encode()
-		one.Link = to.String()
-		d.Found = append(d.Found, one)
 	}
 	d.FoundMore = got.Next != nil
 }

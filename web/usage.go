@@ -72,7 +72,7 @@ func (w *Web) usage(a *asked) (*page, error) {
 		past = "all time"
 	}
 	for _, k := range kinds {
-		here := by == string(k.by) || by == "" && k.by == api.ByDay
+		here := by == string(k.by)
 		if here {
 			d.By, d.Column = k.by, k.column
 		}

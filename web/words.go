@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"net/url"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -160,20 +161,29 @@ type piece struct {
 	Hit  bool
 }
 
-// hitOf is a hit with its link, and its snippet with the terms marked.
-func hitOf(h api.Hit, terms []string) hit {
+// in reports whether a list has a hit with the same link, as the hit of the other history has.
+func (h hit) in(list []hit) bool {
+	return slices.ContainsFunc(list, func(other hit) bool { return other.Link == h.Link })
+}
+
+// hitOf is a hit with its link, and its snippet with the terms marked. find are the words that the page of the task
+// searches for; "" = none.
+func hitOf(h api.Hit, terms []string, find string) hit {
 	number, history := h.Number, h.History
 	for _, twin := range h.Also {
 		if twin.History == api.UI {
 			number, history = twin.Number, twin.History
 		}
 	}
-	return hit{h, messageLink(TaskPath(h.Task), history, number), marked(redact.Marked(h.Snippet), terms)}
+	return hit{h, messageLink(TaskPath(h.Task), history, number, find), marked(redact.Marked(h.Snippet), terms)}
 }
 
-// messageLink leads to a message of a task.
-func messageLink(task, history string, number int) string {
+// messageLink leads to a message of a task, on a page that searches for the words find; "" = none.
+func messageLink(task, history string, number int, find string) string {
 	q := url.Values{"at": {itoa(number)}}
+	if find != "" {
+		q.Set("find", find)
+	}
 	if history == api.API {
 		q.Set("view", "api")
 	}

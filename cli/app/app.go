@@ -100,9 +100,6 @@ func (a *App) Warn(text string) {
 // Millis is the time now, in Unix milliseconds.
 func (a *App) Millis() int64 { return a.Now().UnixMilli() }
 
-// ErrNoTerminal: a choice needs a terminal.
-var ErrNoTerminal = errors.New("there is no terminal to choose on")
-
 // Output is stdout. Its reader may close the pipe early, as in `roost list | head -1`; that is no failure.
 type Output struct {
 	W      io.Writer
@@ -566,9 +563,11 @@ func (s *Stopper) Exit() int {
 	return s.code
 }
 
-// Stopping prints that the first signal arrived. It runs on the goroutine of the signals, so it makes a single write.
-func (a *App) Stopping() {
-	const text = "stopping and saving; once more ends it at once"
+// Stopping prints that the first signal arrived.
+func (a *App) Stopping() { a.OnSignal("stopping and saving; once more ends it at once") }
+
+// OnSignal prints what a signal does. It runs on the goroutine of the signals, so it makes a single write.
+func (a *App) OnSignal(text string) {
 	if a.Flags.JSON {
 		a.Warn(text)
 		return

@@ -36,15 +36,24 @@ type RunFlags struct {
 	Output                                                                                          string // text or json
 	taskCost, dayCost, askCost                                                                      string
 	images, Allow, Deny, allowTools, askTools, denyTools                                            []string
-	Yes, stream, Detach, unkept, trust                                                              bool
+	Yes, Detach, unkept, trust                                                                      bool
 	MaxTurns, maxTokens, askRequests                                                                int
 	Idle, Total                                                                                     time.Duration
 }
 
 // AddRunFlags adds the flags by which a command describes a run.
 func (a *App) AddRunFlags(cmd *cobra.Command, r *RunFlags) {
-	r.AddSettings(cmd)
 	f := cmd.Flags()
+	f.StringVarP(&r.Dir, "workspace", "C", "", "the `folder` to work in (default: the current one, or the task's)")
+	f.StringVar(&r.Mode, "mode", "", "the mode, e.g. code or ask (see roost modes)")
+	f.StringVar(&r.Provider, "provider", "", "the model's provider: "+strings.Join(Providers, ", "))
+	f.StringVar(&r.Model, "model", "", "the model, as the provider names it; for script: the file to play")
+	f.StringVar(&r.BaseURL, "base-url", "", "the provider's address, for a proxy or a local server")
+	f.StringVar(&r.Profile, "profile", "", "provider, model and settings of this `NAME` in the settings file")
+	f.StringVar(&r.Approve, "approve", "", "what may run without asking: ask, read, edits or all")
+	f.StringArrayVar(&r.Allow, "allow", nil, "allow commands that begin with `WORDS`")
+	f.StringArrayVar(&r.Deny, "deny", nil, "never allow commands that begin with `WORDS`")
+	f.StringVar(&r.MaxCost, "max-cost", "", "stop when the run has spent this `AMOUNT` in US dollars")
 	f.StringVar(&r.effort, "effort", "", "how much the model thinks: none, minimal, low, medium, high, xhigh, max")
 	f.StringVar(&r.condenseAt, "condense-at", "",
 		"summarise older history when this `PERCENT` of the model's window is used (never: only truncate)")
@@ -63,7 +72,7 @@ func (a *App) AddRunFlags(cmd *cobra.Command, r *RunFlags) {
 	Complete(cmd, "output", Words(outputs...))
 	f.BoolVar(&r.trust, "trust-settings", false, "accept the approvals, base URL and limits that an imported task came with")
 	f.StringVar(&r.Task, "task", "", "continue this task (kept for the older client; see roost resume)")
-	f.BoolVar(&r.stream, "stream", false, "ignored: output always streams (kept for the older client)")
+	f.Bool("stream", false, "ignored: output always streams (kept for the older client)")
 	f.StringArrayVar(&r.allowTools, "allow-tool", nil, "let a tool, or read or write, run unasked: "+
 		"`RULE` is write_to_file, \"write(docs/**)\", ...")
 	f.StringArrayVar(&r.askTools, "ask-tool", nil, "ask before what `RULE` covers, even where another rule allows it")
@@ -77,21 +86,6 @@ func (a *App) AddRunFlags(cmd *cobra.Command, r *RunFlags) {
 	})
 }
 
-// AddSettings adds the flags of settings that a run and a chat have.
-func (r *RunFlags) AddSettings(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringVarP(&r.Dir, "workspace", "C", "", "the `folder` to work in (default: the current one, or the task's)")
-	f.StringVar(&r.Mode, "mode", "", "the mode, e.g. code or ask (see roost modes)")
-	f.StringVar(&r.Provider, "provider", "", "the model's provider: "+strings.Join(Providers, ", "))
-	f.StringVar(&r.Model, "model", "", "the model, as the provider names it; for script: the file to play")
-	f.StringVar(&r.BaseURL, "base-url", "", "the provider's address, for a proxy or a local server")
-	f.StringVar(&r.Profile, "profile", "", "provider, model and settings of this `NAME` in the settings file")
-	f.StringVar(&r.Approve, "approve", "", "what may run without asking: ask, read, edits or all")
-	f.StringArrayVar(&r.Allow, "allow", nil, "allow commands that begin with `WORDS`")
-	f.StringArrayVar(&r.Deny, "deny", nil, "never allow commands that begin with `WORDS`")
-	f.StringVar(&r.MaxCost, "max-cost", "", "stop when the run has spent this `AMOUNT` in US dollars")
-}
-
 // Request makes the request to the engine from the flags and the prompt.
 func (a *App) Request(cmd *cobra.Command, r *RunFlags, words []string) (engine.Request, error) {
 	req, err := a.Options(cmd, r)
@@ -102,9 +96,9 @@ func (a *App) Request(cmd *cobra.Command, r *RunFlags, words []string) (engine.R
 	return req, err
 }
 
-// Address checks --base-url. The error does not repeat the value: it may hold a password.
-func (r *RunFlags) Address() error {
-	if err := wire.CheckAddress(r.BaseURL); err != nil {
+// CheckBaseURL checks --base-url. The error does not repeat the value: it may hold a password.
+func CheckBaseURL(given string) error {
+	if err := wire.CheckAddress(given); err != nil {
 		return failure.Usage("use --base-url", err.Error(), "--base-url http://127.0.0.1:11434/v1  # the key is set separately: roost auth set PROVIDER")
 	}
 	return nil
@@ -120,7 +114,7 @@ func (a *App) Options(cmd *cobra.Command, r *RunFlags) (engine.Request, error) {
 		},
 		NoCheckpoints: r.unkept, Yes: r.Yes, Origin: "cli", Interactive: a.Interactive(), TrustSettings: r.trust,
 	}
-	if err := r.Address(); err != nil {
+	if err := CheckBaseURL(r.BaseURL); err != nil {
 		return req, err
 	}
 	path := cmd.CommandPath()
@@ -131,9 +125,7 @@ func (a *App) Options(cmd *cobra.Command, r *RunFlags) (engine.Request, error) {
 		return req, failure.Usage(path+" --task", fmt.Sprintf("%q is not a task's id", r.Task), "roost list")
 	}
 	req.Task, req.Model = r.Task, a.Place().ModelName(r.Provider, r.Model)
-	if r.Dir != "" {
-		req.Workspace = a.Abs(r.Dir)
-	}
+	req.Workspace = a.GivenFolder(r.Dir)
 	switch {
 	case r.Output != "" && !slices.Contains(outputs, r.Output):
 		return wrong("output "+r.Output, "there is no such form", "output "+strings.Join(outputs, "|"))
@@ -317,11 +309,8 @@ func Folders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirecti
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
-// TaskIDs completes the ids of tasks, newest first, with their titles. After a failure it completes nothing: a completion
-// has no place for an error.
+// TaskIDs completes the ids of tasks, newest first, with their titles.
 func (a *App) TaskIDs(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-	const how = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
-	a.Muted = true
 	ctx, cancel := context.WithTimeout(cmd.Context(), CompletionTime)
 	defer cancel()
 	var out []string
@@ -340,24 +329,23 @@ func (a *App) TaskIDs(cmd *cobra.Command, _ []string, begun string) ([]string, c
 		}
 		out = append(out, id)
 	}
-	err := a.Connect(cmd.Context(), func(c *client.Client) error {
-		var tasks []api.Summary
-		for part, err := range c.List(ctx, 1) {
-			if err != nil {
-				return a.completeNames(cmd.Context(), c, add)
+	return a.CompletingInOrder(func() ([]string, error) {
+		err := a.Connect(cmd.Context(), func(c *client.Client) error {
+			var tasks []api.Summary
+			for part, err := range c.List(ctx, 1) {
+				if err != nil {
+					return a.completeNames(cmd.Context(), c, add)
+				}
+				tasks = part.Items
 			}
-			tasks = part.Items
-		}
-		slices.SortFunc(tasks, func(x, y api.Summary) int { return cmp.Compare(y.TS, x.TS) })
-		for _, t := range tasks {
-			add(t.Source, t.ID, t.Title)
-		}
-		return nil
+			slices.SortFunc(tasks, func(x, y api.Summary) int { return cmp.Compare(y.TS, x.TS) })
+			for _, t := range tasks {
+				add(t.Source, t.ID, t.Title)
+			}
+			return nil
+		})
+		return out, err
 	})
-	if err != nil {
-		return nil, how
-	}
-	return out, how
 }
 
 // completeNames completes the ids without titles, where reading the tasks takes too long.
@@ -392,6 +380,12 @@ func (a *App) Completing(list func() ([]string, error)) ([]string, cobra.ShellCo
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
+// CompletingInOrder is Completing for words that a shell does not sort.
+func (a *App) CompletingInOrder(list func() ([]string, error)) ([]string, cobra.ShellCompDirective) {
+	out, how := a.Completing(list)
+	return out, how | cobra.ShellCompDirectiveKeepOrder
 }
 
 // Models completes the known models of the provider; for provider script, files.

@@ -25,8 +25,6 @@ import (
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/internal/inputfile"
-	"github.com/roost-dev/roost/local"
-	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/server"
 	"github.com/roost-dev/roost/server/presence"
 	"github.com/roost-dev/roost/view"
@@ -34,7 +32,7 @@ import (
 
 // far is a client of the server that the user named; nil when the user named none, and this process does the work.
 func (a *App) far() (*client.Client, error) {
-	base, err := a.Global(a.Flags.Server, "server")
+	base, err := a.Global("server")
 	if base == "" || err != nil {
 		return nil, err
 	}
@@ -115,12 +113,13 @@ func (a *App) connect(ctx context.Context, engineNeeded bool, f func(*client.Cli
 		return err
 	}
 	settings, refused := a.EngineConfig()
+	secrets := settings.KnownKeys() // export refuses to mask without them
 	if refused == nil {
 		a.start(s, settings)
 	} else if engineNeeded {
 		return refused
 	}
-	c, stop, err := a.Local(s)
+	c, stop, err := s.Client(secrets...)
 	if err == nil {
 		err = f(c, s.Engine())
 		stop()
@@ -184,15 +183,6 @@ func (a *App) OnServer(what string, f func(*client.Client) error) error {
 	}
 	defer c.Close()
 	return f(c)
-}
-
-// Local is a client of a server in this process; end must be called.
-func (a *App) Local(s *local.Roost) (c *client.Client, end func(), err error) {
-	var secrets []redact.Known
-	if c, err := a.EngineConfig(); err == nil { // export refuses to mask without them
-		secrets = c.KnownKeys()
-	}
-	return s.Client(secrets...)
 }
 
 // PathOf is the path of a task, or of a part of it.

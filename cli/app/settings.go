@@ -12,7 +12,6 @@ import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/local"
-	"github.com/roost-dev/roost/service"
 )
 
 // Place is where this user's settings are.
@@ -29,6 +28,14 @@ func (a *App) Place() config.Place {
 
 // Abs is the absolute path of a folder that is relative to the current one.
 func (a *App) Abs(dir string) string { return a.Place().Abs(dir) }
+
+// GivenFolder is the absolute path of the folder that a flag names; "" where the flag was not given.
+func (a *App) GivenFolder(dir string) string {
+	if dir == "" {
+		return ""
+	}
+	return a.Abs(dir)
+}
 
 // Home is roost's folder under an XDG variable, or the platform's like.
 func (a *App) Home(variable, fallback string) (string, error) {
@@ -61,16 +68,16 @@ func (a *App) EngineConfig() (setup.Config, error) {
 	return a.Place().Engine(s)
 }
 
-// Global is the value of a global flag: given, or set, or "".
-func (a *App) Global(flag, key string) (string, error) {
-	if flag != "" {
-		return flag, nil
+// Global is the value of a global flag, or else of the setting of that name; "" without either.
+func (a *App) Global(name string) (string, error) {
+	if given := a.Place().Flags[name]; given != "" {
+		return given, nil
 	}
 	s, err := a.Settings()
 	if err != nil {
 		return "", err
 	}
-	return s.Text(key), nil
+	return s.Text(name), nil
 }
 
 // Fills reports whether a setting provides the value of a flag of the command itself.
@@ -91,7 +98,7 @@ func (a *App) AsNew(r engine.Request) (engine.Request, error) {
 
 // Open opens the store that the global flags name.
 func (a *App) Open() (*local.Roost, error) {
-	server, err := a.Global(a.Flags.Server, "server")
+	server, err := a.Global("server")
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +137,7 @@ func (a *App) localOptions() (o local.Options, err error) {
 	if o.Root, err = a.RootFolder(); err != nil {
 		return o, err
 	}
-	if o.Cache, err = a.folder(a.Flags.Cache, "cache", "XDG_CACHE_HOME", ".cache"); err != nil {
+	if o.Cache, err = a.folder("cache", "XDG_CACHE_HOME", ".cache"); err != nil {
 		return o, err
 	}
 	if o.State, err = a.Home("XDG_STATE_HOME", ".local/state"); err != nil {
@@ -146,12 +153,12 @@ func (a *App) localOptions() (o local.Options, err error) {
 
 // RootFolder is Roost's own folder, which need not exist.
 func (a *App) RootFolder() (string, error) {
-	return a.folder(a.Flags.Root, "root", "XDG_DATA_HOME", ".local/share")
+	return a.folder("root", "XDG_DATA_HOME", ".local/share")
 }
 
-// folder is the folder that a flag or a setting names, or else Roost's under an XDG variable.
-func (a *App) folder(flag, key, variable, fallback string) (string, error) {
-	if dir, err := a.Global(flag, key); dir != "" || err != nil {
+// folder is the folder that a global flag or its setting names, or else Roost's under an XDG variable.
+func (a *App) folder(name, variable, fallback string) (string, error) {
+	if dir, err := a.Global(name); dir != "" || err != nil {
 		return dir, err
 	}
 	return a.Home(variable, fallback)
@@ -176,15 +183,4 @@ func (a *App) FirstRun() *engine.Run {
 		return nil
 	}
 	return a.first.Load()
-}
-
-// WithService gives a service of the tasks that this process reads, without an engine.
-func (a *App) WithService(f func(*service.Service) error) error {
-	s, err := a.Open()
-	if err != nil {
-		return err
-	}
-	all := s.Service()
-	defer all.Close()
-	return f(all)
 }

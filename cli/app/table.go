@@ -337,11 +337,7 @@ func (a *App) SumUp(got api.Found, shown int) {
 		a.Say("to look in another place: roost sources add DIR")
 		return
 	}
-	for _, src := range got.Sources {
-		if why := Unreachable(src); why != "" {
-			a.Warn(src.Path + " (" + src.Name + ")" + why)
-		}
-	}
+	a.WarnUnreachable(got.Sources)
 	line := fmt.Sprintf("%d task%s in %d source%s", tasks, view.Plural(tasks), sources, view.Plural(sources))
 	if got.Copies > 0 {
 		copies := map[bool]string{true: "a copy of another", false: "copies of others"}[got.Copies == 1]
@@ -392,6 +388,15 @@ func Unreachable(src api.SourceState) string {
 		return "" // its damaged tasks are counted, and shown as such
 	}
 	return " is " + src.State
+}
+
+// WarnUnreachable warns of each source that cannot be read.
+func (a *App) WarnUnreachable(sources []api.SourceState) {
+	for _, src := range sources {
+		if why := Unreachable(src); why != "" {
+			a.Warn(src.Path + " (" + src.Name + ")" + why)
+		}
+	}
 }
 
 // Status is the state of a task in one word.

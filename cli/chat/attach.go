@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/api"
+	display "github.com/roost-dev/roost/cli/term"
 )
 
 // Image is a picture that goes along with the next words.
@@ -59,7 +60,7 @@ func (s *Session) attach(path string) error {
 	if err != nil {
 		return err
 	}
-	s.change(func(*state) { s.images = append(s.images, Image{Safe(filepath.Base(path)), url}) })
+	s.change(func(*state) { s.images = append(s.images, Image{display.Safe(filepath.Base(path)), url}) })
 	return nil
 }
 

@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	display "github.com/roost-dev/roost/cli/term"
 )
 
 // New makes a chat. Close ends it.
@@ -238,7 +240,7 @@ func read(in io.Reader, lines chan<- string, over <-chan struct{}) {
 		line, err := r.ReadString('\n')
 		if line != "" && len(line) <= lineBytes {
 			select {
-			case lines <- Safe(strings.TrimRight(line, "\r\n")):
+			case lines <- display.Safe(strings.TrimRight(line, "\r\n")):
 			case <-over:
 				return
 			}

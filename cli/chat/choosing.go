@@ -5,6 +5,8 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+
+	display "github.com/roost-dev/roost/cli/term"
 )
 
 // finding is a search of the history.
@@ -105,7 +107,7 @@ func (m *model) search(key, text string) bool {
 			m.adopt()
 			return key == "enter" // another key edits the line that was found
 		}
-		f.words, f.at = f.words+Safe(text), -1
+		f.words, f.at = f.words+display.Safe(text), -1
 		again(h.Len())
 	}
 	return true

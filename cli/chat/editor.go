@@ -355,30 +355,29 @@ func (h *History) Add(text string) error {
 	if !h.put(text) || h.path == "" {
 		return nil
 	}
-	line, err := json.Marshal(text)
-	if err != nil {
-		return fmt.Errorf("keep the line in the history: %w", err)
-	}
 	var f *os.File
-	if err = os.MkdirAll(filepath.Dir(h.path), 0o700); err == nil {
+	err := os.MkdirAll(filepath.Dir(h.path), 0o700)
+	if err == nil {
 		f, err = os.OpenFile(h.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("keep the line in the history: %w", err)
 	}
-	_, err = f.Write(append(line, '\n')) // one write: lines of two chats do not mix
+	_, err = f.Write(lineOf(text)) // one write: lines of two chats do not mix
 	return errors.Join(err, f.Close())
+}
+
+// lineOf is the line of the file that holds an entry.
+func lineOf(text string) []byte {
+	line, _ := json.Marshal(text) // a text cannot fail
+	return append(line, '\n')
 }
 
 // rewrite shortens the file to the entries in memory.
 func (h *History) rewrite() error {
 	var out bytes.Buffer
 	for _, text := range h.all {
-		line, err := json.Marshal(text)
-		if err != nil {
-			return fmt.Errorf("shorten the history of the chat: %w", err)
-		}
-		out.Write(append(line, '\n'))
+		out.Write(lineOf(text))
 	}
 	if err := atomicfile.WriteDerived(h.path, ".chat-*", out.Bytes()); err != nil {
 		return fmt.Errorf("shorten the history of the chat: %w", err)

@@ -14,7 +14,7 @@ import (
 
 // benched is a screen of 120 columns that draws for nobody.
 func benched(b *testing.B) *model {
-	s := New(b.Context(), newDesk(&testing.T{}), Options{Ask: true, Width: func() int { return 120 }})
+	s := New(b.Context(), newDesk(&testing.T{}), Options{Ask: true, Display: term.Options{Size: func() int { return 120 }}})
 	b.Cleanup(s.Close)
 	return &model{
 		s: s, crew: term.NewCrew(b.Context()), ed: newEditor(&History{}), paint: painter{w: io.Discard}, now: time.Now,

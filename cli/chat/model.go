@@ -480,7 +480,7 @@ func (m *model) toDraft(key, text string) {
 	if key == "backspace" {
 		m.draft = withoutLast(m.draft)
 	}
-	m.draft += Safe(text)
+	m.draft += display.Safe(text)
 }
 
 // withoutLast drops the last character of a text.

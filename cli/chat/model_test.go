@@ -16,7 +16,7 @@ import (
 func screened(t *testing.T, d *desk) (*model, *chatting, *bytes.Buffer) {
 	t.Helper()
 	c := &chatting{t: t, backend: d}
-	c.Session = New(t.Context(), d, Options{Ask: true, Width: func() int { return 40 }})
+	c.Session = New(t.Context(), d, Options{Ask: true, Display: term.Options{Size: func() int { return 40 }}})
 	c.Session.mu.Lock()
 	c.echoes, c.byKey = true, true
 	c.Session.mu.Unlock()

@@ -20,8 +20,8 @@ type wish struct {
 	from  int
 }
 
-// commandWords is the kind of the word that names a command.
-const commandWords Kind = "command"
+// commandWords is the kind of the word that names a command: one of the chat's own, or a prompt.
+const commandWords Kind = "name"
 
 // wanted returns what the text before the cursor asks to complete; ok is false when nothing can be completed.
 func wanted(text []rune, at int) (w wish, ok bool) {

@@ -40,15 +40,15 @@ func (s *Session) tell(format string, args ...any) {
 
 // Note prints a message of another part of the program, in dim lines above the editor.
 func (s *Session) Note(text string) {
-	s.out.block(s.lines(view.Dim, strings.Trim(Safe(text), "\n")))
+	s.out.block(s.lines(view.Dim, strings.Trim(display.Safe(text), "\n")))
 }
 
 // wrap breaks a line at words for the terminal; without one it stays whole.
 func (s *Session) wrap(line string) string {
-	if s.o.Width == nil {
+	if s.o.Display.Size == nil {
 		return line
 	}
-	return ansi.Wrap(line, max(s.o.Width()-1, 20), "/")
+	return ansi.Wrap(line, max(s.o.Display.Columns()-1, 20), "/")
 }
 
 // lines paints each line of a text.
@@ -69,7 +69,7 @@ const (
 
 // quote shows words that the user sent.
 func (s *Session) quote(text string) {
-	lines := strings.Split(Safe(text), "\n")
+	lines := strings.Split(display.Safe(text), "\n")
 	if over := len(lines) - quoted; over > 0 {
 		lines = append(append(lines[:quoted-quotedEnd:quoted-quotedEnd], fmt.Sprintf("… %d more lines …", over)),
 			lines[len(lines)-quotedEnd:]...)
@@ -186,6 +186,3 @@ func (s *scroll) fresh() {
 	s.open = false
 	s.mu.Unlock()
 }
-
-// Safe makes text of commands and users harmless for the terminal.
-func Safe(text string) string { return display.Safe(text) }

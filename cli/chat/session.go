@@ -10,8 +10,8 @@
 //
 // The screen never changes what was printed: each line is written once, whole, so that the terminal wraps, keeps and
 // copies it as any other. Only the rows below are drawn again: the line that is not finished yet, what is queued, the
-// editor, the pop-up for what is typed, and the status line. cli/term and Safe make the texts of models and tools
-// harmless before the screen shows them.
+// editor, the pop-up for what is typed, and the status line. cli/term makes the texts of models and tools harmless before
+// the screen shows them.
 //
 // Limits: a screen needs a terminal that knows a few ANSI sequences; Windows and TERM=dumb get Plain. A row that is
 // wrapped by a terminal which becomes narrower may be drawn twice.
@@ -30,6 +30,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/workspace/shell"
 )
 
 // Backend is what a chat needs of the world; a client of a server has most of it. A method that takes a context
@@ -86,7 +87,7 @@ const (
 	Provided Kind = "provider"
 	Modes    Kind = "mode"
 	Models   Kind = "model"
-	Prompts  Kind = "prompt" // prompts that the user wrote, and skills: /name
+	Prompts  Kind = "command" // prompts that the user wrote, and skills: /name
 	Policies Kind = "policy"
 )
 
@@ -94,12 +95,7 @@ const (
 type Word = api.Completion
 
 // Ran is how a command line ended.
-type Ran struct {
-	Exit      int
-	Cancelled bool
-	Ended     int // processes that the command line left behind and Shell ended
-	Took      time.Duration
-}
+type Ran = shell.Result
 
 // Options are the task, the settings and the look of a chat.
 type Options struct {
@@ -108,8 +104,7 @@ type Options struct {
 	// Again holds the changed settings of the task that the chat continues, from its next run on.
 	Again api.NewRun
 
-	Display display.Options // how runs are shown; Width replaces its width
-	Width   func() int      // of the terminal, 0 = none
+	Display display.Options // how runs are shown; without a Size the chat breaks no line of its own
 	Ask     bool            // a user is present who can be asked
 	Result  io.Writer       // gets the results of runs and commands; nil = the chat shows them like the rest
 	History string          // the file of what was typed; "" = none is kept

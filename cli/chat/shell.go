@@ -80,11 +80,11 @@ func ending(r Ran) []string {
 	case r.Exit != 0:
 		how[0] = fmt.Sprintf("exit code %d", r.Exit)
 	}
-	if r.Ended > 0 {
-		how = append(how, fmt.Sprintf("%d of its processes were left behind and ended", r.Ended))
+	if n := len(r.Ended); n > 0 {
+		how = append(how, fmt.Sprintf("%d of its processes were left behind and ended", n))
 	}
-	if r.Took >= time.Second {
-		how = append(how, display.Duration(r.Took))
+	if r.Duration >= time.Second {
+		how = append(how, display.Duration(r.Duration))
 	}
 	return how
 }
@@ -189,7 +189,7 @@ func (o *output) Write(p []byte) (int, error) {
 
 // next returns the next finished line that can be shown now.
 func (o *output) next() (string, bool) {
-	text := Safe(strings.TrimRight(terminal.Erase(terminal.Overwrite(terminal.Plain(string(o.line)))), " \r"))
+	text := display.Safe(strings.TrimRight(terminal.Erase(terminal.Overwrite(terminal.Plain(string(o.line)))), " \r"))
 	o.line = o.line[:0]
 	o.lines++
 	if o.lines <= shownLines {

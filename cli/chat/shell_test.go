@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/roost-dev/roost/mention"
+	"github.com/roost-dev/roost/workspace/shell"
 )
 
 func TestACommandLineRunsInTheWorkspaceAndGoesAlong(t *testing.T) {
@@ -267,9 +268,9 @@ func TestMuchOutputIsBounded(t *testing.T) {
 func TestHowACommandEnded(t *testing.T) {
 	for want, r := range map[string]Ran{
 		"done":              {},
-		"exit code 3, 2.0s": {Exit: 3, Took: 2e9},
+		"exit code 3, 2.0s": {Exit: 3, Duration: 2e9},
 		"stopped":           {Cancelled: true, Exit: 143},
-		"done, 2 of its processes were left behind and ended": {Ended: 2},
+		"done, 2 of its processes were left behind and ended": {Ended: make([]shell.Member, 2)},
 	} {
 		if got := strings.Join(ending(r), ", "); got != want {
 			t.Errorf("%+v: %q, want %q", r, got, want)

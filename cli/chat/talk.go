@@ -376,7 +376,7 @@ func (t *talk) ended(e members) {
 	t.flush()
 	s := t.s
 	if e.Outcome == "completed" && e.Reason != "" {
-		text := Safe(e.Reason)
+		text := display.Safe(e.Reason)
 		if s.o.Result == nil {
 			text = s.o.Display.Prose(e.Reason, 0)
 		}
@@ -616,9 +616,7 @@ func (t *talk) screen(task string) *display.Display {
 	d := t.screens[task]
 	if d == nil {
 		o := t.s.o.Display
-		if t.s.o.Width != nil {
-			o.Width = t.s.o.Width()
-		}
+		o.Width = o.Columns()
 		d = display.New(t.s.out, o)
 		for range t.depth[task] {
 			d = d.Below()

@@ -588,7 +588,7 @@ func (s *Session) roost(ctx context.Context, args ...string) error {
 	said := s.settled(ctx, args)
 	differs := slices.Contains(args, "diff") || slices.Contains(args, "restore")
 	paint := func(text string, usual view.Style) string {
-		lines := strings.Split(strings.TrimRight(Safe(text), "\n"), "\n")
+		lines := strings.Split(strings.TrimRight(display.Safe(text), "\n"), "\n")
 		for i, l := range lines {
 			how := usual
 			if how == view.Plain && differs {

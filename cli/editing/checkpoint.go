@@ -150,28 +150,24 @@ func (a *commands) showCollection(found api.Collection) error {
 // checkpointNames completes a task, then its checkpoints, and then the words in more.
 func (a *commands) checkpointNames(more ...string) app.Completer {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-		const how = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 		if len(args) == 0 {
 			return a.TaskIDs(cmd, args, begun)
 		}
-		if len(args) > 1+len(more) {
-			return nil, how
-		}
-		a.Muted = true
-		ctx, cancel := context.WithTimeout(cmd.Context(), app.CompletionTime)
-		defer cancel()
-		var out []string
-		err := a.Connect(ctx, func(c *client.Client) error {
-			l, err := client.Get[api.Checkpoints](ctx, c, app.PathOf(args[0], "checkpoints"), nil)
-			for _, c := range slices.Backward(l.Checkpoints) { // the newest is wanted most
-				out = append(out, c.Name()+"\t"+display.Cut(reasonText(c.Reason)+" "+titleText(c), 50))
+		return a.CompletingInOrder(func() (out []string, err error) {
+			if len(args) > 1+len(more) {
+				return nil, nil
 			}
-			return err
+			ctx, cancel := context.WithTimeout(cmd.Context(), app.CompletionTime)
+			defer cancel()
+			err = a.Connect(ctx, func(c *client.Client) error {
+				l, err := client.Get[api.Checkpoints](ctx, c, app.PathOf(args[0], "checkpoints"), nil)
+				for _, c := range slices.Backward(l.Checkpoints) { // the newest is wanted most
+					out = append(out, c.Name()+"\t"+display.Cut(reasonText(c.Reason)+" "+titleText(c), 50))
+				}
+				return err
+			})
+			return append(out, more...), err
 		})
-		if err != nil {
-			return nil, how
-		}
-		return append(out, more...), how
 	}
 }
 
@@ -186,9 +182,7 @@ func (a *commands) checkpointRestoreCommand() *cobra.Command {
 		if err := a.checkConflictRule(cmd, o.OnConflict); err != nil {
 			return err
 		}
-		if o.Workspace != "" {
-			o.Workspace = a.Abs(o.Workspace)
-		}
+		o.Workspace = a.GivenFolder(o.Workspace)
 		if cmd.Flags().Changed("hunk") && (hunk < 1 || len(o.Paths) != 1) {
 			return failure.Usage(fmt.Sprintf("%s --hunk %d", cmd.CommandPath(), hunk), "want a number from 1 on, and the file with one --path",
 				cmd.CommandPath()+" ID C --path FILE --hunk 1")
@@ -225,7 +219,7 @@ func (a *commands) restore(ctx context.Context, id, to string, o api.NewRestore,
 				return err
 			}
 		}
-		r, doc, err := agreed(ctx, a, c, restoring{
+		return agreed(ctx, a, c, restoring{
 			path: checkpointPath(id, to, "restore"),
 			what: "restore files of task " + id,
 			try:  "roost checkpoint restore " + failure.ShellWord(id),
@@ -235,14 +229,7 @@ func (a *commands) restore(ctx context.Context, id, to string, o api.NewRestore,
 				b.DryRun, b.Plan = o.DryRun || dry, plan
 				return b
 			},
-		}, func(r api.RestoreResult) *api.RestoreResult { return &r })
-		if err != nil {
-			return err
-		}
-		if a.Flags.JSON {
-			return errors.Join(a.PrintRaw(doc), restoreFailure(r))
-		}
-		return errors.Join(a.tellRestore(r), restoreFailure(r))
+		}, func(r api.RestoreResult) api.RestoreResult { return r }, a.tellRestore)
 	})
 }
 
@@ -257,7 +244,7 @@ func shownHunk(ctx context.Context, c *client.Client, id, to, path string, numbe
 			return &api.Shown{To: d.To, Hunk: number, Hash: f.Hunks[number-1].Hash}, nil
 		}
 	}
-	return nil, failure.New(failure.ExitNotFound, "hunk_not_found", "restore a hunk of "+display.OneLine(path),
+	return nil, failure.NotFound("hunk_not_found", "restore a hunk of "+display.OneLine(path),
 		fmt.Sprintf("the difference between %s and now has no hunk %d of that file", d.From, number),
 		fmt.Sprintf("roost checkpoint diff %s %s now --path %s", failure.ShellWord(id), d.From, failure.ShellWord(path))).OfTask(id)
 }

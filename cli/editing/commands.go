@@ -49,11 +49,8 @@ func Commands(app *app.App) []*cobra.Command {
 	}
 }
 
-// runE is what cobra calls for a command.
-type runE = func(*cobra.Command, []string) error
-
 // connected makes a command's RunE of a function that needs a connection.
-func (a *commands) connected(f func(ctx context.Context, c *client.Client, args []string) error) runE {
+func (a *commands) connected(f func(ctx context.Context, c *client.Client, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		return a.Connect(cmd.Context(), func(c *client.Client) error { return f(cmd.Context(), c, args) })
 	}
@@ -73,26 +70,36 @@ type restoring struct {
 	body func(dry bool, plan string) any // the request's body: for a dry run, and then with its plan
 }
 
-// agreed sends a request that puts files back. On a terminal it first shows the result of a dry run and asks; the real
-// request names the plan of that dry run, so that the server does nothing else.
-func agreed[T any](ctx context.Context, a *commands, c *client.Client, r restoring,
-	files func(T) *api.RestoreResult) (done T, doc json.RawMessage, err error) {
+// agreed sends a request that puts files back, and shows the result. On a terminal it first shows the result of a dry run
+// and asks; the real request names the plan of that dry run, so that the server does nothing else.
+func agreed[T any](ctx context.Context, a *commands, c *client.Client, r restoring, files func(T) api.RestoreResult,
+	show func(T) error) error {
 	send := func(dry bool, plan string) (T, json.RawMessage, error) {
 		return app.Asked[T](ctx, c, client.Request{Method: http.MethodPost, Path: r.path, Body: r.body(dry, plan)})
 	}
 	plan := ""
 	if r.ask && a.Interactive() {
-		if done, doc, err = send(true, ""); err != nil {
-			return done, doc, err
+		done, _, err := send(true, "")
+		if err != nil {
+			return err
 		}
-		if would := files(done); would != nil && len(would.Files) > 0 {
-			if err = a.agree(ctx, r.what, *would, r.try); err != nil {
-				return done, doc, err
+		if would := files(done); len(would.Files) > 0 {
+			if err := a.agree(ctx, r.what, would, r.try); err != nil {
+				return err
 			}
 			plan = would.Plan
 		}
 	}
-	return send(false, plan)
+	done, doc, err := send(false, plan)
+	switch {
+	case err != nil:
+		return err
+	case a.Flags.JSON:
+		err = a.PrintRaw(doc)
+	default:
+		err = show(done)
+	}
+	return errors.Join(err, restoreFailure(files(done)))
 }
 
 // checkpointPath is the path of a checkpoint; without a name, of the one before the newest change.

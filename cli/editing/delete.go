@@ -77,7 +77,7 @@ func (a *commands) delete(cmd *cobra.Command, ids []string, how cascade) error {
 				continue
 			}
 			var d api.Deleted
-			if _, err := c.Do(ctx, http.MethodDelete, app.PathOf(name), url.Values{"subtasks": {subtasks}}, nil, &d); err != nil {
+			if err := c.Do(ctx, http.MethodDelete, app.PathOf(name), url.Values{"subtasks": {subtasks}}, nil, &d); err != nil {
 				return errors.Join(a.printDone("deleted", done), err)
 			}
 			for _, one := range append([]api.DeletedTask{d.DeletedTask}, d.With...) {
@@ -323,7 +323,7 @@ func (a *commands) trashed(cmd *cobra.Command, c *client.Client, names []string)
 			f.Try = f.Suggestions[0]
 			return nil, f
 		case errors.As(err, &p) && p.Code == "task_not_found":
-			f := failure.New(failure.ExitNotFound, "task_not_found", "find "+name+" in the trash",
+			f := failure.NotFound("task_not_found", "find "+name+" in the trash",
 				"no deleted task has that name", "roost trash list")
 			if t, err := c.Task(ctx, name); err == nil {
 				f.Why, f.Try = "it is not deleted: it is task "+t.ID+" of "+t.Source, "roost show "+failure.ShellWord(t.Source+":"+t.ID)
@@ -341,21 +341,16 @@ func (a *commands) trashed(cmd *cobra.Command, c *client.Client, names []string)
 
 // trashNames completes what is in the trash.
 func (a *commands) trashNames(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	const how = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
-	a.Muted = true
-	var found []api.DeletedTask
-	err := a.Connect(cmd.Context(), func(c *client.Client) (err error) {
-		found, err = a.trashed(cmd, c, nil)
-		return err
+	return a.CompletingInOrder(func() (out []string, err error) {
+		err = a.Connect(cmd.Context(), func(c *client.Client) error {
+			found, err := a.trashed(cmd, c, nil)
+			for _, t := range found {
+				if api.ValidTaskID(t.ID) { // the shell would run or split it
+					out = append(out, t.Name+"\t"+display.Cut(display.OneLine(t.Title), 50))
+				}
+			}
+			return err
+		})
+		return out, err
 	})
-	if err != nil {
-		return nil, how
-	}
-	var out []string
-	for _, t := range found {
-		if api.ValidTaskID(t.ID) { // the shell would run or split it
-			out = append(out, t.Name+"\t"+display.Cut(display.OneLine(t.Title), 50))
-		}
-	}
-	return out, how
 }

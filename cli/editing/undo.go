@@ -294,7 +294,13 @@ func (a *commands) rewind(ctx context.Context, id string, body api.NewRewind, ye
 				return a.printRewind(r.RewindResult)
 			})
 		}
-		r, doc, err := agreed[api.Rewound](ctx, a, c, restoring{
+		files := func(r api.Rewound) api.RestoreResult {
+			if r.Restore == nil {
+				return api.RestoreResult{}
+			}
+			return *r.Restore
+		}
+		return agreed(ctx, a, c, restoring{
 			path: app.PathOf(id, "rewinds"),
 			what: "rewind task " + id,
 			try:  "roost rewind " + failure.ShellWord(id) + " --files",
@@ -304,21 +310,12 @@ func (a *commands) rewind(ctx context.Context, id string, body api.NewRewind, ye
 				b.DryRun, b.Plan = body.DryRun || dry, plan
 				return b
 			},
-		}, func(r api.Rewound) *api.RestoreResult { return r.Restore })
-		if err != nil {
-			return err
-		}
-		var files api.RestoreResult
-		if r.Restore != nil {
-			files = *r.Restore
-		}
-		if a.Flags.JSON {
-			return errors.Join(a.PrintRaw(doc), restoreFailure(files))
-		}
-		if err := a.printRestored(files); err != nil {
-			return errors.Join(err, restoreFailure(files))
-		}
-		return errors.Join(a.printRewind(r.RewindResult), restoreFailure(files))
+		}, files, func(r api.Rewound) error {
+			if err := a.printRestored(files(r)); err != nil {
+				return err
+			}
+			return a.printRewind(r.RewindResult)
+		})
 	})
 }
 
@@ -374,13 +371,11 @@ func (a *commands) printRewind(r api.RewindResult) error {
 func (a *commands) condenseCommand() *cobra.Command {
 	body := api.NewCondense{Origin: "cli"}
 	cmd := help.Command("condense", func(cmd *cobra.Command, args []string) error {
-		if err := (&app.RunFlags{BaseURL: body.BaseURL}).Address(); err != nil {
+		if err := app.CheckBaseURL(body.BaseURL); err != nil {
 			return err
 		}
 		body.Model = a.Place().ModelName(body.Provider, body.Model)
-		if body.Workspace != "" {
-			body.Workspace = a.Abs(body.Workspace)
-		}
+		body.Workspace = a.GivenFolder(body.Workspace)
 		return a.condense(cmd.Context(), args[0], body)
 	})
 	f := cmd.Flags()
@@ -438,12 +433,10 @@ func (a *commands) printCondensed(out api.Condensed) error {
 func (a *commands) forkCommand() *cobra.Command {
 	o := api.NewFork{Origin: "cli"}
 	cmd := help.Command("fork", func(cmd *cobra.Command, args []string) error {
-		if err := (&app.RunFlags{BaseURL: o.BaseURL}).Address(); err != nil {
+		if err := app.CheckBaseURL(o.BaseURL); err != nil {
 			return err
 		}
-		if o.Workspace != "" {
-			o.Workspace = a.Abs(o.Workspace)
-		}
+		o.Workspace = a.GivenFolder(o.Workspace)
 		o.Model = a.Place().ModelName(o.Provider, o.Model)
 		return a.Connect(cmd.Context(), func(c *client.Client) error {
 			return posted(cmd.Context(), a, c, args[0], "forks", o, a.tellFork)

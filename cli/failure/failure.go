@@ -22,7 +22,6 @@ import (
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/config"
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/report"
@@ -93,14 +92,6 @@ func UnknownCommand(cmd *cobra.Command, name string) error {
 	return f
 }
 
-// OnlySubcommands runs a command that has only subcommands: it prints the help.
-func OnlySubcommands(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return UnknownCommand(cmd, args[0])
-	}
-	return cmd.Help()
-}
-
 // FlagError turns a flag that cobra cannot read into a Failure.
 func FlagError(cmd *cobra.Command, err error) error {
 	f := Usage("run "+cmd.CommandPath(), err.Error(), cmd.CommandPath()+" --help")
@@ -123,13 +114,6 @@ func FlagError(cmd *cobra.Command, err error) error {
 
 // wanted describes the values of a flag, by its type.
 var wanted = map[string]string{"int": "a whole number such as 20", "duration": "a time such as 90s, 10m or 2h", "bool": "true or false"}
-
-// Group makes cmd a command that only has subcommands; without one it prints its help.
-func Group(cmd *cobra.Command, subs ...*cobra.Command) *cobra.Command {
-	cmd.RunE = OnlySubcommands
-	cmd.AddCommand(subs...)
-	return cmd
-}
 
 // OneOf allows at most one of some flags, each of which chooses another output.
 func OneOf(cmd *cobra.Command, names ...string) error {
@@ -338,30 +322,13 @@ func Of(err error) *Failure {
 			Try:       "roost serve  # or, to work without a server, leave out --server and unset ROOST_SERVER"}
 	}
 	f := &Failure{Exit: ExitFailed, Code: "failed", What: itFailed, Why: err.Error(), Try: nothing}
-	var (
-		missing  *setup.Error
-		provider *llm.Error
-	)
-	is := func(exit int, code, what string) { f.Exit, f.Code, f.What = exit, code, what }
 	switch near := report.LocalProblem(err); {
-	case errors.As(err, &missing):
-		is(ExitConfig, "configuration", missing.What)
-		f.Why, f.Try = cmp.Or(missing.Why, f.Why), missing.Try
 	case near != nil:
 		return failureOfProblem(near)
-	case errors.As(err, &provider):
-		f.Retryable = provider.Retryable()
-		is(ExitProvider, "provider_error", "get an answer from the model")
-		if provider.Kind == llm.Auth {
-			f.Exit, f.Code = ExitConfig, "provider_auth"
-		}
-		if provider.Try != "" {
-			f.Why, f.Try = strings.Replace(f.Why, llm.TryMark+provider.Try, "", 1), provider.Try
-		}
 	case errors.Is(err, context.DeadlineExceeded):
-		is(ExitTimeout, "timeout", "finish within the time limit")
+		f.Exit, f.Code, f.What = ExitTimeout, "timeout", "finish within the time limit"
 	case errors.Is(err, context.Canceled):
-		is(ExitCancelled, "cancelled", "finish")
+		f.Exit, f.Code, f.What = ExitCancelled, "cancelled", "finish"
 	case errors.Is(err, os.ErrPermission):
 		f.Code = "permission_denied"
 		f.place(err)
@@ -522,10 +489,9 @@ const nameFolder = "name the folder with -C DIR"
 
 // flagAdvice is the advice for a missing flag, by the error text of packages that know no command line.
 var flagAdvice = map[string]string{
-	nameFolder:                      "-C DIR",
-	"name a YAML file with --model": "--provider script --model FILE",
-	report.NameFolder:               "-C DIR",
-	report.NameScript:               "--provider script --model FILE",
+	nameFolder:        "-C DIR",
+	report.NameFolder: "-C DIR",
+	report.NameScript: "--provider script --model FILE",
 }
 
 // Advise turns a failure's advice into a command line, in the words of the command that failed: errors of a server or the

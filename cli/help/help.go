@@ -43,3 +43,15 @@ func CommandFor(name string, arguments cobra.CompletionFunc, run func(*cobra.Com
 	cmd.ValidArgsFunction = arguments
 	return cmd
 }
+
+// Group makes a command that has only subcommands; without one it prints its help.
+func Group(name string, subs ...*cobra.Command) *cobra.Command {
+	cmd := Command(name, func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return failure.UnknownCommand(cmd, args[0])
+		}
+		return cmd.Help()
+	})
+	cmd.AddCommand(subs...)
+	return cmd
+}

@@ -22,12 +22,10 @@ import (
 	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/view"
 )
 
 func (a *commands) serverCommand() *cobra.Command {
-	parent := help.Command("server", failure.OnlySubcommands)
 	var now, off, wait bool
 	status := help.Command("server status", func(cmd *cobra.Command, _ []string) error {
 		return a.OnServer("look at the server", func(c *client.Client) error {
@@ -48,8 +46,7 @@ func (a *commands) serverCommand() *cobra.Command {
 	})
 	drain.Flags().BoolVar(&off, "off", false, "start runs again, the queued ones first")
 	drain.Flags().BoolVar(&wait, "wait", false, "wait until no run works any more")
-	parent.AddCommand(status, stop, drain)
-	return parent
+	return help.Group("server", status, stop, drain)
 }
 
 // serverStatus makes a request that is answered with the server's status, and prints it.
@@ -115,13 +112,13 @@ func serverText(s api.Server, now time.Time) string {
 const serverLook = 100 * time.Millisecond
 
 func (a *commands) serverStop(ctx context.Context, c *client.Client, now bool) error {
-	if _, err := c.Do(ctx, http.MethodPost, "/v1/server/stop", nil, api.Stop{Now: now}, nil); err != nil {
+	if err := c.Do(ctx, http.MethodPost, "/v1/server/stop", nil, api.Stop{Now: now}, nil); err != nil {
 		return err
 	}
 	return a.until(ctx, "stop", "wait for the server's end", func(ctx context.Context) (bool, error) {
 		one, cancel := context.WithTimeout(ctx, 2*time.Second)
 		defer cancel()
-		_, err := c.Do(one, http.MethodGet, "/healthz", nil, nil, nil)
+		err := c.Do(one, http.MethodGet, "/healthz", nil, nil, nil)
 		var gone *client.Unreachable
 		if errors.As(err, &gone) || err != nil && one.Err() != nil { // no server answers there
 			return true, a.Println("stopped")
@@ -137,7 +134,7 @@ func (a *commands) serverDrain(ctx context.Context, c *client.Client, off, wait 
 	if !wait {
 		return a.serverStatus(ctx, c, http.MethodPost, "/v1/server/drain")
 	}
-	if _, err := c.Do(ctx, http.MethodPost, "/v1/server/drain", nil, nil, nil); err != nil {
+	if err := c.Do(ctx, http.MethodPost, "/v1/server/drain", nil, nil, nil); err != nil {
 		return err
 	}
 	return a.until(ctx, "drain", "wait until no run works", func(ctx context.Context) (bool, error) {
@@ -345,17 +342,19 @@ func Commands(app *app.App) []*cobra.Command {
 }
 
 func (a *commands) rootCommand() *cobra.Command {
-	parent := help.Command("root", failure.OnlySubcommands)
 	var dry bool
-	trust := help.Command("root trust", func(cmd *cobra.Command, _ []string) error {
-		return a.WithService(func(all *service.Service) error { return a.trustRoot(cmd.Context(), all, dry) })
-	})
+	trust := help.Command("root trust", func(cmd *cobra.Command, _ []string) error { return a.trustRoot(cmd.Context(), dry) })
 	trust.Flags().BoolVar(&dry, "dry-run", false, "show which tasks would continue, and change nothing")
-	parent.AddCommand(trust)
-	return parent
+	return help.Group("root", trust)
 }
 
-func (a *commands) trustRoot(ctx context.Context, all *service.Service, dry bool) error {
+func (a *commands) trustRoot(ctx context.Context, dry bool) error {
+	s, err := a.Open()
+	if err != nil {
+		return err
+	}
+	all := s.Service()
+	defer all.Close()
 	watched, shown := a.Watched(ctx)
 	r, err := all.TrustRoot(watched, dry)
 	shown()

@@ -23,11 +23,11 @@ func (a *commands) devicesCommand() *cobra.Command {
 	cmd := help.Command("devices", a.onServer("list the devices", a.listDevices))
 	cmd.AddCommand(
 		help.Command("devices add", a.onServer("add a device", a.addDevice)),
-		help.CommandFor("devices revoke", cobra.NoFileCompletions,
+		help.Command("devices revoke",
 			a.onServer("revoke a device", func(ctx context.Context, c *client.Client, args []string) error {
 				return a.changeDevice(ctx, c, args[0], client.Request{Method: http.MethodDelete}, "logged out: ")
 			})),
-		help.CommandFor("devices rename", cobra.NoFileCompletions,
+		help.Command("devices rename",
 			a.onServer("rename a device", func(ctx context.Context, c *client.Client, args []string) error {
 				rename := client.Request{Method: http.MethodPatch, Body: api.DevicePatch{Name: args[1]}}
 				return a.changeDevice(ctx, c, args[0], rename, "renamed: ")
@@ -160,7 +160,7 @@ func device(ctx context.Context, c *client.Client, given string) (api.Device, er
 	case 1:
 		return found[0], nil
 	case 0:
-		return api.Device{}, failure.New(failure.ExitNotFound, "no_such_device", "find the device "+given, "no device has that id or name",
+		return api.Device{}, failure.NotFound("no_such_device", "find the device "+given, "no device has that id or name",
 			"roost devices")
 	}
 	return api.Device{}, failure.Usage("find the device "+given, fmt.Sprintf("%d devices fit", len(found)), "roost devices  # their ids")

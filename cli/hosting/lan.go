@@ -40,11 +40,11 @@ func (a *commands) openLAN(ctx context.Context, f *serveFlags, root, token strin
 		Now:   a.Now,
 	})
 	if err != nil {
-		return nil, failure.New(failure.ExitConfig, "configuration", "open the server for the local network", err.Error(), "roost serve  # without --lan")
+		return nil, failure.Config("open the server for the local network", err.Error(), "roost serve  # without --lan")
 	}
 	at, err := ca.Address()
 	if err != nil {
-		return nil, failure.New(failure.ExitConfig, "configuration", "open the server for the local network", err.Error(),
+		return nil, failure.Config("open the server for the local network", err.Error(),
 			"ip address  # connect to a network, or roost serve without --lan")
 	}
 	l, err := a.listen(ctx, root, f.lan)

@@ -153,9 +153,9 @@ func (a *commands) startAt(address, logFile string) error {
 	}
 	defer in.Close()
 	words := []string{"serve", "--json", "--quiet", "--listen", address}
-	for flag, value := range map[string]string{"--root": a.Flags.Root, "--cache": a.Flags.Cache, "--sources": a.Flags.Sources} {
+	for flag, value := range a.Place().Flags { // none names a server: there is none yet
 		if value != "" {
-			words = append(words, flag, value)
+			words = append(words, "--"+flag, value)
 		}
 	}
 	cmd := exec.Command(program, words...) //nolint:gosec,noctx // this program; it outlives the command

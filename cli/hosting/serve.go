@@ -96,7 +96,9 @@ func (a *commands) serve(cmd *cobra.Command, f *serveFlags) error {
 		return err
 	}
 	defer closing()
-	stop := a.StopperWith(cmd.Context(), a.draining)
+	stop := a.StopperWith(cmd.Context(), func() {
+		a.OnSignal("stopping: runs that work are finished for a while, then interrupted and saved; once more ends it at once")
+	})
 	defer stop.Undo()
 	// Before the token: a server that cannot listen makes no token.
 	l, err := a.listen(cmd.Context(), s.Root(), f.listen)
@@ -133,7 +135,7 @@ func (a *commands) listen(ctx context.Context, root, address string) (net.Listen
 			"another program listens there, maybe another roost serve",
 			"roost serve --listen 127.0.0.1:0  # any free port")
 	case err != nil:
-		return nil, failure.New(failure.ExitConfig, "configuration", "listen on "+address, err.Error(),
+		return nil, failure.Config("listen on "+address, err.Error(),
 			"roost serve --listen 127.0.0.1:7878")
 	}
 	return l, nil
@@ -172,7 +174,7 @@ func (f *serveFlags) secure() error {
 		pair, err = tls.X509KeyPair(cert, key)
 	}
 	if err != nil {
-		return failure.New(failure.ExitConfig, "configuration", "use the certificate "+f.cert,
+		return failure.Config("use the certificate "+f.cert,
 			err.Error(), "roost serve --tls-cert FILE --tls-key FILE")
 	}
 	f.tls, f.leaf = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, pair.Leaf
@@ -250,7 +252,7 @@ func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roos
 	}
 	token, notice, err := s.Token(f.fresh)
 	if err != nil {
-		return errors.Join(failure.New(failure.ExitConfig, "configuration", "get the server's token", err.Error(),
+		return errors.Join(failure.Config("get the server's token", err.Error(),
 			"roost serve --new-token"), l.Close())
 	}
 	if notice != "" {
@@ -263,7 +265,7 @@ func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roos
 	}
 	log := a.log(token, c)
 	if err := s.Share(f.shared.folders, f.shared.clones); err != nil {
-		return errors.Join(failure.New(failure.ExitConfig, "configuration", "start the server", err.Error(),
+		return errors.Join(failure.Config("start the server", err.Error(),
 			"roost serve --workspace NAME=DIR --clone DIR --clone-from https://git.example.org/team/"), l.Close())
 	}
 	outer, err := a.openLAN(ctx, f, s.Root(), token)
@@ -455,7 +457,7 @@ func (a *commands) settle(cmd *cobra.Command) error {
 		}
 		for _, text := range texts {
 			if err := cmd.Flags().Set(k.Flag, text); err != nil {
-				return failure.New(failure.ExitConfig, "configuration", "use the setting "+k.Name,
+				return failure.Config("use the setting "+k.Name,
 					v.Origin+": "+err.Error(), "roost config set "+k.Name+" VALUE")
 			}
 		}
@@ -505,16 +507,6 @@ func (a *commands) log(token string, c setup.Config) *slog.Logger {
 		return slog.New(slog.NewJSONHandler(a.Err, o))
 	}
 	return slog.New(slog.NewTextHandler(a.Err, o))
-}
-
-// draining prints what the first signal does.
-func (a *commands) draining() {
-	const text = "stopping: runs that work are finished for a while, then interrupted and saved; once more ends it at once"
-	if a.Flags.JSON {
-		a.Warn(text)
-		return
-	}
-	fmt.Fprintln(a.Err, "\n"+text)
 }
 
 // restarts returns the settings for restarts by a server that was started here. Reading the settings has checked them.

@@ -25,14 +25,13 @@ import (
 // token, and without a token no server makes another one.
 func (a *commands) teamCommand() *cobra.Command {
 	plain := func(name, what string, f func(context.Context, *client.Client, []string) error) *cobra.Command {
-		return help.CommandFor("team "+name, cobra.NoFileCompletions, a.onServer(what, f))
+		return help.Command("team "+name, a.onServer(what, f))
 	}
 	var store, life, task, by string
 	var group bool
 	var scopes []string
 	var limit int
-	parent := help.Command("team", failure.OnlySubcommands)
-	begin := help.CommandFor("team init", cobra.NoFileCompletions, func(cmd *cobra.Command, args []string) error {
+	begin := help.Command("team init", func(cmd *cobra.Command, args []string) error {
 		if store == "" {
 			return failure.Usage("roost team init", "--store is missing", "roost team init ann --store postgres://HOST/NAME")
 		}
@@ -90,7 +89,7 @@ func (a *commands) teamCommand() *cobra.Command {
 	audit.Flags().StringVar(&task, "task", "", "only what was done to this task, by its whole id")
 	audit.Flags().StringVar(&by, "by", "", "only what this person or team did")
 	audit.Flags().IntVar(&limit, "limit", 50, "at most this many, the newest")
-	parent.AddCommand(
+	return help.Group("team",
 		begin, add, token, audit,
 		help.Command("team list", a.onServer("list the accounts", a.listTeam)),
 		plain("remove", "remove an account", func(ctx context.Context, c *client.Client, args []string) error {
@@ -112,7 +111,6 @@ func (a *commands) teamCommand() *cobra.Command {
 		}),
 		help.Command("team share", a.onServer("share the task", a.shareTask)),
 	)
-	return parent
 }
 
 // team are the accounts of a server.
@@ -130,7 +128,7 @@ func (all team) find(given string) (api.Account, error) {
 			return one, nil
 		}
 	}
-	return api.Account{}, failure.New(failure.ExitNotFound, "no_such_account", "find the account "+given,
+	return api.Account{}, failure.NotFound("no_such_account", "find the account "+given,
 		"no person and no team has that name", "roost team list")
 }
 

@@ -16,15 +16,8 @@ import (
 
 // deleteText describes a deletion: which copies go where, and which stay. keys are the keys that answer.
 func deleteText(list []Task) (text, keys string) {
-	trash, hidden, also := 0, 0, 0
-	for _, t := range list {
-		if foreign(t.Key) {
-			hidden++
-		} else {
-			trash++
-		}
-		also += len(t.Also)
-	}
+	trash, hidden := tally(deletions(list, false))
+	also := len(deletions(list, true)) - len(list)
 	keys = "y yes · n no"
 	if also > 0 {
 		keys = "y only what is shown · a all copies · n no"
@@ -177,9 +170,8 @@ func (m *Model) free() bool {
 	return true
 }
 
-// remove deletes the copies of tasks that are shown, or all of them.
-func (m *Model) remove(list []Task, all bool) tea.Cmd {
-	var copies []deletion
+// deletions are those of the copies of tasks that are shown, or of all copies.
+func deletions(list []Task, all bool) (copies []deletion) {
 	for _, t := range list {
 		copies = append(copies, deletion{task: t, key: t.Key})
 		for _, c := range t.Also {
@@ -188,10 +180,15 @@ func (m *Model) remove(list []Task, all bool) tea.Cmd {
 			}
 		}
 	}
+	return copies
+}
+
+// remove deletes the copies of tasks that are shown, or all of them.
+func (m *Model) remove(list []Task, all bool) tea.Cmd {
 	return m.begin("deleting", func(ctx context.Context) doneMsg {
 		var gone []deletion
 		var err error
-		for _, d := range copies {
+		for _, d := range deletions(list, all) {
 			if d.token, err = m.backend.Delete(ctx, d.key); err != nil {
 				break
 			}

@@ -18,7 +18,6 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
@@ -77,7 +76,7 @@ var pointless = map[string][2]string{
 // chatOptions are the options from the flags and, for a new task, from the settings. A
 // task that is continued keeps what was not given.
 func (a *commands) chatOptions(cmd *cobra.Command, r *app.RunFlags, args []string) (chat.Options, error) {
-	o := chat.Options{Ask: a.InTTY && a.ErrTTY && !a.Flags.NoInput}
+	o := chat.Options{Ask: a.Interactive()}
 	given, err := a.Options(cmd, r)
 	if err != nil {
 		return o, err
@@ -116,17 +115,8 @@ func (a *commands) draws(v *chatOutput, o chat.Options) bool {
 // chat runs a chat until the user leaves, and then prints how to continue.
 func (a *commands) chat(ctx context.Context, c *client.Client, e *engine.Engine, v *chatOutput, o chat.Options, prompt string) error {
 	in, _ := a.In.(*os.File)
-	out, outFile := v.out.(*os.File)
+	out, _ := v.out.(*os.File)
 	draw := a.draws(v, o)
-	if outFile && a.ErrTTY {
-		o.Width = func() int {
-			width, _, err := term.GetSize(int(out.Fd()))
-			if err != nil {
-				return a.Width
-			}
-			return width
-		}
-	}
 	if !a.OutTTY {
 		o.Result = a.Out
 	}
@@ -229,8 +219,7 @@ func (d *chatBackend) EditQueued(ctx context.Context, id, input string, text *st
 	if text != nil {
 		method, body = http.MethodPatch, map[string]string{"text": *text}
 	}
-	_, err := d.Do(ctx, method, at, nil, body, nil)
-	return err
+	return d.Do(ctx, method, at, nil, body, nil)
 }
 
 // Command runs a command of roost as the shell would, on the same tasks, without asking the user.
@@ -247,12 +236,7 @@ func (d *chatBackend) Command(ctx context.Context, args ...string) chat.Said {
 		Width: a.Width,
 	}
 	global := []string{"--no-input", "--no-color"}
-	for flag, value := range map[string]string{
-		"root":    a.Flags.Root,
-		"cache":   a.Flags.Cache,
-		"sources": a.Flags.Sources,
-		"server":  a.Flags.Server,
-	} {
+	for flag, value := range a.Place().Flags {
 		if value != "" {
 			global = append(global, "--"+flag+"="+value)
 		}
@@ -264,13 +248,12 @@ func (d *chatBackend) Command(ctx context.Context, args ...string) chat.Said {
 // Shell runs a command line of the user as Roost runs an agent's command: the command has no terminal, can ask nothing,
 // and leaves no process behind. It refuses when the server, and so the workspace, is on another machine.
 func (d *chatBackend) Shell(ctx context.Context, dir, line string, out io.Writer) (chat.Ran, error) {
-	if base, err := d.a.Global(d.a.Flags.Server, "server"); err != nil {
+	if base, err := d.a.Global("server"); err != nil {
 		return chat.Ran{}, err
 	} else if base != "" && !app.Near(base) {
 		return chat.Ran{}, fmt.Errorf("run a command in %s: the folder is at the server %s, and your commands run on this machine", dir, base)
 	}
-	r, err := shell.Run(ctx, shell.Command{Line: line, Dir: dir, Output: out})
-	return chat.Ran{Exit: r.Exit, Cancelled: r.Cancelled, Ended: len(r.Ended), Took: r.Duration}, err
+	return shell.Run(ctx, shell.Command{Line: line, Dir: dir, Output: out})
 }
 
 // Mask masks the keys of the settings, and text that looks like a secret.
@@ -331,9 +314,6 @@ func (d *chatBackend) Words(ctx context.Context, kind chat.Kind, dir, begun stri
 			out = append(out, chat.Word{Text: policy})
 		}
 		return out
-	}
-	if kind == chat.Prompts {
-		kind = "command"
 	}
 	page, err := client.Get[api.Page[api.Completion]](ctx, d.Client, "/v1/completions",
 		url.Values{"kind": {string(kind)}, "workspace": {dir}, "text": {begun}})

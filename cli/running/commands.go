@@ -289,17 +289,17 @@ func (a *commands) answer(ctx context.Context, c *client.Client, e *engine.Engin
 	if err != nil {
 		return err
 	}
+	if answer.Approve == nil && answer.Choice == nil && consent(q) {
+		if yes, plain := consents[strings.ToLower(strings.TrimSpace(answer.Text))]; plain {
+			answer.Approve, answer.Text = new(yes), ""
+		}
+	}
 	if err := suits(q, answer); err != nil {
 		return err
 	}
 	from, err := c.Mark(ctx, q.Task)
 	if err != nil {
 		return err
-	}
-	if answer.Approve == nil && answer.Choice == nil && consent(q) {
-		if yes, plain := consents[strings.ToLower(strings.TrimSpace(answer.Text))]; plain {
-			answer.Approve, answer.Text = new(yes), ""
-		}
 	}
 	r := client.Request{Method: http.MethodPost, Path: "/v1/questions/" + url.PathEscape(q.ID) + "/answer", Body: answer}
 	done, err := askAndPrint[api.Answered](ctx, a, c, r)
@@ -332,16 +332,15 @@ func answering(q api.Question) string {
 	return line + " \"your words\""
 }
 
-// suits refuses an answer that does not fit the kind of the question.
+// suits refuses an answer that does not fit the kind of the question; a plain yes or no in words is an approval already.
 func suits(q api.Question, n api.Answer) error {
 	refuse := func(why string) error {
 		f := failure.Usage("answer question "+q.ID, why, answering(q))
 		f.Code, f.Status, f.Task = "not_an_answer", http.StatusUnprocessableEntity, q.Task
 		return f
 	}
-	_, plain := consents[strings.ToLower(strings.TrimSpace(n.Text))]
 	switch {
-	case consent(q) && n.Approve == nil && !plain:
+	case consent(q) && n.Approve == nil:
 		return refuse("it wants a yes or a no: " + q.Text)
 	case q.Kind == "followup" && n.Approve != nil:
 		return refuse("it wants words, and not a yes or a no: " + q.Text)
@@ -405,7 +404,7 @@ func (a *commands) questionOf(ctx context.Context, c *client.Client, id string) 
 	case 1:
 		return open[0], nil
 	case 0:
-		return api.Question{}, failure.New(failure.ExitNotFound, "question_not_found", "answer task "+id,
+		return api.Question{}, failure.NotFound("question_not_found", "answer task "+id,
 			"it has no open question", "roost questions").OfTask(id)
 	}
 	f := failure.New(failure.ExitUsage, "ambiguous_question", "answer task "+id,

@@ -14,6 +14,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/chat"
 	"github.com/roost-dev/roost/cli/failure"
+	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
@@ -65,7 +66,7 @@ func (d *chatBackend) resolve(f *chat.Facts, address string, fresh bool) {
 			account = "the profile " + f.Profile
 		}
 	}
-	far, err := d.a.Global(d.a.Flags.Server, "server")
+	far, err := d.a.Global("server")
 	if far = strings.TrimSpace(far); err == nil && far != "" { // the server chooses what is open, and has keys of its own
 		if f.Key = "the server's settings"; f.Provider == "" {
 			f.Key = ""
@@ -111,9 +112,9 @@ func branchOf(dir string) string {
 		if data, err := os.ReadFile(filepath.Join(git, "HEAD")); err == nil {
 			head := strings.TrimSpace(string(data))
 			if name, named := strings.CutPrefix(head, "ref: refs/heads/"); named {
-				return chat.Safe(name)
+				return display.Safe(name)
 			}
-			return chat.Safe(head[:min(len(head), 8)])
+			return display.Safe(head[:min(len(head), 8)])
 		}
 		if at == filepath.Dir(at) {
 			break

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/roost-dev/roost/api"
@@ -71,8 +70,7 @@ func (a *commands) resumeCommand() *cobra.Command {
 			if branch == "" {
 				return req, nil
 			}
-			_, err := c.Do(cmd.Context(), http.MethodPost, app.PathOf(req.Task, "head"), nil, api.NewHead{Branch: branch}, nil)
-			return req, err
+			return req, c.Do(cmd.Context(), http.MethodPost, app.PathOf(req.Task, "head"), nil, api.NewHead{Branch: branch}, nil)
 		})
 	})
 	a.AddRunFlags(cmd, &r)
@@ -183,11 +181,7 @@ func (a *commands) run(ctx context.Context, c *client.Client, near bool, req eng
 // known, another model would answer, its folder is missing), it asks on the terminal and then asks for the run again.
 func (a *commands) start(ctx context.Context, c *client.Client, req engine.Request) (run api.Run, err error) {
 	for {
-		if req.Task == "" {
-			run, err = c.Start(ctx, newTaskOf(req))
-		} else {
-			run, err = c.Resume(ctx, req.Task, newRunOf(req))
-		}
+		run, err = requested(ctx, c, req)
 		p, is := errors.AsType[*client.Problem](err)
 		if !is || !a.Interactive() {
 			return run, err
@@ -210,6 +204,14 @@ func (a *commands) start(ctx context.Context, c *client.Client, req engine.Reque
 			return run, err
 		}
 	}
+}
+
+// requested asks for a run once: of a new task, or of the one that the request names.
+func requested(ctx context.Context, c *client.Client, req engine.Request) (api.Run, error) {
+	if req.Task == "" {
+		return c.Start(ctx, newTaskOf(req))
+	}
+	return c.Resume(ctx, req.Task, newRunOf(req))
 }
 
 // followFirst follows the run that began in this process because of words or an answer that were sent.
@@ -254,14 +256,9 @@ func (a *commands) join(ctx context.Context, c *client.Client, req engine.Reques
 		return err
 	}
 	var sent api.Sent
-	send := client.Request{
-		Method: http.MethodPost,
-		Path:   app.PathOf(r.Task, "messages"),
-		Body:   api.Message{Text: req.Text, Images: req.Images},
-		Key:    uuid.NewString(),
-	}
+	once := client.Keyed(ctx, client.NewKey()) // with the same key each time, the server takes the message once
 	for began := time.Now(); ; {
-		_, err = c.Ask(ctx, send, &sent) // with the same key each time, the server takes the message once
+		sent, err = c.Send(once, r.Task, api.Message{Text: req.Text, Images: req.Images})
 		if !errors.As(err, &p) || !p.Retryable || time.Since(began) > joinFor {
 			break
 		}
@@ -400,13 +397,8 @@ func wordsOf(r engine.Request) *api.Words {
 }
 
 // detach starts a run at a server and prints the id of its task, which the server then continues without this process.
-func (a *commands) detach(ctx context.Context, c *client.Client, req engine.Request) (err error) {
-	var run api.Run
-	if req.Task == "" {
-		run, err = c.Start(ctx, newTaskOf(req))
-	} else {
-		run, err = c.Resume(ctx, req.Task, newRunOf(req))
-	}
+func (a *commands) detach(ctx context.Context, c *client.Client, req engine.Request) error {
+	run, err := requested(ctx, c, req)
 	if err != nil {
 		return err
 	}

@@ -171,7 +171,7 @@ func (w *Watcher) one(ctx context.Context, id, run, after, since string, depth i
 			}
 			silent, unanswered = false, 0
 			soon.Reset(soonBelow)
-			out, over, err := w.take(ctx, q, e.Event, id, run, since, depth)
+			out, over, err := w.take(ctx, q, e.Event, run, since)
 			if over || err != nil {
 				return out, err
 			}
@@ -257,13 +257,12 @@ func outcomeOf(r api.Run) engine.Outcome {
 }
 
 // take shows an event. over: the run ended, or waits for an answer that cannot come from here.
-func (w *Watcher) take(ctx context.Context, q *asking, got client.Event, id, run, since string,
-	depth int) (out engine.Outcome, over bool, err error) {
-	e := shownEvent{got, id, depth}
+func (w *Watcher) take(ctx context.Context, q *asking, got client.Event, run, since string) (out engine.Outcome, over bool, err error) {
+	e := shownEvent{got, q.id, q.depth}
 	if at, _ := esjson.GetString(e.Data, "at"); e.ID != "" && at < since {
 		return out, false, nil
 	}
-	if w.fresh && depth == 0 && e.ID != "" {
+	if w.fresh && q.depth == 0 && e.ID != "" {
 		if of, _ := esjson.GetString(e.Data, "run"); of != run && e.run() != run {
 			return out, false, nil
 		}
@@ -271,10 +270,10 @@ func (w *Watcher) take(ctx context.Context, q *asking, got client.Event, id, run
 	}
 	switch e.Type {
 	case "stream.end":
-		return out, true, failure.New(failure.ExitNotFound, "task_not_found", "follow task "+id,
-			"it was deleted or moved", "roost trash list").OfTask(id)
+		return out, true, failure.NotFound("task_not_found", "follow task "+q.id,
+			"it was deleted or moved", "roost trash list").OfTask(q.id)
 	case "stream.snapshot":
-		w.d.Notice("some of what happened was missed; roost show " + id + " shows all of it")
+		w.d.Notice("some of what happened was missed; roost show " + q.id + " shows all of it")
 		return out, false, nil
 	case "question.closed":
 		q.closed(e)
@@ -312,7 +311,7 @@ func (w *Watcher) take(ctx context.Context, q *asking, got client.Event, id, run
 		w.began[child] = true
 		if r, found := w.runOf(ctx, child); found && !w.Followed[r] {
 			w.Followed[r] = true
-			_, err = w.one(ctx, child, r, "0", since, depth+1)
+			_, err = w.one(ctx, child, r, "0", since, q.depth+1)
 		}
 	}
 	return out, false, err
@@ -622,7 +621,7 @@ func newestRun(ctx context.Context, c *client.Client, id string) (api.Run, error
 		return api.Run{}, err
 	}
 	if len(runs.Items) == 0 {
-		return api.Run{}, failure.New(failure.ExitNotFound, "run_not_found", "find a run of task "+id,
+		return api.Run{}, failure.NotFound("run_not_found", "find a run of task "+id,
 			"roost never ran it", "roost resume "+failure.ShellWord(id)).OfTask(id)
 	}
 	return runs.Items[0], nil

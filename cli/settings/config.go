@@ -19,7 +19,7 @@ func (a *commands) configCommand() *cobra.Command {
 	var origin bool
 	show := help.Command("config list", func(*cobra.Command, []string) error { return a.configList(origin) })
 	show.Flags().BoolVar(&origin, "origin", false, "show where each comes from")
-	return failure.Group(help.Command("config", nil), show, a.configImportCommand(),
+	return help.Group("config", show, a.configImportCommand(),
 		help.CommandFor("config get", app.SettingKeys, func(_ *cobra.Command, args []string) error {
 			return a.configGet(args[0])
 		}),
@@ -133,7 +133,7 @@ func (a *commands) authCommand() *cobra.Command {
 	status := help.CommandFor("auth status", names, func(_ *cobra.Command, args []string) error {
 		return a.authStatus(args)
 	})
-	return failure.Group(help.Command("auth", nil), set, remove, status)
+	return help.Group("auth", set, remove, status)
 }
 
 // account returns the name under which a key is saved, and its name for people.

@@ -81,14 +81,15 @@ func (a *commands) configImport(ctx context.Context, path string, keys, force bo
 	}); err != nil {
 		return err
 	}
-	return a.imported(all, found)
+	return a.imported(all)
 }
 
 // importedAll is the result of importing a whole exported file.
 type importedAll struct {
-	items []importedItem
-	more  importedMore
-	file  string // the settings file
+	Items   []importedItem `json:"items"`
+	Current string         `json:"current,omitempty"` // the profile that Roo used, by Roo's name
+	importedMore
+	file string // the settings file
 }
 
 // importAll imports an exported file. The caller holds the lock of the settings.
@@ -143,7 +144,7 @@ func (a *commands) importAll(found config.RooExport, keys, force bool) (all impo
 			return all, fmt.Errorf("change the settings %s: %w", file, err)
 		}
 	}
-	return importedAll{items, more, file}, nil
+	return importedAll{items, found.Current, more, file}, nil
 }
 
 // has reports whether a file holds a profile.
@@ -185,16 +186,12 @@ func profileInto(f *config.File, p config.RooProfile) (*config.File, error) {
 }
 
 // imported prints the result of each part.
-func (a *commands) imported(all importedAll, found config.RooExport) error {
+func (a *commands) imported(all importedAll) error {
 	if a.Flags.JSON {
-		return a.PrintJSON(struct {
-			Items   []importedItem `json:"items"`
-			Current string         `json:"current,omitempty"`
-			importedMore
-		}{all.items, found.Current, all.more})
+		return a.PrintJSON(all)
 	}
 	left, current := 0, ""
-	for _, i := range all.items {
+	for _, i := range all.Items {
 		line := i.State + "  " + i.RooName
 		if i.Profile != "" && i.Profile != i.RooName {
 			line += " as " + i.Profile
@@ -208,7 +205,7 @@ func (a *commands) imported(all importedAll, found config.RooExport) error {
 		if i.Key == "left" {
 			left++
 		}
-		if i.RooName == found.Current && i.State != "skipped" {
+		if i.RooName == all.Current && i.State != "skipped" {
 			current = i.Profile
 		}
 		if err := a.Println(display.OneLine(line)); err != nil {
@@ -218,7 +215,7 @@ func (a *commands) imported(all importedAll, found config.RooExport) error {
 			a.Say("  %s", n)
 		}
 	}
-	if err := all.more.print(a); err != nil {
+	if err := all.print(a); err != nil {
 		return err
 	}
 	a.Say("the settings are in %s", all.file)
@@ -407,9 +404,7 @@ func (m *importedMore) print(a *commands) error {
 		}
 		add(p.State, what, p.Reason)
 	}
-	for _, why := range m.Problems {
-		a.Warn(why)
-	}
+	a.warnAll(m.Problems)
 	if len(lines) == 0 {
 		return nil
 	}

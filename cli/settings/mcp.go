@@ -41,7 +41,7 @@ func (a *commands) mcpCommand() *cobra.Command {
 			return a.mcpDecide(dir, args, allow)
 		}))
 	}
-	return failure.Group(help.Command("mcp", nil), list, a.mcpAddCommand(&dir, at), a.mcpRemoveCommand(&dir, at),
+	return help.Group("mcp", list, a.mcpAddCommand(&dir, at), a.mcpRemoveCommand(&dir, at),
 		decide("mcp allow", true), decide("mcp deny", false), one("mcp login", a.mcpLogin), one("mcp logout", a.mcpLogout))
 }
 
@@ -58,6 +58,16 @@ func (a *commands) servers(dir string) (root string, servers []mcp.Server, probl
 	return ws.Root(), servers, problems, c, err
 }
 
+// named is the one of a workspace's servers that has the name. verb is what the command does with it, for the failure.
+func named(servers []mcp.Server, root, verb, name string) (mcp.Server, error) {
+	i := slices.IndexFunc(servers, func(s mcp.Server) bool { return s.Name == name })
+	if i < 0 {
+		return mcp.Server{}, failure.NotFound("not_found", verb+" the MCP server "+name, "no file that counts for "+root+" names it",
+			"roost mcp list -C "+failure.ShellWord(root))
+	}
+	return servers[i], nil
+}
+
 // mcpDecide records the user's decision about servers, and prints it.
 func (a *commands) mcpDecide(dir string, names []string, allow bool) error {
 	root, servers, _, c, err := a.servers(dir)
@@ -70,15 +80,14 @@ func (a *commands) mcpDecide(dir string, names []string, allow bool) error {
 	}
 	var chosen []mcp.Server
 	for _, name := range names {
-		i := slices.IndexFunc(servers, func(s mcp.Server) bool { return s.Name == name })
-		if i < 0 {
-			return failure.New(failure.ExitNotFound, "not_found", verb+" the MCP server "+name,
-				"no file that counts for "+root+" names it", "roost mcp list -C "+failure.ShellWord(root))
+		s, err := named(servers, root, verb, name)
+		if err != nil {
+			return err
 		}
-		if servers[i].State == mcp.Invalid && allow {
-			return failure.Config("allow the MCP server "+name, servers[i].Problem, "mend it in "+servers[i].File)
+		if s.State == mcp.Invalid && allow {
+			return failure.Config("allow the MCP server "+name, s.Problem, "mend it in "+s.File)
 		}
-		chosen = append(chosen, servers[i])
+		chosen = append(chosen, s)
 	}
 	var items []api.MCPServer
 	for _, s := range chosen {
@@ -163,9 +172,7 @@ func (a *commands) mcpList(cmd *cobra.Command, dir string, check bool) error {
 	if a.Flags.JSON {
 		return a.PrintJSON(map[string]any{"items": items, "problems": notNil(problems)})
 	}
-	for _, p := range problems {
-		a.Warn(p)
-	}
+	a.warnAll(problems)
 	if len(items) == 0 {
 		a.Say("no MCP servers in %s/.roo/mcp.json, %s and editors' storages; to add one: roost mcp add NAME -- COMMAND", root, c.Servers.Own)
 		return nil

@@ -31,7 +31,7 @@ type newServer struct {
 // mcpAddCommand is `mcp add`; at adds the flag for the workspace.
 func (a *commands) mcpAddCommand(dir *string, at func(*cobra.Command) *cobra.Command) *cobra.Command {
 	var n newServer
-	cmd := at(help.CommandFor("mcp add", cobra.NoFileCompletions, func(cmd *cobra.Command, args []string) error {
+	cmd := at(help.Command("mcp add", func(cmd *cobra.Command, args []string) error {
 		n.dir = *dir
 		return a.mcpAdd(cmd.Context(), n, args[0], args[1:])
 	}))
@@ -156,15 +156,10 @@ func (a *commands) mcpRemove(ctx context.Context, dir, name string, project bool
 // server is the definition that counts for a name in a workspace.
 func (a *commands) server(dir, verb, name string) (root string, s mcp.Server, l mcp.Logins, err error) {
 	root, servers, _, c, err := a.servers(dir)
-	if err != nil {
-		return "", s, l, err
+	if err == nil {
+		s, err = named(servers, root, verb, name)
 	}
-	i := slices.IndexFunc(servers, func(s mcp.Server) bool { return s.Name == name })
-	if i < 0 {
-		return "", s, l, failure.NotFound("not_found", verb+" the MCP server "+name, "no file that counts for "+root+" names it",
-			"roost mcp list -C "+failure.ShellWord(root))
-	}
-	return root, servers[i], c.Servers.Logins, nil
+	return root, s, c.Servers.Logins, err
 }
 
 // mcpLogin logs a person in to a server. The browser is opened only on a terminal, after a yes.

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -144,10 +143,8 @@ type chosen struct {
 
 // find finds the tasks, each once, and decides where to write.
 func (x *exporter) find(ctx context.Context, c *client.Client, ids []string) error {
-	var all struct {
-		Items []struct{ ID, Source, Path, Journal string }
-	}
-	if _, err := c.Do(ctx, http.MethodGet, "/v1/names", nil, nil, &all); err != nil {
+	all, err := client.Get[api.Names](ctx, c, "/v1/names", nil)
+	if err != nil {
 		return err
 	}
 	if x.flags.all {

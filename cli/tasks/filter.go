@@ -43,7 +43,7 @@ func (f *filter) read(a *commands, command, what string) (err error) {
 	if f.Since, f.Until, err = a.span(command, f.since, f.until); err != nil {
 		return err
 	}
-	f.Workspace = a.folder(f.Workspace)
+	f.Workspace = a.GivenFolder(f.Workspace)
 	for _, cost := range []struct {
 		to         **money.USD
 		flag, text string
@@ -79,14 +79,6 @@ func (a *commands) span(command, since, until string) (from, to int64, err error
 		to, err = a.moment(command+" --until", until)
 	}
 	return from, to, err
-}
-
-// folder is what --workspace names; "" stays.
-func (a *commands) folder(given string) string {
-	if given == "" {
-		return ""
-	}
-	return a.Abs(given)
 }
 
 // moment reads a time as Unix milliseconds; 0 when text is empty.

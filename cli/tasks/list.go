@@ -163,9 +163,6 @@ func Commands(app *app.App) []*cobra.Command {
 	}
 }
 
-// Welcome is roost without a command: on a terminal the picker, else help.
-func Welcome(a *app.App, cmd *cobra.Command) error { return (&commands{a}).welcome(cmd) }
-
 // Pick lets a person choose one task. purpose is one word, for messages. folder is where a run of it is to work; "" =
 // where the task says.
 func Pick(ctx context.Context, a *app.App, purpose string) (id, folder string, err error) {

@@ -213,14 +213,14 @@ func (d *pickerBackend) Export(ctx context.Context, t picker.Task, form string) 
 // Delete puts a copy of a task into the trash, or hides it.
 func (d *pickerBackend) Delete(ctx context.Context, key string) (string, error) {
 	var gone api.Deleted
-	_, err := d.client.Do(ctx, http.MethodDelete, app.PathOf(key), url.Values{"subtasks": {"keep"}}, nil, &gone)
+	err := d.client.Do(ctx, http.MethodDelete, app.PathOf(key), url.Values{"subtasks": {"keep"}}, nil, &gone)
 	return gone.QualifiedName(), err
 }
 
 // Tag adds and removes tags.
 func (d *pickerBackend) Tag(ctx context.Context, t picker.Task, add, remove []string) ([]string, error) {
 	var now api.Summary
-	_, err := d.client.Do(ctx, http.MethodPatch, app.PathOf(t.Key), nil, api.TaskPatch{AddTags: add, RemoveTags: remove}, &now)
+	err := d.client.Do(ctx, http.MethodPatch, app.PathOf(t.Key), nil, api.TaskPatch{AddTags: add, RemoveTags: remove}, &now)
 	return now.Tags, err
 }
 
@@ -270,9 +270,10 @@ func (d *pickerBackend) Import(ctx context.Context, tell func(string)) (string, 
 	return text, nil
 }
 
-// welcome is roost without a command: on a terminal the picker, else help. Without any
+// Welcome is roost without a command: on a terminal the picker, else help. Without any
 // task, it prints where it looked for tasks.
-func (a *commands) welcome(cmd *cobra.Command) error {
+func Welcome(app *app.App, cmd *cobra.Command) error {
+	a := &commands{app}
 	if !a.Interactive() {
 		return cmd.Help()
 	}
@@ -349,7 +350,8 @@ func (a *commands) picks(cmd *cobra.Command) *cobra.Command {
 // pick lets the user choose one task, and a folder to resume the task in. purpose is one word, for messages.
 func (a *commands) pick(ctx context.Context, purpose string) (id, folder string, err error) {
 	if !a.Interactive() {
-		return "", "", failure.Usage(purpose+" a task", "no task was named, and "+app.ErrNoTerminal.Error(), "roost list  # then roost "+purpose+" ID")
+		return "", "", failure.Usage(purpose+" a task", "no task was named, and there is no terminal to choose on",
+			"roost list  # then roost "+purpose+" ID")
 	}
 	err = a.Connect(ctx, func(c *client.Client) error {
 		names, err := client.Get[api.Names](ctx, c, "/v1/names", nil)
@@ -357,7 +359,7 @@ func (a *commands) pick(ctx context.Context, purpose string) (id, folder string,
 		case err != nil:
 			return err
 		case len(names.Items) == 0:
-			return failure.New(failure.ExitNotFound, "task_not_found", purpose+" a task", "there is none", `roost run "what to do"`)
+			return failure.NotFound("task_not_found", purpose+" a task", "there is none", `roost run "what to do"`)
 		case !a.canDraw():
 			page, _, err := a.newest(ctx, c)
 			if err != nil {

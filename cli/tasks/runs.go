@@ -184,7 +184,7 @@ func (a *commands) usageCommand() *cobra.Command {
 		if f.Since, f.Until, err = a.span("roost usage", since, until); err != nil {
 			return err
 		}
-		f.Workspace = a.folder(f.Workspace)
+		f.Workspace = a.GivenFolder(f.Workspace)
 		q := f.Query()
 		q.Set("by", by)
 		return a.Connect(cmd.Context(), func(c *client.Client) error {

@@ -106,11 +106,7 @@ func (a *commands) search(cmd *cobra.Command, q api.SearchQuery) error {
 		for _, note := range got.Found.Notes {
 			a.Warn(note)
 		}
-		for _, src := range got.Found.Sources {
-			if why := app.Unreachable(src); why != "" {
-				a.Warn(src.Path + " (" + src.Name + ")" + why)
-			}
-		}
+		a.WarnUnreachable(got.Found.Sources)
 		for _, lost := range got.Found.Unread {
 			a.Warn("not looked through: " + lost.File + ": " + lost.Problem)
 		}

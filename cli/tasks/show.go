@@ -51,9 +51,7 @@ func (a *commands) showCommand() *cobra.Command {
 			return failure.Usage("roost show -C", "the folder is for a request, so the flag needs --context",
 				"roost show "+args[0]+" --context -C DIR")
 		}
-		if f.dir != "" {
-			f.dir = a.Abs(f.dir)
-		}
+		f.dir = a.GivenFolder(f.dir)
 		if f.tail < 0 {
 			return failure.Usage("roost show --tail", "a number of messages cannot be negative", "roost show "+args[0]+" --tail 20")
 		}
@@ -146,7 +144,7 @@ func (a *commands) header(t api.Summary, questions []string) error {
 	if t.Usage.Cost != nil {
 		facts = append(facts, a.Dollars(t.Usage.Cost))
 	}
-	facts = append(facts, fmt.Sprintf("%d message%s, %d for the model", t.Messages.UI, view.Plural(t.Messages.UI), t.Messages.API))
+	facts = append(facts, app.MessagesText(t.Messages, 0))
 	wrapped(view.Dim, display.OneLine(strings.Join(facts, " · ")))
 	for _, place := range []string{t.Workspace, t.Path} {
 		if place != "" {
@@ -394,7 +392,7 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 			}
 			total = w.Total
 			if f.at > total {
-				return 0, nil, failure.New(failure.ExitNotFound, "message_not_found", fmt.Sprintf("show message #%d of task %s", f.at, t.ID),
+				return 0, nil, failure.NotFound("message_not_found", fmt.Sprintf("show message #%d of task %s", f.at, t.ID),
 					fmt.Sprintf("this history has %s", display.Plural(total, "message")), "roost show "+failure.ShellWord(t.ID))
 			}
 			if from, _ := window(total, f); from > 0 && a.OutTTY {
@@ -567,9 +565,7 @@ func (a *commands) filesCommand() *cobra.Command {
 func (a *commands) files(ctx context.Context, id, dir, path string, check bool) error {
 	return a.Connect(ctx, func(c *client.Client) error {
 		q := url.Values{}
-		if dir != "" {
-			q.Set("workspace", a.Abs(dir))
-		}
+		app.SetQuery(q, "workspace", a.GivenFolder(dir))
 		app.SetQuery(q, "path", path)
 		known := func() (api.KnownFiles, json.RawMessage, error) {
 			return app.Asked[api.KnownFiles](ctx, c, client.Request{Path: app.PathOf(id, "files"), Query: q})

@@ -44,8 +44,8 @@ type Options struct {
 // Style is the style of what the display writes.
 func (o Options) Style() Style { return Style{On: o.Colour, Theme: o.Theme} }
 
-// width is the width at the moment, 0 = it is not known.
-func (o Options) width() int {
+// Columns is the width at the moment, 0 = it is not known.
+func (o Options) Columns() int {
 	if o.Size != nil {
 		if w := o.Size(); w > 0 {
 			return w
@@ -68,7 +68,7 @@ func (o Options) Prose(text string, indent int) string {
 // markdown are the options for rendering. The width leaves out the last column: a line that fills it would wrap as soon
 // as more text follows.
 func (o Options) markdown(role theme.Role) markdown.Options {
-	return markdown.Options{Width: max(o.width()-1, 0), Theme: o.Style().theme(), Links: o.Links, Role: role}
+	return markdown.Options{Width: max(o.Columns()-1, 0), Theme: o.Style().theme(), Links: o.Links, Role: role}
 }
 
 // Display shows one run. Its events come from one goroutine. While a question is on the terminal, other goroutines
@@ -168,7 +168,7 @@ func (d *Display) Below() *Display {
 	}
 	o := d.o
 	o.Width = narrower(o.Width)
-	o.Size = func() int { return narrower(d.o.width()) }
+	o.Size = func() int { return narrower(d.o.Columns()) }
 	sub := New(d.w, o)
 	sub.line, sub.lead = d.line, d.lead+"│ "
 	return sub
@@ -327,7 +327,7 @@ func (d *Display) added(f fields) {
 	}
 	switch it.Kind {
 	case "say:error", "say:diff_error", "say:rooignore_error":
-		d.one(view.Bad, "✗ "+joinTitle(it))
+		d.one(view.Bad, "✗ "+strings.TrimSpace(it.Title+" "+it.Body))
 	case "say:text", "say:reasoning":
 		if it.Class != view.User {
 			d.grow(n, 0, it.Body)
@@ -343,8 +343,7 @@ func (d *Display) changed(f fields) {
 	n := f.Message
 	it, known := d.kinds[n]
 	if len(f.Content) > 0 && known && (it.Kind == "say:text" || it.Kind == "say:reasoning") {
-		text, _ := esjson.GetString(f.Content, "text")
-		d.grow(n, 0, text)
+		d.grow(n, 0, esjson.TextOf(f.Content, "text"))
 	}
 	d.finish(n)
 }
@@ -518,7 +517,7 @@ func (d *Display) countDown(left string) {
 	}
 	d.endLine()
 	d.push()
-	d.moment(Cut("  asking again in "+OneLine(left), max(d.o.width()-1, 0)))
+	d.moment(Cut("  asking again in "+OneLine(left), max(d.o.Columns()-1, 0)))
 	d.does("")
 }
 
@@ -556,7 +555,7 @@ func (d *Display) Tick(now time.Time) {
 		line += " · " + Seconds(took)
 	}
 	d.frame++
-	line = Cut(line, max(d.o.width()-1, 0))
+	line = Cut(line, max(d.o.Columns()-1, 0))
 	if before := d.line.count; before > 0 { // one write, which does not flicker
 		d.line.count = max(Columns(line), before)
 		d.out("\r" + d.style.Paint(view.Dim, Pad(line, before)))
@@ -635,7 +634,7 @@ func (d *Display) one(style view.Style, text string) {
 		return
 	}
 	d.endLine()
-	d.put(style, Cut(OneLine(text), d.o.width()))
+	d.put(style, Cut(OneLine(text), d.o.Columns()))
 	d.push()
 }
 
@@ -645,7 +644,7 @@ func (d *Display) Notice(text string) { d.behind(func() { d.notice(text) }) }
 func (d *Display) notice(text string) {
 	d.endLine()
 	text = "! " + OneLine(text)
-	if width := d.o.width(); d.o.Rich && width > 0 { // broken between words; a log gets one line
+	if width := d.o.Columns(); d.o.Rich && width > 0 { // broken between words; a log gets one line
 		text = ansi.WrapWc(text, width, "")
 	}
 	for line := range strings.SplitSeq(text, "\n") {
@@ -675,8 +674,6 @@ func (d *Display) some(lines []view.Line) {
 	d.push()
 }
 
-func joinTitle(it view.Item) string { return strings.TrimSpace(it.Title + " " + it.Body) }
-
 // started records the title of a call. It shows a command at once, because a command may take long and print.
 func (d *Display) started(e Event, f fields) {
 	c := call{title: d.asked, started: e.At}
@@ -705,7 +702,7 @@ func (d *Display) finished(e Event, f fields) {
 		return
 	}
 	d.finishOthers(0)
-	if width := d.o.width(); width > 0 { // the facts are worth more than the end of a long command
+	if width := d.o.Columns(); width > 0 { // the facts are worth more than the end of a long command
 		line = Cut(OneLine(line), max(width-Columns(tail), 20))
 	}
 	d.one(style, line+tail)

@@ -19,8 +19,7 @@ type Event struct {
 // EventOf makes an event; its time is the member at of the data.
 func EventOf(typ string, data json.RawMessage) Event {
 	e := Event{Type: typ, Data: data}
-	text, _ := esjson.GetString(data, "at")
-	if at, err := time.Parse(time.RFC3339, text); err == nil {
+	if at, err := time.Parse(time.RFC3339, esjson.TextOf(data, "at")); err == nil {
 		e.At = at.UnixMilli()
 	}
 	return e

@@ -54,7 +54,9 @@ func NewPrompter(d *Display, in io.Reader) *Prompter {
 	return &Prompter{d: d, typed: newTyped(in), stale: new(atomic.Bool), now: time.Now, after: time.After}
 }
 
-// LinePrompter asks through d and gets the answers from another reader of the terminal. A line may hold line breaks.
+// LinePrompter asks through d and gets the answers from another reader of the terminal, which never closes lines. A line may
+// hold line breaks. Forget, Dismiss and Aside are for the prompter that reads the terminal itself: the other reader drops
+// its input by its own rules.
 func LinePrompter(d *Display, lines chan string) *Prompter {
 	return &Prompter{d: d, lines: lines, stale: new(atomic.Bool), now: time.Now, after: time.After}
 }
@@ -69,10 +71,9 @@ func (p *Prompter) On(d *Display) *Prompter {
 // Aside runs a function that reads the terminal itself, and until f returns the prompter reads nothing. It does not work
 // on a system whose terminals cannot report waiting input: there a read that has begun continues.
 func (p *Prompter) Aside(f func() error) error {
-	if p.typed == nil {
-		return f()
-	}
-	return p.typed.aside(f)
+	p.typed.reading <- struct{}{}
+	defer func() { <-p.typed.reading }()
+	return f()
 }
 
 // Ask asks the user a question of a run. Enter alone is never an answer.
@@ -293,26 +294,14 @@ func (p *Prompter) next(ctx context.Context) (string, error) {
 	select {
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
-	case line, ok := <-p.lines:
-		if !ok {
-			return "", ErrNoInput
-		}
+	case line := <-p.lines:
 		return line, nil
 	}
 }
 
 // Forget drops the input that was typed while no question was open, because it answers no later question. It drops input
 // that was read already, and input that the terminal still holds.
-func (p *Prompter) Forget() {
-	if p.typed != nil {
-		p.typed.drop()
-		return
-	}
-	select {
-	case <-p.lines:
-	default:
-	}
-}
+func (p *Prompter) Forget() { p.typed.drop() }
 
 // A question may disappear from the terminal while the user is typing: another client has answered it. What was typed
 // for it must not answer the next one, which may be about something else, and may appear at once.
@@ -329,7 +318,7 @@ func (p *Prompter) Dismiss() {
 
 // settle drops input that the user typed between a dismissed question and the next one.
 func (p *Prompter) settle(ctx context.Context) {
-	if p.typed == nil || !p.stale.Load() {
+	if !p.stale.Load() {
 		return
 	}
 	for {

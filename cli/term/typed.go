@@ -203,10 +203,3 @@ func (t *typed) bytes() (data []byte, over bool) {
 
 // errNoKeys: the input gives only lines.
 var errNoKeys = errors.New("the input is no terminal")
-
-// aside runs f while the goroutine does not read the terminal.
-func (t *typed) aside(f func() error) error {
-	t.reading <- struct{}{}
-	defer func() { <-t.reading }()
-	return f()
-}

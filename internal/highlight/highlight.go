@@ -87,16 +87,17 @@ var families = []family{
 	{names: "diff patch", diff: true},
 }
 
-// keywords are the structural words of most languages; those of SQL are often in capitals.
-const keywords = ` abstract and as assert async await begin break case catch chan class const continue def default defer del delete do done ` +
-	`echo elif else elsif end enum esac except export extends extern false fi final finally fn for foreach from func function global go ` +
-	`goto if impl implements import in include instanceof interface internal is lambda let local loop map match mod module mut namespace ` +
-	`new nil none not null of operator or override package pass private protected pub public raise range readonly record require return ` +
-	`select self static string struct super switch then this throw throws trait true try type typedef typeof union unless unsafe until ` +
-	`use using val var void volatile when where while with yield None True False ` +
-	`ADD ALTER AND AS ASC BEGIN BY CASE COMMIT CREATE DEFAULT DELETE DESC DISTINCT DROP ELSE END EXISTS FOREIGN FROM GROUP HAVING IN INDEX ` +
-	`INNER INSERT INTO IS JOIN KEY LEFT LIKE LIMIT NOT NULL ON OR ORDER OUTER PRIMARY REFERENCES RIGHT SELECT SET TABLE THEN UNION UNIQUE ` +
-	`UPDATE VALUES VIEW WHEN WHERE WITH `
+// keywords are the structural words and the plain types of most languages; those of SQL are often in capitals.
+const keywords = ` abstract and any as assert async await begin bool boolean break byte case catch chan char class const continue def ` +
+	`default defer del delete do done double echo elif else elsif end enum esac except export extends extern false fi ` +
+	`final finally float fn for foreach from func function global go goto if impl implements import in include instanceof ` +
+	`int interface internal is lambda let local long loop map match mod module mut namespace new nil none not null of ` +
+	`operator or override package pass private protected pub public raise range readonly record require return select ` +
+	`self static string struct super switch then this throw throws trait true try type typedef typeof union unless unsafe ` +
+	`until use using val var void volatile when where while with yield None True False ` +
+	`ADD ALTER AND AS ASC BEGIN BY CASE COMMIT CREATE DEFAULT DELETE DESC DISTINCT DROP ELSE END EXISTS FOREIGN FROM ` +
+	`GROUP HAVING IN INDEX INNER INSERT INTO IS JOIN KEY LEFT LIKE LIMIT NOT NULL ON OR ORDER OUTER PRIMARY REFERENCES ` +
+	`RIGHT SELECT SET TABLE THEN UNION UNIQUE UPDATE VALUES VIEW WHEN WHERE WITH `
 
 var (
 	number = lazyregexp.New(`^(?:0[xX][0-9a-fA-F_]+|\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?)`)
@@ -165,7 +166,7 @@ func (c *Code) next(lines string, at int) (Kind, int) {
 	case n == 0:
 		_, size := utf8.DecodeRuneInString(s)
 		return Text, size
-	case strings.Contains(keywords, " "+s[:n]+" "):
+	case before != '.' && strings.Contains(keywords, " "+s[:n]+" "): // behind a dot it names a member
 		return Keyword, n
 	case strings.HasPrefix(s[n:], "("):
 		return Call, n

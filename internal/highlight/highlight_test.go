@@ -33,6 +33,7 @@ func TestPieces(t *testing.T) {
 		{"sql", "select 1 FROM t -- why", []string{"keyword select", "number 1", "keyword FROM", "comment -- why"}},
 		{"html", `<p class="x">for<!-- not --></p>`, []string{"tag <p", "keyword class", `string "x"`, "keyword for", "comment <!-- not -->", "tag </p"}},
 		{"go", "a<b", nil}, // no tag
+		{"go", "c.until + until.new(x)", []string{"keyword until", "call new"}},
 		{"c", `x = "a`, nil},
 		{"c", `"a\"b" + "c"`, []string{`string "a\"b"`, `string "c"`}},
 		{"diff", "@@ -1 +1 @@\n-old\n+new\n same\n--- a\n", []string{"hunk @@ -1 +1 @@", "removed -old", "added +new", "hunk --- a"}},

@@ -418,11 +418,8 @@ func (b *block) unknown() json.RawMessage {
 
 // compact removes blanks between tokens; nil when raw is not JSON.
 func compact(raw []byte) json.RawMessage {
-	var buf bytes.Buffer
-	if len(raw) == 0 || json.Compact(&buf, raw) != nil {
-		return nil
-	}
-	return buf.Bytes()
+	out, _ := esjson.Compact(nil, raw) // nil with an error
+	return out
 }
 
 // countUsage takes over the counts of a usage object. message_delta repeats only

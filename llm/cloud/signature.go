@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -75,15 +76,4 @@ func hashOf(body io.ReadCloser) (string, error) {
 
 // escape escapes a part of a path as AWS does: all bytes but letters, digits and -._~, also the : and / in the names of
 // models.
-func escape(part string) string {
-	var b strings.Builder
-	for i := range len(part) {
-		switch c := part[i]; {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte("-._~", c) >= 0:
-			b.WriteByte(c)
-		default:
-			fmt.Fprintf(&b, "%%%02X", c)
-		}
-	}
-	return b.String()
-}
+func escape(part string) string { return strings.ReplaceAll(url.QueryEscape(part), "+", "%20") }

@@ -319,12 +319,10 @@ func (r *reply) addCall(call []byte) llm.Chunk {
 // usageOf reads the counts. Thoughts are paid as output; what came from a cache
 // is part of the prompt's count.
 func usageOf(usage []byte) llm.Usage {
-	in, _ := esjson.GetInt(usage, "promptTokenCount")
-	cached, _ := esjson.GetInt(usage, "cachedContentTokenCount")
-	out, _ := esjson.GetInt(usage, "candidatesTokenCount")
-	thoughts, _ := esjson.GetInt(usage, "thoughtsTokenCount")
-	in, out = max(in, 0)+max(esjson.IntOf(usage, "toolUsePromptTokenCount"), 0), max(out, 0)+max(thoughts, 0)
-	cached = min(max(cached, 0), in)
+	count := func(name string) int64 { return max(esjson.IntOf(usage, name), 0) }
+	in := count("promptTokenCount") + count("toolUsePromptTokenCount")
+	out := count("candidatesTokenCount") + count("thoughtsTokenCount")
+	cached := min(count("cachedContentTokenCount"), in)
 	return llm.Usage{Input: in - cached, CacheRead: cached, Output: out}
 }
 
