@@ -55,6 +55,9 @@ func (t Summary) Filled() Summary {
 // OwnSource is the source of the tasks in Roost's own root.
 const OwnSource = "roost"
 
+// Statuses are those that a task can have.
+var Statuses = []string{"queued", "running", "waiting", "delegated", "restoring", "interrupted", "completed", "failed", "cancelled", "idle"}
+
 // Summary is a task as lists and APIs show it. Its JSON is the contract's.
 type Summary struct {
 	ID            string        `json:"id"`

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
@@ -54,8 +53,8 @@ func summarise(v *View) api.Summary {
 	if v.Log == nil {
 		updated = max(updated, s.LastTS()) // nothing of ours says when it changed
 	}
-	sum.CreatedAt, sum.UpdatedAt = Timestamp(s.CreatedAt), Timestamp(updated)
-	sum.WaitingUntil = Timestamp(s.WaitingUntil)
+	sum.CreatedAt, sum.UpdatedAt = api.Date(s.CreatedAt), api.Date(updated)
+	sum.WaitingUntil = api.Date(s.WaitingUntil)
 	for _, c := range s.Children {
 		sum.ChildIDs = append(sum.ChildIDs, c.ID)
 	}
@@ -71,7 +70,7 @@ func summarise(v *View) api.Summary {
 		sum.TS = infer.TimeOfID(ref.ID)
 	}
 	if sum.CreatedAt == nil {
-		sum.CreatedAt = Timestamp(infer.TimeOfID(ref.ID))
+		sum.CreatedAt = api.Date(infer.TimeOfID(ref.ID))
 	}
 	if v.Log == nil || s.Adopted != nil {
 		from := ref.Dir
@@ -254,21 +253,13 @@ func foreignStatus(s *task.State, origin string) string {
 	return "idle"
 }
 
-// Timestamp is a time in Unix milliseconds as RFC 3339; nil when there is none.
-func Timestamp(ms int64) *string {
-	if ms <= 0 {
-		return nil
-	}
-	return new(time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z"))
-}
-
 func received(s *task.State) *api.Received {
 	r := s.Received
 	if r == nil || r.Kept {
 		return nil
 	}
 	return &api.Received{
-		From: r.From, At: Timestamp(r.At), Approve: r.Had.Approve, Allow: r.Had.Allow, AllowTools: r.Had.Tools, BaseURL: r.Had.BaseURL,
+		From: r.From, At: api.Date(r.At), Approve: r.Had.Approve, Allow: r.Had.Allow, AllowTools: r.Had.Tools, BaseURL: r.Had.BaseURL,
 		Queue: len(r.Queue), Questions: r.Questions, Answers: r.Answers, Notes: r.Notes(s.Settings),
 	}
 }

@@ -122,11 +122,9 @@ type group struct {
 	More int // hits that are not shown
 }
 
-var statuses = []string{"queued", "running", "waiting", "delegated", "interrupted", "completed", "failed", "cancelled", "idle"}
-
 // history lists tasks, or searches them.
 func (w *Web) history(a *asked) (*page, error) {
-	data := &history{Form: form{Values: askedFor(a)}, Statuses: statuses}
+	data := &history{Form: form{Values: askedFor(a)}, Statuses: api.Statuses}
 	p := &page{Kind: "history", Title: "History", Data: data}
 	data.First = data.Form.Get("cursor") == ""
 	filter := w.filterOf(&data.Form)
@@ -219,7 +217,7 @@ func (w *Web) filterOf(f *form) api.TaskFilter {
 		Limit:     rowsMost,
 		Cursor:    f.Get("cursor"),
 	}
-	if s := out.Status; s != "" && !slices.Contains(statuses, s) {
+	if s := out.Status; s != "" && !slices.Contains(api.Statuses, s) {
 		wrong("status", "no task has the status "+redact.Marked(s))
 	}
 	return out

@@ -231,6 +231,11 @@ func TestPagesOfTheHistory(t *testing.T) {
 			t.Errorf("%s: got\n%s\nwant %q", path, body, want)
 		}
 	}
+	for _, status := range api.Statuses {
+		if _, body := g.ask("/?status=" + status); strings.Contains(body, "no task has the status") {
+			t.Errorf("/?status=%s: got a refusal, want a list", status)
+		}
+	}
 }
 
 // A picture of more than 8 KB is loaded by its own address, with the type that its bytes have, and runs nothing when it is

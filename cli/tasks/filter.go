@@ -12,9 +12,6 @@ import (
 	"github.com/roost-dev/roost/money"
 )
 
-// statuses are those that a task can have.
-var statuses = []string{"queued", "running", "waiting", "delegated", "restoring", "interrupted", "completed", "failed", "cancelled", "idle"}
-
 // filter holds the flags with which list and search choose tasks.
 type filter struct {
 	*api.TaskFilter
@@ -34,7 +31,7 @@ func (f *filter) addTo(cmd *cobra.Command) {
 	fl.StringVar(&f.since, "since", "", "only tasks changed after this `time`: 2026-01-31, RFC 3339, or an age such as 7d")
 	fl.StringVar(&f.until, "until", "", "only tasks changed before this `time`")
 	fl.StringVar(&f.Cursor, "cursor", "", "go on where the last page ended")
-	app.Complete(cmd, "status", app.Words(statuses...))
+	app.Complete(cmd, "status", app.Words(api.Statuses...))
 	app.Complete(cmd, "model", cobra.NoFileCompletions) // words of it
 }
 
@@ -61,7 +58,7 @@ func (f *filter) read(a *commands, command, what string) (err error) {
 	if f.Limit < 0 {
 		return failure.Usage(command+" --limit", "a limit cannot be negative", command+" --limit 20"+what)
 	}
-	return oneOf(command, "status", f.Status, "there is no such status", statuses, what)
+	return oneOf(command, "status", f.Status, "there is no such status", api.Statuses, what)
 }
 
 // oneOf checks the value of a flag that takes one of some words, or nothing.

@@ -85,7 +85,7 @@ func (l actionList) describe(moved uint64) []api.Action {
 }
 
 func (a loggedAction) describe() api.Action {
-	d := api.Action{ID: a.id(), Kind: a.Kind, At: store.Timestamp(a.At)}
+	d := api.Action{ID: a.id(), Kind: a.Kind, At: api.Date(a.At)}
 	if a.Kind == deletion {
 		d.From.Deleted, d.To.Deleted = new(false), new(true)
 		return d

@@ -8,7 +8,6 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/database"
-	"github.com/roost-dev/roost/store"
 )
 
 // InDatabase are the drafts in a database that several servers share.
@@ -57,7 +56,7 @@ func (f inDatabase) Change(ctx context.Context, d api.Draft, base string, images
 				_, err = tx.Exec(ctx, `DELETE FROM roost.drafts WHERE task = $1 AND revision = $2`, d.Task, is.Revision)
 				return err
 			}
-			out.Changed = store.Timestamp(time.Now().UnixMilli())
+			out.Changed = api.Date(time.Now().UnixMilli())
 			return write(ctx, tx, out, is.Revision, images)
 		})
 		switch {

@@ -210,7 +210,7 @@ func (f inFolder) write(d api.Draft, images map[string]Image) (api.Draft, error)
 			}
 		}
 	}
-	d.Changed = store.Timestamp(f.s.Now())
+	d.Changed = api.Date(f.s.Now())
 	data, err := api.Encode(d)
 	if err == nil {
 		err = atomicfile.Write(filepath.Join(dir, document), data)

@@ -424,7 +424,7 @@ func branchRow(s *task.State, l branchLine, before []branchLine) api.BranchRow {
 	if l.branch == nil {
 		return row
 	}
-	row.Left, row.Why, row.By = store.Timestamp(l.branch.At), l.branch.Why, l.branch.By
+	row.Left, row.Why, row.By = api.Date(l.branch.At), l.branch.Why, l.branch.By
 	shared := -1
 	for _, p := range before {
 		if n := commonPrefix(l.ui, p.ui, identical); n > shared {

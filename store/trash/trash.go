@@ -65,7 +65,7 @@ func describe(ctx context.Context, s *store.Store, d store.DeletedTask, table ov
 	return api.DeletedTask{
 		Summary:   s.SummaryOfDeleted(ctx, d, table),
 		Name:      d.Name,
-		DeletedAt: store.Timestamp(d.At),
+		DeletedAt: api.Date(d.At),
 		Hidden:    d.Hidden,
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/internal/lazyregexp"
@@ -307,7 +308,7 @@ var listTasksSpec = tool.Spec{
 		"Use it when the user speaks of earlier work. Tasks of other workspaces need the user's consent.",
 	Schema: json.RawMessage(`{"type":"object","properties":{` +
 		`"query":{"type":["string","null"],"description":"Words that the title or the id holds"},` +
-		`"status":{"type":["string","null"],"enum":["queued","running","waiting","delegated","interrupted","completed","failed","cancelled","idle",null],"description":"Only tasks in this state"},` +
+		`"status":{"type":["string","null"],"enum":[null,` + string(esjson.Strings(api.Statuses)[1:]) + `,"description":"Only tasks in this state"},` +
 		`"all_workspaces":{"type":["boolean","null"],"description":"Also tasks of other workspaces"},` +
 		`"limit":{"type":["integer","null"],"description":"How many at most; 20 if not given, 200 at most"}` +
 		`},"required":[],"additionalProperties":false}`),
