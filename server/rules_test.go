@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/store/trash"
@@ -64,6 +65,9 @@ func TestRuleB05StrictDecoding(t *testing.T) {
 		g.refused(400, "bad_cursor", "GET", path)
 	}
 	g.refused(400, "bad_query", "GET", "/v1/tasks?limit=%zz")
+	for _, status := range api.Statuses {
+		g.get("/v1/tasks?status=" + status)
+	}
 }
 
 // A stream's head is only ever sent for what exists: everything else is a status.

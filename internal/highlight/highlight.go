@@ -174,7 +174,8 @@ func (c *Code) next(lines string, at int) (Kind, int) {
 	return Text, n
 }
 
-// until is the length of a comment or a string whose end is looked for from a place on. The next lines may bring it.
+// until returns the length of the comment or string at the start of s. It looks for the end from a place on; without one, the
+// comment or string continues in the next line.
 func (c *Code) until(end, s string, from int) int {
 	if i := strings.Index(s[from:], end); i >= 0 {
 		c.within = ""

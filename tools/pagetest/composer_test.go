@@ -420,8 +420,8 @@ func TestWordsThatAnotherTabSentDoNotComeBack(t *testing.T) {
 		tab.live()
 		other := tab.profile.open(desktop, tab.path())
 		other.live()
-		// The script holds three things of the tab until the test sets self.sent, self.saves and self.hears: the answer to its
-		// message, what it saves after that, and the events of the other tab.
+		// The script stops the tab in three places: before it gets the answer to its message (until the test sets self.sent),
+		// before it saves after that (self.saves), and before it gets the other tab's events (self.hears).
 		run[bool](tab, `(() => {
 			const ask = self.fetch, until = async (name) => { while (!self[name]) await new Promise(done => setTimeout(done, 20)) };
 			self.fetch = async (path, o) => {
