@@ -128,7 +128,7 @@ func Pattern(line string) string {
 	}
 	words := list[0].words
 	n := 1
-	if listed("with-subcommands", words[0]) {
+	if listed("with-subcommands", unversioned(words[0])) {
 		n = 2
 		if len(words) < 2 || strings.HasPrefix(words[1], "-") {
 			return ""
@@ -369,7 +369,7 @@ func unnamedProgram(words, p []string) string {
 			return "the pattern must name what " + strings.Join(words[:i+2], " ") + " runs"
 		}
 	}
-	if !listed("interpreters", name) || len(table().known[name].subs) > 0 {
+	if !isInterpreter(name) || len(table().known[name].subs) > 0 {
 		return ""
 	}
 	for _, w := range p[1:] {

@@ -156,6 +156,7 @@ func TestHostileLinesTakeNoTime(t *testing.T) {
 
 func TestPattern(t *testing.T) {
 	for line, want := range map[string]string{
+		"python3.12 x.py": "python3.12 x.py", "python3.12 -c x": "",
 		"git log -3": "git log", "ls -la": "ls", "npm run build -- x": "npm run build", "go test ./...": "go test", "rm -rf x": "", "rm x": "rm", "ls; rm x": "", "sudo ls": "", "git": "", "git -c a=b log": "", "python3 x.py": "python3 x.py", "": "", "find . -delete": "", "cat 'a b'": "cat",
 	} {
 		if got := Pattern(line); got != want {

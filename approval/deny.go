@@ -322,9 +322,6 @@ func assignment(word string) bool {
 	return ok && syntax.ValidName(name)
 }
 
-// plainOptions of interpreters give no program text.
-var plainOptions = lazyregexp.New(`^(-[uBEOwWvVxXhdt]+|--version|--help|--test|--watch|--no-warnings|-m)$`)
-
 // isLoader reports the program with which the system starts programs.
 func isLoader(name string) bool {
 	return strings.HasPrefix(name, "ld-linux") || strings.HasPrefix(name, "ld-musl") || strings.HasPrefix(name, "ld.so")
@@ -345,7 +342,7 @@ func runsOthers(ws []word) string {
 	switch {
 	case !ws[0].known:
 		return "its words are only known when it runs"
-	case listed("interpreters", name) && table().runs[name].verbs == "":
+	case isInterpreter(name) && table().runs[name].verbs == "":
 		return inlineText(name, ws[1:])
 	case name == "command" && len(ws) > 1 && (ws[1].text == "-v" || ws[1].text == "-V"):
 		return ""
@@ -414,43 +411,75 @@ func gitRuns(ws []word) string {
 // inlineText is the reason why an interpreter runs program text from the line or from its input. A script file is not such
 // text.
 func inlineText(name string, args []word) string {
-	for _, a := range args {
+	usage := table().interpreters[unversioned(name)]
+	for i := 0; i < len(args); i++ {
+		text := args[i].text
 		switch {
-		case !a.known:
+		case !args[i].known:
 			return "what " + name + " runs is only known then"
-		case a.text == "-" || a.text == "-s" || isStream(a.text):
+		case text == "-" || text == "-s" || isStream(text):
 			return name + " reads commands from its input"
-		case plainOptions().MatchString(a.text):
-			if a.text == "--version" || a.text == "--help" || a.text == "-m" {
-				return ""
-			}
-		case strings.HasPrefix(a.text, "-"):
-			return "the option " + a.text + " can give " + name + " program text"
-		default:
+		case text == "--version" || text == "--help":
+			return ""
+		case !strings.HasPrefix(text, "-") && !strings.HasPrefix(text, "+"):
+			return ""
+		case text[0] == '+' || !usage.isHarmlessOption(text):
+			return "the option " + text + " can give " + name + " program text"
+		}
+		letter := strings.IndexAny(text, usage.valued)
+		if letter < 0 || strings.HasPrefix(text, "--") {
+			continue
+		}
+		value := word{text[letter+1:], true}
+		if value.text == "" && i+1 < len(args) {
+			i++
+			value = args[i]
+		}
+		switch {
+		case !value.known:
+			return "what " + name + " runs is only known then"
+		case text[letter] == 'm' && listed("python-text-modules", value.text):
+			return name + " -m " + value.text + " runs program text"
+		case text[letter] == 'm': // another module is like a script file
 			return ""
 		}
 	}
 	return name + " reads commands from its input"
 }
 
-// sedRuns is the reason why sed may run commands or write files: its script can do both.
+// sedRuns is the reason why sed may run commands or write files: each of its scripts can do both. A script in a file is
+// like any other script file.
 func sedRuns(name string, args []word) string {
-	for i, a := range args {
+	usage := table().interpreters[name]
+	var scripts, operands []word
+	given := false // an option gives the script
+	for i := 0; i < len(args); i++ {
+		text := args[i].text
+		switch script, long := strings.CutPrefix(text, "--expression="); {
+		case long:
+			given = true
+			scripts = append(scripts, word{script, args[i].known})
+		case text == "-f" || text == "--file":
+			given = true
+			i++
+		case strings.HasPrefix(text, "-") && strings.HasSuffix(text, "e") && usage.isHarmlessOption(text[:len(text)-1]):
+			given = true
+			i++
+			scripts = append(scripts, args[min(i, len(args)):min(i+1, len(args))]...)
+		case text == "-" || !strings.HasPrefix(text, "-"):
+			operands = append(operands, args[i])
+		case !usage.isHarmlessOption(text):
+			return "the option " + text + " can give " + name + " program text"
+		}
+	}
+	if !given {
+		scripts = operands[:min(len(operands), 1)]
+	}
+	for _, s := range scripts {
 		switch {
-		case !a.known:
+		case !s.known:
 			return "what " + name + " does is only known then"
-		case a.text == "-f":
-			return "" // a script file
-		case strings.HasPrefix(a.text, "-") && a.text != "-":
-			if text, ok := strings.CutPrefix(a.text, "--expression="); ok && !sedPlain().MatchString(text) {
-				return name + " runs program text"
-			}
-			if a.text == "-e" && i+1 < len(args) && !sedPlain().MatchString(args[i+1].text) {
-				return name + " runs program text"
-			}
-		case sedPlain().MatchString(a.text):
-			return ""
-		default:
+		case !sedPlain().MatchString(s.text):
 			return name + " runs program text"
 		}
 	}

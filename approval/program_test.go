@@ -1,6 +1,12 @@
 package approval
 
-import "testing"
+import (
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
 
 // TestPrograms: with a pattern that names the program, what of it is plain use and what
 // could write files or run others. One program a row group; the list is what people
@@ -184,6 +190,8 @@ func TestPrograms(t *testing.T) {
 		{"less", nil, []string{"less a"}},
 		{"awk", nil, []string{"awk '{print}' a", "awk 'BEGIN{system(\"x\")}'"}},
 		{"sqlite3", nil, []string{"sqlite3 a.db"}},
+		{"python3.12", nil, []string{"python3.12 x.py", "python3.12 -c x"}},
+		{"/usr/bin/node20", nil, []string{"/usr/bin/node20 x.js"}},
 	} {
 		for _, line := range p.plain {
 			if v := Command(line, []string{p.pattern}, nil); v.State != Allow {
@@ -195,6 +203,19 @@ func TestPrograms(t *testing.T) {
 			if v.State != Ask || v.Reason == "" || v.Reason == "no pattern allows it" {
 				t.Errorf("%q: %q is %+v", p.pattern, line, v)
 			}
+		}
+	}
+}
+
+// Deny rules look programs up by their name in lower case.
+func TestNamesAreInLowerCase(t *testing.T) {
+	names := strings.Fields(table().lists["wrappers"])
+	for _, list := range []iter.Seq[string]{maps.Keys(table().interpreters), maps.Keys(table().launchers), maps.Keys(table().runs)} {
+		names = slices.AppendSeq(names, list)
+	}
+	for _, name := range names {
+		if low := strings.ToLower(name); low != name {
+			t.Errorf("got the name %s in programs.txt, want %s", name, low)
 		}
 	}
 }

@@ -37,10 +37,11 @@ type program struct {
 
 // programs is the content of programs.txt.
 type programs struct {
-	known     map[string]program
-	runs      map[string]usage  // what makes a program run another one
-	launchers map[string]string // the words after which a program runs what its arguments name
-	lists     map[string]string // names of programs
+	known        map[string]program
+	runs         map[string]usage  // what makes a program run another one
+	interpreters map[string]usage  // the options with which a program runs a script file and no text of the line
+	launchers    map[string]string // the words after which a program runs what its arguments name
+	lists        map[string]string // names of programs
 }
 
 //go:embed programs.txt
@@ -50,7 +51,10 @@ var programsText string
 var table = sync.OnceValue(func() *programs { return readPrograms(programsText) })
 
 func readPrograms(text string) *programs {
-	t := &programs{known: map[string]program{}, runs: map[string]usage{}, launchers: map[string]string{}, lists: map[string]string{}}
+	t := &programs{
+		known: map[string]program{}, runs: map[string]usage{}, interpreters: map[string]usage{},
+		launchers: map[string]string{}, lists: map[string]string{},
+	}
 	shared := map[string]usage{}
 	var kind string
 	var names, owners []string
@@ -70,6 +74,8 @@ func readPrograms(text string) *programs {
 				shared[name] = u
 			case "runs":
 				t.runs[name] = u
+			case "interpreter":
+				t.interpreters[name] = u
 			case "launcher":
 				t.launchers[name] = u.verbs
 			case "list":
@@ -103,6 +109,21 @@ func readPrograms(text string) *programs {
 
 // listed reports whether a program is in a list of programs.txt.
 func listed(list, name string) bool { return hasWord(table().lists[list], name) }
+
+// isInterpreter reports whether a program runs script files. The script of sed is a word of its line.
+func isInterpreter(name string) bool {
+	_, is := table().interpreters[unversioned(name)]
+	return is && name != "sed" && name != "gsed"
+}
+
+// unversioned is the name of an interpreter without its version, python for python3.12. Another name stays as it is.
+func unversioned(name string) string {
+	plain := strings.TrimRight(name, digits+".")
+	if _, is := table().interpreters[plain]; is {
+		return plain
+	}
+	return name
+}
 
 // add takes over what a shared usage has.
 func (u *usage) add(o usage) {
