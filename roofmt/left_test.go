@@ -76,3 +76,22 @@ func TestLeftovers(t *testing.T) {
 		t.Errorf("a folder that is not there: %v, %v", list, err)
 	}
 }
+
+// A leftover that went between the reading of its folder and the look at it is none.
+func TestALeftoverThatGoes(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, UIName+".lock")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 1 {
+		t.Fatalf("got %v, %v, want one entry", entries, err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if l, ok := leftOf(dir, entries[0], time.Now()); ok {
+		t.Errorf("got the leftover %+v, want none", l)
+	}
+}

@@ -126,3 +126,13 @@ func TestActionsAreNotShared(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// A rewind records how many messages of each history it hid.
+func TestARewindCountsWhatItHides(t *testing.T) {
+	w := tell(t, task.Created{Task: "p"}, ui(1, say(1, "a")), reply(2, turn("user", "a", 2)), ui(3, say(3, "b")),
+		reply(4, turn("assistant", "b", 4)), reply(5, turn("user", "c", 5)))
+	w.then(task.Rewound{Why: "rewind", To: 3, Hide: []task.Run64{{3, 5}}})
+	if d := w.Actions.Done; len(d) != 1 || d[0].Gone != (task.Gone{UI: 1, API: 2}) {
+		t.Errorf("got the actions %+v, want one that hid 1 row and 2 messages of the model's", d)
+	}
+}

@@ -21,7 +21,7 @@ func tell(t testing.TB, events ...task.Event) *foldedLog {
 	return tellWith(t, blobMap{}, events...)
 }
 
-// tellWith is a story whose payloads lie in blobs.
+// tellWith is a folded log whose payloads lie in blobs.
 func tellWith(t testing.TB, blobs blobMap, events ...task.Event) *foldedLog {
 	t.Helper()
 	w := &foldedLog{State: task.New(blobs), t: t, src: memory{blobMap: blobs}}

@@ -56,6 +56,25 @@ func TestHowLongATaskWaits(t *testing.T) {
 	}
 }
 
+// The results so far are a turn as soon as one other call has one, with a placeholder for each that has none.
+func TestResultsSoFar(t *testing.T) {
+	w := tell(t, task.Created{Task: "p"}, reply(1, delegates))
+	check := func(want string) {
+		t.Helper()
+		if got, err := w.ResultsSoFar(); err != nil || string(got) != want {
+			t.Errorf("got %s, %v, want %s", got, err, want)
+		}
+	}
+	check("")
+	w.then(task.SubtaskStarted{Child: "kid", Call: "c2", Message: 1, Mode: "code"})
+	check("")
+	w.then(finished("c1", "x"))
+	check(`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c2","content":"Tool execution was interrupted before completion."},` +
+		resultOf("c1", "x") + `],"ts":1776200000001}`)
+	w.then(task.MessageHidden{Messages: []uint64{1}, Reason: "rewind"})
+	check("")
+}
+
 // The id of a child follows from what called for it and from nothing else, and can be a
 // task's.
 func TestChildID(t *testing.T) {

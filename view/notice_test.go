@@ -72,3 +72,21 @@ func TestWhereNoticesStand(t *testing.T) {
 		t.Errorf("by row: %v", by)
 	}
 }
+
+// A notice names eight files and counts the rest.
+func TestNoticeOfManyFiles(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{
+		8:  "changed since the model saw it: f1, f2, f3, f4, f5, f6, f7, f8",
+		9:  "changed since the model saw it: f1, f2, f3, f4, f5, f6, f7, f8 and 1 more",
+		12: "changed since the model saw it: f1, f2, f3, f4, f5, f6, f7, f8 and 4 more",
+	} {
+		var notice Notice
+		for i := range n {
+			notice.Files = append(notice.Files, task.FileRecord{Path: fmt.Sprintf("f%d", i+1), Hash: "h", MTime: 1})
+		}
+		if got := notice.Text(); got != want {
+			t.Errorf("%d files: got %q, want %q", n, got, want)
+		}
+	}
+}

@@ -89,6 +89,19 @@ func FuzzPlain(f *testing.F) {
 	})
 }
 
+// The length of a sequence is that of its whole, and of what came of it where its end is missing.
+func TestEscape(t *testing.T) {
+	for in, want := range map[string]int{
+		"\x1b": 1, "\x1bc text": 2, "\x1b F text": 3, "\x1b(B text": 3, "\x1b(": 2, "\x1b#\n": 2,
+		"\x1b[31m text": 5, "\x1b[31": 4, "\x1b[3\ntext": 3, "\x1b[3 q text": 5, "\x1b[3\x1b[m": 3,
+		"\x1b]0;title\atext": 10, "\x1b]0;title\x1b\\text": 11, "\x1b]0;title\ntext": 9, "\x1b]0;\x1b[m": 4, "\x1bPq": 3,
+	} {
+		if got := Escape(in); got != want {
+			t.Errorf("Escape(%q) = %d, want %d", in, got, want)
+		}
+	}
+}
+
 func TestOverwriteLines(t *testing.T) {
 	for _, tt := range []struct{ name, in, want string }{
 		{"longer over shorter", "ab\rxyz", "xyz"},
