@@ -307,7 +307,7 @@ func TestWhatIsLostIsAsked(t *testing.T) {
 		return agent.Answer{Approve: yes()}, nil
 	})
 	want(t, g.run("go"), "waiting", "")
-	if len(g.asked) != 2 || !strings.HasSuffix(g.asked[0].Text, "\nit changes what no checkpoint brings back: big (2 bytes)") ||
+	if len(g.asked) != 2 || !strings.HasSuffix(g.asked[0].Text, "\nit changes what no checkpoint brings back: big (2 B)") ||
 		g.asked[1].Text != "act a=1\n\nit may change 2 files (1.2 GB) that could not be brought back: x, y" {
 		t.Fatalf("%+v", g.asked)
 	}

@@ -427,14 +427,6 @@ const (
 	refusalLimit = 3
 )
 
-// turns is a number of turns in words.
-func turns(n int) string {
-	if n == 1 {
-		return "1 turn"
-	}
-	return fmt.Sprintf("%d turns", n)
-}
-
 // checkLimits ends a run that has used up its own limits.
 func (a *Agent) checkLimits() *Outcome {
 	l, run := a.Task.Settings.Limits, a.state().Run
@@ -443,7 +435,7 @@ func (a *Agent) checkLimits() *Outcome {
 	}
 	switch {
 	case l.MaxTurns > 0 && run.Turns >= l.MaxTurns && a.turnIsOpen():
-		return &Outcome{State: "limit", Code: "turns", Reason: "the run reached its limit of " + turns(l.MaxTurns)}
+		return &Outcome{State: "limit", Code: "turns", Reason: "the run reached its limit of " + api.Plural(l.MaxTurns, "turn")}
 	case l.MaxCostMicros > 0 && run.CostMicros >= l.MaxCostMicros && a.turnIsOpen():
 		spent, limit := float64(run.CostMicros)/1e6, float64(l.MaxCostMicros)/1e6
 		return &Outcome{State: "limit", Code: "cost", Reason: fmt.Sprintf("the run spent $%.2f of the $%.2f that it may", spent, limit)}

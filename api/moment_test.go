@@ -61,3 +61,13 @@ func TestPages(t *testing.T) {
 		}
 	}
 }
+
+func TestSizeText(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0 B", 999: "999 B", 1000: "1.0 KB", 34_123: "34.1 KB", 1_250_000: "1.2 MB", 999_000_000: "999.0 MB", 13_000_000_000: "13.0 GB",
+	} {
+		if got := SizeText(n); got != want {
+			t.Errorf("SizeText(%d) = %q, want %q", n, got, want)
+		}
+	}
+}

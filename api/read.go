@@ -708,7 +708,7 @@ func Stamp(ms int64) string {
 	return time.UnixMilli(min(max(ms, firstMoment), lastMoment)).UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// date is Stamp; nil for an unknown time.
+// Date is Stamp; nil for an unknown time.
 func Date(ms int64) *string {
 	if ms <= 0 {
 		return nil

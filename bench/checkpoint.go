@@ -193,7 +193,7 @@ func (l *keeping) measure(ctx context.Context, files string, rounds, edits int) 
 	}, nil
 }
 
-func kb(bytes int64) string { return fmt.Sprintf("%.1f kB", float64(bytes)/1e3) }
+func kb(bytes int64) string { return fmt.Sprintf("%.1f KB", float64(bytes)/1e3) }
 
 func (l *keeping) path(i int) string {
 	return fmt.Sprintf("pkg%02d/part%03d/file%03d.go", i%10, i%10, i/10%20)

@@ -59,8 +59,8 @@ func TestLargeWorkspace(t *testing.T) {
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Errorf("it is still there: %v", err)
 	}
-	if !strings.Contains(r.what, "stored for 4 edits") || r.ratio == "-" || r.got == "" || strings.HasPrefix(r.got, "0.0 kB") {
-		t.Errorf(`got %+v, want strings.Contains(r.what, "stored for 4 edits") and r.ratio != "-" and r.got != "" and not strings.HasPrefix(r.got, "0.0 kB")`,
+	if !strings.Contains(r.what, "stored for 4 edits") || r.ratio == "-" || r.got == "" || strings.HasPrefix(r.got, "0.0 KB") {
+		t.Errorf(`got %+v, want strings.Contains(r.what, "stored for 4 edits") and r.ratio != "-" and r.got != "" and not strings.HasPrefix(r.got, "0.0 KB")`,
 			r)
 	}
 }

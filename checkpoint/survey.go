@@ -49,7 +49,7 @@ type Unheld struct {
 func (u Unheld) String() string {
 	var parts []string
 	if u.Files > 0 {
-		s := fmt.Sprintf("%s (%s) that could not be brought back: %s", counted(u.Files, "file"), byteSize(u.Bytes),
+		s := fmt.Sprintf("%s (%s) that could not be brought back: %s", api.Plural(u.Files, "file"), api.SizeText(u.Bytes),
 			strings.Join(u.Names, ", "))
 		if u.Files > len(u.Names) {
 			s += ", ..."
@@ -60,7 +60,7 @@ func (u Unheld) String() string {
 		parts = append(parts, s)
 	}
 	if n := len(u.Folders); n > 0 {
-		s := counted(n, "folder") + " that may not be read: " + strings.Join(u.Folders[:min(n, 5)], ", ")
+		s := api.Plural(n, "folder") + " that may not be read: " + strings.Join(u.Folders[:min(n, 5)], ", ")
 		if n > 5 {
 			s += ", ..."
 		}
@@ -82,25 +82,6 @@ func (u Unheld) HiddenText() string {
 		s += ", ..."
 	}
 	return s
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-func byteSize(n int64) string {
-	switch {
-	case n < 1000:
-		return fmt.Sprintf("%d bytes", n)
-	case n < 1_000_000:
-		return fmt.Sprintf("%.1f KB", float64(n)/1e3)
-	case n < 1_000_000_000:
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	}
-	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }
 
 // Survey examines the workspace before a command, and keeps what the command might change, as far as it exists nowhere

@@ -165,7 +165,7 @@ func lasted(d time.Duration) string {
 	case d < 24*time.Hour:
 		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
 	}
-	return fmt.Sprintf("%d day%s %d h", int(d.Hours())/24, view.Plural(int(d.Hours())/24), int(d.Hours())%24)
+	return fmt.Sprintf("%s %d h", api.Plural(int(d.Hours())/24, "day"), int(d.Hours())%24)
 }
 
 // costs is what each model spent, as HTML.

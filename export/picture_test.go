@@ -91,7 +91,7 @@ func TestPicturesOfTheModelsHistory(t *testing.T) {
 // What is too large is named with its size, and one page does not grow without bound.
 func TestPicturesHaveASizeLimit(t *testing.T) {
 	large := address("image/png", pngBytes+strings.Repeat("x", 4<<20))
-	if page := picturePage(t, large); sources.MatchString(page) || !strings.Contains(page, "[image: png 4.1 MB (not shown: more than 4.1 MB)]") {
+	if page := picturePage(t, large); sources.MatchString(page) || !strings.Contains(page, "[image: png 4.2 MB (not shown: more than 4.2 MB)]") {
 		t.Errorf("a large picture: %s", regexp.MustCompile(`\[image[^]]*]`).FindString(page))
 	}
 }

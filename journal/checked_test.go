@@ -12,7 +12,7 @@ import (
 // A checked line is read as an unchecked one, only without looking at its checksum again;
 // what cannot be a commit is damage and no panic.
 func TestDecodeChecked(t *testing.T) {
-	line, err := AppendCommit(nil, Commit{Seq: 7, Epoch: 2, At: 5, By: "me", Events: []Event{Event(`{"type":"a","text":"1234567\"8\\9 0123456789"}`), Event(`{"type":"b"}`)}})
+	line, err := EncodeCommit(Commit{Seq: 7, Epoch: 2, At: 5, By: "me", Events: []Event{Event(`{"type":"a","text":"1234567\"8\\9 0123456789"}`), Event(`{"type":"b"}`)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,13 +48,10 @@ const (
 // Events are copied byte for byte, so that what was checked once can be spliced
 // raw later; only an event with raw line breaks between its tokens is compacted.
 // Errors wrap ErrInvalid.
-func EncodeCommit(c Commit) ([]byte, error) { return AppendCommit(nil, c) }
+func EncodeCommit(c Commit) ([]byte, error) { return AppendSigned(nil, c, nil) }
 
-// AppendCommit is EncodeCommit into dst. On an error dst is returned unchanged.
-func AppendCommit(dst []byte, c Commit) ([]byte, error) { return AppendSigned(dst, c, nil) }
-
-// AppendSigned is AppendCommit of the next commit of a chain, which signs it. A nil chain, and
-// one that does not sign, leave out the MAC.
+// AppendSigned is EncodeCommit into dst of the next commit of a chain, which signs it. On an error dst is returned
+// unchanged. A nil chain, and one that does not sign, leave out the MAC.
 func AppendSigned(dst []byte, c Commit, chain *Chain) ([]byte, error) {
 	start := len(dst)
 	size := 128 + len(macMember) + macLen + len(c.By) + 70*len(c.Blobs)

@@ -56,7 +56,7 @@ func TestEncodeRefusesOrFlattens(t *testing.T) {
 		"bad blob":       {Seq: 1, Epoch: 1, Events: ok, Blobs: []journal.Hash{"../../etc/passwd"}},
 	} {
 		keep := []byte("keep")
-		out, err := journal.AppendCommit(keep, c)
+		out, err := journal.AppendSigned(keep, c, nil)
 		if !errors.Is(err, journal.ErrInvalid) || string(out) != "keep" {
 			t.Errorf("%s: got %q, %v", name, out, err)
 		}

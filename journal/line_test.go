@@ -43,7 +43,7 @@ func TestAppendedLinesAreTheLinesAlone(t *testing.T) {
 				bad := c
 				bad.Events = append(bad.Events[:len(bad.Events):len(bad.Events)], journal.Event(`{"a":`))
 				var err error
-				if buf, err = journal.AppendCommit(buf, bad); !errors.Is(err, journal.ErrInvalid) {
+				if buf, err = journal.AppendSigned(buf, bad, nil); !errors.Is(err, journal.ErrInvalid) {
 					t.Fatal(err)
 				}
 			}
@@ -52,7 +52,7 @@ func TestAppendedLinesAreTheLinesAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 			want = append(want, alone...)
-			if buf, err = journal.AppendCommit(buf, c); err != nil {
+			if buf, err = journal.AppendSigned(buf, c, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -156,7 +156,7 @@ func TestEventsKeepTheirBytes(t *testing.T) {
 func TestAppendIntoABufferWithRoom(t *testing.T) {
 	c := journal.Commit{Seq: 1, Epoch: 1, Events: []journal.Event{ev(`{"a":1}`)}}
 	room := bytes.Repeat([]byte("#"), 4096)
-	got, err := journal.AppendCommit(room[:3], c)
+	got, err := journal.AppendSigned(room[:3], c, nil)
 	if err != nil || &got[0] != &room[0] {
 		t.Fatal("it was moved", err)
 	}

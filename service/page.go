@@ -16,7 +16,6 @@ import (
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/history"
-	"github.com/roost-dev/roost/view"
 	"github.com/roost-dev/roost/view/markup"
 )
 
@@ -248,7 +247,7 @@ func (s *Service) Picture(ctx context.Context, id string, o LinesOptions, number
 			all = markup.Data(items[0])
 		}
 		if n < 0 || n >= len(all) {
-			return nil, noPicture("message " + strconv.Itoa(number) + " has " + strconv.Itoa(len(all)) + " picture" + view.Plural(len(all)))
+			return nil, noPicture("message " + strconv.Itoa(number) + " has " + api.Plural(len(all), "picture"))
 		}
 		kind, bytes, err := markup.Picture(all[n])
 		if err != nil {

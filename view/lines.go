@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -50,7 +51,7 @@ func Fold(it Item, limit func(Class) int) []Line {
 	max := limit(it.Class)
 	if text := strings.TrimRight(unixEnds(it.Body), "\n \t"); max < 0 && text != "" {
 		n := strings.Count(text, "\n") + 1
-		head += fmt.Sprintf(" (%d line%s folded)", n, Plural(n))
+		head += fmt.Sprintf(" (%s folded)", api.Plural(n, "line"))
 		it.Body = ""
 	}
 	first, rest, _ := strings.Cut(unixEnds(head), "\n") // a command may have many lines
@@ -100,7 +101,7 @@ func placeholder(it Item) string {
 	}
 	const most = 4
 	known := slices.DeleteFunc(slices.Clone(it.Pictures), func(p string) bool { return p == "" })
-	text := fmt.Sprintf("%d image%s", it.Images, Plural(it.Images))
+	text := api.Plural(it.Images, "image")
 	if len(known) > most {
 		known = append(known[:most], fmt.Sprintf("and %d more", len(known)-most))
 	}
@@ -139,7 +140,7 @@ func body(text string, style Style, diff bool, max int) []Line {
 		out = append(out, Line{s, "  " + l})
 	}
 	if cut > 0 {
-		out = append(out, Line{Dim, fmt.Sprintf("  ... %d more line%s", cut, Plural(cut))})
+		out = append(out, Line{Dim, fmt.Sprintf("  ... %s", api.Plural(cut, "more line"))})
 	}
 	return out
 }

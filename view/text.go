@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/contextwindow"
 	"github.com/roost-dev/roost/esjson"
 )
@@ -80,14 +81,6 @@ func Count(n int64) string {
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
 func unixEnds(text string) string { return lineEnds.Replace(text) }
-
-// Plural is the ending of a noun that n counts.
-func Plural(n int) string {
-	if n == 1 {
-		return ""
-	}
-	return "s"
-}
 
 func joinWords(a, b string) string { return strings.TrimSpace(a + " " + b) }
 
@@ -165,18 +158,7 @@ func encoded(media, data string) string {
 	media, _, _ = strings.Cut(media, ";")
 	media = strings.TrimPrefix(media, "image/")
 	n := int64(len(strings.TrimRight(data, "="))) * 3 / 4
-	return strings.TrimSpace(Cut(media, 40) + " " + Bytes(n))
-}
-
-// Bytes writes a size for people, cut and not rounded: 950 B, 34 KB, 1.2 MB.
-func Bytes(n int64) string {
-	switch {
-	case n < 1000:
-		return fmt.Sprintf("%d B", n)
-	case n < 1_000_000:
-		return fmt.Sprintf("%d KB", n/1000)
-	}
-	return fmt.Sprintf("%d.%d MB", n/1_000_000, n%1_000_000/100_000)
+	return strings.TrimSpace(Cut(media, 40) + " " + api.SizeText(n))
 }
 
 // pictures describes a row's images.

@@ -271,7 +271,7 @@ func fileNotes(f api.FileDiff) (out []string) {
 	word := map[string]string{api.KindFile: "a file", api.KindLink: "a link", api.KindOther: "no file"}
 	switch {
 	case f.Why == "binary":
-		out = append(out, fmt.Sprintf("Binary: %s before, %s now.", view.Bytes(f.From.Size), view.Bytes(f.To.Size)))
+		out = append(out, fmt.Sprintf("Binary: %s before, %s now.", api.SizeText(f.From.Size), api.SizeText(f.To.Size)))
 	case f.Why != "":
 		out = append(out, "Not compared by lines: "+redact.Marked(f.Why)+".")
 	}

@@ -68,7 +68,7 @@ func TestHostileChanges(t *testing.T) {
 		}
 	}
 	got := text(g.page("/tasks/" + id + "/changes"))
-	for _, want := range []string{"Binary: ", "more are left out here", "⟦U+202E⟧", "⏎+fake", "large.txt", "link", "… 1.4 MB more"} {
+	for _, want := range []string{"Binary: ", "more are left out here", "⟦U+202E⟧", "⏎+fake", "large.txt", "link", "… 1.5 MB more"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the page lacks %q", want)
 		}

@@ -124,11 +124,11 @@ func unheld(held map[string]api.FileVersion, ask tool.Ask) string {
 	var lost []string
 	for _, path := range slices.Sorted(maps.Keys(held)) {
 		if v := held[path]; v.Kind == api.KindFile && v.Blob == "" {
-			lost = append(lost, fmt.Sprintf("%s (%s)", tool.SafeName(path), sizeText(v.Size)))
+			lost = append(lost, fmt.Sprintf("%s (%s)", tool.SafeName(path), api.SizeText(v.Size)))
 		}
 	}
 	if more := len(lost) - maxUnheld; more > 0 {
-		lost = append(lost[:maxUnheld], countFiles(more)+" more")
+		lost = append(lost[:maxUnheld], api.Plural(more, "file")+" more")
 	}
 	if ask.Outside {
 		lost = append(lost, "files outside the workspace")
@@ -232,7 +232,7 @@ func (k *Keeper) After(ctx context.Context, c *task.Call, g Guard) Attribution {
 	changes := k.attribute(ctx, g, false)
 	if n := len(changes.Doubt); n > 0 {
 		k.run.Notice(fmt.Sprintf("%s changed while %s ran, by it or by something else; a restore asks about them: %s",
-			countFiles(n), c.Name, names(changes.Doubt)))
+			api.Plural(n, "file"), c.Name, names(changes.Doubt)))
 	}
 	return changes
 }
@@ -421,7 +421,7 @@ func (k *Keeper) Interrupted(ctx context.Context, c *task.Call) (g Guard, change
 		changes.Since = k.recordedDiffers(ctx)
 		if n := len(changes.Since); n > 0 {
 			k.run.Notice(fmt.Sprintf("the survey of the workspace from before %s is lost: what it changed is not known. "+
-				"%s not as last recorded, and a restore asks about them: %s", c.Name, countFiles(n), names(changes.Since)))
+				"%s not as last recorded, and a restore asks about them: %s", c.Name, api.Plural(n, "file"), names(changes.Since)))
 			text = k.run.Mask(fmt.Sprintf(" Changed before or since it was interrupted, by whom is not known: %s.", names(changes.Since)))
 		}
 		return g, changes, text
@@ -429,17 +429,17 @@ func (k *Keeper) Interrupted(ctx context.Context, c *task.Call) (g Guard, change
 	g.survey = s
 	changes = k.attribute(ctx, g, k.outlived[c.ID])
 	if n := len(changes.Own); n > 0 {
-		k.run.Notice(fmt.Sprintf("%s changed by %s before it was interrupted: %s", countFiles(n), c.Name, names(changes.Own)))
-		text += k.run.Mask(fmt.Sprintf(" %s changed while it ran: %s.", countFiles(n), names(changes.Own)))
+		k.run.Notice(fmt.Sprintf("%s changed by %s before it was interrupted: %s", api.Plural(n, "file"), c.Name, names(changes.Own)))
+		text += k.run.Mask(fmt.Sprintf(" %s changed while it ran: %s.", api.Plural(n, "file"), names(changes.Own)))
 	}
 	if n := len(changes.Doubt); n > 0 {
 		k.run.Notice(fmt.Sprintf("%s changed while %s ran before it was interrupted, by it or by something else; "+
-			"a restore asks about them: %s", countFiles(n), c.Name, names(changes.Doubt)))
-		text += k.run.Mask(fmt.Sprintf(" %s changed while it ran, by it or by another program: %s.", countFiles(n), names(changes.Doubt)))
+			"a restore asks about them: %s", api.Plural(n, "file"), c.Name, names(changes.Doubt)))
+		text += k.run.Mask(fmt.Sprintf(" %s changed while it ran, by it or by another program: %s.", api.Plural(n, "file"), names(changes.Doubt)))
 	}
 	if n := len(changes.Since); n > 0 {
 		k.run.Notice(fmt.Sprintf("%s changed since %s was interrupted, by whom is not known, and a restore asks about them: %s",
-			countFiles(n), c.Name, names(changes.Since)))
+			api.Plural(n, "file"), c.Name, names(changes.Since)))
 	}
 	return g, changes, text
 }

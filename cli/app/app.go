@@ -20,6 +20,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/failure"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/cli/theme"
@@ -218,7 +219,7 @@ func counts(p progress.State) string {
 		text += fmt.Sprintf(", %d files", p.Files)
 	}
 	if p.Bytes > 0 {
-		text += ", " + BytesText(p.Bytes)
+		text += ", " + api.SizeText(p.Bytes)
 	}
 	return text
 }
@@ -235,19 +236,6 @@ func (c *Counting) Write(p []byte) (int, error) {
 	c.n += int64(n)
 	c.Tell(c.n)
 	return n, err
-}
-
-// BytesText is a size for people.
-func BytesText(n int64) string {
-	switch {
-	case n < 1000:
-		return fmt.Sprintf("%d B", n)
-	case n < 1000_000:
-		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
-	case n < 1000_000_000:
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	}
-	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }
 
 // Pager is the command line of the user's pager for long output; "" = none. Only a terminal gets one.

@@ -280,9 +280,9 @@ func Flushed(w *bufio.Writer) error {
 
 // MessagesText is the number of messages of both histories, in words.
 func MessagesText(n api.MessageCounts, turns int) string {
-	text := fmt.Sprintf("%d message%s, %d for the model", n.UI, view.Plural(n.UI), n.API)
+	text := fmt.Sprintf("%s, %d for the model", api.Plural(n.UI, "message"), n.API)
 	if turns > 0 {
-		text += fmt.Sprintf(" (%d turn%s)", turns, view.Plural(turns))
+		text += fmt.Sprintf(" (%s)", api.Plural(turns, "turn"))
 	}
 	return text
 }
@@ -338,7 +338,7 @@ func (a *App) SumUp(got api.Found, shown int) {
 		return
 	}
 	a.WarnUnreachable(got.Sources)
-	line := fmt.Sprintf("%d task%s in %d source%s", tasks, view.Plural(tasks), sources, view.Plural(sources))
+	line := fmt.Sprintf("%s in %s", api.Plural(tasks, "task"), api.Plural(sources, "source"))
 	if got.Copies > 0 {
 		copies := map[bool]string{true: "a copy of another", false: "copies of others"}[got.Copies == 1]
 		line += fmt.Sprintf(", %d of them %s", got.Copies, copies)

@@ -249,7 +249,7 @@ func (s *Session) along() string {
 	defer s.mu.Unlock()
 	what := pictures(s.images)
 	if n := len(s.carried); n > 0 {
-		what += display.Plural(n, "output")
+		what += api.Plural(n, "output")
 	}
 	switch what = strings.TrimSpace(what); {
 	case what == "":

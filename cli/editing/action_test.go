@@ -8,8 +8,8 @@ import (
 	"github.com/roost-dev/roost/internal/testing/clitest"
 )
 
-// What is said of a deed is short, harmless and plain.
-func TestDeedText(t *testing.T) {
+// The text of an action is short, harmless and plain.
+func TestActionText(t *testing.T) {
 	t.Parallel()
 	a, _, _ := clitest.New(t)
 	at := "2026-04-14T20:53:20.000Z"

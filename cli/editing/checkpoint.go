@@ -71,8 +71,8 @@ func (a *commands) printCheckpoints(l api.Checkpoints) error {
 	if l.Damaged != "" {
 		a.Warn(fmt.Sprintf("the contents in %s are damaged: %s; roost doctor %s names what is lost", l.Store, l.Damaged, failure.ShellWord(l.ID)))
 	}
-	a.Say("%d checkpoint%s of %d file%s, %s; what restoring one would do: roost checkpoint restore %s C --dry-run",
-		len(l.Checkpoints), view.Plural(len(l.Checkpoints)), tracked, view.Plural(tracked), app.BytesText(l.Bytes), failure.ShellWord(l.ID))
+	a.Say("%s of %s, %s; what restoring one would do: roost checkpoint restore %s C --dry-run",
+		api.Plural(len(l.Checkpoints), "checkpoint"), api.Plural(tracked, "file"), api.SizeText(l.Bytes), failure.ShellWord(l.ID))
 	return nil
 }
 
@@ -124,16 +124,16 @@ func (a *commands) checkpointGCCommand() *cobra.Command {
 func (a *commands) showCollection(found api.Collection) error {
 	lines, freed := []string(nil), int64(0)
 	for _, s := range found.Items {
-		line := fmt.Sprintf("%s  %s", display.OneLine(s.Store), app.BytesText(s.After))
+		line := fmt.Sprintf("%s  %s", display.OneLine(s.Store), api.SizeText(s.After))
 		switch {
 		case s.Problem != nil:
 			line = display.OneLine(s.Store) + "  " + display.OneLine(s.Problem.Detail)
 		case s.Before > s.After:
 			freed += s.Before - s.After
-			line += fmt.Sprintf(", was %s", app.BytesText(s.Before))
+			line += fmt.Sprintf(", was %s", api.SizeText(s.Before))
 		}
 		if n := len(s.Removed); n > 0 {
-			line += fmt.Sprintf("  of %d task%s no longer there", n, view.Plural(n))
+			line += fmt.Sprintf("  of %s no longer there", api.Plural(n, "task"))
 		}
 		lines = append(lines, line)
 	}
@@ -143,7 +143,7 @@ func (a *commands) showCollection(found api.Collection) error {
 		}
 	}
 	verb := map[bool]string{true: "would free", false: "freed"}[found.DryRun]
-	a.Say("%s; %s %s", display.Plural(len(found.Items), "store"), verb, app.BytesText(freed))
+	a.Say("%s; %s %s", api.Plural(len(found.Items), "store"), verb, api.SizeText(freed))
 	return nil
 }
 
@@ -252,7 +252,7 @@ func shownHunk(ctx context.Context, c *client.Client, id, to, path string, numbe
 // agree shows the user what a restore would do, and asks. Only a yes counts as one.
 func (a *commands) agree(ctx context.Context, what string, r api.RestoreResult, try string) error {
 	fmt.Fprintln(a.Err, strings.Join(a.restoreLines(r, a.ErrStyle()), "\n"))
-	answer, err := a.Prompter().Read(ctx, fmt.Sprintf("put %d file%s back? (y, or anything else) > ", len(r.Files), view.Plural(len(r.Files))))
+	answer, err := a.Prompter().Read(ctx, fmt.Sprintf("put %s back? (y, or anything else) > ", api.Plural(len(r.Files), "file")))
 	if answer = strings.ToLower(strings.TrimSpace(answer)); err != nil || answer != "y" && answer != "yes" {
 		return failure.New(failure.ExitCancelled, "cancelled", what, "it was not confirmed; nothing was changed",
 			try+" --dry-run").OfTask(r.ID)
@@ -323,12 +323,12 @@ func (a *commands) restoreLines(r api.RestoreResult, style display.Style) []stri
 	for _, i := range r.Lost {
 		item(view.Bad, "lost", i, "kept: "+cmp.Or(display.OneLine(i.Why), "its content at that time was not kept"))
 	}
-	sum := fmt.Sprintf("%d file%s, %s", len(r.Files), view.Plural(len(r.Files)), app.BytesText(r.Bytes))
+	sum := fmt.Sprintf("%s, %s", api.Plural(len(r.Files), "file"), api.SizeText(r.Bytes))
 	if len(r.Files) == 0 {
 		sum = "nothing to put back"
 	}
 	if n := len(r.Conflicts); n > 0 {
-		sum += fmt.Sprintf("; %d conflict%s kept (--on-conflict merge|overwrite)", n, view.Plural(n))
+		sum += fmt.Sprintf("; %s kept (--on-conflict merge|overwrite)", api.Plural(n, "conflict"))
 	}
 	if n := len(r.Lost); n > 0 {
 		sum += fmt.Sprintf("; %d lost", n)
@@ -361,7 +361,7 @@ func namesText(items []api.RestoreItem) string {
 
 // filesText describes an action that put files back.
 func filesText(d api.Action) string {
-	text := fmt.Sprintf("%d file%s", d.Files, view.Plural(d.Files))
+	text := api.Plural(d.Files, "file")
 	if d.Kind != api.ActionRestore {
 		return "with " + text
 	}
@@ -488,7 +488,7 @@ func (a *commands) printStat(files []api.FileDiff) error {
 			return err
 		}
 	}
-	return a.Println(fmt.Sprintf(" %d file%s, %d line%s added, %d removed", len(files), view.Plural(len(files)), added, view.Plural(added), removed))
+	return a.Println(fmt.Sprintf(" %s, %s added, %d removed", api.Plural(len(files), "file"), api.Plural(added, "line"), removed))
 }
 
 // bar divides the signs of a bar between added and removed lines, in proportion. One added

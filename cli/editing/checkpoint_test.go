@@ -109,7 +109,7 @@ func TestRestoreIsSaidInWords(t *testing.T) {
 		"  deleted   b\n" +
 		"  conflict  c  (kept: others changed it since)\n" +
 		"  lost      d  (kept: too large)\n" +
-		"  2 files, 1.5 kB; 1 conflict kept (--on-conflict merge|overwrite); 1 lost"
+		"  2 files, 1.5 KB; 1 conflict kept (--on-conflict merge|overwrite); 1 lost"
 	if got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}

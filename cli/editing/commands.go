@@ -294,7 +294,7 @@ func importFailure(r api.Import) error {
 		why += fmt.Sprintf("%d of %d tasks could not be imported; ", r.Failed, r.Tasks)
 	}
 	if unreachable := len(r.Unreachable); unreachable > 0 {
-		why += fmt.Sprintf("%d source%s could not be reached; ", unreachable, view.Plural(unreachable))
+		why += fmt.Sprintf("%s could not be reached; ", api.Plural(unreachable, "source"))
 	}
 	switch {
 	case why != "":
@@ -335,7 +335,7 @@ func (a *commands) showImport(r api.Import) error {
 		if r.DryRun && (outcome == api.TaskImported || outcome == api.TaskForked) {
 			outcome = "would be " + outcome
 		}
-		line(paint, fmt.Sprintf("%s: %s (%s%s) from %s", outcome, id, app.BytesText(t.Bytes), proof, t.From))
+		line(paint, fmt.Sprintf("%s: %s (%s%s) from %s", outcome, id, api.SizeText(t.Bytes), proof, t.From))
 		if t.Problem != "" {
 			line(paint, "  "+t.Problem)
 		}
@@ -356,8 +356,7 @@ func (a *commands) showImport(r api.Import) error {
 	if r.DryRun {
 		did, end = "to import", "nothing was done"
 	}
-	text := fmt.Sprintf("%d task%s %s (%d file%s, %s)", r.Imported+r.Forked, view.Plural(r.Imported+r.Forked), did, r.Files,
-		view.Plural(r.Files), app.BytesText(r.Bytes))
+	text := fmt.Sprintf("%s %s (%s, %s)", api.Plural(r.Imported+r.Forked, "task"), did, api.Plural(r.Files, "file"), api.SizeText(r.Bytes))
 	for _, n := range []struct {
 		n    int
 		what string

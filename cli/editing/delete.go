@@ -18,7 +18,6 @@ import (
 	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/view"
 )
 
 func (a *commands) deleteCommand() *cobra.Command {
@@ -131,7 +130,7 @@ func (c cascade) decide(cmd *cobra.Command, a *commands, tasks, more []api.Summa
 		return true, nil
 	}
 	first := tasks[0].ID
-	what := "delete " + display.Plural(len(tasks), "task")
+	what := "delete " + api.Plural(len(tasks), "task")
 	if len(tasks) == 1 {
 		what = "delete task " + first
 	}
@@ -139,7 +138,7 @@ func (c cascade) decide(cmd *cobra.Command, a *commands, tasks, more []api.Summa
 	for _, t := range more[:min(len(more), 3)] {
 		some = append(some, t.ID)
 	}
-	why := fmt.Sprintf("%s belong%s to it: %s", display.Plural(len(more), "subtask"),
+	why := fmt.Sprintf("%s belong%s to it: %s", api.Plural(len(more), "subtask"),
 		map[bool]string{true: "s"}[len(more) == 1], strings.Join(some, ", "))
 	if len(more) > 3 {
 		why += ", ..."
@@ -203,7 +202,7 @@ func (a *commands) showTrash(found []api.DeletedTask) error {
 	if len(found) == 0 {
 		a.Say("the trash is empty")
 	} else {
-		a.Say("%d deleted task%s; get one back: roost trash restore ID", len(found), view.Plural(len(found)))
+		a.Say("%s; get one back: roost trash restore ID", api.Plural(len(found), "deleted task"))
 	}
 	return nil
 }
@@ -284,7 +283,7 @@ func (a *commands) purge(cmd *cobra.Command, names []string, yes bool) error {
 
 // consent asks before bytes are removed. Only a whole yes is one.
 func (a *commands) consent(cmd *cobra.Command, chosen []api.DeletedTask) error {
-	what := fmt.Sprintf("remove %d task%s for good", len(chosen), view.Plural(len(chosen)))
+	what := fmt.Sprintf("remove %s for good", api.Plural(len(chosen), "task"))
 	if !a.Interactive() {
 		return failure.New(failure.ExitInput, "input_needed", what,
 			"this cannot be undone, and there is no terminal to ask on", "roost trash purge ID --yes")

@@ -96,7 +96,7 @@ func (a *commands) printUndo(did string, action api.Action, task api.TaskActions
 		return err
 	}
 	if n := len(task.Subtasks); n > 0 {
-		a.Say("  and its %d subtask%s: %s", n, view.Plural(n), strings.Join(task.Subtasks, ", "))
+		a.Say("  and its %s: %s", api.Plural(n, "subtask"), strings.Join(task.Subtasks, ", "))
 	}
 	switch {
 	case dry:
@@ -345,13 +345,13 @@ func (a *commands) printRewind(r api.RewindResult) error {
 		a.Say("  it continues %s, whose files cannot be written", r.Forked)
 	}
 	if r.Asked+r.Queued > 0 {
-		a.Say("  with %d question%s and %d queued input%s", r.Asked, view.Plural(r.Asked), r.Queued, view.Plural(r.Queued))
+		a.Say("  with %s and %s", api.Plural(r.Asked, "question"), api.Plural(r.Queued, "queued input"))
 	}
 	if r.Restored > 0 {
 		a.Say("  %d older message%s sent again", r.Restored, map[bool]string{true: " is", false: "s are"}[r.Restored == 1])
 	}
 	if r.Unmatched > 0 {
-		a.Say("  %d message%s could not be matched to rows: look with roost show %s --api", r.Unmatched, view.Plural(r.Unmatched),
+		a.Say("  %s could not be matched to rows: look with roost show %s --api", api.Plural(r.Unmatched, "message"),
 			failure.ShellWord(r.ID))
 	}
 	if r.Spent.TokensIn+r.Spent.TokensOut > 0 {

@@ -225,7 +225,7 @@ func damagedTasks(r api.Checkup) string {
 	unpaired := unpairedOnly(r)
 	n := r.Tasks - r.OK - unpaired
 	verb := map[bool]string{true: "is", false: "are"}[n == 1]
-	text := fmt.Sprintf("%d of %s %s damaged", n, display.Plural(r.Tasks, "task"), verb)
+	text := fmt.Sprintf("%d of %s %s damaged", n, api.Plural(r.Tasks, "task"), verb)
 	other := 0
 	for _, f := range r.Damaged {
 		if f.ID == "" {
@@ -280,7 +280,7 @@ func (a *commands) showReport(r api.Checkup) error {
 		return fmt.Errorf("print the report: %w", err)
 	}
 	unpaired := unpairedOnly(r)
-	text := fmt.Sprintf("%d task%s checked, %d whole, %d damaged", r.Tasks, view.Plural(r.Tasks), r.OK, r.Tasks-r.OK-unpaired)
+	text := fmt.Sprintf("%s checked, %d whole, %d damaged", api.Plural(r.Tasks, "task"), r.OK, r.Tasks-r.OK-unpaired)
 	if unpaired > 0 {
 		text += fmt.Sprintf(", %d without results of some tool calls", unpaired)
 	}
@@ -370,7 +370,7 @@ func (a *commands) trustRoot(ctx context.Context, dry bool) error {
 	}
 	if err == nil && failed > 0 {
 		err = failure.New(failure.ExitFailed, "trust_incomplete", "trust the root "+r.Root,
-			fmt.Sprintf("%d task%s could not be read or written", failed, view.Plural(failed)),
+			fmt.Sprintf("%s could not be read or written", api.Plural(failed, "task")),
 			"roost root trust  # again, when what is named above is mended")
 	}
 	return err
@@ -390,10 +390,10 @@ func (a *commands) showTrust(r api.TrustedRoot, dry bool) error {
 		return fmt.Errorf("print the report: %w", err)
 	}
 	if dry {
-		a.Say("%d task%s would be trusted; nothing was changed", len(r.Tasks), view.Plural(len(r.Tasks)))
+		a.Say("%s would be trusted; nothing was changed", api.Plural(len(r.Tasks), "task"))
 		return nil
 	}
-	a.Say("the root %s is trusted here: %d key%s of other places count%s, and %d more task%s may continue",
-		r.Root, r.Keys, view.Plural(r.Keys), map[bool]string{true: "s"}[r.Keys == 1], len(r.Tasks), view.Plural(len(r.Tasks)))
+	a.Say("the root %s is trusted here: %s of other places count%s, and %s may continue",
+		r.Root, api.Plural(r.Keys, "key"), map[bool]string{true: "s"}[r.Keys == 1], api.Plural(len(r.Tasks), "more task"))
 	return nil
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/view"
 )
 
 func (a *commands) devicesCommand() *cobra.Command {
@@ -67,7 +66,7 @@ func (a *commands) showDevices(found []api.Device) error {
 	if err := a.Grid(rows); err != nil {
 		return err
 	}
-	a.Say("%d device%s; log one out: roost devices revoke ID", len(found), view.Plural(len(found)))
+	a.Say("%s; log one out: roost devices revoke ID", api.Plural(len(found), "device"))
 	return nil
 }
 

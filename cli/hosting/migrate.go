@@ -131,13 +131,13 @@ func (a *commands) showMigration(r api.Migration) error {
 		return fmt.Errorf("print the report: %w", err)
 	}
 	would := map[bool]string{true: "would be "}[r.DryRun]
-	a.Say("%s -> %s: %d journal%s %scopied, %d %sextended, %d already there; %d commits, %d contents of checkpoints, %d draft%s",
-		r.From, r.To, r.Copied, view.Plural(r.Copied), would, r.Extended, would, r.Already, r.Commits, r.Contents, r.Drafts, view.Plural(r.Drafts))
+	a.Say("%s -> %s: %s %scopied, %d %sextended, %d already there; %d commits, %d contents of checkpoints, %s",
+		r.From, r.To, api.Plural(r.Copied, "journal"), would, r.Extended, would, r.Already, r.Commits, r.Contents, api.Plural(r.Drafts, "draft"))
 	switch {
 	case r.DryRun:
 		a.Say("nothing was changed")
 	case r.Trusted > 0:
-		a.Say("%d task%s may go on there as they are", r.Trusted, view.Plural(r.Trusted))
+		a.Say("%s may go on there as they are", api.Plural(r.Trusted, "task"))
 	}
 	return nil
 }

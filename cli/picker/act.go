@@ -11,6 +11,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/term"
 )
 
@@ -358,7 +359,7 @@ func (m *Model) tag(list []Task, add, remove []string) tea.Cmd {
 			}
 			tags[t.Key] = now
 		}
-		return doneMsg{note: "tagged: " + term.Plural(len(tags), "task"), err: err, change: func(m *Model) tea.Cmd {
+		return doneMsg{note: "tagged: " + api.Plural(len(tags), "task"), err: err, change: func(m *Model) tea.Cmd {
 			for i := range m.all {
 				if now, ok := tags[m.all[i].Key]; ok {
 					m.all[i].Tags = now
@@ -422,13 +423,13 @@ func (m *Model) offerLines(most int) []string {
 	seconds := 1 + int64(time.Duration(n)*importTask/time.Second) + bytes/importBytes
 	text := fmt.Sprintf("%s (%s) of other tools are only in their own folders. A copy in Roost is safe when the editor deletes, rewinds or "+
 		"shortens a task. It takes about %d s and leaves the originals as they are. All can be read and resumed without it.",
-		term.Plural(n, "task"), megabytes(bytes), seconds)
+		api.Plural(n, "task"), api.SizeText(bytes), seconds)
 	keys := m.fitted("Import copies?  y yes · n not now (I asks again)", "Import copies?  y yes · n not now", "Import?  y yes · n no", "Import?  y · n")
 	lines := wrap(text, m.width)
 	if len(lines) >= most {
 		lines = lines[:0]
 		if most > 1 {
-			lines = append(lines, cut(fmt.Sprintf("%s (%s) of other tools have no copy in Roost.", term.Plural(n, "task"), megabytes(bytes)), m.width))
+			lines = append(lines, cut(fmt.Sprintf("%s (%s) of other tools have no copy in Roost.", api.Plural(n, "task"), api.SizeText(bytes)), m.width))
 		}
 	}
 	return append(lines, keys)

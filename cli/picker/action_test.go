@@ -125,7 +125,7 @@ func TestImportIsOfferedOnce(t *testing.T) {
 			if tt.want {
 				s.press("down") // it does not stand in the way
 				s.at("tidy")
-				s.shows("2 tasks (1 KB) of other tools", "leaves the originals as they are", "Import copies?", "enter open")
+				s.shows("2 tasks (1.0 KB) of other tools", "leaves the originals as they are", "Import copies?", "enter open")
 				s.press("n")
 				s.shows("not imported; I offers it again", "!Import copies?")
 				s.press("up")

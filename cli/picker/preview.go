@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -55,7 +55,7 @@ func (m *Model) facts(t Task, columns int) []string {
 		}
 	}
 	add(view.Head, cmp.Or(clean(t.Title), "(no title)"), 2)
-	facts := []string{t.Status, m.age(t.TS), term.Plural(t.Messages.UI, "message")}
+	facts := []string{t.Status, m.age(t.TS), api.Plural(t.Messages.UI, "message")}
 	if t.Usage.Cost != nil {
 		facts = append(facts, dollars(t))
 	}

@@ -9,7 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -139,7 +139,7 @@ func (m *Model) Sentence() string {
 			copies, twice = copies+len(t.Also), twice+1
 		}
 	}
-	text := "Found " + term.Plural(tasks-copies, what)
+	text := "Found " + api.Plural(tasks-copies, what)
 	if len(parts) > 0 {
 		text += ": " + strings.Join(parts, ", ")
 	}
@@ -184,9 +184,9 @@ func (m *Model) searchLine() string {
 		for _, n := range q.count {
 			hits += n
 		}
-		states = append(states, fmt.Sprintf("%s · %s in %d", term.Plural(len(m.rows), "task"), term.Plural(hits, "hit"), len(q.count)))
+		states = append(states, fmt.Sprintf("%s · %s in %d", api.Plural(len(m.rows), "task"), api.Plural(hits, "hit"), len(q.count)))
 	case q.text != "" || m.narrow.on():
-		states = append(states, term.Plural(len(m.rows), "task"))
+		states = append(states, api.Plural(len(m.rows), "task"))
 	}
 	state := clean(strings.Join(states, " · "))
 	text, dim := searchMark+q.text, false

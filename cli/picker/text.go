@@ -22,14 +22,6 @@ func (m *Model) fitted(spellings ...string) string {
 	return spellings[len(spellings)-1]
 }
 
-// megabytes is a size for people.
-func megabytes(n int64) string {
-	if n < 1<<20 {
-		return fmt.Sprintf("%d KB", (n+1023)>>10)
-	}
-	return fmt.Sprintf("%d MB", (n+1<<19)>>20)
-}
-
 func name(t Task) string {
 	return cmp.Or(cut(clean(t.Title), 40), clean(t.ID))
 }

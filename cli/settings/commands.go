@@ -318,7 +318,7 @@ func (a *commands) sourceTable(sources []api.SourceState) error {
 		state, _, _ := strings.Cut(src.State, ":") // the reason follows below
 		rows = append(rows, []string{
 			display.OneLine(src.Name), display.OneLine(src.Tool), strconv.Itoa(src.Tasks), strconv.Itoa(src.Damaged),
-			strconv.Itoa(src.Empty), app.BytesText(src.Bytes), state,
+			strconv.Itoa(src.Empty), api.SizeText(src.Bytes), state,
 		})
 	}
 	counts := 6 // the first column behind those that are numbers
@@ -382,7 +382,7 @@ func (a *commands) sourcesAdd(ctx context.Context, given string) error {
 	if found.Tasks == 0 {
 		a.Warn("there is no task in " + dir + " yet; a storage keeps its task folders in tasks/")
 	}
-	return a.Println(fmt.Sprintf("%s: %d task%s (%s)", display.OneLine(dir), found.Tasks, view.Plural(found.Tasks), found.Shape))
+	return a.Println(fmt.Sprintf("%s: %s (%s)", display.OneLine(dir), api.Plural(found.Tasks, "task"), found.Shape))
 }
 
 // sourcesRemove removes a folder from the setting sources, also a folder that no longer exists.

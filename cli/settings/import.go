@@ -14,13 +14,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/config"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/mode"
-	"github.com/roost-dev/roost/view"
 )
 
 func (a *commands) configImportCommand() *cobra.Command {
@@ -220,7 +220,7 @@ func (a *commands) imported(all importedAll) error {
 	}
 	a.Say("the settings are in %s", all.file)
 	if left > 0 {
-		a.Say("%d key%s left in the exported file: --keys takes them over, or roost auth set --profile NAME", left, view.Plural(left))
+		a.Say("%s left in the exported file: --keys takes them over, or roost auth set --profile NAME", api.Plural(left, "key"))
 	}
 	if current != "" {
 		a.Say("Roo used %s; to use it for new tasks: roost config set profile %s", current, current)

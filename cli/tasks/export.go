@@ -27,7 +27,6 @@ import (
 	"github.com/roost-dev/roost/export"
 	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/redact"
-	"github.com/roost-dev/roost/view"
 )
 
 // ExportFormats are the forms that export writes.
@@ -366,7 +365,7 @@ func (x *exporter) report() error {
 		if masked > 0 {
 			hint = "; --no-redact leaves them as they are"
 		}
-		x.Say("%d secret%s masked%s", masked, view.Plural(masked), hint)
+		x.Say("%s masked%s", api.Plural(masked, "secret"), hint)
 	}
 	if x.App.Flags.JSON && x.file+x.folder != "" {
 		if err := x.PrintJSON(map[string]any{"items": x.done, "masked": masked}); err != nil {

@@ -129,7 +129,7 @@ func (a *commands) grouped(items []api.Summary, tree bool, got app.Listed) error
 			}
 		}
 		name := cmp.Or(display.OneLine(group[0].Workspace), "(no folder)")
-		line := fmt.Sprintf("%s  %d task%s, %s", name, len(group), view.Plural(len(group)), a.Dollars(cost))
+		line := fmt.Sprintf("%s  %s, %s", name, api.Plural(len(group), "task"), a.Dollars(cost))
 		line = strings.Repeat("\n", min(i, 1)) + a.OutStyle().Paint(view.Head, line) + "\n"
 		if _, err := io.WriteString(a.Out, line); err != nil {
 			return fmt.Errorf("print the list: %w", err)

@@ -245,7 +245,7 @@ func (d *pickerBackend) Offer() bool {
 // Import copies the tasks of all other tools.
 func (d *pickerBackend) Import(ctx context.Context, tell func(string)) (string, error) {
 	ctx = progress.With(ctx, func(p progress.State) {
-		tell(fmt.Sprintf("%d of %d tasks, %s", p.Done, p.Of, app.BytesText(p.Bytes)))
+		tell(fmt.Sprintf("%d of %d tasks, %s", p.Done, p.Of, api.SizeText(p.Bytes)))
 	})
 	r, err := client.Post[api.Import](ctx, d.client, "/v1/imports", api.NewImport{Sources: []string{"all"}})
 	if err == nil && r.Problem != nil {

@@ -107,7 +107,7 @@ func (a *commands) showRuns(p api.Page[api.Run], more string, short func(string)
 	if more != "" {
 		more = "; more: " + more
 	}
-	a.Say("%d run%s%s", len(p.Items), view.Plural(len(p.Items)), more)
+	a.Say("%s%s", api.Plural(len(p.Items), "run"), more)
 	return nil
 }
 
@@ -138,7 +138,7 @@ func (a *commands) showQuestions(p api.Page[api.Question]) error {
 	if err := app.Flushed(out); err != nil {
 		return err
 	}
-	a.Say("%d open question%s; answer one: roost answer ID --yes, --no, --choice N or \"words\"", len(p.Items), view.Plural(len(p.Items)))
+	a.Say("%s; answer one: roost answer ID --yes, --no, --choice N or \"words\"", api.Plural(len(p.Items), "open question"))
 	return nil
 }
 
@@ -265,8 +265,7 @@ func (a *commands) showSpending(s api.Totals) error {
 		fmt.Fprintln(out, style.Paint(styles[n], line))
 	}
 	if s.Total.Unpriced > 0 {
-		a.Say("%s request%s without a known price: what they cost is not in the sums", app.Count(int64(s.Total.Unpriced)),
-			view.Plural(s.Total.Unpriced))
+		a.Say("%s without a known price: what they cost is not in the sums", countOf(s.Total.Unpriced, "request"))
 	}
 	return app.Flushed(out)
 }

@@ -230,12 +230,12 @@ func openHit(h api.Hit, names map[string]string, text string) string {
 
 // sumOfHits sums up how much a search found and how much of it was printed.
 func sumOfHits(found api.Found, tasks, hits int) string {
-	among := fmt.Sprintf("%s searched", display.Plural(found.Tasks, "task"))
+	among := fmt.Sprintf("%s searched", api.Plural(found.Tasks, "task"))
 	all := found.Total
 	if all == nil {
-		return fmt.Sprintf("%s in %s, and perhaps more; %s", display.Plural(hits, "hit"), display.Plural(tasks, "task"), among)
+		return fmt.Sprintf("%s in %s, and perhaps more; %s", api.Plural(hits, "hit"), api.Plural(tasks, "task"), among)
 	}
-	line := fmt.Sprintf("%s in %s", display.Plural(all.Hits, "hit"), display.Plural(all.Tasks, "task"))
+	line := fmt.Sprintf("%s in %s", api.Plural(all.Hits, "hit"), api.Plural(all.Tasks, "task"))
 	if tasks < all.Tasks {
 		line += fmt.Sprintf(", %d of them shown", tasks)
 	}

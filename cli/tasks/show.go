@@ -393,7 +393,7 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 			total = w.Total
 			if f.at > total {
 				return 0, nil, failure.NotFound("message_not_found", fmt.Sprintf("show message #%d of task %s", f.at, t.ID),
-					fmt.Sprintf("this history has %s", display.Plural(total, "message")), "roost show "+failure.ShellWord(t.ID))
+					fmt.Sprintf("this history has %s", api.Plural(total, "message")), "roost show "+failure.ShellWord(t.ID))
 			}
 			if from, _ := window(total, f); from > 0 && a.OutTTY {
 				line := fmt.Sprintf("↑ %s above: roost show %s --all, or --before %d", countOf(from, "message"), failure.ShellWord(id), from+1)
@@ -443,8 +443,10 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 	return nil
 }
 
-// countOf is a number of things, its thousands apart.
-func countOf(n int, what string) string { return app.Count(int64(n)) + " " + what + view.Plural(n) }
+// countOf is a number of things, with its thousands apart.
+func countOf(n int, what string) string {
+	return strings.Replace(api.Plural(n, what), strconv.Itoa(n), app.Count(int64(n)), 1)
+}
 
 // drawTree prints a family.
 func (a *commands) drawTree(f api.Family, names map[string]string) error {
@@ -659,7 +661,7 @@ func (a *commands) printFiles(id string, items []api.KnownFile) error {
 		return nil
 	}
 	err := a.Println(strings.Join(lines, "\n"))
-	a.Say("%d file%s: %d fresh, %d changed, %d missing", len(items), view.Plural(len(items)), counts["fresh"], counts["changed"],
+	a.Say("%s: %d fresh, %d changed, %d missing", api.Plural(len(items), "file"), counts["fresh"], counts["changed"],
 		counts["missing"])
 	return err
 }

@@ -130,7 +130,7 @@ func (u Totals) Exact(outcome string) string { return u.text(outcome, "$"+u.Cost
 func (u Totals) text(outcome, cost string) string {
 	parts := []string{outcome}
 	if u.Turns > 0 {
-		parts = append(parts, Plural(u.Turns, "turn"))
+		parts = append(parts, api.Plural(u.Turns, "turn"))
 	}
 	if u.In+u.Out > 0 {
 		parts = append(parts, fmt.Sprintf("%s in, %s out", view.Count(u.In), view.Count(u.Out)))

@@ -70,14 +70,6 @@ func Pad(text string, width int) string {
 // Columns is how many columns text takes.
 func Columns(text string) int { return ansi.StringWidthWc(text) }
 
-// Plural is a number of things: "1 task", "2 tasks".
-func Plural(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
-}
-
 // apart is how far the clocks of two machines may differ before a time counts as future.
 const apart = time.Minute
 

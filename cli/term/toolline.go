@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/view"
 )
@@ -52,10 +53,10 @@ func outcome(c call, e Event, f fields) (style view.Style, line, tail, text stri
 		}
 	}
 	if n := view.ResultLines(f.Name, text); n > 1 && f.Outcome == "ok" && f.Exit == nil {
-		facts = append(facts, Plural(n, "line"))
+		facts = append(facts, api.Plural(n, "line"))
 	}
 	if images > 0 {
-		facts = append(facts, Plural(images, "image"))
+		facts = append(facts, api.Plural(images, "image"))
 	}
 	if took := e.At - c.started; c.started > 0 && took >= 100 {
 		facts = append(facts, Duration(time.Duration(took)*time.Millisecond))

@@ -81,10 +81,10 @@ func history(t testing.TB, commits int) []byte {
 			epoch++
 		}
 		var err error
-		log, err = journal.AppendCommit(log, journal.Commit{
+		log, err = journal.AppendSigned(log, journal.Commit{
 			Seq: uint64(seq), Epoch: epoch, At: int64(seq), By: "t",
 			Events: []journal.Event{fmt.Appendf(nil, `{"pad":"%0*d"}`, seq%400, seq)},
-		})
+		}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -168,17 +168,12 @@ func unpairedCalls(ctx context.Context, s *task.State) (string, error) {
 	}
 	var parts []string
 	for _, n := range []struct {
-		n    int
-		what string
-	}{{without, "tool call%s without a result"}, {orphans, "tool result%s without a call"}, {extra, "tool result%s too many for a call"}} {
-		if n.n == 0 {
-			continue
+		n          int
+		what, lack string
+	}{{without, "tool call", "without a result"}, {orphans, "tool result", "without a call"}, {extra, "tool result", "too many for a call"}} {
+		if n.n != 0 {
+			parts = append(parts, api.Plural(n.n, n.what)+" "+n.lack)
 		}
-		plural := "s"
-		if n.n == 1 {
-			plural = ""
-		}
-		parts = append(parts, fmt.Sprintf("%d "+n.what, n.n, plural))
 	}
 	return strings.Join(parts, ", "), nil
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -47,7 +48,7 @@ func (t *Setter) HunkLines(hunk string, old, made int, room *int) (set string, l
 		}
 		out.WriteString("<code>" + html.EscapeString(strings.ReplaceAll(t.opt.Clean(line), "\n", "⏎")) + "</code>")
 		if cut > 0 {
-			out.WriteString(`<span class="cut">… ` + view.Bytes(int64(cut)) + ` more</span>`)
+			out.WriteString(`<span class="cut">… ` + api.SizeText(int64(cut)) + ` more</span>`)
 		}
 		out.WriteString("</div>")
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/view"
 )
@@ -205,7 +206,7 @@ func (t *Setter) cut(s string, note *bytes.Buffer) string {
 		return s
 	}
 	shown := view.Cut(s, t.opt.Most)
-	left := view.Bytes(int64(len(s)-len(shown))) + " more are left out here"
+	left := api.SizeText(int64(len(s)-len(shown))) + " more are left out here"
 	if note == nil {
 		return shown + "\n… " + left
 	}
@@ -288,7 +289,7 @@ func (t *Setter) data(address string) (fresh string, err error) {
 		return "", err
 	}
 	if t.shown+len(raw) > maxPictures {
-		return "", fmt.Errorf("the page holds %s of pictures", view.Bytes(maxPictures))
+		return "", fmt.Errorf("the page holds %s of pictures", api.SizeText(maxPictures))
 	}
 	t.shown += len(raw)
 	return "data:" + media + ";base64," + base64.StdEncoding.EncodeToString(raw), nil
@@ -299,7 +300,7 @@ func (t *Setter) data(address string) (fresh string, err error) {
 func Picture(address string) (media string, raw []byte, err error) {
 	_, data, _ := strings.Cut(address, ";base64,")
 	if len(data) > maxPicture*4/3+4 {
-		return "", nil, fmt.Errorf("more than %s", view.Bytes(maxPicture))
+		return "", nil, fmt.Errorf("more than %s", api.SizeText(maxPicture))
 	}
 	raw, err = base64.StdEncoding.DecodeString(strings.TrimSpace(data))
 	if err != nil {
