@@ -55,7 +55,7 @@ func TestAllowMatchesOnlyPlainWords(t *testing.T) {
 		"npm test --script-shell=x",
 		"echo \u202e x", "echo a\u200bb", "echo a\u00a0b", "echo \x1b[0m", "echo \xff",
 		"echo a\x00b", "l\u200bs", "echo \u3164", "ls 'a", "ls )", "function f { ls; }",
-		"alias ls=rm", "eval ls", "*", "test x = y > z", "=ls", "ls ^a",
+		"alias ls=rm", "eval ls", "ls |& cat", "*", "test x = y > z", "=ls", "ls ^a",
 	}
 	for _, c := range asked {
 		if v := Command(c, everything, nil); v.State != Ask {

@@ -58,12 +58,12 @@ func TestPrograms(t *testing.T) {
 			"uniq a b", "uniq -c a b",
 		}},
 		{"tar", []string{
-			"tar -tf a.tar", "tar -tzf a.tgz",
+			"tar -tf a.tar", "tar -tzf a.tgz", "tar tzvf a.tgz",
 		}, []string{
 			"tar -xf a --to-command=./x", "tar -I ./x -xf a", "tar --use-compress-program=./x -xf a",
 			"tar --checkpoint=1 --checkpoint-action=exec=./x -cf a b", "tar -cf a --rsh-command=./x b",
 			"tar -F ./x -cf a b", "tar --info-script=./x -cf a b", "tar --checkpoint-act exec=x",
-			"tar -cf a --remove-files d",
+			"tar -cf a --remove-files d", "tar -tf host:a", "tar -tfhost:a", "tar tfhost:a", "tar -t --file=host:a",
 		}},
 		{"curl", []string{
 			"curl https://x", "curl -s -X POST https://x", "curl -I https://x",
