@@ -3,6 +3,7 @@ package contextwindow_test
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -62,6 +63,19 @@ func TestPlanCondense(t *testing.T) {
 		if got, err := contextwindow.PlanCondense(list, 0); !errors.Is(err, contextwindow.ErrTooShort) {
 			t.Errorf("of %d messages: %+v, %v", len(list), got, err)
 		}
+	}
+}
+
+// What a truncation hid is covered and was not sent; nor was its marker.
+func TestCondenseATruncatedHistory(t *testing.T) {
+	list := looks(4, 10)
+	for i := 1; i < 3; i++ {
+		list[i] = esjson.Set(list[i], "truncationParent", []byte(`"t"`))
+	}
+	list = slices.Insert(list, 1, []byte(`{"role":"user","content":"m","isTruncationMarker":true,"truncationId":"t"}`))
+	got, err := contextwindow.PlanCondense(list, 0)
+	if want := (contextwindow.Condensation{Cover: []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, Sent: 7, At: 10}); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
 }
 

@@ -74,6 +74,10 @@ func TestRefusalsSayWhatRooSays(t *testing.T) {
 	if byHand.PermitsFile("x", "a") != nil || byHand.PermitsFile("x", "b") == nil {
 		t.Error("a pattern that was not read from a file does not hold")
 	}
+	want = "Tool 'y' in mode 'x' can only edit files matching pattern: ^a$. Got: b"
+	if err := byHand.PermitsFile("y", "b"); err == nil || err.Error() != want {
+		t.Errorf("without a description: got %v, want %s", err, want)
+	}
 	broken := Mode{Name: "x", Groups: []Group{{Name: "edit", FileRegex: "["}}}
 	if broken.PermitsFile("x", "a") == nil {
 		t.Error("a pattern that is none allows everything")

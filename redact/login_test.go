@@ -6,14 +6,16 @@ import (
 	"testing"
 )
 
+// bot writes the number of a bot as its token does.
+func bot(number string) string { return base64.RawStdEncoding.EncodeToString([]byte(number)) }
+
 // logins are the secrets of people and services that no prefix of their own gives away.
 func logins() map[string]string {
-	bot := base64.RawStdEncoding.EncodeToString([]byte("812345678901234567"))
 	return map[string]string{
 		"basic":        "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("jane:hunter22-"+fake(alnum, 9))),
 		"azure":        "AccountName=x;AccountKey=" + fake(alnum, 86) + "==;EndpointSuffix=core.windows.net",
 		"azure bus":    "Endpoint=sb://x/;SharedAccessKey=" + fake(alnum, 43) + "=",
-		"discord":      "client.login('" + bot + "." + fake(word, 6) + "." + fake(word, 38) + "')",
+		"discord":      "client.login('" + bot("812345678901234567") + "." + fake(word, 6) + "." + fake(word, 38) + "')",
 		"cookie":       "Cookie: theme=dark; sessionid=" + fake(alnum, 32) + "; lang=en",
 		"set-cookie":   "set-cookie: connect.sid=s%3A" + fake(alnum, 32) + "; Path=/; HttpOnly",
 		"json cookie":  `"Cookie": "auth_token=` + fake(alnum, 32) + `"`,
@@ -67,6 +69,8 @@ func TestNearLogins(t *testing.T) {
 		"AccountKey=<your-account-key>", "AccountKey=" + strings.Repeat("A", 86) + "==", "AccountKey=" + fake(alnum, 60),
 		"SharedAccessKeyName=RootManageSharedAccessKey",
 		"MTIzNDU2Nzg5MDEyMzQ1Njc4", "MTIzNDU2Nzg5MDEyMzQ1Njc4.short.x", "Nz.x.y", "OD" + fake(alnum, 24) + "." + fake(word, 6) + "." + fake(word, 38),
+		bot("123456789012345678") + "-" + fake(word, 6) + "." + fake(word, 38), bot("123456789012345678") + "." + fake(word, 6) + "-" + fake(word, 38),
+		bot("1234567890123456") + "." + fake(word, 6) + "." + fake(word, 38), bot("1234567890123456789012") + "." + fake(word, 6) + "." + fake(word, 38),
 		"cookie: accept our cookies to go on", "Cookie: theme=dark; lang=en-GB; consent=" + fake(alnum, 32), "Cookie: sessionid=abc", "Set-Cookie: session=; Max-Age=0",
 		"a cookie = session=" + fake(alnum, 32), "document.cookie: string; // the session",
 		"DB_PASSWORD=", "DB_PASSWORD=changeme", "DB_PASSWORD=${DB_PASSWORD2}", "DB_PASSWORD=$SECRET1", "DB_PASSWORD=<password1>", "PASSWORD=os.getenv('X1')", "DB_PASSWORD=********", "DB_PASSWORD=password", "WITH PASSWORD = 'x1'", "PASSWORD=getPassword(1)", "DB_PASSWORD=postgres",

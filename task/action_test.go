@@ -136,3 +136,13 @@ func TestARewindCountsWhatItHides(t *testing.T) {
 		t.Errorf("got the actions %+v, want one that hid 1 row and 2 messages of the model's", d)
 	}
 }
+
+// A rewind takes the inputs that it names out of the queue, and leaves the others.
+func TestARewindTakesQueuedInputs(t *testing.T) {
+	w := tell(t, task.Created{Task: "p"}, ui(1, say(1, "a")), ui(2, say(2, "b")),
+		task.InputQueued{Input: "one", Text: "1"}, task.InputQueued{Input: "two", Text: "2"}, task.InputQueued{Input: "three", Text: "3"})
+	w.then(task.Rewound{Why: "rewind", To: 2, Hide: []task.Run64{{2, 2}}, Inputs: []string{"one", "three"}})
+	if d := cmp.Diff([]task.InputQueued{{Input: "two", Text: "2"}}, w.Queue); d != "" {
+		t.Error(d)
+	}
+}

@@ -47,6 +47,7 @@ func TestWhatAnotherProgramsRowTakesAlong(t *testing.T) {
 		}
 		return out
 	}
+	count := listed(say(1, "do it"), request(90), say(91, "one"), feedback(92, "two"), request(40), say(41, "three")) // words that no message has
 	back := listed(say(1, "do it"), request(90), say(91, "first"), feedback(92, "more"), request(40), say(41, "second"))
 	for _, c := range []struct {
 		name    string
@@ -66,6 +67,8 @@ func TestWhatAnotherProgramsRowTakesAlong(t *testing.T) {
 		{"no times, and a person's words", ui, without(api), 3, false, 2},
 		{"the clock went back", back, api, 5, false, 3},
 		{"the clock went back before a request", back, api, 4, false, 3},
+		{"the clock went back, and only requests are counted", count, api, 5, false, 3},
+		{"requests are counted before a request", count, api, 4, false, 3},
 		{"the clock went back, and a request row is missing", append(back[:1:1], back[2:]...), api, 4, false, 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
