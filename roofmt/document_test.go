@@ -263,3 +263,20 @@ func TestOddFilesUnderKnownNames(t *testing.T) {
 		t.Errorf("a link was replaced: %v", err)
 	}
 }
+
+// ReadAt gives the bytes of the file, an error only for those that it does not have.
+func TestReadAt(t *testing.T) {
+	dir, text := t.TempDir(), uiList(3)
+	write(t, dir, map[string]string{roofmt.UIName: text})
+	d := read(t, dir).UI
+	for _, c := range []struct {
+		off, size, want int
+		err             error
+	}{{0, len(text), len(text), nil}, {7, 5, 5, nil}, {len(text) - 3, 5, 3, io.EOF}, {len(text), 1, 0, io.EOF}} {
+		buf := make([]byte, c.size)
+		n, err := d.ReadAt(buf, int64(c.off))
+		if n != c.want || !errors.Is(err, c.err) || string(buf[:n]) != text[c.off:c.off+n] {
+			t.Errorf("%d bytes at %d: got %d, %v, want %d, %v", c.size, c.off, n, err, c.want, c.err)
+		}
+	}
+}

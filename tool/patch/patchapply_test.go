@@ -243,6 +243,7 @@ func TestReplacementsOfText(t *testing.T) {
 		"as many places as expected": {"a b a\n", Replacement{Old: "a", New: "x", Times: 2}, "x b x\n", ""},
 		"one place too many":         {"a a a\n", Replacement{Old: "a", New: "x", Times: 2}, "", "occurs 3 times in f and not 2 times"},
 		"other blanks":               {"if x {\n\ty  = 1\n}\n", Replacement{Old: "if x {\n  y = 1", New: "z {", Times: 1, Tolerant: true}, "z {\n}\n", ""},
+		"other blanks, text around":  {"a\nif  x {\n\tb\n}\nif\tx {\n\tc\n}\nd\n", Replacement{Old: "if x {", New: "if y {", Times: 2, Tolerant: true}, "a\nif y {\n\tb\n}\nif y {\n\tc\n}\nd\n", ""},
 		"one place too few":          {"a a\n", Replacement{Old: "a", New: "x", Times: 3}, "", "occurs 2 times in f and not 3 times"},
 	} {
 		got, why := tt.r.Apply(tt.text, "f")
