@@ -205,7 +205,7 @@ func (t *tab) check() {
 	if t.Failed() && t.ctx.Err() == nil {
 		ctx, stop := context.WithTimeout(t.ctx, 5*time.Second)
 		defer stop()
-		if text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`location.href + '\n' + document.body.innerText.slice(-3000)`)); err == nil {
+		if text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`location.href + '\nwords: ' + document.getElementById('words')?.value + '\n' + document.body.innerText.slice(-3000)`)); err == nil {
 			t.Logf("the page at the end: %s", text)
 		}
 	}
