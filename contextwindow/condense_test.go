@@ -66,7 +66,7 @@ func TestPlanCondense(t *testing.T) {
 	}
 }
 
-// What a truncation hid is covered and was not sent; nor was its marker.
+// A condensation covers the messages that a truncation hid, and its marker, and does not count them as sent.
 func TestCondenseATruncatedHistory(t *testing.T) {
 	list := looks(4, 10)
 	for i := 1; i < 3; i++ {

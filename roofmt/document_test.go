@@ -264,7 +264,7 @@ func TestOddFilesUnderKnownNames(t *testing.T) {
 	}
 }
 
-// ReadAt gives the bytes of the file, an error only for those that it does not have.
+// ReadAt reads the bytes of the file, and returns io.EOF behind its end.
 func TestReadAt(t *testing.T) {
 	dir, text := t.TempDir(), uiList(3)
 	write(t, dir, map[string]string{roofmt.UIName: text})

@@ -77,7 +77,7 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
-// A leftover that went between the reading of its folder and the look at it is none.
+// A file that was removed after its folder was read is no leftover.
 func TestALeftoverThatGoes(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, UIName+".lock")

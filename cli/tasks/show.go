@@ -443,7 +443,7 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 	return nil
 }
 
-// countOf is a number of things, with its thousands apart.
+// countOf is a number of things, with its thousands separated.
 func countOf(n int, what string) string {
 	return strings.Replace(api.Plural(n, what), strconv.Itoa(n), app.Count(int64(n)), 1)
 }

@@ -406,6 +406,37 @@ func TestWordsInAnotherTabStay(t *testing.T) {
 	tab.text("#messages", "second")
 }
 
+// A tab that has sent its words removes the browser's copy of the draft. It may not know yet that another tab has begun
+// other words, and then removes those: they stay in that tab, unless the server does not have them either.
+func TestWordsOutliveTheRemovalOfTheirCopy(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task("- tools: [{name: attempt_completion, input: {result: first}}]\n- tools: [{name: attempt_completion, input: {result: second}}]", "paint", nil)
+	h.wait(task, "completed")
+	tab := h.loggedIn(desktop, "/tasks/"+task)
+	tab.live()
+	tab.keys("i")
+	remove := func() {
+		t.Helper()
+		if !run[bool](tab, `(() => { const key = Object.keys(localStorage).find(k => k.startsWith('roost-draft-') && localStorage[k]?.includes('gate')); if (!key) return false;
+			const oldValue = localStorage[key]; localStorage.removeItem(key); dispatchEvent(new StorageEvent('storage', { key, oldValue, newValue: null })); return true })()`) {
+			t.Fatal("the browser has no copy of the draft")
+		}
+	}
+	tab.types("and the gate")
+	h.until("the server has the words", func() bool { return h.draft(task).Text == "and the gate" })
+	tab.sees("the tab knows that", `Object.values(localStorage).some(v => v.includes('and the gate') && v.includes('"dirty":false'))`)
+	remove()
+	tab.holds("and the gate")
+	tab.sees("the copy is there again", `Object.values(localStorage).some(v => v.includes('and the gate'))`)
+	h.ask("DELETE", "/v1/tasks/"+task+"/draft", nil, nil)
+	remove()
+	tab.sees("the words are gone", `document.querySelector('#words').value === ''`)
+	tab.types("and the gate")
+	tab.keys(enter)
+	tab.text("#messages", "second")
+}
+
 // Two tabs show the same words, which both have to give to the server, and one of them sends them. The other one learns
 // that before its own request has an answer, or after that.
 func TestWordsThatAnotherTabSentDoNotComeBack(t *testing.T) {
@@ -420,8 +451,8 @@ func TestWordsThatAnotherTabSentDoNotComeBack(t *testing.T) {
 		tab.live()
 		other := tab.profile.open(desktop, tab.path())
 		other.live()
-		// The script stops the tab in three places: before it gets the answer to its message (until the test sets self.sent),
-		// before it saves after that (self.saves), and before it gets the other tab's events (self.hears).
+		// The script holds three things of the tab, each until the test sets a flag: the answer to its message (self.sent), its
+		// later saves (self.saves), and the events of the other tab (self.hears).
 		run[bool](tab, `(() => {
 			const ask = self.fetch, until = async (name) => { while (!self[name]) await new Promise(done => setTimeout(done, 20)) };
 			self.fetch = async (path, o) => {

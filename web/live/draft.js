@@ -47,6 +47,7 @@ export class Draft {
       const gone = wasSent(this.key), copy = this.stored();
       if (e.key !== this.slot && !(e.key === sentSlot && gone)) return;
       if ((!e.newValue || wasSent(copy.key)) && !gone && this.dirty && this.text) return this.store(); // these words are newer than what was sent
+      if (!e.newValue && !gone && this.text) return this.load().then(() => this.store(), () => {}); // the server knows whether these words are newer
       this.take({ ...gone && { base: this.base, dirty: true }, ...copy });
       this.changed();
     });
