@@ -262,7 +262,7 @@ func (r Rule) coversAll(class tool.Class, ask tool.Ask) bool {
 	if class == tool.Web && len(paths) > 1 {
 		paths = paths[:1] // a rule for the host allows its usual port; one that asks or denies is about all its ports
 	}
-	return len(paths) > 0 && !slices.ContainsFunc(paths, func(p string) bool { return !r.coversFile(p) })
+	return len(paths) > 0 && !slices.ContainsFunc(paths, func(p string) bool { return p != path.Clean(p) || !r.coversFile(p) })
 }
 
 // coversAny reports that the rule covers something of the call.

@@ -52,6 +52,8 @@ func TestRules(t *testing.T) {
 		{"use_mcp_tool(s/t)", mcp, files("use_mcp_tool", "s/t"), true, true},
 		{"use_mcp_tool(s/t)", mcp, files("use_mcp_tool", "s/u"), false, false},
 		{"use_mcp_tool(s/*)", mcp, files("use_mcp_tool", "s/u"), true, true},
+		{"use_mcp_tool(s/t)", mcp, files("use_mcp_tool", "evil/../s/t"), false, true}, // the tool ../s/t of the server evil
+		{"mcp(s/**)", mcp, files("use_mcp_tool", "evil/../s/t"), false, true},
 		{"mcp", mcp, files("use_mcp_tool", "s/u"), true, true},
 		{"mcp", tool.Write, files("write_to_file", "a"), false, false},
 		{"mcp--s--t", mcp, tool.Ask{Tool: "use_mcp_tool", Title: "mcp--s--t {}", Paths: []string{"s/t"}}, true, true},
