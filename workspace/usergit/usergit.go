@@ -5,6 +5,7 @@ package usergit
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/workspace/shell"
 )
@@ -89,7 +91,8 @@ type Standing struct {
 
 const (
 	lookTime     = 10 * time.Second
-	maxRepos     = 32 // submodules that are judged
+	maxRepos     = 32      // submodules that are judged
+	maxList      = 1 << 20 // bytes of the list of a rebase
 	minMajor     = 2
 	minMinor     = 38 // the first git with safe.bareRepository
 	noRepository = "not a git repository"
@@ -131,7 +134,7 @@ func Judge(ctx context.Context, root, dir string) Standing {
 	case here == "":
 		return Standing{}
 	}
-	if rel, err := filepath.Rel(here, root); err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+	if !holds(here, root) {
 		return Standing{Any: "the repository's working tree is " + here + ", which does not hold the workspace"}
 	}
 	left := maxRepos
@@ -199,10 +202,13 @@ func repository(ctx context.Context, git, dir string, left *int) (s Standing) {
 			s.Hooks = "the remote " + value + " is no server, and could hold hooks"
 		}
 	}
-	folder, why := hooksFolder(ctx, git, dir, hooks)
-	if why != "" {
-		return Standing{Any: why}
+	text, err := read(ctx, git, dir, "rev-parse", "--git-dir", "--git-common-dir")
+	places := strings.Split(strings.TrimRight(text, "\r\n"), "\n") // a third line would come from a name with a line end
+	if err != nil || len(places) != 2 || strings.HasPrefix(hooks, "~") {
+		return Standing{Any: fmt.Sprintf("the repository's hooks cannot be found: %v", cmp.Or(err, errors.New("they lie in "+hooks)))}
 	}
+	own, common := below(dir, places[0]), below(dir, places[1])
+	folder := below(dir, cmp.Or(hooks, filepath.Join(common, "hooks")))
 	named, err := runnable(folder)
 	if err != nil {
 		return Standing{Any: "the repository's hooks cannot be listed: " + err.Error()}
@@ -213,25 +219,45 @@ func repository(ctx context.Context, git, dir string, left *int) (s Standing) {
 		}
 		s.Hooks = "the repository's hook " + name + " would run"
 	}
+	s.Hooks = cmp.Or(s.Hooks, prepared(dir, own, common, folder))
 	return inner(ctx, git, dir, left, s)
 }
 
-// hooksFolder is the folder with the hooks of a repository.
-func hooksFolder(ctx context.Context, git, dir, set string) (folder, why string) {
-	if folder = set; folder == "" {
-		text, err := read(ctx, git, dir, "rev-parse", "--git-common-dir")
-		if err != nil {
-			return "", "the repository's hooks cannot be found: " + err.Error()
+// holds reports whether a path is a folder, or in it.
+func holds(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// below is a path that is absolute, or relative to a folder.
+func below(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
+// runsCommand matches a line of a rebase's list that runs a command.
+var runsCommand = lazyregexp.New(`(?m)^[ \t]*(x|exec)[ \t]`)
+
+// prepared is why a command that is harmless by its words may run or contact what files of the repository name.
+func prepared(dir, own, common, hooks string) string {
+	if real, err := filepath.EvalSymlinks(hooks); err == nil {
+		hooks = real
+	}
+	if holds(dir, hooks) && !holds(common, hooks) {
+		return "the repository's hooks lie in its working tree, where git may change them first"
+	}
+	for _, name := range []string{"remotes", "branches"} { // they define remotes beside the settings
+		if list, err := os.ReadDir(filepath.Join(common, name)); len(list) > 0 || err != nil && !os.IsNotExist(err) {
+			return "the repository's folder " + name + " names repositories"
 		}
-		folder = filepath.Join(strings.TrimRight(text, "\r\n"), "hooks")
 	}
-	if strings.HasPrefix(folder, "~") {
-		return "", "the repository's hooks lie in " + folder
+	list, err := inputfile.ReadFS(os.DirFS(own), "rebase-merge/git-rebase-todo", maxList)
+	if err != nil && !os.IsNotExist(err) || len(list) == maxList || runsCommand().Match(list) {
+		return "the repository's unfinished rebase runs commands"
 	}
-	if !filepath.IsAbs(folder) {
-		folder = filepath.Join(dir, folder)
-	}
-	return folder, ""
+	return ""
 }
 
 // runnable lists the hooks in a folder that git would run.
@@ -245,7 +271,7 @@ func runnable(folder string) (names []string, err error) {
 	}
 	for _, e := range list {
 		info, err := os.Stat(filepath.Join(folder, e.Name()))
-		if err == nil && info.Mode().IsRegular() && (info.Mode()&0o111 != 0 || filepath.Separator == '\\') &&
+		if e.Type()&os.ModeSymlink != 0 || err == nil && info.Mode().IsRegular() && (info.Mode()&0o111 != 0 || filepath.Separator == '\\') &&
 			!strings.HasSuffix(e.Name(), ".sample") {
 			names = append(names, e.Name())
 		}
@@ -295,7 +321,7 @@ var harmless = strings.Fields(`core.repositoryformatversion core.filemode core.b
 		log.date log.decorate log.follow log.abbrevcommit log.showroot gc.auto gc.autodetach gc.pruneexpire gc.reflogexpire gc.reflogexpireunreachable gc.autopacklimit
 		maintenance.auto maintenance.strategy extensions.worktreeconfig extensions.objectformat extensions.refstorage extensions.noop init.defaultbranch i18n.commitencoding i18n.logoutputencoding
 		color.* status.* column.* advice.* pack.* index.* feature.* blame.* grep.* checkout.* rerere.* versionsort.* alias.* alias.<>.* submodule.active submodule.recurse submodule.fetchjobs
-		branch.sort branch.autosetuprebase branch.autosetupmerge color.<>.* include.path includeif.<>.path lfs.repositoryformatversion lfs.<>.access lfs.<>.locksverify http.<>.extraheader github.user
+		branch.sort branch.autosetuprebase branch.autosetupmerge color.<>.* lfs.repositoryformatversion lfs.<>.access lfs.<>.locksverify http.<>.extraheader github.user
 		remote.<>.url remote.<>.pushurl remote.<>.fetch remote.<>.push remote.<>.prune remote.<>.prunetags remote.<>.tagopt remote.<>.gh-resolved remote.<>.skipfetchall remote.<>.skipdefaultupdate remote.<>.followremotehead
 		remote.pushdefault branch.<>.* submodule.<>.url submodule.<>.active submodule.<>.branch submodule.<>.ignore submodule.<>.update submodule.<>.fetchrecursesubmodules submodule.<>.path`)
 

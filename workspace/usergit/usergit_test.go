@@ -70,8 +70,8 @@ func TestAnOrdinaryRepositoryIsFine(t *testing.T) {
 	}
 }
 
-// TestWhatTheRepositoryRuns makes each setting run its program with real git first, where
-// plain git does so without a terminal or a network, and then wants Judge to see it.
+// TestWhatTheRepositoryRuns wants Judge to see each setting, and then makes real git run its
+// program, where plain git does so without a terminal or a network.
 func TestWhatTheRepositoryRuns(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -114,6 +114,37 @@ func TestWhatTheRepositoryRuns(t *testing.T) {
 			put(t, filepath.Join(dir, "h", "pre-commit"), "#!/bin/sh\nexec "+evil+"\n", 0o700)
 			fixture.Git(t, dir, "config", "core.hooksPath", "h")
 		}, nil, true},
+		{"a hook that another branch has", func(t *testing.T, dir, evil string) {
+			fixture.Git(t, dir, "checkout", "-qb", "other")
+			put(t, filepath.Join(dir, "h", "post-checkout"), "#!/bin/sh\nexec "+evil+"\n", 0o700)
+			fixture.Git(t, dir, "add", "-A")
+			fixture.Git(t, dir, "commit", "-qm", "a hook")
+			fixture.Git(t, dir, "checkout", "-q", "main")
+			fixture.Git(t, dir, "config", "core.hooksPath", "h")
+		}, []string{"checkout", "other"}, true},
+		{"a hook behind a link", func(t *testing.T, dir, evil string) {
+			fixture.Git(t, dir, "checkout", "-qb", "other")
+			put(t, filepath.Join(dir, "hook"), "#!/bin/sh\nexec "+evil+"\n", 0o700)
+			fixture.Git(t, dir, "add", "-A")
+			fixture.Git(t, dir, "commit", "-qm", "a hook")
+			fixture.Git(t, dir, "checkout", "-q", "main")
+			if err := os.Symlink("../../hook", filepath.Join(dir, ".git", "hooks", "post-checkout")); err != nil {
+				t.Skip("links cannot be made here")
+			}
+		}, []string{"checkout", "other"}, true},
+		{"an unfinished rebase", func(t *testing.T, dir, evil string) {
+			fixture.Git(t, dir, "-c", "sequence.editor=echo break >", "rebase", "-qi", "--root")
+			put(t, filepath.Join(dir, ".git", "rebase-merge", "git-rebase-todo"), "exec "+evil+"\n", 0o600)
+		}, []string{"rebase", "--continue"}, true},
+		{"a setting of another branch", func(t *testing.T, dir, evil string) {
+			fixture.Git(t, dir, "config", "includeIf.onbranch:other.path", "../settings")
+			put(t, filepath.Join(dir, "settings"), "[diff]\nexternal = "+evil+"\n", 0o600)
+		}, nil, false},
+		{"a remote beside the settings", func(t *testing.T, dir, evil string) {
+			fixture.Git(t, dir, "init", "-q", "--bare", "b")
+			put(t, filepath.Join(dir, "b", "hooks", "post-receive"), "#!/bin/sh\nexec "+evil+"\n", 0o700)
+			put(t, filepath.Join(dir, ".git", "remotes", "origin"), "URL: "+filepath.Join(dir, "b")+"\n", 0o600)
+		}, []string{"push", "-q", "origin", "main"}, true},
 		{"a hook of status", func(t *testing.T, dir, evil string) {
 			put(t, filepath.Join(dir, ".git", "hooks", "post-index-change"), "#!/bin/sh\nexec "+evil+"\n", 0o700)
 		}, nil, false},
@@ -134,6 +165,10 @@ func TestWhatTheRepositoryRuns(t *testing.T) {
 			dir := workspace(t)
 			program, ran := evil(t)
 			tt.make(t, dir, program)
+			s := Judge(t.Context(), dir, dir)
+			if ran() {
+				t.Error("looking at the repository ran its program")
+			}
 			if tt.line != nil {
 				cmd := exec.Command("git", tt.line...) //nolint:gosec // that is what is tested
 				cmd.Dir = dir
@@ -142,10 +177,6 @@ func TestWhatTheRepositoryRuns(t *testing.T) {
 				if !ran() {
 					t.Fatal("plain git does not run the program: the test does nothing")
 				}
-			}
-			s := Judge(t.Context(), dir, dir)
-			if ran() {
-				t.Error("looking at the repository ran its program")
 			}
 			if tt.hooks && (s.Any != "" || s.Hooks == "") || !tt.hooks && s.Any == "" {
 				t.Errorf(`got %+v, want (not tt.hooks or (s.Any = "" and s.Hooks != "")) and (tt.hooks or s.Any != "")`, s)
