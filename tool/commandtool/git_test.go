@@ -55,6 +55,7 @@ func TestPatternsDoNotRunWhatAFolderNames(t *testing.T) {
 		{"git status -s && git log -3", "src", approval.Allow},
 		{"git commit -m x", ".", approval.Allow},
 		{"git status", "docs", approval.Ask},
+		{"g''it status", "docs", approval.Ask},
 		{"ls && git log", "docs", approval.Ask},
 		{"ls -la", "docs", approval.Allow},
 	} {

@@ -117,7 +117,7 @@ func planCommand(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, e
 			hidden, workspace.IgnoreFile)
 	}
 	p := &plan{env: env, line: line, where: where, limit: limit}
-	if strings.Contains(line, "git") {
+	if strings.Contains(strings.NewReplacer("'", "", `"`, "").Replace(line), "git") { // a shell drops quotes, also in a name
 		p.git = usergit.Judge(ctx, env.Workspace.Root(), where.Real)
 	}
 	return p, nil
