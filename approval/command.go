@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -314,8 +315,11 @@ func beyondPattern(words []string, own int) string {
 	if strings.HasPrefix(name, "python") && len(words) > 2 && words[1] == "-m" && listed("python-modules", words[2]) {
 		return beyondPattern(words[2:], max(own-2, 0))
 	}
-	p, known := table().known[words[0]]
-	if !known {
+	p, known := table().known[name]
+	if known && !filepath.IsLocal(words[0]) {
+		return "patterns cover " + name + " only by its name, without a folder"
+	}
+	if !known || name != words[0] {
 		return usage{words: plainFile()}.beyondUsage(name, words, own, true)
 	}
 	if len(p.subs) == 0 {
