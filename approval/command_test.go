@@ -137,9 +137,16 @@ func TestDenyMatchesAnywhere(t *testing.T) {
 		{"A=1 make", "A=1 make", Deny}, {"A=1 make", "B=2 A=1 make x", Deny}, {"A=1 make", "ls | A='1' make", Deny}, {"A=1 make", "env A=1 make", Deny}, {"A=1 make", "sh -c 'A=1 make'", Deny},
 		{"A=1 make", "A=2 make", Ask}, {"A=1 make", "make", Ask}, {"A=1 make", "A=1 ls", Ask}, {"A=1 make", "A=1", Ask}, {"A=1", "A=1", Deny}, {"A=1", "A=1 ls", Deny}, {"A=1", "B=1", Ask},
 		{"rm -rf", "rm -fr x", Deny}, {"rm -rf", "rm -r -f x", Deny}, {"rm -rf", "rm x -rf", Deny}, {"rm -rf", "rm -r x", Ask}, {"git push --force", "git push -u --force", Deny}, {"", "ls", Ask},
+		{"git push --force", "git push origin main --force", Deny}, {"git reset --hard", "git reset HEAD --hard", Deny}, {"x --a=b", "x y --a=b", Deny}, {"x --a", "x y --a=b", Deny}, {"x --a", "x y --ab", Ask},
+		{"git push --force", "git --force push", Ask}, {"git push --force x", "git push x --force", Deny}, {"git push --force x", "git push y --force", Ask}, {"x -", "x -", Deny}, {"x -", "x y -", Deny}, {"x -", "x -y", Ask},
 	} {
 		if v := Command(tt.c, nil, []string{tt.p}); v.State != tt.want {
 			t.Errorf("%q against %q: %+v", tt.c, tt.p, v)
+		}
+	}
+	for _, tt := range [][2]string{{"rm -rf", "rm a $x"}, {"x --a", "x b $y"}} {
+		if v := Command(tt[1], nil, tt[:1]); v.State != Ask || !v.unsure {
+			t.Errorf("%q against %q: got %+v, want v.State = Ask and v.unsure", tt[1], tt[0], v)
 		}
 	}
 }

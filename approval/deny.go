@@ -252,7 +252,7 @@ const (
 )
 
 // matchDeny compares a simple command with a deny pattern. Options between the pattern's words are skipped, each with
-// or without a value of its own. It works from the end and remembers results, since a hostile line may have many
+// or without a value of its own, and the pattern's own options may stand anywhere. It works from the end and remembers results, since a hostile line may have many
 // options.
 func matchDeny(ws []word, p []string) answer {
 	switch {
@@ -270,7 +270,7 @@ func matchDeny(ws []word, p []string) answer {
 	}
 	for j := len(p) - 1; j >= 0; j-- {
 		cur := make([]answer, len(ws)+2) // a pattern that needs more words does not match
-		short := len(p[j]) > 1 && p[j][0] == '-' && p[j][1] != '-' && hasCluster(ws, p[j][1:])
+		option := hasOption(ws, p[j])
 		for i := len(ws) - 1; i >= 0; i-- {
 			w := ws[i]
 			if !w.known {
@@ -280,9 +280,7 @@ func matchDeny(ws []word, p []string) answer {
 			if strings.EqualFold(w.text, p[j]) {
 				cur[i] = next[i+1]
 			}
-			if short {
-				cur[i] = max(cur[i], next[i], next[i+1])
-			}
+			cur[i] = max(cur[i], min(option, max(next[i], next[i+1])))
 			if strings.HasPrefix(w.text, "-") {
 				cur[i] = max(cur[i], cur[i+1], cur[i+2])
 			}
@@ -292,16 +290,28 @@ func matchDeny(ws []word, p []string) answer {
 	return next[0]
 }
 
-// hasCluster reports that all letters of a short option are among the command's short options, in any order and
-// grouping (-rf, -fr, -r -f).
-func hasCluster(ws []word, letters string) bool {
-	have := ""
+// hasOption reports whether a command has an option anywhere among its words: a long one with or without a value, or all
+// letters of a short one in any order and grouping (-rf, -fr, -r -f).
+func hasOption(ws []word, option string) answer {
+	if !strings.HasPrefix(option, "-") {
+		return no
+	}
+	got, have := no, ""
 	for _, w := range ws {
-		if len(w.text) > 1 && w.text[0] == '-' && w.text[1] != '-' {
+		switch {
+		case !w.known:
+			got = maybe
+		case strings.EqualFold(w.text, option) || strings.HasPrefix(w.text, option+"="):
+			return yes
+		case strings.HasPrefix(w.text, "-") && !strings.HasPrefix(w.text, "--"):
 			have += w.text[1:]
 		}
 	}
-	return !strings.ContainsFunc(letters, func(l rune) bool { return !strings.ContainsRune(have, l) })
+	short := len(option) > 1 && option[1] != '-'
+	if short && !strings.ContainsFunc(option[1:], func(l rune) bool { return !strings.ContainsRune(have, l) }) {
+		return yes
+	}
+	return got
 }
 
 // Part is one simple command of a line.

@@ -16,10 +16,10 @@
 //     when each of them is; any other line asks.
 //   - A deny pattern matches anywhere in the line: in chains, pipes, substitutions and functions, behind wrappers (env,
 //     sudo, xargs, sh -c, find -exec, ...), with any quoting, path or case of the program's name, with options between
-//     its words. A deny of "*" matches every command. Where the words are only known when the line runs, behind a
-//     wrapper, and where program text is on the line or is fed to a program, the verdict is ask, never allow. A deny
-//     pattern cannot see into scripts, build tools and programs that the line starts: it guards against slips and is no
-//     sandbox.
+//     its words, and with its own options anywhere. A deny of "*" matches every command. Where the words are only known
+//     when the line runs, behind a wrapper, and where program text is on the line or is fed to a program, the verdict is
+//     ask, never allow. A deny pattern cannot see into scripts, build tools and programs that the line starts: it guards
+//     against slips and is no sandbox.
 //
 // Lines are read as Bash and as POSIX sh; the stricter reading counts. On Windows, where cmd.exe reads them differently,
 // allow patterns match nothing.
