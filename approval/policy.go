@@ -159,6 +159,8 @@ func decideCommand(p Policy, ask tool.Ask) Decision {
 		return Decision{Allow, "policy", p.Mode, "every command that is not denied is allowed"}
 	case ask.Outside || ask.Ignored:
 		return Decision{Ask, "policy", p.Mode, "it runs outside the visible workspace"}
+	case v.State == Allow && ask.LinkedOutside:
+		return Decision{Ask, "policy", p.Mode, "a link leads the change out of the workspace"}
 	case v.State == Allow && unsafeGit(ask) != "":
 		return Decision{Ask, "policy", p.Mode, unsafeGit(ask)}
 	case v.State == Allow:

@@ -114,10 +114,19 @@ var removers = strings.Fields("rm mv shred rd del rmdir remove-item move")
 // Like BlockedWord it guards against accidents and hasty models, and is no sandbox:
 // it does not see through variables, scripts and other programs.
 func (w *Workspace) ProtectedWord(command, dir string) string {
-	return w.protectedWord(command, dir, 3)
+	return w.changedWord(command, dir, 3, w.protects)
 }
 
-func (w *Workspace) protectedWord(command, dir string, depth int) string {
+// LinkedWord is ProtectedWord for files that lie outside the workspace, behind a link in it.
+func (w *Workspace) LinkedWord(command, dir string) string {
+	return w.changedWord(command, dir, 3, func(text, dir string, _ bool) bool {
+		p, err := w.Resolve(w.pathOfWord(text, dir))
+		return err == nil && p.LinkedOutside
+	})
+}
+
+// changedWord gives the first word that names a file which the command would change and which is wanted.
+func (w *Workspace) changedWord(command, dir string, depth int, wanted func(text, dir string, takes bool) bool) string {
 	for _, words := range simpleCommands(command) {
 		changes, takes := false, false
 		for i, word := range words {
@@ -126,7 +135,7 @@ func (w *Workspace) protectedWord(command, dir string, depth int) string {
 			case word.text == "":
 				continue
 			case word.written:
-				if w.protects(word.text, dir, false) {
+				if wanted(word.text, dir, false) {
 					return word.text
 				}
 				continue
@@ -143,7 +152,7 @@ func (w *Workspace) protectedWord(command, dir string, depth int) string {
 				continue
 			}
 			if depth > 0 && strings.ContainsAny(word.text, " \n;|&>") {
-				if found := w.protectedWord(word.text, dir, depth-1); found != "" {
+				if found := w.changedWord(word.text, dir, depth-1, wanted); found != "" {
 					return found
 				}
 			}
@@ -153,7 +162,7 @@ func (w *Workspace) protectedWord(command, dir string, depth int) string {
 			} else if strings.HasPrefix(text, "-") {
 				continue
 			}
-			if changes && w.protects(text, dir, takes) {
+			if changes && wanted(text, dir, takes) {
 				return word.text
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/tool"
 )
 
@@ -138,6 +139,27 @@ func TestTimeLimits(t *testing.T) {
 		}
 		if got := p.(*plan).limit.String(); got != tt.want {
 			t.Errorf("the model's %v s give %s, want %s", tt.model, got, tt.want)
+		}
+	}
+}
+
+// TestAPatternDoesNotReachThroughALink: a link in the workspace leads a change of a plain name to another folder.
+func TestAPatternDoesNotReachThroughALink(t *testing.T) {
+	env := setup(t)
+	if err := os.Symlink(t.TempDir(), filepath.Join(env.Workspace.Root(), "out")); err != nil {
+		t.Skip("links cannot be made here")
+	}
+	policy := approval.Policy{Allow: []string{"cp", "mv", "touch", "git mv", "cat", "ls"}}
+	for line, want := range map[string]approval.State{
+		"cp a out/a": approval.Ask, "cp a out": approval.Ask, "ls; mv a out/b": approval.Ask, "touch out/sub/x": approval.Ask, "git mv a out/c": approval.Ask,
+		"cp a b": approval.Allow, "cat out/a": approval.Allow,
+	} {
+		p, err := New().Plan(t.Context(), env, input(t, map[string]any{"command": line}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := approval.Decide(policy, tool.Command, p.Ask()).State; got != want {
+			t.Errorf("%q: got %s, want %s", line, got, want)
 		}
 	}
 }

@@ -156,8 +156,9 @@ func (p *plan) Ask() tool.Ask {
 	return tool.Ask{
 		Tool: Name, Kind: "command", Text: p.line, Command: p.line, Dir: p.where.Real, Title: p.title(),
 		Paths: []string{p.where.Abs}, Outside: p.where.Outside, Ignored: p.where.Ignored,
-		Protected: p.env.Workspace.ProtectedWord(p.line, p.where.Real) != "",
-		Git:       p.git.Any, GitHooks: p.git.Hooks,
+		Protected:     p.env.Workspace.ProtectedWord(p.line, p.where.Real) != "",
+		LinkedOutside: p.env.Workspace.LinkedWord(p.line, p.where.Real) != "",
+		Git:           p.git.Any, GitHooks: p.git.Hooks,
 	}
 }
 
