@@ -31,8 +31,8 @@ const continueText = "The user has seen this and wants you to go on."
 
 // queueInput shows the person's words and keeps them for the next user turn.
 func (d *draft) queueInput(in Input) task.InputQueued {
-	d.addRow(rows.Say(d.agent.stamp(), "user_feedback", in.Text, nonNil(in.Images)))
-	item := task.InputQueued{Input: d.agent.Task.RunID, Text: in.Text, Images: in.Images}
+	row := d.addRow(rows.Say(d.agent.stamp(), "user_feedback", in.Text, nonNil(in.Images)))
+	item := task.InputQueued{Input: fmt.Sprintf("%s.%d", d.agent.Task.RunID, row), Text: in.Text, Images: in.Images}
 	d.Put(item)
 	return item
 }

@@ -203,7 +203,7 @@ func (e *Engine) commitInputs(ctx context.Context, run *Run, input string, queue
 	words := &run.words.own
 	var events []task.Event
 	if (input != "" || queue) && (words.Text != "" || len(words.Images) > 0) {
-		input = cmp.Or(input, run.ID)
+		input = cmp.Or(input, uuid.NewString()) // not the run's id: a queued run may get more words
 		by := cmp.Or(run.req.Origin, "api")
 		events = append(events, task.InputQueued{Input: input, Text: words.Text, Images: words.Images, By: by})
 		words.Text, words.Images = "", nil

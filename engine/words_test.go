@@ -137,3 +137,36 @@ func TestAQueuedRunWhoseTaskIsHeldStartsLater(t *testing.T) {
 	}
 	b.waitForState(queued.ID, "completed")
 }
+
+// Words for a run that waits in the queue of an earlier process do not replace the words that it was queued with, whether
+// there is a slot for it now or not.
+func TestWordsForAQueuedRunJoinItsOwn(t *testing.T) {
+	for _, slots := range []int{1, 2} {
+		b := newLimitedBench(t, engine.Options{MaxRuns: 1})
+		task := b.ask(completesAtOnce + completesAtOnce)
+		ticket := b.submit(task)
+		b.waitForState(ticket.ID, "completed")
+		settledStatus(b, ticket.Ref.ID)
+		busy := func() engine.Request {
+			r := b.ask(waitsForGo)
+			b.submit(r)
+			waitForFile(t, filepath.Join(r.Workspace, "here"))
+			return r
+		}
+		busy()
+		more := engine.Request{Task: ticket.Ref.ID, Text: "part two", Interactive: true, Origin: "api"}
+		queued := b.submit(more)
+		b.restart(engine.Options{MaxRuns: slots})
+		other := busy()
+		more.Text = "part three"
+		if again := b.submit(more); again.ID != queued.ID {
+			t.Errorf("with %d slots: got the run %s, want %s", slots, again.ID, queued.ID)
+		}
+		touch(t, other.Workspace, "go")
+		b.waitForState(queued.ID, "completed")
+		s := b.state(ticket.Ref.ID)
+		if two, three := rowsOf(s, "say:user_feedback", "part two"), rowsOf(s, "say:user_feedback", "part three"); two != 1 || three != 1 {
+			t.Errorf("with %d slots: got the first words %d times and the second %d times, want each once: %v", slots, two, three, kinds(s))
+		}
+	}
+}
