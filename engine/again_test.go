@@ -60,3 +60,17 @@ func TestLateWordsOfARunThatContinuedWithAnAnswer(t *testing.T) {
 	b.reply(q.ID, engine.Reply{Text: "this", By: "test", Request: engine.Request{Interactive: true}})
 	b.lateWords("one more thing", end)
 }
+
+// The run that takes late words continues in the mode that the model changed to, and not in the one that the run began in.
+func TestLateWordsKeepTheModeOfTheTask(t *testing.T) {
+	b, end := heldAtItsEnd(t)
+	r := b.ask(`
+- tools: [{name: switch_mode, input: {mode_slug: code, reason: "it is planned"}}]
+` + completesAtOnce + completesAtOnce)
+	r.Mode = "architect"
+	ticket := b.submit(r)
+	b.lateWords("one more thing", end)
+	if got := b.settings(ticket.Ref.ID).Mode; got != "code" {
+		t.Errorf("got the mode %q, want code", got)
+	}
+}

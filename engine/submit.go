@@ -343,7 +343,7 @@ func (e *Engine) again(done *Run) bool {
 	}
 	r := done.req
 	r.Task, r.Text, r.Images, r.Yes, r.RunID, r.NewTask = keyOf(done.task.Ref), "", nil, false, "", ""
-	r.answer = nil
+	r.answer, r.Mode = nil, done.mode()
 	next, err := e.Start(context.WithoutCancel(done.life.ctx), r)
 	if err != nil {
 		done.after.nextErr = fmt.Errorf("words came when the run had ended, and wait in the queue of task %s: %w", done.TaskID, err)
