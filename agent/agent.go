@@ -44,11 +44,12 @@ type Journal interface {
 
 // Answer is a person's answer to a question.
 type Answer struct {
-	Approve *bool  // yes or no; nil when only Text was given
-	Text    string // an answer, or feedback with yes or no
-	Always  bool   // allow this tool or command for the rest of the task, too
-	By      string // where the answer came from, e.g. "terminal"
-	Input   string // the message that brought the answer, "" for none
+	Approve *bool    // yes or no; nil when only Text was given
+	Text    string   // an answer, or feedback with yes or no
+	Images  []string // data URLs that come with it
+	Always  bool     // allow this tool or command for the rest of the task, too
+	By      string   // where the answer came from, e.g. "terminal"
+	Input   string   // the message that brought the answer, "" for none
 }
 
 // ErrUnattended: no person can be asked now. The run stops and waits.

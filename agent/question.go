@@ -148,6 +148,9 @@ func (d *draft) closeQuestion(q api.QuestionOpened, answer Answer) {
 	if answer.Text != "" {
 		d.addRow(rows.Say(d.agent.stamp(), "user_feedback", answer.Text, []string{}))
 	}
+	if len(answer.Images) > 0 {
+		d.queueInput(Input{Images: answer.Images})
+	}
 }
 
 // Consent reads words as the answer to a question of yes and no, in the way that the words of a resume are read; false
@@ -164,7 +167,7 @@ func inputAnswer(q api.QuestionOpened, in Input) (Answer, bool) {
 	if in.Answer != nil {
 		return *in.Answer, in.Question == q.Question
 	}
-	answer := Answer{Text: in.Text, By: "resume"}
+	answer := Answer{Text: in.Text, Images: in.Images, By: "resume"}
 	if q.Kind != KindApproval && q.Kind != KindDamage && q.Kind != KindLimit {
 		return answer, in.Text != ""
 	}

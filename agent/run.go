@@ -407,7 +407,7 @@ func (a *Agent) answerWithInput(d *draft, q api.QuestionOpened, in *Input) bool 
 	// Words are for the model, and giving them means to continue.
 	if q.Kind == KindLimit && answer.Text != "" && (in.Answer == nil || *answer.Approve) {
 		d.closeQuestion(q, Answer{Approve: new(true), By: answer.By, Input: answer.Input})
-		in.Text, in.Answer = answer.Text, nil
+		in.Text, in.Images, in.Answer = answer.Text, answer.Images, nil
 		return true
 	}
 	a.loop.halt = q.Kind == KindLimit && !*answer.Approve
@@ -415,7 +415,7 @@ func (a *Agent) answerWithInput(d *draft, q api.QuestionOpened, in *Input) bool 
 		a.loop.always = q.Question
 	}
 	d.closeQuestion(q, answer)
-	*in = Input{Images: in.Images}
+	*in = Input{}
 	return true
 }
 

@@ -334,9 +334,10 @@ type Asked struct {
 
 // Reply is what the user replies to a question.
 type Reply struct {
-	ID      string // a reply with the same id gets the same result; "" = it has none
-	Choice  int    // from 1; 0 = none
-	Text    string //
+	ID      string   // a reply with the same id gets the same result; "" = it has none
+	Choice  int      // from 1; 0 = none
+	Text    string   //
+	Images  []string // data URLs that come with Text
 	Approve *bool
 	Always  bool
 	Stop    bool           // stop and save instead

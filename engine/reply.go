@@ -274,7 +274,7 @@ func (e *Engine) replyToReleased(ctx context.Context, q Asked, answer Answer, r 
 			return Replied{}, fmt.Errorf("answer %s: its run has ended, so a no ends nothing; a text continues the task: %w",
 				q.ID, ErrAnswer)
 		}
-		req.Text = answer.Text
+		req.Text, req.Images = answer.Text, answer.Images
 	} else {
 		req.answer, req.question = &answer, q.Question
 	}
@@ -305,7 +305,7 @@ func decides(kind string) bool {
 // parseAnswer reads a reply as an answer. A reply that is unclear, or not of the kind that the question asks for, is no
 // answer: silence and doubt are never consent.
 func parseAnswer(q api.QuestionOpened, r Reply) (Answer, error) {
-	a := Answer{Approve: r.Approve, Text: r.Text, Always: r.Always, By: cmp.Or(r.By, "api"), Input: r.ID}
+	a := Answer{Approve: r.Approve, Text: r.Text, Images: r.Images, Always: r.Always, By: cmp.Or(r.By, "api"), Input: r.ID}
 	wrong := func(why string) (Answer, error) { return Answer{}, fmt.Errorf("%w: %s", ErrAnswer, why) }
 	if r.Stop {
 		return Answer{By: stopAnswer}, nil

@@ -196,7 +196,7 @@ func (e *Engine) answerOpenQuestion(ctx context.Context, ref store.Ref, run *Run
 	if question == "" {
 		return false, nil
 	}
-	reply := Reply{ID: m.ID, Text: m.Text, By: m.By, Request: m.Request}
+	reply := Reply{ID: m.ID, Text: m.Text, Images: m.Images, By: m.By, Request: m.Request}
 	var got Replied
 	var err error
 	if keyOf(at) == keyOf(ref) {

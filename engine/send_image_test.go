@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/events"
@@ -111,6 +112,40 @@ func TestAScreenshotWaitsOutsideTheJournal(t *testing.T) {
 		journal, err := os.ReadFile(filepath.Join(ticket.Ref.Log, "journal.jsonl"))
 		if err != nil || len(journal) > 64<<10 {
 			t.Errorf("the journal has %d bytes, %v", len(journal), err)
+		}
+	}
+}
+
+// Images that come with an answer reach the model, whether the run that asked waits for the answer or was released.
+func TestImagesOfAnAnswerReachTheModel(t *testing.T) {
+	for _, hold := range []time.Duration{time.Hour, time.Millisecond} {
+		for name, script := range map[string]string{"question": asksWhich, "approval": asksForACommand} {
+			b := newLimitedBench(t, engine.Options{})
+			r := b.ask(script)
+			r.Hold, r.Approve = hold, "ask"
+			ticket := b.submit(r)
+			b.asked(ticket.Ref.ID)
+			if hold == time.Millisecond {
+				settledStatus(b, ticket.Ref.ID)
+			}
+			m := engine.Message{ID: "m", Text: "no", Images: []string{screenshot}, By: "test", Request: engine.Request{Interactive: true}}
+			if sent := b.send(ticket.Ref.ID, m); sent.How != "answered" {
+				t.Errorf("%s: got %+v, want an answer", name, sent)
+			}
+			if name == "approval" { // the second command asks, too
+				b.reply(b.asked(ticket.Ref.ID).ID, engine.Reply{Text: "no"})
+			}
+			b.waitForState(ticket.ID, "completed")
+			s := b.state(ticket.Ref.ID)
+			checkHistory(t, s, true)
+			_, data, _ := strings.Cut(screenshot, ",")
+			seen := 0
+			for _, m := range s.API() {
+				seen += strings.Count(string(m.Raw()), `"data":"`+data+`"`)
+			}
+			if seen != 1 || len(s.Queue) != 0 {
+				t.Errorf("%s, held for %s: got %d images and %d inputs in the queue, want 1 and 0: %v", name, hold, seen, len(s.Queue), kinds(s))
+			}
 		}
 	}
 }
