@@ -367,7 +367,7 @@ func (r *Run) head() (seq uint64) {
 	return seq
 }
 
-// mode is the current mode of the run's task. While the agent works only the agent may call it: the agent changes the mode.
+// mode is the current mode of the run's task. Only the agent may call it: the agent changes the mode.
 func (r *Run) mode() string { return r.agent.Task.Settings.Mode }
 
 // Next returns the run that this run's end started: of the parent that waited for its task, or of the same task, for an

@@ -223,13 +223,17 @@ func (e *Engine) commitInputs(ctx context.Context, run *Run, input string, queue
 // enqueue puts a run into the queue. Its task's journal holds what it is to do; r adds what no task keeps.
 func (e *Engine) enqueue(ref store.Ref, run string, r Request) {
 	q := &scheduler.Queued{Task: keyOf(ref), Run: run}
-	r = Request{
-		Task: keyOf(ref), RunID: run, Origin: r.Origin, Interactive: r.Interactive, Hold: r.Hold, automatic: true,
-		Choice:        setup.Choice{MaxDayMicros: r.MaxDayMicros, StandIn: r.StandIn},
-		NoCheckpoints: r.NoCheckpoints,
-	}
+	r = r.toContinue(ref, run)
 	q.Start = func(slot *scheduler.Slot) { e.startQueued(q, r, slot) }
 	e.scheduler.Enqueue(q, false)
+}
+
+// toContinue is a request that no caller makes: it continues a task as the task is, with what r chose and no task keeps.
+func (r Request) toContinue(ref store.Ref, run string) Request {
+	return Request{
+		Task: keyOf(ref), RunID: run, Origin: r.Origin, Interactive: r.Interactive, Hold: r.Hold, automatic: true,
+		Choice: setup.Choice{MaxDayMicros: r.MaxDayMicros, StandIn: r.StandIn}, NoCheckpoints: r.NoCheckpoints,
+	}
 }
 
 // busyRetry is how long a queued run waits for a task that another process holds at the moment: that process may be
@@ -341,10 +345,7 @@ func (e *Engine) again(done *Run) bool {
 	if done.life.outcome.State != "completed" || done.life.outcome.Err != nil || !slices.ContainsFunc(done.task.State().Queue, fromDoor) {
 		return false
 	}
-	r := done.req
-	r.Task, r.Text, r.Images, r.Yes, r.RunID, r.NewTask = keyOf(done.task.Ref), "", nil, false, "", ""
-	r.answer, r.Mode = nil, done.mode()
-	next, err := e.Start(context.WithoutCancel(done.life.ctx), r)
+	next, err := e.Start(context.WithoutCancel(done.life.ctx), done.req.toContinue(done.task.Ref, ""))
 	if err != nil {
 		done.after.nextErr = fmt.Errorf("words came when the run had ended, and wait in the queue of task %s: %w", done.TaskID, err)
 	}
@@ -376,10 +377,8 @@ func (e *Engine) wake(done *Run) {
 	if err != nil || parent == nil {
 		return
 	}
-	r := Request{
-		Task: keyOf(*parent), RunID: run, Interactive: done.req.Interactive, Hold: done.req.Hold, Origin: done.req.Origin,
-		Choice: setup.Choice{MaxDayMicros: done.req.MaxDayMicros, StandIn: done.req.StandIn}, automatic: true,
-	}
+	r := done.req.toContinue(*parent, run)
+	r.NoCheckpoints = false // that is the choice for one task
 	next, err := e.Start(ctx, r)
 	if err != nil {
 		done.after.nextErr = fmt.Errorf("the subtask is completed, but task %s, which waits for it, could not go on: %w", parent.ID, err)
