@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/internal/testing/llmtest"
 )
 
 // A process that started a run, and ends with it, goes on with the run that somebody's
@@ -45,5 +47,23 @@ func TestAfterARunThatWasInterruptedWithWords(t *testing.T) {
 	cancel()
 	if last := next.After(ended); last != nil {
 		t.Errorf("without time to look: %s", last.ID)
+	}
+}
+
+// The run that a message begins in the place of another one stays within the limit of the day that the other one was given.
+func TestAnInterruptedRunsLimitOfTheDayHoldsForTheNextOne(t *testing.T) {
+	first := llmtest.Call("toolu_1", "execute_command", `{"command": "touch here; while [ -e here ]; do sleep 0.01; done", "cwd": null}`)
+	first.Input = 100_000
+	b, server := newAPIBench(t, first, done)
+	ticket := b.submit(engine.Request{Text: "go", Interactive: true, Choice: setup.Choice{
+		Workspace: b.workspace, Approve: "all", Provider: "anthropic", Model: "claude-sonnet-4-5", MaxDayMicros: 1000,
+	}})
+	waitForFile(t, filepath.Join(b.workspace, "here"))
+	sent := b.send(ticket.Ref.ID, engine.Message{Text: "stop that", Delivery: "interrupt", By: "test", Request: engine.Request{Interactive: true}})
+	if sent.How != "started" {
+		t.Fatalf("got %+v, want a run that the message started", sent)
+	}
+	if got := b.waitForState(sent.Run, "interrupted"); got.Code != "cost_day" || len(server.Requests()) != 1 {
+		t.Errorf("got the code %q after %d requests, want cost_day after 1", got.Code, len(server.Requests()))
 	}
 }

@@ -104,7 +104,9 @@ func (e *Engine) send(ctx context.Context, ref store.Ref, m Message) (Sent, erro
 	if err := e.admits(); err != nil {
 		return sent, err
 	}
-	ticket, err := e.startOrQueue(ctx, m.request(ref), "", true)
+	next, was := m.request(ref), run.req
+	next.MaxDayMicros, next.StandIn = cmp.Or(next.MaxDayMicros, was.MaxDayMicros), cmp.Or(next.StandIn, was.StandIn)
+	ticket, err := e.startOrQueue(ctx, next, "", true)
 	run.after.instead = ticket.run
 	sent.How, sent.Run = "started", ticket.ID
 	return sent, err
