@@ -299,6 +299,28 @@ func TestADamagedStoreOfAnEarlierVersion(t *testing.T) {
 	}
 }
 
+// A pack whose index cannot be read may hold contents that no other pack has: it stays, and can be mended.
+func TestAnEarlierStoreWithADamagedIndexStays(t *testing.T) {
+	for n := 0; ; n++ {
+		l := newEarlierBench(t)
+		l.must(os.Remove(filepath.Join(l.k.dir, cacheName))) // no survey keeps anything
+		indexes, err := filepath.Glob(filepath.Join(l.k.dir, "objects", "pack", "*.idx"))
+		l.must(err)
+		if n == len(indexes) {
+			break
+		}
+		whole, err := os.ReadFile(indexes[n])
+		l.must(err)
+		l.must(os.WriteFile(indexes[n], whole[:len(whole)-1], 0o600))
+		l.hold("nothing")
+		if err := os.WriteFile(indexes[n], whole, 0o600); err != nil {
+			t.Errorf("got no earlier store, want the one with a pack that could not be read: %v", err)
+			continue
+		}
+		l.wantEarlier("after the index was mended")
+	}
+}
+
 // A fork shares what an earlier version saved, and keeps it when the other task goes.
 func TestAForkOfAnEarlierVersionsTask(t *testing.T) {
 	l := newEarlierBench(t)

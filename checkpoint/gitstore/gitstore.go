@@ -199,10 +199,10 @@ func (s *Store) askGit(ctx context.Context, id objectID) (kind string, data []by
 }
 
 // Blobs calls use with every file content that the store holds, whether a ref reaches it or not. unread are those that
-// are damaged.
+// are damaged, and a pack whose index is.
 func (s *Store) Blobs(ctx context.Context, use func(name string, data []byte) error) (unread int, err error) {
 	packs, err := s.list(true)
-	if err != nil && len(packs) == 0 {
+	if err != nil { // the other packs were listed all the same
 		unread++
 	}
 	seen := map[objectID]bool{}
