@@ -433,19 +433,19 @@ func (j *joined) Health(ctx context.Context) (journal.Health, error) {
 	h.Damaged = append(lost, h.Damaged...)
 	h.Head, h.Epoch, h.Commits = h.Head+j.at.Seq, h.Epoch+j.at.Epoch, h.Commits+j.at.Seq
 	h.DamagedBlobs = append(h.DamagedBlobs, below.DamagedBlobs...)
-	missing := h.MissingBlobs
-	h.MissingBlobs = nil
-	for _, hash := range missing { // the base may have them
-		b, err := j.base.Blob(ctx, hash)
-		if err != nil {
-			h.MissingBlobs = append(h.MissingBlobs, hash)
-			continue
+	j.shared(ctx, 1, func(c journal.Commit, _ error) bool { // the base's later commits do not count
+		h.MissingBlobs = append(h.MissingBlobs, c.Blobs...)
+		return true
+	})
+	slices.Sort(h.MissingBlobs)
+	h.MissingBlobs = slices.DeleteFunc(slices.Compact(h.MissingBlobs), func(hash journal.Hash) bool {
+		b, err := j.Blob(ctx, hash)
+		if err == nil {
+			err = b.Close()
 		}
-		if err := b.Close(); err != nil {
-			return h, err
-		}
-	}
-	return h, nil
+		return !errors.Is(err, journal.ErrBlobMissing)
+	})
+	return h, ctx.Err()
 }
 
 // Close implements journal.Reader.

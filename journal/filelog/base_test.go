@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -207,6 +208,35 @@ func TestAForkWhoseBaseIsGoneOrDamagedSaysSo(t *testing.T) {
 	}
 	if err := filelog.Begin(context.Background(), t.TempDir(), base, 9); err == nil {
 		t.Error("a log begins with commits that do not exist")
+	}
+}
+
+func TestAPayloadThatTheBaseLacksIsMissing(t *testing.T) {
+	base := t.TempDir()
+	lost := wrote(t, base, "a")
+	fork := begun(t, base, 2)
+	wrote(t, base, "of the base alone")
+	wrote(t, fork, "b")
+	health := func() journal.Health {
+		r, err := filelog.OpenReader(fork)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		h, err := r.Health(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	if h := health(); !h.OK() {
+		t.Errorf("got %+v, want a whole log", h)
+	}
+	if err := os.RemoveAll(filepath.Join(fork, "base", "blobs")); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := health().MissingBlobs, []journal.Hash{lost}; !slices.Equal(got, want) {
+		t.Errorf("got missing payloads %v, want %v", got, want)
 	}
 }
 
