@@ -429,7 +429,7 @@ func (d *Devices) load(ctx context.Context, now bool) error {
 	for _, is := range list {
 		there[is.ID] = true
 		if one := d.all[is.ID]; one != nil {
-			one.Name, one.Until, one.Last = is.Name, is.Until, max(one.Last, is.Last)
+			one.Name, one.Until, one.Last, one.Token = is.Name, is.Until, max(one.Last, is.Last), is.Token
 			continue
 		}
 		is.in, is.revoke = context.WithCancel(context.Background())

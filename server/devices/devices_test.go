@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/internal/testing/pgtest"
@@ -182,6 +183,16 @@ func TestServersOfAGroup(t *testing.T) {
 		t.Error("the wrong device is out")
 	}
 	leaveKept()
+	// A browser that follows the link of another account is logged in for that one on each of them.
+	of := fixture.Must[string](t)(a.LinkFor(ctx, "k-ann"))
+	_, key, _ := strings.Cut(of, "key=")
+	fixture.Must[*http.Cookie](t)(a.LogIn(request(kept), key, "192.0.2.7"))
+	fixture.Must[[]api.Device](t)(b.List(ctx)) // it reads the devices
+	for name, d := range map[string]*Devices{"a": a, "b": b} {
+		if token := d.Token(request(kept)); token != "k-ann" {
+			t.Errorf("the server %s: got the token %q, want k-ann", name, token)
+		}
+	}
 	fixture.NoError(t, a.Save(ctx))
 	fixture.NoError(t, b.Save(ctx))
 	list, err := open().List(ctx)
