@@ -52,10 +52,13 @@ func (s *Server) caller(r *http.Request) (c accounts.Caller, byCookie bool, err 
 		c, err = s.opt.Accounts.BySecret(r.Context(), given)
 		return c, false, err
 	}
-	if !s.opt.Devices.Knows(r) {
+	id, in, err := s.opt.Devices.Knows(r)
+	switch {
+	case err != nil:
+		return c, false, err
+	case !in:
 		return c, false, accounts.ErrToken
-	}
-	if id := s.opt.Devices.Token(r); id != "" {
+	case id != "":
 		c, err = s.opt.Accounts.ByToken(r.Context(), id)
 		return c, true, err
 	}

@@ -11,7 +11,9 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -21,6 +23,7 @@ import (
 	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/internal/testing/mcptest"
 	"github.com/roost-dev/roost/internal/testing/pgtest"
+	"github.com/roost-dev/roost/server/devices"
 	"github.com/roost-dev/roost/service"
 )
 
@@ -386,15 +389,7 @@ func TestAuditTrail(t *testing.T) {
 // A token that is revoked ends at once, with the streams that it opened, and the log-ins that it made.
 func TestRevokedTokens(t *testing.T) {
 	s := newSharedBench(t)
-	s.srv.opt.URL = s.url
-	stream := s.follow("/v1/events", s.bob)
-	var login api.Login
-	s.did(http.StatusCreated, &login, "POST", "/v1/server/logins", "", s.bob)
-	resp := s.ask("GET", strings.TrimPrefix(login.URL, s.url), "Authorization: ")
-	if len(resp.Cookies()) != 1 {
-		t.Fatalf("got %s and no cookie", resp.Status)
-	}
-	cookie := "Cookie: " + resp.Cookies()[0].Name + "=" + resp.Cookies()[0].Value
+	stream, cookie := s.follow("/v1/events", s.bob), s.browser(s.bob)
 	var me api.Me
 	s.did(http.StatusOK, &me, "GET", "/v1/me", "", "Authorization: ", cookie)
 	if me.Account != s.bobID || me.Operator {
@@ -410,6 +405,55 @@ func TestRevokedTokens(t *testing.T) {
 			t.Error(f)
 		}
 	}
+}
+
+// browser logs a browser in for an account, and returns its cookie as a header.
+func (s *shared) browser(who string) string {
+	s.Helper()
+	s.srv.opt.URL = s.url
+	var login api.Login
+	s.did(http.StatusCreated, &login, "POST", "/v1/server/logins", "", who)
+	resp := s.ask("GET", strings.TrimPrefix(login.URL, s.url), "Authorization: ")
+	if len(resp.Cookies()) != 1 {
+		s.Fatalf("the log-in link: got %s and no cookie", resp.Status)
+	}
+	return "Cookie: " + resp.Cookies()[0].Name + "=" + resp.Cookies()[0].Value
+}
+
+// A log-in that ends while a request with it is checked makes nobody the operator.
+func TestALogInThatEndsDuringARequest(t *testing.T) {
+	s := newSharedBench(t)
+	var left, late atomic.Int64 // the clock is left more times before it is late
+	s.srv.opt.Devices = devices.New(s.dir, s.token, func() time.Time {
+		if left.Add(-1) >= 0 {
+			return time.Now()
+		}
+		return time.Now().AddDate(0, 0, int(late.Load()))
+	})
+	cookie := s.browser(s.bob)
+	late.Store(31)
+	for n := range int64(6) {
+		left.Store(n)
+		resp := s.ask("GET", "/v1/me", "Authorization: ", cookie)
+		var me api.Me
+		err := json.NewDecoder(resp.Body).Decode(&me)
+		if resp.StatusCode != http.StatusUnauthorized && (resp.StatusCode != http.StatusOK || err != nil || me.Account != s.bobID || me.Operator) {
+			t.Errorf("the log-in ends after %d looks at the clock: got %s %+v %v, want bob or 401", n, resp.Status, me, err)
+		}
+	}
+}
+
+// While the database does not answer, a log-in has not ended: a page that follows the server tries again.
+func TestLogInsWithoutTheirDatabase(t *testing.T) {
+	s := newSharedBench(t)
+	url := pgtest.Shared(t).Database(t)
+	fixture.NoError(t, database.Migrate(t.Context(), url))
+	db := fixture.Must[*database.DB](t)(database.Open(t.Context(), url))
+	s.srv.opt.Devices = devices.InDatabase(db, s.token, time.Now)
+	cookie := s.browser(s.bob)
+	db.Close()
+	s.srv.opt.Devices = devices.InDatabase(db, s.token, time.Now)
+	s.refused(http.StatusServiceUnavailable, "accounts_unreachable", "GET", "/v1/tasks", "Authorization: ", cookie)
 }
 
 // Two people who use one idempotency key do two things.

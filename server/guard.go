@@ -390,7 +390,7 @@ func (s *Server) knows(r *http.Request) (ok, byCookie bool) {
 	if r.Header.Get("Authorization") != "" {
 		return devices.Same(bearer(r), s.opt.Token), false
 	}
-	in := s.opt.Devices.Knows(r)
+	_, in, _ := s.opt.Devices.Knows(r)
 	return in, in
 }
 

@@ -234,21 +234,16 @@ func (d *Devices) of(r *http.Request) (*device, error) {
 	return nil, nil //nolint:nilnil // no device, and nothing failed
 }
 
-// Knows reports whether a request has the log-in of a device.
-func (d *Devices) Knows(r *http.Request) bool {
-	one, err := d.of(r)
-	return one != nil && err == nil
-}
-
-// Token is the id of the token of the account that a request's device is logged in for; "" without accounts.
-func (d *Devices) Token(r *http.Request) string {
+// Knows reports whether a request has the log-in of a device. token is the id of the account token of that log-in; "" without
+// accounts.
+func (d *Devices) Knows(r *http.Request) (token string, in bool, err error) {
 	one, err := d.of(r)
 	if one == nil || err != nil {
-		return ""
+		return "", false, err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return one.Token
+	return one.Token, true, nil
 }
 
 type deviceKey struct{}

@@ -68,12 +68,19 @@ func request(cookies ...*http.Cookie) *http.Request {
 	return r
 }
 
+func knows(t *testing.T, d *Devices, cookies ...*http.Cookie) bool {
+	t.Helper()
+	_, in, err := d.Knows(request(cookies...))
+	fixture.NoError(t, err)
+	return in
+}
+
 func id(c *http.Cookie) string { return c.Value[:strings.IndexByte(c.Value, '.')] }
 
 func TestDevices(t *testing.T) {
 	each(t, func(t *testing.T, open func() *Devices) {
 		d := open()
-		if d.Knows(request()) || logIn(t, d, "/login?key=nothing") != nil {
+		if knows(t, d) || logIn(t, d, "/login?key=nothing") != nil {
 			t.Error("a stranger is in")
 		}
 		first := link(t, d)
@@ -84,7 +91,7 @@ func TestDevices(t *testing.T) {
 		other := logIn(t, d, link(t, d))
 		forged := *c
 		forged.Value = id(other) + c.Value[strings.IndexByte(c.Value, '.'):]
-		if !d.Knows(request(c)) || !d.Knows(request(&forged, c)) || d.Knows(request(&forged)) {
+		if !knows(t, d, c) || !knows(t, d, &forged, c) || knows(t, d, &forged) {
 			t.Error("the log-in does not hold, or another proof does")
 		}
 		in, leave, ok := d.Enter(request(c), "192.0.2.8")
@@ -115,7 +122,7 @@ func TestDevices(t *testing.T) {
 
 		d = open() // after a restart
 		list, err = d.List(t.Context())
-		if err != nil || len(list) != 2 || !d.Knows(request(c)) {
+		if err != nil || len(list) != 2 || !knows(t, d, c) {
 			t.Errorf("after a restart: got %+v, %v, want the same devices", list, err)
 		}
 		for _, one := range list {
@@ -129,11 +136,11 @@ func TestDevices(t *testing.T) {
 		}
 		<-in.Context().Done() // its requests end
 		leave()
-		if _, err := d.Revoke(t.Context(), id(c)); !errors.Is(err, ErrUnknown) || d.Knows(request(c)) || !d.Knows(request(other)) {
+		if _, err := d.Revoke(t.Context(), id(c)); !errors.Is(err, ErrUnknown) || knows(t, d, c) || !knows(t, d, other) {
 			t.Errorf("got %v, want that one device is out", err)
 		}
 		fixture.NoError(t, d.Save(t.Context()))
-		if open().Knows(request(c)) {
+		if knows(t, open(), c) {
 			t.Error("a revoked device is in after a restart")
 		}
 	})
@@ -145,13 +152,13 @@ func TestServersOfAGroup(t *testing.T) {
 	open := inDatabase(t)
 	a, b := open(), open()
 	ctx := t.Context()
-	if b.Knows(request()) { // it has read that there are none
+	if knows(t, b) { // it has read that there are none
 		t.Error("a stranger is in")
 	}
 	c := logIn(t, b, link(t, a))
 	kept := logIn(t, a, link(t, a))
 	for _, d := range []*Devices{a, b} {
-		if !d.Knows(request(c)) || !d.Knows(request(kept)) {
+		if !knows(t, d, c) || !knows(t, d, kept) {
 			t.Fatal("a log-in does not hold on all servers at once")
 		}
 	}
@@ -179,7 +186,7 @@ func TestServersOfAGroup(t *testing.T) {
 	}
 	<-stream.Context().Done()
 	leave()
-	if a.Knows(request(d)) || stays.Context().Err() != nil {
+	if knows(t, a, d) || stays.Context().Err() != nil {
 		t.Error("the wrong device is out")
 	}
 	leaveKept()
@@ -189,8 +196,8 @@ func TestServersOfAGroup(t *testing.T) {
 	fixture.Must[*http.Cookie](t)(a.LogIn(request(kept), key, "192.0.2.7"))
 	fixture.Must[[]api.Device](t)(b.List(ctx)) // it reads the devices
 	for name, d := range map[string]*Devices{"a": a, "b": b} {
-		if token := d.Token(request(kept)); token != "k-ann" {
-			t.Errorf("the server %s: got the token %q, want k-ann", name, token)
+		if token, in, err := d.Knows(request(kept)); token != "k-ann" || !in || err != nil {
+			t.Errorf("the server %s: got the token %q, %v, %v, want k-ann", name, token, in, err)
 		}
 	}
 	fixture.NoError(t, a.Save(ctx))
@@ -199,7 +206,7 @@ func TestServersOfAGroup(t *testing.T) {
 	if err != nil || len(list) != 1 || list[0].Name != "kept" {
 		t.Errorf("got %+v, %v, want the one that was kept", list, err)
 	}
-	if InDatabase(a.place.(*tables).db, "another token", time.Now).Knows(request(kept)) {
+	if knows(t, InDatabase(a.place.(*tables).db, "another token", time.Now), kept) {
 		t.Error("a log-in holds for another token")
 	}
 }
