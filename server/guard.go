@@ -32,9 +32,11 @@ import (
 )
 
 // guard checks every request before a route gets it, the cheapest checks first: it looks up nothing for a client
-// without the token.
+// without the token. The request ends when its device is revoked, or its account's token.
 func (s *Server) guard(w http.ResponseWriter, r *http.Request) {
 	begun := s.opt.Now()
+	r, leave, _ := s.opt.Devices.Enter(r, addressOf(r))
+	defer leave()
 	rec := &recorder{ResponseWriter: w}
 	h := rec.Header()
 	h.Set(requestID, idOf(r))
@@ -60,7 +62,12 @@ func (s *Server) guard(w http.ResponseWriter, r *http.Request) {
 		if fromHere(r) && !s.page(r) && !s.fromGroup(r) {
 			r = r.WithContext(service.FromHere(r.Context()))
 		}
-		s.let(rec, r)
+		if c, ok := accounts.Of(r.Context()); ok && c.Token != "" {
+			ctx, left := s.opt.Accounts.Enter(r.Context(), c)
+			defer left()
+			r = r.WithContext(ctx)
+		}
+		s.mux.ServeHTTP(rec, r)
 	}
 	s.counted.Count(r, h, rec.status, s.opt.Now().Sub(begun))
 	level := slog.LevelDebug
@@ -70,18 +77,6 @@ func (s *Server) guard(w http.ResponseWriter, r *http.Request) {
 	// Neither query nor headers: both may hold secrets.
 	s.opt.Log.Log(r.Context(), level, "request", "method", r.Method, "path", r.URL.Path, "status", rec.status, "bytes", rec.bytes,
 		"ms", s.opt.Now().Sub(begun).Milliseconds(), "request_id", h.Get(requestID), "from", addressOf(r))
-}
-
-// let passes a request on to its route. The request ends when its device is revoked, or its account's token.
-func (s *Server) let(w http.ResponseWriter, r *http.Request) {
-	in, leave, _ := s.opt.Devices.Enter(r, addressOf(r))
-	defer leave()
-	if c, ok := accounts.Of(in.Context()); ok && c.Token != "" {
-		ctx, left := s.opt.Accounts.Enter(in.Context(), c)
-		defer left()
-		in = in.WithContext(ctx)
-	}
-	s.mux.ServeHTTP(w, in)
 }
 
 // refuse is the problem of a request that must not reach its route; nil if the request may.

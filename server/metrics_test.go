@@ -63,6 +63,8 @@ func TestMetricsTellWhatWasDone(t *testing.T) {
 	id := g.privately(askWhich)
 	g.until(id, "waiting")
 	g.get("/v1/tasks")
+	c := g.logIn()
+	g.get("/v1/version", "Authorization: ", "Cookie: "+c.Name+"="+c.Value)
 	g.refused(404, "task_not_found", "GET", "/v1/tasks/nothing")
 	got := samples(t, string(g.get("/metrics", "Accept: application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.1")))
 	for key, want := range map[string]string{
@@ -70,6 +72,7 @@ func TestMetricsTellWhatWasDone(t *testing.T) {
 		`roost_questions_open`: "1", `roost_runs_started_total`: "1", `roost_turns_total{provider="script"}`: "1", `roost_draining`: "0", `roost_stream_followers`: "0",
 		`roost_http_requests_total{route="/v1/tasks/{id}",method="GET",status="404"}`: "1",
 		`roost_http_requests_total{route="refused",method="GET",status="401"}`:        "1",
+		`roost_http_requests_total{route="/v1/version",method="GET",status="200"}`:    "1",
 		`roost_model_request_seconds_count{provider="script"}`:                        "1",
 	} {
 		if got[key] != want {

@@ -212,6 +212,9 @@ func (d *Devices) proof(id, until string) string {
 
 // of is the device whose log-in a request has; nil without one.
 func (d *Devices) of(r *http.Request) (*device, error) {
+	if one, entered := r.Context().Value(deviceKey{}).(*device); entered {
+		return one, nil
+	}
 	for _, c := range r.CookiesNamed(d.CookieName()) {
 		id, rest, _ := strings.Cut(c.Value, ".")
 		until, proof, _ := strings.Cut(rest, ".")
@@ -264,7 +267,7 @@ func (d *Devices) Enter(r *http.Request, address string) (in *http.Request, leav
 	}
 	d.entered()
 	d.mu.Unlock()
-	ctx, cancel := context.WithCancel(context.WithValue(r.Context(), deviceKey{}, one.ID))
+	ctx, cancel := context.WithCancel(context.WithValue(r.Context(), deviceKey{}, one))
 	undo := context.AfterFunc(one.in, cancel)
 	return r.WithContext(ctx), func() {
 		undo()
@@ -340,7 +343,7 @@ func (d *Devices) List(ctx context.Context) ([]api.Device, error) {
 }
 
 func (one *device) document(ctx context.Context) api.Device {
-	current, _ := ctx.Value(deviceKey{}).(string)
+	current, _ := ctx.Value(deviceKey{}).(*device)
 	return api.Device{
 		ID:        one.ID,
 		Name:      one.Name,
@@ -349,7 +352,7 @@ func (one *device) document(ctx context.Context) api.Device {
 		LastSeen:  api.Stamp(one.Last),
 		Until:     api.Stamp(one.Until),
 		Connected: one.requests > 0,
-		Current:   current == one.ID,
+		Current:   current == one,
 	}
 }
 
