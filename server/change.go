@@ -106,7 +106,7 @@ func (s *Server) once(w http.ResponseWriter, a *asked, key string) *api.Problem 
 	a.again = one.Again
 	out, err := s.act(a)
 	if err != nil {
-		if nothingDone(s.problemFor(a, err)) {
+		if !one.Again && nothingDone(s.problemFor(a, err)) {
 			let = one.Forget
 		}
 		s.note(a, let())
@@ -121,8 +121,8 @@ func (s *Server) once(w http.ResponseWriter, a *asked, key string) *api.Problem 
 	return s.done(w, a, *out)
 }
 
-// nothingDone reports whether a problem means that a request changed nothing, so that its key may be used again. After a
-// failure of the server, or after the client disconnected, the request may have changed something.
+// nothingDone reports whether a problem of a first attempt means that its request changed nothing, so that its key may be used
+// again. After a failure of the server, or after the client disconnected, the request may have changed something.
 func nothingDone(p *api.Problem) bool {
 	return p.Status != http.StatusInternalServerError && p.Code != "stopping"
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -109,6 +110,32 @@ func TestAKeyIsOfOneRequest(t *testing.T) {
 		if data, _ := os.ReadFile(file); strings.Contains(string(data), g.token) || strings.Contains(string(data), "k1") {
 			t.Errorf("a record holds the token or the key: %s", data)
 		}
+	}
+}
+
+// A change whose answer a kill lost is not made twice, also when a repeat of it was refused in between.
+func TestARefusedRepeatKeepsTheKey(t *testing.T) {
+	g := newWorkingBench(t)
+	id := g.started(strings.TrimSuffix(sayDone, "]") + ", " + strings.TrimPrefix(hangs, "[")).Task
+	g.idle(id)
+	for _, title := range []string{"one", "two"} {
+		g.did(200, nil, "PATCH", "/v1/tasks/"+id, `{"title":"`+title+`"}`)
+	}
+	key := keyHeader + ": k"
+	g.did(200, nil, "POST", "/v1/tasks/"+id+"/undo", "{}", key)
+	for _, file := range g.records() {
+		intent, _, _ := bytes.Cut(fixture.Must[[]byte](t)(os.ReadFile(file)), []byte("\n"))
+		fixture.NoError(t, os.WriteFile(file, append(intent, '\n'), 0o600))
+	}
+	g.did(202, nil, "POST", "/v1/tasks/"+id+"/runs", `{"message":{"text":"on"}}`)
+	g.until(id, "running")
+	g.denied(409, "task_busy", "POST", "/v1/tasks/"+id+"/undo", "{}", key)
+	g.did(200, nil, "POST", "/v1/tasks/"+id+"/cancel", "")
+	g.idle(id)
+	g.did(200, nil, "POST", "/v1/tasks/"+id+"/undo", "{}", key)
+	var row api.Summary
+	if g.did(200, &row, "GET", "/v1/tasks/"+id, ""); row.Title != "one" {
+		t.Errorf("after one undo that was sent three times: the title is %q, want one", row.Title)
 	}
 }
 
