@@ -65,7 +65,7 @@ func (s *Server) change(w http.ResponseWriter, a *asked) *api.Problem {
 // keyOf is the idempotency key of a request; "" if the request has none or needs none.
 func keyOf(a *asked) (string, *api.Problem) {
 	given := a.Header.Values(keyHeader)
-	if len(given) == 0 || a.Method != http.MethodPost {
+	if len(given) == 0 || !a.route.keyed() {
 		return "", nil
 	}
 	key := given[0]

@@ -139,6 +139,20 @@ func TestARefusedRepeatKeepsTheKey(t *testing.T) {
 	}
 }
 
+// No record holds the key of a log-in link.
+func TestALogInLinkIsNotKept(t *testing.T) {
+	g := newWorkingBench(t)
+	g.srv.opt.URL = g.url
+	var login api.Login
+	g.did(201, &login, "POST", "/v1/server/logins", "", keyHeader+": k")
+	_, secret, _ := strings.Cut(login.URL, "key=")
+	for _, file := range g.records() {
+		if data := fixture.Must[[]byte](t)(os.ReadFile(file)); secret == "" || bytes.Contains(data, []byte(secret)) {
+			t.Errorf("a record holds the link %q: %s", login.URL, data)
+		}
+	}
+}
+
 // The repeat of a stream is the stream of the same run.
 func TestARepeatedStreamIsOfTheSameRun(t *testing.T) {
 	g := newWorkingBench(t)

@@ -189,7 +189,7 @@ func (rt route) headers() (names []string) {
 	if rt.media == streamMedia && rt.method == http.MethodGet {
 		names = append(names, "Last-Event-ID")
 	}
-	if rt.act != nil && rt.method == http.MethodPost {
+	if rt.keyed() {
 		names = append(names, "Idempotency-Key")
 	}
 	if rt.act != nil && strings.Contains(rt.path, "{id}") {
@@ -199,6 +199,11 @@ func (rt route) headers() (names []string) {
 		names = append(names, "Prefer")
 	}
 	return names
+}
+
+// keyed reports whether a route obeys idempotency keys: a change by POST, unless its answer is a secret, which nothing may keep.
+func (rt route) keyed() bool {
+	return rt.act != nil && rt.method == http.MethodPost && rt.on != "POST /v1/server/logins"
 }
 
 // operation is the id of a route: its path for a GET, else the method and the path.
