@@ -501,7 +501,7 @@ func waitOf(a *asked) (wait time.Duration, given bool, p *api.Problem) {
 				return 0, false, problem(http.StatusBadRequest, "bad_header", "The preference cannot be read",
 					"want Prefer: wait=N with N in seconds, up to 600")
 			}
-			return min(time.Duration(n)*time.Second, waitMost), true, nil
+			return min(time.Duration(n), waitMost/time.Second) * time.Second, true, nil
 		}
 	}
 	return 0, false, nil

@@ -195,6 +195,10 @@ func TestWaitingForARun(t *testing.T) {
 		t.Errorf("it is %s", is.State)
 	}
 	g.denied(400, "bad_header", "GET", "/v1/runs/"+r.ID, "", "Prefer: wait=soon")
+	head = g.did(200, &is, "GET", "/v1/runs/"+r.ID, "", "Prefer: wait=9223372037") // more seconds than a duration has
+	if got := head.Get("Preference-Applied"); got != "wait=600" {
+		t.Errorf("got Preference-Applied %q, want wait=600", got)
+	}
 	g.denied(404, "run_not_found", "GET", "/v1/runs/nothing", "")
 }
 
