@@ -22,7 +22,6 @@ import (
 	"errors"
 	"io"
 	"iter"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -178,7 +177,7 @@ type Session struct {
 	wrong      error             // why the last line that was carried out failed, a *LineError; nil = it succeeded
 	byKey      bool              // single keys answer questions
 	echoes     bool              // the screen shows what was typed, once it is carried out
-	sent       []string          // words that the screen showed when they were sent: as queued input they are not shown
+	sent       string            // words that the screen showed when they were sent: as queued input they are not shown; "" = none
 	carried    []carriedOutput   // outputs of command lines that are sent with the next words
 	images     []Image           // pictures that are sent with the next words
 	broken     string            // the run that /now interrupted
@@ -315,17 +314,8 @@ func (s *Session) endedRuns() (n int) {
 }
 
 // shown records words that are on the screen already, so that the chat does not show them again when the run takes
-// them.
-func (s *Session) shown(text string) { s.locked(func() { s.sent = append(s.sent, text) }) }
-
-// unshown takes back what shown recorded: the words were not sent.
-func (s *Session) unshown(text string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if i := slices.Index(s.sent, text); i >= 0 {
-		s.sent = slices.Delete(s.sent, i, i+1)
-	}
-}
+// them; "" when there are none.
+func (s *Session) shown(text string) { s.locked(func() { s.sent = text }) }
 
 // LineError: a line failed. The lines after it were written for the case that it succeeds.
 type LineError struct {

@@ -88,6 +88,35 @@ func TestTheQueueOfWordsThatStartedARunIsNotShown(t *testing.T) {
 	}
 }
 
+// The words that start a run hide only their own queued input, if there is one: the same words, sent again while the run
+// works, wait for it like any others.
+func TestTheSameWordsAgainAreQueued(t *testing.T) {
+	for _, own := range []bool{true, false} {
+		d := newDesk(t)
+		c := talking(t, d)
+		c.Line("go on")
+		c.did("start go on")
+		if own {
+			d.emit("t1", "input.queued", `"input":"i0","text":"go on"`)
+		}
+		d.emit("t1", "run.started", `"run":"run1"`)
+		c.when("at work", func(st state) bool { return !st.Live.Since.IsZero() }) // the event came
+		for i, queued := range []string{"i1", "i2"} {
+			c.Line("go on")
+			c.did("send t1", `"delivery":"queue"`, "go on")
+			d.emit("t1", "input.queued", `"input":%q,"text":"go on"`, queued)
+			c.when("queued", func(st state) bool { return len(st.Queue) == i+1 })
+		}
+		d.emit("t1", "input.taken", `"input":"i1"`)
+		d.emit("t1", "input.taken", `"input":"i2"`)
+		d.emit("t1", "run.ended", `"run":"run1","outcome":"completed","reason":"the result"`)
+		c.shows("the result", "completed")
+		if got := strings.Count(c.text(), "› go on"); got != 3 {
+			t.Errorf("own input %t: the words stand there %d times, want 3", own, got)
+		}
+	}
+}
+
 func TestWordsThatCannotBeSentComeBack(t *testing.T) {
 	d := newDesk(t)
 	d.refuse = &client.Problem{Status: 422, Code: "unknown_mode", Title: "There is no such mode", Detail: "nope", Suggestions: []string{"/mode code"}}

@@ -291,7 +291,7 @@ func (s *Session) begin(ctx context.Context, w api.Words) error {
 	s.shown(w.Text)
 	run, err := s.backend.Start(ctx, n)
 	if err != nil {
-		s.unshown(w.Text)
+		s.shown("")
 		return err
 	}
 	s.came = true
@@ -319,11 +319,10 @@ func (s *Session) goOn(ctx context.Context, id string, w api.Words) error {
 		run, err = s.resume(ctx, id, again)
 	}
 	if busy, is := errors.AsType[*client.Problem](err); is && busy.Status == http.StatusConflict && busy.Code == "task_busy" {
-		s.unshown(w.Text)
 		return s.queue(client.Keyed(ctx, client.KeyOf(ctx)+"-queued"), id, w) // another client was faster
 	}
 	if err != nil {
-		s.unshown(w.Text)
+		s.shown("")
 		return err
 	}
 	s.started(run)
@@ -342,6 +341,7 @@ func (s *Session) resume(ctx context.Context, id string, n api.NewRun) (string, 
 
 // queue sends words to the working run, which takes them with its next request.
 func (s *Session) queue(ctx context.Context, id string, w api.Words) error {
+	s.shown("") // they may be the words that started the run
 	sent, err := s.backend.Send(ctx, id, api.Message{Text: w.Text, Images: w.Images, Delivery: "queue"})
 	if err == nil && sent.Delivered == "started" { // the run had ended
 		s.started(sent.Run)

@@ -306,7 +306,8 @@ func (t *talk) queued(st *state, e members) {
 			return
 		}
 	}
-	if slices.Contains(t.s.sent, e.Text) {
+	if e.Text != "" && e.Text == t.s.sent {
+		t.s.sent = "" // the next input with these words is another one
 		return
 	}
 	st.Queue = append(st.Queue[:len(st.Queue):len(st.Queue)], api.Queued{ID: e.Input, Text: e.Text})
