@@ -28,7 +28,8 @@ const (
 type hub struct {
 	pool      *database.DB
 	warn      func(error)
-	server    string // names this hub in its notifications: it does not need its own
+	server    string        // names this hub in its notifications: it does not need its own
+	silence   time.Duration // after which a listener connects again
 	listening atomic.Bool
 
 	mu       sync.Mutex
@@ -49,6 +50,7 @@ func newHub(pool *database.DB, warn func(error)) *hub {
 		pool:     pool,
 		warn:     warn,
 		server:   uuid.NewString(),
+		silence:  time.Minute,
 		journals: map[int64]*followed{},
 		dirty:    map[int64]struct{}{},
 		pending:  announcements{waiting: map[int64]Synced{}, round: make(chan struct{})},
@@ -146,19 +148,19 @@ func (h *hub) payloads() (list []string) {
 	return list
 }
 
-// listen receives the notifications of other servers, on a connection of its own.
+// listen receives the notifications of other servers, on a connection of its own. It reports what hinders it once, until it
+// has listened again.
 func (h *hub) listen(ctx context.Context) {
-	for ctx.Err() == nil {
+	for said := false; ctx.Err() == nil; pause(ctx, reconnectPause) {
 		err := h.receive(ctx)
-		h.listening.Store(false)
-		if ctx.Err() != nil {
-			return
+		if listened := h.listening.Swap(false); err != nil && ctx.Err() == nil && (listened || !said) {
+			h.warn(fmt.Errorf("listen for commits of other servers (until that works they are found by polling): %w", err))
 		}
-		h.warn(fmt.Errorf("listen for commits of other servers (until that works they are found by polling): %w", err))
-		pause(ctx, reconnectPause)
+		said = err != nil
 	}
 }
 
+// receive returns nil when nothing came for long.
 func (h *hub) receive(ctx context.Context) error {
 	from, err := h.pool.Listen(ctx, channel)
 	if err != nil {
@@ -170,24 +172,21 @@ func (h *hub) receive(ctx context.Context) error {
 	if _, err := h.pool.Exec(ctx, `SELECT pg_notify($1, $2)`, channel, word); err != nil {
 		return err
 	}
-	for first := true; ; {
-		wait, cancel := context.WithTimeout(ctx, time.Minute)
-		if first {
-			cancel()
-			wait, cancel = context.WithTimeout(ctx, 5*time.Second)
-		}
+	for limit := 5 * time.Second; ; {
+		wait, cancel := context.WithTimeout(ctx, limit)
 		payload, err := from.Next(wait)
 		cancel()
 		switch {
 		case err == nil && payload == word:
-			first = false
+			limit = h.silence
 			h.listening.Store(true)
 			h.wakeAll() // what was committed before the connection listened
 		case err == nil:
 			h.notified(payload)
-		case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && !first:
-			// A network that dropped the connection silently shows nothing else.
-			return errors.New("nothing came for a minute; connecting again")
+		case h.listening.Load() && errors.Is(err, context.DeadlineExceeded):
+			return nil // listen connects again: a network that dropped the connection silently shows nothing else
+		case errors.Is(err, context.DeadlineExceeded):
+			return errors.New("no notification comes, as behind a pooler in transaction mode")
 		default:
 			return err
 		}
