@@ -87,7 +87,7 @@ func (db *DB) MaxConns() int { return int(db.at.most) }
 
 // Ping returns an error if the database does not answer.
 func (db *DB) Ping(ctx context.Context) error {
-	c, release, err := db.acquire(ctx)
+	ctx, c, release, err := db.acquire(ctx)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (db *DB) Ping(ctx context.Context) error {
 // be several statements, which semicolons separate. An error that is no *pgconn.PgError leaves open what was done: the
 // connection was cut, or an administrator cancelled the wait for the standby.
 func (db *DB) Exec(ctx context.Context, sql string, args ...any) (affected int64, err error) {
-	c, release, err := db.acquire(ctx)
+	ctx, c, release, err := db.acquire(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -109,7 +109,7 @@ func (db *DB) Exec(ctx context.Context, sql string, args ...any) (affected int64
 
 // Query executes a statement that returns rows. They hold a connection until they are closed.
 func (db *DB) Query(ctx context.Context, sql string, args ...any) *Rows {
-	c, release, err := db.acquire(ctx)
+	ctx, c, release, err := db.acquire(ctx)
 	if err != nil {
 		return &Rows{err: err, closed: true}
 	}
@@ -125,7 +125,7 @@ func (db *DB) QueryRow(ctx context.Context, sql string, args ...any) Row {
 
 // SendBatch executes the statements of a batch in one transaction.
 func (db *DB) SendBatch(ctx context.Context, b *Batch) error {
-	c, release, err := db.acquire(ctx)
+	ctx, c, release, err := db.acquire(ctx)
 	if err != nil {
 		return err
 	}

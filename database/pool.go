@@ -1,6 +1,7 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,11 @@ const (
 	idleUnasked = time.Second      // the pool pings a connection that was idle for longer
 	oldest      = time.Hour        // an older connection is replaced: its session has grown
 	closeTime   = 15 * time.Second // how long closing a connection may take
+
+	// A server that hangs, or whose machine is lost, answers nothing. Another host may have taken over.
+	pingTime      = 5 * time.Second
+	connectTime   = 10 * time.Second // to one host, unless the address sets connect_timeout
+	statementTime = 30 * time.Second // of a statement outside of Transaction and Snapshot
 )
 
 // address is where the connections of a pool lead, and how many they may be.
@@ -42,6 +48,7 @@ func parse(url string) (a address, err error) {
 		a.most = int32(n)
 		delete(a.config.RuntimeParams, name)
 	}
+	a.config.ConnectTimeout = cmp.Or(a.config.ConnectTimeout, connectTime)
 	if a.config.ValidateConnect == nil {
 		a.config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
@@ -64,20 +71,24 @@ func (a *address) pool() (*puddle.Pool[*conn], error) {
 	})
 }
 
-// acquire takes a connection that works out of the pool, or waits for one.
-func (db *DB) acquire(ctx context.Context) (*conn, func(), error) {
+// acquire takes a connection that works out of the pool, or waits for one. limited is ctx for one statement.
+func (db *DB) acquire(ctx context.Context) (limited context.Context, c *conn, release func(), err error) {
+	limited, cancel := context.WithTimeout(ctx, statementTime)
 	for range db.at.most + 1 { // every idle one may be cut; after them comes a new one
-		r, err := db.pool.Acquire(ctx)
+		r, err := db.pool.Acquire(limited)
 		if err != nil {
-			return nil, nil, fmt.Errorf("get a connection to the database: %w", err)
+			cancel()
+			return nil, nil, nil, fmt.Errorf("get a connection to the database: %w", err)
 		}
-		if r.IdleDuration() > idleUnasked && r.Value().Ping(ctx) != nil {
-			r.Destroy()
-			continue
+		asked, answered := context.WithTimeout(limited, pingTime)
+		dead := r.IdleDuration() > idleUnasked && r.Value().Ping(asked) != nil
+		if answered(); !dead {
+			return limited, r.Value(), func() { giveBack(r); cancel() }, nil
 		}
-		return r.Value(), func() { giveBack(r) }, nil
+		r.Destroy()
 	}
-	return nil, nil, errors.New("get a connection to the database: all are cut")
+	cancel()
+	return nil, nil, nil, errors.New("get a connection to the database: all are cut")
 }
 
 // giveBack returns a connection to the pool, unless its statement or transaction has not ended.

@@ -11,7 +11,7 @@ type Tx struct{ conn *conn }
 // Transaction runs f in a transaction, which it commits when f returns nil, and otherwise rolls back. When it returns
 // another error than f's, the outcome can be unknown, as that of Exec.
 func (db *DB) Transaction(ctx context.Context, f func(*Tx) error) error {
-	c, release, err := db.acquire(ctx)
+	_, c, release, err := db.acquire(ctx)
 	if err != nil {
 		return err
 	}
@@ -21,7 +21,7 @@ func (db *DB) Transaction(ctx context.Context, f func(*Tx) error) error {
 
 // Snapshot begins a transaction that reads one state of the database. end must be called.
 func (db *DB) Snapshot(ctx context.Context) (tx *Tx, end func(), err error) {
-	c, release, err := db.acquire(ctx)
+	_, c, release, err := db.acquire(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -54,6 +54,84 @@ func TestFailover(t *testing.T) {
 	}
 }
 
+// The primary hangs, or its machine is lost, and no connection to it breaks. The standby takes over: the owners and followers
+// find it.
+func TestFailoverOfAServerThatHangs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it mostly waits")
+	}
+	t.Parallel() // it mostly waits
+	primary, standby := pgtest.StartPair(t)
+	either := pgtest.Either(t, primary.Database(t), standby)
+	if err := database.Migrate(t.Context(), either); err != nil {
+		t.Fatal(err)
+	}
+	a, b := openURL(t, either, postgres.Options{}), openURL(t, either, postgres.Options{})
+	announced, followed := make(chan uint64, 1000), make(chan uint64, 1000)
+	a.AnnounceTo(func(_ context.Context, list []postgres.Synced) error {
+		announced <- list[0].To
+		return nil
+	})
+	ctx, stop := context.WithTimeout(t.Context(), 3*time.Minute)
+	o, err := a.Own(ctx, t.Name(), postgres.OwnOptions{By: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := b.OpenReader(ctx, t.Name(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reading := make(chan struct{})
+	go func() {
+		defer close(reading)
+		for next := uint64(1); ctx.Err() == nil; { // after an error it follows again
+			for c, err := range r.Follow(ctx, next) {
+				if err == nil {
+					followed <- c.Seq
+					next = c.Seq + 1
+				}
+			}
+		}
+	}()
+	defer func() {
+		stop()
+		<-reading
+		_ = o.Close() // it may not be saved
+		primary.Signal(t, syscall.SIGCONT)
+	}()
+	save := func() (head uint64) {
+		t.Helper()
+		if _, err := o.Append(ctx, journal.Draft{At: 1, By: "test", Events: []journal.Event{journal.Event(`{}`)}}); err != nil {
+			t.Fatal(err)
+		}
+		for err := o.Barrier(ctx); err != nil; err = o.Barrier(ctx) {
+			if ctx.Err() != nil {
+				t.Fatalf("the owner does not save: %v", err)
+			}
+		}
+		head, _ = o.Head(ctx)
+		return head
+	}
+	get := func(what string, from chan uint64, want uint64) {
+		t.Helper()
+		for got := uint64(0); got < want; {
+			select {
+			case got = <-from:
+			case <-ctx.Done():
+				t.Fatalf("%s: got up to commit %d, want %d", what, got, want)
+			}
+		}
+	}
+	head := save()
+	get("announced", announced, head)
+	get("followed", followed, head)
+	primary.Signal(t, syscall.SIGSTOP)
+	standby.Promote(t)
+	head = save()
+	get("announced", announced, head)
+	get("followed", followed, head)
+}
+
 // A replica is refused as the address: by its name, and when it is the only one that answers.
 func TestReplica(t *testing.T) {
 	if testing.Short() {
