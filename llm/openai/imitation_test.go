@@ -73,6 +73,11 @@ func TestImitations(t *testing.T) {
 			events(chunk(`{"content":"a\ud83d"}`), chunk(`{"content":"\ude00b"}`), finished),
 			[]string{`{"type":"text","text":"a😀b"}`}, "end_turn",
 		},
+		"halves of a character in a call": {
+			events(chunk(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"n\":\"\ud83d"}}]}`),
+				chunk(`{"tool_calls":[{"index":0,"function":{"arguments":"\ude00, and half: \ud83d\"}"}}]}`), called),
+			[]string{`{"type":"tool_use","id":"a","name":"f","input":{"n":"😀, and half: �"}}`}, "tool_use",
+		},
 		"a refusal": {
 			events(chunk(`{"refusal":"I cannot."}`), finished),
 			[]string{`{"type":"text","text":"I cannot."}`}, "refusal",

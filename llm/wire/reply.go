@@ -176,18 +176,11 @@ func (c *Calls) newID(id string) string {
 // it becomes {}, and Malformed holds its text.
 func (c *Calls) Finish(d *llm.Done) {
 	for _, p := range c.list {
-		input := bytes.TrimSpace(p.input)
-		if len(input) == 0 {
-			input = bytes.TrimSpace(p.whole)
-		}
-		switch {
-		case len(input) == 0:
-			input = []byte("{}")
-		case esjson.Valid(input) && esjson.TypeOf(input) == esjson.TypeObject:
-			if compact, err := esjson.Compact(nil, input); err == nil {
-				input = compact
-			}
-		default:
+		// Two pieces may hold the halves of one character. A half alone is no UTF-8.
+		text := bytes.ToValidUTF8([]byte(esjson.Text(esjson.Quote(nil, string(p.input)))), []byte("\uFFFD"))
+		all := cmp.Or(string(bytes.TrimSpace(text)), string(bytes.TrimSpace(p.whole)), "{}")
+		input, _ := esjson.Compact(nil, []byte(all)) // nil with an error
+		if esjson.TypeOf(input) != esjson.TypeObject {
 			if d.Malformed == nil {
 				d.Malformed = map[string]string{}
 			}
