@@ -149,6 +149,7 @@ func TestMalformedInputIsKeptApart(t *testing.T) {
 		malformed  bool
 	}{
 		{"cut", "max_tokens", []string{`{"path":"a`}, `{}`, true},
+		{"cut before it begins", "max_tokens", []string{""}, `{}`, true},
 		{"wrong", "", []string{`{"a":`, `,}`}, `{}`, true},
 		{"no object", "", []string{`[1]`}, `{}`, true},
 		{"nothing", "", []string{""}, `{}`, false},

@@ -1,6 +1,7 @@
 package openai_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -119,6 +120,27 @@ func TestMalformedInput(t *testing.T) {
 				t.Errorf("got %s %s: %v %v %v, want got.err = nil and got.done.Malformed[\"a\"] = sent and got.blocks()[0] = `{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"f\",\"input\":{}}`",
 					name, sent, got.err, got.blocks(), got.done)
 			}
+		}
+	}
+}
+
+// A limit of length may cut a call before its input begins. Only the last call can be cut.
+func TestInputCutBeforeItBegins(t *testing.T) {
+	call := `{"type":"response.output_item.added","output_index":%d,"item":{"type":"function_call","call_id":%q,"name":"f","arguments":""}}`
+	for name, stream := range map[string]string{
+		"chat": events(chunk(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":""}}]}`),
+			chunk(`{"tool_calls":[{"index":1,"id":"b","function":{"name":"f","arguments":""}}]}`),
+			`{"choices":[{"index":0,"delta":{},"finish_reason":"length"}]}`, endOfChat),
+		"responses": events(fmt.Sprintf(call, 0, "a"), fmt.Sprintf(call, 1, "b"),
+			`{"type":"response.incomplete","response":{"incomplete_details":{"reason":"max_output_tokens"}}}`),
+	} {
+		url, _ := serve(t, 200, nil, stream)
+		got := collect(t.Context(), provider(t, url, dialects[name]), ask("hi"))
+		if got.err != nil {
+			t.Fatal(name, got.err)
+		}
+		if want := map[string]string{"b": ""}; !cmp.Equal(got.done.Malformed, want) {
+			t.Errorf("%s: got the malformed calls %q, want %q", name, got.done.Malformed, want)
 		}
 	}
 }

@@ -175,12 +175,14 @@ func (c *Calls) newID(id string) string {
 // Finish adds the calls to a reply, as they are stored. Input that is no JSON object cannot be stored or sent back:
 // it becomes {}, and Malformed holds its text.
 func (c *Calls) Finish(d *llm.Done) {
-	for _, p := range c.list {
+	for i, p := range c.list {
 		// Two pieces may hold the halves of one character. A half alone is no UTF-8.
 		text := bytes.ToValidUTF8([]byte(esjson.Text(esjson.Quote(nil, string(p.input)))), []byte("\uFFFD"))
 		all := cmp.Or(string(bytes.TrimSpace(text)), string(bytes.TrimSpace(p.whole)), "{}")
 		input, _ := esjson.Compact(nil, []byte(all)) // nil with an error
-		if esjson.TypeOf(input) != esjson.TypeObject {
+		// A limit of length may cut the last call before its input begins.
+		cut := d.StopReason == "max_tokens" && i == len(c.list)-1 && len(p.input) == 0 && all == "{}"
+		if esjson.TypeOf(input) != esjson.TypeObject || cut {
 			if d.Malformed == nil {
 				d.Malformed = map[string]string{}
 			}
