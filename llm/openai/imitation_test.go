@@ -51,6 +51,11 @@ func TestImitations(t *testing.T) {
 				chunk(`{"tool_calls":[{"id":"b","function":{"name":"g","arguments":"{}"}}]}`), called),
 			[]string{`{"type":"tool_use","id":"a","name":"f","input":{}}`, `{"type":"tool_use","id":"b","name":"g","input":{}}`}, "tool_use",
 		},
+		"neither indexes nor ids": {
+			events(chunk(`{"tool_calls":[{"function":{"name":"f","arguments":"{\"n\":"}},{"function":{"name":"f","arguments":"1}"}},{"function":{"name":"f","arguments":""}}]}`),
+				chunk(`{"tool_calls":[{"id":"","function":{"name":"f","arguments":"{\"n\":2}"}}]}`), called),
+			[]string{`{"type":"tool_use","id":"call_0","name":"f","input":{"n":1}}`, `{"type":"tool_use","id":"call_1","name":"f","input":{"n":2}}`}, "tool_use",
+		},
 		"no ids, and the same id twice": {
 			events(chunk(`{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{}"}},{"index":1,"id":"x","function":{"name":"f","arguments":"{}"}},{"index":2,"id":"x","function":{"name":"f","arguments":"{}"}}]}`), called),
 			[]string{

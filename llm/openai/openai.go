@@ -626,7 +626,7 @@ func (r *chatReply) choice(choice []byte) []llm.Chunk {
 			arguments = string(object) // servers that forget the quotes
 		}
 		if !indexed {
-			index = r.Calls.Guess(id, name)
+			index = r.Calls.Guess(id, name, arguments)
 		}
 		chunks = append(chunks, r.Calls.Add(index, id, name, arguments))
 	}

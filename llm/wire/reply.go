@@ -117,11 +117,12 @@ func (c *Calls) Len() int { return len(c.list) }
 // Has reports whether a call with that number has begun.
 func (c *Calls) Has(index int64) bool { return c.index[index] != nil }
 
-// Guess finds the call that a delta without a number belongs to: a new one when the
-// delta has an id or a name, else the last.
-func (c *Calls) Guess(id, name string) int64 {
+// Guess finds the call that a delta without a number belongs to: a new one when the delta has another id or name than
+// the last call, or no id, a name, and input although the last call's input is whole; else the last.
+func (c *Calls) Guess(id, name, input string) int64 {
 	n := int64(len(c.list))
-	if n > 0 && (id == "" || id == c.list[n-1].sent) && (name == "" || name == c.list[n-1].name) {
+	if n > 0 && (id == "" || id == c.list[n-1].sent) &&
+		(name == "" || name == c.list[n-1].name && (id != "" || input == "" || !esjson.Valid(c.list[n-1].input))) {
 		return n - 1
 	}
 	return n
