@@ -404,6 +404,7 @@ func (c *httpClient) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func (c *httpClient) send(r *http.Request) (*http.Response, error) {
+	r.Header.Del("Referer") // of a redirect: the address that it names may hold a key
 	if r.URL.Host != c.at.Host || r.URL.Scheme != c.at.Scheme {
 		return c.next.RoundTrip(r)
 	}

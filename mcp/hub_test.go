@@ -359,18 +359,18 @@ func TestHTTPServerThatIsStartedAnew(t *testing.T) {
 	}
 }
 
-// Headers are for the server that they were given for.
+// Headers, and a key in the address, are for the server that they were given for.
 func TestHeadersDoNotFollowARedirect(t *testing.T) {
 	t.Parallel()
 	var told atomic.Value
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		told.Store(r.Header.Get("X-Api-Key") + r.Header.Get("Authorization"))
+		told.Store(r.Header.Get("X-Api-Key") + r.Header.Get("Authorization") + r.Header.Get("Referer"))
 		w.WriteHeader(http.StatusTeapot)
 	}))
 	t.Cleanup(other.Close)
 	web := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
 	t.Cleanup(web.Close)
-	h := hub(t, Server{Name: "web", Kind: HTTP, URL: web.URL, State: Allowed, Timeout: 30 * time.Second, Headers: map[string]string{"X-Api-Key": "secret-secret", "Authorization": "Bearer x"}})
+	h := hub(t, Server{Name: "web", Kind: HTTP, URL: web.URL + "/?key=secret", State: Allowed, Timeout: 30 * time.Second, Headers: map[string]string{"X-Api-Key": "secret-secret", "Authorization": "Bearer x"}})
 	failing(t, h, "web", "echo", `{}`)
 	if got, _ := told.Load().(string); got != "" {
 		t.Errorf("the other one was told %q", got)
