@@ -94,7 +94,7 @@ func kindOf(status int, typ, message string) llm.Kind {
 			return llm.Invalid
 		}
 	}
-	if status < 400 {
+	if status == 0 {
 		return llm.Server
 	}
 	return wire.KindOfStatus(status, message)

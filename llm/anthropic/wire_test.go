@@ -123,7 +123,7 @@ func TestAnswersThatAreNoStream(t *testing.T) {
 		"a proxy's page":                {502, "<html><body>\n  Bad   gateway " + strings.Repeat("x", 900) + "</body></html>", llm.Server, "<html><body> Bad gateway xxx"},
 		"a page that echoes the key":    {403, `{"error":{"type":"permission_error","message":"the key ` + key + ` may not"}}`, llm.Auth, "the key [key] may not"},
 		"nothing":                       {500, "", llm.Server, "Internal Server Error"},
-		"JSON where a stream should be": {200, `{"type":"message","content":[]}`, llm.Cut, "ended before the reply"},
+		"JSON where a stream should be": {200, `{"type":"message","content":[]}`, llm.Invalid, `{"type":"message","content":[]}`},
 		"an empty stream":               {200, "", llm.Cut, "ended before the reply"},
 		"events of nothing":             {200, stream(`{"type":"ping"}`, `{"type":"of tomorrow"}`), llm.Cut, "ended before the reply"},
 		"an event that is no JSON":      {200, stream(begun, `{"type":`), llm.Server, "cannot be read"},

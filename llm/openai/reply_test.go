@@ -248,7 +248,9 @@ func TestAnswersOfOthers(t *testing.T) {
 		"error as text":      {400, `{"error":"model requires more system memory"}`, llm.Invalid, "system memory"},
 		"message alone":      {422, `{"message":"no such parameter"}`, llm.Invalid, "no such parameter"},
 		"nothing":            {404, "", llm.Invalid, "Not Found"},
-		"a page with 200":    {200, "<html>log in</html>", llm.Cut, ""},
+		"a page with 200":    {200, "<html>log in</html>", llm.Invalid, "log in"},
+		"an error with 200":  {200, `{"error":{"message":"no such model","code":"model_not_found"}}`, llm.Invalid, "no such model"},
+		"a reply, no stream": {200, `{"object":"chat.completion","choices":[]}`, llm.Invalid, "chat.completion"},
 		"events no one sent": {200, "data: hello\n\n", llm.Server, "hello"},
 		"done at once":       {200, "data: [DONE]\n\n", llm.Cut, ""},
 	} {

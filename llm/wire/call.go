@@ -8,6 +8,8 @@
 package wire
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -104,14 +106,16 @@ func (c Call) Stream(ctx context.Context, event func(data []byte) (done bool, er
 	defer res.Body.Close()
 	body.timer.Stop()
 	body.Reader = res.Body
-	if res.StatusCode < 200 || res.StatusCode > 299 {
-		page, _ := io.ReadAll(io.LimitReader(body, maxRefusal))            // a part of the page is enough
+	answer := bufio.NewReader(body)
+	start, _ := answer.Peek(1)                                                           // reading on returns the error
+	if res.StatusCode < 200 || res.StatusCode > 299 || bytes.ContainsAny(start, "{[<") { // JSON or a page, and no stream
+		page, _ := io.ReadAll(io.LimitReader(answer, maxRefusal))          // a part of the page is enough
 		code, _, _ := strings.Cut(res.Header.Get("X-Amzn-Errortype"), ":") // AWS names it only here
 		return c.timed(c.redacted(c.errorOf(res.StatusCode, code, page)), res.Header)
 	}
-	var events EventReader = NewEvents(body)
+	var events EventReader = NewEvents(answer)
 	if c.Door != nil && c.Door.Events != nil {
-		events = c.Door.Events(body)
+		events = c.Door.Events(answer)
 	}
 	for {
 		data, err := events.Next()
