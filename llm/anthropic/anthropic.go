@@ -459,18 +459,18 @@ type accumulator struct {
 
 // add takes one event's data and returns what to show. done reports that the reply is complete.
 //
-// The counts of message_start are held back until there is something else to show:
-// an attempt that fails before that can still be repeated.
+// The counts of message_start are held back until a block begins or there is something else to show: an attempt that
+// fails before that can still be repeated. A model may think for minutes and show nothing of it, which is paid all the same.
 func (a *accumulator) add(data []byte) (chunks []llm.Chunk, done bool, err error) {
 	chunk, done, err := a.addEvent(data)
-	if err != nil || chunk == nil {
-		return nil, done, err
-	}
-	if !a.shown {
+	if err == nil && !a.shown && (chunk != nil || len(a.blocks) > 0) {
 		a.shown = true
 		chunks = append(chunks, llm.UsageReport{Usage: a.Usage})
 	}
-	return append(chunks, chunk), done, nil
+	if chunk != nil {
+		chunks = append(chunks, chunk)
+	}
+	return chunks, done, err
 }
 
 // addEvent takes one event's data. chunk is what to show, nil for nothing.

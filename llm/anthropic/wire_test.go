@@ -154,6 +154,7 @@ func TestRetriesAreShownAndBounded(t *testing.T) {
 	}{
 		"before anything":          {stream(busy), 2, 3, llm.Overloaded},
 		"after the usage":          {stream(begun, busy), 2, 3, llm.Overloaded},
+		"while it thinks unseen":   {stream(begun, `{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":""}}`, busy), 2, 1, llm.Overloaded},
 		"after a word":             {stream(begun, text, delta(0, "text_delta", "text", `"a"`), busy), 2, 1, llm.Overloaded},
 		"after a call was named":   {stream(begun, call(0, "x"), busy), 2, 1, llm.Overloaded},
 		"never again":              {stream(busy), -1, 1, llm.Overloaded},
@@ -169,6 +170,9 @@ func TestRetriesAreShownAndBounded(t *testing.T) {
 			var e *llm.Error
 			if !errors.As(o.err, &e) || e.Kind != c.kind || *asked != c.asked || len(o.retries) != c.asked-1 || len(waits) != c.asked-1 {
 				t.Fatalf("%v, asked %d times, told %d, waited %v", o.err, *asked, len(o.retries), waits)
+			}
+			if want := strings.Contains(c.body, "content_block"); (len(o.usage) == 1 && o.usage[0].Input == 9) != want {
+				t.Errorf("got the usage %v, want that of message_start: %t", o.usage, want)
 			}
 			for i, r := range o.retries {
 				if r.Attempt != i+1 || r.WaitMS != 3000 || waits[i] != 3*time.Second || r.Err.Kind != llm.Overloaded {
