@@ -136,13 +136,16 @@ func (s *Store) copy(ctx context.Context, h content.Hash, limit int64, to io.Wri
 		return fmt.Errorf("content %s %w", h, content.ErrTooLarge)
 	}
 	sum := sha256.New()
-	both := io.MultiWriter(to, sum)
+	var pieces bytes.Buffer
 	for n, count := int64(0), payload.Count(size); n < count && err == nil; n += piecesAtOnce {
 		last := min(n+piecesAtOnce, count) - 1
 		err = payload.Read(ctx, s.in.db, k[:], size, n, last, func(_ int64, data []byte) error {
-			_, err := both.Write(data)
+			_, err := pieces.Write(data)
 			return err
 		})
+		if err == nil { // a slow writer keeps no connection
+			_, err = pieces.WriteTo(io.MultiWriter(to, sum))
+		}
 	}
 	if err == nil && !bytes.Equal(sum.Sum(nil), k[:]) {
 		err = errors.Join(payload.ErrDamaged, errors.New("the bytes differ from the hash"))
