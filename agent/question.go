@@ -145,11 +145,11 @@ func (d *draft) closeQuestion(q api.QuestionOpened, answer Answer) {
 		Question: q.Question, Approve: answer.Approve, Text: answer.Text, By: answer.By,
 		Input: answer.Input,
 	})
-	if answer.Text != "" {
-		d.addRow(rows.Say(d.agent.stamp(), "user_feedback", answer.Text, []string{}))
-	}
-	if len(answer.Images) > 0 {
-		d.queueInput(Input{Images: answer.Images})
+	if answer.Text != "" || len(answer.Images) > 0 {
+		row := d.addRow(rows.Say(d.agent.stamp(), "user_feedback", answer.Text, nonNil(answer.Images)))
+		if len(answer.Images) > 0 {
+			d.queueShown(row, Input{Images: answer.Images})
+		}
 	}
 }
 

@@ -31,7 +31,11 @@ const continueText = "The user has seen this and wants you to go on."
 
 // queueInput shows the person's words and keeps them for the next user turn.
 func (d *draft) queueInput(in Input) task.InputQueued {
-	row := d.addRow(rows.Say(d.agent.stamp(), "user_feedback", in.Text, nonNil(in.Images)))
+	return d.queueShown(d.addRow(rows.Say(d.agent.stamp(), "user_feedback", in.Text, nonNil(in.Images))), in)
+}
+
+// queueShown keeps what a row shows for the next user turn.
+func (d *draft) queueShown(row uint64, in Input) task.InputQueued {
 	item := task.InputQueued{Input: fmt.Sprintf("%s.%d", d.agent.Task.RunID, row), Text: in.Text, Images: in.Images}
 	d.Put(item)
 	return item

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -145,6 +146,14 @@ func TestImagesOfAnAnswerReachTheModel(t *testing.T) {
 			}
 			if seen != 1 || len(s.Queue) != 0 {
 				t.Errorf("%s, held for %s: got %d images and %d inputs in the queue, want 1 and 0: %v", name, hold, seen, len(s.Queue), kinds(s))
+			}
+			shown := slices.IndexFunc(s.UI(), func(m *task.Message) bool { return strings.Contains(string(m.Raw()), data) })
+			words := `"text":"no"`
+			if name == "approval" {
+				words = `"text":""` // a bare no is the decision
+			}
+			if shown < 0 || !strings.Contains(string(s.UI()[shown].Raw()), words) {
+				t.Errorf("%s, held for %s: got row %d with the image, want one that has %s: %v", name, hold, shown, words, kinds(s))
 			}
 		}
 	}
