@@ -252,8 +252,8 @@ const (
 )
 
 // matchDeny compares a simple command with a deny pattern. Options between the pattern's words are skipped, each with
-// or without a value of its own, and the pattern's own options may stand anywhere. It works from the end and remembers results, since a hostile line may have many
-// options.
+// or without a value of its own, and the pattern's own options may stand anywhere. It works from the end and remembers
+// results, since a hostile line may have many options.
 func matchDeny(ws []word, p []string) answer {
 	switch {
 	case p[0] == "*":
