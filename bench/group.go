@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/bench/scale"
 	catalogs "github.com/roost-dev/roost/catalog/postgres"
 	"github.com/roost-dev/roost/database"
@@ -574,14 +575,14 @@ func (l *lab) searches(ctx context.Context) error {
 		return err
 	}
 	time.Sleep(100 * time.Millisecond) // what was written just now is not kept
-	if _, err := search.Run(ctx, s, search.Query{Text: "begin", Filter: store.Filter{Limit: pageOfHits}}); err != nil {
+	if _, err := search.Run(ctx, s, search.Query{Text: "begin", Filter: store.Filter{TaskFilter: api.TaskFilter{Limit: pageOfHits}}}); err != nil {
 		return err
 	}
 	kinds := t.kinds()
 	l.costs.SearchTask, _, err = l.spent(tasks*queries*len(kinds), func() error {
 		for _, kind := range kinds {
 			for range queries {
-				if _, err := search.Run(ctx, s, search.Query{Text: kind.make(), Filter: store.Filter{Limit: pageOfHits}}); err != nil {
+				if _, err := search.Run(ctx, s, search.Query{Text: kind.make(), Filter: store.Filter{TaskFilter: api.TaskFilter{Limit: pageOfHits}}}); err != nil {
 					return err
 				}
 			}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
@@ -47,7 +48,7 @@ func searches(ctx context.Context, o options) ([]row, error) {
 	}
 	reading := time.Since(begun)
 	begun = time.Now()
-	first, err := search.Run(ctx, s, search.Query{Text: "begin", Filter: store.Filter{Limit: pageOfHits}})
+	first, err := search.Run(ctx, s, search.Query{Text: "begin", Filter: store.Filter{TaskFilter: api.TaskFilter{Limit: pageOfHits}}})
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +121,7 @@ func (t *talk) queries(ctx context.Context, s *store.Store, o options, rows []ro
 		hits := 0
 		for range count {
 			begun := time.Now()
-			got, err := search.Run(ctx, s, search.Query{Text: kind.make(), Filter: store.Filter{Limit: pageOfHits}})
+			got, err := search.Run(ctx, s, search.Query{Text: kind.make(), Filter: store.Filter{TaskFilter: api.TaskFilter{Limit: pageOfHits}}})
 			if err != nil {
 				return rows, err
 			}

@@ -60,7 +60,7 @@ func (s taskLister) Tasks(ctx context.Context, q historytool.Query) (list []hist
 	if s.owner != "" {
 		ctx = store.Seeing(ctx, func(a api.Access) (bool, error) { return a.Owner == s.owner, nil })
 	}
-	found, err := s.store.List(ctx, store.Filter{Query: q.Words, Status: q.Status, Workspace: q.Workspace, Limit: q.Limit})
+	found, err := s.store.List(ctx, store.Filter{TaskFilter: api.TaskFilter{Words: q.Words, Status: q.Status, Workspace: q.Workspace, Limit: q.Limit}})
 	if err != nil {
 		return nil, false, err
 	}

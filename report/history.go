@@ -267,7 +267,7 @@ func ContextUseOf(id string, u agent.ContextUse, who string) api.ContextUse {
 
 // FamilyOf returns a task and all of its descendants, also empty ones: Roost saves a subtask before its first message.
 func FamilyOf(ctx context.Context, s *store.Store, ref store.Ref) (api.Family, error) {
-	got, err := s.List(ctx, store.Filter{Tree: true, Empty: true, Sort: "oldest"})
+	got, err := s.List(ctx, store.Filter{TaskFilter: api.TaskFilter{Tree: true, Empty: true, Sort: "oldest"}})
 	if err != nil {
 		return api.Family{}, err
 	}

@@ -166,7 +166,7 @@ func TestATagTakenBehindTheEndOfARun(t *testing.T) {
 }
 
 func rowOfTask(s *store.Store, ref store.Ref) (api.Summary, error) {
-	list, err := s.List(context.Background(), store.Filter{Query: ref.ID})
+	list, err := s.List(context.Background(), store.Filter{TaskFilter: api.TaskFilter{Words: ref.ID}})
 	for _, t := range list.Items {
 		if t.ID == ref.ID {
 			return t, err

@@ -26,30 +26,8 @@ import (
 
 // Sources are the storages that tasks are read from.
 func (s *Service) Sources(ctx context.Context) ([]api.SourceState, error) {
-	got, err := s.store.List(ctx, store.Filter{Limit: 1})
+	got, err := s.store.List(ctx, store.Filter{TaskFilter: api.TaskFilter{Limit: 1}})
 	return got.Sources, err
-}
-
-// filterOf is a filter of the store.
-func filterOf(f api.TaskFilter) store.Filter {
-	return store.Filter{
-		Workspace: f.Workspace,
-		Status:    f.Status,
-		Source:    f.Source,
-		Tag:       f.Tag,
-		Query:     f.Words,
-		Model:     f.Model,
-		MinCost:   f.MinCost,
-		MaxCost:   f.MaxCost,
-		Since:     f.Since,
-		Until:     f.Until,
-		Sort:      f.Sort,
-		Damaged:   f.Damaged,
-		Empty:     f.Empty,
-		Tree:      f.Tree,
-		Limit:     f.Limit,
-		Cursor:    f.Cursor,
-	}
 }
 
 // BadCursor is the problem of a cursor that does not come from a page of a list or search.
@@ -60,7 +38,7 @@ func BadCursor(what string) *api.Problem {
 
 // List is a page of the tasks that pass a filter, and facts about the sources that were searched.
 func (s *Service) List(ctx context.Context, filter api.TaskFilter) (api.Page[api.Summary], api.Found, error) {
-	f := filterOf(filter)
+	f := store.Filter{TaskFilter: filter}
 	if !f.ValidCursor() {
 		return api.Page[api.Summary]{}, api.Found{}, BadCursor("list")
 	}
@@ -141,7 +119,7 @@ func (s *Service) Search(ctx context.Context, query api.SearchQuery, patience ti
 	q := search.Query{
 		Text:     query.Text,
 		In:       query.In,
-		Filter:   filterOf(query.Filter),
+		Filter:   store.Filter{TaskFilter: query.Filter},
 		Tool:     query.Tool,
 		File:     query.File,
 		Patience: patience,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/testing/conformance"
 	"github.com/roost-dev/roost/internal/testing/fixture"
@@ -195,7 +196,7 @@ func TestCorpusList(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "root")
 	s := open(t, root, list...)
 	got := fixture.Must[Listing](t)(s.List(context.Background(), Filter{}))
-	empty := fixture.Must[Listing](t)(s.List(context.Background(), Filter{Empty: true}))
+	empty := fixture.Must[Listing](t)(s.List(context.Background(), Filter{TaskFilter: api.TaskFilter{Empty: true}}))
 	seen := map[string]bool{}
 	for _, item := range append(got.Items, empty.Items...) {
 		seen[item.Path] = true

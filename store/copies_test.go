@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
@@ -43,7 +44,7 @@ func TestCopiesAreOneTask(t *testing.T) {
 		t.Errorf("by its source: %+v", ref)
 	}
 	// Asked for one source only, its copy is the row, and names the other place.
-	only := listing(t, s, Filter{Source: one.Sources[2].Name})
+	only := listing(t, s, Filter{TaskFilter: api.TaskFilter{Source: one.Sources[2].Name}})
 	if len(only.Items) != 1 || only.Items[0].Path != other || !slices.Equal(only.Items[0].Copies, []string{dir}) {
 		t.Errorf("got %+v, want len(only.Items) = 1 and only.Items[0].Path = other and slices.Equal(only.Items[0].Copies, []string{dir})",
 			only.Items)
@@ -103,7 +104,7 @@ func TestWhatIsNoCopy(t *testing.T) {
 	for _, dir := range []string{first, second} {
 		fixture.NoError(t, os.MkdirAll(filepath.Join(dir, "tasks", "same"), 0o700))
 	}
-	if got := listing(t, open(t, t.TempDir(), first, second), Filter{Empty: true}); len(got.Items) != 2 {
+	if got := listing(t, open(t, t.TempDir(), first, second), Filter{TaskFilter: api.TaskFilter{Empty: true}}); len(got.Items) != 2 {
 		t.Errorf("got %+v, want len(got.Items) = 2", got.Items)
 	}
 }

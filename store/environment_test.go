@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 )
@@ -95,7 +96,7 @@ func TestFolderOfARequestFiltersAList(t *testing.T) {
 		array(uiRow(1, "paint"), saidRow(2, "", details("/home/ann/fence", "code", "m-1")), saidRow(3, "", details("/home/ann/fence", "code", "m-2")), saidRow(4, "", "no details")))
 	s := open(t, t.TempDir(), storage)
 	for dir, want := range map[string]int{"/home/ann/fence": 1, "/home/ann": 0} {
-		if got := fixture.Must[Listing](t)(s.List(context.Background(), Filter{Workspace: dir})); len(got.Items) != want {
+		if got := fixture.Must[Listing](t)(s.List(context.Background(), Filter{TaskFilter: api.TaskFilter{Workspace: dir}})); len(got.Items) != want {
 			t.Errorf("%d tasks of %s, want %d", len(got.Items), dir, want)
 		}
 	}

@@ -11,30 +11,14 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog"
-	"github.com/roost-dev/roost/money"
 )
 
 // Filter narrows and orders a list. Zero members do not filter.
 type Filter struct {
-	Task      string // only this one, by SOURCE:ID
-	Workspace string // the folder, by whichever path it was reached
-	Status    string
-	Source    string // a source's or a tool's name
-	Tag       string // a tag that the user gave it
-	Query     string // words that the title or id must hold
-	Model     string // words that the model's name must hold
-	MinCost   *money.USD
-	MaxCost   *money.USD // a task whose cost is unknown passes neither
-	Since     int64      // Unix milliseconds
-	Until     int64
-	Sort      string   // newest (default; pinned ones first), oldest, cost, tokens
-	Damaged   bool     // only damaged ones
-	Logged    bool     // only those that Roost has a journal of
-	Statuses  []string // any of them; none = all
-	Empty     bool     // also folders without message bytes
-	Tree      bool     // subtasks behind their parents; a page has whole families, and Limit or some more tasks
-	Limit     int
-	Cursor    string // begins behind the last task of the page that gave it
+	api.TaskFilter
+	Task     string   // only this one, by SOURCE:ID
+	Logged   bool     // only those that Roost has a journal of
+	Statuses []string // any of them; none = all
 
 	closely bool // compare every file of every task, however long that takes
 }
@@ -44,7 +28,7 @@ func (f Filter) extent() catalog.Extent {
 	switch {
 	case f.Limit <= 0:
 		return catalog.Summaries
-	case f.Query != "":
+	case f.Words != "":
 		return catalog.Titles
 	}
 	return catalog.Bare
@@ -92,7 +76,7 @@ func (f *matcher) keeps(t *catalog.Row, source string) bool {
 	case f.MinCost != nil && (!t.Priced || t.Cost < int64(*f.MinCost)), f.MaxCost != nil && (!t.Priced || t.Cost > int64(*f.MaxCost)):
 		return false
 	}
-	return holds(t.Model, f.Model) && (f.Query == "" || holds(t.Title+" "+t.ID, f.Query))
+	return holds(t.Model, f.Model) && (f.Words == "" || holds(t.Title+" "+t.ID, f.Words))
 }
 
 func (f *matcher) sees(a api.Access) bool {

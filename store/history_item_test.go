@@ -3,6 +3,7 @@ package store
 import (
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 )
@@ -35,7 +36,7 @@ func TestWhatTheRowSays(t *testing.T) {
 		write(t, dir, roofmt.ItemName, tt.item)
 		write(t, dir, roofmt.UIName, tt.rows)
 		s := open(t, t.TempDir(), storage)
-		got := fixture.Must[Listing](t)(s.List(t.Context(), Filter{Empty: true})).Items[0]
+		got := fixture.Must[Listing](t)(s.List(t.Context(), Filter{TaskFilter: api.TaskFilter{Empty: true}})).Items[0]
 		if got.Status != tt.status || got.Usage.Cost == nil || got.Usage.Cost.String() != tt.cost || got.Usage.TokensIn != tt.in {
 			t.Errorf("%s: %s, %d tokens, cost %v", name, got.Status, got.Usage.TokensIn, got.Usage.Cost)
 		}

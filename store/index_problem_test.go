@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 )
@@ -81,7 +82,7 @@ func TestNULsAreNotNothing(t *testing.T) {
 		write(t, filepath.Join(storage, "tasks", id), roofmt.UIName, text)
 	}
 	write(t, filepath.Join(storage, "tasks", "lost"), roofmt.ItemName, `{"id":"lost","number":1,"ts":1776200000000,"task":"mend the gate","tokensIn":7,"tokensOut":1,"totalCost":0.5}`)
-	got := fixture.Must[Listing](t)(open(t, t.TempDir(), storage).List(context.Background(), Filter{Sort: "newest"}))
+	got := fixture.Must[Listing](t)(open(t, t.TempDir(), storage).List(context.Background(), Filter{TaskFilter: api.TaskFilter{Sort: "newest"}}))
 	if len(got.Items) != 2 || got.Items[0].ID != "lost" || got.Items[1].ID != "cut" {
 		t.Fatalf(`got %+v, want len(got.Items) = 2 and got.Items[0].ID = "lost" and got.Items[1].ID = "cut"`,
 			got.Items)

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/money"
@@ -41,9 +42,9 @@ func page(t testing.TB, s *Store, f Filter) string {
 }
 
 var filters = []Filter{
-	{}, {Empty: true}, {Sort: "cost", Limit: 2}, {Sort: "oldest", Limit: 3, Cursor: Filter{Sort: "oldest"}.cursor(position{ts: ts0 + 1})}, {Query: "DO it"}, {Query: "fresh"}, {Tag: "kept"},
-	{Status: "interrupted"}, {Damaged: true}, {Workspace: "/w"}, {Tree: true, Limit: 1}, {Source: "roo"}, {Since: ts0 + 3, Model: "sonnet"},
-	{MinCost: amount(500_000)}, {MaxCost: amount(500_000), Sort: "tokens"},
+	{}, {TaskFilter: api.TaskFilter{Empty: true}}, {TaskFilter: api.TaskFilter{Sort: "cost", Limit: 2}}, {TaskFilter: api.TaskFilter{Sort: "oldest", Limit: 3, Cursor: Filter{TaskFilter: api.TaskFilter{Sort: "oldest"}}.cursor(position{ts: ts0 + 1})}}, {TaskFilter: api.TaskFilter{Words: "DO it"}}, {TaskFilter: api.TaskFilter{Words: "fresh"}}, {TaskFilter: api.TaskFilter{Tag: "kept"}},
+	{TaskFilter: api.TaskFilter{Status: "interrupted"}}, {TaskFilter: api.TaskFilter{Damaged: true}}, {TaskFilter: api.TaskFilter{Workspace: "/w"}}, {TaskFilter: api.TaskFilter{Tree: true, Limit: 1}}, {TaskFilter: api.TaskFilter{Source: "roo"}}, {TaskFilter: api.TaskFilter{Since: ts0 + 3, Model: "sonnet"}},
+	{TaskFilter: api.TaskFilter{MinCost: amount(500_000)}}, {TaskFilter: api.TaskFilter{MaxCost: amount(500_000), Sort: "tokens"}},
 }
 
 func amount(micros money.USD) *money.USD { return &micros }

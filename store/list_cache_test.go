@@ -136,7 +136,7 @@ func TestUnreachableStorageKeepsItsTasks(t *testing.T) {
 				t.Errorf("got %+v, want src.Name = was.Sources[1].Name and strings.HasPrefix(src.State, unreachable) and src.Tasks = 3 and src.Damaged = 0",
 					src)
 			}
-			if again := pageBy(t, s, Filter{Query: "do 1"}); len(again.Items) != 1 {
+			if again := pageBy(t, s, Filter{TaskFilter: api.TaskFilter{Words: "do 1"}}); len(again.Items) != 1 {
 				t.Errorf("a filter finds %d", len(again.Items))
 			}
 			fixture.NoError(t, os.Rename(storage+".away", storage))
@@ -224,11 +224,11 @@ func TestListsOfOneProcessTogether(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				got, err := s.List(context.Background(), Filter{Query: title})
+				got, err := s.List(context.Background(), Filter{TaskFilter: api.TaskFilter{Words: title}})
 				if err != nil || len(got.Items) != 1 {
 					t.Errorf("%q: %d tasks, %v", title, len(got.Items), err)
 				}
-				got, err = s.List(context.Background(), Filter{Tree: w%2 == 0, Sort: "oldest"})
+				got, err = s.List(context.Background(), Filter{TaskFilter: api.TaskFilter{Tree: w%2 == 0, Sort: "oldest"}})
 				if err != nil || len(got.Items) < 12+i/2+1 || got.Items[0].Title != "do 0" || len(got.Items[0].Copies) != 1 {
 					t.Errorf("%d tasks, %v", len(got.Items), err)
 				}
@@ -236,7 +236,7 @@ func TestListsOfOneProcessTogether(t *testing.T) {
 		})
 	}
 	all.Wait()
-	for _, f := range []Filter{{}, {Query: "made-2"}, {Sort: "oldest", Limit: 5, Cursor: Filter{Sort: "oldest"}.cursor(position{ts: ts0 + 3})}} {
+	for _, f := range []Filter{{}, {TaskFilter: api.TaskFilter{Words: "made-2"}}, {TaskFilter: api.TaskFilter{Sort: "oldest", Limit: 5, Cursor: Filter{TaskFilter: api.TaskFilter{Sort: "oldest"}}.cursor(position{ts: ts0 + 3})}}} {
 		want := page(t, plain, f)
 		for _, s := range []*Store{server, other} {
 			if diff := cmp.Diff(want, page(t, s, f)); diff != "" {
@@ -290,7 +290,7 @@ func TestRunningTaskIsNeverOld(t *testing.T) {
 		title := fmt.Sprint("step ", i)
 		fixture.NoError(t, owned.Task.Commit(ctx, task.Changed{Title: &title}))
 		fixture.NoError(t, owned.Task.Barrier(ctx))
-		if got := pageBy(t, s, Filter{Query: title}); len(got.Items) != 1 {
+		if got := pageBy(t, s, Filter{TaskFilter: api.TaskFilter{Words: title}}); len(got.Items) != 1 {
 			t.Errorf("%s is not listed", title)
 		}
 	}
@@ -315,7 +315,7 @@ func TestTreeInPages(t *testing.T) {
 	for _, limit := range []int{0, 1, 2, 3, 5, 100} {
 		var all []string
 		var f Filter
-		for f = (Filter{Tree: true, Limit: limit}); ; {
+		for f = (Filter{TaskFilter: api.TaskFilter{Tree: true, Limit: limit}}); ; {
 			got := pageBy(t, s, f)
 			on := map[string]int{}
 			for i, item := range got.Items {
@@ -336,7 +336,7 @@ func TestTreeInPages(t *testing.T) {
 			t.Errorf("limit %d: %s", limit, got)
 		}
 	}
-	alone := pageBy(t, s, Filter{Tree: true, Query: "8"})
+	alone := pageBy(t, s, Filter{TaskFilter: api.TaskFilter{Tree: true, Words: "8"}})
 	if len(alone.Items) != 1 || alone.Depths[0] != 0 {
 		t.Errorf("%v at %v", titles(alone.Items), alone.Depths)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/internal/dirstat"
 	"github.com/roost-dev/roost/internal/progress"
@@ -183,10 +184,10 @@ func TestEveryChangeShows(t *testing.T) {
 			t.Parallel()
 			plain, dirs := kind(t)
 			s := cached(t, plain, t.TempDir())
-			was, seen := page(t, s, Filter{Empty: true}), 0
+			was, seen := page(t, s, Filter{TaskFilter: api.TaskFilter{Empty: true}}), 0
 			everyChange(t, dirs, func() { page(t, s, Filter{}) }, func(path, writer string, _ bool) {
-				want := page(t, plain, Filter{Empty: true})
-				if diff := cmp.Diff(want, page(t, s, Filter{Empty: true})); diff != "" {
+				want := page(t, plain, Filter{TaskFilter: api.TaskFilter{Empty: true}})
+				if diff := cmp.Diff(want, page(t, s, Filter{TaskFilter: api.TaskFilter{Empty: true}})); diff != "" {
 					t.Errorf("%s %s: -without +with rows\n%s", filepath.Base(path), writer, diff)
 				}
 				if want != was {
@@ -219,8 +220,8 @@ func TestEveryChangeOfAnOldTaskShows(t *testing.T) {
 				s.pace.every = time.Hour
 			}
 			everyChange(t, dirs, look, func(path, writer string, folder bool) {
-				want := page(t, plain, Filter{Empty: true})
-				diff := cmp.Diff(want, page(t, s, Filter{Empty: true}))
+				want := page(t, plain, Filter{TaskFilter: api.TaskFilter{Empty: true}})
+				diff := cmp.Diff(want, page(t, s, Filter{TaskFilter: api.TaskFilter{Empty: true}}))
 				if base := filepath.Base(path); diff != "" && (folder && filepath.Base(filepath.Dir(filepath.Dir(path))) != "blobs" || name == "Cline" || base == roofmt.LegacyName || base == JournalName || base == roofmt.IndexName || base == "taskHistory.json") {
 					t.Errorf("%s %s: -without +with rows\n%s", base, writer, diff)
 				}
@@ -228,11 +229,11 @@ func TestEveryChangeOfAnOldTaskShows(t *testing.T) {
 					late++
 				}
 				s.pace.every = 0 // that while has passed
-				if diff := cmp.Diff(want, page(t, s, Filter{Empty: true})); diff != "" {
+				if diff := cmp.Diff(want, page(t, s, Filter{TaskFilter: api.TaskFilter{Empty: true}})); diff != "" {
 					t.Errorf("%s %s, after a while: -without +with rows\n%s", filepath.Base(path), writer, diff)
 				}
 				s.pace.every = time.Hour
-				if diff := cmp.Diff(want, page(t, s, Filter{Empty: true})); diff != "" {
+				if diff := cmp.Diff(want, page(t, s, Filter{TaskFilter: api.TaskFilter{Empty: true}})); diff != "" {
 					t.Errorf("%s %s, after that: -without +with rows\n%s", filepath.Base(path), writer, diff)
 				}
 			})

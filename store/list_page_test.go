@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog"
 )
 
@@ -27,11 +28,11 @@ func TestPagesHaveNoGapAndNoRepeat(t *testing.T) {
 		for range rapid.IntRange(0, 20).Draw(r, "tasks") {
 			all = append(all, task(all))
 		}
-		f := Filter{
+		f := Filter{TaskFilter: api.TaskFilter{
 			Sort:  rapid.SampledFrom([]string{"", "oldest", "cost", "tokens"}).Draw(r, "sort"),
 			Tree:  rapid.Bool().Draw(r, "tree"),
 			Limit: rapid.IntRange(1, 6).Draw(r, "limit"),
-		}
+		}}
 		began := slices.Clone(all)
 		seen := map[*entry]int{}
 		for pages := 0; ; pages++ {
@@ -79,7 +80,7 @@ func TestAPageOfATreeWithACircle(t *testing.T) {
 		all = append(all, &entry{row: &catalog.Row{Parent: parent, ID: fmt.Sprint(i), TS: int64(i)}})
 	}
 	var pages [][]string
-	for f := (Filter{Tree: true, Limit: 1}); ; {
+	for f := (Filter{TaskFilter: api.TaskFilter{Tree: true, Limit: 1}}); ; {
 		after, err := f.after()
 		if err != nil {
 			t.Fatal(err)
@@ -100,13 +101,13 @@ func TestAPageOfATreeWithACircle(t *testing.T) {
 }
 
 func TestCursorsThatNoListGave(t *testing.T) {
-	given := Filter{Sort: "cost"}.cursor(position{ts: 7, amount: -3, source: "a.b", id: "x\x00\"y"})
+	given := Filter{TaskFilter: api.TaskFilter{Sort: "cost"}}.cursor(position{ts: 7, amount: -3, source: "a.b", id: "x\x00\"y"})
 	for cursor, valid := range map[string]bool{"": true, given: true, "2": false, "newest.0.7.0.YQ": false, given + "!": false, given + ".0": false, "cost.0.x.0.YQ": false} {
-		if f := (Filter{Sort: "cost", Cursor: cursor}); f.ValidCursor() != valid {
+		if f := (Filter{TaskFilter: api.TaskFilter{Sort: "cost", Cursor: cursor}}); f.ValidCursor() != valid {
 			t.Errorf("cursor %q: valid is %v, want %v", cursor, !valid, valid)
 		}
 	}
-	p, err := Filter{Sort: "cost", Cursor: given}.after()
+	p, err := Filter{TaskFilter: api.TaskFilter{Sort: "cost", Cursor: given}}.after()
 	if want := (position{ts: 7, amount: -3, source: "a.b", id: "x\x00\"y"}); err != nil || *p != want {
 		t.Errorf("the position is %+v, %v; want %+v", p, err, want)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/roofmt"
 )
 
@@ -28,7 +29,7 @@ func TestAThousandFoldersWithoutTheirIndexes(t *testing.T) {
 		}
 	}
 	write(t, filepath.Join(storage, "tasks"), roofmt.IndexName, `{"version":1,"updatedAt":1,"entries":[`+strings.Join(entries, ",")+`]}`)
-	got := listing(t, open(t, t.TempDir(), storage), Filter{Sort: "oldest"})
+	got := listing(t, open(t, t.TempDir(), storage), Filter{TaskFilter: api.TaskFilter{Sort: "oldest"}})
 	if len(got.Items) != 1000 || got.Sources[1].Tasks != 1000 || got.Sources[1].State != "readable" {
 		t.Fatalf("%d tasks, %+v", len(got.Items), got.Sources)
 	}
@@ -67,7 +68,7 @@ func TestRowsOfClassicCline(t *testing.T) {
 	closeTask(t, o.Task)
 	// A list that is cut says nothing wrong, and a task of it is no damaged one.
 	write(t, filepath.Join(storage, "state"), "taskHistory.json", `[{"id":"17762`)
-	for _, item := range listing(t, s, Filter{Source: "cline"}).Items {
+	for _, item := range listing(t, s, Filter{TaskFilter: api.TaskFilter{Source: "cline"}}).Items {
 		if !strings.Contains(item.Path, storage) {
 			continue
 		}

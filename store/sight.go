@@ -74,7 +74,7 @@ func (s *Store) seen(ctx context.Context, refs []Ref) ([]Ref, error) {
 	if sight == nil {
 		return refs, nil
 	}
-	all, err := s.List(ctx, Filter{Empty: true})
+	all, err := s.List(ctx, Filter{TaskFilter: api.TaskFilter{Empty: true}})
 	if err != nil {
 		return nil, err
 	}

@@ -102,13 +102,13 @@ func (s *Store) VerifyRows(ctx context.Context) []Mismatch {
 
 // wrongRows are the tasks of which a list shows something else than their folders give.
 func (s *Store) wrongRows(ctx context.Context) ([]Mismatch, error) {
-	cached, err := s.List(ctx, Filter{Empty: true, closely: true})
+	cached, err := s.List(ctx, Filter{TaskFilter: api.TaskFilter{Empty: true}, closely: true})
 	if err != nil {
 		return nil, err
 	}
 	bare := &Store{opt: s.opt, logs: s.logs, wait: s.wait, clock: s.clock}
 	bare.opt.Cache, bare.opt.Catalog = "", nil
-	fresh, err := bare.List(ctx, Filter{Empty: true})
+	fresh, err := bare.List(ctx, Filter{TaskFilter: api.TaskFilter{Empty: true}})
 	if err != nil {
 		return nil, err
 	}

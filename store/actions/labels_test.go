@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/labels"
@@ -223,11 +224,11 @@ func TestPinsAndTagsInTheList(t *testing.T) {
 		want   string
 	}{
 		{store.Filter{}, "old theirs new mid"},
-		{store.Filter{Sort: "newest", Limit: 3}, "old theirs new"},
-		{store.Filter{Sort: "oldest"}, "theirs old mid new"},
-		{store.Filter{Tag: "x"}, "old theirs"},
-		{store.Filter{Tag: "y"}, "old"},
-		{store.Filter{Tag: "X"}, ""},
+		{store.Filter{TaskFilter: api.TaskFilter{Sort: "newest", Limit: 3}}, "old theirs new"},
+		{store.Filter{TaskFilter: api.TaskFilter{Sort: "oldest"}}, "theirs old mid new"},
+		{store.Filter{TaskFilter: api.TaskFilter{Tag: "x"}}, "old theirs"},
+		{store.Filter{TaskFilter: api.TaskFilter{Tag: "y"}}, "old"},
+		{store.Filter{TaskFilter: api.TaskFilter{Tag: "X"}}, ""},
 	} {
 		var got []string
 		for _, sum := range storetest.Must[store.Listing](t)(s.List(context.Background(), tt.filter)).Items {

@@ -130,7 +130,7 @@ func TestImportBringsLabelsAlong(t *testing.T) {
 	}
 	say := func(want string) {
 		t.Helper()
-		all := storetest.List(t, storetest.Open(t, root, storage), store.Filter{Query: "theirs"}).Items
+		all := storetest.List(t, storetest.Open(t, root, storage), store.Filter{TaskFilter: api.TaskFilter{Words: "theirs"}}).Items
 		if len(all) != 1 || all[0].Source != store.OwnSource || storetest.Labels(all[0]) != want {
 			t.Errorf("got %+v, want len(all) = 1 and all[0].Source = store.OwnSource and storetest.Labels(all[0]) = %v",
 				all, want)

@@ -133,7 +133,7 @@ func TestImportClearsLeftovers(t *testing.T) {
 	s := storetest.Open(t, t.TempDir())
 	left := filepath.Join(s.TasksDir(), importer.StagesName, "0")
 	storetest.Write(t, left, roofmt.UIName, storetest.Array(storetest.UIRow(1, "half copied")))
-	if got := storetest.Must[store.Listing](t)(s.List(context.Background(), store.Filter{Empty: true})); len(got.Items) != 0 {
+	if got := storetest.Must[store.Listing](t)(s.List(context.Background(), store.Filter{TaskFilter: api.TaskFilter{Empty: true}})); len(got.Items) != 0 {
 		t.Errorf("a half copied task is shown: %+v", got.Items)
 	}
 	if r := bring(t, s, storage, importer.Options{}); r.Imported != 1 || storetest.Exists(s.TasksDir(), importer.StagesName) {

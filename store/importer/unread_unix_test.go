@@ -35,7 +35,7 @@ func TestImportTellsWhatCannotBeReadFromEmpty(t *testing.T) {
 	s := storetest.Open(t, filepath.Join(t.TempDir(), "root"), filepath.Dir(tasks))
 	list := storetest.Must[[]importer.Original](t)(importer.FindPath(context.Background(), s, filepath.Dir(tasks)))
 	report := storetest.Must[api.Import](t)(importer.Run(context.Background(), s, list, importer.Options{}))
-	shown := storetest.Must[store.Listing](t)(s.List(context.Background(), store.Filter{Damaged: true}))
+	shown := storetest.Must[store.Listing](t)(s.List(context.Background(), store.Filter{TaskFilter: api.TaskFilter{Damaged: true}}))
 	damaged := map[string]bool{}
 	for _, item := range shown.Items {
 		damaged[item.ID] = true

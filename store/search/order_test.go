@@ -30,7 +30,7 @@ func TestBestFirst(t *testing.T) {
 	aged(t, storage)
 	s := searching(t, t.TempDir(), t.TempDir(), storage)
 	for _, round := range []string{"read", "known"} {
-		got := places(search1(t, s, Query{Text: "deploy", Filter: store.Filter{Sort: api.SortBest}}))
+		got := places(search1(t, s, Query{Text: "deploy", Filter: store.Filter{TaskFilter: api.TaskFilter{Sort: api.SortBest}}}))
 		want := []string{"task0 ui#1", "task4 ui#1", "task1 ui#2", "task3 ui#2", "task2 ui#2"}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("best, %s: -want +got\n%s", round, diff)

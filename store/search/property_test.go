@@ -92,7 +92,7 @@ func agreesWithReadingAll(t *testing.T, seeds uint64, open func(t *testing.T, ro
 			}
 			text := []string{"red", `"red fence"`, "ed", "录 错", "click(", "🙂", "d f"}[r.IntN(7)]
 			sort, each := []string{"", api.SortBest}[r.IntN(2)], r.IntN(3)
-			all := Query{Text: text, Each: each, Filter: store.Filter{Sort: sort}}
+			all := Query{Text: text, Each: each, Filter: store.Filter{TaskFilter: api.TaskFilter{Sort: sort}}}
 			want, known := search1(t, without, all), search1(t, with, all)
 			want.Read, want.Notes, known.Read, known.Notes = 0, nil, 0, nil
 			if diff := cmp.Diff(want, known, cmp.AllowUnexported(api.SourceState{})); diff != "" {
@@ -134,15 +134,15 @@ func TestPagesStandWhileTasksCome(t *testing.T) {
 	aged(t, storage)
 	s := searching(t, t.TempDir(), t.TempDir(), storage)
 	all := places(search1(t, s, Query{Text: "a"}))
-	first := search1(t, s, Query{Text: "a", Filter: store.Filter{Limit: 3}})
+	first := search1(t, s, Query{Text: "a", Filter: store.Filter{TaskFilter: api.TaskFilter{Limit: 3}}})
 	newer := storetest.Array(storetest.UIRow(9000, "a"), storetest.UIRow(9001, "a a"))
 	storetest.Write(t, filepath.Join(storage, "tasks", "newer"), roofmt.UIName, newer)
-	rest := search1(t, s, Query{Text: "a", Filter: store.Filter{Cursor: first.NextCursor}})
+	rest := search1(t, s, Query{Text: "a", Filter: store.Filter{TaskFilter: api.TaskFilter{Cursor: first.NextCursor}}})
 	if diff := cmp.Diff(all, append(places(first), places(rest)...)); diff != "" {
 		t.Error(diff)
 	}
 	for _, bad := range []string{"3", "1.2.3", "x.0123456789ab.1", "1.0123456789ab.-1", "1.0123456789ab", "1.0123456789zz.1"} {
-		if _, err := Run(context.Background(), s, Query{Text: "a", Filter: store.Filter{Cursor: bad}}); err == nil || ValidCursor(bad, "") {
+		if _, err := Run(context.Background(), s, Query{Text: "a", Filter: store.Filter{TaskFilter: api.TaskFilter{Cursor: bad}}}); err == nil || ValidCursor(bad, "") {
 			t.Errorf("cursor %q was taken", bad)
 		}
 	}
@@ -171,10 +171,10 @@ func TestSearchByWhatTasksDid(t *testing.T) {
 			{"file", Query{Text: "pond", File: "PLANS/0", In: []string{"ui"}}, []string{"task0 ui#1"}},
 			{"file that nobody touched", Query{Text: "pond", File: "garden"}, []string{}},
 			{"file and tool of two tasks", Query{Text: "pond", File: "plans", Tool: "applied_diff"}, []string{}},
-			{"cost", Query{Text: "pond", In: []string{"ui"}, Filter: store.Filter{MinCost: cost(0.2)}}, []string{"paid ui#1", "paid ui#3"}},
-			{"at most", Query{Text: "pond", In: []string{"ui"}, Filter: store.Filter{MinCost: cost(0.01), MaxCost: cost(0.2)}}, []string{}},
-			{"model", Query{Text: "pond", Filter: store.Filter{Model: "nobody's"}}, []string{}},
-			{"tag", Query{Text: "pond", Filter: store.Filter{Tag: "garden"}}, []string{}},
+			{"cost", Query{Text: "pond", In: []string{"ui"}, Filter: store.Filter{TaskFilter: api.TaskFilter{MinCost: cost(0.2)}}}, []string{"paid ui#1", "paid ui#3"}},
+			{"at most", Query{Text: "pond", In: []string{"ui"}, Filter: store.Filter{TaskFilter: api.TaskFilter{MinCost: cost(0.01), MaxCost: cost(0.2)}}}, []string{}},
+			{"model", Query{Text: "pond", Filter: store.Filter{TaskFilter: api.TaskFilter{Model: "nobody's"}}}, []string{}},
+			{"tag", Query{Text: "pond", Filter: store.Filter{TaskFilter: api.TaskFilter{Tag: "garden"}}}, []string{}},
 		} {
 			if diff := cmp.Diff(c.want, places(search1(t, s, c.q))); diff != "" {
 				t.Errorf("got %s, %s: %s, want diff = \"\"", round, c.name, diff)

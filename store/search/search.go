@@ -72,7 +72,7 @@ func Run(ctx context.Context, s *store.Store, q Query) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	q.Filter.Query, q.Filter.Damaged, q.Filter.Empty = "", false, false
+	q.Filter.Words, q.Filter.Damaged, q.Filter.Empty = "", false, false
 	tasks, err := s.Candidates(ctx, q.Filter)
 	if err != nil {
 		return Result{}, err
@@ -590,7 +590,7 @@ func Rebuild(ctx context.Context, s *store.Store, damaged bool) error {
 	if _, err := s.List(ctx, store.Filter{}); err != nil {
 		return err
 	}
-	found, err := Run(ctx, s, Query{Text: "catalogue", Filter: store.Filter{Limit: 1}})
+	found, err := Run(ctx, s, Query{Text: "catalogue", Filter: store.Filter{TaskFilter: api.TaskFilter{Limit: 1}}})
 	if err == nil && len(found.Notes) > 0 {
 		err = errors.New(strings.Join(found.Notes, "; "))
 	}

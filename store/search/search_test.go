@@ -185,12 +185,12 @@ func TestSearchFilters(t *testing.T) {
 			q    Query
 			want []string
 		}{
-			{"workspace", Query{Text: "garden", Filter: store.Filter{Workspace: "/w1"}}, []string{"task1 ui#2"}},
-			{"status", Query{Text: "garden", Filter: store.Filter{Status: "completed"}}, []string{}},
-			{"since", Query{Text: "garden", Filter: store.Filter{Since: storetest.TS0 + 20}}, []string{"task2 ui#2"}},
-			{"until", Query{Text: "garden", Filter: store.Filter{Until: storetest.TS0 + 10}}, []string{"task0 ui#2"}},
-			{"source", Query{Text: "garden", Filter: store.Filter{Source: "elsewhere"}}, []string{}},
-			{"tool", Query{Text: "pond", Filter: store.Filter{Source: "roo"}}, []string{"task0 ui#1"}},
+			{"workspace", Query{Text: "garden", Filter: store.Filter{TaskFilter: api.TaskFilter{Workspace: "/w1"}}}, []string{"task1 ui#2"}},
+			{"status", Query{Text: "garden", Filter: store.Filter{TaskFilter: api.TaskFilter{Status: "completed"}}}, []string{}},
+			{"since", Query{Text: "garden", Filter: store.Filter{TaskFilter: api.TaskFilter{Since: storetest.TS0 + 20}}}, []string{"task2 ui#2"}},
+			{"until", Query{Text: "garden", Filter: store.Filter{TaskFilter: api.TaskFilter{Until: storetest.TS0 + 10}}}, []string{"task0 ui#2"}},
+			{"source", Query{Text: "garden", Filter: store.Filter{TaskFilter: api.TaskFilter{Source: "elsewhere"}}}, []string{}},
+			{"tool", Query{Text: "pond", Filter: store.Filter{TaskFilter: api.TaskFilter{Source: "roo"}}}, []string{"task0 ui#1"}},
 			{"history", Query{Text: "pond", In: []string{"api"}}, []string{"task0 api#1"}},
 			{"path", Query{Text: "2.md", In: []string{"path"}}, []string{"task2 api#2"}},
 			{"tool text", Query{Text: "read_file 0.md", In: []string{"tool"}}, []string{"task0 api#2"}},
@@ -211,7 +211,7 @@ func TestSearchPages(t *testing.T) {
 		var got []string
 		cursor := ""
 		for {
-			r := search1(t, s, Query{Text: "a", Filter: store.Filter{Limit: limit, Cursor: cursor}})
+			r := search1(t, s, Query{Text: "a", Filter: store.Filter{TaskFilter: api.TaskFilter{Limit: limit, Cursor: cursor}}})
 			got = append(got, places(r)...)
 			if cursor = r.NextCursor; cursor == "" || len(r.Items) == 0 {
 				break
@@ -221,7 +221,7 @@ func TestSearchPages(t *testing.T) {
 			t.Errorf("pages of %d: %s", limit, diff)
 		}
 	}
-	if _, err := Run(context.Background(), s, Query{Text: "a", Filter: store.Filter{Cursor: "x"}}); err == nil {
+	if _, err := Run(context.Background(), s, Query{Text: "a", Filter: store.Filter{TaskFilter: api.TaskFilter{Cursor: "x"}}}); err == nil {
 		t.Error("a cursor that nobody gave was taken")
 	}
 	if _, err := Run(context.Background(), s, Query{Text: " "}); !errors.Is(err, catalog.ErrQuery) {

@@ -55,7 +55,7 @@ func Sum(ctx context.Context, s *store.Store, by api.Grouping, f Filter) (api.To
 		return api.Totals{}, fmt.Errorf("group spending by %q: there is no such grouping", by)
 	}
 	f.Zone = cmp.Or(f.Zone, time.UTC)
-	listed, at, err := list(ctx, s, store.Filter{Source: f.Source, Workspace: f.Workspace})
+	listed, at, err := list(ctx, s, store.Filter{TaskFilter: api.TaskFilter{Source: f.Source, Workspace: f.Workspace}})
 	if err != nil {
 		return api.Totals{}, err
 	}
@@ -250,7 +250,7 @@ func (c *spendingSums) withChildren(tasks []api.Summary) {
 // Since adds up what all tasks spent from a moment on, in Unix milliseconds: own is the part of the task with that id, and
 // others that of all other tasks. A request whose price is unknown adds nothing. Since opens only tasks that changed since.
 func Since(ctx context.Context, s *store.Store, since int64, id string) (own, others money.USD, err error) {
-	listed, at, err := list(ctx, s, store.Filter{Since: since})
+	listed, at, err := list(ctx, s, store.Filter{TaskFilter: api.TaskFilter{Since: since}})
 	var bills []bill
 	if err == nil {
 		bills, err = readBills(ctx, s, listed, at)

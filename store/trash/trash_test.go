@@ -135,7 +135,7 @@ func TestDeleteAForeignTask(t *testing.T) {
 		t.Errorf(`got %+v, want gone.Hidden and gone.Title = "named here" and gone.Path = dir and strings.HasSuffix(gone.Name, ":theirs")`,
 			gone)
 	}
-	l := storetest.Must[store.Listing](t)(s.List(context.Background(), store.Filter{Empty: true}))
+	l := storetest.Must[store.Listing](t)(s.List(context.Background(), store.Filter{TaskFilter: api.TaskFilter{Empty: true}}))
 	if len(l.Items) > 0 || l.Sources[1].Tasks != 0 || storetest.TrashNames(t, s) != gone.Name {
 		t.Errorf("%+v, trash %s", l, storetest.TrashNames(t, s))
 	}

@@ -321,7 +321,7 @@ func Labels(sum api.Summary) string {
 // Listed is a task's row in the list. It must have the labels that reading the task gives.
 func Listed(t testing.TB, s *store.Store, id string) api.Summary {
 	t.Helper()
-	all := List(t, s, store.Filter{Empty: true}).Items
+	all := List(t, s, store.Filter{TaskFilter: api.TaskFilter{Empty: true}}).Items
 	i := slices.IndexFunc(all, func(sum api.Summary) bool { return sum.ID == id })
 	if i < 0 {
 		t.Fatalf("%s is not listed", id)
