@@ -22,12 +22,7 @@ func (e *Engine) notifying() *notify.Notifier {
 
 // masked hides the keys of the user's settings in a text.
 func (e *Engine) masked(text string) string {
-	c := e.resolver().Config
-	known := c.CloudSecrets()
-	for _, key := range c.Keys {
-		known = append(known, redact.Known{Value: key})
-	}
-	text, _ = redact.New(known...).String(text)
+	text, _ = redact.New(e.resolver().Config.KnownKeys()...).String(text)
 	return text
 }
 

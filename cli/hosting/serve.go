@@ -469,23 +469,7 @@ func (a *commands) settle(cmd *cobra.Command) error {
 // It masks secrets in every field: keys of the environment, the settings and profiles by their values, others by their
 // form.
 func (a *commands) log(token string, c setup.Config) *slog.Logger {
-	secrets := []redact.Known{{Kind: "token", Value: token}}
-	know := func(value string) {
-		if value != "" {
-			secrets = append(secrets, redact.Known{Value: value})
-		}
-	}
-	for _, p := range setup.Providers() {
-		know(c.Keys[p])
-		for _, name := range setup.KeyVariables(p) {
-			know(a.Env(name))
-		}
-	}
-	for _, p := range c.Profiles {
-		know(p.Key)
-	}
-	secrets = append(secrets, c.CloudSecrets()...)
-	masks := redact.New(secrets...)
+	masks := redact.New(append(c.KnownKeys(), redact.Known{Kind: "token", Value: token})...)
 	o := &slog.HandlerOptions{Level: slog.LevelInfo, ReplaceAttr: func(_ []string, at slog.Attr) slog.Attr {
 		switch at.Value.Kind() {
 		case slog.KindString, slog.KindAny:

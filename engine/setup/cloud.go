@@ -15,7 +15,6 @@ import (
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/cloud"
 	"github.com/roost-dev/roost/llm/wire"
-	"github.com/roost-dev/roost/redact"
 )
 
 // The clouds take credentials that their own programs keep: variables of the environment and files below the home
@@ -36,16 +35,6 @@ func CloudVariable(setting string) string { return cloudSettings[setting][0] }
 
 // secretVariables hold credentials of clouds in addition to KeyVariables.
 var secretVariables = []string{"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"}
-
-// CloudSecrets are the credentials of clouds in the environment, which must never be shown.
-func (c Config) CloudSecrets() (list []redact.Known) {
-	for _, name := range secretVariables {
-		if value := c.getenv(name); value != "" {
-			list = append(list, redact.Known{Kind: "aws-key", Value: value})
-		}
-	}
-	return list
-}
 
 // Login is where the credentials of a cloud come from.
 type Login struct {

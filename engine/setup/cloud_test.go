@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/llm/cloud"
+	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -179,6 +180,21 @@ func TestCloudSecretsAreMasked(t *testing.T) {
 		return env(name)
 	}
 	shows(task.Settings{Provider: "bedrock", Model: "m"}, "secret-of-file-123")
+}
+
+// TestKnownKeys: every key of the settings and the environment is known, wherever text leaves.
+func TestKnownKeys(t *testing.T) {
+	c := withHome(t, map[string]string{
+		"GEMINI_API_KEY": "gemini-of-env-123", "GOOGLE_API_KEY": "google-of-env-123", "AWS_SECRET_ACCESS_KEY": "secret-of-env-123", "AWS_SESSION_TOKEN": "session-of-env-123",
+	}, nil)
+	c.Keys["anthropic"] = "anthropic-of-file-123"
+	c.Profiles = map[string]Profile{"work": {Provider: "openai", Key: "profile-of-work-123"}}
+	masks := redact.New(c.KnownKeys()...)
+	for _, key := range []string{"gemini-of-env-123", "google-of-env-123", "secret-of-env-123", "session-of-env-123", "anthropic-of-file-123", "profile-of-work-123"} {
+		if got, _ := masks.String("it is " + key); strings.Contains(got, key) {
+			t.Errorf("got %q, want a mask for %s", got, key)
+		}
+	}
 }
 
 // Where a login comes from, for a person.

@@ -179,10 +179,19 @@ func ConfigFromEnv(getenv func(string) string) Config {
 	return c
 }
 
-// KnownKeys are the keys of providers, which exports for readers mask.
+// KnownKeys are the keys of providers and clouds in the settings and the environment, which must never be shown.
 func (c Config) KnownKeys() (known []redact.Known) {
-	for name, key := range c.Keys {
-		known = append(known, redact.Known{Kind: name + "-key", Value: key})
+	for name, p := range providers {
+		known = append(known, redact.Known{Kind: name + "-key", Value: c.Keys[name]})
+		for _, variable := range p.keys {
+			known = append(known, redact.Known{Kind: name + "-key", Value: c.getenv(variable)})
+		}
+	}
+	for _, p := range c.Profiles {
+		known = append(known, redact.Known{Kind: p.Provider + "-key", Value: p.Key})
+	}
+	for _, name := range secretVariables {
+		known = append(known, redact.Known{Kind: "aws-key", Value: c.getenv(name)})
 	}
 	return known
 }

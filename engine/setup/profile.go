@@ -382,12 +382,6 @@ var ErrNoModel = &Error{
 func (r Resolver) Provider(s task.Settings) (Provider, error) {
 	c := r.Config
 	known := c.KnownKeys()
-	for _, p := range c.Profiles {
-		if p.Key != "" {
-			known = append(known, redact.Known{Kind: p.Provider + "-key", Value: p.Key})
-		}
-	}
-	known = append(known, c.CloudSecrets()...)
 	servers, _ := c.MCPServers(s.Workspace)
 	known = append(known, mcp.Secrets(servers, s.Workspace, c.getenv)...)
 	late, lateErr := c.lateKey(s)
