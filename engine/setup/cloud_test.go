@@ -4,12 +4,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/roost-dev/roost/llm/cloud"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/workspace/shell"
 )
 
 // withHome is a configuration with these variables and these files below the home folder.
@@ -182,7 +184,8 @@ func TestCloudSecretsAreMasked(t *testing.T) {
 	shows(task.Settings{Provider: "bedrock", Model: "m"}, "secret-of-file-123")
 }
 
-// TestKnownKeys: every key of the settings and the environment is known, wherever text leaves.
+// TestKnownKeys: every key of the settings and the environment is known, wherever text leaves, and no command gets one
+// with which Roost asks models.
 func TestKnownKeys(t *testing.T) {
 	c := withHome(t, map[string]string{
 		"GEMINI_API_KEY": "gemini-of-env-123", "GOOGLE_API_KEY": "google-of-env-123", "AWS_SECRET_ACCESS_KEY": "secret-of-env-123", "AWS_SESSION_TOKEN": "session-of-env-123",
@@ -193,6 +196,14 @@ func TestKnownKeys(t *testing.T) {
 	for _, key := range []string{"gemini-of-env-123", "google-of-env-123", "secret-of-env-123", "session-of-env-123", "anthropic-of-file-123", "profile-of-work-123"} {
 		if got, _ := masks.String("it is " + key); strings.Contains(got, key) {
 			t.Errorf("got %q, want a mask for %s", got, key)
+		}
+	}
+	tools := []string{"GOOGLE_OAUTH_ACCESS_TOKEN", "CLOUDSDK_AUTH_ACCESS_TOKEN"} // the user's own programs need them
+	for _, provider := range Providers() {
+		for _, name := range KeyVariables(provider) {
+			if got := slices.Contains(shell.Environ([]string{name + "=x"}), name+"=x"); got != slices.Contains(tools, name) {
+				t.Errorf("%s: got %v, want that a command gets it: %v", name, got, !got)
+			}
 		}
 	}
 }
