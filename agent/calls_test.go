@@ -312,6 +312,34 @@ func TestCommandOutput(t *testing.T) {
 	}
 }
 
+// TestCommandOutputHidesSecretsOfSeveralWords: a secret of several words comes in pieces, and no piece of it is shown.
+func TestCommandOutputHidesSecretsOfSeveralWords(t *testing.T) {
+	key := strings.Repeat("MIIEpAIBAAKCAQEA7x9Kq2Vw5Tz8Yb1Nc4Md6Pf3Rg0Sh/Jk+LmQaWeXrUiOpEtY\n", 3)
+	b := newBench(t, turn{calls: []call{use("c1", "act", "x")}}, finish("done"))
+	b.agent.Host.Masks = redact.New()
+	b.tool("act").run = func(_ context.Context, out tool.Output, _ string) (tool.Result, error) {
+		text := "a -----BEGIN RSA PRIVATE KEY-----\n" + key + "-----END RSA PRIVATE KEY-----\nAuthorization: Bearer q7Zx2Vw5Tz8Yb1Nc4Md6Pf3Rg0Sh b\n"
+		for piece := range strings.SplitAfterSeq(text, " ") {
+			for line := range strings.SplitAfterSeq(piece, "\n") {
+				if _, err := out.Write([]byte(line)); err != nil {
+					return tool.Result{}, err
+				}
+			}
+		}
+		return tool.Result{Text: "shown"}, nil
+	}
+	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
+	got := ""
+	for _, d := range b.deltas {
+		if d.Call == "c1" && d.Type == "message.delta" {
+			got += d.Text
+		}
+	}
+	if wanted := "a [REDACTED:private-key]\nAuthorization: Bearer [REDACTED:bearer-token] b\n"; got != wanted || !shows(b.disk.state, wanted) {
+		t.Errorf("got %q, want %q, and a row that has it", got, wanted)
+	}
+}
+
 // A row keeps so much of what a command prints; the rest is in the whole output.
 func TestCommandOutputFloods(t *testing.T) {
 	b := newBench(t, turn{calls: []call{use("c1", "act", "x")}}, finish("done"))

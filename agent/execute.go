@@ -180,8 +180,8 @@ func (o *output) Started(p tool.Process) {
 	failpoint.Hit("tool.process")
 }
 
-// Write shows output as it comes. The last word waits until it is whole: a secret may span two pieces, and half of one
-// cannot be masked.
+// Write shows output as it comes. The last word, and a secret of several words, wait until they are whole: a secret may
+// span two pieces, and half of one cannot be masked.
 func (o *output) Write(p []byte) (int, error) {
 	if o.err != nil || !o.command {
 		return len(p), o.err
@@ -191,12 +191,15 @@ func (o *output) Write(p []byte) (int, error) {
 	if len(o.held)-cut > heldLimit {
 		cut = len(terminal.WholeEnd(o.held)) // not in a character
 	}
+	if masks := o.agent.Host.Masks; masks != nil {
+		cut = masks.Whole(string(o.held[:cut]))
+	}
 	o.show(o.held[:cut])
 	o.held = append(o.held[:0], o.held[cut:]...)
 	return len(p), o.err
 }
 
-// heldLimit is the longest word that waits, in bytes; no secret is longer.
+// heldLimit is the longest word that waits, in bytes, unless it is the beginning of a secret.
 const heldLimit = 4 << 10
 
 // show shows output that holds whole characters. It replaces bytes that are no character.

@@ -113,6 +113,26 @@ func (r *Redactor) String(s string) (masked string, count int) {
 	return string(out), count
 }
 
+// Whole is the length of the part of a text in which no secret is unfinished: text that comes later makes nothing of it a
+// secret, unless a keyword of a rule has only begun at its end.
+func (r *Redactor) Whole(s string) int {
+	low := 0
+	for i := 0; i < len(s)-1; i++ {
+		p := pair(s, i)
+		if r.pairs[p>>6]&(1<<(p&63)) == 0 {
+			continue
+		}
+		_, from, to, more := r.judge(s, i, low, 0, p, false)
+		if more {
+			return max(low, strings.LastIndexAny(s[:from], " \t\r\n")+1) // what stands in front may decide
+		}
+		if to > 0 {
+			low, i = to, to-1
+		}
+	}
+	return len(s)
+}
+
 // mask appends s to dst with its secrets masked. before is the byte in front of
 // s, 0 for none. Unless final, the rest of s that could still be part of a
 // secret is left alone: done is where it starts.
@@ -151,7 +171,7 @@ func (r *Redactor) mask(dst []byte, s string, before byte, final bool) (out []by
 	return append(dst, s[copied:done]...), count, done
 }
 
-// judge tries the rules whose pair is at i. Nothing before low counts.
+// judge tries the rules whose pair is at i. Nothing before low counts. With more, a secret that is not whole begins at from.
 func (r *Redactor) judge(s string, i, low int, before byte, p uint16, final bool) (kind string, from, to int, more bool) {
 	for _, probe := range r.at[p] {
 		rule, start := &r.rules[probe.rule], i-probe.offset
@@ -167,7 +187,7 @@ func (r *Redactor) judge(s string, i, low int, before byte, p uint16, final bool
 		}
 		from, to, more := rule.match(s, start, final)
 		if more {
-			return "", 0, 0, true
+			return "", start, 0, true
 		}
 		if to > from {
 			return rule.kind, from, to, false

@@ -240,3 +240,27 @@ func ExampleRedactor_String() {
 	fmt.Println(text, n)
 	// Output: export KEY='[REDACTED:anthropic-key]' 1
 }
+
+// TestWhole cuts a text behind words and where Whole says: each piece is masked for itself, and nothing of a secret shows.
+func TestWhole(t *testing.T) {
+	t.Parallel()
+	r := New(Known{Value: "a-known-token-value-1"})
+	for name, secret := range secrets() {
+		if strings.HasPrefix(name, "a known") {
+			continue // not of this redactor
+		}
+		text := "first words, then " + secret + " and more\nwords: a-known-token-value-1 https://example.org/x ends\n"
+		want, _ := r.String(text)
+		got, held := "", ""
+		for i := range len(text) {
+			held += text[i : i+1]
+			cut := r.Whole(held[:strings.LastIndexAny(held, " \t\r\n")+1])
+			masked, _ := r.String(held[:cut])
+			got, held = got+masked, held[cut:]
+		}
+		last, _ := r.String(held)
+		if got += last; got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+}
