@@ -21,6 +21,10 @@ func Markdown(page string, base *url.URL) string {
 		if kind == html.ErrorToken {
 			break
 		}
+		if m.out.Len() > longestText {
+			m.text("[the rest is left out: the page's links make it too long]")
+			break
+		}
 		t := z.Token()
 		switch {
 		case m.skip != "":
@@ -41,6 +45,12 @@ func Markdown(page string, base *url.URL) string {
 	}
 	return text
 }
+
+// Bounds of a page: each of its links repeats the address that it is relative to.
+const (
+	longestBase = 2 << 10  // bytes
+	longestText = 32 << 20 // bytes
+)
 
 // markdown is a page on its way to text.
 type markdown struct {
@@ -138,7 +148,7 @@ func (m *markdown) start(t html.Token) {
 	case "title":
 		m.inTitle = true
 	case "base":
-		if to, err := m.base.Parse(attribute(t, "href")); err == nil {
+		if to, err := m.base.Parse(attribute(t, "href")); err == nil && len(to.String()) <= longestBase {
 			m.base = to
 		}
 	case "a":
@@ -264,8 +274,10 @@ func (m *markdown) fence() {
 		return
 	}
 	ticks := "```"
-	for strings.Contains(text, ticks) {
-		ticks += "`"
+	for run := range strings.FieldsFuncSeq(text, func(r rune) bool { return r != '`' }) {
+		if len(run) >= len(ticks) {
+			ticks = run + "`"
+		}
 	}
 	for i, line := range strings.Split(ticks+m.lang+"\n"+text+"\n"+ticks, "\n") {
 		if i > 0 {

@@ -70,12 +70,16 @@ func TestMarkdownOfHostilePages(t *testing.T) {
 		for _, tag := range []string{"<div>", "<ul><li>", "<blockquote>x", "<table><tr><td>", "<a href=x>y", "<b", "<svg>"} {
 			n += len(Markdown(strings.Repeat(tag, 200_000), base))
 		}
+		n += len(Markdown("<pre>"+strings.Repeat("`", 2<<20), base))
+		for _, path := range []string{strings.Repeat("a/", 1<<20), strings.Repeat("a/", 500)} {
+			n += len(Markdown("<base href=/"+path+">"+strings.Repeat("<a href=c>y", 100_000), base))
+		}
 		done <- n
 	}()
 	select {
 	case n := <-done:
-		if n > 60<<20 {
-			t.Errorf("deep pages: got %d bytes of text, want less than 60 MiB", n)
+		if n > 120<<20 {
+			t.Errorf("deep pages: got %d bytes of text, want less than 120 MiB", n)
 		}
 	case <-time.After(5 * time.Minute): // quadratic time would take hours
 		t.Error("deep pages: got no end, want linear time")
