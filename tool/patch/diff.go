@@ -61,10 +61,8 @@ func ApplyDiff(ctx context.Context, text, diff string, threshold float64) (DiffR
 	res := DiffResult{}
 	d := newDocument(linetext.SplitLines(text))
 	d.ends = lineEnds(text)
-	shift := 0
 	for _, b := range blocks {
-		before := len(d.lines)
-		fail, err := d.apply(ctx, b, shift, threshold)
+		fail, err := d.apply(ctx, b, threshold)
 		if err != nil {
 			return DiffResult{}, nil, err
 		}
@@ -72,7 +70,6 @@ func ApplyDiff(ctx context.Context, text, diff string, threshold float64) (DiffR
 			res.Failures = append(res.Failures, *fail)
 			continue
 		}
-		shift += len(d.lines) - before
 		res.Applied++
 	}
 	if res.Applied > 0 {
@@ -86,7 +83,11 @@ type document struct {
 	lines  []string
 	normal []string
 	ends   []string // of each line: "\n", "\r\n", "" for the last; nil for a document that is only searched
+	moves  []move   // of the lines below each block that was applied, in the order of work
 }
+
+// move is the number of lines that a block adds at a line.
+type move struct{ at, by int }
 
 func newDocument(lines []string) *document {
 	d := &document{lines: lines, normal: make([]string, len(lines))}
@@ -96,10 +97,12 @@ func newDocument(lines []string) *document {
 	return d
 }
 
-func (d *document) apply(ctx context.Context, b Block, shift int, threshold float64) (*BlockFailure, error) {
+func (d *document) apply(ctx context.Context, b Block, threshold float64) (*BlockFailure, error) {
 	start := b.start
-	if start != 0 {
-		start += shift
+	for _, m := range d.moves {
+		if start > m.at {
+			start = max(start+m.by, 1)
+		}
 	}
 	search, replace := unescape(b.search), unescape(b.replace)
 	// Numbers that are in the file itself, as in a table, are no line numbers.
@@ -134,7 +137,7 @@ func (d *document) apply(ctx context.Context, b Block, shift int, threshold floa
 		}
 	}
 	if at < 0 {
-		if at, score, ties, err = d.find(ctx, searchLines, lo, hi, threshold); err != nil {
+		if at, score, ties, err = d.find(ctx, searchLines, start, lo, hi, threshold); err != nil {
 			return nil, err
 		}
 	}
@@ -143,7 +146,7 @@ func (d *document) apply(ctx context.Context, b Block, shift int, threshold floa
 		bareLines := linesOf(bare)
 		bareAt, bareScore := -1, 0.0
 		if bare != search && len(bareLines) > 0 {
-			if bareAt, bareScore, ties, err = d.find(ctx, bareLines, lo, hi, threshold); err != nil {
+			if bareAt, bareScore, ties, err = d.find(ctx, bareLines, start, lo, hi, threshold); err != nil {
 				return nil, err
 			}
 		}
@@ -193,8 +196,9 @@ func (d *document) splice(at, n int, fresh []string) {
 	if len(ends) > 0 {
 		ends[len(ends)-1] = ""
 	}
+	moves := append(d.moves, move{at, len(fresh) - n})
 	*d = *newDocument(slices.Concat(d.lines[:at], fresh, d.lines[at+n:]))
-	d.ends = ends
+	d.ends, d.moves = ends, moves
 }
 
 // needle is the searched text, prepared once.
@@ -210,12 +214,12 @@ func newNeedle(lines []string) needle {
 	return n
 }
 
-// find looks for the most similar place in [lo, hi), outwards from the middle.
+// find looks for the most similar place in [lo, hi), outwards from line start, or from the middle for 0.
 // ties counts the places that fit equally well among those with a full score.
-func (d *document) find(ctx context.Context, lines []string, lo, hi int, threshold float64) (at int, score float64, ties int, err error) {
+func (d *document) find(ctx context.Context, lines []string, start, lo, hi int, threshold float64) (at int, score float64, ties int, err error) {
 	n := newNeedle(lines)
 	at = -1
-	left := (lo + hi) / 2
+	left := cmp.Or(start, (lo+hi)/2+1) - 1
 	right := left + 1
 	atExact, exact := -1, 0
 	budget := int64(workBudget)

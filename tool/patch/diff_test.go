@@ -2,6 +2,7 @@ package patch
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -204,4 +205,39 @@ func TestSimilarity(t *testing.T) {
 			r.Fatal("that is no distance")
 		}
 	})
+}
+
+// TestALineHintChoosesTheNearestPlace: of two places that fit, the one nearer to the hint is meant, wherever it lies in the
+// file, and only changes above a hint move it.
+func TestALineHintChoosesTheNearestPlace(t *testing.T) {
+	block := func(hint string) string {
+		return "<<<<<<< SEARCH\n" + hint + "-------\nsame\n=======\nnew\n>>>>>>> REPLACE\n"
+	}
+	longer := func(line string) string {
+		return "<<<<<<< SEARCH\n" + line + "\n=======\n" + line + strings.Repeat("\nmore", 10) + "\n>>>>>>> REPLACE\n"
+	}
+	for name, tt := range map[string]struct {
+		places [2]int // of the line that is searched for, from 1
+		diff   string
+		want   int // the line that is changed, by its number before
+	}{
+		"near the beginning":      {[2]int{4, 20}, block(":start_line:5\n"), 4},
+		"near the end":            {[2]int{82, 96}, block(":start_line:95\n"), 96},
+		"a change below the hint": {[2]int{5, 15}, block(":start_line:5\n") + longer("line 90"), 5},
+		"a change above the hint": {[2]int{25, 35}, block(":start_line:25\n") + longer("line 10"), 25},
+	} {
+		lines := make([]string, 100)
+		for i := range lines {
+			lines[i] = fmt.Sprintf("line %d", i+1)
+		}
+		lines[tt.places[0]-1], lines[tt.places[1]-1] = "same", "same"
+		res, bad, err := ApplyDiff(t.Context(), strings.Join(lines, "\n"), tt.diff, Exact)
+		if bad != nil || err != nil || len(res.Failures) > 0 {
+			t.Fatalf("%s: got %v, %v, %v, want no failure", name, bad, err, res.Failures)
+		}
+		after := fmt.Sprintf("line %d\nnew\nline %d", tt.want-1, tt.want+1)
+		if !strings.Contains(res.Content, after) {
+			t.Errorf("%s: got another place, want line %d changed", name, tt.want)
+		}
+	}
 }
