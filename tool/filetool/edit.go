@@ -103,15 +103,23 @@ func likeBefore(content, old string) string {
 	return content
 }
 
-// stripFence takes off the code fence that models like to put around a file. Only a
-// fence on the first line goes, and only one on the last line.
+// stripFence takes off the code fence that models like to put around a file: the one on the first line and the one on the
+// last line, if they hold the whole file, or one of them that has no other end. Blocks of code in a file of Markdown stay.
 func stripFence(s string) string {
-	if strings.HasPrefix(s, "```") {
-		_, rest, _ := strings.Cut(s, "\n")
-		s = rest
+	var fences []string
+	for line := range strings.Lines(s) {
+		if strings.HasPrefix(line, "```") {
+			fences = append(fences, strings.TrimSpace(line))
+		}
 	}
-	if body := strings.TrimRight(s, "\r\n"); strings.HasSuffix(body, "\n```") || body == "```" {
+	n, body := len(fences), strings.TrimRight(s, "\r\n")
+	last := strings.HasSuffix("\n"+body, "\n```")
+	around := strings.HasPrefix(s, "```") && (n < 3 || fences[1] != "```") // what comes next opens a block inside
+	if last && around == (n%2 == 0) {
 		s = strings.TrimSuffix(body, "```")
+	}
+	if around && (last || n%2 == 1) {
+		_, s, _ = strings.Cut(s, "\n")
 	}
 	return s
 }

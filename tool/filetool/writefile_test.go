@@ -287,6 +287,8 @@ func ExampleWriteToFile() {
 func TestStripFence(t *testing.T) {
 	for in, want := range map[string]string{
 		"x\n": "x\n", "```go\nx\n```": "x\n", "```\nx\n```\n": "x\n", "a\n```\nb\n```\nc\n": "a\n```\nb\n```\nc\n", "": "", "```": "", "no ```": "no ```",
+		"# T\n```sh\nls\n```\n": "# T\n```sh\nls\n```\n", "```sh\nls\n```\ntext\n": "```sh\nls\n```\ntext\n", "```\na\n```\nb\n```\nc\n```\n": "```\na\n```\nb\n```\nc\n```\n",
+		"```md\n# T\n```sh\nls\n```\n```\n": "# T\n```sh\nls\n```\n", "```go\nx\n": "x\n", "x\n```": "x\n", "# T\n```sh\nls\n```\n```\n": "# T\n```sh\nls\n```\n", "```md\n# T\n```sh\nls\n```\n": "# T\n```sh\nls\n```\n",
 	} {
 		if got := stripFence(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
