@@ -21,6 +21,7 @@ const (
 	maxRules     = 192 << 10 // bytes of all files
 	maxRuleFiles = 100
 	maxRuleDepth = 5
+	maxRuleNames = 10_000 // that are looked at
 )
 
 // Rules are the user's instructions to the model in one mode, from files.
@@ -74,6 +75,7 @@ type ruleLoader struct {
 	rules   Rules
 	left    int // bytes
 	files   int
+	names   int // that were looked at
 	skipped int
 }
 
@@ -134,6 +136,10 @@ func (l *ruleLoader) listFiles(fsys fs.FS, dir, prefix string, within []fs.FileI
 		name := path.Join(dir, e.Name())
 		if noRule(e.Name()) {
 			continue
+		}
+		if l.names++; l.names > maxRuleNames {
+			l.skipped++
+			return
 		}
 		info, err := fs.Stat(fsys, name) // a link's target
 		switch {

@@ -5,9 +5,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -202,5 +204,26 @@ func TestPromptTexts(t *testing.T) {
 	modes = Merge(crowd, nil).Text()
 	if strings.Count(modes, "\n- ") != maxListed || !strings.HasSuffix(modes, "\n(45 more modes are not listed.)") || !strings.Contains(modes, "- two lines xx") {
 		t.Error(modes[len(modes)-300:])
+	}
+}
+
+// TestRulesOfManyLinksEnd: folders that link to each other many times make a tree that nobody could walk.
+func TestRulesOfManyLinksEnd(t *testing.T) {
+	dir := t.TempDir()
+	for depth := range 6 {
+		here := filepath.Join(dir, ".roo", "rules", strconv.Itoa(depth))
+		if err := os.MkdirAll(here, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 30 {
+			if os.Symlink("../"+strconv.Itoa(depth+1), filepath.Join(here, "link"+strconv.Itoa(i))) != nil {
+				t.Skip("links cannot be made here")
+			}
+		}
+	}
+	begin := time.Now()
+	got := LoadRules(Places{Project: os.DirFS(dir)}, "code")
+	if n := len(got.Notes); n == 0 || n > 20_000 || time.Since(begin) > time.Minute {
+		t.Errorf("got %d notes after %v, want some, and an end", n, time.Since(begin))
 	}
 }
