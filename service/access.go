@@ -34,10 +34,12 @@ func ordered(ctx context.Context, r engine.Request) engine.Request {
 }
 
 // mayLoosen refuses settings that choose what runs without asking, or where a key is sent, from a caller who lacks the
-// scope for it.
+// scope for it. A list of rules replaces the one that is there, so one that denies may loosen, too.
 func mayLoosen(ctx context.Context, n api.Settings, trust bool) error {
 	c, ok := accounts.Of(ctx)
-	if !ok || !trust && n.Approve == "" && n.BaseURL == "" && len(n.Allow)+len(n.AllowTools) == 0 {
+	rules := [][]string{n.Allow, n.Deny, n.AllowTools, n.AskTools, n.DenyTools}
+	asks := n.Limits != nil && (n.Limits.AskAfterRequests != nil || n.Limits.AskAfterCost != nil)
+	if !ok || !trust && !asks && n.Approve == "" && n.BaseURL == "" && !slices.ContainsFunc(rules, func(l []string) bool { return l != nil }) {
 		return nil
 	}
 	if p := c.Denied(accounts.Approve); p != nil {
