@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/roost-dev/roost/agent"
-	"github.com/roost-dev/roost/agent/spool"
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/checkpoints"
 	"github.com/roost-dev/roost/engine/setup"
@@ -197,7 +196,7 @@ func (e *Engine) Condense(ctx context.Context, r Request, focus string, notice f
 	}
 	run.agent.User.Observer = noticesOnly{notice}
 	c, err = run.agent.Condense(ctx, focus)
-	return run.TaskID, c, errors.Join(err, run.task.Close(context.WithoutCancel(ctx)), spool.Remove(run.held.spool))
+	return run.TaskID, c, errors.Join(err, run.abandon())
 }
 
 // CondensePlan is what Condense would do: how many messages the summary would replace, and what the request for it is

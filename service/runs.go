@@ -441,11 +441,7 @@ func (s *Service) Drain() {
 }
 
 // Undrain lets the service start runs again, the queued ones first.
-func (s *Service) Undrain() {
-	if s.engine != nil {
-		s.engine.Admit()
-	}
-}
+func (s *Service) Undrain() { s.engine.Admit() }
 
 // Draining reports whether the service starts no more runs.
 func (s *Service) Draining() bool { return s.engine != nil && s.engine.Draining() }

@@ -274,11 +274,7 @@ func Truncate(s *task.State, t Truncation) (events []task.Event, hidden int) {
 	shown := esjson.ObjectOf("ts", t.At, "type", "say", "say", "sliding_window_truncation", // Roo's row; it has no text
 		"contextTruncation", esjson.ObjectOf("truncationId", cut.ID, "messagesRemoved", int64(len(cut.Hide)),
 			"prevContextTokens", before, "newContextTokens", after))
-	row := task.MessageAdded{
-		History: task.UI,
-		Message: t.NextMessage + 1,
-		Body:    task.Body{Raw: shown},
-	}
+	row := task.MessageAdded{History: task.UI, Message: t.NextMessage + 1, Body: task.Body{Raw: shown}}
 	return []task.Event{marker, row, task.HistoryTruncated{
 		Run: t.Run, Truncation: cut.ID, Marker: marker.Message, Row: row.Message,
 		Covers: s.RunsOf(covered), Messages: len(cut.Hide), Before: before, After: after,
