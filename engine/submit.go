@@ -250,25 +250,25 @@ func (e *Engine) startQueued(q *scheduler.Queued, r Request, slot *scheduler.Slo
 	}
 	defer unlock()
 	ref, err := e.store.FindLatest(ctx, q.Task)
-	if err != nil {
-		return // it was deleted
-	}
 	queued := false
-	if err := e.withRuns(ctx, ref, func(s *task.State) {
-		run := s.Run
-		queued = run != nil && run.ID == q.Run && run.Started == 0 && run.Outcome == ""
-	}); err != nil || !queued {
+	if err == nil {
+		err = e.withRuns(ctx, ref, func(s *task.State) { queued = s.Run.Waits() && s.Run.ID == q.Run })
+	}
+	retry := func() { e.scheduler.EnqueueLater(q, func() { time.Sleep(busyRetry) }) }
+	if err != nil && !errors.Is(err, store.ErrNotFound) { // it cannot be read now; a task that is not found was deleted
+		retry()
+	}
+	if err != nil || !queued {
 		return
 	}
 	_, err = e.start(ctx, r, slot)
-	var untrusted *UntrustedError
 	switch {
 	case err == nil, errors.Is(err, ErrClosed): // after a close it stays in the queue of its journal
-	case errors.As(err, &untrusted): // it stays there until its user confirms
+	case errors.As(err, new(*UntrustedError)): // it stays there until its user confirms
 	case errors.Is(err, ErrDraining):
 		e.scheduler.Enqueue(q, true) // for Admit, or for the next process
 	case isBusy(err):
-		e.scheduler.EnqueueLater(q, func() { time.Sleep(busyRetry) })
+		retry()
 	default:
 		// The run would never start, so it has failed. Its input waits for the next run.
 		code := "internal"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -169,4 +170,30 @@ func TestWordsForAQueuedRunJoinItsOwn(t *testing.T) {
 			t.Errorf("with %d slots: got the first words %d times and the second %d times, want each once: %v", slots, two, three, kinds(s))
 		}
 	}
+}
+
+// A queued run whose task cannot be read just then is not lost: it starts when the task can be read again.
+func TestAQueuedRunWhoseTaskCannotBeReadStartsLater(t *testing.T) {
+	b := newLimitedBench(t, engine.Options{MaxRuns: 1})
+	r := b.ask(waitsForGo)
+	works := b.submit(r)
+	waitForFile(t, filepath.Join(r.Workspace, "here"))
+	queued := b.submit(b.ask(completesAtOnce))
+	log := filepath.Join(queued.Ref.Log, "journal.jsonl")
+	if err := errors.Join(os.Rename(log, log+".away"), os.Mkdir(log, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	touch(t, r.Workspace, "go")
+	b.waitForState(works.ID, "completed")
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		if _, _, waits := b.engine.Load(); waits == 0 {
+			break // its turn has come
+		} else if time.Now().After(end) {
+			t.Fatal("its turn never came")
+		}
+	}
+	if err := errors.Join(os.Remove(log), os.Rename(log+".away", log)); err != nil {
+		t.Fatal(err)
+	}
+	b.waitForState(queued.ID, "completed")
 }
