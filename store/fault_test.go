@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/roost-dev/roost/internal/testing/faultfs"
 	"github.com/roost-dev/roost/internal/testing/fixture"
+	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -199,6 +201,23 @@ func TestADiskThatFailsOnceInAnyDeed(t *testing.T) {
 			}
 			t.Logf("%d calls", calls.Load())
 		})
+	}
+}
+
+// The bytes of a damaged file are kept before the file is written again. While they cannot be kept, it stays.
+func TestADamagedItemThatCannotBeKeptStays(t *testing.T) {
+	root, s, fs := onFaults(t)
+	item := filepath.Join(root, "tasks", "one", roofmt.ItemName)
+	fixture.NoError(t, os.WriteFile(item, []byte(`{"id":"one"`), 0o600))
+	fs.Fail(func(_, file string) error {
+		if strings.HasPrefix(file, "tmp-") {
+			return syscall.ENOSPC
+		}
+		return nil
+	})
+	err := working(t.Context(), s, "one", func(k *Task) error { return k.Commit(t.Context(), add(k, task.UI, uiRow(20, "more"))) })
+	if got, rerr := os.ReadFile(item); string(got) != `{"id":"one"` {
+		t.Errorf("got %.60q, %v, want the damaged item in its place: %v", got, rerr, err)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,11 +33,8 @@ type Mismatch struct {
 // again. It keeps them with a commit, as it does for any refused file, and returns the blob; "" when there is no file.
 func (t *Task) Distrust(ctx context.Context, name, reason string) (blob string, err error) {
 	hash, size, err := intake.KeepFile(ctx, t, t.Ref.Dir, name)
-	if errors.Is(err, os.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("task %s: keep the damaged %s: %w", t.Ref.ID, name, err)
+	if hash == "" {
+		return "", err
 	}
 	if !intake.KeptBefore(t.state, name, hash) {
 		err := t.CommitSynced(ctx, task.ForeignRefused{Name: name, Blob: hash, Size: size, Reason: reason})

@@ -26,7 +26,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -79,7 +78,10 @@ func (t Target) TakeIn(ctx context.Context, folder *roofmt.Folder, mark projecti
 	if err != nil {
 		return nil, err
 	}
-	unreadable, kept := t.keepUnreadable(ctx, folder, mark)
+	unreadable, kept, err := t.keepUnreadable(ctx, folder, mark)
+	if err != nil {
+		return nil, err
+	}
 	changes = append(changes, unreadable...)
 	return changes, t.commit(ctx, append(events, kept...))
 }
@@ -188,7 +190,7 @@ func KeptBefore(s *task.State, name, hash string) bool {
 // keepUnreadable keeps history_item.json and task_metadata.json where they cannot be parsed any more, before the
 // projection replaces them. The projection merges readable ones, and nothing of them is lost.
 func (t Target) keepUnreadable(ctx context.Context, folder *roofmt.Folder, mark projection.Watermark) (
-	changes []Change, events []task.Event) {
+	changes []Change, events []task.Event, err error) {
 	for _, f := range []struct {
 		name  string
 		data  []byte
@@ -202,7 +204,10 @@ func (t Target) keepUnreadable(ctx context.Context, folder *roofmt.Folder, mark 
 		}
 		hash, size, err := KeepFile(ctx, t, folder.Dir, f.name)
 		if err != nil {
-			continue // a file that cannot be read is not replaced either
+			return nil, nil, err
+		}
+		if hash == "" {
+			continue // it is not replaced either
 		}
 		change := Change{File: f.name, Refused: "it is no JSON object any more", Kept: hash}
 		changes = append(changes, change)
@@ -210,7 +215,7 @@ func (t Target) keepUnreadable(ctx context.Context, folder *roofmt.Folder, mark 
 			events = append(events, task.ForeignRefused{Name: f.name, Blob: hash, Size: size, Reason: change.Refused})
 		}
 	}
-	return changes, events
+	return changes, events, nil
 }
 
 // keepDocument stores the bytes that a document was read from: its open file, not the file that has that name by now.
@@ -228,14 +233,21 @@ func (t Target) keepDocument(ctx context.Context, doc *roofmt.Document) (string,
 	return hash, n, err
 }
 
-// KeepFile stores a file of a folder as a blob. It follows no link out of the folder.
+// KeepFile stores a file of a folder as a blob; "" when there is none, or a pipe or a folder in its place. It follows no
+// link out of the folder.
 func KeepFile(ctx context.Context, j Journal, dir, name string) (hash string, size int64, err error) {
 	f, err := roofmt.OpenFile(dir, name)
-	if err != nil {
-		return "", 0, err
+	if err != nil && !projection.Exists(filepath.Join(dir, name)) || errors.Is(err, roofmt.ErrNotRegular) {
+		return "", 0, nil
 	}
-	defer f.Close()
-	return j.PutBlobFrom(ctx, f)
+	if err == nil {
+		defer f.Close()
+		hash, size, err = j.PutBlobFrom(ctx, f)
+	}
+	if err != nil {
+		return "", 0, fmt.Errorf("keep %s: %w", filepath.Join(dir, name), err)
+	}
+	return hash, size, nil
 }
 
 // Adoption is the event that makes a folder of JSON files a task with a journal. It names files in the place of blobs;
@@ -314,17 +326,13 @@ func (t Target) Adopt(ctx context.Context, folder *roofmt.Folder) error {
 		e.Files[i].Blob, e.Files[i].Size = hash, size
 	}
 	for _, name := range []string{roofmt.MetadataName, roofmt.ItemName} {
-		if _, err := os.Lstat(filepath.Join(folder.Dir, name)); err != nil {
-			continue
-		}
 		hash, size, err := KeepFile(ctx, t, folder.Dir, name)
-		if errors.Is(err, os.ErrNotExist) || errors.Is(err, roofmt.ErrNotRegular) {
-			continue // another program just removed it, or it is a pipe or a folder
-		}
 		if err != nil {
-			return fmt.Errorf("task %s: keep the original %s: %w", t.ID, name, err)
+			return err
 		}
-		e.Files = append(e.Files, task.Original{Name: name, Blob: hash, Size: size, Leaf: true})
+		if hash != "" {
+			e.Files = append(e.Files, task.Original{Name: name, Blob: hash, Size: size, Leaf: true})
+		}
 	}
 	events := []task.Event{e}
 	tags, err := t.tagAdopted(ctx, folder)
