@@ -205,15 +205,8 @@ func (s folderFiles) scan(ctx context.Context) (taskTree, error) { return scanTr
 func (s folderFiles) close() { s.root.Close() }
 
 func (s folderFiles) open(path string) (io.ReadCloser, error) {
-	f, err := s.root.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		f.Close()
-		return nil, errors.Join(err, fmt.Errorf("%s is not a regular file", path))
-	}
-	return f, nil
+	f, _, err := inputfile.OpenIn(s.root, path)
+	return f, err
 }
 
 func (s folderFiles) saved(ctx context.Context) (uint64, error) {

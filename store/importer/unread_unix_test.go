@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/testing/storetest"
@@ -51,5 +52,29 @@ func TestImportTellsWhatCannotBeReadFromEmpty(t *testing.T) {
 	}
 	if report.Failed != 3 || report.Empty != 2 {
 		t.Errorf("%d failed, %d empty; damaged are %v", report.Failed, report.Empty, damaged)
+	}
+}
+
+// A pipe that takes the place of a file during the copy does not stop the import.
+func TestImportWaitsForNoPipe(t *testing.T) {
+	storage, dir := storetest.RooStorage(t, "one")
+	pipe := filepath.Join(dir, roofmt.UIName)
+	freed := time.AfterFunc(20*time.Second, func() {
+		t.Error("got an import that waits for the pipe, want an end of it")
+		f, err := os.OpenFile(pipe, os.O_RDWR, 0)
+		if err == nil {
+			err = f.Close()
+		}
+		t.Log(err)
+	})
+	defer freed.Stop()
+	r := bring(t, storetest.Open(t, t.TempDir()), storage, importer.Options{Progress: func(p api.ImportProgress) {
+		if p.Files == 1 && p.Tasks == 0 {
+			storetest.Check(t, os.Remove(pipe))
+			storetest.Check(t, syscall.Mkfifo(pipe, 0o600))
+		}
+	}})
+	if r.Failed != 1 || !strings.Contains(r.Items[0].Problem, "no regular file") {
+		t.Errorf("got %+v, want a task that failed because of the pipe", r)
 	}
 }
