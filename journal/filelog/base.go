@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/journal"
 )
 
@@ -60,26 +61,7 @@ func Begin(ctx context.Context, dir, from string, seq uint64) error {
 	if err != nil {
 		return err
 	}
-	return writeSynced(filepath.Join(to, baseName), data, dir)
-}
-
-// writeSynced writes a small file, and makes it and the names above it durable.
-func writeSynced(path string, data []byte, above string) error {
-	f, err := OS.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteAt(data, 0)
-	if err == nil {
-		err = f.Datasync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err := OS.SyncDir(filepath.Dir(path)); err != nil {
-		return err
-	}
-	return OS.SyncDir(above)
+	return errors.Join(atomicfile.Create(filepath.Join(to, baseName), data), atomicfile.SyncDir(dir))
 }
 
 // share gives the files of a journal another name, and those of what it begins with.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/internal/filelock"
 	"github.com/roost-dev/roost/journal"
 )
 
@@ -35,7 +36,7 @@ func Restore(ctx context.Context, dir string, from journal.Stored) error {
 			if err != nil {
 				return err
 			}
-			if err := writeSynced(filepath.Join(at, baseName), data, filepath.Dir(at)); err != nil {
+			if err := errors.Join(atomicfile.Create(filepath.Join(at, baseName), data), atomicfile.SyncDir(filepath.Dir(at))); err != nil {
 				return fmt.Errorf("restore journal %s: %w", dir, err)
 			}
 		}
@@ -149,7 +150,7 @@ func Extend(ctx context.Context, dir string, over uint64, from journal.Stored) (
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
+	defer func() { err = errors.Join(err, filelock.Release(lock)) }()
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
 	if err != nil {
 		return err
