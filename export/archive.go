@@ -20,6 +20,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/inputfile"
+	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/importer"
@@ -220,8 +221,13 @@ func (a *archiver) file(root *os.Root, name, to string) error {
 	if err != nil {
 		return err
 	}
-	sum := sha256.New()
-	read := &reading{r: inputfile.ContextReader(a.ctx, io.LimitReader(in, info.Size()))}
+	sum, size := sha256.New(), info.Size()
+	if fork, ok := strings.CutSuffix(name, "base/"+store.JournalName); ok { // the base may have gone on in the same file
+		if n, err := filelog.Counted(a.ctx, filepath.Join(root.Name(), fork)); err == nil && n > 0 {
+			size = n
+		}
+	}
+	read := &reading{r: inputfile.ContextReader(a.ctx, io.LimitReader(in, size))}
 	n, err := io.Copy(io.MultiWriter(out, sum), read)
 	if read.err != nil && a.ctx.Err() == nil {
 		a.skip(filepath.Join(root.Name(), name), fmt.Errorf("only its first %d bytes could be read: %w", n, read.err))

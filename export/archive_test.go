@@ -21,6 +21,8 @@ import (
 	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/store"
+	tasks "github.com/roost-dev/roost/store/history"
+	"github.com/roost-dev/roost/task"
 )
 
 func one(views ...*store.View) iter.Seq2[*store.View, error] {
@@ -121,6 +123,25 @@ func TestArchiveOfAnAdoptedTask(t *testing.T) {
 		if !slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, want) }) {
 			t.Errorf("no %s in %v", want, names)
 		}
+	}
+}
+
+// A fork's base goes on in the same file.
+func TestTheArchiveOfAForkLacksWhatItsBaseGotLater(t *testing.T) {
+	s := newStorage(t, folder(oddUI, "[]"))
+	s.own("mine", "shared words")
+	ref := s.open("mine").Ref
+	_, finish, err := tasks.Fork(t.Context(), s.st, ref, tasks.ForkOptions{ID: "fork"})
+	fixture.NoError(t, err)
+	fixture.NoError(t, finish(t.Context()))
+	owned, err := s.st.Own(t.Context(), ref)
+	fixture.NoError(t, err)
+	fixture.NoError(t, owned.Task.CommitSynced(t.Context(), task.InputQueued{Input: "i", Text: "later words"}))
+	fixture.NoError(t, owned.Task.Close(t.Context()))
+	_, files := archived(t, s.open("fork"))
+	log := files["tasks/fork/task/base/journal.jsonl"]
+	if !strings.Contains(log, "shared words") || strings.Contains(log, "later words") {
+		t.Errorf("got %s, want what the fork shares and no more", log)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -227,6 +228,28 @@ func openBase(dir string) (journal.Stored, journal.Base, error) {
 		return nil, at, fmt.Errorf("journal %s: %w: %w", dir, ErrBase, err)
 	}
 	return base, at, nil
+}
+
+// Counted is how many bytes of the log in dir/base count; 0 when that is not known. It is the file of the base, whose owner
+// may have appended more.
+func Counted(ctx context.Context, dir string) (n int64, err error) {
+	base, at, err := openBase(dir)
+	if base == nil {
+		return 0, err
+	}
+	defer base.Close()
+	last, part := at.Seq, base
+	if j, ok := base.(*joined); ok {
+		last, part = j.at.Own(last), j.Stored
+	}
+	var c cursor
+	err = part.(*reader).walk(ctx, &c.off, &c.order, math.MaxInt64, func(it item) bool {
+		if it.seq == last {
+			n = it.raw.off + it.raw.length
+		}
+		return it.seq < last
+	})
+	return n, err
 }
 
 // joined is a log that begins with another one.
