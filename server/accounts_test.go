@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -47,15 +48,15 @@ type shared struct {
 	red                  string
 }
 
-func newSharedBench(t *testing.T) *shared {
+func newSharedBench(t *testing.T, change ...func(*testOptions)) *shared {
 	t.Helper()
 	ctx := t.Context()
-	url := pgtest.Shared(t).Database(t)
-	fixture.NoError(t, database.Migrate(ctx, url))
-	db := fixture.Must[*database.DB](t)(database.Open(ctx, url))
+	address := pgtest.Shared(t).Database(t)
+	fixture.NoError(t, database.Migrate(ctx, address))
+	db := fixture.Must[*database.DB](t)(database.Open(ctx, address))
 	s := &shared{accounts: accounts.New(db)}
 	t.Cleanup(func() { s.accounts.Close(); db.Close() })
-	s.bench = newWorkingBench(t, func(o *testOptions) { o.Accounts = s.accounts })
+	s.bench = newWorkingBench(t, append(change, func(o *testOptions) { o.Accounts = s.accounts })...)
 	first := fixture.Must[api.IssuedToken](t)(s.accounts.Begin(ctx, "root"))
 	s.root, s.rootID = "Authorization: Bearer "+first.Secret, first.Account
 	person := func(name string) (header, id string) {
@@ -294,6 +295,26 @@ func settingsOf(s *shared, id string) (out heldSettings) {
 	return out
 }
 
+// Whoever may only read sees no folder of the server that a request names.
+func TestReadersNameNoFolder(t *testing.T) {
+	s := newSharedBench(t)
+	task := s.start(s.ann, sayDone, "build a shed", "").Task
+	reader, worker := s.issued(s.annID, "reader", "read"), s.issued(s.annID, "worker", "read", "act")
+	dir := "workspace=" + url.QueryEscape(filepath.Join(s.dir, "ws"))
+	for _, path := range []string{"/v1/completions?kind=file&", "/v1/modes?", "/v1/mcp-servers?", "/v1/tasks/" + task + "/files?"} {
+		if got := s.send("GET", path+dir, "", reader).StatusCode; got != http.StatusForbidden {
+			t.Errorf("%s: got %d for a reader, want 403", path+dir, got)
+		}
+		for who, header := range map[string]string{"worker": worker, "operator": "Authorization: Bearer " + s.token} {
+			if got := s.send("GET", path+dir, "", header).StatusCode; got == http.StatusForbidden {
+				t.Errorf("%s: got 403 for the %s", path+dir, who)
+			}
+		}
+	}
+	s.did(http.StatusOK, nil, "GET", "/v1/tasks/"+task+"/files", "", reader)
+	s.did(http.StatusOK, nil, "GET", "/v1/tasks/"+task+"/completions?kind=file", "", reader)
+}
+
 // Whoever may act and not approve decides no approval, in whichever way an approval can be given.
 func TestApprovalsNeedTheirScope(t *testing.T) {
 	s := newSharedBench(t)
@@ -446,9 +467,9 @@ func TestALogInThatEndsDuringARequest(t *testing.T) {
 // While the database does not answer, a log-in has not ended: a page that follows the server tries again.
 func TestLogInsWithoutTheirDatabase(t *testing.T) {
 	s := newSharedBench(t)
-	url := pgtest.Shared(t).Database(t)
-	fixture.NoError(t, database.Migrate(t.Context(), url))
-	db := fixture.Must[*database.DB](t)(database.Open(t.Context(), url))
+	address := pgtest.Shared(t).Database(t)
+	fixture.NoError(t, database.Migrate(t.Context(), address))
+	db := fixture.Must[*database.DB](t)(database.Open(t.Context(), address))
 	s.srv.opt.Devices = devices.InDatabase(db, s.token, time.Now)
 	cookie := s.browser(s.bob)
 	db.Close()

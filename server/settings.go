@@ -35,9 +35,13 @@ func settingsRoutes() []route {
 		{on: "GET /v1/models", answer: api.Models{},
 			document: func(s *Server, a *asked) (any, error) { return s.service.Models(a.text["provider"]), nil }},
 		{on: "GET /v1/modes", answer: api.Page[api.Mode]{},
-			document: lists(func(s *service.Service, a *asked) ([]api.Mode, error) { return s.Modes(a.text["workspace"]) })},
+			document: lists(func(s *service.Service, a *asked) ([]api.Mode, error) {
+				return s.Modes(a.Context(), a.text["workspace"])
+			})},
 		{on: "GET /v1/mcp-servers", answer: api.Page[api.MCPServer]{},
-			document: lists(func(s *service.Service, a *asked) ([]api.MCPServer, error) { return s.MCPServers(a.text["workspace"]) })},
+			document: lists(func(s *service.Service, a *asked) ([]api.MCPServer, error) {
+				return s.MCPServers(a.Context(), a.text["workspace"])
+			})},
 		{on: "POST /v1/mcp-servers", body: api.NewMCPServer{}, answer: api.MCPServer{}, status: http.StatusCreated,
 			act: takes(func(s *service.Service, a *asked, n api.NewMCPServer) (any, error) {
 				return s.AddMCPServer(a.Context(), n)

@@ -48,6 +48,15 @@ func mayLoosen(ctx context.Context, n api.Settings, trust bool) error {
 	return nil
 }
 
+// mayName refuses a folder that a request names to a caller who may start no task: only who may start tasks may read what the
+// server may read.
+func mayName(ctx context.Context, dir string) error {
+	if c, ok := accounts.Of(ctx); ok && dir != "" && !c.Can(accounts.Act) {
+		return c.Denied(accounts.Act)
+	}
+	return nil
+}
+
 // SetAccess shares a task and its subtasks, or gives them to another owner. Undo can take that back.
 func (s *Service) SetAccess(ctx context.Context, c Call, id string, a api.Access) (api.Summary, error) {
 	var w wrongs

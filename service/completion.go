@@ -29,6 +29,9 @@ type CompletionQuery struct {
 // Completions are the words that fit a query, the best first; id is the task that the query is about, "" = none.
 func (s *Service) Completions(ctx context.Context, id string, q CompletionQuery) (api.Page[api.Completion], error) {
 	none := api.PageOf([]api.Completion{}, "")
+	if err := mayName(ctx, q.Workspace); err != nil {
+		return none, err
+	}
 	if id != "" {
 		t, err := s.FindLatest(ctx, id)
 		if err != nil {

@@ -216,7 +216,7 @@ func read[T any](ctx context.Context, s *Service, id string, f func(*store.View)
 // KnownFiles are the files that the model of a task knows. dir replaces the task's own workspace, "" = it does not. With
 // path, only that file is listed, with its records.
 func (s *Service) KnownFiles(ctx context.Context, id, dir string, path *string) (api.KnownFiles, error) {
-	if err := folder("workspace", dir); err != nil {
+	if err := cmp.Or(folder("workspace", dir), mayName(ctx, dir)); err != nil {
 		return api.KnownFiles{}, err
 	}
 	return read(ctx, s, id, func(v *store.View) (api.KnownFiles, error) {

@@ -300,8 +300,8 @@ func (s *Service) configured() (c setup.Config, err error) {
 }
 
 // Modes are the modes that a task in a workspace may be in; "" = in any.
-func (s *Service) Modes(workspace string) (out []api.Mode, err error) {
-	if err := folder("workspace", workspace); err != nil {
+func (s *Service) Modes(ctx context.Context, workspace string) (out []api.Mode, err error) {
+	if err := cmp.Or(folder("workspace", workspace), mayName(ctx, workspace)); err != nil {
 		return nil, err
 	}
 	c, err := s.configured()
@@ -325,8 +325,8 @@ func (s *Service) Modes(workspace string) (out []api.Mode, err error) {
 
 // servers are the MCP servers that are defined for a workspace, with their states; "" = only those of the user and of
 // editors.
-func (s *Service) servers(workspace string) (list []mcp.Server, c setup.Config, err error) {
-	if err := folder("workspace", workspace); err != nil {
+func (s *Service) servers(ctx context.Context, workspace string) (list []mcp.Server, c setup.Config, err error) {
+	if err := cmp.Or(folder("workspace", workspace), mayName(ctx, workspace)); err != nil {
 		return nil, c, err
 	}
 	if c, err = s.configured(); err != nil {
@@ -337,8 +337,8 @@ func (s *Service) servers(workspace string) (list []mcp.Server, c setup.Config, 
 }
 
 // MCPServers are the MCP servers that are defined for a workspace; "" = only those of the user and of editors.
-func (s *Service) MCPServers(workspace string) (out []api.MCPServer, err error) {
-	list, c, err := s.servers(workspace)
+func (s *Service) MCPServers(ctx context.Context, workspace string) (out []api.MCPServer, err error) {
+	list, c, err := s.servers(ctx, workspace)
 	for _, one := range list {
 		doc := config.Server(one)
 		doc.LoggedIn = c.Servers.Logins.Has(one)
@@ -363,7 +363,7 @@ func (s *Service) AddMCPServer(ctx context.Context, n api.NewMCPServer) (out api
 	if err != nil {
 		return out, err
 	}
-	all, err := s.MCPServers("")
+	all, err := s.MCPServers(ctx, "")
 	for _, one := range all {
 		if one.Name == n.Name {
 			out = one
@@ -377,7 +377,7 @@ func (s *Service) RemoveMCPServer(ctx context.Context, name string) error {
 	if err := notHere(ctx, "An MCP server is removed", "roost mcp remove NAME"); err != nil {
 		return err
 	}
-	list, c, err := s.servers("")
+	list, c, err := s.servers(ctx, "")
 	if err != nil {
 		return err
 	}

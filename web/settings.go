@@ -81,8 +81,8 @@ func (w *Web) settings(a *asked) (*page, error) {
 			File:        strings.HasPrefix(item.Origin, all.Path+":"),
 		})
 	}
-	if d.Modes, err = w.opt.Reader.Modes(d.Workspace); err == nil {
-		d.Servers, err = w.opt.Reader.MCPServers(d.Workspace)
+	if d.Modes, err = w.opt.Reader.Modes(a.Context(), d.Workspace); err == nil {
+		d.Servers, err = w.opt.Reader.MCPServers(a.Context(), d.Workspace)
 	}
 	if err != nil {
 		d.Trouble, d.Workspace = w.opt.Reader.Problem(a.Context(), err, ""), ""

@@ -32,8 +32,8 @@ type Reader interface {
 	Questions(ctx context.Context, id string) ([]api.Question, error)
 	UserSettings(ctx context.Context) (api.UserSettings, error)
 	Models(provider string) api.Models
-	Modes(workspace string) ([]api.Mode, error)
-	MCPServers(workspace string) ([]api.MCPServer, error)
+	Modes(ctx context.Context, workspace string) ([]api.Mode, error)
+	MCPServers(ctx context.Context, workspace string) ([]api.MCPServer, error)
 	ReadOnly() *api.Problem
 	Problem(ctx context.Context, err error, id string) *api.Problem
 	// Elsewhere is the address of the server that has the workspace which an error lacks; "" = there is none.
