@@ -295,6 +295,19 @@ func settingsOf(s *shared, id string) (out heldSettings) {
 	return out
 }
 
+// A page needs the scope that its document needs.
+func TestPagesNeedTheirScope(t *testing.T) {
+	s := newSharedBench(t, func(o *testOptions) { o.Pages = pages{} })
+	admin := s.issued(s.rootID, "all", "read", "admin")
+	for path, want := range map[string][2]int{"/": {200, 200}, "/devices": {403, 200}} {
+		for i, who := range []string{s.bob, admin} {
+			if got := s.ask("GET", path, who).StatusCode; got != want[i] {
+				t.Errorf("%s: got %d, want %d for %s", path, got, want[i], []string{"bob", "an administrator"}[i])
+			}
+		}
+	}
+}
+
 // Whoever may only read sees no folder of the server that a request names.
 func TestReadersNameNoFolder(t *testing.T) {
 	s := newSharedBench(t)

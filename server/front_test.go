@@ -22,7 +22,7 @@ func (pages) Pages() map[string]func(http.ResponseWriter, *http.Request) error {
 		_, err := io.WriteString(w, "page "+r.URL.Path)
 		return err
 	}
-	return map[string]func(http.ResponseWriter, *http.Request) error{"/{$}": show, "/static/{name}": show}
+	return map[string]func(http.ResponseWriter, *http.Request) error{"/{$}": show, "/static/{name}": show, "/devices": show}
 }
 
 func (pages) Refuse(w http.ResponseWriter, _ *http.Request, p *api.Problem) {

@@ -281,7 +281,8 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, page func(http.Res
 		}
 	}
 	if c, ok := accounts.Of(r.Context()); ok {
-		if p := c.Denied(accounts.Read); p != nil {
+		scope, _ := route{on: "GET /v1" + r.URL.Path, method: http.MethodGet}.needs() // as the page's document
+		if p := c.Denied(scope); p != nil {
 			s.deny(w, r, p)
 			return
 		}
