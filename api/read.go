@@ -688,10 +688,13 @@ func (p *Problem) Because(err error) *Problem {
 	return p
 }
 
-// Invalid is the problem of a document, with everything that is wrong with it.
+// Invalid is the problem of a document, or of parameters, with everything that is wrong.
 func Invalid(wrong ...Wrong) *Problem {
-	at := cmp.Or(wrong[0].Parameter, "the body")
-	p := NewProblem(http.StatusUnprocessableEntity, "validation_failed", "Something in the body is wrong", at+": "+wrong[0].Detail)
+	title, at := "A parameter is wrong", wrong[0].Parameter
+	if at == "" || at[0] == '/' { // a JSON pointer
+		title, at = "Something in the body is wrong", cmp.Or(at, "the body")
+	}
+	p := NewProblem(http.StatusUnprocessableEntity, "validation_failed", title, at+": "+wrong[0].Detail)
 	p.Errors = wrong
 	return p
 }

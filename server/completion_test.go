@@ -55,6 +55,9 @@ func TestCompletions(t *testing.T) {
 	if len(page.Items) == 0 || page.Items[0].From != "anthropic" || !strings.Contains(page.Items[0].About, "context, $") {
 		t.Errorf("got %+v, want a model of Anthropic with window and prices", page.Items)
 	}
-	g.denied(422, "validation_failed", "GET", "/v1/completions?workspace=here", "")
-	g.denied(422, "validation_failed", "GET", "/v1/completions?kind=secret", "")
+	for _, query := range []string{"workspace=here", "kind=secret"} {
+		if p := g.denied(422, "validation_failed", "GET", "/v1/completions?"+query, ""); p.Title != "A parameter is wrong" {
+			t.Errorf("%s: got the title %q, want that a parameter is wrong", query, p.Title)
+		}
+	}
 }

@@ -328,7 +328,7 @@ func (a *asked) span() (service.Span, error) {
 		}
 		n, err := strconv.Atoi(strings.TrimPrefix(text, "#"))
 		if err != nil || n < 0 || name == "before" && n == 0 {
-			return out, wrongParameters(api.Wrong{Parameter: name, Detail: "want a message's number such as 12"})
+			return out, api.Invalid(api.Wrong{Parameter: name, Detail: "want a message's number such as 12"})
 		}
 		if *to = n; name == "after" {
 			*to = n + 1 // the first item of the span

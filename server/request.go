@@ -318,13 +318,7 @@ func decode(raw string, params []param, now time.Time) (values, error) {
 		return v, nil
 	}
 	slices.SortFunc(wrong, func(a, b api.Wrong) int { return strings.Compare(a.Parameter, b.Parameter) })
-	return v, wrongParameters(wrong...)
-}
-
-func wrongParameters(wrong ...api.Wrong) *api.Problem {
-	p := api.Invalid(wrong...)
-	p.Title = "A parameter is wrong"
-	return p
+	return v, api.Invalid(wrong...)
 }
 
 // read reads one parameter; why is "" when it is well-formed.

@@ -301,7 +301,7 @@ func deviceProblem(err error) error {
 		return problem(http.StatusNotFound, "no_such_device", "No device has that id", "the device's log-in ended, or was revoked",
 			"roost devices", "GET /v1/devices")
 	case errors.Is(err, devices.ErrName):
-		return api.Invalid(api.Wrong{Parameter: "name", Detail: err.Error()})
+		return api.Invalid(api.Wrong{Parameter: "/name", Detail: err.Error()})
 	}
 	return err
 }

@@ -459,7 +459,7 @@ func (a *asked) wanted() (func(events.Item) bool, *api.Problem) {
 	list := strings.Split(text, ",")
 	for _, one := range list {
 		if !events.PlainType(strings.TrimSuffix(one, "*")) && one != "*" || len(list) > 64 {
-			return nil, wrongParameters(api.Wrong{Parameter: "types",
+			return nil, api.Invalid(api.Wrong{Parameter: "types",
 				Detail: "want types of events such as run.ended or message.*, joined by commas"})
 		}
 	}
