@@ -45,6 +45,6 @@ func (a *Accounts) Audit(ctx context.Context, f AuditFilter) ([]api.AuditEntry, 
 	}
 	return list(ctx, a, "read the audit trail", scan, `SELECT e.id, e.at, e.account, e.token, e.act, coalesce(nullif(o.task, ''), e.task), e.address, e.request, o.status
 		FROM roost.audit e LEFT JOIN roost.audit_outcomes o ON o.entry = e.id
-		WHERE ($1 = '' OR e.account = $1) AND ($2 = '' OR e.task = $2 OR o.task = $2) AND ($3 = 0 OR e.id < $3) ORDER BY e.id DESC LIMIT $4`,
+		WHERE ($1 = '' OR e.account = $1) AND ($2 = '' OR e.task = $2 OR o.task = $2) AND ($3::bigint = 0 OR e.id < $3) ORDER BY e.id DESC LIMIT $4`,
 		f.Account, f.Task, f.Before, f.Limit)
 }
