@@ -252,7 +252,7 @@ func history(s *service.Service, a *asked, span service.Span) (any, error) {
 	return windowBytes(w), err
 }
 
-// fragments answers with messages as HTML: li elements in their order, and the address of earlier ones in Link.
+// fragments answers with messages as HTML: li elements in their order, and the addresses of earlier and later ones in Link.
 func (s *Server) fragments(w http.ResponseWriter, a *asked) error {
 	span, err := a.span()
 	if err != nil {
@@ -268,13 +268,18 @@ func (s *Server) fragments(w http.ResponseWriter, a *asked) error {
 		body.WriteString(one.HTML)
 	}
 	h := w.Header()
-	if page.Before != nil {
-		q := url.Values{"before": {strconv.Itoa(*page.Before)}, "limit": {strconv.Itoa(span.Limit)}}
+	link := func(rel, name string, at *int) {
+		if at == nil {
+			return
+		}
+		q := url.Values{name: {strconv.Itoa(*at)}, "limit": {strconv.Itoa(span.Limit)}}
 		if a.text["view"] != "" {
 			q.Set("view", a.text["view"])
 		}
-		h.Set("Link", "<"+a.URL.EscapedPath()+"?"+q.Encode()+`>; rel="prev"`)
+		h.Add("Link", "<"+a.URL.EscapedPath()+"?"+q.Encode()+`>; rel="`+rel+`"`)
 	}
+	link("prev", "before", page.Before)
+	link("next", "after", page.After)
 	h.Set("Vary", "Accept")
 	send(w, a.Request, http.StatusOK, htmlMedia+"; charset=utf-8", body.Bytes())
 	return nil

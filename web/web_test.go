@@ -140,13 +140,16 @@ func TestPagesOfATask(t *testing.T) {
 	}
 }
 
-// The fragments of the API are the elements of the page, and lead to earlier ones.
+// The fragments of the API are the elements of the page, and lead to earlier and later ones.
 func TestFragmentsAreThePagesElements(t *testing.T) {
 	t.Parallel()
 	g := newBench(t, storage(t, map[string][]map[string]any{"t1": said("do it", "**one** <b>two</b>", "three")}))
 	resp, body := g.ask("/v1/tasks/t1/messages?limit=2", "Accept: text/html")
 	if resp.Header.Get("Content-Type") != "text/html; charset=utf-8" || resp.Header.Get("Link") != `</v1/tasks/t1/messages?before=2&limit=2>; rel="prev"` {
 		t.Errorf("got %v, want HTML and a link to what is before", resp.Header)
+	}
+	if resp, _ := g.ask("/v1/tasks/t1/messages?after=0&limit=2", "Accept: text/html"); resp.Header.Get("Link") != `</v1/tasks/t1/messages?after=2&limit=2>; rel="next"` {
+		t.Errorf("got %v, want a link to what is after", resp.Header)
 	}
 	_, whole := g.ask("/tasks/t1")
 	for part := range strings.SplitSeq(strings.TrimSpace(body), "<li ") {

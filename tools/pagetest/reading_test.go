@@ -72,6 +72,18 @@ func TestSearchAndOpenAHit(t *testing.T) {
 	}
 }
 
+// Where large messages come a few at a time, the page comes to the end of the task from a message in its middle.
+func TestPageForwardThroughLargeMessages(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	id := h.long(60, func(i int) string {
+		return fmt.Sprintf("message %d\n\n%s", i, strings.Repeat("It goes on and on. ", 2000))
+	})
+	tab := h.loggedIn(desktop, "/tasks/"+id+"?at=5#ui-5")
+	tab.live()
+	tab.sees("the end comes", `(scrollTo({top: document.body.scrollHeight, behavior: 'instant'}), document.getElementById('ui-60'))`)
+}
+
 // A long task opens at its end. Older messages come when the top is near, and what is in view stays where it is.
 func TestPageBack(t *testing.T) {
 	t.Parallel()

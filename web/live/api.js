@@ -22,7 +22,7 @@ async function send(path, init, signal) {
   }
 }
 
-async function request(method, path, { body, accept, key, signal, keepalive } = {}) {
+export async function request(method, path, { body, accept, key, signal, keepalive } = {}) {
   const headers = { Accept: accept || 'application/json' };
   if (body !== undefined) headers['Content-Type'] = 'application/json';
   if (method !== 'GET') headers['Idempotency-Key'] = key || crypto.randomUUID();

@@ -1,7 +1,7 @@
 // The list of a task's messages: fragments of the server, newest at the end. More of them come when an end of what is
 // loaded comes near, and what lies far from the view then goes: a tab holds no more of a long task than of a short one.
 
-import { get, getHTML, taskPath } from './api.js';
+import { get, request, taskPath } from './api.js';
 import { fragment } from './fragment.js';
 import { quietly } from './ui.js';
 
@@ -95,9 +95,11 @@ export class Messages {
     return this.queue;
   }
 
-  // fetch gives the rows of a part of the history.
+  // fetch gives the rows of a part of the history. The server gives fewer where they are large, and says whether more follow.
   async fetch(query) {
-    const rows = fragment(await getHTML(taskPath(this.task, '/messages?' + new URLSearchParams(query))));
+    const answer = await request('GET', taskPath(this.task, '/messages?' + new URLSearchParams(query)), { accept: 'text/html' });
+    const rows = fragment(await answer.text());
+    this.more = /rel="next"/.test(answer.headers.get('Link'));
     const items = [...rows.querySelectorAll('[data-index]')];
     for (const item of items) item.hidden = this.hides(item.dataset.ts);
     return items;
@@ -153,7 +155,7 @@ export class Messages {
         this.drop(true);
       });
       if (items.length) this.last = +items.at(-1).dataset.index;
-      this.end = items.length < pageSize;
+      this.end = !this.more;
     });
     this.loadingLater = false;
     return this.last > before;
@@ -206,7 +208,7 @@ export class Messages {
       });
       this.last = +items.at(-1).dataset.index;
       if (!this.first) this.first = +items[0].dataset.index;
-      if (items.length < 200) return;
+      if (!this.more) return;
     }
   }
 
@@ -243,7 +245,7 @@ export class Messages {
       this.list.replaceChildren(...items);
       this.onrows?.(items);
     });
-    this.end = query.after === undefined || items.length < query.limit;
+    this.end = !this.more;
     this.span();
   }
 
