@@ -58,6 +58,7 @@ type Entry struct {
 // File is a settings file. The zero value is an empty one.
 type File struct {
 	Entries []Entry
+	mark    string   // the byte order mark, which some editors put in front
 	lines   []string // each with its line break
 	tables  []table
 }
@@ -70,11 +71,14 @@ type table struct {
 
 // Parse reads a settings file. What it refuses is a *SyntaxError.
 func Parse(data []byte) (*File, error) {
-	f := &File{lines: strings.SplitAfter(string(data), "\n"), tables: []table{{line: 0}}}
+	f := &File{tables: []table{{line: 0}}}
+	if rest, marked := bytes.CutPrefix(data, []byte("\ufeff")); marked {
+		f.mark, data = "\ufeff", rest
+	}
+	f.lines = strings.SplitAfter(string(data), "\n")
 	if f.lines[len(f.lines)-1] == "" {
 		f.lines = f.lines[:len(f.lines)-1]
 	}
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	// The file is judged as a whole first: the parser below knows no names.
 	if err := toml.Unmarshal(data, new(map[string]any)); err != nil {
 		return nil, syntax(err)
@@ -157,7 +161,7 @@ func entryOf(p *unstable.Parser, n *unstable.Node, prefix string) (Entry, error)
 }
 
 // Text is the file as it was read.
-func (f *File) Text() []byte { return []byte(strings.Join(f.lines, "")) }
+func (f *File) Text() []byte { return f.splice(0, 0, "") }
 
 // Get finds a setting.
 func (f *File) Get(key string) (Entry, bool) {
@@ -274,7 +278,7 @@ func (f *File) top(header int) int {
 }
 
 func (f *File) splice(from, to int, line string) []byte {
-	return []byte(strings.Join(f.lines[:from], "") + line + strings.Join(f.lines[to:], ""))
+	return []byte(f.mark + strings.Join(f.lines[:from], "") + line + strings.Join(f.lines[to:], ""))
 }
 
 func (f *File) newline() string {
