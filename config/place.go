@@ -152,8 +152,11 @@ func (p Place) Read() (*Settings, error) {
 	}
 	values, unknown, err := Resolve(f, path, p.Env)
 	if bad, is := errors.AsType[*ValueError](err); is {
-		return nil, broken("use the setting "+bad.Key, bad.Origin+": "+bad.Problem,
-			"roost config set "+bad.Key+" VALUE, or unset "+bad.Origin)
+		try := "unset " + bad.Origin
+		if strings.HasPrefix(bad.Origin, path) {
+			try = "roost config set " + bad.Key + " VALUE"
+		}
+		return nil, broken("use the setting "+bad.Key, bad.Origin+": "+bad.Problem, try)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the settings %s: %w", path, err)
