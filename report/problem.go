@@ -69,8 +69,8 @@ func ProblemOf(ctx context.Context, st *store.Store, err error, id string) *api.
 	case errors.Is(err, catalog.ErrQuery):
 		return api.NewProblem(http.StatusUnprocessableEntity, "validation_failed", "The query cannot be read", err.Error())
 	case errors.As(err, &root):
-		return api.NewProblem(http.StatusServiceUnavailable, "store_unavailable", "The tasks cannot be read now",
-			"the root cannot be used: "+root.Check).Because(err)
+		return api.NewProblem(http.StatusServiceUnavailable, "store_unavailable", "The root cannot be used",
+			root.Path+": "+root.Check, "roost --root DIR ...").Because(err)
 	case errors.As(err, &unread) && !errors.Is(err, os.ErrPermission):
 		return api.NewProblem(http.StatusForbidden, "file_unreadable", "A file cannot be read",
 			unread.Error()+"; the task does not continue without it", "ls -l "+unread.Path, "dmesg  # errors of the disk").Because(err)
