@@ -325,9 +325,9 @@ func (c *Client) send(ctx context.Context, r Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// TaskPath is the path of a task, or of a resource below it.
+// TaskPath is the path of a task, or of a resource below it. The dots of an id are no steps of the path.
 func TaskPath(id string, rest ...string) string {
-	return "/v1/tasks/" + strings.Join(append([]string{url.PathEscape(id)}, rest...), "/")
+	return "/v1/tasks/" + strings.Join(append([]string{strings.ReplaceAll(url.PathEscape(id), ".", "%2E")}, rest...), "/")
 }
 
 type keyed struct{}
