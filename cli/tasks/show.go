@@ -367,12 +367,12 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 	if alone {
 		a.warnOfDamage(t)
 	}
-	q := url.Values{}
-	switch {
-	case f.api:
-		q.Set("view", "api")
-	case f.effective:
-		q.Set("view", "effective")
+	q, again := url.Values{}, "roost show "+failure.ShellWord(id)
+	for name, chosen := range map[string]bool{"api": f.api, "effective": f.effective} {
+		if chosen {
+			q.Set("view", name)
+			again += " --" + name
+		}
 	}
 	if a.Flags.Verbose {
 		q.Set("whole", "true")
@@ -396,7 +396,7 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 					fmt.Sprintf("this history has %s", api.Plural(total, "message")), "roost show "+failure.ShellWord(t.ID))
 			}
 			if from, _ := window(total, f); from > 0 && a.OutTTY {
-				line := fmt.Sprintf("↑ %s above: roost show %s --all, or --before %d", countOf(from, "message"), failure.ShellWord(id), from+1)
+				line := fmt.Sprintf("↑ %s above: %s --all, or --before %d", countOf(from, "message"), again, from+1)
 				fmt.Fprintln(out, style.Paint(view.Dim, line)+"\n")
 			}
 			return w.Total, nil, err
@@ -435,7 +435,7 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 	if err := app.Flushed(out); err != nil || from == 0 || a.OutTTY && a.Pager() != "" {
 		return err
 	}
-	again := fmt.Sprintf("roost show %s --before %d", t.ID, from+1)
+	again += fmt.Sprintf(" --before %d", from+1)
 	if f.tail > 0 && f.at == 0 {
 		again += fmt.Sprintf(" --tail %d", f.tail)
 	}
