@@ -354,7 +354,7 @@ func importProblem(what string, err error) *api.Problem {
 	case errors.Is(err, importer.ErrInOwnRoot):
 		p.Code, p.Suggestions = "usage", []string{"roost list"}
 	case errors.Is(err, export.ErrArchive):
-		p.Code, p.Suggestions = "damaged", []string{"another copy of the archive"}
+		p.Code, p.Suggestions = "damaged", []string{"roost import PATH  # another copy of the archive"}
 	}
 	return p
 }
