@@ -106,3 +106,18 @@ func TestTheStatusFollowsTheRun(t *testing.T) {
 	c.shows("kept: ", "(/resume t1 returns to it)", "a new task begins")
 	c.when("nothing used", func(st state) bool { return st.Task == "" && st.Facts == d.facts })
 }
+
+// A cost that is not known is no cost of 0.
+func TestTheStatusNamesAKnownCost(t *testing.T) {
+	for cost, want := range map[money.USD]int{0: 0, 1_500_000: 1} {
+		d := newDesk(t)
+		d.facts = Facts{Model: "m1", Window: 1000, Cost: cost}
+		c := talking(t, d)
+		c.Line("/status")
+		c.Line("/limits")
+		c.shows("limits as the task has them")
+		if got := strings.Count(c.text(), "cost so far $"); got != want {
+			t.Errorf("cost %s: the line stands there %d times, want %d:\n%s", cost, got, want, c.text())
+		}
+	}
+}

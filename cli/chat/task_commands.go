@@ -399,7 +399,9 @@ func (s *Session) status(ctx context.Context, id, _ string) error {
 		share, _ := api.ShareOf(f.Context, f.Window)
 		lines = append(lines, fmt.Sprintf("context %s of %s tokens (%d%%)", thousands(int(f.Context)), thousands(int(f.Window)), share))
 	}
-	lines = append(lines, fmt.Sprintf("cost so far $%.2f", f.Cost.Float()))
+	if f.Cost > 0 { // 0 = not known
+		lines = append(lines, fmt.Sprintf("cost so far $%.2f", f.Cost.Float()))
+	}
 	for _, line := range lines {
 		s.tell("%s", line)
 	}
