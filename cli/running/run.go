@@ -48,7 +48,9 @@ func (a *commands) resumeCommand() *cobra.Command {
 	var r app.RunFlags
 	var branch string
 	cmd := help.Command("resume", func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 && r.Task != "" {
+		if r.Task != "" && len(args) > 0 {
+			return failure.Usage("roost resume --task", "the task is named by the flag and by an argument", "roost resume ID PROMPT")
+		} else if r.Task != "" {
 			args = []string{r.Task}
 		}
 		req, err := a.Request(cmd, &r, args[min(1, len(args)):])
@@ -81,6 +83,9 @@ func (a *commands) resumeCommand() *cobra.Command {
 func (a *commands) continueCommand() *cobra.Command {
 	var r app.RunFlags
 	cmd := help.Command("continue", func(cmd *cobra.Command, args []string) error {
+		if r.Task != "" {
+			return failure.Usage("roost continue --task", "continue takes the newest task of the folder", "roost resume ID PROMPT")
+		}
 		req, err := a.Request(cmd, &r, args)
 		if err != nil {
 			return err
