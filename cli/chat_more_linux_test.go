@@ -72,7 +72,7 @@ func TestChatSetsAModelUp(t *testing.T) {
 func TestChatRefusesFlags(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
-	for _, args := range [][]string{{"--detach"}, {"--stream"}, {"--task", "a1"}} {
+	for _, args := range [][]string{{"--detach"}, {"--output", "json"}, {"--stream"}, {"--task", "a1"}} {
 		r := s.roost(append([]string{"chat"}, args...)...)
 		if r.code != failure.ExitUsage || !strings.Contains(r.err, "roost chat "+args[0]) || !strings.Contains(r.err, "try: roost ") {
 			t.Errorf("%s: exit %d\n%s", args[0], r.code, r.err)

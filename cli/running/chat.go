@@ -62,6 +62,9 @@ func (a *commands) chatCommand() *cobra.Command {
 		return a.WithClient(cmd.Context(), func(c *client.Client, e *engine.Engine) error { return a.chat(cmd.Context(), c, e, v, o, prompt) })
 	})
 	a.AddRunFlags(cmd, &r)
+	for name := range pointless {
+		_ = cmd.Flags().MarkHidden(name) // each is a flag of a run
+	}
 	cmd.Flags().StringVar(&prompt, "prompt", "", "begin with this `text`, as if it had been typed")
 	return cmd
 }
@@ -69,6 +72,7 @@ func (a *commands) chatCommand() *cobra.Command {
 // pointless are the flags of roost run that a chat refuses, each with the reason and what to do instead.
 var pointless = map[string][2]string{
 	"detach": {"a chat stays with its task", "roost run --detach PROMPT"},
+	"output": {"a chat shows each result when it comes", "roost run --output json PROMPT"},
 	"stream": {"a chat always shows text as it comes", "roost chat"},
 	"task":   {"the task is an argument of chat", "roost chat ID"},
 }
