@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/database"
+	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/local"
 	"github.com/roost-dev/roost/view"
 )
@@ -106,10 +106,12 @@ func (a *commands) openEnd(ctx context.Context, end, key string, create bool) (s
 	return s, func() {}, err
 }
 
-// withoutPassword is an end of a migration as it may be shown.
+var password = lazyregexp.New(`^([^:]+://[^:@/]*):[^@/]*@`) // in an address, as the driver reads it
+
+// withoutPassword is an end of a migration as it may be shown. A parameter of an address can be a password, too.
 func withoutPassword(end string) string {
-	if u, err := url.Parse(end); inDatabase(end) && err == nil {
-		return u.Redacted()
+	if inDatabase(end) {
+		end, _, _ = strings.Cut(password().ReplaceAllString(end, "$1@"), "?")
 	}
 	return end
 }
