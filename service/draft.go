@@ -33,8 +33,8 @@ func (s *Service) draftOf(ctx context.Context, id string) (string, error) {
 	return name, nil
 }
 
-// draftOwner separates the task from the account in the name of a draft.
-const draftOwner = "\x00"
+// draftOwner separates the task from the account in the name of a draft. A text of the database holds no NUL.
+const draftOwner = "\x01"
 
 // draftShown removes the account from the name in a draft.
 func draftShown(d api.Draft, err error) (api.Draft, error) {
