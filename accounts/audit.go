@@ -35,7 +35,7 @@ type AuditFilter struct {
 	Limit         int
 }
 
-// Audit is the audit trail, the newest entry first.
+// Audit is the audit trail, the newest entry first. The filter may hold what is no text of a database: no entry has that.
 func (a *Accounts) Audit(ctx context.Context, f AuditFilter) ([]api.AuditEntry, error) {
 	scan := func(row database.Scanner) (e api.AuditEntry, err error) {
 		var at time.Time
@@ -44,7 +44,7 @@ func (a *Accounts) Audit(ctx context.Context, f AuditFilter) ([]api.AuditEntry, 
 		return e, err
 	}
 	return list(ctx, a, "read the audit trail", scan, `SELECT e.id, e.at, e.account, e.token, e.act, coalesce(nullif(o.task, ''), e.task), e.address, e.request, o.status
-		FROM roost.audit e LEFT JOIN roost.audit_outcomes o ON o.entry = e.id
-		WHERE ($1 = '' OR e.account = $1) AND ($2 = '' OR e.task = $2 OR o.task = $2) AND ($3::bigint = 0 OR e.id < $3) ORDER BY e.id DESC LIMIT $4`,
-		f.Account, f.Task, f.Before, f.Limit)
+		FROM roost.audit e LEFT JOIN roost.audit_outcomes o ON o.entry = e.id WHERE ($1 = ''::bytea OR convert_to(e.account, 'UTF8') = $1)
+		AND ($2 = ''::bytea OR $2 IN (convert_to(e.task, 'UTF8'), convert_to(o.task, 'UTF8'))) AND ($3::bigint = 0 OR e.id < $3) ORDER BY e.id DESC LIMIT $4`,
+		[]byte(f.Account), []byte(f.Task), f.Before, f.Limit)
 }

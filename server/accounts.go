@@ -98,6 +98,9 @@ func (rt route) noted() bool {
 
 // answer answers a request of a route, with what its caller may do.
 func (s *Server) answer(rt *route, w http.ResponseWriter, r *http.Request) *api.Problem {
+	if p := badName(rt, r); p != nil { // the audit trail could not store it
+		return p
+	}
 	c, ok := accounts.Of(r.Context())
 	if !ok {
 		return s.answerAny(rt, w, r)

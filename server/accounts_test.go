@@ -400,6 +400,19 @@ func TestAuditTrail(t *testing.T) {
 	s.send("PATCH", "/v1/settings", `{}`, s.bob)
 	s.get("/v1/tasks/"+task+"/export?format=md", s.ann)
 	s.refused(http.StatusForbidden, "scope_missing", "GET", "/v1/audit", s.ann)
+	for _, name := range []string{"a%00b", "a%ffb"} { // no text of a database
+		s.refused(http.StatusBadRequest, "bad_id", "DELETE", "/v1/tasks/"+name, s.ann)
+		var none api.Page[api.AuditEntry]
+		if s.did(http.StatusOK, &none, "GET", "/v1/audit?task="+name+"&account="+name, "", s.root); len(none.Items) != 0 {
+			t.Errorf("audit trail of %s: got %d entries, want none", name, len(none.Items))
+		}
+	}
+	for _, by := range []string{"?task=" + task, "?account=" + s.annID} {
+		var hers api.Page[api.AuditEntry]
+		if s.did(http.StatusOK, &hers, "GET", "/v1/audit"+by, "", s.root); len(hers.Items) != 3 {
+			t.Errorf("audit trail %s: got %d entries, want 3", by, len(hers.Items))
+		}
+	}
 	var page api.Page[api.AuditEntry]
 	s.did(http.StatusOK, &page, "GET", "/v1/audit", "", s.root)
 	var got []string

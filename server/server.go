@@ -325,9 +325,6 @@ func (s *Server) answerAny(rt *route, w http.ResponseWriter, r *http.Request) *a
 		return problem(http.StatusNotAcceptable, "not_acceptable", "The route does not give that media type", "this route gives "+media,
 			"Accept: "+media)
 	}
-	if p := badName(rt, r); p != nil {
-		return p
-	}
 	if p := s.service.ReadOnly(); p != nil && rt.engine {
 		return p
 	}
