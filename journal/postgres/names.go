@@ -62,7 +62,7 @@ SELECT owner FROM roost.journals WHERE name = $1 AND lease_until > clock_timesta
 func (j *Journals) Begin(ctx context.Context, name, from string, seq uint64) error {
 	err := j.db.Transaction(ctx, func(tx *database.Tx) error {
 		var base, id, epoch int64
-		found, err := database.Found(tx.QueryRow(ctx, `SELECT id FROM roost.journals WHERE name = $1 AND head >= $2`, from, int64(seq)), &base)
+		found, err := database.Found(tx.QueryRow(ctx, `SELECT id FROM roost.journals WHERE name = $1 AND head >= $2 FOR KEY SHARE`, from, int64(seq)), &base)
 		if err == nil && !found {
 			err = fmt.Errorf("%s has no commit %d: %w", from, seq, journal.ErrNotFound)
 		}

@@ -8,11 +8,15 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 
+	"github.com/roost-dev/roost/database/payload"
 	"github.com/roost-dev/roost/internal/testing/pgtest"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
@@ -370,5 +374,56 @@ func TestRestoreAllOrNothing(t *testing.T) {
 	stored, err := j.OpenReader(t.Context(), "whole", nil)
 	if got := len(content(t, opened(t, stored, err))); got != 3 {
 		t.Errorf("it has %d commits, want 3", got)
+	}
+}
+
+// A journal that is removed while another one begins with it: the new one has all of it.
+func TestBeginWithAJournalThatIsRemoved(t *testing.T) {
+	t.Parallel()
+	ctx, url := t.Context(), pgtest.Shared(t).Database(t)
+	j := open(t, url, postgres.Options{})
+	o, err := j.Own(ctx, "base", postgres.OwnOptions{By: "test"})
+	write(t, o, err, "a", "b")
+	base, err := j.OpenReader(ctx, "base", nil)
+	want := content(t, opened(t, base, err))
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx) //nolint:errcheck // it ends with the test
+	tx, err := conn.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Begin waits for this row: it has the number of the new journal.
+	if _, err := tx.Exec(ctx, `INSERT INTO roost.commits (journal, seq, line) SELECT last_value + 1, 1, '' FROM roost.journals_id_seq`); err != nil {
+		t.Fatal(err)
+	}
+	begun, removed := make(chan error, 1), make(chan error, 1)
+	waiting := func(n int) bool {
+		var got int
+		err := j.DB().QueryRow(ctx, `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`).Scan(&got)
+		return err == nil && got >= n
+	}
+	until := func(done func() bool) {
+		for end := time.Now().Add(time.Minute); !done(); time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal("nothing waits within a minute")
+			}
+		}
+	}
+	go func() { begun <- j.Begin(ctx, "fork", "base", uint64(len(want))) }()
+	until(func() bool { return waiting(1) })
+	go func() { removed <- j.Remove(ctx, "base") }()
+	until(func() bool { return waiting(2) || len(removed) > 0 })
+	if err := errors.Join(tx.Rollback(ctx), <-begun, <-removed); err != nil {
+		t.Fatal(err)
+	}
+	if err := payload.Sweep(ctx, j.DB()); err != nil {
+		t.Fatal(err)
+	}
+	fork, err := j.OpenReader(ctx, "fork", nil)
+	if got := content(t, opened(t, fork, err)); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
