@@ -150,13 +150,6 @@ func (h *hub) announceLast(ctx context.Context) {
 	close(h.pending.round)
 }
 
-// unannounced reports whether something waits.
-func (h *hub) unannounced() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.pending.order) > 0
-}
-
 // ended announces the last commits of an owner, and waits for that for a moment: a process that is killed after the owner
 // released the journal would leave nothing that shows that its commits were not announced.
 func (h *hub) ended(id int64, s Synced) {

@@ -216,13 +216,6 @@ func (h *hub) wakeAll() {
 	}
 }
 
-// wakeAny wakes the followers of announcements.
-func (h *hub) wakeAny() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.journals[anyJournal].notify()
-}
-
 // poll asks for the heads of all followed journals in one query.
 func (h *hub) poll(ctx context.Context) {
 	for ctx.Err() == nil {
@@ -232,11 +225,9 @@ func (h *hub) poll(ctx context.Context) {
 		}
 		pause(ctx, wait)
 		if wait == pollDeaf {
-			h.wakeAny()
+			h.notified(" 0") // anyJournal: a server may have announced something
 		}
-		if h.unannounced() {
-			h.sendSoon()
-		}
+		h.sendSoon() // what could not be announced
 		if ids := h.ids(); len(ids) > 0 {
 			h.look(ctx, ids)
 		}
