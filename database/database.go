@@ -20,7 +20,8 @@
 // # Standbys
 //
 // With a synchronous standby (synchronous_standby_names), what was acknowledged is there when the standby takes over. An
-// address with several hosts finds the primary: postgres://USER@HOST1,HOST2/NAME. While the standby is away, commits wait;
+// address with several hosts finds the primary: postgres://USER@HOST1,HOST2/NAME, also when a host is lost and answers nothing,
+// which takes connectTime for each connection. A statement waits for statementTime. While the standby is away, commits wait;
 // no statement is ever cancelled, because a cancelled wait would show a commit that the standby lacks. A statement that
 // was given up keeps its session until the standby comes, so max_connections needs room. The clocks of both
 // servers should agree: leases are counted on that of the primary.
