@@ -49,7 +49,7 @@ type Call struct {
 	Idle     time.Duration // how long the provider may stay silent; 0 or less = for ever
 	Now      func() time.Time
 
-	// Ended reports whether a stream that ends without an end event has sent a whole reply.
+	// Ended reports whether a stream that ends or breaks without an end event has sent a whole reply.
 	// nil = every reply has an end event, and a stream without one was cut.
 	Ended func() bool
 	// Kind classifies a refusal; nil = KindOfStatus.
@@ -119,7 +119,7 @@ func (c Call) Stream(ctx context.Context, event func(data []byte) (done bool, er
 	}
 	for {
 		data, err := events.Next()
-		if errors.Is(err, io.EOF) && c.Ended != nil && c.Ended() {
+		if err != nil && ctx.Err() == nil && c.Ended != nil && c.Ended() { // another attempt would be paid again
 			return nil
 		}
 		if err != nil {

@@ -81,6 +81,15 @@ func said(text string) http.HandlerFunc {
 	}
 }
 
+// breaking sends a text and breaks the connection.
+func breaking(text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		said(text)(w, r)
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}
+}
+
 func TestCall(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer http.HandlerFunc
@@ -91,6 +100,8 @@ func TestCall(t *testing.T) {
 		"whole":            {said("data: a\n\ndata: end\n\nrest"), false, "", []string{"a", "end"}},
 		"cut":              {said("data: a\n\n"), false, llm.Cut, []string{"a"}},
 		"ends by itself":   {said("data: a\n\n"), true, "", []string{"a"}},
+		"breaks, is whole": {breaking("data: a\n\n"), true, "", []string{"a"}},
+		"breaks":           {breaking("data: a\n\n"), false, llm.Cut, []string{"a"}},
 		"refused":          {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"error":"no"}`, http.StatusBadRequest) }, false, llm.Invalid, nil},
 		"an empty refusal": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, false, llm.Server, nil},
 	} {
