@@ -46,6 +46,7 @@ func New(o Options) *Provider {
 		Request: p.request,
 		Reply: func(call wire.Call, _ llm.Request) wire.Attempt {
 			reply := &accumulator{Reply: wire.Reply{Call: call}}
+			call.Ended = func() bool { return reply.Stop != "" } // the end event alone may be cut off
 			return wire.Attempt{Call: call, Add: reply.add, Done: reply.done}
 		},
 		Kind: kindOf,

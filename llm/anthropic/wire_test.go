@@ -112,6 +112,16 @@ func TestUsageIsPutTogether(t *testing.T) {
 	}
 }
 
+// A reply whose stop reason came is whole, also where the stream ends without its end event.
+func TestTheEndEventIsMissing(t *testing.T) {
+	s, asked := answers(t, 200, nil, stream(begun, text, delta(0, "text_delta", "text", `"a"`),
+		`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":70}}`))
+	o := collect(t, provider(t, s), t.Context(), ask("hi"))
+	if o.err != nil || o.done.StopReason != "end_turn" || o.done.Usage.Output != 70 || *asked != 1 {
+		t.Errorf("got %v %+v after %d requests, want a reply of 70 tokens that ends with end_turn after 1", o.err, o.done, *asked)
+	}
+}
+
 // An answer that is not a stream is an error that quotes it, shortened and without keys.
 func TestAnswersThatAreNoStream(t *testing.T) {
 	for name, c := range map[string]struct {
