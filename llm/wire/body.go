@@ -296,12 +296,8 @@ func (h *History) Locate(refusal, list string, skip int) (message, block int, ok
 
 // elementOf is an element of a list in an item; the item itself when there is none.
 func elementOf(item []byte, name string, index int) []byte {
-	list, ok := esjson.Get(item, name)
-	if !ok || esjson.TypeOf(list) != esjson.TypeArray {
-		return item
-	}
 	n := 0
-	for e := range esjson.Array(list) {
+	for e := range esjson.Array(esjson.Member(item, name)) {
 		if n == index {
 			return e
 		}

@@ -64,15 +64,10 @@ func IsOverflow(message string) bool {
 // RetryAfter reads retry-after-ms (milliseconds) or retry-after (seconds, or a
 // date). It returns 0 when the header is missing, senseless or in the past.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
-	if v := h.Get("Retry-After-Ms"); v != "" {
-		if d, ok := parseScaled(v, time.Millisecond); ok {
-			return d
-		}
+	if d, ok := parseScaled(h.Get("Retry-After-Ms"), time.Millisecond); ok {
+		return d
 	}
 	v := h.Get("Retry-After")
-	if v == "" {
-		return 0
-	}
 	if d, ok := parseScaled(v, time.Second); ok {
 		return d
 	}
