@@ -345,7 +345,7 @@ func (r *reply) stopReason() string {
 		return "end_turn"
 	case "MAX_TOKENS":
 		return "max_tokens"
-	case "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "OTHER":
+	case "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "OTHER", "IMAGE_SAFETY", "MODEL_ARMOR", "JAILBREAK":
 		return "refusal"
 	}
 	return r.Stop

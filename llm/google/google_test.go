@@ -259,6 +259,7 @@ func TestOddAnswers(t *testing.T) {
 		blocks []string
 		wait   int64
 	}{
+		"an image is blocked":    {200, `data: {"promptFeedback":{"blockReason":"IMAGE_SAFETY"}}` + "\n\n", "", "refusal", nil, 0},
 		"the prompt is blocked":  {200, `data: {"promptFeedback":{"blockReason":"SAFETY"}}` + "\n\n", "", "refusal", nil, 0},
 		"no content at the end":  {200, `data: {"candidates":[{"content":{"parts":[{"text":"a"}]}}]}` + "\n\n" + `data: {"candidates":[{"finishReason":"STOP"}]}` + "\n\n", "", "end_turn", []string{`{"type":"text","text":"a"}`}, 0},
 		"a signature by itself":  {200, `data: {"candidates":[{"content":{"parts":[{"text":"a"},{"text":"","thoughtSignature":"S"}]},"finishReason":"STOP"}]}` + "\n\n", "", "end_turn", []string{`{"type":"text","text":"a"}`, `{"type":"thoughtSignature","thoughtSignature":"S"}`}, 0},
