@@ -395,6 +395,9 @@ func (a *accumulator) done() llm.Done {
 			}
 		}
 	}
+	if a.Stop == "model_context_window_exceeded" { // the reply is cut all the same
+		a.Stop = "max_tokens"
+	}
 	return a.Done(a.Stop, thoughts, other...)
 }
 

@@ -112,6 +112,15 @@ func TestUsageIsPutTogether(t *testing.T) {
 	}
 }
 
+// A reply that fills the context window is cut like one that reaches its own limit.
+func TestTheWindowIsFull(t *testing.T) {
+	s, _ := answers(t, 200, nil, stream(begun, text, delta(0, "text_delta", "text", `"a"`),
+		`{"type":"message_delta","delta":{"stop_reason":"model_context_window_exceeded"}}`, stopped))
+	if o := collect(t, provider(t, s), t.Context(), ask("hi")); o.err != nil || o.done.StopReason != "max_tokens" {
+		t.Errorf("got %v %+v, want a reply that ends with max_tokens", o.err, o.done)
+	}
+}
+
 // A reply whose stop reason came is whole, also where the stream ends without its end event.
 func TestTheEndEventIsMissing(t *testing.T) {
 	s, asked := answers(t, 200, nil, stream(begun, text, delta(0, "text_delta", "text", `"a"`),
