@@ -84,6 +84,10 @@ func TestImitations(t *testing.T) {
 				chunk(`{"tool_calls":[{"index":0,"function":{"arguments":"\ude00, and half: \ud83d\"}"}}]}`), called),
 			[]string{`{"type":"tool_use","id":"a","name":"f","input":{"n":"😀, and half: �"}}`}, "tool_use",
 		},
+		"a full window": {
+			events(chunk(`{"content":"hi"}`), `{"choices":[{"index":0,"delta":{},"finish_reason":"model_length"}]}`, endOfChat),
+			[]string{`{"type":"text","text":"hi"}`}, "max_tokens",
+		},
 		"a refusal": {
 			events(chunk(`{"refusal":"I cannot."}`), finished),
 			[]string{`{"type":"text","text":"I cannot."}`}, "refusal",
@@ -106,6 +110,18 @@ func TestImitations(t *testing.T) {
 				t.Errorf("stopped with %q", got.done.StopReason)
 			}
 		})
+	}
+}
+
+// A server that breaks a reply off names that as the reason for its end.
+func TestRepliesBrokenOff(t *testing.T) {
+	for _, reason := range []string{"error", "insufficient_system_resource"} {
+		url, asked := serve(t, 200, nil, events(chunk(`{"content":"half a "}`),
+			`{"choices":[{"index":0,"delta":{"content":"rep"},"finish_reason":"`+reason+`"}]}`, endOfChat))
+		got := collect(t.Context(), provider(t, url, dialects["chat"]), ask("hi"))
+		if got.kind() != llm.Server || got.text != "half a rep" || *asked != 1 {
+			t.Errorf("%s: got %v after %q and %d requests, want kind %s after %q and 1", reason, got.err, got.text, *asked, llm.Server, "half a rep")
+		}
 	}
 }
 

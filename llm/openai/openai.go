@@ -597,6 +597,9 @@ func (r *chatReply) add(data []byte) ([]llm.Chunk, bool, error) {
 	if usage, is := esjson.Get(data, "usage"); is && esjson.TypeOf(usage) == esjson.TypeObject {
 		chunks = append(chunks, r.Count(usageOf(usage))...)
 	}
+	if r.Stop == "error" || r.Stop == "insufficient_system_resource" {
+		return chunks, false, &llm.Error{Provider: r.Call.Provider, Kind: llm.Server, Message: "the server broke the reply off: " + r.Stop}
+	}
 	return chunks, false, nil
 }
 
@@ -658,7 +661,7 @@ func stopReason(word string, calls bool) string {
 			return "tool_use" // some servers always send "stop"
 		}
 		return "end_turn"
-	case "length", "max_output_tokens":
+	case "length", "max_output_tokens", "model_length":
 		return "max_tokens"
 	case "content_filter", "refusal":
 		return "refusal"
