@@ -311,7 +311,7 @@ func (a *Agent) receiveSummary(ctx context.Context, req llm.Request) (text strin
 			switch {
 			case c.StopReason == "max_tokens":
 				return "", used, retries, errCut
-			case text == "":
+			case text == "", c.StopReason == "refusal":
 				return "", used, retries, errNoText
 			}
 			return a.mask(text), used, retries, nil

@@ -196,6 +196,20 @@ func TestNoSummary(t *testing.T) {
 	})
 }
 
+// The words of a refusal, or what came before a filter, are no summary.
+func TestSummaryThatIsRefused(t *testing.T) {
+	refused := turn{text: "I cannot", stop: "refusal"}
+	b := chatty(t, 8, -1).summaries(refused, refused)
+	want(t, b.start(agent.Input{Text: "the words"}), "completed", "")
+	stored := history(b.disk.state)
+	if got, err := b.agent.Condense(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "without a summary") {
+		t.Errorf("got the summary %q and the error %v, want none and that the model answered without a summary", got.Text, err)
+	}
+	if history(b.disk.state) != stored {
+		t.Error("the histories changed, want them as they were")
+	}
+}
+
 // What costs money is counted, also when nothing comes of it.
 func TestSummaryThatIsCutOff(t *testing.T) {
 	b := chatty(t, 8, -1).summaries(turn{text: "half a", stop: "max_tokens", usage: llm.Usage{Input: 500, Output: 99}})
