@@ -241,7 +241,7 @@ func (r *reply) usageRecord(u llm.Usage) task.UsageChanged {
 		CacheRead: u.CacheRead - was.CacheRead, CacheWrite: u.CacheWrite - was.CacheWrite,
 		Prices: catalogue.Date(), More: r.hasRecord,
 	}
-	if micros, ok := a.cost(u); ok {
+	if micros, ok := a.cost(u); ok && u != (llm.Usage{}) { // no request is free: the provider counted nothing
 		if before, known := a.cost(was); r.hasRecord && known {
 			micros -= before
 		}

@@ -216,6 +216,16 @@ func TestUnknownPrice(t *testing.T) {
 	}
 }
 
+// A request of which the provider counted nothing was not free: its cost is unknown.
+func TestRequestWithoutCounts(t *testing.T) {
+	b := newBench(t, finish("done"))
+	b.agent.Model.Entry = sonnet(t)
+	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
+	if u := b.disk.state.Usage; u.Requests != 1 || !u.CostUnknown {
+		t.Errorf("got %+v, want one request of unknown cost", u)
+	}
+}
+
 // A message that leaves the history while a run goes on is not sent any more.
 func TestAHiddenMessageIsNotSent(t *testing.T) {
 	b := newBench(t, turn{text: "a secret"}, turn{calls: []call{use("c1", "look", "a")}}, finish("done"))
