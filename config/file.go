@@ -71,20 +71,17 @@ type table struct {
 
 // Parse reads a settings file. What it refuses is a *SyntaxError.
 func Parse(data []byte) (*File, error) {
-	f := &File{tables: []table{{line: 0}}}
-	if rest, marked := bytes.CutPrefix(data, []byte("\ufeff")); marked {
-		f.mark, data = "\ufeff", rest
-	}
-	f.lines = strings.SplitAfter(string(data), "\n")
+	text := bytes.TrimPrefix(data, []byte("\ufeff"))
+	f := &File{mark: string(data[:len(data)-len(text)]), lines: strings.SplitAfter(string(text), "\n"), tables: []table{{line: 0}}}
 	if f.lines[len(f.lines)-1] == "" {
 		f.lines = f.lines[:len(f.lines)-1]
 	}
 	// The file is judged as a whole first: the parser below knows no names.
-	if err := toml.Unmarshal(data, new(map[string]any)); err != nil {
+	if err := toml.Unmarshal(text, new(map[string]any)); err != nil {
 		return nil, syntax(err)
 	}
 	p := unstable.Parser{}
-	p.Reset(data)
+	p.Reset(text)
 	prefix := ""
 	for p.NextExpression() {
 		n := p.Expression()

@@ -120,10 +120,7 @@ func (p Place) File() (string, *File, error) {
 		return "", nil, err
 	}
 	data, err := inputfile.Read(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		data, err = nil, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return path, nil, broken("read the settings "+path, err.Error(), "mend the file, or name another one in ROOST_CONFIG")
 	}
 	f, err := Parse(data)
@@ -152,11 +149,8 @@ func (p Place) Read() (*Settings, error) {
 	}
 	values, unknown, err := Resolve(f, path, p.Env)
 	if bad, is := errors.AsType[*ValueError](err); is {
-		try := "unset " + bad.Origin
-		if strings.HasPrefix(bad.Origin, path) {
-			try = "roost config set " + bad.Key + " VALUE"
-		}
-		return nil, broken("use the setting "+bad.Key, bad.Origin+": "+bad.Problem, try)
+		try := map[bool]string{true: "roost config set " + bad.Key + " VALUE", false: "unset " + bad.Origin}
+		return nil, broken("use the setting "+bad.Key, bad.Origin+": "+bad.Problem, try[strings.HasPrefix(bad.Origin, path)])
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the settings %s: %w", path, err)
