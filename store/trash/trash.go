@@ -214,16 +214,8 @@ func moveUnowned(ctx context.Context, s *store.Store, ref, to store.Ref, record 
 			return err
 		}
 	}
-	err := move(ctx, s, ref, to)
+	err := s.MoveTask(ctx, ref, to)
 	return errors.Join(err, release())
-}
-
-// move moves a task durably.
-func move(ctx context.Context, s *store.Store, from, to store.Ref) error {
-	if err := s.MoveTask(ctx, from, to); err != nil {
-		return fmt.Errorf("move %s: %w", from.Log, err)
-	}
-	return nil
 }
 
 // Restore puts a deleted task back where it was.
@@ -259,7 +251,7 @@ func RestoreIf(ctx context.Context, s *store.Store, given string, check func() e
 			return err
 		}
 		failpoint.Hit("restore.chosen")
-		if err := move(ctx, s, d.Ref, out); err != nil {
+		if err := s.MoveTask(ctx, d.Ref, out); err != nil {
 			return err
 		}
 		failpoint.Hit("restore.moved")
@@ -365,7 +357,7 @@ func Purge(ctx context.Context, s *store.Store, given string) (api.DeletedTask, 
 		if d.Hidden {
 			err = purgeHidden(ctx, s, d, doomed, add)
 		} else {
-			err = move(ctx, s, d.Ref, doomed)
+			err = s.MoveTask(ctx, d.Ref, doomed)
 		}
 		if err != nil {
 			return err
