@@ -384,14 +384,17 @@ func (r *reader) start(from uint64, limit int64) cursor {
 
 // Read implements journal.Reader.
 func (r *reader) Read(ctx context.Context, from uint64) iter.Seq2[journal.Commit, error] {
-	return func(yield func(journal.Commit, error) bool) {
-		c, limit, head, err := r.open(ctx, from)
-		if err != nil {
-			yield(journal.Commit{}, err)
-			return
-		}
-		r.emit(ctx, &c, limit, head, decoding(yield))
+	return func(yield func(journal.Commit, error) bool) { r.items(ctx, from, decoding(yield)) }
+}
+
+// items yields the lines of commits from one on, and damage.
+func (r *reader) items(ctx context.Context, from uint64, yield func(item, error) bool) {
+	c, limit, head, err := r.open(ctx, from)
+	if err != nil {
+		yield(item{}, err)
+		return
 	}
+	r.emit(ctx, &c, limit, head, yield)
 }
 
 // Bases implements journal.Stored: a folder's own part begins with nothing. See joined.
@@ -400,12 +403,7 @@ func (r *reader) Bases() []journal.Base { return nil }
 // Lines implements journal.Stored.
 func (r *reader) Lines(ctx context.Context, from uint64) iter.Seq2[journal.Line, error] {
 	return func(yield func(journal.Line, error) bool) {
-		c, limit, head, err := r.open(ctx, from)
-		if err != nil {
-			yield(journal.Line{}, err)
-			return
-		}
-		r.emit(ctx, &c, limit, head, func(it item, err error) bool {
+		r.items(ctx, from, func(it item, err error) bool {
 			return yield(journal.Line{Seq: it.seq, Text: it.raw.text}, err)
 		})
 	}
