@@ -419,35 +419,20 @@ type word struct {
 func words(ws []*syntax.Word) []word {
 	out := make([]word, len(ws))
 	for i, w := range ws {
-		known := true
-		syntax.Walk(w, func(n syntax.Node) bool {
-			switch n := n.(type) {
-			case *syntax.ParamExp, *syntax.CmdSubst, *syntax.ArithmExp, *syntax.ProcSubst, *syntax.ExtGlob, *syntax.BraceExp:
-				known = false
-			case *syntax.SglQuoted:
-				return false
-			case *syntax.Lit:
-				if strings.ContainsAny(n.Value, "*?[{~^") && !insideQuotes(w, n) {
-					known = false
-				}
-			}
-			return known
-		})
-		text := ""
-		if known {
-			text, known = literal(w.Parts, false)
-		}
-		out[i] = word{text, known}
+		out[i].text, out[i].known = literal(w.Parts, false)
 	}
 	return out
 }
 
-// literal evaluates parts that hold no expansions.
+// literal evaluates parts that hold no expansions and, outside quotes, no patterns.
 func literal(parts []syntax.WordPart, quoted bool) (string, bool) {
 	var b strings.Builder
 	for _, part := range parts {
 		switch part := part.(type) {
 		case *syntax.Lit:
+			if !quoted && strings.ContainsAny(part.Value, "*?[{~^") {
+				return "", false
+			}
 			b.WriteString(unescape(part.Value, quoted))
 		case *syntax.SglQuoted:
 			if !part.Dollar {
@@ -487,15 +472,6 @@ func unescape(s string, quoted bool) string {
 		b.WriteByte(s[i])
 	}
 	return b.String()
-}
-
-func insideQuotes(w *syntax.Word, lit *syntax.Lit) bool {
-	for _, p := range w.Parts {
-		if d, ok := p.(*syntax.DblQuoted); ok && d.Pos().Offset() <= lit.Pos().Offset() && lit.End().Offset() <= d.End().Offset() {
-			return true
-		}
-	}
-	return false
 }
 
 func baseName(s string) string { return strings.TrimSuffix(strings.ToLower(path.Base(s)), ".exe") }
