@@ -307,8 +307,7 @@ func hasOption(ws []word, option string) answer {
 			have += w.text[1:]
 		}
 	}
-	short := len(option) > 1 && option[1] != '-'
-	if short && !strings.ContainsFunc(option[1:], func(l rune) bool { return !strings.ContainsRune(have, l) }) {
+	if len(option) > 1 && option[1] != '-' && strings.Trim(option[1:], have) == "" {
 		return yes
 	}
 	return got

@@ -60,26 +60,21 @@ func readPrograms(text string) *programs {
 	var names, owners []string
 	var subs map[string]usage
 	var u usage
+	usages := map[string]map[string]usage{"usage": shared, "runs": t.runs, "interpreter": t.interpreters}
+	lists := map[string]map[string]string{"launcher": t.launchers, "list": t.lists}
 	finish := func() {
 		if kind == "program" {
 			owners, subs = names, map[string]usage{}
+			usages["sub"] = subs
 		}
 		for _, name := range names {
-			switch kind {
-			case "program":
+			switch {
+			case kind == "program":
 				t.known[name] = program{usage: u}
-			case "sub":
-				subs[name] = u
-			case "usage":
-				shared[name] = u
-			case "runs":
-				t.runs[name] = u
-			case "interpreter":
-				t.interpreters[name] = u
-			case "launcher":
-				t.launchers[name] = u.verbs
-			case "list":
-				t.lists[name] = u.verbs
+			case usages[kind] != nil:
+				usages[kind][name] = u
+			case lists[kind] != nil:
+				lists[kind][name] = u.verbs
 			default:
 				panic("programs.txt: what is a " + kind + "?")
 			}

@@ -106,15 +106,11 @@ func likeBefore(content, old string) string {
 // stripFence takes off the code fence that models like to put around a file: the one on the first line and the one on the
 // last line, if they hold the whole file, or one of them that has no other end. Blocks of code in a file of Markdown stay.
 func stripFence(s string) string {
-	var fences []string
-	for line := range strings.Lines(s) {
-		if strings.HasPrefix(line, "```") {
-			fences = append(fences, strings.TrimSpace(line))
-		}
-	}
-	n, body := len(fences), strings.TrimRight(s, "\r\n")
+	n, body := strings.Count("\n"+s, "\n```"), strings.TrimRight(s, "\r\n")
 	last := strings.HasSuffix("\n"+body, "\n```")
-	around := strings.HasPrefix(s, "```") && (n < 3 || fences[1] != "```") // what comes next opens a block inside
+	_, second, _ := strings.Cut(s, "\n```")
+	word, _, _ := strings.Cut(second, "\n")
+	around := strings.HasPrefix(s, "```") && (n < 3 || strings.TrimSpace(word) != "") // the second one opens a block inside
 	if last && around == (n%2 == 0) {
 		s = strings.TrimSuffix(body, "```")
 	}

@@ -16,13 +16,9 @@ import (
 func Markdown(page string, base *url.URL) string {
 	m := &markdown{base: base}
 	z := html.NewTokenizer(strings.NewReader(page))
-	for {
+	for m.out.Len() < 32<<20 { // more is no page for readers
 		kind := z.Next()
 		if kind == html.ErrorToken {
-			break
-		}
-		if m.out.Len() > longestText {
-			m.text("[the rest is left out: the page's links make it too long]")
 			break
 		}
 		t := z.Token()
@@ -45,12 +41,6 @@ func Markdown(page string, base *url.URL) string {
 	}
 	return text
 }
-
-// Bounds of a page: each of its links repeats the address that it is relative to.
-const (
-	longestBase = 2 << 10  // bytes
-	longestText = 32 << 20 // bytes
-)
 
 // markdown is a page on its way to text.
 type markdown struct {
@@ -148,7 +138,8 @@ func (m *markdown) start(t html.Token) {
 	case "title":
 		m.inTitle = true
 	case "base":
-		if to, err := m.base.Parse(attribute(t, "href")); err == nil && len(to.String()) <= longestBase {
+		// Each link repeats the address that it is relative to: a long one would make a text of any size.
+		if to, err := m.base.Parse(attribute(t, "href")); err == nil && len(to.String()) <= 2<<10 {
 			m.base = to
 		}
 	case "a":

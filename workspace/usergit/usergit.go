@@ -202,13 +202,16 @@ func repository(ctx context.Context, git, dir string, left *int) (s Standing) {
 			s.Hooks = "the remote " + value + " is no server, and could hold hooks"
 		}
 	}
-	text, err := read(ctx, git, dir, "rev-parse", "--git-dir", "--git-common-dir")
+	text, err := read(ctx, git, dir, "rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir")
 	places := strings.Split(strings.TrimRight(text, "\r\n"), "\n") // a third line would come from a name with a line end
 	if err != nil || len(places) != 2 || strings.HasPrefix(hooks, "~") {
 		return Standing{Any: fmt.Sprintf("the repository's hooks cannot be found: %v", cmp.Or(err, errors.New("they lie in "+hooks)))}
 	}
-	own, common := below(dir, places[0]), below(dir, places[1])
-	folder := below(dir, cmp.Or(hooks, filepath.Join(common, "hooks")))
+	own, common := places[0], places[1]
+	folder := cmp.Or(hooks, filepath.Join(common, "hooks"))
+	if !filepath.IsAbs(folder) {
+		folder = filepath.Join(dir, folder)
+	}
 	named, err := runnable(folder)
 	if err != nil {
 		return Standing{Any: "the repository's hooks cannot be listed: " + err.Error()}
@@ -227,14 +230,6 @@ func repository(ctx context.Context, git, dir string, left *int) (s Standing) {
 func holds(dir, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)
-}
-
-// below is a path that is absolute, or relative to a folder.
-func below(dir, path string) string {
-	if filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(dir, path)
 }
 
 // runsCommand matches a line of a rebase's list that runs a command.
