@@ -211,7 +211,7 @@ func (s *Server) login(w http.ResponseWriter, a *asked) *api.Problem {
 		s.opt.Log.Info("browser logged in", "from", addressOf(a.Request))
 	case !in: // a logged-in browser may use an old link
 		return problem(http.StatusUnauthorized, "login_used", "The log-in link does not work",
-			"the link was used, is older than "+linkLife+", or belongs to another start of the server",
+			"the link was used, is older than "+strconv.Itoa(int(devices.LinkLife.Minutes()))+" minutes, or belongs to another start of the server",
 			"roost open  # opens the page, logged in", "roost devices add  # a link for another device")
 	}
 	if strings.Contains(strings.Join(a.Header.Values("Accept"), ","), jsonMedia) { // a program, which needs no redirect
@@ -240,7 +240,8 @@ func (s *Server) newLogin(a *asked) (*reply, error) {
 		return nil, problem(http.StatusConflict, "not_a_server", "That process is not a server",
 			"no browser can reach the process", "roost serve")
 	}
-	path, err := s.opt.Devices.LinkFor(a.Context(), tokenOf(a))
+	c, _ := accounts.Of(a.Context())
+	path, err := s.opt.Devices.LinkFor(a.Context(), c.Token)
 	if err != nil {
 		return nil, err
 	}
@@ -251,15 +252,6 @@ func (s *Server) newLogin(a *asked) (*reply, error) {
 	}
 	return &reply{doc: out}, nil
 }
-
-// tokenOf is the token of the account that sends a request; "" without accounts.
-func tokenOf(a *asked) string {
-	c, _ := accounts.Of(a.Context())
-	return c.Token
-}
-
-// linkLife is how long a log-in link works, in words.
-var linkLife = strconv.Itoa(int(devices.LinkLife.Minutes())) + " minutes"
 
 // caFile answers with the certificate that devices of the local network install.
 func (s *Server) caFile(w http.ResponseWriter, a *asked) *api.Problem {

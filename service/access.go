@@ -36,23 +36,20 @@ func ordered(ctx context.Context, r engine.Request) engine.Request {
 // mayLoosen refuses settings that choose what runs without asking, or where a key is sent, from a caller who lacks the
 // scope for it. A list of rules replaces the one that is there, so one that denies may loosen, too.
 func mayLoosen(ctx context.Context, n api.Settings, trust bool) error {
-	c, ok := accounts.Of(ctx)
 	rules := [][]string{n.Allow, n.Deny, n.AllowTools, n.AskTools, n.DenyTools}
 	asks := n.Limits != nil && (n.Limits.AskAfterRequests != nil || n.Limits.AskAfterCost != nil)
-	if !ok || !trust && !asks && n.Approve == "" && n.BaseURL == "" && !slices.ContainsFunc(rules, func(l []string) bool { return l != nil }) {
-		return nil
-	}
-	if p := c.Denied(accounts.Approve); p != nil {
-		return p
-	}
-	return nil
+	given := slices.ContainsFunc(rules, func(l []string) bool { return l != nil })
+	return may(ctx, accounts.Approve, trust || asks || given || n.Approve != "" || n.BaseURL != "")
 }
 
 // mayName refuses a folder that a request names to a caller who may start no task: only who may start tasks may read what the
 // server may read.
-func mayName(ctx context.Context, dir string) error {
-	if c, ok := accounts.Of(ctx); ok && dir != "" && !c.Can(accounts.Act) {
-		return c.Denied(accounts.Act)
+func mayName(ctx context.Context, dir string) error { return may(ctx, accounts.Act, dir != "") }
+
+// may refuses a caller who lacks a scope that the call needs.
+func may(ctx context.Context, scope accounts.Scope, needed bool) error {
+	if c, ok := accounts.Of(ctx); ok && needed && !c.Can(scope) {
+		return c.Denied(scope)
 	}
 	return nil
 }
