@@ -65,7 +65,7 @@ type Engine struct {
 
 	mu        sync.Mutex
 	runs      map[string]*Run
-	ending    map[string]*Run // runs of which it is not known yet what follows them
+	ending    map[string]*Run // ended runs whose successor is not known yet
 	totals    budget.Totals
 	closed    bool
 	wait      sync.WaitGroup
@@ -109,10 +109,10 @@ func (e *Engine) FindWorkspace(s task.Settings) (string, error) { return e.resol
 
 func (e *Engine) resolver() setup.Resolver { return *e.resolving.Load() }
 
-// Events is the pipe with the events of all tasks, and the live events of this engine's runs.
+// Events returns the pipe with the events of all tasks, and the live events of this engine's runs.
 func (e *Engine) Events() *events.Pipe { return e.pipe }
 
-// Runs are the runs of this process.
+// Runs returns the runs of this process.
 func (e *Engine) Runs() []*Run {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -153,7 +153,7 @@ func (e *Engine) busy() (running, waiting int) {
 	return running, waiting
 }
 
-// hold is how long a scheduled run waits for the user before it releases its task; 0 = until an answer comes.
+// hold returns how long a scheduled run waits for the user before it releases its task; 0 = until an answer comes.
 func (e *Engine) hold() time.Duration { return max(cmp.Or(e.opt.Hold, defaultHold), 0) }
 
 // admits returns nil while the engine starts new runs, else why it starts none.
@@ -191,8 +191,8 @@ func (e *Engine) register(run *Run) bool {
 	})
 }
 
-// working is the run of this process that works on a task, or that has just ended and may be followed by another one:
-// taking the task between the two would take it away from the next run. nil when there is none.
+// working returns the run of this process that works on a task, or that has just ended and may be followed by another
+// one: taking the task between the two would take it away from the next run. nil when there is none.
 func (e *Engine) working(key string) *Run {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -214,7 +214,7 @@ func (e *Engine) lockLatest(ctx context.Context, given string) (ref store.Ref, u
 	return ref, unlock, err
 }
 
-// keyOf is a task's key in the tables of this process, and a reference that Find takes.
+// keyOf returns a task's key in the tables of this process, and a reference that Find takes.
 func keyOf(ref store.Ref) string { return ref.Source + ":" + ref.ID }
 
 // changeIdle takes a task that no run works on, calls f, which may commit to it, and waits until the commits are on disk.
@@ -265,10 +265,10 @@ type Request struct {
 	// TrustSettings also accepts the policy, address and limits that such a task, or one that was imported, came with:
 	// never its queue or its answers. See Engine.Receive.
 	OwnSettings, TrustSettings bool
-	// Person is the caller; "" without accounts. A new task is theirs, and of a task that holds what somebody else ordered
-	// nothing is obeyed for them: it is received, as one from elsewhere.
+	// Person is the caller; "" without accounts. A new task is theirs. A task that holds another person's orders is
+	// received, like one from elsewhere, before it runs for them: nothing in it is obeyed.
 	Person string
-	// NoApprovals: the caller may not decide what a question wants a yes or no to.
+	// NoApprovals: the caller may not answer a question that wants a yes or no.
 	NoApprovals bool
 
 	answer    *Answer // to question, which the task waits for
@@ -315,8 +315,8 @@ type Message struct {
 type Sent struct {
 	How      string // answered, queued, started
 	Ref      store.Ref
-	Run      string // that has it, or will have it
-	Question string // that it answered, as Reply takes it
+	Run      string // the run that has the message, or will have it
+	Question string // the question that it answered, in the form that Reply takes
 	Input    string // its id in the task's queue
 }
 
@@ -351,7 +351,7 @@ type Reply struct {
 type Replied struct {
 	Asked  Asked
 	Answer Answer
-	Run    RunInfo // that continues with it
+	Run    RunInfo // the run that continues with the answer
 }
 
 // Why the engine refuses a request.

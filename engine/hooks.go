@@ -116,7 +116,7 @@ func (r *Run) awaitQuestions(ctx context.Context) error {
 	return nil
 }
 
-// openQuestion is the question that the run, or a subtask below it, has open, as Reply takes it; "" for none.
+// openQuestion returns the question that the run, or a subtask below it, has open, as Reply takes it; "" for none.
 func (r *Run) openQuestion() string {
 	for ; r != nil; r = r.Subtask() {
 		r.mu.Lock()
@@ -131,7 +131,7 @@ func (r *Run) openQuestion() string {
 	return ""
 }
 
-// ownQuestion is the question that the run itself has open; "" for none.
+// ownQuestion returns the question that the run itself has open; "" for none.
 func (r *Run) ownQuestion() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -199,8 +199,8 @@ func (e *Engine) Condense(ctx context.Context, r Request, focus string, notice f
 	return run.TaskID, c, errors.Join(err, run.abandon())
 }
 
-// CondensePlan is what Condense would do: how many messages the summary would replace, and what the request for it is
-// expected to cost, uncached. It writes nothing.
+// CondensePlan returns what Condense would do: how many messages the summary would replace, and what the request for
+// it is expected to cost, uncached. It writes nothing.
 func (e *Engine) CondensePlan(ctx context.Context, r Request) (id string, c Condensed, err error) {
 	a, id, closing, err := e.reader(ctx, r)
 	if err != nil {
@@ -212,8 +212,8 @@ func (e *Engine) CondensePlan(ctx context.Context, r Request) (id string, c Cond
 	return id, c, errors.Join(err, closing())
 }
 
-// Context is what the next request of a task would consist of. It writes nothing, and works on a task that another process
-// runs.
+// Context returns what the next request of a task would consist of. It writes nothing, and works on a task that
+// another process runs.
 func (e *Engine) Context(ctx context.Context, r Request) (agent.ContextUse, error) {
 	a, _, closing, err := e.reader(ctx, r)
 	if err != nil {
@@ -224,8 +224,8 @@ func (e *Engine) Context(ctx context.Context, r Request) (agent.ContextUse, erro
 }
 
 // ContextAs is Context also for a task whose profile is known only in its editor: as if a provider or profile of this
-// configuration answered it, which as names. No request is sent, so the user need not choose one. Where there is none,
-// the error is a *setup.UnknownProfileError.
+// configuration answered it; as names that one. No request is sent, so the user need not choose one. Where there is
+// none, the error is a *setup.UnknownProfileError.
 func (e *Engine) ContextAs(ctx context.Context, r Request) (u agent.ContextUse, as string, err error) {
 	u, err = e.Context(ctx, r)
 	var unknown *setup.UnknownProfileError

@@ -26,7 +26,7 @@ func (e *Engine) masked(text string) string {
 	return text
 }
 
-// lookAt is the title of a task, and whether a question of it is open.
+// lookAt returns the title of a task, and whether a question of it is open.
 func (e *Engine) lookAt(ctx context.Context, id, question string) (title string, open bool, err error) {
 	ref, err := e.store.Find(ctx, id)
 	if err != nil {
@@ -40,5 +40,5 @@ func (e *Engine) lookAt(ctx context.Context, id, question string) (title string,
 	return t.Title, slices.ContainsFunc(asked, func(a Asked) bool { return a.Question == question }), err
 }
 
-// Notifications is what the notifier did so far; nil when the settings ask for none and it did nothing.
+// Notifications returns what the notifier did so far; nil when the settings ask for none and it did nothing.
 func (e *Engine) Notifications() *api.Notifications { return e.notifier.State() }

@@ -279,7 +279,8 @@ func (e *Engine) divert(ctx context.Context, ref store.Ref, v *store.View, r Req
 // maxFamily bounds a walk along tasks that may name each other in a circle.
 const maxFamily = 64
 
-// askingSubtask is the subtask, at any depth, that a task waits for and that waits for the user; nil when there is none.
+// askingSubtask returns the subtask, at any depth, that a task waits for and that waits for the user; nil when there
+// is none.
 func (e *Engine) askingSubtask(ctx context.Context, ref store.Ref) (*store.Ref, error) {
 	at := ref
 	for depth := range maxFamily {
@@ -313,7 +314,7 @@ func (e *Engine) askingSubtask(ctx context.Context, ref store.Ref) (*store.Ref, 
 	return nil, nil
 }
 
-// waitingParent is the parent that waits for a task, nil when none does.
+// waitingParent returns the parent that waits for a task, nil when none does.
 func (e *Engine) waitingParent(ctx context.Context, ref store.Ref) (parent *store.Ref, err error) {
 	err = e.store.WithView(ctx, ref, func(v *store.View) (err error) {
 		parent, err = e.waits(ctx, ref, v.State)
@@ -322,7 +323,7 @@ func (e *Engine) waitingParent(ctx context.Context, ref store.Ref) (parent *stor
 	return parent, err
 }
 
-// waits is waitingParent of a task whose state is known.
+// waits is waitingParent for a task whose state the caller has read.
 func (e *Engine) waits(ctx context.Context, ref store.Ref, s *task.State) (*store.Ref, error) {
 	if s.Parent == "" {
 		return nil, nil
@@ -374,10 +375,10 @@ func (e *UntrustedError) mustAsk(damaged bool, r Request) bool {
 	return r.automatic || e.Standing != store.Unsigned && len(e.Brings) > 0 && !damaged && !r.OwnSettings && !r.TrustSettings
 }
 
-// Receive makes a task this root's own before it continues because its user asks for that. Of a journal that is not
-// trusted, it ends everything that is open and removes the settings that an unknown author must not decide. A journal that
-// another root signed, or that was changed, and that holds something that a run would obey, is an *UntrustedError unless
-// the request confirms it. The result reports whether the task was received.
+// Receive makes a task this root's own before it continues because its user asks for that. In a journal that is not
+// trusted, it ends everything that is open and removes the settings that an unknown author must not decide. A journal
+// that another root signed, or that was changed, and that holds something that a run would obey, is an
+// *UntrustedError unless the request confirms it. The result reports whether the task was received.
 func (e *Engine) Receive(ctx context.Context, r Request) (bool, error) {
 	if r.Task == "" {
 		return false, nil
@@ -419,8 +420,8 @@ func (e *Engine) Receive(ctx context.Context, r Request) (bool, error) {
 	})
 }
 
-// standing is the standing of a task for its caller. A run that no caller asked for continues for the person who ordered
-// it.
+// standing returns the standing of a task for its caller. A run that no caller asked for continues for the person who
+// ordered it.
 func standing(of store.Standing, s *task.State, r Request) store.Standing {
 	if r.automatic {
 		return of
@@ -437,8 +438,8 @@ func (e *Engine) untrusted(ctx context.Context, ref store.Ref) (untrusted *Untru
 	return untrusted, err
 }
 
-// checkTrust is why a task must not be obeyed for a request; nil when this root wrote its journal, and the person who
-// asks ordered what it holds.
+// checkTrust returns why nothing in a task may be obeyed for a request; nil when this root wrote its journal, and the
+// person who asks gave the orders in it.
 func (e *Engine) checkTrust(ctx context.Context, ref store.Ref, s *task.State, r Request) (*UntrustedError, error) {
 	origin, err := e.store.Standing(ctx, ref, s.Begins)
 	origin = standing(origin, s, r)

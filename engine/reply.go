@@ -22,9 +22,9 @@ import (
 // ErrAnswer: the reply is no answer to that question. The question stays open.
 var ErrAnswer = errors.New("it does not answer that question")
 
-// Questions are the open questions of all tasks that Roost ran, the oldest first; of one task when ref is not "". They are
-// those that tasks count as open_questions, except the last messages of other tools. Those of runs that were cancelled
-// or failed while they asked are among them: an answer continues the task.
+// Questions returns the open questions of all tasks that Roost ran, the oldest first; of one task when ref is not "".
+// They are those that tasks count as open_questions, except the last messages of other tools. Those of runs that were
+// cancelled or failed while they asked are among them: an answer continues the task.
 func (e *Engine) Questions(ctx context.Context, ref string) ([]Asked, error) {
 	var refs []store.Ref
 	if ref != "" {
@@ -60,7 +60,7 @@ func (e *Engine) Questions(ctx context.Context, ref string) ([]Asked, error) {
 	return out, nil
 }
 
-// openQuestions are the open questions of a task that Roost's runs asked.
+// openQuestions returns the open questions of a task that Roost's runs asked.
 func (e *Engine) openQuestions(ctx context.Context, ref store.Ref) ([]Asked, error) {
 	var summary api.Summary
 	var questions []*task.Question
@@ -297,7 +297,7 @@ func (e *Engine) replyToReleased(ctx context.Context, q Asked, answer Answer, r 
 // ErrApproval: the caller may not decide that question.
 var ErrApproval = errors.New("the caller may not decide what needs a yes or no")
 
-// decides reports whether a question of a kind wants a yes or no, on which it depends what a task may do.
+// decides reports whether questions of a kind want a yes or no that decides what the task may do.
 func decides(kind string) bool {
 	return kind == agent.KindApproval || kind == agent.KindDamage || kind == agent.KindLimit
 }

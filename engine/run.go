@@ -84,9 +84,9 @@ type runEvents struct {
 // runSequel is what follows a run.
 type runSequel struct {
 	settled chan struct{} // closed when what follows this run is known
-	next    *Run          // of the parent that its end woke
+	next    *Run          // the run of the parent that this run's end woke
 	nextErr error
-	instead *Run // began for the message that interrupted this run; guarded by the task's lock
+	instead *Run // the run that began for the message that interrupted this run; guarded by the task's lock
 }
 
 // words is the input of a resume, for the task or for the subtask whose question it answers.
@@ -226,10 +226,10 @@ func (r *Run) follow(ctx context.Context, sub *events.Subscriber, over <-chan st
 	}
 }
 
-// Start is the cursor behind the events before the run's first one.
+// Start returns the cursor behind the events before the run's first one.
 func (r *Run) Start() string { return r.stream.from.String() }
 
-// Late are the notices that came behind the run's last event. Call it once Wait has returned.
+// Late returns the notices that came behind the run's last event. Call it once Wait has returned.
 func (r *Run) Late() []events.Event { return r.stream.late }
 
 // Wait returns the outcome once the run has ended and everything is written.
@@ -313,7 +313,7 @@ func (r *Run) adopt(child *Run) {
 	r.child = child
 }
 
-// Subtask is the run of the subtask that the task waits for; nil when it waits for none that is at work here.
+// Subtask returns the run of the subtask that the task waits for; nil when it waits for none that is at work here.
 func (r *Run) Subtask() *Run {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -351,7 +351,7 @@ func (r *Run) publishNotice(kind, text string) {
 	r.stream.owner.Publish(e)
 }
 
-// liveEvent is a live event of the run that follows a commit; fill adds its payload.
+// liveEvent returns a live event of the run that follows a commit; fill adds its payload.
 func (r *Run) liveEvent(typ string, behind uint64, fill func(*esjson.Object)) events.Event {
 	var o esjson.Object
 	o.String("type", typ)
@@ -361,13 +361,13 @@ func (r *Run) liveEvent(typ string, behind uint64, fill func(*esjson.Object)) ev
 	return events.Event{Type: typ, Task: r.TaskID, Run: r.ID, Behind: behind, At: r.engine.opt.Now(), Data: o.Bytes()}
 }
 
-// head is the newest commit, durable or not.
+// head returns the newest commit, durable or not.
 func (r *Run) head() (seq uint64) {
 	r.task.View(func(s *task.State) { seq = s.Seq })
 	return seq
 }
 
-// mode is the current mode of the run's task. Only the agent may call it: the agent changes the mode.
+// mode returns the current mode of the run's task. Only the agent may call it: the agent changes the mode.
 func (r *Run) mode() string { return r.agent.Task.Settings.Mode }
 
 // Next returns the run that this run's end started: of the parent that waited for its task, or of the same task, for an
@@ -399,7 +399,7 @@ func runID(task string) string {
 
 const taskDigitCount = 8
 
-// taskDigits are the digits that the ids of a task's runs end in.
+// taskDigits returns the digits that the ids of a task's runs end in.
 func taskDigits(task string) string {
 	sum := sha256.Sum256([]byte(task))
 	return hex.EncodeToString(sum[:taskDigitCount/2])

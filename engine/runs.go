@@ -15,8 +15,8 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// RunByID finds a run; ErrNoRun when there is none. The last digits of the run's id lead to its task. Of an id that Roost
-// did not make, it finds only a run of this process.
+// RunByID finds a run; ErrNoRun when there is none. The last digits of the run's id lead to its task. For an id that
+// Roost did not make, it finds only a run of this process.
 func (e *Engine) RunByID(ctx context.Context, id string) (RunInfo, error) {
 	e.mu.Lock()
 	run := e.runs[id]
@@ -51,7 +51,7 @@ func (e *Engine) RunByID(ctx context.Context, id string) (RunInfo, error) {
 	return RunInfo{}, fmt.Errorf("%w: %q", ErrNoRun, id)
 }
 
-// RunsOf are the runs of a task, the newest first.
+// RunsOf returns the runs of a task, the newest first.
 func (e *Engine) RunsOf(ctx context.Context, ref string) ([]RunInfo, error) {
 	at, err := e.store.FindLatest(ctx, ref)
 	if err != nil {
@@ -75,8 +75,8 @@ func (e *Engine) runsOf(ctx context.Context, ref store.Ref) ([]RunInfo, error) {
 // activeStates are the states that AllRuns shows first.
 var activeStates = []string{"running", "waiting", "queued"}
 
-// AllRuns are the newest runs of all tasks, one of each task: those that work, wait or are queued first, then in the order
-// in which their tasks were last written to. A cursor is a position in that order.
+// AllRuns returns the newest runs of all tasks, one of each task: those that work, wait or are queued first, then in
+// the order in which their tasks were last written to. A cursor is a position in that order.
 func (e *Engine) AllRuns(ctx context.Context, f RunFilter) (runs []RunInfo, next string, err error) {
 	from := 0
 	if f.Cursor != "" {
@@ -111,7 +111,7 @@ func (e *Engine) AllRuns(ctx context.Context, f RunFilter) (runs []RunInfo, next
 	return runs, "", nil
 }
 
-// tasksInOrder are the tasks that may have a run of that state, "" = any, in the order of AllRuns.
+// tasksInOrder returns the tasks that may have a run of that state, "" = any, in the order of AllRuns.
 func (e *Engine) tasksInOrder(ctx context.Context, state string) ([]store.Ref, error) {
 	var out []store.Ref
 	seen := map[string]bool{}
@@ -260,9 +260,9 @@ func (e *Engine) withRuns(ctx context.Context, ref store.Ref, f func(*task.State
 	return nil
 }
 
-// currentRun is a run of s with its state now. A run without an end that no process works on is interrupted,
-// although no event records that yet. But the run may have ended and been released after s was folded and before
-// we looked for its process, so the journal is folded once more then.
+// currentRun returns a run of s with its state now. A run without an end that no process works on is interrupted,
+// although no event records that yet. But the run may have ended and been released after s was folded and before we
+// looked for its process, so the journal is folded once more then.
 func (e *Engine) currentRun(ctx context.Context, ref store.Ref, s *task.State, run task.Run) RunInfo {
 	info := e.runInfo(ctx, ref, s, run)
 	if info.State != "interrupted" || info.Outcome != "" || run.ID != s.Run.ID {
@@ -278,7 +278,7 @@ func (e *Engine) currentRun(ctx context.Context, ref store.Ref, s *task.State, r
 	return info
 }
 
-// runInfo is a run of s with its state.
+// runInfo returns a run of s with its state.
 func (e *Engine) runInfo(ctx context.Context, ref store.Ref, s *task.State, run task.Run) RunInfo {
 	info := RunInfo{Run: run, Ref: ref}
 	e.mu.Lock()

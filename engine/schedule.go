@@ -39,9 +39,9 @@ func (e *Engine) WaitForRelease(ctx context.Context, task string) (free bool, er
 	return e.working(keyOf(ref)) == nil, nil
 }
 
-// After is the run of this process that continues the task of a run that has ended: a message interrupted that run, or
-// came at its very end. nil when there is none. After waits for messages and answers that are being taken in, so that a
-// process that is about to end does not end a run that was promised to a client.
+// After returns the run of this process that continues the task of a run that has ended: a message interrupted that
+// run, or came at its very end. nil when there is none. After waits for messages and answers that are being taken in,
+// so that a process that is about to end does not end a run that was promised to a client.
 func (r *Run) After(ctx context.Context) *Run {
 	if r.settle(ctx) != nil {
 		return nil
@@ -90,8 +90,8 @@ func (e *Engine) Drain(ctx context.Context) error {
 	return nil
 }
 
-// unfinished are the runs that work, and whether one is about to start or the run that follows one is not known yet. All
-// of it is read at one moment: read one after the other, a run that begins in between would be seen nowhere.
+// unfinished returns the runs that work. more: a run is about to start, or it is not known yet which run follows one
+// that ended. All of it is read at one moment, so that a run which begins in between is not missed.
 func (e *Engine) unfinished() (left []*Run, more bool) {
 	e.scheduler.Snapshot(func(starting int) {
 		e.mu.Lock()
@@ -107,8 +107,8 @@ func (e *Engine) Refuse() { e.scheduler.Refuse() }
 // Admit reverts Drain and Refuse: runs start again, the queued ones first.
 func (e *Engine) Admit() { e.scheduler.Admit() }
 
-// defaultAttempts is how often in a row a task is resumed whose process dies each time: a task that kills its process must
-// not do so for ever.
+// defaultAttempts limits how often in a row a task is resumed when its process dies each time: a task that kills its
+// process must not do so for ever.
 const defaultAttempts = 3
 
 // Recover continues what an earlier process left. Queued runs are queued again in their order. Runs that were killed while
@@ -276,7 +276,7 @@ func (e *Engine) recordEnd(ctx context.Context, ref store.Ref, run RunInfo) erro
 	})
 }
 
-// resumeInterrupted resumes an interrupted task, unless a parent waits for it, which resumes it.
+// resumeInterrupted resumes an interrupted task, unless a parent waits for it: the parent then resumes it.
 func (e *Engine) resumeInterrupted(ctx context.Context, ref store.Ref) error {
 	parent, err := e.waitingParent(ctx, ref)
 	if err != nil || parent != nil {

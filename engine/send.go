@@ -213,8 +213,8 @@ func (e *Engine) answerOpenQuestion(ctx context.Context, ref store.Ref, run *Run
 	return true, err
 }
 
-// sendToIdleTask puts a message into the queue of a task that no run of this process works on. It starts a run unless one
-// is queued already, or waits for an answer that this message is not.
+// sendToIdleTask puts a message into the queue of a task that no run of this process works on. It starts a run unless
+// a run is queued already, or waits for an answer and this message is none.
 func (e *Engine) sendToIdleTask(ctx context.Context, ref store.Ref, m Message) (Sent, error) {
 	sent := Sent{Ref: ref}
 	r := m.request(ref)
@@ -271,7 +271,7 @@ func (e *Engine) LoadInput(ctx context.Context, ref string, q task.InputQueued) 
 	return whole, errors.Join(err, log.Close())
 }
 
-// Inputs are what waits in a task's queue, the oldest first.
+// Inputs returns what waits in a task's queue, the oldest first.
 func (e *Engine) Inputs(ctx context.Context, ref string) ([]task.InputQueued, error) {
 	at, err := e.store.FindLatest(ctx, ref)
 	if err != nil {

@@ -24,7 +24,7 @@ type family struct {
 	req Request // the request of the parent's run: its choices hold for the children too
 }
 
-// State is the state of a child.
+// State returns the state of a child.
 func (f *family) State(ctx context.Context, id string) (agent.SubtaskState, error) {
 	e := f.run.engine
 	var out agent.SubtaskState
@@ -60,8 +60,8 @@ func newborn(v *store.View) bool {
 	return v.State.CreatedAt == 0 && v.State.NextMessage() == 1 && len(v.State.Queue) == 0
 }
 
-// result is the result of a completed task: that of its newest run, or the newest row that shows a result when another
-// program ran it.
+// result returns the result of a completed task: that of its newest run, or the newest row that shows a result when
+// another program ran it.
 func result(s *task.State) (string, error) {
 	if s.Run != nil && s.Run.Outcome == "completed" && s.Run.Reason != "" {
 		return s.Run.Reason, nil
@@ -117,8 +117,8 @@ func (f *family) Run(ctx context.Context, sub agent.Subtask) (agent.Outcome, err
 	return child.life.outcome, nil
 }
 
-// notRun is the outcome of the parent's run when its child cannot run: only the user can remove the obstacle, the model
-// cannot.
+// notRun returns the outcome of the parent's run when its child cannot run: only the user can remove the obstacle,
+// the model cannot.
 func notRun(err error) (agent.Outcome, error) {
 	var config *setup.Error
 	var busy *journal.BusyError

@@ -31,10 +31,10 @@ import (
 	"github.com/roost-dev/roost/workspace/slash"
 )
 
-// Config is what the user has set up outside any task.
+// Config returns what the user has set up outside any task.
 func (e *Engine) Config() setup.Config { return e.resolver().Config }
 
-// world is what mentions in a user's message refer to.
+// world returns what mentions in a user's message refer to.
 func (e *Engine) world(ref store.Ref, w *workspace.Workspace, mode func() string) mention.World {
 	return mention.Disk{
 		Workspace: w, Commands: slash.Set{Workspace: w, Home: e.resolver().Config.Home},
@@ -42,7 +42,7 @@ func (e *Engine) world(ref store.Ref, w *workspace.Workspace, mode func() string
 	}
 }
 
-// tools are those of a task: the fixed set, and after it those that need the store or the user's home folder.
+// tools returns those of a task: the fixed set, and after it those that need the store or the user's home folder.
 func (e *Engine) tools(id, owner string) []tool.Tool {
 	return append(toolset.All(e.resolver().Config.Web()), prompttool.SlashCommand(e.resolver().Config.Home), prompttool.Skill(e.resolver().Config.Home),
 		historytool.ListTasks(taskLister{e.store, id, owner}))
@@ -89,8 +89,8 @@ func processMark(kind string, ref store.Ref) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// endOrphans ends a linter and hooks that outlived a run of this task: they would continue to read, and may write. The
-// notes name them. It looks only for what the settings name.
+// endOrphans ends a linter and hooks that outlived a run of this task: they would continue to read, and may write.
+// The notes name them. It looks only for the linter and hooks that the settings name.
 func (e *Engine) endOrphans(ref store.Ref) []string {
 	var notes []string
 	for kind, has := range map[string]bool{"linter": e.resolver().Config.Linter != "", "hook": len(e.resolver().Config.Hooks) > 0} {
@@ -189,7 +189,7 @@ func (e *Engine) folded(ctx context.Context, ref store.Ref) (*task.State, error)
 	return fold.To(ctx, log, math.MaxUint64)
 }
 
-// leftAs reports whether the newest record that a task has of a file is that the agent, or a command that it ran, left the
+// leftAs reports whether a task's newest record of a file shows that the agent, or a command that it ran, left the
 // file with this content; "" = deleted.
 func leftAs(s *task.State, path, hash string) bool {
 	seq := uint64(0)
@@ -214,7 +214,7 @@ func leftAs(s *task.State, path, hash string) bool {
 	return fits
 }
 
-// describeOwned are notes for the user about what owning the task found.
+// describeOwned returns notes for the user about what was found when the task was taken over.
 func describeOwned(o *store.Owned, adopted bool) []string {
 	var notes []string
 	switch {
@@ -235,7 +235,7 @@ func describeOwned(o *store.Owned, adopted bool) []string {
 	return append(notes, describeIntakes(o.Task.Intakes())...)
 }
 
-// describeIntakes are notes about what other programs changed and what Roost did with it.
+// describeIntakes returns notes about what other programs changed and how Roost handled it.
 func describeIntakes(list []intake.Change) []string {
 	var notes []string
 	for _, change := range list {
@@ -279,8 +279,8 @@ func differences(s *task.State, now task.Settings, head string) []string {
 	return notes
 }
 
-// gitHead is the commit that a workspace's repository is on; "" without a repository. The files of the repository hold
-// it: asking git would run the user's hooks and settings.
+// gitHead returns the commit that a workspace's repository is on; "" without a repository. The files of the
+// repository hold it: asking git would run the user's hooks and settings.
 func gitHead(root string) string {
 	dir := filepath.Join(root, ".git")
 	head, err := inputfile.Read(filepath.Join(dir, "HEAD"))

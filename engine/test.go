@@ -24,12 +24,12 @@ const (
 	testText    = 200 // characters of the reply that are shown
 )
 
-// TestCost is the most that a test request costs; nil when the price is not known.
+// TestCost returns the most that a test request costs; nil when the price is not known.
 func TestCost(provider, model string) *money.USD {
 	return costOf(provider, model, llm.Usage{Input: testInput, Output: testOutput})
 }
 
-// costOf is what usage costs; nil when the price is not known.
+// costOf returns what usage costs; nil when the price is not known.
 func costOf(provider, model string, u llm.Usage) *money.USD {
 	m, known := catalogue.Find(provider, model)
 	micros, ok := m.Cost(u)

@@ -50,14 +50,14 @@ type ownAmount struct {
 	cost   int64 // its total cost at that time
 }
 
-// The logs are not read again for fifty times what reading them took, so that it costs two percent of a run at most; but
-// within these bounds, in milliseconds.
+// After a read of the logs, the next one waits fifty times as long as that read took, so that reading costs at most
+// two percent of a run's time. The bounds of the wait, in milliseconds:
 const (
 	minPause = 1_000
 	maxPause = 15_000
 )
 
-// New is the limit of a run; nil where none is set.
+// New returns the limit of a run; nil where none is set.
 func New(o Options) *Limit {
 	if o.Tree <= 0 && o.Day <= 0 {
 		return nil
@@ -103,7 +103,7 @@ func (l *Limit) Reached(ctx context.Context) (code, reason string, err error) {
 	}
 }
 
-// sinceRead is what other runs of this process spent and the logs did not contain yet.
+// sinceRead returns what other runs of this process spent and the logs did not contain yet.
 func (l *Limit) sinceRead() int64 {
 	spent, _ := l.Spend.others()
 	return max(spent-l.counts, 0)
@@ -168,7 +168,7 @@ func (s *Spend) Update(cost int64) {
 	}
 }
 
-// Spent is what the run has spent. SetSaved takes it back once all that was committed by now is on disk.
+// Spent returns what the run has spent. SetSaved takes it back once all that was committed by now is on disk.
 func (s *Spend) Spent() int64 {
 	s.totals.mu.Lock()
 	defer s.totals.mu.Unlock()
@@ -184,7 +184,7 @@ func (s *Spend) SetSaved(spent int64) {
 	}
 }
 
-// others is what all other runs have spent, and how much of that is saved.
+// others returns what all other runs have spent, and how much of that is saved.
 func (s *Spend) others() (spent, saved int64) {
 	if s == nil {
 		return 0, 0

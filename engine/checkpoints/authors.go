@@ -14,7 +14,7 @@ import (
 type authorsOf struct {
 	s       *task.State
 	files   *taskFiles
-	written map[string][]int // places in s.Calls() of the calls that were to write a file, by its recorded path
+	written map[string][]int // indexes in s.Calls() of the calls that were to write a file, by its recorded path
 	records map[string][]task.FileRecord
 }
 
@@ -48,7 +48,7 @@ func (f *taskFiles) authors(s *task.State) *authorsOf {
 	return a
 }
 
-// of are the authors of one step of a path.
+// of returns the authors of one step of a path.
 func (a *authorsOf) of(path string, step checkpoint.Step) []api.Author {
 	out := api.Author{By: api.ByUnknown, Checkpoint: step.Checkpoint}
 	c := a.s.Checkpoint(step.Checkpoint)
@@ -81,7 +81,7 @@ func (a *authorsOf) of(path string, step checkpoint.Step) []api.Author {
 	return all
 }
 
-// called adds the call to an author; nil = it is not known.
+// called adds the call to an author; a nil call is unknown.
 func (a *authorsOf) called(out api.Author, call *task.Call) api.Author {
 	if call == nil {
 		return out
@@ -93,7 +93,7 @@ func (a *authorsOf) called(out api.Author, call *task.Call) api.Author {
 	return out
 }
 
-// other is an author outside of the task. A record of the file with the same content may name it.
+// other returns an author outside of the task. A record of the file with the same content may name it.
 func (a *authorsOf) other(path string, step checkpoint.Step, out api.Author) api.Author {
 	out.By = api.ByOther
 	for _, r := range slices.Backward(a.records[path]) {
@@ -112,8 +112,8 @@ func (a *authorsOf) other(path string, step checkpoint.Step, out api.Author) api
 	return out
 }
 
-// writers are the calls whose writes a checkpoint after a turn holds: those since the checkpoint before it that holds the
-// file, and before the call that the checkpoint was made for.
+// writers returns the calls whose writes to path a checkpoint after a turn may hold: those after the previous
+// checkpoint with this file, and before the point that the checkpoint was made for.
 func (a *authorsOf) writers(path string, c *task.Checkpoint) (out []*task.Call) {
 	calls := a.s.Calls()
 	// first is the place of the first call that a checkpoint comes before.
@@ -147,8 +147,8 @@ func (a *authorsOf) writers(path string, c *task.Checkpoint) (out []*task.Call) 
 	return out
 }
 
-// sign adds the authors to a difference between two checkpoints; newer is onDisk for what is there now. A difference that
-// goes back in time has none.
+// sign adds the authors to a difference between two checkpoints; newer is onDisk for the present files. A difference
+// that goes back in time has none.
 func (a *authorsOf) sign(ctx context.Context, d *api.FileDiff, all []checkpoint.Step, older, newer int) {
 	if newer >= 0 && newer < older {
 		return

@@ -17,9 +17,9 @@ import (
 // checkpoints hold. For that a checkpoint at the start of a run holds what differs from the commit, and those of the run
 // hold what changes later.
 
-// KeepTree records in a work tree which checkpoint holds the files that differ from its commit: changed, and those that
-// earlier checkpoints know. It makes the checkpoint if no other one holds them. Where a file cannot be kept the tree names
-// the problem.
+// KeepTree records in tree the checkpoint that holds the files which differ from the tree's commit: those in changed,
+// and those that earlier checkpoints hold. It makes the checkpoint if no other one holds them. Where a file cannot be
+// kept the tree names the problem.
 func (svc *Service) KeepTree(ctx context.Context, t *store.Task, w *workspace.Workspace, tree *api.WorkTree,
 	changed []string) (err error) {
 	k, err := svc.openKeeper(w, "")

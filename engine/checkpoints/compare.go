@@ -16,7 +16,7 @@ import (
 type Stretch struct {
 	Ref   store.Ref
 	State *task.State
-	From  uint64 // the message that it begins behind
+	From  uint64 // the message before its first one
 	To    uint64 // its last one
 }
 
@@ -46,7 +46,7 @@ func (svc *Service) side(x Stretch) (side, error) {
 	return out, nil
 }
 
-// changed are the files that differ between the ends of the stretch.
+// changed returns the files that differ between the ends of the stretch.
 func (s side) changed(ctx context.Context) ([]api.FileDiff, error) {
 	if s.taskFiles == nil {
 		return nil, nil

@@ -94,7 +94,7 @@ func (k *RunStore) Close() error {
 	return k.k.Close()
 }
 
-// Name is the store that keeps the contents of this workspace.
+// Name returns the store that keeps the contents of this workspace.
 func (k *RunStore) Name() string { return k.service.storeNames(k.ws.Root())[0] }
 
 // Hold keeps the contents of files.
@@ -125,7 +125,7 @@ func (k *RunStore) Survey(ctx context.Context, known []string, call string) (che
 	return survey{s}, nil
 }
 
-// Interrupted is the survey before a call whose run was killed; nil when there is none.
+// Interrupted returns the survey before a call whose run was killed; nil when there is none.
 func (k *RunStore) Interrupted(ctx context.Context, call string) (checkpoints.Survey, error) {
 	keeper, err := k.open()
 	if err != nil {
@@ -286,7 +286,7 @@ func (svc *Service) diff(ctx context.Context, v *store.View, o DiffOptions, out 
 // onDisk is the number of the newer side of a difference that is no checkpoint, but what is on the disk.
 const onDisk = -1
 
-// newer is the newer side of a difference: a checkpoint, or what is on the disk for "now" and "".
+// newer returns the newer side of a difference: a checkpoint, or what is on the disk for "now" and "".
 func (f *taskFiles) newer(ctx context.Context, s *task.State, list []task.CheckpointSaved, given string, paths []string) (
 	number int, files map[string]api.FileVersion, err error) {
 	if given == "" || given == "now" {
@@ -367,8 +367,8 @@ func (svc *Service) removeUnused(ctx context.Context, s *checkpoint.Contents, na
 	return s.Collect(ctx, dryRun, surveys, without...)
 }
 
-// liveOwners are the owners of contents of all tasks that exist, including those in the trash and those that are being created. When
-// they cannot be listed, nothing is collected.
+// liveOwners returns the owners of contents of all tasks that exist, including those in the trash and those that are
+// being created. When they cannot be listed, nothing is collected.
 func (svc *Service) liveOwners(ctx context.Context) (map[string]bool, error) {
 	out := map[string]bool{}
 	add := func(ref store.Ref) { out[checkpoint.OwnerOf(nameInStore(ref))] = true }

@@ -291,7 +291,7 @@ func (svc *Service) carryOut(ctx context.Context, t *store.Task, p *plannedResto
 	return svc.apply(ctx, t, p.keeper, &p.result)
 }
 
-// apply finishes the restore that a task is in: either all of it is done, or everything is as it was.
+// apply finishes the restore of a task that is restoring: either all of it is done, or everything is as it was.
 func (svc *Service) apply(ctx context.Context, t *store.Task, k *checkpoint.Keeper, out *api.RestoreResult) error {
 	r := t.State().Restoring
 	ended := task.RestoreEnded{Restore: r.Restore, Begun: r.Seq, Outcome: task.RestoreDone, Undoes: r.Undoes, Redoes: r.Redoes}
@@ -583,7 +583,7 @@ type rewindTarget struct {
 	named map[string]int // the same for files that hidden calls were to change, by the paths that their tools used
 }
 
-// first is the oldest checkpoint that files go back to.
+// first returns the oldest checkpoint that files go back to.
 func (m rewindTarget) first() int {
 	return min(m.First(), checkpoint.Moment{Number: m.Number, Of: m.named}.First())
 }
@@ -608,7 +608,7 @@ func earliest(of map[string]int, path string, n int) {
 	}
 }
 
-// targetOf is the target of a rewind, which its events describe.
+// targetOf returns the target of a rewind, which its events describe.
 func targetOf(s *task.State, events []task.Event) rewindTarget {
 	m := rewindTarget{Moment: checkpoint.Moment{Number: s.CheckpointAt(firstHiddenReply(s, events)), Of: map[string]int{}},
 		named: map[string]int{}}
@@ -634,9 +634,9 @@ func targetOf(s *task.State, events []task.Event) rewindTarget {
 	return m
 }
 
-// stateBeforeCall is the newest checkpoint from before a call had any effect, and what the call changed as far as a survey
-// found it. A call that had nothing to record has no checkpoint of its own: then those of the calls before it in its reply
-// count.
+// stateBeforeCall returns the newest checkpoint from before a call had any effect, and what the call changed as far
+// as a survey found it. A call that had nothing to record has no checkpoint of its own: then those of the calls
+// before it in its reply count.
 func stateBeforeCall(s *task.State, call *task.Call) (number int, changed []string) {
 	number = s.CheckpointAt(call.Message)
 	earlier := map[string]bool{}
@@ -666,8 +666,9 @@ func stateBeforeCall(s *task.State, call *task.Call) (number int, changed []stri
 	return number, nil
 }
 
-// firstHiddenReply is the message whose effects a rewind undoes first: the first hidden reply, because only replies change
-// files. A hidden message of the user is not the bound, because the user may have edited the files after it.
+// firstHiddenReply returns the message whose effects a rewind undoes first: the first hidden reply, because only
+// replies change files. A hidden message of the user is not the bound, because the user may have edited the files
+// after it.
 func firstHiddenReply(s *task.State, events []task.Event) uint64 {
 	first := ^uint64(0)
 	for _, e := range events {

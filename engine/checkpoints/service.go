@@ -58,12 +58,12 @@ func New(s *store.Store, shared Shared, r func() setup.Resolver, now func() int6
 	return &Service{store: s, shared: shared, resolver: r, now: now, place: place}
 }
 
-// Dir is the folder of a store's root that is for checkpoints; see checkpoint.Place.
+// Dir returns the folder of a store's root that is for checkpoints; see checkpoint.Place.
 func Dir(s *store.Store) string { return filepath.Join(s.Root(), "checkpoints") }
 
-// storeNames are the names of the stores that hold a workspace's contents. root is absolute and without links. New
-// checkpoints go into the first store. Servers have a shared folder at different paths; then the second store holds the
-// checkpoints from before it was shared. A clone continues the store of the workspace that it was made for.
+// storeNames returns the names of the stores that hold a workspace's contents. root is absolute and without links.
+// New checkpoints go into the first store. Servers have a shared folder at different paths; then the second store
+// holds the checkpoints from before it was shared. A clone continues the store of the workspace that it was made for.
 func (svc *Service) storeNames(root string) []string {
 	own := checkpoint.NameOf(root)
 	id := svc.resolver().Reach.Identify(root)
@@ -91,8 +91,8 @@ func (svc *Service) openKeeper(w *workspace.Workspace, name string) (*checkpoint
 	})
 }
 
-// nameInStore is the name of a task in the stores of contents. The id of another tool's task is unique only within its
-// source, so the source is part of the name.
+// nameInStore returns the name of a task in the stores of contents. The id of another tool's task is unique only
+// within its source, so the source is part of the name.
 func nameInStore(ref store.Ref) string {
 	if ref.Own {
 		return ref.ID
@@ -147,7 +147,7 @@ func (f *taskFiles) close() error {
 	return f.keeper.Close()
 }
 
-// recordedPath is a path as checkpoints record it.
+// recordedPath returns a path as checkpoints record it.
 func (f *taskFiles) recordedPath(given string) (string, error) {
 	p, err := f.ws.Resolve(given)
 	if err != nil {
@@ -180,8 +180,8 @@ func inUse(err error) error {
 	return err
 }
 
-// rootOf is the folder whose contents a store holds: the task's own workspace, or the one that the task had then. The
-// error is one of setup.Resolver.FindWorkspace.
+// rootOf returns the folder whose contents a store holds: the task's own workspace, or the one that the task had
+// then. The error is one of setup.Resolver.FindWorkspace.
 func (svc *Service) rootOf(s *task.State, name string) (string, error) {
 	own, err := svc.resolver().FindWorkspace(s.Settings)
 	if err == nil && (name == "" || slices.Contains(svc.storeNames(Resolved(own)), name)) {
@@ -206,7 +206,7 @@ func (svc *Service) rootOf(s *task.State, name string) (string, error) {
 // rootFile is the file of a store that names the folder whose contents it holds.
 const rootFile = "workspace"
 
-// Resolved is a path with its links followed, or as it is where that is not possible.
+// Resolved returns a path with its links followed, or as it is where that is not possible.
 func Resolved(path string) string {
 	if r, err := filepath.EvalSymlinks(path); err == nil {
 		return r
@@ -214,7 +214,7 @@ func Resolved(path string) string {
 	return path
 }
 
-// contentStore is the store that holds a checkpoint's contents; "" when the checkpoint names none.
+// contentStore returns the store that holds a checkpoint's contents; "" when the checkpoint names none.
 func contentStore(s *task.State, number int) string {
 	if c := s.Checkpoint(number); c != nil {
 		return c.Store
@@ -222,7 +222,7 @@ func contentStore(s *task.State, number int) string {
 	return ""
 }
 
-// newestCommit is the commit of a task's newest checkpoint in a store; "" without one.
+// newestCommit returns the commit of a task's newest checkpoint in a store; "" without one.
 func newestCommit(s *task.State, store string) string {
 	for _, c := range slices.Backward(s.Checkpoints) {
 		if c.Commit != "" && c.Store == store {
@@ -232,7 +232,7 @@ func newestCommit(s *task.State, store string) string {
 	return ""
 }
 
-// checkpointsIn are the checkpoints of a task whose contents are in one store.
+// checkpointsIn returns the checkpoints of a task whose contents are in one store.
 func checkpointsIn(s *task.State, name string) []task.CheckpointSaved {
 	var out []task.CheckpointSaved
 	for _, c := range s.Checkpoints {
@@ -274,7 +274,7 @@ func (svc *Service) saveCheckpoint(ctx context.Context, f *taskFiles, s *task.St
 	return c, err
 }
 
-// newestMessage is the newest message of the model's history. It never falls from one checkpoint to the next.
+// newestMessage returns the newest message of the model's history. It never falls from one checkpoint to the next.
 func newestMessage(s *task.State) (message uint64) {
 	if api := s.API(); len(api) > 0 {
 		message = api[len(api)-1].ID
@@ -285,7 +285,7 @@ func newestMessage(s *task.State) (message uint64) {
 	return message
 }
 
-// pathsOf are the paths of files.
+// pathsOf returns the paths of files.
 func pathsOf(files []task.RestoreFile) (paths []string) {
 	for _, f := range files {
 		paths = append(paths, f.Path)
@@ -437,7 +437,7 @@ func (svc *Service) countDamaged(ctx context.Context, ref store.Ref, list *api.C
 	})
 }
 
-// checkpointsOf are a task's checkpoints as a list shows them.
+// checkpointsOf returns a task's checkpoints as a list shows them.
 func checkpointsOf(s *task.State) []api.Checkpoint {
 	out := make([]api.Checkpoint, 0, len(s.Checkpoints))
 	tracked := map[string]bool{}
@@ -463,12 +463,12 @@ func describe(s *task.State, c task.Checkpoint, tracked int) api.Checkpoint {
 	return out
 }
 
-// initialState is the state before the task changed anything.
+// initialState returns the state before the task changed anything.
 func initialState() api.Checkpoint {
 	return api.Checkpoint{Title: "before anything was changed"}
 }
 
-// describeNumber is the checkpoint of a number as a list shows it.
+// describeNumber returns the checkpoint of a number as a list shows it.
 func describeNumber(s *task.State, n int) api.Checkpoint {
 	for _, c := range checkpointsOf(s) {
 		if c.Number == n {

@@ -355,7 +355,7 @@ func (n *Notifier) postOnce(address string, body []byte) (again bool, err error)
 	return answer.StatusCode >= 500 || answer.StatusCode == http.StatusTooManyRequests, errors.New(answer.Status)
 }
 
-// State is what was called so far; nil when there is nothing to call with, and nothing was called.
+// State returns what was called so far; nil when there is nothing to call with, and nothing was called.
 func (n *Notifier) State() *api.Notifications {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -50,8 +50,8 @@ const (
 )
 
 // New makes a scheduler. busy counts the registered runs that hold a slot, and those that wait for the user and hold
-// none; it is called with the scheduler locked. Of more than maxRuns runs the rest waits in the queue, which holds at
-// most maxQueue.
+// none; it is called with the scheduler locked. At most maxRuns runs work; the others wait in the queue, which holds
+// at most maxQueue.
 func New(busy func() (running, waiting int), maxRuns, maxQueue int) *Scheduler {
 	return &Scheduler{busy: busy, maxRuns: maxRuns, maxQueue: maxQueue}
 }
@@ -118,8 +118,8 @@ func (p *Slot) Release() {
 	p.scheduler.Dispatch()
 }
 
-// Register calls register, which adds a run to those that busy counts, and ends the reservation of its slot where that
-// succeeds. Both happen with the scheduler locked, so that the run never counts twice, nor not at all.
+// Register calls register, which adds a run to those that busy counts, and ends the reservation of its slot where
+// that succeeds. Both happen with the scheduler locked, so that the run always counts exactly once.
 func (s *Scheduler) Register(slot *Slot, register func() bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -191,7 +191,7 @@ func (s *Scheduler) Dequeue(task string) {
 	}
 }
 
-// Position is a run's position in the queue, from 1; 0 = it is not in it.
+// Position returns a run's position in the queue, from 1; 0 = it is not in it.
 func (s *Scheduler) Position(run string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,9 +205,9 @@ func (s *Scheduler) Full() bool {
 	return len(s.queue) >= s.maxQueue
 }
 
-// Refuse starts no new runs until Admit. What works continues, what waits for the user still waits and can be answered,
-// and what is queued stays queued. An answer continues the run that asked, also where that run has released its task: it
-// began before, and had its slot. Unlike Drain it can be reverted without a trace.
+// Refuse starts no new runs until Admit. Working runs continue, runs that wait for the user still wait and can be
+// answered, and queued runs stay queued. An answer continues the run that asked, also where that run has released its
+// task: it began before, and had its slot. Unlike Drain, Refuse can be reverted without a trace.
 func (s *Scheduler) Refuse() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -30,7 +30,7 @@ var cloudSettings = map[string][]string{
 	"azure.api_version": {"OPENAI_API_VERSION"},
 }
 
-// CloudVariable is the variable that overrides a setting of a cloud, such as bedrock.region.
+// CloudVariable returns the variable that overrides a setting of a cloud, such as bedrock.region.
 func CloudVariable(setting string) string { return cloudSettings[setting][0] }
 
 // secretVariables hold credentials of clouds in addition to KeyVariables.
@@ -42,8 +42,8 @@ type Login struct {
 	Ends   string // the last characters of an access key's id, which is no secret
 }
 
-// CloudLogin finds the credentials of a cloud that come from its own programs; the zero Login when there are none. The
-// error says why some that are there cannot be used.
+// CloudLogin finds the credentials of a cloud that come from its own programs; the zero Login when there are none.
+// The error gives the reason why existing credentials cannot be used.
 func (c Config) CloudLogin(provider string) (Login, error) {
 	switch provider {
 	case cloud.Bedrock:
@@ -125,10 +125,10 @@ func openAzure(c Config, o wire.Options) (llm.Provider, []string, error) {
 	return p, nil, err
 }
 
-// awsProfile is the name of the AWS profile whose keys are used.
+// awsProfile returns the name of the AWS profile whose keys are used.
 func (c Config) awsProfile() string { return cmp.Or(c.Clouds["bedrock.profile"], "default") }
 
-// awsFiles are the credentials file and the settings file of AWS's programs.
+// awsFiles returns the credentials file and the settings file of AWS's programs.
 func (c Config) awsFiles() (credentials, config string) {
 	in := func(variable, name string) string {
 		return cmp.Or(c.getenv(variable), filepath.Join(c.userHome(), ".aws", name))
@@ -173,20 +173,21 @@ func (c Config) awsKeys() (keys cloud.AWSCredentials, origin string, err error) 
 	return cloud.AWSCredentials{}, "", nil
 }
 
-// exportAWS is how keys that Roost does not read itself get into the environment.
+// exportAWS returns the command to run after another one has put keys that Roost does not read itself into the
+// environment.
 func (c Config) exportAWS() string {
 	return `roost auth status bedrock  # after eval "$(aws configure export-credentials --profile ` + c.awsProfile() +
 		` --format env)"`
 }
 
-// awsValues is what AWS's settings file has for the profile.
+// awsValues returns what AWS's settings file has for the profile.
 func (c Config) awsValues() map[string]string {
 	_, config := c.awsFiles()
 	values, _ := readINI(config, awsSections(true, c.awsProfile())...) // awsKeys reports what cannot be read
 	return values
 }
 
-// awsSections are the names of a profile's section: in the settings file only "default" stands alone.
+// awsSections returns the names of a profile's section: in the settings file every name but "default" has a prefix.
 func awsSections(settings bool, profile string) []string {
 	if settings && profile != "default" {
 		return []string{"profile " + profile}
@@ -194,8 +195,9 @@ func awsSections(settings bool, profile string) []string {
 	return []string{profile, "profile " + profile}
 }
 
-// readINI reads what a file of AWS's programs has in a section that goes by one of some names. A file that does not
-// exist is empty. Indented lines belong to the value above them, and no value that is read here has any.
+// readINI reads the values of a section from a file of AWS's programs; the section may have any of the given names. A
+// file that does not exist is empty. It skips indented lines, which belong to the value above them: no value that is
+// read here has any.
 func readINI(path string, sections ...string) (map[string]string, error) {
 	data, err := inputfile.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -246,7 +248,7 @@ func (c Config) googleFile() (file cloud.GoogleCredentials, path string, err err
 	return file, path, err
 }
 
-// userHome is the user's home folder.
+// userHome returns the user's home folder.
 func (c Config) userHome() string {
 	if c.Home != "" {
 		return c.Home

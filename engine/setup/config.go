@@ -83,7 +83,7 @@ type Choice struct {
 	// StandIn is a profile or provider to use where the task's own profile is unknown. The task keeps its
 	// profile's name.
 	StandIn  string
-	keepName bool // Profile is a replacement
+	keepName bool // Profile replaces the task's profile, whose name the task keeps
 	// Fallback: where neither is known, the provider of new tasks is used, and a note reports that.
 	Fallback bool
 }
@@ -223,7 +223,7 @@ func (c *Config) lateKey(s task.Settings) (string, error) {
 	return key, nil
 }
 
-// zoneName is the user's time zone with its offset, as Roo writes it.
+// zoneName returns the user's time zone with its offset, as Roo writes it.
 func zoneName(now time.Time) string {
 	name, seconds := now.Zone()
 	sign := '+'
@@ -233,7 +233,8 @@ func zoneName(now time.Time) string {
 	return fmt.Sprintf("%s, UTC%c%d:%02d", name, sign, seconds/3600, seconds%3600/60)
 }
 
-// MCPServers are the MCP servers of a task in a workspace, with their states, and what could not be read, in words.
+// MCPServers returns the MCP servers of a task in a workspace, with their states, and what could not be read, in
+// words.
 func (c Config) MCPServers(workspace string) ([]mcp.Server, []string) {
 	if workspace == "" {
 		return nil, nil
@@ -263,12 +264,12 @@ type Hook = hook.Hook
 // CheckPrivateHosts reports what is wrong with names of sites on private addresses.
 func CheckPrivateHosts(hosts []string) error { return webtool.CheckPrivate(hosts) }
 
-// Web is how web_fetch reaches sites.
+// Web returns the options with which web_fetch reaches sites.
 func (c Config) Web() webtool.Options {
 	return webtool.Options{Private: c.PrivateHosts, Version: api.ProgramVersion().Version}
 }
 
-// Offer is which tools models are offered.
+// Offer returns which tools models are offered.
 func (c Config) Offer() tool.Offer {
 	return tool.Offer{Include: c.IncludeTools, Exclude: c.ExcludeTools}
 }
@@ -309,8 +310,8 @@ func knownTool(name string) bool {
 // modesFile holds a workspace's own modes.
 const modesFile = ".roomodes"
 
-// Modes are the modes that a task in a workspace may be in, and what could not be read of them, in words. Where several
-// of the user's own files define a mode, the first one counts.
+// Modes returns the modes that a task in a workspace may be in, and what could not be read of them, in words. Where
+// several of the user's own files define a mode, the first one counts.
 func (c Config) Modes(workspace string) (mode.Set, []string) {
 	var notes []string
 	collect := func(f mode.File, path string) []mode.Mode {
@@ -332,7 +333,7 @@ func (c Config) Modes(workspace string) (mode.Set, []string) {
 	return mode.Merge(project, global), notes
 }
 
-// Skills are the skills of a workspace and of the user's own.
+// Skills returns the skills of a workspace and of the user's own.
 func (c Config) Skills(root string) skill.Set { return skill.Set{Workspace: root, Home: c.Home} }
 
 // inWorkspace lets f read a workspace's files and follow no link out of it: what a repository contains is sent to a
@@ -364,12 +365,12 @@ func (c Config) rules(workspace, slug string) (rules mode.Rules) {
 	return rules
 }
 
-// DayLimit is the limit of what all tasks may cost on one day, in micro-dollars; 0 = none.
+// DayLimit returns the limit of what all tasks may cost on one day, in micro-dollars; 0 = none.
 func (r Resolver) DayLimit(c Choice) int64 {
 	return replaceLimit(r.Config.MaxDayMicros, c.MaxDayMicros)
 }
 
-// replaceLimits are the task's limits, each replaced by the chosen one where there is one.
+// replaceLimits returns the task's limits, each replaced by the chosen one where there is one.
 func replaceLimits(has, chosen api.RunLimits) api.RunLimits {
 	return api.RunLimits{
 		MaxTurns:       replaceLimit(has.MaxTurns, chosen.MaxTurns),
@@ -392,7 +393,7 @@ func replaceLimit[N int | int64](has, chosen N) N {
 	return has
 }
 
-// Policy is the approval policy that the settings describe.
+// Policy returns the approval policy that the settings describe.
 func Policy(s task.Settings) approval.Policy {
 	return approval.Policy{
 		Mode: s.Approve, Allow: s.Allow, Deny: s.Deny, AllowTools: s.Tools, AskTools: s.AskTools,

@@ -52,14 +52,14 @@ func (e *UnknownProfileError) Error() string {
 	return fmt.Sprintf("the task names the profile %q, and no profile here goes by that name", e.Profile)
 }
 
-// Providers are the names of the providers that ask a model over a network, in order.
+// Providers returns the names of the providers that ask a model over a network, in order.
 func Providers() []string { return slices.Sorted(maps.Keys(providers)) }
 
-// KeyVariables are the variables that may hold a provider's key; the first one that is set counts.
+// KeyVariables returns the variables that may hold a provider's key; the first one that is set counts.
 func KeyVariables(provider string) []string { return slices.Clone(providers[provider].keys) }
 
-// keyShapes are how keys of providers begin, the least length that one has, and where people make them. Providers
-// change this rarely and without notice, so a key of another shape is a reason to ask, not an error.
+// keyShapes holds, for each provider, how its keys begin, the least length of a key, and the page where people make
+// them. Providers change this rarely and without notice, so a key of another shape is a reason to ask, not an error.
 var keyShapes = map[string]struct {
 	begins []string
 	least  int
@@ -70,11 +70,11 @@ var keyShapes = map[string]struct {
 	"google":    {[]string{"AIza", "AQ."}, 30, "https://aistudio.google.com/apikey"},
 }
 
-// KeyPage is the page where people make keys for a provider, "" when Roost knows none.
+// KeyPage returns the page where people make keys for a provider, "" when Roost knows none.
 func KeyPage(provider string) string { return keyShapes[provider].page }
 
-// KeyDoubt is why a key does not look like one of its provider's, "" when it does or when the provider's keys have no
-// known shape. It does not repeat the key.
+// KeyDoubt returns why a key does not look like one of its provider's; "" when it does or when the provider's keys
+// have no known shape. It does not repeat the key.
 func KeyDoubt(provider, key string) string {
 	shape, known := keyShapes[provider]
 	if !known {
@@ -95,16 +95,16 @@ func KeyDoubt(provider, key string) string {
 	return ""
 }
 
-// AddressVariable is the variable that holds a provider's address.
+// AddressVariable returns the variable that holds a provider's address.
 func AddressVariable(provider string) string { return providers[provider].base }
 
 // Keyless reports whether a provider can answer without a key: a model server of the user's own.
 func Keyless(provider string) bool { return providers[provider].free }
 
-// DefaultModel is the model that a run uses when none is named; "" when one has to be named.
+// DefaultModel returns the model that a run uses when none is named; "" when one has to be named.
 func DefaultModel(provider string) string { return providers[provider].model }
 
-// Address is where a provider answers when no other address is set; "" = it has none of its own.
+// Address returns where a provider answers when no other address is set; "" = it has none of its own.
 func Address(provider string) string {
 	p := providers[provider]
 	if p.open == nil { // a cloud's address depends on the region
@@ -154,7 +154,7 @@ func (p Profile) answering(s task.Settings, name string) task.Settings {
 	return s
 }
 
-// localProfile is the profile here that another tool calls by the given name.
+// localProfile returns the profile here that another tool calls by the given name.
 func (c Config) localProfile(foreign string) (string, bool) {
 	for _, name := range slices.Sorted(maps.Keys(c.Profiles)) {
 		if c.Profiles[name].Foreign == foreign {
@@ -314,14 +314,14 @@ func (m ModeSetup) ModelFor(s task.Settings) (agent.ModeModel, bool, error) {
 	}, true, nil
 }
 
-// providerEntry is how a provider is configured and opened.
+// providerEntry describes how a provider is configured and opened.
 type providerEntry struct {
 	keys  []string // variables that may hold its key; the first one that is set counts
 	base  string   // variable of its address
 	free  bool     // works without a key
 	model string   // the default; "" = a model has to be named
 	open  func(key, base string, s task.Settings) llm.Provider
-	cloud cloudEntry // opens instead, with credentials of its own
+	cloud cloudEntry // opens the provider instead, with credentials of its own
 }
 
 // providers are those that ask a model over a network.
@@ -364,7 +364,7 @@ var providers = map[string]providerEntry{
 // preferred are the providers that are used when none is named: the first one that has a key.
 var preferred = []string{"anthropic", "openai", "google"}
 
-// Provider is an open provider and what must never be shown of it.
+// Provider is an open provider, with the secrets that must never be shown.
 type Provider struct {
 	LLM   llm.Provider
 	Masks *redact.Redactor

@@ -139,7 +139,8 @@ func NoWorkspace(id, named string) error {
 	return &WorkspaceError{Fault: &e}
 }
 
-// FindWorkspace is the path of a task's workspace on this server; "" = the task names none. The error is a *WorkspaceError.
+// FindWorkspace returns the path of a task's workspace on this server; "" = the task names none. The error is a
+// *WorkspaceError.
 func (r Resolver) FindWorkspace(s task.Settings) (string, error) {
 	if s.Workspace == "" {
 		return "", nil
@@ -151,7 +152,7 @@ func (r Resolver) FindWorkspace(s task.Settings) (string, error) {
 	return dir, nil
 }
 
-// Lacking is the error of a server that lacks the workspace of a task.
+// Lacking returns the error of a server that lacks the workspace of a task.
 func Lacking(s task.Settings, why error) *WorkspaceError {
 	return &WorkspaceError{Of: s.Folder, Fault: &Error{"open the workspace " + s.Workspace + " on this server", why.Error(),
 		"roost resume ID -C DIR  # or a server that has the folder: roost server status"}}
@@ -198,8 +199,8 @@ func (e *OtherModelError) Error() string {
 		e.Provider, e.Model)
 }
 
-// ModelNamed reports whether the user named the model, by the choice, a profile or the settings. The older restart
-// call cannot name one: there a note reports the change, without a question.
+// ModelNamed reports whether the user named the model, by the choice, a profile or the settings. The older call (see
+// package server) cannot name one: there a note reports the change, without a question.
 func (r Resolver) ModelNamed(c Choice) bool {
 	return c.Model != "" || c.Profile != "" || c.Fallback || c.Provider == "" && r.Config.Model != ""
 }
