@@ -33,7 +33,7 @@ type Journal interface {
 	Barrier(ctx context.Context) error
 	PutBlobFile(ctx context.Context, path string) (string, int64, error)
 
-	// Held returns an error when another process could own the task before the work begins that the caller is about to do.
+	// Held returns an error when another process could own the task before the caller begins its next piece of work.
 	Held(ctx context.Context) error
 
 	// TakeIn brings into the state what other goroutines and processes queued for the task. Claim gives queued words,
@@ -120,7 +120,7 @@ type Tools struct {
 	List     []tool.Tool
 	Offer    tool.Offer // which of them the user added or switched off
 	Servers  Servers    // MCP servers; nil = none
-	Subtasks Subtasks   // runs what new_task asks for; nil = no subtasks
+	Subtasks Subtasks   // runs the subtasks that new_task starts; nil = no subtasks
 	// Outputs finds whole command outputs that another program kept for this task, as tool.Env.Kept does
 	// for ours; nil = none.
 	Outputs func(artifact string) (io.ReaderAt, int64, bool)
@@ -220,7 +220,7 @@ func (a *Agent) turnIsOpen() bool {
 	return len(api) == 0 || api[len(api)-1].Kind() != "assistant"
 }
 
-// workedMS is how long the run has worked, in milliseconds; 0 when that is not counted.
+// workedMS returns how long the run has worked, in milliseconds; 0 when that is not counted.
 func (a *Agent) workedMS() int64 {
 	if a.Host.WorkedMS == nil {
 		return 0
@@ -251,8 +251,8 @@ type modePrompt struct {
 	text string
 }
 
-// todos is the newest todo list of the task, and how many rows were searched for it: a turn costs the rows that came
-// since the turn before.
+// todos is the newest todo list of the task, and the number of rows that were searched for it: each turn searches
+// only the rows that came since the turn before.
 type todos struct {
 	seen int
 	list []byte // a JSON array, nil when there is none
@@ -266,7 +266,7 @@ type window struct {
 	taken   []*task.Message
 }
 
-// messages returns the history as it may be sent. cover returns what is sent of a stored message.
+// messages returns the history as it may be sent. cover returns what is sent in place of a stored message.
 func (w *window) messages(
 	api []*task.Message, o contextwindow.Options, cover func(*task.Message) []byte,
 ) ([]llm.Message, []contextwindow.Note, error) {
@@ -371,7 +371,7 @@ type Plan struct {
 	Provider  string
 }
 
-// How long a wait lasts before the person is notified of files that change during it.
+// The time that a wait lasts before the person is notified of files that change during it.
 const (
 	attendQuestion = 300 * time.Millisecond
 	attendCommand  = 5 * time.Second
@@ -380,10 +380,10 @@ const (
 // surface is what the packages below use of the agent, each through a small interface of its own.
 type surface struct{ agent *Agent }
 
-// State is the state of the task.
+// State returns the state of the task.
 func (h surface) State() *task.State { return h.agent.state() }
 
-// Now is the time in Unix milliseconds.
+// Now returns the time in Unix milliseconds.
 func (h surface) Now() int64 { return h.agent.Host.Now() }
 
 // Mask hides the secrets in a text for the model.

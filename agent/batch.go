@@ -164,8 +164,8 @@ func (a *Agent) addLastingRule(spec tool.Spec, ask tool.Ask) []task.Event {
 	return []task.Event{task.Changed{Settings: new(a.Task.Settings)}}
 }
 
-// lastingRule is what "always" adds to the settings for a call: a pattern for commands, a rule for tools. "" when the
-// person would be asked about the call all the same.
+// lastingRule returns what "always" adds to the settings for a call: a pattern for commands, a rule for tools. ""
+// when the person would be asked about the call all the same.
 func (a *Agent) lastingRule(spec tool.Spec, ask tool.Ask) string {
 	p, rule := a.Task.Policy, lastingToolRule(spec, ask)
 	if spec.Class == tool.Command {
@@ -185,9 +185,9 @@ func (a *Agent) lastingRule(spec tool.Spec, ask tool.Ask) string {
 	return rule
 }
 
-// lastingToolRule is the rule that "always" adds for a tool: its name. A server's tool goes by the name under which it is
-// offered, even when the call used the name that all tools of servers share. Of a tool that fetches, the rule allows the
-// calls to one site.
+// lastingToolRule returns the rule that "always" adds for a tool: its name. A server's tool goes by the name under
+// which it is offered, even when the call used the name that all tools of servers share. Of a tool that fetches, the
+// rule allows the calls to one site.
 func lastingToolRule(spec tool.Spec, ask tool.Ask) string {
 	switch {
 	case spec.Class == tool.Web && len(ask.Paths) > 0:

@@ -123,8 +123,8 @@ func (b *batch) closeCall(ctx context.Context, c *task.Call) (*Outcome, error) {
 	return b.runEffect(ctx, c, t.Spec(), plan, mark)
 }
 
-// replacements name what does the work of tools that histories of other programs use and Roost does not have: tools
-// that need a service of theirs, and tools of older versions.
+// replacements maps tools that Roost does not have, but histories of other programs use, to what does their work.
+// Such tools need a service of theirs, or belong to older versions.
 var replacements = map[string]string{
 	"codebase_search":            "it needs an index that there is none of here; use search_files, list_files and read_file",
 	"generate_image":             "it needs a service that is not available here; no tool makes images, so let the user know",
@@ -136,7 +136,7 @@ var replacements = map[string]string{
 	"fetch":                      "use web_fetch",
 }
 
-// unknownToolText is the result of a call to a tool that does not exist.
+// unknownToolText returns the result of a call to a tool that does not exist.
 func (a *Agent) unknownToolText(name string) string {
 	if why, known := replacements[name]; known {
 		return fmt.Sprintf("there is no tool named %q here: %s", name, why)
@@ -317,8 +317,9 @@ func (b *batch) enterCallMode(slug string, v *callOutcome) {
 	}
 }
 
-// keepOutput puts a command's whole output into a blob. The command ran, so its outcome is not given up for its output:
-// when the output cannot be kept for another reason than a disk that refuses for now, the result informs the model.
+// keepOutput puts a command's whole output into a blob. The command ran, so its outcome is not given up for its
+// output: when the output cannot be kept, and the reason is not a disk that refuses for now, the result informs the
+// model.
 func (b *batch) keepOutput(ctx context.Context, c *task.Call, full *tool.Spool, v *callOutcome) {
 	a := b.agent
 	path, err := a.maskFile(full.Path)
@@ -382,7 +383,8 @@ func (b *batch) settleUnknown(ctx context.Context, c *task.Call, t tool.Tool) (b
 	return false, err
 }
 
-// inspect inspects the files of a call to find out whether the call took place; is is false when its tool cannot do that.
+// inspect inspects the files of a call to find out whether the call took place; is is false when the call's tool
+// cannot find that out.
 func (b *batch) inspect(ctx context.Context, c *task.Call, t tool.Tool) (found tool.Finding, is bool, err error) {
 	inspector, is := t.(tool.Inspector)
 	if !is || t.Spec().Replay != tool.Inspect {
@@ -454,8 +456,8 @@ func (b *batch) settleRewound(ctx context.Context, c *task.Call, t tool.Tool) er
 	return b.finishCall(ctx, c, v)
 }
 
-// toolEnv is what a call may touch. mark goes into the environment of a command. The name of a command's full output
-// comes from the row that asked for it, which is written after the call is planned.
+// toolEnv returns what a call may touch. mark goes into the environment of a command. The name of a command's full
+// output comes from the row that asked for it, which is written after the call is planned.
 func (b *batch) toolEnv(mark string) tool.Env {
 	return tool.Env{
 		Workspace:  b.agent.Host.Workspace,
@@ -474,11 +476,11 @@ func (b *batch) toolEnv(mark string) tool.Env {
 	}
 }
 
-// artifactName is the name of a command's full output under command-output/.
+// artifactName returns the name of a command's full output under command-output/.
 func artifactName(rowTS int64) string { return "cmd-" + strconv.FormatInt(rowTS, 10) + ".txt" }
 
-// maxRepeats is how often the same call may be made in a row. The agent does not run the next one: a model in a loop spends
-// money until a person notices.
+// maxRepeats limits how often the same call may be made in a row. The agent does not run the next one: a model in a
+// loop spends money until a person notices.
 //
 // The agent counts the calls in the history, so a restart counts the same. After it has asked a person about a repeated
 // call, the count restarts, as in Roo. Without a person each further call fails and counts as a mistake of the model, so
@@ -488,7 +490,7 @@ const maxRepeats = 3
 // largestInput bounds inputs that are compared by their JSON values, in bytes; larger ones are compared byte by byte.
 const largestInput = 64 << 10
 
-// countRepeats is how many calls in a row, up to this one, are the same.
+// countRepeats returns how many calls in a row, up to this one, are the same.
 func (a *Agent) countRepeats(c *task.Call) int {
 	s := a.state()
 	calls := s.Calls()

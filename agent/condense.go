@@ -62,7 +62,7 @@ func hiddenWords(n int) string {
 	return fmt.Sprintf("%d older messages are not sent any more (the task keeps them)", n)
 }
 
-// replyRoom is how many tokens of the window are kept free for the reply.
+// replyRoom returns how many tokens of the window are kept free for the reply.
 func (a *Agent) replyRoom() int {
 	if n := a.Task.Settings.MaxTokens; n > 0 {
 		return n
@@ -86,7 +86,7 @@ func (a *Agent) truncate(d *draft, tokens int64) int {
 }
 
 // tryCondense makes a summary, unless one was made or failed a short while ago. It reports whether the request
-// became shorter. A summary that fails is shown to the person and is no error of the turn: truncation follows
+// became shorter. A failed summary is shown to the person and does not fail the turn: truncation follows
 // where it must.
 func (a *Agent) tryCondense(ctx context.Context, o summaryOptions) (shorter bool, err error) {
 	count := len(a.state().API())
@@ -235,12 +235,12 @@ func (a *Agent) sizeNow(raws [][]byte) int64 {
 	return contextwindow.EstimateTokens(a.requestSize(raws), contextwindow.Calibration{})
 }
 
-// requestSize is the size of a request with these messages: system prompt, tools and all.
+// requestSize returns the size of a request with these messages: system prompt, tools and all.
 func (a *Agent) requestSize(raws [][]byte) int64 {
 	return int64(len(a.systemPrompt())) + a.toolsSize() + shrink.Size(raws)
 }
 
-// toolsSize is the size of the tools in a request.
+// toolsSize returns the size of the tools in a request.
 func (a *Agent) toolsSize() (total int64) {
 	for _, t := range a.toolSpecs() {
 		total += int64(len(t.Name) + len(t.Description) + len(t.Schema))
@@ -351,7 +351,7 @@ func (a *Agent) summaryRequest(o summaryOptions) (llm.Request, error) {
 	return req, nil
 }
 
-// condenseRow is the row that Roo writes; it has no text.
+// condenseRow returns the row that Roo writes; it has no text.
 func condenseRow(ts int64, c Condensed) []byte {
 	return esjson.ObjectOf("ts", ts, "type", "say", "say", "condense_context",
 		"contextCondense", esjson.ObjectOf("summary", c.Text, "cost", float64(c.CostMicro)/1e6,

@@ -289,7 +289,7 @@ func (b *batch) finishSubtask(ctx context.Context, c *task.Call, child, result s
 	return err
 }
 
-// subtaskResultText gives the model a child's result, in Roo's words.
+// subtaskResultText returns a child's result as a text for the model, in Roo's words.
 func subtaskResultText(child, result string) string {
 	return "Subtask " + child + " completed.\n\nResult:\n" + result
 }
@@ -338,7 +338,7 @@ func (a *Agent) finishForeignSubtask(ctx context.Context) (*Outcome, error) {
 	return nil, d.commit(ctx)
 }
 
-// withResult is a user turn with another text as the result of a call. Every other byte stays.
+// withResult returns a user turn with the result of one call replaced by another text. Every other byte stays.
 func withResult(raw []byte, call, text string) []byte {
 	var blocks [][]byte
 	for block := range esjson.Array(esjson.Member(raw, "content")) {

@@ -31,10 +31,10 @@ func (a *Agent) draft(events ...task.Event) *draft {
 	return d
 }
 
-// Events are the events so far.
+// Events returns the events so far.
 func (d *draft) Events() []task.Event { return d.events }
 
-// NextMessage is the number of the next message that the draft adds.
+// NextMessage returns the number of the next message that the draft adds.
 func (d *draft) NextMessage() uint64 { return d.agent.state().NextMessage() + d.added }
 
 // Put adds events. Another draft, which was not committed, numbered the messages among them.

@@ -37,7 +37,7 @@ func (e timeoutError) Error() string {
 	return fmt.Sprintf("%s did not end within %s and was stopped", e.tool, runLimit)
 }
 
-// plannedCall keeps what a plan asks for: Ask is the tool's code, too.
+// plannedCall keeps what the plan's Ask returned. planCall calls Ask within its bounds: it is code of the tool, too.
 type plannedCall struct {
 	tool.Plan
 	ask tool.Ask
@@ -127,8 +127,8 @@ func runGuarded[T any](ctx context.Context, name string, f func(context.Context)
 	return f(ctx)
 }
 
-// panicOrigin is the line that panicked: the first one of the stack below the runtime's. The deferred function calls
-// it.
+// panicOrigin returns the line that panicked: the first one on the stack below the runtime's lines. Only a deferred
+// function may call it.
 func panicOrigin() string {
 	pcs := make([]uintptr, 32)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])

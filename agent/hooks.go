@@ -20,8 +20,8 @@ func (a *Agent) runHooks(ctx context.Context, in hook.Input) (hook.Answer, error
 	return answer, err
 }
 
-// hookInput is a call as a hook gets it. A tool of an MCP server has the name under which it is offered, even when the
-// call used the name that all of them share.
+// hookInput returns a call as a hook gets it. A tool of an MCP server has the name under which it is offered, even
+// when the call used the name that all of them share.
 func (a *Agent) hookInput(event string, c *task.Call, spec tool.Spec, ask tool.Ask) hook.Input {
 	in := hook.Input{Event: event, Tool: spec.Name, Kind: string(spec.Class), Call: c.ID}
 	if spec.Class == tool.MCP {
@@ -35,8 +35,8 @@ func (a *Agent) hookInput(event string, c *task.Call, spec tool.Spec, ask tool.A
 	return in
 }
 
-// askHooks is the decision on a call after its hooks: theirs where it is stricter. The reply with the call is on disk
-// before a hook runs.
+// askHooks returns the decision on a call after its hooks have answered: their decision where it is stricter. The
+// reply with the call is on disk before a hook runs.
 func (a *Agent) askHooks(
 	ctx context.Context, c *task.Call, spec tool.Spec, ask *tool.Ask, decision approval.Decision,
 ) (approval.Decision, error) {

@@ -16,8 +16,8 @@ import (
 	"github.com/roost-dev/roost/tool/controltool"
 )
 
-// currentMode is the mode that the task is in; false when there are no modes. A mode that does not exist has only the
-// tools of every mode.
+// currentMode returns the mode that the task is in; false when there are no modes. A mode that does not exist has
+// only the tools of every mode.
 func (a *Agent) currentMode() (mode.Mode, bool) {
 	if a.User.Modes == nil {
 		return mode.Mode{}, false
@@ -100,8 +100,8 @@ func (a *Agent) enterMode(m mode.Mode) []task.Event {
 	return []task.Event{task.Changed{Settings: new(a.Task.Settings)}}
 }
 
-// otherMode looks up a mode and reports whether it differs from the task's mode. Without modes nothing does. The error
-// means that there is no such mode.
+// otherMode looks up a mode and reports whether it differs from the task's mode. Without modes no mode does. The
+// error means that there is no such mode.
 func (a *Agent) otherMode(slug string) (m mode.Mode, moves bool, err error) {
 	if slug == "" || a.User.Modes == nil {
 		return m, false, nil
@@ -120,7 +120,8 @@ func (a *Agent) maySwitch(ask tool.Ask) approval.Decision {
 	return a.decideStrictly(tool.Control, ask)
 }
 
-// decideStrictly decides about a call that needs a consent of its own unless the policy allows everything, or its tool.
+// decideStrictly decides about a call that needs a consent of its own, unless the policy allows everything or allows
+// this tool by name.
 func (a *Agent) decideStrictly(class tool.Class, ask tool.Ask) approval.Decision {
 	p := a.Task.Policy
 	d := approval.Decide(p, class, ask)
@@ -130,8 +131,8 @@ func (a *Agent) decideStrictly(class tool.Class, ask tool.Ask) approval.Decision
 	return d
 }
 
-// withModeSwitch is the decision on a call that has an effect and also leads into another mode, and what a person is
-// asked about it: the stricter decision of both.
+// withModeSwitch returns the stricter of two decisions, with what a person is asked: about a call's effect, and about
+// the mode that the call also leads into.
 func (a *Agent) withModeSwitch(decision approval.Decision, ask tool.Ask) (approval.Decision, tool.Ask) {
 	m, moves, err := a.otherMode(ask.Mode)
 	if err != nil || !moves {
@@ -215,7 +216,7 @@ func (a *Agent) connectServers(ctx context.Context) {
 	}
 }
 
-// findTool is the tool that a call names, nil when there is none.
+// findTool returns the tool that a call names, nil when there is none.
 func (a *Agent) findTool(name string) tool.Tool {
 	if t := a.tools[name]; t != nil || a.Tools.Servers == nil {
 		return t

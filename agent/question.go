@@ -24,7 +24,7 @@ const (
 )
 
 // Rows and calls of the questions that belong to no tool call. The model's call ids never have such a form, so an
-// answer stays in the state: it records which damage was accepted and from which row on the next count begins.
+// answer stays in the state and records which damage was accepted, or the row from which the next count begins.
 const (
 	damageCall = "damage:"
 	limitCall  = "limit:"
@@ -35,9 +35,9 @@ const (
 // questionID names the question that a row asks.
 func questionID(row uint64) string { return "q" + strconv.FormatUint(row, 10) }
 
-// askPerson asks the person a question. An answer that the journal holds comes before the Asker; when no person can be
-// asked the run waits. The draft holds the row that shows the question and is committed with it. always returns what else
-// changes when the answer holds for more than this once.
+// askPerson asks the person a question. An answer that the journal holds comes before the Asker; when no person can
+// be asked the run waits. The draft holds the row that shows the question and is committed with it. always returns
+// the further changes when the answer holds for more than this one time.
 func (b *batch) askPerson(ctx context.Context, d *draft, q api.QuestionOpened, always func() []task.Event) (Answer, *Outcome, error) {
 	a := b.agent
 	kept, ok := a.state().Answer(q)
@@ -107,8 +107,8 @@ func (a *Agent) askAdvice(ctx context.Context, call, text string) (Answer, bool,
 	return answer, err == nil, err
 }
 
-// openRefusal is an unused "no" to a call. It holds for every policy and for every effect that the call may have by now:
-// consent is for one change, a refusal is not.
+// openRefusal returns an unused "no" to a call. It holds for every policy and for every effect that the call may have
+// by now: consent is for one change, a refusal is not.
 func (b *batch) openRefusal(call string) *task.Answered {
 	for _, a := range b.agent.state().Answered {
 		if a.Call == call && a.Kind == KindApproval && !isYes(a.Answer.Approve) {
@@ -134,7 +134,7 @@ func (a *Agent) openQuestionFor(ctx context.Context, d *draft, q api.QuestionOpe
 	return err
 }
 
-// superseded is the event that closes a question when no call waits for its answer any more.
+// superseded returns the event that closes a question when no call waits for its answer any more.
 func superseded(question string) api.QuestionClosed {
 	return api.QuestionClosed{Question: question, By: "roost", Reason: "superseded"}
 }
@@ -153,7 +153,7 @@ func (d *draft) closeQuestion(q api.QuestionOpened, answer Answer) {
 	}
 }
 
-// Consent reads words as the answer to a question of yes and no, in the way that the words of a resume are read; false
+// Consent reads words as the answer to a question of yes and no, by the same rules as the words of a resume; false
 // when they are no answer, or the question is of another kind.
 func Consent(q api.QuestionOpened, words string) (Answer, bool) {
 	a, ok := inputAnswer(q, Input{Text: words})
@@ -207,7 +207,7 @@ func (a *Agent) showsCompletion() bool {
 // "--yes" is not that consent, and neither are words that came before the person saw the question: both were given
 // without knowing of the damage.
 
-// unconfirmedDamage are the problems of the journal that no person has agreed to.
+// unconfirmedDamage returns the problems of the journal that no person has agreed to.
 func (a *Agent) unconfirmedDamage() []task.Problem {
 	agreed := map[string]bool{}
 	for _, q := range a.state().Answered {

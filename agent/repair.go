@@ -26,7 +26,7 @@ import (
 // repairLimit is how often the request of one turn is changed.
 const repairLimit = 12
 
-// repair is what was done for one turn's request.
+// repair records the changes to one turn's request.
 type repair struct {
 	tries int
 	cause error // the refusal that a guess was tried for
@@ -72,8 +72,7 @@ func (a *Agent) repairRequest(ctx context.Context, m *repair, refused *llm.Error
 	return nil, "", false
 }
 
-// wantsReasoning names the server when it requires reasoning_content of earlier replies and was sent none: the history
-// may come from elsewhere, or no reply brought any so far.
+// wantsReasoning names the server when it requires reasoning_content of earlier replies and was sent none.
 func (a *Agent) wantsReasoning(refused *llm.Error) string {
 	takesDetails := contextwindow.ForModel(a.Model.Provider.Name(), a.Task.Settings.Model).KeepDetails
 	sent := a.windowOptions().KeepReasoningContent
@@ -83,10 +82,10 @@ func (a *Agent) wantsReasoning(refused *llm.Error) string {
 	return a.serverName()
 }
 
-// dropThinking leaves the history's reasoning out when the provider refuses it. Signed reasoning is bound to the model,
-// and for some models to the account, that it came from; the history does not record which that was, and an adopted one
-// never does. So it is sent, and left out when the provider refuses it: dropping it whenever it could come from
-// elsewhere would cost the model its own.
+// dropThinking leaves the history's reasoning out when the provider refuses it. Signed reasoning is bound to the
+// model, and for some models to the account, that it came from; the history does not record which model or account
+// that was, and an adopted one never does. So it is sent, and left out when the provider refuses it: dropping it
+// whenever it could come from elsewhere would cost the model its own.
 func (a *Agent) dropThinking(refused *llm.Error) bool {
 	words := strings.ToLower(refused.Message)
 	setting := strings.Contains(words, "thinking.type") || strings.Contains(words, "budget_tokens")
@@ -99,7 +98,7 @@ func (a *Agent) dropThinking(refused *llm.Error) bool {
 	return true
 }
 
-// namedBlock is the part of the history that a refusal names, nil when it names none that can be left out.
+// namedBlock returns the part of the history that a refusal names, nil when it names none that can be left out.
 func (a *Agent) namedBlock(refused *llm.Error) *task.MessageWithheld {
 	l, is := a.Model.Provider.(llm.Locator)
 	if !is {
@@ -212,7 +211,8 @@ func (a *Agent) shorten(ctx context.Context, d *draft, refused *llm.Error) (*dra
 	return d, "left out of what is sent: " + w.What, true
 }
 
-// withhold names a block that is no longer sent; nil when it is left out already or has nothing of that kind.
+// withhold names a block that is no longer sent; nil when the block is left out already or holds nothing of the
+// wanted kind.
 func (a *Agent) withhold(o contextwindow.Origin, images bool, reason string) *task.MessageWithheld {
 	m := a.state().API()[o.Message]
 	block := blockAt(m.Raw(), o.Block)
@@ -272,7 +272,7 @@ func (a *Agent) describeCall(id string) string {
 	return c.Name
 }
 
-// blockAt is a block of a message's content, nil when there is none. A string counts as one block.
+// blockAt returns a block of a message's content, nil when there is none. A string counts as one block.
 func blockAt(raw []byte, n int) []byte {
 	content, _ := esjson.Get(raw, "content")
 	if esjson.TypeOf(content) == esjson.TypeString && n == 0 {

@@ -228,11 +228,11 @@ func closeMalformed(blocks []json.RawMessage, wrong map[string]string) []task.Ev
 // cutReason is Roo's reason for a request whose reply is incomplete.
 const cutReason = "streaming_failed"
 
-// hasUnrecordedCost reports whether the provider sent what the request costs and the journal does not hold it yet: a
-// request that is killed from here on was paid for.
+// hasUnrecordedCost reports whether the provider sent what the request costs and the journal does not hold it yet:
+// the request costs money even if the program is killed now.
 func (r *reply) hasUnrecordedCost() bool { return !r.hasRecord && r.usage != (llm.Usage{}) }
 
-// usageRecord is the usage record for what this reply used and no record holds yet.
+// usageRecord returns the usage record for the part of this reply's usage that no record holds yet.
 func (r *reply) usageRecord(u llm.Usage) task.UsageChanged {
 	a, was := r.agent, r.recorded
 	line := task.UsageChanged{
@@ -251,7 +251,7 @@ func (r *reply) usageRecord(u llm.Usage) task.UsageChanged {
 	return line
 }
 
-// usageInfo is a request row's text with what the request used.
+// usageInfo returns the text of a request row with the request's usage.
 func (a *Agent) usageInfo(u llm.Usage) rows.RequestInfo {
 	info := rows.RequestInfo{
 		Protocol: a.protocol(), Done: true, In: u.Input + u.CacheRead + u.CacheWrite, Out: u.Output,
@@ -263,8 +263,8 @@ func (a *Agent) usageInfo(u llm.Usage) rows.RequestInfo {
 	return info
 }
 
-// interruptedRequest is the last request row, marked as incomplete, when the program was killed during its reply; 0
-// when it was not. Without a reason Roo takes the row for a request that was answered.
+// interruptedRequest returns the last request row, marked as incomplete, when the program was killed during its
+// reply; 0 when it was not. Roo takes a row without such a reason for a request that was answered.
 func (a *Agent) interruptedRequest() (row uint64, raw json.RawMessage) {
 	s := a.state()
 	api := s.API()

@@ -76,9 +76,9 @@ func (a *Agent) toolSpecs() []llm.ToolSpec {
 	return specs
 }
 
-// systemPrompt is the system prompt: the model's role in the task's mode, how to work, the modes, and the user's rules.
-// It depends only on what stays the same over a task's turns, so that provider caches keep hitting, and changes when
-// the mode does.
+// systemPrompt returns the system prompt: the model's role in the task's mode, how to work, the modes, and the user's
+// rules. It depends only on what stays the same over a task's turns, so that provider caches keep hitting, and
+// changes when the mode does.
 func (a *Agent) systemPrompt() string {
 	m, modes := a.currentMode()
 	if a.prompt.text != "" && a.prompt.slug == m.Slug {
@@ -130,8 +130,8 @@ func (a *Agent) howToWork() string {
 	}, "\n")
 }
 
-// skillText is the part of the system prompt that lists the mode's skills, "" without any. The model gets the text of a
-// skill with a tool.
+// skillText returns the part of the system prompt that lists the mode's skills, "" without any. The model gets the
+// text of a skill with a tool.
 func (a *Agent) skillText(slug string) string {
 	if _, has := a.tools[prompttool.SkillName]; !has || a.User.Setup == nil {
 		return ""
@@ -154,7 +154,7 @@ func (a *Agent) skillText(slug string) string {
 	return b.String()
 }
 
-// sendableMessages are the visible messages as they are sent: withheld blocks are replaced.
+// sendableMessages returns the visible messages as they are sent: withheld blocks are replaced.
 func (a *Agent) sendableMessages() [][]byte {
 	var out [][]byte
 	for _, m := range a.state().API() {
@@ -163,7 +163,7 @@ func (a *Agent) sendableMessages() [][]byte {
 	return out
 }
 
-// withoutWithheld is a stored message as it is sent.
+// withoutWithheld returns a stored message as it is sent.
 func (a *Agent) withoutWithheld(m *task.Message) []byte {
 	raw := []byte(m.Raw())
 	for _, w := range a.withheld() {
@@ -175,12 +175,12 @@ func (a *Agent) withoutWithheld(m *task.Message) []byte {
 	return raw
 }
 
-// withheld is what is left out now, recorded or on trial.
+// withheld returns the blocks that are left out now, recorded or on trial.
 func (a *Agent) withheld() []task.MessageWithheld {
 	return append(slices.Clip(a.state().Withheld), a.sending.trial...)
 }
 
-// protocol is the apiProtocol that Roo writes into request rows.
+// protocol returns the apiProtocol that Roo writes into request rows.
 func (a *Agent) protocol() string {
 	if maker, _ := catalogue.Maker(a.Model.Provider.Name(), a.Task.Settings.Model); maker == "anthropic" {
 		return "anthropic"
@@ -188,7 +188,7 @@ func (a *Agent) protocol() string {
 	return "openai"
 }
 
-// cost is what usage costs in micro-dollars; false when the price is unknown.
+// cost returns what usage costs in micro-dollars; false when the price is unknown.
 func (a *Agent) cost(u llm.Usage) (int64, bool) {
 	if len(a.Model.Entry.IDs) == 0 {
 		return 0, false
@@ -199,7 +199,7 @@ func (a *Agent) cost(u llm.Usage) (int64, bool) {
 const (
 	// turnAttempts is how often one turn is tried before the run gives up.
 	turnAttempts = 4
-	// longWait is the wait from which on a person wants to know of it: a used-up quota. The task then records the time
+	// longWait is the shortest wait of which the person is notified: a used-up quota. The task then records the time
 	// until which it waits, and the wait is no attempt of the turn.
 	longWait = 2 * time.Minute
 	// quotaWaits bounds the long waits of one turn: a provider that puts a run off more often is given up.
@@ -216,8 +216,8 @@ func backoff(attempt int, askedMS int64) time.Duration {
 }
 
 // waitForProvider waits until the provider may be asked again. A long wait is durable before it begins: after a kill
-// the task shows until when it waits, and a resume before that asks at once. The wall clock decides, so that a machine
-// that slept does not wait longer.
+// the task shows the end of the wait, and a resume before that end asks at once. The wall clock decides, so that a
+// machine that slept does not wait longer.
 func (a *Agent) waitForProvider(ctx context.Context, refused *llm.Error, wait time.Duration, long bool) error {
 	if !long {
 		a.notice(fmt.Sprintf("%v; trying again in %s", refused, wait.Round(100*time.Millisecond)))

@@ -362,8 +362,8 @@ func (a *Agent) endLeftover(ctx context.Context, call string, r task.ToolProcess
 	return err
 }
 
-// showCompletion adds the rows of a completion that another program began to show when it saved its files last, so that
-// they precede the person's reply. It returns false unless exactly that is open.
+// showCompletion adds the rows of a completion that another program began to show when it last saved its files, so
+// that the rows precede the person's reply. It returns false unless such a completion is open.
 func (d *draft) showCompletion() bool {
 	s := d.agent.state()
 	open := s.OpenCalls()
@@ -387,7 +387,7 @@ func (d *draft) showCompletion() bool {
 	return true
 }
 
-// openQuestion is the open question of a call of the task; nil when there is none.
+// openQuestion returns the open question of a call of the task; nil when there is none.
 func (a *Agent) openQuestion() *api.QuestionOpened {
 	for _, q := range a.state().Questions {
 		if q.Kind != KindDamage && q.Kind != KindMistake {
@@ -479,8 +479,9 @@ func (a *Agent) checkBudget(ctx context.Context) (*Outcome, error) {
 	return &Outcome{State: "limit", Code: code, Reason: reason}, nil
 }
 
-// checkAskLimits asks the person whether to continue when the limits of continuing unasked are reached. Requests and
-// cost are counted in the journal, from the last yes on: neither a kill nor a new run restarts the count.
+// checkAskLimits asks the person whether to continue when the run has reached a limit on continuing without a
+// question. Requests and cost are counted in the journal, from the last yes on: neither a kill nor a new run restarts
+// the count.
 func (a *Agent) checkAskLimits(ctx context.Context) (*Outcome, error) {
 	if a.loop.halt {
 		return refusedLimit(), nil
@@ -526,7 +527,7 @@ func refusedLimit() *Outcome {
 	return &Outcome{State: "limit", Code: "asked", Reason: "a person was asked whether to continue, and refused"}
 }
 
-// limitQuestion is the open question, or a new one with its row.
+// limitQuestion returns the open question, or a new one with its row.
 func (a *Agent) limitQuestion(d *draft, row string, requests int, micros int64) api.QuestionOpened {
 	for _, q := range a.state().Questions {
 		if q.Kind == KindLimit {

@@ -72,8 +72,8 @@ func (a *Agent) runTurn(ctx context.Context) error {
 	}
 }
 
-// giveUp records the last failure of a turn. Where a guess did not help, it returns the refusal that the guess was
-// tried for.
+// giveUp records the last failure of a turn. Where a guess did not help, it returns the refusal that led to the
+// guess.
 func (a *Agent) giveUp(ctx context.Context, m *repair, failed task.TurnFailed, err error) error {
 	if len(a.sending.trial) > 0 && m.cause != nil {
 		a.sending.window, err = window{}, m.cause

@@ -26,7 +26,7 @@ import (
 // journal, so acknowledged words survive a kill between the restart that took them and the turn that sends them.
 
 // continueText is what the model gets when the person agreed to continue and added no words. It is not marked as the
-// user's words, because it is not.
+// user's words, because the user did not write it.
 const continueText = "The user has seen this and wants you to go on."
 
 // queueInput shows the person's words and keeps them for the next user turn.
@@ -41,8 +41,8 @@ func (d *draft) queueShown(row uint64, in Input) task.InputQueued {
 	return item
 }
 
-// queuedInputs is the task's queue, with what others added to it since. When the queue cannot be read now, the loop
-// tries again and reports the error.
+// queuedInputs returns the task's queue, with what others added to it since. When the queue cannot be read now, the
+// loop tries again and reports the error.
 func (a *Agent) queuedInputs() []task.InputQueued {
 	if a.Task.Journal.TakeIn() != nil {
 		return nil
@@ -85,7 +85,7 @@ func (d *draft) takeInputs(ctx context.Context, items []task.InputQueued) []json
 	return blocks
 }
 
-// lostImages describes what is missing of words whose images cannot be read; "" = nothing.
+// lostImages names the images of a queued input that cannot be read; "" = none is lost.
 func lostImages(q task.InputQueued) string {
 	if q.ImagesBlob == "" {
 		return ""
@@ -103,15 +103,15 @@ func nonNil(list []string) []string {
 	return list
 }
 
-// mentionTime bounds how long everything that one message mentions is resolved: a linter may take a minute, and the
+// mentionTime bounds the time for resolving everything that one message mentions: a linter may take a minute, and the
 // person waits.
 const mentionTime = 90 * time.Second
 
 var errMentionTime = fmt.Errorf("looking up what was mentioned took more than %s", mentionTime)
 
-// expandWords is what the model gets of a person's words: the words as a block, and a block for each file, folder and
-// slash command that they mention. Mentions are resolved once, when the words become a turn, and stored with it: a
-// restart sends the same. The person's own row keeps the words as typed.
+// expandWords returns what the model gets for a person's words: the words as a block, and a block for each file,
+// folder and slash command that they mention. Mentions are resolved once, when the words become a turn, and stored
+// with it: a restart sends the same. The person's own row keeps the words as typed.
 //
 // Secrets in resolved content are hidden as in tool output. The person's own words are sent as they are.
 func (d *draft) expandWords(ctx context.Context, words string) []json.RawMessage {
@@ -174,8 +174,8 @@ func (d *draft) addUserTurn(results []string, blocks []json.RawMessage) {
 // environmentFiles is how many of the workspace's files the model sees at the start of a run.
 const environmentFiles = 200
 
-// environmentText is the block that ends every user turn: what the model cannot know from the history. Its section
-// names are Roo's. changed is the section of stale files, "" for none.
+// environmentText returns the block that ends every user turn: what the model cannot know from the history. Its
+// section names are Roo's. changed is the section of stale files, "" for none.
 func (a *Agent) environmentText(changed string) string {
 	var b strings.Builder
 	b.WriteString("<environment_details>\n")
@@ -211,8 +211,8 @@ func (a *Agent) environmentText(changed string) string {
 // todoRows is how many steps of a list each turn shows the model.
 const todoRows = 100
 
-// todoReminder is the part of the environment that shows the model its list, in Roo's table; "" when the model has no
-// tool for it.
+// todoReminder returns the part of the environment that shows the model its list, in Roo's table; "" when the model
+// has no tool for it.
 func (a *Agent) todoReminder() string {
 	if _, has := a.tools[controltool.TodoListName]; !has {
 		return ""
@@ -245,7 +245,7 @@ var todoStatus = map[string]string{usage.Pending: "Pending", usage.InProgress: "
 // todoCell escapes a step for its cell.
 var todoCell = strings.NewReplacer(`\`, `\\`, "|", `\|`, "\r", " ", "\n", " ")
 
-// todoList is the newest list in the task's rows, as Roo restores it.
+// todoList returns the newest list in the task's rows, as Roo restores it.
 func (a *Agent) todoList() []byte {
 	ui := a.state().UI()
 	if a.todos.seen > len(ui) { // rows were hidden

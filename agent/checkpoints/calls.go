@@ -197,8 +197,8 @@ func (k *Keeper) survey(ctx context.Context, call string) Survey {
 	return s
 }
 
-// unrecorded are the files of a write whose state this turn has not recorded: no call of the same reply was
-// to change them, or something else changed them since one did.
+// unrecorded returns the files of a write whose state this turn has not recorded: no earlier call of the same reply
+// was to change them, or something else changed them after such a call.
 func (k *Keeper) unrecorded(c *task.Call, ask tool.Ask) []string {
 	s := k.run.State()
 	own := map[string]bool{}
@@ -259,7 +259,7 @@ func (k *Keeper) attribute(ctx context.Context, g Guard, ran bool) (c Attributio
 	return c
 }
 
-// extended is a context for the work that remains when the run is cancelled.
+// extended returns a context for the work that remains when the run is cancelled.
 func extended(ctx context.Context) (context.Context, context.CancelFunc) {
 	if ctx.Err() == nil {
 		return context.WithCancel(ctx)
@@ -320,7 +320,7 @@ func (k *Keeper) AfterTurn(ctx context.Context, d Draft, calls []*task.Call) {
 	k.saveWritten(ctx, d, "", calls)
 }
 
-// AfterCalls does that for the calls of the last reply whose results no turn holds yet.
+// AfterCalls is AfterTurn for the calls of the last reply whose results no turn holds yet.
 func (k *Keeper) AfterCalls(ctx context.Context, d Draft) { k.saveWritten(ctx, d, "", k.unreported()) }
 
 // saveWritten adds the checkpoint of what calls wrote. next is the call that comes next in the reply, "" after
@@ -352,9 +352,9 @@ func (k *Keeper) saveWritten(ctx context.Context, d Draft, next string, calls []
 	}
 }
 
-// plannedHashes are the files that calls were to change, and the hashes that they were to get; "" is unknown.
-// Where several calls change a file, the last one counts. A call whose outcome was taken back made nothing:
-// the call did not cause what the file holds since.
+// plannedHashes returns the files that calls were to change, with the hash that each file was to get; "" is unknown.
+// Where several calls change a file, the last one counts. A call whose outcome was taken back does not count: it is
+// not the cause of what the file holds since.
 func (k *Keeper) plannedHashes(calls []*task.Call) map[string]string {
 	out := map[string]string{}
 	for _, c := range k.run.State().Calls() {
@@ -368,8 +368,8 @@ func (k *Keeper) plannedHashes(calls []*task.Call) map[string]string {
 	return out
 }
 
-// byAuthor divides files into those that are as calls planned them, and those that something else changed
-// since: a person, while a question of the same reply waited, or before an interrupted reply continued.
+// byAuthor divides files into those that hold what calls planned, and those that something else changed since: a
+// person, while a question of the same reply waited, or before an interrupted reply continued.
 func byAuthor(held map[string]api.FileVersion, planned map[string]string) (own, others []task.CheckpointFile) {
 	for path, v := range held {
 		f := task.CheckpointFile{Path: path, Now: v}
@@ -382,7 +382,7 @@ func byAuthor(held map[string]api.FileVersion, planned map[string]string) (own, 
 	return own, others
 }
 
-// unreported are the calls of the last reply whose results no turn holds yet.
+// unreported returns the calls of the last reply whose results no turn holds yet.
 func (k *Keeper) unreported() (calls []*task.Call) {
 	s := k.run.State()
 	api := s.API()
@@ -406,9 +406,9 @@ func (k *Keeper) unreported() (calls []*task.Call) {
 // Outlived notes that a call's command ran on after the run that had begun it.
 func (k *Keeper) Outlived(call string) { k.outlived[call] = true }
 
-// Interrupted finds what a command changed whose outcome is unknown, and separately what changed later: a
-// person may have worked since. Without a survey it finds how known files differ from their records, by an
-// unknown author. text describes the changes to the model; it follows the outcome's own text.
+// Interrupted finds what a command whose outcome is unknown changed, and separately what changed later: a person may
+// have worked since. Without a survey it finds how known files differ from their records, by an unknown author. text
+// describes the changes to the model; it follows the outcome's own text.
 func (k *Keeper) Interrupted(ctx context.Context, c *task.Call) (g Guard, changes Attribution, text string) {
 	if !k.enabled() {
 		return g, changes, ""

@@ -33,8 +33,8 @@ import (
 // An error that is ErrNone means that this workspace gets no checkpoints. Every other error is a failure, such
 // as a full disk.
 type Store interface {
-	// Name names where contents of this workspace are kept. A checkpoint with another name is of a workspace
-	// that was elsewhere and does not describe this one.
+	// Name names where contents of this workspace are kept. A checkpoint with another name describes a workspace that
+	// was elsewhere, not this one.
 	Name() string
 	// Hold returns what some paths hold now. Contents are durable when it returns. A version without a Blob
 	// is one whose content is too large to keep.
@@ -56,7 +56,7 @@ type Survey interface {
 	// Unheld describes what a command may change and no checkpoint brings back, such as "2 files (1.2 GB) that
 	// could not be brought back: a.bin, b.bin"; "" = nothing.
 	Unheld() string
-	// Hidden names what rules hide, so that it is neither examined nor kept: ".env, dist/"; "" = nothing.
+	// Hidden names what ignore rules hide, so that it is neither examined nor kept: ".env, dist/"; "" = nothing.
 	Hidden() string
 	// Changes returns the files that differ by now. Contents are durable. A list beside an error means that
 	// some contents of it could not be kept.
@@ -140,7 +140,7 @@ func (k *Keeper) noticeOnce(text string) {
 	}
 }
 
-// newest is the newest record of each file. The caller must not modify it.
+// newest returns the newest record of each file. The caller must not modify it.
 func (k *Keeper) newest() map[string]api.FileVersion {
 	list := k.run.State().Checkpoints
 	for ; k.folded < len(list); k.folded++ {
@@ -213,10 +213,9 @@ func sameVersion(known, now api.FileVersion) bool {
 	return known == now // Same is false for a content that was not read
 }
 
-// messageOf is the message that a checkpoint belongs to. The state before a change belongs to the reply that
-// makes the change; the change itself belongs to the message that reports it, which is the next one: going
-// back to the reply means going back before its effects. The numbers never fall from one checkpoint to the
-// next.
+// messageOf returns the message that a checkpoint belongs to. The state before a change belongs to the reply that
+// makes the change; the change itself belongs to the message that reports it, which is the next one: going back to
+// the reply means going back before its effects. The numbers never fall from one checkpoint to the next.
 func (k *Keeper) messageOf(d Draft, reason string) uint64 {
 	s, message := k.run.State(), uint64(0)
 	if api := s.API(); reason == task.ReasonBefore && len(api) > 0 {

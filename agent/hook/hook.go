@@ -41,7 +41,7 @@ const (
 	RunEnd     = "run_end"
 )
 
-// Events are the events, in the order in which they come in a run.
+// Events lists the events in the order in which they come in a run.
 var Events = []string{RunStart, BeforeTool, AfterTool, RunEnd}
 
 // What a hook's failure does to the call or the run that it is about.
@@ -51,7 +51,7 @@ const (
 	Deny = "deny"
 )
 
-// Failures are the words for that.
+// Failures lists the values of Hook.Failure.
 var Failures = []string{Warn, Ask, Deny}
 
 const (
@@ -277,7 +277,7 @@ func (h Hook) answer(exit int, out, complaints string) Answer {
 		tool.OneLine(said.Decision)))
 }
 
-// failed is a hook that gave no answer.
+// failed returns the answer for a hook that gave none.
 func (h Hook) failed(why string) Answer {
 	a := Answer{Warnings: []string{fmt.Sprintf("the hook %s failed: %s", h.Name, tool.OneLine(why))}}
 	if h.Failure == Deny || h.Failure == Ask {
@@ -286,7 +286,7 @@ func (h Hook) failed(why string) Answer {
 	return a
 }
 
-// shortened is what a hook wrote, as a reason.
+// shortened returns what a hook wrote, cut to the length of a reason.
 func shortened(text string) string {
 	text = strings.TrimSpace(text)
 	if len(text) > reasonLimit {

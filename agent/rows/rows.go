@@ -22,12 +22,12 @@ func Say(ts int64, kind, text string, images []string) json.RawMessage {
 	return esjson.ObjectOf("ts", ts, "type", "say", "say", kind, "text", text, "images", list)
 }
 
-// Stream is a row whose text is streamed. partial is true until the text is complete.
+// Stream returns a row whose text is streamed. partial is true until the text is complete.
 func Stream(ts int64, kind, text string, partial bool) json.RawMessage {
 	return esjson.ObjectOf("ts", ts, "type", "say", "say", kind, "text", text, "partial", partial)
 }
 
-// StreamOf is the final state of a Stream row. Its text is what the journal saved while it was streamed.
+// StreamOf returns the final state of a Stream row. Its text is what the journal saved while it was streamed.
 func StreamOf(ts int64, kind string, message uint64) task.Body {
 	head := Stream(ts, kind, "", false)
 	at := len(head) - len(`"","partial":false}`)
@@ -36,7 +36,7 @@ func StreamOf(ts int64, kind string, message uint64) task.Body {
 	}}
 }
 
-// Ask is a question to the person, or a tool call as the person sees it.
+// Ask returns a question to the person, or a tool call as the person sees it.
 func Ask(ts int64, kind, text string, protected, answered bool) json.RawMessage {
 	return esjson.ObjectOf("ts", ts, "type", "ask", "ask", kind, "text", text, "partial", false,
 		"isProtected", protected, "isAnswered", esjson.Given(answered))
@@ -57,7 +57,7 @@ type RequestInfo struct {
 	Done         bool
 	In, Out      int64
 	Write, Read  int64
-	Cost         float64 // 0 when unknown: Roo removes a row without cost on resume, as a request that got no reply
+	Cost         float64 // 0 when unknown: on resume Roo removes a row without a cost, as a request that got no reply
 	CancelReason string
 	FailedWhy    string
 }
@@ -73,23 +73,23 @@ func (r RequestInfo) text() string {
 	return string(esjson.ObjectOf(members...))
 }
 
-// Request is the row of a request to the model.
+// Request returns the row of a request to the model.
 func Request(ts int64, info RequestInfo) json.RawMessage {
 	return Say(ts, "api_req_started", info.text(), nil)
 }
 
-// Assistant is the model's reply as the API history keeps it.
+// Assistant returns the model's reply as the API history keeps it.
 func Assistant(ts int64, id string, blocks []json.RawMessage, details json.RawMessage) json.RawMessage {
 	return esjson.ObjectOf("role", "assistant", "content", esjson.List(blocks), "id", esjson.Given(id), "ts", ts,
 		"reasoning_details", details)
 }
 
-// Text is a block of text.
+// Text returns a block of text.
 func Text(text string) json.RawMessage {
 	return esjson.ObjectOf("type", "text", "text", text)
 }
 
-// Result is the block with the result of a tool call.
+// Result returns the block with the result of a tool call.
 func Result(call, text string, images []json.RawMessage, isError bool) json.RawMessage {
 	var o esjson.Object
 	o.Grow(128 + len(call) + len(text) + len(text)/8)
@@ -106,12 +106,12 @@ func Result(call, text string, images []json.RawMessage, isError bool) json.RawM
 	return o.Bytes()
 }
 
-// Failure is the result of a call that failed.
+// Failure returns the result of a call that failed.
 func Failure(reason string) string {
 	return string(esjson.ObjectOf("status", "error", "message", "The tool execution failed", "error", reason))
 }
 
-// Shorten cuts a text after so many bytes and splits no character.
+// Shorten cuts a text to at most most bytes and splits no character.
 func Shorten(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -119,7 +119,7 @@ func Shorten(s string, most int) string {
 	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
-// FirstOf joins the first items of a list and counts the rest.
+// FirstOf joins the first most items of a list and counts the rest.
 func FirstOf(list []string, most int) string {
 	text := strings.Join(list[:min(len(list), most)], ", ")
 	if more := len(list) - most; more > 0 {
@@ -128,7 +128,7 @@ func FirstOf(list []string, most int) string {
 	return text
 }
 
-// Denial is the result of a call that was refused, with the person's words if there are any.
+// Denial returns the result of a call that was refused, with the person's words if there are any.
 func Denial(feedback string) string {
 	if feedback == "" {
 		return status("denied", "message", "The user denied this operation.")
@@ -157,7 +157,7 @@ func Subtask(ts int64, result string) []byte {
 	return esjson.ObjectOf("type", "say", "say", "subtask_result", "text", result, "ts", ts)
 }
 
-// TodoList is a checklist as a JSON array.
+// TodoList returns a checklist as a JSON array.
 func TodoList(items []usage.Todo) []byte {
 	list := make([][]byte, len(items))
 	for i, item := range items {

@@ -27,12 +27,13 @@ import (
 	"github.com/roost-dev/roost/workspace/outline"
 )
 
-// ImageTokens is about what providers count for an image. It does not depend on the bytes of the image.
+// ImageTokens is about the number of tokens that providers count for an image. It does not depend on the bytes of the
+// image.
 const ImageTokens = 1600
 
-// Tokens is how many tokens the next request is expected to have: those of the newest request and its reply, or
-// those that a truncation or summary left, and an estimate for the messages since. It is 0 when nothing was
-// counted yet. counted reports that a provider counted them.
+// Tokens returns how many tokens the next request is expected to have: those of the newest request and its reply, or
+// those that a truncation or summary left, and an estimate for the messages since. It is 0 when nothing was counted
+// yet. counted reports that a provider counted them.
 func Tokens(s *task.State) (tokens int64, counted bool) {
 	api := s.API()
 	for _, m := range slices.Backward(s.UI()) {
@@ -76,7 +77,7 @@ func messageTokens(m *task.Message) int64 {
 	return contextwindow.EstimateTokens(int64(bytes), contextwindow.Calibration{}) + int64(images)*ImageTokens
 }
 
-// Size is the size of those messages that are sent, in bytes; an image counts by its tokens.
+// Size returns the size of those messages that are sent, in bytes; an image counts by its tokens.
 func Size(raws [][]byte) int64 {
 	total := int64(0)
 	for _, raw := range contextwindow.Effective(raws) {
@@ -91,7 +92,7 @@ func messageSize(raw []byte) int64 {
 }
 
 // Largest finds the largest call or result among the messages that are sent. messages are the visible messages as
-// they are sent; size is that of the block, total that of all messages. Messages that a summary replaces, or
+// they are sent; size is the size of the block, total that of all messages. Messages that a summary replaces, or
 // that a truncation hides, are not sent.
 func Largest(s *task.State, messages [][]byte) (at contextwindow.Origin, size, total int) {
 	sent := map[*task.Message]bool{}
@@ -118,7 +119,7 @@ func Largest(s *task.State, messages [][]byte) (at contextwindow.Origin, size, t
 	return at, size, total
 }
 
-// SummaryRest is how many messages come before another summary is tried, after one that failed and where one more
+// SummaryRest is how many messages must come before another summary is tried, after a failed one or when another one
 // would only be convenient: each costs a request.
 const SummaryRest = 20
 
@@ -129,8 +130,8 @@ func SummaryDue(s *task.State, tokens, allowed int64, percent, window int) bool 
 	return percent > 0 && due && (tokens > allowed || sinceSummary(s) >= SummaryRest)
 }
 
-// sinceSummary is how many messages came since our newest summary. Where little of the window is allowed, a
-// summary and what stays may fill it, and without this each turn would make another one.
+// sinceSummary returns how many messages came since our newest summary. Where little of the window is allowed, a
+// summary and what stays may fill it, and without this check each turn would make another summary.
 func sinceSummary(s *task.State) int {
 	last, n := uint64(0), 0
 	for _, c := range s.Covers {
@@ -158,7 +159,7 @@ func SummarySinceReply(s *task.State) bool {
 	return slices.ContainsFunc(s.Covers, func(c task.Cover) bool { return c.Kind == api.ActionCondense && !c.Off && c.Message > last })
 }
 
-// SummaryNumber is the number of the next summary of a task, from 1.
+// SummaryNumber returns the number of the next summary of a task, from 1.
 func SummaryNumber(s *task.State) int {
 	number := 1
 	for _, c := range s.Covers {
@@ -169,8 +170,8 @@ func SummaryNumber(s *task.State) int {
 	return number
 }
 
-// Keep is how many bytes of the newest messages a summary leaves as they are: about a tenth of the model's window,
-// and a quarter of a history that is small for it. window is in tokens, 0 = not known.
+// Keep returns how many bytes of the newest messages a summary leaves as they are: about a tenth of the model's
+// window, and a quarter of a history that is small for it. window is in tokens, 0 = not known.
 func Keep(raws [][]byte, window int) int {
 	const least, most, unknown = 4 << 10, 120 << 10, 40 << 10
 	keep := unknown
@@ -185,8 +186,8 @@ func Keep(raws [][]byte, window int) int {
 	return min(keep, total/4)
 }
 
-// SummaryWords are the words that ask the model for a summary. wish is what the person wants the summary to keep or to
-// leave out.
+// SummaryWords returns the words that ask the model for a summary. wish is what the person wants the summary to keep
+// or to leave out.
 func SummaryWords(wish string) string {
 	if wish == "" {
 		return summaryWords
@@ -207,7 +208,7 @@ func TranscriptRequest(messages [][]byte, words string, window int) llm.Request 
 	}
 }
 
-// WithText is a user message with one more text at its end.
+// WithText returns a user message with one more text at its end.
 func WithText(m llm.Message, text string) llm.Message {
 	var blocks []json.RawMessage
 	if esjson.TypeOf(m.Content) == esjson.TypeString {

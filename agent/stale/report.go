@@ -101,12 +101,12 @@ func (f File) record(source, by string) task.FileChanged {
 	return record
 }
 
-// Record is the journal's record of a file that the model now knows.
+// Record returns the journal's record of a file that the model now knows.
 func Record(f tool.FileTouch) task.FileChanged {
 	return RecordOf(f.Path, f.Source, f.FileState)
 }
 
-// RecordOf is the journal's record of the state of a file.
+// RecordOf returns the journal's record of the state of a file.
 func RecordOf(path, source string, s workspace.FileState) task.FileChanged {
 	return task.FileChanged{
 		Path: path, Source: source, Hash: s.Hash, Size: s.Size, MTime: s.MTime, CTime: s.CTime,
@@ -114,9 +114,9 @@ func RecordOf(path, source string, s workspace.FileState) task.FileChanged {
 	}
 }
 
-// difference is what changed in a file since the model saw it, if both contents are kept and the difference
-// is small. The difference of a file outside the workspace or of a protected one is not shown: reading it
-// needs a consent that was not asked for.
+// difference returns what changed in a file since the model saw it, if both contents are kept and the difference is
+// small. The difference of a file outside the workspace or of a protected one is not shown: reading it needs a
+// consent that was not asked for.
 func (t *Tracker) difference(f File) (text string, whole bool) {
 	t.mu.Lock()
 	old := t.contents.data[f.known.Seen.Hash]
@@ -128,8 +128,8 @@ func (t *Tracker) difference(f File) (text string, whole bool) {
 	return t.run.Mask(text), whole
 }
 
-// rereads gives the model the new content of changed files. A file that does not fit, is no text or may not
-// be shown without consent is reported like any other change.
+// rereads gives the model the new content of changed files. A file that does not fit, is no text or may not be shown
+// without consent is reported like any other change.
 type rereads struct {
 	tracker *Tracker
 	size    int

@@ -92,9 +92,9 @@ func New(run Run, o Options) *Tracker {
 	}
 }
 
-// OtherTasks names the tasks that left files of the same workspace as they are now. files maps each path to the hash of
-// its content, "" for a file that does not exist any more; since is a time before the changes, Unix milliseconds. A
-// file that the answer leaves out was changed by another program, or by a task of which that is not known.
+// OtherTasks names the tasks that left files of the same workspace as they are now. files maps each path to the hash
+// of its content, "" for a file that does not exist any more; since is a time before the changes, Unix milliseconds.
+// A file that the answer leaves out was changed by another program, or by a task that did not record it.
 type OtherTasks func(ctx context.Context, since int64, files map[string]string) (tasks map[string]string)
 
 const (
@@ -110,13 +110,13 @@ type File struct {
 	now   workspace.Observation
 }
 
-// Changed checks the files that the model knows and returns those that are stale, by the age of their records.
+// Changed checks the files that the model knows and returns the stale ones, ordered by the age of their records.
 func (t *Tracker) Changed(ctx context.Context) []File {
 	return t.check(ctx, t.run.State().Files, t.run.Now(), nil, math.MaxInt64)
 }
 
-// check is Changed of the given files, without those that a check since then found unchanged; at and since are Unix
-// milliseconds. Files that pending events record are left out: the model just learned them.
+// check is Changed for the given files. It skips files that a check since the time since found unchanged; at and
+// since are Unix milliseconds. Files that pending events record are left out: the model just learned them.
 func (t *Tracker) check(ctx context.Context, all []task.FileRecord, at int64, pending []task.Event, since int64) []File {
 	if t.opt.Workspace == nil {
 		return nil
@@ -277,7 +277,8 @@ func (t *Tracker) BeforeCall(ctx context.Context, changesAny bool) (check func()
 	}
 }
 
-// checkedSince is the time since which a file that was found unchanged need not be checked for a report.
+// checkedSince returns the time after which a check counts for a report: a file that was found unchanged since then
+// is not checked again.
 func (t *Tracker) checkedSince() int64 {
 	if age := t.run.Now() - t.checkedAt; t.commandRan || age < 0 || age > findingTime {
 		return math.MaxInt64
