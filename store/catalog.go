@@ -72,7 +72,7 @@ func (s *Store) CatalogMismatch(problem string, stale bool) Mismatch {
 	return m
 }
 
-// reading is a catalogue whose rows are being read. A nil one has none.
+// reading is a catalogue while its rows are read. A nil reading has no rows.
 type reading struct {
 	done    chan struct{}
 	db      Catalog
@@ -109,7 +109,7 @@ func (s *Store) readRows(ctx context.Context, extent catalog.Extent) *reading {
 	return r
 }
 
-// DB is the catalogue; nil when it cannot be used.
+// DB returns the catalogue; nil when it cannot be used.
 func (r *reading) DB() Catalog {
 	if r == nil {
 		return nil
@@ -118,7 +118,7 @@ func (r *reading) DB() Catalog {
 	return r.db
 }
 
-// Sources are the rows that were read.
+// Sources returns the rows that were read.
 func (r *reading) Sources() []catalog.SourceRows {
 	if r.DB() == nil {
 		return nil
@@ -126,14 +126,14 @@ func (r *reading) Sources() []catalog.SourceRows {
 	return r.sources
 }
 
-// Close closes the catalogue. What was kept is kept.
+// Close closes the catalogue. Rows that were kept stay in it.
 func (r *reading) Close() {
 	if db := r.DB(); db != nil {
 		_ = db.Close()
 	}
 }
 
-// build is a number for each program that may derive rows in its own way: see the variable build, and sameBuild.
+// build returns a number for each program that may derive rows in its own way: see the variable build, and sameBuild.
 func (s *Store) build() uint64 {
 	if s.opt.Catalog != nil {
 		return sameBuild()
@@ -158,8 +158,8 @@ var build = sync.OnceValue(func() uint64 {
 	return digest
 })
 
-// sameBuild is the same number for copies of one program on several machines. It reads the program's file, which
-// is too slow for a command that lists once.
+// sameBuild is a build number that copies of one program on several machines share. It reads the program's file,
+// which is too slow for a command that lists once.
 var sameBuild = sync.OnceValue(func() uint64 {
 	digest := catalog.Mix(rowsVersion, uint64(os.PathSeparator))
 	path, err := os.Executable()

@@ -25,7 +25,7 @@ import (
 // TrashDir holds the folders of Roost's own deleted tasks.
 func (s *Store) TrashDir() string { return filepath.Join(s.home(), "trash") }
 
-// TrashRef is the task of a folder in the trash.
+// TrashRef returns the task of a folder in the trash.
 func (s *Store) TrashRef(name string) Ref {
 	id, _, _ := strings.Cut(name, "~")
 	dir := filepath.Join(s.TrashDir(), name)
@@ -45,7 +45,7 @@ func (e *TrashedError) Is(target error) bool { return target == ErrNotFound }
 // DeletedTask is where a deleted task is.
 type DeletedTask struct {
 	Ref    Ref
-	Name   string // restores it
+	Name   string // the name that restores it
 	At     int64  // when it was deleted, in Unix milliseconds; 0 = unknown
 	Hidden bool   // its folder is untouched in the storage of another tool
 	Purged bool   // it is hidden, and its journal was purged
@@ -53,7 +53,7 @@ type DeletedTask struct {
 	missing bool // its storage is not configured any more, or its folder was removed
 }
 
-// QualifiedName names the deleted task so that it fits no other.
+// QualifiedName returns a name of the deleted task that matches no other task.
 func (d DeletedTask) QualifiedName() string {
 	if d.Hidden {
 		return d.Name
@@ -61,8 +61,8 @@ func (d DeletedTask) QualifiedName() string {
 	return OwnSource + ":" + d.Name
 }
 
-// Deleted lists the deleted tasks, newest first, and the hidden ones whose journal was purged. It reads no task, except
-// for a caller that finds only some.
+// Deleted lists the deleted tasks, newest first, and the hidden ones whose journal was purged. It reads tasks only
+// for a caller who may find only some of them.
 func (s *Store) Deleted(ctx context.Context) ([]DeletedTask, error) {
 	all, err := s.everyDeleted(ctx)
 	if err != nil || sightOf(ctx) == nil {
@@ -117,7 +117,7 @@ func (s *Store) vanished(ctx context.Context, ref Ref) bool {
 	return !exists(ref.Dir, "") && !s.HasJournal(ctx, ref) && (s.Shared() || exists(filepath.Dir(ref.Dir), ""))
 }
 
-// OverlayDir is the folder of the overlay: the journal of labels and deletions that no task's own journal holds.
+// OverlayDir returns the folder of the overlay: the journal of labels and deletions that no task's own journal holds.
 func (s *Store) OverlayDir() string { return filepath.Join(s.home(), "overlay") }
 
 // OpenOverlay opens the journal of the overlay for reading.
@@ -138,7 +138,7 @@ func (s *Store) Overlay(ctx context.Context) (overlay.Table, error) {
 	return table, errors.Join(err, log.Close())
 }
 
-// ApplyLabels puts the title, tags and pin that the overlay has of a task into its row. It may be done again.
+// ApplyLabels puts the overlay's title, tags and pin of a task into the task's row. It may be called again.
 func ApplyLabels(t *api.Summary, table overlay.Table) {
 	have, ok := table[overlay.Key{Source: t.Source, ID: t.ID}]
 	if !ok || t.Source == OwnSource {
@@ -207,17 +207,18 @@ const (
 	overlayID     = "overlay"
 )
 
-// IsOverlay reports whether a reference of LogRef is the overlay.
+// IsOverlay reports whether a reference, made by LogRef, names the overlay.
 func IsOverlay(ref Ref) bool { return ref.Source == overlaySource }
 
-// OverlayRef is the overlay, whose journal is kept like a task's.
+// OverlayRef returns the overlay, whose journal is kept like a task's.
 func (s *Store) OverlayRef() Ref {
 	return Ref{ID: overlayID, Source: overlaySource, Dir: s.OverlayDir(), Log: s.OverlayDir()}
 }
 
-// overlaySynced reports the first and the last sync of a change of the overlay to the feed. The first one shows that a
-// process holds the overlay; the last one follows all that the process did, so a task that the feed reports as deleted
-// has moved. When the process is killed in between, a server with followers reports the rest: see Announce.
+// overlaySynced reports the first and the last sync of a change of the overlay to the feed. The first one shows that
+// a process holds the overlay; the last one follows all that the process did, so a task that the feed reports as
+// deleted has moved. When the process is killed between the two, a server with followers reports the rest: see
+// Announce.
 func (s *Store) overlaySynced() func(epoch, head uint64, last bool) {
 	report := s.announcer(s.OverlayRef())
 	begun := false
@@ -236,8 +237,8 @@ func (s *Store) overlaySynced() func(epoch, head uint64, last bool) {
 // So the next holder of the overlay records it. To move first and then record was the alternative: then a kill makes a
 // deletion that no follower ever gets, and finding it means comparing the whole trash with the overlay each time.
 
-// untrueDeletions are the entries of own tasks that are recorded as deleted and are in their place. epoch is that of
-// the overlay's holder.
+// untrueDeletions returns entries for own tasks that the overlay records as deleted although they are in their place.
+// epoch is that of the overlay's holder.
 func (s *Store) untrueDeletions(ctx context.Context, table overlay.Table, epoch uint64) (list []overlay.Entry) {
 	for key, e := range table {
 		if key.Source != OwnSource || e.Deleted == nil || !*e.Deleted || e.IsPurged() {

@@ -23,7 +23,7 @@ type Filter struct {
 	closely bool // compare every file of every task, however long that takes
 }
 
-// extent is what a list reads of all rows; the summaries of a page are read by themselves.
+// extent returns which parts of all rows a list reads; the summaries of a page are read separately.
 func (f Filter) extent() catalog.Extent {
 	switch {
 	case f.Limit <= 0:
@@ -39,10 +39,10 @@ type matcher struct {
 	Filter
 	sight  Sight // nil: all tasks are seen
 	folder string
-	same   map[string]bool // whether a workspace is the one that was asked for
+	same   map[string]bool // by workspace: whether it is the one that was asked for
 }
 
-// matcher keeps of what the filter keeps the tasks that the caller of a context may find.
+// matcher returns a matcher that keeps only tasks which pass the filter and which the caller of ctx may find.
 func (f Filter) matcher(ctx context.Context) *matcher {
 	out := &matcher{Filter: f, sight: sightOf(ctx), same: map[string]bool{}}
 	if f.Workspace != "" {
@@ -100,8 +100,8 @@ func holds(text, query string) bool {
 	return !slices.ContainsFunc(strings.Fields(strings.ToLower(query)), lacks)
 }
 
-// position is the place of a task in the order of a list. No two tasks have the same one, so a cursor that names a position
-// stays valid when tasks before it come or go.
+// position is the place of a task in the order of a list. No two tasks have the same position, so a cursor that names
+// a position stays valid when tasks before it come or go.
 type position struct {
 	pinned     int64 // 1 for a pinned task
 	ts         int64
@@ -126,8 +126,8 @@ func (f Filter) compare(a, b position) int {
 	return cmp.Or(cmp.Compare(b.pinned, a.pinned), cmp.Compare(b.ts, a.ts))
 }
 
-// sortName is the name of the order of a list in a cursor. A tree has names of its own, because its pages are made in
-// another way.
+// sortName returns the name of the order of a list in a cursor. A tree has names of its own, because its pages are
+// made in another way.
 func (f Filter) sortName() string {
 	name := cmp.Or(f.Sort, "newest")
 	if f.Tree {
@@ -136,8 +136,8 @@ func (f Filter) sortName() string {
 	return name
 }
 
-// cursor is the text of a position: the order, the values that it compares, and the task, whose name may hold any byte. It
-// consists of letters, digits and -_. only.
+// cursor returns the text of a position: the order, the values that it compares, and the task, whose name may hold
+// any byte. It consists of letters, digits and -_. only.
 func (f Filter) cursor(p position) string {
 	task := base64.RawURLEncoding.EncodeToString([]byte(p.source + "\x00" + p.id))
 	return fmt.Sprintf("%s.%d.%d.%d.%s", f.sortName(), p.pinned, p.ts, p.amount, task)

@@ -31,7 +31,7 @@ func (e *AmbiguousError) Error() string {
 	return fmt.Sprintf("%q fits %d tasks: %s", e.Given, len(e.Candidates), strings.Join(e.Names(), ", "))
 }
 
-// Names are the candidates' ids, with the source where several candidates have the same id.
+// Names returns the candidates' ids, with the source where several candidates have the same id.
 func (e *AmbiguousError) Names() []string {
 	ids := map[string]int{}
 	for _, c := range e.Candidates {
@@ -46,9 +46,10 @@ func (e *AmbiguousError) Names() []string {
 	return names
 }
 
-// RefsAndSources names every task folder of every source, also empty and damaged ones, without those that were deleted
-// in Roost, and the state of each source. It opens no task: names cost one look into each source. An overlay that cannot
-// be read hides nothing. For a caller that finds only some tasks it is a list.
+// RefsAndSources names every task folder of every source, also empty and damaged ones, without those that were
+// deleted in Roost, and the state of each source. It opens no task: names cost one look into each source. An overlay
+// that cannot be read hides nothing. For a caller who may find only some tasks, it lists tasks instead, which opens
+// them.
 func (s *Store) RefsAndSources(ctx context.Context) ([]Ref, []api.SourceState, error) {
 	refs, states, err := s.refsAndSources(ctx)
 	if err == nil {
@@ -57,7 +58,7 @@ func (s *Store) RefsAndSources(ctx context.Context) ([]Ref, []api.SourceState, e
 	return refs, states, err
 }
 
-// refsAndSources is RefsAndSources of all tasks, whoever asks.
+// refsAndSources is RefsAndSources for all tasks, whoever asks.
 func (s *Store) refsAndSources(ctx context.Context) ([]Ref, []api.SourceState, error) {
 	all, states, err := s.everyRef(ctx)
 	if err != nil {
@@ -78,8 +79,8 @@ func (s *Store) refsAndSources(ctx context.Context) ([]Ref, []api.SourceState, e
 	}), states, nil
 }
 
-// Find resolves what a user typed: an id, its unique beginning or end, or SOURCE:ID. It creates nothing. The whole name of
-// a task in Roost's own root has one place: Find looks through no other storage.
+// Find resolves what a user typed: an id, its unique beginning or end, or SOURCE:ID. It creates nothing. Given the
+// whole name of a task in Roost's own root, Find looks in no other storage.
 func (s *Store) Find(ctx context.Context, given string) (Ref, error) {
 	if id, own := strings.CutPrefix(given, OwnSource+":"); own && api.ValidTaskID(id) {
 		if ref := s.OwnRef(id); s.HasJournal(ctx, ref) {
@@ -196,7 +197,7 @@ func (s *Store) FindChild(ctx context.Context, parent Ref, id string) (Ref, erro
 	return Ref{}, fmt.Errorf("%w: %q", ErrNotFound, id)
 }
 
-// FindLatest is Find, and Latest of what it finds.
+// FindLatest calls Find, and then Latest on the result.
 func (s *Store) FindLatest(ctx context.Context, given string) (Ref, error) {
 	ref, err := s.Find(ctx, given)
 	if err != nil {
@@ -205,7 +206,7 @@ func (s *Store) FindLatest(ctx context.Context, given string) (Ref, error) {
 	return s.Latest(ctx, ref), nil
 }
 
-// Latest is the task that continues a foreign one, or the task itself.
+// Latest returns the task that continues a foreign one, or the task itself.
 func (s *Store) Latest(ctx context.Context, ref Ref) Ref {
 	if fork, ok := s.Continued(ctx, ref); ok {
 		return fork
@@ -213,8 +214,8 @@ func (s *Store) Latest(ctx context.Context, ref Ref) Ref {
 	return ref
 }
 
-// Continued is the task in Roost's own root that continues a foreign one, if there is one: its settings and messages are
-// the newer ones. Owning either of the two owns that task.
+// Continued returns the task in Roost's own root that continues a foreign one, if there is one: its settings and
+// messages are the newer ones. Owning either of the two owns that task.
 func (s *Store) Continued(ctx context.Context, ref Ref) (Ref, bool) {
 	if ref.Own {
 		return Ref{}, false
@@ -226,14 +227,15 @@ func (s *Store) Continued(ctx context.Context, ref Ref) (Ref, bool) {
 // forkSpace keeps ids of forks apart from all other name-based ids.
 var forkSpace = uuid.MustParse("7d0a1f5e-1f5b-5c1e-9a35-6f0f7a6f2c11")
 
-// forkID is the id under which a foreign task is continued. It follows from the task's place: continuing it again, also
-// from two processes at the same moment, leads to the same fork. A random id would make a new fork each time.
+// forkID returns the id under which a foreign task is continued. It follows from the task's place: continuing it
+// again, also from two processes at the same moment, leads to the same fork. A random id would make a new fork each
+// time.
 func forkID(from Ref) string {
 	return uuid.NewSHA1(forkSpace, []byte(from.Source+"\x00"+from.ID)).String()
 }
 
-// matching are the tasks that a user may have named: by the whole name, else by its beginning or end, and of a source
-// where one is given.
+// matching returns the tasks that a user may have named: by the whole name, else by its beginning or end. With a
+// source in the name, only tasks of that source match.
 func matching[T any](given string, all []T, in func(T, string) bool, name func(T) string) []T {
 	source, want, named := strings.Cut(given, ":")
 	if !named {
@@ -285,8 +287,8 @@ func (s *Store) FindDeleted(ctx context.Context, given string) (DeletedTask, err
 	return DeletedTask{}, e
 }
 
-// lastDeleted is the name of the deleted task that a user means: of copies of one task that are all deleted, the one that
-// was deleted last.
+// lastDeleted returns the name of the deleted task that a user means: of copies of one task that are all deleted, the
+// one that was deleted last.
 func (s *Store) lastDeleted(ctx context.Context, given string) (name string, ok bool) {
 	d, err := s.FindDeleted(ctx, given)
 	many, several := errors.AsType[*AmbiguousError](err)
@@ -306,7 +308,8 @@ func (s *Store) lastDeleted(ctx context.Context, given string) (name string, ok 
 	return last.QualifiedName(), true
 }
 
-// unread is an error when the tasks are in a database that cannot be read now: then no task is known to be absent.
+// unread returns an error when the tasks are in a database that cannot be read now: a task that was not found may
+// still exist.
 func (s *Store) unread(states []api.SourceState) error {
 	if _, shared := s.logs.(*sharedLogs); !shared {
 		return nil
@@ -319,8 +322,8 @@ func (s *Store) unread(states []api.SourceState) error {
 	return nil
 }
 
-// outOfReach is a note for a task that was not found: it may be in a storage that cannot be read now. It is "" when all
-// storages can be read.
+// outOfReach returns a note for a task that was not found: it may be in a storage that cannot be read now. It is ""
+// when all storages can be read.
 func outOfReach(states []api.SourceState) string {
 	for _, state := range states {
 		if strings.HasPrefix(state.State, unreachable) {
@@ -344,9 +347,9 @@ func (s *Store) distinct(ctx context.Context, found []Ref) [][]Ref {
 	return out
 }
 
-// UnlistedTasks are the tasks that no list shows, given those that lists show: the tasks in the trash, those deleted in
-// another tool's storage, and those continued in a storage that is not configured now. Its error is about the trash;
-// the other tasks come with it.
+// UnlistedTasks returns the tasks that no list shows, given those that lists show: the tasks in the trash, those
+// deleted in another tool's storage, and those continued in a storage that is not configured now. Its error is about
+// the trash; the other tasks come with it.
 func (s *Store) UnlistedTasks(ctx context.Context, listed []Ref) ([]Ref, error) {
 	var out []Ref
 	deleted, err := s.logs.names(ctx, s.TrashDir())
@@ -368,7 +371,7 @@ func (s *Store) UnlistedTasks(ctx context.Context, listed []Ref) ([]Ref, error) 
 	return out, err
 }
 
-// adoptedLogs are the folders of journals of tasks in other tools' storages.
+// adoptedLogs returns the folders of journals of tasks in other tools' storages.
 func (s *Store) adoptedLogs() (out []Ref) {
 	sources, _ := names(s.AdoptedDir("")) // there may be none
 	for _, source := range sources {
@@ -381,7 +384,8 @@ func (s *Store) adoptedLogs() (out []Ref) {
 	return out
 }
 
-// LogRef is a reference to a task's journal alone, by its names in a feed. It does not check that the journal exists.
+// LogRef returns a reference to a task's journal alone, by its names in a feed. It does not check that the journal
+// exists.
 func (s *Store) LogRef(source, id string) (Ref, bool) {
 	switch {
 	case source == overlaySource && id == overlayID:
@@ -401,8 +405,8 @@ func (s *Store) Refs(ctx context.Context) ([]Ref, error) {
 	return refs, err
 }
 
-// Recent are the tasks whose journals were written since a time in Unix milliseconds, the latest first, and no more than
-// limit. It reads the times of the journals and not the journals.
+// Recent returns the tasks whose journals were written since a time in Unix milliseconds, the latest first, and no
+// more than limit. It reads the times of the journals and not the journals.
 func (s *Store) Recent(ctx context.Context, since int64, limit int) ([]Ref, error) {
 	own, err := names(s.TasksDir())
 	if err != nil {

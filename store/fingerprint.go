@@ -31,7 +31,7 @@ import (
 // than a process that watches all the time. Where there are very many tasks, a list stats files that a tool is unlikely to
 // write in place less often: see the comment of pace.
 
-// calm reports whether a later change of a file that changed last at this time would show in its times.
+// calm reports whether a change of a file now would show in its times, given the time of its last change.
 func (s *Store) calm(newest int64, now time.Time) bool { return intake.Settled(newest, now, s.calmIn) }
 
 // fingerprint is a digest of how files look.
@@ -87,8 +87,8 @@ func (f *fingerprint) files(d *dirstat.Dir, dir, names string) {
 // that is another folder. No file's name begins with it.
 const logMark = "\x00/"
 
-// besideMark begins the name of a file beside a task that is one file: the manifest of the session of a subagent, which
-// names the folder where both work.
+// besideMark begins the name of a file beside a task that is a single file: the manifest of a subagent's session,
+// which names the folder where both work.
 const besideMark = "../"
 
 // taskDirs are the folders that the tasks of a source are in.
@@ -139,7 +139,7 @@ func (t taskDirs) close() {
 	t.logs.Close()
 }
 
-// fingerprint is the fingerprint of one task: of its folders and journal and, with closely, of the named files.
+// fingerprint returns the fingerprint of one task: of its folders and journal and, with closely, of the named files.
 func (t taskDirs) fingerprint(id, files string, closely bool) (out fingerprint) {
 	if t.journals != nil {
 		e := t.journals[id]
@@ -164,7 +164,7 @@ func (t taskDirs) fingerprint(id, files string, closely bool) (out fingerprint) 
 	return out
 }
 
-// dir is a task's place below the folder of tasks.
+// dir returns a task's place below the folder of tasks.
 func (t taskDirs) dir(id string) string {
 	if dir, ok := t.at[id]; ok {
 		return dir
@@ -172,7 +172,8 @@ func (t taskDirs) dir(id string) string {
 	return id
 }
 
-// files are the names of the files that a task's row is derived from; false when the row is not derived from files alone.
+// files returns the names of the files that a task's row is derived from; false when the row is not derived from
+// files alone.
 func (t taskDirs) files(ref Ref) (string, bool) {
 	if t.journals != nil {
 		return "", true
@@ -228,12 +229,13 @@ func filesIn(dir, below string) ([]string, bool) {
 	return out, true
 }
 
-// historyNames are the files that make two folders of one id the same task.
+// historyNames returns the files by which two folders of one id are compared: with the same content they are one
+// task.
 func historyNames(id string) [4]string {
 	return [4]string{roofmt.UIName, roofmt.APIName, roofmt.LegacyName, roofmt.TranscriptName(id)}
 }
 
-// sizes is a digest of how long the histories are, 0 when one is no plain file.
+// sizes returns a digest of the lengths of the histories; 0 when one is no plain file.
 func (t taskDirs) sizes(id string) uint64 {
 	digest := uint64(1)
 	if t.journals != nil || t.dir(id) != id {
@@ -263,7 +265,7 @@ func (s *Store) Groups(ctx context.Context, places []Ref) [][]Ref {
 	return grouped(slices.Clone(places), rank, func(a, b Ref) bool { return s.sameTask(ctx, a, b) })
 }
 
-// grouped sorts a list by rank, and puts what is the same into one group.
+// grouped sorts a list by rank, and puts items that are the same into one group.
 func grouped[T any](list []T, rank func(T) int, same func(a, b T) bool) (out [][]T) {
 	slices.SortStableFunc(list, func(a, b T) int { return rank(a) - rank(b) })
 	for _, x := range list {
@@ -306,7 +308,7 @@ func (s *Store) sameTask(ctx context.Context, a, b Ref) bool {
 	return err == nil && one == other
 }
 
-// sizeOf is the size of a plain file in bytes; -1 when there is none.
+// sizeOf returns the size of a plain file in bytes; -1 when there is none.
 func sizeOf(path string) int64 {
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() {
@@ -315,7 +317,7 @@ func sizeOf(path string) int64 {
 	return info.Size()
 }
 
-// historyFile is where a file of a task is, or would be. A subagent has but one.
+// historyFile returns where a file of a task is, or would be. A subagent has but one.
 func historyFile(r Ref, name string) string {
 	if roofmt.FolderOf(r.Dir) == r.Dir {
 		return filepath.Join(r.Dir, name)
@@ -326,11 +328,10 @@ func historyFile(r Ref, name string) string {
 	return r.Dir + ".absent"
 }
 
-// noContent is the digest of histories without a byte: two of them have nothing in
-// common.
+// noContent stands for histories without a byte: two folders with it are not the same task.
 var noContent = [16]byte{1}
 
-// contentOf is a digest of what sameTask compares.
+// contentOf returns a digest of what sameTask compares.
 func contentOf(ctx context.Context, ref Ref) (out [16]byte, err error) {
 	h, bytes := sha256.New(), int64(0)
 	for _, name := range historyNames(ref.ID) {

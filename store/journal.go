@@ -23,7 +23,8 @@ func (s *Store) OpenJournal(ctx context.Context, ref Ref) (journal.Stored, error
 	return s.logs.open(ctx, ref.Log, nil)
 }
 
-// FoldJournal is the state that the journal of a task gives; nil when there is no journal. Its messages cannot be read.
+// FoldJournal folds a task's journal; the state is nil when there is no journal. The messages of the state cannot be
+// read.
 func (s *Store) FoldJournal(ctx context.Context, ref Ref) (*task.State, error) {
 	log, err := s.OpenJournal(ctx, ref)
 	if errors.Is(err, journal.ErrNotFound) {
@@ -36,7 +37,7 @@ func (s *Store) FoldJournal(ctx context.Context, ref Ref) (*task.State, error) {
 	return fold.Lean(ctx, log)
 }
 
-// HeadOf is the newest commit of a task's journal; 0 when there is no journal or it cannot be read.
+// HeadOf returns the newest commit of a task's journal; 0 when there is no journal or it cannot be read.
 func (s *Store) HeadOf(ctx context.Context, ref Ref) uint64 {
 	log, err := s.OpenJournal(ctx, ref)
 	if err != nil {
@@ -50,7 +51,7 @@ func (s *Store) HeadOf(ctx context.Context, ref Ref) uint64 {
 	return head
 }
 
-// SavedCommit is the newest commit that a journal is known to have had, also when its end is lost.
+// SavedCommit returns the newest commit that a journal is known to have had, also when its end is lost.
 func SavedCommit(ctx context.Context, log journal.Reader) (uint64, error) {
 	for c, err := range log.ReadBackward(ctx, 0) {
 		if lost, ok := errors.AsType[*journal.DamageError](err); ok {
@@ -69,16 +70,16 @@ func SavedCommit(ctx context.Context, log journal.Reader) (uint64, error) {
 	return last, nil
 }
 
-// LockJournal locks the existing journal of a task without taking the task over: no process can own the task
-// until the journal is closed. known is a commit that the journal is known to have had, 0 when nothing is known.
-// It fails with ErrMoved when the context expects another head; see Expecting.
+// LockJournal locks the existing journal of a task without taking the task over: no process can own the task until
+// the journal is closed. known is the newest commit that the journal is known to have had; 0 = unknown. It fails with
+// ErrMoved when the context expects another head; see Expecting.
 func (s *Store) LockJournal(ctx context.Context, ref Ref, known uint64) (journal.Owner, error) {
 	o := s.logOptions(ref)
 	o.Existing, o.Known, o.Meets = true, known, expected(ctx, ref).meets
 	return s.logs.own(ctx, ref.Log, o)
 }
 
-// logOptions are the options of a task's journal for an owner that no process needs to reach.
+// logOptions returns the options of a task's journal for an owner that no process needs to reach.
 func (s *Store) logOptions(ref Ref) filelog.Options {
 	return filelog.Options{
 		FS: s.opt.FS, Clock: s.opt.Now, By: s.opt.Program, Seal: s.seal(ref),
@@ -91,8 +92,8 @@ func (s *Store) OwnNewJournal(ctx context.Context, ref, place Ref) (journal.Owne
 	return s.logs.own(ctx, place.Log, s.logOptions(ref))
 }
 
-// adoptedFrom is the folder from which the task of a journal was adopted, and the tool that made it; "" when the first
-// commits hold no adoption.
+// adoptedFrom returns the folder from which the task of a journal was adopted, and the tool that made it; "" when the
+// first commits hold no adoption.
 func (s *Store) adoptedFrom(ctx context.Context, ref Ref) (dir, tool string) {
 	log, err := s.OpenJournal(ctx, ref)
 	if err != nil {
@@ -130,16 +131,16 @@ func (s *Store) Follow(ctx context.Context, ref Ref) (journal.Reader, error) {
 	return log, nil
 }
 
-// Feed is the order in which the commits of all tasks became durable.
+// Feed returns the order in which the commits of all tasks became durable.
 func (s *Store) Feed() feed.Log { return s.feed }
 
-// working reports whether a process owns a task of a feed now. In doubt one does.
+// working reports whether a process owns a task of a feed now; in doubt, true.
 func (s *Store) working(ctx context.Context, t feed.Task) bool {
 	ref, ok := s.LogRef(t.Source, t.ID)
 	return !ok || s.Held(ctx, ref)
 }
 
-// FeedDir is the folder of a feed in files.
+// FeedDir returns the folder of a feed in files.
 func (s *Store) FeedDir() string { return filepath.Join(s.opt.Root, "feed") }
 
 // announcer announces in the feed what an owner syncs. When that fails, the next sync announces those commits too: the feed
@@ -161,7 +162,7 @@ func (s *Store) announcer(ref Ref) func(epoch, head uint64, last bool) {
 	}
 }
 
-// seal is how a task's log is signed and verified.
+// seal returns the seal that signs and verifies a task's log.
 func (s *Store) seal(ref Ref) *journal.Seal {
 	if ref.Own {
 		return s.Seal("tasks/" + ref.ID)
@@ -179,8 +180,8 @@ func (s *Store) Seal(log string) *journal.Seal {
 	return seal
 }
 
-// Keys is nil when this root has keys here, or when nobody has written to it yet. Otherwise it is the reason why the root
-// has none.
+// Keys returns nil when this root has keys here, or when nobody has written to it yet. Otherwise it returns why the
+// root has none.
 func (s *Store) Keys() error {
 	_, err := s.seals.Seal("")
 	return err
@@ -213,9 +214,9 @@ type expectation struct {
 	over bool
 }
 
-// Expecting is a context in which a task is only taken over, deleted or labelled while its journal ends with commit
-// seq, 0 meaning that it has no journal; otherwise the error is ErrMoved. Changes made in the context itself move the
-// expected commit forward. It holds until done is called.
+// Expecting returns a context that allows to take a task over, delete or label it only while its journal ends with
+// commit seq, 0 meaning that it has no journal; otherwise these fail with ErrMoved. Changes made in the context
+// itself move the expected commit forward. The expectation holds until done is called.
 func Expecting(ctx context.Context, ref Ref, seq uint64) (_ context.Context, done func()) {
 	e := &expectation{log: ref.Log, seq: seq}
 	return context.WithValue(ctx, expectKey{}, e), func() {
@@ -225,7 +226,7 @@ func Expecting(ctx context.Context, ref Ref, seq uint64) (_ context.Context, don
 	}
 }
 
-// expected is the expectation that a context has of a task; nil when there is none.
+// expected returns the expectation that a context has of a task; nil when there is none.
 func expected(ctx context.Context, ref Ref) *expectation {
 	e, _ := ctx.Value(expectKey{}).(*expectation)
 	if e == nil || e.log != ref.Log {
@@ -234,8 +235,8 @@ func expected(ctx context.Context, ref Ref) *expectation {
 	return e
 }
 
-// MeetsExpectation is an ErrMoved when the context expects the task's journal to end with another commit than it
-// does. It is for a change that takes no lock on the journal.
+// MeetsExpectation returns an error that wraps ErrMoved when the journal does not end with the commit that the
+// context expects. It is for a change that takes no lock on the journal.
 func (s *Store) MeetsExpectation(ctx context.Context, ref Ref) error {
 	if wants := expected(ctx, ref); wants != nil {
 		return wants.meets(s.HeadOf(ctx, ref))
@@ -248,7 +249,8 @@ func MeetsExpectationAt(ctx context.Context, ref Ref, head uint64) error {
 	return expected(ctx, ref).meets(head)
 }
 
-// meets is an ErrMoved when the journal's head is not the expected one. A nil expectation expects nothing.
+// meets returns an error that wraps ErrMoved when the journal's head is not the expected one. A nil expectation
+// expects nothing.
 func (e *expectation) meets(last uint64) error {
 	if e == nil {
 		return nil

@@ -25,12 +25,13 @@ type Listing struct {
 	Depths     []int // of a tree: how many parents above each task are listed
 	NextCursor string
 	Sources    []api.SourceState
-	Copies     int // places that hold a copy of a task which the filter keeps in another place
+	Copies     int // places that hold only a copy of a task that the filter keeps
 }
 
 // List shows every task of every source. It shows a task that cannot be parsed as damaged. It writes nothing but the
-// cache. It does not read a task again that looks as it did when the last list read it: see fingerprint.go. The result is
-// the same whatever the cache holds, except for the tasks of a storage that cannot be reached: only the cache knows them.
+// cache. It reads a task again only when the task's files look different from the last list: see fingerprint.go. The
+// result is the same whatever the cache holds, except for the tasks of a storage that cannot be reached: only the
+// cache knows them.
 func (s *Store) List(ctx context.Context, f Filter) (Listing, error) {
 	after, err := f.after()
 	if err != nil {
@@ -59,7 +60,7 @@ func (s *Store) List(ctx context.Context, f Filter) (Listing, error) {
 	return out, ctx.Err()
 }
 
-// SummaryOfDeleted is the row of a deleted task, with its labels.
+// SummaryOfDeleted returns the row of a deleted task, with its labels.
 func (s *Store) SummaryOfDeleted(ctx context.Context, d DeletedTask, table overlay.Table) api.Summary {
 	sum := api.Summary{ID: d.Ref.ID, Source: d.Ref.Source, Path: d.Ref.Dir, Status: "idle"}.Filled()
 	if !d.missing {
@@ -138,9 +139,9 @@ func asTree(list []*entry) ([]*entry, []int) {
 	return out, depths
 }
 
-// pageOf orders the lines of a list and takes one page of them: the lines behind a position. A page of a tree has whole
-// families, so a subtask is never on another page than its parent. next is the cursor of the next page, "" when there is
-// none.
+// pageOf orders the lines of a list and takes one page of them: the lines behind a position. A page of a tree has
+// whole families, so a subtask is always on the page of its parent. next is the cursor of the next page, "" when
+// there is none.
 func (l *lines) pageOf(f Filter, all []*entry, after *position) (rows []*entry, depths []int, next string) {
 	behind := func(ln *entry) bool { return after == nil || f.order(l.position(f, ln), *after) > 0 }
 	if f.Tree {
@@ -236,8 +237,8 @@ func (s *Store) Stream(ctx context.Context, first int) iter.Seq2[api.ListPart, e
 	}
 }
 
-// parted are the places of the tasks whose rows are up to date, the newest first, and of those that must be read, in the
-// best order for reading.
+// parted returns two lists of places: the tasks whose rows are up to date, the newest first, and the tasks that must
+// be read, in the best order for reading.
 func (l *lines) parted(ctx context.Context) (known, stale []int) {
 	stale = l.stale(ctx)
 	read := make(map[int]bool, len(stale))
@@ -254,7 +255,7 @@ func (l *lines) parted(ctx context.Context) (known, stale []int) {
 	return known, stale
 }
 
-// partial are the rows of some places, and the counts as far as tasks are known.
+// partial returns the rows of some places, and counts of the tasks known so far.
 func (l *lines) partial(ctx context.Context, places []int, read int) api.ListPart {
 	out := api.ListPart{Sources: slices.Clone(l.states), Read: read, Of: len(l.all)}
 	for i := range l.all {
@@ -271,10 +272,10 @@ func (l *lines) partial(ctx context.Context, places []int, read int) api.ListPar
 	return out
 }
 
-// byChange orders places by when their tasks probably changed last, the newest first. It guesses, and reads one file for
-// each storage: it takes the time of the storage's index, else the time in the task's id, else the time of the folder. The
-// times of all files would be exact; on a cold disk they take seconds. After a wrong guess, rows only come in another
-// order.
+// byChange orders places by when their tasks probably changed last, the newest first. The order is a guess that reads
+// one file for each storage: by the time in the storage's index, else the time in the task's id, else the time of the
+// folder. The times of all files would be exact; on a cold disk they take seconds. A wrong guess only changes the
+// order in which rows come.
 func (l *lines) byChange(places []int) {
 	indexes := map[string]*roofmt.Rows{} // by tasks folder
 	changed := make(map[int]int64, len(places))
@@ -316,8 +317,8 @@ const forgottenAfter = 100 * 24 * time.Hour
 // seenEvery is how often a list notes that it saw a storage whose rows did not change.
 const seenEvery = 24 * time.Hour
 
-// keep saves for the next list what this one read, if anything is new. A failure costs the next list time and is no error.
-// A list that read little does not wait long for another writer, such as a search that fills the catalogue.
+// keep saves what this list read for the next one, if anything is new. A failure costs the next list time and is no
+// error. A list that read little does not wait long for another writer, such as a search that fills the catalogue.
 func (l *lines) keep(ctx context.Context) {
 	if l == nil || l.indexes == nil || l.known.DB() == nil {
 		return // nothing was compared, or nothing can be kept
@@ -343,7 +344,7 @@ func (l *lines) keep(ctx context.Context) {
 	}
 }
 
-// change is what this list found out about a source; false when that is nothing new.
+// change returns what this list found out about a source; false when nothing of it is new.
 func (l *lines) change(i int) (ch catalog.Change, changed bool) {
 	src, known := l.srcs[i], l.knownOf(i)
 	ch.Source = catalog.Source{
@@ -378,11 +379,12 @@ func (l *lines) change(i int) (ch catalog.Change, changed bool) {
 	return ch, was != now || seen > seenEvery || len(ch.Put)+len(ch.Update)+len(ch.Gone) > 0
 }
 
-// Candidates are the tasks that a search looks through: those that a list has, each in the first of its places that the
-// filter keeps. Every file of them was compared with what the catalogue was derived from. The caller closes them.
+// Candidates are the tasks that a search looks through: those that a list has, each in the first of its places that
+// the filter keeps. Each of their files was compared with the state that the catalogue was derived from. The caller
+// closes them.
 type Candidates struct {
 	Tasks   []Candidate
-	Sources []api.SourceState // nothing is counted but tasks
+	Sources []api.SourceState // with no counts but the number of tasks
 
 	lines *lines
 }
@@ -393,13 +395,13 @@ type Candidate struct {
 	TS    int64  // of its row
 	Size  int64  // of Roo's files
 	Title string // with the order "best"
-	Stamp string // while it stays the same, so do the task's messages; "" = unknown
+	Stamp string // the task's messages are unchanged while it is the same; "" = unknown
 
 	line *entry
 }
 
-// Candidates finds the tasks that a filter keeps. Its Limit and Cursor do not count, and its Sort only as far as titles are
-// read for the order "best".
+// Candidates finds the tasks that a filter keeps. It ignores the filter's Limit, Cursor and Sort, but reads titles
+// for the order "best".
 func (s *Store) Candidates(ctx context.Context, f Filter) (*Candidates, error) {
 	extent := catalog.Bare
 	if f.Sort == api.SortBest {
@@ -427,7 +429,7 @@ func (s *Store) Candidates(ctx context.Context, f Filter) (*Candidates, error) {
 	return out, nil
 }
 
-// Listed are all tasks that a list has, also those that the filter leaves out.
+// Listed returns all tasks that a list has, also those that the filter leaves out.
 func (c *Candidates) Listed() iter.Seq[Ref] {
 	return func(yield func(Ref) bool) {
 		for i := range c.lines.all {
@@ -438,7 +440,7 @@ func (c *Candidates) Listed() iter.Seq[Ref] {
 	}
 }
 
-// Summary is a candidate's row as it is shown.
+// Summary returns a candidate's row as it is shown.
 func (c *Candidates) Summary(ctx context.Context, of Candidate) api.Summary {
 	return c.lines.summaries(ctx, []*entry{of.line})[0]
 }
@@ -448,5 +450,5 @@ func (c *Candidates) Unchanged(ctx context.Context, of Candidate) bool {
 	return of.Stamp != "" && c.lines.holds(ctx, of.line)
 }
 
-// Close lets go of the folders and of the catalogue.
+// Close releases the folders and the catalogue.
 func (c *Candidates) Close() { c.lines.close() }

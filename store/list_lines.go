@@ -26,8 +26,8 @@ type entry struct {
 	src      int32        // index of its source
 	lost     bool         // its source cannot be reached; the row is what the last list knew
 	fresh    bool         // this list read it, and the row can be kept
-	verified bool         // this list compared the row with something new that is to be kept
-	stale    bool         // the row is not that of the task as it is now
+	verified bool         // this list compared the row with the files and learned something that is to be kept
+	stale    bool         // the row does not show the task as it is now
 	hidden   bool         // it was deleted in Roost, or vanished during this list
 }
 
@@ -39,8 +39,8 @@ type lines struct {
 	states  []api.SourceState
 	marks   overlay.Table
 	all     []entry
-	from    []int               // where the lines of each source begin, and where the last ones end
-	begun   time.Time           // when this list began to compare
+	from    []int               // the index of each source's first line, and the end of the last source's
+	begun   time.Time           // when this list began to compare files
 	doctor  bool                // the list compares every file of every source
 	every   []bool              // of each source: the list compares every file of it
 	dirs    []*taskDirs         // of each source; nil when none of its rows can be kept
@@ -62,7 +62,7 @@ func (s *Store) lines(ctx context.Context, known *reading, closely bool) (*lines
 	return l, ctx.Err()
 }
 
-// linesKnown are the tasks of every source as they were known. The caller closes them, also after an error.
+// linesKnown returns the tasks of every source as they were known. The caller closes them, also after an error.
 func (s *Store) linesKnown(ctx context.Context, known *reading) (*lines, error) {
 	l := &lines{s: s, known: known, copies: map[*entry][]string{}}
 	var err error
@@ -89,7 +89,7 @@ func (l *lines) close() {
 	l.known.Close()
 }
 
-// knownOf is what the cache has of a source; nil when nothing of it can be used.
+// knownOf returns the cached rows of a source; nil when none of them can be used.
 func (l *lines) knownOf(i int) *catalog.SourceRows {
 	src, sources := l.srcs[i], l.known.Sources()
 	at := slices.IndexFunc(sources, func(k catalog.SourceRows) bool {
@@ -148,7 +148,7 @@ func (l *lines) place(i int, src Source) {
 	l.states = append(l.states, state)
 }
 
-// stale are the indexes, in l.all, of the lines whose rows do not show the tasks as they are now.
+// stale returns the indexes, in l.all, of the lines whose rows do not show the tasks as they are now.
 func (l *lines) stale(ctx context.Context) []int {
 	l.begun = time.Now()
 	l.indexes, l.every = make([]uint64, len(l.srcs)), make([]bool, len(l.srcs))
@@ -169,7 +169,7 @@ func (l *lines) stale(ctx context.Context) []int {
 	return out
 }
 
-// index finds out what is wrong with the indexes of a source. Doctor checks the indexes of our own root, which are derived.
+// index examines the indexes of a source for problems. Doctor checks the indexes of our own root, which are derived.
 func (l *lines) index(i int, src Source) {
 	if l.dirs[i] != nil {
 		l.indexes[i] = l.s.indexDigest(src.Tasks)
@@ -184,7 +184,7 @@ func (l *lines) index(i int, src Source) {
 	l.states[i].Problem = l.s.rows.problem(src.Tasks)
 }
 
-// indexDigest is a digest of the indexes beside the task folders; 0 when they changed just now.
+// indexDigest returns a digest of the indexes beside the task folders; 0 when they changed just now.
 func (s *Store) indexDigest(tasks string) uint64 {
 	digest, now := uint64(1), s.clock()
 	for _, p := range roofmt.RowPrints(tasks) {
@@ -198,7 +198,7 @@ func (s *Store) indexDigest(tasks string) uint64 {
 	return digest | 1
 }
 
-// holds reports whether a row is that of the task as it is now.
+// holds reports whether a line's row shows the task as it is now.
 func (l *lines) holds(ctx context.Context, ln *entry) bool {
 	dirs, row := l.dirs[ln.src], ln.row
 	if dirs == nil || !row.Known {
@@ -233,7 +233,7 @@ func (l *lines) held(ctx context.Context, ln *entry) bool {
 	return l.s.Held(ctx, l.ref(ln))
 }
 
-// itemDigest is a digest of a task's entry in an index.
+// itemDigest returns a digest of a task's entry in an index.
 func (s *Store) itemDigest(dir string) uint64 {
 	return catalog.MixText(1, string(s.rows.row(dir))) | 1
 }
@@ -306,7 +306,7 @@ func (l *lines) readOne(ctx context.Context, ln *entry) {
 	row.Summary, row.Known, ln.fresh = w.Out, true, true
 }
 
-// derivation is what the files of a task do not show of what its row was derived from.
+// derivation describes what a task's row was derived from, beyond what the task's files show.
 type derivation struct {
 	failed     bool
 	logged     bool // it has a journal
@@ -344,7 +344,7 @@ func (s *Store) derive(ctx context.Context, ref Ref) (api.Summary, derivation) {
 	return sum, from
 }
 
-// rowOf is what a list needs of a row to choose and order it.
+// rowOf returns what a list needs of a row to choose and order it.
 func rowOf(t *api.Summary) catalog.Row {
 	return catalog.Row{
 		ID: t.ID, Title: t.Title, TS: t.TS, Cost: t.Usage.Micros(), Priced: t.Usage.Cost != nil,
@@ -373,7 +373,7 @@ func (l *lines) mark() {
 	}
 }
 
-// summaries are the rows of some lines as they are shown. All cores decode them: one takes tens of microseconds.
+// summaries returns the rows of some lines as they are shown. All cores decode them: one takes tens of microseconds.
 func (l *lines) summaries(ctx context.Context, list []*entry) []api.Summary {
 	l.load(ctx, list)
 	out := make([]api.Summary, len(list))
@@ -399,7 +399,7 @@ func (l *lines) load(ctx context.Context, list []*entry) {
 	}
 }
 
-// summary is the row of a line as it is shown. When the kept row cannot be read, it reads the task again.
+// summary returns the row of a line as it is shown. When the kept row cannot be read, it reads the task again.
 func (l *lines) summary(ctx context.Context, ln *entry) api.Summary {
 	var t api.Summary
 	switch {
@@ -444,7 +444,7 @@ func (l *lines) tally() []api.SourceState {
 	return l.states
 }
 
-// count counts a task in the state of its source, where it counts as a task already.
+// count adds a task to the counts of its source, if it counts as a task already.
 func (ln *entry) count(src *api.SourceState) {
 	switch {
 	case ln.row.Empty:
@@ -455,8 +455,8 @@ func (ln *entry) count(src *api.SourceState) {
 	}
 }
 
-// united puts the copies of a task into one line, see groups. The line is the line of the first place by rank that the
-// filter keeps.
+// united puts the copies of a task into one line, see groups. That line is the first one by rank that the filter
+// keeps.
 func (l *lines) united(ctx context.Context, m *matcher) []*entry {
 	keeps := func(ln *entry) bool { return m.keeps(ln.row, l.srcs[ln.src].Name) }
 	out := make([]*entry, 0, len(l.all))
@@ -488,7 +488,7 @@ func (l *lines) united(ctx context.Context, m *matcher) []*entry {
 	return out
 }
 
-// first is the first line of a group of copies that the filter keeps; nil when it keeps none.
+// first returns the first line of a group of copies that the filter keeps; nil when it keeps none.
 func (l *lines) first(group []*entry, keeps func(*entry) bool) *entry {
 	i := slices.IndexFunc(group, keeps)
 	if i < 0 {
@@ -523,7 +523,7 @@ func (l *lines) rank(ctx context.Context, ln *entry) int {
 	return l.s.rank(ctx, l.ref(ln))
 }
 
-// equal is sameTask for lines. What was compared once is kept as a digest.
+// equal is sameTask for lines. It keeps what it compared as a digest.
 func (l *lines) equal(ctx context.Context, a, b *entry) bool {
 	if a.lost || b.lost {
 		return false
@@ -547,7 +547,7 @@ func (l *lines) equal(ctx context.Context, a, b *entry) bool {
 	return a.kept().Content == b.kept().Content && a.kept().Content != noContent
 }
 
-// kept is the row as the catalogue keeps it: without the overlay's labels.
+// kept returns the row as the catalogue keeps it: without the overlay's labels.
 func (ln *entry) kept() *catalog.Row {
 	if ln.base != nil {
 		return ln.base
@@ -578,7 +578,7 @@ func (ln *entry) kept() *catalog.Row {
 type pace struct {
 	few   int
 	every time.Duration
-	warm  time.Duration // how long after it was written a file may be written in place
+	warm  time.Duration // time after a write in which a file may be written in place again
 }
 
 var usualPace = pace{few: 2000, every: 30 * time.Second, warm: 24 * time.Hour}
@@ -601,7 +601,7 @@ func (l *lines) closely(ln *entry) bool {
 	return l.every[ln.src] || ln.row.Folders == 0 || time.Unix(ln.row.Written, 0).Add(l.s.pace.warm).After(l.begun)
 }
 
-// comparedAt is when every file of a source was last compared, for the next list.
+// comparedAt returns the time at which every file of a source was last compared, to be kept for the next list.
 func (l *lines) comparedAt(i int) int64 {
 	known := l.knownOf(i)
 	switch {
@@ -615,8 +615,8 @@ func (l *lines) comparedAt(i int) int64 {
 	return l.begun.UnixMilli()
 }
 
-// renamedFiles are the files that all known writers of today put in place by renaming,
-// or, as classic Cline does with the last three, write beside such ones.
+// renamedFiles are the files that every known writer today replaces by renaming. Classic Cline does not rename the
+// last three, but writes each of them beside one that it renames.
 var renamedFiles = []string{
 	roofmt.UIName, roofmt.APIName, roofmt.ItemName, projection.Name,
 	roofmt.MetadataName, "context_history.json", "settings.json",
@@ -630,5 +630,5 @@ func writtenInPlace(files string) bool {
 	})
 }
 
-// of are the lines of a source.
+// of returns the lines of a source.
 func (l *lines) of(i int) []entry { return l.all[l.from[i]:l.from[i+1]] }

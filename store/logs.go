@@ -16,27 +16,30 @@ import (
 	"github.com/roost-dev/roost/store/projection"
 )
 
-// logs is where the journals of a root are kept, each under the path of a folder (Ref.Log).
+// logs keeps the journals of a root, each under the path of a folder (Ref.Log).
 type logs interface {
-	// has reports whether there is a journal, or was one. In doubt it is there: opening it gives the reason.
+	// has reports whether there is a journal, or was one. In doubt it returns true: opening the journal gives the
+	// reason.
 	has(ctx context.Context, path string) bool
 	// taken reports whether a new journal cannot get this path.
 	taken(ctx context.Context, path string) bool
-	// names are the last elements of the paths in a folder, without those that begin with a dot or an underscore;
-	// unlisted are those that begin with a prefix, which may be such.
+	// names returns the last elements of the paths in a folder, without those that begin with a dot or an underscore;
+	// unlisted returns those that begin with a prefix, which may be such names.
 	names(ctx context.Context, dir string) ([]string, error)
 	unlisted(ctx context.Context, dir, prefix string) ([]string, error)
-	// open opens a journal for reading. A nil seal verifies nothing. The error is journal.ErrNotFound without one.
+	// open opens a journal for reading. A nil seal verifies nothing. Without a journal the error is
+	// journal.ErrNotFound.
 	open(ctx context.Context, path string, seal *journal.Seal) (journal.Stored, error)
 	own(ctx context.Context, path string, o filelog.Options) (journal.Owner, error)
 	// holder reports whether a process owns the journal now, and its record.
 	holder(ctx context.Context, path string) (journal.OwnerInfo, bool)
 	// begin makes path a journal that begins with the one at from, up to commit seq.
 	begin(ctx context.Context, path, from string, seq uint64) error
-	// restore makes path a journal that is stored as another one is. over is the head of the one that is there already, and
-	// with whose commits the other one begins; 0: there is none.
+	// restore makes path a journal that is stored like from. over is the head of the journal that is at path already,
+	// and whose commits are the beginning of from; 0: there is none.
 	restore(ctx context.Context, path string, over uint64, from journal.Stored) error
-	// move moves a journal with all that is kept with it. The caller has made sure that no process comes to own it.
+	// move moves a journal with all that is kept with it. The caller has made sure that no process can come to own
+	// it.
 	move(ctx context.Context, from, to string) error
 	// remove removes it.
 	remove(ctx context.Context, path string) error
@@ -69,8 +72,8 @@ func (folders) unlisted(_ context.Context, dir, prefix string) (list []string, e
 	return list, nil
 }
 
-// open reads the watermark first: the commit that the watermark names was synced before, so a journal that ends earlier
-// lacks commits. A reader that verifies judges by what the journal's own files witness.
+// open reads the watermark first: the commit that the watermark names was synced before, so a journal that ends
+// earlier lacks commits. A reader that verifies judges by the journal's own files.
 func (folders) open(_ context.Context, path string, seal *journal.Seal) (journal.Stored, error) {
 	if seal != nil {
 		return filelog.OpenKnowing(path, seal, 0)
@@ -151,7 +154,7 @@ func (s *Store) EnsureTrash() error {
 	return nil
 }
 
-// UnlistedTrash is what the trash has under names that begin with a prefix, and that no list shows.
+// UnlistedTrash returns the tasks in the trash whose names begin with a prefix, and that no list shows.
 func (s *Store) UnlistedTrash(ctx context.Context, prefix string) (list []Ref, err error) {
 	names, err := s.logs.unlisted(ctx, s.TrashDir(), prefix)
 	for _, name := range names {
@@ -168,8 +171,8 @@ func (s *Store) BeginFork(ctx context.Context, to, from Ref, seq uint64) error {
 	return s.logs.begin(ctx, to.Log, from.Log, seq)
 }
 
-// Restore makes the journal of a task of this store, or of its overlay, one that is stored as another one is. over is the
-// head of the journal that is there already, and with whose commits the other one begins; 0: there is none.
+// Restore makes the journal of a task of this store, or of its overlay, one that is stored like from. over is the
+// head of the journal that is there already, and whose commits are the beginning of from; 0: there is none.
 func (s *Store) Restore(ctx context.Context, ref Ref, over uint64, from journal.Stored) error {
 	if err := s.Prepare(); err != nil {
 		return err
@@ -204,8 +207,8 @@ func (s *Store) Shared() bool { return s.opt.Shared != nil }
 // sharedHome is the beginning of the paths of tasks in a database, the same on each server. It is no path of a file.
 const sharedHome = "postgres:"
 
-// home is the folder below which paths of tasks lie. With a database it is never made: its paths name journals, and a
-// root may hold tasks in files beside them.
+// home returns the folder below which paths of tasks lie. With a database it is never made: its paths name journals,
+// and a root may hold tasks in files beside them.
 func (s *Store) home() string {
 	if s.Shared() {
 		return sharedHome

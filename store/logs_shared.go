@@ -71,7 +71,7 @@ func (l *sharedLogs) names(ctx context.Context, dir string) ([]string, error) {
 	return slices.Collect(maps.Keys(entries)), err
 }
 
-// entries are the journals in a folder that lists show, by the last elements of their paths.
+// entries returns the journals in a folder that lists show, by the last elements of their paths.
 func (l *sharedLogs) entries(ctx context.Context, dir string) (map[string]postgres.Entry, error) {
 	prefix := l.name(dir) + "/"
 	all, err := l.List(ctx, prefix)
@@ -87,7 +87,8 @@ func (l *sharedLogs) entries(ctx context.Context, dir string) (map[string]postgr
 	return list, nil
 }
 
-// Lost are the tasks of a database whose server has died. In folders the lock of a dead process is free, and nothing is lost.
+// Lost returns the tasks of a database whose server has died. In folders the lock of a dead process is free, and
+// nothing is lost.
 func (s *Store) Lost(ctx context.Context) (list []Ref, err error) {
 	shared, ok := s.logs.(*sharedLogs)
 	if !ok {
@@ -102,8 +103,8 @@ func (s *Store) Lost(ctx context.Context) (list []Ref, err error) {
 	return list, err
 }
 
-// Every are all tasks of the root, also those in the trash and those that are being made. Some may be no task: their names
-// are not valid ids.
+// Every returns all tasks of the root, also those in the trash and those that are being made. Some may be no task:
+// their names are not valid ids.
 func (s *Store) Every(ctx context.Context) (list []Ref, err error) {
 	for dir, ref := range map[string]func(string) Ref{s.TasksDir(): s.OwnRef, s.TrashDir(): s.TrashRef} {
 		names, err := s.logs.unlisted(ctx, dir, "")
@@ -134,7 +135,7 @@ func (l *sharedLogs) open(ctx context.Context, path string, seal *journal.Seal) 
 	return l.OpenReader(ctx, l.name(path), seal)
 }
 
-// holder is for showing a task: without an answer of the database no owner is known.
+// holder is for showing a task: without an answer of the database it reports no owner.
 func (l *sharedLogs) holder(ctx context.Context, path string) (journal.OwnerInfo, bool) {
 	info, held, err := l.Holder(ctx, l.name(path))
 	return info, held && err == nil
@@ -156,8 +157,8 @@ func (l *sharedLogs) remove(ctx context.Context, path string) error {
 	return l.Remove(ctx, l.name(path))
 }
 
-// announced is when the database announces the commits of an owner; it does not call Options.Synced. The announcement of a
-// change of the overlay follows all that the process did; see overlaySynced.
+// announced returns when the database announces the commits of an owner; it does not call Options.Synced. A change of
+// the overlay is announced after everything that the process did; see overlaySynced.
 func (l *sharedLogs) announced(path string, o filelog.Options) postgres.Announce {
 	switch {
 	case o.Synced == nil:

@@ -23,9 +23,9 @@ import (
 
 // Owned is an owned task and what Own found.
 type Owned struct {
-	Task   *Task  // Task.Intakes are what another program changed
+	Task   *Task  // Task.Intakes holds what another program changed
 	Gone   bool   // the editor deleted the folder; Roost's journal is whole
-	Forked string // the task it is a fork of, when its format cannot be continued in place
+	Forked string // the task that it is a fork of, when that task's format cannot be continued in place
 	Again  bool   // that fork exists already, and is continued
 }
 
@@ -130,8 +130,8 @@ func (s *Store) adoptOrTakeIn(ctx context.Context, o *Owned, folder *roofmt.Fold
 	return t.proj.Saw(folder, adopted)
 }
 
-// takeWith locks the journal and folds it. It creates a journal that does not exist, unless existing is set: the folder may
-// have moved into the trash since it was found. With lean it reads the log from its snapshot on.
+// takeWith locks the journal and folds it. It creates a journal that does not exist, unless existing is set: the
+// folder may have moved into the trash since it was found. With lean it starts from the log's snapshot.
 func (s *Store) takeWith(ctx context.Context, ref Ref, existing, lean bool) (*Task, error) {
 	if !s.Shared() {
 		if err := s.EnsureDir(filepath.Dir(ref.Log), "cannot be written"); err != nil {
@@ -182,7 +182,7 @@ func (s *Store) takeWith(ctx context.Context, ref Ref, existing, lean bool) (*Ta
 	return t, nil
 }
 
-// BranchName is the name of the branch that a commit left.
+// BranchName returns the name of the branch that a commit left.
 func BranchName(seq uint64) string { return fmt.Sprintf("b%d", seq) }
 
 // OwnLean owns a task like Own, but reads no more than it must: the log from its snapshot on, and Roo's files only where
@@ -230,8 +230,8 @@ func (t *Task) CommitDurably(ctx context.Context, what string, events ...task.Ev
 	return err
 }
 
-// fork continues a task whose format has no proven writer as a task of Roost's own root: first as a new one, then always
-// as that one.
+// fork continues a task whose format has no proven writer as a task of Roost's own root. The first call makes the new
+// task; later calls continue it.
 func (s *Store) fork(ctx context.Context, from Ref, folder *roofmt.Folder) (*Owned, error) {
 	t, err := s.takeWith(ctx, s.OwnRef(forkID(from)), false, false)
 	if err != nil {
@@ -272,8 +272,8 @@ func (s *Store) forkAgain(ctx context.Context, o *Owned, original *roofmt.Folder
 	return t.takeInOriginal(ctx, original)
 }
 
-// takeInOriginalOf does for a fork that is owned by its own id what owning it by the original's id does. It skips an
-// original that cannot be read now.
+// takeInOriginalOf takes in the changes of a fork's original, for a fork that is owned by its own id. Owning it by
+// the original's id does that, too. It skips an original that cannot be read now.
 func (s *Store) takeInOriginalOf(ctx context.Context, t *Task) error {
 	from := t.state.Adopted
 	if !t.Ref.Own || from == nil || from.Dir == "" {
@@ -352,8 +352,8 @@ func (s *Store) Announce(ctx context.Context, ref Ref) error {
 	return nil
 }
 
-// Standing is whether a task's log is this root's own. Only then do its settings count, and the questions, inputs and calls
-// that it holds open.
+// Standing classifies a task's log: this root's own, or why it is not. Only then do its settings count, and the
+// questions, inputs and calls that it holds open.
 type Standing string
 
 // The standings of a log. The commits before a task.Received or a task.Forked that this root signed do not count any more.
@@ -362,10 +362,10 @@ const (
 	Unsigned  Standing = task.FromUnsigned  // a program wrote it that did not sign
 	Elsewhere Standing = task.FromElsewhere // signed with a key that is not known in this place
 	Altered   Standing = task.FromAltered   // commits do not match, or the end is missing
-	Another   Standing = task.FromPerson    // another person of this store ordered what it holds; see OrderedBy
+	Another   Standing = task.FromPerson    // another person of this store gave the orders in it; see OrderedBy
 )
 
-// judged is the standing that a proof gives. begins is State.Begins: the commits before it do not count.
+// judged returns the standing that a proof gives. begins is State.Begins: the commits before it do not count.
 func judged(p journal.Proof, begins uint64) Standing {
 	switch {
 	case p.Cut, p.Altered > begins:
@@ -378,8 +378,8 @@ func judged(p journal.Proof, begins uint64) Standing {
 	return Ours
 }
 
-// OrderedBy is the standing of a task for a person: Another when another person ordered what the task holds. Without
-// accounts, every person is "".
+// OrderedBy returns the standing of a task for a person: Another when another person gave the orders that the task
+// holds. Without accounts, every person is "".
 func (o Standing) OrderedBy(s *task.State, person string) Standing {
 	if o == Ours && s.Person != person {
 		return Another
@@ -387,8 +387,7 @@ func (o Standing) OrderedBy(s *task.State, person string) Standing {
 	return o
 }
 
-// Standing is whether the log of a task is this root's own, without owning it. begins is
-// State.Begins of the folded log.
+// Standing returns the standing of a task's log, without owning it. begins is State.Begins of the folded log.
 func (s *Store) Standing(ctx context.Context, ref Ref, begins uint64) (Standing, error) {
 	log, err := s.Verified(ctx, ref)
 	if errors.Is(err, journal.ErrNotFound) {
@@ -401,7 +400,7 @@ func (s *Store) Standing(ctx context.Context, ref Ref, begins uint64) (Standing,
 	return judged(p, begins), errors.Join(err, log.Close())
 }
 
-// Standing is whether the task's log was this root's own when it was taken over.
+// Standing returns the standing of the task's log at the time it was taken over.
 func (t *Task) Standing() Standing {
 	if t.received {
 		return Ours

@@ -15,8 +15,8 @@ import (
 // find. Every function that finds or lists tasks applies it, so a service cannot forget to. A context without a sight is
 // the program's own, and finds all tasks.
 
-// Sight decides about a task by its access. A task that is not seen does not exist for the caller; refused is why the
-// caller may not use a task that is seen.
+// Sight decides about a task by its access. A task with seen false does not exist for the caller; refused is the
+// reason why the caller may not use a task that they see.
 type Sight func(api.Access) (seen bool, refused error)
 
 type sightKey struct{}
@@ -31,11 +31,11 @@ func sightOf(ctx context.Context) Sight {
 	return sight
 }
 
-// Sees reports whether the caller of a context may find a task, and use it for what they want.
+// Sees reports whether the caller of a context may find a task, and use it for what they intend.
 func (s *Store) Sees(ctx context.Context, ref Ref) bool { return s.allowed(ctx, ref, ref.ID) == nil }
 
-// Access is the owner of a task, and who else may reach it. A task without a journal has no owner. Access uses a snapshot
-// only if this root wrote it.
+// Access returns the owner of a task, and who else may reach it. A task without a journal has no owner. Access uses a
+// snapshot only if this root wrote it.
 func (s *Store) Access(ctx context.Context, ref Ref) (api.Access, error) {
 	log, err := s.Verified(ctx, ref)
 	if errors.Is(err, journal.ErrNotFound) {
@@ -51,7 +51,8 @@ func (s *Store) Access(ctx context.Context, ref Ref) (api.Access, error) {
 	return state.Access, nil
 }
 
-// allowed is why the caller of a context may not use a task; nil when they may. given is the name that they gave.
+// allowed returns why the caller of a context may not use a task; nil when they may. given is the name that they
+// gave.
 func (s *Store) allowed(ctx context.Context, ref Ref, given string) error {
 	sight := sightOf(ctx)
 	if sight == nil {
@@ -68,7 +69,7 @@ func (s *Store) allowed(ctx context.Context, ref Ref, given string) error {
 	return refused
 }
 
-// seen keeps the tasks that the caller of a context may find.
+// seen returns the tasks that the caller of a context may find.
 func (s *Store) seen(ctx context.Context, refs []Ref) ([]Ref, error) {
 	sight := sightOf(ctx)
 	if sight == nil {

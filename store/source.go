@@ -25,10 +25,10 @@ import (
 // Source is one storage with task folders.
 type Source struct {
 	Name  string
-	Tool  string // by its name and place; "" = each task decides
+	Tool  string // the tool by the source's name and path; "" = each task has its own
 	Path  string // as it is configured
 	Tasks string // the folder that holds the task folders
-	One   bool   // only single task folders of it are configured
+	One   bool   // only single task folders of the source are configured
 	Own   bool
 
 	ids      []string                  // names of the task folders
@@ -36,7 +36,7 @@ type Source struct {
 	at       map[string]string         // the files of tasks without a folder: transcripts of subagents
 	journals map[string]postgres.Entry // of a database; nil when tasks are in folders
 	gone     map[string]Ref            // continued tasks of a storage that is no longer configured
-	err      error                     // why it cannot be read
+	err      error                     // why the source cannot be read
 }
 
 // state describes a source of which nothing is counted yet.
@@ -82,7 +82,8 @@ func (s *Store) ref(src Source, id string) Ref {
 	return r
 }
 
-// Places lists where storages of other tools are looked for beside those that are configured; none where that is off.
+// Places lists the places where Roost looks for storages of other tools, beside the configured ones; none where that
+// is off.
 func (s *Store) Places() ([]roofmt.Place, error) {
 	if !s.otherTools().auto {
 		return nil, nil
@@ -180,8 +181,9 @@ func (s *Store) TasksLost() bool {
 	return !exists(s.TasksDir(), "") && slices.ContainsFunc([]string{"feed", "overlay", "trash"}, begun)
 }
 
-// left are the tasks that were continued in storages that are no longer configured, and whose folders are gone: only their
-// journals are left. A folder that still exists belongs to its storage, and is shown when that is configured.
+// left returns the tasks that were continued in storages that are no longer configured, and whose folders are gone:
+// only their journals are left. A folder that still exists belongs to its storage, and lists show it again when that
+// is configured.
 func (s *Store) left(ctx context.Context, list []Source) []Source {
 	dirs, err := names(s.AdoptedDir(""))
 	if err != nil {
@@ -214,7 +216,7 @@ func (s *Store) left(ctx context.Context, list []Source) []Source {
 	return out
 }
 
-// look finds out what a path holds.
+// look finds out what storage or tasks a path holds.
 func look(ctx context.Context, path string) Source {
 	found, err := roofmt.Find(ctx, path)
 	src := Source{Path: path, Tool: string(found.Tool), byPath: string(found.Tool), Tasks: found.TasksDir, err: err}
@@ -239,8 +241,8 @@ func bothOf(a, b map[string]string) map[string]string {
 	return a
 }
 
-// lostSources are the known storages at or below a path that cannot be read now. The name of a source follows from the path
-// without links, which cannot be found out now.
+// lostSources returns the known storages at or below a path that cannot be read now. The path that sources are named
+// by has no links, and these cannot be resolved now.
 func lostSources(rows *reading, src Source) (out []Source) {
 	if src.err == nil {
 		return nil
@@ -293,15 +295,15 @@ type rowCache struct {
 	dir map[string]rowsRead // by tasks folder
 }
 
-// row is the entry of a task in the index beside its folder; nil when there is none. Salvage needs it: it has the title of
-// a task whose own files have none, and classic Cline keeps workspaces nowhere else. From a damaged index it returns whole
-// entries; the damage of an index is no damage of the task.
+// row returns the entry of a task in the index beside its folder; nil when there is none. Salvage needs it: it has
+// the title of a task whose own files have none, and classic Cline keeps workspaces nowhere else. From a damaged
+// index it returns whole entries; the damage of an index is no damage of the task.
 func (c *rowCache) row(folder string) []byte {
 	tasks, id := roofmt.PlaceOf(folder)
 	return c.of(tasks).Row(id)
 }
 
-// rowsRead are the rows of an index, and the error that ended reading it.
+// rowsRead holds the rows of an index, and the error that ended reading it.
 type rowsRead struct {
 	*roofmt.Rows
 	err error
@@ -339,7 +341,7 @@ func (s *Store) withRow(folder *roofmt.Folder) {
 	}
 }
 
-// IndexRow is what the index beside a task folder holds of the task; nil when there is none.
+// IndexRow returns a task's entry in the index beside its folder; nil when there is none.
 func (s *Store) IndexRow(folder string) []byte { return s.rows.row(folder) }
 
 // The states of a source. The text of an unreachable one ends with the reason. A list does not show it as empty: its tasks
@@ -350,7 +352,7 @@ const (
 	unreachable = api.SourceUnreachable
 )
 
-// judge sets the state that follows from the counts.
+// judge sets the state of a source that follows from its counts.
 func judge(src *api.SourceState) {
 	if src.State != readable || src.Damaged == 0 && src.Problem == "" {
 		return

@@ -59,11 +59,11 @@ type Options struct {
 	Cache       string   // derived data
 	State       string   // the folder of the root's keys, outside of the root; "" = keys live as long as the process
 	Sources     []string // other tools' storages, absolute
-	AutoSources bool     // and those found on this machine
+	AutoSources bool     // and the storages found on this machine
 	Now         func() int64
 	Program     string // the name of this program in lock files and commits
 
-	// Catalog is used in place of a file in Cache. It is shared by all stores of its tasks, and must outlive this one.
+	// Catalog is used in place of a file in Cache. All stores of its tasks share it, and it must outlive this store.
 	Catalog Catalog
 
 	// FS is the file system that journals are written to; nil is the machine's. Tests set one that fails.
@@ -72,7 +72,7 @@ type Options struct {
 	// Shared keeps the tasks of several servers, in place of folders below the root; nil: folders. Then the store writes no
 	// files of Roo's and leaves out other tools' storages.
 	Shared *postgres.Journals
-	Keys   *rootkey.Ring // of the group that shares them
+	Keys   *rootkey.Ring // keys of the group of servers that shares them
 }
 
 // Store is Roost's view of all tasks. It is safe for concurrent use.
@@ -82,16 +82,16 @@ type Store struct {
 	feed    feed.Log
 	others  atomic.Pointer[others] // replaces Sources and AutoSources of opt, unless it is nil
 	ring    *rootkey.Ring          // of the root
-	seals   *rootkey.Ring          // that sign and verify journals
+	seals   *rootkey.Ring          // the keys that sign and verify journals
 	wait    intake.Waits
 	rows    rowCache
 	index   *projection.Index
 	calmIn  time.Duration // how long a file must be unchanged before its times are trusted
 	load    projection.Load
 	pace    pace
-	clock   func() time.Time       // to compare with the times of files
+	clock   func() time.Time       // compared with the times of files
 	reached func() string          // the address of this process; nil: no process can reach it
-	address atomic.Pointer[string] // the address that lock files have
+	address atomic.Pointer[string] // the address in lock files
 }
 
 // Open checks the options. It creates nothing: the first task creates the root.
@@ -127,7 +127,7 @@ func Open(o Options) (*Store, error) {
 	return s, nil
 }
 
-// Database is the database with the tasks that servers share; nil when the tasks are in folders.
+// Database returns the database with the tasks that servers share; nil when the tasks are in folders.
 func (s *Store) Database() *database.DB {
 	if s.opt.Shared == nil {
 		return nil
@@ -144,7 +144,7 @@ type others struct {
 	auto bool     // also the storages that are found on this machine
 }
 
-// SetSources replaces the storages of other tools, from the next reading on; see Options.
+// SetSources replaces the storages of other tools for all later reads; see Options.
 func (s *Store) SetSources(dirs []string, auto bool) { s.others.Store(&others{dirs, auto}) }
 
 func (s *Store) otherTools() others {
@@ -154,13 +154,13 @@ func (s *Store) otherTools() others {
 	return others{s.opt.Sources, s.opt.AutoSources}
 }
 
-// CacheDir is the folder of derived files; "" when the store keeps none.
+// CacheDir returns the folder of derived files; "" when the store keeps none.
 func (s *Store) CacheDir() string { return s.opt.Cache }
 
-// Now is the time in Unix milliseconds, by the clock that the store was opened with.
+// Now returns the time in Unix milliseconds, by the clock that the store was opened with.
 func (s *Store) Now() int64 { return s.opt.Now() }
 
-// Program is what the store calls this process in lock files and commits.
+// Program returns the name of this process in lock files and commits.
 func (s *Store) Program() string { return s.opt.Program }
 
 // Index is Roo's history index of the store's own root.
@@ -228,8 +228,8 @@ func (e *RootError) Error() string {
 
 func (e *RootError) Unwrap() error { return e.Err }
 
-// Once reports whether this is the first call for a name with this root, and records the call: it is for a question that
-// Roost asks once. It returns false when it cannot record the call. name is a file name.
+// Once reports whether this is the first call for a name with this root, and records the call. It is for questions
+// that Roost asks only once. It returns false when it cannot record the call. name is a file name.
 func (s *Store) Once(name string) bool {
 	dir := filepath.Join(s.opt.Root, "asked")
 	if err := s.EnsureDir(dir, "cannot be written"); err != nil {
@@ -258,7 +258,7 @@ func (s *Store) owner() journal.OwnerInfo {
 	return o
 }
 
-// Address is this process's address in lock files; "" while no lock file has one.
+// Address returns the address of this process in lock files; "" while no lock file has one.
 func (s *Store) Address() string {
 	if at := s.address.Load(); at != nil {
 		return *at
@@ -271,7 +271,7 @@ type Ref struct {
 	ID     string
 	Source string // "roost", or the source's name, e.g. "roo-code"
 	Tool   string // roost, roo, cline, zoo, kilo
-	Dir    string // the folder with the JSON files; of a subagent of Cline's its transcript
+	Dir    string // the folder with the JSON files; for a subagent of Cline, its transcript
 	Log    string // the folder with journal, index, lock and blobs; it may not exist yet
 	Own    bool   // it is in Roost's own root
 }
@@ -282,13 +282,13 @@ func (r Ref) Foreign() bool { return !r.Own }
 // OwnSource is the name of Roost's own root among the sources.
 const OwnSource = api.OwnSource
 
-// OwnRef is a task in Roost's own root.
+// OwnRef returns a task in Roost's own root.
 func (s *Store) OwnRef(id string) Ref {
 	dir := filepath.Join(s.TasksDir(), id)
 	return Ref{ID: id, Source: OwnSource, Tool: "roost", Dir: dir, Log: dir, Own: true}
 }
 
-// CheckID is an error for a task whose folder name cannot become a path of ours.
+// CheckID returns an error for a task whose folder name cannot become part of a path of ours.
 func CheckID(r Ref) error {
 	if !api.ValidTaskID(r.ID) {
 		return fmt.Errorf("task folder %s: its name cannot be a task id of Roost; import it under a new one", r.Dir)
@@ -312,7 +312,7 @@ func staysInPlace(ref Ref, folder *roofmt.Folder) bool {
 // continuedInPlace reports whether Roost's writer is proven for a tool's folders.
 func continuedInPlace(tool string) bool { return tool != "cline" && tool != "kilo" }
 
-// toolOf is the tool that made the task in a folder.
+// toolOf returns the tool that made the task in a folder.
 func (r Ref) toolOf(folder *roofmt.Folder) string {
 	if r.Tool != "" && !r.Own {
 		return r.Tool
@@ -359,7 +359,7 @@ func exists(dir, name string) bool {
 // ErrLinked: the task folder leads out of its storage. Roost reads it and does not write it.
 var ErrLinked = projection.ErrLinked
 
-// clean is a path with all links resolved; a path that does not exist is only cleaned.
+// clean returns a path with all links resolved, or, when it does not exist, with only its form cleaned.
 func clean(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
@@ -373,7 +373,8 @@ func Within(dir, path string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// Parallel calls f with each number below n, from at most so many goroutines, and waits. It ends early when ctx does.
+// Parallel calls f with each number below n, from at most goroutines goroutines, and waits. It ends early when ctx
+// ends.
 func Parallel(ctx context.Context, goroutines, n int, f func(int)) {
 	var next atomic.Int64
 	var all sync.WaitGroup

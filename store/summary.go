@@ -163,7 +163,7 @@ func title(s *task.State) (string, error) {
 	return infer.Title(s), nil
 }
 
-// rooTS is the time of the last row that is not a resume question.
+// rooTS returns the time of the last row that is not a resume question.
 func rooTS(s *task.State) int64 {
 	ui := s.UI()
 	for i := len(ui) - 1; i >= 0; i-- {
@@ -183,7 +183,7 @@ func rooTS(s *task.State) int64 {
 	return max(s.LastTS(), s.CreatedAt)
 }
 
-// status is derived from the newest run; a run that nobody owns was interrupted.
+// status derives a task's status from the newest run; a run without an owner was interrupted.
 func status(v *View, origin string) string {
 	s := v.State
 	switch {
@@ -215,13 +215,14 @@ func status(v *View, origin string) string {
 	return "interrupted"
 }
 
-// wentOnElsewhere: another program wrote the newest row. Every run of ours writes one when it begins.
+// wentOnElsewhere reports whether another program wrote the newest row. Every run of ours writes a row when it
+// begins.
 func wentOnElsewhere(s *task.State) bool {
 	ui := s.UI()
 	return len(ui) > 0 && ui[len(ui)-1].Foreign
 }
 
-// foreignStatus judges by the last rows, as Roo does.
+// foreignStatus derives the status from the last rows, as Roo does.
 func foreignStatus(s *task.State, origin string) string {
 	ui := s.UI()
 	for i := len(ui) - 1; i >= 0; i-- {
@@ -273,8 +274,8 @@ type View struct {
 	Folder  *roofmt.Folder  // nil when there is none, or when its histories are as we wrote them
 	Pending []intake.Change // what another program changed, folded into State and not taken in yet
 
-	Unborn bool        // its journal holds nothing yet
-	blank  bool        // the same, and State is what the files give
+	Unborn bool        // the journal holds no commit yet
+	blank  bool        // Unborn, and State is folded from the files
 	size   int64       // bytes of Roo's files
 	held   func() bool // a process owns it now
 }
@@ -291,8 +292,8 @@ func (v *View) Close() error {
 	return errors.Join(errs...)
 }
 
-// Saved is the newest commit that the task's journal had, by the files beside it: a journal that ends earlier lacks its
-// end. 0 = there is no journal.
+// Saved returns the newest commit that the task's journal had, by the files beside it: a journal that ends earlier
+// lacks its end. 0 = there is no journal.
 func (v *View) Saved(ctx context.Context) (uint64, error) {
 	if v.Log == nil {
 		return 0, nil
@@ -300,11 +301,11 @@ func (v *View) Saved(ctx context.Context) (uint64, error) {
 	return SavedCommit(ctx, v.Log)
 }
 
-// Settled reports whether the task's journal holds all of it. If not, its next owner takes in the rest.
+// Settled reports whether the task's journal holds the whole task. If not, its next owner takes in the rest.
 func (v *View) Settled() bool { return v.Log != nil && !v.blank && len(v.Pending) == 0 }
 
-// Unread is a *roofmt.UnreadError when a file of the task exists and cannot be read. The rest of such a task is shown,
-// and no run continues it.
+// Unread returns a *roofmt.UnreadError when a file of the task exists and cannot be read. Views show the rest of such
+// a task, and no run continues it.
 func (v *View) Unread() error {
 	if v.Folder == nil || v.Folder.Unread == nil {
 		return nil
@@ -312,8 +313,10 @@ func (v *View) Unread() error {
 	return fmt.Errorf("task %s: %w", v.Ref.ID, v.Folder.Unread)
 }
 
-// Read opens a task for reading. With an index of the journal it costs the page that is shown: older messages are read on
-// demand, and damage in them is found then, or by the doctor.
+// Read opens a task for reading. With an index of the journal it reads only the page that is shown: older messages
+// are read on demand, and damage in them is found at that time, or by the doctor. With an index of the journal it
+// costs the page that is shown: older messages are read on demand, and damage in them is found then, or by the
+// doctor.
 func (s *Store) Read(ctx context.Context, ref Ref) (*View, error) {
 	v, err := s.read(ctx, ref, false)
 	if err != nil || ref.Own {
@@ -417,7 +420,8 @@ func (s *Store) readInto(ctx context.Context, v *View, whole bool) error {
 	return v.foldForeign(ctx, mark)
 }
 
-// foldForeign folds in what another program changed, for this reader only, as taking it in will do.
+// foldForeign folds in what another program changed, for this view only. An owner will fold the same when it takes
+// the change in.
 func (v *View) foldForeign(ctx context.Context, mark projection.Watermark) error {
 	if v.changed(mark) {
 		// They are compared message by message.
@@ -461,7 +465,7 @@ func (v *View) load(ctx context.Context) error {
 	return v.State.Load()
 }
 
-// changed reports whether a history file may not be the one we wrote.
+// changed reports whether a history file may differ from the one that we wrote.
 func (v *View) changed(mark projection.Watermark) bool {
 	return slices.ContainsFunc([]*roofmt.Document{v.Folder.UI, v.Folder.API}, func(doc *roofmt.Document) bool {
 		return doc.Source != "" && !mark.Wrote(doc)
@@ -491,8 +495,8 @@ func (v *View) asWritten() bool {
 	return true
 }
 
-// readFolder reads the folder and the watermark that belongs to it: an owner may be writing projections just now, and its
-// new bytes must not look foreign.
+// readFolder reads the folder and the watermark that matches it: an owner may be writing projections at the same
+// moment, and its new bytes must not look foreign.
 func (v *View) readFolder(ctx context.Context) (projection.Watermark, error) {
 	var noter func(roofmt.Kind) roofmt.Noter
 	if v.Log == nil { // a journal has them already
@@ -520,7 +524,7 @@ func (v *View) readFolder(ctx context.Context) (projection.Watermark, error) {
 	}
 }
 
-// unadopted is the state that adopting the folder would give.
+// unadopted returns the state that adopting the folder would give.
 func unadopted(ctx context.Context, ref Ref, folder *roofmt.Folder) *task.State {
 	state := task.New(nil).Lean(fold.FromBoth(ctx, nil, folder), fold.MessageMemory)
 	noted := map[string]*task.Notes{}
@@ -534,7 +538,7 @@ func unadopted(ctx context.Context, ref Ref, folder *roofmt.Folder) *task.State 
 	return state
 }
 
-// notes collects what a state needs of a folder's messages during the read.
+// notes returns the Noter that collects, during the read, what a state needs of a folder's messages.
 func notes(kind roofmt.Kind) roofmt.Noter {
 	if kind == roofmt.API {
 		return task.NewNotes(task.API)
@@ -542,9 +546,10 @@ func notes(kind roofmt.Kind) roofmt.Noter {
 	return task.NewNotes(task.UI)
 }
 
-// Sent is the part of a task's API history that a request sends, as far as the journal holds it without the messages'
-// bytes: of a long condensed task, it reads little. at are the indexes of these messages in the whole history. For a
-// task of Cline's that was never continued in Roost it is the whole history, with the tags that it would get.
+// Sent returns the part of a task's API history that a request sends, as far as the journal shows it without the
+// messages' bytes: for a long condensed task, it reads little. at are the indexes of these messages in the whole
+// history. For a task of Cline's that was never continued in Roost, it returns the whole history, with the tags that
+// adopting would set.
 func (v *View) Sent() (history [][]byte, at []int, err error) {
 	if v.State.Seq > 0 {
 		list := v.State.Sent()
@@ -571,7 +576,7 @@ func (v *View) Sent() (history [][]byte, at []int, err error) {
 	return history, at, nil
 }
 
-// wholeHistory is the API history of a task without a journal, tagged.
+// wholeHistory returns the API history of a task without a journal, tagged.
 func (v *View) wholeHistory() ([][]byte, error) {
 	history, err := v.State.RawAPI()
 	if err != nil || v.Folder == nil || len(history) != v.Folder.API.Len() || !v.Ref.tags(v.Folder) {
@@ -583,9 +588,9 @@ func (v *View) wholeHistory() ([][]byte, error) {
 // maxKnownFiles bounds, in bytes, the task_metadata.json that FilesKnownElsewhere reads: the file is held in memory.
 const maxKnownFiles = 256 << 20
 
-// FilesKnownElsewhere is what another tool recorded of the files of a task: its entries of task_metadata.json, from the
-// task's folder or, when that file is unreadable, from the adoption. It leaves out Roost's own entries: a fork derives
-// those from its history.
+// FilesKnownElsewhere returns what another tool recorded about the files of a task: its entries of
+// task_metadata.json, from the task's folder or, when that file is unreadable, from the adoption. It leaves out
+// Roost's own entries: a fork derives them from its history.
 func (v *View) FilesKnownElsewhere() []byte {
 	var data []byte
 	if f, err := roofmt.OpenFile(v.Ref.Dir, roofmt.MetadataName); err == nil {

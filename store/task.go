@@ -37,17 +37,16 @@ type Task struct {
 	state    *task.State
 	by       string
 	proof    journal.Proof // of the log as it was taken over
-	received bool          // commits of the log without proof start nothing any more
+	received bool          // no unproven commit of the log starts anything any more
 	snapshot uint64        // the commit of the newest snapshot
-	pending  pendingInputs // what other goroutines committed
+	pending  pendingInputs // events that other goroutines committed
 	wants    *expectation
 
-	takenMu sync.Mutex // not mu: asking what was taken in must not wait for a commit
+	takenMu sync.Mutex // not mu: a call of Intakes must not wait for a commit
 	taken   []intake.Change
 }
 
-// State is the folded state. It is only valid until the next Commit; other
-// goroutines use View.
+// State returns the folded state. It is valid only until the next Commit; other goroutines use View.
 func (t *Task) State() *task.State { return t.state }
 
 // View calls f with the state while no commit can change it. f must not keep the state.
@@ -60,11 +59,11 @@ func (t *Task) View(f func(*task.State)) {
 // By names the author of the next commits.
 func (t *Task) By(run string) { t.by = run }
 
-// Epoch is this ownership's epoch.
+// Epoch returns the epoch of this ownership.
 func (t *Task) Epoch() uint64 { return t.log.Epoch() }
 
-// Commit appends events as one commit and folds it. It is durable after the
-// next Barrier. Payloads over 256 KB are moved into blobs first.
+// Commit appends events as one commit and folds it. The commit is durable after the next Barrier. Payloads over 256
+// KB are moved into blobs first.
 func (t *Task) Commit(ctx context.Context, events ...task.Event) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -117,12 +116,13 @@ func (t *Task) Barrier(ctx context.Context) error {
 	return nil
 }
 
-// leaseMargin is how long a lease must last when work begins that cannot be taken back. A server that is stopped for longer
-// right then, or work that lasts longer while no lease is renewed, can overlap with the next owner.
+// leaseMargin is the least time that a lease must still last before work begins that cannot be undone. If the server
+// stops for longer at that moment, or the work lasts longer while no lease is renewed, it can overlap with the next
+// owner.
 const leaseMargin = time.Second
 
-// Held is an error when the task's lease could end before work begins that cannot be taken back. A task in a folder is
-// held by a lock of the kernel, which does not end.
+// Held returns an error when the task's lease could end before work begins that cannot be undone. A task in a folder
+// is held by a lock of the kernel, which does not expire.
 func (t *Task) Held(ctx context.Context) error {
 	leased, ok := t.log.(postgres.Holder)
 	if !ok {
@@ -142,7 +142,7 @@ func (t *Task) CommitSynced(ctx context.Context, events ...task.Event) error {
 	return t.Barrier(ctx)
 }
 
-// Unsaved is nil while the journal can be saved; otherwise the reason why it cannot.
+// Unsaved returns nil while the journal can be saved; otherwise the reason why not.
 func (t *Task) Unsaved() error { return t.log.Unsaved() }
 
 // PutBlob stores a payload beside the journal.
@@ -151,7 +151,7 @@ func (t *Task) PutBlob(ctx context.Context, data []byte) (string, error) {
 	return string(h), err
 }
 
-// Log is the task's journal, for following what is committed.
+// Log returns the task's journal, for following what is committed.
 func (t *Task) Log() journal.Reader { return t.log }
 
 // Close writes the projections, then releases the task.
@@ -178,7 +178,7 @@ func (t *Task) Close(ctx context.Context) error {
 	return projected
 }
 
-// saveSnapshot saves the folded state next to the log, if there are at least so many new commits. A reader then folds
+// saveSnapshot saves the folded state next to the log, if there are at least commits new commits. A reader then folds
 // only the commits after it.
 func (t *Task) saveSnapshot(ctx context.Context, commits uint64) error {
 	var snap journal.Snapshot
@@ -240,7 +240,7 @@ func (s *Store) SkipWaits() { s.wait.Settle, s.wait.Pause, s.wait.Still = 0, tim
 // clock of their file system.
 func (s *Store) TrustTimesAfter(d time.Duration) { s.calmIn = d }
 
-// target is the task as the target of what another program wrote in a folder.
+// target returns the task as a target that takes in what another program wrote in a folder.
 func (t *Task) target(folder *roofmt.Folder) intake.Target {
 	return intake.Target{Journal: t, ID: t.Ref.ID, Tool: t.Ref.Tool, Tag: t.Ref.tags(folder)}
 }
@@ -278,8 +278,8 @@ func (t *Task) record(changes []intake.Change) {
 	t.taken = append(t.taken, changes...)
 }
 
-// Intakes are all changes of other programs since the task was taken over: those that Own found, and those that came
-// while the task was owned, which Close takes in. Call it after Close to get the last ones.
+// Intakes returns all changes of other programs since the task was taken over: those that Own found, and those that
+// came while the task was owned, which Close takes in. Call it after Close to get the last ones.
 func (t *Task) Intakes() []intake.Change {
 	t.takenMu.Lock()
 	defer t.takenMu.Unlock()
@@ -296,7 +296,7 @@ func (t *Task) Load() error {
 	return t.state.Load()
 }
 
-// PutBlobFrom stores what a reader gives beside the journal.
+// PutBlobFrom stores a reader's bytes beside the journal.
 func (t *Task) PutBlobFrom(ctx context.Context, r io.Reader) (string, int64, error) {
 	h, n, err := t.log.PutBlobFrom(ctx, r)
 	return string(h), n, err
@@ -318,9 +318,9 @@ var (
 	ErrLetGo      = errors.New("the task was released")         // by its owner: own the task again
 )
 
-// pendingInputs are the commits of other goroutines than the run's. They are in the log at once. The run's goroutine
+// pendingInputs are the commits of other goroutines than the run's. The log has them at once. The run's goroutine
 // folds them into the state when it next commits or calls TakeIn: it reads the state without a lock, so no other
-// goroutine may change it.
+// goroutine may change the state.
 type pendingInputs struct {
 	commits []pendingCommit
 	claimed map[string]bool // inputs that the run is using
@@ -334,7 +334,7 @@ type pendingCommit struct {
 
 // ChangeInput changes the task's queue during a run, from any goroutine: a task.InputQueued adds a user's input or
 // replaces the one of the same name, a task.InputTaken removes it. The change is on disk when ChangeInput returns.
-// ErrInputTaken: the run has that input already, or it is not queued.
+// ErrInputTaken: the run has that input already, or the input is not queued.
 func (t *Task) ChangeInput(ctx context.Context, e task.Event) error {
 	var input string
 	dropping := false
@@ -378,7 +378,7 @@ func (t *Task) ChangeAccess(ctx context.Context, a api.Access) error {
 	return nil
 }
 
-// queue is the queue of inputs, pending changes included. The caller holds mu.
+// queue returns the queue of inputs, pending changes included. The caller holds mu.
 func (t *Task) queue() []task.InputQueued {
 	list := slices.Clone(t.state.Queue)
 	for _, c := range t.pending.commits {
@@ -402,7 +402,7 @@ func inputAt(list []task.InputQueued, input string) int {
 	return slices.IndexFunc(list, func(q task.InputQueued) bool { return q.Input == input })
 }
 
-// Inputs are the queued inputs, pending changes included. Large images stay in their blobs; see LoadInput.
+// Inputs returns the queued inputs, pending changes included. Large images stay in their blobs; see LoadInput.
 func (t *Task) Inputs() []task.InputQueued {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -416,9 +416,9 @@ func (t *Task) TakeIn() error {
 	return t.foldPending()
 }
 
-// Claim gives a queued input to the run, as it is now, with its images; after that it cannot be changed. false: it was
-// removed from the queue. An input whose images cannot be read comes without them (task.InputQueued.Load): a damaged
-// image must not hold up the user's text. It is for the run's goroutine.
+// Claim gives a queued input to the run, as it is now, with its images; after that it cannot be changed. It returns
+// false when the input was removed from the queue. An input whose images cannot be read comes without them
+// (task.InputQueued.Load): a damaged image must not hold up the user's text. It is for the run's goroutine.
 func (t *Task) Claim(input string) (task.InputQueued, bool) {
 	q, ok := t.claim(input)
 	if !ok {
@@ -445,7 +445,7 @@ func (t *Task) claim(input string) (task.InputQueued, bool) {
 	return list[i], true
 }
 
-// LoadInput gives a queued input with its images, from any goroutine.
+// LoadInput returns a queued input with its images. Any goroutine may call it.
 func (t *Task) LoadInput(q task.InputQueued) (task.InputQueued, error) {
 	whole, err := q.Load(fold.Payloads(t.log))
 	if err != nil {
@@ -480,7 +480,7 @@ func (t *Task) closePending() error {
 
 type actorKey struct{}
 
-// Acting names the author of commits made under a context, in the place of the run. "" changes nothing.
+// Acting returns a context whose commits name this author instead of the run. "" changes nothing.
 func Acting(ctx context.Context, name string) context.Context {
 	if name == "" {
 		return ctx
@@ -495,8 +495,9 @@ func actor(ctx context.Context, run string) string {
 	return run
 }
 
-// CommitsBy are the commits of a task made under a name (see Acting) since a time in Unix milliseconds, oldest first. The
-// end of a restore that the last of them began follows, if another process has finished it.
+// CommitsBy returns the commits of a task made under a name (see Acting) since a time in Unix milliseconds, oldest
+// first. If the last of them began a restore that another process has finished, the commit of the restore's end
+// follows.
 func (s *Store) CommitsBy(ctx context.Context, ref Ref, name string, since int64) ([]journal.Commit, error) {
 	log, err := s.Follow(ctx, s.Latest(ctx, ref))
 	if errors.Is(err, journal.ErrNotFound) {

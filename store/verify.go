@@ -23,14 +23,14 @@ type Mismatch struct {
 	File     string
 	Problem  string
 	Source   string // what the file is derived from
-	Stale    bool   // it is missing or behind, and misleads no reader
-	Rewrite  string // the name of the file that must be written again, when Distrust or removing it makes that happen
+	Stale    bool   // it is missing or out of date, and misleads no reader
+	Rewrite  string // the name of the file to write again, when Distrust or removing the file makes that happen
 
 	Unrepairable bool // deriving it again would not help
 }
 
-// Distrust keeps the bytes of one of Roo's files that is not what was written, and lets the projector write the file
-// again. It keeps them with a commit, as it does for any refused file, and returns the blob; "" when there is no file.
+// Distrust keeps the bytes of one of Roo's files that does not hold what the projector wrote, and lets the projector
+// write it again. A commit keeps the bytes, as for any refused file. It returns their blob; "" when there is no file.
 func (t *Task) Distrust(ctx context.Context, name, reason string) (blob string, err error) {
 	hash, size, err := intake.KeepFile(ctx, t, t.Ref.Dir, name)
 	if hash == "" {
@@ -74,8 +74,8 @@ func (s *Store) RebuildIndex(ctx context.Context, unreadable bool) error {
 	return s.index.Rebuild(ctx, unreadable)
 }
 
-// VerifyRows compares what a list shows, starting from the rows that an earlier list kept, with what it shows when it
-// reads every task. A row of a task that changed since is no mismatch: the list itself reads the task again.
+// VerifyRows compares a list that uses the rows which an earlier list kept with a list that reads every task. A row
+// of a task that changed since is no mismatch: the list itself reads the task again.
 func (s *Store) VerifyRows(ctx context.Context) []Mismatch {
 	db, err := s.VerifyCatalog(ctx)
 	if db != nil {
@@ -96,7 +96,7 @@ func (s *Store) VerifyRows(ctx context.Context) []Mismatch {
 	return found
 }
 
-// wrongRows are the tasks of which a list shows something else than their folders give.
+// wrongRows returns the tasks whose rows in a list differ from what their folders give.
 func (s *Store) wrongRows(ctx context.Context) ([]Mismatch, error) {
 	cached, err := s.List(ctx, Filter{TaskFilter: api.TaskFilter{Empty: true}, closely: true})
 	if err != nil {
@@ -152,9 +152,9 @@ func (s *Store) RebuildRows(ctx context.Context) error {
 	return err
 }
 
-// Behind are the tasks whose Roo files show less than their journal holds: the process that would have written them was
-// killed, or the disk refused. Owning such a task and closing it writes them. Behind leaves out tasks that a process
-// owns, and damaged ones, which wait for a user's decision.
+// Behind returns the tasks whose Roo files show less than their journal holds: the process that would have written
+// them was killed, or the disk refused. Owning such a task and closing it writes them. Behind leaves out tasks that a
+// process owns, and damaged ones, which wait for a user's decision.
 func (s *Store) Behind(ctx context.Context) ([]Ref, error) {
 	refs, err := s.Refs(ctx)
 	if err != nil {

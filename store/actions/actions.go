@@ -73,7 +73,7 @@ func (l actionList) newest() (loggedAction, bool) {
 	return l[len(l)-1], true
 }
 
-// describe gives the actions for a caller, the newest first. moved is the newest commit that continued the histories.
+// describe returns the actions for a caller, the newest first.
 func (l actionList) describe(moved uint64) []api.Action {
 	out := make([]api.Action, 0, len(l))
 	for _, a := range slices.Backward(l) {
@@ -106,8 +106,8 @@ func (a loggedAction) describe() api.Action {
 	return d
 }
 
-// merge puts the actions of both logs in order. What was undone in one log cannot be redone once something new was done
-// in the other.
+// merge puts the actions of both logs in order. An action that was undone in one log cannot be redone once a newer
+// action is in the other.
 func merge(journal, overlay task.Actions) (done, redo actionList) {
 	last := map[bool]moment{false: {journal.Last}, true: {overlay.Head, 1, overlay.Last}}
 	if overlay.Last == 0 {
@@ -139,7 +139,7 @@ type taskActions struct {
 	moved  uint64 // the newest commit that continued the histories
 }
 
-// qualifiedName names the task so that it fits no other.
+// qualifiedName returns a name of the task that matches no other task.
 func (t *taskActions) qualifiedName() string {
 	switch {
 	case t.folder != "":
@@ -224,7 +224,7 @@ func ofDeleted(ctx context.Context, s *store.Store, d store.DeletedTask) (taskAc
 	return t, err
 }
 
-// ofTask are the actions of a task in its place. It reads the task once.
+// ofTask returns the actions of a task in its place. It reads the task once.
 func ofTask(ctx context.Context, s *store.Store, ref store.Ref) (taskActions, error) {
 	t := newPresent(ref)
 	v, err := s.Read(ctx, ref)
@@ -271,7 +271,7 @@ func (t *taskActions) fill(state *task.State, all map[overlay.Key]*overlayAction
 // maxReaders bounds how many tasks FindAll reads at the same time.
 const maxReaders = 2
 
-// FindAll lists the tasks of which something can be undone or redone, the one with the newest action first. It leaves
+// FindAll lists the tasks with actions that can be undone or redone, the one with the newest action first. It leaves
 // out tasks that cannot be read.
 func FindAll(ctx context.Context, s *store.Store, limit int) ([]api.TaskActions, error) {
 	refs, err := s.Refs(ctx)
@@ -328,7 +328,7 @@ func FindAll(ctx context.Context, s *store.Store, limit int) ([]api.TaskActions,
 	return out, nil
 }
 
-// newest is the time of the newest action.
+// newest returns the time of the newest action.
 func (t taskActions) newest() (at int64) {
 	for _, a := range slices.Concat(t.done, t.redo) {
 		at = max(at, a.At)
@@ -415,8 +415,8 @@ func (o *overlayActions) foldLabels(e overlay.Entry, seq uint64, at int64) {
 	}
 }
 
-// findDeletion is the index of the newest deletion into a folder of the trash; the folder is "" for another tool's
-// task.
+// findDeletion returns the index of the newest deletion that moved the task into a folder of the trash; the folder is
+// "" for another tool's task.
 func (o *overlayActions) findDeletion(folder string) int {
 	for i, d := range slices.Backward(o.actions.Done) {
 		if d.Kind == deletion && o.folders[d.Seq] == folder {
@@ -426,8 +426,8 @@ func (o *overlayActions) findDeletion(folder string) int {
 	return -1
 }
 
-// of are the actions of one task. folder is its folder in the trash, "" when it is not there. The place of an own task
-// decides whether it is deleted, and not the entry that was written before it moved.
+// of returns the actions of one task. folder is its folder in the trash, "" when it is not there. The place of an own
+// task decides whether it is deleted, and not the entry that was written before it moved.
 func (o *overlayActions) of(ref store.Ref, folder string) task.Actions {
 	if !ref.Own {
 		if o == nil {
@@ -460,8 +460,8 @@ type Options struct {
 
 	// Next is called with the action before anything is done. It may be nil.
 	Next func(api.Action)
-	// Saved is called as soon as a change in the journal is durable, before Roo's files are written. Of the task itself,
-	// it gets no more than the names. It may be nil.
+	// Saved is called as soon as a change in the journal is durable, before Roo's files are written. Its
+	// api.TaskActions holds only the names of the task. It may be nil.
 	Saved func(api.Action, api.TaskActions)
 
 	// Ready is called with the task once it is owned, before the action is chosen. It may be nil.
@@ -487,7 +487,7 @@ func (e *ContinuedError) Error() string {
 	return fmt.Sprintf("the task was continued since its last %s; what it was before is kept as the branch %s", e.Kind, e.Branch)
 }
 
-// ConflictError: the next action is not the one that was meant, because something was done since.
+// ConflictError: the next action is not the one that was asked for, because another action came in between.
 type ConflictError struct{ Want, Next string }
 
 func (e *ConflictError) Error() string {
@@ -528,8 +528,9 @@ func Undo(ctx context.Context, s *store.Store, given string, o Options) (api.Act
 	return a.describe(), now, err
 }
 
-// own owns a task of the root and lists its actions, so that a long task is opened once. owned is nil, and nothing is
-// owned any more, unless the next action is one of the task's own journal: the caller reads the task then.
+// own takes ownership of a task of the root and lists its actions, so that a long task is opened once. Unless the
+// next action is one of the task's own journal, own releases the task and returns a nil owned: the caller then reads
+// the task.
 func own(ctx context.Context, s *store.Store, given string, o Options) (t taskActions, owned *store.Task, err error) {
 	ref, err := s.Find(ctx, given)
 	if err != nil || !ref.Own || !s.HasJournal(ctx, ref) || o.DryRun {
@@ -553,8 +554,8 @@ func own(ctx context.Context, s *store.Store, given string, o Options) (t taskAc
 	return t, got.Task, nil
 }
 
-// findSettled is find after what another program changed was taken in: that comes first, and may be the action that is
-// meant.
+// findSettled takes in what another program changed, and then calls find: the change comes first, and may be the
+// action that the caller means.
 func findSettled(ctx context.Context, s *store.Store, given string, o Options) (taskActions, error) {
 	t, err := find(ctx, s, given)
 	if err != nil || !t.Task.Pending || o.DryRun || t.Trashed {
@@ -597,7 +598,7 @@ func (t *taskActions) perform(
 	return subtasks, err
 }
 
-// labelEntry is the entry of the overlay that undoes or redoes a change of labels.
+// labelEntry returns the entry of the overlay that undoes or redoes a change of labels.
 func (t *taskActions) labelEntry(ctx context.Context, s *store.Store, a loggedAction, redo bool) overlay.Entry {
 	e := overlay.Entry{
 		Type:   overlay.Changed,
@@ -614,7 +615,7 @@ func (t *taskActions) labelEntry(ctx context.Context, s *store.Store, a loggedAc
 	return e
 }
 
-// next is the action that is meant.
+// next returns the action that the options choose.
 func (t *taskActions) next(o Options) (loggedAction, error) {
 	list := t.done
 	if o.Redo {
@@ -650,7 +651,7 @@ func (t *taskActions) checkNext(ctx context.Context, s *store.Store, o Options) 
 	return err
 }
 
-// performInJournal undoes or redoes an action in the task's own journal, and lets go of the task.
+// performInJournal undoes or redoes an action in the task's own journal, and releases the task.
 func (t *taskActions) performInJournal(ctx context.Context, s *store.Store, a loggedAction, o Options, owned *store.Task) error {
 	if owned == nil {
 		got, err := s.OwnLean(ctx, t.ref)

@@ -23,7 +23,7 @@ type Tally struct {
 	cost    money.USD // of foreign
 }
 
-// TallyOf is what a task had spent in a state of it.
+// TallyOf returns what a task has spent by the given state.
 func TallyOf(s *task.State) Tally {
 	var rows usage.Tokens
 	for _, m := range ForeignRows(s) {
@@ -38,7 +38,7 @@ func TallyOf(s *task.State) Tally {
 	return t
 }
 
-// Usage is the sum. Tokens that came from a cache, or went into one, count as tokens in.
+// Usage returns the sum. Tokens that came from a cache, or went into one, count as tokens in.
 func (t Tally) Usage() api.Usage {
 	sum := t.foreign.Plus(api.Usage{
 		TokensIn:  api.AddClamped(t.Own.Input, api.AddClamped(t.Own.CacheRead, t.Own.CacheWrite)),
@@ -50,8 +50,8 @@ func (t Tally) Usage() api.Usage {
 	return sum
 }
 
-// ForeignRows are the rows with a cost that other programs wrote, in order. A row that left its history and came back as
-// a new message counts once: Roo keeps a row's ts.
+// ForeignRows returns the rows with a cost that other programs wrote, in order. A row that left its history and came
+// back as a new message counts once: Roo keeps a row's ts.
 func ForeignRows(s *task.State) []*task.Message {
 	var rows []*task.Message
 	for id := uint64(1); id < s.NextMessage(); id++ {
@@ -87,8 +87,8 @@ func ForeignRows(s *task.State) []*task.Message {
 	return out
 }
 
-// itemSpent is what a task's history item counts, when no row of the UI history has a cost: the file is lost or has other
-// content, or the tool keeps no such rows.
+// itemSpent returns what a task's history item counts. It is for a task whose UI history has no row with a cost: the
+// file is lost or has other content, or the tool keeps no such rows.
 func itemSpent(s *task.State) (usage.Tokens, bool) {
 	var t usage.Tokens
 	if s.Adopted == nil || len(s.Adopted.Item) == 0 {
@@ -112,7 +112,7 @@ func itemSpent(s *task.State) (usage.Tokens, bool) {
 	return t, t != usage.Tokens{}
 }
 
-// Round is a sum of doubles as whole tokens, and its cost as whole micro-dollars. Files may hold any number.
+// Round turns a sum of doubles into whole tokens, and its cost into whole micro-dollars. Files may hold any number.
 func Round(t usage.Tokens) (api.Usage, money.USD) {
 	return api.Usage{
 		TokensIn:    tokens(t.In),
@@ -132,7 +132,7 @@ func tokens(f float64) int64 {
 	return int64(f)
 }
 
-// inOrder reports whether all rows are in the history, in the order of it: none is hidden, none was moved.
+// inOrder reports whether all rows are in the history and in its order: none is hidden, and none was moved.
 func inOrder(rows, history []*task.Message) bool {
 	for _, m := range history {
 		if len(rows) > 0 && m == rows[0] {

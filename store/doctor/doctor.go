@@ -154,7 +154,7 @@ func about(path, file, problem, recovered, lost string) finding {
 func (f finding) withRepair() finding     { f.repairable = true; return f }
 func (f finding) withKind(k kind) finding { f.kind = k; return f }
 
-// fromMismatch is the finding that derived data differs.
+// fromMismatch returns the finding for derived data that differs from its journal.
 func fromMismatch(m store.Mismatch) finding {
 	f := about(m.Path, m.File, m.Problem, "", "")
 	f.ID, f.rewrite, f.repairable = m.ID, m.Rewrite, !m.Unrepairable
@@ -189,7 +189,7 @@ func anyDamaged(list []finding) bool {
 	return slices.ContainsFunc(list, func(f finding) bool { return f.kind == damaged })
 }
 
-// doctor is one check.
+// doctor is one check of tasks.
 type doctor struct {
 	store *store.Store
 	opt   Options
@@ -267,7 +267,7 @@ func (d *doctor) removeDerived(ctx context.Context, ref store.Ref, found []findi
 	return nil
 }
 
-// tornTails are the names of the files of unfinished lines that owners set aside.
+// tornTails returns the names of the files of unfinished lines that owners set aside.
 func tornTails(logDir string) (out []string) {
 	entries, _ := os.ReadDir(logDir) // the check reports a folder that cannot be read
 	for _, e := range entries {
@@ -336,7 +336,7 @@ func (d *doctor) wantsRepair(found []finding) bool {
 	})
 }
 
-// missing are the findings of before that are not in after.
+// missing returns the findings of before that are not in after.
 func missing(after, before []finding) []finding {
 	return slices.DeleteFunc(slices.Clone(before), func(f finding) bool { return slices.Contains(after, f) })
 }
@@ -372,7 +372,7 @@ func (d *doctor) checkTasksDir() []finding {
 		"what was in it; put it back before anything is written to this root")}
 }
 
-// checkOverlay verifies the overlay, and finds purges that were interrupted.
+// checkOverlay verifies the overlay, and finds interrupted purges.
 func (d *doctor) checkOverlay(ctx context.Context) []finding {
 	s := d.store
 	here := func(file, problem, recovered, lost string) finding {
@@ -426,14 +426,14 @@ func (d *doctor) checkImport() []finding {
 		"the originals are untouched; importing again continues", "").withKind(leftover).withRepair()}
 }
 
-// A file of ours that no lock proves to be abandoned counts as left by a dead process once it is this old. Exports take
-// longer than other writes.
+// A file of ours counts as left by a dead process once it has this age, unless a lock shows that its writer lives.
+// Exports take longer than other writes.
 const (
 	leftAge   = time.Minute
 	exportAge = time.Hour
 )
 
-// taskLeftovers are what interrupted work left in a task's folders. log is nil when the task has no journal.
+// taskLeftovers returns what interrupted work left in a task's folders. log is nil when the task has no journal.
 func (d *doctor) taskLeftovers(ctx context.Context, ref store.Ref, log journal.Reader) []finding {
 	var out []finding
 	add := func(path, problem, keeps string, remove bool) {
@@ -481,7 +481,7 @@ func (d *doctor) taskLeftovers(ctx context.Context, ref store.Ref, log journal.R
 	return out
 }
 
-// oldEntries are the files and folders of a folder that have not changed for a while.
+// oldEntries returns the files and folders of a folder that have not changed for a while.
 func oldEntries(dir string, age time.Duration) []fs.DirEntry {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -493,8 +493,8 @@ func oldEntries(dir string, age time.Duration) []fs.DirEntry {
 	})
 }
 
-// unnamedBlobs are the payloads that no commit names, and their size. A kill between a payload and its commit leaves
-// such.
+// unnamedBlobs returns the payloads that no commit names, and their size. A kill between a payload and its commit
+// leaves such.
 func unnamedBlobs(ctx context.Context, dir string, log journal.Reader) (paths []string, size int64, err error) {
 	there := map[journal.Hash]fs.DirEntry{}
 	groups, err := os.ReadDir(filepath.Join(dir, "blobs"))
@@ -558,7 +558,8 @@ func removeLeftovers(found []finding) (left, removed []finding) {
 	return left, removed
 }
 
-// removeLeftover removes one leftover. It checks one of a writer of Roo's files again under that writer's lock.
+// removeLeftover removes one leftover. A leftover of a writer of Roo's files is checked again under that writer's
+// lock.
 func removeLeftover(path string) error {
 	dir, name := filepath.Split(path)
 	if strings.HasPrefix(name, ".roost-tmp_") || strings.HasPrefix(name, ".roost-lock_") || strings.HasSuffix(name, ".json.lock") {

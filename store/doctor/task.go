@@ -97,7 +97,7 @@ func (d *doctor) checkSignatures(ctx context.Context, v *store.View, lacksCommit
 	return nil
 }
 
-// journalFindings are the problems of a journal, without lost commits: the folded state has those.
+// journalFindings returns the problems of a journal, without lost commits: the folded state has those.
 func journalFindings(ref store.Ref, h journal.Health) []finding {
 	var out []finding
 	if h.TornTail != nil {
@@ -205,8 +205,8 @@ func verifyDerived(ctx context.Context, v *store.View, journalDamaged bool) []st
 	return out
 }
 
-// verifyProjection compares the bytes of one of Roo's files with what was written. A fingerprint does not do: a bad
-// disk changes bytes and leaves size and time.
+// verifyProjection compares the bytes of one of Roo's files with what was written. A fingerprint is not enough: a bad
+// disk can change bytes and leave size and time as they are.
 func verifyProjection(ctx context.Context, v *store.View, name string, mark projection.Watermark) (store.Mismatch, bool, error) {
 	path := filepath.Join(v.Ref.Dir, name)
 	last, known := mark.Files[name]
@@ -283,8 +283,8 @@ func sumOf(ctx context.Context, path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// renderSum is the digest of what a history is projected to. waiting is the user turn that follows the history while
-// the task waits for a subtask; nil otherwise.
+// renderSum returns the digest of what a history is projected to. waiting is the user turn that follows the history
+// while the task waits for a subtask; nil otherwise.
 func renderSum(ctx context.Context, s *task.State, list []*task.Message, waiting []byte) (string, error) {
 	h := sha256.New()
 	err := roofmt.WriteArray(h, func(yield func(roofmt.Element, error) bool) {
@@ -306,7 +306,7 @@ func renderSum(ctx context.Context, s *task.State, list []*task.Message, waiting
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// verifySnapshot compares what readers see, who start from the saved snapshot, with what the whole journal gives.
+// verifySnapshot compares the state that readers get from the saved snapshot with a fold of the whole journal.
 func verifySnapshot(ctx context.Context, v *store.View) (store.Mismatch, bool) {
 	const file = "journal.idx"
 	head, err := v.Log.Head(ctx)
@@ -335,7 +335,7 @@ func verifySnapshot(ctx context.Context, v *store.View) (store.Mismatch, bool) {
 	return store.Mismatch{}, false
 }
 
-// stateDigest is a digest of a state, for comparing.
+// stateDigest returns a digest of a state, for comparing.
 func stateDigest(s *task.State) string {
 	h := sha256.New()
 	for _, list := range [][]*task.Message{s.UI(), s.API()} {

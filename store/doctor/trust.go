@@ -43,8 +43,8 @@ func Trust(ctx context.Context, s *store.Store, dry bool) (api.TrustedRoot, erro
 	return out, nil
 }
 
-// TrustTask vouches for the present state of a task that holds something open or settings of its own, unless its log is
-// proven. ok reports whether it did, or with dry would.
+// TrustTask vouches for the present state of a task that holds something open or settings of its own, unless its log
+// is proven. ok reports whether it vouched for the state, or with dry would have.
 func TrustTask(ctx context.Context, s *store.Store, ref store.Ref, dry bool) (t api.TrustedTask, ok bool, err error) {
 	if !s.HasJournal(ctx, ref) {
 		return t, false, nil

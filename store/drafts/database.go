@@ -10,7 +10,7 @@ import (
 	"github.com/roost-dev/roost/database"
 )
 
-// InDatabase are the drafts in a database that several servers share.
+// InDatabase returns the drafts in a database that several servers share.
 func InDatabase(db *database.DB) Drafts { return inDatabase{db} }
 
 type inDatabase struct{ db *database.DB }
@@ -69,7 +69,8 @@ func (f inDatabase) Change(ctx context.Context, d api.Draft, base string, images
 	}
 }
 
-// write writes a draft in the place of the one with a revision, with its new images, and removes the others.
+// write replaces the draft that has the revision base by d, adds its new images, and removes the images that d does
+// not name.
 func write(ctx context.Context, tx *database.Tx, d api.Draft, base string, images map[string]Image) error {
 	data, err := api.Encode(d)
 	if err != nil {

@@ -64,9 +64,9 @@ var hexHash = lazyregexp.New(`^[0-9a-f]{64}$`)
 type Drafts interface {
 	// Read reads the draft of a task. A draft that does not exist is empty.
 	Read(ctx context.Context, task string) (api.Draft, error)
-	// Change replaces the draft of a task. images are those that d names, by their names, as far as the draft does not
-	// have them. It fails with ErrMoved, and returns the draft as it is, when its revision is not base; a draft that is
-	// already as d is no failure.
+	// Change replaces the draft of a task. images maps names to the images of d that the stored draft does not have.
+	// When the revision of the stored draft is not base, it fails with ErrMoved and returns that draft; if that draft
+	// already equals d, it succeeds.
 	Change(ctx context.Context, d api.Draft, base string, images map[string]Image) (api.Draft, error)
 	// Remove removes the draft of a task if it has a revision; "" removes any.
 	Remove(ctx context.Context, task, revision string) error
@@ -74,7 +74,7 @@ type Drafts interface {
 	ReadImage(ctx context.Context, task, name string) (Image, error)
 }
 
-// Of are the drafts of the tasks of a store.
+// Of returns the drafts of the tasks of a store.
 func Of(s *store.Store) Drafts {
 	if db := s.Database(); db != nil {
 		return InDatabase(db)
@@ -85,7 +85,7 @@ func Of(s *store.Store) Drafts {
 // inFolder are drafts in the root of a store.
 type inFolder struct{ s *store.Store }
 
-// folder is the folder of a task's draft.
+// folder returns the folder of a task's draft.
 func (f inFolder) folder(task string) string {
 	name := newTask
 	if task != "" {
@@ -99,7 +99,7 @@ func hashOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Name is the name of an image in drafts and messages.
+// Name returns the name of an image in drafts and messages.
 func Name(image []byte) string { return named + hashOf(image) }
 
 // IsName reports whether a text has the form of an image's name.
@@ -135,7 +135,8 @@ func decode(task string, data []byte) (api.Draft, error) {
 	return d, err
 }
 
-// revision follows from what a draft holds, so that none needs to be stored, and the same change made twice is one.
+// revision computes a draft's revision from its content, so that none needs to be stored, and the same change made
+// twice gives one revision.
 func revision(d api.Draft) string {
 	if d.Text == "" && len(d.Images) == 0 {
 		return ""
@@ -148,8 +149,8 @@ func revision(d api.Draft) string {
 	return hashOf(data)[:32]
 }
 
-// judged is a draft as a change makes it of the one that is there: the same one, an empty one, or d with what is known of
-// its images. The error is ErrMoved or ErrNoImage.
+// judged returns the draft that a change makes of the stored draft is: the same draft, an empty one, or d with what
+// is known of its images. The error is ErrMoved or ErrNoImage.
 func judged(is, d api.Draft, base string, images map[string]Image) (api.Draft, error) {
 	switch want := revision(d); {
 	case is.Revision == want:
@@ -273,7 +274,7 @@ func (f inFolder) ReadImage(ctx context.Context, task, name string) (Image, erro
 	})
 }
 
-// imageOf is an image that a draft names.
+// imageOf returns an image that a draft names.
 func imageOf(d api.Draft, name string, read func() ([]byte, error)) (Image, error) {
 	at := slices.IndexFunc(d.Images, func(i api.DraftImage) bool { return i.Name == name })
 	if at < 0 || !IsName(name) {
@@ -292,7 +293,7 @@ func imageOf(d api.Draft, name string, read func() ([]byte, error)) (Image, erro
 // pause is how long a process waits before it tries the lock again: a change takes a few syncs of a disk.
 const pause = 2 * time.Millisecond
 
-// locked calls do while no other change of a draft happens.
+// locked calls do while it holds the lock, so that no other change of a draft happens meanwhile.
 func (f inFolder) locked(ctx context.Context, do func() error) (err error) {
 	dir := filepath.Join(f.s.Root(), "drafts")
 	if err := f.s.EnsureDir(dir, "cannot be written"); err != nil {

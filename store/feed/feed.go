@@ -44,15 +44,16 @@ type Log interface {
 	// Append adds a line. An owner that syncs often announces its own commits in a cheaper way.
 	Append(ctx context.Context, l Line) error
 
-	// Open opens the log. The zero place is the oldest line that is kept; a log that does not exist yet is read from its
-	// beginning, once it exists. Of another place, Next returns its line first. Without it the error is ErrUnknown.
+	// Open opens the log. The zero place is the oldest line that is kept; a log that does not exist yet is read from
+	// its beginning, once it exists. For any other place, Next first returns the line at that place; without such a
+	// line the error is ErrUnknown.
 	Open(ctx context.Context, from Place) (Reader, error)
 
 	// OpenAt is Open for a place that is known to be valid: it checks only the line's segment and offset.
 	OpenAt(ctx context.Context, from Place) (Reader, error)
 
-	// OpenEnd opens the log after its newest line, and gives that line's place. Of a log that does not exist yet that is
-	// the zero place: all its lines will be new.
+	// OpenEnd opens the log after its newest line, and returns that line's place. For a log that does not exist yet,
+	// it returns the zero place: all lines will be new.
 	OpenEnd(ctx context.Context) (Reader, Place, error)
 }
 
@@ -61,8 +62,8 @@ type Reader interface {
 	// Next gives the next line; ok is false when there is none yet. The error is ErrGone when what follows is lost.
 	Next(ctx context.Context) (e Entry, ok bool, err error)
 
-	// Changes is when to call Next again: wake is sent to when lines were added, nil when nothing sends, and poll
-	// is how often to look all the same.
+	// Changes tells a caller when to call Next again. The log sends to wake when lines were added; nil = it sends
+	// nothing. poll is the time after which to call Next even without a wake.
 	Changes() (wake <-chan struct{}, poll time.Duration)
 
 	// Left are the tasks that some process may own.
@@ -79,7 +80,7 @@ type Line struct {
 	Source string `json:"source"`
 	Task   string `json:"task"`
 	Epoch  uint64 `json:"epoch"` // of the newest of the commits
-	From   uint64 `json:"from"`  // From to To are the commits that its writer has not announced before
+	From   uint64 `json:"from"`  // From to To are the commits that the line's writer has not announced before
 	To     uint64 `json:"to"`
 	End    bool   `json:"end,omitempty"` // its owner releases it
 }
@@ -112,7 +113,7 @@ var (
 // Task names a task of a root.
 type Task struct{ Source, ID string }
 
-// Announced is how far a log announces a task before some line.
+// Announced is how far the lines before some line announce a task.
 type Announced struct {
 	Epoch, To uint64
 }
@@ -152,7 +153,7 @@ func unseal(b []byte) (body []byte, sum uint32, ok bool) {
 	return b[:at], sum, string(b[at:]) == fmt.Sprintf(`,"crc":"%08x"}`, sum)
 }
 
-// Sum is the line's checksum.
+// Sum returns the line's checksum.
 func (l Line) Sum() uint32 {
 	text, _ := json.Marshal(l) // texts and numbers
 	return crc32.Checksum(text[:len(text)-1], castagnoli)

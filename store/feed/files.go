@@ -93,7 +93,7 @@ func segmentPath(dir string, n uint64) string {
 	return filepath.Join(dir, strconv.FormatUint(n, 10)+".log")
 }
 
-// segments are the numbers of the segments in a folder, ascending. No folder has none.
+// segments returns the numbers of the segments in a folder, ascending; none without a folder.
 func segments(dir string) ([]uint64, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -117,10 +117,10 @@ type announced struct {
 	open bool // the log has no line in which its owner releases it
 }
 
-// table is how far the log announces each task at some place: the fold of all lines before.
+// table holds how far the log announces each task at some place: the fold of all lines before that place.
 type table map[Task]announced
 
-// add folds a line and gives the commits that it announces first.
+// add folds a line and returns the commits that no earlier line announces.
 func (t table) add(l Line) (from, to uint64) {
 	key := Task{l.Source, l.Task}
 	var before *Announced

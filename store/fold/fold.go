@@ -27,7 +27,7 @@ func All(ctx context.Context, log journal.Reader) (*task.State, error) {
 	return s, Into(ctx, s, log, 1)
 }
 
-// Lean is the state of a journal for a reader: it starts from the snapshot if there is one.
+// Lean returns the state of a journal for a reader: it starts from the snapshot if there is one.
 func Lean(ctx context.Context, log journal.Reader) (*task.State, error) {
 	if s, ok := restore(ctx, log); ok {
 		return s, Into(ctx, s, log, s.Seq+1)
@@ -53,8 +53,8 @@ func Runs(ctx context.Context, log journal.Reader) (*task.State, error) {
 	return s, Into(ctx, s, log, 1)
 }
 
-// To is the state of a journal after commit `to`, or at the journal's head when that comes first. Like the state of Lean,
-// it can be folded further.
+// To returns the state of a journal after commit `to`, or at the journal's head when that comes first. Like the state
+// of Lean, it can be folded further.
 func To(ctx context.Context, log journal.Reader, to uint64) (*task.State, error) {
 	s, ok := restore(ctx, log)
 	if !ok || s.Seq > to {
@@ -104,8 +104,8 @@ func restore(ctx context.Context, log journal.Reader) (*task.State, bool) {
 	return s, true
 }
 
-// Raws are the bytes of messages in their order, some at a time: a history may be larger than memory. A message that cannot
-// be read gives an error, and the next one follows. When the context ends, its error is the last.
+// Raws yields the bytes of messages in order, and loads some at a time: a history may be larger than memory. A
+// message that cannot be read gives an error, and the next one follows. When the context ends, its error is the last.
 func Raws(ctx context.Context, s *task.State, list []*task.Message) iter.Seq2[[]byte, error] {
 	const (
 		atOnce = 50
@@ -141,7 +141,7 @@ func Raws(ctx context.Context, s *task.State, list []*task.Message) iter.Seq2[[]
 	}
 }
 
-// Source is what a state reads payloads and older commits from: a journal, a folder of another tool, or both while a
+// Source is where a state reads payloads and older commits: a journal, a folder of another tool, or both while a
 // reader folds in a foreign change that is not taken in yet. It implements task.Source.
 type Source struct {
 	ctx    context.Context //nolint:containedctx // folding is pure and has no context of its own
@@ -149,13 +149,13 @@ type Source struct {
 	folder *roofmt.Folder
 }
 
-// FromLog is a source that reads a journal. The end of ctx does not end it: a state lives longer than the call that
-// opens it.
+// FromLog returns a source that reads a journal. The end of ctx does not end it: a state lives longer than the call
+// that opens it.
 func FromLog(ctx context.Context, log journal.Reader) Source {
 	return FromBoth(ctx, log, nil)
 }
 
-// FromBoth is a source that reads a journal and a folder; either may be nil.
+// FromBoth returns a source that reads a journal and a folder; either may be nil.
 func FromBoth(ctx context.Context, log journal.Reader, folder *roofmt.Folder) Source {
 	return Source{ctx: context.WithoutCancel(ctx), log: log, folder: folder}
 }
@@ -163,7 +163,7 @@ func FromBoth(ctx context.Context, log journal.Reader, folder *roofmt.Folder) So
 // Payloads lets a state that is folded from a journal load the payloads that its events name.
 func Payloads(log journal.Reader) task.Blobs { return FromLog(context.Background(), log) }
 
-// Range implements task.Blobs. Of a folder, the name of a file takes the place of a hash.
+// Range implements task.Blobs. For a folder, name is the name of a file and not a hash.
 func (src Source) Range(name string, off, length int64) ([]byte, error) {
 	h := journal.Hash(name)
 	switch {
@@ -195,7 +195,8 @@ func blobRange(ctx context.Context, log journal.Reader, h journal.Hash, off, len
 	return rangeOf(blob, fmt.Sprintf("blob %.12s", h), blob.Size(), off, length)
 }
 
-// folderRange reads the open file that the folder was read from, not the file that has that name by now.
+// folderRange reads from the open file that the folder was read from. The file that has that name now may be another
+// one.
 func folderRange(folder *roofmt.Folder, name string, off, length int64) ([]byte, error) {
 	for _, doc := range []*roofmt.Document{folder.UI, folder.API} {
 		if doc.Source == name {

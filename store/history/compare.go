@@ -17,7 +17,7 @@ type Side struct {
 	common struct{ ui, api int }
 }
 
-// SideOf is a side by the name of its branch; "" is the head. The error is *BranchError.
+// SideOf returns the side with a branch's name; "" is the head. The error is *BranchError.
 func SideOf(v *store.View, branch string) (*Side, error) {
 	b, err := findBranch(v.State, branch)
 	if err != nil {
@@ -29,15 +29,15 @@ func SideOf(v *store.View, branch string) (*Side, error) {
 	return &Side{View: v, Branch: branch, ui: v.State.History(b.Leaf, task.UI), api: v.State.History(b.Leaf, task.API)}, nil
 }
 
-// Compare finds what two sides have in common: the messages with which both begin. Messages of two tasks are the same when
-// their kinds and times are, which a fork copies.
+// Compare finds the messages with which both sides begin. Messages of two tasks are the same when their kinds and
+// times are equal: a fork copies both.
 func Compare(a, b *Side) {
 	same := func(x, y *task.Message) bool { return x == y || x.TS() == y.TS() && x.Kind() == y.Kind() }
 	a.common.ui, a.common.api = commonPrefix(a.ui, b.ui, same), commonPrefix(a.api, b.api, same)
 	b.common = a.common
 }
 
-// Common is the last row that both sides show; nil without one.
+// Common returns the last row that both sides show; nil without one.
 func (s *Side) Common() *api.Row {
 	n := s.common.ui
 	if n == 0 {
@@ -46,7 +46,7 @@ func (s *Side) Common() *api.Row {
 	return new(newRow(s.View.State, s.ui[n-1], n))
 }
 
-// Counts are the messages behind the common ones.
+// Counts returns the number of messages behind the common ones.
 func (s *Side) Counts() api.MessageCounts {
 	return api.MessageCounts{UI: len(s.ui) - s.common.ui, API: len(s.api) - s.common.api}
 }
@@ -55,8 +55,8 @@ func (s *Side) Counts() api.MessageCounts {
 var bookkeeping = []string{"say:api_req_started", "say:api_req_finished", "say:api_req_retried", "say:checkpoint_saved", "ask:completion_result",
 	"ask:resume_task", "ask:resume_completed_task"}
 
-// Rows are the newest rows behind the common ones, at most so many, in order; left is how many older ones there are. It
-// leaves out rows that are bookkeeping.
+// Rows returns the newest rows behind the common ones, at most most of them, in order; left is the number of older
+// ones. It leaves out rows of bookkeeping.
 func (s *Side) Rows(most int) (out []api.Row, left int) {
 	kept := []int{}
 	for i := s.common.ui; i < len(s.ui); i++ {
@@ -72,7 +72,8 @@ func (s *Side) Rows(most int) (out []api.Row, left int) {
 	return out, left
 }
 
-// Ends are the last message of the model's history that both sides have, and the side's last one; 0 = none.
+// Ends returns two messages of the model's history: the last one that both sides have, and the side's last one; 0 =
+// none.
 func (s *Side) Ends() (common, last uint64) {
 	if n := s.common.api; n > 0 {
 		common = s.api[n-1].ID

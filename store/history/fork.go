@@ -86,8 +86,8 @@ func Fork(ctx context.Context, s *store.Store, ref store.Ref, o ForkOptions) (ap
 	}, nil
 }
 
-// FindFork is the result of a fork that was made, as Fork returned it. Its error wraps store.ErrNotFound when there is no
-// task of that id.
+// FindFork returns the result of an earlier fork, as Fork returned it. Its error wraps store.ErrNotFound when there
+// is no task of that id.
 func FindFork(ctx context.Context, s *store.Store, id string) (api.ForkResult, error) {
 	ref := s.OwnRef(id)
 	if !s.HasJournal(ctx, ref) {
@@ -125,8 +125,8 @@ func readSettled(ctx context.Context, s *store.Store, ref store.Ref) (store.Ref,
 type forkPlan struct {
 	id     string
 	base   uint64       // the newest commit that it shares with the other task
-	events []task.Event // that it begins with
-	known  []byte       // what another tool knew of files
+	events []task.Event // the first events of the fork
+	known  []byte       // what another tool recorded about files
 	result api.ForkResult
 }
 
@@ -185,7 +185,7 @@ func planFork(ctx context.Context, s *store.Store, v *store.View, known []byte, 
 	return plan, nil
 }
 
-// forkEvent is the event with which a fork begins.
+// forkEvent returns the event with which a fork begins.
 func forkEvent(ctx context.Context, s *store.Store, v *store.View, plan forkPlan, o ForkOptions) (task.Forked, error) {
 	e := task.Forked{
 		Task:      plan.id,
@@ -225,7 +225,7 @@ func apply(s *task.State, c journal.Commit, e task.Event) error {
 	return s.Apply(c)
 }
 
-// planCut is the rewind that removes what a fork leaves out; nil when the fork has all messages.
+// planCut returns the rewind that removes what a fork leaves out; nil when the fork has all messages.
 func planCut(s *task.State, at string) (*task.Rewound, error) {
 	if at == "" {
 		return nil, nil
@@ -276,7 +276,7 @@ func (p forkPlan) make(ctx context.Context, s *store.Store, from store.Ref) erro
 	return nil
 }
 
-// place is where the new task is until it is whole.
+// place returns where the new task is until it is whole.
 func (p forkPlan) place(s *store.Store) (store.Ref, error) {
 	if s.Shared() {
 		return s.OwnRef(store.TempPrefix + p.id + "-" + uuid.NewString()), nil
@@ -441,7 +441,7 @@ func branchRow(s *task.State, l branchLine, before []branchLine) api.BranchRow {
 
 func identical(x, y *task.Message) bool { return x == y }
 
-// commonPrefix is the number of messages with which both lists begin.
+// commonPrefix returns the number of messages with which both lists begin.
 func commonPrefix(a, b []*task.Message, same func(x, y *task.Message) bool) int {
 	for i := range min(len(a), len(b)) {
 		if !same(a[i], b[i]) {

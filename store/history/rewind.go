@@ -89,8 +89,8 @@ func dryRewind(ctx context.Context, s *store.Store, ref store.Ref, o RewindOptio
 	return r, errors.Join(err, v.Close())
 }
 
-// FindRewind is the result of a rewind that is among the given commits, as Rewind returned it; see store.Store.CommitsBy.
-// done is false when no commit is a rewind.
+// FindRewind returns the result of the rewind that is among the given commits, as Rewind returned it; see
+// store.Store.CommitsBy. done is false when no commit is a rewind.
 func FindRewind(
 	ctx context.Context, s *store.Store, ref store.Ref, o RewindOptions, commits []journal.Commit,
 ) (r api.RewindResult, done bool, err error) {
@@ -121,7 +121,7 @@ func FindRewind(
 	return r, true, errors.Join(err, log.Close())
 }
 
-// PlanRewind is the events that a rewind commits, and what they remove.
+// PlanRewind returns the events that a rewind commits, and a description of what they remove.
 func PlanRewind(s *task.State, o RewindOptions, now int64) (api.RewindResult, []task.Event, error) {
 	to, err := resolve(s, o.To)
 	if err != nil {
@@ -159,7 +159,7 @@ func PlanRewind(s *task.State, o RewindOptions, now int64) (api.RewindResult, []
 	return r, events, nil
 }
 
-// feedbackRow is a row of Roo's that shows what the user wrote.
+// feedbackRow returns a row of Roo's that shows what the user wrote.
 func feedbackRow(ts int64, text string) []byte {
 	var o esjson.Object
 	o.Int("ts", ts)
@@ -217,7 +217,7 @@ func describeRewind(s *task.State, e task.Rewound, keep bool) api.RewindResult {
 	return r
 }
 
-// removedCalls are the tool calls of which a rewind removes the message or the outcome.
+// removedCalls returns the tool calls whose message or outcome a rewind removes.
 func removedCalls(s *task.State, e task.Rewound, removed map[uint64]bool) []api.RemovedCall {
 	out := []api.RemovedCall{}
 	for _, c := range s.Calls() {
@@ -234,7 +234,7 @@ func removedCalls(s *task.State, e task.Rewound, removed map[uint64]bool) []api.
 	return out
 }
 
-// forgottenFiles are the files that the model knows only from what a rewind removes.
+// forgottenFiles returns the files that the model knows only from messages that a rewind removes.
 func forgottenFiles(s *task.State, e task.Rewound) []string {
 	known := map[string]bool{}
 	for _, f := range s.Files {
@@ -343,8 +343,8 @@ func resolveCheckpoint(s *task.State, text, given string) (to target, ok bool, e
 	return target{}, true, wrongReference(s, given, why)
 }
 
-// resolveTS finds the row that has a time. Where no row has it, the candidates are the rows around that time: a message
-// of the model's history may have it, and the user does not see those.
+// resolveTS finds the row with the time ts. Where no row has it, the candidates are the rows around that time: the
+// time may be that of a message of the model's history, which the user does not see.
 func resolveTS(s *task.State, ts int64, given string) (target, error) {
 	var matches []int
 	near := 0
@@ -375,12 +375,12 @@ func tooManyTurns(s *task.State, given string) error {
 	return wrongReference(s, given, fmt.Sprintf("the model has replied %d times", s.Replies))
 }
 
-// wrongReference is the error for a reference, with the task's last messages as candidates.
+// wrongReference returns the error for a reference, with the task's last messages as candidates.
 func wrongReference(s *task.State, given, why string) *ReferenceError {
 	return &ReferenceError{Given: given, Why: why, Candidates: candidatesBefore(s, len(s.UI()))}
 }
 
-// candidatesBefore are the last messages before a row.
+// candidatesBefore returns the last messages before a row.
 func candidatesBefore(s *task.State, end int) []api.Row {
 	end = min(end, len(s.UI()))
 	var out []api.Row
@@ -401,8 +401,8 @@ func newRow(s *task.State, m *task.Message, number int) api.Row {
 	return out
 }
 
-// plainText is a row's text for the user. A text that is JSON, of a tool call or a request, becomes the name of what it
-// is about.
+// plainText returns a row's text for the user. A JSON text of a tool call or a request becomes the tool, question or
+// command in it.
 func plainText(text string) string {
 	if !strings.HasPrefix(text, "{") || !esjson.Valid([]byte(text)) {
 		return text
@@ -415,7 +415,7 @@ func plainText(text string) string {
 	return ""
 }
 
-// firstWords is the beginning of a text on one line.
+// firstWords returns the beginning of a text on one line.
 func firstWords(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	const maxRunes = 80 // a terminal's width

@@ -45,7 +45,7 @@ const (
 	copyPause   = 100 * time.Millisecond
 )
 
-// copyTree copies a folder until a listing of it equals what was copied: an editor may be at work in it.
+// copyTree copies a folder again until a new listing equals what was copied: an editor may be writing in it.
 func (im *importer) copyTree(ctx context.Context, from fileSet, to *os.Root) (taskTree, error) {
 	copied := map[string]treeFile{}
 	for try := 0; ; try++ {
@@ -326,13 +326,13 @@ type taskTree struct {
 
 const (
 	// maxDepth bounds how many folders deep a file of a task may be, and maxEntries how many files and folders a task
-	// may have. What Roost and its relatives write stays far below. Each folder of a path costs each file below it a
-	// lookup, and each file costs a sync.
+	// may have. Tasks of Roost and its relatives stay far below both bounds. Each folder of a path costs a lookup for
+	// each file below it, and each file costs a sync.
 	maxDepth   = 32
 	maxEntries = 1 << 18
 )
 
-// checkRoom is an error when the tree cannot take one more entry at path.
+// checkRoom returns an error when the tree cannot take one more entry at path.
 func (t *taskTree) checkRoom(path string) error {
 	if strings.Count(path, string(filepath.Separator)) > maxDepth {
 		return fmt.Errorf("%.80q... is more than %d folders deep", path, maxDepth)
@@ -398,7 +398,7 @@ func (t *taskTree) sort() {
 	slices.SortFunc(t.Files, func(a, b treeFile) int { return strings.Compare(a.Path, b.Path) })
 }
 
-// sum is the digest of the paths and digests of all files.
+// sum returns the digest of the paths and digests of all files.
 func (t taskTree) sum() string {
 	h := sha256.New()
 	for _, f := range t.Files {
@@ -449,14 +449,14 @@ func (t taskTree) hasMessages() bool {
 	})
 }
 
-// holdsMessages reports whether a file of this name holds messages. That includes what an interrupted write left.
+// holdsMessages reports whether a file of this name holds messages. Files that an interrupted write left count, too.
 func holdsMessages(name string) bool {
 	known := []string{roofmt.UIName, roofmt.APIName, roofmt.LegacyName, store.JournalName}
 	return roofmt.IsTranscript(name) || slices.ContainsFunc(known, func(k string) bool { return strings.Contains(name, k) })
 }
 
-// messagesMissing is an error when something that cannot be copied has the name of a messages file: lists call such a
-// task damaged, so it is not empty. In a folder that has other messages only a link counts, because it leads to
+// messagesMissing returns an error when something that cannot be copied has the name of a messages file: lists call
+// such a task damaged, so it is not empty. In a folder with other messages only a link counts, because it leads to
 // messages that the copy would lack.
 func (t taskTree) messagesMissing(hasMessages bool) error {
 	for _, dir := range t.Dirs {

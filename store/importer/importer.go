@@ -66,7 +66,7 @@ type Options struct {
 // copied is one task of an import.
 type copied struct {
 	api.ImportedTask
-	historyItem []byte // history_item.json of the copy, when it is not the original's
+	historyItem []byte // history_item.json of the copy, when it differs from the original's
 }
 
 // Why an import does not begin, or leaves a task out.
@@ -80,8 +80,8 @@ const (
 	stagesName = ".import"     // among the tasks; it holds copies that are not verified yet
 )
 
-// Interrupted is the folder of unverified copies that a killed import left; "" when there is none, or an import is
-// running.
+// Interrupted returns the folder of unverified copies that a killed import left; "" when there is none, or an import
+// is running.
 func Interrupted(s *store.Store) string {
 	dir := filepath.Join(s.TasksDir(), stagesName)
 	switch {
@@ -360,7 +360,7 @@ func mapPath(list []PathMap, path string) (string, bool) {
 	return best, length >= 0 && path != "" && best != path
 }
 
-// below is the part of a path below a folder.
+// below returns the part of a path below a folder.
 func below(path, dir string) (string, bool) {
 	if len(path) < len(dir) || path[:len(dir)] != dir && !(windowsStyle(dir) && strings.EqualFold(path[:len(dir)], dir)) {
 		return "", false
@@ -378,9 +378,9 @@ func windowsStyle(path string) bool {
 // maxItem bounds the history item that an import changes, in bytes: real ones have a few kilobytes.
 const maxItem = 16 << 20
 
-// mapItem is the history item of the copy, and a description of what differs from the original. It is the only file
-// that an import changes: its id, when the task gets another one than its folder's name, and its workspace. Every other
-// byte stays.
+// mapItem returns the history item of the copy, and a description of the differences from the original. An import
+// changes no other file, and only two members of this one: the id, when the task gets another one than its folder's
+// name, and the workspace.
 func (im *importer) mapItem(raw []byte, item *copied) ([]byte, string) {
 	if !esjson.Valid(raw) || esjson.TypeOf(raw) != esjson.TypeObject {
 		return raw, ""

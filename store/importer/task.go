@@ -31,8 +31,8 @@ func newID(name, sum string) string {
 	return uuid.NewSHA1(idSpace, []byte(name+"\x00"+sum)).String()
 }
 
-// record is what an imported task keeps of its import. With it, a second import recognises the task even when it was
-// continued since. Without it, the files are compared.
+// record is what an imported task keeps of its import. With the record, a second import recognises the task even when
+// it was continued since. Without a record, the files are compared.
 type record struct {
 	From   string `json:"from"`
 	Name   string `json:"name"`
@@ -107,8 +107,8 @@ func (im *importer) openFiles(c Original) (fileSet, error) {
 	return folderFiles{root}, nil
 }
 
-// errIDTaken: another process made a task of the same id during the copy, or the content that the id was made of has
-// changed. The id is chosen again.
+// errIDTaken: another process made a task of the same id during the copy, or the content that the id is derived from
+// has changed. The caller chooses an id again.
 var errIDTaken = errors.New("another process took its id during the import; import again")
 
 // chooseID decides which id a task gets. It reads the files only if the id depends on their content.
@@ -306,7 +306,7 @@ func publish(to *os.Root, place string) error {
 	return atomicfile.SyncDir(filepath.Dir(place))
 }
 
-// noteJournal notes what a journal brought along, and which of it does not count here.
+// noteJournal adds notes on what a journal brought along: what does not count here, and what is damaged.
 func (im *importer) noteJournal(ctx context.Context, item *copied) {
 	v, err := im.store.Read(ctx, im.store.OwnRef(item.ID))
 	if err != nil {
@@ -324,9 +324,9 @@ func (im *importer) noteJournal(ctx context.Context, item *copied) {
 	}
 }
 
-// receive ends everything that is open in a copied journal, before any process can see the task: the queue, answers and
-// grants of its author are not orders here. It appends one commit without a message. saved is a commit that was saved,
-// by the files beside the original journal.
+// receive ends everything that is open in a copied journal, before any process can see the task: the queue, answers
+// and grants of its author are not orders here. It appends one commit without a message. saved is the newest saved
+// commit according to the files beside the original journal.
 func (im *importer) receive(ctx context.Context, stage, id string, saved uint64) error {
 	ref := im.store.OwnRef(id)
 	ref.Dir, ref.Log = stage, stage

@@ -19,12 +19,13 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// Title is a title for a task whose first row, which holds what the user asked for, is lost; "" when there is none.
+// Title returns a title for a task that lost its first row, which holds what the user asked for; "" when there is
+// none.
 func Title(s *task.State) string {
 	return cmp.Or(titleOfAPI(s), titleOfRows(s), titleOfLong(s))
 }
 
-// titleOfRows is the first text among a task's first rows; "" when there is none.
+// titleOfRows returns the first text among a task's first rows; "" when there is none.
 func titleOfRows(s *task.State) string {
 	ui := s.UI()
 	for _, m := range ui[:min(len(ui), 8)] {
@@ -40,8 +41,8 @@ func titleOfRows(s *task.State) string {
 	return ""
 }
 
-// titleOfAPI is the user's first text in the API history, without the tags that the tool put around it; "" when there is
-// none.
+// titleOfAPI returns the user's first text in the API history, without the tags that the tool put around it; "" when
+// there is none.
 func titleOfAPI(s *task.State) string {
 	api := s.API()
 	for i := range min(len(api), 3) {
@@ -102,8 +103,8 @@ func Completed(s *task.State) bool {
 	return true
 }
 
-// TimeOfID is the time at which an id was made, in Unix milliseconds: Roo's and Cline's old ids are that time, and UUIDs
-// of version 7 hold it. It is 0 for other ids.
+// TimeOfID returns the time at which an id was made, in Unix milliseconds: Roo's and Cline's old ids are that time,
+// and UUIDs of version 7 hold it. It is 0 for other ids.
 func TimeOfID(id string) int64 {
 	if digits, _, _ := strings.Cut(id, "_"); len(digits) == 13 {
 		if ms, err := strconv.ParseInt(digits, 10, 64); err == nil && ms > 0 {
@@ -177,8 +178,8 @@ func environmentIn(s *task.State, fromEnd bool, enough func(roofmt.Environment) 
 	return roofmt.Environment{}
 }
 
-// LongMessage is the length in bytes from which on a message is not read for a list: several times that would be in
-// memory at once, for each task that is read just then.
+// LongMessage is the length in bytes above which a message is not read for a list: reading it takes several times its
+// length in memory, for each task that is read at the time.
 const LongMessage = 8 << 20
 
 // TooLong reports whether a message is too long to be read for a row of a list; see LongMessage. Its place, time

@@ -28,8 +28,8 @@ type Change struct {
 	// Rewound: the other program rewound the task. What it wrote after that are further changes.
 	Rewound *task.Rewound
 
-	// Restored: no other program changed the file. The journal was damaged, and a file that Roost had written holds
-	// what the journal lost.
+	// Restored: no other program changed the file. The journal lost messages by damage, and a file that Roost had
+	// written still holds them.
 	Restored bool
 
 	Changed int
@@ -50,9 +50,9 @@ func (c *Change) note(h task.History, elements [][]byte, list ...[]int) {
 	}
 }
 
-// ClosedElsewhere are the events that close what another program decided: a question whose call has a result now, or
-// after which the model replied, is closed, and a run that waited for it has ended. Questions about damage are Roost's
-// own.
+// ClosedElsewhere returns the events for questions that another program settled. A question is closed when its call
+// has a result now, or when the model replied after it; a run that waited for it has ended. Questions about damage
+// are Roost's own.
 func ClosedElsewhere(s *task.State, changes []Change, by string) (out []task.Event) {
 	var answers []string
 	replied := false
@@ -120,8 +120,8 @@ func refuseTogether(list []Change) []Change {
 	return list
 }
 
-// judge decides what a changed file means. Roost applies it only when it is whole and has everything that Roost
-// acknowledged.
+// judge decides what a changed file means. Roost applies a change only when the file is whole and holds everything
+// that Roost acknowledged.
 func judge(doc *roofmt.Document, h task.History, ours []*task.Message, derived []byte, known bool) (Change, bool) {
 	change := Change{File: doc.Name}
 	switch {
@@ -170,17 +170,17 @@ func whole(doc *roofmt.Document) bool {
 	return doc.Intact() || doc.State == roofmt.Missing && doc.Recovered() && doc.Tail.Clean()
 }
 
-// prefixOf reports whether only Roost's newest messages are lacking.
+// prefixOf reports whether the file lacks Roost's newest messages and nothing else.
 func prefixOf(m foreign.Match, ours []*task.Message) bool {
 	n := len(ours) - len(m.Lacking)
 	return len(m.Lacking) > 0 && m.Lacking[0] == ours[n] && n == len(m.Rows)
 }
 
-// staleLock is the age at which a lock of Roo has no holder any more.
+// staleLock is the age from which one of Roo's locks has no living holder.
 const staleLock = 31 * time.Second
 
-// locked reports whether a living program held a lock on one of the files when the folder was listed. A lock that is
-// gone since then may have been released after the files were read, and so the holder may have replaced what was read.
+// locked reports whether a living program held a lock on one of the files when the folder was listed. Such a lock
+// counts even if it is gone now: its holder may have replaced the files after they were read.
 func locked(folder *roofmt.Folder) bool {
 	for _, name := range folder.Locks {
 		info, err := os.Lstat(filepath.Join(folder.Dir, name+".lock"))
@@ -240,7 +240,7 @@ func rewoundElsewhere(s *task.State, folder *roofmt.Folder, w projection.Waterma
 	return out, true
 }
 
-// rewindOf is the rewind that explains both files.
+// rewindOf returns the rewind that explains the content of both files.
 func rewindOf(s *task.State, ui, api side, by string) (task.Rewound, error) {
 	kept := len(s.UI()) - len(ui.gone)
 	added := len(ui.added)+len(api.added) > 0
@@ -259,7 +259,7 @@ func rewindOf(s *task.State, ui, api side, by string) (task.Rewound, error) {
 	return e, err
 }
 
-// theirs reports whether the program that wrote messages itself removed them. Messages that Roo removes on its own when
+// theirs reports whether the same program that wrote messages removed them. Messages that Roo removes on its own when
 // it resumes do not count.
 func theirs(gone []*task.Message) bool {
 	return slices.ContainsFunc(gone, func(m *task.Message) bool {
@@ -272,7 +272,7 @@ func last(gone, of []*task.Message) bool {
 	return len(gone) <= len(of) && slices.Equal(gone, of[len(of)-len(gone):])
 }
 
-// side is one history's file, read as the rest of Roost's messages followed by new ones.
+// side is the file of one history, read as some of Roost's messages followed by new ones.
 type side struct {
 	doc   *roofmt.Document
 	match foreign.Match
@@ -282,7 +282,7 @@ type side struct {
 	h     task.History
 }
 
-// cutSide is false for a file that is not of that form. It does not compare tags.
+// cutSide returns false for a file that is not of that form. It does not compare tags.
 func cutSide(ours []*task.Message, h task.History, derived []byte, doc *roofmt.Document, w projection.Watermark) (side, bool) {
 	s := side{doc: doc, h: h}
 	if w.Wrote(doc) {
@@ -312,7 +312,7 @@ func cutSide(ours []*task.Message, h task.History, derived []byte, doc *roofmt.D
 	return s, true
 }
 
-// event takes in the new elements.
+// event returns the event that takes in the new elements.
 func (s side) event() *task.ForeignImported {
 	e := &task.ForeignImported{History: s.h, Blob: s.doc.Source, Size: s.doc.SourcePrint.Size, Rows: s.match.Rows}
 	for _, i := range s.added {

@@ -57,8 +57,8 @@ type Target struct {
 }
 
 // TakeIn commits what another program changed in the task's folder. A state that cannot be applied is kept as a blob
-// and reported; Roost's branch stays the head. mark is what Roost wrote last. The changes come also with an error of
-// the commit.
+// and reported; Roost's branch stays the head. mark is what Roost wrote last. It returns the changes also when the
+// commit fails.
 func (t Target) TakeIn(ctx context.Context, folder *roofmt.Folder, mark projection.Watermark) ([]Change, error) {
 	// When the journal lost a message, Roo's files may hold the only copy, also the files that Roost wrote. So all files
 	// are compared message by message: as projections of the journal they would be overwritten.
@@ -110,7 +110,7 @@ func (t Target) TakeInOriginal(ctx context.Context, folder *roofmt.Folder) ([]Ch
 	return changes, t.commit(ctx, events)
 }
 
-// Originals is a watermark of the bytes of a foreign folder that an adoption has.
+// Originals returns a watermark of the bytes of a foreign folder that an adoption has.
 func Originals(from *task.Adopted) projection.Watermark {
 	mark := projection.Watermark{Files: map[string]projection.File{}}
 	for _, f := range from.Files {
@@ -179,16 +179,16 @@ func (t Target) events(ctx context.Context, folder *roofmt.Folder, changes []Cha
 	return append(events, ClosedElsewhere(t.State(), changes, Program(folder))...), nil
 }
 
-// KeptBefore reports whether the journal already has these bytes of a refused file. An editor that writes the same state
-// again and again must not fill the journal.
+// KeptBefore reports whether the journal already has these bytes of a refused file. An editor that keeps writing the
+// same state must not fill the journal.
 func KeptBefore(s *task.State, name, hash string) bool {
 	return hash != "" && slices.ContainsFunc(s.Refused, func(r task.ForeignRefused) bool {
 		return r.Name == name && r.Blob == hash
 	})
 }
 
-// keepUnreadable keeps history_item.json and task_metadata.json where they cannot be parsed any more, before the
-// projection replaces them. The projection merges readable ones, and nothing of them is lost.
+// keepUnreadable keeps history_item.json and task_metadata.json as blobs when they can no longer be parsed, before
+// the projection replaces them. The projection merges readable ones, and nothing of them is lost.
 func (t Target) keepUnreadable(ctx context.Context, folder *roofmt.Folder, mark projection.Watermark) (
 	changes []Change, events []task.Event, err error) {
 	for _, f := range []struct {
@@ -218,7 +218,8 @@ func (t Target) keepUnreadable(ctx context.Context, folder *roofmt.Folder, mark 
 	return changes, events, nil
 }
 
-// keepDocument stores the bytes that a document was read from: its open file, not the file that has that name by now.
+// keepDocument stores the bytes that a document was read from: those of its open file. The file that has that name
+// now may be another one.
 func (t Target) keepDocument(ctx context.Context, doc *roofmt.Document) (string, int64, error) {
 	r, w := io.Pipe()
 	done := make(chan struct{})
@@ -250,8 +251,8 @@ func KeepFile(ctx context.Context, j Journal, dir, name string) (hash string, si
 	return hash, size, nil
 }
 
-// Adoption is the event that makes a folder of JSON files a task with a journal. It names files in the place of blobs;
-// Adopt replaces them by hashes.
+// Adoption returns the event that makes a folder of JSON files a task with a journal. It names files where a
+// committed event names blobs; Adopt replaces the names by hashes.
 func Adoption(id, tool string, folder *roofmt.Folder) task.Adopted {
 	e := task.Adopted{Task: id, Tool: tool, Dir: folder.Dir, Item: Item(folder)}
 	for _, doc := range []*roofmt.Document{folder.UI, folder.API} {
@@ -284,7 +285,7 @@ func Adoption(id, tool string, folder *roofmt.Folder) task.Adopted {
 	return e
 }
 
-// Item is a folder's history item, or the task's entry in an index.
+// Item returns a folder's history item, or the task's entry in an index.
 func Item(folder *roofmt.Folder) []byte {
 	if len(folder.Item) > 0 {
 		return folder.Item
@@ -292,7 +293,7 @@ func Item(folder *roofmt.Folder) []byte {
 	return folder.Row
 }
 
-// firstTS is the time of the oldest message that has one, 0 when none has.
+// firstTS returns the time of the oldest message that has one, 0 when none has.
 func firstTS(folder *roofmt.Folder) int64 {
 	for _, doc := range []*roofmt.Document{folder.UI, folder.API} {
 		for i := range min(doc.Len(), 3) {
@@ -350,7 +351,7 @@ func (t Target) Adopt(ctx context.Context, folder *roofmt.Folder) error {
 // marker or a summary hides others. So that Roost sends what Cline would have sent, Cline's records are turned into tags
 // when Roost takes over the task. No message goes away by that, and Roo can read the result.
 
-// cutID and condensedID are the ids that the tags refer to.
+// cutID and condensedID are the ids in the tags that hide or replace messages.
 const (
 	cutID       = "cline-deleted-range"
 	condensedID = "cline-compaction"
@@ -365,7 +366,7 @@ type tagged struct {
 	raw  []byte
 }
 
-// tagHistory is the history with its tags; nil when Cline would send all of it.
+// tagHistory returns the history with its tags; nil when Cline would send all of it.
 func tagHistory(folder *roofmt.Folder, history [][]byte) []tagged {
 	if compacted, n := folder.Compacted(); n > 0 && n <= len(history) {
 		return tagCompacted(history, compacted, n)
@@ -376,8 +377,8 @@ func tagHistory(folder *roofmt.Folder, history [][]byte) []tagged {
 	return nil
 }
 
-// tagDeleted hides the messages that classic Cline deleted, first to last. The reply before them carries the marker: a
-// message of its own for the marker would be one that Cline did not send. It also hides results whose calls are hidden.
+// tagDeleted hides the messages that classic Cline deleted, first to last. The reply before them carries the marker,
+// since Cline sends no separate message for it. It also hides results whose calls are hidden.
 func tagDeleted(history [][]byte, first, last int) []tagged {
 	out := make([]tagged, 0, len(history)+1)
 	id := esjson.Quote(nil, cutID)
@@ -444,8 +445,8 @@ func tagCompacted(history, compacted [][]byte, n int) []tagged {
 	return out
 }
 
-// tagEvent is one event that tags the API history: ours are the numbers of its messages, have their bytes in the journal,
-// and want the folder's. It is nil when there is nothing to tag.
+// tagEvent returns one event that tags the API history: ours are the numbers of its messages, have their bytes in the
+// journal, and want their bytes in the folder. It is nil when there is nothing to tag.
 func (t Target) tagEvent(
 	ctx context.Context, folder *roofmt.Folder, ours []uint64, have, want [][]byte, next uint64,
 ) (*task.ForeignImported, error) {
@@ -478,7 +479,7 @@ func (t Target) tagEvent(
 	return &e, nil
 }
 
-// tagAdopted is the event that follows an adoption in the same commit; nil when there is nothing to tag.
+// tagAdopted returns the event that follows an adoption in the same commit; nil when there is nothing to tag.
 func (t Target) tagAdopted(ctx context.Context, folder *roofmt.Folder) (*task.ForeignImported, error) {
 	if !t.Tag || !curtailed(folder) {
 		return nil, nil
@@ -523,15 +524,15 @@ func (t Target) TagAgain(ctx context.Context, folder *roofmt.Folder) error {
 	return t.commit(ctx, []task.Event{*e})
 }
 
-// originalMessages are the messages of a history that were in the other tool's file.
+// originalMessages returns the messages of a history that were in the other tool's file.
 func originalMessages(list []*task.Message) []*task.Message {
 	return slices.DeleteFunc(slices.Clone(list), func(m *task.Message) bool {
 		return esjson.TextOf(m.Raw(), insertedKey) == "roost"
 	})
 }
 
-// SentByCline is an API history of a folder with the tags that adopting it would set; the same history when Cline would
-// send all of it.
+// SentByCline returns an API history of a folder with the tags that adopting it would set; the same history when
+// Cline would send all of it.
 func SentByCline(folder *roofmt.Folder, history [][]byte) [][]byte {
 	pieces := tagHistory(folder, history)
 	if pieces == nil {

@@ -16,7 +16,7 @@ type Waits struct {
 	Busy   time.Duration // while it holds a lock, or changes a file that is being read
 	Settle time.Duration // how long two files that disagree must be unchanged before they are taken as they are
 	Pause  time.Duration // between two reads
-	Still  time.Duration // how long before it is read a file must have changed last; see fresh
+	Still  time.Duration // the least age of the last change of a file that is read; see fresh
 }
 
 // DefaultWaits: Roo gives up a lock after 2.5 s. It holds one for as long as it writes a file, and its two saves of a
@@ -28,15 +28,15 @@ var DefaultWaits = Waits{
 	Still:  ClockTick,
 }
 
-// ClockTick is how long ago a file must have changed before its times can be trusted: within one tick of the file
-// system's clock a second write leaves no trace.
+// ClockTick is the age that the last change of a file must have before its times can be trusted: within one tick of
+// the file system's clock a second write leaves no trace.
 const ClockTick = 50 * time.Millisecond
 
 // coarseTick is ClockTick for a file system whose times have whole seconds only.
 const coarseTick = 2100 * time.Millisecond
 
-// Settled reports whether a change after now would show in the time of a file that changed last at mtime, in
-// nanoseconds. still is the age that the file must have; 0 trusts every file.
+// Settled reports whether a change after now would show in the time of a file whose last change was at mtime, in
+// nanoseconds. still is the age that this change must have; 0 trusts every file.
 func Settled(mtime int64, now time.Time, still time.Duration) bool {
 	if mtime%int64(time.Second) == 0 && still > 0 {
 		still = coarseTick
@@ -121,8 +121,8 @@ func fresh(folder *roofmt.Folder, mark projection.Watermark, read time.Time, sti
 	return ""
 }
 
-// quiet is how long files have been unchanged: by their own times, or, where those cannot be right, for as long as
-// ReadSettled has watched them.
+// quiet returns how long files have been unchanged: by their own times, or, where those cannot be right, for as long
+// as ReadSettled has watched them.
 func quiet(files [2]roofmt.Fingerprint, since, now time.Time) time.Duration {
 	newest := int64(0)
 	for _, f := range files {
@@ -151,8 +151,9 @@ const turnRows = 400
 // list first. So between two saves one file is a step behind, and the messages that it lacks are still to come.
 //
 // disagreement judges order by ts, which Roo sets when it makes a row or message. A ts proves little: two files that
-// are in step may look as if they were not. That costs a short wait, because ReadSettled takes files that stay as they
-// are. The other error, to take half a step for the whole, would cost messages. So in doubt the two disagree.
+// are in step may look as if they were not. Such an error costs a short wait, because ReadSettled takes files that do
+// not change. The opposite error, to take half a step for a whole one, would cost messages. So in doubt the two
+// disagree.
 func disagreement(ui, api rawList) string {
 	switch {
 	case ui.Len() == 0 && api.Len() == 0:
@@ -207,7 +208,7 @@ func rowAt(ui rawList, i int) uiRow {
 	return uiRow{raw: raw, kind: esjson.TextOf(raw, typ), ask: typ == "ask", ts: esjson.IntOf(raw, "ts")}
 }
 
-// apiLacks names the API message that is still to come for some rows; "" when there is none.
+// apiLacks names the API message that is still missing although its rows are there; "" when none is.
 func apiLacks(ui rawList, last turn) string {
 	reply := false
 	for i := ui.Len() - 1; i >= max(0, ui.Len()-turnRows); i-- {
@@ -262,7 +263,7 @@ func (r uiRow) endsReply() bool {
 	return false
 }
 
-// requestBefore is the newest request row that is not younger than ts.
+// requestBefore returns the newest request row that is not younger than ts.
 func requestBefore(ui rawList, ts int64) uiRow {
 	for i := ui.Len() - 1; i >= max(0, ui.Len()-turnRows); i-- {
 		if row := rowAt(ui, i); !row.ask && row.kind == "api_req_started" && row.ts <= ts {
@@ -277,7 +278,7 @@ func cancelled(request uiRow) bool {
 	return esjson.Valid(text) && esjson.Member(text, "cancelReason") != nil
 }
 
-// uiLacks names the rows of the newest API message that are still to come; "" when they are there.
+// uiLacks names the rows of the newest API message that are still missing; "" when none are.
 func uiLacks(ui rawList, last, before turn) string {
 	for i := ui.Len() - 1; i >= max(0, ui.Len()-turnRows); i-- {
 		row := rowAt(ui, i)

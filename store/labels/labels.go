@@ -98,7 +98,7 @@ func setOwn(ctx context.Context, s *store.Store, ref store.Ref, l Change) error 
 	return errors.Join(err, o.Task.Close(ctx))
 }
 
-// Row is a task's row. A task that cannot be read is an error.
+// Row returns a task's row. A task that cannot be read is an error.
 func Row(ctx context.Context, s *store.Store, ref store.Ref) (api.Summary, error) {
 	v, err := s.Read(ctx, ref)
 	if err != nil {
@@ -107,7 +107,7 @@ func Row(ctx context.Context, s *store.Store, ref store.Ref) (api.Summary, error
 	return v.Summary, v.Close()
 }
 
-// labelled is a task's row, and whether a user gave it its title.
+// labelled returns a task's row. named: a user gave the task its title.
 func labelled(ctx context.Context, s *store.Store, ref store.Ref) (sum api.Summary, named bool, err error) {
 	v, err := s.Read(ctx, ref)
 	if err != nil {
@@ -123,7 +123,7 @@ func labelled(ctx context.Context, s *store.Store, ref store.Ref) (sum api.Summa
 	return v.Summary, named, v.Close()
 }
 
-// event is the event that makes the change; nil when it changes nothing. named: a user gave the task its title.
+// event returns the event that makes the change; nil when it changes nothing. named: a user gave the task its title.
 func (l Change) event(title string, named bool, tags []string, pinned bool) *task.Changed {
 	var e task.Changed
 	changed := false

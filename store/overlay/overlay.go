@@ -1,9 +1,9 @@
 // Package overlay reads the overlay: the journal of what users file under tasks whose own journals cannot hold it.
 //
-// It holds the titles, tags and pins of other tools' tasks, and what was deleted, restored and purged, of all tasks. It
-// is one journal in Roost's root, so a crash loses nothing that was acknowledged, and two processes take turns. A file
-// for each task was the alternative: it would keep no history, and a list of ten thousand tasks would open as many
-// files.
+// It holds the titles, tags and pins of other tools' tasks, and the deletions, restores and purges of all tasks. It
+// is one journal in Roost's root, so a crash loses nothing that was acknowledged, and two processes take turns. A
+// file for each task was the alternative: it would keep no history, and a list of ten thousand tasks would open as
+// many files.
 //
 // A damaged commit loses its change and no other. Unknown events are skipped.
 package overlay
@@ -39,15 +39,15 @@ type Entry struct {
 	Pinned  *bool     `json:"pinned,omitempty"`
 	Deleted *bool     `json:"deleted,omitempty"` // a foreign task is hidden; a task of our own was moved
 	Purged  *bool     `json:"purged,omitempty"`
-	Name    string    `json:"name,omitempty"` // of our own task's folder in the trash
-	Dir     string    `json:"dir,omitempty"`  // of the task's folder, for when its storage is not configured any more
+	Name    string    `json:"name,omitempty"` // name of our own task's folder in the trash
+	Dir     string    `json:"dir,omitempty"`  // path of the task's folder, for when its storage is not configured any more
 	Head    uint64    `json:"head,omitempty"` // the newest commit of the task's journal at that time
 	Undoes  uint64    `json:"undoes,omitempty"`
 	Redoes  uint64    `json:"redoes,omitempty"` // commits of the overlay: see task.Changed
 	With    string    `json:"with,omitempty"`   // SOURCE:ID of the parent whose deletion deleted this subtask
 
-	At    int64  `json:"-"` // when the task was deleted or changed, in Unix milliseconds
-	Epoch uint64 `json:"-"` // of the owner that deleted it
+	At    int64  `json:"-"` // time of the deletion or change, in Unix milliseconds
+	Epoch uint64 `json:"-"` // epoch of the owner that deleted it
 }
 
 // IsHidden reports whether the entry hides a task of another tool.
@@ -139,9 +139,9 @@ type Event struct {
 	Tags    *[]string
 	Pinned  *bool
 	Deleted *bool  // false: it was restored, or its deletion did not happen
-	Purged  bool   // for good
+	Purged  bool   // the task was removed for good
 	Hidden  bool   // its folder is untouched in the storage of another tool
-	Name    string // restores a deleted task
+	Name    string // the name that restores a deleted task
 }
 
 // Commit is one change of the overlay.

@@ -1,4 +1,4 @@
-// Package payload moves what is big in an event into blobs, before the event is committed.
+// Package payload moves big payloads of an event into blobs, before the event is committed.
 package payload
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// MaxInline is the size in bytes up to which a payload stays in its event, so that a line of the journal stays readable
-// and cheap to scan.
+// MaxInline is the largest size in bytes of a payload that stays in its event, so that a line of the journal stays
+// readable and cheap to scan.
 const MaxInline = 256 << 10
 
 // Blobs stores payloads. A journal.Owner is one.
@@ -20,7 +20,7 @@ type Blobs interface {
 	PutBlob(ctx context.Context, data []byte) (journal.Hash, error)
 }
 
-// Spill moves what is big in an event into blobs, and names all blobs that the event refers to.
+// Spill moves big payloads of an event into blobs, and names all blobs that the event refers to.
 func Spill(ctx context.Context, to Blobs, e task.Event) (task.Event, []journal.Hash, error) {
 	var blobs []journal.Hash
 	name := func(hash string) {

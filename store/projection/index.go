@@ -20,8 +20,8 @@ import (
 	"github.com/roost-dev/roost/roofmt"
 )
 
-// indexTries bounds how often another process may change the index between our read and our write. When very many tasks
-// end at the same time, each may do so once to all others.
+// indexTries bounds how often another process may change the index between our read and our write. When very many
+// tasks end at the same time, each may change it once during another one's attempt.
 const indexTries = 500
 
 // retried changes the index, and tries again when another process changed it since it was read.
@@ -55,7 +55,7 @@ type Index struct {
 	next    *indexWrite // of the tasks that ended since the write began
 }
 
-// NewIndex is the index in a folder of task folders, whose names folders returns.
+// NewIndex returns the index in a folder of task folders, whose names folders returns.
 func NewIndex(tasks string, folders func() ([]string, error), now func() int64) *Index {
 	return &Index{tasks: tasks, folders: folders, now: now}
 }
@@ -206,7 +206,7 @@ func replaceIndex(ctx context.Context, tasks string, index *roofmt.Index, now in
 	return roofmt.Replace(ctx, tasks, []roofmt.Replacement{{Name: roofmt.IndexName, Bytes: data, Expect: &index.Print}}, o)
 }
 
-// items are the projected history items of tasks; those without one are left out.
+// items returns the projected history items of tasks; it leaves out tasks without one.
 func (x *Index) items(ids []string) []indexItem {
 	var list []indexItem
 	for _, id := range ids {
@@ -255,9 +255,9 @@ func (x *Index) orphan(entry []byte) bool {
 	return ok && api.ValidTaskID(id) && !Exists(filepath.Join(x.tasks, id))
 }
 
-// Verify compares the index with the task folders: how many tasks are not in it as their folders have them, and how many
-// of its tasks have no folder. It returns an error for an index that cannot be read. A folder of tasks that cannot be
-// read gives nothing: the state of the source reports it.
+// Verify compares the index with the task folders: lacking counts tasks whose entry is missing or differs from their
+// folder, orphans counts entries without a folder. It returns an error for an index that cannot be read. When the
+// folder of tasks cannot be read it returns zeros: the state of the source reports that.
 func (x *Index) Verify() (lacking, orphans int, err error) {
 	ids, err := x.folders()
 	if err != nil {

@@ -9,8 +9,8 @@
 // so that after a crash Roost does not take its own bytes for a foreign change. task_metadata.json of an adopted task
 // keeps the editor's entries, with ours merged in by Roo's rules.
 //
-// The record is a file beside the journal. It is derived: without it, Roo's files are compared with the journal message
-// by message, and nothing of them counts as changed that the journal holds.
+// The record is a file beside the journal. It is derived: without it, Roo's files are compared with the journal
+// message by message, and only messages that the journal does not hold count as changed.
 package projection
 
 import (
@@ -44,8 +44,8 @@ import (
 // Name is the file of the watermark, beside the journal.
 const Name = "projection.json"
 
-// Watermark is what Roost wrote last into Roo's files, and what it was about to write: a crash between the rename and
-// this record must not make Roost's own bytes look foreign.
+// Watermark describes what Roost wrote last into Roo's files, and what it was about to write: after a crash between
+// the rename and this record, Roost's own bytes must not look foreign.
 type Watermark struct {
 	Seq     uint64          `json:"seq"` // the commit that the files show
 	Files   map[string]File `json:"files"`
@@ -59,19 +59,19 @@ type File struct {
 	MTime  int64  `json:"mtime,omitempty"` // nanoseconds
 	Inode  uint64 `json:"inode,omitempty"`
 
-	// Shows is the digest of what Roost would write for the messages that the file shows, when another tool wrote
-	// them in its own spelling and Roost left the file as it was.
+	// Shows is the digest of what Roost would write for the messages in the file, when another tool wrote them in its
+	// own spelling and Roost left the file as it was.
 	Shows  string `json:"shows,omitempty"`
-	Absent bool   `json:"absent,omitempty"` // there is no such file
+	Absent bool   `json:"absent,omitempty"` // the file does not exist
 }
 
-// FileOf is the record of a file with these bytes.
+// FileOf returns the record of a file with these bytes.
 func FileOf(data []byte) File {
 	sum := sha256.Sum256(data)
 	return File{SHA256: hex.EncodeToString(sum[:]), Size: int64(len(data))}
 }
 
-// Print is the fingerprint of the file as Roost wrote it.
+// Print returns the fingerprint of the file as Roost wrote it.
 func (p File) Print() roofmt.Fingerprint {
 	if p.Absent {
 		return roofmt.Fingerprint{}
@@ -101,13 +101,13 @@ func (w Watermark) Wrote(doc *roofmt.Document) bool {
 	return text == last.SHA256 || text == next.SHA256
 }
 
-// Knows reports whether the record has what Roost wrote last into a file. Without it, the file may be an older
-// projection of Roost's.
+// Knows reports whether the record shows what Roost wrote last into a file. Without a record, the file may be an
+// older projection of Roost's.
 func (w Watermark) Knows(name string) bool {
 	return w.Files[name].SHA256 != "" || w.Writing[name].SHA256 != ""
 }
 
-// Read reads the watermark in a journal's folder. One that is missing or unusable counts as empty.
+// Read reads the watermark in a journal's folder. A missing or unusable one counts as empty.
 func Read(logDir string) Watermark {
 	var w Watermark
 	data, err := os.ReadFile(filepath.Join(logDir, Name))
@@ -163,14 +163,14 @@ func IsLocalFile(path string, isDir bool) bool {
 	return strings.HasPrefix(path, ".roost-") || strings.HasPrefix(path, TempPrefix) || isDir && strings.HasSuffix(path, ".json.lock")
 }
 
-// IsHalfWritten reports whether a file beside a journal is one that an owner writes and then renames. One that stays
-// is from a killed process.
+// IsHalfWritten reports whether a file beside a journal has the name of one that an owner writes first and then
+// renames. Such a file stays only when a process was killed.
 func IsHalfWritten(name string) bool {
 	return strings.HasPrefix(name, TempPrefix) || strings.HasPrefix(name, "journal.idx.tmp")
 }
 
-// Projections take at most one part in projectShare of the time. Those of a task never come closer than projectPause. Many
-// tasks at once share the time, but no task waits longer than projectLatest for the others.
+// Projections take at most one part in projectShare of the time. Two projections of one task are at least
+// projectPause apart. Many tasks at once share the time, but no task waits longer than projectLatest for the others.
 const (
 	projectShare  = 10
 	projectPause  = time.Second
@@ -179,18 +179,18 @@ const (
 
 // Load is what the projectors of a store have to do. The zero Load is for a new store.
 type Load struct {
-	tasks atomic.Int64 // that have something to write
-	took  atomic.Int64 // nanoseconds, the newest projection of any of them
+	tasks atomic.Int64 // tasks that have something to write
+	took  atomic.Int64 // nanoseconds that the newest projection of any task took
 }
 
-// pause is how long a task waits with a projection. took is how long its last one took, 0 before the first.
+// pause returns how long a task waits before its next projection.
 func (l *Load) pause(took time.Duration) time.Duration {
 	shared := time.Duration(projectShare * l.took.Load() * l.tasks.Load())
 	return max(projectPause, projectShare*took, min(shared, projectLatest))
 }
 
-// snapshotEvery is after how many commits a running task's snapshot is renewed:
-// it bounds what a reader folds, and what a kill leaves to be folded.
+// snapshotEvery is the number of commits after which a running task's snapshot is renewed: it bounds how much a
+// reader folds, also after a kill.
 const snapshotEvery = 256
 
 // Task is an owned task whose files a Projector writes.
@@ -201,8 +201,8 @@ type Task struct {
 	Own          bool   // it is in Roost's own root
 	Log          journal.Owner
 	Now          func() int64
-	View         func(func(*task.State))                         // calls back with the state while no commit can change it
-	SaveSnapshot func(ctx context.Context, commits uint64) error // if there are at least so many new commits
+	View         func(func(*task.State))                         // calls the function with the state while no commit can change it
+	SaveSnapshot func(ctx context.Context, commits uint64) error // if there are at least this many new commits
 	Load         *Load                                           // of all tasks of the store
 }
 
@@ -294,7 +294,7 @@ func (p *Projector) Leave() {
 	p.off = true
 }
 
-// Distrust makes the projector write a file again that is not what it wrote.
+// Distrust makes the projector write a file again although the file does not hold what the projector wrote.
 func (p *Projector) Distrust(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -322,8 +322,8 @@ func (p *Projector) Close(ctx context.Context) error {
 	return errors.Join(err, p.checkUnchanged())
 }
 
-// unlist makes Roo read history_item.json again after we wrote it. While Roo holds the lock of its index, the next write
-// and the end of the ownership try again. The caller holds mu.
+// unlist makes Roo read our history_item.json again. While Roo holds the lock of its index, the next write and the
+// end of the ownership try again. The caller holds mu.
 func (p *Projector) unlist(ctx context.Context) error {
 	if !p.listed || p.task.Own {
 		return nil
@@ -336,9 +336,8 @@ func (p *Projector) unlist(ctx context.Context) error {
 	return nil
 }
 
-// A failure of the disk may pass in a moment, and no process comes back to a task whose run has ended. So Close tries the
-// last projection again for about a second and a half. After that the next owner writes it, or the next server (see
-// Store.Behind).
+// Close tries the last projection again for about a second and a half: a failure of the disk may pass, and no process
+// returns to a task whose run has ended. After that the next owner writes it, or the next server (see Store.Behind).
 const (
 	passingPause = 50 * time.Millisecond
 	passingMost  = 800 * time.Millisecond
@@ -366,7 +365,7 @@ func (p *Projector) checkUnchanged() error {
 	return nil
 }
 
-// Settle writes the files for the newest synced state, if they show an older one.
+// Settle writes the files for the newest synced state, if they show an older state.
 func (p *Projector) Settle(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -522,8 +521,8 @@ func (p *Projector) metadata(img image) ([]byte, error) {
 	return img.metadata(base), nil
 }
 
-// expected is the fingerprint that a file must have to be replaced: the one that Roost wrote, or the one that the intake
-// saw. A file that neither of them knows must not exist.
+// expected returns the fingerprint that a file must have before it may be replaced: as Roost wrote it, or as the
+// intake saw it. A file that neither of them knows must not exist.
 func (p *Projector) expected(name string) *roofmt.Fingerprint {
 	if last, ok := p.mark.Files[name]; ok && last.MTime != 0 {
 		return new(last.Print())
@@ -561,8 +560,8 @@ func (p *Projector) writeOutput(dir, name, hash string) error {
 	return roofmt.Replace(context.Background(), dir, []roofmt.Replacement{{Name: name, Bytes: data}}, roofmt.Options{})
 }
 
-// Saw records the files as they were when they were taken in: the projector may replace exactly those. A file with the
-// content that we would write keeps its bytes, however they are spelled, until its content changes.
+// Saw records the files as they were when they were taken in: the projector may replace only files in that state. A
+// file whose content equals what we would write keeps its bytes and their spelling until its content changes.
 func (p *Projector) Saw(folder *roofmt.Folder, adopted bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -608,7 +607,7 @@ func (p *Projector) Saw(folder *roofmt.Folder, adopted bool) error {
 	return nil
 }
 
-// sawSmall records a small file as it is. After an adoption, the file counts as what we would write.
+// sawSmall records a small file as it is. After an adoption, the record says that the file holds what we would write.
 func (p *Projector) sawSmall(name string, data []byte, print roofmt.Fingerprint, key string, adopted bool) {
 	have, known := p.mark.Files[name]
 	if known && print.Exists && have.Print() == print {

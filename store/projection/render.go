@@ -24,7 +24,7 @@ type image struct {
 	meta    string            // blob with the task_metadata.json that another tool wrote
 	row     usage.Row
 	outputs []artifact
-	gone    []artifact // outputs of calls that are out of the history
+	gone    []artifact // outputs of calls that left the history
 }
 
 // artifact is a command's full output, projected to command-output/.
@@ -76,8 +76,7 @@ func imageOf(s *task.State, now int64) (image, error) {
 	return img, nil
 }
 
-// MetadataBlob is the blob with the task_metadata.json that another tool wrote, "" when
-// there is none.
+// MetadataBlob returns the blob with the task_metadata.json that another tool wrote, "" when there is none.
 func MetadataBlob(s *task.State) string {
 	if s.Adopted != nil {
 		for _, f := range s.Adopted.Files {
@@ -92,7 +91,7 @@ func MetadataBlob(s *task.State) string {
 	return ""
 }
 
-// elementsOf reads messages. It fails when one of them cannot be read: a file that looks whole must lack no message.
+// elementsOf reads messages. It fails when it cannot read one of them: a file that looks whole must lack no message.
 func elementsOf(s *task.State, list []*task.Message) ([]roofmt.Element, error) {
 	raws, err := s.Raws(list)
 	if err != nil {
@@ -105,7 +104,7 @@ func elementsOf(s *task.State, list []*task.Message) ([]roofmt.Element, error) {
 	return out, nil
 }
 
-// renderItem is the history row. Unknown members of another tool stay in their places.
+// renderItem returns the history row. Unknown members that another tool wrote stay in their places.
 func (img image) renderItem(size int64) []byte {
 	rows := make([][]byte, len(img.ui))
 	for i, e := range img.ui {
@@ -125,7 +124,7 @@ func (img image) renderItem(size int64) []byte {
 	return compact
 }
 
-// itemKey is the digest of the item without the time at which it was rendered.
+// itemKey returns the digest of the item without the time at which it was rendered.
 func (img image) itemKey() string {
 	img.row.Now, img.item = 0, nil
 	return FileOf(img.renderItem(0)).SHA256
@@ -152,7 +151,8 @@ func render(list []roofmt.Element) ([]byte, File, error) {
 	return buf.Bytes(), FileOf(buf.Bytes()), nil
 }
 
-// RenderItem is the history item that Roost would write for a task. size is the size of the task's files in bytes.
+// RenderItem returns the history item that Roost would write for a task. size is the size of the task's files in
+// bytes.
 func RenderItem(s *task.State, now, size int64) ([]byte, error) {
 	img, err := imageOf(s, now)
 	if err != nil {
@@ -161,7 +161,8 @@ func RenderItem(s *task.State, now, size int64) ([]byte, error) {
 	return img.renderItem(size), nil
 }
 
-// metadata is task_metadata.json of an image: base without the records that a rewind removed, and with those that count.
+// metadata returns the task_metadata.json of an image: base without the records that a rewind removed, and with the
+// records that count.
 func (img image) metadata(base []byte) []byte {
 	if len(img.unknown) > 0 {
 		base = WithoutRecords(base, img.unknown)
@@ -216,10 +217,11 @@ func OverItem(item, row []byte) []byte {
 // filesKey is the list in task_metadata.json.
 const filesKey = "files_in_context"
 
-// MergeFiles is task_metadata.json with Roost's file records in it, as Roo's own tracker would leave it: entries of the
-// editor keep their places, active entries of a path that Roost touched go stale, and a new entry carries the newest of
-// each date of its path. Unknown members survive. Records that base holds already are not added again; with nothing to
-// add, base comes back byte for byte. Without a base (nil, or not an object) the records alone make the file.
+// MergeFiles returns task_metadata.json with Roost's file records in it, as Roo's own tracker would leave it: entries
+// of the editor keep their places, active entries of a path that Roost touched become stale, and a new entry carries
+// the newest of each date of its path. Unknown members survive. Records that base holds already are not added again;
+// with nothing to add, base comes back byte for byte. Without a base (nil, or not an object) the records alone make
+// the file.
 func MergeFiles(base []byte, records []task.FileRecord) []byte {
 	if !esjson.Valid(base) || esjson.TypeOf(base) != esjson.TypeObject {
 		return task.MetadataJSON(records)
@@ -248,8 +250,9 @@ func MergeFiles(base []byte, records []task.FileRecord) []byte {
 	return out
 }
 
-// WithoutRecords is task_metadata.json as another tool left it: without the entries that these records of Roost's made,
-// and with the last entry of each path active again. It is nil when nothing is left, or when file is not an object.
+// WithoutRecords returns task_metadata.json as another tool left it: without the entries that Roost made for these
+// records, and with the last entry of each path active again. It is nil when nothing is left, or when file is not an
+// object.
 func WithoutRecords(file []byte, records []task.FileRecord) []byte {
 	if !esjson.Valid(file) || esjson.TypeOf(file) != esjson.TypeObject {
 		return nil
@@ -292,7 +295,7 @@ type FileKey struct {
 	at           int64
 }
 
-// KeyOf is the key of the entry that a record makes.
+// KeyOf returns the key of the entry that a record makes.
 func KeyOf(r task.FileRecord) FileKey { return FileKey{r.Path, r.Source, r.RecordedAt} }
 
 // dates are the newest dates of each kind for one path, and the indexes of its active entries.
@@ -330,7 +333,7 @@ func (m *merging) keep(raw []byte) {
 	m.entries = append(m.entries, raw)
 }
 
-// keyIn is the key of an entry of a file.
+// keyIn returns the key of an entry of a file.
 func keyIn(raw []byte) FileKey {
 	source, member := esjson.TextOf(raw, "record_source"), "roo_read_date"
 	switch source {

@@ -47,8 +47,8 @@ func Group(file string, create bool) (*Ring, error) {
 	return &Ring{group: &p}, nil
 }
 
-// exposed reports whether others can use a key whose file has a mode. Kubernetes mounts a secret as root's, and readable
-// for the group of the pod: nobody gets the mode 0440 by accident.
+// exposed reports whether other users can read a key whose file has this mode. It allows 0440: Kubernetes mounts a
+// secret as root's, and readable for the group of the pod, and nobody sets that mode by accident.
 func exposed(mode fs.FileMode) bool { return mode&0o077 != 0 && mode != 0o440 }
 
 func makeGroup(file string) error {
@@ -62,13 +62,13 @@ func makeGroup(file string) error {
 	return writeOnce(file, append(data, '\n'))
 }
 
-// What a token of the group is for.
+// The uses of a token of the group.
 const (
 	ForServers = "the servers of a group"
 	ForClients = "the clients of a group"
 )
 
-// Token is a token of the group, the same on each server: it follows from the key.
+// Token returns a token of the group, the same on each server: it follows from the key.
 func (r *Ring) Token(who string) (string, error) {
 	key, err := r.group.Sign.journal()
 	if err != nil {
@@ -79,8 +79,8 @@ func (r *Ring) Token(who string) (string, error) {
 	return hex.EncodeToString(mac.Sum(nil)), nil
 }
 
-// ErrOtherGroup: the database belongs to a group of servers with another key. What its journals hold would count as a
-// stranger's here, and the other way round.
+// ErrOtherGroup: the database belongs to a group of servers with another key. Its journals would count as a
+// stranger's here, and the journals of this group as a stranger's there.
 var ErrOtherGroup = errors.New("the database belongs to servers with another key")
 
 // Join opens the key of the group whose tasks are in a database, and makes both when no server has used the database

@@ -185,7 +185,7 @@ func tokenSum(token string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// find reads the keys of this place; nil when it has none. at is the place, without keys.
+// find reads the keys of this place; p is nil when it has none. at describes the place, without keys.
 func (r *Ring) find() (p *place, at place, err error) {
 	if r.group != nil {
 		return r.group, *r.group, nil
@@ -243,7 +243,8 @@ func (r *Ring) find() (p *place, at place, err error) {
 // memory holds the keys of places whose user has no state folder.
 var memory sync.Map
 
-// file names the file of a place: each has its own, so that no two processes change one.
+// file returns the path of the keys file of a place: each place has its own, so that no two processes change one
+// file.
 func (r *Ring) file(at place) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s", at.Inode, at.Path))
 	return filepath.Join(r.state, "roots", at.Root, hex.EncodeToString(sum[:8])+".json")
@@ -288,7 +289,7 @@ func (r *Ring) keep(p place, replace bool) error {
 	return nil
 }
 
-// writeOnce makes a file durable under its name, unless there is one.
+// writeOnce makes a file durable under its name, unless a file of that name exists.
 func writeOnce(file string, data []byte) error {
 	if err := atomicfile.Create(file, data); !errors.Is(err, fs.ErrExist) {
 		return err

@@ -16,26 +16,26 @@ import (
 )
 
 const (
-	// mostWeighed is how many tasks with hits the order "best" compares by their best hits, those whose title holds the
-	// words first and then the newest. Those behind them follow by their times: to weigh all would read all tasks for a
-	// common word.
+	// mostWeighed is the number of tasks that the order "best" compares by their best hits: tasks whose title holds
+	// the words come first, then the newest. The other tasks follow by their times: to compare all would read all
+	// tasks for a common word.
 	mostWeighed = 200
 	// mostCounted bounds the parts of the catalogue that are read only to count hits.
 	mostCounted = 1500
 
-	whole = 1 << 30 // the number of hits that the page before has of a task: all of them
+	whole = 1 << 30 // as the number of hits of a task on earlier pages: all of them
 )
 
 // spot is a place in the order of all hits: behind the first n hits of a task.
 type spot struct {
 	title, score int // of the order "best"
 	ts           int64
-	mark         string // of the task; "" is before all tasks
+	mark         string // of the task; "" = the spot before all tasks
 	n            int
 	best         bool // the order is "best"
 }
 
-// compare is the order of tasks: those whose title holds the words, those with the better hits, the newest.
+// compare returns the order of tasks: those whose title holds the words, those with the better hits, the newest.
 func (s spot) compare(b spot) int {
 	return cmp.Or(cmp.Compare(b.title, s.title), cmp.Compare(b.score, s.score), cmp.Compare(b.ts, s.ts), strings.Compare(s.mark, b.mark))
 }
@@ -48,7 +48,7 @@ func (s spot) String() string {
 	return text
 }
 
-// ValidCursor reports whether a text is a cursor as a search in an order gives it, or none.
+// ValidCursor reports whether a text is empty, or a cursor that a search in this order gives.
 func ValidCursor(text, sort string) bool {
 	_, err := readSpot(text, sort)
 	return err == nil
@@ -88,7 +88,7 @@ func readSpot(cursor, sort string) (s spot, err error) {
 
 const markBytes = 6
 
-// mark gives tasks of the same time an order.
+// mark returns a text that orders tasks of the same time.
 func (c *candidate) mark() string {
 	if c.name == "" {
 		sum := sha256.Sum256([]byte(catalogKey(c.Ref)))
@@ -100,7 +100,7 @@ func (c *candidate) mark() string {
 // behind reports whether a place is behind all hits of a task.
 func (s spot) behind(c *candidate) bool { return s.mark != "" && s.compare(c.place) > 0 }
 
-// given is how many hits of a task come before a place that is not behind the task.
+// given returns how many hits of a task come before a spot; the spot is not behind all of them.
 func (s spot) given(c *candidate) int {
 	if s.mark != "" && s.ts == c.TS && s.mark == c.mark() {
 		return s.n
@@ -108,7 +108,7 @@ func (s spot) given(c *candidate) int {
 	return 0
 }
 
-// titleScore judges a title for the order of tasks.
+// titleScore scores a title by the words of the search, for the order of tasks.
 func (f *search) titleScore(title string) int {
 	if f.q.Filter.Sort != api.SortBest {
 		return 0
@@ -126,7 +126,7 @@ type page struct {
 	tasks int    // on the page
 }
 
-// full reports whether there are hits for the page, and one to know that there are more.
+// full reports whether the page has all its hits, and one more, which shows that further hits follow.
 func (p *page) full() bool {
 	return p.search.full(*p.out) || p.q.Tasks > 0 && p.tasks > p.q.Tasks
 }
@@ -243,7 +243,7 @@ func (p *page) give(ctx context.Context, c *candidate) error {
 	return nil
 }
 
-// cut removes from the page what fill read only to know that there is more.
+// cut removes from the page the hits that fill read only to know whether more follow.
 func (p *page) cut() {
 	keep := len(p.out.Items)
 	if limit := p.q.Filter.Limit; limit > 0 {

@@ -1,6 +1,6 @@
-// Package search finds messages of all tasks by their words, and keeps in the catalogue what it had to read. The result is
-// complete in any state of the catalogue: a task that it does not know as it is now is read. Nothing is written but the
-// catalogue.
+// Package search finds messages of all tasks by their words, and keeps in the catalogue what it had to read. The
+// result is complete in any state of the catalogue: the search reads each task whose present state the catalogue does
+// not hold. It writes nothing but the catalogue.
 package search
 
 import (
@@ -27,21 +27,21 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// Query is what to look for, and in which tasks.
+// Query is what to search for, and in which tasks.
 type Query struct {
-	Text string   // words, or phrases in double quotes; one message must have all. "" = the calls of Tool, or with File
+	Text string   // words, or phrases in double quotes; one message must hold all. "" = the calls of Tool, or the calls for File
 	In   []string // api.Scopes; none is everywhere
 
-	// Filter narrows the tasks as it does lists, save for Query, Damaged and Empty. Sort is api.SortBest or api.SortNew,
-	// "" = that. Limit and Cursor page through the hits.
+	// Filter narrows the tasks as it does for lists, except that Query, Damaged and Empty are ignored. Sort is
+	// api.SortBest or api.SortNew; "" = api.SortNew. Limit and Cursor page through the hits.
 	Filter store.Filter
-	Each   int    // at most so many hits of one task, and Result.Hits and Total; 0 = all
-	Tasks  int    // at most so many tasks on a page; 0 = any number
+	Each   int    // at most this many hits of one task, and Result.Hits and Total are filled in; 0 = all hits
+	Tasks  int    // at most this many tasks on a page; 0 = any number
 	Tool   string // only tasks in which this tool was called: read_file, or readFile
-	File   string // only tasks in which a tool was asked for a path that holds this
+	File   string // only tasks in which a tool was called with a path that holds this
 
-	// Patience bounds how long a search also adds to the catalogue what it had to read;
-	// 0 is as long as it takes. What is not added is read again the next time.
+	// Patience bounds the time in which a search also adds to the catalogue what it had to read; 0 = no bound. What
+	// is not added is read again the next time.
 	Patience time.Duration
 }
 
@@ -53,16 +53,15 @@ type Result struct {
 	NextCursor string
 	Hits       map[string]int    // with Query.Each: all hits of each task of the page, by SOURCE:ID
 	Total      *api.HitTotal     // with Query.Each: nil when counting would take long
-	Tasks      int               // that were looked through
-	Read       int               // of those, how many the catalogue did not know as they are now
-	Sources    []api.SourceState // where was looked; nothing is counted but tasks
+	Tasks      int               // the tasks that were searched
+	Read       int               // tasks among these whose present state the catalogue did not hold
+	Sources    []api.SourceState // the sources that were searched; only their tasks are counted
 	Unread     []api.Damage      // tasks that could not be read; others may be damaged in part
-	Notes      []string          // why the catalogue could not be used or kept
+	Notes      []string          // why the catalogue could not be used or written
 }
 
-// Run finds messages of all tasks. Its result is complete in any state of the
-// catalogue: a task that it does not know as it is now is read. Nothing is
-// written but the catalogue.
+// Run finds messages of all tasks. Its result is complete in any state of the catalogue: Run reads each task whose
+// present state the catalogue does not hold. It writes nothing but the catalogue.
 func Run(ctx context.Context, s *store.Store, q Query) (Result, error) {
 	words, err := wordsOf(q)
 	if err != nil {
@@ -80,7 +79,7 @@ func Run(ctx context.Context, s *store.Store, q Query) (Result, error) {
 	defer tasks.Close()
 	var notes []string
 	for try := 0; ; try++ {
-		var db store.Catalog // nil: there is no place for one, or it was damaged twice
+		var db store.Catalog // nil: the store keeps no catalogue, or it was damaged twice
 		var err error
 		if try < 2 {
 			db, err = s.OpenCatalog(ctx)
@@ -105,7 +104,8 @@ func Run(ctx context.Context, s *store.Store, q Query) (Result, error) {
 	}
 }
 
-// wordsOf is what messages must hold. Without words a search for a tool or a file finds its calls.
+// wordsOf returns the words that messages must hold. Without words, a search for a tool or a file finds calls of the
+// tool, or calls for the file.
 func wordsOf(q Query) (catalog.Query, error) {
 	switch {
 	case strings.TrimSpace(q.Text) != "" || q.Tool+q.File == "":
@@ -137,7 +137,7 @@ type candidate struct {
 	read   bool
 	known  *catalog.Task // nil: it was read
 	hits   []catalog.Hit // when it was read
-	also   uint64        // which of search.also hold, when it was read
+	also   uint64        // which conditions of search.also the task meets, when it was read
 	failed *api.Damage
 	name   string // see mark
 	place  spot
@@ -145,7 +145,7 @@ type candidate struct {
 	found  bool // its hits are counted
 }
 
-// also is something that a task must have, beside the hit.
+// also is a condition that the task of a hit must meet.
 type also struct {
 	q     catalog.Query
 	parts map[int64][]catalog.Part
@@ -218,11 +218,11 @@ func (f *search) run(ctx context.Context, from spot) (out Result, err error) {
 	return out, err
 }
 
-// mostWhileOpen is how many tasks are read while a snapshot stays open. An old one is in the way of those who tidy up: the
-// log of the file grows, and a database keeps what was replaced in any of its tables.
+// mostWhileOpen limits how many tasks are read while a snapshot stays open. An old snapshot blocks cleaning up: the
+// log of the file grows, and a database keeps replaced rows of all its tables.
 const mostWhileOpen = 50
 
-// begin opens a snapshot, and returns what is known of tasks.
+// begin opens a snapshot, and returns the tasks that the catalogue knows.
 func (f *search) begin(ctx context.Context) (known map[string]catalog.Task, err error) {
 	if f.db == nil {
 		return nil, nil
@@ -240,7 +240,8 @@ func (f *search) end() {
 	}
 }
 
-// unknownOf are the candidates that were not read and are not known as they are now. It takes all others out of known.
+// unknownOf returns the candidates that were not read and whose present state the catalogue does not hold. It removes
+// all other candidates from known.
 func unknownOf(all []*candidate, known map[string]catalog.Task) (unknown []*candidate) {
 	for _, c := range all {
 		key := catalogKey(c.Ref)
@@ -260,12 +261,12 @@ func unknownOf(all []*candidate, known map[string]catalog.Task) (unknown []*cand
 	return unknown
 }
 
-// full reports whether there are hits for the page, and one to know that there are more.
+// full reports whether the page has all its hits, and one more, which shows that further hits follow.
 func (f *search) full(out Result) bool {
 	return f.q.Filter.Limit > 0 && len(out.Items) > f.q.Filter.Limit
 }
 
-// most is how many hits of the next task are enough; 0 is all.
+// most returns how many hits of the next task are enough; 0 = all of them.
 func (f *search) most(out Result, given int) int {
 	if f.q.Filter.Limit <= 0 || f.q.Each > 0 {
 		return 0
@@ -273,7 +274,7 @@ func (f *search) most(out Result, given int) int {
 	return f.q.Filter.Limit + 1 - len(out.Items) + given
 }
 
-// hits fills in what a candidate has: the best first, and of more than most the first.
+// hits fills in the hits of a candidate, the best first; with most, only that many.
 func (f *search) hits(ctx context.Context, c *candidate, parts map[int64][]catalog.Part, most int) error {
 	if c.known == nil {
 		if c.also != 1<<len(f.also)-1 {
@@ -301,8 +302,8 @@ func (f *search) hits(ctx context.Context, c *candidate, parts map[int64][]catal
 	return err
 }
 
-// goneOf are the keys of tasks whose folders are gone, and of those that had no folder and are not listed. Others that were
-// not found are in storages that were not named this time, or cannot be reached.
+// goneOf returns the keys of tasks whose folders are gone, and of those that had no folder and are not listed. Other
+// tasks that were not found are in storages that this list left out, or that cannot be reached.
 func goneOf(rest map[string]catalog.Task, tasks *store.Candidates) (gone []string) {
 	var listed map[string]bool
 	for key := range rest {
@@ -332,13 +333,12 @@ const (
 	scanners  = 2        // tasks that are read at the same time
 	keepAtOne = 16 << 20 // bytes of text that go into the catalogue in one transaction
 
-	// bytes of files; of tasks with more, one is read at a time: what is known of each of its
-	// messages stays in memory
+	// the size of files in bytes above which tasks are read one at a time: the results for all messages of a task
+	// stay in memory
 	largeFiles = 256 << 20
 )
 
-// scan reads tasks, finds their hits, and adds them to the catalogue as long as there
-// is patience for that.
+// scan reads tasks, finds their hits, and adds them to the catalogue until Query.Patience is used up.
 func (f *search) scan(ctx context.Context, list []*candidate, from spot) {
 	var k keeper
 	store.Parallel(ctx, scanners, len(list), func(i int) {
@@ -349,20 +349,20 @@ func (f *search) scan(ctx context.Context, list []*candidate, from spot) {
 	f.unkept = errors.Join(f.unkept, k.err)
 }
 
-// keeper collects entries until a transaction is worth its cost. While one is written
-// the other tasks are read.
+// keeper collects entries until there are enough for one transaction. While a transaction is written, the other tasks
+// are read.
 type keeper struct {
 	mu   sync.Mutex
 	list []catalog.Entry
 	text int
 
-	large sync.Mutex // held while a task of many bytes is read
+	large sync.Mutex // held while a task with many bytes is read
 
 	writing sync.Mutex
-	err     error // under writing
+	err     error // guarded by writing
 }
 
-// keep writes what was collected, when there is enough of it or it is the last.
+// keep writes the collected entries when there are enough of them, or with last.
 func (f *search) keep(ctx context.Context, k *keeper, last bool) {
 	k.mu.Lock()
 	if len(k.list) == 0 || !last && k.text < keepAtOne && len(k.list) < 1000 {
@@ -423,11 +423,11 @@ func (f *search) read(ctx context.Context, c *candidate, k *keeper, from spot) {
 	f.keep(ctx, k, false)
 }
 
-// tooLarge is put before the stamp of a task of which nothing is kept but that it has too
-// much text. It is read each time.
+// tooLarge precedes the stamp of a task with too much text: the catalogue keeps nothing else of the task, and it is
+// read each time.
 const tooLarge = "too large "
 
-// judge matches a message of a task.
+// judge decides whether a message of a task is a hit.
 func (f *search) judge(c *candidate, m catalog.Message, from spot) {
 	for i, a := range f.also {
 		if c.also&(1<<i) == 0 {
@@ -449,8 +449,8 @@ func (f *search) judge(c *candidate, m catalog.Message, from spot) {
 	}
 }
 
-// texts are the messages of both histories as what can be found of them. They come in the order of their times, so
-// that both histories' messages about one thing are adjacent. A message that cannot be read gives an error, and the next
+// texts yields the searchable texts of the messages of both histories. They come in the order of their times, so that
+// both histories' messages about one thing are adjacent. A message that cannot be read gives an error, and the next
 // one follows.
 func texts(ctx context.Context, s *task.State) iter.Seq2[catalog.Message, error] {
 	return func(yield func(catalog.Message, error) bool) {
@@ -481,12 +481,12 @@ type saying struct {
 	of      func([]byte, int) catalog.Message
 }
 
-// inOrder are the messages of both histories in the order of their times. One without a
-// time stays behind the one before it; at the same time the person's history is first.
+// inOrder returns the messages of both histories in the order of their times. A message without a time stays behind
+// the one before it; at the same time the UI history comes first.
 func inOrder(s *task.State) []saying {
 	ui, api := s.UI(), s.API()
 	out := make([]saying, 0, len(ui)+len(api))
-	var now int64 // in the other history
+	var now int64 // the time that the other history has reached
 	for a, u := 0, 0; a < len(api) || u < len(ui); {
 		if a < len(api) {
 			now = max(now, api[a].TS())
@@ -502,8 +502,9 @@ func inOrder(s *task.State) []saying {
 	return out
 }
 
-// Verify compares the texts in the catalogue with the folders; store.VerifyRows compares the rows. The text of a task that
-// has changed since is stale: it will be read again. A text that counts as new and differs misleads its readers.
+// Verify compares the texts in the catalogue with the folders; store.VerifyRows compares the rows. The text of a task
+// that has changed since is stale: the next search reads the task again. A text that counts as up to date and differs
+// misleads searches.
 func Verify(ctx context.Context, s *store.Store) []store.Mismatch {
 	out, err := verify(ctx, s)
 	if err != nil {
@@ -512,7 +513,7 @@ func Verify(ctx context.Context, s *store.Store) []store.Mismatch {
 	return out
 }
 
-// verify is Verify; its error is why the catalogue cannot be compared.
+// verify is Verify; its error is the reason why the catalogue cannot be compared.
 func verify(ctx context.Context, s *store.Store) (out []store.Mismatch, err error) {
 	about := s.CatalogMismatch
 	db, err := s.VerifyCatalog(ctx)
@@ -597,8 +598,8 @@ func Rebuild(ctx context.Context, s *store.Store, damaged bool) error {
 	return err
 }
 
-// waitUntilCalm waits for a bounded time until no task has changed just now: the catalogue does not keep tasks that
-// have.
+// waitUntilCalm waits for a bounded time until the last change of every task is old enough: the catalogue does not
+// keep a task that changed a moment ago.
 func waitUntilCalm(ctx context.Context, s *store.Store) error {
 	for end := time.Now().Add(10 * intake.ClockTick); time.Now().Before(end); {
 		tasks, err := s.Candidates(ctx, store.Filter{})
@@ -618,7 +619,8 @@ func waitUntilCalm(ctx context.Context, s *store.Store) error {
 	return nil // another program is at work; searches read those tasks until they are calm
 }
 
-// compareText describes how the searchable messages of a task differ from what its folder gives; "" when they do not.
+// compareText describes how the searchable messages of a task in the catalogue differ from those in its folder; ""
+// when they do not.
 func compareText(ctx context.Context, s *store.Store, tasks *store.Candidates, t store.Candidate, snap *catalog.Snapshot,
 	row catalog.Task) (string, error) {
 	v, err := s.ReadUnlabelled(ctx, t.Ref)

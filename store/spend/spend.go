@@ -31,12 +31,12 @@ import (
 type Filter struct {
 	Source    string // a source's or a tool's name
 	Workspace string
-	Since     int64 // Unix milliseconds, of the request
+	Since     int64 // Unix milliseconds; older requests do not count
 	Until     int64
 	Zone      *time.Location // of days; nil = UTC
 }
 
-// add counts a request of a task, by its path. The requests of a task come one after another.
+// add counts a request of a task; task is its path. The requests of one task must come one after another.
 func (c *spendingSums) add(g *api.SpendingGroup, task string, u api.Usage) {
 	if c.last[g] != task {
 		c.last[g] = task
@@ -49,7 +49,8 @@ func (c *spendingSums) add(g *api.SpendingGroup, task string, u api.Usage) {
 	g.Usage = g.Usage.Plus(u)
 }
 
-// Sum adds up the tasks that List lists. Of a task that cannot be read it counts the summary's usage, which is unknown.
+// Sum adds up the tasks that List lists. For a task that cannot be read it counts the summary's usage, which is
+// unknown.
 func Sum(ctx context.Context, s *store.Store, by api.Grouping, f Filter) (api.Totals, error) {
 	if !slices.Contains(api.Groupings, by) {
 		return api.Totals{}, fmt.Errorf("group spending by %q: there is no such grouping", by)
@@ -76,7 +77,7 @@ func Sum(ctx context.Context, s *store.Store, by api.Grouping, f Filter) (api.To
 	return sums.spending(listed), nil
 }
 
-// list lists tasks. at has all tasks by their paths.
+// list lists tasks. at maps their paths to the tasks.
 func list(ctx context.Context, s *store.Store, f store.Filter) (tasks []api.Summary, at map[string]store.Ref, err error) {
 	listed, err := s.List(ctx, f)
 	if err != nil {
@@ -153,7 +154,7 @@ func (c *spendingSums) task(t api.Summary, list []Expense) {
 	}
 }
 
-// keys are the groups that share an expense.
+// keys returns the groups that share an expense.
 func (c *spendingSums) keys(t api.Summary, e Expense) []string {
 	switch c.by {
 	case api.ByDay, api.ByWeek, api.ByMonth:
@@ -199,7 +200,7 @@ func (c *spendingSums) group(key string, t api.Summary) *api.SpendingGroup {
 	return g
 }
 
-// spending orders the groups: stretches of time by time, all else by cost, then tokens.
+// spending orders the groups: periods of time by time, all others by cost, then tokens.
 func (c *spendingSums) spending(tasks []api.Summary) api.Totals {
 	if c.by == api.ByTask {
 		c.withChildren(tasks)
@@ -274,8 +275,8 @@ func Since(ctx context.Context, s *store.Store, since int64, id string) (own, ot
 	return own, others, nil
 }
 
-// ByFamily adds up what the tasks of a task's tree ever spent, without the task itself: its root task and all descendants
-// of that one. Damaged folders may name each other as parents; each task counts once.
+// ByFamily adds up what the tasks of a task's tree ever spent: its root task and all descendants of the root, without
+// the task itself. Damaged folders may name each other as parents; each task counts once.
 func ByFamily(ctx context.Context, s *store.Store, id, parent string) (money.USD, error) {
 	listed, err := s.List(ctx, store.Filter{})
 	if err != nil {
@@ -309,7 +310,7 @@ func ByFamily(ctx context.Context, s *store.Store, id, parent string) (money.USD
 	return money.USD(sum), nil
 }
 
-// family is a task and all its descendants, each once: damaged folders may name each other as parents.
+// family returns a task and all its descendants, each once: damaged folders may name each other as parents.
 func family[K comparable](root K, children map[K][]K) []K {
 	out, seen := []K{root}, map[K]bool{root: true}
 	for i := 0; i < len(out); i++ {
@@ -333,8 +334,8 @@ type Expense struct {
 }
 
 // Expenses lists what a task spent, request by request, oldest first. The list adds up to the summary's usage, to the
-// micro-dollar: what no request explains any more, because the journal lost a commit or the rows are gone, is an expense
-// of its own without a model.
+// micro-dollar: an amount that no request explains any more, because the journal lost a commit or the rows are gone,
+// is an expense of its own without a model.
 func Expenses(ctx context.Context, v *store.View) ([]Expense, error) {
 	list, err := foreignExpenses(ctx, v)
 	if err != nil {
@@ -366,7 +367,7 @@ func Expenses(ctx context.Context, v *store.View) ([]Expense, error) {
 }
 
 // foreignExpenses splits the sum of other programs' rows into the rows' shares. A sum of doubles that is rounded once
-// does not equal the sum of rounded doubles, so each row gets its step in the rounded sum.
+// does not equal the sum of rounded doubles, so each row gets the amount by which it raises the rounded sum.
 func foreignExpenses(ctx context.Context, v *store.View) ([]Expense, error) {
 	var list []Expense
 	var sum usage.Tokens
@@ -394,8 +395,8 @@ func foreignExpenses(ctx context.Context, v *store.View) ([]Expense, error) {
 	return list, nil
 }
 
-// models gives the provider and the model of each row. Cline's rows name them, and Roo's when they hold the request;
-// for other rows they are the task's.
+// models returns the provider and the model of each row. Cline's rows name both, and so do Roo's rows that hold the
+// request; other rows get those of the task.
 func models(ctx context.Context, v *store.View, rows []*task.Message) ([][2]string, error) {
 	out := make([][2]string, len(rows))
 	i := -1
@@ -422,8 +423,8 @@ func models(ctx context.Context, v *store.View, rows []*task.Message) ([][2]stri
 	return out, nil
 }
 
-// ownExpenses reads Roost's requests from the journal. The journal of a task that runs may hold more commits than the
-// folded state: they are left to the next reader.
+// ownExpenses reads Roost's requests from the journal. The journal of a running task may hold more commits than the
+// folded state: it leaves these out.
 func ownExpenses(ctx context.Context, v *store.View) ([]Expense, error) {
 	if v.Log == nil || v.State.Usage.Requests == 0 {
 		return nil, nil
@@ -509,7 +510,7 @@ func addTools(v *store.View, list []Expense) {
 	}
 }
 
-// toolOfKind is the tool that a row of a kind shows; "" = the row's text names it.
+// toolOfKind names the tool that a row of a kind shows; "" = the row's text names it.
 var toolOfKind = map[string]string{
 	"ask:tool": "", "say:tool": "",
 	"ask:command": "execute_command", "say:command": "execute_command",

@@ -1,9 +1,9 @@
 // Package trash deletes, restores and purges tasks.
 //
-// Deleting destroys nothing. A task of Roost's own root moves into the trash with one rename, so a kill leaves it whole
-// in one place or the other. A task of another tool is hidden; its folder is not touched. All moves happen one at a
-// time on a root, with the overlay locked, which records them for undo and for followers. Only purging removes bytes: the
-// folder first gets a name that no list shows.
+// Deleting destroys nothing. A task of Roost's own root moves into the trash with one rename, so a kill leaves it
+// whole in one place or the other. A task of another tool is hidden; its folder is not touched. All moves happen one
+// at a time on a root, with the overlay locked; the overlay records them for undo and for followers. Only purging
+// removes bytes: the folder first gets a name that no list shows.
 package trash
 
 import (
@@ -29,7 +29,7 @@ import (
 // ErrTaken: another task has the id of the task that should be restored.
 var ErrTaken = errors.New("another task has this id")
 
-// purgedPrefix begins the name of a folder in the trash that is being removed.
+// purgedPrefix begins the name of a folder in the trash whose bytes are being removed.
 const purgedPrefix = ".purged-"
 
 // List lists the deleted tasks, newest first. It changes nothing.
@@ -51,7 +51,7 @@ func List(ctx context.Context, s *store.Store) ([]api.DeletedTask, error) {
 	return out, nil
 }
 
-// Find finds one deleted task, as Restore and Purge do.
+// Find finds one deleted task by the names that Restore and Purge take.
 func Find(ctx context.Context, s *store.Store, given string) (api.DeletedTask, error) {
 	d, err := s.FindDeleted(ctx, given)
 	if err != nil {
@@ -82,8 +82,8 @@ func DeleteSubtask(ctx context.Context, s *store.Store, ref, parent store.Ref) (
 	return deleteTask(ctx, s, ref, overlay.Entry{With: parent.Source + ":" + parent.ID}, nothingToCheck)
 }
 
-// DeleteAgain repeats a deletion that was undone; redoes is the overlay's commit of it. check is called with the
-// overlay locked, and its error leaves everything as it is.
+// DeleteAgain repeats a deletion that was undone; redoes is the commit of the overlay that undid it. check is called
+// with the overlay locked, and its error leaves everything as it is.
 func DeleteAgain(ctx context.Context, s *store.Store, ref store.Ref, redoes uint64, check func() error) error {
 	_, err := deleteTask(ctx, s, ref, overlay.Entry{Redoes: redoes}, check)
 	return err
@@ -91,7 +91,7 @@ func DeleteAgain(ctx context.Context, s *store.Store, ref store.Ref, redoes uint
 
 func nothingToCheck() error { return nil }
 
-// deleteTask deletes a task with the entry of the overlay, of which it sets what all deletions have.
+// deleteTask deletes a task and records entry in the overlay, after it has set the members that all deletions have.
 func deleteTask(
 	ctx context.Context, s *store.Store, ref store.Ref, entry overlay.Entry, check func() error,
 ) (out api.DeletedTask, err error) {
@@ -323,8 +323,8 @@ func DeleteSubtasksAgain(ctx context.Context, s *store.Store, parent store.Ref, 
 	return ids, errors.Join(errs...)
 }
 
-// makeRoom removes an empty folder that is where a task belongs: Roo makes one whenever it looks for a task. Anything else
-// is ErrTaken.
+// makeRoom removes an empty folder from the place where a task belongs: Roo makes such a folder whenever it looks for
+// a task. Anything else there is ErrTaken.
 func makeRoom(ctx context.Context, s *store.Store, ref store.Ref) error {
 	if !s.Taken(ctx, ref) {
 		return nil
@@ -336,8 +336,8 @@ func makeRoom(ctx context.Context, s *store.Store, ref store.Ref) error {
 	return fmt.Errorf("%s: %w", ref.Dir, ErrTaken)
 }
 
-// Purge removes the bytes of a deleted task for good. Of a task in another tool's storage it removes only Roost's
-// journal; the folder remains, and remains hidden.
+// Purge removes the bytes of a deleted task for good. For a task in another tool's storage it removes only Roost's
+// journal; the folder stays, and stays hidden.
 func Purge(ctx context.Context, s *store.Store, given string) (api.DeletedTask, error) {
 	var out api.DeletedTask
 	err := s.ChangeOverlay(ctx, func(table overlay.Table, add overlay.Append) error {

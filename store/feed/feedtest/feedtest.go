@@ -37,7 +37,7 @@ const (
 	smallMost  = 100
 )
 
-// patience is how long something that must happen may take on a busy machine.
+// patience limits how long a required event may take on a busy machine.
 const patience = time.Minute
 
 // Run runs the suite. open gives a fresh Backend; see smallLeast for small ones.
@@ -61,8 +61,8 @@ func Run(t *testing.T, open func(t *testing.T, small bool) Backend) {
 	t.Run("what is new", func(t *testing.T) { whatIsNew(t, open(t, false)) })
 }
 
-// Write is what a child does: it adds so many lines of a task, each of one commit, and says at the last that it ends. With 0
-// lines it never ends.
+// Write is what a child process does: it adds the given number of lines for a task, each announcing one commit, and
+// sets End in the last one. With 0 lines it never ends.
 func Write(ctx context.Context, log feed.Log, task, lines string) error {
 	last, err := strconv.ParseUint(lines, 10, 64)
 	if err != nil {
@@ -103,7 +103,7 @@ func tell(t testing.TB, log feed.Log, lines ...feed.Line) {
 	}
 }
 
-// text is a line and what it makes known.
+// text describes a line and the commits that it announces.
 func text(e feed.Entry) string {
 	if e.New.To < e.New.From {
 		return e.Task + " nothing"
@@ -120,7 +120,7 @@ func next(t testing.TB, r feed.Reader) (feed.Entry, bool) {
 	return e, ok
 }
 
-// rest is all that a reader gives now, and the places of its lines.
+// rest returns all lines that a reader gives now, and their places.
 func rest(t testing.TB, r feed.Reader) (out []string, at []feed.Place) {
 	t.Helper()
 	for {
@@ -152,7 +152,7 @@ func atEnd(t testing.TB, log feed.Log) (feed.Reader, feed.Place) {
 	return r, end
 }
 
-// What is new is counted from the line before, whatever the writer says, and whichever server it writes on.
+// What is new is counted from the line before, whatever the writer claims, and on whichever server it writes.
 func whatIsNew(t *testing.T, b Backend) {
 	for _, c := range []struct {
 		name  string
@@ -220,7 +220,7 @@ func unknownPlaces(t *testing.T, b Backend) {
 	}
 }
 
-// A reader of a feed that is deleted is told so; one that waits for a feed gets it from its beginning.
+// A reader of a feed that is deleted gets an error; a reader that waits for a feed gets it from its beginning.
 func deletedAndBorn(t *testing.T, b Backend) {
 	log, other := b.Server(t), b.Server(t)
 	first := reader(t, other, feed.Place{})
@@ -288,8 +288,8 @@ func changes(t *testing.T, b Backend) {
 	}
 }
 
-// Behind every place a reader finds what one finds that has read all, and a reader that goes on with the other server after
-// any line misses nothing and gets nothing twice.
+// From every place a reader finds the same lines as a reader of the whole feed. A reader that continues on the other
+// server after any line misses no line and gets none twice.
 func movingReaders(t *testing.T, b Backend) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -364,7 +364,7 @@ func movingReaders(t *testing.T, b Backend) {
 	}
 }
 
-// A place is known until its line is dropped, and never again. Who reads there just then is told that it is gone.
+// A place is known until its line is dropped, and never again. A reader at a dropped place gets ErrGone.
 func droppedLines(t *testing.T, b Backend) {
 	log, other := b.Server(t), b.Server(t)
 	tell(t, log, line("a", 1, 1, 1))
@@ -456,8 +456,8 @@ func values(m map[string]uint64) (list []uint64) {
 	return list
 }
 
-// Several processes write at once, and one of them is killed. Nothing is lost or told twice, each task's lines keep their
-// order, and any process tells what the killed one could not.
+// Several processes write at once, and one of them is killed. No commit is lost or announced twice, each task's lines
+// keep their order, and any process can announce what the killed one could not.
 func killedWriters(t *testing.T, b Backend) {
 	log := b.Server(t)
 	r := reader(t, log, feed.Place{})

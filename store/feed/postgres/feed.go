@@ -34,7 +34,8 @@ import (
 type Names interface {
 	// JournalOf is the name of a task's journal; ok is false when no task can have this name.
 	JournalOf(t feed.Task) (name string, ok bool)
-	// TaskOf is the task of a journal; ok is false for journals that are not announced, such as those in the trash.
+	// TaskOf returns the task of a journal; ok is false for journals that the feed does not announce, such as those
+	// in the trash.
 	TaskOf(name string) (t feed.Task, ok bool)
 }
 
@@ -48,7 +49,7 @@ type Feed struct {
 
 var _ feed.Log = (*Feed)(nil)
 
-// keepLines is about what the files of a feed hold.
+// keepLines is about the number of lines that the files of a feed hold.
 const keepLines = 1 << 20
 
 // New makes the feed of journals: from now on it announces what their owners commit.
@@ -114,8 +115,9 @@ func (r *lines) add(journal string, l feed.Line) {
 	r.ends = append(r.ends, l.End)
 }
 
-// insert adds lines in one statement. Its outcome is not known when it gets no answer; a line that is added twice
-// announces nothing the second time. How far a journal is announced is what feed.Line.After gives.
+// insert adds lines in one statement. Without an answer the outcome is unknown, and the caller may repeat it: a line
+// that is added twice announces nothing the second time. How far a journal is announced is what feed.Line.After
+// gives.
 func (f *Feed) insert(ctx context.Context, rows lines) error {
 	n := int64(len(rows.journals))
 	if n == 0 {
@@ -160,7 +162,8 @@ SELECT last FROM state`, rows.journals, rows.epochs, rows.firsts, rows.lasts, ro
 	return nil
 }
 
-// drop drops old lines after some were added, once in a while. What it cannot drop is dropped the next time.
+// drop removes old lines, once in a while, after new ones were added. Lines that it cannot remove now are removed the
+// next time.
 func (f *Feed) drop(ctx context.Context, before, last int64) {
 	step := max(f.keep/64, 1)
 	if before/step != last/step {

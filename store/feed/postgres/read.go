@@ -31,7 +31,7 @@ type reader struct {
 
 // row is a line as the table has it.
 type row struct {
-	id                      *int64 // nil: there is none
+	id                      *int64 // nil: the row holds no line
 	journal                 *string
 	epoch, first, last      *int64
 	ends                    *bool
@@ -44,7 +44,7 @@ func (r *row) into() []any {
 	return []any{&r.id, &r.journal, &r.epoch, &r.first, &r.last, &r.ends, &r.beforeEpoch, &r.beforeHead}
 }
 
-// entry is a row as an entry. The line of a journal without a task announces nothing.
+// entry returns a row as an entry. The line of a journal without a task announces nothing.
 func (f *Feed) entry(r row, name string, birth int64) (e feed.Entry) {
 	task, ok := f.names.TaskOf(*r.journal)
 	e.Line = feed.Line{
@@ -101,7 +101,7 @@ func (f *Feed) OpenAt(ctx context.Context, from feed.Place) (feed.Reader, error)
 	return f.reader(e.At.Feed, from.Offset-1), nil
 }
 
-// line is the line at a place. The error is feed.ErrUnknown when there is none.
+// line returns the line at a place. The error is feed.ErrUnknown when there is none.
 func (f *Feed) line(ctx context.Context, at feed.Place) (e feed.Entry, err error) {
 	if at.Segment != segment {
 		return e, feed.ErrUnknown
