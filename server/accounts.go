@@ -20,7 +20,8 @@ import (
 // tokenHeader names the token of the caller in a request that another server of the same user passed on.
 const tokenHeader = "Roost-Account-Token"
 
-// identify identifies the caller of a request, and puts the caller into the request's context. byCookie is that of knows.
+// identify identifies the caller of a request, and puts the caller into the request's context. byCookie is as in
+// knows.
 func (s *Server) identify(r *http.Request) (byCookie bool, p *api.Problem) {
 	c, byCookie, err := s.caller(r)
 	switch {
@@ -65,7 +66,7 @@ func (s *Server) caller(r *http.Request) (c accounts.Caller, byCookie bool, err 
 	return operator, true, nil
 }
 
-// needs are the scope that a route needs, and the scope with which its caller must be able to use the tasks that it finds.
+// needs returns the scope that a route needs, and the scope that its caller must have on the tasks it finds.
 func (rt route) needs() (scope, tasks accounts.Scope) {
 	both := func(s accounts.Scope) (accounts.Scope, accounts.Scope) { return s, s }
 	switch rt.on {
@@ -96,7 +97,7 @@ func (rt route) noted() bool {
 	return rt.method != http.MethodGet || strings.HasSuffix(rt.path, "/export")
 }
 
-// answer answers a request of a route, with what its caller may do.
+// answer answers a request of a route within the rights of its caller.
 func (s *Server) answer(rt *route, w http.ResponseWriter, r *http.Request) *api.Problem {
 	if p := badName(rt, r); p != nil { // the audit trail could not store it
 		return p
@@ -141,8 +142,8 @@ func (s *Server) answer(rt *route, w http.ResponseWriter, r *http.Request) *api.
 	return p
 }
 
-// ownKey is an idempotency key as the server uses it: one key of two people gives two, so that neither gets the other's
-// answers. A server that passes a request on has replaced the key already.
+// ownKey returns the idempotency key that the server uses: the same key of two people becomes two keys, so that
+// neither gets the other's answers. A server that passes a request on has replaced the key already.
 func (s *Server) ownKey(a *asked, key string) string {
 	person := accounts.Person(a.Context())
 	if key == "" || person == "" || (isPeer(a.Request) || s.fromGroup(a.Request)) && hops(a.Request) > 0 {
@@ -168,7 +169,7 @@ func accountRoutes() []route {
 	}
 }
 
-// noAccounts is the problem of a server without accounts; nil if the server has accounts.
+// noAccounts returns the problem of a server without accounts; nil if the server has accounts.
 func (s *Server) noAccounts() error {
 	if s.opt.Accounts != nil {
 		return nil

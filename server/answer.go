@@ -62,7 +62,7 @@ func send(w http.ResponseWriter, r *http.Request, status int, media string, body
 	}
 }
 
-// relayed sets a new deadline for each write, for streams and whole files.
+// relayed sets a new deadline for each write. It is for streams and whole files.
 type relayed struct {
 	http.ResponseWriter
 	ctl   *http.ResponseController
@@ -106,10 +106,10 @@ func prefers(headers []string, media string) bool {
 	return strings.Contains(all, media) && accepts(headers, media) && !strings.Contains(all, jsonMedia)
 }
 
-// tagOf is the ETag of a document: the same bytes at the same position have the same tag. The tag of a task has two parts.
-// If-Match compares the first part, which covers the task itself. The second part covers the task's copies and its size on
-// disk, which changes while Roo's files are written after the last commit: a change of a task does not depend on these. A
-// tag without the second part was rejected, because two different bodies would have one tag.
+// tagOf returns the ETag of a document: the same bytes at the same position have the same tag. The tag of a task has
+// two parts. If-Match compares the first part, which covers the task itself. The second part covers the task's copies
+// and its size on disk, on which a change of a task does not depend: the size changes while Roo's files are written
+// after the last commit. A tag without the second part was rejected, because two different bodies would have one tag.
 func tagOf(doc any, body []byte) string {
 	t, ok := doc.(tagged)
 	row, isRow := t.doc.(api.Summary)
@@ -137,7 +137,7 @@ func digest(body []byte, head events.Cursor) string {
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// guards is the part of a tag that If-Match compares.
+// guards returns the part of a tag that If-Match compares.
 func guards(tag string) string {
 	if before, _, ok := strings.Cut(tag, "."); ok {
 		return before + `"`
@@ -164,7 +164,7 @@ func anyTag(headers []string, fits func(string) bool) bool {
 	return false
 }
 
-// bytesOf are the bytes of a document.
+// bytesOf returns the bytes of a document.
 func bytesOf(doc any) ([]byte, error) {
 	if t, ok := doc.(tagged); ok {
 		doc = t.doc
@@ -183,7 +183,7 @@ func taskPath(id string) string { return "/v1/tasks/" + url.PathEscape(id) }
 
 func runPath(id string) string { return "/v1/runs/" + url.PathEscape(id) }
 
-// aboutTask are the headers that name the task and run of an answer, and the address of a new task.
+// aboutTask returns the headers that name the task and run of an answer, and the address of a new task.
 func aboutTask(task, run, location string) http.Header {
 	h := http.Header{}
 	for name, value := range map[string]string{"Roost-Task-Id": task, "Roost-Run-Id": run, "Location": location} {
@@ -194,7 +194,7 @@ func aboutTask(task, run, location string) http.Header {
 	return h
 }
 
-// headOf are the headers that are derived from a document.
+// headOf returns the headers that are derived from a document.
 func headOf(doc any) http.Header {
 	switch d := doc.(type) {
 	case tagged:

@@ -62,7 +62,7 @@ func (s *Server) change(w http.ResponseWriter, a *asked) *api.Problem {
 	}
 }
 
-// keyOf is the idempotency key of a request; "" if the request has none or needs none.
+// keyOf returns the idempotency key of a request; "" if the request has none or needs none.
 func keyOf(a *asked) (string, *api.Problem) {
 	given := a.Header.Values(keyHeader)
 	if len(given) == 0 || !a.route.keyed() {
@@ -134,7 +134,7 @@ func (s *Server) note(a *asked, err error) {
 	}
 }
 
-// act carries out a request, if the task is as If-Match requires.
+// act carries out a request, if the task is in the state that If-Match requires.
 func (s *Server) act(a *asked) (*idempotency.Answer, error) {
 	unlock, err := s.guarded(a)
 	if err != nil {
@@ -212,9 +212,9 @@ func (s *Server) guarded(a *asked) (unlock func(), err error) {
 	}, nil
 }
 
-// refused is the problem of an error of act. If another process has just taken the task, or only another server has the
-// task's workspace, refused passes the request on instead. If that process has released the task by now, refused sets
-// a.released, and the caller tries again.
+// refused returns the problem for an error of act. If another process has just taken the task, or only another server
+// has the task's workspace, refused passes the request on instead. If that process has released the task by now,
+// refused sets a.released, and the caller tries again.
 func (s *Server) refused(w http.ResponseWriter, a *asked, err error) *api.Problem {
 	if service.HeldElsewhere(err) {
 		if s.elsewhere(w, a) {
@@ -302,7 +302,8 @@ func (b *changeGate) enter(task string) (leave func()) {
 	}
 }
 
-// others is closed when another change of the task ends; nil if there is no other. The caller's own change is counted, too.
+// others returns a channel that is closed when another change of the task ends; nil if there is no other change. The
+// caller has called enter for its own change.
 func (b *changeGate) others(task string) <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -312,8 +313,8 @@ func (b *changeGate) others(task string) <-chan struct{} {
 	return nil
 }
 
-// inTurn makes a change of a task. If a change or run of this process holds the task and is about to release it, inTurn
-// waits and tries again. The zero task means that the change is about no task.
+// inTurn makes a change of a task. If a change or run of this process holds the task and is about to release it,
+// inTurn waits and tries again. With the zero task, the change concerns no task.
 func (b *changeGate) inTurn(ctx context.Context, about service.Task, change func() (*reply, error)) (*reply, error) {
 	if about == (service.Task{}) {
 		return change()
@@ -420,7 +421,7 @@ func trashRoutes() []route {
 	}
 }
 
-// storageRoutes are the routes that import, check or collect for the whole store.
+// storageRoutes returns the routes that import, check or collect for the whole store.
 func storageRoutes() []route {
 	return []route{
 		{on: "POST /v1/imports", body: api.NewImport{}, answer: api.Import{}, bare: true,
@@ -538,7 +539,7 @@ func questionRoutes() []route {
 	}
 }
 
-// editRoutes are the routes that change histories and files of a task, and undo such changes.
+// editRoutes returns the routes that change histories and files of a task, and undo such changes.
 func editRoutes() []route {
 	return []route{
 		{on: "POST /v1/tasks/{id}/rewinds", body: api.NewRewind{}, answer: api.Rewound{}, act: changes((*service.Service).Rewind)},
@@ -587,8 +588,8 @@ func (s *Server) diff(a *asked) (any, error) {
 	return s.service.Diff(a.Context(), a.id, q)
 }
 
-// checkpointOf is the checkpoint in the path of a request. The word newest in the path becomes "", the checkpoint before
-// the newest change.
+// checkpointOf returns the checkpoint in the path of a request. The word newest in the path becomes "", the
+// checkpoint before the newest change.
 func checkpointOf(a *asked) string {
 	if c := a.PathValue("c"); c != "newest" {
 		return c

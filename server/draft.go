@@ -8,7 +8,7 @@ import (
 	"github.com/roost-dev/roost/service"
 )
 
-// draftRoutes are the routes of drafts, for a task or for a new one.
+// draftRoutes returns the routes of drafts, for a task or for a new one.
 func draftRoutes() (list []route) {
 	for _, of := range []string{"/v1/tasks/{id}/draft", "/v1/draft"} {
 		list = append(list,
@@ -26,7 +26,7 @@ func draftRoutes() (list []route) {
 	return list
 }
 
-// completionRoutes are the routes that complete the beginning of a word.
+// completionRoutes returns the routes that complete the beginning of a word.
 func completionRoutes() []route {
 	document := func(s *Server, a *asked) (any, error) {
 		return s.service.Completions(a.Context(), a.id, service.CompletionQuery{

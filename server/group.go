@@ -19,7 +19,7 @@ import (
 // Servers that share a database pass requests on to the server that works on the task. The task's lease names that server's
 // address, and the servers of a group prove themselves to each other by a token that is derived from the group's key.
 
-// Group is how the servers that share a database reach each other.
+// Group describes how the servers that share a database reach each other.
 type Group struct {
 	Token string      // each server sends it to the others
 	TLS   *tls.Config // for connections to the others; nil: the authorities of the system

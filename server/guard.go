@@ -140,7 +140,7 @@ func (s *Server) known(r *http.Request) bool {
 // openPaths are the paths that need no log-in: their answers contain nothing of a task.
 var openPaths = []string{"/healthz", "/readyz", "/login", "/ca.crt", "/trust"}
 
-// hostName is the name in a Host header, in lower case and without its port; "" when the port is malformed.
+// hostName returns the name in a Host header, in lower case and without its port; "" when the port is malformed.
 func hostName(host string) string {
 	if name, port, err := net.SplitHostPort(host); err == nil {
 		if _, err := strconv.ParseUint(port, 10, 16); err != nil && port != "" {
@@ -166,7 +166,7 @@ func foreign(r *http.Request) bool {
 	return err != nil || u.Host == "" || !strings.EqualFold(u.Host, r.Host)
 }
 
-// idOf is the id of a request: the client's own if it is valid.
+// idOf returns the id of a request: the client's own if it is valid.
 func idOf(r *http.Request) string {
 	given := r.Header.Get(requestID)
 	if n := len(given); n > 0 && n <= 64 && strings.Trim(given, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_.") == "" {
@@ -217,7 +217,7 @@ type lanKey struct{}
 // token, which is in a file of the same user.
 func isPeer(r *http.Request) bool { return r.Context().Value(peerKey{}) != nil }
 
-// entrance is the door that a request came through: a socket, this process, the network.
+// entrance returns the door that a request came through: a socket, this process, the network.
 func entrance(r *http.Request) string {
 	switch {
 	case isPeer(r):
@@ -273,7 +273,8 @@ func ValidOrigin(text string) bool {
 		!(scheme == "https" && strings.HasSuffix(host, ":443"))
 }
 
-// TokenFile is the path of a root's token. The file outlives the server, so that clients can continue after a restart.
+// TokenFile returns the path of a root's token. The file outlives the server, so that clients can continue after a
+// restart.
 func TokenFile(root string) string { return filepath.Join(root, "server", "token") }
 
 // tokenBytes is the number of random bytes in a token.
@@ -367,7 +368,7 @@ func readToken(file string) (string, error) {
 	return token, nil
 }
 
-// bearer is the token in the Authorization header of a request; "" without one.
+// bearer returns the token in the Authorization header of a request; "" without one.
 func bearer(r *http.Request) string {
 	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -376,8 +377,8 @@ func bearer(r *http.Request) string {
 	return strings.TrimSpace(given)
 }
 
-// knows reports whether a request has the token or a log-in. byCookie: the browser added the log-in without the page's
-// doing, perhaps for another site.
+// knows reports whether a request has the token or a log-in. byCookie: the browser added the log-in by itself,
+// perhaps for a page of another site.
 func (s *Server) knows(r *http.Request) (ok, byCookie bool) {
 	if isPeer(r) {
 		return true, false
@@ -400,16 +401,16 @@ type gate struct {
 
 	lan       bool // its connections come from the local network
 	most      int
-	left      chan struct{} // gets a value when a stranger closes, or sends the token
+	left      chan struct{} // gets a value when a stranger closes its connection or sends the token
 	mu        sync.Mutex
 	strangers []*guest // the oldest first
 }
 
-// strangerPatience is how long a new stranger may be silent, even while others wait: a client under load needs a moment
-// between connecting and sending.
+// strangerPatience is the time that a new stranger may be silent, even while others wait: a client under load needs a
+// moment between connecting and sending.
 const strangerPatience = 100 * time.Millisecond
 
-// strangerAge bounds how long a stranger may take to send a whole request in small pieces.
+// strangerAge bounds the time that a stranger may take to send a whole request in small pieces.
 const strangerAge = time.Second
 
 func limited(l net.Listener, most, strangers int) *gate {
@@ -486,7 +487,7 @@ type guest struct {
 	gate   *gate
 	came   time.Time
 	leave  func()
-	silent atomic.Int64 // since when the server waits for its next bytes, in Unix nanoseconds; 0 = it does not wait
+	silent atomic.Int64 // the time since which the server waits for its next bytes, in Unix nanoseconds; 0 = it does not wait
 }
 
 // Read waits for the next bytes.

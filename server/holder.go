@@ -37,7 +37,7 @@ const (
 
 var errNotHere = errors.New("the process does not hold the task any more")
 
-// subject is the task that a request would change, as far as it can be found.
+// subject returns the task that a request would change, as far as it can be found.
 func (s *Server) subject(a *asked) (service.Task, bool) {
 	ctx, id := a.Context(), a.id
 	if rid := a.PathValue("rid"); rid != "" && s.service.ReadOnly() == nil {
@@ -200,7 +200,7 @@ func (s *Server) passOn(w http.ResponseWriter, a *asked, conn net.Conn, address 
 	return answered
 }
 
-// untilStop is a context that also ends with the server. The caller calls end.
+// untilStop returns a context that also ends with the server. The caller calls end.
 func (s *Server) untilStop(ctx context.Context) (until context.Context, end func()) {
 	until, cancel := context.WithCancel(ctx)
 	undo := context.AfterFunc(s.running, cancel)

@@ -66,7 +66,7 @@ func (s *Server) olderRun(a *asked, b api.OlderRun) (*reply, error) {
 	return &reply{head: aboutTask(f.Task, f.Run, ""), follow: followedOf(f)}, nil
 }
 
-// named is the task that the body of the older call names; "" for every other request.
+// named returns the task that the body of the older call names; "" for every other request.
 func (a *asked) named() string {
 	if !a.route.older || a.route.body != any(api.OlderRun{}) {
 		return ""
@@ -80,7 +80,8 @@ func (a *asked) named() string {
 	return b.Task
 }
 
-// olderQuestions are the open questions of a job and of its subtasks. It lists no answered ones: they are in the task.
+// olderQuestions returns the open questions of a job and of its subtasks. It lists no answered ones: they are in the
+// task.
 func (s *Server) olderQuestions(a *asked, job, state string) (any, error) {
 	out := api.OlderQuestions{Questions: []api.OlderQuestion{}, Timestamp: api.Stamp(s.opt.Now().UnixMilli())}
 	if job == "" {
@@ -106,7 +107,7 @@ func questionOf(q api.Question, job string) api.OlderQuestion {
 	}
 }
 
-// olderQuestion is an open question, or the questions of a job: clients of the call use one address for both.
+// olderQuestion returns an open question, or the questions of a job: clients of the call use one address for both.
 func (s *Server) olderQuestion(a *asked) (any, error) {
 	name := a.PathValue("qid")
 	if !strings.Contains(name, ".") {
@@ -402,10 +403,10 @@ func (st *olderStream) ended(id string, d olderEventData) {
 	st.tell("", api.OlderEvent{Type: "stream_end", Message: "Stream ending"})
 }
 
-// command is the command that continues the task.
+// command returns the command that continues the task.
 func (st *olderStream) command() string { return "roost run --stream --task " + st.of.ID() }
 
-// tell adds a line to the answer.
+// tell adds a line to the answer's stream.
 func (st *olderStream) tell(id string, e api.OlderEvent) {
 	if e.Job, e.Task = st.follow.Run, st.of.ID(); st.when == 0 {
 		st.when = st.s.opt.Now().UnixMilli()
@@ -418,7 +419,7 @@ func (st *olderStream) tell(id string, e api.OlderEvent) {
 	st.buf = append(st.buf, "data: "+string(line)+"\n"...)
 }
 
-// lament writes a problem, and logs its cause if there is one.
+// lament writes a problem in the shape of the older call, and logs its cause if there is one.
 func (s *Server) lament(w http.ResponseWriter, r *http.Request, p *api.Problem) {
 	if p.Cause != nil && r.Context().Err() == nil {
 		s.opt.Log.Warn("failed", "path", r.URL.Path, "request_id", w.Header().Get(requestID), "error", p.Cause.Error())

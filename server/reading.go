@@ -19,7 +19,7 @@ import (
 	"github.com/roost-dev/roost/service"
 )
 
-// readRoutes are the routes that read tasks.
+// readRoutes returns the routes that read tasks.
 func readRoutes() []route {
 	return []route{
 		{on: "GET /v1/sources", answer: sources{}, document: (*Server).sources},
@@ -77,7 +77,7 @@ func (s *Server) sources(a *asked) (any, error) {
 	return sources{got}, err
 }
 
-// filter is the filter from the parameters that lists and searches share.
+// filter returns the filter from the parameters that lists and searches share.
 func (a *asked) filter() api.TaskFilter {
 	return api.TaskFilter{
 		Workspace: a.text["workspace"], Status: a.text["status"], Source: a.text["source"], Tag: a.text["tag"], Model: a.text["model"],
@@ -121,7 +121,7 @@ func (s *Server) list(w http.ResponseWriter, a *asked) *api.Problem {
 	return nil
 }
 
-// widen adds the members to a document that the parameter with asks for.
+// widen adds to a document the members that the parameter with asks for.
 func (s *Server) widen(a *asked, doc any, items []api.Summary, found api.Found) (any, error) {
 	var more struct {
 		Names map[string]string `json:"names,omitempty"`
@@ -187,7 +187,7 @@ func (s *Server) task(a *asked) (any, error) {
 	return documentOf(a, t, copies)
 }
 
-// documentOf is the document of a task, with its position.
+// documentOf returns the document of a task, with its position.
 func documentOf(a *asked, t service.Task, copies []string) (doc tagged, err error) {
 	row, head, err := t.Document(a.Context())
 	row.Copies = copies
@@ -304,7 +304,7 @@ func (s *Server) picture(w http.ResponseWriter, a *asked) *api.Problem {
 	return nil
 }
 
-// windowBytes is a window as JSON. It copies the items, because encoding them again would change their bytes.
+// windowBytes returns a window as JSON. It copies the items, because encoding them again would change their bytes.
 func windowBytes(w api.Window) raw {
 	var o esjson.Object
 	o.String("task_id", w.Task)
@@ -323,7 +323,7 @@ func windowBytes(w api.Window) raw {
 	return append(raw(o.Bytes()), '\n')
 }
 
-// span is the part of a list that the parameters before, after and limit name.
+// span returns the part of a list that the parameters before, after and limit name.
 func (a *asked) span() (service.Span, error) {
 	out := service.Span{Limit: a.number["limit"]}
 	for name, to := range map[string]*int{"before": &out.Before, "after": &out.After} {
@@ -348,7 +348,7 @@ var exportMedia = map[string]string{
 	"archive": "application/zip",
 }
 
-// packed are the file name endings of forms whose name is not the ending.
+// packed maps forms to the ending of the file's name, where the ending is not the form's name.
 var packed = map[string]string{"roo": "tar", "archive": "zip"}
 
 // export writes a task in another form. It streams the file, so that memory does not grow with the task.

@@ -36,10 +36,10 @@ type route struct {
 	purpose
 
 	open      bool // the route needs no token
-	answer    any  // a value of the type of the document, nil for other answers
+	answer    any  // a value of the document's type; nil for other answers
 	media     string
 	forms     []string // other media types that its parameters select
-	engine    bool     // the route needs an engine, as every act does that is not bare
+	engine    bool     // the route needs an engine, like every act that is not bare
 	bare      bool     // an act that needs no engine
 	waits     bool     // the route obeys Prefer: wait=N
 	stream    bool     // the route can answer with an event stream; see reply.follow
@@ -63,7 +63,7 @@ type purpose struct {
 	params       []param
 }
 
-// success is the status of an answer without a problem.
+// success returns the status of an answer without a problem.
 func (rt route) success() int {
 	switch {
 	case rt.status != 0:
@@ -76,7 +76,7 @@ func (rt route) success() int {
 
 // reply is the answer to a change.
 type reply struct {
-	head   http.Header           // besides the headers that are derived from the document; see headOf
+	head   http.Header           // headers besides those that headOf derives from the document
 	doc    any                   // nil = no body
 	follow *idempotency.Followed // the run for a client that wants a stream instead
 	then   func()                // called after the request is logged; nil = nothing
@@ -96,10 +96,10 @@ type asked struct {
 	about    service.Task // the task that the request would change; zero = none
 	released bool         // another process held the task, and has released it since
 
-	unreached string // the only server that has the workspace, and that cannot be reached; "" = none
+	unreached string // the only server that has the workspace, if it cannot be reached; "" = none
 }
 
-// call is the request as the service sees it.
+// call returns the request as the service sees it.
 func (a *asked) call() service.Call {
 	c := service.Call{Key: a.identity, Again: a.again, Door: a.door()}
 	if a.seen != nil {
@@ -110,7 +110,7 @@ func (a *asked) call() service.Call {
 	return c
 }
 
-// door is the name of the front door that input came through.
+// door returns the name of the front door that input came through.
 func (a *asked) door() string {
 	switch {
 	case a.RemoteAddr == client.LocalPeer:
@@ -123,12 +123,12 @@ func (a *asked) door() string {
 	return "api"
 }
 
-// shows is the document of a route that shows one thing of a task.
+// shows makes the document of a route that shows one thing of a task.
 func shows[D any](verb func(*service.Service, context.Context, string) (D, error)) func(*Server, *asked) (any, error) {
 	return func(s *Server, a *asked) (any, error) { return verb(s.service, a.Context(), a.id) }
 }
 
-// lists is the document of a route that pages through a complete list.
+// lists makes the document of a route that pages through a complete list.
 func lists[D any](list func(*service.Service, *asked) ([]D, error)) func(*Server, *asked) (any, error) {
 	return func(s *Server, a *asked) (any, error) {
 		all, err := list(s.service, a)
@@ -139,7 +139,7 @@ func lists[D any](list func(*service.Service, *asked) ([]D, error)) func(*Server
 	}
 }
 
-// pageOf is a page of a complete list. The cursor is the number of items before the page.
+// pageOf returns a page of a complete list. The cursor is the number of items before the page.
 func pageOf[T any](a *asked, all []T) (any, error) {
 	from, ok := countIn(a.text["cursor"])
 	if !ok {
@@ -166,7 +166,7 @@ func countIn(cursor string) (n int, ok bool) {
 	return n, err == nil && n >= 0 && strconv.Itoa(n) == cursor
 }
 
-// does is the act of a route without a body.
+// does makes the act of a route without a body.
 func does(act func(*service.Service, *asked) (any, error)) func(*Server, *asked) (*reply, error) {
 	return func(s *Server, a *asked) (*reply, error) {
 		doc, err := act(s.service, a)
@@ -174,7 +174,7 @@ func does(act func(*service.Service, *asked) (any, error)) func(*Server, *asked)
 	}
 }
 
-// reads is the act of a route with a body.
+// reads makes the act of a route with a body.
 func reads[N any](act func(*Server, *asked, N) (*reply, error)) func(*Server, *asked) (*reply, error) {
 	return func(s *Server, a *asked) (*reply, error) {
 		var n N
@@ -200,7 +200,7 @@ func changes[N, D any](
 	return takes(func(s *service.Service, a *asked, n N) (any, error) { return verb(s, a.Context(), a.call(), a.id, n) })
 }
 
-// badName is the problem of a malformed name in the path of a request; nil if all are well-formed.
+// badName returns the problem of a malformed name in the path of a request; nil if all are well-formed.
 func badName(rt *route, r *http.Request) *api.Problem {
 	if r.RemoteAddr == client.LocalPeer { // the user may name a folder of another tool by any name
 		return nil
@@ -220,11 +220,11 @@ func badName(rt *route, r *http.Request) *api.Problem {
 	return nil
 }
 
-// validName matches names: printable ASCII that is not a path. It leaves the length to its caller: a pattern that counts to
+// validName matches names: printable ASCII that is not a path. Its caller checks the length: a pattern that counts to
 // 300 takes a millisecond to compile, at every start.
 var validName = lazyregexp.New(`^[!-\-0-\[\]-~][!-.0-\[\]-~]*$`)
 
-// placesOf are the names of the variable parts of a path.
+// placesOf returns the names of the variable parts of a path.
 func placesOf(path string) (names []string) {
 	for _, part := range strings.Split(path, "/") {
 		if strings.HasPrefix(part, "{") {
@@ -234,7 +234,7 @@ func placesOf(path string) (names []string) {
 	return names
 }
 
-// param is a query parameter of a route. The reader of queries and the OpenAPI document use the same table.
+// param is a query parameter of a route. The same table serves the reading of queries and the OpenAPI document.
 type param struct {
 	name  string
 	kind  string // text, number, flag, time, dollars, word, words
@@ -268,7 +268,8 @@ type values struct {
 	usd    map[string]*money.USD
 }
 
-// paramsFor are the parameters that a request may give. A client of this process may ask for a list without a limit.
+// paramsFor returns the parameters that a request may give. A client of this process may ask for a list without a
+// limit.
 func paramsFor(r *http.Request, params []param) []param {
 	if r.RemoteAddr != client.LocalPeer {
 		return params
@@ -454,7 +455,7 @@ func rightMedia(a *asked) error {
 // read decodes the body strictly into the target of a pointer.
 func (a *asked) read(into any) error { return schema.Read(a.body, into) }
 
-// problemFor is the problem of an error for the client.
+// problemFor returns the problem of an error for the client.
 func (s *Server) problemFor(a *asked, err error) *api.Problem {
 	if a.unreached != "" {
 		return problem(http.StatusServiceUnavailable, "workspace_unreachable", "The server with the workspace cannot be reached",

@@ -2,5 +2,5 @@
 
 package server
 
-// kept is why a folder cannot store more; this system has no call for that.
+// kept returns why a folder cannot store more; this system has no call for that.
 func kept(string, uint64) string { return "" }

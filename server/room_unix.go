@@ -4,7 +4,7 @@ package server
 
 import "golang.org/x/sys/unix"
 
-// kept is why a folder cannot store more; "" if it can, or if the system does not report it.
+// kept returns why a folder cannot store more; "" if it can, or if the system does not report it.
 func kept(dir string, least uint64) string {
 	if unix.Access(dir, unix.W_OK) != nil {
 		return "it may not be written"

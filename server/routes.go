@@ -53,7 +53,7 @@ func purposes() (all map[string]*purpose, tags []schema.Object) {
 	return all, tags
 }
 
-// routes are all routes of the server.
+// routes returns all routes of the server.
 func routes() []route {
 	list := slices.Concat(
 		readRoutes(),
@@ -74,8 +74,8 @@ func routes() []route {
 	return list
 }
 
-// describedRoutes is the OpenAPI document of routes, version 3.1. cookie is the name of the cookie that the log-in
-// link sets.
+// describedRoutes returns the OpenAPI document of routes, version 3.1. cookie is the name of the cookie that the
+// log-in link sets.
 func describedRoutes(list []route, v api.Version, cookie string) ([]byte, error) {
 	types := schema.Types{}
 	problem := types.Of(api.Problem{})
@@ -120,7 +120,7 @@ func describedRoutes(list []route, v api.Version, cookie string) ([]byte, error)
 	return append(data, '\n'), nil
 }
 
-// described is the operation object of a route. docs describe the variable parts of paths, and the headers.
+// described returns the operation object of a route. docs describe the variable parts of paths, and the headers.
 func (rt route) described(types schema.Types, problem schema.Object, docs map[string]string) schema.Object {
 	op := schema.Object{"summary": rt.summary, "description": rt.about(), "tags": []string{rt.tag}, "operationId": rt.operation()}
 	var params []schema.Object
@@ -184,7 +184,7 @@ func content(types schema.Types, all bodies) schema.Object {
 	return out
 }
 
-// headers are the request headers that a route uses, besides those of all routes.
+// headers returns the request headers that a route uses, besides those of all routes.
 func (rt route) headers() (names []string) {
 	if rt.media == streamMedia && rt.method == http.MethodGet {
 		names = append(names, "Last-Event-ID")
@@ -220,8 +220,8 @@ func (rt route) operation() string {
 	return strings.ToLower(rt.method) + "_" + name
 }
 
-// problems are the statuses of the problems of a route: those of every route, of those with a token, of those with an
-// id.
+// problems returns the statuses of the problems of a route: those of every route, of those with a token, of those
+// with an id.
 func (rt route) problems() []int {
 	out := append([]int{403, 406, 413, 500}, rt.fails...)
 	if !rt.open || rt.path == "/login" {
@@ -236,7 +236,7 @@ func (rt route) problems() []int {
 	return append(out, 422, 503)
 }
 
-// answers passes each answer of a route to give, besides problems.
+// answers calls give for each answer of a route, except problems.
 func (rt route) answers(give func(status int, about string, documents bodies)) {
 	switch {
 	case rt.path == "/login":

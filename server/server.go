@@ -306,7 +306,7 @@ func (s *Server) deny(w http.ResponseWriter, r *http.Request, p *api.Problem) {
 	s.opt.Pages.Refuse(w, r, p)
 }
 
-// allowed is the Allow header of a path with these methods.
+// allowed returns the Allow header of a path with these methods.
 func allowed(methods []string) string {
 	all := append(slices.Clone(methods), http.MethodOptions)
 	if slices.Contains(methods, http.MethodGet) {
@@ -396,7 +396,7 @@ func NewSocket(env func(string) string, server func() (*Server, error)) *Socket 
 	return &Socket{env: env, make: server, listen: peer.Listen}
 }
 
-// SocketToken is a token that no client has: for a server that is reached only through its socket.
+// SocketToken returns a token that no client has: for a server that is reached only through its socket.
 func SocketToken() string { return devices.Secret(tokenBytes) }
 
 // Address returns the address of the socket, unix:/path; "" if there is none. The first call opens the socket. It is safe

@@ -11,7 +11,7 @@ import (
 	"github.com/roost-dev/roost/service"
 )
 
-// settingsRoutes are the routes about the user's settings, keys, MCP servers and sources.
+// settingsRoutes returns the routes about the user's settings, keys, MCP servers and sources.
 func settingsRoutes() []route {
 	return []route{
 		{on: "GET /v1/settings", answer: api.UserSettings{},

@@ -20,7 +20,7 @@ import (
 	"github.com/roost-dev/roost/server/metrics"
 )
 
-// serverRoutes are the routes about the server itself.
+// serverRoutes returns the routes about the server itself.
 func serverRoutes() []route {
 	return []route{
 		{on: "GET /healthz", open: true, answer: health{}, document: (*Server).healthz},
@@ -59,7 +59,7 @@ func (s *Server) state() api.Server {
 	return out
 }
 
-// described is the state of the server, with the servers that share its database.
+// described returns the state of the server, with the servers that share its database.
 func (s *Server) described(a *asked) (any, error) {
 	out := s.state()
 	var err error
@@ -161,9 +161,9 @@ const databaseWait = time.Second
 // leastRoom is the free space that a disk must have, in bytes: with less it cannot store a turn.
 const leastRoom = 1 << 20
 
-// room is why tasks of the root cannot be read or stored, without paths; "" if they can. It writes nothing. A root that
-// does not exist yet is fine, because the first task makes it. A root that existed before and is gone is lost with all
-// tasks.
+// room returns why tasks of the root cannot be read or stored, without paths; "" if they can. It writes nothing. A
+// root that does not exist yet is fine, because the first task makes it. A root that existed before and is gone is
+// lost with all tasks.
 func (s *Server) room() string {
 	root := s.service.Root()
 	for _, dir := range []string{root, filepath.Join(root, "tasks")} {

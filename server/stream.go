@@ -19,7 +19,7 @@ import (
 	"github.com/roost-dev/roost/service"
 )
 
-// streamRoutes are the streams of events.
+// streamRoutes returns the streams of events.
 func streamRoutes() []route {
 	return []route{
 		{on: "GET /v1/tasks/{id}/events", media: streamMedia, fails: []int{400, 429}, serve: (*Server).events},
@@ -28,8 +28,8 @@ func streamRoutes() []route {
 	}
 }
 
-// cursor is the cursor that a client sent, read by parse; given is false if the client sent none. A browser that reconnects
-// repeats the address with its old parameter, so the header has precedence.
+// cursor returns the cursor that a client sent, read by parse; given is false if the client sent none. A browser that
+// reconnects repeats the address with its old parameter, so the header has precedence.
 func (a *asked) cursor(parse func(string) (events.Cursor, bool), want string) (at events.Cursor, given bool, p *api.Problem) {
 	text := cmp.Or(a.Header.Get("Last-Event-ID"), a.text["after"])
 	at, ok := parse(text)
@@ -54,8 +54,8 @@ func (s *Server) enter(a *asked) (leave func(), p *api.Problem) {
 
 const eventID = "such as 1.7-0, or 0 for the start"
 
-// events streams a task's events: those after the cursor, then new ones. It refuses a request before it sends the head of
-// the answer, or not at all.
+// events streams a task's events: those after the cursor, then new ones. It can refuse a request only before it sends
+// the head of the answer.
 func (s *Server) events(w http.ResponseWriter, a *asked) *api.Problem {
 	from, given, p := a.cursor(events.ParseCursor, eventID)
 	if p != nil {

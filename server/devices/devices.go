@@ -42,13 +42,13 @@ const (
 	LinkLife = 10 * time.Minute
 	// devicesMost bounds the devices; one more replaces the device that has been unseen for the longest time.
 	devicesMost = 100
-	// savedEvery is how old the times on disk may be; each request changes the times in memory.
+	// savedEvery limits the age of the times on disk; each request changes only the times in memory.
 	savedEvery = time.Minute
 	// nameMost bounds a name, in characters.
 	nameMost = 60
-	// readEvery is how old the last reading of a shared place may be.
+	// readEvery limits the age of the last reading of a shared place.
 	readEvery = 500 * time.Millisecond
-	// patience bounds a reading of a shared place outside of requests.
+	// patience bounds the time of a reading of a shared place outside of requests.
 	patience = 5 * time.Second
 )
 
@@ -70,7 +70,7 @@ type Devices struct {
 	all   map[string]*device
 
 	requests int           // open requests of all devices
-	idle     chan struct{} // closed with the last open request; ends watch
+	idle     chan struct{} // closed when the last open request ends; ends watch
 	work     sync.WaitGroup
 }
 
@@ -91,8 +91,8 @@ type place interface {
 
 // change is a change of devices.
 type change struct {
-	in      *device // logged in; nil: none
-	named   *device // got a new name; nil: none
+	in      *device // the device that logged in; nil: none
+	named   *device // the device that got a new name; nil: none
 	removed []string
 }
 
@@ -107,7 +107,7 @@ type device struct {
 	Token   string `json:"account_token,omitempty"` // the id of the account token that it is logged in with
 
 	met      bool            // it sent a request since its times were stored
-	requests int             // open ones
+	requests int             // the number of its open requests
 	in       context.Context //nolint:containedctx // ends with the log-in, and ends the device's requests
 	revoke   context.CancelFunc
 }
@@ -130,8 +130,8 @@ func (d *Devices) LinkFor(ctx context.Context, token string) (string, error) {
 	return "/login?key=" + key, d.place.link(ctx, key, token)
 }
 
-// LogIn uses the key of a link and returns the cookie of the device; nil if the key does not work. address is that of the
-// browser.
+// LogIn uses the key of a link and returns the cookie of the device; nil if the key does not work. address is the
+// browser's.
 func (d *Devices) LogIn(r *http.Request, key, address string) (*http.Cookie, error) {
 	token, good, err := d.place.use(r.Context(), key)
 	if !good || err != nil {
@@ -188,14 +188,14 @@ func (d *Devices) drop(now time.Time) (removed []string) {
 	return removed
 }
 
-// CookieName contains a digest of the token: browsers do not separate cookies by port, and two servers on one machine
-// must not log each other out.
+// CookieName returns the name of the cookie, which contains a digest of the token: browsers do not separate cookies
+// by port, and two servers on one machine must not log each other out.
 func (d *Devices) CookieName() string {
 	sum := sha256.Sum256([]byte("cookie name " + d.token))
 	return "roost_" + hex.EncodeToString(sum[:4])
 }
 
-// cookie is the log-in of a device.
+// cookie returns the log-in of a device.
 func (d *Devices) cookie(one *device, secure bool) *http.Cookie {
 	until := strconv.FormatInt(one.Until/1000, 10)
 	return &http.Cookie{ //nolint:gosec // without TLS, on loopback only, browsers drop a Secure cookie
@@ -210,7 +210,7 @@ func (d *Devices) proof(id, until string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// of is the device whose log-in a request has; nil without one.
+// of returns the device that a request is logged in with; nil without one.
 func (d *Devices) of(r *http.Request) (*device, error) {
 	if one, entered := r.Context().Value(deviceKey{}).(*device); entered {
 		return one, nil
@@ -386,7 +386,7 @@ func (d *Devices) Rename(ctx context.Context, id, name string) (api.Device, erro
 	return one.document(ctx), d.save(ctx, change{named: one})
 }
 
-// get is a device by its id. The caller holds mu.
+// get returns a device by its id. The caller holds mu.
 func (d *Devices) get(ctx context.Context, id string) (*device, error) {
 	if err := d.load(ctx, true); err != nil {
 		return nil, err
@@ -411,7 +411,7 @@ func (d *Devices) Save(ctx context.Context) error {
 	return d.save(ctx, change{})
 }
 
-// load reads the devices if the last reading is old; with now, in any case. The caller holds mu.
+// load reads the devices if the last reading is old, or if now is set. The caller holds mu.
 func (d *Devices) load(ctx context.Context, now bool) error {
 	list, fresh, err := d.place.read(ctx, now)
 	if err != nil {

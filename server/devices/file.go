@@ -102,7 +102,7 @@ func (f *file) use(_ context.Context, key string) (token string, good bool, err 
 	return one.token, f.now().Before(one.end), nil
 }
 
-// tokenSum is a digest that marks devices as belonging to a token.
+// tokenSum returns a digest that marks devices as belonging to a token.
 func tokenSum(token string) []byte {
 	sum := sha256.Sum256([]byte("devices of " + token))
 	return sum[:]

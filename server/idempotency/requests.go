@@ -106,7 +106,7 @@ type Followed struct {
 	From string `json:"from,omitempty"` // the id of the event before the first one; "" = the start
 }
 
-// signed is the MAC of a line: over the line without it and the name of the file. It is "" without a key.
+// signed returns the MAC of a line: over the line without it and the name of the file. It is "" without a key.
 func (d signer) signed(name string, line any) (string, error) {
 	if d.seal == nil {
 		return "", nil
@@ -122,8 +122,8 @@ func (d signer) signed(name string, line any) (string, error) {
 	return id + "." + hex.EncodeToString(mac), nil
 }
 
-// proves reports whether this root wrote a line: a record in a copied root is not an answer of the copy. It removes the MAC
-// from the line. Without a key for MACs, every line is valid.
+// proves reports whether this root wrote a line: a record that was copied with another root proves nothing here. It
+// removes the MAC from the line. Without a key for MACs, every line is valid.
 func (d signer) proves(name string, mac *string, line any) bool {
 	id, text, _ := strings.Cut(*mac, ".")
 	*mac = ""
@@ -227,8 +227,8 @@ func (d *Folder) take(f *os.File, request, fingerprint string) (*Request, *Answe
 	return &Request{false, takenFile{f, d}}, nil, nil
 }
 
-// judged is the valid part of a record for a request: nothing of a record that is old or of another root, and the answer
-// only with its intent.
+// judged returns the part of a record that is valid for a request: nothing if the record is old or another root wrote
+// it, and an answer only together with its intent.
 func (d signer) judged(name string, was *intent, done *Answer, old func() bool, fingerprint string) (*intent, *Answer, error) {
 	if was == nil || !d.proves(name, &was.MAC, was) || old() {
 		return nil, nil, nil
@@ -364,8 +364,8 @@ func Fingerprint(r *http.Request, body []byte) string {
 		hex.EncodeToString(sum[:]))
 }
 
-// Identity is a UUID that is derived from a key. If the key is a UUID of version 7, the identity has this version and the
-// key's time; otherwise it has the version for custom ids.
+// Identity returns a UUID that is derived from a key. If the key is a UUID of version 7, the identity has this
+// version and the key's time; otherwise it has the version for custom ids.
 func Identity(key string) string {
 	sum := sha256.Sum256([]byte("idempotency key " + key))
 	id, _ := uuid.FromBytes(sum[:16])

@@ -19,8 +19,8 @@ const (
 	patience    = 10 * time.Second      // for storing an answer, also after its client disconnected
 )
 
-// Shared stores the requests of several servers in the database that they share. The clock of the database decides which
-// records are old, and which servers have ended.
+// Shared stores the requests of several servers in the database that they share. The clock of the database decides
+// which records are old, and which leases have run out.
 type Shared struct {
 	signer
 	db    *database.DB

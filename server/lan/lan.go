@@ -42,7 +42,7 @@ import (
 const (
 	caYears    = 10
 	serverLife = 7 * 24 * time.Hour
-	// early is how long before its making a certificate becomes valid: the clock of a device may be behind.
+	// early is the time by which a certificate is valid before it is made: the clock of a device may be behind.
 	early = 24 * time.Hour
 )
 
@@ -72,7 +72,7 @@ type Authority struct {
 	served *tls.Certificate
 }
 
-// File is the path of the authority of a root.
+// File returns the path of the authority of a root.
 func File(root string) string { return filepath.Join(root, "server", "ca.pem") }
 
 // Options are what an authority needs.
@@ -120,7 +120,7 @@ func Open(o Options) (*Authority, error) {
 	return a, nil
 }
 
-// sum is the owner in an authority's file: a digest of the server's token.
+// sum returns the owner in an authority's file: a digest of the server's token.
 func sum(token string) string {
 	s := sha256.Sum256([]byte("authority of " + token))
 	return hex.EncodeToString(s[:])
@@ -200,10 +200,10 @@ func newSerial() *big.Int {
 	return new(big.Int).SetBytes(b)
 }
 
-// Certificate is the authority's certificate (DER), as devices install it.
+// Certificate returns the authority's certificate (DER), as devices install it.
 func (a *Authority) Certificate() []byte { return a.cert.Raw }
 
-// Fingerprint is the SHA-256 of the certificate, as phones show it.
+// Fingerprint returns the SHA-256 of the certificate, as phones show it.
 func (a *Authority) Fingerprint() string {
 	s := sha256.Sum256(a.cert.Raw)
 	pairs := make([]string, len(s))
@@ -213,7 +213,7 @@ func (a *Authority) Fingerprint() string {
 	return strings.Join(pairs, ":")
 }
 
-// TLS is the configuration of the server.
+// TLS returns the configuration of the server.
 func (a *Authority) TLS() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
@@ -224,13 +224,13 @@ func (a *Authority) TLS() *tls.Config {
 	}
 }
 
-// Names reports whether a name or an address, in lower case, is one that the server's certificate has.
+// Names reports whether the server's certificate has a name or an address, which is in lower case.
 func (a *Authority) Names(host string) bool {
 	c, err := a.server(netip.Addr{})
 	return err == nil && c.Leaf.VerifyHostname(host) == nil
 }
 
-// Address is the address that devices reach this machine by; an error when it is in no local network.
+// Address returns the address by which devices reach this machine; an error when it is in no local network.
 func (a *Authority) Address() (string, error) {
 	c, err := a.server(netip.Addr{})
 	if err != nil {
@@ -242,7 +242,8 @@ func (a *Authority) Address() (string, error) {
 	return "", errors.New("this machine has no address of a local network")
 }
 
-// server is the server's certificate. at is an address of this machine that the certificate must contain; zero: none.
+// server returns the server's certificate. at is an address of this machine that the certificate must contain; zero:
+// none.
 func (a *Authority) server(at netip.Addr) (*tls.Certificate, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -278,8 +279,8 @@ func (a *Authority) server(at netip.Addr) (*tls.Certificate, error) {
 	return a.served, nil
 }
 
-// names are the names of this machine in the local network. They leave out the bare name if the machine was renamed after
-// the authority was made: devices would refuse a certificate with that name.
+// names returns the names of this machine in the local network. They leave out the bare name if the machine was
+// renamed after the authority was made: devices would refuse a certificate with that name.
 func (a *Authority) names() (out []string) {
 	if a.host == "" {
 		return nil
@@ -290,7 +291,7 @@ func (a *Authority) names() (out []string) {
 	return append(out, a.host+".local")
 }
 
-// reached are the addresses by which other devices reach this machine, those of version 4 first.
+// reached returns the addresses by which other devices reach this machine, those of version 4 first.
 func (a *Authority) reached() []net.IP {
 	if a.only.IsValid() {
 		return []net.IP{a.only.AsSlice()}
@@ -314,7 +315,7 @@ func addresses() []net.Addr {
 	return all
 }
 
-// nameOf is the first part of a machine's name; "" when it is no name of DNS.
+// nameOf returns the first part of a machine's name; "" when it is no name of DNS.
 func nameOf(host string) string {
 	host, _, _ = strings.Cut(strings.ToLower(host), ".")
 	if len(host) > 63 || strings.Trim(host, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || strings.Trim(host, "-") != host || host == "localhost" {
@@ -323,7 +324,7 @@ func nameOf(host string) string {
 	return host
 }
 
-// localOf is the address of this machine that a connection came to.
+// localOf returns the address of this machine that a connection came to.
 func localOf(c net.Conn) netip.Addr {
 	at, err := netip.ParseAddrPort(c.LocalAddr().String())
 	if err != nil {

@@ -43,8 +43,8 @@ type Watch struct {
 // watched is the state of a working run.
 type watched struct {
 	provider string
-	asked    int64            // the model, at this time
-	opened   map[string]int64 // questions, at these times
+	asked    int64            // when it asked the model
+	opened   map[string]int64 // when its questions opened
 }
 
 // NewWatch makes a Watch; without a log it only counts.
@@ -199,7 +199,7 @@ func (w *Watch) of(e events.Event, f func(*watched)) {
 	}
 }
 
-// Decision is the decision of an answer, in a word: answered, approved or denied.
+// Decision returns the decision of an answer, in a word: answered, approved or denied.
 func Decision(approve *bool) string {
 	switch {
 	case approve == nil:
@@ -210,7 +210,7 @@ func Decision(approve *bool) string {
 	return "denied"
 }
 
-// door is the name of the answer's giver, if it is a plain word.
+// door returns the name of the answer's giver, if it is a plain word.
 func door(by string) string {
 	if len(by) > 40 || strings.Trim(by, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_.:") != "" {
 		return "other"
@@ -378,7 +378,7 @@ func (b *Text) Process() {
 	b.samples("go_gc_cpu_seconds_total", "What collecting garbage cost.", "counter", map[string]float64{"": read[2].Value.Float64()})
 }
 
-// resident is the memory of the process; ok is false where the system does not report it.
+// resident returns the memory of the process; ok is false where the system does not report it.
 func resident() (bytes float64, ok bool) {
 	data, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

@@ -59,7 +59,7 @@ func safeSocket(path string) error {
 
 func mine(info fs.FileInfo) bool { return ownerOf(info) == os.Geteuid() }
 
-// ownerOf is the user who owns a file; -1 if the system does not report it.
+// ownerOf returns the user who owns a file; -1 if the system does not report it.
 func ownerOf(info fs.FileInfo) int {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(st.Uid)

@@ -61,7 +61,7 @@ func Listen(env func(string) string) *Listener {
 	return nil
 }
 
-// Address is the address in lock files: unix:/path.
+// Address returns the address in lock files: unix:/path.
 func (l *Listener) Address() string { return "unix:" + l.path }
 
 // Remove removes the socket. Open connections stay.
@@ -83,7 +83,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// folders are the folders in which a socket may be, the best one first.
+// folders returns the folders in which a socket may be, the best one first.
 func folders(env func(string) string) []string {
 	dirs := []string{filepath.Join(os.TempDir(), "roost-"+strconv.Itoa(os.Geteuid()))}
 	if run := env("XDG_RUNTIME_DIR"); filepath.IsAbs(run) {
@@ -264,5 +264,6 @@ func CheckHealth(ctx context.Context, conn net.Conn, host string) error {
 	return errors.Join(err, resp.Body.Close(), conn.SetDeadline(time.Time{}))
 }
 
-// ourFolder matches the names of folders that Listen makes. In another user namespace this user may have another number.
+// ourFolder matches the names of folders that Listen makes. The number need not be this user's: in another user
+// namespace this user has another number.
 var ourFolder = lazyregexp.New(`^roost(-[0-9]+)?$`)

@@ -15,8 +15,7 @@ const levelLocal = 0
 // Known: this system reports the user at the other end of a socket.
 const Known = true
 
-// userOf is the user at the other end of a connection; known is false where the system
-// does not report it.
+// userOf returns the user at the other end of a connection; known is false where the system does not report it.
 func userOf(c *net.UnixConn) (uid int, known bool, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -31,5 +30,5 @@ func userOf(c *net.UnixConn) (uid int, known bool, err error) {
 	return int(cred.Uid), true, nil
 }
 
-// listenerOf is not known here: the first request to a dead process fails.
+// listenerOf returns 0, because this system does not report the process: the first request to a dead process fails.
 func listenerOf(*net.UnixConn) int { return 0 }

@@ -10,8 +10,7 @@ import (
 // Known: this system reports the user at the other end of a socket.
 const Known = true
 
-// userOf is the user at the other end of a connection; known is false where the system
-// does not report it.
+// userOf returns the user at the other end of a connection; known is false where the system does not report it.
 func userOf(c *net.UnixConn) (uid int, known bool, err error) {
 	cred, err := peerCred(c)
 	if err != nil {
@@ -20,7 +19,7 @@ func userOf(c *net.UnixConn) (uid int, known bool, err error) {
 	return int(cred.Uid), true, nil
 }
 
-// listenerOf is the process that listens at the other end of a connection; 0 where the system does not report
+// listenerOf returns the process that listens at the other end of a connection; 0 where the system does not report
 // it, or has no number for it here because the process is in another container.
 func listenerOf(c *net.UnixConn) int {
 	cred, err := peerCred(c)

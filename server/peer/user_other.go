@@ -7,8 +7,8 @@ import "net"
 // Known: this system does not report the user at the other end of a socket.
 const Known = false
 
-// userOf: this system does not report the user at the other end.
+// userOf reports nothing, because this system does not report the user at the other end.
 func userOf(*net.UnixConn) (uid int, known bool, err error) { return 0, false, nil }
 
-// listenerOf: nor the process.
+// listenerOf returns 0, because this system does not report the process.
 func listenerOf(*net.UnixConn) int { return 0 }

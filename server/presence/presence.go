@@ -45,12 +45,12 @@ func (e *TakenError) Error() string {
 
 func lockFile(root string) string { return filepath.Join(root, "server", "lock") }
 
-// File is the path of the presence file of a root.
+// File returns the path of the presence file of a root.
 func File(root string) string { return filepath.Join(root, "server", "server.json") }
 
-// claimTries is how often NewClaim tries to get a lock that a server may hold, and lookTries how often one that other
-// processes only probe; claimPause is the time between tries. A process that checks whether a server lives holds the lock
-// for a moment, too, and on a busy machine that moment can be long.
+// claimTries is how often NewClaim tries to get a lock that a server may hold, and lookTries how often it tries a
+// lock that other processes only probe; claimPause is the time between tries. A process that checks whether a server
+// lives holds the lock for a moment, too, and on a busy machine that moment can be long.
 const (
 	claimTries = 5
 	lookTries  = 1000
@@ -121,8 +121,8 @@ func (c *Claim) Release() error {
 // ErrAbsent: no server of the root runs.
 var ErrAbsent = errors.New("no server of this root runs")
 
-// Find finds the server of a root. It ignores the file of a killed server: that address may belong to another program by
-// now, and that program would get the token.
+// Find finds the server of a root. It ignores the file of a killed server: another program may have that address by now,
+// and would get the token.
 func Find(root string) (Server, error) {
 	f, err := os.Open(lockFile(root))
 	if errors.Is(err, os.ErrNotExist) {

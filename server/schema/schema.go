@@ -63,7 +63,7 @@ func malformed(why string) *api.Problem {
 	return api.NewProblem(http.StatusBadRequest, "malformed_json", "The body is not JSON", why)
 }
 
-// wellFormed is why a text is not exactly one JSON value.
+// wellFormed returns why a text is not exactly one JSON value; nil if it is.
 func wellFormed(body []byte) error {
 	if json.Valid(body) {
 		return nil
@@ -189,7 +189,7 @@ func (c *checker) array(raw []byte, t reflect.Type, at string, depth int) {
 	}
 }
 
-// kindText is the JSON type of a Go type, for messages.
+// kindText returns the JSON type of a Go type, for messages.
 func kindText(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -208,7 +208,7 @@ func kindText(t reflect.Type) string {
 	return "a whole number"
 }
 
-// foundText is a value that does not fit, for messages.
+// foundText returns a value that does not fit, for messages.
 func foundText(raw []byte) string {
 	switch esjson.TypeOf(raw) {
 	case esjson.TypeObject:
@@ -236,7 +236,7 @@ type Object = map[string]any
 // Types are the JSON schemas of the structs that were passed to Of, and of the structs in them, by name.
 type Types Object
 
-// Of is the schema of a value's type: of a struct, a reference to it. nil stands for any JSON.
+// Of returns the schema of a value's type: of a struct, a reference to it. nil stands for any JSON.
 func (b Types) Of(value any) Object {
 	if value == nil {
 		return Object{}
@@ -249,8 +249,8 @@ func Required(body any) bool {
 	return slices.ContainsFunc(membersOf(reflect.TypeOf(body)), func(m member) bool { return m.required })
 }
 
-// of is the schema of a type; of a struct, a reference to it. A type that this function does not list has an empty schema,
-// so that a test finds a forgotten one.
+// of returns the schema of a type; of a struct, a reference to it. A type that this function does not list has an
+// empty schema, so that a test finds a forgotten one.
 func (b Types) of(t reflect.Type) Object {
 	switch t {
 	case reflect.TypeFor[money.USD]():
@@ -310,7 +310,7 @@ type member struct {
 	required bool  // always written, and required when read
 }
 
-// membersOf are the members of a struct, including those of embedded structs; of two with one name the outer one.
+// membersOf returns the members of a struct, including those of embedded structs; of two with one name the outer one.
 func membersOf(t reflect.Type) (out []member) {
 	at := map[string]int{}
 	for _, f := range reflect.VisibleFields(t) {
@@ -332,7 +332,7 @@ func membersOf(t reflect.Type) (out []member) {
 	return out
 }
 
-// schemaName is the name of a type: Page[store.Summary] is SummaryPage.
+// schemaName returns the name of a type: Page[store.Summary] is SummaryPage.
 func schemaName(t reflect.Type) string {
 	name, of, generic := strings.Cut(t.Name(), "[")
 	if generic {
