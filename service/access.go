@@ -13,9 +13,9 @@ import (
 	"github.com/roost-dev/roost/store/actions"
 )
 
-// As is a context for the calls of a person, a team or the operator, for acts that need a scope. The calls find the tasks
-// that this caller may use with the scope, and the caller owns what they make. A context without a caller is that of the
-// only user, who owns every task.
+// As returns a context for the calls of a person, a team or the operator, for acts that need a scope. The calls find
+// the tasks that this caller may use with the scope, and the caller owns what they make. A context without a caller
+// is that of the only user, who owns every task.
 func As(ctx context.Context, c accounts.Caller, need accounts.Scope) context.Context {
 	ctx = accounts.With(ctx, c)
 	if need == accounts.Admin || c.Operator {
@@ -24,7 +24,7 @@ func As(ctx context.Context, c accounts.Caller, need accounts.Scope) context.Con
 	return store.Seeing(ctx, c.Sight(need))
 }
 
-// ordered is a request of the caller of a context.
+// ordered returns a request with the caller of a context as its person.
 func ordered(ctx context.Context, r engine.Request) engine.Request {
 	r.Person = accounts.Person(ctx)
 	if c, ok := accounts.Of(ctx); ok {
@@ -112,8 +112,8 @@ func (s *Service) SetAccess(ctx context.Context, c Call, id string, a api.Access
 // maxShares bounds the shares of a task: each list reads them.
 const maxShares = 100
 
-// mayUndo refuses to undo or redo, for another caller than the owner of the task, what only the owner may do. It writes the
-// action that it judged into the options, so that no other action is undone.
+// mayUndo refuses a caller who is not the owner of the task, if the action is one that only the owner may undo or
+// redo. It writes the action that it judged into the options, so that no other action is undone.
 func (s *Service) mayUndo(ctx context.Context, id string, o *actions.Options) error {
 	c, ok := accounts.Of(ctx)
 	if !ok || c.Operator {

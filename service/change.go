@@ -58,7 +58,7 @@ func (s *Service) Patch(ctx context.Context, c Call, id string, p api.TaskPatch)
 	return Task{s, ref}, copies, nil
 }
 
-// labels are the title, tags and pin in a patch; filed is false if the patch has none of them.
+// labels returns the title, tags and pin in a patch; filed is false if the patch has none of them.
 func (s *Service) labels(ctx context.Context, c Call, ref store.Ref, p api.TaskPatch) (l labels.Change, filed bool, err error) {
 	if p.Title.Given {
 		if l.Title, filed = p.Title.Value, true; l.Title == nil {
@@ -99,7 +99,7 @@ func (s *Service) labels(ctx context.Context, c Call, ref store.Ref, p api.TaskP
 	return l, filed, nil
 }
 
-// stillFiled returns a check that a task's labels are those that the caller saw; nil if the caller did not look.
+// stillFiled returns a check that a task's labels are those that the caller saw; nil if the call has no Seen.
 func (c Call) stillFiled(id string) func(title string, tags []string, pinned bool) error {
 	if c.Seen == nil {
 		return nil
@@ -112,7 +112,7 @@ func (c Call) stillFiled(id string) func(title string, tags []string, pinned boo
 	}
 }
 
-// stillSet returns a check that a task's settings are those that the caller saw; nil if the caller did not look.
+// stillSet returns a check that a task's settings are those that the caller saw; nil if the call has no Seen.
 func (c Call) stillSet(id string) func(task.Settings) error {
 	if c.Seen == nil {
 		return nil
@@ -176,7 +176,7 @@ func (s *Service) Delete(ctx context.Context, id, subtasks string) (api.Deleted,
 	return out, nil
 }
 
-// below are all descendants of a task, parents before their subtasks.
+// below returns all descendants of a task, parents before their subtasks.
 func (s *Service) below(ctx context.Context, ref store.Ref) ([]store.Ref, error) {
 	family, err := report.FamilyOf(ctx, s.store, ref)
 	if err != nil {
@@ -196,7 +196,7 @@ func (s *Service) below(ctx context.Context, ref store.Ref) ([]store.Ref, error)
 	return out, nil
 }
 
-// Trash are the deleted tasks, newest first.
+// Trash returns the deleted tasks, newest first.
 func (s *Service) Trash(ctx context.Context) ([]api.DeletedTask, error) {
 	return trash.List(ctx, s.store)
 }
@@ -331,7 +331,7 @@ func checkImport(n api.NewImport) error {
 	return w.err()
 }
 
-// originals are the tasks at a path. The caller closes the Closer, which may be nil.
+// originals returns the tasks at a path. The caller closes the Closer, which may be nil.
 func (s *Service) originals(ctx context.Context, path string) ([]importer.Original, io.Closer, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -344,7 +344,7 @@ func (s *Service) originals(ctx context.Context, path string) ([]importer.Origin
 	return found, nil, err
 }
 
-// importProblem is the problem of a path or source from which nothing can be imported.
+// importProblem returns the problem of a path or source from which nothing can be imported.
 func importProblem(what string, err error) *api.Problem {
 	p := problem(http.StatusUnprocessableEntity, "import_failed", "import "+what, err.Error(), "roost sources").Because(err)
 	switch {

@@ -26,7 +26,7 @@ type CompletionQuery struct {
 	Workspace, Mode string
 }
 
-// Completions are the words that fit a query, the best first; id is the task that the query is about, "" = none.
+// Completions returns the words that fit a query, the best first; id is the task that the query is about, "" = none.
 func (s *Service) Completions(ctx context.Context, id string, q CompletionQuery) (api.Page[api.Completion], error) {
 	none := api.PageOf([]api.Completion{}, "")
 	if err := mayName(ctx, q.Workspace); err != nil {
@@ -49,7 +49,7 @@ func (s *Service) Completions(ctx context.Context, id string, q CompletionQuery)
 	return api.PageOf(append([]api.Completion{}, s.complete(ctx, q)...), ""), nil
 }
 
-// complete gives the words of the query's kind.
+// complete returns the words of the query's kind.
 func (s *Service) complete(ctx context.Context, q CompletionQuery) []api.Completion {
 	c := s.engine.Config()
 	switch q.Kind {
@@ -76,7 +76,7 @@ func (s *Service) complete(ctx context.Context, q CompletionQuery) []api.Complet
 	}
 }
 
-// modes are the modes of a workspace, or without one those that every workspace has.
+// modes returns the modes of a workspace, or, without a workspace, the modes that every workspace has.
 func modes(c setup.Config, dir string) (list []api.Completion) {
 	set, _ := c.Modes(dir)
 	for _, m := range set.All() {
@@ -89,7 +89,7 @@ func modes(c setup.Config, dir string) (list []api.Completion) {
 	return list
 }
 
-// models are all known models, with their windows and prices; models whose provider has a key come first.
+// models returns all known models, with their windows and prices; models whose provider has a key come first.
 func models(c setup.Config) (list []api.Completion) {
 	for _, m := range catalogue.Offers() {
 		about := []string{m.Provider}
@@ -111,7 +111,7 @@ func models(c setup.Config) (list []api.Completion) {
 	return list
 }
 
-// tokens is a number of tokens as people write it.
+// tokens returns a number of tokens as people write it.
 func tokens(n int) string {
 	if n >= 1_000_000 {
 		return strconv.FormatFloat(float64(n/100_000)/10, 'f', -1, 64) + "M"

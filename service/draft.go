@@ -16,8 +16,9 @@ import (
 	"github.com/roost-dev/roost/store/drafts"
 )
 
-// draftOf is the name of a task's draft. The draft belongs to the task that a caller sees under the id, also after Roost
-// continued that task in another place. The id "" is for the draft of a new task. Each account has drafts of its own.
+// draftOf returns the name of a task's draft. The draft belongs to the task that a caller sees under the id, even
+// after Roost continued that task in another place. The id "" is for the draft of a new task. Each account has drafts
+// of its own.
 func (s *Service) draftOf(ctx context.Context, id string) (string, error) {
 	name := ""
 	if id != "" {
@@ -42,7 +43,7 @@ func draftShown(d api.Draft, err error) (api.Draft, error) {
 	return d, err
 }
 
-// Draft is the text that a user has begun to write to a task; the id "" is for a new task.
+// Draft returns the text that a user has begun to write to a task; the id "" is for a new task.
 func (s *Service) Draft(ctx context.Context, id string) (api.Draft, error) {
 	name, err := s.draftOf(ctx, id)
 	if err != nil {
@@ -101,7 +102,7 @@ func (s *Service) DropDraft(ctx context.Context, id, revision string) error {
 	return draftProblem(drafts.Of(s.store).Remove(keep(ctx), name, revision), id)
 }
 
-// DraftImage is an image of a task's draft: its type and its bytes.
+// DraftImage returns an image of a task's draft: its type and its bytes.
 func (s *Service) DraftImage(ctx context.Context, id, image string) (media string, raw []byte, err error) {
 	name, err := s.draftOf(ctx, id)
 	if err != nil {
@@ -165,7 +166,7 @@ func (s *Service) written(ctx context.Context, c Call, id string, words *api.Wor
 	}, nil
 }
 
-// taken reports whether an earlier attempt of a call made the task that it names, or changed it.
+// taken reports whether an earlier attempt of a call made, or changed, the task that the call names.
 func (s *Service) taken(ctx context.Context, c Call, id string) bool {
 	if id == "" {
 		id = c.Key

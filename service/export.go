@@ -33,7 +33,7 @@ type Span struct {
 	Limit  int
 }
 
-// places are the indexes of a span in a history of n messages, from the requested end.
+// places returns the indexes of a span in a history of n messages, from the requested end.
 func (s Span) places(n int) (list []int, forward bool) {
 	from, to := 0, n
 	if s.Before > 0 {
@@ -54,7 +54,7 @@ func (s Span) places(n int) (list []int, forward bool) {
 	return list, forward
 }
 
-// edges are the numbers at which a window of n items continues; places are in ascending order.
+// edges returns the numbers at which a window of n items continues; places are in ascending order.
 func (s Span) edges(places []int, n int) (before, after *int) {
 	low, high := 0, 0
 	switch {
@@ -75,12 +75,12 @@ func (s Span) edges(places []int, n int) (before, after *int) {
 	return before, after
 }
 
-// Messages is a window of what the user saw.
+// Messages returns a window of what the user saw.
 func (s *Service) Messages(ctx context.Context, id string, span Span) (api.Window, error) {
 	return s.window(ctx, id, LinesOptions{}, span)
 }
 
-// History is a window of what the model saw; effective: of what would be sent to it now.
+// History returns a window of what the model saw; effective: of what would be sent to it now.
 func (s *Service) History(ctx context.Context, id string, effective bool, span Span) (api.Window, error) {
 	return s.window(ctx, id, LinesOptions{API: true, Effective: effective}, span)
 }
@@ -92,7 +92,7 @@ type part struct {
 	isMade  bool
 	list    []*task.Message
 	notes   []string // about the messages of the next request
-	why     string   // why the history was reconstructed from the other one; "" = it was not
+	why     string   // why this history was reconstructed from the other one; "" = it was not
 }
 
 func partOf(v *store.View, o LinesOptions) (p part, err error) {
@@ -230,7 +230,7 @@ func linesOf(ctx context.Context, v *store.View, o export.LinesOptions, span Spa
 	return out, ctx.Err()
 }
 
-// Commits is a window of the commits of a task's journal.
+// Commits returns a window of the commits of a task's journal.
 func (s *Service) Commits(ctx context.Context, id string, span Span) (api.Commits, error) {
 	return read(ctx, s, id, func(v *store.View) (api.Commits, error) {
 		all, err := report.CommitsOf(ctx, v)
@@ -355,7 +355,7 @@ func (x *Export) write(ctx context.Context, w io.Writer, o export.Options) (expo
 	return export.Markdown(ctx, w, x.view, o)
 }
 
-// readable are the tasks of an archive; it notes those that cannot be read.
+// readable returns the tasks of an archive; it notes those that cannot be read.
 func (x *Export) readable(ctx context.Context) func(yield func(*store.View, error) bool) {
 	return func(yield func(*store.View, error) bool) {
 		for _, ref := range x.refs {

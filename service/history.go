@@ -173,7 +173,7 @@ func (s *Service) undo(ctx context.Context, c Call, id string, o actions.Options
 	return report.UndoneOf(action, now, files, o), nil
 }
 
-// Branches are the branches of a task.
+// Branches returns the branches of a task.
 func (s *Service) Branches(ctx context.Context, id string) (api.BranchTree, error) {
 	return read(ctx, s, id, func(v *store.View) (api.BranchTree, error) { return history.Branches(v), nil })
 }
@@ -296,7 +296,7 @@ func (s *Service) Condense(ctx, until context.Context, c Call, id string, n api.
 	return report.CondensedOf(id, made, false), err
 }
 
-// Checkpoints are the states of files that a task changed, the oldest first.
+// Checkpoints returns the states of files that a task changed, the oldest first.
 func (s *Service) Checkpoints(ctx context.Context, id string) (api.Checkpoints, error) {
 	l, err := s.engine.Checkpoints().List(ctx, id)
 	if l.Checkpoints == nil {
@@ -308,7 +308,7 @@ func (s *Service) Checkpoints(ctx context.Context, id string) (api.Checkpoints, 
 // DiffQuery names the two sides of a difference.
 type DiffQuery = checkpoints.DiffOptions
 
-// Diff is the difference between a checkpoint of a task and another one, or the files of now.
+// Diff returns the difference between a checkpoint of a task and another one, or the files of now.
 func (s *Service) Diff(ctx context.Context, id string, q DiffQuery) (api.Diff, error) {
 	d, err := s.engine.Checkpoints().Diff(ctx, id, q)
 	if d.Files == nil {
@@ -393,8 +393,8 @@ func shownOf(n api.NewRestore) error {
 	return w.err()
 }
 
-// planOf is a hash of what a restore would do. It covers sizes and versions, and not the patches that a dry run shows: a
-// restore makes no patches.
+// planOf returns a hash of what a restore would do. It covers sizes and versions, and not the patches that a dry run
+// shows: a restore makes no patches.
 func planOf(r api.RestoreResult) string {
 	files := slices.Concat([]api.RestoreItem{}, r.Files)
 	for i := range files {
@@ -437,7 +437,7 @@ func (s *Service) before(ctx context.Context, c Call, ref store.Ref, id string) 
 	return s.store.CommitsBy(ctx, ref, c.Key, s.since())
 }
 
-// eventsOf are the events of commits, in order.
+// eventsOf returns the events of commits, in order.
 func eventsOf(commits []journal.Commit) (out []task.Event) {
 	for _, c := range commits {
 		for _, raw := range c.Events {
@@ -449,7 +449,7 @@ func eventsOf(commits []journal.Commit) (out []task.Event) {
 	return out
 }
 
-// restoredBy is the finished restore in commits; nil if there is none.
+// restoredBy returns the finished restore in commits; nil if there is none.
 func restoredBy(id string, commits []journal.Commit) *api.RestoreResult {
 	r := noRestore(id)
 	for _, e := range eventsOf(commits) {
@@ -475,7 +475,7 @@ func restoredBy(id string, commits []journal.Commit) *api.RestoreResult {
 	return r
 }
 
-// noRestore is the result of a restore that changes nothing.
+// noRestore returns the result of a restore that changes nothing.
 func noRestore(id string) *api.RestoreResult {
 	return &api.RestoreResult{ID: id, Files: []api.RestoreItem{}, Conflicts: []api.RestoreItem{}, Lost: []api.RestoreItem{},
 		Left: []string{}, Outcome: "nothing"}
@@ -491,7 +491,7 @@ func changeOf(f task.RestoreFile) string {
 	return "changed"
 }
 
-// condensedBy is the summary in commits.
+// condensedBy returns the summary in commits.
 func condensedBy(id string, commits []journal.Commit) (api.Condensed, bool) {
 	for _, e := range eventsOf(commits) {
 		if c, ok := e.(task.HistoryCondensed); ok {
@@ -501,7 +501,7 @@ func condensedBy(id string, commits []journal.Commit) (api.Condensed, bool) {
 	return api.Condensed{}, false
 }
 
-// undoneBy is the action that commits undid or redid.
+// undoneBy returns the action that commits undid or redid.
 func (s *Service) undoneBy(ctx context.Context, id string, o actions.Options, commits []journal.Commit) (api.Undone, bool, error) {
 	var seq uint64 // stays 0 without commits
 	for _, c := range commits {

@@ -24,7 +24,7 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// Sources are the storages that tasks are read from.
+// Sources returns the storages that tasks are read from.
 func (s *Service) Sources(ctx context.Context) ([]api.SourceState, error) {
 	got, err := s.store.List(ctx, store.Filter{TaskFilter: api.TaskFilter{Limit: 1}})
 	return got.Sources, err
@@ -36,7 +36,7 @@ func BadCursor(what string) *api.Problem {
 		"leave cursor out to start from the first page")
 }
 
-// List is a page of the tasks that pass a filter, and facts about the sources that were searched.
+// List returns a page of the tasks that pass a filter, and facts about the sources that were searched.
 func (s *Service) List(ctx context.Context, filter api.TaskFilter) (api.Page[api.Summary], api.Found, error) {
 	f := store.Filter{TaskFilter: filter}
 	if !f.ValidCursor() {
@@ -57,8 +57,8 @@ func (s *Service) List(ctx context.Context, filter api.TaskFilter) (api.Page[api
 // filterValuesMost bounds each list of values.
 const filterValuesMost = 300
 
-// FilterValues are the values for filters that the tasks of all sources have. called adds the names of called tools, for
-// which the requests of all tasks are read.
+// FilterValues returns the values for filters that the tasks of all sources have. called adds the names of called
+// tools, for which the requests of all tasks are read.
 func (s *Service) FilterValues(ctx context.Context, called bool) (api.FilterValues, error) {
 	var out api.FilterValues
 	got, err := s.store.List(ctx, store.Filter{})
@@ -113,8 +113,8 @@ func (s *Service) Stream(ctx context.Context, first int) iter.Seq2[api.ListPart,
 	return s.store.Stream(ctx, first)
 }
 
-// Search is a page of the messages that hold a query, and facts about the search. While it runs, the search adds the texts
-// that it had to read to the index; patience bounds the time for that, 0 = no bound.
+// Search returns a page of the messages that hold a query, and facts about the search. While it runs, the search adds
+// the texts that it had to read to the index; patience bounds the time for that, 0 = no bound.
 func (s *Service) Search(ctx context.Context, query api.SearchQuery, patience time.Duration) (api.Page[api.Hit], api.Found, error) {
 	q := search.Query{
 		Text:     query.Text,
@@ -142,13 +142,13 @@ func (s *Service) Search(ctx context.Context, query api.SearchQuery, patience ti
 	return api.PageOf(got.Items, got.NextCursor), found, err
 }
 
-// ShortNames are the shortest names of tasks among all tasks, by SOURCE:ID.
+// ShortNames returns the shortest names of tasks among all tasks, by SOURCE:ID.
 func (s *Service) ShortNames(ctx context.Context, items []api.Summary) (map[string]string, error) {
 	refs, err := s.store.Refs(ctx)
 	return report.ShortNames(refs, items), err
 }
 
-// Names are the ids of all tasks and their folders.
+// Names returns the ids of all tasks and their folders.
 func (s *Service) Names(ctx context.Context) ([]api.Name, error) {
 	refs, err := s.store.Refs(ctx)
 	out := make([]api.Name, len(refs))
@@ -161,7 +161,7 @@ func (s *Service) Names(ctx context.Context) ([]api.Name, error) {
 	return out, err
 }
 
-// SpendFilter selects the requests to sum. Zero members do not filter.
+// SpendFilter selects the requests that count. Zero members do not filter.
 type SpendFilter = spend.Filter
 
 // Spending sums what all tasks spent, in groups; "" groups by day.
@@ -170,18 +170,18 @@ func (s *Service) Spending(ctx context.Context, by api.Grouping, f SpendFilter) 
 	return spend.Sum(ctx, s.store, cmp.Or(by, "day"), f)
 }
 
-// Task is a task with its copies.
+// Task returns a task with its copies.
 func (s *Service) Task(ctx context.Context, id string) (Task, []string, error) {
 	ref, copies, err := s.store.FindWithCopies(ctx, id)
 	return Task{s, ref}, copies, err
 }
 
-// Usage is what a task spent.
+// Usage returns what a task spent.
 func (s *Service) Usage(ctx context.Context, id string) (api.Usage, error) {
 	return read(ctx, s, id, func(v *store.View) (api.Usage, error) { return v.Summary.Usage, nil })
 }
 
-// Family is a task with all of its descendants.
+// Family returns a task with all of its descendants.
 func (s *Service) Family(ctx context.Context, id string) (api.Family, error) {
 	ref, err := s.store.Find(ctx, id)
 	if err != nil {
@@ -190,12 +190,12 @@ func (s *Service) Family(ctx context.Context, id string) (api.Family, error) {
 	return report.FamilyOf(ctx, s.store, ref)
 }
 
-// Actions are the actions on a task that can be undone or redone.
+// Actions returns the actions on a task that can be undone or redone.
 func (s *Service) Actions(ctx context.Context, id string) (api.TaskActions, error) {
 	return actions.Find(ctx, s.store, id)
 }
 
-// AllActions are the actions on all tasks that can be undone, the newest first; limit bounds the tasks, 0 = all.
+// AllActions returns the actions on all tasks that can be undone, the newest first; limit bounds the tasks, 0 = all.
 func (s *Service) AllActions(ctx context.Context, limit int) ([]api.TaskActions, error) {
 	return actions.FindAll(ctx, s.store, limit)
 }
@@ -213,8 +213,8 @@ func read[T any](ctx context.Context, s *Service, id string, f func(*store.View)
 	return doc, err
 }
 
-// KnownFiles are the files that the model of a task knows. dir replaces the task's own workspace, "" = it does not. With
-// path, only that file is listed, with its records.
+// KnownFiles returns the files that the model of a task knows. dir is used in place of the task's own workspace; "" =
+// the task's own. With path, only that file is listed, with its records.
 func (s *Service) KnownFiles(ctx context.Context, id, dir string, path *string) (api.KnownFiles, error) {
 	if err := cmp.Or(folder("workspace", dir), mayName(ctx, dir)); err != nil {
 		return api.KnownFiles{}, err
@@ -311,8 +311,8 @@ type Evidence struct {
 	Status  string
 	Commits []string // the events of each, joined
 	UI, API []string
-	Calls   map[string]string // by the ids of calls: the outcome that is recorded or, of an open call, that follows
-	Results map[string]int    // by the ids of calls: how often the model was given the result
+	Calls   map[string]string // by the ids of calls: the recorded outcome or, for an open call, the outcome that follows
+	Results map[string]int    // by the ids of calls: how often the model got the result
 }
 
 // Evidence reads a task's journal and the state that follows from it.

@@ -28,7 +28,7 @@ const (
 	mostIdle  = 24 * 60 * 60 * 1000
 )
 
-// CheckOlder checks a document of the older restart call.
+// CheckOlder checks a document of the older call.
 func CheckOlder(n api.OlderRun) error {
 	var w wrongs
 	if strings.TrimSpace(n.Text) == "" {
@@ -48,8 +48,8 @@ func CheckOlder(n api.OlderRun) error {
 	return w.err()
 }
 
-// Older does what the older restart call asks for: it starts a task, continues one, or sends the message to the run
-// that works on it.
+// Older carries out the older call: it starts a task, continues one, or sends the message to the run that works on
+// it.
 func (s *Service) Older(ctx context.Context, c Call, n api.OlderRun) (Follow, error) {
 	r := engine.Request{Text: n.Text, Choice: setup.Choice{Mode: n.Mode}, Interactive: true, Origin: "api"}
 	if n.IdleMS > 0 {
@@ -102,7 +102,7 @@ func (s *Service) joins(ctx context.Context, c Call, r engine.Request) (Follow, 
 	return Follow{ref.ID, sent.Run, events.AfterCommit(from.Seq)}, nil
 }
 
-// begins fills in what a new task needs.
+// begins completes the request for a new task.
 func (s *Service) begins(c Call, r *engine.Request) error {
 	if r.Workspace = s.opt.Restart.Workspace; r.Workspace == "" {
 		dir, err := os.Getwd()
@@ -126,7 +126,7 @@ func (s *Service) about(ctx context.Context, id string, err error) error {
 	return p
 }
 
-// OlderStart is what the older call's first event needs.
+// OlderStart holds what the older call's first event needs.
 type OlderStart struct {
 	At      int64  // Unix milliseconds of the first commit that the call led to
 	Unknown string // a profile of the task that is not known here; "" = none
@@ -164,7 +164,7 @@ func (s *Service) OlderStart(ctx context.Context, f Follow) (out OlderStart, err
 	return out, log.Close()
 }
 
-// Origin is the front door that a task came from; "" = unknown.
+// Origin returns the front door that a task came from; "" = unknown.
 func (s *Service) Origin(ctx context.Context, id string) (string, error) {
 	return read(ctx, s, id, func(v *store.View) (string, error) { return v.Summary.Origin, nil })
 }
@@ -172,7 +172,7 @@ func (s *Service) Origin(ctx context.Context, id string) (string, error) {
 // Spent sums what a task spends, event by event.
 type Spent struct{ tally cost.Tally }
 
-// SpentBefore is what the task had spent before a commit.
+// SpentBefore returns what the task had spent before a commit.
 func (t Task) SpentBefore(ctx context.Context, seq uint64) (*Spent, error) {
 	log, err := t.of.store.Follow(ctx, t.ref)
 	if err != nil {
@@ -195,7 +195,7 @@ func (s *Spent) Add(data []byte) (api.Usage, error) {
 	return s.tally.Usage(), nil
 }
 
-// QuestionsOfRun are the open questions of a run and of its subtasks, which have runs of their own.
+// QuestionsOfRun returns the open questions of a run and of its subtasks, which have runs of their own.
 func (s *Service) QuestionsOfRun(ctx context.Context, run string) ([]api.Question, error) {
 	t, _, err := s.RunTask(ctx, run)
 	if err != nil {
@@ -236,8 +236,8 @@ func (s *Service) olderQuestion(ctx context.Context, name string) (engine.Asked,
 		"no such question is open: "+report.Clip(name), "GET /v1/questions")
 }
 
-// OlderChoices are the suggestions of a question in the older call; a question for a decision without choices gets yes and
-// no.
+// OlderChoices returns the suggestions of a question in the older call; a question for a decision without choices
+// gets yes and no.
 func OlderChoices(q api.QuestionOpened) []api.OlderChoice {
 	out := []api.OlderChoice{}
 	for _, c := range q.Choices {
@@ -278,8 +278,8 @@ func (s *Service) OlderAnswer(ctx context.Context, c Call, name, text string) (a
 	return out, nil
 }
 
-// chosen is the number of the suggestion that an answer names by text or number; 0 = the answer is a text of its own. The
-// number must be the whole answer: "2 files" names no suggestion.
+// chosen returns the number of the suggestion that an answer names by text or number; 0 = the answer is a text of its
+// own. The number must be the whole answer: "2 files" names no suggestion.
 func chosen(text string, choices []api.OlderChoice) int {
 	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
 		for i, c := range choices {

@@ -28,7 +28,7 @@ const (
 // promptsMost bounds the prompts that are listed.
 const promptsMost = 200
 
-// OpenTask is a task that was read once, for all that a page shows of it.
+// OpenTask is a task that was read once for everything that a page shows of it.
 type OpenTask struct {
 	of     *Service
 	view   *store.View
@@ -97,8 +97,8 @@ func (t *OpenTask) FileStates(ctx context.Context) (api.KnownFiles, error) {
 // Prompts is Service.Prompts of the task.
 func (t *OpenTask) Prompts(ctx context.Context) (api.Prompts, error) { return promptsOf(ctx, t.view) }
 
-// Fragments is a window of a history as HTML. The options choose the history: the user's, the model's, or the messages of
-// the next request.
+// Fragments returns a window of a history as HTML. The options choose the history: the user's, the model's, or the
+// messages of the next request.
 func (s *Service) Fragments(ctx context.Context, id string, o LinesOptions, span Span) (api.Fragments, error) {
 	return read(ctx, s, id, func(v *store.View) (api.Fragments, error) { return s.fragmentsOf(ctx, v, o, span) })
 }
@@ -190,8 +190,8 @@ func (p part) newDay(i int, ts int64, zone *time.Location) bool {
 	return i < 0 && !p.isMade
 }
 
-// Alignment is a window of the messages of the next request, each beside the messages of the conversation that it comes
-// from.
+// Alignment returns a window of the messages of the next request, each beside the messages of the conversation that
+// it comes from.
 func (s *Service) Alignment(ctx context.Context, id string, span Span) (api.Alignment, error) {
 	return read(ctx, s, id, func(v *store.View) (api.Alignment, error) { return alignmentOf(v, span) })
 }
@@ -227,8 +227,8 @@ func promptsOf(ctx context.Context, v *store.View) (api.Prompts, error) {
 	return out, ctx.Err()
 }
 
-// Picture is a picture of a message: its media type, which is detected from its bytes, and the bytes. number is the
-// message's, from 1; n counts the pictures of the message and of its results, from 0.
+// Picture returns a picture of a message: its media type, which is detected from its bytes, and the bytes. number is
+// the message's, from 1; n counts the pictures of the message and of its results, from 0.
 func (s *Service) Picture(ctx context.Context, id string, o LinesOptions, number, n int) (media string, raw []byte, err error) {
 	raw, err = read(ctx, s, id, func(v *store.View) ([]byte, error) {
 		p, err := partOf(v, o)

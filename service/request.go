@@ -40,7 +40,7 @@ func (w wrongs) err() error {
 // origins are the front doors that a task can come from.
 var origins = []string{"api", "cli", "web", "editor"}
 
-// originOf is the origin that a document names, "api" when it names none.
+// originOf returns the origin that a document names, "api" when it names none.
 func originOf(given string, w *wrongs) string {
 	switch {
 	case given == "":
@@ -199,7 +199,7 @@ func checkImages(images []string, at string, names bool, w *wrongs) {
 	}
 }
 
-// badImage is why providers refuse a text as an image; "" = they accept it.
+// badImage returns why providers refuse a text as an image; "" = they accept it.
 func badImage(text string) string {
 	const want = "want a data URL: data:image/png;base64,... (png, jpeg, gif, webp)"
 	kind, bytes, ok := imageOf(text)
@@ -225,7 +225,7 @@ func checkFolder(dir string, w *wrongs) {
 	}
 }
 
-// newTask is the request that starts a task.
+// newTask returns the request that starts a task.
 func newTask(n api.NewTask, c Call) (r engine.Request, err error) {
 	var w wrongs
 	checkFolder(n.Workspace, &w)
@@ -243,7 +243,7 @@ func newTask(n api.NewTask, c Call) (r engine.Request, err error) {
 	return r, w.err()
 }
 
-// newRun is the request that continues a task.
+// newRun returns the request that continues a task.
 func newRun(id string, n api.NewRun) (r engine.Request, err error) {
 	var w wrongs
 	r = engine.Request{

@@ -37,7 +37,7 @@ func (s *Service) CommitMessage(ctx context.Context, id string) (api.CommitMessa
 	return api.CommitMessage{Task: d.ID, Text: view.CommitMessage(out)}, nil
 }
 
-// doneOf are the entries of a task's newest todo list that are done.
+// doneOf returns the finished entries of a task's newest todo list.
 func doneOf(ctx context.Context, v *store.View) (out []string) {
 	p, err := partOf(v, LinesOptions{})
 	if err != nil {

@@ -60,7 +60,7 @@ func (s *Service) Start(ctx context.Context, c Call, n api.NewTask) (api.Started
 	return doc, followOf(t), err
 }
 
-// started is the document of a task that was just made.
+// started returns the document of a task that was just made.
 func (s *Service) started(ctx context.Context, ref store.Ref, run *api.Run) (out api.Started, err error) {
 	v, err := s.store.Read(keep(ctx), ref)
 	if err != nil {
@@ -208,8 +208,8 @@ func (s *Service) mayRestart(ctx context.Context, c Call, id string) error {
 	return o.refuses(ref, sum, runs, c.runFor(ref.ID))
 }
 
-// refuses is the problem of a restart that the settings forbid. runs are newest first, and run is the one to begin: if an
-// earlier attempt of the request began that run, nothing is refused.
+// refuses returns the problem of a restart that the settings forbid; nil if they allow it. runs are newest first, and
+// run is the one to begin: if an earlier attempt of the request began that run, nothing is refused.
 func (r Restart) refuses(ref store.Ref, sum api.Summary, runs []engine.RunInfo, run string) error {
 	if run != "" && slices.ContainsFunc(runs, func(i engine.RunInfo) bool { return i.ID == run }) {
 		return nil
@@ -285,7 +285,7 @@ func (s *Service) load(ctx context.Context, given string) (store.Ref, api.Summar
 	return ref, v.Summary, errors.Join(v.Unread(), v.Close(), ctx.Err())
 }
 
-// RunsOf are the runs of a task, newest first.
+// RunsOf returns the runs of a task, newest first.
 func (s *Service) RunsOf(ctx context.Context, id string) ([]api.Run, error) {
 	all, err := s.engine.RunsOf(ctx, id)
 	return each(all, report.RunOf), err
@@ -302,14 +302,14 @@ func each[A, B any](all []A, of func(A) B) []B {
 // RunFilter narrows a list of runs.
 type RunFilter = engine.RunFilter
 
-// Runs is a page of the runs of all tasks: those that work or wait first, then newest first.
+// Runs returns a page of the runs of all tasks: those that work or wait first, then newest first.
 func (s *Service) Runs(ctx context.Context, f RunFilter) (api.Page[api.Run], error) {
 	found, next, err := s.engine.AllRuns(ctx, f)
 	return api.PageOf(each(found, report.RunOf), next), err
 }
 
-// Run is a run. silent names the process that works on the run and does not answer, "" = none; it is part of the document
-// only if this process does not work on the run.
+// Run returns a run. silent names the process that works on the run and does not answer, "" = none; it is part of the
+// document only if this process does not work on the run.
 func (s *Service) Run(ctx context.Context, id, silent string) (api.Run, error) {
 	info, err := s.engine.RunByID(ctx, id)
 	doc := report.RunOf(info)
@@ -329,8 +329,8 @@ func over(r engine.RunInfo) bool { return !moving(r) && r.State != "waiting" }
 // process that died.
 const settledPoll = 500 * time.Millisecond
 
-// Settled waits until a run has ended or waits for the user, until patience is over, or until stop is closed. Each event of
-// the task makes it look at the run again.
+// Settled waits until a run has ended or waits for the user, until patience is over, or until stop is closed. It
+// reads the run again at each event of the task.
 func (s *Service) Settled(ctx context.Context, id string, patience time.Duration, stop <-chan struct{}) (api.Run, error) {
 	info, err := s.engine.RunByID(ctx, id)
 	if err != nil || !moving(info) {
@@ -389,13 +389,13 @@ func (s *Service) CancelRun(ctx context.Context, c Call, id string) (api.Run, er
 	return report.RunOf(done), err
 }
 
-// RunTask is the task of a run, and the run.
+// RunTask returns the task of a run, and the run.
 func (s *Service) RunTask(ctx context.Context, run string) (Task, api.Run, error) {
 	info, err := s.engine.RunByID(ctx, run)
 	return Task{s, info.Ref}, report.RunOf(info), err
 }
 
-// RunOver reports whether a run has ended, also one that was killed. A run that waits for the user has not.
+// RunOver reports whether a run has ended, also one that was killed. A run that waits for the user has not ended.
 func (s *Service) RunOver(ctx context.Context, run string) bool {
 	info, err := s.engine.RunByID(ctx, run)
 	return err == nil && over(info)
@@ -404,7 +404,7 @@ func (s *Service) RunOver(ctx context.Context, run string) bool {
 // EndsRun reports whether an event ends a run.
 func EndsRun(run string, i events.Item) bool { return i.Type == "run.ended" && i.Run == run }
 
-// SawEnd reports whether the end of a run is the event of a cursor, or an earlier one.
+// SawEnd reports whether the event of a cursor is the end of a run, or follows it.
 func (t Task) SawEnd(ctx context.Context, run api.Run, at events.Cursor) (bool, error) {
 	if run.EndedAt == nil {
 		return false, nil
@@ -481,14 +481,14 @@ func (s *Service) Send(ctx context.Context, c Call, id string, m api.Message) (a
 	return api.Sent{Delivered: sent.How, Task: sent.Ref.ID, Run: sent.Run, Question: sent.Question, Input: sent.Input}, err
 }
 
-// Queue is the input that waits until a run of the task takes it.
+// Queue returns the input that waits until a run of the task takes it.
 func (s *Service) Queue(ctx context.Context, id string) ([]api.Queued, error) {
 	all, err := s.engine.Inputs(ctx, id)
 	return each(all, func(q task.InputQueued) api.Queued { return s.queued(ctx, id, q) }), err
 }
 
-// queued is the document of input that waits. It leaves out unreadable images: doctor reports the damage, and the caller
-// can still change or remove the input.
+// queued returns the document of input that waits. It leaves out unreadable images: doctor reports the damage, and
+// the caller can still change or remove the input.
 func (s *Service) queued(ctx context.Context, id string, q task.InputQueued) api.Queued {
 	q, _ = s.engine.LoadInput(ctx, id, q)
 	return api.Queued{ID: q.Input, Text: q.Text, Images: append([]string{}, q.Images...)}
@@ -529,7 +529,7 @@ func ValidName(text string) bool {
 	return api.ValidTaskID(id) && (!named || api.ValidTaskID(source))
 }
 
-// Questions are the open questions and approvals of a task, or of all tasks when id is "", the oldest first.
+// Questions returns the open questions and approvals of a task, or of all tasks when id is "", the oldest first.
 func (s *Service) Questions(ctx context.Context, id string) ([]api.Question, error) {
 	if id != "" && !ValidName(id) {
 		return nil, api.Invalid(api.Wrong{Parameter: "task", Detail: "want a task's id"})
@@ -538,13 +538,13 @@ func (s *Service) Questions(ctx context.Context, id string) ([]api.Question, err
 	return each(all, report.QuestionOf), err
 }
 
-// Question is an open question.
+// Question returns an open question.
 func (s *Service) Question(ctx context.Context, id string) (api.Question, error) {
 	q, err := s.openQuestion(ctx, id)
 	return report.QuestionOf(q), err
 }
 
-// TaskOfQuestion is the task that a question's id names; "" if the id names none.
+// TaskOfQuestion returns the task that a question's id names; "" if the id names none.
 func TaskOfQuestion(id string) string {
 	if dot := strings.LastIndexByte(id, '.'); dot > 0 && ValidName(id[:dot]) {
 		return id[:dot]

@@ -60,7 +60,7 @@ type Service struct {
 	opt    Options
 
 	writing sync.Mutex                     // one change of the user's settings at a time
-	applied string                         // the texts of the files that the engine has; guarded by writing
+	applied string                         // the texts of the settings files that the engine uses; guarded by writing
 	known   atomic.Pointer[[]redact.Known] // replaces opt.Secrets once the settings were read again
 }
 
@@ -91,7 +91,7 @@ func (s *Service) Close() {
 	}
 }
 
-// ReadOnly is the problem of a call that needs an engine, on a service without one; nil if there is an engine.
+// ReadOnly returns the problem of a call that needs an engine, on a service without one; nil if there is an engine.
 func (s *Service) ReadOnly() *api.Problem {
 	if s.engine != nil {
 		return nil
@@ -100,13 +100,13 @@ func (s *Service) ReadOnly() *api.Problem {
 		"it was started for reading alone, so it neither runs nor changes tasks", "roost serve")
 }
 
-// Root is the folder of Roost's own tasks.
+// Root returns the folder of Roost's own tasks.
 func (s *Service) Root() string { return s.store.Root() }
 
 // IdempotencySeal signs the records of answered requests with the key of the root; nil if the root has none.
 func (s *Service) IdempotencySeal() *journal.Seal { return s.store.Seal("idempotency") }
 
-// Problem is the problem of an error about a task.
+// Problem returns the problem of an error about a task.
 func (s *Service) Problem(ctx context.Context, err error, id string) *api.Problem {
 	if p := settingsProblem(err); p != nil {
 		return p
@@ -123,13 +123,13 @@ type Call struct {
 	Seen *api.Summary
 }
 
-// acting is a context for a change: it outlives its caller, and commits made in it carry the call's key.
+// acting returns a context for a change: it outlives its caller, and commits made in it carry the call's key.
 func (c Call) acting(ctx context.Context) context.Context {
 	return store.Acting(context.WithoutCancel(ctx), c.Key)
 }
 
-// runFor is the id of the run that the call starts for a task; "" without a key. As every run id, it ends in digits of a
-// hash of the task's id.
+// runFor returns the id of the run that the call starts for a task; "" without a key. Like every run id, it ends in
+// digits of a hash of the task's id.
 func (c Call) runFor(task string) string {
 	if c.Key == "" {
 		return ""
@@ -145,7 +145,7 @@ var problem = api.NewProblem
 
 func keep(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
-// Task names a task that was found, and may be copied. The task itself can change or vanish at any time.
+// Task names a task that was found; the value may be copied. The task itself can change or vanish at any time.
 type Task struct {
 	of  *Service
 	ref store.Ref
@@ -172,10 +172,10 @@ func (s *Service) FindOwn(ctx context.Context, id string) (Task, error) {
 	return t, err
 }
 
-// ID is the task's id.
+// ID returns the task's id.
 func (t Task) ID() string { return t.ref.ID }
 
-// Name is the task's id with its source: no other task has it.
+// Name returns the task's id with its source: no other task has it.
 func (t Task) Name() string { return t.ref.Source + ":" + t.ref.ID }
 
 // withWindow adds the context window of a task's model to its row. Rows of lists do not have it, because they are kept
@@ -186,8 +186,8 @@ func withWindow(row api.Summary) api.Summary {
 	return row
 }
 
-// Document is a task's row with two additions, its model's context window and why no server takes the task over, and the
-// cursor after its newest commit.
+// Document returns a task's row with two additions, its model's context window and why no server takes the task over,
+// and the cursor after its newest commit.
 func (t Task) Document(ctx context.Context) (row api.Summary, head events.Cursor, err error) {
 	v, err := t.of.store.Read(ctx, t.ref)
 	if err != nil {
@@ -197,7 +197,7 @@ func (t Task) Document(ctx context.Context) (row api.Summary, head events.Cursor
 	return row, events.AfterCommit(v.State.Seq), errors.Join(err, v.Close())
 }
 
-// documentOf is the document of a task that was read.
+// documentOf returns the document of a task that was read.
 func (s *Service) documentOf(ctx context.Context, v *store.View) (api.Summary, error) {
 	row := withWindow(v.Summary)
 	if row.Status != "interrupted" || !v.Ref.InDatabase() {
@@ -218,7 +218,7 @@ func (s *Service) Database(ctx context.Context) error {
 	return s.opt.Database(ctx)
 }
 
-// Servers are the running servers of the group; none without a group.
+// Servers returns the running servers of the group; none without a group.
 func (s *Service) Servers(ctx context.Context) ([]api.GroupServer, error) {
 	if s.opt.Servers == nil {
 		return nil, nil
@@ -226,8 +226,8 @@ func (s *Service) Servers(ctx context.Context) ([]api.GroupServer, error) {
 	return s.opt.Servers(ctx)
 }
 
-// Elsewhere is for an error that reports a missing workspace: it is the address of a running server that has the
-// workspace, or that may clone it for a run. "" = there is no such server, or the error is another one.
+// Elsewhere is for an error that reports a missing workspace. It returns the address of a running server that has the
+// workspace, or that may clone it for a run; "" = there is no such server, or the error is another one.
 func (s *Service) Elsewhere(ctx context.Context, err error) string {
 	lacks, is := errors.AsType[*setup.WorkspaceError](err)
 	if !is || lacks.Of == (api.FolderID{}) {
@@ -247,8 +247,8 @@ func (s *Service) Elsewhere(ctx context.Context, err error) string {
 	return running[i].URL
 }
 
-// Expecting is a context in which changes of the task are refused unless its newest commit is the one of a cursor. The
-// condition ends with done.
+// Expecting returns a context in which changes of the task are refused unless its newest commit is the one of a
+// cursor. The condition ends with done.
 func (t Task) Expecting(ctx context.Context, head events.Cursor) (_ context.Context, done func()) {
 	return store.Expecting(ctx, t.ref, head.Seq)
 }
@@ -265,7 +265,7 @@ func (t Task) ChangedBy(ctx context.Context, c Call) bool {
 	return err == nil && len(done) > 0
 }
 
-// since is the oldest time of commits that may belong to an earlier attempt of a call, in Unix milliseconds.
+// since returns the oldest time that a commit of an earlier attempt of a call can have, in Unix milliseconds.
 func (s *Service) since() int64 { return s.opt.Now().Add(-keptFor).UnixMilli() }
 
 // Holder is the process that works on a task.
@@ -295,10 +295,10 @@ func (t Task) WaitForRelease(ctx context.Context) (free bool, err error) {
 	return t.of.engine.WaitForRelease(ctx, t.Name())
 }
 
-// Topic is the topic of the task's events; release must be called.
+// Topic returns the topic of the task's events; release must be called.
 func (t Task) Topic() (topic *events.Topic, release func(), err error) { return t.of.pipe.Task(t.ref) }
 
-// Newest is the cursor of the task's newest event; ok is false when it has none.
+// Newest returns the cursor of the task's newest event; ok is false when it has none.
 func (t Task) Newest(ctx context.Context) (at events.Cursor, ok bool, err error) {
 	return events.Newest(ctx, t.of.store, t.ref)
 }
@@ -308,11 +308,11 @@ func (t Task) HasEvent(ctx context.Context, at events.Cursor) (bool, error) {
 	return events.Exists(ctx, t.of.store, t.ref, at)
 }
 
-// AllTopic is the topic of the events of all tasks; release must be called.
+// AllTopic returns the topic of the events of all tasks; release must be called.
 func (s *Service) AllTopic() (topic *events.Topic, release func(), err error) { return s.pipe.All() }
 
-// NewestEvent is the cursor after the newest event of all tasks. A caller that first takes the cursor, then reads tasks, and
-// then follows the events from the cursor misses no change.
+// NewestEvent returns the cursor after the newest event of all tasks. A caller that first takes the cursor, then
+// reads tasks, and then follows the events from the cursor misses no change.
 func (s *Service) NewestEvent(ctx context.Context) (string, error) {
 	topic, release, err := s.AllTopic()
 	if err != nil {
@@ -331,8 +331,7 @@ func (s *Service) HasLine(ctx context.Context, at events.Cursor) (bool, error) {
 // Topics counts the open topics, and the bytes that they keep.
 func (s *Service) Topics() (topics, bytes int) { return s.pipe.Size() }
 
-// FollowHolders sets the function that brings the live events of another process into a topic: the topic of a task that
-// another process works on publishes the events that follow passes to publish.
+// FollowHolders sets follow, which brings the live events of another process into a topic:
 func (s *Service) FollowHolders(follow func(ctx context.Context, t Task, publish func(events.Event))) {
 	s.pipe.SetRemote(func(ctx context.Context, ref store.Ref, publish func(events.Event)) {
 		follow(ctx, Task{s, ref}, publish)

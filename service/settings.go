@@ -39,7 +39,7 @@ func notHere(ctx context.Context, what, command string) error {
 		command+"  # in a terminal on the server's machine")
 }
 
-// settingsProblem is the problem of an error about settings; nil for another error.
+// settingsProblem returns the problem of an error about settings; nil for another error.
 func settingsProblem(err error) *api.Problem {
 	e, is := errors.AsType[*config.Error](err)
 	if !is {
@@ -53,7 +53,7 @@ func settingsProblem(err error) *api.Problem {
 	return p.Because(err)
 }
 
-// secrets are what exports for readers mask.
+// secrets returns what exports for readers mask.
 func (s *Service) secrets() []redact.Known {
 	if known := s.known.Load(); known != nil {
 		return *known
@@ -61,7 +61,7 @@ func (s *Service) secrets() []redact.Known {
 	return s.opt.Secrets
 }
 
-// place is where the user's settings are. A change through it appends its warnings to notes.
+// place returns the place of the user's settings. A change through it appends its warnings to notes.
 func (s *Service) place(notes *[]string) (config.Place, error) {
 	if s.opt.Place == nil {
 		return config.Place{}, problem(http.StatusServiceUnavailable, "no_settings", "This process has no settings",
@@ -102,7 +102,7 @@ func (s *Service) reread(p config.Place) (*config.Settings, setup.Config, error)
 	return set, c, nil
 }
 
-// UserSettings are what the user has set up, with the origin of each value. No key is in them.
+// UserSettings returns what the user has set up, with the origin of each value. No key is in them.
 func (s *Service) UserSettings(ctx context.Context) (api.UserSettings, error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -285,10 +285,10 @@ func (s *Service) keyState(ctx context.Context, provider string) (api.KeyState, 
 	return api.KeyState{Provider: provider}, err
 }
 
-// Models are the models that Roost knows of a provider; "" = of all.
+// Models returns the models that Roost knows of a provider; "" = of all.
 func (s *Service) Models(provider string) api.Models { return config.Models(provider) }
 
-// configured are the settings that the next run gets.
+// configured returns the settings that the next run gets.
 func (s *Service) configured() (c setup.Config, err error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
