@@ -1,7 +1,7 @@
 package api
 
-// Access is whose task something is, and who else may reach it. The zero value has no owner: only administrators reach
-// such a task where there are accounts.
+// Access is the owner of a task, and who else may reach it. The zero value has no owner: with accounts, only
+// administrators reach such a task.
 type Access struct {
 	Owner  string  `json:"owner,omitempty"` // the id of an account
 	Shares []Share `json:"shares,omitempty"`
@@ -16,7 +16,7 @@ type Share struct {
 // What a share allows.
 const (
 	ShareRead = "read" // everything that shows the task
-	ShareAct  = "act"  // that, and everything that works on it
+	ShareAct  = "act"  // everything of ShareRead, and everything that works on the task
 )
 
 // IsZero reports whether a task has neither an owner nor shares.
@@ -73,7 +73,7 @@ type Me struct {
 	Name     string   `json:"name"`
 	Teams    []string `json:"teams"`
 	Scopes   []string `json:"scopes"`
-	Operator bool     `json:"operator"` // whoever runs the server
+	Operator bool     `json:"operator"` // the person who runs the server
 }
 
 // AuditEntry is one thing that someone did or tried.
@@ -86,5 +86,5 @@ type AuditEntry struct {
 	Task    string `json:"task"`
 	Address string `json:"address"`
 	Request string `json:"request_id"`
-	Status  *int   `json:"status"` // of the answer; null = not known: it is being done, or the server was killed
+	Status  *int   `json:"status"` // of the answer; null = not known: the act is under way, or the server was killed
 }

@@ -1,7 +1,7 @@
 package api
 
-// Draft is what a user has begun to write: to a task, or the first message of a new one. One that does not exist has no
-// revision.
+// Draft is what a user has begun to write: to a task, or the first message of a new one. A draft that does not exist
+// has no revision.
 type Draft struct {
 	Task   string       `json:"task_id"` // SOURCE:ID; "" = of a new task
 	Text   string       `json:"text"`
@@ -19,11 +19,11 @@ type DraftImage struct {
 	Bytes int    `json:"bytes"`
 }
 
-// NewDraft replaces a draft. It is refused when the draft has another revision than Base, unless it already is as this
-// makes it. A draft without text and images is removed.
+// NewDraft replaces a draft. It is refused when the draft has another revision than Base, unless the draft already
+// equals it. A draft without text and images is removed.
 type NewDraft struct {
 	Text   string   `json:"text"`
 	Images []string `json:"images,omitempty"` // data URLs, or names of images that the draft has
 	Key    string   `json:"key,omitempty"`
-	Base   string   `json:"base"` // the revision that this was written over; "" = there was no draft
+	Base   string   `json:"base"` // the revision that this draft replaces; "" = there was no draft
 }

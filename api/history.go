@@ -28,8 +28,8 @@ type ForkedFrom struct {
 	Branch string `json:"branch"` // the branch that it started from
 }
 
-// BranchTree holds a task's branches: first the head, then, the newest first, each left branch with a message that no other
-// branch has.
+// BranchTree holds a task's branches: first the head, then each left branch that holds a message which no other
+// branch has, the newest first.
 type BranchTree struct {
 	ID     string      `json:"id"`
 	Forked *ForkedFrom `json:"forked_from"`
@@ -48,7 +48,7 @@ type ForkResult struct {
 
 // Comparison compares two tasks, or two branches of one, after the last message that both have.
 type Comparison struct {
-	Common *Row           `json:"common"` // that message; null = they have none
+	Common *Row           `json:"common"` // the last message that both have; null = none
 	Sides  []ComparedSide `json:"sides"`  // two
 	Files  []FileDiff     `json:"items"`  // differences between the files at the two ends; the first side counts as the older one
 	Why    string         `json:"why"`    // why the files were not compared; "" = they were
@@ -65,7 +65,7 @@ type ComparedSide struct {
 	Files      []FileDiff    `json:"files"`      // files that changed after the common message, without patches
 }
 
-// Row names a message for the user.
+// Row identifies a message for the user.
 type Row struct {
 	Number int    `json:"number"` // as show prints it, from 1
 	TS     int64  `json:"ts"`
@@ -148,7 +148,7 @@ type TaskActions struct {
 	Subtasks []string `json:"subtasks,omitempty"`
 }
 
-// QualifiedName is a name that no other task has.
+// QualifiedName returns a name of the task that no other task has.
 func (t TaskActions) QualifiedName() string {
 	if t.Task.Source == OwnSource {
 		return OwnSource + ":" + t.Name
@@ -409,7 +409,7 @@ type Checkpoint struct {
 	Rewound bool   `json:"rewound"`           // its message was rewound
 }
 
-// Name is the checkpoint's name for users, such as c3.
+// Name returns the checkpoint's name for users, such as c3.
 func (c Checkpoint) Name() string { return fmt.Sprintf("c%d", c.Number) }
 
 // Checkpoints are the checkpoints of a task.

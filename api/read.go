@@ -32,7 +32,7 @@ type FileRecord struct {
 	Size       *int64  `json:"size"`
 	Hash       *string `json:"hash"`
 	Rewound    bool    `json:"rewound,omitempty"`    // the record belongs to rewound messages
-	Checkpoint int     `json:"checkpoint,omitempty"` // its number
+	Checkpoint int     `json:"checkpoint,omitempty"` // the checkpoint's number
 	Reason     string  `json:"reason,omitempty"`     // of the checkpoint
 }
 
@@ -45,7 +45,7 @@ type KnownFile struct {
 	EditedAt *string `json:"edited_at"`
 	UserAt   *string `json:"user_edited_at"`
 	TS       int64   `json:"ts"` // of the newest record, Unix milliseconds
-	// the author of the last change: agent, restore, other; command or subtask: the file changed while one ran
+	// the author of the last change: agent, restore, other; command or subtask: the file changed while such a one ran
 	By       *string      `json:"changed_by"`
 	Task     string       `json:"changed_by_task,omitempty"` // the other task that changed it, if known
 	Size     *int64       `json:"size"`                      // as the model last saw it
@@ -141,11 +141,11 @@ type AlignedMessage struct {
 // Prompts lists the messages that a person wrote in a task, each cut to its beginning.
 type Prompts struct {
 	Task  string   `json:"task_id"`
-	Items []Prompt `json:"items"` // the newest ones, the oldest of them first
+	Items []Prompt `json:"items"` // the newest prompts, in the order of their times
 	Total int      `json:"total"`
 }
 
-// Prompt is one such message.
+// Prompt is one message that a person wrote.
 type Prompt struct {
 	Number int    `json:"number"` // of the message
 	Text   string `json:"text"`   // one line
@@ -223,7 +223,7 @@ type Unread struct {
 
 // Notice is a record about files, with its position in the conversation.
 type Notice struct {
-	Behind     int            `json:"behind"` // the number of the message before it
+	Behind     int            `json:"behind"` // the number of the message that it follows
 	At         *string        `json:"at"`
 	Kind       string         `json:"kind"` // files_changed, checkpoint
 	Text       string         `json:"text"`
@@ -246,8 +246,9 @@ type Family struct {
 	Depths []int
 }
 
-// DepthsOf is the depth of each task below its topmost ancestor among items; parents come before their subtasks. Damaged
-// folders may name each other as parents: the first task of such a circle counts as having no parent.
+// DepthsOf returns the depth of each task below its topmost ancestor among items; in items, parents come before their
+// subtasks. Damaged folders may name each other as parents: the first task of such a circle counts as having no
+// parent.
 func DepthsOf(items []Summary) []int {
 	out, depths := make([]int, len(items)), map[string]int{}
 	for i, t := range items {
@@ -259,8 +260,8 @@ func DepthsOf(items []Summary) []int {
 	return out
 }
 
-// CostsBelow are the costs of each task of a tree together with its subtasks; nil if none of them is known, or the task has
-// no subtasks.
+// CostsBelow returns the cost of each task of a tree together with its subtasks; nil for a task without subtasks, or
+// if none of the costs is known.
 func CostsBelow(tasks []Summary, depths []int) []*money.USD {
 	out := make([]*money.USD, len(tasks))
 	for i := range tasks {
@@ -286,7 +287,7 @@ type Branch struct {
 	Children []Branch   `json:"children"`
 }
 
-// Branch is the family as one document.
+// Branch returns the family as one document.
 func (f Family) Branch() Branch {
 	all := CostsBelow(f.Tasks, f.Depths)
 	b := Branch{Task: f.Tasks[0], Cost: cmp.Or(all[0], f.Tasks[0].Usage.Cost), Children: []Branch{}}
@@ -335,7 +336,7 @@ type KnownFiles struct {
 	Task  string      `json:"task_id"`
 }
 
-// Hit is a message that holds a query. Its JSON has only the members of the task that identify it.
+// Hit is a message that holds a query. Its JSON has only those members of the task that identify it.
 type Hit struct {
 	Task    Summary `json:"task"`
 	History string  `json:"history"` // ui or api
@@ -344,7 +345,7 @@ type Hit struct {
 	Snippet string  `json:"snippet"` // one line
 	Kind    string  `json:"kind"`
 	Tool    string  `json:"tool,omitempty"` // the tool that the message calls or answers, as far as it is known
-	Also    []Twin  `json:"also,omitempty"` // what the other history has of the same event
+	Also    []Twin  `json:"also,omitempty"` // messages of the other history about the same event
 }
 
 // Twin is a message of the other history about the event of a hit.
@@ -354,7 +355,7 @@ type Twin struct {
 	Kind    string `json:"kind"`
 }
 
-// hit is the JSON of a Hit. All of its task would be many times the hit.
+// hit is the JSON of a Hit. The JSON of the whole task would be many times as long as the hit.
 type hit struct {
 	Task    hitTask `json:"task"`
 	History string  `json:"history"`
@@ -376,14 +377,14 @@ type hitTask struct {
 	TS        int64   `json:"ts"`
 }
 
-// Form is the shape of its JSON, also for the OpenAPI document.
+// Form returns a value with the shape of a Hit's JSON, also for the OpenAPI document.
 func (h Hit) Form() any {
 	t := h.Task
 	return hit{hitTask{t.ID, t.Source, t.Title, t.Workspace, t.Status, t.UpdatedAt, t.TS}, h.History, h.Number, h.TS, h.Snippet, h.Kind,
 		h.Tool, h.Also}
 }
 
-// MarshalJSON gives the contract's shape. Decoding needs no counterpart: what is absent stays empty.
+// MarshalJSON writes the shape that the contract defines. Decoding needs no counterpart: absent members stay empty.
 func (h Hit) MarshalJSON() ([]byte, error) { return json.Marshal(h.Form()) }
 
 // The two histories of a task.
@@ -392,29 +393,29 @@ const (
 	API = "api" // what the model saw
 )
 
-// Scopes are the places that a search can be narrowed to: the two histories, what tools got and returned, and paths of
-// files.
+// Scopes are the places to which a search can be narrowed: the two histories, inputs and results of tools, and paths
+// of files.
 var Scopes = []string{UI, API, "tool", "path"}
 
-// SourceState is what one storage holds.
+// SourceState describes the contents of one storage.
 type SourceState struct {
 	Name    string `json:"name"`
 	Tool    string `json:"tool"`
 	Path    string `json:"path"`
-	State   string `json:"state"` // readable, partly damaged, or "unreachable: why": never just empty
+	State   string `json:"state"` // readable, partly damaged, or "unreachable: REASON"; never empty for that reason
 	Tasks   int    `json:"tasks"`
 	Damaged int    `json:"damaged"`
 	Empty   int    `json:"empty"`
 	Bytes   int64  `json:"bytes"` // of the tasks' files
 
-	// Problem is what is wrong with the tool's own index of its tasks. All of them are
-	// listed without it; what only the index knows may be missing.
+	// Problem describes damage of the tool's own index of its tasks. Roost lists all tasks without the index, but
+	// details that only the index holds may be missing.
 	Problem string `json:"problem,omitempty"`
 
 	Folder string `json:"-"` // the folder of task folders
 }
 
-// The states of a source. An unreachable one has a reason behind the colon, and is never just empty: what it holds is
+// The states of a source. An unreachable one has a reason behind the colon, and never counts as empty: its tasks are
 // unknown, not gone.
 const (
 	SourceReadable      = "readable"
@@ -434,18 +435,18 @@ type TaskFilter struct {
 	Words     string // of the title or id
 	Model     string // words of the model's name
 	MinCost   *money.USD
-	MaxCost   *money.USD // a task of unknown cost passes neither
+	MaxCost   *money.USD // a task of unknown cost does not pass
 	Since     int64      // Unix milliseconds
 	Until     int64
 	Sort      string // newest (default; pinned ones first), oldest, cost, tokens
 	Damaged   bool   // only damaged ones
 	Empty     bool   // also folders without message bytes
-	Tree      bool   // subtasks behind their parents; a page has whole families, and Limit or some more tasks
+	Tree      bool   // subtasks behind their parents; a page holds whole families, so it may hold more tasks than Limit
 	Limit     int    // 0 = all
-	Cursor    string // continues behind the last task of the page that gave it
+	Cursor    string // continues behind the last task of the page that returned it
 }
 
-// Query is the filter as the parameters of a list or a search, without Limit.
+// Query returns the filter as the parameters of a list or a search, without Limit.
 func (f TaskFilter) Query() url.Values {
 	q := url.Values{}
 	for name, text := range map[string]string{
@@ -481,14 +482,14 @@ func timeText(ms int64) string {
 
 // SearchQuery is a search for messages.
 type SearchQuery struct {
-	Text   string   // words, or phrases in double quotes; a hit has all of them
+	Text   string   // words, or phrases in double quotes; a hit holds all of them
 	Task   string   // only this task, by any name that finds it; "" = all
 	In     []string // Scopes; none = everywhere
 	Filter TaskFilter
 	Tool   string // only tasks in which this tool was called
-	File   string // only tasks in which a tool got a path that holds this
-	Each   int    // at most so many hits of one task on a page, 0 = all; Found then counts all hits
-	Tasks  int    // at most so many tasks on a page, 0 = any number
+	File   string // only tasks in which a tool got a path that contains this
+	Each   int    // at most this many hits of one task on a page, 0 = all; Found then counts all hits
+	Tasks  int    // at most this many tasks on a page, 0 = any number
 }
 
 // The orders of a search.
@@ -497,7 +498,8 @@ const (
 	SortNew  = "new"  // the task that changed last first
 )
 
-// QueryTerms are the terms of a query in lower case, each once: words between blanks, or a phrase in double quotes.
+// QueryTerms returns the terms of a query in lower case, each once: words between blanks, or a phrase in double
+// quotes.
 func QueryTerms(text string) (terms []string) {
 	text = strings.ToLower(text)
 	for rest := strings.TrimSpace(text); rest != ""; rest = strings.TrimSpace(rest) {
@@ -520,7 +522,7 @@ func QueryTerms(text string) (terms []string) {
 	return terms
 }
 
-// OlderRun is the body of the older restart call.
+// OlderRun is the body of the older call.
 type OlderRun struct {
 	Text      string `json:"task"`                       // what to do
 	Mode      string `json:"mode,omitempty"`             //
@@ -554,7 +556,7 @@ type OlderQuestion struct {
 	CreatedAt   string        `json:"createdAt"`
 }
 
-// OlderQuestions is a list of them.
+// OlderQuestions is a list of open questions of the older call.
 type OlderQuestions struct {
 	Questions []OlderQuestion `json:"questions"`
 	Total     int             `json:"total"`
@@ -635,7 +637,7 @@ type Problem struct {
 
 // Candidate is a task that an ambiguous id fits.
 type Candidate struct {
-	Name  string `json:"name"` // fits no other task
+	Name  string `json:"name"` // a name that fits no other task
 	Title string `json:"title"`
 	Tool  string `json:"tool"`
 	TS    int64  `json:"ts"`
@@ -670,7 +672,8 @@ func NewProblem(status int, code, title, detail string, suggestions ...string) *
 	return &Problem{Status: status, Code: code, Title: title, Detail: detail, Suggestions: suggestions}
 }
 
-// Later marks the problem as one that may pass: the same request may succeed after so many seconds; "" = some time.
+// Later marks a problem as one that may pass: the same request may succeed after the given number of seconds; "" =
+// after some time.
 func (p *Problem) Later(after string) *Problem {
 	p.Retryable, p.After = true, after
 	return p
@@ -705,8 +708,8 @@ var (
 	lastMoment  = time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli() - 1
 )
 
-// Stamp writes a time, in Unix milliseconds, as all JSON of roost does: in RFC 3339. A time beyond its years, which a
-// damaged task may hold, becomes the last one that RFC 3339 can write.
+// Stamp writes a time, in Unix milliseconds, as all JSON of roost does: in RFC 3339. A time that RFC 3339 cannot
+// write, which a damaged task may hold, becomes the last one that it can.
 func Stamp(ms int64) string {
 	return time.UnixMilli(min(max(ms, firstMoment), lastMoment)).UTC().Format("2006-01-02T15:04:05.000Z")
 }
@@ -726,7 +729,7 @@ type Page[T any] struct {
 	Next  *string `json:"next_cursor"` // null at the end
 }
 
-// PageOf is a page of some items; next is "" at the end.
+// PageOf returns a page with these items; next is "" at the end.
 func PageOf[T any](items []T, next string) Page[T] {
 	out := Page[T]{Items: items}
 	if out.Items == nil {

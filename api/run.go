@@ -14,7 +14,7 @@ type Maybe[T any] struct {
 	Value *T // nil = null
 }
 
-// IsZero makes omitzero leave out what was not given.
+// IsZero makes omitzero leave out a member that was not given.
 func (m Maybe[T]) IsZero() bool { return !m.Given }
 
 // MarshalJSON writes the value, or null.
@@ -29,7 +29,7 @@ func (m *Maybe[T]) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &m.Value)
 }
 
-// Form is a value of the type that JSON holds, for the OpenAPI document.
+// Form returns a value of the type that the JSON holds, for the OpenAPI document.
 func (m Maybe[T]) Form() any { return m.Value }
 
 // TaskPatch changes a task. Absent members change nothing. null restores the task's own title, and removes all tags or the
@@ -82,14 +82,14 @@ type Run struct {
 	ID       string `json:"id"`
 	Task     string `json:"task_id"`
 	State    string `json:"state"`    // queued, running, waiting, completed, failed, cancelled, interrupted
-	Outcome  string `json:"outcome"`  // that of run.ended, which may also be limit or denied; "" before the end
+	Outcome  string `json:"outcome"`  // outcome of run.ended, which may also be limit or denied; "" before the end
 	Code     string `json:"code"`     // the kind of failure or limit; "" = none
 	Reason   string `json:"reason"`   // a text; for a completed run its result
 	Question string `json:"question"` // the ID of the question whose answer the run waits for; "" = none
 
 	Position int  `json:"position"`       // in the queue, from 1; 0 = not queued
 	Here     bool `json:"here"`           // the answering process works on the run
-	Lost     bool `json:"lost,omitempty"` // the server of a group that worked on it has died: another one may continue the task with a new run
+	Lost     bool `json:"lost,omitempty"` // the server that worked on it died: another one may continue the task
 	// the process that works on the run and does not answer; only in the answer to a request for this run
 	Silent string     `json:"silent,omitempty"`
 	Turns  int        `json:"turns"`
@@ -102,7 +102,7 @@ type Run struct {
 	Mode     string `json:"mode"`
 	Provider string `json:"provider"`
 	Model    string `json:"model"`
-	Limits   Limits `json:"limits"` // without an absent limit the run is unbounded in that respect
+	Limits   Limits `json:"limits"` // an absent limit does not bound the run
 	Resume   string `json:"resume_command"`
 }
 
@@ -118,7 +118,7 @@ type Question struct {
 	QuestionOpened
 }
 
-// Found has facts about a list or a search.
+// Found holds facts about a list or a search.
 type Found struct {
 	Sources []SourceState `json:"sources"`
 	Copies  int           `json:"copies"` // places that hold a copy of a listed task
@@ -198,7 +198,7 @@ type Limits struct {
 	TotalTimeout *string    `json:"total_timeout,omitempty"`
 
 	MaxCostTask      *money.USD `json:"max_cost_task,omitempty"`      // of the task and its subtasks, ever
-	AskAfterRequests *int       `json:"ask_after_requests,omitempty"` // ask whether to continue
+	AskAfterRequests *int       `json:"ask_after_requests,omitempty"` // ask the user whether to continue, after so many
 	AskAfterCost     *money.USD `json:"ask_after_cost,omitempty"`
 }
 
@@ -235,7 +235,8 @@ type NewTask struct {
 
 // OneRun are options of one run, which the task does not keep.
 type OneRun struct {
-	// Unattended: no user can answer. A run that must ask ends at once, as waiting, and does not hold the task for a while.
+	// Unattended: no user can answer. A run that must ask ends at once, as waiting, and does not first hold the task
+	// for some time.
 	Unattended    bool       `json:"unattended,omitempty"`
 	NoCheckpoints bool       `json:"no_checkpoints,omitempty"` // make no checkpoints of the files that the run changes
 	MaxCostDay    *money.USD `json:"max_cost_day,omitempty"`   // for all tasks of a day together; 0: no limit
@@ -280,8 +281,8 @@ type ResumePlan struct {
 	Mode      string `json:"mode"`
 	Approve   string `json:"approve"`
 
-	// Asks are the open decisions: the problems that POST .../runs would answer with. Their suggestions name the members
-	// that decide. Further ones may follow: repeat the request with the decision as a parameter.
+	// Asks are the open decisions: the problems that POST .../runs would answer with. Their suggestions name the
+	// members that decide. Further decisions may follow: repeat the request with the made decision as a parameter.
 	Asks  []*Problem `json:"asks"`
 	Notes []string   `json:"notes"` // changes since the last run: of the folder, the model, the commit of the repository
 }
@@ -314,7 +315,8 @@ type RunLimits struct {
 	TotalTimeoutMS int64 `json:"total_timeout_ms,omitempty"`
 }
 
-// Given are the given limits as a document. In a document 0 removes a limit, and in RunLimits a negative number does.
+// Given returns the given limits as a document. In a document 0 removes a limit, and in RunLimits a negative number
+// does.
 func (l RunLimits) Given() Limits {
 	span := func(ms int64) *string {
 		if ms == 0 {
@@ -333,8 +335,8 @@ func (l RunLimits) Given() Limits {
 	}
 }
 
-// Given is a limit of RunLimits as a member of a document; nil = not given. A negative number, which removes the limit, becomes
-// 0.
+// Given returns a limit of RunLimits as a member of a document; nil = not given. A negative number, which removes the
+// limit, becomes 0.
 func Given[N int | money.USD](n N) *N {
 	if n == 0 {
 		return nil
@@ -350,8 +352,8 @@ type QuestionOpened struct {
 	Call     string   `json:"call,omitempty"`
 	Text     string   `json:"text"`
 	Choices  []string `json:"choices,omitempty"`
-	// Modes are the modes in which the choices continue, "" for the present one; absent when no choice changes the
-	// mode.
+	// Modes are the modes in which the task continues after each choice, "" for the present one; absent when no
+	// choice changes the mode.
 	Modes []string `json:"modes,omitempty"`
 	Diff  string   `json:"diff,omitempty"`
 
@@ -360,12 +362,12 @@ type QuestionOpened struct {
 	Always  string `json:"always,omitempty"`  // a description of what an answer "always" allows; "" = only this call
 }
 
-// Same reports whether a user who agrees to q agrees to the same as one who agrees to other.
+// Same reports whether a user who agrees to q would agree to the same thing as with other.
 func (q QuestionOpened) Same(other QuestionOpened) bool {
 	return q.Call == other.Call && q.Text == other.Text && q.Diff == other.Diff && q.Command == other.Command && q.Dir == other.Dir
 }
 
-// EventType is the type of the event that opens the question.
+// EventType returns the type of the event that opens the question.
 func (QuestionOpened) EventType() string { return "question.opened" }
 
 // QuestionClosed is the answer to a question, or the reason why it closed without one.
@@ -374,9 +376,9 @@ type QuestionClosed struct {
 	Approve  *bool  `json:"approve,omitempty"`
 	Text     string `json:"text,omitempty"`
 	By       string `json:"by"`
-	Input    string `json:"input,omitempty"`  // the message that the answer came with
+	Input    string `json:"input,omitempty"`  // the message that brought the answer
 	Reason   string `json:"reason,omitempty"` // why it closed without an answer: superseded, cancelled
 }
 
-// EventType is the type of the event that closes the question.
+// EventType returns the type of the event that closes the question.
 func (QuestionClosed) EventType() string { return "question.closed" }

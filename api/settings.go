@@ -13,11 +13,11 @@ type Setting struct {
 type UserSetting struct {
 	Key    string   `json:"key"`
 	Value  []string `json:"value"`  // empty if not set, one element unless the setting is a list; "***" for a secret
-	Origin string   `json:"origin"` // that of Setting
+	Origin string   `json:"origin"` // as in Setting
 	Doc    string   `json:"doc"`
 	List   bool     `json:"list"`
-	Words  []string `json:"words"` // the possible values; empty: any well-formed value
-	Plain  bool     `json:"plain"` // other machines may set it, too
+	Words  []string `json:"words"` // the allowed values; empty: any well-formed value
+	Plain  bool     `json:"plain"` // a request from another machine may set it, too
 }
 
 // KeyState is the visible state of a provider's or profile's key.
@@ -53,7 +53,7 @@ type Model struct {
 	Context   int         `json:"context"`    // tokens of the window
 	MaxOutput int         `json:"max_output"` // tokens of one reply
 	Prices    Prices      `json:"prices"`
-	Long      *LongPrices `json:"long"`    // dearer for long requests; null = one price
+	Long      *LongPrices `json:"long"`    // higher prices of long requests; null = one price
 	Checked   string      `json:"checked"` // the day when the values were checked on the provider's pages, YYYY-MM-DD
 }
 
@@ -121,15 +121,15 @@ type ProviderState struct {
 	Name    string     `json:"name"`
 	Key     KeyState   `json:"key"`
 	Keyless bool       `json:"keyless"`           // it can answer without a key: a model server of the user's own
-	Model   string     `json:"model,omitempty"`   // that a task gets when none is named; empty: one has to be named
-	Address string     `json:"address,omitempty"` // where it answers; empty: one has to be set
+	Model   string     `json:"model,omitempty"`   // the model of a task that names none; empty: each task has to name one
+	Address string     `json:"address,omitempty"` // its address; empty: the user has to set one
 	Test    *money.USD `json:"test_cost"`         // the most that a test request costs; null = the price is not known
 }
 
 // UserSettings are what the user has set up.
 type UserSettings struct {
 	Path     string `json:"path"`               // of the settings file
-	Here     bool   `json:"here"`               // whether this request may also write what names programs, addresses and keys
+	Here     bool   `json:"here"`               // whether this request may also write what names programs, addresses, keys
 	Provider string `json:"provider,omitempty"` // of new tasks
 	Model    string `json:"model,omitempty"`
 	Problem  string `json:"problem,omitempty"` // why no model can answer new tasks; empty: one can
@@ -143,7 +143,7 @@ type UserSettings struct {
 
 // SettingsPatch changes settings.
 type SettingsPatch struct {
-	Set   map[string][]string `json:"set,omitempty"`   // values by setting; one that is no list has one value
+	Set   map[string][]string `json:"set,omitempty"`   // values by setting; a setting that is no list has one value
 	Unset []string            `json:"unset,omitempty"` // settings to take out of the file
 }
 
@@ -171,7 +171,7 @@ type NewSource struct {
 	Path string `json:"path"` // absolute
 }
 
-// AddedSource is what a folder holds that was added.
+// AddedSource describes the contents of a folder that was added as a source.
 type AddedSource struct {
 	Path  string `json:"path"`
 	Tool  string `json:"tool"`

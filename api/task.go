@@ -28,7 +28,7 @@ func (u *Usage) Add(more Usage) {
 	}
 }
 
-// Micros is the cost in micro-dollars; 0 when it is unknown.
+// Micros returns the cost in micro-dollars; 0 when it is unknown.
 func (u Usage) Micros() int64 {
 	if u.Cost == nil {
 		return 0
@@ -36,7 +36,7 @@ func (u Usage) Micros() int64 {
 	return int64(*u.Cost)
 }
 
-// Tokens are all tokens.
+// Tokens returns all tokens.
 func (u Usage) Tokens() int64 { return u.TokensIn + u.TokensOut + u.CacheReads + u.CacheWrites }
 
 // Filled makes absent lists empty ones: JSON shows [] and not null.
@@ -85,7 +85,7 @@ type Summary struct {
 	Messages      MessageCounts `json:"messages"`
 	Usage         Usage         `json:"usage"`
 	ContextTokens int64         `json:"context_tokens"`
-	ContextWindow int64         `json:"context_window,omitempty"` // tokens that the model's window has; in the document of one task alone, 0 = not known
+	ContextWindow int64         `json:"context_window,omitempty"` // tokens of the model's window; only in the task's own document
 	Size          int64         `json:"size"`                     // bytes on disk
 	Damaged       []Damage      `json:"damaged"`
 	OpenQuestions int           `json:"open_questions"`
@@ -95,16 +95,17 @@ type Summary struct {
 	Received      *Received     `json:"received,omitempty"`        // it came from elsewhere
 	Access        Access        `json:"access,omitzero"`           // where there are accounts
 	Empty         bool          `json:"empty,omitempty"`
-	Unreached     string        `json:"unreached,omitempty" codec:"-"` // why no server continues it; in the document of one task alone
-	Gone          bool          `json:"-"`                             // it was moved or removed while it was looked for
+	Unreached     string        `json:"unreached,omitempty" codec:"-"` // why no server continues it; only in its own document
+	Gone          bool          `json:"-"`                             // the task was moved or removed during the search for it
 }
 
-// ContextShare is how much of the model's window is used, in percent; ok is false when that is not known.
+// ContextShare returns the percentage of the model's window that is used; ok is false when that is not known.
 func (t Summary) ContextShare() (percent int64, ok bool) {
 	return ShareOf(t.ContextTokens, t.ContextWindow)
 }
 
-// ShareOf is how much of a model's window some tokens use, in percent; ok is false when one of the two is not known.
+// ShareOf returns the percentage of a model's window that some tokens use; ok is false when one of the two is not
+// known.
 func ShareOf(tokens, window int64) (percent int64, ok bool) {
 	if tokens <= 0 || window <= 0 {
 		return 0, false
@@ -118,7 +119,7 @@ type MessageCounts struct {
 	API int `json:"api"`
 }
 
-// Usage is all that was ever spent.
+// Usage is everything that was ever spent.
 type Usage struct {
 	TokensIn    int64      `json:"tokens_in"`
 	TokensOut   int64      `json:"tokens_out"`
@@ -127,7 +128,7 @@ type Usage struct {
 	Cost        *money.USD `json:"cost"` // decimal string, null = unknown
 }
 
-// Damage is something of a task that could not be read.
+// Damage is a part of a task that could not be read.
 type Damage struct {
 	File      string `json:"file"`
 	Problem   string `json:"problem"`
@@ -147,7 +148,7 @@ func (d Damage) Text() string {
 	return text
 }
 
-// Received is the origin of a task that came from elsewhere, and what it brought that does not hold here.
+// Received is the origin of a task that came from elsewhere, and those parts of it that do not count here.
 type Received struct {
 	From       string   `json:"from"` // import, unsigned, elsewhere, altered
 	At         *string  `json:"at"`
@@ -155,14 +156,14 @@ type Received struct {
 	Allow      []string `json:"allow,omitempty"`
 	AllowTools []string `json:"allow_tools,omitempty"`
 	BaseURL    string   `json:"base_url,omitempty"`
-	Queue      int      `json:"queue,omitempty"`     // messages that waited, and are not sent
+	Queue      int      `json:"queue,omitempty"`     // messages that waited, and that Roost does not send
 	Questions  int      `json:"questions,omitempty"` // that were open
 	Answers    int      `json:"answers,omitempty"`   // that were recorded and not used
 	Notes      []string `json:"notes,omitempty"`     // the same in words
 }
 
-// Plus adds two usages. The cost is unknown only when it is in both: what has no
-// price does not hide what has one.
+// Plus adds two usages. The cost is unknown only when it is unknown in both: an unknown price does not hide a known
+// one.
 func (u Usage) Plus(other Usage) Usage {
 	if u.Cost == nil {
 		u.Cost, other.Cost = other.Cost, nil
@@ -171,7 +172,7 @@ func (u Usage) Plus(other Usage) Usage {
 	return u
 }
 
-// Less is what is left of a usage without another one.
+// Less returns a usage minus another one.
 func (u Usage) Less(other Usage) Usage {
 	out := Usage{
 		TokensIn: u.TokensIn - other.TokensIn, TokensOut: u.TokensOut - other.TokensOut,
@@ -188,8 +189,7 @@ func (u Usage) NonZero() bool {
 	return u.TokensIn != 0 || u.TokensOut != 0 || u.CacheWrites != 0 || u.CacheReads != 0 || u.Micros() != 0
 }
 
-// Share is the i-th of n equal parts. The first ones take what cannot be divided,
-// so that the parts add up.
+// Share returns the i-th of n equal parts. The first parts take the remainders, so that the parts add up.
 func (u Usage) Share(i, n int) Usage {
 	part := func(whole int64) int64 {
 		if whole < 0 { // a file that takes costs back; there is no even way
@@ -215,17 +215,17 @@ func (u Usage) Share(i, n int) Usage {
 	return out
 }
 
-// Efforts are the words for how much a model thinks.
+// Efforts are the values of the setting for how much a model thinks.
 var Efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 
 // What the model gets of a file that it knows and that another program or the user changed.
 const (
-	StaleTell = "tell" // that it changed, and a difference that is small
+	StaleTell = "tell" // a notice of the change, with the difference if it is small
 	StaleRead = "read" // its new content
 )
 
-// ValidID reports whether id may name a task folder that we open by id. Other folder names are listed, and can be
-// imported under a new id.
+// ValidTaskID reports whether id may name a task folder that Roost opens by its id. Lists show folders with other
+// names, and an import gives them a new id.
 //
 // The form is ^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$, without a regular expression: a list checks every folder.
 func ValidTaskID(id string) bool {
@@ -246,12 +246,12 @@ func ValidTaskID(id string) bool {
 // DeletedTask is a deleted task as lists show it.
 type DeletedTask struct {
 	Summary
-	Name      string  `json:"name"`       // restores it
+	Name      string  `json:"name"`       // the name that restores it
 	DeletedAt *string `json:"deleted_at"` // RFC 3339; null when unknown
 	Hidden    bool    `json:"hidden"`     // its folder is untouched in the storage of another tool
 }
 
-// QualifiedName names the deleted task so that it fits no other.
+// QualifiedName returns a name of the deleted task that matches no other task.
 func (t DeletedTask) QualifiedName() string {
 	if t.Hidden {
 		return t.Name
@@ -259,10 +259,10 @@ func (t DeletedTask) QualifiedName() string {
 	return OwnSource + ":" + t.Name
 }
 
-// By is what spending is grouped by.
+// Grouping is the property by which spending is grouped.
 type Grouping string
 
-// What spending can be grouped by.
+// The properties by which spending can be grouped.
 const (
 	ByDay       Grouping = "day"       // when the request was sent, in the caller's time zone
 	ByWeek      Grouping = "week"      // the same: 2026-W05, weeks begin on Monday
@@ -270,17 +270,17 @@ const (
 	ByModel     Grouping = "model"     // provider/model
 	ByWorkspace Grouping = "workspace" // the task's folder
 	ByTask      Grouping = "task"
-	ByTool      Grouping = "tool" // the tools that the reply called; its calls share the cost of a request
+	ByTool      Grouping = "tool" // the tools that the reply called; several calls of one reply share the cost of its request
 )
 
-// OverTime reports whether the groups are stretches of time. Their keys are in the order of time.
+// OverTime reports whether the groups are periods of time. Their keys are in the order of time.
 func (g Grouping) OverTime() bool { return g == ByDay || g == ByWeek || g == ByMonth }
 
 // EarliestTime is the first moment that a task can be from, in Unix milliseconds: the year 2000. An earlier time is a
-// mistake, and shown as none.
+// mistake, and is shown as an unknown one.
 const EarliestTime = 946_684_800_000
 
-// Groupings are all of them.
+// Groupings are all values of Grouping.
 var Groupings = []Grouping{ByDay, ByWeek, ByMonth, ByModel, ByWorkspace, ByTask, ByTool}
 
 // Totals are what was spent, in groups that add up to the total: a subtask counts
@@ -291,7 +291,7 @@ type Totals struct {
 	Total SpendingGroup   `json:"total"`
 }
 
-// Group is one group.
+// SpendingGroup is the spending of one group.
 type SpendingGroup struct {
 	Key      string `json:"key"`             // a day, provider/model, folder, task id or tool; "" = not known
 	Title    string `json:"title,omitempty"` // of a task
@@ -309,11 +309,11 @@ type SpendingGroup struct {
 
 // What to do with a task whose id belongs to a task with other content.
 const (
-	ConflictSkip = "skip" // leave it out; the import names it
+	ConflictSkip = "skip" // leave the task out; the report names it
 	ConflictFork = "fork" // import it under an id that follows from its content
 )
 
-// What became of a task of an import.
+// The outcomes of a task of an import.
 const (
 	TaskImported = "imported" // under its own id, or under a new one if its folder's name cannot be an id
 	TaskForked   = "forked"   // under a new id, because other content has its own id
@@ -337,7 +337,7 @@ type Import struct {
 	Bytes     int64          `json:"bytes"`
 	Items     []ImportedTask `json:"items"`
 
-	Unreachable []SourceState `json:"unreachable"`       // sources that were named and could not be read
+	Unreachable []SourceState `json:"unreachable"`       // sources that the request named and that could not be read
 	Problem     *Problem      `json:"problem,omitempty"` // why the tasks after the last item were not imported
 }
 
@@ -346,8 +346,8 @@ type NewImport struct {
 	Paths   []string    `json:"paths,omitempty"`          // task folders, storages and archives; absolute
 	Sources []string    `json:"sources,omitempty"`        // names of sources or tools, or all
 	DryRun  bool        `json:"dry_run,omitempty"`        // compare only; nothing is created
-	Clash   string      `json:"on_conflict,omitempty"`    // skip (the default) or fork a task whose id other content has
-	Map     [][2]string `json:"map,omitempty"`            // workspaces below the first folder lie below the second one here
+	Clash   string      `json:"on_conflict,omitempty"`    // a task whose id has other content: skip (the default) or fork
+	Map     [][2]string `json:"map,omitempty"`            // workspaces below the first folder are below the second one here
 	Trust   bool        `json:"trust_settings,omitempty"` // keep the policy, address and limits that tasks of Roost come with
 }
 
@@ -387,17 +387,17 @@ type Checkup struct {
 	Tasks    int       `json:"tasks"`
 	OK       int       `json:"ok"`
 	Damaged  []Finding `json:"damaged"`
-	Repaired []Finding `json:"repaired"` // repaired, removed or rebuilt; Damaged holds the rest
+	Repaired []Finding `json:"repaired"` // repaired, removed or rebuilt; the other lists hold the rest
 
-	// These lose nothing: derived data that is missing or behind, and what interrupted work left.
+	// Findings that mean no loss: derived data that is missing or out of date, and leftovers of interrupted work.
 	Stale     []Finding `json:"stale"`
 	Leftovers []Finding `json:"leftovers"`
 
-	// Tasks that hold something open or settings of their own, and whose journals are not proven to be this root's own:
-	// they do not continue by themselves.
+	// Tasks with open work or settings of their own whose journals are not proven to be this root's own: they do not
+	// continue by themselves.
 	Untrusted []Finding `json:"untrusted"`
 
-	// Contents of checkpoints that were read and compared, and their bytes.
+	// The number of contents of checkpoints that were read and compared, and their bytes.
 	Contents     int   `json:"contents"`
 	ContentBytes int64 `json:"content_bytes"`
 }
@@ -405,12 +405,12 @@ type Checkup struct {
 // NewCheckup names what is checked, and what may change. The zero value checks everything and changes nothing.
 type NewCheckup struct {
 	Tasks   []string `json:"tasks,omitempty"`   // only these
-	Repair  bool     `json:"repair,omitempty"`  // repair what can be repaired, and keep what is replaced
-	Rebuild bool     `json:"rebuild,omitempty"` // make derived data again where it is missing, behind or wrong
-	Folder  string   `json:"folder,omitempty"`  // in which exports may have left unfinished files; absolute
+	Repair  bool     `json:"repair,omitempty"`  // repair what can be repaired, and keep the replaced bytes
+	Rebuild bool     `json:"rebuild,omitempty"` // make derived data again where it is missing, out of date or wrong
+	Folder  string   `json:"folder,omitempty"`  // a folder in which exports may have left unfinished files; absolute
 }
 
-// Finding is one thing that is wrong, with one task or, when it has no ID, with what is kept for all tasks.
+// Finding is one problem of a task or, without an ID, of what is kept for all tasks.
 type Finding struct {
 	ID        string `json:"id"`
 	Path      string `json:"path"`
@@ -418,28 +418,28 @@ type Finding struct {
 	Problem   string `json:"problem"`
 	Recovered string `json:"recovered"`
 	Lost      string `json:"lost"`
-	Copy      string `json:"copy,omitempty"` // the bytes that a repair replaced
+	Copy      string `json:"copy,omitempty"` // the copy of the bytes that a repair replaced
 	Kind      string `json:"kind,omitempty"` // FindingUnpaired; "" = any other
 }
 
-// FindingUnpaired is the kind of a finding that tool calls lack their results, or results their calls, in a file that is
-// whole.
+// FindingUnpaired is the kind of a finding about a whole file in which tool calls lack their results, or results
+// their calls.
 const FindingUnpaired = "unpaired_calls"
 
-// TrustedRoot is a root that its user declared their own, or would.
+// TrustedRoot is a root that its user declared their own or, after a dry run, would declare.
 type TrustedRoot struct {
 	Root  string        `json:"root"`
-	Keys  int           `json:"keys"` // that count here from now on
+	Keys  int           `json:"keys"` // the number of keys that count here from now on
 	Tasks []TrustedTask `json:"tasks"`
 }
 
-// TrustedTask is a task that may go on since its root is trusted, and what it holds.
+// TrustedTask is a task that may continue since its root is trusted, and what it holds.
 type TrustedTask struct {
 	ID       string   `json:"id"`
 	Source   string   `json:"source"`
 	Standing string   `json:"standing"`
 	Holds    []string `json:"holds"`
-	Problem  string   `json:"problem,omitempty"` // why it could not be done
+	Problem  string   `json:"problem,omitempty"` // why the task could not be trusted
 }
 
 // Server describes a running server.
@@ -449,14 +449,14 @@ type Server struct {
 	URL       string `json:"url"` // "" = it is reached by a socket only
 	Version   string `json:"version"`
 	Draining  bool   `json:"draining"` // no new runs are started
-	Stopping  bool   `json:"stopping"` // it ends when its runs have
-	Recovery  string `json:"recovery"` // of what an earlier process left: none, going_on, done, failed
+	Stopping  bool   `json:"stopping"` // it ends when its runs have ended
+	Recovery  string `json:"recovery"` // the recovery of an earlier process's runs: none, going_on, done, failed
 	Runs      Load   `json:"runs"`
-	Streams   int    `json:"streams"` // that are followed
+	Streams   int    `json:"streams"` // the open streams
 	Limits    Bounds `json:"limits"`
-	LAN       *LAN   `json:"lan,omitempty"` // absent: it serves this machine alone
+	LAN       *LAN   `json:"lan,omitempty"` // absent: only this machine reaches it
 
-	Notifications *Notifications `json:"notifications,omitempty"` // absent: no setting asks for any
+	Notifications *Notifications `json:"notifications,omitempty"` // absent: no setting asks for notifications
 	Group         []GroupServer  `json:"group,omitempty"`         // the servers that share its database, itself among them
 }
 
@@ -467,7 +467,8 @@ type GroupServer struct {
 	Host    string         `json:"host,omitempty"`
 	Folders []SharedFolder `json:"folders"`
 
-	// ClonesFrom are how the addresses of the git remotes begin from which it clones workspaces that no server has.
+	// ClonesFrom holds beginnings of addresses of git remotes. From such a remote, the server clones workspaces that
+	// no server has.
 	ClonesFrom []string `json:"clones_from,omitempty"`
 }
 
@@ -475,23 +476,26 @@ type GroupServer struct {
 type SharedFolder struct {
 	Name string `json:"name"`
 	Path string `json:"path"` // on this server
-	Mark string `json:"mark"` // the content of a file in it: what has another mark is another folder
+	Mark string `json:"mark"` // the content of a file in it: a folder with another mark is another folder
 }
 
-// FolderID is how servers that share a database recognise a workspace: an equal path is no proof that a folder is the same.
+// FolderID identifies a workspace among servers that share a database: an equal path is no proof that a folder is the
+// same.
 type FolderID struct {
 	Shared string `json:"shared,omitempty"` // the name of the shared folder that holds it; "" = none does
-	Mark   string `json:"mark,omitempty"`   // of that folder
+	Mark   string `json:"mark,omitempty"`   // the mark of that folder
 	Below  string `json:"below,omitempty"`  // the path in that folder, with slashes
 	Server string `json:"server,omitempty"` // the id of the server that worked in it
 	Inode  string `json:"inode,omitempty"`  // identifies the folder while the machine of that server runs
 
-	// Store names where the task's checkpoints are, where the workspace is a clone: as in the workspace that it was made for.
+	// Store names the store of the task's checkpoints if the workspace is a clone: the store of the workspace that it
+	// was made for.
 	Store string    `json:"store,omitempty"`
 	Tree  *WorkTree `json:"tree,omitempty"` // what another server needs to clone it, as of the last run's start; nil = nothing is recorded
 }
 
-// WorkTree is a git work tree as a run found it: a commit that the remote has, and the checkpoint that holds what differed.
+// WorkTree is a git work tree as a run found it: a commit that the remote has, and the checkpoint that holds the
+// files that differed.
 type WorkTree struct {
 	Problem    string `json:"problem,omitempty"` // why it cannot be cloned; nothing else is set then
 	Remote     string `json:"remote,omitempty"`  // its address
@@ -510,10 +514,10 @@ type Notifications struct {
 	ProblemAt string `json:"problem_at,omitempty"`
 }
 
-// LAN is how other devices of the local network reach a server, by TLS with a certificate of its own.
+// LAN describes how other devices of the local network reach a server, by TLS with a certificate of its own.
 type LAN struct {
 	URL         string `json:"url"`
-	CA          string `json:"ca_url"`      // of the certificate that devices install, so that they trust the server's
+	CA          string `json:"ca_url"`      // the address of the certificate that devices install to trust the server's
 	Fingerprint string `json:"fingerprint"` // of that certificate: its SHA-256, as pairs of hexadecimal digits with colons
 }
 
@@ -521,11 +525,11 @@ type LAN struct {
 type Device struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`    // the browser and the system at first
-	Address   string `json:"address"` // from which it asked last
+	Address   string `json:"address"` // from which it last sent a request
 	FirstSeen string `json:"first_seen"`
 	LastSeen  string `json:"last_seen"`
-	Until     string `json:"until"`     // its log-in ends
-	Connected bool   `json:"connected"` // a request of it is open, such as the event stream of a page
+	Until     string `json:"until"`     // the end of its log-in
+	Connected bool   `json:"connected"` // one of its requests is open, such as the event stream of a page
 	Current   bool   `json:"current"`   // it sent this request
 }
 
@@ -537,11 +541,11 @@ type DevicePatch struct {
 // Load counts the runs of a process.
 type Load struct {
 	Running int `json:"running"`
-	Waiting int `json:"waiting"` // for a person
+	Waiting int `json:"waiting"` // waiting for a person
 	Queued  int `json:"queued"`
 }
 
-// Bounds are how much a server does at a time.
+// Bounds limit how much a server does at a time.
 type Bounds struct {
 	MaxRuns      int    `json:"max_runs"`
 	MaxStreams   int    `json:"max_streams"`
@@ -558,10 +562,10 @@ type Login struct {
 
 // Stop asks a server to end.
 type Stop struct {
-	Now bool `json:"now,omitempty"` // runs are not finished, but interrupted and saved
+	Now bool `json:"now,omitempty"` // interrupt and save the runs, instead of finishing them
 }
 
-// Version is what this program is.
+// Version identifies this program.
 type Version struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit"`
@@ -572,11 +576,11 @@ type Version struct {
 	Arch     string `json:"arch"`
 }
 
-// stamp is what tools/release sets when it links a release: VERSION COMMIT TIME, and "modified" behind them when the
-// tree held more than the commit.
+// stamp is what tools/release sets when it links a release: VERSION COMMIT TIME, followed by "modified" when the tree
+// held changes beyond the commit.
 var stamp string
 
-// ProgramVersion is the version of this program: that of the stamp, else that of the build information, which
+// ProgramVersion returns the version of this program: that of the stamp, else that of the build information, which
 // `go install` fills, else "dev".
 func ProgramVersion() Version {
 	info, _ := debug.ReadBuildInfo()
@@ -611,25 +615,25 @@ func versionOf(stamp string, info *debug.BuildInfo) Version {
 // NewMigration asks for a copy of all tasks of one store in another.
 type NewMigration struct {
 	DryRun bool // compare only
-	Trust  bool // let the tasks go on whose journals are the source's own
+	Trust  bool // let tasks continue whose journals are the source's own
 }
 
-// Migration is what copying all tasks of one store into another did, or would do.
+// Migration is the report of copying all tasks of one store into another, or of a dry run.
 type Migration struct {
 	From   string `json:"from"`
 	To     string `json:"to"`
 	DryRun bool   `json:"dry_run,omitempty"`
 
-	Copied   int    `json:"copied"`   // journals of tasks that are there now and were not, the trash and the labels included
-	Extended int    `json:"extended"` // that were there and lacked commits
-	Already  int    `json:"already"`  // that had every commit
+	Copied   int    `json:"copied"`   // journals of tasks that were copied, the trash and the labels included
+	Extended int    `json:"extended"` // journals that were there and lacked commits
+	Already  int    `json:"already"`  // journals that had every commit
 	Commits  uint64 `json:"commits"`  // written
 	Contents int    `json:"contents"` // of checkpoints, written
 	Drafts   int    `json:"drafts"`
-	Trusted  int    `json:"trusted"` // tasks that go on where they were
+	Trusted  int    `json:"trusted"` // tasks that may continue without a confirmation
 
 	Problems []MigrationProblem `json:"problems"` // what was not copied
-	Left     []MigrationProblem `json:"left"`     // what stays where it is by its nature
+	Left     []MigrationProblem `json:"left"`     // what such a copy always leaves out
 }
 
 // MigrationProblem is something that was not copied, and why.

@@ -2,7 +2,7 @@ package api
 
 import "fmt"
 
-// SizeText is a number of bytes for people: 950 B, 34.1 KB, 1.2 MB.
+// SizeText writes a number of bytes for people: 950 B, 34.1 KB, 1.2 MB.
 func SizeText(n int64) string {
 	switch {
 	case n < 1000:
@@ -15,7 +15,7 @@ func SizeText(n int64) string {
 	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }
 
-// Plural is a number of things: "1 task", "2 tasks".
+// Plural writes a number of things: "1 task", "2 tasks".
 func Plural(n int, what string) string {
 	if n != 1 {
 		what += "s"
