@@ -91,13 +91,13 @@ func Local(h http.Handler, token string) *Client {
 	}
 }
 
-// Base is the address that was given to New.
+// Base returns the address that was given to New.
 func (c *Client) Base() string { return c.base }
 
 // Close closes idle connections. Open streams stay open.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// plain is an HTTP client that follows no redirect: its token is for one server.
+// plain returns an HTTP client that follows no redirect: its token is for one server.
 func plain(dial func(context.Context, string, string) (net.Conn, error)) *http.Client {
 	t := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, DialContext: dial, ForceAttemptHTTP2: dial == nil,
@@ -346,7 +346,7 @@ func Keyed(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, keyed{}, key)
 }
 
-// KeyOf is the key of a context; "" = none.
+// KeyOf returns the key of a context; "" = none.
 func KeyOf(ctx context.Context) string {
 	key, _ := ctx.Value(keyed{}).(string)
 	return key
@@ -363,7 +363,7 @@ func Lost(err error) bool {
 // Problem is a refusal: the RFC 9457 problem object that the server sent.
 type Problem = api.Problem
 
-// after is the time after which the server wants the request again; 0 = not given.
+// after returns the time after which the server wants the request again; 0 = not given.
 func after(p *Problem) time.Duration {
 	if n, err := strconv.Atoi(strings.TrimSpace(p.After)); err == nil && n >= 0 && n < 3600 {
 		return time.Duration(n) * time.Second
@@ -621,7 +621,8 @@ func (c *Client) Run(ctx context.Context, rid string) (api.Run, error) {
 	return Get[api.Run](ctx, c, "/v1/runs/"+url.PathEscape(rid), nil)
 }
 
-// Await returns a run once the run has ended or waits for a user, or the time is over. A server may answer earlier.
+// Await waits until a run has ended or waits for a user, for most at the longest, and returns it. A server may answer
+// earlier.
 func (c *Client) Await(ctx context.Context, rid string, most time.Duration) (r api.Run, err error) {
 	wait := strconv.Itoa(int(max(most, time.Second) / time.Second))
 	_, err = c.Ask(ctx, Request{Path: "/v1/runs/" + url.PathEscape(rid), Header: http.Header{"Prefer": {"wait=" + wait}}}, &r)

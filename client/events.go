@@ -42,7 +42,8 @@ func (c *Client) Events(ctx context.Context, task, after string) iter.Seq2[Event
 	return c.Follow(ctx, Request{Path: path}, after)
 }
 
-// Follow is Events for a stream at any path that takes Last-Event-ID and, to begin a stream, the parameter after.
+// Follow is Events for the stream at any path that accepts Last-Event-ID and, for the first request, the parameter
+// after.
 func (c *Client) Follow(ctx context.Context, r Request, after string) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		f := &following{c: c, ask: r, after: after, retry: firstRetry, yield: yield}
@@ -69,9 +70,9 @@ type following struct {
 	yield func(Event, error) bool
 
 	last  string   // the newest id
-	at    position // the same, for the stream of one task
+	at    position // the same, in the stream of one task
 	retry time.Duration
-	fails int // consecutive ones
+	fails int // consecutive failures
 	over  bool
 }
 
@@ -99,7 +100,7 @@ func (f *following) moveTo(id string) {
 	}
 }
 
-// had reports whether a durable event came before. A server may send an event twice, but never omits one.
+// had reports whether the caller got a durable event before. A server may send an event twice, but never omits one.
 func (f *following) had(id string) bool {
 	if id == f.last {
 		return true
@@ -239,7 +240,7 @@ func (f *following) yieldFrame(e frame) bool {
 	return f.yield(out, nil)
 }
 
-// awake restarts the timer of a silent stream with each read.
+// awake restarts the timer for a silent stream at each read.
 type awake struct {
 	io.Reader
 	quiet *time.Timer
@@ -253,7 +254,7 @@ func (a *awake) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Mark is the ID of a task's newest durable event, for Events; "0" if the task has none.
+// Mark returns the ID of a task's newest durable event, for Events; "0" if the task has none.
 func (c *Client) Mark(ctx context.Context, task string) (string, error) {
 	head, err := c.Ask(ctx, Request{
 		Method: http.MethodHead,
@@ -284,7 +285,7 @@ type frame struct {
 	retry time.Duration // 0 = not given
 }
 
-// frameBytes bounds one event, because a server that never ends an event must not fill the memory.
+// frameBytes bounds one event: a server that never ends an event must not fill the memory.
 const frameBytes = 128 << 20
 
 var errFrame = errors.New("an event has too many bytes")

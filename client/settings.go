@@ -8,7 +8,7 @@ import (
 	"github.com/roost-dev/roost/api"
 )
 
-// UserSettings are the settings of the server's user.
+// UserSettings returns the settings of the server's user.
 func (c *Client) UserSettings(ctx context.Context) (api.UserSettings, error) {
 	return Get[api.UserSettings](ctx, c, "/v1/settings", nil)
 }
