@@ -38,7 +38,7 @@ type Item struct {
 	Frame  []byte // the event as a server-sent event; Data is a part of it
 }
 
-// CursorID is the id with which subscribers of the topic continue after the item; "" for a live event.
+// CursorID returns the id with which subscribers of the topic continue after the item; "" for a live event.
 func (i Item) CursorID() string {
 	if i.Live {
 		return ""
@@ -212,8 +212,8 @@ func Render(taskID string, c journal.Commit, context Context) []Event {
 	return out
 }
 
-// appendPayload copies an event's members. For a message it adds the message's content, and leaves out the members that
-// store it.
+// appendPayload copies an event's members. For a message it adds the message's content, and leaves out the members
+// that refer to the stored message.
 func appendPayload(b []byte, typ string, raw []byte, m shownMessage) []byte {
 	message := typ == "message.added" || typ == "message.changed"
 	member := func(key string, val []byte) {
@@ -259,7 +259,7 @@ func at(epoch, seq uint64, index int) Cursor {
 	return Cursor{Position: task.Position{Epoch: epoch, Seq: seq, Index: index}}
 }
 
-// AfterCommit is the cursor after all events of a commit of a task.
+// AfterCommit returns the cursor after all events of a commit of a task.
 func AfterCommit(seq uint64) Cursor {
 	if seq == 0 {
 		return Cursor{}
@@ -267,7 +267,7 @@ func AfterCommit(seq uint64) Cursor {
 	return at(0, seq, wholeCommit)
 }
 
-// afterLine is the cursor after all events that a line of the activity log announced.
+// afterLine returns the cursor after all events that a line of the activity log announced.
 func afterLine(p feed.Place) Cursor {
 	if p == (feed.Place{}) {
 		return Cursor{}
@@ -283,7 +283,8 @@ func (c Cursor) IsStart() bool { return c == Cursor{} }
 // IsWhole reports whether the cursor is after all events of its commit.
 func (c Cursor) IsWhole() bool { return c.Seq == 0 || c.Index == wholeCommit }
 
-// ofCommit is the cursor after all events of a commit: its live events follow them. A cursor of all tasks stays as it is.
+// ofCommit returns the cursor after all events of a commit: its live events follow them. A cursor of all tasks stays
+// as it is.
 func (c Cursor) ofCommit() Cursor {
 	if c.Seq > 0 && c.Line == (feed.Place{}) {
 		c.Index = wholeCommit
@@ -304,8 +305,8 @@ func (c Cursor) Before(d Cursor) bool {
 // same reports whether neither of two cursors comes before the other.
 func (c Cursor) same(d Cursor) bool { return !c.Before(d) && !d.Before(c) }
 
-// String is the id that clients send: "1.7-0" for a task, five parts for all tasks, "0" for the start and "7" for the place
-// after commit 7.
+// String returns the id that clients send: "1.7-0" for a task, five parts for all tasks, "0" for the start and "7"
+// for the place after commit 7.
 func (c Cursor) String() string {
 	switch {
 	case c.IsStart():

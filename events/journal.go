@@ -58,7 +58,7 @@ func (r *reader) dropState() error {
 	return r.under.Close()
 }
 
-// events yields the events of each commit after the reader's position. A damaged commit has none.
+// events yields the events of each commit after the reader's position. A damaged commit has no events.
 func (r *reader) events(commits iter.Seq2[journal.Commit, error]) iter.Seq2[[]Event, error] {
 	return func(yield func([]Event, error) bool) {
 		for c, err := range commits {
@@ -87,7 +87,8 @@ func (r *reader) events(commits iter.Seq2[journal.Commit, error]) iter.Seq2[[]Ev
 	}
 }
 
-// render renders a commit's events. For a commit that cannot be folded, they have only the members of its line.
+// render renders a commit's events. For a commit that cannot be folded, the events have only the members of the
+// commit's line.
 func (r *reader) render(c journal.Commit) ([]Event, error) {
 	if known, ok := r.ownerContext(c); ok {
 		r.run = known.Run
@@ -110,9 +111,9 @@ func (r *reader) render(c journal.Commit) ([]Event, error) {
 	return Render(r.ref.ID, c, known), nil
 }
 
-// ownerContext is the context of a commit that the task's owner in this process made. The owner does not note commits that
-// the store makes by itself, for example for a queued input; such commits have no messages, and start no run. If this owner
-// could not save a commit, the journal may have a commit of the next owner with that number.
+// ownerContext returns the context of a commit that the task's owner in this process made. The owner does not note
+// commits that the store makes by itself, for example for a queued input; such commits have no messages, and start no
+// run. If this owner could not save a commit, the journal may have a commit of the next owner with that number.
 func (r *reader) ownerContext(c journal.Commit) (Context, bool) {
 	if r.owner == nil {
 		return Context{}, false
@@ -153,8 +154,8 @@ func (r *reader) fold(seq uint64) error {
 	return nil
 }
 
-// ReadJournal passes the durable events after a cursor that a task's journal has now to give. journal.ErrNotFound: the task
-// has no journal.
+// ReadJournal passes to give the durable events after a cursor that a task's journal holds now. journal.ErrNotFound:
+// the task has no journal.
 func ReadJournal(ctx context.Context, s *store.Store, ref store.Ref, after Cursor, give func(Item) error) error {
 	_, err := readJournal(ctx, s, ref, after, func(one Item) error {
 		if !after.Before(one.Cursor) {
@@ -165,7 +166,7 @@ func ReadJournal(ctx context.Context, s *store.Store, ref store.Ref, after Curso
 	return err
 }
 
-// readJournal passes the events of commits to give that are not wholly before a cursor. It returns the cursor after them.
+// readJournal passes to give the events of commits, without those before a cursor. It returns the cursor after them.
 func readJournal(ctx context.Context, s *store.Store, ref store.Ref, after Cursor, give func(Item) error) (Cursor, error) {
 	seq := after.Seq
 	if !after.IsWhole() {
@@ -192,7 +193,7 @@ func readJournal(ctx context.Context, s *store.Store, ref store.Ref, after Curso
 	return after, r.close()
 }
 
-// Newest is the cursor after the newest event of a task's journal; ok is false while the journal has no event.
+// Newest returns the cursor after the newest event of a task's journal; ok is false while the journal has no event.
 func Newest(ctx context.Context, s *store.Store, ref store.Ref) (c Cursor, ok bool, err error) {
 	log, err := s.Follow(ctx, ref)
 	if errors.Is(err, journal.ErrNotFound) {
@@ -312,8 +313,8 @@ func (r *entryReader) skipUnreadable(ctx context.Context, err error) error {
 	return ctx.Err()
 }
 
-// read passes the events of an entry to give, commit by commit. A missing or unreadable journal has none; the stream of its
-// task reports why.
+// read passes the events of an entry to give, commit by commit. A missing or unreadable journal gives no events; the
+// stream of its task reports why.
 func (r *entryReader) read(ctx context.Context, e feed.Entry, give func([]Event) error) error {
 	task := feed.Task{Source: e.Source, ID: e.Task}
 	if e.End {
@@ -372,7 +373,7 @@ func (r *entryReader) read(ctx context.Context, e feed.Entry, give func([]Event)
 	}
 }
 
-// firstCommit is the first commit that an entry announces.
+// firstCommit returns the first commit that an entry announces.
 func (r *entryReader) firstCommit(ctx context.Context, ref store.Ref, e feed.Entry) (uint64, error) {
 	if e.New.From > 0 {
 		return e.New.From, nil
@@ -397,7 +398,8 @@ func (r *entryReader) firstCommit(ctx context.Context, ref store.Ref, e feed.Ent
 	return max(min(first, e.Line.From), 1), err
 }
 
-// firstSince is the first commit of a journal that is not older than a time, in Unix milliseconds; head+1 if all are older.
+// firstSince returns the first commit of a journal that is not older than a time, in Unix milliseconds; head+1 if all
+// are older.
 func firstSince(ctx context.Context, log journal.Reader, at int64) (uint64, error) {
 	head, err := log.Head(ctx)
 	if err != nil {
@@ -423,7 +425,7 @@ func firstSince(ctx context.Context, log journal.Reader, at int64) (uint64, erro
 	return low, nil
 }
 
-// reader is a task's reader after a commit.
+// reader returns a reader of a task that begins after a commit.
 func (r *entryReader) reader(ctx context.Context, task feed.Task, ref store.Ref, after uint64) (*reader, error) {
 	if one := r.readers[task]; one != nil && one.seq == after {
 		return one, nil

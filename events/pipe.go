@@ -71,7 +71,8 @@ type Topic struct {
 	owner     atomic.Pointer[Owner] // the run of this process that owns the task; nil: none
 }
 
-// readPast passes the durable events after a cursor that the journals have now to give, and returns the cursor after them.
+// readPast passes to give the durable events after a cursor that the journals hold now, and returns the cursor after
+// them.
 type readPast func(ctx context.Context, after Cursor, give func(Item) error) (Cursor, error)
 
 // Task opens the topic of a task, which need not have a journal yet. The caller must call release.
@@ -165,7 +166,7 @@ func (p *Pipe) Close() {
 	p.wait.Wait()
 }
 
-// Size is the number of open topics and the bytes that they keep.
+// Size returns the number of open topics and the bytes that they keep.
 func (p *Pipe) Size() (topics, bytes int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -289,7 +290,7 @@ func (t *Topic) readTask(ctx context.Context, ref store.Ref, heads chan<- uint64
 	}
 }
 
-// stopped is the reason why a topic ends: its context ended, or err.
+// stopped returns the reason why a topic ends: its context ended, or err.
 func (t *Topic) stopped(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
@@ -337,7 +338,7 @@ func (p *Pipe) Own(ctx context.Context, ref store.Ref, epoch uint64) (*Owner, er
 	return o, nil
 }
 
-// Topic is the task's topic.
+// Topic returns the task's topic.
 func (o *Owner) Topic() *Topic { return o.topic }
 
 // Publish passes a live event to the topics. It never blocks. A nil Owner publishes nothing.
@@ -556,8 +557,8 @@ func (p *Pipe) HasLine(ctx context.Context, c Cursor) (bool, error) {
 	return true, lines.Close()
 }
 
-// ReadAll passes the durable events of all tasks after a cursor that the activity log and the journals have now to give, and
-// returns the cursor after them. It repeats the events of the cursor's own line.
+// ReadAll passes to give the durable events of all tasks after a cursor that the activity log and the journals hold
+// now, and returns the cursor after them. It repeats the events of the cursor's own line.
 func ReadAll(ctx context.Context, s *store.Store, after Cursor, give func(Item) error) (end Cursor, err error) {
 	end = after
 	lines, err := s.Feed().OpenAt(ctx, after.Line)

@@ -17,7 +17,7 @@ type Subscriber struct {
 	change <-chan struct{}
 }
 
-// Changed is closed when the topic has changed after the call.
+// Changed returns a channel that is closed at the topic's next change.
 func (t *Topic) Changed() <-chan struct{} {
 	t.ring.mu.Lock()
 	defer t.ring.mu.Unlock()
@@ -29,13 +29,13 @@ func (t *Topic) Subscribe(after Cursor) *Subscriber {
 	return &Subscriber{topic: t, after: after, change: t.Changed()}
 }
 
-// Cursor is the cursor after the newest durable event that the subscriber got.
+// Cursor returns the cursor after the newest durable event that the subscriber got.
 func (s *Subscriber) Cursor() Cursor { return s.after }
 
-// Skip continues after another cursor.
+// Skip makes the subscriber continue after another cursor.
 func (s *Subscriber) Skip(to Cursor) { s.after, s.next = to, 0 }
 
-// Changed is closed when Read may have more events.
+// Changed returns a channel that is closed when Read may have more events.
 func (s *Subscriber) Changed() <-chan struct{} { return s.change }
 
 // Read passes the topic's present events after the cursor to give: each durable event once and in order, and live events if
@@ -63,7 +63,7 @@ func (s *Subscriber) Read(ctx context.Context, give func(Item) error) error {
 	}
 }
 
-// ReadJournal passes the durable events after the cursor that the journals have now to give, without the ring.
+// ReadJournal passes to give the durable events after the cursor that the journals hold now, without the ring.
 func (s *Subscriber) ReadJournal(ctx context.Context, give func(Item) error) error {
 	end, err := s.topic.past(ctx, s.after, func(one Item) error { return s.pass(one, give) })
 	if err == nil && s.after.Before(end) {
@@ -72,7 +72,7 @@ func (s *Subscriber) ReadJournal(ctx context.Context, give func(Item) error) err
 	return err
 }
 
-// errRingHasRest ends the reading of a journal where the ring begins.
+// errRingHasRest ends the reading of a journal at the point where the ring begins.
 var errRingHasRest = errors.New("the ring has the rest")
 
 // readPast passes the durable events before the ring to give. The subscriber reads the others from the ring, because no
@@ -111,8 +111,8 @@ func (s *Subscriber) pass(one Item, give func(Item) error) error {
 const (
 	// ringBytes bounds the newest events that a topic keeps in memory. A single larger event is kept, too.
 	ringBytes = 512 << 10
-	// unreadBytes bounds them while only the task's owner uses the topic: many runs have no subscriber, and a later
-	// subscriber reads older events from the journal. Notices, which no journal has, are few and small.
+	// unreadBytes bounds the kept events while only the task's owner uses the topic: many runs have no subscriber,
+	// and a later subscriber reads older events from the journal. Notices, which no journal has, are few and small.
 	unreadBytes = 64 << 10
 	// viewItems bounds the items that a subscriber copies at a time, while it holds the ring's lock.
 	viewItems = 256
