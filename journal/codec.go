@@ -19,13 +19,12 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// MaxLine is the longest commit line in bytes, its newline included. Payloads
-// belong into blobs long before this; the bound keeps a reader of a damaged log
-// from taking all memory for one "line".
+// MaxLine is the longest commit line in bytes, its newline included. A payload becomes a blob long before a line is
+// so long; the bound keeps a reader of a damaged log from filling the memory with one "line".
 const MaxLine = 128 << 20
 
-// ErrInvalid: a draft that cannot become a commit (no events, an event that is
-// not one JSON object, a malformed blob name, too long). Nothing was appended.
+// ErrInvalid: the draft cannot become a commit (no events, an event that is not one JSON object, a malformed blob
+// name, too long). Nothing was appended.
 var ErrInvalid = errors.New("not a valid commit")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -45,13 +44,12 @@ const (
 // eight lower-case hex digits. So a checker takes the last 18 bytes off the line
 // (before its newline) and sums the rest; it needs no JSON parser.
 //
-// Events are copied byte for byte, so that what was checked once can be spliced
-// raw later; only an event with raw line breaks between its tokens is compacted.
-// Errors wrap ErrInvalid.
+// Events are copied byte for byte, so that bytes that were checked once can be copied unchanged later; only an event
+// with raw line breaks between its tokens is compacted. Errors wrap ErrInvalid.
 func EncodeCommit(c Commit) ([]byte, error) { return AppendSigned(nil, c, nil) }
 
-// AppendSigned is EncodeCommit into dst of the next commit of a chain, which signs it. On an error dst is returned
-// unchanged. A nil chain, and one that does not sign, leave out the MAC.
+// AppendSigned appends the log line of c, as EncodeCommit returns it, to dst, and signs it as the next commit of a
+// chain. On an error it returns dst unchanged. With a nil chain, or one that does not sign, the line has no MAC.
 func AppendSigned(dst []byte, c Commit, chain *Chain) ([]byte, error) {
 	start := len(dst)
 	size := 128 + len(macMember) + macLen + len(c.By) + 70*len(c.Blobs)
@@ -126,11 +124,9 @@ func AppendSigned(dst []byte, c Commit, chain *Chain) ([]byte, error) {
 	return fmt.Appendf(b, "%s%08x\"}\n", crcMember, sum), nil
 }
 
-// CheckCommit verifies a line's frame and checksum and returns its place. It
-// does not look at the JSON between, so it runs at the speed of the checksum.
-// The line may end with its newline. The error is a *DamageError with Length
-// and Reason set; its Seq is 0, because a line that fails cannot be trusted to
-// know its own number.
+// CheckCommit verifies a line's frame and checksum and returns its place. It does not look at the JSON between, so it
+// runs at the speed of the checksum. The line may end with its newline. The error is a *DamageError with Length and
+// Reason set; its Seq is 0, because the number in a bad line cannot be trusted.
 func CheckCommit(line []byte) (seq, epoch uint64, err error) {
 	line = chomp(line)
 	n := len(line) - trailerLen
@@ -154,10 +150,8 @@ func CheckCommit(line []byte) (seq, epoch uint64, err error) {
 	return seq, epoch, nil
 }
 
-// DecodeCommit reads a log line. It is strict about frame and checksum, and
-// skips members it does not know. The commit's events and the line share no
-// memory with each other's later changes: the line is copied once. Errors are
-// *DamageError as in CheckCommit.
+// DecodeCommit reads a log line. It is strict about frame and checksum, and skips members it does not know. The
+// commit shares no memory with the line: the line is copied once. Errors are *DamageError as in CheckCommit.
 func DecodeCommit(line []byte) (Commit, error) {
 	line = chomp(line)
 	if _, _, err := CheckCommit(line); err != nil {
@@ -166,8 +160,7 @@ func DecodeCommit(line []byte) (Commit, error) {
 	return DecodeChecked(line)
 }
 
-// DecodeChecked is DecodeCommit of a line that CheckCommit has found good: the checksum is
-// not made a second time.
+// DecodeChecked is DecodeCommit for a line that passed CheckCommit: it does not compute the checksum again.
 func DecodeChecked(line []byte) (Commit, error) {
 	line = chomp(line)
 	if len(line) <= trailerLen {
@@ -187,8 +180,8 @@ func DecodeChecked(line []byte) (Commit, error) {
 	return c, nil
 }
 
-// decodeMembers reads a commit's members behind its number and epoch. It skips those that it does not know: a later
-// version may write more.
+// decodeMembers reads the members of a commit after its number and epoch. It skips unknown members: a later version
+// may write more.
 func decodeMembers(c *Commit, body []byte) error {
 	x := indexes.Get().(*esjson.Index)
 	defer func() {
@@ -198,7 +191,7 @@ func decodeMembers(c *Commit, body []byte) error {
 	if !x.Read(body, 2) {
 		return errors.New("not JSON")
 	}
-	var numbers, at, by int // how often they occur; placeOf has found one seq and one epoch
+	var numbers, at, by int // number of occurrences; placeOf has found one seq and one epoch
 	for key, i := range x.Parts(0) {
 		var err error
 		switch val := x.Raw(i); string(key) {
@@ -263,7 +256,7 @@ func decodeEvents(x *esjson.Index, list int) (events []Event, err error) {
 	return events, nil
 }
 
-// placeOf reads the number and the epoch, with which each line begins.
+// placeOf reads the number and the epoch at the beginning of a line.
 func placeOf(b []byte) (seq, epoch uint64, ok bool) {
 	seq, i, ok1 := uintMember(b, 0, `{"seq":`)
 	epoch, i, ok2 := uintMember(b, i, `,"epoch":`)
@@ -307,8 +300,7 @@ func appendString(b []byte, s string) []byte {
 	return append(b, q...)
 }
 
-// Key is a secret with which a root authenticates the commits of its logs. It is kept
-// outside of the root.
+// Key is a secret with which a root authenticates the commits of its logs. It is stored outside of the root.
 type Key struct {
 	ID     string // KeyIDLen lower-case hexadecimal digits
 	Secret []byte
@@ -320,7 +312,7 @@ const KeyIDLen = 8
 // Seal holds the keys with which the commits of one log are signed and verified.
 //
 // A signed commit carries a MAC (HMAC-SHA-256, cut to 128 bits) over the name of the log, the MAC of the commit
-// before it, and all of its own line. So a reader with the key detects a line that was changed, moved to another log,
+// before it, and its own line. So a reader with the key detects a line that was changed, moved to another log,
 // removed, or inserted. A Proof does not show that the end of a log is missing: each backend keeps its own witness of
 // that.
 type Seal struct {
@@ -329,19 +321,19 @@ type Seal struct {
 	Verify []Key  // keys whose commits count as this root's own
 }
 
-// Proof names the commits of a log that are not proven to be its root's own. Each number is the newest commit of its
+// Proof lists the commits of a log that are not proven to be its root's own. Each number is the newest commit of its
 // kind, 0 = there is none.
 type Proof struct {
-	Unsigned uint64 `json:"unsigned,omitempty"` // it carries no MAC: an older program wrote it
-	Unknown  uint64 `json:"unknown,omitempty"`  // a key signed it that is not known here
+	Unsigned uint64 `json:"unsigned,omitempty"` // without a MAC: an older program wrote it
+	Unknown  uint64 `json:"unknown,omitempty"`  // signed with a key that is not known here
 	Altered  uint64 `json:"altered,omitempty"`  // its MAC does not match
 	Cut      bool   `json:"cut,omitempty"`      // commits are missing from the end of the log
 }
 
 // Prover is a Reader of a log whose commits can be verified.
 type Prover interface {
-	// Proof verifies the log up to its head. An Owner answers for the log as it took it over,
-	// its own epoch.opened included.
+	// Proof verifies the log up to its head. An Owner verifies the log as it was when the Owner took it over, its own
+	// epoch.opened included.
 	Proof(ctx context.Context) (Proof, error)
 }
 
@@ -358,7 +350,7 @@ type Chain struct {
 
 	seal  *Seal
 	held  bool
-	link  [sha256.Size]byte // stands for all commits so far
+	link  [sha256.Size]byte // a digest of all commits so far
 	macs  map[string]hash.Hash
 	plain hash.Hash
 }
@@ -378,7 +370,7 @@ func NewChain(s *Seal) *Chain {
 	return c
 }
 
-// Copy returns a chain that continues from here on its own; of nil, nil.
+// Copy returns an independent chain that continues from here; nil for a nil chain.
 func (c *Chain) Copy() *Chain {
 	if c == nil {
 		return nil
@@ -388,14 +380,14 @@ func (c *Chain) Copy() *Chain {
 	return n
 }
 
-// ChainState is what an index of the log keeps of a chain, so that a later reader continues it.
+// ChainState is the part of a chain that an index of the log stores, so that a later reader continues the chain.
 type ChainState struct {
 	Proof  Proof
 	Proven uint64
 	Link   [sha256.Size]byte
 }
 
-// State is the chain's place in the log.
+// State returns the chain's place in the log.
 func (c *Chain) State() ChainState {
 	if c == nil {
 		return ChainState{}
@@ -403,8 +395,8 @@ func (c *Chain) State() ChainState {
 	return ChainState{Proof: c.Proof, Proven: c.Proven, Link: c.link}
 }
 
-// Resume puts the chain to a place that State gave. The caller must have proven that it comes
-// from this log: see Seal.MAC.
+// Resume puts the chain to a place that State gave. The caller must have proven that the place comes from this log:
+// see Seal.MAC.
 func (c *Chain) Resume(at ChainState) {
 	if c != nil {
 		c.Proof, c.Proven, c.link = at.Proof, at.Proven, at.Link
@@ -414,15 +406,15 @@ func (c *Chain) Resume(at ChainState) {
 // Signs reports whether the chain signs new commits.
 func (c *Chain) Signs() bool { return c != nil && c.seal.Sign != nil && !c.held }
 
-// Hold leaves out the MAC of new commits until it is called with false: a commit after a missing end must not vouch
-// for the commits before it.
+// Hold(true) leaves out the MAC of new commits until Hold(false): a commit after a missing end must not vouch for the
+// commits before it.
 func (c *Chain) Hold(held bool) {
 	if c != nil {
 		c.held = held
 	}
 }
 
-// Take verifies the line of the log's next commit. Its frame and checksum must be checked.
+// Take verifies the line of the log's next commit. The caller has checked its frame and checksum.
 func (c *Chain) Take(seq uint64, line []byte) {
 	if c == nil {
 		return
@@ -457,7 +449,7 @@ func (c *Chain) Take(seq uint64, line []byte) {
 	c.link, c.Proven = sum, seq
 }
 
-// skip continues after a commit that is not proven: the next MAC covers that commit's line as it is now.
+// skip continues after a commit that is not proven: the next MAC covers the line of that commit as it is.
 func (c *Chain) skip(body []byte) {
 	c.plain.Reset()
 	c.plain.Write(c.link[:])
@@ -475,7 +467,8 @@ func (c *Chain) sum(mac hash.Hash, body []byte, at int) (sum [sha256.Size]byte) 
 	return sum
 }
 
-// sign fills in the MAC of the line that is being written: body without its trailer; at is the position of the MAC.
+// sign fills in the MAC of the line that is being written: body is the line without its trailer, and at the position
+// of the MAC.
 func (c *Chain) sign(seq uint64, body []byte, at int) {
 	key := c.seal.Sign
 	c.Proven = seq
@@ -501,8 +494,8 @@ func (s *Seal) MAC(what string, data ...[]byte) (id string, mac []byte) {
 	return s.Sign.ID, s.mac(*s.Sign, what, data)
 }
 
-// Proves reports whether MAC made that of the same data, with a key that verifies. A mac that
-// was cut to half its length counts.
+// Proves reports whether MAC made mac from the same data, with a key in Verify. A mac that was cut to half its length
+// counts.
 func (s *Seal) Proves(id string, mac []byte, what string, data ...[]byte) bool {
 	if s == nil {
 		return false

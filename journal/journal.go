@@ -26,9 +26,9 @@
 // Package store/rootkey holds the keys. A Proof names the newest commits that are not proven; store.Standing is what
 // follows.
 //
-// Rejected: a mark of trust in each event, because every reader of a state would have to ask for it, and one that
-// forgets is a hole; a list of trusted tasks outside the root, because it costs a second sync for each grant, and does
-// not show whether a commit was taken out or put in.
+// Rejected: a mark of trust in each event, because every reader of a state would have to check it, and a forgotten
+// check is a hole; a list of trusted tasks outside the root, because it costs a second sync for each grant, and does
+// not show whether a commit was removed or inserted.
 package journal
 
 import (
@@ -75,24 +75,24 @@ type Reader interface {
 	Head(ctx context.Context) (uint64, error)
 
 	// Read yields the commits from sequence `from` (0 and 1 both mean the start) up to the head at the time of the
-	// call, in order. A commit that is damaged in the middle of the log is yielded as a *DamageError in its place,
-	// and the sequence continues after it if the caller does. Any other error ends it.
+	// call, in order. In place of a commit that is damaged in the middle of the log it yields a *DamageError, and the
+	// sequence continues after it if the caller does. Any other error ends it.
 	Read(ctx context.Context, from uint64) iter.Seq2[Commit, error]
 
 	// ReadBackward yields the commits before sequence `before` (0 = from the head, inclusive), newest first, reading
 	// only as much as the caller takes.
 	ReadBackward(ctx context.Context, before uint64) iter.Seq2[Commit, error]
 
-	// Follow yields like Read and then waits for what is committed after, by this
-	// process or another one, until ctx ends (then it yields ctx's error and stops).
+	// Follow yields like Read, and then waits for commits that this process or another one makes later, until ctx
+	// ends: then it yields ctx's error and stops.
 	Follow(ctx context.Context, from uint64) iter.Seq2[Commit, error]
 
-	// Blob opens a payload. A missing one is ErrBlobMissing, one whose bytes do
-	// not match its name ErrBlobDamaged (checked by ReadBlob, not by ReadAt).
+	// Blob opens a payload. The error is ErrBlobMissing for a missing payload, and ErrBlobDamaged for one whose bytes
+	// do not match its name (ReadAll checks that, ReadAt does not).
 	Blob(ctx context.Context, h Hash) (Blob, error)
 
-	// Snapshot returns the newest derived snapshot that is verified against the
-	// log, or ErrNoSnapshot. It is a cache: callers must manage without.
+	// Snapshot returns the newest derived snapshot that is verified against the log, or ErrNoSnapshot. It is a cache:
+	// callers must work without it.
 	Snapshot(ctx context.Context) (Snapshot, error)
 
 	// Health reports what is known to be wrong, from a full verification.
@@ -109,11 +109,10 @@ type Owner interface {
 	// Epoch is this ownership's epoch.
 	Epoch() uint64
 
-	// Append puts a commit into the log and returns its sequence. It may buffer
-	// up to 200 ms; Barrier makes it durable. Readers and followers see it only
-	// once it is synced. Append itself blocks only for memory, never for the disk.
-	// After a failed write Append still accepts (nothing is lost while the process
-	// lives), up to a bound; over it, it returns ErrNotSaved.
+	// Append puts a commit into the log and returns its sequence. It may buffer up to 200 ms; Barrier makes it
+	// durable. Readers and followers see it only once it is synced. Append itself blocks only for memory, never for
+	// the disk. After a failed write Append still accepts (nothing is lost while the process lives), up to a bound;
+	// beyond that bound it returns ErrNotSaved.
 	Append(ctx context.Context, d Draft) (uint64, error)
 
 	// Barrier returns nil once everything appended before the call is synced.
@@ -121,19 +120,19 @@ type Owner interface {
 	// cause; a later Barrier tries again and continues without a gap.
 	Barrier(ctx context.Context) error
 
-	// PutBlob stores a payload and syncs it. Storing the same bytes again costs reading
-	// them, and heals a stored payload that was damaged.
+	// PutBlob stores a payload and syncs it. Storing the same bytes again costs a read, and repairs a stored payload
+	// that was damaged.
 	PutBlob(ctx context.Context, data []byte) (Hash, error)
 
-	// PutBlobFrom stores everything r gives, for payloads too big for memory.
+	// PutBlobFrom stores all bytes of r, for payloads too big for memory.
 	PutBlobFrom(ctx context.Context, r io.Reader) (Hash, int64, error)
 
 	// SaveSnapshot replaces the derived snapshot (see Reader.Snapshot). A failure
 	// costs speed, never data.
 	SaveSnapshot(ctx context.Context, s Snapshot) error
 
-	// Unsaved is nil while everything before the last Barrier is durable, else
-	// the reason why saving does not get on.
+	// Unsaved returns nil while everything before the last Barrier is durable, else the reason why saving fails at
+	// present.
 	Unsaved() error
 
 	// Close flushes, syncs and releases the task. The log can be opened again whether or not Close returns an error.
@@ -161,8 +160,8 @@ func CopyBlob(w io.Writer, b Blob, name Hash) error {
 	return nil
 }
 
-// Snapshot is a derived, opaque image of the state that the log up to Seq folds
-// into, in a format that its writer versions itself.
+// Snapshot is a derived, opaque image of the state that a fold of the log up to Seq gives. Its writer versions the
+// format.
 type Snapshot struct {
 	Seq  uint64
 	Data []byte
@@ -171,8 +170,8 @@ type Snapshot struct {
 // Hash names a blob: the lower-case hex SHA-256 of its bytes.
 type Hash string
 
-// Valid reports whether h is a well-formed name. Hashes come out of log lines
-// that anyone may have edited, and become paths: check before use.
+// Valid reports whether h is a well-formed name. Hashes come from log lines that anyone may have edited, and become
+// paths: check them before use.
 func (h Hash) Valid() bool {
 	if len(h) != 64 {
 		return false
@@ -186,7 +185,7 @@ func (h Hash) Valid() bool {
 	return true
 }
 
-// Opening.
+// Errors of opening a journal.
 var (
 	// ErrNotFound: there is no journal here. Nothing was created.
 	ErrNotFound = errors.New("no journal here")
@@ -195,23 +194,23 @@ var (
 	ErrUntrustedLocks = errors.New("this file system does not keep locks reliably")
 )
 
-// Reading.
+// Errors of reading a journal.
 var (
 	// ErrBlobMissing: a commit names a payload whose file is not there.
 	ErrBlobMissing = errors.New("blob is missing")
 	// ErrBlobDamaged: a payload's bytes do not match its name.
 	ErrBlobDamaged = errors.New("blob is damaged")
-	// ErrReplaced: another file has taken the log's place since it was opened.
-	// Nothing more comes from this reader; open the journal again.
+	// ErrReplaced: another file has taken the log's place since it was opened. This reader yields nothing more; open
+	// the journal again.
 	ErrReplaced = errors.New("the journal was replaced by another file")
 	// ErrNoSnapshot: no usable snapshot; fold from the start instead.
 	ErrNoSnapshot = errors.New("no usable snapshot")
 )
 
-// Writing.
+// Errors of writing a journal.
 var (
-	// ErrNotSaved: the disk refused; what was appended is in memory only. It is
-	// trouble (try again), not damage.
+	// ErrNotSaved: the disk refused, and the appended commits are in memory only. Unlike damage, this may pass: try
+	// again.
 	ErrNotSaved = errors.New("not saved")
 	// ErrFenced: another owner opened a later epoch; this one must stop.
 	ErrFenced = errors.New("another owner has taken this task over")
@@ -219,17 +218,18 @@ var (
 	ErrClosed = errors.New("journal is closed")
 )
 
-// OwnerInfo describes the process that owns a task. A refused owner shows it to its user.
+// OwnerInfo describes the process that owns a task. A process that is refused ownership shows it to its user.
 type OwnerInfo struct {
 	PID     int       `json:"pid"`
 	Started time.Time `json:"started"`           // when the process took ownership
-	Boot    string    `json:"boot,omitempty"`    // what the pid is of: a boot, and a namespace in it
+	Boot    string    `json:"boot,omitempty"`    // the boot, and the namespace in it, in which the pid is valid
 	Host    string    `json:"host,omitempty"`    //
-	Address string    `json:"address,omitempty"` // where to send input, e.g. http://127.0.0.1:7878
+	Address string    `json:"address,omitempty"` // the address for input, e.g. http://127.0.0.1:7878
 	Program string    `json:"program,omitempty"` // e.g. "roost run"
 }
 
-// Filled is the record with what is missing in it of this process. started is when the process took ownership.
+// Filled returns the record with missing members filled in from this process. started is when the process took
+// ownership.
 func (o OwnerInfo) Filled(started time.Time) OwnerInfo {
 	o.PID = cmp.Or(o.PID, os.Getpid())
 	o.Boot = cmp.Or(o.Boot, process.System())
@@ -242,8 +242,8 @@ func (o OwnerInfo) Filled(started time.Time) OwnerInfo {
 	return o
 }
 
-// Opened is the event that an owner commits first. It leaves out what is of use only while the owner lives: the log is
-// kept for ever.
+// Opened returns the event that an owner commits first. It leaves out members that matter only while the owner lives:
+// the log is kept for ever.
 func (o OwnerInfo) Opened() (Event, error) {
 	o.Address, o.Host = "", ""
 	return json.Marshal(struct {
@@ -262,7 +262,7 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("task %s is in use by %s", e.Dir, e.Holder.Who())
 }
 
-// Who names an owner, with its machine or container when that is another one.
+// Who names an owner, with its machine or container when that differs from this process's.
 func (o OwnerInfo) Who() string {
 	who := cmp.Or(o.Program, "another program")
 	if o.PID == 0 {
@@ -282,15 +282,15 @@ type Damage struct {
 	Reason string `json:"reason"` // e.g. "checksum does not match", "not JSON"
 }
 
-// DamageError takes the place of a lost commit in Read. It is damage (rebuild or
-// confirm), not trouble (retry).
+// DamageError takes the place of a lost commit in Read. Damage needs a rebuild or a confirmation; a retry does not
+// help.
 type DamageError struct{ Damage }
 
 func (e *DamageError) Error() string {
 	return fmt.Sprintf("journal: commit %d is damaged at byte %d: %s", e.Seq, e.Offset, e.Reason)
 }
 
-// Whole are the commits of a reading, without the errors of those that are lost.
+// Whole yields the commits of a list without the errors for lost ones.
 func Whole(list iter.Seq2[Commit, error]) iter.Seq2[Commit, error] {
 	return func(yield func(Commit, error) bool) {
 		for c, err := range list {

@@ -8,18 +8,18 @@ import (
 	"iter"
 )
 
-// Base is how much of another log a log begins with. The stored lines that follow it are numbered from 1 again, and so
-// are their epochs: a fork's own lines do not change when its base does.
+// Base is the part of another log with which a log begins. The stored lines after it are numbered from 1 again, and
+// so are their epochs: a fork's own lines do not change when its base does.
 type Base struct {
 	Seq   uint64 `json:"seq"`   // the last commit that counts
-	Epoch uint64 `json:"epoch"` // own epochs come behind it
+	Epoch uint64 `json:"epoch"` // epochs of the log's own part follow it
 }
 
-// Own is the number in the log's own part of a commit of the whole.
+// Own returns the number that a commit of the whole log has in the log's own part.
 func (b Base) Own(seq uint64) uint64 { return max(seq, b.Seq) - b.Seq }
 
-// BaseOf is the base that the stored line of commit seq is numbered behind. The bases of a log are in their order; each
-// counts its own bases in.
+// BaseOf returns the base that precedes the stored line of commit seq. The bases of a log are in their order; each
+// one includes the bases before it.
 func BaseOf(bases []Base, seq uint64) (b Base) {
 	for _, next := range bases {
 		if next.Seq < seq {
@@ -35,23 +35,24 @@ type Line struct {
 	Text []byte // with its newline; valid until the next line is read
 }
 
-// Stored is a Reader that gives the log as it is stored: another backend can store the same bytes. Both backends are.
+// Stored is a Reader that returns the log as it is stored, so that another backend can store the same bytes. Readers
+// of both backends are Stored.
 type Stored interface {
 	Reader
-	// Bases are what the log begins with, in order. Most logs have none.
+	// Bases returns the parts of other logs with which the log begins, in order. Most logs have none.
 	Bases() []Base
-	// Lines yields what Read yields, as it is stored. A lost commit is a *DamageError in its place.
+	// Lines yields the commits of Read as they are stored. In place of a lost commit it yields a *DamageError.
 	Lines(ctx context.Context, from uint64) iter.Seq2[Line, error]
 }
 
-// Sum is a hash of a log as it is stored, up to the commits that were asked for.
+// Sum is a hash of a log as it is stored, up to a commit.
 type Sum struct {
 	Head uint64
 	Hash [sha256.Size]byte
 }
 
-// Sums reads a log and returns its sum up to each of the given commits, which rise, and up to its head. Those that the log
-// does not have are left out. Any damage is an error.
+// Sums reads a log and returns its sum up to each of the given commits, which ascend, and up to its head. It leaves
+// out commits that the log does not have. Any damage is an error.
 func Sums(ctx context.Context, log Stored, at ...uint64) (list []Sum, err error) {
 	bases, all, head := log.Bases(), sha256.New(), uint64(0)
 	note := func() { list = append(list, Sum{Head: head, Hash: [sha256.Size]byte(all.Sum(nil))}) }
@@ -83,7 +84,7 @@ func Sums(ctx context.Context, log Stored, at ...uint64) (list []Sum, err error)
 	return list, nil
 }
 
-// Named are the payloads that a stored line names.
+// Named returns the payloads that a stored line names.
 func (l Line) Named() ([]Hash, error) {
 	if !bytes.Contains(l.Text, []byte(`,"blobs":[`)) {
 		return nil, nil

@@ -8,14 +8,14 @@ type waiter struct {
 	done chan error // room for one
 }
 
-// Add adds a call that waits for commit seq, and returns where the outcome comes.
+// Add adds a call that waits for commit seq, and returns the channel on which the outcome comes.
 func (w *Waiters) Add(seq uint64) <-chan error {
 	done := make(chan error, 1)
 	*w = append(*w, waiter{seq, done})
 	return done
 }
 
-// Answer ends the waits for commits up to seq.
+// Answer ends the waits for commits up to seq, with err.
 func (w *Waiters) Answer(seq uint64, err error) {
 	rest := (*w)[:0]
 	for _, one := range *w {

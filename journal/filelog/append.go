@@ -83,9 +83,10 @@ func (o *owner) poke() {
 	}
 }
 
-// Barrier implements journal.Owner. All that wait at once share one sync: the first writes and syncs in its own
-// goroutine, because handing the work over and back costs two turns of the scheduler; the flusher serves together all
-// that come during that sync. A Barrier that syncs does not look at ctx until the disk has answered.
+// Barrier implements journal.Owner. Callers that wait at the same time share one sync. The first caller writes and
+// syncs in its own goroutine, because handing the work over and back costs two switches of goroutines; the flusher
+// serves all callers that come during that sync together. A Barrier that syncs does not look at ctx until the disk
+// has answered.
 func (o *owner) Barrier(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -160,7 +161,7 @@ func (o *owner) run() {
 	}
 }
 
-// due is how long the flusher may sleep; 0 and less mean that it must flush.
+// due returns how long the flusher may sleep; 0 or less means that it must flush now.
 func (o *owner) due() time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -179,7 +180,7 @@ func (o *owner) due() time.Duration {
 	return time.Hour
 }
 
-// Close implements journal.Owner. It tries once more to save what is not.
+// Close implements journal.Owner. It tries once more to save unsaved commits.
 func (o *owner) Close() error {
 	o.once.Do(func() {
 		close(o.quit)
@@ -206,7 +207,7 @@ func (o *owner) Close() error {
 	return o.end
 }
 
-// Pauses between attempts while the disk refuses. A Barrier does not wait for them.
+// Pauses between attempts while the disk refuses. A Barrier fails without waiting for them.
 const (
 	firstPause = 50 * time.Millisecond
 	lastPause  = 2 * time.Second
@@ -250,7 +251,7 @@ func (o *owner) flush() error {
 	return err
 }
 
-// settle notes how an attempt ended.
+// settle records the outcome of an attempt.
 func (o *owner) settle(fatal bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -287,8 +288,8 @@ func (o *owner) settle(fatal bool, err error) {
 	o.room = make(chan struct{})
 }
 
-// write puts b behind the last good length and syncs it. After an error nothing
-// of b counts as written. fatal means that the log is not ours any more.
+// write puts b behind the last good length and syncs it. After an error nothing of b counts as written. fatal means
+// that this owner does not own the log any more.
 func (o *owner) write(b []byte) (fatal bool, err error) {
 	if o.dirty {
 		if fatal, err := o.reopen(); err != nil {
@@ -318,7 +319,7 @@ func (o *owner) write(b []byte) (fatal bool, err error) {
 	return false, nil
 }
 
-// failed gets rid of a half-written attempt, at once if that can be done.
+// failed removes a half-written attempt, at once if possible.
 func (o *owner) failed(op string, cause error) (bool, error) {
 	err := notSaved(o.fs, op, o.path, cause)
 	o.dirty = true
@@ -355,8 +356,8 @@ func (o *owner) reopen() (fatal bool, err error) {
 	return false, nil
 }
 
-// unchanged checks that no other process wrote, cut or removed the log. A failure to check is no proof that another
-// process owns it: it counts as trouble, and the flusher tries again.
+// unchanged checks that no other process wrote to, cut or removed the log. A check that fails proves no other owner:
+// it counts as trouble, and the flusher tries again.
 func (o *owner) unchanged(size int64) (fatal bool, err error) {
 	fi, err := o.file.Stat()
 	switch {

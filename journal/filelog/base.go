@@ -17,24 +17,23 @@ import (
 	"github.com/roost-dev/roost/journal"
 )
 
-// A log may begin with another one: a fork shares what its base held when it began. The base's files are in the
-// folder base, as further names of the same bytes (or as a copy, where a file system has one name a file), and
+// A log may begin with another one, its base: a fork shares the commits that its base held when the fork began. The
+// folder base holds further names of the base's files (or copies, where a file system allows one name a file).
 // base.json holds how much of them counts, because the base's owner appends to the same file. A reader or owner of
 // the fork sees one log; its own commits are numbered after those of the base.
 //
-// Naming the base's folder was the alternative: then deleting or moving the base would cost the fork its history.
-// Copying the log was another: it costs what the log is long.
+// Storing the path of the base's folder was rejected: deleting or moving the base would cost the fork its history.
+// Copying the log was rejected: its cost grows with the log.
 const (
 	baseDir  = "base"
 	baseName = "base.json"
 )
 
-// ErrBase: what a log begins with cannot be read.
+// ErrBase: the base with which the log begins cannot be read.
 var ErrBase = errors.New("what this journal begins with cannot be read")
 
-// Begin makes dir a journal that begins with the one in from, up to its commit seq. dir
-// must be there and hold no journal. Everything is durable when it returns; a kill
-// before that leaves a folder that is no journal yet.
+// Begin makes dir a journal that begins with the one in from, up to its commit seq. dir must exist and hold no
+// journal. The journal is durable when Begin returns; a kill before that leaves a folder that is no journal yet.
 func Begin(ctx context.Context, dir, from string, seq uint64) error {
 	r, err := OpenReader(from)
 	if err != nil {
@@ -65,7 +64,7 @@ func Begin(ctx context.Context, dir, from string, seq uint64) error {
 	return errors.Join(atomicfile.Create(filepath.Join(to, baseName), data), atomicfile.SyncDir(dir))
 }
 
-// share gives the files of a journal another name, and those of what it begins with.
+// share gives the files of a journal, and those of its base, a second name.
 func share(ctx context.Context, from, to string) error {
 	if err := os.Mkdir(to, 0o700); err != nil {
 		return err
@@ -122,7 +121,7 @@ func shareBlobs(ctx context.Context, from, to string) error {
 	return nil
 }
 
-// oneMore gives a file another name, or copies it where that does not work.
+// oneMore gives a file a second name, or copies it where the file system refuses that.
 func oneMore(from, to string) error {
 	info, err := os.Lstat(from)
 	if err != nil {
@@ -154,9 +153,9 @@ func oneMore(from, to string) error {
 // anything. Without journal.jsonl in dir the error is journal.ErrNotFound.
 func OpenReader(dir string) (journal.Stored, error) { return OpenKnowing(dir, nil, 0) }
 
-// OpenKnowing is OpenReader of a journal whose commits are verified: the reader is a journal.Prover, and gives no snapshot
-// that this root did not write. A nil seal verifies nothing. known is a commit that is known to have been synced, by a
-// witness outside the journal: if the log ends before it, the commits between are lost.
+// OpenKnowing is OpenReader for a journal whose commits are verified: the reader is a journal.Prover, and returns no
+// snapshot that this root did not write. A nil seal verifies nothing. known is a commit that a witness outside the
+// journal shows to be synced: if the log ends before it, the commits between are lost.
 func OpenKnowing(dir string, s *journal.Seal, known uint64) (journal.Stored, error) {
 	base, at, err := openBase(dir)
 	if err != nil {
@@ -176,7 +175,7 @@ func OpenKnowing(dir string, s *journal.Seal, known uint64) (journal.Stored, err
 	return &joined{Stored: r, base: base, at: at, verified: s != nil}, nil
 }
 
-// Own takes the journal in dir for writing, and creates what is absent. Errors: *journal.BusyError while another
+// Own takes over the journal in dir for writing, and creates missing files. Errors: *journal.BusyError while another
 // process holds it, journal.ErrUntrustedLocks where locks cannot be trusted, journal.ErrNotSaved with its cause when
 // the disk refuses.
 func Own(ctx context.Context, dir string, opt Options) (journal.Owner, error) {
@@ -204,7 +203,7 @@ func Own(ctx context.Context, dir string, opt Options) (journal.Owner, error) {
 	return &joinedOwner{joined: joined{Stored: o, base: base, at: at, verified: opt.Seal != nil}, writer: o}, nil
 }
 
-// openBase opens what a log begins with; nil when it begins by itself.
+// openBase opens the base of a log; nil when the log has none.
 func openBase(dir string) (journal.Stored, journal.Base, error) {
 	var at journal.Base
 	data, err := os.ReadFile(filepath.Join(dir, baseDir, baseName))
@@ -254,14 +253,13 @@ func Counted(ctx context.Context, dir string) (n int64, err error) {
 
 // joined is a log that begins with another one.
 type joined struct {
-	journal.Stored // its own part
+	journal.Stored // the log's own part
 	base           journal.Stored
 	at             journal.Base
 	verified       bool
 }
 
-// Proof implements journal.Prover. What the log begins with is another log's: it counts as
-// not signed.
+// Proof implements journal.Prover. The commits of the base belong to another log: they count as not signed.
 func (j *joined) Proof(ctx context.Context) (journal.Proof, error) {
 	p, err := j.Stored.(journal.Prover).Proof(ctx)
 	for _, n := range []*uint64{&p.Unsigned, &p.Unknown, &p.Altered} {
@@ -281,7 +279,7 @@ func (j *joined) own(c journal.Commit) journal.Commit {
 	return c
 }
 
-// shifted numbers what its own part yields.
+// shifted yields the commits of the own part, with their numbers in the whole log.
 func (j *joined) shifted(list iter.Seq2[journal.Commit, error]) iter.Seq2[journal.Commit, error] {
 	return func(yield func(journal.Commit, error) bool) {
 		for c, err := range list {
@@ -295,7 +293,7 @@ func (j *joined) shifted(list iter.Seq2[journal.Commit, error]) iter.Seq2[journa
 	}
 }
 
-// lost is an error of its own part, with the number of what was lost.
+// lost returns an error of the own part, with the numbers of the whole log.
 func (j *joined) lost(err error) error {
 	if lost, ok := errors.AsType[*journal.DamageError](err); ok && lost.Seq != 0 {
 		d := *lost
@@ -305,7 +303,7 @@ func (j *joined) lost(err error) error {
 	return err
 }
 
-// shared yields the commits of the base from one on, up to the last that counts.
+// shared yields the commits of the base from a number on, up to the last one that counts.
 func (j *joined) shared(ctx context.Context, from uint64, yield func(journal.Commit, error) bool) bool {
 	for c, err := range j.base.Read(ctx, from) {
 		var lost *journal.DamageError
@@ -345,7 +343,8 @@ func (j *joined) both(ctx context.Context, from uint64, own func(context.Context
 	}
 }
 
-// Bases implements journal.Stored. A fork of a fork's first commit begins where that one does.
+// Bases implements journal.Stored. A fork that shares no own commit of another fork has that fork's base twice: it
+// counts once.
 func (j *joined) Bases() []journal.Base { return slices.Compact(append(j.base.Bases(), j.at)) }
 
 // Lines implements journal.Stored.
@@ -412,8 +411,8 @@ func (j *joined) Snapshot(ctx context.Context) (journal.Snapshot, error) {
 	return journal.Snapshot{}, err
 }
 
-// Health implements journal.Reader: that of its own part, and what of the shared part
-// is damaged and counts.
+// Health implements journal.Reader: it returns the health of the own part, with the damage of those commits of the
+// base that count.
 func (j *joined) Health(ctx context.Context) (journal.Health, error) {
 	h, err := j.Stored.Health(ctx)
 	if err != nil {
@@ -456,13 +455,13 @@ func (j *joined) Health(ctx context.Context) (journal.Health, error) {
 // Close implements journal.Reader.
 func (j *joined) Close() error { return errors.Join(j.Stored.Close(), j.base.Close()) }
 
-// joinedOwner owns the part of a log that is its own. Its reader's side is that of the whole log.
+// joinedOwner owns the own part of a log that begins with a base. It reads the whole log.
 type joinedOwner struct {
 	joined
 	writer
 }
 
-// writer is what an owner has beside a reader's side.
+// writer is the part of journal.Owner beyond journal.Reader.
 type writer interface {
 	Epoch() uint64
 	Append(ctx context.Context, d journal.Draft) (uint64, error)

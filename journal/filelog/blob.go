@@ -86,8 +86,8 @@ func (o *owner) PutBlob(ctx context.Context, data []byte) (journal.Hash, error) 
 	return got, err
 }
 
-// haveBlob reports whether the payload is stored, and its name durable. A payload whose bytes were damaged since does
-// not count: the caller writes it again, which repairs all events that name it.
+// haveBlob reports whether the payload is stored, and its name durable. A payload with damaged bytes does not count:
+// the caller writes it again, which repairs all events that name it.
 func (o *owner) haveBlob(ctx context.Context, h journal.Hash, size int64) (bool, error) {
 	if err := o.usable(ctx); err != nil {
 		return false, err
@@ -239,8 +239,8 @@ func (o *owner) saveIdx(ctx context.Context, s journal.Snapshot) error {
 	return nil
 }
 
-// saveOnClose brings the offsets in journal.idx up to date if that is worth it. It costs speed only, so the caller
-// ignores a failure.
+// saveOnClose brings the offsets in journal.idx up to date if that is worth it. An old index costs only speed, so the
+// caller ignores a failure.
 func (o *owner) saveOnClose() {
 	ctx := context.Background()
 	o.idx.Lock()

@@ -11,16 +11,16 @@ import (
 	"github.com/roost-dev/roost/journal"
 )
 
-// How often a follower polls. While an owner in this process notifies it, that is a safety net; otherwise the follower
-// depends on it, and the pause grows while no commit comes.
+// How often a follower polls. While an owner in this process notifies the follower, polling is only a precaution;
+// otherwise the follower depends on polling, and the pause grows while no commit comes.
 const (
 	pollNotified = time.Second
 	pollFirst    = 5 * time.Millisecond
 	pollLast     = 40 * time.Millisecond
 )
 
-// Follow implements journal.Reader. While the log's owner lives in this process, a follower that has caught up takes the
-// commits from its memory, once they are synced; else it reads the file. Both give the same commits.
+// Follow implements journal.Reader. While the log's owner lives in this process, a follower that has caught up takes
+// synced commits from the owner's memory; other followers read the file. Both give the same commits.
 func (r *reader) Follow(ctx context.Context, from uint64) iter.Seq2[journal.Commit, error] {
 	return func(yield func(journal.Commit, error) bool) {
 		// First subscribe, then look: what is committed between wakes us.
@@ -78,7 +78,7 @@ func (r *reader) follow(ctx context.Context, from uint64, wake <-chan struct{}, 
 	}
 }
 
-// take is what emit does, with commits that need not be read.
+// take is emit for commits that are in memory already.
 func (c *cursor) take(list []entry, yield func(journal.Commit, error) bool) bool {
 	for _, e := range list {
 		v := c.order.place(e.commit.Epoch, journal.Damage{Seq: e.commit.Seq, Offset: e.start, Length: e.size})
@@ -90,8 +90,8 @@ func (c *cursor) take(list []entry, yield func(journal.Commit, error) bool) bool
 	return true
 }
 
-// ahead is visible for a follower: a log that is gone will not grow. For one that was deleted before it was opened the
-// follower waits: its next owner begins it again.
+// ahead is visible for a follower: it returns an error for a log that was removed, because such a log will not grow.
+// If the log was deleted before the follower opened it, the follower waits: the next owner begins the log again.
 func (r *reader) ahead(ctx context.Context) (limit int64, head uint64, err error) {
 	limit, head, err = r.visible(ctx)
 	if err == nil && r.synced == nil && r.ino != 0 && r.gone() {
@@ -114,7 +114,7 @@ type dirSubs struct {
 
 var theHub = hub{dirs: map[string]*dirSubs{}}
 
-// dirKey is one name for a folder, however it was reached.
+// dirKey returns the same text for a folder, by whichever path it was reached.
 func dirKey(dir string) string {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
@@ -125,7 +125,7 @@ func dirKey(dir string) string {
 	return dir
 }
 
-// change changes what is known of a folder.
+// change changes the hub's record of a folder.
 func (h *hub) change(key string, by func(*dirSubs)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -140,8 +140,8 @@ func (h *hub) change(key string, by func(*dirSubs)) {
 	}
 }
 
-// own counts an owner of the folder in this process in or out. The followers look at once: when it ends, the next owner
-// may be another process.
+// own adds an owner of the folder in this process, or removes it. It wakes the followers: when the owner has ended,
+// the next one may be another process.
 func (h *hub) own(key string, o *owner, by int) {
 	h.change(key, func(d *dirSubs) {
 		d.owner, d.owners = o, d.owners+by
@@ -149,8 +149,8 @@ func (h *hub) own(key string, o *owner, by int) {
 	})
 }
 
-// tail is what the folder's owner has in memory, if that is in this process and writes the very log that is meant; else
-// nil.
+// tail returns the newest commits in the memory of the folder's owner, if that owner is in this process and writes
+// the log with this inode; else nil.
 func (h *hub) tail(key string, ino uint64) *tail {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -160,14 +160,14 @@ func (h *hub) tail(key string, ino uint64) *tail {
 	return nil
 }
 
-// few is up to how many followers the saving goroutine wakes itself; more would delay its own work, and it leaves
-// them to the owner's flusher.
+// few is the number of followers that the saving goroutine wakes by itself; more would delay its own work, so it
+// leaves them to the owner's flusher.
 const (
 	few      = 8
 	everyone = 1 << 30
 )
 
-// notify wakes the folder's followers, if there are at most so many.
+// notify wakes the folder's followers, if there are at most most of them.
 func (h *hub) notify(key string, most int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -191,8 +191,8 @@ func (d *dirSubs) wake() {
 	}
 }
 
-// subscribe returns a channel that is sent to when an owner in this process has synced a commit of the folder's log.
-// cancel must be called.
+// subscribe returns a channel that gets a value when an owner in this process has synced a commit of the folder's
+// log. cancel must be called.
 func (h *hub) subscribe(key string) (c <-chan struct{}, cancel func()) {
 	ch := make(chan struct{}, 1)
 	h.change(key, func(d *dirSubs) { d.chans[ch] = struct{}{} })

@@ -36,8 +36,7 @@ type File interface {
 	io.ReaderAt
 	io.WriterAt
 	io.Closer
-	// Append writes at the end, wherever that is by now. The file must be opened
-	// with os.O_APPEND.
+	// Append writes at the present end of the file. The file must be opened with os.O_APPEND.
 	Append(b []byte) (int, error)
 	// Datasync makes content and length durable.
 	Datasync() error
@@ -53,8 +52,8 @@ type osFS struct{}
 
 type osFile struct{ *os.File }
 
-// OpenFile opens with close-on-exec (package os always does), so that commands
-// the process starts do not inherit the lock.
+// OpenFile opens with close-on-exec (package os always does), so that commands that the process starts do not inherit
+// the lock.
 func (osFS) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
 	f, err := os.OpenFile(name, flag, perm)
 	if err != nil {
@@ -77,12 +76,12 @@ func (f osFile) Datasync() error                         { return datasync(f.Fil
 // FileID distinguishes a file from one that takes its name later: its inode; 0 where a system has none.
 func FileID(fi fs.FileInfo) uint64 { return fileID(fi) }
 
-// EnsureDir makes a folder and what leads to it, each name durable before anything is made
-// in it. A folder that is there may have been made by a process that was killed before it
-// synced the name: its parent is synced once a process. The folders above that need no
-// sync, because their names were synced before anything was made in them.
+// EnsureDir makes a folder and its missing parents, each name durable before anything is made in it. A folder that
+// exists may have been made by a process that was killed before it synced the name, so EnsureDir syncs its parent
+// once in each process. The folders above need no sync, because their names were synced before anything was made in
+// them.
 //
-// An error of a sync is journal.ErrNotSaved, one of making a folder is not.
+// An error of a sync wraps journal.ErrNotSaved; an error of making a folder does not.
 func EnsureDir(fsys FS, dir string) error {
 	parent, made := filepath.Dir(dir), false
 	fi, err := fsys.Lstat(dir)
@@ -127,7 +126,7 @@ func ensureDir(fsys FS, dir string) error {
 	return whetherSaved(fsys, "make folder", dir, EnsureDir(fsys, dir))
 }
 
-// saveError explains in plain words why a commit is not on disk. It is journal.ErrNotSaved and its cause at once.
+// saveError explains in plain words why a commit is not on disk. It wraps journal.ErrNotSaved and the cause.
 type saveError struct {
 	op, path string
 	cause    error
@@ -140,7 +139,7 @@ func (e *saveError) Error() string {
 
 func (e *saveError) Unwrap() []error { return []error{journal.ErrNotSaved, e.cause} }
 
-// whetherSaved is notSaved where a call failed.
+// whetherSaved returns the error of notSaved for a failed call; nil for one that succeeded.
 func whetherSaved(fsys FS, op, path string, err error) error {
 	if err == nil {
 		return nil
@@ -148,7 +147,7 @@ func whetherSaved(fsys FS, op, path string, err error) error {
 	return notSaved(fsys, op, path, err)
 }
 
-// notSaved explains a failed call.
+// notSaved returns an error that explains a failed call.
 func notSaved(fsys FS, op, path string, cause error) error {
 	if cause == nil {
 		cause = io.ErrShortWrite

@@ -20,7 +20,7 @@ func datasync(f *os.File) error {
 }
 
 // trustedKinds are the local file systems, whose locks the kernel keeps. All others are refused: NFS, SMB, 9p, FUSE,
-// cluster file systems (Lustre, BeeGFS, GPFS, Ceph) and unknown ones lose locks on reconnect, keep them on one
+// cluster file systems (Lustre, BeeGFS, GPFS, Ceph) and unknown ones lose locks on reconnect, hold them on one
 // machine only, or leave them to a program.
 var trustedKinds = map[uint32]bool{
 	0xef53:     true, // ext2, ext3, ext4
@@ -48,7 +48,7 @@ var trustedKinds = map[uint32]bool{
 	0x2011bab0: true, // exfat
 }
 
-// kinds names some that are refused.
+// kinds names some of the refused file systems.
 var kinds = map[uint32]string{
 	0x6969: "NFS", 0x517b: "SMB", 0xff534d42: "CIFS", 0xfe534d42: "SMB2", 0x01021997: "9p",
 	0x65735546: "FUSE", 0x5346414f: "AFS", 0x73757245: "Coda", 0x564c: "NCP", 0x786f4256: "vboxsf",

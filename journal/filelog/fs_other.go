@@ -4,5 +4,5 @@ package filelog
 
 import "os"
 
-// datasync is Sync, which on macOS flushes the drive's cache too.
+// datasync is Sync, which on macOS also flushes the drive's cache.
 func datasync(f *os.File) error { return f.Sync() }

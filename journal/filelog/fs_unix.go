@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// fileID is the inode number.
+// fileID returns the inode number.
 func fileID(fi fs.FileInfo) uint64 {
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
 		return uint64(st.Ino)

@@ -28,17 +28,17 @@ const (
 
 // spot is a place to start reading: the offset of a surviving commit.
 type spot struct {
-	seq, epoch uint64 // the commit's; no newer epoch precedes it
+	seq, epoch uint64 // of the commit; no commit of a newer epoch precedes it
 	off        int64
 }
 
-// index is what is known about the offsets of commits.
+// index holds what is known about the offsets of commits.
 type index struct {
-	spots  []spot // by rising seq
-	off    int64  // everything before was judged
+	spots  []spot // by ascending seq
+	off    int64  // all lines before it were judged
 	order  order
 	chain  *journal.Chain     // verifies commits; nil = they are not verified
-	atSpot journal.ChainState // before the commit at the last spot
+	atSpot journal.ChainState // the chain before the commit at the last spot
 }
 
 // take notes a commit of the log.
@@ -52,9 +52,9 @@ func (x *index) take(it item) {
 	x.atSpot = before
 }
 
-// proof returns which commits are not proven. The chain does not show that the last ones are missing; the record
-// does, which is written after each sync. In a signed log there always is one: it is made durable before the first
-// commit. After commits of a program that does not sign, its record carries no MAC either.
+// proof returns which commits are not proven. The chain does not show that the last commits are missing; the record
+// does, which is written after each sync. A signed log always has a record: it is made durable before the first
+// commit. After commits of a program that does not sign, the record carries no MAC either.
 func (x *index) proof(rec record, s *journal.Seal) journal.Proof {
 	if x.chain == nil {
 		return journal.Proof{}
@@ -81,9 +81,9 @@ func (x *index) before(seq uint64) (spot, int) {
 //	key 8 | mac 32 of all header bytes between the checksum and here, and the spots
 //	count * (seq 8, epoch 8, off 8) | snapshot
 //
-// headCRC sums the first headLen bytes of the log, snapLine is the checksum of
-// the commit at snapSeq: they tie the file to this log and no other. Who verifies commits
-// believes the file only by its MAC: else it would be a way around the log's own.
+// headCRC sums the first headLen bytes of the log, snapLine is the checksum of the commit at snapSeq: they tie the
+// file to this log and no other. A reader that verifies commits accepts the file only with a valid MAC: otherwise the
+// file would be a way around the MACs of the log.
 const (
 	idxMagic  = "roostix2"
 	idxSealed = 148 // the offset of the key
@@ -101,7 +101,7 @@ type idxFile struct {
 	snapSum          [sha256.Size]byte
 	chain            journal.ChainState
 	spots            []spot
-	proven           bool // its MAC holds
+	proven           bool // its MAC is valid
 }
 
 func (x idxFile) encode(seal *journal.Seal) []byte {
@@ -132,7 +132,7 @@ func (x idxFile) encode(seal *journal.Seal) []byte {
 
 var errNoIndex = errors.New("no usable index")
 
-// readIdx reads all but the snapshot. Any flaw makes it as good as absent.
+// readIdx reads everything but the snapshot. A file with any flaw counts as absent.
 func readIdx(f io.ReaderAt, seal *journal.Seal) (x idxFile, err error) {
 	var h [idxHeader]byte
 	if n, _ := f.ReadAt(h[:], 0); n < len(h) || string(h[:8]) != idxMagic {
@@ -172,7 +172,7 @@ func readIdx(f io.ReaderAt, seal *journal.Seal) (x idxFile, err error) {
 
 const headMax = 4096
 
-// headSum is the checksum of the first n bytes of a log.
+// headSum computes the checksum of the first n bytes of a log.
 func headSum(f io.ReaderAt, n int64) (uint32, error) {
 	b := make([]byte, min(n, headMax))
 	if _, err := io.ReadFull(io.NewSectionReader(f, 0, int64(len(b))), b); err != nil {
@@ -201,7 +201,7 @@ func lineAt(f io.ReaderAt, off, limit int64, seq uint64) ([]byte, error) {
 	return l.text, nil
 }
 
-// lineSum is the checksum in a checked commit line.
+// lineSum returns the checksum in a checked commit line.
 func lineSum(line []byte) uint32 {
 	return crc32.Checksum(bytes.TrimSuffix(line, []byte("\n")), castagnoli)
 }
@@ -234,8 +234,8 @@ func (r *reader) loadIndex(limit int64) index {
 	}
 }
 
-// saveIndex replaces journal.idx. It does not sync it: after a power cut it may be old or broken, which its checksums
-// show, and which costs one scan.
+// saveIndex replaces journal.idx. It does not sync the file: after a power cut the file may be old or broken. Its
+// checksums show that, and the reader then scans the log once.
 func saveIndex(fs FS, path string, x idxFile, seal *journal.Seal, snap []byte) (err error) {
 	tmp := path + ".tmp" + strconv.Itoa(os.Getpid())
 	f, err := fs.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -285,8 +285,9 @@ func (r *reader) Snapshot(ctx context.Context) (journal.Snapshot, error) {
 	return s, nil
 }
 
-// touched reports whether the log was written to after journal.idx. With no new commit behind it that is damage, or a
-// user's editor: such a log is read whole. A kill leaves commits behind the snapshot, and is neither.
+// touched reports whether the log was written to after journal.idx. When the log has no new commit behind the
+// snapshot, damage or a user's editor is the cause, and the whole log is read. A kill leaves commits behind the
+// snapshot.
 func (r *reader) touched() bool {
 	log, err := r.fs.Lstat(filepath.Join(r.dir, logName))
 	if err != nil {
@@ -347,7 +348,7 @@ func (r *reader) commitSum(x index, seq uint64, limit int64) (sum uint32, ok boo
 // chunk is how much of the log one read takes.
 const chunk = 256 << 10
 
-// rawLine is a stretch of the log up to and with a newline.
+// rawLine is a part of the log up to and including a newline.
 type rawLine struct {
 	off    int64
 	length int64
@@ -433,31 +434,31 @@ func (s *lines) take(n int, dropped int64, whole bool) rawLine {
 // bigger jump is not a loss but a line that does not belong here.
 const maxLost = 1 << 20
 
-// Reporting a loss costs memory by the bytes of the log, not by the numbers that it claims: a hundred bytes can claim
-// maxLost of them.
+// A report of lost commits takes memory in proportion to the bytes of the log, not to the numbers that the log
+// claims: a hundred bytes can claim maxLost commits.
 const (
-	mostNamed = 64   // of numbers that are missing together, before the last stands for the rest
-	mostBad   = 4096 // of lines in a row that are no commits, before they are only counted
+	mostNamed = 64   // missing numbers in a row that are named, before the last one stands for the rest
+	mostBad   = 4096 // bad lines in a row that are kept, before further ones are only counted
 )
 
-// zeros is what a file system leaves where a length was written and the content
-// was not. Sixteen in a row do not come from a flipped bit.
+// zeros is what a file system leaves when it recorded a length but not the content. Sixteen zero bytes in a row do
+// not come from a flipped bit.
 var zeros = make([]byte, 16)
 
-// order decides which lines of a log are its commits. It is pure: lines go in
-// by increasing offset, verdicts come out.
+// order decides which lines of a log are its commits. It is pure: it takes lines by increasing offset, and returns
+// verdicts.
 type order struct {
 	last     uint64           // newest surviving commit
 	epoch    uint64           // highest epoch so far
 	reported uint64           // highest sequence reported as lost
 	bad      []journal.Damage // whole lines that are no commits, since the last commit
-	zero     bool             // bad[zeroAt:] starts with zero bytes
+	zero     bool             // the line bad[zeAt] begins a run of zero bytes
 	zeAt     int
-	more     uint64 // lines like bad, before the zero bytes, that are only counted
+	more     uint64 // lines like those in bad, before the zero bytes, that are only counted
 	until    int64  // the end of the last line that was only counted, 0 = there is none
 }
 
-// verdict is what one line means.
+// verdict is the meaning of one line.
 type verdict struct {
 	commit   bool             // the line is the commit seq
 	seq      uint64           //
@@ -514,8 +515,7 @@ func (o *order) place(epoch uint64, at journal.Damage) verdict {
 	return v
 }
 
-// settle assigns the bad lines collected so far to the sequences that are missing before next. off is the offset of
-// next.
+// settle assigns the bad lines so far to the sequences that are missing before next. off is the offset of next.
 func (o *order) settle(next uint64, off int64) (lost, rejected []journal.Damage) {
 	bad, until := o.bad, o.until
 	o.bad, o.zero, o.zeAt, o.more, o.until = nil, false, 0, 0, 0
@@ -555,9 +555,8 @@ func (o *order) settle(next uint64, off int64) (lost, rejected []journal.Damage)
 	return lost, nil
 }
 
-// end counts the bad lines behind the last commit as lost commits, one each. It does not count those from a run of zero
-// bytes on: they were never written.
-// recorded is the last sequence known to have been synced, 0 if unknown.
+// end counts the bad lines behind the last commit as lost commits, one each. It does not count the lines from a run
+// of zero bytes on: they were never written. recorded is the last sequence known to have been synced, 0 if unknown.
 func (o *order) end(off int64, recorded uint64) (lost []journal.Damage) {
 	if o.zero {
 		o.bad, o.zero = o.bad[:o.zeAt], false

@@ -38,14 +38,13 @@ type record struct {
 	Synced int64  `json:"synced"` // bytes of the log
 	Head   uint64 `json:"head"`   // last sequence in them
 	Epoch  uint64 `json:"epoch"`
-	Ino    uint64 `json:"ino"`           // the log that is meant; a copied folder has another
+	Ino    uint64 `json:"ino"`           // the inode of the log; a copied folder has another one
 	MAC    string `json:"mac,omitempty"` // "<key>.<mac>"; "" in a log that is not signed
 	CRC    string `json:"crc"`
 }
 
-// The line always has the same length, so that one pwrite replaces it. A reader
-// that catches a half-written one sees it by the checksum and reads again. Programs
-// that did not sign wrote a shorter line, without "mac".
+// The line always has the same length, so that one pwrite replaces it. A reader that meets a half-written line
+// notices that by the checksum and reads again. Programs that did not sign wrote a shorter line, without "mac".
 const (
 	olderBody  = `{"synced":%-20d,"head":%-20d,"epoch":%-20d,"ino":%-20d`
 	recordBody = olderBody + `,"mac":%-*s`
@@ -57,7 +56,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// encode gives the line, signed when there is a key.
+// encode returns the line, signed when there is a key.
 func (r record) encode(s *journal.Seal) []byte {
 	id, mac := s.MAC("record", r.signed())
 	r.MAC = ""
@@ -67,7 +66,7 @@ func (r record) encode(s *journal.Seal) []byte {
 	return r.line(recordLen)
 }
 
-// signed is what the MAC is about.
+// signed returns the data that the MAC covers.
 func (r record) signed() []byte {
 	return fmt.Appendf(nil, olderBody, r.Synced, r.Head, r.Epoch, r.Ino)
 }
@@ -90,7 +89,7 @@ func (r record) proven(s *journal.Seal) bool {
 	return err == nil && s.Proves(id, short, "record", r.signed())
 }
 
-// readRecord reads the record; false when there is none that holds.
+// readRecord reads the record; false when there is none, or it is damaged.
 func readRecord(f io.ReaderAt) (record, bool) {
 	r, _, ok := readLine(f)
 	return r, ok
@@ -114,7 +113,7 @@ func readLine(f io.ReaderAt) (record, int, bool) {
 	return record{}, recordLen, false
 }
 
-// encodeOwner gives the second line of journal.lock.
+// encodeOwner returns the second line of journal.lock.
 func encodeOwner(o journal.OwnerInfo) []byte {
 	b, err := json.Marshal(o)
 	if err != nil {
@@ -123,8 +122,8 @@ func encodeOwner(o journal.OwnerInfo) []byte {
 	return append(b, '\n')
 }
 
-// readHolder reads who holds the lock, which is held. Zero as well when whoever signed is
-// dead: that is not who holds it.
+// readHolder reads the name of the process that holds the lock; the lock is held. It returns zero also when the named
+// process is dead: then another one holds the lock.
 func readHolder(f io.ReaderAt) journal.OwnerInfo {
 	o := readOwner(f)
 	if o.Boot != "" && o.Boot == process.System() && o.PID > 0 && !process.Alive(o.PID) {
@@ -133,7 +132,7 @@ func readHolder(f io.ReaderAt) journal.OwnerInfo {
 	return o
 }
 
-// readOwner reads who holds the lock, or held it last. Zero when unreadable.
+// readOwner reads the name of the process that holds the lock, or held it last; zero when unreadable.
 func readOwner(f io.ReaderAt) (o journal.OwnerInfo) {
 	_, length, _ := readLine(f)
 	b, err := io.ReadAll(io.NewSectionReader(f, int64(length), ownerMax))
@@ -147,8 +146,7 @@ func readOwner(f io.ReaderAt) (o journal.OwnerInfo) {
 	return o
 }
 
-// acquire opens and locks journal.lock. Without a wait a held lock is a
-// *journal.BusyError at once.
+// acquire opens and locks journal.lock. With wait 0, a held lock gives a *journal.BusyError at once.
 func acquire(ctx context.Context, fsys FS, dir string, wait time.Duration) (File, error) {
 	path := filepath.Join(dir, lockName)
 	deadline := time.Now().Add(wait)
@@ -169,9 +167,9 @@ func acquire(ctx context.Context, fsys FS, dir string, wait time.Duration) (File
 	return nil, fmt.Errorf("lock %s: the path names another file each time: %w", path, journal.ErrUntrustedLocks)
 }
 
-// stillNamed reports whether a file is still the one under its name. Between our opening and locking it another
-// process may have moved the folder away and made another one in its place: the lock of the one does not protect the
-// log of the other.
+// stillNamed reports whether an open file still has its name. Between our opening and locking it, another process may
+// have moved the folder away and made another one in its place: the lock of the old file does not protect the new
+// log.
 func stillNamed(fsys FS, path string, f File) bool {
 	now, err := fsys.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -210,13 +208,14 @@ func await(ctx context.Context, f File, dir string, deadline time.Time) error {
 	}
 }
 
-// unsigned is how long a process without a name may hold a lock: an owner signs right after it took the lock, and
-// removes its name right before it releases it. On a busy machine it may sleep between the two. A killed owner's name
-// stays until the next one signs, and the command that it was starting has the lock until its exec.
+// unsigned limits how long a process without a name may hold a lock: an owner writes its name right after it took the
+// lock, and removes it right before it releases the lock. On a busy machine it may sleep between the two steps. A
+// killed owner's name stays until the next owner writes its own, and a command that the killed owner was starting
+// keeps the lock until its exec.
 const unsigned = 5 * time.Second
 
-// lockOnce tries the exclusive lock. If it is refused, a shared one separates readers, which hold the lock for a
-// moment to measure the log, from an owner.
+// lockOnce tries the exclusive lock. If that is refused, a try of a shared lock distinguishes readers, which hold a
+// lock for a moment to measure the log, from an owner.
 func lockOnce(f File) (got, held bool, err error) {
 	if got, err = filelock.Try(f, filelock.Exclusive); got || err != nil {
 		return got, false, err
@@ -231,8 +230,8 @@ func lockOnce(f File) (got, held bool, err error) {
 // Trusted refuses, with journal.ErrUntrustedLocks, a folder on a file system that is not known to keep locks.
 func Trusted(dir string) error { return trusted(OS, dir) }
 
-// trusted is Trusted on any file system. A folder that is not there yet
-// is judged by the first one above it that is.
+// trusted is Trusted on any file system. For a folder that does not exist yet, it checks the nearest folder above it
+// that exists.
 func trusted(fsys FS, dir string) error {
 	for at := dir; ; at = filepath.Dir(at) {
 		kind, ok, err := fsys.LocksTrusted(at)
@@ -249,9 +248,9 @@ func trusted(fsys FS, dir string) error {
 	}
 }
 
-// Holder reports whether an owner is alive in dir, and what its record holds. It takes no lock that an owner would
-// notice and creates nothing. An owner without a name, or with a dead process's name, is just coming or going: Holder
-// then looks again, some times.
+// Holder reports whether an owner in dir is alive, and returns the owner's record. It takes no lock that an owner
+// would notice, and creates nothing. An owner without a name, or with the name of a dead process, is just starting or
+// ending: Holder then reads the name again, a few times.
 func Holder(dir string) (journal.OwnerInfo, bool) {
 	f, err := OS.OpenFile(filepath.Join(dir, lockName), os.O_RDWR, 0)
 	if err != nil {
@@ -274,8 +273,8 @@ func Holder(dir string) (journal.OwnerInfo, bool) {
 	}
 }
 
-// Here reports whether a holder's process number is one of this system: of this boot, and of
-// this process's namespace. In a container or on a machine beside it means another process.
+// Here reports whether a holder's process number is valid here: it is of this boot, and of this process's namespace.
+// In a container, or on another machine, the same number means another process.
 func Here(o journal.OwnerInfo) bool { return o.Boot == process.System() }
 
 // The files next to a log show how far it went: the record in journal.lock, journal.idx, and payloads, which no
@@ -289,8 +288,8 @@ func Exists(dir string) bool {
 	return err == nil || errors.Is(err, fs.ErrNotExist) && deleted(OS, dir).Head > 0
 }
 
-// deleted is what the files beside a log that is not there show of it: the lock file, else the index, else payloads. Its
-// head is 0 when there never was a log.
+// deleted returns what the files beside a missing log show about it: the lock file, else the index, else payloads.
+// Its head is 0 when there never was a log.
 func deleted(fsys FS, dir string) (rec record) {
 	if f, err := openRegular(fsys, filepath.Join(dir, lockName)); err == nil {
 		rec, _ = readRecord(f)
@@ -305,7 +304,7 @@ func deleted(fsys FS, dir string) (rec record) {
 	return rec
 }
 
-// indexed returns the record in journal.idx: it is only written for synced commits.
+// indexed returns the record in journal.idx: it is written only for synced commits.
 func indexed(fsys FS, dir string) (rec record) {
 	f, err := openRegular(fsys, filepath.Join(dir, idxName))
 	if err != nil {
@@ -335,13 +334,13 @@ func openRegular(fsys FS, path string) (File, error) {
 	return fsys.OpenFile(path, os.O_RDONLY, 0)
 }
 
-// holds reports whether a folder has an entry that is not half written.
+// holds reports whether a folder has an entry that is written in full.
 func holds(fsys FS, dir string) bool {
 	list, err := fsys.ReadDir(dir)
 	return err == nil && slices.ContainsFunc(list, func(e fs.DirEntry) bool { return !strings.HasPrefix(e.Name(), blobTemp) })
 }
 
-// absent stands for a log that was deleted: it has no bytes.
+// absent stands for the file of a log that was deleted: it has no bytes.
 type absent struct{ File }
 
 func (absent) ReadAt([]byte, int64) (int, error) { return 0, io.EOF }
@@ -353,8 +352,8 @@ type nothing struct{ fs.FileInfo }
 
 func (nothing) Size() int64 { return 0 }
 
-// tailBytes is how much of the log's end an owner keeps in memory for followers
-// in its own process: some turns. Whoever is further behind reads the file.
+// tailBytes bounds the end of the log that an owner keeps in memory for followers in its own process: a few turns. A
+// follower that is further behind reads the file.
 const tailBytes = 64 << 10
 
 // entry is a commit and the bytes of the log that it takes.
@@ -364,9 +363,8 @@ type entry struct {
 	size   int64
 }
 
-// handover gives a commit as a reader of its line would find it. Followers in
-// this process get it without the way through the disk, and must not see a
-// difference.
+// handover makes an entry that equals what a reader of the line would get. Followers in this process get it without
+// reading the file, and must not see a difference.
 func handover(c journal.Commit, line []byte) entry {
 	e := entry{commit: c, size: int64(len(line))}
 	broken := func(event journal.Event) bool { return bytes.ContainsAny(event, "\r\n") }
@@ -382,8 +380,8 @@ func handover(c journal.Commit, line []byte) entry {
 }
 
 // tail is the newest synced commits of an owner, each beginning where the one before ends. It is bounded, so that a
-// stuck follower costs nothing: it reads the file when it comes back. The newest commit is kept at any size: a
-// follower that keeps up needs the disk for none.
+// stuck follower costs nothing: when it continues, it reads the file. The newest commit is kept at any size, so that
+// a follower without delay never reads the file.
 type tail struct {
 	mu      sync.Mutex
 	entries []entry
@@ -416,8 +414,7 @@ func (t *tail) add(list []entry) {
 	t.entries = t.entries[gone:]
 }
 
-// handed bounds what a follower takes at once: it copies this much while the
-// owner would have to wait for it.
+// handed limits how many commits a follower takes at once: the owner may have to wait while it copies them.
 const handed = 64
 
 // from returns the next commits after an offset of the log. ok reports whether the tail knows the offset; only then

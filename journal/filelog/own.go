@@ -21,27 +21,27 @@ type Options struct {
 	FS    FS                // default OS
 	Owner journal.OwnerInfo // PID, Boot and Started are filled in if zero
 	Clock func() int64      // Unix milliseconds for epoch.opened; default the system's
-	By    string            // who opens: the By of epoch.opened
+	By    string            // the program that opens: the By of epoch.opened
 
-	// Existing refuses a folder that is not there instead of making it: a task that was moved away since must not
-	// come back as an empty one. The error wraps fs.ErrNotExist.
+	// Existing refuses a folder that does not exist instead of making it: a task that was moved away meanwhile must
+	// not come back as an empty one. The error wraps fs.ErrNotExist.
 	Existing bool
-	// WaitForLock is how long to wait for a held lock; 0 refuses at once.
+	// WaitForLock limits how long Own waits for a held lock; 0 refuses at once.
 	WaitForLock time.Duration
-	// FlushAfter bounds how long Append buffers. Default 200 ms.
+	// FlushAfter limits how long Append buffers a commit. Default 200 ms.
 	FlushAfter time.Duration
 	// MaxUnsaved bounds the bytes in memory that are not synced. Default 64 MB.
 	MaxUnsaved int
-	// Synced is called after each sync with the newest synced commit, by one at a time, and
-	// once more, with last, before the lock is let go. It must be quick, and not use the log.
+	// Synced is called after each sync with the newest synced commit, never twice at the same time, and once more,
+	// with last, before the lock is released. It must be quick, and not use the log.
 	Synced func(epoch, head uint64, last bool)
-	// Seal signs new commits, and verifies those that are there: see Prover. nil = neither.
+	// Seal signs new commits, and verifies the existing ones: see Prover. nil = neither.
 	Seal *journal.Seal
-	// Known is a commit that is known to have been synced, by a witness outside the journal.
-	// If the log ends before it, the commits between are lost.
+	// Known is a commit that a witness outside the journal shows to be synced. If the log ends before it, the commits
+	// between are lost.
 	Known uint64
-	// Meets runs with the lock held, before anything is written to the log. Its error refuses, and leaves the log as
-	// it is. head is the newest commit, 0 = there is none.
+	// Meets runs with the lock held, before anything is written to the log. If it returns an error, Own fails with it
+	// and leaves the log as it is. head is the newest commit, 0 = there is none.
 	Meets func(head uint64) error
 }
 
@@ -69,7 +69,7 @@ type owner struct {
 	path  string // of the log
 	bytes atomic.Int64
 
-	// Only who holds turn (and Own before anybody can) touches these.
+	// Only the holder of turn uses these (and Own, before any other goroutine can).
 	turn      chan struct{} // capacity 1: its holder writes the log
 	file      File          // for appending; replaced after a failure
 	good      int64         // length after the last good sync
@@ -85,18 +85,18 @@ type owner struct {
 	next    uint64         // sequence of the next commit
 	synced  uint64
 	queue   []byte
-	fresh   []entry   // what is in queue and stuck
+	fresh   []entry   // the commits in queue and stuck
 	held    int       // bytes in stuck and on the way
-	since   time.Time // when the oldest in queue came
+	since   time.Time // when the oldest commit in queue came
 	waiters journal.Waiters
-	trouble error // why saving does not get on
+	trouble error // why saving fails at present
 	fatal   error // fenced or closed
 	retryAt time.Time
 	backoff time.Duration
 	room    chan struct{} // closed when memory becomes free
 
 	tail  tail        // for followers in this process
-	crowd atomic.Bool // there are many of them: the flusher wakes them
+	crowd atomic.Bool // there are many followers: the flusher wakes them
 	wake  chan struct{}
 	clock *time.Timer // wakes the flusher when the oldest in queue is due
 	quit  chan struct{}
@@ -112,7 +112,7 @@ type owner struct {
 
 var _ journal.Owner = (*owner)(nil)
 
-// own is Own without what the log begins with.
+// own is Own for the log's own part, without its base.
 func own(ctx context.Context, dir string, opt Options) (_ *owner, err error) {
 	opt = opt.filled()
 	fsys := opt.FS
@@ -247,8 +247,8 @@ func (o *owner) firstRecord() error {
 // Proof implements journal.Prover.
 func (o *owner) Proof(context.Context) (journal.Proof, error) { return o.proof, nil }
 
-// sign writes the owner's name into the lock file. That comes first of all: a sync and putting a long log in order
-// take a while, and a process that is refused in that time must not be shown the owner before us, or none.
+// sign writes the owner's name into the lock file. Own does that first: a sync, and putting a long log in order, take
+// time, and a process that is refused meanwhile must not see the name of the previous owner, or none.
 func (o *owner) sign(dir string) error {
 	path, info := filepath.Join(dir, lockName), encodeOwner(o.opt.Owner)
 	if rec, length, ok := readLine(o.lock); ok && length != recordLen {
@@ -265,8 +265,8 @@ func (o *owner) sign(dir string) error {
 	return whetherSaved(o.opt.FS, "write", path, err)
 }
 
-// setAside moves [at, size) of the log into a file of its own: a torn tail is
-// no commit, but what was written is never destroyed.
+// setAside moves [at, size) of the log into a file of its own: a torn tail is no commit, but written bytes are never
+// destroyed.
 func (o *owner) setAside(at, size int64) error {
 	ms := o.opt.Clock()
 	var f File
@@ -300,8 +300,8 @@ func (o *owner) setAside(at, size int64) error {
 	return whetherSaved(o.fs, "cut the torn end of", o.path, err)
 }
 
-// resync makes durable what an owner before us wrote and did not sync. It is
-// written again, because a sync that failed leaves pages that count as clean.
+// resync makes durable what a previous owner wrote and did not sync. It writes the bytes again, because after a
+// failed sync the kernel counts unsaved pages as clean.
 func (o *owner) resync(from, to int64) error {
 	if n := to - from; n > 0 && n <= int64(o.opt.MaxUnsaved) {
 		w, err := o.fs.OpenFile(o.path, os.O_RDWR, 0)

@@ -28,7 +28,7 @@ type reader struct {
 
 	seal *journal.Seal // verifies commits; nil = they are not verified
 
-	// synced is set in an owner's reader: it knows the length, others must ask.
+	// synced is set in an owner's reader, which knows the synced length by it; other readers must find it out.
 	synced *atomic.Int64
 
 	closed  chan struct{}
@@ -38,10 +38,10 @@ type reader struct {
 		sync.Mutex
 		lock     File  // journal.lock, nil until it exists
 		limit    int64 // never falls
-		settled  int64 // length found without an owner ...
+		settled  int64 // the length that was found while there was no owner ...
 		settleAt record
-		known    uint64 // a commit that was synced, by other witnesses than the record
-		recalled bool   // the index was asked
+		known    uint64 // a synced commit, by other witnesses than the record
+		recalled bool   // the index was read for a witness
 	}
 	idx struct { // offsets of commits
 		sync.Mutex
@@ -54,7 +54,7 @@ var (
 	_ journal.Stored = (*reader)(nil)
 )
 
-// openReader opens a log. known is a commit that is known to have been synced, 0 if none is.
+// openReader opens a log. known is a commit that is known to be synced, 0 = none.
 func openReader(fsys FS, dir string, known uint64) (*reader, error) {
 	path := filepath.Join(dir, logName)
 	r := &reader{fs: fsys, dir: dir, key: dirKey(dir), closed: make(chan struct{})}
@@ -104,7 +104,7 @@ func (r *reader) Close() error {
 	return err
 }
 
-// check returns why nothing can be read (any more).
+// check returns why nothing can be read, or nothing any more; nil when reading is possible.
 func (r *reader) check(ctx context.Context) error {
 	select {
 	case <-r.closed:
@@ -144,15 +144,15 @@ func (r *reader) visible(ctx context.Context) (int64, uint64, error) {
 	return r.vis.limit, head, nil
 }
 
-// replaced reports whether another file has the log's name by now. The commits read so far do not belong to it, so
-// the reader stops with an error. Continuing in the new file at the old offset was rejected, because no check shows
-// whether it continues the old one.
+// replaced reports whether the log's name belongs to another file now. The commits read so far are not in that file,
+// so the reader stops with an error. Continuing in the new file at the old offset was rejected, because no check
+// shows whether it continues the old one.
 func (r *reader) replaced() bool {
 	fi, err := r.fs.Lstat(filepath.Join(r.dir, logName))
 	return err == nil && fileID(fi) != r.ino
 }
 
-// gone reports whether no file has the log's name any more.
+// gone reports whether the log's name belongs to no file any more.
 func (r *reader) gone() bool {
 	_, err := r.fs.Lstat(filepath.Join(r.dir, logName))
 	return errors.Is(err, fs.ErrNotExist)
@@ -283,7 +283,7 @@ func report[T any](c *cursor, lost []journal.Damage, yield func(T, error) bool) 
 	return true
 }
 
-// decoding yields the commits of the lines that it is given.
+// decoding returns a function that decodes lines and yields their commits.
 func decoding(yield func(journal.Commit, error) bool) func(item, error) bool {
 	return func(it item, err error) bool {
 		if err != nil {
@@ -362,7 +362,7 @@ func (r *reader) Head(ctx context.Context) (uint64, error) {
 	return r.idx.order.last, nil
 }
 
-// start returns a cursor for reading from a sequence, as near before it as is known.
+// start returns a cursor for reading from a sequence: the nearest known place before it.
 func (r *reader) start(from uint64, limit int64) cursor {
 	if from <= spotCommits {
 		return cursorAt(spot{}, -1, from)
@@ -416,9 +416,9 @@ func (r *reader) open(ctx context.Context, from uint64) (c cursor, limit int64, 
 	return r.start(from, limit), limit, head, nil
 }
 
-// ReadBackward implements journal.Reader. It takes the log in the stretches between known spots, from the end on.
-// Whether a line counts depends on the lines before it, so each stretch is walked forward and yielded backward; a
-// search for newlines from the end was rejected for that reason.
+// ReadBackward implements journal.Reader. It reads the log in parts between known spots, from the end on. Whether a
+// line counts depends on the lines before it, so each part is walked forward and yielded backward; a search for
+// newlines from the end was rejected for that reason.
 func (r *reader) ReadBackward(ctx context.Context, before uint64) iter.Seq2[journal.Commit, error] {
 	return func(yield func(journal.Commit, error) bool) {
 		if err := r.backward(ctx, before, yield); err != nil {
@@ -475,7 +475,7 @@ func (r *reader) backward(ctx context.Context, before uint64, yield func(journal
 	return nil
 }
 
-// step is a commit or a lost one.
+// step is a commit or the loss of one.
 type step struct {
 	seq    uint64
 	line   rawLine

@@ -18,9 +18,9 @@ import (
 	"github.com/roost-dev/roost/journal"
 )
 
-// Restore makes dir a journal that is stored as another one is: the same lines, in the same parts, with the payloads that
-// they name. dir must be there and hold no journal. Everything is durable when it returns. After a kill or an error dir
-// holds a part of it, and the caller removes it.
+// Restore makes dir a journal that is stored like from: with the same lines, in the same parts, and the payloads that
+// they name. dir must exist and hold no journal. Everything is durable when it returns. After a kill or an error dir
+// holds a part of the journal, and the caller removes it.
 func Restore(ctx context.Context, dir string, from journal.Stored) error {
 	bases, next := from.Bases(), uint64(1)
 	for i := range len(bases) + 1 { // what a part begins with is in its folder base
@@ -130,8 +130,8 @@ func restoreBlob(ctx context.Context, dir string, from journal.Reader, h journal
 	return nil
 }
 
-// Extend appends the commits that a journal lacks of another one, which begins with it. over is its head, and nobody may
-// own it. A kill leaves it with some of them.
+// Extend appends to a journal the commits that it lacks of from, which begins with the same commits. over is the
+// journal's head, and no process may own it. A kill leaves the journal with some of the commits.
 func Extend(ctx context.Context, dir string, over uint64, from journal.Stored) (err error) {
 	defer func() {
 		if err != nil {
@@ -165,13 +165,13 @@ func Extend(ctx context.Context, dir string, over uint64, from journal.Stored) (
 	return copyLines(ctx, f, dir, from, over+1, math.MaxUint64)
 }
 
-// end is where a log ends.
+// end is the place where a log ends.
 type end struct {
 	head uint64
 	size int64
 }
 
-// endOf is where the whole lines of a log end; an error when they are not all of it.
+// endOf returns the place where the whole lines of a log end; an error when other bytes follow them.
 func endOf(ctx context.Context, dir, path string) (e end, err error) {
 	r, err := OpenReader(dir)
 	if err != nil {

@@ -25,11 +25,11 @@ import (
 type Backend struct {
 	// Own takes the journal; it creates it the first time.
 	Own func(ctx context.Context) (journal.Owner, error)
-	// Open reads it, without owning.
+	// Open opens the journal for reading, without owning it.
 	Open func(ctx context.Context) (journal.Reader, error)
 }
 
-// patience is how long something that must happen may take on a busy machine.
+// patience limits how long a required event may take on a busy machine.
 const patience = 20 * time.Second
 
 // Run runs the suite. open is called once per test and gives a fresh Backend.
@@ -239,8 +239,7 @@ func testInvalidDraft(t *testing.T, b *bench) {
 	b.equal("sequences", upTo(1, 2), seqs(b.read(o, 1)))
 }
 
-// An Append is not shown before its Barrier or the flush; what is shown at any
-// time is a whole prefix.
+// An Append is not visible before its Barrier or the flush; at any time, readers see a whole prefix.
 func testVisibility(t *testing.T, b *bench) {
 	o := b.own()
 	r := b.open()
@@ -371,8 +370,7 @@ func testFollow(t *testing.T, b *bench) {
 	}
 }
 
-// An owner can be followed as any reader can, from anywhere, until it is closed;
-// what it shows is what a reader reads.
+// An owner can be followed like any reader, from any commit, until it is closed; it yields what a reader reads.
 func testFollowOwner(t *testing.T, b *bench) {
 	o := b.own()
 	b.add(o, 0, 20)

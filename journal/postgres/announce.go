@@ -12,12 +12,12 @@ import (
 type Synced struct {
 	Journal string
 	Epoch   uint64 // of its owner
-	From    uint64 // From to To were not announced by this owner before; there are none when From is greater
+	From    uint64 // From to To were not announced by this owner before; none when From is greater than To
 	To      uint64
 	Last    bool // the owner releases the journal
 }
 
-// Announce is when the commits of an owner are announced; see Journals.AnnounceTo.
+// Announce selects when the commits of an owner are announced; see Journals.AnnounceTo.
 type Announce int
 
 // When commits are announced.
@@ -27,7 +27,7 @@ const (
 	AnnounceNever
 )
 
-// anyJournal is the number under which the hub knows what was announced. No journal has it.
+// anyJournal stands, in the hub, for the followers of announcements. No journal has this number.
 const anyJournal = 0
 
 // How long announcing may take, and how long it pauses after a failure.
@@ -36,20 +36,19 @@ const (
 	announcePause = time.Second
 )
 
-// announcements are what the owners of this process have committed and the announcer does not know. The hub's mu guards
-// them.
+// announcements holds commits of this process's owners that were not announced yet. The hub's mu guards it.
 type announcements struct {
 	announce func(context.Context, []Synced) error // nil: there is no announcer
-	order    []int64                               // of the journals in waiting
+	order    []int64                               // the journals in waiting, in order
 	waiting  map[int64]Synced
-	round    chan struct{} // closed when what waits was announced, or could not be
-	pausing  time.Time     // until then nothing is tried
+	round    chan struct{} // closed when all that waited was announced, or could not be
+	pausing  time.Time     // no announcement is tried before this time
 	stopped  bool
 }
 
-// AnnounceTo has announce called with what the owners of this process commit: all of the last moments at once, one entry a
-// journal, and no commit waits for it. When it returns an error it is called again, with the same and newer entries.
-// Call AnnounceTo before journals are owned.
+// AnnounceTo makes the hub call announce with the commits of this process's owners: those of the last moments
+// together, one entry for each journal; no commit waits for it. When announce returns an error, it is called again
+// with the same entries and newer ones. Call AnnounceTo before journals are owned.
 func (j *Journals) AnnounceTo(announce func(context.Context, []Synced) error) {
 	j.hub.mu.Lock()
 	defer j.hub.mu.Unlock()
@@ -59,14 +58,14 @@ func (j *Journals) AnnounceTo(announce func(context.Context, []Synced) error) {
 // Announced wakes the followers of announcements on all servers.
 func (j *Journals) Announced() { j.hub.announced() }
 
-// FollowAnnouncements returns a channel that is sent to when a server has announced something, and how often to look all
-// the same. cancel must be called.
+// FollowAnnouncements returns a channel that gets a value when a server has announced something, and the time after
+// which to look even without a value. cancel must be called.
 func (j *Journals) FollowAnnouncements() (wake <-chan struct{}, poll time.Duration, cancel func()) {
 	wake, cancel = j.hub.subscribe(anyJournal)
 	return wake, pollListening, cancel
 }
 
-// DB is the database of the journals.
+// DB returns the database of the journals.
 func (j *Journals) DB() *database.DB { return j.db }
 
 func (h *hub) announced() {
@@ -77,7 +76,7 @@ func (h *hub) announced() {
 	h.sendSoon()
 }
 
-// add puts what an owner has committed to what waits. The caller holds the hub's mu.
+// add adds the commits of an owner to the waiting announcements. The caller holds the hub's mu.
 func (a *announcements) add(id int64, s Synced) {
 	if a.announce == nil {
 		return
@@ -96,7 +95,7 @@ func (a *announcements) add(id int64, s Synced) {
 	a.waiting[id] = s
 }
 
-// take takes all that waits. done must be closed.
+// take removes and returns all waiting announcements. The caller must close done.
 func (a *announcements) take() (order []int64, list []Synced, done chan struct{}) {
 	order, done = a.order, a.round
 	for _, id := range order {
@@ -107,7 +106,7 @@ func (a *announcements) take() (order []int64, list []Synced, done chan struct{}
 	return order, list, done
 }
 
-// announceAll announces what waits.
+// announceAll announces all that waits.
 func (h *hub) announceAll(ctx context.Context) {
 	h.mu.Lock()
 	if len(h.pending.order) == 0 || time.Now().Before(h.pending.pausing) {
@@ -136,7 +135,7 @@ func (h *hub) announceAll(ctx context.Context) {
 	}
 }
 
-// announceLast announces what waits when the hub ends, and nothing after it.
+// announceLast announces all that waits when the hub ends, and nothing after that.
 func (h *hub) announceLast(ctx context.Context) {
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), announceTime)
 	defer cancel()
@@ -170,8 +169,8 @@ func (h *hub) ended(id int64, s Synced) {
 	}
 }
 
-// announces is what is to be announced after commits up to head; nil: nothing, or not yet. The flusher calls it, and Close
-// after the flusher.
+// announces returns what to announce after commits up to head; nil: nothing, or nothing yet. The flusher calls it,
+// and after the flusher has ended, Close does.
 func (o *owner) announces(head uint64, last bool) *Synced {
 	if o.opt.Announce == AnnounceNever || o.opt.Announce == AnnounceAtEnd && !last {
 		return nil

@@ -81,7 +81,7 @@ func (o *owner) put(d journal.Draft) (uint64, error) {
 	return o.next - 1, nil
 }
 
-// changed has the flusher look again.
+// changed makes the flusher check its state again.
 func (o *owner) changed() {
 	select {
 	case o.wake <- struct{}{}:
@@ -89,7 +89,7 @@ func (o *owner) changed() {
 	}
 }
 
-// Barrier implements journal.Owner. All that wait at once share one statement.
+// Barrier implements journal.Owner. Callers that wait at the same time share one statement.
 func (o *owner) Barrier(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -120,7 +120,8 @@ func (o *owner) Unsaved() error {
 	return o.trouble
 }
 
-// run is the flusher: it saves what waits, when a Barrier or the clock asks, and tries again after a failure.
+// run is the flusher: it saves queued commits when a Barrier waits or their time is up, and tries again after a
+// failure.
 func (o *owner) run() {
 	defer close(o.done)
 	timer := time.NewTimer(time.Hour)
@@ -142,7 +143,7 @@ func (o *owner) run() {
 	}
 }
 
-// due is how long the flusher may sleep; 0 and less mean that it must flush.
+// due returns how long the flusher may sleep; 0 or less means that it must flush now.
 func (o *owner) due() time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -157,7 +158,7 @@ func (o *owner) due() time.Duration {
 	return time.Until(o.since.Add(o.opt.FlushAfter))
 }
 
-// flush commits everything that waits, and answers the Barriers. One goroutine calls it at a time.
+// flush commits the whole queue, and answers the Barriers. One goroutine calls it at a time.
 func (o *owner) flush() error {
 	for {
 		o.mu.Lock()
@@ -174,7 +175,7 @@ func (o *owner) flush() error {
 	}
 }
 
-// batch is the beginning of the queue, as much as one statement takes. The caller holds mu.
+// batch returns the beginning of the queue, as much as fits into one statement. The caller holds mu.
 func (o *owner) batch() []line {
 	size := 0
 	for i, l := range o.queue {
@@ -204,9 +205,10 @@ func (o *owner) save(from uint64, batch []line) (head uint64, err error) {
 	return o.lookUp(from, batch, err)
 }
 
-// lookUp finds out what of the batch the database has: the answer did not come, or the head was not where it was left. It
-// renews the lease, which settle counts from now on. That locks the row of the journal, so it waits for a statement that
-// still runs, for a while; and it is a commit, so it waits for the standby to have what was found, too.
+// lookUp finds out which commits of the batch the database has: no answer came, or the head was not where this owner
+// left it. It also renews the lease, and settle counts the lease from this request on. It locks the row of the
+// journal, so it waits, for a limited time, for a statement that still runs. It commits, so it also waits until the
+// standby has what lookUp found.
 func (o *owner) lookUp(from uint64, batch []line, cause error) (uint64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
 	defer cancel()
@@ -249,7 +251,7 @@ WHERE id = $1 RETURNING epoch, head`, o.id, int64(o.epoch), o.in.opt.Lease), &ep
 	return have, nil
 }
 
-// settle notes how an attempt ended: commits up to head are in the database.
+// settle records the outcome of an attempt: commits up to head are in the database.
 func (o *owner) settle(head uint64, err error, asked time.Time) error {
 	o.mu.Lock()
 	moved := head > o.synced

@@ -96,7 +96,7 @@ func (o *owner) PutBlob(ctx context.Context, data []byte) (journal.Hash, error) 
 	return h, o.putBlob(ctx, sum[:], bytes.NewReader(data), int64(len(data)))
 }
 
-// PutBlobFrom implements journal.Owner. A payload has its name from all its bytes, so they are kept in a temporary file
+// PutBlobFrom implements journal.Owner. A payload's name depends on all its bytes, so a temporary file holds them
 // until the last one has come.
 func (o *owner) PutBlobFrom(ctx context.Context, from io.Reader) (_ journal.Hash, _ int64, err error) {
 	if err := o.check(ctx); err != nil {
@@ -119,8 +119,8 @@ func (o *owner) PutBlobFrom(ctx context.Context, from io.Reader) (_ journal.Hash
 	return journal.Hash(hex.EncodeToString(key)), size, o.putBlob(ctx, key, spool, size)
 }
 
-// putBlob stores the payload in one transaction, and lets the journal name it. Pieces that are there already are
-// repaired when they differ.
+// putBlob stores the payload in one transaction, and adds it to the payloads that the journal names. It repairs
+// stored pieces that differ.
 func (o *owner) putBlob(ctx context.Context, key []byte, from io.Reader, size int64) error {
 	if err := o.usable(ctx); err != nil {
 		return err
@@ -132,7 +132,7 @@ func (o *owner) putBlob(ctx context.Context, key []byte, from io.Reader, size in
 	return nil
 }
 
-// putNamed stores a payload, and lets a journal name it.
+// putNamed stores a payload, and adds it to the payloads that a journal names.
 func putNamed(ctx context.Context, tx *database.Tx, id int64, key []byte, from io.Reader, size int64) error {
 	whole := payload.Size{Hash: key, Bytes: size}
 	if err := payload.Put(ctx, tx, []payload.Size{whole}); err != nil {

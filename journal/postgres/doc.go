@@ -13,11 +13,11 @@
 //
 // # Commits
 //
-// An owner appends all that waits in one statement, which is a transaction of its own: it moves the head of the journal
-// from where this owner left it, only while the epoch is this owner's, and puts the lines in. So numbers have no gap,
-// and an owner that lost its lease never commits again, even while it still believes to own the journal. Owners of one
+// An owner appends its whole queue in one statement, which is a transaction of its own: it moves the head of the
+// journal from where this owner left it, only while the epoch is this owner's, and puts the lines in. So numbers have
+// no gap, and an owner that lost its lease never commits again, even before it knows of the loss. Owners of one
 // process that append at the same time share statements, and with them the sync. A commit exists for readers when the
-// database has committed it; database.Open refuses one that acknowledges before it has synced.
+// database has committed it; database.Open refuses a database that acknowledges a commit before it has synced it.
 //
 // When the connection breaks before the answer comes, the owner looks up whether its commits are there, and repeats
 // only those that are not. It locks the row of the journal for that, so it waits for a statement of the broken
@@ -25,25 +25,25 @@
 //
 // # Leases
 //
-// Own takes the lease of a journal for Options.Lease, 3 s by default, and gets an epoch higher than any before it. One
-// goroutine renews all leases of its owners in one statement every third of that time; each append renews, too. A
-// lease that has run out can be taken by anybody, and its owner is fenced from that moment. Only the clock of the
-// database decides when a lease ends. Holder.Held asks, before work that cannot be taken back, whether the lease lasts
-// long enough.
+// Own takes the lease of a journal for Options.Lease, 3 s by default, and gets an epoch higher than any before it.
+// One goroutine renews all leases of its owners in one statement every third of that time; each append renews, too.
+// Any owner can take a lease that has run out, and the previous owner is fenced from that moment. Only the clock of
+// the database decides when a lease ends. Holder.Held checks, before work that cannot be undone, whether the lease
+// lasts long enough.
 //
 // # Followers
 //
-// A follower subscribes to its journal and reads what is new when it is notified: at once by owners in this process, by
-// LISTEN about owners elsewhere, and by one query every second for all followed journals, so that a notification that
-// is lost delays commits and loses none. Without a connection that listens, such as behind a pooler in transaction mode,
-// that query runs every 50 ms. A commit never contains NOTIFY, which takes a lock of the whole database: each process sends
-// one notification for all its journals at most every 20 ms.
+// A follower subscribes to its journal and reads what is new when it is notified: at once by owners in this process,
+// by LISTEN about owners elsewhere, and by one query every second for all followed journals, so that a notification
+// that is lost delays commits and loses none. Without a connection for LISTEN, such as behind a pooler in transaction
+// mode, that query runs every 50 ms. A commit never contains NOTIFY, which takes a lock of the whole database: each
+// process sends one notification for all its journals at most every 20 ms.
 //
 // # Announcements
 //
-// AnnounceTo has one function called, at most every 20 ms, with the journals that got commits from this process, before
-// other servers are notified of them. No commit waits for it. An owner that closes waits for a moment, so that a journal whose commits
-// were not announced is one whose lease ran out. See store/feed/postgres.
+// A function that AnnounceTo sets is called, at most every 20 ms, with the journals that got commits from this
+// process, before other servers are notified of them. No commit waits for it. An owner that closes waits for it for a
+// short time, so that unannounced commits occur only in a journal whose lease ran out. See store/feed/postgres.
 //
 // # Trust
 //

@@ -18,8 +18,9 @@ const (
 	maxJournals = 1000 // in one statement
 )
 
-// group appends for all owners of the Journals: what waits while statements run goes together into the next one, so that
-// many journals share a sync. It has no goroutine: the owner that comes first appends for those that came after it.
+// group appends for all owners of the Journals: additions that come while statements run go together into the next
+// statement, so that many journals share a sync. It has no goroutine: the owner that comes first appends for those
+// that came after it.
 type group struct {
 	db    *database.DB
 	lease time.Duration
@@ -29,18 +30,18 @@ type group struct {
 	waiting []*addition
 }
 
-// addition is what one owner appends.
+// addition holds the commits that one owner appends.
 type addition struct {
 	owner *owner
-	from  int64 // the head before
+	from  int64 // the head before the addition
 	lines []line
 
-	turn chan []*addition // room for one: its owner is to append these, itself among them
+	turn chan []*addition // room for one: its owner then appends these additions, among them its own
 	done chan error       // room for one
 }
 
-// append appends. It waits for statements before it, each of which has a limit. An error that is no *pgconn.PgError leaves
-// open what was appended.
+// append appends an addition. It waits for earlier statements, each of which has a time limit. After an error that is
+// no *pgconn.PgError, it is unknown whether the addition was appended.
 func (g *group) append(a *addition) error {
 	a.turn, a.done = make(chan []*addition, 1), make(chan error, 1)
 	g.mu.Lock()
@@ -75,7 +76,8 @@ func (g *group) lead(batch []*addition) {
 	g.pass()
 }
 
-// pass gives what waits, as much as one statement takes, to the first that waits. The caller holds mu, and the turn.
+// pass gives the waiting additions, as many as fit into one statement, to the owner that waits first. The caller
+// holds mu, and the turn.
 func (g *group) pass() {
 	size, n := 0, 0
 	for ; n < min(len(g.waiting), maxJournals); n++ {
@@ -95,8 +97,8 @@ func (g *group) pass() {
 	batch[0].turn <- batch
 }
 
-// The statements that append: a line, the lines of one journal, and those of several, which costs twice the time of the
-// processor.
+// The statements that append: one line, the lines of one journal, and those of several journals; the last one costs
+// twice the processor time.
 const (
 	appendLine = `
 WITH mine AS (

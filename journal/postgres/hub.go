@@ -18,13 +18,14 @@ import (
 const (
 	channel        = "roost_commits"       // of LISTEN and NOTIFY
 	notifyEvery    = 20 * time.Millisecond // how long commits wait for others to be notified with
-	pollListening  = time.Second           // between two queries while notifications come
-	pollDeaf       = 50 * time.Millisecond // between two queries while none come
+	pollListening  = time.Second           // between two queries while notifications arrive
+	pollDeaf       = 50 * time.Millisecond // between two queries while none arrive
 	reconnectPause = 500 * time.Millisecond
 	maxPayload     = 7900 // bytes; PostgreSQL takes up to 8,000
 )
 
-// hub wakes the followers of this process when their journal has new commits, and has the commits of this process announced.
+// hub wakes the followers of this process when their journal has new commits, and announces the commits of this
+// process.
 type hub struct {
 	pool      *database.DB
 	warn      func(error)
@@ -42,7 +43,7 @@ type hub struct {
 // followed is a journal with followers in this process.
 type followed struct {
 	wake map[chan struct{}]struct{}
-	head int64 // as the last poll has seen it
+	head int64 // the newest commit at the last poll
 }
 
 func newHub(pool *database.DB, warn func(error)) *hub {
@@ -58,7 +59,7 @@ func newHub(pool *database.DB, warn func(error)) *hub {
 	}
 }
 
-// subscribe returns a channel that is sent to after commits of the journal. cancel must be called.
+// subscribe returns a channel that gets a value after commits of the journal. cancel must be called.
 func (h *hub) subscribe(id int64) (wake <-chan struct{}, cancel func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -78,8 +79,8 @@ func (h *hub) subscribe(id int64) (wake <-chan struct{}, cancel func()) {
 	}
 }
 
-// committed wakes the followers of the journal here, and has those elsewhere notified. What is to be announced waits until
-// then, too.
+// committed wakes the followers of the journal here, and makes send notify those on other servers. An announcement
+// waits for send, too.
 func (h *hub) committed(id int64, announce *Synced) {
 	h.mu.Lock()
 	h.dirty[id] = struct{}{}
@@ -110,7 +111,7 @@ func (f *followed) notify() {
 	}
 }
 
-// send announces what was committed here and notifies the other servers of it, at most every notifyEvery.
+// send announces what was committed here, and notifies the other servers of it, at most every notifyEvery.
 func (h *hub) send(ctx context.Context) {
 	defer h.announceLast(ctx)
 	for {
@@ -131,7 +132,8 @@ func (h *hub) send(ctx context.Context) {
 	}
 }
 
-// payloads takes the journals that others do not know of: this server's name, and numbers of journals.
+// payloads removes the journals of which other servers do not know yet, and returns them as payloads of
+// notifications: this server's name, and numbers of journals.
 func (h *hub) payloads() (list []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -243,8 +245,8 @@ func (h *hub) ids() (list []int64) {
 	return list
 }
 
-// look wakes the followers of the journals whose head has moved since the last poll. Without an answer it wakes none:
-// the next poll finds it.
+// look wakes the followers of the journals whose head has moved since the last poll. Without an answer of the
+// database it wakes none: the next poll finds the change.
 func (h *hub) look(ctx context.Context, ids []int64) {
 	rows := h.pool.Query(ctx, `SELECT id, head FROM roost.journals WHERE id = ANY($1)`, ids)
 	var id, head int64
@@ -259,7 +261,7 @@ func (h *hub) look(ctx context.Context, ids []int64) {
 	})
 }
 
-// pause waits, or until ctx ends.
+// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()

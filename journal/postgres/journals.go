@@ -14,11 +14,13 @@ import (
 
 // Options are settings of Journals. The zero value is usable.
 type Options struct {
-	// Owner is shown to those who find a journal owned by this process. PID, Boot, Host and Started are filled in if zero.
+	// Owner is shown to other programs that find a journal owned by this process. PID, Boot, Host and Started are
+	// filled in if zero.
 	Owner journal.OwnerInfo
 	// Lease is how long a journal stays owned after its owner renewed last. Default 3 s, at least 300 ms.
 	Lease time.Duration
-	// Warn is called with what does not stop work and should be known, such as a lost connection that listened.
+	// Warn is called with problems that do not stop work but that a person should know, such as a lost connection for
+	// LISTEN.
 	Warn func(error)
 }
 
@@ -43,7 +45,7 @@ type Journals struct {
 	work sync.WaitGroup // the goroutines of hub and leases
 }
 
-// Open follows and renews in db until Close. Nothing that ctx ends stops that.
+// Open follows and renews in db until Close; the end of ctx does not stop that.
 func Open(ctx context.Context, db *database.DB, opt Options) *Journals {
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	j := &Journals{db: db, opt: opt.filled(), stop: stop}
@@ -56,13 +58,13 @@ func Open(ctx context.Context, db *database.DB, opt Options) *Journals {
 	return j
 }
 
-// Close ends followers and the renewing of leases. Owners must be closed before.
+// Close ends followers and the renewing of leases. Close the owners first.
 func (j *Journals) Close() {
 	j.stop()
 	j.work.Wait()
 }
 
-// unsaved wraps what the database answered to a write into the error that callers know.
+// unsaved wraps the database's error of a write into the error that callers know.
 func unsaved(what, name string, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, journal.ErrFenced) || errors.Is(err, journal.ErrClosed) {
 		return fmt.Errorf("%s of journal %s: %w", what, name, err)

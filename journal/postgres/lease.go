@@ -10,7 +10,8 @@ import (
 	"github.com/roost-dev/roost/database"
 )
 
-// What renew does about a locked row. Waiting is for one row: to wait for several in any order could end in a deadlock.
+// What renew does about a locked row. It waits only when it renews a single row: waiting for several rows in any
+// order could end in a deadlock.
 const (
 	skipLocked    = " SKIP LOCKED"
 	waitForLocked = ""
@@ -71,9 +72,9 @@ func (l *leases) run(ctx context.Context) {
 	}
 }
 
-// renewal is the statement that renews. It joins what it is given with the table alone, by the key: a plan for any number of
-// leases, which expects few, would compare each of two sets with each of the other. A journal that its owner has let go of,
-// while the statement was on its way, stays free.
+// renewal returns the statement that renews. It joins its input with nothing but the table, by the key: a plan for
+// any number of leases, which expects few, would compare each row of one set with each row of the other. A journal
+// that its owner released while the statement was on its way stays free.
 func renewal(locked string) string {
 	return `
 WITH mine AS (
@@ -86,8 +87,8 @@ WITH mine AS (
 SELECT id, epoch FROM mine`
 }
 
-// renew makes the leases last for another length, in one statement. locked is what it does about the row of a journal that
-// is locked: an append or a renewal holds that lock for a moment, and renews.
+// renew extends the leases by another length, in one statement. locked selects what it does about a journal whose row
+// is locked: an append or a renewal holds that lock for a moment, and extends the lease itself.
 func (l *leases) renew(ctx context.Context, all []lease, locked string) error {
 	ids, epochs := make([]int64, len(all)), make([]int64, len(all))
 	for i, x := range all {

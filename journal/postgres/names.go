@@ -17,7 +17,7 @@ type Entry struct {
 	Held  bool // an owner's lease lasts
 }
 
-// List gives the journals whose names begin with prefix and that have commits.
+// List returns the journals whose names begin with prefix and that have commits.
 func (j *Journals) List(ctx context.Context, prefix string) ([]Entry, error) {
 	rows := j.db.Query(ctx, `
 SELECT name, head, epoch, coalesce(lease_until > clock_timestamp(), false) FROM roost.journals
@@ -43,7 +43,7 @@ func (j *Journals) Has(ctx context.Context, name string) (has bool, err error) {
 	return has, nil
 }
 
-// Holder is the record of the owner whose lease of the journal lasts.
+// Holder returns the record of the owner whose lease of the journal lasts.
 func (j *Journals) Holder(ctx context.Context, name string) (info journal.OwnerInfo, held bool, err error) {
 	var record []byte
 	held, err = database.Found(j.db.QueryRow(ctx, `
@@ -57,7 +57,7 @@ SELECT owner FROM roost.journals WHERE name = $1 AND lease_until > clock_timesta
 	return info, held, nil
 }
 
-// Begin makes a journal that begins with the commits of another one up to seq, and its payloads. Either all of it is there
+// Begin makes a journal that begins with the commits of another one up to seq, and their payloads. It makes all of it
 // or nothing.
 func (j *Journals) Begin(ctx context.Context, name, from string, seq uint64) error {
 	err := j.db.Transaction(ctx, func(tx *database.Tx) error {
@@ -107,7 +107,7 @@ UPDATE roost.journals SET name = $2 WHERE name = $1`, from, to)
 	return nil
 }
 
-// Remove removes a journal for good, with the payloads that no other journal names. One that is not there is no error.
+// Remove removes a journal for good, with the payloads that no other journal names. A missing journal is no error.
 func (j *Journals) Remove(ctx context.Context, name string) error {
 	err := j.db.Transaction(ctx, func(tx *database.Tx) error {
 		var id int64
@@ -137,12 +137,12 @@ func removeJournal(ctx context.Context, tx *database.Tx, id int64) error {
 	return nil
 }
 
-// Owned gives the names of the journals that have an owner: its lease lasts.
+// Owned returns the names of the journals that an owner holds with a valid lease.
 func (j *Journals) Owned(ctx context.Context) ([]string, error) {
 	return j.ownedNames(ctx, `lease_until > clock_timestamp()`)
 }
 
-// Lost gives the names of the journals whose owner has died: it has not released them, and its lease has run out.
+// Lost returns the names of the journals whose owner has died: it has not released them, and its lease has run out.
 func (j *Journals) Lost(ctx context.Context) ([]string, error) {
 	return j.ownedNames(ctx, `lease_until < clock_timestamp()`)
 }

@@ -15,22 +15,22 @@ import (
 
 // OwnOptions are settings of one owner. The zero value is usable.
 type OwnOptions struct {
-	Address string       // where to send input to the owner; shown to those who find the journal owned
-	By      string       // who opens: the By of epoch.opened
+	Address string       // the address for input to the owner; shown to others who find the journal owned
+	By      string       // the program that opens: the By of epoch.opened
 	Clock   func() int64 // Unix milliseconds for epoch.opened; default the system's
 
 	Announce Announce // when its commits are announced
 
-	// Existing refuses a journal that is not there instead of making it.
+	// Existing refuses a journal that does not exist instead of making it.
 	Existing bool
 	// FlushAfter bounds how long Append buffers. Default 200 ms.
 	FlushAfter time.Duration
 	// MaxUnsaved bounds the bytes in memory that are not committed. Default 64 MB.
 	MaxUnsaved int
-	// Seal signs new commits, and verifies those that are there: see journal.Prover. nil = neither.
+	// Seal signs new commits, and verifies the existing ones: see journal.Prover. nil = neither.
 	Seal *journal.Seal
-	// Meets runs with the lease held, before anything is written. Its error refuses, and leaves the commits as they
-	// are. head is the newest commit, 0 = there is none.
+	// Meets runs with the lease held, before anything is written. If it returns an error, Own fails with it and
+	// leaves the commits as they are. head is the newest commit, 0 = there is none.
 	Meets func(head uint64) error
 }
 
@@ -49,15 +49,15 @@ type owner struct {
 	next      uint64
 	synced    uint64
 	waiters   journal.Waiters
-	until     time.Time // the lease lasts at least as long
-	trouble   error     // why saving does not get on
+	until     time.Time // the lease lasts at least until then
+	trouble   error     // why saving fails at present
 	fatal     error     // fenced or closed
 	retryAt   time.Time
 	backoff   time.Duration
 	room      chan struct{} // closed when memory becomes free
-	announced uint64        // of the flusher alone: up to here the commits were given to the announcer
+	announced uint64        // for the flusher alone: the announcer got the commits up to this one
 
-	unsure bool // of the flusher alone: a statement got no answer, and may still run
+	unsure bool // for the flusher alone: a statement got no answer, and may still run
 	wake   chan struct{}
 	quit   chan struct{}
 	done   chan struct{}
@@ -194,7 +194,7 @@ func (o *owner) Head(ctx context.Context) (uint64, error) {
 	return o.synced, nil
 }
 
-// Close implements journal.Owner. It tries once more to save what is not.
+// Close implements journal.Owner. It tries once more to save unsaved commits.
 func (o *owner) Close() error {
 	o.once.Do(func() {
 		close(o.quit)
@@ -222,7 +222,7 @@ func (o *owner) Close() error {
 
 func (o *owner) lease() lease { return lease{o.id, int64(o.epoch), o} }
 
-// release gives the lease back. Without an answer it ends by itself.
+// release gives the lease back. If the database does not answer, the lease runs out by itself.
 func (o *owner) release() {
 	o.in.leases.remove(o.lease())
 	ctx, cancel := context.WithTimeout(context.Background(), o.in.opt.Lease)
@@ -233,13 +233,13 @@ func (o *owner) release() {
 // Holder is an owner whose ownership is a lease.
 type Holder interface {
 	// Held returns nil when the lease lasts for at least margin more. It renews the lease if it must. The error wraps
-	// journal.ErrFenced when another owner has taken the journal, else journal.ErrNotSaved. Ask right before work that
-	// must not be done by two owners; what lasts longer than margin can still overlap with the next owner.
+	// journal.ErrFenced when another owner has taken the journal, else journal.ErrNotSaved. Call it right before work
+	// that two owners must not both do; work that lasts longer than margin can still overlap with the next owner.
 	Held(ctx context.Context, margin time.Duration) error
 }
 
-// leased notes until when the lease lasts at least. It is counted from before the request, on this machine's monotonic
-// clock: the database counted from later on.
+// leased records the time until which the lease certainly lasts. It counts from before the request, on this machine's
+// monotonic clock, and the database counted from a later moment.
 func (o *owner) leased(until time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -267,7 +267,7 @@ func (o *owner) Held(ctx context.Context, margin time.Duration) error {
 	return unsaved("renew the lease", o.name, fmt.Errorf("it lasts less than %v", margin))
 }
 
-// fence ends the owner: another one has a later epoch.
+// fence ends the owner, because another owner has a later epoch.
 func (o *owner) fence() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -11,7 +11,8 @@ import (
 	"github.com/roost-dev/roost/journal"
 )
 
-// A batch of commits that is read at once. The first ones of a reading are few: most callers want the newest.
+// Sizes of a batch of commits that is read at once. The first batches of a reading are small: most callers want the
+// newest commits.
 const (
 	firstRows = 16
 	mostRows  = 512
@@ -36,8 +37,8 @@ var (
 	_ journal.Stored = (*reader)(nil)
 )
 
-// OpenReader opens the journal called name for reading. It is journal.ErrNotFound when it has never been owned. seal
-// verifies its commits; nil = they are not verified.
+// OpenReader opens the journal called name for reading. The error is journal.ErrNotFound when the journal was never
+// owned. seal verifies its commits; nil = they are not verified.
 func (j *Journals) OpenReader(ctx context.Context, name string, seal *journal.Seal) (journal.Stored, error) {
 	r := &reader{in: j, name: name, seal: seal, closed: make(chan struct{})}
 	var seqs, epochs []int64
@@ -52,7 +53,7 @@ SELECT id, base_seqs, base_epochs FROM roost.journals WHERE name = $1 AND head >
 	return r, r.begins(seqs, epochs)
 }
 
-// begins notes what the journal begins with.
+// begins records the bases of the journal.
 func (r *reader) begins(seqs, epochs []int64) error {
 	if len(seqs) != len(epochs) {
 		return fmt.Errorf("open journal %s: the numbers of what it begins with do not match", r.name)
@@ -122,7 +123,7 @@ func (r *reader) Lines(ctx context.Context, from uint64) iter.Seq2[journal.Line,
 	}
 }
 
-// forward yields the lines of the commits [from, head], and reports where it came to.
+// forward yields the lines of the commits [from, head], and returns the commit to continue with.
 func (r *reader) forward(ctx context.Context, from, head uint64, yield func(line, error) bool) (next uint64, more bool) {
 	for rows := firstRows; from <= head; rows = min(2*rows, mostRows) {
 		batch, err := r.lines(ctx, from, head, rows, false)
@@ -150,7 +151,7 @@ func (r *reader) forward(ctx context.Context, from, head uint64, yield func(line
 	return from, true
 }
 
-// decoding yields the commits of the lines that it is given.
+// decoding returns a function that decodes lines and yields their commits.
 func (r *reader) decoding(yield func(journal.Commit, error) bool) func(line, error) bool {
 	return func(l line, err error) bool {
 		if err != nil {
@@ -198,7 +199,7 @@ func (r *reader) ReadBackward(ctx context.Context, before uint64) iter.Seq2[jour
 	}
 }
 
-// lost is a commit whose row is not there.
+// lost returns the error for a commit whose row is missing.
 func lost(seq uint64) error {
 	return &journal.DamageError{Damage: journal.Damage{Seq: seq, Reason: "its row is missing"}}
 }
@@ -217,8 +218,8 @@ func (r *reader) decoded(l line) (journal.Commit, error) {
 	return c, err
 }
 
-// lines reads the lines of the commits [from, to], at most so many and not much more than mostBytes, at least one if there
-// is one. The rows are read whole before they are used: a caller that takes its time holds no connection.
+// lines reads the lines of the commits [from, to]: at most rows lines and not much more than mostBytes, and at least
+// one if there is one. It reads all rows before it returns, so that a slow caller holds no connection.
 func (r *reader) lines(ctx context.Context, from, to uint64, rows int, backward bool) (list []line, err error) {
 	if err := r.check(ctx); err != nil {
 		return nil, err
@@ -270,7 +271,7 @@ func (r *reader) Follow(ctx context.Context, from uint64) iter.Seq2[journal.Comm
 	}
 }
 
-// proven verifies the log up to head. What it begins with is another log's: it counts as not signed.
+// proven verifies the log up to head. The commits of a base belong to another log: they count as not signed.
 func (r *reader) proven(ctx context.Context, head uint64) (*journal.Chain, error) {
 	chain, base := journal.NewChain(r.seal), journal.BaseOf(r.bases, head+1)
 	chain.Unsigned = base.Seq

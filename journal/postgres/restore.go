@@ -15,9 +15,10 @@ import (
 	"github.com/roost-dev/roost/journal"
 )
 
-// Restore makes a journal that is stored as another one is: the same lines, with the payloads that they name. Either all
-// of it is there or nothing. over is the head of the journal of that name that it replaces, 0 = there is none; the caller
-// has found that the other one begins with it. One with another head, or with an owner, is left as it is.
+// Restore makes a journal that is stored like from: the same lines, with the payloads that they name. It makes all of
+// it or nothing. over is the head of the journal of that name that it replaces, 0 = there is none; the caller has
+// checked that from begins with that journal's commits. A journal with another head, or with an owner, stays as it
+// is.
 func (j *Journals) Restore(ctx context.Context, name string, over uint64, from journal.Stored) error {
 	err := j.db.Transaction(ctx, func(tx *database.Tx) error {
 		if err := makeRoom(ctx, tx, name, over); err != nil {
@@ -60,7 +61,7 @@ func (j *Journals) Restore(ctx context.Context, name string, over uint64, from j
 	return nil
 }
 
-// makeRoom removes the journal that is replaced.
+// makeRoom removes the journal that Restore replaces.
 func makeRoom(ctx context.Context, tx *database.Tx, name string, over uint64) error {
 	var id, head int64
 	var held bool
@@ -78,7 +79,7 @@ SELECT id, head, coalesce(lease_until > clock_timestamp(), false) FROM roost.jou
 	return removeJournal(ctx, tx, id)
 }
 
-// restored are the lines of a journal that is restored. Those that are read wait until they fill a statement.
+// restored stores the lines of a journal that is restored. Lines wait until there are enough for one statement.
 type restored struct {
 	tx    *database.Tx
 	id    int64
@@ -92,7 +93,7 @@ type restored struct {
 	named       map[journal.Hash]bool
 }
 
-// add checks the next line and has it stored.
+// add checks the next line and queues it for storing.
 func (r *restored) add(ctx context.Context, l journal.Line) error {
 	seq, epoch, err := journal.CheckCommit(l.Text)
 	if err != nil {
@@ -120,7 +121,7 @@ func (r *restored) add(ctx context.Context, l journal.Line) error {
 	return nil
 }
 
-// flush stores the lines that wait.
+// flush stores the queued lines.
 func (r *restored) flush(ctx context.Context) error {
 	_, err := r.tx.Exec(ctx, `
 INSERT INTO roost.commits (journal, seq, line) SELECT $1, l.seq, l.line FROM unnest($2::bigint[], $3::bytea[]) AS l(seq, line)`,

@@ -10,10 +10,10 @@ import (
 	"github.com/roost-dev/roost/journal"
 )
 
-// snapshotMAC is what the signature of a snapshot is of.
+// snapshotMAC is the purpose of the signature of a snapshot.
 const snapshotMAC = "postgres snapshot"
 
-// Snapshot implements journal.Reader. A snapshot of another log, or of a commit that reads differently now, is none.
+// Snapshot implements journal.Reader. It ignores a snapshot of another log, or of a commit whose line differs now.
 func (r *reader) Snapshot(ctx context.Context) (journal.Snapshot, error) {
 	if err := r.check(ctx); err != nil {
 		return journal.Snapshot{}, err
