@@ -8,30 +8,30 @@ import (
 )
 
 // Action is something that a user did to a task and can undo: a rename, other tags, a pin. It is derived from the log
-// like everything else. The event that undoes it has the same type and names it (Changed.Undoes), so the log holds
-// both, and nothing is removed from it.
+// like everything else. The event that undoes an action has the same type and names the action (Changed.Undoes), so
+// the log holds both, and nothing is removed from it.
 //
-// A new kind adds the members it needs, a case in the fold that calls Do, Undo and Redo, and one in Back and Again.
+// A new kind needs its members here, a case in the fold that calls Do, Undo and Redo, and one in Back and Again.
 type Action struct {
 	Kind   string // rename, tag, pin, share, rewind, edit, remove, branch, condense, truncate, restore; the store adds delete
-	Seq    uint64 // of the commit that did it
-	Then   uint64 // of the commit that last undid or redid it; Seq at first
+	Seq    uint64 // the commit that did it
+	Then   uint64 // the commit that last undid or redid it; Seq at first
 	Head   uint64 // for an action that is kept outside the log: the log's newest commit at Then
 	At     int64  // of the commit Seq; Unix milliseconds
 	Before Changed
 	After  Changed
 
-	Cover int `json:",omitempty"` // how many messages the summary or marker that it made covers
+	Cover int `json:",omitempty"` // how many messages are covered by the summary or marker that it made
 
 	Move bool   `json:",omitempty"` // it moved the head of the histories; see Rewound
 	By   string `json:",omitempty"` // the tool that did it, when it was not Roost
 	Gone Gone   // how many messages it hid
 
-	// Files are the files that it restored, as it was last done or redone. Swapped, they undo it. A move of the head
-	// with files is one action, of the move's kind.
+	// Files are the files that the action restored when it was last done or redone. Swapped, they undo it. A move of
+	// the head with files is one action, of the move's kind.
 	Files  []RestoreFile `json:",omitempty"`
 	To     int           `json:",omitempty"` // the checkpoint that was restored; 0 = before anything was changed
-	Safety int           `json:",omitempty"` // the checkpoint of what it replaced
+	Safety int           `json:",omitempty"` // the checkpoint of the files that it replaced
 }
 
 // Back returns the event that undoes the action. For a restore of files it is only the intent: the caller first adds
@@ -65,16 +65,16 @@ func (d Action) reversal(undoes, redoes uint64) Event {
 	return labels
 }
 
-// actionsKept is how many actions can be undone: a state keeps all of them in memory and in its snapshot.
+// actionsKept limits how many actions can be undone: a state keeps all of them in memory and in its snapshot.
 const actionsKept = 100
 
 // Actions are the actions that can be undone and those that can be redone, each in the order in which they were done
-// or undone. A new action clears those that could be redone.
+// or undone. A new action clears the redoable ones.
 type Actions struct {
 	Done   []Action `json:",omitempty"`
 	Undone []Action `json:",omitempty"`
 	Last   uint64   `json:",omitempty"` // Seq of the newest new action
-	Head   uint64   `json:",omitempty"` // and its Head
+	Head   uint64   `json:",omitempty"` // Head of the newest new action
 }
 
 // Do records a new action. The changes of one commit are one action.
@@ -119,7 +119,7 @@ func (l *Actions) Undo(seq, then, head uint64) { shift(&l.Done, &l.Undone, seq, 
 // Redo records that commit then redid the action of commit seq.
 func (l *Actions) Redo(seq, then, head uint64) { shift(&l.Undone, &l.Done, seq, then, head) }
 
-// turn is Undo or Redo, as the event in the log names the action.
+// turn is Undo or Redo, by which of the two numbers is set in the event.
 func (l *Actions) turn(undoes, redoes, then uint64) {
 	if undoes != 0 {
 		l.Undo(undoes, then, 0)
@@ -150,7 +150,7 @@ func Swapped(files []RestoreFile) []RestoreFile {
 	return out
 }
 
-// over returns e, with the members that e leaves out taken from below.
+// over returns e with its absent members filled from below.
 func (e Changed) over(below Changed) Changed {
 	e.Title, e.Tags, e.Pinned = cmp.Or(e.Title, below.Title), cmp.Or(e.Tags, below.Tags), cmp.Or(e.Pinned, below.Pinned)
 	e.Access = cmp.Or(e.Access, below.Access)

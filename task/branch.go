@@ -9,8 +9,8 @@ import (
 	"github.com/roost-dev/roost/journal"
 )
 
-// RunsOf packs messages of one history into ranges. Numbers of the other history in between do not end a range;
-// numbers of messages that are not in the list, or lost, do.
+// RunsOf packs messages of one history into ranges. Numbers of the other history between them do not end a range;
+// numbers of this history that are not in the list, or lost, do.
 func (s *State) RunsOf(list []*Message) []Run64 {
 	var out []Run64
 	for _, m := range list {
@@ -23,7 +23,7 @@ func (s *State) RunsOf(list []*Message) []Run64 {
 	return out
 }
 
-// follows reports whether a message is the next of its history after a number.
+// follows reports whether a message is the next one of its history after the number last.
 func (s *State) follows(last uint64, m *Message) bool {
 	if m.ID <= last {
 		return false
@@ -49,7 +49,7 @@ func (s *State) listOf(h History, runs []Run64) []*Message {
 	return out
 }
 
-// History is a branch's list of one history, in order.
+// History returns a branch's list of one history, in order.
 func (s *State) History(l Leaf, h History) []*Message {
 	if h == UI {
 		return s.listOf(UI, l.UI)
@@ -94,8 +94,8 @@ func (s *State) leaf() Leaf {
 	return l
 }
 
-// touch marks calls whose outcome will differ between branches. On the existing branches they have their present
-// outcome: nothing has changed it since.
+// touch marks calls whose outcome will differ between branches. On the existing branches they keep their present
+// outcome, which has not changed since those branches were left.
 func (s *State) touch(calls []*Call) {
 	for _, c := range calls {
 		i := slices.Index(s.order, c)
@@ -118,7 +118,7 @@ func (s *State) leave(seq uint64, at int64, why, by string) {
 	s.Branches = append(s.Branches, Branch{Seq: seq, At: at, Why: why, By: by, Leaf: s.leaf()})
 }
 
-// lastCalls are the calls of the last reply: another branch may give them another outcome.
+// lastCalls returns the calls of the last reply: another branch may give them another outcome.
 func (s *State) lastCalls() []*Call {
 	m := s.lastReply()
 	if m == nil {
@@ -177,8 +177,8 @@ func (s *State) enter(l Leaf) {
 	}
 }
 
-// liftLater removes the tags that messages got on another branch, after a commit, and whose summary or marker is not
-// on this one.
+// liftLater removes tags that messages got on another branch, after commit seq, if the summary or marker of the tag
+// is not on this branch.
 func (s *State) liftLater(seq uint64) {
 	living := map[string]bool{} // the ids of the visible summaries and markers
 	for _, m := range s.api {
@@ -252,7 +252,7 @@ func (s *State) rewind(e Rewound, c journal.Commit) error {
 	return nil
 }
 
-// cut hides what a rewind names.
+// cut hides what a rewind removes.
 func (s *State) cut(e Rewound) {
 	for _, r := range e.Hide {
 		for id := r[0]; id <= r[1] && id < s.NextMessage(); id++ {
@@ -310,8 +310,8 @@ func (s *State) undone(e Undone, c journal.Commit) error {
 	return nil
 }
 
-// fork makes the state that of a new task. Cost, runs and open questions belong to the other task. Both have the
-// checkpoints: those record what files held.
+// fork makes the state that of a new task. Cost, runs and open questions belong to the other task. Both tasks keep
+// the checkpoints, which record what files held.
 func (s *State) fork(e Forked, c journal.Commit) {
 	s.Fork = &e
 	s.ID, s.Title, s.Tags, s.Pinned = e.Task, e.Title, nil, false
@@ -332,6 +332,5 @@ func (s *State) fork(e Forked, c journal.Commit) {
 	s.Access, s.Person = api.Access{Owner: e.Person}, e.Person
 }
 
-// Own reports whether a message was added by this task, and not by the one that it is
-// a fork of.
+// Own reports whether this task added a message, and not the task that it is a fork of.
 func (s *State) Own(m *Message) bool { return s.Fork == nil || m.Seq > s.Fork.Seq }

@@ -22,31 +22,31 @@ const (
 	ReasonRestored = "restored" // after a restore; see State.Checkpoints
 )
 
-// Ways in which a file is put back, and what became of a restore.
+// How a restore changes a file, and the outcomes of a restore.
 const (
-	HowRestore   = "restore"   // it was as the task left it
-	HowMerge     = "merge"     // the task's changes were taken out of what others made of it
+	HowRestore   = "restore"   // the file was as the task left it
+	HowMerge     = "merge"     // the restore removed the task's changes from a file that others had changed
 	HowOverwrite = "overwrite" // others had changed it, and the restore discards their changes
 
 	RestoreDone       = "done"
 	RestoreRolledBack = "rolled_back"
 )
 
-// Checkpoint is one that the task has.
+// Checkpoint is a checkpoint of a task.
 type Checkpoint struct {
 	CheckpointSaved
 	Seq uint64 // of its commit
-	At  int64  // of that commit; Unix milliseconds
+	At  int64  // time of that commit; Unix milliseconds
 }
 
 // Restoring is a restore that began and has not ended.
 type Restoring struct {
 	RestoreBegun
-	Seq uint64 // of the commit of the intent
-	At  int64  // of that commit; Unix milliseconds
+	Seq uint64 // the commit of the intent
+	At  int64  // time of that commit; Unix milliseconds
 }
 
-// NextCheckpoint is the number that the next checkpoint gets.
+// NextCheckpoint returns the number that the next checkpoint gets.
 func (s *State) NextCheckpoint() int {
 	if n := len(s.Checkpoints); n > 0 {
 		return s.Checkpoints[n-1].Number + 1
@@ -63,9 +63,10 @@ func (s *State) Checkpoint(number int) *Checkpoint {
 	return &s.Checkpoints[i]
 }
 
-// CheckpointAt is the number of the newest checkpoint that is not newer than a message: what the files held before that
-// message changed anything. 0 = nothing was changed before it. Messages of all branches count, because files have only one
-// past. A checkpoint that a person made while the message was the newest one comes after the message.
+// CheckpointAt returns the number of the newest checkpoint that is not newer than a message: it shows the files
+// before that message changed anything. 0 = nothing was changed before it. Messages of all branches count, because
+// files have only one past. A checkpoint that a person made while the message was the newest one comes after the
+// message.
 func (s *State) CheckpointAt(message uint64) int {
 	number := 0
 	for _, c := range s.Checkpoints {
@@ -77,18 +78,18 @@ func (s *State) CheckpointAt(message uint64) int {
 	return number
 }
 
-// RewoundCheckpoint reports whether the message that a checkpoint belongs to is not in
-// the visible history any more. It stays, and can be restored.
+// RewoundCheckpoint reports whether the message that a checkpoint belongs to is not in the visible history any more.
+// Such a checkpoint stays, and can be restored.
 func (s *State) RewoundCheckpoint(c Checkpoint) bool {
 	m := s.Message(c.Message)
 	return m != nil && m.Hidden != ""
 }
 
-// ChangedSince returns the newest checkpoint at which the task changed one of a restore's files after that restore
+// ChangedSince returns the newest checkpoint in which the task changed one of a restore's files after that restore
 // was last done, undone or redone, and that file; 0 when there is none. Such a restore cannot be undone as a whole
-// any more: later changes of the task would go with it, or half of the files would stay. The user can restore the
-// checkpoint of what it replaced instead, which asks about each such file. Changes of others are not part of the
-// answer: the restore finds them when it reads the files.
+// any more: undoing would also remove later changes of the task, or leave half of the files. The user can instead
+// restore the checkpoint of the replaced files, which asks about each such file. Changes of others do not count here:
+// the restore finds them when it reads the files.
 func (s *State) ChangedSince(d Action) (checkpoint int, path string) {
 	mine := make(map[string]bool, len(d.Files))
 	for _, f := range d.Files {
@@ -125,7 +126,7 @@ func (s *State) saveCheckpoint(e CheckpointSaved, c journal.Commit) error {
 	return nil
 }
 
-// endRestore notes what became of a restore, what it made of the files, and the action.
+// endRestore records the outcome of a restore, the resulting files, and the action.
 func (s *State) endRestore(e RestoreEnded, c journal.Commit) {
 	r := s.Restoring
 	if r == nil || r.Restore != e.Restore {
@@ -157,8 +158,9 @@ func (s *State) endRestore(e RestoreEnded, c journal.Commit) {
 	}
 }
 
-// afterRestore returns the checkpoint that a restore makes. It has no event of its own, because the intent holds all
-// of it. Without it, a later check would take what the restore wrote for a change by another program.
+// afterRestore returns the checkpoint that a restore makes. The checkpoint has no event of its own, because the
+// intent holds all of it. Without the checkpoint, a later check would take what the restore wrote for a change by
+// another program.
 func (s *State) afterRestore(r *Restoring, files []RestoreFile, c journal.Commit) Checkpoint {
 	e := CheckpointSaved{Number: s.NextCheckpoint(), Reason: ReasonRestored, Title: fmt.Sprintf("after restoring c%d", r.To)}
 	if safety := s.Checkpoint(r.Safety); safety != nil {
@@ -170,8 +172,8 @@ func (s *State) afterRestore(r *Restoring, files []RestoreFile, c journal.Commit
 	return Checkpoint{CheckpointSaved: e, Seq: c.Seq, At: c.At}
 }
 
-// FileRecord is one entry of Roo's task_metadata.json, plus what Roost knows of
-// the file's content at that moment. Dates are Unix milliseconds, 0 = never.
+// FileRecord is one entry of Roo's task_metadata.json, plus what Roost knew of the file's content at that moment.
+// Dates are Unix milliseconds, 0 = never.
 type FileRecord struct {
 	Path       string
 	State      string // active, stale
@@ -187,21 +189,21 @@ type FileRecord struct {
 	Inode      uint64
 	Device     uint64
 	RecordedAt int64
-	Seq        uint64 // of the commit that recorded it
+	Seq        uint64 // the commit that recorded it
 }
 
-// Gone reports whether a record means that there is no file any more: the agent removed it, or the model got notice
-// that another program did.
+// Gone reports whether a record means that the file does not exist any more: the agent removed it, or the model was
+// notified that another program did.
 func (r FileRecord) Gone() bool {
 	return r.Hash == "" && r.MTime == 0 && (r.Source == "roo_edited" || r.Source == "user_edited")
 }
 
 // Judgeable reports whether a record holds enough to decide whether the file has changed. Records that other programs
-// made do not.
+// made hold too little.
 func (r FileRecord) Judgeable() bool { return r.Hash != "" || r.MTime != 0 || r.Gone() }
 
-// records sums up the records of one path: the place of the newest in State.Files
-// and the newest date of each kind.
+// records summarises the records of one path: the index of the newest in State.Files, and the newest date of each
+// kind.
 type records struct {
 	last             int
 	read, edit, user int64
@@ -239,16 +241,16 @@ func (s *State) addFile(e FileChanged, seq uint64, at int64) {
 	s.addRecord(next)
 }
 
-// fileAll begins the list of all records.
+// fileAll starts the list of all records with the present ones.
 func (s *State) fileAll() {
 	s.filed = slices.Clone(s.Files)
 	s.fileAt = numbersIn([]Run64{{1, uint64(len(s.filed))}}, len(s.filed))
 }
 
-// FilesEver are all records, also those that a rewind took away. Some come twice.
+// FilesEver returns all records, also those that a rewind removed. Some occur twice.
 func (s *State) FilesEver() []FileRecord { return slices.Concat(s.filed, s.Files) }
 
-// showFiles makes the records with these numbers all that there are.
+// showFiles replaces s.Files by the records with these numbers.
 func (s *State) showFiles(numbers []uint64) {
 	s.Files, s.records, s.fileAt = nil, nil, numbers
 	for _, n := range numbers {
@@ -277,7 +279,7 @@ func (s *State) addRecord(next FileRecord) {
 	s.noteRecord(len(s.Files)-1, next)
 }
 
-// noteRecord sums up one of s.Files, in their order.
+// noteRecord adds s.Files[i] to the summary of its path. Calls come in the order of s.Files.
 func (s *State) noteRecord(i int, f FileRecord) {
 	if s.records == nil {
 		s.records = map[string]*records{}

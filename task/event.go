@@ -20,7 +20,7 @@ const (
 	API History = "api" // what the model sees: api_conversation_history.json
 )
 
-// Created opens a task that begins here.
+// Created begins a new task.
 type Created struct {
 	Task      string   `json:"task"`
 	Title     string   `json:"title,omitempty"`
@@ -31,12 +31,12 @@ type Created struct {
 	CreatedAt int64    `json:"created_at"` // Unix milliseconds
 	Settings  Settings `json:"settings"`
 
-	// Access is whose task it is, and who else may reach it. Without accounts it is empty.
+	// Access is the owner of the task, and who else may reach it. Without accounts it is empty.
 	Access api.Access `json:"access,omitzero"`
-	Person string     `json:"person,omitempty"` // who ordered it, if that is not the owner
+	Person string     `json:"person,omitempty"` // the person who ordered it, if that is not the owner
 }
 
-// Settings are what a task keeps for later runs unless they are given again.
+// Settings are those that a task keeps for later runs, unless a run names others.
 type Settings struct {
 	Workspace string `json:"workspace,omitempty"`
 	Mode      string `json:"mode,omitempty"`
@@ -44,25 +44,25 @@ type Settings struct {
 	Provider  string `json:"provider,omitempty"`
 	Model     string `json:"model,omitempty"`
 	BaseURL   string `json:"base_url,omitempty"`
-	Effort    string `json:"effort,omitempty"`     // how much the model thinks; "" = its own way
+	Effort    string `json:"effort,omitempty"`     // how much the model thinks; "" = the model's default
 	MaxTokens int    `json:"max_tokens,omitempty"` // of one reply; 0 = the model's limit
 	Condense  int    `json:"condense,omitempty"`   // percent of the window at which older history is summarised; 0 or less = never
 	// what the model gets of a file that others changed: StaleTell ("" too) or StaleRead
 	Stale     string        `json:"stale,omitempty"`
-	ByMode    bool          `json:"by_mode,omitempty"` // no caller chose a provider: the mode's profile counts, where it has one
+	ByMode    bool          `json:"by_mode,omitempty"` // no caller chose a provider: the mode's profile is used, if it has one
 	Account   string        `json:"account,omitempty"` // the profile whose key is used; "" = the provider's
 	Folder    api.FolderID  `json:"folder,omitzero"`   // how other servers of a group recognise the workspace; zero without a group
 	Limits    api.RunLimits `json:"limits"`
 	Approve   string        `json:"approve,omitempty"`     // ask, read, edits, all
 	Allow     []string      `json:"allow,omitempty"`       // command patterns
 	Deny      []string      `json:"deny,omitempty"`        // command patterns
-	Tools     []string      `json:"allow_tools,omitempty"` // rules of tools and files: free
-	AskTools  []string      `json:"ask_tools,omitempty"`   // asked for under every policy
-	DenyTools []string      `json:"deny_tools,omitempty"`  // refused
+	Tools     []string      `json:"allow_tools,omitempty"` // rules of tools and files that need no question
+	AskTools  []string      `json:"ask_tools,omitempty"`   // tools that ask under every policy
+	DenyTools []string      `json:"deny_tools,omitempty"`  // tools that are refused
 }
 
-// Adopted opens a task that another tool made. The originals are blobs; their
-// elements are the task's first messages.
+// Adopted begins a task that another tool made. The originals are blobs; their elements are the task's first
+// messages.
 type Adopted struct {
 	Task      string          `json:"task"`
 	Tool      string          `json:"tool"` // roo, cline, zoo, kilo
@@ -87,8 +87,8 @@ type Original struct {
 	SpansBlob string `json:"spans_blob,omitempty"`
 }
 
-// ForeignImported takes in what another program wrote into the task's folder. The histories then equal the elements,
-// message by message.
+// ForeignImported takes in what another program wrote into the task's folder. Afterwards the histories equal the
+// elements of the files, message by message.
 type ForeignImported struct {
 	Tool    string       `json:"tool,omitempty"`
 	History History      `json:"history"`
@@ -97,13 +97,13 @@ type ForeignImported struct {
 	Rows    []ForeignRow `json:"rows"`
 	// RowsBlob holds the rows as a JSON array when there are many.
 	RowsBlob string `json:"rows_blob,omitempty"`
-	// First is the number of the first new message, the others follow; 0 = the next
-	// one. With it a commit that is lost before this one shifts no numbers.
+	// First is the number of the first new message, the others follow; 0 = the next number. With First, the loss of
+	// an earlier commit shifts no numbers.
 	First uint64          `json:"first,omitempty"`
 	Item  json.RawMessage `json:"item,omitempty"`
 }
 
-// News is how many new messages the rows make.
+// News returns how many new messages the rows make.
 func (e ForeignImported) News() (n uint64) {
 	for _, row := range e.Rows {
 		if row.Message == 0 {
@@ -115,7 +115,7 @@ func (e ForeignImported) News() (n uint64) {
 
 // ForeignRow is one element of a foreign file and the message it continues.
 type ForeignRow struct {
-	Message uint64 `json:"message,omitempty"` // the message it is a state of; 0 = a new message
+	Message uint64 `json:"message,omitempty"` // the message that the element is a state of; 0 = a new message
 	Off     int64  `json:"off,omitempty"`     // in the blob; only when it is new or changed
 	Len     int64  `json:"len,omitempty"`
 }
@@ -136,7 +136,7 @@ type Changed struct {
 	Pinned   *bool     `json:"pinned,omitempty"`
 	Settings *Settings `json:"settings,omitempty"`
 
-	Access *api.Access `json:"access,omitempty"` // it was shared, or has another owner now
+	Access *api.Access `json:"access,omitempty"` // the task was shared, or has a new owner
 
 	// The commit whose change of labels this one undoes or redoes. See Action.
 	Undoes uint64 `json:"undoes,omitempty"`
@@ -161,17 +161,17 @@ type RunStarted struct {
 type RunWaiting struct {
 	Run      string `json:"run"`
 	Question string `json:"question"`
-	Child    string `json:"child,omitempty"` // the subtask whose question it is; "" = its own
+	Child    string `json:"child,omitempty"` // the subtask that asks; "" = the run itself asks
 	WorkedMS int64  `json:"worked_ms,omitempty"`
 }
 
-// RunEnded ends a run. When the run has a time limit, this and its other events hold in WorkedMS how long it had
+// RunEnded ends a run. If the run has a time limit, WorkedMS in this and its other events is the time that it had
 // worked until then, without the time in which it waited for a user.
 type RunEnded struct {
 	Run     string `json:"run"`
 	Outcome string `json:"outcome"` // completed, failed, cancelled, interrupted, limit, denied
 	Reason  string `json:"reason,omitempty"`
-	Code    string `json:"code,omitempty"` // what kind of failure or limit, for exit codes
+	Code    string `json:"code,omitempty"` // the kind of failure or limit, for exit codes
 
 	WorkedMS int64 `json:"worked_ms,omitempty"`
 }
@@ -196,8 +196,8 @@ type TurnFailed struct {
 	Error  string `json:"error"`
 	WaitMS int64  `json:"wait_ms,omitempty"`
 
-	// Until is when the next request goes to the provider, in Unix milliseconds. It is set where the wait is so long that
-	// a person wants to know of it: a used-up quota.
+	// Until is when the next request goes to the provider, in Unix milliseconds. It is set only for a wait of which
+	// the person is notified: a used-up quota.
 	Until int64 `json:"until,omitempty"`
 
 	// ReasoningTo is the server that refused the request because the reasoning of earlier replies was missing. Later
@@ -210,10 +210,10 @@ type TurnFailed struct {
 type MessageWithheld struct {
 	Run      string `json:"run"`
 	Message  uint64 `json:"message"`
-	Block    int    `json:"block"`            // of its content, from 0; -1 = all of it
-	Images   bool   `json:"images,omitempty"` // only the images in that block, a tool's result
-	Provider string `json:"provider"`         // that refused it; requests to others send it
-	What     string `json:"what"`             // what it is, in words
+	Block    int    `json:"block"`            // block of its content, from 0; -1 = the whole message
+	Images   bool   `json:"images,omitempty"` // only the images in that block, which is a tool's result
+	Provider string `json:"provider"`         // the provider that refused it; requests to others still send it
+	What     string `json:"what"`             // a description of it
 	Reason   string `json:"reason,omitempty"` // the provider's words
 }
 
@@ -224,8 +224,8 @@ type TurnEnded struct {
 	StopReason string `json:"stop_reason"`
 	WorkedMS   int64  `json:"worked_ms,omitempty"` // as in RunEnded
 
-	// ReasoningFrom is the server whose reply brought reasoning_content: it wants the
-	// reasoning of earlier replies back.
+	// ReasoningFrom is the server whose reply brought reasoning_content: later requests must send it the reasoning of
+	// earlier replies.
 	ReasoningFrom string `json:"reasoning_from,omitempty"`
 }
 
@@ -237,13 +237,13 @@ type ToolStarted struct {
 	Message  uint64    `json:"message,omitempty"`
 	Approval *Approval `json:"approval,omitempty"`
 
-	// Before has the hash of each file that the call will replace, "" for no file. After a crash it separates a write
-	// that did not happen from one whose outcome is unknown. A blank and a second hash are what the file was to hold,
-	// "" for no file.
+	// Before has the hash of each file that the call will replace, "" for no file. After a crash it distinguishes a
+	// write that did not happen from one whose outcome is unknown. After a blank, a second hash is that of the
+	// intended content, "" for no file.
 	Before map[string]string `json:"before,omitempty"`
 }
 
-// ToolProcess names the process group a running command lives in.
+// ToolProcess names the process group of a running command.
 type ToolProcess struct {
 	Call    string `json:"call"`
 	PGID    int    `json:"pgid"`
@@ -252,8 +252,7 @@ type ToolProcess struct {
 	Mark    string `json:"mark,omitempty"` // in the environment of every process that the command started
 }
 
-// ToolFinished records a tool's outcome. Result is the tool_result block that
-// the model will be sent.
+// ToolFinished records a tool's outcome. Result is the tool_result block for the model.
 type ToolFinished struct {
 	Call     string          `json:"call"`
 	Name     string          `json:"name"`
@@ -273,7 +272,7 @@ type Approval struct {
 	By       string `json:"by"`             // policy, user
 	Via      string `json:"via,omitempty"`  // where a user's answer came from: terminal, resume, ...
 	Kind     string `json:"kind,omitempty"` // what Rule is: mode, allow or deny (a command pattern), rule (of tools), hook (its name)
-	Rule     string `json:"rule,omitempty"` // that decided, or that made it ask
+	Rule     string `json:"rule,omitempty"` // the rule that decided, or that required a question
 	Feedback string `json:"feedback,omitempty"`
 }
 
@@ -289,15 +288,15 @@ type InputQueued struct {
 	ImagesBlob string `json:"images_blob,omitempty"`
 	ImageCount int    `json:"image_count,omitempty"`
 
-	// By names the front door through which a user sent these words while a run worked. They get their row when a run
-	// takes them. "" = they have a row already.
+	// By names the front door through which a user sent these words while a run worked. The words get their row when
+	// a run takes them. "" = they have a row already.
 	By string `json:"by,omitempty"`
 }
 
 // InputTaken records that queued input went into the histories, or that a user withdrew it.
 type InputTaken struct {
 	Input   string `json:"input"`
-	Dropped bool   `json:"dropped,omitempty"` // a user withdrew it: it is in no history
+	Dropped bool   `json:"dropped,omitempty"` // a user withdrew it: no history has it
 }
 
 // UsageChanged records what one request cost. No event takes it back, even if its messages are rewound.
@@ -313,7 +312,8 @@ type UsageChanged struct {
 	CostMicros *int64 `json:"cost_micros"` // null = the price is unknown
 	Prices     string `json:"prices,omitempty"`
 
-	// More: the line adds to an earlier line of its request, which held what the reply had used while it streamed.
+	// More: this record adds to an earlier one of the same request, which held what the reply had used while it
+	// streamed.
 	More bool `json:"more,omitempty"`
 }
 
@@ -321,7 +321,7 @@ type UsageChanged struct {
 type FileChanged struct {
 	Path   string `json:"path"`
 	Source string `json:"source"`         // read_tool, roo_edited, user_edited, file_mentioned
-	By     string `json:"by,omitempty"`   // of user_edited: "command" or "subtask", while one ran; "restore" of a checkpoint; "other"
+	By     string `json:"by,omitempty"`   // for user_edited: "command" or "subtask", while one ran; "restore"; "other"
 	Task   string `json:"task,omitempty"` // of By "other": the other task that is known to have done it
 	Hash   string `json:"hash,omitempty"`
 	Size   int64  `json:"size,omitempty"`
@@ -332,13 +332,13 @@ type FileChanged struct {
 }
 
 // SubtaskStarted records that a call is about to start a child, whose id follows from the call. So a run may look for
-// the child, and make it, as often as needed.
+// the child, or make it, any number of times.
 type SubtaskStarted struct {
 	Child   string `json:"child"`
 	Call    string `json:"call,omitempty"`
-	Message uint64 `json:"message,omitempty"` // the reply that made the call: another one may use its id again
+	Message uint64 `json:"message,omitempty"` // the reply with the call: another reply may use the same call id
 	Mode    string `json:"mode,omitempty"`
-	Title   string `json:"title,omitempty"`  // what it is about, in a line
+	Title   string `json:"title,omitempty"`  // its subject, in one line
 	Remark  string `json:"remark,omitempty"` // the user's remark with their yes: it is for the child
 }
 
@@ -347,7 +347,7 @@ type SubtaskStarted struct {
 type SubtaskEnded struct {
 	Child   string `json:"child"`
 	Outcome string `json:"outcome,omitempty"` // completed, or abandoned: the parent continues without it
-	Result  string `json:"result,omitempty"`  // a short form for lists; the call's outcome has all of it
+	Result  string `json:"result,omitempty"`  // a short form for lists; the call's outcome holds the whole result
 }
 
 // EpochOpened is the journal's own event: a new owner.
@@ -361,7 +361,7 @@ type Unknown struct {
 	Raw  json.RawMessage
 }
 
-// EventType is the name in the journal and in the event stream.
+// EventType returns the name in the journal and in the event stream.
 func (Created) EventType() string         { return "task.created" }
 func (Adopted) EventType() string         { return "task.adopted" }
 func (ForeignImported) EventType() string { return "foreign.imported" }
@@ -399,7 +399,7 @@ func encodePlain(v any) ([]byte, error) {
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }
 
-// withType puts the type first, where a person reading the log looks for it.
+// withType puts the type first, where it is easy to see in the log.
 func withType(name string, object []byte) json.RawMessage {
 	head := `{"type":"` + name + `"`
 	if len(object) > 2 {
@@ -410,8 +410,8 @@ func withType(name string, object []byte) json.RawMessage {
 
 // HistoryCondensed records that a summary replaces older messages in what is sent. The summary and the row that shows
 // it are in the same commit. The event does not change the messages themselves: Raw adds Roo's tag to them as long as
-// the summary is part of the history. So a rewind over the summary, or an undo, brings them back by itself, and
-// condensing a long task writes little.
+// the summary is part of the history. So a rewind over the summary, or an undo, brings the messages back without
+// further events, and condensing a long task writes little.
 type HistoryCondensed struct {
 	Run      string  `json:"run,omitempty"`
 	Condense string  `json:"condense,omitempty"` // the summary's condenseId
@@ -422,7 +422,7 @@ type HistoryCondensed struct {
 	Before   int64   `json:"tokens_before,omitempty"`
 	After    int64   `json:"tokens_after,omitempty"` // estimated
 
-	// The commit whose summary this takes back, or gives again. Nothing else is set then.
+	// The commit whose summary this event takes back or restores. All other members are empty then.
 	Undoes uint64 `json:"undoes,omitempty"`
 	Redoes uint64 `json:"redoes,omitempty"`
 }
@@ -444,10 +444,10 @@ type HistoryTruncated struct {
 	Redoes uint64 `json:"redoes,omitempty"`
 }
 
-// Run64 is a range of numbers, both ends included. A range of messages means those of one history.
+// Run64 is a range of numbers, both ends included. A range of messages covers those of one history.
 type Run64 [2]uint64
 
-// Ranges returns numbers, which rise, as ranges.
+// Ranges returns ascending numbers as ranges.
 func Ranges(numbers []uint64) (out []Run64) {
 	for _, at := range numbers {
 		if n := len(out) - 1; n >= 0 && out[n][1]+1 == at {
@@ -459,7 +459,7 @@ func Ranges(numbers []uint64) (out []Run64) {
 	return out
 }
 
-// numbersIn is the reverse of Ranges, of numbers up to most.
+// numbersIn returns the numbers of ranges, up to most: the reverse of Ranges.
 func numbersIn(runs []Run64, most int) (out []uint64) {
 	for _, r := range runs {
 		for at := max(r[0], 1); at <= r[1] && at <= uint64(most) && len(out) < most; at++ {
@@ -472,8 +472,8 @@ func numbersIn(runs []Run64, most int) (out []uint64) {
 func (HistoryTruncated) EventType() string { return "history.truncated" }
 func (HistoryCondensed) EventType() string { return "history.condensed" }
 
-// Rewound moves the head of both histories in one commit. The messages that it hides stay on a branch, which this
-// commit names: undo returns to it, and a fork can start from it.
+// Rewound moves the head of both histories in one commit. The messages that it hides stay on a branch, which has the
+// number of this commit: undo returns to it, and a fork can start from it.
 type Rewound struct {
 	Why  string  `json:"why"`            // rewind, edit, remove, branch; fork, where a new task leaves the rest out
 	By   string  `json:"tool,omitempty"` // the other program that did it, when this event takes its change in
@@ -482,55 +482,55 @@ type Rewound struct {
 
 	// Lift names hidden summaries and markers: the messages that they covered are sent again.
 	Lift []string `json:"lift,omitempty"`
-	// Calls are calls of replies that stay, whose outcome came later: it does not count any more. A call that had
-	// started then has an unknown outcome, because its effects happened.
+	// Calls are calls of replies that stay, whose outcomes came later and do not count any more. A call that had
+	// started by then has an unknown outcome, because its effects happened.
 	Calls     []string `json:"calls,omitempty"`
 	Questions []string `json:"questions,omitempty"`
 	Inputs    []string `json:"inputs,omitempty"`
-	Files     uint64   `json:"files,omitempty"` // file records from this commit on do not count any more; 0 = all count
+	Files     uint64   `json:"files,omitempty"` // file records from this commit on do not count any more; 0 = all of them count
 
-	// Unmatched is how many messages of another program could not be matched to rows: it is a guess whether they go
-	// or stay.
+	// Unmatched is the number of another program's messages that match no row: whether these are hidden or stay is a
+	// guess.
 	Unmatched int `json:"unmatched,omitempty"`
 
-	// Branch is the branch that becomes the head. Then nothing else is set.
+	// Branch is the branch that becomes the head. All other members are empty then.
 	Branch uint64 `json:"branch,omitempty"`
 }
 
 // Gone is how many messages of each history a move of the head hid. It is for display.
 type Gone struct{ UI, API int }
 
-// Undone undoes or redoes a move of the head, which it names by its commit: everything is exactly as it was before or
-// after that move.
+// Undone undoes or redoes a move of the head, which it names by its commit. Afterwards everything is exactly as
+// before, or after, that move.
 type Undone struct {
 	Undoes uint64 `json:"undoes,omitempty"`
 	Redoes uint64 `json:"redoes,omitempty"`
 }
 
-// EventType is the name in the journal and in the event stream.
+// EventType returns the name in the journal and in the event stream.
 func (Rewound) EventType() string { return "history.rewound" }
 
 func (Undone) EventType() string { return "history.undone" }
 
-// Cover is a summary or a marker, and how many messages it stands for.
+// Cover is a summary or a marker, and the number of messages that it replaces.
 type Cover struct {
 	Kind     string // Condense, Truncate
 	ID       string // condenseId, truncationId
 	Message  uint64 // the summary, the marker
 	Row      uint64
-	Seq      uint64 // of the commit that made it
+	Seq      uint64 // the commit that made it
 	At       int64  // Unix milliseconds
 	Messages int
-	Before   int64 // tokens of the next request, about
+	Before   int64 // tokens of the next request, estimated
 	After    int64
 
-	// While it is undone: the messages that followed its message and its row; 0 = the end.
+	// While the cover is undone: the messages that followed its message and its row; 0 = the end.
 	Off     bool   `json:",omitempty"`
 	Next    uint64 `json:",omitempty"`
 	NextRow uint64 `json:",omitempty"`
 }
 
-// key is the tag of the messages that a cover stands for.
+// key returns the tag of the messages that a cover replaces.
 func (c *Cover) key() string {
 	if c.Kind == api.ActionTruncate {
 		return "truncationParent"
@@ -538,24 +538,24 @@ func (c *Cover) key() string {
 	return "condenseParent"
 }
 
-// Forked begins a task with the history of another one: everything in its log up to here. The two share those bytes
-// and nothing else.
+// Forked begins a task with the history of another one: all commits of its log before this event. The two tasks share
+// those bytes and nothing else.
 type Forked struct {
 	Task      string   `json:"task"`
-	From      string   `json:"from"`             // the task it is a fork of
+	From      string   `json:"from"`             // the task that it is a fork of
 	Source    string   `json:"source"`           // where the other task is stored
-	Seq       uint64   `json:"from_seq"`         // the newest commit that is shared
-	Branch    uint64   `json:"branch,omitempty"` // the branch it starts from; 0 = the head
+	Seq       uint64   `json:"from_seq"`         // the newest shared commit
+	Branch    uint64   `json:"branch,omitempty"` // the branch that it starts from; 0 = the head
 	At        int      `json:"at,omitempty"`     // the last row that it shows, by its number
 	CreatedAt int64    `json:"created_at"`       // Unix milliseconds
 	Origin    string   `json:"origin,omitempty"`
 	Title     string   `json:"title,omitempty"`
-	Metadata  string   `json:"metadata,omitempty"` // blob with what another tool knew of files (task_metadata.json)
+	Metadata  string   `json:"metadata,omitempty"` // blob with another tool's records about files (task_metadata.json)
 	Settings  Settings `json:"settings"`
-	Person    string   `json:"person,omitempty"` // who forked it, and owns it; "" without accounts
+	Person    string   `json:"person,omitempty"` // the person who forked it, and owns it; "" without accounts
 }
 
-// EventType is the name in the journal and in the event stream.
+// EventType returns the name in the journal and in the event stream.
 func (Forked) EventType() string { return "task.forked" }
 
 // Received records that everything before it came from somewhere else: an archive, another place, a program that did
@@ -563,12 +563,13 @@ func (Forked) EventType() string { return "task.forked" }
 // open: the run, the queue, questions, answers that no call has used, grants and calls without an outcome. It adds no
 // message, and the histories do not change.
 type Received struct {
-	From     string   `json:"from"`           // one of the constants
-	Had      Settings `json:"had"`            // what the log had, to be shown
-	Settings Settings `json:"settings"`       // what holds from here on
+	From     string   `json:"from"`           // one of the constants below
+	Had      Settings `json:"had"`            // the settings in the log before, for display
+	Settings Settings `json:"settings"`       // the settings that apply from here on
 	Kept     bool     `json:"kept,omitempty"` // the user trusted the log: nothing ends
 
-	// Person is for whom the settings hold from here on; "" without accounts. The owner of the task does not change.
+	// Person is the one for whom the settings apply from here on; "" without accounts. The owner of the task does not
+	// change.
 	Person string `json:"person,omitempty"`
 }
 
@@ -576,32 +577,31 @@ type Received struct {
 const (
 	FromImport    = "import"    // an archive or another root
 	FromUnsigned  = "unsigned"  // a program that did not sign
-	FromElsewhere = "elsewhere" // a key signed it that is not known in this place
+	FromElsewhere = "elsewhere" // signed with a key that is not known in this place
 	FromAltered   = "altered"   // its commits do not match, or its end is missing
-	FromPerson    = "person"    // another person of the same store ordered it
+	FromPerson    = "person"    // another person of the same store gave its orders
 )
 
-// EventType is the name in the journal and in the event stream.
+// EventType returns the name in the journal and in the event stream.
 func (Received) EventType() string { return "task.received" }
 
-// CheckpointSaved is a recorded state of the files that the agent, or a command it
-// ran, changed. Files are only those whose state is not already known from the
-// checkpoint before.
+// CheckpointSaved is a recorded state of the files that the agent, or a command that it ran, changed. Files holds
+// only those whose state differs from the previous checkpoint.
 type CheckpointSaved struct {
-	Number  int              `json:"checkpoint"` // 1, 2, ... within the task; how people name it: c1
+	Number  int              `json:"checkpoint"` // 1, 2, ... within the task; users name it c1, c2, ...
 	Reason  string           `json:"reason"`     // before, command, doubt, turn, others, safety, manual, restored
 	Run     string           `json:"run,omitempty"`
 	Call    string           `json:"call,omitempty"`
-	Message uint64           `json:"message,omitempty"` // the newest message of the API history that it belongs to
+	Message uint64           `json:"message,omitempty"` // the newest message of the API history at that moment
 	Title   string           `json:"title,omitempty"`   // named after the files: "a.go, b.go and 3 more"
 	Commit  string           `json:"commit,omitempty"`  // in the workspace's object store
 	Store   string           `json:"store,omitempty"`   // the object store's folder, so that a moved workspace is noticed
 	Files   []CheckpointFile `json:"files,omitempty"`
-	Unkept  int              `json:"unkept,omitempty"` // files whose content was over a cap
+	Unkept  int              `json:"unkept,omitempty"` // files whose content was too large to keep
 }
 
 // CheckpointFile is one path in a checkpoint. Was is what the path held before the agent or its command changed it;
-// nil when it is not known to differ from the checkpoint before.
+// nil when it is not known to differ from the previous checkpoint.
 type CheckpointFile struct {
 	Path string           `json:"path"`
 	Was  *api.FileVersion `json:"was,omitempty"`
@@ -621,32 +621,31 @@ type RestoreFile struct {
 type RestoreBegun struct {
 	Restore string        `json:"restore"`
 	To      int           `json:"to"`               // the checkpoint; 0 = the state before anything was changed
-	Safety  int           `json:"safety,omitempty"` // the checkpoint of what is replaced
+	Safety  int           `json:"safety,omitempty"` // the checkpoint of the replaced files
 	Files   []RestoreFile `json:"files,omitempty"`
 	Kept    []string      `json:"kept,omitempty"` // conflicts that stay as they are
 
-	// Rewind is the line of the event that moves the histories with the files (see
-	// Encode: a Rewound or an Undone), resolved, so that whoever finishes the restore
-	// does the same.
+	// Rewind is the line of the event that moves the histories with the files (see Encode: a Rewound or an Undone),
+	// resolved, so that any owner that finishes the restore does the same.
 	Rewind json.RawMessage `json:"rewind,omitempty"`
 
-	// The commit of the restore that this one undoes or redoes. See Action.
+	// The commit of the restore that this restore undoes or redoes. See Action.
 	Undoes uint64 `json:"undoes,omitempty"`
 	Redoes uint64 `json:"redoes,omitempty"`
 }
 
-// RestoreEnded is what became of it.
+// RestoreEnded is the outcome of a restore.
 type RestoreEnded struct {
 	Restore string   `json:"restore"`
 	Begun   uint64   `json:"begun,omitempty"` // the commit of the intent
 	Outcome string   `json:"outcome"`         // done, rolled_back
-	Files   int      `json:"files"`           // that it changed
-	Left    []string `json:"left,omitempty"`  // others changed these during the restore; it left them alone
+	Files   int      `json:"files"`           // the number of files that it changed
+	Left    []string `json:"left,omitempty"`  // files that others changed during the restore; the restore left them as they are
 	Undoes  uint64   `json:"undoes,omitempty"`
 	Redoes  uint64   `json:"redoes,omitempty"`
 }
 
-// EventType is the name in the journal and in the event stream.
+// EventType returns the name in the journal and in the event stream.
 func (CheckpointSaved) EventType() string { return "checkpoint.saved" }
 
 func (RestoreBegun) EventType() string { return "checkpoint.restoring" }

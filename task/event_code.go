@@ -9,7 +9,7 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// Encode gives an event's line in the journal.
+// Encode returns an event's line in the journal.
 func Encode(e Event) (json.RawMessage, error) {
 	switch e := e.(type) {
 	case Unknown:
@@ -84,7 +84,7 @@ func init() {
 	}
 }
 
-// kind is a type of events: the name that its events have in JSON, and what reads one.
+// kind is a type of events: its name in JSON, and the function that decodes one.
 type kind struct {
 	name   string
 	decode decoder
@@ -108,7 +108,7 @@ func into[E Event](raw json.RawMessage) (Event, error) {
 type MessageAdded struct {
 	History History `json:"history"`
 	Message uint64  `json:"message"`          // its number in this task: both histories count together, never reused
-	Before  uint64  `json:"before,omitempty"` // the message that follows it; 0 = at the end
+	Before  uint64  `json:"before,omitempty"` // the message that comes after it; 0 = it is at the end
 	Body
 }
 
@@ -118,8 +118,8 @@ type MessageChanged struct {
 	Body
 }
 
-// MessageTextSaved checkpoints streamed text: it is appended to the message's
-// text. The final MessageChanged refers to it instead of repeating it.
+// MessageTextSaved saves a piece of streamed text: the piece is appended to the message's text. The final
+// MessageChanged refers to the saved text instead of repeating it.
 type MessageTextSaved struct {
 	Message uint64 `json:"message"`
 	Text    string `json:"text"`
@@ -148,7 +148,7 @@ type Piece struct {
 	Result  string `json:"result,omitempty"`
 }
 
-// EventType is the name in the journal and in the event stream.
+// EventType returns the name in the journal and in the event stream.
 func (MessageAdded) EventType() string     { return "message.added" }
 func (MessageChanged) EventType() string   { return "message.changed" }
 func (MessageTextSaved) EventType() string { return "message.text_saved" }
@@ -169,7 +169,7 @@ func (e MessageTextSaved) encode() (json.RawMessage, error) {
 	return esjson.ObjectOf("type", e.EventType(), "message", int64(e.Message), "text", e.Text), nil
 }
 
-// encode keeps the result block's own bytes.
+// encode keeps the bytes of the result block unchanged.
 func (e ToolFinished) encode() (json.RawMessage, error) {
 	result := e.Result
 	e.Result = json.RawMessage("null")
@@ -183,7 +183,7 @@ func (e ToolFinished) encode() (json.RawMessage, error) {
 	return withType(e.EventType(), body), nil
 }
 
-// members are the content as the member of an event.
+// members returns the content in the form of an event's members.
 func (b Body) members(message uint64) ([]any, error) {
 	switch {
 	case len(b.Raw) > 0:
@@ -246,8 +246,7 @@ func decodeTextSaved(raw json.RawMessage) (Event, error) {
 	return e, err
 }
 
-// decodeToolFinished leaves the big member alone and everything else to
-// encoding/json.
+// decodeToolFinished copies the big member unchanged and decodes the others with encoding/json.
 func decodeToolFinished(raw json.RawMessage) (Event, error) {
 	var e ToolFinished
 	var result []byte
@@ -262,7 +261,7 @@ func decodeToolFinished(raw json.RawMessage) (Event, error) {
 	return e, err
 }
 
-// take is esjson.Take for what must be an object.
+// take is esjson.Take for text that must be an object.
 func take(raw []byte, places ...any) error {
 	if esjson.TypeOf(raw) != esjson.TypeObject || !esjson.Valid(raw) {
 		return fmt.Errorf("%.40s is no JSON object", raw)

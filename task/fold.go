@@ -18,9 +18,8 @@ func (s *State) Apply(c journal.Commit) error {
 	return s.apply(c, func(i int) (Event, error) { return Decode(c.Events[i]) })
 }
 
-// ApplyOwn does what Apply does, for the writer of the commit: events are what its lines were encoded from, so they
-// need no decoding. Where a line does not hold exactly what the event held, the line counts, as it does for every
-// reader.
+// ApplyOwn is Apply for the writer of the commit: its lines were encoded from events, so they need no decoding. Where
+// a line does not hold exactly what the event held, the line counts, as it does for every reader.
 func (s *State) ApplyOwn(c journal.Commit, events []Event) error {
 	return s.apply(c, func(i int) (Event, error) {
 		if i < len(events) && sameAsLine(events[i], c.Events[i]) {
@@ -30,8 +29,8 @@ func (s *State) ApplyOwn(c journal.Commit, events []Event) error {
 	})
 }
 
-// sameAsLine reports whether decoding the line would give the event. It would not where a text holds characters that
-// JSON cannot, or where raw JSON in a plain event is respelled.
+// sameAsLine reports whether decoding the line would give the event. It does not if a text holds characters that JSON
+// cannot represent, or if raw JSON in a plain event is spelled differently in the line.
 func sameAsLine(e Event, line []byte) bool {
 	switch e := e.(type) {
 	case Adopted, ForeignImported, EpochOpened, Unknown:
@@ -54,7 +53,7 @@ func sameAsLine(e Event, line []byte) bool {
 	return !bytes.Contains(line, []byte(`\ufffd`))
 }
 
-// tight reports whether decoding would drop nothing around the value.
+// tight reports whether decoding the body would change none of its bytes.
 func (b Body) tight() bool { return len(b.Compose) == 0 && b.Blob == "" && tight(b.Raw) }
 
 func tight(raw []byte) bool {
@@ -92,7 +91,7 @@ func (s *State) apply(c journal.Commit, event func(i int) (Event, error)) error 
 	return first
 }
 
-// Lost notes a commit that the log could not give.
+// Lost records a commit that the log lost.
 func (s *State) Lost(d journal.Damage) {
 	s.Seq = max(s.Seq, d.Seq)
 	s.Problems = append(s.Problems, Problem{Seq: d.Seq, Reason: d.Reason})

@@ -68,8 +68,7 @@ func (s *State) attachSpans(f Original, h History, seq uint64) error {
 	return first
 }
 
-// window is how many of the bounds one reading takes: elements that follow each
-// other.
+// window returns how many of the spans one read covers: elements that follow each other.
 func window(spans []int64) int {
 	n := 2
 	for n+1 < len(spans) && sane(spans[n-2], spans[n-1]) && sane(spans[n], spans[n+1]) &&
@@ -192,9 +191,9 @@ func (s *State) unspill(blob string, list any) error {
 	return nil
 }
 
-// Adopt makes of a new state what adopting the files would make, for a reader of a folder without a journal. noted
-// has the notes of files, by their names; of those files no byte is read until a caller reads a message. The other
-// files are read. The state's problems name what cannot be read.
+// Adopt gives a new state the messages that adopting the files would give it, for a reader of a folder without a
+// journal. noted holds notes of files, by their names: of such a file Adopt reads no byte until a caller reads a
+// message. It reads the other files. The state's problems name what cannot be read.
 func (s *State) Adopt(e Adopted, noted map[string]*Notes) {
 	s.UpdatedAt = max(s.UpdatedAt, e.CreatedAt)
 	if err := s.adopt(e, journal.Commit{At: e.CreatedAt}, noted); err != nil {
@@ -203,19 +202,20 @@ func (s *State) Adopt(e Adopted, noted map[string]*Notes) {
 	s.trim()
 }
 
-// Notes are what a state keeps of the messages of one foreign file, taken while the file is read: going through half a
-// gigabyte twice would show. They are good for one state. To be used by one goroutine.
+// Notes hold what a state keeps of the messages of one foreign file. They are taken while the file is read: a second
+// pass over half a gigabyte would take noticeable time. Notes serve one state, and one goroutine.
 type Notes struct {
 	history History
 	kinds   map[string]string
 	list    []*Message
-	free    []Message // allocated, many at once
+	free    []Message // allocated in advance, many at once
 }
 
-// NewNotes are for a file that holds the given history.
+// NewNotes returns notes for a file that holds the given history.
 func NewNotes(h History) *Notes { return &Notes{history: h, kinds: map[string]string{}} }
 
-// Note takes the next message of the file, with three levels. Nothing of it is kept.
+// Note takes notes of the next message of the file, which is indexed with three levels. It keeps no reference to
+// message.
 func (n *Notes) Note(message *esjson.Index) {
 	if len(n.free) == 0 {
 		n.free = make([]Message, 64)
@@ -226,8 +226,7 @@ func (n *Notes) Note(message *esjson.Index) {
 	n.list = append(n.list, m)
 }
 
-// attachNoted makes the messages of a file from notes. It reports false when they
-// are not of these elements.
+// attachNoted makes the messages of a file from notes. It returns false when the notes are of other elements.
 func (s *State) attachNoted(f Original, h History, seq uint64, n *Notes) bool {
 	if n == nil || s.source == nil || n.history != h || len(n.list) == 0 || 2*len(n.list) != len(f.Spans) {
 		return false
@@ -243,18 +242,18 @@ func (s *State) attachNoted(f Original, h History, seq uint64, n *Notes) bool {
 	return true
 }
 
-// Proposed returns the settings without those that another user may not decide: the provider, what is allowed, the
+// Proposed returns the settings without those that only the user may decide: the provider, what is allowed, the
 // address that gets a key, and the limits.
 func (s Settings) Proposed() Settings { return s.Trusting(Settings{}) }
 
-// Trusting are the settings with the policy, address and limits of had, which Proposed removes.
+// Trusting returns the settings with the policy, address and limits of had, which Proposed removes.
 func (s Settings) Trusting(had Settings) Settings {
 	s.BaseURL, s.Account, s.Limits = had.BaseURL, had.Account, had.Limits
 	s.Approve, s.Allow, s.Deny, s.Tools, s.AskTools, s.DenyTools = had.Approve, had.Allow, had.Deny, had.Tools, had.AskTools, had.DenyTools
 	return s
 }
 
-// Powers names, in words, what Proposed takes away and what lets a task do more than a new one.
+// Powers describes the settings that Proposed removes, and those that let a task do more than a new one.
 func (s Settings) Powers() []string {
 	var out []string
 	if s.Approve != "" && s.Approve != "ask" {
@@ -272,8 +271,9 @@ func (s Settings) Powers() []string {
 	return out
 }
 
-// Notes list for the user the settings that a task came with and that do not apply here. There are none when it
-// brought no settings, or when the user kept it as it is. now are the settings that apply. A nil Reception has none.
+// Notes describes for the user the settings that a task came with and that do not apply here. There are none when it
+// brought no settings, or when the user kept it as it is. now are the settings that apply. A nil Reception has no
+// notes.
 func (r *Reception) Notes(now Settings) []string {
 	if r == nil || r.Kept {
 		return nil
@@ -298,7 +298,7 @@ func (r *Reception) Notes(now Settings) []string {
 	return out
 }
 
-// Open reports whether anything is open that Received ends.
+// Open reports whether the task has anything open that Received would end.
 func (s *State) Open() bool {
 	return len(s.Queue)+len(s.Questions)+len(s.Answered) > 0 || s.Run != nil && s.Run.Outcome == "" || s.Restoring != nil
 }
@@ -330,7 +330,7 @@ func (s *State) receive(e Received, c journal.Commit) {
 	}
 }
 
-// Brings names what a log would bring along that is not proven: Powers, and what is open.
+// Brings describes what an unproven log would bring along: Powers, and everything that is open.
 func (s *State) Brings() []string {
 	out := s.Settings.Powers()
 	count := func(n int, one, many string) {

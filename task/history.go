@@ -9,8 +9,7 @@ import (
 	"github.com/roost-dev/roost/task/facts"
 )
 
-// call finds a call, or notes one that the API history does not hold (its
-// message may be damaged).
+// call finds a call, or records a new one if the API history does not hold it (its message may be damaged).
 func (s *State) call(id, name string) *Call {
 	if c := s.calls[id]; c != nil {
 		return c
@@ -33,7 +32,7 @@ func (s *State) finishCall(e ToolFinished, at place) error {
 	return nil
 }
 
-// returnReasoning notes a server that is sent the reasoning of earlier replies.
+// returnReasoning records a server that must get the reasoning of earlier replies.
 func (s *State) returnReasoning(server string) {
 	if server != "" && !slices.Contains(s.ReasoningTo, server) {
 		s.ReasoningTo = append(s.ReasoningTo, server)
@@ -76,7 +75,7 @@ func (s *State) moveBefore(m *Message, before uint64) {
 	}
 }
 
-// visible is the list of a history's visible messages.
+// visible returns the list of a history's visible messages.
 func (s *State) visible(h History) *[]*Message {
 	if h == UI {
 		return &s.ui
@@ -88,7 +87,7 @@ func (s *State) visible(h History) *[]*Message {
 // is damage, and must not make us allocate.
 const maxGap = 1 << 20
 
-// skipTo leaves the numbers before next free: a lost commit took their messages.
+// skipTo leaves the numbers before next unused: a lost commit held their messages.
 func (s *State) skipTo(next uint64, c journal.Commit) error {
 	if next > s.NextMessage()+maxGap {
 		return fmt.Errorf("message %d comes after message %d: too many are missing", next, s.NextMessage()-1)
@@ -102,7 +101,7 @@ func (s *State) skipTo(next uint64, c journal.Commit) error {
 	return nil
 }
 
-// newMessage is the next message; it is not part of the task yet.
+// newMessage returns the next message; it is not part of the task yet.
 func (s *State) newMessage(h History, seq uint64) *Message {
 	return &Message{ID: s.NextMessage(), History: h, Seq: seq, state: s}
 }
@@ -151,14 +150,14 @@ func (s *State) index(m *Message) {
 	}
 }
 
-// made reports whether the visible history still has the reply that made a call.
+// made reports whether the reply that made a call is still in the visible history.
 func (s *State) made(c *Call) bool {
 	m := s.Message(c.Message)
 	return m != nil && m.Hidden == "" && slices.ContainsFunc(m.Facts.Uses, func(u facts.Use) bool { return u.ID == c.ID })
 }
 
-// callOf is the call that a reply made before the reply left the history; nil when it made none. What that call did is
-// still true when the reply comes back.
+// callOf returns the call that a reply made, for a reply that comes back into the history; nil when it made none.
+// What is known of the call from before is still true.
 func (s *State) callOf(m *Message, u facts.Use) *Call {
 	for _, c := range slices.Backward(s.order) {
 		if c.ID == u.ID && c.Message == m.ID {
@@ -191,8 +190,8 @@ func (s *State) changeMessage(e MessageChanged, at place) error {
 	return nil
 }
 
-// hide takes messages out of their histories, all in one go: one at a time, a
-// rewind of a long task would take the square of its length.
+// hide takes messages out of their histories, all at once: one at a time, the time of a rewind would grow with the
+// square of the task's length.
 func (s *State) hide(e MessageHidden) {
 	last, reindex := s.lastReply(), false
 	for _, id := range e.Messages {
@@ -207,15 +206,16 @@ func (s *State) hide(e MessageHidden) {
 	}
 }
 
-// dropHidden takes the hidden messages out of the visible ones. A reader may still hold the old lists.
+// dropHidden removes hidden messages from the lists of visible ones. It makes new lists, because a reader may still
+// hold the old ones.
 func (s *State) dropHidden() {
 	hidden := func(m *Message) bool { return m.Hidden != "" }
 	s.ui = slices.DeleteFunc(slices.Clone(s.ui), hidden)
 	s.api = slices.DeleteFunc(slices.Clone(s.api), hidden)
 }
 
-// cover records which message replaces others from now on. It does not cover messages that are out of the history at
-// that time: when an undo brings them back, they are as they were.
+// cover records which message replaces others from now on. It does not cover messages that are hidden at that time:
+// when an undo brings them back, they are unchanged.
 func (s *State) cover(c Cover, covers []Run64) {
 	s.Covers = append(slices.Clip(s.Covers), c)
 	n := len(s.Covers) - 1
@@ -227,7 +227,7 @@ func (s *State) cover(c Cover, covers []Run64) {
 	s.Actions.Do(Action{Kind: c.Kind, Seq: c.Seq, At: c.At, Cover: c.Messages})
 }
 
-// uncover takes a summary or a marker out of the histories, and back in.
+// uncover removes a summary or a marker from the histories, or puts it back.
 func (s *State) uncover(undoes, redoes, seq uint64) {
 	i := slices.IndexFunc(s.Covers, func(c Cover) bool { return c.Seq == undoes || c.Seq == redoes })
 	if i < 0 {
@@ -250,7 +250,7 @@ func (s *State) uncover(undoes, redoes, seq uint64) {
 	s.Actions.turn(0, redoes, seq)
 }
 
-// behind is the number of the message that follows one in a list; 0 at its end.
+// behind returns the number of the message that follows m in a list; 0 at the end of the list.
 func behind(list []*Message, m *Message) uint64 {
 	if i := slices.Index(list, m); i >= 0 && i+1 < len(list) {
 		return list[i+1].ID
@@ -258,7 +258,7 @@ func behind(list []*Message, m *Message) uint64 {
 	return 0
 }
 
-// back puts a message into its list again.
+// back puts a message back into its list.
 func (s *State) back(list []*Message, m *Message, next uint64) []*Message {
 	if m == nil || m.Hidden == "" {
 		return list
@@ -271,8 +271,8 @@ func (s *State) back(list []*Message, m *Message, next uint64) []*Message {
 	return slices.Insert(slices.Clone(list), at, m)
 }
 
-// reindex computes the calls and replies of the visible API history again. When the last reply is another one than
-// before, the failures since start over: a script plays its turns again after a rewind.
+// reindex computes the calls and replies of the visible API history again. When the last reply has changed, the count
+// of failures since that reply starts again: a script repeats its turns after a rewind.
 func (s *State) reindex(before *Message) {
 	for _, c := range s.order {
 		c.Answered = false
@@ -288,8 +288,7 @@ func (s *State) reindex(before *Message) {
 	}
 }
 
-// lastReply is the newest complete reply in the visible API history, nil when
-// there is none.
+// lastReply returns the newest complete reply in the visible API history, nil when there is none.
 func (s *State) lastReply() *Message {
 	for _, m := range slices.Backward(s.api) {
 		if m.Kind() == "assistant" && !m.Facts.Summary {

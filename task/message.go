@@ -12,10 +12,10 @@ import (
 	"github.com/roost-dev/roost/usage"
 )
 
-// Raw is the message's JSON as Roo would store it. Do not modify it. Each call inserts the text that was streamed so
-// far and does not keep the result, so that reading a state never changes it. A message that is not in memory is read
-// from the log each time. State.Raws reads many in one pass and returns an error for what it cannot read; here the
-// result is an empty object.
+// Raw returns the message's JSON as Roo would store it. Do not modify it. Each call inserts the text that was
+// streamed so far and does not keep the result, so that reading a state never changes it. A message that is not in
+// memory is read from the log each time. State.Raws reads many messages in one pass and returns an error for one that
+// it cannot read; Raw returns an empty object instead.
 func (m *Message) Raw() json.RawMessage {
 	if m.rawAway {
 		raws, err := m.state.Raws([]*Message{m})
@@ -41,16 +41,16 @@ func (m *Message) TS() int64 { return m.Facts.TS }
 // Kind is "say:text", "ask:tool" and so on for UI messages, the role for API messages.
 func (m *Message) Kind() string { return m.Facts.Kind }
 
-// Text is a UI message's text.
+// Text returns a UI message's text.
 func (m *Message) Text() string { s, _ := esjson.GetString(m.Raw(), "text"); return s }
 
 // Summary reports whether the message is a summary of older ones and no reply.
 func (m *Message) Summary() bool { return m.Facts.Summary }
 
-// Uses are the tool calls that the message makes, in order.
+// Uses returns the tool calls that the message makes, in order.
 func (m *Message) Uses() []facts.Use { return m.Facts.Uses }
 
-// Results are the ids of the calls that the message answers, in order.
+// Results returns the ids of the calls that the message answers, in order.
 func (m *Message) Results() []string { return m.Facts.Results }
 
 // Partial reports whether the message was still being streamed when it was
@@ -104,7 +104,7 @@ func (m *Message) size() int {
 	return n
 }
 
-// toolUse is the input of one tool call of an assistant message.
+// toolUse returns the input of one tool call of an assistant message.
 func toolUse(raw json.RawMessage, id string) (input json.RawMessage) {
 	facts.Blocks(raw, func(typ string, block []byte) {
 		if input == nil && typ == "tool_use" && esjson.TextOf(block, "id") == id {
@@ -114,7 +114,7 @@ func toolUse(raw json.RawMessage, id string) (input json.RawMessage) {
 	return input
 }
 
-// LastTS is the newest time stamp of the visible histories, 0 when there is none.
+// LastTS returns the newest time stamp of the visible histories, 0 when there is none.
 func (s *State) LastTS() int64 {
 	var last int64
 	for _, list := range [][]*Message{s.ui, s.api} {
@@ -130,7 +130,8 @@ const (
 	noMarker                     // its truncationParent does not count any more
 )
 
-// bare removes the lifted tags from a message. When one of two tags stays, it moves to the end, where Roo writes it.
+// bare removes the lifted tags from a message. When only one of the two tags stays, it moves to the end, where Roo
+// writes it.
 func bare(raw json.RawMessage, l lifted) json.RawMessage {
 	if l == 0 {
 		return raw
@@ -145,7 +146,7 @@ func bare(raw json.RawMessage, l lifted) json.RawMessage {
 	return out
 }
 
-// Tags are the message's tags, without those that a rewind lifted.
+// Tags returns the message's tags, without those that a rewind lifted.
 func (m *Message) Tags() facts.Tags {
 	if m.Facts.Tags == nil {
 		return facts.Tags{}
@@ -160,7 +161,7 @@ func (m *Message) Tags() facts.Tags {
 	return t
 }
 
-// lift removes tags that name a missing summary or marker.
+// lift lifts the tags that name a missing summary or marker.
 func (m *Message) lift(gone func(id string) bool) {
 	t := m.Tags()
 	if t.Condensed != "" && gone(t.Condensed) {
@@ -171,10 +172,10 @@ func (m *Message) lift(gone func(id string) bool) {
 	}
 }
 
-// FinishedSeq is the commit with the call's outcome, 0 when it has none.
+// FinishedSeq returns the commit with the call's outcome, 0 when it has none.
 func (c *Call) FinishedSeq() uint64 { return c.At.Seq }
 
-// Input is the call's input as the model wrote it; nil when no message holds the call any more.
+// Input returns the call's input as the model wrote it; nil when no message holds the call any more.
 func (c *Call) Input() json.RawMessage {
 	m := c.state.Message(c.Message)
 	if m == nil {
@@ -183,7 +184,7 @@ func (c *Call) Input() json.RawMessage {
 	return toolUse(m.Raw(), c.ID)
 }
 
-// Result is the tool_result block of a finished call, nil before.
+// Result returns the tool_result block of a finished call, nil before.
 func (c *Call) Result() (json.RawMessage, error) {
 	switch {
 	case c.Finished == nil || !c.away && c.Finished.Result == nil && c.Finished.Blob == "":
@@ -204,14 +205,14 @@ func (c *Call) Result() (json.RawMessage, error) {
 // Outcome decides what a restart may do with a call.
 type Outcome string
 
-// The three outcomes of DESIGN's fifth law.
+// The three outcomes of a call after a crash.
 const (
-	OutcomeFinished   Outcome = "finished"    // its result is used
-	OutcomeNotStarted Outcome = "not_started" // it may run
-	OutcomeUnknown    Outcome = "unknown"     // never run again by itself
+	OutcomeFinished   Outcome = "finished"    // the call's result is used
+	OutcomeNotStarted Outcome = "not_started" // the call may run
+	OutcomeUnknown    Outcome = "unknown"     // the call never runs again by itself
 )
 
-// Outcome returns which of the three a call is.
+// Outcome returns the outcome of a call.
 func (c *Call) Outcome() Outcome {
 	switch {
 	case c.Finished != nil || c.Answered:
@@ -222,8 +223,7 @@ func (c *Call) Outcome() Outcome {
 	return OutcomeNotStarted
 }
 
-// OpenCalls are the calls of the last assistant message that the API history
-// has no result for, in order.
+// OpenCalls returns the calls of the last assistant message for which the API history has no result, in order.
 func (s *State) OpenCalls() (open []*Call) {
 	for _, last := range slices.Backward(s.api) {
 		if last.Kind() != "assistant" {
@@ -280,16 +280,16 @@ func (s *State) body(b Body) (raw []byte, pieces [][]place, err error) {
 	return raw, pieces, err
 }
 
-// share makes the call's result a part of a message that begins with it: a long task is mostly results, and would hold
-// each of them twice.
+// share makes the call's result share memory with the message that begins with it: a long task consists mostly of
+// results, and would hold each of them twice.
 func (c *Call) share(message []byte) {
 	if n := len(c.Finished.Result); !c.away && n > 0 {
 		c.Finished.Result = message[:n:n]
 	}
 }
 
-// json assembles a body. piece returns each piece that is not literal. starts holds the offset at which each piece of
-// Compose begins.
+// json assembles a body. piece returns the text of a piece that is not literal. starts holds the offset at which each
+// piece of Compose begins.
 func (b Body) json(blobs Blobs, piece func(Piece) ([]byte, error)) (raw []byte, starts []int, err error) {
 	switch {
 	case len(b.Raw) > 0:
@@ -329,10 +329,10 @@ func (b Body) json(blobs Blobs, piece func(Piece) ([]byte, error)) (raw []byte, 
 	return raw, starts, nil
 }
 
-// literal reports whether the piece is Literal.
+// literal reports whether the piece is the text in Literal.
 func (p Piece) literal() bool { return p.TextOf == 0 && p.Result == "" && p.Blob == "" }
 
-// shown returns what Raw gives for a message that is stored as raw: it adds the tags of the summaries and markers
+// shown returns the result of Raw for a message that is stored as raw: it adds the tags of the summaries and markers
 // that cover the message and are part of the history.
 func (m *Message) shown(raw json.RawMessage) json.RawMessage {
 	for _, i := range m.Covers {
@@ -344,7 +344,7 @@ func (m *Message) shown(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// CoveredBy are the summaries and markers that replace the message in what is sent now.
+// CoveredBy returns the summaries and markers that replace the message in what is sent now.
 func (m *Message) CoveredBy() (ids []uint64) {
 	for _, i := range m.Covers {
 		c := &m.state.Covers[i]
@@ -355,10 +355,10 @@ func (m *Message) CoveredBy() (ids []uint64) {
 	return ids
 }
 
-// Sent is the part of the visible API history that requests send: from the newest summary on, without the messages that a
-// truncation hides. It follows from the facts of each message, so it reads nothing, however long the task is. A request
-// made from it equals one made from the whole history (contextwindow.Effective). Results of calls before the summary are
-// still in it.
+// Sent returns the part of the visible API history that requests send: from the newest summary on, without the
+// messages that a truncation hides. It is computed from the facts of each message, so it reads nothing, however long
+// the task is. A request made from it equals one made from the whole history (contextwindow.Effective). Results of
+// calls before the summary are still in it.
 func (s *State) Sent() []*Message {
 	from := 0
 	for i := len(s.api) - 1; i > 0; i-- {

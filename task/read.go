@@ -27,15 +27,15 @@ func eventsAt(places []place) []place {
 	return slices.DeleteFunc(slices.Clone(places), func(p place) bool { return p.Seq == 0 })
 }
 
-// fetched are events by their places. Callers ask for them nearly in the order of the log, so at tries the place after
-// the last one first.
+// fetched holds events by their places. Callers ask for them nearly in the order of the log, so at tries the place
+// after the last one first.
 type fetched struct {
 	wanted []place           // in order
-	found  []json.RawMessage // of the first ones, until all are read
+	found  []json.RawMessage // the events of the first places, until all are read
 	next   int
 }
 
-// at is the event at a place, nil when it was not fetched.
+// at returns the event at a place, nil when it was not fetched.
 func (f *fetched) at(p place) json.RawMessage {
 	if f.next >= len(f.wanted) || f.wanted[f.next] != p {
 		i, ok := slices.BinarySearchFunc(f.wanted, p, inOrder)
@@ -48,7 +48,7 @@ func (f *fetched) at(p place) json.RawMessage {
 	return f.found[f.next-1]
 }
 
-// fetch reads the events that are wanted, each stretch of the log once.
+// fetch reads the wanted events, each part of the log once.
 func (s *State) fetch(list []place) (*fetched, error) {
 	slices.SortFunc(list, inOrder)
 	list = slices.Compact(list)
@@ -105,8 +105,8 @@ func (s *State) Raws(list []*Message) ([]json.RawMessage, error) {
 	return s.read(list, func(m *Message, raw json.RawMessage) json.RawMessage { return m.shown(bare(raw, m.Lifted)) })
 }
 
-// read returns what as makes of the bytes of each message. It is one loop, because a second pass over all messages of a
-// long task costs as much as fetching them from memory.
+// read calls as with the bytes of each message, and returns the results. It is one loop, because a second pass over
+// all messages of a long task costs as much as fetching them from memory.
 func (s *State) read(list []*Message, as func(*Message, json.RawMessage) json.RawMessage) ([]json.RawMessage, error) {
 	need := make([]place, 0, len(list))
 	for _, m := range list {
@@ -131,8 +131,8 @@ func (s *State) read(list []*Message, as func(*Message, json.RawMessage) json.Ra
 	return out, nil
 }
 
-// Stored is how many bytes of a file reading the message takes, as far as that is known. It is 0 also for a message
-// in the log, which holds no large ones.
+// Stored returns the number of bytes of a file that reading the message takes, as far as known. It is 0 also for a
+// message in the log, where messages are small.
 func (m *Message) Stored() int64 {
 	if !m.rawAway || m.Body.Blob == "" {
 		return 0
@@ -140,7 +140,7 @@ func (m *Message) Stored() int64 {
 	return m.Body.Len
 }
 
-// wants adds the events of the log that hold a message's bytes.
+// wants appends to list the places of the log's events that hold the message's bytes.
 func (m *Message) wants(list []place) []place {
 	list = append(list, eventsAt([]place{m.Body})...)
 	for _, p := range m.Pieces {
@@ -195,8 +195,8 @@ func (m *Message) readBody(events *fetched) (json.RawMessage, error) {
 	return raw, err
 }
 
-// plainBody returns the message that an event of the log holds as raw, nil when it is in a blob or composed of pieces. The
-// log has checked that its events are JSON.
+// plainBody returns the message that an event of the log holds as raw, nil when the message is in a blob or composed
+// of pieces. The log has checked that its events are JSON.
 func plainBody(event []byte) (raw []byte) {
 	known := false
 	for key, val := range esjson.Members(event) {
@@ -260,16 +260,16 @@ func blobJSON(blobs Blobs, hash string) ([]byte, error) {
 	return raw, nil
 }
 
-// apart is how many unwanted commits fetchStretch reads over to reach the next wanted one. Behind a wider gap, the log
-// finds the commit by its index.
+// apart is the number of unwanted commits that fetchStretch reads to reach the next wanted one. Behind a wider gap,
+// the log finds the commit by its index.
 const apart = 64
 
-// windowBytes is how much of an original is read in one go: its elements follow each other, and the whole file may be
-// larger than memory.
+// windowBytes bounds the part of an original that is read at once: its elements follow each other, and the whole file
+// may be larger than memory.
 const windowBytes = 4 << 20
 
-// sane reports whether there can be bytes with these bounds. The log may be damaged, or made by another program:
-// nothing adds up bounds before this check.
+// sane reports whether an offset and a length can be valid. The log may be damaged, or made by another program: no
+// code adds up such numbers before this check.
 func sane(off, n int64) bool { return off >= 0 && n > 0 && off <= math.MaxInt64-n }
 
 // elements reads bytes of a foreign file.
@@ -317,8 +317,8 @@ func (s *State) Lean(src Source, room int) *State {
 	return s
 }
 
-// hold notes bytes that came into memory. trim drops bytes that were noted twice at their first note: they can be read
-// again.
+// hold records bytes that came into memory. When bytes were recorded twice, trim drops them at their first record:
+// they can be read again.
 func (s *State) hold(h held) {
 	if s.source == nil || h.size <= 0 {
 		return
@@ -327,8 +327,8 @@ func (s *State) hold(h held) {
 	s.holding += h.size
 }
 
-// grew notes how many bytes of a message came into memory: it had before bytes there. Streamed text comes in many pieces,
-// and each counts once.
+// grew notes how many bytes of a message came into memory: it had before bytes there. Streamed text comes in many
+// pieces, each of which counts once.
 func (s *State) grew(m *Message, before int) {
 	s.hold(held{message: m, size: m.size() - before})
 }
@@ -371,10 +371,10 @@ func (s *State) Load() error {
 	return nil
 }
 
-// RawUI is the visible UI history as its file holds it.
+// RawUI returns the visible UI history as its file holds it.
 func (s *State) RawUI() ([][]byte, error) { return s.bytes(s.ui) }
 
-// RawAPI is the visible API history as its file holds it.
+// RawAPI returns the visible API history as its file holds it.
 func (s *State) RawAPI() ([][]byte, error) { return s.bytes(s.api) }
 
 func (s *State) bytes(list []*Message) ([][]byte, error) {

@@ -19,20 +19,20 @@ type Run struct {
 	ID       string
 	Settings Settings
 	Head     string // the workspace's git HEAD when it began
-	Queued   int64  `json:",omitempty"` // when it entered the queue, Unix milliseconds; 0 = it did not wait there
+	Queued   int64  `json:",omitempty"` // when it entered the queue, Unix milliseconds; 0 = it was never queued
 	Started  int64  // Unix milliseconds; 0 = it is still in the queue
 	Ended    int64
-	Outcome  string // "" while it has no end
-	Reason   string // of an older run with a long one: "", see State.WithReasons
+	Outcome  string // "" while it has not ended
+	Reason   string // "" in an older run with a long reason; see State.WithReasons
 	Code     string
-	Waiting  string // the question it waits for, or the subtask that asks; "" = it waits for none
-	Rewound  bool   `json:",omitempty"` // the histories moved to another branch since
-	Yes      bool   `json:",omitempty"` // of a queued one: it continues without further input
-	After    string `json:",omitempty"` // of a queued one: the outcome of the run before it; "none" = there was none, "" = it had none
+	Waiting  string // the question that it waits for, or the subtask that asks; "" = it does not wait
+	Rewound  bool   `json:",omitempty"` // the histories moved to another branch after it
+	Yes      bool   `json:",omitempty"` // for a queued run: it continues without further input
+	After    string `json:",omitempty"` // for a queued run: the outcome of the run before it; "none" = no run, "" = no outcome
 
 	ChildQuestion string   `json:",omitempty"` // the question of the subtask that Waiting names
 	Before        Position `json:",omitzero"`  // the event before the run's first one
-	ReasonAt      Position `json:",omitzero"`  // the event with the whole Reason, where that is long
+	ReasonAt      Position `json:",omitzero"`  // the event with the whole Reason, if that is long
 
 	// The use that the limits bound. A run that continues another one inherits that one's use.
 	Turns      int   `json:",omitempty"` // requests that brought a reply
@@ -53,12 +53,12 @@ type Position struct {
 
 func (p Position) place() place { return place{Seq: p.Seq, Event: p.Index} }
 
-// RunHistory has the runs, answers and inputs of all times. State.Questions and State.Queue have only what is open.
-// An entry is small, so that a task with ten thousand runs stays cheap to open: a long text stays in the log, and
-// the entry has its position.
+// RunHistory has the runs, answers and inputs of all times. State.Questions and State.Queue have only open ones. An
+// entry is small, so that a task with ten thousand runs stays cheap to open: a long text stays in the log, and the
+// entry holds its position.
 type RunHistory struct {
 	All       []*Run                 // oldest first; the last one is State.Run
-	Inputs    map[string]string      `json:",omitempty"` // the run that each queued input came to; "" = none yet
+	Inputs    map[string]string      `json:",omitempty"` // the run that took each queued input; "" = none yet
 	Unclaimed []string               `json:",omitempty"` // inputs for the next run
 	Answers   map[string]PastAnswer  `json:",omitempty"` // the newest answer to each question
 	Replies   map[string]InputAnswer `json:",omitempty"` // the inputs that came as answers
@@ -68,9 +68,9 @@ type RunHistory struct {
 
 // PastAnswer is an answer to a question.
 type PastAnswer struct {
-	api.QuestionClosed          // a long Text is absent: use State.AnswerTo
+	api.QuestionClosed          // without Text if that is long: use State.AnswerTo
 	At                 Position // the event with the answer
-	Long               bool     `json:",omitempty"` // Text is absent
+	Long               bool     `json:",omitempty"` // Text is in the log only
 }
 
 // InputAnswer names the question that an input answered, and the run that had asked it; "" = not known.
@@ -81,7 +81,7 @@ type InputAnswer struct {
 // Find finds a run by its id; nil when there is none.
 func (h *RunHistory) Find(id string) *Run { return h.byID[id] }
 
-// add makes r the newest run. It gets the inputs that no run has yet.
+// add makes r the newest run. r gets the inputs that no run has yet.
 func (h *RunHistory) add(r *Run) {
 	if n := len(h.All); n > 0 && h.All[n-1].ReasonAt != (Position{}) {
 		h.All[n-1].Reason = ""
@@ -104,7 +104,7 @@ func (h *RunHistory) index(r *Run) {
 	h.All, h.byID[r.ID] = append(h.All, r), r
 }
 
-// queue notes an input. It belongs to the run that works, else to the next one.
+// queue records an input. It belongs to the working run, else to the next one.
 func (h *RunHistory) queue(input string, newest *Run) {
 	if _, known := h.Inputs[input]; known {
 		return
@@ -120,7 +120,7 @@ func (h *RunHistory) queue(input string, newest *Run) {
 	}
 }
 
-// answer notes the answer to a question that asker had asked.
+// answer records the answer to a question of the run asker.
 func (h *RunHistory) answer(e api.QuestionClosed, asker string, at Position) {
 	if h.Answers == nil {
 		h.Answers = map[string]PastAnswer{}
@@ -151,12 +151,12 @@ func (r *Run) Waits() bool { return r != nil && r.Queued != 0 && r.Started == 0 
 // Rests reports whether the run waits for an answer, and will continue with it.
 func (r *Run) Rests() bool { return r != nil && r.Outcome == "" && r.Waiting != "" }
 
-// Unended reports whether the run has no end of its own: the next one inherits what it used of its limits.
+// Unended reports whether the run did not end by itself: the next run inherits its use of the limits.
 func (r *Run) Unended() bool {
 	return r != nil && (r.Outcome == "" || r.Outcome == "interrupted")
 }
 
-// Predecessor is the run before a queued one, as far as its end is known; nil when there was none.
+// Predecessor returns the run before a queued one, as far as its end is known; nil when there was none.
 func (r *Run) Predecessor() *Run {
 	if r.After == "none" {
 		return nil
@@ -164,7 +164,7 @@ func (r *Run) Predecessor() *Run {
 	return &Run{Outcome: r.After}
 }
 
-// worked notes how long a run worked. 0 = the event does not give it.
+// worked records how long a run worked. 0 = the event does not hold it.
 func (r *Run) worked(ms int64) {
 	if r != nil {
 		r.WorkedMS = max(r.WorkedMS, ms)
@@ -180,7 +180,7 @@ func (r *Run) endTurn(e TurnEnded) {
 	}
 }
 
-// spend counts the price of a request. One whose price is unknown counts nothing against the limit.
+// spend adds the price of a request. An unknown price adds nothing to the use of the limit.
 func (r *Run) spend(e UsageChanged) {
 	switch {
 	case r == nil:
@@ -196,12 +196,13 @@ func positionOf(c journal.Commit, at place) Position {
 	return Position{Epoch: c.Epoch, Seq: c.Seq, Index: at.Event}
 }
 
-// longText is how many bytes a text may have to be kept in the history: about a paragraph. Longer ones are read from the log.
+// longText is the number of bytes up to which the history keeps a text: about a paragraph. Longer texts are read from
+// the log.
 const longText = 512
 
-// NewRuns is New for a reader that wants only the runs, the questions and the inputs. The fold passes over the
-// events of messages, calls and files, so that it is cheap however long the task is. Run, Runs, Questions and Queue
-// are those of the whole state; nothing else is to be used.
+// NewRuns is New for a reader that wants only the runs, the questions and the inputs. The fold passes over the events
+// of messages, calls and files, so that it is cheap however long the task is. Run, Runs, Questions and Queue equal
+// those of the whole state; callers must use nothing else of it.
 func NewRuns(src Source) *State {
 	s := New(src)
 	s.source, s.runsOnly = src, true
@@ -212,7 +213,7 @@ var kindsAboutRuns = []string{
 	"run.", "question.", "input.", "task.", "usage.", `turn.ended"`, `history.rewound"`, `history.undone"`,
 }
 
-// aboutRuns reports whether a fold of the runs needs an event, by how every writer begins it.
+// aboutRuns reports whether a fold of the runs needs an event, by the bytes with which every writer begins it.
 func aboutRuns(raw []byte) bool {
 	rest, ok := bytes.CutPrefix(raw, []byte(`{"type":"`))
 	if !ok {
@@ -222,8 +223,8 @@ func aboutRuns(raw []byte) bool {
 }
 
 // begin starts a run. A run inherits turns, cost and time from a run that it continues because the program was killed
-// or the run only waited for an answer: a kill or a question must not reset a limit. After any other end a user has
-// decided to spend more.
+// or the run only waited for an answer: a kill or a question must not reset a limit. After any other end, the new run
+// means that a user decided to spend more.
 func (s *State) begin(e RunStarted, at int64) {
 	run := &Run{ID: e.Run, Settings: e.Settings, Head: e.Head, Started: at, Before: s.last}
 	run.inherit(s.Run)
@@ -243,7 +244,7 @@ func (s *State) begin(e RunStarted, at int64) {
 	s.addRun(run)
 }
 
-// queueRun notes a run that will begin.
+// queueRun records a run that waits for a slot.
 func (s *State) queueRun(e RunQueued, at int64) {
 	if s.Runs.Find(e.Run) != nil {
 		return // it may have started
@@ -261,13 +262,13 @@ func (s *State) addRun(r *Run) {
 	s.Run = r
 }
 
-// replaceNewest puts another value in the place of the newest run. Readers may still hold the old one.
+// replaceNewest replaces the newest run by another value. Readers may still hold the old one.
 func (s *State) replaceNewest(r *Run) {
 	s.Runs.All[len(s.Runs.All)-1], s.Runs.byID[r.ID] = r, r
 	s.Run = r
 }
 
-// run finds a run. When the log lost its start, the run is added, because its end is the newest fact about the task.
+// run finds a run. When the log lost the run's start, run adds it, because its end is the newest fact about the task.
 func (s *State) run(id string) *Run {
 	if id == "" {
 		return s.Run
@@ -326,7 +327,7 @@ func (s *State) endUnfinished(at int64) {
 	s.Runs.Unclaimed = nil
 }
 
-// WithReasons gives copies of runs, with the long reasons that the history leaves in the log.
+// WithReasons returns copies of runs, with the long reasons that the history leaves in the log.
 func (s *State) WithReasons(runs ...*Run) ([]Run, error) {
 	out := make([]Run, len(runs))
 	var away []place
@@ -350,7 +351,7 @@ func (s *State) WithReasons(runs ...*Run) ([]Run, error) {
 	return out, nil
 }
 
-// AnswerTo is the newest answer to a question; false when it has none.
+// AnswerTo returns the newest answer to a question; false when it has none.
 func (s *State) AnswerTo(question string) (api.QuestionClosed, bool, error) {
 	past, ok := s.Runs.Answers[question]
 	if !ok || !past.Long {
@@ -402,7 +403,7 @@ func (s *State) closeQuestion(e api.QuestionClosed, c journal.Commit, at Positio
 // SubtaskTool is the tool that starts a child, in Roo's words.
 const SubtaskTool = "new_task"
 
-// child finds a child, or notes one: its start may be lost, its end is not.
+// child finds a child, or records a new one when the log lost its start but not its end.
 func (s *State) child(id string) *Child {
 	for i := range s.Children {
 		if s.Children[i].ID == id {
@@ -413,9 +414,9 @@ func (s *State) child(id string) *Child {
 	return &s.Children[len(s.Children)-1]
 }
 
-// ChildID is the id of the child that a call of a task starts. It follows from the task and the call alone, so that a
-// run after a crash finds the same child. It is a UUID of version 7, like the ids of all tasks: its time is that of
-// the reply that made the call, and a digest takes the place of the random bits.
+// ChildID returns the id of the child that a call of a task starts. It follows from the task and the call alone, so
+// that a run after a crash finds the same child. It is a UUID of version 7, like the ids of all tasks: its time is
+// that of the reply that made the call, and a digest takes the place of the random bits.
 func ChildID(s *State, c *Call) string {
 	at := int64(0)
 	if m := s.Message(c.Message); m != nil {
@@ -429,9 +430,8 @@ func ChildID(s *State, c *Call) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 }
 
-// Awaited is the child that the task waits for: the call that started it is still
-// open in the visible history. nil when it waits for none. So a rewind to before the
-// call ends the waiting, and the log needs no event for it.
+// Awaited returns the child that the task waits for: the call that started it is still open in the visible history.
+// nil when it waits for none. So a rewind to before the call ends the waiting, and the log needs no event for it.
 func (s *State) Awaited() *Child {
 	if !slices.ContainsFunc(s.Children, func(c Child) bool { return !c.Ended }) {
 		return nil
@@ -445,7 +445,7 @@ func (s *State) Awaited() *Child {
 	return child
 }
 
-// HandedOver returns the call and the child of the other shape in which Roo waits. When other tools ran in the reply
+// HandedOver returns the call and the child of another form in which Roo waits. When other tools ran in the reply
 // that delegated, Roo has stored their results already, in a user turn with a placeholder for the missing result. It
 // returns nil when the visible history does not end in such a turn.
 func (s *State) HandedOver() (*Call, *Child) {
@@ -462,13 +462,13 @@ func (s *State) HandedOver() (*Call, *Child) {
 	return nil, nil
 }
 
-// interrupted is Roo's placeholder for a result that is not there yet.
+// interrupted is Roo's placeholder for a missing result.
 const interrupted = "Tool execution was interrupted before completion."
 
-// ResultsSoFar is the user turn that Roo stores before a task waits for its subtask: the results of the reply's other
-// calls, after a placeholder for each call that has none. It is derived: the log gets the turn when all results are
-// there. Without it, Roo would report to the model that calls which ran did not run. It is nil when the task waits
-// for no subtask of its own, or no other call ran.
+// ResultsSoFar returns the user turn that Roo stores before a task waits for its subtask: the results of the reply's
+// other calls, after a placeholder for each call that has none. It is derived: the log gets the turn when all results
+// are there. Without the turn, Roo would report to the model that the other calls did not run. It is nil when the
+// task waits for no subtask of its own, or no other call ran.
 func (s *State) ResultsSoFar() (json.RawMessage, error) {
 	child := s.Awaited()
 	n := len(s.api)
@@ -495,9 +495,9 @@ func (s *State) ResultsSoFar() (json.RawMessage, error) {
 	return fmt.Appendf(nil, `{"role":"user","content":[%s],"ts":%d}`, content, s.api[n-1].TS()+1), nil
 }
 
-// ChildOf is the child that a call started and that has not ended; nil when there is
-// none. Another program's history names the child it waits for and not the call: there
-// it is the call of that tool which has no result.
+// ChildOf returns the child that a call started and that has not ended; nil when there is none. Another program's
+// history names the child that it waits for, but not the call: there, the call of SubtaskTool without a result is the
+// one.
 func (s *State) ChildOf(call *Call) *Child {
 	for i := range slices.Backward(s.Children) {
 		switch c := &s.Children[i]; {
@@ -529,5 +529,6 @@ func (s *State) adoptChildren(item []byte) {
 	}
 }
 
-// maxChildren bounds how many children a damaged or hostile item can add, because finding a child is linear.
+// maxChildren bounds how many children a damaged or hostile item can add, because the time to find a child grows with
+// their number.
 const maxChildren = 10_000

@@ -18,8 +18,8 @@ const snapshotHead = "roost state 15\n"
 // ErrSnapshot: the bytes are no snapshot of this version.
 var ErrSnapshot = errors.New("task: not a snapshot of this version")
 
-// Snapshot is the state without the bytes of its messages and the results of its calls: it keeps their facts and their
-// places in the log. It is derived and may be deleted.
+// Snapshot encodes the state without the bytes of its messages and the results of its calls: it keeps their facts and
+// their places in the log. It is derived and may be deleted.
 func (s *State) Snapshot() ([]byte, error) {
 	if s.runsOnly {
 		return nil, fmt.Errorf("snapshot of task %s: only its runs were folded", s.ID)
@@ -53,8 +53,8 @@ func (s *State) Snapshot() ([]byte, error) {
 	return p.Out, nil
 }
 
-// Restore makes the state that gave the snapshot. Its messages are read from src
-// when they are asked for, and stay in memory up to room bytes.
+// Restore makes the state from which the snapshot was made. Its messages are read from src on demand, and stay in
+// memory up to room bytes.
 func Restore(data []byte, src Source, room int) (*State, error) {
 	s := New(src)
 	s.source, s.room = src, room
@@ -80,8 +80,8 @@ func Restore(data []byte, src Source, room int) (*State, error) {
 	return s, nil
 }
 
-// RestoreRuns is Restore for a reader that wants the runs alone: see NewRuns. It costs what the runs take in the
-// snapshot, and not what the messages take.
+// RestoreRuns is Restore for a reader that wants only the runs: see NewRuns. It reads only the part of the snapshot
+// with the runs, and not the messages.
 func RestoreRuns(data []byte, src Source) (*State, error) {
 	s := NewRuns(src)
 	if _, err := restoreRuns(data, s); err != nil {
@@ -90,7 +90,7 @@ func RestoreRuns(data []byte, src Source) (*State, error) {
 	return s, nil
 }
 
-// restoreRuns reads what does not grow with the task, the position of the newest event, and the runs.
+// restoreRuns reads the parts whose size does not grow with the task, the position of the newest event, and the runs.
 func restoreRuns(data []byte, s *State) (*unpacker, error) {
 	rest, ok := bytes.CutPrefix(data, []byte(snapshotHead))
 	u := &unpacker{codec.Reader{In: rest}}
@@ -118,7 +118,7 @@ func restoreRuns(data []byte, s *State) (*unpacker, error) {
 }
 
 func (u *unpacker) messages(s *State) {
-	const atOnce = 64 // the count is not believed, and one allocation a message is slow
+	const atOnce = 64 // the count may be false, and one allocation for each message is slow
 	n := u.Count()
 	s.messages = make([]*Message, 0, n)
 	for room := []Message(nil); n > 0 && !u.Bad; n-- {

@@ -1,5 +1,5 @@
-// Package codec writes and reads the binary form of a snapshot: numbers as varints, each string once. It allocates for
-// what the input holds and never for a count that the input cannot be long enough for.
+// Package codec writes and reads the binary form of a snapshot: numbers as varints, each string once. It allocates
+// memory for values that the input holds, and never for a count that exceeds the length of the input.
 package codec
 
 import (
@@ -45,7 +45,7 @@ func (p *Writer) Bytes(b []byte) {
 	p.Out = append(p.Out, b...)
 }
 
-// Word writes a string that comes often: the first time whole, then its number.
+// Word writes a string that occurs often: the first time as a whole, later as its number.
 func (p *Writer) Word(s string) {
 	if n, ok := p.index[s]; ok {
 		p.Uint(n)
@@ -56,13 +56,13 @@ func (p *Writer) Word(s string) {
 	p.index[s] = uint64(len(p.index) + 1)
 }
 
-// Reader reads what a Writer wrote. After the first value that does not fit, every further value is zero and Bad is set.
+// Reader reads what a Writer wrote. After the first malformed value, Bad is set and every further value is zero.
 type Reader struct {
 	In    []byte
 	Bad   bool
-	at    int // In is read up to there: a number that moves costs less than a slice that does
+	at    int // In is read up to here: moving a number costs less than moving a slice
 	words []string
-	known []fieldSet // of the types read so far: few, and each many times
+	known []fieldSet // field sets of the types read so far: few types, and many values of each
 }
 
 // fieldSet has a bit for each field of a struct that is written.
@@ -76,7 +76,7 @@ func (u *Reader) Fail() {
 	u.Bad, u.at = true, len(u.In)
 }
 
-// Rest is what is not read yet.
+// Rest returns the input that is not read yet.
 func (u *Reader) Rest() []byte { return u.In[u.at:] }
 
 // Uint reads an unsigned number.
@@ -111,7 +111,8 @@ func (u *Reader) Small() int {
 	return int(v)
 }
 
-// Count reads how many values follow, each at least one byte long. A count that cannot be true allocates nothing.
+// Count reads how many values follow, each at least one byte long. It allocates nothing for a count that exceeds the
+// input.
 func (u *Reader) Count() int {
 	v := u.Uint()
 	if v > uint64(len(u.Rest())) {
@@ -132,7 +133,7 @@ func (u *Reader) Flags(bits ...*bool) {
 // Bytes reads what Writer.Bytes wrote. The result shares memory with In.
 func (u *Reader) Bytes() []byte { return u.Take(u.Count()) }
 
-// Take reads that many bytes. The result shares memory with In.
+// Take reads n bytes. The result shares memory with In.
 func (u *Reader) Take(n int) []byte {
 	if n > len(u.Rest()) {
 		u.Fail()
@@ -157,10 +158,10 @@ func (u *Reader) Word() string {
 	return u.words[n-1]
 }
 
-// Value writes a value of plain data: numbers, strings, bytes, structs, pointers, slices, arrays, and maps with string
-// keys. Of a struct it writes the embedded and the exported fields that are not empty, in their order and without their
-// names: a field that comes or goes makes a new form. A field with the tag codec:"-" is left out. An empty slice or map
-// is read back as nil, but not behind a pointer. A struct has at most 64 fields.
+// Value writes a value of plain data: numbers, strings, bytes, structs, pointers, slices, arrays, and maps with
+// string keys. Of a struct it writes the embedded and the exported fields that are not empty, in their order and
+// without their names: adding or removing a field changes the format. A field with the tag codec:"-" is left out. An
+// empty slice or map is read back as nil, but not behind a pointer. A struct has at most 64 fields.
 func (p *Writer) Value(v any) { p.value(reflect.ValueOf(v)) }
 
 func (p *Writer) value(v reflect.Value) {
@@ -216,7 +217,7 @@ func (p *Writer) value(v reflect.Value) {
 	}
 }
 
-// Value reads what Writer.Value wrote into what a pointer points to.
+// Value reads what Writer.Value wrote into the target of a pointer.
 func (u *Reader) Value(to any) { u.value(reflect.ValueOf(to).Elem()) }
 
 func (u *Reader) value(v reflect.Value) {
@@ -282,7 +283,7 @@ func (u *Reader) value(v reflect.Value) {
 	}
 }
 
-// elements reads a slice. It grows the slice as elements come: the count is not believed.
+// elements reads a slice. It grows the slice as elements come, because the count may be false.
 func (u *Reader) elements(v reflect.Value) {
 	for n := u.Count(); n > 0 && !u.Bad; n-- {
 		v.Grow(1)
@@ -291,7 +292,7 @@ func (u *Reader) elements(v reflect.Value) {
 	}
 }
 
-// empty reports whether reading nothing gives the value.
+// empty reports whether a value equals the one that a reader gets without reading anything.
 func empty(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Slice, reflect.Map:

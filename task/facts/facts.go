@@ -12,7 +12,7 @@ import (
 	"github.com/roost-dev/roost/usage"
 )
 
-// Facts is what a state keeps of a message's JSON. Of a message that is not JSON nothing is known.
+// Facts is what a state keeps of a message's JSON. For a message that is not JSON, all facts are empty.
 type Facts struct {
 	Kind    string
 	TS      int64
@@ -20,7 +20,7 @@ type Facts struct {
 	Summary bool     // a condensed history, which is no reply
 	Uses    []Use    // the tool calls it makes, in order
 	Results []string // the ids of the calls it answers, in order
-	Tags    *Tags    // nil when it has none, as nearly all have
+	Tags    *Tags    // nil when it has none, like nearly all messages
 	Spent   *usage.Tokens
 }
 
@@ -48,7 +48,7 @@ func Of(api bool, raw []byte, kinds Kinds) (f Facts) {
 	return f
 }
 
-// Read does what Of does, for a message that x has indexed already.
+// Read is Of for a message that x has indexed already.
 func (f *Facts) Read(api bool, x *esjson.Index, kinds Kinds) {
 	var ts, typ, role, ask, say, text, condense, truncation []byte
 	var marked Tags
@@ -80,10 +80,10 @@ func (f *Facts) Read(api bool, x *esjson.Index, kinds Kinds) {
 	}
 }
 
-// Kinds are the kinds of messages and blocks and the names of tools, each once, however many there are of it.
+// Kinds holds each kind of message and block, and each name of a tool, once, so that equal strings share memory.
 type Kinds map[string]string
 
-// word joins the prefix and the string that a JSON literal stands for; of a literal that is no string it is the prefix
+// word joins the prefix and the string in a JSON literal; for a literal that is no string it returns the prefix
 // alone.
 func (w Kinds) word(prefix string, lit []byte) string {
 	word := prefix + esjson.Text(lit)
@@ -112,13 +112,13 @@ func (f *Facts) blocks(x *esjson.Index, content int, kinds Kinds) {
 	}
 }
 
-// SameCalls reports whether two states of a message make the same calls and hold the same results. Then the rest of
-// the history needs no new look.
+// SameCalls reports whether two states of a message make the same calls and hold the same results. If so, the rest of
+// the history need not be folded again.
 func (f Facts) SameCalls(g Facts) bool {
 	return f.Kind == g.Kind && f.Summary == g.Summary && slices.Equal(f.Uses, g.Uses) && slices.Equal(f.Results, g.Results)
 }
 
-// Blocks calls visit for each block of a message's content. A content that is a plain string has none.
+// Blocks calls visit for each block of a message's content. Content that is a plain string has no blocks.
 func Blocks(raw json.RawMessage, visit func(typ string, block []byte)) {
 	for block := range esjson.Array(esjson.Member(raw, "content")) {
 		visit(esjson.TextOf(block, "type"), block)

@@ -14,12 +14,12 @@ import (
 	"github.com/roost-dev/roost/task/facts"
 )
 
-// Match relates a foreign list of messages to a history.
+// Match relates the messages of a foreign list to those of a history.
 type Match struct {
 	Rows    []task.ForeignRow // one for each element; the caller sets Off and Len
 	Changed []int             // elements whose bytes differ from the message they match
 	Added   []int             // elements that match nothing
-	Lacking []*task.Message   // messages of ours without an element, in order
+	Lacking []*task.Message   // our messages that match no element, in order
 }
 
 // Same reports whether the list equals the history.
@@ -27,9 +27,9 @@ func (m Match) Same() bool {
 	return len(m.Changed) == 0 && len(m.Added) == 0 && len(m.Lacking) == 0
 }
 
-// Compare finds, for each element of a foreign list, the message of which it is a version. Identity is a message's
-// kind with its tool ids, or with its time stamp where it has none; equal identities are matched in order. So a
-// changed row is a change, and not a new row at the end.
+// Compare finds, for each element of a foreign list, the message of which it is a version. Two messages match when
+// they have the same kind and the same tool ids, or, without tool ids, the same time stamp; several such messages
+// match in order. So a changed row is a change, and not a new row at the end.
 func Compare(ours []*task.Message, h task.History, elements [][]byte) Match {
 	places := map[string][]int{}
 	for i, m := range ours {
@@ -101,7 +101,7 @@ func ResultsIn(raw []byte) []string { return facts.Of(true, raw, nil).Results }
 
 // Expendable reports whether a list that another program continued may lack this message of ours: Roo itself removes
 // such rows when it resumes. added are the elements that are new in the list (Match.New). The same words in a turn
-// that both lists have do not count: the user wrote them at another time.
+// that both lists hold do not count: the user wrote those at another time.
 func Expendable(m *task.Message, added [][]byte) bool {
 	switch m.Kind() {
 	case "ask:resume_task", "ask:resume_completed_task", "say:reasoning":

@@ -1,4 +1,4 @@
-// Package known sums up the file records of a task by path: what the model knows of each file.
+// Package known summarises the file records of a task by path: what the model knows of each file.
 package known
 
 import "github.com/roost-dev/roost/task"
@@ -6,17 +6,17 @@ import "github.com/roost-dev/roost/task"
 // File is what the model knows of one file.
 type File struct {
 	Path   string
-	Source string // of the newest record
+	Source string // the Source of the newest record
 	// The newest date of each kind, in Unix milliseconds; 0 = never.
 	Read, Edit, UserEdit int64
 	// Seen is the newest record by which the model learned or wrote the content: a read, a mention or an edit of its
 	// own. Its Path is empty when there is none.
 	Seen task.FileRecord
-	Last task.FileRecord // the newest record, also of a change that the model only got a notice of
+	Last task.FileRecord // the newest record, also of a change of which the model was only notified
 }
 
-// Files sums up records by path. It takes each record once, so that following a long task costs what is new. The zero
-// value knows no file.
+// Files summarises records by path. It takes each record once, so that following a long task costs only the new
+// records. The zero value knows no file.
 type Files struct {
 	files []*File
 	paths map[string]*File
@@ -24,8 +24,8 @@ type Files struct {
 	last  task.FileRecord
 }
 
-// Follow takes in the records of a state that are new. When the earlier records are not the ones it took, as after a
-// rewind, it starts over.
+// Follow takes in the new records of a state. When the earlier records are not those that it took, as after a rewind,
+// it starts again.
 func (k *Files) Follow(records []task.FileRecord) {
 	if k.taken > len(records) || k.taken > 0 && !sameRecord(records[k.taken-1], k.last) {
 		*k = Files{}
@@ -37,7 +37,7 @@ func (k *Files) Follow(records []task.FileRecord) {
 	k.taken = len(records)
 }
 
-// sameRecord ignores State, which changes when a newer record of the path comes.
+// sameRecord compares records without State, which changes when a newer record of the path comes.
 func sameRecord(a, b task.FileRecord) bool {
 	a.State = b.State
 	return a == b

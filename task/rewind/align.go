@@ -11,31 +11,31 @@ import (
 	"github.com/roost-dev/roost/task/facts"
 )
 
-// cutPlace is where a rewind cuts the API history: it hides the messages from index at. unmatched is how many messages
-// around that place neither ids nor words nor times could match to a row.
+// cutPlace is where a rewind cuts the API history: it hides the messages from index at on. unmatched counts the
+// messages around that place that neither ids nor words nor times match to a row.
 type cutPlace struct{ at, unmatched int }
 
 // aligned returns where a rewind to another program's row cuts the API history, among the messages that came together with
 // that row.
 //
-// Roo's own cut is the rule, with these differences. A message that a remaining row shows is never taken, nor are the
+// Roo's own cut is the rule, with these differences. A message that a remaining row shows always stays, and so do the
 // messages before it. A message goes when no remaining row shows any of it, and everything behind it goes as well:
 // Roo keeps replies and messages without a time for ever. A message is never later than the message that follows it,
-// whichever time it has. Where times are no evidence, because the clock went back or there are none, replies are
-// counted by their request rows.
+// whichever time it has. Where times are no evidence, because the clock went back or they are missing, replies are
+// matched to request rows by count.
 func aligned(s *task.State, row int) cutPlace { return align(s, s.UI()[row].Seq).place(s, s.UI()[row]) }
 
 // alignment relates the rows and messages that came from another program in one commit.
 type alignment struct {
 	rows, group []*task.Message
 	start       int     // of the group in the API history
-	rowTimes    []int64 // when each row came, none later than the rows behind it; unknown where no row behind it has a time
-	times       []int64 // the same of the messages
+	rowTimes    []int64 // the times of the rows, each lowered to an earlier time behind it; or unknown
+	times       []int64 // the same for the messages
 	state       *task.State
 
-	whole  bool      // all rows are compared with all messages, once
-	paired bool      // that was done
-	pairs  []showing // and gave these
+	whole  bool      // all rows were compared with all messages
+	paired bool      // the pairs are computed
+	pairs  []showing // the result
 }
 
 const unknown = int64(math.MaxInt64)
@@ -71,7 +71,7 @@ func risingTimes(list []*task.Message) []int64 {
 	return out
 }
 
-// place is the cut for the row that is the first to go.
+// place returns the cut for the first row that is removed.
 func (a *alignment) place(s *task.State, row *task.Message) cutPlace {
 	at := slices.Index(a.rows, row)
 	if at == 0 && len(a.group) > 0 {
@@ -88,7 +88,7 @@ func (a *alignment) place(s *task.State, row *task.Message) cutPlace {
 	return cutPlace{len(s.API()), unmatched}
 }
 
-// behind is the index after the last message of a group.
+// behind returns the index after the last message of a group.
 func behind(s *task.State, group []*task.Message, start int) int {
 	if len(group) == 0 {
 		return start
@@ -210,7 +210,7 @@ func (a *alignment) counted(at int) (int, bool) {
 	return reply + 1, true
 }
 
-// Where times are evidence, only so many rows and messages around a cut are compared. The rows of a message are
+// Where times are evidence, only this many rows and messages around a cut are compared. The rows of a message are
 // nearly always among them.
 const (
 	rowsAround     = 1024
@@ -218,9 +218,9 @@ const (
 )
 
 // shown returns pairs of a row and the message that it shows, in the order of both: only those near a cut, or all of
-// them where times are no evidence. A row shows a message by the id of a call, by words with which one of the two
-// begins, or by the purpose of a call: its command, question, path or result. A sign that occurs as often in rows as
-// in messages pairs them in order; any other sign is no evidence.
+// them where times are no evidence. The sign that pairs them is the id of a call, words with which one of the two
+// begins, or a detail of a call: its command, question, path or result. A sign that occurs as often in rows as in
+// messages pairs them in order; any other sign is no evidence.
 func (a *alignment) shown(at, j int, sound bool) []showing {
 	if sound && !a.whole {
 		return a.pair(max(0, at-rowsAround), min(len(a.rows), at+rowsAround), max(0, j-messagesAround), min(len(a.group), j+messagesAround))
@@ -283,13 +283,13 @@ type showing struct {
 type sign struct {
 	at    int
 	text  string
-	whole bool // of a row: the sign is the beginning of its message
+	whole bool // for a row: the sign is the beginning of its message
 }
 
-// signLength is how many bytes of two texts must be equal. A shorter text must be equal as a whole.
+// signLength is the number of bytes in which two texts must agree. A shorter text must agree as a whole.
 const signLength = 12
 
-// under passes the text to give under a key that texts with the same beginning share.
+// under passes the text to give under a key that all texts with the same beginning share.
 func (s sign) under(whose string, give func(key, text string)) {
 	text := strings.TrimSpace(s.text)
 	if text != "" {
@@ -334,7 +334,7 @@ func signsOfRow(kind string, raw []byte, first bool, ids map[string]bool, give f
 	}
 }
 
-// idMembers are the names under which a row may have the id of a call.
+// idMembers are the names of members in which a row may hold the id of a call.
 var idMembers = []string{"id", "toolUseId", "tool_use_id", "toolCallId", "callId"}
 
 // signsOfMessage passes to give the signs of a message that rows may show.

@@ -15,14 +15,14 @@ import (
 	"github.com/roost-dev/roost/task/facts"
 )
 
-// ErrNothingToCut: no message follows the place that a rewind should go to.
+// ErrNothingToCut: no message follows the target of the rewind.
 var ErrNothingToCut = errors.New("no message follows it")
 
-// ErrTurns: there are fewer replies than a rewind should go back.
+// ErrTurns: the task has fewer replies than the rewind goes back.
 var ErrTurns = errors.New("the task has fewer turns")
 
-// At returns the rewind to a row: it hides that row and what came with it and after it, on both sides. row is its
-// place in the UI history, from 0. With keep the row itself stays.
+// At returns the rewind to a row: it hides that row, and the messages that came with it and after it, in both
+// histories. row is its index in the UI history. With keep the row itself stays.
 //
 // Where this program wrote both sides, the order of the log decides which messages of the API history go. Elsewhere
 // aligned decides.
@@ -59,7 +59,7 @@ func At(s *task.State, row int, keep bool) (task.Rewound, error) {
 	return c.event("rewind")
 }
 
-// behindRow returns the cut for the first row that goes: row, or the one after it when row stays.
+// behindRow returns the cut for the first removed row: row, or the one after it when row stays.
 func behindRow(s *task.State, row, first int) cutPlace {
 	if first < len(s.UI()) && s.UI()[first].Foreign && s.UI()[first].Seq == s.UI()[row].Seq {
 		place := aligned(s, first)
@@ -71,11 +71,12 @@ func behindRow(s *task.State, row, first int) cutPlace {
 	return cutPlace{at: len(s.API())} // all messages of the other program stay
 }
 
-// ErrNoRewind: the messages that are gone are not those that go with a row.
+// ErrNoRewind: the missing messages are not those that a rewind hides together with a row.
 var ErrNoRewind = errors.New("the missing messages are not those that a rewind hides")
 
 // As returns the rewind that another program made when it removed a row and exactly these messages of the API
-// history. The other program may have left what Roo leaves behind the cut: a reply, or a message without a time.
+// history. The other program may have left a message behind the cut that Roo leaves, too: a reply, or a message
+// without a time.
 func As(s *task.State, row int, gone []*task.Message, by string) (task.Rewound, error) {
 	e, err := At(s, row, false)
 	if err != nil {
@@ -111,7 +112,7 @@ func ModelAs(s *task.State, gone []*task.Message, by string) (task.Rewound, erro
 }
 
 // Turns returns the rewind that goes back n turns. A turn is one reply of the model with its tool results. The next
-// run replaces the oldest turn that goes.
+// run replaces the oldest removed turn.
 func Turns(s *task.State, n int) (task.Rewound, error) {
 	if n < 1 {
 		return task.Rewound{}, ErrNothingToCut
@@ -135,7 +136,7 @@ func Turns(s *task.State, n int) (task.Rewound, error) {
 	return task.Rewound{}, ErrTurns
 }
 
-// requestOf is the index of the row that begins a reply's turn.
+// requestOf returns the index of the row that begins a reply's turn.
 func requestOf(s *task.State, reply *task.Message) int {
 	came := reply.TS()
 	var a *alignment
@@ -172,12 +173,12 @@ type cutting struct {
 	state *task.State
 	rows  []*task.Message                   // of the UI history
 	gone  func(i int, m *task.Message) bool // of the API history, by its index
-	since uint64                            // calls, questions, inputs and file records from this commit on go too
+	since uint64                            // calls, questions, inputs and file records from this commit on are hidden, too
 
 	unmatched int // see cutPlace
 }
 
-// cuttingOf is the cutting of rows and of these messages of the API history.
+// cuttingOf returns the cutting of rows and of the given messages of the API history.
 func cuttingOf(s *task.State, rows, gone []*task.Message) cutting {
 	goes := map[*task.Message]bool{}
 	for _, m := range gone {
@@ -241,8 +242,9 @@ func (c cutting) event(why string) (task.Rewound, error) {
 	return e, nil
 }
 
-// named adds the summaries and markers whose rows go. A summary's row may lack the id, because Roo writes it so after
-// an overflow. Then the rows without an id and the summaries that no row names are paired in their order.
+// named adds the summaries and markers whose rows are removed. A summary's row may lack the id, because Roo writes it
+// without one after an overflow. In that case the rows without an id and the summaries that no row names are paired
+// in their order.
 func (c cutting) named(out map[*task.Message]bool) {
 	s := c.state
 	summaries, markers := map[string]bool{}, map[string]bool{}
@@ -279,7 +281,7 @@ func (c cutting) named(out map[*task.Message]bool) {
 	}
 }
 
-// orphaned returns the ids in the tags of remaining messages that no remaining summary or marker has.
+// orphaned returns the ids in the tags of remaining messages that belong to no remaining summary or marker.
 func orphaned(s *task.State, out map[*task.Message]bool) []string {
 	living := map[string]bool{"": true}
 	for _, m := range s.API() {
@@ -314,8 +316,8 @@ func runs(set map[*task.Message]bool) []task.Run64 {
 	return task.Ranges(ids)
 }
 
-// Lifts is how many remaining messages are sent again after a rewind, because it hides the summary or the marker that
-// covers them.
+// Lifts returns how many remaining messages are sent again after a rewind, because it hides the summary or the marker
+// that covers them.
 func Lifts(s *task.State, e task.Rewound) (n int) {
 	goes := func(id uint64) bool {
 		return slices.ContainsFunc(e.Hide, func(r task.Run64) bool { return id >= r[0] && id <= r[1] })
@@ -337,8 +339,8 @@ var (
 		"instead, or edit it")
 )
 
-// Message returns the removal of one message. A reply goes with its request, its
-// words, its calls and their results; words of the user go alone.
+// Message returns the removal of one message. With a reply it removes the reply's request, words, calls and their
+// results; words of the user are removed alone.
 func Message(s *task.State, row int) (task.Rewound, error) {
 	if row < 0 || row >= len(s.UI()) {
 		return task.Rewound{}, ErrNothingToCut
@@ -395,7 +397,7 @@ func wordsAt(s *task.State, row int) bool {
 	return row < len(s.UI()) && s.UI()[row].Kind() == "say:user_feedback"
 }
 
-// replyBetween is the index of the reply to the request in row from, -1 when it has none.
+// replyBetween returns the index of the reply to the request in row from, -1 when it has none.
 func replyBetween(s *task.State, from, to int) int {
 	request := s.UI()[from]
 	var next *task.Message
@@ -422,7 +424,7 @@ func replyBetween(s *task.State, from, to int) int {
 	return -1
 }
 
-// answersOnly reports whether a user turn has results of a reply's calls, and no other results.
+// answersOnly reports whether a user turn holds results of a reply's calls, and no other results.
 func answersOnly(m, reply *task.Message) bool {
 	other := func(id string) bool {
 		return !slices.ContainsFunc(reply.Uses(), func(u facts.Use) bool { return u.ID == id })
