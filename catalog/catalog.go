@@ -55,7 +55,7 @@ const Name = "catalog.db"
 // DB is an open catalogue. Methods may be called from several goroutines.
 type DB struct {
 	path string
-	file os.FileInfo // what was opened: another process may have replaced it since
+	file os.FileInfo // the opened file: another process may have replaced it since
 	sql  *sql.DB
 }
 
@@ -81,7 +81,7 @@ func Open(ctx context.Context, dir string) (*DB, error) {
 	return db, nil
 }
 
-// open returns a DB together with an error when there is a file.
+// open opens the file at path. With an error about an existing file it also returns the DB.
 func open(ctx context.Context, path string) (*DB, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) // SQLite would make it readable by all
 	if err != nil {
@@ -117,7 +117,7 @@ func openFile(path string, options url.Values) (*sql.DB, error) {
 	return sql.Open("sqlite", address.String())
 }
 
-// patience is how long a writer waits for another one.
+// patience limits how long a writer waits for another one.
 const patience = 5 * time.Second
 
 func busy(err error) bool {
@@ -125,7 +125,7 @@ func busy(err error) bool {
 	return ok && failed.Code()&0xff == sqlite3.SQLITE_BUSY
 }
 
-// prepare makes the tables, unless they are there.
+// prepare makes the tables unless they exist.
 func (db *DB) prepare(ctx context.Context) error {
 	var have int
 	if err := db.sql.QueryRowContext(ctx, "PRAGMA user_version").Scan(&have); err != nil || have == Version {
@@ -163,15 +163,15 @@ func (db *DB) write(ctx context.Context, wait time.Duration, f func(*sql.Conn) e
 	return err
 }
 
-// rollback ends a transaction, also when the end of the context is what failed. It discards a connection on which the
-// rollback fails; SQLite has then ended the transaction by itself, or ends it with the connection.
+// rollback ends a transaction, even when the end of the context was the failure. It discards a connection on which
+// the rollback fails; SQLite has then ended the transaction by itself, or ends it with the connection.
 func rollback(ctx context.Context, c *sql.Conn) {
 	if _, err := c.ExecContext(context.WithoutCancel(ctx), "ROLLBACK"); err != nil {
 		_ = c.Raw(func(any) error { return driver.ErrBadConn })
 	}
 }
 
-// Close lets go of the file.
+// Close closes the file.
 func (db *DB) Close() error {
 	if err := db.sql.Close(); err != nil {
 		return fmt.Errorf("close the catalogue %s: %w", db.path, err)
@@ -225,10 +225,11 @@ CREATE TRIGGER row_gone AFTER DELETE ON row BEGIN DELETE FROM summary WHERE row 
 
 const dropRows = "DROP TABLE IF EXISTS source; DROP TABLE IF EXISTS row; DROP TABLE IF EXISTS summary;"
 
-// A search reads the part of every candidate, and the body of a few. SQLite's full-text table has one document a part:
-// the part's distinct words and joints, already folded and cut, without places (detail=none) and without a copy of the
-// words. Its ascii tokenizer then cuts at line breaks only. The vocabulary has the words in sorted lists, because a term
-// may be a part of a word, and a scan of the full-text table's own vocabulary takes seconds.
+// A search reads the part of every candidate, and the body of a few parts. SQLite's full-text table has one document
+// for each part: the part's distinct words and joints, already folded and cut, without places (detail=none) and
+// without a copy of the words. Its ascii tokenizer then only cuts at line breaks. The vocabulary holds the words in
+// sorted lists, because a term may be a part of a word, and a scan of the full-text table's own vocabulary takes
+// seconds.
 const textSchema = `
 CREATE TABLE part(id INTEGER PRIMARY KEY AUTOINCREMENT, task INTEGER NOT NULL, first INTEGER NOT NULL);
 CREATE INDEX part_task ON part(task);
@@ -244,9 +245,10 @@ END;`
 const dropText = `DROP TABLE IF EXISTS segment; DROP TABLE IF EXISTS post;
 DROP TABLE IF EXISTS part; DROP TABLE IF EXISTS body; DROP TABLE IF EXISTS feature; DROP TABLE IF EXISTS vocabulary;`
 
-// Verify opens the catalogue of a cache folder to check it, and reads all of it. It makes no file, changes no row and sets
-// nothing aside. It returns nil without an error when there is no file, or when the file has another version and the next
-// Open empties it. An error that Damaged knows comes with the DB, so that the caller can set the file aside.
+// Verify opens the catalogue of a cache folder to check it, and reads all of it. It makes no file, changes no row and
+// sets nothing aside. It returns nil without an error when there is no file, or when the file has another version and
+// the next Open empties it. With an error for which Damaged is true it also returns the DB, so that the caller can
+// set the file aside.
 func Verify(ctx context.Context, dir string) (*DB, error) {
 	path := filepath.Join(dir, Name)
 	info, err := os.Lstat(path)

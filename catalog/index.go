@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Put replaces all the tasks, or none. Many at once cost less than one by one. Of several entries with one key, the last
-// one counts.
+// Put replaces all the tasks, or none. One call with many costs less than many calls. Of several entries with one
+// key, the last one counts.
 func (db *DB) Put(ctx context.Context, list []Entry) error {
 	last := map[string]int{}
 	for i, e := range list {
@@ -81,7 +81,7 @@ func insert(ctx context.Context, c *sql.Conn, query string, values ...any) (id i
 	return done.LastInsertId()
 }
 
-// indexWriter writes parts and what the index has of them.
+// indexWriter writes parts and their entries in the index.
 type indexWriter struct {
 	c     *sql.Conn
 	words WordSet // of the parts
@@ -104,8 +104,8 @@ func (w *indexWriter) part(ctx context.Context, task int64, p Kept) error {
 	return err
 }
 
-// jointToken spells a joint as a word of the index. No word of a text begins with the byte 0xff, unless the text is not
-// UTF-8; a search then reads that part for nothing.
+// jointToken spells a joint as a word of the index. It begins with the byte 0xff, as no word of UTF-8 text does; for
+// other text, a search may read a part that has no hit.
 func jointToken(j uint32) string {
 	const digits = "abcdefghijklmnopqrstuvwxyz234567"
 	return string([]byte{0xff, digits[j&31], digits[j>>5&31], digits[j>>10&31], digits[j>>15&31]})
@@ -189,7 +189,7 @@ func (t *texts) Parts(ctx context.Context, l Lookup, f func(task int64, p Part))
 	return err
 }
 
-// expression is the query for the full-text table; "" when any part may match.
+// expression returns the query for the full-text table; "" when any part may match.
 func expression(l Lookup) string {
 	var all []string
 	for _, words := range l.Words {

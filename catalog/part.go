@@ -14,19 +14,19 @@ import (
 	"github.com/roost-dev/roost/task/codec"
 )
 
-// ErrDamaged is wrapped when the file does not hold what was written into it.
+// ErrDamaged is wrapped by errors about a file that does not hold what was written into it.
 var ErrDamaged = errors.New("the catalogue is damaged")
 
-// Entry is a task as it is put into the catalogue.
+// Entry is a task in the form for Put.
 type Entry struct {
 	Key   string
-	Stamp string // of what it was derived from
+	Stamp string // of the state of the task that it was derived from
 
 	Parts []Kept
 	text  int // of Parts
 }
 
-// Entry is the task whose messages were added. The builder is empty afterwards.
+// Entry returns the entry of the task whose messages were added. The builder is empty afterwards.
 func (b *Builder) Entry(key, stamp string) Entry {
 	b.closePart()
 	e := Entry{Key: key, Stamp: stamp, Parts: b.parts, text: b.size}
@@ -34,10 +34,10 @@ func (b *Builder) Entry(key, stamp string) Entry {
 	return e
 }
 
-// Text is how many bytes of text the entry holds in memory.
+// Text returns how many bytes of text the entry holds in memory.
 func (e Entry) Text() int { return e.text }
 
-// Digest is a digest of the entry's text, to compare with Snapshot.Digest.
+// Digest returns a digest of the entry's text, to compare with Snapshot.Digest.
 func (e Entry) Digest() []byte {
 	h := sha256.New()
 	for _, p := range e.Parts {
@@ -47,11 +47,11 @@ func (e Entry) Digest() []byte {
 }
 
 const (
-	partText = 32 << 10 // a part is closed when it holds so much text
-	mostText = 64 << 20 // of one task; every search reads a task with more. It bounds memory
+	partText = 32 << 10 // a part with this much text is closed
+	mostText = 64 << 20 // of one task; every search reads a task with more. It bounds the memory
 )
 
-// Kept is some messages of a task and what the index has of them.
+// Kept is a part: some messages of a task, and their entries in the index.
 type Kept struct {
 	First  int      // place of its first message in the task's order
 	Body   []byte   // the messages, compressed
@@ -64,12 +64,12 @@ type Kept struct {
 // A text that several messages of a part have, such as what a command printed to both histories, is kept and indexed once.
 type Builder struct {
 	found features // of the part that is being filled
-	draft *draft   // that part; nil when there is none
+	draft *draft   // the part that is being filled; nil when there is none
 	parts []Kept
 	size  int // of the text of parts
 }
 
-// Add appends a message. It leaves out a message without text. The places of the messages rise.
+// Add appends a message. It leaves out a message without text. The places of the messages must ascend.
 func (b *Builder) Add(m Message) {
 	if len(m.Pieces) == 0 || b.TooLarge() {
 		return
@@ -91,7 +91,7 @@ func (b *Builder) Add(m Message) {
 	}
 }
 
-// TooLarge reports whether the task has more text than the catalogue keeps of one.
+// TooLarge reports whether the task has more text than the catalogue keeps of a task.
 func (b *Builder) TooLarge() bool { return b.size > mostText }
 
 // closePart ends the part that is being filled, if there is one.
@@ -119,8 +119,8 @@ type draft struct {
 	out   codec.Writer
 }
 
-// message appends a message: history, number, place in the task's order, time, and of
-// each piece class, kind and text. A text is written once.
+// message appends a message: history, number, place in the task's order, time, and for each piece its class, kind and
+// text. A text is written once.
 func (d *draft) message(m Message) {
 	d.out.Word(m.History)
 	d.out.Uint(uint64(m.Number))
@@ -153,7 +153,7 @@ type reader struct {
 	data []byte
 }
 
-// open uncompresses a part.
+// open decompresses a part.
 func (r *reader) open(body []byte) (u codec.Reader, err error) {
 	if r.data, err = coders().dec.DecodeAll(body, r.data[:0]); err != nil {
 		return u, fmt.Errorf("%w: %v", ErrDamaged, err)
@@ -161,7 +161,7 @@ func (r *reader) open(body []byte) (u codec.Reader, err error) {
 	return codec.Reader{In: r.data}, nil
 }
 
-// hits appends the hits of a part.
+// hits appends the hits in a part.
 func (r *reader) hits(to []Hit, body []byte) ([]Hit, error) {
 	u, err := r.open(body)
 	for err == nil && len(u.Rest()) > 0 {

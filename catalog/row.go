@@ -16,7 +16,7 @@ type Source struct {
 	Tasks      string // the folder of task folders
 	Problem    string // what is wrong with the indexes beside the tasks
 	Indexes    uint64 // a digest of those indexes when Problem was found; 0 = unknown
-	Seen       int64  // Unix milliseconds: when a list last kept something of it
+	Seen       int64  // Unix milliseconds: when a list last kept something about it
 	Compared   int64  // Unix milliseconds: when a list last compared every file of it; 0 = unknown
 }
 
@@ -32,11 +32,11 @@ type Row struct {
 	Known      bool   `codec:"-"` // false: only the name is known
 	Logged     bool   // it has a journal
 	Unfinished bool   // its files do not show whether it runs now
-	Digest     uint64 // of how its files look
-	Folders    uint64 // of how its folders and journal look; 0 = those show too little
+	Digest     uint64 // of the state of its files
+	Folders    uint64 // of the state of its folders and journal; 0 = these show too little
 	Written    int64  // Unix seconds: when the newest of its files was written
 	Files      string // names of those files, joined by \x00
-	Item       uint64 // a digest of its entry in an index; 0 = the index does not count
+	Item       uint64 // a digest of its entry in an index; 0 = it is in none that counts
 	Indexes    uint64 // a digest of the indexes when Item was last compared; 0 = compare it
 
 	// Content is a digest of both histories' bytes, all zero until a list needs it.
@@ -45,7 +45,7 @@ type Row struct {
 	Sizes   uint64
 
 	TitleSum uint64 // a digest of the title
-	Title    string `codec:"-"` // read on request: a long title costs a list more than all the rest
+	Title    string `codec:"-"` // read on request: reading it costs a list more than all the other members
 	Summary  []byte `codec:"-"` // the encoded row, read on request; nil = not read
 }
 
@@ -53,13 +53,13 @@ type Row struct {
 type Change struct {
 	Source Source
 	Put    []*Row   // new or changed, with summary
-	Update []*Row   // whose Content or Indexes the list computed
+	Update []*Row   // rows whose Content or Indexes the list computed
 	Gone   []string // names of tasks that are gone
 	Reset  bool     // remove every row that is not in Put
 }
 
-// Packed is a row as a backend keeps it: what lists filter and sort by, and apart from that what one page shows. Each
-// has a checksum: a list must not show what a damaged page of a file holds.
+// Packed is a row in the form that a backend keeps: the values that lists filter and sort by, and separately those
+// that only one page shows. Each has a checksum: a list must not show the content of a damaged page of a file.
 type Packed struct {
 	Body []byte
 	Sum  int64
@@ -68,7 +68,7 @@ type Packed struct {
 	PageSum        int64
 }
 
-// Pack is what a backend keeps of a row.
+// Pack returns a row in the form that a backend keeps.
 func (r *Row) Pack() Packed {
 	r.TitleSum = MixText(0, r.Title)
 	p := Packed{Title: []byte(r.Title), Summary: r.Summary, PageSum: r.pageSum()}
@@ -76,7 +76,7 @@ func (r *Row) Pack() Packed {
 	return p
 }
 
-// Row unpacks a row, as far as an extent goes; ok is false when it is damaged.
+// Row unpacks the members of a row that an extent includes; ok is false when it is damaged.
 func (p *Packed) Row(extent Extent) (r Row, ok bool) {
 	r.Known = true
 	if !decode(&r, p.Body, p.Sum) {
@@ -107,23 +107,23 @@ func (r *Row) pageSum() int64 {
 	return int64(MixText(MixText(r.Digest, r.ID), string(r.Summary)))
 }
 
-// Pack is a source as a backend keeps it.
+// Pack returns a source in the form that a backend keeps.
 func (s Source) Pack() (body []byte, sum int64) { return encode(s) }
 
-// UnpackSource reads what Pack gave; false when it is damaged.
+// UnpackSource reads what Pack returned; false when it is damaged.
 func UnpackSource(body []byte, sum int64) (s Source, ok bool) {
 	ok = decode(&s, body, sum)
 	return s, ok
 }
 
-// encode spells a value, and its checksum.
+// encode encodes a value, and returns its checksum.
 func encode(v any) (body []byte, sum int64) {
 	w := codec.NewWriter(nil)
 	w.Value(v)
 	return w.Out, int64(MixText(0, string(w.Out)))
 }
 
-// decode reads what encode wrote, and reports whether it has the checksum.
+// decode reads what encode wrote, and reports whether the checksum matches.
 func decode(to any, body []byte, sum int64) bool {
 	if int64(MixText(0, string(body))) != sum {
 		return false
@@ -133,16 +133,16 @@ func decode(to any, body []byte, sum int64) bool {
 	return !u.Bad
 }
 
-// SourceRows is a source with rows of it.
+// SourceRows is a source with its rows.
 type SourceRows struct {
 	Source
 	Rows []Row
 }
 
-// Extent is how much of each row is read, beside what lists sort by.
+// Extent is how much of each row is read, beside the values that lists sort by.
 type Extent int
 
-// Each extent has what the ones before it have.
+// Each extent includes the ones before it.
 const (
 	Bare Extent = iota
 	Titles

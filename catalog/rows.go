@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Rows reads all sources, and of each row what the extent names. It reads only what this build of the program derived:
-// another build may derive other things. It leaves out damaged rows.
+// Rows reads all sources, and of each row the members that the extent includes. It reads only rows that this build of
+// the program derived: another build may derive different ones. It leaves out damaged rows.
 func (db *DB) Rows(ctx context.Context, build uint64, extent Extent) ([]SourceRows, error) {
 	c, err := db.sql.Conn(ctx)
 	if err != nil {
@@ -76,8 +76,8 @@ func (db *DB) Summaries(ctx context.Context, build uint64, source string, rows [
 	return nil
 }
 
-// Keep writes all that a list found out, or nothing, and removes sources that no list has kept since forget, a time in
-// Unix milliseconds. It waits for up to wait until another writer has ended.
+// Keep writes everything that a list found out, or nothing, and removes sources that no list has kept since forget, a
+// time in Unix milliseconds. It waits for up to wait until another writer has ended.
 func (db *DB) Keep(ctx context.Context, build uint64, changes []Change, forget int64, wait time.Duration) error {
 	err := db.write(ctx, wait, func(c *sql.Conn) error {
 		for i := range changes {

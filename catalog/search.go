@@ -12,25 +12,26 @@ import (
 	"github.com/roost-dev/roost/api"
 )
 
-// ErrQuery: a query names nothing that a search can find. Errors of Parse wrap it.
+// ErrQuery: a query names nothing to search for. Errors of Parse wrap it.
 var ErrQuery = errors.New("nothing to look for")
 
-// Query is what a search looks for: a message must have every term, in upper or lower case, also as a part of a word.
+// Query is what a search looks for: a message must contain every term, in upper or lower case, also as a part of a
+// word.
 type Query struct {
 	terms  []string // folded
-	phrase string   // all of it, folded
+	phrase string   // the whole query, folded
 	scopes []string
 	names  bool // terms are whole names of tools
 	joined bool // see Joined
 }
 
-// Joined returns the query with one hit for an event that both histories have a message of, instead of two.
+// Joined returns the query with one hit, instead of two, for an event of which both histories have a message.
 func (q Query) Joined() Query {
 	q.joined = true
 	return q
 }
 
-// Parse reads a query: words between blanks, or in double quotes a phrase. in narrows it to the union of some of api.Scopes; none
+// Parse reads a query: words between blanks, or in double quotes a phrase. in narrows it to some of api.Scopes; none
 // means all of them.
 func Parse(text string, in ...string) (Query, error) {
 	q := Query{scopes: in}
@@ -47,13 +48,13 @@ func Parse(text string, in ...string) (Query, error) {
 	return q, nil
 }
 
-// Used is the query for messages that call a tool, in any spelling of its name: read_file and readFile are one.
+// Used returns the query for messages that call a tool, in any spelling of its name: read_file and readFile are one.
 func Used(tool string) Query {
 	name := toolName(tool)
 	return Query{terms: []string{name}, phrase: name, names: true}
 }
 
-// Touched is the query for messages that ask a tool for a file whose path contains this text.
+// Touched returns the query for messages that ask a tool for a file whose path contains this text.
 func Touched(path string) Query {
 	path = strings.ToLower(path)
 	return Query{terms: []string{path}, phrase: path, scopes: []string{"path"}}
@@ -65,27 +66,27 @@ type Hit struct {
 	Number  int
 	TS      int64
 	Kind    string
-	Snippet string // one line around the first term
-	Score   int    // among the hits of one task; more is better, at most BestScore
+	Snippet string // one line of text around the first term
+	Score   int    // among the hits of one task; higher is better, at most BestScore
 	Place   int    // of its message
-	Tool    string // the tool that the message calls or answers, as it is kept; "" = none is known
+	Tool    string // the tool that the message calls or answers, as the catalogue spells it; "" = not known
 	Also    []api.Twin
 
-	Core [3]string // letters and digits before, of and behind the first term: they are alike in twins
+	Core [3]string // letters and digits before, in and after the first term: they are alike in twins
 }
 
-// What makes a hit better than another of its task.
+// What makes a hit better than another one of its task.
 const (
-	wholePhrase = 4 // the message has the query as the user typed it
-	wholeWord   = 2 // the query's first word is not a part of a longer one
+	wholePhrase = 4 // the message contains the query as the user typed it
+	wholeWord   = 2 // the query's first word is not a part of a longer word
 	saidWords   = 1 // the user or the model wrote the text, not a tool
 	BestScore   = wholePhrase + wholeWord + saidWords
 )
 
-// Rank is the order of the hits of one task: the better first, then in the order of the task.
+// Rank orders the hits of one task: the better first, then in the order of the task.
 func Rank(a, b Hit) int { return cmp.Or(b.Score-a.Score, a.Place-b.Place) }
 
-// Match judges a message.
+// Match decides whether a message is a hit.
 func (q Query) Match(m Message) (Hit, bool) {
 	folded := make([]string, len(m.Pieces))
 	for i, p := range m.Pieces {
@@ -122,7 +123,8 @@ func (q Query) Match(m Message) (Hit, bool) {
 	return hit, true
 }
 
-// TitleScore judges the title of a task: 2 when it has all of the query as whole words, 1 when it has every term, else 0.
+// TitleScore scores the title of a task: 2 when it contains the whole query as whole words, 1 when it contains every
+// term, else 0.
 func (q Query) TitleScore(title string) int {
 	title = strings.ToLower(title)
 	if i := strings.Index(title, q.phrase); i >= 0 && wordAt(title, i, len(q.phrase)) {
@@ -136,7 +138,7 @@ func (q Query) TitleScore(title string) int {
 	return 1
 }
 
-// toolNear is the tool whose call or result a piece of a message belongs to; "" = of none.
+// toolNear returns the tool whose call or result holds a piece of a message; "" = no tool.
 func toolNear(m Message, at int) (tool string) {
 	p := m.Pieces[at]
 	if p.Class == Words {
@@ -157,11 +159,11 @@ func toolNear(m Message, at int) (tool string) {
 
 const (
 	coreLength = 24 // letters and digits on each side of a term
-	coreLeast  = 12 // fewer in common do not make twins
-	twinsApart = 12 // places between two messages about one event, at most
+	coreLeast  = 12 // fewer common ones do not make twins
+	twinsApart = 12 // greatest distance between two messages about one event, in places
 )
 
-// core is what a folded text has around a stretch, letters and digits only.
+// core returns the letters and digits of a folded text around n bytes of it.
 func core(folded string, at, n int) [3]string {
 	plain := func(s string) string {
 		return strings.Map(func(r rune) rune {
@@ -184,8 +186,8 @@ func core(folded string, at, n int) [3]string {
 	return [3]string{before, plain(folded[at : at+n]), after}
 }
 
-// twins reports whether two hits of the two histories are about one event: they are near each other, and what
-// surrounds the first term is alike as far as both have it.
+// twins reports whether two hits of the two histories are about one event: they are near each other, and the text
+// around the first term is alike as far as both have it.
 func twins(a, b Hit) bool {
 	if a.History == b.History || b.Place-a.Place > twinsApart || a.Core[1] != b.Core[1] {
 		return false
@@ -200,9 +202,9 @@ func twins(a, b Hit) bool {
 	return min(len(a.Core[0]), len(b.Core[0]))+len(a.Core[1])+min(len(a.Core[2]), len(b.Core[2])) >= coreLeast
 }
 
-// Collect adds a hit to the hits of its task, which come in the order of their places. With Joined, a twin of an earlier
-// hit joins that hit: the message of the user's history represents both, at the earlier place, so that pages do not depend
-// on what comes later.
+// Collect adds a hit to the hits of its task, which come in the order of their places. With Joined, a twin of an
+// earlier hit joins that hit: the message of the user's history represents both, at the earlier place, so that pages
+// do not depend on later hits.
 func (q Query) Collect(hits []Hit, h Hit) []Hit {
 	for i := len(hits) - 1; q.joined && i >= 0 && h.Place-hits[i].Place <= twinsApart; i-- {
 		e := &hits[i]
@@ -231,7 +233,7 @@ func (q Query) looksInto(m Message, p Piece) bool {
 	})
 }
 
-// wanted is what a part must have to hold the query.
+// wanted returns what a part must contain to have a hit of the query.
 func (q Query) wanted() wanted {
 	var w wanted
 	for _, term := range q.terms {
@@ -240,7 +242,7 @@ func (q Query) wanted() wanted {
 	return w
 }
 
-// wordAt reports whether no letter or digit touches a stretch of a text.
+// wordAt reports whether no letter or digit touches n bytes of a text.
 func wordAt(s string, at, n int) bool {
 	before, _ := utf8.DecodeLastRuneInString(s[:at])
 	after, _ := utf8.DecodeRuneInString(s[at+n:])
@@ -248,7 +250,7 @@ func wordAt(s string, at, n int) bool {
 	return !letter(before) && !letter(after)
 }
 
-// snippet is one line of text around a place. The place, at, is an offset in the folded text.
+// snippet returns one line of text around a place. The place, at, is an offset in the folded text.
 func snippet(text, folded string, at, n int) string {
 	const before, after = 50, 110
 	runes := utf8.RuneCountInString(folded[:at])
@@ -276,7 +278,7 @@ func snippet(text, folded string, at, n int) string {
 	return out
 }
 
-// byteOf is where rune n of a text begins.
+// byteOf returns the byte at which rune n of a text begins.
 func byteOf(s string, n int) int {
 	for i := range s {
 		if n == 0 {

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// Task is a task whose text is kept.
+// Task is a task whose text the catalogue keeps.
 type Task struct {
 	ID    int64
 	Stamp string
@@ -18,19 +18,19 @@ type Task struct {
 // Part is a part of a task's text: some of its messages.
 type Part struct {
 	ID    int64
-	First int // none of its messages has a lower place, nor has one of a later part
+	First int // no message of this part, or of a later one, has a lower place
 }
 
-// Texts are the texts that a backend keeps, at one moment.
+// Texts are the texts in a backend at one moment.
 type Texts interface {
 	// Tasks are all tasks, by their keys.
 	Tasks(ctx context.Context) (map[string]Task, error)
 	Vocabulary(ctx context.Context) (Vocabulary, error)
-	// Parts calls f with each part that has the words, in any order.
+	// Parts calls f with each part that fulfils l, in any order.
 	Parts(ctx context.Context, l Lookup, f func(task int64, p Part)) error
-	// Bodies are those of some parts, in their order. A missing one is an error that wraps ErrDamaged.
+	// Bodies yields the bodies of some parts, in their order. A missing one is an error that wraps ErrDamaged.
 	Bodies(ctx context.Context, parts []Part) iter.Seq2[[]byte, error]
-	// Whole are all bodies of a task, in their order.
+	// Whole yields all bodies of a task, in their order.
 	Whole(ctx context.Context, task int64) iter.Seq2[[]byte, error]
 	Close()
 }
@@ -41,16 +41,16 @@ type Snapshot struct {
 	texts Texts
 }
 
-// NewSnapshot is a snapshot of the texts of a backend. Close closes the texts.
+// NewSnapshot returns a snapshot of the texts of a backend. Close closes the texts.
 func NewSnapshot(t Texts) *Snapshot { return &Snapshot{t} }
 
 // Close ends reading.
 func (s *Snapshot) Close() { s.texts.Close() }
 
-// Tasks are all tasks whose text is kept, by their keys.
+// Tasks returns all tasks whose text is kept, by their keys.
 func (s *Snapshot) Tasks(ctx context.Context) (map[string]Task, error) { return s.texts.Tasks(ctx) }
 
-// Parts are the parts that may hold a query, by task, in the order of their messages.
+// Parts returns the parts that may have a hit of a query, by task, in the order of their messages.
 func (s *Snapshot) Parts(ctx context.Context, q Query) (map[int64][]Part, error) {
 	words, err := s.texts.Vocabulary(ctx)
 	if err != nil {
@@ -68,8 +68,8 @@ func (s *Snapshot) Parts(ctx context.Context, q Query) (map[int64][]Part, error)
 	return out, err
 }
 
-// Hits are the messages of a task's parts that hold a query, in the order of Rank. It returns the first most hits, or all
-// when most is 0, and does not judge parts whose hits cannot be among them.
+// Hits returns the messages of a task's parts that hold a query, in the order of Rank. It returns the first most
+// hits, or all when most is 0, and does not read parts whose hits cannot be among them.
 func (s *Snapshot) Hits(ctx context.Context, parts []Part, q Query, most int) ([]Hit, error) {
 	var out []Hit
 	r, i := reader{q: q}, 0
@@ -91,7 +91,7 @@ func (s *Snapshot) Hits(ctx context.Context, parts []Part, q Query, most int) ([
 	return out, nil
 }
 
-// Any reports whether a message in some parts holds a query.
+// Any reports whether a message in some parts is a hit of a query.
 func (s *Snapshot) Any(ctx context.Context, parts []Part, q Query) (bool, error) {
 	r, i := reader{q: q}, 0
 	for body, err := range s.texts.Bodies(ctx, parts) {
@@ -109,7 +109,8 @@ func (s *Snapshot) Any(ctx context.Context, parts []Part, q Query) (bool, error)
 	return false, nil
 }
 
-// enough reports whether no hit at or behind a place can be among the first most hits, or a twin of one of them.
+// enough reports whether no hit at this place or behind it can be among the first most hits, or a twin of one of
+// them.
 func enough(hits []Hit, place, most int) bool {
 	n := 0
 	for _, h := range hits {
@@ -120,7 +121,7 @@ func enough(hits []Hit, place, most int) bool {
 	return n >= most
 }
 
-// Digest is a digest of the text that the catalogue keeps of a task.
+// Digest returns a digest of the text that the catalogue keeps of a task.
 func (s *Snapshot) Digest(ctx context.Context, id int64) ([]byte, error) {
 	h := sha256.New()
 	for body, err := range s.texts.Whole(ctx, id) {

@@ -19,30 +19,29 @@ const (
 	HistoryAPI = api.API
 )
 
-// Class is what a piece of text is.
+// Class is the kind of a piece of text.
 type Class byte
 
 // The classes.
 const (
-	Words  Class = 'w' // of the person or the model, also thoughts
-	Tool   Class = 't' // given to a tool, or by it
-	Path   Class = 'p' // a file that a tool was asked for
-	Called Class = 'n' // of a tool that was called; only Used finds it
+	Words  Class = 'w' // by the person or the model, thoughts included
+	Tool   Class = 't' // input or output of a tool
+	Path   Class = 'p' // a file that a tool was called with
+	Called Class = 'n' // name of a tool that was called; only Used finds it
 )
 
-// Piece is a stretch of text in which terms and phrases are looked for.
+// Piece is a text in which a search looks for terms and phrases.
 type Piece struct {
 	Class Class
 	Kind  string
 	Text  string
 }
 
-// Message is what can be found of one message. Number is its place in its visible
-// history, from 1.
+// Message is the searchable text of one message. Number is the message's place in its visible history, from 1.
 type Message struct {
 	History string
 	Number  int
-	Place   int   // in the order in which both histories of the task are given
+	Place   int   // in the order in which the caller passes the messages of both histories
 	TS      int64 // Unix milliseconds, 0 when the message has none
 	Pieces  []Piece
 }
@@ -59,20 +58,20 @@ func (m *Message) add(c Class, kind, text string) {
 	}
 }
 
-// toolRows are the rows of the person's history whose text is from or for a tool.
+// toolRows are the kinds of rows of the person's history whose text comes from a tool or is for one.
 var toolRows = []string{
 	"ask:tool", "say:tool", "ask:command", "say:command", "ask:command_output", "say:command_output", "ask:use_mcp_server",
 	"say:use_mcp_server", "say:mcp_server_response", "say:user_edit_todos", "say:codebase_search_result", "say:browser_action",
 	"say:browser_action_launch", "ask:browser_action_launch", "say:browser_action_result", "say:hook_output_stream",
 }
 
-// rowTools are rows that show the call of one tool.
+// rowTools are the kinds of rows that show the call of one particular tool.
 var rowTools = map[string]string{
 	"ask:command": "execute_command", "ask:use_mcp_server": "use_mcp_tool", "ask:followup": "ask_followup_question",
 	"say:completion_result": "attempt_completion", "say:user_edit_todos": "update_todo_list",
 }
 
-// begin takes an element apart. An element that is not an object has no members; its bytes become text.
+// begin splits an element into its members. An element that is not an object has no members; its bytes become text.
 func begin(history string, raw []byte, number int) (Message, members) {
 	m := Message{History: history, Number: number}
 	if !object(raw) {
@@ -84,8 +83,8 @@ func begin(history string, raw []byte, number int) (Message, members) {
 	return m, o
 }
 
-// UI takes the text out of an element of the history that the user sees. It leaves out the cost of a request, and the
-// prompt that old rows repeat.
+// UI extracts the text of an element of the user's history. It leaves out the cost of a request, and the prompt that
+// old rows repeat.
 func UI(raw []byte, number int) Message {
 	m, o := begin(HistoryUI, raw, number)
 	if o == nil {
@@ -120,8 +119,8 @@ func UI(raw []byte, number int) Message {
 	return m
 }
 
-// API takes the text out of an element of the history that the model sees. It leaves out the environment's details: nearly
-// every message of the user repeats them, and few searches are for them.
+// API extracts the text of an element of the model's history. It leaves out the environment's details: nearly every
+// message of the user repeats them, and few searches are for them.
 func API(raw []byte, number int) Message {
 	m, o := begin(HistoryAPI, raw, number)
 	if o == nil {
@@ -210,8 +209,8 @@ var (
 	resultHead = lazyregexp.New(`^\[(\w+)[^\n]*\] Result:`)
 )
 
-// withoutEnvironment is a text without the blocks of the environment's details. (A
-// regular expression took a tenth of the time of indexing.)
+// withoutEnvironment removes the blocks with the environment's details from a text. (A regular expression took a
+// tenth of the time of indexing.)
 func withoutEnvironment(text string) string {
 	var b strings.Builder
 	for {
@@ -296,7 +295,7 @@ func (m *Message) walk(all *[]string, kind, key string, raw []byte, depth int) {
 
 func object(raw []byte) bool { return esjson.TypeOf(raw) == esjson.TypeObject && esjson.Valid(raw) }
 
-// members are those of an object: the last one of each name, as JSON.parse has it.
+// members are the members of an object; of several with one name the last one, as in JSON.parse.
 type members map[string][]byte
 
 func membersOf(obj []byte) members { return maps.Collect(esjson.Members(obj)) }
@@ -314,7 +313,7 @@ func (m members) int(name string) int64 {
 	return n
 }
 
-// toolName spells the name of a tool as it is kept.
+// toolName spells the name of a tool as the catalogue keeps it.
 func toolName(s string) string {
 	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(s))
 }
@@ -327,7 +326,7 @@ func toolName(s string) string {
 const (
 	longWord = 64 // bytes; a longer word is kept in overlapping pieces
 	halfWord = longWord / 2
-	edge     = 3 // bytes of a run that a joint keeps
+	edge     = 3 // bytes of each run in a joint
 
 	jointBits = 18 // of a joint's number
 )
@@ -340,7 +339,7 @@ const (
 	ideograph
 )
 
-// classAt is the class of the rune at the beginning of a folded text, and its length.
+// classAt returns the class of the rune at the beginning of a folded text, and its length.
 func classAt(s string) (runeClass, int) {
 	if c := s[0]; c < utf8.RuneSelf {
 		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
@@ -355,13 +354,13 @@ func classAt(s string) (runeClass, int) {
 	return letter, n
 }
 
-// run is a stretch of a text of one class.
+// run is a part of a text whose characters have one class.
 type run struct {
 	class    runeClass
 	from, to int
 }
 
-// runs are the runs of a text, in their order.
+// runs yields the runs of a text, in their order.
 func runs(s string) iter.Seq[run] {
 	return func(yield func(run) bool) {
 		for at := 0; at < len(s); {
@@ -381,11 +380,11 @@ func runs(s string) iter.Seq[run] {
 	}
 }
 
-// features collects what the index keeps of a part: its words, and which pairs of words follow each other, by their
-// ends. A bitmap makes the pairs cheap.
+// features collects the index entries of a part: its words, and its joints, which show which words follow each other.
+// A bitmap makes the joints cheap.
 type features struct {
 	seen   map[string]struct{}
-	words  []byte // each with a line break behind it
+	words  []byte // each followed by a line break
 	joined [1 << jointBits / 64]uint64
 	joints []uint32
 }
@@ -408,7 +407,7 @@ func (f *features) joint(n uint32) {
 	}
 }
 
-// reset empties the set at the cost of what is in it.
+// reset empties the set in time that grows only with its content.
 func (f *features) reset() {
 	clear(f.seen)
 	for _, n := range f.joints {
@@ -461,7 +460,8 @@ func each(s string, f func(one, two string)) {
 	}
 }
 
-// joint is a hash of the boundary between two neighbouring runs of characters: the end of a, the gap and the beginning of b.
+// joint returns a hash of the boundary between two neighbouring runs of characters: the end of a, the gap and the
+// beginning of b.
 func joint(a, gap, b string) uint32 {
 	h := uint64(14695981039346656037)
 	add := func(s string) {
@@ -478,13 +478,13 @@ func joint(a, gap, b string) uint32 {
 	return uint32(h >> (64 - jointBits))
 }
 
-// wanted lists the terms that a part must have to contain a query's text.
+// wanted lists what a part must have to contain a query's text.
 type wanted struct {
-	words  []string // as they are looked for in a list of words, each between line breaks
+	words  []string // as they are searched in a list of words, each between line breaks
 	joints []uint32
 }
 
-// want adds the terms of every text that contains the given one.
+// want adds the words and joints of every text that contains the given one.
 func (w *wanted) want(term string) {
 	last := run{}
 	for r := range runs(term) {
@@ -496,7 +496,7 @@ func (w *wanted) want(term string) {
 	}
 }
 
-// run adds the terms of one run. At the ends of the given text, the run may be longer in the part's text.
+// run adds the terms of one run. At the ends of the given text, the run may be longer in the text of a part.
 func (w *wanted) run(term string, r run) {
 	s := term[r.from:r.to]
 	if r.class == ideograph {

@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// Vocabulary is every word that parts have. A term may be a part of a word, so a search first looks the term up here.
+// Vocabulary holds every word of all parts. A term may be a part of a word, so a search first looks the term up here.
 type Vocabulary []WordList
 
 // WordList is a list of words as a backend keeps it. It never changes under its ID.
 type WordList struct {
 	ID    int64
-	Words []byte // a line break before its first word and behind each word
+	Words []byte // a line break before the first word and after each word
 }
 
-// OpenWordList reads what Pack gave. Errors wrap ErrDamaged.
+// OpenWordList reads what Pack returned. Errors wrap ErrDamaged.
 func OpenWordList(id int64, packed []byte) (WordList, error) {
 	words, err := coders().dec.DecodeAll(packed, nil)
 	if err != nil || len(words) < 2 || words[0] != '\n' || words[len(words)-1] != '\n' {
@@ -27,11 +27,10 @@ func OpenWordList(id int64, packed []byte) (WordList, error) {
 	return WordList{id, words}, nil
 }
 
-// Pack is the list as a backend keeps it.
+// Pack returns the list in the form that a backend keeps.
 func (l WordList) Pack() []byte { return coders().enc.EncodeAll(l.Words, nil) }
 
-// mostLists is how many lists of words the vocabulary has before Extend joins some into one: every search looks into all
-// lists.
+// mostLists is the number of lists of words above which Extend joins some into one: every search reads all lists.
 const mostLists = 16
 
 // WordSet are the words of some parts.
@@ -47,9 +46,9 @@ func (w WordSet) Add(p Kept) {
 	}
 }
 
-// Extend removes from w the words that the vocabulary has. It returns a list of the others, which replaces the old lists
-// with the IDs instead; the list has no Words when no word is new. Words of removed tasks stay: each costs a search a
-// lookup.
+// Extend removes from w the words that the vocabulary already has. It returns a list of the other words, which
+// replaces the old lists with the IDs instead; the list has no Words when no word is new. Words of removed tasks
+// stay: each costs a search a lookup.
 func (v Vocabulary) Extend(w WordSet) (add WordList, instead []int64) {
 	for _, list := range v {
 		for line := range bytes.Lines(list.Words[1:]) {
@@ -76,12 +75,12 @@ func (v Vocabulary) Extend(w WordSet) (add WordList, instead []int64) {
 	return add, instead
 }
 
-// manyWords bounds the words that a search looks up for one stretch of characters. A stretch that more words have is in
-// most parts, and to look up its words takes longer than to read the parts.
+// manyWords bounds the words that a search looks up for one term. A term that occurs in more words is in most parts,
+// and looking up its words takes longer than reading the parts.
 const manyWords = 200
 
-// with are the words that have a stretch of characters; ok is false when there are more than manyWords. A line break in
-// the stretch is the edge of a word.
+// with returns the words that contain stretch; ok is false when there are more than manyWords. A line break in
+// stretch is the edge of a word.
 func (v Vocabulary) with(stretch string) (out []string, ok bool) {
 	want := []byte(stretch)
 	for _, l := range v {
@@ -107,14 +106,14 @@ func (v Vocabulary) with(stretch string) (out []string, ok bool) {
 	return out, true
 }
 
-// Lookup is what a part must have to hold a query: one word of each of Words, and all Joints. An empty Lookup allows any
+// Lookup is what a part must have for a hit: one word of each of Words, and all Joints. An empty Lookup allows any
 // part.
 type Lookup struct {
 	Words  [][]string
 	Joints []uint32
 }
 
-// lookup finds the words that have the wanted stretches; ok is false when no part can have them.
+// lookup finds the words that contain the wanted terms; ok is false when no part can contain them.
 func (v Vocabulary) lookup(w wanted) (l Lookup, ok bool) {
 	for _, stretch := range w.words {
 		words, ok := v.with(stretch)

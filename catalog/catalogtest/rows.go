@@ -25,7 +25,7 @@ func keepRows(t testing.TB, db Catalog, changes ...catalog.Change) {
 	fixture.NoError(t, db.Keep(t.Context(), testBuild, changes, 0, patience))
 }
 
-// rowsOf are the rows of a catalogue, with everything, by source.
+// rowsOf returns the rows of a catalogue with their summaries, by source.
 func rowsOf(t testing.TB, db Catalog) map[string][]catalog.Row {
 	t.Helper()
 	list, err := db.Rows(t.Context(), testBuild, catalog.Summaries)

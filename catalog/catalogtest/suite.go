@@ -1,6 +1,6 @@
-// Package catalogtest is the behaviour that every backend of the catalogue must show: texts are found as looking into every
-// message finds them, rows come back as they were kept, and several who use one catalogue see each change whole. Damage
-// of a backend's own medium is tested next to the backend.
+// Package catalogtest is the behaviour that every backend of the catalogue must show: a search finds the same as a
+// look into every message, rows come back as they were kept, and several users of one catalogue see each change as a
+// whole. Damage of a backend's own medium is tested next to the backend.
 package catalogtest
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
-// Catalog is what is tested.
+// Catalog is the tested interface.
 type Catalog interface {
 	Rows(ctx context.Context, build uint64, extent catalog.Extent) ([]catalog.SourceRows, error)
 	Summaries(ctx context.Context, build uint64, source string, rows []*catalog.Row) error
@@ -30,11 +30,11 @@ type Catalog interface {
 
 // Backend is a place for one catalogue, empty at first.
 type Backend struct {
-	// Open opens it once more, as another process or server does.
+	// Open opens it again, like another process or server.
 	Open func(t testing.TB) Catalog
-	// Leftover is how many rows belong to no task.
+	// Leftover returns how many rows belong to no task.
 	Leftover func(t testing.TB) int
-	// Lists is how many lists of words there are.
+	// Lists returns how many lists of words there are.
 	Lists func(t testing.TB) int
 }
 
@@ -69,7 +69,7 @@ func Run(t *testing.T, open func(t *testing.T) Backend) {
 	}
 }
 
-// put keeps one task with these texts, one a message.
+// put keeps one task with these texts, one in each message.
 func put(t testing.TB, db Catalog, key string, texts ...string) {
 	t.Helper()
 	fixture.NoError(t, db.Put(context.Background(), []catalog.Entry{entry(key, texts...)}))
@@ -130,7 +130,7 @@ func begin(t testing.TB, db Catalog) search {
 	return search{s, tasks}
 }
 
-// hits are the hits of one task, the first ones of many.
+// hits returns the hits of one task; with most, only the first ones.
 func (s search) hits(t testing.TB, key string, q catalog.Query, most int) []catalog.Hit {
 	t.Helper()
 	parts, err := s.Parts(context.Background(), q)
@@ -147,7 +147,7 @@ func hits(t testing.TB, db Catalog, key string, q catalog.Query, most int) []cat
 	return s.hits(t, key, q, most)
 }
 
-// found are the hits of a query as KEY#NUMBER, by the catalogue.
+// found returns the hits of a query in the catalogue, as KEY#NUMBER.
 func found(t testing.TB, db Catalog, query string) map[string]bool {
 	t.Helper()
 	q, err := catalog.Parse(query)
@@ -163,7 +163,7 @@ func found(t testing.TB, db Catalog, query string) map[string]bool {
 	return out
 }
 
-// naive are the hits of a task by looking into every message, in the order of Rank.
+// naive finds the hits of a task by matching every message, in the order of Rank.
 func naive(q catalog.Query, list []catalog.Message) (out []catalog.Hit) {
 	for _, m := range list {
 		if hit, ok := q.Match(m); ok {
@@ -174,7 +174,7 @@ func naive(q catalog.Query, list []catalog.Message) (out []catalog.Hit) {
 	return out
 }
 
-// matching are the hits of a query in texts by looking into every message, as KEY#NUMBER.
+// matching finds the hits of a query in texts by matching every message, as KEY#NUMBER.
 func matching(q catalog.Query, all map[string][]string) map[string]bool {
 	out := map[string]bool{}
 	for key, texts := range all {
@@ -187,7 +187,7 @@ func matching(q catalog.Query, all map[string][]string) map[string]bool {
 	return out
 }
 
-// sorted are rows by their names.
+// sorted returns rows by their names.
 func sorted(rows []catalog.Row) []*catalog.Row {
 	out := make([]*catalog.Row, len(rows))
 	for i := range rows {

@@ -105,7 +105,7 @@ func testCancelled(t *testing.T, place Backend) {
 	put(t, db, "b", "words") // the connection is fit for use
 }
 
-// However tasks come, change and go, the catalogue finds what looking into all messages finds.
+// However tasks come, change and are removed, the catalogue finds the same as a look into all messages.
 func testChangingCatalogueFindsWhatMatches(t *testing.T, place Backend) {
 	if testing.Short() {
 		t.Skip("it makes one call after another, and the race detector takes ten times as long")
@@ -148,7 +148,7 @@ func testChangingCatalogueFindsWhatMatches(t *testing.T, place Backend) {
 	})
 }
 
-// Replaced and dropped tasks leave nothing behind, also not in the tables.
+// Replaced and dropped tasks leave nothing behind, not even in the tables.
 func testReplaceAndDrop(t *testing.T, place Backend) {
 	db := place.Open(t)
 	put(t, db, "a", "old words")
@@ -169,7 +169,7 @@ func testReplaceAndDrop(t *testing.T, place Backend) {
 	}
 }
 
-// Many writes leave what was there, in its order, also of tasks of many parts.
+// Many writes leave earlier tasks unchanged and in their order, also tasks with many parts.
 func testTasksKeepTheirOrder(t *testing.T, place Backend) {
 	db := place.Open(t)
 	texts := make([]string, 200)
@@ -257,7 +257,7 @@ func testWritesUnderReaders(t *testing.T, place Backend) {
 	readers.Wait()
 }
 
-// look uses all of a catalogue.
+// look reads everything in a catalogue.
 func look(ctx context.Context, db Catalog) error {
 	s, err := db.Snapshot(ctx)
 	if err != nil {

@@ -46,13 +46,13 @@ import (
 	"github.com/roost-dev/roost/database"
 )
 
-// patience is how long a writer of texts waits for another one.
+// patience limits how long a writer of texts waits for another one.
 const patience = 5 * time.Second
 
 // DB is the catalogue in a database. It is safe for concurrent use.
 type DB struct {
 	db      *database.DB
-	reading chan struct{} // a token for each snapshot: a search that reads in one needs further connections
+	reading chan struct{} // a token for each snapshot: a search that reads in a snapshot needs further connections
 
 	mu    sync.Mutex
 	words map[wordsKey]catalog.WordList // of the snapshot that was read last
@@ -66,7 +66,7 @@ func Open(db *database.DB) *DB {
 // Close does nothing: the database stays open.
 func (db *DB) Close() error { return nil }
 
-// What writers take turns for.
+// The turns that writers take.
 const (
 	rowsTurn  = "rows"
 	textsTurn = "texts"
@@ -96,7 +96,7 @@ INSERT INTO roost.catalog_turns VALUES ($1, 1) ON CONFLICT (name) DO UPDATE SET 
 	return database.Explained(err)
 }
 
-// SetAside removes everything, because some of it is damaged: it is derived again.
+// SetAside removes all rows and texts, because some are damaged: they are derived again.
 func (db *DB) SetAside() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -112,7 +112,7 @@ func (db *DB) SetAside() error {
 	return nil
 }
 
-// remove empties tables. TRUNCATE would take the rows from readers, too.
+// remove empties tables. TRUNCATE would remove the rows for readers, too.
 func remove(ctx context.Context, tx *database.Tx, tables ...string) error {
 	for _, table := range tables {
 		if _, err := tx.Exec(ctx, "DELETE FROM roost."+table); err != nil {

@@ -144,7 +144,7 @@ SELECT $1, n.* FROM unnest($2::bytea[], $3::bigint[], $4::bytea[], $5::bigint[],
 	return err
 }
 
-// update keeps what was found out about rows that have not changed since.
+// update stores what a list found out about rows, unless the rows have changed since.
 func update(ctx context.Context, tx *database.Tx, source int64, rows []*catalog.Row) error {
 	if len(rows) == 0 {
 		return nil

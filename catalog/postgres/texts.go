@@ -95,7 +95,7 @@ func hash(key string) []byte {
 	return sum[:]
 }
 
-// features are the numbers of a part's words and joints, in the order in which the index sorts them.
+// features returns the numbers of a part's words and joints, in the order in which the index sorts them.
 func features(p catalog.Kept) []int32 {
 	out := make([]int32, 0, len(p.Joints)+bytes.Count(p.Words, []byte("\n")))
 	for word := range bytes.Lines(p.Words) {
@@ -108,7 +108,7 @@ func features(p catalog.Kept) []int32 {
 	return slices.Compact(out)
 }
 
-// wordNumber is at least 0.
+// wordNumber returns the number of a word in the index, at least 0.
 func wordNumber(word []byte) int32 {
 	h := fnv.New64a()
 	_, _ = h.Write(word) // it never fails
@@ -140,10 +140,10 @@ func (db *DB) extend(ctx context.Context, tx *database.Tx, words catalog.WordSet
 
 func checksum(packed []byte) int64 { return int64(catalog.MixText(0, string(packed))) }
 
-// wordsKey names a list of words in memory. Its ID alone may be used again after the table was emptied.
+// wordsKey identifies a list of words in memory. The id alone may be used again after the table was emptied.
 type wordsKey struct{ id, checksum int64 }
 
-// vocabulary reads the lists of words that are not in memory.
+// vocabulary returns all lists of words, and reads those that are not in memory.
 func (db *DB) vocabulary(ctx context.Context, tx *database.Tx) (out catalog.Vocabulary, err error) {
 	found := tx.Query(ctx, `SELECT id, checksum FROM roost.catalog_words ORDER BY id`)
 	var all []wordsKey
@@ -196,7 +196,7 @@ type texts struct {
 	end func() // of the transaction
 }
 
-// Snapshot is catalog.DB.Snapshot. It waits while many others are open.
+// Snapshot is catalog.DB.Snapshot. It waits while too many others are open.
 func (db *DB) Snapshot(ctx context.Context) (*catalog.Snapshot, error) {
 	select {
 	case db.reading <- struct{}{}:
