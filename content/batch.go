@@ -26,7 +26,7 @@ type batch struct {
 	s     *Folder
 	ctx   context.Context
 	w     *bundleWriter
-	found bool // some contents were present already
+	found bool // some contents were in the store already
 	done  bool
 }
 
@@ -50,7 +50,7 @@ func (s *Folder) Begin(ctx context.Context) (Batch, error) {
 	return &batch{s: s, ctx: ctx, w: newBundleWriter(s.tempFile, s.fault)}, nil
 }
 
-// stored reports whether a content is in this batch or in the store, and need not be written.
+// stored reports whether a content is in this batch or in the store, so that it need not be written.
 func (b *batch) stored(k Key, manifest bool) bool {
 	if kind, ok := b.w.have[k]; ok && (kind || !manifest) {
 		return true
@@ -176,8 +176,8 @@ func (b *batch) Close() error {
 	return nil
 }
 
-// Each batch leaves a bundle. So that there are never many, the small ones are merged into one when mergeCount of them
-// exist. A merged bundle that is not large by then is merged again.
+// Each batch leaves a bundle. To keep their number low, small bundles are merged into one when mergeCount of them
+// exist. A merged bundle that is still small is merged again.
 const mergeCount = 50
 
 // small lists the bundles that are not large.
@@ -192,11 +192,12 @@ func (s *Folder) small() (list []*bundle) {
 	return list
 }
 
-// largeBundle is the size from which a bundle without unused contents is left as it is, in bytes.
+// largeBundle is the size in bytes from which a bundle without unused contents is not merged or rewritten.
 const largeBundle = 16 << 20
 
 // merge puts the small bundles into one; no content is dropped. Bundles that a living Store relies on stay.
-// (Rewriting the leases of others was rejected: a lease then names what its owner never wrote or found.)
+// (Rewriting the leases of others was rejected: such a lease would name contents that its owner never wrote or
+// found.)
 func (s *Folder) merge(ctx context.Context) error {
 	free, ok, err := s.tryLock(lockCollect, filelock.Exclusive)
 	if !ok {
@@ -235,8 +236,8 @@ func (s *Folder) merge(ctx context.Context) error {
 	return s.remove(list)
 }
 
-// remove removes bundles; the caller holds the exclusive lock. What cannot be removed, because Windows refuses while
-// another process reads it, stays until the next time.
+// remove removes bundles; the caller holds the exclusive lock. A bundle that Windows does not remove, because another
+// process reads it, stays until the next time.
 func (s *Folder) remove(list []*bundle) error {
 	if len(list) == 0 {
 		return nil
@@ -250,7 +251,7 @@ func (s *Folder) remove(list []*bundle) error {
 	return atomicfile.SyncDir(s.path(bundlesDir))
 }
 
-// scratchFile is the file of a bundle that no lease covers: one process at a time collects or merges.
+// scratchFile makes the file of a bundle that no lease covers: one process at a time collects or merges.
 func (s *Folder) scratchFile() (*os.File, error) {
 	if err := s.fault("create"); err != nil {
 		return nil, err
@@ -258,8 +259,8 @@ func (s *Folder) scratchFile() (*os.File, error) {
 	return os.CreateTemp(s.path(tempDir), "collect-*")
 }
 
-// publish finishes a bundle, renames it to its final name and makes both durable. With claim the bundle is held before
-// it has that name.
+// publish finishes a bundle, renames it to its final name and makes both durable. With claim, this Store holds the
+// bundle before it has that name.
 func (s *Folder) publish(ctx context.Context, w *bundleWriter, claim bool) (name string, err error) {
 	defer w.drop()
 	b, err := w.finish()
@@ -380,7 +381,7 @@ func (s *Folder) writeName(owner string, h Hash) error {
 	return err
 }
 
-// place renames a finished file, and makes its name durable.
+// place renames a finished file to its place, and makes its name durable.
 func (s *Folder) place(f *os.File, to, point string) (named bool, err error) {
 	if err = s.fault("rename"); err == nil {
 		err = atomicfile.Rename(f.Name(), to)
@@ -430,16 +431,16 @@ func (s *Folder) manifest(ctx context.Context, h Hash, alone bool) (Manifest, er
 	return m, nil
 }
 
-// walker visits everything that manifests reach. Its user keeps other processes from removing bundles, by keepBundles or
-// because it collects.
+// walker visits everything that manifests reach. Its caller keeps other processes from removing bundles, by
+// keepBundles or because it is the one that collects.
 type walker struct {
 	s     *Folder
 	seen  map[Key]bool
-	bytes int64 // stored size of what was seen
+	bytes int64 // stored size of the visited contents
 }
 
-// walk marks what roots reach. With strict, a missing content is ErrDamaged; otherwise it is skipped. An unreadable
-// manifest is always an error.
+// walk marks everything that roots reach. With strict, a missing content is ErrDamaged; otherwise walk skips it. An
+// unreadable manifest is always an error.
 func (w *walker) walk(ctx context.Context, roots []Key, strict bool) error {
 	fresh := false
 	todo := slices.Clone(roots)

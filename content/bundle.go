@@ -19,8 +19,8 @@ import (
 	"github.com/roost-dev/roost/internal/inputfile"
 )
 
-// A bundle file is a head, zstd frames (one for each content), the index, and a tail. An index row is a hash, where
-// its frame begins, how long the frame is, how long the content is, and a byte of flags; rows are in order of hashes.
+// A bundle file is a head, zstd frames (one for each content), the index, and a tail. An index row holds a hash, the
+// offset and length of its frame, the length of the content, and a byte of flags; rows are in order of hashes.
 const (
 	bundleHead = "roost bundle 1\n"
 	bundleTail = "roostend"
@@ -122,10 +122,11 @@ func openBundle(name, path string) (*bundle, error) {
 	return b, nil
 }
 
-// inMemory is the size up to which a content is compressed and read in one piece, in bytes. Larger ones are streamed.
+// inMemory is the size in bytes up to which a content is compressed and read as a whole. Larger contents are
+// streamed.
 const inMemory = 4 << 20
 
-// One encoder and one decoder serve all: EncodeAll and DecodeAll may be called from several goroutines.
+// One encoder and one decoder serve all callers: EncodeAll and DecodeAll may be called from several goroutines.
 var codec = sync.OnceValue(func() (c struct {
 	enc *zstd.Encoder
 	dec *zstd.Decoder
@@ -136,7 +137,7 @@ var codec = sync.OnceValue(func() (c struct {
 	return c
 })
 
-// copyTo writes a content to w, which takes all of it, and compares it with its hash.
+// copyTo writes a content to w, and compares it with its hash.
 func (b *bundle) copyTo(ctx context.Context, f io.ReaderAt, r row, w io.Writer) error {
 	frame := io.NewSectionReader(f, r.offset, r.stored)
 	bad := func(why error) error {
@@ -182,13 +183,13 @@ type bundleWriter struct {
 	create  func() (*os.File, error)
 	fault   func(op string) error
 	f       *os.File
-	flushed int64 // bytes that are in f
+	flushed int64 // bytes that are written to f
 	buf     []byte
 	rows    []row
-	have    map[Key]bool // hash -> it is a manifest
+	have    map[Key]bool // by hash: whether it is a manifest
 }
 
-// flushSize is how many bytes of a bundle wait in memory.
+// flushSize bounds the bytes of a bundle that wait in memory.
 const flushSize = 4 << 20
 
 func newBundleWriter(create func() (*os.File, error), fault func(string) error) *bundleWriter {
@@ -226,7 +227,7 @@ func (w *bundleWriter) flush() error {
 	return nil
 }
 
-// cutBack drops what was written from an offset on.
+// cutBack drops everything from an offset on.
 func (w *bundleWriter) cutBack(at int64) error {
 	if at >= w.flushed {
 		w.buf = w.buf[:at-w.flushed]
@@ -263,8 +264,8 @@ func (w *bundleWriter) add(k Key, data []byte, manifest bool) error {
 	return nil
 }
 
-// stream writes a content from a reader. When stored reports that it is present already, it is taken out again. After
-// an error the bundle is as before.
+// stream writes a content from a reader. When stored reports that the content is present already, stream removes it
+// again. After an error the bundle is as before.
 func (w *bundleWriter) stream(r io.Reader, size int64, stored func(Key) bool) (k Key, err error) {
 	start := w.at()
 	defer func() {
@@ -292,7 +293,7 @@ func (w *bundleWriter) stream(r io.Reader, size int64, stored func(Key) bool) (k
 	return k, nil
 }
 
-// frame takes over a content as it is in another bundle, after comparing it with its hash.
+// frame copies the frame of a content from another bundle, after comparing the content with its hash.
 func (w *bundleWriter) frame(ctx context.Context, b *bundle, f io.ReaderAt, r row) error {
 	if err := b.copyTo(ctx, f, r, io.Discard); err != nil {
 		return err

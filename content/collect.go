@@ -13,21 +13,21 @@ import (
 	"github.com/roost-dev/roost/internal/filelock"
 )
 
-// collection is one Collect at work.
+// collection is one run of Collect.
 type collection struct {
 	s       *Folder
 	o       CollectOptions
 	w       walker
-	bundles map[string]*bundle // those that existed at the beginning; later ones stay
-	stay    map[string]bool    // bundles that stay whole
+	bundles map[string]*bundle // those that existed at the beginning; later ones are kept
+	stay    map[string]bool    // bundles that are kept whole
 }
 
-// Collect removes what neither a name nor Keep reaches and no Store holds: it copies what is still needed of the
-// bundles that contain unused contents into a new one and removes them. Writers and readers continue; writers wait only
-// while files are removed. A kill at any moment loses nothing. If something that a name reaches is missing or
-// unreadable, the error is ErrDamaged and nothing is removed.
+// Collect removes contents that neither a name nor Keep reaches and no Store holds. From bundles with unused
+// contents, it copies the needed ones into a new bundle, and then removes the old bundles. Writers and readers
+// continue; writers wait only while files are removed. A kill at any moment loses nothing. If something that a name
+// reaches is missing or unreadable, the error is ErrDamaged and nothing is removed.
 //
-// A bundle with any unused content is rewritten, however little that is: what a user purged must not stay on disk.
+// A bundle with any unused content is rewritten, however little that is: purged contents must not stay on disk.
 func (s *Folder) Collect(ctx context.Context, o CollectOptions) (done Collected, err error) {
 	if _, err := os.Stat(s.path(bundlesDir)); errors.Is(err, fs.ErrNotExist) {
 		return Collected{}, nil
@@ -87,7 +87,7 @@ func (s *Folder) Collect(ctx context.Context, o CollectOptions) (done Collected,
 	return done, nil
 }
 
-// begin reads what exists and marks what is needed. It returns how many contents exist.
+// begin reads the existing bundles and marks the needed contents. It returns how many contents exist.
 func (c *collection) begin(ctx context.Context) (total int, err error) {
 	s := c.s
 	if err := s.refresh(true); err != nil {
@@ -117,7 +117,7 @@ func (c *collection) begin(ctx context.Context) (total int, err error) {
 	return len(all), c.spare(ctx, leases)
 }
 
-// mark marks what names and Keep reach.
+// mark marks the contents that names and Keep reach.
 func (c *collection) mark(ctx context.Context) error {
 	names, err := c.s.Names(ctx)
 	if err != nil {
@@ -149,7 +149,8 @@ func (c *collection) mark(ctx context.Context) error {
 }
 
 // spare keeps bundles that a living Store relies on or that came after the beginning, and everything their contents
-// reach: a Store that found a manifest may rely on what it names. It ends when nothing more has to stay.
+// reach: a Store that found a manifest may rely on the contents that the manifest names. It ends when no further
+// bundle has to stay.
 func (c *collection) spare(ctx context.Context, leases []lease) error {
 	s := c.s
 	for {
@@ -175,8 +176,8 @@ func (c *collection) spare(ctx context.Context, leases []lease) error {
 	}
 }
 
-// choose returns the bundles that are to go: those with unused contents, and with them the small ones. A single small
-// bundle without unused contents stays. It is smallest first.
+// choose returns the bundles to remove: those with unused contents, and with them the small ones. A single small
+// bundle without unused contents stays. The smallest comes first.
 func (c *collection) choose() (list []*bundle) {
 	var whole []*bundle
 	for name, b := range c.bundles {
@@ -207,7 +208,7 @@ func (c *collection) choose() (list []*bundle) {
 	return list
 }
 
-// gather writes what is needed of bundles that go into a new one.
+// gather writes the needed contents of the bundles in list into a new bundle.
 func (c *collection) gather(ctx context.Context, list []*bundle) error {
 	elsewhere := c.staying()
 	w := newBundleWriter(c.s.scratchFile, c.s.fault)
@@ -231,7 +232,7 @@ func (c *collection) gather(ctx context.Context, list []*bundle) error {
 	return err
 }
 
-// staying are the contents of the bundles that stay.
+// staying returns the contents of the bundles that stay.
 func (c *collection) staying() map[Key]bool {
 	out := map[Key]bool{}
 	c.s.mu.RLock()
@@ -244,8 +245,9 @@ func (c *collection) staying() map[Key]bool {
 	return out
 }
 
-// finish removes the bundles that go, after reading again, under the exclusive lock, which process relies on what and
-// then the names. In this order: a Store sets its name before it ends its hold, so one of the two readings finds it.
+// finish removes the bundles in list, after reading again, under the exclusive lock, first which process relies on
+// what and then the names. The order matters: a Store sets its name before it ends its hold, so one of the two
+// readings finds it.
 func (c *collection) finish(ctx context.Context, list []*bundle) error {
 	s := c.s
 	s.hold.Lock()

@@ -1,4 +1,4 @@
-// Package content stores immutable bytes under the SHA-256 of what they are.
+// Package content stores immutable bytes under their SHA-256.
 //
 // Writing. A Batch collects contents and manifests and becomes durable whole when Close returns. A content that the
 // store already has is not written again.
@@ -13,8 +13,8 @@
 // while bundles are being removed. Every content is compared with its hash. Damaged bytes are ErrDamaged, and the next
 // batch that has the content writes it again.
 //
-// A Folder is a store of files, which is the default. Package content/postgres keeps stores in a database that several
-// servers share. Package content/contenttest is what each of them must do.
+// A Folder is a store of files, which is the default. Package content/postgres keeps stores in a database that
+// several servers share. Package content/contenttest checks the required behaviour of each.
 //
 // Limits: contents are stored whole, without differences between similar ones (a delta format needs chains, bases and
 // repacking; 200 edits of a source file cost less than what they changed without any of it).
@@ -38,8 +38,8 @@ type Store interface {
 	// Begin starts a batch. Close or Discard must follow.
 	Begin(ctx context.Context) (Batch, error)
 
-	// Read returns a content, compared with its hash. A content over limit bytes is ErrTooLarge; limit 0 is no limit.
-	// Other errors are ErrMissing and ErrDamaged.
+	// Read returns a content, compared with its hash. A content over limit bytes gives ErrTooLarge; limit 0 is no
+	// limit. Other errors are ErrMissing and ErrDamaged.
 	Read(ctx context.Context, h Hash, limit int64) ([]byte, error)
 	// Verify reads a content in little memory and compares it with its hash.
 	Verify(ctx context.Context, h Hash) error
@@ -49,11 +49,11 @@ type Store interface {
 	// Contains reports whether the content is present now. It holds nothing and writes nothing: for a caller that only
 	// displays, or knows that a name reaches the content.
 	Contains(ctx context.Context, h Hash) bool
-	// Has reports whether the content is present. While something is held, what it finds is held too; what cannot be held
-	// counts as absent, so that it is written again.
+	// Has reports whether the content is present. While something is held, Has also holds the content that it finds.
+	// A content that cannot be held counts as absent, so that the caller writes it again.
 	Has(ctx context.Context, h Hash) bool
-	// Find is Has for a caller that cannot write the content again. The error: presence is unknown, or the content could
-	// not be held, as on a full disk.
+	// Find is Has for a caller that cannot write the content again. It fails when presence is unknown, or when the
+	// content could not be held, as on a full disk.
 	Find(ctx context.Context, h Hash) (bool, error)
 
 	// Name returns the hash of an owner's manifest; ErrMissing without one.
@@ -62,26 +62,26 @@ type Store interface {
 	Names(ctx context.Context) (map[string]Named, error)
 	// SetName gives an owner a manifest that is in the store, durably. Until Settle the manifest stays held as well.
 	SetName(ctx context.Context, owner string, h Hash) error
-	// RemoveName takes the manifest from an owner, durably. An owner without one is no error.
+	// RemoveName removes the manifest from an owner, durably. An owner without one is no error.
 	RemoveName(ctx context.Context, owner string) error
 
-	// Keep makes Settle do nothing until release is called, and holds what Has finds from now on: for work on contents
-	// that no name reaches yet.
+	// Keep makes Settle do nothing until release is called, and makes Has hold what it finds from now on: for work on
+	// contents that no name reaches yet.
 	Keep() (release func())
-	// Settle ends the hold: names reach everything of this Store that is still wanted. While a Keep or a Batch is open it
-	// does nothing.
+	// Settle ends the hold: after it, names must reach all contents of this Store that are still needed. While a Keep
+	// or a Batch is open it does nothing.
 	Settle()
 	// Close ends the hold. Only reading is possible after it.
 	Close() error
 
-	// Size is how many bytes the contents take.
+	// Size returns how many bytes the contents take.
 	Size(ctx context.Context) (int64, error)
 	// Reaches counts the contents that an owner's manifest reaches and the bytes that they take. Contents that other
-	// owners reach too are counted.
+	// owners also reach count, too.
 	Reaches(ctx context.Context, owner string) (contents int, bytes int64, err error)
-	// Collect removes what neither a name nor Keep reaches and no Store holds. Readers continue; writers wait only while
-	// contents are removed. A kill at any moment loses nothing. If something that a name reaches is missing or unreadable,
-	// the error is ErrDamaged and nothing is removed.
+	// Collect removes contents that neither a name nor Keep reaches and no Store holds. Readers continue; writers
+	// wait only while contents are removed. A kill at any moment loses nothing. If something that a name reaches is
+	// missing or unreadable, the error is ErrDamaged and nothing is removed.
 	Collect(ctx context.Context, o CollectOptions) (Collected, error)
 }
 
@@ -89,14 +89,14 @@ type Store interface {
 type Batch interface {
 	// Add adds a content.
 	Add(data []byte) (Hash, error)
-	// AddFrom adds a content of size bytes from a stream, in little memory. A longer or shorter stream is ErrLength, and
-	// nothing is added.
+	// AddFrom adds a content of size bytes from a stream, in little memory. A longer or shorter stream gives
+	// ErrLength, and nothing is added.
 	AddFrom(r io.Reader, size int64) (Hash, error)
-	// AddManifest adds a manifest. Everything it names must be in this batch or in the store; a name that is missing is
-	// ErrMissing, so that no collection ever finds a manifest without its contents.
+	// AddManifest adds a manifest. Every content that it names must be in this batch or in the store; a missing one
+	// gives ErrMissing, so that no collection ever finds a manifest without its contents.
 	AddManifest(m Manifest) (Hash, error)
-	// Close makes the batch durable and holds it until Settle. When everything was present already it writes nothing.
-	// After an error nothing of the batch counts, and the store is as before.
+	// Close makes the batch durable and holds it until Settle. When the store had everything already, it writes
+	// nothing. After an error the store is as before, without anything of the batch.
 	Close() error
 	// Discard drops the batch; after Close it does nothing.
 	Discard()
@@ -119,17 +119,17 @@ var (
 	ErrDamaged = errors.New("is damaged in the content store")
 	// ErrTooLarge: the content is larger than the caller's limit.
 	ErrTooLarge = errors.New("is larger than the limit")
-	// ErrLength: a stream was shorter or longer than announced.
+	// ErrLength: a stream was shorter or longer than its announced size.
 	ErrLength = errors.New("its length is not the announced one")
 )
 
 // Key is a hash as its bytes.
 type Key [sha256.Size]byte
 
-// Hash is the same name as text.
+// Hash returns the key as text.
 func (k Key) Hash() Hash { return Hash(hex.EncodeToString(k[:])) }
 
-// Key is the hash as its bytes. The error: it has not the form of a hash.
+// Key returns the hash as bytes; an error when it does not have the form of a hash.
 func (h Hash) Key() (k Key, err error) {
 	if len(h) != 2*len(k) {
 		return k, fmt.Errorf("%q is not the name of a content", string(h))
@@ -151,8 +151,8 @@ type Manifest struct {
 	Files   []File `json:"files,omitempty"`
 }
 
-// File is one path of a manifest and the content it had. Collect follows Hash only; the other fields are for people
-// that read a manifest.
+// File is one path of a manifest and the content that it had. Collect follows Hash only; the other fields are for
+// people who read a manifest.
 type File struct {
 	Path   string `json:"path,omitempty"`
 	Kind   string `json:"kind,omitempty"`
@@ -161,11 +161,11 @@ type File struct {
 	Before bool   `json:"before,omitempty"`
 }
 
-// MaxManifest is the largest manifest that is read, in bytes; it bounds memory. A file of a manifest takes about 150
-// bytes, so this is more than a million files.
+// MaxManifest is the largest size in bytes of a manifest that is read; it bounds memory. A file of a manifest takes
+// about 150 bytes, so this is more than a million files.
 const MaxManifest = 256 << 20
 
-// Names are the contents and manifests that a manifest names.
+// Names returns the contents and manifests that a manifest names.
 func (m *Manifest) Names() (list []Key, err error) {
 	add := func(h Hash) {
 		k, bad := h.Key()
@@ -183,16 +183,16 @@ func (m *Manifest) Names() (list []Key, err error) {
 	return list, err
 }
 
-// Named is an owner's manifest and when it was set.
+// Named is an owner's manifest, and the time at which it was set.
 type Named struct {
 	Manifest Hash
 	At       time.Time
 }
 
-// CollectOptions are what Collect keeps and does.
+// CollectOptions select what Collect keeps and does.
 type CollectOptions struct {
-	// Keep names more contents that stay, with everything they reach. It is called more than once. A missing content is
-	// no error.
+	// Keep returns further contents that stay, with everything that they reach. Collect calls it more than once. A
+	// missing content is no error.
 	Keep func() ([]Hash, error)
 	// DryRun only counts and writes nothing.
 	DryRun bool
@@ -200,7 +200,7 @@ type CollectOptions struct {
 	Without []string
 }
 
-// Collected is what Collect did, or would do.
+// Collected is the report of Collect: what it removed or, after a dry run, would remove.
 type Collected struct {
 	Kept, Removed int   // contents
 	Before, After int64 // bytes on disk; After of a dry run is an estimate

@@ -6,10 +6,10 @@ import (
 	"fmt"
 )
 
-// Copy gives an owner in another store the manifest that it has in this one, with everything that the manifest reaches, and
-// returns how many contents were written. Contents that the other store has are not written again. An owner whose
-// manifest there has this one among its parents keeps it. Hashes stay the same, so a copy that was killed can be repeated.
-// The caller settles the other store.
+// Copy gives an owner in the other store the manifest that it has in this one, with everything that the manifest
+// reaches, and returns how many contents were written. It does not write contents that the other store has. An owner
+// keeps its manifest there if that one has the manifest of this store among its parents. Hashes stay the same, so a
+// copy that was killed can be repeated. The caller settles the other store.
 func Copy(ctx context.Context, from, to Store, owner string) (written int, err error) {
 	defer func() {
 		if err != nil {
@@ -61,7 +61,7 @@ func continues(ctx context.Context, s Store, owner string, root Hash) (bool, err
 	return false, err
 }
 
-// copier copies what manifests reach, into one batch.
+// copier copies contents that manifests reach, into one batch.
 type copier struct {
 	ctx      context.Context //nolint:containedctx // it lives as long as one call of Copy
 	from, to Store
@@ -80,7 +80,7 @@ func (c *copier) has(h Hash) (bool, error) {
 	return found, err
 }
 
-// manifests copies a manifest, after those before it. A chain of them may be as long as its task.
+// manifests copies a manifest, after the ones before it. A chain of manifests may be as long as its task.
 func (c *copier) manifests(root Hash) error {
 	for todo := []Hash{root}; len(todo) > 0; {
 		h := todo[len(todo)-1]

@@ -55,9 +55,9 @@ type known struct {
 	small   map[Key]position
 	large   []*bundle
 	bad     map[string]string // bundles with an unreadable index, and why
-	damaged map[position]bool // copies that were read and found damaged
-	stamp   time.Time         // when the folder last changed, as of the reading
-	seen    time.Time         // when it was read
+	damaged map[position]bool // copies that were read and are damaged
+	stamp   time.Time         // when the folder last changed before it was read
+	seen    time.Time         // when the folder was read
 }
 
 type position struct {
@@ -148,7 +148,7 @@ func (k *known) add(b *bundle) {
 	}
 }
 
-// find finds one copy, a manifest if any copy is one. The caller holds mu.
+// find returns one copy of a content, and a manifest if any copy is one. The caller holds mu.
 func (k *known) find(id Key) (position, bool) {
 	found, ok := k.small[id]
 	if ok && found.b.row(found.i).manifest {
@@ -175,7 +175,7 @@ func (k *known) allDamaged(id Key) bool {
 	return len(k.damaged) > 0
 }
 
-// anyBad describes one bundle whose index cannot be read, or is "".
+// anyBad describes one bundle whose index cannot be read; "" when there is none.
 func (k *known) anyBad() string {
 	for name, why := range k.bad {
 		return name + " (" + why + ")"
@@ -193,8 +193,8 @@ func (s *Folder) row(id Key) (row, bool) {
 	return p.b.row(p.i), true
 }
 
-// current reports whether the bundles folder is as it was read. Times of files are coarse: a reading soon after a
-// change may have missed the next one.
+// current reports whether the bundles folder is unchanged since it was read. Times of files are coarse: if it was
+// read soon after a change, the next change may not show in its time.
 func (k *known) current(dir string) bool {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -299,10 +299,10 @@ func (s *Folder) quiet() bool {
 	return s.known.current(s.path(bundlesDir))
 }
 
-// keepBundles keeps other processes from removing bundles until free is called, and reads the folder. While a collection
-// moves a content, a listing may show neither its old bundle nor its new one. So no content counts as missing before this,
-// unless the folder is quiet. Where the lock cannot be taken, as in a store that is read-only, the folder is only read. The
-// caller locks s.hold neither before nor until free.
+// keepBundles keeps other processes from removing bundles until free is called, and reads the folder. While a
+// collection moves a content, a listing may show neither its old bundle nor its new one. So no content counts as
+// missing before keepBundles was called, unless the folder is quiet. Where the lock cannot be taken, as in a
+// read-only store, the folder is only read. The caller must not hold s.hold, from before the call until free.
 func (s *Folder) keepBundles(ctx context.Context) (free func(), err error) {
 	free = func() {}
 	if _, err := os.Stat(s.path(lockRemove)); err == nil { // otherwise no process removes anything, and reading creates nothing
@@ -333,9 +333,9 @@ func (s *Folder) Read(ctx context.Context, h Hash, limit int64) ([]byte, error) 
 // Verify implements Store.
 func (s *Folder) Verify(ctx context.Context, h Hash) error { return s.copy(ctx, h, 0, nil, false) }
 
-// copy tries every copy of a content until one is good. When a bundle was removed since the folder was read, because
-// its contents went to another one, the folder is read again, the last time while no bundle can be removed. A nil buffer
-// takes nothing. alone: the caller itself keeps bundles from being removed.
+// copy tries every copy of a content until one is good. When a bundle was removed after the folder was read, because
+// its contents moved to another bundle, copy reads the folder again, the last time while no bundle can be removed.
+// With a nil buffer it only verifies. alone: the caller itself keeps bundles from being removed.
 func (s *Folder) copy(ctx context.Context, h Hash, limit int64, out *bytes.Buffer, alone bool) error {
 	k, err := h.Key()
 	if err != nil {
@@ -421,7 +421,7 @@ func (s *Folder) copyFrom(ctx context.Context, p position, limit int64, out *byt
 	return p.b.copyTo(ctx, f, r, to)
 }
 
-// copies lists where a content is, copies known to be damaged last.
+// copies lists the copies of a content, known damaged ones last.
 func (s *Folder) copies(k Key) []position {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

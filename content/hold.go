@@ -25,28 +25,28 @@ import (
 // Rejected: a shared lock from a batch's begin until its name is set (a run that lasts a day would stop all
 // collections); a grace period by file times (it depends on clocks, and a purge could remove nothing that is young).
 
-// held is what a Store relies on.
+// held records what a Store relies on.
 type held struct {
-	lease   *os.File // nil: nothing
+	lease   *os.File // nil: it relies on nothing
 	names   map[string]bool
 	batches int
 	keeps   int
 }
 
-// idle reports whether nothing is held and nothing that is found is to be held.
+// idle reports whether nothing is held, and contents that are found need not be held.
 func (h *held) idle() bool { return h.lease == nil && h.batches == 0 && h.keeps == 0 }
 
-// patience bounds the wait for a kernel lock of a caller that has other work: each process before it syncs a few times,
-// and on a slow disk one sync takes seconds.
+// patience bounds how long a caller with other work waits for a kernel lock: each process before it syncs a few
+// times, and on a slow disk one sync takes seconds.
 const patience = time.Minute
 
 // The kernel locks of a store.
 const (
-	lockRemove  = "lock"    // shared: to rely on a bundle; exclusive: to remove bundles
+	lockRemove  = "lock"    // shared: while a bundle is relied on; exclusive: to remove bundles
 	lockCollect = "collect" // one process at a time collects or merges
 )
 
-// busy describes what the owner of a lock does.
+// busy describes what the holder of a lock does.
 var busy = map[string]string{
 	lockRemove:  "another process holds or removes bundles",
 	lockCollect: "another process removes unused contents",
@@ -98,8 +98,8 @@ func (s *Folder) Find(ctx context.Context, h Hash) (bool, error) {
 	return s.relyOn(ctx, k, false, true)
 }
 
-// relyOn reports whether a content is present and held. With manifest only a copy that Collect treats as a manifest
-// counts. With look, bundles that came since the last reading count too.
+// relyOn reports whether a content is present and held. With manifest, only a copy that Collect treats as a manifest
+// counts. With look, bundles that are newer than the last reading count, too.
 func (s *Folder) relyOn(ctx context.Context, k Key, manifest, look bool) (bool, error) {
 	for range 3 {
 		s.mu.RLock()
@@ -137,8 +137,8 @@ func (s *Folder) relyOn(ctx context.Context, k Key, manifest, look bool) (bool, 
 	return false, fmt.Errorf("hold content %s: collections removed its bundle again and again", k.Hash())
 }
 
-// rely holds a bundle that is present. When nothing is to be held it does nothing. A bundle that was removed is
-// fs.ErrNotExist.
+// rely holds a bundle that is present. When nothing needs to be held, it does nothing. For a removed bundle the error
+// is fs.ErrNotExist.
 func (s *Folder) rely(ctx context.Context, name string) error {
 	s.hold.Lock()
 	defer s.hold.Unlock()
@@ -150,14 +150,15 @@ func (s *Folder) rely(ctx context.Context, name string) error {
 	return s.note(ctx, name, true)
 }
 
-// claim holds a bundle that is about to get its name. If the bundle never gets it, the line in the lease is harmless.
+// claim holds a bundle that is about to get its name. If the bundle never gets it, the claim is harmless.
 func (s *Folder) claim(ctx context.Context, name string) error {
 	s.hold.Lock()
 	defer s.hold.Unlock()
 	return s.note(ctx, name, false)
 }
 
-// note writes a line in the lease, and creates the lease first. "" only creates it. The caller holds s.hold.
+// note writes a line into the lease, and creates the lease first if it does not exist. "" only creates it. The caller
+// holds s.hold.
 func (s *Folder) note(ctx context.Context, name string, mustExist bool) error {
 	if s.held.names[name] || name == "" && s.held.lease != nil {
 		return nil
@@ -199,8 +200,8 @@ func addLine(f *os.File, line string) error {
 	return nil
 }
 
-// createLease creates this Store's lease. The caller has the shared lock, so that no collection takes the lease for a
-// dead one before it is locked.
+// createLease creates this Store's lease. The caller holds the shared lock, so that no collection treats the lease as
+// that of a dead process before the lease is locked.
 func (s *Folder) createLease() error {
 	name := s.path(leasesDir, fmt.Sprintf("%d-%016x", os.Getpid(), rand.Uint64()))
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
@@ -220,8 +221,8 @@ func (s *Folder) createLease() error {
 	return nil
 }
 
-// tempFile creates the file of a bundle that is being written. Its name begins with that of the lease, so that the
-// file of a dead process is recognised.
+// tempFile creates the file of a bundle that is being written. Its name begins with that of the lease, so that leases
+// can recognise the file of a dead process.
 func (s *Folder) tempFile() (*os.File, error) {
 	s.hold.Lock()
 	defer s.hold.Unlock()
@@ -271,14 +272,14 @@ func (s *Folder) dropLease() {
 	}
 }
 
-// lease is a lease whose owner lives.
+// lease is a lease whose process lives.
 type lease struct {
 	name    string
 	bundles []string
 }
 
-// leases lists what all living Stores rely on. With clean, which needs the exclusive lock, leases of dead owners and
-// their temporary files are removed.
+// leases lists the bundles that all living Stores rely on. With clean, which needs the exclusive lock, it removes the
+// leases of dead processes and their temporary files.
 func (s *Folder) leases(clean bool) (list []lease, err error) {
 	fail := func(err error) ([]lease, error) {
 		return nil, fmt.Errorf("read the leases of the content store: %w", err)

@@ -12,7 +12,7 @@ import (
 	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
-// What another process relies on stays until that process ends its hold or dies.
+// Contents that another process relies on stay until that process ends its hold or dies.
 func testHeld(b *bench) {
 	ctx, s := b.Context(), b.open()
 	add(b, s, "was there")
@@ -80,7 +80,7 @@ func testHasHolds(b *bench) {
 	}
 }
 
-// A manifest that a Store relies on stays with what it names.
+// A manifest that a Store relies on stays, with everything that it names.
 func testHeldWhole(b *bench) {
 	s := b.open()
 	add(b, s, "leaf")
@@ -103,8 +103,8 @@ func testHeldWhole(b *bench) {
 	}
 }
 
-// While two processes collect without end, others write and name what they wrote: all that a name reaches is present at
-// any time.
+// While two processes collect without a pause, others write contents and name them: all contents that a name reaches
+// are present at any time.
 func testBesideWriters(b *bench) {
 	s := b.open()
 	add(b, s, "first")
@@ -163,8 +163,8 @@ func testBesideWriters(b *bench) {
 	b.verifyAll()
 }
 
-// A collection at its most dangerous moment: between mark and removal another process finds what is about to be
-// removed, names it and ends its hold.
+// A collection at its most dangerous moment: between mark and removal, another process finds a content that is about
+// to be removed, names it and ends its hold.
 func testLateName(b *bench) {
 	ctx, s := b.Context(), b.open()
 	state := map[string]string{"a": "1", "b/c": "2"}
@@ -214,7 +214,8 @@ func testKeep(b *bench) {
 	}
 }
 
-// What a dry run reports becomes true, also for a batch that is half unused and for a name that goes. It changes nothing.
+// The report of a dry run matches the later collection, also for a batch that is half unused and for a name that is
+// removed. A dry run changes nothing.
 func testDryRun(b *bench) {
 	ctx, s := b.Context(), b.open()
 	var h content.Hash
@@ -259,7 +260,7 @@ func testMissing(b *bench) {
 	}
 }
 
-// A reader that was there before a collection continues with what stayed.
+// A reader that was opened before a collection still reads the contents that stay.
 func testReader(b *bench) {
 	ctx, s := b.Context(), b.open()
 	h := commit(b, s, map[string]string{"a": "kept", "b/c": text(1, 3000)})
@@ -276,7 +277,8 @@ func testReader(b *bench) {
 	}
 }
 
-// Goroutines that share a Store: each keeps what it works on, so that no Settle of another releases it.
+// Goroutines share a Store: each keeps the contents that it works on, so that no Settle of another goroutine releases
+// them.
 func testGoroutines(b *bench) {
 	ctx, s := b.Context(), b.open()
 	var all sync.WaitGroup
@@ -322,8 +324,8 @@ func testGoroutines(b *bench) {
 	b.verifyAll()
 }
 
-// A process that is killed anywhere in its work leaves a store that others continue with: what was named stays whole,
-// and what was not named is collected.
+// A process that is killed anywhere in its work leaves a store that other processes can use: named contents stay
+// whole, and others are collected.
 func testKills(b *bench) {
 	for _, place := range b.Commits {
 		b.Run(place, func(t *testing.T) { (&bench{t, b.fresh(), b.fresh}).kill(place, "commit new") })

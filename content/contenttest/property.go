@@ -8,7 +8,8 @@ import (
 	"github.com/roost-dev/roost/content"
 )
 
-// world is a store as two processes see it, and a model of it: what each name has, and what each process relies on.
+// world is a store as two processes see it, and a model of it: the contents of each name, and those that each process
+// relies on.
 type world struct {
 	t      *rapid.T
 	b      *bench
@@ -78,7 +79,8 @@ func (w *world) check(t *rapid.T) {
 	}
 }
 
-// A store behaves as a map of what was written, from which only goes what no name reaches and no process relies on.
+// A store behaves like a map of the written contents, from which a collection removes only those that no name reaches
+// and no process relies on.
 func testMap(b *bench) {
 	rapid.Check(b.T, func(rt *rapid.T) {
 		place := b.fresh()

@@ -1,6 +1,6 @@
-// Package contenttest is the behaviour that every content store must show: what is written is read, what a name reaches
-// or a running process relies on stays, and a process that is killed anywhere leaves a store that others go on with.
-// Faults of a store's own medium are tested beside the store.
+// Package contenttest is the behaviour that every content store must show: written contents can be read, contents
+// that a name reaches or a running process relies on stay, and a process that is killed anywhere leaves a store that
+// others can use. Faults of a store's own medium are tested beside the store.
 //
 //	func TestSuite(t *testing.T) {
 //		contenttest.Run(t, func(t *testing.T) contenttest.Backend { ... })
@@ -15,13 +15,13 @@ import (
 
 // Backend is one empty place for one store.
 type Backend struct {
-	// Open opens the store of the place, each time as another process does. The test closes it.
+	// Open opens the store, each time like another process. The test closes it.
 	Open func(t testing.TB) content.Store
 	// Start starts a process that has the store open and runs Serve, with a failpoint that is armed in it.
 	Start func(t testing.TB, fail string) *Child
-	// Damage changes bytes of a stored content behind the store's back.
+	// Damage changes bytes of a stored content without the store's knowledge.
 	Damage func(t testing.TB, h content.Hash)
-	// Lose removes a stored content behind the store's back.
+	// Lose removes a stored content without the store's knowledge.
 	Lose func(t testing.TB, h content.Hash)
 
 	// Commits are the failpoints of a batch and of a name, Collects those of a collection.

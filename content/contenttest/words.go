@@ -29,7 +29,7 @@ func write(t testing.TB, s content.Store, fill func(b content.Batch)) {
 	fixture.NoError(t, b.Close())
 }
 
-// add writes contents, each batch one.
+// add writes contents, each in a batch of its own.
 func add(t testing.TB, s content.Store, contents ...string) {
 	t.Helper()
 	for _, c := range contents {
@@ -72,7 +72,7 @@ func read(t testing.TB, s content.Store, h content.Hash) string {
 	return string(fixture.Must[[]byte](t)(s.Read(context.Background(), h, 0)))
 }
 
-// HashOf is the name of a text as a content.
+// HashOf returns the hash of a text.
 func HashOf(text string) content.Hash { return content.Key(sha256.Sum256([]byte(text))).Hash() }
 
 func collect(t testing.TB, s content.Store) content.Collected {
@@ -104,7 +104,7 @@ func (b *bench) verifyAll() {
 	}
 }
 
-// text is content that a compressor does not make small, the same for one number.
+// text returns a content that does not compress well; the same number gives the same content.
 func text(n, size int) string {
 	var b strings.Builder
 	for x := uint64(n)*2654435761 + 1; b.Len() < size; {

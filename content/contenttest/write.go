@@ -13,7 +13,7 @@ import (
 	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
-// large is a size that no store keeps in memory whole.
+// large is a size for which no store keeps a content in memory as a whole.
 const large = 5 << 20
 
 func testEmpty(b *bench) {
@@ -177,7 +177,8 @@ func testContext(b *bench) {
 	}
 }
 
-// A damaged content is noticed, counts as absent from then on, and the next batch that has it writes it again.
+// A store notices a damaged content, and treats it as absent from then on. The next batch with that content writes it
+// again.
 func testDamaged(b *bench) {
 	ctx := b.Context()
 	for i, size := range []int{5000, large} {
@@ -243,7 +244,8 @@ func testManifest(b *bench) {
 	}
 }
 
-// A file with the bytes of a manifest does not take the manifest's place: a collection follows what a manifest names.
+// A file with the bytes of a manifest does not replace the manifest: a collection still follows the names in the
+// manifest.
 func testSameBytes(b *bench) {
 	ctx, s := b.Context(), b.open()
 	h := commit(b, s, map[string]string{"f": "needed"})
@@ -294,7 +296,7 @@ func testReaches(b *bench) {
 	}
 }
 
-// Every process sees a name at once, and when it was set.
+// Every process sees a name at once, and the time at which it was set.
 func testNames(b *bench) {
 	ctx, s, other := b.Context(), b.open(), b.open()
 	x, y := commit(b, s, map[string]string{"a": "1"}), commit(b, s, map[string]string{"a": "2"})

@@ -185,7 +185,7 @@ func (b *batch) Close() error {
 	return nil
 }
 
-// store stores the batch in one transaction and holds what is in it.
+// store stores the batch in one transaction, and holds its contents.
 func (b *batch) store() error {
 	s := b.s
 	id, err := s.row(b.ctx)
@@ -223,7 +223,7 @@ func (b *batch) store() error {
 	return nil
 }
 
-// reliedStay fails when something that a manifest of the batch names was removed: the lease that held it was ended.
+// reliedStay fails when a content that a manifest of the batch names was removed: the lease that held it has ended.
 func (b *batch) reliedStay(tx *database.Tx, store int32) error {
 	var n int
 	relied := slices.Collect(maps.Keys(b.relied))
@@ -234,7 +234,7 @@ func (b *batch) reliedStay(tx *database.Tx, store int32) error {
 	return err
 }
 
-// storePayloads stores the contents that the database does not have, or of which it has damaged pieces.
+// storePayloads stores the contents that the database does not have or has with damaged pieces.
 func (b *batch) storePayloads(tx *database.Tx, keys []content.Key) error {
 	there, err := payload.Present(b.ctx, tx, asBytes(keys))
 	if err != nil {
@@ -282,7 +282,7 @@ func (b *batch) storePayloads(tx *database.Tx, keys []content.Key) error {
 	return flush()
 }
 
-// keep gives the store the contents of the batch, and holds them.
+// keep adds the contents of the batch to the store, and holds them.
 func (b *batch) keep(tx *database.Tx, store int32, lease int64, keys []content.Key) error {
 	var manifests, from, to [][]byte
 	for _, k := range keys {

@@ -11,7 +11,7 @@ import (
 	"github.com/roost-dev/roost/internal/failpoint"
 )
 
-// reach begins a statement about store $1: the contents that the roots reach.
+// reach returns the beginning of a statement about store $1: a query for the contents that the roots reach.
 func reach(roots string) string {
 	return `
 WITH RECURSIVE reach (hash) AS (
@@ -45,7 +45,8 @@ FROM reach r LEFT JOIN roost.kept k ON k.store = $1 AND k.hash = r.hash LEFT JOI
 	return contents, bytes, nil
 }
 
-// needed are the roots of what stays: names but those of the owners $3, what leases hold, and the contents $2.
+// needed selects the roots of the contents that stay: the names, except those of the owners $3, the held contents,
+// and the contents $2.
 const needed = `
 	SELECT manifest FROM roost.owners WHERE store = $1 AND NOT owner = ANY($3)
 	UNION SELECT h.hash FROM roost.held h JOIN roost.leases l ON l.id = h.lease WHERE h.store = $1 AND l.lease_until > clock_timestamp()
@@ -84,7 +85,7 @@ func (s *Store) collect(ctx context.Context, id int32, o content.CollectOptions)
 	return done, payload.Sweep(ctx, s.in.db)
 }
 
-// roots are what Keep names and the owners that a dry run leaves out.
+// roots returns the contents that CollectOptions.Keep names, and the owners that a dry run leaves out.
 func roots(o content.CollectOptions) (keep [][]byte, without []string, err error) {
 	keep, without = [][]byte{}, []string{}
 	if o.DryRun {
@@ -121,7 +122,7 @@ FROM roost.kept k JOIN roost.contents c ON c.hash = k.hash LEFT JOIN reach r ON 
 	return would, err
 }
 
-// whole fails when something that a name reaches is missing.
+// whole fails when a content that a name reaches is missing.
 func (s *Store) whole(ctx context.Context, q database.Querier, id int32, without []string) error {
 	var hash []byte
 	missing, err := database.Found(q.QueryRow(ctx, reach(`SELECT manifest FROM roost.owners WHERE store = $1 AND NOT owner = ANY($2)`)+`
@@ -132,7 +133,7 @@ SELECT r.hash FROM reach r WHERE NOT EXISTS (SELECT FROM roost.kept k WHERE k.st
 	return err
 }
 
-// remove takes from the store what nothing needs, while nothing begins to need it.
+// remove removes unneeded contents from the store. The caller's lock ensures that none becomes needed meanwhile.
 func (s *Store) remove(ctx context.Context, tx *database.Tx, id int32, o content.CollectOptions) (done content.Collected, err error) {
 	if _, err := tx.Exec(ctx, lockAlone, lockClass, id); err != nil {
 		return done, err

@@ -10,7 +10,7 @@ import (
 	"github.com/roost-dev/roost/database/lease"
 )
 
-// patience bounds the wait for the database of a caller without a context.
+// patience bounds the wait for the database in calls without a context.
 const patience = 10 * time.Second
 
 // Has implements content.Store.
@@ -22,7 +22,7 @@ func (s *Store) Has(ctx context.Context, h content.Hash) bool {
 // Find implements content.Store.
 func (s *Store) Find(ctx context.Context, h content.Hash) (bool, error) { return s.look(ctx, h, true) }
 
-// look reports whether a content is present and held. With fresh, it looks again for one that was absent before.
+// look reports whether a content is present and held. With fresh, it asks again about one that was absent before.
 func (s *Store) look(ctx context.Context, h content.Hash, fresh bool) (bool, error) {
 	k, err := h.Key()
 	if err != nil || s.isDamaged(k) {
@@ -42,7 +42,8 @@ func (s *Store) look(ctx context.Context, h content.Hash, fresh bool) (bool, err
 	return there, err
 }
 
-// Prefetch finds out at once which of many contents are present, so that Has asks no server about them until Settle.
+// Prefetch finds out with few requests which of many contents are present, so that Has needs no request for them
+// until Settle.
 func (s *Store) Prefetch(ctx context.Context, hashes []content.Hash) error {
 	if s.idle() {
 		return nil
@@ -55,7 +56,7 @@ func (s *Store) Prefetch(ctx context.Context, hashes []content.Hash) error {
 			}
 		}
 	}
-	const most = 10_000 // of one statement
+	const most = 10_000 // contents in one statement
 	for len(keys) > 0 {
 		n := min(most, len(keys))
 		if _, err := s.rely(ctx, keys[:n]); err != nil {
@@ -66,14 +67,14 @@ func (s *Store) Prefetch(ctx context.Context, hashes []content.Hash) error {
 	return nil
 }
 
-// idle reports whether nothing is held and nothing that is found is to be held.
+// idle reports whether nothing is held, and contents that are found need not be held.
 func (s *Store) idle() bool {
 	s.hold.Lock()
 	defer s.hold.Unlock()
 	return s.keeps == 0 && s.batches == 0 && len(s.known) == 0
 }
 
-// knows returns what earlier requests found out about a content. Once the lease has ended, nothing is known.
+// knows returns what earlier requests showed about a content. Once the lease has ended, nothing is known.
 func (s *Store) knows(ctx context.Context, k content.Key) (there, known bool) {
 	s.hold.Lock()
 	defer s.hold.Unlock()
@@ -84,7 +85,7 @@ func (s *Store) knows(ctx context.Context, k content.Key) (there, known bool) {
 	return there, known
 }
 
-// rely holds those of the contents that are present. It returns them, and whether each is a manifest.
+// rely holds those of the contents that are present, and returns them, each with whether it is a manifest.
 func (s *Store) rely(ctx context.Context, keys []content.Key) (map[content.Key]bool, error) {
 	found := map[content.Key]bool{}
 	id, err := s.row(ctx)
@@ -123,8 +124,8 @@ SELECT hash, manifest FROM found`, id, asBytes(keys), lease, s.holder)
 	return found, nil
 }
 
-// leased calls do with the present lease. When that lease has ended since, leased calls do again with a new one. Contents
-// that an ended lease held count as never found. The caller holds s.hold.
+// leased calls do with the present lease. If that lease has ended meanwhile, leased calls do again with a new one.
+// Contents that an ended lease held count as never found. The caller holds s.hold.
 func (s *Store) leased(ctx context.Context, do func(lease int64) error) error {
 	for again := true; ; again = false {
 		id, err := s.in.lease.ID(ctx)
@@ -163,8 +164,8 @@ func (s *Store) Keep() (release func()) {
 	})
 }
 
-// Settle implements content.Store. When the database cannot be asked, what was held stays held until the next Settle, or
-// the end of the lease.
+// Settle implements content.Store. If the database does not answer, the hold stays until the next Settle, or the end
+// of the lease.
 func (s *Store) Settle() {
 	s.hold.Lock()
 	defer s.hold.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/roost-dev/roost/database/payload"
 )
 
-// spoolMemory is how many bytes of a batch wait in memory; more wait in a temporary file.
+// spoolMemory bounds the bytes of a batch in memory; more go into a temporary file.
 const spoolMemory = 4 << 20
 
 // spool keeps the packed contents of a batch until they are stored.
@@ -18,7 +18,7 @@ type spool struct {
 	flushed int64 // bytes that are in f
 }
 
-// span is where a packed piece is.
+// span is the place of a packed piece.
 type span struct {
 	at     int64
 	length int
@@ -59,7 +59,7 @@ func (s *spool) add(piece []byte) (span, error) {
 	return added, nil
 }
 
-// cutBack drops what was added from an offset on.
+// cutBack drops everything that was added from an offset on.
 func (s *spool) cutBack(at int64) {
 	if at >= s.flushed {
 		s.buf = s.buf[:at-s.flushed]

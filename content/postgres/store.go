@@ -23,16 +23,16 @@ type Store struct {
 	name   string
 	holder int64
 
-	mu      sync.Mutex // guards what follows
-	id      int32      // 0: not known to exist
+	mu      sync.Mutex // guards the next fields
+	id      int32      // 0: the store is not known to exist
 	damaged map[content.Key]bool
 
-	hold    sync.Mutex // guards what follows; held during the question to the database
+	hold    sync.Mutex // guards the next fields; held during a request to the database
 	batches int
 	keeps   int
-	lease   int64                // under which known holds
-	known   map[content.Key]bool // true: held; false: it was not there, and may be written again
-	stale   bool                 // rows of ended holds may be left
+	lease   int64                // the lease for which known is valid
+	known   map[content.Key]bool // true: held; false: absent, so it may be written again
+	stale   bool                 // rows of ended holds may still exist
 }
 
 // lockClass is the class of the locks of stores. The number is arbitrary.
@@ -43,7 +43,7 @@ const (
 	lockAlone  = `SELECT pg_advisory_xact_lock($1, $2)`
 )
 
-// row is the number of the store in the database; 0 when it does not exist.
+// row returns the number of the store in the database; 0 when it does not exist.
 func (s *Store) row(ctx context.Context) (int32, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,7 +54,7 @@ func (s *Store) row(ctx context.Context) (int32, error) {
 	return s.id, err
 }
 
-// create is row, and makes the store if it does not exist.
+// create is row, except that it makes the store if it does not exist.
 func (s *Store) create(ctx context.Context) (int32, error) {
 	if id, err := s.row(ctx); id != 0 || err != nil {
 		return id, err
@@ -93,7 +93,7 @@ func (s *Store) Contains(ctx context.Context, h content.Hash) bool {
 	return there && err == nil
 }
 
-// size is how long a content is, and whether the store has it.
+// size returns the length of a content, and whether the store has it.
 func (s *Store) size(ctx context.Context, k content.Key) (size int64, there bool, err error) {
 	id, err := s.row(ctx)
 	if id == 0 || err != nil {
@@ -118,7 +118,7 @@ func (s *Store) Verify(ctx context.Context, h content.Hash) error {
 	return s.copy(ctx, h, 0, io.Discard)
 }
 
-// piecesAtOnce is how many pieces of a content are asked for at once.
+// piecesAtOnce is the number of pieces of a content in one request.
 const piecesAtOnce = 16
 
 func (s *Store) copy(ctx context.Context, h content.Hash, limit int64, to io.Writer) error {
@@ -196,7 +196,8 @@ func (s *Store) Name(ctx context.Context, owner string) (content.Hash, error) {
 	return content.Key(hash).Hash(), nil
 }
 
-// Names implements content.Store. Its times are those of this machine's clock, so that their age is that of the database.
+// Names implements content.Store. It converts times to this machine's clock, so that ages are the same as in the
+// database.
 func (s *Store) Names(ctx context.Context) (map[string]content.Named, error) {
 	names := map[string]content.Named{}
 	id, err := s.row(ctx)

@@ -12,27 +12,28 @@
 //
 // # Batches
 //
-// A batch packs its contents as they come: up to 4 MiB in memory, more in a temporary file. Close stores all of it in one
-// transaction. A kill before its commit leaves nothing, and one after it leaves what is held by a lease that ends.
+// A batch packs its contents as they come: up to 4 MiB in memory, more in a temporary file. Close stores all of it in
+// one transaction. A kill before its commit leaves nothing; a kill after it leaves contents that only a lease holds,
+// until the lease ends.
 //
 // # Collect
 //
-// A transaction that makes anything relied upon (a batch, a hold, a name) takes the lock of its store shared, and one of
-// Collect takes it alone. So Collect sees every hold and every name, and none comes while it removes. The lock is one of
-// the transaction (pg_advisory_xact_lock), which works behind a pooler. Contents that no store and no journal has after it
-// are removed by payload.Sweep, also those that a killed Collect left.
+// A transaction that adds a batch, a hold or a name takes the lock of its store shared, and one of Collect takes it
+// exclusively. So Collect sees every hold and every name, and none is added while it removes. The lock is one of the
+// transaction (pg_advisory_xact_lock), which works behind a pooler. Afterwards payload.Sweep removes contents that no
+// store and no journal has, also those that a killed Collect left.
 //
 // # Holds
 //
-// What a Store found or wrote is held under the lease of its server. After a server has not renewed for the
-// length of the lease, 30 s by default, the database protects nothing for it any more. The server notices before it uses
-// contents again, and counts what it held as not found.
+// Contents that a Store found or wrote are held under the lease of its server. When a server has not renewed its
+// lease for the lease's length, 30 s by default, the database no longer protects its contents. The server notices
+// that before it uses contents again, and treats those that it held as not found.
 //
 // # Limits
 //
-// Has asks the database about each content that it does not know; Prefetch asks about many at once. A store whose folder
-// has the same path on several machines is one store. Collect keeps what CollectOptions.Keep of the machine that collects
-// names: what only the surveys of another machine name, and nothing holds, goes.
+// Has asks the database about each content that it does not know; Prefetch asks about many at once. A store whose
+// folder has the same path on several machines is one store. Collect keeps the contents that CollectOptions.Keep on
+// its own machine names: it removes contents that only surveys of another machine name and nothing holds.
 package postgres
 
 import (
@@ -55,11 +56,11 @@ type Stores struct {
 
 // Options are settings of Stores. The zero value is usable.
 type Options struct {
-	// Lease is how long a server that does not answer still relies on what it held. Default 30 s.
+	// Lease is how long the contents of a server that does not answer stay protected. Default 30 s.
 	Lease time.Duration
 }
 
-// New gives access to the content stores of a database. It asks the database nothing yet.
+// New gives access to the content stores of a database. It sends no request yet.
 func New(db *database.DB, o Options) *Stores {
 	if o.Lease == 0 {
 		o.Lease = 30 * time.Second
@@ -67,7 +68,7 @@ func New(db *database.DB, o Options) *Stores {
 	return &Stores{db: db, lease: lease.New(db, o.Lease)}
 }
 
-// Store opens the store of a name. It asks the database nothing yet; a store that does not exist has no contents and no
+// Store opens the store with a name. It sends no request yet; a store that does not exist has no contents and no
 // names.
 func (s *Stores) Store(name string) content.Store {
 	return &Store{in: s, name: name, holder: s.holders.Add(1), known: map[content.Key]bool{}, damaged: map[content.Key]bool{}}
@@ -82,5 +83,5 @@ func (s *Stores) List(ctx context.Context) ([]string, error) {
 	return list, nil
 }
 
-// Close ends what all stores hold.
+// Close ends the holds of all stores.
 func (s *Stores) Close(ctx context.Context) error { return s.lease.Close(ctx) }
