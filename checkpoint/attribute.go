@@ -7,11 +7,11 @@ import (
 	"github.com/roost-dev/roost/api"
 )
 
-// maxAttributed bounds the steps of a file whose contents are read to find out which of them made a hunk.
+// maxAttributed bounds the steps of a file whose contents are read to find the step that made a hunk.
 const maxAttributed = 64
 
-// StepsOf are the changes of a path that a difference between two checkpoints is made of, the oldest first. A newer side
-// of -1 is what is on the disk: a change after the newest checkpoint is a last step of others, with the checkpoint 0.
+// StepsOf returns the changes of a path between two checkpoints, the oldest first. A newer side of -1 is the disk: a
+// change after the newest checkpoint becomes a last step by others, with the checkpoint 0.
 func StepsOf(all []Step, older, newer int, to api.FileVersion) (out []Step) {
 	for _, s := range all {
 		if s.Checkpoint > older && (newer < 0 || s.Checkpoint <= newer) {
@@ -27,7 +27,7 @@ func StepsOf(all []Step, older, newer int, to api.FileVersion) (out []Step) {
 	return out
 }
 
-// Attribute finds, for each hunk of a difference, which of its steps made it, by their places in the list. A hunk gets nil
+// Attribute finds, for each hunk of a difference, which steps made it, by their indexes in the list. A hunk gets nil
 // where that is not known: contents are missing or too large, or the steps do not lead from one side to the other.
 func (k *Keeper) Attribute(ctx context.Context, d api.FileDiff, steps []Step, fromDisk bool) [][]int {
 	out := make([][]int, len(d.Hunks))
@@ -62,9 +62,9 @@ func (k *Keeper) Attribute(ctx context.Context, d api.FileDiff, steps []Step, fr
 
 // lines follows each line of a text through steps.
 type lines struct {
-	made    []int // of each line now: the step that made it; -1 = it was there before
-	was     []int // of each line now that was there before: its place then
-	removed []int // of each line of the beginning: the step that removed it; -1 = none
+	made    []int // for each line now: the step that made it; -1 = it was there before
+	was     []int // for each line now that was there before: its earlier index
+	removed []int // for each earlier line: the step that removed it; -1 = none
 }
 
 func newLines(count int) *lines {
@@ -75,7 +75,7 @@ func newLines(count int) *lines {
 	return l
 }
 
-// step follows the edits of one step, which gives the text so many lines.
+// step follows the edits of step n, after which the text has count lines.
 func (l *lines) step(n int, edits []edit, count int) {
 	made, was := make([]int, 0, count), make([]int, 0, count)
 	at := 0
@@ -99,8 +99,8 @@ func (l *lines) step(n int, edits []edit, count int) {
 	l.made, l.was = made, was
 }
 
-// of returns the steps that made a hunk, in order. It also counts the unchanged lines of the hunk: only a line that was
-// removed and made again has a step.
+// of returns the steps that made a hunk, in order. Unchanged lines of the hunk count, too: such a line has a step
+// only if it was removed and made again.
 func (l *lines) of(h api.Hunk) (out []int) {
 	add := func(list []int, from, count int) {
 		for _, n := range list[min(from, len(list)):min(from+count, len(list))] {

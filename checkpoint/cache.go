@@ -21,21 +21,21 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// scan is what a walk found.
+// scan is the result of a walk.
 type scan struct {
 	list   []entry  // by path
-	end    string   // the first path that was not visited any more; "" = all were
+	end    string   // the first path that was not visited; "" = all were visited
 	closed []string // folders that could not be read, as recorded, with "/" at the end
 	repos  []string // folders with a .git, as recorded; "." is the workspace itself
-	known  []string // sorted: visited although rules hide them
+	known  []string // sorted: paths that were visited although rules hide them
 	rules  map[string]*compiled
 	dirs   []string  // folders, each with "/" at the end, in order
-	made   time.Time // when a survey for a call was done
-	full   bool      // the store cannot take everything that should be kept
+	made   time.Time // when a survey for a call was made
+	full   bool      // the store has no room for everything that should be kept
 	veiled []string  // the first paths that rules hide and no task knows, folders with "/" at the end
 }
 
-// gone is the record that nothing was at a path.
+// gone returns the record that nothing was at a path.
 func (s *scan) gone(p string) api.FileVersion {
 	v := api.FileVersion{Kind: api.KindGone}
 	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
@@ -47,18 +47,18 @@ func (s *scan) gone(p string) api.FileVersion {
 	return v
 }
 
-// find returns the index of a path in the list, or where it would be inserted.
+// find returns the index of a path in the list, or the index at which it would be inserted.
 func (s *scan) find(p string) (int, bool) {
 	return slices.BinarySearchFunc(s.list, p, func(e entry, p string) int { return strings.Compare(e.path, p) })
 }
 
-// blind reports whether the walk could not see what was at a path.
+// blind reports whether the walk could not examine a path.
 func (s *scan) blind(p string) bool {
 	below := func(dir string) bool { return strings.HasPrefix(p, dir) }
 	return s.end != "" && p >= s.end || slices.ContainsFunc(s.closed, below)
 }
 
-// compiled are the rules of one file, as it was when it was read.
+// compiled holds the rules of one file, and the state in which the file was read.
 type compiled struct {
 	stat  stat
 	read  int64
@@ -66,11 +66,11 @@ type compiled struct {
 	rules *workspace.Ignore
 }
 
-// entry is one file as a survey saw it.
+// entry is one file in a survey.
 type entry struct {
 	path  string // recorded
 	stat  stat
-	named bool  // blob, sum and size are those of its content
+	named bool  // blob, sum and size are known for its content
 	read  int64 // when the reading began; Unix nanoseconds
 	size  int64 // of the content: a file that grew since has another size
 	blob  [sha1.Size]byte
@@ -78,7 +78,7 @@ type entry struct {
 	held  location
 }
 
-// location is where a content can be read again.
+// location is a place from which a content can be read again.
 type location byte
 
 const (
@@ -97,13 +97,13 @@ func (e *entry) kind() string {
 	return api.KindOther
 }
 
-// hash is the name of the content in the store.
+// hash returns the name of the content in the store.
 func (e *entry) hash() content.Hash { return content.Hash(hex.EncodeToString(e.sum[:])) }
 
 // sure reports whether the entry's stat alone proves that the file has not changed.
 func (e *entry) sure() bool { return e.named && e.stat.settled(e.read) }
 
-// take notes a content that was read.
+// take records a content that was read.
 func (e *entry) take(c *fileContent) {
 	e.named, e.blob, e.sum, e.size, e.read = c.named, c.blob, c.sum, c.size, c.read
 	if c.at.mode != 0 {
@@ -114,7 +114,7 @@ func (e *entry) take(c *fileContent) {
 	}
 }
 
-// version is the entry as a checkpoint records it.
+// version returns the entry in the form in which a checkpoint records it.
 func (e *entry) version() api.FileVersion {
 	v := api.FileVersion{Kind: e.kind()}
 	switch v.Kind {
@@ -133,7 +133,7 @@ func (e *entry) version() api.FileVersion {
 	return v
 }
 
-// differs reports whether a file changed. Where a content was not read, it compares the stats.
+// differs reports whether a file changed. It compares the stats where a content was not read.
 func (e *entry) differs(o *entry) bool {
 	if e.kind() != o.kind() {
 		return true
@@ -153,8 +153,8 @@ func (e *entry) differs(o *entry) bool {
 }
 
 // The newest survey is stored with the objects, so that the first survey of the next process need not read every file
-// again. It is derived and may be deleted; a damaged one, or one of another version, counts as missing. The last one
-// written wins: its data on a file is used only while the file looks the same.
+// again. It is derived and may be deleted; a damaged one, or one of another version, counts as missing. The last
+// written one wins: its data about a file is used only while the file's stat is unchanged.
 const (
 	cacheName  = "survey"
 	cacheMagic = "roost survey 1\n"
@@ -163,7 +163,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// surveyed are the contents in the store of a folder that the newest survey relies on.
+// surveyed returns the contents in the store of a folder that the newest survey relies on.
 func surveyed(dir string) []content.Hash {
 	data, err := os.ReadFile(filepath.Join(dir, cacheName))
 	if err != nil {
@@ -173,24 +173,25 @@ func surveyed(dir string) []content.Hash {
 	return storedHere(list)
 }
 
-// The survey before a command is also a file with the objects, one for each running command: when the program is killed
-// with the command, a comparison with that file finds what the command changed. It is removed when the command's
-// outcome is recorded. The newest survey does not serve for that, because any task of the workspace replaces it.
+// The survey before a command is also a file with the objects, one for each running command: when the program is
+// killed with the command, a comparison with that file finds what the command changed. It is removed when the
+// command's outcome is recorded. The newest survey cannot serve for that, because any task of the workspace replaces
+// it.
 //
 // It is synced: the commit that begins the call comes after it, and if a power cut took the survey, the command's
-// changes would be unknown. That costs a few milliseconds on top of the survey itself. Where it is lost all the same,
-// only files that the task knew are compared, and their changes count as another author's.
+// changes would be unknown. That costs a few milliseconds on top of the survey itself. If the file is lost all the
+// same, only files that the task knew are compared, and their changes count as those of another author.
 const (
 	beforeName  = "before-"
 	beforeMagic = "roost survey before a command 2\n"
 )
 
-// beforeFile is the file of one call. Ids are not names of files.
+// beforeFile returns the path of the file for one call. Ids of calls may be no valid file names.
 func beforeFile(dir, task, call string) string {
 	return filepath.Join(dir, beforeOf(OwnerOf(task))+short(call))
 }
 
-// beforeOf begins the names of an owner's files. The prefix is that of earlier versions.
+// beforeOf returns the beginning of the names of an owner's files. The prefix is that of earlier versions.
 func beforeOf(owner string) string { return beforeName + short("refs/roost/"+owner) + "-" }
 
 func short(id string) string {
@@ -198,7 +199,7 @@ func short(id string) string {
 	return hex.EncodeToString(sum[:10])
 }
 
-// befores are the files in a folder whose names begin with want.
+// befores returns the files in a folder whose names begin with want.
 func befores(dir, want string) []string {
 	names, _ := fs.Glob(os.DirFS(dir), want+"*") // a folder that cannot be read has none
 	for i, name := range names {
@@ -207,8 +208,8 @@ func befores(dir, want string) []string {
 	return names
 }
 
-// SweepCalls removes the interrupted commands of tasks that are not among the living owners from a store's folder.
-// Files younger than young stay: their task may be about to be created.
+// SweepCalls removes from a store's folder the surveys of interrupted commands whose tasks are not among the living
+// owners. Files younger than young stay: their task may not be created yet.
 func SweepCalls(dir string, living map[string]bool, young time.Duration) {
 	keep := map[string]bool{}
 	for owner := range living {
@@ -225,14 +226,14 @@ func SweepCalls(dir string, living map[string]bool, young time.Duration) {
 	}
 }
 
-// ForgetCalls removes an owner's interrupted commands from a store's folder.
+// ForgetCalls removes the surveys of an owner's interrupted commands from a store's folder.
 func ForgetCalls(dir, owner string) {
 	for _, name := range befores(dir, beforeOf(owner)) {
 		_ = os.Remove(name) // or a collection does
 	}
 }
 
-// relied are the contents in the store of a folder that surveys of running or interrupted commands rely on.
+// relied returns the contents in the store of a folder that surveys of running or interrupted commands rely on.
 func relied(dir string) (hashes []content.Hash) {
 	for _, name := range befores(dir, beforeName) {
 		data, err := os.ReadFile(name)
@@ -246,7 +247,7 @@ func relied(dir string) (hashes []content.Hash) {
 	return hashes
 }
 
-// storedHere are the contents of a list that are in the store.
+// storedHere returns the contents of a list that are in the store.
 func storedHere(list []entry) (hashes []content.Hash) {
 	for i := range list {
 		if e := &list[i]; e.held == ours {
@@ -369,12 +370,12 @@ func decodeCache(data []byte) ([]entry, bool) {
 	return list, len(u.Rest()) == 0
 }
 
-// summed adds a checksum at the end.
+// summed appends a checksum to b.
 func summed(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// unsummed reads what begins with magic, and ends with its checksum.
+// unsummed reads data that begins with magic and ends with its checksum.
 func unsummed(data []byte, magic string) (u codec.Reader, ok bool) {
 	n := len(data) - 4
 	if n < len(magic) || string(data[:len(magic)]) != magic || crc32.Checksum(data[:n], castagnoli) != cacheSum(data) {
@@ -383,6 +384,6 @@ func unsummed(data []byte, magic string) (u codec.Reader, ok bool) {
 	return codec.Reader{In: data[len(magic):n]}, true
 }
 
-// cacheSum is the checksum at the end of a survey. A checksum of the whole would be the same for every survey: that is
-// a property of data followed by its own checksum.
+// cacheSum returns the checksum at the end of a survey. A checksum over all bytes would be the same for every survey:
+// that is a property of data followed by its own checksum.
 func cacheSum(data []byte) uint32 { return binary.LittleEndian.Uint32(data[len(data)-4:]) }

@@ -31,16 +31,16 @@ var (
 
 // Place is where the contents of all workspaces are kept.
 type Place struct {
-	// Dir is a folder of this machine, with one for each workspace: what its surveys found, and the contents unless
+	// Dir is a folder of this machine, with one folder for each workspace: its surveys, and its contents unless
 	// Stores keeps them.
 	Dir string
 	// Stores keeps the contents for several servers. nil: Dir does.
 	Stores Stores
 }
 
-// Stores are content stores that several servers share, by the names of workspaces (NameOf). Surveys stay on the machine
-// of the workspace: a collection by another one removes what only they name and no running command relies on, and the
-// next survey keeps it again.
+// Stores are content stores that several servers share, by the names of workspaces (NameOf). Surveys stay on the
+// machine of the workspace: a collection on another machine removes contents that only those surveys name and no
+// running command relies on, and the next survey keeps them again.
 type Stores interface {
 	// Store opens a store. Nothing is created.
 	Store(name string) content.Store
@@ -70,8 +70,8 @@ func (p Place) List(ctx context.Context) ([]string, error) {
 	return list, nil
 }
 
-// Contents are the contents kept for one workspace, which need not exist any more: a content store, and until it is
-// carried over the store of an earlier version in the same folder.
+// Contents are the contents kept for one workspace, which need not exist any more: a content store and, until
+// carryOver has moved it, the store of an earlier version in the same folder.
 type Contents struct {
 	dir    string
 	store  content.Store
@@ -79,7 +79,7 @@ type Contents struct {
 	old    *gitstore.Store // nil: none when the folder was opened
 }
 
-// Open opens the contents of that name. Nothing is created.
+// Open opens the contents with a name. It creates nothing.
 func (p Place) Open(name string) (*Contents, error) {
 	if name == "" || name != filepath.Base(name) {
 		return nil, fmt.Errorf("open checkpoints: %q names no store", name)
@@ -98,19 +98,19 @@ func (p Place) Open(name string) (*Contents, error) {
 // Close ends the hold on contents. Only reading is possible after it.
 func (c *Contents) Close() error { return c.store.Close() }
 
-// Size is how many bytes the contents take on disk, of all tasks.
+// Size returns how many bytes the contents of all tasks take on disk.
 func (c *Contents) Size(ctx context.Context) (int64, error) {
 	n, err := c.store.Size(ctx)
 	return n + c.old.Size(), err
 }
 
-// has reports whether the content of a version can be read. It holds nothing.
+// has reports whether the content of a version can be read. It does not hold the content.
 func (c *Contents) has(ctx context.Context, v api.FileVersion) bool {
 	return v.Blob != "" && (c.store.Contains(ctx, content.Hash(v.Hash)) || c.old.Has(v.Blob))
 }
 
-// read returns the content of a version. Contents are named by Hash; a Blob that is not that hash is the name that an
-// earlier version gave.
+// read returns the content of a version. The name of a content is Hash; a Blob that differs from Hash is a name from
+// an earlier version.
 func (c *Contents) read(ctx context.Context, v api.FileVersion, limit int64) ([]byte, error) {
 	if content.Hash(v.Blob).Valid() && v.Blob != v.Hash {
 		return nil, fmt.Errorf("content %s %w: it is not the content that was recorded", v.Blob, ErrDamaged)
@@ -131,8 +131,8 @@ func (c *Contents) read(ctx context.Context, v api.FileVersion, limit int64) ([]
 // markFile shows that a folder has contents in the new format; see gitstore.FormatMark.
 const markFile = "roost"
 
-// prepare makes the folder one of the new format before the first write, and carries the store of an earlier version
-// over. The error wraps ErrInUse while a process of an earlier version works with it.
+// prepare gives the folder the new format before the first write, and carries over the store of an earlier version.
+// The error wraps ErrInUse while a process of an earlier version works with it.
 func (c *Contents) prepare(ctx context.Context) error {
 	if c.shared {
 		return nil
@@ -158,7 +158,7 @@ func (c *Contents) begin(ctx context.Context) (content.Batch, error) {
 	return c.store.Begin(ctx)
 }
 
-// carryBatch is how many bytes of an earlier version's contents become durable together.
+// carryBatch bounds the bytes of an earlier version's contents in one batch of carryOver.
 const carryBatch = 64 << 20
 
 // carryOver copies everything that an earlier version kept, gives the tasks their contents, makes earlier versions
@@ -245,7 +245,7 @@ func copyBlobs(ctx context.Context, old *gitstore.Store, s content.Store) (hashe
 	return hashes, unread, err
 }
 
-// nameCarried gives a task what its ref reached, on top of what it has already.
+// nameCarried gives a task the contents that its ref reached, in addition to those that it has already.
 func nameCarried(ctx context.Context, s content.Store, owner string, blobs []string, hashes map[string]content.Hash) error {
 	m := content.Manifest{Title: "checkpoints of an earlier version"}
 	for _, name := range blobs {
@@ -274,10 +274,10 @@ func nameCarried(ctx context.Context, s content.Store, owner string, blobs []str
 	return err
 }
 
-// OwnerOf is the name under which a task owns contents.
+// OwnerOf returns the name under which a task owns contents.
 func OwnerOf(task string) string { return content.OwnerName(task) }
 
-// Owners are the tasks that own contents, by OwnerOf, and when each saved its newest checkpoint.
+// Owners returns the tasks that own contents, by OwnerOf, with the time at which each saved its newest checkpoint.
 func (c *Contents) Owners(ctx context.Context) (map[string]time.Time, error) {
 	out := map[string]time.Time{}
 	names, err := c.store.Names(ctx)
@@ -300,7 +300,7 @@ func (c *Contents) Owners(ctx context.Context) (map[string]time.Time, error) {
 	return out, err
 }
 
-// Share gives an owner what a saved checkpoint of another one names, which is what Save returned.
+// Share gives an owner the contents that a saved checkpoint of another one names; commit is the result of Save.
 func (c *Contents) Share(ctx context.Context, commit, from, owner string) error {
 	if err := c.prepare(ctx); err != nil {
 		return err
@@ -335,11 +335,11 @@ func (c *Contents) UsedByEarlier() (bool, error) { return c.old.InUse() }
 // ErrDamaged: a kept content differs from its record.
 var ErrDamaged = content.ErrDamaged
 
-// Verifier reads what is kept in the stores of workspaces, which need not exist any more, and compares it with the
-// records. Each content is read once. It writes nothing.
+// Verifier reads the kept contents of workspaces, which need not exist any more, and compares them with the records.
+// It reads each content once, and writes nothing.
 type Verifier struct {
-	Objects int   // that were read
-	Bytes   int64 // of them, as far as they are whole
+	Objects int   // contents that were read
+	Bytes   int64 // bytes of the undamaged ones
 
 	place Place
 	open  map[string]*Contents

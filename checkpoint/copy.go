@@ -10,9 +10,9 @@ import (
 	"github.com/roost-dev/roost/content"
 )
 
-// Copy gives owners in another place what they have in this one, and returns how many contents were written. wanted
-// reports whether an owner (see OwnerOf) is among them. failed gets what could not be copied: a workspace's name, an owner
-// or "" for all of them, and why. Surveys stay where the workspace is.
+// Copy copies the contents of owners to another place, and returns how many it wrote. wanted selects the owners (see
+// OwnerOf). failed gets what could not be copied: a workspace's name, an owner or "" for all of them, and the reason.
+// Surveys stay where the workspace is.
 func Copy(ctx context.Context, from, to Place, wanted func(owner string) bool, failed func(name, owner string, err error)) (written int, err error) {
 	list, err := from.List(ctx)
 	if err != nil {

@@ -21,24 +21,24 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// DiffOptions bound a diff. The zero value means the defaults.
+// DiffOptions bound a diff. Zero values mean the defaults.
 type DiffOptions struct {
 	Paths []string // only these files and the contents of these folders; none = all
 
-	// Stat counts lines and writes no patches.
+	// Stat: only lines are counted, and there are no patches.
 	Stat bool
-	// Now: the second state is the current workspace, so contents that the store does not have are read there.
+	// Now: the second state is the current workspace, so contents that the store does not have are read from there.
 	Now bool
 
 	MaxFile  int64 // bytes of one file that is compared by lines: 4 MiB
-	MaxPatch int   // bytes of all patches together: 16 MiB; what comes after is not written
+	MaxPatch int   // bytes of all patches together: 16 MiB; later files get no patch
 
 	before bool   // the first state is the current workspace
-	made   []byte // the content of the second state, where no store holds it; nil = a store does
+	made   []byte // the content of the second state, if no store holds it; nil = a store does
 }
 
-// Diff compares two states of files, by path. A path that is in one of them only is compared where that is possible:
-// the other state does not know it.
+// Diff compares two states of files, by path. It leaves out a path that only one of them holds: the other state does
+// not show what was there.
 func (k *Keeper) Diff(ctx context.Context, from, to map[string]api.FileVersion, o DiffOptions) ([]api.FileDiff, error) {
 	o.MaxFile, o.MaxPatch = cmp.Or(o.MaxFile, maxMerge), cmp.Or(o.MaxPatch, 16<<20)
 	var out []api.FileDiff
@@ -80,7 +80,7 @@ func changeOf(a, b api.FileVersion) string {
 
 func present(v api.FileVersion) bool { return v.Kind == api.KindFile || v.Kind == api.KindLink }
 
-// fill compares the contents of one path.
+// fill compares the contents of one path, and adds the result to d.
 func (k *Keeper) fill(ctx context.Context, d *api.FileDiff, o DiffOptions, room *int) error {
 	var out bytes.Buffer
 	if d.Change == api.FileMode {
@@ -125,7 +125,7 @@ func (k *Keeper) fill(ctx context.Context, d *api.FileDiff, o DiffOptions, room 
 	return nil
 }
 
-// diffBody writes one part of the patch: a link that became a file has two.
+// diffBody writes one part of the patch. The patch of a link that became a file has two parts.
 func diffBody(out *bytes.Buffer, d *api.FileDiff, part api.FileDiff, a, b []byte) error {
 	headers(out, part)
 	old, made := named("a/", d.Path), named("b/", d.Path)
@@ -154,7 +154,8 @@ func diffText(out *bytes.Buffer, d *api.FileDiff, a, b []byte, old, made string)
 	return err
 }
 
-// tab returns what ends a name in a patch: a tab after a name with a blank, whose end would be ambiguous.
+// tab returns what must follow a name in a patch: a tab if the name contains a blank, since its end would be
+// ambiguous.
 func tab(name string) string {
 	if strings.Contains(name, " ") {
 		return "\t"
@@ -162,7 +163,7 @@ func tab(name string) string {
 	return ""
 }
 
-// headers writes git's headers: they describe what lines cannot.
+// headers writes git's headers, for properties that the lines of a patch do not show.
 func headers(out *bytes.Buffer, d api.FileDiff) {
 	a, b := gitMode(d.From), gitMode(d.To)
 	finer := d.From.Kind == api.KindFile && d.To.Kind == api.KindFile && a == b && d.From.Mode != d.To.Mode
@@ -194,7 +195,7 @@ func gitMode(v api.FileVersion) string {
 	return "100644"
 }
 
-// side returns the content of one version; empty where no file is present. why is the reason why the content is missing.
+// side returns the content of one version; empty if there is no file. why is the reason for a missing content.
 func (k *Keeper) side(ctx context.Context, p string, v api.FileVersion, limit int64, disk bool) (data []byte, why string, err error) {
 	switch {
 	case !present(v):
@@ -226,7 +227,8 @@ func (k *Keeper) side(ctx context.Context, p string, v api.FileVersion, limit in
 	return nil, "", err
 }
 
-// readNow reads the current content of a recorded path. The error is workspace.ErrChanged when it is not the version's.
+// readNow reads the current content of a recorded path. The error is workspace.ErrChanged when it differs from the
+// version.
 func (k *Keeper) readNow(ctx context.Context, p string, v api.FileVersion, limit int64) ([]byte, error) {
 	if !plain(p) {
 		return nil, workspace.ErrChanged
@@ -241,18 +243,18 @@ func (k *Keeper) readNow(ctx context.Context, p string, v api.FileVersion, limit
 // edit replaces lines from..to of a text by lines newFrom..newTo of another one.
 type edit struct{ from, to, newFrom, newTo int }
 
-// splitLines gives the lines of a text with their ends. A text that ends without one has
-// a last line without one, which differs from the same line with one.
+// splitLines splits a text into lines, each with its line end. If the text lacks a line end at its end, the last line
+// has none, and differs from the same line with one.
 func splitLines(text []byte) [][]byte { return slices.Collect(bytes.Lines(text)) }
 
-// diffEffort bounds the work of a diff: the edits of a stretch that takes more are one
-// replacement. Texts with so little in common are not read line by line.
+// diffEffort bounds the work of a diff: a part that takes more becomes one replacement. Nobody reads the difference
+// of texts with so little in common line by line.
 const diffEffort = 4 << 20
 
-// diffLines gives the edits that turn one text into another, in order, with equal lines
-// between them: Myers' algorithm, from both ends, in linear space. The edits are the fewest
-// possible unless the search exceeds diffEffort. The search of go-udiff was rejected: it
-// stops after 100 edits and replaces the rest as a whole, which a merge would call a conflict.
+// diffLines returns the edits that turn one text into another, in order, with equal lines between them: Myers'
+// algorithm, from both ends, in linear space. The edits are the fewest possible unless the search exceeds diffEffort.
+// The search of go-udiff was rejected: it stops after 100 edits and replaces the rest as a whole, which a merge would
+// call a conflict.
 func diffLines(a, b [][]byte) []edit {
 	ids := map[string]int{}
 	d := &differ{a: number(a, ids), b: number(b, ids), effort: diffEffort}
@@ -262,7 +264,7 @@ func diffLines(a, b [][]byte) []edit {
 	return d.out
 }
 
-// number gives equal lines equal numbers.
+// number gives each line a number, equal lines the same one.
 func number(lines [][]byte, ids map[string]int) []int {
 	out := make([]int, len(lines))
 	for i, l := range lines {
@@ -283,7 +285,7 @@ type differ struct {
 	out      []edit
 }
 
-// diff adds the edits of a stretch.
+// diff adds the edits of a part.
 func (d *differ) diff(a0, a1, b0, b1 int) {
 	for a0 < a1 && b0 < b1 && d.a[a0] == d.b[b0] {
 		a0, b0 = a0+1, b0+1
@@ -304,7 +306,7 @@ func (d *differ) diff(a0, a1, b0, b1 int) {
 	d.diff(x, a1, y, b1)
 }
 
-// add joins edits that touch.
+// add adds an edit, and joins it with the last one if they touch.
 func (d *differ) add(e edit) {
 	if e.from == e.to && e.newFrom == e.newTo {
 		return
@@ -316,8 +318,8 @@ func (d *differ) add(e edit) {
 	d.out = append(d.out, e)
 }
 
-// middle gives a point on a shortest way through a stretch in which neither the first
-// nor the last lines are equal. false: it takes too long.
+// middle returns a point on a shortest path through a part in which neither the first nor the last lines are equal.
+// false: the search takes too long.
 func (d *differ) middle(a0, a1, b0, b1 int) (x, y int, ok bool) {
 	n, m := a1-a0, b1-b0
 	delta, odd := n-m, (n-m)%2 != 0
@@ -362,12 +364,12 @@ func (d *differ) middle(a0, a1, b0, b1 int) (x, y int, ok bool) {
 	return 0, 0, false
 }
 
-// inside reports whether a point of the stretch is neither of its ends, so that both parts are smaller.
+// inside reports whether a point of the part is neither of its ends, so that both halves are smaller.
 func inside(x, y, n, m int) bool {
 	return x >= 0 && y >= 0 && x <= n && y <= m && x+y > 0 && x+y < n+m
 }
 
-// patch is a unified diff of two texts, with the two lines of headers in front.
+// patch returns a unified diff of two texts, which begins with the two header lines.
 func patch(old, made string, a, b [][]byte, edits []edit) (string, error) {
 	offsets := make([]int, len(a)+1)
 	for i, l := range a {
@@ -384,7 +386,8 @@ func patch(old, made string, a, b [][]byte, edits []edit) (string, error) {
 	return text, nil
 }
 
-// named returns a path as a patch names it: quoted, as git does, where a character would break the line or a terminal.
+// named returns a path in the form for a patch: quoted, as git does, where a character would break the line or a
+// terminal.
 func named(prefix, p string) string {
 	p = prefix + filepath.ToSlash(OnDisk(p))
 	if !strings.ContainsFunc(p, func(r rune) bool {
@@ -409,13 +412,12 @@ func named(prefix, p string) string {
 	return b.String()
 }
 
-// maxMerge is how many bytes each text of a merge may have. People do not check larger
-// ones line by line.
+// maxMerge bounds the bytes of each text of a merge. People do not check larger texts line by line.
 const maxMerge = 4 << 20
 
-// MergeText merges two changes of one text, line by line: what mine and theirs each changed of base. ok is false where
-// they changed the same or touching lines in two ways, and where one of the texts is not text or too large: then there
-// is no result. The same change on both sides is no conflict.
+// MergeText merges two changes of one text, line by line: the changes from base to mine and from base to theirs. ok
+// is false if they change the same or touching lines differently, or if one of the texts is not text or is too large:
+// then there is no result. The same change on both sides is no conflict.
 //
 // Touching lines count as the same: two adjacent changes are seldom independent, and no person checks this merge before
 // it is written.
@@ -457,11 +459,11 @@ func MergeText(base, mine, theirs []byte) (result []byte, ok bool) {
 // before reports whether the edit ends before the other one begins, with a line between them.
 func (e edit) before(o edit) bool { return e.to < o.from }
 
-// same reports whether two edits do the same.
+// same reports whether two edits make the same change.
 func (e edit) same(o edit, mine, theirs [][]byte) bool {
 	return e.from == o.from && e.to == o.to &&
 		slices.EqualFunc(mine[e.newFrom:e.newTo], theirs[o.newFrom:o.newTo], bytes.Equal)
 }
 
-// isText distinguishes text from bytes without lines.
+// isText reports whether data is text, and not binary.
 func isText(data []byte) bool { return utf8.Valid(data) && bytes.IndexByte(data, 0) < 0 }

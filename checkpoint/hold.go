@@ -20,7 +20,7 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// inMemory is the size up to which a file is read once, in bytes; larger files are read twice, for their names and for
+// inMemory is the size in bytes up to which a file is read once; larger files are read twice, for their names and for
 // the store.
 const inMemory = 8 << 20
 
@@ -28,8 +28,8 @@ const inMemory = 8 << 20
 // name them, relative or absolute; the map's keys are recorded paths, and there may be two for one path: a link, and
 // its target. Paths outside the workspace, or inside git's own data, are left out.
 //
-// A file over a limit, or an unreadable one, is in the map without Blob. An error means that something else prevented
-// keeping contents (a full disk), and then nothing is known to be kept.
+// A file over a limit, or an unreadable one, is in the map without Blob. An error means that contents could not be
+// kept for another reason (a full disk); then possibly none is kept.
 func (k *Keeper) Hold(ctx context.Context, paths []string) (map[string]api.FileVersion, error) {
 	var all []string
 	seen := map[string]bool{}
@@ -99,14 +99,14 @@ func (k *Keeper) hold(ctx context.Context, paths []string) (map[string]api.FileV
 	return out, nil
 }
 
-// room is how many bytes the store may still take.
+// room returns how many more bytes the store may take.
 func (k *Keeper) room(ctx context.Context) (int64, error) {
 	size, err := k.Size(ctx)
 	return max(k.o.MaxStore-size, 0), err
 }
 
 // isSound reports whether a content need not be written again: it is in the store, and this keeper read it once and
-// found it whole. A damaged one is written again by the next keeper that has the content.
+// found it whole. If a content is damaged, the next keeper that has it writes it again.
 func (k *Keeper) isSound(ctx context.Context, id content.Hash) bool {
 	if !k.store.Has(ctx, id) {
 		return false
@@ -126,8 +126,8 @@ func (k *Keeper) isSound(ctx context.Context, id content.Hash) bool {
 	return true
 }
 
-// put adds a content to a batch. A file that changed since it was read is read again, and the content describes what
-// was put.
+// put adds a content to a batch. It reads a file that changed since it was read again, and changes c to describe the
+// content that was added.
 func put(ctx context.Context, b content.Batch, g *openRoot, p string, c *fileContent) (bool, error) {
 	if c.data != nil || c.size == 0 {
 		_, err := b.Add(c.data)
@@ -174,7 +174,7 @@ func putFrom(ctx context.Context, b content.Batch, f *os.File, c *fileContent) (
 	return true, nil
 }
 
-// source remembers why a stream ended.
+// source remembers the error that ended a stream.
 type source struct {
 	r   io.Reader
 	err error
@@ -215,7 +215,8 @@ func (k *Keeper) Look(ctx context.Context, paths []string) (map[string]api.FileV
 	return out, nil
 }
 
-// version reads what is at a recorded path; keep returns the name of the content in the store, "" when it is not kept.
+// version reads what is at a recorded path; keep returns the name of the content in the store, "" when it is not
+// kept.
 func (k *Keeper) version(ctx context.Context, g *openRoot, p string,
 	keep func(string, *fileContent) (string, error)) (api.FileVersion, error) {
 	gone := api.FileVersion{Kind: api.KindGone}
@@ -275,13 +276,13 @@ func (k *Keeper) version(ctx context.Context, g *openRoot, p string,
 	return api.FileVersion{Kind: api.KindOther}, nil // it changed during every read
 }
 
-// unread is a file that may not be read.
+// unread returns a file that may not be read.
 func unread(info fs.FileInfo) api.FileVersion {
 	return api.FileVersion{Kind: api.KindFile, Mode: uint32(info.Mode().Perm()), Size: info.Size()}
 }
 
-// Content is a version's content, checked. The error wraps ErrUnkept when it is not in
-// the store, and content.ErrTooLarge when it is over limit bytes (0 = no limit).
+// Content returns the verified content of a version. The error wraps ErrUnkept when it is not in the store, and
+// content.ErrTooLarge when it is over limit bytes (0 = no limit).
 func (k *Keeper) Content(ctx context.Context, v api.FileVersion, limit int64) ([]byte, error) {
 	if v.Blob == "" {
 		return nil, ErrUnkept
@@ -293,27 +294,27 @@ func (k *Keeper) Content(ctx context.Context, v api.FileVersion, limit int64) ([
 	return data, err
 }
 
-// Snapshot is what a checkpoint saves.
+// Snapshot is the input of Save.
 type Snapshot struct {
 	Task   string
 	Number int
 	Title  string
 	At     int64  // Unix milliseconds
-	Parent string // what Save returned for the task's checkpoint before; "" for the first, or one that is lost
+	Parent string // the result of Save for the task's previous checkpoint; "" for the first, or a lost one
 	// Files is the whole tracked state: StateAt this checkpoint.
 	Files map[string]api.FileVersion
-	// Changed is the checkpoint's own record (CheckpointSaved.Files). What was there before is kept with it, because
-	// the state does not hold it.
+	// Changed is the checkpoint's own record (CheckpointSaved.Files). The contents from before the changes are kept,
+	// too, because Files does not hold them.
 	Changed []task.CheckpointFile
 }
 
-// Save writes a manifest of the checkpoint, and holds it for the task; both are durable when Save returns nil. From then
-// on collection keeps all contents that Files and Changed name, and those of earlier checkpoints. Save returns the
-// manifest's hash.
+// Save writes a manifest of the checkpoint, and holds it for the task; both are durable when Save returns nil. From
+// then on, collections keep all contents that Files and Changed name, and those of earlier checkpoints. Save returns
+// the manifest's hash.
 //
-// A manifest lists the files that the checkpoint changed, and names the manifest before it. The first one that a Keeper
-// saves for a task lists all files; later ones list only files that the earlier ones do not. Manifests serve the
-// collection, and users who look for a file when a journal is lost: a restore reads the journal.
+// A manifest lists the files that the checkpoint changed, and names the manifest before it. The first one that a
+// Keeper saves for a task lists all files; later ones list only files that earlier ones do not list. Manifests serve
+// the collection, and users who look for a file when a journal is lost: a restore reads the journal.
 func (k *Keeper) Save(ctx context.Context, s Snapshot) (commit string, err error) {
 	commit, err = k.save(ctx, s)
 	if err != nil {
@@ -396,7 +397,8 @@ func (k *Keeper) reachedBy(owner, commit string) map[string]bool {
 	return map[string]bool{}
 }
 
-// manifestFiles lists what a checkpoint changed, before and after, and of the rest of the state what is not named yet.
+// manifestFiles returns the files for a manifest: those that a checkpoint changed, before and after, and the part of
+// the state that no earlier manifest names.
 func (k *Keeper) manifestFiles(ctx context.Context, s Snapshot, named map[string]bool) (list []content.File, err error) {
 	add := func(p string, v api.FileVersion, before bool) {
 		f := content.File{Path: p, Kind: v.Kind, Before: before}
@@ -429,10 +431,10 @@ func (k *Keeper) manifestFiles(ctx context.Context, s Snapshot, named map[string
 }
 
 // holdTimeout is how long held contents without a checkpoint are kept from collection, in nanoseconds: a denied call
-// leaves such.
+// leaves such contents.
 const holdTimeout = int64(time.Hour)
 
-// noteHeld notes contents that a checkpoint will name.
+// noteHeld records contents that a checkpoint will name.
 func (k *Keeper) noteHeld(versions ...api.FileVersion) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -443,7 +445,8 @@ func (k *Keeper) noteHeld(versions ...api.FileVersion) {
 	}
 }
 
-// releaseHeld releases what the task owns now, unless more contents wait for a checkpoint, perhaps of another task.
+// releaseHeld releases the contents that the task owns now, unless others still wait for a checkpoint, perhaps of
+// another task.
 func (k *Keeper) releaseHeld(s Snapshot) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

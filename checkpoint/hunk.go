@@ -16,18 +16,18 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// ErrShownChanged: a difference, or a hunk of it, is not what the caller was shown.
+// ErrShownChanged: a difference, or a hunk of it, has changed since it was shown to the caller.
 var ErrShownChanged = errors.New("the difference is not the one that was shown")
 
-// hashShown is a hash of what a person sees of a difference: the path, both versions and the text.
+// hashShown returns a hash of what a person sees of a difference: the path, both versions and the text.
 func hashShown(d api.FileDiff, text string) string {
 	side := func(v api.FileVersion) string { return fmt.Sprintf("%s %o %s", v.Kind, v.Mode, v.Hash) }
 	sum := sha256.Sum256([]byte(strings.Join([]string{d.Path, side(d.From), side(d.To), text}, "\x00")))
 	return hex.EncodeToString(sum[:])
 }
 
-// hunksOf finds the hunks in the patch of a file. Its lines all begin with one of " +-\", so that a line that begins with
-// "@@ " is the head of a hunk. A link that became a file, or the reverse, has none: its patch is two.
+// hunksOf finds the hunks in the patch of a file. Its lines all begin with one of " +-\", so that a line that begins
+// with "@@ " is the head of a hunk. A link that became a file, or the reverse, has no hunks: its patch has two parts.
 func hunksOf(d api.FileDiff, patch string) (out []api.Hunk) {
 	if d.Why != "" || d.From.Kind == api.KindLink || d.To.Kind == api.KindLink {
 		return nil
@@ -60,7 +60,8 @@ func rangeOf(text string) (start, count int) {
 	return start, count
 }
 
-// place is where lines of a hunk begin, counted from 0. A hunk without lines on a side names the line before it.
+// place returns where lines of a hunk begin, counted from 0. For a side without lines, the hunk names the line before
+// it.
 func place(start, count int) int {
 	if count == 0 {
 		return start
@@ -72,20 +73,20 @@ func place(start, count int) int {
 type Shown struct {
 	Path     string
 	Older    int // the checkpoint of the older side; 0 = before any change
-	Newer    int // of the newer side; -1 = what is on the disk
+	Newer    int // the checkpoint of the newer side; -1 = what is on the disk
 	Hunk     int // from 1; 0 = all of the file
 	Hash     string
 	From, To api.FileVersion
 }
 
-// PlanShown plans to undo a difference, or one hunk of it. now is what the path holds. Contents that a plan needs are
-// durable when it returns with keep; a preview writes nothing.
+// PlanShown plans to undo a difference, or one hunk of it. now is what the path holds. With keep, contents that the
+// plan needs are durable when it returns; without, for a preview, nothing is written.
 //
 // A file that does not hold the newer side is a conflict, and so is, for a whole file, a change of others that the
-// difference contains: the rule decides. The user chose a hunk by its lines, so a hunk may be a change of others. Merge undoes only
-// those lines, wherever they are by now.
+// difference contains: the rule decides. A hunk may be a change of others, because the user chose it by its lines.
+// Merge undoes only those lines, wherever they are by now.
 //
-// The error is ErrShownChanged where the difference is not the one with the hash.
+// The error is ErrShownChanged when the difference does not have the hash.
 func (k *Keeper) PlanShown(ctx context.Context, list []task.CheckpointSaved, s Shown, now api.FileVersion, rule Rule, keep bool) (p Plan, err error) {
 	d := api.FileDiff{Path: s.Path, From: s.From, To: s.To, Change: changeOf(s.From, s.To)}
 	room := 16 << 20
@@ -126,7 +127,7 @@ func wholeShown(list []task.CheckpointSaved, s Shown, now api.FileVersion) Item 
 	return i
 }
 
-// hunkItem plans to put the lines of one hunk back.
+// hunkItem plans to restore the lines of one hunk.
 func (k *Keeper) hunkItem(ctx context.Context, s Shown, h api.Hunk, now api.FileVersion, rule Rule, keep bool) (Item, error) {
 	i := Item{Path: s.Path, Now: now, Target: s.From, Act: ActRestore, Conflict: !now.Same(s.To)}
 	kept := func(why string) (Item, error) {
@@ -177,7 +178,7 @@ func (k *Keeper) hunkItem(ctx context.Context, s Shown, h api.Hunk, now api.File
 	return k.keepText(ctx, i)
 }
 
-// without returns the newer text of a difference, with one hunk as in the older text.
+// without returns the newer text of a difference, with the lines of one hunk as in the older text.
 func without(old, made []byte, h api.Hunk) []byte {
 	x, y := splitLines(old), splitLines(made)
 	from, to := place(h.From, h.FromLines), place(h.To, h.ToLines)
@@ -205,8 +206,8 @@ func (k *Keeper) keepText(ctx context.Context, i Item) (Item, error) {
 	return i, b.Close()
 }
 
-// Preview is the difference that an item of a plan makes to what is on the disk: its patch, bounded by room in bytes, or
-// the reason why there is none.
+// Preview returns the difference that an item of a plan would make on the disk: its patch, bounded by room in bytes,
+// or the reason why there is none.
 func (k *Keeper) Preview(ctx context.Context, i Item, room *int) (patch, why string, err error) {
 	d := api.FileDiff{Path: i.Path, From: i.Now, To: i.Target, Change: changeOf(i.Now, i.Target)}
 	if err := k.fill(ctx, &d, DiffOptions{MaxFile: maxMerge, before: true, made: i.text}, room); err != nil {

@@ -1,8 +1,8 @@
-// Package checkpoint records what files held that an agent, or a command it ran, changed, so that it can be put back:
-// what is at a path now (Look), the same with its content kept (Hold), what a command changed (Survey), and the whole
-// of it under a name that garbage collection respects (Save). The journal records which file held what when; this
-// package holds contents, in one content store per workspace. Stores of earlier versions are read until the first write
-// carries them over (checkpoint/gitstore).
+// Package checkpoint keeps the contents of files that an agent, or a command that it ran, changed, so that they can
+// be restored. Look returns what is at a path now, Hold also keeps its content, Survey finds what a command changed,
+// and Save gives the contents a name that garbage collection respects. The journal records which file held which
+// content when; this package holds the contents, in one content store per workspace. Stores of earlier versions are
+// read until the first write carries them over (checkpoint/gitstore).
 //
 // Nothing here follows a link out of the workspace, or at all: a link is recorded as a link. Nothing under a ".git", of
 // any repository, is read, kept or changed. Bytes are kept as they are, whichever filters a repository names.
@@ -44,16 +44,15 @@ type Options struct {
 	MaxSurvey int64 // bytes that one survey keeps: 64 MiB
 	MaxFiles  int   // files that one survey keeps: 20,000
 	MaxRead   int64 // bytes that one survey reads: 512 MiB
-	MaxWalk   int   // files that a survey looks at: 200,000
+	MaxWalk   int   // files that a survey examines: 200,000
 	MaxStore  int64 // bytes on disk above which nothing more is kept: 2 GiB
 
 	// Name is the name of the store; "" = NameOf the workspace's path.
 	Name string
 
-	// Git is the program that reads the user's own repositories; "" is the one on the
-	// PATH, "none" is none.
+	// Git is the program that reads the user's own repositories; "" = the one on the PATH, "none" = none is used.
 	Git string
-	// Home is the home folder, "" for that of the user who runs this.
+	// Home is the home folder; "" = that of the current user.
 	Home string
 }
 
@@ -79,28 +78,27 @@ type Keeper struct {
 	o    Options
 	*Contents
 
-	mu      sync.Mutex // of what follows
+	mu      sync.Mutex // guards the next fields
 	known   map[string]bool
 	sound   map[content.Hash]bool // contents that were read and found whole
 	saved   map[string]saved      // by owner
-	unsaved map[string]int64      // blobs that were held for a checkpoint that is not saved yet, and when; Unix nanoseconds
+	unsaved map[string]int64      // blobs that were held for a checkpoint that is not saved yet, by time; Unix nanoseconds
 
-	// One survey at a time: the goroutine that runs one has put a value into turn.
+	// One survey at a time: its goroutine has put a value into turn.
 	turn    chan struct{}
 	last    *scan           // the newest survey, nil before the first
 	loaded  bool            // load has run
 	stored  uint32          // the checksum of the survey on disk
-	tracked map[string]bool // paths that .gitignore hides and an index names
+	tracked map[string]bool // paths that .gitignore hides, but that are in a repository's index
 	rules   map[string]compiled
 	git     userGit
 }
 
-// Name is the name of the store's folder. Unless Options name it, it follows from the workspace's path, so a workspace that
-// moved has another one.
+// Name returns the name of the store's folder. Unless Options name it, it follows from the workspace's path, so a
+// moved workspace has another one.
 func (k *Keeper) Name() string { return k.name }
 
-// NameOf is the name of the store of the workspace at a path, which is absolute and
-// without links.
+// NameOf returns the name of the store of the workspace at a path, which is absolute and without links.
 func NameOf(root string) string {
 	base := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
@@ -136,7 +134,7 @@ func Unfit(root, own, home string) string {
 	return ""
 }
 
-// real is a path with links followed as far as it exists.
+// real returns a path with links followed as far as it exists.
 func real(path string) string {
 	rest := ""
 	for at := filepath.Clean(path); ; at = filepath.Dir(at) {
@@ -151,7 +149,7 @@ func real(path string) string {
 }
 
 // Know names paths that belong to a task, so that a survey examines them even where .gitignore hides them. Hold and
-// Changes name their paths themselves.
+// Changes do that for their paths by themselves.
 func (k *Keeper) Know(paths ...string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -194,7 +192,7 @@ func (k *Keeper) open() (*openRoot, error) {
 }
 
 // expand returns the recorded paths of a path that a tool was given: the path where a write to it would end, and the
-// link that leads there. None when it is outside the workspace, or git's own.
+// link that leads there. It returns none when the path is outside the workspace, or git's own.
 func (k *Keeper) expand(given string) ([]string, error) {
 	name := OnDisk(given)
 	if name != given {
@@ -239,8 +237,8 @@ type saved struct {
 }
 
 // Open opens the keeper of a workspace. The folder of the place is the program's own (<root>/checkpoints) and is made
-// when absent. The error wraps ErrRefused for the root of a disk, a home folder or what holds one, and for folders that
-// hold the program's own data, or lie in it.
+// when absent. The error wraps ErrRefused for the root of a disk, a home folder or a folder around one, and for
+// folders that hold the program's own data or lie in it.
 func Open(p Place, w *workspace.Workspace, o Options) (*Keeper, error) {
 	o = o.filled()
 	dir, err := filepath.Abs(p.Dir)
@@ -266,7 +264,7 @@ func Open(p Place, w *workspace.Workspace, o Options) (*Keeper, error) {
 	return k, nil
 }
 
-// load takes over the survey of an earlier process, once.
+// load reads the survey of an earlier process, once.
 func (k *Keeper) load() {
 	if k.loaded {
 		return
@@ -299,8 +297,7 @@ func (k *Keeper) sweep() {
 	}
 }
 
-// remember stores the newest survey when it differs from the stored one. A failure costs time at the next start, and
-// nothing else.
+// remember stores the newest survey when it differs from the stored one. A failure costs only time at the next start.
 func (k *Keeper) remember() {
 	data := encodeCache(k.last.list)
 	sum := cacheSum(data)
@@ -314,14 +311,14 @@ func (k *Keeper) remember() {
 	_ = atomicfile.WriteDerived(filepath.Join(k.dir, cacheName), cacheName+"-*.tmp", data)
 }
 
-// Usage is how much checkpoints take.
+// Usage is the number and size of checkpoints' contents.
 type Usage struct {
 	Objects int
 	Bytes   int64
 }
 
-// Usage is what the checkpoints of one task reach. Contents that tasks share count for each of them. Of a task whose checkpoints are
-// in the store of an earlier version, Bytes is the size of that store.
+// Usage returns the contents that the checkpoints of one task reach. Contents that tasks share count for each of
+// them. For a task whose checkpoints are in the store of an earlier version, Bytes is the size of that store.
 func (k *Keeper) Usage(ctx context.Context, task string) (u Usage, err error) {
 	owner := OwnerOf(task)
 	u.Objects, u.Bytes, err = k.store.Reaches(ctx, owner)
@@ -338,7 +335,7 @@ func (k *Keeper) Usage(ctx context.Context, task string) (u Usage, err error) {
 
 var errNoTask = errors.New("a task without an id has no checkpoints")
 
-// Forget takes contents from an owner; the next Collect removes them, as far as no other task has them. An owner without
+// Forget removes contents from an owner; the next Collect removes those that no other task has. An owner without
 // contents is no error.
 func (c *Contents) Forget(ctx context.Context, owner string) error {
 	ForgetCalls(c.dir, owner)
@@ -349,9 +346,9 @@ func (c *Contents) Forget(ctx context.Context, owner string) error {
 	return err
 }
 
-// Collect removes contents that no task owns. With surveys, those stay that the newest survey of the workspace and the
-// surveys of running or interrupted commands rely on. A dry run treats the owners in without as removed, and does not
-// look into a store that is not carried over yet.
+// Collect removes contents that no task owns. With surveys, contents stay that the newest survey of the workspace, or
+// a survey of a running or interrupted command, relies on. A dry run treats the owners in without as removed, and
+// ignores a store that is not carried over yet.
 func (c *Contents) Collect(ctx context.Context, dry, surveys bool, without ...string) (done content.Collected, err error) {
 	carried := int64(0)
 	if !c.shared && gitstore.Open(c.dir) != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// observes reports whether a checkpoint only observed: its maker changed nothing since the one before, so a difference
-// has another author.
+// observes reports whether a checkpoint only observed: its maker changed nothing since the previous one, so any
+// difference has another author.
 func observes(c task.CheckpointSaved) bool {
 	switch c.Reason {
 	case task.ReasonCommand, task.ReasonTurn, task.ReasonRestored:
@@ -26,8 +26,9 @@ func observes(c task.CheckpointSaved) bool {
 	return true
 }
 
-// StateAt is what was at each path that a task's checkpoints know, at one of them; 0 is before any change. A path of
-// which that is unknown is left out. The list is in the order of the numbers; a number above all is the newest.
+// StateAt returns what was at each path at a checkpoint, as far as the task's checkpoints show; 0 is before any
+// change. It leaves out paths for which that is unknown. The list is in the order of the numbers; a number above all
+// is the newest.
 func StateAt(list []task.CheckpointSaved, number int) map[string]api.FileVersion {
 	out := map[string]api.FileVersion{}
 	judged := map[string]bool{}
@@ -49,7 +50,7 @@ func StateAt(list []task.CheckpointSaved, number int) map[string]api.FileVersion
 	return out
 }
 
-// Tracked are the paths that a task's checkpoints know, in order; with paths, only those that are one of them, or
+// Tracked returns the paths in a task's checkpoints, in order; with paths, only those that are one of paths, or
 // inside one.
 func Tracked(list []task.CheckpointSaved, paths []string) []string {
 	seen := map[string]bool{}
@@ -66,15 +67,15 @@ func Tracked(list []task.CheckpointSaved, paths []string) []string {
 	return out
 }
 
-// Step is one change of what is at a path.
+// Step is one change of a path.
 type Step struct {
-	Checkpoint int // at which it was seen
+	Checkpoint int // the checkpoint that found it
 	From, To   api.FileVersion
-	Others     bool // no evidence that the task or a command of its own made it
-	Doubt      bool // of Others: a command of the task ran at that time, and may have made it
+	Others     bool // there is no evidence that the task or a command of it made the change
+	Doubt      bool // with Others: a command of the task ran at that time, and may have made it
 }
 
-// steps adds the steps of one entry. at is what was there before it, nil when that is unknown.
+// steps appends the steps of one entry. at is what was there before; nil when that is unknown.
 func steps(out []Step, at *api.FileVersion, c task.CheckpointSaved, f task.CheckpointFile) ([]Step, *api.FileVersion) {
 	step := func(from, to api.FileVersion, others, doubt bool) {
 		if !from.Same(to) {
@@ -94,8 +95,8 @@ func steps(out []Step, at *api.FileVersion, c task.CheckpointSaved, f task.Check
 	return out, new(f.Now)
 }
 
-// Transitions are all changes that a task's checkpoints know, by path, oldest first. Where the task found something
-// else than it had left, others changed it: a person, another program, another task.
+// Transitions returns all changes in a task's checkpoints, by path, oldest first. Where the task found a file in
+// another state than it had left it, others changed it: a person, another program, another task.
 func Transitions(list []task.CheckpointSaved) map[string][]Step {
 	out := map[string][]Step{}
 	at := map[string]*api.FileVersion{}
@@ -107,50 +108,49 @@ func Transitions(list []task.CheckpointSaved) map[string][]Step {
 	return out
 }
 
-// Rule decides about files that others changed since.
+// Rule decides about files that others have changed.
 type Rule string
 
-// The rules.
+// The rules for such files.
 const (
-	Keep      Rule = "keep"      // they stay as they are
+	Keep      Rule = "keep"      // they are not restored
 	Merge     Rule = "merge"     // the task's changes are removed from them, line by line
-	Overwrite Rule = "overwrite" // they become what they were
+	Overwrite Rule = "overwrite" // they are restored like other files
 )
 
 // Act is what a plan does with one file.
 type Act string
 
-// The acts. Only the first three change anything.
+// The values of Act. Only the first three change a file.
 const (
 	ActRestore   Act = task.HowRestore
 	ActMerge     Act = task.HowMerge
 	ActOverwrite Act = task.HowOverwrite
-	ActKeep      Act = "keep" // a conflict that stays as it is
+	ActKeep      Act = "keep" // a conflict: the file is not changed
 	ActLost      Act = "lost" // its old content is not kept
 )
 
 // Changes reports whether the act changes the file.
 func (a Act) Changes() bool { return a == ActRestore || a == ActMerge || a == ActOverwrite }
 
-// Item is one file that is not what it was.
+// Item is one file that differs from its target.
 type Item struct {
 	Path   string
 	Act    Act
-	Why    string          // the reason, of a kept or lost file
-	Now    api.FileVersion // as it was looked at
-	Target api.FileVersion // what it becomes, or would
+	Why    string          // the reason, for a kept or lost file
+	Now    api.FileVersion // its version when the plan was made
+	Target api.FileVersion // the version that it gets, or would get
 
-	// Conflict: others changed it since. Doubt: as far as is known, only a command of the task, or something else while
+	// Conflict: others have changed it. Doubt: the only known cause is a command of the task, or something else while
 	// that ran.
 	Conflict, Doubt bool
-	// Undo are the task's own steps since, newest first: a merge removes them.
+	// Undo are the task's own steps after the target, newest first: a merge removes them.
 	Undo []Step
 
-	text []byte // what is written, where no store holds it yet; nil = a store does
+	text []byte // the content to write, if no store holds it yet; nil = a store does
 }
 
-// Change is what happens to the file, in a word: added, changed, deleted, mode, or ""
-// when nothing does.
+// Change returns what happens to the file, in a word: added, changed, deleted, mode, or "" for nothing.
 func (i Item) Change() string {
 	if !i.Act.Changes() {
 		return ""
@@ -158,12 +158,12 @@ func (i Item) Change() string {
 	return changeOf(i.Now, i.Target)
 }
 
-// Plan is what a restore would do. Files that are already what they were are not in it.
+// Plan lists what a restore would do. It leaves out files that already have their target.
 type Plan struct {
 	Items []Item // by path
 }
 
-// Bytes is how many bytes the plan writes.
+// Bytes returns how many bytes the plan writes.
 func (p Plan) Bytes() (n int64) {
 	for _, i := range p.Items {
 		if change := i.Change(); change == api.FileAdded || change == api.FileChanged {
@@ -173,7 +173,7 @@ func (p Plan) Bytes() (n int64) {
 	return n
 }
 
-// Paths are the files that the plan changes.
+// Paths returns the files that the plan changes.
 func (p Plan) Paths() (out []string) {
 	for _, i := range p.Items {
 		if i.Act.Changes() {
@@ -183,8 +183,8 @@ func (p Plan) Paths() (out []string) {
 	return out
 }
 
-// Files are the plan's changes for an intent, with the versions that the safety checkpoint holds. A file that the
-// checkpoint does not hold, or that changed since the plan was made, is not changed: it is in left, with the reason.
+// Files returns the plan's changes for an intent, with the versions that the safety checkpoint holds. A file that the
+// checkpoint does not hold, or that changed after the plan was made, is not changed: it is in left, with the reason.
 func (p Plan) Files(held map[string]api.FileVersion) (files []task.RestoreFile, left []Item) {
 	for _, i := range p.Items {
 		if !i.Act.Changes() {
@@ -208,14 +208,14 @@ func (p Plan) Files(held map[string]api.FileVersion) (files []task.RestoreFile, 
 	return files, left
 }
 
-// Moment is a checkpoint, or one between checkpoints: within a reply of the model, where
-// some of its calls had changed their files, and others had not.
+// Moment is a checkpoint, or a moment between checkpoints: within a reply of the model, when some of its calls had
+// changed their files and others had not.
 type Moment struct {
-	Number int            // the checkpoint whose state counts; 0 is before anything was changed
-	Of     map[string]int // and that of some files
+	Number int            // the checkpoint whose state applies; 0 is before any change
+	Of     map[string]int // by path: another checkpoint that applies to the file
 }
 
-// at is the checkpoint whose state counts for a file.
+// at returns the checkpoint whose state applies to a file.
 func (m Moment) at(path string) int {
 	if n, ok := m.Of[path]; ok {
 		return n
@@ -223,7 +223,7 @@ func (m Moment) at(path string) int {
 	return m.Number
 }
 
-// First is the oldest checkpoint whose state counts.
+// First returns the oldest checkpoint whose state applies.
 func (m Moment) First() int {
 	first := m.Number
 	for _, n := range m.Of {
@@ -233,10 +233,10 @@ func (m Moment) First() int {
 }
 
 // PlanMoment plans to put the files of a task back to a moment. now is the current state of the tracked paths (see
-// Tracked); paths that are not in it are left alone. paths limits the plan to some files and folders; none is all.
+// Tracked); other paths stay unchanged. paths limits the plan to some files and folders; none = all.
 //
 // A file that others changed since is a conflict, and the rule decides. The results of merges are not known yet: see
-// Keeper.Resolve, which also finds contents that are gone.
+// Keeper.Resolve, which also finds missing contents.
 func PlanMoment(list []task.CheckpointSaved, m Moment, now map[string]api.FileVersion, paths []string, rule Rule) (p Plan) {
 	targets := map[int]map[string]api.FileVersion{}
 	changes := Transitions(list)
@@ -272,7 +272,8 @@ func PlanMoment(list []task.CheckpointSaved, m Moment, now map[string]api.FileVe
 	return p
 }
 
-// add notes a step since the target, newest first: a step of others is a conflict, and one of the task is to be undone.
+// add records a step after the target; steps come newest first. A step of others makes a conflict, and one of the
+// task is to be undone.
 func (i *Item) add(s Step) {
 	if s.Others {
 		i.Doubt = s.Doubt && (i.Doubt || !i.Conflict)
@@ -282,7 +283,7 @@ func (i *Item) add(s Step) {
 	}
 }
 
-// judged decides about a single file.
+// judged decides about a single file, and returns it with its Act.
 func (i Item) judged(rule Rule) Item {
 	switch {
 	case !plain(i.Path):
@@ -322,8 +323,8 @@ func (i Item) lostUnlessKept() Item {
 	return i
 }
 
-// behind judges paths that hold, or held, something other than a file. Such a path changes only with a link above it that
-// the same plan removes or restores; otherwise it is never touched.
+// behind decides about paths that hold, or held, something other than a file. Such a path changes only with a link
+// above it that the same plan removes or restores; otherwise the plan does not touch it.
 func (p Plan) behind() {
 	link := map[string]bool{}
 	for _, i := range p.Items {
@@ -353,11 +354,11 @@ func above(p string, set map[string]bool) bool {
 	return false
 }
 
-// Resolve finds out what a plan alone cannot know: which contents still exist, and the results of merges. A file whose
-// merge fails is kept, with the reason. With keep the merged contents are durable when it returns, as an intent needs;
-// without, for a preview, nothing is written.
+// Resolve adds to a plan what needs the store: which contents still exist, and the results of merges. A file whose
+// merge fails is kept, with the reason. With keep, the merged contents are durable when it returns, as an intent
+// needs; without, for a preview, nothing is written.
 func (k *Keeper) Resolve(ctx context.Context, p Plan, keep bool) (out Plan, err error) {
-	var b content.Batch // of what merges give; a preview makes none, as even that writes
+	var b content.Batch // for the results of merges; nil for a preview, which must not write
 	if keep {
 		if b, err = k.begin(ctx); err != nil {
 			return out, fmt.Errorf("merge files: %w", err)
@@ -390,14 +391,15 @@ func (k *Keeper) Resolve(ctx context.Context, p Plan, keep bool) (out Plan, err 
 	return out, nil
 }
 
-// mergeItem removes the task's steps from what is at a path now, newest first. Without a batch the result is not kept.
+// mergeItem removes the task's steps from the content at a path now, newest first. Without a batch it does not keep
+// the result.
 func (k *Keeper) mergeItem(ctx context.Context, i Item, b content.Batch) (Item, error) {
 	kept := func(why string) (Item, error) {
 		i.Act, i.Why = ActKeep, why
 		return i, nil
 	}
 	at := i.Now
-	var text []byte // the content of at, once a merge has made it
+	var text []byte // the content of at after a merge; nil before the first
 	for _, s := range i.Undo {
 		switch {
 		case at.Same(s.To):
@@ -448,7 +450,7 @@ func (k *Keeper) mergeItem(ctx context.Context, i Item, b content.Batch) (Item, 
 	return i, nil
 }
 
-// mergeMode removes a step's change of the mode from a mode; false when others changed the mode too.
+// mergeMode takes back a step's change of the mode; false when others changed the mode, too.
 func mergeMode(now uint32, s Step) (uint32, bool) {
 	switch {
 	case s.From.Mode == s.To.Mode, now == s.From.Mode:
@@ -459,24 +461,24 @@ func mergeMode(now uint32, s Step) (uint32, bool) {
 	return now, false
 }
 
-// Applied is what Apply did.
+// Applied is the report of Apply.
 type Applied struct {
 	Files int      // files that hold their target now, including those that already did
-	Left  []string // files that held something else than the intent expects: left alone; by path
+	Left  []string // files that held something else than the intent expects, and stayed unchanged; by path
 }
 
-// ErrStuck: a restore failed half-way, and not all of its changes could be undone. The error names the files. The
+// ErrStuck: a restore failed half-way, and Apply could not undo all of its changes. The error names the files. The
 // intent still holds their targets: Apply can be repeated.
 var ErrStuck = errors.New("some files were put back and could not be changed back")
 
-// Apply puts the files of an intent in their place: a file that is still From becomes To, one that is To already is
-// done, and everything else is left alone. So it can be repeated after a kill, by any process. Deletions come first,
-// then all others, so that files can take the place of folders and the other way round. Folders that are made on the
-// way stay within the workspace, and nothing is written through a link. All is durable when it returns nil.
+// Apply carries out an intent: a file that is still From becomes To, one that is To already is done, and all others
+// stay unchanged. So any process can repeat it after a kill. Deletions come first, then all others, so that files can
+// replace folders and the other way round. Folders that Apply makes stay within the workspace, and it writes nothing
+// through a link. Everything is durable when it returns nil.
 //
-// Missing contents, of a file's target or of what would be lost, are found before the first file is touched; the error
-// wraps ErrUnkept. When something fails later, Apply undoes its changes, and the error wraps ErrStuck where that fails
-// too. The changes of an earlier call that was killed stay: the reversed intent (task.Swapped) undoes all of them.
+// Before it touches the first file, Apply finds missing contents, of targets and of what it replaces; the error wraps
+// ErrUnkept. When something fails later, Apply undoes its changes, and the error wraps ErrStuck where that fails too.
+// The changes of an earlier call that was killed stay: the reversed intent (task.Swapped) undoes all of them.
 func (k *Keeper) Apply(ctx context.Context, files []task.RestoreFile) (Applied, error) {
 	for _, f := range files {
 		if err := k.ready(ctx, f); err != nil {
@@ -496,7 +498,7 @@ func (k *Keeper) Apply(ctx context.Context, files []task.RestoreFile) (Applied, 
 	return Applied{}, err
 }
 
-// apply does what Apply does, without the checks before and the undo after. done are the files that it changed.
+// apply is Apply without the checks before and the undo after. done are the files that it changed.
 func (k *Keeper) apply(ctx context.Context, files []task.RestoreFile) (done []task.RestoreFile, out Applied, err error) {
 	b := k.w.NewRestorer()
 	list := ordered(files)
@@ -527,7 +529,7 @@ func (k *Keeper) apply(ctx context.Context, files []task.RestoreFile) (done []ta
 	return done, out, b.Sync()
 }
 
-// ready reports whether a file that is From could be put in its place, and back.
+// ready reports whether a file that is From could be changed to To, and back.
 func (k *Keeper) ready(ctx context.Context, f task.RestoreFile) error {
 	kept := func(v api.FileVersion) bool {
 		return !present(v) || k.has(ctx, v) // the safety checkpoint's ref holds it
@@ -558,7 +560,7 @@ func ordered(files []task.RestoreFile) []task.RestoreFile {
 	return append(gone, rest...)
 }
 
-// thing converts a version to the workspace's form.
+// thing converts a version to the form of package workspace.
 func thing(v api.FileVersion) workspace.Entry {
 	switch v.Kind {
 	case api.KindFile:

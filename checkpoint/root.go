@@ -25,14 +25,14 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// openRoot is the workspace, held open. Names are resolved in it one by one, so that no link leads out of it or to
+// openRoot is the open folder of the workspace. It resolves names one by one, so that no link leads out of it or to
 // another path in it.
 type openRoot struct {
 	*os.Root
 	folders map[string]folderState // by recorded path
 }
 
-// folderState is what a folder's path turned out to be.
+// folderState is what a path of a folder leads to.
 type folderState byte
 
 const (
@@ -41,7 +41,7 @@ const (
 	throughLink             // a link on the way
 )
 
-// folder returns what the path of a folder leads to.
+// folder finds out what the path of a folder leads to.
 func (g *openRoot) folder(dir string) (folderState, error) {
 	if s := g.folders[dir]; s != 0 {
 		return s, nil
@@ -67,7 +67,7 @@ func (g *openRoot) folder(dir string) (folderState, error) {
 	return s, nil
 }
 
-// missing is how many of the folders above a path are not there.
+// missing returns how many of the folders above a path do not exist.
 func (g *openRoot) missing(p string) (n int) {
 	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
 		if s, err := g.folder(dir); err != nil || s != noFolder {
@@ -78,7 +78,7 @@ func (g *openRoot) missing(p string) (n int) {
 	return n
 }
 
-// absent reports whether an error means that nothing can be at a path now.
+// absent reports whether an error means that a path cannot exist now.
 func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG)
 }
@@ -102,19 +102,19 @@ func (g *openRoot) look(p string) (info fs.FileInfo, ok bool, err error) {
 	return info, true, err
 }
 
-// fileContent is what a file held: its name in the store, its name in git, and its size.
+// fileContent describes a content: its name in the store, its name in git, and its size.
 type fileContent struct {
-	named  bool // the names are known; not when the file became shorter all the time
-	stable bool // false when the file was being written to: this may be neither the old content nor the new
+	named  bool // the names are known; false if the file kept getting shorter
+	stable bool // false if the file was being written to: this may be neither its old content nor its new one
 	blob   [sha1.Size]byte
 	sum    [sha256.Size]byte
 	size   int64
-	data   []byte // when it was small enough to be kept in memory
+	data   []byte // set if it was small enough for memory
 	at     stat   // of the file when it was read
 	read   int64  // when the reading began; Unix nanoseconds
 }
 
-// hash is the name of the content in the store.
+// hash returns the name of the content in the store.
 func (c *fileContent) hash() content.Hash { return content.Hash(hex.EncodeToString(c.sum[:])) }
 
 // errVanished: the file disappeared between the stat and the read.
@@ -123,7 +123,7 @@ var errVanished = errors.New("it is not there any more, or is no file")
 // reader reads files, one at a time.
 type reader struct {
 	buf         []byte
-	small       int64 // up to how many bytes fileContent.data is set; it holds until the next read
+	small       int64 // the size up to which fileContent.data is set; data is valid until the next read
 	sha1, sha2  hash.Hash
 	interrupted func() // for tests: between two reads of a file
 }
@@ -132,7 +132,7 @@ func newReader(small int64) *reader {
 	return &reader{small: small, sha1: sha1.New(), sha2: sha256.New()} //nolint:gosec // as above
 }
 
-// tries bounds how often a file is read again because it changed during the reading.
+// tries bounds how often a file is read again when it changed during the read.
 const tries = 3
 
 // read reads a regular file at a recorded path.
@@ -181,7 +181,8 @@ func (r *reader) once(ctx context.Context, g *openRoot, p string) (c fileContent
 	return c, nil
 }
 
-// fill reads as many bytes as the file had when it was opened: a log that grows all the time did hold these bytes once.
+// fill reads as many bytes as the file had when it was opened. For a log that grows all the time, that is a content
+// it once had.
 func (r *reader) fill(ctx context.Context, f io.Reader, c *fileContent) error {
 	if c.size <= r.small {
 		if int64(cap(r.buf)) < c.size {
@@ -216,7 +217,7 @@ func (r *reader) begin(size int64) {
 	r.sha1.Write(append(strconv.AppendInt([]byte("blob "), size, 10), 0))
 }
 
-// whole hashes a content that is in memory.
+// whole computes the names of a content that is in memory.
 func (r *reader) whole(c *fileContent) {
 	r.begin(c.size)
 	r.sha1.Write(c.data)
@@ -236,7 +237,7 @@ func (r *reader) pause() {
 	}
 }
 
-// linkTo makes a content of a link's target.
+// linkTo makes a content from a link's target.
 func linkTo(target string) fileContent {
 	c := fileContent{data: []byte(target), size: int64(len(target)), stable: true}
 	r := newReader(c.size)
@@ -244,7 +245,7 @@ func linkTo(target string) fileContent {
 	return c
 }
 
-// version is the record of a content of a kind; blob is its name in the store, "" when it is not kept.
+// version returns the record of a content of a kind; blob is its name in the store, "" when it is not kept.
 func (c *fileContent) version(kind string, mode fs.FileMode, blob string) api.FileVersion {
 	v := api.FileVersion{Kind: kind, Mode: uint32(mode.Perm()), Size: c.size, Hash: hex.EncodeToString(c.sum[:])}
 	if kind == api.KindLink {
@@ -254,7 +255,7 @@ func (c *fileContent) version(kind string, mode fs.FileMode, blob string) api.Fi
 	return v
 }
 
-// stat holds the properties of a file that are cheap to get. While they stay the same, and had settled when the file was
+// stat holds the properties of a file that are cheap to get. If they are unchanged, and had settled when the file was
 // read, the content is unchanged.
 type stat struct {
 	mode          fs.FileMode
@@ -269,24 +270,24 @@ func statOf(info fs.FileInfo) stat {
 	return s
 }
 
-// settling is how much older than the read the times of a file must be to be trusted: some file systems keep them in
-// steps of two seconds, and a second change within one step would not show. Git calls such entries racy.
+// settling is the least age of a file's times at the read that makes them trustworthy: some file systems keep times
+// in steps of two seconds, and a second change within one step would not show. Git calls such entries racy.
 const settling = int64(2 * time.Second)
 
-// settled reports whether a file with these times that was read at a moment (Unix nanoseconds) must show any later
-// change. The change time moves with every write and no program sets it; the modification time may be anything, also in
-// the future, and would then cause endless rereading.
+// settled reports whether any later change of a file shows in its times, for times of this stat and a read at a
+// moment in Unix nanoseconds. Every write moves the change time, and no program sets it; the modification time can
+// have any value, also in the future, which would cause endless rereading.
 func (s stat) settled(read int64) bool {
 	return cmp.Or(s.ctime, s.mtime) < read-settling
 }
 
-// escapeBase is where bytes of a name that are not UTF-8 go in a recorded path: the byte 0x80 is escapeBase+0x80.
-// Journals are JSON, which holds no such bytes; leaving such files out was rejected, because they can be lost like any
-// other.
+// escapeBase is the rune to which bytes of a name that are not UTF-8 are added in a recorded path: the byte 0x80
+// becomes escapeBase+0x80. Journals are JSON, which cannot hold such bytes; leaving out such files was rejected,
+// because they can be lost like any other.
 const escapeBase = 0x10FF00
 
-// Recorded is a path (or a name) of the disk as it is recorded: "/" between names, and
-// valid UTF-8. OnDisk is its inverse.
+// Recorded returns a path (or a name) on the disk in its recorded form: "/" between names, and valid UTF-8. OnDisk is
+// its inverse.
 func Recorded(name string) string {
 	name = filepath.ToSlash(name)
 	if utf8.ValidString(name) && !strings.ContainsFunc(name, isStrange) {
@@ -307,7 +308,7 @@ func Recorded(name string) string {
 	return b.String()
 }
 
-// OnDisk is a recorded path as the disk has it.
+// OnDisk returns a recorded path in the form of the disk.
 func OnDisk(recorded string) string {
 	if !strings.ContainsFunc(recorded, isStrange) {
 		return filepath.FromSlash(recorded)
@@ -325,8 +326,8 @@ func OnDisk(recorded string) string {
 
 func isStrange(r rune) bool { return r >= escapeBase+0x80 && r <= escapeBase+0xFF }
 
-// plain reports whether a recorded path may be worked with: relative, clean, not the workspace itself, and without
-// names of git's own data.
+// plain reports whether the program may work on a recorded path: it is relative, clean, not the workspace itself, and
+// without names of git's own data.
 func plain(p string) bool {
 	if p == "" || p == "." || p != path.Clean(p) || strings.HasPrefix(p, "/") || p == ".." || strings.HasPrefix(p, "../") ||
 		strings.IndexByte(p, 0) >= 0 {
@@ -335,5 +336,5 @@ func plain(p string) bool {
 	return len(p) <= 4096 && filepath.IsLocal(OnDisk(p)) && !slices.ContainsFunc(strings.Split(p, "/"), gitName)
 }
 
-// gitName ignores letter case, because some disks do.
+// gitName reports whether a name is ".git" in any letter case, because some disks ignore case.
 func gitName(name string) bool { return strings.EqualFold(name, ".git") }

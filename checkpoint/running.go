@@ -14,16 +14,16 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// Brief is how long a command may run so that changes at that time count as its own. No system reports to an ordinary
-// program which process changed a file, so time is the only evidence: what changes during a longer command may be a
-// user's work as well.
+// Brief is the time that a command may run for changes at that time to count as its own. No system reports to an
+// ordinary program which process changed a file, so time is the only evidence: changes during a longer command may be
+// a user's, too.
 const Brief = 3 * time.Second
 
-// beat is how often the file's time is set while the command runs, so that it records until when the command was seen
-// running. Later changes, with Brief as the allowance for a busy machine, were not for certain the command's.
+// beat is how often the time of the file is set while the command runs, so that the file shows when the command was
+// last seen running. Changes later than that, plus Brief for a busy machine, may not be the command's.
 const beat = time.Second
 
-// SurveyFor makes a Survey and stores it under the names of a task and its call; see Interrupted. It removes the stored
+// SurveyFor makes a Survey and stores it under the names of a task and its call; see Interrupted. It removes stored
 // surveys of the task's other calls.
 func (k *Keeper) SurveyFor(ctx context.Context, task, call string) (*Survey, error) {
 	s, err := k.Survey(ctx)
@@ -52,8 +52,8 @@ func (k *Keeper) writeBefore(name, call string, sc *scan) error {
 	return atomicfile.Write(name, encodeBefore(call, sc))
 }
 
-// Interrupted returns the survey from before a call whose outcome is not known; nil when there is none. Changes or Close
-// ends it, like any other.
+// Interrupted returns the survey from before a call whose outcome is not known; nil when there is none. Changes or
+// Close ends it, like any other survey.
 func (k *Keeper) Interrupted(ctx context.Context, task, call string) (*Survey, error) {
 	name := beforeFile(k.dir, task, call)
 	info, err := os.Lstat(name)
@@ -95,10 +95,9 @@ func (k *Keeper) Interrupted(ctx context.Context, task, call string) (*Survey, e
 	return s, nil
 }
 
-// Whose divides changes by the evidence of their author. own are those of a command that ran for no longer than Brief.
-// doubt are those that came while a command ran for longer: its own, or a person's. since are those that came after an
-// interrupted command was last seen running, or of which that is unknown. ran reports that such a command ran on until
-// now, unobserved.
+// Whose divides changes by the evidence of their author. own are changes of a command that ran no longer than Brief.
+// doubt are changes while a command ran longer: its own, or a person's. since are changes after an interrupted
+// command was last seen running, or perhaps after. ran reports that such a command ran until now, unobserved.
 func (s *Survey) Whose(changes []task.CheckpointFile, ran bool) (own, doubt, since []task.CheckpointFile) {
 	during, took := changes, s.took
 	switch {
@@ -121,8 +120,8 @@ func (s *Survey) Whose(changes []task.CheckpointFile, ran bool) (own, doubt, sin
 	return during, nil, since
 }
 
-// changedBy reports whether a path got its current state before the command was last seen. For a removed file the time
-// of its folder shows that, until something else changes there.
+// changedBy reports whether a path got its present state before the command was last seen. For a removed file the
+// time of its folder shows that, until something else changes in the folder.
 func (s *Survey) changedBy(p string) bool {
 	g, err := s.k.open()
 	if err != nil {
@@ -142,7 +141,7 @@ func (s *Survey) changedBy(p string) bool {
 	}
 }
 
-// Done notes that the command's outcome is recorded: after a kill, the survey is not needed any more.
+// Done records that the command's outcome is on disk: the survey is not needed after a kill any more.
 func (s *Survey) Done() {
 	s.Close()
 	if s.file != "" {
@@ -150,7 +149,7 @@ func (s *Survey) Done() {
 	}
 }
 
-// beat sets the file's time regularly, until the survey ends.
+// beat sets the time of the file regularly, until the survey ends.
 func (s *Survey) beat() {
 	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() {

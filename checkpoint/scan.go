@@ -20,12 +20,12 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// workers read files at the same time. More would slow down the user's other programs.
+// workers is the number of files that are read at the same time. More would slow down the user's other programs.
 const workers = 2
 
-// scan examines the whole workspace: the walk, the user's git objects, the new contents, and keeping those that could
-// not be read again. base is the survey before a command, or nil. trouble is why contents could not be kept; the scan
-// is correct all the same. The caller holds the turn.
+// scan examines the whole workspace: it walks, reads the user's git objects and new contents, and keeps contents that
+// could not be read again. base is the survey before a command, or nil. trouble is the reason why contents could not
+// be kept; the scan is correct all the same. The caller holds the turn.
 func (k *Keeper) scan(ctx context.Context, base *scan) (sc *scan, trouble, err error) {
 	g, err := k.open()
 	if err != nil {
@@ -48,8 +48,8 @@ func (k *Keeper) scan(ctx context.Context, base *scan) (sc *scan, trouble, err e
 	return sc, trouble, nil
 }
 
-// tops are the repositories that a scan found, and the one around the workspace: for each top, the folder in the workspace
-// in which git runs.
+// tops returns the repositories that a scan found, and the one around the workspace: for each top folder, the folder
+// in the workspace in which git runs.
 func (k *Keeper) tops(sc *scan) map[string]string {
 	root := k.w.Root()
 	tops := map[string]string{}
@@ -63,8 +63,8 @@ func (k *Keeper) tops(sc *scan) map[string]string {
 	return tops
 }
 
-// addTracked adds files that .gitignore hides and an index names all the same: they belong to the project, and a
-// command may change them like any other.
+// addTracked adds files that .gitignore hides, but that are in a repository's index: they belong to the project, and
+// a command may change them like any other.
 func (k *Keeper) addTracked(g *openRoot, sc *scan) {
 	added := false
 	for _, r := range k.git.repos {
@@ -101,7 +101,7 @@ type reading struct {
 	g   *openRoot
 	sc  *scan
 
-	mu      sync.Mutex // of what follows
+	mu      sync.Mutex // guards the next fields
 	b       content.Batch
 	room    int64 // bytes that one survey may still keep
 	store   int64 // bytes that the store may still take
@@ -114,7 +114,7 @@ type reading struct {
 	err     error
 }
 
-// readAll reads what is not known well enough, and keeps what exists nowhere else.
+// readAll reads files whose content is not known for certain, and keeps contents that exist nowhere else.
 func (k *Keeper) readAll(ctx context.Context, g *openRoot, sc *scan) (trouble, err error) {
 	r := &reading{k: k, ctx: ctx, g: g, sc: sc, files: k.o.MaxFiles, left: k.o.MaxRead, room: -1}
 	defer func() {
@@ -176,7 +176,7 @@ type prefetcher interface {
 	Prefetch(ctx context.Context, hashes []content.Hash) error
 }
 
-// prefetch asks a distant store about all known contents at once.
+// prefetch asks a distant store about all known contents with few requests.
 func (k *Keeper) prefetch(ctx context.Context, sc *scan) error {
 	far, ok := k.store.(prefetcher)
 	if !ok {
@@ -192,7 +192,7 @@ func (k *Keeper) prefetch(ctx context.Context, sc *scan) error {
 	return far.Prefetch(ctx, hashes)
 }
 
-// locate finds out where a known content is; false when the content must be read and kept.
+// locate finds the place of a known content; false when the content must be read and kept.
 func (k *Keeper) locate(ctx context.Context, e *entry) bool {
 	switch {
 	case e.size <= k.o.MaxHold && k.git.has(e.blob):
@@ -279,9 +279,9 @@ func (r *reading) one(rd *reader, g *openRoot, i int) {
 	}
 }
 
-// worthReading decides whether to read a file that is too large to be kept: when an index names it, because git may have
-// the content, and when a task knows it. Of other large files only the stat is compared: otherwise every command would
-// read a database of gigabytes.
+// worthReading decides whether to read a file that is too large to be kept: yes if an index names it, because git may
+// have the content, or if a task knows it. For other large files only the stat is compared: otherwise every command
+// would read a database of gigabytes.
 func (r *reading) worthReading(p string) bool {
 	for _, repo := range r.k.git.repos {
 		if repo.tracked[p] {
@@ -292,7 +292,7 @@ func (r *reading) worthReading(p string) bool {
 	return known
 }
 
-// lost checks a file again that was gone when a worker wanted to read it.
+// lost checks a file again that was missing when a worker wanted to read it.
 func (r *reading) lost(g *openRoot, i int) {
 	e := &r.sc.list[i]
 	e.named = false
@@ -350,8 +350,8 @@ func (r *reading) keep(e *entry, i int, c *fileContent) {
 	e.held = ours
 }
 
-// verify checks that the user's repositories have what their indexes name. It returns the entries that must be kept
-// because they do not.
+// verify checks that the user's repositories have the objects that their indexes name. It returns the entries that
+// must be kept because the repositories lack them.
 func (r *reading) verify() (again []int) {
 	if len(r.relied) == 0 {
 		return nil
@@ -371,10 +371,10 @@ func (r *reading) verify() (again []int) {
 	return again
 }
 
-// layer are the rules below a folder: the current ones, and those at the survey before.
+// layer holds the rules of a folder: the current ones, and those at the previous survey.
 type layer struct {
 	dir      string // "" or ending in "/"
-	above    string // of a folder that holds the workspace: from there to it
+	above    string // for a folder around the workspace: the path from there to the workspace
 	now, was *workspace.Ignore
 }
 
@@ -385,12 +385,12 @@ func (l layer) decide(rules *workspace.Ignore, p string, dir bool) int {
 	return rules.Decide(l.above+p[len(l.dir):], dir)
 }
 
-// walker goes through the workspace once, in the order of recorded paths, and notes what it sees without reading
-// contents. Entries of the newest survey are reused for files that look the same.
+// walker walks through the workspace once, in the order of recorded paths, and records files without reading
+// contents. It reuses entries of the newest survey for files whose stat is unchanged.
 type walker struct {
 	k     *Keeper
 	known []string // sorted: visited although rules hide them
-	base  *scan    // the survey before a command; nil for such a one
+	base  *scan    // the survey before a command; nil for the walk of such a survey
 	out   *scan
 	max   int
 
@@ -423,9 +423,9 @@ func (k *Keeper) walk(ctx context.Context, g *openRoot, base *scan) (*scan, erro
 	return w.out, nil
 }
 
-// child is one name of a folder.
+// child is one name in a folder.
 type child struct {
-	key  string // recorded, a folder's with "/" at the end
+	key  string // recorded; for a folder with "/" at the end
 	name string // on the disk
 	info fs.FileInfo
 }
@@ -522,17 +522,17 @@ func (w *walker) folder(ctx context.Context, dir *os.Root, prefix string, layers
 	return nil
 }
 
-// maxVeiled bounds how many hidden names a survey keeps, for naming a few of them.
+// maxVeiled bounds how many hidden names a survey keeps, of which a few are shown.
 const maxVeiled = 1000
 
-// veil notes a hidden path; below is true inside a hidden folder.
+// veil records a hidden path; below is true inside a hidden folder.
 func (w *walker) veil(p string, below bool) {
 	if w.base == nil && !below && len(w.out.veiled) < maxVeiled {
 		w.out.veiled = append(w.out.veiled, p)
 	}
 }
 
-// names lists a folder; of a hidden one only names that lead to known paths.
+// names lists a folder; for a hidden one, only names that lead to known paths.
 func (w *walker) names(dir *os.Root, prefix string, hidden bool) ([]string, error) {
 	if hidden {
 		return w.knownIn(prefix), nil
@@ -545,8 +545,8 @@ func (w *walker) names(dir *os.Root, prefix string, hidden bool) ([]string, erro
 	return f.Readdirnames(-1)
 }
 
-// knownIn returns the names in a folder, whose path ends in "/", that lead to files that are examined although rules hide
-// them.
+// knownIn returns the names in a folder, whose path ends in "/", that lead to files which are examined although rules
+// hide them.
 func (w *walker) knownIn(prefix string) (names []string) {
 	add := func(p string) {
 		name, _, _ := strings.Cut(p[len(prefix):], "/")
@@ -576,7 +576,7 @@ func (w *walker) wanted(p string) bool {
 	return ok
 }
 
-// add notes a file.
+// add records a file.
 func (w *walker) add(p string, info fs.FileInfo) {
 	now := statOf(info)
 	for len(w.old) > 0 && w.old[0].path < p {
@@ -616,7 +616,7 @@ func (w *walker) hides(layers []layer, p string, dir bool) bool {
 	return false
 }
 
-// outer are the rules above the workspace, of the repository around it.
+// outer returns the rules of the repository around the workspace, from the folders above the workspace.
 func (w *walker) outer(root string) (layers []layer) {
 	top, above := enclosing(root)
 	for i := range above {
@@ -635,11 +635,11 @@ func (w *walker) outer(root string) (layers []layer) {
 	return layers
 }
 
-// excludes is the file of a repository's rules outside of .gitignore. A worktree has it elsewhere, and its rules are left
-// out.
+// excludes is the file of a repository's rules outside of .gitignore. A worktree has this file elsewhere, and its
+// rules are left out.
 const excludes = ".git/info/exclude"
 
-// addRules adds the rules in a file of a folder, whose path is at, as the nearest.
+// addRules adds the rules in a file of a folder, whose path is at, as the nearest ones.
 func (w *walker) addRules(layers []layer, l layer, dir *os.Root, at, name string) []layer {
 	key := at + name
 	now := w.rules(dir, filepath.FromSlash(name), key)

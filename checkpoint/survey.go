@@ -19,33 +19,33 @@ import (
 // Survey is the state of the workspace before a command.
 type Survey struct {
 	k       *Keeper
-	base    *scan // what the survey found
+	base    *scan // the result of its scan
 	unheld  Unheld
 	release func() // allows the store to remove contents that no manifest names
 
 	file  string        // the file that stores the survey; "" = none
-	until time.Time     // when the command was last seen running; zero = the owner of the survey runs it
+	until time.Time     // when the command was last seen running; zero = the process with the survey runs it
 	took  time.Duration // how long the command ran
 }
 
-// Unheld is what a command may change and no checkpoint could bring back.
+// Unheld describes what a command may change and no checkpoint could bring back.
 type Unheld struct {
 	Files   int
 	Bytes   int64
-	Names   []string // of the largest, at most five, largest first
-	Folders []string // that could not be looked into
+	Names   []string // of the largest files, at most five, largest first
+	Folders []string // folders that could not be read
 	Cut     bool     // there are more files than the limit
 	Full    bool     // the store has reached its limit (Options.MaxStore)
-	Trouble error    // why nothing more could be kept; nil when only caps kept it out
+	Trouble error    // why nothing more could be kept; nil when only limits kept contents out
 
-	// Paths that .gitignore hides and no task knows, at most five and those nearest to the top; folders end in "/".
+	// Paths that .gitignore hides and no task knows: at most five, those nearest to the top; folders end in "/".
 	// String leaves them out: they exist before every command.
 	Hidden     []string
 	MoreHidden bool
 }
 
-// String describes what could not be brought back: "3 files (1.2 GB) that could not be brought back: a.bin, ...". It is
-// "" when everything could be.
+// String describes what could not be brought back: "3 files (1.2 GB) that could not be brought back: a.bin, ...". It
+// returns "" when everything could be.
 func (u Unheld) String() string {
 	var parts []string
 	if u.Files > 0 {
@@ -84,9 +84,10 @@ func (u Unheld) HiddenText() string {
 	return s
 }
 
-// Survey examines the workspace before a command, and keeps what the command might change, as far as it exists nowhere
-// else and the limits allow. Unheld lists what it could not keep; the caller reports that before the command runs.
-// Files that .gitignore hides are left out unless they are known (see Know) or in a repository's index.
+// Survey examines the workspace before a command, and keeps contents that the command might change, if they exist
+// nowhere else and the limits allow it. Unheld lists contents that it could not keep; the caller reports them before
+// the command runs. Files that .gitignore hides are left out unless they are known (see Know) or in a repository's
+// index.
 //
 // It belongs to one command: Changes or Close ends it.
 func (k *Keeper) Survey(ctx context.Context) (*Survey, error) {
@@ -121,7 +122,7 @@ func (k *Keeper) withTurn(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// Unheld is what could not be brought back.
+// Unheld returns what could not be brought back.
 func (s *Survey) Unheld() Unheld { return s.unheld }
 
 // Close ends a survey whose command was not run. After Changes it does nothing.
@@ -155,10 +156,10 @@ func (s *scan) unheld(trouble error) Unheld {
 	return u
 }
 
-// depth is how many folders are above a path.
+// depth returns how many folders are above a path.
 func depth(p string) int { return strings.Count(strings.TrimSuffix(p, "/"), "/") }
 
-// shown is a recorded path as a person may see it in one line.
+// shown returns a recorded path in the form that a person may see in one line.
 func shown(p string) string {
 	return strings.Map(func(r rune) rune {
 		if isStrange(r) || r < ' ' || r == 0x7F {
@@ -168,11 +169,11 @@ func shown(p string) string {
 	}, p)
 }
 
-// Changes is what differs after the command: what was there and what is there now, in the order of paths. Contents that
-// are named (Blob) are durable when it returns. With an error that wraps ErrUnkept the list is correct, but some
-// contents could not be kept.
+// Changes returns the paths that differ after the command, in order, each with what was there before and what is
+// there now. Contents that have a Blob are durable when it returns. With an error that wraps ErrUnkept the list is
+// correct, but some contents could not be kept.
 //
-// It includes changes that others made while the command ran: see Whose. The command has ended when it is called.
+// The list includes changes that others made while the command ran: see Whose. Call it after the command has ended.
 func (s *Survey) Changes(ctx context.Context) ([]task.CheckpointFile, error) {
 	defer s.release()
 	if s.until.IsZero() && !s.base.made.IsZero() {
@@ -219,13 +220,14 @@ func (s *Survey) Changes(ctx context.Context) ([]task.CheckpointFile, error) {
 	return out, nil
 }
 
-// change is one path that differs; nil stands for nothing there.
+// change is one path that differs; nil means that nothing is there.
 type change struct {
 	path     string
 	was, now *entry
 }
 
-// compare walks through both lists at once. A path that one of the walks could not see does not count as added or removed.
+// compare walks through both lists at once. A path that one of the walks could not examine does not count as added or
+// removed.
 func (s *Survey) compare(after *scan) (out []change) {
 	a, b := s.base.list, after.list
 	for len(a) > 0 || len(b) > 0 {

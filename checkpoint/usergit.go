@@ -20,36 +20,36 @@ import (
 	"github.com/roost-dev/roost/workspace/usergit"
 )
 
-// quiet are settings for reading objects and the index. usergit.Command adds those that stop git from running programs
-// and from fetching objects that a partial clone lacks.
+// quiet are settings for reading objects and the index. usergit.Command adds settings that keep git from running
+// programs and from fetching objects that a partial clone lacks.
 var quiet = []string{"--no-replace-objects", "--literal-pathspecs", "-c", "core.untrackedCache=false", "-c", "index.threads=1"}
 
 const (
 	gitTime  = 30 * time.Second
-	maxRepos = 64      // repositories in one workspace that are asked
+	maxRepos = 64      // repositories of one workspace that are read
 	maxIndex = 1 << 28 // bytes of an index that is listed
 )
 
-// userGit are the user's repositories, as far as they were read.
+// userGit holds the user's repositories, as far as they were read.
 type userGit struct {
 	program string
 	repos   map[string]*repo // by folder, absolute
 }
 
-// repo is one of them.
+// repo is one repository of the user.
 type repo struct {
-	dir    string // where git is run: the workspace, or a folder in it
+	dir    string // the folder in which git runs: the workspace, or a folder in it
 	index  stat   // of the index, when it was read
 	read   int64
-	blobs  map[[20]byte]bool // that the index names
-	absent map[[20]byte]bool // named, and not there: of a partial clone
+	blobs  map[[20]byte]bool // blobs that the index names
+	absent map[[20]byte]bool // blobs that it names and that do not exist: of a partial clone
 
-	tracked   map[string]bool // the recorded paths of these
-	uncovered bool            // addTracked has added those that .gitignore hides
+	tracked   map[string]bool // the recorded paths in the index
+	uncovered bool            // addTracked has added those of tracked that .gitignore hides
 }
 
-// enclosing is the repository around a folder, as the folders from it down; none when the folder is a repository's top
-// itself, or in no repository.
+// enclosing returns the repository around a folder, and the folders from its top down to the folder; none when the
+// folder itself is the top of a repository, or in no repository.
 func enclosing(root string) (top string, down []string) {
 	for at := root; ; at = filepath.Dir(at) {
 		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
@@ -62,7 +62,7 @@ func enclosing(root string) (top string, down []string) {
 	}
 }
 
-// indexOf is the path of the index of a repository with this top; "" when it cannot be determined.
+// indexOf returns the path of the index of a repository with this top; "" when it cannot be determined.
 func indexOf(top string) string {
 	git := filepath.Join(top, ".git")
 	info, err := os.Lstat(git)
@@ -89,7 +89,7 @@ func indexOf(top string) string {
 	return filepath.Join(dir, "index")
 }
 
-// find looks for git. Without git fewer contents are available, which is no error.
+// find returns the git program. Without git fewer contents are available, which is no error.
 func (u *userGit) find() string {
 	switch u.program {
 	case "none":
@@ -104,8 +104,9 @@ func (u *userGit) find() string {
 	return u.program
 }
 
-// refresh reads the indexes of the repositories with these tops that changed since the last read. dirs is the folder in
-// which git runs for each. An unreadable repository counts as empty: its files are kept like those of no repository.
+// refresh reads the indexes of the repositories with these tops that changed since the last read. tops maps each to
+// the folder in which git runs. An unreadable repository counts as empty: its files are kept like those of no
+// repository.
 func (u *userGit) refresh(ctx context.Context, root string, tops map[string]string) {
 	have := map[string]*repo{}
 	git := u.find()
@@ -180,7 +181,7 @@ func (u *userGit) has(id [20]byte) bool {
 	return false
 }
 
-// check makes sure that contents which indexes name exist, and returns those that do not.
+// check finds out whether contents that indexes name exist, and returns those that do not.
 func (u *userGit) check(ctx context.Context, ids [][20]byte) (lost map[[20]byte]bool) {
 	lost = map[[20]byte]bool{}
 	for _, id := range ids {
@@ -219,8 +220,8 @@ func (u *userGit) check(ctx context.Context, ids [][20]byte) (lost map[[20]byte]
 	return lost
 }
 
-// copy passes to take, one by one, the contents that a repository has. It skips the rest of a content that take does not
-// read to the end.
+// copy passes to take, one by one, the contents that a repository has. If take does not read a content to its end,
+// copy skips the rest.
 func (u *userGit) copy(ctx context.Context, ids [][20]byte, take func(id [20]byte, size int64, r io.Reader) error) error {
 	left := map[[20]byte]bool{}
 	for _, id := range ids {

@@ -1,9 +1,9 @@
 // Package gitstore reads the stores in which earlier versions kept what files held: bare git repositories, one for
-// each workspace, in the folder that holds the workspace's content store now. It exists so that their checkpoints can
-// be undone and restored, and carried over; it never adds anything. A later release removes it.
+// each workspace, in the folder that holds the workspace's content store now. It exists to restore, undo and carry
+// over their checkpoints; it never adds anything. A later release removes it.
 //
-// It reads what they wrote: packs of whole objects. What a git that a user ran there made of it (loose objects,
-// differences) that git reads for it. Every object is compared with its name.
+// It reads the packs of whole objects that those versions wrote. If a user has run git there, the package lets git
+// read the resulting loose objects and differences. It compares every object with its name.
 //
 // What an earlier version left in the folder:
 //
@@ -120,7 +120,7 @@ func (s *Store) Has(name string) bool {
 }
 
 // Read returns an object's content, compared with its name. Errors are content.ErrMissing, content.ErrDamaged and
-// content.ErrTooLarge for more than limit bytes (0 = no limit). A nil Store has nothing.
+// content.ErrTooLarge for more than limit bytes (0 = no limit). A nil Store has no objects.
 func (s *Store) Read(ctx context.Context, name string, limit int64) ([]byte, error) {
 	id, ok := parseID(name)
 	if s == nil || !ok {
@@ -182,7 +182,7 @@ func nameOf(kind string, data []byte) objectID {
 	return objectID(h.Sum(nil))
 }
 
-// askGit reads an object that a git which a user ran in the store has rewritten.
+// askGit lets git read an object that a user's git has rewritten in the store.
 func (s *Store) askGit(ctx context.Context, id objectID) (kind string, data []byte, err error) {
 	cmd := exec.CommandContext(ctx, "git", "--git-dir="+s.dir, "cat-file", "--batch")
 	cmd.Stdin = strings.NewReader(id.String() + "\n")
@@ -241,7 +241,7 @@ func (s *Store) Blobs(ctx context.Context, use func(name string, data []byte) er
 	return unread, err
 }
 
-// refsDir is where those versions kept the newest commit of each task.
+// refsDir is the folder in which those versions kept the newest commit of each task.
 const refsDir = "refs/roost"
 
 // Refs returns the newest commit of each task, by content.OwnerName of the task.
@@ -274,8 +274,8 @@ func (s *Store) Refs() (map[string]string, error) {
 	return out, nil
 }
 
-// Reaches returns the names of the file contents that a commit reaches. What is missing or damaged is left out and
-// counted in unread.
+// Reaches returns the names of the file contents that a commit reaches. It leaves out missing or damaged objects and
+// counts them in unread.
 func (s *Store) Reaches(ctx context.Context, commit string) (blobs []string, unread int, err error) {
 	seen := map[objectID]bool{}
 	type step struct {
@@ -337,7 +337,7 @@ func (s *Store) Reaches(ctx context.Context, commit string) (blobs []string, unr
 	return blobs, unread, nil
 }
 
-// Size is how many bytes the objects take on disk. A nil Store takes none.
+// Size returns how many bytes the objects take on disk. A nil Store takes none.
 func (s *Store) Size() (n int64) {
 	if s == nil {
 		return 0
@@ -353,8 +353,8 @@ func (s *Store) Size() (n int64) {
 	return n
 }
 
-// ownDir is where those versions kept their locks and leases. A file in its place makes them refuse the store: they
-// report that the folder cannot be made.
+// ownDir is the folder of those versions' locks and leases. A file in its place makes them refuse the store: they
+// report that they cannot make the folder.
 const ownDir = "roost"
 
 // FormatMark makes earlier versions refuse to write into a folder. It belongs into every store of the new format.
@@ -366,7 +366,8 @@ func FormatMark(dir string) error {
 	return err
 }
 
-// patience bounds the wait for another process that carries the store over, or for an earlier version's moment of work.
+// patience bounds the wait for another process that carries the store over, or for an earlier version that has locked
+// it for a moment.
 const patience = time.Minute
 
 // Lock keeps earlier versions and other carriers out. The error is ErrInUse while a process of an earlier version
@@ -458,7 +459,7 @@ func Refuse(dir string) error {
 	return FormatMark(dir)
 }
 
-// Changed is when a task's ref was set last.
+// Changed returns when a task's ref was last set.
 func (s *Store) Changed(task string) time.Time {
 	info, err := os.Stat(s.path(filepath.FromSlash(refsDir), task))
 	if err != nil {
@@ -467,7 +468,7 @@ func (s *Store) Changed(task string) time.Time {
 	return info.ModTime()
 }
 
-// RemoveRef takes a task out of the store.
+// RemoveRef removes a task from the store.
 func (s *Store) RemoveRef(task string) error {
 	if _, err := os.Stat(s.path("packed-refs")); err == nil { // of the git that a user ran there
 		cmd := exec.Command("git", "--git-dir="+s.dir, "update-ref", "-d", refsDir+"/"+task)
@@ -479,8 +480,8 @@ func (s *Store) RemoveRef(task string) error {
 	return ignoreGone(os.Remove(s.path(filepath.FromSlash(refsDir), task)))
 }
 
-// Remove removes the store and leaves the other files of its folder. objects goes last: until then the store counts as
-// present and is carried over again.
+// Remove removes the store and leaves the other files of its folder. It removes objects last: until then the store
+// counts as present and is carried over again.
 func (s *Store) Remove() (err error) {
 	for _, name := range []string{"refs", "info", "logs", "hooks", "branches", "packed-refs", "packed-refs.new", "HEAD", "config", "description", "objects"} {
 		err = errors.Join(err, os.RemoveAll(s.path(name)))
@@ -506,7 +507,7 @@ const (
 
 func damaged(why string) error { return fmt.Errorf("%w: %s", content.ErrDamaged, why) }
 
-// openPack reads the index of a pack. Nothing is allocated because of what a damaged index claims.
+// openPack reads the index of a pack. It allocates nothing because of a number in a damaged index.
 func openPack(base string) (*pack, error) {
 	data, err := os.ReadFile(base + ".idx")
 	if err != nil {
@@ -543,7 +544,7 @@ func (p *pack) find(id objectID) (int, bool) {
 	return sort.Find(p.count, func(i int) int { return bytes.Compare(id[:], p.ids[20*i:20*i+20]) })
 }
 
-// offset is where an entry begins; -1 when the index does not have it.
+// offset returns the beginning of an entry; -1 when the index does not have it.
 func (p *pack) offset(i int) int64 {
 	o := binary.BigEndian.Uint32(p.offs[4*i:])
 	if o&(1<<31) == 0 {
@@ -559,10 +560,10 @@ func (p *pack) offset(i int) int64 {
 // packKinds are the kinds of whole objects as a pack numbers them; 6 and 7 are differences to another object.
 var packKinds = [8]string{1: "commit", 2: "tree", 3: "blob", 4: "tag"}
 
-// maxObject bounds what is read into memory, in bytes. Earlier versions kept files of at most 64 MiB.
+// maxObject bounds the bytes of an object that is read into memory. Earlier versions kept files of at most 64 MiB.
 const maxObject = 256 << 20
 
-// errDifference: an entry is not a whole object. Earlier versions wrote none such.
+// errDifference: an entry is not a whole object. Earlier versions wrote only whole ones.
 var errDifference = errors.New("it is the difference to another object")
 
 // read reads entry i.
