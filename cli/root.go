@@ -134,9 +134,9 @@ func rootCommand(a *app.App) *cobra.Command {
 	return root
 }
 
-// complete sets the completions of a command and those below it, except those that they set themselves. Arguments complete
-// by the usage; flags by their names, which mean the same everywhere, or by the kind of their value. Names of files
-// complete only where a file is wanted.
+// complete sets the completions of a command and those below it, except those that they set themselves. Arguments
+// complete by the usage; flags by their names, which mean the same everywhere, or by the kind of their value. Names
+// of files complete only where a file is expected.
 func (a *commands) complete(cmd *cobra.Command) {
 	byName := map[string]app.Completer{
 		"mode": a.ModeNames, "model": app.Models, "profile": a.ProfileNames, "source": a.SourceNames,

@@ -17,7 +17,7 @@ import (
 	"github.com/roost-dev/roost/engine/setup"
 )
 
-// topicsName is the argument of help that lists the topics, and that comes before a topic with the name of a command.
+// topicsName is the argument of help that lists the topics, and that precedes a topic with the name of a command.
 const topicsName = "topics"
 
 // lists are topics that the program makes from its own tables, so that they are complete.
@@ -71,7 +71,7 @@ func (a *commands) helpCommand() *cobra.Command {
 	}
 }
 
-// topics are the pages of the manual and the lists, by name.
+// topics returns the pages of the manual and the lists, by name.
 func topics() []docs.Page {
 	out := docs.Pages()
 	for _, l := range lists {
@@ -123,7 +123,7 @@ func (a *commands) listTopics() error {
 	return a.Println(strings.Join(lines, "\n"))
 }
 
-// layout is the layout of help on stdout.
+// layout returns the layout of help on stdout.
 func (a *commands) layout() help.Layout {
 	l := help.Layout{Style: a.OutStyle()}
 	if a.OutTTY {

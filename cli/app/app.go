@@ -60,7 +60,7 @@ type global struct {
 	JSON, Quiet, Verbose, NoColour, NoInput bool
 }
 
-// Interactive reports whether a user can be asked.
+// Interactive reports whether the command can ask a user.
 func (a *App) Interactive() bool { return a.InTTY && a.ErrTTY && !a.Flags.NoInput && !a.Flags.JSON }
 
 // Say prints a message for the user to stderr, unless -q.
@@ -98,7 +98,7 @@ func (a *App) Warn(text string) {
 	}
 }
 
-// Millis is the time now, in Unix milliseconds.
+// Millis returns the time now, in Unix milliseconds.
 func (a *App) Millis() int64 { return a.Now().UnixMilli() }
 
 // Output is stdout. Its reader may close the pipe early, as in `roost list | head -1`; that is no failure.
@@ -134,8 +134,8 @@ func ReaderGone(err error) bool {
 }
 
 // SurviveBrokenPipes turns a write to a pipe without a reader into an error of that write. By default the signal ends
-// the process, and with it a run whose output has no reader. The signal is caught and not ignored: commands that a run
-// starts would inherit an ignored signal, and `yes | head` would not end.
+// the process, and with it a run whose output has no reader. It catches the signal instead of ignoring it: commands
+// that a run starts would inherit an ignored signal, and `yes | head` would not end.
 func SurviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 // encode writes v as JSON without HTML escapes.
@@ -162,7 +162,7 @@ func Show[T any](a *App, doc T, show func(T) error) error {
 // Items prints the JSON document of a list.
 func (a *App) Items(items any) error { return a.PrintJSON(map[string]any{"items": items}) }
 
-// Tell prints a failure on stderr.
+// Tell prints a failure to stderr.
 func (a *App) Tell(f *failure.Failure) {
 	if a.Flags.JSON {
 		p := failure.Problem{
@@ -209,7 +209,7 @@ func (a *App) Watched(ctx context.Context) (_ context.Context, done func()) {
 	return progress.With(ctx, func(at progress.State) { p.Show(at.What, at.Done, at.Of, counts(at)) }), p.Clear
 }
 
-// counts is the progress of work as text: tasks, files, bytes.
+// counts returns the progress of work as text: tasks, files, bytes.
 func counts(p progress.State) string {
 	text := fmt.Sprintf("%d tasks", p.Done)
 	if p.Of > 0 {
@@ -238,7 +238,7 @@ func (c *Counting) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Pager is the command line of the user's pager for long output; "" = none. Only a terminal gets one.
+// Pager returns the command line of the user's pager for long output; "" = none. Only a terminal gets one.
 func (a *App) Pager() string {
 	if !a.OutTTY || !a.InTTY || a.Flags.JSON || a.Flags.NoInput || a.Env("NO_PAGER") != "" || a.Env("TERM") == "dumb" {
 		return ""
@@ -256,8 +256,8 @@ func (a *App) Pager() string {
 	return "less"
 }
 
-// Paged runs f with its output in the user's pager, if there is one. f's messages to stderr come after the pager has
-// ended: the pager would overwrite them. A user who leaves the pager early has seen enough; that is no error.
+// Paged runs f with its output in the user's pager, if there is one. A user who leaves the pager early has seen
+// enough; that is no error.
 func (a *App) Paged(ctx context.Context, f func() error) error {
 	line := a.Pager()
 	out, ok := a.Out.(*Output)
@@ -329,7 +329,7 @@ func pagerCommand(ctx context.Context, line string) *exec.Cmd {
 }
 
 // Stopper makes the first Ctrl-C, SIGTERM or hang-up stop a run and save it, and the second one end the process at
-// once. Where a user can be asked what to stop, the first Ctrl-C asks (AskFirst), and stops nothing before the answer.
+// once. With AskFirst, the first Ctrl-C asks the user what to stop, and stops nothing before the answer.
 type Stopper struct {
 	Ctx  context.Context //nolint:containedctx // ends when all should stop
 	Undo func()
@@ -350,7 +350,7 @@ type Stopper struct {
 // and to a wrapper (`go run`, npm, make), which passes it on. No user presses twice that fast.
 const Bounce = 300 * time.Millisecond
 
-// signalAction is what a signal does.
+// signalAction is the reaction to a signal.
 type signalAction int
 
 const (
@@ -385,7 +385,7 @@ func (a *App) StopperWith(ctx context.Context, tell func()) *Stopper {
 	return s
 }
 
-// signals listens to what asks a process to end.
+// signals returns a channel that gets the signals which ask a process to end.
 func signals() chan os.Signal {
 	ch := make(chan os.Signal, 2)
 	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
@@ -395,9 +395,9 @@ func signals() chan os.Signal {
 	return ch
 }
 
-// UntilSignal returns a context that the first signal ends, so that its work can clean up. With a nil ignore the second
-// signal ends the process; else ignore decides which signals do not count. done returns the exit code of the signal, 0
-// without one.
+// UntilSignal returns a context that the first signal ends, so that its work can clean up. With a nil ignore the
+// second signal ends the process; else ignore selects the signals that do not count. done returns the exit code of
+// the signal, 0 without one.
 func UntilSignal(ctx context.Context, ignore func(os.Signal) bool) (_ context.Context, done func() int) {
 	ctx, cancel := context.WithCancel(ctx)
 	ch, code := signals(), 0
@@ -453,8 +453,8 @@ func (s *Stopper) listen(ch <-chan os.Signal, quit <-chan struct{}, end func(cod
 // patience is how long a signal waits until its message is on the terminal.
 const patience = time.Second
 
-// patiently calls say, and returns when say has returned or patience is over. So a terminal or pipe that takes no output
-// does not delay the stop; the blocked write ends with the process.
+// patiently calls say, and returns when say has returned or patience is over. So a terminal or pipe that accepts no
+// output does not delay the stop; the blocked write ends with the process.
 func patiently(say func()) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -505,7 +505,7 @@ func (s *Stopper) AskFirst(about func() bool) {
 	s.first = about
 }
 
-// Asking returns a context that ends when the user is to be asked, and when all should stop.
+// Asking returns a context that ends when the user must be asked, or when everything should stop.
 func (s *Stopper) Asking() context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -541,7 +541,7 @@ func (s *Stopper) ReleaseInterrupt() (back func()) {
 	return func() { set(false) }
 }
 
-// Exit is the exit code of the signal that came, 0 when none did.
+// Exit returns the exit code of the signal that came, 0 when none did.
 func (s *Stopper) Exit() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -563,7 +563,7 @@ func (a *App) OnSignal(text string) {
 	fmt.Fprintln(a.Err, "\n"+text)
 }
 
-// SignalExit is the exit code for a signal, by the convention of shells.
+// SignalExit returns the exit code for a signal, by the convention of shells.
 func SignalExit(sig os.Signal) int {
 	switch sig {
 	case syscall.SIGTERM:
@@ -577,7 +577,7 @@ func SignalExit(sig os.Signal) int {
 // StopChoice is what the user wants to stop while a subtask works.
 type StopChoice int
 
-// What the user can choose.
+// The values of StopChoice.
 const (
 	StopNothing StopChoice = iota
 	StopOne                // the task alone: its subtasks continue

@@ -46,8 +46,8 @@ func (a *App) ReadKey(ctx context.Context, of string) (string, error) {
 	return text, nil
 }
 
-// hidden asks on the terminal without showing the input. On a signal it restores the terminal, which otherwise would
-// still show no input afterwards.
+// hidden asks on the terminal without showing the input. On a signal it restores the terminal, which would otherwise
+// hide later input, too.
 func (a *App) hidden(ctx context.Context, prompt string) (string, error) {
 	f, ok := a.In.(*os.File)
 	if !ok {

@@ -12,10 +12,10 @@ import (
 	"github.com/roost-dev/roost/config"
 )
 
-// Plain reports that nothing but plain text is wanted on a terminal: NO_COLOR, --no-color or TERM=dumb.
+// Plain reports whether a terminal must get only plain text: NO_COLOR, --no-color or TERM=dumb.
 func (a *App) Plain() bool { return a.Flags.NoColour || a.Env("TERM") == "dumb" }
 
-// Colours are those of a stream: none unless it is a terminal.
+// Colours returns the colours of a stream: none unless it is a terminal.
 func (a *App) Colours(terminal bool) theme.Theme {
 	if !terminal || a.Plain() {
 		return theme.Theme{}
@@ -27,8 +27,8 @@ func (a *App) Colours(terminal bool) theme.Theme {
 	return *a.colours
 }
 
-// looks is a setting about looks. It ignores a settings file that cannot be read: the command reports that error when it
-// needs the settings.
+// looks returns a setting about looks. It ignores a settings file that cannot be read: the command reports that error
+// when it needs the settings.
 func (a *App) looks(key string) string {
 	if a.Loaded != nil {
 		return a.Loaded.Text(key)
@@ -41,7 +41,7 @@ func (a *App) looks(key string) string {
 	return ""
 }
 
-// PlainTerminal reports whether the terminal may get only lines: it can show no more, or the user, or their screen
+// PlainTerminal reports whether the terminal must get only lines: it can show no more, or the user, or their screen
 // reader, wants no more.
 func (a *App) PlainTerminal() bool {
 	name := a.Env("TERM")
@@ -51,15 +51,15 @@ func (a *App) PlainTerminal() bool {
 // Colour reports whether stderr is coloured.
 func (a *App) Colour() bool { return a.Colours(a.ErrTTY).On() }
 
-// OutStyle is the style of stdout.
+// OutStyle returns the style of stdout.
 func (a *App) OutStyle() display.Style { return styleOf(a.Colours(a.OutTTY)) }
 
-// ErrStyle is the style of stderr.
+// ErrStyle returns the style of stderr.
 func (a *App) ErrStyle() display.Style { return styleOf(a.Colours(a.ErrTTY)) }
 
 func styleOf(t theme.Theme) display.Style { return display.Style{On: t.On(), Theme: t} }
 
-// DisplayOptions are how runs are shown on stderr.
+// DisplayOptions returns the options with which runs are shown on stderr.
 func (a *App) DisplayOptions() display.Options {
 	t := a.Colours(a.ErrTTY)
 	o := display.Options{
@@ -109,7 +109,7 @@ func (a *App) notify() string {
 	return "bell"
 }
 
-// Show is the display of this process, on stderr.
+// Show returns the display of this process, on stderr.
 func (a *App) Show() *display.Display {
 	if a.Screen == nil {
 		a.Screen = display.New(a.Err, a.DisplayOptions())
@@ -117,8 +117,8 @@ func (a *App) Show() *display.Display {
 	return a.Screen
 }
 
-// Prompter returns the prompter of this process. There is only one: a prompter reads ahead, so a second one would never
-// get the line that the first has already read.
+// Prompter returns the prompter of this process. There is only one: a prompter reads ahead, so a second one would
+// miss the lines that the first has already read.
 func (a *App) Prompter() *display.Prompter {
 	if a.Asker == nil {
 		a.Asker = display.NewPrompter(a.Show(), a.In)

@@ -7,13 +7,13 @@ import (
 	"github.com/roost-dev/roost/money"
 )
 
-// Cents is an amount for people, "-" when it is not known.
+// Cents returns an amount for people, "-" when it is not known.
 func Cents(usd *money.USD) string { return amount(usd, "-") }
 
-// Dollars is a cost for people, in words when it is not known.
+// Dollars returns a cost for people, in words when it is not known.
 func Dollars(cost *money.USD) string { return amount(cost, "unknown") }
 
-// Dollars is a cost for people; with -v it has all of its digits.
+// Dollars returns a cost for people; with -v it has all of its digits.
 func (a *App) Dollars(cost *money.USD) string {
 	if cost == nil || !a.Flags.Verbose {
 		return Dollars(cost)
@@ -21,7 +21,7 @@ func (a *App) Dollars(cost *money.USD) string {
 	return "$" + display.Thousands(cost.String())
 }
 
-// amount is an amount to the cent.
+// amount returns an amount to the cent.
 func amount(usd *money.USD, unknown string) string {
 	const cent = 10_000
 	switch {
@@ -33,5 +33,5 @@ func amount(usd *money.USD, unknown string) string {
 	return "$" + display.Thousands(money.USD((int64(*usd)+cent/2)/cent*cent).String())
 }
 
-// Count is a number with its thousands apart.
+// Count returns a number with its thousands apart.
 func Count(n int64) string { return display.Thousands(strconv.FormatInt(n, 10)) }

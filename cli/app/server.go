@@ -30,7 +30,8 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// far is a client of the server that the user named; nil when the user named none, and this process does the work.
+// far returns a client of the server that the user named; nil when the user named none, so that this process does the
+// work.
 func (a *App) far() (*client.Client, error) {
 	base, err := a.Global("server")
 	if base == "" || err != nil {
@@ -59,8 +60,8 @@ func Near(base string) bool {
 	return err == nil && Loopback(u.Hostname())
 }
 
-// ownToken is the token in this machine's root; "" when there is no readable token: the server then answers that it wants
-// one.
+// ownToken returns the token in this machine's root; "" when there is no readable token: the server then answers that
+// it needs one.
 func (a *App) ownToken() (string, error) {
 	root, err := a.RootFolder()
 	if err != nil {
@@ -93,8 +94,8 @@ func (a *App) WithClient(ctx context.Context, f func(*client.Client, *engine.Eng
 	return a.connect(ctx, true, f)
 }
 
-// Connect is WithClient for commands that need no engine. Settings that the engine refuses stop only what needs the
-// engine: reading works without it.
+// Connect is WithClient for commands that need no engine. Settings that the engine refuses stop only acts that need
+// the engine: reading works without it.
 func (a *App) Connect(ctx context.Context, f func(*client.Client) error) error {
 	return a.connect(ctx, false, func(c *client.Client, _ *engine.Engine) error { return f(c) })
 }
@@ -132,7 +133,7 @@ func (a *App) connect(ctx context.Context, engineNeeded bool, f func(*client.Cli
 }
 
 // OnlyHere marks a command and its subcommands as ones that no server can run: they refuse --server. They ignore a
-// server from the environment or the settings: that one is for the commands that can use it.
+// server from the environment or the settings, which is for the commands that can use it.
 func (a *App) OnlyHere(cmd *cobra.Command) *cobra.Command {
 	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if a.Flags.Server == "" {
@@ -144,15 +145,15 @@ func (a *App) OnlyHere(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// Loopback reports whether only this machine reaches a host. Of names it accepts only localhost: another name may resolve
-// to any address.
+// Loopback reports whether only this machine reaches a host. It accepts no name but localhost: another name may
+// resolve to any address.
 func Loopback(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return err == nil && addr.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
-// OnServer runs f with a client of the server that the user named, or else of the running server of this root. Without a
-// server, the error names the command that starts one. what describes the attempt in an error.
+// OnServer runs f with a client of the server that the user named, or else of the running server of this root.
+// Without a server, the error names the command that starts one. what describes the attempted act in an error.
 func (a *App) OnServer(what string, f func(*client.Client) error) error {
 	c, err := a.far()
 	if err != nil {
@@ -219,7 +220,7 @@ func Exchange[T any](ctx context.Context, a *App, c *client.Client, r client.Req
 	return show(v)
 }
 
-// Asked is the answer to a request, and its bytes as the server sent them.
+// Asked sends a request and returns the answer, also in the bytes that the server sent.
 func Asked[T any](ctx context.Context, c *client.Client, r client.Request) (v T, doc json.RawMessage, err error) {
 	if _, err = c.Ask(ctx, r, &doc); err != nil {
 		return v, doc, err
@@ -230,7 +231,7 @@ func Asked[T any](ctx context.Context, c *client.Client, r client.Request) (v T,
 	return v, doc, err
 }
 
-// PrintRaw prints a document as it came.
+// PrintRaw prints a document unchanged.
 func (a *App) PrintRaw(doc []byte) error {
 	if n := len(doc); n == 0 || doc[n-1] != '\n' {
 		doc = append(doc, '\n')
@@ -241,7 +242,7 @@ func (a *App) PrintRaw(doc []byte) error {
 	return nil
 }
 
-// pageMost is how many rows a server gives at a time.
+// pageMost is the largest number of rows in one answer of a server.
 const pageMost = 1000
 
 // Listed are the items of a list, each in the bytes that the server sent, and the other members of the answer.
@@ -252,7 +253,7 @@ type Listed struct {
 	Found api.Found
 }
 
-// Pages gets up to limit items of a list that continues at a cursor, all when limit is 0.
+// Pages reads up to limit items of a list that continues at a cursor; all when limit is 0.
 func (a *App) Pages(ctx context.Context, c *client.Client, path string, query url.Values, limit int) (out Listed, err error) {
 	ctx, shown := a.Watched(ctx)
 	defer shown()
@@ -279,7 +280,7 @@ func (a *App) Pages(ctx context.Context, c *client.Client, path string, query ur
 	}
 }
 
-// Page gets one page of a list, as large as the query asks.
+// Page reads one page of a list, as large as the query asks.
 func (a *App) Page(ctx context.Context, c *client.Client, path string, query url.Values) (Listed, error) {
 	ctx, shown := a.Watched(ctx)
 	defer shown()
@@ -330,7 +331,7 @@ func (l *Listed) take(p listPage) {
 	}
 }
 
-// BadCursor reports whether a list was refused because of its cursor.
+// BadCursor reports whether a server refused a list because of its cursor.
 func BadCursor(err error) bool {
 	var p *client.Problem
 	return errors.As(err, &p) && p.Code == "bad_cursor"
@@ -359,10 +360,10 @@ func Decoded[T any](items []json.RawMessage) ([]T, error) {
 	return out, nil
 }
 
-// KeyOf is the key of a task in Listed.Names.
+// KeyOf returns the key of a task in Listed.Names.
 func KeyOf(t api.Summary) string { return t.Source + ":" + t.ID }
 
-// Flat is a tree as a family: each task comes after its parent.
+// Flat returns a tree as a family: each task comes after its parent.
 func Flat(b api.Branch, depth int) (f api.Family) {
 	f.Tasks, f.Depths = append(f.Tasks, b.Task), append(f.Depths, depth)
 	for _, child := range b.Children {
@@ -372,8 +373,8 @@ func Flat(b api.Branch, depth int) (f api.Family) {
 	return f
 }
 
-// NextPage is the command line that continues where a page ended: the given one,
-// with its flags, and the cursor.
+// NextPage returns the command line that continues where a page ended: the present one, with its flags, and the
+// cursor.
 func NextPage(cmd *cobra.Command, cursor string) string {
 	line := []string{cmd.CommandPath()}
 	words, dashed := make([]string, 0, 1), false

@@ -14,7 +14,7 @@ import (
 	"github.com/roost-dev/roost/local"
 )
 
-// Place is where this user's settings are.
+// Place returns where this user's settings are.
 func (a *App) Place() config.Place {
 	return config.Place{
 		Env: a.Env,
@@ -26,10 +26,10 @@ func (a *App) Place() config.Place {
 	}
 }
 
-// Abs is the absolute path of a folder that is relative to the current one.
+// Abs returns the absolute path of a folder that is relative to the current one.
 func (a *App) Abs(dir string) string { return a.Place().Abs(dir) }
 
-// GivenFolder is the absolute path of the folder that a flag names; "" where the flag was not given.
+// GivenFolder returns the absolute path of the folder that a flag names; "" where the flag was not given.
 func (a *App) GivenFolder(dir string) string {
 	if dir == "" {
 		return ""
@@ -37,13 +37,13 @@ func (a *App) GivenFolder(dir string) string {
 	return a.Abs(dir)
 }
 
-// Home is roost's folder under an XDG variable, or the platform's like.
+// Home returns Roost's folder under an XDG variable, or under the platform's counterpart of it.
 func (a *App) Home(variable, fallback string) (string, error) {
 	return a.Place().Home(variable, fallback)
 }
 
-// Settings reads the settings file and the environment once, when a command needs them: `help` and `config path` also work
-// with a broken file. It warns of lines that no setting reads.
+// Settings reads the settings file and the environment once, when a command needs them: `help` and `config path` also
+// work with a broken file. It warns of lines that belong to no setting.
 func (a *App) Settings() (*config.Settings, error) {
 	if a.Loaded != nil {
 		return a.Loaded, nil
@@ -59,7 +59,7 @@ func (a *App) Settings() (*config.Settings, error) {
 	return s, nil
 }
 
-// EngineConfig is what the engine needs in addition to a task's own settings.
+// EngineConfig returns what the engine needs in addition to a task's own settings.
 func (a *App) EngineConfig() (setup.Config, error) {
 	s, err := a.Settings()
 	if err != nil {
@@ -68,7 +68,7 @@ func (a *App) EngineConfig() (setup.Config, error) {
 	return a.Place().Engine(s)
 }
 
-// Global is the value of a global flag, or else of the setting of that name; "" without either.
+// Global returns the value of a global flag, or else of the setting of that name; "" without either.
 func (a *App) Global(name string) (string, error) {
 	if given := a.Place().Flags[name]; given != "" {
 		return given, nil
@@ -85,8 +85,8 @@ func Fills(cmd *cobra.Command, k config.Key) bool {
 	return k.Flag != "" && cmd.LocalNonPersistentFlags().Lookup(k.Flag) != nil && cmd.InheritedFlags().Lookup(k.Flag) == nil
 }
 
-// AsNew fills a request for a new task of a server: this user's settings hold there, too,
-// and override the settings of the server.
+// AsNew completes a request for a new task from this user's settings. They count for a task of a server, too, and
+// override the settings of the server.
 func (a *App) AsNew(r engine.Request) (engine.Request, error) {
 	s, err := a.Settings()
 	if err != nil {
@@ -113,7 +113,7 @@ func (a *App) Open() (*local.Roost, error) {
 	return local.Open(o)
 }
 
-// OpenShared opens tasks in a database, with what the global flags name for this server's own.
+// OpenShared opens tasks in a database. This server's own folders are those of the global flags.
 func (a *App) OpenShared(ctx context.Context, shared local.Shared) (*local.Roost, error) {
 	o, err := a.localOptions()
 	if err != nil {
@@ -122,7 +122,7 @@ func (a *App) OpenShared(ctx context.Context, shared local.Shared) (*local.Roost
 	return local.OpenShared(ctx, o, shared)
 }
 
-// OpenRoot opens the tasks of a root that need not be the one of the global flags, without other tools' storages.
+// OpenRoot opens the tasks of a root, which may differ from that of the global flags, without other tools' storages.
 func (a *App) OpenRoot(root string) (*local.Roost, error) {
 	o, err := a.localOptions()
 	if err != nil {
@@ -156,7 +156,7 @@ func (a *App) RootFolder() (string, error) {
 	return a.folder("root", "XDG_DATA_HOME", ".local/share")
 }
 
-// folder is the folder that a global flag or its setting names, or else Roost's under an XDG variable.
+// folder returns the folder that a global flag or its setting names, or else Roost's under an XDG variable.
 func (a *App) folder(name, variable, fallback string) (string, error) {
 	if dir, err := a.Global(name); dir != "" || err != nil {
 		return dir, err
@@ -164,8 +164,8 @@ func (a *App) folder(name, variable, fallback string) (string, error) {
 	return a.Home(variable, fallback)
 }
 
-// start gives a store the engine of one command, and notes the first run that begins in it. A run waits for the user as
-// long as its process lives.
+// start gives a store the engine of one command, and records the first run that begins in it. A run waits for the
+// user as long as its process lives.
 func (a *App) start(s *local.Roost, settings setup.Config) {
 	first := &atomic.Pointer[engine.Run]{}
 	a.first = first
@@ -177,7 +177,8 @@ func (a *App) start(s *local.Roost, settings setup.Config) {
 	}, true)
 }
 
-// FirstRun is the first run that began in this process: the one that the command asked for. nil when there was none.
+// FirstRun returns the first run that began in this process: the one that the command asked for. nil when there was
+// none.
 func (a *App) FirstRun() *engine.Run {
 	if a.first == nil {
 		return nil

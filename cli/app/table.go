@@ -16,7 +16,7 @@ import (
 const (
 	// leastTitle is the minimal width of a title, in columns. A narrow terminal loses other columns of the table first.
 	leastTitle = 20
-	// narrowTerminal is the width below which names of folders and tools are cut to what fits beside a title.
+	// narrowTerminal is the width below which names of folders and tools are cut to leave room for a title.
 	narrowTerminal = 100
 )
 
@@ -30,7 +30,7 @@ type column struct {
 	width int
 }
 
-// Table writes one line a task. A pipe gets all columns, and nothing is cut there.
+// Table writes one line for each task. For a pipe it writes all columns, and cuts nothing.
 func (a *App) Table(items []api.Summary, depths []int, names map[string]string, sources []api.SourceState) error {
 	style, width := a.OutStyle(), a.Columns()
 	labels := map[string]string{}
@@ -97,7 +97,7 @@ func (a *App) Table(items []api.Summary, depths []int, names map[string]string, 
 	return Flushed(out)
 }
 
-// title is the title of a task in a list, with its tags, in room columns; 0 = any number.
+// title returns the title of a task in a list, with its tags, in room columns; 0 = any number.
 func (a *App) title(t api.Summary, depth, room int) string {
 	title := cmp.Or(display.OneLine(t.Title), "(no title)")
 	if t.Pinned {
@@ -114,7 +114,7 @@ func (a *App) title(t api.Summary, depth, room int) string {
 	return title + tags
 }
 
-// Folder is a folder as people write it: with ~ for the home folder.
+// Folder returns a folder as people write it: with ~ for the home folder.
 func (a *App) Folder(path string) string {
 	path = display.OneLine(path)
 	home := a.Env("HOME")
@@ -136,7 +136,7 @@ func CutStart(text string, most int) string {
 	return "…" + string(runes)
 }
 
-// editors are the folders of editors as people call them.
+// editors maps the folders of editors to the editors' names.
 var editors = map[string]string{
 	"code": "VS Code", "code - insiders": "VS Code Insiders", "vscodium": "VSCodium", "cursor": "Cursor", "windsurf": "Windsurf",
 	".vscode-server": "VS Code remote", ".vscode-server-insiders": "VS Code Insiders remote", ".cursor-server": "Cursor remote",
@@ -167,7 +167,7 @@ func SourceLabel(src api.SourceState) string {
 	return editor + "/" + strings.ToUpper(tool[:1]) + tool[1:]
 }
 
-// StyleOf is how the line of a task is shown.
+// StyleOf returns the style for the line of a task.
 func StyleOf(t api.Summary) view.Style {
 	switch {
 	case len(t.Damaged) > 0:
@@ -197,7 +197,7 @@ func (a *App) Grid(rows [][]string) error {
 	return Flushed(out)
 }
 
-// Widths are the widths that the columns of a table need.
+// Widths returns the widths that the columns of a table need.
 func Widths(rows [][]string) []int {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
@@ -208,7 +208,8 @@ func Widths(rows [][]string) []int {
 	return widths
 }
 
-// Cells is a row of a table: its cells as wide as their columns. Those from right up to end are aligned right.
+// Cells formats a row of a table: each cell is as wide as its column. The cells from right up to end are aligned
+// right.
 func Cells(row []string, widths []int, right, end int) string {
 	cells := make([]string, len(row))
 	for i, cell := range row {
@@ -217,7 +218,7 @@ func Cells(row []string, widths []int, right, end int) string {
 	return strings.Join(cells, "  ")
 }
 
-// padded fills text with blanks up to width columns, in front of the text where it is aligned right.
+// padded fills text with blanks up to width columns, in front of the text if it is aligned right.
 func padded(text string, width int, right bool) string {
 	if right {
 		return strings.Repeat(" ", max(width-display.Columns(text), 0)) + text
@@ -233,7 +234,7 @@ func (a *App) Println(text string) error {
 	return nil
 }
 
-// Result is a text as stdout gets it: made harmless on a terminal, as it is for programs.
+// Result returns a text in the form for stdout: safe for a terminal, unchanged for programs.
 func (a *App) Result(text string) string {
 	if a.OutTTY {
 		return display.Safe(text)
@@ -244,7 +245,7 @@ func (a *App) Result(text string) string {
 // Rich reports whether the result goes to a terminal that shows more than plain text, such as rendered Markdown.
 func (a *App) Rich() bool { return a.OutTTY && !a.Plain() && !a.Flags.Quiet }
 
-// Prose is Result for the words of a model: a rich terminal shows their Markdown rendered, behind so many blanks.
+// Prose is Result for the words of a model: a rich terminal shows their Markdown rendered, indented by indent blanks.
 func (a *App) Prose(text string, indent int) string {
 	if !a.Rich() {
 		return a.Result(text)
@@ -253,8 +254,8 @@ func (a *App) Prose(text string, indent int) string {
 	return display.Options{Colour: t.On(), Theme: t, Width: a.Width, Live: true, Rich: true, Links: a.links()}.Prose(text, indent)
 }
 
-// Rows is how many lines of a result fit on the terminal besides so many others, assuming 40 lines if the height is not
-// known.
+// Rows returns how many lines of a result fit on the terminal besides besides other lines, assuming 40 lines if the
+// height is not known.
 func (a *App) Rows(besides int) int {
 	if a.Height == 0 {
 		return 40 - besides
@@ -262,7 +263,7 @@ func (a *App) Rows(besides int) int {
 	return max(a.Height-besides, 5)
 }
 
-// Columns is the width of lines; 0 = do not break lines.
+// Columns returns the width of lines; 0 = do not break lines.
 func (a *App) Columns() int {
 	if !a.OutTTY {
 		return 0
@@ -278,7 +279,7 @@ func Flushed(w *bufio.Writer) error {
 	return nil
 }
 
-// MessagesText is the number of messages of both histories, in words.
+// MessagesText returns the number of messages of both histories, in words.
 func MessagesText(n api.MessageCounts, turns int) string {
 	text := fmt.Sprintf("%s, %d for the model", api.Plural(n.UI, "message"), n.API)
 	if turns > 0 {
@@ -296,7 +297,7 @@ func RowText(r api.Row) string {
 	return text
 }
 
-// MomentOf is the first of some times that is known, in Unix milliseconds; 0 = none is known.
+// MomentOf returns the first known one of some times, in Unix milliseconds; 0 = none is known.
 func MomentOf(stamps ...*string) int64 {
 	for _, s := range stamps {
 		if s == nil {
@@ -355,7 +356,7 @@ func (a *App) SumUp(got api.Found, shown int) {
 	a.Say("%s", line)
 }
 
-// BySource prints what each source holds, without the empty ones.
+// BySource prints the counts of each source, without the empty sources.
 func (a *App) BySource(sources []api.SourceState) {
 	for _, src := range sources {
 		if src.Tasks+src.Empty == 0 {
@@ -399,7 +400,7 @@ func (a *App) WarnUnreachable(sources []api.SourceState) {
 	}
 }
 
-// Status is the state of a task in one word.
+// Status returns the state of a task in one word.
 func Status(t api.Summary) string {
 	switch {
 	case len(t.Damaged) > 0:
@@ -410,10 +411,10 @@ func Status(t api.Summary) string {
 	return t.Status
 }
 
-// Age is how long ago a time in Unix milliseconds was.
+// Age returns how long ago a time in Unix milliseconds was.
 func (a *App) Age(ts int64) string { return display.AgeOf(time.UnixMilli(a.Millis()), ts) }
 
-// When is a day and a minute, for people.
+// When returns a day and a minute, for people.
 func (a *App) When(stamp *string) string {
 	if stamp == nil {
 		return "-               "
@@ -421,7 +422,7 @@ func (a *App) When(stamp *string) string {
 	return strings.Replace((*stamp)[:16], "T", " ", 1)
 }
 
-// Lead is the part of a tree's drawing before task i; depths are the depths of all its tasks.
+// Lead returns the part of a tree's drawing before task i; depths are the depths of all its tasks.
 func Lead(depths []int, i int) string {
 	if i == 0 {
 		return ""
@@ -474,7 +475,7 @@ func Wrap(text string, columns int) []string {
 	}
 }
 
-// listMark is the width of the list mark at the beginning of a text, such as "- " or "1. "; 0 without one.
+// listMark returns the width of the list mark at the beginning of a text, such as "- " or "1. "; 0 without one.
 func listMark(text string) int {
 	n := len(text) - len(strings.TrimLeft(text, "0123456789"))
 	if n > 0 && n < 4 && strings.HasPrefix(text[n:], ". ") {

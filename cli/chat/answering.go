@@ -7,7 +7,7 @@ import (
 	display "github.com/roost-dev/roost/cli/term"
 )
 
-// arming is when the keys of the open question count.
+// arming returns from when keys answer the open question.
 func (m *model) arming() display.Arming { return display.Arming{Shown: m.shown, Key: m.pressed} }
 
 // letter handles a key while letters answer the question, and reports whether it used the key.

@@ -12,14 +12,14 @@ import (
 	display "github.com/roost-dev/roost/cli/term"
 )
 
-// Image is a picture that goes along with the next words.
+// Image is a picture that is sent with the next words.
 type Image struct{ Name, URL string } // a data URL
 
 // imageTypes are the endings of the files that providers take.
 var imageTypes = []string{".png", ".jpg", ".jpeg", ".gif", ".webp"}
 
-// imagePath is the file that a pasted text names. A terminal pastes a dropped file as its path: bare, in
-// quotes, with a "\" before each blank, or as a file:// address.
+// imagePath returns the file that a pasted text names. A terminal pastes a dropped file as its path: bare, in quotes,
+// with a "\" before each blank, or as a file:// address.
 func imagePath(text string) (path string, ok bool) {
 	text = strings.TrimSpace(text)
 	if n := len(text); n > 1 && (text[0] == '\'' || text[0] == '"') && text[n-1] == text[0] {
@@ -37,7 +37,7 @@ func imagePath(text string) (path string, ok bool) {
 	return text, known && filepath.IsAbs(text) && !strings.ContainsAny(text, "\n\r")
 }
 
-// image is /image: it adds a picture to the next words; without a path it drops those that wait.
+// image carries out /image: it adds a picture to the next words; without a path it drops the pictures that wait.
 func (s *Session) image(_ context.Context, _, rest string) error {
 	if rest == "" {
 		n := 0
@@ -54,7 +54,7 @@ func (s *Session) image(_ context.Context, _, rest string) error {
 	return s.attach(strings.Trim(rest, `"'`))
 }
 
-// attach reads a picture, which goes along with the next words.
+// attach reads a picture, which is sent with the next words.
 func (s *Session) attach(path string) error {
 	url, err := s.backend.Image(path)
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *Session) attach(path string) error {
 	return nil
 }
 
-// pictures name images, in front of the words that they go along with.
+// pictures names images, in front of the words that they are sent with.
 func pictures(list []Image) string {
 	var out strings.Builder
 	for _, i := range list {
@@ -73,7 +73,7 @@ func pictures(list []Image) string {
 	return out.String()
 }
 
-// message is what the user sends: their text, with the outputs and the pictures that go along.
+// message returns what is sent for a text of the user: the text, with the outputs and the pictures that wait.
 func (s *Session) message(text string) (w api.Words, outputs, images int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -146,8 +146,8 @@ func (s *Session) Interrupt() {
 const lineBytes = 16 << 20
 
 // Plain reads lines and carries them out one after the other: it reads the next one when the run has ended. Without a
-// terminal the writer of the lines did not see the questions, so no line answers one: only /answer does, and any
-// other line ends the chat with a *WaitingError. A line that fails ends it with a *LineError.
+// terminal the writer of the lines did not see the questions, so only /answer answers one; any other line ends the
+// chat with a *WaitingError while a question is open. A line that fails ends it with a *LineError.
 //
 // A read cannot be cancelled: the goroutine that reads lives until its next line, or the input's end.
 func (s *Session) Plain(ctx context.Context, in io.Reader, out io.Writer, terminal bool) error {
@@ -205,7 +205,7 @@ func (s *Session) Plain(ctx context.Context, in io.Reader, out io.Writer, termin
 	}
 }
 
-// still reports whether the user waits for nothing that works: neither for a line nor for a run.
+// still reports whether nothing is at work that the user waits for: no line and no run.
 func still(st state) bool {
 	return st.Over || st.Asking || !st.Busy && (!st.Working || st.Waiting)
 }
@@ -227,7 +227,7 @@ func (s *Session) until(ctx context.Context, ok func(state) bool) error {
 	}
 }
 
-// failure is the error of the last line that was carried out; nil when it succeeded.
+// failure returns the error of the last line that was carried out; nil when it succeeded.
 func (s *Session) failure() (err error) {
 	s.locked(func() { err = s.wrong })
 	return err

@@ -12,11 +12,11 @@ import (
 // finding is a search of the history.
 type finding struct {
 	words string
-	at    int // the entry that is shown, -1 = none
+	at    int // the shown entry, -1 = none
 	draft string
 }
 
-// wordsMsg has the words that a search found for a wish; n is the number of the search.
+// wordsMsg holds the words that a search found for a wish; n is the number of the search.
 type wordsMsg struct {
 	n    int
 	wish wish
@@ -30,7 +30,7 @@ func (m *model) take() tea.Cmd {
 	return m.suggest()
 }
 
-// suggest begins to search for completions of the word at the cursor, while the user types on.
+// suggest starts a search for completions of the word at the cursor, while the user continues to type.
 func (m *model) suggest() tea.Cmd {
 	m.wish++
 	w, ok := wanted(m.ed.text, m.ed.at)
@@ -75,7 +75,7 @@ func (m *model) pick(key string) (cmd tea.Cmd, done bool) {
 	return cmd, true
 }
 
-// search handles a key while the history is searched, and reports whether the key needs no more.
+// search handles a key while the user searches the history, and reports whether the key is done with.
 func (m *model) search(key, text string) bool {
 	f, h := m.find, m.ed.history
 	again := func(before int) {

@@ -17,7 +17,7 @@ import (
 //go:embed keys.txt
 var keysPage string
 
-// Keys is the table of keys.
+// Keys returns the table of keys.
 func Keys() string { return keysPage }
 
 // commandsPage has a line for each command, in the order of /help. Tabs separate its parts: the names, the arguments,
@@ -99,7 +99,7 @@ func find(name string) (command, bool) {
 }
 
 // do carries out a command. A name that the chat does not know goes to the engine when a prompt or a skill has that
-// name. words reports that the line holds words of the user, which must not be lost when the command fails.
+// name. words: the line holds words of the user, which must not be lost when the command fails.
 func (s *Session) do(ctx context.Context, text string) (words bool, err error) {
 	name, rest := split(text)
 	st := s.state()
@@ -179,7 +179,8 @@ func continued(line string) bool {
 	return n%2 == 1
 }
 
-// whole is the text that the user meant, without the "\" at the ends of continued lines. Inside of a fence a "\" stays.
+// whole returns the text that the user meant, without the "\" at the ends of continued lines. Inside a fence a "\"
+// stays.
 func whole(text string) string {
 	lines, fence := strings.Split(text, "\n"), false
 	for i, line := range lines {
@@ -196,7 +197,7 @@ func isCommand(text string) bool {
 	return strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//")
 }
 
-// plainly returns the prompt for a text that is not a command: a leading "//" means "/".
+// plainly returns the prompt for a text that is not a command: a leading "//" stands for "/".
 func plainly(text string) string {
 	if strings.HasPrefix(text, "//") {
 		return text[1:]

@@ -27,16 +27,16 @@ type editor struct {
 	goal int      // the column that up and down keep, -1 = the cursor's
 
 	history *History
-	place   int    // in the history; its length = the text is new
+	place   int    // in the history; the history's length = the text is new
 	draft   string // the new text, while the user browses the history
 }
 
 func newEditor(h *History) *editor { return &editor{history: h, place: h.Len(), goal: -1} }
 
-// String is the whole text, with its long pastes.
+// String returns the whole text, with its long pastes.
 func (e *editor) String() string { return e.whole(e.text) }
 
-// whole is a piece of the text, with its long pastes.
+// whole returns a part of the text, with its long pastes.
 func (e *editor) whole(text []rune) string {
 	if len(e.long) == 0 {
 		return string(text)
@@ -52,18 +52,18 @@ func (e *editor) whole(text []rune) string {
 	return out.String()
 }
 
-// firstLong is the first of the characters that stand for long pastes. They are for private use, at the end of
+// firstLong is the first of the characters that stand for long pastes. They are in the private range at the end of
 // Unicode; insert removes them from typed text.
 const firstLong rune = 0x100000
 
-// foldLines and foldBytes are the most that a paste may have before the editor shows it as one word: drawing thousands
-// of lines for each key would be too slow.
+// foldLines and foldBytes are the size above which the editor shows a paste as one word: drawing thousands of lines
+// for each key would be too slow.
 const (
 	foldLines = 15
 	foldBytes = 4 << 10
 )
 
-// pasted is the long paste that a character stands for.
+// pasted returns the long paste that a character stands for.
 func (e *editor) pasted(r rune) (string, bool) {
 	if i := int(r - firstLong); i >= 0 && i < len(e.long) {
 		return e.long[i], true
@@ -71,7 +71,7 @@ func (e *editor) pasted(r rune) (string, bool) {
 	return "", false
 }
 
-// shown is how the editor shows a character.
+// shown returns a character in the form that the editor shows.
 func (e *editor) shown(r rune) string {
 	long, ok := e.pasted(r)
 	if !ok {
@@ -136,8 +136,8 @@ func (e *editor) kill(from, to int) {
 	e.remove(from, to)
 }
 
-// before and after count the runes of the character before and after the cursor: marks that are drawn over a character
-// belong to it.
+// before and after return the number of runes in the character before and after the cursor: marks that are drawn over
+// a character belong to it.
 func (e *editor) before() int {
 	n := 1
 	for e.at-n > 0 && joins(e.text[e.at-n]) {
@@ -175,8 +175,8 @@ func letter(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r
 
 func notBlank(r rune) bool { return !unicode.IsSpace(r) }
 
-// left is where the word before the cursor begins, right where the next one ends. in reports whether a word contains a
-// character.
+// left returns where the word before the cursor begins, right where the next one ends. in reports whether a character
+// belongs to a word.
 func (e *editor) left(in func(rune) bool) int {
 	i := e.at
 	for i > 0 && !in(e.text[i-1]) {
@@ -199,7 +199,7 @@ func (e *editor) right(in func(rune) bool) int {
 	return i
 }
 
-// vertical moves a line up (-1) or down (1), and reports false where there is none.
+// vertical moves the cursor a line up (-1) or down (1), and returns false if there is no such line.
 func (e *editor) vertical(by int) bool {
 	start := e.lineStart(e.at)
 	goal := e.goal
@@ -218,7 +218,7 @@ func (e *editor) vertical(by int) bool {
 	return true
 }
 
-// older and newer go through the history. The text that was not sent comes back after the newest entry.
+// older and newer move through the history. The text that was not sent comes after the newest entry.
 func (e *editor) older() {
 	if e.place == 0 {
 		return
@@ -302,14 +302,14 @@ const (
 	historyEntry   = 64 << 10 // bytes of one
 )
 
-// History is what a user typed, the oldest first. It is kept in a file for its owner alone, a JSON string a line;
-// several chats may add to it at once.
+// History is what a user typed, the oldest first. It is stored in a file that only its owner can read, each entry a
+// JSON string on a line; several chats may add to it at once.
 type History struct {
-	path string // "" = it is not kept
+	path string // "" = it is not stored
 	all  []string
 }
 
-// OpenHistory reads the history. It leaves out lines that cannot be read, so that a damaged file costs only them.
+// OpenHistory reads the history. It leaves out lines that cannot be read, so that a damaged file loses only these.
 func OpenHistory(path string) (*History, error) {
 	h := &History{path: path}
 	if path == "" {
@@ -347,7 +347,7 @@ func (h *History) put(text string) bool {
 	return true
 }
 
-// Add keeps a text that the user typed. A text that begins with a blank is not kept anywhere.
+// Add keeps a text that the user typed. A text that begins with a blank is not kept.
 func (h *History) Add(text string) error {
 	if strings.TrimSpace(text) == "" || text[0] == ' ' || text[0] == '\t' || len(text) > historyEntry {
 		return nil
@@ -367,7 +367,7 @@ func (h *History) Add(text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// lineOf is the line of the file that holds an entry.
+// lineOf returns the line of the file that holds an entry.
 func lineOf(text string) []byte {
 	line, _ := json.Marshal(text) // a text cannot fail
 	return append(line, '\n')
@@ -385,17 +385,17 @@ func (h *History) rewrite() error {
 	return nil
 }
 
-// Hold keeps a text for this chat alone: a line that was refused, which Up brings back.
+// Hold keeps a text only for this chat: a line that failed, which Up brings back.
 func (h *History) Hold(text string) {
 	if strings.TrimSpace(text) != "" {
 		h.put(text)
 	}
 }
 
-// Len is how many entries there are.
+// Len returns the number of entries.
 func (h *History) Len() int { return len(h.all) }
 
-// At is an entry, the oldest at 0.
+// At returns an entry, the oldest at 0.
 func (h *History) At(i int) string { return h.all[i] }
 
 // Search finds the newest entry before a place that contains words, in any case of letters; -1 when there is none.

@@ -23,7 +23,7 @@ import (
 // ErrPanic: a bug in Roost ended the screen. The terminal is as it was.
 var ErrPanic = errors.New("the chat's screen failed")
 
-// CanDraw reports whether a screen can be had here.
+// CanDraw reports whether a screen is possible in this terminal.
 func CanDraw(termVariable string) bool {
 	return runtime.GOOS != "windows" && termVariable != "" && termVariable != "dumb"
 }
@@ -104,7 +104,7 @@ func (s *Session) Screen(ctx context.Context, in, out *os.File) error {
 	return nil
 }
 
-// sizeOf is a terminal's size; one that does not report its size counts as an old one.
+// sizeOf returns a terminal's size; one that does not report its size counts as an old one.
 func sizeOf(f *os.File) (width, height int) {
 	width, height, err := term.GetSize(int(f.Fd()))
 	if err != nil || width <= 0 || height <= 0 {
@@ -120,11 +120,11 @@ const (
 	choiceRows = 8
 )
 
-// drawEvery is the least time between two pictures of what a run writes.
+// drawEvery is the least time between two redraws while a run writes.
 const drawEvery = 20 * time.Millisecond
 
-// twice is the longest time between the two Ctrl-C that leave the chat. typing is the longest time between two keys of
-// the same words.
+// twice is the longest time between the two Ctrl-C that leave the chat; typing is the longest time between two keys
+// of one text.
 const (
 	twice  = 2 * time.Second
 	typing = 600 * time.Millisecond
@@ -139,34 +139,34 @@ type model struct {
 	now   func() time.Time
 
 	asking  bool
-	draft   string    // what was being typed when a question came
+	draft   string    // what the user was typing when a question came
 	kept    []string  // words that could not be sent; they come back into an empty editor
 	due     bool      // draft or kept come back as soon as the user stops typing
 	late    bool      // what is in the editor was typed for a question that has closed
 	burst   bool      // a question came while the user typed words, and the user types on
-	shown   time.Time // when the question came
+	shown   time.Time // when the question appeared
 	reason  bool      // the line is the reason for a "no"
 	sure    bool      // the next Enter gives words to the run although a question waits
-	pressed time.Time // of the last key
+	pressed time.Time // when the last key was pressed
 	hint    string
-	stopped time.Time // of the last Ctrl-C
+	stopped time.Time // when the last Ctrl-C was pressed
 	find    *finding
 	choice  choice
 	wish    int               // number of the newest search for words
-	closed  int               // 1 + where the word begins whose pop-up Esc closed; 0 = no word
+	closed  int               // 1 + the start of the word whose pop-up Esc closed; 0 = no word
 	early   []tea.KeyPressMsg // keys that were typed after a Tab whose search has not ended
 	looking bool              // a Tab waits for the end of its search
 	stale   bool              // the pop-up belongs to an earlier text: the search for the present text has not ended
 	ticking bool              // a tickMsg is on its way
-	failed  any               // what the program panicked with
+	failed  any               // the value of the program's panic
 	away    bool              // another program has the terminal: nothing is drawn
 
 	in  io.Reader // the terminal, for the user's editor
 	tty io.Writer
 
 	crew *display.Crew
-	raw  func() error // takes the terminal again
-	cook func()       // gives it back, for a while
+	raw  func() error // gives the terminal to the screen again
+	cook func()       // gives it to another program for a while
 }
 
 type (
@@ -183,7 +183,7 @@ func (m *model) pollSize() tea.Cmd {
 	return tea.Tick(400*time.Millisecond, func(time.Time) tea.Msg { return sizeMsg{} })
 }
 
-// news applies the state of the chat, and reports whether the chat is over.
+// news applies changes of the chat's state, and reports whether the chat is over.
 func (m *model) news() bool {
 	st := m.s.state()
 	if st.Asking != m.asking {
@@ -216,7 +216,7 @@ func (m *model) news() bool {
 	return st.Over
 }
 
-// hold keeps a line that was refused where Up finds it.
+// hold keeps a line that failed in the history, where Up finds it.
 func (m *model) hold(line string) {
 	last := m.ed.place == m.ed.history.Len()
 	m.ed.history.Hold(line)
@@ -259,7 +259,7 @@ func (m *model) turned(asking bool) {
 	}
 }
 
-// keep returns the texts that wait for the editor with one more in front, unless that is empty.
+// keep returns rest with text in front, unless text is empty.
 func keep(text string, rest ...string) []string {
 	if text == "" {
 		return rest
@@ -300,7 +300,7 @@ func (m *model) draw() {
 	m.paint.draw(above, m.rows(tail, width, height), width)
 }
 
-// rows are those below what is printed.
+// rows returns the rows below the printed lines.
 func (m *model) rows(tail string, width, height int) rows {
 	st, style := m.s.state(), m.s.style
 	var r rows
@@ -356,7 +356,7 @@ func (m *model) rows(tail string, width, height int) rows {
 	return r
 }
 
-// below are the rows under the editor: the pop-up, a hint, and the status line at the bottom.
+// below returns the rows under the editor: the pop-up, a hint, and the status line at the bottom.
 func (m *model) below(width int) (out []row) {
 	style := m.s.style
 	out = m.choice.rows(style, width)
@@ -369,8 +369,8 @@ func (m *model) below(width int) (out []row) {
 	return out
 }
 
-// tick schedules a redraw for what changes with time alone: the spinner, and a question that becomes armed. Without
-// either, time does not wake the screen.
+// tick schedules a redraw for changes that only time causes: the spinner, and a question that becomes armed. Without
+// these, time alone does not wake the screen.
 func (m *model) tick() tea.Cmd {
 	st := m.s.state()
 	wait := time.Duration(0)
@@ -387,7 +387,7 @@ func (m *model) tick() tea.Cmd {
 	return tea.Tick(wait, func(time.Time) tea.Msg { return tickMsg{} })
 }
 
-// Init begins to poll the terminal's size: it sends no event when it changes.
+// Init starts to poll the terminal's size, because no event reports a change of it.
 func (m *model) Init() tea.Cmd { return m.pollSize() }
 
 // Update applies one message, and draws.
@@ -428,8 +428,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, cmd
 }
 
-// pasted puts in what was pasted. A file's path that is pasted, or dropped on the terminal, may name a picture. (A
-// picture itself does not come through a terminal.)
+// pasted inserts pasted text. A pasted path, or that of a file dropped on the terminal, may name a picture. (A
+// terminal does not pass on a picture itself.)
 func (m *model) pasted(text string) tea.Cmd {
 	m.find, m.choice, m.pressed = nil, choice{}, m.now()
 	path, ok := imagePath(text)
@@ -440,7 +440,7 @@ func (m *model) pasted(text string) tea.Cmd {
 	return m.crew.Do(func() tea.Msg { return imageMsg{text, m.s.attach(path)} })
 }
 
-// pictured ends a paste of a path: a picture goes along, and anything else is text.
+// pictured completes the paste of a path: a picture waits for the next words, and anything else becomes text.
 func (m *model) pictured(msg imageMsg) {
 	if msg.err != nil {
 		m.ed.insert(msg.text)
@@ -483,7 +483,7 @@ func (m *model) toDraft(key, text string) {
 	m.draft += display.Safe(text)
 }
 
-// withoutLast drops the last character of a text.
+// withoutLast removes the last character of a text.
 func withoutLast(text string) string {
 	_, n := utf8.DecodeLastRuneInString(text)
 	return text[:len(text)-n]
@@ -534,7 +534,7 @@ func (m *model) found(msg wordsMsg) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// key handles a key that neither a question nor a waiting Tab took.
+// key handles a key that neither a question nor a waiting Tab used.
 func (m *model) key(key, text string) (cmd tea.Cmd) {
 	m.hint = ""
 	if m.find != nil && m.search(key, text) {
@@ -653,7 +653,7 @@ func (m *model) enter() {
 	m.due = true
 }
 
-// interrupt is Ctrl-C: it cuts the line, which Ctrl-Y inserts again. A second Ctrl-C leaves the chat.
+// interrupt handles Ctrl-C: it removes the line, which Ctrl-Y inserts again. A second Ctrl-C leaves the chat.
 func (m *model) interrupt() tea.Cmd {
 	now := m.now()
 	if now.Sub(m.stopped) < twice {

@@ -20,7 +20,7 @@ type wish struct {
 	from  int
 }
 
-// commandWords is the kind of the word that names a command: one of the chat's own, or a prompt.
+// commandWords is the kind of a word that names a command: one of the chat's own, or a prompt.
 const commandWords Kind = "name"
 
 // wanted returns what the text before the cursor asks to complete; ok is false when nothing can be completed.
@@ -50,7 +50,7 @@ func wanted(text []rune, at int) (w wish, ok bool) {
 	return w, false
 }
 
-// words are the candidates for a wish, the best first, each in the form in which it is inserted.
+// words returns the candidates for a wish, the best first, each in the form in which it is inserted.
 func (s *Session) words(ctx context.Context, w wish) (list []Word) {
 	switch id := s.Task(); w.kind {
 	case commandWords:
@@ -89,7 +89,7 @@ type choice struct {
 	from int
 }
 
-// open makes the pop-up of the words that were found; there is none when the user has typed the only word already.
+// open returns the pop-up for the found words; it has no words when the user has already typed the only one.
 func (e *editor) open(w wish, list []Word) choice {
 	if len(list) == 0 || len(list) == 1 && list[0].Text == string(e.text[min(w.from, e.at):e.at]) {
 		return choice{}
@@ -117,7 +117,7 @@ func (e *editor) take(c choice) {
 	e.insert(text)
 }
 
-// rows are those of a pop-up.
+// rows returns the rows of a pop-up.
 func (c choice) rows(style display.Style, width int) (out []row) {
 	if len(c.list) == 0 {
 		return nil

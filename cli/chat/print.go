@@ -33,7 +33,7 @@ func (s *Session) complain(err error) {
 	s.out.block(lines)
 }
 
-// tell prints a message of the chat's own, in a dim line.
+// tell prints a message of the chat itself, in a dim line.
 func (s *Session) tell(format string, args ...any) {
 	s.out.block(s.lines(view.Dim, s.wrap(display.OneLineIndented(fmt.Sprintf(format, args...)))))
 }
@@ -60,8 +60,8 @@ func (s *Session) lines(style view.Style, text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// quoted is how many lines of sent words are shown, quotedEnd how many of these are the last ones: a user who pastes a
-// file wants to see that it was sent, not all of it.
+// quoted is the number of lines of sent words that are shown, and quotedEnd the number of these that are the last
+// ones: a user who pastes a file wants to see that it was sent, not all of it.
 const (
 	quoted    = 30
 	quotedEnd = 5
@@ -92,7 +92,7 @@ func (s *Session) give(text string) {
 
 // scroll collects the text that is printed above the editor: streamed text, whose last line may be unfinished, and
 // blocks of whole lines, which never split that line. It never waits for the terminal. Without a screen it writes
-// through.
+// directly.
 type scroll struct {
 	mu    sync.Mutex
 	above []byte        // whole lines that are not printed yet
@@ -105,7 +105,7 @@ type scroll struct {
 
 func newScroll() *scroll { return &scroll{wake: make(chan struct{}, 1)} }
 
-// Write takes streamed text. A carriage return starts the line over, as count-downs do.
+// Write takes streamed text. A carriage return begins the line again, as count-downs do.
 func (s *scroll) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +130,7 @@ func (s *scroll) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// block prints whole lines. They come before a line that is not finished.
+// block prints whole lines. They come before an unfinished line.
 func (s *scroll) block(text string) {
 	text = strings.TrimRight(text, "\n")
 	if text == "" {
@@ -167,7 +167,7 @@ func (s *scroll) take() (above, tail string) {
 	return above, tail
 }
 
-// through writes the collected text to w, and from now on all that comes.
+// through writes the collected text to w, and all later text, too.
 func (s *scroll) through(w io.Writer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,7 +180,7 @@ func (s *scroll) through(w io.Writer) {
 	}
 }
 
-// fresh records that the user ended the line.
+// fresh records that the user has ended the line.
 func (s *scroll) fresh() {
 	s.mu.Lock()
 	s.open = false

@@ -23,10 +23,10 @@ import (
 // composed is the largest file that an editor may write, in bytes.
 const composed = 4 << 20
 
-// composedMsg is the text that the user wrote in their own editor, or the error that left none.
+// composedMsg is the text that the user wrote in their own editor, or an error.
 type composedMsg struct {
 	text   string
-	err    error // the text is as it was
+	err    error // with an error, the text is unchanged
 	gone   error // why the chat could not take the terminal again
 	asking bool  // the text was written for the question that was open
 }
@@ -81,14 +81,14 @@ func (m *model) wrote(msg composedMsg) {
 	m.due = true
 }
 
-// composer runs an editor on a text, in a file for its owner alone, and removes the file afterwards, with what
-// editors leave next to it.
+// composer runs an editor on a text in a private file. Afterwards it removes the file, and the files that editors
+// leave next to it.
 type composer struct {
-	ctx    context.Context //nolint:containedctx // of the chat: its end is the editor's
+	ctx    context.Context //nolint:containedctx // of the chat: the editor ends with it
 	editor string          // a command of the shell, as $EDITOR is one
 	in     io.Reader
 	out    io.Writer
-	text   string // the text to edit, and then the written one
+	text   string // the text to edit, and afterwards the edited one
 
 	before, after func()
 }
@@ -145,13 +145,13 @@ type row string
 
 func (r row) columns() int { return ansi.StringWidth(string(r)) }
 
-// rows are all rows below the printed lines, with the place of the cursor.
+// rows are all rows below the printed lines, with the position of the cursor.
 type rows struct {
 	list []row
 	y, x int // of the cursor
 }
 
-// painter draws rows below what is printed, and prints above them.
+// painter draws rows below the printed lines, and prints above them.
 type painter struct {
 	w     io.Writer
 	width int // of the terminal when the rows were drawn last
@@ -187,7 +187,7 @@ func (p *painter) draw(above string, r rows, width int) {
 	p.last, p.width, p.drawn = r, width, true
 }
 
-// erase takes the rows away. A terminal that became narrower has wrapped them.
+// erase removes the rows. A terminal that became narrower has wrapped them.
 func (p *painter) erase(out *strings.Builder, width int) {
 	if !p.drawn {
 		return
@@ -211,7 +211,7 @@ func (p *painter) erase(out *strings.Builder, width int) {
 	}
 }
 
-// leave removes the rows and puts the cursor below what was printed.
+// leave removes the rows and puts the cursor below the printed lines.
 func (p *painter) leave(width int) {
 	var out strings.Builder
 	p.erase(&out, width)
@@ -219,7 +219,7 @@ func (p *painter) leave(width int) {
 	p.drawn = false
 }
 
-// wrapped is how many rows of the terminal a line of so many columns takes.
+// wrapped returns how many rows of the terminal a line of columns columns takes.
 func wrapped(columns, width int) int {
 	if width <= 0 {
 		return 1
@@ -241,8 +241,8 @@ func hard(line string, width int) []row {
 	return out
 }
 
-// typed lays out the text of an editor after a prompt; the further lines begin with more. Of more than most rows it
-// returns the ones around the cursor.
+// typed lays out the text of an editor after a prompt; further lines begin with more. If there are more than most
+// rows, it returns those around the cursor.
 func typed(prompt, more string, ed *editor, width, most int) rows {
 	at := ed.at
 	r := rows{list: []row{}}

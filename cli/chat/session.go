@@ -5,13 +5,13 @@
 // an editor in the last rows of a terminal while output scrolls above it, and Plain, which reads lines and prints
 // lines.
 //
-// A line is a command only with a leading "/"; "//" is a "/" that is none. An unknown command is never sent to a
-// model. "!" in front of a line runs it as a command of the shell in the workspace, but only where a user types.
+// A line is a command only with a leading "/"; "//" stands for a "/" without a command. An unknown command is never
+// sent to a model. "!" in front of a line runs it as a command of the shell in the workspace, but only where a user
+// types.
 //
 // The screen never changes what was printed: each line is written once, whole, so that the terminal wraps, keeps and
-// copies it as any other. Only the rows below are drawn again: the line that is not finished yet, what is queued, the
-// editor, the pop-up for what is typed, and the status line. cli/term makes the texts of models and tools harmless before
-// the screen shows them.
+// copies it as any other. Only the rows below are drawn again: the unfinished line, the queued input, the editor, its
+// pop-up, and the status line. cli/term makes the texts of models and tools harmless before the screen shows them.
 //
 // Limits: a screen needs a terminal that knows a few ANSI sequences; Windows and TERM=dumb get Plain. A row that is
 // wrapped by a terminal which becomes narrower may be drawn twice.
@@ -32,8 +32,8 @@ import (
 	"github.com/roost-dev/roost/workspace/shell"
 )
 
-// Backend is what a chat needs of the world; a client of a server has most of it. A method that takes a context
-// returns soon after the context ends.
+// Backend is what a chat needs from the rest of the program; a client of a server has most of it. A method that takes
+// a context returns soon after the context ends.
 type Backend interface {
 	// Start makes a task that runs at once.
 	Start(ctx context.Context, t api.NewTask) (api.Run, error)
@@ -42,18 +42,18 @@ type Backend interface {
 	Cancel(ctx context.Context, id string) (api.Run, error)
 	Questions(ctx context.Context, task string) ([]api.Question, error)
 	Answer(ctx context.Context, question string, a api.Answer) (api.Answered, error)
-	// EditQueued gives a waiting input other words; nil takes it out of the queue.
+	// EditQueued changes the words of a waiting input; nil removes it from the queue.
 	EditQueued(ctx context.Context, id, input string, text *string) error
 	// Events follows a task, also after its connection was cut; see client.Client.Events.
 	Events(ctx context.Context, task, after string) iter.Seq2[client.Event, error]
 	Task(ctx context.Context, ref string) (api.Summary, error)
 
-	// Command runs a command of roost, which asks nothing.
+	// Command runs a command of roost. The command asks nothing.
 	Command(ctx context.Context, args ...string) Said
 	// Shell runs a command line of the user in a folder of this machine, without asking, and ends all processes that
 	// the command line started.
 	Shell(ctx context.Context, dir, line string, out io.Writer) (Ran, error)
-	// Mask hides the secrets in a text that a model is to get.
+	// Mask hides the secrets in a text for a model.
 	Mask(text string) string
 	// Words returns the completions of begun that are of a kind.
 	Words(ctx context.Context, kind Kind, workspace, begun string) []Word
@@ -61,26 +61,26 @@ type Backend interface {
 	Image(path string) (url string, err error)
 	// Facts describes the next request: of a task with the changes in again, or, without a task, of the new task n.
 	Facts(ctx context.Context, task string, n api.NewTask, again api.NewRun) Facts
-	// Passes reports whether /name is for the engine: a prompt or a skill of that name.
+	// Passes reports whether /name is for the engine: a prompt or a skill has that name.
 	Passes(ctx context.Context, workspace, mode, name string) bool
 }
 
-// Said is what a command printed, and how it ended.
+// Said is the output of a command, and how it ended.
 type Said struct {
 	Out, Err string
-	Whole    string // both as they were printed; "" = Out, then Err
+	Whole    string // both in the order in which they were printed; "" = Out, then Err
 	Code     int
 }
 
 // Kind is a kind of words to complete.
 type Kind string
 
-// The kinds.
+// The values of Kind.
 const (
 	Files    Kind = "file" // of a workspace; folders end in "/"
 	Tasks    Kind = "task"
 	Messages Kind = "message" // of a task, whose id is passed as the workspace
-	Refs     Kind = "ref"     // what a # stands for: messages and tasks
+	Refs     Kind = "ref"     // what "#" can name: messages and tasks
 	Efforts  Kind = "effort"
 	Profiles Kind = "profile"
 	Provided Kind = "provider"
@@ -98,26 +98,26 @@ type Ran = shell.Result
 
 // Options are the task, the settings and the look of a chat.
 type Options struct {
-	Task string      // to continue; "" = a new one
-	New  api.NewTask // how a new task is made; its message is what is typed
+	Task string      // the task to continue; "" = a new one
+	New  api.NewTask // how a new task is made; its message is what the user types
 	// Again holds the changed settings of the task that the chat continues, from its next run on.
 	Again api.NewRun
 
 	Display display.Options // how runs are shown; without a Size the chat breaks no line of its own
-	Ask     bool            // a user is present who can be asked
+	Ask     bool            // a user is present to answer questions
 	Result  io.Writer       // gets the results of runs and commands; nil = the chat shows them like the rest
-	History string          // the file of what was typed; "" = none is kept
-	Editor  string          // the user's own, as $EDITOR has it; "" = none
+	History string          // the file of the history; "" = none is stored
+	Editor  string          // the user's own editor, as $EDITOR names it; "" = none
 	// Away is called when another program gets the terminal, and the function that it returns when that program has
 	// ended: between the two calls Ctrl-C is not for the chat. Away may be nil.
 	Away func() (back func())
 
-	Images []Image // they are sent with the first words
+	Images []Image // pictures for the first words
 	Facts  Facts   // of the first request
 	Now    func() time.Time
 }
 
-// state is what fronts show and decide by.
+// state is what the fronts show and base decisions on.
 type state struct {
 	Task    string
 	Working bool // a run works on the task, or is queued
@@ -125,19 +125,19 @@ type state struct {
 	Waiting bool // the last run waits for an answer
 	Busy    bool // a line is being carried out
 	Over    bool // the user wants to leave
-	Command bool // a command line of the user's runs
+	Command bool // a command line of the user runs
 	Queue   []api.Queued
-	Back    []string // lines that were refused, for the history: Up brings them back
-	Retype  string   // the answer that was not accepted; the editor shows it when the chat asks again
+	Back    []string // lines that failed, for the history: Up brings them back
+	Retype  string   // the rejected answer; the editor shows it when the chat asks again
 	Mode    string
 	Policy  string // what the next run may do unasked; "" = as the task has it
 	Letters string // keys that answer the open question; "" = a line answers it
 	Facts   Facts
 	Live    live
-	Loose   bool // the user chose the policy "all" once
+	Loose   bool // the user has chosen the policy "all" before
 }
 
-// keep keeps a line that was refused, so that nothing that the user typed is lost.
+// keep keeps a line that failed, so that nothing that the user typed is lost.
 func (st *state) keep(text string) {
 	if strings.TrimSpace(text) != "" {
 		st.Back = append(st.Back[:len(st.Back):len(st.Back)], text)
@@ -154,8 +154,8 @@ type Session struct {
 	ctx     context.Context //nolint:containedctx // the chat's own life
 	cancel  context.CancelFunc
 	busy    sync.WaitGroup
-	looking sync.Mutex  // its holder looks up the facts
-	answer  chan string // lines for the question that is open
+	looking sync.Mutex  // held while the facts are looked up
+	answer  chan string // lines for the open question
 
 	mu         sync.Mutex
 	st         state
@@ -164,36 +164,36 @@ type Session struct {
 	more       chan struct{} // holds one token when there are some
 	cancelLine context.CancelFunc
 	command    context.CancelFunc // ends the user's command line; nil = none runs
-	talk       *talk              // about the present task
-	ended      map[string]bool    // runs that are over
-	shut       map[string]bool    // questions whose answer arrived
+	talk       *talk              // with the present task
+	ended      map[string]bool    // ended runs
+	shut       map[string]bool    // questions that were answered
 	dirs       map[string]string  // the workspaces of tasks
-	run        string             // the run that works
+	run        string             // the working run
 	ends       int                // how many runs have ended while the chat followed their tasks
 	asks       string             // the open question, by the id that answers use; "" = none
-	came       bool               // the chat has turned to a task before
+	came       bool               // the chat has switched to a task before
 	own        string             // the question that a command of the chat answers
 	last       Ending
-	wrong      error             // why the last line that was carried out failed, a *LineError; nil = it succeeded
+	wrong      error             // why the last line failed, a *LineError; nil = it succeeded
 	byKey      bool              // single keys answer questions
 	echoes     bool              // the screen shows what was typed, once it is carried out
 	sent       string            // words that the screen showed when they were sent: as queued input they are not shown; "" = none
 	carried    []carriedOutput   // outputs of command lines that are sent with the next words
 	images     []Image           // pictures that are sent with the next words
 	broken     string            // the run that /now interrupted
-	brief      map[string]string // by sent text: what the user typed of it
+	brief      map[string]string // by sent text: the part that the user typed
 
-	again api.NewRun // what the next run changes
+	again api.NewRun // the changed settings of the next run
 	owed  *owed      // words whose response was lost; nil = none. Only once uses it
 }
 
 // Ending is how a run ended.
 type Ending struct{ Outcome, Code, Reason string }
 
-// Task is the task that the chat is about, "" before there is one.
+// Task returns the task that the chat is about, "" before there is one.
 func (s *Session) Task() string { return s.state().Task }
 
-// Last is how the last run ended; zero before there was one.
+// Last returns how the last run ended; zero before there was one.
 func (s *Session) Last() (last Ending) {
 	s.locked(func() { last = s.last })
 	return last
@@ -202,7 +202,8 @@ func (s *Session) Last() (last Ending) {
 // Working reports whether a run works on the task.
 func (s *Session) Working() bool { return s.state().Working }
 
-// state is a copy of the state. It may share slices: a change replaces them, and never writes into them.
+// state returns a copy of the state. It may share slices with s: a change replaces slices, and never writes into
+// them.
 func (s *Session) state() (st state) {
 	s.locked(func() { st = s.st })
 	return st
@@ -218,9 +219,10 @@ func (s *Session) change(f func(*state)) {
 	s.out.poke()
 }
 
-// owed are words that may or may not have arrived: the response to them was lost. The user has them in the editor
-// again, and most likely sends them once more. The chat then repeats the same request under the same key, so that the
-// task takes the words once: a task that took them works by now, and words for a working task use another request.
+// owed are words that may or may not have arrived: the response to them was lost. The editor shows them again, and
+// the user most likely sends them once more. The chat then repeats the same request under the same key, so that the
+// task takes the words once: a task that already took them is working now, and words for a working task would go out
+// in a different request.
 type owed struct {
 	task, words, key string
 	send             func(context.Context) error
@@ -229,8 +231,8 @@ type owed struct {
 // carriedOutput is a command line, and the text about it that a message gets.
 type carriedOutput struct{ line, text string }
 
-// refresh begins to look up the facts of the next request again. Its caller is a goroutine of busy, so that Close waits
-// for the look-up, too.
+// refresh starts another look-up of the facts of the next request. Its caller is a goroutine of busy, so that Close
+// waits for the look-up, too.
 func (s *Session) refresh() {
 	if s.o.Ask {
 		s.busy.Go(s.lookAgain)
@@ -253,8 +255,8 @@ func (s *Session) lookAgain() {
 	})
 }
 
-// started records that a run works on the task, unless events have reported the run's state already: the run may be
-// over, or ask.
+// started records that a run works on the task, unless events have already reported the run's state: it may have
+// ended, or ask.
 func (s *Session) started(run string) {
 	s.change(func(st *state) {
 		if !s.ended[run] && (s.run != run || run == "") {
@@ -281,7 +283,7 @@ func (s *Session) resumed(question, run string, before int) {
 	})
 }
 
-// workspace is the folder whose files, modes and prompts count.
+// workspace returns the folder of the present files, modes and prompts.
 func (s *Session) workspace(ctx context.Context) string {
 	id := s.Task()
 	if id == "" {
@@ -307,7 +309,7 @@ func (s *Session) locked(f func()) {
 	f()
 }
 
-// endedRuns is how many runs have ended.
+// endedRuns returns how many runs have ended.
 func (s *Session) endedRuns() (n int) {
 	s.locked(func() { n = s.ends })
 	return n
@@ -317,7 +319,7 @@ func (s *Session) endedRuns() (n int) {
 // them; "" when there are none.
 func (s *Session) shown(text string) { s.locked(func() { s.sent = text }) }
 
-// LineError: a line failed. The lines after it were written for the case that it succeeds.
+// LineError: a line failed. The lines after it assume that it succeeded.
 type LineError struct {
 	Line string
 	Err  error
@@ -327,7 +329,7 @@ func (e *LineError) Error() string { return e.Line + ": " + e.Err.Error() }
 
 func (e *LineError) Unwrap() error { return e.Err }
 
-// Exit is the exit code of the command of roost that the line ran; 0 when the line ran no such command.
+// Exit returns the exit code of the command of roost that the line ran; 0 when the line ran no such command.
 func (e *LineError) Exit() int {
 	if f, is := errors.AsType[*failed](e.Err); is {
 		return f.said.Code

@@ -19,13 +19,14 @@ import (
 	"github.com/roost-dev/roost/workspace/terminal"
 )
 
-// Bounds of a command's output: how much is shown as it comes, how much of its end, and how much a message carries.
+// Bounds of a command's output: how much is shown as it comes, how much of its end is shown, and how much a message
+// carries.
 const (
 	shownLines   = 400
 	lastLines    = 20
 	lineLength   = 4 << 10 // bytes; a longer one is shown in pieces
 	keptOutput   = 1 << 20 // bytes of each end
-	carriedLines = 400     // where that many characters are not reached
+	carriedLines = 400     // unless carriedChars is reached before
 	carriedChars = 16 << 10
 )
 
@@ -33,8 +34,9 @@ const (
 // not, so that no user runs a copied text by mistake. A line with a blank before the "!" is a prompt.
 func isShell(text string) bool { return strings.HasPrefix(text, "!") && !strings.Contains(text, "\n") }
 
-// shell runs a command line of the user in the workspace. It shows the output, and sends it along with the next words;
-// after "!!" it only shows the output. "!" alone lists the outputs that go along, and "!!" alone drops them.
+// shell runs a command line of the user in the workspace. It shows the output, and sends it along with the next
+// words; after "!!" it only shows the output. "!" alone lists the outputs that wait for the next words, and "!!"
+// alone drops them.
 func (s *Session) shell(ctx context.Context, text string) error {
 	line, apart := strings.CutPrefix(text[1:], "!")
 	if line = strings.TrimSpace(line); line == "" {
@@ -89,8 +91,8 @@ func ending(r Ran) []string {
 	return how
 }
 
-// carry is the text about a command line and its output that the model gets. Secrets are hidden as in the output of a
-// tool. Mentions and slash commands in the text are escaped: the user has not typed them.
+// carry returns the text about a command line and its output for the model. It hides secrets as in the output of a
+// tool, and escapes mentions and slash commands: the user has not typed them.
 func (s *Session) carry(dir, line, output string, r Ran) string {
 	output = terminal.Erase(terminal.Overwrite(terminal.Plain(strings.ToValidUTF8(output, "\uFFFD"))))
 	output = terminal.Truncate(strings.TrimRight(output, " \t\r\n"), carriedLines, carriedChars)
@@ -136,7 +138,7 @@ func literally(text string) string {
 	}
 }
 
-// outputs lists the outputs that go along with the next words, or drops them.
+// outputs lists the outputs that wait for the next words, or drops them.
 func (s *Session) outputs(drop bool) {
 	var list []carriedOutput
 	verb := "goes along"
@@ -153,12 +155,12 @@ func (s *Session) outputs(drop bool) {
 	}
 }
 
-// output takes what a command prints. It shows the lines as they end, and keeps both ends of the whole.
+// output takes the output of a command. It shows lines as they end, and keeps both ends of the whole output.
 type output struct {
 	show func(string)
 
 	mu    sync.Mutex
-	line  []byte // the unfinished one
+	line  []byte // the unfinished line
 	lines int    // how many lines were printed
 	last  []string
 	head  []byte
@@ -166,7 +168,7 @@ type output struct {
 	cut   bool
 }
 
-// Write takes what was printed.
+// Write takes a piece of output.
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -216,7 +218,7 @@ func (o *output) keep(p []byte) {
 	}
 }
 
-// end shows the unfinished line, and the last ones of a long output.
+// end shows the unfinished line, and the last lines of a long output.
 func (o *output) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -233,7 +235,7 @@ func (o *output) end() {
 	}
 }
 
-// text is the whole output, or both ends of a long one.
+// text returns the whole output, or both ends of a long one.
 func (o *output) text() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -243,7 +245,7 @@ func (o *output) text() string {
 	return string(o.head) + "\n[... much output is left out ...]\n" + string(o.tail)
 }
 
-// along is the row above the editor about the pictures and outputs that go along with the next words.
+// along returns the row above the editor about the pictures and outputs that wait for the next words.
 func (s *Session) along() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -275,7 +277,7 @@ func (s *Session) prompt(ctx context.Context, text string) error {
 	})
 }
 
-// echo shows words that the user typed here. Plain needs no echo: its terminal shows what is typed.
+// echo shows words that the user typed here. Plain needs no echo: its terminal shows the typed text.
 func (s *Session) echo(text string) {
 	echoes := false
 	s.locked(func() { echoes = s.echoes })
@@ -349,8 +351,8 @@ func (s *Session) queue(ctx context.Context, id string, w api.Words) error {
 	return err
 }
 
-// deliver sends the text that the user typed, with the outputs and pictures that go along. Outputs and pictures that
-// came since wait for the next words.
+// deliver sends the text that the user typed, with the outputs and pictures that wait. Outputs and pictures that came
+// later wait for the next words.
 func (s *Session) deliver(ctx context.Context, task, text string, send func(ctx context.Context, w api.Words) error) error {
 	w, outputs, images := s.message(text)
 	err := s.once(ctx, task, w.Text, func(ctx context.Context) error { return send(ctx, w) })
@@ -363,8 +365,8 @@ func (s *Session) deliver(ctx context.Context, task, text string, send func(ctx 
 	return err
 }
 
-// once sends words. Words that are owed are sent as before; other words, or another task, clear the debt: a user who
-// types something else does not mean to repeat.
+// once sends words. It repeats the request of owed words; other words, or another task, clear owed: a user who types
+// something else does not mean to repeat.
 func (s *Session) once(ctx context.Context, task, words string, send func(context.Context) error) error {
 	o := s.owed
 	if o == nil || o.task != task || o.words != words {
@@ -407,7 +409,7 @@ func (s *Session) interject(ctx context.Context, id, rest string) error {
 	})
 }
 
-// reject refuses the call that a run asks for; the model gets the reason.
+// reject refuses the call that a run asks about; the model gets the reason.
 func (s *Session) reject(ctx context.Context, id, rest string) error {
 	q, err := s.asked(ctx, id)
 	if err != nil {
@@ -419,7 +421,7 @@ func (s *Session) reject(ctx context.Context, id, rest string) error {
 	return s.decide(ctx, q, api.Answer{Approve: new(false), Text: rest, Seen: q.Event})
 }
 
-// asked is the open question of the task: the one on the screen, or the newest.
+// asked returns the open question of the task: the one on the screen, or the newest.
 func (s *Session) asked(ctx context.Context, id string) (api.Question, error) {
 	list, err := s.backend.Questions(ctx, id)
 	if err != nil {
@@ -443,7 +445,7 @@ func approves(q api.Question) bool {
 	return slices.Contains([]string{"approval", "limit", "damage"}, q.Kind)
 }
 
-// decide answers a question by a command, and not at its prompt.
+// decide answers a question by a command instead of at its prompt.
 func (s *Session) decide(ctx context.Context, q api.Question, a api.Answer) error {
 	s.locked(func() { s.own = q.ID })
 	ends := s.endedRuns()

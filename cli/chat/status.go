@@ -15,7 +15,7 @@ import (
 
 // Facts describe the next request of a chat: which model it asks, what the run may do, and where.
 type Facts struct {
-	Provider, Model, Address string // Address is the provider's, as a user reads it
+	Provider, Model, Address string // Address is the provider's, in the form for a user
 	Key                      string // where the key comes from; "" = there is none, or none is needed
 	Profile, Mode, Approve   string
 	Folder, Branch           string // Branch is the git branch of the folder; "" = none
@@ -24,7 +24,8 @@ type Facts struct {
 	Problem                  string // why no request can be sent; "" = no reason is known
 }
 
-// Welcome are the lines with which a chat begins: the model and its provider, the folder, and the policy of approvals.
+// Welcome returns the lines with which a chat begins: the model and its provider, the folder, and the policy of
+// approvals.
 func (f Facts) Welcome() []string {
 	asks := "model as the server's settings say"
 	if f.Problem != "" {
@@ -60,7 +61,7 @@ func (f Facts) Welcome() []string {
 	}
 }
 
-// asked is the short name of the model: the model of a script is a path.
+// asked returns the short name of the model: the model of a script is a path.
 func (f Facts) asked() string {
 	if f.Provider == "script" && f.Model != "" {
 		return filepath.Base(f.Model)
@@ -70,17 +71,17 @@ func (f Facts) asked() string {
 
 // live is the present activity of the run.
 type live struct {
-	Doing string // in a word or two, "" = nothing is known yet
+	Doing string // in a word or two, "" = not known yet
 	Since time.Time
 }
 
-// part is a part of the status line. A line that is too wide loses its lightest part first.
+// part is a part of the status line. A line that is too wide loses the part with the least weight first.
 type part struct {
 	text   string
 	weight int
 }
 
-// fitted joins the parts that there is room for.
+// fitted joins as many parts as fit into width.
 func fitted(parts []part, width int) string {
 	parts = slices.DeleteFunc(parts, func(p part) bool { return p.text == "" })
 	for {
@@ -103,7 +104,7 @@ func fitted(parts []part, width int) string {
 // frame is how long the status line shows one picture of the spinner.
 const frame = 100 * time.Millisecond
 
-// status is the line at the bottom of the screen.
+// status returns the line at the bottom of the screen.
 func (st state) status(now time.Time, width int) string {
 	f := st.Facts
 	activity, took := "", ""

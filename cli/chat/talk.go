@@ -18,48 +18,48 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// talk follows one task while the chat is about it: its events and those of its subtasks come in here, one after the
-// other. All but its channels belongs to the goroutine of run.
+// talk follows one task while the chat is about it: it takes the events of the task and its subtasks, one after the
+// other. Everything but its channels belongs to the goroutine of run.
 type talk struct {
 	s      *Session
 	id     string
-	ctx    context.Context //nolint:containedctx // ends when the chat turns to another task
+	ctx    context.Context //nolint:containedctx // ends when the chat switches to another task
 	cancel context.CancelFunc
 	busy   sync.WaitGroup // the streams
 	done   chan struct{}
 	in     chan incoming
-	synced chan error // gets one value when the stream is open; nil = no goroutine waits for that
+	synced chan error // gets one value when the stream is open; nil = nothing waits for that
 
 	screens map[string]*display.Display // of each task
 	depth   map[string]int
-	last    *display.Display  // the one that showed something last
+	last    *display.Display  // the one that last showed something
 	inputs  map[string]string // texts of queued inputs, by their ids
 	began   string            // the run that the displays show
-	gone    bool              // the chat has reported that no process works on the run any more
+	gone    bool              // the chat has reported that the run's process is dead
 
 	ask    *ask
 	asked  chan *ask
-	held   []incoming      // events that came while the chat asks a question
+	held   []incoming      // events that wait while the chat asks a question
 	closed map[string]bool // questions that are answered
 }
 
 // ask is an open question to the user. The chat shows the question and reads its answer as roost run does.
 type ask struct {
-	id     string // as answers name it
+	id     string // the id for answers
 	task   string
 	q      api.QuestionOpened
 	seen   string // the event that opened it, "" when it was open before the chat began
 	cancel context.CancelFunc
 	done   chan struct{}
 	said   atomic.Bool // the user answered
-	again  bool        // the answer was not accepted, and the question is still open; read only after done is closed
+	again  bool        // the answer was rejected, and the question is still open; valid only after done is closed
 }
 
-// nowhere is a cursor that no task has: the server answers it with a snapshot, and no event after it is missed. A
-// request for "all from now on" could not know when "now" was.
+// nowhere is a cursor that no task has: the server answers it with a snapshot, after which no event is missed. A
+// request for "all from now on" leaves open when "now" was.
 const nowhere = "9007199254740991"
 
-// follow turns the chat to a task and shows the events after a cursor. With the cursor nowhere it returns when the
+// follow switches the chat to a task and shows the events after a cursor. With the cursor nowhere it returns when the
 // stream is open, so that no later event is missed.
 func (s *Session) follow(ctx context.Context, id, after string) error {
 	s.leave()
@@ -86,7 +86,7 @@ func (s *Session) follow(ctx context.Context, id, after string) error {
 	}
 }
 
-// leave ends following the present task.
+// leave stops following the present task.
 func (s *Session) leave() {
 	var t *talk
 	s.locked(func() { t, s.talk = s.talk, nil })
@@ -156,7 +156,7 @@ func (t *talk) run() {
 // sends nothing.
 const silence = 5 * time.Second
 
-// look reads the state of the task while a run should be at work, and reports a run whose process has ended.
+// look reads the state of the task when a run should be working, and reports a run whose process has died.
 func (t *talk) look() {
 	s := t.s
 	if st := s.state(); !st.Working || st.Busy || t.ask != nil {
@@ -213,7 +213,7 @@ func (t *talk) lost(in incoming) {
 	t.s.change(func(st *state) { st.Working = false })
 }
 
-// note applies an event to the state of the chat.
+// note applies an event to the chat's state.
 func (t *talk) note(in incoming) {
 	e := in.read()
 	if in.Type == "question.closed" {
@@ -296,7 +296,7 @@ func (s *Session) live(in incoming, own bool) {
 	}
 }
 
-// queued adds a queued input to the state. Words that were shown when they were sent are not added.
+// queued adds a queued input to the state, except for words that were shown when they were sent.
 func (t *talk) queued(st *state, e members) {
 	for i, q := range st.Queue {
 		if q.ID == e.Input { // the input has other words now
@@ -344,7 +344,7 @@ func (t *talk) show(in incoming) {
 	t.screen(in.task).Show(display.EventOf(in.Type, in.Data))
 }
 
-// showOwn shows an event that a chat shows of its own task, and not of subtasks.
+// showOwn shows an event that the chat shows only for its own task, and not for subtasks.
 func (t *talk) showOwn(typ string, e members) {
 	switch typ {
 	case "stream.snapshot":
@@ -436,9 +436,9 @@ func (t *talk) answered(a *ask) {
 	})
 }
 
-// ends reports whether an event closes the present question: another client answered it, or the run is over. In that
-// case the chat stops asking and shows the held events; if one of them asks the next question, ends reports false, and
-// the event waits for that one.
+// ends reports whether an event closes the present question: another client answered it, or the run is over. If so,
+// the chat stops asking and shows the held events; but if one of these asks the next question, ends returns false,
+// and the event waits for that question.
 func (t *talk) ends(in incoming) bool {
 	a := t.ask
 	if a.said.Load() {
@@ -532,7 +532,7 @@ func (t *talk) put(of string, q api.QuestionOpened, seen string) {
 	}()
 }
 
-// unread removes and returns the lines for a question that the prompt has not read. The caller holds mu.
+// unread removes and returns the lines for a question that its prompt has not read. The caller holds mu.
 func (s *Session) unread() (lines []string) {
 	for len(s.answer) > 0 {
 		lines = append(lines, <-s.answer)
@@ -540,8 +540,8 @@ func (s *Session) unread() (lines []string) {
 	return lines
 }
 
-// give sends the answer. An answer that comes too late is no failure: another client was faster. An answer that was
-// not accepted leaves the question open: the chat asks again, with the rejected words in the editor.
+// give sends the answer. An answer that comes too late is no failure: another client was faster. A rejected answer
+// leaves the question open: the chat asks again, with the rejected words in the editor.
 func (t *talk) give(a *ask, r display.Reply) {
 	s := t.s
 	if r.Stop {
@@ -562,8 +562,8 @@ func (t *talk) give(a *ask, r display.Reply) {
 	}
 }
 
-// retyped is the line that the editor shows again for an answer. An answer of one letter is not shown again: Enter
-// alone would give it.
+// retyped returns the line that the editor shows again for a rejected answer. It is empty for an answer of one
+// letter: Enter alone would give it again.
 func retyped(r display.Reply) string {
 	switch {
 	case r.Approve == nil || r.Text == "":
@@ -576,8 +576,8 @@ func retyped(r display.Reply) string {
 	return "y " + r.Text
 }
 
-// stillOpen reports whether a question whose answer was not accepted is still open. When that cannot be found out, the
-// question counts as open: to ask too often is better than not to ask.
+// stillOpen reports whether a question is still open after its answer was rejected. When that is unknown, the
+// question counts as open: it is better to ask too often than not to ask.
 func (t *talk) stillOpen(a *ask, err error) bool {
 	if _, is := errors.AsType[*client.Problem](err); !is {
 		return true
@@ -586,7 +586,7 @@ func (t *talk) stillOpen(a *ask, err error) bool {
 	return err != nil || slices.ContainsFunc(list, func(q api.Question) bool { return q.ID == a.id })
 }
 
-// open asks the questions that were open before the chat turned to the task.
+// open asks the questions that were already open when the chat switched to the task.
 func (s *Session) open(ctx context.Context, id string) error {
 	list, err := s.backend.Questions(ctx, id)
 	if err != nil {
@@ -672,8 +672,8 @@ func (in incoming) read() (e members) {
 	return e
 }
 
-// short is the part of sent words that the chat shows: what the user typed. The outputs of command lines are on the
-// screen already.
+// short returns the part of sent words that the chat shows: what the user typed. The outputs of command lines are on
+// the screen already.
 func (s *Session) short(whole string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -32,10 +32,10 @@ func (s *Session) newTask(_ context.Context, id, _ string) error {
 	return nil
 }
 
-// tailMessages is how much of a task is shown when the chat turns to it.
+// tailMessages is the number of messages that are shown when the chat switches to a task.
 const tailMessages = "6"
 
-// switchTask turns the chat to a task: it shows the last messages, the open questions, and all later events.
+// switchTask switches the chat to a task: it shows the last messages, the open questions, and all later events.
 func (s *Session) switchTask(ctx context.Context, _, rest string) error {
 	if rest == "" {
 		s.tell("/resume ID turns to one of these")
@@ -49,8 +49,8 @@ func (s *Session) switchTask(ctx context.Context, _, rest string) error {
 	return s.goTo(ctx, t.ID, t.Source+":"+t.ID)
 }
 
-// arrive prepares the settings for another task. Settings for the next run of the earlier task do not hold for it; the
-// settings that the chat began with hold for its first task.
+// arrive prepares the settings for another task. It drops the settings for the next run of the earlier task; the
+// settings with which the chat began are for its first task.
 func (s *Session) arrive(mode, policy string) {
 	s.change(func(st *state) {
 		if s.came {
@@ -61,7 +61,7 @@ func (s *Session) arrive(mode, policy string) {
 	})
 }
 
-// goTo follows a task. ref names the task where one id may be in two storages.
+// goTo follows a task. ref names it where two storages have the same id.
 func (s *Session) goTo(ctx context.Context, id, ref string) error {
 	if err := s.roost(ctx, "show", ref, "--tail", tailMessages); err != nil {
 		return err
@@ -83,7 +83,7 @@ func (s *Session) show(ctx context.Context, id, rest string) error {
 	return s.roost(ctx, "show", id, "--tail", rest)
 }
 
-// fork makes a fork of the task, and turns the chat to it.
+// fork makes a fork of the task, and switches the chat to it.
 func (s *Session) fork(ctx context.Context, id, rest string) error {
 	args := []string{"fork", id, "--json"}
 	if rest != "" {
@@ -153,7 +153,7 @@ func (s *Session) checkpoint(ctx context.Context, id, rest string) error {
 	return s.roost(ctx, append([]string{"checkpoint", "save", id}, fields(rest)...)...)
 }
 
-// restore puts nothing back before the user has confirmed: without --yes it only shows what it would do.
+// restore restores files only after the user has confirmed: without --yes it only shows what it would do.
 func (s *Session) restore(ctx context.Context, id, rest string) error {
 	args := append([]string{"checkpoint", "restore", id}, fields(rest)...)
 	if slices.Contains(args, "--yes") {
@@ -235,7 +235,7 @@ func (s *Session) reply(ctx context.Context, id, rest string) error {
 	return s.decide(ctx, q, a)
 }
 
-// queued lists what waits for the run, and changes it.
+// queued lists the inputs that wait for the run, or changes one.
 func (s *Session) queued(ctx context.Context, id, rest string) error {
 	st := s.state()
 	if rest == "" {
@@ -267,7 +267,8 @@ func (s *Session) queued(ctx context.Context, id, rest string) error {
 	return s.backend.EditQueued(ctx, id, st.Queue[n-1].ID, text)
 }
 
-// next are the settings of the next run: of the new task, or of the task that the chat is about. The caller holds mu.
+// next returns the settings of the next run: of the new task, or of the task that the chat is about. The caller holds
+// mu.
 func (s *Session) next() *api.Settings {
 	if s.st.Task == "" {
 		return &s.o.New.Settings
@@ -339,13 +340,13 @@ func (s *Session) model(ctx context.Context, id, rest string) error {
 	return nil
 }
 
-// chosen is a setting that the user chose for the next run; "" = none.
+// chosen returns a setting that the user chose for the next run; "" = none.
 func (s *Session) chosen(of func(*api.Settings) *string) (value string) {
 	s.locked(func() { value = *of(s.next()) })
 	return value
 }
 
-// texts are the completions without their descriptions.
+// texts returns the completions without their descriptions.
 func texts(words []Word) (out []string) {
 	for _, w := range words {
 		out = append(out, w.Text)
@@ -408,7 +409,7 @@ func (s *Session) status(ctx context.Context, id, _ string) error {
 	return nil
 }
 
-// clear begins another task, as /new does, and prints how to return to the earlier one.
+// clear carries out /clear: it begins another task, as /new does, and prints how to return to the earlier one.
 func (s *Session) clear(ctx context.Context, id, _ string) error {
 	title := ""
 	if id != "" {
@@ -523,8 +524,8 @@ func limitsText(l api.Limits) string {
 	return "limits " + strings.Join(parts, " ")
 }
 
-// cycle is Shift+Tab: the next policy of approvals, for the next run. It reaches "all" only when the user named that
-// before: one key too many must not allow everything.
+// cycle handles Shift+Tab: it selects the next policy of approvals, for the next run. It reaches "all" only when the
+// user has named that policy before: one key too many must not allow everything.
 func (s *Session) cycle() (note string) {
 	st := s.state()
 	list := policies
@@ -534,7 +535,7 @@ func (s *Session) cycle() (note string) {
 	return s.allow(list[(slices.Index(list, st.Policy)+1)%len(list)])
 }
 
-// about describes what each policy leaves unasked.
+// about describes what each policy allows without a question.
 var about = map[string]string{
 	"ask":   "reading in the workspace",
 	"read":  "reading everywhere",
@@ -555,7 +556,7 @@ func (s *Session) allow(policy string) (note string) {
 	return note
 }
 
-// unasked is the row above the editor that names what runs without asking; "" for the default policy.
+// unasked returns the row above the editor about what runs without a question; "" for the default policy.
 func (st state) unasked() string {
 	if st.Policy == "" || st.Policy == policies[0] {
 		return ""
@@ -563,8 +564,8 @@ func (st state) unasked() string {
 	return "· unasked: " + st.Policy + " (Shift+Tab changes it)"
 }
 
-// busy is the exit code of a command whose task another process owns, and settling is how long a run that has ended
-// may still be saving its task.
+// busy is the exit code of a command whose task another process owns. settling limits how long a run that has ended
+// may still save its task.
 const (
 	busy     = 14
 	settling = 5 * time.Second
@@ -585,7 +586,7 @@ func (s *Session) settled(ctx context.Context, args []string) Said {
 	}
 }
 
-// roost runs a command of roost and shows what it prints.
+// roost runs a command of roost and shows its output.
 func (s *Session) roost(ctx context.Context, args ...string) error {
 	said := s.settled(ctx, args)
 	differs := slices.Contains(args, "diff") || slices.Contains(args, "restore")
@@ -616,7 +617,7 @@ func (s *Session) roost(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// nearest is the name that a mistyped one most likely means, "" when none is near.
+// nearest returns the name that a mistyped one most likely means, "" when none is near.
 func nearest(name string, known []string) string {
 	best, least := "", max(2, len(name)/3+1)
 	for _, k := range known {

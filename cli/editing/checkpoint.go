@@ -76,13 +76,13 @@ func (a *commands) printCheckpoints(l api.Checkpoints) error {
 	return nil
 }
 
-// titleText is the title of a checkpoint without the words that a restore puts before the files: the reason already names
-// the kind.
+// titleText returns the title of a checkpoint without the words that a restore puts before the files: the reason
+// already names the kind.
 func titleText(c api.Checkpoint) string { return display.OneLine(view.CheckpointTitle(c.Title)) }
 
 func reasonText(reason string) string { return display.OneLine(view.CheckpointReason(reason)) }
 
-// checkpointText is a checkpoint for people, on a line.
+// checkpointText describes a checkpoint on one line.
 func (a *commands) checkpointText(c api.Checkpoint) string {
 	if c.Number == 0 {
 		return "c0  the files before the task changed anything"
@@ -211,7 +211,7 @@ func (a *commands) checkConflictRule(cmd *cobra.Command, rule string) error {
 	return failure.Usage(cmd.CommandPath()+" --on-conflict "+rule, "want keep, merge or overwrite", cmd.CommandPath()+" --on-conflict merge")
 }
 
-// restore puts files back as they were at a checkpoint; "" is the one before the newest change.
+// restore restores files to a checkpoint; "" is the one before the newest change.
 func (a *commands) restore(ctx context.Context, id, to string, o api.NewRestore, hunk int, yes bool) error {
 	return a.Connect(ctx, func(c *client.Client) (err error) {
 		if hunk > 0 {
@@ -233,7 +233,7 @@ func (a *commands) restore(ctx context.Context, id, to string, o api.NewRestore,
 	})
 }
 
-// shownHunk names a hunk of the difference between a checkpoint and now, as it is at this moment.
+// shownHunk identifies a hunk of the present difference between a checkpoint and now.
 func shownHunk(ctx context.Context, c *client.Client, id, to, path string, number int) (*api.Shown, error) {
 	d, err := client.Get[api.Diff](ctx, c, checkpointPath(id, to, "diff"), url.Values{"path": {path}})
 	if err != nil {
@@ -249,7 +249,7 @@ func shownHunk(ctx context.Context, c *client.Client, id, to, path string, numbe
 		fmt.Sprintf("roost checkpoint diff %s %s now --path %s", failure.ShellWord(id), d.From, failure.ShellWord(path))).OfTask(id)
 }
 
-// agree shows the user what a restore would do, and asks. Only a yes counts as one.
+// agree shows the user what a restore would do, and asks. Only a yes counts as consent.
 func (a *commands) agree(ctx context.Context, what string, r api.RestoreResult, try string) error {
 	fmt.Fprintln(a.Err, strings.Join(a.restoreLines(r, a.ErrStyle()), "\n"))
 	answer, err := a.Prompter().Read(ctx, fmt.Sprintf("put %s back? (y, or anything else) > ", api.Plural(len(r.Files), "file")))
@@ -260,7 +260,7 @@ func (a *commands) agree(ctx context.Context, what string, r api.RestoreResult, 
 	return nil
 }
 
-// tellRestore is the result of a restore.
+// tellRestore prints the result of a restore.
 func (a *commands) tellRestore(r api.RestoreResult) error {
 	if err := a.printRestored(r); err != nil {
 		return err
@@ -271,7 +271,7 @@ func (a *commands) tellRestore(r api.RestoreResult) error {
 	return nil
 }
 
-// printRestored prints what was put back, and what others changed meanwhile.
+// printRestored prints which files were restored, and which others changed meanwhile.
 func (a *commands) printRestored(r api.RestoreResult) error {
 	if err := a.Println(strings.Join(a.restoreLines(r, a.OutStyle()), "\n")); err != nil {
 		return err
@@ -289,7 +289,7 @@ func (a *commands) warnLeft(r api.RestoreResult) {
 // previewLines bounds the difference of a file that a restore shows before it asks.
 const previewLines = 40
 
-// restoreLines describe a restore: the checkpoint, each file, the sum.
+// restoreLines returns lines about a restore: the checkpoint, each file, the sum.
 func (a *commands) restoreLines(r api.RestoreResult, style display.Style) []string {
 	verb := "restored"
 	if r.Outcome == "" {
@@ -336,7 +336,7 @@ func (a *commands) restoreLines(r api.RestoreResult, style display.Style) []stri
 	return append(lines, "  "+sum)
 }
 
-// restoreFailure is the failure that a finished restore reports through its exit code.
+// restoreFailure returns the failure that the exit code of a finished restore reports; nil for none.
 func restoreFailure(r api.RestoreResult) error {
 	if r.DryRun || len(r.Lost) == 0 {
 		return nil
@@ -359,7 +359,7 @@ func namesText(items []api.RestoreItem) string {
 	return text
 }
 
-// filesText describes an action that put files back.
+// filesText describes an action that restored files.
 func filesText(d api.Action) string {
 	text := api.Plural(d.Files, "file")
 	if d.Kind != api.ActionRestore {
@@ -371,7 +371,7 @@ func filesText(d api.Action) string {
 	return "a restore of " + text
 }
 
-// printKept names the files that undo or redo left alone.
+// printKept names the files that undo or redo left unchanged.
 func (a *commands) printKept(r *api.RestoreResult) error {
 	if r == nil {
 		return nil
@@ -386,7 +386,7 @@ func (a *commands) printKept(r *api.RestoreResult) error {
 	return nil
 }
 
-// barWidth is how many signs the longest bar of --stat has.
+// barWidth is the number of signs in the longest bar of --stat.
 const barWidth = 40
 
 func (a *commands) checkpointDiffCommand() *cobra.Command {
@@ -411,7 +411,7 @@ func (a *commands) checkpointDiffCommand() *cobra.Command {
 	return cmd
 }
 
-// showDiff prints what differs for people.
+// showDiff prints a difference for people.
 func (a *commands) showDiff(ctx context.Context, d api.Diff, stat bool) error {
 	if len(d.Files) == 0 {
 		a.Say("nothing differs between %s and %s", d.From, d.To)
@@ -423,8 +423,7 @@ func (a *commands) showDiff(ctx context.Context, d api.Diff, stat bool) error {
 	return a.Paged(ctx, func() error { return a.printPatch(d.Files) })
 }
 
-// printPatch prints what differs as a patch. Everything in it comes from files and
-// models, names included.
+// printPatch prints a difference as a patch. Everything in it comes from files and models, names included.
 func (a *commands) printPatch(files []api.FileDiff) error {
 	style, out := a.OutStyle(), bufio.NewWriter(a.Out)
 	for _, f := range files {
@@ -446,7 +445,7 @@ func lineStyle(line string) view.Style {
 	return view.DiffStyle(line)
 }
 
-// diffNote is what a patch does not show.
+// diffNote returns a note on a difference that a patch does not show.
 func diffNote(f api.FileDiff) string {
 	var notes []string
 	if f.From.Kind == api.KindFile && f.To.Kind == api.KindFile && f.From.Mode != f.To.Mode {

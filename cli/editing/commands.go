@@ -29,7 +29,7 @@ import (
 // commands are the commands of this package with the invocation that they belong to.
 type commands struct{ *app.App }
 
-// Commands are the commands of this package.
+// Commands returns the commands of this package.
 func Commands(app *app.App) []*cobra.Command {
 	a := &commands{app}
 	return []*cobra.Command{
@@ -49,7 +49,7 @@ func Commands(app *app.App) []*cobra.Command {
 	}
 }
 
-// connected makes a command's RunE of a function that needs a connection.
+// connected makes a command's RunE from a function that needs a connection.
 func (a *commands) connected(f func(ctx context.Context, c *client.Client, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		return a.Connect(cmd.Context(), func(c *client.Client) error { return f(cmd.Context(), c, args) })
@@ -61,17 +61,17 @@ func posted[T any](ctx context.Context, a *commands, c *client.Client, id, what 
 	return app.Exchange(ctx, a.App, c, client.Request{Method: http.MethodPost, Path: app.PathOf(id, what), Body: body}, show)
 }
 
-// restoring is a request that puts files back.
+// restoring is a request that restores files.
 type restoring struct {
 	path string                          // the request's
-	what string                          // the act, for failures
+	what string                          // the act, for error texts
 	try  string                          // its command line
 	ask  bool                            // the user decides, where there is a terminal
 	body func(dry bool, plan string) any // the request's body: for a dry run, and then with its plan
 }
 
-// agreed sends a request that puts files back, and shows the result. On a terminal it first shows the result of a dry run
-// and asks; the real request names the plan of that dry run, so that the server does nothing else.
+// agreed sends a request that restores files, and shows the result. On a terminal it first shows the result of a dry
+// run and asks; the real request names the plan of that dry run, so that the server does exactly that.
 func agreed[T any](ctx context.Context, a *commands, c *client.Client, r restoring, files func(T) api.RestoreResult,
 	show func(T) error) error {
 	send := func(dry bool, plan string) (T, json.RawMessage, error) {
@@ -102,7 +102,7 @@ func agreed[T any](ctx context.Context, a *commands, c *client.Client, r restori
 	return errors.Join(err, restoreFailure(files(done)))
 }
 
-// checkpointPath is the path of a checkpoint; without a name, of the one before the newest change.
+// checkpointPath returns the path of a checkpoint; without a name, of the one before the newest change.
 func checkpointPath(id, c, what string) string {
 	if c == "" {
 		c = "newest"
@@ -221,7 +221,7 @@ func removals(args []string) []string {
 	return out
 }
 
-// pinCommand is pin or unpin.
+// pinCommand returns the command pin or unpin.
 func (a *commands) pinCommand(name, done string, pinned bool) *cobra.Command {
 	return help.Command(name, func(cmd *cobra.Command, args []string) error {
 		patch := api.TaskPatch{Pinned: api.Maybe[bool]{Given: true, Value: &pinned}}
@@ -283,7 +283,7 @@ func (a *commands) importTasks(ctx context.Context, c *client.Client, paths []st
 	return importFailure(r)
 }
 
-// importFailure is nil when all tasks with messages are imported.
+// importFailure returns nil when all tasks with messages are imported.
 func importFailure(r api.Import) error {
 	verb := "was"
 	if r.DryRun {

@@ -101,7 +101,7 @@ func (a *commands) printDone(what string, done any) error {
 	return a.PrintJSON(map[string]any{what: done})
 }
 
-// deleted prints one deleted task and how to get it back.
+// deleted prints one deleted task and how to restore it.
 func (a *commands) deleted(ctx context.Context, c *client.Client, t api.DeletedTask) error {
 	line := "deleted " + display.OneLine(t.ID)
 	if title := display.Cut(display.OneLine(t.Title), 60); title != "" {
@@ -124,7 +124,7 @@ type cascade struct {
 	with, keep bool
 }
 
-// decide reports whether subtasks go with the tasks that are to be deleted.
+// decide reports whether subtasks are deleted with their tasks.
 func (c cascade) decide(cmd *cobra.Command, a *commands, tasks, more []api.Summary) (bool, error) {
 	if len(more) == 0 || c.with {
 		return true, nil
@@ -281,7 +281,7 @@ func (a *commands) purge(cmd *cobra.Command, names []string, yes bool) error {
 	})
 }
 
-// consent asks before bytes are removed. Only a whole yes is one.
+// consent asks before bytes are removed. Only a complete "yes" counts.
 func (a *commands) consent(cmd *cobra.Command, chosen []api.DeletedTask) error {
 	what := fmt.Sprintf("remove %s for good", api.Plural(len(chosen), "task"))
 	if !a.Interactive() {
@@ -299,8 +299,8 @@ func (a *commands) consent(cmd *cobra.Command, chosen []api.DeletedTask) error {
 	return nil
 }
 
-// trashed finds tasks in the trash by name or id, or by an end of it; all of the trash when none is named. It finds
-// every task, each once, before the command changes one.
+// trashed finds tasks in the trash by name or id, or by an end of it; all tasks in the trash when none is named. It
+// finds every task, each once, before the command changes one.
 func (a *commands) trashed(cmd *cobra.Command, c *client.Client, names []string) (out []api.DeletedTask, err error) {
 	ctx := cmd.Context()
 	if len(names) == 0 {
@@ -338,7 +338,7 @@ func (a *commands) trashed(cmd *cobra.Command, c *client.Client, names []string)
 	return out, nil
 }
 
-// trashNames completes what is in the trash.
+// trashNames completes the tasks in the trash.
 func (a *commands) trashNames(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return a.CompletingInOrder(func() (out []string, err error) {
 		err = a.Connect(cmd.Context(), func(c *client.Client) error {

@@ -25,7 +25,7 @@ import (
 // undoneLimit is how many tasks undo --list names without --limit.
 const undoneLimit = 20
 
-// undoCommand is undo or redo.
+// undoCommand returns the command undo or redo.
 func (a *commands) undoCommand(name string) *cobra.Command {
 	var list bool
 	var o api.NewUndo
@@ -90,7 +90,7 @@ func (a *commands) undo(cmd *cobra.Command, id string, redo bool, o api.NewUndo)
 	})
 }
 
-// printUndo prints what was taken back or done again, and how to revert that.
+// printUndo prints what was undone or redone, and how to revert that.
 func (a *commands) printUndo(did string, action api.Action, task api.TaskActions, redo, dry bool) error {
 	if err := a.Println(did + " " + display.OneLine(task.Task.ID) + "  " + a.actionText(action, false)); err != nil {
 		return err
@@ -215,7 +215,7 @@ func moveText(d api.Action) string {
 	return text
 }
 
-// tagged is how the tags differ.
+// tagged describes how the tags differ.
 func tagged(from, to []string) string {
 	var out []string
 	for _, t := range to {
@@ -283,7 +283,7 @@ func (a *commands) rewindCommand() *cobra.Command {
 	return cmd
 }
 
-// rewind takes the histories of a task back, and with body.Files its files too. yes: do not ask.
+// rewind rewinds the histories of a task and, with body.Files, its files. yes: do not ask.
 func (a *commands) rewind(ctx context.Context, id string, body api.NewRewind, yes bool) error {
 	return a.Connect(ctx, func(c *client.Client) error {
 		if !body.Files {
@@ -389,7 +389,7 @@ func (a *commands) condenseCommand() *cobra.Command {
 	return cmd
 }
 
-// costWords is an amount in a sentence.
+// costWords writes an amount in a sentence.
 func costWords(cost *money.USD) string {
 	if cost == nil {
 		return "an amount that is not known"

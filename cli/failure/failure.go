@@ -32,13 +32,13 @@ import (
 type Failure struct {
 	Exit        int
 	Code        string // for programs, e.g. "task_not_found"
-	Status      int    // the HTTP status of the same failure, 0 = none fits
-	What        string // what failed, on what
+	Status      int    // the HTTP status of the same failure, 0 = none corresponds
+	What        string // the act that failed, and its object
 	Why         string
 	Try         string // what to do
 	Task        string
 	Suggestions []string
-	Candidates  []api.Candidate // the tasks that an ambiguous id fits
+	Candidates  []api.Candidate // the tasks that an ambiguous id matches
 	Retryable   bool
 }
 
@@ -70,13 +70,13 @@ type Problem struct {
 	Candidates []api.Candidate `json:"candidates,omitempty"`
 }
 
-// Usage is the failure of a wrong command line.
+// Usage returns the failure of a wrong command line.
 func Usage(what, why, try string) *Failure { return New(ExitUsage, "usage", what, why, try) }
 
-// Config is the failure of a setting, or of something that this machine lacks.
+// Config returns the failure of a setting, or of something that this machine lacks.
 func Config(what, why, try string) *Failure { return New(ExitConfig, "configuration", what, why, try) }
 
-// NotFound is the failure of a name that nothing has.
+// NotFound returns the failure of a name that does not exist.
 func NotFound(code, what, why, try string) *Failure { return New(ExitNotFound, code, what, why, try) }
 
 // UnknownCommand is the failure of a command that does not exist, with the closest ones.
@@ -146,7 +146,7 @@ func Arguments(low, high int, try string) cobra.PositionalArgs {
 // ShellWord quotes a word for a shell.
 func ShellWord(word string) string { return shell.Word(word) }
 
-// closestFlag is the flag that a mistyped name most likely means, "" when none is near.
+// closestFlag returns the flag that a mistyped name most likely means, "" when none is near.
 func closestFlag(cmd *cobra.Command, name string) string {
 	best, least := "", 3
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -157,8 +157,8 @@ func closestFlag(cmd *cobra.Command, name string) string {
 	return best
 }
 
-// problemExits are the exit codes of server problems whose status alone would give another exit code than the same
-// failure in this process.
+// problemExits are the exit codes of server problems that have, in this process, another exit code than their status
+// implies.
 var problemExits = map[string]int{
 	"ambiguous_id":       ExitUsage,
 	"workspace_missing":  ExitConfig,
@@ -301,7 +301,7 @@ var settingsExits = map[config.Kind]int{
 	config.Misused: ExitUsage, config.Broken: ExitConfig, config.Missing: ExitNotFound, config.Taken: ExitBusy,
 }
 
-// Of makes the failure of an error.
+// Of returns the failure for an error.
 func Of(err error) *Failure {
 	var own *Failure
 	var p *client.Problem // also of an act in this process
@@ -359,8 +359,8 @@ func (f *Failure) place(err error) {
 	}
 }
 
-// OfOutcome makes the failure of a run's outcome; nil when the run completed. stopped is the exit code of the signal that
-// stopped the run, 0 = no signal did.
+// OfOutcome returns the failure for a run's outcome; nil when the run completed. stopped is the exit code of the
+// signal that stopped the run, 0 = no signal did.
 func OfOutcome(task string, o engine.Outcome, stopped int) *Failure {
 	resume := "roost resume " + task
 	f := &Failure{Exit: ExitFailed, Code: "run_failed", Task: task, What: "the run of task " + task + " failed", Why: o.Reason, Try: resume}
@@ -531,8 +531,8 @@ func (f *Failure) Advise(cmd *cobra.Command, args []string) {
 	}
 }
 
-// retry is the beginning of a command line that repeats the command with other flags; where the command takes no folder,
-// it is the command resume.
+// retry returns the beginning of a command line that repeats the command with other flags. If the command takes no
+// folder, that is the command resume.
 func retry(cmd *cobra.Command, args []string, task string) string {
 	path := cmd.CommandPath()
 	if cmd.Flags().ShorthandLookup("C") == nil {
@@ -554,8 +554,8 @@ func retry(cmd *cobra.Command, args []string, task string) string {
 // ofSettings matches the members of a request's body whose faults are faults of configuration.
 var ofSettings = lazyregexp.New(`^/(workspace|provider|model|base_url|(allow|ask|deny)_tools/.*)$`)
 
-// against is the server's complaint about members of a request, without the pointers, which only programs read. settings
-// reports that a setting is at fault.
+// against returns the server's complaint about members of a request, without the pointers, which only programs read.
+// settings reports that a setting is wrong.
 func against(p *client.Problem) (why string, settings bool) {
 	why = p.Detail
 	for _, e := range p.Errors {
@@ -568,8 +568,8 @@ func against(p *client.Problem) (why string, settings bool) {
 	return strings.TrimPrefix(why, "; "), settings
 }
 
-// divide separates what failed from why in an error's text: in "export task x: write y: no space left" the headline is
-// "export task x". It does not divide text in quotation marks; a text whose first part is too long has no headline.
+// divide splits an error's text into what failed and why: in "export task x: write y: no space left" what is "export
+// task x". It does not split inside quotation marks. If the first part is too long, ok is false.
 func divide(text string) (what, why string, ok bool) {
 	const headline = 160
 	quoted := false

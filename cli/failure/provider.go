@@ -23,16 +23,16 @@ var causeAdvice = []struct {
 	{llm.ErrOffline, "  # once this machine is online"},
 }
 
-// billing are the pages on which an account of a provider gets credit.
+// billing maps providers to the pages on which an account gets credit.
 var billing = map[string]string{
 	"anthropic": "https://console.anthropic.com/settings/billing",
 	"openai":    "https://platform.openai.com/settings/organization/billing",
 	"google":    "https://console.cloud.google.com/billing",
 }
 
-// providerAdvice is the advice for a run that a provider ended, when another try would fail in the same way: another key
-// or another model, or something to check first. why is added to the provider's message. Both are "" when another try
-// may help.
+// providerAdvice returns the advice for a run that a provider ended, when another try would fail in the same way:
+// another key or another model, or something to check first. why is added to the provider's message. Both are "" when
+// another try may help.
 func providerAdvice(task string, err error) (try, why string) {
 	var p *llm.Error
 	if !errors.As(err, &p) {

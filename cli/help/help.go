@@ -15,10 +15,10 @@ import (
 //go:embed *.txt
 var pages embed.FS
 
-// Command makes a command of its page and its function. The page of `roost trash purge` is trash-purge.txt. The first lines
-// of a page are the usage, the summary and, if the number of arguments is checked, the least and the most of them (-1: any
-// number) with a command line that an error suggests. A blank line precedes the description; the line "Examples:" precedes
-// the examples.
+// Command makes a command from its page and a function. The page of `roost trash purge` is trash-purge.txt. The first
+// lines of a page are the usage, the summary and, if the number of arguments is checked, their least and greatest
+// number (-1: any number) with a command line that an error suggests. A blank line precedes the description; the line
+// "Examples:" precedes the examples.
 func Command(name string, run func(*cobra.Command, []string) error) *cobra.Command {
 	data, err := pages.ReadFile(strings.ReplaceAll(name, " ", "-") + ".txt")
 	if err != nil {

@@ -42,14 +42,14 @@ var (
 	}
 )
 
-// values explain what a flag takes, below its own line.
+// values holds explanations of the values of flags, which follow the flag's own line.
 var values = map[string]string{"approve": `
 ask    read and search the workspace (default)
 read   also read elsewhere, not protected files
 edits  also write inside the workspace
 all    everything but protected files and --deny`}
 
-// Layout lays out help for a terminal, or for other readers.
+// Layout formats help for a terminal, or for other readers.
 type Layout struct {
 	Style display.Style
 	Width int // of the terminal, 0 when there is none
@@ -65,7 +65,7 @@ func (l Layout) Install(root *cobra.Command) {
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { _ = show(cmd) }) // the caller keeps the error of its writer
 }
 
-// Text is the help of a command: how it is called, examples, what it does, and its flags.
+// Text returns the help of a command: its usage, examples, description and flags.
 func (l Layout) Text(cmd *cobra.Command) string {
 	cmd.InitDefaultHelpFlag()
 	var b strings.Builder
@@ -104,7 +104,7 @@ func (l Layout) Text(cmd *cobra.Command) string {
 	return b.String()
 }
 
-// commands prints the commands below a command: those of the root in their sections.
+// commands prints the subcommands of a command: those of the root in their sections.
 func (l Layout) commands(cmd *cobra.Command, part func(title, text string)) {
 	rest := slices.DeleteFunc(slices.Clone(cmd.Commands()), func(c *cobra.Command) bool { return !c.IsAvailableCommand() && c.Name() != "help" })
 	wide := 0
@@ -133,7 +133,7 @@ func (l Layout) commands(cmd *cobra.Command, part func(title, text string)) {
 	part("Commands", list(rest))
 }
 
-// flags prints the flags of a command, in sections where there are many.
+// flags prints the flags of a command, in sections if there are many.
 func (l Layout) flags(cmd *cobra.Command, part func(title, text string)) {
 	own := cmd.LocalNonPersistentFlags()
 	left := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -177,7 +177,7 @@ func (l Layout) flags(cmd *cobra.Command, part func(title, text string)) {
 
 func (l Layout) usages(f *pflag.FlagSet) string { return f.FlagUsagesWrapped(l.Width) }
 
-// narrow is the width of a terminal below which the lines of the pages would break badly.
+// narrow is the width of a terminal below which the lines of the pages would break in bad places.
 const narrow = 100
 
 // wrap fits the paragraphs of a page into a narrow terminal. Indented lines stay as they are.
@@ -195,13 +195,13 @@ func (l Layout) wrap(text string) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// wordwrap wraps at blanks alone: a hyphen begins a flag.
+// wordwrap wraps only at blanks: a hyphen begins a flag.
 func wordwrap(text string, width int) string {
 	const hard = "\u2011" // as wide as a hyphen; Wordwrap does not break behind it
 	return strings.ReplaceAll(ansi.Wordwrap(strings.ReplaceAll(text, "-", hard), width, ""), hard, "-")
 }
 
-// Row is a line of a list: its text is wrapped below itself.
+// Row returns a line of a list: its text is wrapped below itself.
 func (l Layout) Row(lead, text string) string { return lead + l.hang(text, len(lead)) }
 
 // hang wraps a text that begins in a column, so that its other lines begin there too.

@@ -8,7 +8,7 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// Topic is the page of a name, nil when there is none.
+// Topic returns the page with a name, nil when there is none.
 func Topic(name string) *docs.Page {
 	for _, p := range docs.Pages() {
 		if p.Name == name {
@@ -24,8 +24,8 @@ var (
 	markBold = lazyregexp.New(`\*\*([^*]+)\*\*`)
 )
 
-// Page is a page of the manual as a person reads it. Without a terminal it is the Markdown itself; on one, headings
-// are bold, code is indented, and paragraphs are wrapped at words.
+// Page returns a page of the manual in the form for a person. Without a terminal it is the Markdown itself; on one,
+// headings are bold, code is indented, and paragraphs are wrapped at words.
 func (l Layout) Page(markdown string) string {
 	if l.Width <= 0 {
 		return strings.TrimRight(markdown, "\n")

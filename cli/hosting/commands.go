@@ -56,7 +56,7 @@ func (a *commands) serverStatus(ctx context.Context, c *client.Client, method, p
 	})
 }
 
-// serverText is a server's status in lines.
+// serverText describes a server's status in lines.
 func serverText(s api.Server, now time.Time) string {
 	where := cmp.Or(s.URL, "a process with a socket")
 	since := s.StartedAt
@@ -146,7 +146,7 @@ func (a *commands) serverDrain(ctx context.Context, c *client.Client, off, wait 
 	})
 }
 
-// until calls look until a server has finished what it was asked for. A signal ends only the waiting.
+// until calls look until a server has carried out the request. A signal ends only the waiting.
 func (a *commands) until(ctx context.Context, verb, what string, look func(context.Context) (done bool, err error)) error {
 	stop := a.StopperWith(ctx, func() { fmt.Fprintln(a.Err, "\nthe server continues to "+verb) })
 	defer stop.Undo()
@@ -189,7 +189,7 @@ func (a *commands) doctorCommand() *cobra.Command {
 	return cmd
 }
 
-// damage is the failure of a check that found damage.
+// damage returns the failure of a check that found damage.
 func damage(r api.Checkup, n api.NewCheckup) *failure.Failure {
 	f := failure.New(failure.ExitDamaged, "damaged", damagedTasks(r),
 		"nothing was changed; what can be read is shown and can be continued",
@@ -204,8 +204,8 @@ func damage(r api.Checkup, n api.NewCheckup) *failure.Failure {
 	return f
 }
 
-// unpairedOnly counts the tasks whose only damage is that calls lack results. Lists, which read no messages, do not call
-// them damaged.
+// unpairedOnly counts the tasks whose only damage is calls without results. Lists, which read no messages, do not
+// show them as damaged.
 func unpairedOnly(r api.Checkup) int {
 	only := map[string]bool{}
 	for _, f := range r.Damaged {
@@ -311,7 +311,7 @@ func where(f api.Finding) string {
 	return f.ID + "  " + f.File
 }
 
-// fate describes what was recovered and what was lost, as far as it is known.
+// fate describes what was recovered and what was lost, as far as that is known.
 func fate(d api.Finding) string {
 	text := ""
 	if d.Recovered != "" {
@@ -326,7 +326,7 @@ func fate(d api.Finding) string {
 // commands are the commands of this package with the invocation that they belong to.
 type commands struct{ *app.App }
 
-// Commands are the commands of this package.
+// Commands returns the commands of this package.
 func Commands(app *app.App) []*cobra.Command {
 	a := &commands{app}
 	return []*cobra.Command{

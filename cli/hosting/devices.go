@@ -35,7 +35,7 @@ func (a *commands) devicesCommand() *cobra.Command {
 	return cmd
 }
 
-// onServer makes a command's RunE of a function that needs a running server. what names the act, for failures.
+// onServer makes a command's RunE from a function that needs a running server. what describes the act in error texts.
 func (a *commands) onServer(what string, f func(context.Context, *client.Client, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		return a.OnServer(what, func(c *client.Client) error { return f(cmd.Context(), c, args) })
@@ -90,7 +90,7 @@ func (a *commands) addDevice(ctx context.Context, c *client.Client, _ []string) 
 	return a.showLAN(*state.LAN, login.LAN)
 }
 
-// showLAN prints how a device of the local network reaches the server, and what it has to do first.
+// showLAN prints how a device of the local network reaches the server, and the first steps on that device.
 func (a *commands) showLAN(at api.LAN, link string) error {
 	if err := a.printQR(link); err != nil {
 		return err
@@ -104,8 +104,8 @@ func (a *commands) showLAN(at api.LAN, link string) error {
 	return nil
 }
 
-// printQR draws a text as a QR code, two rows of it in a line: dark on light where there are colours. Without colours a
-// light terminal shows it inverted, which most cameras read.
+// printQR prints a text as a QR code, two of its rows on each line: dark on light if there are colours. Without
+// colours a light terminal shows it inverted, which most cameras can read.
 func (a *commands) printQR(text string) error {
 	code, err := qr.Encode(text, qr.L)
 	if err != nil {

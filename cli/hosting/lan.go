@@ -13,11 +13,11 @@ import (
 	"github.com/roost-dev/roost/server/lan"
 )
 
-// usualLAN is where --lan without an address listens: at every address of the machine. Package lan serves only those of
+// usualLAN is the address of --lan without an address: every address of the machine. Package lan serves only those of
 // local networks.
 const usualLAN = ":7879"
 
-// openLAN opens the door for devices of the local network; nil without --lan.
+// openLAN opens the listener for devices of the local network; nil without --lan.
 func (a *commands) openLAN(ctx context.Context, f *serveFlags, root, token string) (*server.LAN, error) {
 	if f.lan == "" {
 		return nil, nil //nolint:nilnil // it was not asked for

@@ -22,8 +22,8 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// migrateCommand copies the tasks of a root into a database, or back. It opens both stores itself, because no server holds
-// both.
+// migrateCommand copies the tasks of a root into a database, or back. It opens both stores itself, because no server
+// has both.
 func (a *commands) migrateCommand() *cobra.Command {
 	var from, to, key string
 	var n api.NewMigration

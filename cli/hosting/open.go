@@ -85,8 +85,8 @@ func (a *commands) openPage(ctx context.Context, c *client.Client, id string, on
 	return nil
 }
 
-// pageFor is the address of the page of a task; without one that of the history, narrowed to the current folder when
-// the folder has tasks.
+// pageFor returns the address of a task's page. Without a task, it is that of the history, narrowed to the current
+// folder when the folder has tasks.
 func (a *commands) pageFor(ctx context.Context, c *client.Client, id string) (string, error) {
 	if id != "" {
 		t, err := c.Task(ctx, id)
@@ -101,11 +101,12 @@ func (a *commands) pageFor(ctx context.Context, c *client.Client, id string) (st
 	return "/?" + url.Values{"workspace": {a.Dir}}.Encode(), nil
 }
 
-// startPatience is how long a server may take to start.
+// startPatience limits how long a server may take to start.
 const startPatience = 30 * time.Second
 
 // startServer starts a server of this root that outlives the command, at the usual address, or at any free port when
-// another program listens there. Of several commands at one moment the first starts it, and the others wait.
+// another program listens there. If several commands call it at once, the first starts the server, and the others
+// wait.
 func (a *commands) startServer(ctx context.Context) (err error) {
 	root, err := a.RootFolder()
 	if err != nil {
@@ -136,7 +137,7 @@ func (a *commands) startServer(ctx context.Context) (err error) {
 	return err
 }
 
-// startAt starts a server, and waits until the server has printed its address: then it answers.
+// startAt starts a server, and waits until it has printed its address: from then on it answers.
 func (a *commands) startAt(address, logFile string) error {
 	program, err := os.Executable()
 	if err != nil {
@@ -179,7 +180,7 @@ func (a *commands) startAt(address, logFile string) error {
 	return nil
 }
 
-// notStarted is the failure of a server that ended before it answered, with the reason from its log.
+// notStarted returns the failure of a server that ended before it answered, with the reason from its log.
 func notStarted(logFile string) error {
 	code, why := "no_server", "the server ended, or did not answer in time"
 	if text, err := inputfile.Read(logFile); err == nil {

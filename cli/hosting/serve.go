@@ -35,11 +35,11 @@ import (
 	"github.com/roost-dev/roost/web"
 )
 
-// serveFlags are the flags of serve. How a server works on tasks has settings, too.
+// serveFlags are the flags of serve. The way in which a server works on tasks has settings, too.
 type serveFlags struct {
 	listen, cert, key string
 	shared            sharedFlags
-	lan               string // where devices of the local network are served; "" = nowhere
+	lan               string // the address for devices of the local network; "" = they are not served
 	hosts, origins    []string
 	fresh, trust      bool
 	host              string            // of listen
@@ -75,7 +75,7 @@ func (a *commands) serveCommand() *cobra.Command {
 	return cmd
 }
 
-// serve answers until a signal or a request ends it.
+// serve answers requests until a signal or a request ends it.
 func (a *commands) serve(cmd *cobra.Command, f *serveFlags) error {
 	host, _, err := net.SplitHostPort(f.listen)
 	if err != nil {
@@ -123,7 +123,7 @@ func (a *commands) serve(cmd *cobra.Command, f *serveFlags) error {
 	return nil
 }
 
-// listen takes the address.
+// listen listens at the address.
 func (a *commands) listen(ctx context.Context, root, address string) (net.Listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	switch {
@@ -141,7 +141,7 @@ func (a *commands) listen(ctx context.Context, root, address string) (net.Listen
 	return l, nil
 }
 
-// serverRuns turns the error that a root already has a server into a Failure. Other errors stay.
+// serverRuns turns the error for a root that already has a server into a Failure. It returns other errors unchanged.
 func serverRuns(err error) error {
 	var taken *presence.TakenError
 	if !errors.As(err, &taken) {
@@ -181,7 +181,7 @@ func (f *serveFlags) secure() error {
 	return nil
 }
 
-// open is the failure to serve without TLS at an address that other machines can reach.
+// open returns the failure for serving without TLS at an address that other machines can reach.
 func (f serveFlags) open() *failure.Failure {
 	return failure.New(failure.ExitConfig, "tls_needed", "listen on "+f.listen,
 		"other machines can reach this address, and without TLS anyone in between could read the token and all tasks",
@@ -189,7 +189,7 @@ func (f serveFlags) open() *failure.Failure {
 			"come by ssh -L 7878:127.0.0.1:7878")
 }
 
-// address is the URL by which a server is reached.
+// address returns the URL by which a server is reached.
 func address(addr, host string, secure bool) (string, error) {
 	scheme := map[bool]string{false: "http://", true: "https://"}[secure]
 	_, port, err := net.SplitHostPort(addr)
@@ -202,7 +202,7 @@ func address(addr, host string, secure bool) (string, error) {
 	return scheme + net.JoinHostPort(host, port), nil
 }
 
-// greet prints where the server is.
+// greet prints the address of the server.
 func (a *commands) greet(ctx context.Context, url, token string, srv *server.Server, at *server.LAN) error {
 	path, err := srv.LoginPath(ctx)
 	if err != nil {
@@ -410,8 +410,8 @@ func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roos
 	return err
 }
 
-// takeUp continues the tasks that an earlier server left, while this server already answers requests. A task that it cannot
-// continue stops no other one.
+// takeUp continues the tasks that an earlier server left, while this server already answers requests. If it cannot
+// continue a task, it still continues the others.
 func takeUp(ctx context.Context, e *engine.Engine, f *serveFlags, recovery *server.Recovery, log *slog.Logger) {
 	recovery.Set("going_on")
 	err := e.Recover(ctx, engine.RecoverOptions{Resume: f.resume, MaxAttempts: f.attempts})
@@ -493,7 +493,8 @@ func (a *commands) log(token string, c setup.Config) *slog.Logger {
 	return slog.New(slog.NewTextHandler(a.Err, o))
 }
 
-// restarts returns the settings for restarts by a server that was started here. Reading the settings has checked them.
+// restarts returns the settings for restarts by a server that this command starts. Reading the settings has checked
+// them.
 func (a *commands) restarts() (service.Restart, error) {
 	s, err := a.Settings()
 	if err != nil {

@@ -23,10 +23,10 @@ import (
 // sharedFlags are the flags of a server whose tasks are in a database.
 type sharedFlags struct {
 	store string // the address of the database; "" = tasks are in folders
-	key   string // file
+	key   string // the file with it
 	peers string // the address of this server for the others
 
-	folders []string // that other servers have too, as NAME=DIR
+	folders []string // folders that other servers have, too, as NAME=DIR
 	clones  local.Clones
 }
 
@@ -44,7 +44,7 @@ func (f *sharedFlags) define(fl *pflag.FlagSet) {
 		"clone only when the server that has the workspace was away for this long, unless a person asks")
 }
 
-// openServed opens the tasks that are served. closing must be called at the end.
+// openServed opens the tasks to serve. closing must be called at the end.
 func (a *commands) openServed(ctx context.Context, f *serveFlags) (s *local.Roost, closing func(), err error) {
 	if f.shared.store == "" && len(f.shared.folders) > 0 {
 		return nil, nil, failure.Usage("roost serve --workspace "+f.shared.folders[0], "folders are shared by servers that share a database",
@@ -64,7 +64,7 @@ func (a *commands) openServed(ctx context.Context, f *serveFlags) (s *local.Roos
 	return a.openDatabase(ctx, f.shared.store, f.shared.key)
 }
 
-// refuse is the failure of a command whose database cannot be used.
+// refuse returns the failure of a command that cannot use its database.
 func refuse(err error, next string) error {
 	return failure.New(failure.ExitConfig, "database", "open the database", err.Error(), next)
 }
@@ -103,7 +103,7 @@ func (a *commands) openDatabase(ctx context.Context, address, key string) (s *lo
 	return s, db.Close, nil
 }
 
-// explain advises what to do about a database that cannot be used.
+// explain returns advice about a database that cannot be used.
 func explain(err error) string {
 	switch {
 	case errors.Is(err, database.ErrReadOnly):
@@ -122,7 +122,7 @@ func explain(err error) string {
 	return "pg_isready -d ADDRESS  # roost serve --store postgres://USER@HOST/NAME"
 }
 
-// check refuses a --peer-url that no other server would use.
+// check refuses a --peer-url that no other server could use.
 func (f *sharedFlags) check() error {
 	if f.peers == "" {
 		return nil
@@ -142,7 +142,7 @@ func (f *sharedFlags) check() error {
 	return nil
 }
 
-// How often, and with which pauses, a server tries to reach itself: a new name may resolve only after a moment.
+// How often, and with which pauses, a server tries to reach itself: a new name may not resolve at once.
 const (
 	reachTries = 8
 	reachEvery = 2 * time.Second
@@ -177,19 +177,20 @@ const (
 	takeOverAgain = 10 * time.Second
 )
 
-// takeover continues the tasks of servers of the group that ended. Of the servers that try, one gets the lease of a task.
+// takeover continues the tasks of servers of the group that ended. If several servers try, one gets the lease of a
+// task.
 type takeover struct {
 	s    *local.Roost
 	f    *serveFlags
 	log  *slog.Logger
 	work sync.WaitGroup
-	done chan error // the result of the work, of which one runs at a time
+	done chan error // the result of the present work; one work runs at a time
 
 	tried, said string
-	last        time.Time // of the attempt, and of the look at the servers
+	last        time.Time // of the last attempt, and of the last look at the servers
 	looked      time.Time
-	servers     map[string]bool // those that ran at that look
-	cloning     time.Time       // when workspaces of a server that ended may be cloned; zero: no server has ended lately
+	servers     map[string]bool // the servers that ran at that look
+	cloning     time.Time       // when workspaces of an ended server may be cloned; zero: no server has ended lately
 }
 
 // takeOver announces this server and its address until ctx ends. After first has returned, it continues the tasks that

@@ -21,8 +21,8 @@ import (
 	"github.com/roost-dev/roost/local"
 )
 
-// teamCommand manages the accounts of people who share a server. Only init works on the database itself: it makes the first
-// token, and without a token no server makes another one.
+// teamCommand manages the accounts of people who share a server. Only init uses the database directly: it makes the
+// first token, and a server makes tokens only for a caller with a token.
 func (a *commands) teamCommand() *cobra.Command {
 	plain := func(name, what string, f func(context.Context, *client.Client, []string) error) *cobra.Command {
 		return help.Command("team "+name, a.onServer(what, f))
@@ -141,7 +141,7 @@ func account(ctx context.Context, c *client.Client, given string) (api.Account, 
 	return all.find(given)
 }
 
-// name is the name of an account, or the id of one that was removed.
+// name returns the name of an account, or the id of a removed one.
 func (all team) name(id string) string {
 	if i := slices.IndexFunc(all, func(one api.Account) bool { return one.ID == id }); i >= 0 {
 		return all[i].Name
@@ -157,7 +157,7 @@ func memberPath(of []api.Account) string {
 	return "/v1/accounts/" + url.PathEscape(of[0].ID) + "/members/" + url.PathEscape(of[1].ID)
 }
 
-// changeTeam makes a change of accounts that a person names.
+// changeTeam changes accounts that a person names.
 func (a *commands) changeTeam(ctx context.Context, c *client.Client, method, done string, names []string, path func([]api.Account) string) error {
 	all, err := listAccounts(ctx, c)
 	if err != nil {

@@ -14,7 +14,7 @@ type fence struct {
 	mark   byte
 	marks  int
 	indent int
-	code   *highlight.Code // nil = its language is not known
+	code   *highlight.Code // nil = the language is unknown
 }
 
 // openFence begins a block of code with its first line.
@@ -69,7 +69,7 @@ func (s *Stream) codeLine(f *fence, line string) {
 	s.verbatim(f.spans(line)...)
 }
 
-// verbatim writes a line of pieces as they are. A line that is too long continues in the next row after a mark.
+// verbatim writes a line of pieces unchanged. A line that is too long continues in the next row after a mark.
 func (s *Stream) verbatim(pieces ...span) {
 	f := &s.flow
 	room := max(s.o.Width-ansi.StringWidthWc(f.lead), 1)
@@ -97,10 +97,10 @@ func (s *Stream) verbatim(pieces ...span) {
 	f.newline()
 }
 
-// continued begins the row in which a line of code continues.
+// continued is the mark at the beginning of a row in which a line of code continues.
 const continued = "↪ "
 
-// codeRole are the roles of pieces of code.
+// codeRole maps kinds of code to roles.
 var codeRole = map[highlight.Kind]theme.Role{
 	highlight.Comment: theme.Dim,
 	highlight.String:  theme.Success,
@@ -112,7 +112,7 @@ var codeRole = map[highlight.Kind]theme.Role{
 	highlight.Removed: theme.Removed,
 }
 
-// spans are the pieces of a line of code.
+// spans returns the pieces of a line of code.
 func (f *fence) spans(line string) (out []span) {
 	if f.code == nil {
 		return []span{{look{role: theme.Text}, line}}

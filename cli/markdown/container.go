@@ -19,8 +19,8 @@ type container struct {
 	number  int
 }
 
-// before is the beginning of a line: the bars of quotes, the markers of items, and blanks. Only the first line of an item
-// has its marker. before never takes more than half of the width.
+// before returns the beginning of a line: the bars of quotes, the markers of items, and blanks. Only the first line
+// of an item has its marker. It takes at most half of the width.
 func (s *Stream) before(first bool) string {
 	var out strings.Builder
 	out.WriteString(strings.Repeat(" ", s.o.Indent))
@@ -84,8 +84,8 @@ func spread(line string) string {
 
 func indentOf(s string) int { return len(s) - len(strings.TrimLeft(s, " ")) }
 
-// quote removes the mark of a block quote from a line. is reports that there was one; known is false if that cannot be
-// decided yet.
+// quote removes the mark of a block quote from a line. is: there was one; known is false while that cannot be
+// decided.
 func quote(line string, indent int, whole bool) (inner string, is, known bool) {
 	if indent > 3 || indent == len(line) || line[indent] != '>' {
 		return line, false, true

@@ -9,12 +9,12 @@ import (
 	"github.com/roost-dev/roost/cli/theme"
 )
 
-// look is how a piece of text is shown.
+// look is the appearance of a piece of text.
 type look struct {
 	role theme.Role
 	attr theme.Attr
 	url  string // the address that it leads to, made safe; "" = none
-	id   int    // of the link: a terminal shows its parts on two lines as one
+	id   int    // of the link: a terminal joins its parts on several lines by it
 }
 
 type span struct {
@@ -22,25 +22,25 @@ type span struct {
 	text string
 }
 
-// flow breaks words into lines. A word is written when its end is known, so that a line only ever grows.
+// flow breaks words into lines. It writes a word when the word's end is known, so that a line only ever grows.
 type flow struct {
 	theme theme.Theme
-	width int      // columns of a line, with what it begins with
+	width int      // columns of a line, with its lead
 	out   []string // finished lines
 
 	line  strings.Builder // the unfinished one
 	begun bool            // it holds a word
 	col   int
-	last  look // of the last word on it
+	last  look // of the last word in it
 
 	lead, next string // the beginnings of this line and of the following ones
-	word       []span // the last one, which may continue
+	word       []span // the last word, which may continue
 	length     int    // of the word, in columns
 	wide       bool   // the word ends with a wide character, after which a line may break
 	space      bool   // a blank comes before the word
 }
 
-// put adds text to the last word; blanks in it do not end the word. The text must hold whole characters.
+// put adds text to the last word; blanks in it do not end the word. The text must consist of whole characters.
 func (f *flow) put(l look, text string) {
 	for text != "" {
 		cluster, width := ansi.FirstGraphemeCluster(text, ansi.WcWidth)
@@ -58,7 +58,7 @@ func (f *flow) put(l look, text string) {
 	}
 }
 
-// noStart are the characters with which no line begins where it breaks between wide characters.
+// noStart are characters before which a line does not break between wide characters.
 const noStart = "、。，．・：；？！」』）】〕〉》”’…ー々,.:;?!)]}"
 
 // blank ends the word.
@@ -67,7 +67,7 @@ func (f *flow) blank() {
 	f.space = f.begun
 }
 
-// flush writes the word, on a new line where this one has no room for it.
+// flush writes the word, on a new line if this one has no room for it.
 func (f *flow) flush() {
 	if len(f.word) == 0 {
 		return
@@ -94,7 +94,7 @@ func (f *flow) flush() {
 	f.word, f.length, f.wide = f.word[:0], 0, false
 }
 
-// write adds a piece of a word to the line behind lead, and breaks it only where it is longer than a line.
+// write adds a piece of a word to the line after lead, and breaks the piece only if it is longer than a line.
 func (f *flow) write(s span, lead string) {
 	f.start()
 	from := 0
@@ -129,7 +129,7 @@ func (f *flow) newline() {
 	f.lead = f.next
 }
 
-// whole writes a line that is painted and has its beginning.
+// whole writes a line that is already painted and has its lead.
 func (f *flow) whole(line string) {
 	f.out = append(f.out, line)
 	f.lead = f.next

@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	reach   = 2 << 10 // bytes in which an emphasis, a link or a code span must end; a word that is longer goes in parts
-	deepest = 8       // emphases and links inside each other
+	reach   = 2 << 10 // bytes in which an emphasis, a link or a code span must end; a longer word is written in parts
+	deepest = 8       // levels of nested emphases and links
 )
 
-// text reads the inside of paragraphs: emphasis, code spans, links. It writes what cannot change any more; what may
-// still become an emphasis or a link waits for its end.
+// text reads the inside of paragraphs: emphasis, code spans, links. It writes text that cannot change any more; text
+// that may still become an emphasis or a link waits for its end.
 type text struct {
 	f     *flow
 	o     *Options
@@ -32,7 +32,7 @@ type text struct {
 	ends   map[byte]place // where the next emphasis with a mark may end
 }
 
-// add appends to the paragraph; final means that nothing follows.
+// add appends text to the paragraph; final means that none follows.
 func (t *text) add(more string, final bool) {
 	t.rest += more
 	n := t.read(t.rest, look{role: t.o.Role}, final, 0)
@@ -60,7 +60,7 @@ func (t *text) read(s string, l look, final bool, depth int) int {
 	return at
 }
 
-// special are the bytes with which something other than words may begin.
+// special are the bytes that may begin something other than words.
 const special = " \n\\`*_~[!<&"
 
 // one writes the first element of s, and returns its length; 0 = its end is not known yet.
@@ -138,7 +138,8 @@ func (t *text) words(s string, l look, final bool) int {
 	return n
 }
 
-// stops reports whether a run of ordinary characters ends before s[n]. In scripts without blanks each character is one.
+// stops reports whether a run of ordinary characters ends before s[n]. In scripts without blanks each character is a
+// run of its own.
 func (t *text) stops(s string, n int) bool {
 	if ascii(s[n]) {
 		return strings.IndexByte(special, s[n]) >= 0 || s[n] == 'h' && s[n-1] == '('
@@ -148,10 +149,10 @@ func (t *text) stops(s string, n int) bool {
 		r >= 0xFF01 && r < 0xFF61
 }
 
-// run is how often s begins with its first byte.
+// run returns how often s begins with its first byte.
 func run(s string) int { return len(s) - len(strings.TrimLeft(s, s[:1])) }
 
-// missing is the result for an element whose end is not in s: wait reports whether the end may still come.
+// missing returns the result for an element whose end is not in s. wait: the end may still come.
 func missing(s string, final bool) (n int, wait bool) { return 0, !final && len(s) < reach }
 
 // code writes a code span.
@@ -176,8 +177,8 @@ func (t *text) code(s string, l look, final bool) (n int, wait bool) {
 	return to + marks, false
 }
 
-// codeSpan returns the bounds of the inside of a code span at the start of s; 0, 0 = the span does not end. Where more may
-// follow, a mark at the very end of s does not count yet.
+// codeSpan returns the bounds of the inside of a code span at the start of s; 0, 0 = the span does not end. If more
+// may follow, a mark at the very end of s does not count yet.
 func codeSpan(s string, final bool) (from, to int) {
 	from = run(s)
 	for at := from; at < len(s) && at < reach; {
@@ -194,7 +195,7 @@ func codeSpan(s string, final bool) (from, to int) {
 	return 0, 0
 }
 
-// spaced writes text in which each blank counts.
+// spaced writes text in which every blank is kept.
 func (t *text) spaced(l look, s string) {
 	for i, part := range strings.Split(s, " ") {
 		switch {
@@ -239,8 +240,8 @@ func (t *text) emphasis(s string, l look, final bool, depth int) (n int, wait bo
 	return end + marks, false
 }
 
-// far reports that no emphasis ends in the reach of the one at the start of s. Without it, a text with many such marks
-// would be searched from each of them.
+// far reports that no emphasis ends within reach of the one at the start of s. Without this check, a text with many
+// such marks would be searched from each of them.
 func (t *text) far(s string, marks int, final bool) bool {
 	p := t.ends[s[0]]
 	if p.at <= t.at || !p.found && p.at < t.at+reach {
@@ -321,10 +322,10 @@ func closer(s string, marks int, final bool) (end int, known bool) {
 	return 0, !wait
 }
 
-// full reports whether s begins with a whole character, or nothing follows.
+// full reports whether s begins with a complete character, or no more text follows.
 func full(s string, final bool) bool { return final || utf8.FullRuneInString(s) }
 
-// first is the first character of s; 0 = there is none.
+// first returns the first character of s; 0 = there is none.
 func first(s string) rune {
 	if s == "" {
 		return 0
@@ -339,7 +340,7 @@ func symbol(r rune) bool   { return unicode.IsPunct(r) || unicode.IsSymbol(r) }
 func word(r rune) bool     { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 func flank(a, b rune) bool { return !gap(b) && (!symbol(b) || gap(a) || symbol(a)) }
 
-// flanks reports whether marks between two characters may begin and end an emphasis, as CommonMark has it. An
+// flanks reports whether marks between two characters may begin and end an emphasis, by the rules of CommonMark. An
 // underscore inside a word does neither.
 func flanks(mark byte, before, after rune) (opens, closes bool) {
 	left, right := flank(before, after), flank(after, before)
@@ -386,7 +387,7 @@ func (t *text) link(s string, l look, final bool, depth int) (n int, wait bool) 
 	return end + 1, false
 }
 
-// bracket finds the closing bracket of the one at s[at]; 0 = it is not there, or, with wait, not yet.
+// bracket finds the closing bracket for the one at s[at]; 0 = it is not there or, with wait, not there yet.
 func bracket(s string, at int, opens, closes byte, final bool) (end int, wait bool) {
 	most := at + reach
 	if strings.IndexByte(s[at:min(most, len(s))], closes) < 0 {
@@ -418,7 +419,7 @@ func bracket(s string, at int, opens, closes byte, final bool) (end int, wait bo
 	return 0, !final && len(s) < most
 }
 
-// target is the address in the parentheses of a link, without its title.
+// target returns the address in the parentheses of a link, without its title.
 func target(s string) string {
 	s = strings.TrimSpace(s)
 	if inner, is := strings.CutPrefix(s, "<"); is {
@@ -431,7 +432,7 @@ func target(s string) string {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// linked writes a link. It shows the address, too, unless that is the text of the link.
+// linked writes a link. It shows the address, too, unless the address is the text of the link.
 func (t *text) linked(label, to string, l look, depth int) {
 	l.role = theme.Link
 	l = t.clickable(l, to)
@@ -449,7 +450,7 @@ func (t *text) linked(label, to string, l look, depth int) {
 
 var schemes = []string{"https://", "http://", "mailto:"}
 
-// safeURL is an address as OSC 8 may hold it: printable ASCII with a known scheme; "" = it may not.
+// safeURL returns an address in a form that is safe in OSC 8: printable ASCII with a known scheme; "" = it has none.
 func safeURL(s string) string {
 	lower := strings.ToLower(s)
 	for _, scheme := range schemes {
@@ -487,7 +488,7 @@ func (t *text) angle(s string, l look, final bool) (n int, wait bool) {
 	return len(m[0]), false
 }
 
-// plainLink writes an address that is its own text.
+// plainLink writes an address whose text is the address itself.
 func (t *text) plainLink(to string, l look) {
 	l.role = theme.Link
 	t.f.put(t.clickable(l, to), to)
@@ -502,7 +503,7 @@ func (t *text) clickable(l look, to string) look {
 	return l
 }
 
-// entity writes a character that has a name or a number. One that acts on a terminal is not written.
+// entity writes a character that is given by name or number. It writes none that acts on a terminal.
 func (t *text) entity(s string, l look, final bool) (n int, wait bool) {
 	if m := entities().FindString(s); m != "" {
 		if c := oneLine(redact.Terminal(html.UnescapeString(m))); c != "" {
@@ -542,7 +543,7 @@ func (t *text) address(s string, l look, final bool) (n int, wait bool) {
 	return 0, false
 }
 
-// inlines returns the lines of a separate text, such as a cell, at a width.
+// inlines formats a separate text, such as a cell, at a width, and returns its lines.
 func inlines(s string, o Options, l look, width int, links *int) []string {
 	f := &flow{theme: o.Theme, width: width}
 	t := &text{f: f, o: &o, links: *links}
@@ -552,7 +553,7 @@ func inlines(s string, o Options, l look, width int, links *int) []string {
 	return f.out
 }
 
-// widest is the columns of the widest of some lines.
+// widest returns the columns of the widest of some lines.
 func widest(lines []string) (n int) {
 	for _, l := range lines {
 		n = max(n, ansi.StringWidthWc(l))

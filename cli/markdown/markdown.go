@@ -1,8 +1,9 @@
 // Package markdown shows Markdown on a terminal: words wrapped at a width, tables fitted to it, code coloured.
 //
-// Render returns the lines of a whole text. A Stream takes the text in pieces, as a model writes it, and returns the part
-// that cannot change any more: finished lines, and the settled beginning of the next one, so that a display that can only
-// append shows the words as they come. However a text is cut, a Stream returns the lines of Render.
+// Render returns the lines of a whole text. A Stream takes the text in pieces, as a model writes it, and returns the
+// part that cannot change any more: finished lines, and the settled beginning of the next one, so that a display that
+// can only append shows the words as they come. However a text is cut into pieces, a Stream returns the lines of
+// Render.
 //
 // The text is untrusted: redact.Terminal makes it safe first, so that no control character of it gets into a line, and
 // a link shows its address. No line is wider than the width; a longer line of code continues in the next row after a
@@ -25,7 +26,7 @@ import (
 	"github.com/roost-dev/roost/redact"
 )
 
-// Options are how a text is shown.
+// Options select how a text is shown.
 type Options struct {
 	Width  int // columns of a line; 0 = 80, and less than 10 count as 10
 	Theme  theme.Theme
@@ -48,13 +49,13 @@ type Stream struct {
 	o     Options
 	flow  flow
 	text  text
-	raw   []byte // the part of the unfinished line that is not written, as it came
-	began bool   // the beginning of that line is written: the rest is words of a paragraph
+	raw   []byte // the unwritten part of the unfinished line, as it came
+	began bool   // the beginning of the unfinished line is written: the rest is words of a paragraph
 
 	stack []container
-	open  bool // a paragraph
+	open  bool // a paragraph is open
 	fence *fence
-	table []string // its lines
+	table []string // the lines of a table
 	gap   bool     // a blank line comes before the next one
 	any   bool     // something was written
 }
@@ -71,7 +72,7 @@ func NewStream(o Options) *Stream {
 	return s
 }
 
-// Write adds a piece of the text and returns the lines that it finished.
+// Write adds a piece of the text and returns the lines that became complete.
 func (s *Stream) Write(delta string) []string {
 	for {
 		line, rest, whole := strings.Cut(delta, "\n")
@@ -90,10 +91,10 @@ func (s *Stream) Write(delta string) []string {
 	return s.give()
 }
 
-// undecided is the longest unfinished line, in bytes, whose kind a Stream tries to decide.
+// undecided is the number of bytes of an unfinished line up to which a Stream tries to decide its kind.
 const undecided = 1 << 10
 
-// Rest is the settled beginning of the next line. It only grows until that line is finished.
+// Rest returns the settled beginning of the next line. It only grows until that line is finished.
 func (s *Stream) Rest() string { return s.flow.line.String() }
 
 // Close ends the text and returns the rest of its lines.
@@ -121,9 +122,9 @@ func (s *Stream) wholeLine() {
 	}
 }
 
-// settled is how many bytes of an unfinished line can be made safe already. It stops before the first character that acts
-// on a terminal, because its sequence may continue, before an incomplete character, and before the last characters by
-// which the next one, if it is a joiner, would be judged.
+// settled returns how many bytes of an unfinished line can be made safe already. It stops before the first character
+// that acts on a terminal, because its sequence may continue, before an incomplete character, and before characters
+// that decide how a following joiner is treated.
 func settled(raw []byte) (end int) {
 	for end < len(raw) {
 		r, n := utf8.DecodeRune(raw[end:])
@@ -141,7 +142,7 @@ func settled(raw []byte) (end int) {
 	return end
 }
 
-// leaf is the kind of a line, inside of its containers.
+// leaf is the kind of a line, inside its containers.
 type leaf uint8
 
 const (
@@ -154,16 +155,16 @@ const (
 	row
 )
 
-// parsed is a line that was understood.
+// parsed is the result of parse.
 type parsed struct {
 	matched int // containers that continue
 	fresh   []container
 	leaf    leaf
-	rest    string // the line inside of its containers
+	rest    string // the line inside its containers
 	lazy    bool   // words that continue a paragraph although the line lacks the marks of its containers
 }
 
-// line takes a line that is whole.
+// line handles a whole line.
 func (s *Stream) line(line string) {
 	switch {
 	case s.began:
@@ -176,7 +177,7 @@ func (s *Stream) line(line string) {
 	}
 }
 
-// unfinished takes a line as far as it has come, n bytes of it, if it is words of a paragraph.
+// unfinished handles the beginning of a line, n bytes of it, if it is words of a paragraph.
 func (s *Stream) unfinished(line string, n int) {
 	if s.began {
 		s.text.add(untab(line), false)
@@ -191,7 +192,8 @@ func (s *Stream) unfinished(line string, n int) {
 	s.raw = append(s.raw[:0], s.raw[n:]...)
 }
 
-// parse understands a line. known is false for an unfinished line that cannot be understood yet.
+// parse determines the containers and the kind of a line. known is false for an unfinished line whose kind is not
+// certain yet.
 func (s *Stream) parse(line string, whole bool) (p parsed, known bool) {
 	p.rest = line
 	for _, c := range s.stack {
@@ -293,7 +295,7 @@ func (s *Stream) begin(p parsed, whole bool) (_ parsed, known bool) {
 	return p, true
 }
 
-// isRule reports whether a line consists of blanks and at least so many marks of a rule, all the same.
+// isRule reports whether a line consists of blanks and at least least marks of a rule, all the same.
 func isRule(s string, least int) bool {
 	if s == "" || strings.IndexByte("-*_", s[0]) < 0 || strings.Trim(s, s[:1]+" ") != "" {
 		return false
@@ -367,7 +369,7 @@ func (s *Stream) item(p parsed, indent int, whole bool) (c *container, inner str
 
 var bullets = []string{"•", "◦", "▪"}
 
-// depth is how many lists of bullets the next container is in.
+// depth returns how many lists of bullets are around the next container.
 func (s *Stream) depth(p parsed) (n int) {
 	for _, c := range append(s.stack[:p.matched:p.matched], p.fresh...) {
 		if !c.quote && c.ordered == 0 {
@@ -377,7 +379,7 @@ func (s *Stream) depth(p parsed) (n int) {
 	return n
 }
 
-// apply writes a line that was understood.
+// apply writes a parsed line.
 func (s *Stream) apply(p parsed) {
 	if p.lazy {
 		s.text.add("\n"+p.rest, false)
@@ -447,7 +449,7 @@ func (s *Stream) endLeaf() {
 	s.open = false
 }
 
-// heading writes a heading, with its marks where there are no colours.
+// heading writes a heading, with its marks if there are no colours.
 func (s *Stream) heading(line string) {
 	level := run(line)
 	line = strings.TrimSpace(line[level:])

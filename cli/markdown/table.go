@@ -43,7 +43,7 @@ func aligned(line string) (out []byte) {
 	return out
 }
 
-// cells are the texts of a table's line.
+// cells splits a line of a table into its texts.
 func cells(line string) (out []string) {
 	line = strings.TrimSpace(line)
 	line = strings.TrimPrefix(line, "|")
@@ -112,7 +112,7 @@ func (s *Stream) endTable() {
 // readable is the least width of a cell whose text is wider.
 const readable = 6
 
-// fit returns the widths of the columns; nil = they do not fit. Columns that need more than their share are wrapped.
+// fit returns the widths of the columns; nil = they do not fit. Columns wider than their share are wrapped.
 func (s *Stream) fit(rows [][]string, room int) []int {
 	widths := make([]int, len(rows[0]))
 	for i, row := range rows {
@@ -196,7 +196,7 @@ func (s *Stream) tableRow(row []string, widths []int, align []byte, head bool) {
 	}
 }
 
-// cards writes a table for which there is no room: each row as a list of its cells.
+// cards writes a table that does not fit: each row as a list of its cells.
 func (s *Stream) cards(rows [][]string) {
 	for i, row := range rows[1:] {
 		if i > 0 {

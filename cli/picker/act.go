@@ -55,8 +55,8 @@ func deleteText(list []Task) (text, keys string) {
 	return text, keys
 }
 
-// question is the question on the last line. On a narrow terminal it gets shorter: the keys that answer it are never
-// cut off.
+// question returns the question for the last line. On a narrow terminal it is shorter: the keys that answer it are
+// never cut off.
 func (m *Model) question() string {
 	a := &m.act
 	switch a.ask {
@@ -81,7 +81,7 @@ func (m *Model) question() string {
 	return ""
 }
 
-// answer takes the key that answers a question. Enter is never yes.
+// answer handles the key that answers a question. Enter is never yes.
 func (m *Model) answer(key string) tea.Cmd {
 	ask, list := m.act.ask, m.act.of
 	m.act.ask, m.act.bad = noQuestion, false
@@ -106,7 +106,7 @@ func (m *Model) answer(key string) tea.Cmd {
 	return nil
 }
 
-// said is the line that shows the present action or question, "" when there is none.
+// said returns the line about the present action or question, "" when there is none.
 func (m *Model) said() string {
 	a := &m.act
 	switch {
@@ -171,7 +171,7 @@ func (m *Model) free() bool {
 	return true
 }
 
-// deletions are those of the copies of tasks that are shown, or of all copies.
+// deletions returns the deletions for the listed copies of tasks, or for all copies.
 func deletions(list []Task, all bool) (copies []deletion) {
 	for _, t := range list {
 		copies = append(copies, deletion{task: t, key: t.Key})
@@ -184,7 +184,7 @@ func deletions(list []Task, all bool) (copies []deletion) {
 	return copies
 }
 
-// remove deletes the copies of tasks that are shown, or all of them.
+// remove deletes the listed copies of tasks, or all copies.
 func (m *Model) remove(list []Task, all bool) tea.Cmd {
 	return m.begin("deleting", func(ctx context.Context) doneMsg {
 		var gone []deletion
@@ -215,7 +215,7 @@ func (m *Model) remove(list []Task, all bool) tea.Cmd {
 	})
 }
 
-// deletedNote is the note about a deletion that is done.
+// deletedNote returns the note about a finished deletion.
 func deletedNote(gone []deletion, list []Task) string {
 	trash, hidden := tally(gone)
 	const back = " · u takes it back"
@@ -260,7 +260,7 @@ func (m *Model) undo() tea.Cmd {
 	})
 }
 
-// back lists the tasks that were put back. The rest of that deletion can still be undone.
+// back lists restored tasks again. The rest of their deletion can still be undone.
 func (m *Model) back(list, rest []deletion) tea.Cmd {
 	m.act.deleted = m.act.deleted[:len(m.act.deleted)-1]
 	if len(rest) > 0 {
@@ -289,7 +289,7 @@ func (m *Model) back(list, rest []deletion) tea.Cmd {
 	return nil
 }
 
-// backNote is the note about tasks that were put back.
+// backNote returns the note about restored tasks.
 func backNote(list []deletion) string {
 	trash, hidden := tally(list)
 	switch {
@@ -383,7 +383,7 @@ func (m *Model) single() (tasks int, bytes int64) {
 	return tasks, bytes
 }
 
-// offer asks once whether to import, when the list is whole.
+// offer asks once whether to import, when the list is complete.
 func (m *Model) offer() tea.Cmd {
 	if n, _ := m.single(); m.act.offered || n == 0 || m.o.Purpose != "" {
 		return nil
@@ -417,7 +417,7 @@ const (
 	importTask  = 15 * time.Millisecond // for each task, besides its bytes
 )
 
-// offerLines are the offer of an import: the reason, the amount, the originals, and the keys that answer.
+// offerLines returns the offer of an import: the reason, the amount, the originals, and the keys that answer.
 func (m *Model) offerLines(most int) []string {
 	n, bytes := m.single()
 	seconds := 1 + int64(time.Duration(n)*importTask/time.Second) + bytes/importBytes

@@ -83,7 +83,7 @@ func (m *Model) travel(key string) (tea.Cmd, bool) {
 	return nil, true
 }
 
-// scroll takes a key while the preview has the whole screen.
+// scroll handles a key while the preview has the whole screen.
 func (m *Model) scroll(key string) {
 	const all = 1 << 30
 	switch key {
@@ -193,8 +193,8 @@ func (m *Model) escape() tea.Cmd {
 	return nil
 }
 
-// leave ends the screen with a task. A task can be resumed only in a known folder on this machine; otherwise the screen
-// asks for one.
+// leave ends the screen with a task. A task can be resumed only in an existing folder on this machine; otherwise the
+// screen asks for one.
 func (m *Model) leave(v Verb, t Task) tea.Cmd {
 	m.choice = Choice{Verb: v, Task: t}
 	if v != Resume && m.o.Purpose != "resume" {
@@ -203,7 +203,7 @@ func (m *Model) leave(v Verb, t Task) tea.Cmd {
 	return m.crew.Do(func() tea.Msg { return folderMsg{t, t.Workspace != "" && m.backend.HasFolder(t.Workspace)} })
 }
 
-// folderMsg reports whether the folder that a task names is on this machine.
+// folderMsg reports whether the folder of a task exists on this machine.
 type folderMsg struct {
 	of   Task
 	here bool
@@ -236,7 +236,7 @@ func (m *Model) resumeIn(msg folderMsg) tea.Cmd {
 	return nil
 }
 
-// newTask asks for the words that a new task begins with.
+// newTask asks for the first words of a new task.
 func (m *Model) newTask() {
 	m.field = &field{label: "A new task in " + m.o.Dir + ": what is to be done? (enter begins a chat, esc stays here)", done: func(m *Model, words string) (tea.Cmd, string) {
 		m.choice = Choice{Verb: Begin, Words: words}

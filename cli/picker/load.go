@@ -12,7 +12,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// rowText is the text in which a search finds a row.
+// rowText returns the text of a row that a search looks at.
 func rowText(t Task) string {
 	return strings.ToLower(t.Title + "\n" + t.ID + "\n" + t.Workspace + "\n" + t.Where + "\n" + strings.Join(t.Tags, "\n"))
 }
@@ -23,7 +23,7 @@ type foundMsg struct {
 	more  bool
 }
 
-// reload reads the list again; the one that is shown stays until then.
+// reload reads the list again; the shown one stays until then.
 func (m *Model) reload() tea.Cmd {
 	if m.load.stop != nil { // the present reading ends first, and then the next one begins
 		m.load.again = true
@@ -44,7 +44,7 @@ func (m *Model) nextFound() tea.Cmd {
 	})
 }
 
-// wordsOf finds the words of a search, whatever their case; nil where there are none.
+// wordsOf returns an expression that finds the words of a search in any case; nil without words.
 func wordsOf(text string) *regexp.Regexp {
 	words := strings.Fields(text)
 	for i, w := range words {
@@ -57,11 +57,11 @@ func wordsOf(text string) *regexp.Regexp {
 	return regexp.MustCompile("(?i)" + strings.Join(words, "|"))
 }
 
-// pause is how long the user must have stopped typing before a search of messages begins. Rows are searched at every
-// letter, which costs nothing.
+// pause is the time without typing before a search of messages begins. Rows are searched at every letter, which costs
+// nothing.
 const pause = 200 * time.Millisecond
 
-// least is how many letters a word must have for a search of messages.
+// least is the least number of letters that a word needs for a search of messages.
 const least = 3
 
 type (
@@ -73,7 +73,7 @@ type (
 	}
 )
 
-// setQuery searches for another text, and forgets the hits of the earlier one.
+// setQuery searches for another text, and drops the hits of the earlier one.
 func (m *Model) setQuery(text string) tea.Cmd {
 	q := &m.query
 	if text == q.text {

@@ -9,7 +9,7 @@ import (
 // menu is a list to choose from, in the place of the tasks.
 type menu struct {
 	title string
-	stays bool // several may be on: space switches one, enter switches and closes
+	stays bool // several may be on: space switches one, enter switches one and closes
 	items []menuItem
 	at    int
 }
@@ -20,7 +20,7 @@ type menuItem struct {
 	choose            func(*Model)
 }
 
-// menuKey takes a key while a menu is open.
+// menuKey handles a key while a menu is open.
 func (m *Model) menuKey(key string) {
 	menu := m.menu
 	switch key {
@@ -40,7 +40,7 @@ func (m *Model) menuKey(key string) {
 type field struct {
 	label string // above it
 	text  string
-	done  func(m *Model, text string) (cmd tea.Cmd, note string) // a note keeps the field open
+	done  func(m *Model, text string) (cmd tea.Cmd, note string) // if it returns a note, the field stays open
 }
 
 // fieldKey handles a key while the person types into the menu's field.

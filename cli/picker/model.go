@@ -26,13 +26,13 @@ type Task struct {
 // Copy is the same task in another storage.
 type Copy struct{ Key, Where string }
 
-// foreign reports whether a name of a task belongs to a storage of another tool: deleting it hides it.
+// foreign reports whether a key is that of a task in another tool's storage: deleting such a task hides it.
 func foreign(key string) bool { return !strings.HasPrefix(key, api.OwnSource+":") }
 
 // waits reports whether a question of the task waits for the user.
 func (t Task) waits() bool { return t.OpenQuestions > 0 }
 
-// folder is the last part of the task's folder, on any system.
+// folder returns the last part of the task's folder, on any system.
 func (t Task) folder() string {
 	parts := strings.FieldsFunc(t.Workspace, func(r rune) bool { return r == '/' || r == '\\' })
 	if len(parts) == 0 {
@@ -41,15 +41,15 @@ func (t Task) folder() string {
 	return parts[len(parts)-1]
 }
 
-// Found is one piece of the list while it is read.
+// Found is one part of the list while it is read.
 type Found struct {
-	Tasks    []Task // the new ones; the last Found has all tasks, in their order
+	Tasks    []Task // the new ones; in the last Found all tasks, in order
 	Sources  []Source
 	Read, Of int
 	Whole    bool // the last one
 }
 
-// Source is one storage in the sentence that sums up what was found.
+// Source is one storage in the sentence about the found tasks.
 type Source struct {
 	Name                  string
 	Tasks, Damaged, Empty int
@@ -72,7 +72,7 @@ var Forms = []struct{ Key, Form, Name string }{
 // Verb is what the caller does with the task after the screen has closed.
 type Verb string
 
-// The verbs. Choose is for a screen that only asks which task is meant.
+// The values of Verb. Choose is for a screen that only asks for a task.
 const (
 	Leave  Verb = ""
 	Resume Verb = "resume"
@@ -80,14 +80,14 @@ const (
 	Begin  Verb = "begin" // a new task in the current folder
 )
 
-// Choice is how the screen was left.
+// Choice is the user's choice when the screen closed.
 type Choice struct {
 	Verb        Verb
 	Task        Task
-	Folder      string // to resume in; "" = the task's own
-	Words       string // what a new task begins with; "" = the chat asks
+	Folder      string // the folder to resume in; "" = the task's own
+	Words       string // the first words of a new task; "" = the chat asks
 	Interrupted bool   // by Ctrl-C
-	Found       string // the sentence that sums up what was found
+	Found       string // the sentence about the found tasks
 }
 
 // Options are the look of the screen and its purpose.
@@ -109,28 +109,28 @@ type Model struct {
 	width, height int
 
 	load  loading
-	all   []Task          // everything known, in the order of the list
+	all   []Task          // all known tasks, in the order of the list
 	gone  map[string]bool // deleted here, by key
-	rows  []Task          // what is listed: all that fits the search
+	rows  []Task          // the listed tasks: all that match the search
 	at    int             // the row under the cursor
-	top   int             // the first row that is seen
+	top   int             // the first visible row
 	moved bool            // the user chose the row; else the cursor stays on the first row
 
 	query  query
 	narrow filter
-	sorts  int             // the place in orders of how the list is sorted
+	sorts  int             // index of the list's order in orders
 	picked map[string]bool // the tasks that are selected, by key
-	menu   *menu           // what is chosen from; nil = nothing
-	field  *field          // the line that is typed; nil = none
+	menu   *menu           // the open menu; nil = none
+	field  *field          // the line that the user types; nil = none
 	look   preview
 	act    action
 	help   bool
-	helpAt int // the first line of the help that is shown, where the screen has no room for all
+	helpAt int // the first shown line of the help, if it does not fit on the screen
 	choice Choice
-	failed any // what the model or a command panicked with
+	failed any // the value of a panic of the model or a command
 }
 
-// current is the task under the cursor.
+// current returns the task under the cursor.
 func (m *Model) current() (Task, bool) {
 	if m.at < 0 || m.at >= len(m.rows) {
 		return Task{}, false
@@ -138,7 +138,7 @@ func (m *Model) current() (Task, bool) {
 	return m.rows[m.at], true
 }
 
-// rowOf is the row of a task, -1 when it is not listed.
+// rowOf returns the row of a task, -1 when it is not listed.
 func (m *Model) rowOf(key string) int {
 	return slices.IndexFunc(m.rows, func(t Task) bool { return t.Key == key })
 }
@@ -149,12 +149,12 @@ func (m *Model) move(to int) {
 	m.moved = m.at > 0
 }
 
-// loading is the list while it is read.
+// loading is the reading of the list.
 type loading struct {
 	next     func() (Found, error, bool)
 	stop     func()
 	cancel   context.CancelFunc
-	again    bool // the list is to be read once more
+	again    bool // the list must be read once more
 	read, of int
 	whole    bool
 	sources  []Source
@@ -176,8 +176,8 @@ type query struct {
 	turn   int // counts the changes of text: results of an earlier turn are outdated
 	cancel context.CancelFunc
 	busy   bool
-	hits   map[string]Hit // the first of each task, by its key
-	count  map[string]int // hits of each task
+	hits   map[string]Hit // by key: the first hit of each task
+	count  map[string]int // number of hits of each task
 	words  *regexp.Regexp // finds the words of the search, to mark them; nil = no words
 	err    error
 }
@@ -187,17 +187,17 @@ type preview struct {
 	want   string // the name of the preview to show, see previewOf; "" = none
 	turn   int
 	cancel context.CancelFunc
-	kept   map[string][]view.Line // previews that were read, by their names
+	kept   map[string][]view.Line // previews by their names
 	up     int                    // lines that it was scrolled up from its end
 	full   bool                   // it has the whole screen
 
-	lines   []string // of the preview that is shown, wrapped at columns
+	lines   []string // of the shown preview, wrapped at columns
 	linesOf string
 	columns int
 	words   string // the search whose words are marked in lines
 }
 
-// hit is the first message of a task that a search found; nil = none.
+// hit returns the first message of a task that a search found; nil = none.
 func (m *Model) hit(t Task) *Hit {
 	if h, ok := m.query.hits[t.Key]; ok {
 		return &h
@@ -205,7 +205,7 @@ func (m *Model) hit(t Task) *Hit {
 	return nil
 }
 
-// question is the question that the next key answers.
+// question is the kind of the question that the next key answers.
 type question string
 
 const (
@@ -218,26 +218,26 @@ const (
 // action is the present action on tasks; there is one at a time.
 type action struct {
 	ask     question
-	of      []Task // that the question is about
+	of      []Task // the tasks that the question is about
 	offered bool
 
-	doing    string // "" = nothing
+	doing    string // the present action; "" = none
 	cancel   context.CancelFunc
 	progress *atomic.Value // the newest report of an import, a string; nil = none is shown
-	deleted  [][]deletion  // what each deletion took away, the last one at the end
+	deleted  [][]deletion  // what each deletion removed, the last one at the end
 	changed  bool          // an action changed something
 
 	note string // the outcome of the last action
 	bad  bool
 }
 
-// deletion is one copy of a task that can be brought back.
+// deletion is one deleted copy of a task that can be restored.
 type deletion struct {
 	task       Task
 	key, token string
 }
 
-// scrolled is how many lines up a key scrolls: by one, by a page, or over all.
+// scrolled returns how many lines up a key scrolls: one, a page, or all.
 func scrolled(key string, page, all int) int {
 	return map[string]int{
 		"up": 1, "k": 1, "down": -1, "j": -1, "pgup": page, "b": page, "pgdown": -page, "space": -page, " ": -page,

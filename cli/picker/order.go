@@ -24,9 +24,9 @@ var orders = []order{
 	{"by title", func(a, b Task) int { return cmp.Compare(strings.ToLower(a.Title), strings.ToLower(b.Title)) }},
 }
 
-const byCost, byTokens = 2, 3 // their places in orders
+const byCost, byTokens = 2, 3 // their indexes in orders
 
-// cost is what a task cost, in micro-dollars; -1 = unknown.
+// cost returns the cost of a task, in micro-dollars; -1 = unknown.
 func cost(t Task) int64 {
 	if t.Usage.Cost == nil {
 		return -1
@@ -50,7 +50,7 @@ func (m *Model) sort() {
 	m.arrange()
 }
 
-// arrange fills rows with the tasks that fit the search and the filters. The cursor stays on its task.
+// arrange fills rows with the tasks that match the search and the filters. The cursor stays on its task.
 func (m *Model) arrange() {
 	before, had := m.current()
 	words := strings.Fields(strings.ToLower(m.query.text))
@@ -79,7 +79,7 @@ func holds(t Task, words []string) bool {
 	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(t.row, w) })
 }
 
-// chosen are the selected tasks that are listed, else the one under the cursor.
+// chosen returns the selected tasks that are listed, else the one under the cursor.
 func (m *Model) chosen() []Task {
 	var out []Task
 	for _, t := range m.rows {
@@ -128,7 +128,7 @@ func (f *filter) passes(t Task, dir string) bool {
 	return true
 }
 
-// below reports whether folder is dir, or is inside of it.
+// below reports whether folder is dir or inside it.
 func below(folder, dir string) bool {
 	if folder == "" || dir == "" {
 		return false
@@ -149,12 +149,12 @@ func (f *filter) toggle(kind int, value string) {
 	f.only[kind][value] = true
 }
 
-// on reports whether anything is filtered away.
+// on reports whether any filter is set.
 func (f *filter) on() bool {
 	return f.folder || slices.ContainsFunc(f.only[:], func(values map[string]bool) bool { return len(values) > 0 })
 }
 
-// names are the filters in words.
+// names describes the filters in words.
 func (f *filter) names() []string {
 	var out []string
 	if f.folder {
@@ -166,7 +166,7 @@ func (f *filter) names() []string {
 	return out
 }
 
-// filterMenu is the menu of all values that tasks have, with how many have each.
+// filterMenu returns the menu of all values that tasks have, with the number of tasks for each.
 func (m *Model) filterMenu() *menu {
 	menu := &menu{title: "Show only", stays: true}
 	add := func(kind, value string, n int, on func() bool, toggle func()) {
@@ -211,7 +211,7 @@ func (m *Model) filterMenu() *menu {
 	return menu
 }
 
-// sortMenu is the menu of orders.
+// sortMenu returns the menu of orders.
 func (m *Model) sortMenu() *menu {
 	menu := &menu{title: "Sort the list", at: m.sorts}
 	for i, o := range orders {

@@ -38,8 +38,8 @@ func Run(ctx context.Context, backend Backend, in, out *os.File, o Options) (Cho
 	if !o.Colour {
 		profile = colorprofile.Ascii
 	}
-	// Signals are the caller's: it knows which exit code belongs to which. The context ends the screen as the user
-	// would: given the context, bubbletea would leave its reader of the terminal behind.
+	// Signals are the caller's: it knows which exit code belongs to which. The end of the context ends the screen
+	// like the user does: if bubbletea got the context, it would leave its reader of the terminal behind.
 	var p *tea.Program
 	g := &term.Guard{Screen: m, Failed: func(what any) { m.failed = what }, Quit: func() { p.Quit() }}
 	defer g.Wait()
@@ -67,12 +67,12 @@ func Run(ctx context.Context, backend Backend, in, out *os.File, o Options) (Cho
 	return m.choice, nil
 }
 
-// Backend is what the picker needs of the world. A method that takes a context may be slow, and returns soon after the
-// context ends.
+// Backend is what the picker needs from the rest of the program. A method that takes a context may be slow, and
+// returns soon after the context ends.
 type Backend interface {
 	// Tasks reads all tasks. Each Found adds to those before it; the last one holds all.
 	Tasks(ctx context.Context) iter.Seq2[Found, error]
-	// Preview is the end of a task, or the text around a hit in it.
+	// Preview returns the end of a task, or the text around a hit in it.
 	Preview(ctx context.Context, t Task, hit *Hit) ([]view.Line, error)
 	// Search finds tasks by the text of their messages.
 	Search(ctx context.Context, text string) ([]Hit, error)
@@ -80,11 +80,11 @@ type Backend interface {
 	Open(ctx context.Context, t Task, hit *Hit) error
 	// Export writes a task in a form of Forms and returns a line that names the file.
 	Export(ctx context.Context, t Task, form string) (note string, err error)
-	// Delete puts the copy of a task that the key names into the trash, or hides it where it is another tool's; token
-	// gets it back.
+	// Delete puts the copy of a task with this key into the trash, or hides it if it is another tool's. Restore takes
+	// token to bring it back.
 	Delete(ctx context.Context, key string) (token string, err error)
 	Restore(ctx context.Context, token string) error
-	// Tag adds and removes tags, and returns all that the task has then.
+	// Tag adds and removes tags, and returns all tags that the task has afterwards.
 	Tag(ctx context.Context, t Task, add, remove []string) ([]string, error)
 	// HasFolder reports whether a run could work in this folder.
 	HasFolder(dir string) bool
@@ -210,7 +210,8 @@ type (
 	}
 )
 
-// wantPreview asks for the preview of the row under the cursor, if that row has changed and there is room for a preview.
+// wantPreview requests the preview of the row under the cursor, if that row has changed and there is room for a
+// preview.
 func (m *Model) wantPreview() tea.Cmd {
 	of := ""
 	if t, ok := m.current(); ok && (m.previewWidth() > 0 || m.look.full) {

@@ -11,13 +11,13 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// previewOf names a preview: a task that changes gets a new one, and so does a hit.
+// previewOf returns the name of a preview: it changes when the task or the hit changes.
 func (m *Model) previewOf(t Task) string {
 	h := m.query.hits[t.Key]
 	return fmt.Sprintf("%s\x00%d\x00%d\x00%s\x00%d", t.Key, t.TS, t.Messages.UI, h.History, h.Number)
 }
 
-// previewLines are the preview's lines on the screen: what the task is, then the end of its messages.
+// previewLines returns the preview's lines on the screen: facts about the task, then the end of its messages.
 func (m *Model) previewLines(columns, height int) []string {
 	t, ok := m.current()
 	if !ok {
@@ -45,7 +45,7 @@ func (m *Model) previewLines(columns, height int) []string {
 	return append(out, body[max(end-room, 0):end]...)
 }
 
-// facts are the lines about a task that need no reading of its messages.
+// facts returns the lines about a task for which its messages need not be read.
 func (m *Model) facts(t Task, columns int) []string {
 	var out []string
 	add := func(style view.Style, text string, most int) {

@@ -52,8 +52,8 @@ func (m *Model) screen() []string {
 	return append(lines, m.foot())
 }
 
-// above are the lines between the list and the last line: a question, the offer of an import, or the label of a typed
-// line.
+// above returns the lines between the list and the last line: a question, the offer of an import, or the label of a
+// typed line.
 func (m *Model) above() []string {
 	var lines []string
 	most := max(min(m.height-4, m.height/3), 0)
@@ -77,7 +77,7 @@ func (m *Model) above() []string {
 	return lines
 }
 
-// typedLine is the line that the user types, or as much of its end as fits.
+// typedLine returns the line that the user types, or as much of its end as fits.
 func (m *Model) typedLine() string {
 	text := []rune("> " + clean(m.field.text))
 	if strings.HasSuffix(m.field.text, " ") {
@@ -89,7 +89,7 @@ func (m *Model) typedLine() string {
 	return string(text)
 }
 
-// head are the lines at the top: the sentence about the found tasks, and storages that cannot be read.
+// head returns the lines at the top: the sentence about the found tasks, and storages that cannot be read.
 func (m *Model) head() []string {
 	lines := wrap(clean(m.Sentence()), m.width)
 	if most := max(m.height/6, 1); len(lines) > most {
@@ -109,7 +109,7 @@ func (m *Model) head() []string {
 	return lines
 }
 
-// Sentence sums up the tasks that were found so far.
+// Sentence describes the tasks found so far in one sentence.
 func (m *Model) Sentence() string {
 	l := &m.load
 	if l.sources == nil {
@@ -209,7 +209,7 @@ func (m *Model) searchLine() string {
 	return fit(text, room) + "  " + m.paint(view.Dim, state)
 }
 
-// bodyHeight is how many lines there are between the search line and the lines of above.
+// bodyHeight returns how many lines there are between the search line and the lines of above.
 func (m *Model) bodyHeight() int {
 	return max(m.height-len(m.head())-len(m.above())-2, 1)
 }
@@ -221,7 +221,7 @@ const (
 	belowLines    = 12
 )
 
-// below is how many lines the preview takes below the list, with its rule; 0 = it is not below.
+// below returns how many lines the preview takes below the list, with its rule; 0 = it is not there.
 func (m *Model) below() int {
 	height := m.bodyHeight()
 	if m.width >= besideColumns || m.width < belowColumns || height < belowLines {
@@ -230,7 +230,7 @@ func (m *Model) below() int {
 	return height - max(height*2/5, 5)
 }
 
-// listHeight is how many rows of the list are shown.
+// listHeight returns how many rows of the list are shown.
 func (m *Model) listHeight() int { return max(m.bodyHeight()-m.below(), 1) }
 
 func (m *Model) body() []string {
@@ -272,7 +272,7 @@ func (m *Model) body() []string {
 	return out
 }
 
-// welcome are the lines for a user without any task.
+// welcome returns the lines for a user without any task.
 func (m *Model) welcome() []string {
 	var out []string
 	for _, text := range []string{
@@ -314,12 +314,12 @@ func (m *Model) nothing() string {
 	return "reading ..."
 }
 
-// marks show in one column how a task ended; the preview spells it out.
+// marks show in one column how a task ended; the preview names it in words.
 var marks = map[string]string{
 	"completed": "✓", "failed": "✗", "running": "▶", "waiting": "?", "interrupted": "…", "cancelled": "-",
 }
 
-// row is one task: cursor, age, state, title. Each mark can be seen without colours, too.
+// row returns the line of one task: cursor, age, state, title. Each mark can be seen without colours, too.
 func (m *Model) row(t Task, here bool, columns int) string {
 	cursor, mark, flag := "  ", cmp.Or(marks[t.Status], " "), " "
 	if here {
@@ -356,13 +356,13 @@ func (m *Model) row(t Task, here bool, columns int) string {
 	return cut(lead, columns) + m.marked(view.Plain, title) + m.paint(view.Dim, places)
 }
 
-// The columns of a row that narrower lists do without.
+// The columns of a row that narrower lists leave out.
 const (
 	withTool, withFolder = 44, 64
 	mostTool, mostFolder = 18, 18
 )
 
-// places are the tool and the folder of a task, if the row has room for them.
+// places returns the tool and the folder of a task, if the row has room for them.
 func (m *Model) places(t Task, columns int) string {
 	text := ""
 	if columns >= withTool {
@@ -378,7 +378,7 @@ func (m *Model) places(t Task, columns int) string {
 	return text
 }
 
-// foot is the question or the note, else the keys.
+// foot returns the question or the note, else the keys.
 func (m *Model) foot() string {
 	if m.menu != nil {
 		return m.paint(view.Dim, cut(m.menu.keys(), m.width))
@@ -427,10 +427,10 @@ func (m *Model) enter() string { return cmp.Or(m.o.Purpose, "open") }
 //go:embed keys.txt
 var keysPage string
 
-// Keys is the table of keys, as help prints it.
+// Keys returns the table of keys, as help prints it.
 func Keys() string { return strings.ReplaceAll(strings.TrimSpace(keysPage), "ENTER", "open") }
 
-// helpLines are all lines of the help, except the one that shows how to leave it.
+// helpLines returns all lines of the help, except the one that shows how to leave it.
 func (m *Model) helpLines() []string {
 	lines := strings.Split(strings.ReplaceAll(strings.TrimSpace(keysPage), "ENTER", m.enter()), "\n")
 	lines[0] = m.paint(view.Head, lines[0])
@@ -445,7 +445,7 @@ func (m *Model) helpLines() []string {
 	return lines
 }
 
-// helpOver is how many lines of the help have no room on the screen.
+// helpOver returns how many lines of the help have no room on the screen.
 func (m *Model) helpOver() int {
 	n := len(m.helpLines())
 	if n+2 <= m.height { // with a blank line and the one that shows how to leave it
@@ -454,7 +454,7 @@ func (m *Model) helpOver() int {
 	return max(n-(m.height-1), 0)
 }
 
-// helpScreen is the help, or as much of it as there is room for.
+// helpScreen returns the help, or as much of it as fits.
 func (m *Model) helpScreen() []string {
 	lines, over := m.helpLines(), m.helpOver()
 	if over == 0 && len(lines)+2 <= m.height {
@@ -465,7 +465,7 @@ func (m *Model) helpScreen() []string {
 	return append(lines[at:min(at+m.height-1, len(lines))], m.paint(view.Dim, cut(last, m.width)))
 }
 
-// scrollHelp takes a key that scrolls the help; false when it does not.
+// scrollHelp handles a key that scrolls the help; false when the key does not.
 func (m *Model) scrollHelp(key string) bool {
 	over, page := m.helpOver(), max(m.height-2, 1)
 	by := -scrolled(key, page, over)
@@ -476,7 +476,7 @@ func (m *Model) scrollHelp(key string) bool {
 	return true
 }
 
-// previewWidth is how many columns the preview has, 0 when there is no room for one.
+// previewWidth returns how many columns the preview has, 0 when there is no room for one.
 func (m *Model) previewWidth() int {
 	switch {
 	case m.width >= besideColumns:
@@ -494,7 +494,7 @@ func (m *Model) listWidth() int {
 	return min(m.width*3/5, 110)
 }
 
-// lines draws the menu in so many columns and lines.
+// lines draws the menu in columns columns and height lines.
 func (menu *menu) lines(m *Model, columns, height int) []string {
 	out := []string{m.paint(view.Head, cut(menu.title, columns))}
 	room := max(height-1, 1)

@@ -12,7 +12,7 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// fitted is the first of several spellings that fits, or else the last.
+// fitted returns the first of several spellings that fits, or else the last.
 func (m *Model) fitted(spellings ...string) string {
 	for _, s := range spellings {
 		if width(s) <= m.width {
@@ -26,7 +26,7 @@ func name(t Task) string {
 	return cmp.Or(cut(clean(t.Title), 40), clean(t.ID))
 }
 
-// chosenLine is a line of a list. The line under the cursor is shown in reverse colours, with its marks.
+// chosenLine returns a line of a list. The line under the cursor has reverse colours, and keeps its marks.
 func (m *Model) chosenLine(line string, here bool) string {
 	if !here || !m.o.Colour {
 		return line
@@ -35,7 +35,7 @@ func (m *Model) chosenLine(line string, here bool) string {
 	return turned + strings.ReplaceAll(line, plainly, plainly+turned) + plainly
 }
 
-// marked is text in a style, with the words of the search marked.
+// marked returns text in a style, with the words of the search marked.
 func (m *Model) marked(style view.Style, text string) string {
 	if m.query.words == nil || !m.o.Colour {
 		return m.paint(style, text)
@@ -49,7 +49,7 @@ func (m *Model) marked(style view.Style, text string) string {
 	return out.String() + m.paint(style, text[from:])
 }
 
-// dollars is what a task cost, to the cent.
+// dollars returns the cost of a task, to the cent.
 func dollars(t Task) string {
 	if t.Usage.Cost == nil {
 		return "-"
@@ -57,7 +57,7 @@ func dollars(t Task) string {
 	return fmt.Sprintf("$%.2f", float64(*t.Usage.Cost)/1e6)
 }
 
-// thousands is a number in at most six characters.
+// thousands returns a number in at most six characters.
 func thousands(n int64) string {
 	switch {
 	case n < 10_000:
@@ -68,12 +68,12 @@ func thousands(n int64) string {
 	return fmt.Sprintf("%dM", n/1_000_000)
 }
 
-// paint colours text that is safe.
+// paint colours a text that is safe already.
 func (m *Model) paint(style view.Style, text string) string {
 	return term.Style{On: m.o.Colour}.Paint(style, text)
 }
 
-// age is how long ago a task changed.
+// age returns how long ago a task changed.
 func (m *Model) age(ts int64) string { return term.AgeOf(m.o.Now(), ts) }
 
 // shortAge is age in at most four columns. For a time in the future it shows the year.
@@ -88,7 +88,7 @@ func (m *Model) shortAge(ts int64) string {
 	return age
 }
 
-// edited is a line after a key that changes it.
+// edited returns a line after a key that changes it.
 func edited(line, key, typed string) string {
 	switch key {
 	case "backspace":
@@ -121,15 +121,15 @@ func steady(text string) string {
 
 func width(text string) int { return term.Columns(text) }
 
-// cut shortens a line to so many columns; colours in it stay closed.
+// cut shortens a line to columns columns, and keeps colours in it closed.
 func cut(text string, columns int) string { return ansi.TruncateWc(text, max(columns, 0), "…") }
 
-// fit makes a line exactly so many columns wide.
+// fit makes a line exactly columns columns wide.
 func fit(text string, columns int) string {
 	return term.Pad(cut(text, columns), columns)
 }
 
-// wrap breaks text into lines of at most so many columns.
+// wrap breaks text into lines of at most columns columns.
 func wrap(text string, columns int) []string {
 	if columns < 1 {
 		return nil
@@ -143,7 +143,7 @@ func wrap(text string, columns int) []string {
 	return lines
 }
 
-// within breaks a character that is wider than the columns: a letter with marks that each take a column, as a terminal
+// within breaks a character that is wider than columns: a letter with marks that each take a column, as a terminal
 // counts them.
 func within(text string, columns int) string {
 	var out strings.Builder

@@ -69,7 +69,7 @@ func (a *commands) chatCommand() *cobra.Command {
 	return cmd
 }
 
-// pointless are the flags of roost run that a chat refuses, each with the reason and what to do instead.
+// pointless are the flags of roost run that make no sense in a chat, each with the reason and the alternative.
 var pointless = map[string][2]string{
 	"detach": {"a chat stays with its task", "roost run --detach PROMPT"},
 	"output": {"a chat shows each result when it comes", "roost run --output json PROMPT"},
@@ -77,8 +77,8 @@ var pointless = map[string][2]string{
 	"task":   {"the task is an argument of chat", "roost chat ID"},
 }
 
-// chatOptions are the options from the flags and, for a new task, from the settings. A
-// task that is continued keeps what was not given.
+// chatOptions returns the options from the flags and, for a new task, from the settings. A continued task keeps its
+// settings that were not given.
 func (a *commands) chatOptions(cmd *cobra.Command, r *app.RunFlags, args []string) (chat.Options, error) {
 	o := chat.Options{Ask: a.Interactive()}
 	given, err := a.Options(cmd, r)
@@ -187,7 +187,7 @@ func (a *commands) chat(ctx context.Context, c *client.Client, e *engine.Engine,
 	return nil
 }
 
-// failureOfLine is the failure of a line that ended a chat.
+// failureOfLine returns the failure for a line that ended a chat.
 func failureOfLine(e *chat.LineError, id string) *failure.Failure {
 	f := *failure.Of(e.Err)
 	var unknown *chat.UnknownError
@@ -206,11 +206,11 @@ func failureOfLine(e *chat.LineError, id string) *failure.Failure {
 	return &f
 }
 
-// short is a line as an error names it.
+// short returns a line in the form for an error.
 func short(line string) string { return display.Cut(display.OneLine(line), 40) }
 
-// chatBackend is what a chat needs: a client of a server, of another process or of this
-// one, and the commands of roost, so that a chat does what the shell does.
+// chatBackend is the Backend of a chat: a client of a server, of another process or of this one, and the commands of
+// roost, so that a chat does the same as the shell.
 type chatBackend struct {
 	*client.Client
 	a  *commands
@@ -249,8 +249,8 @@ func (d *chatBackend) Command(ctx context.Context, args ...string) chat.Said {
 	return chat.Said{Out: out.String(), Err: errs.String(), Whole: whole.String(), Code: code}
 }
 
-// Shell runs a command line of the user as Roost runs an agent's command: the command has no terminal, can ask nothing,
-// and leaves no process behind. It refuses when the server, and so the workspace, is on another machine.
+// Shell runs a command line of the user as Roost runs an agent's command: the command has no terminal, can ask
+// nothing, and leaves no process behind. It fails when the server, and so the workspace, is on another machine.
 func (d *chatBackend) Shell(ctx context.Context, dir, line string, out io.Writer) (chat.Ran, error) {
 	if base, err := d.a.Global("server"); err != nil {
 		return chat.Ran{}, err
@@ -275,10 +275,10 @@ func (d *chatBackend) Mask(text string) string {
 // Image reads a picture that a person named.
 func (d *chatBackend) Image(path string) (string, error) { return app.Image(d.a.Abs(path)) }
 
-// messagesOffered is how many of a task's newest messages the chat offers for a #.
+// messagesOffered is the number of a task's newest messages that the chat offers after a #.
 const messagesOffered = 60
 
-// messages are the newest of a task, as #12 with the beginning of their text, the newest first.
+// messages returns the newest messages of a task, as #12 with the beginning of their text, the newest first.
 func (d *chatBackend) messages(ctx context.Context, id string) (out []chat.Word) {
 	page, err := client.Get[struct {
 		Items []json.RawMessage
@@ -340,7 +340,7 @@ func (d *chatBackend) Passes(ctx context.Context, dir, mode, name string) bool {
 	return err == nil
 }
 
-// chatOutput prints messages that do not come from the chat itself: of a lost server, of a signal. While the chat draws a
+// chatOutput prints messages of other parts of the program: about a lost server, or a signal. While the chat draws a
 // screen, the messages go through the chat.
 type chatOutput struct {
 	mu  sync.Mutex

@@ -24,7 +24,7 @@ import (
 	"github.com/roost-dev/roost/engine"
 )
 
-// Parts are what runs need of other packages of the command line.
+// Parts are functions of other packages of the command line that runs need.
 type Parts struct {
 	// Pick lets a person choose a task, and perhaps the folder to work in.
 	Pick func(ctx context.Context, a *app.App, purpose string) (id, folder string, err error)
@@ -38,7 +38,7 @@ type commands struct {
 	document bool // --output json
 }
 
-// Commands are the commands of this package.
+// Commands returns the commands of this package.
 func Commands(app *app.App, parts Parts) []*cobra.Command {
 	a := &commands{App: app, parts: parts}
 	return []*cobra.Command{
@@ -54,7 +54,7 @@ func Commands(app *app.App, parts Parts) []*cobra.Command {
 	}
 }
 
-// Attach follows what a task does now, over the connection c. ask allows questions to the user.
+// Attach follows the present run of a task, over the connection c. ask allows questions to the user.
 func Attach(ctx context.Context, a *app.App, c *client.Client, id string, ask bool) error {
 	return (&commands{App: a}).attach(ctx, c, id, ask)
 }
@@ -204,8 +204,8 @@ func (a *commands) awaitEnd(ctx context.Context, c *client.Client, r api.Run) (a
 	}
 }
 
-// justLost reports whether a server may be about to continue the task of a run whose server died. The server
-// that continues the task first records the end of the lost run, and then starts a new one.
+// justLost reports whether a run's server died so recently that another server may be about to continue its task.
+// That server first records the end of the lost run, and then starts a new one.
 func justLost(r api.Run) bool {
 	if !r.Lost || r.EndedAt == nil {
 		return r.Lost
@@ -214,11 +214,11 @@ func justLost(r api.Run) bool {
 	return err == nil && time.Since(ended) < takenOverWithin
 }
 
-// takenOverWithin is how long roost wait waits for another server to continue a task whose server died: the lease lasts for
-// 3 s, and a server that first lacked the workspace tries again after 10 s.
+// takenOverWithin limits how long roost wait waits for another server to continue a task whose server died: the lease
+// lasts for 3 s, and a server that first lacked the workspace tries again after 10 s.
 const takenOverWithin = 15 * time.Second
 
-// waitFailure is why waiting ended before the run did.
+// waitFailure returns why waiting ended before the run did.
 func (a *commands) waitFailure(ctx context.Context, stop *app.Stopper, id string, err error) error {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -263,7 +263,7 @@ func (a *commands) answerCommand() *cobra.Command {
 	return cmd
 }
 
-// answer is the answer that flags and words give.
+// answer makes the answer from flags and words.
 func (f answerFlags) answer(text string) (api.Answer, error) {
 	out := api.Answer{Text: text, Always: f.always}
 	switch {
@@ -315,12 +315,12 @@ func (a *commands) answer(ctx context.Context, c *client.Client, e *engine.Engin
 	return nil
 }
 
-// consent reports whether a yes or a no answers a question.
+// consent reports whether a question wants a yes or a no.
 func consent(q api.Question) bool {
 	return q.Kind == "approval" || q.Kind == "limit" || q.Kind == "damage"
 }
 
-// answering is how a question can be answered on a command line.
+// answering describes how to answer a question on a command line.
 func answering(q api.Question) string {
 	line := "roost answer " + failure.ShellWord(q.ID)
 	switch {
@@ -353,7 +353,7 @@ func suits(q api.Question, n api.Answer) error {
 	return nil
 }
 
-// askedOf is what a waiting run asks, and how that is answered.
+// askedOf returns what a waiting run asks, and how to answer it.
 func (a *commands) askedOf(ctx context.Context, c *client.Client, r api.Run) (text, try string) {
 	open, err := c.Questions(ctx, r.Task)
 	if err == nil {
@@ -366,7 +366,7 @@ func (a *commands) askedOf(ctx context.Context, c *client.Client, r api.Run) (te
 	return "the run asks a question", "roost questions " + failure.ShellWord(r.Task)
 }
 
-// consents are the words that mean a plain yes or no.
+// consents maps words to the plain yes or no that they mean.
 var consents = map[string]bool{"yes": true, "y": true, "no": false, "n": false}
 
 // askAndPrint makes a request, and prints the answer with --json.
@@ -378,8 +378,7 @@ func askAndPrint[T any](ctx context.Context, a *commands, c *client.Client, r cl
 	return done, err
 }
 
-// questionOf is the question that an id names: its own, or that of a task with one open
-// question.
+// questionOf finds the question that an id names: by the question's id, or by that of a task with one open question.
 func (a *commands) questionOf(ctx context.Context, c *client.Client, id string) (api.Question, error) {
 	if at := strings.LastIndexByte(id, '.'); at > 0 {
 		open, err := c.Questions(ctx, id[:at])

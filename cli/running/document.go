@@ -19,7 +19,7 @@ type document struct {
 	Run      string  `json:"run_id"`
 	Status   string  `json:"status"`             // completed, failed, waiting, ...
 	Result   string  `json:"result"`             // the final text of a completed run
-	Reason   string  `json:"reason,omitempty"`   // why it did not complete; of a run that waits, the question
+	Reason   string  `json:"reason,omitempty"`   // why it did not complete; for a waiting run, the question
 	Code     string  `json:"code,omitempty"`     // the kind of a failure or limit
 	Question string  `json:"question,omitempty"` // its id: roost answer takes it
 	Cost     *string `json:"cost"`               // US dollars; null when at least one price is not known
@@ -28,13 +28,13 @@ type document struct {
 	Elapsed  int64   `json:"elapsed_ms"`
 }
 
-// spent is the tokens of a run and its subtasks.
+// spent are the tokens of a run and its subtasks.
 type spent struct {
 	In  int64 `json:"tokens_in"`
 	Out int64 `json:"tokens_out"`
 }
 
-// end is the document about a run that was followed.
+// end returns the document about a run that was followed.
 func (w *Watcher) end(o engine.Outcome) document {
 	u := w.used()
 	d := document{
@@ -73,7 +73,7 @@ func (a *commands) printEnd(d document) error {
 	return nil
 }
 
-// providerOf is the address of a provider as this user's settings have it, and where the key for it is from.
+// providerOf returns the address of a provider in this user's settings, and the origin of its key.
 func (a *commands) providerOf(provider, profile string) (base, key string) {
 	s, err := a.Settings()
 	if err != nil {

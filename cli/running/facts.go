@@ -21,8 +21,8 @@ import (
 	"github.com/roost-dev/roost/llm/catalogue"
 )
 
-// Facts describe what the next request of a chat uses: provider, model, mode, folder. They come from this user's settings;
-// with a server, the server's settings fill what these leave open.
+// Facts describe what the next request of a chat uses: provider, model, mode, folder. They come from this user's
+// settings; with a server, the server's settings supply what is missing there.
 func (d *chatBackend) Facts(ctx context.Context, task string, n api.NewTask, again api.NewRun) chat.Facts {
 	f := chat.Facts{
 		Provider: n.Provider, Model: n.Model, Profile: n.Profile, Mode: n.Mode, Approve: n.Approve, Folder: n.Workspace,
@@ -51,8 +51,8 @@ func (d *chatBackend) Facts(ctx context.Context, task string, n api.NewTask, aga
 	return f
 }
 
-// resolve finds the provider and the key that the settings choose. fresh: the task is new, and the settings choose what its
-// request leaves open.
+// resolve finds the provider and the key that the settings choose. fresh: the task is new, so the settings supply
+// what its request leaves open.
 func (d *chatBackend) resolve(f *chat.Facts, address string, fresh bool) {
 	c, err := d.a.EngineConfig()
 	if err != nil {
@@ -123,8 +123,8 @@ func branchOf(dir string) string {
 	return ""
 }
 
-// setUp lets a person without a key choose a provider and save a key, and offers to try the key. A person who wants no
-// key answers q.
+// setUp lets a person without a key choose a provider and save a key, and offers to try the key. The answer q skips
+// this.
 func (a *commands) setUp(ctx context.Context, o chat.Options) error {
 	if f := (&chatBackend{a: a}).Facts(ctx, "", o.New, o.Again); f.Problem == "" || f.Provider != "" {
 		return nil

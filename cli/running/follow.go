@@ -19,14 +19,14 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// shownEvent is an event of a task that is followed, or of a subtask depth levels below it.
+// shownEvent is an event of a followed task, or of a subtask depth levels below it.
 type shownEvent struct {
 	client.Event
 	task  string
 	depth int
 }
 
-// run is the run that the event belongs to; "" = none.
+// run returns the run that the event belongs to; "" = none.
 func (e shownEvent) run() string {
 	run, _ := esjson.GetString(e.Data, "run_id")
 	return run
@@ -76,7 +76,7 @@ func (w *Watcher) show(d *display.Display, e shownEvent) {
 	d.Show(display.EventOf(e.Type, e.Data))
 }
 
-// isProgress reports whether -q leaves out a notice. It does not leave out warnings.
+// isProgress reports whether -q suppresses a notice. It does not suppress warnings.
 func (w *Watcher) isProgress(e shownEvent) bool {
 	kind, _ := esjson.GetString(e.Data, "kind")
 	return w.a.Flags.Quiet && kind == "plan"
@@ -112,7 +112,7 @@ func (w *Watcher) started(d *display.Display, e shownEvent) {
 	d.Line(view.Dim, "approvals "+cmp.Or(s.Approve, "ask")+" · folder "+s.Workspace)
 }
 
-// opened notes a question, and shows it when no user can answer here.
+// opened records a question, and shows it when no user can answer here.
 func (w *Watcher) opened(d *display.Display, e shownEvent) {
 	var q api.QuestionOpened
 	if json.Unmarshal(e.Data, &q) != nil {
@@ -159,8 +159,8 @@ func (w *Watcher) failure(o engine.Outcome) *failure.Failure {
 	return failed
 }
 
-// screen is the display of an event's task: each subtask has its own, because
-// message numbers and call ids are unique in one task only.
+// screen returns the display of an event's task: each subtask has its own, because message numbers and call ids are
+// unique in one task only.
 func (w *Watcher) screen(e shownEvent) *display.Display {
 	d := w.d
 	if e.depth > 0 {
@@ -183,7 +183,7 @@ func (w *Watcher) screen(e shownEvent) *display.Display {
 	return d
 }
 
-// used is what the run and its subtasks used.
+// used returns what the run and its subtasks used.
 func (w *Watcher) used() display.Totals {
 	u := w.d.Usage
 	for _, d := range w.screens {
@@ -201,7 +201,7 @@ func (w *Watcher) cancel() {
 }
 
 // askWhat asks what should stop. The run continues while the question is open, and its events wait. When the run ends
-// before the answer, nothing else begins.
+// before the answer, no other run starts.
 func (w *Watcher) askWhat() {
 	if w.stop.Ctx.Err() != nil {
 		return
@@ -256,7 +256,7 @@ func (w *Watcher) choice(ctx context.Context) app.StopChoice {
 	}
 }
 
-// atWork names the subtasks that a Ctrl-C is about.
+// atWork names the subtasks that Ctrl-C would concern.
 func (w *Watcher) atWork() []view.Line {
 	var names []view.Line
 	for run := w.own.Subtask(); run != nil; run = run.Subtask() {
@@ -274,7 +274,7 @@ func (w *Watcher) atWork() []view.Line {
 	return append([]view.Line{head}, names...)
 }
 
-// closeLeft waits for the subtask that continued after its parent stopped, and shows how it ended.
+// closeLeft waits for the subtask that continues after its parent stopped, and shows how it ended.
 func (w *Watcher) closeLeft(ctx context.Context) error {
 	if w.left == nil {
 		return nil

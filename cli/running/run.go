@@ -118,7 +118,8 @@ func (a *commands) begin(cmd *cobra.Command, r *app.RunFlags, request func(*clie
 		case req.Task == "" && !near:
 			req, err = a.AsNew(req)
 		case req.Task != "" && r.Model != "" && r.Provider == "" && r.Profile == "":
-			// The path of a scripted model's file is relative to the current folder, also where the task names the provider.
+			// The path of a scripted model's file is relative to the current folder, even if the provider is the
+			// task's own.
 			var t api.Summary
 			if t, err = c.Task(ctx, req.Task); err == nil {
 				req.Model = a.Place().ModelName(t.Provider, r.Model)
@@ -146,7 +147,7 @@ func (a *commands) begin(cmd *cobra.Command, r *app.RunFlags, request func(*clie
 }
 
 // run starts a run or continues a task, shows it until it ends or waits, and prints its result. Ctrl-C stops a run of
-// this process; of a run that another process works on, it only ends the following.
+// this process; for a run of another process, it only ends the following.
 func (a *commands) run(ctx context.Context, c *client.Client, near bool, req engine.Request) error {
 	w := watched{task: req.Task, after: "0", ask: req.Interactive, fresh: req.Task == ""}
 	var err error
@@ -182,8 +183,8 @@ func (a *commands) run(ctx context.Context, c *client.Client, near bool, req eng
 	return a.watchOn(ctx, c, w)
 }
 
-// start asks for the run. Where that needs a decision of the user first (the task is not trusted, its profile is not
-// known, another model would answer, its folder is missing), it asks on the terminal and then asks for the run again.
+// start requests the run. If that needs a decision of the user first (the task is not trusted, its profile is not
+// known, another model would answer, its folder is missing), it asks on the terminal and then requests the run again.
 func (a *commands) start(ctx context.Context, c *client.Client, req engine.Request) (run api.Run, err error) {
 	for {
 		run, err = requested(ctx, c, req)
@@ -211,7 +212,7 @@ func (a *commands) start(ctx context.Context, c *client.Client, req engine.Reque
 	}
 }
 
-// requested asks for a run once: of a new task, or of the one that the request names.
+// requested requests a run once: of a new task, or of the one that the request names.
 func requested(ctx context.Context, c *client.Client, req engine.Request) (api.Run, error) {
 	if req.Task == "" {
 		return c.Start(ctx, newTaskOf(req))
@@ -219,7 +220,7 @@ func requested(ctx context.Context, c *client.Client, req engine.Request) (api.R
 	return c.Resume(ctx, req.Task, newRunOf(req))
 }
 
-// followFirst follows the run that began in this process because of words or an answer that were sent.
+// followFirst follows the run that began in this process because of sent words or a sent answer.
 func (a *commands) followFirst(ctx context.Context, c *client.Client, e *engine.Engine, after string) error {
 	stop := a.Stopper(ctx)
 	defer stop.Undo()
@@ -236,8 +237,8 @@ func (a *commands) followFirst(ctx context.Context, c *client.Client, e *engine.
 // joinFor is how long join tries to reach a run that is just starting or ending.
 const joinFor = 2 * time.Second
 
-// join follows the run that already works on a task in another process, and sends that run the words of the request, if
-// there are any. refused is the error of the request for a run: join returns it if no run works on the task.
+// join follows the run that already works on a task in another process, and sends that run the words of the request,
+// if there are any. refused is the error of the request for a run; join returns it if no run works on the task.
 func (a *commands) join(ctx context.Context, c *client.Client, req engine.Request, refused error) error {
 	var p *client.Problem
 	if !errors.As(refused, &p) || p.Code != "task_busy" { // a locked task has an owner that cannot be reached
@@ -277,8 +278,8 @@ func (a *commands) join(ctx context.Context, c *client.Client, req engine.Reques
 	return a.watchOn(ctx, c, watched{task: r.Task, run: sent.Run, after: from, ask: req.Interactive})
 }
 
-// askTrust asks whether to continue a task that is not proven to be this root's own, and whose open work or settings would
-// take effect.
+// askTrust asks whether to continue a task that is not proven to be this root's own, and whose open work or settings
+// would take effect.
 func (a *commands) askTrust(ctx context.Context, held *client.Problem) error {
 	a.Say("%s", held.Detail)
 	a.Say("  Continuing ends all that is open in it, and uses your own settings. If the root is yours, stop and")
@@ -352,7 +353,7 @@ func (a *commands) askProfile(ctx context.Context, unknown *client.Problem) (str
 	return name, nil
 }
 
-// remember keeps an answer in the settings.
+// remember stores an answer in the settings.
 func (a *commands) remember(ctx context.Context, key, name string) {
 	if err := a.Place().Set(ctx, key, []string{name}); err != nil {
 		a.Warn("the answer is not remembered: " + err.Error())
@@ -362,12 +363,12 @@ func (a *commands) remember(ctx context.Context, key, name string) {
 	a.Loaded = nil
 }
 
-// newTaskOf is the document of a request for a new task.
+// newTaskOf returns the document of a request for a new task.
 func newTaskOf(r engine.Request) api.NewTask {
 	return api.NewTask{Workspace: r.Workspace, Settings: apiSettings(r), Message: wordsOf(r), Origin: r.Origin, OneRun: oneRunOf(r)}
 }
 
-// newRunOf is the document of a request for another run of a task.
+// newRunOf returns the document of a request for another run of a task.
 func newRunOf(r engine.Request) api.NewRun {
 	return api.NewRun{
 		Message: wordsOf(r), Yes: r.Yes, Workspace: r.Workspace, Settings: apiSettings(r),
@@ -381,7 +382,7 @@ func oneRunOf(r engine.Request) api.OneRun {
 	}
 }
 
-// apiSettings are the settings of a request as the API has them.
+// apiSettings returns the settings of a request as the API has them.
 func apiSettings(r engine.Request) api.Settings {
 	out := api.Settings{
 		Mode: r.Mode, Provider: r.Provider, Model: r.Model, BaseURL: r.BaseURL, Profile: r.Profile,
@@ -401,7 +402,8 @@ func wordsOf(r engine.Request) *api.Words {
 	return &api.Words{Text: r.Text, Images: r.Images}
 }
 
-// detach starts a run at a server and prints the id of its task, which the server then continues without this process.
+// detach starts a run at a server and prints the id of its task. The server then continues the task without this
+// process.
 func (a *commands) detach(ctx context.Context, c *client.Client, req engine.Request) error {
 	run, err := requested(ctx, c, req)
 	if err != nil {

@@ -22,14 +22,14 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// watched is a run to follow by the events of its task, whichever process works on the run.
+// watched is a run to follow by the events of its task, whichever process works on it.
 type watched struct {
 	task, run string
-	after     string // the newest event that was seen already; "0" = none
+	after     string // the newest event that was already shown; "0" = none
 	fresh     bool   // do not show events before the run's first one: the task was created for this run
-	since     string // durable events from before this time were seen already; RFC 3339, "" = none
+	since     string // durable events before this time were already shown; RFC 3339, "" = none
 	ask       bool   // a person answers its questions here
-	letGo     func() // makes a run of this process wait, saved, when no user can answer
+	letGo     func() // lets a run of this process wait, saved, when no user can answer
 }
 
 // errDetached: the user stopped following; the run continues.
@@ -44,14 +44,14 @@ type Watcher struct {
 	began    map[string]bool // subtasks whose start was shown
 
 	a        *commands
-	own      *engine.Run // the run of this process that is followed; nil: another process runs it, or a question of it was answered here
+	own      *engine.Run // the followed run of this process; nil: another process runs it, or a question of it was answered here
 	d        *display.Display
 	prompter *display.Prompter
 	asked    api.QuestionOpened // the newest question
 	out      error              // why stdout could not be written
 	stop     *app.Stopper
 	screens  map[string]*display.Display // of the subtasks
-	last     *display.Display            // that showed something
+	last     *display.Display            // the one that last showed something
 	titles   map[string]string           // of subtasks
 	short    string                      // the id of the task for people; "" = not known yet
 	left     *engine.Run                 // a subtask that continues although its parent was stopped
@@ -108,8 +108,8 @@ func (w *Watcher) ended(ctx context.Context) (engine.Outcome, error) {
 	return out, w.closeLeft(ctx)
 }
 
-// quiet is how long a run may send no event before the watcher asks for its state: its
-// process may be dead, and a dead process sends no event.
+// quiet is the time without an event after which the watcher asks for the run's state: its process may be dead, and a
+// dead process sends no event.
 const quiet = 2 * time.Second
 
 type receivedEvent struct {
@@ -231,11 +231,11 @@ func (w *Watcher) state(ctx context.Context, q *asking, run string) (out engine.
 	return outcomeOf(r), true, ""
 }
 
-// mostUnanswered is how many requests for its state the process of a run may leave
-// unanswered in a row before the watcher gives up.
+// mostUnanswered limits how many requests for its state in a row a run's process may leave unanswered before the
+// watcher gives up.
 const mostUnanswered = 2
 
-// silentOwner is the failure when the process of an awaited run does not answer.
+// silentOwner returns the failure when the process of an awaited run does not answer.
 func silentOwner(what, id, owner string) *failure.Failure {
 	return &failure.Failure{
 		Exit: failure.ExitBusy, Code: "task_locked", Status: http.StatusConflict, Task: id, Retryable: true, What: what,
@@ -244,7 +244,7 @@ func silentOwner(what, id, owner string) *failure.Failure {
 	}
 }
 
-// outcomeOf is a run's end as commands print it.
+// outcomeOf returns a run's end as commands print it.
 func outcomeOf(r api.Run) engine.Outcome {
 	out := engine.Outcome{State: r.State, Reason: r.Reason, Code: r.Code, Question: r.Question}
 	if r.Outcome != "" && r.State != "waiting" {
@@ -317,8 +317,8 @@ func (w *Watcher) take(ctx context.Context, q *asking, got client.Event, run, si
 	return out, false, err
 }
 
-// followRun follows a run of this process, and then the run that starts when it ends: that of the task that waited for
-// it, or one of the same task for words that came at the last moment. The outcome is that of the last run.
+// followRun follows a run of this process, and then the run that starts when it ends: that of the task that waited
+// for it, or one of the same task for words that came at the last moment. The outcome is that of the last run.
 func (a *commands) followRun(ctx context.Context, c *client.Client, run *engine.Run, w watched,
 	stop *app.Stopper) (*Watcher, engine.Outcome, error) {
 	for ; ; w.after = "" {
@@ -347,8 +347,8 @@ func (a *commands) followRun(ctx context.Context, c *client.Client, run *engine.
 	}
 }
 
-// runOf waits for the run of a subtask that was just started. There is none when its
-// start failed; the events of its parent report that.
+// runOf waits for the run of a subtask that was just started. It returns false when the start failed; the events of
+// its parent report that.
 func (w *Watcher) runOf(ctx context.Context, id string) (string, bool) {
 	for range 40 {
 		if runs, err := w.C.RunsOf(ctx, id); err == nil && len(runs.Items) > 0 {
@@ -390,7 +390,7 @@ func (w *Watcher) answer(ctx context.Context, q *asking, r questionReply) error 
 	return nil
 }
 
-// detached is the failure of a follower that left: the run continues.
+// detached returns the failure of a follower that stopped following: the run continues.
 func (w *Watcher) detached() *failure.Failure {
 	return failure.New(cmp.Or(w.stop.Exit(), failure.ExitInterrupt), "detached", "stop following task "+w.task,
 		"the task continues where it runs",
@@ -404,7 +404,7 @@ func (a *commands) watchOn(ctx context.Context, c *client.Client, w watched) err
 	return a.concluded(a.watchUntil(ctx, c, w, stop, nil))
 }
 
-// concluded prints the outcome of a run that was watched.
+// concluded prints the outcome of a watched run.
 func (a *commands) concluded(in *Watcher, outcome engine.Outcome, err error) error {
 	switch {
 	case errors.Is(err, errDetached):
@@ -433,12 +433,12 @@ func (a *commands) concluded(in *Watcher, outcome engine.Outcome, err error) err
 // task sends no event.
 
 const (
-	soonBelow = 300 * time.Millisecond // of silence until the first look
-	mostBelow = 4                      // of a task's subtasks, the newest: it waits for one at a time
+	soonBelow = 300 * time.Millisecond // of silence before the first check
+	mostBelow = 4                      // of a task's subtasks, the newest ones: a task waits for one at a time
 )
 
-// Running is the run of a subtask that works, or waits for a person, and is not followed
-// yet; nil when there is none.
+// Running returns the run of a subtask that works, or waits for a person, and is not followed yet; nil when there is
+// none.
 func (w *Watcher) Running(ctx context.Context, id string) *api.Run {
 	t, err := w.C.Task(ctx, id)
 	if err != nil {
@@ -456,9 +456,9 @@ func (w *Watcher) Running(ctx context.Context, id string) *api.Run {
 	return nil
 }
 
-// below follows a subtask that already works, if there is one: from the start of its run, or,
-// if its task is followed from now on only, from now on. When its start was shown here and its
-// run came late, it is shown from the start of the run.
+// below follows a subtask that already works, if there is one: from the start of its run, or, if its task is followed
+// only from now on, from now on. If the start of the subtask was shown here but its run came later, it is shown from
+// the start of the run.
 func (w *Watcher) below(ctx context.Context, id string, depth int) error {
 	r := w.Running(ctx, id)
 	if r == nil {
@@ -486,14 +486,14 @@ type questionReply struct {
 	err      error
 }
 
-// asking is the question of one task that is on the terminal now. Events are handled while
-// it is open: an answer from another client removes it.
+// asking is the question of one task that the terminal shows now. Events are handled while it is open: an answer from
+// another client removes it.
 type asking struct {
 	w      *Watcher
 	id     string             // of the task
-	depth  int                // of the task below the one that is followed
+	depth  int                // levels below the followed task
 	now    string             // the question; "" = none
-	opened api.QuestionOpened // the newest that was asked, and where
+	opened api.QuestionOpened // the newest one that was asked, and where
 	d      *display.Display
 	quit   context.CancelFunc
 	out    chan questionReply
@@ -521,7 +521,7 @@ func (q *asking) ask(ctx context.Context, opened api.QuestionOpened, d *display.
 	})
 }
 
-// pause takes the question off the terminal for another one, and asks it again after that if it is still open.
+// pause removes the question from the terminal for another one, and asks it again afterwards if it is still open.
 func (q *asking) pause(other func()) {
 	opened, d := q.opened, q.d
 	open := q.open()
@@ -532,7 +532,7 @@ func (q *asking) pause(other func()) {
 	}
 }
 
-// askOpen asks a question that a run waits with, and whose event is before the first event that was shown: a run that
+// askOpen asks a question that a run waits with, and whose event is older than the first shown one: a run that
 // continues with an open question does not open it again.
 func (w *Watcher) askOpen(ctx context.Context, q *asking, run string) {
 	if w.prompter == nil || q.open() {
@@ -589,7 +589,7 @@ func (q *asking) end() {
 	q.now, q.quit, q.out = "", nil, nil
 }
 
-// fromStart follows a run from its start. What led to the run may be of the same millisecond.
+// fromStart follows a run from its start. Events that led to the run may have the time of the run's start.
 func fromStart(r api.Run, ask bool) watched {
 	w := watched{task: r.Task, run: r.ID, after: "0", ask: ask, fresh: true}
 	if r.StartedAt != nil {
@@ -609,7 +609,7 @@ func waitFor(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// newestRun is the newest run of a task, or the run of that very name.
+// newestRun returns the newest run of a task, or the run with that id.
 func newestRun(ctx context.Context, c *client.Client, id string) (api.Run, error) {
 	runs, err := c.RunsOf(ctx, id)
 	if p, is := errors.AsType[*client.Problem](err); is && p.Status/100 == 4 {

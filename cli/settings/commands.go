@@ -33,7 +33,7 @@ import (
 // commands are the commands of this package with the invocation that they belong to.
 type commands struct{ *app.App }
 
-// Commands are the commands of this package.
+// Commands returns the commands of this package.
 func Commands(app *app.App) []*cobra.Command {
 	a := &commands{app}
 	return []*cobra.Command{
@@ -75,7 +75,7 @@ func (a *commands) approvalsCommand() *cobra.Command {
 	return help.Group("approvals", test, imports)
 }
 
-// importApprovals takes over the settings in Roo's file that are not set here.
+// importApprovals imports settings from Roo's file that are not set here.
 func (a *commands) importApprovals(ctx context.Context, file string, dry bool) error {
 	data, err := inputfile.Read(file)
 	var roo approval.Roo
@@ -155,7 +155,8 @@ func (a *commands) skills(dir, slug string) error {
 	return a.grid(rows, problems)
 }
 
-// inFolder checks that a folder exists, and returns the configuration of the engine. what names what the command looks for.
+// inFolder checks that a folder exists, and returns the configuration of the engine. what describes the act in an
+// error.
 func (a *commands) inFolder(what, dir string) (setup.Config, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return setup.Config{}, failure.Config("look for the "+what+" of "+dir, "there is no such folder", "roost "+what+" -C DIR")
@@ -163,7 +164,7 @@ func (a *commands) inFolder(what, dir string) (setup.Config, error) {
 	return a.EngineConfig()
 }
 
-// grid prints a table, then warns of what could not be used.
+// grid prints a table, then warns of problems.
 func (a *commands) grid(rows [][]string, problems []string) error {
 	if err := a.Grid(rows); err != nil {
 		return err
@@ -172,7 +173,7 @@ func (a *commands) grid(rows [][]string, problems []string) error {
 	return nil
 }
 
-// notNil is a list that JSON writes as [] when it is empty.
+// notNil returns a list that JSON writes as [] when it is empty.
 func notNil[T any](list []T) []T {
 	if list == nil {
 		return []T{}
@@ -203,7 +204,7 @@ func (a *commands) modes(dir string) error {
 	return a.grid(rows, problems)
 }
 
-// toolsOf are the groups of a mode, with what limits them.
+// toolsOf returns the groups of a mode, with their limits.
 func toolsOf(m mode.Mode) string {
 	var words []string
 	for _, g := range m.Groups {
@@ -226,7 +227,7 @@ func (a *commands) modelsCommand() *cobra.Command {
 	return cmd
 }
 
-// knownProviders are those whose models are listed.
+// knownProviders returns the providers whose models are listed.
 func knownProviders() []string {
 	var out []string
 	for _, m := range catalogue.Offers() {
@@ -310,7 +311,7 @@ func (a *commands) sourcesCommand() *cobra.Command {
 	return parent
 }
 
-// sourceTable prints a line for each source. The reason in a state may be long, and follows below the table.
+// sourceTable prints a line for each source. The reason in a state may be long, so it follows below the table.
 func (a *commands) sourceTable(sources []api.SourceState) error {
 	style := a.OutStyle()
 	rows := [][]string{{"SOURCE", "TOOL", "TASKS", "DAMAGED", "EMPTY", "SIZE", "STATE"}}

@@ -41,7 +41,7 @@ func (a *commands) configCommand() *cobra.Command {
 		}))
 }
 
-// shown is the value of a setting as text.
+// shown returns the value of a setting as text.
 func shown(i api.Setting) string {
 	switch v := i.Value.(type) {
 	case string:

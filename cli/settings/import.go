@@ -43,8 +43,7 @@ type importedItem struct {
 	Notes   []string `json:"notes,omitempty"`
 }
 
-// mostImported bounds a file that is read whole; exported settings have some
-// kilobytes.
+// mostImported bounds the bytes of an imported file; exported settings have some kilobytes.
 const mostImported = 16 << 20
 
 func (a *commands) configImport(ctx context.Context, path string, keys, force bool) error {
@@ -164,7 +163,7 @@ func sameService(f *config.File, p config.RooProfile) bool {
 	return true
 }
 
-// profileInto is the file with its profile of that name replaced.
+// profileInto returns the file with its profile of that name replaced.
 func profileInto(f *config.File, p config.RooProfile) (*config.File, error) {
 	var err error
 	prefix := "profiles." + p.Name + "."
@@ -379,10 +378,10 @@ func importModeProfiles(f *config.File, uses []config.RooModeProfile, force bool
 type importedMore struct {
 	Modes        []importedMode        `json:"modes"`
 	ModeProfiles []importedModeProfile `json:"mode_profiles"`
-	Problems     []string              `json:"problems"` // what of the modes could not be used, in words
+	Problems     []string              `json:"problems"` // problems of the modes, in words
 }
 
-// print writes a line for each.
+// print writes a line for each result.
 func (m *importedMore) print(a *commands) error {
 	var lines []string
 	add := func(state, what, reason string) {

@@ -46,7 +46,7 @@ func (a *commands) mcpCommand() *cobra.Command {
 }
 
 // servers reads the MCP servers of a workspace, and what is wrong with their files. root is the workspace in the form
-// that tasks use: decisions about its servers are kept under this name.
+// that tasks use: decisions about its servers are stored under this name.
 func (a *commands) servers(dir string) (root string, servers []mcp.Server, problems []string, c setup.Config, err error) {
 	ws, err := workspace.Open(a.Abs(dir))
 	if err != nil {
@@ -58,7 +58,7 @@ func (a *commands) servers(dir string) (root string, servers []mcp.Server, probl
 	return ws.Root(), servers, problems, c, err
 }
 
-// named is the one of a workspace's servers that has the name. verb is what the command does with it, for the failure.
+// named finds a workspace's server by its name. verb is what the command would do with it, for the failure.
 func named(servers []mcp.Server, root, verb, name string) (mcp.Server, error) {
 	i := slices.IndexFunc(servers, func(s mcp.Server) bool { return s.Name == name })
 	if i < 0 {
@@ -112,7 +112,7 @@ func (a *commands) mcpDecide(dir string, names []string, allow bool) error {
 	return nil
 }
 
-// agreement prints the decision, and of an allowed server the full definition that the user agreed to.
+// agreement returns text about the decision and, for an allowed server, the full definition that the user agreed to.
 func agreement(s mcp.Server, allow bool) string {
 	if !allow {
 		return "denied: " + display.OneLine(s.Name) + " of " + display.OneLine(s.File)

@@ -20,7 +20,7 @@ import (
 	"github.com/roost-dev/roost/mcp"
 )
 
-// newServer is what the flags of `mcp add` describe.
+// newServer holds the flags of `mcp add`.
 type newServer struct {
 	dir, url, cwd string
 	env, headers  []string
@@ -68,7 +68,7 @@ func pairs(flag string, words []string) (map[string]string, error) {
 	return out, nil
 }
 
-// place is a definition in the file that the flags choose: that of the workspace, or the user's own.
+// place returns an empty definition in the file that the flags choose: that of the workspace, or the user's own.
 func place(root string, c setup.Config, project bool) mcp.Server {
 	if project {
 		return mcp.Server{Scope: mcp.Workspace, File: mcp.WorkspaceFile(root)}
@@ -153,7 +153,7 @@ func (a *commands) mcpRemove(ctx context.Context, dir, name string, project bool
 	return a.Println("removed: " + display.OneLine(name) + " from " + display.OneLine(s.File))
 }
 
-// server is the definition that counts for a name in a workspace.
+// server finds the definition that counts for a name in a workspace.
 func (a *commands) server(dir, verb, name string) (root string, s mcp.Server, l mcp.Logins, err error) {
 	root, servers, _, c, err := a.servers(dir)
 	if err == nil {

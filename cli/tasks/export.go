@@ -126,15 +126,16 @@ type exporter struct {
 	ctx     context.Context // which shows progress
 	flags   exportFlags
 	refs    []chosen
-	known   [][2]string    // the ids and folders of all tasks; nothing is written into these folders
+	known   [][2]string    // the ids and folders of all tasks; the export writes nothing into these folders
 	options export.Options // of the index page
 	file    string         // the one file to write; "" = stdout, when folder is "" too
 	folder  string         // the folder to write into
 	done    []exported
-	begun   int // tasks that were gone through
+	begun   int // tasks handled so far
 }
 
-// chosen is a task to export, and the name that the user gave: an id need not be valid text, but the document's id is.
+// chosen is a task to export, and the name that the user gave: an id need not be valid text, but the document's id
+// is.
 type chosen struct {
 	api.Summary
 	name string
@@ -225,13 +226,13 @@ func (x *exporter) each(ctx context.Context, c *client.Client) error {
 	}, nil)
 }
 
-// copy writes what a server sends and shows how far it is.
+// copy writes what a server sends, and shows progress.
 func (x *exporter) copy(w io.Writer, body io.Reader) error {
 	_, err := io.Copy(&app.Counting{W: w, Tell: x.progress}, body)
 	return err
 }
 
-// fetch gets a task in a form, and the server's report that follows it.
+// fetch reads a task in a form, and the server's report that follows it.
 func (x *exporter) fetch(ctx context.Context, c *client.Client, t chosen, also []string,
 	into func(io.Reader) error) (report api.Exported, err error) {
 	q := url.Values{"format": {x.flags.format}}
@@ -258,14 +259,14 @@ func (x *exporter) fetch(ctx context.Context, c *client.Client, t chosen, also [
 	return report, nil
 }
 
-// failed notes a task that cannot be read.
+// failed records a task that cannot be read.
 func (x *exporter) failed(id, source, why string) {
 	e := x.result(nil, "", api.Exported{})
 	e.ID, e.Source, e.Failed = id, source, why
 	x.done = append(x.done, e)
 }
 
-// toStdout writes a form for readers to stdout: made harmless on a terminal, byte for byte elsewhere.
+// toStdout writes a form for readers to stdout: made safe for a terminal, unchanged for other readers.
 func (x *exporter) toStdout(write func(io.Writer) error) error {
 	if !x.OutTTY {
 		return write(x.Out)
@@ -334,7 +335,7 @@ func (x *exporter) result(t *api.Summary, path string, report api.Exported) expo
 	return e
 }
 
-// report prints the numbers of written files and masked values. It fails if a task was not exported as a whole.
+// report prints the numbers of written files and masked values. It fails if a task was not exported completely.
 func (x *exporter) report() error {
 	masked, wrote, broken := 0, 0, []exported{}
 	for _, e := range x.done {
@@ -378,7 +379,7 @@ func (x *exporter) report() error {
 	return x.unwhole(broken)
 }
 
-// unwhole is the failure of an export in which tasks are not whole.
+// unwhole returns the failure of an export with incomplete tasks.
 func (x *exporter) unwhole(broken []exported) error {
 	first := broken[0]
 	f := failure.New(failure.ExitDamaged, "damaged", "export "+first.ID+" as a whole",
@@ -473,7 +474,7 @@ func (x *exporter) aim() error {
 	return os.MkdirAll(path, 0o700)
 }
 
-// place names a task's file or folder in the folder. Two sources may have one id.
+// place chooses the name of a task's file or folder. Two sources may have the same id.
 func (x *exporter) place(id string, ts int64, taken map[string]bool) string {
 	name, ext := export.FileName(id), "."+x.flags.format
 	switch {
@@ -490,7 +491,7 @@ func (x *exporter) place(id string, ts int64, taken map[string]bool) string {
 	return filepath.Join(x.folder, full)
 }
 
-// outside refuses a path in the folder of a task: an export must not write to the task that it reads, or to another one.
+// outside refuses a path in the folder of a task: an export must not write to a task.
 func (x *exporter) outside(path string) error {
 	dir := path
 	real, err := filepath.EvalSymlinks(dir)
@@ -519,7 +520,7 @@ func (x *exporter) outside(path string) error {
 	return nil
 }
 
-// progress shows how far an export is; bytes are those of the written file.
+// progress shows the progress of an export; bytes are those written.
 func (x *exporter) progress(bytes int64) {
 	progress.Report(x.ctx, progress.State{What: "exporting", Done: x.begun, Of: len(x.refs), Bytes: bytes})
 }

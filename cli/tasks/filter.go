@@ -35,7 +35,7 @@ func (f *filter) addTo(cmd *cobra.Command) {
 	app.Complete(cmd, "model", cobra.NoFileCompletions) // words of it
 }
 
-// read checks the flags and sets the filter. An advice is a command line with a flag, and what behind the flag.
+// read checks the flags and sets the filter. An advice is a command line with a flag, and with what after the flag.
 func (f *filter) read(a *commands, command, what string) (err error) {
 	if f.Since, f.Until, err = a.span(command, f.since, f.until); err != nil {
 		return err

@@ -58,7 +58,8 @@ func (a *commands) listCommand() *cobra.Command {
 	return cmd
 }
 
-// besideList is how many lines a list has beside its tasks: head, sum, how to see more, and the next prompt.
+// besideList is the number of lines that a list takes beside its tasks: head, sum, how to see more, and the next
+// prompt.
 const besideList = 6
 
 func (a *commands) list(cmd *cobra.Command, f api.TaskFilter, group bool) error {
@@ -105,8 +106,7 @@ func (a *commands) showList(cmd *cobra.Command, items []api.Summary, got app.Lis
 	return nil
 }
 
-// byWorkspace puts the tasks of each folder together, in the order in which the
-// folders come first.
+// byWorkspace groups the tasks by folder, in the order in which each folder first occurs.
 func byWorkspace(items []api.Summary) (groups [][]api.Summary) {
 	for _, t := range items {
 		i := slices.IndexFunc(groups, func(group []api.Summary) bool { return group[0].Workspace == t.Workspace })
@@ -118,7 +118,7 @@ func byWorkspace(items []api.Summary) (groups [][]api.Summary) {
 	return groups
 }
 
-// grouped prints a table for each folder, below a line that sums it up.
+// grouped prints a table for each folder, below a line with its sums.
 func (a *commands) grouped(items []api.Summary, tree bool, got app.Listed) error {
 	for i, group := range byWorkspace(items) {
 		var cost *money.USD
@@ -148,7 +148,7 @@ func (a *commands) grouped(items []api.Summary, tree bool, got app.Listed) error
 // commands are the commands of this package with the invocation that they belong to.
 type commands struct{ *app.App }
 
-// Commands are the commands of this package.
+// Commands returns the commands of this package.
 func Commands(app *app.App) []*cobra.Command {
 	a := &commands{app}
 	return []*cobra.Command{
@@ -163,8 +163,8 @@ func Commands(app *app.App) []*cobra.Command {
 	}
 }
 
-// Pick lets a person choose one task. purpose is one word, for messages. folder is where a run of it is to work; "" =
-// where the task says.
+// Pick lets a person choose one task. purpose is one word, for messages. folder is where a run of the task must work;
+// "" = its own folder.
 func Pick(ctx context.Context, a *app.App, purpose string) (id, folder string, err error) {
 	return (&commands{a}).pick(ctx, purpose)
 }

@@ -23,7 +23,7 @@ func (a *commands) open(ctx context.Context, c *client.Client, id string, f show
 		in.Less += " -i +G" + findInLess(f.find)
 		return in.Paged(ctx, func() error { return (&commands{&in}).showHistory(ctx, c, id, f, nil) })
 	}
-	var text bytes.Buffer // the pager must know the line of the message when it starts
+	var text bytes.Buffer // collected first: the pager must know the line of the message when it starts
 	lines := 0
 	out := in.Out
 	in.Out = &text
@@ -41,9 +41,9 @@ func (a *commands) open(ctx context.Context, c *client.Client, id string, f show
 	})
 }
 
-// findInLess is the option of the pager less that marks words and does not move to them; "" without words. The pattern
-// replaces each character that has a meaning in patterns, or would end the option, by one that fits any character. A mark
-// of Markdown may also be absent, because it is not shown.
+// findInLess returns the option of the pager less that marks words without moving to them; "" without words. In the
+// pattern, each character that has a meaning in patterns, or would end the option, is replaced by one that matches
+// any character. Marks of Markdown may be absent in the text, because they are not shown.
 func findInLess(text string) string {
 	terms := api.QueryTerms(text)
 	if len(terms) == 0 {
@@ -67,7 +67,7 @@ func findInLess(text string) string {
 	return "/\x0b" + strings.Join(terms, "|") + "\n"
 }
 
-// printMessage prints the lines of a message. A rich terminal shows the Markdown of a model's words as it is meant.
+// printMessage prints the lines of a message. A rich terminal shows the Markdown of a model's words rendered.
 func (a *commands) printMessage(out io.Writer, lines []api.Line) {
 	style := a.OutStyle()
 	for len(lines) > 0 {
@@ -87,7 +87,7 @@ func (a *commands) printMessage(out io.Writer, lines []api.Line) {
 	}
 }
 
-// outdented is the text of lines without the blanks that all of them begin with, and how many those are.
+// outdented returns the text of lines without the blanks that all of them begin with, and the number of these.
 func outdented(lines []api.Line) (text string, indent int) {
 	indent = len(lines[0].Text)
 	for _, l := range lines {

@@ -32,8 +32,8 @@ import (
 
 const (
 	firstRows    = 50       // tasks that the picker shows before all are read
-	previewBytes = 64 << 10 // of a preview's end: more is not scrolled through
-	mostHits     = 1000     // messages that a search in the picker looks for
+	previewBytes = 64 << 10 // of a preview's end: a user does not scroll through more
+	mostHits     = 1000     // messages that a search in the picker finds at most
 )
 
 // pickerBackend serves the picker with the same code as the commands.
@@ -45,7 +45,7 @@ type pickerBackend struct {
 	words  atomic.Pointer[string] // of the last search; nil before the first
 }
 
-// silenced is an App that prints nothing on the screen, for work behind the picker.
+// silenced returns an App that prints nothing on the screen, for work behind the picker.
 func (d *pickerBackend) silenced(errs io.Writer) *commands {
 	a := *d.App
 	a.Out, a.Err = io.Discard, errs
@@ -79,7 +79,7 @@ func (d *pickerBackend) Tasks(ctx context.Context) iter.Seq2[picker.Found, error
 	}
 }
 
-// alsoIn names the copies of a task, which lie in these folders, by their storages.
+// alsoIn names the copies of a task in these folders by their storages.
 func alsoIn(sources []api.SourceState, labels map[string]string, folders []string) (out []picker.Copy) {
 	for _, folder := range folders {
 		for _, src := range sources {
@@ -92,7 +92,7 @@ func alsoIn(sources []api.SourceState, labels map[string]string, folders []strin
 	return out
 }
 
-// trouble is why a source cannot be read. The sentence above the list already reports damaged tasks.
+// trouble returns why a source cannot be read. The sentence above the list already reports damaged tasks.
 func trouble(src api.SourceState) string {
 	if src.State == "partly damaged" && src.Problem == "" {
 		return ""
@@ -100,7 +100,7 @@ func trouble(src api.SourceState) string {
 	return strings.TrimSpace(app.Unreachable(src))
 }
 
-// Preview is the end of a task in lines, or the lines up to a hit.
+// Preview returns the end of a task in lines, or the lines up to a hit.
 func (d *pickerBackend) Preview(ctx context.Context, t picker.Task, hit *picker.Hit) ([]view.Line, error) {
 	q := url.Values{"limit": {strconv.Itoa(page)}}
 	if hit != nil {
@@ -145,7 +145,8 @@ func (d *pickerBackend) Search(ctx context.Context, text string) ([]picker.Hit, 
 	return hits, nil
 }
 
-// around selects the messages for the pager: the last ones below the facts about the task, or those around a hit.
+// around returns the flags that select messages for the pager: the last ones below the facts about the task, or those
+// around a hit.
 func around(hit *picker.Hit, words string) showFlags {
 	if hit == nil {
 		return showFlags{tail: opened}
@@ -270,8 +271,8 @@ func (d *pickerBackend) Import(ctx context.Context, tell func(string)) (string, 
 	return text, nil
 }
 
-// Welcome is roost without a command: on a terminal the picker, else help. Without any
-// task, it prints where it looked for tasks.
+// Welcome carries out roost without a command: on a terminal the picker, else help. Without any task, it prints where
+// it looked for tasks.
 func Welcome(app *app.App, cmd *cobra.Command) error {
 	a := &commands{app}
 	if !a.Interactive() {
@@ -324,7 +325,7 @@ func again(cmd *cobra.Command, line []string) error {
 	return sub.RunE(sub, sub.Flags().Args())
 }
 
-// picks lets a person choose the task of a command that names none.
+// picks lets a person choose the task for a command line that names none.
 func (a *commands) picks(cmd *cobra.Command) *cobra.Command {
 	check, run := cmd.Args, cmd.RunE
 	every := func() bool { return cmd.Flags().Changed("all") } // of export
@@ -391,7 +392,7 @@ func notChosen(purpose, why string) error {
 	return failure.New(failure.ExitCancelled, "cancelled", "choose a task", why, "roost "+purpose+" ID")
 }
 
-// canDraw reports whether the terminal is one that a screen can be drawn on.
+// canDraw reports whether the terminal can show a screen.
 func (a *commands) canDraw() bool {
 	_, in := a.In.(*os.File)
 	_, out := a.Err.(*os.File)
@@ -426,11 +427,10 @@ func (d *pickerBackend) ignores(sig os.Signal) bool {
 	return sig == os.Interrupt && (d.paging.Load() || time.Since(time.Unix(0, d.closed.Load())) < app.Bounce)
 }
 
-// pickable is how many tasks the plain picker offers.
+// pickable is the number of tasks that the plain picker offers.
 const pickable = 15
 
-// plainWelcome prints what was found and, on a terminal that cannot be drawn on, asks
-// for a number.
+// plainWelcome prints the found tasks and, if the terminal cannot show a screen, asks for the number of one.
 func (a *commands) plainWelcome(ctx context.Context, c *client.Client) (id string, err error) {
 	page, found, err := a.newest(ctx, c)
 	if err != nil {

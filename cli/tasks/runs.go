@@ -63,7 +63,7 @@ func (a *commands) runsCommand() *cobra.Command {
 	return cmd
 }
 
-// showRuns prints a page of runs; more is the command for the next one, "" where this is the last. The ids of runs are for
+// showRuns prints a page of runs; more is the command for the next page, "" on the last one. The ids of runs are for
 // programs: a terminal gets them with -v.
 func (a *commands) showRuns(p api.Page[api.Run], more string, short func(string) string) error {
 	if len(p.Items) == 0 {
@@ -203,7 +203,7 @@ func (a *commands) usageCommand() *cobra.Command {
 	return cmd
 }
 
-// unnamed is what a group without a key is called.
+// unnamed is the name of a group without a key.
 var unnamed = map[api.Grouping]string{
 	api.ByDay:       "(no time)",
 	api.ByWeek:      "(no time)",
@@ -270,7 +270,8 @@ func (a *commands) showSpending(s api.Totals) error {
 	return app.Flushed(out)
 }
 
-// leastName is how many columns a group's name keeps in a narrow terminal while other columns can be left out.
+// leastName is the number of columns that a group's name keeps in a narrow terminal while other columns can be left
+// out.
 const leastName = 16
 
 // narrow fits a table of costs into a terminal: it leaves out the columns of the cache, and
@@ -301,7 +302,7 @@ func narrow(rows [][]string, widths []int, width int) ([][]string, []int) {
 	return rows, widths
 }
 
-// alignCosts gives the amounts in the last column as many digits as the longest has.
+// alignCosts gives the amounts in the last column the same number of digits.
 func alignCosts(rows [][]string) {
 	digits := func(cell string) int {
 		_, fraction, _ := strings.Cut(cell, ".")
@@ -328,7 +329,7 @@ func (a *commands) spendingRow(by api.Grouping, g api.SpendingGroup) []string {
 		app.Count(u.TokensOut), app.Count(u.CacheWrites), app.Count(u.CacheReads), a.Dollars(u.Cost)}
 }
 
-// taskNote is a task's title, and its cost with its subtasks.
+// taskNote returns a task's title, and its cost with its subtasks.
 func (a *commands) taskNote(g api.SpendingGroup) string {
 	note := "  " + display.Cut(display.OneLine(g.Title), 50)
 	if g.WithChildren != nil {

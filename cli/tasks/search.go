@@ -23,15 +23,15 @@ import (
 )
 
 const (
-	firstHits  = 100 // hits of a search when no limit was asked for
+	firstHits  = 100 // hits of a search without a limit
 	hitsOfTask = 3   // of one task
-	lowScreen  = 40  // a terminal of fewer lines gets one hit less of each task
+	lowScreen  = 40  // a terminal of fewer lines gets one hit less for each task
 
 	besideHits = 6    // lines of a search beside its tasks: how to open a hit, the sum, how to see more, the next prompt
-	mostAsked  = 1000 // hits that one request may ask for
+	mostAsked  = 1000 // largest number of hits in one request
 
 	leastSnippet = 20 // columns
-	longestWord  = 13 // columns: who said it
+	longestWord  = 13 // columns: the speaker
 	longestTitle = 100
 )
 
@@ -119,7 +119,7 @@ func (a *commands) search(cmd *cobra.Command, q api.SearchQuery) error {
 	})
 }
 
-// screenful gets pages of tasks until the screen has no room for another one.
+// screenful reads pages of tasks until the screen is full.
 func (a *commands) screenful(cmd *cobra.Command, c *client.Client, query url.Values, each int) (out app.Listed, err error) {
 	room := a.Rows(besideHits)
 	most := each + 2 // lines of a task: its title, its hits, how many more
@@ -201,7 +201,7 @@ func (a *commands) showHits(cmd *cobra.Command, text string, hits []api.Hit, got
 	return nil
 }
 
-// nearer shortens a snippet at its beginning when so many columns would not show the first term.
+// nearer shortens a snippet at its beginning if room columns would not show the first term.
 func nearer(snippet string, terms []string, room int) string {
 	folded := strings.ToLower(snippet)
 	for _, term := range terms {
@@ -219,7 +219,7 @@ func nearer(snippet string, terms []string, room int) string {
 	return snippet
 }
 
-// openHit is the command that shows a task at a hit.
+// openHit returns the command that shows a task at a hit.
 func openHit(h api.Hit, names map[string]string, text string) string {
 	line := "roost show " + display.OneLine(names[app.KeyOf(h.Task)])
 	if h.History == api.API {
@@ -228,7 +228,7 @@ func openHit(h api.Hit, names map[string]string, text string) string {
 	return line + fmt.Sprintf(" --at %d --find %s", h.Number, failure.ShellWord(text))
 }
 
-// sumOfHits sums up how much a search found and how much of it was printed.
+// sumOfHits describes how many hits a search found and how many were printed.
 func sumOfHits(found api.Found, tasks, hits int) string {
 	among := fmt.Sprintf("%s searched", api.Plural(found.Tasks, "task"))
 	all := found.Total
@@ -242,7 +242,7 @@ func sumOfHits(found api.Found, tasks, hits int) string {
 	return line + "; " + among
 }
 
-// speakers name, for people, who or what wrote a row.
+// speakers names, for people, the author of a row.
 var speakers = map[string]string{
 	"say:text": "model", "say:user_feedback": "you", "say:user_feedback_diff": "you", "say:task": "you", "ask:followup": "question",
 	"say:completion_result": "result", "ask:completion_result": "result", "say:reasoning": "thinking", "ask:command": "command",
@@ -263,7 +263,7 @@ var tools = map[string]string{
 	"finishtask": "finish_task", "editfile": "edit_file", "searchreplace": "replace",
 }
 
-// whose names who wrote the text of a hit, or which tool.
+// whose names the author of a hit's text, or the tool.
 func whose(h api.Hit) string {
 	if tool := display.OneLine(h.Tool); tool != "" {
 		if known, ok := tools[tool]; ok {
@@ -282,7 +282,7 @@ func whose(h api.Hit) string {
 	return strings.ReplaceAll(kind, "_", " ")
 }
 
-// marked is a line with the terms of a query marked.
+// marked returns a line with the terms of a query marked.
 func marked(line string, terms []string, style display.Style) string {
 	folded := strings.ToLower(line)
 	if len(folded) != len(line) { // some letter's lower case is longer or shorter

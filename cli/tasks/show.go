@@ -30,8 +30,8 @@ import (
 const (
 	page = 20 // messages of a preview
 
-	// opened is how many messages a terminal gets when nothing else was asked for: the last ones, or those before and
-	// behind a hit. More would keep a person waiting who wants to see the end of a long task.
+	// opened is the number of messages that a terminal gets by default: the last ones, or those before and after a
+	// hit. With more, a person who wants to see the end of a long task would wait.
 	opened = 500
 )
 
@@ -107,7 +107,7 @@ func messageNumber(flag, text string) (int, error) {
 	return n, nil
 }
 
-// window is the part of n messages that the flags ask for.
+// window returns the range of n messages that the flags select.
 func window(n int, f showFlags) (from, to int) {
 	to = n
 	if f.to > 0 {
@@ -119,7 +119,7 @@ func window(n int, f showFlags) (from, to int) {
 	return from, to
 }
 
-// header is the task in a few lines.
+// header prints the facts about a task in a few lines.
 func (a *commands) header(t api.Summary, questions []string) error {
 	style := a.OutStyle()
 	out := bufio.NewWriter(a.Out)
@@ -212,10 +212,10 @@ func (a *commands) showTask(ctx context.Context, c *client.Client, id string, f 
 	return a.open(ctx, c, id, f)
 }
 
-// windows requests the part of a numbered list that the flags select, from its beginning, some items at a time. get makes
-// a request with a query, which q begins, and returns the total number of items and where the answer ended. The first
-// request only asks for the total: get prints nothing of its answer. windows returns where the selected part begins and
-// ends.
+// windows requests the part of a numbered list that the flags select, from its beginning, some items at a time. get
+// makes a request with a query, which q begins, and returns the total number of items and where the answer ended. The
+// first request only serves to learn the total: get prints nothing of its answer. windows returns the bounds of the
+// selected part.
 func windows(f showFlags, q url.Values, get func(q url.Values, first bool) (total int, after *int, err error)) (from, to int, err error) {
 	q = maps.Clone(q)
 	q.Set("limit", "1")
@@ -245,7 +245,7 @@ func windows(f showFlags, q url.Values, get func(q url.Values, first bool) (tota
 // windowMost bounds the messages of a history that one request asks for.
 const windowMost = 200
 
-// showElements prints a history byte for byte. It warns of damage, and of messages that differ from what is stored.
+// showElements prints a history byte for byte. It warns of damage, and of messages that differ from the stored ones.
 func (a *commands) showElements(ctx context.Context, c *client.Client, id string, f showFlags) error {
 	t, err := c.Task(ctx, id)
 	if err != nil {
@@ -443,7 +443,7 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 	return nil
 }
 
-// countOf is a number of things, with its thousands separated.
+// countOf writes a number of things, with its thousands separated.
 func countOf(n int, what string) string {
 	return strings.Replace(api.Plural(n, what), strconv.Itoa(n), app.Count(int64(n)), 1)
 }
@@ -594,7 +594,7 @@ func (a *commands) files(ctx context.Context, id, dir, path string, check bool) 
 	})
 }
 
-// staleFailure names the files that are not as the model knows them; nil when all are.
+// staleFailure names the files that differ from what the model knows; nil when none does.
 func staleFailure(id string, items []api.KnownFile) error {
 	var stale []string
 	for _, item := range items {
@@ -615,7 +615,7 @@ func staleFailure(id string, items []api.KnownFile) error {
 		Why:  names, Try: "roost resume " + failure.ShellWord(id)}
 }
 
-// howKnown are the names of sources for people.
+// howKnown maps sources to names for people.
 var howKnown = map[string]string{
 	"read_tool":      "read",
 	"file_mentioned": "mentioned",

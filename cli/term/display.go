@@ -2,7 +2,7 @@
 //
 // A Display gets a run's events, durable and live, and writes lines: streamed text as it comes, one line for each
 // tool call with its outcome, questions, notices. It detects nothing itself: whether to use colours, and how wide the
-// terminal is, are options. It makes what models and tools wrote harmless for terminals before it writes it.
+// terminal is, are options. It makes text of models and tools safe for terminals before it writes that text.
 //
 // Limits: a Display writes line after line and never moves the cursor up, so it works in logs and in every terminal.
 // It shows passing text, such as the present activity of the run, on the last line; the next line overwrites it.
@@ -27,24 +27,24 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// Options are how a Display writes.
+// Options select how a Display writes.
 type Options struct {
 	Colour  bool
 	Width   int  // columns, 0 = do not cut
 	Quiet   bool // only questions and notices
 	Verbose bool // reasoning and command output whole, also without a terminal
-	Live    bool // a user is watching: show text as it comes
+	Live    bool // a user is watching: show text as it arrives
 	Theme   theme.Theme
 	Rich    bool       // with Live: render Markdown, wrap it at words, and show the present activity of the run
 	Links   bool       // with Rich: the terminal knows OSC 8
 	Notify  string     // how to call the user: bell, osc9; anything else = not at all
-	Size    func() int // the width at the moment; nil = Width
+	Size    func() int // the present width; nil = Width
 }
 
-// Style is the style of what the display writes.
+// Style returns the style of the display's lines.
 func (o Options) Style() Style { return Style{On: o.Colour, Theme: o.Theme} }
 
-// Columns is the width at the moment, 0 = it is not known.
+// Columns returns the present width, 0 = it is not known.
 func (o Options) Columns() int {
 	if o.Size != nil {
 		if w := o.Size(); w > 0 {
@@ -54,8 +54,8 @@ func (o Options) Columns() int {
 	return o.Width
 }
 
-// Prose is a whole text of a model as the display shows it: made safe, and on a rich display with its Markdown rendered
-// and indented by so many blanks.
+// Prose returns a whole text of a model in the form that the display shows: made safe, and on a rich display with its
+// Markdown rendered and indented by indent blanks.
 func (o Options) Prose(text string, indent int) string {
 	if !o.Rich || !o.Live || o.Quiet {
 		return Safe(text)
@@ -65,18 +65,18 @@ func (o Options) Prose(text string, indent int) string {
 	return strings.Join(markdown.Render(text, as), "\n")
 }
 
-// markdown are the options for rendering. The width leaves out the last column: a line that fills it would wrap as soon
-// as more text follows.
+// markdown returns the options for rendering. The width leaves out the last column: a line that fills it would wrap
+// as soon as more text follows.
 func (o Options) markdown(role theme.Role) markdown.Options {
 	return markdown.Options{Width: max(o.Columns()-1, 0), Theme: o.Style().theme(), Links: o.Links, Role: role}
 }
 
 // Display shows one run. Its events come from one goroutine. While a question is on the terminal, other goroutines
-// may write in between, and the prompt is drawn again.
+// may write, too; the prompt is then drawn again.
 type Display struct {
 	w     io.Writer
-	line  *line  // shared with the displays below it, which use the same terminal
-	buf   []byte // the output of one call: it is written in one piece
+	line  *line  // shared with the displays of subtasks, which use the same terminal
+	buf   []byte // the output of one call, written at once
 	o     Options
 	style Style
 	lead  string // begins each line: a bar for each level of subtasks
@@ -84,12 +84,12 @@ type Display struct {
 	open  uint64 // the message whose text is on an unfinished line
 	kinds map[uint64]view.Item
 	shown map[uint64]int  // bytes of a message's text already written
-	saved map[uint64]int  // bytes of it that durable events held
+	saved map[uint64]int  // bytes of it that durable events have held
 	tools map[string]call // calls by the model's id
 	texts map[uint64]*prose
-	last  block // what was written last
+	last  block // the block that was written last
 	atBOL bool
-	asked string // the title of the call that was asked about last
+	asked string // the title of the call in the last question
 
 	doing string    // the present activity of the run; "" = none
 	since time.Time // when doing began; zero = the next Tick sets it
@@ -98,7 +98,7 @@ type Display struct {
 	Usage Totals
 }
 
-// Totals are what a run used.
+// Totals is what a run used.
 type Totals struct {
 	Turns    int
 	In, Out  int64
@@ -182,7 +182,8 @@ type line struct {
 	count  int    // columns of the passing text on the line
 }
 
-// behind runs write. It ends a prompt on the last line first, and draws the prompt again below the new lines.
+// behind runs write. If the last line holds a prompt, it first ends that line, and draws the prompt again below the
+// new lines.
 func (d *Display) behind(write func()) {
 	d.line.mu.Lock()
 	defer d.line.mu.Unlock()
@@ -194,7 +195,7 @@ func (d *Display) behind(write func()) {
 	}
 }
 
-// prompt puts a prompt on a line of its own.
+// prompt shows a prompt on a line of its own.
 func (d *Display) prompt(text string) {
 	d.line.mu.Lock()
 	defer d.line.mu.Unlock()
@@ -246,7 +247,7 @@ func (d *Display) Show(e Event) {
 	})
 }
 
-// holdBytes is how much of an unfinished line waits for its end.
+// holdBytes bounds the part of an unfinished line that waits for its end.
 const holdBytes = 4 << 10
 
 func (d *Display) show(e Event, f fields) {
@@ -348,8 +349,8 @@ func (d *Display) changed(f fields) {
 	d.finish(n)
 }
 
-// grow writes the part of a message's text that is not written yet: text is at offset in it. Live and durable events
-// hold the same text twice; the display writes it once.
+// grow writes the part of a message's text that is not written yet: text begins at offset in it. Live and durable
+// events hold the same text; the display writes it once.
 func (d *Display) grow(n uint64, offset int, text string) {
 	it, known := d.kinds[n]
 	if !known || it.Class == view.User || d.o.Quiet || text == "" {
@@ -383,7 +384,7 @@ func (d *Display) grow(n uint64, offset int, text string) {
 // rich reports whether the display renders Markdown and shows the present activity.
 func (d *Display) rich() bool { return d.o.Rich && d.o.Live && !d.o.Quiet }
 
-// block is a kind of lines that a rich display keeps together: a blank line separates blocks.
+// block is a kind of lines that a rich display keeps together: it separates blocks by a blank line.
 type block uint8
 
 const (
@@ -392,7 +393,7 @@ const (
 	said
 )
 
-// apart begins a block, with a blank line before it where one is due.
+// apart begins a block, with a blank line before it if needed.
 func (d *Display) apart(b block) {
 	if d.rich() && d.last != nothing && (d.last != b || b == said) {
 		d.buf = append(append(d.buf, strings.TrimRight(d.lead, " ")...), '\n')
@@ -501,7 +502,7 @@ func (d *Display) write(class view.Class, text string) {
 	}
 }
 
-// push writes the collected text. It ignores a lost terminal: the task holds all that the display cannot show.
+// push writes the collected text. It ignores a lost terminal: the task holds everything that the display cannot show.
 func (d *Display) push() {
 	if len(d.buf) > 0 {
 		d.wipe()
@@ -571,7 +572,7 @@ func (d *Display) Attention(text string) {
 	}
 }
 
-// Attention is the output that calls a user at a terminal: a bell, or a notification of the desktop (OSC 9).
+// Attention returns the output that calls a user at a terminal: a bell, or a notification of the desktop (OSC 9).
 func Attention(how, text string) string {
 	switch how {
 	case "bell":
@@ -582,7 +583,7 @@ func Attention(how, text string) string {
 	return ""
 }
 
-// wipe removes passing text from the line, with blanks, which work on every terminal.
+// wipe overwrites passing text on the line with blanks, which work on every terminal.
 func (d *Display) wipe() {
 	if n := d.line.count; n > 0 {
 		d.line.count = 0
@@ -590,7 +591,7 @@ func (d *Display) wipe() {
 	}
 }
 
-// Question writes a question with its choices, where no prompt asks it.
+// Question writes a question with its choices, for use without a prompt.
 func (d *Display) Question(q api.QuestionOpened) {
 	lines := []view.Line{{Style: view.Asked, Text: "? " + q.Text}}
 	for i, c := range q.Choices {
@@ -626,7 +627,7 @@ func (d *Display) put(style view.Style, text string) {
 	d.buf = append(append(d.buf, d.style.Paint(style, text)...), '\n')
 }
 
-// Line writes one line of its own, cut to the width.
+// Line writes one line, cut to the width.
 func (d *Display) Line(style view.Style, text string) { d.behind(func() { d.one(style, text) }) }
 
 func (d *Display) one(style view.Style, text string) {
@@ -638,7 +639,7 @@ func (d *Display) one(style view.Style, text string) {
 	d.push()
 }
 
-// Notice shows the user a line, quiet or not, uncut.
+// Notice shows the user an uncut line, even with Quiet.
 func (d *Display) Notice(text string) { d.behind(func() { d.notice(text) }) }
 
 func (d *Display) notice(text string) {
@@ -653,7 +654,7 @@ func (d *Display) notice(text string) {
 	d.push()
 }
 
-// Aside writes a message of the program on its own line, quiet or not. The text must be safe already.
+// Aside writes a message of the program on its own line, even with Quiet. The text must be safe already.
 func (d *Display) Aside(text string) {
 	d.behind(func() {
 		d.endLine()
@@ -711,7 +712,7 @@ func (d *Display) finished(e Event, f fields) {
 	}
 }
 
-// indented are the lines of a text, at most so many of them; 0 = all. rest follows the number of the left out lines.
+// indented returns the lines of a text, at most most of them; 0 = all. rest follows the number of the omitted lines.
 func indented(text string, most int, style func(line string) view.Style, rest string) (out []view.Line) {
 	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	for i, l := range all {

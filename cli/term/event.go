@@ -9,14 +9,14 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// Event is one event of a run as every stream has it: a type, and the whole event as JSON.
+// Event is one event of a run in the form of every stream: a type, and the whole event as JSON.
 type Event struct {
 	Type string
 	At   int64 // Unix milliseconds
 	Data json.RawMessage
 }
 
-// EventOf makes an event; its time is the member at of the data.
+// EventOf makes an event; its time is the member at in data.
 func EventOf(typ string, data json.RawMessage) Event {
 	e := Event{Type: typ, Data: data}
 	if at, err := time.Parse(time.RFC3339, esjson.TextOf(data, "at")); err == nil {
@@ -58,8 +58,8 @@ var shownTypes = []string{
 	"subtask.started", "history.condensed", "foreign.imported", "foreign.refused",
 }
 
-// readFields reads an event, and leaves out members of a wrong kind. It reports false when there is nothing to show: the
-// event is not an object, or is about a message of the model's history.
+// readFields reads an event, and leaves out members of a wrong kind. It returns false when there is nothing to show:
+// the event is not an object, or is about a message of the model's history.
 func readFields(data []byte) (f fields, ok bool) {
 	if esjson.TypeOf(data) != esjson.TypeObject || !esjson.Valid(data) {
 		return f, false

@@ -17,10 +17,11 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// screenLines is how many lines of a diff or of a command are shown before the user must press `d` for the rest.
+// screenLines is the number of lines of a diff or a command that are shown before the user must press `d` for the
+// rest.
 const screenLines = 20
 
-// commandIndent is what the lines of a command begin with where it takes several.
+// commandIndent begins the lines of a command that has several.
 const commandIndent = "    "
 
 // Reply is the answer of the user at a prompt.
@@ -36,8 +37,8 @@ var ErrNoInput = errors.New("the input ended")
 
 // Prompter asks the user on a terminal.
 //
-// A read of a terminal cannot be cancelled, so a goroutine that lives as long as the process reads the lines; a prompt
-// itself ends with its context.
+// A read of a terminal cannot be cancelled, so a goroutine that lives as long as the process reads the lines; a
+// prompt ends with its context.
 type Prompter struct {
 	d     *Display
 	typed *typed       // like stale, shared by all prompters of the terminal
@@ -49,27 +50,27 @@ type Prompter struct {
 	after  func(time.Duration) <-chan time.Time
 }
 
-// NewPrompter asks through d and reads answers from in.
+// NewPrompter makes a prompter that asks through d and reads answers from in.
 func NewPrompter(d *Display, in io.Reader) *Prompter {
 	return &Prompter{d: d, typed: newTyped(in), stale: new(atomic.Bool), now: time.Now, after: time.After}
 }
 
-// LinePrompter asks through d and gets the answers from another reader of the terminal, which never closes lines. A line may
-// hold line breaks. Forget, Dismiss and Aside are for the prompter that reads the terminal itself: the other reader drops
-// its input by its own rules.
+// LinePrompter makes a prompter that asks through d and gets the answers from another reader of the terminal, which
+// never closes lines. A line may hold line breaks. Forget, Dismiss and Aside are for a prompter that reads the
+// terminal itself: the other reader drops its input by its own rules.
 func LinePrompter(d *Display, lines chan string) *Prompter {
 	return &Prompter{d: d, lines: lines, stale: new(atomic.Bool), now: time.Now, after: time.After}
 }
 
-// On is the prompter for questions that are shown on another display.
+// On returns the prompter for questions that are shown on another display.
 func (p *Prompter) On(d *Display) *Prompter {
 	other := *p
 	other.d = d
 	return &other
 }
 
-// Aside runs a function that reads the terminal itself, and until f returns the prompter reads nothing. It does not work
-// on a system whose terminals cannot report waiting input: there a read that has begun continues.
+// Aside calls f, which reads the terminal itself, and reads nothing until f returns. It does not work on a system
+// whose terminals cannot report waiting input: there a read that has begun continues.
 func (p *Prompter) Aside(f func() error) error {
 	p.typed.reading <- struct{}{}
 	defer func() { <-p.typed.reading }()
@@ -106,7 +107,7 @@ func (p *Prompter) consent(ctx context.Context, q api.QuestionOpened) (Reply, er
 	})
 }
 
-// until reads lines until take has an answer of one.
+// until reads lines until take accepts one as an answer.
 func (p *Prompter) until(ctx context.Context, prompt string,
 	take func(line string) (r Reply, again bool)) (Reply, error) {
 	for {
@@ -166,8 +167,8 @@ func (p *Prompter) approval(ctx context.Context, q api.QuestionOpened) (Reply, e
 	return r, nil
 }
 
-// screenful is the text of a question with a long command cut to a screenful. A line that is wider than the screen counts
-// for as many lines as it takes.
+// screenful returns the text of a question with a long command cut to a screenful. A line that is wider than the
+// screen counts for as many lines as it takes.
 func (p *Prompter) screenful(q api.QuestionOpened) string {
 	if q.Command == "" {
 		return q.Text
@@ -208,7 +209,7 @@ func more(lines int) string {
 	return fmt.Sprintf("... %d more lines, d shows all", lines)
 }
 
-// whole shows the text that the user is to approve: never cut, with its line breaks, and with a warning about characters
+// whole shows the text that the user must approve: uncut, with its line breaks, and with a warning about characters
 // that a terminal does not show.
 func (p *Prompter) whole(text string) {
 	var lines []view.Line
@@ -243,7 +244,7 @@ func (p *Prompter) words(ctx context.Context, q api.QuestionOpened) (Reply, erro
 	})
 }
 
-// InMode is the note at a choice that continues in another mode.
+// InMode returns the note for a choice that continues in another mode.
 func InMode(q api.QuestionOpened, choice int) string {
 	if choice >= len(q.Modes) || q.Modes[choice] == "" {
 		return ""
@@ -261,7 +262,7 @@ func (p *Prompter) diff(diff string, most int) {
 	}
 }
 
-// OneLineIndented is OneLine that keeps the blanks in front.
+// OneLineIndented is OneLine, except that it keeps the blanks at the beginning.
 func OneLineIndented(text string) string {
 	trimmed := strings.TrimLeft(text, " ")
 	return text[:len(text)-len(trimmed)] + OneLine(trimmed)
@@ -286,7 +287,7 @@ func (p *Prompter) Read(ctx context.Context, prompt string) (string, error) {
 	}
 }
 
-// next is the next line that the user types.
+// next returns the next line that the user types.
 func (p *Prompter) next(ctx context.Context) (string, error) {
 	if p.typed != nil {
 		return p.typed.next(ctx)
@@ -306,11 +307,11 @@ func (p *Prompter) Forget() { p.typed.drop() }
 // A question may disappear from the terminal while the user is typing: another client has answered it. What was typed
 // for it must not answer the next one, which may be about something else, and may appear at once.
 
-// afterglow is how long after a question a line may still be one that was begun for the question before.
+// afterglow is the time after a question for which a line may have been begun for the question before.
 const afterglow = time.Second
 
-// Dismiss marks that a question left the terminal before the user answered it there. It drops the input so far, and a
-// line that comes right after the next question.
+// Dismiss records that a question left the terminal before the user answered it there. It drops the input so far, and
+// a line that comes right after the next question.
 func (p *Prompter) Dismiss() {
 	p.stale.Store(true)
 	p.Forget()
@@ -333,7 +334,7 @@ func (p *Prompter) settle(ctx context.Context) {
 	}
 }
 
-// lineOf is the prompt that lists the letters.
+// lineOf returns the prompt that lists the letters.
 func lineOf(choices []Choice) string {
 	var parts []string
 	for _, c := range choices {
@@ -342,14 +343,14 @@ func lineOf(choices []Choice) string {
 	return "  " + strings.Join(parts, ", ")
 }
 
-// armed follows the letters when a key alone, or a line, answers.
+// armed follows the letters of a prompt that a single key, or a line, can answer now.
 const armed = " > "
 
-// reasonPrompt asks for the words that go with a "no".
+// reasonPrompt asks for the words after a "no".
 const reasonPrompt = "  reason for the model (Enter for none"
 
-// ByKey is the prompter for a terminal on which single keys answer the questions that Choices has letters for. Where a
-// terminal gives only whole lines, the letters and Enter answer.
+// ByKey returns the prompter for a terminal on which single keys answer the questions for which Choices has letters.
+// Where a terminal gives only whole lines, a letter and Enter answer.
 func (p *Prompter) ByKey() *Prompter {
 	other := *p
 	other.single = true
@@ -382,7 +383,7 @@ func (p *Prompter) choose(ctx context.Context, q api.QuestionOpened, take func(l
 	}
 }
 
-// press shows a prompt and waits for a key that comes when the question is armed. Earlier keys answer nothing.
+// press shows a prompt and waits for a key that comes after the question is armed. It ignores earlier keys.
 func (p *Prompter) press(ctx context.Context, prompt string) (string, error) {
 	p.typed.drop()
 	p.stale.Store(false) // input for an earlier question is dropped
@@ -431,15 +432,15 @@ func (p *Prompter) press(ctx context.Context, prompt string) (string, error) {
 	}
 }
 
-// letterOf reports whether input that came at once is a letter, with or without Enter, or a "no" with its reason. More
-// input at once is pasted, and is no answer.
+// letterOf reports whether input that came at once is a letter, with or without Enter, or a "no" with its reason.
+// More input at once was pasted, and is no answer.
 func letterOf(text string) bool {
 	line, entered := strings.CutSuffix(strings.ReplaceAll(text, "\r", "\n"), "\n")
 	return len(line) == 1 && unicode.IsLetter(rune(line[0])) ||
 		entered && strings.HasPrefix(line, "n ") && !strings.Contains(line, "\n")
 }
 
-// reason reads the words that go with a "no". back reports that the user pressed Esc, and the question is still open.
+// reason reads the words after a "no". back: the user pressed Esc, and the question is still open.
 func (p *Prompter) reason(ctx context.Context) (text string, back bool, err error) {
 	if !p.single || p.typed != nil && !p.typed.alone() {
 		text, err = p.Read(ctx, reasonPrompt+")"+armed)
@@ -498,7 +499,7 @@ func (p *Prompter) edit(text *string, typed string) (done, back bool) {
 	return false, false
 }
 
-// more adds to the prompt that is on the line.
+// more adds text to the prompt on the line.
 func (d *Display) more(text string) {
 	d.line.mu.Lock()
 	defer d.line.mu.Unlock()
@@ -506,7 +507,7 @@ func (d *Display) more(text string) {
 	_, _ = d.w.Write([]byte(text)) // see push
 }
 
-// less takes the last character off the prompt that is on the line.
+// less removes the last character of the prompt on the line.
 func (d *Display) less(last string) {
 	d.line.mu.Lock()
 	defer d.line.mu.Unlock()

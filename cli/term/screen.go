@@ -30,10 +30,10 @@ func NewCrew(ctx context.Context) *Crew {
 	return &Crew{Ctx: ctx, cancel: cancel}
 }
 
-// panicMsg carries what a command panicked with.
+// panicMsg holds the value of a command's panic.
 type panicMsg struct{ what any }
 
-// Do makes a command of a function. Its panic ends the screen, as one of the model does (see Guard).
+// Do makes a command from a function. A panic of f ends the screen, like a panic of the model (see Guard).
 func (c *Crew) Do(f func() tea.Msg) tea.Cmd {
 	return func() (msg tea.Msg) {
 		c.mu.Lock()
@@ -53,7 +53,7 @@ func (c *Crew) Do(f func() tea.Msg) tea.Cmd {
 	}
 }
 
-// Close starts no more work, cancels the running work, and waits for its end.
+// Close prevents new work, cancels the running work, and waits for its end.
 func (c *Crew) Close() {
 	c.mu.Lock()
 	c.closed = true
@@ -71,13 +71,13 @@ func (Alone) SetStdin(io.Reader)  {} //nolint:revive // see Run
 func (Alone) SetStdout(io.Writer) {} //nolint:revive // see Run
 func (Alone) SetStderr(io.Writer) {} //nolint:revive // see Run
 
-// Guard wraps the model of a screen. It puts torn keys together (see Keys), and ends the program when the model panics.
-// bubbletea itself, after a panic, restores the terminal while its reader still waits for input, and that reader would
-// swallow the next keys; the usual end of a program waits for the reader.
+// Guard wraps the model of a screen. It joins torn keys (see Keys), and ends the program when the model panics. After
+// a panic, bubbletea itself restores the terminal while its reader still waits for input, and that reader would take
+// the next keys; the normal end of a program waits for the reader.
 type Guard struct {
 	Screen tea.Model
 	Failed func(what any) // records the value of the panic
-	Quit   func()         // ends the program when the screen cannot be drawn
+	Quit   func()         // ends the program after a panic in View
 
 	keys Keys
 	once sync.Once
@@ -132,24 +132,24 @@ func (g *Guard) catch(cmd *tea.Cmd) {
 // line splits these sequences, and a reader takes the first piece for Esc, which stops a run. So an Esc counts only when
 // no other byte belongs to it.
 
-// certain is how long no byte may come after an Esc that counts.
+// certain is the time without a byte after which an Esc counts as the key itself.
 const certain = 200 * time.Millisecond
 
 // longest bounds the sequence after an Esc.
 const longest = 16
 
-// Keys puts the sequences together that a slow line tore apart. It is for the goroutine of one screen.
+// Keys joins sequences of bytes that a slow line has split. It is for the goroutine of one screen.
 type Keys struct {
 	held  []tea.KeyPressMsg // an Esc, and the keys that may belong to its sequence
 	n     int               // counts the changes of held
-	paste *strings.Builder  // the text of a paste whose beginning was torn; nil = none
+	paste *strings.Builder  // the text of a paste whose beginning was split; nil = none
 }
 
 // restMsg: no key came for a while after an Esc.
 type restMsg struct{ n int }
 
-// Take handles a message, and returns the messages that the screen gets now. The command begin brings an Esc to the
-// screen a moment later, if no other key belongs to it.
+// Take handles a message, and returns the messages for the screen. The command begin sends an Esc to the screen a
+// moment later, if no other key belongs to it.
 func (k *Keys) Take(msg tea.Msg) (out []tea.Msg, begin tea.Cmd) {
 	switch msg := msg.(type) {
 	case restMsg:
@@ -196,7 +196,7 @@ func (k *Keys) press(key tea.KeyPressMsg) (out []tea.Msg, begin tea.Cmd) {
 	return out, tea.Tick(certain, func(time.Time) tea.Msg { return restMsg{n} })
 }
 
-// free returns the held keys as they came, because they do not belong together.
+// free returns the held keys unchanged, because they do not belong together.
 func (k *Keys) free() (out []tea.Msg) {
 	held := k.held
 	k.held = nil
@@ -206,7 +206,7 @@ func (k *Keys) free() (out []tea.Msg) {
 	return out
 }
 
-// plain handles a key that is whole.
+// plain handles a complete key.
 func (k *Keys) plain(key tea.KeyPressMsg) []tea.Msg {
 	if k.paste == nil {
 		return []tea.Msg{key}
@@ -231,7 +231,7 @@ func (k *Keys) pasted() []tea.Msg {
 	return []tea.Msg{tea.PasteMsg{Content: text}}
 }
 
-// behind is the text after the Esc; false when it is not text alone.
+// behind returns the text after the Esc; false when other keys are among it.
 func (k *Keys) behind() (string, bool) {
 	var out strings.Builder
 	for _, key := range k.held[1:] {
@@ -301,7 +301,7 @@ func (k *Keys) whole() (out []tea.Msg, ok bool) {
 	return k.plain(key), true
 }
 
-// named are keys by the last byte of their sequence, or by its number.
+// named maps the last byte of a sequence, or its number, to the key.
 var named = map[byte]rune{
 	'A': tea.KeyUp, 'B': tea.KeyDown, 'C': tea.KeyRight, 'D': tea.KeyLeft, 'H': tea.KeyHome, 'F': tea.KeyEnd,
 	'1': tea.KeyHome, '7': tea.KeyHome, '4': tea.KeyEnd, '8': tea.KeyEnd, '2': tea.KeyInsert, '3': tea.KeyDelete,
@@ -309,15 +309,15 @@ var named = map[byte]rune{
 }
 
 const (
-	progressAfter = time.Second            // quicker work shows nothing
-	progressEvery = 100 * time.Millisecond // between two pictures
-	progressTrust = 3 * time.Second        // earlier, no estimate of the time left is shown
+	progressAfter = time.Second            // quicker work shows no progress
+	progressEvery = 100 * time.Millisecond // between two redraws
+	progressTrust = 3 * time.Second        // before this time, no estimate of the remaining time is shown
 	barWidth      = 24                     // in columns
 )
 
 // Progress is one line at the bottom of a terminal that shows how much of some work is done. It appears after a
 // second, is rewritten at most ten times a second, and disappears when the work is done. Its methods may be called
-// from several goroutines. Call Clear before anything else is written.
+// from several goroutines. Call Clear before you write anything else.
 type Progress struct {
 	w     io.Writer
 	width int
@@ -335,7 +335,7 @@ func NewProgress(w io.Writer, width int, now func() time.Time) *Progress {
 	return &Progress{w: w, width: width, now: now, begun: begun, next: begun.Add(progressAfter)}
 }
 
-// Show reports how much is done, and of how much; of is 0 while the whole is not known. text has the same in words.
+// Show sets how much is done, and of how much; of is 0 while the total is not known. text says the same in words.
 func (p *Progress) Show(what string, done, of int, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -377,7 +377,7 @@ func bar(done, of int) string {
 	return "[" + strings.Repeat("#", full) + strings.Repeat(".", barWidth-full) + "]"
 }
 
-// remaining is how long the rest takes at the present speed; "" when that cannot be estimated yet.
+// remaining returns how long the rest takes at the present speed; "" when that cannot be estimated yet.
 func remaining(spent time.Duration, done, of int) string {
 	if spent < progressTrust || done <= 0 || done >= of {
 		return ""

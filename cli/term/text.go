@@ -15,19 +15,19 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// Style writes lines in the colours of a theme, or as they are.
+// Style writes lines in the colours of a theme, or without colours.
 type Style struct {
 	On    bool
-	Theme theme.Theme // the terminal's own colours when it has none
+	Theme theme.Theme // zero: the terminal's own colours
 }
 
-// roles gives each style of a line its colour: the role of that colour in a theme.
+// roles maps the style of a line to the role of its colour in a theme.
 var roles = map[view.Style]theme.Role{
 	view.Head: theme.Accent, view.Plain: theme.Text, view.Said: theme.Model, view.Dim: theme.Dim, view.Added: theme.Added,
 	view.Removed: theme.Removed, view.Bad: theme.Failure, view.Good: theme.Success, view.Asked: theme.Warning,
 }
 
-// theme is the theme that the style paints with.
+// theme returns the theme that the style paints with.
 func (s Style) theme() theme.Theme {
 	switch {
 	case !s.On:
@@ -38,7 +38,7 @@ func (s Style) theme() theme.Theme {
 	return s.Theme
 }
 
-// Paint writes text as lines of a style are shown. The text must be safe already.
+// Paint writes text in the style of a line. The text must be safe already.
 func (s Style) Paint(style view.Style, text string) string {
 	return s.theme().Paint(roles[style], text)
 }
@@ -67,15 +67,15 @@ func Pad(text string, width int) string {
 	return text
 }
 
-// Columns is how many columns text takes.
+// Columns returns how many columns text takes.
 func Columns(text string) int { return ansi.StringWidthWc(text) }
 
-// apart is how far the clocks of two machines may differ before a time counts as future.
+// apart is the difference that the clocks of two machines may have before a time counts as future.
 const apart = time.Minute
 
 // AgeOf writes how long ago a time in Unix milliseconds was, as Age does; "-" for none. For a time in the future it
-// writes the day, or the year where a day would not be ten columns wide: a task that "changed in 2040" comes from a
-// clock that was wrong, and "now" would hide that.
+// writes the day, or the year if a day would not be ten columns wide: a task that "changed in 2040" comes from a
+// wrong clock, and "now" would hide that.
 func AgeOf(now time.Time, ts int64) string {
 	if ts <= 0 || ts < api.EarliestTime && now.UnixMilli() >= api.EarliestTime {
 		return "-"
@@ -133,7 +133,7 @@ func Age(d time.Duration) string {
 	return fmt.Sprintf("%dy", d/(365*day))
 }
 
-// Dollars is an amount to the cent.
+// Dollars returns an amount to the cent.
 func Dollars(usd money.USD) string {
 	const cent = 10_000 // micro-dollars
 	n := (int64(usd) + cent/2) / cent
@@ -143,7 +143,7 @@ func Dollars(usd money.USD) string {
 	return fmt.Sprintf("$%d.%02d", n/100, n%100)
 }
 
-// Thousands sets the thousands of a decimal number apart by commas.
+// Thousands separates the thousands of a decimal number by commas.
 func Thousands(text string) string {
 	whole, rest, point := strings.Cut(text, ".")
 	sign := ""

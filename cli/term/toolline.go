@@ -11,17 +11,17 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// call is a tool call that began.
+// call is a tool call that has begun.
 type call struct {
 	title   string
 	started int64
 }
 
-// spoken are the tools that have no line, because the chat shows their result or question.
+// spoken are the tools that get no line, because the chat shows their result or question.
 var spoken = []string{"attempt_completion", "ask_followup_question"}
 
-// outcome returns the line about a call that ended, its tail of facts, and the text of the result. Calls of the spoken
-// tools have no line.
+// outcome returns the line about a call that ended, its tail of facts, and the text of the result. It returns no line
+// for calls of the spoken tools.
 func outcome(c call, e Event, f fields) (style view.Style, line, tail, text string) {
 	text, images := view.ResultText(f.Result)
 	called := strings.TrimSpace(f.Name + " " + targetOf(c.title))
@@ -67,7 +67,7 @@ func outcome(c call, e Event, f fields) (style view.Style, line, tail, text stri
 	return style, mark + " " + called, tail, text
 }
 
-// refusal is why a call was refused: the user's words, or the rule that forbids the call.
+// refusal returns why a call was refused: the user's words, or the rule that forbids the call.
 func refusal(approval []byte) string {
 	why, rule := OneLine(esjson.TextOf(approval, "feedback")), OneLine(esjson.TextOf(approval, "rule"))
 	if why == "" && rule != "" && esjson.TextOf(approval, "by") == "policy" && esjson.TextOf(approval, "kind") != "mode" {
@@ -76,7 +76,7 @@ func refusal(approval []byte) string {
 	return why
 }
 
-// targetOf drops the verb of a title: the tool's name has it already.
+// targetOf removes the verb from a title: the name of the tool already contains it.
 func targetOf(title string) string {
 	if cmd, ok := strings.CutPrefix(title, "$ "); ok {
 		return cmd

@@ -10,23 +10,23 @@ import (
 	"time"
 )
 
-// typed reads the input of a user. A goroutine reads at most one line ahead: the input after that belongs to the next
-// program that has the terminal.
+// typed reads the input of a user. A goroutine reads at most one line ahead: the input after that is for the next
+// program on the terminal.
 //
-// drop must drop all input, in the terminal, during a read, and in memory. So the goroutine reads a terminal only when it
-// holds input, and no goroutine drops input during the read.
+// drop must drop all input, in the terminal, during a read, and in memory. So the goroutine reads a terminal only
+// when the terminal has input, and no goroutine drops input during the read.
 type typed struct {
 	in      io.Reader
 	news    chan struct{} // holds one token when held or over has changed
-	reading chan struct{} // its holder reads the terminal, or empties it
+	reading chan struct{} // its holder reads the terminal, or drops the terminal's input
 
 	mu     sync.Mutex
 	taken  sync.Cond // signalled when the last held line was taken
-	held   []byte    // input that was read and not taken yet
+	held   []byte    // input that was read and not used yet
 	over   bool      // the input ended
-	drops  int       // how often input was dropped
+	drops  int       // how many times input was dropped
 	reader bool      // the goroutine has started
-	keys   bool      // single keys are taken as they come, and not lines
+	keys   bool      // single keys are used as they come, and not lines
 }
 
 func newTyped(in io.Reader) *typed {
@@ -35,7 +35,7 @@ func newTyped(in io.Reader) *typed {
 	return t
 }
 
-// next is the next line.
+// next returns the next line.
 func (t *typed) next(ctx context.Context) (string, error) {
 	t.open()
 	for {
@@ -70,7 +70,7 @@ func (t *typed) take() (line string, ok, over bool) {
 	return strings.TrimRight(string(whole), "\r\n"), true, false
 }
 
-// waiting reports whether there is something to take. The caller holds mu.
+// waiting reports whether take would return something. The caller holds mu.
 func (t *typed) waiting() bool {
 	return t.over || bytes.IndexByte(t.held, '\n') >= 0 || t.keys && len(t.held) > 0
 }
@@ -85,7 +85,7 @@ func (t *typed) tell() {
 	}
 }
 
-// open begins to read.
+// open starts the reading.
 func (t *typed) open() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -95,7 +95,7 @@ func (t *typed) open() {
 	}
 }
 
-// read reads until the input ends, which may be as late as the process.
+// read reads until the input ends, at the latest with the process.
 func (t *typed) read() {
 	buf := make([]byte, 4096)
 	keys := terminal(t.in)
@@ -139,8 +139,8 @@ func (t *typed) got(drops int, read []byte, err error) (over bool) {
 	return t.over
 }
 
-// stuck bounds a read after the terminal reported input. A read that takes longer lost its input to another process, and
-// callers do not wait for it.
+// stuck bounds a read after the terminal reported input. A read that takes longer lost its input to another process,
+// so callers do not wait for it.
 const stuck = time.Second
 
 // drop drops all input so far.
@@ -160,7 +160,7 @@ func (t *typed) drop() {
 	t.taken.Signal()
 }
 
-// byKey switches to single keys, which the terminal does not show. ok is false where the terminal cannot do that. end
+// byKey switches to single keys, which the terminal does not show. ok is false if the terminal cannot do that. end
 // switches back to lines.
 func (t *typed) byKey() (end func(), ok bool) {
 	restore, err := keyMode(t.in)
@@ -183,14 +183,14 @@ func (t *typed) single(on bool) {
 	t.taken.Signal() // keys that were waiting may be half a line now
 }
 
-// alone reports whether the reader of typed input wants single keys, not lines.
+// alone reports whether single keys are read, and not lines.
 func (t *typed) alone() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.keys
 }
 
-// bytes takes all held input.
+// bytes removes and returns all held input.
 func (t *typed) bytes() (data []byte, over bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -4,7 +4,7 @@ package term
 
 import "io"
 
-// keys: here a terminal cannot report waiting input.
+// keys is empty: on this system a terminal cannot report waiting input.
 type keys struct{}
 
 func terminal(io.Reader) *keys { return nil }

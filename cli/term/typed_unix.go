@@ -17,7 +17,7 @@ import (
 // bare number of a closed descriptor may belong to another file, and a select on it would keep that file open.
 type keys struct{ conn syscall.RawConn }
 
-// terminal returns the terminal that in is; nil = in is none.
+// terminal returns the terminal behind in; nil if in is no terminal.
 func terminal(in io.Reader) *keys {
 	f, ok := in.(*os.File)
 	if !ok {
@@ -40,8 +40,8 @@ func (k *keys) wait() { k.readable(nil) }
 // has reports whether there is something to read.
 func (k *keys) has() bool { return k.readable(&unix.Timeval{}) }
 
-// readable is true in doubt: the read then returns the error. (Not every system lets a terminal be polled; all can
-// select it.)
+// readable returns true in doubt: the read then returns the error. (Not every system lets a program poll a terminal;
+// all support select.)
 func (k *keys) readable(limit *unix.Timeval) (yes bool) {
 	err := k.conn.Control(func(fd uintptr) {
 		for again := true; again; {
@@ -54,21 +54,21 @@ func (k *keys) readable(limit *unix.Timeval) (yes bool) {
 	return yes || err != nil
 }
 
-// dropTyped drops the unread input of a terminal, also a line that is not finished. A stream that is no terminal
-// keeps all.
+// dropTyped drops the unread input of a terminal, also an unfinished line. It drops nothing from a stream that is no
+// terminal.
 func dropTyped(in io.Reader) {
 	if f, ok := in.(*os.File); ok {
 		_ = flushInput(int(f.Fd())) // it is not a terminal
 	}
 }
 
-// keyMode makes a terminal give each key at once and show none. Ctrl-C stays a signal. restore undoes it.
+// keyMode makes a terminal pass on each key at once and show none. Ctrl-C stays a signal. restore undoes it.
 func keyMode(in io.Reader) (restore func(), err error) {
 	return turnOff(in, unix.ICANON|unix.ECHO)
 }
 
-// Silence turns off the echo of a terminal before a prompt, so that an early paste does not show either. restore undoes
-// it. A stream that is no terminal stays as it is.
+// Silence turns off the echo of a terminal before a prompt, so that even an early paste is not shown. restore undoes
+// it. It does nothing to a stream that is no terminal.
 func Silence(in io.Reader) (restore func()) {
 	restore, err := turnOff(in, unix.ECHO)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 )
 
-// Role is what a piece of text is.
+// Role is the meaning of a piece of text.
 type Role uint8
 
 // The roles of text.
@@ -36,7 +36,7 @@ const (
 	roleCount
 )
 
-// Attr is how text looks besides its colour; bits.
+// Attr is a set of attributes of text besides its colour; bits.
 type Attr uint8
 
 // The attributes of text.
@@ -51,16 +51,16 @@ const (
 // attrCodes are the parameters of SGR, in the order of the bits.
 var attrCodes = [...]string{"1", "2", "3", "4", "9"}
 
-// look is how a role is shown.
+// look is the appearance of a role.
 type look struct {
-	colour int // one of the 256; own = the terminal's
+	colour int // one of the 256; own = the terminal's own
 	attr   Attr
 }
 
 // own is the terminal's own colour; 0 would be black.
 const own = -1
 
-// Theme is the colours of one terminal. The zero Theme has none: it writes text as it is.
+// Theme is the colours of one terminal. The zero Theme has none: it writes text without colours.
 type Theme struct {
 	Name  string // dark, light, high-contrast, either, basic; "" = none
 	looks *[roleCount]look
@@ -99,7 +99,7 @@ func (t Theme) codes(r Role, attr Attr) string {
 	return strings.Join(out, ";")
 }
 
-// colour is the parameters of SGR for text in a colour.
+// colour returns the parameters of SGR for text in a colour.
 func (t Theme) colour(n int) string {
 	switch {
 	case n < 8: // the own colours of basic
@@ -111,7 +111,7 @@ func (t Theme) colour(n int) string {
 	return "38;5;" + strconv.Itoa(n)
 }
 
-// rgb is one of the colours from 16 to 255: a cube of six steps, then greys.
+// rgb returns the values of a colour from 16 to 255: a cube of six steps, then greys.
 func rgb(n int) (r, g, b int) {
 	if n >= 232 {
 		grey := 8 + 10*(n-232)
@@ -160,14 +160,14 @@ var basic = palette{"basic", [...]look{
 	Failure: {1, 0}, Code: {6, 0}, Link: {own, Underline}, Added: {2, 0}, Removed: {1, 0},
 }}
 
-// Basic is the theme in a terminal's own sixteen colours.
+// Basic returns the theme in a terminal's own sixteen colours.
 func Basic() Theme { return Theme{basic.name, &basic.looks, colorprofile.ANSI} }
 
-// Settings are the values that the setting theme takes; auto is the one when none is set.
+// Settings are the values of the setting theme; auto is the default.
 var Settings = []string{"auto", "dark", "light", "high-contrast", "none"}
 
-// Of is the theme of a terminal: that of the setting, in as many colours as the variables TERM and COLORTERM promise.
-// With auto, or "", COLORFGBG names the background. Where colours are not wanted the caller uses the zero Theme.
+// Of returns the theme of a terminal: that of the setting, in as many colours as the variables TERM and COLORTERM
+// promise. With auto, or "", COLORFGBG names the background. A caller that wants no colours uses the zero Theme.
 func Of(setting string, env func(string) string) Theme {
 	depth := depthOf(env)
 	if setting == "none" || depth <= colorprofile.ASCII {
@@ -194,8 +194,8 @@ func Of(setting string, env func(string) string) Theme {
 // depthVariables are the variables that colorprofile reads, except for those that turn colours off.
 var depthVariables = []string{"TERM", "COLORTERM", "WT_SESSION", "GOOGLE_CLOUD_SHELL", "ConEmuANSI", "ANSICON"}
 
-// depthOf is how many colours the terminal has. The caller has checked that there is a terminal and that it wants
-// colours.
+// depthOf returns how many colours the terminal has. The caller has checked that there is a terminal and that it may
+// get colours.
 func depthOf(env func(string) string) colorprofile.Profile {
 	var list []string
 	for _, name := range depthVariables {

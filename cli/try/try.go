@@ -60,7 +60,7 @@ type check struct {
 	Detail string `json:"detail"`
 }
 
-// Command is roost try.
+// Command returns the command roost try.
 func Command(a *app.App) *cobra.Command {
 	var keep bool
 	cmd := help.Command("try", func(cmd *cobra.Command, _ []string) error {
@@ -160,7 +160,7 @@ func (t *trial) broken(why string) error {
 		"roost try --keep  # and look into the folder")
 }
 
-// verdict prints the checks and fails when one of them does not hold.
+// verdict prints the checks and fails if one of them failed.
 func (t *trial) verdict() error {
 	bad := 0
 	for _, c := range t.checks {
@@ -196,7 +196,7 @@ func (t *trial) verdict() error {
 	return nil
 }
 
-// next prints the commands that fit now.
+// next prints commands that the user can try next.
 func (t *trial) next(id string) {
 	t.step("Nothing was lost. What you can do now:")
 	exe, _ := os.Executable() // without it, the advice for an installed program fits
@@ -213,7 +213,7 @@ func (t *trial) next(id string) {
 	t.fact("find and continue your tasks, also those of Roo Code and Cline: roost list, roost resume ID")
 }
 
-// onDisk is what a trial's folder holds at one moment.
+// onDisk is the content of a trial's folder at one moment.
 type onDisk struct {
 	service.Evidence
 	diary int // lines
@@ -277,13 +277,14 @@ func (t *trial) judge(killed, resumed childRun, before, after onDisk) {
 	}
 }
 
-// killPoint is where the first process is killed: a command runs and has printed output, so its earlier effects exist.
+// killPoint is the failpoint at which the first process is killed: a command runs and has printed output, so its
+// earlier effects exist.
 const killPoint = "tool.output"
 
-// childRun is what one process of the trial did.
+// childRun is the result of one process of the trial.
 type childRun struct {
 	task   string
-	seq    uint64 // the newest durable event it showed
+	seq    uint64 // the newest durable event that it showed
 	end    string // how it ended, in words
 	code   int
 	killed bool
@@ -346,8 +347,7 @@ func (t *trial) child(ctx context.Context, kill string, args ...string) (childRu
 	return r, nil
 }
 
-// events shows a child's events until it ends. A line that the kill cut short is
-// no event.
+// events shows a child's events until it ends. It ignores a line that the kill cut short.
 func (t *trial) events(r io.Reader, run *childRun) error {
 	in := bufio.NewReader(r)
 	for {
