@@ -18,7 +18,7 @@ const (
 type pair struct {
 	api.AlignedMessage
 	Saw    []template.HTML // rows of the conversation
-	Left   int             // rows that are not shown here
+	Left   int             // rows that are left out
 	Sent   []template.HTML // the message of the next request
 	Words  string          // the state in words
 	Stored string          // the stored messages, as #3 or #3–#9

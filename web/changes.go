@@ -14,11 +14,11 @@ import (
 	"github.com/roost-dev/roost/view/markup"
 )
 
-// patchBytes bounds the lines of one file's difference, allPatches those of a page.
+// patchBytes bounds the lines of one file's difference, and allPatches those of a page.
 const (
 	patchBytes = 256 << 10
 	allPatches = 4 << 20
-	openLines  = 400 // a file with more is folded
+	openLines  = 400 // a file with more lines is folded
 	turnsMost  = 50  // turns of a page; the oldest are left out
 )
 
@@ -29,12 +29,12 @@ type changesData struct {
 	ByTurn      bool
 	From, To    string
 	Parts       []changedPart // all in one, or the turns
-	LeftTurns   int           // how many older turns are not shown
-	Prompts     int           // how many the task has: scripts compare the number to notice a new message
+	LeftTurns   int           // number of older turns that are left out
+	Prompts     int           // number of prompts of the task: scripts compare it to notice a new message
 	Message     string        // a suggestion for a commit
 	Damaged     string
 	Problem     *api.Problem
-	room        int // bytes of differences that the page still has
+	room        int // bytes of differences for which the page still has room
 }
 
 // changedPart is a difference between two states: of the whole task, of one turn, or of two checkpoints.
@@ -54,13 +54,13 @@ type changedPart struct {
 type changedFile struct {
 	api.FileDiff
 	ID    string
-	Ref   string // the path for scripts, percent-encoded; the shown path is cleaned
+	Ref   string // the path for scripts, percent-encoded; the visible path is cleaned
 	Hunks []changedHunk
 	Patch template.HTML // instead of hunks, if there are none
 	By    []changedBy
 	Notes []string
 	Open  bool
-	Left  int64 // bytes of the difference that are not shown
+	Left  int64 // bytes of the difference that are left out
 }
 
 // changedHunk is a hunk with its lines.
@@ -71,13 +71,13 @@ type changedHunk struct {
 	Whole bool        // the page shows the whole hunk
 }
 
-// changedBy is an author with the link to what made the change.
+// changedBy is an author with the link to the cause of the change.
 type changedBy struct{ Words, Link string }
 
-// Self is the address of the task.
+// Self returns the address of the task.
 func (d *changesData) Self() string { return TaskPath(d.Task) }
 
-// Files is how many files the page shows; a file counts once in each turn.
+// Files returns the number of files on the page; a file counts once in each turn.
 func (d *changesData) Files() (n int) {
 	for _, p := range d.Parts {
 		n += len(p.Files)
@@ -85,7 +85,7 @@ func (d *changesData) Files() (n int) {
 	return n
 }
 
-// Steps are the checkpoints, each with the difference to the one before.
+// Steps returns the checkpoints, each with its difference from the one before.
 func (d *changesData) Steps() (out []step) {
 	for i, c := range d.Checkpoints {
 		from := "0"
@@ -155,8 +155,8 @@ func (w *Web) changes(a *asked) (*page, error) {
 	return p, nil
 }
 
-// turnsOf are the turns that have checkpoints; each begins with a prompt. The changes after the last checkpoint are a part of
-// their own.
+// turnsOf returns the turns that have checkpoints; each begins with a prompt. The changes after the last checkpoint
+// are a part of their own.
 func turnsOf(d *changesData, prompts []api.Prompt) (out []changedPart) {
 	row, from := 0, "0"
 	for _, c := range d.Checkpoints {
@@ -208,7 +208,7 @@ func (w *Web) part(a *asked, d *changesData, p changedPart) error {
 	return nil
 }
 
-// file is a file as the page shows it.
+// file returns a file as the page shows it.
 func (d *changesData) file(set *markup.Setter, f api.FileDiff, id string) changedFile {
 	one := changedFile{
 		FileDiff: f,
@@ -266,7 +266,7 @@ func (d *changesData) authorsOf(list []api.Author) (out []changedBy) {
 	return out
 }
 
-// fileNotes are the differences that lines do not show.
+// fileNotes returns notes on differences that lines do not show.
 func fileNotes(f api.FileDiff) (out []string) {
 	word := map[string]string{api.KindFile: "a file", api.KindLink: "a link", api.KindOther: "no file"}
 	switch {

@@ -29,7 +29,7 @@ type comparedSide struct {
 	Here bool   // the task's page shows this branch
 }
 
-// Self is the address of the task.
+// Self returns the address of the task.
 func (d *compareData) Self() string { return TaskPath(d.Task) }
 
 // compare shows what a task and another one, or a branch of its own, did after the last message that both have.
@@ -81,7 +81,7 @@ func (comparedSide) Word(kind string, number int) string {
 // headBranch is the name of the branch that a task continues from.
 const headBranch = "head"
 
-// branchOf is a branch, or the task that this one is a fork of, with the link that compares them.
+// branchOf is a branch, or the task that this one was forked from, with the link that compares them.
 type branchOf struct {
 	Words string
 	When  int64 // Unix milliseconds; 0 = not known
@@ -92,7 +92,7 @@ type branchOf struct {
 // branchesMost bounds the branches that the page of a task lists.
 const branchesMost = 20
 
-// branches are the branches that rewinds left, and the task that this one began as a fork of.
+// branches adds the branches that rewinds left, and the task that this one was forked from.
 func (d *taskData) branches(tree api.BranchTree) {
 	compare := func(with string) string { return address(d.Self()+"/compare", url.Values{"with": {with}}) }
 	if f := tree.Forked; f != nil {

@@ -2,16 +2,16 @@
 // was spent, the trash, the sources, the devices and the settings. It is useful without scripts: everything that only
 // reads is a link or a form.
 //
-// The pages decide nothing. They ask the service, as every route of the API does, and show what it answers; what the API
-// lacks is added there, for all clients. Messages come as HTML from the service (package view/markup), and templates
-// escape all else. Each text of a model, a tool, a repository or a file is cleaned (redact.Marked): what acts or hides is
-// named.
+// The pages decide nothing. They call the service, as every route of the API does, and show its answer; a fact that
+// the API lacks is added there, for all clients. Messages come as HTML from the service (package view/markup), and
+// templates escape all else. Each text of a model, a tool, a repository or a file is cleaned (redact.Marked):
+// characters that act or hide are replaced by their names.
 //
-// A page is made in memory before it is sent, so that a failure is a page of its own, and is packed when the browser
-// takes that. Bounds: 50 tasks, 20 tasks with hits, and 80 messages or half a megabyte of them a page.
+// A page is made in memory before it is sent, so that a failure gets a page of its own, and is compressed if the
+// browser accepts that. Bounds: 50 tasks, 20 tasks with hits, and 80 messages or half a megabyte of them a page.
 //
-// The server puts the handler behind its own door and counts its readings; Refuse shows a browser why it does not get
-// in. Files under /static/ hold nothing of any task and need no log-in.
+// The server checks requests before the handler gets them, and counts its readings; Refuse shows a browser why a
+// request was refused. Files under /static/ hold nothing of any task and need no log-in.
 //
 // # The markup that scripts build on
 //

@@ -23,7 +23,7 @@ const (
 	trailMost = 20 // earlier pages that an address remembers
 )
 
-// searchPatience is how long a search may spend on additions to the index.
+// searchPatience bounds how long a search may add texts to the index.
 const searchPatience = 5 * time.Second
 
 // fields are the parameters that narrow and order the history, in the order of its addresses.
@@ -36,7 +36,7 @@ type form struct {
 	Wrong []api.Wrong
 }
 
-// With is the address of the history's first page with another value of one field.
+// With returns the address of the history's first page with another value of one field.
 func (f form) With(name, value string) string {
 	q := f.narrowing()
 	q.Set(name, value)
@@ -46,7 +46,7 @@ func (f form) With(name, value string) string {
 	return address("/", q)
 }
 
-// narrowing are the fields that have a value.
+// narrowing returns the fields that have a value.
 func (f form) narrowing() url.Values {
 	q := url.Values{}
 	for _, field := range fields {
@@ -63,7 +63,7 @@ type chip struct{ Label, Value, Without string }
 var chipLabels = map[string]string{"workspace": "folder", "source": "tool or source", "tool": "called tool", "file": "touched file",
 	"min_cost": "cost from", "max_cost": "cost to", "until": "before", "damaged": "only damaged"}
 
-// Chips are the fields that narrow the list, besides the words.
+// Chips returns the fields that narrow the list, besides the words.
 func (f form) Chips() (out []chip) {
 	for _, name := range fields {
 		value := f.Get(name)
@@ -83,7 +83,7 @@ func (f form) Narrowed() bool {
 	return slices.ContainsFunc(fields, func(name string) bool { return name != "sort" && f.Get(name) != "" })
 }
 
-// More reports whether a field is set that only the opened form shows.
+// More reports whether a field has a value that only the opened form shows.
 func (f form) More() bool {
 	return slices.ContainsFunc([]string{"tag", "model", "tool", "file", "min_cost", "max_cost", "since", "until", "damaged"},
 		func(name string) bool { return f.Get(name) != "" })
@@ -106,7 +106,7 @@ type history struct {
 	Problem   *api.Problem
 }
 
-// Sorts are the orders of a list beside the newest first.
+// Sorts returns the orders of a list beside the newest first.
 func (h *history) Sorts() []string { return []string{"oldest", "cost", "tokens"} }
 
 // row is a task in the list.
@@ -119,7 +119,7 @@ type row struct {
 type group struct {
 	Task api.Summary
 	Hits []hit
-	More int // hits that are not shown
+	More int // hits that are left out
 }
 
 // history lists tasks, or searches them.
@@ -166,7 +166,7 @@ func (w *Web) history(a *asked) (*page, error) {
 	return p, errors.Join(err, unasked)
 }
 
-// askedFor are the parameters of a request, cleaned: the page shows them again in its form.
+// askedFor returns the parameters of a request, cleaned: the page shows them again in its form.
 func askedFor(a *asked) url.Values {
 	q := a.URL.Query()
 	for _, values := range q {
@@ -177,7 +177,7 @@ func askedFor(a *asked) url.Values {
 	return q
 }
 
-// filterOf reads the filter from a form, and notes malformed fields in the form.
+// filterOf reads the filter from a form, and marks malformed fields in the form.
 func (w *Web) filterOf(f *form) api.TaskFilter {
 	wrong := func(name, detail string) { f.Wrong = append(f.Wrong, api.Wrong{Parameter: name, Detail: detail}) }
 	moment := func(name string) int64 {

@@ -11,12 +11,12 @@ import (
 	"github.com/roost-dev/roost/api"
 )
 
-// policy is what a page may do: load from its own server alone, and run its own scripts.
+// policy restricts pages: they load only from their own server, and run only its scripts.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
 	"font-src 'self'; manifest-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; " +
 	"require-trusted-types-for 'script'; trusted-types roost"
 
-// protect sets the headers of every answer, also when another server than Roost's serves the pages.
+// protect sets the headers of every answer, even if another server than Roost's serves the pages.
 func protect(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -32,7 +32,7 @@ type page struct {
 	Title  string
 	Status int // of HTTP; 0 = 200
 	Script bool
-	Cursor string // of the stream of all tasks, from before the page was read: a follower from there misses nothing
+	Cursor string // in the stream of all tasks, from before the page was read: a follower from there misses nothing
 	Meta   string // the version
 
 	Devices bool // there is a page of devices
@@ -53,7 +53,7 @@ func (w *Web) send(out http.ResponseWriter, r *http.Request, p *page) {
 	write(out, r, cmp.Or(p.Status, http.StatusOK), "text/html; charset=utf-8", body.Bytes(), nil)
 }
 
-// smallest is the size, in bytes, from which an answer is compressed.
+// smallest is the size in bytes from which an answer is compressed.
 const smallest = 1 << 10
 
 // write sends an answer, compressed if the browser accepts that. packed is the compressed body; nil: write makes it.

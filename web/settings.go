@@ -17,8 +17,8 @@ type settingsData struct {
 	Modes     []api.Mode
 	Servers   []api.MCPServer
 	Storages  []api.SourceState
-	Workspace string       // its own settings files are shown, too; "" = none
-	Trouble   *api.Problem // of the workspace
+	Workspace string       // whose own settings files are shown, too; "" = none
+	Trouble   *api.Problem // the problem of the workspace
 }
 
 // settingGroup are settings that belong together.
@@ -27,17 +27,17 @@ type settingGroup struct {
 	Items []settingRow
 }
 
-// ID is the id of the group's element.
+// ID returns the id of the group's element.
 func (g settingGroup) ID() string { return strings.ReplaceAll(strings.ToLower(g.Name), " ", "-") }
 
 // settingRow is a setting, and whether this request may change it.
 type settingRow struct {
 	api.UserSetting
 	May  bool
-	File bool // the user's file has the setting, so it can be removed
+	File bool // the user's file holds the setting, so it can be removed from there
 }
 
-// Text is the value, one element a line.
+// Text returns the value, one element a line.
 func (r settingRow) Text() string { return strings.Join(r.Value, "\n") }
 
 // Set reports whether the setting has another origin than the default.
@@ -94,13 +94,13 @@ func (w *Web) settings(a *asked) (*page, error) {
 // setup is the data of the first steps: a provider, its key, a model, a test request.
 type setup struct {
 	api.UserSettings
-	Chosen   *api.ProviderState // nil: none is chosen yet
+	Chosen   *api.ProviderState // nil: the user has not chosen one yet
 	Models   []api.Model        // of the chosen one
-	Done     bool               // a model can answer
+	Done     bool               // a model can answer tasks
 	Storages []api.SourceState  // of other tools
 }
 
-// Link chooses a provider.
+// Link returns the address that chooses a provider.
 func (s setup) Link(name string) string { return address("/start", url.Values{"provider": {name}}) }
 
 // start leads through the first steps.

@@ -47,7 +47,7 @@ type taskData struct {
 	Questions []api.Question
 	Parent    *api.Summary
 	Children  []row
-	Files     []api.KnownFile // the files that the model knows; first those that changed since it saw them
+	Files     []api.KnownFile // the files that the model knows; first those that have changed since it saw them
 	FilesMore int
 	FilesLost string // why the files cannot be compared
 	Branches  []branchOf
@@ -57,27 +57,27 @@ type taskData struct {
 	Problem   *api.Problem // of the search in the task
 }
 
-// rawRow is a stored row.
+// rawRow is a row as it is stored.
 type rawRow struct {
 	Number int
 	Kind   string
 	Text   string
-	Left   int64 // bytes that are not shown
+	Left   int64 // bytes that are left out
 }
 
-// After is the value of the parameter before that makes this row the last of the page.
+// After returns the value of the parameter before for which this row is the last of the page.
 func (r rawRow) After() int { return r.Number + 1 }
 
-// Self is the address of the page; the parts of a task are below it.
+// Self returns the address of the page; the parts of a task are below it.
 func (d taskData) Self() string { return TaskPath(d.Task) }
 
-// API is the address of the task's documents.
+// API returns the address of the task's documents.
 func (d taskData) API() string { return "/v1/tasks/" + url.PathEscape(refOf(d.Task)) }
 
-// Resume is the command that continues the task.
+// Resume returns the command that continues the task.
 func (d taskData) Resume() string { return "roost resume " + refOf(d.Task) }
 
-// viewOf is which history is shown, and how.
+// viewOf returns which history is shown, and how.
 func viewOf(q url.Values) (name string, o service.LinesOptions) {
 	switch {
 	case q.Get("raw") != "":
@@ -92,7 +92,7 @@ func viewOf(q url.Values) (name string, o service.LinesOptions) {
 	return "messages", o
 }
 
-// spanOf is the part of the history that an address names.
+// spanOf returns the part of the history that an address names.
 func spanOf(q url.Values) (s service.Span, err error) {
 	s.Limit = messagesMost
 	number := func(name string) (n int) {
@@ -174,7 +174,7 @@ func (d *taskData) messages(a *asked, t *service.OpenTask, o service.LinesOption
 	return got.Before, got.After, nil
 }
 
-// rawRows are the stored rows as they are, with their kinds.
+// rawRows adds the stored rows unchanged, with their kinds.
 func (d *taskData) rawRows(t *service.OpenTask, span service.Span) (before, after *int, err error) {
 	got, err := t.Messages(span)
 	if err != nil {
@@ -243,7 +243,7 @@ func (w *Web) around(a *asked, t *service.OpenTask, d *taskData) (err error) {
 	return w.known(a, t, d)
 }
 
-// summary is what lists show of a task.
+// summary returns a task's row.
 func (w *Web) summary(a *asked, id string) (api.Summary, error) {
 	t, _, err := w.opt.Reader.Task(a.Context(), id)
 	if err != nil {

@@ -22,9 +22,9 @@ type usageData struct {
 	Total  api.SpendingGroup
 	Chart  chart
 	Groups []spent
-	Left   int // groups that are not shown
+	Left   int // groups that are left out
 	By     api.Grouping
-	Column string // the name of the first one
+	Column string // the name of the first column
 }
 
 type span struct {
@@ -45,7 +45,7 @@ const (
 	barsMost   = 10
 )
 
-// spans are the stretches of time that the page offers, in days; 0 = all. Longer stretches group the spend by week or month.
+// spans are the periods that the page offers, in days; 0 = all. Longer periods group the spend by week or month.
 var spans = []struct {
 	name string
 	days int
@@ -116,7 +116,7 @@ func (w *Web) usage(a *asked) (*page, error) {
 	return &page{Kind: "usage", Title: "Usage", Data: d}, nil
 }
 
-// spentBy is a group with its name on the page, and the address of its tasks. since is the start of the stretch of time;
+// spentBy returns a group with its name on the page, and the address of its tasks. since is the start of the period;
 // zero: there is no start.
 func (w *Web) spentBy(by api.Grouping, g api.SpendingGroup, since time.Time) spent {
 	out := spent{SpendingGroup: g, Name: redact.Marked(g.Key)}
@@ -150,7 +150,7 @@ func (w *Web) spentBy(by api.Grouping, g api.SpendingGroup, since time.Time) spe
 	return out
 }
 
-// stretchOf is the stretch of time that a key names: its first day, and the day after its last one.
+// stretchOf returns the period that a key names: its first day, and the day after its last one.
 func stretchOf(by api.Grouping, key string, zone *time.Location) (from, to time.Time, ok bool) {
 	switch by {
 	case api.ByDay:
@@ -177,8 +177,8 @@ type chart struct {
 	Title   string
 	What    string // Cost, Tokens
 	Desc    string
-	Columns []column // over time, the oldest first
-	Rows    []column // else, the largest first
+	Columns []column // by time, the oldest first
+	Rows    []column // otherwise, the largest first
 	Lines   []line   // across the columns
 	Height  int
 }
@@ -208,7 +208,7 @@ const (
 	columnsMost   = 400
 )
 
-// measure is the number that a chart shows of each group: the cost, or the tokens if no cost is known at all.
+// measure returns the number that a chart shows of each group: the cost, or the tokens if no cost is known at all.
 func measure(groups []spent) (what string, size func(spent) int64, words func(int64) string) {
 	if slices.ContainsFunc(groups, func(g spent) bool { return g.Usage.Micros() > 0 }) {
 		return "Cost", func(g spent) int64 { return g.Usage.Micros() }, func(n int64) string { return dollars(new(money.USD(n))) }
@@ -216,7 +216,7 @@ func measure(groups []spent) (what string, size func(spent) int64, words func(in
 	return "Tokens", func(g spent) int64 { return g.Usage.Tokens() }, view.Count
 }
 
-// overTime has a column for each stretch of time, also if nothing was spent in it.
+// overTime makes a chart with a column for each period, even if nothing was spent in it.
 func (w *Web) overTime(groups []spent, by api.Grouping, since, today time.Time) chart {
 	var c chart
 	what, size, words := measure(groups)
@@ -279,7 +279,7 @@ func (w *Web) overTime(groups []spent, by api.Grouping, since, today time.Time) 
 	return c
 }
 
-// keyOf is the key of the stretch of time that contains a day.
+// keyOf returns the key of the period that contains a day.
 func keyOf(by api.Grouping, at time.Time) string {
 	switch by {
 	case api.ByWeek:
@@ -299,7 +299,7 @@ func labelOf(by api.Grouping, key string, zone *time.Location) string {
 	return at.Format("2 Jan")
 }
 
-// marksOf are the columns with a label below them: no more than fit on a phone.
+// marksOf returns the columns with a label below them: no more than fit on a phone.
 func marksOf(n int) []int {
 	switch {
 	case n == 1:
@@ -310,7 +310,7 @@ func marksOf(n int) []int {
 	return []int{0, (n - 1) / 3, 2 * (n - 1) / 3, n - 1}
 }
 
-// above is the least round number that is at least n.
+// above returns the smallest round number that is at least n.
 func above(n int64) int64 {
 	for step := int64(1); ; step *= 10 {
 		for _, k := range []int64{1, 2, 3, 4, 5, 6, 8} {
@@ -323,7 +323,7 @@ func above(n int64) int64 {
 
 func percent(f float64) string { return fmt.Sprintf("%.3f%%", f) }
 
-// largest has a row for each of the largest groups.
+// largest makes a chart with a row for each of the largest groups.
 func largest(groups []spent) chart {
 	var c chart
 	what, size, words := measure(groups)
@@ -345,7 +345,7 @@ func largest(groups []spent) chart {
 	return c
 }
 
-// shortEnd keeps the end of a name, because folders usually differ there.
+// shortEnd returns the end of a long name, because folders usually differ there.
 func shortEnd(s string, most int) string {
 	if r := []rune(s); len(r) > most {
 		return "…" + string(r[len(r)-most+1:])

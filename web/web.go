@@ -36,7 +36,8 @@ type Reader interface {
 	MCPServers(ctx context.Context, workspace string) ([]api.MCPServer, error)
 	ReadOnly() *api.Problem
 	Problem(ctx context.Context, err error, id string) *api.Problem
-	// Elsewhere is the address of the server that has the workspace which an error lacks; "" = there is none.
+	// Elsewhere returns the address of the server that has the workspace whose lack an error reports; "" = there is
+	// none.
 	Elsewhere(ctx context.Context, err error) string
 }
 
@@ -45,7 +46,7 @@ type Options struct {
 	Reader  Reader
 	Version string           // of the program
 	Now     func() time.Time // nil: time.Now
-	// Devices lists the browsers that are logged in; nil: there is no such page.
+	// Devices lists the browsers that are logged in; nil: there is no page of devices.
 	Devices func(context.Context) ([]api.Device, error)
 	// Trust is the fingerprint of the certificate that devices of the local network install; "" = the server does not serve
 	// them.
@@ -102,8 +103,8 @@ func New(o Options) *Web {
 	return w
 }
 
-// Pages are the handlers of the pages by their patterns, as http.ServeMux has them. They answer requests that have passed the
-// server's gate. A handler that returns an error has sent nothing.
+// Pages returns the handlers of the pages by their patterns for http.ServeMux. They answer requests that have passed
+// the server's gate. A handler that returns an error has sent nothing.
 func (w *Web) Pages() map[string]func(http.ResponseWriter, *http.Request) error { return w.serve }
 
 // asked is a request for a page.

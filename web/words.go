@@ -17,7 +17,7 @@ import (
 	"github.com/roost-dev/roost/view/markup"
 )
 
-// words are the functions of the templates. Templates pass untrusted text through clean, title or short.
+// words returns the functions of the templates. Templates pass untrusted text through clean, title or short.
 func (w *Web) words() template.FuncMap {
 	return template.FuncMap{
 		"clean":      redact.Marked,
@@ -46,7 +46,7 @@ func (w *Web) words() template.FuncMap {
 	}
 }
 
-// shareOf is how much of its model's window a task uses, such as 15%; "" if that is unknown.
+// shareOf returns how much of its model's window a task uses, such as 15%; "" if that is unknown.
 func shareOf(t api.Summary) string {
 	percent, ok := t.ContextShare()
 	if !ok {
@@ -55,7 +55,7 @@ func shareOf(t api.Summary) string {
 	return itoa(int(percent)) + "%"
 }
 
-// titleOf is the title of a task on one line, or its id if it has no title.
+// titleOf returns the title of a task on one line, or its id if it has no title.
 func titleOf(t api.Summary) string {
 	if s := markup.Short(redact.Marked(t.Title)); s != "" {
 		return s
@@ -63,7 +63,7 @@ func titleOf(t api.Summary) string {
 	return redact.Marked(t.ID)
 }
 
-// refOf is the name by which the API finds exactly this task.
+// refOf returns the name by which the API finds exactly this task.
 func refOf(t api.Summary) string {
 	if t.Source == api.OwnSource || t.Source == "" {
 		return t.ID
@@ -71,10 +71,10 @@ func refOf(t api.Summary) string {
 	return t.Source + ":" + t.ID
 }
 
-// TaskPath is the address of the page of a task.
+// TaskPath returns the address of the page of a task.
 func TaskPath(t api.Summary) string { return "/tasks/" + url.PathEscape(refOf(t)) }
 
-// baseOf is the last part of a folder's path, of any system.
+// baseOf returns the last part of a folder's path, of any system.
 func baseOf(dir string) string {
 	dir = strings.TrimRight(strings.ReplaceAll(dir, `\`, "/"), "/")
 	if dir == "" {
@@ -83,7 +83,7 @@ func baseOf(dir string) string {
 	return redact.Marked(path.Base(dir))
 }
 
-// dollars is an amount to the cent, and "–" for an unknown one.
+// dollars returns an amount to the cent, and "–" for an unknown one.
 func dollars(cost *money.USD) string {
 	if cost == nil {
 		return "–"
@@ -95,7 +95,7 @@ func dollars(cost *money.USD) string {
 	return fmt.Sprintf("$%d.%02d", cents/100, cents%100)
 }
 
-// exact is an amount to the micro-dollar, and "not known" for an unknown one.
+// exact returns an amount to the micro-dollar, and "not known" for an unknown one.
 func exact(cost *money.USD) string {
 	if cost == nil {
 		return "not known"
@@ -111,7 +111,7 @@ func (w *Web) stamp(ms int64, layout string) string {
 	return time.UnixMilli(ms).In(w.opt.Now().Location()).Format(layout)
 }
 
-// millis are the Unix milliseconds of a time of a document; 0 for none.
+// millis returns the Unix milliseconds of a time of a document; 0 for none.
 func millis(text *string) int64 {
 	if text == nil {
 		return 0
@@ -123,7 +123,7 @@ func millis(text *string) int64 {
 	return at.UnixMilli()
 }
 
-// age is how long ago a time was. For a time in the future, which a wrong clock wrote, age is the day.
+// age describes how long ago a time was. For a time in the future, which a wrong clock wrote, it returns the day.
 func age(now time.Time, ms int64) string {
 	if ms <= api.EarliestTime {
 		return "–"
@@ -161,13 +161,13 @@ type piece struct {
 	Hit  bool
 }
 
-// in reports whether a list has a hit with the same link, as the hit of the other history has.
+// in reports whether a list has a hit with the same link, like that of the twin in the other history.
 func (h hit) in(list []hit) bool {
 	return slices.ContainsFunc(list, func(other hit) bool { return other.Link == h.Link })
 }
 
-// hitOf is a hit with its link, and its snippet with the terms marked. find are the words that the page of the task
-// searches for; "" = none.
+// hitOf returns a hit with its link, and its snippet with the terms marked. find are the words that the page of the
+// task searches for; "" = none.
 func hitOf(h api.Hit, terms []string, find string) hit {
 	number, history := h.Number, h.History
 	for _, twin := range h.Also {
@@ -190,7 +190,7 @@ func messageLink(task, history string, number int, find string) string {
 	return task + "?" + q.Encode() + "#" + history + "-" + itoa(number)
 }
 
-// marked cuts a text into occurrences of the terms and the pieces between them.
+// marked splits a text into occurrences of the terms and the pieces between them.
 func marked(text string, terms []string) (out []piece) {
 	low := strings.ToLower(text)
 	if len(low) != len(text) {
