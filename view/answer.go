@@ -9,9 +9,9 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// Answers finds the results of the rows' calls in messages of the model's history, such as the content of a file that a call
-// read, or why the user refused a change. The keys are indexes in rows. The two lists are stretches of one task's histories
-// from the same time; first is the index of messages[0] in its history, from 0.
+// Answers finds the results of the rows' calls in messages of the model's history, such as the content of a file that
+// a call read, or why the user refused a change. The keys are indexes in rows. The two lists are parts of one task's
+// histories from the same time; first is the index of messages[0] in its history, from 0.
 //
 // Only order, time and content connect a row to a call. A call matches a row if it calls the same tool on the same object,
 // between the messages around the row. In doubt, no call matches.
@@ -48,8 +48,9 @@ func Answers(rows, messages [][]byte, first int) map[int]Item {
 	return out
 }
 
-// Stretch is the part of the model's history that may hold the results for rows. times are those of its messages, 0 for a
-// message without one. The part is empty if nothing connects the two lists, and bounded by the number of rows.
+// Stretch returns the part of the model's history that may hold the results for rows. times are those of its
+// messages, 0 for a message without one. The part is empty if nothing connects the two lists, and bounded by the
+// number of rows.
 func Stretch(rows [][]byte, times []int64) (from, to int) {
 	var first, last int64
 	low, high := int64(-1), int64(-1)
@@ -77,13 +78,14 @@ func Stretch(rows [][]byte, times []int64) (from, to int) {
 	default:
 		return 0, 0
 	}
-	// The message before bounds the start of a reply; the messages after hold the result.
+	// How many messages around a call are read: the message before it bounds the start of its reply; the messages
+	// after it hold the result.
 	const around = 3
 	from, to = max(0, from-around), min(len(times), to+around)
 	return from, min(to, from+2*len(rows)+3*around)
 }
 
-// indexOf is the index of the first fitting time, from an index on; len(times) if none fits.
+// indexOf returns the index of the first time from an index on that fits; len(times) if none does.
 func indexOf(times []int64, from int, fits func(int64) bool) int {
 	if i := slices.IndexFunc(times[from:], fits); i >= 0 {
 		return from + i
@@ -131,7 +133,7 @@ func askedBy(raw []byte) (asked, bool) {
 	return r, false
 }
 
-// actedOn are the objects of a tool row: the members with these names, and the files of a batch.
+// actedOn returns the objects of a tool row: the values of the members with these names, and the files of a batch.
 func actedOn(row []byte, names ...string) (out []string) {
 	for _, name := range names {
 		if s := str(row, name); s != "" {
@@ -154,7 +156,7 @@ type called struct {
 	answer        Item
 }
 
-// slack bounds the difference between the times of a row and its message, in milliseconds: they are written one after
+// slack bounds the difference in milliseconds between the times of a row and its message: they are written one after
 // the other.
 const slack = 2000
 
@@ -175,7 +177,7 @@ func (c *called) fits(r asked) bool {
 	})
 }
 
-// off is the distance of a time from the period in which the call may have been shown.
+// off returns the distance of a time from the period in which the row of the call may have been written.
 func (c *called) off(ts int64) int64 {
 	switch {
 	case ts != 0 && c.before != 0 && ts < c.before:
@@ -251,7 +253,7 @@ func calls(messages [][]byte, first int) []called {
 	return out
 }
 
-// callsOf are the calls of one reply.
+// callsOf returns the calls of one reply.
 func callsOf(raw []byte) (out []called) {
 	for block := range blocksOf(raw) {
 		switch str(block, "type") {
@@ -294,7 +296,7 @@ func denied(text string) bool {
 	return strings.HasPrefix(text, "The user denied") || strings.HasPrefix(text, "The user rejected")
 }
 
-// outputShown reports whether the rows after a command show its output, up to the next act.
+// outputShown reports whether the rows after a command, up to the next act, show its output.
 func outputShown(rows [][]byte) bool {
 	for _, raw := range rows {
 		it := UI(raw, 2)
@@ -310,14 +312,14 @@ func outputShown(rows [][]byte) bool {
 	return true // the stretch ends here, and output may follow
 }
 
-// repeated are the members of a result that repeat the row, or advise the model.
+// repeated are the members of a result that repeat the row, or give the model advice.
 var repeated = set("path operation notice is_new_file files")
 
 // commandHint is advice that the tool for commands adds for the model.
 const commandHint = "The command did not succeed: find out why before you continue."
 
-// Spoken is a result of a tool without the parts that only the model needs: the outcome of a change that the row already
-// shows, the head before the output of a command, and advice.
+// Spoken returns a result of a tool without the parts that only the model needs: the outcome of a change that the row
+// already shows, the head before the output of a command, and advice.
 func Spoken(it Item) Item {
 	if raw, ok := object(it.Body); ok && str(raw, "notice") != "" {
 		list, _ := params(raw)
@@ -338,8 +340,8 @@ func Spoken(it Item) Item {
 	return it
 }
 
-// ResultLines is the number of lines to show for a tool's result: the lines of the file for read_file, and all lines for
-// others. It is 0 for tools whose result only confirms the call.
+// ResultLines returns the number of lines to show for a tool's result: the lines of the file for read_file, and all
+// lines for others. It is 0 for tools whose result only confirms the call.
 func ResultLines(tool, text string) int {
 	switch tool {
 	case "attempt_completion", "ask_followup_question", "update_todo_list", "switch_mode":

@@ -7,7 +7,7 @@ import (
 	"github.com/roost-dev/roost/api"
 )
 
-// Author names the author of a change of a file. Names of tools and tasks are as recorded; the caller cleans them.
+// Author names the author of a change of a file. It does not clean names of tools and tasks; the caller does.
 func Author(a api.Author) string {
 	call := a.Tool
 	if a.Row > 0 {

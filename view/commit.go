@@ -16,7 +16,7 @@ import (
 type CommitFacts struct {
 	Title   string   // of the task
 	Prompts []string // the user's texts, the oldest first
-	Done    []string // entries of the todo list that are done
+	Done    []string // finished entries of the todo list
 	Files   []api.FileDiff
 }
 
@@ -67,7 +67,7 @@ func CommitMessage(f CommitFacts) string {
 	return out
 }
 
-// subjectOf is the first sentence of a text as the subject of a commit.
+// subjectOf returns the first sentence of a text in the form of a commit's subject.
 func subjectOf(words string) string {
 	s := sentence(words)
 	if r, n := utf8.DecodeRuneInString(s); n > 0 {
@@ -76,7 +76,8 @@ func subjectOf(words string) string {
 	return cutColumns(s, subjectMost)
 }
 
-// sentence is the first sentence of a text, on one line, without characters that git would read as the start of a comment.
+// sentence returns the first sentence of a text, on one line, without characters that git would read as the start of
+// a comment.
 func sentence(words string) string {
 	s := strings.Join(strings.Fields(redact.Terminal(words)), " ")
 	s = strings.TrimLeft(s, "#*->` ")
@@ -88,7 +89,7 @@ func sentence(words string) string {
 	return strings.TrimRight(s, ".:;, ")
 }
 
-// cutColumns cuts a line to a number of characters, at a space where there is one.
+// cutColumns cuts a line to most characters, at a space if there is one.
 func cutColumns(s string, most int) string {
 	r := []rune(s)
 	if len(r) <= most {

@@ -32,17 +32,18 @@ const (
 	Asked   Style = "asked"
 )
 
-// marks begin a head line.
+// marks are the beginnings of head lines.
 var marks = map[Class]string{
 	User: "you", Model: "model", Reasoning: "thinking", Tool: "tool", Output: "output", Question: "question",
 	Result: "result", Request: "", Note: "·", Failure: "failed", Unknown: "?", Appended: "·",
 }
 
-// Lines cuts an item into lines: a head with its number, then at most max lines of its body (0 = all), then its choices and
-// parts.
+// Lines splits an item into lines: a head with its number, then at most max lines of its body (0 = all), then its
+// choices and parts.
 func Lines(it Item, max int) []Line { return Fold(it, func(Class) int { return max }) }
 
-// Fold is Lines with a limit for each class: the most lines of a body, 0 for all lines, negative for none but their number.
+// Fold is Lines with a limit for each class: the most lines of a body, 0 for all lines, negative for only their
+// number.
 func Fold(it Item, limit func(Class) int) []Line {
 	head := Headline(it)
 	if it.Number > 0 {
@@ -145,8 +146,8 @@ func body(text string, style Style, diff bool, max int) []Line {
 	return out
 }
 
-// calm keeps the last line of each progress report: consecutive lines that differ only in their digits and contain
-// per cents.
+// calm keeps only the last line of each progress report: consecutive lines that differ only in digits and contain per
+// cents.
 func calm(lines []string) []string {
 	if !slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "%") }) {
 		return lines
@@ -180,7 +181,7 @@ func calm(lines []string) []string {
 	return out
 }
 
-// DiffStyle is the style of a line of a unified diff.
+// DiffStyle returns the style of a line of a unified diff.
 func DiffStyle(line string) Style {
 	switch {
 	case strings.HasPrefix(line, "+"):
@@ -223,7 +224,7 @@ func bodyStyle(c Class) Style {
 // Notice is a record about files that no message holds: files that changed since the model saw them, or a checkpoint. It is
 // derived from the journal, and its position in the conversation from the order of commits.
 type Notice struct {
-	Row        int               // how many messages of the user's history precede it
+	Row        int               // number of messages of the user's history before it
 	At         int64             // Unix milliseconds
 	Files      []task.FileRecord // the changed files; none in a notice about a checkpoint
 	Checkpoint *task.Checkpoint  // nil in a notice about files
@@ -279,10 +280,10 @@ func ByRow(list []Notice) map[int][]Notice {
 	return out
 }
 
-// Item is the notice as an item of the conversation.
+// Item returns the notice as an item of the conversation.
 func (n Notice) Item() Item { return Item{TS: n.At, Kind: "notice", Class: Note, Title: n.Text()} }
 
-// Text is the notice in one line.
+// Text returns the notice in one line.
 func (n Notice) Text() string {
 	if c := n.Checkpoint; c != nil {
 		text := fmt.Sprintf("checkpoint c%d", c.Number)
@@ -320,16 +321,16 @@ func changer(f task.FileRecord) string {
 	return ""
 }
 
-// checkpointReasons are the reasons of checkpoints as text, which the title of the checkpoint follows.
+// checkpointReasons are texts for the reasons of checkpoints; the title of the checkpoint follows them.
 var checkpointReasons = map[string]string{
 	task.ReasonBefore: "before", task.ReasonCommand: "after a command", task.ReasonTurn: "after", task.ReasonSafety: "before a restore of",
 	task.ReasonRestored: "after", task.ReasonManual: "saved by you", task.ReasonOthers: "changed by others:", task.ReasonDoubt: "in doubt:",
 }
 
-// CheckpointReason is the reason of a checkpoint as text.
+// CheckpointReason returns the reason of a checkpoint as text.
 func CheckpointReason(reason string) string { return cmp.Or(checkpointReasons[reason], reason) }
 
-// CheckpointTitle is the title of a checkpoint without the text of its reason.
+// CheckpointTitle returns the title of a checkpoint without the text of its reason.
 func CheckpointTitle(title string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(title, "before a restore of "), "after ")
 }

@@ -49,7 +49,7 @@ func API(raw []byte, number int) Item {
 	return it
 }
 
-// tags are the reasons why a message is not sent as it is stored.
+// tags returns why a message is not sent in its stored form.
 func tags(raw []byte) string {
 	var out []string
 	for _, tag := range []struct {
@@ -139,7 +139,7 @@ func (it *Item) result(block []byte) {
 	it.Data = whole(it.Data)
 }
 
-// spelled is a result as plain text if the result is an object with the outcome of the call.
+// spelled turns a result that is an object with the outcome of the call into plain text.
 func spelled(it Item) Item {
 	raw, ok := object(it.Body)
 	if !ok {
@@ -230,7 +230,7 @@ func modelWords(text string) (out []Item) {
 	return out
 }
 
-// opening is the name of the tag at the beginning of a text; "" = there is none.
+// opening returns the name of the tag at the beginning of a text; "" = there is none.
 func opening(text string) string {
 	if !strings.HasPrefix(text, "<") {
 		return ""
@@ -245,8 +245,8 @@ func opening(text string) string {
 	return text[1:n]
 }
 
-// tagParams are the parameters of a call in tags. A parameter that may itself hold tags extends to its last closing tag, as
-// Roo and Cline parse it. Text between parameters has no name.
+// tagParams returns the parameters of a call in tags. A parameter that may itself hold tags extends to its last
+// closing tag, as Roo and Cline parse it. Text between parameters has no name.
 func tagParams(text string) (list []param) {
 	unnamed := func(s string) {
 		if s = strings.TrimSpace(s); s != "" {
@@ -327,7 +327,7 @@ func userWords(text string) (out []Item) {
 	return append(out, rest...)
 }
 
-// attachment is the tag of an attachment at the beginning of a text, and its title.
+// attachment returns the tag of an attachment at the beginning of a text, and its title.
 func attachment(text string) (tag, title string) {
 	if !strings.HasPrefix(text, "<") {
 		return "", ""
@@ -381,7 +381,8 @@ func userPart(s, whole string) Item {
 // ownTags enclose the user's own text.
 var ownTags = []string{"user_message", "task", "feedback", "answer"}
 
-// joined merges the blocks of one call's result, its head and its text, into one part without the tags around it.
+// joined merges the blocks of one call's result, which are its head and its text, into one part without the tags
+// around it.
 func joined(parts []Item) []Item {
 	out := parts[:0:0]
 	open := -1                   // the result that continues
@@ -418,8 +419,9 @@ var wrappers = set("files file content file_write_result path operation notice p
 // aroundWords are the wrappers inside other results.
 var aroundWords = set("feedback user_message error final_file_content")
 
-// untagged is a result without the tags around its parts. It changes only lines that consist of such tags and their values.
-// Most tags it removes only from a result that begins with one, because the content of a file may look like them.
+// untagged removes the tags around the parts of a result. It changes only lines that consist of such tags and their
+// values. Most tags are removed only from a result that begins with one, because the content of a file may look like
+// them.
 func untagged(text string) string {
 	if !strings.Contains(text, "<") {
 		return text
@@ -441,7 +443,8 @@ func untagged(text string) string {
 	return strings.Join(out, "\n")
 }
 
-// unwrappedLine is a line that consists of wrappers, without them; ok is false for other lines.
+// unwrappedLine removes the wrappers from a line that consists of wrappers and their values; ok is false for other
+// lines.
 func unwrappedLine(s string, names map[string]bool) (shown []string, ok bool) {
 	const most = 4 << 10 // each tag costs a search for its closing tag
 	if len(s) > most {

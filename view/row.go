@@ -52,11 +52,11 @@ type Item struct {
 	Pictures []string
 	// Data are the data: addresses of the images, "" for one without bytes; nil when none has bytes.
 	Data    []string
-	Partial bool // the last write happened while the message was streamed
+	Partial bool // the message was still streamed when it was last written
 	Call    string
 	Parts   []Item // blocks of a model message, or the result of a tool call
 
-	Checkpoint int // the number of the checkpoint that a notice is about; 0 = none
+	Checkpoint int // the number of the checkpoint in a notice; 0 = none
 }
 
 // UI reads one element of the history that the user sees. number is its number, from 1: Roo's first row is the user's text.
@@ -259,7 +259,7 @@ func truncated(it *Item, raw []byte) {
 	}
 }
 
-// changesFlag is what Cline appends to a result when files changed.
+// changesFlag is the text that Cline appends to a result when files changed.
 const changesFlag = "HAS_CHANGES"
 
 func ask(it *Item, kind, text string) bool {
@@ -284,8 +284,8 @@ func ask(it *Item, kind, text string) bool {
 	return headed(it, kind, text)
 }
 
-// followup is a question and its suggested answers. While the row is streamed, its text is the bare question. rest are the
-// other members; nil for a bare question.
+// followup returns a question and its suggested answers. While the row is streamed, its text is the bare question.
+// rest are the other members; nil for a bare question.
 func followup(text string) (question string, choices []string, rest *left) {
 	raw, ok := object(text)
 	if !ok {
@@ -307,7 +307,7 @@ func followup(text string) (question string, choices []string, rest *left) {
 	return question, choices, rest
 }
 
-// choice is a suggested answer, or JSON if it has an unknown shape.
+// choice returns a suggested answer, or JSON if it has an unknown shape.
 func choice(el []byte) string {
 	if s, err := esjson.Unquote(el); err == nil {
 		return s
@@ -407,7 +407,7 @@ var payloads = map[string]func(it *Item, l *left){
 	},
 }
 
-// payload replaces the item of the bare text by what the payloads of its kind read.
+// payload replaces the item of the bare text by the result of the payloads of its kind.
 func payload(it *Item, kind, text string) {
 	raw, ok := object(text)
 	switch {
@@ -424,7 +424,7 @@ func payload(it *Item, kind, text string) {
 	}
 }
 
-// plainly is the text of an error, which some programs write as an object.
+// plainly returns the text of an error, which some programs write as an object.
 func plainly(text string) string {
 	if raw, ok := object(text); ok {
 		return fields(raw)
@@ -432,7 +432,7 @@ func plainly(text string) string {
 	return text
 }
 
-// fields shows an object of unknown shape: its message, and its other members, one a line.
+// fields shows an object of unknown shape: its message, and its other members, one on each line.
 func fields(raw []byte) string {
 	list, ok := params(raw)
 	if !ok {
@@ -466,13 +466,13 @@ func sums(it *Item, l *left) {
 	it.Body = strings.Join(facts, ", ")
 }
 
-// codes are the texts for errors that Roo writes as one word.
+// codes maps errors that Roo writes as one word to texts.
 var codes = map[string]string{
 	"MODEL_NO_TOOLS_USED":         "the model called no tool",
 	"MODEL_NO_ASSISTANT_MESSAGES": "the model's reply was empty",
 }
 
-// untimed removes the countdown from a waiting row, because it is over by now.
+// untimed removes the countdown from a waiting row: the wait is over by now.
 func untimed(text string) string {
 	before, rest, ok := strings.Cut(text, "<retry_timer>")
 	if !ok {

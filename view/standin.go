@@ -9,7 +9,7 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// UIFromAPI reconstructs the user's history, which is missing, from the model's. Each row has "inferred":true. The cost of
+// UIFromAPI reconstructs a missing user's history from the model's history. Each row has "inferred":true. The cost of
 // requests is lost, and so are questions between the messages.
 func UIFromAPI(messages [][]byte) [][]byte {
 	m := uiMaker{results: map[string][]byte{}, names: map[string]string{}}
@@ -242,8 +242,8 @@ func (m *uiMaker) toolText(id, name string, input []byte) string {
 	return string(o.Bytes())
 }
 
-// unwrapped is the user's part of a text block, without the tags around it and without additions of the program. own reports
-// whether there were such tags.
+// unwrapped returns the user's part of a text block, without the tags around it and without additions of the program.
+// own reports whether there were such tags.
 func unwrapped(text string) (words string, own bool) {
 	text = strings.TrimSpace(text)
 	if strings.HasPrefix(text, "<environment_details>") {
@@ -260,9 +260,9 @@ func unwrapped(text string) (words string, own bool) {
 	return text, false
 }
 
-// APIFromUI reconstructs the model's history, which is missing, from the user's: text, reasoning, calls and the output of
-// commands. Each message has "inferred":true. The result is for reading only: the rows do not hold the real results of tools,
-// and unknown results are marked as such.
+// APIFromUI reconstructs a missing model's history from the user's history: text, reasoning, calls and the output of
+// commands. Each message has "inferred":true. The result is for reading only: the rows do not hold the real results
+// of tools, and unknown results are marked as such.
 func APIFromUI(rows [][]byte) [][]byte {
 	m := apiMaker{results: map[string][]byte{}}
 	for i, raw := range rows {
@@ -279,8 +279,8 @@ type apiMaker struct {
 	role     string
 	ts       int64
 	blocks   [][]byte
-	open     []string          // calls without a result, of the message before the current one
-	results  map[string][]byte // the known results; the output of a command is spread over many rows
+	open     []string          // calls of the message before the current one that have no result
+	results  map[string][]byte // the known results; many rows may hold the output of one command
 }
 
 func (m *apiMaker) row(raw []byte, i int) {
@@ -328,7 +328,7 @@ func (m *apiMaker) row(raw []byte, i int) {
 	}
 }
 
-// apiTool is the tool whose rows have a name.
+// apiTool returns the tool whose rows have a name.
 func apiTool(row string) string {
 	for tool, name := range rowTools {
 		if name == row {
@@ -420,8 +420,8 @@ func (m *apiMaker) end() {
 	m.role, m.blocks = "", nil
 }
 
-// editRow is the row of a call that changes files by replacing text or by a patch. content is the change as a diff; ok is
-// false for other calls.
+// editRow returns the row of a call that changes files by replacing text or by a patch. content is the change as a
+// diff; ok is false for other calls.
 func editRow(name string, input []byte) (row, path, content string, ok bool) {
 	switch name {
 	case "edit", "edit_file", "search_replace":
@@ -458,7 +458,7 @@ func editRow(name string, input []byte) (row, path, content string, ok bool) {
 	return row, path, strings.Join(parts, ""), true
 }
 
-// patched are the files that a patch names, and whether the patch only creates one file.
+// patched returns the files that a patch names, and whether the patch only creates one file.
 func patched(patch string) (paths string, created bool) {
 	var names []string
 	made := 0

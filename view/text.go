@@ -11,7 +11,7 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// object is text as bytes, and whether it is a JSON object: the JSON in messages may be damaged.
+// object returns text as bytes, and whether it is a JSON object: the JSON in messages may be damaged.
 func object(text string) ([]byte, bool) {
 	raw := []byte(text)
 	return raw, isObject(raw)
@@ -19,7 +19,7 @@ func object(text string) ([]byte, bool) {
 
 func isObject(raw []byte) bool { return esjson.TypeOf(raw) == esjson.TypeObject && esjson.Valid(raw) }
 
-// inner is a member that is an object; nil if there is none.
+// inner returns a member that is an object; nil if there is none.
 func inner(raw []byte, key string) []byte {
 	if val, _ := esjson.Get(raw, key); esjson.TypeOf(val) == esjson.TypeObject {
 		return val
@@ -27,7 +27,7 @@ func inner(raw []byte, key string) []byte {
 	return nil
 }
 
-// objects are the objects in a list.
+// objects returns the objects in a list.
 func objects(list []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for el := range esjson.Array(list) {
@@ -38,7 +38,7 @@ func objects(list []byte) iter.Seq[[]byte] {
 	}
 }
 
-// objectsOf are the objects in a member that is a list.
+// objectsOf returns the objects in a member that is a list.
 func objectsOf(raw []byte, key string) iter.Seq[[]byte] { return objects(esjson.Member(raw, key)) }
 
 func str(raw []byte, key string) string { s, _ := esjson.GetString(raw, key); return s }
@@ -51,7 +51,7 @@ func set(names string) map[string]bool {
 	return out
 }
 
-// Cut is the beginning of s, n bytes at most, without half a character.
+// Cut returns the beginning of s, at most n bytes, without half a character.
 func Cut(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -62,8 +62,7 @@ func Cut(s string, n int) string {
 	return s[:n]
 }
 
-// Count writes a number of tokens for people, cut and not rounded: 950, 1.2k, 34k,
-// 1.2M.
+// Count writes a number of tokens for people, truncated and not rounded: 950, 1.2k, 34k, 1.2M.
 func Count(n int64) string {
 	switch {
 	case n < 1000:
@@ -84,7 +83,7 @@ func unixEnds(text string) string { return lineEnds.Replace(text) }
 
 func joinWords(a, b string) string { return strings.TrimSpace(a + " " + b) }
 
-// blocksOf are the blocks of a message; a message whose content is a string has one block.
+// blocksOf returns the blocks of a message; a message whose content is a string has one block.
 func blocksOf(raw []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		if !isObject(raw) {
@@ -99,7 +98,7 @@ func blocksOf(raw []byte) iter.Seq[[]byte] {
 	}
 }
 
-// plainText are the text blocks of a message, joined.
+// plainText returns the text blocks of a message, joined.
 func plainText(raw []byte) string {
 	var out []string
 	for block := range blocksOf(raw) {
@@ -110,7 +109,7 @@ func plainText(raw []byte) string {
 	return strings.Join(out, "\n\n")
 }
 
-// ResultText is the text of a tool_result block and how many images it holds.
+// ResultText returns the text of a tool_result block, and the number of its images.
 func ResultText(block []byte) (text string, images int) {
 	content, _ := esjson.Get(block, "content")
 	if s, err := esjson.Unquote(content); err == nil {
@@ -127,7 +126,8 @@ func ResultText(block []byte) (text string, images int) {
 	return strings.Join(texts, "\n"), images
 }
 
-// imageOf are the media type and the data of an image or document block, or its address, in Anthropic's or Cline's form.
+// imageOf returns the media type and the data of an image or document block, or its address, in Anthropic's or
+// Cline's form.
 func imageOf(block []byte) (media, data, url string) {
 	if data = str(block, "data"); data != "" {
 		return str(block, "mediaType"), data, ""
@@ -181,7 +181,7 @@ func blockPicture(block []byte) string {
 	return strings.TrimSpace(Cut(media+" "+url, 100))
 }
 
-// whole are the addresses that hold the bytes of a picture, "" for each other one; nil if none holds bytes.
+// whole returns the addresses that hold the bytes of a picture, "" for each other one; nil if none holds bytes.
 func whole(addresses []string) []string {
 	out, some := make([]string, len(addresses)), false
 	for i, a := range addresses {
@@ -195,7 +195,7 @@ func whole(addresses []string) []string {
 	return out
 }
 
-// addresses are the images of a row; "" for one that is not text.
+// addresses returns the images of a row; "" for one that is not text.
 func addresses(raw []byte) (out []string) {
 	for el := range esjson.Array(esjson.Member(raw, "images")) {
 		out = append(out, esjson.Text(el))

@@ -19,8 +19,8 @@ import (
 //go:embed tools.txt
 var toolRows string
 
-// verbs are the short names by the name in rows, rowTools the names in rows by tool, and families the tools that rows of
-// a name may show.
+// verbs maps the names in rows to short names, rowTools maps tools to the names in their rows, and families maps each
+// name to the tools that its rows may show.
 var verbs, rowTools, families = func() (verbs, names map[string]string, shown map[string][]string) {
 	verbs, names, shown = map[string]string{}, map[string]string{}, map[string][]string{}
 	for line := range strings.Lines(toolRows) {
@@ -82,14 +82,14 @@ func Verb(title string) (verb, object string) {
 	return verb, title[len(verb)+1:]
 }
 
-// omitted are members of a row that have no information for a reader.
+// omitted are members of a row without information for a reader.
 var omitted = set("id key batchFiles diffStats originalContent isOutsideWorkspace " +
 	"isProtected operationIsLocatedInWorkspace startLineNumbers")
 
 // targeted are the members that the title shows.
 var targeted = set("tool path regex query mode command skill")
 
-// also adds the members of a row that are not shown yet, one a line.
+// also adds the members of a row that are not shown yet, one on each line.
 func also(it *Item, name string, raw []byte, shown []string) {
 	l := leftOf(raw)
 	l.list = slices.DeleteFunc(l.list, func(p param) bool {
@@ -116,8 +116,9 @@ func also(it *Item, name string, raw []byte, shown []string) {
 	l.onto(it)
 }
 
-// edited shows the change of a row, and returns the members that it shows. The content of Roo's rows is a diff, that of
-// Cline's rows the blocks that the model wrote. For a new file, the content is the file; for several files, it is a list.
+// edited shows the change in a row, and returns the members that it shows. The content of Roo's rows is a diff; the
+// content of Cline's rows is the blocks that the model wrote. For a new file, the content is the file; for several
+// files, it is a list.
 func edited(it *Item, name string, raw []byte) (shown []string) {
 	if batch(it, objectsOf(raw, "batchDiffs")) {
 		return []string{"batchDiffs"}
@@ -172,7 +173,7 @@ func batch(it *Item, files iter.Seq[[]byte]) bool {
 	return true
 }
 
-// target is the object of a tool row: a path, a pattern, a name.
+// target returns the object of a tool row: a path, a pattern, a name.
 func target(raw []byte) string {
 	parts := actedOn(raw, "regex", "query", "path", "mode", "command", "skill")
 	if reason := str(raw, "reason"); str(raw, "tool") == "readFile" && reason != "" {
@@ -209,7 +210,7 @@ type param struct {
 	words      bool
 }
 
-// params are the members of an input; ok is false if the input is not an object.
+// params returns the members of an input; ok is false if the input is not an object.
 func params(input []byte) (list []param, ok bool) {
 	if !isObject(input) {
 		return nil, false
@@ -231,7 +232,8 @@ var targets = []string{"path", "file_path", "target_file", "command", "regex", "
 // bodies are the parameters that hold the content of a call. Their text is shown without a name.
 var bodies = []string{"content", "result", "question", "message", "todos", "response", "text", "reason", "context"}
 
-// call fills an item with a tool call: its object in the title, its change as a diff, other members one a line.
+// call fills an item with a tool call: its object in the title, its change as a diff, and other members one on each
+// line.
 func call(it *Item, name string, list []param) {
 	it.Title = name
 	switch name {
@@ -279,7 +281,7 @@ func firstOf(list []param, names []string) int {
 // replacing are the names of parameters that hold the old and the new text.
 var replacing = [][2]string{{"old_string", "new_string"}, {"old_str", "new_str"}, {"search", "replace"}}
 
-// changeOf is the change of a call as a diff, and its other members.
+// changeOf returns the change of a call as a diff, and its other members.
 func changeOf(name string, list []param) (diff string, rest []param, ok bool) {
 	if i := firstOf(list, []string{"diff", "patch", "input"}); i >= 0 {
 		if diff, ok := change(list[i].text); ok {
@@ -305,7 +307,7 @@ func changeOf(name string, list []param) (diff string, rest []param, ok bool) {
 	return "", list, false
 }
 
-// members writes parameters one a line, with text of many lines below its name.
+// members writes parameters one on each line; text of many lines follows below the parameter's name.
 func members(list []param) string {
 	lines := make([]string, 0, len(list))
 	for _, p := range list {
@@ -329,7 +331,7 @@ func members(list []param) string {
 	return strings.Join(lines, "\n")
 }
 
-// indented is JSON for people: short values on one line, else a member a line.
+// indented formats JSON for people: short values on one line, else one member on each line.
 func indented(raw []byte) string {
 	var out bytes.Buffer
 	if len(raw) < 80 || json.Indent(&out, raw, "", "  ") != nil {
@@ -338,7 +340,7 @@ func indented(raw []byte) string {
 	return out.String()
 }
 
-// pathsIn are the paths of a call that reads several files: JSON, or the tags of older versions.
+// pathsIn returns the paths of a call that reads several files: JSON, or the tags of older versions.
 func pathsIn(text string) (out []string) {
 	raw := []byte(text)
 	if esjson.TypeOf(raw) == esjson.TypeArray && esjson.Valid(raw) {
@@ -352,7 +354,7 @@ func pathsIn(text string) (out []string) {
 	return tagged(text, "path")
 }
 
-// suggestions are the suggested answers of a question.
+// suggestions returns the suggested answers of a question.
 func suggestions(text string) (out []string) {
 	raw := []byte(text)
 	if esjson.TypeOf(raw) != esjson.TypeArray || !esjson.Valid(raw) {
@@ -369,7 +371,7 @@ func suggestions(text string) (out []string) {
 	return out
 }
 
-// tagged are the texts between all <tag> and </tag>.
+// tagged returns the texts between all <tag> and </tag>.
 func tagged(text, tag string) (out []string) {
 	for {
 		_, rest, ok := strings.Cut(text, "<"+tag+">")
@@ -384,8 +386,8 @@ func tagged(text, tag string) (out []string) {
 	}
 }
 
-// change is a change in a call as a diff; false if text is no change. A unified diff and a patch stay as they are, and
-// SEARCH/REPLACE blocks become a diff.
+// change returns the change that a call makes as a diff; false if text is no change. A unified diff and a patch stay unchanged,
+// and SEARCH/REPLACE blocks become a diff.
 func change(text string) (string, bool) {
 	text = unixEnds(text)
 	if strings.HasPrefix(text, "@@") || strings.Contains(text, "\n@@") || strings.HasPrefix(text, "*** Begin Patch") {
@@ -394,7 +396,7 @@ func change(text string) (string, bool) {
 	return searchReplace(text)
 }
 
-// added is a new file as a diff.
+// added returns a new file as a diff.
 func added(text string) string {
 	if text = strings.TrimSuffix(unixEnds(text), "\n"); text == "" {
 		return ""
@@ -402,7 +404,7 @@ func added(text string) string {
 	return "+" + strings.ReplaceAll(text, "\n", "\n+")
 }
 
-// replaced is a diff between two texts. Common lines at the beginning and the end stay.
+// replaced returns a diff between two texts. Common lines at the beginning and the end are context.
 func replaced(before, after string) string {
 	a, b := splitLines(before), splitLines(after)
 	head := 0
@@ -487,8 +489,9 @@ func marker(line, signs, word string) bool {
 	return false
 }
 
-// left are the members of an object that an item does not show yet. A reader takes what it shows in its own words; the
-// rest is shown below, so that nothing is lost that a later version of a program adds or writes in another shape.
+// left are the members of an object that an item does not show yet. A reader takes the members that it shows in its
+// own words; the others are shown below, so that a reader of the page misses nothing that a later version of a
+// program adds or writes in another shape.
 type left struct {
 	raw  []byte
 	list []param

@@ -12,9 +12,9 @@ import (
 // lineBytes bounds the shown part of one line of a difference.
 const lineBytes = 4 << 10
 
-// HunkLines are the lines of a hunk of a unified difference, each with its number in the older or the newer text. old and
-// made are the numbers of its first lines there. room bounds the shown bytes, and is reduced by them; left is the number of
-// bytes that are not shown.
+// HunkLines renders the lines of a hunk of a unified difference, each with its number in the older or the newer text.
+// old and made are the numbers of the hunk's first lines there. room bounds the shown bytes, and is reduced by their
+// number; left is the number of omitted bytes.
 func (t *Setter) HunkLines(hunk string, old, made int, room *int) (set string, left int64) {
 	var out strings.Builder
 	for line := range strings.Lines(hunk) {

@@ -51,8 +51,8 @@ type named struct {
 	Lazy        bool
 }
 
-// Classes are the classes of an item's element: the item's class, and noise for rows that a page hides until the reader asks
-// for them.
+// Classes returns the classes of an item's element: the item's class, and noise for rows that a page hides until the
+// reader asks for them.
 func Classes(it view.Item) string {
 	if isNoise(it) {
 		return string(it.Class) + " noise"
@@ -69,7 +69,8 @@ func isNoise(it view.Item) bool {
 		slices.ContainsFunc(noisy, func(kind string) bool { return strings.HasPrefix(it.Kind, kind) })
 }
 
-// Item is the content of an item's element: a header and a body. The header links to anchor, the id of that element.
+// Item returns the content of an item's element: a header and a body. The header links to anchor, the id of that
+// element.
 func (t *Setter) Item(it view.Item, anchor string) string {
 	var out bytes.Buffer
 	seen := t.head(it)
@@ -85,7 +86,7 @@ func (t *Setter) Item(it view.Item, anchor string) string {
 	return out.String()
 }
 
-// Element is a message of a history as an element of a list, followed by its notices. newDay means that the message before
+// Element renders a message of a history as an element of a list, followed by its notices. newDay: the message before
 // is of another day.
 func (t *Setter) Element(items []view.Item, history string, newDay bool) string {
 	var out bytes.Buffer
@@ -111,12 +112,12 @@ func (t *Setter) Element(items []view.Item, history string, newDay bool) string 
 type element struct {
 	ID, Class, Day string
 	Number         int
-	TS             int64 // events name the message by it
+	TS             int64 // events identify the message by it
 	Body           template.HTML
 	Notices        []named
 }
 
-// place is the position of the next picture: the pictures of a message and its parts are counted from 0.
+// place is the position of the next picture: pictures of a message and its parts are counted from 0.
 type place struct{ number, pictures int }
 
 // folds reports whether an item is folded into one line that opens.
@@ -131,7 +132,8 @@ func (t *Setter) folds(it view.Item) bool {
 	return false
 }
 
-// head is the first line of an item, or a whole command of many lines. For a tool, it separates the act from its object.
+// head returns the first line of an item, or a whole command of many lines. For a tool, it separates the act from its
+// object.
 func (t *Setter) head(it view.Item) shown {
 	seen := shown{Class: string(it.Class)}
 	it.Images = 0 // the body shows the images
@@ -145,10 +147,10 @@ func (t *Setter) head(it view.Item) shown {
 	return seen
 }
 
-// long is the number of lines from which on text is folded.
+// long is the number of lines from which text is folded.
 const long = 12
 
-// body is the text of an item and its parts.
+// body returns the text of an item and its parts.
 func (t *Setter) body(it view.Item) template.HTML {
 	var out bytes.Buffer
 	lines := strings.Count(it.Body, "\n")
@@ -200,7 +202,7 @@ func (t *Setter) body(it view.Item) template.HTML {
 	return markup(out.String())
 }
 
-// cut is the beginning of a text that is too long for the page, and names what is left out.
+// cut returns the beginning of a text that is too long for the page, and writes to note how much is left out.
 func (t *Setter) cut(s string, note *bytes.Buffer) string {
 	if t.opt.Most == 0 || len(s) <= t.opt.Most {
 		return s
@@ -214,7 +216,7 @@ func (t *Setter) cut(s string, note *bytes.Buffer) string {
 	return shown
 }
 
-// Display is a JSON value for a person: a string as it is, objects and arrays as indented JSON.
+// Display returns a JSON value in a form for people: a string unquoted, objects and arrays as indented JSON.
 func Display(val []byte) string {
 	if s, err := esjson.Unquote(val); err == nil {
 		return s
@@ -231,7 +233,7 @@ func Display(val []byte) string {
 	return string(val)
 }
 
-// Diff is a difference by lines, each with its class.
+// Diff returns a difference by lines, each with its class.
 func (t *Setter) Diff(text string) string {
 	var out strings.Builder
 	for line := range strings.Lines(t.opt.Clean(text)) {
@@ -273,7 +275,7 @@ func (t *Setter) pictures(out *bytes.Buffer, it view.Item) {
 	}
 }
 
-// address is the address from which the page loads a picture.
+// address returns the address from which the page loads a picture.
 func (t *Setter) address(given string, at place) (address string, lazy bool, err error) {
 	if t.opt.Picture != nil && len(given) > smallPicture*4/3 && at.number > 0 {
 		return t.opt.Picture(at.number, at.pictures), true, nil
@@ -282,7 +284,8 @@ func (t *Setter) address(given string, at place) (address string, lazy bool, err
 	return address, false, err
 }
 
-// data is a data: address that is built from the bytes of a picture, or the reason why there is none.
+// data returns a data: address that is built from the bytes of a picture, or an error with the reason why there is
+// none.
 func (t *Setter) data(address string) (fresh string, err error) {
 	media, raw, err := Picture(address)
 	if err != nil {
@@ -295,8 +298,8 @@ func (t *Setter) data(address string) (fresh string, err error) {
 	return "data:" + media + ";base64," + base64.StdEncoding.EncodeToString(raw), nil
 }
 
-// Picture is the media type and the bytes of the picture in a data: address. The type is detected from the bytes. The error
-// is the reason why a page does not show the picture.
+// Picture returns the media type and the bytes of the picture in a data: address. It detects the type from the bytes.
+// The error is the reason why a page does not show the picture.
 func Picture(address string) (media string, raw []byte, err error) {
 	_, data, _ := strings.Cut(address, ";base64,")
 	if len(data) > maxPicture*4/3+4 {
@@ -312,8 +315,8 @@ func Picture(address string) (media string, raw []byte, err error) {
 	return media, raw, nil
 }
 
-// Data are the data: addresses of the pictures of an item and its parts, in the order in which the page counts them; "" for a
-// picture without bytes.
+// Data returns the data: addresses of the pictures of an item and its parts, in the order in which the page counts
+// them; "" for a picture without bytes.
 func Data(it view.Item) (out []string) {
 	for n := range it.Images {
 		data := ""

@@ -50,20 +50,20 @@ type Setter struct {
 	place place // of the next picture
 }
 
-// Options are what differs between pages.
+// Options are settings that differ between pages.
 type Options struct {
 	// Clean makes text safe to show: it removes or names characters that act or hide, and masks secrets.
 	Clean func(string) string
-	// Fold folds calls of tools, their results and additions of the program into one line that opens.
+	// Fold shows calls of tools, their results and additions of the program each as one line that opens.
 	Fold bool
-	// Most bounds each text, in bytes; a note counts the bytes that are left out. 0 = no bound.
+	// Most bounds each text, in bytes; a note gives the number of omitted bytes. 0 = no bound.
 	Most int
 	// Zone is the time zone of shown times; nil: UTC.
 	Zone *time.Location
-	// Picture is the address of a large picture; nil: the page contains all pictures, up to a size.
+	// Picture returns the address of a large picture; nil: the page contains all pictures, up to a size.
 	Picture func(number, picture int) string
-	// Checkpoint is the address of the changes since a checkpoint; nil: the notice of a checkpoint has no link, and is hidden
-	// with other housekeeping.
+	// Checkpoint returns the address of the changes since a checkpoint; nil: the notice of a checkpoint has no link,
+	// and is hidden with other housekeeping.
 	Checkpoint func(number int) string
 }
 
@@ -83,14 +83,14 @@ func New(o Options) *Setter {
 	return t
 }
 
-// Plain is text as HTML.
+// Plain returns text as HTML.
 func (t *Setter) Plain(s string) string { return html.EscapeString(t.opt.Clean(s)) }
 
-// Title is the title of a task as HTML, short enough for the top of a page. The title is cleaned before it is cut, because
-// half a key would not be recognised.
+// Title returns the title of a task as HTML, short enough for the top of a page. It cleans the title before it cuts
+// it, because half a key would not be recognised.
 func (t *Setter) Title(s string) string { return html.EscapeString(Short(t.opt.Clean(s))) }
 
-// Short is a title that fits above a page; the first message has the whole text.
+// Short returns a title that fits above a page; the first message has the whole text.
 func Short(title string) string {
 	title = strings.Join(strings.Fields(title), " ")
 	if r := []rune(title); len(r) > 200 {
@@ -102,7 +102,7 @@ func Short(title string) string {
 // markup marks a text as HTML of this package, whose every part is a constant or escaped.
 func markup(s string) template.HTML { return template.HTML(s) } //nolint:gosec // see above
 
-// Markdown is a text of a user or model, rendered as Markdown.
+// Markdown returns a text of a user or model, rendered as Markdown.
 func (t *Setter) Markdown(s string) string {
 	s = t.opt.Clean(s)
 	if len(s) <= maxMarkdown && utf8.ValidString(s) && !hurts(s) {
@@ -157,7 +157,7 @@ func hurts(s string) bool {
 	return false
 }
 
-// codeClass are the classes of a page for pieces of code.
+// codeClass maps kinds of code to the classes of a page.
 var codeClass = map[highlight.Kind]string{
 	highlight.Comment: "c",
 	highlight.String:  "s",
@@ -264,7 +264,7 @@ func link(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkS
 	return ast.WalkContinue, nil
 }
 
-// words is the text of a link.
+// words returns the text of a link.
 func words(n ast.Node, source []byte) string {
 	var out strings.Builder
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
@@ -291,7 +291,7 @@ func misleading(label, to string) bool {
 	return dot > 0 && dot < len(name)-1 && !strings.ContainsAny(name, " \t\n") && bare(label) != bare(to)
 }
 
-// titled is the title of a link or picture, for display after its address.
+// titled returns the title of a link or picture, for display after its address.
 func titled(title []byte) string {
 	if len(title) == 0 {
 		return ""
