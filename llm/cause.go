@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// The known causes of an Error, which its Err wraps. They are what a person has to look at.
+// The known causes of an Error, which its Err wraps: the things for a person to check.
 var (
 	ErrNotRunning  = errors.New("nothing listens on this machine at that port")
 	ErrRefused     = errors.New("the other machine refuses the connection")
@@ -17,13 +17,13 @@ var (
 	ErrCredit      = errors.New("the account has no credit left")
 )
 
-// once are causes that another attempt does not change; twice those that it changes now and then.
+// once are causes for which another attempt is useless; twice those for which it helps now and then.
 var (
 	once  = []error{ErrCertificate, ErrNotHTTP, ErrProxy, ErrCredit}
 	twice = []error{ErrNotRunning, ErrUnknownHost}
 )
 
-// Tries is how many attempts in all a request is worth that fails like this, most at most.
+// Tries returns the number of attempts, the first included, that a request is worth which fails with e: at most most.
 func (e *Error) Tries(most int) int {
 	is := func(cause error) bool { return errors.Is(e.Err, cause) }
 	switch {

@@ -1,6 +1,5 @@
-// Package llm asks models. It offers one small streaming interface for every
-// provider and keeps, as raw JSON, everything that a provider wants to get back on the
-// next turn: thinking signatures, encrypted reasoning, tool call ids.
+// Package llm asks models. It offers one small streaming interface for every provider and keeps, as raw JSON,
+// everything that a provider requires in the next request: thinking signatures, encrypted reasoning, tool call ids.
 //
 // A Request holds messages in Roo's stored shape (Anthropic-like content
 // blocks), already made valid for sending; a Provider translates them onto its
@@ -15,17 +14,17 @@ import (
 	"iter"
 )
 
-// Message is one turn as it is sent.
+// Message is one message in the form in which it is sent.
 type Message struct {
 	Role    string          // "user" or "assistant"
 	Content json.RawMessage // a JSON string or an array of content blocks
 
-	// ReasoningDetails is the array of that name that a server of chat completions
-	// sent with the message and wants back with it; nil when there is none.
+	// ReasoningDetails is the array of that name that a server of chat completions sent with the message and requires
+	// in later requests; nil when there is none.
 	ReasoningDetails json.RawMessage
 
-	// ReasoningContent is the reasoning of an assistant's message as a JSON string, for a
-	// server of chat completions that wants it back; nil for every other.
+	// ReasoningContent is the reasoning of an assistant's message as a JSON string, for a server of chat completions
+	// that requires it; nil for all others.
 	ReasoningContent json.RawMessage
 }
 
@@ -44,8 +43,7 @@ type Request struct {
 	Messages  []Message
 	MaxTokens int // 0 = the catalogue's limit for the model
 
-	// The position of this request in the task. The scripted provider chooses its turn by it;
-	// real ones ignore it.
+	// The position of this request in the task. The scripted provider chooses its turn by it; others ignore it.
 	Replies  int // complete assistant messages in the visible history (no cut replies, no summaries)
 	Failures int // failed attempts recorded since the last of them
 	Summary  int // 0 = a turn; else the number of the summary that the request asks for, from 1
@@ -53,15 +51,14 @@ type Request struct {
 
 // Provider is one way to reach models.
 type Provider interface {
-	// Name is the provider's name in flags, records and messages.
+	// Name returns the provider's name in flags, records and messages.
 	Name() string
-	// Stream sends the request and yields the chunks of the reply as they arrive. The last chunk of a complete reply is a
-	// Done. A stream never ends without a Done or an error: a cut stream yields an *Error with Kind Cut.
-	// Retries before the first chunk are the provider's; after it, the caller's.
+	// Stream sends the request and yields the chunks of the reply as they arrive. The last chunk of a complete reply
+	// is a Done. A stream never ends without a Done or an error: a cut stream yields an *Error with Kind Cut. Before
+	// the first chunk the provider retries; after it, only the caller can.
 	//
-	// The call itself sends nothing: sending begins when the caller ranges over the sequence. A
-	// provider may build the request's body in the call, so that a caller can have that
-	// done while its intent becomes durable.
+	// The call itself sends nothing: sending begins when the caller ranges over the sequence. A provider may build
+	// the request's body in the call, so that this happens while the caller's intent becomes durable.
 	Stream(ctx context.Context, req Request) iter.Seq2[Chunk, error]
 }
 
@@ -98,28 +95,27 @@ type Done struct {
 	ID         string // the provider's response id, "" when it has none
 	Model      string // the model that answered, as the provider names it
 	StopReason string // "end_turn", "tool_use", "max_tokens", "refusal", or the provider's own name
-	// Blocks are assistant content blocks in Roo's order: thinking or reasoning, ONE text block (all text joined),
+	// Blocks are assistant content blocks in Roo's order: thinking or reasoning, one text block (all text joined),
 	// tool_use blocks in stream order.
 	Blocks []json.RawMessage
 	Usage  Usage
 
-	// Malformed names the calls in Blocks whose input the model wrote wrongly or
-	// did not finish: tool_use id to the text it sent. Such a call is in
-	// Blocks with the input {} and must not run: its result is an error that shows
-	// the model its own text. nil when all is well.
+	// Malformed maps the ids of calls in Blocks whose input is malformed or incomplete to the text that the model
+	// sent. Such a call is in Blocks with the input {} and must not run: its result is an error that shows the model
+	// its own text. nil when there is none.
 	Malformed map[string]string
 
-	// ReasoningDetails is what a server of chat completions wants back with this
-	// message: a JSON array, nil when it sent none. Blocks holds no reasoning then.
+	// ReasoningDetails is the JSON array that a server of chat completions requires with this message in later
+	// requests; nil when it sent none. Blocks then holds no reasoning.
 	ReasoningDetails json.RawMessage
 
-	// ReasoningFrom names the server and the model when the reasoning came as
-	// reasoning_content: they want it back with every later request. "" = it did not.
+	// ReasoningFrom names the server and the model when the reasoning came as reasoning_content: such a server
+	// requires it in every later request. "" = it did not.
 	ReasoningFrom string
 }
 
-// Addressee is a provider that can name the server that a request for a model goes to. It
-// names the server as Done.ReasoningFrom does.
+// Addressee is a provider that can name the server that gets a request for a model, in the form of
+// Done.ReasoningFrom.
 type Addressee interface {
 	Server(model string) string
 }
@@ -161,9 +157,9 @@ type Error struct {
 	Kind         Kind
 	Status       int    // HTTP status, 0 when there was no answer
 	Message      string // the provider's own message, secrets removed
-	Try          string // what a person can do about it, in Roost's own words; "" when the message says it all
+	Try          string // what a person can do about it, in Roost's words; "" when the message already says so
 	RetryAfterMS int64  // the wait that the provider asked for, 0 for none
-	Err          error  // the cause, if any; see ErrNotRunning and those beside it
+	Err          error  // the cause, if any; see ErrNotRunning and the errors beside it
 }
 
 // TryMark separates an error's message from the advice after it.
@@ -191,10 +187,10 @@ func (e *Error) Retryable() bool {
 	return false
 }
 
-// Locator is a Provider that can find which part of a request a refusal is about.
+// Locator is a Provider that can find the part of a request that a refusal is about.
 type Locator interface {
-	// Locate reads the provider's error message about the last request and returns the
-	// message, and the block in its content, both from 0; block is -1 when it is about
-	// the message as a whole. ok is false when the error message names no part.
+	// Locate reads the provider's error message about the last request and returns the message, and the block in its
+	// content, both from 0; block is -1 when the refusal is about the message as a whole. ok is false when the error
+	// message names no part.
 	Locate(refusal string) (message, block int, ok bool)
 }

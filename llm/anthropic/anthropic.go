@@ -1,13 +1,12 @@
 // Package anthropic speaks Anthropic's Messages API.
 //
-// Stored content blocks are spliced into the request body as they are. The official
-// SDK was rejected: its typed parameters rename, reorder and sometimes drop what they
-// do not know, and a changed byte costs the prompt cache and may void a thinking
-// signature. The same request gives the same bytes.
+// Stored content blocks are copied into the request body unchanged. The official SDK was rejected: its typed
+// parameters rename, reorder and sometimes drop unknown members, and a changed byte costs the prompt cache and may
+// void a thinking signature. The same request gives the same bytes.
 //
-// The package adds at most four cache marks to the caller's messages: on the system
-// prompt, on the last tool and on the last block of the last two user messages, so
-// that each turn reads from the cache what the turn before wrote.
+// The package adds at most four cache marks to the caller's messages: on the system prompt, on the last tool and on
+// the last block of the last two user messages, so that each turn reads the part of the cache that the turn before
+// wrote.
 //
 // Replies are put into Roo's stored order (thinking, one text, other blocks, tool
 // calls). Text citations and the positions of text between calls are lost.
@@ -104,9 +103,9 @@ func kindOf(status int, typ, message string) llm.Kind {
 // Name is the provider's name.
 const Name = "anthropic"
 
-// Options configure a Provider. Models without an effort get a share of their output limit as budget for thinking.
-// Thinking is left out of a request that continues a tool call made without it: the API refuses that, and such
-// histories come from other models or modes.
+// Options configure a Provider. Models without an effort get a share of their output limit as budget for thinking. A
+// request that continues a tool call made without thinking asks for none: the API would refuse it, and such histories
+// come from other models or modes.
 type Options = wire.Options
 
 // Provider implements llm.Provider.
@@ -114,12 +113,12 @@ type Provider struct{ *wire.Provider }
 
 var _ llm.Provider = (*Provider)(nil)
 
-// shares of a reply's tokens that models without an effort of their own may think
-// for, in percent.
+// shares are the shares of a reply's tokens, in percent, that models without an effort parameter may use for
+// thinking.
 var shares = map[string]int{"minimal": 10, "low": 20, "medium": 50, "high": 80, "xhigh": 90, "max": 95}
 
-// generationOf is the number behind a Claude's family, 4.5 as 45; ok is false for
-// older names and those of other models.
+// generationOf returns the number after a Claude's family, 4.5 as 45; ok is false for older names and those of other
+// models.
 func generationOf(model string) (family string, number int, ok bool) {
 	parts := strings.Split(model, "-")
 	if len(parts) < 3 || parts[0] != "claude" {
@@ -138,8 +137,8 @@ func generationOf(model string) (family string, number int, ok bool) {
 	return parts[1], number, true
 }
 
-// takesEffort reports whether a model has an effort parameter. Anthropic documents this by model, and likewise for
-// decidesThinking; a model newer than those known here is treated like the newest of them.
+// takesEffort reports whether a model has an effort parameter. Anthropic documents this for each model, as it does
+// for decidesThinking; a model newer than those known here is treated like the newest known one.
 func takesEffort(model string) bool {
 	family, n, ok := generationOf(model)
 	return ok && (n >= 46 || family == "opus" && n == 45)
@@ -151,8 +150,8 @@ func decidesThinking(model string) bool {
 	return ok && n >= 46
 }
 
-// effort is how much thinking the user wants: the member output_config for a model that takes an effort, else a budget of
-// tokens, 0 for none.
+// effort returns how much thinking the user wants: the member output_config for a model that takes an effort, else a
+// budget of tokens, 0 for none.
 func (p *Provider) effort(model string, maxTokens int) (config []byte, budget int) {
 	word := p.Effort
 	switch {
@@ -166,8 +165,7 @@ func (p *Provider) effort(model string, maxTokens int) (config []byte, budget in
 	return esjson.ObjectOf("effort", word), 0
 }
 
-// Locate implements llm.Locator: messages go out one by one and block by block, so
-// that the API's own numbers are ours.
+// Locate implements llm.Locator: messages and blocks are sent one by one, so the API numbers them as we do.
 func (p *Provider) Locate(refusal string) (message, block int, ok bool) {
 	path, names := wire.Path(refusal, "messages")
 	if path == nil {
@@ -181,8 +179,7 @@ func (p *Provider) Locate(refusal string) (message, block int, ok bool) {
 }
 
 const (
-	// fallbackMaxTokens is for models the catalogue does not know: every model of
-	// the Messages API takes it.
+	// fallbackMaxTokens is for models that the catalogue does not know: every model of the Messages API accepts it.
 	fallbackMaxTokens = 8192
 
 	minBudget = 1024 // the API's own lower limit
@@ -252,10 +249,9 @@ var (
 	endOfBody = []byte(`}]}`)
 )
 
-// maxTokens is how long a reply may get. The API counts the requested length towards the
-// context window from the start: with all that a model can write, a third of a
-// small window would be closed to the history. Roo also leaves a fifth of the window
-// for a reply.
+// maxTokens returns how long a reply may get. The API counts the requested length towards the context window from the
+// start: if a model could write all that it is able to, a third of a small window would be closed to the history. Roo
+// also leaves a fifth of the window for a reply.
 func maxTokens(req llm.Request) int {
 	m, ok := catalogue.Find(Name, req.Model)
 	known := ok && m.MaxOutput > 0
@@ -270,8 +266,9 @@ func maxTokens(req llm.Request) int {
 	return fallbackMaxTokens
 }
 
-// thinking asks a model to think: adaptively, if the model decides itself how long it thinks, which may be nowhere, else
-// with a budget, which counts towards the output limit. nil: the request asks for no thinking.
+// thinking returns the member that asks a model to think: adaptively, if the model decides itself how long it thinks,
+// which may be not at all, else with a budget, which counts towards the output limit. nil: the request asks for no
+// thinking.
 func (p *Provider) thinking(req llm.Request, maxTokens, budget int) []byte {
 	if p.Effort != "" && p.Effort != "none" && decidesThinking(req.Model) {
 		return esjson.ObjectOf("type", "adaptive")
@@ -282,9 +279,8 @@ func (p *Provider) thinking(req llm.Request, maxTokens, budget int) []byte {
 	return esjson.ObjectOf("type", "enabled", "budget_tokens", max(budget, minBudget))
 }
 
-// mayThink reports whether thinking can be requested with a budget. To the API a tool loop is
-// one turn, and its first message decides whether the whole turn thinks. A message in
-// the middle of it may have skipped thinking.
+// mayThink reports whether thinking can be requested with a budget. To the API a tool loop is one turn, and its first
+// message decides whether the whole turn thinks. A message in the middle of the loop may have skipped thinking.
 func mayThink(ms []llm.Message) bool {
 	first := -1
 	for i := len(ms) - 1; i >= 0; i-- {
@@ -310,9 +306,8 @@ const mark = `"cache_control":{"type":"ephemeral"}`
 
 var ephemeral = []byte(`{"type":"ephemeral"}`)
 
-// withMark gives content with a cache mark on its last block that can carry one, in pieces:
-// content is not copied. A string becomes an array of one text block, because a string
-// cannot. Everything else keeps its bytes.
+// withMark returns content with a cache mark on its last block that can carry one, in pieces: content is not copied.
+// A string becomes an array of one text block, because a string cannot carry a mark. All other bytes stay.
 func withMark(content []byte) [][]byte {
 	trimmed := bytes.TrimSpace(content)
 	if len(trimmed) < 2 {
@@ -337,9 +332,8 @@ var (
 	markMember   = []byte(`,` + mark)
 )
 
-// markPosition returns the index of the closing brace of the last block that can be
-// marked, or -1. Empty texts and thinking cannot be; a block that has a mark
-// already needs none.
+// markPosition returns the index of the closing brace of the last block that can be marked, or -1. Empty texts and
+// thinking cannot be marked; a block with a mark needs no other one.
 func markPosition(array []byte) int {
 	position, end := -1, 0
 	for block := range esjson.Array(array) {
@@ -363,9 +357,8 @@ func isType(block []byte, want string) bool {
 	return esjson.TextOf(block, "type") == want
 }
 
-// markedMessages returns the indexes of the last two user messages, -1 for none.
-// The second one is the end of what the turn before sent: it makes the cache hit
-// even when the new turn adds more blocks than the API looks back over.
+// markedMessages returns the indexes of the last two user messages, -1 for none. The second one is the end of the
+// previous request: it makes the cache hit even when the new turn adds more blocks than the API looks back over.
 func markedMessages(ms []llm.Message) [2]int {
 	out, n := [2]int{-1, -1}, 0
 	for i := len(ms) - 1; i >= 0 && n < 2; i-- {
@@ -377,7 +370,7 @@ func markedMessages(ms []llm.Message) [2]int {
 	return out
 }
 
-// done is the complete reply in Roo's stored order.
+// done returns the complete reply in Roo's stored order.
 func (a *accumulator) done() llm.Done {
 	var thoughts, other []json.RawMessage
 	for _, b := range a.blocks {
@@ -401,14 +394,13 @@ func (a *accumulator) done() llm.Done {
 	return a.Done(a.Stop, thoughts, other...)
 }
 
-// thinking is rebuilt from its deltas; text and signature are as they came.
+// thinking rebuilds a thinking block from its deltas; text and signature are unchanged.
 func (b *block) thinking() json.RawMessage {
 	return esjson.ObjectOf("type", "thinking", "thinking", string(b.text), "signature", string(b.signature))
 }
 
-// unknown is a block of a kind this package does not know, raw, with the input
-// that was streamed for it. A block that is no JSON object is dropped: it could
-// never be sent back.
+// unknown returns a block of a kind that this package does not know, raw, with the input that was streamed for it. It
+// drops a block that is no JSON object: such a block could never be sent back.
 func (b *block) unknown() json.RawMessage {
 	raw := compact(b.raw)
 	if len(raw) == 0 || raw[0] != '{' || b.typ == "" {
@@ -426,8 +418,8 @@ func compact(raw []byte) json.RawMessage {
 	return out
 }
 
-// countUsage takes over the counts of a usage object. message_delta repeats only
-// some of them; the others keep their values.
+// countUsage takes the counts of a usage object into t. message_delta repeats only some of them; the others keep
+// their values.
 func countUsage(t *llm.Usage, usage []byte) (changed bool) {
 	before := *t
 	for _, count := range []struct {
@@ -444,24 +436,24 @@ func countUsage(t *llm.Usage, usage []byte) (changed bool) {
 	return *t != before
 }
 
-// block is one content block as it grows.
+// block is one content block while it grows.
 type block struct {
 	typ       string
-	raw       json.RawMessage // as it was started
+	raw       json.RawMessage // as it began
 	text      []byte          // text, thinking or input JSON so far
 	signature []byte
 }
 
-// accumulator puts a reply together from its events. It has no clock and no
-// connection, and takes any bytes: what it cannot read is an error, never a panic.
+// accumulator builds a reply from its events. It has no clock and no connection, and accepts any bytes: unreadable
+// ones are an error, never a panic.
 type accumulator struct {
 	wire.Reply
-	shown  bool // a chunk was handed out
+	shown  bool // a chunk was returned
 	blocks []*block
 	open   map[int64]*block
 }
 
-// add takes one event's data and returns what to show. done reports that the reply is complete.
+// add adds the data of one event, and returns the chunks to show. done: the reply is complete.
 //
 // The counts of message_start are held back until a block begins or there is something else to show: an attempt that
 // fails before that can still be repeated. A model may think for minutes and show nothing of it, which is paid all the same.
@@ -477,7 +469,7 @@ func (a *accumulator) add(data []byte) (chunks []llm.Chunk, done bool, err error
 	return chunks, done, err
 }
 
-// addEvent takes one event's data. chunk is what to show, nil for nothing.
+// addEvent adds the data of one event. chunk is the chunk to show, nil for none.
 func (a *accumulator) addEvent(data []byte) (chunk llm.Chunk, done bool, err error) {
 	if !esjson.Valid(data) || esjson.TypeOf(data) != esjson.TypeObject {
 		return nil, false, wire.UnreadableEvent(a.Call.Provider, data)
@@ -563,8 +555,8 @@ func (a *accumulator) extendBlock(index int64, delta []byte) llm.Chunk {
 	return nil
 }
 
-// SafeID replaces every character that a tool call id may not have by an
-// underscore, as Roo does (by UTF-16 unit, so that ids agree).
+// SafeID replaces every character that a tool call id must not have by an underscore, as Roo does (for each UTF-16
+// unit, so that ids agree).
 func SafeID(id string) string {
 	var b strings.Builder
 	for _, r := range id {

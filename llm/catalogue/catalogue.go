@@ -24,13 +24,12 @@ import (
 	"github.com/roost-dev/roost/llm"
 )
 
-// Prices are micro-dollars per million tokens. nil = not known, or not sold: a cost
-// that needs it is unknown.
+// Prices are micro-dollars per million tokens. nil = not known, or not sold: a cost that depends on it is unknown.
 type Prices struct {
 	Input        *int64 `json:"input"`
 	Output       *int64 `json:"output"`
 	CacheRead    *int64 `json:"cache_read,omitempty"`
-	CacheWrite   *int64 `json:"cache_write_5m,omitempty"` // kept for five minutes: what Roost asks for
+	CacheWrite   *int64 `json:"cache_write_5m,omitempty"` // kept for five minutes, as Roost requests
 	CacheWrite1h *int64 `json:"cache_write_1h,omitempty"`
 }
 
@@ -56,7 +55,7 @@ var data []byte
 
 type table struct {
 	Date   string              `json:"date"`
-	Clouds map[string][]string `json:"clouds"` // the names that clouds have for models, as far as they are known
+	Clouds map[string][]string `json:"clouds"` // the names of models in clouds, as far as they are known
 	Models []Model             `json:"models"`
 }
 
@@ -68,17 +67,17 @@ var load = sync.OnceValue(func() table {
 	return t
 })
 
-// Date is the day the table was last changed, YYYY-MM-DD. Records of cost keep it.
+// Date returns the day the table was last changed, YYYY-MM-DD. Records of cost keep it.
 func Date() string { return load().Date }
 
-// Offer is a model under the name that a provider has for it.
+// Offer is a model under the name that a provider gives it.
 type Offer struct {
 	Provider, ID string
 	Model
 }
 
-// Offers are all models that are known, under the names of all providers that are known to offer them: first those of
-// the makers, then those of the clouds.
+// Offers returns all known models, under the names of all providers that are known to offer them: first those of the
+// makers, then those of the clouds.
 func Offers() []Offer {
 	var out []Offer
 	for _, m := range load().Models {
@@ -95,7 +94,7 @@ func Offers() []Offer {
 	return out
 }
 
-// suffix is what may follow an id: a date in one of the providers' spellings.
+// suffix matches what may follow an id: a date in one of the providers' spellings.
 var suffix = lazyregexp.New(`^(-latest|-\d{8}|-\d{4}-\d{2}-\d{2})$`)
 
 // bedrockName is a model's name in Amazon Bedrock: in an ARN or not, with a group of regions or not, with a version or
@@ -105,9 +104,9 @@ var bedrockName = lazyregexp.New(`^(?:arn:.*/)?(?:[a-z-]+\.)?anthropic\.(claude-
 // vertexName is a Claude's name in Vertex AI, with a date or not.
 var vertexName = lazyregexp.New(`^(claude-.+?)(?:-v\d+)?(?:@(\d{8}|default|latest))?$`)
 
-// Maker returns who made a model that a provider offers, as the name of the maker's own provider, and the maker's name
-// for it. Bedrock is asked for Anthropic's models only; what Azure deploys under a name of the user's counts as
-// OpenAI's. Other providers are makers themselves.
+// Maker returns who made a model that a provider offers, as the name of the maker's own provider, and the maker's
+// name for it. Roost uses Bedrock for Anthropic's models only. Models that Azure deploys under a name of the user's
+// count as OpenAI's. Other providers are makers themselves.
 func Maker(provider, model string) (maker, name string) {
 	switch provider {
 	case "bedrock":
@@ -130,8 +129,8 @@ func Maker(provider, model string) (maker, name string) {
 	return provider, model
 }
 
-// Find returns the row of a provider's model. A model that a cloud sells has the row of its maker: the clouds ask the
-// makers' list prices, some of them a tenth more where the region is chosen.
+// Find returns the row of a provider's model. A model that a cloud sells has the row of its maker: the clouds charge
+// the makers' list prices, some of them a tenth more if the user chooses the region.
 func Find(provider, model string) (Model, bool) {
 	provider, model = Maker(provider, model)
 	for _, m := range load().Models {
@@ -147,8 +146,8 @@ func Find(provider, model string) (Model, bool) {
 	return Model{}, false
 }
 
-// prices picks the tier. Where OpenAI's table has no price for cache writes, OpenAI
-// charges the price of input for them.
+// prices selects the tier. If OpenAI's table has no price for cache writes, OpenAI charges the price of input for
+// them.
 func (m Model) prices(u llm.Usage) Prices {
 	p := m.Prices
 	if m.Long != nil && u.Input+u.CacheRead+u.CacheWrite > m.Long.Above {
@@ -160,10 +159,9 @@ func (m Model) prices(u llm.Usage) Prices {
 	return p
 }
 
-// Cost is the price of a request in micro-dollars. The sum is exact and rounded
-// once, half up, so that it depends on nothing but the counts; Roo's double of the
-// same request is at most half a micro-dollar away. ok is false when a price that is
-// needed is not known, or a count is senseless.
+// Cost returns the price of a request in micro-dollars. The sum is exact and rounded once, half up, so that it
+// depends on nothing but the counts; Roo's double of the same request is at most half a micro-dollar away. ok is
+// false when a needed price is not known, or a count makes no sense.
 func (m Model) Cost(u llm.Usage) (microUSD int64, ok bool) {
 	p := m.prices(u)
 	var sum int64 // micro-dollars times a million
@@ -183,15 +181,13 @@ func (m Model) Cost(u llm.Usage) (microUSD int64, ok bool) {
 	return (sum + 500_000) / 1_000_000, true
 }
 
-// Tools returns which of several tools for the same work a model uses better: the tools it
-// wants in addition to the usual ones, and those it does without. Both are empty for most
-// models.
+// Tools returns which of several tools for the same work a model uses better: wants are tools to offer in addition to
+// the usual ones, and spares are tools not to offer. Both are empty for most models.
 //
-// It goes by families of models and not by the table: the maker decides what a model was
-// trained with, and a model that came out today belongs to a family too. The values are
-// those of Roo Code (`includedTools`, `excludedTools`): GPT from 4.1 on was trained with
-// apply_patch, Gemini does better with edit_file, Grok with search_replace. Other sellers'
-// ids of the same models count too ("openai/gpt-5.1").
+// The result depends on the model's family and not on the table: the maker decides with which tools a model is
+// trained, and even a model from today belongs to a family. The values are those of Roo Code (`includedTools`,
+// `excludedTools`): GPT from 4.1 on was trained with apply_patch, Gemini does better with edit_file, Grok with
+// search_replace. It also knows other sellers' ids of the same models ("openai/gpt-5.1").
 func Tools(provider, model string) (wants, spares []string) {
 	provider, model = Maker(provider, model)
 	id := strings.ToLower(model)

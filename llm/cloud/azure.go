@@ -16,7 +16,7 @@ import (
 // request is the name of a deployment. APIKey is a key of the resource, or an access token of Entra ID.
 type AzureOptions struct {
 	wire.Options
-	// APIVersion asks for chat completions of that version; "" or "v1" = the Responses API, which has no versions.
+	// APIVersion selects chat completions of that version; "" or "v1" = the Responses API, which has no versions.
 	APIVersion string
 }
 

@@ -3,8 +3,9 @@
 // makers build the body and read the reply. This package knows addresses, credentials, signatures and Bedrock's framing,
 // and what a person can do about each cloud's refusals.
 //
-// Credentials are passed in. The package reads no files and no environment. It keeps an access token of Google's until
-// shortly before its end. Bedrock is asked for models of Anthropic only, and Azure for models with OpenAI's APIs.
+// Credentials are passed in. The package reads no files and no environment. It keeps an access token of Google's
+// until shortly before the token ends. It uses Bedrock for models of Anthropic only, and Azure for models with
+// OpenAI's APIs.
 package cloud
 
 import (
@@ -35,14 +36,15 @@ const (
 type BedrockOptions struct {
 	wire.Options
 	Region string // "" = the one in the host of BaseURL
-	// Credentials sign requests. They are asked for with each attempt, because other programs renew them.
+	// Credentials returns the credentials that sign requests. It is called for each attempt, because other programs
+	// renew them.
 	Credentials func() (AWSCredentials, error)
 }
 
 // bedrockHost is the host of Bedrock in a region.
 var bedrockHost = lazyregexp.New(`^https://bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.(?:amazonaws\.com|api\.aws)`)
 
-// regionForm is what a region's name looks like. It becomes a part of the host that gets the credentials.
+// regionForm is the form of a region's name. The name becomes a part of the host that gets the credentials.
 var regionForm = lazyregexp.New(`^[a-z]{2,4}(-[a-z]+)+-\d{1,2}$`)
 
 // NewBedrock makes a provider for Anthropic's models in Amazon Bedrock. The error is for a person.
@@ -101,8 +103,8 @@ func NewBedrock(o BedrockOptions) (llm.Provider, error) {
 	return anthropic.New(o.Options), nil
 }
 
-// bedrockKind classifies by the name of AWS's exception, in lower case; "" = the maker's classification holds. An error in
-// a stream has no status.
+// bedrockKind classifies an error by the name of AWS's exception, in lower case; "" = the maker's classification
+// counts. An error in a stream has no status.
 func bedrockKind(exception, message string) llm.Kind {
 	switch exception {
 	case "throttling", "toomanyrequests":
@@ -125,7 +127,8 @@ func bedrockKind(exception, message string) llm.Kind {
 	return ""
 }
 
-// bedrockAdvice goes by the words: AWS gives most refusals of credentials one name.
+// bedrockAdvice returns advice about a refusal. It depends on the message, because AWS gives most refusals of
+// credentials the same name.
 func bedrockAdvice(region, exception string, err *llm.Error) string {
 	said := func(words ...string) bool { return saysOne(err.Message, words...) }
 	switch {

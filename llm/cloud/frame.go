@@ -17,14 +17,14 @@ const (
 	trailerSize = 4        // checksum of the frame
 	maxFrame    = 24 << 20 // AWS's own limit
 
-	textHeader = 7 // the kind of headers that matter
+	textHeader = 7 // the only kind of headers that is used
 )
 
 // headerSizes are the lengths of the values of the other kinds; -1 = the value begins with its length.
 var headerSizes = [...]int{0, 0, 1, 2, 4, 8, -1, -1, 8, 16}
 
-// frames reads AWS's event stream (application/vnd.amazon.eventstream). Each frame of Bedrock's holds an event of the
-// maker's API in base64. An exception becomes an event of the type error, as the maker's API has it.
+// frames reads AWS's event stream (application/vnd.amazon.eventstream). Each frame of Bedrock holds an event of the
+// maker's API in base64. An exception becomes an event of the type error, as in the maker's API.
 type frames struct {
 	from io.Reader
 	data []byte
@@ -55,12 +55,12 @@ func (f *frames) Next() ([]byte, error) {
 	}
 }
 
-// failedEvent is an error as an event of the maker's API.
+// failedEvent returns an error as an event of the maker's API.
 func failedEvent(code, message string) []byte {
 	return esjson.ObjectOf("type", "error", "error", esjson.ObjectOf("type", code, "message", message))
 }
 
-// frame reads a frame: its headers that are texts, and its payload, which is valid until the next call.
+// frame reads a frame: its text headers, and its payload, which is valid until the next call.
 func (f *frames) frame() (headers map[string]string, payload []byte, err error) {
 	damaged := func(what string) error { return fmt.Errorf("read a frame: %w: %s", wire.ErrDamaged, what) }
 	f.data = append(f.data[:0], make([]byte, preludeSize)...)
@@ -94,7 +94,7 @@ func (f *frames) frame() (headers map[string]string, payload []byte, err error) 
 	return headers, f.data[preludeSize+headerSize : end], nil
 }
 
-// readHeaders reads the headers that are texts.
+// readHeaders reads the text headers.
 func readHeaders(data []byte) (headers map[string]string, ok bool) {
 	headers = map[string]string{}
 	take := func(n int) (part []byte) {

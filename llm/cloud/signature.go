@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// AWSCredentials identify whom AWS bills.
+// AWSCredentials identify the account that AWS bills.
 type AWSCredentials struct {
 	AccessKeyID, SecretAccessKey string
 	SessionToken                 string // of temporary credentials
 }
 
-// sign signs a request by AWS Signature Version 4, with all headers that it has so far. sum is the SHA-256 of its body.
-// The request must have no query. AWS allows the time to be five minutes off.
+// sign signs a request by AWS Signature Version 4, with all headers that it has so far. sum is the SHA-256 of its
+// body. The request must have no query. AWS accepts a time that is up to five minutes wrong.
 func sign(r *http.Request, sum string, c AWSCredentials, region, service string, now time.Time) {
 	at := now.UTC().Format("20060102T150405Z")
 	r.Header.Set("X-Amz-Date", at)
@@ -64,7 +64,7 @@ func sign(r *http.Request, sum string, c AWSCredentials, region, service string,
 		c.AccessKeyID, scope, signed, key))
 }
 
-// hashOf is the SHA-256 of a body, in hex.
+// hashOf returns the SHA-256 of a body, in hex.
 func hashOf(body io.ReadCloser) (string, error) {
 	defer body.Close()
 	h := sha256.New()

@@ -26,26 +26,26 @@ import (
 	"github.com/roost-dev/roost/llm/wire"
 )
 
-// GoogleCredentials are an access token, or what a credentials file of Google's holds to get one.
+// GoogleCredentials are an access token, or the content of a credentials file of Google's with which to get one.
 type GoogleCredentials struct {
 	Token string `json:"-"`
 
 	Type         string `json:"type"` // service_account or authorized_user
 	ProjectID    string `json:"project_id"`
-	QuotaProject string `json:"quota_project_id"` // whose quota requests count against
+	QuotaProject string `json:"quota_project_id"` // the project against whose quota requests count
 	TokenURI     string `json:"token_uri"`
 
-	// Of a service account.
+	// For a service account.
 	ClientEmail  string `json:"client_email"`
 	PrivateKey   string `json:"private_key"` // PEM
 	PrivateKeyID string `json:"private_key_id"`
-	// Of a user.
+	// For a user.
 	ClientID     string `json:"client_id"`
 	ClientSecret string `json:"client_secret"`
 	RefreshToken string `json:"refresh_token"`
 }
 
-// ReadGoogle reads a credentials file. The error does not show what the file holds.
+// ReadGoogle reads a credentials file. The error does not show the file's content.
 func ReadGoogle(data []byte) (c GoogleCredentials, err error) {
 	if json.Unmarshal(data, &c) != nil {
 		return c, errors.New("it is no JSON object of Google's credentials")
@@ -76,7 +76,7 @@ func ReadGoogle(data []byte) (c GoogleCredentials, err error) {
 
 const (
 	tokenScope = "https://www.googleapis.com/auth/cloud-platform" //nolint:gosec // an address, no secret
-	// tokenMargin is how long before its end a token is replaced: requests queue, and clocks differ.
+	// tokenMargin is the time before a token's end at which it is replaced: requests queue, and clocks differ.
 	tokenMargin = 4 * time.Minute
 	maxToken    = 64 << 10 // bytes of an answer
 )
@@ -89,18 +89,18 @@ type tokens struct {
 
 	mu    sync.Mutex
 	token string
-	claim string // what the token was asked with
+	claim string // the claim with which the token was requested
 	until time.Time
 }
 
-// secrets are what no error may show.
+// secrets returns the texts that no error may show.
 func (t *tokens) secrets() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return []string{t.token, t.claim, t.of.Token, t.of.RefreshToken, t.of.ClientSecret}
 }
 
-// get returns a token that is still good for a while. Errors are *llm.Error or the context's.
+// get returns a token that remains valid for some time. Errors are *llm.Error or the context's.
 func (t *tokens) get(ctx context.Context) (string, error) {
 	if t.of.Token != "" {
 		return t.of.Token, nil
@@ -135,7 +135,7 @@ func (t *tokens) get(ctx context.Context) (string, error) {
 	return token, nil
 }
 
-// exchange asks the token server.
+// exchange sends a request to the token server.
 func (t *tokens) exchange(ctx context.Context, form url.Values) (status int, page []byte, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, t.of.TokenURI, strings.NewReader(form.Encode()))
 	if err != nil {
@@ -156,7 +156,7 @@ func (t *tokens) exchange(ctx context.Context, form url.Values) (status int, pag
 	return status, page, nil
 }
 
-// tokenError is a refusal of the token server: {"error":"invalid_grant","error_description":"..."}.
+// tokenError makes the error for a refusal of the token server: {"error":"invalid_grant","error_description":"..."}.
 func tokenError(status int, page []byte) *llm.Error {
 	code, message := esjson.TextOf(page, "error"), esjson.TextOf(page, "error_description")
 	e := &llm.Error{
@@ -175,7 +175,7 @@ func tokenError(status int, page []byte) *llm.Error {
 	return e
 }
 
-// assertion is the signed claim of a service account that it is itself (RFC 7523).
+// assertion returns a service account's signed claim of its identity (RFC 7523).
 func (t *tokens) assertion() (string, error) {
 	unusable := errors.New("the private_key of the service account cannot be read")
 	block, _ := pem.Decode([]byte(t.of.PrivateKey))

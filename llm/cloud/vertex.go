@@ -18,7 +18,7 @@ import (
 	"github.com/roost-dev/roost/llm/wire"
 )
 
-// VertexOptions configure Vertex AI. The model decides whose API is spoken.
+// VertexOptions configure Vertex AI. The model decides whose API is used.
 type VertexOptions struct {
 	wire.Options // APIKey is not used
 	Project      string
@@ -26,7 +26,7 @@ type VertexOptions struct {
 	Credentials  GoogleCredentials
 }
 
-// What projects and locations look like. Both become parts of an address that gets the credentials.
+// The forms of projects and locations. Both become parts of an address that gets the credentials.
 var (
 	projectForm  = lazyregexp.New(`^[a-z0-9][a-z0-9.:-]*$`)
 	locationForm = lazyregexp.New(`^[a-z]+(-[a-z]+\d+)?$`)
@@ -84,7 +84,7 @@ func NewVertex(o VertexOptions) (llm.Provider, error) {
 	return google.New(o.Options), nil
 }
 
-// vertexHost is the host of a location.
+// vertexHost returns the host of a location.
 func vertexHost(location string) string {
 	switch location {
 	case "global":
@@ -95,7 +95,7 @@ func vertexHost(location string) string {
 	return location + "-aiplatform.googleapis.com"
 }
 
-// vertexLogin is what helps against credentials that Google refuses.
+// vertexLogin is the command to run when Google refuses the credentials.
 const vertexLogin = "gcloud auth application-default login"
 
 func vertexAdvice(o VertexOptions, status int, message string) string {

@@ -1,10 +1,9 @@
 // Package google speaks the Gemini API: streamGenerateContent with server-sent
 // events.
 //
-// The body is built from Roo's stored blocks: the same history gives the same bytes
-// and a longer one the same bytes in front. The API wants a thought's signature back.
-// It is stored as Roo stores it (one block at the end of the reply) and sent with the
-// first call of that reply, where the API looks for it. A reply that another model
+// The body is built from Roo's stored blocks: the same history gives the same bytes and a longer one the same bytes
+// in front. The API requires a thought's signature in later requests. It is stored as Roo stores it (one block at the
+// end of the reply) and sent with the first call of that reply, where the API expects it. A reply that another model
 // wrote has none; the API's documented placeholder is sent instead.
 //
 // Replies are put into Roo's stored order. Thoughts are kept for the user and not
@@ -76,7 +75,7 @@ func (p *Provider) Locate(refusal string) (message, block int, ok bool) {
 	return p.history.Locate(refusal, "contents", 0)
 }
 
-// kindOf classifies by message and code: Google sends many errors as a plain 400.
+// kindOf classifies an error by message and code: Google sends many errors as a plain 400.
 func kindOf(status int, code, message string) llm.Kind {
 	switch {
 	case strings.Contains(message, "API key not valid"), strings.Contains(message, "API key expired"):
@@ -130,8 +129,7 @@ func (p *Provider) body(req llm.Request) *wire.Body {
 	return body
 }
 
-// generationOf is the number in a model's name, 0 when there is none: gemini-2.5-pro
-// is 2.
+// generationOf returns the number in a model's name, 0 when there is none: gemini-2.5-pro gives 2.
 func generationOf(model string) int {
 	rest, ok := strings.CutPrefix(strings.TrimPrefix(model, "models/"), "gemini-")
 	if !ok {
@@ -151,11 +149,11 @@ func canThink(model string) bool {
 	return generationOf(model) >= 3 || strings.Contains(model, "gemini-2.5")
 }
 
-// budgets are the tokens that models of generation 2.5 may think for, as Google
-// documents them for the effort levels of other APIs.
+// budgets are the tokens that models of generation 2.5 may use for thinking, as Google documents them for the effort
+// levels of other APIs.
 var budgets = map[string]int{"none": 0, "minimal": 1024, "low": 1024, "medium": 8192, "high": 24576, "xhigh": 24576, "max": 24576}
 
-// effort is how much to think: a level from generation 3 on, a budget before it.
+// effort returns the members that select how much to think: a level from generation 3 on, a budget before.
 func effort(word, model string) (members []any) {
 	budget, known := budgets[word]
 	if !known {
@@ -183,10 +181,10 @@ func needsSignature(model string) bool { return generationOf(model) >= 3 }
 type form struct {
 	names    map[string]string // of the tools, by the ids of all calls
 	signed   bool              // a reply's first call needs a signature
-	nameless bool              // calls have no ids: Vertex AI refuses them, and goes by their order
+	nameless bool              // calls have no ids: Vertex AI refuses ids, and relies on the order of calls
 }
 
-// translate is one stored message as Google writes it.
+// translate returns one stored message in Google's form.
 func (f form) translate(m llm.Message) []byte {
 	signed := f.signed
 	role := "user"
@@ -260,7 +258,7 @@ func inlineData(b wire.Block) []byte {
 	return esjson.ObjectOf("inlineData", esjson.ObjectOf("mimeType", b.Media, "data", b.Data))
 }
 
-// reply puts a reply together from its events.
+// reply builds a reply from its events.
 type reply struct {
 	wire.Reply
 	signature string
@@ -301,7 +299,7 @@ func (r *reply) part(part []byte) []llm.Chunk {
 	return r.Say(text)
 }
 
-// addCall takes a call, which comes whole. Ids are often left out.
+// addCall adds a call, which arrives as a whole. Ids are often missing.
 func (r *reply) addCall(call []byte) llm.Chunk {
 	id, _ := esjson.GetString(call, "id")
 	name, _ := esjson.GetString(call, "name")
@@ -316,8 +314,8 @@ func (r *reply) addCall(call []byte) llm.Chunk {
 	return delta
 }
 
-// usageOf reads the counts. Thoughts are paid as output; what came from a cache
-// is part of the prompt's count.
+// usageOf reads the counts. Google bills thoughts as output; the prompt's count includes tokens that came from a
+// cache.
 func usageOf(usage []byte) llm.Usage {
 	count := func(name string) int64 { return max(esjson.IntOf(usage, name), 0) }
 	in := count("promptTokenCount") + count("toolUsePromptTokenCount")

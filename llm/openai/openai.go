@@ -1,17 +1,14 @@
 // Package openai speaks OpenAI's two APIs: Responses, and chat completions, which
 // half of all servers imitate (OpenRouter, Ollama, llama.cpp, LM Studio, vLLM).
 //
-// The body is built from Roo's stored blocks, so that the same history gives the
-// same bytes and a longer one the same bytes in front. Nothing is kept at the
-// provider: with Responses the encrypted reasoning comes back with each request.
-// Content that an API has no place for moves: an image in a tool's result goes into the
-// user message after it.
+// The body is built from Roo's stored blocks, so that the same history gives the same bytes and a longer one the same
+// bytes in front. The provider stores nothing: with Responses, each request sends the encrypted reasoning again.
+// Content for which an API has no place moves: an image in a tool's result goes into the user message after it.
 //
-// Replies are put into Roo's stored order (reasoning, one text, tool calls). Plain
-// reasoning goes back only to servers that sent it as reasoning_content: DeepSeek and
-// others refuse calls without it, other servers refuse calls with it. reasoning_details
-// are stored with the message and go back only to servers that sent them. The SDK was
-// rejected: it adds 19 MB to the program, and its types lose members that they do not know.
+// Replies are put into Roo's stored order (reasoning, one text, tool calls). Plain reasoning is sent only to servers
+// that sent it as reasoning_content: DeepSeek and others refuse calls without it, other servers refuse calls with it.
+// reasoning_details are stored with the message and sent only to servers that sent them. The SDK was rejected: it
+// adds 19 MB to the program, and its types lose members that they do not know.
 package openai
 
 import (
@@ -77,7 +74,7 @@ func (p *Provider) reply(call wire.Call, req llm.Request) wire.Attempt {
 	return wire.Attempt{Call: call, Add: r.add, Done: r.done}
 }
 
-// kindOf classifies an error by its code, and by the status where the code does not decide.
+// kindOf classifies an error by its code, and by the status if the code does not decide.
 func kindOf(status int, code, message string) llm.Kind {
 	switch {
 	case code == "context_length_exceeded", status == 0 && wire.IsOverflow(message):
@@ -101,7 +98,7 @@ const (
 	Compatible = "openai-compatible" // a server that imitates chat completions
 )
 
-// Options configure a Provider. OpenAI itself needs a key; many other servers want none.
+// Options configure a Provider. OpenAI itself needs a key; many other servers need none.
 type Options = wire.Options
 
 // Provider implements llm.Provider.
@@ -110,8 +107,8 @@ type Provider struct {
 	history wire.History
 
 	thoughtless wire.History                 // the form for models that do not reason
-	last        atomic.Pointer[wire.History] // the history that made the last request of Responses
-	before      atomic.Int32                 // messages of chat completions before the history
+	last        atomic.Pointer[wire.History] // the history of the last request of Responses
+	before      atomic.Int32                 // number of messages of chat completions before the history
 }
 
 var _ llm.Provider = (*Provider)(nil)
@@ -145,14 +142,14 @@ func function(t llm.ToolSpec) (members []any) {
 	return []any{"name", t.Name, "description", esjson.Given(t.Description), "parameters", schema}
 }
 
-// userForm is how one of the two APIs writes what a user's message holds.
+// userForm is the form in which one of the two APIs writes a user's message.
 type userForm struct {
 	text, image func(value []byte) []byte
 	result      func(id, text []byte) []byte
 	words       func(parts []byte) []byte // texts and images
 }
 
-// user writes results first, each by itself, then texts and images, those of results among them.
+// user writes results first, each by itself, then texts and images, including the images of results.
 func (f userForm) user(blocks []wire.Block) []byte {
 	var out, parts [][]byte
 	for _, b := range blocks {
@@ -175,7 +172,7 @@ func (f userForm) user(blocks []wire.Block) []byte {
 	return bytes.Join(out, []byte{','})
 }
 
-// callArguments is a call's input as OpenAI wants it: a string that holds JSON.
+// callArguments returns a call's input in OpenAI's form: a string that holds JSON.
 func callArguments(b wire.Block) []byte { return esjson.Quote(nil, string(b.Object())) }
 
 // joinStrings is two JSON strings as one.
@@ -186,10 +183,9 @@ func joinStrings(a, b []byte) []byte {
 	return append(a[:len(a)-1:len(a)-1], b[1:]...)
 }
 
-// usageOf reads the token counts of a reply, of both APIs, whose names for the same counts
-// differ. Both count tokens read from and written to a cache as part of the input; usageOf
-// takes them out of it. Both count reasoning as part of the output; some servers that imitate
-// the API (xAI's) count it separately, which shows in their total.
+// usageOf reads the token counts of a reply, of both APIs, whose names for the same counts differ. Both count tokens
+// read from and written to a cache as part of the input; usageOf subtracts them. Both count reasoning as part of the
+// output; some servers that imitate the API (xAI's) count it separately, which their total shows.
 //
 // OpenAI reports tokens written to a cache for the models that charge for it. LiteLLM has
 // another name for that count, and DeepSeek another one for tokens read from a cache.
@@ -209,7 +205,7 @@ func usageOf(usage []byte) llm.Usage {
 	return llm.Usage{Input: in - read - write, CacheRead: read, CacheWrite: write, Output: out}
 }
 
-// firstCount is the first of these counts that is there and makes sense; 0 otherwise.
+// firstCount returns the first of these counts that exists and makes sense; otherwise 0.
 func firstCount(object []byte, names ...string) int64 {
 	for _, name := range names {
 		// The bound keeps sums of a hostile server's counts from overflowing.
@@ -229,10 +225,9 @@ func firstObject(usage []byte, names ...string) []byte {
 	return nil
 }
 
-// details puts reasoning_details together. They arrive in pieces: pieces with the same
-// type and index form one element. Its text grows, and its other members are those of
-// the newest piece. The server wants the elements back as they are, so members that this
-// package does not know are kept too.
+// details joins reasoning_details. They arrive in pieces: pieces with the same type and index form one element. Its
+// text grows, and its other members are those of the newest piece. The server requires the elements unchanged, so
+// members that this package does not know are kept, too.
 type details struct {
 	list []*detail
 	at   map[string]*detail
@@ -244,10 +239,10 @@ type detail struct {
 	words  map[string][]byte // text, summary and data, unquoted
 }
 
-// isText reports whether pieces of a member continue its text. Other members are replaced.
+// isText reports whether pieces of a member continue its text. A new piece replaces other members.
 func isText(key string) bool { return key == "text" || key == "summary" || key == "data" }
 
-// add takes a delta's array and returns the readable text in it.
+// add adds a delta's array and returns the readable text in it.
 func (d *details) add(array []byte) (text string) {
 	if esjson.TypeOf(array) != esjson.TypeArray {
 		return ""
@@ -287,7 +282,7 @@ func (d *details) element(name string) *detail {
 	return one
 }
 
-// set takes a member over and returns the text that it added.
+// set sets a member and returns the text that it added.
 func (e *detail) set(key string, val []byte) string {
 	has, known := e.values[key]
 	if !known {
@@ -309,7 +304,7 @@ func (e *detail) set(key string, val []byte) string {
 	return ""
 }
 
-// array is the JSON array to store with the message, nil when nothing arrived.
+// array returns the JSON array to store with the message, nil when nothing arrived.
 func (d *details) array() json.RawMessage {
 	if len(d.list) == 0 {
 		return nil
@@ -377,7 +372,7 @@ var responsesForm = userForm{
 	},
 }
 
-// responsesItems is one stored message as input items.
+// responsesItems returns one stored message as input items.
 func responsesItems(m llm.Message, thoughts bool) []byte {
 	if m.Role != "assistant" {
 		return responsesForm.user(wire.Blocks(m.Content))
@@ -416,7 +411,7 @@ func responsesItems(m llm.Message, thoughts bool) []byte {
 	return bytes.Join(items, []byte{','})
 }
 
-// responsesReply puts a reply of the Responses API together.
+// responsesReply builds a reply of the Responses API.
 type responsesReply struct {
 	wire.Reply
 	thoughts []json.RawMessage // reasoning items, encrypted
@@ -469,7 +464,7 @@ func (r *responsesReply) add(data []byte) ([]llm.Chunk, bool, error) {
 	return nil, false, nil // other progress events, and events of newer versions
 }
 
-// item takes a complete item: it is the truth where deltas were missed.
+// item adds a complete item, which counts where deltas were missed.
 func (r *responsesReply) item(index int64, item []byte) {
 	switch esjson.TextOf(item, "type") {
 	case "function_call":
@@ -566,11 +561,11 @@ func chatAssistant(blocks []wire.Block, details, reasoning []byte) []byte {
 		"reasoning_details", details, "reasoning_content", reasoning)
 }
 
-// chatReply puts a reply of chat completions together. Servers differ in what they
-// send; unknown events and members are ignored.
+// chatReply builds a reply of chat completions. Servers differ in what they send; it ignores unknown events and
+// members.
 type chatReply struct {
 	wire.Reply
-	server   string // the server and the model, as Done.ReasoningFrom has it
+	server   string // the server and the model, as in Done.ReasoningFrom
 	contents bool   // reasoning came as reasoning_content
 	details  details
 }

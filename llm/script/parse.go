@@ -108,7 +108,7 @@ func Parse(src []byte) (*Script, error) {
 	return s, nil
 }
 
-// heading checks an entry that begins the turns of a task: it is no turn itself.
+// heading checks an entry that precedes the turns of a task: it is no turn itself.
 func (y *yamlTurn) heading() error {
 	rest := *y
 	rest.Task = nil
@@ -156,7 +156,7 @@ func turnLines(src []byte) ([]int, error) {
 	return lines, nil
 }
 
-// firstLine is where a node begins. The token of a mapping is its first colon.
+// firstLine returns the line on which a node begins. The token of a mapping is its first colon.
 func firstLine(n ast.Node) int {
 	if m, ok := n.(*ast.MappingNode); ok && len(m.Values) > 0 {
 		return m.Values[0].Key.GetToken().Position.Line

@@ -63,7 +63,7 @@ type Script struct {
 	summaries []*turn
 }
 
-// taskPart is the turns of the task whose first message contains the text.
+// taskPart holds the turns of the task whose first message contains the text.
 type taskPart struct {
 	text   string
 	groups []group
@@ -98,8 +98,8 @@ var _ llm.Provider = (*Script)(nil)
 //go:embed demo.yaml
 var demo []byte
 
-// Default is a small script that works in any folder: it writes a file, reads it
-// back, runs a command and completes.
+// Default returns a small script that works in any folder: it writes a file, reads it back, runs a command and
+// completes.
 func Default() *Script {
 	s, err := Parse(demo)
 	if err != nil {
@@ -124,7 +124,7 @@ func Load(path string) (*Script, error) {
 // Name returns "script".
 func (s *Script) Name() string { return Name }
 
-// groupsFor are the turns that a request's task has.
+// groupsFor returns the turns for a request's task.
 func (s *Script) groupsFor(req llm.Request) []group {
 	first := llm.Request{Messages: req.Messages[:min(len(req.Messages), 1)]}
 	for _, t := range s.tasks {
@@ -135,7 +135,7 @@ func (s *Script) groupsFor(req llm.Request) []group {
 	return s.groups
 }
 
-// ending is what is played after the last turn.
+// ending is the turn after the last one of the script.
 var ending = turn{tools: []call{{name: "attempt_completion", input: json.RawMessage(`{"result":"The script has ended."}`)}}}
 
 // at returns the turn for a request.
@@ -159,8 +159,8 @@ func (s *Script) at(req llm.Request) (t *turn, fails bool) {
 	return g.reply, false
 }
 
-// Stream plays the turn that the request is at. Errors are *llm.Error: those of the
-// script, or Kind Script when the request lacks what the turn expects.
+// Stream plays the turn of the request. Errors are *llm.Error: those of the script, or Kind Script when the request
+// lacks text that the turn expects.
 func (s *Script) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
 		t, fails := s.at(req)
@@ -235,19 +235,19 @@ func (t *turn) done(req llm.Request) llm.Done {
 	return d
 }
 
-// id is the same whenever the same turn is played, so that a replay after a crash
-// meets its own records.
+// id returns the id of a call, which is the same whenever the same turn is played: a replay after a crash finds its
+// own records.
 func id(replies, i int) string { return fmt.Sprintf("call_%d_%d", replies+1, i+1) }
 
-// word is a word with the blanks that follow it; blanks at the start of a text go with
-// its first word, and a text of blanks is one.
+// word matches a word with the blanks around it: blanks after it are part of it, blanks at the start of a text are
+// part of its first word, and a text of blanks is one word.
 var word = lazyregexp.New(`^[\t-\r\x{85}\pZ]+$|[\t-\r\x{85}\pZ]*[^\t-\r\x{85}\pZ]+[\t-\r\x{85}\pZ]*`)
 
-// words cuts a text into words. Joined they are the text again.
+// words splits a text into words. Joined, they are the text again.
 func words(s string) []string { return word().FindAllString(s, -1) }
 
-// contains reports whether a request contains a string. It looks at the JSON as it is
-// sent and at every text in it, decoded.
+// contains reports whether a request contains a string. It searches the JSON that is sent, and every decoded text in
+// it.
 func contains(req llm.Request, want string) bool {
 	return strings.Contains(req.System, want) || slices.ContainsFunc(req.Messages, func(m llm.Message) bool {
 		return strings.Contains(string(m.Content), want) || inStrings(m.Content, want)
@@ -258,7 +258,7 @@ func contains(req llm.Request, want string) bool {
 	})
 }
 
-// inStrings looks into every string of a JSON value, at any depth.
+// inStrings reports whether a string in a JSON value, at any depth, contains a text.
 func inStrings(raw []byte, want string) bool {
 	switch esjson.TypeOf(raw) {
 	case esjson.TypeString:

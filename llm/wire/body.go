@@ -16,15 +16,15 @@ import (
 	"github.com/roost-dev/roost/llm"
 )
 
-// Body is a request body in pieces, most of which are the messages' own bytes. In one piece, a long history would be a
-// megabyte that every turn allocates, copies and collects.
+// Body is a request body in pieces, most of which are the messages' own bytes. As one piece, the body of a long
+// history would be a megabyte that every turn allocates, copies and collects.
 type Body struct {
 	list [][]byte
 	size int64
 }
 
-// NewBody begins a body with the members of the object head and, as the last member, an open list. The caller adds the
-// elements and the end of the list. pieces is how many pieces the body has room for at first.
+// NewBody begins a body with the members of the object head and, as the last member, an open list. The caller adds
+// the elements and the end of the list. pieces is the number of pieces for which it allocates room.
 func NewBody(head []byte, list string, pieces int) *Body {
 	b := &Body{list: make([][]byte, 0, pieces)}
 	b.Add(append(head[:len(head)-1], `,"`+list+`":[`...))
@@ -39,7 +39,7 @@ func (b *Body) Add(piece []byte) {
 	}
 }
 
-// Tools is the list of some tools, each as describe gives it; nil without any.
+// Tools returns the list of some tools, each in the form that describe returns; nil without any.
 func Tools(tools []llm.ToolSpec, describe func(i int, t llm.ToolSpec) []byte) []byte {
 	if len(tools) == 0 {
 		return nil
@@ -51,10 +51,10 @@ func Tools(tools []llm.ToolSpec, describe func(i int, t llm.ToolSpec) []byte) []
 	return esjson.List(list)
 }
 
-// Size is the body's length in bytes.
+// Size returns the body's length in bytes.
 func (b *Body) Size() int64 { return b.size }
 
-// Bytes is the body in one piece.
+// Bytes returns the body in one piece.
 func (b *Body) Bytes() []byte {
 	out := make([]byte, 0, b.size)
 	for _, p := range b.list {
@@ -66,11 +66,11 @@ func (b *Body) Bytes() []byte {
 // Reader reads the body from its start. Each attempt has its own.
 func (b *Body) Reader() io.ReadCloser { return &bodyReader{list: b.list, left: b.size} }
 
-// bodyReader reads one piece after the other. The bytes are only read, and the
-// transport may still do so when the reply has begun.
+// bodyReader reads one piece after the other. It only reads the bytes; the transport may still read when the reply
+// has begun.
 type bodyReader struct {
 	list [][]byte
-	at   int // in the first piece
+	at   int // index in the first piece
 	left int64
 }
 
@@ -107,13 +107,13 @@ func (r *bodyReader) gather(c *net.TCPConn) (int64, error) {
 // Close does nothing: the reader holds no resource.
 func (*bodyReader) Close() error { return nil }
 
-// Block is a stored content block. Its values are raw JSON, because text that has the
-// same form in both APIs is sent as it was written.
+// Block is a stored content block. Its values are raw JSON, because text that has the same form in both APIs is sent
+// unchanged.
 type Block struct {
 	Type      string
 	Raw       []byte
 	Text      []byte // JSON string
-	ID, Name  []byte // JSON strings; of a result, the id of its call
+	ID, Name  []byte // JSON strings; for a result, the id of its call
 	Input     []byte // JSON value
 	Content   []byte // of a result: JSON string or blocks
 	IsError   bool
@@ -141,12 +141,12 @@ func Blocks(content json.RawMessage) []Block {
 	return out
 }
 
-// DataURL is an image as a data URL, as a JSON string.
+// DataURL returns an image as a data URL, as a JSON string.
 func (b Block) DataURL() []byte {
 	return esjson.Quote(nil, "data:"+b.Media+";base64,"+b.Data)
 }
 
-// Result is a tool result as one JSON string, and the images that it held.
+// Result returns a tool result as one JSON string, and its images.
 func (b Block) Result() (text []byte, images []Block) {
 	if esjson.TypeOf(b.Content) == esjson.TypeString {
 		return b.Content, nil
@@ -170,7 +170,7 @@ func (b Block) Result() (text []byte, images []Block) {
 	return esjson.Quote(nil, strings.Join(texts, "\n\n")), images
 }
 
-// Object is a call's input. It is {} when the stored input is no object.
+// Object returns a call's input, or {} when the stored input is no object.
 func (b Block) Object() []byte {
 	if esjson.TypeOf(b.Input) != esjson.TypeObject {
 		return []byte("{}")
@@ -178,9 +178,8 @@ func (b Block) Object() []byte {
 	return b.Input
 }
 
-// History keeps the messages of the last request as they were sent, so that a turn
-// translates only new ones. Stored messages are never changed in place, so a message
-// in the same memory is the same message.
+// History keeps the messages of the last request in their sent form, so that a turn translates only new ones. Stored
+// messages are never changed in place, so a message in the same memory is the same message.
 type History struct {
 	mu   sync.Mutex
 	sent []sentMessage
@@ -191,8 +190,8 @@ type sentMessage struct {
 	wire []byte
 }
 
-// Add adds the messages to a body, separated by commas. It calls translate for new
-// messages only; a message whose translation is nil is left out.
+// Add adds the messages to a body, separated by commas. It calls translate only for new messages; it leaves out a
+// message whose translation is nil.
 func (h *History) Add(body *Body, messages []llm.Message, translate func(llm.Message) []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -228,9 +227,8 @@ func sameMessage(a, b llm.Message) bool {
 // pathStep is one index of a path such as messages.12.content.3 or contents[4].parts[2].
 var pathStep = lazyregexp.New(`^(?:\.([a-z_]+))?(?:\.(\d+)|\[(\d+)\])`)
 
-// Path finds the path into a list of the request that a refusal names: its indexes,
-// outermost first, and for each index the name of the list. Both are nil when the
-// refusal names none.
+// Path finds the path into a list of the request that a refusal names: its indexes, outermost first, and for each
+// index the name of the list. Both are nil when the refusal names no path.
 func Path(refusal, list string) (indexes []int, names []string) {
 	for rest := refusal; ; {
 		at := strings.Index(rest, list)
@@ -294,7 +292,7 @@ func (h *History) Locate(refusal, list string, skip int) (message, block int, ok
 	return 0, 0, false
 }
 
-// elementOf is an element of a list in an item; the item itself when there is none.
+// elementOf returns an element of a list in an item; the item itself when there is no such element.
 func elementOf(item []byte, name string, index int) []byte {
 	n := 0
 	for e := range esjson.Array(esjson.Member(item, name)) {
@@ -306,8 +304,8 @@ func elementOf(item []byte, name string, index int) []byte {
 	return item
 }
 
-// blockOf finds the block from which a part of the request was made, -1 when it was made
-// of several and the refusal does not single one out.
+// blockOf finds the block from which a part of the request was made; -1 when the part was made from several and the
+// refusal does not single one out.
 func blockOf(item []byte, m llm.Message, refusal string) int {
 	found := -1
 	picture := strings.Contains(strings.ToLower(refusal), "image")

@@ -30,12 +30,11 @@ import (
 	"github.com/roost-dev/roost/llm"
 )
 
-// drainLimit bounds the wait for the end of a response after its last event.
-// Reading it to the end keeps the connection for the next turn; a new one costs a
-// TLS handshake.
+// drainLimit bounds the wait for the end of a response after its last event. Reading to the end keeps the connection
+// for the next turn; a new one costs a TLS handshake.
 const drainLimit = 100 * time.Millisecond
 
-// maxRefusal is how many bytes of an error page are read.
+// maxRefusal bounds the bytes that are read of an error page.
 const maxRefusal = 64 << 10
 
 // Call is one request whose reply is a stream of events.
@@ -60,24 +59,23 @@ type Call struct {
 	secrets []string // removed from every error text, too
 }
 
-// Door describes how a cloud sells a maker's models: at its own address, with its own credentials and framing. The body is
-// the maker's, apart from a few members. A function that is nil means: as the maker does it.
+// Door describes how a cloud sells a maker's models: at its own address, with its own credentials and framing. The
+// body is the maker's, apart from a few members. A nil function means: the maker's way.
 type Door struct {
 	Name    string                    // the cloud's name in flags and records
-	Version string                    // anthropic_version in the body, which then names no model; "" = the model is in the body
-	Address func(model string) string // where the calls for a model go
-	// Authorize adds the credentials to a request that is about to go. It returns what no error text may show. An error
-	// that is no *llm.Error means that the credentials are missing.
+	Version string                    // anthropic_version for the body, which then names no model; "" = the model is in the body
+	Address func(model string) string // the address for calls of a model
+	// Authorize adds the credentials to a request before it is sent. It returns the texts that no error may show. An
+	// error that is no *llm.Error means that the credentials are missing.
 	Authorize func(ctx context.Context, r *http.Request, body *Body) (secrets []string, err error)
-	// Events reads the events of a reply that are not sent as server-sent events.
+	// Events reads the events of a reply that are not server-sent events.
 	Events func(io.Reader) EventReader
 	// Refused completes the error of a refusal after the maker's classification: it corrects the kind and adds advice.
 	Refused func(err *llm.Error, code string)
 }
 
-// Stream sends the request and passes the data of each event to the function, which reports whether the reply is
-// complete. A stream that ends before that was cut. Errors are *llm.Error without the key, ErrStop, or the context's
-// cause.
+// Stream sends the request and passes the data of each event to event, which reports whether the reply is complete. A
+// stream that ends before that was cut. Errors are *llm.Error without the key, ErrStop, or the context's cause.
 func (c Call) Stream(ctx context.Context, event func(data []byte) (done bool, err error)) error {
 	ctx, body, stop := withIdle(ctx, c.Idle)
 	defer stop()
@@ -141,7 +139,7 @@ func (c Call) Stream(ctx context.Context, event func(data []byte) (done bool, er
 	}
 }
 
-// authorize lets the cloud add its credentials, and keeps them out of the call's errors.
+// authorize lets the cloud add its credentials, and removes them from the call's errors.
 func (c *Call) authorize(ctx context.Context, req *http.Request) error {
 	if c.Door == nil || c.Door.Authorize == nil {
 		return nil
@@ -157,7 +155,7 @@ func (c *Call) authorize(ctx context.Context, req *http.Request) error {
 	return c.redact(err)
 }
 
-// timed adds the wait that the provider asks for in a header, where the error names none.
+// timed adds the wait that the provider asks for in a header, if the error has none.
 func (c Call) timed(err *llm.Error, header http.Header) *llm.Error {
 	if err.RetryAfterMS == 0 {
 		now := time.Now
@@ -173,7 +171,7 @@ func (c Call) timed(err *llm.Error, header http.Header) *llm.Error {
 // event of a stream (status 0).
 func (c Call) ErrorOf(status int, page []byte) *llm.Error { return c.errorOf(status, "", page) }
 
-// errorOf is ErrorOf with a code for a page that names none.
+// errorOf is ErrorOf with a code for a page without one.
 func (c Call) errorOf(status int, fallback string, page []byte) *llm.Error {
 	code, message := Refusal(page)
 	code = cmp.Or(code, fallback)
@@ -201,11 +199,11 @@ func (c Call) errorOf(status int, fallback string, page []byte) *llm.Error {
 	return err
 }
 
-// retryDelay is how Google asks for a wait: in the page, not in a header.
+// retryDelay matches the wait that Google asks for: it is in the page, not in a header.
 var retryDelay = lazyregexp.New(`"retryDelay":\s*"([0-9.]+)s"`)
 
-// Refusal reads {"error":{"type","code","message"}}, as most providers write it, and
-// {"error":"..."} and {"message":"..."}, as others do.
+// Refusal reads {"error":{"type","code","message"}}, which most providers write, and {"error":"..."} and
+// {"message":"..."} of others.
 func Refusal(page []byte) (code, message string) {
 	if !esjson.Valid(page) {
 		return "", ""
@@ -240,7 +238,8 @@ func (c Call) newError(kind llm.Kind, status int, message string) *llm.Error {
 	return c.redacted(&llm.Error{Provider: c.Provider, Kind: kind, Status: status, Message: message})
 }
 
-// redacted takes the call's secrets out of an error's message, and drops the error's cause when the cause would show one.
+// redacted removes the call's secrets from an error's message, and drops the error's cause if the cause would show
+// one.
 func (c Call) redacted(failed *llm.Error) *llm.Error {
 	failed.Message = c.without(failed.Message)
 	if failed.Err != nil {
@@ -251,7 +250,7 @@ func (c Call) redacted(failed *llm.Error) *llm.Error {
 	return failed
 }
 
-// without is a text without the call's secrets.
+// without returns a text without the call's secrets.
 func (c Call) without(text string) string {
 	for _, secret := range append([]string{c.Key}, c.secrets...) {
 		text = Redact(text, secret)
@@ -282,7 +281,7 @@ func checkMessages(messages []llm.Message) string {
 	return ""
 }
 
-// Join is an API's path behind a base URL that may or may not end in the version.
+// Join appends an API's path to a base URL that may or may not end in the version.
 func Join(base, version, path string) string {
 	base = strings.TrimRight(base, "/")
 	if !strings.HasSuffix(base, "/"+version) && !endsInVersion(base) {
@@ -298,17 +297,17 @@ func endsInVersion(base string) bool {
 	return len(last) > 1 && last[0] == 'v' && last[1] >= '0' && last[1] <= '9'
 }
 
-// Attempt is one call and what puts its reply together.
+// Attempt is one call, and the functions that build its reply.
 type Attempt struct {
 	Call Call // with Ended, for an API whose streams simply end
-	// Add takes an event's data. done reports that the reply is complete.
+	// Add adds the data of an event. done: the reply is complete.
 	Add func(data []byte) (chunks []llm.Chunk, done bool, err error)
-	// Done is the reply, once it is complete.
+	// Done returns the reply, once it is complete.
 	Done func() llm.Done
 }
 
-// Ask repeats a request until a reply begins (see Attempts), and yields the chunks of the reply, the llm.Done last. begin
-// makes each attempt, with nothing of the attempt before.
+// Ask repeats a request until a reply begins (see Attempts), and yields the chunks of the reply, the llm.Done last.
+// begin makes each attempt without any data of the attempt before.
 func Ask(ctx context.Context, b Backoff, yield func(llm.Chunk, error) bool, begin func() Attempt) {
 	Attempts(ctx, b, yield, func() (started bool, err error) {
 		a := begin()
@@ -334,12 +333,10 @@ func Ask(ctx context.Context, b Backoff, yield func(llm.Chunk, error) bool, begi
 	})
 }
 
-// NewTransport is the default transport, made for requests of megabytes. The
-// default write buffer of 4 KB would turn each into hundreds of writes. 16 KB, one TLS
-// record, are enough, since TLS sends record by record. On a connection without TLS (a
-// model or a gateway on this machine) a Body is sent without a copy through the buffer.
-// Each running task keeps a connection with its buffers: larger ones would be most of
-// the memory that a task takes.
+// NewTransport returns a variant of the default transport for requests of megabytes. The default write buffer of 4 KB
+// would turn each into hundreds of writes. 16 KB, one TLS record, are enough, since TLS sends record by record. On a
+// connection without TLS (a model or a gateway on this machine) a Body is sent without a copy through the buffer.
+// Each running task keeps a connection with its buffers: larger buffers would be most of the memory of a task.
 func NewTransport() http.RoundTripper {
 	t, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
@@ -365,11 +362,11 @@ func NewTransport() http.RoundTripper {
 	return t
 }
 
-// gatherConn sends a Body with as few system calls as there can be. The transport
-// asks connections for ReadFrom before it copies.
+// gatherConn sends a Body with as few system calls as possible. The transport asks connections for ReadFrom before it
+// copies.
 type gatherConn struct{ *net.TCPConn }
 
-// ReadFrom sends what r has.
+// ReadFrom sends the bytes of r.
 func (c gatherConn) ReadFrom(r io.Reader) (int64, error) {
 	if limited, is := r.(*io.LimitedReader); is {
 		if body, is := limited.R.(*bodyReader); is && limited.N == body.left {
@@ -381,7 +378,7 @@ func (c gatherConn) ReadFrom(r io.Reader) (int64, error) {
 	return c.TCPConn.ReadFrom(r) //nolint:wrapcheck // the transport looks at the error
 }
 
-// maxRedirects is how many redirects a call follows.
+// maxRedirects bounds the redirects that a call follows.
 const maxRedirects = 3
 
 // redirectError is a refused redirect.
@@ -402,8 +399,7 @@ func SameServer(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// CheckAddress refuses an address that holds a user's name or password: addresses are kept and
-// shown in clear.
+// CheckAddress refuses an address that holds a user's name or password: addresses are stored and shown in clear.
 func CheckAddress(base string) error {
 	if _, behind, ok := strings.Cut(base, "//"); ok {
 		base = behind
@@ -417,13 +413,13 @@ func CheckAddress(base string) error {
 	return errors.New("the address holds a name or password in front of its host, which would be kept and shown in clear: leave it out")
 }
 
-// ErrStop means that the consumer of a stream wants no more of it.
+// ErrStop means that the consumer of a stream wants no more events.
 var ErrStop = errors.New("the consumer stopped reading")
 
-// Attempts repeats a request until a reply begins. attempt sends the request once, yields what arrives, and reports whether
-// it yielded anything. A failure after that ends the stream, because only the caller knows what to do with half a reply. A
-// failure also ends the stream when the provider asks for a longer wait than Backoff.Cap. Attempts yields any other failure
-// as llm.Retrying and waits. attempt returns ErrStop when its consumer wants no more.
+// Attempts repeats a request until a reply begins. attempt sends the request once, yields what arrives, and reports
+// whether it yielded anything. A failure after that ends the stream, because only the caller knows what to do with
+// half a reply. A failure also ends the stream when the provider asks for a longer wait than Backoff.Cap. Attempts
+// yields any other failure as llm.Retrying and waits. attempt returns ErrStop when its consumer wants no more chunks.
 func Attempts(ctx context.Context, b Backoff, yield func(llm.Chunk, error) bool, attempt func() (started bool, err error)) {
 	for n := 1; ; n++ {
 		started, err := attempt()
@@ -447,27 +443,26 @@ func Attempts(ctx context.Context, b Backoff, yield func(llm.Chunk, error) bool,
 	}
 }
 
-// Backoff is how often to try again and how long to wait before it. The zero value
-// is the default.
+// Backoff is how often a request is tried again, and how long to wait before each try. The zero value is the default.
 type Backoff struct {
 	Retries int           // attempts after the first; 0 = 4, negative = none
 	Base    time.Duration // bound of the first wait; 0 = 1 s
-	Cap     time.Duration // longest wait, also one that the provider asks for; 0 = 60 s
+	Cap     time.Duration // longest wait, even if the provider asks for a longer one; 0 = 60 s
 
-	// For tests; nil = the real ones.
+	// For tests; nil = time and randomness as usual.
 	Sleep func(ctx context.Context, d time.Duration) error
 	Rand  func() float64 // in [0,1)
 }
 
-// Limit is the number of attempts after the first.
+// Limit returns the number of attempts after the first.
 func (b Backoff) Limit() int { return max(cmp.Or(b.Retries, 4), 0) }
 
-// longest is the longest wait.
+// longest returns the longest wait.
 func (b Backoff) longest() time.Duration { return cmp.Or(b.Cap, time.Minute) }
 
-// Delay is how long to wait after attempt n (from 1) failed with err. It is the wait that the
-// provider asks for, up to Cap. Without one, the wait is random between 0 and base*2^(n-1)
-// (full jitter): clients that were refused together would otherwise come back together.
+// Delay returns the wait after attempt n (from 1) failed with err: the one that the provider asks for, up to Cap, or
+// else a random time between 0 and base*2^(n-1) (full jitter). Without the randomness, clients that were refused
+// together would come back together.
 func (b Backoff) Delay(n int, err *llm.Error) time.Duration {
 	limit := b.longest()
 	if err != nil && err.RetryAfterMS > 0 {
@@ -484,7 +479,7 @@ func (b Backoff) Delay(n int, err *llm.Error) time.Duration {
 	return time.Duration(draw() * float64(min(bound, limit)))
 }
 
-// Wait waits, or returns the context's cause as soon as it ends.
+// Wait waits, or returns the context's cause as soon as the context ends.
 func (b Backoff) Wait(ctx context.Context, d time.Duration) error {
 	if b.Sleep != nil {
 		return b.Sleep(ctx, d)
@@ -497,12 +492,11 @@ func (b Backoff) Wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// ErrIdle is the cause of a call that was given up because nothing came for too
-// long.
+// ErrIdle is the cause of a call that ended because nothing came for too long.
 var ErrIdle = errors.New("the provider sent nothing for too long")
 
-// withIdle returns a context that ends with the cause ErrIdle when nothing arrives for so long: before the first read,
-// or during a read through the reader. A limit of 0 or less never ends it. stop must be called.
+// withIdle returns a context that ends with the cause ErrIdle when nothing arrives for the time of limit: before the
+// first read, or during a read through the reader. A limit of 0 or less never ends it. stop must be called.
 func withIdle(ctx context.Context, limit time.Duration) (_ context.Context, r *idleReader, stop context.CancelFunc) {
 	if limit <= 0 {
 		limit = math.MaxInt64
@@ -530,17 +524,18 @@ func (r *idleReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Options configure a provider of any dialect. Only APIKey is needed.
+// Options configure a provider of any dialect. Only APIKey is required.
 type Options struct {
 	APIKey  string
 	BaseURL string // "" = the dialect's own; with or without the version
 	Model   string // used when a request names none
-	// Effort is how much the model shall think: none, minimal, low, medium, high,
-	// xhigh or max; "" = the model's own.
+	// Effort is how much the model should think: none, minimal, low, medium, high, xhigh or max; "" = the model's
+	// default.
 	Effort string
-	// Compatible asks for chat completions, as other servers imitate OpenAI. Package openai alone reads it.
+	// Compatible selects chat completions, the API with which other servers imitate OpenAI. Only package openai reads
+	// it.
 	Compatible bool
-	// Door is the cloud that sells the models; nil = their maker. It has the credentials.
+	// Door is the cloud that sells the models; nil = their maker. It holds the credentials.
 	Door *Door
 
 	HTTPClient  *http.Client  // nil = one made for large requests
@@ -552,9 +547,9 @@ type Options struct {
 // Dialect describes the API of one provider.
 type Dialect struct {
 	Name    string
-	BaseURL string        // the provider's own address, to which no call goes without a key
-	NoURL   string        // the answer to a call when no address was given; "" = BaseURL is meant
-	NoKey   string        // the answer to a call that lacks a key
+	BaseURL string        // the provider's own address, to which no call is sent without a key
+	NoURL   string        // the error of a call without an address; "" = BaseURL is used
+	NoKey   string        // the error of a call without a key
 	Model   string        // a model to name as an example; "" = NAME
 	Idle    time.Duration // how long a call may stay silent
 
@@ -572,7 +567,7 @@ type Provider struct {
 	dialect Dialect
 }
 
-// NewProvider makes a Provider. It never fails: the first Stream reports what is missing, so that listing and
+// NewProvider makes a Provider. It never fails: the first Stream reports missing settings, so that listing and
 // showing work without a key.
 func NewProvider(o Options, d Dialect) *Provider {
 	o.APIKey = strings.TrimSpace(o.APIKey)
@@ -589,13 +584,13 @@ func NewProvider(o Options, d Dialect) *Provider {
 	return &Provider{Options: o, dialect: d}
 }
 
-// Name is the provider's name in flags and records.
+// Name returns the provider's name in flags and records.
 func (p *Provider) Name() string { return p.dialect.Name }
 
 // CloseIdle closes connections that are kept for the next turn.
 func (p *Provider) CloseIdle() { p.HTTPClient.CloseIdleConnections() }
 
-// String shows where the provider sends, never the key.
+// String shows the address of the provider, never the key.
 func (p *Provider) String() string { return fmt.Sprintf("%s at %s", p.dialect.Name, p.BaseURL) }
 
 // GoString keeps the key out of %#v.
@@ -614,7 +609,7 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Ch
 	}
 }
 
-// Body is the request body in one piece, as it goes out.
+// Body returns the request body in one piece, exactly as it is sent.
 func (p *Provider) Body(req llm.Request) ([]byte, error) {
 	c, err := p.call(&req)
 	if err != nil {
@@ -623,7 +618,7 @@ func (p *Provider) Body(req llm.Request) ([]byte, error) {
 	return c.Body.Bytes(), nil
 }
 
-// call is the request as it goes out.
+// call makes the call for a request.
 func (p *Provider) call(req *llm.Request) (Call, error) {
 	c := Call{
 		Client:   p.HTTPClient,

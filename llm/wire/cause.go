@@ -18,8 +18,9 @@ type proxyError struct{ proxy, status string }
 
 func (e *proxyError) Error() string { return "the proxy " + e.proxy + " answered " + e.status }
 
-// causeOf finds why a request got no answer: a message that names the likely reason, and the error, with the cause of
-// package llm where one is known. The message does not repeat the address of the request, which may hold a key.
+// causeOf finds the reason why a request got no answer: a message that names the likely reason, and the error, which
+// wraps a cause of package llm if it is known. The message does not repeat the address of the request, which may hold
+// a key.
 func causeOf(err error) (message string, cause error) {
 	if outer, is := errors.AsType[*url.Error](err); is {
 		err = outer.Err
@@ -64,8 +65,9 @@ func isLoopback(a net.Addr) bool {
 	return is && tcp.IP.IsLoopback()
 }
 
-// wantsTLS reports whether a refusal means that the request went over http:// to a server that speaks https://. It knows
-// the words of Go's server and of nginx. The server did not read the request, so no change of the request helps.
+// wantsTLS reports whether a refusal means that an http:// request reached a server that speaks https://. It
+// recognises the messages of Go's server and of nginx. The server did not read the request, so no change of the
+// request helps.
 func wantsTLS(status int, message string) bool {
 	return status == http.StatusBadRequest &&
 		(strings.Contains(message, "HTTP request to an HTTPS server") || strings.Contains(message, "plain HTTP request was sent to HTTPS port"))

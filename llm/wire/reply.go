@@ -13,16 +13,16 @@ import (
 	"github.com/roost-dev/roost/llm"
 )
 
-// Reply is what the replies of all APIs hold while they grow.
+// Reply holds what the replies of all APIs have in common while they grow.
 type Reply struct {
-	Call            Call // reads the provider's errors
+	Call            Call // makes errors from the provider's events
 	ID, Model, Stop string
 	Text, Thought   []byte
 	Calls           Calls
 	Usage           llm.Usage
 }
 
-// Note takes over the reply's id and model, which servers repeat, leave out or send late.
+// Note sets the reply's id and model, which servers repeat, leave out or send late.
 func (r *Reply) Note(data []byte, id, model string) {
 	r.ID = cmp.Or(esjson.TextOf(data, id), r.ID)
 	r.Model = cmp.Or(esjson.TextOf(data, model), r.Model)
@@ -46,7 +46,7 @@ func (r *Reply) Think(text string) []llm.Chunk {
 	return []llm.Chunk{llm.ReasoningDelta{Text: text}}
 }
 
-// Count takes over the counts, and reports those that changed.
+// Count sets the counts, and reports those that changed.
 func (r *Reply) Count(u llm.Usage) []llm.Chunk {
 	if u == r.Usage {
 		return nil
@@ -63,7 +63,7 @@ func (r *Reply) Failed(event []byte) error {
 	return nil
 }
 
-// Done is the complete reply in Roo's order: thoughts, one text, other blocks, calls.
+// Done returns the complete reply in Roo's order: thoughts, one text, other blocks, calls.
 func (r *Reply) Done(stop string, thoughts []json.RawMessage, other ...json.RawMessage) llm.Done {
 	d := llm.Done{ID: r.ID, Model: r.Model, StopReason: stop, Usage: r.Usage, Blocks: thoughts}
 	if len(r.Text) > 0 {
@@ -74,7 +74,7 @@ func (r *Reply) Done(stop string, thoughts []json.RawMessage, other ...json.RawM
 	return d
 }
 
-// Thoughts is the plain reasoning as a block; nil when there is none.
+// Thoughts returns the plain reasoning as a block; nil when there is none.
 func (r *Reply) Thoughts() []json.RawMessage {
 	if len(r.Thought) == 0 {
 		return nil
@@ -82,21 +82,21 @@ func (r *Reply) Thoughts() []json.RawMessage {
 	return []json.RawMessage{ReasoningBlock(string(r.Thought))}
 }
 
-// TextBlock is text as it is stored.
+// TextBlock returns text in its stored form.
 func TextBlock(text string) json.RawMessage { return esjson.ObjectOf("type", "text", "text", text) }
 
-// ReasoningBlock is plain reasoning as Roo keeps it.
+// ReasoningBlock returns plain reasoning in Roo's form.
 func ReasoningBlock(text string) json.RawMessage {
 	return esjson.ObjectOf("type", "reasoning", "text", text, "summary", []byte("[]"))
 }
 
-// CallBlock is a call of a tool as it is stored.
+// CallBlock returns a call of a tool in its stored form.
 func CallBlock(id, name string, input []byte) json.RawMessage {
 	return esjson.ObjectOf("type", "tool_use", "id", id, "name", name, "input", input)
 }
 
-// Calls are the tool calls of a reply as they grow, in the order they began. A server's number for a call leads to
-// the last one that began with it.
+// Calls are the tool calls of a reply while they grow, in the order in which they began. A server's number for a call
+// means the last call that began with it.
 type Calls struct {
 	list  []*replyCall
 	index map[int64]*replyCall
@@ -105,13 +105,13 @@ type Calls struct {
 
 type replyCall struct {
 	number   int
-	sent     string // the id as the server wrote it
+	sent     string // the id as the server sent it
 	id, name string
 	whole    []byte // the input that came with the call's beginning
-	input    []byte // what came piece by piece, which replaces it
+	input    []byte // the pieces of the input, which replace whole
 }
 
-// Len is how many calls have begun.
+// Len returns the number of calls that have begun.
 func (c *Calls) Len() int { return len(c.list) }
 
 // Has reports whether a call with that number has begun.
@@ -128,7 +128,7 @@ func (c *Calls) Guess(id, name, input string) int64 {
 	return n
 }
 
-// Begin begins a call. whole is its input, as far as it comes at once.
+// Begin begins a call. whole is its input, if that comes at once.
 func (c *Calls) Begin(index int64, id, name string, whole []byte) llm.ToolDelta {
 	p := &replyCall{number: len(c.list), sent: id, id: c.newID(id), name: name, whole: whole}
 	if c.index == nil {
@@ -139,7 +139,7 @@ func (c *Calls) Begin(index int64, id, name string, whole []byte) llm.ToolDelta 
 	return llm.ToolDelta{Index: p.number, ID: p.id, Name: name}
 }
 
-// Add takes a delta of a call, which begins the call if it is the first one.
+// Add adds a delta of a call, and begins the call if this is its first delta.
 func (c *Calls) Add(index int64, id, name, input string) llm.ToolDelta {
 	p := c.index[index]
 	switch {
@@ -153,11 +153,11 @@ func (c *Calls) Add(index int64, id, name, input string) llm.ToolDelta {
 	return llm.ToolDelta{Index: p.number, ID: p.id, Name: name, Input: input}
 }
 
-// Replace puts a complete input in the place of the pieces that came.
+// Replace replaces the pieces of an input by the complete input.
 func (c *Calls) Replace(index int64, input string) { c.index[index].input = []byte(input) }
 
-// newID keeps the calls of a reply apart. Servers that imitate an API repeat ids or leave them out; Roo then drops a
-// call, and the model waits for what never ran.
+// newID returns an id that differs from those of the reply's other calls. Servers that imitate an API repeat ids or
+// leave them out; Roo then drops a call, and the model waits for a result that never comes.
 func (c *Calls) newID(id string) string {
 	if c.ids == nil {
 		c.ids = map[string]bool{}
@@ -173,7 +173,7 @@ func (c *Calls) newID(id string) string {
 	return free
 }
 
-// Finish adds the calls to a reply, as they are stored. Input that is no JSON object cannot be stored or sent back:
+// Finish adds the calls to a reply, in their stored form. Input that is no JSON object cannot be stored or sent back:
 // it becomes {}, and Malformed holds its text.
 func (c *Calls) Finish(d *llm.Done) {
 	for i, p := range c.list {
@@ -193,8 +193,8 @@ func (c *Calls) Finish(d *llm.Done) {
 	}
 }
 
-// ErrTooLarge is returned for an event over the reader's limit. Such a stream is
-// broken or hostile; a model's largest honest event is a few megabytes.
+// ErrTooLarge is returned for an event over the reader's limit. Such a stream is broken or hostile; the largest real
+// event of a model is a few megabytes.
 var ErrTooLarge = errors.New("event is too large")
 
 // MaxEvent is the largest event that Events accepts, in bytes.
@@ -217,7 +217,7 @@ type Events struct {
 	begun bool
 }
 
-// NewEvents reads from r.
+// NewEvents returns a reader of the events in r.
 func NewEvents(r io.Reader) *Events { return newEvents(r, MaxEvent) }
 
 func newEvents(r io.Reader, most int) *Events {
@@ -227,7 +227,7 @@ func newEvents(r io.Reader, most int) *Events {
 	return e
 }
 
-// wholeLine splits a text into its lines. An unfinished last line is dropped: it was cut.
+// wholeLine splits a text into its lines. It drops an unfinished last line, which was cut.
 func wholeLine(data []byte, atEOF bool) (advance int, line []byte, err error) {
 	if n := bytes.IndexByte(data, '\n'); n >= 0 {
 		return n + 1, bytes.TrimSuffix(data[:n], []byte{'\r'}), nil
@@ -238,10 +238,10 @@ func wholeLine(data []byte, atEOF bool) (advance int, line []byte, err error) {
 	return 0, nil, nil
 }
 
-// Next returns the data of the next event that has any: its data lines, joined by a line feed. The data of all providers
-// names its own type, so Next skips the type of the event. At the end of the stream it returns io.EOF. An event without
-// its closing empty line is still returned when its last line is complete, because some proxies drop the last byte.
-// Other errors are the reader's own.
+// Next returns the data of the next event that has any: its data lines, joined by a line feed. It skips the type of
+// the event, because the data of all providers names its own type. At the end of the stream it returns io.EOF. It
+// still returns an event without the closing empty line when the event's last line is complete, because some proxies
+// drop the last byte. Other errors are the reader's own.
 func (e *Events) Next() ([]byte, error) {
 	e.data = e.data[:0]
 	any := false

@@ -33,7 +33,7 @@ func KindOfStatus(status int, message string) llm.Kind {
 	return llm.Invalid
 }
 
-// overflow holds the wordings of "too long" that providers use, in lower case.
+// overflow lists providers' wordings for "too long", in lower case.
 var overflow = []string{
 	"prompt is too long",
 	"prompt too long",
@@ -61,8 +61,8 @@ func IsOverflow(message string) bool {
 	return slices.ContainsFunc(overflow, func(s string) bool { return strings.Contains(m, s) })
 }
 
-// RetryAfter reads retry-after-ms (milliseconds) or retry-after (seconds, or a
-// date). It returns 0 when the header is missing, senseless or in the past.
+// RetryAfter reads retry-after-ms (milliseconds) or retry-after (seconds, or a date). It returns 0 when the header is
+// missing, invalid or in the past.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
 	if d, ok := parseScaled(h.Get("Retry-After-Ms"), time.Millisecond); ok {
 		return d
@@ -86,7 +86,7 @@ func parseScaled(v string, unit time.Duration) (time.Duration, bool) {
 	return time.Duration(min(max(f, 0), float64(24*time.Hour/unit)) * float64(unit)), true
 }
 
-// UnreadableEvent is the error for an event of a stream that is not the JSON that the API documents.
+// UnreadableEvent returns the error for an event of a stream that is not the JSON that the API documents.
 func UnreadableEvent(provider string, data []byte) *llm.Error {
 	return &llm.Error{
 		Provider: provider,
@@ -95,9 +95,8 @@ func UnreadableEvent(provider string, data []byte) *llm.Error {
 	}
 }
 
-// TransportError classifies a failure to reach the provider or to read from it.
-// started means that the answer had begun: then a broken connection is a cut
-// reply. It returns the context's cause unchanged, so that callers can test for
+// TransportError classifies a failure to reach the provider or to read from it. started: the answer had begun, so a
+// broken connection means a cut reply. It returns the context's cause unchanged, so that callers can test for
 // context.Canceled.
 func TransportError(ctx context.Context, provider string, err error, started bool) error {
 	cause := context.Cause(ctx)
@@ -122,12 +121,12 @@ func TransportError(ctx context.Context, provider string, err error, started boo
 	return &llm.Error{Provider: provider, Kind: llm.Network, Message: message, Err: cause}
 }
 
-// keyShape matches what looks like an API key of the known providers.
+// keyShape matches texts that look like API keys of the known providers.
 var keyShape = lazyregexp.New(`\b(?:sk|pk|rk)-[A-Za-z0-9_\-]{12,}|\bAIza[A-Za-z0-9_\-]{20,}`)
 
-// Redact removes the key, and anything that looks like one, from a text that may be
-// shown or stored: proxies echo headers and keys in their error pages. In a text that
-// Shorten cut, it also removes the beginning of a key at the cut.
+// Redact removes the key, and anything that looks like a key, from a text that may be shown or stored: proxies echo
+// headers and keys in their error pages. In a text that Shorten cut, it also removes the beginning of a key at the
+// cut.
 func Redact(text, key string) string {
 	if len(key) >= 4 {
 		text = strings.ReplaceAll(text, key, "[key]")
