@@ -32,8 +32,8 @@ func KnownProvider(what, name string) error {
 	return f
 }
 
-// Keep replaces one key in the file and leaves the rest as it is. The caller holds the lock that Locked takes, and has
-// read s under it.
+// Keep replaces one key in the file and leaves the rest unchanged. The caller holds the lock that Locked takes, and
+// has read s under it.
 func (s *Secrets) Keep(name, key string) error {
 	text := s.File.With(name, Value{Text: key})
 	next, err := Parse(text)
@@ -52,8 +52,8 @@ func (s *Secrets) Keep(name, key string) error {
 	return nil
 }
 
-// SetKey keeps a key under a name; of is the name for people. With ring, the key goes into the system's keyring and not
-// into the file. place names where the key is kept.
+// SetKey stores a key under a name; of is the name for people. With ring, it stores the key in the system's keyring
+// and not in the file. place describes where the key is stored.
 func (p Place) SetKey(ctx context.Context, name, of, key string, ring bool) (place string, err error) {
 	err = p.Locked(ctx, func() error {
 		s, err := p.Secrets()
@@ -82,7 +82,7 @@ func (p Place) SetKey(ctx context.Context, name, of, key string, ring bool) (pla
 	return place, err
 }
 
-// RemoveKey deletes the key that is kept under a name; of is the name for people.
+// RemoveKey deletes the key that is stored under a name; of is the name for people.
 func (p Place) RemoveKey(ctx context.Context, name, of string) error {
 	return p.Locked(ctx, func() error {
 		s, err := p.Secrets()
@@ -112,7 +112,7 @@ func (p Place) RemoveKey(ctx context.Context, name, of string) error {
 	})
 }
 
-// Storage is what a folder holds of other tools' tasks.
+// Storage describes the tasks of another tool in a folder.
 type Storage struct {
 	Tool  string
 	Shape string // of the folder: a storage, its tasks folder, or one task
@@ -120,7 +120,7 @@ type Storage struct {
 }
 
 // AddSource adds a folder to the setting sources. Roost still finds the sources that it found without the setting.
-// added is false when the folder is one already.
+// added is false when the folder is a source already.
 func (p Place) AddSource(ctx context.Context, dir string) (found Storage, added bool, err error) {
 	what := "read the tasks of " + dir
 	if strings.Contains(dir, ",") || strings.TrimSpace(dir) != dir {
@@ -148,7 +148,7 @@ func (p Place) AddSource(ctx context.Context, dir string) (found Storage, added 
 	return found, added, err
 }
 
-// NamedSources are the entries of the setting sources in the file.
+// NamedSources returns the entries of the setting sources in the file.
 func (p Place) NamedSources() ([]string, error) {
 	_, file, err := p.File()
 	if err != nil {
@@ -165,7 +165,7 @@ func isFolder(dir string) func(string) bool {
 	return func(word string) bool { return word == dir || filepath.IsAbs(word) && filepath.Clean(word) == dir }
 }
 
-// RemoveSource takes a folder out of the setting sources, also one that no longer exists.
+// RemoveSource removes a folder from the setting sources, even one that no longer exists.
 func (p Place) RemoveSource(ctx context.Context, dir string) error {
 	return p.Locked(ctx, func() error {
 		named, err := p.NamedSources()
@@ -230,8 +230,8 @@ func (p Place) AddServer(ctx context.Context, s mcp.Server, n api.NewMCPServer) 
 	})
 }
 
-// RemoveServer takes an MCP server out of the file that s names, and forgets the log-in to it. others are the servers
-// that count for a workspace: where one of them has the name, the error names its file.
+// RemoveServer removes an MCP server from the file that s names, and deletes the log-in to it. others are the servers
+// that count for a workspace: if one of them has the name, the error names its file.
 func (p Place) RemoveServer(ctx context.Context, s mcp.Server, logins mcp.Logins, workspace string, others []mcp.Server) error {
 	if err := p.Locked(ctx, func() error { return undefine(s, workspace, others) }); err != nil {
 		return err
@@ -242,7 +242,7 @@ func (p Place) RemoveServer(ctx context.Context, s mcp.Server, logins mcp.Logins
 	return nil
 }
 
-// undefine takes an MCP server out of its file, under the lock.
+// undefine removes an MCP server from its file, under the lock.
 func undefine(s mcp.Server, workspace string, others []mcp.Server) error {
 	what := "remove the MCP server " + s.Name
 	switch err := mcp.Undefine(s); {

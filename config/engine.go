@@ -28,10 +28,9 @@ func (p Place) ModelName(provider, model string) string {
 	return p.Abs(model)
 }
 
-// Defaults fills what a request for a new task leaves open from the settings. Model and
-// address belong to the provider that is set, and not to another one. A profile that a
-// flag or variable names overrides each setting that it covers. named reports whether the
-// request or the environment names the provider.
+// Defaults fills what a request for a new task leaves open from the settings. The settings model and address count
+// only for the provider in the settings. A profile that a flag or variable names overrides each setting that it
+// covers. named reports whether the request or the environment names the provider.
 func (p Place) Defaults(s *Settings, r setup.Choice) (filled setup.Choice, named bool) {
 	fromEnv := func(keys ...string) bool {
 		return slices.ContainsFunc(keys, func(key string) bool { return s.Values[key].Origin == s.Values[key].Key.Env })
@@ -73,8 +72,8 @@ func (p Place) Defaults(s *Settings, r setup.Choice) (filled setup.Choice, named
 	return r, named
 }
 
-// presets are the settings that fill members of a request, each with the function that
-// sets the member unless the request has its own. They were checked when they were read.
+// presets returns the settings that fill members of a request, each with the function that sets the member unless the
+// request has its own. The values were checked when they were read.
 func presets(r *setup.Choice) map[string]func(Value) {
 	word := func(to *string) func(Value) {
 		return func(v Value) { *to = cmp.Or(*to, v.Text) }
@@ -134,7 +133,8 @@ func number[N int | int64](to *N, read func(string) (N, error)) func(Value) {
 	}
 }
 
-// OrNone turns a limit of a document or a setting into one of the engine: 0, no limit, becomes a negative number.
+// OrNone turns a limit of a document or a setting into one of the engine: 0, which means no limit, becomes a negative
+// number.
 func OrNone[N int | int64](n N) N {
 	if n == 0 {
 		return -1
@@ -142,7 +142,7 @@ func OrNone[N int | int64](n N) N {
 	return n
 }
 
-// profiles are the profiles of the settings file, each with its own key if it has one.
+// profiles returns the profiles of the settings file, each with its own key if it has one.
 func (p Place) profiles(s *Settings, kept *Secrets) map[string]setup.Profile {
 	names, fields := Profiles(s.Values, s.File)
 	if len(names) == 0 {
@@ -168,7 +168,7 @@ func (p Place) profiles(s *Settings, kept *Secrets) map[string]setup.Profile {
 	return out
 }
 
-// hooks are the hooks of the settings file, in its order.
+// hooks returns the hooks of the settings file, in its order.
 func (s *Settings) hooks() (list []setup.Hook, err error) {
 	names, fields := Table(Hooks, s.Values, s.File)
 	for _, name := range names {
@@ -186,8 +186,8 @@ func (s *Settings) hooks() (list []setup.Hook, err error) {
 // Millis rounds up to milliseconds: a small limit must not become 0, which means none.
 func Millis(d time.Duration) int64 { return (d + time.Millisecond - 1).Milliseconds() }
 
-// ImportedModes is the file of the modes that were imported. Only Roost writes it. Roost never writes the user's own
-// custom_modes.yaml, whose modes count before these.
+// ImportedModes returns the file of the modes that were imported. Only Roost writes it. Roost never writes the user's
+// own custom_modes.yaml, whose modes count before these.
 func ImportedModes(settings string) string {
 	return filepath.Join(filepath.Dir(settings), "imported_modes.json")
 }
@@ -203,7 +203,7 @@ func (s *Settings) table(name string) map[string]string {
 	return out
 }
 
-// Servers are the files that name MCP servers, and the folder with the user's decisions about them.
+// Servers returns the files that name MCP servers, and the folder with the user's decisions about them.
 func (p Place) Servers(s *Settings) mcp.Files {
 	dir := filepath.Dir(s.Path)
 	return mcp.Files{
@@ -212,8 +212,8 @@ func (p Place) Servers(s *Settings) mcp.Files {
 	}
 }
 
-// editorFiles are the files of such names in the settings folders of the editors'
-// storages that tasks are read from.
+// editorFiles returns the files with such names in the settings folders of the editors' storages that tasks are read
+// from.
 func (p Place) editorFiles(s *Settings, names ...string) (files []string) {
 	dirs, auto := p.Sources(s)
 	if auto {
@@ -230,7 +230,8 @@ func (p Place) editorFiles(s *Settings, names ...string) (files []string) {
 	return files
 }
 
-// editorFolders are the folders in which editors and tools of this machine keep their storages; not all of them exist.
+// editorFolders returns the folders in which editors and tools of this machine keep their storages; not all of them
+// exist.
 func editorFolders() []string {
 	env, err := roofmt.SystemEnv()
 	if err != nil {
@@ -243,8 +244,8 @@ func editorFolders() []string {
 	return out
 }
 
-// Sources are the folders of other tools that the user named; auto reports whether those that this machine has are
-// read, too.
+// Sources returns the folders of other tools that the user named; auto reports whether storages that are found on
+// this machine are read, too.
 func (p Place) Sources(s *Settings) (dirs []string, auto bool) {
 	text := p.named(s, "sources")
 	auto = text == ""
@@ -260,15 +261,15 @@ func (p Place) Sources(s *Settings) (dirs []string, auto bool) {
 	return dirs, auto
 }
 
-// modeFiles are the files that may hold the user's own modes: one next to Roost's
-// settings, and those of the editors' storages that tasks are read from.
+// modeFiles returns the files that may hold the user's own modes: one next to Roost's settings, and those of the
+// editors' storages that tasks are read from.
 func (p Place) modeFiles(s *Settings) []string {
 	const name = "custom_modes.yaml"
 	return append([]string{filepath.Join(filepath.Dir(s.Path), name), ImportedModes(s.Path)}, p.editorFiles(s, name)...)
 }
 
-// Engine is what the engine needs in addition to a task's own settings. Keys and
-// addresses of providers may come from the file where the variables are unset.
+// Engine returns what the engine needs in addition to a task's own settings. Keys and addresses of providers may come
+// from the file where the variables are unset.
 func (p Place) Engine(s *Settings) (setup.Config, error) {
 	kept, err := p.Secrets()
 	if err != nil {

@@ -1,11 +1,10 @@
-// Package config is what a user has set up: the settings file, the file of keys and the system's keyring, the files of
-// MCP servers, and the sources. It decides which of flag, environment, file and default applies, and what that means for
-// the engine. It writes each of them for every front door: a command, and a route of the API.
+// Package config knows the settings of a user: the settings file, the file of keys and the system's keyring, the
+// files of MCP servers, and the sources. It decides which of flag, environment, file and default applies, and what
+// that means for the engine. It writes each of these files for every front door: a command, and a route of the API.
 //
-// It reads a settings file with the line of every setting, and changes one setting and keeps every other byte. A change
-// reads, changes and replaces a file under one lock, so that processes which change at once lose nothing of each other.
-// Reading takes no lock. No key leaves the package for a caller that shows settings. Errors that a user can mend are
-// *Error.
+// It reads a settings file with the line of every setting. It changes one setting and keeps every other byte. A
+// change reads, changes and replaces a file under one lock, so that concurrent changes by several processes are all
+// kept. Reading takes no lock. Callers that show settings get no key. Errors that a user can correct are *Error.
 //
 // Limits: the file is TOML, read by a library. Settings are texts, numbers, booleans and lists of texts; dates,
 // inline tables and arrays of tables are refused with their line. The library does not edit a file in place, so
@@ -30,7 +29,7 @@ import (
 	"github.com/roost-dev/roost/internal/lazyregexp"
 )
 
-// SyntaxError is something in the file that cannot be read.
+// SyntaxError describes text in the file that cannot be read.
 type SyntaxError struct {
 	Line    int // from 1
 	Problem string
@@ -69,7 +68,7 @@ type table struct {
 	line int
 }
 
-// Parse reads a settings file. What it refuses is a *SyntaxError.
+// Parse reads a settings file. The error for a file that it refuses is a *SyntaxError.
 func Parse(data []byte) (*File, error) {
 	text := bytes.TrimPrefix(data, []byte("\ufeff"))
 	f := &File{mark: string(data[:len(data)-len(text)]), lines: strings.SplitAfter(string(text), "\n"), tables: []table{{line: 0}}}
@@ -107,7 +106,7 @@ func Parse(data []byte) (*File, error) {
 	return f, nil
 }
 
-// syntax makes a *SyntaxError of an error of the library.
+// syntax makes a *SyntaxError from an error of the library.
 func syntax(err error) error {
 	line := 1
 	if place, is := errors.AsType[*toml.DecodeError](err); is {
@@ -116,7 +115,7 @@ func syntax(err error) error {
 	return &SyntaxError{Line: line, Problem: strings.TrimPrefix(err.Error(), "toml: ")}
 }
 
-// keyOf is the dotted name of a setting or a table, and where it begins.
+// keyOf returns the dotted name of a setting or a table, and where it begins.
 func keyOf(n *unstable.Node) (name string, at unstable.Range) {
 	var parts []string
 	it := n.Key()
@@ -173,8 +172,7 @@ func (f *File) index(key string) int {
 	return slices.IndexFunc(f.Entries, func(e Entry) bool { return e.Key == key })
 }
 
-// With is the file's text with one setting changed or added. Every other byte,
-// comments included, stays as it is.
+// With returns the file's text with one setting changed or added. Every other byte, comments included, is unchanged.
 func (f *File) With(key string, v Value) []byte {
 	if i := f.index(key); i >= 0 {
 		e := f.Entries[i]
@@ -211,7 +209,7 @@ func (f *File) With(key string, v Value) []byte {
 	return f.splice(at, at, line)
 }
 
-// Without is the file's text with one setting taken out.
+// Without returns the file's text without one setting.
 func (f *File) Without(key string) []byte {
 	i := f.index(key)
 	if i < 0 {
@@ -220,7 +218,7 @@ func (f *File) Without(key string) []byte {
 	return f.splice(f.Entries[i].Line-1, f.Entries[i].end, "")
 }
 
-// header is the name of the table that a line belongs to.
+// header returns the name of the table that a line belongs to.
 func (f *File) header(line int) string {
 	name := ""
 	for _, t := range f.tables {
@@ -231,7 +229,7 @@ func (f *File) header(line int) string {
 	return name
 }
 
-// place is the line after the last setting of a table, and whether there is such a table. Settings without a table
+// place returns the line after the last setting of a table, and whether the table exists. Settings without a table
 // precede every header.
 func (f *File) place(name string) (at int, found bool) {
 	for i, t := range f.tables {
@@ -256,9 +254,8 @@ func (f *File) place(name string) (at int, found bool) {
 	return len(f.lines), false
 }
 
-// top is where the first setting without a table goes: behind the file's comment
-// at its top, which a blank line ends, but before the first header, whose line
-// (from 0) is given.
+// top returns the line for the first setting without a table: after the comment at the top of the file, which a blank
+// line ends, and before the first header, whose line (from 0) is given.
 func (f *File) top(header int) int {
 	if header == len(f.lines) {
 		return header
@@ -292,7 +289,7 @@ func newline(line string) string {
 	return "\n"
 }
 
-// comment is the comment behind a value, with the blanks before it.
+// comment returns the comment after a value, with the blanks before it.
 func comment(line string, e Entry) string {
 	line = strings.TrimRight(line, "\r\n")
 	for i := 0; i < len(line); i++ {
@@ -343,20 +340,20 @@ func quoted(text string) string {
 	return b.String()
 }
 
-// RooProfile is a profile of Roo Code's exported settings, as one of ours.
+// RooProfile is a profile from Roo Code's exported settings, as a profile of Roost.
 type RooProfile struct {
-	Name    string           // what it goes by here
-	Roo     string           // what Roo calls it
+	Name    string           // its name here
+	Roo     string           // its name in Roo
 	Values  map[string]Value // of [profiles.NAME]
 	Key     string           // its key, "" when the file holds none
-	Skipped string           // why it cannot be taken over; "" = it can
-	Notes   []string         // what of it was left out
+	Skipped string           // why it cannot be imported; "" = it can
+	Notes   []string         // what the import leaves out
 }
 
-// RooExport is what is taken from such a file.
+// RooExport is the usable content of a file that Roo Code exported.
 type RooExport struct {
 	Profiles []RooProfile // in the file's order
-	Current  string       // the profile in use, as Roo calls it
+	Current  string       // Roo's name of the profile in use
 	Custom   []byte       // the user's own modes, as a file of modes; nil when there are none
 
 	ModeProfiles []RooModeProfile // which profile is used in which mode, in the file's order
@@ -365,22 +362,22 @@ type RooExport struct {
 // RooModeProfile is the profile that Roo uses in a mode.
 type RooModeProfile struct {
 	Mode    string // its slug
-	Profile string // what it goes by here; "" when it cannot be taken over
-	Roo     string // what Roo calls it; "" when the file does not hold it
+	Profile string // its name here; "" when it cannot be imported
+	Roo     string // its name in Roo; "" when the file does not hold it
 }
 
 // ErrNotRoo: the file holds no profiles of Roo Code.
 var ErrNotRoo = errors.New("it is no settings file that Roo Code exported: it has no providerProfiles.apiConfigs")
 
-// rooProvider names the settings of one of Roo's providers, and how Roost reaches it. Servers that speak chat
+// rooProvider names the settings of one of Roo's providers, and how Roost reaches it. Servers with the API of chat
 // completions have an address of their own.
 type rooProvider struct {
 	provider         string
 	model, base, key string // members
-	address          string // when base is not set
+	address          string // if base is not set
 }
 
-// rooPage has a line for each of Roo's providers: its name there, and then what rooProvider has; - is nothing.
+// rooPage has a line for each of Roo's providers: its name there, then the fields of rooProvider; - is an empty one.
 //
 //go:embed roo.txt
 var rooPage string
@@ -502,7 +499,7 @@ func rooProfile(name string, raw []byte) RooProfile {
 
 var notInNames = lazyregexp.New(`[^A-Za-z0-9_-]+`)
 
-// slug is a name that TOML takes without quotes.
+// slug turns a text into a name that needs no quotes in TOML.
 func slug(name string) string {
 	return cmp.Or(strings.Trim(notInNames().ReplaceAllString(name, "-"), "-"), "profile")
 }

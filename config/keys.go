@@ -21,25 +21,24 @@ import (
 	"github.com/roost-dev/roost/workspace/shell"
 )
 
-// SecretFile is where `auth set` keeps keys: a file apart from the settings, because people
-// show and share those.
+// SecretFile is the file in which `auth set` stores keys: it is not the settings file, because people show and share
+// that one.
 const SecretFile = "auth.toml"
 
-// Secrets are the keys of the file, by their names in it: a provider's name, or "profiles."
-// and a profile's.
+// Secrets are the keys in that file, by their names in it: a provider's name, or "profiles." and a profile's name.
 type Secrets struct {
 	Path string
 	File *File
 }
 
-// Key is the key that is kept under a name, "" when there is none.
+// Key returns the key that is stored under a name, "" when there is none.
 func (s *Secrets) Key(name string) string {
 	e, _ := s.File.Get(name)
 	return e.Value.Text
 }
 
-// Secrets reads the file of keys; one that does not exist is empty. A file that
-// others may read is refused: its keys may be known by now.
+// Secrets reads the file of keys; one that does not exist is empty. It refuses a file that others may read: its keys
+// may be known by now.
 func (p Place) Secrets() (*Secrets, error) {
 	settings, err := p.Path()
 	if err != nil {
@@ -80,7 +79,7 @@ func (p Place) Secrets() (*Secrets, error) {
 // LongestKey bounds a key, in bytes: no provider's key is that long.
 const LongestKey = 8 << 10
 
-// CheckKey reports a text that can be no key of any provider. It does not repeat the text.
+// CheckKey returns an error for a text that cannot be a key of any provider. The error does not repeat the text.
 func CheckKey(text string) error {
 	if len(text) > LongestKey || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 		return errors.New("the input is no key: it holds blanks or characters that no key has, or is too long")
@@ -97,7 +96,7 @@ func Ends(key string) string {
 	return key[len(key)-4:]
 }
 
-// KeyVariable is the variable that holds a provider's key now, "" when none does.
+// KeyVariable returns the variable that holds a provider's key now, "" when none does.
 func (p Place) KeyVariable(provider string) string {
 	for _, v := range setup.KeyVariables(provider) {
 		if p.Env(v) != "" {
@@ -107,8 +106,8 @@ func (p Place) KeyVariable(provider string) string {
 	return ""
 }
 
-// ProviderKey finds a provider's key: variable, keyring, file of keys, settings. The
-// keyring is not opened: for a key in it only the origin is given.
+// ProviderKey finds a provider's key: variable, keyring, file of keys, settings. It does not open the keyring: for a
+// key there, it returns only the origin.
 func (p Place) ProviderKey(provider string, kept *Secrets, s *Settings) (key, origin string) {
 	if v := p.KeyVariable(provider); v != "" {
 		return p.Env(v), v
@@ -137,12 +136,12 @@ func ProfileKey(name string, kept *Secrets, fields map[string]Setting) (key, ori
 // KeyringService is the service name of Roost's keys in the system's keyring.
 const KeyringService = "roost"
 
-// KeyringWait is how long the keyring may take. The keyring may ask the person for its password, and a service that
-// hangs must not hold Roost up for ever.
+// KeyringWait limits the time for a call to the keyring. The keyring may ask the person for its password, and a
+// service that hangs must not delay Roost for ever.
 var KeyringWait = 30 * time.Second
 
-// KeyringMark is the entry of the file of keys for a key that is in the keyring. Without it
-// Roost does not open the keyring: that costs time, and may open a window.
+// KeyringMark returns the entry of the file of keys for a key that is in the keyring. Without it Roost does not open
+// the keyring: that costs time, and may open a window.
 func KeyringMark(name string) string { return "keyring." + name }
 
 // InKeyring reports whether the file of keys places a provider's key in the keyring.
@@ -151,8 +150,8 @@ func (s *Secrets) InKeyring(name string) bool {
 	return e.Value.Text == "true"
 }
 
-// entry is a key's name in the keyring. It contains the settings' folder: two folders
-// (ROOST_CONFIG) have separate keys.
+// entry returns a key's name in the keyring. It contains the settings' folder: two folders (ROOST_CONFIG) have
+// separate keys.
 func (s *Secrets) entry(name string) string { return name + " (" + filepath.Dir(s.Path) + ")" }
 
 func keyringFailed(what, why, try string) *Error {
@@ -161,7 +160,7 @@ func keyringFailed(what, why, try string) *Error {
 
 var errNoKeyring = errors.New("this system has no keyring service that answers (no D-Bus session)")
 
-// InTime runs one call to the keyring, and waits for it no longer than KeyringWait.
+// InTime calls the keyring, and waits no longer than KeyringWait.
 func InTime[T any](ctx context.Context, call func() (T, error)) (T, error) {
 	if !keyringThere() {
 		return *new(T), errNoKeyring
@@ -214,7 +213,7 @@ func (p Place) ringSet(ctx context.Context, s *Secrets, name, of, key string) er
 	return s.rewrite(s.File.With(KeyringMark(name), Value{Text: "true"}))
 }
 
-// ringRemove takes a key out of the keyring, and its mark out of the file.
+// ringRemove removes a key from the keyring, and its mark from the file.
 func (p Place) ringRemove(ctx context.Context, s *Secrets, name, of string) error {
 	_, err := InTime(ctx, func() (bool, error) { return true, keyring.Delete(KeyringService, s.entry(name)) })
 	if err != nil && !errors.Is(err, keyring.ErrNotFound) {
@@ -225,7 +224,7 @@ func (p Place) ringRemove(ctx context.Context, s *Secrets, name, of string) erro
 	return s.rewrite(s.File.Without(KeyringMark(name)))
 }
 
-// RingOrigin is how a status names the keyring as the origin of a key.
+// RingOrigin is the text for the keyring as the origin of a key.
 const RingOrigin = "the system's keyring"
 
 // ringKey returns a function that reads a key from the keyring when it is first called, and keeps it.

@@ -16,15 +16,15 @@ import (
 // lockFile is the file, beside the settings file, whose lock a process holds while it changes a file of the user.
 const lockFile = "roost.lock"
 
-// lockWait is how long a change waits for another process. The other process may wait for the system's keyring: a key
-// changes in the keyring and in the file under one lock.
+// lockWait limits how long a change waits for another process. The other process may wait for the system's keyring: a
+// key changes in the keyring and in the file under one lock.
 var lockWait = KeyringWait + 10*time.Second
 
 // lockPause is the time between two tries of the lock: a change takes a few syncs of a disk.
 const lockPause = 5 * time.Millisecond
 
-// Locked calls change while no other process changes a file of the user: settings, keys, MCP servers, imported modes. All
-// of them have one lock, so change must not call a method that takes it. What change writes must depend only on what it
+// Locked calls change while no other process changes a file of the user: settings, keys, MCP servers, imported modes.
+// All of them have one lock, so change must not call a method that takes it. Its result must depend only on what it
 // reads itself. Reading needs no lock: each file is replaced whole.
 //
 // The lock is that of the settings' folder. Processes that reach one file from two such folders, by a link or in a
@@ -56,8 +56,8 @@ func (p Place) Locked(ctx context.Context, change func() error) (err error) {
 	return change()
 }
 
-// Replace writes a file whole or not at all. It may hold keys, so only its owner may
-// read it. A link is followed: people keep their settings elsewhere. The caller holds the lock that Locked takes.
+// Replace writes a file whole or not at all. The file may hold keys, so only its owner may read it. Replace follows a
+// link: people keep their settings elsewhere. The caller holds the lock that Locked takes.
 func Replace(path string, data []byte) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real

@@ -18,22 +18,22 @@ import (
 	"github.com/roost-dev/roost/workspace/shell"
 )
 
-// Kind is what is wrong with a request about settings.
+// Kind classifies errors about settings.
 type Kind int
 
 // The kinds of errors.
 const (
-	Misused Kind = iota // the request itself: an unknown name, a value that does not fit
-	Broken              // a file, or what this machine has to have
-	Missing             // a name that nothing has
-	Taken               // a name that something else has
+	Misused Kind = iota // the request itself is wrong: an unknown name, a value that does not fit
+	Broken              // a file, or something that this machine must have, is wrong
+	Missing             // a name that does not exist
+	Taken               // a name that is already in use
 )
 
-// Error is why settings cannot be read or changed. Its Try is a command line.
+// Error is the reason why settings cannot be read or changed. Its Try is a command line.
 type Error struct {
 	Kind        Kind
 	Code        string // for programs
-	What        string // what was attempted, on what
+	What        string // the attempted act, and its object
 	Why         string
 	Try         string // what to do
 	Suggestions []string
@@ -49,13 +49,13 @@ func broken(what, why, try string) *Error {
 
 func missing(code, what, why, try string) *Error { return &Error{Missing, code, what, why, try, nil} }
 
-// Place is where the settings of one user are: files that the environment names, and the flags of a program.
-// Its methods read and write the files; it keeps nothing.
+// Place locates the settings of one user: files that the environment names, and the flags of a program. Its methods
+// read and write the files; it keeps no state.
 type Place struct {
 	Env   func(string) string
 	Dir   string            // absolute; relative names are relative to it
 	Flags map[string]string // settings that flags of the program name: root, cache, sources, server
-	Warn  func(string)      // gets what the user should know of a finished change; nil: nobody gets it
+	Warn  func(string)      // gets notes for the user on a finished change; nil: they are dropped
 }
 
 func (p Place) warn(text string) {
@@ -64,7 +64,7 @@ func (p Place) warn(text string) {
 	}
 }
 
-// Path is the settings file, which need not exist.
+// Path returns the settings file, which need not exist.
 func (p Place) Path() (string, error) {
 	if path := p.Env("ROOST_CONFIG"); path != "" {
 		return p.Abs(path), nil
@@ -73,7 +73,7 @@ func (p Place) Path() (string, error) {
 	return filepath.Join(dir, "config.toml"), err
 }
 
-// Home is Roost's folder under an XDG variable, or the platform's like.
+// Home returns Roost's folder under an XDG variable, or under the platform's counterpart of it.
 func (p Place) Home(variable, fallback string) (string, error) {
 	if dir := p.Env(variable); filepath.IsAbs(dir) { // the XDG rules: a relative one is ignored
 		return filepath.Join(dir, "roost"), nil
@@ -105,7 +105,7 @@ func (p Place) Home(variable, fallback string) (string, error) {
 	return filepath.Join(home, filepath.FromSlash(fallback), "roost"), nil
 }
 
-// Abs is the absolute path of a folder that is relative to the current one.
+// Abs returns the absolute path of a folder that is relative to the current one.
 func (p Place) Abs(dir string) string {
 	if filepath.IsAbs(dir) {
 		return filepath.Clean(dir)
@@ -135,10 +135,10 @@ type Settings struct {
 	Path     string // of the file
 	File     *File
 	Values   map[string]Setting
-	Warnings []string // of lines that no setting reads
+	Warnings []string // about lines that belong to no setting
 }
 
-// Text is a setting's value, "" when it is not set.
+// Text returns a setting's value, "" when it is not set.
 func (s *Settings) Text(key string) string { return s.Values[key].Value.Text }
 
 // Read reads file and environment.
@@ -166,10 +166,10 @@ func (p Place) Read() (*Settings, error) {
 	return s, nil
 }
 
-// named is the value of a setting that a flag may override, "" when it is not set.
+// named returns the value of a setting that a flag may override, "" when it is not set.
 func (p Place) named(s *Settings, key string) string { return cmp.Or(p.Flags[key], s.Text(key)) }
 
-// List splits a list of folders; blanks around them do not count.
+// List splits a list of folders, and removes the blanks around them.
 func List(text string) []string {
 	var out []string
 	for _, part := range strings.Split(text, ",") {
@@ -193,8 +193,8 @@ func KnownKey(name string) (Key, error) {
 	return k, nil
 }
 
-// Set changes a setting, or takes it out when there is no value. It works on the file alone: what is wrong elsewhere in
-// it must not keep the user from changing it.
+// Set changes a setting, or removes it when there is no value. It reads only the file: errors in other parts of the
+// file must not keep the user from changing it.
 func (p Place) Set(ctx context.Context, name string, values []string) error {
 	return p.Locked(ctx, func() error { return p.set(name, values) })
 }
@@ -207,7 +207,7 @@ func (p Place) set(name string, values []string) error {
 	return p.change(map[string][]string{name: values}, nil)
 }
 
-// Change sets settings and takes others out, all or none. It works on the file alone, as Set does.
+// Change sets settings and removes others, all or none. Like Set, it reads only the file.
 func (p Place) Change(ctx context.Context, set map[string][]string, unset []string) error {
 	return p.Locked(ctx, func() error { return p.change(set, unset) })
 }

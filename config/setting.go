@@ -15,7 +15,7 @@ import (
 	"github.com/roost-dev/roost/money"
 )
 
-// Key is something that can be set.
+// Key is one setting.
 type Key struct {
 	Name   string
 	Env    string // overrides the file
@@ -23,7 +23,7 @@ type Key struct {
 	Doc    string
 	List   bool
 	Secret bool     // never shown
-	Words  []string // of which the value is one; nil: any that passes the check
+	Words  []string // the allowed values; nil: any that passes the check
 	check  func(string) error
 }
 
@@ -39,8 +39,8 @@ var checks = map[string]func(string) error{
 	"webhook": notify.CheckWebhook,
 }
 
-// Keys are all settings, in the order in which they are listed. namedKeys are what the tables [profiles.NAME] and
-// [hooks.NAME] may hold, by the table: what a setting of its own has by the same name as one of a profile means the same.
+// Keys are all settings, in the order of lists. namedKeys are the settings that the tables [profiles.NAME] and
+// [hooks.NAME] may hold, by the table: in a profile, a name has the same meaning as for a setting of its own.
 var Keys, namedKeys = keys()
 
 // Hooks is the table of the user's commands at events of a run.
@@ -84,7 +84,7 @@ func keys() (list []Key, named map[string][]Key) {
 	return list, named
 }
 
-// providers are the providers that take a key, with the variable of the key and, of clouds, their further settings.
+// providers are the providers that take a key, with the variable of the key and, for clouds, their further settings.
 // Package setup knows the other variables.
 var providers = []struct {
 	name, key string
@@ -107,7 +107,7 @@ var providers = []struct {
 	}},
 }
 
-// Find is the key of a name, also of one in a profile or a hook.
+// Find returns the key with a name, also of one in a profile or a hook.
 func Find(name string) (Key, bool) {
 	if k, ok := inTable(name); ok {
 		return k, true
@@ -160,8 +160,8 @@ func span(text string) error {
 	return nil
 }
 
-// plain are the settings that name no program, no address, no folder and no right: a wrong value costs money or time at
-// most. All others can lead a key, a command or a task elsewhere.
+// plain are the settings that name no program, no address, no folder and no right: a wrong value costs at most money
+// or time. All other settings could redirect a key, a command or a task.
 var plain = []string{
 	"provider", "model", "mode", "effort", "max_tokens", "condense_at", "stale", "max_turns", "max_cost", "max_cost_task", "max_cost_day",
 	"ask_after_requests", "ask_after_cost", "idle_timeout", "total_timeout", "theme", "notify",
@@ -170,7 +170,7 @@ var plain = []string{
 // Plain reports whether a log-in from another machine may set the key, too.
 func (k Key) Plain() bool { return slices.Contains(plain, k.Name) }
 
-// Check reports why a value does not fit a key.
+// Check returns why a value does not fit a key; nil if it does.
 func (k Key) Check(v Value) error {
 	switch {
 	case v.IsList && !k.List:
@@ -203,11 +203,11 @@ type ValueError struct {
 
 func (e *ValueError) Error() string { return e.Origin + ": " + e.Key + ": " + e.Problem }
 
-// Warning is a line of the file that nothing reads.
+// Warning is about a line of the file that belongs to no setting.
 type Warning struct {
 	Line    int
 	Key     string
-	Closest string // the key that was meant, perhaps; "" when none is near
+	Closest string // the key that was perhaps meant; "" when none is near
 }
 
 // Resolve returns the settings that apply: the environment takes precedence over the file. Flags are the caller's. An
@@ -251,7 +251,7 @@ func Resolve(f *File, path string, getenv func(string) string) (map[string]Setti
 	return out, unknown, nil
 }
 
-// sizeUnits are what a size may end in, in bytes. A unit of ten is one of ten.
+// sizeUnits are the units at the end of a size, in bytes. Units such as MB are powers of ten.
 var sizeUnits = []struct {
 	name  string
 	bytes int64
@@ -259,8 +259,8 @@ var sizeUnits = []struct {
 	{"kib", 1 << 10}, {"mib", 1 << 20}, {"gib", 1 << 30}, {"kb", 1e3}, {"mb", 1e6}, {"gb", 1e9}, {"b", 1}, {"", 1},
 }
 
-// Bytes reads a size such as 2MiB, 64 MB or 1048576. 0 means none, and is returned as -1: where sizes are kept, 0
-// means "not set".
+// Bytes reads a size such as 2MiB, 64 MB or 1048576. It returns -1 for 0, which means none: in stored sizes, 0 means
+// "not set".
 func Bytes(text string) (int64, error) {
 	word := strings.ToLower(strings.TrimSpace(text))
 	for _, u := range sizeUnits {
@@ -285,11 +285,10 @@ func size(text string) error {
 	return err
 }
 
-// profileName is what a profile, or a source, may be called: a name that TOML takes
-// without quotes.
+// profileName is the form of the name of a profile or a source: a name that needs no quotes in TOML.
 var profileName = lazyregexp.New(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 
-// ProfileFields are the names of what a profile may hold, in order.
+// ProfileFields returns the names of the fields of a profile, in order.
 func ProfileFields() []string {
 	out := make([]string, len(namedKeys[profilesTable]))
 	for i, k := range namedKeys[profilesTable] {
@@ -298,7 +297,7 @@ func ProfileFields() []string {
 	return out
 }
 
-// ValidProfile reports whether a profile may go by a name.
+// ValidProfile reports whether a profile can have this name.
 func ValidProfile(name string) bool { return profileName().MatchString(name) }
 
 // SourceProfiles is the table of the profiles that answer tasks whose own profile is not known, by the source of the task.
@@ -319,7 +318,7 @@ func field(name string) (table, entry, field string, ok bool) {
 	return table, rest[:i], rest[i+1:], true
 }
 
-// inTable is the key of a setting in a profile or a hook, or of the profile of a source or of a mode.
+// inTable returns the key of a setting in a profile or a hook, or of the profile of a source or of a mode.
 func inTable(name string) (Key, bool) {
 	if source, ok := strings.CutPrefix(name, SourceProfiles+"."); ok && ValidProfile(source) {
 		return Key{Name: name, Doc: "the profile of its tasks whose own is not known"}, true
@@ -333,13 +332,12 @@ func inTable(name string) (Key, bool) {
 	return k, ok
 }
 
-// Profiles are the profiles of a file in its order, each with what it sets, by the
-// field's name.
+// Profiles returns the profiles of a file in its order, each with its settings, by the field's name.
 func Profiles(values map[string]Setting, f *File) (names []string, fields map[string]map[string]Setting) {
 	return Table(profilesTable, values, f)
 }
 
-// Table returns the entries of a table, such as Hooks, as Profiles returns the profiles.
+// Table returns the entries of a table, such as Hooks, in the form in which Profiles returns profiles.
 func Table(name string, values map[string]Setting, f *File) (names []string, fields map[string]map[string]Setting) {
 	fields = map[string]map[string]Setting{}
 	for _, e := range f.Entries {
@@ -356,7 +354,7 @@ func Table(name string, values map[string]Setting, f *File) (names []string, fie
 	return names, fields
 }
 
-// Closest is the key that a mistyped name most likely means, "" when none is near.
+// Closest returns the key that a mistyped name most likely means, "" when none is near.
 func Closest(name string) string {
 	list, prefix := Keys, ""
 	if table, entry, member, ok := field(name); ok {
@@ -371,8 +369,7 @@ func Closest(name string) string {
 	return best
 }
 
-// Distance is how many letters must be put in, taken out, changed or swapped with
-// the next one to make b of a.
+// Distance returns how many letters must be inserted, removed, changed or swapped with the next one to turn a into b.
 func Distance(a, b string) int {
 	before, above := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range above {

@@ -14,8 +14,8 @@ import (
 	"github.com/roost-dev/roost/money"
 )
 
-// Items are all settings with their origins: those that there are, in their order, then those of profiles, hooks and
-// the like, as the file has them.
+// Items returns all settings with their origins: first those of Keys, in their order, then those of profiles, hooks
+// and the like, in the order of the file.
 func (p Place) Items(s *Settings) []api.Setting {
 	items := make([]api.Setting, len(Keys))
 	for i, k := range Keys {
@@ -29,7 +29,8 @@ func (p Place) Items(s *Settings) []api.Setting {
 	return items
 }
 
-// Item is a setting as it is shown: a secret without its value, a setting that is not set with the value that applies.
+// Item returns a setting in the form for display: a secret without its value, and a setting that is not set with the
+// value that applies.
 func (p Place) Item(s Setting) api.Setting {
 	i := api.Setting{Key: s.Key.Name, Origin: s.Origin}
 	switch flag := p.Flags[s.Key.Name]; {
@@ -49,7 +50,7 @@ func (p Place) Item(s Setting) api.Setting {
 	return i
 }
 
-// fallback is the value that applies to a key that is not set, "" when there is none.
+// fallback returns the value that applies to a key that is not set, "" when there is none.
 func (p Place) fallback(key string) string {
 	var dir string
 	switch key {
@@ -61,7 +62,7 @@ func (p Place) fallback(key string) string {
 	return cmp.Or(dir, map[string]string{"sources": "auto", "approve": "ask", "mode": mode.Default}[key])
 }
 
-// ProviderState is what is shown of the key of a provider, or of credentials that a cloud's own programs keep.
+// ProviderState returns the visible state of a provider's key, or of credentials that a cloud's own programs keep.
 func (p Place) ProviderState(provider string, kept *Secrets, s *Settings, c setup.Config) api.KeyState {
 	key, origin := p.ProviderKey(provider, kept, s)
 	if origin == "" {
@@ -82,7 +83,7 @@ func (p Place) ProviderState(provider string, kept *Secrets, s *Settings, c setu
 	}
 }
 
-// ProfileStates are what is shown of the keys of profiles that have one.
+// ProfileStates returns the visible states of the keys of those profiles that have one.
 func ProfileStates(kept *Secrets, s *Settings) (list []api.KeyState) {
 	names, fields := Profiles(s.Values, s.File)
 	for _, e := range kept.File.Entries {
@@ -113,7 +114,7 @@ func pricesOf(p catalogue.Prices) api.Prices {
 	}
 }
 
-// Models are the models that Roost knows of a provider; "" = of all.
+// Models returns the models of a provider that Roost knows; "" = of all providers.
 func Models(provider string) api.Models {
 	out := api.Models{Date: catalogue.Date(), Items: []api.Model{}}
 	for _, m := range catalogue.Offers() {
@@ -136,7 +137,7 @@ func Models(provider string) api.Models {
 	return out
 }
 
-// Server is an MCP server as it is shown.
+// Server returns an MCP server in the form for display.
 func Server(s mcp.Server) api.MCPServer {
 	return api.MCPServer{
 		Name:     s.Name,
