@@ -24,7 +24,7 @@ type Verdict struct {
 	unsure bool // a deny pattern may cover it
 }
 
-// rule names the pattern that decided; of an allowed chain, all of them.
+// rule returns the pattern that decided; for an allowed chain, all of them.
 func (v Verdict) rule(s State) string {
 	var rules []string
 	for _, p := range v.Parts {
@@ -62,8 +62,8 @@ func Command(line string, allow, deny []string) Verdict {
 	return judgeChain(v, list, allows)
 }
 
-// judgeChain judges the simple commands of a line, each on its own: all of them must be allowed. The reason is that of
-// the first one that is not.
+// judgeChain judges the simple commands of a line one by one: all of them must be allowed. The reason is that of the
+// first command that is not.
 func judgeChain(v Verdict, list []simple, allows []pattern) Verdict {
 	parts := make([]Part, 0, len(list))
 	refused, allowed := "", ""
@@ -120,8 +120,8 @@ func patterns(texts []string) []pattern {
 	return out
 }
 
-// Pattern proposes the pattern that a person means by "always": the program, or the program and its subcommand where it
-// has some. "" when no pattern would ever match this line.
+// Pattern proposes the pattern for the answer "always": the program, or the program and its subcommand if it has
+// subcommands. "" when no pattern would ever match this line.
 func Pattern(line string) string {
 	list, why := plainCommands(line)
 	if why != "" || len(list) != 1 {
@@ -156,8 +156,8 @@ const notSimple = "it is more than simple commands of plain words"
 // maxParts bounds a chain: no person reads a longer one.
 const maxParts = 32
 
-// plainCommands returns the simple commands of a line that is one of them, or a chain or pipe of nothing else; for any
-// other line it returns why not.
+// plainCommands returns the simple commands of a line that consists only of one of them, or of a chain or pipe of
+// them; for any other line it returns why not.
 func plainCommands(line string) (list []simple, why string) {
 	switch {
 	case otherShell:
@@ -232,14 +232,14 @@ func appendCommands(line string, s *syntax.Stmt, out *[]simple) bool {
 	return true
 }
 
-// programName reports a name in letters that cannot be mistaken for others. Jobs (%1) and words that begin with a dash
-// are no names.
+// programName reports whether a name consists of letters that cannot be mistaken for others. Jobs (%1) and words that
+// begin with a dash are no names.
 func programName(s string) bool {
 	other := func(r rune) bool { return r == '=' || r >= 0x80 }
 	return s != "" && s[0] != '-' && s[0] != '%' && !strings.ContainsFunc(s, other)
 }
 
-// statementEnd is the end of a statement's own text, without the separator after it.
+// statementEnd returns the end of a statement's own text, without the separator after it.
 func statementEnd(s *syntax.Stmt) uint {
 	if s.Semicolon.IsValid() {
 		return s.Semicolon.Offset()
@@ -247,8 +247,8 @@ func statementEnd(s *syntax.Stmt) uint {
 	return s.End().Offset()
 }
 
-// makesFile reports a redirection that may make or read a file: any but one that joins the two outputs, or leads to
-// /dev/null.
+// makesFile reports whether a redirection may make or read a file: any redirection may, except one that joins the two
+// outputs, or leads to /dev/null.
 func makesFile(r *syntax.Redirect) bool {
 	if r.Hdoc != nil || r.Word == nil || r.N != nil && r.N.Value != "0" && r.N.Value != "1" && r.N.Value != "2" {
 		return true
@@ -305,8 +305,8 @@ func plainWord(w *syntax.Word) (string, bool) {
 	return b.String(), true
 }
 
-// beyondPattern is the reason why a pattern does not cover a command of plain words, "" when the pattern covers it. The
-// pattern names the first own words.
+// beyondPattern returns why a pattern does not cover a command of plain words, "" when it does. The pattern names the
+// first own words.
 func beyondPattern(words []string, own int) string {
 	name := path.Base(words[0])
 	if listed("wrappers", name) || listed("wrappers", strings.ToLower(name)) || isLoader(name) {
@@ -364,8 +364,8 @@ func changesRepository(list []simple) (changes, any bool) {
 	return changes, any
 }
 
-// unnamedProgram is the reason why a pattern does not name the program that a command runs, "" when the pattern does:
-// python -m runs any module, and uv run any program.
+// unnamedProgram returns why a pattern does not name the program that a command runs, "" when it does: python -m runs
+// any module, and uv run any program.
 func unnamedProgram(words, p []string) string {
 	name := path.Base(words[0])
 	for i, w := range words[1:] {
@@ -397,20 +397,21 @@ const (
 	Deny  State = "deny"
 )
 
-// hasOddCharacter reports a character that may look different from what runs, or that shells treat specially.
+// hasOddCharacter reports whether a line has a character that may look different from what runs, or that shells treat
+// specially.
 func hasOddCharacter(line string) bool {
 	return !utf8.ValidString(line) || strings.ContainsFunc(line, func(r rune) bool {
 		return r != ' ' && (!unicode.IsPrint(r) || blankLetter(r)) // the blank is the only space that IsPrint knows
 	})
 }
 
-// blankLetter reports letters and marks that show nothing.
+// blankLetter reports whether a letter or mark is invisible.
 func blankLetter(r rune) bool {
 	return r == 0x034F || r == 0x115F || r == 0x1160 || r == 0x17B4 || r == 0x17B5 || r == 0x3164 || r == 0xFFA0 ||
 		r == 0x2800 || r >= 0xFE00 && r <= 0xFE0F || r >= 0xE0100 && r <= 0xE01EF
 }
 
-// word is a word as far as it is known before the line runs.
+// word is a word of a line, as far as it is known before the line runs.
 type word struct {
 	text  string
 	known bool
@@ -478,8 +479,8 @@ func baseName(s string) string { return strings.TrimSuffix(strings.ToLower(path.
 
 var otherShell = runtime.GOOS == "windows"
 
-// isStream reports a file that refers to an open one. A pattern that names what a program runs would not name it then:
-// "echo TEXT | go run /dev/stdin".
+// isStream reports whether a word names a file that refers to an open one. A pattern that covers such a word would
+// not name what the program runs: "echo TEXT | go run /dev/stdin".
 func isStream(a string) bool {
 	a = path.Clean(a)
 	return a == "/dev/stdin" || strings.HasPrefix(a, "/dev/fd/") || strings.HasPrefix(a, "/proc/") && strings.Contains(a, "/fd/")

@@ -13,13 +13,13 @@ import (
 // denyScan is the result of a search for denied commands in a line.
 type denyScan struct {
 	parts  []Part
-	unsure string // why something unseen may run, "" = nothing
+	unsure string // why something may run that the scan does not see, "" = nothing
 }
 
-const maxDepth = 8 // how deep command lines nest in command lines
+const maxDepth = 8 // how deep command lines may nest in command lines
 
-// scanDenied reads a line in both ways a shell may read it. The denials of both count; the parts are those of the first
-// that can be read.
+// scanDenied reads a line in both ways in which a shell may read it. Denials of both readings count; the parts are
+// those of the first possible reading.
 func scanDenied(line string, denies []pattern) denyScan {
 	var out denyScan
 	if cr := strings.ReplaceAll(line, "\r", "\n"); cr != line { // some shells end a line at a carriage return
@@ -113,7 +113,7 @@ func scanDeniedAs(variant syntax.LangVariant, line string, denies []pattern, dep
 	return out
 }
 
-// inputText reports text of the line that is the input of a program which may read commands from it.
+// inputText returns why a program may read commands from text of the line, "" = none does.
 func inputText(s *syntax.Stmt) string {
 	for _, r := range s.Redirs {
 		if r.Op != syntax.Hdoc && r.Op != syntax.DashHdoc && r.Op != syntax.WordHdoc {
@@ -137,7 +137,7 @@ func inputText(s *syntax.Stmt) string {
 	return ""
 }
 
-// assignments are the assignments in front of a command, as words of a pattern.
+// assignments returns the assignments before a command, as words of a pattern.
 func assignments(list []*syntax.Assign) []word {
 	var out []word
 	for _, a := range list {
@@ -194,7 +194,7 @@ func matchAssigned(env []word, want string) answer {
 	return got
 }
 
-// judgeCommand looks for denied commands in one simple command, and in those that it runs itself.
+// judgeCommand looks for denied commands in one simple command, and in the commands that it runs itself.
 func judgeCommand(variant syntax.LangVariant, ws []word, denies []pattern, depth int) denyScan {
 	var out denyScan
 	ws = splitDashed(ws)
@@ -234,7 +234,7 @@ func judgeCommand(variant syntax.LangVariant, ws []word, denies []pattern, depth
 	return out
 }
 
-// splitDashed makes the words git and push of the program git-push.
+// splitDashed turns the program git-push into the words git and push.
 func splitDashed(ws []word) []word {
 	name := baseName(ws[0].text)
 	if sub, ok := strings.CutPrefix(name, "git-"); ok && ws[0].known && sub != "" {
@@ -323,7 +323,7 @@ type Part struct {
 type pattern struct {
 	text  string
 	words []string
-	env   int // how many words in front are assignments
+	env   int // number of words at the beginning that are assignments
 }
 
 func assignment(word string) bool {
@@ -331,7 +331,7 @@ func assignment(word string) bool {
 	return ok && syntax.ValidName(name)
 }
 
-// isLoader reports the program with which the system starts programs.
+// isLoader reports whether a name is that of the program with which the system starts programs.
 func isLoader(name string) bool {
 	return strings.HasPrefix(name, "ld-linux") || strings.HasPrefix(name, "ld-musl") || strings.HasPrefix(name, "ld.so")
 }
@@ -339,8 +339,7 @@ func isLoader(name string) bool {
 // sedPlain are scripts that print, delete or replace, and run nothing.
 var sedPlain = lazyregexp.New(`^(([0-9]+|\$|/[^/]*/)(,([0-9]+|\$|/[^/]*/))?)?([pdq=]|s(/[^/]*/[^/]*/|\|[^|]*\|[^|]*\||#[^#]*#[^#]*#|,[^,]*,[^,]*,)[gpiI0-9]*)$`)
 
-// runsOthers is the reason why a simple command may run other commands, those that its words name later on; "" = it runs
-// none.
+// runsOthers returns why a simple command may run other commands, named by later words; "" = it runs none.
 func runsOthers(ws []word) string {
 	name := baseName(ws[0].text)
 	for _, w := range ws[1:] {
@@ -367,7 +366,7 @@ func runsOthers(ws []word) string {
 	return table().runs[name].runsOther(name, ws[1:])
 }
 
-// runsOther names the word that makes the program run another command.
+// runsOther describes what makes the program run another command, "" = nothing.
 func (u usage) runsOther(name string, args []word) string {
 	for _, w := range args {
 		long, _, _ := strings.Cut(strings.TrimLeft(w.text, "-"), "=")
@@ -393,7 +392,8 @@ func (u usage) runsOther(name string, args []word) string {
 	return ""
 }
 
-// gitRuns is the reason why a git command may run other commands: settings on the command line and aliases run anything.
+// gitRuns returns why a git command may run other commands: settings on the command line, and aliases, can run
+// anything.
 func gitRuns(ws []word) string {
 	for i := 1; i < len(ws); i++ {
 		switch t := ws[i].text; {
@@ -417,7 +417,7 @@ func gitRuns(ws []word) string {
 	return ""
 }
 
-// inlineText is the reason why an interpreter runs program text from the line or from its input. A script file is not such
+// inlineText returns why an interpreter runs program text from the line or from its input. A script file is not such
 // text.
 func inlineText(name string, args []word) string {
 	usage := table().interpreters[unversioned(name)]
@@ -456,7 +456,7 @@ func inlineText(name string, args []word) string {
 	return name + " reads commands from its input"
 }
 
-// sedRuns is the reason why sed may run commands or write files: each of its scripts can do both. A script in a file is
+// sedRuns returns why sed may run commands or write files: each of its scripts can do both. A script in a file is
 // like any other script file.
 func sedRuns(name string, args []word) string {
 	usage := table().interpreters[name]

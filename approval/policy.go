@@ -1,13 +1,13 @@
 // Package approval decides which calls of a model may run without asking.
 //
-// It fails closed: what it does not know asks. Three rules hold under every policy: a deny pattern beats an allow
+// It fails closed: for anything unknown, it asks. Three rules hold under every policy: a deny pattern beats an allow
 // pattern, no policy writes a protected file, and no policy answers the model's questions.
 //
 // A rule may allow what the mode does not: a tool, or the files that it touches (see Rule). Rules that deny come before
 // rules that ask, those before rules that allow, and all of them before the mode.
 //
-// A command pattern is words. It matches a simple command whose first words equal them ("git log" matches
-// `git log -3`, not `git logx` and not `gitk`). The two kinds of pattern err on different sides:
+// A command pattern is words. It matches a simple command whose first words equal them ("git log" matches `git log
+// -3`, not `git logx` and not `gitk`). In doubt, an allow pattern does not match, and a deny pattern does:
 //
 //   - An allow pattern matches a simple command of plain words: no assignment, substitution, expansion, glob,
 //     redirection to a file or control character anywhere, and no program that runs other commands. Of a known program
@@ -42,10 +42,10 @@ import (
 
 // The modes of a policy.
 const (
-	ModeAsk   = "ask"   // allowed without asking: reading inside the workspace
-	ModeRead  = "read"  // reading outside, too
-	ModeEdits = "edits" // writing inside, too, except hidden files and those that steer agents
-	ModeAll   = "all"   // all else, too, except protected files, writes that a link leads out, and what a deny matches
+	ModeAsk   = "ask"   // without asking: reading inside the workspace
+	ModeRead  = "read"  // also reading outside
+	ModeEdits = "edits" // also writing inside, except hidden files and those that steer agents
+	ModeAll   = "all"   // also everything else, except protected files, writes that a link leads out, and matches of a deny
 )
 
 // Policy holds the permissions that a person has given beforehand. The zero value asks, as ModeAsk does.
@@ -170,7 +170,7 @@ func decideCommand(p Policy, ask tool.Ask) Decision {
 	}
 }
 
-// unsafeGit is the reason why git does not run unasked in a line that the patterns allow; "" = it may run.
+// unsafeGit returns why git must not run without asking in a line that the patterns allow; "" = it may.
 func unsafeGit(ask tool.Ask) string {
 	list, _ := plainCommands(ask.Command)
 	switch changes, any := changesRepository(list); {
@@ -182,9 +182,9 @@ func unsafeGit(ask tool.Ask) string {
 	return ""
 }
 
-// Rule is a tool, a kind of tool or "*", and perhaps the files that it is about: "write_to_file", "write(docs/**)",
-// "read(/etc/*)", "*". The kinds are "read", "write", "mcp" and "web". Paths are globs as in a gitignore file, in any letter
-// case: relative ones are relative to the workspace ("docs/" is everything below docs), absolute ones match anywhere.
+// Rule names a tool, a kind of tool or "*", and perhaps files: "write_to_file", "write(docs/**)", "read(/etc/*)",
+// "*". The kinds are "read", "write", "mcp" and "web". Paths are globs as in a gitignore file, in any letter case:
+// relative ones are relative to the workspace ("docs/" is everything below docs), absolute ones match anywhere.
 //
 // An allow rule covers a call only when it covers every file of it, by the given path and by the path that it resolves
 // to; without a path, it covers files of the workspace only, and no hidden ones (see workspace.Steers). For a rule to
@@ -193,11 +193,11 @@ func unsafeGit(ask tool.Ask) string {
 type Rule struct {
 	tool string
 	glob *workspace.Ignore // nil = any file
-	far  bool              // the glob is about absolute paths
+	far  bool              // the glob is for absolute paths
 }
 
-// ParseRule reads a rule. A rule that cannot be read is an error and not one that matches nothing: a misspelled deny
-// would let everything through.
+// ParseRule reads a rule. A rule that cannot be read is an error, and not a rule that matches nothing: a misspelled
+// deny would let everything through.
 func ParseRule(text string) (Rule, error) {
 	name, glob, paths := strings.Cut(strings.TrimSpace(text), "(")
 	r := Rule{tool: strings.TrimSpace(name)}
@@ -222,8 +222,8 @@ func ParseRule(text string) (Rule, error) {
 	return r, nil
 }
 
-// coversTool reports whether the rule is about the tool. A tool of an MCP server has two names: the one that all of
-// them share, and the one under which it is offered.
+// coversTool reports whether the rule names the tool. A tool of an MCP server has two names: the one that all such
+// tools share, and the one under which it is offered.
 func (r Rule) coversTool(class tool.Class, ask tool.Ask) bool {
 	offered, _, _ := strings.Cut(ask.Title, " ")
 	if class == mcp && r.tool == offered {
@@ -238,7 +238,7 @@ func (r Rule) coversTool(class tool.Class, ask tool.Ask) bool {
 	return r.tool == cmp.Or(ask.Tool, offered) // the title begins with the name, which comes from the tool and not from the model
 }
 
-// coversFile reports whether the rule is about one file of a call.
+// coversFile reports whether the rule covers one file of a call.
 func (r Rule) coversFile(file string) bool {
 	file = filepath.ToSlash(file)
 	if r.glob == nil {
@@ -251,7 +251,7 @@ func (r Rule) coversFile(file string) bool {
 	return r.glob.Hides(strings.TrimPrefix(path.Clean(file), "/"), false)
 }
 
-// coversAll reports that the rule covers everything that the call touches, and that nothing of it needs a question of
+// coversAll reports whether the rule covers everything that the call touches, and nothing of it needs a question of
 // its own.
 func (r Rule) coversAll(class tool.Class, ask tool.Ask) bool {
 	if !r.coversTool(class, ask) || ask.Protected || ask.Ignored {
@@ -267,7 +267,7 @@ func (r Rule) coversAll(class tool.Class, ask tool.Ask) bool {
 	return len(paths) > 0 && !slices.ContainsFunc(paths, func(p string) bool { return p != path.Clean(p) || !r.coversFile(p) })
 }
 
-// coversAny reports that the rule covers something of the call.
+// coversAny reports whether the rule covers something of the call.
 func (r Rule) coversAny(class tool.Class, ask tool.Ask) bool {
 	if !r.coversTool(class, ask) {
 		return false
@@ -278,7 +278,7 @@ func (r Rule) coversAny(class tool.Class, ask tool.Ask) bool {
 	return slices.ContainsFunc(ask.Paths, r.coversFile)
 }
 
-// firstRule is the first rule that fits; a rule that cannot be read fits when broken is true.
+// firstRule returns the first rule that fits. With broken, a rule that cannot be read fits.
 func firstRule(texts []string, broken bool, fits func(Rule) bool) (rule string, ok bool) {
 	for _, text := range texts {
 		if strings.TrimSpace(text) == "" {
@@ -296,7 +296,7 @@ func firstRule(texts []string, broken bool, fits func(Rule) bool) (rule string, 
 // use_mcp_tool with or without that path, and by the name under which they are offered.
 const mcp = tool.MCP
 
-// touchesSteering reports that a file of the call is hidden or steers agents.
+// touchesSteering reports whether a file of the call is hidden or steers agents.
 func touchesSteering(ask tool.Ask) bool {
 	return slices.ContainsFunc(ask.Paths, func(p string) bool { return workspace.SteersAgents(filepath.ToSlash(p)) })
 }
@@ -356,9 +356,10 @@ func ReadRoo(data []byte) (Roo, error) {
 	return Roo{}, ErrNoRoo
 }
 
-// Policy is a policy that allows nothing for which Roo would ask under these settings. It is stricter in three things
-// that no policy here allows: protected files, answers to the model's questions, and commands that are more than plain
-// words. Commands that Roo denies stay denied, although Roo only denies them while it runs others unasked.
+// Policy returns a policy that allows nothing for which Roo would ask under these settings. In three things it is
+// stricter, because no policy here allows them: protected files, answers to the model's questions, and commands that
+// are more than plain words. Commands that Roo denies stay denied, although Roo only denies them while it runs others
+// unasked.
 func (r Roo) Policy() Policy {
 	p := Policy{Mode: ModeAsk, Deny: trimmed(r.Denied)}
 	if !r.Enabled {
@@ -400,7 +401,7 @@ func (r Roo) Policy() Policy {
 	return p
 }
 
-// trimmed are Roo's patterns as patterns of words.
+// trimmed returns Roo's patterns as patterns of words.
 func trimmed(patterns []string) (list []string) {
 	for _, p := range patterns {
 		if p = strings.TrimSpace(p); p != "" {
@@ -410,12 +411,12 @@ func trimmed(patterns []string) (list []string) {
 	return list
 }
 
-// plainName reports a name without characters that have a meaning in a path pattern.
+// plainName reports whether a name has no character with a meaning in a path pattern.
 func plainName(s string) bool {
 	return s != "" && s != "." && s != ".." && !strings.ContainsAny(s, "/\\*?[]!#() \t\r\n")
 }
 
-// Limits are Roo's limits of auto-approval: the run asks the user after so many requests, or so much money in
+// Limits returns Roo's limits of auto-approval: the run asks the user after so many requests, or so much money in
 // micro-dollars. 0 = no limit.
 func (r Roo) Limits() (requests int, micros int64) {
 	if r.MaxRequests != nil && *r.MaxRequests >= 1 && *r.MaxRequests < 1<<31 {
@@ -427,9 +428,9 @@ func (r Roo) Limits() (requests int, micros int64) {
 	return requests, micros
 }
 
-// Reached checks whether so many requests and so much money, both since a person last agreed to continue, reach Roo's
-// limits before the next request, and returns the text of the row that Roo shows, "" for none. The next request counts;
-// money counts with Roo's tolerance of a hundredth of a cent.
+// Reached checks, before the next request, whether the requests and the money since a person last agreed to continue
+// reach Roo's limits, and returns the text of the row that Roo shows, "" for none. The next request counts; money
+// counts with Roo's tolerance of a hundredth of a cent.
 func Reached(maxRequests int, maxMicros int64, requests int, micros int64) (row string) {
 	const tolerance = 100 // micro-dollars
 	switch {

@@ -11,22 +11,22 @@ import (
 	"github.com/roost-dev/roost/internal/lazyregexp"
 )
 
-// usage describes what is harmless of a program, or of one of its subcommands. Everything else asks, including an
-// option that this table missed.
+// usage describes the harmless options and operands of a program, or of one of its subcommands. All others ask,
+// including a harmless option that is missing here.
 type usage struct {
-	free   bool           // every option is harmless: it can only read and print
+	free   bool           // every option is harmless: the program can only read and print
 	short  string         // letters of harmless options, alone or in a cluster
 	valued string         // letters that take the rest of their cluster as a value
 	long   string         // names of harmless options, with or without "=value"
-	single bool           // long options have one dash, as those of go and find
-	verbs  string         // the only first operands that are harmless
-	words  *regexp.Regexp // what operands must look like, nil = anything
+	single bool           // long options have one dash, like those of go and find
+	verbs  string         // the only harmless first operands
+	words  *regexp.Regexp // the form of operands, nil = any
 	most   int            // the largest number of operands, 0 = any
-	first  *regexp.Regexp // what the first operand must look like
+	first  *regexp.Regexp // the form of the first operand
 	bundle bool           // the first word may be options without a dash
-	hands  bool           // the words after "--" go to another program
-	hooks  bool           // of git: it may run hooks, or contact another repository
-	before string         // of a program with subcommands: options before the subcommand
+	hands  bool           // the words after "--" are for another program
+	hooks  bool           // for git: it may run hooks, or contact another repository
+	before string         // for a program with subcommands: options before the subcommand
 }
 
 // program is a known program: one usage, or one for each subcommand.
@@ -38,16 +38,16 @@ type program struct {
 // programs is the content of programs.txt.
 type programs struct {
 	known        map[string]program
-	runs         map[string]usage  // what makes a program run another one
+	runs         map[string]usage  // options and words that make a program run another one
 	interpreters map[string]usage  // the options with which a program runs a script file and no text of the line
-	launchers    map[string]string // the words after which a program runs what its arguments name
+	launchers    map[string]string // the words after which a program runs the one that its arguments name
 	lists        map[string]string // names of programs
 }
 
 //go:embed programs.txt
 var programsText string
 
-// table is read when the first command is judged.
+// table is parsed when the first command is judged.
 var table = sync.OnceValue(func() *programs { return readPrograms(programsText) })
 
 func readPrograms(text string) *programs {
@@ -111,7 +111,8 @@ func isInterpreter(name string) bool {
 	return is && name != "sed" && name != "gsed"
 }
 
-// unversioned is the name of an interpreter without its version, python for python3.12. Another name stays as it is.
+// unversioned returns the name of an interpreter without its version, python for python3.12. It returns other names
+// unchanged.
 func unversioned(name string) string {
 	plain := strings.TrimRight(name, digits+".")
 	if _, is := table().interpreters[plain]; is {
@@ -120,7 +121,7 @@ func unversioned(name string) string {
 	return name
 }
 
-// add takes over what a shared usage has.
+// add adds a shared usage.
 func (u *usage) add(o usage) {
 	u.short, u.valued, u.words = u.short+o.short, u.valued+o.valued, cmp.Or(u.words, o.words)
 	u.long = strings.TrimSpace(u.long + " " + o.long)
@@ -150,9 +151,9 @@ func (u *usage) set(key, value string) {
 }
 
 var (
-	// plainFile is a file in the workspace by its plain name, or another harmless word.
+	// plainFile matches a file in the workspace by its plain name, or another harmless word.
 	plainFile = lazyregexp.New(`^[\pL\pN_./][\pL\pN_./,:%@+-]*$`)
-	// inside is any word except one that may be an option or outside the workspace.
+	// inside matches any word except one that may be an option or outside the workspace.
 	inside = lazyregexp.New(`^[^-+@=~/:][^=~]*$|^$`)
 
 	forms = map[string]func() *regexp.Regexp{
@@ -166,7 +167,7 @@ var (
 	}
 )
 
-// form is a form of words, by its name or as a regular expression.
+// form returns a form of words, which is given by its name or as a regular expression.
 func form(text string) *regexp.Regexp {
 	if re, ok := forms[text]; ok {
 		return re()
@@ -200,9 +201,9 @@ func hasWord(list, word string) bool {
 	return word != "" && !strings.Contains(word, " ") && strings.Contains(" "+list+" ", " "+word+" ")
 }
 
-// beyondUsage is the reason why not all words after the first are harmless, "" when they are. It judges a word after "--"
-// like any other: an option's value, and a word for another program, may mean something else there. The pattern covers
-// its own words unless they are options of a known program.
+// beyondUsage returns why not all words after the first are harmless, "" when they are. It judges a word after "--"
+// like any other: an option's value, and a word for another program, may mean something else there. The pattern
+// covers its own words unless they are options of a known program.
 func (u usage) beyondUsage(name string, words []string, own int, ownOptions bool) string {
 	operands, handed := 0, false
 	for i, w := range words {
