@@ -15,7 +15,7 @@ import (
 	"github.com/roost-dev/roost/internal/inputfile"
 )
 
-// folder is held open: work in it stays in it even when its path is moved or replaced.
+// folder is an open folder: work in it stays in it even when its path is moved or replaced.
 type folder struct {
 	*os.Root
 	made []madeFolder
@@ -27,13 +27,13 @@ type madeFolder struct {
 	name string
 }
 
-// pinFolder opens the folder at a path without links, as Path.Real has it, and creates its missing parts. A link that
-// was put into the path a moment ago could lead a plain open elsewhere; so pinFolder opens the folder first, then
-// walks the path, which must lead to the very folder that is open. Opening the path from the top, folder by folder,
-// was rejected: it needs the right to read each of them.
+// pinFolder opens the folder at a path without links, as Path.Real is, and creates its missing parts. A link that
+// appeared in the path a moment ago could lead a plain open elsewhere; so pinFolder opens the folder first, then
+// walks the path, which must lead to the same folder. Opening the path from the top, folder by folder, was rejected:
+// it requires the right to read each of them.
 func (w *Workspace) pinFolder(path string) (*folder, error) { return w.pinFolderSync(path, true) }
 
-// pinFolderSync is pinFolder; without sync the names of folders that it made are not durable yet.
+// pinFolderSync is pinFolder; without sync, the names of folders that it made are not durable yet.
 func (w *Workspace) pinFolderSync(path string, sync bool) (*folder, error) {
 	base, rest, err := w.deepestExisting(path)
 	if err != nil {
@@ -139,7 +139,7 @@ func syncFolder(dir *os.Root) error {
 	return syncFile(f)
 }
 
-// resolveLinks is followLinks that does not walk down to the root again while the root is the same folder.
+// resolveLinks is followLinks, except that it does not walk down to the root again while the root is the same folder.
 func (w *Workspace) resolveLinks(abs string) (string, fs.FileInfo, error) {
 	sep := string(filepath.Separator)
 	if rest, ok := strings.CutPrefix(abs, w.root); ok && (rest == "" || rest[0] == filepath.Separator) {
@@ -154,16 +154,14 @@ func (w *Workspace) resolveLinks(abs string) (string, fs.FileInfo, error) {
 	return followLinks(abs, vol+sep, strings.Split(strings.TrimPrefix(abs[len(vol):], sep), sep))
 }
 
-// Dir is a folder that is held open to read many of its files: OpenDir checks once, not for
-// each file, that the path leads to it and through no link. It is not safe for
-// concurrent use.
+// Dir is a folder that is kept open to read many of its files: OpenDir checks only once, and not for each file, that
+// the path leads to it and through no link. It is not safe for concurrent use.
 type Dir struct {
 	root *os.Root
 	path string
 }
 
-// OpenDir opens a folder at an absolute path without links, as Path.Real has it. It
-// makes nothing.
+// OpenDir opens a folder at an absolute path without links, as Path.Real is. It creates nothing.
 func (w *Workspace) OpenDir(path string) (*Dir, error) {
 	root, err := w.openRoot(path)
 	if err != nil {
@@ -172,8 +170,8 @@ func (w *Workspace) OpenDir(path string) (*Dir, error) {
 	return &Dir{root: root, path: path}, nil
 }
 
-// ReadDir lists a folder in name order, at most so many names, by an absolute path without links, as Path.Real has
-// it. It does not list through a Dir: there, the os package asks the system about each name once more.
+// ReadDir lists a folder in name order, at most most names, by an absolute path without links, as Path.Real is. It
+// does not list through a Dir: there, the os package would ask the system about each name once more.
 func (w *Workspace) ReadDir(path string, most int) ([]fs.DirEntry, error) {
 	f, err := os.OpenFile(path+string(filepath.Separator), os.O_RDONLY|OpenNonblock, 0)
 	if err != nil {
@@ -216,11 +214,11 @@ func (w *Workspace) openRoot(path string) (*os.Root, error) {
 	return root, nil
 }
 
-// Path is the path by which the folder was opened.
+// Path returns the path by which the folder was opened.
 func (d *Dir) Path() string { return d.path }
 
-// Open opens a regular file of the folder for reading and returns its size in bytes.
-// Links are not followed; folders, devices and pipes are refused with ErrNotRegular.
+// Open opens a regular file of the folder for reading and returns its size in bytes. It does not follow links, and
+// refuses folders, devices and pipes with ErrNotRegular.
 func (d *Dir) Open(name string) (*os.File, int64, error) {
 	f, info, err := openIn(d.root, name)
 	if err != nil {
@@ -250,17 +248,16 @@ func openIn(dir *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	return f, got, nil
 }
 
-// Close lets go of the folder; files that are open stay so.
+// Close closes the folder; open files stay open.
 func (d *Dir) Close() error { return d.root.Close() }
 
 // maxLinks is the number of links that one path may lead through; Linux gives up at 40.
 const maxLinks = 40
 
-// followLinks resolves every symbolic link in a clean absolute path. The part done is
-// resolved already, and todo are the names behind it. Unlike filepath.EvalSymlinks,
-// followLinks continues where nothing exists yet, also behind a dangling link: callers
-// need the place where a new file would appear. The info is that of the end, nil when
-// nothing is there.
+// followLinks resolves every symbolic link in a clean absolute path. done is the part that is resolved already, and
+// todo are the names after it. Unlike filepath.EvalSymlinks, followLinks continues where nothing exists yet, even
+// after a dangling link: callers need the place where a new file would appear. info describes the end of the path,
+// nil when nothing is there.
 //
 // followLinks returns a path that leads through a file unchanged, since nothing can be there.
 func followLinks(abs, done string, todo []string) (string, fs.FileInfo, error) {
@@ -325,10 +322,10 @@ func followLinks(abs, done string, todo []string) (string, fs.FileInfo, error) {
 	return done, last, nil
 }
 
-// isNotDir reports an error of a path that leads through a file or a link.
+// isNotDir reports whether an error means that a path leads through a file or a link.
 func isNotDir(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
 
-// namesOf gives the names in a clean path.
+// namesOf returns the names in a clean path.
 func namesOf(path string) []string {
 	if path == "." {
 		return nil
@@ -336,8 +333,8 @@ func namesOf(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return r == filepath.Separator })
 }
 
-// within gives path relative to root when path is inside; both are absolute and
-// clean. It compares whole names, so that /a/bc is not in /a/b.
+// within returns path relative to root when path is inside; both are absolute and clean. It compares whole names, so
+// that /a/bc is not in /a/b.
 func within(root, path string) (string, bool) {
 	const sep = string(filepath.Separator)
 	if sep != "/" { // letter case does not count there

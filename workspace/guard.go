@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// Guard protects folders and files, given by absolute paths, with all that is in them,
-// wherever they are: the program's own data. Callers call Guard before they use the
-// workspace.
+// Guard protects folders and files, given by absolute paths, with everything in them, wherever they are: the
+// program's own data. Call Guard before you use the workspace.
 func (w *Workspace) Guard(paths ...string) {
 	for _, p := range paths {
 		if !filepath.IsAbs(p) {
@@ -25,8 +24,8 @@ func (w *Workspace) Guard(paths ...string) {
 	}
 }
 
-// RulePaths are the names by which rules may know the path: as it was given, and where it really leads, each relative
-// to the root with "/" when it is inside, absolute when not.
+// RulePaths returns the names that rules may use for the path: the given one, and the one where it really leads, each
+// relative to the root with "/" if it is inside, otherwise absolute.
 func (p Path) RulePaths() []string {
 	if p.RealReadable == "" || p.RealReadable == p.Readable {
 		return []string{p.Readable}
@@ -39,11 +38,11 @@ func (w *Workspace) guarded(real string) bool {
 	return slices.ContainsFunc(w.guards, func(g string) bool { return Below(g, real) })
 }
 
-// gitNames are found beside HEAD in a folder that git takes for a repository of its own.
+// gitNames are names that are beside HEAD in a folder that git treats as a repository.
 var gitNames = strings.Fields("config config.worktree objects refs hooks commondir packed-refs info worktrees modules")
 
-// inRepositoryFolder reports whether a path, relative to the root, belongs to a folder that holds a
-// HEAD and so may be taken for a repository, whose settings name programs.
+// inRepositoryFolder reports whether a path, relative to the root, belongs to a folder that holds a HEAD, so that git
+// may treat it as a repository, whose settings name programs.
 func (w *Workspace) inRepositoryFolder(rel string) bool {
 	dir := w.root
 	for name := range strings.SplitSeq(filepath.ToSlash(rel), "/") {
@@ -57,7 +56,7 @@ func (w *Workspace) inRepositoryFolder(rel string) bool {
 	return false
 }
 
-// Below reports whether a path is a folder, or in it. Letter case does not count: on some disks it makes no difference,
+// Below reports whether a path is a folder, or in it. It ignores letter case: on some disks case makes no difference,
 // and a needless question or refusal costs little.
 func Below(dir, path string) bool {
 	dir, path = strings.ToLower(filepath.ToSlash(dir)), strings.ToLower(filepath.ToSlash(path))
@@ -70,8 +69,8 @@ func Protected(rel string) bool {
 	return protected.Hides(rel, false) || protected.Hides(plainNames(rel), false)
 }
 
-// plainNames takes from a path what some file systems do not see in names: dots and
-// blanks at the end, the name of a stream behind a colon, and letters without width.
+// plainNames removes from a path what some file systems ignore in names: dots and blanks at the end, the name of a
+// stream after a colon, and letters without width.
 func plainNames(rel string) string {
 	names := strings.Split(rel, "/")
 	for i, n := range names {
@@ -95,7 +94,7 @@ func plainNames(rel string) string {
 	return strings.Join(names, "/")
 }
 
-// fileChangers are programs that change, move or remove the files they are given.
+// fileChangers are programs that change, move or remove the files in their arguments.
 var fileChangers = strings.Fields("rm rmdir unlink shred mv cp ln install tee truncate touch mkdir chmod chown chgrp chattr setfacl dd " +
 	"rsync patch ed ex vi vim nvim nano emacs del erase rd move copy xcopy robocopy ren remove-item " +
 	"move-item copy-item set-content add-content out-file new-item")
@@ -104,15 +103,15 @@ var fileChangers = strings.Fields("rm rmdir unlink shred mv cp ln install tee tr
 var inPlaceEditors = map[string]string{"sed": "-i", "gsed": "-i", "perl": "-i", "ruby": "-i", "awk": "-i", "gawk": "-i",
 	"yq": "-i", "sort": "-o"}
 
-// removers remove what they are given with all that is in it: they may not get a folder above a protected file either.
+// removers remove folders with everything in them: they may not get a folder above a protected file either.
 var removers = strings.Fields("rm mv shred rd del rmdir remove-item move")
 
-// ProtectedWord gives the first word of a command line that names a protected file
-// in a position where the command would change it: behind a redirection, or behind a
-// program that changes files. "" when there is none. dir is where the command runs.
+// ProtectedWord returns the first word of a command line that names a protected file in a position where the command
+// would change it: after a redirection, or after a program that changes files. "" when there is none. dir is where
+// the command runs.
 //
-// Like BlockedWord it guards against accidents and hasty models, and is no sandbox:
-// it does not see through variables, scripts and other programs.
+// Like BlockedWord it guards against accidents and hasty models, and is no sandbox: it does not look into variables,
+// scripts and other programs.
 func (w *Workspace) ProtectedWord(command, dir string) string {
 	return w.changedWord(command, dir, 3, w.protects)
 }
@@ -226,9 +225,8 @@ func (w *Workspace) pathOfWord(text, dir string) string {
 	return filepath.Join(dir, text)
 }
 
-// harmlessDotFiles are hidden files that tools only read lists and styles from. Other hidden
-// files may name programs or steer agents and editors. Forms that are programs (.js, .cjs,
-// .ts) are not among them.
+// harmlessDotFiles are hidden files from which tools only read lists and styles. Other hidden files may name programs
+// or steer agents and editors. Files that are programs themselves (.js, .cjs, .ts) are not among them.
 var harmlessDotFiles = strings.Fields(".gitignore .gitkeep .keep .dockerignore .npmignore .prettierignore .eslintignore " +
 	".stylelintignore .helmignore .editorconfig .nvmrc .node-version .python-version .ruby-version .env.example .env.sample " +
 	".prettierrc .prettierrc.json .prettierrc.yaml .prettierrc.yml .prettierrc.toml .eslintrc .eslintrc.json .eslintrc.yaml " +
@@ -239,9 +237,8 @@ var harmlessDotFiles = strings.Fields(".gitignore .gitkeep .keep .dockerignore .
 var agentInstructions = strings.Fields("agents.md agents.local.md agents.override.md agent.md claude.md claude.local.md gemini.md " +
 	"qwen.md crush.md codex.md warp.md kilo.md roo.md copilot-instructions.md skill.md")
 
-// SteersAgents reports whether a path, with "/" between names, is a hidden file, is in a hidden
-// folder or is one that agents obey. It may make programs run or agents do things
-// long after it was written.
+// SteersAgents reports whether a path, with "/" between names, is a hidden file, is in a hidden folder or is one that
+// agents obey. Such a file may make programs run or agents act long after it was written.
 func SteersAgents(name string) bool {
 	name = plainNames(path.Clean(name))
 	last := strings.ToLower(path.Base(name))
@@ -256,15 +253,15 @@ func SteersAgents(name string) bool {
 	return false
 }
 
-// readers are the programs whose arguments are taken as files to be read.
+// readers are the programs whose arguments count as files to be read.
 var readers = strings.Fields("cat less more head tail grep awk sed get-content gc type select-string sls")
 
-// BlockedWord gives the first word of a command line that names a file hidden by
-// .rooignore and handed to a program that shows files, "" when there is none.
+// BlockedWord returns the first word of a command line that names a file which .rooignore hides, and which is an
+// argument of a program that shows files; "" when there is none.
 //
-// BlockedWord examines every simple command of a line, with quotes removed, also behind a
-// pipe, and redirections from a file for any program. It guards against accidents and is
-// no sandbox: it does not see through variables, globs, other programs and scripts.
+// BlockedWord examines every simple command of a line, with quotes removed, also behind a pipe, and redirections from
+// a file for any program. It guards against accidents and is no sandbox: it does not look into variables, globs,
+// other programs and scripts.
 func (w *Workspace) BlockedWord(command string) (string, error) {
 	rules, err := w.Ignore()
 	if err != nil || !rules.Any() {
@@ -290,13 +287,12 @@ func (w *Workspace) BlockedWord(command string) (string, error) {
 
 type word struct {
 	text     string
-	redirect bool // a file that input comes from
-	written  bool // a file that output goes to
+	redirect bool // a file that is redirected to the input
+	written  bool // a file that the output is redirected to
 }
 
-// simpleCommands cuts a line at separators, pipes and parentheses. It keeps to
-// what POSIX shells and PowerShell share; where they differ it takes the reading
-// that shows more words.
+// simpleCommands splits a line at separators, pipes and parentheses. It relies on what POSIX shells and PowerShell
+// share; where they differ it uses the reading that shows more words.
 func simpleCommands(line string) [][]word {
 	var all [][]word
 	var cur []word

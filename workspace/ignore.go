@@ -22,8 +22,7 @@ const IgnoreFile = ".rooignore"
 // maxIgnore bounds the rules file in bytes.
 const maxIgnore = 1 << 20
 
-// Ignore is a compiled set of gitignore rules. The zero value and nil hide
-// nothing. It never changes after it was made.
+// Ignore is a compiled set of gitignore rules. The zero value and nil hide nothing. It is immutable.
 type Ignore struct{ rules []rule }
 
 // ParseIgnore compiles the text of a gitignore file. It cannot fail: a line that
@@ -39,9 +38,8 @@ func ParseIgnore(text string, foldCase bool) *Ignore {
 	return ig
 }
 
-// Hides reports whether a path (relative, "/" between names, no "." or "..") is
-// hidden, itself or through a folder that holds it. A file in a hidden folder
-// cannot be shown again by a later rule, as in git.
+// Hides reports whether a path (relative, "/" between names, no "." or "..") is hidden, itself or through a folder
+// that holds it. As in git, no later rule can show a file of a hidden folder again.
 func (ig *Ignore) Hides(rel string, dir bool) bool {
 	if !ig.Any() {
 		return false
@@ -55,9 +53,8 @@ func (ig *Ignore) Hides(rel string, dir bool) bool {
 	return false
 }
 
-// Decide judges a single name without looking at its parents: +1 hidden,
-// -1 shown again by a "!" rule, 0 not mentioned. Walkers that go from the top
-// down use it, with the rules of several files.
+// Decide judges a single name without looking at its parents: +1 hidden, -1 shown again by a "!" rule, 0 not
+// mentioned. It is for walks from the top down, with the rules of several files.
 func (ig *Ignore) Decide(rel string, dir bool) int {
 	if ig == nil {
 		return 0
@@ -78,9 +75,9 @@ func (ig *Ignore) verdict(parts []string, dir bool) int {
 	return 0
 }
 
-// Ignore gives the rules of .rooignore as they are on disk now. No file or an
-// empty one means no rules; otherwise the file hides itself too. If the file is
-// there and cannot be read this is an error, because then it is unknown what the file hides.
+// Ignore returns the rules that .rooignore holds on disk now. Without the file, or with an empty one, there are no
+// rules; otherwise the file also hides itself. It fails if the file exists and cannot be read, because what it hides
+// is then unknown.
 func (w *Workspace) Ignore() (*Ignore, error) {
 	rules, err := w.ignore()
 	if err != nil {
@@ -174,8 +171,7 @@ func parseRule(line string, fold bool) (rule, bool) {
 	return r, true
 }
 
-// trimBlanks drops blanks at the end unless the first of them is escaped; then
-// that one stays.
+// trimBlanks drops blanks at the end, but keeps an escaped one.
 func trimBlanks(s string) string {
 	t := strings.TrimRightFunc(s, unicode.IsSpace)
 	if t != s && oddBackslashes(t) {
@@ -224,8 +220,8 @@ func segmentPattern(s string, fold bool) (string, bool) {
 // foldRune gives letters that differ in case alone the same form.
 func foldRune(r rune) rune { return unicode.ToLower(unicode.ToUpper(r)) }
 
-// match reports whether the rule names exactly this path. Going back only to the
-// last "**" is enough, so the time is at most names times names.
+// match reports whether the rule names exactly this path. It is enough to return to the last "**", so the time grows
+// at most with the square of the number of names.
 func (r *rule) match(parts []string, dir bool) bool {
 	if r.dirOnly && !dir {
 		return false
@@ -301,15 +297,15 @@ func classPattern(s string, fold bool) (pattern string, used int, ok bool) {
 	return "", 0, false
 }
 
-// classRune is the character at the beginning of s, and its length with its backslash; "" for a backslash alone.
+// classRune returns the character at the beginning of s, and its length with its backslash; "" for a backslash alone.
 func classRune(s string) (char string, used int) {
 	rest := strings.TrimPrefix(s, `\`)
 	_, n := utf8.DecodeRuneInString(rest)
 	return rest[:n], len(s) - len(rest) + n
 }
 
-// posixClasses are ranges for path.Match. Beyond ASCII all characters count as letters but those of Latin-1 that are
-// none; of them only those of Latin-1 have a case.
+// posixClasses are ranges for path.Match. All characters beyond ASCII count as letters, except the non-letters of
+// Latin-1; beyond ASCII, only letters of Latin-1 have a case.
 var posixClasses = map[string]string{
 	"alnum":  "0-9A-Za-z\u00aa\u00b5\u00ba\u00c0-\U0010ffff",
 	"alpha":  "A-Za-z\u00aa\u00b5\u00ba\u00c0-\U0010ffff",

@@ -21,23 +21,22 @@ import (
 	"github.com/roost-dev/roost/internal/inputfile"
 )
 
-// RestoreStep is one entry that is to be restored; see Restore.
+// RestoreStep is one entry to restore; see Restore.
 type RestoreStep struct {
-	Path     string // relative to the root, as the disk has it
+	Path     string // relative to the root, as on the disk
 	From, To Entry
 	Data     func() ([]byte, error)
 }
 
-// RestoreAll holds up to maxOpenRestores new files open and then syncs them, maxParallelSyncs
-// at a time: the file system makes many of them durable with a few writes of its own log. One
-// after the other, each sync would wait for the disk alone. A sync of the whole file system
-// was rejected, as that waits for what other programs write, too.
+// RestoreAll holds up to maxOpenRestores new files open and then syncs them, maxParallelSyncs at a time: the file
+// system makes many of them durable with a few writes of its own log. One after the other, each sync would wait for
+// the disk alone. A sync of the whole file system was rejected: it also waits for writes of other programs.
 const (
 	maxOpenRestores  = 128
 	maxParallelSyncs = 16
 )
 
-// pendingRestore is one step between its beginning and its end.
+// pendingRestore is one step between its start and its end.
 type pendingRestore struct {
 	at   int // the number of the step
 	abs  string
@@ -71,7 +70,7 @@ func (c *pendingRestore) fill(ctx context.Context, content []byte) error {
 	return c.tmp.like(mode, old)
 }
 
-// discard cancels the restore of one file and leaves nothing behind.
+// discard cancels the restore of one file and leaves no temporary file.
 func (c *pendingRestore) discard() {
 	if c.tmp != nil {
 		c.tmp.discard()
@@ -79,13 +78,12 @@ func (c *pendingRestore) discard() {
 	c.dir.release(false)
 }
 
-// RestoreAll is Restore for many steps, in their order, except for the contents of files: it
-// writes those of several files, then syncs them together, and only then renames them. It
-// calls done once for each step that finished, not always in their order. It leaves alone a
-// path that entries may not be restored at.
+// RestoreAll is Restore for many steps, in their order, except for the contents of files: it writes those of several
+// files, then syncs them together, and only then renames them. It calls done once for each step that finished, not
+// always in their order. It leaves alone a path at which entries may not be restored.
 //
-// After an error, failed is the step it belongs to, which may be half done, for example when
-// a folder was made for it. Steps without a call of done have changed nothing.
+// After an error, failed is its step, which may be half done, for example when a folder was made for it. Steps
+// without a call of done have changed nothing.
 func (b *Restorer) RestoreAll(ctx context.Context, orders []RestoreStep, done func(i int, put RestoreResult)) (failed int, err error) {
 	var open []*pendingRestore
 	defer func() {
@@ -165,20 +163,20 @@ func forEachParallel(n int, do func(i int) error) (failed int, err error) {
 	return failed, cmp.Or(errs...)
 }
 
-// Entry describes the content of a path, present or wanted. A link is an entry of its own, not the file it
+// Entry describes the content of a path, present or wanted. A link is an entry of its own, and not the file that it
 // leads to.
 type Entry struct {
 	Kind           EntryKind
 	Mode           fs.FileMode // permission bits of a file
-	Hash           string      // SHA-256 of a file's content, or of where a link leads; lower-case hex
-	MissingParents int         // of what is absent: how many of the folders above it are, too
+	Hash           string      // SHA-256 of a file's content or of a link's target; lower-case hex
+	MissingParents int         // for an absent entry: how many of the folders above it are absent, too
 }
 
 // EntryKind is the kind of an entry.
 type EntryKind int
 
-// The kinds. A folder counts as absent, since the path holds no file. Foreign is what a
-// Restorer never touches: devices, sockets, and everything behind a link.
+// The kinds. A folder counts as absent, since the path holds no file. A Restorer never touches foreign entries:
+// devices, sockets, and everything behind a link.
 const (
 	Absent EntryKind = iota
 	File
@@ -186,7 +184,7 @@ const (
 	Foreign
 )
 
-// equal compares all that an entry is made of.
+// equal reports whether two entries are the same in all members.
 func (t Entry) equal(o Entry) bool {
 	sameHash := t.Hash == o.Hash || t.Kind != File && t.Kind != Link
 	sameMode := t.Mode.Perm() == o.Mode.Perm() || t.Kind != File || !modesKept
@@ -200,7 +198,7 @@ type RestoreResult int
 const (
 	Restored     RestoreResult = iota // the path now holds the wanted entry
 	AlreadyThere                      // the path held the wanted entry before
-	LeftAlone                         // the path holds something other than expected, and nothing was changed
+	LeftAlone                         // the path holds something else than expected, and nothing was changed
 )
 
 // Restorer restores entries at paths of one workspace, one at a time, and syncs the
@@ -216,8 +214,8 @@ func (w *Workspace) NewRestorer() *Restorer {
 	return &Restorer{w: w, touched: map[string]bool{}, swept: map[string]bool{}}
 }
 
-// prepare does everything for one step that changes nothing at its path. When it returns no
-// pendingRestore there is nothing more to do, and put is the result.
+// prepare does all the work of one step that changes nothing at its path. When it returns no pendingRestore the step
+// is complete, and put is the result.
 func (b *Restorer) prepare(ctx context.Context, o RestoreStep) (c *pendingRestore, put RestoreResult, err error) {
 	from, to := o.From, o.To
 	abs := filepath.Join(b.w.root, o.Path)
@@ -300,7 +298,7 @@ func (b *Restorer) finish(ctx context.Context, c *pendingRestore) (RestoreResult
 	return Restored, nil
 }
 
-// replaceEntry makes the change itself, in a folder that is held open.
+// replaceEntry makes the change itself, in an open folder.
 func (b *Restorer) replaceEntry(ctx context.Context, c *pendingRestore) (RestoreResult, error) {
 	dir, name, now, to, tmp := c.dir, c.name, c.now, c.to, c.tmp
 	b.w.replaceMu.Lock()
@@ -339,8 +337,8 @@ func (b *Restorer) replaceEntry(ctx context.Context, c *pendingRestore) (Restore
 	return Restored, err
 }
 
-// modesKept reports whether the system keeps permission bits. On Windows a file can only be
-// read-only or not, which is less than what was recorded.
+// modesKept reports whether the system keeps permission bits. On Windows a file can only be read-only or not, which
+// is less than the record.
 const modesKept = runtime.GOOS != "windows"
 
 // placeLink makes a link. Unless fresh is set, placeLink makes the link under a temporary name and renames it over the
@@ -360,9 +358,9 @@ func placeLink(dir *os.Root, name, target string, fresh bool) error {
 	return nil
 }
 
-// linkTemp is the temporary name of a new link, in the same folder. The name follows from the
-// target: a link cannot be locked, as other temporary files are while a process still makes
-// them, and so only a restore with the same target removes it.
+// linkTemp returns the temporary name of a new link, in the same folder. The name is derived from the target: unlike
+// other temporary files, a link cannot be locked while a process makes it, so only a restore with the same target
+// removes it.
 func linkTemp(name, hash string) string { return tempNameFor(name, hash[:min(len(hash), 12)]) }
 
 // removeLeftoverLinks removes links that a killed attempt left next to a path.
@@ -396,8 +394,7 @@ func setMode(dir *os.Root, name string, mode fs.FileMode) error {
 	return syncFile(f)
 }
 
-// removeEmptyParents removes the folders above an absent thing that are to be absent with it, as
-// far as they are empty.
+// removeEmptyParents removes the folders above an absent entry that must be absent, too, as far as they are empty.
 func (b *Restorer) removeEmptyParents(abs string, to Entry) {
 	if to.Kind != Absent {
 		return
@@ -427,7 +424,7 @@ func (b *Restorer) removeEmptyParents(abs string, to Entry) {
 	}
 }
 
-// Sync makes the names durable that were changed.
+// Sync makes the changed names durable.
 func (b *Restorer) Sync() error {
 	paths := slices.Sorted(maps.Keys(b.touched))
 	_, err := forEachParallel(len(paths), func(i int) error {
@@ -451,7 +448,7 @@ func (b *Restorer) Sync() error {
 	return nil
 }
 
-// restorable reports whether a path, as the disk has it, is one that entries may be restored at.
+// restorable reports whether entries may be restored at a path, which is in the disk's form.
 func restorable(rel string) bool {
 	if rel == "" || rel == "." || strings.IndexByte(rel, 0) >= 0 || len(rel) > maxPath || !filepath.IsLocal(rel) ||
 		filepath.Clean(rel) != rel {
@@ -485,8 +482,8 @@ func (w *Workspace) entryAtAbs(ctx context.Context, abs string) (Entry, error) {
 	return entryIn(ctx, dir.Root, filepath.Base(abs))
 }
 
-// entryBelow returns the entry of a path that leads through something other than folders: absent
-// below a file, foreign below a link.
+// entryBelow returns the entry of a path that leads through something else than folders: absent below a file, foreign
+// below a link.
 func (w *Workspace) entryBelow(path string) (Entry, error) {
 	for above := 1; path != w.root; path, above = filepath.Dir(path), above+1 {
 		info, err := os.Lstat(path)
@@ -506,7 +503,7 @@ func (w *Workspace) reachedWithoutLinks(path string) bool {
 	return err == nil && w.leadsTo(path, info)
 }
 
-// entryIn returns what a name in an open folder holds.
+// entryIn returns the entry that a name in an open folder has.
 func entryIn(ctx context.Context, dir *os.Root, name string) (Entry, error) {
 	info, err := dir.Lstat(name)
 	switch {
@@ -535,8 +532,8 @@ func entryIn(ctx context.Context, dir *os.Root, name string) (Entry, error) {
 	return Entry{Kind: File, Mode: info.Mode().Perm(), Hash: hash}, err
 }
 
-// ReadEntry reads what a path holds, relative to the root: a file's content, if it is
-// not larger than limit bytes (0 = no limit), or where a link leads. It follows no link.
+// ReadEntry reads the entry at a path relative to the root: a file's content, if it is not larger than limit bytes (0
+// = no limit), or a link's target. It follows no link.
 func (w *Workspace) ReadEntry(ctx context.Context, rel string, limit int64) ([]byte, error) {
 	if !restorable(rel) {
 		return nil, fmt.Errorf("read %q: %w", rel, ErrPath)

@@ -10,7 +10,7 @@ const (
 	openNoLink   = 0
 )
 
-// Identity is unknown here: all are zero.
+// Identity returns zeros: they are unknown on this system.
 func Identity(fs.FileInfo) (ctime int64, inode, device uint64) { return 0, 0, 0 }
 
 func owner(fs.FileInfo) (uid, gid int, ok bool) { return 0, 0, false }

@@ -15,11 +15,10 @@ import (
 	"github.com/roost-dev/roost/internal/inputfile"
 )
 
-// FileState describes a file at one moment. Hash decides whether the file
-// changed; the rest is the fast path, which must not be trusted for changes within two
-// seconds of recording.
+// FileState describes a file at one moment. Hash decides whether the file changed; the other fields are a fast path,
+// which must not be trusted for changes within two seconds of recording.
 type FileState struct {
-	Path   string // as Path.Readable
+	Path   string // in the form of Path.Readable
 	Hash   string // SHA-256 of the content, lower-case hex; "" when there is no file
 	Size   int64
 	MTime  int64 // Unix nanoseconds
@@ -31,21 +30,20 @@ type FileState struct {
 // Exists reports whether there was a file.
 func (s FileState) Exists() bool { return s.Hash != "" }
 
-// SameStat reports whether nothing that is cheap to look at differs.
+// SameStat reports whether all fields that are cheap to read are equal.
 func (s FileState) SameStat(o FileState) bool {
 	o.Hash, o.Path = s.Hash, s.Path
 	return s == o
 }
 
-// HashOf names a content as FileState.Hash does.
+// HashOf returns the hash of a content, in the form of FileState.Hash.
 func HashOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
 
-// Stat records a file by reading it. A file that is not there gives a state with
-// an empty hash and no error. The error wraps ErrNotRegular for folders, devices
-// and pipes, which are never opened.
+// Stat records a file by reading it. For a missing file it returns a state with an empty hash and no error. The error
+// wraps ErrNotRegular for folders, devices and pipes, which it never opens.
 func (w *Workspace) Stat(ctx context.Context, path string) (FileState, error) {
 	p, err := w.Resolve(path)
 	if err != nil {
@@ -54,7 +52,7 @@ func (w *Workspace) Stat(ctx context.Context, path string) (FileState, error) {
 	return w.StatPath(ctx, p)
 }
 
-// StatPath is Stat for a path that was judged already.
+// StatPath is Stat for a path that was checked already.
 func (w *Workspace) StatPath(ctx context.Context, p Path) (FileState, error) {
 	f, info, err := w.openRegular(p)
 	if errors.Is(err, fs.ErrNotExist) || isNotDir(err) {
@@ -71,7 +69,7 @@ func (w *Workspace) StatPath(ctx context.Context, p Path) (FileState, error) {
 	return stateOf(p.Readable, info, hash), nil
 }
 
-// hashOf is HashOf of what a reader gives.
+// hashOf is HashOf for the bytes of a reader.
 func hashOf(ctx context.Context, r io.Reader) (string, error) {
 	h := sha256.New()
 	if _, err := io.Copy(h, NewContextReader(ctx, r)); err != nil {
@@ -100,8 +98,8 @@ func (w *Workspace) Read(ctx context.Context, p Path, limit int64) ([]byte, File
 	return data, stateOf(p.Readable, info, HashOf(data)), nil
 }
 
-// Open opens a regular file for reading. Folders, devices and pipes are refused
-// with ErrNotRegular before they could block.
+// Open opens a regular file for reading. It refuses folders, devices and pipes with ErrNotRegular, before they could
+// block.
 func (w *Workspace) Open(p Path) (*os.File, FileState, error) {
 	f, info, err := w.openRegular(p)
 	if err != nil {
@@ -110,7 +108,7 @@ func (w *Workspace) Open(p Path) (*os.File, FileState, error) {
 	return f, stateOf(p.Readable, info, ""), nil
 }
 
-// TooLargeError: a file is larger than the caller can take.
+// TooLargeError: a file is larger than the caller's limit.
 type TooLargeError struct {
 	Path        string
 	Size, Limit int64 // bytes
@@ -120,10 +118,9 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("%s is too large: %d bytes, the limit is %d", e.Path, e.Size, e.Limit)
 }
 
-// openRegular opens a file for reading. Folders, devices and pipes are refused
-// before they could block. A link that was put into the path after it was judged
-// does not lead elsewhere: when the file is open, the path must lead to that file
-// and through no link. A file that is replaced during this is opened again.
+// openRegular opens a file for reading. Folders, devices and pipes are refused before they could block. A link that
+// appears in the path after the check does not lead elsewhere: once the file is open, the path must lead to that file
+// and through no link. A file that is replaced meanwhile is opened again.
 func (w *Workspace) openRegular(p Path) (*os.File, fs.FileInfo, error) {
 	for range 20 {
 		info, err := os.Lstat(p.Real)
@@ -167,16 +164,16 @@ var NewContextReader = inputfile.ContextReader
 // FileStatus is the result of the comparison of a file with its record.
 type FileStatus string
 
-// The verdicts.
+// The values of FileStatus.
 const (
 	Unchanged FileStatus = "fresh"   // the same content, or still no file
 	Changed   FileStatus = "changed" // another content, or no longer a regular file
 	Missing   FileStatus = "missing"
 )
 
-// statSettleMS is the time that must pass between a file's last change and its recording for its
-// stat to be trusted, in milliseconds: file systems keep times as coarse as two seconds,
-// and a second change within one step would leave no trace in them.
+// statSettleMS is the time in milliseconds that must pass between a file's last change and its recording for its stat
+// to be trusted: some file systems keep times in steps of two seconds, and a second change within one step would not
+// show.
 const statSettleMS = 2000
 
 // Observation is the result of CheckFile. State.Hash is empty when the content was not read,
@@ -188,26 +185,25 @@ type Observation struct {
 	Read   bool   // the content was read
 }
 
-// CheckOptions are a file's record and how far CheckFile reads.
+// CheckOptions are a file's record, and how much CheckFile reads.
 type CheckOptions struct {
-	Recorded   FileState // as it was recorded; the zero times and hash mean that there was no file
-	RecordedAt int64     // when that was, Unix milliseconds
-	MaxRead    int64     // a file of more bytes is judged by its size alone; 0 = none is
-	MaxData    int64     // Data is given up to that many bytes; 0 = never
+	Recorded   FileState // the recorded state; zero times and hash mean that there was no file
+	RecordedAt int64     // the time of the record, Unix milliseconds
+	MaxRead    int64     // a larger file is judged by its size alone; 0 = no limit
+	MaxData    int64     // Data is returned for up to this many bytes; 0 = never
 	NeedData   bool      // read the file even where its stat is unchanged, to fill Data
 	TrustStat  bool      // the content was read after the file's last change and will be read again once its times are settled: trust the stat until then
 }
 
-// afterStat is called between the look at a file's stat and the one at its content: tests
-// change it there.
+// afterStat is called between the reading of a file's stat and that of its content: tests change the file there.
 var afterStat func(path string)
 
-// CheckFile reports whether the file at p is the one that was recorded, by its content. Stat is the fast path,
-// trusted only for "unchanged". A touch, another mode, another inode with the same bytes are no change. A file
-// recorded without a hash is judged by its size, which is all that is known of its content.
+// CheckFile reports whether the file at p still has the recorded content. Stat is the fast path, trusted only for
+// "unchanged". A new time, another mode, or another inode with the same bytes is no change. A file recorded without a
+// hash is judged by its size, because nothing else is known of its content.
 //
-// The limits are those of stat: a program that keeps a file mapped and writes to it again before the system took
-// notice of the first write is seen a little later.
+// The limits are those of stat: when a program keeps a file mapped and writes to it again before the system has
+// noticed the first write, the change is found a little later.
 func (w *Workspace) CheckFile(ctx context.Context, p Path, l CheckOptions) (Observation, error) {
 	was := l.Recorded
 	existed := was.Hash != "" || was.MTime != 0
@@ -258,7 +254,7 @@ func (w *Workspace) CheckFile(ctx context.Context, p Path, l CheckOptions) (Obse
 	return s, nil
 }
 
-// absentFile is the observation of a path without a file. It is a change only if there was one.
+// absentFile returns the observation of a path without a file. It is a change only if there was one.
 func absentFile(p Path, existed bool, v FileStatus) Observation {
 	if !existed {
 		v = Unchanged
@@ -266,18 +262,17 @@ func absentFile(p Path, existed bool, v FileStatus) Observation {
 	return Observation{Status: v, State: FileState{Path: p.Readable}}
 }
 
-// Unsettled reports whether a file's times lie so little before now, in Unix
-// milliseconds, that its stat alone does not prove it unchanged; past reports that
-// they are at least over, in steps as file systems on a disk of one's own keep them.
+// Unsettled reports whether a file's times are so close to now, in Unix milliseconds, that its stat alone does not
+// prove it unchanged. past: the times are at least in the past, by the steps of file systems on local disks.
 func (s FileState) Unsettled(now int64) (unsettled, past bool) {
 	age := now - max(s.MTime, s.CTime)/1e6
 	return age < statSettleMS, age >= 50
 }
 
-// CheckDate judges a file of which only a date is known, in Unix milliseconds: it has changed when it was written to
-// later than that. Two seconds are allowed for file systems that keep coarse times, and for programs that recorded
-// the date a little early. It is a guess: a checkout writes the same bytes at a new time, and a copy may keep an old
-// one. State.Path is empty when there is no file.
+// CheckDate decides about a file of which only a date is known, in Unix milliseconds: it has changed when it was
+// written after that date. The check allows two seconds for file systems with coarse times, and for programs that
+// recorded the date a little early. It is a guess: a checkout writes the same bytes at a new time, and a copy may
+// keep an old one. State.Path is empty when there is no file.
 func (w *Workspace) CheckDate(p Path, date int64) (FileStatus, FileState) {
 	info, err := os.Lstat(p.Real)
 	if err != nil {

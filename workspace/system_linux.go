@@ -17,12 +17,11 @@ func Identity(info fs.FileInfo) (ctime int64, inode, device uint64) {
 	return 0, 0, 0
 }
 
-// openToPass opens a folder that one may pass through, also when one may not list it.
+// openToPass opens a folder that one may pass through, even if one may not list it.
 const openToPass = unix.O_PATH
 
-// writeback has the disk begin with a file's content, and waits for nothing. Of many files
-// the first sync then finds all contents placed, and one write of the file system's log
-// serves them all.
+// writeback makes the disk begin to write a file's content, and waits for nothing. The first sync of many files then
+// finds all contents written, and one write of the file system's log is enough for all of them.
 func writeback(f *os.File) {
 	_ = unix.SyncFileRange(int(f.Fd()), 0, 0, unix.SYNC_FILE_RANGE_WRITE) // a hint: Sync reports failures
 }

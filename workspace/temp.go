@@ -20,10 +20,9 @@ import (
 	"github.com/roost-dev/roost/internal/lazyregexp"
 )
 
-// temp is a temporary file with new content, beside the file that it is to replace. The
-// writer holds a lock on the temporary file (where the system has such locks), so that
-// others do not take it for a leftover: a lock ends with its process, and process numbers
-// in a name would have to be judged across restarts and containers.
+// temp is a temporary file with new content, beside the file that it will replace. The writer holds a lock on the
+// temporary file (if the system has such locks), so that others do not mistake it for a leftover. A lock ends with
+// its process, whereas process numbers in a name would have to be interpreted across restarts and containers.
 type temp struct {
 	dir  *os.Root
 	name string
@@ -38,11 +37,11 @@ func IsTemporary(name string) bool {
 	return strings.HasPrefix(name, ".") && tempName().MatchString(name)
 }
 
-// heldWhileOpen: an open file can be renamed, and keeps its lock. Windows may refuse to rename one.
+// heldWhileOpen reports whether an open file can be renamed and keeps its lock. Windows may refuse to rename one.
 const heldWhileOpen = filelock.Supported && runtime.GOOS != "windows"
 
-// lockFile takes the lock that shows that a temporary file is being made. It lasts until the file is closed. The error
-// is for a file system or a system where that is not known: there nothing counts as a leftover.
+// lockFile takes the lock that marks a temporary file as being made. It lasts until the file is closed. The error is
+// for a file system or a system on which such locks are not certain: there nothing counts as a leftover.
 func lockFile(f *os.File) (held bool, err error) {
 	if !heldWhileOpen {
 		return false, filelock.ErrUnsupported
@@ -50,9 +49,8 @@ func lockFile(f *os.File) (held bool, err error) {
 	return filelock.Try(f, filelock.Exclusive)
 }
 
-// newTemp writes data to a file of its own and syncs it. It has the mode that the
-// old file has from its first byte on: a private file is readable by others
-// at no moment.
+// newTemp writes data to a file of its own and syncs it. From its first byte on, the file has the mode of the old
+// file: others can read a private file at no moment.
 func newTemp(ctx context.Context, dir *os.Root, name string, data []byte, old fs.FileInfo) (*temp, error) {
 	t, err := createTemp(dir, name, old != nil)
 	if err != nil {
@@ -72,7 +70,8 @@ func newTemp(ctx context.Context, dir *os.Root, name string, data []byte, old fs
 	return t, nil
 }
 
-// tempNameFor is the temporary name of a file that will be renamed to name; id makes it unique. The pattern tempName matches it.
+// tempNameFor returns the temporary name of a file that will be renamed to name; id makes it unique. The pattern
+// tempName matches it.
 func tempNameFor(name, id string) string {
 	name = name[:min(len(name), 200)] // leaves room below the limit of 255 bytes
 	return "." + strings.ToValidUTF8(name, "_") + ".roost-" + id + ".tmp"
@@ -131,8 +130,8 @@ func (t *temp) like(mode fs.FileMode, old fs.FileInfo) error {
 	return t.f.Chmod(mode & keep)
 }
 
-// rename gives the file its name. With fresh the name must be free; where the system can
-// link, the system itself refuses a name that is taken.
+// rename gives the file its name. With fresh the name must be free; if the system has links, the system itself
+// refuses a name that is taken.
 func (t *temp) rename(name string, fresh bool) (fs.FileInfo, error) {
 	if !heldWhileOpen {
 		if err := t.f.Close(); err != nil {
@@ -162,7 +161,7 @@ func (t *temp) rename(name string, fresh bool) (fs.FileInfo, error) {
 	return t.f.Stat()
 }
 
-// discard closes the file and removes it, unless it has its name.
+// discard closes the file and removes it, unless it got its name.
 func (t *temp) discard() {
 	if t.name != "" {
 		_ = t.dir.Remove(t.name)
@@ -173,9 +172,8 @@ func (t *temp) discard() {
 // maxSwept bounds how many names of a folder a sweep reads.
 const maxSwept = 100_000
 
-// Sweep removes the temporary files that killed writes left in the folder of p,
-// and returns how many. Sweep touches only files of the right name and of this user that no
-// process holds.
+// Sweep removes the temporary files that killed writes left in the folder of p, and returns how many. Sweep touches
+// only files with such a name and of this user that no process holds.
 func (w *Workspace) Sweep(p Path) (int, error) {
 	if p.Real == w.root {
 		return 0, nil
@@ -224,12 +222,12 @@ func sweep(dir *os.Root) (removed int) {
 	return removed
 }
 
-// maxUnlocked is the longest time that a writer may take from making its file to locking the file.
+// maxUnlocked is the longest time between a writer's making of a file and its locking.
 const maxUnlocked = time.Second
 
-// awaitLock waits while a writer may have made a file a moment ago and not locked it yet.
-// Otherwise a sweep that watches the folder can remove every file that a writer makes, one after
-// the other, since making it wakes the sweep. A file with content is locked, or a leftover.
+// awaitLock waits while a writer may have made a file a moment ago and not locked it yet. Otherwise a sweep that
+// watches the folder can remove every file that a writer makes, one after the other, because the new file wakes the
+// sweep. A file with content is locked, or is a leftover.
 func awaitLock(dir *os.Root, name string, info fs.FileInfo) {
 	var err error
 	for begin := time.Now(); err == nil && info.Size() == 0 && time.Since(info.ModTime()) < maxUnlocked &&

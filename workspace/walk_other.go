@@ -10,8 +10,8 @@ import (
 	"github.com/roost-dev/roost/internal/inputfile"
 )
 
-// leadsTo reports whether a clean absolute path leads to info and through no link.
-// It holds each folder on the way open while it looks up the next name in it.
+// leadsTo reports whether a clean absolute path leads to info without passing a link. It holds each folder on the way
+// open while it looks up the next name in it.
 func (w *Workspace) leadsTo(path string, info fs.FileInfo) bool {
 	here, names, err := w.walkFrom(path)
 	if err != nil {
@@ -39,8 +39,8 @@ func (w *Workspace) leadsTo(path string, info fs.FileInfo) bool {
 	return err == nil && os.SameFile(at, info)
 }
 
-// walkFrom opens the folder from which a path is walked, and gives the names below it:
-// the workspace while its path still leads to the same folder, and otherwise the top.
+// walkFrom opens the folder where the walk along path begins, and returns the names below that folder: the workspace
+// while its path still leads to the same folder, otherwise the top of the file system.
 func (w *Workspace) walkFrom(path string) (*os.Root, []string, error) {
 	if rest, ok := within(w.root, path); ok {
 		if root, err := inputfile.OpenDir(w.root); err == nil {

@@ -4,5 +4,5 @@ package workspace
 
 import "golang.org/x/sys/unix"
 
-// openToPass opens a folder that one may list.
+// openToPass opens a folder that the user may list.
 const openToPass = unix.O_RDONLY

@@ -10,10 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leadsTo reports whether a clean absolute path leads to info and through no link.
-// It holds each folder on the way open while it looks up the next name in it: a link
-// that replaces a folder already passed cannot lead it astray, as it could lead a check of
-// one path after the other.
+// leadsTo reports whether a clean absolute path leads to info without passing a link. It holds each folder on the way
+// open while it looks up the next name in it: a link that replaces a folder already passed cannot lead it astray, as
+// it could lead a check of one path after the other.
 func (w *Workspace) leadsTo(path string, info fs.FileInfo) bool {
 	want, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -41,8 +40,8 @@ func (w *Workspace) leadsTo(path string, info fs.FileInfo) bool {
 	return err == nil && got.Dev == want.Dev && got.Ino == want.Ino
 }
 
-// walkFrom opens the folder from which a path is walked, and gives the names below it:
-// the workspace while its path still leads to the same folder, and otherwise the top.
+// walkFrom opens the folder where the walk along path begins, and returns the names below that folder: the workspace
+// while its path still leads to the same folder, otherwise the top of the file system.
 func (w *Workspace) walkFrom(path string) (fd int, names []string, err error) {
 	if rest, ok := within(w.root, path); ok {
 		var now unix.Stat_t
@@ -58,7 +57,7 @@ func (w *Workspace) walkFrom(path string) (fd int, names []string, err error) {
 	return fd, namesOf(path), err
 }
 
-// openFolder opens a folder, and nothing else, by its name in another.
+// openFolder opens a folder by its name in another folder. It refuses anything that is no folder.
 func openFolder(in int, name string) (fd int, err error) {
 	err = interrupted(func() error {
 		fd, err = unix.Openat(in, name, openToPass|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -70,7 +69,7 @@ func openFolder(in int, name string) (fd int, err error) {
 	return fd, nil
 }
 
-// interrupted calls again what a signal ended.
+// interrupted repeats call while a signal interrupts it.
 func interrupted(call func() error) (err error) {
 	for {
 		if err = call(); err != unix.EINTR { //nolint:errorlint // a bare number

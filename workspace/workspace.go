@@ -38,7 +38,7 @@ var (
 	ErrMissing = errors.New("workspace folder is missing")
 	// ErrPath: a path that no file can have, or that would take too long to judge.
 	ErrPath = errors.New("not a usable path")
-	// ErrChanged: the file is not what the caller last saw.
+	// ErrChanged: the file's content is not the content that the caller last saw.
 	ErrChanged = errors.New("file has changed in the meantime")
 	// ErrNotRegular: the target is a folder, a device or another special file.
 	ErrNotRegular = errors.New("not a regular file")
@@ -53,14 +53,14 @@ type Workspace struct {
 	given string      // absolute, as the caller wrote it
 	info  fs.FileInfo // of root when it was opened
 
-	guards []string // protected wherever they lie
+	guards []string // protected wherever they are
 
 	replaceMu sync.Mutex // held while a file is compared and replaced
 
 	mu        sync.Mutex
-	rules     *Ignore // of .rooignore with rulesText, nil = none was read
+	rules     *Ignore // parsed from rulesText, the text of .rooignore; nil = not read
 	rulesText string
-	swept     map[string]bool // folders looked through for leftovers
+	swept     map[string]bool // folders that were searched for leftover temporary files
 }
 
 // Path is a path after judgement.
@@ -69,15 +69,15 @@ type Path struct {
 	Abs           string // absolute and clean, links not followed
 	Real          string // absolute, links followed; what a read or write touches
 	Readable      string // for people: relative with "/", the folder's name for the root, absolute when outside
-	RealReadable  string // the same for Real
+	RealReadable  string // the same form of Real
 	Outside       bool   // Real is outside the workspace
-	LinkedOutside bool   // a link leads it out: Abs is in the workspace, Real is not
+	LinkedOutside bool   // a link leads out of the workspace: Abs is inside, Real is not
 	Ignored       bool   // .rooignore hides Real
 	Protected     bool   // a file that steers agents or editors; writing it needs its own consent
 }
 
-// Open opens the folder dir. It must exist: a missing workspace is never
-// guessed or created, the error wraps ErrMissing and names the path.
+// Open opens the folder dir. It must exist: a missing workspace is never guessed or created, the error wraps
+// ErrMissing and names the path.
 func Open(dir string) (*Workspace, error) {
 	if strings.IndexByte(dir, 0) >= 0 {
 		return nil, fmt.Errorf("open workspace %q: %w: it holds a zero byte", dir, ErrPath)
@@ -103,7 +103,7 @@ func Open(dir string) (*Workspace, error) {
 	return &Workspace{root: real, given: abs, info: info, swept: map[string]bool{}}, nil
 }
 
-// Root is the folder, absolute, with links followed.
+// Root returns the folder's absolute path, with links followed.
 func (w *Workspace) Root() string { return w.root }
 
 // Resolve judges a path, relative to the root or absolute. The file need not

@@ -14,15 +14,13 @@ import (
 	"github.com/roost-dev/roost/internal/failpoint"
 )
 
-// AnyContent, given to Write as the expected hash, overwrites any content.
+// AnyContent, passed to Write as the expected hash, lets Write overwrite any content.
 const AnyContent = "any"
 
-// Write replaces the file at p by data, all or nothing, and returns what is there
-// now. When it returns nil, content and name are synced to disk. Missing folders
-// are made, and taken away again when the write fails. An existing file keeps its
-// mode, and its owner where allowed; a link stays a link and its target is
-// replaced. A file that may not be written to is not replaced either, although a
-// rename could: the error wraps fs.ErrPermission.
+// Write replaces the file at p by data, all or nothing, and returns the file's new state. When the error is nil,
+// content and name are synced to disk. Write makes missing folders, and removes them again if it fails. An existing
+// file keeps its mode, and its owner where allowed; a link stays a link and its target is replaced. A file that may
+// not be written to is not replaced either, although a rename could: the error wraps fs.ErrPermission.
 //
 // expect is the hash the file must still have: FileState.Hash of the last look,
 // "" for "there is no file", or AnyContent. Otherwise the error wraps ErrChanged
@@ -39,9 +37,8 @@ func (w *Workspace) Write(ctx context.Context, p Path, data []byte, expect strin
 	return states[0], nil
 }
 
-// checkReplaceable returns the file at name, nil when there is none. It opens the file to learn
-// whether it may be written, since only the system knows all rules; it checks the mode too,
-// since the system refuses root nothing.
+// checkReplaceable returns the file at name, nil when there is none. It opens the file for writing, since only the
+// operating system knows all rules; it checks the mode too, since the system refuses nothing to root.
 func checkReplaceable(dir *os.Root, name string) (fs.FileInfo, error) {
 	old, err := dir.Lstat(name)
 	switch {
@@ -66,7 +63,7 @@ func checkReplaceable(dir *os.Root, name string) (fs.FileInfo, error) {
 	return old, nil // other failures count for nothing: a program that runs cannot be written to, but it can be replaced
 }
 
-// hashAt gives the hash of a file's content, "" when there is none.
+// hashAt returns the hash of a file's content, "" when the file does not exist.
 func hashAt(ctx context.Context, dir *os.Root, name string) (string, error) {
 	f, _, err := openIn(dir, name)
 	switch {
@@ -81,15 +78,15 @@ func hashAt(ctx context.Context, dir *os.Root, name string) (string, error) {
 	return hashOf(ctx, f)
 }
 
-// ErrPartly: a set of changes failed half-way, and not all of what was done could be
-// taken back. The error names the files.
+// ErrPartly: a set of changes failed half-way, and some of the changes could not be undone. The error names the
+// files.
 var ErrPartly = errors.New("some files are changed and could not be changed back")
 
 // Change is one file of a set that Apply changes.
 type Change struct {
 	Path   Path
 	Data   []byte // the new content
-	Remove bool   // take the file away; Data means nothing then
+	Remove bool   // remove the file; Data is ignored
 	Expect string // the hash that the file must still have; "" for "there is no file"
 	Like   *Path  // a new file gets the mode and the owner of this one, as after a move
 }
@@ -110,7 +107,8 @@ func (w *Workspace) Apply(ctx context.Context, changes []Change) (states []FileS
 	return w.apply(ctx, "change", changes)
 }
 
-// apply makes changes; verb is for errors. Of a single one the old content is not kept: there is nothing to roll back.
+// apply makes changes; verb names the action in errors. For a single change it keeps no copy of the old content:
+// there is nothing to roll back.
 func (w *Workspace) apply(ctx context.Context, verb string, changes []Change) (states []FileState, err error) {
 	named := func(p Path, err error) error { return fmt.Errorf("%s %s: %w", verb, p.Readable, err) }
 	var steps []*changeStep
@@ -169,16 +167,15 @@ func (w *Workspace) apply(ctx context.Context, verb string, changes []Change) (s
 	return states, nil
 }
 
-// replaceOrder is the order in which steps are done: files are taken away when all others
-// have their new content; added is how many those are. A file that is moved is
-// two steps, and a kill between them must not leave it nowhere.
+// replaceOrder returns the steps in the order of work: removals come after all replacements; added counts the
+// replacements. A move is two steps, and a kill between them must not lose the file.
 func replaceOrder(steps []*changeStep) (order []*changeStep, added int) {
 	order = slices.DeleteFunc(slices.Clone(steps), func(s *changeStep) bool { return s.Remove })
 	removals := slices.DeleteFunc(slices.Clone(steps), func(s *changeStep) bool { return !s.Remove })
 	return slices.Concat(order, removals), len(order)
 }
 
-// changeStep is a change on its way.
+// changeStep is one change while Apply makes it.
 type changeStep struct {
 	Change
 	dir    *folder
@@ -190,7 +187,7 @@ type changeStep struct {
 	placed fs.FileInfo
 }
 
-// prepare does all that leaves the file itself alone.
+// prepare does all the work that leaves the file itself untouched.
 func (w *Workspace) prepare(ctx context.Context, s *changeStep) error {
 	now, err := w.Resolve(s.Path.Given)
 	if err != nil {
@@ -229,7 +226,7 @@ func (w *Workspace) prepare(ctx context.Context, s *changeStep) error {
 	return err
 }
 
-// check keeps the old content, if keep is set, and compares it with the expected one, as late as possible.
+// check keeps the old content, if keep is set, and compares it with the expected hash, as late as possible.
 func (s *changeStep) check(ctx context.Context, keep bool) error {
 	if keep && s.old != nil {
 		if err := s.keep(ctx); err != nil {
@@ -246,8 +243,7 @@ func (s *changeStep) check(ctx context.Context, keep bool) error {
 	return err
 }
 
-// keep gives the old file a second name; where that is not possible, its content a
-// second file.
+// keep gives the old file a second name, or, where that is not possible, copies its content to a second file.
 func (s *changeStep) keep(ctx context.Context) error {
 	dir := s.dir.Root
 	spare, err := createTemp(dir, s.name, true)
@@ -290,8 +286,7 @@ func (s *changeStep) apply() (err error) {
 	return err
 }
 
-// rollBack undoes what was done of the steps, the last one first, and gives err with
-// what could not be undone.
+// rollBack undoes the completed steps, the last one first, and returns err together with what could not be undone.
 func rollBack(steps []*changeStep, err error) error {
 	for _, s := range slices.Backward(steps) {
 		if !s.done {
@@ -326,7 +321,7 @@ func (s *changeStep) undo() error {
 	return nil
 }
 
-// close closes and removes temporary files and closes the folder; unless keep is set, new folders are removed.
+// close removes the temporary files and closes the folder; unless keep is set, it also removes new folders.
 func (s *changeStep) close(keep bool) {
 	for _, t := range []*temp{s.tmp, s.kept} {
 		if t != nil {

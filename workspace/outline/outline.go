@@ -1,10 +1,10 @@
-// Package outline folds a source file to the lines that declare something, each with the lines that it spans: what a
-// model needs to remember of a file that it has read.
+// Package outline reduces a source file to the lines that declare something, each with the lines that it spans: a
+// reminder for a model of a file that it has read.
 //
-// It judges by how lines look: a word of the language at the beginning, and the lines below that are indented further
-// belong to it. No file is parsed, so a broken one has an outline too, and now and then it takes a line for a
-// declaration that is none. A real parser for each language was rejected: the outline is a reminder, and the model
-// can read the file again. Files of unknown languages have none.
+// It judges by the look of lines: a declaration begins with a word of the language, and the lines below it that are
+// indented further belong to it. It does not parse, so a broken file has an outline, too, and now and then it
+// mistakes another line for a declaration. A real parser for each language was rejected: the outline is a reminder,
+// and the model can read the file again. Files of unknown languages have no outline.
 //
 // Pure: text in, text out.
 package outline
@@ -20,10 +20,10 @@ import (
 	"github.com/roost-dev/roost/internal/lazyregexp"
 )
 
-// maxLine is the number of bytes of a line that are shown.
+// maxLine is the number of bytes that are shown of a line.
 const maxLine = 160
 
-// Of is the outline of a file, one declaration a line, as in
+// Of returns the outline of a file, one declaration on each line, as in
 //
 //	12--40 | func Open(path string) (*File, error) {
 //
@@ -61,11 +61,11 @@ func short(line string) string {
 type language struct {
 	ext      string                // endings of its files
 	declares func() *regexp.Regexp // matches a line that declares something, without its indentation
-	deepest  int                   // columns of indent at which declarations are still shown
+	deepest  int                   // greatest indentation of a declaration, in columns
 	headings bool                  // Markdown: a section ends at the next heading of its level
 }
 
-// level is the indentation of a line that declares something.
+// level returns the indentation of a line that declares something.
 func (l language) level(line string) (level int, declares bool) {
 	inner, level := indented(line)
 	if level > l.deepest || !l.declares().MatchString(inner) || !l.headings && statement().MatchString(inner) {
@@ -77,14 +77,15 @@ func (l language) level(line string) (level int, declares bool) {
 	return level, true
 }
 
-// indented is a line without its indentation, and the columns of that.
+// indented returns a line without its indentation, and the number of columns of that.
 func indented(line string) (inner string, columns int) {
 	inner = strings.TrimLeft(line, " \t")
 	indent := line[:len(line)-len(inner)]
 	return inner, len(indent) + 3*strings.Count(indent, "\t")
 }
 
-// end is the last line of what begins at a line: of all lines that are indented further, and the line that closes it.
+// end returns the last line of a declaration that begins at a line: it includes all lines that are indented further,
+// and the line that closes it.
 func (l language) end(lines []string, begin, level int) int {
 	last := begin
 	for i := begin + 1; i < len(lines); i++ {

@@ -19,17 +19,18 @@ import (
 	"github.com/roost-dev/roost/workspace/usergit"
 )
 
-// Cloning is from where a server may clone workspaces, and where it puts them. The zero Cloning clones nothing.
+// Cloning names the remotes that a server may clone workspaces from, and the folder for the clones. The zero Cloning clones
+// nothing.
 //
 // A clone is a folder of its own for one task: DIR/ID/tree, beside DIR/ID/origin.json, which names the store that the
-// task's checkpoints are in. Everything in it can be made again for as long as the task exists, so that clones may be removed.
-// Those of tasks that were purged are removed.
+// task's checkpoints are in. Everything in it can be made again as long as the task exists, so clones may be deleted.
+// Roost removes the clones of purged tasks.
 type Cloning struct {
 	Dir  string   // absolute
-	From []string // how addresses of remotes begin, up to a slash or colon: https://git.example.org/team/
+	From []string // beginnings of addresses of remotes, up to a slash or colon: https://git.example.org/team/
 
-	// After is for how long the server of a workspace must be away before its tasks are continued in clones without a
-	// person's asking: it may only start again.
+	// After is how long the server of a workspace must be away before its tasks continue in clones without a person's
+	// request: it may be restarting.
 	After time.Duration
 }
 
@@ -38,7 +39,7 @@ const folders = `([A-Za-z0-9][A-Za-z0-9._~+-]*/)*$`
 var (
 	prefixes = lazyregexp.New(`^(https://|ssh://([A-Za-z0-9_.-]+@)?)[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?/` + folders +
 		`|^[A-Za-z0-9_.-]+@[A-Za-z0-9][A-Za-z0-9.-]*:` + folders + `|^/([A-Za-z0-9._][A-Za-z0-9._~+-]*/)+$`)
-	// storeNames are those of package checkpoint.
+	// storeNames are names of stores of package checkpoint.
 	storeNames = lazyregexp.New(`^[A-Za-z0-9_-]{1,40}-[0-9a-f]{16}$`)
 	remainder  = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._~+-]*(/[A-Za-z0-9][A-Za-z0-9._~+-]*)*/?$`)
 )
@@ -51,7 +52,8 @@ const (
 	describeTime = 30 * time.Second
 	// cloneTime bounds one clone.
 	cloneTime = 30 * time.Minute
-	// tempAge is the age from which a temporary folder counts as left by a dead process: twice as long as a clone may take.
+	// tempAge is the age from which a temporary folder counts as left by a dead process: twice the time that a clone
+	// may take.
 	tempAge = 2 * cloneTime
 )
 
@@ -101,7 +103,7 @@ func (c *Cloning) open(now time.Time) error {
 	return nil
 }
 
-// Allowed reports whether one of some prefixes is that of a remote's address. What follows the prefix is a plain path.
+// Allowed reports whether an address begins with one of some prefixes and continues with a plain path.
 func Allowed(from []string, address string) bool {
 	return slices.ContainsFunc(from, func(p string) bool {
 		rest, is := strings.CutPrefix(address, p)
@@ -109,7 +111,7 @@ func Allowed(from []string, address string) bool {
 	})
 }
 
-// ClonesFrom are the prefixes of the remotes that this server clones from.
+// ClonesFrom returns the prefixes of the remotes that this server clones from.
 func (s *Server) ClonesFrom() []string { return s.clones.From }
 
 // Describe returns the data that another server needs to clone the work tree of a folder, and the paths of the files that
@@ -128,7 +130,7 @@ func (s *Server) Describe(ctx context.Context, root string) (*api.WorkTree, []st
 	return &api.WorkTree{Remote: t.Remote, Commit: t.Commit, Branch: t.Branch, Below: t.Below}, t.Changed
 }
 
-// uncloned is the reason why servers that clone from some remotes cannot clone a workspace; "" = they can.
+// uncloned returns why servers that clone from some remotes cannot clone a workspace; "" = they can.
 func uncloned(p api.FolderID, from []string) string {
 	switch t := p.Tree; {
 	case len(from) == 0 || p.Shared != "" || t == nil:
@@ -141,8 +143,9 @@ func uncloned(p api.FolderID, from []string) string {
 	return ""
 }
 
-// ToClone reports whether this server lacks a workspace that a task had at a path and may clone it, because no server that
-// has it runs. The error is why it lacks the workspace and may not. asked: a person wants the task to continue now.
+// ToClone reports whether this server lacks a workspace that a task had at a path, and may clone it, because no
+// running server has it. The error is the reason why it lacks the workspace and may not clone it. asked: a person
+// wants the task to continue now.
 func (s *Server) ToClone(ctx context.Context, was string, p api.FolderID, asked bool) (bool, error) {
 	at, err := s.Find(was, p)
 	if err == nil {
@@ -168,7 +171,7 @@ func (s *Server) ToClone(ctx context.Context, was string, p api.FolderID, asked 
 	return true, nil
 }
 
-// away is for how long a server has not run, as far as this one knows.
+// away returns for how long a server has not run, as far as this one knows.
 func (s *Server) away(server string, runs bool) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,7 +187,7 @@ func (s *Server) away(server string, runs bool) time.Duration {
 	return 0
 }
 
-// cloneOf is the folder of the clone that holds a path; "" = none does.
+// cloneOf returns the folder of the clone that holds a path; "" = no clone does.
 func (s *Server) cloneOf(root string) string {
 	if s.clones.Dir == "" {
 		return ""
@@ -200,7 +203,7 @@ func (s *Server) cloneOf(root string) string {
 	return filepath.Join(s.clones.Dir, name)
 }
 
-// storeOf is the store that a clone's file names.
+// storeOf returns the store that a clone's file names.
 func (s *Server) storeOf(root string) string {
 	dir := s.cloneOf(root)
 	if dir == "" {
@@ -212,7 +215,7 @@ func (s *Server) storeOf(root string) string {
 	return ""
 }
 
-// originOf is the content of a clone's file; zero where the file cannot be read.
+// originOf returns the content of a clone's file; zero if the file cannot be read.
 func originOf(dir string) (o origin) {
 	data, err := inputfile.Read(filepath.Join(dir, originName))
 	if err != nil || json.Unmarshal(data, &o) != nil {
@@ -221,7 +224,7 @@ func originOf(dir string) (o origin) {
 	return o
 }
 
-// Cloned are the clones that this server has made, with their tasks.
+// Cloned returns the clones that this server has made, with their tasks.
 func (s *Server) Cloned() map[string]string {
 	if s == nil || s.clones.Dir == "" {
 		return nil
@@ -283,7 +286,8 @@ func (s *Server) Clone(ctx context.Context, task string, p api.FolderID,
 	return filepath.Join(dir, below), func() { _ = os.RemoveAll(dir) }, nil
 }
 
-// place gives a clone the first name that is free. An older clone of the task stays: its user may have changed something.
+// place renames a clone to the first free name. An older clone of the task stays: its user may have changed
+// something.
 func (s *Server) place(temp, task string) (string, error) {
 	for n := 1; ; n++ {
 		dir := filepath.Join(s.clones.Dir, task)

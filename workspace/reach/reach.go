@@ -1,5 +1,5 @@
 // Package reach decides whether a server has the folder that a task worked in on another server. An equal path is no
-// proof: each machine may have a folder of that path. The proof is one of these:
+// proof: each machine may have a folder with this path. The proof is one of these:
 //
 //   - The folder lies in a shared folder, which both servers have under one name and whose file markName holds the same
 //     text. The paths may differ.
@@ -9,8 +9,9 @@
 // Where no server that runs has the folder, a server may clone it: from a remote that its operator named, at a commit that
 // the remote has, with the files that differed as the task's checkpoints hold them. See Cloning.
 //
-// A task of a shared folder is found there and nowhere else. Without the mark a folder that is not mounted would be taken
-// for an empty workspace. A record of shared folders in the database in place of the mark was rejected for that.
+// A task of a shared folder is found there and nowhere else. Without the mark, a folder that is not mounted would
+// look like an empty workspace. A record of shared folders in the database instead of the mark was rejected for this
+// reason.
 package reach
 
 import (
@@ -35,11 +36,12 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// markName is a file in a shared folder, which the first server makes. Its text tells the folder from all others.
+// markName is a file in a shared folder, which the first server makes. Its text distinguishes the folder from all
+// others.
 const markName = ".roost-shared"
 
-// Server knows the folders that one server reaches. It is safe for concurrent use. In a process without a group
-// the Server is nil: each path is the folder that a task means.
+// Server knows the folders that one server reaches. It is safe for concurrent use. In a process without a group the
+// Server is nil: each path means the folder at this path.
 type Server struct {
 	id      string
 	folders []folder
@@ -47,22 +49,22 @@ type Server struct {
 	running func(context.Context) ([]api.GroupServer, error)
 
 	mu   sync.Mutex
-	gone map[string]time.Time // of servers whose workspaces this one lacks: when this one first noticed that they do not run
+	gone map[string]time.Time // by servers whose workspaces this one lacks: when this one first noticed that they do not run
 }
 
-// Options name the folders that a server reaches beside its own.
+// Options name the folders that a server reaches in addition to its own.
 type Options struct {
 	Shared  []string // folders that servers share, as NAME=DIR
 	Clones  Cloning
-	Running func(context.Context) ([]api.GroupServer, error) // the servers that run; nil = none is known
+	Running func(context.Context) ([]api.GroupServer, error) // the running servers; nil = none is known
 }
 
 type folder struct{ name, path string }
 
-// validName is a name of a shared folder. It has no separator of paths, and is no option.
+// validName is the form of a shared folder's name. It has no path separator, and cannot be mistaken for an option.
 var validName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// New returns the Server with an id. It makes the marks that shared folders lack, and the folder for clones.
+// New returns the Server with an id. It makes missing marks in shared folders, and the folder for clones.
 func New(id string, o Options) (*Server, error) {
 	s := &Server{id: id, clones: o.Clones, running: o.Running, gone: map[string]time.Time{}}
 	if s.running == nil {
@@ -96,7 +98,7 @@ func New(id string, o Options) (*Server, error) {
 
 var errNoMark = errors.New("it lacks the file " + markName + ": it is not mounted, or the file was removed")
 
-// open is the folder without links, and the text of its mark.
+// open returns the folder's path without links, and the text of its mark.
 func (f folder) open() (root, mark string, err error) {
 	if root, err = filepath.EvalSymlinks(f.path); err != nil {
 		return "", "", err
@@ -111,7 +113,7 @@ func (f folder) open() (root, mark string, err error) {
 	return root, mark, err
 }
 
-// Folders are the shared folders that are there now.
+// Folders returns the shared folders that exist now.
 func (s *Server) Folders() []api.SharedFolder {
 	list := []api.SharedFolder{}
 	if s == nil {
@@ -125,7 +127,7 @@ func (s *Server) Folders() []api.SharedFolder {
 	return list
 }
 
-// ID is the id of the server; "" outside of a group.
+// ID returns the id of the server; "" outside of a group.
 func (s *Server) ID() string {
 	if s == nil {
 		return ""
@@ -133,7 +135,7 @@ func (s *Server) ID() string {
 	return s.id
 }
 
-// Marks are the files that mark shared folders: no agent changes them without asking.
+// Marks returns the files that mark shared folders: no agent may change them without asking.
 func (s *Server) Marks() (list []string) {
 	if s == nil {
 		return nil
@@ -144,8 +146,8 @@ func (s *Server) Marks() (list []string) {
 	return list
 }
 
-// Identify returns the identity by which other servers recognise a folder of this one, which is absolute and without links.
-// Of shared folders that contain each other the inner one counts.
+// Identify returns the identity by which other servers recognise a folder of this one, which is absolute and without
+// links. If shared folders contain each other, the inner one counts.
 func (s *Server) Identify(root string) (p api.FolderID) {
 	if s == nil {
 		return p
@@ -164,7 +166,7 @@ func (s *Server) Identify(root string) (p api.FolderID) {
 	return p
 }
 
-// inode identifies a folder while this machine runs; "" where that is not known.
+// inode identifies a folder while this machine runs; "" if that is unknown.
 func inode(root string) string {
 	info, err := os.Stat(root)
 	if err != nil || process.Boot() == "" {
@@ -206,7 +208,7 @@ func (s *Server) Find(was string, p api.FolderID) (string, error) {
 	return at, nil
 }
 
-// shared is the path on this server of a workspace in a shared folder.
+// shared returns the path on this server of a workspace in a shared folder.
 func (s *Server) shared(p api.FolderID) (string, error) {
 	i := slices.IndexFunc(s.folders, func(f folder) bool { return f.name == p.Shared })
 	if i < 0 {
@@ -225,7 +227,7 @@ func (s *Server) shared(p api.FolderID) (string, error) {
 	return filepath.Join(root, filepath.FromSlash(p.Below)), nil
 }
 
-// Check is Find again once the workspace is open, at a path without links: a link may have been put there after Find.
+// Check repeats Find once the workspace is open, at a path without links: a link may have appeared there after Find.
 func (s *Server) Check(root string, p api.FolderID) error {
 	if s == nil || p.Shared == "" {
 		return nil
@@ -237,8 +239,8 @@ func (s *Server) Check(root string, p api.FolderID) error {
 	return err
 }
 
-// SharedName is a name for what is kept of a workspace's files: the same on each server that has it as a shared folder.
-// "" = the workspace lies in none.
+// SharedName returns a name for stored data about a workspace's files: it is the same on each server that has the
+// workspace in a shared folder. "" = the workspace is in none.
 func SharedName(p api.FolderID) string {
 	if p.Shared == "" {
 		return ""
@@ -257,7 +259,7 @@ func Has(s api.GroupServer, p api.FolderID) bool {
 // Clones reports whether a server announces that it clones workspaces of this identity.
 func Clones(s api.GroupServer, p api.FolderID) bool { return uncloned(p, s.ClonesFrom) == "" }
 
-// Unreached is the reason why no server that runs takes over a task with a workspace of this identity; "" when one may.
+// Unreached returns why no running server takes over a task with a workspace of this identity; "" when one may.
 func Unreached(p api.FolderID, running []api.GroupServer) string {
 	switch {
 	case slices.ContainsFunc(running, func(s api.GroupServer) bool { return Has(s, p) }):

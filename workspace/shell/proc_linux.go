@@ -25,8 +25,8 @@ type stat struct {
 	session int
 	started int64
 	threads int
-	kernel  bool // a thread of the kernel's
-	bare    bool // it has become its program, and was given no environment
+	kernel  bool // a thread of the kernel
+	bare    bool // it runs its program, and got no environment
 }
 
 func readStat(pid int) (stat, bool) {
@@ -38,7 +38,7 @@ func readStat(pid int) (stat, bool) {
 	return parseStat(buf[:n])
 }
 
-// readOnce reads the beginning of a file, with as few calls of the system as there can be.
+// readOnce reads the beginning of a file, with as few system calls as possible.
 func readOnce(name string, buf []byte) (int, error) {
 	again := func(call func() (int, error)) (n int, err error) {
 		for n, err = call(); err == unix.EINTR; n, err = call() { //nolint:errorlint // it returns just this
@@ -54,8 +54,8 @@ func readOnce(name string, buf []byte) (int, error) {
 	return max(n, 0), err
 }
 
-// Other fields that are read there: a flag of field 9, and fields by their index after the name. The address of the
-// code is the last that is set when a process becomes another program.
+// Other fields of that file: a flag in field 9, and fields by their index after the name. When a process becomes
+// another program, the system sets the address of the code last.
 const (
 	kernelThread = 0x00200000
 	codeStart    = 26 - 3
@@ -63,7 +63,7 @@ const (
 	envEnd       = 51 - 3
 )
 
-// parseStat cuts at the last ")": a process may put anything into its name.
+// parseStat reads the fields after the last ")": a process may put anything into its name.
 func parseStat(b []byte) (stat, bool) {
 	open, shut := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
 	if open < 0 || shut < open {
@@ -93,8 +93,8 @@ func parseStat(b []byte) (stat, bool) {
 	return s, err0 == nil && err1 == nil && err2 == nil && err3 == nil
 }
 
-// dead reports whether it has ended and waits for its parent to read its exit status. A process whose first thread
-// has ended looks the same, but has others.
+// dead reports whether the process has ended and waits for its parent to read its exit status. A process whose first
+// thread has ended looks the same, but has other threads.
 func (s stat) dead() bool {
 	return s.threads < 2 && (s.state == 'Z' || s.state == 'X' || s.state == 'x')
 }
@@ -123,9 +123,9 @@ func (p Process) members(l *look) []Member {
 	return out
 }
 
-// Find reports whether anything of a recorded command is still alive. It never takes another process for it: the boot
-// must be the same and the leader must have the recorded start time; when the leader has ended, only processes that
-// carry the mark count.
+// Find reports whether anything of a recorded command is still alive. It never mistakes another process for the
+// command: the boot must be the same and the leader must have the recorded start time; when the leader has ended,
+// only processes that carry the mark count.
 func Find(p Process) (alive bool) {
 	if p.PGID <= 1 || p.Started == 0 || p.Boot == "" || p.Boot != process.Boot() {
 		return false
@@ -133,8 +133,8 @@ func Find(p Process) (alive bool) {
 	return len(recorded(p)) > 0
 }
 
-// recorded is members without processes that may only have the same numbers: when the leader has ended, its number
-// may since have led another group.
+// recorded is members without processes that may only have the same numbers: when the leader has ended, another group
+// may have got its number since.
 func recorded(p Process) []Member {
 	return surely(p.Started, func(l *look) []Member {
 		all := p.members(l)
@@ -151,26 +151,25 @@ func (m Member) same() bool {
 	return ok && s.started == m.started
 }
 
-// looks bounds how often a search scans all processes for those of a command, and lookAgain
-// is the pause between two scans. Where other processes start and end all the time no scan is
-// ever certain to be complete.
+// looks bounds how often a search scans all processes for those of a command, and lookAgain is the pause between two
+// scans. If other processes start and end all the time, no scan is ever certain to be complete.
 const (
 	looks     = 50
 	lookAgain = 2 * time.Millisecond
 )
 
-// look is one scan of all processes. A scan takes time, and so it may miss a process: one that
-// ends during the scan may have started another, whose number was not listed yet, and one that
-// is in the middle of an exec shows no environment, and so no mark, for a moment.
+// look is one scan of all processes. A scan takes time, so it may miss a process: a process that ends during the scan
+// may have started another one whose number was not listed yet, and a process in the middle of an exec shows no
+// environment, and so no mark, for a moment.
 type look struct {
-	since  int64        // a process that began earlier does not belong to the command
-	before map[int]bool // seen by the scan before this one, and not the command's
+	since  int64        // a process that began before this time does not belong to the command
+	before map[int]bool // processes that the scan before this one saw, and that are not the command's
 	seen   map[int]bool
 	unsure bool   // the scan may have missed a process
 	buf    []byte // for environments
 }
 
-// surely scans until it finds a process, or a scan is certain to have missed none.
+// surely scans until it finds a process, or until a scan certainly missed none.
 func surely(since int64, find func(*look) []Member) []Member {
 	l := &look{}
 	for n := 1; ; n++ {
@@ -202,9 +201,9 @@ func (l *look) at(pid int, fn func(pid int, s stat)) {
 	}
 }
 
-// listed gives the numbers of all processes. They are listed by number, so a process
-// whose parent then ends comes later in the list, unless numbering wrapped around between the
-// two. That does not happen twice in so short a time, so listed lists twice.
+// listed returns the numbers of all processes. They are listed by number, so a child of a process that ends meanwhile
+// comes later in the list, unless the numbers wrapped around between the two. That does not happen twice in so short
+// a time, so listed lists twice.
 func (l *look) listed() []int {
 	var pids []int
 	for range 2 {
@@ -231,11 +230,10 @@ func namesIn(folder string) ([]string, error) {
 	return dir.Readdirnames(-1)
 }
 
-// FindMarked lists the living processes whose environment carries mark, and those
-// in a session that one of them leads or that lost its leader: such a session was
-// made by the command, and a member of it may have cleared its environment. This
-// process and those it descends from are never listed: a Roost that runs inside
-// a command of another one carries the outer mark itself.
+// FindMarked lists the living processes whose environment carries mark, and those in a session that one of them leads
+// or that lost its leader: such a session was made by the command, and a member of it may have cleared its
+// environment. It never lists this process and its ancestors: a Roost that runs inside a command of another Roost
+// carries the outer mark itself.
 func FindMarked(mark string) []Member {
 	if !usableMark(mark) {
 		return nil
@@ -275,7 +273,7 @@ func (l *look) carriers(mark string) []Member {
 	return out
 }
 
-// lineage is this process and what it descends from.
+// lineage returns this process and its ancestors.
 func lineage() map[int]bool {
 	out := map[int]bool{}
 	for pid := os.Getpid(); pid > 0 && !out[pid]; {
@@ -327,8 +325,8 @@ func carried(env []byte, mark string) bool {
 	return false
 }
 
-// environ reads a process's environment. Where its first thread has ended, the others have
-// it. The bytes are good until the next read.
+// environ reads a process's environment. If its first thread has ended, it reads that of another thread. The bytes
+// are valid until the next read.
 func (l *look) environ(pid int) ([]byte, error) {
 	proc := "/proc/" + strconv.Itoa(pid)
 	env, err := l.read(proc + "/environ")
@@ -344,8 +342,8 @@ func (l *look) environ(pid int) ([]byte, error) {
 	return nil, err
 }
 
-// read reads all of it in one go: of a process that becomes another program between two
-// reads there would be the first part, and then nothing, as if that were the end.
+// read reads the whole file at once: if a process became another program between two reads, the second one would
+// return nothing, which would look like the end.
 func (l *look) read(name string) ([]byte, error) {
 	if l.buf == nil {
 		l.buf = make([]byte, 64<<10)
@@ -359,9 +357,9 @@ func (l *look) read(name string) ([]byte, error) {
 	}
 }
 
-// HideSelf keeps other processes of this user, above all the commands that this one runs, from
-// reading its environment and its memory, where the keys of providers are. Root and processes
-// with CAP_SYS_PTRACE read them all the same.
+// HideSelf keeps other processes of this user, above all the commands that this one runs, from reading its
+// environment and its memory, where the keys of providers are. Root and processes with CAP_SYS_PTRACE can still read
+// them.
 //
 // A Roost that runs inside a command of another one stays readable: the outer one finds it by
 // the mark in its environment.
@@ -372,8 +370,7 @@ func HideSelf() {
 	}
 }
 
-// serving is a session of its own, as for a command, and a signal should this
-// process die.
+// serving returns a session of its own, as for a command, and a signal if this process dies.
 func serving() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGTERM}
 }

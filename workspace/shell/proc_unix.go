@@ -20,8 +20,9 @@ func members(p Process) []Member {
 	return []Member{{PID: p.PGID, Name: "process group", grouped: true}}
 }
 
-// Find reports whether a recorded command's leader is still alive. Where the system names no boot it answers false:
-// without one a reused number looks like the command, and ending another program's process is worse than leaving a command.
+// Find reports whether a recorded command's leader is still alive. It returns false if the system does not identify
+// boots: a reused number would then look like the command, and ending another program's process is worse than leaving
+// a command.
 func Find(p Process) (alive bool) {
 	if p.PGID <= 1 || p.Started == 0 || p.Boot == "" || p.Boot != process.Boot() {
 		return false
@@ -33,5 +34,5 @@ func (m Member) same() bool { return false } // all members are in the group her
 
 func recorded(p Process) []Member { return members(p) } // Find has vouched for the leader
 
-// serving is a session of its own, as for a command.
+// serving returns a session of its own, as for a command.
 func serving() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

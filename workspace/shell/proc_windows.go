@@ -48,7 +48,7 @@ func status(s *os.ProcessState) (int, string) {
 	return s.ExitCode(), ""
 }
 
-// Find answers false: a reused number looks like the command.
+// Find returns false: a reused number looks like the command.
 func Find(Process) (alive bool) { return false }
 
 func recorded(p Process) []Member { return members(p) } // Find has vouched for the leader

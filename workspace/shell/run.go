@@ -2,8 +2,8 @@
 //
 // The line goes to /bin/sh -c (cmd.exe /C on Windows), not to $SHELL: the same line must mean the same on every
 // machine, and a login shell's start files must not take part. It runs in a session of its own, with stdin closed and
-// no controlling terminal, so that what would prompt fails at once instead of hanging. stdout and stderr share one
-// pipe and keep their order, unless the caller wants them apart.
+// no controlling terminal, so that a program that would prompt fails at once instead of hanging. stdout and stderr
+// share one pipe and keep their order, unless the caller wants them apart.
 //
 // What belongs to a command: every process in its session or process group and, on Linux, every process whose
 // environment carries the mark that Run set (this finds daemons that made a session of their own). When the command
@@ -46,10 +46,10 @@ import (
 // Times of an end. Their sum stays under two seconds, which is what a cancel may
 // take.
 const (
-	settle    = 150 * time.Millisecond  // what a shell left behind may take to end by itself
+	settle    = 150 * time.Millisecond  // for processes that a shell left behind, to end by themselves
 	grace     = 600 * time.Millisecond  // between SIGTERM and SIGKILL
-	killWait  = 1100 * time.Millisecond // for the kernel to do it; on a busy machine that takes long
-	pipeQuiet = 200 * time.Millisecond  // no output for so long and no process left: a process outside the command holds the pipe
+	killWait  = 1100 * time.Millisecond // for the kernel to end them; on a busy machine that takes long
+	pipeQuiet = 200 * time.Millisecond  // silence with no process left, after which an outside process must hold the pipe
 	pollEvery = 10 * time.Millisecond
 )
 
@@ -59,17 +59,17 @@ type Command struct {
 	Dir     string        // working directory, absolute
 	Env     []string      // nil = Environ(os.Environ())
 	Timeout time.Duration // 0 = none
-	// Output gets stdout and stderr as they come, raw, from one goroutine. It
-	// must not block for long: the command waits for it, and so does a cancel.
-	// nil discards. After an error nothing more is written, and Run returns it.
+	// Output gets stdout and stderr as they come, raw, from one goroutine. It must not block for long, because the
+	// command and a cancel wait for it. nil discards the output. After an error nothing more is written, and Run
+	// returns the error.
 	Output io.Writer
-	// Errors gets stderr, as Output gets both otherwise. It must take everything. nil = Output gets it.
+	// Errors gets stderr, which otherwise goes to Output. It must accept everything. nil = Output gets stderr.
 	Errors io.Writer
-	// Input is the command's stdin; nil = nothing. A file and not a reader: a command that does not read
-	// it keeps nobody waiting.
+	// Input is the command's stdin; nil = nothing. It is a file and not a reader, so that nothing waits for a command
+	// that does not read it.
 	Input *os.File
-	// Mark goes into the environment of all that the command starts, so that it is
-	// found again; letters and digits. "" = a new one.
+	// Mark is put into the environment of everything that the command starts, so that FindMarked finds it; letters
+	// and digits. "" = a new one.
 	Mark string
 	// Started is called once, before the first byte of output is read.
 	Started func(Process)
@@ -81,15 +81,15 @@ type Result struct {
 	Signal    string   // name of that signal, "" otherwise
 	TimedOut  bool     // Timeout passed
 	Cancelled bool     // the context ended
-	Ended     []Member // processes the shell left running, which were ended
+	Ended     []Member // processes that the shell left running, and that were ended
 	Survivors []Member // processes that even SIGKILL did not end in time
 	PipeHeld  bool     // a process outside the command keeps its output open
 	Duration  time.Duration
 }
 
-// Run runs c and returns when it, and all it started, has ended. A non-zero exit, a time-out and a cancel are
-// results, not errors. Errors: the working directory or the shell is missing, or Output failed (the command is ended
-// then).
+// Run runs c and returns when it, and everything that it started, has ended. A non-zero exit, a time-out and a cancel
+// are results, not errors. Errors: the working directory or the shell is missing, or Output failed (the command was
+// then ended).
 func Run(ctx context.Context, c Command) (Result, error) {
 	if ctx.Err() != nil {
 		return Result{Exit: -1, Cancelled: true}, nil
@@ -163,8 +163,8 @@ func environ(c Command, mark string) []string {
 	return set(set(env, markVar+"="+mark), "PWD="+c.Dir)
 }
 
-// follow waits until the shell exits, the context ends, the time is over or the output fails, and
-// then ends what is left of the command.
+// follow waits until the shell exits, the context ends, the time is over or the output fails, and then ends the
+// remaining processes of the command.
 func follow(ctx context.Context, c Command, cmd *exec.Cmd, p Process, pump *pump, exited <-chan error) (Result, error) {
 	var res Result
 	var timeout <-chan time.Time
@@ -201,7 +201,7 @@ func follow(ctx context.Context, c Command, cmd *exec.Cmd, p Process, pump *pump
 	return res, pump.stop(&res)
 }
 
-// await polls until nothing of p is left or d has passed, and returns what is left.
+// await polls until no process of p is left or d has passed, and returns the remaining ones.
 func await(p Process, look func(Process) []Member, d time.Duration, hurry <-chan struct{}) []Member {
 	deadline := time.NewTimer(d)
 	defer deadline.Stop()
@@ -222,7 +222,8 @@ func await(p Process, look func(Process) []Member, d time.Duration, hurry <-chan
 	}
 }
 
-// end ends all processes that look finds, with SIGTERM and after a grace with SIGKILL. It returns those that live on.
+// end ends all processes that look finds, with SIGTERM and after a grace with SIGKILL. It returns those that still
+// live.
 func end(p Process, look func(Process) []Member) []Member {
 	interrupt(p, look(p))
 	if len(await(p, look, grace, nil)) == 0 {
@@ -239,9 +240,9 @@ func end(p Process, look func(Process) []Member) []Member {
 	}
 }
 
-// End ends a command that outlived the engine that started it, and all it
-// started. It returns nil when nothing of it is left, also when there was nothing
-// to begin with; the context's error when that ended first.
+// End ends a command that outlived the engine that started it, and everything that the command started. It returns
+// nil when no process is left, even when there was none to begin with; the context's error when the context ended
+// first.
 func End(ctx context.Context, p Process) error {
 	if !Find(p) {
 		return nil
@@ -249,18 +250,18 @@ func End(ctx context.Context, p Process) error {
 	return endWithin(ctx, p, recorded, fmt.Sprintf("process group %d", p.PGID))
 }
 
-// pump carries output from the pipe to the writer.
+// pump copies output from the pipe to the writer.
 type pump struct {
 	r      *os.File
 	n      atomic.Int64
-	busy   atomic.Bool // the writer works on bytes
-	held   atomic.Bool // a process outside the command holds the pipe: read no more
+	busy   atomic.Bool // the writer is at work
+	held   atomic.Bool // a process outside the command holds the pipe: stop reading
 	done   chan struct{}
 	broken chan struct{}
 	err    error // the writer's; set before broken is closed
 }
 
-// startPump starts a pump; without a pipe there is nothing to carry.
+// startPump starts a pump; without a pipe it copies nothing.
 func startPump(r *os.File, w io.Writer) *pump {
 	if r == nil {
 		return nil
@@ -292,14 +293,13 @@ func (p *pump) run(w io.Writer) {
 	}
 }
 
-// maxPipe is the most a pipe can hold: what a program may ask the kernel for.
+// maxPipe is the largest capacity of a pipe that a program may ask the kernel for.
 const maxPipe = 1 << 20
 
-// stop waits for the rest of the output. All writers are gone by now, so the end
-// of the pipe is at most one pipe buffer away, unless a process outside the command holds
-// the pipe. Then stop gives the pipe up after pipeQuiet without work, whether that process
-// is silent or writes now and then, or once more came than a pipe can hold. stop counts
-// ticks, not time: on a busy machine the reader is late as well.
+// stop waits for the rest of the output. All writers have ended by now, so the end of the pipe is at most one pipe
+// buffer away, unless a process outside the command holds the pipe. In that case stop abandons the pipe after
+// pipeQuiet without work, or when more has come than a pipe can hold. stop counts ticks, not time: on a busy machine
+// the reader is late as well.
 func (p *pump) stop(res *Result) error {
 	if p == nil {
 		return nil
@@ -330,14 +330,14 @@ func (p *pump) stop(res *Result) error {
 	}
 }
 
-// Beginning keeps the first Most bytes of an output, and takes the rest without keeping it.
+// Beginning keeps the first Most bytes of an output, and discards the rest.
 type Beginning struct {
 	Most int
 	Kept []byte
-	Cut  bool // there was more
+	Cut  bool // there was more output
 }
 
-// Write takes everything.
+// Write accepts all bytes.
 func (b *Beginning) Write(p []byte) (int, error) {
 	room := b.Most - len(b.Kept)
 	b.Cut = b.Cut || len(p) > room
@@ -345,15 +345,15 @@ func (b *Beginning) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Text is what was kept, as UTF-8.
+// Text returns the kept bytes as UTF-8.
 func (b *Beginning) Text() string { return strings.ToValidUTF8(string(b.Kept), "\uFFFD") }
 
-// Process identifies a running command beyond the reuse of its number.
+// Process identifies a running command even if its number is reused.
 type Process struct {
 	PGID    int    `json:"pgid"`
 	Started int64  `json:"started"`        // kernel start time: clock ticks since boot (Linux), Unix microseconds (macOS), 0 elsewhere
 	Boot    string `json:"boot"`           // boot id
-	Mark    string `json:"mark,omitempty"` // random word in the environment of all it starts
+	Mark    string `json:"mark,omitempty"` // random word in the environment of everything that it starts
 }
 
 // Member is one process of a command.
@@ -364,13 +364,11 @@ type Member struct {
 	grouped bool // in the command's own process group
 }
 
-// markVar carries the marks of a command and of those it was started by,
-// separated by commas.
+// markVar holds the marks of a command and of the commands that started it, separated by commas.
 const markVar = "ROOST_COMMAND"
 
-// secretVars hold the keys with which Roost itself asks models. A command has no
-// business with them. Variables of the user's own tools (GITHUB_TOKEN, AWS_...)
-// stay: their commands need them, and output is masked elsewhere.
+// secretVars hold the keys with which Roost itself asks models. A command does not need them. Variables of the user's
+// own tools (GITHUB_TOKEN, AWS_...) stay: those tools need them, and output is masked elsewhere.
 var secretVars = []string{
 	"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "AWS_BEARER_TOKEN_BEDROCK", "AZURE_OPENAI_AD_TOKEN", "AZURE_OPENAI_API_KEY",
 	"CEREBRAS_API_KEY", "COHERE_API_KEY",
@@ -386,8 +384,8 @@ var plainVars = []string{
 	"GIT_TERMINAL_PROMPT=0", "SSH_ASKPASS_REQUIRE=never", "DEBIAN_FRONTEND=noninteractive",
 }
 
-// gitSettings keep git from taking any folder with the right names in it for a
-// repository, and from running the program that a repository names for its status.
+// gitSettings keep git from treating any folder with the right names in it as a repository, and from running the
+// program that a repository names for its status.
 var gitSettings = [][2]string{{"safe.bareRepository", "explicit"}, {"core.fsmonitor", "false"}}
 
 // withGitSettings adds gitSettings behind the settings that the environment holds already.
@@ -416,9 +414,9 @@ func withGitSettings(env []string) []string {
 	return set(env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", n))
 }
 
-// Environ returns the environment a command gets, made from base: without keys
-// of model providers and without ROOST_* variables, with settings that keep
-// programs from asking, paging and colouring, and git from running what a folder names. The order is base's order.
+// Environ returns the environment for a command, made from base: without keys of model providers and without ROOST_*
+// variables, with settings that keep programs from prompting, paging and colouring, and that keep git from running
+// programs that a folder names. The order is that of base.
 func Environ(base []string) []string {
 	out := make([]string, 0, len(base)+len(plainVars))
 	for _, kv := range base {
@@ -447,27 +445,24 @@ func set(env []string, kv string) []string {
 	return append(kept, kv)
 }
 
-// marked reports whether one environment, cut from text that is separated by NUL or newline, carries mark.
+// marked reports whether one environment entry, from text separated by NUL or newline, carries mark.
 func marked(kv, mark string) bool {
 	v, ok := strings.CutPrefix(kv, markVar+"=")
 	return ok && mark != "" && slices.Contains(strings.Split(v, ","), mark)
 }
 
-// NewMark makes a mark for Command.Mark: a unique word. A caller that
-// records it before the command starts can find what the command started even if
-// the engine dies before it learns of the process: FindMarked needs no number.
+// NewMark makes a mark for Command.Mark: a unique word. A caller that records it before the command starts can find
+// the command's processes even if the engine dies before it learns of them: FindMarked needs no number.
 func NewMark() string { return rand.Text() }
 
-// usableMark reports whether a mark can be put in the list that the environment
-// variable holds.
+// usableMark reports whether a mark can be part of the list in the environment variable.
 func usableMark(mark string) bool {
 	return mark != "" && len(mark) <= 128 && !strings.ContainsAny(mark, ",=\x00\n")
 }
 
-// EndMarked ends every process that FindMarked finds, and those they start
-// in the meantime: SIGTERM, a short grace, SIGKILL. It returns what it found at first,
-// nil when there was nothing. The error is the context's, or names processes that
-// would not end.
+// EndMarked ends every process that FindMarked finds, and those that they start in the meantime: SIGTERM, a short
+// grace, SIGKILL. It returns what it found at first, nil when there was nothing. The error is the context's, or names
+// processes that did not end.
 func EndMarked(ctx context.Context, mark string) ([]Member, error) {
 	found := FindMarked(mark)
 	if len(found) == 0 {
@@ -477,8 +472,8 @@ func EndMarked(ctx context.Context, mark string) ([]Member, error) {
 	return found, endWithin(ctx, Process{Mark: mark}, look, "command with mark "+mark)
 }
 
-// endWithin is end with a context. When the context ends, endWithin still waits for the end of
-// the attempt, which is bounded: an owner waits for its goroutines.
+// endWithin is end with a context. When the context ends, endWithin still waits for the end of the attempt, which
+// takes a bounded time: an owner waits for its goroutines.
 func endWithin(ctx context.Context, p Process, look func(Process) []Member, what string) error {
 	done := make(chan []Member, 1)
 	go func() { done <- end(p, look) }()

@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// exitWait is the time that a program may take to end by itself once its stdin is closed.
+// exitWait limits how long a program may take to end by itself once its stdin is closed.
 const exitWait = 300 * time.Millisecond
 
-// Program is a program that serves over stdin and stdout for as long as its owner
-// wants, unlike a Command, which runs to its end. No shell takes part.
+// Program is a program that serves over stdin and stdout for as long as its owner wants, unlike a Command, which runs
+// to its end. It runs without a shell.
 type Program struct {
 	Path   string // a name without a slash is searched in PATH; with one it is relative to Dir
 	Args   []string
 	Dir    string    // working directory, absolute
-	Env    []string  // all that it gets, beside the mark
-	Mark   string    // see Command.Mark; it must be usable, and may be that of others too
+	Env    []string  // its whole environment, apart from the mark
+	Mark   string    // see Command.Mark; it must be usable, and others may have the same one
 	Stderr io.Writer // gets stderr from one goroutine; nil discards
 }
 
@@ -38,15 +38,14 @@ type Child struct {
 	pumped  chan struct{}
 	once    sync.Once
 	left    []Member
-	moment  time.Duration // to end by itself once its stdin is closed
+	moment  time.Duration // for the program to end by itself once its stdin is closed
 }
 
 // Serve starts a program. The caller must End the Child.
 //
-// If this process dies, the program's stdin ends, which asks a server to exit, and on
-// Linux the program gets SIGTERM: the kernel sends that when the thread that forked
-// ends, so Serve keeps a thread for the program's whole life. FindMarked finds what
-// lives on all the same.
+// If this process dies, the program's stdin ends, which asks a server to exit, and on Linux the program gets SIGTERM:
+// the kernel sends that when the thread that forked ends, so Serve keeps a thread for the program's whole life.
+// FindMarked finds processes that still survive.
 func Serve(p Program) (*Child, error) {
 	if !usableMark(p.Mark) {
 		return nil, fmt.Errorf("start %s: the mark %q cannot be found again", p.Path, p.Mark)
@@ -126,11 +125,11 @@ func (c *Child) drain(w io.Writer) {
 	}
 }
 
-// Done is closed when the program itself has ended; others that it started may live.
+// Done returns a channel that is closed when the program itself has ended; processes that it started may still live.
 func (c *Child) Done() <-chan struct{} { return c.done }
 
-// Drained is closed when all output on stderr has gone to Program.Stderr: a moment after the program has ended, or
-// later, when others that it started hold the pipe.
+// Drained returns a channel that is closed when all output on stderr has gone to Program.Stderr: a moment after the
+// program has ended, or later, when processes that it started hold the pipe.
 func (c *Child) Drained() <-chan struct{} { return c.pumped }
 
 // Status describes in words how the program ended, "" while it runs.
@@ -147,9 +146,9 @@ func (c *Child) Status() string {
 	return fmt.Sprintf("it ended with exit code %d", exit)
 }
 
-// End closes the program's stdin, gives it a moment to go, and then ends it and all
-// it started, within two seconds. It returns what even SIGKILL did not end. It may be
-// called more than once and from several goroutines.
+// End closes the program's stdin, gives it a moment to end by itself, and then ends it and everything that it
+// started, within two seconds. It returns the processes that even SIGKILL did not end. It may be called more than
+// once and from several goroutines.
 func (c *Child) End() []Member {
 	c.once.Do(func() {
 		_ = c.In.Close()

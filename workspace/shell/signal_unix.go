@@ -25,8 +25,8 @@ func interrupt(p Process, ms []Member) {
 
 func kill(p Process, ms []Member) { signal(p, ms, syscall.SIGKILL) }
 
-// signal reaches the group in one call, which no fork can slip through, and then the members that left it, one by
-// one. It signals the group only while a member was just seen in it: otherwise its number may belong to another
+// signal sends a signal to the group in one call, which no fork can escape, and then to each member that left the
+// group. It signals the group only if a member was just seen in it: otherwise the number may belong to another
 // program.
 func signal(p Process, ms []Member, sig syscall.Signal) {
 	group := false

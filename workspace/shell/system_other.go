@@ -2,7 +2,7 @@
 
 package shell
 
-// HideSelf does nothing: only Linux is known to let a process do this for itself.
+// HideSelf does nothing: only on Linux is a way known in which a process can do this for itself.
 func HideSelf() {}
 
 // FindMarked finds nothing: other systems do not show the environment of a

@@ -6,7 +6,7 @@ import (
 	"github.com/roost-dev/roost/api"
 )
 
-// Word spells a word so that a shell takes it as one.
+// Word quotes a word so that a shell reads it as one word.
 func Word(word string) string {
 	if source, id, ok := strings.Cut(word, ":"); ok && api.ValidTaskID(source) && api.ValidTaskID(id) ||
 		api.ValidTaskID(strings.Replace(word, "~", "-", 1)) {

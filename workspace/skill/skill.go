@@ -1,5 +1,5 @@
 // Package skill knows the skills: folders with a file SKILL.md that describes how a kind of work is done, and with
-// the other files that it needs. A model gets their names and descriptions, and asks for the text of one when it
+// the other files that it needs. A model gets their names and descriptions, and requests the text of a skill when it
 // needs it.
 //
 // The package finds them where Roo and other agents keep them: in .roo/skills and .agents/skills of the workspace and of the home
@@ -7,12 +7,12 @@
 // between lines of "---") that holds name, which is that of the folder, and description; modeSlugs, or the older
 // mode, may name the modes it is for.
 //
-// Of several skills of a name the workspace's counts before the home folder's, a mode's before that of every mode,
-// and .roo before .agents. A skill that cannot be used is left out alone, with a reason.
+// Among several skills with one name, the workspace's comes before the home folder's, a mode's before that of every
+// mode, and .roo before .agents. A skill that cannot be used is left out alone, with a reason.
 //
-// No link of the workspace's leads out of it: a repository must not bring along a name that leads to what it may not
-// read. In the home folder links are followed, as they are the user's own. Files are read when the model wants them,
-// so that an edit counts at once.
+// No link of the workspace is followed out of it: a repository must not contain a name that leads to a file outside.
+// In the home folder links are followed, because they are the user's own. Files are read when the model requests
+// them, so that an edit takes effect at once.
 //
 // Limits: 200 folders in one place and 100 skills in all; 256 KiB of a file.
 package skill
@@ -38,7 +38,7 @@ type Skill struct {
 	Name        string   `json:"name"`
 	Description string   `json:"description"`
 	Source      string   `json:"source"` // project, global
-	Modes       []string `json:"modes"`  // that it is for; empty = every mode
+	Modes       []string `json:"modes"`  // the modes that it is for; empty = every mode
 	Path        string   `json:"path"`   // of SKILL.md, absolute
 }
 
@@ -48,7 +48,7 @@ const (
 	maxFolders     = 200       // searched in one place
 	maxSkills      = 100
 	maxName        = 64
-	maxDescription = 1024 // characters, as the standard has it
+	maxDescription = 1024 // characters, by the standard
 )
 
 // Set is the skills of one workspace.
@@ -71,8 +71,7 @@ func (s Set) In(mode string) (list []Skill, notes []string) {
 	return list, notes
 }
 
-// Find gives a skill of a mode and its text without the front matter. ErrNone: there is
-// none of that name.
+// Find gives a skill of a mode and its text without the front matter. ErrNone: there is no skill of that name.
 func (s Set) Find(mode, name string) (k Skill, text string, err error) {
 	list, _ := s.In(mode)
 	i := slices.IndexFunc(list, func(k Skill) bool { return k.Name == name })
@@ -95,7 +94,7 @@ func (s Set) Find(mode, name string) (k Skill, text string, err error) {
 	return k, text, nil
 }
 
-// all are the skills of a mode, of those with one name the one that counts.
+// all returns the skills of a mode; of several with one name, the one that comes first.
 func (s Set) all(mode string) (list []Skill, notes []string) {
 	note := func(where, why string) {
 		notes = append(notes, fmt.Sprintf("the skill %s is left out: %s", where, why))
@@ -124,7 +123,7 @@ func (s Set) all(mode string) (list []Skill, notes []string) {
 	return list, notes
 }
 
-// base is the folder that skills of a source lie below, "" for none.
+// base returns the folder above the skills of a source, "" for none.
 func (s Set) base(source string) string {
 	if source == "project" {
 		return s.Workspace
@@ -132,7 +131,7 @@ func (s Set) base(source string) string {
 	return s.Home
 }
 
-// visit lets f read a source's files; it does nothing where there is no such source.
+// visit lets f read a source's files; without such a source it does nothing.
 func (s Set) visit(source string, f func(fsys fs.FS, root string) error) error {
 	base := s.base(source)
 	switch {
@@ -152,7 +151,7 @@ func (s Set) visit(source string, f func(fsys fs.FS, root string) error) error {
 // folder is a folder that may hold skills, and the mode that all of them are for.
 type folder struct{ name, mode string }
 
-// folders are the folders with skills of a source, in the order in which they count.
+// folders returns the folders with skills of a source, in order of precedence.
 func folders(mode string) (out []folder) {
 	if slugForm().MatchString(mode) {
 		out = append(out, folder{".roo/skills-" + mode, mode}, folder{".agents/skills-" + mode, mode})
@@ -165,8 +164,8 @@ var (
 	nameForm = lazyregexp.New(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 )
 
-// Valid reports whether something can be the name of a skill, as the standard has it:
-// small letters and digits with single dashes between them.
+// Valid reports whether a text can be the name of a skill by the standard: small letters and digits with single
+// dashes between them.
 func Valid(name string) bool { return len(name) <= maxName && nameForm().MatchString(name) }
 
 // scan reads the front matter of the skills in a folder.

@@ -1,15 +1,12 @@
-// Package slash knows the slash commands: prompts that a person has written down
-// under a name, in .roo/commands/NAME.md of the workspace or of the home folder, or
-// that are built in. The workspace's come before the home folder's, and both before
-// what is built in.
+// Package slash knows the slash commands: prompts that a person has written down under a name, in
+// .roo/commands/NAME.md of the workspace or of the home folder, or that are built in. The workspace's come before the
+// home folder's, and both before the built-in ones.
 //
-// A file may begin with front matter (YAML between lines of "---"): description,
-// argument-hint and mode are read, the rest is passed over. Front matter that is no
-// YAML is taken for content.
+// A file may begin with front matter (YAML between lines of "---"): the package reads description, argument-hint and
+// mode, and ignores the rest. Front matter that is no YAML counts as content.
 //
-// A file of the workspace that is a link out of it is refused: a name that a model
-// may give must not lead to what it may not read. Files are read when they are asked
-// for, so that an edit counts at once.
+// A file of the workspace that is a link out of it is refused: a name from a model must not lead to a file outside.
+// Files are read when they are requested, so that an edit takes effect at once.
 package slash
 
 import (
@@ -30,7 +27,7 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// maxFront bounds front matter in bytes; three short lines are what it is for.
+// maxFront bounds front matter in bytes; usually it is three short lines.
 const maxFront = 16 << 10
 
 // Parse reads the text of a command's file.
@@ -50,15 +47,14 @@ type field struct {
 	list []string
 }
 
-// Text is a field that is text, "" for any other.
+// Text returns a field that is text, "" for any other.
 func (f Fields) Text(name string) string { return f[name].text }
 
-// List is a field that is a list of texts, nil for any other.
+// List returns a field that is a list of texts, nil for any other.
 func (f Fields) List(name string) []string { return f[name].list }
 
-// Front splits a text into its front matter and the content after it. A text without front
-// matter, or with front matter that is no list of fields, is content as a whole, and the
-// fields are nil.
+// Front splits a text into its front matter and the content after it. If a text has no front matter, or front matter
+// that is no list of fields, the whole text is content, and the fields are nil.
 func Front(text string) (Fields, string) {
 	text = strings.ToValidUTF8(strings.TrimPrefix(text, "\uFEFF"), "\uFFFD")
 	if front, rest, ok := split(text); ok {
@@ -88,11 +84,10 @@ func split(text string) (front, rest string, ok bool) {
 	return "", "", false
 }
 
-// decode reads the fields of front matter that are texts or lists of texts; false when it is
-// no list of fields. It knows the forms in which YAML writes a text at the top level and skips
-// other values. go-yaml was rejected: one value that YAML wants quoted ("usage: deploy: all",
-// an open quote) would cost all other fields, and files that anybody may have written could
-// make it panic or expand aliases without end.
+// decode reads the fields of front matter that are texts or lists of texts; false when it is no list of fields. It
+// knows the forms in which YAML writes a text at the top level and skips other values. go-yaml was rejected: one
+// value that YAML requires to be quoted ("usage: deploy: all", an open quote) would cost all other fields, and files
+// that anybody may have written could make it panic or expand aliases without end.
 func decode(front string) (Fields, bool) {
 	fields := Fields{}
 	lines := strings.Split(strings.ReplaceAll(front, "\r\n", "\n"), "\n")
@@ -117,8 +112,8 @@ func decode(front string) (Fields, bool) {
 	return fields, true
 }
 
-// items are the texts of a list, in a line ("[a, b]") or in lines that begin with "-".
-// A list that holds anything else than texts without commas is none.
+// items returns the texts of a list, on one line ("[a, b]") or on lines that begin with "-". A list with anything
+// else than texts without commas gives none.
 func items(value string, below []string) []string {
 	if at := strings.Index(value, " #"); at >= 0 {
 		value = strings.TrimSpace(value[:at])
@@ -155,8 +150,7 @@ func items(value string, below []string) []string {
 	return list
 }
 
-// scalar is a value that is text, "" for any other. below are the indented lines
-// that follow.
+// scalar returns a value that is text, "" for any other. below are the indented lines that follow.
 func scalar(value string, below []string) string {
 	if value == "" {
 		return ""
@@ -191,11 +185,11 @@ func scalar(value string, below []string) string {
 	return value
 }
 
-// number matches the texts that YAML reads as numbers: 1, -2.5e3, 0x1f, 1_000, .inf. A word that begins with a letter is
-// none, even where Go reads one: inf and nan are words.
+// number matches the texts that YAML reads as numbers: 1, -2.5e3, 0x1f, 1_000, .inf. A word that begins with a letter
+// is no number, even where Go reads one: inf and nan are words.
 var number = lazyregexp.New(`(?i)^[-+]?(\.inf|\.nan|0x[0-9a-f_]+|0o[0-7_]+|0b[01_]+|([0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(e[-+]?[0-9_]+)?)$`)
 
-// quoted is the text between quotes; "" when they are not closed.
+// quoted returns the text between quotes; "" when they are not closed.
 func quoted(value string) string {
 	var b strings.Builder
 	for i := 1; i < len(value); i++ {
@@ -219,7 +213,7 @@ func quoted(value string) string {
 	return ""
 }
 
-// block joins indented lines: as they are, or folded into one line.
+// block joins indented lines: unchanged, or folded into one line.
 func block(below []string, folded bool) string {
 	indent := -1
 	for _, l := range below {
@@ -247,28 +241,27 @@ type Command struct {
 	Name        string
 	Content     string
 	Description string
-	Hint        string // what its arguments are
-	Mode        string // that it is for; "" for any
+	Hint        string // a description of its arguments
+	Mode        string // the mode that it is for; "" for any
 	Source      string // project, global or built-in
 }
 
 // maxFile bounds a command's file in bytes: it becomes part of every request.
 const maxFile = 256 << 10
 
-// Set is the commands of one workspace. The zero value has the built-in ones only.
+// Set is the commands of one workspace. The zero value has only the built-in ones.
 type Set struct {
 	Workspace *workspace.Workspace
 	Home      string // folder of the global .roo folder; "" for none
 }
 
-// Valid reports whether something can be the name of a command: letters, digits
-// and "_", "." and "-".
+// Valid reports whether a text can be the name of a command: letters, digits and "_", "." and "-".
 func Valid(name string) bool { return len(name) <= 200 && validName().MatchString(name) }
 
 var validName = lazyregexp.New(`^[A-Za-z0-9_.-]+$`)
 
-// Find gives a command. An error means that there is a file for it that cannot be
-// used; ErrNone that there is none.
+// Find returns a command. ErrNone means that there is no such command; any other error means that its file cannot be
+// used.
 func (s Set) Find(ctx context.Context, name string) (Command, error) {
 	if !Valid(name) {
 		return Command{}, ErrNone
@@ -334,8 +327,7 @@ func (s Set) global(_ context.Context, file string) ([]byte, error) {
 	return text, nil
 }
 
-// Names lists the commands there are, in byte order. A folder that cannot be read
-// has none.
+// Names lists the existing commands, in byte order. For a folder that cannot be read it lists none.
 func (s Set) Names() []string {
 	names := slices.Collect(maps.Keys(builtIn))
 	if s.Workspace != nil {
@@ -364,7 +356,7 @@ func namesIn(dir string) []string {
 	return names
 }
 
-// builtIn are the commands that are there without a file.
+// builtIn are the commands that exist without a file.
 var builtIn = map[string]Command{
 	"init": {
 		Name: "init", Source: "built-in",

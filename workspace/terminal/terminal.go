@@ -1,11 +1,9 @@
-// Package terminal turns what programs wrote for a terminal into text that a
-// model reads: overwritten lines are resolved, repeated lines folded, long output
-// cut in the middle. The functions are pure.
+// Package terminal turns output for a terminal into text for a model: overwritten lines are resolved, repeated lines
+// folded, long output cut in the middle. The functions are pure.
 //
-// Lengths and offsets are UTF-16 code units, as in the tasks that other tools
-// wrote; strings are UTF-8 in which a lone surrogate, where the input holds one,
-// has its three-byte form. No function makes a lone surrogate: where a cut
-// would fall inside a pair, the half is dropped too.
+// Lengths and offsets are UTF-16 code units, as in the tasks that other tools wrote; strings are UTF-8 in which a
+// lone surrogate, where the input holds one, has its three-byte form. No function makes a lone surrogate: where a cut
+// would fall inside a pair, the other half is dropped, too.
 package terminal
 
 import (
@@ -18,8 +16,8 @@ import (
 	"github.com/roost-dev/roost/internal/lazyregexp"
 )
 
-// Overwrite resolves carriage returns: within a line, the text after one replaces the text before it, as far as it
-// reaches. An empty piece replaces nothing.
+// Overwrite resolves carriage returns: within a line, the text after one replaces the text before it, up to its own
+// length. An empty piece replaces nothing.
 func Overwrite(s string) string {
 	if strings.IndexByte(s, '\r') < 0 {
 		return s
@@ -53,8 +51,8 @@ func overwriteLine(line string) string {
 	return text(cur)
 }
 
-// Erase resolves backspaces: each removes the code unit before it, also across
-// lines. What is left of half a pair at the end is removed with it.
+// Erase resolves backspaces: each removes the code unit before it, also across lines. Half a pair that remains at the
+// end is removed, too.
 func Erase(s string) string {
 	if strings.IndexByte(s, '\b') < 0 {
 		return s
@@ -90,10 +88,9 @@ func Erase(s string) string {
 	return text(kept)
 }
 
-// Plain removes escape sequences (colours, cursor movement, titles, links) and
-// control characters, except newline, tab, carriage return and backspace, which
-// Overwrite and Erase resolve. A sequence that the end of s cuts off is removed as
-// far as it goes.
+// Plain removes escape sequences (colours, cursor movement, titles, links) and control characters, except newline,
+// tab, carriage return and backspace, which Overwrite and Erase resolve. It also removes a sequence that the end of s
+// cuts off.
 func Plain(s string) string {
 	if !controlled(s) {
 		return s
@@ -127,7 +124,7 @@ func controlled(s string) bool {
 }
 
 // Escape returns the length of the escape sequence that s begins with; s begins with ESC. Control strings (OSC, DCS,
-// APC, PM, SOS) end at BEL or ST, or before the next line: a sequence without an end must not swallow the text behind
+// APC, PM, SOS) end at BEL or ST, or before the next line: a sequence without an end must not remove the text after
 // it.
 func Escape(s string) int {
 	if len(s) < 2 {
@@ -167,9 +164,8 @@ func Escape(s string) int {
 	return i
 }
 
-// FoldRepeats replaces runs of equal lines by the line and a note of how often it
-// was repeated, where the note is shorter than the run. With the line before it
-// that may still be a little longer; it is Roo's rule.
+// FoldRepeats replaces runs of equal lines by the line and a note of how often it was repeated, if the note is
+// shorter than the run. The result may still be a little longer than the run; this is Roo's rule.
 func FoldRepeats(s string) string {
 	var out strings.Builder
 	for s != "" {
@@ -194,11 +190,11 @@ func FoldRepeats(s string) string {
 	return out.String()
 }
 
-// headShare is the part of a limit that goes to the beginning, one fifth; errors are mostly at the end.
+// headShare is the share of a limit for the beginning, one fifth; errors are mostly at the end.
 const headShare = 5
 
-// Truncate cuts the middle out of s. The limit on characters comes first; where Truncate cuts
-// for it, the limit on lines does not count. 0 = no limit.
+// Truncate cuts the middle out of s. It first checks the limit on characters; when it cuts because of that, it
+// ignores the limit on lines. 0 = no limit.
 func Truncate(s string, lines, chars int) string {
 	if chars > 0 {
 		if cut, ok := truncateChars(s, chars); ok {
@@ -265,9 +261,8 @@ func Number(lines []string, first int) string {
 	return b.String()
 }
 
-// StripNumbers removes what Number adds, from the lines that have it. The
-// aggressive form also takes a bare "| " and wants a blank behind the bar. Line
-// ends become CRLF when there is any CRLF.
+// StripNumbers removes the numbers that Number adds, from the lines that have them. The aggressive form also removes
+// a bare "| ", and requires a blank after the bar. Line ends become CRLF when there is any CRLF.
 func StripNumbers(s string, aggressive bool) string {
 	end := "\n"
 	if strings.Contains(s, "\r\n") {
@@ -298,13 +293,13 @@ var (
 // Space is a character class: \s of ECMAScript.
 const Space = `[\t\n\v\f\r \x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}\x{FEFF}]`
 
-// inLine is the dot of ECMAScript: any character but lineEnds.
+// inLine matches any character but lineEnds, like the dot of ECMAScript.
 const (
 	lineEnds = `\n\r\x{2028}\x{2029}`
 	inLine   = `[^` + lineEnds + `]`
 )
 
-// Units gives the length in UTF-16 code units.
+// Units returns the length in UTF-16 code units.
 func Units(s string) int {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		return len(s)
@@ -312,7 +307,7 @@ func Units(s string) int {
 	return len(UTF16(s))
 }
 
-// WholeEnd is a text without the beginning of a character at its end.
+// WholeEnd returns a text without an incomplete character at its end.
 func WholeEnd(b []byte) []byte {
 	for i := 1; i <= utf8.UTFMax && i <= len(b); i++ {
 		if c := b[len(b)-i]; utf8.RuneStart(c) {
@@ -325,7 +320,7 @@ func WholeEnd(b []byte) []byte {
 	return b
 }
 
-// UTF16 returns a text as JavaScript holds it. A byte that is no UTF-8 becomes U+FFFD.
+// UTF16 returns a text as JavaScript represents it. A byte that is not UTF-8 becomes U+FFFD.
 func UTF16(s string) []uint16 {
 	out := make([]uint16, 0, len(s))
 	for i := 0; i < len(s); {
@@ -340,7 +335,7 @@ func UTF16(s string) []uint16 {
 	return out
 }
 
-// DecodeRune is utf8.DecodeRuneInString that also takes lone surrogates, in their three-byte form.
+// DecodeRune is utf8.DecodeRuneInString, except that it also accepts lone surrogates, in their three-byte form.
 func DecodeRune(s string) (rune, int) {
 	r, size := utf8.DecodeRuneInString(s)
 	if r == utf8.RuneError && size == 1 && len(s) >= 3 && s[0] == 0xED && s[1]&0xE0 == 0xA0 && s[2]&0xC0 == 0x80 {
@@ -349,7 +344,7 @@ func DecodeRune(s string) (rune, int) {
 	return r, size
 }
 
-// text is the reverse of UTF16.
+// text returns the reverse of UTF16.
 func text(u []uint16) string {
 	out := make([]byte, 0, len(u))
 	for i := 0; i < len(u); i++ {

@@ -18,20 +18,21 @@ import (
 // Tree is the data that another machine needs to make a work tree again: a commit that a remote has, and which files differ.
 type Tree struct {
 	Remote  string   // the address of the remote
-	Commit  string   // the newest one of HEAD's line that the remote had when git last contacted it
+	Commit  string   // the newest one on HEAD's line that the remote had when git last contacted it
 	Branch  string   // "" = none is checked out
 	Below   string   // the folder's path in the work tree, with slashes; "" = it is the top
-	Changed []string // of the folder: what differs from the commit, and what is untracked and not ignored; with slashes
+	Changed []string // files in the folder that differ from the commit, or are untracked and not ignored; with slashes
 }
 
-// Limits of what may differ from a commit: the caller of Describe keeps all of it, each time. More is no work in progress.
+// Limits of the difference from a commit: the caller of Describe keeps all of it, each time. A larger one is hardly
+// work in progress.
 const (
 	maxChanged      = 5000     // files
 	maxChangedBytes = 64 << 20 // of all of them
 )
 
-// Describe describes the work tree that contains root, which is absolute and without links. allowed picks the remote.
-// The error is why no other machine could make the tree again.
+// Describe describes the work tree that contains root, which is absolute and without links. allowed selects the
+// remote. The error is the reason why no other machine could make the tree again.
 func Describe(ctx context.Context, root string, allowed func(address string) bool) (t Tree, err error) {
 	git, err := exec.LookPath("git")
 	if err != nil {
@@ -72,7 +73,7 @@ func Describe(ctx context.Context, root string, allowed func(address string) boo
 	return t, err
 }
 
-// remote is the remote that is allowed, origin before others.
+// remote returns the allowed remote, origin before others.
 func remote(ctx context.Context, git, dir string, allowed func(string) bool) (name, address string, err error) {
 	list, err := read(ctx, git, dir, "remote")
 	if err != nil {
@@ -91,7 +92,7 @@ func remote(ctx context.Context, git, dir string, allowed func(string) bool) (na
 	return "", "", errors.New("none of its remotes is one that servers clone from")
 }
 
-// pushed is the newest commit of HEAD's line of first parents that a remote is known to have.
+// pushed returns the newest commit on HEAD's line of first parents that a remote is known to have.
 func pushed(ctx context.Context, git, dir, remote string) (string, error) {
 	list, err := read(ctx, git, dir, "rev-list", "--first-parent", "HEAD", "--not", "--remotes="+remote)
 	if err != nil {
@@ -151,12 +152,12 @@ func changed(ctx context.Context, git, dir string, t Tree) ([]string, error) {
 	return list, nil
 }
 
-// wholeCommit is the name of a commit, in SHA-1 or SHA-256.
+// wholeCommit is the form of a commit's name, in SHA-1 or SHA-256.
 var wholeCommit = lazyregexp.New(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
-// Clone makes the work tree of a commit in a folder that does not exist, with the history of all branches. It runs no hook,
-// asks for nothing, follows no redirection to another server and fetches no submodules and no contents of LFS. Keys and
-// credential helpers are those of the user of this process. The caller has checked the address.
+// Clone makes the work tree of a commit in a folder that does not exist, with the history of all branches. It runs no
+// hook, prompts for nothing, follows no redirection to another server and fetches no submodules and no contents of
+// LFS. Keys and credential helpers are those of the user of this process. The caller has checked the address.
 func Clone(ctx context.Context, t Tree, dir string) (err error) {
 	defer func() {
 		if err != nil {
@@ -212,14 +213,14 @@ func Clone(ctx context.Context, t Tree, dir string) (err error) {
 	return nil
 }
 
-// cloning bounds what a remote makes git do.
+// cloning are settings that restrict what a remote can make git do.
 var cloning = []string{
 	"-c", "http.followRedirects=false",
 	"-c", "fetch.recurseSubmodules=false",
 	"-c", "fetch.fsckObjects=true",
 }
 
-// protocol is the only one that git may use for an address.
+// protocol returns the only protocol that git may use for an address.
 func protocol(address string) string {
 	switch {
 	case strings.HasPrefix(address, "https://"):

@@ -38,9 +38,9 @@ var quiet = []string{
 // alone keeps a git command from contacting servers.
 var alone = []string{"-c", "core.sshCommand=false", "-c", "credential.helper="}
 
-// Command is git, ready to read in a folder. It runs no program that the repository
-// names but filters and text conversions, fetches nothing and asks nothing. Variables
-// that steer git are dropped, because they can name programs and other repositories.
+// Command returns a git command that reads in a folder. It runs no program that the repository names but filters and
+// text conversions, fetches nothing and asks nothing. Variables that steer git are dropped, because they can name
+// programs and other repositories.
 func Command(ctx context.Context, program, dir string, args ...string) *exec.Cmd {
 	cmd := command(ctx, program, dir, slices.Concat(alone, args))
 	cmd.Env = append(cmd.Env, "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none")
@@ -66,10 +66,10 @@ func environ(base []string) []string {
 	return append(out, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_PAGER=cat")
 }
 
-// maxOutput bounds what git may print: an index of a million files.
+// maxOutput bounds the bytes that git may print: enough for an index of a million files.
 const maxOutput = 1 << 28
 
-// read runs git and gives what it printed.
+// read runs git and returns its output.
 func read(ctx context.Context, program, dir string, args ...string) (string, error) {
 	cmd := Command(ctx, program, dir, args...)
 	var out, said bytes.Buffer
@@ -85,8 +85,8 @@ func read(ctx context.Context, program, dir string, args ...string) (string, err
 
 // Standing lists the reasons against running git in a folder without asking.
 type Standing struct {
-	Any   string // why no git command may run there, "" = each may
-	Hooks string // why no git command may that runs hooks or contacts other repositories, "" = each may
+	Any   string // why no git command may run there without asking, "" = each may
+	Hooks string // why no git command that runs hooks or contacts other repositories may, "" = each may
 }
 
 const (
@@ -98,8 +98,8 @@ const (
 	noRepository = "not a git repository"
 )
 
-// Judge examines the repository that contains dir. It must be the one of the workspace root, and its own settings
-// must name no program: they are compared with the settings that are known to be harmless. Programs in the user's
+// Judge examines the repository that contains dir. It must be the repository of the workspace root, and its own
+// settings must name no program: Judge accepts only settings that are known to be harmless. Programs in the user's
 // global settings are the user's own choice.
 func Judge(ctx context.Context, root, dir string) Standing {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
@@ -159,7 +159,7 @@ func recent(text string) bool {
 	return major > minMajor || major == minMajor && minor >= minMinor
 }
 
-// top is the top of the working tree that contains a folder, "" when it is in none.
+// top returns the top folder of the working tree that contains dir, "" when dir is in none.
 func top(ctx context.Context, git, dir string) (path, why string) {
 	text, err := read(ctx, git, dir, "rev-parse", "--show-toplevel")
 	switch {
@@ -171,7 +171,7 @@ func top(ctx context.Context, git, dir string) (path, why string) {
 	return "", "git cannot find the repository: " + err.Error()
 }
 
-// repository judges one repository and those in it.
+// repository judges one repository and its submodules.
 func repository(ctx context.Context, git, dir string, left *int) (s Standing) {
 	if *left--; *left < 0 {
 		return Standing{Any: fmt.Sprintf("the repository holds more than %d others", maxRepos)}
@@ -300,12 +300,12 @@ func inner(ctx context.Context, git, dir string, left *int, s Standing) Standing
 	return s
 }
 
-// server matches the address of a repository at a server, which runs nothing here.
+// server matches the address of a repository on a server: git runs nothing of that repository here.
 var server = lazyregexp.New(`^(https?|ssh|git)://[^-]|^[A-Za-z0-9_.]+@[A-Za-z0-9][A-Za-z0-9.-]*:[^:-]`)
 
-// harmless are settings of a repository that name no program. A section's name with ".*"
-// means all of its settings that have no subsection; "<>" stands for a subsection. A
-// setting that is not here makes git ask.
+// harmless are settings of a repository that name no program. A section's name with ".*" means all of its settings
+// that have no subsection; "<>" stands for a subsection. A setting that is not listed here makes Roost ask before git
+// runs.
 var harmless = strings.Fields(`core.repositoryformatversion core.filemode core.bare core.logallrefupdates
 		core.ignorecase core.precomposeunicode core.symlinks core.autocrlf core.eol core.safecrlf core.quotepath core.abbrev core.compression core.untrackedcache core.preloadindex core.splitindex core.checkstat core.trustctime
 		core.worktree core.sparsecheckout core.sparsecheckoutcone core.longpaths core.protectntfs core.protecthfs core.commitgraph core.multipackindex core.whitespace core.bigfilethreshold
