@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Inline is the longest text of a result that goes to the model whole, in bytes.
+// Inline is the length of the longest result text, in bytes, that goes to the model whole.
 const Inline = 256 << 10
 
-// preview is the length of each end of a long result that the model gets, in bytes.
+// preview is the number of bytes from each end of a long result that the model gets.
 const preview = 16 << 10
 
 // KeepLong shortens a result that is longer than Inline to its two ends, and keeps the whole text in a file of its own

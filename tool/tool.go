@@ -1,10 +1,9 @@
 // Package tool holds the tools a model may call: reading, writing, searching,
 // running commands, asking, finishing. Names and parameters are Roo's.
 //
-// A call goes through two steps. Plan examines the input and the workspace and
-// describes what would happen, without doing it: that is what a person approves and
-// what the journal records as intent. Run does it. A Plan that was made before a
-// crash is made again on resume, never reused.
+// A call goes through two steps. Plan examines the input and the workspace and describes what would happen, without
+// doing it: a person approves this description, and the journal records it as intent. Run does it. After a crash a
+// resume plans the call again and never reuses a plan.
 package tool
 
 import (
@@ -27,7 +26,7 @@ import (
 	"github.com/roost-dev/roost/workspace/shell"
 )
 
-// Replay is the treatment of a call whose outcome is unknown after a crash.
+// Replay states what a resume does with a call whose outcome is unknown after a crash.
 type Replay string
 
 // The replay classes.
@@ -56,48 +55,47 @@ type Spec struct {
 	Schema      json.RawMessage // JSON Schema of the input, as offered to the model
 	Class       Class
 	Replay      Replay
-	// OptIn tools run when they are called, as histories of other programs hold calls
-	// of them, but are not offered: they do what an offered tool does.
+	// OptIn tools are not offered to the model, since they do what an offered tool does. They run when they are
+	// called, as histories of other programs hold calls of them.
 	OptIn bool
 }
 
-// Env holds the things that a call may use.
+// Env holds what a call may use.
 type Env struct {
 	Workspace *workspace.Workspace
 	Mode      string // the slug of the task's mode, "" when it has none
-	// Mark is a word in the environment of a command's processes. It is recorded before Run: shell.FindMarked finds the
-	// processes by it if the engine dies before it could record one. "" = a new one.
+	// Mark is a word in the environment of a command's processes, recorded before Run. By it shell.FindMarked finds
+	// the processes if the engine dies before it could record one. "" = a new one.
 	Mark string
 	// SpoolDir is a private folder for output that does not fit in memory.
 	SpoolDir string
-	// ArtifactID gives the name under which the engine will keep a command's whole output
-	// (e.g. "cmd-1776200002500.txt"); Result.Text names it to the model. ArtifactID is a
-	// function because the name comes from the row of the question, which is written
-	// between Plan and Run; Run calls it at most once, when Result.Full is set. nil
-	// = the text names none.
+	// ArtifactID returns the name under which the engine will keep a command's whole output (e.g.
+	// "cmd-1776200002500.txt"); Result.Text tells it to the model. It is a function because the name comes from the
+	// row of the question, which is written between Plan and Run; Run calls it at most once, when Result.Full is set.
+	// nil = the text contains no name.
 	ArtifactID func() string
-	// Kept finds the whole output of an earlier command by that name, and its size in
-	// bytes. nil = nothing is kept.
+	// Kept returns the whole output of an earlier command, by the name that ArtifactID gave, and its size in bytes.
+	// nil = no output is kept.
 	Kept func(artifact string) (output io.ReaderAt, size int64, ok bool)
-	// Seen gives what the model last saw or made of a file, by its name as in FileTouch.
-	// nil = nothing is known. It may be asked from any goroutine.
+	// Seen returns what the model last saw or made of a file, by its name as in FileTouch. nil = nothing is known.
+	// Any goroutine may call it.
 	Seen func(path string) (seen Seen, ok bool)
 }
 
 // Tool is one tool.
 type Tool interface {
 	Spec() Spec
-	// Plan checks the input. A *InputError is the model's mistake and becomes an
-	// error result; any other error is ours.
+	// Plan checks the input. An *InputError is the model's mistake and becomes an error result; any other error is
+	// Roost's.
 	Plan(ctx context.Context, env Env, input json.RawMessage) (Plan, error)
 }
 
-// Plan is a call that was checked and did not run yet.
+// Plan is a call that was checked and has not run yet.
 type Plan interface {
 	// Ask describes the call for approval and for the UI history.
 	Ask() Ask
-	// Run does it. Output may be called many times while it runs, from any
-	// goroutine but never concurrently. Files it wrote are synced when it returns.
+	// Run makes the call. Output may be called many times while it runs, from any goroutine but never concurrently.
+	// When Run returns, the files it wrote are synced to disk.
 	Run(ctx context.Context, out Output) (Result, error)
 }
 
@@ -106,43 +104,43 @@ type Ask struct {
 	Tool          string   // the tool's name, for approvals; "" = the first word of Title
 	Kind          string   // Roo's ask kind: "tool", "command", "followup", "completion_result"
 	Text          string   // Roo's ask text: JSON of ClineSayTool for "tool", the command line for "command"
-	Title         string   // for a terminal, e.g. "read_file src/a.go"; of a command all lines, as Visible shows them
+	Title         string   // for a terminal, e.g. "read_file src/a.go"; for a command all its lines, as Visible shows them
 	Diff          string   // unified diff of a write, "" otherwise
-	Paths         []string // workspace paths it touches, as given by Resolve
+	Paths         []string // workspace paths that the call touches, as Resolve returns them
 	Command       string   // the command line of a command
 	Dir           string   // the folder where a command runs, absolute, links followed
 	Outside       bool     // touches something outside the workspace, symlinks followed
-	LinkedOutside bool     // and its path does not show it: a link in the workspace leads there
+	LinkedOutside bool     // the call touches something outside through a link in the workspace, which its path does not show
 	Protected     bool     // touches a write-protected file
 	Ignored       bool     // touches what .rooignore hides
-	Mode          string   // the mode that the task continues in afterwards, "" = as it is
-	Agreed        string   // the settings of a server that agree to the call beforehand, "" = none do
-	Git           string   // why no git command runs there unasked, "" = each may
-	GitHooks      string   // why no git command that runs hooks or contacts other repositories does, "" = each may
-	// Before maps the files that a write will change, as in FileTouch, to the hash of
-	// their content at planning time; "" for a file that does not exist. A tool that
-	// cannot derive from its input what a file will hold adds a blank and the hash of that.
+	Mode          string   // the mode in which the task continues, "" = unchanged
+	Agreed        string   // the settings of a server that allow the call without asking, "" = none do
+	Git           string   // why no git command may run there without asking, "" = each may
+	GitHooks      string   // why no git command that runs hooks or contacts other repositories may, "" = each may
+	// Before maps the files that a write will change, named as in FileTouch, to the hash of their content at planning
+	// time; "" for a file that does not exist. A tool that cannot derive a file's new content from its input adds a
+	// blank and the hash of the new content.
 	Before map[string]string
 }
 
-// Output receives what a running call shows, as it appears.
+// Output receives the output of a running call as it appears.
 type Output interface {
-	// Started reports a process that now runs: the engine records it so that a resume
-	// can find it if it outlives us.
+	// Started reports a process that now runs. The engine records it, so that a resume can find a process that
+	// outlives Roost.
 	Started(p Process)
 	// Write is called with raw output bytes.
 	Write(p []byte) (int, error)
 }
 
-// Process identifies a running command beyond the reuse of its number.
+// Process identifies a running command, even after the system reuses its process number.
 type Process = shell.Process
 
-// Result is the answer of a call to the model, with the facts that the engine records beside it.
+// Result is the answer of a call to the model, with facts that the engine records beside it.
 type Result struct {
 	Text     string            // the tool result's text
 	Images   []json.RawMessage // image blocks that follow the result
 	IsError  bool
-	Files    []FileTouch // files it read or wrote
+	Files    []FileTouch // files that the call read or wrote
 	Full     *Spool      // the whole output, when Text holds only part of it
 	Exit     *int        // a command's exit code
 	TimedOut bool
@@ -150,12 +148,12 @@ type Result struct {
 	Question  string   // ask_followup_question: what to ask
 	Choices   []Choice // its suggested answers
 	Completed bool     // attempt_completion: Text is the final result
-	Mode      string   // the slug of the mode that the task continues in; of switch_mode, Text is the reason
+	Mode      string   // the slug of the mode in which the task continues; with switch_mode, Text is the reason
 	Todos     *string  // update_todo_list: the whole checklist
-	Subtask   *Subtask // new_task: what is to be started
+	Subtask   *Subtask // new_task: the task to start
 }
 
-// Subtask is a task that the model wants started.
+// Subtask is a task that the model asks to start.
 type Subtask struct {
 	Mode    string // a slug
 	Message string
@@ -171,7 +169,7 @@ type Choice struct {
 // FileTouch records what the model now knows of a file.
 type FileTouch struct {
 	workspace.FileState
-	Source string // "read_tool", "roo_edited", "file_mentioned"; "user_edited": what the user or another program had changed before
+	Source string // "read_tool", "roo_edited", "file_mentioned"; "user_edited": the user or another program changed it before
 }
 
 // Spool is output kept outside memory.
@@ -180,7 +178,7 @@ type Spool struct {
 	Size int64
 }
 
-// InputError is a call that the model got wrong.
+// InputError is a mistake of the model in a call.
 type InputError struct {
 	Tool   string
 	Reason string // in words the model can act on
@@ -188,7 +186,7 @@ type InputError struct {
 
 func (e *InputError) Error() string { return e.Tool + ": " + e.Reason }
 
-// Finding is the verdict, by the files, on a write that a crash interrupted.
+// Finding is the verdict on a write that a crash interrupted, reached by looking at the files.
 type Finding string
 
 // The findings.
@@ -198,13 +196,11 @@ const (
 	Unclear Finding = "unclear"
 )
 
-// Inspector is a writing tool that can find out from the files whether a call whose
-// outcome is unknown took effect. It changes nothing of the user's, and removes the
-// temporary file that the call may have left when it was killed.
+// Inspector is a writing tool that can find out from the files whether a call whose outcome is unknown took effect.
+// It changes none of the user's files, and removes the temporary file that a killed call may have left.
 type Inspector interface {
-	// Inspect judges the call with this input. before is Ask.Before of the plan that
-	// was started; it may be nil or lack paths, and then fewer cases can be
-	// distinguished.
+	// Inspect judges the call with this input. before is Ask.Before of the plan that was started; it may be nil or
+	// lack paths, and then Inspect can distinguish fewer cases.
 	Inspect(ctx context.Context, env Env, input json.RawMessage, before map[string]string) (Finding, error)
 }
 
@@ -231,7 +227,7 @@ func (m made) Plan(ctx context.Context, env Env, raw json.RawMessage) (Plan, err
 	return m.plan(ctx, env, in)
 }
 
-// Known is a plan whose result is known beforehand: a refusal, or something that Plan had to read for the question.
+// Known is a plan whose result is known before it runs: a refusal, or data that Plan had to read for the question.
 type Known struct {
 	Of     Ask
 	Result Result
@@ -248,19 +244,19 @@ func (k Known) Run(ctx context.Context, _ Output) (Result, error) {
 	return k.Result, nil
 }
 
-// ImageBlock is an image as a block of content.
+// ImageBlock returns an image as a content block.
 func ImageBlock(media string, data []byte) json.RawMessage {
 	return esjson.ObjectOf("type", "image",
 		"source", esjson.ObjectOf("type", "base64", "media_type", media,
 			"data", base64.StdEncoding.EncodeToString(data)))
 }
 
-// MCP is the class of what MCP servers offer: what such a call reads, writes or sends
-// is known to the server alone.
+// MCP is the class of the tools of MCP servers: only the server knows what such a call reads, writes or sends.
 const MCP Class = "mcp"
 
-// Web is the class of calls that send a request to a site. Ask.Paths names the site as its first element: the host, and
-// ":PORT" where that is not the usual one of the URL's scheme; then the host alone, where the first one has a port.
+// Web is the class of calls that send a request to a site. The first element of Ask.Paths names the site: the host,
+// with ":PORT" unless the port is the usual one of the URL's scheme. If it has a port, the second element is the host
+// alone.
 const Web Class = "web"
 
 // Seen is the state of a file that the model last saw or made.
@@ -269,30 +265,30 @@ type Seen struct {
 	Data []byte // the content, nil when it is not kept
 }
 
-// StaleError: a call would overwrite a file that the user or another program changed after
-// the model saw it. It is not the model's mistake; Reason describes what changed.
+// StaleError: a call would overwrite a file that the user or another program changed after the model saw it. It is
+// not the model's mistake; Reason describes the change.
 type StaleError struct {
-	Now    FileTouch // the file as it is; its Source is not set
+	Now    FileTouch // the file as it is now, without Source
 	Reason string    // in words the model can act on, with the difference where it is small
-	Shown  bool      // Reason holds all that changed: the model knows the content now
+	Shown  bool      // Reason holds the whole change, so the model knows the content now
 }
 
 func (e *StaleError) Error() string { return e.Reason }
 
-// Offer is which tools a request describes to a model, by their names or older names. The zero
-// value is all that are not opt-in.
+// Offer selects the tools that a request describes to a model, by their names or older names. The zero value selects
+// all that are not opt-in.
 type Offer struct {
-	Include []string // the user wants them offered
-	Exclude []string // the user has switched them off: a call is refused, too
-	Wants   []string // the model does better with them
-	Spares  []string // the model does without them; a call runs
+	Include []string // tools that the user wants offered
+	Exclude []string // tools that the user has switched off: a call is refused too
+	Wants   []string // tools with which the model does better
+	Spares  []string // tools that the model does not need; a call runs
 }
 
 // Excludes reports whether the user has switched a tool off.
 func (o Offer) Excludes(s Spec) bool { return o.Exclude != nil && named(o.Exclude, s) }
 
-// Offers reports whether a request describes a tool to the model. The user's choice goes before
-// what is known of the model.
+// Offers reports whether a request describes a tool to the model. The user's choice overrides what is known of the
+// model.
 func (o Offer) Offers(s Spec) bool {
 	switch {
 	case o.Excludes(s):
@@ -309,8 +305,8 @@ func named(list []string, s Spec) bool {
 	return slices.Contains(list, s.Name) || slices.ContainsFunc(s.Aliases, func(alias string) bool { return slices.Contains(list, alias) })
 }
 
-// ContextError returns err if it is the context's, else nil: a tool that was stopped reports
-// that, and turns any other failure into words for the model.
+// ContextError returns err if it is the context's, else nil: a stopped tool returns that error, and turns any other
+// failure into words for the model.
 func ContextError(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -321,7 +317,7 @@ func ContextError(err error) error {
 // Input reads a call's parameters. null counts as missing; numbers and booleans
 // may come as strings, as small models like to send them.
 type Input struct {
-	Tool   string // that is called
+	Tool   string // the tool that is called
 	Object []byte
 }
 
@@ -334,12 +330,12 @@ func ReadInput(name string, raw json.RawMessage) (Input, error) {
 	return in, nil
 }
 
-// Wrong is a mistake of the model in this call.
+// Wrong returns an error for a mistake of the model in this call.
 func (in Input) Wrong(format string, args ...any) error {
 	return &InputError{Tool: in.Tool, Reason: fmt.Sprintf(format, args...)}
 }
 
-// Raw gives the first of the named parameters that is there and not null.
+// Raw returns the first of the named parameters that is present and not null.
 func (in Input) Raw(names ...string) ([]byte, bool) {
 	for _, n := range names {
 		if v, ok := esjson.Get(in.Object, n); ok && esjson.TypeOf(v) != esjson.TypeNull {
@@ -349,7 +345,7 @@ func (in Input) Raw(names ...string) ([]byte, bool) {
 	return nil, false
 }
 
-// Text gives the first of the named parameters that is there, if it is a string.
+// Text returns the first of the named parameters that is present, if it is a string.
 func (in Input) Text(names ...string) (string, bool) {
 	v, ok := in.Raw(names...)
 	if !ok || esjson.TypeOf(v) != esjson.TypeString {
@@ -359,7 +355,7 @@ func (in Input) Text(names ...string) (string, bool) {
 	return s, err == nil
 }
 
-// Need returns a text that must be given; it may be empty only if empty is true.
+// Need returns a required text, which may be empty only if empty is true.
 func (in Input) Need(empty bool, names ...string) (string, error) {
 	s, ok := in.Text(names...)
 	if !ok {
@@ -371,7 +367,7 @@ func (in Input) Need(empty bool, names ...string) (string, error) {
 	return s, nil
 }
 
-// Optional gives a parameter that may be missing; another value than a string is a mistake.
+// Optional returns a parameter that may be missing; any value but a string is a mistake.
 func (in Input) Optional(name string) (string, error) {
 	v, ok := in.Raw(name)
 	if !ok {
@@ -387,13 +383,13 @@ func (in Input) Optional(name string) (string, error) {
 	return s, nil
 }
 
-// Number gives a parameter that is a number, without its fraction, or other.
+// Number returns a parameter that is a number, without its fraction; other if it is missing.
 func (in Input) Number(other int, names ...string) (int, error) {
 	f, err := in.float(float64(other), names)
 	return int(f), err
 }
 
-// Whole gives a parameter that is a whole number, or other.
+// Whole returns a parameter that is a whole number; other if it is missing.
 func (in Input) Whole(other int64, names ...string) (int64, error) {
 	f, err := in.float(float64(other), names)
 	if err == nil && f != math.Trunc(f) {
@@ -421,7 +417,7 @@ func (in Input) float(other float64, names []string) (float64, error) {
 	return f, nil
 }
 
-// Boolean gives a parameter that is true or false, or other.
+// Boolean returns a parameter that is true or false; other if it is missing.
 func (in Input) Boolean(other bool, names ...string) (bool, error) {
 	v, ok := in.Raw(names...)
 	if !ok {
@@ -437,14 +433,14 @@ func (in Input) Boolean(other bool, names ...string) (bool, error) {
 }
 
 const (
-	// markBlanks is from how many blanks or line breaks in a row on Visible counts them.
+	// markBlanks is the number of consecutive blanks or line breaks at which Visible writes their count instead.
 	markBlanks = 10
 	markBreaks = 4
 )
 
-// Visible shows a command so that a person sees what runs: each character outside
-// printable ASCII is named between « and », long runs of blanks and of empty lines are
-// counted there. A command cannot write such a mark itself: its own « would be named.
+// Visible returns a command so that a person sees what runs: between « and » it names each character outside
+// printable ASCII, and counts long runs of blanks and of empty lines. A command cannot write such a mark itself:
+// Visible would name its «.
 func Visible(command string) string {
 	var out strings.Builder
 	out.Grow(len(command))
@@ -465,7 +461,7 @@ func Visible(command string) string {
 	return out.String()
 }
 
-// blank writes the run of one blank character that s begins with, and returns its length.
+// blank writes the run of one blank character at the beginning of s, and returns its length.
 func blank(out *strings.Builder, s string, r rune) int {
 	n := len(s) - len(strings.TrimLeft(s, string(r)))
 	switch {
@@ -483,8 +479,8 @@ func blank(out *strings.Builder, s string, r rune) int {
 	return n
 }
 
-// foreign writes the run of characters outside ASCII, or of control characters, that s begins
-// with: those that show as themselves, then the names of all. It returns the run's length.
+// foreign writes the run of non-ASCII or control characters at the beginning of s: first those that a terminal shows,
+// then the names of all. It returns the run's length.
 func foreign(out *strings.Builder, s string) int {
 	var shown, names strings.Builder
 	end := 0
@@ -509,10 +505,9 @@ func rightToLeft(r rune) bool {
 		r >= 0x10800 && r <= 0x10fff || r >= 0x1e800 && r <= 0x1efff
 }
 
-// SafeName is a file name as it is put into lines of text, for the model and for a person. A
-// name with line ends, escape sequences, characters that turn text around or bytes that are
-// no UTF-8 is quoted: otherwise it could pass for other lines, or act on the terminal on which
-// a person decides.
+// SafeName returns a file name in a form that is safe in lines of text, for the model and for a person. It quotes a
+// name with line ends, escape sequences, characters that change the direction of text or bytes that are not UTF-8:
+// such a name could look like other lines, or control the terminal on which a person decides.
 func SafeName(name string) string {
 	if utf8.ValidString(name) && !strings.ContainsFunc(name, misleading) {
 		return name
@@ -529,14 +524,13 @@ func SafeNames(names []string) string {
 	return strings.Join(out, ", ")
 }
 
-// misleading reports whether a character acts on a terminal or turns text around.
+// misleading reports whether a character controls a terminal or changes the direction of text.
 func misleading(r rune) bool {
 	return unicode.IsControl(r) || r == 0x2028 || r == 0x2029 || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// OneLine makes text from a model fit for Ask.Title. It returns the first line that is not
-// blank, with U+FFFD in place of characters that act on a terminal or turn text around. A
-// person decides by this line.
+// OneLine makes text from a model fit for Ask.Title, the line by which a person decides. It returns the first line
+// that is not empty, with U+FFFD in place of characters that control a terminal or change the direction of text.
 func OneLine(s string) string {
 	line, _, _ := strings.Cut(strings.TrimLeft(s, "\r\n"), "\n")
 	return strings.Map(func(r rune) rune {

@@ -1,8 +1,8 @@
 // Package commandtool is execute_command: the tool that runs a command line.
 //
 // The command runs through package workspace/shell: no terminal, no stdin, a time limit, and nothing left behind when
-// it ends. Two deviations from Roo: a time-out ends the command (Roo moves it to the background, where no process
-// owns it after a restart), and a zero time-out means that there is none.
+// it ends. Two deviations from Roo: a time-out ends the command (Roo moves it to the background, where nobody owns it
+// after a restart), and a zero time-out means that there is none.
 //
 // Memory is bounded for any output. Output up to the preview size becomes the result's text whole. Beyond it all raw
 // bytes go to a file in Env.SpoolDir, which the caller takes over as Result.Full, and the text shows head and tail,
@@ -45,11 +45,10 @@ import (
 // Name is the tool's name.
 const Name = "execute_command"
 
-// maxPreview is the length of the part of a long output that the model sees, in bytes, head and tail together.
+// maxPreview is the number of bytes of a long output that the model sees, head and tail together.
 const maxPreview = 10 << 10
 
-// maxLine is the longest command line in bytes: Linux takes no longer single
-// argument, the NUL at its end included.
+// maxLine is the longest command line in bytes: Linux accepts no longer argument, its final NUL included.
 const maxLine = 128<<10 - 1
 
 // New returns the tool.
@@ -162,11 +161,11 @@ func (p *plan) Ask() tool.Ask {
 	}
 }
 
-// longLine is the longest command of one line, in characters, that is shown after the tool's name.
+// longLine is the longest one-line command, in characters, that is shown after the tool's name.
 const longLine = 400
 
 // title shows the whole command, and the folder where it is not the workspace. A command of several lines is shown
-// below the tool's name, indented: none of its lines can pass for one of Roost's.
+// below the tool's name, indented, so that none of its lines looks like a line by Roost.
 func (p *plan) title() string {
 	title := Name
 	if root, err := p.env.Workspace.Resolve("."); err != nil || root.Real != p.where.Real {
@@ -180,8 +179,8 @@ func (p *plan) title() string {
 	return title + indent + strings.ReplaceAll(shown, "\n", indent)
 }
 
-// Run runs the command. A command that fails, or that the time limit ends, is a result; so is a folder that has
-// disappeared, since the model can repair that.
+// Run runs the command. A failed command, or one that the time limit ended, is a result and no error; so is a missing
+// folder, since the model can repair that.
 func (p *plan) Run(ctx context.Context, out tool.Output) (tool.Result, error) {
 	now, err := p.env.Workspace.Resolve(p.where.Given)
 	if err != nil {
@@ -214,7 +213,7 @@ func (p *plan) Run(ctx context.Context, out tool.Output) (tool.Result, error) {
 	return res, nil
 }
 
-// text is the result that the model reads. The first line has Roo's form.
+// text returns the result for the model. The first line has Roo's form.
 func (p *plan) text(ran shell.Result, kept *capture, full *tool.Spool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Command executed in terminal within working directory '%s'. %s\n", p.where.Real, p.outcome(ran))
@@ -298,21 +297,21 @@ func size(n int64) string {
 	}
 }
 
-// clean makes raw output readable: escape sequences go, overwritten lines are
-// resolved, other control characters and bad bytes are dropped or replaced.
+// clean makes raw output readable: it removes escape sequences, resolves overwritten lines, and drops or replaces
+// other control characters and invalid bytes.
 func clean(raw []byte) string {
 	s := strings.ToValidUTF8(string(raw), "\uFFFD")
 	s = terminal.Plain(s)
 	return terminal.FoldRepeats(terminal.Erase(terminal.Overwrite(s)))
 }
 
-// capture keeps head and tail of an output in memory and, once the output is longer than
-// both together, all of the output in a file.
+// capture keeps the head and the tail of an output in memory and, once the output is longer than both together,
+// writes all of it to a file.
 type capture struct {
 	dir   string
 	limit int // head and tail together
 	head  []byte
-	tail  []byte // at least as much as is shown of the end
+	tail  []byte // at least the part of the end that is shown
 	size  int64
 	file  *os.File
 	err   error
@@ -351,7 +350,7 @@ func (c *capture) Write(p []byte) (int, error) {
 
 func (c *capture) lastOfTail() []byte { return c.tail[max(0, len(c.tail)-(c.limit-c.limit/2)):] }
 
-// spill begins the file with what is in memory, which is everything so far.
+// spill creates the file and writes to it what memory holds, which is everything so far.
 func (c *capture) spill() error {
 	f, err := os.CreateTemp(c.dir, "output-*.txt") // mode 0600
 	if err != nil {
@@ -394,8 +393,7 @@ func wholeStart(b []byte) []byte {
 	return b
 }
 
-// close closes the file and returns it, nil when there is none. With discard, close removes
-// the file.
+// close closes the file and returns it, nil when there is none. With discard, close removes the file.
 func (c *capture) close(discard bool) (*tool.Spool, error) {
 	if c.file == nil {
 		return nil, nil

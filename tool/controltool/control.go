@@ -28,7 +28,7 @@ const questionSchema = `{"type":"object","properties":{` +
 	`"text":{"type":"string","description":"The answer"},"mode":{"type":["string","null"],"description":"Mode to switch to with this answer, or null"}},` +
 	`"required":["text","mode"],"additionalProperties":false}}},"required":["question","follow_up"],"additionalProperties":false}`
 
-// questionSpec is built once: every turn needs it.
+// questionSpec is built once, since every turn needs it.
 var questionSpec = tool.Spec{
 	Name: QuestionName,
 	Description: "Ask the user a question when something needed for the task is missing and cannot be found out otherwise. " +
@@ -65,7 +65,7 @@ func planQuestion(_ context.Context, _ tool.Env, in tool.Input) (tool.Plan, erro
 	return tool.Known{Of: ask, Result: result}, nil
 }
 
-// suggestions reads follow_up in all its shapes; none at all is fine.
+// suggestions reads follow_up in all its shapes; an absent follow_up is valid.
 func suggestions(in tool.Input) ([]suggestion, bool) {
 	raw, ok := in.Raw("follow_up")
 	if !ok {
@@ -169,7 +169,7 @@ func planCompletion(_ context.Context, _ tool.Env, in tool.Input) (tool.Plan, er
 // SwitchModeName is the name of the tool that changes the task's mode.
 const SwitchModeName = "switch_mode"
 
-// NewSwitchMode returns switch_mode. Which modes there are, the agent knows.
+// NewSwitchMode returns switch_mode. The agent, not the tool, knows which modes there are.
 func NewSwitchMode() tool.Tool { return tool.Make(switchModeSpec, planSwitchMode) }
 
 // switchModeSpec is built once: every turn needs it.
@@ -201,8 +201,7 @@ func planSwitchMode(_ context.Context, _ tool.Env, in tool.Input) (tool.Plan, er
 // NewTaskName is the name of the tool that starts a subtask.
 const NewTaskName = "new_task"
 
-// NewNewTask returns new_task. It starts nothing: which modes there are, and how a
-// task is run, the agent knows.
+// NewNewTask returns new_task. It starts nothing: the agent knows which modes there are and how to run a task.
 func NewNewTask() tool.Tool { return tool.Make(newTaskSpec, planNewTask) }
 
 // newTaskSpec is built once: every turn needs it.
@@ -242,8 +241,8 @@ func planNewTask(_ context.Context, _ tool.Env, in tool.Input) (tool.Plan, error
 // TodoListName is the name of the tool that keeps the task's checklist.
 const TodoListName = "update_todo_list"
 
-// NewTodoList returns update_todo_list. The list belongs to the task, so its plan
-// gives the checklist as text, and the agent reads, shows and keeps it.
+// NewTodoList returns update_todo_list. The list belongs to the task, so the plan returns the checklist as text, and
+// the agent parses, shows and keeps it.
 func NewTodoList() tool.Tool { return tool.Make(todoListSpec, planTodoList) }
 
 // todoListSpec is built once: every turn needs it.
@@ -283,7 +282,7 @@ func checklist(in tool.Input) (text string, given, ok bool) {
 	return text, given, ok
 }
 
-// fromList reads a list where text is wanted: of lines, or of Roo's own items.
+// fromList turns a list, of lines or of Roo's own items, into text.
 func fromList(raw []byte) (string, bool) {
 	boxes := map[string]string{"completed": "[x] ", "in_progress": "[-] ", "pending": "[ ] ", "": "[ ] "}
 	var lines []string

@@ -16,14 +16,13 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// planned is the value in tool.Ask.Before for a file that a call is to change: its hash
-// before and after. An edit cannot be repeated on the new content to see whether it took
-// effect; both hashes show that for certain.
+// planned returns the value in tool.Ask.Before for a file that a call is to change: its hash before and after. An
+// edit cannot be repeated on the new content to see whether it took effect; the two hashes show that for certain.
 func planned(before, after string) string { return before + " " + after }
 
-// inspectPlanned judges a call by the hashes that were kept when it was planned. ok is
-// false when they were not, or when a file is neither the old nor the planned one:
-// another program changed it since, and its content must be examined.
+// inspectPlanned judges a call by the hashes that were stored when it was planned. ok is false when there are none,
+// or when a file has neither the old nor the planned content: another program changed it since, and its content must
+// be examined.
 func inspectPlanned(ctx context.Context, env tool.Env, before map[string]string) (found tool.Finding, ok bool, err error) {
 	var done, open []string
 	strange := len(before) == 0
@@ -53,8 +52,8 @@ func inspectPlanned(ctx context.Context, env tool.Env, before map[string]string)
 	return found, true, err
 }
 
-// verdict is the finding over all files of a call. For a part of several files it
-// comes with an error that names them: the model has to do the rest.
+// verdict returns the finding over all files of a call. When only some of several files are done, it also returns an
+// error that names them, so that the model does the rest.
 func verdict(done, open, other []string) (tool.Finding, error) {
 	switch len(done) + len(open) + len(other) {
 	case len(done):
@@ -81,14 +80,15 @@ func partly(done, open, other []string) error {
 	return errors.New(strings.Join(parts, " "))
 }
 
-// look sweeps what a killed write may have left beside a file, and records the file.
+// look removes what a killed write may have left beside a file, and returns the file's state.
 func look(ctx context.Context, env tool.Env, p workspace.Path) (workspace.FileState, error) {
 	_, _ = env.Workspace.Sweep(p) // a failure leaves a temporary file, which does not change the finding
 	return env.Workspace.StatPath(ctx, p)
 }
 
-// inspectText judges a call by the hashes that were kept when it was planned. Without them, for a call that another
-// program left, it judges by the file's text: whether it is what the call makes, or what the call was made for.
+// inspectText judges a call by the hashes that were stored when it was planned. Without them, for a call that another
+// program left, it judges by the file's text: whether it is the text that the call makes or the text that the call
+// would change.
 func inspectText(ctx context.Context, env tool.Env, p workspace.Path, before map[string]string,
 	judge func(text string) (done, open bool)) (tool.Finding, error) {
 	if found, ok, err := inspectPlanned(ctx, env, before); ok || err != nil {
@@ -123,7 +123,7 @@ type source struct {
 	state      workspace.FileState
 }
 
-// editable reads a file that is to be changed; one that cannot be is refused.
+// editable reads a file that is to be changed, and refuses one that cannot be.
 func editable(ctx context.Context, env tool.Env, p workspace.Path) (s source, err error) {
 	s.path = p
 	data, state, err := env.Workspace.Read(ctx, p, MaxEdit)
@@ -140,17 +140,17 @@ func editable(ctx context.Context, env tool.Env, p workspace.Path) (s source, er
 	return s, nil
 }
 
-// whole is the text with its mark.
+// whole returns the text with its mark.
 func (s source) whole() string { return s.mark + s.text }
 
 const byteOrderMark = "\ufeff"
 
-// maxChangeText bounds in bytes the difference, or the file, that a result shows when the model
-// changes a file that is not the one it saw.
+// maxChangeText bounds the bytes of the difference, or of the file, in a result that warns the model: the file had
+// changed since the model saw it.
 const maxChangeText = 8 << 10
 
-// Difference is the change of a file as a unified diff. whole is false, and the text
-// empty, when that has more than limit bytes or one of the contents is no text.
+// Difference returns the change of a file as a unified diff. whole is false, and the text empty, when the diff has
+// more than limit bytes or one of the contents is no text.
 func Difference(path string, old, now []byte, limit int) (text string, whole bool) {
 	before, _, wasText := decodeText(old)
 	after, _, isNow := decodeText(now)
@@ -163,7 +163,7 @@ func Difference(path string, old, now []byte, limit int) (text string, whole boo
 	return text, true
 }
 
-// changedSince reports whether a file is another one than the model saw.
+// changedSince reports whether a file differs from what the model saw.
 func changedSince(env tool.Env, p workspace.Path, now workspace.FileState) (tool.Seen, bool) {
 	if env.Seen == nil || !now.Exists() {
 		return tool.Seen{}, false // making a file that is not there loses nothing
@@ -172,8 +172,8 @@ func changedSince(env tool.Env, p workspace.Path, now workspace.FileState) (tool
 	return seen, ok && seen.Hash != now.Hash
 }
 
-// deletedSince is a notice in the result of making a file that the model believes to exist:
-// nothing was lost, but the user or another program deleted it.
+// deletedSince returns the notice in a result that creates a file which the model believed to exist: nothing was
+// lost, but the user or another program had deleted it.
 func deletedSince(env tool.Env, p workspace.Path) string {
 	if env.Seen == nil {
 		return ""
@@ -184,8 +184,8 @@ func deletedSince(env tool.Env, p workspace.Path) string {
 	return fmt.Sprintf("\n<notice>%s had been deleted since you last saw it. It was created again.</notice>", tool.SafeName(p.Readable))
 }
 
-// describeChange describes a change of a file for the model: by the difference, or else by the whole
-// file if that is small. It does not show a file outside the workspace or a protected one,
+// describeChange describes a change of a file for the model: by the difference, or by the whole file if the
+// difference is too long and the file is small. It does not show a file outside the workspace or a protected one,
 // since the user has not agreed that the model reads it.
 func describeChange(p workspace.Path, seen tool.Seen, data []byte) (text string, whole bool) {
 	if data == nil || p.Outside || p.Protected {
@@ -203,8 +203,8 @@ func describeChange(p workspace.Path, seen tool.Seen, data []byte) (text string,
 	return "It is now:\n" + linetext.Numbered(strings.Split(strings.TrimSuffix(now, "\n"), "\n"), 1) + "\n", true
 }
 
-// notOverwritten is the reason why a file must not be replaced, or removed, as a whole: it is not
-// the one that the model saw. nil = it is.
+// notOverwritten returns why a file must not be replaced or removed as a whole: its content is not what the model
+// saw. nil = it is.
 func notOverwritten(env tool.Env, p workspace.Path, now workspace.FileState, data []byte) error {
 	seen, changed := changedSince(env, p, now)
 	if !changed {
@@ -225,8 +225,8 @@ func notOverwritten(env tool.Env, p workspace.Path, now workspace.FileState, dat
 	return e
 }
 
-// othersChanged is the notice of changes by others in the result of a change of some lines,
-// "" when the file is the one that the model saw.
+// othersChanged returns the notice of changes by others, for the result of a change of some lines; "" when the file
+// is as the model saw it.
 func othersChanged(env tool.Env, p workspace.Path, now workspace.FileState, data []byte) string {
 	seen, changed := changedSince(env, p, now)
 	if !changed {
@@ -240,11 +240,11 @@ func othersChanged(env tool.Env, p workspace.Path, now workspace.FileState, data
 		"%s</notice>", tool.SafeName(p.Readable), text)
 }
 
-// maxDiff is the size of two texts together, in bytes, up to which differences
-// are worked out; what a person could not read anyway is only counted.
+// maxDiff is the total size of two texts, in bytes, up to which differences are computed; a longer difference, which
+// a person could not read anyway, is only counted.
 const maxDiff = 4 << 20
 
-// unified gives a unified diff with file headers, "" when nothing differs.
+// unified returns a unified diff with file headers, "" when nothing differs.
 func unified(path, old, content string, creates bool) string {
 	path = tool.SafeName(path)
 	switch {
@@ -264,7 +264,7 @@ func unified(path, old, content string, creates bool) string {
 // isText distinguishes text from bytes that would fill a terminal with rubbish.
 func isText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
-// hunks is a unified diff without its file headers, as Roo stores it.
+// hunks returns a unified diff without its file headers, as Roo stores it.
 func hunks(diff string) string {
 	if i := strings.Index(diff, "@@"); i >= 0 {
 		return strings.TrimSuffix(diff[i:], "\n")
@@ -272,7 +272,7 @@ func hunks(diff string) string {
 	return ""
 }
 
-// stats counts the lines of hunks, nil if there are none.
+// stats counts the lines of hunks; nil if there are none.
 func stats(hunks string) []byte {
 	added, removed := int64(0), int64(0)
 	for l := range strings.Lines(hunks) {

@@ -25,19 +25,19 @@ import (
 	"github.com/roost-dev/roost/workspace/terminal"
 )
 
-// opened is a file that is shown.
+// opened is a file that is being shown.
 type opened struct {
 	path  workspace.Path
 	state workspace.FileState
 	media string    // of a picture; its text is not read
 	text  io.Reader // nil when the file is no text
-	wide  bool      // it begins like UTF-16
+	wide  bool      // begins like UTF-16
 	note  string    // precedes the text
-	sum   hash.Hash // of what was read
+	sum   hash.Hash // of the bytes read
 	file  io.Closer
 }
 
-// openFile opens a file whose path was judged. It refuses a file that cannot be opened.
+// openFile opens a file at a judged path. It refuses a file that cannot be opened.
 func openFile(ctx context.Context, w *workspace.Workspace, p workspace.Path) (_ *opened, err error) {
 	f, state, err := w.Open(p)
 	if err != nil {
@@ -89,7 +89,7 @@ func openFile(ctx context.Context, w *workspace.Workspace, p workspace.Path) (_ 
 	return c, nil
 }
 
-// touch records the file when its text was read.
+// touch returns the record of the file once its text was read.
 func (c *opened) touch(source string) tool.FileTouch {
 	c.state.Hash = hex.EncodeToString(c.sum.Sum(nil))
 	return touchOf(c.state, source)
@@ -104,7 +104,7 @@ func (c *opened) picture(ctx context.Context, w *workspace.Workspace) (block jso
 	return tool.ImageBlock(c.media, data), state, nil
 }
 
-// imageType judges by the name and the first bytes: a text file called x.png stays text.
+// imageType returns the media type by the name and the first bytes: a text file called x.png stays text.
 func imageType(name string, head []byte) string {
 	image, known := images[strings.ToLower(filepath.Ext(name))]
 	if known && bytes.HasPrefix(head, []byte(image.magic)) {
@@ -113,39 +113,38 @@ func imageType(name string, head []byte) string {
 	return ""
 }
 
-// images are the media that are shown, by the ending of a file, with the bytes that they begin with.
+// images are the media types that are shown, by file ending, with the bytes that such a file begins with.
 var images = map[string]struct{ media, magic string }{
 	".png": {"image/png", "\x89PNG"}, ".gif": {"image/gif", "GIF8"}, ".webp": {"image/webp", "RIFF"},
 	".jpg": {"image/jpeg", "\xff\xd8\xff"}, ".jpeg": {"image/jpeg", "\xff\xd8\xff"},
 }
 
-// coding is the encoding of a file's text. It belongs to the file: a model sees and
-// writes characters, and what it changes is written as the rest of the file is.
+// coding is the encoding of a file's text. It belongs to the file: a model sees and writes characters, and changed
+// lines are written in the encoding of the rest of the file.
 type coding int
 
 const (
 	codedUTF8 coding = iota
 	codedUTF16LE
 	codedUTF16BE
-	codedSingle // one byte a character, taken for Windows-1252
+	codedSingle // one byte per character, read as Windows-1252
 )
 
-// singleNote precedes the lines of a file of one byte a character: the bytes do not show which
-// set of characters it is.
+// singleNote precedes the lines of a file with one byte per character: the bytes do not show which character set it
+// is.
 const singleNote = "Note: this file is not UTF-8; it is shown, and will be written, as Windows-1252.\n\n"
 
 const wideNote = "Note: this file is UTF-16, and stays so when it is changed.\n\n"
 
-// high are the characters of the bytes 0x80 to 0x9F. The five that have none map to
-// themselves, so that every byte comes back as it was in any file.
+// high are the characters of the bytes 0x80 to 0x9F. The five bytes without a character map to themselves, so that
+// every byte of a file is written back unchanged.
 var high = [32]rune{
 	'€', 0x81, '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', 0x8D, 'Ž', 0x8F,
 	0x90, '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', 0x9D, 'ž', 'Ÿ',
 }
 
-// decodeText gives the text of a file, its byte order mark first if it has one. ok is
-// false for what is no text, or is one that would not come back the same: NUL bytes,
-// halves of characters, UTF-8 with stray bytes in it.
+// decodeText returns the text of a file, its byte order mark first if it has one. ok is false for a file that is no
+// text, or that would not be written back the same: with NUL bytes, halves of characters, or invalid bytes in UTF-8.
 func decodeText(data []byte) (text string, c coding, ok bool) {
 	if c = wideCoding(data); c != codedUTF8 {
 		return decodeWide(data, c)
@@ -162,8 +161,7 @@ func decodeText(data []byte) (text string, c coding, ok bool) {
 	return "", codedUTF8, false
 }
 
-// wideCoding judges by the byte order mark. Without a mark UTF-16 is only likely, so such a
-// file counts as no text.
+// wideCoding judges by the byte order mark. Without a mark, UTF-16 is only a guess, so such a file counts as no text.
 func wideCoding(head []byte) coding {
 	switch {
 	case len(head) < 2 || len(head) >= 4 && head[0] == 0xFF && head[2] == 0 && head[3] == 0:
@@ -198,9 +196,9 @@ func decodeWide(data []byte, c coding) (string, coding, bool) {
 	return string(text), c, true
 }
 
-// single reports whether bytes look like text of one byte a character: no control
-// characters, and nothing that is a character of UTF-8. A file that has those too is
-// UTF-8 with an error in it, and reading it otherwise would spoil them.
+// single reports whether bytes look like text of one byte per character: they hold no control characters, and no
+// sequence that is a character of UTF-8. A file with such sequences is UTF-8 with an error in it, and reading it as
+// anything else would spoil them.
 func single(s string) bool {
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
@@ -225,8 +223,8 @@ func decodeSingle(s string) string {
 	return b.String()
 }
 
-// shownText is a part of a file as a model is shown it, with a note for what is not
-// UTF-8. Bytes that are neither are replaced.
+// shownText returns a part of a file as a model sees it, with a note if it is not UTF-8. Bytes that are neither UTF-8
+// nor Windows-1252 are replaced.
 func shownText(part string) (text, note string) {
 	switch {
 	case utf8.ValidString(part):
@@ -277,22 +275,21 @@ func inexpressible(p workspace.Path, missing rune) error {
 		"the whole file with write_to_file, which makes it UTF-8.", tool.SafeName(p.Readable), missing, missing)
 }
 
-// notText is the answer for a file that cannot be changed by lines.
+// notText is the answer for a file whose lines cannot be changed.
 func notText(p workspace.Path) error {
 	return refuse("%s is not text in UTF-8, UTF-16 with a byte order mark, or one byte a character, so it cannot be "+
 		"changed by lines.", tool.SafeName(p.Readable))
 }
 
-// maxCellOutput bounds the output that is shown of a cell, in UTF-16 units. A notebook
-// is read for its code; what it printed is often most of the file.
+// maxCellOutput bounds the output that is shown per cell, in UTF-16 units. A model reads a notebook for its code; the
+// printed output is often most of the file.
 const maxCellOutput = 2000
 
 // notebookNote precedes the lines of a notebook.
 const notebookNote = "Note: this is a notebook; the lines below are those of its cells, not of the file, which is JSON.\n\n"
 
-// notebookText gives the cells of a Jupyter notebook (format 4) as text: a heading for
-// each, its source, and what it printed. Pictures are only named. ok is false for what
-// is no such notebook.
+// notebookText returns the cells of a Jupyter notebook (format 4) as text: for each a heading, its source, and its
+// printed output. Pictures are only named. ok is false for data that is no such notebook.
 func notebookText(data []byte) (text string, ok bool) {
 	if !esjson.Valid(data) || esjson.TypeOf(data) != esjson.TypeObject {
 		return "", false
@@ -325,7 +322,7 @@ func heading(b *strings.Builder, head, body string) {
 	b.WriteString("\n")
 }
 
-// member is text that a notebook holds as one string or as a list of lines.
+// member returns text that a notebook holds as one string or as a list of lines.
 func member(obj []byte, key string) string {
 	raw, _ := esjson.Get(obj, key)
 	if esjson.TypeOf(raw) == esjson.TypeString {
@@ -381,7 +378,8 @@ func touchOf(s workspace.FileState, source string) tool.FileTouch {
 	return tool.FileTouch{FileState: s, Source: source}
 }
 
-// refusal is the reason, in words for the model, why a call cannot be planned: the model's mistake, or a fault of a file.
+// refusal is the reason, in words for the model, why a call cannot be planned: a mistake of the model, or a fault of
+// a file.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
@@ -403,7 +401,7 @@ func mistake(in tool.Input, err error) error {
 	return err
 }
 
-// writing is a tool that writes. Its Inspect finds out whether an interrupted call took effect.
+// writing is a tool that writes. Its Inspect reports whether an interrupted call took effect.
 type writing struct {
 	tool.Tool
 	inspect func(ctx context.Context, env tool.Env, in tool.Input, before map[string]string) (tool.Finding, error)
@@ -419,7 +417,7 @@ func (w writing) Inspect(ctx context.Context, env tool.Env, raw json.RawMessage,
 	return found, mistake(in, err)
 }
 
-// resolve judges a path; one that no file can have is refused.
+// resolve judges a path, and refuses one that no file can have.
 func resolve(env tool.Env, path string) (workspace.Path, error) {
 	p, err := env.Workspace.Resolve(path)
 	if errors.Is(err, workspace.ErrPath) {
@@ -428,7 +426,7 @@ func resolve(env tool.Env, path string) (workspace.Path, error) {
 	return p, err
 }
 
-// denied is the result for a path that .rooignore hides.
+// denied returns the result for a path that .rooignore hides.
 func denied(path string) tool.Result {
 	return tool.Result{IsError: true, Text: string(esjson.ObjectOf("status", "error", "type", "access_denied",
 		"message", "Access blocked by .rooignore", "path", path,
@@ -458,7 +456,7 @@ func explain(p workspace.Path, err error) error {
 	return refuse("%s cannot be read: %v", name, err)
 }
 
-// asks is the question for a call about files.
+// asks builds the question for a call about files.
 func asks(name string, paths ...workspace.Path) tool.Ask {
 	a := tool.Ask{Kind: "tool", Tool: name}
 	var names []string

@@ -14,7 +14,7 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// WriteToFile gives the tool write_to_file.
+// WriteToFile returns the tool write_to_file.
 func WriteToFile() tool.Tool { return writing{reading(writeFileSpec, planWrite), inspectWrite} }
 
 // writeFileSpec is built once: every turn needs it.
@@ -90,9 +90,8 @@ func planWrite(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, err
 	return e, nil
 }
 
-// likeBefore gives a new text the byte order mark and the line ends of the old one:
-// a model sees neither, and writes plain line feeds. A file with both kinds of line
-// ends gets those of the content.
+// likeBefore gives a new text the byte order mark and the line ends of the old one: a model sees neither, and writes
+// plain line feeds. If the file has both kinds of line ends, the new text keeps those of content.
 func likeBefore(content, old string) string {
 	if ends := strings.Count(old, "\n"); ends > 0 && strings.Count(old, "\r\n") == ends && !strings.Contains(content, "\r") {
 		content = strings.ReplaceAll(content, "\n", "\r\n")
@@ -155,7 +154,7 @@ type edit struct {
 	expect  string // hash that the file must still have
 	creates bool
 	note    string           // added to the result
-	other   []tool.FileTouch // what others had changed before
+	other   []tool.FileTouch // what others had changed before the call
 	ask     tool.Ask
 }
 
@@ -191,7 +190,7 @@ func (e *edit) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
 	return tool.Result{Text: string(row) + e.note, Files: append(e.other, touchOf(state, editedSource))}, nil
 }
 
-// change plans another text for a file.
+// change plans a new text for a file.
 func (e *edit) change(s source, text string) error {
 	data, missing, ok := s.coding.encode(s.mark + text)
 	if !ok {
@@ -212,7 +211,7 @@ func editText(kind string, p workspace.Path, diff string) string {
 		"isProtected", p.Protected, "diffStats", stats(diff)))
 }
 
-// ApplyDiff gives the tool apply_diff.
+// ApplyDiff returns the tool apply_diff.
 func ApplyDiff() tool.Tool { return writing{reading(applyDiffSpec, planDiff), inspectDiff} }
 
 // applyDiffSpec is built once: every turn needs it.
@@ -282,8 +281,8 @@ func diffText(p workspace.Path, diff, content, old string) string {
 		"originalContent", old, "diffStats", stats(content), "isProtected", p.Protected))
 }
 
-// inspectDiff looks whether the replacements are there and the searched lines gone; with the hash
-// from before, all that older journals hold, there is no doubt about "not done".
+// inspectDiff reports whether the replacements are in the file and the searched lines gone. With the hash from before
+// the call, which is all that older journals hold, "not done" is certain.
 func inspectDiff(ctx context.Context, env tool.Env, in tool.Input, before map[string]string) (tool.Finding, error) {
 	p, diff, err := readDiff(env, in)
 	if err != nil {
@@ -299,22 +298,22 @@ func inspectDiff(ctx context.Context, env tool.Env, in tool.Input, before map[st
 	})
 }
 
-// Edit gives the tool edit: one place, or all of them. Roo has three tools that put a text in
-// the place of another.
+// Edit returns the tool edit: it replaces one place, or all of them. Roo has three tools that replace one text by
+// another.
 func Edit() tool.Tool { return replacing(editSpec) }
 
-// EditFile gives the tool edit_file: as many places as are expected, found by their
-// words where the blanks are other ones; no old text makes a new file.
+// EditFile returns the tool edit_file: it replaces the expected number of places, which it also finds when only the
+// blanks differ; an empty old text makes a new file.
 func EditFile() tool.Tool { return replacing(editFileSpec) }
 
-// SearchReplace gives the tool search_replace: one place.
+// SearchReplace returns the tool search_replace: it replaces one place.
 func SearchReplace() tool.Tool { return replacing(searchReplaceSpec) }
 
 func replacing(s tool.Spec) tool.Tool { return writing{reading(s, planReplace), inspectReplace} }
 
 const copyExactly = " Copy the old text exactly, with its blanks, and enough lines of it that there is no second place like it."
 
-// The specifications are made once: they are asked for at every turn.
+// The specifications are built once, since every turn needs them.
 var (
 	editSpec = replaceSpec("edit", []string{"search_and_replace"},
 		"Replace a text in a file by another one, at its only place or, with replace_all, everywhere."+copyExactly,
@@ -460,14 +459,14 @@ func planReplace(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, e
 	return e, nil
 }
 
-// changeRow is the row that Roo writes for a file that is changed by these tools.
+// changeRow builds the row that Roo writes for a file that these tools change.
 func changeRow(kind string, p workspace.Path, diff string, more ...any) string {
 	return string(esjson.ObjectOf(append([]any{"tool", kind, "path", p.Readable, "diff", diff,
 		"isOutsideWorkspace", p.Outside,
 		"content", diff, "isProtected", p.Protected, "diffStats", stats(diff)}, more...)...))
 }
 
-// inspectReplace looks which of the texts is there.
+// inspectReplace reports which of the two texts the file holds.
 func inspectReplace(ctx context.Context, env tool.Env, in tool.Input, before map[string]string) (tool.Finding, error) {
 	p, list, err := readReplace(env, in)
 	if err != nil {

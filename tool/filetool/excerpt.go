@@ -10,26 +10,25 @@ import (
 	"github.com/roost-dev/roost/tool/linetext"
 )
 
-// excerpt is a part of a file, ready to be shown.
+// excerpt is a part of a file, ready to show.
 type excerpt struct {
 	text      string
 	ranges    [][2]int // lines shown, 1-based, inclusive
 	total     int      // lines in the file; a final line feed counts as one more, empty
 	returned  int
-	truncated bool // more could be read
+	truncated bool // the file has more
 	reason    string
 }
 
-// defaultLines is the number of lines that are shown when the call gives no limit.
+// defaultLines is the number of lines shown when the call gives no limit.
 const defaultLines = 2000
 
-// maxShown bounds the bytes of a file in one answer: no model takes more, and
-// the limit on lines is the model's to choose.
+// maxShown bounds the bytes of a file in one answer: no model takes more, and the model may choose any number of
+// lines.
 const maxShown = 1 << 20
 
-// sliceLines reads lines offset (from 0) to offset+limit and counts the rest. It
-// keeps no more than it shows; a line's bytes past what is shown are dropped. When
-// the lines would be more than maxShown bytes it shows fewer.
+// sliceLines reads lines offset (from 0) to offset+limit and counts the rest. It keeps in memory only what it shows,
+// and drops the rest of a long line. When the lines would exceed maxShown bytes it shows fewer.
 func sliceLines(r io.Reader, offset, limit int) (excerpt, error) {
 	offset, limit = max(0, offset), max(0, limit)
 	var kept []string
@@ -65,8 +64,8 @@ func sliceLines(r io.Reader, offset, limit int) (excerpt, error) {
 	}, nil
 }
 
-// rangeText is the text of an excerpt for the wanted range g of lines. It has a note only
-// when the range is too long to be shown at once.
+// rangeText returns the text of an excerpt for the wanted range g of lines, with a note when the range is too long to
+// be shown at once.
 func (e excerpt) rangeText(g [2]int) string {
 	if e.reason != "" {
 		return e.toolText(false, g[0], 0)
@@ -77,7 +76,7 @@ func (e excerpt) rangeText(g [2]int) string {
 	return e.text
 }
 
-// toolText is an excerpt with what a model needs to know to read on.
+// toolText returns an excerpt with what a model needs to continue reading.
 func (e excerpt) toolText(indentation bool, offset, limit int) string {
 	switch {
 	case e.reason == "past_end":
@@ -100,21 +99,20 @@ func (e excerpt) toolText(indentation bool, offset, limit int) string {
 // indentOptions choose the block around a line.
 type indentOptions struct {
 	anchor   int // 1-based line
-	levels   int // how many levels outwards, 0 = all
+	levels   int // levels outwards, 0 = all
 	siblings bool
 	header   bool // comments above the block
 	limit    int
 	maxLines int // 0 = none
 }
 
-// levelWidth is the number of blanks that make a level; a tab is one level.
+// levelWidth is the number of blanks per level; a tab is one level.
 const levelWidth = 4
 
 var commentStarts = []string{"#", "//", "--", "/*", "*", "'''", `"""`}
 
-// indentLines shows the block that holds the anchor line: it grows from there in
-// both directions while lines are indented deeply enough, and beyond the first
-// line at the outermost level only when siblings are wanted.
+// indentLines returns the block that holds the anchor line. The block grows from there in both directions while lines
+// are indented deeply enough; it passes the first line at the outermost level only when siblings are wanted.
 func indentLines(text string, o indentOptions) excerpt {
 	lines := strings.Split(text, "\n")
 	total := len(lines)
@@ -204,7 +202,7 @@ func indentLines(text string, o indentOptions) excerpt {
 	return e
 }
 
-// depths gives each line's level; blank lines have that of the line before.
+// depths returns each line's level; a blank line has the level of the line before.
 func depths(lines []string) []int {
 	out := make([]int, len(lines))
 	before := 0

@@ -2,21 +2,19 @@
 // read_file, write_to_file, apply_diff, apply_patch, list_files and search_files, and
 // the three that histories of other programs call: edit, edit_file and search_replace.
 //
-// Names, parameters and result texts are Roo's, older names and input shapes are
-// understood. Reading tools may run again after a crash. Writing tools replace a
-// file in one step and can find out afterwards whether they did (see tool.Inspector). A
-// patch of several files replaces all or none; only a kill leaves a part, and then it
-// is known which.
+// Names, parameters and result texts are Roo's, older names and input shapes are understood. Reading tools may run
+// again after a crash. Writing tools replace a file in one step and can find out afterwards whether they did (see
+// tool.Inspector). A patch of several files replaces all or none; only a kill leaves a part done, and then the tool
+// can tell which files.
 //
-// Line ends, a byte order mark, the encoding and mode of a file, and the bytes of lines
-// that stay are the file's and not the model's: they survive, also where the model gives
-// others. A file that is not UTF-8 is UTF-16 by its byte order mark, or one byte a
-// character, taken for Windows-1252. A character that this cannot hold turns a file that
-// is written whole into UTF-8, which the question and the result mention; a change of some
-// of its lines is refused.
+// Line ends, the byte order mark, the encoding and the mode of a file, and the bytes of unchanged lines stay as they
+// are in the file, even when the model sends others. A file that is not UTF-8 is read as UTF-16 if it has that byte
+// order mark, and otherwise as Windows-1252, one byte per character. If a character does not fit that encoding, a
+// file that is written whole becomes UTF-8, and the question and the result mention it; a change of some lines is
+// refused.
 //
-// A plan to write remembers the content it was made for. If the file is another
-// one when the plan runs, nothing is written and the result gives the reason.
+// A plan to write remembers the content that it was made for. If the content differs when the plan runs, nothing is
+// written and the result gives the reason.
 //
 // Names that hold line ends, control characters or bytes that are no UTF-8 are
 // quoted wherever they are shown; one answer of read_file holds at most a megabyte
@@ -37,13 +35,13 @@ const (
 	MaxImage = 5 << 20  // largest image that is shown
 )
 
-// All gives every tool of this package, in the order they are offered.
+// All returns every tool of this package, in the order in which they are offered.
 func All() []tool.Tool {
 	return []tool.Tool{ApplyDiff(), ApplyPatch(), ListFiles(), ReadFile(), SearchFiles(), WriteToFile(), Edit(), EditFile(),
 		SearchReplace()}
 }
 
-// What a touch is recorded as.
+// The sources that a FileTouch records.
 const (
 	readSource   = "read_tool"
 	editedSource = "roo_edited"

@@ -19,7 +19,7 @@ import (
 // the patch is applied.
 const maxPatchFiles = 100
 
-// ApplyPatch gives the tool apply_patch.
+// ApplyPatch returns the tool apply_patch.
 func ApplyPatch() tool.Tool { return writing{reading(applyPatchSpec, planPatch), inspectPatch} }
 
 const patchForm = `*** Begin Patch
@@ -99,8 +99,8 @@ func planPatch(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, err
 	return set.plan()
 }
 
-// patchSet is the files of a patch as they are after the sections so far. A section
-// sees what those before it did: a file that is named twice is changed twice.
+// patchSet holds the files of a patch as they are after the sections so far. A section sees the changes of the
+// sections before it: a file that is named twice is changed twice.
 type patchSet struct {
 	env    tool.Env
 	files  map[string]*patchedFile // by Path.Real
@@ -112,12 +112,12 @@ type patchedFile struct {
 	path    workspace.Path
 	known   bool // state and text were read
 	state   workspace.FileState
-	old     string // the text on disk, "" if it is too large to be shown; the bytes of what is none
-	text    string // the text to be
-	coding  coding // of both
+	old     string // the text on disk, "" if it is too large to show; raw bytes if it is no text
+	text    string // the new text
+	coding  coding // of old and text
 	noText  bool
 	exists  bool
-	from    *patchedFile // what was moved here
+	from    *patchedFile // the file that was moved here
 	movedTo *patchedFile
 }
 
@@ -137,7 +137,7 @@ func (s *patchSet) name(path string) error {
 	return nil
 }
 
-// file gives a file that was named, as it is now.
+// file returns a named file, as it is after the sections so far.
 func (s *patchSet) file(ctx context.Context, path string, whole bool) (*patchedFile, error) {
 	p, err := resolve(s.env, path)
 	if err != nil {
@@ -240,7 +240,7 @@ func (s *patchSet) apply(ctx context.Context, sec patch.Section) error {
 	return nil
 }
 
-// changes are the files that differ from those on disk.
+// changes returns the files that differ from those on disk.
 func (s *patchSet) changes() []*patchedFile {
 	return slices.DeleteFunc(slices.Clone(s.order), func(f *patchedFile) bool {
 		return !f.known || f.exists == f.state.Exists() && f.text == f.old
@@ -309,8 +309,8 @@ func (f *patchedFile) operation() string {
 	return "modified"
 }
 
-// source is the file that was moved here, if all of it is: the old place is empty
-// now, and the new one was.
+// source returns the file that was moved here, if the move is complete: the old place is empty now, and the new place
+// was empty before.
 func (f *patchedFile) source() *patchedFile {
 	if f.exists && !f.state.Exists() && f.from != nil && f.from.movedTo == f && !f.from.exists {
 		return f.from
@@ -318,7 +318,7 @@ func (f *patchedFile) source() *patchedFile {
 	return nil
 }
 
-// data is the content on disk as text, nil when it is too large to be shown.
+// data returns the content on disk as text, nil when it is too large to show.
 func (f *patchedFile) data() []byte {
 	if f.old == "" && f.state.Size > 0 {
 		return nil
@@ -329,7 +329,7 @@ func (f *patchedFile) data() []byte {
 // movedAway reports whether the row of the new place covers this file too.
 func (f *patchedFile) movedAway() bool { return f.movedTo != nil && f.movedTo.source() == f }
 
-// diff is the difference that a plan makes in a file. It compares a moved file with the file at its old path.
+// diff returns the difference that a plan makes in a file. It compares a moved file with the file at its old path.
 func (f *patchedFile) diff() string {
 	path := f.path.Readable
 	switch {
@@ -354,7 +354,7 @@ func (f *patchedFile) diff() string {
 	return unified(path, f.old, f.text, !f.state.Exists())
 }
 
-// row is the file's part of what a person sees, as Roo's rows have it.
+// row returns the file's part of what a person sees, in the form of Roo's rows.
 func (f *patchedFile) row() string {
 	kind := "appliedDiff"
 	if f.operation() == "created" {
@@ -370,7 +370,7 @@ func (f *patchedFile) row() string {
 	return changeRow(kind, f.path, text)
 }
 
-// ask describes the files that were named, without what changes in them.
+// ask builds the question that names the files, without the changes in them.
 func (s *patchSet) ask() tool.Ask {
 	paths := make([]workspace.Path, len(s.order))
 	for i, f := range s.order {
@@ -381,8 +381,8 @@ func (s *patchSet) ask() tool.Ask {
 	return a
 }
 
-// text is the row of the call: that of the file for one, and for several one with the
-// files in it, as Roo's rows for several diffs have them.
+// text returns the row of the call: for one file that file's row, for several a row that lists them, in Roo's form
+// for several diffs.
 func (s *patchSet) text(a tool.Ask, files []*patchedFile, diff string) string {
 	if len(files) == 1 {
 		return files[0].row()
@@ -448,10 +448,10 @@ func (s *patchSet) plan() (tool.Plan, error) {
 // patchPlan is a patch whose every file is known before and after.
 type patchPlan struct {
 	env     tool.Env
-	files   []*patchedFile // in the order of the patch, a move once
+	files   []*patchedFile // in the order of the patch; a move counts once
 	changes []workspace.Change
 	note    string           // added to the result
-	other   []tool.FileTouch // what others had changed before
+	other   []tool.FileTouch // what others had changed before the call
 	ask     tool.Ask
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// ReadFile gives the tool read_file.
+// ReadFile returns the tool read_file.
 func ReadFile() tool.Tool { return reading(readFileSpec, planRead) }
 
 // readFileSpec is built once: every turn needs it.
@@ -165,7 +165,7 @@ func (r *readPlan) read(ctx context.Context, req request, p workspace.Path, res 
 	return c.note + odd + text, nil
 }
 
-// choose gives the wanted lines of a text.
+// choose returns the wanted lines of a text.
 func (r request) choose(body io.Reader) (string, error) {
 	switch {
 	case !r.indentation && len(r.ranges) == 0:
@@ -230,7 +230,7 @@ func (r request) snippet() string {
 	return ""
 }
 
-// first is the line to open an editor at, 0 when it does not matter.
+// first returns the line at which an editor opens the file, 0 = any.
 func (r request) first() int {
 	switch {
 	case len(r.ranges) > 0:
@@ -399,21 +399,20 @@ func xmlRequests(args string) []request {
 // ShowSource is the recorded source of a file that a person showed to the model.
 const ShowSource = "file_mentioned"
 
-// Shown is the beginning of a file as read_file shows it, for those who show a file
-// without being asked by the model.
+// Shown is the beginning of a file as read_file shows it, for callers that show a file without a call of the model.
 type Shown struct {
-	Text      string // Numbered lines; "" when it is no text
+	Text      string // numbered lines; "" when the file is no text
 	Lines     int    // of the file; a final line feed counts as one more, empty
-	Returned  int    // of them in Text, from the first
+	Returned  int    // the number of lines in Text, from the first
 	Truncated bool
-	Binary    bool            // neither text nor a picture that is shown
-	Image     json.RawMessage // its block, when it is a picture
+	Binary    bool            // neither text nor a picture of a kind that is shown
+	Image     json.RawMessage // the image block, when the file is a picture
 	Media     string
 	Touch     tool.FileTouch
 }
 
-// Show reads the beginning of a file whose path was judged. Problem is why it is
-// not shown, in words for the model and the person; an error is the context's.
+// Show reads the beginning of a file at a judged path. problem states why it is not shown, in words for the model and
+// the person; an error is always the context's.
 func Show(ctx context.Context, w *workspace.Workspace, p workspace.Path) (s Shown, problem string, err error) {
 	s, err = show(ctx, w, p)
 	if why, ok := errors.AsType[refusal](err); ok {
@@ -449,8 +448,8 @@ func show(ctx context.Context, w *workspace.Workspace, p workspace.Path) (Shown,
 	}, nil
 }
 
-// ListFiles gives the tool list_files. Folders of build products and of
-// packages are named and not entered, hidden folders neither; .gitignore counts.
+// ListFiles returns the tool list_files. It names folders of build products, of packages and hidden folders, and does
+// not enter them; it obeys .gitignore.
 func ListFiles() tool.Tool { return reading(listFilesSpec, planList) }
 
 // listFilesSpec is built once: every turn needs it.
@@ -481,7 +480,7 @@ func planList(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, erro
 	})
 }
 
-// planFolder lists or searches a folder with find, at once: the row of the call holds the result.
+// planFolder lists or searches a folder with find while planning, because the row of the call holds the result.
 func planFolder(ask tool.Ask, p workspace.Path, row []any, find func() (string, error)) (tool.Plan, error) {
 	ask.Protected = false // the call only reads
 	k := tool.Known{Of: ask}
@@ -512,10 +511,9 @@ func explainFolder(p workspace.Path, err error) string {
 	return fmt.Sprintf("the folder %s cannot be listed: %v", name, err)
 }
 
-// SearchFiles gives the tool search_files. Patterns are RE2, which Rust's syntax
-// is nearly the same as; line by line, letter case counts. Hidden files, what
-// .gitignore and .rooignore hide and binary files are not searched, links not
-// followed.
+// SearchFiles returns the tool search_files. Patterns are RE2, nearly the same syntax as Rust's; they match line by
+// line, and letter case counts. It does not search hidden files, binary files, and files that .gitignore or
+// .rooignore hides, and follows no links.
 func SearchFiles() tool.Tool { return reading(searchFilesSpec, planSearch) }
 
 // searchFilesSpec is built once: every turn needs it.

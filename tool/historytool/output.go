@@ -1,10 +1,9 @@
 // Package historytool holds the tools that look back: read_command_output reads the
 // kept output of an earlier command of the task, list_tasks lists other tasks.
 //
-// Both only read, and where from is not theirs to know: the output comes through
-// tool.Env, the tasks through a Lister. Output is shown in pieces of at most MaxPiece
-// bytes that end between characters; a search reads all of it, line by line, in
-// bounded memory.
+// Both only read, and neither knows where the data lies: the output comes through tool.Env, the tasks through a
+// Lister. Output is shown in pieces of at most MaxPiece bytes that end between characters; a search reads all of it,
+// line by line, in bounded memory.
 package historytool
 
 import (
@@ -35,7 +34,7 @@ const ReadOutputName = "read_command_output"
 
 // Sizes of one answer in bytes.
 const (
-	Piece    = 40 << 10 // when the call gives none
+	Piece    = 40 << 10 // when the call sets no size
 	MaxPiece = 1 << 20
 	maxLine  = 64 << 10 // of a line that is searched and shown
 )
@@ -124,7 +123,7 @@ func (p *outputPlan) Run(ctx context.Context, _ tool.Output) (tool.Result, error
 	return tool.Result{Text: text}, err
 }
 
-// piece reads a piece. It ends between characters, so that the next one begins so.
+// piece reads one piece. It ends between characters, so that the next one begins at a character.
 func (p *outputPlan) piece() (string, error) {
 	data := make([]byte, min(p.limit, p.size-p.offset))
 	n, err := p.kept.ReadAt(data, p.offset)
@@ -169,7 +168,7 @@ func (p *outputPlan) linesBefore(offset int64) (int, error) {
 	}
 }
 
-// find shows the lines that match, until they are as much as fits.
+// find returns the matching lines, as many as fit.
 func (p *outputPlan) find(ctx context.Context) (string, error) {
 	pattern, err := regexp.Compile("(?i)" + p.search)
 	if err != nil {
@@ -212,13 +211,13 @@ func bytesText(n int64) string {
 	return fmt.Sprintf("%.1fMB", float64(n)/(1<<20))
 }
 
-// outputFolder is the folder, in the task's folder, in which Roo keeps the whole outputs of commands.
+// outputFolder is the folder, inside the task's folder, in which Roo keeps the whole outputs of commands.
 const outputFolder = "command-output"
 
 // ForeignOutputs finds the outputs that another program kept in a task's folder, by artifact name, for tool.Env.Kept.
-// It does not search for a name that is none; a link, or anything but a plain file, counts as missing. It opens the
-// file for each read: no caller reports that a call is done with it, and Roo removes these files when its window
-// closes the task.
+// It looks up only valid artifact names; a link, or anything but a plain file, counts as missing. It opens the file
+// for each read: no caller reports that a call is done with it, and Roo removes these files when its window closes
+// the task.
 func ForeignOutputs(taskFolder string) func(artifact string) (io.ReaderAt, int64, bool) {
 	return func(artifact string) (io.ReaderAt, int64, bool) {
 		if taskFolder == "" || !artifactID().MatchString(artifact) {
@@ -238,7 +237,7 @@ type foreignFile struct{ folder, name string }
 
 var errNoOutput = errors.New("not a file of its own")
 
-// open stays within the folder, wherever its names lead.
+// open opens the file inside the folder only, wherever a link may lead.
 func (f foreignFile) open() (*os.File, os.FileInfo, error) {
 	root, err := inputfile.OpenDir(f.folder)
 	if err != nil {
@@ -267,9 +266,9 @@ const ListTasksName = "list_tasks"
 
 // Query selects the tasks of a list.
 type Query struct {
-	Words     string // that title or id hold; "" for all
+	Words     string // that title or id contain; "" for all
 	Status    string
-	Workspace string // "" for those of every workspace
+	Workspace string // "" for tasks of every workspace
 	Limit     int
 }
 
@@ -279,7 +278,7 @@ type Task struct {
 	Workspace, Mode   string
 	Updated           string // a time as text
 	Cost              string // in US dollars as text; "" when unknown
-	Current           bool   // the one that asks
+	Current           bool   // the task that makes the call
 }
 
 // Lister lists tasks, newest first, and reports whether there are more.
@@ -394,7 +393,7 @@ func (p *tasksPlan) Run(ctx context.Context, _ tool.Output) (tool.Result, error)
 	return tool.Result{Text: strings.TrimRight(b.String(), "\n")}, nil
 }
 
-// title is a task's title as one line. It is data of another task, and may hold any text: it is quoted.
+// title returns a task's title as one line. The title comes from another task and may hold any text, so it is quoted.
 func title(s string) string {
 	r := []rune(tool.OneLine(strings.TrimSpace(s)))
 	if len(r) > maxTitle {

@@ -15,8 +15,7 @@ import (
 	"github.com/roost-dev/roost/workspace/terminal"
 )
 
-// IsSpace is \s and trim() of ECMAScript. unicode.IsSpace differs: it takes
-// U+0085 and not U+FEFF.
+// IsSpace is \s and trim() of ECMAScript. unicode.IsSpace differs: it includes U+0085 and not U+FEFF.
 func IsSpace(r rune) bool {
 	switch r {
 	case '\t', '\n', '\v', '\f', '\r', ' ', 0xA0, 0x1680, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0xFEFF:
@@ -50,7 +49,7 @@ func Cut(s string, n int) string {
 	return s
 }
 
-// SplitLines cuts at \n or \r\n; the line ends are not kept.
+// SplitLines cuts at \n or \r\n and drops the line ends.
 func SplitLines(s string) []string {
 	lines := strings.Split(s, "\n")
 	for i, l := range lines[:len(lines)-1] {
@@ -59,12 +58,12 @@ func SplitLines(s string) []string {
 	return lines
 }
 
-// PlainTypography writes typographic quotes, dashes, ellipses and blanks as a keyboard would.
+// PlainTypography replaces typographic quotes, dashes, ellipses and blanks by the characters of a keyboard.
 var PlainTypography = strings.NewReplacer(
 	"\u201c", `"`, "\u201d", `"`, "\u2018", "'", "\u2019", "'",
 	"\u2026", "...", "\u2014", "-", "\u2013", "-", "\u00a0", " ")
 
-// NormalLine is a line without typography, runs of blanks and blank ends.
+// NormalLine returns a line without typography, with runs of blanks made one, and without blanks at the ends.
 func NormalLine(s string) string {
 	s = PlainTypography.Replace(s)
 	if !strings.ContainsFunc(s, IsSpace) {
@@ -73,7 +72,7 @@ func NormalLine(s string) string {
 	return strings.Join(strings.FieldsFunc(s, IsSpace), " ")
 }
 
-// JoinNormal is NormalLine of a text, from its lines as NormalLine gives them.
+// JoinNormal returns NormalLine of a whole text, given its lines after NormalLine.
 func JoinNormal(lines []string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return l == "" }), " ")
 }
@@ -81,7 +80,7 @@ func JoinNormal(lines []string) string {
 // MaxLine is the length up to which a line is shown, in UTF-16 code units.
 const MaxLine = 2000
 
-// Numbered prefixes lines with their numbers, right-aligned, from first on.
+// Numbered prefixes lines with their right-aligned numbers, which begin at first.
 func Numbered(lines []string, first int) string {
 	short := make([]string, len(lines))
 	for i, l := range lines {
@@ -98,8 +97,8 @@ func Shorten(line string) string {
 	return line
 }
 
-// Lines yields the lines of a text with their ends, each until the next one is read. Of a line that is longer than limit
-// and 8 KB it yields the beginning and the end.
+// Lines yields the lines of a text with their ends; each is valid until the next one is read. If a line exceeds limit
+// by more than 8 KB, Lines yields its beginning and its end.
 func Lines(r io.Reader, limit int) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		br := bufio.NewReaderSize(r, 8<<10)

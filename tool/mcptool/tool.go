@@ -1,5 +1,5 @@
-// Package mcptool makes tools of what MCP servers offer: one for each of their tools, by Roo's names
-// (mcp--SERVER--TOOL), access_mcp_resource, and use_mcp_tool, which histories hold and no model is offered.
+// Package mcptool makes the tools that MCP servers offer: one for each of their tools, by Roo's names
+// (mcp--SERVER--TOOL), access_mcp_resource, and use_mcp_tool, which occurs in histories and is offered to no model.
 //
 // A call needs permission like a command does: only the server knows what it reads or changes. After a crash it is
 // not made again, unless the server declares the tool read-only. A server that does not answer, or dies, is an error
@@ -30,7 +30,7 @@ type Caller interface {
 	Read(ctx context.Context, server, uri string) (mcp.Result, error)
 }
 
-// The names that are not a server's.
+// The names that do not belong to a server.
 const (
 	UseName    = "use_mcp_tool"
 	AccessName = "access_mcp_resource"
@@ -40,13 +40,13 @@ const (
 type offered struct {
 	caller Caller
 	offer  mcp.Offer
-	silent bool // it is known to histories and not offered now
+	silent bool // known to histories, but not offered now
 }
 
-// New makes a tool of an offer of a server.
+// New makes a tool of a tool that a server offers.
 func New(c Caller, o mcp.Offer) tool.Tool { return offered{c, o, false} }
 
-// Spec describes the tool as its server does.
+// Spec describes the tool in the server's words.
 func (t offered) Spec() tool.Spec {
 	s := tool.Spec{
 		Name: t.offer.Name, Description: t.offer.Description, Schema: t.offer.Schema,
@@ -63,7 +63,7 @@ func (t offered) Spec() tool.Spec {
 	return s
 }
 
-// Plan checks that the input is an object; the server judges its content.
+// Plan checks that the input is an object; only the server judges its content.
 func (t offered) Plan(_ context.Context, env tool.Env, input json.RawMessage) (tool.Plan, error) {
 	arguments, err := object(t.offer.Name, input)
 	if err != nil {
@@ -77,7 +77,7 @@ func (t offered) Plan(_ context.Context, env tool.Env, input json.RawMessage) (t
 	}, nil
 }
 
-// object is the input as a compact object; none at all is an empty one.
+// object returns the input as a compact object; no input becomes an empty object.
 func object(name string, input json.RawMessage) (json.RawMessage, error) {
 	input = bytes.TrimSpace(input)
 	if len(input) == 0 || string(input) == "null" {
@@ -90,14 +90,14 @@ func object(name string, input json.RawMessage) (json.RawMessage, error) {
 	return out.Bytes(), nil
 }
 
-// use is use_mcp_tool: any server's tool, by the names that the server has.
+// use is use_mcp_tool: it calls any server's tool, by the names that the server uses.
 type use struct {
 	caller Caller
 	find   func(server, name string) (mcp.Offer, error)
 }
 
-// Use makes use_mcp_tool. find returns what is known of a tool, which may be nothing but the names, or the reason why
-// it may not be called.
+// Use makes use_mcp_tool. find returns what is known of a tool, at least its names, or an error that states why it
+// may not be called.
 func Use(c Caller, find func(server, name string) (mcp.Offer, error)) tool.Tool { return use{c, find} }
 
 func (use) Spec() tool.Spec {
@@ -133,8 +133,7 @@ type access struct {
 	silent bool
 }
 
-// Access makes access_mcp_resource for the resources that the servers list; without any
-// it is not offered.
+// Access makes access_mcp_resource for the resources that the servers list; without resources it is not offered.
 func Access(c Caller, menus []mcp.Menu) tool.Tool {
 	listed := slices.ContainsFunc(menus, func(m mcp.Menu) bool { return len(m.Resources) > 0 })
 	return access{c, menus, !listed}
@@ -192,8 +191,8 @@ type plan struct {
 
 func (p *plan) Ask() tool.Ask { return p.ask }
 
-// titleLimit bounds the characters of the arguments in the line by which a user decides; longer ones are shown
-// whole below it.
+// titleLimit bounds the characters of the arguments in the line by which a user decides; longer arguments are shown
+// whole below that line.
 const titleLimit = 200
 
 func askTool(o mcp.Offer, arguments json.RawMessage) tool.Ask {
@@ -216,7 +215,7 @@ func askTool(o mcp.Offer, arguments json.RawMessage) tool.Ask {
 	return ask
 }
 
-// Run calls the server. A missing answer is a result: the task continues.
+// Run calls the server. If the server does not answer, that is a result: the task continues.
 func (p *plan) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
 	answer, err := p.do(ctx)
 	if failed, ok := errors.AsType[*mcp.CallError](err); ok && ctx.Err() == nil {
@@ -235,17 +234,16 @@ func (p *plan) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
 	return res, tool.KeepLong(p.env, &res)
 }
 
-// Box is the tools of a run's servers.
+// Box holds the tools of a run's servers.
 type Box struct {
 	hub    *mcp.Hub
 	offers map[string]mcp.Offer // by name
 }
 
-// NewBox makes the tools of a hub, which its caller closes.
+// NewBox makes the tools of a hub; the caller closes the hub.
 func NewBox(hub *mcp.Hub) *Box { return &Box{hub: hub, offers: map[string]mcp.Offer{}} }
 
-// tooMany is the number of tools beyond which models are known to choose worse; it is
-// Roo's.
+// tooMany is the number of tools above which models are known to choose worse; the number is Roo's.
 const tooMany = 60
 
 // Open connects to the servers and returns their tools in the order of servers and names, after the tools that reach
@@ -286,7 +284,7 @@ func (b *Box) Open(ctx context.Context) (tools []tool.Tool, notes []string) {
 	return tools, notes
 }
 
-// known is a tool by the names that its server has.
+// known returns what is known of a tool, by the names that its server uses.
 func (b *Box) known(server, name string) (mcp.Offer, error) {
 	o := mcp.Offer{Server: server, Tool: name, Name: mcp.ToolName(server, name)}
 	if offered, ok := b.offers[o.Name]; ok && offered.Server == server && offered.Tool == name {
@@ -300,8 +298,8 @@ func (b *Box) known(server, name string) (mcp.Offer, error) {
 	return o, nil
 }
 
-// Find returns the tool that a name means and that is not offered: of a server that is allowed here and did not
-// answer when the run began, or that has got the tool since. The server is taken from the name as far as possible.
+// Find returns a tool by its name, although it is not offered: its server is allowed here but did not answer when the
+// run began, or has got the tool since. Find takes the server from the name as far as possible.
 func (b *Box) Find(name string) tool.Tool {
 	name, ok := mcp.Canonical(name)
 	if !ok {

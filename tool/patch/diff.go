@@ -15,7 +15,7 @@ import (
 	"github.com/roost-dev/roost/workspace/terminal"
 )
 
-// Why a block fails.
+// The reasons why a block fails.
 const (
 	failIdentical = "identical"
 	failEmpty     = "empty_search"
@@ -23,11 +23,11 @@ const (
 	failAmbiguous = "ambiguous"
 )
 
-// margin is the number of lines around its line hint in which a block may be found.
+// margin is the number of lines before and after its line hint in which a block is searched.
 const margin = 40
 
-// workBudget bounds the search for the nearest text of a block that has no
-// match, in words of the distance table. It only serves the error message.
+// workBudget bounds the search for the nearest text to a block that has no match, in words of the distance table. The
+// search only serves the error message.
 const workBudget = 128 << 20
 
 // BlockFailure is a block that was not applied: its reason, and a message for the model.
@@ -43,9 +43,9 @@ type DiffResult struct {
 	Failures []BlockFailure // in the order of work
 }
 
-// ApplyDiff changes a text by SEARCH/REPLACE blocks. threshold is the
-// similarity that a place must have, 1 for equal but for blanks and typography.
-// The *DiffError refuses the diff as a whole; the other error is the context's.
+// ApplyDiff changes a text by SEARCH/REPLACE blocks. threshold is the similarity that a place must have; 1 means
+// equal except for blanks and typography. The *DiffError refuses the diff as a whole; the other error is the
+// context's.
 //
 // Where it differs from Roo: an empty replacement line stays empty, the blanks at
 // the end of replacement lines stay, among equally similar places one that
@@ -78,7 +78,7 @@ func ApplyDiff(ctx context.Context, text, diff string, threshold float64) (DiffR
 	return res, nil, nil
 }
 
-// document is the text under change, with its normalised lines kept along.
+// document is the text while it is changed, together with its normalised lines.
 type document struct {
 	lines  []string
 	normal []string
@@ -172,7 +172,7 @@ func linesOf(s string) []string {
 	return linetext.SplitLines(s)
 }
 
-// lineEnds gives the end of each line that SplitLines gives.
+// lineEnds returns the end of each line that SplitLines returns.
 func lineEnds(text string) (ends []string) {
 	for l := range strings.SplitAfterSeq(text, "\n") {
 		ends = append(ends, cutEnd(l).end)
@@ -189,7 +189,7 @@ func (d *document) text() string {
 	return b.String()
 }
 
-// splice replaces n lines by fresh ones.
+// splice replaces n lines by the lines fresh.
 func (d *document) splice(at, n int, fresh []string) {
 	end := cmp.Or(d.ends[at], d.ends[max(at-1, 0)], "\n")
 	ends := slices.Concat(d.ends[:at], slices.Repeat([]string{end}, len(fresh)), d.ends[at+n:])
@@ -264,7 +264,7 @@ func (d *document) find(ctx context.Context, lines []string, start, lo, hi int, 
 	return at, score, ties, nil
 }
 
-// normalText is the normal text of n lines from line i on, or of as many as there are.
+// normalText returns the normal text of n lines from line i on, or of fewer at the end of the document.
 func (d *document) normalText(i, n int) string {
 	return linetext.JoinNormal(d.normal[i:min(i+n, len(d.normal))])
 }
@@ -286,8 +286,8 @@ func (d *document) exactAt(i int, lines []string) bool {
 
 func indentOf(s string) string { return s[:len(s)-len(strings.TrimLeft(s, "\t "))] }
 
-// reindent moves replacement lines to the indentation of the matched place: base
-// is that of its first line, own the length of the first search line's.
+// reindent moves replacement lines to the indentation of the matched place: base is the indentation of its first
+// line, own the length of that of the first search line.
 func reindent(lines []string, base string, own int) []string {
 	out := make([]string, len(lines))
 	for i, l := range lines {
@@ -324,11 +324,11 @@ func (d *document) noMatch(start int, search []string, at int, score, threshold 
 	return &BlockFailure{failNoMatch, strings.TrimSuffix(msg.String(), "\n")}
 }
 
-// Exact is the similarity that apply_diff asks for: equal but for blanks and typography.
+// Exact is the similarity that apply_diff asks for: equal except for blanks and typography.
 const Exact = 1.0
 
-// wanted gives the lines of a block as a file holds them before and after it is
-// applied: without line numbers, unless the file has them itself.
+// wanted returns the lines of a block as a file holds them before and after the block is applied: without line
+// numbers, unless the file itself has them.
 func (d *document) wanted(b Block) (search, replace []string) {
 	from, to := unescape(b.search), unescape(b.replace)
 	search, replace = linesOf(from), linesOf(to)
@@ -338,7 +338,7 @@ func (d *document) wanted(b Block) (search, replace []string) {
 	return search, replace
 }
 
-// holds reports whether the document holds lines, blanks and typography apart.
+// holds reports whether the document holds lines, ignoring blanks and typography.
 func (d *document) holds(lines []string) bool {
 	if len(lines) == 0 {
 		return false
@@ -352,9 +352,9 @@ func (d *document) holds(lines []string) bool {
 	return false
 }
 
-// DiffState counts the blocks whose lines a text holds as they are before the diff is applied
-// (olds) and as they are after it (news). A block whose both sides are there counts for neither,
-// unless its replacement repeats the searched lines.
+// DiffState counts the blocks whose lines a text holds as they are before the diff is applied (olds) and as they are
+// after it (news). A block with both sides in the text counts for neither, unless its replacement repeats the
+// searched lines.
 func DiffState(text string, blocks []Block) (olds, news int) {
 	d := newDocument(linetext.SplitLines(text))
 	for _, b := range blocks {
@@ -378,7 +378,7 @@ type Block struct {
 	search, replace string
 }
 
-// Why a whole diff is refused.
+// The reasons why a whole diff is refused.
 const (
 	unescapedMarker = "unescaped_marker"
 	malformed       = "malformed"
@@ -403,8 +403,8 @@ const (
 const BlockForm = "Each block must be:\n" + searchMark +
 	"\n:start_line:N\n-------\n(exact lines of the file)\n" + middleMark + "\n(new lines)\n" + replaceMark
 
-// checkMarkers walks the lines of a diff and refuses markers out of order, so
-// that a file's own conflict markers are never taken for the diff's.
+// checkMarkers refuses a diff with markers out of order, so that a file's own conflict markers never count as the
+// diff's.
 func checkMarkers(diff string) *DiffError {
 	lines := strings.Split(diff, "\n")
 	var searches, middles, replaces int
@@ -484,7 +484,7 @@ var blockPattern = lazyregexp.New(`(?:^|\n)<<<<<<< SEARCH>?` + terminal.Space + 
 	`(?:|((?s:.)*?)\n)=======` + terminal.Space + `*\n` +
 	`(?:|((?s:.)*?)\n)>>>>>>> REPLACE(?:\n|$)`)
 
-// ParseDiff gives the blocks by line hint, those without a hint first.
+// ParseDiff returns the blocks in the order of their line hints, those without a hint first.
 func ParseDiff(diff string) ([]Block, *DiffError) {
 	if err := checkMarkers(diff); err != nil {
 		return nil, err
@@ -521,8 +521,8 @@ func ParseDiff(diff string) ([]Block, *DiffError) {
 
 var escaped = []string{"<<<<<<<", "=======", ">>>>>>>", "-------", ":end_line:", ":start_line:"}
 
-// unescape takes the backslash from escaped markers at line starts, where a
-// line may also start after \r, U+2028 and U+2029.
+// unescape removes the backslash from escaped markers at line starts, where a line may also start after \r, U+2028
+// and U+2029.
 func unescape(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s
@@ -550,7 +550,7 @@ func unescape(s string) string {
 // numberedLine is a line such as "12 | x".
 var numberedLine = lazyregexp.New(`^` + terminal.Space + `*([0-9]+)` + terminal.Space + `+\|(?:$|[^|])`)
 
-// bounded is a number of decimal digits, or the largest of 32 bits.
+// bounded parses decimal digits; a larger number than the largest of 32 bits becomes that one.
 func bounded(digits string) int {
 	n, err := strconv.Atoi(digits)
 	if err != nil || n > math.MaxInt32 {
@@ -563,9 +563,8 @@ func allNumbered(s string) bool {
 	return !slices.ContainsFunc(linetext.SplitLines(s), func(l string) bool { return !numberedLine().MatchString(l) })
 }
 
-// distance is the Levenshtein distance in UTF-16 code units, by Myers' bit
-// vectors in blocks of 64: a column of the table costs one machine word per 64
-// units instead of 64 cells.
+// distance returns the Levenshtein distance in UTF-16 code units, by Myers' bit vectors in blocks of 64: a column of
+// the table costs one machine word per 64 units instead of 64 cells.
 func distance(a, b []uint16) int {
 	if len(a) < len(b) {
 		a, b = b, a
@@ -632,8 +631,8 @@ func distance(a, b []uint16) int {
 	return score
 }
 
-// similarity is 1 for equal texts and falls to 0, judged on normalised texts.
-// When it cannot be over atLeast it gives 0 without working it out.
+// similarity returns 1 for equal texts and less, down to 0, for others; it compares normalised texts. When the value
+// cannot exceed atLeast it returns 0 without computing it.
 func similarity(a, b []uint16, atLeast float64) float64 {
 	longer := max(len(a), len(b))
 	if longer == 0 {

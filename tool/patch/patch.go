@@ -1,10 +1,9 @@
-// Package patch applies what models write to change a text: the SEARCH/REPLACE blocks of
-// apply_diff, the patches of apply_patch, and replacements of one text by another. It is
-// pure: texts come in, texts and reasons come out, and no file is touched.
+// Package patch applies what models write to change a text: the SEARCH/REPLACE blocks of apply_diff, the patches of
+// apply_patch, and replacements of one text by another. It is pure: it takes texts and returns texts and reasons, and
+// touches no file.
 //
-// Lines that no change names keep every byte, their line ends included. A place that fits
-// in two ways is a failure and not a guess. Reasons are written for the model, which reads
-// them and tries again.
+// Lines that no change names keep every byte, their line ends included. If a change fits in two places, it fails:
+// nothing is guessed. Reasons are written for the model, which reads them and tries again.
 //
 // Limits: the similarity search for an error message, and the search for a text with other
 // blanks, stop after a fixed amount of work and then find nothing.
@@ -19,8 +18,7 @@ import (
 	"github.com/roost-dev/roost/tool/linetext"
 )
 
-// fileLine is a line of a file and what ends it: "\n", "\r\n", or nothing at the
-// end of a file.
+// fileLine is a line of a file with its line end: "\n", "\r\n", or nothing at the end of a file.
 type fileLine struct{ text, end string }
 
 func cutLines(text string) (out []fileLine) {
@@ -39,7 +37,7 @@ func cutEnd(line string) fileLine {
 	return fileLine{text: line}
 }
 
-// lineEnd is the line end that most lines of a text have, "\n" for one line.
+// lineEnd returns the line end of most lines of a text, "\n" for one line.
 func lineEnd(text string) string {
 	if crlf := strings.Count(text, "\r\n"); crlf > 0 && crlf*2 >= strings.Count(text, "\n") {
 		return "\r\n"
@@ -53,7 +51,7 @@ type ChunkFailure struct {
 	sought  []string
 }
 
-// Reason names for the model the lines that were not found in the file path.
+// Reason returns the text for the model, which names the lines that were not found in the file path.
 func (f *ChunkFailure) Reason(path string) string {
 	what := "these lines were not found in"
 	if f.context {
@@ -63,10 +61,9 @@ func (f *ChunkFailure) Reason(path string) string {
 		"are.", what, path, strings.Join(f.sought, "\n"))
 }
 
-// ApplyChunks changes a text. Lines that stay keep the bytes they have in the file,
-// also where the patch has them with other blanks; new ones get the line end of
-// their neighbours; whether the last line has an end stays as it is. The error is only
-// ever that of the context.
+// ApplyChunks changes a text. Lines that stay keep their bytes, even where the patch shows them with other blanks;
+// new lines get the line end of their neighbours; a missing end of the last line stays missing. The error is always
+// the context's.
 func ApplyChunks(ctx context.Context, text string, chunks []Chunk) (string, *ChunkFailure, error) {
 	f := newPatchedText(text)
 	for _, c := range chunks {
@@ -80,18 +77,18 @@ func ApplyChunks(ctx context.Context, text string, chunks []Chunk) (string, *Chu
 	return f.text(), nil, nil
 }
 
-// patchedText is a file while chunks are found in it.
+// patchedText is a file while fit looks for the places of chunks in it.
 type patchedText struct {
 	lines  []fileLine
 	forms  [4][]string // the lines in each of lineForms; nil until seek needs them
 	end    string      // line end of new lines without a neighbour
-	ended  bool        // the last line has its end
+	ended  bool        // the last line has a line end
 	at     int         // where the search for the next chunk begins
-	used   int         // lines that chunks were found in, from the top
+	used   int         // number of lines, from the top, that chunks have matched
 	places []chunkEdit
 }
 
-// chunkEdit is a place where lines replace others.
+// chunkEdit is a place where new lines replace old ones.
 type chunkEdit struct {
 	at, n int
 	lines []fileLine
@@ -120,7 +117,7 @@ func (f *patchedText) apply(c Chunk) *ChunkFailure {
 	return f.fit(c)
 }
 
-// fit finds the lines of a chunk from f.at on.
+// fit finds the place of a chunk's lines, from f.at on.
 func (f *patchedText) fit(c Chunk) *ChunkFailure {
 	olds := c.olds()
 	if len(olds) == 0 {
@@ -144,8 +141,8 @@ func (f *patchedText) fit(c Chunk) *ChunkFailure {
 	return nil
 }
 
-// insert adds a chunk of new lines only: behind the line after @@, else at
-// the end, before a blank last line.
+// insert adds a chunk that has only new lines: after the line named by @@, otherwise at the end, before a blank last
+// line.
 func (f *patchedText) insert(c Chunk) {
 	at := len(f.lines)
 	if c.named && !c.atEnd {
@@ -176,7 +173,7 @@ func (f *patchedText) replace(at int, c Chunk, n int) {
 	}
 }
 
-// endAt is the line end that a new line before line k gets.
+// endAt returns the line end for a new line before line k.
 func (f *patchedText) endAt(k int) string {
 	for _, i := range []int{k - 1, k} {
 		if i >= 0 && i < len(f.lines) && f.lines[i].end != "" {
@@ -212,7 +209,7 @@ func (f *patchedText) text() string {
 	return b.String()
 }
 
-// withoutLastBlank takes the blank line off the end of a chunk, on both sides.
+// withoutLastBlank removes the blank last line of a chunk, on both sides.
 func (c Chunk) withoutLastBlank() Chunk {
 	ops := slices.Clone(c.ops)
 	last := len(ops) - 1
@@ -240,7 +237,7 @@ var lineForms = [4]func(string) string{
 	func(s string) string { return linetext.Trim(asciiForms.Replace(s)) },
 }
 
-// asciiForms writes typography as a keyboard would.
+// asciiForms replaces typography by the characters of a keyboard.
 var asciiForms = func() *strings.Replacer {
 	var pairs []string
 	for to, from := range map[string]string{
@@ -256,8 +253,8 @@ var asciiForms = func() *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }()
 
-// seek gives the first place from start on where the lines are, -1 if there is none. It
-// tries one of lineForms after the other. With atEnd only the last lines count.
+// seek returns the first place from start on that holds the lines, -1 if there is none. It tries the lineForms one
+// after the other. With atEnd it looks only at the last lines.
 func (f *patchedText) seek(want []string, start int, atEnd bool) int {
 	if len(want) == 0 {
 		return start
@@ -312,8 +309,8 @@ const (
 type Section struct {
 	Kind    string
 	Path    string
-	MoveTo  string // "" = stays where it is
-	Content string // of an added file
+	MoveTo  string // "" = not moved
+	Content string // of a new file
 	Chunks  []Chunk
 }
 
@@ -331,7 +328,7 @@ type patchLine struct {
 	text string
 }
 
-// olds are the lines as they are now, news as they will be.
+// olds returns the lines before the change, news the lines after it.
 func (c Chunk) olds() []string { return c.without('+') }
 func (c Chunk) news() []string { return c.without('-') }
 
@@ -358,7 +355,7 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("the patch cannot be read: line %d: %s", e.line, e.reason)
 }
 
-// The lines that give a patch its shape.
+// The lines that structure a patch.
 const (
 	beginPatch = "*** Begin Patch"
 	endPatch   = "*** End Patch"
@@ -370,8 +367,7 @@ var sectionMarks = []struct{ mark, kind string }{
 	{"*** Add File: ", AddFile}, {"*** Delete File: ", DeleteFile}, {"*** Update File: ", UpdateFile},
 }
 
-// ParsePatch reads the format that models know from apply_patch. A here-document
-// around it is taken off.
+// ParsePatch reads the format that models know from apply_patch. It removes a here-document around it.
 func ParsePatch(text string) ([]Section, *FormatError) {
 	lines, bad := patchBody(strings.Split(linetext.Trim(text), "\n"))
 	if bad != nil {
@@ -393,7 +389,7 @@ func ParsePatch(text string) ([]Section, *FormatError) {
 	return sections, nil
 }
 
-// patchBody returns what is between the first and the last line.
+// patchBody returns the lines between the first and the last one.
 func patchBody(lines []string) ([]string, *FormatError) {
 	if n := len(lines); n >= 4 && strings.HasSuffix(lines[n-1], "EOF") {
 		switch lines[0] {
@@ -411,7 +407,7 @@ func patchBody(lines []string) ([]string, *FormatError) {
 	return lines[1:last], nil
 }
 
-// patchReader goes through the lines between the first and the last one.
+// patchReader reads the lines between the first and the last one.
 type patchReader struct {
 	lines []string
 	at    int
@@ -479,7 +475,7 @@ func (p *patchReader) update(s Section, start int) (Section, *FormatError) {
 	return s, nil
 }
 
-// chunk reads one place. Only the first one of a file may go without its @@ line.
+// chunk reads one chunk. Only the first one of a file may lack its @@ line.
 func (p *patchReader) chunk(first bool) (Chunk, *FormatError) {
 	var c Chunk
 	start := p.at

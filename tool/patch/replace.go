@@ -8,8 +8,8 @@ import (
 	"github.com/roost-dev/roost/tool/linetext"
 )
 
-// plainText is a text with plain line feeds, and the way back to the bytes of the file.
-// A model writes line feeds for any file.
+// plainText is a text with plain line feeds, which can be mapped back to the bytes of the file. A model writes line
+// feeds for any file.
 type plainText struct {
 	raw  string
 	text string
@@ -33,12 +33,11 @@ func flatten(raw string) plainText {
 	return f
 }
 
-// at is the place in raw of a place in text. A place before a line feed is before its
-// carriage return too.
+// at returns the place in raw for a place in text. A place before a line feed is also before its carriage return.
 func (f plainText) at(i int) int { return i + sort.SearchInts(f.cuts, i) }
 
-// occurrences are the places of old in the text, overlapping ones too: "aa" is in
-// "aaa" twice, and nothing shows which of them is meant.
+// occurrences returns the places of old in the text, overlapping ones too: "aa" is in "aaa" twice, and nothing shows
+// which of the two is meant.
 func (f plainText) occurrences(old string) []int {
 	var out []int
 	for from := 0; ; {
@@ -51,9 +50,8 @@ func (f plainText) occurrences(old string) []int {
 	}
 }
 
-// replace puts fresh in the place of old at the given places, those that overlap the
-// one before them left out. Its line ends are those of what it replaces, else those
-// of the file.
+// replace replaces old by fresh at the given places, and skips a place that overlaps the one before it. The new text
+// gets the line ends of the text it replaces, otherwise those of the file.
 func (f plainText) replace(old, fresh string, places []int) string {
 	var b strings.Builder
 	end, done := 0, 0
@@ -91,17 +89,17 @@ func separate(places []int, size int) int {
 	return n
 }
 
-// PlainEnds writes line feeds for line ends.
+// PlainEnds replaces line ends by line feeds.
 func PlainEnds(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 
-// Replacement is one text for another.
+// Replacement replaces one text by another.
 type Replacement struct {
 	Old, New string
-	Times    int  // how many places there are to be; 0 = one or more
-	Tolerant bool // where the text does not occur exactly, it may occur with other blanks
+	Times    int  // expected number of places; 0 = one or more
+	Tolerant bool // if the text does not occur exactly, accept other blanks
 }
 
-// Apply makes one replacement. why is the reason when it cannot be made.
+// Apply makes one replacement. If it cannot, why is the reason.
 func (r Replacement) Apply(text, name string) (out, why string) {
 	if r.Old == "" {
 		if text != "" {
@@ -135,9 +133,8 @@ func (r Replacement) Apply(text, name string) (out, why string) {
 	return f.replace(r.Old, r.New, places), ""
 }
 
-// maxTolerant is the largest text that is searched with other blanks, in bytes, and
-// maxTolerantSteps how many words are compared at most: a text of nothing but one
-// word would take for ever.
+// maxTolerant is the largest text, in bytes, that is searched with other blanks, and maxTolerantSteps the most words
+// that are compared: a text of one repeated word would take for ever.
 const (
 	maxTolerant      = 4 << 20
 	maxTolerantSteps = 1 << 24
@@ -146,18 +143,16 @@ const (
 // span is a stretch of a text.
 type span struct{ from, to int }
 
-// How much blanks may differ.
+// How blanks may differ.
 const (
-	sameLines = iota // runs of blanks in a line differ, and how many line ends are between lines
-	anyBlanks        // any blanks match any others, and those around the text do not count
+	sameLines = iota // runs of blanks within a line may differ, and the number of line ends between lines
+	anyBlanks        // any blanks match any others, and blanks around the text are ignored
 )
 
-// findTolerant gives the places where a text occurs with other blanks, overlapping
-// ones too, at most one more than limit: words (what is between blanks) are the
-// same, and where one has blanks the other has some. The first word may be the end of
-// a longer one and the last the beginning of one, as in an exact search. Models forget how a
-// file is indented, or write blanks for tabs; they hardly ever get a word wrong that they
-// have seen.
+// findTolerant returns the places where a text occurs with other blanks, overlapping ones too, at most one more than
+// limit: the words (what is between blanks) are equal, and both have blanks in the same places. The first word may be
+// the end of a longer one and the last the beginning of one, as in an exact search. Models forget how a file is
+// indented, or write blanks for tabs; they hardly ever get a word wrong that they have seen.
 func findTolerant(text, old string, how, limit int) []span {
 	want := splitWords(old)
 	if len(want) == 0 || len(text) > maxTolerant {
@@ -200,7 +195,7 @@ next:
 	return out
 }
 
-// splitWords are the stretches without blanks.
+// splitWords returns the stretches without blanks.
 func splitWords(s string) []span {
 	var out []span
 	from := -1
@@ -218,8 +213,7 @@ func splitWords(s string) []span {
 	return out
 }
 
-// replaceTolerantly makes a replacement where the text occurs with other blanks. n is how
-// many places there are, when ok is false.
+// replaceTolerantly replaces the text where it occurs with other blanks. When ok is false, n is the number of places.
 func (r Replacement) replaceTolerantly(f plainText) (out string, n int, ok bool) {
 	for how := sameLines; how <= anyBlanks; how++ {
 		places := findTolerant(f.text, r.Old, how, r.Times)
@@ -247,10 +241,9 @@ func (r Replacement) replaceTolerantly(f plainText) (out string, n int, ok bool)
 	return "", 0, false
 }
 
-// refit returns what to replace, and by which text, for a place that was found with other
-// blanks. The blanks around the place stay the file's, and refit indents the new lines as the
-// file indents the lines that the model gave: the model's indentation would break languages
-// in which indentation has a meaning.
+// refit returns the exact place and the new text, for a place that was found with other blanks. The blanks around the
+// place stay the file's, and refit indents the new lines as the file indents the lines that the model gave: the
+// model's indentation would break languages in which indentation has a meaning.
 func (r Replacement) refit(text string, p span) (place span, fresh string) {
 	fresh = r.New
 	if linetext.TrimRight(r.Old) != r.Old {

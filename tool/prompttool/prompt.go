@@ -1,8 +1,8 @@
 // Package prompttool holds the tools that hand the model a text which the user wrote down: skill, for a skill whose
 // name and description the model knows from the system prompt, and run_slash_command, for a prompt that has a name.
 //
-// Nothing runs. What the text asks for, the model does with its other tools, and with the files in a skill's folder. A
-// slash command that is for another mode leads there: the call asks for what switch_mode would.
+// Nothing runs. What the text asks for, the model does with its other tools, and with the files in a skill's folder.
+// A slash command for another mode switches to it: the call asks for the same consent as switch_mode.
 package prompttool
 
 import (
@@ -19,10 +19,10 @@ import (
 	"github.com/roost-dev/roost/workspace/slash"
 )
 
-// fact is something about a text, in the row of the call and in what the model reads.
+// fact is a property of a text, shown in the row of the call and to the model.
 type fact struct{ key, name, value string }
 
-// row is the row that Roo writes for a call. lead comes before the text's name in the title.
+// row builds the row that Roo writes for a call. lead comes before the text's name in the title.
 func row(in tool.Input, kind, key, lead, name string, facts []fact) tool.Ask {
 	pairs := []any{"tool", kind, key, name}
 	args := ""
@@ -38,7 +38,7 @@ func row(in tool.Input, kind, key, lead, name string, facts []fact) tool.Ask {
 	return tool.Ask{Tool: in.Tool, Kind: "tool", Text: string(esjson.ObjectOf(pairs...)), Title: title}
 }
 
-// described is the result that the model reads.
+// described builds the result that the model reads.
 func described(head string, facts []fact, title, text string) tool.Result {
 	for _, f := range facts {
 		if f.name != "" && f.value != "" {
@@ -48,7 +48,7 @@ func described(head string, facts []fact, title, text string) tool.Result {
 	return tool.Result{Text: head + "\n\n--- " + title + " ---\n\n" + text}
 }
 
-// missing is the answer when there is no text of that name.
+// missing returns the answer when no text has that name.
 func missing(what, name string, there []string) tool.Result {
 	list := strings.Join(there, ", ")
 	if list == "" {

@@ -61,11 +61,9 @@ func formatListing(entries []listEntry, limited, showIgnored, marks bool) string
 	return text
 }
 
-// sortEntries puts a folder's files before its folders' content. Names that
-// differ only by case or accents count as equal, so this is no strict order and
-// the result depends on the steps taken: they are those of a JavaScript engine
-// for short lists, one run from the left and then binary insertion. Lists are
-// short by the limit on entries.
+// sortEntries puts a folder's files before its folders' content. Names that differ only by case or accents count as
+// equal, so this is no strict order and the result depends on the algorithm: that of a JavaScript engine for short
+// lists, one run from the left and then binary insertion. Lists are short by the limit on entries.
 func sortEntries(entries []listEntry) {
 	less := func(a, b listEntry) bool { return comparePaths(a.path, b.path) < 0 }
 	run := min(1, len(entries))
@@ -168,9 +166,9 @@ func List(ctx context.Context, ws *workspace.Workspace, base string, recursive b
 	return formatListing(entries, limited, false, rules.Any()), nil
 }
 
-// Names lists files and folders below a workspace by their paths, those near the root first, at most so many. Folders end
-// in "/". What .rooignore or a .gitignore hides is left out; of a home or root folder only the top is named.
-// When ctx ends, it returns what it has found, with an error.
+// Names lists files and folders below a workspace by their paths, those near the root first, at most most names.
+// Folders end in "/". It leaves out what .rooignore or a .gitignore hides; of a home or root folder it names only the
+// top level. When ctx ends, it returns what it has found, with an error.
 func Names(ctx context.Context, ws *workspace.Workspace, most int) (list []string, err error) {
 	rules, err := ws.Ignore()
 	if err != nil {
@@ -191,17 +189,16 @@ func Names(ctx context.Context, ws *workspace.Workspace, most int) (list []strin
 	return list, err
 }
 
-// compareNames orders names as people expect: digits by value, case and accents
-// ignored, blanks before punctuation before symbols before digits before letters.
-// It follows the root collation of Unicode for Latin names; other scripts go behind
-// them in that collation's order, and within a script by code point.
+// compareNames orders names as people expect: digits by value, case and accents ignored, blanks before punctuation
+// before symbols before digits before letters. It follows the root collation of Unicode for Latin names; other
+// scripts come after Latin in that collation's order, and within a script by code point.
 //
 // golang.org/x/text/collate gives the same order and was rejected: its tables add 1.5 MB to the program.
 func compareNames(a, b string) int {
 	return slices.CompareFunc(elements(a), elements(b), element.compare)
 }
 
-// element is a character or a number.
+// element is a character or a number in a name.
 type element struct {
 	rank   int
 	number string // digits without leading zeros
@@ -211,10 +208,10 @@ func (e element) compare(o element) int {
 	return cmp.Or(cmp.Compare(e.rank, o.rank), len(e.number)-len(o.number), strings.Compare(e.number, o.number))
 }
 
-// asciiOrder is the root collation's order of what is neither digit nor letter.
+// asciiOrder is the root collation's order of characters that are neither digit nor letter.
 const asciiOrder = "\t\n\v\f\r _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$"
 
-// Where ranks of each group begin.
+// The first rank of each group.
 const (
 	otherMarks = 1 << 8
 	digitRank  = 1 << 22
@@ -268,7 +265,7 @@ var scripts = []*unicode.RangeTable{
 	unicode.Canadian_Aboriginal, unicode.Hangul, unicode.Hiragana, unicode.Bopomofo, unicode.Yi, unicode.Han,
 }
 
-// script is the place of a letter's script. Unknown ones come last.
+// script returns the rank of a letter's script. Unknown scripts come last.
 func script(r rune) int {
 	if r < 0x250 {
 		return 0
@@ -291,7 +288,7 @@ func digitOf(r rune) int {
 	return -1
 }
 
-// bases gives the plain letters of accented ones, by groups.
+// bases returns the plain letters of accented ones, by groups.
 var bases = sync.OnceValue(func() map[rune]string {
 	m := map[rune]string{}
 	for base, accented := range map[string]string{
@@ -320,22 +317,20 @@ var bases = sync.OnceValue(func() map[rune]string {
 	return m
 })
 
-// heavy are folders that hold what tools made. They are listed and not entered
-// unless they are what was asked for.
+// heavy are folders of build products and packages. They are listed, and entered only if the call names them.
 var heavy = map[string]bool{
 	"node_modules": true, "__pycache__": true, "venv": true, "env": true, "target": true, "dist": true, "out": true,
 	"bundle": true, "vendor": true, "tmp": true, "temp": true, "deps": true, "Pods": true,
 }
 
-// walker goes through a folder in name order, breadth first if asked, minding
-// .gitignore files on the way. It never follows links to folders, so it ends and
-// stays below its base.
+// walker walks through a folder in name order, breadth first if asked, and obeys .gitignore files on the way. It
+// never follows links to folders, so it ends and stays below its base.
 type walker struct {
-	ws      *workspace.Workspace // rules of .gitignore files from its root down count
+	ws      *workspace.Workspace // .gitignore files count from its root down
 	base    string               // absolute, links followed
 	enter   func(name string) bool
 	shallow bool // do not enter folders
-	breadth bool // a folder's own entries first, then what its folders hold
+	breadth bool // a folder's own entries first, then the content of its folders
 }
 
 // visit is called for every entry; false ends the walk.
@@ -394,7 +389,7 @@ func (w walker) walk(ctx context.Context, fn visit) error {
 	return nil
 }
 
-// outerLayers gives the .gitignore files between the root and the base.
+// outerLayers returns the .gitignore files from the root down to the base's parent.
 func (w walker) outerLayers() []ignoreLayer {
 	rel, ok := insideRel(w.ws.Root(), w.base)
 	if !ok {
@@ -409,10 +404,10 @@ func (w walker) outerLayers() []ignoreLayer {
 	return layers
 }
 
-// maxIgnore bounds a .gitignore file in bytes; a longer one does not count.
+// maxIgnore bounds a .gitignore file in bytes; a longer one is ignored.
 const maxIgnore = 1 << 20
 
-// withLayer adds the rules of a folder's .gitignore file. A link does not count as one, as in git.
+// withLayer adds the rules of a folder's .gitignore file. Like git, it ignores a link of that name.
 func (w walker) withLayer(layers []ignoreLayer, folder string) []ignoreLayer {
 	dir, err := w.ws.OpenDir(folder)
 	if err != nil {
@@ -432,7 +427,7 @@ func (w walker) withLayer(layers []ignoreLayer, folder string) []ignoreLayer {
 	return append(layers[:len(layers):len(layers)], ignoreLayer{folder, workspace.ParseIgnore(string(text), false)})
 }
 
-// hiddenByGit asks the nearest file first; parents were judged on the way down.
+// hiddenByGit checks the nearest file first; parents were judged on the way down.
 func hiddenByGit(layers []ignoreLayer, abs string, dir bool) bool {
 	for _, l := range slices.Backward(layers) {
 		if rel, ok := insideRel(l.dir, abs); ok {
@@ -444,8 +439,8 @@ func hiddenByGit(layers []ignoreLayer, abs string, dir bool) bool {
 	return false
 }
 
-// tooWide reports whether a folder is a home directory or a root, which are never
-// walked through: that would show files the model did not ask for, and take too long.
+// tooWide reports whether a folder is a home directory or a root. Those are never walked: that would show files that
+// the model did not ask for, and take too long.
 func tooWide(abs string) bool {
 	if filepath.Dir(abs) == abs {
 		return true
@@ -460,12 +455,12 @@ func tooWide(abs string) bool {
 	return abs == home
 }
 
-// maxFolder bounds how many names of one folder are taken: sorting them needs them
-// all in memory, and a folder with more is no folder that people look into.
+// maxFolder bounds the names that are read from one folder: sorting needs them all in memory, and no person works in
+// a larger folder.
 const maxFolder = 200_000
 
-// CompileGlob makes a test of paths relative to the searched folder. A glob
-// without "/" is about the name at any depth; {a,b} gives alternatives.
+// CompileGlob makes a test of paths relative to the searched folder. A glob without "/" matches the name at any
+// depth; {a,b} means a or b.
 func CompileGlob(glob string) (func(string) bool, error) {
 	glob = filepath.ToSlash(strings.TrimSpace(glob))
 	if glob == "" || glob == "*" {
@@ -487,7 +482,7 @@ func CompileGlob(glob string) (func(string) bool, error) {
 	return func(rel string) bool { return rules.Hides(rel, false) != exclude }, nil
 }
 
-// expandBraces writes {a,b} out, nil when that gives more than most texts.
+// expandBraces returns the texts that {a,b} stands for, nil if there are more than most.
 func expandBraces(s string, most int) []string {
 	open := strings.IndexByte(s, '{')
 	if open < 0 {

@@ -1,9 +1,8 @@
 // Package search walks the folders of a workspace: it finds the lines that match a regular
 // expression, as search_files shows them, and lists files and folders, as list_files does.
 //
-// A walk never follows a link to a folder, so it ends and stays below its base. It obeys
-// .rooignore and the .gitignore files on its way. Answers are the same however many
-// goroutines search.
+// A walk never follows a link to a folder, so it ends and stays below its base. It obeys .rooignore and the
+// .gitignore files on its way. The number of goroutines does not change an answer.
 //
 // Limits: files are searched as UTF-8; a file with a zero byte gives nothing; of a line
 // the first megabyte is searched.
@@ -34,17 +33,17 @@ import (
 )
 
 const (
-	// searchBatch is the number of files that are searched at once before their answers are put
-	// in order. It bounds the files that are searched in vain when a search reaches its limit.
+	// searchBatch is the number of files that are searched at once before their results are put in order. It bounds
+	// the files that are searched for nothing when a search reaches its limit.
 	searchBatch = 256
-	// maxWhole is the size in bytes up to which a file is read as a whole, to see
-	// whether it is worth going through its lines.
+	// maxWhole is the size in bytes up to which a file is read whole, to see whether its lines must be matched at
+	// all.
 	maxWhole = 4 << 20
 	// maxSearchers is the number of files that are open at a time.
 	maxSearchers = 8
 )
 
-// fileSearch is a search on its way: what was found so far, in the order of the files.
+// fileSearch is a running search: the results so far, in the order of the files.
 type fileSearch struct {
 	ws     *workspace.Workspace
 	finder matcher
@@ -55,7 +54,7 @@ type fileSearch struct {
 
 func (q *fileSearch) full() bool { return q.groups >= maxResults || q.lines >= maxFoundLines }
 
-// text is the tool's result. It ends with a note when the bound of lines, not that of groups, ended the search.
+// text returns the tool's result. It ends with a note when the limit of lines, not that of groups, ended the search.
 func (q *fileSearch) text() string {
 	text := formatFound(q.found)
 	if q.groups >= maxResults || q.lines < maxFoundLines {
@@ -64,7 +63,7 @@ func (q *fileSearch) text() string {
 	return fmt.Sprintf("%s\n\n(Cut after %d lines. Use a more specific search.)", text, maxFoundLines)
 }
 
-// files searches some files on all cores. The result is the same as that of searching one after the other.
+// files searches files on all cores. The result is the same as when they are searched one after the other.
 func (q *fileSearch) files(ctx context.Context, names []string) error {
 	found := make([][]foundLine, len(names))
 	errs := make([]error, len(names))
@@ -101,7 +100,7 @@ func (q *fileSearch) files(ctx context.Context, names []string) error {
 	return nil
 }
 
-// add takes what was found in a file, as much as the files before it have left room for.
+// add adds the lines found in a file, up to the limit that the files before it have left.
 func (q *fileSearch) add(abs string, lines []foundLine) {
 	for i, l := range lines {
 		begins := i == 0 || l.number > lines[i-1].number+1
@@ -118,8 +117,8 @@ func (q *fileSearch) add(abs string, lines []foundLine) {
 	}
 }
 
-// fileSearcher searches one file after the other. It reuses its memory, and keeps the folder open
-// as long as the next file is in the same one.
+// fileSearcher searches one file after the other. It reuses its memory, and keeps the folder open while the next file
+// is in the same one.
 type fileSearcher struct {
 	dir   *workspace.Dir
 	whole []byte
@@ -146,7 +145,7 @@ func (s *fileSearcher) open(ws *workspace.Workspace, abs string) (*os.File, int6
 	return s.dir.Open(name)
 }
 
-// file gives the lines of one file; one that cannot be read has none.
+// file returns the matching lines of one file; a file that cannot be read has none.
 func (s *fileSearcher) file(ctx context.Context, q *fileSearch, abs string, want, most int) ([]foundLine, error) {
 	f, size, err := s.open(q.ws, abs)
 	if err != nil {
@@ -167,7 +166,7 @@ func (s *fileSearcher) file(ctx context.Context, q *fileSearch, abs string, want
 	return lines, tool.ContextError(err) // of a file that cannot be read there are no lines
 }
 
-// readAll appends what a reader gives, up to its end or to the expected size.
+// readAll appends the bytes of a reader, up to its end or to the expected size.
 func readAll(to []byte, r io.Reader, size int) ([]byte, error) {
 	if cap(to) < size {
 		to = make([]byte, 0, max(size, 64<<10))
@@ -179,7 +178,7 @@ func readAll(to []byte, r io.Reader, size int) ([]byte, error) {
 	return to[:n], err
 }
 
-// Files goes through a folder, or one file.
+// Files searches a folder, or one file.
 func Files(ctx context.Context, ws *workspace.Workspace, base string, re *regexp.Regexp, names func(rel string) bool) (string, error) {
 	rules, err := ws.Ignore()
 	if err != nil {
@@ -228,11 +227,11 @@ func Files(ctx context.Context, ws *workspace.Workspace, base string, re *regexp
 	return q.text(), nil
 }
 
-// maxSearchLine is the length up to which a line is searched, in bytes.
+// maxSearchLine is the number of bytes of a line that are searched.
 const maxSearchLine = 1 << 20
 
-// searchFile gives matching lines and one line around each, up to want groups and
-// most lines. A zero byte makes a file binary, and then it gives nothing.
+// searchFile returns matching lines and one line around each, at most want groups and most lines. It returns nothing
+// for a binary file, that is one with a zero byte.
 func searchFile(ctx context.Context, f io.Reader, re matcher, want, most int) ([]foundLine, error) {
 	var out []foundLine
 	var before foundLine
@@ -286,11 +285,11 @@ func searchFile(ctx context.Context, f io.Reader, re matcher, want, most int) ([
 	return out[:min(len(out), most)], nil
 }
 
-// longLine is from how many bytes on a line is matched so that it can be stopped.
+// longLine is the length in bytes above which a line is matched in a way that can be cancelled.
 const longLine = 4 << 10
 
-// match is re.Match for lines of any length. RE2 takes time in proportion to the
-// line, but also to the pattern, and the two can be chosen to make minutes.
+// match is re.Match for lines of any length, and ends with the context. RE2 takes time in proportion to the line and
+// to the pattern, and a model can choose both so that a match takes minutes.
 func match(ctx context.Context, re *regexp.Regexp, line []byte) (bool, error) {
 	if len(line) < longLine {
 		return re.Match(line), nil
@@ -300,7 +299,7 @@ func match(ctx context.Context, re *regexp.Regexp, line []byte) (bool, error) {
 	return hit && r.err == nil, r.err
 }
 
-// runes gives a line to a regular expression, until the context ends.
+// runes feeds a line to a regular expression until the context ends.
 type runes struct {
 	ctx  context.Context //nolint:containedctx // lives as long as one match
 	line []byte
@@ -331,7 +330,7 @@ const (
 	maxFoundLines = 5 * maxResults
 )
 
-// foundLine is a matching line or one beside it.
+// foundLine is a matching line or a line beside one.
 type foundLine struct {
 	number int    // 1-based
 	text   string // with its line end
@@ -392,16 +391,15 @@ func foundText(s string) string {
 	return strings.ToValidUTF8(linetext.TrimRight(s), "\uFFFD")
 }
 
-// matcher is a pattern with texts of which every match holds one. Most files hold none
-// of them, and a search for the texts shows that many times faster than the pattern does
-// line by line.
+// matcher is a pattern with required texts: every match holds one of them. Most files hold none, and searching for
+// the texts shows that many times faster than matching the pattern line by line.
 type matcher struct {
 	re    *regexp.Regexp
-	texts [][]byte // nil = nothing is known
-	fold  bool     // the texts are lower case, and upper case is as good
+	texts [][]byte // nil = none is known
+	fold  bool     // the texts are lower case and match upper case too
 }
 
-// maxTexts bounds how many texts are looked for: each costs a look at the file.
+// maxTexts bounds the required texts: each costs a pass over the file.
 const maxTexts = 8
 
 func newMatcher(re *regexp.Regexp) matcher {
@@ -432,13 +430,13 @@ func (f matcher) possible(text []byte) bool {
 	return slices.ContainsFunc(f.texts, func(t []byte) bool { return bytes.Contains(text, t) })
 }
 
-// requiredTexts is a set of texts of which every match holds one; no texts mean that none are known.
+// requiredTexts is a set of texts of which every match holds one; an empty set means that none is known.
 type requiredTexts struct {
 	texts []string
 	fold  bool
 }
 
-// shortest is the length of the shortest of the texts, of which there is one.
+// shortest returns the length of the shortest of the texts; there must be at least one.
 func (n requiredTexts) shortest() int {
 	return len(slices.MinFunc(n.texts, func(a, b string) int { return len(a) - len(b) }))
 }
@@ -475,9 +473,8 @@ func requiredBy(re *syntax.Regexp) requiredTexts {
 	return requiredTexts{}
 }
 
-// requiredByLiteral leaves out what the file may hold in other bytes: U+FFFD stands for bytes
-// that are no UTF-8, and where letter case does not count a k may be the sign for
-// kelvin and an s the long one.
+// requiredByLiteral leaves out characters that the file may hold as other bytes: U+FFFD stands for invalid UTF-8, and
+// where letter case does not count, k may be the Kelvin sign and s the long s.
 func requiredByLiteral(re *syntax.Regexp) requiredTexts {
 	text := string(re.Rune)
 	if re.Flags&syntax.FoldCase == 0 {

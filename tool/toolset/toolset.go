@@ -11,7 +11,7 @@ import (
 	"github.com/roost-dev/roost/tool/webtool"
 )
 
-// All are the tools of every mode.
+// All returns the tools of every mode.
 func All(web webtool.Options) []tool.Tool {
 	return append(filetool.All(),
 		commandtool.New(),

@@ -15,11 +15,11 @@ import (
 // longestURL is the longest address that is accepted, in bytes.
 const longestURL = 8 << 10
 
-// usualPort is the port of a scheme whose URL names none.
+// usualPort is the port that a scheme uses if the URL names none.
 var usualPort = map[string]string{"http": "80", "https": "443"}
 
 // parse reads an address that may be fetched: http or https, a host in ASCII, no name or password. The result holds
-// ASCII only, so that the user sees the characters that are sent.
+// ASCII only: the user sees the very characters that are sent.
 func parse(text string) (*url.URL, error) {
 	if len(text) > longestURL {
 		return nil, fmt.Errorf("it has %d bytes, and %d is the limit", len(text), longestURL)
@@ -68,10 +68,10 @@ func outsideHost(r rune) bool {
 	return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '.' || r == '_')
 }
 
-// site is the subject of a permission: the host, and the port where it is not the usual one.
+// site returns the subject of a permission: the host, with the port where it is not the usual one.
 func site(u *url.URL) string { return u.Host }
 
-// portOf is the port that a request goes to.
+// portOf returns the port for the request.
 func portOf(u *url.URL) string {
 	if port := u.Port(); port != "" {
 		return port
@@ -79,7 +79,7 @@ func portOf(u *url.URL) string {
 	return usualPort[u.Scheme]
 }
 
-// CheckPrivate reports a site on a private address that is not written as HOST:PORT.
+// CheckPrivate returns an error for a site on a private address that is not written as HOST:PORT.
 func CheckPrivate(sites []string) error {
 	for _, s := range sites {
 		host, port, err := net.SplitHostPort(s)
@@ -90,13 +90,13 @@ func CheckPrivate(sites []string) error {
 	return nil
 }
 
-// private reports whether the user's settings let a site be on a private address.
+// private reports whether the user's settings allow a site to have a private address.
 func (o Options) private(u *url.URL) bool {
 	own := net.JoinHostPort(u.Hostname(), portOf(u))
 	return slices.ContainsFunc(o.Private, func(s string) bool { return strings.EqualFold(s, own) })
 }
 
-// plainlyPrivate refuses an address that can be judged before its name is resolved.
+// plainlyPrivate refuses an address that can be judged before its host name is resolved.
 func (o Options) plainlyPrivate(u *url.URL) error {
 	if o.private(u) {
 		return nil
@@ -114,8 +114,8 @@ func (o Options) notPublic(u *url.URL, address string) error {
 		"roost config set web.private_hosts %s", address, Name, net.JoinHostPort(u.Hostname(), portOf(u)))
 }
 
-// resolve finds the addresses to connect to. All of a name's addresses must be public: one that is not makes the name
-// suspect, whichever of them would be dialled.
+// resolve returns the addresses of a host. All must be public: one that is not makes the name suspect, whichever of
+// them would be dialed.
 func (o Options) resolve(ctx context.Context, u *url.URL) (found []netip.Addr, err error) {
 	host := u.Hostname()
 	if ip, err := netip.ParseAddr(host); err == nil {
@@ -136,7 +136,7 @@ func (o Options) resolve(ctx context.Context, u *url.URL) (found []netip.Addr, e
 	return found, nil
 }
 
-// closed are parts of the public address space that lead to hosts which are not public, or that embed another address.
+// closed are parts of the public address space that lead to non-public hosts, or that embed another address.
 var closed = prefixes(
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
 	"192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/3",
@@ -156,7 +156,7 @@ func prefixes(texts ...string) (out []netip.Prefix) {
 	return out
 }
 
-// isPublic reports whether an address is known to be one of the public Internet: no private, loopback, link-local,
+// isPublic reports whether an address belongs to the public Internet: it is no private, loopback, link-local,
 // metadata or reserved one.
 func isPublic(ip netip.Addr) bool {
 	ip = ip.Unmap()

@@ -22,22 +22,22 @@ import (
 
 const (
 	timeLimit    = 30 * time.Second
-	dialLimit    = 10 * time.Second // for one of a name's addresses
-	sizeLimit    = 5 << 20          // of what is read of a page, in bytes
+	dialLimit    = 10 * time.Second // for each of a name's addresses
+	sizeLimit    = 5 << 20          // bytes read of a page
 	maxRedirects = 10
 )
 
 // errTime is the cause of a fetch that took too long.
 var errTime = fmt.Errorf("it did not end within %s", timeLimit)
 
-// page is the answer of a site.
+// page is a site's answer.
 type page struct {
-	head   string // what it is, for the model
+	head   string // a description for the model
 	text   string // "" when there is none
 	failed bool
 }
 
-// fetch gets an address, and follows redirects on its site.
+// fetch gets an address, and follows redirects within its site.
 func (o Options) fetch(ctx context.Context, target *url.URL) (page, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeLimit, errTime)
 	defer cancel()
@@ -59,7 +59,7 @@ func (o Options) fetch(ctx context.Context, target *url.URL) (page, error) {
 	return page{}, fmt.Errorf("it redirects more than %d times", maxRedirects)
 }
 
-// get sends one request. next is where a redirect leads, nil without one.
+// get sends one request. next is the target of a redirect, nil without one.
 func (o Options) get(ctx context.Context, at *url.URL) (got page, next *url.URL, err error) {
 	client, pinned, err := o.client(ctx, at)
 	if err != nil {
@@ -201,8 +201,8 @@ func isText(media string) bool {
 	return false
 }
 
-// decode makes text of bytes. Those that are not UTF-8 are read as Latin-1, unless they name another encoding; lost
-// reports that letters of such an encoding are not known.
+// decode turns bytes into text. It reads bytes that are not UTF-8 as Latin-1, unless charset names another encoding;
+// lost reports that letters of such an encoding could not be decoded.
 func decode(data []byte, charset string) (text string, lost bool) {
 	if utf8.Valid(data) {
 		return string(data), false

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/net/html"
 )
 
-// Markdown makes readable text of HTML: headings, links, lists, tables and code stay, scripts, styles and what is hidden
-// go. It reads tokens and builds no tree, so its time grows with the length of the page, however it is nested. base
-// resolves links.
+// Markdown turns HTML into readable text: headings, links, lists, tables and code stay, scripts, styles and hidden
+// parts go. It reads tokens and builds no tree, so its time grows with the length of the page, however deeply it is
+// nested. base resolves links.
 func Markdown(page string, base *url.URL) string {
 	m := &markdown{base: base}
 	z := html.NewTokenizer(strings.NewReader(page))
@@ -42,26 +42,26 @@ func Markdown(page string, base *url.URL) string {
 	return text
 }
 
-// markdown is a page on its way to text.
+// markdown is the state of a page's conversion to text.
 type markdown struct {
 	base  *url.URL
 	out   strings.Builder
 	title strings.Builder
 
-	breaks int  // line breaks that are due before the next text
-	blank  bool // a blank is due before the next text
-	begun  bool // the line holds text
-	quote  int  // how many quotations are open
+	breaks int  // line breaks to write before the next text
+	blank  bool // write a blank before the next text
+	begun  bool // the line has text
+	quote  int  // number of open quotations
 
 	skip  string // the tag whose content is dropped
-	depth int    // how many of that tag are open
+	depth int    // number of open tags of that name
 
 	inTitle bool
-	link    string // where the open link leads
-	linked  bool   // its text has begun
+	link    string // target of the open link
+	linked  bool   // the link's text has begun
 	lists   []list
 	tables  []table
-	cell    string           // what is due before the text of a cell
+	cell    string           // what to write before the text of a cell
 	pre     *strings.Builder // preformatted text, nil outside
 	lang    string           // its language
 }
@@ -72,7 +72,7 @@ type list struct {
 	items   int
 }
 
-// table is an open table. One that holds another table only arranges the page.
+// table is an open table. A table that holds another table is only layout.
 type table struct {
 	rows, cells int
 	layout      bool
@@ -84,14 +84,14 @@ var dropped = strings.Fields("script style noscript template svg math iframe obj
 // void are tags without content.
 var void = strings.Fields("area base br col embed hr img input link meta source track wbr")
 
-// blocks are tags that begin and end a line, with how many line breaks.
+// blocks are tags that begin and end a line, with the number of line breaks.
 var blocks = map[string]int{
 	"p": 2, "div": 1, "section": 1, "article": 1, "header": 1, "footer": 1, "nav": 1, "main": 1, "aside": 1, "form": 1,
 	"figure": 1, "figcaption": 1, "address": 1, "details": 1, "summary": 1, "dl": 2, "dt": 1, "dd": 1, "fieldset": 1,
 	"legend": 1, "caption": 1, "option": 1, "body": 1,
 }
 
-// attribute is the value of an attribute, "" without one.
+// attribute returns the value of an attribute, "" without one.
 func attribute(t html.Token, name string) string {
 	for _, a := range t.Attr {
 		if a.Key == name {
@@ -108,7 +108,7 @@ func hidden(t html.Token) bool {
 	return is || strings.Contains(style, "display:none") || strings.Contains(style, "visibility:hidden")
 }
 
-// skipped follows the content that is dropped, up to its end.
+// skipped follows dropped content up to its end.
 func (m *markdown) skipped(t html.Token) {
 	switch {
 	case t.Data != m.skip:
@@ -189,7 +189,7 @@ func (m *markdown) start(t html.Token) {
 	}
 }
 
-// resolved is the target of a link, "" for one that cannot be followed.
+// resolved returns the target of a link, "" for one that cannot be followed.
 func (m *markdown) resolved(href string) string {
 	if href = strings.TrimSpace(href); href == "" || href[0] == '#' {
 		return ""
@@ -254,7 +254,7 @@ func (m *markdown) end(name string) {
 	}
 }
 
-// fence writes preformatted text between fences that are longer than any in it.
+// fence writes preformatted text between fences longer than any fence in it.
 func (m *markdown) fence() {
 	if m.pre == nil {
 		return
@@ -311,8 +311,8 @@ func (m *markdown) tableStart(name string) {
 	}
 }
 
-// openCell writes what is due before the text of a cell. It waits for the text, because a table in the cell would show
-// that this one only arranges the page.
+// openCell writes what belongs before the text of a cell. It waits until the text comes, because a table in the cell
+// would show that the outer table is only layout.
 func (m *markdown) openCell() {
 	if m.cell == "" {
 		return
@@ -348,7 +348,7 @@ func (m *markdown) tableEnd(name string) {
 	t.cells, m.breaks, m.blank = 0, 1, false
 }
 
-// block ends the line, with so many line breaks before the next text. A cell of a table stays one line.
+// block ends the line, and sets the number of line breaks before the next text. A cell of a table stays one line.
 func (m *markdown) block(breaks int) {
 	if n := len(m.tables); n > 0 && !m.tables[n-1].layout && m.tables[n-1].cells > 0 {
 		m.blank = true
@@ -357,7 +357,7 @@ func (m *markdown) block(breaks int) {
 	m.breaks, m.blank = max(m.breaks, breaks), false
 }
 
-// newline writes the line breaks that are due.
+// newline writes the pending line breaks.
 func (m *markdown) newline() {
 	if m.breaks == 0 && m.out.Len() > 0 {
 		return
@@ -375,7 +375,7 @@ func (m *markdown) newline() {
 	m.breaks, m.blank, m.begun = 0, false, false
 }
 
-// mark begins a line with a marker.
+// mark starts a line with a marker.
 func (m *markdown) mark(marker string) {
 	m.openCell()
 	m.newline()

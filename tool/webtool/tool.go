@@ -1,16 +1,16 @@
 // Package webtool is web_fetch: the tool that gets one page by GET and gives the model its text.
 //
-// A call needs permission for its site: the host, and the port where it is not the usual one. "Always" keeps a rule for
-// that site (see approval.Rule). Redirects are followed on the same site only; one that leads elsewhere becomes a result
-// that names the address, and a call for it is asked about again.
+// A call needs permission for its site: the host, and the port where it is not the usual one. "Always" keeps a rule
+// for that site (see approval.Rule). Redirects are followed on the same site only; a redirect elsewhere becomes a
+// result that names the address, and a call for that address needs its own permission.
 //
-// The address is checked after the name is resolved, and the connection goes to an address that was checked, also
-// through a proxy of the environment. Every address of the name must be known to be public; Options.Private names
-// exceptions. A request carries no cookie, no credentials and no referrer.
+// The tool resolves the name, checks its addresses, and connects only to a checked one, also through a proxy of the
+// environment. Every address of the name must be known to be public; Options.Private names exceptions. A request
+// carries no cookie, no credentials and no referrer.
 //
-// Limits: 30 seconds, 5 MiB of a page after decompression, 10 redirects, text only. HTML becomes Markdown. Text in other
-// encodings than UTF-8 and Latin-1 loses letters, and the result states that. The result is marked as content from
-// outside; a long one is kept as the answers of MCP servers are.
+// Limits: 30 seconds, 5 MiB of a page after decompression, 10 redirects, text only. HTML becomes Markdown. Text in
+// other encodings than UTF-8 and Latin-1 loses letters, and the result states that. The result is marked as content
+// from outside; a long one is kept whole in the task, as for MCP servers.
 package webtool
 
 import (
@@ -28,9 +28,10 @@ import (
 // Name is the tool's name.
 const Name = "web_fetch"
 
-// Options are the values that the tool takes from the user's settings and the program. The zero value is good.
+// Options are the values that the tool takes from the user's settings and the program. The zero value works.
 type Options struct {
-	// Private are the sites on private addresses that may be fetched, exactly: "localhost:8080". See CheckPrivate.
+	// Private lists the sites on private addresses that may be fetched, in exact form: "localhost:8080". See
+	// CheckPrivate.
 	Private []string
 	Version string // of the program, for the User-Agent
 
@@ -53,7 +54,7 @@ const schema = `{"type":"object","properties":{` +
 	`"prompt":{"type":["string","null"],"description":"What you look for there, in a few words for the user; null for nothing"}` +
 	`},"required":["url","prompt"],"additionalProperties":false}`
 
-// New returns the tool. A call may be repeated after a crash: a GET asks for something and changes nothing.
+// New returns the tool. A call may be repeated after a crash, since a GET changes nothing.
 func New(o Options) tool.Tool {
 	spec := tool.Spec{
 		Name: Name, Description: description, Schema: json.RawMessage(schema), Class: tool.Web, Replay: tool.Again,
@@ -85,7 +86,7 @@ type plan struct {
 	prompt  string
 }
 
-// longURL is the longest address, in bytes, that the line of a question shows whole.
+// longURL is the longest address, in bytes, that a question's line shows whole.
 const longURL = 400
 
 func (p *plan) Ask() tool.Ask {
