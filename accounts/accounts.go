@@ -3,14 +3,15 @@
 //
 // # Who may reach a task
 //
-// The journal of a task has its owner and with whom it is shared (api.Access). May decides by both and by the scopes
-// of the token; no other function does. The store calls it whenever it finds or lists tasks (store.Seeing), so that a
-// service which forgets to check shows nothing.
+// The journal of a task records its owner and the accounts that it is shared with (api.Access). May decides by both
+// and by the scopes of the token; no other function does. The store calls it whenever it finds or lists tasks
+// (store.Seeing), so that no service can forget the check.
 //
 // # Tokens
 //
 // Only the SHA-256 of a token is kept: its 256 random bits need no slow hash. The server looks up the token of each
-// request, so that a revoked token ends at once on every server, and checks those of open requests every second (Enter).
+// request, so a revoked token stops working at once on every server; it checks the tokens of open requests every
+// second (Enter).
 //
 // # The audit trail
 //
@@ -43,9 +44,10 @@ var (
 	ErrToken = errors.New("the token does not work")
 	// ErrUnknown: no account or token has the id.
 	ErrUnknown = errors.New("no account or token has that id")
-	// ErrTaken: an account has the name.
+	// ErrTaken: another account has the name.
 	ErrTaken = errors.New("the name is taken")
-	// ErrInvalid: an account or token cannot have the wanted name, kind, scopes or life, or the last administrator would go.
+	// ErrInvalid: the requested name, kind, scopes or life is not allowed, or the change would remove the last
+	// administrator.
 	ErrInvalid = errors.New("an account or token cannot have that")
 	// ErrBegun: the store has accounts already.
 	ErrBegun = errors.New("the store has accounts already")
@@ -63,7 +65,8 @@ func New(db *database.DB) *Accounts { return &Accounts{db: db} }
 // Close ends the goroutine that watches open requests, and waits for it.
 func (a *Accounts) Close() { a.open.close() }
 
-// Begin makes the first account, a person who may do everything, and its token. ErrBegun: there are accounts.
+// Begin creates the first account, a person who may do everything, and its token. ErrBegun: there are accounts
+// already.
 func (a *Accounts) Begin(ctx context.Context, name string) (out api.IssuedToken, err error) {
 	err = a.db.Transaction(ctx, func(tx *database.Tx) error {
 		// Of two calls at once, the second finds the first one's account.
@@ -96,7 +99,7 @@ func names(scopes []Scope) (out []string) {
 	return out
 }
 
-// Add makes an account. ErrTaken, ErrInvalid.
+// Add creates an account. ErrTaken, ErrInvalid.
 func (a *Accounts) Add(ctx context.Context, n api.NewAccount) (out api.Account, err error) {
 	err = a.db.Transaction(ctx, func(tx *database.Tx) error {
 		id, err := addAccount(ctx, tx, n)
@@ -140,7 +143,7 @@ func random(bytes int) string {
 	return hex.EncodeToString(b)
 }
 
-// taken gives a violation of a unique name its sentinel.
+// taken turns the violation of a unique name into ErrTaken.
 func taken(err error) error {
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && refused.Code == "23505" { // unique_violation
@@ -169,12 +172,12 @@ func account(ctx context.Context, tx *database.Tx, id string) (api.Account, erro
 	return out, err
 }
 
-// List gives all accounts, by name.
+// List returns all accounts, by name.
 func (a *Accounts) List(ctx context.Context) ([]api.Account, error) {
 	return list(ctx, a, "list the accounts", scanAccount, accountColumns+`WHERE a.removed_at IS NULL ORDER BY a.kind, a.name`)
 }
 
-// list reads all rows of a query; what names the attempt in an error.
+// list reads all rows of a query; what names the attempted action in an error.
 func list[T any](ctx context.Context, a *Accounts, what string, scan func(database.Scanner) (T, error), sql string, args ...any) (out []T, err error) {
 	out, err = database.Collect(a.db.Query(ctx, sql, args...), scan)
 	if err != nil {
@@ -183,8 +186,8 @@ func list[T any](ctx context.Context, a *Accounts, what string, scan func(databa
 	return out, nil
 }
 
-// Remove removes an account, revokes its tokens and ends its memberships. Its tasks stay, and the audit trail keeps its
-// id. ErrUnknown; ErrInvalid if no account could change accounts after that.
+// Remove removes an account, revokes its tokens and ends its memberships. Its tasks stay, and the audit trail keeps
+// its id. ErrUnknown; ErrInvalid if afterwards no account could change accounts.
 func (a *Accounts) Remove(ctx context.Context, id string) error {
 	return a.changing(ctx, "remove the account "+id, func(tx *database.Tx) error {
 		if err := affects(tx.Exec(ctx, `UPDATE roost.accounts SET removed_at = clock_timestamp() WHERE id = $1 AND removed_at IS NULL`, id)); err != nil {
@@ -202,7 +205,7 @@ func (a *Accounts) Remove(ctx context.Context, id string) error {
 	})
 }
 
-// changing makes a change, unless no token could change accounts after it.
+// changing makes a change, unless afterwards no token could change accounts.
 func (a *Accounts) changing(ctx context.Context, what string, change func(*database.Tx) error) error {
 	err := a.db.Transaction(ctx, func(tx *database.Tx) error {
 		// Of two changes that each remove one of the last two such tokens, the second must see the first.
@@ -225,10 +228,10 @@ func (a *Accounts) changing(ctx context.Context, what string, change func(*datab
 	return nil
 }
 
-// works is the condition of tokens that work.
+// works is the SQL condition for tokens that work.
 const works = `revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())`
 
-// affects is the error of a change that must affect a row.
+// affects returns ErrUnknown if a change affected no row.
 func affects(rows int64, err error) error {
 	if err == nil && rows == 0 {
 		return ErrUnknown
@@ -257,7 +260,7 @@ func (a *Accounts) Leave(ctx context.Context, team, person string) error {
 	return nil
 }
 
-// Known reports whether all of some ids are those of accounts.
+// Known reports whether all ids are ids of accounts.
 func (a *Accounts) Known(ctx context.Context, ids []string) (bool, error) {
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
@@ -269,7 +272,7 @@ func (a *Accounts) Known(ctx context.Context, ids []string) (bool, error) {
 	return n == len(ids), nil
 }
 
-// hash is the digest under which a secret is kept.
+// hash returns the digest under which a secret is stored.
 func hash(secret string) []byte {
 	sum := sha256.Sum256([]byte(secret))
 	return sum[:]

@@ -9,7 +9,7 @@ import (
 	"github.com/roost-dev/roost/database"
 )
 
-// Note durably records that a caller is about to act, and returns the number of the entry. It ignores the id, time and
+// Note durably records that a caller is about to act, and returns the entry's number. It ignores the id, time and
 // status in e.
 func (a *Accounts) Note(ctx context.Context, e api.AuditEntry) (entry int64, err error) {
 	err = a.db.QueryRow(ctx, `INSERT INTO roost.audit (account, token, act, task, address, request)
@@ -28,10 +28,10 @@ func (a *Accounts) Outcome(ctx context.Context, entry int64, status int, task st
 	return nil
 }
 
-// AuditFilter narrows the audit trail; zero members do not.
+// AuditFilter narrows the audit trail; zero members do not narrow it.
 type AuditFilter struct {
 	Account, Task string
-	Before        int64 // only older entries than this one
+	Before        int64 // only entries older than this one
 	Limit         int
 }
 

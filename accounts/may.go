@@ -8,7 +8,7 @@ import (
 	"github.com/roost-dev/roost/api"
 )
 
-// Scope is what a token may be used for.
+// Scope is a right that a token grants.
 type Scope string
 
 // The scopes of tokens. Own is not a token's scope: it marks acts that only the owner of a task may do, with the scope Act.
@@ -24,14 +24,14 @@ const (
 // Scopes are the scopes that a token may have.
 var Scopes = []Scope{Read, Act, Approve, Admin}
 
-// Caller is who sends a request.
+// Caller is the account and token that send a request.
 type Caller struct {
 	Account  string // the id of a person or a team
 	Name     string
 	Token    string   // the id of the token
 	Teams    []string // of a person
 	Scopes   []Scope
-	Operator bool // who runs the server, by its socket or its own token: may do everything, and owns nothing
+	Operator bool // the person who runs the server, by its socket or its own token: may do everything, and owns nothing
 }
 
 // Can reports whether a caller has a scope.
@@ -42,14 +42,14 @@ func (c Caller) Can(need Scope) bool {
 	return c.Operator || slices.Contains(c.Scopes, need)
 }
 
-// Is reports whether an account is the caller or a team of theirs.
+// Is reports whether an account is the caller or one of the caller's teams.
 func (c Caller) Is(account string) bool {
 	return account != "" && (account == c.Account || slices.Contains(c.Teams, account))
 }
 
-// May decides whether a caller may do an act to a task that needs a scope. A task that is not seen does not exist for the
-// caller; why is why the caller may not use a seen one in that way, "" = the caller may. No other function decides about
-// tasks.
+// May decides whether a caller may perform an act on a task that needs a scope. If seen is false, the task does not
+// exist for the caller; why states why the caller may not perform the act on a seen task, "" = the caller may. No
+// other function decides about tasks.
 func May(c Caller, need Scope, a api.Access) (seen bool, why string) {
 	right := ""
 	switch {
@@ -76,7 +76,7 @@ func May(c Caller, need Scope, a api.Access) (seen bool, why string) {
 	return true, ""
 }
 
-// Sight is May for the tasks that a request finds. It refuses with problems.
+// Sight returns May in the form that the store calls for each task that a request finds. It refuses with problems.
 func (c Caller) Sight(need Scope) func(api.Access) (seen bool, refused error) {
 	return func(a api.Access) (bool, error) {
 		seen, why := May(c, need, a)
@@ -88,7 +88,7 @@ func (c Caller) Sight(need Scope) func(api.Access) (seen bool, refused error) {
 	}
 }
 
-// Denied is the problem of a caller whose token lacks a scope; nil when it has it.
+// Denied returns the problem of a caller whose token lacks a scope; nil when the token has it.
 func (c Caller) Denied(need Scope) *api.Problem {
 	if c.Can(need) {
 		return nil
@@ -99,18 +99,19 @@ func (c Caller) Denied(need Scope) *api.Problem {
 
 type callerKey struct{}
 
-// With is the context of a request of a caller.
+// With returns the context for a request of a caller.
 func With(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// Of is the caller of a context; ok is false where there are no accounts.
+// Of returns the caller of a context; ok is false where there are no accounts.
 func Of(ctx context.Context) (c Caller, ok bool) {
 	c, ok = ctx.Value(callerKey{}).(Caller)
 	return c, ok
 }
 
-// Person is the account that a context acts for: the owner of what it makes. "" without accounts, and for the operator.
+// Person returns the account that a context acts for: the owner of what the request makes. "" without accounts, and
+// for the operator.
 func Person(ctx context.Context) string {
 	c, _ := Of(ctx)
 	return c.Account

@@ -13,11 +13,11 @@ import (
 	"github.com/roost-dev/roost/database"
 )
 
-// secretPrefix begins every secret, so that scanners of repositories can know one.
+// secretPrefix begins every secret, so that scanners of repositories can recognize one.
 const secretPrefix = "roost_"
 
-// Issue makes a token for an account and returns its secret, which nothing can show again. It revokes the account's token
-// of the same name. ErrUnknown, ErrInvalid.
+// Issue makes a token for an account and returns its secret, which cannot be shown again. It revokes the account's
+// token of the same name. ErrUnknown, ErrInvalid.
 func (a *Accounts) Issue(ctx context.Context, account, name string, n api.NewToken) (out api.IssuedToken, err error) {
 	err = a.changing(ctx, "make the token "+name, func(tx *database.Tx) error {
 		out, err = issue(ctx, tx, account, name, n)
@@ -74,14 +74,13 @@ func stampOf(at *time.Time) *string {
 	return new(stamp(*at))
 }
 
-// Tokens are the tokens that were not revoked, by account and name; of one account when id is not "".
+// Tokens returns the tokens that were not revoked, by account and name; unless id is "", only those of that account.
 func (a *Accounts) Tokens(ctx context.Context, id string) ([]api.Token, error) {
 	return list(ctx, a, "list the tokens", scanToken,
 		tokenColumns+`WHERE revoked_at IS NULL AND ($1 = '' OR account = $1) ORDER BY account, name`, id)
 }
 
-// Revoke ends a token, on every server at once. ErrUnknown; ErrInvalid when no token would be left that may change
-// accounts.
+// Revoke ends a token, on every server at once. ErrUnknown; ErrInvalid if no other token may change accounts.
 func (a *Accounts) Revoke(ctx context.Context, account, name string) error {
 	return a.changing(ctx, "revoke the token "+name, func(tx *database.Tx) error {
 		return affects(tx.Exec(ctx, `UPDATE roost.tokens SET revoked_at = clock_timestamp()
@@ -94,7 +93,7 @@ const callerColumns = `SELECT t.id, t.account, a.name, t.scopes,
 	coalesce(t.last_used_at < clock_timestamp() - interval '1 minute', true)
 	FROM roost.tokens t JOIN roost.accounts a ON a.id = t.account AND a.removed_at IS NULL WHERE ` + works + ` AND `
 
-// BySecret is the caller with a token. ErrToken: it does not work.
+// BySecret returns the caller with a token. ErrToken: the token does not work.
 func (a *Accounts) BySecret(ctx context.Context, secret string) (Caller, error) {
 	if !strings.HasPrefix(secret, secretPrefix) {
 		return Caller{}, ErrToken
@@ -102,14 +101,14 @@ func (a *Accounts) BySecret(ctx context.Context, secret string) (Caller, error) 
 	return a.caller(ctx, `t.hash = $1`, hash(secret))
 }
 
-// ByToken is the caller that logged in with a token of this id. ErrToken: it does not work.
+// ByToken returns the caller that logged in with the token of this id. ErrToken: the token does not work.
 func (a *Accounts) ByToken(ctx context.Context, id string) (Caller, error) {
 	return a.caller(ctx, `t.id = $1`, id)
 }
 
 func (a *Accounts) caller(ctx context.Context, which string, by any) (c Caller, err error) {
 	var scopes []string
-	var unseen bool // the use of the token was not recorded for a minute
+	var unseen bool // no use of the token was recorded in the last minute
 	known, err := database.Found(a.db.QueryRow(ctx, callerColumns+which, by), &c.Token, &c.Account, &c.Name, &scopes, &c.Teams, &unseen)
 	if err == nil && !known {
 		return Caller{}, ErrToken
@@ -126,16 +125,16 @@ func (a *Accounts) caller(ctx context.Context, which string, by any) (c Caller, 
 	return c, nil
 }
 
-// openRequests are the requests that are being answered, by their tokens. While there are any, one goroutine checks their
-// tokens.
+// openRequests are the requests that the server is answering, by their tokens. While there are any, one goroutine
+// checks their tokens.
 type openRequests struct {
 	mu   sync.Mutex
 	by   map[string]map[*openRequest]bool
-	stop context.CancelFunc // ends the goroutine; nil: there is none
+	stop context.CancelFunc // ends the goroutine; nil: none runs
 	done sync.WaitGroup
 }
 
-// watchEvery is how often the tokens of open requests are checked.
+// watchEvery is the interval at which the tokens of open requests are checked.
 const watchEvery = time.Second
 
 type openRequest struct {
@@ -143,8 +142,8 @@ type openRequest struct {
 	end    context.CancelCauseFunc
 }
 
-// Enter is a context for the request of a caller. The context ends within a second after the token is revoked or expires,
-// or the person's teams change, on any server. The caller of Enter calls leave.
+// Enter returns a context for the request of a caller. The context ends within a second after the token is revoked or
+// expires, or the person's teams change, on any server. The caller of Enter must call leave at the end.
 func (a *Accounts) Enter(ctx context.Context, c Caller) (in context.Context, leave func()) {
 	in, cancel := context.WithCancelCause(ctx)
 	o := &a.open
