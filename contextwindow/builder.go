@@ -1,23 +1,24 @@
-// Package contextwindow decides what of a task's stored API history a model gets, and makes a valid request from it.
+// Package contextwindow decides which part of a task's stored API history a model gets, and makes a valid request
+// from that part.
 //
 // All of it is pure functions over raw JSON messages, in three layers:
 //
 //   - Effective, CutOldest and PlanCondense read and write the tags by which Roo hides messages (condense, sliding
 //     window).
-//   - Withhold and Transcript give other forms of messages that a provider refuses as they are.
+//   - Withhold and Transcript rewrite messages that a provider refuses as they are.
 //   - Build and Builder turn any stored history into messages that the Anthropic Messages API accepts. The stored
 //     history is never changed.
 //
 // The same history gives the same bytes, and a longer history begins with the same bytes, so that provider caches keep
 // hitting: blocks that need no repair are copied raw. Notes describe what was left out or changed.
 //
-// For holds what a provider accepts (images by number, bytes and sides; names; ids), from its documentation. Images are
-// judged by their headers and never made smaller: a text replaces one that is too large, and when there are too many
-// the oldest are left out, in steps.
+// For returns the limits of a provider (number, bytes and sides of images; names; ids), from its documentation.
+// Images are judged by their headers and never scaled: a text replaces one that is too large, and when there are too
+// many, the oldest are left out, in steps.
 //
-// Limits: the bytes of a request as a whole are not bounded, and EstimateTokens is an estimate that needs calibration.
-// A thinking block is sent as it was stored: whether its signature belongs to the current model cannot be seen here, so
-// Options.DropThinking is for the caller who changed the model.
+// Limits: the bytes of a request as a whole are not bounded, and EstimateTokens is an estimate that needs
+// calibration. A thinking block is sent as it was stored: this package cannot see whether its signature belongs to
+// the current model, so a caller that changed the model sets Options.DropThinking.
 package contextwindow
 
 import (
@@ -31,10 +32,10 @@ import (
 	"github.com/roost-dev/roost/llm/catalogue"
 )
 
-// Interrupted is the result of a call that never got one.
+// Interrupted is the result that is sent for a call without a stored result.
 const Interrupted = "Tool execution was interrupted before completion."
 
-// ErrEmpty: a history holds nothing that can be sent.
+// ErrEmpty: a history holds no message that can be sent.
 var ErrEmpty = errors.New("the history holds no message that can be sent: add a user message first")
 
 // Build makes a request from a stored history; see Builder. It fails only with ErrEmpty.
@@ -51,27 +52,27 @@ func builderOf(history [][]byte, o Options) *Builder {
 }
 
 // Builder makes requests from a growing history. Each message is checked once, when it is appended; a request then
-// costs the messages that came since the one before. The Builder keeps the appended slices, which must not be changed
-// afterwards. One goroutine uses it.
+// takes time only for the messages appended since the last request. The Builder keeps the appended slices, which must
+// not be changed afterwards. One goroutine uses it.
 type Builder struct {
 	o       Options
-	index   esjson.Index // of the message being checked
+	index   esjson.Index // of the message that is being checked
 	all     []*checked
-	visible int  // messages of all that were placed
-	again   bool // a tag changed what is visible: place all messages again
+	visible int  // number of messages in all that have been placed
+	again   bool // a tag changed which messages are visible: place all messages again
 
 	closed  []llm.Message
 	notes   []Note
 	used    map[string]bool // call ids that were sent
-	turn    turn            // may still grow
-	pending []call          // calls that turn must answer
+	turn    turn            // the open turn, which may still grow
+	pending []call          // calls that the turn must answer
 
 	markers map[string]bool // truncation markers that are sent
-	from    int             // the newest summary, 0 when there is none
+	from    int             // index of the newest summary, 0 when there is none
 	gallery gallery
 
 	tracing bool
-	origins []Origin   // of the message that was closed last
+	origins []Origin   // of the newest closed message
 	trace   [][]Origin // of the closed messages
 }
 
@@ -87,7 +88,7 @@ type call struct{ id, as string }
 // NewBuilder makes a Builder without messages.
 func NewBuilder(o Options) *Builder { return &Builder{o: o} }
 
-// Append takes the next stored message.
+// Append adds the next stored message.
 func (b *Builder) Append(raw []byte) {
 	c := check(&b.index, raw, b.o)
 	c.index = len(b.all)
@@ -97,9 +98,9 @@ func (b *Builder) Append(raw []byte) {
 	}
 }
 
-// Messages is the current request: it begins and ends with a user message, roles alternate, and the next message begins
-// with the answer to every call. The lists returned share memory with the Builder: they are valid until the next call
-// of Messages, and must not be changed.
+// Messages returns the current request: it begins and ends with a user message, roles alternate, and the message
+// after a call begins with its result. The lists returned share memory with the Builder: they are valid until the
+// next call of Messages, and must not be changed.
 func (b *Builder) Messages() ([]llm.Message, []Note, error) {
 	if b.again || b.used == nil {
 		b.gallery = gallery{}
@@ -128,7 +129,7 @@ func (b *Builder) Messages() ([]llm.Message, []Note, error) {
 	return out, notes, nil
 }
 
-// answer is the user message that is sent where none is stored yet.
+// answer returns the user message that is sent where none is stored yet.
 func answer(calls []call) llm.Message {
 	if len(calls) == 0 {
 		return llm.Message{Role: "user", Content: esjson.List([][]byte{textOf("Please continue.")})}
@@ -164,8 +165,8 @@ func (b *Builder) reset() {
 	}
 }
 
-// shows follows Effective. condenseParent need not be checked: where a summary exists, everything before it is hidden
-// and nothing after it is.
+// shows reports whether Effective would keep the message. condenseParent need not be checked: where a summary exists,
+// everything before it is hidden and nothing after it is.
 func (b *Builder) shows(c *checked) bool { return c.index >= b.from && !b.markers[c.truncated] }
 
 func (b *Builder) place(c *checked) {
@@ -193,7 +194,7 @@ func (b *Builder) place(c *checked) {
 	b.turn.items = append(b.turn.items, c)
 }
 
-// close makes a message of the open turn. It changes nothing of the Builder but the trace.
+// close makes a message of the open turn. In the Builder it changes only the trace.
 func (b *Builder) close() (m llm.Message, calls []call, notes []Note) {
 	b.origins = nil
 	if b.turn.role == "assistant" {
@@ -210,7 +211,7 @@ func (b *Builder) close() (m llm.Message, calls []call, notes []Note) {
 func (b *Builder) closeAssistant() (llm.Message, []call, []Note) {
 	var calls []call
 	var notes []Note
-	var items [][]byte        // empty while everything can be sent as it is
+	var items [][]byte        // empty while everything can be sent unchanged
 	var local map[string]bool // ids of calls, from the second one on
 	same := len(b.turn.items) == 1 && b.turn.items[0].asIs
 	for n, c := range b.turn.items {
@@ -257,7 +258,7 @@ func (b *Builder) closeAssistant() (llm.Message, []call, []Note) {
 	return b.reply(esjson.List(items)), calls, notes
 }
 
-// reply is the open turn as the assistant's message.
+// reply returns the open turn as the assistant's message.
 func (b *Builder) reply(content []byte) llm.Message {
 	m := llm.Message{Role: "assistant", Content: content, ReasoningDetails: b.turn.details()}
 	if b.o.KeepReasoningContent {
@@ -266,7 +267,7 @@ func (b *Builder) reply(content []byte) llm.Message {
 	return m
 }
 
-// thought is the plain reasoning of all messages of the turn.
+// thought returns the plain reasoning of all messages of the turn.
 func (t *turn) thought() []byte {
 	var all []byte
 	for _, c := range t.items {
@@ -289,7 +290,7 @@ func joinStrings(a, b []byte) []byte {
 	return append(append(a[:len(a)-1:len(a)-1], `\n\n`...), b[1:]...)
 }
 
-// details are the reasoning details of all messages of the turn.
+// details returns the reasoning details of all messages of the turn.
 func (t *turn) details() []byte {
 	var all [][]byte
 	for _, c := range t.items {
@@ -304,7 +305,7 @@ func (t *turn) details() []byte {
 	return esjson.List(all)
 }
 
-// answersAll reports that the message's first parts answer exactly the pending calls.
+// answersAll reports whether the message's first parts answer exactly the pending calls.
 func (b *Builder) answersAll(c *checked) bool {
 	if c.results != len(b.pending) || c.results > len(c.parts) {
 		return false
@@ -374,7 +375,7 @@ func (b *Builder) closeUser() (llm.Message, []Note) {
 	return llm.Message{Role: "user", Content: esjson.List(append(results, others...))}, notes
 }
 
-// match finds the pending call that a result answers. twice reports that the call was answered before.
+// match returns the pending call that a result answers. twice reports that the call already has a result.
 func (b *Builder) match(id string, results [][]byte) (at int, twice bool) {
 	for i, p := range b.pending {
 		if p.id == id {
@@ -387,7 +388,7 @@ func (b *Builder) match(id string, results [][]byte) (at int, twice bool) {
 	return -1, twice
 }
 
-// orphan makes texts and images from a result that answers no call.
+// orphan turns a result that answers no call into texts and images.
 func orphan(result []byte) [][]byte {
 	content, _ := esjson.Get(result, "content")
 	if esjson.TypeOf(content) != esjson.TypeArray {
@@ -396,11 +397,11 @@ func orphan(result []byte) [][]byte {
 	return append([][]byte{textOf("Tool result:")}, blocks(content)...)
 }
 
-// Origin is the source of a request's block in the stored history: the message and the block in its content, both from
-// 0. A block that was added for the request has -1 twice.
+// Origin is the place in the stored history that a request's block comes from: the message and the block in its
+// content, both from 0. For a block that was added for the request, both are -1.
 type Origin struct{ Message, Block int }
 
-// noteOrigin notes where the next block of the closed message comes from.
+// noteOrigin records the origin of the next block of the closed message.
 func (b *Builder) noteOrigin(c *checked, p contentPart) {
 	if b.tracing {
 		b.origins = append(b.origins, Origin{c.index, p.at})
@@ -409,8 +410,8 @@ func (b *Builder) noteOrigin(c *checked, p contentPart) {
 
 var added = Origin{-1, -1}
 
-// Trace returns where each block of each message of a request comes from: the request that Build makes from the same
-// history with the same options. It is for the rare case that a provider refuses a block, and reads all of the history.
+// Trace returns the origin of each block of each message in the request that Build makes from the same history with
+// the same options. It reads all of the history, so it is for the rare case that a provider refuses a block.
 func Trace(history [][]byte, o Options) [][]Origin {
 	b := builderOf(history, o)
 	b.tracing = true
@@ -418,9 +419,9 @@ func Trace(history [][]byte, o Options) [][]Origin {
 	return b.trace
 }
 
-// Withhold replaces a part of a stored message by a text, for sending: a block of its content, all of it (block -1),
-// or, with images, only the images in it. A message without such a part is returned unchanged. A call stays, with an
-// empty input: its result still answers it. A thought is left out.
+// Withhold replaces part of a stored message by a text, for sending: one block of its content, the whole content
+// (block -1), or, with images set, only the images in it. A message without such a part is returned unchanged. A call
+// stays, with an empty input: its result still answers it. A thought is left out.
 func Withhold(message []byte, block int, images bool, text string) []byte {
 	content, ok := esjson.Get(message, "content")
 	if !ok {
@@ -445,7 +446,7 @@ func Withhold(message []byte, block int, images bool, text string) []byte {
 	return esjson.Set(message, "content", esjson.List(keep))
 }
 
-// replacement is what is sent for a block; nil when nothing is.
+// replacement returns what is sent in place of a block; nil for nothing.
 func replacement(block []byte, images bool, text string) []byte {
 	switch typ := esjson.TextOf(block, "type"); {
 	case typ == "tool_result" && images:
@@ -473,17 +474,17 @@ func replacement(block []byte, images bool, text string) []byte {
 	return textOf(text)
 }
 
-// gallery chooses the messages whose images are sent: those from one message on. When the images become too many it
-// moves on until half of the provider's limit is free, so that the earlier bytes change rarely and caches keep hitting.
-// It is a fold over the visible messages: the same history gives the same choice.
+// gallery chooses the messages whose images are sent: all from a first one on. When there are too many images, it
+// moves the first one forward until half of the provider's limit is free, so that the earlier bytes change rarely and
+// caches keep hitting. It is a fold over the visible messages: the same history gives the same choice.
 type gallery struct {
-	seen int // messages that were folded
+	seen int // number of messages folded
 	from int // the first message whose images are sent
 	load load
 }
 
-// fold takes in the messages that were appended to all. shows reports which of them are visible; moved reports that
-// images which were sent before no longer are.
+// fold adds the messages that were appended to all. shows reports whether a message is visible; moved reports that
+// some images which were sent before are no longer sent.
 func (g *gallery) fold(all []*checked, l ImageLimits, shows func(*checked) bool) (moved bool) {
 	for ; g.seen < len(all); g.seen++ {
 		c := all[g.seen]
@@ -503,7 +504,7 @@ func (g *gallery) fold(all []*checked, l ImageLimits, shows func(*checked) bool)
 	return moved
 }
 
-// withoutImages is a message as it is placed: without its images when they are too many. x is room for parsing.
+// withoutImages returns a message as it is placed: without its images when there are too many. x is room for parsing.
 func (g *gallery) withoutImages(x *esjson.Index, c *checked, o Options) *checked {
 	if c.load.count == 0 || c.index >= g.from {
 		return c
@@ -516,7 +517,8 @@ func (g *gallery) withoutImages(x *esjson.Index, c *checked, o Options) *checked
 	return plain
 }
 
-// ForModel are the options of a model that a provider offers. Clouds sell models of others, some within narrower limits.
+// ForModel returns the options for a model that a provider offers. Cloud providers sell models of others, some with
+// narrower limits.
 func ForModel(provider, model string) Options {
 	maker, _ := catalogue.Maker(provider, model)
 	o := For(maker)
@@ -529,8 +531,8 @@ func ForModel(provider, model string) Options {
 	return o
 }
 
-// For are the options of a provider's own models, as far as its documentation sets limits. An unknown provider gets
-// nothing of the model's thinking.
+// For returns the options for a provider's own models, as far as its documentation states limits. An unknown provider
+// is sent none of the model's thinking.
 //
 // Limits on all images together leave room for the rest of the request: 32 MB with Anthropic, 50 MB with OpenAI, 20 MB
 // with Google.
@@ -569,15 +571,15 @@ func For(provider string) Options {
 
 // Options describe what the model accepts.
 type Options struct {
-	DropThinking  bool // leave signed thinking out: the model changed, or is not Anthropic's
-	KeepReasoning bool // send encrypted reasoning back: OpenAI's models require their own
+	DropThinking  bool // leave out signed thinking: the model changed, or is not Anthropic's
+	KeepReasoning bool // send back encrypted reasoning: OpenAI's models require their own
 	// KeepSignatures sends the signatures of thoughts back: Google's models refuse their own calls without them.
 	KeepSignatures bool
-	// KeepDetails sends a message's reasoning_details back: servers of chat completions that send them require them.
+	// KeepDetails sends a message's reasoning_details back: a server of chat completions that sends them also
+	// requires them.
 	KeepDetails bool
-	// KeepReasoningContent sends plain reasoning back with each of the assistant's
-	// messages, an empty string where none is stored: servers of chat completions that
-	// send reasoning_content refuse calls without it.
+	// KeepReasoningContent sends plain reasoning back with each of the assistant's messages, an empty string where
+	// none is stored: a server of chat completions that sends reasoning_content refuses calls without it.
 	KeepReasoningContent bool
 	NoImages             bool // the model accepts no images; a text replaces each
 
@@ -586,10 +588,10 @@ type Options struct {
 	NameLetter bool // a tool's name begins with a letter or an underscore
 	IDLength   int  // of a tool call's id, in bytes; 0 = 1024
 
-	left *load // the images of the message being checked
+	left *load // the images of the message that is being checked
 }
 
-// name turns a tool's name into one that can be sent.
+// name returns the form of a tool's name that can be sent.
 func (o Options) name(s string) string {
 	limit := cmp.Or(o.NameLength, 128)
 	s = safeName(s, "unknown_tool", limit)

@@ -18,7 +18,7 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// Note describes what was left out of a request or changed in it.
+// Note describes something left out of a request or changed in it.
 type Note struct {
 	Index int // of the stored message, -1 when the note is about the request as a whole
 	Text  string
@@ -28,17 +28,16 @@ type Note struct {
 type checked struct {
 	tags
 	index   int
-	asIs    bool // content can be sent as it is, apart from the pairing
+	asIs    bool // content can be sent unchanged, apart from the pairing of calls and results
 	parts   []contentPart
 	notes   []string
-	results int    // parts that are tool results
+	results int    // number of tool results among the parts
 	details []byte // reasoning_details, nil when they are not sent
 	thought []byte // plain reasoning, a JSON string; nil when there is none or it is not sent
-	load    load   // images in it
+	load    load   // the images in it
 }
 
-// check parses a stored message and makes its blocks sendable. It reads the bytes once; x is room for what it finds on
-// the way.
+// check parses a stored message and makes its blocks sendable. It reads the bytes once; x is room for parsing.
 func check(x *esjson.Index, raw []byte, o Options) *checked {
 	c := new(checked)
 	if !x.Read(raw, 3) || esjson.TypeOf(raw) != esjson.TypeObject {
@@ -69,7 +68,7 @@ func check(x *esjson.Index, raw []byte, o Options) *checked {
 	return c
 }
 
-// keepDetails keeps what a server requires back with an assistant's message.
+// keepDetails keeps the members of an assistant's message that a server requires back.
 func (c *checked) keepDetails(raw []byte) {
 	if esjson.TypeOf(raw) != esjson.TypeArray {
 		return
@@ -80,7 +79,7 @@ func (c *checked) keepDetails(raw []byte) {
 	}
 }
 
-// takeContent makes parts of the content, which is value i of x.
+// takeContent makes parts from the content, which is value i of x.
 func (c *checked) takeContent(x *esjson.Index, i int, o Options) {
 	c.asIs, o.left = true, new(load)
 	switch esjson.TypeOf(c.content) {
@@ -139,17 +138,17 @@ const (
 	toolUse
 	toolResult
 	thinking
-	signature // of a thought, stored with the call or text that it led to
+	signature // of a thought, stored with the call or text that followed the thought
 )
 
 // contentPart is a content block that may be sent.
 type contentPart struct {
 	kind     kind
 	raw      []byte
-	id       string // of a call or result, as stored
-	sent     string // that id as raw holds it
-	legacy   bool   // a text that is the result of a call, in the form of the XML protocol
-	repaired bool   // raw differs from what was stored
+	id       string // of the call or result, as stored
+	sent     string // that id as raw spells it
+	legacy   bool   // a text that is a tool result in the form of the XML protocol
+	repaired bool   // raw differs from the stored bytes
 	at       int    // its index in the stored content
 }
 
@@ -172,7 +171,7 @@ func fieldsOf(b []byte) (f fields) {
 	return f
 }
 
-// take fills the fields by a function like esjson.Take.
+// take fills the fields through a function like esjson.Take.
 func (f *fields) take(from func(places ...any) (members int, err error)) {
 	f.count, _ = from("type", &f.typ, "text", &f.text, "id", &f.id, "name", &f.name, "input", &f.input,
 		"tool_use_id", &f.useID, "content", &f.content, "is_error", &f.isError, "thinking", &f.thinking,
@@ -238,7 +237,8 @@ type member struct {
 	val []byte
 }
 
-// sendable is the part for a block of which only some members may be sent: the block itself when it has no others.
+// sendable returns the part for a block of which only some members may be sent: the block itself when it has no
+// others.
 func (f *fields) sendable(k kind, b []byte, typ string, members ...member) contentPart {
 	if f.count == len(members)+1 {
 		return contentPart{kind: k, raw: b}
@@ -251,7 +251,7 @@ func (f *fields) sendable(k kind, b []byte, typ string, members ...member) conte
 	return contentPart{kind: k, raw: out.Bytes(), repaired: true}
 }
 
-// textInstead is a text that is sent in place of an image.
+// textInstead returns a text that is sent in place of an image.
 func textInstead(s string) contentPart {
 	return contentPart{kind: text, raw: textOf(s), repaired: true}
 }
@@ -412,7 +412,7 @@ func isName(s string, limit int) bool {
 	return s != "" && len(s) <= limit && !strings.ContainsFunc(s, func(r rune) bool { return r > 'z' || !isNameByte(byte(r)) })
 }
 
-// safeName replaces what the API refuses in ids and names.
+// safeName replaces the characters that the API refuses in ids and names.
 func safeName(s, empty string, limit int) string {
 	if s == "" {
 		return empty
@@ -428,7 +428,7 @@ func safeName(s, empty string, limit int) string {
 
 func cut(s string, n int) string { return s[:min(len(s), n)] }
 
-// isBase64 accepts standard base64 with or without padding, of at least one byte.
+// isBase64 reports whether raw is standard base64 of at least one byte, with or without padding.
 func isBase64(raw []byte) bool {
 	if len(raw) < 4 || raw[0] != '"' {
 		return false
@@ -443,21 +443,20 @@ func isBase64(raw []byte) bool {
 	return len(body) > 1 && pad <= 2 && (len(raw)-2)%4 == 0
 }
 
-// ImageLimits are a provider's limits for images. A member that is 0 is no limit; with the zero value images are not
-// examined.
+// ImageLimits are a provider's limits for images. 0 = no limit; with the zero value images are not examined.
 type ImageLimits struct {
 	Count int // in one request
 	Bytes int // of one image, as base64
 	Total int // of all images of a request, as base64
 	Side  int // pixels of an image's longer side
 
-	// Of more than Many images none may have a side above ManySide.
+	// If there are more than Many images, none may have a side above ManySide.
 	Many, ManySide int
 
 	NoGIF bool
 }
 
-// picture is the content of an image's header.
+// picture is what an image's header states.
 type picture struct {
 	media         string
 	width, height int
@@ -479,7 +478,7 @@ func pictureOf(data []byte) (picture, bool) {
 	return picture{"image/" + format, c.Width, c.Height}, err == nil && c.Width > 0 && c.Height > 0
 }
 
-// webp reads the first 30 bytes of such a file: lossy, lossless or extended.
+// webp reads the first 30 bytes of a WebP file: lossy, lossless or extended.
 func webp(b []byte) (picture, bool) {
 	p := picture{media: "image/webp"}
 	switch string(b[12:16]) {
@@ -496,7 +495,7 @@ func webp(b []byte) (picture, bool) {
 	return p, p.width > 0 && p.height > 0
 }
 
-// tooMuch is why one image cannot be sent, "" when it can.
+// tooMuch returns why one image cannot be sent, "" when it can.
 func (l ImageLimits) tooMuch(p picture, size int) string {
 	switch {
 	case l.NoGIF && p.media == "image/gif":
@@ -509,10 +508,10 @@ func (l ImageLimits) tooMuch(p picture, size int) string {
 	return ""
 }
 
-// load is how many images there are, and how heavy they are.
+// load is a number of images and their total size.
 type load struct {
 	count, size int
-	large       int // with a side above ManySide
+	large       int // images with a side above ManySide
 }
 
 func (a load) plus(b load) load {
@@ -523,7 +522,7 @@ func (a load) minus(b load) load {
 	return load{a.count - b.count, a.size - b.size, a.large - b.large}
 }
 
-// over reports whether the images exceed a request; only the given part of each limit (1 = all, 2 = half) is used.
+// over reports whether the images exceed the limits of a request; part divides each limit (1 = all of it, 2 = half).
 func (l ImageLimits) over(a load, part int) bool {
 	return l.Count > 0 && a.count > l.Count/part || l.Total > 0 && a.size > l.Total/part ||
 		l.Many > 0 && a.large > 0 && a.count > l.Many/part

@@ -13,9 +13,9 @@ import (
 	"github.com/roost-dev/roost/internal/lazyregexp"
 )
 
-// Effective is what of a stored history is sent: everything from the newest summary on, or, without one, everything
-// that no existing summary or truncation marker hides. Tool results whose calls come before the summary are left out,
-// and so are messages that become empty by that.
+// Effective returns the messages of a stored history that are sent: everything from the newest summary on, or,
+// without a summary, everything that no existing summary or truncation marker hides. It leaves out tool results whose
+// calls come before the summary, and messages that become empty by that.
 func Effective(messages [][]byte) [][]byte {
 	kept := readAll(messages)
 	// Without a summary no condenseParent refers to one, so it hides nothing.
@@ -32,7 +32,7 @@ func Effective(messages [][]byte) [][]byte {
 	return out
 }
 
-// fromSummary returns the messages from a summary on without results of earlier calls, and their tags.
+// fromSummary returns the messages from a summary on, without results of earlier calls, and their tags.
 func fromSummary(messages [][]byte, all []tags) (out [][]byte, kept []tags) {
 	calls := make(map[string]bool)
 	for _, t := range all {
@@ -74,7 +74,7 @@ func dropOrphans(raw []byte, t tags, calls map[string]bool) (out []byte, ok bool
 	return esjson.Set(raw, "content", esjson.List(keep)), true
 }
 
-// lastSummary is the index of the newest summary, -1 when there is none.
+// lastSummary returns the index of the newest summary, -1 when there is none.
 func lastSummary(all []tags) int {
 	for i, t := range slices.Backward(all) {
 		if t.summary {
@@ -84,8 +84,7 @@ func lastSummary(all []tags) int {
 	return -1
 }
 
-// tagIDs are the ids of the summaries and markers that exist. The empty id is in
-// neither set.
+// tagIDs returns the ids of the summaries and markers that exist. The empty id is in neither set.
 func tagIDs(all []tags) (summaries, markers map[string]bool) {
 	summaries, markers = make(map[string]bool), make(map[string]bool)
 	for _, t := range all {
@@ -99,23 +98,22 @@ func tagIDs(all []tags) (summaries, markers map[string]bool) {
 	return summaries, markers
 }
 
-// ErrTooShort: a history holds nothing that is worth a summary, only one message, or a summary and its answer.
+// ErrTooShort: a history holds nothing worth a summary: only one message, or a summary and its answer.
 var ErrTooShort = errors.New("there is too little before the newest messages to condense")
 
-// Condensation is which messages a summary covers, and where it goes.
+// Condensation is the plan of a summary: the messages that it covers, and its place.
 //
-// The newest messages stay as they are, unlike with Roo, whose summary covers everything: the model continues with the
-// words and results that it was about to use, and not with a description of them. Roo reads such a history correctly:
-// it sends what follows the newest summary.
+// The newest messages stay as they are, so that the model continues with the words and results that it was about to
+// use, and not with a description of them; Roo's summary covers everything. Roo reads such a history correctly: it
+// sends what follows the newest summary.
 type Condensation struct {
 	Cover []int // indexes of the covered messages, in order
-	Sent  int   // how many of them were sent until now
+	Sent  int   // number of them that were sent until now
 	At    int   // the summary goes before this message; the length of the list = at its end
 }
 
-// PlanCondense chooses what to condense. As many of the newest messages stay as have at most keep bytes together; a
-// call stays with its results. Unanswered messages stay at any size: a user's words at the end, and calls without
-// results.
+// PlanCondense chooses what to condense. It keeps as many of the newest messages as fit in keep bytes; a call stays
+// with its results. Unanswered messages stay at any size: a user's words at the end, and calls without results.
 func PlanCondense(messages [][]byte, keep int) (Condensation, error) {
 	all := readAll(messages)
 	at := tailStart(messages, all, keep)
@@ -141,7 +139,7 @@ func PlanCondense(messages [][]byte, keep int) (Condensation, error) {
 	return c, nil
 }
 
-// tailStart is where the messages begin that stay.
+// tailStart returns the index of the first message that stays.
 func tailStart(messages [][]byte, all []tags, keep int) int {
 	at, size := len(all), 0
 	if n := len(all) - 1; n >= 0 && (all[n].role == "assistant" || canBegin(all[n])) {
@@ -160,10 +158,10 @@ func tailStart(messages [][]byte, all []tags, keep int) int {
 	return at
 }
 
-// imageBytes is about what an image weighs, in bytes of text.
+// imageBytes is the approximate size of an image, in bytes of text.
 const imageBytes = 5600
 
-// canBegin reports whether a user message can be the first one that is sent: it answers no call.
+// canBegin reports whether a user message can be sent first: it answers no call.
 func canBegin(t tags) bool {
 	if t.role != "user" || t.summary || t.marker {
 		return false
@@ -179,7 +177,7 @@ func canBegin(t tags) bool {
 	return true
 }
 
-// Summary is what replaces condensed messages.
+// Summary replaces condensed messages.
 type Summary struct {
 	ID        string   // its condenseId
 	Text      string   // the model's words
@@ -187,8 +185,7 @@ type Summary struct {
 	Ending    string   // a last text, such as the environment; "" = none
 }
 
-// Message is the summary as Roo stores it: a user message, with a time between those
-// of its neighbours.
+// Message returns the summary as Roo stores it: a user message with a time between those of its neighbours.
 func (c Condensation) Message(messages [][]byte, s Summary, now int64) []byte {
 	content := [][]byte{textOf("## Conversation Summary\n" + s.Text)}
 	for _, r := range s.Reminders {
@@ -211,7 +208,7 @@ func (c Condensation) Message(messages [][]byte, s Summary, now int64) []byte {
 		"condenseId", s.ID)
 }
 
-// With is the list with the summary in it: the content of Roo's file.
+// With returns the list with the summary in it: the content of Roo's file.
 func (c Condensation) With(messages [][]byte, summary []byte) [][]byte {
 	id := esjson.Quote(nil, readTags(summary).condenseID)
 	out := make([][]byte, 0, len(messages)+1)
@@ -233,8 +230,8 @@ func (c Condensation) With(messages [][]byte, summary []byte) [][]byte {
 
 var command = lazyregexp.New(`(?s)<command[ >].*?</command>`)
 
-// Commands are the expanded slash commands in a history's first message: they hold for the whole task. Those of one
-// name count once.
+// Commands returns the expanded slash commands in a history's first message: they hold for the whole task. Of several
+// with one name it returns one.
 func Commands(messages [][]byte) []string {
 	if len(messages) == 0 {
 		return nil
@@ -253,7 +250,7 @@ func Commands(messages [][]byte) []string {
 	return out
 }
 
-// Cut is which messages a truncation hides, and the marker that replaces them.
+// Cut is the plan of a truncation: the messages it hides, and the place of the marker that replaces them.
 type Cut struct {
 	Hide   []int // indexes of the hidden messages, in order
 	At     int   // the marker goes before this message; the length of the list = at its end
@@ -261,12 +258,12 @@ type Cut struct {
 	Marker []byte
 }
 
-// CutOldest chooses the given fraction of the visible messages, oldest first: an even number of them, never the first
-// one. id is the marker's truncationId; now (Unix milliseconds) is its ts when no message follows it. It hides nothing
-// when too few messages are left.
+// CutOldest hides the given fraction of the visible messages, oldest first: an even number of them, never the first
+// one. id is the marker's truncationId; now (Unix milliseconds) is its ts when no message follows it. It hides
+// nothing when too few messages are left.
 //
-// Unlike Roo's, it counts only what is still sent as visible: after a condense, Roo hides messages that the summary
-// hides already, and the request stays as long as it was.
+// Only messages that are still sent count as visible. Roo, after a condense, hides messages that the summary hides
+// already, and the request stays as long as it was.
 func CutOldest(messages [][]byte, fraction float64, id string, now int64) Cut {
 	all := readAll(messages)
 	var visible []int
@@ -294,8 +291,8 @@ func CutOldest(messages [][]byte, fraction float64, id string, now int64) Cut {
 	return c
 }
 
-// Transcript renders a history as one text, for a model that cannot be sent the history itself: the history is too long
-// for it, or holds calls of tools that it is not given. The text has at most about room bytes: calls and results are
+// Transcript renders a history as one text, for a model that cannot take the history itself: the history is too long,
+// or holds calls of tools that the model is not given. The text has at most about room bytes: calls and results are
 // cut in their middle first, all to the same length, then whole messages in the middle are left out.
 func Transcript(messages [][]byte, room int) string {
 	var parts []string
@@ -340,7 +337,7 @@ func dropMiddle(parts []string, room int) []string {
 	return slices.Concat(parts[:first], []string{note}, parts[last:])
 }
 
-// messageText is one message as text; "" when it has no content.
+// messageText returns one message as text; "" when it has no content.
 func messageText(raw []byte, limit int) string {
 	t := readTags(raw)
 	who := "User"
@@ -399,7 +396,7 @@ func blockText(b []byte, limit int) string {
 	return "" // thoughts are the model's own
 }
 
-// cutMiddle cuts a text in its middle.
+// cutMiddle shortens a text in its middle.
 func cutMiddle(s string, limit int) string {
 	if len(s) <= limit {
 		return s

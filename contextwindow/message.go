@@ -11,7 +11,7 @@ import (
 	"github.com/roost-dev/roost/internal/lazyregexp"
 )
 
-// tags are the members of a stored message that decide where it goes.
+// tags are the members of a stored message that decide whether it is sent.
 type tags struct {
 	role                     string
 	content                  []byte // raw, nil when absent
@@ -22,13 +22,13 @@ type tags struct {
 	condensed, truncated     string // condenseParent, truncationParent
 }
 
-// readTags parses a stored message. What is no object gives zero tags.
+// readTags parses a stored message. A value that is no object has zero tags.
 func readTags(raw []byte) (t tags) {
 	t.take(func(places ...any) (int, error) { return esjson.Take(raw, places...) })
 	return t
 }
 
-// take fills the tags by a function like esjson.Take. Values of other kinds count as absent.
+// take fills the tags through a function like esjson.Take. Values of other kinds count as absent.
 func (t *tags) take(from func(places ...any) (members int, err error)) {
 	var summary, marker []byte
 	_, _ = from("role", &t.role, "content", &t.content, "ts", &t.ts, "isSummary", &summary, "isTruncationMarker", &marker,
@@ -45,7 +45,7 @@ func readAll(messages [][]byte) []tags {
 	return out
 }
 
-// truthy follows ECMAScript for the values that occur: true, and tags that other programs wrote as 1 or "true".
+// truthy follows ECMAScript for the values that occur: true, and the 1 or "true" of other programs.
 func truthy(raw []byte) bool {
 	switch esjson.TypeOf(raw) {
 	case esjson.TypeBool:
@@ -61,8 +61,7 @@ func truthy(raw []byte) bool {
 	return false
 }
 
-// blocks are the content blocks of a raw content value: a string is one text
-// block.
+// blocks returns the content blocks of a raw content value: a string is one text block.
 func blocks(content []byte) [][]byte {
 	switch esjson.TypeOf(content) {
 	case esjson.TypeString:
@@ -73,7 +72,7 @@ func blocks(content []byte) [][]byte {
 	return nil
 }
 
-// textBlock wraps a raw JSON string.
+// textBlock wraps a raw JSON string in a text block.
 func textBlock(raw []byte) []byte {
 	return esjson.ObjectOf("type", "text", "text", raw)
 }
@@ -84,8 +83,8 @@ func resultBlock(id, content string) []byte {
 	return esjson.ObjectOf("type", "tool_result", "tool_use_id", id, "content", content)
 }
 
-// tidy makes valid JSON acceptable to strict parsers: lone surrogates, which Roo's files may hold as escapes, and bytes
-// that are not UTF-8 become U+FFFD. Text without any is returned unchanged.
+// tidy makes valid JSON acceptable to strict parsers: lone surrogates, which Roo's files may hold as escapes, and
+// bytes that are not UTF-8 become U+FFFD. Other text is returned unchanged.
 func tidy(raw []byte) (out []byte, changed bool) {
 	if !utf8.Valid(raw) {
 		raw, changed = bytes.ToValidUTF8(raw, []byte("\uFFFD")), true
@@ -103,18 +102,19 @@ func tidy(raw []byte) (out []byte, changed bool) {
 	return out, changed
 }
 
-// escapes are the escapes of valid JSON: those of a pair of surrogates, of a lone one, and two bytes of any other.
+// escapes matches the escapes of valid JSON: a pair of surrogates, a lone surrogate, or the two bytes of any other
+// escape.
 var escapes = lazyregexp.New(`\\u[dD][89abAB][[:xdigit:]]{2}\\u[dD][c-fC-F][[:xdigit:]]{2}` +
 	`|\\u[dD][89a-fA-F][[:xdigit:]]{2}|\\.`)
 
 // Other tools keep tool results in shapes that no provider knows, such as a list of {query, result, success, error}.
 // The stored form stays; the sent and shown form is text with the same content.
 
-// ResultParts are the parts of a tool result's content, an array, as texts and images: a part of any other shape
+// ResultParts returns the parts of a tool result's content, an array, as texts and images: a part of any other shape
 // becomes its content as text.
 func ResultParts(content []byte) [][]byte { return parts(content, asText) }
 
-// parts returns the parts of an array; other converts those of an unknown shape.
+// parts returns the parts of an array; other converts parts of an unknown shape.
 func parts(content []byte, other func([]byte) [][]byte) [][]byte {
 	var out [][]byte
 	for part := range esjson.Array(content) {
@@ -132,7 +132,7 @@ func isPart(part []byte) bool {
 	return typ == "text" || typ == "image"
 }
 
-// asText is a part of an unknown shape as texts and images.
+// asText returns a part of an unknown shape as texts and images.
 func asText(part []byte) [][]byte {
 	switch esjson.TypeOf(part) {
 	case esjson.TypeNull, esjson.TypeInvalid:
@@ -175,13 +175,13 @@ func asText(part []byte) [][]byte {
 // bytesPerToken is a cautious estimate for prose and code as JSON: it counts too many tokens rather than too few.
 const bytesPerToken = 3.5
 
-// Calibration is what a provider counted for a request of known size.
+// Calibration is a provider's token count for a request of known size.
 type Calibration struct {
 	Bytes  int64 // bytes of the request's messages, without images
 	Tokens int64 // input tokens that the provider reported, cache included
 }
 
-// EstimateTokens estimates how many tokens so many bytes of JSON are. With a calibration it uses the provider's own
+// EstimateTokens estimates the tokens in a number of bytes of JSON. With a calibration it uses the provider's own
 // ratio, as far as that is plausible (1 to 8 bytes a token); the zero Calibration means none. The estimate is never
 // negative, and 0 only for 0 bytes.
 func EstimateTokens(bytes int64, c Calibration) int64 {
@@ -195,7 +195,7 @@ func EstimateTokens(bytes int64, c Calibration) int64 {
 	return int64(math.Ceil(float64(bytes) / ratio))
 }
 
-// Weigh counts the bytes of JSON of a message or block without its images, and its images.
+// Weigh counts a message's or block's bytes of JSON without its images, and its images.
 func Weigh(raw []byte) (bytes, images int) {
 	bytes = len(raw)
 	content := raw
