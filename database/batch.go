@@ -9,7 +9,7 @@ import (
 	"github.com/roost-dev/roost/database/value"
 )
 
-// Batch are statements that run in one round trip and, outside a transaction, in one of their own.
+// Batch holds statements that run in one round trip and, outside a transaction, in one transaction of their own.
 type Batch struct {
 	statements []statement
 }
@@ -18,7 +18,7 @@ type statement struct {
 	sql  string
 	args []any
 	into []any
-	each func() error // nil: its rows are not read
+	each func() error // nil: do not read the rows
 }
 
 // Queue adds a statement.
@@ -26,7 +26,8 @@ func (b *Batch) Queue(sql string, args ...any) {
 	b.statements = append(b.statements, statement{sql: sql, args: args})
 }
 
-// QueueEach adds a statement. Each of its rows is decoded into what the pointers point to; then f is called, see Rows.Each.
+// QueueEach adds a statement. Each of its rows is decoded into the variables that into points to; then f is called,
+// see Rows.Each.
 func (b *Batch) QueueEach(into []any, f func() error, sql string, args ...any) {
 	b.statements = append(b.statements, statement{sql, args, into, f})
 }

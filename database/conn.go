@@ -10,21 +10,21 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// mostPrepared bounds the statements that a connection keeps prepared. The program has fewer; those that it builds from
-// varying parts could be more.
+// mostPrepared bounds the statements that a connection keeps prepared. The program has fewer, but those that it
+// builds from varying parts could exceed the bound.
 const mostPrepared = 500
 
 // conn is a connection. One goroutine uses it at a time.
 type conn struct {
 	*pgconn.PgConn
 	prepares bool                                    // false behind a pooler: the next statement may run on another session
-	prepared map[string]*pgconn.StatementDescription // by their text
-	named    int                                     // how many statements were given a name
+	prepared map[string]*pgconn.StatementDescription // by their SQL text
+	named    int                                     // number of statements that have a name
 
 	unreplicated bool // a commit since the last call of outcome did not wait for the standby
 }
 
-// connect opens a connection. One that prepares keeps statements prepared.
+// connect opens a connection. If prepares is set, it keeps its statements prepared.
 func connect(ctx context.Context, config *pgconn.Config, prepares bool) (*conn, error) {
 	c := &conn{prepares: prepares, prepared: map[string]*pgconn.StatementDescription{}}
 	config = config.Copy()
@@ -35,8 +35,8 @@ func connect(ctx context.Context, config *pgconn.Config, prepares bool) (*conn, 
 	return c, err
 }
 
-// neverCancel keeps the driver from cancelling the statement of a connection that it gives up. A commit that is cancelled
-// while it waits for the standby becomes visible without being there.
+// neverCancel keeps the driver from cancelling the statement of a connection that it abandons. A commit that is
+// cancelled while it waits for the standby becomes visible although the standby lacks it.
 func neverCancel(c *pgconn.Config) {
 	var connected atomic.Bool
 	dial := c.DialFunc
@@ -52,14 +52,15 @@ func neverCancel(c *pgconn.Config) {
 	}
 }
 
-// notice recognizes a commit that did not wait for the standby. The words of a notice depend on the language of the server.
+// notice recognizes a commit that did not wait for the standby, by the notice's code: its words depend on the
+// server's language.
 func (c *conn) notice(_ *pgconn.PgConn, n *pgconn.Notice) {
 	if n.Routine == "SyncRepWaitForLSN" {
 		c.unreplicated = true
 	}
 }
 
-// outcome is the error of a statement that has ended with err.
+// outcome returns the error of a statement that ended with err.
 func (c *conn) outcome(sql string, err error) error {
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && (refused.Code == "0A000" || refused.Code == "26000") {
 		delete(c.prepared, sql) // a migration has changed its columns, or something else has removed it
@@ -73,7 +74,7 @@ func (c *conn) outcome(sql string, err error) error {
 	return err
 }
 
-// simple runs statements that have no parameters, which semicolons may separate, and returns how the last one ended.
+// simple runs statements without parameters, which semicolons may separate, and returns the tag of the last one.
 func (c *conn) simple(ctx context.Context, sql string) (tag pgconn.CommandTag, err error) {
 	results := c.PgConn.Exec(ctx, sql)
 	for results.NextResult() {
@@ -84,7 +85,7 @@ func (c *conn) simple(ctx context.Context, sql string) (tag pgconn.CommandTag, e
 	return tag, c.outcome(sql, results.Close())
 }
 
-// prepare has the server keep a statement, unless it keeps enough: then the statement is nil.
+// prepare makes the server keep a statement; the statement is nil if the server keeps enough already.
 func (c *conn) prepare(ctx context.Context, sql string) (*pgconn.StatementDescription, error) {
 	statement := c.prepared[sql]
 	if statement != nil || !c.prepares || len(c.prepared) == mostPrepared {

@@ -1,16 +1,17 @@
 // Package database is the PostgreSQL database that several servers share: its connections, and the versions of its
-// tables. What the tables hold is known to the packages that use them, such as journal/postgres.
+// tables. Only the packages that use the tables know their content, such as journal/postgres.
 //
 // # Migrations
 //
-// Each file of migrations/ leads from one version of the tables to the next; the number in its name is the version that it
-// makes. Migrate runs those that are missing in one transaction, under a lock, so that of several programs one migrates,
-// and one that is interrupted has changed nothing. Open never migrates: it refuses tables of another version.
+// Each file of migrations/ leads from one version of the tables to the next; the number in its name is the new
+// version. Migrate runs the missing ones in one transaction, under a lock, so that only one of several programs
+// migrates, and an interrupted one has changed nothing. Open never migrates: it refuses tables of another version.
 //
 // # Statements
 //
-// The wire protocol is that of pgconn, and the pool is puddle's, as in pgx. Rows, transactions, and the types of columns
-// and parameters are here, for the few that Roost needs. A connection keeps its statements prepared.
+// The wire protocol is that of pgconn, and the pool is puddle's, as in pgx. This package has its own rows,
+// transactions and conversion of types, for the few types that Roost needs. A connection keeps its statements
+// prepared.
 //
 // # What is refused
 //
@@ -43,9 +44,9 @@ type DB struct {
 	pool *puddle.Pool[*conn]
 }
 
-// Open connects to the database at url, which pgconn describes: postgres://USER@HOST/NAME, with several hosts if there are
-// several. pool_max_conns bounds the connections; it is otherwise the number of processors, and at least 4. Errors wrap
-// ErrNoSchema, ErrNewerSchema, ErrReadOnly and ErrNotDurable.
+// Open connects to the database at url, in the form that pgconn documents: postgres://USER@HOST/NAME, or with several
+// hosts. pool_max_conns in the url bounds the connections; the default is the number of processors, and at least 4.
+// Errors wrap ErrNoSchema, ErrNewerSchema, ErrReadOnly and ErrNotDurable.
 func Open(ctx context.Context, url string) (*DB, error) {
 	at, err := parse(url)
 	if err == nil {
@@ -61,7 +62,7 @@ func Open(ctx context.Context, url string) (*DB, error) {
 	return db, nil
 }
 
-// probe returns an error if this program cannot use the database. It clears prepares if the address is that of a pooler.
+// probe returns an error if this program cannot use the database. It clears prepares if the address is a pooler's.
 func (a *address) probe(ctx context.Context) error {
 	c, err := connect(ctx, a.config, false)
 	if err != nil {
@@ -71,19 +72,19 @@ func (a *address) probe(ctx context.Context) error {
 	if err := fit(ctx, c); err != nil {
 		return err
 	}
-	var pid uint32 // a pooler gives its clients numbers of its own
+	var pid uint32 // a pooler reports process numbers of its own
 	err = c.queryRow(ctx, `SELECT pg_backend_pid()`).Scan(&pid)
 	a.prepares = pid == c.PID()
 	return err
 }
 
-// Close closes the connections. It waits until those in use are given back.
+// Close closes the connections. It waits until those in use are returned.
 func (db *DB) Close() { db.pool.Close() }
 
-// URL is the address that Open was called with.
+// URL returns the address that Open was called with.
 func (db *DB) URL() string { return db.at.url }
 
-// MaxConns is how many connections there can be.
+// MaxConns returns the largest number of connections.
 func (db *DB) MaxConns() int { return int(db.at.most) }
 
 // Ping returns an error if the database does not answer.
@@ -96,9 +97,9 @@ func (db *DB) Ping(ctx context.Context) error {
 	return c.Ping(ctx)
 }
 
-// Exec executes a statement that is a transaction of its own, and returns how many rows it affected. Without args it may
-// be several statements, which semicolons separate. An error that is no *pgconn.PgError leaves open what was done: the
-// connection was cut, or an administrator cancelled the wait for the standby.
+// Exec executes a statement in a transaction of its own, and returns the number of rows that it affected. Without
+// args, sql may hold several statements, separated by semicolons. After an error that is no *pgconn.PgError, the
+// outcome is unknown: the connection was cut, or an administrator cancelled the wait for the standby.
 func (db *DB) Exec(ctx context.Context, sql string, args ...any) (affected int64, err error) {
 	ctx, c, release, err := db.acquire(ctx)
 	if err != nil {
@@ -108,7 +109,7 @@ func (db *DB) Exec(ctx context.Context, sql string, args ...any) (affected int64
 	return c.exec(ctx, sql, args)
 }
 
-// Query executes a statement that returns rows. They hold a connection until they are closed.
+// Query executes a statement that returns rows. The rows hold a connection until they are closed.
 func (db *DB) Query(ctx context.Context, sql string, args ...any) *Rows {
 	ctx, c, release, err := db.acquire(ctx)
 	if err != nil {
@@ -134,13 +135,13 @@ func (db *DB) SendBatch(ctx context.Context, b *Batch) error {
 	return c.batch(ctx, b)
 }
 
-// Listener receives the notifications of a channel, on a connection of its own. One goroutine uses it.
+// Listener receives the notifications of a channel, on its own connection. One goroutine uses it.
 type Listener struct {
 	conn   *pgconn.PgConn
 	queued []string
 }
 
-// Listen begins to listen to a channel. A pooler in transaction mode takes it, and delivers nothing.
+// Listen begins to listen to a channel. A pooler in transaction mode accepts the statement, and delivers nothing.
 func (db *DB) Listen(ctx context.Context, channel string) (*Listener, error) {
 	l := &Listener{}
 	config := db.at.config.Copy()
@@ -157,7 +158,8 @@ func (db *DB) Listen(ctx context.Context, channel string) (*Listener, error) {
 	return l, nil
 }
 
-// Next waits for the next notification and returns what it carries. After an error, also that of ctx, nothing more comes.
+// Next waits for the next notification and returns its payload. After an error, also that of ctx, the Listener
+// delivers nothing more.
 func (l *Listener) Next(ctx context.Context) (payload string, err error) {
 	for len(l.queued) == 0 {
 		if err := l.conn.WaitForNotification(ctx); err != nil {

@@ -24,7 +24,7 @@ const (
 	statementTime = 30 * time.Second // of a statement outside of Transaction and Snapshot
 )
 
-// address is where the connections of a pool lead, and how many they may be.
+// address is the target of a pool's connections, and their greatest number.
 type address struct {
 	url      string
 	config   *pgconn.Config
@@ -32,8 +32,8 @@ type address struct {
 	prepares bool
 }
 
-// parse reads an address. Unless it sets target_session_attrs, connections lead only to a server that takes writes: of
-// several hosts the primary, also after a fail-over.
+// parse reads an address. Unless the address sets target_session_attrs, connections lead only to a server that takes
+// writes: of several hosts the primary, also after a fail-over.
 func parse(url string) (a address, err error) {
 	a = address{url: url, most: max(4, int32(runtime.NumCPU())), prepares: true} //nolint:gosec // no machine has so many
 	if a.config, err = pgconn.ParseConfig(url); err != nil {
@@ -91,7 +91,7 @@ func (db *DB) acquire(ctx context.Context) (limited context.Context, c *conn, re
 	return nil, nil, nil, errors.New("get a connection to the database: all are cut")
 }
 
-// giveBack returns a connection to the pool, unless its statement or transaction has not ended.
+// giveBack returns a connection to the pool; it drops one whose statement or transaction has not ended.
 func giveBack(r *puddle.Resource[*conn]) {
 	c := r.Value()
 	if c.IsClosed() || c.IsBusy() || c.TxStatus() != 'I' || time.Since(r.CreationTime()) > oldest {

@@ -13,13 +13,13 @@ import (
 // ErrNoRows: a statement returned no row where one was expected.
 var ErrNoRows = errors.New("the statement returned no row")
 
-// Rows are the rows that a statement returns. They hold its connection until they are closed, which all but Next and Scan
-// do at their end. An error of the statement is returned by what reads the rows.
+// Rows are the rows that a statement returns. They hold its connection until they are closed; every function but Next
+// and Scan closes them at its end. The function that reads the rows returns the statement's error.
 type Rows struct {
 	conn    *conn
 	sql     string
 	result  *pgconn.ResultReader // nil: the statement did not start
-	inBatch bool                 // the batch concludes the statement
+	inBatch bool                 // the batch ends the statement
 	release func()               // nil: the connection stays with its transaction
 
 	closed   bool
@@ -27,7 +27,7 @@ type Rows struct {
 	err      error
 }
 
-// exec runs a statement and returns how many rows it affected.
+// exec runs a statement and returns the number of rows that it affected.
 func (c *conn) exec(ctx context.Context, sql string, args []any) (int64, error) {
 	if len(args) == 0 {
 		tag, err := c.simple(ctx, sql)
@@ -38,7 +38,7 @@ func (c *conn) exec(ctx context.Context, sql string, args []any) (int64, error) 
 	return rows.affected, rows.err
 }
 
-// query starts a statement. The rows hold its error.
+// query starts a statement. The returned rows hold its error.
 func (c *conn) query(ctx context.Context, sql string, args []any) *Rows {
 	rows := &Rows{conn: c, sql: sql}
 	p, err := value.Encode(args)
@@ -70,7 +70,8 @@ func (r *Rows) Next() bool {
 	return false
 }
 
-// Scan decodes the columns of a row into what the pointers point to, see package value. After an error it closes the rows.
+// Scan decodes the columns of a row into the variables that into points to, see package value. After an error it
+// closes the rows.
 func (r *Rows) Scan(into ...any) error {
 	columns, values := r.result.FieldDescriptions(), r.result.Values()
 	err := r.err
@@ -93,7 +94,7 @@ func (r *Rows) fail(err error) {
 	}
 }
 
-// Close reads what is left, and gives the connection back.
+// Close reads the remaining rows, and returns the connection to the pool.
 func (r *Rows) Close() {
 	if !r.closed {
 		r.closed = true
@@ -112,7 +113,8 @@ func (r *Rows) Close() {
 	}
 }
 
-// Each decodes each row into what the pointers point to, and calls f. An error of f ends it. It closes the rows.
+// Each decodes each row into the variables that into points to, and calls f. An error of f ends the loop. Each closes
+// the rows.
 func (r *Rows) Each(into []any, f func() error) error {
 	defer r.Close()
 	for r.Next() {
@@ -127,7 +129,7 @@ func (r *Rows) Each(into []any, f func() error) error {
 	return r.err
 }
 
-// Collect returns what f makes of each row. It closes the rows.
+// Collect returns the value that f makes of each row. It closes the rows.
 func Collect[T any](r *Rows, f func(Scanner) (T, error)) ([]T, error) {
 	defer r.Close()
 	list := []T{}
@@ -146,7 +148,7 @@ func Column[T any](r *Rows) ([]T, error) {
 	return Collect(r, func(row Scanner) (e T, err error) { return e, row.Scan(&e) })
 }
 
-// Scanner is a row that can be decoded: the one that Collect is at, or a Row.
+// Scanner is a row that can be decoded: the current one of Collect, or a Row.
 type Scanner interface {
 	Scan(into ...any) error
 }
@@ -160,8 +162,8 @@ type Querier interface {
 // Row is the first row that a statement returns.
 type Row struct{ rows *Rows }
 
-// Scan decodes the row into what the pointers point to. The error wraps ErrNoRows when there is none. It must be called:
-// until then the row holds its connection.
+// Scan decodes the row into the variables that into points to. The error wraps ErrNoRows when there is no row. It
+// must be called: until then the row holds its connection.
 func (r Row) Scan(into ...any) error {
 	defer r.rows.Close()
 	if !r.rows.Next() {

@@ -9,11 +9,11 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Opening a database.
+// Errors of opening a database.
 var (
-	// ErrNoSchema: the database has no tables of Roost, or those of an older version. Migrate makes them.
+	// ErrNoSchema: the database has no tables of Roost, or tables of an older version. Migrate makes them.
 	ErrNoSchema = errors.New("the database lacks the tables of this version; run the migration first")
-	// ErrNewerSchema: a newer program has changed the tables. This one would misread them.
+	// ErrNewerSchema: a newer program has changed the tables. This program would misread them.
 	ErrNewerSchema = errors.New("a newer program has changed the database; use that version, or a newer one")
 	// ErrReadOnly: the address leads to a replica, or to a database that takes no writes.
 	ErrReadOnly = errors.New("the database takes no writes; use the address of the primary")
@@ -30,8 +30,8 @@ var (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// migrations lead from no schema to the newest, in the order of their names. The schema's version is how many of them
-// have run. One that has been released is never changed.
+// migrations lead from no schema to the newest, in the order of their names. The schema's version is the number of
+// migrations that have run. A released migration is never changed.
 var migrations = func() (list []string) {
 	entries, err := migrationFiles.ReadDir("migrations")
 	for _, e := range entries {
@@ -47,8 +47,9 @@ var migrations = func() (list []string) {
 // migrationLock keeps two migrations from running at the same time. The number is arbitrary.
 const migrationLock = 0x526f6f7374
 
-// Migrate brings the tables of the database at url to the newest version, in one transaction: one that is interrupted has
-// changed nothing. It does nothing to a database that has them. Errors wrap ErrNewerSchema and ErrReadOnly.
+// Migrate brings the tables of the database at url to the newest version, in one transaction: if it is interrupted,
+// it has changed nothing. It does nothing if the tables have that version. Errors wrap ErrNewerSchema and
+// ErrReadOnly.
 func Migrate(ctx context.Context, url string) error {
 	at, err := parse(url)
 	if err != nil {
@@ -102,7 +103,7 @@ func migrate(ctx context.Context, c *conn, to int) error {
 	})
 }
 
-// schemaVersion is how many migrations the database has seen; 0 without any.
+// schemaVersion returns the number of migrations that have run in the database; 0 without any.
 func schemaVersion(ctx context.Context, c *conn) (version int, err error) {
 	var there bool
 	if err := c.queryRow(ctx, `SELECT to_regclass('roost.schema_version') IS NOT NULL`).Scan(&there); err != nil || !there {
@@ -140,7 +141,7 @@ func fit(ctx context.Context, c *conn) error {
 	return nil
 }
 
-// reasons are the sentinels of errors, by the codes that PostgreSQL gives them.
+// reasons maps the error codes of PostgreSQL to sentinels.
 var reasons = map[string]error{
 	"25006": ErrReadOnly,   // read_only_sql_transaction
 	"28000": ErrDenied,     // invalid_authorization_specification
@@ -149,7 +150,7 @@ var reasons = map[string]error{
 	"42501": ErrNotAllowed, // insufficient_privilege
 }
 
-// Explained gives an error of the database the sentinel that callers know.
+// Explained wraps an error of the database in the sentinel that callers know.
 func Explained(err error) error {
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && reasons[refused.Code] != nil {

@@ -8,8 +8,8 @@ import (
 // Tx is a transaction. One goroutine uses it at a time, and closes its rows before the next statement.
 type Tx struct{ conn *conn }
 
-// Transaction runs f in a transaction, which it commits when f returns nil, and otherwise rolls back. When it returns
-// another error than f's, the outcome can be unknown, as that of Exec.
+// Transaction runs f in a transaction, commits when f returns nil, and otherwise rolls back. If it returns another
+// error than f's, the outcome can be unknown, as with Exec.
 func (db *DB) Transaction(ctx context.Context, f func(*Tx) error) error {
 	_, c, release, err := db.acquire(ctx)
 	if err != nil {
@@ -19,7 +19,7 @@ func (db *DB) Transaction(ctx context.Context, f func(*Tx) error) error {
 	return c.transaction(ctx, f)
 }
 
-// Snapshot begins a transaction that reads one state of the database. end must be called.
+// Snapshot begins a transaction that reads one state of the database. The caller must call end.
 func (db *DB) Snapshot(ctx context.Context) (tx *Tx, end func(), err error) {
 	_, c, release, err := db.acquire(ctx)
 	if err != nil {
@@ -50,7 +50,7 @@ func (c *conn) transaction(ctx context.Context, f func(*Tx) error) error {
 	return err
 }
 
-// Exec executes a statement, and returns how many rows it affected.
+// Exec executes a statement, and returns the number of rows that it affected.
 func (tx *Tx) Exec(ctx context.Context, sql string, args ...any) (affected int64, err error) {
 	return tx.conn.exec(ctx, sql, args)
 }

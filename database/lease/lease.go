@@ -1,11 +1,11 @@
-// Package lease keeps leases of running servers in the database. A row that a server relies on or works at names the
-// server's lease, and is removed with the lease when the server ends, also when it is killed.
+// Package lease keeps leases of running servers in the database. Rows that a server relies on or works at name its
+// lease, and are removed with the lease when the server ends, also when it is killed.
 //
-// A lease is a row of roost.leases, and lasts while the row is there. One goroutine renews it every third of its length.
-// Only the clock of the database decides that a lease has run out, and only End makes that count: it removes the row, and
-// with it every row that names it (ON DELETE CASCADE). So a server that was stopped for a while keeps its lease
-// as long as no other server ends it. After that the database refuses each row that names the ended lease, and the server
-// notices.
+// A lease is a row of roost.leases, and lasts while the row is there. One goroutine renews it every third of its
+// length. Only the clock of the database decides that a lease has run out, and only End acts on that: it removes the
+// row, and with it every row that names the lease (ON DELETE CASCADE). So a server that was stopped for a while keeps
+// its lease as long as no other server ends it. After that the database refuses each row that names the ended lease,
+// and the server notices.
 //
 // The owner of a journal has a lease of another kind, which is part of the journal's row (package journal/postgres).
 package lease
@@ -30,20 +30,20 @@ type Lease struct {
 
 	mu    sync.Mutex
 	id    int64     // 0: none
-	asked time.Time // when the newest renewal that succeeded was asked for
+	asked time.Time // start of the newest successful renewal
 
-	shown    int64 // the lease that announces
+	shown    int64 // the lease that announces the document
 	announce []byte
 
-	stop context.CancelFunc // nil: nothing renews
+	stop context.CancelFunc // nil: no goroutine renews
 	work sync.WaitGroup
 }
 
-// New makes a lease of a length. It is taken with the first ID.
+// New makes a lease of a length. The first call of ID takes it.
 func New(db *database.DB, length time.Duration) *Lease { return &Lease{db: db, length: length} }
 
-// ID is the number of the lease, and takes one if there is none. After another server has ended the lease, ID takes another
-// one with another number; the rows that named the ended lease are gone.
+// ID returns the number of the lease, and takes a lease if there is none. After another server has ended the lease,
+// ID takes a new one with a new number; the rows that named the ended lease are gone.
 func (l *Lease) ID(ctx context.Context) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,8 +69,8 @@ func (l *Lease) ID(ctx context.Context) (int64, error) {
 	return l.id, nil
 }
 
-// Announce shows a document to all servers for as long as the lease lasts, in place of the one before. One goroutine calls
-// it again and again, because it takes another lease after other servers have ended this one.
+// Announce shows a document to all servers for as long as the lease lasts, in place of the document before. One
+// goroutine calls it again and again, because it takes a new lease after other servers have ended this one.
 func (l *Lease) Announce(ctx context.Context, document []byte) error {
 	id, err := l.ID(ctx)
 	if err != nil || id == l.shown && bytes.Equal(document, l.announce) {
@@ -83,7 +83,7 @@ func (l *Lease) Announce(ctx context.Context, document []byte) error {
 	return nil
 }
 
-// Announced are the documents of the leases that last.
+// Announced returns the documents of the leases that last.
 func Announced(ctx context.Context, db *database.DB) ([][]byte, error) {
 	rows := db.Query(ctx, `SELECT server FROM roost.leases WHERE server IS NOT NULL AND lease_until > clock_timestamp() ORDER BY id`)
 	list, err := database.Column[[]byte](rows)
@@ -93,7 +93,7 @@ func Announced(ctx context.Context, db *database.DB) ([][]byte, error) {
 	return list, nil
 }
 
-// Lost stops the renewal of a lease that the database has ended, see Ended, or that should run out.
+// Lost stops the renewal of a lease that the database has ended (see Ended), or that should run out.
 func (l *Lease) Lost(id int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,7 +102,7 @@ func (l *Lease) Lost(id int64) {
 	}
 }
 
-// Ended reports whether a statement failed because the lease that it named was ended.
+// Ended reports whether a statement failed because the lease that it named had ended.
 func Ended(err error) bool {
 	var refused *pgconn.PgError
 	return errors.As(err, &refused) && refused.Code == "23503" && refused.TableName != "" && refused.ConstraintName == refused.TableName+"_lease_fkey"
@@ -128,7 +128,7 @@ func (l *Lease) run(ctx context.Context) {
 	}
 }
 
-// renew makes the lease last for another length, or notes that it was ended. The caller holds mu.
+// renew extends the lease by its length, or records that it was ended. The caller holds mu.
 func (l *Lease) renew(ctx context.Context) error {
 	asked := time.Now()
 	done, err := l.db.Exec(ctx, `UPDATE roost.leases SET lease_until = clock_timestamp() + $2::interval WHERE id = $1`, l.id, l.length)
@@ -142,7 +142,7 @@ func (l *Lease) renew(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the lease, and with it all that names it.
+// Close ends the lease, and removes the rows that name it.
 func (l *Lease) Close(ctx context.Context) error {
 	l.mu.Lock()
 	stop, id := l.stop, l.id
@@ -161,7 +161,7 @@ func (l *Lease) Close(ctx context.Context) error {
 	return nil
 }
 
-// End removes all leases that have run out, with all that names them.
+// End removes all leases that have run out, and the rows that name them.
 func End(ctx context.Context, tx *database.Tx) error {
 	_, err := tx.Exec(ctx, `DELETE FROM roost.leases WHERE lease_until <= clock_timestamp()`)
 	return err

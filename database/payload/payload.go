@@ -1,12 +1,13 @@
-// Package payload keeps bytes under their SHA-256 in the tables contents and chunks: those of journals and those of
-// content stores, each once.
+// Package payload keeps bytes under their SHA-256 in the tables contents and chunks, each payload once: the blobs of
+// journals and the contents of content stores.
 //
-// A payload is kept in pieces, each compressed by itself, so that a reader of a part reads little else. A piece that zstd
-// does not make smaller is stored uncompressed: what is stored is then as long as the piece, and otherwise shorter.
+// A payload is kept in pieces, each compressed by itself, so that a reader of a part reads little else. A piece that
+// zstd does not make smaller is stored uncompressed: a stored piece of full length is uncompressed, a shorter one is
+// compressed.
 //
-// A payload stays while something names it: a blob of a journal (roost.blobs) or a content of a store (roost.kept). A
-// transaction that is about to name a payload first locks its row of contents, as Put and Present do; Sweep removes the
-// payloads that nothing names and no transaction has locked.
+// A payload stays while a blob of a journal (roost.blobs) or a content of a store (roost.kept) names it. A
+// transaction that is about to name a payload first locks its row of contents, as Put and Present do; Sweep removes
+// the payloads that no row names and no transaction has locked.
 package payload
 
 import (
@@ -20,10 +21,10 @@ import (
 	"github.com/roost-dev/roost/database"
 )
 
-// PieceSize is how many bytes a piece holds; the last one of a payload holds the rest.
+// PieceSize is the number of bytes in a piece; the last piece of a payload holds the rest.
 const PieceSize = 256 << 10
 
-// ErrDamaged: a piece is missing, or is not what was stored.
+// ErrDamaged: a piece is missing, or differs from what was stored.
 var ErrDamaged = errors.New("a piece is missing or damaged")
 
 // One encoder and one decoder serve all: EncodeAll and DecodeAll may be called from several goroutines.
@@ -37,7 +38,7 @@ var codec = sync.OnceValue(func() (c struct {
 	return c
 })
 
-// Pack adds a piece to out as it is stored.
+// Pack appends to out the stored form of a piece.
 func Pack(out, piece []byte) []byte {
 	start := len(out)
 	out = codec().enc.EncodeAll(piece, out)
@@ -47,7 +48,7 @@ func Pack(out, piece []byte) []byte {
 	return out
 }
 
-// unpack is piece n of a payload of size bytes.
+// unpack returns piece n of a payload of size bytes from its stored form.
 func unpack(stored []byte, n, size int64) ([]byte, error) {
 	length := min(PieceSize, size-n*PieceSize)
 	if int64(len(stored)) == length {
@@ -60,7 +61,7 @@ func unpack(stored []byte, n, size int64) ([]byte, error) {
 	return data, nil
 }
 
-// Read calls do for the pieces from first to last of a payload of size bytes, in order.
+// Read calls do for the pieces first to last of a payload of size bytes, in order.
 func Read(ctx context.Context, q database.Querier, hash []byte, size, first, last int64, do func(n int64, data []byte) error) error {
 	rows := q.Query(ctx, `SELECT n, data FROM roost.chunks WHERE hash = $1 AND n BETWEEN $2 AND $3 ORDER BY n`, hash, first, last)
 	next := first
@@ -83,17 +84,17 @@ func Read(ctx context.Context, q database.Querier, hash []byte, size, first, las
 	return err
 }
 
-// Count is how many pieces a payload of size bytes has.
+// Count returns the number of pieces in a payload of size bytes.
 func Count(size int64) int64 { return (size + PieceSize - 1) / PieceSize }
 
 // Size is the size of a payload.
 type Size struct {
 	Hash   []byte
 	Bytes  int64
-	Stored int64 // bytes of its pieces as they are stored
+	Stored int64 // total bytes of its pieces as stored
 }
 
-// Piece is one piece as it is stored.
+// Piece is one piece in its stored form.
 type Piece struct {
 	Hash []byte
 	N    int64
@@ -121,7 +122,7 @@ WHERE (contents.size, contents.stored) <> (EXCLUDED.size, EXCLUDED.stored)`, has
 	return err
 }
 
-// PutPieces stores pieces. It replaces a piece that is there already and differs.
+// PutPieces stores pieces. It replaces an existing piece that differs.
 func PutPieces(ctx context.Context, tx *database.Tx, list []Piece) error {
 	hashes, numbers, data := make([][]byte, len(list)), make([]int64, len(list)), make([][]byte, len(list))
 	for i, p := range list {
@@ -133,10 +134,10 @@ ON CONFLICT (hash, n) DO UPDATE SET data = EXCLUDED.data WHERE chunks.data <> EX
 	return err
 }
 
-// sweepMost bounds what one transaction of Sweep removes.
+// sweepMost bounds the payloads that one transaction of Sweep removes.
 const sweepMost = 10_000
 
-// Sweep removes the payloads that nothing names.
+// Sweep removes the payloads that no row names.
 func Sweep(ctx context.Context, db *database.DB) error {
 	for {
 		var n int
@@ -153,8 +154,8 @@ func Sweep(ctx context.Context, db *database.DB) error {
 	}
 }
 
-// sweep checks the rows again once they are locked: a transaction that was about to name a payload had locked its row, and
-// has named the payload by now.
+// sweep checks the rows again once they are locked: meanwhile, a transaction that had locked a payload's row may have
+// named it.
 func sweep(ctx context.Context, tx *database.Tx) (int, error) {
 	const unnamed = `NOT EXISTS (SELECT FROM roost.kept k WHERE k.hash = c.hash) AND NOT EXISTS (SELECT FROM roost.blobs b WHERE b.hash = c.hash)`
 	rows := tx.Query(ctx, `SELECT hash FROM roost.contents c WHERE `+unnamed+` ORDER BY hash LIMIT $1 FOR UPDATE SKIP LOCKED`, sweepMost)

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// Parameters are the parameters of a statement, as pgconn takes them.
+// Parameters are the parameters of a statement in pgconn's form.
 type Parameters struct {
 	Values  [][]byte // nil is NULL
 	Formats []int16
 }
 
-// Encode encodes the parameters of a statement. It may keep the bytes of the arguments: they must not change until the
-// statement has been sent. The error names the first argument whose type it does not know.
+// Encode encodes the parameters of a statement. It may keep the arguments' bytes: they must not change until the
+// statement has been sent. The error names the first argument of an unknown type.
 func Encode(args []any) (p Parameters, err error) {
 	p.Values, p.Formats = make([][]byte, len(args)), make([]int16, len(args))
 	for i, arg := range args {
@@ -72,7 +72,7 @@ func encode(arg any) ([]byte, int16, error) {
 
 var quoted = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
-// textList is a list in PostgreSQL's notation, {"1",NULL}.
+// textList returns a list in PostgreSQL's notation, {"1",NULL}.
 func textList(of reflect.Value) ([]byte, error) {
 	out := []byte{'{'}
 	for i := range of.Len() {
@@ -89,7 +89,7 @@ func textList(of reflect.Value) ([]byte, error) {
 	return append(bytes.TrimSuffix(out, []byte{','}), '}'), nil
 }
 
-// bytesList is a list in the binary format. As text it would be twice as long.
+// bytesList returns a list in the binary format. As text it would be twice as long.
 func bytesList(of [][]byte) ([]byte, error) {
 	if of == nil {
 		return nil, nil

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// ResultFormats asks for all columns in the binary format.
+// ResultFormats requests the binary format for all columns.
 var ResultFormats = []int16{formatBinary}
 
 // Errors of Scan.
@@ -23,8 +23,8 @@ var (
 	errDimension = errors.New("it is a list of lists")
 )
 
-// Scan decodes a column of a type into what into points to. data is nil for NULL, and is copied. After an error, what into
-// points to is not defined.
+// Scan decodes a column of type oid into the variable that into points to. data is nil for NULL, and is copied. After
+// an error, that variable is undefined.
 func Scan(oid uint32, data []byte, into any) error {
 	if err := scan(oid, data, into); err != nil {
 		return fmt.Errorf("read a column of type %d into %T: %w", oid, into, err)
@@ -84,7 +84,7 @@ func scan(oid uint32, data []byte, into any) (err error) {
 	return errors.New("the Go type has no counterpart in the database")
 }
 
-// sizes are how many bytes a column of a type has; types that are absent have any number.
+// sizes is the number of bytes in a column of a type; an absent type has any size.
 var sizes = map[uint32]int{
 	typeBool:        1,
 	typeInt2:        2,
@@ -96,7 +96,7 @@ var sizes = map[uint32]int{
 	typeUUID:        16,
 }
 
-// check returns an error unless a column has one of the types, is not NULL, and has the size of its type.
+// check returns an error unless a column has one of the types, is not NULL, and has its type's size.
 func check(oid uint32, data []byte, types ...uint32) error {
 	size, fixed := sizes[oid]
 	switch {

@@ -1,8 +1,8 @@
-// Package value converts between Go values and what PostgreSQL's protocol carries: the parameters of a statement and the
-// columns of its result. It knows the types that the tables of Roost have, and refuses others.
+// Package value converts between Go values and the values in PostgreSQL's protocol: the parameters of a statement and
+// the columns of its result. It knows the types in the tables of Roost, and refuses others.
 //
 // A parameter needs no type, because the server derives it from the statement: numbers, times and lists of them go as
-// text, bytes and lists of bytes as they are. Columns come in the binary format, and with their type.
+// text, bytes and lists of bytes unchanged. Columns come in the binary format, with their type.
 //
 //	Go                                  PostgreSQL
 //	string                              text, name, varchar, char, uuid
@@ -15,8 +15,8 @@
 //	a slice of these                    a list of them
 //	a pointer to one of them            the same, nil is NULL
 //
-// A nil []byte and a nil list are NULL, too; a list that is read has no NULL in it. An interval that is read has up to 146
-// years. Named types are treated as the types that they are made of.
+// A nil []byte and a nil list are NULL, too; a list that is read holds no NULL, and an interval that is read spans at
+// most 146 years. Named types count as their underlying types.
 //
 // The library pgx converts all types of PostgreSQL. Roost does not use that part of it: it makes the program 3 MB larger.
 package value
@@ -26,7 +26,7 @@ import (
 	"time"
 )
 
-// Types of PostgreSQL by their numbers (OIDs), as pg_type has them.
+// OIDs of PostgreSQL's types, as in pg_type.
 const (
 	typeBool        = 16
 	typeBytes       = 17
@@ -49,7 +49,7 @@ const (
 	formatBinary = 1
 )
 
-// epoch is what PostgreSQL counts microseconds from.
+// epoch is the time from which PostgreSQL counts microseconds.
 var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // wire is the byte order of the protocol.
