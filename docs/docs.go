@@ -1,5 +1,5 @@
-// Package docs has the pages of the manual, the Markdown files of this folder, inside the program: `roost help TOPIC`
-// prints what stands on the web. A page begins with its title, and its first sentence is its summary.
+// Package docs embeds the pages of the manual, the Markdown files of this folder: `roost help TOPIC` prints the page
+// that is on the web. A page begins with its title, and its first sentence is its summary.
 package docs
 
 import (
@@ -14,16 +14,16 @@ var files embed.FS
 
 // Page is one page of the manual.
 type Page struct {
-	Name    string // of its file, without .md
+	Name    string // its file's name without .md
 	Title   string // its first heading
 	Summary string // its first sentence
 	Text    string // the whole Markdown
 }
 
-// sentence is the beginning of a paragraph up to the end of its first sentence.
+// sentence matches the beginning of a paragraph up to the end of its first sentence.
 var sentence = lazyregexp.New(`^(?s:.*?[.!?])(\s|$)`)
 
-// Pages are all pages, by name.
+// Pages returns all pages, by name.
 func Pages() []Page {
 	entries, err := files.ReadDir(".")
 	if err != nil {
