@@ -62,7 +62,7 @@ func appendEscape(dst []byte, c byte) []byte {
 	return fmt.Appendf(dst, `\u%04x`, c)
 }
 
-// surrogateAt reads the three-byte WTF-8 form of a lone surrogate.
+// surrogateAt decodes the three-byte WTF-8 form of a lone surrogate.
 func surrogateAt(s string, i int) (rune, bool) {
 	if i+2 < len(s) && s[i] == 0xED && s[i+1] >= 0xA0 && s[i+1] <= 0xBF && s[i+2] >= 0x80 && s[i+2] <= 0xBF {
 		return 0xD000 | rune(s[i+1]&0x3F)<<6 | rune(s[i+2]&0x3F), true
@@ -70,8 +70,9 @@ func surrogateAt(s string, i int) (rune, bool) {
 	return 0, false
 }
 
-// badLength is the number of bytes at the start of s (which is not UTF-8 there) that become one U+FFFD: the longest
-// beginning of a well-formed sequence, else one byte. That is the rule of the Encoding standard, which Node follows.
+// badLength returns the number of bytes at the start of s (which is not UTF-8 there) that become one U+FFFD: the
+// longest beginning of a well-formed sequence, else one byte. That is the rule of the Encoding standard, which Node
+// follows.
 func badLength(s string) int {
 	lo, hi, need := byte(0x80), byte(0xBF), 0
 	switch c := s[0]; {
@@ -119,7 +120,7 @@ func Unquote(raw []byte) (string, error) {
 	return string(appendUnquoted(make([]byte, 0, len(text)+8), text)), nil
 }
 
-// Text is the text that a string literal stands for, "" of any other value.
+// Text returns the text of a string literal, "" for any other value.
 func Text(raw []byte) string {
 	if TypeOf(raw) != TypeString {
 		return ""
@@ -128,7 +129,7 @@ func Text(raw []byte) string {
 	return s
 }
 
-// plain reports whether the inner text of a literal is the text that it stands for.
+// plain reports whether the inner text of a literal equals the text that the literal stands for.
 func plain(text []byte) bool { return bytes.IndexByte(text, '\\') < 0 && utf8.Valid(text) }
 
 // appendUnquoted decodes the inner text of a valid literal.
@@ -150,7 +151,7 @@ func appendUnquoted(dst, p []byte) []byte {
 	return dst
 }
 
-// appendPlain appends text without escapes, and U+FFFD for what is not UTF-8.
+// appendPlain appends text without escapes, with U+FFFD for bytes that are not UTF-8.
 func appendPlain(dst, p []byte) []byte {
 	if utf8.Valid(p) {
 		return append(dst, p...)
@@ -184,8 +185,8 @@ func escapeAt(p []byte, i int) (u rune, n int) {
 	}
 }
 
-// escapedAt decodes the escape at p[i], or the two that are a pair, into a character and the length in bytes; half a
-// pair into its surrogate.
+// escapedAt decodes the escape at p[i], or the pair that begins there, into a character and the length in bytes; half
+// a pair becomes its surrogate.
 func escapedAt(p []byte, i int) (r rune, n int) {
 	r, n = escapeAt(p, i)
 	if utf16.IsSurrogate(r) && i+n+5 < len(p) && p[i+n] == '\\' && p[i+n+1] == 'u' {
@@ -219,9 +220,9 @@ func Number(dst []byte, f float64) []byte {
 	return dst
 }
 
-// appendNumber appends the number literal lit in ECMAScript's spelling. A lossless one keeps its spelling where a double
-// cannot hold its value (too many digits, too big, too small): the next reader then decides what it can hold, and no
-// digit is lost.
+// appendNumber appends the number literal lit in ECMAScript's spelling. With how lossless, a literal keeps its
+// spelling where a double cannot hold its value (too many digits, too big, too small): no digit is lost, and the next
+// reader decides what it can hold.
 func appendNumber(dst, lit []byte, how spelling) []byte {
 	if len(lit) <= 15 && plainInteger(lit) {
 		return append(dst, lit...)
@@ -235,7 +236,7 @@ func appendNumber(dst, lit []byte, how spelling) []byte {
 	return dst
 }
 
-// plainInteger reports whether lit is digits only, perhaps with a sign, and not -0.
+// plainInteger reports whether lit has only digits, perhaps with a sign, and is not -0.
 func plainInteger(lit []byte) bool {
 	if len(lit) > 1 && lit[0] == '-' {
 		if lit[1] == '0' {
@@ -246,8 +247,8 @@ func plainInteger(lit []byte) bool {
 	return len(bytes.TrimLeft(lit, "0123456789")) == 0
 }
 
-// sameDecimal reports whether two spellings of a number denote the same decimal value; f is about that value. It returns
-// false for a literal that is longer than any program writes, because the comparison would take long.
+// sameDecimal reports whether two spellings of a number denote the same decimal value; f is about that value. It
+// returns false for a literal longer than any that a program writes, because the comparison would take long.
 func sameDecimal(f float64, a, b string) bool {
 	mantissa, _, _ := strings.Cut(strings.ToLower(b), "e")
 	if f == 0 || math.IsInf(f, 0) || len(b) > 200 {
@@ -292,7 +293,7 @@ func TypeOf(raw []byte) Type {
 	return TypeInvalid
 }
 
-// nameOf is the name that a literal spells. It shares memory with the literal if it can.
+// nameOf returns the name that a literal spells. It shares memory with the literal if possible.
 func nameOf(lit []byte) []byte {
 	if len(lit) < 2 {
 		return nil

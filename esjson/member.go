@@ -58,8 +58,8 @@ func spans(p []byte, open byte) iter.Seq[span] {
 	}
 }
 
-// Members yields the members of an object in their order, duplicates included; nothing when obj is no object.
-// obj must be valid; of broken text it yields some members, and never panics.
+// Members yields the members of an object in their order, duplicates included; none when obj is no object. obj must
+// be valid; for broken text it yields some members, and never panics.
 func Members(obj []byte) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		for name, val := range Fields(obj) {
@@ -70,7 +70,7 @@ func Members(obj []byte) iter.Seq2[string, []byte] {
 	}
 }
 
-// Array yields the raw elements of an array in order; nothing when arr is no array. arr must be valid.
+// Array yields the raw elements of an array in order; none when arr is no array. arr must be valid.
 func Array(arr []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for s := range spans(arr, '[') {
@@ -93,8 +93,8 @@ func Fields(obj []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// Get returns the raw value of the member called key; of duplicates the last, as JSON.parse does. obj must be valid.
-// The result shares memory with obj.
+// Get returns the raw value of the member called key; the last one of duplicates, as JSON.parse does. obj must be
+// valid. The result shares memory with obj.
 func Get(obj []byte, key string) (val []byte, ok bool) {
 	for s := range spans(obj, '{') {
 		if isName(obj[s.key:s.keyEnd], key) {
@@ -104,9 +104,10 @@ func Get(obj []byte, key string) (val []byte, ok bool) {
 	return val, ok
 }
 
-// Take puts members of an object into variables: names and pointers in turn. A pointer to bytes takes any value as
-// written, one to a string, a number or a bool that kind only, one to a pointer to a number also null; of several members of a name the last counts. It returns
-// how many members the object has, and the first error about a value of another kind, whose variable keeps what it had.
+// Take puts members of an object into variables; places alternates names and pointers. A pointer to bytes takes any
+// raw value; a pointer to a string, a number or a bool takes only that kind; a pointer to a pointer to a number also
+// takes null. The last of several members of one name counts. Take returns the object's number of members, and the
+// first error about a value of another kind, whose variable keeps its value.
 func Take(obj []byte, places ...any) (members int, err error) {
 	for name, val := range Fields(obj) {
 		members++
@@ -117,7 +118,7 @@ func Take(obj []byte, places ...any) (members int, err error) {
 	return members, err
 }
 
-// Take is esjson.Take for the members of value i, as deep as it was read.
+// Take is esjson.Take for the members of value i. It sees only the levels that were read.
 func (x *Index) Take(i int, places ...any) (members int, err error) {
 	for name, k := range x.Parts(i) {
 		members++
@@ -128,7 +129,7 @@ func (x *Index) Take(i int, places ...any) (members int, err error) {
 	return members, err
 }
 
-// Find is the number of a member of value i, as deep as it was read; -1 when there is none.
+// Find returns the number of a member of value i, -1 when there is none. It sees only the levels that were read.
 func (x *Index) Find(i int, key string) int {
 	found := -1
 	for name, k := range x.Parts(i) {
@@ -188,19 +189,19 @@ func GetString(obj []byte, key string) (string, bool) {
 	return s, err == nil
 }
 
-// Member is the raw value of a member, nil when there is none: see Get.
+// Member returns the raw value of a member, nil when there is none: see Get.
 func Member(obj []byte, key string) []byte {
 	v, _ := Get(obj, key)
 	return v
 }
 
-// TextOf is a member that is a string, "" when it is absent or something else: see GetString.
+// TextOf returns a member that is a string, "" when it is absent or something else: see GetString.
 func TextOf(obj []byte, key string) string {
 	s, _ := GetString(obj, key)
 	return s
 }
 
-// IntOf is a member that is a whole number, 0 when it is absent or something else: see Int.
+// IntOf returns a member that is a whole number, 0 when it is absent or something else: see Int.
 func IntOf(obj []byte, key string) int64 {
 	n, _ := GetInt(obj, key)
 	return n
@@ -209,7 +210,7 @@ func IntOf(obj []byte, key string) int64 {
 // IsTrue reports whether a member is true.
 func IsTrue(obj []byte, key string) bool { return string(Member(obj, key)) == "true" }
 
-// GetFloat returns a member that is a number, as the double JSON.parse would give (so it may be infinite).
+// GetFloat returns a member that is a number, as the double that JSON.parse makes (so it may be infinite).
 func GetFloat(obj []byte, key string) (float64, bool) {
 	v, _ := Get(obj, key)
 	if TypeOf(v) != TypeNumber {
@@ -219,8 +220,8 @@ func GetFloat(obj []byte, key string) (float64, bool) {
 	return f, err == nil || math.IsInf(f, 0)
 }
 
-// Double is the value of a number; ok is false for any other value, and for a number that is too large for a double:
-// JSON.parse makes an infinity of that one, which would swallow every sum.
+// Double returns the value of a number; ok is false for any other value, and for a number too large for a double,
+// which JSON.parse turns into infinity: that would spoil every sum.
 func Double(raw []byte) (f float64, ok bool) {
 	f, err := strconv.ParseFloat(string(raw), 64)
 	if TypeOf(raw) != TypeNumber || err != nil {
@@ -259,9 +260,9 @@ func GetBool(obj []byte, key string) (v, ok bool) {
 	return raw[0] == 't', true
 }
 
-// Set returns a copy of obj in which the member called key has the raw value val: replaced in its place (of
-// duplicates the last, which is the one that counts), or appended. Every other byte stays. obj and val must be valid;
-// when obj is no object it is returned unchanged.
+// Set returns a copy of obj in which the member called key has the raw value val: replaced in its place (the last of
+// duplicates, which is the one that counts), or appended. Every other byte stays. obj and val must be valid; an obj
+// that is no object is returned unchanged.
 func Set(obj []byte, key string, val []byte) []byte {
 	var last, found span
 	n, hit := 0, false
@@ -294,8 +295,8 @@ func Set(obj []byte, key string, val []byte) []byte {
 	return append(out, obj[at:]...)
 }
 
-// Remove returns a copy of obj without the member called key: all duplicates go, since an earlier one would count
-// again. The other members keep their bytes. When there is none, or obj is no object, the copy is equal.
+// Remove returns a copy of obj without the member called key: it removes all duplicates, since an earlier one would
+// count again. The other members keep their bytes. When there is none, or obj is no object, the copy is equal.
 func Remove(obj []byte, key string) []byte {
 	out := make([]byte, 0, len(obj))
 	done, kept := 0, 0 // obj[:done] is copied or dropped; kept is the end of the newest member that is not
@@ -320,7 +321,7 @@ func Remove(obj []byte, key string) []byte {
 }
 
 // Object builds a JSON object member by member, as JSON.stringify would write it: in the order of the calls, without
-// blanks. The zero value is an empty object. It does not look for duplicates. To be used by one goroutine.
+// blanks. The zero value is an empty object. It does not look for duplicates. One goroutine uses it.
 type Object struct{ buf []byte }
 
 func (o *Object) name(k string) {
@@ -356,8 +357,8 @@ func (o *Object) Bool(k string, b bool) {
 	o.buf = strconv.AppendBool(o.buf, b)
 }
 
-// Raw adds a member whose value is already JSON. It is not checked. A nil or empty value adds nothing, as
-// JSON.stringify leaves out what is undefined.
+// Raw adds a member whose value is already JSON. The value is not checked. A nil or empty value adds nothing, as
+// JSON.stringify leaves out undefined.
 func (o *Object) Raw(k string, raw []byte) {
 	if len(raw) == 0 {
 		return
@@ -366,10 +367,10 @@ func (o *Object) Raw(k string, raw []byte) {
 	o.buf = append(o.buf, raw...)
 }
 
-// Grow makes room for so many more bytes.
+// Grow makes room for n more bytes.
 func (o *Object) Grow(n int) { o.buf = slices.Grow(o.buf, n) }
 
-// Bytes returns the object's text. A member that is added later overwrites the end of that text.
+// Bytes returns the object's text. A member that is added later overwrites the end of the returned text.
 func (o *Object) Bytes() []byte {
 	if len(o.buf) == 0 {
 		return []byte("{}")
@@ -377,8 +378,8 @@ func (o *Object) Bytes() []byte {
 	return append(o.buf, '}')
 }
 
-// ObjectOf is the object of names and values in this order: texts, truth values, numbers, and JSON as bytes. A value
-// that is nil is left out with its name, and so are no bytes.
+// ObjectOf returns the object of names and values in this order: texts, truth values, numbers, and JSON as bytes. It
+// leaves out a member whose value is nil or no bytes.
 func ObjectOf(pairs ...any) []byte {
 	var o Object
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -406,7 +407,7 @@ func ObjectOf(pairs ...any) []byte {
 	return o.Bytes()
 }
 
-// Given is a value for ObjectOf, nil when it is empty.
+// Given returns v as a value for ObjectOf, nil when v is the zero value.
 func Given[T comparable](v T) any {
 	var empty T
 	if v == empty {
@@ -415,7 +416,7 @@ func Given[T comparable](v T) any {
 	return v
 }
 
-// List is the array of some JSON texts, which are not checked.
+// List returns the array of JSON texts, which it does not check.
 func List[T ~[]byte](parts []T) []byte {
 	size := len(parts) + 1
 	for _, part := range parts {
@@ -431,7 +432,7 @@ func List[T ~[]byte](parts []T) []byte {
 	return append(out, ']')
 }
 
-// Strings is the array of some texts.
+// Strings returns the array of texts.
 func Strings(list []string) []byte {
 	parts := make([][]byte, len(list))
 	for i, s := range list {

@@ -14,7 +14,7 @@ import (
 )
 
 // state is the position of a scanner in the grammar. One resumable machine serves whole texts (Valid, Stringify) and
-// streams (Split), so that they cannot disagree about what JSON is.
+// streams (Split), so that both accept the same JSON.
 type state uint8
 
 const (
@@ -27,7 +27,7 @@ const (
 	inString
 	inEscape
 	inHex     // need more hex digits (scanner.left of them)
-	inLiteral // rest of true, false, null (scanner.lit)
+	inLiteral // expects the rest of true, false, null (scanner.lit)
 	numMinus
 	numZero
 	numInt
@@ -39,8 +39,8 @@ const (
 	broken
 )
 
-// scanner checks JSON text as JSON.parse reads it, in pieces of any size. Nesting has no limit but memory: one bit
-// a level, no recursion, because a hostile file may hold megabytes of '['.
+// scanner checks JSON text as JSON.parse reads it, in pieces of any size. Only memory limits the nesting: one bit per
+// level and no recursion, because a hostile file may hold megabytes of '['.
 type scanner struct {
 	st    state
 	key   bool // the string being read is a member name
@@ -48,11 +48,11 @@ type scanner struct {
 	lit   string
 	depth int
 	objs  uint64   // bit d set: level d+1 is an object
-	more  []uint64 // the same for the levels from 65 on, which hardly any text has
-	index *Index   // records where values are; nil = none
+	more  []uint64 // the same for the levels from 65 on, which hardly any text reaches
+	index *Index   // records the positions of values; nil = none
 }
 
-// levels is the word that has the bit of a level, counted from 0.
+// levels returns the word with the bit of a level, counted from 0.
 func (s *scanner) levels(d int) *uint64 {
 	if d < 64 {
 		return &s.objs
@@ -78,7 +78,7 @@ func (s *scanner) inObject() bool {
 	return d >= 0 && *s.levels(d)>>(d%64)&1 == 1
 }
 
-// complete reports whether the text may end here. A number at the top level ends only with the text.
+// complete reports whether the text may end here. A number at the top level ends only at the end of the text.
 func (s *scanner) complete() bool {
 	if s.depth != 0 {
 		return false
@@ -90,8 +90,8 @@ func (s *scanner) complete() bool {
 	return false
 }
 
-// feed continues with p and returns how many bytes fit the grammar. Fewer than len(p) means that the next byte is not
-// allowed at its position, or, with stop set, that the value begun at depth 1 has just ended (afterValue).
+// feed continues with p and returns the number of bytes that fit the grammar. Fewer than len(p) means that the next
+// byte is not allowed there, or, with stop set, that the value begun at depth 1 has just ended (afterValue).
 func (s *scanner) feed(p []byte, stop bool) int {
 	i := 0
 	for i < len(p) {
@@ -192,7 +192,7 @@ func (s *scanner) feed(p []byte, stop bool) int {
 	return i
 }
 
-// ended notes that a string, number or literal ends before p[at].
+// ended records that a string, number or literal ends before p[at].
 func (s *scanner) ended(at int) {
 	s.st = afterValue
 	if s.index != nil && s.depth <= s.index.limit {
@@ -200,7 +200,7 @@ func (s *scanner) ended(at int) {
 	}
 }
 
-// token takes one byte that is no blank and not inside a string, number or literal.
+// token processes one byte that is no blank and not inside a string, number or literal.
 func (s *scanner) token(c byte) bool {
 	switch s.st {
 	case wantValue, wantValueOrEnd:
@@ -266,7 +266,7 @@ func (s *scanner) token(c byte) bool {
 	return false
 }
 
-// number returns the state after one more byte in or behind a number; afterValue means that the byte is behind it.
+// number returns the state after one more byte in or after a number; afterValue means that the byte is after it.
 func (s *scanner) number(c byte) state {
 	class := 5
 	switch {
@@ -284,7 +284,8 @@ func (s *scanner) number(c byte) state {
 	return numberStates[s.st-numMinus][class]
 }
 
-// numberStates are the states from numMinus on, after 0, another digit, the point, an e, a sign, and any other byte.
+// numberStates holds, for the states from numMinus on, the next state after 0, another digit, the point, an e, a
+// sign, and any other byte.
 var numberStates = [...][6]state{
 	{numZero, numInt, broken, broken, broken, broken},                // numMinus
 	{broken, broken, numDot, numE, afterValue, afterValue},           // numZero
@@ -296,7 +297,7 @@ var numberStates = [...][6]state{
 	{numExp, numExp, afterValue, afterValue, afterValue, afterValue}, // numExp
 }
 
-// shortEscape is the meaning of a byte after a backslash; 0 = there is no such escape of two bytes.
+// shortEscape is the meaning of a byte after a backslash; 0 = no escape of two bytes.
 var shortEscape = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
@@ -318,8 +319,8 @@ func skipSpace(p []byte, i int) int {
 	return i
 }
 
-// StringEnd returns the index after the string literal that begins at p[i]=='"', or len(p) when it does not end. In
-// broken text too, a quote ends it unless an odd number of backslashes comes before it.
+// StringEnd returns the index after the string literal that begins at p[i]=='"', or len(p) when it does not end. Even
+// in broken text, a quote ends the literal unless an odd number of backslashes comes before it.
 func StringEnd(p []byte, i int) int {
 	for i++; i < len(p); i++ {
 		if i += stringRun(p[i:]); i == len(p) {
@@ -335,7 +336,8 @@ func StringEnd(p []byte, i int) int {
 	return len(p)
 }
 
-// skipValue returns the index after the value that begins at p[i]. It trusts p to be valid and never leaves it.
+// skipValue returns the index after the value that begins at p[i]. It trusts p to be valid and never reads outside
+// it.
 func skipValue(p []byte, i int) int {
 	depth := 0
 	for i < len(p) {
@@ -370,8 +372,8 @@ func isDelimiter(c byte) bool {
 	return isSpace(c) || c == ',' || c == ':' || c == ']' || c == '}' || c == '[' || c == '{' || c == '"'
 }
 
-// Prefix finds the value that src begins with, after blanks: the index after it, and whether it is whole and valid.
-// When it is not, n is the offset of the fault. The text after the value does not matter; after a number some byte
+// Prefix returns the index after the value that src begins with, after blanks, and whether that value is whole and
+// valid. If not, n is the offset of the fault. The text after the value does not matter; after a number some byte
 // must follow, since more digits could come.
 func Prefix(src []byte) (n int, ok bool) {
 	var s scanner
@@ -381,8 +383,8 @@ func Prefix(src []byte) (n int, ok bool) {
 	return n, s.st == afterValue && s.depth == 1
 }
 
-// Eight bytes are compared at once, as one word. The comparisons look at the low seven bits
-// of each byte, so that no sum carries into the next one, and report in its high bit.
+// Eight bytes are compared at once, as one word. The comparisons use the low seven bits of each byte, so that no sum
+// carries into the next byte, and put their result in its high bit.
 const (
 	ones  = 0x0101010101010101
 	lows  = ones * 0x7f
@@ -414,8 +416,8 @@ func plainRun(p []byte) int {
 	return i
 }
 
-// stringRun counts the bytes at the beginning of p that certainly belong to a string, given that the first byte does
-// and is not escaped: up to a quote that ends the string, or a byte or an escape that the caller must check. It
+// stringRun counts the bytes at the beginning of p that certainly belong to a string, if the first byte does and is
+// not escaped. It stops at the quote that ends the string, or at a byte or escape that the caller must check. It
 // accepts escapes of two bytes, but not \u. Message files are mostly long strings, so stringRun decides how fast they
 // are read.
 func stringRun(p []byte) int {
@@ -445,7 +447,7 @@ func stringRun(p []byte) int {
 // total.
 func escapedWords(p []byte) int {
 	i := 0
-	var escaped uint64 // in the first byte of the word: the word before ends in a backslash
+	var escaped uint64 // bit for the first byte of the word: the word before ends in a backslash
 	for ; i+8 <= len(p); i += 8 {
 		x := binary.LittleEndian.Uint64(p[i:])
 		low := x & lows
@@ -463,30 +465,30 @@ func escapedWords(p []byte) int {
 	return i - int(escaped>>7&1)
 }
 
-// Index holds the upper levels of one text, found while it is checked: one pass over the bytes serves callers that
-// check a message, take its members apart and look into the parts. The zero value is empty. Reading the next text
-// reuses its memory. It is for use by one goroutine.
+// Index holds the positions of the values in the upper levels of one text, found while the text is checked: one pass
+// over the bytes serves callers that check a message and read its members and their parts. The zero value is empty.
+// Reading the next text reuses its memory. One goroutine uses it.
 type Index struct {
 	src     []byte
-	base    int // where the bytes that the scanner is fed begin in src
+	base    int // offset in src of the bytes that the scanner is fed
 	limit   int // the deepest level that the index records, as the scanner counts
 	nodes   []node
-	open    []int // containers that have not ended
+	open    []int // containers that have not ended yet
 	name    [2]int
 	unicode bool
 }
 
 // node is a value, in the order in which values begin.
 type node struct {
-	name  [2]int // where its name's literal begins and ends; 0, 0 for none
+	name  [2]int // begin and end of its name's literal; 0, 0 for none
 	begin int
 	end   int
-	next  int // the node after it and all that it contains
+	next  int // number of the node after it and all that it contains
 }
 
-// Read checks src and records where the values of its first levels are: the value itself (level 0), its members or
-// elements (level 1) and so on. It returns what Valid returns; when that is false, the index is empty. The index keeps
-// src, which must not change while the index is used.
+// Read checks src and records the positions of the values in its first levels: the value itself (level 0), its
+// members or elements (level 1) and so on. It returns what Valid returns; when that is false, the index is empty. The
+// index keeps src, which must not change while the index is used.
 func (x *Index) Read(src []byte, levels int) bool {
 	*x = Index{src: src, limit: levels, nodes: x.nodes[:0], open: x.open[:0]}
 	s := scanner{index: x}
@@ -500,16 +502,17 @@ func (x *Index) Read(src []byte, levels int) bool {
 	return true
 }
 
-// begin prepares for a value at a depth of the text that the scanner reads.
+// begin prepares for a value at a depth of the text.
 func (x *Index) begin(depth, levels int) {
 	*x = Index{limit: depth + levels, nodes: x.nodes[:0], open: x.open[:0]}
 }
 
-// Unicode reports whether some string or name of the text contains a \u escape. Without one there is no lone surrogate
-// in a text that is UTF-8.
+// Unicode reports whether some string or name of the text contains a \u escape. A text in UTF-8 without one holds no
+// lone surrogate.
 func (x *Index) Unicode() bool { return x.unicode }
 
-// Raw is the text of value i, without the blanks around it; value 0 is the whole, and no value is nil.
+// Raw returns the text of value i, without the blanks around it; value 0 is the whole text; nil if there is no value
+// i.
 func (x *Index) Raw(i int) []byte {
 	if i < 0 || i >= len(x.nodes) {
 		return nil
@@ -517,7 +520,7 @@ func (x *Index) Raw(i int) []byte {
 	return x.src[x.nodes[i].begin:x.nodes[i].end:x.nodes[i].end]
 }
 
-// Parts yields the members or elements of value i: their names, nil in an array, and their numbers. There are none
+// Parts yields the members or elements of value i: their names, nil in an array, and their numbers. It yields none
 // below the deepest level that was read. A name is valid until the text changes.
 func (x *Index) Parts(i int) iter.Seq2[[]byte, int] {
 	return func(yield func([]byte, int) bool) {
@@ -532,7 +535,7 @@ func (x *Index) Parts(i int) iter.Seq2[[]byte, int] {
 	}
 }
 
-// token is called with every byte that begins or ends something, before the scanner takes it.
+// token is called for every byte that begins or ends something, before the scanner processes it.
 func (x *Index) token(s *scanner, c byte, at int) {
 	at += x.base
 	switch s.st {

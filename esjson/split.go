@@ -18,8 +18,8 @@ type End uint8
 const (
 	EndComplete End = iota // the closing bracket was there, and nothing but blanks after it
 	EndTorn                // the text stops before the closing bracket: a write was cut
-	EndBroken              // a byte that is not allowed at its position: damage inside the array
-	EndAfter               // the array is complete, but something else than blanks follows it
+	EndBroken              // the next byte is not allowed there: damage inside the array
+	EndAfter               // the array is complete, but something other than blanks follows it
 	EndNotArray            // no array begins here
 	EndEmpty               // no byte, or only blanks, NULs and a byte order mark
 )
@@ -39,31 +39,31 @@ type Tail struct {
 	End      End
 	Elements int   // whole elements reported
 	Start    int64 // offset of '['; -1 when there is none
-	Lead     int64 // bytes before '[' that JSON.parse would not take there (a byte order mark, NULs, garbage)
+	Lead     int64 // bytes before '[' that JSON.parse would refuse there (a byte order mark, NULs, garbage)
 	Last     int64 // offset after the last whole element (after '[' when there is none)
 	Off      int64 // where it ended or broke: after ']', at the bad byte, at the first byte of garbage, or the size
 	Size     int64 // bytes read; all of the stream
-	InElem   bool  // torn or broken inside an element, which is lost (from Last on)
+	InElem   bool  // torn or broken inside an element, which is lost (it begins after Last)
 }
 
 // Clean reports whether JSON.parse accepts the text as an array.
 func (t Tail) Clean() bool { return t.End == EndComplete && t.Lead == 0 }
 
-// ErrStop may be returned by the function given to Split to end early without an error.
+// The function given to Split may return ErrStop to end the split early without an error.
 var ErrStop = errors.New("stop splitting")
 
 const chunkSize = 256 << 10
 
-// chunks are buffers to read into: with ten thousand small files, clearing a new buffer for each took longer than reading
-// the files.
+// chunks are read buffers for reuse: with ten thousand small files, clearing a new buffer for each took longer than
+// reading the files.
 var chunks = sync.Pool{New: func() any { b := make([]byte, chunkSize); return &b }}
 
 // Split finds the elements of the top-level array in r and calls fn for each as soon as it has been read whole. Every
-// reported element is valid JSON, also when the text is cut or damaged later; a text cut at any byte gives all
-// elements that were whole. Blanks, a byte order mark, NULs and other garbage before the array are skipped and
-// counted; of several arrays only the first is read. Memory is one buffer of 256 KiB for any size.
+// reported element is valid JSON, even if the text is cut or damaged later; a text cut at any byte still yields all
+// its whole elements. Split skips and counts blanks, a byte order mark, NULs and other garbage before the array, and
+// reads only the first of several arrays. Memory is one buffer of 256 KiB for any size.
 //
-// The error is r's or fn's own, with the Tail so far. Damage is not an error: see Tail.
+// The error is that of r or fn, with the Tail so far. Damage is not an error: see Tail.
 func Split(r io.Reader, fn func(e Element) error) (Tail, error) {
 	sp := splitter{report: fn}
 	return sp.split(r)
@@ -122,15 +122,15 @@ type splitter struct {
 	tail   Tail
 	sc     scanner
 	phase  phase
-	elem   int64 // offset of the element being read, when inside
+	elem   int64 // offset of the element being read, if inside one
 	in     bool
-	junk   bool // something else than blanks, mark and NULs came before '['
+	junk   bool // something other than blanks, mark and NULs came before '['
 
 	index  *Index // of the element being read; nil for callers that only want its position
 	levels int
 	room   int
 	window []byte // the part of the stream that is in memory
-	from   int64  // offset of its first byte
+	from   int64  // offset of the window's first byte
 }
 
 // hold moves the beginning of an unfinished element to the start of the buffer, unless it is too long. When it fills
@@ -159,7 +159,7 @@ func (sp *splitter) begun(at int64) {
 	}
 }
 
-// indexed is the index of the element that ends at end, nil when not all of it is in memory.
+// indexed returns the index of the element that ends at end, nil when part of it is no longer in memory.
 func (sp *splitter) indexed(end int64) *Index {
 	if sp.elem < sp.from {
 		return nil
@@ -168,7 +168,7 @@ func (sp *splitter) indexed(end int64) *Index {
 	return sp.index
 }
 
-// feed takes the next piece of the stream.
+// feed processes the next piece of the stream.
 func (sp *splitter) feed(p []byte) error {
 	base := sp.tail.Size
 	sp.tail.Size += int64(len(p))
@@ -196,7 +196,7 @@ func (sp *splitter) feed(p []byte) error {
 }
 
 // lead looks for the bracket that opens the array. A text that begins like an object or a string is no array file and
-// is not searched: arrays inside it belong to that value.
+// lead does not search it: arrays inside it belong to that value.
 func (sp *splitter) lead(p []byte, at int64) int {
 	t := &sp.tail
 	if sp.phase == maybeArray {
@@ -301,7 +301,7 @@ func (sp *splitter) broken(at int64) {
 	sp.phase = over
 }
 
-// finish decides how the text ended, at the end of the stream.
+// finish records how the text ended, at the end of the stream.
 func (sp *splitter) finish() {
 	t := &sp.tail
 	switch sp.phase {

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// ErrTooDeep is returned where nesting goes beyond what JSON.stringify itself can write.
+// ErrTooDeep is returned where nesting exceeds what JSON.stringify itself can write.
 var ErrTooDeep = errors.New("nested too deeply")
 
 // maxDepth bounds the recursive functions, to within 64 levels. Node's own limit for writing is of this order.
@@ -21,7 +21,7 @@ const maxDepth = 5000
 
 // Stringify appends JSON.stringify(JSON.parse(src)), except where that would lose some of the user's data:
 //
-//   - members keep their order (ECMAScript moves integer-like names to the front) and duplicates stay, in place;
+//   - members keep their order (ECMAScript moves integer-like names to the front), and duplicates stay in place;
 //     a reader takes the last one before and after;
 //   - a number that a double cannot hold keeps its spelling (ECMAScript would round it, or write null or 0);
 //   - bytes in strings that are not UTF-8 stay (Node would have read U+FFFD).
@@ -36,13 +36,13 @@ func Stringify(dst, src []byte) ([]byte, error) {
 	return appendTokens(slices.Grow(dst, len(src)), src, lossless), nil
 }
 
-// spelling is how literals are written.
+// spelling selects how literals are written.
 type spelling uint8
 
 const (
-	asRead   spelling = iota // as they were
-	lossless                 // as ECMAScript does, where that loses nothing
-	asNode                   // as ECMAScript does
+	asRead   spelling = iota // unchanged
+	lossless                 // as ECMAScript spells them, where that loses nothing
+	asNode                   // as ECMAScript spells them
 )
 
 // Compact appends src without the blanks between tokens; strings and numbers keep their spelling. It is for unchanged
@@ -66,7 +66,7 @@ func check(src []byte) error {
 	return nil
 }
 
-// appendTokens writes valid text again token by token, in the order it has.
+// appendTokens writes valid text again token by token, in the same order.
 func appendTokens(dst, src []byte, how spelling) []byte {
 	for i := 0; i < len(src); {
 		end := i + 1
@@ -86,8 +86,8 @@ func appendTokens(dst, src []byte, how spelling) []byte {
 	return dst
 }
 
-// appendString writes a valid literal again. It works on the spelling, not through Unquote, so that raw bytes which
-// only look like a surrogate are not taken for one.
+// appendString writes a valid literal again. It works on the spelling and not through Unquote, so that raw bytes
+// which only look like a surrogate stay as they are.
 func appendString(dst, lit []byte, how spelling) []byte {
 	if how == asRead {
 		return append(dst, lit...)
@@ -192,8 +192,8 @@ func nodeMembers(obj []byte) []member {
 	return list
 }
 
-// arrayIndex is the number that a property name spells, if the name is an array index: the decimal spelling of 0 to
-// 2^32-2. Every other name gets one number above these.
+// arrayIndex returns the number that a property name spells, if the name is an array index: the decimal spelling of 0
+// to 2^32-2. Every other name gets one and the same larger number.
 func arrayIndex(name string) uint64 {
 	n, err := strconv.ParseUint(name, 10, 32)
 	if err != nil || n == math.MaxUint32 || strconv.FormatUint(n, 10) != name {
@@ -202,9 +202,9 @@ func arrayIndex(name string) uint64 {
 	return n
 }
 
-// Equal reports whether two texts are the same value for JSON.parse: members in any order, of duplicates the last,
+// Equal reports whether two texts are the same value for JSON.parse: members in any order, the last of duplicates,
 // strings by content, numbers as doubles (so 1 and 1.0 are equal, and integers that round to the same double).
-// Text that is not valid equals nothing. Below some 5000 levels, members must also be in the same order.
+// Invalid text equals nothing. Below some 5000 levels, members must also be in the same order.
 func Equal(a, b []byte) bool {
 	if !Valid(a) || !Valid(b) {
 		return false
@@ -240,11 +240,11 @@ func equal(a, b []byte) bool {
 	return bytes.Equal(bytes.TrimSpace(a), bytes.TrimSpace(b))
 }
 
-// dataSize is the length from which on a string without blanks counts as data that no person can read, in bytes.
+// dataSize is the length, in bytes, from which a string without blanks counts as data that no person can read.
 const dataSize = 1 << 10
 
-// WithoutData is a value as JSON without white space, and without the data of files in it. It reads the text once,
-// however deep the value nests.
+// WithoutData returns a value as JSON without white space, and without the data of files in it. It reads the text
+// once, however deep the value nests.
 func WithoutData(value []byte) string {
 	out := make([]byte, 0, len(value))
 	for i := 0; i < len(value); {
