@@ -31,11 +31,11 @@ import (
 //
 //	tasks/<name>/task/...   the task's folder
 //	tasks/<name>/log/...    journal and blobs, where they are outside of that folder
-//	manifest.json           what each task is, and the SHA-256 of every file; last
+//	manifest.json           a description of each task, and the SHA-256 of every file; last
 //
 // Bytes of a path other than letters, digits and -_.~ are written as %XX, so that the archive can hold any file name;
-// url.PathUnescape of each part returns the name. Locks, the journal's index and unfinished files are left out: they
-// are derived or worthless.
+// url.PathUnescape of each part returns the name. The archive leaves out locks, the journal's index and unfinished
+// files: they are derived or worthless.
 const (
 	ManifestName  = "manifest.json"
 	ArchiveFormat = "roost-archive"
@@ -58,7 +58,7 @@ type ArchivedTask struct {
 	Title   string       `json:"title"`
 	Saved   uint64       `json:"saved,omitempty"` // the newest commit of its journal: a copy that ends earlier is incomplete
 	Damaged []api.Damage `json:"damaged"`
-	Skipped []string     `json:"skipped"` // what could not be read, and links and devices
+	Skipped []string     `json:"skipped"` // unreadable files, and links and devices
 }
 
 // ArchivedFile is one file of an archive.
@@ -137,7 +137,7 @@ func (a *archiver) task(v *store.View) ([]string, error) {
 	return a.skipped, nil
 }
 
-// files adds a task's files: its folder, or the one transcript that a subagent has.
+// files adds a task's files: its folder, or the one transcript of a subagent.
 func (a *archiver) files(dir, to string) error {
 	folder := roofmt.FolderOf(dir)
 	if folder == dir {
@@ -151,8 +151,8 @@ func (a *archiver) files(dir, to string) error {
 	return a.file(root, filepath.Base(dir), to)
 }
 
-// open opens a folder; nil when it does not exist, as before the first commit of a journal, or when it cannot be opened.
-// Then it notes that name is left out.
+// open opens a folder. It returns nil when the folder does not exist, as before the first commit of a journal, or
+// cannot be opened; then it notes that the archive lacks name.
 func (a *archiver) open(folder, name string) *os.Root {
 	root, err := inputfile.OpenDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -238,7 +238,7 @@ func (a *archiver) file(root *os.Root, name, to string) error {
 	return nil
 }
 
-// reading wraps an error of reading a source file, as opposed to one of writing the archive.
+// reading wraps an error of reading a source file, to distinguish it from an error of writing the archive.
 type reading struct {
 	r   io.Reader
 	err error
@@ -252,7 +252,7 @@ func (r *reading) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// escaped writes a path so that every ZIP program reads it alike.
+// escaped returns a path in a form that every ZIP program reads alike.
 func escaped(name string) string {
 	parts := strings.Split(name, "/")
 	for i := range parts {
@@ -265,8 +265,8 @@ func escaped(name string) string {
 }
 
 // Unpack lists the tasks of an archive for importer.Run, which verifies each file against the archive's list while it
-// copies. A journal from outside of its task's folder goes into the folder, as in Roost's own root. Errors wrap ErrArchive
-// or an error of the system. The closer closes the archive; no file can be opened afterwards.
+// copies. A journal from outside its task's folder goes into the folder, as in Roost's own root. Errors wrap
+// ErrArchive or an error of the system. The closer closes the archive, after which no file can be opened.
 func Unpack(path string) ([]importer.Original, io.Closer, error) {
 	f, err := inputfile.Open(path)
 	if errors.Is(err, inputfile.ErrIrregular) {

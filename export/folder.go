@@ -109,7 +109,7 @@ func Folder(ctx context.Context, dir string, v *store.View) (Report, error) {
 	return r, trouble(v, "a Roo folder", roofmt.Replace(ctx, dir, files, roofmt.Options{Create: true}))
 }
 
-// current reports whether a file holds exactly the history in the journal.
+// current reports whether a file holds exactly the history that the journal has.
 func current(ctx context.Context, doc *roofmt.Document, v *store.View, list []*task.Message) bool {
 	if doc.Len() != len(list) {
 		return false
@@ -125,7 +125,7 @@ func current(ctx context.Context, doc *roofmt.Document, v *store.View, list []*t
 	return n == len(list)
 }
 
-// history is the file of one history, made from its elements, and what is damaged of it.
+// history returns the file of one history, built from its elements, and what is damaged in it.
 func history(ctx context.Context, v *store.View, from *originals, name, short string, list []*task.Message,
 	r *Report) ([]roofmt.Replacement, error) {
 	var out []roofmt.Replacement
@@ -159,8 +159,9 @@ func history(ctx context.Context, v *store.View, from *originals, name, short st
 	return out, err
 }
 
-// made is a small file of a task with a journal, for when the file is missing or behind. Members that another program
-// put into the history item stay. It holds all rows in memory: what a row adds to the item depends on the others.
+// made builds a small file of a task with a journal, for when the file is missing or behind. Members that another
+// program put into the history item stay. It holds all rows in memory, since a row's part of the item depends on the
+// others.
 func made(ctx context.Context, v *store.View, name string, base []byte) []byte {
 	if v.Log == nil {
 		return nil
@@ -169,7 +170,7 @@ func made(ctx context.Context, v *store.View, name string, base []byte) []byte {
 		return task.MetadataJSON(v.State.Files)
 	}
 	var rows [][]byte
-	var r Report // the histories have reported what is unreadable
+	var r Report // discarded: the histories have reported what is unreadable
 	for e := range elements(ctx, v, "ui", v.State.UI(), 0, &r) {
 		rows = append(rows, e.Raw)
 	}
@@ -182,8 +183,8 @@ func made(ctx context.Context, v *store.View, name string, base []byte) []byte {
 	return projection.OverItem(base, item)
 }
 
-// originals are the files of a task that are copied unchanged. Each is opened when it is found: its name may be gone
-// when it is copied.
+// originals are the files of a task that are copied unchanged. Each is opened when it is found, since its name may be
+// gone by the time of the copy.
 type originals struct {
 	root *os.Root
 	open []*os.File
@@ -195,7 +196,7 @@ func (o *originals) close() {
 	}
 }
 
-// copyOf is a file as it was read, byte for byte.
+// copyOf returns a file byte for byte as it was read.
 func copyOf(name string, doc *roofmt.Document) roofmt.Replacement {
 	return roofmt.Replacement{Name: name, Write: func(w io.Writer) error {
 		_, err := doc.WriteTo(w)
@@ -277,10 +278,10 @@ func ToFile(path string, write func(io.Writer) error, check func(*os.File) error
 	return nil
 }
 
-// links bounds how many links lead to a file.
+// links bounds the chain of links to a file.
 const links = 40
 
-// target is the file that a path leads to; it need not exist yet.
+// target returns the file that a path leads to; it need not exist yet.
 func target(path string) (string, error) {
 	at := path
 	for range links {
@@ -307,8 +308,9 @@ func target(path string) (string, error) {
 // prefix begins the names of unfinished files.
 const prefix = ".roost-export-"
 
-// unfinished makes a file to write into and locks it, so that other exports do not take it for a leftover. One may remove
-// it in the moment before the lock; then unfinished makes another one. On a file system without locks it stays unlocked.
+// unfinished makes a file to write into and locks it, so that no other export removes it as a leftover. If one
+// removes it in the moment before the lock, unfinished makes another. On a file system without locks it stays
+// unlocked.
 func unfinished(dir string) (*os.File, error) {
 	for {
 		f, err := os.CreateTemp(dir, prefix+"*")
@@ -323,8 +325,8 @@ func unfinished(dir string) (*os.File, error) {
 	}
 }
 
-// sweep removes what killed exports left in a folder: unfinished files that no process holds. The next export tries
-// again to remove a file that stays.
+// sweep removes what killed exports left in a folder: unfinished files that no process holds. A file that cannot be
+// removed is left for the next export.
 func sweep(dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -350,14 +352,14 @@ func sweep(dir string) {
 	}
 }
 
-// MarkdownName is the file name that Roo proposes for a task with that time, in Unix milliseconds, in the zone loc:
-// roo_task_apr-14-2026_8-53-20-pm.md.
+// MarkdownName returns the file name that Roo proposes for a task of that time, in Unix milliseconds, in the zone
+// loc: roo_task_apr-14-2026_8-53-20-pm.md.
 func MarkdownName(ts int64, loc *time.Location) string {
 	return "roo_task_" + strings.ToLower(time.UnixMilli(ts).In(loc).Format("Jan-2-2006_3-04-05-PM")) + ".md"
 }
 
-// nameMost bounds a name, in bytes, so that an extension and a number fit behind it in the 255 bytes that file systems
-// take.
+// nameMost bounds a name, in bytes, so that an extension and a number fit after it in the 255 bytes that file systems
+// accept.
 const nameMost = 255 - len(".archive~9999")
 
 // FileName turns an id that another program chose into a file name for every system: it writes a character other than
@@ -382,19 +384,19 @@ func FileName(id string) string {
 	return name[:nameMost-9] + "~" + hex.EncodeToString(sum[:4])
 }
 
-// Report is what an export left out and what it masked.
+// Report describes what an export left out and what it masked.
 type Report struct {
-	Masked  int          // secrets; each occurrence counts
+	Masked  int          // masked secrets; each occurrence counts
 	Unread  []api.Unread // messages that could not be read
 	Skipped []string
 }
 
-// Options are how a task is written for readers. The zero value masks nothing.
+// Options select how a task is written for readers. The zero value masks nothing.
 type Options struct {
 	Mask *redact.Redactor // nil masks nothing
 }
 
-// elements reads a history in order. It notes unreadable messages in the report and continues behind them. It ends
+// elements yields a history in order. It notes unreadable messages in the report and continues after them. It ends
 // early when ctx ends; the caller returns that error.
 func elements(ctx context.Context, v *store.View, name string, list []*task.Message, from int, r *Report) iter.Seq[Element] {
 	return func(yield func(Element) bool) {
@@ -412,7 +414,7 @@ func elements(ctx context.Context, v *store.View, name string, list []*task.Mess
 	}
 }
 
-// trouble adds to an error what was being made.
+// trouble adds to an error the task and the form that was being written.
 func trouble(v *store.View, form string, errs ...error) error {
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("export task %s as %s: %w", v.Ref.ID, form, err)

@@ -15,21 +15,22 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// Bounds of the lists in the head of a page; what is beyond them is counted.
+// Bounds of the lists in the head of a page; further entries are only counted.
 const (
 	maxPrompts  = 200
 	maxListed   = 50
 	promptRunes = 100
 )
 
-// prompts are the kinds of rows that hold a person's words, beside the first row; commandRows those of commands.
+// prompts are the kinds of rows, apart from the first row, that hold a person's words; commandRows those that hold
+// commands.
 var (
 	prompts     = []string{"say:user_feedback", "say:task"}
 	commandRows = []string{"ask:command", "say:command"}
 )
 
-// happened writes the head of a page: how long the task took, which files it changed, which commands it asked for, what
-// each model cost, and the person's prompts as links. It reads only the rows that it lists.
+// happened writes the head of a page: the task's duration, its changed files, the commands that it asked for, the
+// cost of each model, and the person's prompts as links. It reads only the rows that it lists.
 func (p *page) happened(ctx context.Context, v *store.View) {
 	before := p.mask.count // what is listed here is on the page again, and counts there
 	defer func() { p.mask.count = before }()
@@ -55,14 +56,14 @@ func (p *page) happened(ctx context.Context, v *store.View) {
 	}
 }
 
-// listing is the beginning of a list and how many entries the whole has.
+// listing is the beginning of a list and the number of entries in all.
 type listing struct {
 	texts   []string
 	numbers []int // of rows
 	total   int
 }
 
-// list is a listing as HTML, folded when it is long.
+// list returns a listing as HTML, folded when it is long.
 func (p *page) list(l listing) string {
 	if l.total == 0 {
 		return ""
@@ -90,7 +91,7 @@ func (p *page) list(l listing) string {
 	return b.String()
 }
 
-// chosen are the texts of some rows, each with its first line only.
+// chosen returns the texts of some rows, each with its first line only.
 func (m *mask) chosen(ctx context.Context, v *store.View, rows []*task.Message, most int, is func(int, *task.Message) bool) (l listing) {
 	var some []*task.Message
 	var numbers []int
@@ -120,7 +121,7 @@ func (m *mask) chosen(ctx context.Context, v *store.View, rows []*task.Message, 
 	return l
 }
 
-// changedFiles are the files that the task's agent changed, by path.
+// changedFiles lists the files that the task's agent changed, by path.
 func changedFiles(s *task.State) (l listing) {
 	for _, f := range s.FilesEver() {
 		if (f.RooEdit > 0 || f.Source == "roo_edited") && !slices.Contains(l.texts, f.Path) {
@@ -133,7 +134,7 @@ func changedFiles(s *task.State) (l listing) {
 	return l
 }
 
-// period is when the rows begin and end, "" when they have no times.
+// period returns the times of the first and the last row, "" when they have no times.
 func period(rows []*task.Message) string {
 	var first, last int64
 	for _, m := range rows {
@@ -155,7 +156,7 @@ func period(rows []*task.Message) string {
 	return from.Format("2006-01-02 15:04") + " to " + end + " UTC (" + lasted(to.Sub(from)) + ")"
 }
 
-// lasted is a duration in the two units that matter.
+// lasted returns a duration in the two units that matter.
 func lasted(d time.Duration) string {
 	switch {
 	case d < time.Minute:
@@ -168,7 +169,7 @@ func lasted(d time.Duration) string {
 	return fmt.Sprintf("%s %d h", api.Plural(int(d.Hours())/24, "day"), int(d.Hours())%24)
 }
 
-// costs is what each model spent, as HTML.
+// costs returns the cost of each model, as HTML.
 func (p *page) costs(ctx context.Context, v *store.View) string {
 	list, err := spend.Expenses(ctx, v)
 	if err != nil {
@@ -202,7 +203,7 @@ func (p *page) costs(ctx context.Context, v *store.View) string {
 	return strings.Join(lines, "<br>")
 }
 
-// dollars is an amount to the cent, and to the millionth below a cent.
+// dollars returns an amount to the cent, and below a cent to the millionth.
 func dollars(u money.USD) string {
 	if u > 0 && u < 10_000 {
 		return "$" + u.String()
@@ -210,8 +211,8 @@ func dollars(u money.USD) string {
 	return fmt.Sprintf("$%d.%02d", (u+5000)/1_000_000, (u+5000)/10_000%100)
 }
 
-// Prompts returns the newest messages that a person wrote in a task, each cut to its beginning, and the number of all of
-// them. It reads only those rows.
+// Prompts returns the newest messages that a person wrote in a task, each cut to its beginning, and the total number
+// of such messages. It reads only those rows.
 func Prompts(ctx context.Context, v *store.View, most int) (numbers []int, texts []string, total int) {
 	rows := v.State.UI()
 	for i, m := range rows {

@@ -24,11 +24,11 @@ import (
 	"github.com/roost-dev/roost/workspace/terminal"
 )
 
-// Markdown writes the history that the model sees, in the shape of Roo's own export: all messages, also condensed ones.
-// It differs from Roo in three points: it writes reasoning instead of "[Unexpected content type: thinking]", calls
-// reasoning that only its provider can read encrypted instead of "undefined", and marks a message without content
-// instead of writing "undefined". Of a task that has only the history that the user sees, it writes that one in the same
-// shape; Roo would write nothing.
+// Markdown writes the history that the model sees, in the shape of Roo's own export: all messages, also condensed
+// ones. It differs from Roo in three points: it writes reasoning instead of "[Unexpected content type: thinking]",
+// calls reasoning that only its provider can read encrypted instead of "undefined", and marks a message without
+// content instead of writing "undefined". If a task has only the history that the user sees, it writes that history
+// in the same shape; Roo would write nothing.
 func Markdown(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, error) {
 	var r Report
 	m, out := mask{by: o.Mask}, bufio.NewWriter(w)
@@ -54,7 +54,7 @@ func Markdown(ctx context.Context, w io.Writer, v *store.View, o Options) (Repor
 	return r, trouble(v, "Markdown", ctx.Err(), out.Flush())
 }
 
-// turns writes messages in Markdown. Its writer keeps an error until the end.
+// turns writes messages in Markdown. It keeps an error of its writer until the end.
 type turns struct {
 	w   io.Writer
 	sep string
@@ -73,7 +73,7 @@ func (t *turns) turn(user bool, text string) {
 	t.sep = "---\n\n"
 }
 
-// markdownContent is the content of a message.
+// markdownContent returns the content of a message in Markdown.
 func markdownContent(raw []byte) string {
 	content, _ := esjson.Get(raw, "content")
 	if s, err := esjson.Unquote(content); err == nil {
@@ -130,7 +130,7 @@ func markdownBlock(block []byte) string {
 	return "[Unexpected content type: " + kind + "]"
 }
 
-// markdownResult is the content of a result. Parts without a type, as other tools write them, become words.
+// markdownResult returns the content of a result. Parts without a type, as other tools write them, become text.
 func markdownResult(content []byte) []byte {
 	var parts [][]byte
 	for part := range esjson.Array(content) {
@@ -143,8 +143,8 @@ func markdownResult(content []byte) []byte {
 	return esjson.List(parts)
 }
 
-// markdownInput is the input of a call, one member a line, in JavaScript's order. The members of an array are its items,
-// named by their indexes.
+// markdownInput returns the input of a call, one member per line, in JavaScript's order. The members of an array are
+// its items, named by their indexes.
 func markdownInput(input []byte) string {
 	var lines []string
 	if esjson.TypeOf(input) == esjson.TypeArray {
@@ -166,8 +166,8 @@ func markdownInput(input []byte) string {
 	return strings.Join(lines, "\n")
 }
 
-// capital makes the first UTF-16 unit upper case; half of a pair has none. The upper case
-// of some characters is several, which package strings leaves as one.
+// capital makes the first UTF-16 unit upper case; half of a surrogate pair stays. Some characters have several
+// characters as their upper case, which package strings does not support.
 func capital(name string) string {
 	r, n := utf8.DecodeRuneInString(name)
 	if n == 0 || r == utf8.RuneError || r > 0xffff {
@@ -234,8 +234,8 @@ var pageCSS string
 // policy allows a page its own style and nothing else.
 const policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
-// HTML writes one self-contained page: the conversation as the user saw it, with the results of tools, and folded below
-// it what the model saw. It holds the pictures, up to a size.
+// HTML writes one self-contained page: the conversation as the user saw it, with the results of tools, and below it,
+// folded, what the model saw. The page holds the pictures, up to a size.
 func HTML(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, error) {
 	var r Report
 	p := newPage(w, o.Mask)
@@ -274,12 +274,12 @@ func HTML(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, e
 	return r, trouble(v, "HTML", ctx.Err(), p.out.Flush())
 }
 
-// page is a page that is being written. Its writer keeps the first error until the end.
+// page is the page that HTML writes. It keeps the first error of its writer until the end.
 type page struct {
 	out  *bufio.Writer
 	set  *markup.Setter
 	mask *mask
-	day  string // of the message that was written last
+	day  string // of the last written message
 }
 
 func newPage(w io.Writer, by *redact.Redactor) *page {
@@ -323,7 +323,7 @@ func (p *page) facts(t api.Summary) {
 
 func clock(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// item writes one message. anchor makes its number a link target. The day is written once, above its first message.
+// item writes one message. anchor makes its number a link target. The first message of a day has the day above it.
 func (p *page) item(it view.Item, anchor string) {
 	if it.TS != 0 {
 		if day := time.UnixMilli(it.TS).UTC().Format(time.DateOnly); day != p.day {

@@ -25,7 +25,8 @@ type mask struct {
 	count int
 }
 
-// clean removes control and invisible characters before text is masked: one in a secret would hide it.
+// clean removes control and invisible characters before text is masked: such a character inside a secret would hide
+// the secret.
 func (m *mask) clean(s string) string { return m.text(redact.Terminal(s)) }
 
 func (m *mask) text(s string) string {
@@ -89,18 +90,18 @@ func (m *mask) literal(raw []byte, depth int) ([]byte, bool) {
 	return esjson.Quote(nil, masked), true
 }
 
-// Element is one message of a history to show. Message is nil when the bytes belong to no stored message: what would be
-// sent is built for the request.
+// Element is one message of a history to show. Message is nil when the bytes belong to no stored message: the
+// messages to send are built for the request.
 type Element struct {
 	Number  int // from 1
 	Raw     json.RawMessage
 	Message *task.Message
 }
 
-// LinesOptions are how messages are shown.
+// LinesOptions select how messages are shown.
 type LinesOptions struct {
 	API       bool // the history that the model sees
-	Effective bool // what would be sent
+	Effective bool // the messages that would be sent
 	Whole     bool // reasoning unfolded, output not cut
 }
 
@@ -114,12 +115,12 @@ type Lines struct {
 	options LinesOptions
 }
 
-// source is a task whose messages are rendered, with what a rendering adds to them.
+// source is a task whose messages are rendered, with the data that a rendering needs.
 type source struct {
 	state   *task.State
 	item    func([]byte, int) view.Item
 	results map[uint64]*task.Call             // of the rows that called a tool
-	answers func([]Element) map[int]view.Item // of rows of another tool; nil for the history that the model sees
+	answers func([]Element) map[int]view.Item // results of other tools' rows; nil for the history that the model sees
 	notices map[int][]view.Notice             // by the number of the message before them
 }
 
@@ -136,16 +137,17 @@ func sourceOf(v *store.View, o LinesOptions) source {
 // NewLines renders messages of a task, which must stay open.
 func NewLines(v *store.View, o LinesOptions) *Lines { return &Lines{sourceOf(v, o), o} }
 
-// Together is how many messages Of takes at most: Of looks for their answers among them. Each may hold megabytes.
+// Together is the largest number of messages in one call of Of, which looks for their results among them. Each may
+// hold megabytes.
 const Together = 16
 
-// Of yields the lines of consecutive messages, at most Together.
+// Of yields the lines of consecutive messages, at most Together of them.
 func (l *Lines) Of(batch []Element) iter.Seq2[int, []view.Line] {
 	return rendered(l.answers, batch, l.one)
 }
 
-// rendered renders consecutive messages, one message at a time, as each may hold megabytes. one gets the answer to a row of
-// another tool, if there is one.
+// rendered renders consecutive messages one at a time, since each may hold megabytes. one gets the result for a row
+// of another tool, if there is one.
 func rendered[T any](answers func([]Element) map[int]view.Item, batch []Element,
 	one func(Element, view.Item, bool) []T) iter.Seq2[int, []T] {
 	return func(yield func(int, []T) bool) {
@@ -185,7 +187,7 @@ func (l *Lines) one(one Element, answer view.Item, answered bool) []view.Line {
 	return lines
 }
 
-// room returns how many lines of a body are shown: 0 = all of them, -1 = folded.
+// room returns the number of lines of a body that are shown: 0 = all of them, -1 = folded.
 func (l *Lines) room(c view.Class) int {
 	if l.options.Whole {
 		return 0
@@ -199,7 +201,7 @@ func (l *Lines) room(c view.Class) int {
 	return bodyLines
 }
 
-// outputBehind reports whether a row behind that of a command shows its output.
+// outputBehind reports whether a row after the command's row shows the command's output.
 func (l *Lines) outputBehind(number int) bool {
 	for _, m := range l.state.UI()[number:] {
 		switch m.Kind() {
@@ -241,7 +243,7 @@ func (l *Lines) result(c *task.Call, number int) []view.Line {
 	return below(view.Lines(it, l.room(view.Output)))
 }
 
-// below are lines below the row that they answer.
+// below indents lines below the row that they answer.
 func below(lines []view.Line) []view.Line {
 	for i := range lines {
 		lines[i].Text = "  " + lines[i].Text
@@ -262,13 +264,13 @@ func nameResults(parts []view.Item, s *task.State) {
 	}
 }
 
-// Page is the page of one task in a folder of pages.
+// Page describes the page of one task in a folder of pages.
 type Page struct {
-	File string // its name in the folder
+	File string // file name in the folder
 	Task api.Summary
 }
 
-// Index writes the page that links to the others in its folder. It returns how many secrets it masked.
+// Index writes the page that links to the others in its folder. It returns the number of secrets that it masked.
 func Index(w io.Writer, pages []Page, o Options) (masked int, err error) {
 	p := newPage(w, o.Mask)
 	p.begin(fmt.Sprintf("%d tasks", len(pages)))
@@ -289,8 +291,8 @@ func Index(w io.Writer, pages []Page, o Options) (masked int, err error) {
 	return p.mask.count, nil
 }
 
-// answersTo looks up, for consecutive rows of a task, the results of tools that the rows lack, by index. It reads the
-// matching stretch of the model's history. Rows of our own runs do not need it: the journal has their results. An
+// answersTo returns a function that looks up the results of tools that consecutive rows lack, by index. It reads the
+// matching stretch of the model's history. Rows of Roost's own runs do not need it: the journal has their results. An
 // unreadable message answers nothing.
 func answersTo(v *store.View) func(batch []Element) map[int]view.Item {
 	api := v.State.API()
@@ -326,8 +328,8 @@ func answersTo(v *store.View) func(batch []Element) map[int]view.Item {
 	}
 }
 
-// Items reads messages of a task for a page: each row with the result of its call, and what the task recorded about
-// files behind it.
+// Items reads messages of a task for a page: each row with the result of its call, followed by what the task recorded
+// about files.
 type Items struct {
 	source
 	mask *mask
@@ -336,7 +338,7 @@ type Items struct {
 // NewItems reads messages of a task, which must stay open. NewItems ignores the option Whole.
 func NewItems(v *store.View, o LinesOptions) *Items { return &Items{sourceOf(v, o), &mask{}} }
 
-// Of yields each of consecutive messages, at most Together, and the notices behind it.
+// Of yields consecutive messages, at most Together of them, each followed by its notices.
 func (l *Items) Of(batch []Element) iter.Seq2[int, []view.Item] {
 	return rendered(l.answers, batch, l.one)
 }
@@ -364,7 +366,7 @@ func (l *Items) one(e Element, answer view.Item, answered bool) []view.Item {
 	return all
 }
 
-// result is the result of a tool for the row that called it.
+// result returns the result of a tool for the row that called it.
 func (l *Items) result(c *task.Call) view.Item {
 	raw, err := c.Result()
 	if err != nil {
