@@ -15,8 +15,9 @@ import (
 	"strings"
 )
 
-// FileCalls counts the arrows between the files of a package: file A calls functions or methods of file B. The files
-// are in the order with the fewest arrows backwards, from a later file to an earlier one.
+// FileCalls counts the arrows between the files of a package: an arrow leads from file A to file B if A calls a
+// function or method of B. The files are in the order with the fewest arrows backwards, that is from a later file to
+// an earlier one.
 type FileCalls struct {
 	Package   string // its folder
 	Arrows    int
@@ -26,9 +27,9 @@ type FileCalls struct {
 // CallsBetweenFiles counts the arrows of the packages below a folder, by folder. It leaves out packages with one
 // file, tests, other modules, and files for other systems.
 //
-// It reads each package alone: the types of what a package imports are unknown. So it misses a call of a method when
-// only an imported function shows the type of the value. Rejected: the compiler's export data, for which all packages
-// must be compiled; that took minutes on a fresh machine.
+// It reads each package alone, without the types of its imports. So it misses the call of a method when only an
+// imported function shows the type of the value. Rejected: the compiler's export data, for which all packages must be
+// compiled; that took minutes on a fresh machine.
 func CallsBetweenFiles(root string) (out []FileCalls, err error) {
 	err = filepath.WalkDir(root, func(dir string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
@@ -52,7 +53,7 @@ func CallsBetweenFiles(root string) (out []FileCalls, err error) {
 	return out, nil
 }
 
-// goFiles are the files of a package for this system, without tests.
+// goFiles returns the files of a package for this system, without tests.
 func goFiles(dir string) (names []string, err error) {
 	all, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	for _, path := range all {
@@ -71,7 +72,7 @@ func goFiles(dir string) (names []string, err error) {
 	return names, err
 }
 
-// unknown gives empty packages.
+// unknown is an importer that returns empty packages.
 type unknown struct{}
 
 func (unknown) Import(path string) (*types.Package, error) {
@@ -124,14 +125,14 @@ func callsOf(dir string, names []string) (FileCalls, error) {
 	return out, nil
 }
 
-// ofInterface reports whether a method is declared in an interface: a call of it reaches no certain file.
+// ofInterface reports whether a method is declared in an interface: then it is not known which file a call reaches.
 func ofInterface(fn *types.Func) bool {
 	receiver := fn.Signature().Recv()
 	return receiver != nil && types.IsInterface(receiver.Type())
 }
 
-// orderOf is an order of files with few arrows backwards. It starts from random orders and moves one file at a time
-// for as long as that helps: to find the best order for certain takes too long for twenty files.
+// orderOf returns an order of files with few arrows backwards. It starts from random orders and moves one file at a
+// time for as long as that helps: finding the best order takes too long for twenty files.
 func orderOf(calls [][]bool) (best []int) {
 	const starts = 100
 	random := rand.New(rand.NewPCG(1, 2))
@@ -155,7 +156,7 @@ func orderOf(calls [][]bool) (best []int) {
 	return best
 }
 
-// placeFor is where one file of an order makes the fewest arrows backwards.
+// placeFor returns the place where one file of an order makes the fewest arrows backwards.
 func placeFor(order []int, from int, calls [][]bool) (to int) {
 	one := func(set bool) int { return map[bool]int{true: 1}[set] }
 	file := order[from]

@@ -1,15 +1,15 @@
 // Package archtest checks the shape of this repository: which package may import which, that every package has a
-// comment about its purpose, that no file or name becomes a heap, and that nothing names the machine it was written
-// on.
+// comment about its purpose, that no file grows too large, that no package has a name without a subject, and that
+// nothing names the machine that the code was written on.
 //
 // CheckPage compares the table of packages in ARCHITECTURE.md with the tree, and CheckWalks the walks there with the
 // code: every function that a walk names exists, and it calls the next one. CheckLinks follows the links between pages.
 //
-// Check works on any file tree, so that its own tests can show it broken ones; the test in repository_test.go runs it
-// on this repository. Imports are read with go/parser from every file, with any build tags, so a rule holds on all
-// systems and not only on the one that runs the test.
+// Check works on any file tree, so that its own tests can pass it broken ones; the test in repository_test.go runs it
+// on this repository. It reads the imports of every file with go/parser, whatever the build tags, so a rule holds on
+// all systems and not only on the one that runs the test.
 //
-// Measure counts what makes a tree easy to live in: sizes, old words, mechanisms that exist more than once. A ratchet
+// Measure counts what makes a tree hard to work in: sizes, old words, mechanisms that exist more than once. A ratchet
 // in figures_test.go holds the counts: they may only fall.
 package archtest
 
@@ -29,10 +29,10 @@ import (
 	"unicode/utf8"
 )
 
-// maxLines is the length at which a Go file is two files. Most have 100 to 400 lines.
+// maxLines is the largest number of lines of a Go file. Most have 100 to 400.
 const maxLines = 800
 
-// heaps are package names without a subject; such packages collect everything.
+// heaps are package names without a subject; such packages attract everything.
 var heaps = map[string]bool{
 	"util": true, "utils": true, "common": true, "helper": true, "helpers": true,
 	"manager": true, "managers": true, "misc": true, "shared": true,
@@ -41,15 +41,15 @@ var heaps = map[string]bool{
 // lockPackage is the only package that calls the kernel's file lock.
 const lockPackage = "internal/filelock"
 
-// buildPaths finds folders that exist only where the code was written. It is put
-// together from pieces so that this file does not find itself.
+// buildPaths matches folders that exist only where the code was written. It is assembled from pieces so that this
+// file does not match.
 var buildPaths = regexp.MustCompile(
 	`/wor` + `k/(main|shared|steering|\.[a-z]+)\b|/tm` + `p/brief\b|/far` + `m/|/roo` + `t/go/pkg\b`)
 
 // Violation is one broken rule.
 type Violation struct {
 	Path   string // of the file or folder, from the root of the tree
-	Line   int    // 0 when the whole file is meant
+	Line   int    // 0 = the whole file
 	Reason string
 }
 
@@ -60,9 +60,8 @@ func (v Violation) String() string {
 	return fmt.Sprintf("%s:%d: %s", v.Path, v.Line, v.Reason)
 }
 
-// Check reports every broken rule of a tree whose packages have import paths below
-// module, in the order of the paths. Folders with a go.mod of their own are other
-// modules: only their texts are looked at. testdata is data, and so is .git.
+// Check reports every broken rule of a tree whose packages have import paths below module, in the order of the paths.
+// A folder with its own go.mod is another module: Check reads only its texts. It skips testdata and .git.
 func Check(tree fs.FS, module string) ([]Violation, error) {
 	c := checker{tree: tree, module: module, packages: map[string]*pkg{}}
 	if err := fs.WalkDir(tree, ".", c.visit); err != nil {
@@ -86,10 +85,10 @@ type checker struct {
 	found    []Violation
 }
 
-// pkg is what was seen of one folder of Go files.
+// pkg describes one folder of Go files.
 type pkg struct {
 	name      string
-	code      bool // it has files that are not tests
+	code      bool // it has files other than tests
 	commented bool
 }
 
@@ -131,7 +130,7 @@ func (c *checker) isForeign(name string) bool {
 	return slices.ContainsFunc(c.foreign, func(dir string) bool { return inside(name, dir) })
 }
 
-// text looks at any file as a person would read it.
+// text checks any file as text.
 func (c *checker) text(name string, data []byte) {
 	at := buildPaths.FindIndex(data)
 	if at == nil {
@@ -141,7 +140,7 @@ func (c *checker) text(name string, data []byte) {
 	c.add(name, line, "names %q, a folder of the machine it was written on", data[at[0]:at[1]])
 }
 
-// source looks at one Go file.
+// source checks one Go file.
 func (c *checker) source(name string, data []byte) error {
 	if n := bytes.Count(data, []byte{'\n'}); n > maxLines {
 		c.add(name, 0, "%d lines; over %d it is two files", n, maxLines)
@@ -183,7 +182,7 @@ func (c *checker) source(name string, data []byte) error {
 	return nil
 }
 
-// reserved are calls that one package makes for all others; tests may make them.
+// reserved are calls that only one package may make; tests may make them too.
 var reserved = []struct {
 	call       *regexp.Regexp
 	owner, why string
@@ -228,15 +227,16 @@ const packageTable = "| package |"
 
 var quoted = regexp.MustCompile("`([^`]+)`")
 
-// A page that fits on a few screens is read.
+// Limits of a page, so that it fits on a few screens and is read.
 const (
 	pageLines   = 330
 	pageColumns = 120
 )
 
-// CheckPage compares the table of packages on a page of the tree with the packages of the tree: each package has a row,
-// its own or that of a folder above it, and each row has a package. The Go files that the page names exist, and it is
-// no longer and no wider than a reader likes. A page that is read first and wrong is worse than none.
+// CheckPage compares the table of packages on a page of the tree with the packages of the tree: each package has a
+// row, its own or that of a folder above it, and each row has a package. It also checks that the Go files that the
+// page names exist, and that the page is not too long or too wide. A wrong page that people read first is worse than
+// none.
 func CheckPage(tree fs.FS, module, page string) ([]Violation, error) {
 	text, err := fs.ReadFile(tree, page)
 	if err != nil {
@@ -335,7 +335,7 @@ func CheckLinks(tree fs.FS, pages ...string) (found []Violation, err error) {
 	return found, nil
 }
 
-// headings are the anchors that a page has: its headings in lower case, with hyphens, without marks.
+// headings returns the anchors of a page: its headings in lower case, with hyphens, without punctuation.
 func headings(tree fs.FS, page string) (map[string]bool, error) {
 	text, err := fs.ReadFile(tree, page)
 	if err != nil {
@@ -351,7 +351,7 @@ func headings(tree fs.FS, page string) (map[string]bool, error) {
 	return out, nil
 }
 
-// tableRows are the packages that the first column names, with their lines.
+// tableRows returns the packages in the first column, with their line numbers.
 func tableRows(text string) map[string]int {
 	rows := map[string]int{}
 	inside := false

@@ -9,18 +9,18 @@ import (
 	"strings"
 )
 
-// Figures are counts of a tree that show how easy it is to live in. They count the product: Go files that are neither
+// Figures are counts of a tree that show how easy it is to work in. They cover the product: Go files that are neither
 // tests, nor generated, nor support of tests.
 type Figures struct {
 	CodeLines     int // neither blank nor comment
 	PackageLines  int // of the largest package, comments and blank lines included
 	PackageFiles  int // of the package with the most files
 	FileLines     int // of the largest file
-	OldLanguage   int // of 1,000 comments and messages, those that use a word of the old language
-	PrivateNouns  int // words of the old language in names
+	OldLanguage   int // per 1,000 comments and messages, those that use an old word
+	PrivateNouns  int // old words in names
 	LockPackages  int // packages that call the kernel's file lock
 	RenamingFiles int // files that rename files
-	DoorFiles     int // files of front doors that import what is below the client
+	DoorFiles     int // files of front doors that import a package below the client
 	LongLines     int // over 140 columns
 	Dependencies  int // direct ones, in go.mod
 }
@@ -45,7 +45,7 @@ var (
 	dependency = regexp.MustCompile(`(?m)^\t\S+ v\S+$`)
 )
 
-// doors are the front doors.
+// doors are the front-door packages.
 var doors = []string{"cli", "server", "web", "acp"}
 
 // Measure counts a tree.
@@ -123,7 +123,7 @@ func (m *measure) file(name, data string) {
 	}
 }
 
-// line counts the words of a line: those of its comment and messages, and those of its names.
+// line counts the words of one line: those in its comment and messages, and those in its names.
 func (m *measure) line(line string) {
 	if line == "" {
 		return

@@ -8,7 +8,7 @@ import (
 
 // layers are the packages of the house from the roof down. A package may import packages of lower layers, and its own
 // subpackages or parents. Neighbours in one layer import each other only where the table neighbours allows it. A name
-// means the package and everything below it, unless a longer name overrides it.
+// in the table means the package and everything below it, unless a longer name overrides it.
 //
 // workspace/terminal is separate from workspace: it is text in, text out, and touches no file. A package that is not
 // in the tree yet costs nothing here.
@@ -43,7 +43,7 @@ var layers = [][]string{
 	{"internal/lazyregexp"},
 }
 
-// neighbours are the imports inside a layer that are wanted.
+// neighbours are the allowed imports inside a layer.
 var neighbours = map[string][]string{
 	"internal/testing/crashloop": {"internal/testing/crashtest"}, // the loop runs what the tests run, more often
 	"approval":                   {"tool"},                       // it judges what a tool asks for
@@ -57,8 +57,8 @@ var neighbours = map[string][]string{
 	"internal/testing/conformance": {"esjson"},
 }
 
-// strangers are packages that must not know each other although the layers would let them. A name is an entry of the
-// table, or one package. Tests are free to import them: they may run a package on its real surroundings.
+// strangers are packages that must not import each other although the layers would allow it. A name is an entry of
+// the table, or one package. Tests are free to import them: they may run a package on its real surroundings.
 var strangers = map[string]struct {
 	from   []string
 	reason string
@@ -93,8 +93,7 @@ var strangers = map[string]struct {
 	},
 }
 
-// owner is the entry of the layer table that a package belongs to; the longest
-// one that fits.
+// owner returns the entry of the layer table that a package belongs to: the longest one that fits.
 func owner(pkg string) (entry string, layer int, ok bool) {
 	for i, row := range layers {
 		for _, name := range row {

@@ -17,8 +17,8 @@ import (
 //  1. `store.Task.Commit` gives the events to the log.
 //  2. `journal/filelog.owner.Append` queues the line; hands over `queue`.
 //
-// A name is the folder of a package and a function, or a type and its method. Each function calls the next one, unless
-// its line ends with how the work passes on:
+// A name is the folder of a package and a function, or a type and its method. Each function calls the next one,
+// unless its line ends with another way in which the work passes on:
 //
 //   - hands over `x`: both functions use the variable or field x, or the next one is stored in a field x.
 //   - to its caller: the next function calls this one.
@@ -34,13 +34,13 @@ var (
 type walkStep struct {
 	line     int
 	name     string
-	dir      string // the package
-	receiver string // "" = a function
+	dir      string // folder of the package
+	receiver string // type of a method, "" for a function
 	function string
-	rest     string // of the line
+	rest     string // the rest of the line
 }
 
-// CheckWalks reports what is wrong with the walks of a page, and how many steps each has, by its heading.
+// CheckWalks reports the faults in the walks of a page, and the number of steps in each, by its heading.
 func CheckWalks(tree fs.FS, page string) (found []Violation, lengths map[string]int, err error) {
 	text, err := fs.ReadFile(tree, page)
 	if err != nil {
@@ -77,7 +77,7 @@ func CheckWalks(tree fs.FS, page string) (found []Violation, lengths map[string]
 	return found, lengths, nil
 }
 
-// stepOf splits a name: the package is the part before the first dot behind the last slash.
+// stepOf parses a name: the package is the part before the first dot that follows the last slash.
 func stepOf(name string) walkStep {
 	folder, last := path.Split(name)
 	parts := strings.Split(last, ".")
@@ -88,7 +88,7 @@ func stepOf(name string) walkStep {
 	return s
 }
 
-// walker reads packages once.
+// walker reads each package once.
 type walker struct {
 	tree     fs.FS
 	packages map[string][]*ast.File
@@ -135,7 +135,7 @@ func (w *walker) check(walk []walkStep) (found []Violation, err error) {
 	return found, nil
 }
 
-// find gives the declarations of a step: none, one, or one for each system.
+// find returns the declarations of a step: none, one, or one for each system.
 func (w *walker) find(s walkStep) (out []*ast.FuncDecl, err error) {
 	files, err := w.files(s.dir)
 	for _, f := range files {
@@ -148,7 +148,7 @@ func (w *walker) find(s walkStep) (out []*ast.FuncDecl, err error) {
 	return out, err
 }
 
-// files are the files of a package without its tests.
+// files returns the files of a package without its tests.
 func (w *walker) files(dir string) ([]*ast.File, error) {
 	if files, ok := w.packages[dir]; ok {
 		return files, nil
@@ -194,7 +194,7 @@ func (w *walker) stores(field string, s, next walkStep) (found bool) {
 	return found
 }
 
-// receiverOf is the type of a method, "" of a function.
+// receiverOf returns the type of a method, "" for a function.
 func receiverOf(fn *ast.FuncDecl) string {
 	if fn.Recv == nil || len(fn.Recv.List) == 0 {
 		return ""
@@ -216,7 +216,7 @@ func receiverOf(fn *ast.FuncDecl) string {
 	}
 }
 
-// calls reports whether a function calls the one of another step.
+// calls reports whether a function calls the function of another step.
 func calls(bodies []*ast.FuncDecl, s, next walkStep) (found bool) {
 	for _, fn := range bodies {
 		ast.Inspect(fn.Body, func(n ast.Node) bool {

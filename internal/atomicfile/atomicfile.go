@@ -1,12 +1,12 @@
-// Package atomicfile replaces files whole: another process, and whoever looks after a crash, finds the old content or
-// the new one.
+// Package atomicfile replaces whole files: another process, or a reader after a crash, finds the old content or the
+// new one.
 //
-// New content goes into a temporary file in the same folder (mode 0600), is synced, and gets its name by one rename or
-// link; then the folder is synced. Temporary files of killed processes stay: their names begin with a dot and end with
-// ".tmp" unless the caller gives a pattern of its own to find them by.
+// Write writes new content to a temporary file in the same folder (mode 0600), syncs it, gives it its name by one
+// rename or link, and syncs the folder. Temporary files of killed processes stay: their names begin with a dot and
+// end with ".tmp", unless the caller gives another pattern.
 //
-// Files that need more than that keep their own steps and use Rename and SyncDir: those under the lock of an editor,
-// those of the user's workspace, and those whose temporary file is locked while it is written.
+// Files that need more have their own steps, which use Rename and SyncDir: those under the lock of an editor, those
+// of the user's workspace, and those whose temporary file is locked while it is written.
 package atomicfile
 
 import (
@@ -18,7 +18,8 @@ import (
 	"time"
 )
 
-// Write replaces a file, or makes it, and returns when content and name are durable. A link at path is replaced itself.
+// Write replaces a file, or creates it, and returns when content and name are durable. If path is a link, Write
+// replaces the link itself.
 func Write(path string, data []byte) error {
 	temp, err := writeTemp(path, "", data, true)
 	if err != nil {
@@ -27,8 +28,8 @@ func Write(path string, data []byte) error {
 	return named(temp, path, Rename(temp, path))
 }
 
-// WriteDerived is Write without a sync, for what can be derived again: after a power cut the file may be old, empty or
-// gone. temp is the pattern of the temporary file as os.CreateTemp takes it; "" is the usual one.
+// WriteDerived is Write without a sync, for data that can be derived again: after a power cut the file may be old,
+// empty or gone. temp is the pattern of the temporary file, as for os.CreateTemp; "" is the usual one.
 func WriteDerived(path, temp string, data []byte) error {
 	name, err := writeTemp(path, temp, data, false)
 	if err != nil {
@@ -40,9 +41,9 @@ func WriteDerived(path, temp string, data []byte) error {
 	return nil
 }
 
-// Create is Write of a file that must not exist yet. If it exists, the error is fs.ErrExist, the file stays as it is, and its
-// name is durable. Of processes that create it at once, one succeeds. On a file system without links two of them may both
-// succeed, and one file stays.
+// Create is Write for a file that must not exist yet. If it exists, the error is fs.ErrExist, the file stays
+// unchanged, and its name is durable. If several processes create it at once, one succeeds. On a file system without
+// links two may succeed, and one file stays.
 func Create(path string, data []byte) error {
 	temp, err := writeTemp(path, "", data, true)
 	if err != nil {
@@ -61,7 +62,7 @@ func Create(path string, data []byte) error {
 	return named(temp, path, Rename(temp, path))
 }
 
-// named ends a write whose rename gave err.
+// named finishes a write whose rename returned err.
 func named(temp, path string, err error) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(temp))
@@ -69,7 +70,7 @@ func named(temp, path string, err error) error {
 	return SyncDir(filepath.Dir(path))
 }
 
-// syncFile makes a file or the names in a folder durable. Tests watch it, and make it fail.
+// syncFile makes a file, or the names in a folder, durable. Tests replace it to observe it or to make it fail.
 var syncFile = (*os.File).Sync
 
 // writeTemp writes a temporary file beside path.
@@ -115,13 +116,13 @@ func Move(from, to string) error {
 }
 
 const (
-	// busyTries bounds how often Rename repeats a rename that Windows refuses: half a second in all. Programs that
-	// read a file, and virus scanners, have it open for less.
+	// busyTries bounds the repeats of a rename that Windows refuses: half a second in all. Programs that read a file,
+	// and virus scanners, hold it open for a shorter time.
 	busyTries = 50
 	busyPause = 10 * time.Millisecond
 )
 
-// patiently tries again where an open file cannot be renamed or replaced.
+// patiently repeats a rename on systems that cannot rename or replace an open file.
 func patiently(rename func() error) error {
 	err := rename()
 	for try := 1; err != nil && !errors.Is(err, fs.ErrNotExist) && runtime.GOOS == "windows" && try < busyTries; try++ {

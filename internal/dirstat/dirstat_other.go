@@ -11,7 +11,8 @@ import (
 // Dir is a folder whose files can be statted.
 type Dir struct{ dir string }
 
-// FoldersShowNames: whether the times of a folder change at once with every name in it depends on the file system here.
+// FoldersShowNames: on this system, whether the times of a folder change at once with every name in it depends on the
+// file system.
 const FoldersShowNames = false
 
 // Open opens a folder.
@@ -23,8 +24,8 @@ func Open(dir string) (*Dir, error) {
 // Close closes the folder.
 func (d *Dir) Close() {}
 
-// Stat stats a file of the folder. This system gives no change time and no inode: a file that is rewritten to the same
-// length and gets its old time back counts as the old one.
+// Stat stats a file of the folder. This system reports no change time and no inode: a file that is rewritten with the
+// same length and gets its old time back counts as unchanged.
 func (d *Dir) Stat(name string, follow bool) (File, error) {
 	get := os.Lstat
 	if follow {
@@ -38,5 +39,5 @@ func (d *Dir) Stat(name string, follow bool) (File, error) {
 	return File{Mode: uint64(info.Mode()), Size: info.Size(), Changed: at, Written: at}, nil
 }
 
-// Regular reports whether it is a regular file.
+// Regular reports whether the file is a regular file.
 func (s File) Regular() bool { return fs.FileMode(s.Mode).IsRegular() }

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dir is an open folder whose files can be statted. The open folder spares the kernel most of each path, which is half
-// of what a stat costs.
+// Dir is an open folder whose files can be statted. With the open folder, the kernel need not look up most of each
+// path, which is half of the cost of a stat.
 type Dir struct{ fd int }
 
 // FoldersShowNames: the times of a folder change at once with every name in it.
@@ -55,5 +55,5 @@ func (d *Dir) Stat(name string, follow bool) (File, error) {
 	}
 }
 
-// Regular reports whether it is a regular file.
+// Regular reports whether the file is a regular file.
 func (s File) Regular() bool { return s.Mode&unix.S_IFMT == unix.S_IFREG }

@@ -1,8 +1,8 @@
-// Package failpoint kills this process at a named place, so that tests and `roost try` can prove what a crash leaves
+// Package failpoint kills this process at a named place, so tests and `roost try` can prove what a crash leaves
 // behind. The kill is SIGKILL: no deferred function, no buffer and no handler runs.
 //
-// ROOST_FAILPOINT="name" kills at the first pass of that place, "name:3" at the third. Unset, a failpoint costs one
-// string comparison.
+// ROOST_FAILPOINT="name" kills at the first pass of that place, "name:3" at the third. If it is not set, a failpoint
+// costs one string comparison.
 package failpoint
 
 import (

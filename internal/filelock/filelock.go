@@ -5,12 +5,12 @@
 // lock ends with Unlock, or when its process ends, in any way. (fcntl locks belong to the process and vanish with any
 // close of the file: rejected.)
 //
-// To end a lock, call Release: closing the file is not enough. While another goroutine starts a program, the child has
-// the file open until its exec, and the lock with it.
+// To end a lock, call Release; closing the file is not enough: while another goroutine starts a program, the child
+// process holds the file, and with it the lock, until its exec.
 //
-// Locks are advisory on Unix: they bind only programs that ask for them. Network file systems may give one lock to two
-// machines; a caller that depends on a lock asks filelog.Trusted first. On systems with neither call Try fails with
-// ErrUnsupported.
+// Locks are advisory on Unix: they bind only programs that take them. Network file systems may give one lock to two
+// machines; a caller that depends on a lock checks filelog.Trusted first. On systems with neither call, Try fails
+// with ErrUnsupported.
 package filelock
 
 import (
@@ -27,28 +27,28 @@ import (
 type Mode uint8
 
 const (
-	// Shared may be held by many, as long as none holds Exclusive.
+	// Shared can have many holders, as long as none holds Exclusive.
 	Shared Mode = 0
-	// Exclusive is held by one.
+	// Exclusive has one holder.
 	Exclusive Mode = 1
-	// FirstByte, added to a mode, locks the first byte of the file on Windows, where other modes lock a byte far behind
-	// any content. Windows keeps others from reading a locked byte, so it is only for files that earlier versions locked
-	// in this way.
+	// FirstByte, added to a mode, locks the first byte of the file on Windows, where other modes lock a byte far
+	// after any content. Windows keeps others from reading a locked byte, so FirstByte is only for files that earlier
+	// versions locked in this way.
 	FirstByte Mode = 2
 )
 
 // ErrUnsupported: this system has no lock that belongs to an open file.
 var ErrUnsupported = errors.New("kernel locks are not supported on this system")
 
-// File is an open file as far as a lock needs it.
+// File is an open file that can be locked.
 type File interface{ Fd() uintptr }
 
-// Try takes the lock of an open file without waiting; ok is false while another holder excludes it. A holder of a lock
-// changes its mode by another Try. If that fails the old lock is lost on Unix.
+// Try takes the lock of an open file without waiting; ok is false while another holder excludes it. A holder changes
+// the mode of its lock by another Try; if that fails, the old lock is lost on Unix.
 func Try(f File, m Mode) (ok bool, err error) { return try(f.Fd(), m) }
 
-// Wait takes the lock of an open file, and tries again after each pause until the context ends. The kernel's own wait
-// is not used: a context cannot interrupt it.
+// Wait takes the lock of an open file, and tries again after each pause until the context ends. It does not use the
+// kernel's own wait, which a context cannot interrupt.
 func Wait(ctx context.Context, f File, m Mode, pause time.Duration) error {
 	for {
 		if ok, err := Try(f, m); ok || err != nil {
@@ -62,7 +62,7 @@ func Wait(ctx context.Context, f File, m Mode, pause time.Duration) error {
 	}
 }
 
-// Unlock ends a lock and leaves the file open. A file without a lock is no error.
+// Unlock ends a lock and leaves the file open. Without a lock it does nothing.
 func Unlock(f File) error { return unlock(f.Fd()) }
 
 // Release ends a lock, if there is one, and closes the file.
@@ -74,7 +74,7 @@ func Release(f interface {
 }
 
 // TryOpen opens a file, makes it with mode 0600 if there is none, and takes its lock without waiting. f is nil while
-// another holder excludes the lock, and when the path led to another file once the lock was held.
+// another holder excludes the lock, and when the path leads to another file by the time the lock is taken.
 func TryOpen(path string, m Mode) (f *os.File, err error) {
 	if f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 		return nil, err
@@ -91,9 +91,9 @@ func TryOpen(path string, m Mode) (f *os.File, err error) {
 	return f, nil
 }
 
-// Hold opens a file, makes it with mode 0600 if there is none, and takes its exclusive lock. While another holder excludes
-// it, Hold tries again after each pause, until the context ends. release ends the lock. Where the system has no locks
-// nothing is held, and that is no error.
+// Hold opens a file, makes it with mode 0600 if there is none, and takes its exclusive lock. While another holder
+// excludes it, Hold tries again after each pause, until the context ends. release ends the lock. On a system without
+// locks it holds nothing, and returns no error.
 func Hold(ctx context.Context, path string, pause time.Duration) (release func() error, err error) {
 	for {
 		f, err := TryOpen(path, Exclusive)
@@ -113,8 +113,8 @@ func Hold(ctx context.Context, path string, pause time.Duration) (release func()
 	}
 }
 
-// Same reports whether an open file is still the one at a path. A lock on a file that was removed or replaced between
-// opening and locking it protects nothing: check after Try.
+// Same reports whether an open file is still the one at a path. A lock protects nothing if the file was removed or
+// replaced between opening and locking: check after Try.
 func Same(f interface{ Stat() (fs.FileInfo, error) }, path string) bool {
 	held, err := f.Stat()
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 // Supported reports whether this system has kernel locks.
 const Supported = true
 
-// far is the high half of the offset of the locked byte, behind any content: others must be able to read.
+// far is the high half of the offset of the locked byte, which lies after any content, so that others can read the
+// content.
 const far = 0x7fffffff
 
 func try(fd uintptr, m Mode) (bool, error) {

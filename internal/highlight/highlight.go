@@ -1,10 +1,10 @@
-// Package highlight divides source code into comments, strings, numbers, keywords and names of calls, for displays that
-// colour it. Most languages write those in few ways, so that four families of languages and the diff are enough.
+// Package highlight divides source code into comments, strings, numbers, keywords and names of calls, for displays
+// that colour it. Languages write those in few ways, so four families of languages and the diff are enough.
 //
 // A library was rejected: its languages and styles cost time and megabytes at every start of the program.
 //
-// Limits: the keywords of all languages count in each language, which does no harm. A string in single or double quotes
-// ends on its line; what looks like an unfinished one is ordinary text.
+// Limits: the keywords of all languages count in each language, which does no harm. A string in single or double
+// quotes must end on its line; otherwise it is ordinary text.
 package highlight
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/roost-dev/roost/internal/lazyregexp"
 )
 
-// Kind is what a piece of code is.
+// Kind classifies a piece of code.
 type Kind uint8
 
 // The kinds of pieces. Hunk, Added and Removed are lines of a diff.
@@ -25,26 +25,26 @@ const (
 	String       // with its quotes
 	Number
 	Keyword
-	Call    // a name that an opening parenthesis follows
-	Tag     // the beginning of a tag of HTML or XML, up to its name
-	Hunk    // names the files, or the place in them
+	Call    // a name before an opening parenthesis
+	Tag     // the beginning of an HTML or XML tag, up to its name
+	Hunk    // a line that names the files, or the place in them
 	Added   // a line that was added
 	Removed // a line that was removed
 )
 
-// Piece is a part of the code that is of one kind.
+// Piece is a part of the code, of one kind.
 type Piece struct {
 	Kind Kind
 	Text string
 }
 
-// Code is a block of code. It reads the lines of the block in their order, because a comment or a string may have several.
+// Code is a block of code. It reads the lines of the block in order, because a comment or a string may span several.
 type Code struct {
 	family *family
-	within string // the end of the comment or string that continues in the next line; "" for none
+	within string // the end mark of a comment or string that continues in the next line; "" for none
 }
 
-// New begins a block of code in a language, which has the name that people write behind the fence of a Markdown block. It
+// New begins a block of code in a language, by the name that people write after the fence of a Markdown block. It
 // returns nil for an unknown language.
 func New(language string) *Code {
 	name := strings.ToLower(language)
@@ -59,11 +59,11 @@ func New(language string) *Code {
 // family is the syntax of a group of languages.
 type family struct {
 	names   string
-	comment string    // begins a comment up to the end of the line
+	comment string    // begins a comment that ends with the line
 	block   [2]string // begin and end a comment of several lines
-	quotes  string    // characters around strings; a string in backquotes may have several lines
-	triple  bool      // three quotes begin and end strings of several lines
-	tags    bool      // of HTML or XML
+	quotes  string    // characters around strings; a string in backquotes may span lines
+	triple  bool      // three quotes begin and end strings that span lines
+	tags    bool      // HTML or XML
 	diff    bool
 }
 
@@ -87,7 +87,7 @@ var families = []family{
 	{names: "diff patch", diff: true},
 }
 
-// keywords are the structural words and the plain types of most languages; those of SQL are often in capitals.
+// keywords are the structural words and the plain types of most languages; SQL's are often in capitals.
 const keywords = ` abstract and any as assert async await begin bool boolean break byte case catch chan char class const continue def ` +
 	`default defer del delete do done double echo elif else elsif end enum esac except export extends extern false fi ` +
 	`final finally float fn for foreach from func function global go goto if impl implements import in include instanceof ` +
@@ -104,7 +104,7 @@ var (
 	tag    = lazyregexp.New(`^</?[A-Za-z][\w:-]*`)
 )
 
-// Pieces divides lines of the code. Joined, the texts of the pieces are the lines.
+// Pieces divides lines of the code. The texts of the pieces, joined, are the lines.
 func (c *Code) Pieces(lines string) (out []Piece) {
 	from := 0 // of the ordinary text before at
 	for at := 0; at < len(lines); {
@@ -124,7 +124,7 @@ func (c *Code) Pieces(lines string) (out []Piece) {
 	return out
 }
 
-// next returns the kind and the length of what begins at a place.
+// next returns the kind and the length of the piece that begins at a place.
 func (c *Code) next(lines string, at int) (Kind, int) {
 	f, s := c.family, lines[at:]
 	if f.diff {
@@ -174,8 +174,8 @@ func (c *Code) next(lines string, at int) (Kind, int) {
 	return Text, n
 }
 
-// until returns the length of the comment or string at the start of s. It looks for the end from a place on; without one, the
-// comment or string continues in the next line.
+// until returns the length of the comment or string at the start of s. It looks for the end mark from a place on;
+// without one, the comment or string continues in the next line.
 func (c *Code) until(end, s string, from int) int {
 	if i := strings.Index(s[from:], end); i >= 0 {
 		c.within = ""
@@ -185,7 +185,7 @@ func (c *Code) until(end, s string, from int) int {
 	return len(s)
 }
 
-// quoted is the length of the string at the start of s; 0 when it does not end on its line.
+// quoted returns the length of the string at the start of s; 0 when it does not end on its line.
 func quoted(s string) int {
 	for i := 1; i < len(s) && s[i] != '\n'; i++ {
 		switch s[i] {
@@ -200,7 +200,7 @@ func quoted(s string) int {
 	return 0
 }
 
-// diffLine is the kind of a line of a diff, and its length.
+// diffLine returns the kind of a line of a diff, and its length.
 func diffLine(s string) (Kind, int) {
 	n := lineOf(s)
 	for _, begins := range []string{"@@", "diff ", "index ", "--- ", "+++ "} {
@@ -217,7 +217,7 @@ func diffLine(s string) (Kind, int) {
 	return Text, max(n, 1) // the end of the line before
 }
 
-// lineOf is the length of the line at the start of s.
+// lineOf returns the length of the line at the start of s.
 func lineOf(s string) int {
 	if i := strings.IndexByte(s, '\n'); i >= 0 {
 		return i

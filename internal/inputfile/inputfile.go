@@ -1,8 +1,8 @@
-// Package inputfile opens files and folders that a flag, a setting, a model, or a repository names as input. It never
-// waits for one to be opened: a FIFO without a writer, or a device, is refused at once, also when it takes the place
-// of a file or a folder just before it is opened.
+// Package inputfile opens files and folders that a flag, a setting, a model, or a repository names as input. Opening
+// never waits: it refuses a FIFO without a writer, or a device, at once, even if that has just replaced a file or a
+// folder.
 //
-// A pipe that the shell has opened already, as /dev/fd/63 for <(command), is read: it has a writer, and the user
+// It reads a pipe that the shell has opened already, as /dev/fd/63 for <(command): that has a writer, and the user
 // named it on purpose.
 package inputfile
 
@@ -17,7 +17,7 @@ import (
 	"syscall"
 )
 
-// ErrIrregular is a name of something that is no file to read.
+// ErrIrregular: a name leads to something other than a regular file.
 var ErrIrregular = errors.New("it is no regular file")
 
 // readNow opens a pipe without waiting for its writer.
@@ -55,8 +55,8 @@ func Read(path string) ([]byte, error) {
 	return data, errors.Join(err, f.Close())
 }
 
-// OpenDir opens a folder, and nothing else. os.OpenRoot alone would wait for the writer of a pipe: with the separator
-// at the end of the path, the system refuses the pipe.
+// OpenDir opens a folder, and refuses anything else. os.OpenRoot alone would wait for the writer of a pipe; with a
+// separator at the end of the path, the system refuses the pipe.
 func OpenDir(path string) (*os.Root, error) {
 	root, err := os.OpenRoot(path + string(os.PathSeparator))
 	if where, ok := errors.AsType[*fs.PathError](err); ok {
@@ -65,7 +65,7 @@ func OpenDir(path string) (*os.Root, error) {
 	return root, err
 }
 
-// OpenDirIn opens a folder in an open folder, and nothing else: a pipe holds no "." that could be opened.
+// OpenDirIn opens a folder in an open folder, and refuses anything else: a pipe has no "." that could be opened.
 func OpenDirIn(root *os.Root, name string) (*os.Root, error) { return root.OpenRoot(name + "/.") }
 
 // OpenIn opens a file in an open folder for reading. Errors wrap ErrIrregular or the system's.
@@ -84,7 +84,7 @@ func OpenIn(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// FS gives the files of an open folder, as root.FS does, but to open a pipe does not wait for its writer.
+// FS returns the files of an open folder, as root.FS does, but opening a pipe does not wait for its writer.
 func FS(root *os.Root) fs.FS { return rootFS{root} }
 
 type rootFS struct{ root *os.Root }
@@ -95,7 +95,7 @@ func (r rootFS) Open(name string) (fs.File, error) {
 	return r.root.OpenFile(name, readNow, 0)
 }
 
-// ReadFS reads the beginning of a file, at most so many bytes. Errors have no path: the caller knows it.
+// ReadFS reads the beginning of a file, at most most bytes. Errors do not name the path: the caller knows it.
 func ReadFS(fsys fs.FS, name string, most int64) ([]byte, error) {
 	info, err := fs.Stat(fsys, name) // before it is opened: opening some devices does something
 	if err == nil && !info.Mode().IsRegular() {
@@ -119,7 +119,7 @@ func ReadFS(fsys fs.FS, name string, most int64) ([]byte, error) {
 	return data, WithoutPath(err)
 }
 
-// WithoutPath is an error without the path of its file.
+// WithoutPath returns an error without the path of its file.
 func WithoutPath(err error) error {
 	if where, ok := errors.AsType[*fs.PathError](err); ok {
 		return where.Err
@@ -146,7 +146,7 @@ func judge(path string, info fs.FileInfo) error {
 	return &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("%w but %s", ErrIrregular, what)}
 }
 
-// passed reports whether a name stands for a file that this process was given open.
+// passed reports whether a name stands for a file that this process inherited open.
 func passed(path string) bool {
 	return path == "/dev/stdin" || strings.HasPrefix(path, "/dev/fd/") || strings.HasPrefix(path, "/proc/self/fd/")
 }

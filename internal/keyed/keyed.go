@@ -1,5 +1,6 @@
-// Package keyed is a mutex for each key of a set that is not known before: the calls that change one task, for example.
-// A key costs memory only while it is locked or awaited. Waiters of a key get it in no promised order.
+// Package keyed is a mutex per key, for keys that are not known in advance: for example, it serializes the calls that
+// change one task. A key costs memory only while it is locked or awaited. The order in which waiters get a key is
+// undefined.
 package keyed
 
 import (
@@ -15,7 +16,7 @@ type Mutex[K comparable] struct {
 
 type lock struct {
 	held  chan struct{} // holds one element while the key is locked
-	users int           // that hold the key or wait for it; under mu of the Mutex
+	users int           // number of callers that hold the key or wait for it; under mu of the Mutex
 }
 
 // Lock waits until the key is free or the context ends. The returned function releases the key; calling it again does

@@ -1,5 +1,5 @@
 // Package lazyregexp compiles regular expressions when they are first used. Roost has about a hundred, and a command
-// uses few of them: to compile them all took a quarter of the time in which a command starts.
+// uses few of them: compiling all took a quarter of a command's start time.
 package lazyregexp
 
 import (
@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// New returns a function that gives the compiled expression. It compiles the expression at its first call, and panics
+// New returns a function that returns the compiled expression. Its first call compiles the expression, and panics
 // when that fails, as regexp.MustCompile does.
 func New(text string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })

@@ -44,14 +44,14 @@ func start(pid int) int64 {
 	return ticks
 }
 
-// Places of fields in the result of stat. The manual counts from 1, and the name is field 2.
+// Positions of fields in the result of stat. The manual counts from 1, and the name is field 2.
 const (
 	statState = 0  // field 3
 	statStart = 19 // field 22
 )
 
-// stat returns the fields of /proc/PID/stat behind the name. A process may put anything into its name, so the last ")"
-// ends it.
+// stat returns the fields of /proc/PID/stat after the name. A process may have any characters in its name, so the
+// last ")" ends it.
 func stat(pid int) []string {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package progress passes on how far a long piece of work is: a list, a search, a check or a sum over all tasks. Its
-// context carries the function that shows it, so no layer in between needs to know.
+// Package progress reports the progress of long work: a list, a search, a check or a sum over all tasks. The context
+// carries the function that shows it, so no layer in between needs to know of it.
 package progress
 
 import (
@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// State is how far a piece of work is.
+// State is the progress of a piece of work.
 type State struct {
 	What     string // "checking"
 	Done, Of int    // tasks; Of is 0 while their number is unknown
@@ -17,7 +17,7 @@ type State struct {
 
 type key struct{}
 
-// With makes work under a context call show after each task. Workers report from goroutines of their own, and With
+// With returns a context in which work calls show after each task. Workers report from several goroutines, but With
 // makes one call at a time: show must be quick, and decides how often it prints.
 func With(ctx context.Context, show func(State)) context.Context {
 	var one sync.Mutex
