@@ -9,11 +9,11 @@ import (
 	"github.com/roost-dev/roost/database"
 )
 
-// ErrBegun: there are accounts, so that no first one can be made.
+// ErrBegun: there are accounts already, so that no first one can be made.
 var ErrBegun = accounts.ErrBegun
 
-// BeginAccounts makes the tables of the database at url if it lacks them, and in it the first account with its token, which
-// may do everything, unless ErrBegun.
+// BeginAccounts makes the tables in the database at url if they are missing, and the first account, which may do
+// everything, with its token; it fails with ErrBegun if there are accounts.
 func BeginAccounts(ctx context.Context, url, name string) (api.IssuedToken, error) {
 	if err := database.Migrate(ctx, url); err != nil {
 		return api.IssuedToken{}, err

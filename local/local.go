@@ -1,10 +1,10 @@
-// Package local is Roost inside a Go program: it puts the store, the engine, the service and the server of one process
-// together, and gives the client through which the program works. The command line is such a program, too.
+// Package local is Roost inside a Go program: it assembles the store, the engine, the service and the server of one
+// process, and returns the client through which the program works. The command line is such a program, too.
 //
 // Open creates nothing on the disk; the first task creates the root. Several processes may open the same root at once:
 // one process works on a task at a time, and the others reach that process through its socket.
 //
-// A Roost without an engine only reads. Start gives it one, and Close ends what Start and Client began.
+// A Roost without an engine only reads. Start adds the engine, and Close ends what Start and Client began.
 package local
 
 import (
@@ -45,31 +45,31 @@ type Options struct {
 	Cache       string              // derived data; "" = the folder cache in the root
 	State       string              // the folder of the root's keys; "" = keys live as long as the process
 	Sources     []string            // other tools' storages, absolute
-	AutoSources bool                // and those found on this machine
+	AutoSources bool                // also use the storages found on this machine
 	Env         func(string) string // nil: a process without environment
 	Now         func() time.Time    // nil: time.Now
 	Version     api.Version         // of the program
 }
 
-// ErrKey: a server cannot use the file with the key of its group.
+// ErrKey: a server cannot use the file that holds the key of its group.
 var ErrKey = errors.New("the key of the group cannot be used")
 
-// Shared is the database of a group of servers.
+// Shared describes the database of a group of servers.
 type Shared struct {
 	DB   *database.DB
-	Key  string      // the file with the key of the group; the first server makes it
-	Warn func(error) // gets what does not stop work
+	Key  string      // the file that holds the key of the group; the first server makes it
+	Warn func(error) // gets errors that do not stop the work
 }
 
-// Roost is the tasks of one root and what works on them in this process. It is safe for concurrent use, except for
-// Start and Close.
+// Roost holds the tasks of one root and the parts of this process that work on them. It is safe for concurrent use,
+// except for Start and Close.
 type Roost struct {
 	opt    Options
 	store  *store.Store
 	engine *engine.Engine // nil before Start
 	socket *server.Socket
 
-	journals *postgres.Journals // of a database; nil: tasks are in folders
+	journals *postgres.Journals // in a database; nil: tasks are in folders
 	contents *content.Stores
 	requests *idempotency.Shared // nil before Requests
 	accounts *accounts.Accounts
@@ -81,7 +81,7 @@ type Roost struct {
 // Open checks the options and opens the tasks for reading.
 func Open(o Options) (*Roost, error) { return open(context.Background(), o, nil) }
 
-// OpenShared is Open of tasks in a database. The root then holds what is this server's own.
+// OpenShared is Open for tasks in a database. The root then holds only this server's own files.
 func OpenShared(ctx context.Context, o Options, shared Shared) (*Roost, error) {
 	return open(ctx, o, &shared)
 }
@@ -129,7 +129,7 @@ func open(ctx context.Context, o Options, shared *Shared) (*Roost, error) {
 	return r, nil
 }
 
-// sharedContents are the contents of checkpoints of the tasks of all servers.
+// sharedContents are the checkpoint contents of the tasks of all servers.
 type sharedContents struct {
 	*content.Stores
 	store *store.Store
@@ -137,7 +137,7 @@ type sharedContents struct {
 
 func (c sharedContents) Tasks(ctx context.Context) ([]store.Ref, error) { return c.store.Every(ctx) }
 
-// closeShared ends the work on the database; the connections are the caller's.
+// closeShared ends the work on the database; the caller closes the connections.
 func (r *Roost) closeShared(ctx context.Context) error {
 	if r.journals == nil {
 		return nil
@@ -151,7 +151,7 @@ func (r *Roost) closeShared(ctx context.Context) error {
 	return err
 }
 
-// Group is the token by which the servers that share a database recognise each other; nil without a database.
+// Group returns the token by which the servers that share a database recognize each other; nil without a database.
 func (r *Roost) Group() (*server.Group, error) {
 	if r.keys == nil {
 		return nil, nil
@@ -160,13 +160,14 @@ func (r *Roost) Group() (*server.Group, error) {
 	return &server.Group{Token: token}, err
 }
 
-// ReachedAt sets the address at which the other servers of the group reach this one, in place of a socket.
+// ReachedAt sets the address at which the other servers of the group reach this one, instead of a socket.
 func (r *Roost) ReachedAt(url string) { r.store.ReachedAt(func() string { return url }) }
 
-// announceFor is how long a server that was killed still counts as running.
+// announceFor is the time for which a killed server still counts as running.
 const announceFor = 10 * time.Second
 
-// Clones configures from where, and into which folder, a server clones workspaces that no server of the group has.
+// Clones configures the source and the folder from and into which a server clones workspaces that no server of the
+// group has.
 type Clones = reach.Cloning
 
 // Share sets the folders that this server of a group shares with others, as NAME=DIR, and how it clones workspaces. Call
@@ -206,7 +207,7 @@ func (r *Roost) Announce(ctx context.Context, url string) error {
 	return r.announce.Announce(ctx, document)
 }
 
-// Servers are the servers of the group that run; none without a database.
+// Servers returns the running servers of the group; none without a database.
 func (r *Roost) Servers(ctx context.Context) (list []api.GroupServer, err error) {
 	if r.journals == nil {
 		return nil, nil
@@ -221,7 +222,7 @@ func (r *Roost) Servers(ctx context.Context) (list []api.GroupServer, err error)
 	return list, err
 }
 
-// Devices are the browsers that are logged in with a token: to this server, or to all that share its database.
+// Devices returns the browsers that are logged in with a token: to this server, or to all that share its database.
 func (r *Roost) Devices(token string) *devices.Devices {
 	if r.journals == nil {
 		return devices.New(r.Root(), token, r.opt.Now)
@@ -229,7 +230,7 @@ func (r *Roost) Devices(token string) *devices.Devices {
 	return devices.InDatabase(r.journals.DB(), token, r.opt.Now)
 }
 
-// Requests are the requests with idempotency keys of all servers that share the database; nil without one.
+// Requests returns the requests with idempotency keys of all servers that share the database; nil without one.
 func (r *Roost) Requests(s *service.Service) idempotency.Requests {
 	if r.journals == nil {
 		return nil
@@ -240,25 +241,25 @@ func (r *Roost) Requests(s *service.Service) idempotency.Requests {
 	return r.requests
 }
 
-// Accounts are those of the people who use the servers of the database; nil without one.
+// Accounts returns the accounts of the people who use the servers of the database; nil without one.
 func (r *Roost) Accounts() *accounts.Accounts { return r.accounts }
 
-// Lost are the tasks of a database whose server has died.
+// Lost returns the tasks of a database whose server has died.
 func (r *Roost) Lost(ctx context.Context) ([]store.Ref, error) { return r.store.Lost(ctx) }
 
 func (r *Roost) millis() int64 { return r.opt.Now().UnixMilli() }
 
-// Root is the folder of Roost's own tasks.
+// Root returns the folder of Roost's own tasks.
 func (r *Roost) Root() string { return r.store.Root() }
 
-// Once reports whether something that is offered once for each root is to be offered now, and records it.
+// Once returns true at the first call with a name in a root, and records it: for offers that are made once per root.
 func (r *Roost) Once(name string) bool { return r.store.Once(name) }
 
-// Engine runs tasks in this process; nil before Start.
+// Engine returns the engine that runs tasks in this process; nil before Start.
 func (r *Roost) Engine() *engine.Engine { return r.engine }
 
-// Start starts the engine, and opens a socket with the first task that it works on: other processes answer, send and
-// cancel through it. brief: the process ends with its tasks, and begins no others. Close ends both.
+// Start starts the engine. With the engine's first task it also opens a socket, through which other processes answer,
+// send and cancel. brief: the process ends with its tasks, and begins no others. Close ends both.
 func (r *Roost) Start(o engine.Options, brief bool) *engine.Engine {
 	o.Now = r.millis
 	if r.contents != nil {
@@ -279,7 +280,7 @@ func (r *Roost) Start(o engine.Options, brief bool) *engine.Engine {
 	return r.engine
 }
 
-// Close ends the runs of the engine, saved, and the socket.
+// Close saves and ends the runs of the engine, and closes the socket.
 func (r *Roost) Close(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	if r.engine == nil {
@@ -288,7 +289,7 @@ func (r *Roost) Close(ctx context.Context) error {
 	return errors.Join(r.engine.Close(ctx), r.socket.Close(), r.closeShared(ctx))
 }
 
-// unbounded is for restarts that users make themselves: only a server obeys the settings of restarts.
+// unbounded is for restarts that users request: only a server obeys the settings for restarts.
 var unbounded = service.Restart{MaxAttempts: -1}
 
 // Service makes the service of this process. Before Start it only reads.
@@ -315,7 +316,7 @@ func (r *Roost) server(token string, guest bool, secrets []redact.Known) (*serve
 	})
 }
 
-// Client is a client of a server in this process; end must be called. Exports mask the secrets.
+// Client returns a client of a server in this process; the caller must call end. Exports mask the secrets.
 func (r *Roost) Client(secrets ...redact.Known) (c *client.Client, end func(), err error) {
 	token := server.SocketToken()
 	srv, err := r.server(token, false, secrets)
@@ -325,7 +326,8 @@ func (r *Roost) Client(secrets ...redact.Known) (c *client.Client, end func(), e
 	return client.Local(srv.Handler(), token), srv.End, nil
 }
 
-// Token is the token of the root for a server, a new one when fresh. notice reports a token that had to be replaced.
+// Token returns the token of the root for a server, a new one if fresh is set. notice reports that a token had to be
+// replaced.
 func (r *Roost) Token(fresh bool) (token, notice string, err error) {
 	if r.keys != nil {
 		if fresh {
@@ -339,7 +341,7 @@ func (r *Roost) Token(fresh bool) (token, notice string, err error) {
 	return server.OwnToken(r.store, fresh)
 }
 
-// Claim makes this process the server of the root. *presence.TakenError: another one is.
+// Claim makes this process the server of the root. *presence.TakenError: another process is the server.
 func (r *Roost) Claim() (*presence.Claim, error) {
 	if err := filelog.Trusted(r.Root()); err != nil {
 		return nil, fmt.Errorf("become the server of %s: %w", r.Root(), err)
