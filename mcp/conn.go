@@ -25,20 +25,20 @@ import (
 // protocol is the version of MCP that Roost uses; see the package comment.
 const protocol = "2025-11-25"
 
-// endGrace is the time that the library may take to give up a cancelled call before its connection
-// is cut, and how long a server may take to react to the end of its session.
+// endGrace is the time that the library has to give up a cancelled call before its connection is cut, and that a
+// server has to react to the end of its session.
 const endGrace = 500 * time.Millisecond
 
-// How long an error waits for the server's exit status and its last output.
+// How long an error message waits for the server's exit status and its last output.
 const (
 	exitWait   = 2 * time.Second        // the output has ended: the process is exiting
 	outputWait = 200 * time.Millisecond // the process may live on
 	waitSteps  = 20                     // steps of a wait: see waitWithin
 )
 
-// waitWithin waits until done is closed or has a value, or until the limit has passed in steps
-// in which this process ran. On a busy machine the process may be suspended for longer than
-// the limit: then a single timer would have expired although done is about to be closed.
+// waitWithin waits until done is closed or has a value, or until the limit has passed in steps in which this process
+// ran. On a busy machine the process may be suspended for longer than the limit; a single timer would then expire
+// although done is about to be closed.
 func waitWithin[T any](done <-chan T, limit time.Duration) (got T, ok bool) {
 	for range waitSteps {
 		select {
@@ -50,7 +50,7 @@ func waitWithin[T any](done <-chan T, limit time.Duration) (got T, ok bool) {
 	return got, false
 }
 
-// CallError means that a call has no result. Its texts are fit to be shown.
+// CallError means that a call has no result. Its texts can be shown to users.
 type CallError struct {
 	Server  string
 	Reason  string
@@ -76,7 +76,7 @@ type conn struct {
 	server Server
 	hub    *Hub
 
-	mu      sync.Mutex // held while connecting
+	mu      sync.Mutex // held during a connect
 	current *session
 	closed  bool
 }
@@ -84,20 +84,20 @@ type conn struct {
 // session is one connection.
 type session struct {
 	*sdk.ClientSession
-	child  *shell.Child // of stdio
+	child  *shell.Child // with stdio
 	stderr *tail
 	junk   *tail
-	web    *http.Transport // of a server over HTTP
-	url    string          // of a server over HTTP, with the keys in it
-	login  *login          // of a server over HTTP; nil when its definition has an Authorization header
+	web    *http.Transport // with HTTP
+	url    string          // with HTTP; contains the keys
+	login  *login          // with HTTP; nil when the definition has an Authorization header
 	cancel context.CancelFunc
-	broken atomic.Bool   // it was cut: no call uses it any more
-	ended  atomic.Bool   // of stdio: its output has ended
+	broken atomic.Bool   // the connection was cut: calls no longer use it
+	ended  atomic.Bool   // with stdio: the output has ended
 	dead   chan struct{} // closed when the connection is over
 	once   sync.Once
 }
 
-// session returns the connection, or makes one. fresh means that it was made just now.
+// session returns the connection, or makes one. fresh means that it is new.
 func (c *conn) session(ctx context.Context) (s *session, fresh bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -116,8 +116,8 @@ func (c *conn) session(ctx context.Context) (s *session, fresh bool, err error) 
 	return c.current, err == nil, err
 }
 
-// connect starts or reaches the server and initialises the session, which is nil with an
-// error. ctx bounds only the connecting; the connection outlives ctx.
+// connect starts or reaches the server and initializes the session, which is nil after an error. ctx bounds only the
+// connect; the connection outlives ctx.
 func (c *conn) connect(ctx context.Context) (*session, error) {
 	server, err := c.server.expanded(c.hub.opt.Workspace, c.hub.opt.Env)
 	if err != nil {
@@ -205,7 +205,8 @@ func (s *session) open(life context.Context, server Server, o Options) (sdk.Tran
 	}, nil
 }
 
-// over reports whether the connection is dead. The library may notice that later than the process and the pipe show it.
+// over reports whether the connection is dead. The process and the pipe may show that earlier than the library
+// notices it.
 func (s *session) over() bool {
 	if s.child != nil && s.child.Status() != "" {
 		return true
@@ -248,7 +249,7 @@ func (s *session) end() {
 	})
 }
 
-// describe returns a text about a failure, with the server's exit status and its last output.
+// describe returns a text about a failure, with the server's exit status and the end of its output.
 func (s *session) describe(h *Hub, err error) string {
 	text := err.Error()
 	if s.url != "" {
@@ -326,9 +327,9 @@ func (c *conn) drop(s *session) {
 	s.end()
 }
 
-// undelivered reports whether the call certainly did not reach the server, or the server has
-// no such session or refused the call without a log-in. A connection that was closed before the call took nothing of it; a
-// pipe without a reader took at most a part.
+// undelivered reports whether the call certainly did not reach the server, or the server has no such session or
+// refused the call without a log-in. A connection that was closed before the call carried nothing of it; a pipe
+// without a reader took at most a part.
 func undelivered(err error) bool {
 	return errors.Is(err, sdk.ErrSessionMissing) || errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, errLogin) ||
 		errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EPIPE)
@@ -387,8 +388,8 @@ func newClient(life context.Context, endpoint string, headers map[string]string)
 }
 
 // RoundTrip adds the headers, or the token, for the server itself only: a redirect to another server does not carry
-// them. A token that the server refuses is renewed once. A request ends with the connection: the library waits for some of
-// its own, such as the notice that a call is cancelled, longer than a user would.
+// them. It renews a token once if the server refuses it. A request ends with the connection: otherwise the library
+// would wait for some of its own requests, such as the notice of a cancelled call, longer than a user would.
 func (c *httpClient) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	stop := context.AfterFunc(c.life, cancel)
@@ -441,7 +442,7 @@ func (c *httpClient) send(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// bounded is a body that frees its context when it is closed.
+// bounded is a body that releases its context when it is closed.
 type bounded struct {
 	io.ReadCloser
 	free func()
@@ -457,9 +458,8 @@ const maxMessage = 16 << 20
 
 var errLong = fmt.Errorf("it sent a message of more than %d MB", maxMessage>>20)
 
-// jsonLines reads the lines of a server's stdout that are JSON. Many servers print a
-// greeting or a log there, which must not end the connection; errors quote the other
-// lines.
+// jsonLines reads those lines of a server's stdout that are JSON. Many servers print a greeting or a log there, which
+// must not end the connection; errors quote such lines.
 type jsonLines struct {
 	r    *bufio.Reader
 	from io.Closer
@@ -487,7 +487,7 @@ func (l *jsonLines) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// line is the next line if it is JSON, with its end; nil for another one.
+// line returns the next line with its end if it is JSON, otherwise nil.
 func (l *jsonLines) line() ([]byte, error) {
 	var line []byte
 	for {
@@ -514,7 +514,7 @@ func (l *jsonLines) line() ([]byte, error) {
 	}
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the end of the bytes written to it.
 type tail struct {
 	mu   sync.Mutex
 	data []byte
@@ -533,7 +533,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lastLines are the last lines, safe for a terminal; "" when there are none.
+// lastLines returns the last lines, safe for a terminal; "" when there are none.
 func (t *tail) lastLines() string {
 	t.mu.Lock()
 	text := string(t.data)

@@ -15,18 +15,18 @@ import (
 	"github.com/roost-dev/roost/internal/inputfile"
 )
 
-// Why a settings file is not changed.
+// The reasons why a settings file is not changed.
 var (
 	ErrDefined   = errors.New("the file defines a server of this name already")
 	ErrUndefined = errors.New("the file defines no server of this name")
 )
 
-// WorkspaceFile is the file of a workspace that defines servers; it need not exist.
+// WorkspaceFile returns the path of a workspace's file that defines servers; it need not exist.
 func WorkspaceFile(workspace string) string {
 	return filepath.Join(workspace, filepath.FromSlash(workspaceFile))
 }
 
-// Definition is a server as a settings file has it: one JSON object.
+// Definition returns a server in the form of a settings file: one JSON object.
 func (s Server) Definition() []byte {
 	var o esjson.Object
 	texts := func(name string, m map[string]string) {
@@ -56,8 +56,8 @@ func (s Server) Definition() []byte {
 	return o.Bytes()
 }
 
-// Define writes a server into the settings file s.File, and keeps every other byte of it. A name that the file has is
-// ErrDefined, unless replace. Nothing is written that Load would not read back as a usable server.
+// Define writes a server into the settings file s.File, and keeps every other byte of it. If the file has the name,
+// the error is ErrDefined, unless replace is set. Define refuses a server that Load would not read back as usable.
 func Define(s Server, replace bool) error {
 	return change(s, func(data []byte) ([]byte, error) {
 		if len(bytes.TrimSpace(data)) == 0 {
@@ -130,7 +130,8 @@ func change(s Server, edit func([]byte) ([]byte, error)) error {
 	return atomicfile.Write(path, next)
 }
 
-// plainPlace refuses a file of a workspace that is reached by a link: a repository could make it lead anywhere.
+// plainPlace refuses a file of a workspace that is reached through a link: a repository could make the link lead
+// anywhere.
 func plainPlace(path string) error {
 	for _, at := range []string{filepath.Dir(path), path} {
 		info, err := os.Lstat(at)
@@ -144,7 +145,7 @@ func plainPlace(path string) error {
 	return nil
 }
 
-// withMember is esjson.Set, except that a new member gets a line of its own where the others have one.
+// withMember is esjson.Set, but a new member gets its own line where the others have one.
 func withMember(obj []byte, key string, val []byte) []byte {
 	next := esjson.Set(obj, key, val)
 	_, has := esjson.Get(obj, key)

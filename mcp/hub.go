@@ -24,19 +24,18 @@ import (
 
 // Options configure a Hub.
 type Options struct {
-	Servers   []Server // the allowed ones; a Hub never starts others
+	Servers   []Server // the allowed servers; a Hub never starts others
 	Workspace string   // absolute
 	Env       func(string) string
-	// Mark is an environment entry by which the servers' processes are found. All runs of a
-	// task have the same.
+	// Mark is an environment entry by which the servers' processes are found. It is the same in all runs of a task.
 	Mark    string
 	Version string        // of this program
-	Connect time.Duration // what connecting may take; 0 = 10 s
+	Connect time.Duration // time limit of a connect; 0 = 10 s
 	Masks   *redact.Redactor
 	Logins  Logins
 }
 
-// Hub has the connections of one run. It is safe for concurrent use.
+// Hub holds the connections of one run. It is safe for concurrent use.
 type Hub struct {
 	opt   Options
 	conns map[string]*conn
@@ -63,7 +62,7 @@ func (h *Hub) clean(text string) string {
 	return cut(strings.TrimSpace(redact.Terminal(text)), 2000)
 }
 
-// Server is the definition of a server that may be called.
+// Server returns the definition of a server that may be called.
 func (h *Hub) Server(name string) (Server, bool) {
 	if c, ok := h.conns[name]; ok {
 		return c.server, true
@@ -71,12 +70,12 @@ func (h *Hub) Server(name string) (Server, bool) {
 	return Server{}, false
 }
 
-// Names are the servers that may be called, in order.
+// Names returns the servers that may be called, in order.
 func (h *Hub) Names() []string {
 	return slices.Sorted(maps.Keys(h.conns))
 }
 
-// Menu is the list of a server's offers, or the reason why the list is unknown.
+// Menu lists a server's offers, or states why the list is unknown.
 type Menu struct {
 	Server    Server
 	Tools     []Offer
@@ -85,9 +84,8 @@ type Menu struct {
 	Err       error
 }
 
-// Open connects to every server, in parallel, and asks what it offers. It returns
-// when all have answered or the time limit has passed. First it ends the processes of an
-// earlier run of the task that was killed.
+// Open connects to every server, in parallel, and requests its offers. It returns when all have answered or the time
+// limit has passed. First it ends the processes that a killed run of the task left.
 func (h *Hub) Open(ctx context.Context) []Menu {
 	names := h.Names()
 	menus := make([]Menu, len(names))
@@ -167,7 +165,7 @@ func (h *Hub) Call(ctx context.Context, server, tool string, arguments json.RawM
 	return out, err
 }
 
-// Read reads a server's resource; errors as of Call.
+// Read reads a server's resource. Errors are as for Call.
 func (h *Hub) Read(ctx context.Context, server, uri string) (Result, error) {
 	var out Result
 	err := h.call(ctx, server, func(ctx context.Context, s *session) error {
@@ -217,14 +215,14 @@ const (
 type Offer struct {
 	Server      string
 	Tool        string // the server's name for it
-	Name        string // the model's name for it
+	Name        string // the name that the model uses
 	Description string
 	Schema      json.RawMessage
 	ReadOnly    bool // according to the server, the tool changes nothing
-	Always      bool // its definition lets it run unasked
+	Always      bool // the definition lets it run without asking
 }
 
-// offersOf are a server's tools by name. notes has the tools that cannot be offered, and why.
+// offersOf returns a server's tools by name. notes names the tools that cannot be offered, and why.
 func offersOf(s Server, tools []*sdk.Tool) (list []Offer, notes []string) {
 	seen := map[string]bool{}
 	for _, t := range tools {
@@ -262,10 +260,9 @@ func offersOf(s Server, tools []*sdk.Tool) (list []Offer, notes []string) {
 	return list, notes
 }
 
-// repairedSchema is a schema that every provider accepts: an object, with its properties, and
-// without members that some providers refuse at the top. The server checks its input itself,
-// so a schema that demands less risks only a mistake of the model. Members are in a fixed
-// order, so that the same schema gives the same bytes.
+// repairedSchema returns a schema that every provider accepts: an object, with its properties, and without members
+// that some providers refuse at the top level. The server checks its input itself, so with a laxer schema only the
+// model can err. Members are in a fixed order, so that the same schema gives the same bytes.
 func repairedSchema(raw []byte) (json.RawMessage, error) {
 	if len(raw) > maxSchema {
 		return nil, fmt.Errorf("its schema has %d bytes, more than %d", len(raw), maxSchema)
@@ -307,7 +304,7 @@ type Resource struct {
 	Template    bool // URI has variables in braces
 }
 
-// resources are the resources that a server lists, none when it does not answer.
+// resources returns the resources that a server lists, none when it does not answer.
 func resources(ctx context.Context, s *session) (list []Resource) {
 	add := func(uri, name, description string, template bool) {
 		list = append(list, Resource{printable(uri), cut(printable(name), 100), cut(printable(description), 300), template})
@@ -342,7 +339,7 @@ type Result struct {
 	Failed bool // the tool reported a failure
 }
 
-// Image is a picture of a kind that models take.
+// Image is a picture of a media type that models accept.
 type Image struct {
 	Media string
 	Data  []byte
@@ -365,8 +362,8 @@ func (p *resultBuilder) text(text string) {
 	}
 }
 
-// image adds an image under the media type that its first bytes show: a provider refuses a
-// request with an image of another type than its name.
+// image adds an image under the media type that its first bytes show: a provider refuses a request with an image
+// whose named type is wrong.
 func (p *resultBuilder) image(media string, data []byte) {
 	kind := pictureOf(data)
 	switch {
@@ -380,7 +377,7 @@ func (p *resultBuilder) image(media string, data []byte) {
 	}
 }
 
-// pictureOf is the media type of a picture of a kind that models take; "" for other bytes.
+// pictureOf returns the media type of a picture that models accept; "" for other bytes.
 func pictureOf(data []byte) string {
 	switch kind := http.DetectContentType(data); kind {
 	case "image/png", "image/jpeg", "image/gif", "image/webp":

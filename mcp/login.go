@@ -21,25 +21,25 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 )
 
-// LoginTime is the time that a person may take in the browser.
+// LoginTime is the time that a person has for the log-in in the browser.
 const LoginTime = 10 * time.Minute
 
 // ErrNoLogin means that a server answers without a log-in.
 var ErrNoLogin = errors.New("the server wants no log-in")
 
-// LoginPage is the page that a person is asked to open.
+// LoginPage is the page that a person must open.
 type LoginPage struct {
-	Server string // the address of the MCP server, fit to be shown
-	Issuer string // who asks for the log-in
+	Server string // the address of the MCP server, safe to show
+	Issuer string // the server that asks for the log-in
 	URL    string // the page
 	Scopes []string
 }
 
 // Login logs a person in to a server by OAuth: the authorization code grant with PKCE (S256), with metadata that the
-// server and its authorization server publish, and with a client that is registered for this log-in. show brings the
-// page before the person; the browser comes back to a port of 127.0.0.1 that is open only meanwhile, and only with the
-// state of this log-in. The tokens are kept in l. Only an allowed server is logged in to, and only over https, or http on
-// loopback.
+// server and its authorization server publish, and with a client that is registered for this log-in. show presents
+// the page to the person; the browser returns to a port of 127.0.0.1 that is open only during the log-in and accepts
+// only the state of this log-in. Login stores the tokens in l. It refuses a server that is not allowed, and any
+// address but https, or http on loopback.
 func (l Logins) Login(ctx context.Context, s Server, workspace string, env func(string) string,
 	show func(context.Context, LoginPage) error,
 ) error {
@@ -97,19 +97,19 @@ func (l Logins) Login(ctx context.Context, s Server, workspace string, env func(
 	return l.keep(ctx, s, k)
 }
 
-// loginPlan holds the facts that discover and register find out for a log-in.
+// loginPlan holds what discover and register find out for a log-in.
 type loginPlan struct {
 	resource string // the server's address
-	audience string // what its metadata calls it: the resource that a token is for
+	audience string // the name of the resource that a token is for, from the server's metadata
 	server   *oauthex.AuthServerMeta
 	scopes   []string
 	redirect string
 
 	client, secret string
-	basic          bool // the secret goes into a header
+	basic          bool // send the secret in a header
 }
 
-// discover finds the authorization server that logs people in to a server, and what it supports.
+// discover finds the authorization server for an MCP server, and what it supports.
 func discover(ctx context.Context, s Server, workspace string, env func(string) string) (*loginPlan, error) {
 	full, err := s.expanded(workspace, env)
 	switch {
@@ -168,8 +168,8 @@ func discover(ctx context.Context, s Server, workspace string, env func(string) 
 	return p, nil
 }
 
-// secure reports whether what is sent to an address stays unread on the way: it is https, or http on this machine for a
-// server that is there too. A server elsewhere must not lead requests to programs of this machine.
+// secure reports whether nobody can read what is sent to an address: it is https, or http on this machine for a
+// server on this machine. A server elsewhere must not direct requests to programs of this machine.
 func secure(u, server *url.URL) bool {
 	here := func(u *url.URL) bool {
 		ip := net.ParseIP(u.Hostname())
@@ -180,7 +180,7 @@ func secure(u, server *url.URL) bool {
 
 func origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
-// challenge greets a server without a token, and returns why it refuses.
+// challenge sends a request without a token, and returns the server's reasons to refuse it.
 func challenge(ctx context.Context, s Server) ([]oauthex.Challenge, error) {
 	const greeting = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + protocol +
 		`","capabilities":{},"clientInfo":{"name":"roost","version":"0"}}}`
@@ -215,7 +215,8 @@ func challenge(ctx context.Context, s Server) ([]oauthex.Challenge, error) {
 	return list, nil
 }
 
-// metadata is what a server publishes about itself (RFC 9728); nil when it publishes nothing, or only about other servers.
+// metadata returns what a server publishes about itself (RFC 9728); nil when it publishes nothing, or only about
+// other servers.
 func metadata(ctx context.Context, u *url.URL, challenges []oauthex.Challenge) *oauthex.ProtectedResourceMetadata {
 	const wellKnown = "/.well-known/oauth-protected-resource"
 	places := []string{origin(u) + wellKnown + strings.TrimRight("/"+strings.Trim(u.Path, "/"), "/"), origin(u) + wellKnown}
@@ -237,7 +238,7 @@ func metadata(ctx context.Context, u *url.URL, challenges []oauthex.Challenge) *
 	return nil
 }
 
-// register makes a client for this log-in.
+// register registers a client for this log-in.
 func (p *loginPlan) register(ctx context.Context) error {
 	if p.server.RegistrationEndpoint == "" {
 		return fmt.Errorf("%s registers no clients by itself: put a token into a header of the definition instead", p.server.Issuer)
@@ -255,7 +256,7 @@ func (p *loginPlan) register(ctx context.Context) error {
 	return nil
 }
 
-// page is the address of the page where the person logs in.
+// page returns the address of the page where the person logs in.
 func (p *loginPlan) page(state, verifier string) string {
 	sum := sha256.Sum256([]byte(verifier))
 	q := url.Values{
@@ -273,13 +274,13 @@ func (p *loginPlan) page(state, verifier string) string {
 	return p.server.AuthorizationEndpoint + sep + q.Encode()
 }
 
-// callback is the answer that the browser brings back: a code or an error.
+// callback is the answer that the browser returns: a code or an error.
 type callback struct {
 	code string
 	err  error
 }
 
-// callbackHandler takes the first answer with the right state; others change nothing.
+// callbackHandler accepts the first answer with the right state, and ignores others.
 func (p *loginPlan) callbackHandler(state string, answers chan<- callback) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()

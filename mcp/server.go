@@ -1,31 +1,28 @@
-// Package mcp holds the connections to MCP servers that a task works with: which
-// servers there are, which of them the user has agreed to, and calling them.
+// Package mcp connects a task to MCP servers: it finds the servers, checks which of them the user has agreed to, and
+// calls them.
 //
-// Settings are Roo's: a JSON file with `mcpServers`, one in the workspace
-// (`.roo/mcp.json`), the user's own next to Roost's settings, and those of editors.
-// The first file that defines a name counts, in this order. A definition that a
-// repository or another tool wrote starts nothing by itself: the user agrees to each one
-// once (Choices), by a hash of all that it runs, sends or may do unasked. The hash covers
-// the command line, not the content of the program that it names.
+// Settings are Roo's: a JSON file with `mcpServers`, one in the workspace (`.roo/mcp.json`), the user's own next to
+// Roost's settings, and those of editors. The first file that defines a name counts, in this order. A definition that
+// a repository or another tool wrote starts nothing by itself: the user agrees to each one once (Choices); the
+// agreement holds for a hash of all that the definition runs, sends or may do without asking. The hash covers the
+// command line, not the content of the program that it names.
 //
-// A Hub has the connections of one run. It opens them in parallel within a time limit.
-// The tools that the servers offer then stay the run's tools until its end: a list of
-// tools that changes invalidates every cached request before it. A server that cannot be
-// reached is an error for the call that needs it. A call whose connection was already dead
-// connects once more; a call whose connection dies while it runs is not repeated, because
-// it may have taken effect.
+// A Hub has the connections of one run. It opens them in parallel within a time limit. The tools that the servers
+// offer then stay the same until the run ends: a changed list of tools would invalidate the provider's cache. If a
+// server cannot be reached, the call that needs it fails. A call whose connection was already dead connects once
+// more; a call whose connection dies while it runs is not repeated, because it may have taken effect.
 //
-// All processes of a task's servers carry one mark, the same in every run: the next run ends what a killed one left. They
-// end when their stdin closes, and on Linux by SIGTERM when Roost dies.
+// All processes of a task's servers carry one mark, the same in every run: the next run ends the processes that a
+// killed run left. They end when their stdin closes, and on Linux by SIGTERM when Roost dies.
 //
-// Texts of servers are not trusted: they are bounded and lose their control characters,
-// and a schema that a provider would refuse is repaired or its tool left out.
+// Texts of servers are not trusted: they are bounded and lose their control characters. A schema that a provider
+// would refuse is repaired, or its tool is left out.
 //
 // A person may log in to a server on the web by OAuth (Logins). A run uses and renews the tokens; only Login starts a
-// log-in, and nothing else does. A token goes to the server that it was made for, and nowhere else.
+// log-in. A token goes only to the server that it was made for.
 //
 // Limits: servers get no roots, no sampling and no questions to the user. The protocol version is 2025-11-25, which
-// servers of all ages know; the newer version's greeting makes some of them hang up.
+// old and new servers know; the newer version's greeting makes some of them close the connection.
 package mcp
 
 import (
@@ -58,7 +55,7 @@ import (
 // Kind is the way in which a server is reached.
 type Kind string
 
-// The kinds.
+// The kinds of servers.
 const (
 	Stdio Kind = "stdio"
 	HTTP  Kind = "streamable-http"
@@ -68,7 +65,7 @@ const (
 // Scope is the owner of the file that holds a definition.
 type Scope string
 
-// The scopes.
+// The scopes of definitions.
 const (
 	Workspace Scope = "workspace"
 	Own       Scope = "own"
@@ -78,12 +75,12 @@ const (
 // State decides whether a server is used.
 type State string
 
-// The states.
+// The states of servers.
 const (
 	Allowed    State = "allowed"
 	NotAllowed State = "not allowed" // the user has not agreed to it, or not to its present version
 	Denied     State = "denied"
-	Disabled   State = "disabled" // by its own definition
+	Disabled   State = "disabled" // its own definition disables it
 	Invalid    State = "invalid"
 )
 
@@ -100,16 +97,16 @@ type Server struct {
 	File  string `json:"-"` // the file that defines it, absolute
 	Kind  Kind   `json:"-"`
 
-	Command string            `json:"command"` // stdio
+	Command string            `json:"command"` // with stdio
 	Args    []string          `json:"args"`
 	Env     map[string]string `json:"env"`
 	Dir     string            `json:"cwd"` // relative to the workspace; "" = the workspace
 
-	URL     string            `json:"url"` // the others
+	URL     string            `json:"url"` // with HTTP
 	Headers map[string]string `json:"headers"`
 
 	Disabled bool          `json:"disabled"`
-	Always   []string      `json:"alwaysAllow"`   // tools that run unasked
+	Always   []string      `json:"alwaysAllow"`   // tools that run without asking
 	Off      []string      `json:"disabledTools"` // tools that are not offered
 	Timeout  time.Duration `json:"-"`
 
@@ -127,8 +124,8 @@ func (s Server) authorized() bool {
 	return false
 }
 
-// Hash covers everything in a definition that the user agrees to: what it runs or contacts,
-// with which settings, and what it may do unasked.
+// Hash returns a hash of everything in a definition that the user agrees to: what it runs or contacts, with which
+// settings, and what it may do without asking.
 func (s Server) Hash() string {
 	// Maps are written in the order of their keys.
 	b, err := json.Marshal([]any{s.Kind, s.Command, s.Args, s.Env, s.Dir, s.URL, s.Headers, s.Always})
@@ -139,9 +136,8 @@ func (s Server) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Line is what a server runs or contacts, for the user: with variables as they were
-// written, without the parts of an address that hold keys, and with masks over texts in a
-// command line that look like keys.
+// Line describes for the user what a server runs or contacts: with variables as written, without the parts of an
+// address that hold keys, and with masks over texts in a command line that look like keys.
 func (s Server) Line() string {
 	if s.Kind != Stdio {
 		return Address(s.URL)
@@ -152,8 +148,8 @@ func (s Server) Line() string {
 
 var keys = sync.OnceValue(func() *redact.Redactor { return redact.New() })
 
-// Address is a URL without user, query and fragment, and without parts of its path
-// that are as long as a key: some services put their keys there.
+// Address returns a URL without user, query and fragment, and without parts of its path that are as long as a key:
+// some services put keys there.
 func Address(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" {
@@ -175,7 +171,7 @@ func Address(raw string) string {
 // longPart is the length in bytes from which a part of a path may be a key.
 const longPart = 20
 
-// keysOf are the parts of a URL that Address leaves out, both escaped and unescaped.
+// keysOf returns the parts of a URL that Address leaves out, both escaped and unescaped.
 func keysOf(raw string) (list []string) {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -200,11 +196,11 @@ func keysOf(raw string) (list []string) {
 	return list
 }
 
-// variables are Roo's: ${env:NAME}, and ${workspaceFolder}.
+// variables matches Roo's: ${env:NAME}, and ${workspaceFolder}.
 var variables = lazyregexp.New(`\$\{(env:[^}]*|workspaceFolder)\}`)
 
-// expanded is the definition with its variables replaced. A variable that is not set is
-// an error: a server with an incomplete key would only fail later.
+// expanded returns the definition with its variables replaced. An unset variable is an error: a server with an
+// incomplete key would only fail later.
 func (s Server) expanded(workspace string, env func(string) string) (Server, error) {
 	var missing []string
 	fill := func(text string) string {
@@ -244,9 +240,8 @@ func (s Server) expanded(workspace string, env func(string) string) (Server, err
 	return s, nil
 }
 
-// inherited are the variables that a server gets from our environment. A server is another
-// author's program: it gets other variables, tokens among them, only when its definition
-// names them.
+// inherited are the variables that a server gets from Roost's environment. A server is another author's program: it
+// gets other variables, tokens among them, only if its definition names them.
 var inherited = []string{
 	"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
 	"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "DOCKER_HOST", "NVM_DIR", "PYENV_ROOT",
@@ -260,7 +255,7 @@ var inheritedWindows = []string{
 	"SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR", "COMSPEC",
 }
 
-// environment is the environment of a server's process, the definition's own variables last.
+// environment returns the environment of a server's process, the definition's own variables last.
 func (s Server) environment(env func(string) string) []string {
 	names := inherited
 	if runtime.GOOS == "windows" {
@@ -283,9 +278,9 @@ var (
 	plainHeader = lazyregexp.New(`(?i)^(accept.*|content-.*|user-agent|host|origin|referer|mcp-.*|cache-control)$`)
 )
 
-// Secrets are the values in the definitions that must never be shown: those of headers, of
-// variables with the names of secrets, and the keys in addresses. Others stay: masking a
-// folder or a word like "production" everywhere would blind the model.
+// Secrets returns the values in the definitions that must never be shown: those of headers, of variables with the
+// names of secrets, and the keys in addresses. Other values stay visible: masking a folder or a word like
+// "production" everywhere would blind the model.
 func Secrets(servers []Server, workspace string, env func(string) string) []redact.Known {
 	var out []redact.Known
 	add := func(kind, value string) {
@@ -316,7 +311,7 @@ func Secrets(servers []Server, workspace string, env func(string) string) []reda
 	return out
 }
 
-// maxTool is the longest name that all providers take.
+// maxTool is the longest name, in bytes, that all providers accept.
 const maxTool = 64
 
 var (
@@ -337,8 +332,8 @@ func Sanitise(name string) string {
 	return name
 }
 
-// ToolName is the name by which a model calls a server's tool. A name that is too long is
-// cut, and ends in a hash of the whole.
+// ToolName returns the name by which a model calls a server's tool. A name that is too long is cut, and ends in a
+// hash of the whole name.
 func ToolName(server, tool string) string {
 	name := "mcp--" + Sanitise(server) + "--" + Sanitise(tool)
 	if len(name) > maxTool {
@@ -348,8 +343,8 @@ func ToolName(server, tool string) string {
 	return name
 }
 
-// Canonical is the name under which a tool is offered, given a name with "__" where
-// the offered one has "--". ok reports whether it is the name of a server's tool at all.
+// Canonical returns the name under which a tool is offered, for a name that may have "__" in place of "--". ok
+// reports whether it is the name of a server's tool at all.
 func Canonical(name string) (canonical string, ok bool) {
 	if strings.HasPrefix(name, "mcp--") {
 		return name, true
@@ -365,17 +360,17 @@ func Canonical(name string) (canonical string, ok bool) {
 // workspaceFile is the file in which a workspace keeps its servers.
 const workspaceFile = ".roo/mcp.json"
 
-// Files are the files that define servers. The workspace's own comes first and is not
-// listed here. None of them need exist.
+// Files lists the files that define servers. The workspace's own file comes before them and is not listed here. No
+// file need exist.
 type Files struct {
-	Own     string   // the user's; its servers need no agreement. "" = none
+	Own     string   // the user's file; its servers need no agreement. "" = none
 	Editors []string // Roo's mcp_settings.json, the first one first
-	Choices Choices  // the user's decisions about the others
+	Choices Choices  // the user's decisions about the other servers
 	Logins  Logins   // the user's log-ins
 }
 
-// Load returns the servers that a task in a workspace has, by name, with their states,
-// and a description of each file that could not be read.
+// Load returns the servers for a task in a workspace, by name, with their states, and a description of each file that
+// could not be read.
 func (p Files) Load(workspace string) (servers []Server, problems []string) {
 	taken := map[string]bool{}
 	add := func(path string, list []Server, err error) {
@@ -408,7 +403,7 @@ func (p Files) Load(workspace string) (servers []Server, problems []string) {
 	return servers, problems
 }
 
-// readWorkspace reads the workspace's file and follows no link that leads out of it.
+// readWorkspace reads the workspace's file. It refuses a link that leads out of the workspace.
 func readWorkspace(workspace, path string) ([]Server, error) {
 	root, err := inputfile.OpenDir(workspace)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -525,12 +520,12 @@ func isPlainName(name string) bool {
 	return name != "" && len(name) <= maxName && utf8.ValidString(name) && !strings.ContainsFunc(name, steers)
 }
 
-// steers reports a character that controls a terminal or the direction of text.
+// steers reports whether a character controls a terminal or the direction of text.
 func steers(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == 0x2028 || r == 0x2029
 }
 
-// printable is a server's text without characters that control a terminal or the direction of text.
+// printable returns a server's text without characters that control a terminal or the direction of text.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && steers(r) {
@@ -540,7 +535,7 @@ func printable(text string) string {
 	}, strings.ToValidUTF8(text, "\uFFFD"))
 }
 
-// cut shortens a text to so many bytes, at a character.
+// cut shortens a text to at most most bytes, at a character.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -552,7 +547,7 @@ func cut(text string, most int) string {
 	return text[:most] + "…"
 }
 
-// readFile reads a settings file that need not exist.
+// readFile reads a settings file; a missing file is no error.
 func readFile(fsys fs.FS, name string, scope Scope, path string) ([]Server, error) {
 	data, err := inputfile.ReadFS(fsys, name, maxFile+1)
 	switch {
@@ -566,14 +561,14 @@ func readFile(fsys fs.FS, name string, scope Scope, path string) ([]Server, erro
 	return Parse(data, scope, path)
 }
 
-// Choices is a folder with the user's decisions about definitions that others wrote, one
-// file each, so that two programs that write at once lose nothing of each other.
+// Choices is a folder with the user's decisions about definitions that others wrote. Each has its own file, so that
+// two programs that write at once lose nothing.
 type Choices struct {
 	Dir string // "" = no decisions
 }
 
-// choice is the decision about one definition. A yes holds for the definition as it is now,
-// a no for every later version too.
+// choice is the decision about one definition. Consent holds for the present definition only, a refusal also for
+// every later version.
 type choice struct {
 	File    string `json:"file"`
 	Name    string `json:"name"`
@@ -584,13 +579,13 @@ type choice struct {
 
 func (c Choices) path(s Server) string { return s.fileIn(c.Dir) }
 
-// fileIn is the path of this definition's file in a folder that has one file for each definition.
+// fileIn returns the path of this definition's file in a folder with one file per definition.
 func (s Server) fileIn(dir string) string {
 	sum := sha256.Sum256([]byte(s.File + "\x00" + s.Name))
 	return filepath.Join(dir, hex.EncodeToString(sum[:16])+".json")
 }
 
-// state is the state of a server. A decision that cannot be read is no agreement.
+// state returns the state of a server. An unreadable decision is no agreement.
 func (c Choices) state(s Server) State {
 	decision, err := c.read(s)
 	switch {
@@ -623,7 +618,7 @@ func (c Choices) read(s Server) (decision choice, err error) {
 	return decision, err
 }
 
-// Set records the user's decision about a server as it is now.
+// Set records the user's decision about a server's present definition.
 func (c Choices) Set(s Server, allowed bool) error {
 	data, err := json.MarshalIndent(choice{File: s.File, Name: s.Name, Hash: s.Hash(), Allowed: allowed, Line: s.Line()}, "", "  ")
 	if err != nil {

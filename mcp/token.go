@@ -34,12 +34,12 @@ const (
 )
 
 // Logins is a folder with the tokens of log-ins to servers, one file each, for its owner alone. Tokens belong to one
-// definition (file, name and address): another one of the same name, or a changed address, does not get them.
+// definition (file, name and address): a definition in another file, or with another address, does not get them.
 type Logins struct {
 	Dir string // "" = no log-ins
 }
 
-// kept is one log-in as its file has it.
+// kept is one log-in, as stored in its file.
 type kept struct {
 	File     string    `json:"file"` // of the definition
 	Name     string    `json:"name"`
@@ -56,14 +56,14 @@ type kept struct {
 
 func (l Logins) path(s Server) string { return s.fileIn(l.Dir) }
 
-// Has reports whether tokens are kept for a server, whatever its address is now.
+// Has reports whether there are tokens for a server, whatever its present address.
 func (l Logins) Has(s Server) bool {
 	_, err := os.Lstat(l.path(s))
 	return l.Dir != "" && err == nil
 }
 
-// Forget deletes the tokens of a server; it is fs.ErrNotExist when there are none. A renewal ends first: it would put
-// tokens back.
+// Forget deletes the tokens of a server; the error is fs.ErrNotExist when there are none. It waits for the end of a
+// renewal, which would store tokens again.
 func (l Logins) Forget(ctx context.Context, s Server) error {
 	if !l.Has(s) {
 		return fs.ErrNotExist
@@ -76,7 +76,7 @@ func (l Logins) Forget(ctx context.Context, s Server) error {
 	return os.Remove(l.path(s))
 }
 
-// load reads the tokens for a server at an address. A file that others may open is refused.
+// load reads the tokens for a server at an address. It refuses a file that others may open.
 func (l Logins) load(s Server, address string) (k kept, err error) {
 	if l.Dir == "" {
 		return k, fs.ErrNotExist
@@ -102,7 +102,8 @@ func (l Logins) load(s Server, address string) (k kept, err error) {
 	return k, nil
 }
 
-// keep is save of a new log-in. A renewal of the old one ends first: it would replace the new tokens.
+// keep is save for a new log-in. It waits for the end of a renewal of the old one, which would replace the new
+// tokens.
 func (l Logins) keep(ctx context.Context, s Server, k kept) error {
 	unlock, err := l.lock(ctx)
 	if err != nil {
@@ -125,21 +126,21 @@ func (l Logins) save(s Server, k kept) error {
 	return nil
 }
 
-// login gives the requests of one connection their token.
+// login supplies the token for the requests of one connection.
 type login struct {
 	from    Logins
 	server  Server
 	address string
 
 	mu   sync.Mutex
-	seen map[string]bool // tokens that were used, for masks
+	seen map[string]bool // tokens that were used; hide masks them
 }
 
-// early is the time before its end at which a token is renewed.
+// early is the time before its expiry at which a token is renewed.
 const early = time.Minute
 
-// token returns a token for the server, "" when there is no log-in. It renews one that has expired, or that the server
-// refused: stale is that one.
+// token returns a token for the server, "" when there is no log-in. It renews a token that has expired, or that the
+// server has refused: stale is the refused one.
 func (l *login) token(ctx context.Context, stale string) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -177,8 +178,8 @@ func (l *login) token(ctx context.Context, stale string) (string, error) {
 	return l.note(k), l.from.save(l.server, k)
 }
 
-// lock keeps two processes from changing tokens at once: most servers take a refresh token once only. Its holder is done
-// in stepTime.
+// lock keeps two processes from changing tokens at once: most servers accept a refresh token only once. A holder
+// needs at most stepTime.
 func (l Logins) lock(ctx context.Context) (unlock func(), err error) {
 	if err := os.MkdirAll(l.Dir, 0o700); err != nil {
 		return nil, err
@@ -192,7 +193,7 @@ func (l Logins) lock(ctx context.Context) (unlock func(), err error) {
 	return func() { _ = release() }, nil // nothing was written to it
 }
 
-// note remembers a token for hide.
+// note records a token for hide.
 func (l *login) note(k kept) string {
 	if l.seen == nil {
 		l.seen = map[string]bool{}
@@ -201,7 +202,7 @@ func (l *login) note(k kept) string {
 	return k.Access
 }
 
-// hide masks the tokens of the log-in in a text of the server.
+// hide masks the tokens of the log-in in a server's text.
 func (l *login) hide(text string) string {
 	if l == nil {
 		return text
@@ -216,7 +217,7 @@ func (l *login) hide(text string) string {
 	return text
 }
 
-// newAuthClient follows no redirect: a token or a code must not go to an address that nobody checked.
+// newAuthClient returns a client that follows no redirect: a token or a code must not go to an unchecked address.
 func newAuthClient() *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone() //nolint:errorlint,forcetypeassert // the library documents this type
 	t.DisableKeepAlives = true
@@ -233,7 +234,7 @@ type tokenAnswer struct {
 	About   string `json:"error_description"`
 }
 
-// ask gets tokens for a grant, and keeps them in k. A refusal is errRefused.
+// ask requests tokens for a grant, and stores them in k. A refusal is errRefused.
 func (k *kept) ask(ctx context.Context, client *http.Client, form url.Values) error {
 	form.Set("client_id", k.Client)
 	form.Set("resource", k.Resource)
