@@ -28,7 +28,7 @@ import (
 type Disk struct {
 	Workspace *workspace.Workspace
 	Commands  slash.Set
-	// Skills of the mode that Mode returns serve as commands where no command has the name.
+	// Skills of the mode that Mode returns serve as commands, where no command has that name.
 	Skills skill.Set
 	Mode   func() string // nil = the default
 	// Linter is a command line that the person has set up; @problems shows its output. "" = none. Mark identifies its
@@ -48,7 +48,7 @@ const (
 	maxFolderFiles = 256 << 10 // bytes of its files that are shown
 )
 
-// File shows a file or a folder.
+// File returns the content of a file or a folder.
 func (g Disk) File(ctx context.Context, name string) Block {
 	p, err := g.Workspace.Resolve(name)
 	switch {
@@ -72,12 +72,12 @@ func (g Disk) File(ctx context.Context, name string) Block {
 
 func blockHead(name string) string { return fmt.Sprintf("[read_file for '%s']\n", name) }
 
-// failedBlock is a file that cannot be shown.
+// failedBlock returns the block for a file that cannot be shown.
 func failedBlock(name, why string) Block {
 	return Block{Folder: strings.HasSuffix(name, "/"), Text: blockHead(name) + "Error: " + why, Problem: why}
 }
 
-// fileBlock shows one file.
+// fileBlock returns the content of one file.
 func (g Disk) fileBlock(ctx context.Context, name string, p workspace.Path) Block {
 	s, why, err := filetool.Show(ctx, g.Workspace, p)
 	switch {
@@ -97,7 +97,7 @@ func (g Disk) fileBlock(ctx context.Context, name string, p workspace.Path) Bloc
 	return Block{Text: shownText(name, s), Files: []tool.FileTouch{s.Touch}, Lines: s.Lines, Shown: s.Returned}
 }
 
-// shownText is a file's text as the model reads it.
+// shownText returns a file's text as the model reads it.
 func shownText(name string, s filetool.Shown) string {
 	more := ""
 	if s.Truncated {
@@ -171,7 +171,7 @@ func (g Disk) folderBlock(ctx context.Context, name string, p workspace.Path) Bl
 	return Block{Folder: true, Text: b.String()}
 }
 
-// Command finds a slash command, or a skill of that name.
+// Command returns a slash command, or a skill of that name.
 func (g Disk) Command(ctx context.Context, name string) (slash.Command, bool, string) {
 	c, err := g.Commands.Find(ctx, name)
 	switch {
@@ -183,7 +183,7 @@ func (g Disk) Command(ctx context.Context, name string) (slash.Command, bool, st
 	return c, true, ""
 }
 
-// skill finds a skill of the task's mode, as a command.
+// skill returns a skill of the task's mode, as a command.
 func (g Disk) skill(name string) (slash.Command, bool, string) {
 	mode := ""
 	if g.Mode != nil {
@@ -211,7 +211,7 @@ const (
 	outputBytes = 1 << 20 // bytes that are kept
 )
 
-// outputText is an output as a model is shown it.
+// outputText returns an output as the model reads it.
 func outputText(c *shell.Beginning) string {
 	text := c.Text()
 	if c.Cut {
@@ -247,10 +247,10 @@ func (g Disk) Problems(ctx context.Context) (string, bool) {
 // stableSettings make git's output independent of the user's settings.
 var stableSettings = []string{"-c", "core.quotePath=false", "-c", "log.showRoot=true"}
 
-// plainDiff keeps a diff from running programs and from following submodules.
+// plainDiff keeps a diff from running programs and from entering submodules.
 var plainDiff = []string{"--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--ignore-submodules=all", "--relative"}
 
-// errNoGit and errNoRepo are shown alone: they say why there is nothing to show, and nothing failed.
+// errNoGit and errNoRepo are shown alone, without "failed": they state why there is nothing to show.
 var (
 	errNoGit  = errors.New("Git is not installed") //nolint:staticcheck // shown as it is, as Roo does
 	errNoRepo = errors.New("Not a git repository") //nolint:staticcheck // the same
@@ -261,7 +261,7 @@ type repo struct {
 	git     string   // the program
 	dir     string   // the workspace
 	filters []string // settings that turn filters off
-	prefix  string   // of the workspace in the repository, "" or ending in "/"
+	prefix  string   // the workspace's path in the repository, "" or ending in "/"
 	hides   func(rel string) bool
 }
 
@@ -293,7 +293,8 @@ func (g Disk) open(ctx context.Context) (*repo, error) {
 	return r, r.disableFilters(ctx)
 }
 
-// disableFilters disables the repository's filters: comparing a changed file with its stored content would run them.
+// disableFilters disables the repository's filters: otherwise a comparison of a changed file with its stored content
+// would run them.
 func (r *repo) disableFilters(ctx context.Context) error {
 	out, err := r.run(ctx, "config", "-z", "--name-only", "--get-regexp", `^filter\..*\.(clean|smudge|process|required)$`)
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 {
@@ -338,8 +339,8 @@ func (r *repo) run(ctx context.Context, args ...string) (string, error) {
 // maxHidden bounds the names of hidden files on a command line.
 const maxHidden = 500
 
-// visibleArgs returns the arguments that limit a diff to files of the workspace that .rooignore does not hide, and how
-// many it hides. names are the changed files.
+// visibleArgs returns the arguments that limit a diff to files of the workspace that .rooignore does not hide, and
+// the number of hidden ones. names are the changed files.
 func (r *repo) visibleArgs(names string) (args []string, hidden int, err error) {
 	args = []string{"--", "."}
 	for name := range strings.SplitSeq(names, "\x00") {
@@ -354,8 +355,8 @@ func (r *repo) visibleArgs(names string) (args []string, hidden int, err error) 
 	return args, hidden, nil
 }
 
-// Changes is the state of the working directory: what `git status` and `git diff HEAD` print about the workspace's
-// files.
+// Changes returns the state of the working directory: the output of `git status` and `git diff HEAD` about the
+// workspace's files.
 func (g Disk) Changes(ctx context.Context) (string, bool) {
 	ctx, cancel := context.WithTimeoutCause(ctx, gitTime, errSlow)
 	defer cancel()
@@ -365,7 +366,7 @@ func (g Disk) Changes(ctx context.Context) (string, bool) {
 
 var errSlow = fmt.Errorf("git took more than %s", gitTime)
 
-// answerText is the output, or the reason why there is none.
+// answerText returns the output, or the reason why there is none.
 func answerText(text, what string, err error) (string, bool) {
 	switch {
 	case errors.Is(err, errNoGit), errors.Is(err, errNoRepo):
@@ -412,7 +413,7 @@ func (g Disk) changes(ctx context.Context) (string, error) {
 	return strings.TrimSpace("Working directory changes:\n\n" + status + note + "\n\n" + diff), nil
 }
 
-// status writes the lines of `git status --short` for files that .rooignore does not hide.
+// status returns the lines of `git status --short` for files that .rooignore does not hide.
 func (r *repo) status(out string) (lines string, hidden int) {
 	var b strings.Builder
 	for entry := range strings.SplitSeq(out, "\x00") {
@@ -429,7 +430,7 @@ func (r *repo) status(out string) (lines string, hidden int) {
 	return b.String(), hidden
 }
 
-// Commit is a commit's message and its changes to the workspace's files.
+// Commit returns a commit's message and its changes to the workspace's files.
 func (g Disk) Commit(ctx context.Context, hash string) (string, bool) {
 	ctx, cancel := context.WithTimeoutCause(ctx, gitTime, errSlow)
 	defer cancel()

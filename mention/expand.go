@@ -1,14 +1,14 @@
-// Package mention turns a person's words into what a model is sent: it finds "@/path", "@problems", "@git-changes",
-// "@terminal", commit hashes, addresses and slash commands in the words, replaces them, and adds their content in Roo's
-// shapes.
+// Package mention turns a person's words into the text that a model is sent: it finds "@/path", "@problems",
+// "@git-changes", "@terminal", commit hashes, addresses and slash commands in the words, replaces them, and adds
+// their content in Roo's form.
 //
 // Scan and Commands are pure. Expand asks a World for content and never fails: where content is missing, the reason
 // takes its place, for the model and in Notes for the person. Disk is the World on disk. It shows files of the
-// workspace that .rooignore does not hide, the beginning of long files and the names of binary ones, and asks git with
-// everything disabled that a repository's own settings could run.
+// workspace that .rooignore does not hide, only the beginning of long files and the names of binary ones, and runs
+// git with everything disabled that a repository's own settings could run.
 //
 // Differences from Roo on purpose: an escaped path loses its backslashes everywhere, a slash command keeps the blank
-// before it and is none inside a mention, and files outside the workspace are refused.
+// before it and does not count inside a mention, and files outside the workspace are refused.
 package mention
 
 import (
@@ -23,18 +23,18 @@ import (
 	"github.com/roost-dev/roost/workspace/slash"
 )
 
-// World holds what mentions refer to. No answer is an error: where content is missing, text gives the model the reason,
-// and ok is false.
+// World holds what mentions refer to. Missing content is no error: text then states the reason, for the model, and ok
+// is false.
 type World interface {
-	// File shows a file or a folder.
+	// File returns the content of a file or a folder.
 	File(ctx context.Context, path string) Block
-	// Changes is the state of the working directory.
+	// Changes returns the state of the working directory.
 	Changes(ctx context.Context) (text string, ok bool)
-	// Commit is a commit's message and changes.
+	// Commit returns a commit's message and changes.
 	Commit(ctx context.Context, hash string) (text string, ok bool)
-	// Problems is the output of a linter.
+	// Problems returns the output of a linter.
 	Problems(ctx context.Context) (text string, ok bool)
-	// Command finds a slash command. A note gives the reason why an existing one cannot be used.
+	// Command returns a slash command. note states why an existing one cannot be used.
 	Command(ctx context.Context, name string) (c slash.Command, ok bool, note string)
 }
 
@@ -44,32 +44,32 @@ type Block struct {
 	Path    string // as the text shows it
 	Text    string // as the model reads it
 	Images  []json.RawMessage
-	Files   []tool.FileTouch // what the model now knows
-	Lines   int              // of the file
-	Shown   int              // lines of it in Text, from the first
-	Problem string           // why it is not shown, for the person; "" when it is
+	Files   []tool.FileTouch // what the model now knows of files
+	Lines   int              // lines of the file
+	Shown   int              // lines of the file in Text, from the first
+	Problem string           // why the file is not shown, for the person; "" when it is
 }
 
-// Expansion is a text whose mentions are resolved.
+// Expansion is a text after its mentions are resolved.
 type Expansion struct {
 	Text     string // with mentions replaced
-	Appended string // what follows it directly, in elements
+	Appended string // the elements that directly follow the text
 	Blocks   []Block
 	Commands string   // the slash commands' contents, "" without any
 	Mode     string   // the mode that the first slash command with a mode asks for
 	Notes    []string // what a person should know
 }
 
-// Bounds of one expansion. A provider accepts no more images, and a model no more text; what is beyond them is named
-// and can be read with tools.
+// Bounds of one expansion. A provider accepts no more images, and a model no more text; content beyond them is only
+// named, and can be read with tools.
 const (
 	maxText       = 2 << 20
 	maxImages     = 20
 	maxImageBytes = 20 << 20
-	maxLookups    = 50 // distinct mentions whose content is resolved
+	maxLookups    = 50 // distinct mentions that are resolved
 )
 
-// Expand replaces mentions and slash commands by Roo's words for them, and resolves each once.
+// Expand replaces mentions and slash commands by Roo's words for them, and resolves each of them once.
 func Expand(ctx context.Context, text string, w World) Expansion {
 	e := &expander{ctx: ctx, world: w, seen: map[string]bool{}, known: map[string]bool{}}
 	mentions, commands := Scan(text), Commands(text)
@@ -102,7 +102,7 @@ func Expand(ctx context.Context, text string, w World) Expansion {
 	return e.out
 }
 
-// expander gathers one expansion.
+// expander builds one expansion.
 type expander struct {
 	ctx      context.Context //nolint:containedctx // lives as long as one call of Expand
 	world    World
@@ -116,7 +116,7 @@ type expander struct {
 	pictures int // bytes of images
 }
 
-// replacementText replaces a mention in the text.
+// replacementText returns the text that replaces a mention.
 func (e *expander) replacementText(m Mention) string {
 	first := !e.seen[m.Name]
 	if first && m.Kind != Address {
@@ -176,7 +176,7 @@ func (e *expander) note(format string, args ...any) {
 	e.out.Notes = append(e.out.Notes, fmt.Sprintf(format, args...))
 }
 
-// withinBounds is content, or a note that it does not fit.
+// withinBounds returns content, or a note that it does not fit.
 func (e *expander) withinBounds(text string) string {
 	if e.size+len(text) > maxText {
 		e.note("the mentions hold more than %d bytes of text: the rest is left out", maxText)
@@ -253,13 +253,13 @@ const (
 // Mention is one "@..." in a text.
 type Mention struct {
 	Kind    Kind
-	At, End int    // byte offsets in the text, from the "@" on
+	At, End int    // byte offsets in the text; At is that of the "@"
 	Name    string // as written, without the "@"
-	Path    string // of a file: without the first "/", blanks no longer escaped
+	Path    string // of a file: without the first "/", blanks unescaped
 }
 
-// Scan finds the mentions of a text, in order. An "@" counts at the beginning and after a blank. A mention ends before
-// a blank or the end, or before one punctuation mark followed by one of these.
+// Scan finds the mentions of a text, in order. An "@" counts at the beginning and after a blank. A mention ends
+// before a blank or the end of the text, or before one punctuation mark that a blank or the end follows.
 func Scan(text string) []Mention {
 	var out []Mention
 	for at := 0; at < len(text); {
@@ -293,7 +293,7 @@ var namedMentions = []struct {
 	{"terminal", Terminal, ""},
 }
 
-// Named are the mentions that are fixed names with a meaning here, each with what that is.
+// Named returns the mentions that are fixed names with a meaning in Roost, each with a description.
 func Named() (list [][2]string) {
 	for _, n := range namedMentions {
 		if n.about != "" {
@@ -303,7 +303,7 @@ func Named() (list [][2]string) {
 	return list
 }
 
-// mentionLength is the length of the mention at the beginning of a text, 0 when there is none.
+// mentionLength returns the length of the mention at the beginning of a text, 0 when there is none.
 func mentionLength(s string) (int, Kind) {
 	if strings.HasPrefix(s, "/") {
 		if n := bodyLength(s[1:]); n > 0 {
@@ -327,8 +327,8 @@ func mentionLength(s string) (int, Kind) {
 	return 0, ""
 }
 
-// bodyLength is the length of the shortest run of at least one character after which a mention may end. A backslash is
-// part of it only before a blank.
+// bodyLength returns the length of the shortest run of at least one character after which a mention may end. A
+// backslash belongs to the run only before a blank.
 func bodyLength(s string) int {
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
@@ -346,7 +346,7 @@ func bodyLength(s string) int {
 	return 0
 }
 
-// mayEnd reports whether a mention may end before a text.
+// mayEnd reports whether a mention may end before rest.
 func mayEnd(rest string) bool {
 	return blankOrEnd(rest) || strings.IndexByte(".,;:!?", rest[0]) >= 0 && blankOrEnd(rest[1:])
 }
@@ -364,7 +364,7 @@ func mayBegin(text string, at int) bool {
 
 // Slash is one "/name" in a text.
 type Slash struct {
-	At, End int // byte offsets in the text, from the "/" on
+	At, End int // byte offsets in the text; At is that of the "/"
 	Name    string
 }
 
@@ -393,5 +393,5 @@ const (
 	nameChars = wordChars + ".-"
 )
 
-// count is the number of characters of a set that a text begins with.
+// count returns the number of characters of a set that a text begins with.
 func count(s, set string) int { return len(s) - len(strings.TrimLeft(s, set)) }

@@ -9,8 +9,8 @@ import (
 	"github.com/roost-dev/roost/workspace/slash"
 )
 
-// Commands gives the slash commands and the skills of a mode that fit what was typed. Where both have a name, the command
-// counts.
+// Commands returns the slash commands and the skills of a mode that match the typed beginning. If a command and a
+// skill share a name, the command counts.
 func Commands(ctx context.Context, commands slash.Set, skills skill.Set, mode, begun string) []api.Completion {
 	var list []api.Completion
 	have := map[string]bool{}
@@ -31,7 +31,7 @@ func Commands(ctx context.Context, commands slash.Set, skills skill.Set, mode, b
 	return Rank(list, begun, false)
 }
 
-// from is the source of a command as completions name it.
+// from returns the source of a command in the words of completions.
 func from(source string) string {
 	if source == "built-in" {
 		return "builtin"

@@ -14,7 +14,7 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// Bounds of a look at a workspace: names, for how long it counts, how long it may take, and how many looks are kept.
+// Bounds of a look at a workspace: its number of names, its lifetime, its duration, and the number of stored looks.
 const (
 	listedMost = 20_000
 	listedFor  = 5 * time.Second
@@ -24,20 +24,21 @@ const (
 
 // Files finds files and folders of workspaces. The zero value is ready; it is safe for concurrent use.
 type Files struct {
-	looks keyed.Mutex[string] // by workspace: of several requests one reads the disk
+	looks keyed.Mutex[string] // by workspace: of several requests only one reads the disk
 	mu    sync.Mutex
 	lists map[string]look
 }
 
-// look is the list of a workspace's names at a moment.
+// look is the list of a workspace's names at one moment.
 type look struct {
 	at    time.Time
 	names []string
 }
 
-// Find gives the files and folders that fit what was typed, relative to the workspace, the best first: without a "/" those
-// of the whole workspace, else those of the folder and below it. Files that .rooignore or a .gitignore hides are left out,
-// and hidden ones until the person types the dot. Folders end in "/". A folder that is no workspace has none.
+// Find returns the files and folders that match the typed beginning, relative to the workspace, the best first.
+// Without a "/" it searches the whole workspace, otherwise the named folder and below. It leaves out files that
+// .rooignore or a .gitignore hides, and hidden files until the person types the dot. Folders end in "/". For a dir
+// that is no workspace it returns none.
 func (f *Files) Find(ctx context.Context, dir, begun string, now time.Time) []api.Completion {
 	folder, head := path.Split(begun)
 	var list []api.Completion
@@ -55,7 +56,7 @@ func (f *Files) Find(ctx context.Context, dir, begun string, now time.Time) []ap
 	return Rank(list, begun, false)
 }
 
-// names are those of a workspace as they were a moment ago.
+// names returns the names of a workspace as they were a moment ago.
 func (f *Files) names(ctx context.Context, dir string, now time.Time) []string {
 	if dir == "" {
 		return nil
@@ -85,7 +86,7 @@ func (f *Files) names(ctx context.Context, dir string, now time.Time) []string {
 	return names
 }
 
-// keep keeps a look, in the place of the oldest one.
+// keep stores a look, in place of the oldest one if there are too many.
 func (f *Files) keep(root string, one look) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -104,7 +105,7 @@ func (f *Files) keep(root string, one look) {
 	}
 }
 
-// Mentions gives what may follow an "@": fixed names first, then files. Each is the whole mention.
+// Mentions returns what may follow an "@": fixed names first, then files. Each is the whole mention.
 func (f *Files) Mentions(ctx context.Context, dir, begun string, now time.Time) []api.Completion {
 	var list []api.Completion
 	if !strings.HasPrefix(begun, "/") {

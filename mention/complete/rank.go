@@ -1,8 +1,8 @@
-// Package complete finds what may be meant by the beginning of a word: files and folders behind "@", commands and skills
-// behind "/", and names from any list.
+// Package complete completes the beginning of a word: files and folders after "@", commands and skills after "/", and
+// names from any list.
 //
-// Limits: of a workspace the first 20,000 names count, folders near the root first; a list counts for five seconds, so
-// that a person who types on does not wait for the disk; 50 words are offered.
+// Limits: it uses the first 20,000 names of a workspace, folders near the root first; a list is reused for five
+// seconds, so that a person who keeps typing does not wait for the disk; it offers 50 words.
 package complete
 
 import (
@@ -16,11 +16,11 @@ import (
 	"github.com/roost-dev/roost/redact"
 )
 
-// offered bounds the words that are offered; a person types on rather than going through more.
+// offered bounds the offered words; rather than read more, a person types another letter.
 const offered = 50
 
-// Rank gives the words that fit what was typed, the best first. about: the description counts, too, for names that say
-// nothing. A word that cannot be shown as it is is left out: it cannot be chosen.
+// Rank returns the words that match the typed beginning, the best first. about: descriptions are matched too, for
+// names that mean nothing to people. It leaves out a word that cannot be shown unchanged, since nobody can choose it.
 func Rank(list []api.Completion, begun string, about bool) []api.Completion {
 	type scored struct {
 		api.Completion
@@ -44,9 +44,9 @@ func Rank(list []api.Completion, begun string, about bool) []api.Completion {
 	return out
 }
 
-// fuzzy reports whether all characters of what was typed occur in a word in this order, and how far the word is from
-// it: 0 is the word itself. A beginning is nearer than a part, a part nearer than single characters, and of those the
-// ones at the beginnings of words are nearer. Nothing typed is as near to every word.
+// fuzzy reports whether all typed characters occur in a word in this order, and the distance of the word: 0 is an
+// equal word. A beginning is nearer than a part, a part nearer than single characters, and single characters at the
+// beginnings of words are nearer than others. The empty text is equally near to every word.
 func fuzzy(begun, word string) (score int, ok bool) {
 	if begun == "" {
 		return 0, true
