@@ -1,19 +1,19 @@
 // Package migrate copies all tasks of one store into another: from folders into a database that servers share, and back.
 //
-// Run copies each journal as it is stored, byte for byte, with its payloads; the journal appears in the target complete or
-// not at all. Then Run reads both again and compares their hashes. It only reads the source, except where a journal lacks
-// something: an imported task that nobody has continued gets a journal, and Run takes in changes by other programs. After
-// an interruption, Run starts again: it compares the journals that the target has, and appends to a journal what its
-// source has got since. Where both journals were continued, Run changes neither and names the task.
+// Run copies each journal as it is stored, byte for byte, with its payloads; the journal appears in the target
+// complete or not at all. Then Run reads both again and compares their hashes. It only reads the source, except where
+// a journal is incomplete: it gives a journal to an imported task that nobody has continued, and adds changes by
+// other programs. After an interruption, run it again: it compares the journals that the target has, and appends what
+// the source has got since. Where both journals were continued, Run changes neither and names the task.
 //
-// After the journals, Run copies the contents of checkpoints and the drafts of own tasks. The target makes derived data
-// (snapshots, lists, the search index, Roo's files) again. Not copied: requests with idempotency keys, log-ins, accounts,
-// and the audit trail, which belong to servers; journals of tasks in the storages of other tools, which stay with their
-// folders.
+// After the journals, Run copies the contents of checkpoints and the drafts of own tasks. The target derives
+// snapshots, lists, the search index and Roo's files again. Not copied: requests with idempotency keys, log-ins,
+// accounts, and the audit trail, which belong to servers; journals of tasks in the storages of other tools, which
+// stay with their folders.
 //
-// A journal is signed with the key of the root or group that wrote it, so the target does not trust the copy: it starts
-// nothing by itself (see package store) until its owner vouches for it. With Trust, Run vouches for the tasks whose journals
-// were the source's own.
+// A journal is signed with the key of the root or group that wrote it, so the target does not trust the copy: it
+// starts nothing of that task by itself (see package store) until the owner vouches for it. With Trust, Run vouches
+// for the tasks whose journals were the source's own.
 package migrate
 
 import (
@@ -34,7 +34,7 @@ import (
 	"github.com/roost-dev/roost/store/drafts"
 )
 
-// End is a store, and where it keeps the contents of checkpoints.
+// End is a store, and the place of its checkpoint contents.
 type End struct {
 	Store    *store.Store
 	Contents checkpoint.Place
@@ -100,7 +100,7 @@ func (m *migration) problem(ref store.Ref, err error) {
 	m.out.Problems = append(m.out.Problems, api.MigrationProblem{Task: ref.ID, Problem: err.Error()})
 }
 
-// journals are the references of all journals that are copied, in a fixed order.
+// journals returns the references of all journals to copy, in a fixed order.
 func (m *migration) journals(ctx context.Context) ([]store.Ref, error) {
 	s := m.from.Store
 	all, err := s.Every(ctx)
@@ -135,7 +135,7 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// place is where the target has the journal of a reference.
+// place returns the reference under which the target has the journal.
 func (m *migration) place(ref store.Ref) store.Ref {
 	s := m.from.Store
 	switch {
@@ -147,7 +147,7 @@ func (m *migration) place(ref store.Ref) store.Ref {
 	return m.to.Store.OwnRef(ref.ID)
 }
 
-// Errors of one task.
+// Reasons why one task is not copied.
 var (
 	errBusy   = errors.New("a process works on it: stop that process, and migrate again")
 	errGrew   = errors.New("it changed while it was copied: migrate again")
@@ -190,8 +190,9 @@ func (m *migration) task(ctx context.Context, ref store.Ref) (err error) {
 	return nil
 }
 
-// settle makes the journal of a task complete: an imported task that nobody has continued has none, and another program may
-// have changed Roo's files since. A dry run only counts such a task; settled is false then.
+// settle completes the journal of a task: an imported task that nobody has continued has no journal, and another
+// program may have changed Roo's files since the last commit. A dry run only counts such a task, and settled is
+// false.
 func (m *migration) settle(ctx context.Context, ref store.Ref) (settled bool, err error) {
 	if m.from.Store.Shared() || store.IsOverlay(ref) {
 		return true, nil
@@ -215,8 +216,8 @@ func (m *migration) settle(ctx context.Context, ref store.Ref) (settled bool, er
 	return true, owned.Task.Close(ctx)
 }
 
-// compare counts the commits of the source, head, and those of them that the target has, over: all, the first ones, or
-// none.
+// compare returns the number of commits in the source, head, and the number of them that the target already has,
+// over: all, the first ones, or none.
 func (m *migration) compare(ctx context.Context, source journal.Stored, place store.Ref) (over, head uint64, err error) {
 	if head, err = source.Head(ctx); err != nil {
 		return 0, 0, err
@@ -251,7 +252,7 @@ func (m *migration) compare(ctx context.Context, source journal.Stored, place st
 	return over, head, nil
 }
 
-// sumAt is the sum of the commits of a journal up to head. A journal that lacks one of them is damaged.
+// sumAt returns the sum of a journal's commits up to head. A journal that lacks one of them is damaged.
 func sumAt(ctx context.Context, log journal.Stored, head uint64) (journal.Sum, error) {
 	list, err := journal.Sums(ctx, log, head)
 	if err != nil {
@@ -263,7 +264,7 @@ func sumAt(ctx context.Context, log journal.Stored, head uint64) (journal.Sum, e
 	return list[0], nil
 }
 
-// explained adds to an error about damage the command that shows all damage.
+// explained adds, to an error about damage, the command that shows all damage.
 func explained(err error) error {
 	if _, ok := errors.AsType[*journal.DamageError](err); ok || errors.Is(err, journal.ErrBlobMissing) || errors.Is(err, journal.ErrBlobDamaged) {
 		return fmt.Errorf("%w; roost doctor shows what is lost", err)
@@ -271,7 +272,7 @@ func explained(err error) error {
 	return err
 }
 
-// copy writes the journal, and compares what was written.
+// copy writes the journal, and compares the copy with the source.
 func (m *migration) copy(ctx context.Context, source journal.Stored, place store.Ref, over uint64) error {
 	failpoint.Hit("migrate.before")
 	if err := m.to.Store.Restore(ctx, place, over, source); err != nil {
