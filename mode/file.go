@@ -20,7 +20,7 @@ import (
 	"github.com/roost-dev/roost/internal/lazyregexp"
 )
 
-// maxFile bounds a file of modes, and maxText each text in it, in bytes: a mode's text is sent with every request.
+// maxFile bounds a file of modes, and maxText each text in it, in bytes: every request contains a mode's text.
 const (
 	maxFile = 256 << 10
 	maxText = 32 << 10
@@ -29,13 +29,12 @@ const (
 // File is the content of a file of modes.
 type File struct {
 	Modes    []Mode
-	Found    bool     // it holds custom modes, usable or not
-	Problems []string // what of it cannot be used, and why
+	Found    bool     // the file holds custom modes, usable or not
+	Problems []string // the unusable parts, and why
 }
 
 // Parse reads a file of modes: YAML, or JSON when that fails. It never fails as a whole: Problems lists what cannot
-// be used. source is the source of the modes, even if the file itself claims another; path is kept with them, for
-// people.
+// be used. source is the source of the modes, even if the file claims another; path is stored with them, for people.
 func Parse(text, source, path string) File {
 	if len(text) > maxFile {
 		return File{Problems: []string{fmt.Sprintf("it has more than %d bytes, and is not read", maxFile)}}
@@ -77,7 +76,7 @@ func readModes(root *value, source, path string) File {
 	return f
 }
 
-// readRoot reads YAML, or JSON where the text is no YAML.
+// readRoot parses YAML, or JSON where the text is no YAML.
 func readRoot(text string) (*value, error) {
 	root, err := readYAML(typography.Replace(strings.TrimPrefix(text, "\ufeff")))
 	if err != nil {
@@ -101,7 +100,7 @@ func (v *value) falsy() bool {
 	return false
 }
 
-// typography undoes what word processors and chats do to YAML, as Roo does.
+// typography reverses the changes that word processors and chats make to YAML, as Roo does.
 var typography = strings.NewReplacer(
 	"\u00a0", " ", "\u200b", "", "\u200c", "", "\u200d", "",
 	"\u2010", "-", "\u2011", "-", "\u2012", "-", "\u2013", "-", "\u2014", "-", "\u2015", "-", "\u2212", "-",
@@ -110,7 +109,7 @@ var typography = strings.NewReplacer(
 
 var slugForm = lazyregexp.New(`^[a-zA-Z0-9-]+$`)
 
-// readMode reads one mode. With an error it returns what names the mode.
+// readMode reads one mode. With an error it still returns the name of the mode.
 func readMode(v *value) (Mode, error) {
 	m := Mode{Groups: []Group{}}
 	if v.kind != aMap {
@@ -172,7 +171,7 @@ func readMode(v *value) (Mode, error) {
 	return m, nil
 }
 
-// obsoleteGroups are groups of older versions: they are accepted and have no meaning.
+// obsoleteGroups are groups of older versions: they are accepted and ignored.
 var obsoleteGroups = []string{"browser"}
 
 // readGroup reads a name, or a list of a name and options. keep is false for an obsolete group.
@@ -228,7 +227,7 @@ func ReadFile(fsys fs.FS, name, source, path string) File {
 	return Parse(string(data), source, path)
 }
 
-// value is the content of YAML or JSON text, as far as a file of modes needs it.
+// value is the content of YAML or JSON text, as far as modes need it.
 type value struct {
 	kind kind
 	text string            // of a string, and of other scalars for messages
@@ -247,7 +246,7 @@ const (
 	aNull   kind = "null"
 )
 
-// member is a member of a map; nil when there is none, or v is no map.
+// member returns a member of a map; nil when there is none, or v is no map.
 func (v *value) member(key string) *value {
 	if v == nil || v.kind != aMap {
 		return nil
@@ -255,7 +254,7 @@ func (v *value) member(key string) *value {
 	return v.of[key]
 }
 
-// maxDepth bounds how deep a file may nest; modes need five levels.
+// maxDepth bounds the nesting of a file; modes need five levels.
 const maxDepth = 40
 
 var errDeep = errors.New("it nests too deeply")
@@ -356,7 +355,7 @@ func (y *yamlReader) mapping(members []*ast.MappingValueNode, level int) (*value
 	return out, nil
 }
 
-// The core schema's scalars. The parser itself partly follows YAML 1.1.
+// The scalars of the core schema. The parser alone would partly follow YAML 1.1.
 var (
 	coreNull   = lazyregexp.New(`^(?:~|null|Null|NULL|)$`)
 	coreBool   = lazyregexp.New(`^(?:true|True|TRUE|false|False|FALSE)$`)
@@ -427,8 +426,8 @@ type RuleFile struct {
 	Text string
 }
 
-// Exported reads modes as Roo exports them, in YAML or JSON, with the files of rules that come with them, by slug. A
-// path that leads out of the mode's folder, or that no rule would be read from, is left out and listed in Problems.
+// Exported reads modes as Roo exports them, in YAML or JSON, with the files of rules that come with them, by slug. It
+// leaves out a path that leads out of the mode's folder, or to a file that is no rule, and lists it in Problems.
 func Exported(text string) (File, map[string][]RuleFile) {
 	root, err := readJSON(strings.TrimPrefix(text, "\ufeff"))
 	if err != nil {

@@ -5,8 +5,8 @@
 // It is pure: it takes text, or an fs.FS to read from, and returns values. The same files give the same bytes, in a
 // fixed order, because they form the system prompt and providers cache requests by their prefix.
 //
-// It differs from Roo on purpose in three ways. A mode that cannot be used is left out alone, with a reason, where Roo
-// drops every mode of the file. A pattern for files applies to every call that edits, where Roo checks only calls with
+// It differs from Roo on purpose in three ways. An unusable mode is left out alone, with a reason, where Roo drops
+// every mode of the file. A pattern for files applies to every call that edits, where Roo checks only calls with
 // certain parameters. A pattern that takes too long to match a name does not match it.
 //
 // Limits: a file of modes has at most 256 KiB, and a text in it 32 KiB; the system prompt lists 60 modes; see rules.go
@@ -35,8 +35,7 @@ const (
 	Project = "project"
 )
 
-// Default is the mode of a task that names none, and Fallback the mode of a task whose mode does not exist any more, as
-// in Roo.
+// Default is the mode of a task that names none; Fallback the mode of a task whose mode no longer exists, as in Roo.
 const (
 	Default  = "code"
 	Fallback = "architect"
@@ -62,19 +61,19 @@ type Group struct {
 	FileRegex   string `json:"file_regex,omitempty"`
 	Description string `json:"description,omitempty"` // of the pattern, for people
 
-	limited bool // it was given with options, even empty ones
-	// emptyRegex and emptyDescription: the option was given as "", and is exported so.
+	limited bool // the file gave options, even empty ones
+	// emptyRegex and emptyDescription: the option was "", and is exported as "".
 	emptyRegex, emptyDescription bool
 	files                        *pattern
 }
 
-// Set is all modes of a workspace. The zero value holds the built-in modes.
+// Set holds all modes of a workspace. The zero value holds the built-in modes.
 type Set struct {
 	custom []Mode
 }
 
 // Merge makes a set of a workspace's modes and the user's own. A workspace's mode takes precedence over a user's mode
-// with the same slug, and both over a built-in one. In one list the first mode with a slug counts.
+// with the same slug, and both over a built-in one. Of several modes with one slug in a list, the first counts.
 func Merge(project, global []Mode) Set {
 	var s Set
 	add := func(list []Mode, source string) {
@@ -93,7 +92,7 @@ func Merge(project, global []Mode) Set {
 // Custom returns the modes that are not built in, those of the workspace first.
 func (s Set) Custom() []Mode { return slices.Clone(s.custom) }
 
-// All returns the built-in modes in Roo's order, each as it was redefined if it was, and then the others.
+// All returns the built-in modes in Roo's order, redefined ones in their new form, and then the others.
 func (s Set) All() []Mode {
 	out := slices.Clone(makeBuiltIn())
 	for _, m := range s.custom {
@@ -125,8 +124,7 @@ func (s Set) Slugs() (out []string) {
 	return out
 }
 
-// Redefined returns the slugs of built-in modes that a workspace's file redefines: a person who chose such a mode
-// should know.
+// Redefined returns the slugs of built-in modes that a workspace's file redefines, to warn a person who chooses one.
 func (s Set) Redefined() []string {
 	var out []string
 	for _, b := range makeBuiltIn() {
@@ -140,7 +138,7 @@ func (s Set) Redefined() []string {
 // UnknownError: there is no mode with that slug.
 type UnknownError struct {
 	Slug    string
-	Closest []string // similar slugs, the best first
+	Closest []string // similar slugs, the most similar first
 	Known   []string // all slugs
 }
 
@@ -148,7 +146,7 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("there is no mode %q; there are %s", e.Slug, strings.Join(e.Known, ", "))
 }
 
-// Lookup is Find with a helpful error: an *UnknownError.
+// Lookup is Find with an error that helps: an *UnknownError.
 func (s Set) Lookup(slug string) (Mode, error) {
 	if m, ok := s.Find(slug); ok {
 		return m, nil
@@ -191,7 +189,8 @@ func normalizeName(s string) string {
 	}, s[:min(len(s), 64)])
 }
 
-// distance is the number of letters that must be inserted, removed, changed or swapped with the next one.
+// distance returns the smallest number of letters to insert, remove, change or swap with the next one, to turn a into
+// b.
 func distance(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	rows := make([][]int, len(x)+1)
@@ -217,8 +216,8 @@ func distance(a, b string) int {
 	return rows[len(x)][len(y)]
 }
 
-// Text is the part of the system prompt with the user's wishes for this mode: the mode's own instructions and the rules
-// of files. It is "" when there are none.
+// Text returns the part of the system prompt with the user's wishes for this mode: the mode's own instructions and
+// the rules from files. It is "" when there are none.
 func (r Rules) Text(m Mode) string {
 	var parts []string
 	if s := strings.TrimSpace(m.CustomInstructions); s != "" {
@@ -240,7 +239,7 @@ func (r Rules) Text(m Mode) string {
 		strings.Join(parts, "\n\n")
 }
 
-// Text is the part of the system prompt that lists the modes.
+// Text returns the part of the system prompt that lists the modes.
 func (s Set) Text() string {
 	var b strings.Builder
 	b.WriteString("====\n\nMODES\n\n")
@@ -260,7 +259,7 @@ func (s Set) Text() string {
 // maxListed is the number of modes that the system prompt lists.
 const maxListed = 60
 
-// oneLine puts a text on one line and cuts it after so many characters.
+// oneLine puts a text on one line and cuts it after limit characters.
 func oneLine(s string, limit int) string {
 	s = strings.Join(strings.Fields(s), " ")
 	n := 0
@@ -272,7 +271,7 @@ func oneLine(s string, limit int) string {
 	return s
 }
 
-// makeBuiltIn returns Roo's modes: slugs, names, groups and order are Roo's, the texts are our own.
+// makeBuiltIn returns the built-in modes: slugs, names, groups and order are Roo's, the texts are Roost's own.
 var makeBuiltIn = sync.OnceValue(func() []Mode {
 	markdown, _ := compile(`\.md$`)
 	group := func(names ...string) []Group {
@@ -365,7 +364,7 @@ var makeBuiltIn = sync.OnceValue(func() []Mode {
 	}
 })
 
-// groups are Roo's tools by group.
+// groups lists Roo's tools by group.
 var groups = map[string][]string{
 	"read":    {"read_file", "search_files", "list_files", "codebase_search"},
 	"edit":    {"apply_diff", "write_to_file", "generate_image", "edit", "search_replace", "edit_file", "apply_patch"},
@@ -384,7 +383,8 @@ var aliases = map[string]string{"write_file": "write_to_file", "search_and_repla
 
 func canonical(tool string) string { return cmp.Or(aliases[tool], tool) }
 
-// GroupOf is the group of a tool of Roo's: "" for a tool that Roo does not know, "always" for one that no mode forbids.
+// GroupOf returns the group of a tool of Roo: "" for a tool that Roo does not know, "always" for one that no mode
+// forbids.
 func GroupOf(tool string) string {
 	switch name := canonical(tool); {
 	case slices.Contains(always, tool):
@@ -401,8 +401,8 @@ func GroupOf(tool string) string {
 	return ""
 }
 
-// Permits returns nil if a mode has a tool, else an error in Roo's words. A tool that Roo does not know belongs to the
-// group that the caller names; "always" is permitted everywhere.
+// Permits returns nil if a mode may use a tool, else an error in Roo's words. A tool that Roo does not know belongs
+// to the group that the caller names; "always" is permitted everywhere.
 func (m Mode) Permits(tool, group string) error {
 	group = cmp.Or(GroupOf(tool), group)
 	if _, ok := m.group(group); !ok && group != "always" {
@@ -439,8 +439,8 @@ func (m Mode) group(name string) (Group, bool) {
 	return Group{}, false
 }
 
-// Names returns the files that an editing call names in its parameters: a path, or those in the headers of a patch.
-// They are as the model wrote them.
+// Names returns the files that an editing call names in its parameters, as the model wrote them: a path, or those in
+// the headers of a patch.
 func Names(tool string, text func(parameter string) string) []string {
 	if GroupOf(tool) != "edit" {
 		return nil
@@ -466,8 +466,8 @@ func Names(tool string, text func(parameter string) string) []string {
 	return out
 }
 
-// matchTime bounds the match of one name. Patterns with look-around may take time that grows exponentially with the
-// name, and name and pattern may come from an attacker.
+// matchTime bounds the match of one name. A pattern with look-around may take time exponential in the name, and name
+// and pattern may come from an attacker.
 const matchTime = 200 * time.Millisecond
 
 // pattern is a JavaScript pattern without flags.
@@ -476,10 +476,10 @@ type pattern struct {
 	full  *regexp2.Regexp // otherwise
 }
 
-// common matches patterns that both engines read alike.
+// common matches patterns that both engines interpret alike.
 var common = lazyregexp.New(`^(?:[A-Za-z0-9_/ .^$|*+?)\[\]-]|\((?:\?:)?|\\[dwDW./\\()\[\]^$|*+?-])*$`)
 
-// notJavaScript matches what the full engine accepts although JavaScript does not.
+// notJavaScript matches syntax that the full engine accepts although JavaScript does not.
 var notJavaScript = lazyregexp.New(`\(\?(?:[^:=!<]|<[^=!A-Za-z_$])`)
 
 func compile(text string) (*pattern, error) {
@@ -502,7 +502,7 @@ func compile(text string) (*pattern, error) {
 	return p, nil
 }
 
-// match reports whether s matches the pattern. A match that is not decided in time counts as none: the pattern grants
+// match reports whether s matches the pattern. A match that takes too long counts as none, since the pattern grants
 // permission.
 func (p *pattern) match(s string) bool {
 	if p.plain != nil {

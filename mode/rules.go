@@ -15,7 +15,7 @@ import (
 	"github.com/roost-dev/roost/internal/lazyregexp"
 )
 
-// Limits of rules. A text beyond them is cut, and a line in it reports that: rules are sent with every request.
+// Limits of rules. A text beyond them is cut, and a line in it reports that: every request contains the rules.
 const (
 	maxRuleFile  = 64 << 10  // bytes of one file
 	maxRules     = 192 << 10 // bytes of all files
@@ -27,31 +27,31 @@ const (
 // Rules are the user's instructions to the model in one mode, from files.
 type Rules struct {
 	Sections []Section
-	Notes    []string // which files could not be read, for the person
+	Notes    []string // the files that could not be read, for the person
 }
 
 // Section is the text of one file of rules.
 type Section struct {
-	Title string // its origin; for a file of the user's own it begins with "~"
+	Title string // its origin; begins with "~" for the user's own files
 	Text  string
 }
 
-// Places are the folders that hold rules; each may be nil.
+// Places are the folders with rules; each may be nil.
 type Places struct {
 	Project  fs.FS // the workspace
 	Home     fs.FS // the folder that holds the user's .roo
 	Settings fs.FS // the folder of the user's settings, with the rules of imported modes
 }
 
-// ImportedRules is the folder of the settings that holds the rules of imported modes, with one folder per mode.
+// ImportedRules is the subfolder of the settings for the rules of imported modes, with one folder per mode.
 const ImportedRules = "mode-rules"
 
-// LoadRules reads the rules for one mode. Their order is fixed: first those of the mode, then AGENTS.md, then those of
-// every mode; in each the user's own before the workspace's, and files by their names. As in Roo the older single files
+// LoadRules reads the rules for one mode, in a fixed order: first those of the mode, then AGENTS.md, then those of
+// every mode; within each, the user's own before the workspace's, and files by name. As in Roo the older single files
 // (.roorules, .clinerules) count only where the folders hold nothing.
 //
-// Files that cannot be read are noted and left out: a broken rule must not stop a task. Links are followed as far as
-// the file systems allow; for Project that should be no further than the workspace.
+// Unreadable files are noted and left out: a broken rule must not stop a task. Links are followed as far as each
+// fs.FS allows; that of Project should not lead out of the workspace.
 func LoadRules(p Places, slug string) Rules {
 	l := &ruleLoader{left: maxRules}
 	if slugForm().MatchString(slug) {
@@ -73,7 +73,7 @@ func LoadRules(p Places, slug string) Rules {
 
 type ruleLoader struct {
 	rules   Rules
-	left    int // bytes
+	left    int // remaining bytes
 	files   int
 	names   int // that were looked at
 	skipped int
@@ -100,7 +100,7 @@ func (l *ruleLoader) loadKind(p Places, suffix, slug string) {
 	}
 }
 
-// loadFolder loads the files of a folder and its subfolders; false when they hold no text.
+// loadFolder loads the files of a folder and its subfolders; it returns false when they hold no text.
 func (l *ruleLoader) loadFolder(fsys fs.FS, dir, prefix string) bool {
 	if fsys == nil {
 		return false
@@ -124,8 +124,8 @@ func (l *ruleLoader) loadFolder(fsys fs.FS, dir, prefix string) bool {
 	return any
 }
 
-// listFiles collects the files below a folder. within is that folder and those above it on the way: a link to one of
-// them is not followed, since it would never end. Bounds keep a link to a large tree from being walked for ever.
+// listFiles collects the files below a folder. within holds that folder and the folders above it: it does not follow
+// a link to one of them, since the walk would never end. Limits stop the walk of a large tree behind a link.
 func (l *ruleLoader) listFiles(fsys fs.FS, dir, prefix string, within []fs.FileInfo, names *[]string) {
 	entries, err := fs.ReadDir(fsys, dir)
 	if err != nil {
@@ -158,7 +158,7 @@ func (l *ruleLoader) listFiles(fsys fs.FS, dir, prefix string, within []fs.FileI
 	}
 }
 
-// noRule matches names of files that editors and systems leave.
+// noRule matches the names of files that editors and systems leave behind.
 func noRule(name string) bool { return leftovers().MatchString(name) }
 
 var leftovers = lazyregexp.New(`(?i)^(\.ds_store|thumbs\.db|desktop\.ini|\.gitkeep|\.gitignore)$|` +
@@ -203,7 +203,7 @@ func (l *ruleLoader) loadFile(fsys fs.FS, name, title string) bool {
 	return true
 }
 
-// normalizeText removes what differs between systems and has no meaning.
+// normalizeText removes differences between systems that have no meaning.
 func normalizeText(data []byte) string {
 	s := strings.ToValidUTF8(strings.TrimPrefix(string(data), "\ufeff"), "\uFFFD")
 	return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n"))
