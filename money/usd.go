@@ -1,8 +1,7 @@
-// Package money is amounts of US dollars as integer micro-dollars.
+// Package money represents amounts of US dollars as integer micro-dollars.
 //
-// Floats appear only where Roo's JSON wants its double. One request costs
-// fractions of a cent, so cents would not do; int64 micro-dollars hold nine
-// trillion dollars.
+// Floats appear only where Roo's JSON needs a double. One request costs fractions of a cent, so cents are too coarse;
+// int64 micro-dollars hold nine trillion dollars.
 package money
 
 import (
@@ -18,7 +17,7 @@ type USD int64
 // micros are the micro-dollars of a dollar.
 const micros = 1e6
 
-// String is the shortest decimal, with at least two places: "0.05", "1.234567".
+// String returns the shortest decimal, with at least two places: "0.05", "1.234567".
 func (u USD) String() string {
 	sign, v := "", uint64(u)
 	if u < 0 {
@@ -31,11 +30,11 @@ func (u USD) String() string {
 	return text
 }
 
-// MarshalJSON writes a decimal string: numbers in JSON are doubles to many readers.
+// MarshalJSON writes a decimal string, because many readers turn JSON numbers into doubles.
 func (u USD) MarshalJSON() ([]byte, error) { return []byte(strconv.Quote(u.String())), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes, and plain numbers without exponent.
-// null leaves the amount as it is, and so does an error.
+// UnmarshalJSON reads what MarshalJSON writes, and plain numbers without exponent. null and errors leave the amount
+// unchanged.
 func (u *USD) UnmarshalJSON(data []byte) error {
 	text := string(data)
 	if text == "null" {
@@ -51,9 +50,8 @@ func (u *USD) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// Parse reads a decimal amount such as "1", "0.25" or "-12.345678": digits, at most
-// one point, a minus sign in front. More than six places are refused: they cannot
-// be kept.
+// Parse reads a decimal amount such as "1", "0.25" or "-12.345678": digits, at most one point, a minus sign in front.
+// It refuses more than six places, which USD cannot hold.
 func Parse(text string) (USD, error) {
 	unsigned, negative := strings.CutPrefix(text, "-")
 	whole, frac, _ := strings.Cut(unsigned, ".")
@@ -74,9 +72,8 @@ func Parse(text string) (USD, error) {
 	return USD(v), nil
 }
 
-// FromFloat rounds a double of dollars to the nearest micro-dollar, and clamps larger
-// values to the largest or least amount; NaN is 0. For Roo's JSON only: everything
-// else is integers. A cost in that JSON may be any number.
+// FromFloat rounds a double of dollars to the nearest micro-dollar, and clamps larger values to the largest or least
+// amount; NaN is 0. Only for Roo's JSON, where a cost may be any number: everything else is integers.
 func FromFloat(f float64) USD {
 	switch f = math.Round(f * micros); {
 	case math.IsNaN(f):
@@ -89,5 +86,5 @@ func FromFloat(f float64) USD {
 	return USD(f)
 }
 
-// Float is the amount as a double of dollars, for Roo's JSON.
+// Float returns the amount as a double of dollars, for Roo's JSON.
 func (u USD) Float() float64 { return float64(u) / micros }
