@@ -1,15 +1,13 @@
 // Package redact masks secrets in text, and makes text safe for a terminal.
 //
-// Precision comes before recall: what is masked in a tool's output is lost to
-// the model, so a rule needs a prefix that only a key has, the right alphabet and
-// length, and content that is not a placeholder (few different characters,
-// "EXAMPLE"). Besides the rules, the values given to New are masked exactly as
-// they are; values in other encodings (base64, percent) are not found.
+// Precision comes before recall, since the model does not see what is masked in a tool's output. So a rule needs a
+// prefix that only a key has, the right alphabet and length, and content that is not a placeholder (few different
+// characters, "EXAMPLE"). Besides the rules, the values given to New are masked, but only in their plain form: values
+// in other encodings (base64, percent) are not found.
 //
-// A mask is [REDACTED:kind]. The same text gives the same masked text and count,
-// whether it comes in one piece or, through a Writer, in pieces cut anywhere. A
-// Writer holds back only what may still become part of a secret: some dozens of
-// bytes as a rule, at most 16 KiB within a private key.
+// A mask is [REDACTED:kind]. The same text gives the same masked text and count, whether it comes in one piece or,
+// through a Writer, in pieces cut anywhere. A Writer holds back only text that may still become part of a secret:
+// usually some dozens of bytes, at most 16 KiB within a private key.
 package redact
 
 import (
@@ -29,7 +27,7 @@ import (
 // Known is a secret whose value is known, such as a configured API key.
 type Known struct {
 	Kind  string // shown in the mask; "" = "key"
-	Value string // values shorter than 8 bytes are not looked for: they would hit by chance
+	Value string // a value shorter than 8 bytes is ignored: it would match by chance
 }
 
 const minKnown = 8
@@ -37,16 +35,15 @@ const minKnown = 8
 // Redactor finds secrets. It is immutable and safe for concurrent use.
 type Redactor struct {
 	rules []rule
-	// A Redactor finds each keyword by two neighbouring bytes of it, the rarest in text.
-	// For nearly all of the text one lookup per byte, in a table of 8 KB, excludes a
-	// secret; a search for each keyword would read the text as many times as there are
-	// keywords.
+	// A Redactor finds each keyword by one pair of neighbouring bytes, the pair that is rarest in text. For nearly
+	// all of the text one lookup per byte, in a table of 8 KB, excludes a secret; a search per keyword would read the
+	// text once for each keyword.
 	pairs [1 << 10]uint64
 	at    map[uint16][]probe
-	reach int // the longest keyword
+	reach int // length of the longest keyword
 }
 
-// probe is a rule whose keyword has the pair at the given offset.
+// probe names a rule whose keyword has the pair at the given offset.
 type probe struct{ rule, offset int }
 
 // New makes a redactor for the built-in rules and for known values.
@@ -78,7 +75,7 @@ func New(known ...Known) *Redactor {
 
 func pair(s string, i int) uint16 { return uint16(s[i])<<8 | uint16(s[i+1]) }
 
-// rarest returns the position of the pair that a text is least likely to hold.
+// rarest returns the position of the pair that is rarest in text.
 func rarest(keyword string) int {
 	best, score := 0, 1<<30
 	for i := range len(keyword) - 1 {
@@ -223,11 +220,10 @@ type Writer struct {
 	count  int
 }
 
-// Writer returns a masking writer in front of w. Close it to write what is held
-// back; w is not closed.
+// Writer returns a masking writer in front of w. Close writes the rest that it holds back, and does not close w.
 func (r *Redactor) Writer(w io.Writer) *Writer { return &Writer{r: r, w: w} }
 
-// Write takes all of p; a part of it may be held back.
+// Write accepts all of p, and may hold back a part of it.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.held = append(w.held, p...)
 	if err := w.pass(false); err != nil {
@@ -243,7 +239,7 @@ func (w *Writer) Close() error {
 	return err
 }
 
-// Count is the number of secrets that were masked so far.
+// Count returns the number of secrets masked so far.
 func (w *Writer) Count() int { return w.count }
 
 func (w *Writer) pass(final bool) error {
@@ -261,19 +257,19 @@ func (w *Writer) pass(final bool) error {
 }
 
 // Terminal makes text of unknown origin safe to print. It removes escape sequences, control characters except newline
-// and tab, marks that turn the direction of text, and invisible format characters; bytes that are no UTF-8 become
-// U+FFFD. A carriage return before a newline is removed; elsewhere it becomes a newline, so that nothing is
-// overprinted. A character that joins letters or emoji, or selects their form, stays after such a character and is
-// removed after an ASCII one, where it could only hide something.
+// and tab, marks that change the direction of text, and invisible format characters; invalid UTF-8 becomes U+FFFD. It
+// removes a carriage return before a newline and turns any other into a newline, so that no text overwrites another.
+// A character that joins letters or emoji, or selects their form, stays after a non-ASCII character; after an ASCII
+// character, where it could only hide something, it is removed.
 func Terminal(s string) string { return visible(s, func(rune) string { return "" }) }
 
-// Marked is Terminal, but what it removes is named where it stood, such as ⟦U+202E⟧: a reader of a page sees that
-// something was hidden. Escape sequences are removed alone: they are the colours of a terminal.
+// Marked is Terminal, but it puts the name of a removed character in its place, such as ⟦U+202E⟧, so that a reader of
+// a page sees that something was hidden. It names no escape sequence: those are colours of a terminal.
 func Marked(s string) string {
 	return visible(s, func(r rune) string { return fmt.Sprintf("⟦U+%04X⟧", r) })
 }
 
-// visible returns a text in which name(c) replaces each character c that acts on a terminal or shows as nothing.
+// visible returns a text in which name(c) replaces each character c that controls a terminal or is invisible.
 func visible(s string, name func(rune) string) string {
 	if harmless(s) {
 		return s
@@ -281,7 +277,7 @@ func visible(s string, name func(rune) string) string {
 	s = strings.ReplaceAll(s, "\r\n", "\n")
 	var out strings.Builder
 	out.Grow(len(s))
-	var last rune // that was written
+	var last rune // the last rune written
 	put := func(r rune) { out.WriteRune(r); last = r }
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
@@ -310,8 +306,8 @@ func visible(s string, name func(rune) string) string {
 	return out.String()
 }
 
-// joins reports whether a character has no look of its own, and changes how its
-// neighbours look: joiners and selectors of a form.
+// joins reports whether a character has no look of its own and changes the look of its neighbours: joiners and
+// selectors of a form.
 func joins(r rune) bool {
 	return r == 0x200C || r == 0x200D || r == 0x034F || r >= 0xFE00 && r <= 0xFE0F || r >= 0xE0100 && r <= 0xE01EF
 }
@@ -325,19 +321,18 @@ func harmless(s string) bool {
 	return true
 }
 
-// Screen makes what is written safe for a terminal. It is not safe for concurrent use.
-// Close writes what is held back and leaves the writer behind it open.
+// Screen makes the text written to it safe for a terminal. It is not safe for concurrent use. Close writes the rest
+// that it holds back, and leaves the underlying writer open.
 type Screen struct {
 	w     io.Writer
 	held  []byte
-	whole func([]byte) int // how much of the held bytes can be judged by itself
+	whole func([]byte) int // number of held bytes that can be processed already
 	clean func([]byte) []byte
 }
 
-// TerminalText returns a writer in front of w that passes text on as Terminal gives it, line
-// by line.
+// TerminalText returns a writer in front of w that passes text on, line by line, as Terminal returns it.
 func TerminalText(w io.Writer) *Screen {
-	const long = 1 << 20 // a line that is longer goes in parts
+	const long = 1 << 20 // a longer line is passed on in parts
 	return &Screen{
 		w: w,
 		whole: func(p []byte) int {
@@ -350,11 +345,11 @@ func TerminalText(w io.Writer) *Screen {
 	}
 }
 
-// TerminalJSON returns a writer in front of w that escapes, in JSON, the characters that act on
-// a terminal or show as nothing: the values stay what they are.
+// TerminalJSON returns a writer in front of w that escapes, in JSON, the characters that control a terminal or are
+// invisible: the values stay the same.
 func TerminalJSON(w io.Writer) *Screen { return &Screen{w: w, whole: wholeRunes, clean: escaped} }
 
-// Write takes all of p; a part of it may be held back.
+// Write accepts all of p, and may hold back a part of it.
 func (s *Screen) Write(p []byte) (int, error) {
 	s.held = append(s.held, p...)
 	n := s.whole(s.held)
@@ -376,7 +371,7 @@ func (s *Screen) Close() error {
 	return err
 }
 
-// wholeRunes is the length of p without a character at its end that has not come whole.
+// wholeRunes returns the length of p without an incomplete character at its end.
 func wholeRunes(p []byte) int { return len(terminal.WholeEnd(p)) }
 
 func escaped(p []byte) []byte {
