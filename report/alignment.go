@@ -21,12 +21,12 @@ const (
 	alignedAdded     = "added"
 )
 
-// togetherMost bounds the messages that are not sent in one item.
+// togetherMost bounds the messages in one item of messages that are not sent.
 const togetherMost = 20
 
-// Align pairs each message of the next request with the stored messages that the request's message is made of, and with
-// the rows of the conversation that these belong to. The code that builds requests decides. Stored messages that are not
-// sent are items of their own, neighbours together.
+// Align pairs each message of the next request with the stored messages that it is made of, and with the rows of the
+// conversation that belong to those. It uses the code that builds requests. Stored messages that are not sent form
+// separate items, neighbours together.
 func Align(v *store.View) (items []api.AlignedMessage, err error) {
 	stored, at, o, err := sendable(v)
 	if err != nil {
@@ -65,13 +65,13 @@ func Align(v *store.View) (items []api.AlignedMessage, err error) {
 
 type aligner struct {
 	stored  []*task.Message
-	cuts    []int         // of each stored message: the rows of the conversation up to it
-	sentAs  map[int]int   // of places in the stored history: the message that it is sent in
-	parts   map[int][]int // the places that a message comes from
+	cuts    []int         // for each stored message: the number of rows of the conversation up to it
+	sentAs  map[int]int   // for places in the stored history: the index of the request's message
+	parts   map[int][]int // for each message of the request: its places in the stored history
 	why     map[int][]string
 	summary int // the place of the newest summary; -1 = none
 	out     []api.AlignedMessage
-	rows    int // of the conversation that have their place
+	rows    int // number of rows of the conversation that are in an item
 }
 
 func (a *aligner) items(sent int) []api.AlignedMessage {
@@ -104,7 +104,7 @@ func (a *aligner) items(sent int) []api.AlignedMessage {
 	return a.out
 }
 
-// add adds an item that comes from some places of the stored history.
+// add adds an item made from some places of the stored history.
 func (a *aligner) add(one api.AlignedMessage, places []int) {
 	one.Number, one.Stored = len(a.out)+1, []int{}
 	if one.Why == nil {
@@ -144,8 +144,8 @@ func (a *aligner) leftOut(places []int) {
 	a.add(one, places)
 }
 
-// cutsOf counts, for each message of the model's history, the rows of the conversation up to the message. The rows of one
-// commit belong to the message of that commit; where a commit has several messages, as for another tool's task, the times
+// cutsOf counts, for each message of the model's history, the rows of the conversation up to that message. The rows
+// of one commit belong to its message; for a commit with several messages, as with another tool's task, the times
 // decide.
 func cutsOf(s *task.State) []int {
 	rows, messages := s.UI(), s.API()

@@ -20,8 +20,8 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// Files returns the files of some records of a task, sorted by path: each with its state in the workspace now, and with
-// the author of its last change. withRecords adds the records of each file. w may be nil when there are no records.
+// Files returns the files of some records of a task, sorted by path: each with its present state in the workspace,
+// and the author of its last change.
 func Files(ctx context.Context, v *store.View, w *workspace.Workspace, records []task.FileRecord,
 	withRecords bool) ([]api.KnownFile, error) {
 	by, err := authors(ctx, v, records)
@@ -124,7 +124,7 @@ func changesOf(ctx context.Context, v *store.View, from uint64, give func(journa
 
 func recordKey(seq uint64, path string) string { return fmt.Sprint(seq, " ", path) }
 
-// compare returns the state of a file now, against what the model last saw of it.
+// compare returns the present state of a file, compared with what the model last saw of it.
 func compare(ctx context.Context, w *workspace.Workspace, k *known.File) (api.KnownFile, error) {
 	seen := k.Seen
 	if seen.Path == "" {
@@ -173,10 +173,10 @@ func compare(ctx context.Context, w *workspace.Workspace, k *known.File) (api.Kn
 	return item, nil
 }
 
-// maker is what changed a file (api.KnownFile.By), and the task if another task changed the file.
+// maker names what changed a file (api.KnownFile.By), and the task if another task changed it.
 type maker struct{ by, task string }
 
-// author returns what made the change of a record, and the task if another one did; nil for a read.
+// author returns what made the change of a record, and the task if another task did; nil for a read.
 func author(by map[string]maker, r task.FileRecord) (who *string, task string) {
 	if r.Source != "roo_edited" && r.Source != "user_edited" {
 		return nil, ""
@@ -188,8 +188,8 @@ func author(by map[string]maker, r task.FileRecord) (who *string, task string) {
 	return &m.by, m.task
 }
 
-// fileHistory is all that a task ever recorded about a file, the oldest first: records of another tool, records of
-// rewound messages, and the checkpoints that hold the file.
+// fileHistory returns all that a task ever recorded about a file, the oldest first: records of another tool, records
+// of rewound messages, and the checkpoints that hold the file.
 func fileHistory(ctx context.Context, v *store.View, path string) ([]api.FileRecord, error) {
 	out := []api.FileRecord{}
 	for _, r := range recordedElsewhere(v) {
@@ -252,11 +252,11 @@ func ownRecord(files []task.FileRecord, r task.FileRecord) bool {
 	})
 }
 
-// maxMetadata bounds how much of a file of another program is read, in bytes.
+// maxMetadata bounds the bytes that are read of another program's file.
 const maxMetadata = 256 << 20
 
-// recordedElsewhere are the file records that another tool left in a task's folder, for a task whose own records are
-// incomplete. A file that is missing, unreadable or not a regular file has no records.
+// recordedElsewhere returns the file records that another tool left in a task's folder, for a task whose own records
+// are incomplete. A file that is missing, unreadable or not a regular file has no records.
 func recordedElsewhere(v *store.View) []task.FileRecord {
 	if v.Log != nil && v.State.Adopted == nil && v.State.Fork == nil {
 		return nil
@@ -276,7 +276,7 @@ func recordedElsewhere(v *store.View) []task.FileRecord {
 	return foreign.Records(raw)
 }
 
-// NoticesOf returns the notices behind some messages of the user's history.
+// NoticesOf returns the notices that follow some messages of the user's history.
 func NoticesOf(s *task.State, numbers []int) []api.Notice {
 	var out []api.Notice
 	byRow := view.ByRow(view.Notices(s))

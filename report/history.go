@@ -22,9 +22,9 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// Effective returns what would be sent of the model's history: without hidden messages, and with what no provider
-// would accept repaired, by the code that builds requests. notes describe what was repaired, and whether nothing would
-// be sent.
+// Effective returns the messages of the model's history that would be sent: without hidden messages, and repaired
+// where no provider would accept them, by the code that builds requests. notes describe the repairs, and whether
+// nothing would be sent.
 func Effective(v *store.View) (messages []json.RawMessage, notes []string, err error) {
 	stored, at, o, err := sendable(v)
 	if err != nil {
@@ -68,9 +68,9 @@ func sendable(v *store.View) (stored [][]byte, at []int, o contextwindow.Options
 	return stored, at, o, nil
 }
 
-// StandIn reconstructs a history of a task from the other one, when its own is missing: the file is missing or holds no
-// complete element. A valid empty file, and a file that is unreadable now, are not replaced. why is for people; "" =
-// the history is shown as it is.
+// StandIn reconstructs a history of a task from the other one, when its own is missing: the file is missing or holds
+// no complete element. It does not replace a valid empty file, or one that is unreadable now. why explains this to
+// people; "" = the history is shown as it is.
 func StandIn(v *store.View, h task.History) (made []json.RawMessage, why string, err error) {
 	if v.Folder == nil {
 		return nil, "", nil
@@ -98,8 +98,9 @@ func StandIn(v *store.View, h task.History) (made []json.RawMessage, why string,
 	return made, fmt.Sprintf("reconstructed from %s, as far as possible: %s is %s", from, gone.Name, gone.State), nil
 }
 
-// ShortNames gives each of some tasks, by SOURCE:ID, the shortest name that finds it among all tasks: an end of its id
-// or, where that is no better, a beginning, with its source where one id is in several sources. A name never looks like a flag.
+// ShortNames returns for each task in items, by SOURCE:ID, the shortest name that identifies it among all tasks: the
+// end of its id or, where that is no longer, the beginning, with its source if several sources have the id. A name
+// never looks like a flag.
 func ShortNames(all []store.Ref, items []api.Summary) map[string]string {
 	ids := map[string]int{}
 	for _, t := range items { // a task that was made since then is listed, too
@@ -144,16 +145,17 @@ func ShortNames(all []store.Ref, items []api.Summary) map[string]string {
 	return names
 }
 
-// shortest is the least length of a shortened id: the next tasks would make shorter ones ambiguous.
+// shortest is the smallest length of a shortened id: with shorter ones, the next new tasks would make names
+// ambiguous.
 const shortest = 6
 
-// ends are the first and the last n bytes of an id.
+// ends returns the first and the last n bytes of an id.
 func ends(id string, n int) (begin, end string) {
 	n = min(n, len(id))
 	return id[:n], id[len(id)-n:]
 }
 
-// common is how many bytes two texts begin with alike.
+// common returns the number of bytes at the beginning that two texts share.
 func common(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -168,7 +170,7 @@ func reverse(s string) string {
 	return string(b)
 }
 
-// RunOf is a run's document.
+// RunOf returns a run's document.
 func RunOf(r engine.RunInfo) api.Run {
 	out := api.Run{
 		ID: r.ID, Task: r.Ref.ID, State: r.State, Outcome: r.Outcome, Code: r.Code, Reason: r.Reason, Question: r.Question,
@@ -184,13 +186,13 @@ func RunOf(r engine.RunInfo) api.Run {
 	return out
 }
 
-// LimitsOf returns the limits that end a run. Limits that only ask are left out.
+// LimitsOf returns the limits that end a run. It leaves out limits at which the run only asks.
 func LimitsOf(l api.RunLimits) api.Limits {
 	l.AskRequests, l.AskCostMicros = 0, 0
 	return l.Given()
 }
 
-// QuestionOf is an open question's document.
+// QuestionOf returns an open question's document.
 func QuestionOf(q engine.Asked) api.Question {
 	out := api.Question{
 		ID: q.ID, Task: q.Ref.ID, Title: q.Task.Title, Run: q.Run, Event: q.From.String(), Here: q.Here, QuestionOpened: q.QuestionOpened,
@@ -201,7 +203,7 @@ func QuestionOf(q engine.Asked) api.Question {
 	return out
 }
 
-// AnsweredOf is the document of what an answer did.
+// AnsweredOf returns the document of an answer's effects.
 func AnsweredOf(r engine.Replied) api.Answered {
 	return api.Answered{
 		Question: r.Asked.ID, Task: r.Asked.Ref.ID, Run: r.Run.ID,
@@ -209,7 +211,7 @@ func AnsweredOf(r engine.Replied) api.Answered {
 	}
 }
 
-// UndoneOf is the document of what engine.Undo returns.
+// UndoneOf returns the document of engine.Undo's result.
 func UndoneOf(action api.Action, task api.TaskActions, files *api.RestoreResult, o actions.Options) api.Undone {
 	out := api.Undone{TaskActions: task, DryRun: o.DryRun, Restore: files}
 	if out.Undone = &action; o.Redo {
@@ -218,7 +220,7 @@ func UndoneOf(action api.Action, task api.TaskActions, files *api.RestoreResult,
 	return out
 }
 
-// CondensedOf is the document of what engine.Condense returns, or with dry engine.CondensePlan.
+// CondensedOf returns the document of engine.Condense's result, or with dry of engine.CondensePlan's.
 func CondensedOf(id string, c engine.Condensed, dry bool) api.Condensed {
 	out := api.Condensed{
 		Task: id, DryRun: dry, Condense: c.ID, Messages: c.Messages, Sent: c.Sent, Kept: c.Kept,
@@ -250,7 +252,7 @@ func CommitsOf(ctx context.Context, v *store.View) ([]api.Commit, error) {
 	return all, nil
 }
 
-// ContextUseOf is the document of what engine.ContextAs returns.
+// ContextUseOf returns the document of engine.ContextAs's result.
 func ContextUseOf(id string, u agent.ContextUse, who string) api.ContextUse {
 	out := api.ContextUse{Task: id, Model: u.Model, Used: u.Used, Counted: u.Counted, Messages: u.Messages, Parts: []api.ContextPart{}}
 	if u.Window > 0 {

@@ -34,8 +34,8 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// ProblemOf makes the problem of an error about a task. The problem of an unknown error is "internal" without the error's
-// text, which may name paths: only the log has the text.
+// ProblemOf returns the problem for an error about a task. For an unknown error the problem is "internal" without the
+// error's text, which may name paths: only the log has the text.
 func ProblemOf(ctx context.Context, st *store.Store, err error, id string) *api.Problem {
 	var (
 		own       *api.Problem
@@ -84,7 +84,7 @@ func ProblemOf(ctx context.Context, st *store.Store, err error, id string) *api.
 		"the server's log has the reason, under the request's id").Because(err)
 }
 
-// forbidden names the file that the server may not read, and how to permit it.
+// forbidden returns the problem that names a file which the server may not read, and how to permit it.
 func forbidden(err error) *api.Problem {
 	p := api.NewProblem(http.StatusForbidden, "permission_denied", "A file may not be read",
 		"permission denied: this process may not read a file of that task").Because(err)
@@ -106,7 +106,7 @@ func forbidden(err error) *api.Problem {
 	return p
 }
 
-// closest are the ids most similar to an unknown one.
+// closest returns the ids most similar to an unknown one.
 func closest(ctx context.Context, st *store.Store, id string) []string {
 	refs, err := st.Refs(ctx)
 	if err != nil {
@@ -124,7 +124,7 @@ func closest(ctx context.Context, st *store.Store, id string) []string {
 	return found[:min(len(found), 3)]
 }
 
-// BusyProblem makes the problem of a task that another run or process works on; nil for other errors.
+// BusyProblem returns the problem of a task that another run or process works on; nil for other errors.
 func BusyProblem(err error) *api.Problem {
 	var busy *journal.BusyError
 	locked := func(why string, suggestions ...string) *api.Problem {
@@ -145,7 +145,7 @@ func BusyProblem(err error) *api.Problem {
 	return nil
 }
 
-// runProblem makes the problem of an error about runs, input or questions; nil for other errors.
+// runProblem returns the problem for an error about runs, input or questions; nil for other errors.
 func runProblem(err error) *api.Problem {
 	var late *engine.AnsweredError
 	var held *engine.UntrustedError
@@ -200,7 +200,8 @@ func runProblem(err error) *api.Problem {
 	return nil
 }
 
-// SetupProblem makes the problem of an error in what a request or the settings name; nil for other errors.
+// SetupProblem returns the problem for an error in the names that a request or the settings give; nil for other
+// errors.
 func SetupProblem(err error) *api.Problem {
 	var (
 		config   *setup.Error
@@ -245,7 +246,7 @@ func SetupProblem(err error) *api.Problem {
 	return nil
 }
 
-// diskProblem makes the problem of a change that cannot be stored; nil for other errors.
+// diskProblem returns the problem of a change that cannot be stored; nil for other errors.
 func diskProblem(err error) *api.Problem {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
@@ -261,7 +262,7 @@ func diskProblem(err error) *api.Problem {
 	return nil
 }
 
-// editProblem makes the problem of an error about histories, branches or checkpoints; nil for other errors.
+// editProblem returns the problem for an error about histories, branches or checkpoints; nil for other errors.
 func editProblem(err error, id string) *api.Problem {
 	var (
 		row    *history.ReferenceError
@@ -323,7 +324,7 @@ func editProblem(err error, id string) *api.Problem {
 	return nil
 }
 
-// rowName names a message for users.
+// rowName returns the name of a message for users.
 func rowName(r api.Row) string {
 	text := fmt.Sprintf("#%d %s", r.Number, strings.TrimPrefix(strings.TrimPrefix(r.Kind, "say:"), "ask:"))
 	if r.Text != "" {
@@ -332,7 +333,7 @@ func rowName(r api.Row) string {
 	return text
 }
 
-// UndoProblem is the problem of an undo or redo that changed nothing; other errors stay as they are.
+// UndoProblem returns the problem of an undo or redo that changed nothing; it returns other errors unchanged.
 func UndoProblem(err error, o actions.Options, d api.TaskActions) error {
 	var (
 		other *actions.ConflictError
@@ -372,7 +373,7 @@ func UndoProblem(err error, o actions.Options, d api.TaskActions) error {
 	return p
 }
 
-// ConflictProblem is the problem of a restore that could only overwrite changes of others.
+// ConflictProblem returns the problem of a restore that could only overwrite changes of others.
 func ConflictProblem(r api.RestoreResult) *api.Problem {
 	items := r.Conflicts
 	var names []string
@@ -393,7 +394,7 @@ func ConflictProblem(r api.RestoreResult) *api.Problem {
 		"roost checkpoint restore "+r.ID+" "+r.To.Name()+" --on-conflict merge  # or overwrite").About(r.ID)
 }
 
-// MovedProblem refuses a change of a task that changed since If-Match saw it.
+// MovedProblem refuses a change of a task that has changed since the state that If-Match names.
 func MovedProblem(task string) *api.Problem {
 	return api.NewProblem(http.StatusPreconditionFailed, "etag_mismatch", "The task changed since",
 		"its state is not the one that If-Match names", "GET /v1/tasks/"+task)
@@ -416,7 +417,7 @@ const (
 	NameScript = `give "model", a YAML file of the server's machine, as to POST /v1/tasks/{id}/runs`
 )
 
-// candidates are the tasks that an ambiguous id fits, as far as they were read.
+// candidates returns the tasks that an ambiguous id matches, as far as they were read.
 func candidates(e *store.AmbiguousError) (out []api.Candidate) {
 	names := ShortNames(e.All, e.Tasks)
 	for i, t := range e.Tasks {
@@ -429,7 +430,7 @@ func candidates(e *store.AmbiguousError) (out []api.Candidate) {
 	return out
 }
 
-// Clip shortens a text of a client for an answer.
+// Clip shortens a client's text for an answer.
 func Clip(text string) string {
 	if len(text) > 100 {
 		return strings.ToValidUTF8(text[:100], "") + "..."
@@ -437,7 +438,7 @@ func Clip(text string) string {
 	return text
 }
 
-// FirstAnswer is the answer that came before a late one.
+// FirstAnswer returns the answer that came before a late one.
 func FirstAnswer(e *engine.AnsweredError) api.Answered {
 	return api.Answered{Question: e.Question, Task: e.Task, Approve: e.Answer.Approve, Text: e.Answer.Text, By: e.Answer.By}
 }
@@ -453,8 +454,8 @@ func AnsweredProblem(e *engine.AnsweredError) *api.Problem {
 	return p.About(e.Task)
 }
 
-// LocalProblem makes the problem of an error of the packages below in the words of a command line, for a front door of
-// this machine; nil for other errors. More specific errors come before more general ones.
+// LocalProblem returns the problem for an error of a lower package, in the words of a command line, for a front door
+// on this machine; nil for other errors. It checks more specific errors first.
 func LocalProblem(err error) *api.Problem {
 	var (
 		trashed   *store.TrashedError
