@@ -1,6 +1,6 @@
-// Package resume plans the rows of an interrupted task: a pure function from the stored UI history to what is hidden,
-// marked and asked. It reads and writes nothing. The model's side stays as it is stored; package contextwindow makes
-// valid what is sent of it, and the agent decides about interrupted calls.
+// Package resume plans the rows of an interrupted task: it is a pure function from the stored UI history to the rows
+// to hide, the rows to mark and the question to ask. It reads and writes nothing. The model's side stays as it is
+// stored; package contextwindow makes a valid request from it, and the agent decides about interrupted calls.
 //
 // The plan follows Roo's where Roo is right, so that a task that moves between the programs looks the same. It differs
 // where Roo loses something:
@@ -19,7 +19,7 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// The questions of a resume.
+// The questions that a resume asks.
 const (
 	AskTask      = "resume_task"
 	AskCompleted = "resume_completed_task"
@@ -35,7 +35,7 @@ type Change struct {
 type Plan struct {
 	Ask     string   // AskTask or AskCompleted
 	Hidden  []int    // rows to hide, ascending
-	Changed []Change // rows to replace, ascending: rows that were cut while they streamed are marked as finished
+	Changed []Change // rows to replace, ascending: rows cut off while they streamed are marked as finished
 
 	ui [][]byte
 }
@@ -76,7 +76,7 @@ func (p *Plan) hideRows() {
 	}
 }
 
-// unanswered reports whether the request has neither a cost nor a reason why it was cancelled. A text that cannot be read
+// unanswered reports whether the request has neither a cost nor a reason why it was cancelled. An unreadable text
 // proves nothing, and its row stays.
 func unanswered(text string) bool {
 	if text == "" {
@@ -94,8 +94,8 @@ func unanswered(text string) bool {
 	return !cost && !reason
 }
 
-// chooseQuestion asks about a completed task when the newest row shows a completion. Hidden rows and resume questions do
-// not count.
+// chooseQuestion chooses the question about a completed task when the newest row shows a completion. Hidden rows and
+// resume questions do not count.
 func (p *Plan) chooseQuestion() {
 	p.Ask = AskTask
 	for i, row := range slices.Backward(p.ui) {
@@ -109,7 +109,7 @@ func (p *Plan) chooseQuestion() {
 	}
 }
 
-// closePartial marks rows as finished that were cut while they streamed.
+// closePartial marks rows that were cut off while they streamed as finished.
 func (p *Plan) closePartial() {
 	for i, row := range p.ui {
 		if !p.hides(i) && esjson.IsTrue(row, "partial") {
@@ -123,8 +123,8 @@ func (p *Plan) hides(row int) bool {
 	return hidden
 }
 
-// FirstWords is the content of the first message to a model, a JSON array, for a task whose model side is lost: the
-// text and the images of its first row.
+// FirstWords returns the content of the first message to a model, a JSON array, for a task whose model side is lost:
+// the text and the images of its first row.
 func FirstWords(ui [][]byte) []byte {
 	var blocks [][]byte
 	if len(ui) > 0 && isKind(ui[0], "say", "text") {
@@ -143,7 +143,7 @@ func FirstWords(ui [][]byte) []byte {
 	return esjson.List(blocks)
 }
 
-// imageBlock makes a block from a data URL: "data:image/png;base64,...".
+// imageBlock makes a content block from a data URL: "data:image/png;base64,...".
 func imageBlock(url string) []byte {
 	head, data, _ := strings.Cut(url, ",")
 	// Roo splits at every comma and colon and takes the second piece.
