@@ -4,8 +4,8 @@ package roofmt
 
 import "os"
 
-// ahead does nothing where the system reads ahead as it likes.
+// ahead does nothing: this system takes no advice on reading ahead.
 func ahead(*os.File, int64) {}
 
-// onDisk is always false: this system cannot answer it without waiting.
+// onDisk is always false: this system cannot answer without blocking.
 func onDisk(*os.File, int64) bool { return false }

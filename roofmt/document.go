@@ -17,7 +17,7 @@ import (
 	"github.com/roost-dev/roost/internal/inputfile"
 )
 
-// Kind is one of the two histories of a task.
+// Kind selects one of the two histories of a task.
 type Kind uint8
 
 // The two histories: what a person sees, and what the model sees.
@@ -34,17 +34,17 @@ func (k Kind) String() string {
 	return "api"
 }
 
-// State is how the file of a document was found under its own name.
+// State describes the file under the document's own name.
 type State uint8
 
 // The states of a file.
 const (
 	Missing    State = iota // no such file
-	Present                 // JSON.parse takes it, and it is an array (perhaps of nothing)
+	Present                 // JSON.parse accepts it, and it is an array, perhaps an empty one
 	Empty                   // no byte, or only blanks, NULs and a byte order mark
 	Damaged                 // an array that is cut, broken or surrounded by something else
 	NotArray                // no array of messages in it
-	Unreadable              // it is there but can not be opened or read
+	Unreadable              // it exists but cannot be opened or read
 )
 
 var stateNames = [...]string{"missing", "present", "empty", "damaged", "not an array", "unreadable"}
@@ -52,40 +52,40 @@ var stateNames = [...]string{"missing", "present", "empty", "damaged", "not an a
 // String describes the state.
 func (s State) String() string { return stateNames[s] }
 
-// Document is one history of a task: where its elements lie, and access to their bytes. Methods may be called from
-// several goroutines until Close.
+// Document is one history of a task: the places of its elements, and access to their bytes. Methods may be called
+// from several goroutines until Close.
 type Document struct {
 	Kind  Kind
-	Name  string      // the name it should have
+	Name  string      // the name that its file should have
 	State State       // of the file under that name
 	Print Fingerprint // of the file under that name, for Replacement.Expect
-	Tail  esjson.Tail // how the file that was used ended
+	Tail  esjson.Tail // how the file that was read ended
 
-	Source      string           // name of the file that was used; "" when there was none
+	Source      string           // name of the file that was read; "" when there was none
 	SourcePrint Fingerprint      // of that file
 	Spans       []esjson.Element // offsets of the elements in that file
-	Unstable    bool             // it changed in place while it was read
-	Notes       Noter            // what was noted of each of Spans, in their order; nil when nothing was
+	Unstable    bool             // the file changed in place during the read
+	Notes       Noter            // the notes about each of Spans, in their order; nil when there are none
 
 	file *os.File
 }
 
-// Noter looks at the messages of one file while it is read, in order and each once: of a large file the bytes are at hand
-// only then. The index has three levels (a message, its members, the blocks of its content and theirs), and is good for
-// the length of the call.
+// Noter sees the messages of one file while it is read, in order and each once: only then are the bytes of a large
+// file in memory. The index has three levels (a message, its members, the blocks of its content and their members),
+// and is valid during the call.
 type Noter interface{ Note(message *esjson.Index) }
 
 // Len returns the number of elements that can be read.
 func (d *Document) Len() int { return len(d.Spans) }
 
-// Recovered reports whether the elements came from another file than the document's own.
+// Recovered reports whether the elements came from a file other than the document's own.
 func (d *Document) Recovered() bool { return d.Source != "" && d.Source != d.Name }
 
 // Intact reports whether the document's own file is a plain array that can be copied byte for byte.
 func (d *Document) Intact() bool { return d.State == Present }
 
-// blank reports whether the file holds nothing: it is absent, has no byte, or is an empty list. NULs are what a power
-// cut leaves of a history, so they are damage.
+// blank reports whether the file holds nothing: it is absent, has no byte, or is an empty list. A power cut leaves
+// NULs in place of a history, so they are damage.
 func (d *Document) blank() bool {
 	return len(d.Spans) == 0 && (d.State == Missing || d.State == Empty && d.Print.Size == 0 || d.State == Present)
 }
@@ -106,7 +106,7 @@ func (d *Document) Raw(i int) ([]byte, error) {
 	return buf, nil
 }
 
-// ReadAt reads from the file that was used, whichever file has its name by now, and implements io.ReaderAt.
+// ReadAt reads from the file that was read at first, whichever file has its name now. It implements io.ReaderAt.
 func (d *Document) ReadAt(p []byte, off int64) (int, error) {
 	if d.file == nil {
 		return 0, fmt.Errorf("reading %s: %w", d.Name, ErrClosed)
@@ -130,7 +130,7 @@ func (d *Document) All() iter.Seq2[[]byte, error] {
 	}
 }
 
-// WriteTo copies the file that was used byte for byte, in any state, and implements io.WriterTo.
+// WriteTo copies that file byte for byte, in any state. It implements io.WriterTo.
 func (d *Document) WriteTo(w io.Writer) (int64, error) {
 	if d.file == nil {
 		return 0, fmt.Errorf("copying %s: %w", d.Name, ErrClosed)
@@ -142,7 +142,7 @@ func (d *Document) WriteTo(w io.Writer) (int64, error) {
 	return n, nil
 }
 
-// SHA256 reads the file that was used and returns its digest. It is not computed by Read.
+// SHA256 reads that file and returns its digest, which Read does not compute.
 func (d *Document) SHA256() ([sha256.Size]byte, error) {
 	h := sha256.New()
 	var sum [sha256.Size]byte
@@ -162,8 +162,8 @@ func (d *Document) close() error {
 	return err
 }
 
-// APIMessage is the raw JSON of one element of api_conversation_history.json. Its methods read what they need; nothing is
-// decoded before, and unknown fields stay. The bytes must be valid JSON.
+// APIMessage is the raw JSON of one element of api_conversation_history.json. Its methods decode only what they need,
+// and unknown fields stay. The bytes must be valid JSON.
 type APIMessage []byte
 
 // Role returns "user" or "assistant"; "" for stand-alone reasoning items of 2025.
@@ -175,7 +175,7 @@ type Block []byte
 // Type returns the block's type: text, image, tool_use, tool_result, thinking, ...
 func (b Block) Type() string { return esjson.TextOf(b, "type") }
 
-// Blocks yields the content blocks. Content that is a plain string comes as one text block made from it.
+// Blocks yields the content blocks. Content that is a plain string becomes one text block.
 func (m APIMessage) Blocks() iter.Seq[Block] {
 	return func(yield func(Block) bool) {
 		content, ok := esjson.Get(m, "content")
@@ -222,18 +222,19 @@ func millis(obj []byte) (int64, bool) {
 	return int64(f), true
 }
 
-// Environment is what a request records about the place where it was made. Every tool ends the words of a request
-// with such details, so they are in both histories, also when no index names the task. The zero value holds nothing.
+// Environment holds the details that a request records about the place where it was made. Every tool ends the words
+// of a request with such details, so both histories have them, even if no index names the task. The zero value holds
+// nothing.
 type Environment struct {
-	Workspace string // absolute, as the system of its tool spells it
+	Workspace string // absolute, spelled as on the system of its tool
 	Mode      string // its slug
 	Model     string
 }
 
 const environmentMark = "<environment_details>"
 
-// EnvironmentOf reads a message of either history. Only details at the beginning of a block count, and of those the last:
-// the text of a file may contain such details, too.
+// EnvironmentOf reads the environment from a message of either history. Only details at the beginning of a block
+// count, and the last of those: the text of a file may contain such details, too.
 func EnvironmentOf(raw []byte) (e Environment) {
 	if !bytes.Contains(raw, []byte(environmentMark[1:len(environmentMark)-1])) { // brackets may be spelled as escapes
 		return e
@@ -255,8 +256,8 @@ func EnvironmentOf(raw []byte) (e Environment) {
 	return e
 }
 
-// environmentIn reads the last details of a text. When a value occurs twice in them, the first one counts, because a list
-// of files comes last.
+// environmentIn reads the last details of a text. If a value occurs twice in them, the first one counts, because a
+// list of files comes last.
 func environmentIn(text string) (e Environment) {
 	at := strings.LastIndex(text, environmentMark)
 	if at < 0 {
@@ -291,8 +292,8 @@ func tagged(line, tag string) string {
 	return ""
 }
 
-// nativePath spells a path as its system does: details have slashes everywhere, indexes
-// the backslashes of Windows. What is not absolute names no folder.
+// nativePath spells a path as its system does: details have slashes everywhere, indexes the backslashes of Windows. A
+// path that is not absolute names no folder.
 func nativePath(dir string) string {
 	drive := len(dir) > 2 && dir[1] == ':' && dir[2] == '/' && (dir[0]|0x20) >= 'a' && (dir[0]|0x20) <= 'z'
 	switch {
@@ -304,12 +305,12 @@ func nativePath(dir string) string {
 	return ""
 }
 
-// large is held while a message of megabytes is in memory: folders are read at the same time, and several such messages at
-// once would take more memory than a whole list may.
+// large is held while a message of megabytes is in memory: folders are read in parallel, and several such messages at
+// once would take more memory than a whole list may use.
 var large sync.Mutex
 
-// lookAt reads an element and calls show with its bytes, which are valid during the call. The error is that of reading. show
-// must not call lookAt.
+// lookAt reads an element and calls show with its bytes, which are valid during the call. It returns the error of the
+// read. show must not call lookAt.
 func lookAt(file io.ReaderAt, e esjson.Element, show func(raw []byte)) error {
 	if e.Len > noteRoom {
 		large.Lock()
@@ -332,20 +333,20 @@ type Fingerprint struct {
 	Inode  uint64 // 0 where the system has none
 }
 
-// noteRoom is how long a message may be to be noted while its file is split; longer ones are read again.
+// noteRoom is the length up to which a message is noted while its file is split; longer messages are read again.
 const noteRoom = 1 << 20
 
 // Element is a message to be written.
 type Element struct {
 	Raw []byte
-	// Made means that we made or changed the element: it then gets Roo's spelling. Otherwise only the blanks between
-	// its tokens go, and every string and number keeps its spelling.
+	// Made means that Roost made or changed the element: it then gets Roo's spelling. Otherwise only the blanks
+	// between its tokens go, and every string and number keeps its spelling.
 	Made bool
 }
 
-// WriteArray writes a list the way Roo does: [a,b,c], compact, without a newline at the end. It holds one element at a
-// time, and writes it with one call: a file wants a buffer before it. The error names the element, and wraps
-// esjson.ErrSyntax for one that is not JSON, or is seq's own.
+// WriteArray writes a list the way Roo does: [a,b,c], compact, without a newline at the end. It holds one element at
+// a time and writes it with one call, so a caller should put a buffer before a file. The error names the element and
+// wraps esjson.ErrSyntax if that is not JSON; otherwise it is seq's own.
 func WriteArray(w io.Writer, seq iter.Seq2[Element, error]) error {
 	buf := []byte{'['}
 	n := 0
@@ -379,8 +380,8 @@ func fingerprintOf(info fs.FileInfo) Fingerprint {
 	return Fingerprint{Exists: true, Size: info.Size(), MTime: info.ModTime().UnixNano(), Inode: inodeOf(info)}
 }
 
-// Prints are the fingerprints of a task folder's files by their names, without reading them. Links are not followed: such a
-// file counts as absent, as Read takes it.
+// Prints returns the fingerprints of a task folder's files by their names, without reading them. It does not follow
+// links: a link counts as absent, as in Read.
 func Prints(dir string) (map[string]Fingerprint, error) {
 	prints := map[string]Fingerprint{}
 	if info, err := os.Lstat(dir); err == nil && info.Mode().IsRegular() && FolderOf(dir) != dir {
@@ -401,7 +402,7 @@ func Prints(dir string) (map[string]Fingerprint, error) {
 	return prints, nil
 }
 
-// String gives a short form for messages and logs.
+// String returns a short form for messages and logs.
 func (f Fingerprint) String() string {
 	if !f.Exists {
 		return "absent"

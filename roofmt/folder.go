@@ -43,32 +43,31 @@ type Folder struct {
 
 	Item     []byte // history_item.json, when it is a JSON object
 	Metadata []byte // task_metadata.json, when it is a JSON object
-	// Row is what an index beside the folder keeps of the task. Read leaves it nil: indexes are read once for all folders (ReadRows).
-	// Of a session of Cline's it is made from the manifest and the messages.
+	// Row is the task's row in an index beside the folder. Read leaves it nil: ReadRows reads indexes once for all
+	// folders. For a session of Cline it is made from the manifest and the messages.
 	Row []byte
 	// Fingerprints of the two small files under their own names.
 	ItemPrint, MetadataPrint Fingerprint
 
 	Others []Other // by name
 	Losses []Loss
-	Locks  []string // files that another program is writing now
-	Tool   Tool     // that wrote it
-	Cold   bool     // its histories were not in memory, as far as the system reports that: see Ahead
-	// Abridged: messages that exist were left out, see Losses. Files written from the rest would lack them.
+	Locks  []string // files that another program is writing
+	Tool   Tool     // the tool that wrote the folder
+	Cold   bool     // the system reports that the histories were not in memory: see Ahead
+	// Abridged: existing messages were left out, see Losses. Files written from the rest would lack them.
 	Abridged bool
-	// Unread is the first file of the task that exists and cannot be read; nil when there is none. Its content is not
-	// known, so no caller may take it for absent, or replace it.
+	// Unread is the first file of the task that exists and cannot be read; nil when there is none. Its content is
+	// unknown, so no caller may treat it as absent, or replace it.
 	Unread *UnreadError
 
-	spoilt bool // a file that may be either history has bytes and no message
+	spoilt bool // a file that may be either history has bytes but no message
 }
 
 // Empty reports whether the folder holds no bytes of any message: no message file, or only files without bytes and
-// empty lists. Roo leaves such folders behind whenever it gets a request for an unknown id. A damaged file is not
-// empty.
+// empty lists. Roo leaves such a folder behind after each request for an unknown id. A damaged file is not empty.
 func (f *Folder) Empty() bool { return f.UI.blank() && f.API.blank() && !f.spoilt }
 
-// Close closes the files. Elements can not be read afterwards.
+// Close closes the files. Afterwards elements cannot be read.
 func (f *Folder) Close() error { return errors.Join(f.UI.close(), f.API.close()) }
 
 // reader is one pass over a folder.
@@ -81,7 +80,7 @@ type reader struct {
 	leftovers []leftover
 }
 
-// list sorts the entries of the folder into files we know, leftovers and others.
+// list sorts the entries of the folder into known files, leftovers and others.
 func (r *reader) list() error {
 	// The folder is read by its path: reading one below a Root makes one more system call for each entry. Files are opened
 	// by their names in the open folder, and do not depend on this list.
@@ -121,7 +120,7 @@ func (r *reader) lose(file, problem, recovered string) {
 	r.folder.Losses = append(r.folder.Losses, Loss{file, problem, recovered})
 }
 
-// unread notes that a file is there and cannot be read. A folder or a pipe in its place is no file of the task.
+// unread records that a file exists and cannot be read. A folder or a pipe of that name is no file of the task.
 func (r *reader) unread(name string, err error) {
 	if r.folder.Unread != nil || r.ctx.Err() != nil || errors.Is(err, ErrNotRegular) {
 		return
@@ -147,8 +146,8 @@ func (r *reader) open(name string) (*os.File, Fingerprint, error) {
 	return f, fingerprintOf(info), nil
 }
 
-// OpenFile opens a regular file of a task folder for reading; of anything else the error wraps ErrNotRegular. It does not wait
-// for the other end of a pipe, and follows no link out of the folder.
+// OpenFile opens a regular file of a task folder for reading; for anything else the error wraps ErrNotRegular. It
+// does not wait for the other end of a pipe, and follows no link out of the folder.
 func OpenFile(dir, name string) (*os.File, error) {
 	root, err := inputfile.OpenDir(dir)
 	if err != nil {
@@ -159,7 +158,7 @@ func OpenFile(dir, name string) (*os.File, error) {
 	return f, err
 }
 
-// small reads a file that holds one object, or the newest leftover of it.
+// small reads a file that holds one object, or else the newest leftover of that file.
 func (r *reader) small(name string) ([]byte, Fingerprint) {
 	raw, print, problem := r.object(name)
 	if problem == "" {
@@ -216,12 +215,12 @@ func (r *reader) object(name string) (raw []byte, print Fingerprint, problem str
 	return raw, print, ""
 }
 
-// maxSmall bounds the files that are read whole (item, metadata): beyond it they are reported, not read.
+// maxSmall bounds the files that are read whole (item, metadata): larger ones are reported and not read.
 const maxSmall = 256 << 20
 
-// readRegular reads a small file with its fingerprint. It does not wait for a pipe, and refuses a file that is too large for
-// an index. Content and fingerprint are those of the open file: a fingerprint taken by name afterwards could be that of
-// another file, and replacing that file would lose its content.
+// readRegular reads a small file with its fingerprint. It does not wait for a pipe, and refuses a file that is too
+// large for an index. Content and fingerprint come from the open file: a fingerprint taken by name afterwards could
+// belong to another file, and a replacement would then lose that file's content.
 func readRegular(path string) ([]byte, Fingerprint, error) {
 	f, err := inputfile.Open(path)
 	if err != nil {
@@ -240,11 +239,11 @@ func readRegular(path string) ([]byte, Fingerprint, error) {
 	return raw, print, err
 }
 
-// ErrNotRegular: a folder, a pipe or a device has a file's name.
+// ErrNotRegular: the name belongs to a folder, a pipe or a device.
 var ErrNotRegular = inputfile.ErrIrregular
 
-// errNothingThere: a link has a file's name, and its target may come back. It is no fs.ErrNotExist, which would mean
-// that nothing is lost by writing the file.
+// errNothingThere: the name belongs to a link whose target is missing and may come back. It is no fs.ErrNotExist,
+// which would mean that writing the file loses nothing.
 var errNothingThere = errors.New("it is a link to nothing")
 
 // UnreadError means that a file of a task exists and cannot be read.
@@ -272,9 +271,9 @@ var reasons = []struct {
 	{fs.ErrNotExist, "it is a link to nothing, or it was removed (no such file or directory)"},
 }
 
-// Reason explains in plain words why a file could not be read: the system names its calls, and a path that "escapes"
-// for a link that leads elsewhere. For an error that it does not know, it returns the innermost error, in the
-// system's words.
+// Reason explains in plain words why a file could not be read: the system's words name its calls, and say that a path
+// "escapes" for a link that leads elsewhere. For an error that it does not know, it returns the innermost error, in
+// the system's words.
 func Reason(err error) string {
 	for _, r := range reasons {
 		if errors.Is(err, r.err) {

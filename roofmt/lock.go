@@ -21,8 +21,8 @@ import (
 	"github.com/roost-dev/roost/internal/process"
 )
 
-// Numbers of Roo's lock (proper-lockfile 4): a lock directory whose mtime is older than staleAfter has no holder; a holder
-// refreshes it every refreshEvery; a taker tries again after each of backOff, then gives up.
+// Constants of Roo's lock (proper-lockfile 4): a lock directory with an mtime older than staleAfter has no holder; a
+// holder refreshes it every refreshEvery; a taker tries again after each of backOff, then gives up.
 const (
 	staleAfter   = 31 * time.Second
 	refreshEvery = 10 * time.Second
@@ -31,21 +31,22 @@ const (
 var backOff = [...]time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond,
 	800 * time.Millisecond, 1000 * time.Millisecond}
 
-// ErrLocked is wrapped when another program holds a lock for longer than we wait (about 2.5 s, as Roo does, if at all).
+// ErrLocked is wrapped when another program holds a lock for longer than Roost waits (about 2.5 s like Roo, or not at
+// all).
 var ErrLocked = errors.New("locked by another program")
 
 // errBusy is one failed try.
 var errBusy = errors.New("busy")
 
-// owner is the record of a lock of ours. It is a file next to the lock, not in it: Roo frees a stale lock with rmdir,
-// which a file inside would break. The lock directory is bound to the record by its mtime, whose nanoseconds no other
-// program sets, so a lock that Roo took after ours is never mistaken for ours.
+// owner is the record of one of Roost's locks. It is a file next to the lock, not in it: Roo frees a stale lock with
+// rmdir, which fails on a folder with a file. The record holds the lock directory's mtime; no other program sets its
+// nanoseconds, so a lock that Roo took later never looks like Roost's.
 type owner struct {
 	self
 	MTime int64 `json:"mtime"`
 }
 
-// fileLock is Roo's lock on one file, held.
+// fileLock is one of Roo's locks, held on one file.
 type fileLock struct {
 	dir, record string
 	mtime       int64
@@ -55,8 +56,8 @@ func ownerPath(file string) string {
 	return filepath.Join(filepath.Dir(file), ourPrefix+"lock_"+filepath.Base(file))
 }
 
-// tryLock makes one attempt. The caller holds the kernel lock on the folder, so no other writer of ours on this machine is
-// between these steps.
+// tryLock makes one attempt. The caller holds the kernel lock on the folder, so no other Roost on this machine runs
+// between its steps.
 func tryLock(file string, now time.Time) (*fileLock, error) {
 	l := &fileLock{dir: file + ".lock", record: ownerPath(file)}
 	if err := l.clear(now); err != nil {
@@ -94,8 +95,8 @@ func (l *fileLock) write(now time.Time) error {
 	return os.WriteFile(l.record, b, 0o600)
 }
 
-// stamp sets the time that binds the lock to its record, and reads it back: a coarse file system rounds it, and then the lock
-// is simply not bound and can only go stale.
+// stamp sets the time that binds the lock to its record, and reads it back: a coarse file system rounds it, and then
+// the lock is not bound and can only go stale.
 func (l *fileLock) stamp() error {
 	t := time.Unix(0, l.mtime)
 	if err := os.Chtimes(l.dir, t, t); err != nil {
@@ -109,7 +110,8 @@ func (l *fileLock) stamp() error {
 	return nil
 }
 
-// clear removes a lock that no process holds: one of our own dead processes at once, any other when it is stale.
+// clear removes a lock that no process holds: at once if one of Roost's dead processes left it, otherwise when it is
+// stale.
 func (l *fileLock) clear(now time.Time) error {
 	info, err := os.Stat(l.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -142,15 +144,15 @@ func recordOf(record string) (o owner, ok bool) {
 	return o, err == nil && json.Unmarshal(b, &o) == nil
 }
 
-// unstamped reports whether a lock was made right after its record and never got its time: our process died between
-// the two. Roo sets whole milliseconds at once, so a time that has more digits is the kernel's, from our own mkdir.
+// unstamped reports whether a lock was made right after its record and never got its time, because Roost died between
+// the two. Roo sets whole milliseconds at once, so a time with more digits is the kernel's, from Roost's mkdir.
 func unstamped(recorded, mtime int64) bool {
 	d := mtime - recorded
 	return mtime%int64(time.Millisecond) != 0 && d > -int64(50*time.Millisecond) && d < int64(time.Second)
 }
 
-// leftByDead reports whether a lock folder is one of our own whose process is dead. Only that is certain: a lock of
-// another program without a holder is found by its age, when a process takes it.
+// leftByDead reports whether a lock folder belongs to a dead process of Roost. Only for those is it certain: a lock
+// that another program left is recognized by its age, when a process takes it.
 func leftByDead(lock string) bool {
 	info, err := os.Stat(lock)
 	if err != nil {
@@ -160,13 +162,13 @@ func leftByDead(lock string) bool {
 	return l.ownDead(info.ModTime().UnixNano())
 }
 
-// held reports whether the lock directory is still the one that we made.
+// held reports whether the lock directory is still the one that this process made.
 func (l *fileLock) held() bool {
 	info, err := os.Stat(l.dir)
 	return err == nil && info.ModTime().UnixNano() == l.mtime
 }
 
-// refresh gives the lock a new time, which shows that its holder lives.
+// refresh gives the lock a new time, as a sign that its holder lives.
 func (l *fileLock) refresh(now time.Time) error {
 	if !l.held() {
 		return fmt.Errorf("another program removed the lock %s", l.dir)
@@ -177,7 +179,7 @@ func (l *fileLock) refresh(now time.Time) error {
 	return l.stamp()
 }
 
-// release gives the lock back, unless it is no longer ours.
+// release gives up the lock, unless it no longer belongs to this process.
 func (l *fileLock) release() error {
 	var err error
 	if l.held() {
@@ -191,16 +193,16 @@ func (l *fileLock) release() error {
 	return err
 }
 
-// lockSet is a set of Roo's locks in one folder, with the kernel lock on the folder under it.
+// lockSet holds several of Roo's locks in one folder, and the kernel lock on the folder.
 type lockSet struct {
 	dir   *os.File
 	locks []*fileLock
 	taken time.Time
 }
 
-// lockAll takes the kernel lock on dir and then Roo's locks of the files, in the order given, which must be the same for
-// every caller. It tries again after each time in wait. When one lock is busy, lockAll releases the earlier ones before it
-// waits: holding them would only starve a live editor.
+// lockAll takes the kernel lock on dir and then Roo's locks of the files, in the given order, which must be the same
+// for every caller. It tries again after each time in wait. When one lock is busy, lockAll releases the earlier ones
+// before it waits: holding them would only starve a live editor.
 func lockAll(ctx context.Context, dir string, names []string, wait []time.Duration) (*lockSet, error) {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -236,14 +238,14 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// ownWait is how long one of our writers waits for another of ours. They hold the folder for milliseconds, so frequent tries
-// are cheap, and longer pauses as with Roo would starve the writer that came last.
+// ownWait is the time that one Roost waits for another. Each holds the folder for milliseconds, so frequent tries are
+// cheap; Roo's longer pauses would starve the writer that came last.
 const ownWait = 10 * time.Second
 
 // dirLocks reports whether this system can lock a folder. Otherwise only Roo's own locks keep writers apart.
 const dirLocks = filelock.Supported && runtime.GOOS != "windows"
 
-// waitDir takes the kernel lock on an open folder. It needs no file of its own and ends with the process.
+// waitDir waits for the kernel lock on an open folder. That lock needs no file of its own and ends with the process.
 func waitDir(ctx context.Context, dir *os.File) error {
 	if !dirLocks {
 		return nil
@@ -269,7 +271,7 @@ func unlockDir(dir *os.File) error {
 	return filelock.Unlock(dir)
 }
 
-// attempt tries once for all of them, and gives back what it got when one is busy.
+// attempt tries once to take all locks, and releases those it got when one is busy.
 func (s *lockSet) attempt(ctx context.Context, names []string) (busy string, err error) {
 	if err := waitDir(ctx, s.dir); err != nil {
 		return "", err
@@ -289,7 +291,7 @@ func (s *lockSet) attempt(ctx context.Context, names []string) (busy string, err
 	return "", nil
 }
 
-// drop gives Roo's locks back, last first, and then the kernel lock.
+// drop releases Roo's locks, last first, and then the kernel lock.
 func (s *lockSet) drop() error {
 	var err error
 	for _, l := range slices.Backward(s.locks) {
@@ -299,7 +301,7 @@ func (s *lockSet) drop() error {
 	return errors.Join(err, unlockDir(s.dir))
 }
 
-// keep refreshes the locks when it is time to, and fails when one was taken away.
+// keep refreshes the locks when it is time, and fails when one was taken away.
 func (s *lockSet) keep() error {
 	now := time.Now()
 	if now.Sub(s.taken) < refreshEvery {
@@ -316,9 +318,9 @@ func (s *lockSet) keep() error {
 
 func (s *lockSet) release() error { return errors.Join(s.drop(), s.dir.Close()) }
 
-// self identifies this process among all that ever ran: a process id alone comes back.
+// self identifies this process among all that ever ran, since process ids are reused.
 type self struct {
-	Domain string `json:"domain"` // boot, machine and pid namespace: only within it do pid and start mean anything to us
+	Domain string `json:"domain"` // boot, machine and pid namespace: pid and start are comparable only within it
 	PID    int    `json:"pid"`
 	Start  string `json:"start"` // start time, see process.Start; "0" where the system does not report it
 }
@@ -329,10 +331,10 @@ var me = sync.OnceValue(func() self {
 	return self{hex.EncodeToString(sum[:6]), os.Getpid(), startTime(os.Getpid())}
 })
 
-// startTime is the start time of a process as self has it.
+// startTime returns the start time of a process in the form of self.
 func startTime(pid int) string { return strconv.FormatInt(process.Start(pid), 10) }
 
-// dead reports whether the process has certainly ended. Of another machine or container nothing is certain.
+// dead reports whether the process has certainly ended. It is false for a process of another machine or container.
 func (s self) dead() bool {
 	if s.Domain != me().Domain || s.PID <= 0 {
 		return false
@@ -343,6 +345,6 @@ func (s self) dead() bool {
 	return !process.Alive(s.PID) || s.before(startTime(s.PID))
 }
 
-// before reports whether the process that has the id now, and began at start, came after s. Where the system does not
-// report when a process began, also because the process belongs to another user, that is not known.
+// before reports whether s is an earlier process than the one that has its id now and began at start. It is false
+// where the system does not report a start time, for example because the process belongs to another user.
 func (s self) before(start string) bool { return s.Start != start && s.Start != "0" && start != "0" }

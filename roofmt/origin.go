@@ -23,7 +23,7 @@ const (
 // CLIOrigin is the origin of tasks that a tool without an editor made.
 const CLIOrigin = "cli"
 
-// PlaceOrigin infers from a folder's path how its task was begun: Roo's command line tool has a storage of its own.
+// PlaceOrigin infers the origin of a task from its folder's path: Roo's command line tool has its own storage.
 func PlaceOrigin(dir string) string {
 	if strings.Contains(filepath.ToSlash(dir)+"/", "/.vscode-mock/") {
 		return CLIOrigin
@@ -40,7 +40,7 @@ func SaidOrigin(item []byte) string {
 	return ""
 }
 
-// toolOfPath finds the extension's folder name in a path: in the given one, or else in the one that its links lead to.
+// toolOfPath finds the extension's folder name in a path: in the given one, or else in the path after links.
 func toolOfPath(path string) Tool {
 	tool := signInPath(path)
 	if tool == UnknownTool {
@@ -70,10 +70,10 @@ func signInPath(path string) Tool {
 	return UnknownTool
 }
 
-// looked is how many messages at either end of a list are read: a row that shows the tool may come late.
+// looked is the number of messages at either end of a list that are read: a row that shows the tool may come late.
 const looked = 64
 
-// inferTool is the tool that wrote a folder, by its path or its content: nothing in the files names it.
+// inferTool returns the tool that wrote a folder, by its path or its content: no file names it.
 func inferTool(f *Folder) Tool {
 	if tool := toolOfPath(f.Dir); tool != UnknownTool { // reading messages again costs more than all else
 		return tool
@@ -86,8 +86,8 @@ func inferTool(f *Folder) Tool {
 	return toolOfFiles(f)
 }
 
-// ends yields the first and the last messages: signs are at the start, and another tool may have continued the task
-// later. The bytes are valid during the step.
+// ends yields the first and the last messages: the signs of a tool are at the start, and another tool may have
+// continued the task later. The bytes are valid during the step.
 func (d *Document) ends() func(func([]byte) bool) {
 	return func(yield func([]byte) bool) {
 		for i := 0; i < len(d.Spans); i++ {
@@ -108,7 +108,7 @@ var signs = map[string]Tool{
 	"isProtected": Roo, "isAnswered": Roo, "progressStatus": Roo, "contextCondense": Roo, "checkpoint": Roo,
 }
 
-// toolOfRow recognises the spellings in which Cline and Roo differ. It reads a row once: rows may be large and many.
+// toolOfRow recognizes the spellings in which Cline and Roo differ. It reads a row once: rows may be large and many.
 func toolOfRow(raw []byte) Tool {
 	var say, ask string
 	var cline, roo bool

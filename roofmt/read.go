@@ -1,16 +1,16 @@
 // Package roofmt reads and writes task folders of Roo Code and its relatives (Cline, Kilo Code, Zoo Code).
 //
-// Reading salvages: of a damaged file every whole message comes back, with a list of what was lost. Reading writes
-// nothing, creates nothing, and takes no lock: Roo replaces files by rename, so an open file is a stable copy. A file
-// is never held in memory as a whole; a Document knows where its elements lie and reads them when asked.
+// Read salvages: it returns every whole message of a damaged file, with a list of what was lost. It writes nothing,
+// creates nothing, and takes no lock: Roo replaces files by rename, so an open file is a stable copy. A file is never
+// held in memory as a whole; a Document knows the places of its elements and reads them on request.
 //
-// Writing is byte-exact and atomic for each file: all temporary files are written and synced first, then the locks that
-// Roo itself takes (a directory <file>.lock) are held just for comparing fingerprints and one rename each. The target is
-// never renamed away, so there is no moment without it. Several files do not change in one instant; whoever needs that
-// keeps a journal above this package.
+// Writing is byte-exact and atomic for each file: all temporary files are written and synced first, then the locks
+// that Roo itself takes (a directory <file>.lock) are held only to compare fingerprints and for one rename each. The
+// target is never renamed away, so it exists at every moment. Several files do not change at one instant; a caller
+// that needs that keeps a journal.
 //
-// Limits: Linux and macOS serialise several of our writers by a kernel lock on the folder; on Windows only Roo's locks
-// do. Fingerprints (size, mtime, inode) do not see a change in place that puts all three back.
+// Limits: Linux and macOS serialize several Roosts by a kernel lock on the folder; on Windows only Roo's locks do.
+// Fingerprints (size, mtime, inode) do not show a change in place that restores all three.
 package roofmt
 
 import (
@@ -26,13 +26,12 @@ import (
 
 // Read reads a task folder. It changes nothing on disk. Damage is not an error but part of the answer (Losses,
 // Document.State). An error means that the folder could not be read at all: it wraps fs.ErrNotExist,
-// fs.ErrPermission, ErrNotFolder or the context's error. Files that lead out of the folder by symbolic links are not
-// followed.
+// fs.ErrPermission, ErrNotFolder or the context's error. Symbolic links out of the folder are not followed.
 func Read(ctx context.Context, dir string) (*Folder, error) { return ReadNoting(ctx, dir, nil) }
 
 // ReadNoting is Read with an observer: noter makes a Noter for each message file that is read, for both histories at
-// the same time, and Document.Notes has the one of the file that was used. It is nil for a file that gave none: a
-// file whose name does not show which history it is, one that changed during the reading, and Cline's transcripts.
+// the same time, and Document.Notes is the Noter of the file that was used. It is nil for a file whose name does not
+// show which history it is, for one that changed during the read, and for Cline's transcripts.
 func ReadNoting(ctx context.Context, dir string, noter func(Kind) Noter) (*Folder, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -72,11 +71,11 @@ func ReadNoting(ctx context.Context, dir string, noter func(Kind) Noter) (*Folde
 	return f, nil
 }
 
-// sideBySide is the size, in bytes, from which on both histories are read in parallel. Reading a shorter one ends before
+// sideBySide is the size, in bytes, from which both histories are read in parallel. A shorter one is read before
 // another goroutine has started, and a reader of many folders uses all cores already.
 const sideBySide = 1 << 20
 
-// histories reads both files of messages, which are nearly all of a folder's bytes.
+// histories reads both message files, which are nearly all of a folder's bytes.
 func (r *reader) histories() (ui, api scan) {
 	ui, api = r.begin(UIName), r.begin(APIName)
 	if min(ui.print.Size, api.print.Size) < sideBySide {
@@ -92,23 +91,22 @@ func (r *reader) histories() (ui, api scan) {
 	return ui, api
 }
 
-// cold reports whether reading the file will wait for the disk.
+// cold reports whether a read of the file must wait for the disk.
 func cold(s scan) bool {
 	return s.file != nil && s.print.Size >= readAhead && onDisk(s.file, s.print.Size)
 }
 
-// readAhead is the size in bytes from which on Ahead requests a file before it is read, and mostAhead is how much of
-// it: data that is requested too early may push out data that is needed now.
+// readAhead is the size in bytes from which Ahead requests a file before it is read, and mostAhead the number of
+// bytes that it requests: data that is requested too early may push out data that is needed now.
 const (
 	readAhead = 16 << 10
 	mostAhead = 8 << 20
 )
 
-// Ahead asks the system to load a task folder's histories into memory soon. A disk delivers several files at once in
-// hardly more time than one, but only if they are requested at once. Ahead reads nothing and waits for no byte of a
-// message; a file that it cannot request gives its error when it is read. It reports whether there was anything to
-// request: a caller that finds everything in memory can stop asking until a folder was on the disk again
-// (Folder.Cold).
+// Ahead asks the system to load a task folder's histories into memory soon. A disk delivers several files in hardly
+// more time than one, but only if they are requested together. Ahead reads nothing and waits for nothing; a file that
+// it cannot request fails when it is read. It reports whether there was anything to request: a caller that finds
+// everything in memory can stop calling it until a folder is not in memory again (Folder.Cold).
 func Ahead(dir string) (asked bool) {
 	for _, name := range []string{UIName, APIName} {
 		f, err := inputfile.Open(filepath.Join(dir, name))

@@ -26,7 +26,7 @@ type Replacement struct {
 	Bytes []byte                  // the content, when Write is nil
 	Write func(w io.Writer) error // writes the content; called once, before any lock is taken
 	// Expect, when set, is the state that the file must have when it is replaced (the zero value: it must not exist).
-	// In another state nothing is replaced and ErrChanged is returned.
+	// If the state differs, Replace replaces nothing and returns ErrChanged.
 	Expect *Fingerprint
 	// Done, when set, receives the fingerprint of the new file.
 	Done *Fingerprint
@@ -36,14 +36,14 @@ type Replacement struct {
 type Options struct {
 	// Create makes the folder (0700) when it is missing; the folder above it must exist.
 	Create bool
-	// Once gives up with ErrLocked at once when another program holds a lock.
+	// Once makes Replace give up at once, with ErrLocked, when another program holds a lock.
 	Once bool
 }
 
 // ErrChanged is wrapped when a file is no longer what the caller expects. The message names it.
 var ErrChanged = errors.New("changed by another program")
 
-// ErrPartly is wrapped when some files were replaced and then a rename failed. The message names the ones that were.
+// ErrPartly is wrapped when some files were replaced and then a rename failed. The message names the replaced ones.
 var ErrPartly = errors.New("only some files were replaced")
 
 // pending is a file written beside its target.
@@ -53,9 +53,9 @@ type pending struct {
 	print Fingerprint
 }
 
-// Replace puts new content into files of a task folder, each by one rename under Roo's lock. A crash at any moment leaves each
-// file either as it was or as it will be, both whole. All content is on disk before the first rename, and the renames are on
-// disk when Replace returns nil.
+// Replace puts new content into files of a task folder, each by one rename under Roo's lock. A crash at any moment
+// leaves each file either old or new, and whole. All content is on disk before the first rename, and the renames are
+// on disk when Replace returns nil.
 //
 // Errors wrap ErrChanged, ErrLocked, ErrPartly, the context's error, Write's error or the system's. Except with ErrPartly
 // nothing was replaced. Calls may run at the same time, also from several processes.
@@ -109,7 +109,7 @@ func Replace(ctx context.Context, dir string, list []Replacement, opt Options) (
 	return commit(ctx, dir, files, wait)
 }
 
-// order checks the names and brings them into the one order in which locks are taken.
+// order checks the names and sorts them into the order in which locks are taken.
 func order(list []Replacement) ([]Replacement, error) {
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b Replacement) int { return strings.Compare(a.Name, b.Name) })
@@ -135,7 +135,7 @@ func createDir(dir string) error {
 	return atomicfile.SyncDir(filepath.Dir(dir))
 }
 
-// commit takes the locks, compares, and renames.
+// commit takes the locks, compares the files, and renames them.
 func commit(ctx context.Context, dir string, files []pending, wait []time.Duration) (err error) {
 	set, err := lockAll(ctx, dir, namesOf(files), wait)
 	if err != nil {
@@ -188,7 +188,7 @@ func namesOf(files []pending) (names []string) {
 	return names
 }
 
-// compare checks that the target is what the caller expects, and a file that a rename may replace.
+// compare checks that the target is as the caller expects, and that it is a file that a rename may replace.
 func (p pending) compare(dir string) error {
 	info, err := os.Lstat(filepath.Join(dir, p.Name))
 	var now Fingerprint
@@ -206,7 +206,7 @@ func (p pending) compare(dir string) error {
 	return nil
 }
 
-// writeTemp writes and syncs the new content beside its target. When it fails, p.temp still names what is to be removed.
+// writeTemp writes and syncs the new content beside its target. Even when it fails, p.temp names the file to remove.
 func writeTemp(dir string, r Replacement) (p pending, err error) {
 	p.Replacement = r
 	p.temp = filepath.Join(dir, tempName(r.Name))
@@ -238,15 +238,16 @@ func writeTemp(dir string, r Replacement) (p pending, err error) {
 	return p, err
 }
 
-// A later write of the file by another program must not give it the time that our write gave it. With as many bytes, by a
-// program that writes in place, the file would look unchanged, and we would replace it. So we set our time back by more
-// than one step of the system's clock.
+// A later write by another program must not give the file the same time as Roost's write: written in place with as
+// many bytes, it would look unchanged, and Roost would replace it. So Roost sets its time back by more than one step
+// of the system's clock.
 const (
 	setBack       = 100 * time.Millisecond
 	setBackCoarse = 2500 * time.Millisecond // on a system whose times have whole seconds only
 )
 
-// age sets the time of a written file back, and takes its fingerprint. Where times cannot be set the file stays as it is.
+// age sets the time of a written file back, and takes its fingerprint. Where times cannot be set the file stays
+// unchanged.
 func (p *pending) age() error {
 	info, err := os.Lstat(p.temp)
 	if err != nil {
@@ -265,16 +266,18 @@ func (p *pending) age() error {
 	return nil
 }
 
-// tempName makes a name that contains its owner, so that leftovers of dead processes differ from files of live ones.
+// tempName returns a name that contains its owner, so that leftovers of dead processes differ from files of live
+// ones.
 func tempName(name string) string {
 	var b [6]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return fmt.Sprintf("%stmp_%s_%d_%s_%x_%s", ourPrefix, me().Domain, me().PID, me().Start, b, name)
 }
 
-// Sweep removes what dead processes of ours left in a task folder: temporary files, and Roo's locks, in whose way a live
-// editor would lose its saves for half a minute. Replace does it first; after a crash it is worth doing at once. Nothing of
-// other programs is touched. Failing to remove a file is not an error, failing to look is.
+// Sweep removes what dead processes of Roost left in a task folder: temporary files, and Roo's locks, because of
+// which a live editor would lose its saves for half a minute. Replace calls it first; after a crash an earlier call
+// helps. It touches nothing of other programs. A file that cannot be removed is no error; a folder that cannot be
+// listed is.
 func Sweep(ctx context.Context, dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -313,18 +316,18 @@ func Sweep(ctx context.Context, dir string) error {
 	return errors.Join(unlockDir(d), d.Close())
 }
 
-// Left is what interrupted work left in a task folder.
+// Left is a file that interrupted work left in a task folder.
 type Left struct {
 	Name string
 	What string
-	Ours bool // of a dead process of ours: Sweep removes it
+	Ours bool // left by a dead process of Roost: Sweep removes it
 }
 
-// leftAge is how old a temporary file of another program must be to be taken for left: a write takes well under a second.
+// leftAge is the age from which another program's temporary file counts as left: a write takes well under a second.
 const leftAge = time.Minute
 
 // Leftovers lists what interrupted writes left in a folder: temporary files, and locks that no process holds. It does
-// not list what a living process may still use. It changes nothing. A missing folder has no leftovers.
+// not list files that a live process may still use. It changes nothing. A missing folder has no leftovers.
 func Leftovers(dir string, now time.Time) ([]Left, error) {
 	entries, err := os.ReadDir(dir)
 	if os.IsNotExist(err) {
@@ -391,5 +394,6 @@ func isLeft(e os.DirEntry, m []string) bool {
 	return err == nil && time.Since(info.ModTime()) > foreignTempAge
 }
 
-// foreignTempAge is when a temporary file of another machine or container, whose process we can not see, counts as left.
+// foreignTempAge is the age from which a temporary file of another machine or container, whose processes are
+// invisible here, counts as left.
 const foreignTempAge = time.Hour

@@ -25,7 +25,7 @@ type rowFile struct {
 	late     bool // only read when no earlier place exists
 }
 
-// inFile makes a rowFile's read from a function that takes the rows out of a file's text.
+// inFile returns a rowFile's read function, from a function that takes the rows out of a file's text.
 func inFile(take func(r *Rows, raw []byte) error) func(*Rows, string) error {
 	return func(r *Rows, path string) error {
 		raw, _, err := readRegular(path)
@@ -36,8 +36,8 @@ func inFile(take func(r *Rows, raw []byte) error) func(*Rows, string) error {
 	}
 }
 
-// rowFiles are the places that hold rows of the tasks in a folder. The folder's path decides which there can be.
-// Unusual places are not tried, because each read of a task checks every place.
+// rowFiles returns the places that hold rows of the tasks in a folder. The folder's path decides which places are
+// possible. Unusual places are left out, because each read of a task checks every place.
 func rowFiles(tasksDir string) []rowFile {
 	base := filepath.Dir(tasksDir)
 	if filepath.Base(tasksDir) == sessionsName {
@@ -70,10 +70,10 @@ const (
 	stateDBName   = "state.vscdb"
 )
 
-// RowsPrint is the fingerprints of the places that rows come from.
+// RowsPrint holds the fingerprints of the places that rows come from.
 type RowsPrint [3]Fingerprint
 
-// print is the fingerprint of the place; that of a database includes its log.
+// print returns the fingerprint of the place; for a database it includes the log.
 func (f rowFile) print() Fingerprint {
 	if !f.database {
 		info, err := os.Stat(f.path)
@@ -86,7 +86,7 @@ func (f rowFile) print() Fingerprint {
 	return Fingerprint{Exists: changed != 0, MTime: changed, Size: size}
 }
 
-// takeSessions takes the rows out of an object that holds a record for each session.
+// takeSessions takes the rows out of an object with a record for each session.
 func (r *Rows) takeSessions(raw []byte) error {
 	sessions, ok := esjson.Get(raw, "sessions")
 	if !esjson.Valid(raw) || !ok || esjson.TypeOf(sessions) != esjson.TypeObject {
@@ -119,7 +119,7 @@ func (r *Rows) takeState(raw []byte) error {
 	return r.take(list)
 }
 
-// fromState reads what an extension keeps in VS Code's table. The table's keys are the extensions' names as their makers spell
+// fromState reads an extension's entry in VS Code's table. Its keys are the extensions' names as their makers spell
 // them; folders spell them in lower case.
 func (r *Rows) fromState(path string) error {
 	extension := r.extension
@@ -144,10 +144,10 @@ func (r *Rows) fromState(path string) error {
 	return r.takeState(value)
 }
 
-// sessionRows bounds how many rows are read. No person has that many.
+// sessionRows bounds the rows that are read. No person has that many.
 const sessionRows = 1 << 20
 
-// fromSessions reads Cline's table of sessions. Which columns it has depends on Cline's age.
+// fromSessions reads Cline's table of sessions. Its columns depend on Cline's version.
 func (r *Rows) fromSessions(path string) error {
 	var items [][]byte
 	err := sqlitefile.Read(context.Background(), path, func(ctx context.Context, db *sql.DB) error {
@@ -187,8 +187,8 @@ func unlessAbsent(err error) error {
 	return fmt.Errorf("%w: %w", ErrIndex, err)
 }
 
-// itemsOfCells are the items of one row: none when the row has no id, and two for a subagent whose transcript has another name
-// than its session, because a search finds the file.
+// itemsOfCells returns the items of one row: none when the row has no id, and two for a subagent whose transcript has
+// another name than its session, because a search finds the file.
 func itemsOfCells(columns []string, cells []any) [][]byte {
 	var record esjson.Object
 	id := ""
@@ -220,7 +220,7 @@ func itemsOfCells(columns []string, cells []any) [][]byte {
 	return items
 }
 
-// lastTwo are the last names of a path of any system.
+// lastTwo returns the last two names of a path of any system.
 func lastTwo(path string) (dir, name string) {
 	parts := strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' })
 	if len(parts) < 2 {
@@ -243,9 +243,9 @@ func RowPrints(tasksDir string) RowsPrint {
 	return prints
 }
 
-// ReadRows reads the indexes of a tasks directory. Missing indexes give no rows. Of a damaged one it returns every
-// whole row of the list, and the error describes the damage: the returned rows can be used all the same. It reads a
-// database that another program has open in its present state, without a lock.
+// ReadRows reads the indexes of a tasks directory. Missing indexes give no rows. From a damaged index it returns
+// every whole row, and an error that describes the damage: the returned rows are usable. It reads a database that
+// another program has open in its present state, without a lock.
 func ReadRows(tasksDir string) (*Rows, error) {
 	r := &Rows{rows: map[string][]byte{}, extension: filepath.Base(filepath.Dir(tasksDir)), Prints: RowPrints(tasksDir)}
 	var errs []error
@@ -260,18 +260,18 @@ func ReadRows(tasksDir string) (*Rows, error) {
 	return r, errors.Join(errs...)
 }
 
-// ClineHistory is where classic Cline keeps the rows of all its tasks: one list, beside the folder of task folders.
+// ClineHistory is the path of classic Cline's list of all its tasks, beside the folder of task folders.
 const ClineHistory = "state/taskHistory.json"
 
-// Rows are what indexes keep of the tasks in one tasks directory: Roo's _index.json and classic Cline's list; without
+// Rows are the index entries of the tasks in one tasks directory: Roo's _index.json and classic Cline's list; without
 // these, the editor's own database, where both kept it before; of sessions, Cline's database. They are derived data
-// of another program: a task without a row is a task, and a row without a folder is none.
+// of another program: a folder without a row is a task, and a row without a folder is none.
 type Rows struct {
-	// Prints of the places that were read. Equal prints give equal rows.
+	// Prints are the fingerprints of the places that were read. Equal fingerprints mean equal rows.
 	Prints RowsPrint
 
 	rows      map[string][]byte
-	extension string // the folder of the extension whose tasks these are
+	extension string // the folder of the extension that owns these tasks
 }
 
 // Row returns the row of a task as the index holds it: a JSON object, nil when there is none.
@@ -308,7 +308,7 @@ func (r *Rows) take(raw []byte) error {
 	return fmt.Errorf("damaged at byte %d of %d: %w", tail.Off, tail.Size, ErrIndex)
 }
 
-// add takes a row; the first of an id counts.
+// add adds a row; the first row with an id counts.
 func (r *Rows) add(row []byte) {
 	if esjson.TypeOf(row) != esjson.TypeObject {
 		return
@@ -324,15 +324,17 @@ type Index struct {
 	Version   int64
 	UpdatedAt int64 // milliseconds
 	Entries   [][]byte
-	Print     Fingerprint // of the file it was read from
-	extra     []byte      // the object as it was read, for members we do not know
+	Print     Fingerprint // of the file that it was read from
+	extra     []byte      // the object as it was read, for unknown members
 }
 
-// ErrIndex is wrapped when an index file is no index: it is left as it is, and can be built again from the folders.
+// ErrIndex is wrapped when an index file is no index: the file stays as it is, and can be built again from the
+// folders.
 var ErrIndex = errors.New("not a history index")
 
-// ReadIndex reads the index in a tasks directory. A missing one is an empty index and no error. Entries without an id are kept.
-// With an error that wraps ErrIndex the index holds nothing but Print: the broken file can be replaced as it was seen.
+// ReadIndex reads the index in a tasks directory. A missing one is an empty index and no error. Entries without an id
+// are kept. With an error that wraps ErrIndex, the index holds only Print, with which the broken file can be
+// replaced.
 func ReadIndex(tasksDir string) (*Index, error) {
 	path := filepath.Join(tasksDir, IndexName)
 	raw, print, err := readRegular(path)
@@ -383,8 +385,8 @@ func (x *Index) Remove(id string) bool {
 	return len(x.Entries) < n
 }
 
-// Bytes returns the text to be written: entries newest first (those without ts last, equal ones in their order), compact.
-// now is the time of the change in milliseconds.
+// Bytes returns the index as compact text, with the newest entries first (those without ts last, equal ones in their
+// order). now is the time of the change in milliseconds.
 func (x *Index) Bytes(now int64) ([]byte, error) {
 	entries := slices.Clone(x.Entries)
 	slices.SortStableFunc(entries, func(a, b []byte) int {

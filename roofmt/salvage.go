@@ -29,7 +29,7 @@ func (r *reader) begin(name string) scan {
 // scan reads one file. The caller closes scan.file.
 func (r *reader) scan(name string, kind Kind) scan { return r.scanned(r.begin(name), kind) }
 
-// scanned reads a file that was opened.
+// scanned reads an open file.
 func (r *reader) scanned(s scan, kind Kind) scan {
 	s = r.steady(s, func(s *scan) (err error) {
 		s.spans, s.notes, s.overlong = nil, nil, overlong{}
@@ -61,8 +61,8 @@ func (r *reader) scanned(s scan, kind Kind) scan {
 	return s
 }
 
-// steady splits an open file, and repeats that when the file changed during it. Only a file that is written in place can
-// change; replacing a file leaves the open one as it is.
+// steady splits an open file, and repeats that when the file changed meanwhile. Only a file that is written in place
+// can change; replacing a file leaves the open one unchanged.
 func (r *reader) steady(s scan, split func(*scan) error) scan {
 	for try := range 3 {
 		if try > 0 {
@@ -115,12 +115,12 @@ func hasShape(raw []byte, kind Kind) bool {
 	return ok && hasTS && (t == "ask" || t == "say")
 }
 
-// resyncLimit bounds how many bytes behind damage are searched.
+// resyncLimit bounds the bytes after damage that are searched.
 const resyncLimit = 256 << 20
 
-// resync takes whole messages behind damage, such as a hole of NULs where a page was lost. It takes an object only when it
-// has the shape of a message, since content blocks and tool inputs are objects too. Inside a string an object cannot be
-// mistaken for one: its quotes are escaped there. Work is bounded to a few passes over the rest.
+// resync recovers whole messages after damage, such as a hole of NULs where a page was lost. It takes an object only
+// if it has the shape of a message, since content blocks and tool inputs are objects too. An object inside a string
+// cannot look like one, since its quotes are escaped. Work is bounded to a few passes over the rest.
 func (r *reader) resync(s *scan, kind Kind) {
 	rest := s.print.Size - s.tail.Off
 	if rest <= 0 || rest > resyncLimit {
@@ -163,9 +163,9 @@ func (r *reader) resync(s *scan, kind Kind) {
 // pairedWithin is the greatest distance, in milliseconds, between the two temporary names of one write.
 const pairedWithin = 60_000
 
-// document reads one history: its own file, and when that is missing, empty or unparsable, the leftovers beside it. Of those
-// the newest complete one counts. One write leaves two, the old list and the new one; of these the one with more messages
-// counts: after an append that is the new list, after a rewind the old one, and nothing is lost either way.
+// document reads one history: its own file or, when that is missing, empty or unparsable, the newest complete
+// leftover beside it. One write leaves two, the old list and the new one; of these the one with more messages counts:
+// after an append that is the new list, after a rewind the old one, so no message is lost.
 func (r *reader) document(first scan, kind Kind) *Document {
 	name := first.name
 	own := r.settled(first, kind)
@@ -228,12 +228,12 @@ func choose(a, b scan, second bool) scan {
 	return a
 }
 
-// settleTries bounds how often a file in the middle of another program's write is read again.
+// settleTries bounds the reads of a file that another program is just writing.
 const settleTries = 8
 
-// settled reads a document's own file again until the file is whole. While Roo writes, the file is absent for a moment: when
-// its lock exists, or the file is listed again, another reading some milliseconds later finds a whole file. Without a lock
-// there is no wait.
+// settled reads a document's own file again until the file is whole. While Roo writes, the file is absent for a
+// moment: if its lock exists, or the file is listed again, another read some milliseconds later finds it whole.
+// Without a lock there is no wait.
 func (r *reader) settled(s scan, kind Kind) scan {
 	name, quiet := s.name, 0
 	// A lock that has gone by the next listing was held when the other files were read: its holder may have replaced them since.
@@ -265,7 +265,7 @@ func (r *reader) settled(s scan, kind Kind) scan {
 	return s
 }
 
-// report records what was wrong with a document and what was recovered.
+// report records what is wrong with a document and what was recovered.
 func (r *reader) report(d *Document, own, best scan) {
 	if own.state == Missing && best.name == own.name {
 		return
@@ -307,7 +307,7 @@ func emptyProblem(size int64) string {
 	return fmt.Sprintf("no text in its %d bytes", size)
 }
 
-// wholeMessages describes how many messages of a file were recovered.
+// wholeMessages describes the number of messages that were recovered from a file.
 func wholeMessages(n int) string {
 	switch n {
 	case 0:
@@ -388,7 +388,7 @@ func (r *reader) legacy() {
 	}
 }
 
-// scan is what one file of messages gave.
+// scan is the result of reading one message file.
 type scan struct {
 	name     string
 	file     *os.File
@@ -397,13 +397,13 @@ type scan struct {
 	tail     esjson.Tail
 	state    State
 	unstable bool
-	extra    int // elements found behind damage
+	extra    int // elements found after damage
 	overlong overlong
-	notes    Noter // of all spans, nil when the caller wants none or not all could be read
+	notes    Noter // for all spans; nil when the caller needs none or some could not be read
 	err      error
 }
 
-// noteLevels is how deep into a message notes look: its content's blocks, and their members.
+// noteLevels is the number of levels that notes see in a message: down to its content's blocks and their members.
 const noteLevels = 3
 
 // note passes an element to the Noter. x is nil when the element's bytes are not in memory.
@@ -438,12 +438,12 @@ func (s *scan) take(e esjson.Element) bool {
 	return true
 }
 
-// messageRoom is the longest message, in bytes. Reading one takes several times its length of memory, a model takes
-// half of that in a whole request, and no tool can read its own list when one message is eight times as long. A
-// longer one is damage: it is reported, the file stays as it is, and the rest of the task is read.
+// messageRoom is the longest message, in bytes. Reading a message takes memory of several times its length, a model
+// accepts half of this length in a whole request, and no tool can read its own list if one message is eight times as
+// long. A longer message counts as damage: it is reported, the file stays as it is, and the rest of the task is read.
 const messageRoom = 64 << 20
 
-// overlong are the messages of a file that were left out because of their length.
+// overlong describes the messages of a file that were left out because of their length.
 type overlong struct {
 	count   int
 	longest int64

@@ -23,7 +23,7 @@ import (
 // in the same folder are among the Others. Cline writes the file in place, whole, at every step, so a kill leaves a
 // torn one: all whole messages of it come back.
 
-// SessionsDir is where Cline keeps sessions below its data folder, "" when it keeps none there.
+// SessionsDir returns the folder with Cline's sessions below its data folder, "" when there is none.
 func SessionsDir(data string) string {
 	if dir := filepath.Join(data, sessionsName); anyTask(dir) {
 		return dir
@@ -31,13 +31,13 @@ func SessionsDir(data string) string {
 	return ""
 }
 
-// headRoom bounds, in bytes, what may precede the list in a transcript.
+// headRoom bounds, in bytes, the text before the list in a transcript.
 const headRoom = 16 << 20
 
-// tailRoom bounds, in bytes, what may follow it.
+// tailRoom bounds, in bytes, the text after it.
 const tailRoom = 64 << 20
 
-// session reads the transcript and the manifest of a session, when the folder is one and has no list of its own.
+// session reads the transcript and the manifest of a session, if the folder is one and has no list of its own.
 func (r *reader) session() {
 	name := r.ownTranscript()
 	if name == "" || r.folder.API.Source != "" || r.folder.API.State != Missing {
@@ -53,8 +53,8 @@ func (r *reader) session() {
 	r.folder.Others = slices.DeleteFunc(r.folder.Others, func(o Other) bool { return o.Name == name || o.Name == id+".json" })
 }
 
-// ownTranscript is the transcript of the session that the folder is: the one with the folder's name, or, in a copy that got another
-// name, the only one, or the only one with a manifest beside it. "" when there is none.
+// ownTranscript returns the transcript of the folder's own session: the one with the folder's name or, in a renamed
+// copy, the only one, or the only one with a manifest beside it. "" when there is none.
 func (r *reader) ownTranscript() string {
 	if name := TranscriptName(r.folder.ID); r.present[name] {
 		return name
@@ -78,7 +78,7 @@ func (r *reader) ownTranscript() string {
 	return ""
 }
 
-// readTranscript makes a transcript the API history.
+// readTranscript reads a transcript as the API history.
 func (r *reader) readTranscript(name string) {
 	d := r.folder.API
 	s := r.steady(r.begin(name), r.splitTranscript)
@@ -140,7 +140,8 @@ func (r *reader) splitTranscript(s *scan) error {
 	return nil
 }
 
-// listAt is the offset of the list that is a member of the object in text, -1 when there is none. The object may be cut.
+// listAt returns the offset of the list that is member key of the object in text, -1 when there is none. The object
+// may be cut off.
 func listAt(text []byte, key string) int64 {
 	skip := func(i int) int {
 		for i < len(text) && strings.IndexByte(" \t\r\n\x00", text[i]) >= 0 {
@@ -176,7 +177,7 @@ func listAt(text []byte, key string) int64 {
 	return -1
 }
 
-// closes reports whether what surrounds the list makes one sound object with it.
+// closes reports whether the text around the list makes a valid object with it.
 func closes(f io.ReaderAt, head []byte, from, size int64) bool {
 	if size-from > tailRoom {
 		return false
@@ -188,7 +189,7 @@ func closes(f io.ReaderAt, head []byte, from, size int64) bool {
 	return esjson.Valid(append(append(bytes.Clone(head), "[]"...), rest...))
 }
 
-// sessionRow is the item of a session. Tokens and cost are the sums of its messages: those of the manifest are
+// sessionRow returns the item of a session. Tokens and cost are the sums of its messages: those in the manifest are
 // missing or old after a kill.
 func (r *reader) sessionRow(manifest []byte, d *Document) []byte {
 	if manifest == nil && len(d.Spans) == 0 {
@@ -262,8 +263,8 @@ func readSubagent(ctx context.Context, path string) (*Folder, error) {
 	return f, nil
 }
 
-// sessionItem makes of a session what Roo's history item is of a task. record is a row of Cline's index or a manifest: both
-// have the same members, and the index those of parents in addition.
+// sessionItem makes a history item like Roo's for a session. record is a row of Cline's index or a manifest: both
+// have the same members, and the index also has those of parents.
 func sessionItem(id string, record []byte) *itemDraft {
 	meta := metadataOf(record)
 	d := &itemDraft{id: id, title: titleOfRecord(record, meta)}
@@ -305,7 +306,7 @@ func sessionItem(id string, record []byte) *itemDraft {
 	return d
 }
 
-// itemDraft is an item in the making.
+// itemDraft is an unfinished item.
 type itemDraft struct {
 	id, title, workspace, status string
 	provider, model, parent      string
@@ -342,8 +343,8 @@ func (d *itemDraft) bytes() []byte {
 		"isFavorited", esjson.Given(d.favourite))
 }
 
-// recordText reads the first text of a record that is not empty. A key is spelled in one of two ways: started_at in
-// manifests and tables, startedAt in what programs hand each other.
+// recordText reads the first text of a record that is not empty. A key has two spellings: started_at in manifests and
+// tables, startedAt in messages between programs.
 func recordText(record []byte, keys ...string) string {
 	for _, key := range keys {
 		words := strings.Split(key, "_")
@@ -369,8 +370,8 @@ func metadataOf(record []byte) []byte {
 	return nil
 }
 
-// titleOfRecord returns the prompt when the title is its beginning, as Cline makes it. Another title is one that a person
-// gave.
+// titleOfRecord returns the prompt if the title is its beginning, as Cline makes it. Any other title was given by a
+// person.
 func titleOfRecord(record, meta []byte) string {
 	title, prompt := esjson.TextOf(meta, "title"), recordText(record, "prompt")
 	cut := strings.TrimRight(title, ". …\t\r\n")
@@ -383,7 +384,7 @@ func titleOfRecord(record, meta []byte) string {
 func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // MergeRow adds an index's facts about a task to those of its own files. The files have the newer texts and costs;
-// the index has the task's end, its parent, and the title that the user gave it. Either may be nil.
+// the index has the task's end, its parent, and the title that the user gave it. own or index may be nil.
 func MergeRow(own, index []byte) []byte {
 	if len(own) == 0 {
 		return index
@@ -403,12 +404,13 @@ func MergeRow(own, index []byte) []byte {
 	return own
 }
 
-// deletedKey is where classic Cline keeps which API messages it does not send any more: the first and the last index.
+// deletedKey names the member in which classic Cline keeps the range of API messages that it no longer sends: the
+// first and the last index.
 const deletedKey = "conversationHistoryDeletedRange"
 
-// Deleted is the range of API messages, by index, that classic Cline left in the file but does not send any more; last is part
-// of it. The first question and the first reply are always sent. ok is false when all are sent, when the range makes no sense, or
-// when messages before it were lost, so that it is not known which ones it means.
+// Deleted returns the range of API messages, by index and including last, that classic Cline left in the file but no
+// longer sends. The first question and the first reply are always sent. ok is false when all are sent, when the range
+// makes no sense, or when messages before it were lost, so that its indexes are not reliable.
 func (f *Folder) Deleted() (first, last int, ok bool) {
 	r, ok := esjson.Get(f.Item, deletedKey)
 	if !ok {
@@ -434,18 +436,19 @@ func (f *Folder) Deleted() (first, last int, ok bool) {
 	return 2, int(bounds[1]), true
 }
 
-// inOrder reports whether the elements are those that the file began with, so that an index keeps its meaning.
+// inOrder reports whether the elements are the first ones of the file, without a gap, so that an index keeps its
+// meaning.
 func (d *Document) inOrder() bool {
 	own := d.Source == d.Name || strings.HasSuffix(d.Source, transcriptEnd)
 	return own && (d.Tail.End == esjson.EndComplete || d.Tail.End == esjson.EndTorn)
 }
 
-// compactionEnd is how the name of a session's working context ends: what is sent in place of the messages that it
-// was made of. The transcript keeps all of them.
+// compactionEnd ends the name of the file with a session's working context: the messages that are sent in place of
+// those that they condense. The transcript keeps all messages.
 const compactionEnd = ".compaction.json"
 
-// Compacted returns what Cline sends of a session that it has condensed: these messages, in place of the first of the
-// transcript's. It is nil when Cline condensed nothing, or when the file does not fit the transcript.
+// Compacted returns the messages that Cline sends for a condensed session, in place of the first replaced messages of
+// the transcript. There are none when Cline condensed nothing, or when the file does not fit the transcript.
 //
 // Cline compares a digest, too. Its versions compute that digest in different ways, and an old digest would fit
 // nothing; so only the count and the last message are compared. Transcripts only grow.
@@ -483,7 +486,7 @@ func (f *Folder) Compacted() (messages [][]byte, replaced int) {
 	return messages, int(count)
 }
 
-// isBoundary reports whether a message is the one that a key names: by its id, or else by role and time.
+// isBoundary reports whether a message is the one that a key names: by its id, or by role and time.
 func isBoundary(key string, raw []byte) bool {
 	if id := strings.TrimSpace(esjson.TextOf(raw, "id")); id != "" {
 		return key == "id:"+id

@@ -11,15 +11,15 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// Env is what DefaultStorages needs to know of the machine. It reads nothing else of it.
+// Env holds what DefaultStorages needs to know of the machine. DefaultStorages reads no other environment.
 type Env struct {
 	GOOS   string // linux, darwin, windows; others are treated like linux
 	Home   string
 	Config string // $XDG_CONFIG_HOME, ~/Library/Application Support, %APPDATA%; "" = the usual place below Home
 	Getenv func(string) string
 
-	// WindowsHomes is the folder with the homes of the Windows that this Linux runs in (WSL), such as /mnt/c/Users; "" when it
-	// runs in none. An editor window on that side keeps its tasks there.
+	// WindowsHomes is the folder with the homes of the Windows that this Linux runs in (WSL), such as /mnt/c/Users;
+	// "" when it runs in none. An editor window on the Windows side keeps its tasks there.
 	WindowsHomes string
 }
 
@@ -40,7 +40,7 @@ func SystemEnv() (Env, error) {
 	return env, nil
 }
 
-// configs are the folders below which editors keep their data, by the rules of the system that env describes.
+// configs returns the folders below which editors keep their data, by the rules of the system that env describes.
 func (env Env) configs() []string {
 	usual := filepath.Join(env.Home, ".config")
 	switch env.GOOS {
@@ -56,27 +56,29 @@ func (env Env) configs() []string {
 	return []string{env.Config, usual}
 }
 
-// Storage is a place where an editor or program keeps tasks (below tasks/).
+// Storage is a folder where an editor or program keeps tasks (below tasks/).
 type Storage struct {
 	Dir   string
 	Tool  Tool
 	Reach Reach
 }
 
-// products are the editors whose places are named even when they cannot be looked into. Others are found beside them.
+// products are the editors whose places are listed even when they cannot be read. Other editors are found beside
+// them.
 var products = [...]string{"Code", "Code - Insiders", "Code - OSS", "VSCodium", "Cursor", "Windsurf", "Antigravity"}
 
-// DefaultStorages lists where the editors and command line tools of this machine keep tasks, the standard places first, then
-// forks found beside them. Absent places are left out; places that can not be read are kept, with Reach saying so.
+// DefaultStorages lists the places where editors and command line tools of this machine keep tasks, the standard
+// places first, then forks found beside them. It leaves out absent places; unreadable ones are in the list, marked by
+// Reach.
 func DefaultStorages(env Env) []Storage { return find(env).list }
 
-// Place is where DefaultStorages looks. A star in Dir stands for any name.
+// Place is a place that DefaultStorages checks. A star in Dir stands for any name.
 type Place struct {
 	Dir     string
 	Product string // the editor or the program
 }
 
-// Places lists where DefaultStorages looks, whether there is something or not.
+// Places lists the places that DefaultStorages checks, whether they exist or not.
 func Places(env Env) []Place { return find(env).places }
 
 func find(env Env) *finder {
@@ -100,7 +102,7 @@ type finder struct {
 	places []Place
 }
 
-// look records a place.
+// look checks and records a place.
 func (f *finder) look(product string, dir ...string) {
 	p := Place{Dir: filepath.Join(dir...), Product: product}
 	if !slices.Contains(f.places, p) {
@@ -118,7 +120,8 @@ func (f *finder) add(dir string, tool Tool, product string) {
 	}
 }
 
-// editors looks at everything below a folder of configurations: forks of VS Code have its layout under names of their own.
+// editors checks every folder below a folder of configurations: forks of VS Code have its layout under their own
+// names.
 func (f *finder) editors(config string) {
 	for _, p := range products {
 		f.editor(filepath.Join(config, p), p, true)
@@ -130,8 +133,8 @@ func (f *finder) editors(config string) {
 	}
 }
 
-// editor examines the data folder of one editor. A place that is only guessed to be one is not reported when it
-// cannot be read: most folders next to an editor's are no editors.
+// editor examines the data folder of one editor. An unreadable place that is only guessed to be an editor's is not
+// reported: most folders beside an editor's are no editors'.
 func (f *finder) editor(userData, product string, known bool) {
 	storage := filepath.Join(userData, "User", "globalStorage")
 	reach := probe(storage)
@@ -153,7 +156,7 @@ func (f *finder) editor(userData, product string, known bool) {
 	customPaths(userData, func(dir string, tool Tool) { f.add(dir, tool, product) })
 }
 
-// windows looks at the homes on the other side of WSL.
+// windows checks the homes on the Windows side of WSL.
 func (f *finder) windows() {
 	if f.env.WindowsHomes == "" {
 		return
@@ -166,8 +169,8 @@ func (f *finder) windows() {
 	}
 }
 
-// hosts looks for editors that are not installed here but run here: the far ends of remote windows, editors in a browser, in
-// a sandbox of their own, and portable ones.
+// hosts looks for editors that run here without being installed here: the far ends of remote windows, editors in a
+// browser or in a sandbox, and portable ones.
 func (f *finder) hosts() {
 	home := f.env.Home
 	f.look("editors' far ends", home, ".*-server", "data", "User", "globalStorage")
@@ -233,19 +236,19 @@ func (f *finder) programs() {
 	f.add(first("CLINE_SESSION_DATA_DIR", filepath.Join(cline, "sessions")), Cline, "Cline")
 }
 
-// holdsTasks reports whether an unknown extension keeps tasks: a fork of a known one, under a name of its own. It
-// samples a few folders.
+// holdsTasks reports whether an unknown extension, a fork of a known one under its own name, keeps tasks. It samples
+// a few folders.
 func holdsTasks(dir string) bool {
 	return anyTask(filepath.Join(dir, "tasks"))
 }
 
-// anyTask reports whether one of the first folders in a folder is a task folder.
+// anyTask reports whether one of the first subfolders is a task folder.
 func anyTask(dir string) bool {
 	names := children(dir)
 	return slices.ContainsFunc(names[:min(len(names), looked)], func(name string) bool { return IsFolder(filepath.Join(dir, name)) })
 }
 
-// children are the names of the folders in a folder, in order; none when it cannot be listed.
+// children returns the names of the subfolders, in order; none when the folder cannot be listed.
 func children(dir string) []string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -260,9 +263,8 @@ func children(dir string) []string {
 	return list
 }
 
-// customStorage are the settings that move an extension's tasks, all but
-// checkpoints, to another folder. Their names begin with the extension's package
-// name.
+// customStorage lists the settings that move an extension's tasks, all but checkpoints, to another folder. Their
+// names begin with the extension's package name.
 var customStorage = [...]struct {
 	key  string
 	tool Tool
@@ -273,8 +275,8 @@ var customStorage = [...]struct {
 	{"zoo-code.customStoragePath", Zoo},
 }
 
-// customPaths reads where the settings of an editor, and those of each of its profiles, put tasks. Profiles have settings of
-// their own but share one globalStorage. What cannot be read names nothing: the editor would fall back to its default.
+// customPaths reads the folders of tasks from the settings of an editor and of each of its profiles. Profiles have
+// their own settings but share one globalStorage. It ignores unreadable settings, as the editor does.
 func customPaths(userData string, found func(dir string, tool Tool)) {
 	files := []string{filepath.Join(userData, "User", "settings.json"), filepath.Join(userData, "Machine", "settings.json")}
 	profiles := filepath.Join(userData, "User", "profiles")
@@ -300,7 +302,7 @@ func customPaths(userData string, found func(dir string, tool Tool)) {
 	}
 }
 
-// plainJSON makes JSON of what VS Code takes for it: comments become blanks, and so do commas before a closing bracket.
+// plainJSON turns the JSON of VS Code into JSON: comments become blanks, and so do commas before a closing bracket.
 func plainJSON(src []byte) []byte {
 	out := make([]byte, 0, len(src))
 	comma := -1 // a comma in out that nothing but blanks followed so far

@@ -16,12 +16,12 @@ import (
 	"github.com/roost-dev/roost/internal/lazyregexp"
 )
 
-// Shape is what a directory is.
+// Shape classifies a directory.
 type Shape uint8
 
-// The shapes of a directory. The zero value: nothing of ours in it.
+// The shapes of a directory. The zero value: it holds no task.
 const (
-	NoTasks     Shape = iota // reachable, but no task folder where one would be
+	NoTasks     Shape = iota // can be read, but holds no task folder
 	StorageRoot              // holds tasks/<id>
 	TasksDir                 // is itself the directory of task folders
 	TaskFolder               // is one task folder
@@ -34,24 +34,24 @@ func (s Shape) String() string {
 
 // Found is a task folder found in a storage.
 type Found struct {
-	ID  string // directory name; of a subagent's transcript, Cline's name of its session
-	Dir string // the directory; of a subagent, the file
+	ID  string // directory name; for a subagent's transcript, Cline's name of its session
+	Dir string // the directory; for a subagent, the file
 }
 
-// Listing is what a directory holds.
+// Listing is the result of Find.
 type Listing struct {
 	Shape    Shape
-	TasksDir string // where the folders lie; "" for a single folder
+	TasksDir string // the folder that holds the task folders; "" for a single folder
 	Tool     Tool   // read from the path; "" when the path does not show it
 	Tasks    []Found
 }
 
-// unborn are the folders in which Roost makes tasks before it gives them their names.
+// unborn matches the folders in which Roost builds tasks before it gives them their names.
 var unborn = lazyregexp.New(`^\.(import|fork-[A-Za-z0-9][A-Za-z0-9._-]{0,127}-[0-9]+)$`)
 
 // Find determines what dir is and lists its task folders by name. A folder in a tasks directory counts even when it
 // is empty, except for names that begin with "_" or ".": Roo does not count those, so they count only when they hold
-// a file of a task. Find reads names only, no message. Every failure to read wraps ErrUnreachable.
+// a file of a task. Find reads only names, no messages. Every read error wraps ErrUnreachable.
 func Find(ctx context.Context, dir string) (Listing, error) {
 	var l Listing
 	abs, err := filepath.Abs(dir)
@@ -114,7 +114,7 @@ func Find(ctx context.Context, dir string) (Listing, error) {
 	return l, nil
 }
 
-// holdsTaskFolders reports whether task folders are among the entries of a directory themselves.
+// holdsTaskFolders reports whether the entries of a directory include task folders.
 func holdsTaskFolders(dir string, entries []fs.DirEntry) bool {
 	return slices.ContainsFunc(folders(dir, entries), func(f Found) bool { return f.ID != "tasks" && IsFolder(f.Dir) })
 }
@@ -130,8 +130,8 @@ func readDir(ctx context.Context, dir string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// isDir reports whether an entry is a folder, or a link to one. For a link that cannot be followed it returns unknown: the
-// target is unknown, and not gone.
+// isDir reports whether an entry is a folder, or a link to one. For a link that cannot be followed it returns
+// unknown: the target may still exist.
 func isDir(parent string, e fs.DirEntry, unknown bool) bool {
 	if e.Type()&fs.ModeSymlink == 0 {
 		return e.IsDir()
@@ -140,8 +140,8 @@ func isDir(parent string, e fs.DirEntry, unknown bool) bool {
 	return err != nil && unknown || err == nil && info.IsDir()
 }
 
-// folders are the task folders among the entries of a directory. A link that leads nowhere, or round in a circle, is
-// one: reading it gives the reason why it cannot be read.
+// folders returns the task folders among the entries of a directory. A dead or circular link counts as one: reading
+// it then gives the reason why it cannot be read.
 func folders(dir string, entries []fs.DirEntry) []Found {
 	const sep = string(filepath.Separator)
 	prefix := strings.TrimSuffix(dir, sep) + sep
@@ -156,17 +156,17 @@ func folders(dir string, entries []fs.DirEntry) []Found {
 	return list
 }
 
-// transcriptEnd is how the name of a transcript ends. The rest is the id of its session.
+// transcriptEnd ends the name of a transcript. The rest is the id of its session.
 const transcriptEnd = ".messages.json"
 
-// TranscriptName is the name of the transcript in a session's folder.
+// TranscriptName returns the name of the transcript in a session's folder.
 func TranscriptName(id string) string { return id + transcriptEnd }
 
-// IsTranscript reports whether a file of this name is a transcript of Cline's.
+// IsTranscript reports whether a file of this name is one of Cline's transcripts.
 func IsTranscript(name string) bool { return strings.HasSuffix(name, transcriptEnd) }
 
-// PlaceOf splits what Read takes into the folder that the tasks lie in, and the id of this one there. Transcripts of subagents
-// lie in the folder of the session that started them; they are tasks of their own all the same.
+// PlaceOf splits a path that Read accepts into the folder that holds the tasks, and the task's id there. Transcripts
+// of subagents lie in the folder of the session that started them; they are tasks of their own all the same.
 func PlaceOf(dir string) (tasksDir, id string) {
 	tasksDir, id = filepath.Split(filepath.Clean(dir))
 	tasksDir = filepath.Clean(tasksDir)
@@ -177,7 +177,7 @@ func PlaceOf(dir string) (tasksDir, id string) {
 	return tasksDir, id
 }
 
-// FolderOf is the folder of what Read takes: the path itself, but for the transcript of a subagent.
+// FolderOf returns the folder of a path that Read accepts: the path itself, except for the transcript of a subagent.
 func FolderOf(dir string) string {
 	if strings.HasSuffix(dir, transcriptEnd) {
 		return filepath.Dir(dir)
@@ -185,7 +185,7 @@ func FolderOf(dir string) string {
 	return dir
 }
 
-// IsFolder reports whether dir holds a file of a task. Errors count as no.
+// IsFolder reports whether dir holds a file of a task. Errors count as false.
 func IsFolder(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	return err == nil && (hasTaskFile(entries) || isSession(dir, entries))
@@ -201,7 +201,7 @@ func isSession(dir string, entries []fs.DirEntry) bool {
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == want && !e.IsDir() })
 }
 
-// subagentsOf are the transcripts in a session's folder that are not its own.
+// subagentsOf returns the transcripts in a session's folder other than its own.
 func subagentsOf(dir string, entries []fs.DirEntry) []Found {
 	var list []Found
 	own := filepath.Base(dir)
@@ -217,7 +217,7 @@ func subagentsOf(dir string, entries []fs.DirEntry) []Found {
 	return list
 }
 
-// subagentMark is, in a subagent's id, between the id of the first session and its own.
+// subagentMark separates, in a subagent's id, the id of the first session from its own.
 const subagentMark = "__"
 
 // Names of the files in a task folder, and of the index beside the folders.
@@ -231,16 +231,16 @@ const (
 	IndexName    = "_index.json"
 )
 
-// ourPrefix begins every name of ours in a task folder. Roo opens files by exact name and skips names with a dot when it
-// lists, so it never sees them.
+// ourPrefix begins every name that Roost uses in a task folder. Roo opens files by exact name and skips names with a
+// dot in its listing, so it never sees them.
 const ourPrefix = ".roost-"
 
 // leftover is a temporary file of an interrupted write by Roo or classic Cline.
 type leftover struct {
 	Name   string
-	Target string // the file it was to become, or had been
+	Target string // the file that it was to become, or had been
 	Backup bool
-	MS     int64 // time in its name
+	MS     int64 // the time in its name
 }
 
 var (
@@ -275,22 +275,22 @@ func isLock(name string) bool { return strings.HasSuffix(name, ".json.lock") }
 
 var ourTemp = lazyregexp.New(`^\.roost-tmp_([0-9a-f]+)_(\d+)_(\d+)_[0-9a-f]+_`)
 
-// Reach is whether a storage can be read.
+// Reach states whether a storage can be read.
 type Reach uint8
 
-// Absent: there is no such directory. Unreachable: it may be there, but it can not be read now (rights, a dead mount);
-// what is in it is unknown, not gone.
+// Absent: there is no such directory. Unreachable: it may exist, but cannot be read now (rights, a dead mount); its
+// content is unknown, not gone.
 const (
 	Absent Reach = iota
 	Reachable
 	Unreachable
 )
 
-// ErrUnreachable is wrapped by errors about a place that can not be looked into. Such a place is never "empty": a disk that is
-// not mounted must not look like deleted tasks.
+// ErrUnreachable is wrapped by errors about a place that cannot be read. Such a place is never "empty": a disk that
+// is not mounted must not look like deleted tasks.
 var ErrUnreachable = errors.New("cannot be reached")
 
-// probe reports whether a directory can be listed.
+// probe checks whether a directory can be listed.
 func probe(dir string) Reach {
 	d, err := os.Open(dir)
 	if err == nil {

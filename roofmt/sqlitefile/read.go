@@ -1,16 +1,16 @@
 // Package sqlitefile reads a SQLite database that another program owns. That program may have it open, may be in the
-// middle of a transaction, or may have been killed in one; it never notices the reader: the reader takes no lock on its
+// middle of a transaction, or may have been killed in one. It never notices the reader, which takes no lock on its
 // files, makes no file beside them, and writes nothing.
 //
-// SQLite opens a database that has no log beside it in its own place, as immutable: then SQLite takes no lock. To take
-// in a write-ahead log, or to undo what a rollback journal shows as unfinished, SQLite must write; so it gets a copy of
-// database and log in a temporary folder. In both cases the states of the files before and after the reading are
-// compared, so that pages of two transactions never mix.
+// SQLite opens a database without a log in place, as immutable: then SQLite takes no lock. To apply a write-ahead
+// log, or to roll back an unfinished transaction, SQLite must write; so it gets a copy of database and log in a
+// temporary folder. In both cases Read compares the states of the files before and after, so that pages of two
+// transactions never mix.
 //
-// Limits: a database that changes under the reader is read again, some times; one that does not come to rest is an
-// error (ErrRestless). At most 256 MB are copied: a larger database is read without its write-ahead log, which lags
-// behind by the newest few megabytes of changes, and not at all with a rollback journal. Encrypted databases are no
-// databases here. (Assembling the pages here, from database and log, was rejected: it repeats what SQLite does.)
+// Limits: a database that changes during the read is read again, a few times; if it keeps changing, that is an error
+// (ErrRestless). At most 256 MB are copied: a larger database is read without its write-ahead log, so that the newest
+// few megabytes of changes are missing, and not at all with a rollback journal. Encrypted databases cannot be read.
+// (Assembling the pages here, from database and log, was rejected: it repeats what SQLite does.)
 package sqlitefile
 
 import (
@@ -30,21 +30,21 @@ import (
 	"github.com/roost-dev/roost/internal/inputfile"
 )
 
-// Why a database cannot be read.
+// The reasons why a database cannot be read.
 var (
 	ErrNoDatabase = errors.New("not a SQLite database")
 	ErrRestless   = errors.New("it changes while it is read")
 	errTooLong    = errors.New("it is too long to be read beside an unfinished transaction")
 )
 
-// tries is how often a changing database is read. pause is the wait after the first time; it doubles each time.
+// tries is the number of reads of a changing database. pause is the wait after the first one; it doubles each time.
 const (
 	tries = 6
 	pause = 5 * time.Millisecond
 )
 
-// Read calls f with a database as its last finished transaction left it. f may only read. When the database changed
-// during the call, Read calls f again, so f must start over each time. The error wraps fs.ErrNotExist or
+// Read calls f with a database in the state of its last finished transaction. f may only read. If the database
+// changed during the call, Read calls f again, so f must start over each time. The error wraps fs.ErrNotExist or
 // fs.ErrPermission, ErrNoDatabase, ErrRestless, or the error of f; SQLite's own errors report damage.
 func Read(ctx context.Context, file string, f func(context.Context, *sql.DB) error) error {
 	var last error
@@ -68,8 +68,8 @@ func Read(ctx context.Context, file string, f func(context.Context, *sql.DB) err
 	return fmt.Errorf("reading the database %s: %w", file, errors.Join(ErrRestless, last))
 }
 
-// stateOf identifies what a database and its logs hold. A write-ahead log only grows while the database stays the same;
-// its first bytes change when it starts over.
+// stateOf identifies the content of a database and its logs. A write-ahead log only grows while the database stays
+// the same; its first bytes change when it starts over.
 func stateOf(file string) string {
 	state := ""
 	for _, suffix := range []string{"", "-journal"} {
@@ -96,7 +96,7 @@ func open(file string) (*os.File, error) {
 	return f, err
 }
 
-// sizeOf is the size of a file; 0 when there is none.
+// sizeOf returns the size of a file; 0 when there is none.
 func sizeOf(file string) int64 {
 	if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
 		return info.Size()
@@ -151,7 +151,7 @@ func readOnce(ctx context.Context, file string, f func(context.Context, *sql.DB)
 	return errors.Join(f(ctx, handle), handle.Close())
 }
 
-// copyFile copies a regular file; one that is absent, or no file, is left out.
+// copyFile copies a regular file; it does nothing if the file is absent or not regular.
 func copyFile(to, from string) error {
 	in, err := open(from)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNoDatabase) {
@@ -169,8 +169,8 @@ func copyFile(to, from string) error {
 	return errors.Join(err, out.Close())
 }
 
-// Newest is when a database changed last, in nanoseconds since 1970, and how many bytes it and its log have: as long
-// as both stay the same, so does the content. Zeros mean no database.
+// Newest returns the time of a database's last change, in nanoseconds since 1970, and the size of it and its log in
+// bytes: while both stay the same, so does the content. Zeros mean no database.
 func Newest(path string) (changed, size int64) {
 	info, err := os.Stat(path)
 	if err != nil {
