@@ -1,8 +1,8 @@
 // Package usage reads tokens, cost, the history row and the todo list out of a
 // task's UI messages, as Roo does.
 //
-// A message is the raw JSON it is stored with. Input that is not a JSON object
-// counts as nothing; no function here fails on hostile messages.
+// A message is its raw stored JSON. Input that is not a JSON object counts as nothing; no function here fails on
+// hostile messages.
 //
 // Where Roo's own metrics go wrong, this package does not follow:
 //   - a row that shares the ts of a command or of an MCP question keeps its cost;
@@ -25,8 +25,8 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// Tokens are Roo's sums over a UI list. They are doubles because Roo's are:
-// old rows hold fractions, and the cost is one.
+// Tokens are Roo's sums over a UI list. They are doubles because Roo's are: old rows hold fractions, and the cost is
+// a fraction.
 type Tokens struct {
 	In, Out       float64 // tokens
 	CacheWrites   float64 // tokens; 0 until HasCacheWrites
@@ -34,7 +34,7 @@ type Tokens struct {
 	Cost          float64 // USD
 	ContextTokens float64 // size of the newest request and its reply
 
-	HasCacheWrites bool // a row held a number for it; Roo leaves the sum out otherwise
+	HasCacheWrites bool // a row has a number for it; otherwise Roo leaves out the sum
 	HasCacheReads  bool
 }
 
@@ -50,15 +50,15 @@ const (
 
 var fieldNames = [fields]string{"tokensIn", "tokensOut", "cacheWrites", "cacheReads", "cost"}
 
-// entry is one row that counts: a request or a condensation.
+// entry is one row that adds to the sums: a request or a condensation.
 type entry struct {
 	val     [fields]float64
 	has     [fields]bool // the member is a number
-	set     [fields]bool // the member is there at all
+	set     [fields]bool // the member is present
 	context float64
 }
 
-// tokens is what the row adds to the sums.
+// tokens returns what the row adds to the sums.
 func (e *entry) tokens() Tokens {
 	return Tokens{
 		In: e.val[tokensIn], Out: e.val[tokensOut], CacheWrites: e.val[cacheWrites], CacheReads: e.val[cacheReads],
@@ -66,7 +66,7 @@ func (e *entry) tokens() Tokens {
 	}
 }
 
-// AddTo adds what one row adds to a sum. The order of rows counts: the sums are doubles.
+// AddTo adds one row's tokens to sum. The order of rows matters: the sums are doubles.
 func (t Tokens) AddTo(sum *Tokens) {
 	sum.In += t.In
 	sum.Out += t.Out
@@ -80,10 +80,10 @@ func (t Tokens) AddTo(sum *Tokens) {
 	}
 }
 
-// textRoom is how long the text of a request row may be, in bytes, to be looked at: no model takes a quarter of that.
+// textRoom bounds the text of a request row that is parsed, in bytes: no model accepts a quarter of that.
 const textRoom = 16 << 20
 
-// read takes what counts from the text of a request row: a JSON string that holds JSON.
+// read reads the counted members from the text of a request row: a JSON string that holds JSON.
 func (e *entry) read(text []byte) {
 	if len(text) > textRoom {
 		return
@@ -129,12 +129,12 @@ func entryOf(r row) (e entry, ok bool) {
 }
 
 // totals are the sums of Roo's history row: without the first row, which is the task itself, and without the output
-// of commands. In a task of 2024 a row of its own holds the result of a request; it belongs to the newest request
-// that has none yet. They are added up only then, because the sum of doubles depends on the order and the history row
-// must equal Roo's to the last digit.
+// of commands. In a task of 2024 a separate row holds the result of a request; it belongs to the newest request
+// without a result. The sums are computed only after that, because a sum of doubles depends on the order and the
+// history row must equal Roo's to the last digit.
 type totals struct {
 	entries []entry
-	open    []int // started rows that have no finished row
+	open    []int // started rows without a finished row
 }
 
 func (t *totals) add(r row) {
@@ -165,8 +165,8 @@ func (t *totals) sum() (sum Tokens) {
 	return sum
 }
 
-// SpentOf returns what a UI row of type "say" adds to the sums, false for a row that adds nothing. The row was parsed
-// already: its kind, and its members text and contextCondense as raw JSON, nil when they are absent. A long task keeps
+// SpentOf returns what a UI row of type "say" adds to the sums, false for a row that adds nothing. The caller has
+// parsed the row: kind, and the members text and contextCondense as raw JSON, nil when absent. A long task keeps
 // these small records instead of its rows.
 //
 // A task of 2024 has a second row for each finished request. It counts as a row of its own: the cost counts also
@@ -180,8 +180,8 @@ func SpentOf(kind string, text, contextCondense []byte) (Tokens, bool) {
 	return e.tokens(), ok
 }
 
-// row is what the metrics need of a UI message. Strings are only decoded where a kind is compared; other text stays
-// raw until it is needed.
+// row holds what the metrics need of a UI message. Strings are only decoded where a kind is compared; other text
+// stays raw until it is needed.
 type row struct {
 	typ     string
 	ask     string
@@ -207,18 +207,18 @@ func (r row) isOutput() bool { return r.ask == "command_output" || r.say == "com
 // isResume reports whether the row only records that a task was opened again.
 func (r row) isResume() bool { return r.ask == "resume_task" || r.ask == "resume_completed_task" }
 
-// isSpace is ECMAScript's \s, which is also what trim() removes.
+// isSpace reports whether r matches ECMAScript's \s, which trim() also removes.
 func isSpace(r rune) bool { return unicode.IsSpace(r) && r != 0x85 || r == 0xFEFF }
 
 func trim(s string) string { return strings.TrimFunc(s, isSpace) }
 
-// Row is what a history row holds in addition to what follows from the messages.
+// Row holds the part of a history row that does not follow from the messages.
 type Row struct {
 	ID         string
 	RootTask   string // "" leaves the key out, here and below
 	ParentTask string
 	Number     int64
-	Size       int64 // bytes of the task's folder; not used when there are no messages
+	Size       int64 // bytes of the task's folder; ignored when there are no messages
 	Workspace  string
 	Mode       string
 	Profile    string // name of the provider profile
@@ -227,17 +227,16 @@ type Row struct {
 	Family     Family
 }
 
-// Family is what a history row holds of a task's children. Empty members are left out.
+// Family holds the part of a history row about a task's children. Empty members are left out.
 type Family struct {
 	Delegated string   // the last child
 	Awaiting  string   // the child that the task waits for
-	Children  []string // in order of their creation
-	Completed string   // the last child that came back
-	Result    string   // and its result
+	Children  []string // in the order of their creation
+	Completed string   // the last child that completed
+	Result    string   // its result
 }
 
-// FamilyKeys are the members of a row that Family makes: one that is not in a new row
-// has to go from an old one.
+// FamilyKeys are the members of a row that Family makes: an old row loses those that the new row lacks.
 var FamilyKeys = [...]string{"delegatedToId", "awaitingChildId", "childIds", "completedByChildId", "completionResultSummary"}
 
 func (f Family) write(o *esjson.Object) {
@@ -250,7 +249,7 @@ func (f Family) write(o *esjson.Object) {
 	text(o, FamilyKeys[4], f.Result)
 }
 
-// HistoryItem is a task's history row: the exact bytes of Roo's history_item.json. Its texts for tasks without a
+// HistoryItem returns a task's history row: the exact bytes of Roo's history_item.json. Its texts for tasks without a
 // title are English in every locale, so that the same task gives the same bytes.
 func HistoryItem(messages [][]byte, r Row) []byte {
 	title, ts := "Task #"+strconv.FormatInt(r.Number, 10)+" (No messages)", esjson.Number(nil, float64(r.Now))
@@ -288,8 +287,8 @@ func HistoryItem(messages [][]byte, r Row) []byte {
 	return o.Bytes()
 }
 
-// rowsOf returns what the rows show of their task: the first one its title, the last one that is no resume question
-// when it was at work, and all but the first what it used.
+// rowsOf returns what the rows show of their task: the title from the first row, the time of the last row that is no
+// resume question, and the tokens and cost of all rows but the first.
 func rowsOf(messages [][]byte) (title string, ts []byte, sum Tokens) {
 	var all totals
 	for i, m := range messages {
@@ -312,8 +311,8 @@ func text(o *esjson.Object, key, val string) {
 	}
 }
 
-// number writes a number as JSON.stringify does. A value of any other kind is
-// passed through: the message's ts is what it is.
+// number writes a number as JSON.stringify does. It writes a value of any other kind unchanged, as Roo does with a
+// message's ts.
 func number(o *esjson.Object, key string, raw []byte) {
 	if f, ok := esjson.Double(raw); ok {
 		o.Float(key, f)
@@ -382,7 +381,7 @@ func parseTodo(line string) (Todo, bool) {
 	return NewTodo(content, status), true
 }
 
-// NewTodo is a todo with the id that Roo would give it.
+// NewTodo returns a todo with the id that Roo would give it.
 func NewTodo(content, status string) Todo {
 	// MD5 over UTF-8, in which Node writes a lone surrogate as U+FFFD.
 	sum := md5.Sum([]byte(wellFormed(content) + status))
@@ -403,8 +402,8 @@ func wellFormed(s string) string {
 	return b.String()
 }
 
-// LastTodos is the newest todo list in a UI list as the raw JSON array that was
-// stored, whether or not it was approved; nil when there is none.
+// LastTodos returns the newest todo list in a UI list as the stored raw JSON array, whether or not it was approved;
+// nil when there is none.
 func LastTodos(messages [][]byte) []byte {
 	for _, raw := range slices.Backward(messages) {
 		if list, ok := todosOf(parseRow(raw)); ok {
