@@ -48,7 +48,7 @@ var (
 	ErrTaken = errors.New("the name is taken")
 	// ErrInvalid: the requested name, kind, scopes or life is not allowed, or the change would remove the last
 	// administrator.
-	ErrInvalid = errors.New("an account or token cannot have that")
+	ErrInvalid = errors.New("not allowed for an account or token")
 	// ErrBegun: the store has accounts already.
 	ErrBegun = errors.New("the store has accounts already")
 )
