@@ -75,7 +75,7 @@ func (k *Keeper) Warn(ctx context.Context, call string, spec tool.Spec, ask *too
 			k.noticeHidden(spec, s)
 			s.Close()
 		} else if k.enabled() && ctx.Err() == nil {
-			lost = "any file, and none could be brought back: the workspace could not be surveyed"
+			lost = "any file, and no checkpoint could restore one: the workspace could not be surveyed"
 		}
 		if lost != "" {
 			lost = "it may change " + lost
