@@ -189,7 +189,7 @@ func plainCommands(line string) (list []simple, why string) {
 	if len(list) > 1 {
 		for _, c := range list {
 			if c.words[0] == "cd" || c.words[0] == "pushd" || c.words[0] == "popd" {
-				return nil, c.words[0] + " changes where the other commands run"
+				return nil, c.words[0] + " changes the folder in which the other commands run"
 			}
 		}
 	}

@@ -121,7 +121,7 @@ func inputText(s *syntax.Stmt) string {
 		}
 		call, ok := s.Cmd.(*syntax.CallExpr)
 		if !ok || len(call.Args) == 0 {
-			return "text of the line is the input of what may read commands"
+			return "a program may read commands from text of the line"
 		}
 		ws := words(call.Args)
 		name := baseName(ws[0].text)
@@ -219,7 +219,7 @@ func judgeCommand(variant syntax.LangVariant, ws []word, denies []pattern, depth
 	for _, w := range ws[1:] {
 		switch {
 		case !w.known:
-			out.unsure = "what " + ws[0].text + " runs is only known then"
+			out.unsure = "what " + ws[0].text + " runs is only known when it runs"
 		case strings.ContainsAny(w.text, " \t\n;|&(`"):
 			s := scanDeniedAs(variant, w.text, denies, depth+1)
 			if at := slices.IndexFunc(s.parts, isDenied); at >= 0 {
@@ -374,7 +374,7 @@ func (u usage) runsOther(name string, args []word) string {
 		case u == usage{}:
 			return ""
 		case !w.known:
-			return "what " + name + " runs is only known then"
+			return "what " + name + " runs is only known when it runs"
 		case hasWord(u.verbs, w.text):
 			return name + " " + w.text + " runs other commands"
 		case !strings.HasPrefix(w.text, "-"):
@@ -398,7 +398,7 @@ func gitRuns(ws []word) string {
 	for i := 1; i < len(ws); i++ {
 		switch t := ws[i].text; {
 		case !ws[i].known:
-			return "what git runs is only known then"
+			return "what git runs is only known when it runs"
 		case t == "-C" || t == "--git-dir" || t == "--work-tree" || t == "--namespace":
 			i++
 		case strings.HasPrefix(t, "-c") || strings.HasPrefix(t, "--config-env") || strings.HasPrefix(t, "--exec-path="):
@@ -425,7 +425,7 @@ func inlineText(name string, args []word) string {
 		text := args[i].text
 		switch {
 		case !args[i].known:
-			return "what " + name + " runs is only known then"
+			return "what " + name + " runs is only known when it runs"
 		case text == "-" || text == "-s" || isStream(text):
 			return name + " reads commands from its input"
 		case text == "--version" || text == "--help":
@@ -446,7 +446,7 @@ func inlineText(name string, args []word) string {
 		}
 		switch {
 		case !value.known:
-			return "what " + name + " runs is only known then"
+			return "what " + name + " runs is only known when it runs"
 		case text[letter] == 'm' && listed("python-text-modules", value.text):
 			return name + " -m " + value.text + " runs program text"
 		case text[letter] == 'm': // another module is like a script file
@@ -487,7 +487,7 @@ func sedRuns(name string, args []word) string {
 	for _, s := range scripts {
 		switch {
 		case !s.known:
-			return "what " + name + " does is only known then"
+			return "what " + name + " does is only known when it runs"
 		case !sedPlain().MatchString(s.text):
 			return name + " runs program text"
 		}

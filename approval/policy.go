@@ -329,7 +329,7 @@ type RooServer struct {
 }
 
 // ErrNoRoo: the bytes are no settings of Roo's.
-var ErrNoRoo = errors.New("these are no settings of Roo's for auto-approval")
+var ErrNoRoo = errors.New("the JSON is not Roo's auto-approval settings")
 
 // ReadRoo reads the file that Roo's "Export" writes, or its globalSettings alone.
 func ReadRoo(data []byte) (Roo, error) {

@@ -175,7 +175,7 @@ func TestDecisionsSayWhy(t *testing.T) {
 		{"nothing allows it", ModeEdits, tool.Command, askOf("ls"),
 			Decision{Ask, "policy", ModeEdits, "no pattern allows it"}},
 		{"it cannot be told", ModeAll, tool.Command, askOf("git $x"),
-			Decision{Ask, "policy", ModeAll, "what git runs is only known then, so a deny pattern cannot be ruled out"}},
+			Decision{Ask, "policy", ModeAll, "what git runs is only known when it runs, so a deny pattern cannot be ruled out"}},
 		{"two texts", ModeAll, tool.Command, tool.Ask{Command: "git log", Text: "git  log"},
 			Decision{Ask, "policy", ModeAll, "the command line is not known for sure"}},
 		{"outside, though a pattern allows it", ModeAsk, tool.Command, tool.Ask{Command: "git log", Outside: true},

@@ -211,7 +211,7 @@ func (u usage) beyondUsage(name string, words []string, own int, ownOptions bool
 			continue
 		}
 		if ownOptions && isStream(w) {
-			return w + " is what another command writes"
+			return w + " is the output of another command"
 		}
 		if ownOptions && i < own {
 			if i == own-1 && i < len(words)-1 && strings.HasPrefix(w, "-") {
@@ -233,7 +233,7 @@ func (u usage) beyondUsage(name string, words []string, own int, ownOptions bool
 			continue
 		}
 		if operands++; u.most > 0 && operands > u.most {
-			return "so many words after " + name + " are not known to be harmless"
+			return "that many words after " + name + " are not known to be harmless"
 		}
 		if operands == 1 && (u.verbs != "" && !hasWord(u.verbs, w) || u.first != nil && !u.first.MatchString(w)) || i >= own && !u.fits(w) {
 			return "the word " + w + " after " + name + " is not known to be harmless"
