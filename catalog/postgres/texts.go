@@ -171,7 +171,7 @@ func (db *DB) vocabulary(ctx context.Context, tx *database.Tx) (out catalog.Voca
 		var packed []byte
 		if err := found.Each([]any{&id, &sum, &packed}, func() error {
 			if checksum(packed) != sum {
-				return fmt.Errorf("%w: a list of its words is not what was written", catalog.ErrDamaged)
+				return fmt.Errorf("%w: a stored list of words differs from its checksum", catalog.ErrDamaged)
 			}
 			list, err := catalog.OpenWordList(id, packed)
 			now[wordsKey{id, sum}] = list
