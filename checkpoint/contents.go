@@ -113,14 +113,14 @@ func (c *Contents) has(ctx context.Context, v api.FileVersion) bool {
 // an earlier version.
 func (c *Contents) read(ctx context.Context, v api.FileVersion, limit int64) ([]byte, error) {
 	if content.Hash(v.Blob).Valid() && v.Blob != v.Hash {
-		return nil, fmt.Errorf("content %s %w: it is not the content that was recorded", v.Blob, ErrDamaged)
+		return nil, fmt.Errorf("content %s %w: it differs from the recorded content", v.Blob, ErrDamaged)
 	}
 	data, err := c.store.Read(ctx, content.Hash(v.Hash), limit)
 	if err == nil || c.old == nil || !c.old.Has(v.Blob) {
 		return data, err
 	}
 	if data, err = c.old.Read(ctx, v.Blob, limit); err == nil && workspace.HashOf(data) != v.Hash {
-		return nil, fmt.Errorf("content %s %w: it is not the content that was recorded", v.Blob, ErrDamaged)
+		return nil, fmt.Errorf("content %s %w: it differs from the recorded content", v.Blob, ErrDamaged)
 	}
 	if errors.Is(err, content.ErrMissing) { // it may have been carried over in between
 		return c.store.Read(ctx, content.Hash(v.Hash), limit)

@@ -169,7 +169,7 @@ func (k *Keeper) hunkItem(ctx context.Context, s Shown, h api.Hunk, now api.File
 	}
 	i.Target = api.FileVersion{Kind: api.KindFile, Mode: now.Mode, Size: int64(len(text)), Hash: workspace.HashOf(text)}
 	if i.Target.Same(now) {
-		return kept("these lines are as they were already")
+		return kept("these lines are already restored")
 	}
 	i.text = text
 	if !keep {

@@ -118,7 +118,7 @@ type fileContent struct {
 func (c *fileContent) hash() content.Hash { return content.Hash(hex.EncodeToString(c.sum[:])) }
 
 // errVanished: the file disappeared between the stat and the read.
-var errVanished = errors.New("it is not there any more, or is no file")
+var errVanished = errors.New("it no longer exists, or is not a file")
 
 // reader reads files, one at a time.
 type reader struct {
