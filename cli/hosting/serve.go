@@ -433,7 +433,7 @@ func (f *serveFlags) check() error {
 	for _, origin := range f.origins {
 		if !server.ValidOrigin(origin) {
 			return failure.Usage("roost serve --cors-origin "+origin,
-				"that is no origin as browsers send it: scheme and host in small letters, and a port that is not the usual one; no pattern",
+				"want an origin as browsers send it: scheme and host in small letters, the port unless it is the usual one, no pattern",
 				"roost serve --cors-origin https://example.com")
 		}
 	}
