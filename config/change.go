@@ -39,7 +39,7 @@ func (s *Secrets) Keep(name, key string) error {
 	next, err := Parse(text)
 	if err == nil {
 		if e, ok := next.Get(name); !ok || e.Value.Text != key {
-			err = fmt.Errorf("it would not be read back")
+			err = fmt.Errorf("the changed file would not be read back as written")
 		}
 	}
 	if err == nil {
