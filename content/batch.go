@@ -301,7 +301,7 @@ func (s *Folder) Name(_ context.Context, owner string) (Hash, error) {
 	}
 	h := Hash(strings.TrimSuffix(string(data), "\n"))
 	if !h.Valid() {
-		return "", fmt.Errorf("the name %s %w: it holds no hash", owner, ErrDamaged)
+		return "", fmt.Errorf("the name %s %w: its file holds no hash", owner, ErrDamaged)
 	}
 	return h, nil
 }

@@ -116,7 +116,7 @@ func openBundle(name, path string) (*bundle, error) {
 		case i > 0 && bytes.Compare(b.rows[(i-1)*rowSize:(i-1)*rowSize+32], r.key[:]) >= 0:
 			return bad("its index is not in order")
 		case r.offset < int64(len(bundleHead)) || r.stored < 0 || r.size < 0 || r.offset > end || r.stored > end-r.offset:
-			return bad("its index points outside of it")
+			return bad("its index points outside the bundle")
 		}
 	}
 	return b, nil

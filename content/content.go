@@ -120,7 +120,7 @@ var (
 	// ErrTooLarge: the content is larger than the caller's limit.
 	ErrTooLarge = errors.New("is larger than the limit")
 	// ErrLength: a stream was shorter or longer than its announced size.
-	ErrLength = errors.New("its length is not the announced one")
+	ErrLength = errors.New("its length differs from the announced length")
 )
 
 // Key is a hash as its bytes.

@@ -134,7 +134,7 @@ func (s *Folder) relyOn(ctx context.Context, k Key, manifest, look bool) (bool, 
 			return false, nil
 		}
 	}
-	return false, fmt.Errorf("hold content %s: collections removed its bundle again and again", k.Hash())
+	return false, fmt.Errorf("hold content %s: collections removed its bundle at each try", k.Hash())
 }
 
 // rely holds a bundle that is present. When nothing needs to be held, it does nothing. For a removed bundle the error
