@@ -356,9 +356,9 @@ type Replied struct {
 
 // Why the engine refuses a request.
 var (
-	ErrRunning   = errors.New("a run works on it")                    // of this process; of another one it is journal.BusyError
-	ErrNoRun     = errors.New("no such run")                          //
-	ErrStale     = errors.New("something happened since it was seen") // the reply is to a state that the user has not seen
+	ErrRunning   = errors.New("a run works on the task")                        // in this process; elsewhere: journal.BusyError
+	ErrNoRun     = errors.New("no such run")                                    //
+	ErrStale     = errors.New("the task changed after the client last read it") // the reply is to a state that the user has not seen
 	ErrQueueFull = errors.New("the queue is full")
 	ErrDraining  = scheduler.ErrDraining
 	ErrInput     = errors.New("no such input waits") // it was used already, or never existed

@@ -360,7 +360,7 @@ func (e *UntrustedError) Error() string {
 		store.Unsigned:  "an older Roost wrote its log, which is not signed",
 		store.Elsewhere: "its log was written in another place: the root was copied, restored or moved, or belongs to another user",
 		store.Altered:   "its log was changed outside of Roost, or its end is missing",
-		store.Another:   "somebody else ordered what it holds",
+		store.Another:   "somebody else gave the orders in its log",
 	}[e.Standing]
 	text := fmt.Sprintf("task %s is not trusted here: %s", e.Task, why)
 	if len(e.Brings) > 0 {

@@ -20,7 +20,7 @@ import (
 )
 
 // ErrAnswer: the reply is no answer to that question. The question stays open.
-var ErrAnswer = errors.New("it does not answer that question")
+var ErrAnswer = errors.New("the answer does not fit the question")
 
 // Questions returns the open questions of all tasks that Roost ran, the oldest first; of one task when ref is not "".
 // They are those that tasks count as open_questions, except the last messages of other tools. Those of runs that were
@@ -271,7 +271,7 @@ func (e *Engine) replyToReleased(ctx context.Context, q Asked, answer Answer, r 
 	req.Text, req.Images = "", nil
 	if q.Kind == agent.KindMistake { // no tool call waits for it: a text is for the model, and a no ends the run
 		if answer.Approve != nil && !*answer.Approve {
-			return Replied{}, fmt.Errorf("answer %s: its run has ended, so a no ends nothing; a text continues the task: %w",
+			return Replied{}, fmt.Errorf("answer %s: its run has already ended; to continue the task, answer with a text instead of no: %w",
 				q.ID, ErrAnswer)
 		}
 		req.Text, req.Images = answer.Text, answer.Images
@@ -295,7 +295,7 @@ func (e *Engine) replyToReleased(ctx context.Context, q Asked, answer Answer, r 
 }
 
 // ErrApproval: the caller may not decide that question.
-var ErrApproval = errors.New("the caller may not decide what needs a yes or no")
+var ErrApproval = errors.New("the caller may not approve or refuse calls")
 
 // decides reports whether questions of a kind want a yes or no that decides what the task may do.
 func decides(kind string) bool {
@@ -315,7 +315,7 @@ func parseAnswer(q api.QuestionOpened, r Reply) (Answer, error) {
 			return wrong(fmt.Sprintf("there is no choice %d; the question has %d", r.Choice, len(q.Choices)))
 		}
 		if a.Text != "" || a.Approve != nil {
-			return wrong("it names a choice and has a text or a yes or no too")
+			return wrong("it names a choice, so it may hold no text and no yes or no")
 		}
 		a.Text = q.Choices[r.Choice-1]
 	}

@@ -292,7 +292,7 @@ func (r *Run) Accepted(ctx context.Context) error {
 	case r.life.outcome.State == "denied":
 		return &DeniedError{Task: r.TaskID, Reason: r.life.outcome.Reason}
 	}
-	return fmt.Errorf("start a run of task %s: it ended before it began: %s", r.TaskID, r.life.outcome.Reason)
+	return fmt.Errorf("start a run of task %s: it ended before its first step: %s", r.TaskID, r.life.outcome.Reason)
 }
 
 // isEnding reports whether a run has come to its end and only writes the task's files.

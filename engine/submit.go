@@ -347,7 +347,7 @@ func (e *Engine) again(done *Run) bool {
 	}
 	next, err := e.Start(context.WithoutCancel(done.life.ctx), done.req.toContinue(done.task.Ref, ""))
 	if err != nil {
-		done.after.nextErr = fmt.Errorf("words came when the run had ended, and wait in the queue of task %s: %w", done.TaskID, err)
+		done.after.nextErr = fmt.Errorf("words came after the run had ended; they wait in the queue of task %s: %w", done.TaskID, err)
 	}
 	done.after.next = next
 	return true

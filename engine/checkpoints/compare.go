@@ -55,10 +55,10 @@ func (s side) changed(ctx context.Context) ([]api.FileDiff, error) {
 }
 
 // ErrElsewhere: two tasks work in different folders, so that their files are not compared.
-var ErrElsewhere = errors.New("the two work in different folders")
+var ErrElsewhere = errors.New("the two tasks work in different folders")
 
 // ErrNoEnd: a side has no checkpoint at its end.
-var ErrNoEnd = errors.New("one of the two has no checkpoint: it changed no file")
+var ErrNoEnd = errors.New("one of the two tasks has no checkpoint, because it changed no file")
 
 // Compare finds what two stretches that begin at the same message did to the files, and what differs between their ends. A
 // file that only one of them knows is at the end of the other as it was at the common message. why is ErrElsewhere or

@@ -472,7 +472,7 @@ func (svc *Service) ShareWithFork(ctx context.Context, from store.Ref, id string
 		old, fork := checkpoint.OwnerOf(nameInStore(from)), checkpoint.OwnerOf(nameInStore(store.Ref{ID: id, Own: true}))
 		err := svc.withContents(name, func(c *checkpoint.Contents) error { return c.Share(ctx, commit, old, fork) })
 		if err != nil {
-			return fmt.Errorf("keep the checkpoints that it shares: %w", inUse(err))
+			return fmt.Errorf("keep the checkpoints that the task shares: %w", inUse(err))
 		}
 	}
 	return nil
