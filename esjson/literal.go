@@ -111,7 +111,7 @@ func Unquote(raw []byte) (string, error) {
 	var sc scanner
 	body := raw[i:]
 	if n := sc.feed(body, false); n < len(body) || !sc.complete() {
-		return "", fmt.Errorf("reading a string: bad at offset %d: %w", i+n, ErrSyntax)
+		return "", fmt.Errorf("reading a string: invalid at offset %d: %w", i+n, ErrSyntax)
 	}
 	text := body[1:bytes.LastIndexByte(body, '"')]
 	if plain(text) {
