@@ -298,7 +298,7 @@ func unpack(f *os.File, name string) ([]importer.Original, error) {
 	at := make(map[string]int, len(packed.File))
 	for i, p := range packed.File {
 		if _, twice := at[p.Name]; twice {
-			return nil, fmt.Errorf("%w: %s is in it twice", ErrArchive, p.Name)
+			return nil, fmt.Errorf("%w: it holds %s twice", ErrArchive, p.Name)
 		}
 		at[p.Name] = i
 	}
@@ -402,7 +402,7 @@ func VerifyArchive(ctx context.Context, r io.ReaderAt, size int64) (Manifest, er
 		}
 		expected, ok := want[f.Name]
 		if !ok {
-			return m, fmt.Errorf("%w: %s is in it and not in its list, or twice", ErrArchive, f.Name)
+			return m, fmt.Errorf("%w: %s is missing from its list of files, or listed twice", ErrArchive, f.Name)
 		}
 		delete(want, f.Name)
 		if err := same(ctx, f, expected); err != nil {
@@ -429,7 +429,7 @@ func same(ctx context.Context, f *zip.File, want ArchivedFile) error {
 	case err != nil:
 		return fmt.Errorf("%w: read %s: %v", ErrArchive, f.Name, err)
 	case n != want.Size || hex.EncodeToString(sum.Sum(nil)) != want.SHA256:
-		return fmt.Errorf("%w: %s has other bytes than were put into it", ErrArchive, f.Name)
+		return fmt.Errorf("%w: %s differs from its entry in the list of files", ErrArchive, f.Name)
 	}
 	return nil
 }
