@@ -69,7 +69,7 @@ func Sums(ctx context.Context, log Stored, at ...uint64) (list []Sum, err error)
 			return nil, fmt.Errorf("commit %d: %w", l.Seq, err)
 		}
 		if b.Seq+seq != l.Seq {
-			return nil, fmt.Errorf("commit %d is stored as commit %d behind %d", l.Seq, seq, b.Seq)
+			return nil, fmt.Errorf("commit %d is stored in the place of commit %d, after commit %d", l.Seq, seq, b.Seq)
 		}
 		if head++; BaseOf(bases, head+1).Seq == head { // its end is part of what is stored
 			fmt.Fprintf(all, "base %d %d\n", head, BaseOf(bases, head+1).Epoch)

@@ -339,7 +339,7 @@ func (o *owner) reopen() (fatal bool, err error) {
 	defer f.Close() // what it wrote is synced with what follows, or cut again
 	fi, err := f.Stat()
 	if err == nil && (fileID(fi) != o.ino || fi.Size() < o.good || fi.Size() > o.attempted) {
-		return true, o.fenced("is not as it was left")
+		return true, o.fenced("differs from what its owner wrote")
 	}
 	if err == nil {
 		err = f.Truncate(o.good)

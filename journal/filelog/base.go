@@ -30,7 +30,7 @@ const (
 )
 
 // ErrBase: the base with which the log begins cannot be read.
-var ErrBase = errors.New("what this journal begins with cannot be read")
+var ErrBase = errors.New("the base of this journal cannot be read")
 
 // Begin makes dir a journal that begins with the one in from, up to its commit seq. dir must exist and hold no
 // journal. The journal is durable when Begin returns; a kill before that leaves a folder that is no journal yet.
@@ -214,7 +214,7 @@ func openBase(dir string) (journal.Stored, journal.Base, error) {
 		err = json.Unmarshal(data, &at)
 	}
 	if err == nil && (at.Seq == 0 || at.Epoch == 0) {
-		err = errors.New("it does not name the commit that the log begins behind")
+		err = errors.New("it does not name the commit before the log's first one")
 	}
 	if err == nil {
 		_, err = os.Lstat(filepath.Join(dir, baseDir, logName))

@@ -279,7 +279,7 @@ func (r *reader) Snapshot(ctx context.Context) (journal.Snapshot, error) {
 		return journal.Snapshot{}, err
 	}
 	if head == s.Seq && r.touched() {
-		return journal.Snapshot{}, fmt.Errorf("snapshot of %s: the log was written to after it, and holds no commit more: "+
+		return journal.Snapshot{}, fmt.Errorf("snapshot of %s: the log changed after it, but holds no further commit: "+
 			"%w", r.dir, journal.ErrNoSnapshot)
 	}
 	return s, nil
@@ -523,7 +523,7 @@ func (o *order) settle(next uint64, off int64) (lost, rejected []journal.Damage)
 	if next <= first {
 		if o.reported <= o.last { // else these very lines were reported before
 			for _, d := range bad {
-				d.Reason = "not a commit, and none is missing here: " + d.Reason
+				d.Reason = "not a commit, although no commit is missing here: " + d.Reason
 				rejected = append(rejected, d)
 			}
 		}

@@ -164,7 +164,7 @@ func acquire(ctx context.Context, fsys FS, dir string, wait time.Duration) (File
 		}
 		_ = filelock.Release(f) // nothing was written
 	}
-	return nil, fmt.Errorf("lock %s: the path names another file each time: %w", path, journal.ErrUntrustedLocks)
+	return nil, fmt.Errorf("lock %s: the path leads to another file at each try: %w", path, journal.ErrUntrustedLocks)
 }
 
 // stillNamed reports whether an open file still has its name. Between our opening and locking it, another process may

@@ -139,7 +139,7 @@ func Extend(ctx context.Context, dir string, over uint64, from journal.Stored) (
 		}
 	}()
 	if list := from.Bases(); len(list) > 0 && list[len(list)-1].Seq >= over {
-		return errors.New("it is a part of what the other one begins with")
+		return errors.New("it ends within the base of the other journal")
 	}
 	path := filepath.Join(dir, logName)
 	before, err := endOf(ctx, dir, path)
@@ -160,7 +160,7 @@ func Extend(ctx context.Context, dir string, over uint64, from journal.Stored) (
 	case err != nil:
 		return err
 	case before.head != over || info.Size() != before.size:
-		return fmt.Errorf("it is at commit %d, and not at %d", before.head, over)
+		return fmt.Errorf("it ends with commit %d, not %d", before.head, over)
 	}
 	return copyLines(ctx, f, dir, from, over+1, math.MaxUint64)
 }

@@ -264,7 +264,7 @@ func (o *owner) Held(ctx context.Context, margin time.Duration) error {
 	if ok, err := lasts(); ok || err != nil {
 		return err
 	}
-	return unsaved("renew the lease", o.name, fmt.Errorf("it lasts less than %v", margin))
+	return unsaved("renew the lease", o.name, fmt.Errorf("the lease lasts less than %v", margin))
 }
 
 // fence ends the owner, because another owner has a later epoch.

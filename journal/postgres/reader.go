@@ -56,7 +56,7 @@ SELECT id, base_seqs, base_epochs FROM roost.journals WHERE name = $1 AND head >
 // begins records the bases of the journal.
 func (r *reader) begins(seqs, epochs []int64) error {
 	if len(seqs) != len(epochs) {
-		return fmt.Errorf("open journal %s: the numbers of what it begins with do not match", r.name)
+		return fmt.Errorf("open journal %s: the lists of its bases differ in length", r.name)
 	}
 	for i := range seqs {
 		r.bases = append(r.bases, journal.Base{Seq: uint64(seqs[i]), Epoch: uint64(epochs[i])})

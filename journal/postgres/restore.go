@@ -74,7 +74,7 @@ SELECT id, head, coalesce(lease_until > clock_timestamp(), false) FROM roost.jou
 		return &journal.BusyError{Dir: name}
 	}
 	if uint64(head) != over {
-		return fmt.Errorf("it is there with %d commits, and not with %d", head, over)
+		return fmt.Errorf("it already has %d commits, not %d", head, over)
 	}
 	return removeJournal(ctx, tx, id)
 }

@@ -259,7 +259,7 @@ func TestExtend(t *testing.T) {
 		want      string
 	}{
 		"its own commits":       {beginning(2, ""), plain, 2, ""},
-		"a fork's own commits":  {beginning(2, ""), fork, 2, "a part of what the other one begins with"},
+		"a fork's own commits":  {beginning(2, ""), fork, 2, "within the base of the other journal"},
 		"another head":          {beginning(2, ""), plain, 1, "not at 1"},
 		"an unfinished line":    {beginning(2, `{"seq":3`), plain, 2, "not finished"},
 		"a journal of its size": {beginning(4, ""), plain, 4, ""},
