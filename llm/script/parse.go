@@ -65,7 +65,7 @@ func Parse(src []byte) (*Script, error) {
 		return nil, wrap(err)
 	}
 	if len(raw) != len(lines) {
-		return nil, fmt.Errorf("%w: %d turns were found and %d read", ErrScript, len(lines), len(raw))
+		return nil, fmt.Errorf("%w: it has %d turns, but the parser read %d", ErrScript, len(lines), len(raw))
 	}
 	s := &Script{}
 	groups := &s.groups
@@ -116,7 +116,7 @@ func (y *yamlTurn) heading() error {
 	case strings.TrimSpace(*y.Task) == "":
 		return errors.New("task is empty; it needs a text of the task's first message")
 	case !reflect.DeepEqual(rest, yamlTurn{}):
-		return errors.New("an entry with task is no turn: the turns of that task follow it")
+		return errors.New("an entry with task must hold no turn: the turns of that task follow it")
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func turnLines(src []byte) ([]int, error) {
 			continue
 		}
 		if docs++; docs > 1 {
-			return nil, fmt.Errorf("%w: line %d: a script is one document", ErrScript, d.Body.GetToken().Position.Line)
+			return nil, fmt.Errorf("%w: line %d: a second document begins; a script has only one", ErrScript, d.Body.GetToken().Position.Line)
 		}
 		switch body := d.Body.(type) {
 		case *ast.SequenceNode:
@@ -239,7 +239,7 @@ func toJSON(v any) ([]byte, error) {
 		return fmt.Append(nil, v), nil
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, errors.New("a number of JSON is finite")
+			return nil, errors.New("a JSON number must be finite")
 		}
 		return esjson.Number(nil, v), nil
 	case yaml.MapSlice:

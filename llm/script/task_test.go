@@ -71,8 +71,8 @@ func TestTurnsOfATask(t *testing.T) {
 
 func TestAnEntryWithTaskIsNoTurn(t *testing.T) {
 	for text, says := range map[string]string{
-		"- {task: x, text: y}":            "is no turn",
-		"- {task: x, tools: [{name: a}]}": "is no turn",
+		"- {task: x, text: y}":            "must hold no turn",
+		"- {task: x, tools: [{name: a}]}": "must hold no turn",
 		"- {task: \"  \"}":                "task is empty",
 		"- {task: [x]}":                   "",
 	} {
