@@ -135,7 +135,7 @@ func discover(ctx context.Context, s Server, workspace string, env func(string) 
 	meta := metadata(ctx, at, challenges)
 	if meta != nil {
 		if len(meta.AuthorizationServers) == 0 {
-			return nil, errors.New("its metadata names no server that logs people in")
+			return nil, errors.New("its metadata names no log-in server")
 		}
 		issuer, p.audience, p.scopes = meta.AuthorizationServers[0], meta.Resource, meta.ScopesSupported
 	}
@@ -145,7 +145,7 @@ func discover(ctx context.Context, s Server, workspace string, env func(string) 
 		}
 	}
 	if u, err := url.Parse(issuer); err != nil || !secure(u, at) {
-		return nil, errors.New("it names a server for log-ins whose address is not https")
+		return nil, errors.New("it names a log-in server whose address is not https")
 	}
 	if p.server, err = auth.GetAuthServerMetadata(ctx, issuer, newAuthClient()); err != nil {
 		return nil, fmt.Errorf("ask %s how to log in: %s", issuer, printable(cut(err.Error(), 300)))
