@@ -151,8 +151,8 @@ func (m *migration) place(ref store.Ref) store.Ref {
 var (
 	errBusy   = errors.New("a process works on it: stop that process, and migrate again")
 	errGrew   = errors.New("it changed while it was copied: migrate again")
-	errTwo    = errors.New("the target has a task of this id that is another one, or that went on by itself")
-	errUnlike = errors.New("the copy is not like the original")
+	errTwo    = errors.New("the target has another task of this id, or its copy was continued there")
+	errUnlike = errors.New("the copy differs from the original")
 )
 
 // task copies one journal.
@@ -211,7 +211,7 @@ func (m *migration) settle(ctx context.Context, ref store.Ref) (settled bool, er
 	}
 	owned, err := m.from.Store.Own(ctx, ref)
 	if err != nil {
-		return false, fmt.Errorf("take its files into its journal: %w", err)
+		return false, fmt.Errorf("add its files to its journal: %w", err)
 	}
 	return true, owned.Task.Close(ctx)
 }
@@ -225,7 +225,7 @@ func (m *migration) compare(ctx context.Context, source journal.Stored, place st
 	target, err := m.to.Store.OpenJournal(ctx, place)
 	if errors.Is(err, journal.ErrNotFound) {
 		if m.to.Store.Taken(ctx, place) {
-			return 0, head, fmt.Errorf("%s is there already and holds no journal: move it away", place.Log)
+			return 0, head, fmt.Errorf("%s already exists without a journal: move it away", place.Log)
 		}
 		return 0, head, nil
 	}

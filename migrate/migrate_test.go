@@ -356,7 +356,7 @@ func TestLaterMigrations(t *testing.T) {
 	grow(b.data, "usual")
 	before := b.holds(b.data)
 	m, err := migrate.Run(t.Context(), b.open(b.root), b.open(b.data), api.NewMigration{})
-	if err != nil || len(m.Problems) != 1 || m.Problems[0].Task != "usual" || !strings.Contains(m.Problems[0].Problem, "went on by itself") {
+	if err != nil || len(m.Problems) != 1 || m.Problems[0].Task != "usual" || !strings.Contains(m.Problems[0].Problem, "was continued there") {
 		t.Errorf("both went on: %+v, %v", m, err)
 	}
 	if d := cmp.Diff(before, b.holds(b.data)); d != "" {
