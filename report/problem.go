@@ -174,7 +174,7 @@ func runProblem(err error) *api.Problem {
 		return AnsweredProblem(late)
 	case errors.Is(err, engine.ErrStale):
 		return api.NewProblem(http.StatusConflict, "question_stale", "Another question is open now",
-			"the answer names an event from before the question as the newest that was seen", "GET /v1/questions")
+			"the newest event that the answer names as seen is older than the question", "GET /v1/questions")
 	case errors.Is(err, engine.ErrNoQuestion):
 		return api.NewProblem(http.StatusNotFound, "question_not_found", "No such question is open",
 			"no open question has that id", "GET /v1/questions")
