@@ -143,7 +143,7 @@ func commit(ctx context.Context, dir string, files []pending, wait []time.Durati
 	}
 	defer func() {
 		if rerr := set.release(); rerr != nil && err == nil {
-			err = fmt.Errorf("%w: all of them, but a lock was not given back: %w", ErrPartly, rerr)
+			err = fmt.Errorf("%w: all were replaced, but a lock was not released: %w", ErrPartly, rerr)
 		}
 	}()
 	for _, p := range files {
@@ -169,7 +169,7 @@ func commit(ctx context.Context, dir string, files []pending, wait []time.Durati
 	}
 	// Synced under the lock: whoever comes next builds on what is on disk.
 	if err := atomicfile.SyncDir(dir); err != nil {
-		return fmt.Errorf("%w: all of them, but the folder was not synced: %w", ErrPartly, err)
+		return fmt.Errorf("%w: all were replaced, but the folder was not synced: %w", ErrPartly, err)
 	}
 	return nil
 }
