@@ -299,7 +299,7 @@ func (o takenFile) Finish(done Answer) error {
 	n, err := o.file.ReadAt(head, 0)
 	end := bytes.IndexByte(head[:n], '\n')
 	if end < 0 {
-		err = errors.Join(err, errors.New("the intent is gone"))
+		err = errors.Join(err, errors.New("the stored intent of the request is missing"))
 	} else if done.MAC, err = o.of.signed(filepath.Base(o.file.Name()), done); err == nil {
 		err = put(o.file, int64(end)+1, done)
 	}
