@@ -419,7 +419,7 @@ func agreed(plan string, now api.RestoreResult) error {
 		return nil
 	}
 	return problem(http.StatusConflict, "changed_meanwhile", "The files changed since the dry run",
-		"the restore would do something else than the plan of the dry run; nothing was changed",
+		"the restore would not do what the plan of the dry run says; nothing was changed",
 		"repeat the request with dry_run, then send the new plan").Later("").About(now.ID)
 }
 
