@@ -198,7 +198,7 @@ func TestATaskInTheForksPlace(t *testing.T) {
 	s := open(t, t.TempDir(), storage)
 	ref := foreignRef(t, s, "1730047571772")
 	closeTask(t, create(t, s, forkID(ref)))
-	if _, err := s.Own(context.Background(), ref); err == nil || !strings.Contains(err.Error(), "no continuation") {
+	if _, err := s.Own(context.Background(), ref); err == nil || !strings.Contains(err.Error(), "does not continue") {
 		t.Errorf("got %v, want an error and strings.Contains(err.Error(), \"no continuation\")", err)
 	}
 	// It is let go of again.

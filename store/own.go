@@ -257,7 +257,7 @@ func (s *Store) forkAgain(ctx context.Context, o *Owned, original *roofmt.Folder
 	t := o.Task
 	from := t.state.Adopted
 	if from == nil || clean(from.Dir) != clean(original.Dir) {
-		return fmt.Errorf("task %s: it is no continuation of %s; move it out of %s to continue that one", t.Ref.ID, original.Dir, s.TasksDir())
+		return fmt.Errorf("task %s does not continue %s; to continue that, move the task out of %s", t.Ref.ID, original.Dir, s.TasksDir())
 	}
 	folder, err := t.readFolder(ctx)
 	if err != nil {

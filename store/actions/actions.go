@@ -472,7 +472,7 @@ type Options struct {
 }
 
 // ErrNothing: there is nothing to undo, or to redo.
-var ErrNothing = errors.New("there is nothing of the kind")
+var ErrNothing = errors.New("there is no action to undo or redo")
 
 // ContinuedError: the histories were continued since they were moved, so that undoing the move would remove more. What
 // they were before is kept as a branch: a fork can start from it.

@@ -41,7 +41,7 @@ func (d *doctor) inspect(ctx context.Context, ref store.Ref) []finding {
 	if text, err := unpairedCalls(ctx, v.State); err != nil {
 		out = append(out, aboutTask(ref, ref.Dir, err.Error(), "", ""))
 	} else if text != "" {
-		const kept = "everything in the file; a request to a model is made valid without changing it"
+		const kept = "everything in the file; only requests to a model are repaired, not the file"
 		f := aboutTask(ref, roofmt.APIName, text, kept, "the other half of each")
 		f.Kind = api.FindingUnpaired
 		out = append(out, f)
@@ -231,7 +231,7 @@ func verifyProjection(ctx context.Context, v *store.View, name string, mark proj
 		return store.Mismatch{}, false, err
 	}
 	if sum != last.SHA256 && !holdsObject(v, name, last.SHA256) {
-		const problem = "its bytes are not those that were written, though its size and time are"
+		const problem = "its bytes have changed, although its size and time have not"
 		return store.Mismatch{File: path, Problem: problem, Source: "the journal", Rewrite: name}, true, nil
 	}
 	if name != roofmt.UIName && name != roofmt.APIName || last.Absent {

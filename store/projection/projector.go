@@ -211,7 +211,7 @@ var (
 	ErrBusy = errors.New("another program is writing this task")
 
 	// ErrLinked: the task folder leads out of its storage. Roost reads it and does not write it.
-	ErrLinked = errors.New("it leads out of the storage and is not written")
+	ErrLinked = errors.New("it leads out of the storage, so Roost does not write it")
 )
 
 // Projector writes Roo's files of an owned task after the journal, several commits at a time. A run waits for it only when
