@@ -57,7 +57,7 @@ func (s *State) attachSpans(f Original, h History, seq uint64) error {
 		return nil
 	}
 	if len(f.Spans)%2 != 0 {
-		return fmt.Errorf("original %s: an odd number of element bounds", f.Name)
+		return fmt.Errorf("original %s: the list of its elements' bounds has an odd length", f.Name)
 	}
 	var first error
 	for i := 0; i < len(f.Spans); {

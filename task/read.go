@@ -275,11 +275,11 @@ func sane(off, n int64) bool { return off >= 0 && n > 0 && off <= math.MaxInt64-
 // elements reads bytes of a foreign file.
 func (s *State) elements(blob string, off, n int64) ([]byte, error) {
 	if !sane(off, n) {
-		return nil, fmt.Errorf("%d bytes at %d cannot be an element", n, off)
+		return nil, fmt.Errorf("an element of %d bytes at offset %d is not possible", n, off)
 	}
 	data, err := s.blobs.Range(blob, off, n)
 	if err == nil && int64(len(data)) != n {
-		err = fmt.Errorf("%d bytes at %d of %s are only %d", n, off, blob, len(data))
+		err = fmt.Errorf("read %d bytes at offset %d of %s: got only %d", n, off, blob, len(data))
 	}
 	return data, err
 }

@@ -213,7 +213,7 @@ func (p *Writer) value(v reflect.Value) {
 			p.value(v.MapIndex(key))
 		}
 	default:
-		panic(fmt.Sprintf("codec: a %s is no plain data", v.Type()))
+		panic(fmt.Sprintf("codec: the type %s cannot be encoded", v.Type()))
 	}
 }
 
@@ -279,7 +279,7 @@ func (u *Reader) value(v reflect.Value) {
 			v.SetMapIndex(reflect.ValueOf(key), val)
 		}
 	default:
-		panic(fmt.Sprintf("codec: a %s is no plain data", v.Type()))
+		panic(fmt.Sprintf("codec: the type %s cannot be encoded", v.Type()))
 	}
 }
 

@@ -334,7 +334,7 @@ func Lifts(s *task.State, e task.Rewound) (n int) {
 
 // The reasons why one message cannot be removed alone.
 var (
-	ErrFirstMessage = errors.New("the first message is what the task is about; delete the task instead")
+	ErrFirstMessage = errors.New("the first message states the task and cannot be removed; delete the task instead")
 	ErrShared       = errors.New("one message of the model's history holds it together with results of calls; rewind to it " +
 		"instead, or edit it")
 )
