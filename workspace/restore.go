@@ -254,7 +254,7 @@ func (b *Restorer) prepare(ctx context.Context, o RestoreStep) (c *pendingRestor
 			return nil, 0, err
 		}
 		if HashOf(content) != to.Hash {
-			return nil, 0, errors.New("the kept content is not the one that was recorded")
+			return nil, 0, errors.New("the stored content differs from the recorded hash")
 		}
 	}
 	if err := ctx.Err(); err != nil {
@@ -437,7 +437,7 @@ func (b *Restorer) Sync() error {
 			dir.Close()
 		}
 		if err != nil {
-			return fmt.Errorf("make durable what was put back in %s: %w", paths[i], err)
+			return fmt.Errorf("sync the restored files in %s: %w", paths[i], err)
 		}
 		return nil
 	})

@@ -67,7 +67,7 @@ type origin struct {
 func (c Cloning) check() error {
 	for _, p := range c.From {
 		if !prefixes().MatchString(p) {
-			return fmt.Errorf("clone from %q: want how the addresses of remotes begin, up to a slash or a colon, as in "+
+			return fmt.Errorf("clone from %q: want the beginning of remote addresses, up to a slash or a colon, such as "+
 				"https://git.example.org/team/", p)
 		}
 	}

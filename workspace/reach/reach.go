@@ -108,7 +108,7 @@ func (f folder) open() (root, mark string, err error) {
 		return "", "", errNoMark
 	}
 	if mark = strings.TrimSpace(string(data)); err == nil && (mark == "" || len(mark) > 100) {
-		err = fmt.Errorf("the file %s in it is no mark", markName)
+		err = fmt.Errorf("its file %s is not a mark that Roost wrote", markName)
 	}
 	return root, mark, err
 }

@@ -47,7 +47,7 @@ func Describe(ctx context.Context, root string, allowed func(address string) boo
 	}
 	below, err := filepath.Rel(at, root)
 	if err != nil || !filepath.IsLocal(below) {
-		return t, fmt.Errorf("its work tree %s does not hold it", at)
+		return t, fmt.Errorf("its work tree %s does not contain it", at)
 	}
 	if t.Below = filepath.ToSlash(below); t.Below == "." {
 		t.Below = ""
@@ -104,7 +104,7 @@ func pushed(ctx context.Context, git, dir, remote string) (string, error) {
 	}
 	commit, err := read(ctx, git, dir, "rev-parse", "--verify", "-q", from+"^{commit}")
 	if err != nil {
-		return "", errors.New("none of its commits is known to be at the remote")
+		return "", errors.New("no commit of it is known to exist at the remote")
 	}
 	return strings.TrimSpace(commit), nil
 }
@@ -169,7 +169,7 @@ func Clone(ctx context.Context, t Tree, dir string) (err error) {
 		return err
 	}
 	if !wholeCommit().MatchString(t.Commit) {
-		return errors.New("this is no whole name of a commit")
+		return errors.New("this is no full commit hash")
 	}
 	run := func(args ...string) error {
 		cmd := command(ctx, git, dir, slices.Concat(cloning, args))

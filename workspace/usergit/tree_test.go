@@ -64,7 +64,7 @@ func TestDescribeRefuses(t *testing.T) {
 		"no remote":                    {func(t *testing.T, dir string) { fixture.Git(t, dir, "remote", "remove", "origin") }, true, "none of its remotes"},
 		"nothing pushed": {func(t *testing.T, dir string) {
 			fixture.Git(t, dir, "update-ref", "-d", "refs/remotes/origin/main")
-		}, true, "none of its commits"},
+		}, true, "no commit of it"},
 		"a program in its settings": {func(t *testing.T, dir string) { fixture.Git(t, dir, "config", "filter.x.clean", "evil") }, true, "not known to be harmless"},
 		"submodules": {func(t *testing.T, dir string) {
 			fixture.Git(t, dir, "update-index", "--add", "--cacheinfo", "160000,"+fixture.Git(t, dir, "rev-parse", "HEAD")+",sub")

@@ -113,7 +113,7 @@ func Judge(ctx context.Context, root, dir string) Standing {
 		return Standing{Any: "git cannot be run: " + err.Error()}
 	}
 	if !recent(text) {
-		return Standing{Any: fmt.Sprintf("%s is older than %d.%d and takes any folder for a repository",
+		return Standing{Any: fmt.Sprintf("%s is older than %d.%d, and such a git treats any folder as a repository",
 			strings.TrimSpace(text), minMajor, minMinor)}
 	}
 	for _, name := range []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR"} {
