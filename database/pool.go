@@ -88,7 +88,7 @@ func (db *DB) acquire(ctx context.Context) (limited context.Context, c *conn, re
 		r.Destroy()
 	}
 	cancel()
-	return nil, nil, nil, errors.New("get a connection to the database: all are cut")
+	return nil, nil, nil, errors.New("get a connection to the database: each one was cut off")
 }
 
 // giveBack returns a connection to the pool; it drops one whose statement or transaction has not ended.
