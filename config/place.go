@@ -149,8 +149,11 @@ func (p Place) Read() (*Settings, error) {
 	}
 	values, unknown, err := Resolve(f, path, p.Env)
 	if bad, is := errors.AsType[*ValueError](err); is {
-		try := map[bool]string{true: "roost config set " + bad.Key + " VALUE", false: "unset " + bad.Origin}
-		return nil, broken("use the setting "+bad.Key, bad.Origin+": "+bad.Problem, try[strings.HasPrefix(bad.Origin, path)])
+		try := "unset " + bad.Origin // a variable
+		if strings.HasPrefix(bad.Origin, path) {
+			try = "roost config set " + bad.Key + " VALUE"
+		}
+		return nil, broken("use the setting "+bad.Key, bad.Origin+": "+bad.Problem, try)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the settings %s: %w", path, err)

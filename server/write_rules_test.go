@@ -273,7 +273,7 @@ func TestLargeAndSlowBodies(t *testing.T) {
 // A server without an engine only reads, and says so.
 func TestAServerThatOnlyReads(t *testing.T) {
 	g := newBench(t)
-	for _, c := range [][2]string{{"POST", "/v1/tasks"}, {"PATCH", g.path("")}, {"DELETE", g.path("")}, {"POST", g.path("/runs")}, {"POST", g.path("/cancel")}} {
+	for _, c := range [][2]string{{"POST", "/v1/tasks"}, {"PATCH", g.path("")}, {"DELETE", g.path("")}, {"POST", g.path("/runs")}, {"POST", g.path("/cancel")}, {"DELETE", "/v1/server/drain"}} {
 		g.denied(503, "read_only", c[0], c[1], "")
 	}
 	for _, path := range []string{"/v1/runs", "/v1/runs/x", g.path("/runs"), "/v1/questions", g.path("/queue")} {
