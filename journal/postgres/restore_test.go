@@ -260,7 +260,7 @@ func TestExtend(t *testing.T) {
 	}{
 		"its own commits":       {beginning(2, ""), plain, 2, ""},
 		"a fork's own commits":  {beginning(2, ""), fork, 2, "within the base of the other journal"},
-		"another head":          {beginning(2, ""), plain, 1, "not at 1"},
+		"another head":          {beginning(2, ""), plain, 1, "commit 2, not 1"},
 		"an unfinished line":    {beginning(2, `{"seq":3`), plain, 2, "not finished"},
 		"a journal of its size": {beginning(4, ""), plain, 4, ""},
 	} {

@@ -112,7 +112,7 @@ func TestCheckFindsAndMends(t *testing.T) {
 	}{
 		{"a bit of a projection", func(t *testing.T, s *store.Store) {
 			flip(t, filepath.Join(s.TasksDir(), "one", roofmt.APIName), "hello one", "hellO one")
-		}, "damaged", "one api_conversation_history.json: its bytes are not those that were written", doctor.Options{Repair: true}, "hellO one", false},
+		}, "damaged", "one api_conversation_history.json: its bytes have changed", doctor.Options{Repair: true}, "hellO one", false},
 		{"a bit of a projection, rebuilt", func(t *testing.T, s *store.Store) {
 			flip(t, filepath.Join(s.TasksDir(), "one", roofmt.ItemName), "hello one", "hellO one")
 		}, "damaged", "one history_item.json: its bytes", doctor.Options{Rebuild: true}, "hellO one", false},
