@@ -5,6 +5,8 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/roost-dev/roost/esjson"
@@ -82,6 +84,28 @@ func TestListAt(t *testing.T) {
 	} {
 		if got := listAt([]byte(text), "m"); got != want {
 			t.Errorf("%q: got %d, want %d", text, got, want)
+		}
+	}
+}
+
+// A list of more elements than a task can have is read up to the limit, so that a small file cannot take all memory.
+func TestMessagesBeyondTheLimitAreLeftOut(t *testing.T) {
+	for _, more := range []int{0, 3} {
+		dir := t.TempDir()
+		text := "[" + strings.Repeat("0,", messagesMost+more-1) + "0]"
+		if err := os.WriteFile(filepath.Join(dir, UIName), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := Read(context.Background(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if f.UI.Len() != messagesMost || f.Abridged != (more > 0) {
+			t.Errorf("%d more: got %d messages, abridged: %t; want %d, %t", more, f.UI.Len(), f.Abridged, messagesMost, more > 0)
+		}
+		if want := "3 messages are left out: a file may have 262144"; more > 0 && !slices.ContainsFunc(f.Losses, func(l Loss) bool { return l.Problem == want }) {
+			t.Errorf("%d more: got losses %+v, want %q", more, f.Losses, want)
 		}
 	}
 }

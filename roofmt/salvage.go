@@ -427,9 +427,13 @@ func (s *scan) note(e esjson.Element, x *esjson.Index) {
 	}
 }
 
-// take adds a message; false when the message is longer than messageRoom.
+// take adds a message; false when the message is longer than messageRoom, or there are messagesMost.
 func (s *scan) take(e esjson.Element) bool {
-	if e.Len > messageRoom {
+	switch {
+	case len(s.spans) == messagesMost:
+		s.overlong.more++
+		return false
+	case e.Len > messageRoom:
 		s.overlong.count++
 		s.overlong.longest = max(s.overlong.longest, e.Len)
 		return false
@@ -443,16 +447,24 @@ func (s *scan) take(e esjson.Element) bool {
 // long. A longer message counts as damage: it is reported, the file stays as it is, and the rest of the task is read.
 const messageRoom = 64 << 20
 
-// overlong describes the messages of a file that were left out because of their length.
+// messagesMost is the number of messages of a file that are read, because an element of two bytes takes 600 in memory. Tasks
+// have some thousands, and a model's window holds some hundreds. More count as damage, as messages that are too long do.
+const messagesMost = 1 << 18
+
+// overlong describes the messages of a file that were left out because of their length, or because of their number.
 type overlong struct {
 	count   int
 	longest int64
+	more    int // beyond messagesMost
 }
 
 // some reports whether any message was left out.
-func (o overlong) some() bool { return o.count > 0 }
+func (o overlong) some() bool { return o.count+o.more > 0 }
 
 func (o overlong) String() string {
+	if o.more > 0 {
+		return fmt.Sprintf("%d messages are left out: a file may have %d", o.count+o.more, messagesMost)
+	}
 	if o.count == 1 {
 		return fmt.Sprintf("a message of %d MB is left out: one may have %d", o.longest>>20, messageRoom>>20)
 	}
