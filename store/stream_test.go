@@ -117,8 +117,13 @@ func TestStreamBeginsWithTheNewest(t *testing.T) {
 			t.Errorf("%s: it begins with %d rows, %+v", name, len(first.Items), first)
 		}
 		newest := map[string]bool{}
-		for _, row := range parts[1].Items {
-			newest[row.ID] = true
+		for _, part := range parts[1:] { // a slow machine gives them in more than one
+			for _, row := range part.Items {
+				newest[row.ID] = true
+			}
+			if len(newest) >= 20 {
+				break
+			}
 		}
 		for i := 180; i < 200; i++ {
 			if id := fmt.Sprintf("task-%03d", i); !newest[id] {
