@@ -213,6 +213,9 @@ func TestShares(t *testing.T) {
 		return api.Access{Owner: s.annID, Shares: []api.Share{{With: id, Right: right}}}
 	}
 	rights(404, 404, 404)
+	for _, nobody := range []string{"nobody", "\x00"} {
+		s.share(http.StatusNotFound, s.ann, task, with(nobody, api.ShareRead))
+	}
 	s.share(http.StatusOK, s.ann, task, with(s.red, api.ShareRead))
 	rights(200, 403, 403)
 	s.did(http.StatusOK, nil, "POST", path+"/undo", `{}`, s.ann)
@@ -314,7 +317,8 @@ func TestReadersNameNoFolder(t *testing.T) {
 	task := s.start(s.ann, sayDone, "build a shed", "").Task
 	reader, worker := s.issued(s.annID, "reader", "read"), s.issued(s.annID, "worker", "read", "act")
 	dir := "workspace=" + url.QueryEscape(filepath.Join(s.dir, "ws"))
-	for _, path := range []string{"/v1/completions?kind=file&", "/v1/modes?", "/v1/mcp-servers?", "/v1/tasks/" + task + "/files?"} {
+	for _, path := range []string{"/v1/completions?kind=file&", "/v1/modes?", "/v1/mcp-servers?", "/v1/tasks/" + task + "/files?",
+		"/v1/tasks/" + task + "/context?", "/v1/tasks/" + task + "/resume?"} {
 		if got := s.send("GET", path+dir, "", reader).StatusCode; got != http.StatusForbidden {
 			t.Errorf("%s: got %d for a reader, want 403", path+dir, got)
 		}

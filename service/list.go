@@ -286,7 +286,7 @@ func (s *Service) Context(ctx context.Context, id, workspace string) (api.Contex
 			"only a server that runs tasks can compute the next request", "roost show "+id+" --context")
 	}
 	ref, err := s.store.Find(ctx, id)
-	if err != nil {
+	if err = cmp.Or(err, mayName(ctx, workspace)); err != nil {
 		return api.ContextUse{}, err
 	}
 	req := ordered(ctx, engine.Request{Task: ref.Source + ":" + ref.ID, Choice: setup.Choice{Workspace: workspace}})

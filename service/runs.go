@@ -101,7 +101,7 @@ func (s *Service) ResumePlan(ctx context.Context, id string, n api.NewRun) (api.
 		return api.ResumePlan{}, p
 	}
 	r, err := newRun(id, n)
-	if err != nil {
+	if err = cmp.Or(err, mayName(ctx, n.Workspace)); err != nil {
 		return api.ResumePlan{}, err
 	}
 	plan, err := s.engine.PlanResume(ctx, ordered(ctx, r))
