@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"math"
 	"mime"
 	"net/http"
 	"net/url"
@@ -332,7 +333,7 @@ func (a *asked) span() (service.Span, error) {
 			continue
 		}
 		n, err := strconv.Atoi(strings.TrimPrefix(text, "#"))
-		if err != nil || n < 0 || name == "before" && n == 0 {
+		if err != nil || n < 0 || n == math.MaxInt || name == "before" && n == 0 {
 			return out, api.Invalid(api.Wrong{Parameter: name, Detail: "want a message's number such as 12"})
 		}
 		if *to = n; name == "after" {

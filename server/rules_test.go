@@ -58,7 +58,7 @@ func TestRuleB05StrictDecoding(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, path := range []string{"/v1/sources?x=1", g.path("?x=1"), g.path("/events?from=1"), g.path("/messages?limit=0"), g.path("/messages?limit=1001"),
-		g.path("/messages?before=0"), g.path("/messages?after=-1"), g.path("/history?view=nice"), "/v1/search?q=a&in=nowhere", "/v1/search?q=", "/v1/usage?by=mood"} {
+		g.path("/messages?before=0"), g.path("/messages?after=-1"), g.path("/messages?after=9223372036854775807"), g.path("/history?view=nice"), "/v1/search?q=a&in=nowhere", "/v1/search?q=", "/v1/usage?by=mood"} {
 		g.refused(422, "validation_failed", "GET", path)
 	}
 	for _, path := range []string{"/v1/tasks?cursor=abc", "/v1/tasks?cursor=-1", "/v1/tasks?cursor=%2B1", "/v1/search?q=a&cursor=zz"} {
