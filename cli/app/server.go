@@ -242,8 +242,13 @@ func (a *App) PrintRaw(doc []byte) error {
 	return nil
 }
 
-// pageMost is the largest number of rows in one answer of a server.
-const pageMost = 1000
+// PageMost returns the largest number of items that one answer may hold: a server bounds it, this process does not.
+func PageMost(c *client.Client) int {
+	if c.IsLocal() {
+		return math.MaxInt32
+	}
+	return 1000
+}
 
 // Listed are the items of a list, each in the bytes that the server sent, and the other members of the answer.
 type Listed struct {
@@ -259,10 +264,7 @@ func (a *App) Pages(ctx context.Context, c *client.Client, path string, query ur
 	defer shown()
 	out = Listed{Items: []json.RawMessage{}, Next: query.Get("cursor"), Names: map[string]string{}}
 	for {
-		ask := pageMost
-		if c.IsLocal() {
-			ask = math.MaxInt32
-		}
+		ask := PageMost(c)
 		if limit > 0 {
 			ask = min(limit-len(out.Items), ask)
 		}

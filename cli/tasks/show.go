@@ -212,11 +212,12 @@ func (a *commands) showTask(ctx context.Context, c *client.Client, id string, f 
 	return a.open(ctx, c, id, f)
 }
 
-// windows requests the part of a numbered list that the flags select, from its beginning, some items at a time. get
+// windows requests the part of a numbered list that the flags select, from its beginning, at most `most` items at a
+// time. Each request reads the whole task, and each answer has a bound in bytes: the larger most is, the better. get
 // makes a request with a query, which q begins, and returns the total number of items and where the answer ended. The
 // first request only serves to learn the total: get prints nothing of its answer. windows returns the bounds of the
 // selected part.
-func windows(f showFlags, q url.Values, get func(q url.Values, first bool) (total int, after *int, err error)) (from, to int, err error) {
+func windows(f showFlags, most int, q url.Values, get func(q url.Values, first bool) (total int, after *int, err error)) (from, to int, err error) {
 	q = maps.Clone(q)
 	q.Set("limit", "1")
 	total, _, err := get(q, true)
@@ -226,7 +227,7 @@ func windows(f showFlags, q url.Values, get func(q url.Values, first bool) (tota
 	from, to = window(total, f)
 	for at := from; at < to; {
 		q.Set("after", strconv.Itoa(at))
-		q.Set("limit", strconv.Itoa(min(to-at, windowMost)))
+		q.Set("limit", strconv.Itoa(min(to-at, most)))
 		_, after, err := get(q, false)
 		if err != nil {
 			return from, to, err
@@ -241,9 +242,6 @@ func windows(f showFlags, q url.Values, get func(q url.Values, first bool) (tota
 	}
 	return from, to, nil
 }
-
-// windowMost bounds the messages of a history that one request asks for.
-const windowMost = 200
 
 // showElements prints a history byte for byte. It warns of damage, and of messages that differ from the stored ones.
 func (a *commands) showElements(ctx context.Context, c *client.Client, id string, f showFlags) error {
@@ -261,7 +259,7 @@ func (a *commands) showElements(ctx context.Context, c *client.Client, id string
 	}
 	out := bufio.NewWriter(a.Out)
 	sep, printed := "[", map[string]bool{}
-	_, _, err = windows(f, q, func(q url.Values, first bool) (int, *int, error) {
+	_, _, err = windows(f, app.PageMost(c), q, func(q url.Values, first bool) (int, *int, error) {
 		doc, err := client.Get[json.RawMessage](ctx, c, path, q)
 		if err != nil {
 			return 0, nil, err
@@ -327,7 +325,7 @@ func (a *commands) warnOfDamage(t api.Summary) {
 // showJournal prints the commits of a task's journal.
 func (a *commands) showJournal(ctx context.Context, c *client.Client, id string, f showFlags) error {
 	all := []api.Commit{}
-	_, _, err := windows(f, url.Values{}, func(q url.Values, first bool) (int, *int, error) {
+	_, _, err := windows(f, app.PageMost(c), url.Values{}, func(q url.Values, first bool) (int, *int, error) {
 		w, err := client.Get[api.Commits](ctx, c, app.PathOf(id, "journal"), q)
 		if !first {
 			all = append(all, w.Items...)
@@ -378,7 +376,7 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 		q.Set("whole", "true")
 	}
 	out, style, printed, total := bufio.NewWriter(a.Out), a.OutStyle(), map[string]bool{}, 0
-	from, to, err := windows(f, q, func(q url.Values, first bool) (int, *int, error) {
+	from, to, err := windows(f, app.PageMost(c), q, func(q url.Values, first bool) (int, *int, error) {
 		w, err := client.Get[api.Lines](ctx, c, app.PathOf(id, "lines"), q)
 		if err != nil {
 			return 0, nil, err

@@ -1,6 +1,9 @@
 package tasks
 
 import (
+	"math"
+	"net/url"
+	"strconv"
 	"testing"
 	"time"
 
@@ -16,6 +19,32 @@ func TestWindow(t *testing.T) {
 		from, to := window(10, tt.f)
 		if from != tt.from || to != tt.to {
 			t.Errorf("got %+v: %d %d, want from = tt.from and to = tt.to", tt.f, from, to)
+		}
+	}
+}
+
+// Each request reads the whole task, so a long history takes as few as the answers allow.
+func TestAHistoryTakesFewRequests(t *testing.T) {
+	t.Parallel()
+	const total = 2500
+	for _, tt := range []struct{ most, holds, want int }{{1000, total, 4}, {math.MaxInt32, total, 2}, {math.MaxInt32, 2000, 3}} {
+		requests, seen := 0, 0
+		from, to, err := windows(showFlags{}, tt.most, url.Values{}, func(q url.Values, first bool) (int, *int, error) {
+			requests++
+			limit, _ := strconv.Atoi(q.Get("limit"))
+			after, _ := strconv.Atoi(q.Get("after"))
+			end := min(total, after+min(limit, tt.holds))
+			if !first {
+				seen += end - after
+			}
+			if end == total {
+				return total, nil, nil
+			}
+			return total, &end, nil
+		})
+		if err != nil || from != 0 || to != total || seen != total || requests != tt.want {
+			t.Errorf("at most %d items, and answers of %d: got %d..%d, %d items in %d requests, %v; want 0..%d in %d requests",
+				tt.most, tt.holds, from, to, seen, requests, err, total, tt.want)
 		}
 	}
 }
