@@ -1,9 +1,11 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -82,12 +84,9 @@ func (rt route) needs() (scope, tasks accounts.Scope) {
 	if rt.method == http.MethodGet {
 		return both(accounts.Read)
 	}
-	for _, beginning := range []string{
-		"/v1/tasks", "/v1/runs/", "/v1/questions/", "/v1/draft", "/chat/stream", "/execute/stream", "/api/questions/",
-	} {
-		if strings.HasPrefix(rt.path, beginning) {
-			return both(accounts.Act)
-		}
+	acts := []string{"/v1/tasks", "/v1/runs/", "/v1/questions/", "/v1/draft", "/chat/stream", "/execute/stream", "/api/questions/"}
+	if slices.ContainsFunc(acts, func(beginning string) bool { return strings.HasPrefix(rt.path, beginning) }) {
+		return both(accounts.Act)
 	}
 	return both(accounts.Admin) // also routes that are missing above
 }
@@ -111,10 +110,7 @@ func (s *Server) answer(rt *route, w http.ResponseWriter, r *http.Request) *api.
 	if !rt.noted() && denied == nil {
 		return s.answerAny(rt, w, r.WithContext(service.As(r.Context(), c, tasks)))
 	}
-	task := r.PathValue("id")
-	if task == "" {
-		task = service.TaskOfQuestion(r.PathValue("qid"))
-	}
+	task := cmp.Or(r.PathValue("id"), service.TaskOfQuestion(r.PathValue("qid")))
 	entry, err := s.opt.Accounts.Note(r.Context(), api.AuditEntry{
 		Account: c.Account, Token: c.Token, Act: rt.on, Task: task, Address: addressOf(r), Request: idOf(r),
 	})
@@ -207,41 +203,39 @@ func (s *Server) me(a *asked) (any, error) {
 
 func (s *Server) accounts(a *asked) (any, error) {
 	if s.opt.Accounts == nil {
-		return pageOf(a, []api.Account{})
+		return pageOf(a, []api.Account{}, nil)
 	}
 	all, err := s.opt.Accounts.List(a.Context())
-	if err != nil {
-		return nil, err
-	}
-	return pageOf(a, all)
+	return pageOf(a, all, err)
 }
 
 func (s *Server) addAccount(a *asked, n api.NewAccount) (*reply, error) {
+	return s.onAccounts(func() (any, error) { return s.opt.Accounts.Add(a.Context(), n) })
+}
+
+// onAccounts makes a change of accounts; nil as its document: the answer has no body.
+func (s *Server) onAccounts(change func() (any, error)) (*reply, error) {
 	if err := s.noAccounts(); err != nil {
 		return nil, err
 	}
-	doc, err := s.opt.Accounts.Add(a.Context(), n)
+	doc, err := change()
 	return &reply{doc: doc}, accountProblem(err)
 }
 
-// onAccounts makes a change of accounts whose answer has no body.
-func (s *Server) onAccounts(change func() error) (*reply, error) {
-	if err := s.noAccounts(); err != nil {
-		return nil, err
-	}
-	return &reply{}, accountProblem(change())
-}
-
 func (s *Server) removeAccount(a *asked) (*reply, error) {
-	return s.onAccounts(func() error { return s.opt.Accounts.Remove(a.Context(), a.PathValue("account")) })
+	return s.onAccounts(func() (any, error) { return nil, s.opt.Accounts.Remove(a.Context(), a.PathValue("account")) })
 }
 
 func (s *Server) join(a *asked) (*reply, error) {
-	return s.onAccounts(func() error { return s.opt.Accounts.Join(a.Context(), a.PathValue("account"), a.PathValue("member")) })
+	return s.onAccounts(func() (any, error) {
+		return nil, s.opt.Accounts.Join(a.Context(), a.PathValue("account"), a.PathValue("member"))
+	})
 }
 
 func (s *Server) leave(a *asked) (*reply, error) {
-	return s.onAccounts(func() error { return s.opt.Accounts.Leave(a.Context(), a.PathValue("account"), a.PathValue("member")) })
+	return s.onAccounts(func() (any, error) {
+		return nil, s.opt.Accounts.Leave(a.Context(), a.PathValue("account"), a.PathValue("member"))
+	})
 }
 
 func (s *Server) tokens(a *asked) (any, error) {
@@ -249,36 +243,30 @@ func (s *Server) tokens(a *asked) (any, error) {
 		return nil, err
 	}
 	all, err := s.opt.Accounts.Tokens(a.Context(), a.PathValue("account"))
-	if err != nil {
-		return nil, err
-	}
-	return pageOf(a, all)
+	return pageOf(a, all, err)
 }
 
 func (s *Server) issueToken(a *asked, n api.NewToken) (*reply, error) {
-	if err := s.noAccounts(); err != nil {
-		return nil, err
-	}
-	doc, err := s.opt.Accounts.Issue(a.Context(), a.PathValue("account"), a.PathValue("token"), n)
-	return &reply{doc: doc}, accountProblem(err)
+	return s.onAccounts(func() (any, error) {
+		return s.opt.Accounts.Issue(a.Context(), a.PathValue("account"), a.PathValue("token"), n)
+	})
 }
 
 func (s *Server) revokeToken(a *asked) (*reply, error) {
-	return s.onAccounts(func() error { return s.opt.Accounts.Revoke(a.Context(), a.PathValue("account"), a.PathValue("token")) })
+	return s.onAccounts(func() (any, error) {
+		return nil, s.opt.Accounts.Revoke(a.Context(), a.PathValue("account"), a.PathValue("token"))
+	})
 }
 
 func (s *Server) auditTrail(a *asked) (any, error) {
 	if s.opt.Accounts == nil {
-		return pageOf(a, []api.AuditEntry{})
+		return pageOf(a, []api.AuditEntry{}, nil)
 	}
 	before, ok := countIn(a.text["cursor"])
 	if !ok {
 		return nil, service.BadCursor("list")
 	}
-	limit := a.number["limit"]
-	if limit == 0 {
-		limit = auditMost
-	}
+	limit := cmp.Or(a.number["limit"], auditMost)
 	found, err := s.opt.Accounts.Audit(a.Context(), accounts.AuditFilter{
 		Account: a.text["account"], Task: a.text["task"], Before: int64(before), Limit: limit + 1,
 	})

@@ -156,12 +156,10 @@ func matchesStrongly(headers []string, tag string) bool {
 }
 
 func anyTag(headers []string, fits func(string) bool) bool {
-	for one := range strings.SplitSeq(strings.Join(headers, ","), ",") {
-		if one = strings.TrimSpace(one); one == "*" || fits(one) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.Split(strings.Join(headers, ","), ","), func(one string) bool {
+		one = strings.TrimSpace(one)
+		return one == "*" || fits(one)
+	})
 }
 
 // bytesOf returns the bytes of a document.
@@ -240,9 +238,7 @@ var problem = api.NewProblem
 func fail(w http.ResponseWriter, r *http.Request, p *api.Problem) {
 	out := *p
 	out.Type, out.Instance, out.Request = "about:blank#"+p.Code, r.URL.EscapedPath(), w.Header().Get(requestID)
-	if out.Suggestions == nil {
-		out.Suggestions = []string{}
-	}
+	out.Suggestions = append([]string{}, out.Suggestions...) // a list, also when it is empty
 	h := w.Header()
 	if p.Allow != "" {
 		h.Set("Allow", p.Allow)

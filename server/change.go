@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -232,9 +233,7 @@ func (s *Server) refused(w http.ResponseWriter, a *asked, err error) *api.Proble
 		w.Header().Set(hopHeader, notHere) // this process is ending: the server that passed the request on carries it out
 	}
 	p := s.problemFor(a, err)
-	if p.Task == "" {
-		p.Task = a.named()
-	}
+	p.Task = cmp.Or(p.Task, a.named())
 	return p
 }
 
@@ -483,10 +482,7 @@ func (s *Server) run(w http.ResponseWriter, a *asked) *api.Problem {
 	for name, values := range headOf(doc) {
 		w.Header()[name] = values
 	}
-	if err := respond(w, a.Request, http.StatusOK, doc); err != nil {
-		return s.problemFor(a, err)
-	}
-	return nil
+	return s.problemFor(a, respond(w, a.Request, http.StatusOK, doc))
 }
 
 // waitOf reads Prefer: wait=N, in seconds. RFC 7240 lets a server ignore other preferences.

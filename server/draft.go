@@ -45,11 +45,5 @@ func completionRoutes() []route {
 // draftImage answers with an image of a draft. The image's name is derived from its bytes, so a browser may cache it.
 func (s *Server) draftImage(w http.ResponseWriter, a *asked) *api.Problem {
 	media, raw, err := s.service.DraftImage(a.Context(), a.id, a.PathValue("picture"))
-	if err != nil {
-		return s.problemFor(a, err)
-	}
-	w.Header().Set("Content-Security-Policy", "default-src 'none'; sandbox; frame-ancestors 'none'")
-	w.Header().Set("Cache-Control", "private, max-age=3600")
-	send(w, a.Request, http.StatusOK, media, raw)
-	return nil
+	return s.sendImage(w, a, media, raw, err)
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -49,12 +50,12 @@ func (s *Server) dialHolder(ctx context.Context, address string) (net.Conn, erro
 			config = &tls.Config{MinVersion: tls.VersionTLS12}
 		}
 		config.ServerName = u.Hostname()
-		conn, err = (&tls.Dialer{NetDialer: dialer, Config: config}).DialContext(ctx, "tcp", hostPort(u, "443"))
+		conn, err = (&tls.Dialer{NetDialer: dialer, Config: config}).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "443")))
 	} else {
 		if !loopback(u.Hostname()) { // anyone in between could read the token
 			return nil, &peer.UnreachableError{Why: address + " is on another machine and has no TLS"}
 		}
-		conn, err = dialer.DialContext(ctx, "tcp", hostPort(u, "80"))
+		conn, err = dialer.DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80")))
 	}
 	if err != nil {
 		return nil, &peer.UnreachableError{Why: err.Error()}
@@ -73,13 +74,6 @@ func (s *Server) Reached(ctx context.Context, address string) error {
 		return err
 	}
 	return conn.Close()
-}
-
-func hostPort(u *url.URL, usual string) string {
-	if u.Port() == "" {
-		return net.JoinHostPort(u.Hostname(), usual)
-	}
-	return u.Host
 }
 
 // introduce adds the group's token to a request for the server at an address, and returns the host to name in the request.

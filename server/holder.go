@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -47,9 +48,7 @@ func (s *Server) subject(a *asked) (service.Task, bool) {
 	if qid := a.PathValue("qid"); qid != "" {
 		id = service.TaskOfQuestion(qid)
 	}
-	if id == "" {
-		id = a.named()
-	}
+	id = cmp.Or(id, a.named())
 	if id == "" || a.RemoteAddr != client.LocalPeer && !service.ValidName(id) {
 		return service.Task{}, false
 	}

@@ -391,13 +391,8 @@ func (st *olderStream) askChildren(ctx context.Context) {
 func (st *olderStream) ended(id string, d olderEventData) {
 	e := api.OlderEvent{Type: "completion", Message: d.Reason, Outcome: d.Outcome, Restart: st.command()}
 	if d.Outcome != "completed" {
-		e.Type, e.Error = "error", d.Outcome
-		if d.Code != "" {
-			e.Error = d.Code
-		}
-		if e.Message == "" {
-			e.Message = "The run ended: " + d.Outcome
-		}
+		e.Type = "error"
+		e.Error, e.Message = cmp.Or(d.Code, d.Outcome), cmp.Or(d.Reason, "The run ended: "+d.Outcome)
 	}
 	st.tell(id, e)
 	st.tell("", api.OlderEvent{Type: "stream_end", Message: "Stream ending"})
@@ -433,16 +428,13 @@ func (s *Server) lament(w http.ResponseWriter, r *http.Request, p *api.Problem) 
 
 // failOlder answers with a problem in the shape of the call.
 func failOlder(w http.ResponseWriter, r *http.Request, p *api.Problem, now time.Time) {
-	out := api.OlderFailure{Error: p.Title, Message: p.Detail, Code: p.Code, Suggestions: p.Suggestions,
+	out := api.OlderFailure{Error: p.Title, Message: p.Detail, Code: p.Code, Suggestions: append([]string{}, p.Suggestions...),
 		Timestamp: api.Stamp(now.UnixMilli())}
 	if p.Code == "task_not_found" {
 		out.Error = "Task not found"
 	}
 	if p.Task != "" {
 		out.Task = &p.Task
-	}
-	if out.Suggestions == nil {
-		out.Suggestions = []string{}
 	}
 	if p.After != "" {
 		w.Header().Set("Retry-After", p.After)

@@ -296,6 +296,11 @@ func (s *Server) picture(w http.ResponseWriter, a *asked) *api.Problem {
 	}
 	o := service.LinesOptions{API: a.text["view"] == "api", Effective: a.text["view"] == "effective"}
 	media, raw, err := s.service.Picture(a.Context(), a.id, o, number, n)
+	return s.sendImage(w, a, media, raw, err)
+}
+
+// sendImage answers with an image, or with the problem of the error.
+func (s *Server) sendImage(w http.ResponseWriter, a *asked, media string, raw []byte, err error) *api.Problem {
 	if err != nil {
 		return s.problemFor(a, err)
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -132,15 +133,15 @@ func shows[D any](verb func(*service.Service, context.Context, string) (D, error
 func lists[D any](list func(*service.Service, *asked) ([]D, error)) func(*Server, *asked) (any, error) {
 	return func(s *Server, a *asked) (any, error) {
 		all, err := list(s.service, a)
-		if err != nil {
-			return nil, err
-		}
-		return pageOf(a, all)
+		return pageOf(a, all, err)
 	}
 }
 
 // pageOf returns a page of a complete list. The cursor is the number of items before the page.
-func pageOf[T any](a *asked, all []T) (any, error) {
+func pageOf[T any](a *asked, all []T, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
 	from, ok := countIn(a.text["cursor"])
 	if !ok {
 		return nil, service.BadCursor("list")
@@ -455,8 +456,11 @@ func rightMedia(a *asked) error {
 // read decodes the body strictly into the target of a pointer.
 func (a *asked) read(into any) error { return schema.Read(a.body, into) }
 
-// problemFor returns the problem of an error for the client.
+// problemFor returns the problem of an error for the client, and nil for nil.
 func (s *Server) problemFor(a *asked, err error) *api.Problem {
+	if err == nil {
+		return nil
+	}
 	if a.unreached != "" {
 		return problem(http.StatusServiceUnavailable, "workspace_unreachable", "The server with the workspace cannot be reached",
 			a.unreached+" has the workspace; 10 s after that server ended, another one may continue its tasks",
@@ -472,8 +476,6 @@ func (s *Server) problemFor(a *asked, err error) *api.Problem {
 			p.Title, p.Suggestions = "open "+at.Path, []string{"ls -ld " + at.Path + "  # what it is, and who may read it"}
 		}
 	}
-	if a.id != "" && p.Task == "" {
-		p.Task = a.id
-	}
+	p.Task = cmp.Or(p.Task, a.id)
 	return p
 }

@@ -354,10 +354,7 @@ func (s *Server) answerAny(rt *route, w http.ResponseWriter, r *http.Request) *a
 		}
 	}
 	if rt.fragments && prefers(accept, htmlMedia) {
-		if err = s.fragments(w, a); err != nil {
-			return s.problemFor(a, err)
-		}
-		return nil
+		return s.problemFor(a, s.fragments(w, a))
 	}
 	doc, err := rt.document(s, a)
 	switch {
@@ -366,10 +363,7 @@ func (s *Server) answerAny(rt *route, w http.ResponseWriter, r *http.Request) *a
 	case s.toWorkspace(w, a, err):
 		return nil
 	}
-	if err != nil {
-		return s.problemFor(a, err)
-	}
-	return nil
+	return s.problemFor(a, err)
 }
 
 // Socket lets other processes of this user reach this one while this process works on tasks; see package peer. It answers

@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/api"
@@ -72,10 +73,8 @@ func fromHere(r *http.Request) bool {
 			return false
 		}
 	}
-	for _, name := range forwards {
-		if r.Header.Get(name) != "" {
-			return false
-		}
+	if slices.ContainsFunc(forwards, func(name string) bool { return r.Header.Get(name) != "" }) {
+		return false
 	}
 	name := hostName(r.Host)
 	if name != "localhost" && !loopback(name) {

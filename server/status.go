@@ -149,10 +149,7 @@ func (s *Server) readyz(w http.ResponseWriter, a *asked) *api.Problem {
 		status = http.StatusServiceUnavailable
 		w.Header().Set("Retry-After", "1")
 	}
-	if err := respond(w, a.Request, status, out); err != nil {
-		return s.service.Problem(a.Context(), err, "")
-	}
-	return nil
+	return s.problemFor(a, respond(w, a.Request, status, out))
 }
 
 // databaseWait is how long /readyz waits for the database: a load balancer asks again soon.
@@ -267,10 +264,7 @@ func (s *Server) caFile(w http.ResponseWriter, a *asked) *api.Problem {
 // devices lists the browsers that are logged in.
 func (s *Server) devices(a *asked) (any, error) {
 	all, err := s.opt.Devices.List(a.Context())
-	if err != nil {
-		return nil, err
-	}
-	return pageOf(a, all)
+	return pageOf(a, all, err)
 }
 
 func (s *Server) renameDevice(a *asked, patch api.DevicePatch) (*reply, error) {
