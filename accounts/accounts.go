@@ -92,12 +92,7 @@ func (a *Accounts) Begin(ctx context.Context, name string) (out api.IssuedToken,
 	return out, nil
 }
 
-func names(scopes []Scope) (out []string) {
-	for _, s := range scopes {
-		out = append(out, string(s))
-	}
-	return out
-}
+func names(scopes []Scope) []string { return api.Each(scopes, func(s Scope) string { return string(s) }) }
 
 // Add creates an account. ErrTaken, ErrInvalid.
 func (a *Accounts) Add(ctx context.Context, n api.NewAccount) (out api.Account, err error) {

@@ -113,9 +113,7 @@ func (a *Accounts) caller(ctx context.Context, which string, by any) (c Caller, 
 	if err == nil && !known {
 		return Caller{}, ErrToken
 	}
-	for _, s := range scopes {
-		c.Scopes = append(c.Scopes, Scope(s))
-	}
+	c.Scopes = api.Each(scopes, func(s string) Scope { return Scope(s) })
 	if err == nil && unseen { // once a minute: a write for each request would cost more than it is worth
 		_, err = a.db.Exec(ctx, `UPDATE roost.tokens SET last_used_at = clock_timestamp() WHERE id = $1`, c.Token)
 	}

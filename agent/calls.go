@@ -17,9 +17,11 @@ import (
 	"github.com/roost-dev/roost/agent/checkpoints"
 	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/agent/stale"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
@@ -141,10 +143,7 @@ func (a *Agent) unknownToolText(name string) string {
 	if why, known := replacements[name]; known {
 		return fmt.Sprintf("there is no tool named %q here: %s", name, why)
 	}
-	var names []string
-	for _, s := range a.toolSpecs() {
-		names = append(names, s.Name)
-	}
+	names := api.Each(a.toolSpecs(), func(s llm.ToolSpec) string { return s.Name })
 	if mode.GroupOf(name) == "mcp" {
 		return fmt.Sprintf("there is no tool named %q: its server is not set up here. There are %s", name, strings.Join(names, ", "))
 	}

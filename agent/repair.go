@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/agent/shrink"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/contextwindow"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/lazyregexp"
@@ -61,10 +62,7 @@ func (a *Agent) repairRequest(ctx context.Context, m *repair, refused *llm.Error
 			return nil, "", false
 		}
 		m.cause = refused
-		var what []string
-		for _, w := range a.sending.trial {
-			what = append(what, w.What)
-		}
+		what := api.Each(a.sending.trial, func(w task.MessageWithheld) string { return w.What })
 		return d, "trying without " + strings.Join(what, ", "), true
 	case llm.ContextOverflow:
 		return a.shorten(ctx, d, refused)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/contextwindow"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/llm"
@@ -156,11 +157,7 @@ func (a *Agent) skillText(slug string) string {
 
 // sendableMessages returns the visible messages as they are sent: withheld blocks are replaced.
 func (a *Agent) sendableMessages() [][]byte {
-	var out [][]byte
-	for _, m := range a.state().API() {
-		out = append(out, a.withoutWithheld(m))
-	}
-	return out
+	return api.Each(a.state().API(), a.withoutWithheld)
 }
 
 // withoutWithheld returns a stored message as it is sent.

@@ -270,10 +270,7 @@ func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Ru
 		return err
 	}
 	plan := resume.Rows(ui)
-	var gone []uint64
-	for _, i := range plan.Hidden {
-		gone = append(gone, s.UI()[i].ID)
-	}
+	gone := api.Each(plan.Hidden, func(i int) uint64 { return s.UI()[i].ID })
 	if len(gone) > 0 {
 		d.Put(task.MessageHidden{Messages: gone, Reason: "resume"})
 	}

@@ -150,10 +150,7 @@ func (d *draft) addUserTurn(results []string, blocks []json.RawMessage) {
 		Pending: d.events, Delegated: delegated, Reread: a.Task.Settings.Stale == api.StaleRead,
 	})
 	d.Put(records...)
-	var calls []*task.Call
-	for _, id := range results {
-		calls = append(calls, a.state().Call(id))
-	}
+	calls := api.Each(results, a.state().Call)
 	a.checkpoints.AfterTurn(context.Background(), d, calls) // AfterTurn bounds its own time
 	var pieces []task.Piece
 	literal := `{"role":"user","content":[`

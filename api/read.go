@@ -741,6 +741,15 @@ func PageOf[T any](items []T, next string) Page[T] {
 	return out
 }
 
+// Each returns what of makes of each item, in their order; an empty list of nothing.
+func Each[A, B any](all []A, of func(A) B) []B {
+	out := make([]B, len(all))
+	for i, one := range all {
+		out[i] = of(one)
+	}
+	return out
+}
+
 // Moment reads a time that a user wrote, in Unix milliseconds: 2026-01-31, RFC 3339, or an age such as 7d or 2h before
 // now. A time without a zone is local. An age of more than ten thousand years is refused.
 func Moment(text string, now time.Time) (int64, bool) {

@@ -289,10 +289,7 @@ func (s *Server) setAccess(a *asked, n api.Access) (*reply, error) {
 	if err := s.noAccounts(); err != nil {
 		return nil, err
 	}
-	var ids []string
-	for _, share := range n.Shares {
-		ids = append(ids, share.With)
-	}
+	ids := api.Each(n.Shares, func(share api.Share) string { return share.With })
 	if n.Owner != "" {
 		ids = append(ids, n.Owner)
 	}

@@ -167,10 +167,7 @@ func (s *Server) search(a *asked) (any, error) {
 	if err != nil || a.text["with"] == "" {
 		return page, err
 	}
-	tasks := make([]api.Summary, len(page.Items))
-	for i, h := range page.Items {
-		tasks[i] = h.Task
-	}
+	tasks := api.Each(page.Items, func(h api.Hit) api.Summary { return h.Task })
 	return s.widen(a, page, tasks, found)
 }
 

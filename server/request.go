@@ -375,11 +375,7 @@ func known(params []param) string {
 	if len(params) == 0 {
 		return "; this route takes none"
 	}
-	var names []string
-	for _, p := range params {
-		names = append(names, p.name)
-	}
-	return "; there are: " + strings.Join(names, ", ")
+	return "; there are: " + strings.Join(api.Each(params, func(p param) string { return p.name }), ", ")
 }
 
 const patchMedia = "application/merge-patch+json"

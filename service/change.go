@@ -277,9 +277,7 @@ func (s *Service) Import(ctx context.Context, n api.NewImport) (api.Import, erro
 			store.ErrNoFolder.Error()+", and an import copies folders", "roost import  # on a machine that keeps tasks in files")
 	}
 	opt := importer.Options{DryRun: n.DryRun, Trust: n.Trust, OnConflict: n.Clash}
-	for _, m := range n.Map {
-		opt.Map = append(opt.Map, importer.PathMap{Old: m[0], New: m[1]})
-	}
+	opt.Map = api.Each(n.Map, func(m [2]string) importer.PathMap { return importer.PathMap{Old: m[0], New: m[1]} })
 	var list []importer.Original
 	for _, path := range n.Paths {
 		found, opened, err := s.originals(ctx, path)

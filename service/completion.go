@@ -128,9 +128,6 @@ func profiles(c setup.Config) (list []api.Completion) {
 }
 
 // plain are words that need no description.
-func plain(words []string) (list []api.Completion) {
-	for _, w := range words {
-		list = append(list, api.Completion{Text: w})
-	}
-	return list
+func plain(words []string) []api.Completion {
+	return api.Each(words, func(w string) api.Completion { return api.Completion{Text: w} })
 }

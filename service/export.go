@@ -194,10 +194,8 @@ func (s *Service) Lines(ctx context.Context, id string, o LinesOptions, span Spa
 }
 
 func linesOf(ctx context.Context, v *store.View, o export.LinesOptions, span Span) (api.Lines, error) {
-	out := api.Lines{Task: v.Ref.ID, Items: []api.ShownMessage{}, Notes: []string{}, Questions: []string{}}
-	for _, q := range v.State.Questions {
-		out.Questions = append(out.Questions, q.Text)
-	}
+	out := api.Lines{Task: v.Ref.ID, Items: []api.ShownMessage{}, Notes: []string{}}
+	out.Questions = api.Each(v.State.Questions, func(q *task.Question) string { return q.Text })
 	p, err := partOf(v, o)
 	if err != nil {
 		return out, err
@@ -241,14 +239,12 @@ func (s *Service) Commits(ctx context.Context, id string, span Span) (api.Commit
 		if err != nil {
 			return api.Commits{}, err
 		}
-		out := api.Commits{Task: v.Ref.ID, Total: len(all), Items: []api.Commit{}}
+		out := api.Commits{Task: v.Ref.ID, Total: len(all)}
 		places, forward := span.places(len(all))
 		if !forward {
 			slices.Reverse(places)
 		}
-		for _, i := range places {
-			out.Items = append(out.Items, all[i])
-		}
+		out.Items = api.Each(places, func(i int) api.Commit { return all[i] })
 		out.Before, out.After = span.edges(places, len(all))
 		return out, nil
 	})
@@ -334,10 +330,7 @@ func (x *Export) Write(ctx context.Context, w io.Writer) (api.Exported, error) {
 	}
 	got, err := x.write(ctx, w, o)
 	out := x.done
-	out.Masked, out.Unread, out.Skipped = got.Masked, []api.Unread{}, append([]string{}, got.Skipped...)
-	for _, g := range got.Unread {
-		out.Unread = append(out.Unread, api.Unread(g))
-	}
+	out.Masked, out.Unread, out.Skipped = got.Masked, append([]api.Unread{}, got.Unread...), append([]string{}, got.Skipped...)
 	return out, err
 }
 

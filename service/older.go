@@ -239,10 +239,7 @@ func (s *Service) olderQuestion(ctx context.Context, name string) (engine.Asked,
 // OlderChoices returns the suggestions of a question in the older call; a question for a decision without choices
 // gets yes and no.
 func OlderChoices(q api.QuestionOpened) []api.OlderChoice {
-	out := []api.OlderChoice{}
-	for _, c := range q.Choices {
-		out = append(out, api.OlderChoice{Answer: c})
-	}
+	out := api.Each(q.Choices, func(c string) api.OlderChoice { return api.OlderChoice{Answer: c} })
 	if decides := q.Kind == "approval" || q.Kind == "damage" || q.Kind == "limit"; len(out) == 0 && decides {
 		out = append(out, api.OlderChoice{Answer: "yes"}, api.OlderChoice{Answer: "no"})
 	}

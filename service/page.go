@@ -205,9 +205,7 @@ func alignmentOf(v *store.View, span Span) (api.Alignment, error) {
 	out.Total = len(all)
 	places, _ := span.places(len(all))
 	slices.Sort(places)
-	for _, i := range places {
-		out.Items = append(out.Items, all[i])
-	}
+	out.Items = api.Each(places, func(i int) api.AlignedMessage { return all[i] })
 	out.Before, out.After = span.edges(places, out.Total)
 	return out, nil
 }

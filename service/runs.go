@@ -288,15 +288,7 @@ func (s *Service) load(ctx context.Context, given string) (store.Ref, api.Summar
 // RunsOf returns the runs of a task, newest first.
 func (s *Service) RunsOf(ctx context.Context, id string) ([]api.Run, error) {
 	all, err := s.engine.RunsOf(ctx, id)
-	return each(all, report.RunOf), err
-}
-
-func each[A, B any](all []A, of func(A) B) []B {
-	out := make([]B, len(all))
-	for i, one := range all {
-		out[i] = of(one)
-	}
-	return out
+	return api.Each(all, report.RunOf), err
 }
 
 // RunFilter narrows a list of runs.
@@ -305,7 +297,7 @@ type RunFilter = engine.RunFilter
 // Runs returns a page of the runs of all tasks: those that work or wait first, then newest first.
 func (s *Service) Runs(ctx context.Context, f RunFilter) (api.Page[api.Run], error) {
 	found, next, err := s.engine.AllRuns(ctx, f)
-	return api.PageOf(each(found, report.RunOf), next), err
+	return api.PageOf(api.Each(found, report.RunOf), next), err
 }
 
 // Run returns a run. silent names the process that works on the run and does not answer, "" = none; it is part of the
@@ -484,7 +476,7 @@ func (s *Service) Send(ctx context.Context, c Call, id string, m api.Message) (a
 // Queue returns the input that waits until a run of the task takes it.
 func (s *Service) Queue(ctx context.Context, id string) ([]api.Queued, error) {
 	all, err := s.engine.Inputs(ctx, id)
-	return each(all, func(q task.InputQueued) api.Queued { return s.queued(ctx, id, q) }), err
+	return api.Each(all, func(q task.InputQueued) api.Queued { return s.queued(ctx, id, q) }), err
 }
 
 // queued returns the document of input that waits. It leaves out unreadable images: doctor reports the damage, and
@@ -535,7 +527,7 @@ func (s *Service) Questions(ctx context.Context, id string) ([]api.Question, err
 		return nil, api.Invalid(api.Wrong{Parameter: "task", Detail: "want a task's id"})
 	}
 	all, err := s.engine.Questions(ctx, id)
-	return each(all, report.QuestionOf), err
+	return api.Each(all, report.QuestionOf), err
 }
 
 // Question returns an open question.

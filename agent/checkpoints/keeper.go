@@ -231,10 +231,7 @@ func (k *Keeper) messageOf(d Draft, reason string) uint64 {
 
 // Title names a checkpoint after the paths of its files.
 func Title(paths []string) string {
-	var names []string
-	for _, path := range paths[:min(len(paths), 2)] {
-		names = append(names, rows.Shorten(path, 80))
-	}
+	names := api.Each(paths[:min(len(paths), 2)], func(path string) string { return rows.Shorten(path, 80) })
 	switch more := len(paths) - len(names); {
 	case len(names) == 0:
 		return "no file"
@@ -249,10 +246,8 @@ const listNames = 5
 
 // names lists the first few files.
 func names(files []task.CheckpointFile) string {
-	var list []string
-	for _, f := range files[:min(len(files), listNames)] {
-		list = append(list, rows.Shorten(f.Path, 80))
-	}
+	shown := files[:min(len(files), listNames)]
+	list := api.Each(shown, func(f task.CheckpointFile) string { return rows.Shorten(f.Path, 80) })
 	if len(files) > len(list) {
 		list = append(list, "...")
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/mention/complete"
 	"github.com/roost-dev/roost/view"
@@ -54,9 +55,7 @@ func wanted(text []rune, at int) (w wish, ok bool) {
 func (s *Session) words(ctx context.Context, w wish) (list []Word) {
 	switch id := s.Task(); w.kind {
 	case commandWords:
-		for _, c := range commands() {
-			list = append(list, Word{Text: c.name, About: c.about})
-		}
+		list = api.Each(commands(), func(c command) Word { return Word{Text: c.name, About: c.about} })
 		for _, p := range s.backend.Words(ctx, Prompts, s.workspace(ctx), w.begun) {
 			if _, own := find(p.Text); !own {
 				list = append(list, p)

@@ -347,12 +347,7 @@ func (s *Session) chosen(of func(*api.Settings) *string) (value string) {
 }
 
 // texts returns the completions without their descriptions.
-func texts(words []Word) (out []string) {
-	for _, w := range words {
-		out = append(out, w.Text)
-	}
-	return out
-}
+func texts(words []Word) []string { return api.Each(words, func(w Word) string { return w.Text }) }
 
 // choose sets one of the settings of the next run, or shows it.
 func (s *Session) choose(what, value string, kind Kind, of func(*api.Settings) *string) error {

@@ -286,10 +286,7 @@ func (x *exporter) archive(ctx context.Context, c *client.Client) error {
 			path = filepath.Join(x.folder, export.FileName(x.refs[0].ID)+".zip")
 		}
 	}
-	var also []string
-	for _, t := range x.refs[1:] {
-		also = append(also, t.name)
-	}
+	also := api.Each(x.refs[1:], func(t chosen) string { return t.name })
 	report, err := x.fetch(ctx, c, x.refs[0], also, func(body io.Reader) error {
 		write := func(w io.Writer) error { return x.copy(w, body) }
 		if path == "" {

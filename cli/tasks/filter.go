@@ -94,9 +94,6 @@ func (a *commands) noSource(name string, sources []api.SourceState) {
 	if name == "" || slices.ContainsFunc(sources, func(s api.SourceState) bool { return name == s.Name || name == s.Tool }) {
 		return
 	}
-	var names []string
-	for _, s := range sources {
-		names = append(names, s.Name)
-	}
+	names := api.Each(sources, func(s api.SourceState) string { return s.Name })
 	a.Say("no source is called %s; there are: %s", name, strings.Join(names, ", "))
 }

@@ -138,11 +138,9 @@ func (d *pickerBackend) Search(ctx context.Context, text string) ([]picker.Hit, 
 	if err != nil {
 		return nil, err
 	}
-	hits := make([]picker.Hit, 0, len(found.Items))
-	for _, h := range found.Items {
-		hits = append(hits, picker.Hit{Key: app.KeyOf(h.Task), History: h.History, Number: h.Number, Text: h.Snippet})
-	}
-	return hits, nil
+	return api.Each(found.Items, func(h api.Hit) picker.Hit {
+		return picker.Hit{Key: app.KeyOf(h.Task), History: h.History, Number: h.Number, Text: h.Snippet}
+	}), nil
 }
 
 // around returns the flags that select messages for the pager: the last ones below the facts about the task, or those
