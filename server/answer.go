@@ -179,8 +179,6 @@ func bytesOf(doc any) ([]byte, error) {
 
 func taskPath(id string) string { return "/v1/tasks/" + url.PathEscape(id) }
 
-func runPath(id string) string { return "/v1/runs/" + url.PathEscape(id) }
-
 // aboutTask returns the headers that name the task and run of an answer, and the address of a new task.
 func aboutTask(task, run, location string) http.Header {
 	h := http.Header{}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -107,7 +108,8 @@ func (s *Server) once(w http.ResponseWriter, a *asked, key string) *api.Problem 
 	a.again = one.Again
 	out, err := s.act(a)
 	if err != nil {
-		if !one.Again && nothingDone(s.problemFor(a, err)) {
+		// A first attempt changed nothing, unless the server failed or the client disconnected: its key may be used again.
+		if p := s.problemFor(a, err); !one.Again && p.Status != http.StatusInternalServerError && p.Code != "stopping" {
 			let = one.Forget
 		}
 		s.note(a, let())
@@ -120,12 +122,6 @@ func (s *Server) once(w http.ResponseWriter, a *asked, key string) *api.Problem 
 		s.note(a, err)
 	}
 	return s.done(w, a, *out)
-}
-
-// nothingDone reports whether a problem of a first attempt means that its request changed nothing, so that its key may be used
-// again. After a failure of the server, or after the client disconnected, the request may have changed something.
-func nothingDone(p *api.Problem) bool {
-	return p.Status != http.StatusInternalServerError && p.Code != "stopping"
 }
 
 // note logs an error that a client need not know.
@@ -453,7 +449,7 @@ func runRoutes() []route {
 
 func (s *Server) startRun(a *asked, n api.NewRun) (*reply, error) {
 	doc, follow, err := s.service.Continue(a.Context(), a.call(), a.id, n)
-	return &reply{head: http.Header{"Location": {runPath(doc.ID)}}, doc: doc, follow: followedOf(follow)}, err
+	return &reply{head: http.Header{"Location": {"/v1/runs/" + url.PathEscape(doc.ID)}}, doc: doc, follow: followedOf(follow)}, err
 }
 
 func (s *Server) runs(a *asked) (any, error) {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/hex"
@@ -190,16 +191,12 @@ type recorder struct {
 }
 
 func (r *recorder) WriteHeader(status int) {
-	if r.status == 0 {
-		r.status = status
-	}
+	r.status = cmp.Or(r.status, status)
 	r.ResponseWriter.WriteHeader(status)
 }
 
 func (r *recorder) Write(p []byte) (int, error) {
-	if r.status == 0 {
-		r.status = http.StatusOK
-	}
+	r.status = cmp.Or(r.status, http.StatusOK)
 	n, err := r.ResponseWriter.Write(p)
 	r.bytes += int64(n)
 	return n, err

@@ -26,10 +26,6 @@ const (
 	executePath = "/execute/stream"
 )
 
-func isOlderPath(path string) bool {
-	return path == chatPath || path == executePath || strings.HasPrefix(path, "/api/")
-}
-
 func olderRoutes() []route {
 	call := route{
 		on: "POST " + chatPath, older: true, media: streamMedia, body: api.OlderRun{}, status: http.StatusOK,
@@ -419,7 +415,7 @@ func (s *Server) lament(w http.ResponseWriter, r *http.Request, p *api.Problem) 
 	if p.Cause != nil && r.Context().Err() == nil {
 		s.opt.Log.Warn("failed", "path", r.URL.Path, "request_id", w.Header().Get(requestID), "error", p.Cause.Error())
 	}
-	if isOlderPath(r.URL.Path) {
+	if path := r.URL.Path; path == chatPath || path == executePath || strings.HasPrefix(path, "/api/") {
 		failOlder(w, r, p, s.opt.Now())
 		return
 	}

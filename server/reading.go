@@ -27,8 +27,8 @@ func readRoutes() []route {
 		{on: "GET /v1/tasks", answer: api.Page[api.Summary]{}, fails: []int{400}, document: (*Server).tasks},
 		{on: "GET /v1/list", answer: api.ListPart{}, media: linesMedia, serve: (*Server).list},
 		{on: "GET /v1/tasks/{id}", answer: api.Summary{}, document: (*Server).task},
-		{on: "GET /v1/tasks/{id}/messages", answer: api.Window{}, document: windows(messages), fragments: true},
-		{on: "GET /v1/tasks/{id}/history", answer: api.Window{}, document: windows(history), fragments: true},
+		{on: "GET /v1/tasks/{id}/messages", answer: api.Window{}, document: windows(window), fragments: true},
+		{on: "GET /v1/tasks/{id}/history", answer: api.Window{}, document: windows(window), fragments: true},
 		{on: "GET /v1/tasks/{id}/messages/{number}/images/{image}", media: "application/octet-stream",
 			forms: []string{"image/png", "image/jpeg", "image/gif", "image/webp"}, serve: (*Server).picture},
 		{on: "GET /v1/tasks/{id}/prompts", answer: api.Prompts{}, document: shows((*service.Service).Prompts)},
@@ -239,15 +239,15 @@ func windows(show func(*service.Service, *asked, service.Span) (any, error)) fun
 	}
 }
 
-// messages and history show windows of the two histories: the user's and the model's.
-func messages(s *service.Service, a *asked, span service.Span) (any, error) {
-	w, err := s.Messages(a.Context(), a.id, span)
+// window shows a window of one of the two histories: the user's or the model's.
+func window(s *service.Service, a *asked, span service.Span) (any, error) {
+	w, err := s.Window(a.Context(), a.id, a.history(), span)
 	return windowBytes(w), err
 }
 
-func history(s *service.Service, a *asked, span service.Span) (any, error) {
-	w, err := s.History(a.Context(), a.id, a.text["view"] == "effective", span)
-	return windowBytes(w), err
+// history is the history that the path and the parameters of a route name.
+func (a *asked) history() service.LinesOptions {
+	return service.LinesOptions{Effective: a.text["view"] == "effective", API: strings.HasSuffix(a.route.path, "/history")}
 }
 
 // fragments answers with messages as HTML: li elements in their order, and the addresses of earlier and later ones in Link.
@@ -256,8 +256,7 @@ func (s *Server) fragments(w http.ResponseWriter, a *asked) error {
 	if err != nil {
 		return err
 	}
-	o := service.LinesOptions{Effective: a.text["view"] == "effective", API: strings.HasSuffix(a.route.path, "/history")}
-	page, err := s.service.Fragments(a.Context(), a.id, o, span)
+	page, err := s.service.Fragments(a.Context(), a.id, a.history(), span)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -168,9 +169,6 @@ func (s *Service) written(ctx context.Context, c Call, id string, words *api.Wor
 
 // taken reports whether an earlier attempt of a call made, or changed, the task that the call names.
 func (s *Service) taken(ctx context.Context, c Call, id string) bool {
-	if id == "" {
-		id = c.Key
-	}
-	t, err := s.FindLatest(ctx, id)
+	t, err := s.FindLatest(ctx, cmp.Or(id, c.Key))
 	return err == nil && t.ChangedBy(ctx, c)
 }

@@ -75,16 +75,6 @@ func (s Span) edges(places []int, n int) (before, after *int) {
 	return before, after
 }
 
-// Messages returns a window of what the user saw.
-func (s *Service) Messages(ctx context.Context, id string, span Span) (api.Window, error) {
-	return s.window(ctx, id, LinesOptions{}, span)
-}
-
-// History returns a window of what the model saw; effective: of what would be sent to it now.
-func (s *Service) History(ctx context.Context, id string, effective bool, span Span) (api.Window, error) {
-	return s.window(ctx, id, LinesOptions{API: true, Effective: effective}, span)
-}
-
 // part is a history to show: messages that were computed for this view, or stored ones.
 type part struct {
 	history task.History
@@ -132,7 +122,8 @@ func unread(i int, err error) string {
 	return "message " + strconv.Itoa(i+1) + " cannot be read: " + err.Error()
 }
 
-func (s *Service) window(ctx context.Context, id string, o LinesOptions, span Span) (api.Window, error) {
+// Window returns a window of the messages of a history.
+func (s *Service) Window(ctx context.Context, id string, o LinesOptions, span Span) (api.Window, error) {
 	return read(ctx, s, id, func(v *store.View) (api.Window, error) { return windowOf(v, o, span) })
 }
 

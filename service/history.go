@@ -3,8 +3,6 @@ package service
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,6 +21,7 @@ import (
 	"github.com/roost-dev/roost/store/actions"
 	"github.com/roost-dev/roost/store/history"
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/workspace"
 )
 
 // idle finds a task, and refuses one on which a run of this process works.
@@ -405,12 +404,7 @@ func planOf(r api.RestoreResult) string {
 		Files, Conflicts, Lost []api.RestoreItem
 	}{r.To.Number, files, slices.Concat([]api.RestoreItem{}, r.Conflicts),
 		slices.Concat([]api.RestoreItem{}, r.Lost)})
-	return hash(string(doc))
-}
-
-func hash(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
+	return workspace.HashOf(doc)
 }
 
 // agreed refuses a restore that differs from the plan of a dry run. An empty plan accepts every restore.

@@ -120,9 +120,7 @@ func (s *Service) begins(c Call, r *engine.Request) error {
 // about is the problem of an error. If the problem names no task, about names the one that the caller asked for.
 func (s *Service) about(ctx context.Context, id string, err error) error {
 	p := s.Problem(ctx, err, id)
-	if p.Task == "" {
-		p.Task = id
-	}
+	p.Task = cmp.Or(p.Task, id)
 	return p
 }
 

@@ -566,7 +566,8 @@ func (s *Service) openQuestion(ctx context.Context, id string) (engine.Asked, er
 func (s *Service) Answer(ctx context.Context, c Call, id string, n api.Answer) (api.Answered, error) {
 	q, err := s.openQuestion(ctx, id)
 	open := err == nil
-	if err != nil && !isProblem(err, "question_not_found") {
+	var p *api.Problem
+	if err != nil && !(errors.As(err, &p) && p.Code == "question_not_found") {
 		return api.Answered{}, err
 	}
 	r, err := replyOf(n, q, open)
@@ -586,11 +587,6 @@ func (s *Service) Answer(ctx context.Context, c Call, id string, n api.Answer) (
 		return api.Answered{}, err
 	}
 	return report.AnsweredOf(done), nil
-}
-
-func isProblem(err error, code string) bool {
-	var p *api.Problem
-	return errors.As(err, &p) && p.Code == code
 }
 
 // replyOf reads an answer. If its question is open, it refuses an answer that does not fit the question.

@@ -34,6 +34,7 @@ import (
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/workspace"
 	"github.com/roost-dev/roost/workspace/reach"
 )
 
@@ -135,7 +136,7 @@ func (c Call) runFor(task string) string {
 		return ""
 	}
 	const digits = 8
-	return c.Key[:len(c.Key)-digits] + hash(task)[:digits]
+	return c.Key[:len(c.Key)-digits] + workspace.HashOf([]byte(task))[:digits]
 }
 
 // keptFor is how long a repeated call can find the commits of its earlier attempt.
@@ -178,14 +179,6 @@ func (t Task) ID() string { return t.ref.ID }
 // Name returns the task's id with its source: no other task has it.
 func (t Task) Name() string { return t.ref.Source + ":" + t.ref.ID }
 
-// withWindow adds the context window of a task's model to its row. Rows of lists do not have it, because they are kept
-// longer than a catalogue of models is valid.
-func withWindow(row api.Summary) api.Summary {
-	m, _ := catalogue.Find(row.Provider, row.Model)
-	row.ContextWindow = int64(m.Context)
-	return row
-}
-
 // Document returns a task's row with two additions, its model's context window and why no server takes the task over,
 // and the cursor after its newest commit.
 func (t Task) Document(ctx context.Context) (row api.Summary, head events.Cursor, err error) {
@@ -199,7 +192,9 @@ func (t Task) Document(ctx context.Context) (row api.Summary, head events.Cursor
 
 // documentOf returns the document of a task that was read.
 func (s *Service) documentOf(ctx context.Context, v *store.View) (api.Summary, error) {
-	row := withWindow(v.Summary)
+	row := v.Summary
+	m, _ := catalogue.Find(row.Provider, row.Model) // rows of lists are kept longer than the catalogue of models is valid
+	row.ContextWindow = int64(m.Context)
 	if row.Status != "interrupted" || !v.Ref.InDatabase() {
 		return row, nil
 	}

@@ -9,6 +9,7 @@ package schema
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -318,9 +319,7 @@ func membersOf(t reflect.Type) (out []member) {
 		if f.Anonymous && tag == "" && f.Type.Kind() == reflect.Struct || !f.IsExported() || tag == "-" {
 			continue
 		}
-		if tag == "" {
-			tag = f.Name
-		}
+		tag = cmp.Or(tag, f.Name)
 		m := member{tag, f.Index, !strings.Contains(options, "omitempty") && !strings.Contains(options, "omitzero")}
 		if i, twice := at[tag]; !twice {
 			at[tag] = len(out)
