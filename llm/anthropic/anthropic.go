@@ -138,16 +138,10 @@ func generationOf(model string) (family string, number int, ok bool) {
 }
 
 // takesEffort reports whether a model has an effort parameter. Anthropic documents this for each model, as it does
-// for decidesThinking; a model newer than those known here is treated like the newest known one.
+// for adaptive thinking; a model newer than those known here is treated like the newest known one.
 func takesEffort(model string) bool {
 	family, n, ok := generationOf(model)
 	return ok && (n >= 46 || family == "opus" && n == 45)
-}
-
-// decidesThinking reports whether a model decides itself how long it thinks.
-func decidesThinking(model string) bool {
-	_, n, ok := generationOf(model)
-	return ok && n >= 46
 }
 
 // effort returns how much thinking the user wants: the member output_config for a model that takes an effort, else a
@@ -270,7 +264,7 @@ func maxTokens(req llm.Request) int {
 // which may be not at all, else with a budget, which counts towards the output limit. nil: the request asks for no
 // thinking.
 func (p *Provider) thinking(req llm.Request, maxTokens, budget int) []byte {
-	if p.Effort != "" && p.Effort != "none" && decidesThinking(req.Model) {
+	if _, n, ok := generationOf(req.Model); p.Effort != "" && p.Effort != "none" && ok && n >= 46 {
 		return esjson.ObjectOf("type", "adaptive")
 	}
 	if budget <= 0 || max(budget, minBudget) >= maxTokens || !mayThink(req.Messages) {
@@ -376,7 +370,8 @@ func (a *accumulator) done() llm.Done {
 	for _, b := range a.blocks {
 		switch b.typ {
 		case "thinking":
-			thoughts = append(thoughts, b.thinking())
+			text, signature := string(b.text), string(b.signature) // unchanged
+			thoughts = append(thoughts, esjson.ObjectOf("type", "thinking", "thinking", text, "signature", signature))
 		case "redacted_thinking":
 			thoughts = append(thoughts, compact(b.raw))
 		case "text":
@@ -392,11 +387,6 @@ func (a *accumulator) done() llm.Done {
 		a.Stop = "max_tokens"
 	}
 	return a.Done(a.Stop, thoughts, other...)
-}
-
-// thinking rebuilds a thinking block from its deltas; text and signature are unchanged.
-func (b *block) thinking() json.RawMessage {
-	return esjson.ObjectOf("type", "thinking", "thinking", string(b.text), "signature", string(b.signature))
 }
 
 // unknown returns a block of a kind that this package does not know, raw, with the input that was streamed for it. It

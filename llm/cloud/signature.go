@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -38,9 +39,7 @@ func sign(r *http.Request, sum string, c AWSCredentials, region, service string,
 	names := slices.Sorted(maps.Keys(headers))
 	signed := strings.Join(names, ";")
 	path := r.URL.EscapedPath()
-	if path == "" {
-		path = "/"
-	}
+	path = cmp.Or(path, "/")
 	// The path is escaped as it is sent, and once more for the signature: all services but S3 want that.
 	parts := strings.Split(path, "/")
 	for i, part := range parts {

@@ -107,7 +107,8 @@ func (p *Provider) body(req llm.Request) *wire.Body {
 	if tools != nil {
 		tools = esjson.List([][]byte{esjson.ObjectOf("functionDeclarations", tools)})
 	}
-	if canThink(req.Model) {
+	generation := generationOf(req.Model)
+	if generation >= 3 || strings.Contains(req.Model, "gemini-2.5") { // older models refuse requests for thoughts
 		thinking = esjson.ObjectOf(append([]any{"includeThoughts", true}, effort(p.Effort, req.Model)...)...)
 	}
 	config := esjson.ObjectOf("maxOutputTokens", esjson.Given(max(req.MaxTokens, 0)), "thinkingConfig", thinking)
@@ -123,7 +124,7 @@ func (p *Provider) body(req llm.Request) *wire.Body {
 			}
 		}
 	}
-	form := form{names: names, signed: needsSignature(req.Model), nameless: p.Door != nil}
+	form := form{names: names, signed: generation >= 3, nameless: p.Door != nil}
 	p.history.Add(body, req.Messages, form.translate)
 	body.Add([]byte(`]}`))
 	return body
@@ -141,12 +142,6 @@ func generationOf(model string) int {
 	}
 	n, _ := strconv.Atoi(rest[:end])
 	return n
-}
-
-// canThink reports whether a model can show its thoughts; older models refuse requests
-// for them.
-func canThink(model string) bool {
-	return generationOf(model) >= 3 || strings.Contains(model, "gemini-2.5")
 }
 
 // budgets are the tokens that models of generation 2.5 may use for thinking, as Google documents them for the effort
@@ -173,9 +168,6 @@ func effort(word, model string) (members []any) {
 	}
 	return []any{"thinkingLevel", strings.ToUpper(word)}
 }
-
-// needsSignature reports whether a model refuses a call without a signature.
-func needsSignature(model string) bool { return generationOf(model) >= 3 }
 
 // form decides how messages are written for one model.
 type form struct {

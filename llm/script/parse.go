@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -195,10 +196,7 @@ func (y *yamlTurn) turn(line int) (*turn, error) {
 		if e.Status != 0 && (e.Status < 400 || e.Status > 599) {
 			return nil, fmt.Errorf("status %d is not an HTTP error; leave it out for a broken connection", e.Status)
 		}
-		t.status, t.message = e.Status, e.Message
-		if t.message == "" {
-			t.message = "the script plays an error"
-		}
+		t.status, t.message = e.Status, cmp.Or(e.Message, "the script plays an error")
 		return t, nil
 	}
 	if u := y.Usage; u != nil {

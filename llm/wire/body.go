@@ -55,13 +55,7 @@ func Tools(tools []llm.ToolSpec, describe func(i int, t llm.ToolSpec) []byte) []
 func (b *Body) Size() int64 { return b.size }
 
 // Bytes returns the body in one piece.
-func (b *Body) Bytes() []byte {
-	out := make([]byte, 0, b.size)
-	for _, p := range b.list {
-		out = append(out, p...)
-	}
-	return out
-}
+func (b *Body) Bytes() []byte { return slices.Concat(b.list...) }
 
 // Reader reads the body from its start. Each attempt has its own.
 func (b *Body) Reader() io.ReadCloser { return &bodyReader{list: b.list, left: b.size} }
