@@ -12,6 +12,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -411,9 +412,7 @@ func (l *local) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	in := r.Clone(ctx)
 	in.RemoteAddr, in.RequestURI = LocalPeer, r.URL.RequestURI()
-	if in.Host == "" {
-		in.Host = r.URL.Host
-	}
+	in.Host = cmp.Or(in.Host, r.URL.Host)
 	if in.Body == nil {
 		in.Body = http.NoBody
 	}

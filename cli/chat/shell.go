@@ -2,6 +2,7 @@ package chat
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -195,10 +196,7 @@ func (o *output) next() (string, bool) {
 	o.line = o.line[:0]
 	o.lines++
 	if o.lines <= shownLines {
-		if text == "" {
-			text = " " // an empty block is none
-		}
-		return text, true
+		return cmp.Or(text, " "), true // an empty block is none
 	}
 	if o.last = append(o.last, text); len(o.last) > lastLines {
 		o.last = o.last[1:]

@@ -74,9 +74,7 @@ func (s *Session) goTo(ctx context.Context, id, ref string) error {
 }
 
 func (s *Session) show(ctx context.Context, id, rest string) error {
-	if rest == "" {
-		rest = "20"
-	}
+	rest = cmp.Or(rest, "20")
 	if n, err := strconv.Atoi(rest); err != nil || n < 1 {
 		return usage("/show N, a number of messages")
 	}

@@ -124,9 +124,7 @@ func (a *commands) header(t api.Summary, questions []string) error {
 	style := a.OutStyle()
 	out := bufio.NewWriter(a.Out)
 	room := 2 * a.Columns() // the first message shows the full title
-	if room == 0 {
-		room = 300
-	}
+	room = cmp.Or(room, 300)
 	wrapped := func(s view.Style, text string) {
 		for _, line := range app.Wrap(text, a.Columns()) {
 			fmt.Fprintln(out, style.Paint(s, line))

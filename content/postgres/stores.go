@@ -37,8 +37,8 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -62,9 +62,7 @@ type Options struct {
 
 // New gives access to the content stores of a database. It sends no request yet.
 func New(db *database.DB, o Options) *Stores {
-	if o.Lease == 0 {
-		o.Lease = 30 * time.Second
-	}
+	o.Lease = cmp.Or(o.Lease, 30*time.Second)
 	return &Stores{db: db, lease: lease.New(db, o.Lease)}
 }
 
@@ -77,10 +75,7 @@ func (s *Stores) Store(name string) content.Store {
 // List returns the names of the stores that exist, in order.
 func (s *Stores) List(ctx context.Context) ([]string, error) {
 	list, err := database.Column[string](s.db.Query(ctx, `SELECT name FROM roost.content_stores ORDER BY name`))
-	if err != nil {
-		return nil, fmt.Errorf("list the content stores: %w", err)
-	}
-	return list, nil
+	return list, database.Failed(err, "list the content stores")
 }
 
 // Close ends the holds of all stores.

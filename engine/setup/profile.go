@@ -197,9 +197,7 @@ func (r Resolver) ResolveProfile(source, id string, has task.Settings, c Choice)
 		}
 	}
 	c.Profile, c.keepName = name, !known
-	if c.Mode == "" {
-		c.Mode = has.Mode // its own, not the profile's
-	}
+	c.Mode = cmp.Or(c.Mode, has.Mode) // its own, not the profile's
 	return c, notes, nil
 }
 
