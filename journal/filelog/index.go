@@ -201,11 +201,6 @@ func lineAt(f io.ReaderAt, off, limit int64, seq uint64) ([]byte, error) {
 	return l.text, nil
 }
 
-// lineSum returns the checksum in a checked commit line.
-func lineSum(line []byte) uint32 {
-	return crc32.Checksum(bytes.TrimSuffix(line, []byte("\n")), castagnoli)
-}
-
 // loadIndex reads journal.idx and verifies it against the log up to limit. A
 // missing, foreign or damaged file gives an empty index, and so does one without a MAC where
 // commits are verified.
@@ -338,7 +333,7 @@ func (r *reader) commitSum(x index, seq uint64, limit int64) (sum uint32, ok boo
 	c := cursorAt(sp, i, seq)
 	err := r.walk(context.Background(), &c.off, &c.order, limit, func(it item) bool {
 		if it.commit && it.seq == seq {
-			sum, ok = lineSum(it.raw.text), true
+			sum, ok = crc32.Checksum(bytes.TrimSuffix(it.raw.text, []byte("\n")), castagnoli), true
 		}
 		return !it.commit || it.seq < seq
 	})
