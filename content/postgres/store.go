@@ -170,10 +170,7 @@ func (s *Store) Manifest(ctx context.Context, h content.Hash) (content.Manifest,
 	if err != nil {
 		return m, err
 	}
-	if err = json.Unmarshal(data, &m); err != nil {
-		return m, fmt.Errorf("content %s %w: it is not a manifest: %w", h, content.ErrDamaged, err)
-	}
-	return m, nil
+	return m, database.Failed(json.Unmarshal(data, &m), "content %s %w: it is not a manifest", h, content.ErrDamaged)
 }
 
 // Name implements content.Store.
@@ -213,10 +210,7 @@ func (s *Store) Names(ctx context.Context) (map[string]content.Named, error) {
 		names[owner] = content.Named{Manifest: content.Key(hash).Hash(), At: now.Add(-age)}
 		return nil
 	})
-	if err != nil {
-		return names, fmt.Errorf("read the names of the content store: %w", err)
-	}
-	return names, nil
+	return names, database.Failed(err, "read the names of the content store")
 }
 
 // SetName implements content.Store.
@@ -225,10 +219,7 @@ func (s *Store) SetName(ctx context.Context, owner string, h content.Hash) error
 	if err = errors.Join(err, content.CheckOwner(owner)); err == nil {
 		err = s.setName(ctx, owner, k)
 	}
-	if err != nil {
-		return fmt.Errorf("give content %s to %s: %w", h, owner, database.Explained(err))
-	}
-	return nil
+	return database.Failed(database.Explained(err), "give content %s to %s", h, owner)
 }
 
 func (s *Store) setName(ctx context.Context, owner string, k content.Key) error {
@@ -269,10 +260,7 @@ func (s *Store) RemoveName(ctx context.Context, owner string) error {
 			_, err = s.in.db.Exec(ctx, `DELETE FROM roost.owners WHERE store = $1 AND owner = $2`, id, owner)
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("remove the name %s from the content store: %w", owner, database.Explained(err))
-	}
-	return nil
+	return database.Failed(database.Explained(err), "remove the name %s from the content store", owner)
 }
 
 // Size implements content.Store.
@@ -281,8 +269,5 @@ func (s *Store) Size(ctx context.Context) (n int64, err error) {
 	if id != 0 && err == nil {
 		err = s.in.db.QueryRow(ctx, `SELECT bytes FROM roost.content_stores WHERE id = $1`, id).Scan(&n)
 	}
-	if err != nil {
-		return 0, fmt.Errorf("measure the content store: %w", err)
-	}
-	return n, nil
+	return n, database.Failed(err, "measure the content store")
 }

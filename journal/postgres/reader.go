@@ -238,10 +238,7 @@ SELECT seq, line FROM (
 		list = append(list, one)
 		return nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read journal %s: %w", r.name, err)
-	}
-	return list, nil
+	return list, database.Failed(err, "read journal %s", r.name)
 }
 
 // Follow implements journal.Reader.

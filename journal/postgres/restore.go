@@ -55,10 +55,7 @@ func (j *Journals) Restore(ctx context.Context, name string, over uint64, from j
 		_, err = tx.Exec(ctx, `UPDATE roost.journals SET head = $2, epoch = $3 WHERE id = $1`, id, int64(lines.head), int64(lines.epoch))
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("restore journal %s: %w", name, database.Explained(err))
-	}
-	return nil
+	return database.Failed(database.Explained(err), "restore journal %s", name)
 }
 
 // makeRoom removes the journal that Restore replaces.

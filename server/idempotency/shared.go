@@ -146,26 +146,19 @@ func (r takenRow) Finish(done Answer) (err error) {
 			err = r.exec(`UPDATE roost.requests SET answer = $3, lease = NULL WHERE key = $1 AND (lease = $2 OR lease IS NULL) AND answer IS NULL`, line)
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("store the answer: %w", err)
-	}
-	return nil
+	return database.Failed(err, "store the answer")
 }
 
 // Forget implements taken.
 func (r takenRow) Forget() error {
-	if err := r.exec(`DELETE FROM roost.requests WHERE key = $1 AND lease = $2 AND answer IS NULL`); err != nil {
-		return fmt.Errorf("forget a key: %w", err)
-	}
-	return nil
+	err := r.exec(`DELETE FROM roost.requests WHERE key = $1 AND lease = $2 AND answer IS NULL`)
+	return database.Failed(err, "forget a key")
 }
 
 // Leave implements taken.
 func (r takenRow) Leave() error {
-	if err := r.exec(`UPDATE roost.requests SET lease = NULL WHERE key = $1 AND lease = $2`); err != nil {
-		return fmt.Errorf("leave a key: %w", err)
-	}
-	return nil
+	err := r.exec(`UPDATE roost.requests SET lease = NULL WHERE key = $1 AND lease = $2`)
+	return database.Failed(err, "leave a key")
 }
 
 // errTaken: this server could not reach the database for the length of its lease.
