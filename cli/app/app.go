@@ -117,9 +117,7 @@ func (o *Output) Write(p []byte) (int, error) {
 	}
 	n, err := w.Write(p)
 	o.Gone = o.Gone || ReaderGone(err)
-	if o.Err == nil {
-		o.Err = err
-	}
+	o.Err = cmp.Or(o.Err, err)
 	return n, err
 }
 
@@ -167,15 +165,13 @@ func (a *App) Tell(f *failure.Failure) {
 	if a.Flags.JSON {
 		p := failure.Problem{
 			Type: "about:blank#" + f.Code, Title: f.What, Status: f.Status, Code: f.Code, Detail: f.Why,
-			Task: f.Task, Suggestions: f.Suggestions, Retryable: f.Retryable,
+			Task: f.Task, Suggestions: []string{}, Retryable: f.Retryable,
 			Candidates: f.Candidates,
 		}
 		if f.Try != "" {
-			p.Suggestions = append([]string{f.Try}, p.Suggestions...)
+			p.Suggestions = append(p.Suggestions, f.Try)
 		}
-		if p.Suggestions == nil {
-			p.Suggestions = []string{}
-		}
+		p.Suggestions = append(p.Suggestions, f.Suggestions...)
 		_ = encode(a.ErrJSON(), p) // an error of stderr cannot be shown anywhere
 		return
 	}

@@ -203,19 +203,14 @@ func DocumentOf[T any](ctx context.Context, a *App, c *client.Client, path strin
 
 // Exchange is DocumentOf for any request.
 func Exchange[T any](ctx context.Context, a *App, c *client.Client, r client.Request, show func(T) error) error {
-	var doc json.RawMessage
 	watched, shown := a.Watched(ctx)
-	_, err := c.Ask(watched, r, &doc)
+	v, doc, err := Asked[T](watched, c, r)
 	shown()
-	if err != nil {
-		return err
-	}
-	if a.Flags.JSON {
+	switch {
+	case a.Flags.JSON && doc != nil: // also a document that this program cannot read
 		return a.PrintRaw(doc)
-	}
-	var v T
-	if err := json.Unmarshal(doc, &v); err != nil {
-		return fmt.Errorf("read the answer of the server %s: %w", c.Base(), err)
+	case err != nil:
+		return err
 	}
 	return show(v)
 }
@@ -236,10 +231,8 @@ func (a *App) PrintRaw(doc []byte) error {
 	if n := len(doc); n == 0 || doc[n-1] != '\n' {
 		doc = append(doc, '\n')
 	}
-	if _, err := a.Out.Write(doc); err != nil {
-		return fmt.Errorf("print the result: %w", err)
-	}
-	return nil
+	_, err := a.Out.Write(doc)
+	return Printed(err)
 }
 
 // PageMost returns the largest number of items that one answer may hold: a server bounds it, this process does not.

@@ -155,10 +155,7 @@ func SourceLabel(src api.SourceState) string {
 		if parts[at] == "data" && at > 0 {
 			at--
 		}
-		editor = parts[at]
-		if known := editors[strings.ToLower(editor)]; known != "" {
-			editor = known
-		}
+		editor = cmp.Or(editors[strings.ToLower(parts[at])], parts[at])
 	}
 	tool := src.Tool
 	if tool == "" {
@@ -228,10 +225,8 @@ func padded(text string, width int, right bool) string {
 
 // Println prints a line of the result to stdout.
 func (a *App) Println(text string) error {
-	if _, err := fmt.Fprintln(a.Out, a.Result(text)); err != nil {
-		return fmt.Errorf("print the result: %w", err)
-	}
-	return nil
+	_, err := fmt.Fprintln(a.Out, a.Result(text))
+	return Printed(err)
 }
 
 // Result returns a text in the form for stdout: safe for a terminal, unchanged for programs.
@@ -271,13 +266,16 @@ func (a *App) Columns() int {
 	return a.Width
 }
 
-// Flushed writes the buffered part of the result.
-func Flushed(w *bufio.Writer) error {
-	if err := w.Flush(); err != nil {
+// Printed returns the error of printing a result; nil for nil.
+func Printed(err error) error {
+	if err != nil {
 		return fmt.Errorf("print the result: %w", err)
 	}
 	return nil
 }
+
+// Flushed writes the buffered part of the result.
+func Flushed(w *bufio.Writer) error { return Printed(w.Flush()) }
 
 // MessagesText returns the number of messages of both histories, in words.
 func MessagesText(n api.MessageCounts, turns int) string {

@@ -677,8 +677,5 @@ func (in incoming) read() (e members) {
 func (s *Session) short(whole string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if text, ok := s.brief[whole]; ok {
-		return text
-	}
-	return whole
+	return cmp.Or(s.brief[whole], whole)
 }

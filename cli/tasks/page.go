@@ -34,10 +34,8 @@ func (a *commands) open(ctx context.Context, c *client.Client, id string, f show
 	in.Out = out
 	in.Less += fmt.Sprintf(" -i +%dg%s", lines+1, findInLess(f.find))
 	return in.Paged(ctx, func() error {
-		if _, err := in.Out.Write(text.Bytes()); err != nil {
-			return fmt.Errorf("print the result: %w", err)
-		}
-		return nil
+		_, err := in.Out.Write(text.Bytes())
+		return app.Printed(err)
 	})
 }
 

@@ -266,15 +266,12 @@ var tools = map[string]string{
 // whose names the author of a hit's text, or the tool.
 func whose(h api.Hit) string {
 	if tool := display.OneLine(h.Tool); tool != "" {
-		if known, ok := tools[tool]; ok {
-			return known
-		}
-		return tool
+		return cmp.Or(tools[tool], tool)
 	}
 	if h.Kind == "say:text" && h.Number == 1 {
 		return "you"
 	}
-	if word, ok := speakers[h.Kind]; ok {
+	if word := speakers[h.Kind]; word != "" {
 		return word
 	}
 	kind := display.OneLine(h.Kind)
