@@ -55,11 +55,8 @@ func (s *Server) olderRun(a *asked, b api.OlderRun) (*reply, error) {
 		return nil, p
 	}
 	leave()
-	f, err := s.service.Older(a.Context(), a.call(), b)
-	if err != nil {
-		return nil, err // if another process owns the task, the caller passes the request on
-	}
-	return &reply{head: aboutTask(f.Task, f.Run, ""), follow: followedOf(f)}, nil
+	f, err := s.service.Older(a.Context(), a.call(), b) // if another process owns the task, the caller passes the request on
+	return &reply{head: aboutTask(f.Task, f.Run, ""), follow: followedOf(f)}, err
 }
 
 // named returns the task that the body of the older call names; "" for every other request.
@@ -110,21 +107,15 @@ func (s *Server) olderQuestion(a *asked) (any, error) {
 		return s.olderQuestions(a, name, "")
 	}
 	q, err := s.service.OlderQuestion(a.Context(), name)
-	if err != nil {
-		return nil, err
-	}
-	return questionOf(q, ""), nil
+	return questionOf(q, ""), err
 }
 
 func (s *Server) olderAnswer(a *asked, b api.OlderAnswer) (*reply, error) {
 	done, err := s.service.OlderAnswer(a.Context(), a.call(), a.PathValue("qid"), b.Answer)
-	if err != nil {
-		return nil, err
-	}
 	return &reply{doc: api.OlderAnswered{
 		Success: true, Message: "Answer accepted", Question: done.Question, Task: done.Task, Job: done.Run,
 		Timestamp: api.Stamp(s.opt.Now().UnixMilli()),
-	}}, nil
+	}}, err
 }
 
 // older answers with the stream of a run that the older call started.

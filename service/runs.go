@@ -583,10 +583,7 @@ func (s *Service) Answer(ctx context.Context, c Call, id string, n api.Answer) (
 		}
 		return api.Answered{}, report.AnsweredProblem(late)
 	}
-	if err != nil {
-		return api.Answered{}, err
-	}
-	return report.AnsweredOf(done), nil
+	return report.AnsweredOf(done), err
 }
 
 // replyOf reads an answer. If its question is open, it refuses an answer that does not fit the question.
