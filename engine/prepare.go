@@ -315,12 +315,10 @@ func (e *Engine) askingSubtask(ctx context.Context, ref store.Ref) (*store.Ref, 
 }
 
 // waitingParent returns the parent that waits for a task, nil when none does.
-func (e *Engine) waitingParent(ctx context.Context, ref store.Ref) (parent *store.Ref, err error) {
-	err = e.store.WithView(ctx, ref, func(v *store.View) (err error) {
-		parent, err = e.waits(ctx, ref, v.State)
-		return err
+func (e *Engine) waitingParent(ctx context.Context, ref store.Ref) (*store.Ref, error) {
+	return store.FromView(ctx, e.store, ref, func(v *store.View) (*store.Ref, error) {
+		return e.waits(ctx, ref, v.State)
 	})
-	return parent, err
 }
 
 // waits is waitingParent for a task whose state the caller has read.
@@ -335,11 +333,9 @@ func (e *Engine) waits(ctx context.Context, ref store.Ref, s *task.State) (*stor
 	if err != nil {
 		return nil, err
 	}
-	waits := false
-	err = e.store.WithView(ctx, parent, func(v *store.View) error {
+	waits, err := store.FromView(ctx, e.store, parent, func(v *store.View) (bool, error) {
 		child := v.State.Awaited()
-		waits = child != nil && child.ID == s.ID
-		return nil
+		return child != nil && child.ID == s.ID, nil
 	})
 	if err != nil || !waits {
 		return nil, err
@@ -430,12 +426,10 @@ func standing(of store.Standing, s *task.State, r Request) store.Standing {
 }
 
 // untrusted is checkTrust for a task that is not open and that continues for the person who ordered what it holds.
-func (e *Engine) untrusted(ctx context.Context, ref store.Ref) (untrusted *UntrustedError, err error) {
-	err = e.store.WithView(ctx, ref, func(v *store.View) (err error) {
-		untrusted, err = e.checkTrust(ctx, ref, v.State, Request{automatic: true})
-		return err
+func (e *Engine) untrusted(ctx context.Context, ref store.Ref) (*UntrustedError, error) {
+	return store.FromView(ctx, e.store, ref, func(v *store.View) (*UntrustedError, error) {
+		return e.checkTrust(ctx, ref, v.State, Request{automatic: true})
 	})
-	return untrusted, err
 }
 
 // checkTrust returns why nothing in a task may be obeyed for a request; nil when this root wrote its journal, and the

@@ -280,12 +280,9 @@ func (e *Engine) Inputs(ctx context.Context, ref string) ([]task.InputQueued, er
 	if run := e.working(keyOf(at)); run != nil && !run.isEnding() {
 		return run.task.Inputs(), nil
 	}
-	var out []task.InputQueued
-	err = e.store.WithView(ctx, at, func(v *store.View) error {
-		out = slices.Clone(v.State.Queue)
-		return nil
+	return store.FromView(ctx, e.store, at, func(v *store.View) ([]task.InputQueued, error) {
+		return slices.Clone(v.State.Queue), nil
 	})
-	return out, err
 }
 
 // EditInput changes the text of a waiting input; nil removes it from the queue. ErrInput: it is not waiting any more, or
@@ -333,11 +330,11 @@ func (e *Engine) EditInput(ctx context.Context, ref, input string, text *string)
 			return err
 		}
 	}
-	waits := false
-	if err := e.store.WithView(ctx, at, func(v *store.View) error {
-		_, waits = change(v.State.Queue)
-		return nil
-	}); err != nil {
+	waits, err := store.FromView(ctx, e.store, at, func(v *store.View) (bool, error) {
+		_, waits := change(v.State.Queue)
+		return waits, nil
+	})
+	if err != nil {
 		return err
 	}
 	if !waits {

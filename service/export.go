@@ -321,7 +321,8 @@ func (x *Export) Write(ctx context.Context, w io.Writer) (api.Exported, error) {
 	}
 	got, err := x.write(ctx, w, o)
 	out := x.done
-	out.Masked, out.Unread, out.Skipped = got.Masked, append([]api.Unread{}, got.Unread...), append([]string{}, got.Skipped...)
+	out.Masked, out.Skipped = got.Masked, append([]string{}, got.Skipped...)
+	out.Unread = append([]api.Unread{}, got.Unread...)
 	return out, err
 }
 

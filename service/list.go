@@ -205,11 +205,7 @@ func read[T any](ctx context.Context, s *Service, id string, f func(*store.View)
 	if err != nil {
 		return doc, err
 	}
-	err = s.store.WithView(ctx, ref, func(v *store.View) error {
-		doc, err = f(v)
-		return err
-	})
-	return doc, err
+	return store.FromView(ctx, s.store, ref, f)
 }
 
 // KnownFiles returns the files that the model of a task knows. dir is used in place of the task's own workspace; "" =

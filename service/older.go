@@ -142,7 +142,7 @@ func (s *Service) OlderStart(ctx context.Context, f Follow) (out OlderStart, err
 		return out, err
 	}
 	out.Used.Provider, out.Used.Model = info.Settings.Provider, info.Settings.Model
-	if name := info.Settings.Profile; name != "" && !s.engine.HasProfile(name) {
+	if name := info.Settings.Profile; name != "" && !s.engine.Config().HasProfile(name) {
 		out.Unknown = name
 	}
 	log, err := s.store.Follow(ctx, t.ref)

@@ -79,28 +79,26 @@ func (s *Service) Compare(ctx context.Context, id, with string) (out api.Compari
 	if err != nil {
 		return out, err
 	}
-	err = s.store.WithView(ctx, ref, func(v *store.View) error {
+	return store.FromView(ctx, s.store, ref, func(v *store.View) (out api.Comparison, err error) {
 		a, err := history.SideOf(v, "")
 		if err != nil {
-			return err
+			return out, err
 		}
 		if b, err := history.SideOf(v, with); err == nil {
-			out, err = s.compare(ctx, a, b)
-			return err
+			return s.compare(ctx, a, b)
 		}
 		other, err := s.store.FindLatest(ctx, with)
 		if err != nil {
-			return err
+			return out, err
 		}
-		return s.store.WithView(ctx, other, func(v *store.View) error {
+		return store.FromView(ctx, s.store, other, func(v *store.View) (api.Comparison, error) {
 			b, err := history.SideOf(v, "")
-			if err == nil {
-				out, err = s.compare(ctx, a, b)
+			if err != nil {
+				return out, err
 			}
-			return err
+			return s.compare(ctx, a, b)
 		})
 	})
-	return out, err
 }
 
 func (s *Service) compare(ctx context.Context, a, b *history.Side) (out api.Comparison, err error) {

@@ -193,7 +193,7 @@ func (t Task) Document(ctx context.Context) (row api.Summary, head events.Cursor
 // documentOf returns the document of a task that was read.
 func (s *Service) documentOf(ctx context.Context, v *store.View) (api.Summary, error) {
 	row := v.Summary
-	m, _ := catalogue.Find(row.Provider, row.Model) // rows of lists are kept longer than the catalogue of models is valid
+	m, _ := catalogue.Find(row.Provider, row.Model) // rows of lists are kept longer than the catalogue is valid
 	row.ContextWindow = int64(m.Context)
 	if row.Status != "interrupted" || !v.Ref.InDatabase() {
 		return row, nil

@@ -337,6 +337,15 @@ func (s *Store) WithView(ctx context.Context, ref Ref, f func(*View) error) erro
 	return errors.Join(f(v), v.Close())
 }
 
+// FromView is WithView for a function that has a result.
+func FromView[T any](ctx context.Context, s *Store, ref Ref, f func(*View) (T, error)) (out T, err error) {
+	err = s.WithView(ctx, ref, func(v *View) error {
+		out, err = f(v)
+		return err
+	})
+	return out, err
+}
+
 // ReadWhole is Read, except that it reads every commit of the journal and leaves out labels in the overlay.
 func (s *Store) ReadWhole(ctx context.Context, ref Ref) (*View, error) { return s.read(ctx, ref, true) }
 
