@@ -106,10 +106,7 @@ func (db *DB) SetAside() error {
 			return remove(ctx, tx, "catalog_parts", "catalog_tasks", "catalog_words")
 		})
 	}
-	if err != nil {
-		return fmt.Errorf("remove the damaged catalogue from the database: %w", err)
-	}
-	return nil
+	return database.Failed(err, "remove the damaged catalogue from the database")
 }
 
 // remove empties tables. TRUNCATE would remove the rows for readers, too.

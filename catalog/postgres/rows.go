@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/roost-dev/roost/catalog"
@@ -16,10 +15,7 @@ func (db *DB) Rows(ctx context.Context, build uint64, extent catalog.Extent) (ou
 		defer end()
 		out, err = rowsOf(ctx, tx, build, extent)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read the catalogue: %w", err)
-	}
-	return out, nil
+	return out, database.Failed(err, "read the catalogue")
 }
 
 func rowsOf(ctx context.Context, tx *database.Tx, build uint64, extent catalog.Extent) (out []catalog.SourceRows, err error) {
@@ -70,10 +66,7 @@ JOIN roost.catalog_rows USING (name, digest) WHERE source IN (SELECT id FROM roo
 		p.Page(rows[n-1])
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("read the catalogue: %w", err)
-	}
-	return nil
+	return database.Failed(err, "read the catalogue")
 }
 
 // Keep is catalog.DB.Keep.
@@ -89,10 +82,7 @@ WITH forgotten AS (DELETE FROM roost.catalog_sources WHERE seen < $1 RETURNING i
 DELETE FROM roost.catalog_rows WHERE source IN (SELECT id FROM forgotten)`, forget)
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("keep rows in the catalogue: %w", err)
-	}
-	return nil
+	return database.Failed(err, "keep rows in the catalogue")
 }
 
 func keep(ctx context.Context, tx *database.Tx, build uint64, ch *catalog.Change) error {
@@ -166,8 +156,5 @@ WHERE r.source = $1 AND r.name = n.name AND r.digest = n.digest`, source, names,
 // ForgetRows is catalog.DB.ForgetRows.
 func (db *DB) ForgetRows(ctx context.Context) error {
 	err := db.write(ctx, rowsTurn, patience, func(tx *database.Tx) error { return remove(ctx, tx, "catalog_rows", "catalog_sources") })
-	if err != nil {
-		return fmt.Errorf("forget the rows of the catalogue: %w", err)
-	}
-	return nil
+	return database.Failed(err, "forget the rows of the catalogue")
 }

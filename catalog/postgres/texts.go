@@ -63,10 +63,7 @@ SELECT $1, n.parts, n.key, n.stamp FROM unnest($2::bigint[], $3::bytea[], $4::by
 		}
 		return db.extend(ctx, tx, words)
 	})
-	if err != nil {
-		return fmt.Errorf("keep %d tasks in the catalogue: %w", len(list), err)
-	}
-	return nil
+	return database.Failed(err, "keep %d tasks in the catalogue", len(list))
 }
 
 // Drop is catalog.DB.Drop.
@@ -76,10 +73,7 @@ func (db *DB) Drop(ctx context.Context, keys []string) error {
 		hashes[i] = hash(key)
 	}
 	err := db.write(ctx, textsTurn, patience, func(tx *database.Tx) error { return drop(ctx, tx, hashes) })
-	if err != nil {
-		return fmt.Errorf("remove %d tasks from the catalogue: %w", len(keys), err)
-	}
-	return nil
+	return database.Failed(err, "remove %d tasks from the catalogue", len(keys))
 }
 
 // drop removes tasks, except those that a newer program derived.
@@ -241,19 +235,13 @@ func (t *texts) Tasks(ctx context.Context) (map[string]catalog.Task, error) {
 	if err == nil && !there {
 		err = fmt.Errorf("%w: a table was emptied", catalog.ErrDamaged)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read the catalogue: %w", err)
-	}
-	return out, nil
+	return out, database.Failed(err, "read the catalogue")
 }
 
 // Vocabulary implements catalog.Texts.
 func (t *texts) Vocabulary(ctx context.Context) (catalog.Vocabulary, error) {
 	v, err := t.db.vocabulary(ctx, t.tx)
-	if err != nil {
-		return nil, fmt.Errorf("read the catalogue: %w", err)
-	}
-	return v, nil
+	return v, database.Failed(err, "read the catalogue")
 }
 
 // Parts implements catalog.Texts.
@@ -281,10 +269,7 @@ func (t *texts) Parts(ctx context.Context, l catalog.Lookup, f func(task int64, 
 		f(task, catalog.Part{ID: id, First: int(first)})
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("read the catalogue: %w", err)
-	}
-	return nil
+	return database.Failed(err, "read the catalogue")
 }
 
 // How many bodies are read at once: most searches need few.

@@ -23,10 +23,7 @@ func read(ctx context.Context, q database.Querier, task, sql string) (api.Draft,
 	if err == nil && there {
 		d, err = decode(task, data)
 	}
-	if err != nil {
-		return d, fmt.Errorf("read the draft of %q: %w", task, err)
-	}
-	return d, nil
+	return d, database.Failed(err, "read the draft of %q", task)
 }
 
 const readDraft = `SELECT document FROM roost.drafts WHERE task = $1`
