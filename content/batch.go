@@ -329,10 +329,7 @@ func (s *Folder) Names(ctx context.Context) (map[string]Named, error) {
 		}
 		names[d.Name()] = n
 	}
-	if err != nil {
-		return names, fmt.Errorf("read the names of the content store: %w", err)
-	}
-	return names, nil
+	return names, failed(err, "read the names of the content store")
 }
 
 // SetName implements Store.
@@ -408,10 +405,7 @@ func (s *Folder) RemoveName(_ context.Context, owner string) error {
 	if err == nil {
 		err = atomicfile.SyncDir(s.path(namesDir))
 	}
-	if err != nil {
-		return fmt.Errorf("remove the name %s from the content store: %w", owner, err)
-	}
-	return nil
+	return failed(err, "remove the name %s from the content store", owner)
 }
 
 // Manifest implements Store.
@@ -425,10 +419,7 @@ func (s *Folder) manifest(ctx context.Context, h Hash, alone bool) (Manifest, er
 	if err := s.copy(ctx, h, MaxManifest, &data, alone); err != nil {
 		return m, err
 	}
-	if err := json.Unmarshal(data.Bytes(), &m); err != nil {
-		return m, fmt.Errorf("content %s %w: it is not a manifest: %w", h, ErrDamaged, err)
-	}
-	return m, nil
+	return m, failed(json.Unmarshal(data.Bytes(), &m), "content %s %w: it is not a manifest", h, ErrDamaged)
 }
 
 // walker visits everything that manifests reach. Its caller keeps other processes from removing bundles, by

@@ -115,10 +115,7 @@ func (s *Folder) create() error {
 	if err == nil {
 		err = os.MkdirAll(s.path(tempDir), 0o700)
 	}
-	if err != nil {
-		return fmt.Errorf("create the content store %s: %w", s.dir, err)
-	}
-	return nil
+	return failed(err, "create the content store %s", s.dir)
 }
 
 // readDir lists a folder; a missing one is empty.
@@ -451,8 +448,13 @@ func (s *Folder) Size(context.Context) (int64, error) {
 			n += info.Size()
 		}
 	}
-	if err != nil {
-		return 0, fmt.Errorf("measure the content store: %w", err)
+	return n, failed(err, "measure the content store")
+}
+
+// failed returns the error of what was attempted, as format names it; nil for nil.
+func failed(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
 	}
-	return n, nil
+	return fmt.Errorf(format+": %w", append(args, err)...)
 }
