@@ -297,9 +297,6 @@ func (noticesOnly) Expect(agent.Plan) error { return nil }
 func (noticesOnly) Live(agent.Delta)        {}
 func (n noticesOnly) Notice(text string)    { n.notice(text) }
 
-// HasProfile reports whether a profile here answers a task of another tool that names this profile.
-func (e *Engine) HasProfile(foreign string) bool { return e.resolver().Config.HasProfile(foreign) }
-
 // reading is an agent.Journal for what only reads the state.
 type reading struct {
 	agent.Journal // nil: nothing is committed

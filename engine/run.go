@@ -268,9 +268,6 @@ var errAlone = errors.New("cancelled by the user, without its subtask")
 // task gets the result when it is resumed.
 func (r *Run) CancelAlone() { r.life.cancel(errAlone) }
 
-// interrupt stops the run, and the subtask that it waits for, so that they can be resumed later.
-func (r *Run) interrupt() { r.life.cancel(agent.ErrDrained) }
-
 // Release lets the run release its task, as waiting, as soon as the run waits for a person, which may be now.
 func (r *Run) Release() { r.life.release() }
 
@@ -341,7 +338,9 @@ func (r *Run) notice(text string) { r.publishNotice("warning", text) }
 
 // publishNotice publishes a notice. kind tells a client what it may leave out: a plan is progress, a warning is not.
 func (r *Run) publishNotice(kind, text string) {
-	e := r.liveEvent("notice", r.head(), func(o *esjson.Object) {
+	var newest uint64 // commit, durable or not
+	r.task.View(func(s *task.State) { newest = s.Seq })
+	e := r.liveEvent("notice", newest, func(o *esjson.Object) {
 		o.String("kind", kind)
 		o.String("text", text)
 	})
@@ -359,12 +358,6 @@ func (r *Run) liveEvent(typ string, behind uint64, fill func(*esjson.Object)) ev
 	o.String("run_id", r.ID)
 	fill(&o)
 	return events.Event{Type: typ, Task: r.TaskID, Run: r.ID, Behind: behind, At: r.engine.opt.Now(), Data: o.Bytes()}
-}
-
-// head returns the newest commit, durable or not.
-func (r *Run) head() (seq uint64) {
-	r.task.View(func(s *task.State) { seq = s.Seq })
-	return seq
 }
 
 // mode returns the current mode of the run's task. Only the agent may call it: the agent changes the mode.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -78,7 +79,7 @@ func (e *Engine) Drain(ctx context.Context) error {
 				r.Release()
 			}
 			if interrupt && r.parent.Load() == nil {
-				r.interrupt() // also one that has begun to work since the last round
+				r.life.cancel(agent.ErrDrained) // also one that has begun to work since the last round
 			}
 		}
 		select {

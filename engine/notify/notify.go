@@ -338,8 +338,7 @@ func (n *Notifier) postOnce(address string, body []byte) (again bool, err error)
 		if at := (*url.Error)(nil); errors.As(err, &at) {
 			err = at.Err
 		}
-		var dns *net.DNSError
-		if errors.As(err, &dns) {
+		if _, is := errors.AsType[*net.DNSError](err); is {
 			err = errors.New("its host was not found")
 		}
 		return true, err //nolint:wrapcheck // the caller names what failed

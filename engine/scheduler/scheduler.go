@@ -186,9 +186,7 @@ func (s *Scheduler) EnqueueLater(q *Queued, pause func()) {
 func (s *Scheduler) Dequeue(task string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if i := slices.IndexFunc(s.queue, func(q *Queued) bool { return q.Task == task }); i >= 0 {
-		s.queue = slices.Delete(s.queue, i, i+1)
-	}
+	s.queue = slices.DeleteFunc(s.queue, func(q *Queued) bool { return q.Task == task })
 }
 
 // Position returns a run's position in the queue, from 1; 0 = it is not in it.
@@ -230,17 +228,15 @@ func (s *Scheduler) Admit() {
 }
 
 // Refusing reports whether no new runs are started.
-func (s *Scheduler) Refusing() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.phase != open
-}
+func (s *Scheduler) Refusing() bool { return s.now() != open }
 
 // Draining reports whether nothing continues a run, not even an answer.
-func (s *Scheduler) Draining() bool {
+func (s *Scheduler) Draining() bool { return s.now() == draining }
+
+func (s *Scheduler) now() phase {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.phase == draining
+	return s.phase
 }
 
 // Close starts nothing more, and waits for the scheduler's goroutines.
