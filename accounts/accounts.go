@@ -134,8 +134,7 @@ func random(bytes int) string {
 
 // taken turns the violation of a unique name into ErrTaken.
 func taken(err error) error {
-	var refused *pgconn.PgError
-	if errors.As(err, &refused) && refused.Code == "23505" { // unique_violation
+	if refused, is := errors.AsType[*pgconn.PgError](err); is && refused.Code == "23505" { // unique_violation
 		return ErrTaken
 	}
 	return err

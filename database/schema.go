@@ -157,8 +157,7 @@ func Failed(err error, format string, args ...any) error {
 
 // Explained wraps an error of the database in the sentinel that callers know.
 func Explained(err error) error {
-	var refused *pgconn.PgError
-	if errors.As(err, &refused) && reasons[refused.Code] != nil {
+	if refused, is := errors.AsType[*pgconn.PgError](err); is && reasons[refused.Code] != nil {
 		return fmt.Errorf("%w (%s)", reasons[refused.Code], refused.Message)
 	}
 	if errors.Is(err, pgconn.ErrReadOnlyConnection) { // no host of the address takes writes

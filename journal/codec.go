@@ -72,7 +72,8 @@ func AppendSigned(dst []byte, c Commit, chain *Chain) ([]byte, error) {
 	b = strconv.AppendUint(append(b, `{"seq":`...), c.Seq, 10)
 	b = strconv.AppendUint(append(b, `,"epoch":`...), c.Epoch, 10)
 	b = strconv.AppendInt(append(b, `,"at":`...), c.At, 10)
-	b = appendString(append(b, `,"by":`...), c.By)
+	by, _ := json.Marshal(c.By) // a string can always be written
+	b = append(append(b, `,"by":`...), by...)
 	for i, h := range c.Blobs {
 		if !h.Valid() {
 			return dst, fmt.Errorf("commit %d names blob %q, which is no SHA-256: %w", c.Seq, h, ErrInvalid)
@@ -289,15 +290,6 @@ func uintMember(b []byte, i int, prefix string) (v uint64, next int, ok bool) {
 	}
 	v, err := strconv.ParseUint(string(b[i:end]), 10, 64)
 	return v, end, err == nil
-}
-
-// appendString appends s as a JSON string.
-func appendString(b []byte, s string) []byte {
-	q, err := json.Marshal(s)
-	if err != nil { // cannot happen for a string
-		return append(b, `""`...)
-	}
-	return append(b, q...)
 }
 
 // Key is a secret with which a root authenticates the commits of its logs. It is stored outside of the root.

@@ -116,12 +116,8 @@ type Server struct {
 
 // authorized reports whether a definition brings its own Authorization header.
 func (s Server) authorized() bool {
-	for name := range s.Headers {
-		if strings.EqualFold(name, "Authorization") {
-			return true
-		}
-	}
-	return false
+	names := slices.Collect(maps.Keys(s.Headers))
+	return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, "Authorization") })
 }
 
 // Hash returns a hash of everything in a definition that the user agrees to: what it runs or contacts, with which

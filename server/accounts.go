@@ -84,7 +84,7 @@ func (rt route) needs() (scope, tasks accounts.Scope) {
 	if rt.method == http.MethodGet {
 		return both(accounts.Read)
 	}
-	acts := []string{"/v1/tasks", "/v1/runs/", "/v1/questions/", "/v1/draft", "/chat/stream", "/execute/stream", "/api/questions/"}
+	acts := []string{"/v1/tasks", "/v1/runs/", "/v1/questions/", "/v1/draft", chatPath, executePath, "/api/questions/"}
 	if slices.ContainsFunc(acts, func(beginning string) bool { return strings.HasPrefix(rt.path, beginning) }) {
 		return both(accounts.Act)
 	}

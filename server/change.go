@@ -108,7 +108,7 @@ func (s *Server) once(w http.ResponseWriter, a *asked, key string) *api.Problem 
 	a.again = one.Again
 	out, err := s.act(a)
 	if err != nil {
-		// A first attempt changed nothing, unless the server failed or the client disconnected: its key may be used again.
+		// A first attempt changed nothing, unless the server failed or the client disconnected: its key is free again.
 		if p := s.problemFor(a, err); !one.Again && p.Status != http.StatusInternalServerError && p.Code != "stopping" {
 			let = one.Forget
 		}
@@ -449,7 +449,8 @@ func runRoutes() []route {
 
 func (s *Server) startRun(a *asked, n api.NewRun) (*reply, error) {
 	doc, follow, err := s.service.Continue(a.Context(), a.call(), a.id, n)
-	return &reply{head: http.Header{"Location": {"/v1/runs/" + url.PathEscape(doc.ID)}}, doc: doc, follow: followedOf(follow)}, err
+	head := http.Header{"Location": {"/v1/runs/" + url.PathEscape(doc.ID)}}
+	return &reply{head: head, doc: doc, follow: followedOf(follow)}, err
 }
 
 func (s *Server) runs(a *asked) (any, error) {

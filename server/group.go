@@ -50,7 +50,8 @@ func (s *Server) dialHolder(ctx context.Context, address string) (net.Conn, erro
 			config = &tls.Config{MinVersion: tls.VersionTLS12}
 		}
 		config.ServerName = u.Hostname()
-		conn, err = (&tls.Dialer{NetDialer: dialer, Config: config}).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "443")))
+		secure := &tls.Dialer{NetDialer: dialer, Config: config}
+		conn, err = secure.DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "443")))
 	} else {
 		if !loopback(u.Hostname()) { // anyone in between could read the token
 			return nil, &peer.UnreachableError{Why: address + " is on another machine and has no TLS"}

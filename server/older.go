@@ -55,7 +55,7 @@ func (s *Server) olderRun(a *asked, b api.OlderRun) (*reply, error) {
 		return nil, p
 	}
 	leave()
-	f, err := s.service.Older(a.Context(), a.call(), b) // if another process owns the task, the caller passes the request on
+	f, err := s.service.Older(a.Context(), a.call(), b) // if another process owns the task, the request goes there
 	return &reply{head: aboutTask(f.Task, f.Run, ""), follow: followedOf(f)}, err
 }
 
@@ -415,8 +415,8 @@ func (s *Server) lament(w http.ResponseWriter, r *http.Request, p *api.Problem) 
 
 // failOlder answers with a problem in the shape of the call.
 func failOlder(w http.ResponseWriter, r *http.Request, p *api.Problem, now time.Time) {
-	out := api.OlderFailure{Error: p.Title, Message: p.Detail, Code: p.Code, Suggestions: append([]string{}, p.Suggestions...),
-		Timestamp: api.Stamp(now.UnixMilli())}
+	out := api.OlderFailure{Error: p.Title, Message: p.Detail, Code: p.Code,
+		Suggestions: append([]string{}, p.Suggestions...), Timestamp: api.Stamp(now.UnixMilli())}
 	if p.Code == "task_not_found" {
 		out.Error = "Task not found"
 	}

@@ -247,7 +247,8 @@ func window(s *service.Service, a *asked, span service.Span) (any, error) {
 
 // history is the history that the path and the parameters of a route name.
 func (a *asked) history() service.LinesOptions {
-	return service.LinesOptions{Effective: a.text["view"] == "effective", API: strings.HasSuffix(a.route.path, "/history")}
+	ofModel := strings.HasSuffix(a.route.path, "/history")
+	return service.LinesOptions{API: ofModel, Effective: a.text["view"] == "effective"}
 }
 
 // fragments answers with messages as HTML: li elements in their order, and the addresses of earlier and later ones in Link.

@@ -362,7 +362,9 @@ func (a *App) SourceNames(cmd *cobra.Command, _ []string, _ string) ([]string, c
 	return a.Completing(func() (out []string, err error) {
 		err = a.Connect(cmd.Context(), func(c *client.Client) error {
 			sources, err := client.Get[struct{ Items []api.SourceState }](cmd.Context(), c, "/v1/sources", nil)
-			out = api.Each(sources.Items, func(src api.SourceState) string { return src.Name + "\t" + display.OneLine(src.Path) })
+			for _, src := range sources.Items {
+				out = append(out, src.Name+"\t"+display.OneLine(src.Path))
+			}
 			return err
 		})
 		return out, err
@@ -404,7 +406,8 @@ func Models(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellComp
 // SettingKeys completes a setting's name, then its value.
 func SettingKeys(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 0 {
-		return api.Each(config.Keys, func(k config.Key) string { return k.Name + "\t" + k.Doc }), cobra.ShellCompDirectiveNoFileComp
+		out := api.Each(config.Keys, func(k config.Key) string { return k.Name + "\t" + k.Doc })
+		return out, cobra.ShellCompDirectiveNoFileComp
 	}
 	values := map[string][]string{
 		"approve": Policies, "provider": Providers, "sources": {"auto", "none"}, "theme": theme.Settings,

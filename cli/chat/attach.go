@@ -81,9 +81,7 @@ func (s *Session) message(text string) (w api.Words, outputs, images int) {
 	for _, c := range s.carried {
 		w.Text += "\n\n" + c.text
 	}
-	for _, i := range s.images {
-		w.Images = append(w.Images, i.URL)
-	}
+	w.Images = api.Each(s.images, func(i Image) string { return i.URL })
 	if w.Text != text || len(s.images) > 0 {
 		s.brief[w.Text] = pictures(s.images) + text
 	}

@@ -89,7 +89,8 @@ type Options struct {
 func Open(o Options) (*Authority, error) {
 	a := &Authority{now: o.Now, host: nameOf(o.Host), only: o.Only, own: addresses}
 	file := File(o.Root)
-	owner := sum(o.Token)
+	sum := sha256.Sum256([]byte("authority of " + o.Token)) // the file names its owner without showing the token
+	owner := hex.EncodeToString(sum[:])
 	info, err := os.Lstat(file)
 	switch {
 	case err == nil && (!info.Mode().IsRegular() || os.PathSeparator == '/' && info.Mode().Perm()&0o077 != 0):
@@ -118,12 +119,6 @@ func Open(o Options) (*Authority, error) {
 		return nil, fmt.Errorf("make the certificate authority: %w", err)
 	}
 	return a, nil
-}
-
-// sum returns the owner in an authority's file: a digest of the server's token.
-func sum(token string) string {
-	s := sha256.Sum256([]byte("authority of " + token))
-	return hex.EncodeToString(s[:])
 }
 
 const ownerHeader = "Roost-Owner"
