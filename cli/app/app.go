@@ -146,6 +146,14 @@ func encode(w io.Writer, v any) error {
 	return nil
 }
 
+// Printed returns the error of printing a result; nil for nil.
+func Printed(err error) error {
+	if err != nil {
+		return fmt.Errorf("print the result: %w", err)
+	}
+	return nil
+}
+
 // PrintJSON prints a document to stdout.
 func (a *App) PrintJSON(v any) error { return encode(a.Out, v) }
 

@@ -266,14 +266,6 @@ func (a *App) Columns() int {
 	return a.Width
 }
 
-// Printed returns the error of printing a result; nil for nil.
-func Printed(err error) error {
-	if err != nil {
-		return fmt.Errorf("print the result: %w", err)
-	}
-	return nil
-}
-
 // Flushed writes the buffered part of the result.
 func Flushed(w *bufio.Writer) error { return Printed(w.Flush()) }
 
