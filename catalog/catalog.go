@@ -173,10 +173,7 @@ func rollback(ctx context.Context, c *sql.Conn) {
 
 // Close closes the file.
 func (db *DB) Close() error {
-	if err := db.sql.Close(); err != nil {
-		return fmt.Errorf("close the catalogue %s: %w", db.path, err)
-	}
-	return nil
+	return failed(db.sql.Close(), "close the catalogue %s", db.path)
 }
 
 // Damaged reports whether an error means that the file is not, or no longer, a catalogue.
@@ -328,8 +325,13 @@ func scan(ctx context.Context, c *sql.Conn, query string, f func(values), args .
 		}
 		return errors.Join(err, rows.Close())
 	})
-	if err != nil {
-		return fmt.Errorf("read the catalogue: %w", err)
+	return failed(err, "read the catalogue")
+}
+
+// failed returns the error of what was attempted, as format names it; nil for nil.
+func failed(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return fmt.Errorf(format+": %w", append(args, err)...)
 }

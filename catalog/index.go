@@ -38,10 +38,7 @@ func (db *DB) Put(ctx context.Context, list []Entry) error {
 		}
 		return w.end(ctx)
 	})
-	if err != nil {
-		return fmt.Errorf("keep %d tasks in the catalogue: %w", len(list), err)
-	}
-	return nil
+	return failed(err, "keep %d tasks in the catalogue", len(list))
 }
 
 // Drop removes tasks.
@@ -54,10 +51,7 @@ func (db *DB) Drop(ctx context.Context, keys []string) error {
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("remove %d tasks from the catalogue: %w", len(keys), err)
-	}
-	return nil
+	return failed(err, "remove %d tasks from the catalogue", len(keys))
 }
 
 func drop(ctx context.Context, c *sql.Conn, key string) error {

@@ -91,10 +91,7 @@ func (db *DB) Keep(ctx context.Context, build uint64, changes []Change, forget i
 		_, err := c.ExecContext(ctx, "DELETE FROM source WHERE seen < ?", forget)
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("keep rows in the catalogue: %w", err)
-	}
-	return nil
+	return failed(err, "keep rows in the catalogue")
 }
 
 // ForgetRows removes all sources and rows.
@@ -103,10 +100,7 @@ func (db *DB) ForgetRows(ctx context.Context) error {
 		_, err := c.ExecContext(ctx, "DELETE FROM row; DELETE FROM source")
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("forget the rows of the catalogue: %w", err)
-	}
-	return nil
+	return failed(err, "forget the rows of the catalogue")
 }
 
 func keep(ctx context.Context, c *sql.Conn, build uint64, ch *Change) error {
