@@ -125,10 +125,7 @@ func empty(s *task.State) bool {
 // Follow opens a task's log for reading on, beside its owner.
 func (s *Store) Follow(ctx context.Context, ref Ref) (journal.Reader, error) {
 	log, err := s.OpenJournal(ctx, ref)
-	if err != nil {
-		return nil, fmt.Errorf("follow task %s: %w", ref.ID, err)
-	}
-	return log, nil
+	return log, failed(err, "follow task %s", ref.ID)
 }
 
 // Feed returns the order in which the commits of all tasks became durable.
@@ -190,10 +187,7 @@ func (s *Store) Keys() error {
 // Verified is Follow for a reader that acts on the log's snapshot: it opens no snapshot that this root did not write.
 func (s *Store) Verified(ctx context.Context, ref Ref) (journal.Reader, error) {
 	log, err := s.logs.open(ctx, ref.Log, s.seal(ref))
-	if err != nil {
-		return nil, fmt.Errorf("open the log of task %s: %w", ref.ID, err)
-	}
-	return log, nil
+	return log, failed(err, "open the log of task %s", ref.ID)
 }
 
 // A caller that changes a task it has read wants the task to be as it read it. Another process may have changed the
@@ -270,4 +264,12 @@ func (e *expectation) moved(last uint64) {
 		e.seq = last
 		e.mu.Unlock()
 	}
+}
+
+// failed returns the error of what was attempted, as format names it; nil for nil.
+func failed(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf(format+": %w", append(args, err)...)
 }

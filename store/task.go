@@ -110,10 +110,7 @@ func (t *Task) append(ctx context.Context, events []task.Event) (journal.Commit,
 
 // Barrier returns when everything committed so far is synced.
 func (t *Task) Barrier(ctx context.Context) error {
-	if err := t.log.Barrier(ctx); err != nil {
-		return fmt.Errorf("task %s: %w", t.Ref.ID, err)
-	}
-	return nil
+	return failed(t.log.Barrier(ctx), "task %s", t.Ref.ID)
 }
 
 // leaseMargin is the least time that a lease must still last before work begins that cannot be undone. If the server
@@ -128,10 +125,7 @@ func (t *Task) Held(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	if err := leased.Held(ctx, leaseMargin); err != nil {
-		return fmt.Errorf("task %s: %w", t.Ref.ID, err)
-	}
-	return nil
+	return failed(leased.Held(ctx, leaseMargin), "task %s", t.Ref.ID)
 }
 
 // CommitSynced commits events and waits until they are on disk.
@@ -224,10 +218,7 @@ func (t *Task) readFolder(ctx context.Context) (*roofmt.Folder, error) {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("task %s: %w", t.Ref.ID, err)
-	}
-	return folder, nil
+	return folder, failed(err, "task %s", t.Ref.ID)
 }
 
 // ErrForeignBusy: another program is writing the task's files just now.
@@ -363,19 +354,13 @@ func (t *Task) ChangeInput(ctx context.Context, e task.Event) error {
 	if err == nil {
 		err = t.log.Barrier(ctx)
 	}
-	if err != nil {
-		return fmt.Errorf("task %s: put input %s into the queue: %w", t.Ref.ID, input, err)
-	}
-	return nil
+	return failed(err, "task %s: put input %s into the queue", t.Ref.ID, input)
 }
 
 // ChangeAccess shares the task, or gives it to another owner, during a run, from any goroutine. The change is on disk when
 // it returns.
 func (t *Task) ChangeAccess(ctx context.Context, a api.Access) error {
-	if err := t.ChangeInput(ctx, task.Changed{Access: &a}); err != nil {
-		return fmt.Errorf("share it: %w", err)
-	}
-	return nil
+	return failed(t.ChangeInput(ctx, task.Changed{Access: &a}), "share it")
 }
 
 // queue returns the queue of inputs, pending changes included. The caller holds mu.
