@@ -86,10 +86,12 @@ func (a *Accounts) Begin(ctx context.Context, name string) (out api.IssuedToken,
 		}
 		return err
 	})
-	return out, database.Failed(err, "make the first account")
+	return out, api.Failed(err, "make the first account")
 }
 
-func names(scopes []Scope) []string { return api.Each(scopes, func(s Scope) string { return string(s) }) }
+func names(scopes []Scope) []string {
+	return api.Each(scopes, func(s Scope) string { return string(s) })
+}
 
 // Add creates an account. ErrTaken, ErrInvalid.
 func (a *Accounts) Add(ctx context.Context, n api.NewAccount) (out api.Account, err error) {
@@ -100,7 +102,7 @@ func (a *Accounts) Add(ctx context.Context, n api.NewAccount) (out api.Account, 
 		}
 		return err
 	})
-	return out, database.Failed(err, "add the %s %q", n.Kind, n.Name)
+	return out, api.Failed(err, "add the %s %q", n.Kind, n.Name)
 }
 
 // most bounds names, in bytes.
@@ -168,7 +170,7 @@ func (a *Accounts) List(ctx context.Context) ([]api.Account, error) {
 // list reads all rows of a query; what names the attempted action in an error.
 func list[T any](ctx context.Context, a *Accounts, what string, scan func(database.Scanner) (T, error), sql string, args ...any) (out []T, err error) {
 	out, err = database.Collect(a.db.Query(ctx, sql, args...), scan)
-	return out, database.Failed(err, "%s", what)
+	return out, api.Failed(err, "%s", what)
 }
 
 // Remove removes an account, revokes its tokens and ends its memberships. Its tasks stay, and the audit trail keeps
@@ -207,7 +209,7 @@ func (a *Accounts) changing(ctx context.Context, what string, change func(*datab
 		}
 		return err
 	})
-	return database.Failed(err, "%s", what)
+	return api.Failed(err, "%s", what)
 }
 
 // works is the SQL condition for tokens that work.
@@ -227,13 +229,13 @@ func (a *Accounts) Join(ctx context.Context, team, person string) error {
 		SELECT t.id, p.id FROM roost.accounts t, roost.accounts p
 		WHERE t.id = $1 AND t.kind = 'team' AND t.removed_at IS NULL AND p.id = $2 AND p.kind = 'person' AND p.removed_at IS NULL
 		ON CONFLICT (person, team) DO UPDATE SET team = excluded.team`, team, person)
-	return database.Failed(affects(done, err), "add %s to the team %s", person, team)
+	return api.Failed(affects(done, err), "add %s to the team %s", person, team)
 }
 
 // Leave ends a membership. ErrUnknown.
 func (a *Accounts) Leave(ctx context.Context, team, person string) error {
 	err := affects(a.db.Exec(ctx, `DELETE FROM roost.memberships WHERE team = $1 AND person = $2`, team, person))
-	return database.Failed(err, "take %s out of the team %s", person, team)
+	return api.Failed(err, "take %s out of the team %s", person, team)
 }
 
 // Known reports whether all ids are ids of accounts.

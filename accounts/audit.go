@@ -14,7 +14,7 @@ import (
 func (a *Accounts) Note(ctx context.Context, e api.AuditEntry) (entry int64, err error) {
 	err = a.db.QueryRow(ctx, `INSERT INTO roost.audit (account, token, act, task, address, request)
 		VALUES ($1, $2, $3, $4, $5, $6) RETURNING id`, e.Account, e.Token, e.Act, e.Task, e.Address, e.Request).Scan(&entry)
-	return entry, database.Failed(err, "write the audit trail")
+	return entry, api.Failed(err, "write the audit trail")
 }
 
 // Outcome records the status of the answer to an entry's act, and the task that the act made, if it made one.

@@ -11,6 +11,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -748,6 +749,14 @@ func Each[A, B any](all []A, of func(A) B) []B {
 		out[i] = of(one)
 	}
 	return out
+}
+
+// Failed returns the error of what was attempted, as format names it; nil for nil.
+func Failed(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf(format+": %w", append(args, err)...)
 }
 
 // Moment reads a time that a user wrote, in Unix milliseconds: 2026-01-31, RFC 3339, or an age such as 7d or 2h before

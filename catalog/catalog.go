@@ -46,6 +46,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/atomicfile"
 )
 
@@ -173,7 +174,7 @@ func rollback(ctx context.Context, c *sql.Conn) {
 
 // Close closes the file.
 func (db *DB) Close() error {
-	return failed(db.sql.Close(), "close the catalogue %s", db.path)
+	return api.Failed(db.sql.Close(), "close the catalogue %s", db.path)
 }
 
 // Damaged reports whether an error means that the file is not, or no longer, a catalogue.
@@ -325,13 +326,5 @@ func scan(ctx context.Context, c *sql.Conn, query string, f func(values), args .
 		}
 		return errors.Join(err, rows.Close())
 	})
-	return failed(err, "read the catalogue")
-}
-
-// failed returns the error of what was attempted, as format names it; nil for nil.
-func failed(err error, format string, args ...any) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf(format+": %w", append(args, err)...)
+	return api.Failed(err, "read the catalogue")
 }

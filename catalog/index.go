@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+
+	"github.com/roost-dev/roost/api"
 )
 
 // Put replaces all the tasks, or none. One call with many costs less than many calls. Of several entries with one
@@ -38,7 +40,7 @@ func (db *DB) Put(ctx context.Context, list []Entry) error {
 		}
 		return w.end(ctx)
 	})
-	return failed(err, "keep %d tasks in the catalogue", len(list))
+	return api.Failed(err, "keep %d tasks in the catalogue", len(list))
 }
 
 // Drop removes tasks.
@@ -51,7 +53,7 @@ func (db *DB) Drop(ctx context.Context, keys []string) error {
 		}
 		return nil
 	})
-	return failed(err, "remove %d tasks from the catalogue", len(keys))
+	return api.Failed(err, "remove %d tasks from the catalogue", len(keys))
 }
 
 func drop(ctx context.Context, c *sql.Conn, key string) error {

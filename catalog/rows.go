@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/roost-dev/roost/api"
 )
 
 // Rows reads all sources, and of each row the members that the extent includes. It reads only rows that this build of
@@ -91,7 +93,7 @@ func (db *DB) Keep(ctx context.Context, build uint64, changes []Change, forget i
 		_, err := c.ExecContext(ctx, "DELETE FROM source WHERE seen < ?", forget)
 		return err
 	})
-	return failed(err, "keep rows in the catalogue")
+	return api.Failed(err, "keep rows in the catalogue")
 }
 
 // ForgetRows removes all sources and rows.
@@ -100,7 +102,7 @@ func (db *DB) ForgetRows(ctx context.Context) error {
 		_, err := c.ExecContext(ctx, "DELETE FROM row; DELETE FROM source")
 		return err
 	})
-	return failed(err, "forget the rows of the catalogue")
+	return api.Failed(err, "forget the rows of the catalogue")
 }
 
 func keep(ctx context.Context, c *sql.Conn, build uint64, ch *Change) error {

@@ -207,10 +207,7 @@ func (c *Client) read(resp *http.Response, into any) error {
 		*raw = body
 		return nil
 	}
-	if err := json.Unmarshal(body, into); err != nil {
-		return fmt.Errorf("read the answer of the server %s: %w", c.base, err)
-	}
-	return nil
+	return api.Failed(json.Unmarshal(body, into), "read the answer of the server %s", c.base)
 }
 
 // again sends a request until there is an answer, at most tries times. It does not repeat a first attempt that certainly

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/internal/filelock"
@@ -329,7 +330,7 @@ func (s *Folder) Names(ctx context.Context) (map[string]Named, error) {
 		}
 		names[d.Name()] = n
 	}
-	return names, failed(err, "read the names of the content store")
+	return names, api.Failed(err, "read the names of the content store")
 }
 
 // SetName implements Store.
@@ -405,7 +406,7 @@ func (s *Folder) RemoveName(_ context.Context, owner string) error {
 	if err == nil {
 		err = atomicfile.SyncDir(s.path(namesDir))
 	}
-	return failed(err, "remove the name %s from the content store", owner)
+	return api.Failed(err, "remove the name %s from the content store", owner)
 }
 
 // Manifest implements Store.
@@ -419,7 +420,7 @@ func (s *Folder) manifest(ctx context.Context, h Hash, alone bool) (Manifest, er
 	if err := s.copy(ctx, h, MaxManifest, &data, alone); err != nil {
 		return m, err
 	}
-	return m, failed(json.Unmarshal(data.Bytes(), &m), "content %s %w: it is not a manifest", h, ErrDamaged)
+	return m, api.Failed(json.Unmarshal(data.Bytes(), &m), "content %s %w: it is not a manifest", h, ErrDamaged)
 }
 
 // walker visits everything that manifests reach. Its caller keeps other processes from removing bundles, by

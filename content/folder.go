@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/filelock"
 )
@@ -115,7 +116,7 @@ func (s *Folder) create() error {
 	if err == nil {
 		err = os.MkdirAll(s.path(tempDir), 0o700)
 	}
-	return failed(err, "create the content store %s", s.dir)
+	return api.Failed(err, "create the content store %s", s.dir)
 }
 
 // readDir lists a folder; a missing one is empty.
@@ -448,13 +449,5 @@ func (s *Folder) Size(context.Context) (int64, error) {
 			n += info.Size()
 		}
 	}
-	return n, failed(err, "measure the content store")
-}
-
-// failed returns the error of what was attempted, as format names it; nil for nil.
-func failed(err error, format string, args ...any) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf(format+": %w", append(args, err)...)
+	return n, api.Failed(err, "measure the content store")
 }

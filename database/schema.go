@@ -60,7 +60,10 @@ func Migrate(ctx context.Context, url string) error {
 		return fmt.Errorf("migrate: connect to the database: %w", Explained(err))
 	}
 	defer c.Close(context.WithoutCancel(ctx)) //nolint:errcheck // its transaction has ended
-	return Failed(Explained(migrate(ctx, c, len(migrations))), "migrate the database")
+	if err := migrate(ctx, c, len(migrations)); err != nil {
+		return fmt.Errorf("migrate the database: %w", Explained(err))
+	}
+	return nil
 }
 
 func migrate(ctx context.Context, c *conn, to int) error {
@@ -145,14 +148,6 @@ var reasons = map[string]error{
 	"28P01": ErrDenied,     // invalid_password
 	"3D000": ErrNotCreated, // invalid_catalog_name
 	"42501": ErrNotAllowed, // insufficient_privilege
-}
-
-// Failed returns the error of what was attempted, as format names it; nil for nil.
-func Failed(err error, format string, args ...any) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf(format+": %w", append(args, err)...)
 }
 
 // Explained wraps an error of the database in the sentinel that callers know.

@@ -3,7 +3,6 @@ package server
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"mime"
 	"net/http"
 	"net/url"
@@ -171,10 +170,7 @@ func bytesOf(doc any) ([]byte, error) {
 		return body, nil
 	}
 	body, err := api.Encode(doc)
-	if err != nil {
-		return nil, fmt.Errorf("write the answer: %w", err)
-	}
-	return body, nil
+	return body, api.Failed(err, "write the answer")
 }
 
 func taskPath(id string) string { return "/v1/tasks/" + url.PathEscape(id) }

@@ -472,8 +472,5 @@ func (s *Socket) Close() error {
 		srv.service.Close()
 	}
 	s.wait.Wait()
-	if err != nil {
-		return fmt.Errorf("close the socket: %w", err)
-	}
-	return nil
+	return api.Failed(err, "close the socket")
 }

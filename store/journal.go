@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/store/feed"
@@ -125,7 +126,7 @@ func empty(s *task.State) bool {
 // Follow opens a task's log for reading on, beside its owner.
 func (s *Store) Follow(ctx context.Context, ref Ref) (journal.Reader, error) {
 	log, err := s.OpenJournal(ctx, ref)
-	return log, failed(err, "follow task %s", ref.ID)
+	return log, api.Failed(err, "follow task %s", ref.ID)
 }
 
 // Feed returns the order in which the commits of all tasks became durable.
@@ -187,7 +188,7 @@ func (s *Store) Keys() error {
 // Verified is Follow for a reader that acts on the log's snapshot: it opens no snapshot that this root did not write.
 func (s *Store) Verified(ctx context.Context, ref Ref) (journal.Reader, error) {
 	log, err := s.logs.open(ctx, ref.Log, s.seal(ref))
-	return log, failed(err, "open the log of task %s", ref.ID)
+	return log, api.Failed(err, "open the log of task %s", ref.ID)
 }
 
 // A caller that changes a task it has read wants the task to be as it read it. Another process may have changed the
@@ -264,12 +265,4 @@ func (e *expectation) moved(last uint64) {
 		e.seq = last
 		e.mu.Unlock()
 	}
-}
-
-// failed returns the error of what was attempted, as format names it; nil for nil.
-func failed(err error, format string, args ...any) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf(format+": %w", append(args, err)...)
 }

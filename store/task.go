@@ -110,7 +110,7 @@ func (t *Task) append(ctx context.Context, events []task.Event) (journal.Commit,
 
 // Barrier returns when everything committed so far is synced.
 func (t *Task) Barrier(ctx context.Context) error {
-	return failed(t.log.Barrier(ctx), "task %s", t.Ref.ID)
+	return api.Failed(t.log.Barrier(ctx), "task %s", t.Ref.ID)
 }
 
 // leaseMargin is the least time that a lease must still last before work begins that cannot be undone. If the server
@@ -125,7 +125,7 @@ func (t *Task) Held(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	return failed(leased.Held(ctx, leaseMargin), "task %s", t.Ref.ID)
+	return api.Failed(leased.Held(ctx, leaseMargin), "task %s", t.Ref.ID)
 }
 
 // CommitSynced commits events and waits until they are on disk.
@@ -218,7 +218,7 @@ func (t *Task) readFolder(ctx context.Context) (*roofmt.Folder, error) {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
-	return folder, failed(err, "task %s", t.Ref.ID)
+	return folder, api.Failed(err, "task %s", t.Ref.ID)
 }
 
 // ErrForeignBusy: another program is writing the task's files just now.
@@ -354,13 +354,13 @@ func (t *Task) ChangeInput(ctx context.Context, e task.Event) error {
 	if err == nil {
 		err = t.log.Barrier(ctx)
 	}
-	return failed(err, "task %s: put input %s into the queue", t.Ref.ID, input)
+	return api.Failed(err, "task %s: put input %s into the queue", t.Ref.ID, input)
 }
 
 // ChangeAccess shares the task, or gives it to another owner, during a run, from any goroutine. The change is on disk when
 // it returns.
 func (t *Task) ChangeAccess(ctx context.Context, a api.Access) error {
-	return failed(t.ChangeInput(ctx, task.Changed{Access: &a}), "share it")
+	return api.Failed(t.ChangeInput(ctx, task.Changed{Access: &a}), "share it")
 }
 
 // queue returns the queue of inputs, pending changes included. The caller holds mu.

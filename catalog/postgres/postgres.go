@@ -42,6 +42,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/database"
 )
@@ -106,7 +107,7 @@ func (db *DB) SetAside() error {
 			return remove(ctx, tx, "catalog_parts", "catalog_tasks", "catalog_words")
 		})
 	}
-	return database.Failed(err, "remove the damaged catalogue from the database")
+	return api.Failed(err, "remove the damaged catalogue from the database")
 }
 
 // remove empties tables. TRUNCATE would remove the rows for readers, too.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/database"
 )
@@ -15,7 +16,7 @@ func (db *DB) Rows(ctx context.Context, build uint64, extent catalog.Extent) (ou
 		defer end()
 		out, err = rowsOf(ctx, tx, build, extent)
 	}
-	return out, database.Failed(err, "read the catalogue")
+	return out, api.Failed(err, "read the catalogue")
 }
 
 func rowsOf(ctx context.Context, tx *database.Tx, build uint64, extent catalog.Extent) (out []catalog.SourceRows, err error) {
@@ -66,7 +67,7 @@ JOIN roost.catalog_rows USING (name, digest) WHERE source IN (SELECT id FROM roo
 		p.Page(rows[n-1])
 		return nil
 	})
-	return database.Failed(err, "read the catalogue")
+	return api.Failed(err, "read the catalogue")
 }
 
 // Keep is catalog.DB.Keep.
@@ -82,7 +83,7 @@ WITH forgotten AS (DELETE FROM roost.catalog_sources WHERE seen < $1 RETURNING i
 DELETE FROM roost.catalog_rows WHERE source IN (SELECT id FROM forgotten)`, forget)
 		return err
 	})
-	return database.Failed(err, "keep rows in the catalogue")
+	return api.Failed(err, "keep rows in the catalogue")
 }
 
 func keep(ctx context.Context, tx *database.Tx, build uint64, ch *catalog.Change) error {
@@ -156,5 +157,5 @@ WHERE r.source = $1 AND r.name = n.name AND r.digest = n.digest`, source, names,
 // ForgetRows is catalog.DB.ForgetRows.
 func (db *DB) ForgetRows(ctx context.Context) error {
 	err := db.write(ctx, rowsTurn, patience, func(tx *database.Tx) error { return remove(ctx, tx, "catalog_rows", "catalog_sources") })
-	return database.Failed(err, "forget the rows of the catalogue")
+	return api.Failed(err, "forget the rows of the catalogue")
 }

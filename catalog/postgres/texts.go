@@ -9,6 +9,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/database"
 )
@@ -63,7 +64,7 @@ SELECT $1, n.parts, n.key, n.stamp FROM unnest($2::bigint[], $3::bytea[], $4::by
 		}
 		return db.extend(ctx, tx, words)
 	})
-	return database.Failed(err, "keep %d tasks in the catalogue", len(list))
+	return api.Failed(err, "keep %d tasks in the catalogue", len(list))
 }
 
 // Drop is catalog.DB.Drop.
@@ -73,7 +74,7 @@ func (db *DB) Drop(ctx context.Context, keys []string) error {
 		hashes[i] = hash(key)
 	}
 	err := db.write(ctx, textsTurn, patience, func(tx *database.Tx) error { return drop(ctx, tx, hashes) })
-	return database.Failed(err, "remove %d tasks from the catalogue", len(keys))
+	return api.Failed(err, "remove %d tasks from the catalogue", len(keys))
 }
 
 // drop removes tasks, except those that a newer program derived.
@@ -235,13 +236,13 @@ func (t *texts) Tasks(ctx context.Context) (map[string]catalog.Task, error) {
 	if err == nil && !there {
 		err = fmt.Errorf("%w: a table was emptied", catalog.ErrDamaged)
 	}
-	return out, database.Failed(err, "read the catalogue")
+	return out, api.Failed(err, "read the catalogue")
 }
 
 // Vocabulary implements catalog.Texts.
 func (t *texts) Vocabulary(ctx context.Context) (catalog.Vocabulary, error) {
 	v, err := t.db.vocabulary(ctx, t.tx)
-	return v, database.Failed(err, "read the catalogue")
+	return v, api.Failed(err, "read the catalogue")
 }
 
 // Parts implements catalog.Texts.
@@ -269,7 +270,7 @@ func (t *texts) Parts(ctx context.Context, l catalog.Lookup, f func(task int64, 
 		f(task, catalog.Part{ID: id, First: int(first)})
 		return nil
 	})
-	return database.Failed(err, "read the catalogue")
+	return api.Failed(err, "read the catalogue")
 }
 
 // How many bodies are read at once: most searches need few.

@@ -140,19 +140,11 @@ func SurviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPI
 func encode(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return fmt.Errorf("write the result: %w", err)
-	}
-	return nil
+	return api.Failed(enc.Encode(v), "write the result")
 }
 
 // Printed returns the error of printing a result; nil for nil.
-func Printed(err error) error {
-	if err != nil {
-		return fmt.Errorf("print the result: %w", err)
-	}
-	return nil
-}
+func Printed(err error) error { return api.Failed(err, "print the result") }
 
 // PrintJSON prints a document to stdout.
 func (a *App) PrintJSON(v any) error { return encode(a.Out, v) }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/database/payload"
@@ -170,7 +171,7 @@ func (s *Store) Manifest(ctx context.Context, h content.Hash) (content.Manifest,
 	if err != nil {
 		return m, err
 	}
-	return m, database.Failed(json.Unmarshal(data, &m), "content %s %w: it is not a manifest", h, content.ErrDamaged)
+	return m, api.Failed(json.Unmarshal(data, &m), "content %s %w: it is not a manifest", h, content.ErrDamaged)
 }
 
 // Name implements content.Store.
@@ -210,7 +211,7 @@ func (s *Store) Names(ctx context.Context) (map[string]content.Named, error) {
 		names[owner] = content.Named{Manifest: content.Key(hash).Hash(), At: now.Add(-age)}
 		return nil
 	})
-	return names, database.Failed(err, "read the names of the content store")
+	return names, api.Failed(err, "read the names of the content store")
 }
 
 // SetName implements content.Store.
@@ -219,7 +220,7 @@ func (s *Store) SetName(ctx context.Context, owner string, h content.Hash) error
 	if err = errors.Join(err, content.CheckOwner(owner)); err == nil {
 		err = s.setName(ctx, owner, k)
 	}
-	return database.Failed(database.Explained(err), "give content %s to %s", h, owner)
+	return api.Failed(database.Explained(err), "give content %s to %s", h, owner)
 }
 
 func (s *Store) setName(ctx context.Context, owner string, k content.Key) error {
@@ -260,7 +261,7 @@ func (s *Store) RemoveName(ctx context.Context, owner string) error {
 			_, err = s.in.db.Exec(ctx, `DELETE FROM roost.owners WHERE store = $1 AND owner = $2`, id, owner)
 		}
 	}
-	return database.Failed(database.Explained(err), "remove the name %s from the content store", owner)
+	return api.Failed(database.Explained(err), "remove the name %s from the content store", owner)
 }
 
 // Size implements content.Store.
@@ -269,5 +270,5 @@ func (s *Store) Size(ctx context.Context) (n int64, err error) {
 	if id != 0 && err == nil {
 		err = s.in.db.QueryRow(ctx, `SELECT bytes FROM roost.content_stores WHERE id = $1`, id).Scan(&n)
 	}
-	return n, database.Failed(err, "measure the content store")
+	return n, api.Failed(err, "measure the content store")
 }

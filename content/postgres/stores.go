@@ -42,6 +42,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/database/lease"
@@ -75,7 +76,7 @@ func (s *Stores) Store(name string) content.Store {
 // List returns the names of the stores that exist, in order.
 func (s *Stores) List(ctx context.Context) ([]string, error) {
 	list, err := database.Column[string](s.db.Query(ctx, `SELECT name FROM roost.content_stores ORDER BY name`))
-	return list, database.Failed(err, "list the content stores")
+	return list, api.Failed(err, "list the content stores")
 }
 
 // Close ends the holds of all stores.

@@ -87,7 +87,10 @@ func (l *Lease) Announce(ctx context.Context, document []byte) error {
 func Announced(ctx context.Context, db *database.DB) ([][]byte, error) {
 	rows := db.Query(ctx, `SELECT server FROM roost.leases WHERE server IS NOT NULL AND lease_until > clock_timestamp() ORDER BY id`)
 	list, err := database.Column[[]byte](rows)
-	return list, database.Failed(err, "look for running servers")
+	if err != nil {
+		return nil, fmt.Errorf("look for running servers: %w", err)
+	}
+	return list, nil
 }
 
 // Lost stops the renewal of a lease that the database has ended (see Ended), or that should run out.

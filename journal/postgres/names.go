@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/journal"
 )
@@ -28,13 +29,13 @@ WHERE starts_with(name, $1) AND head > 0`, prefix)
 		e.Head, e.Epoch = uint64(head), uint64(epoch)
 		return e, err
 	})
-	return list, database.Failed(err, "list the journals %s", prefix)
+	return list, api.Failed(err, "list the journals %s", prefix)
 }
 
 // Has reports whether there is a journal of this name with commits.
 func (j *Journals) Has(ctx context.Context, name string) (has bool, err error) {
 	err = j.db.QueryRow(ctx, `SELECT EXISTS (SELECT FROM roost.journals WHERE name = $1 AND head > 0)`, name).Scan(&has)
-	return has, database.Failed(err, "look for journal %s", name)
+	return has, api.Failed(err, "look for journal %s", name)
 }
 
 // Holder returns the record of the owner whose lease of the journal lasts.
@@ -81,7 +82,7 @@ INSERT INTO roost.commits (journal, seq, line) SELECT $1, seq, line FROM roost.c
 		_, err = tx.Exec(ctx, `INSERT INTO roost.blobs (journal, hash) SELECT $1, hash FROM roost.blobs WHERE journal = $2`, id, base)
 		return err
 	})
-	return database.Failed(database.Explained(err), "begin journal %s with %s", name, from)
+	return api.Failed(database.Explained(err), "begin journal %s with %s", name, from)
 }
 
 // Move gives a journal another name. It fails when there is a journal of that name.
@@ -92,7 +93,7 @@ UPDATE roost.journals SET name = $2 WHERE name = $1`, from, to)
 	if err == nil && affected == 0 {
 		err = journal.ErrNotFound
 	}
-	return database.Failed(database.Explained(err), "move journal %s to %s", from, to)
+	return api.Failed(database.Explained(err), "move journal %s to %s", from, to)
 }
 
 // Remove removes a journal for good, with the payloads that no other journal names. A missing journal is no error.
@@ -105,7 +106,7 @@ func (j *Journals) Remove(ctx context.Context, name string) error {
 		}
 		return removeJournal(ctx, tx, id)
 	})
-	return database.Failed(database.Explained(err), "remove journal %s", name)
+	return api.Failed(database.Explained(err), "remove journal %s", name)
 }
 
 func removeJournal(ctx context.Context, tx *database.Tx, id int64) error {
@@ -135,5 +136,5 @@ func (j *Journals) Lost(ctx context.Context) ([]string, error) {
 func (j *Journals) ownedNames(ctx context.Context, lease string) ([]string, error) {
 	names, err := database.Column[string](j.db.Query(ctx, `
 SELECT name FROM roost.journals WHERE owner IS NOT NULL AND `+lease+` ORDER BY name`))
-	return names, database.Failed(err, "look for owners of journals")
+	return names, api.Failed(err, "look for owners of journals")
 }

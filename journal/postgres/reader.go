@@ -7,6 +7,7 @@ import (
 	"iter"
 	"sync"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/journal"
 )
@@ -238,7 +239,7 @@ SELECT seq, line FROM (
 		list = append(list, one)
 		return nil
 	})
-	return list, database.Failed(err, "read journal %s", r.name)
+	return list, api.Failed(err, "read journal %s", r.name)
 }
 
 // Follow implements journal.Reader.

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/journal"
@@ -55,7 +56,7 @@ func (j *Journals) Restore(ctx context.Context, name string, over uint64, from j
 		_, err = tx.Exec(ctx, `UPDATE roost.journals SET head = $2, epoch = $3 WHERE id = $1`, id, int64(lines.head), int64(lines.epoch))
 		return err
 	})
-	return database.Failed(database.Explained(err), "restore journal %s", name)
+	return api.Failed(database.Explained(err), "restore journal %s", name)
 }
 
 // makeRoom removes the journal that Restore replaces.

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/journal"
 )
@@ -60,5 +61,5 @@ INSERT INTO roost.snapshots (journal, seq, line_sha, key, mac, data)
 SELECT id, $3, $4, $5, $6, $7 FROM roost.journals WHERE id = $1 AND epoch = $2
 ON CONFLICT (journal) DO UPDATE SET (seq, line_sha, key, mac, data) = (EXCLUDED.seq, EXCLUDED.line_sha, EXCLUDED.key, EXCLUDED.mac, EXCLUDED.data)`,
 		o.id, int64(o.epoch), int64(s.Seq), sum[:], key, mac, data)
-	return database.Failed(database.Explained(err), "save a snapshot of journal %s", o.name)
+	return api.Failed(database.Explained(err), "save a snapshot of journal %s", o.name)
 }

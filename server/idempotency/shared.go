@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/database/lease"
 )
@@ -146,19 +147,19 @@ func (r takenRow) Finish(done Answer) (err error) {
 			err = r.exec(`UPDATE roost.requests SET answer = $3, lease = NULL WHERE key = $1 AND (lease = $2 OR lease IS NULL) AND answer IS NULL`, line)
 		}
 	}
-	return database.Failed(err, "store the answer")
+	return api.Failed(err, "store the answer")
 }
 
 // Forget implements taken.
 func (r takenRow) Forget() error {
 	err := r.exec(`DELETE FROM roost.requests WHERE key = $1 AND lease = $2 AND answer IS NULL`)
-	return database.Failed(err, "forget a key")
+	return api.Failed(err, "forget a key")
 }
 
 // Leave implements taken.
 func (r takenRow) Leave() error {
 	err := r.exec(`UPDATE roost.requests SET lease = NULL WHERE key = $1 AND lease = $2`)
-	return database.Failed(err, "leave a key")
+	return api.Failed(err, "leave a key")
 }
 
 // errTaken: this server could not reach the database for the length of its lease.

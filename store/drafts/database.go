@@ -23,7 +23,7 @@ func read(ctx context.Context, q database.Querier, task, sql string) (api.Draft,
 	if err == nil && there {
 		d, err = decode(task, data)
 	}
-	return d, database.Failed(err, "read the draft of %q", task)
+	return d, api.Failed(err, "read the draft of %q", task)
 }
 
 const readDraft = `SELECT document FROM roost.drafts WHERE task = $1`
