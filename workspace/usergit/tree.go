@@ -41,7 +41,7 @@ func Describe(ctx context.Context, root string, allowed func(address string) boo
 	if why := Judge(ctx, root, root).Any; why != "" {
 		return t, errors.New(why)
 	}
-	at, why := top(ctx, git, root)
+	at, _, why := top(ctx, git, root)
 	if at == "" {
 		return t, errors.New("it lies in no git work tree: " + why)
 	}

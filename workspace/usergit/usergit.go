@@ -121,10 +121,10 @@ func Judge(ctx context.Context, root, dir string) Standing {
 			return Standing{Any: "the variable " + name + " names another repository"}
 		}
 	}
-	here, why := top(ctx, git, dir)
+	here, own, why := top(ctx, git, dir)
 	home := here
 	if why == "" && dir != root {
-		home, why = top(ctx, git, root)
+		home, _, why = top(ctx, git, root)
 	}
 	switch {
 	case why != "":
@@ -138,7 +138,7 @@ func Judge(ctx context.Context, root, dir string) Standing {
 		return Standing{Any: "the repository's working tree is " + here + ", which does not hold the workspace"}
 	}
 	left := maxRepos
-	s := repository(ctx, git, here, &left)
+	s := repository(ctx, git, here, own, &left)
 	for _, name := range []string{"origin", "upstream"} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.IsDir() && s.Hooks == "" {
 			s.Hooks = "the folder " + name + " may act as a repository"
@@ -159,20 +159,22 @@ func recent(text string) bool {
 	return major > minMajor || major == minMajor && minor >= minMinor
 }
 
-// top returns the top folder of the working tree that contains dir, "" when dir is in none.
-func top(ctx context.Context, git, dir string) (path, why string) {
-	text, err := read(ctx, git, dir, "rev-parse", "--show-toplevel")
+// top returns the top folder of the working tree that contains dir, "" when dir is in none, and git's own folder.
+func top(ctx context.Context, git, dir string) (path, own, why string) {
+	text, err := read(ctx, git, dir, "rev-parse", "--show-toplevel", "--absolute-git-dir")
 	switch {
 	case err == nil:
-		return filepath.FromSlash(strings.TrimRight(text, "\r\n")), ""
+		path, own, _ = strings.Cut(strings.TrimRight(text, "\r\n"), "\n")
+		return filepath.FromSlash(path), own, ""
 	case strings.Contains(err.Error(), noRepository):
-		return "", ""
+		return "", "", ""
 	}
-	return "", "git cannot find the repository: " + err.Error()
+	return "", "", "git cannot find the repository: " + err.Error()
 }
 
-// repository judges one repository and its submodules.
-func repository(ctx context.Context, git, dir string, left *int) (s Standing) {
+// repository judges the repository whose working tree has its top at dir, and its submodules. want is git's own folder
+// if it is known: a setting can give a repository the working tree of another one.
+func repository(ctx context.Context, git, dir, want string, left *int) (s Standing) {
 	if *left--; *left < 0 {
 		return Standing{Any: fmt.Sprintf("the repository holds more than %d others", maxRepos)}
 	}
@@ -202,10 +204,13 @@ func repository(ctx context.Context, git, dir string, left *int) (s Standing) {
 			s.Hooks = "the remote " + value + " is no server, and could hold hooks"
 		}
 	}
-	text, err := read(ctx, git, dir, "rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir")
-	places := strings.Split(strings.TrimRight(text, "\r\n"), "\n") // a third line would come from a name with a line end
-	if err != nil || len(places) != 2 || strings.HasPrefix(hooks, "~") {
+	text, err := read(ctx, git, dir, "rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir", "--show-toplevel")
+	places := strings.Split(strings.TrimRight(text, "\r\n"), "\n") // a fourth line would come from a name with a line end
+	if err != nil || len(places) != 3 || strings.HasPrefix(hooks, "~") {
 		return Standing{Any: fmt.Sprintf("the repository's hooks cannot be found: %v", cmp.Or(err, errors.New("they lie in "+hooks)))}
+	}
+	if filepath.FromSlash(places[2]) != dir || want != "" && places[0] != want {
+		return Standing{Any: "the repository's setting core.worktree names the folder of another one"}
 	}
 	own, common := places[0], places[1]
 	folder := cmp.Or(hooks, filepath.Join(common, "hooks"))
@@ -257,11 +262,8 @@ func prepared(dir, own, common, hooks string) string {
 
 // runnable lists the hooks in a folder that git would run.
 func runnable(folder string) (names []string, err error) {
-	if folder == os.DevNull {
-		return nil, nil
-	}
 	list, err := os.ReadDir(folder)
-	if os.IsNotExist(err) {
+	if os.IsNotExist(err) || folder == os.DevNull {
 		return nil, nil
 	}
 	for _, e := range list {
@@ -289,7 +291,7 @@ func inner(ctx context.Context, git, dir string, left *int, s Standing) Standing
 		if _, err := os.Lstat(filepath.Join(sub, ".git")); err != nil {
 			continue
 		}
-		in := repository(ctx, git, sub, left)
+		in := repository(ctx, git, sub, "", left)
 		if in.Any != "" {
 			return Standing{Any: name + ": " + in.Any}
 		}

@@ -250,6 +250,40 @@ func TestAnotherRepositoryIsAskedFor(t *testing.T) {
 	}
 }
 
+// TestAWorkTreeOfAnotherRepository: a repository in the workspace, or the workspace in a repository, may name the outer
+// one's folder as its work tree, and git then runs what the inner settings name.
+func TestAWorkTreeOfAnotherRepository(t *testing.T) {
+	for name, tree := range map[string]string{"the outer repository": "../..", "a folder that is none": "../../.."} {
+		t.Run(name, func(t *testing.T) {
+			outer := workspace(t)
+			program, ran := evil(t)
+			dir := filepath.Join(outer, "in")
+			fixture.Git(t, dir, "init", "-q")
+			fixture.Git(t, dir, "add", "-A")
+			fixture.Git(t, dir, "config", "core.worktree", tree)
+			fixture.Git(t, dir, "config", "diff.external", program)
+			cmd := exec.Command("git", "diff")
+			cmd.Dir, cmd.Env = dir, append(environ(os.Environ()), "GIT_CONFIG_COUNT=0")
+			if _ = cmd.Run(); !ran() {
+				t.Fatal("plain git does not run the program: the test does nothing")
+			}
+			for _, root := range []string{outer, dir} {
+				if s := Judge(t.Context(), root, dir); s.Any == "" {
+					t.Errorf("workspace %s: got %+v, want a reason in Any", root, s)
+				}
+			}
+			// As a submodule it would show files of that folder in "git diff --submodule=diff".
+			fixture.Git(t, dir, "config", "--unset", "diff.external")
+			fixture.Git(t, dir, "--work-tree=.", "commit", "-qm", "x")
+			fixture.Git(t, outer, "rm", "-q", "--cached", "in/b.txt")
+			fixture.Git(t, outer, "-c", "advice.addEmbeddedRepo=false", "add", "in")
+			if s := Judge(t.Context(), outer, outer); s.Any == "" {
+				t.Errorf("a submodule: got %+v, want a reason in Any", s)
+			}
+		})
+	}
+}
+
 func TestOldGits(t *testing.T) {
 	for text, want := range map[string]bool{
 		"git version 2.39.5": true, "git version 2.38.0": true, "git version 2.37.9": false, "git version 1.99.0": false, "git version 3.0.1 (Apple Git-1)": true, "git version 2.38.1.windows.1": true, "nonsense": false, "": false,
