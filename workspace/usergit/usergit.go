@@ -248,9 +248,11 @@ func prepared(dir, own, common, hooks string) string {
 	if holds(dir, hooks) && !holds(common, hooks) {
 		return "the repository's hooks lie in its working tree, where git may change them first"
 	}
-	for _, name := range []string{"remotes", "branches"} { // they define remotes beside the settings
-		if list, err := os.ReadDir(filepath.Join(common, name)); len(list) > 0 || err != nil && !os.IsNotExist(err) {
-			return "the repository's folder " + name + " names repositories"
+	// Two folders define remotes beside the settings. Two files name the strategy of an unfinished rebase or cherry-pick,
+	// and a strategy may be a program in the working tree.
+	for _, name := range []string{common + "/remotes", common + "/branches", own + "/rebase-merge/strategy", own + "/sequencer/opts"} {
+		if list, err := os.ReadDir(name); len(list) > 0 || err != nil && !os.IsNotExist(err) { // a file is an error
+			return "the repository's " + filepath.Base(name) + " may name repositories or programs"
 		}
 	}
 	list, err := inputfile.ReadFS(os.DirFS(own), "rebase-merge/git-rebase-todo", maxList)

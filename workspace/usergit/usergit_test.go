@@ -136,6 +136,17 @@ func TestWhatTheRepositoryRuns(t *testing.T) {
 			fixture.Git(t, dir, "-c", "sequence.editor=echo break >", "rebase", "-qi", "--root")
 			put(t, filepath.Join(dir, ".git", "rebase-merge", "git-rebase-todo"), "exec "+evil+"\n", 0o600)
 		}, []string{"rebase", "--continue"}, true},
+		{"an unfinished rebase with a strategy", func(t *testing.T, dir, evil string) {
+			strategy(t, dir, evil)
+			fixture.Git(t, dir, "-c", "sequence.editor=sed -i 1ibreak", "rebase", "-qi", "other")
+			put(t, filepath.Join(dir, ".git", "rebase-merge", "strategy"), "x/evil\n", 0o600)
+		}, []string{"-c", "user.name=A", "-c", "user.email=a@example.org", "rebase", "--continue"}, true},
+		{"an unfinished cherry-pick with a strategy", func(t *testing.T, dir, evil string) {
+			strategy(t, dir, evil)
+			put(t, filepath.Join(dir, ".git", "sequencer", "head"), fixture.Git(t, dir, "rev-parse", "HEAD")+"\n", 0o600)
+			put(t, filepath.Join(dir, ".git", "sequencer", "todo"), strings.Repeat("pick "+fixture.Git(t, dir, "rev-parse", "other")+" b\n", 2), 0o600)
+			put(t, filepath.Join(dir, ".git", "sequencer", "opts"), "[options]\n\tstrategy = x/evil\n", 0o600)
+		}, []string{"-c", "user.name=A", "-c", "user.email=a@example.org", "cherry-pick", "--continue"}, true},
 		{"a setting of another branch", func(t *testing.T, dir, evil string) {
 			fixture.Git(t, dir, "config", "includeIf.onbranch:other.path", "../settings")
 			put(t, filepath.Join(dir, "settings"), "[diff]\nexternal = "+evil+"\n", 0o600)
@@ -183,6 +194,18 @@ func TestWhatTheRepositoryRuns(t *testing.T) {
 			}
 		})
 	}
+}
+
+// strategy makes two branches, main and other, and a merge strategy in the working tree.
+func strategy(t *testing.T, dir, evil string) {
+	t.Helper()
+	for _, branch := range []string{"other", "main"} {
+		fixture.Git(t, dir, "checkout", "-q", "-B", branch, "main")
+		put(t, filepath.Join(dir, branch+".txt"), branch, 0o600)
+		fixture.Git(t, dir, "add", "-A")
+		fixture.Git(t, dir, "commit", "-qm", branch)
+	}
+	put(t, filepath.Join(dir, "git-merge-x", "evil"), "#!/bin/sh\nexec "+evil+"\n", 0o700)
 }
 
 // bare makes a folder look like a repository of its own, as ordinary files can.
