@@ -50,6 +50,11 @@ func (s *memoryStore) Hold(_ context.Context, paths []string) (map[string]api.Fi
 	}
 	out := map[string]api.FileVersion{}
 	for _, p := range paths {
+		if dir, err := filepath.EvalSymlinks(filepath.Join(s.g.dir, filepath.Dir(p))); err == nil { // recorded is where a path leads
+			at, _ := filepath.EvalSymlinks(s.g.dir)
+			dir, _ = filepath.Rel(at, dir)
+			p = filepath.Join(dir, filepath.Base(p))
+		}
 		out[p] = s.at(p)
 	}
 	return out, nil
@@ -241,6 +246,24 @@ func TestWhoTakesCheckpoints(t *testing.T) {
 		if got := g.disk.state.CheckpointAt(g.disk.state.API()[i].ID); got != n {
 			t.Errorf("before message %d of the model's history the files are c%d, want c%d", i, got, n)
 		}
+	}
+}
+
+// What a person changes after a call wrote it is not the call's, also when the call named the file through a link.
+func TestWhatOthersChangeMeanwhileIsTheirs(t *testing.T) {
+	for _, name := range []string{"a", "linked/a"} {
+		g, _ := newKeptBench(t, turn{calls: []call{write("w1", name, "1\n"), write("w2", "linked/b", "b\n"), use("l", "look", "x")}})
+		if err := os.Symlink(".", filepath.Join(g.dir, "linked")); err != nil {
+			t.Skip("links cannot be made here")
+		}
+		g.put("a", "0\n")
+		g.put("b", "0\n")
+		g.tool("look").run = func(context.Context, tool.Output, string) (tool.Result, error) {
+			g.put("a", "by a person\n")
+			return tool.Result{Text: "seen"}, nil
+		}
+		want(t, g.run("go"), "completed", "")
+		g.saves("c1 before a", "c2 before b", "c3 turn b", "c4 others a")
 	}
 }
 

@@ -369,11 +369,14 @@ func (k *Keeper) plannedHashes(calls []*task.Call) map[string]string {
 }
 
 // byAuthor divides files into those that hold what calls planned, and those that something else changed since: a
-// person, while a question of the same reply waited, or before an interrupted reply continued.
+// person, while a question of the same reply waited, or before an interrupted reply continued. A file that a call named
+// through a link holds what was planned for some file, or something else changed it.
 func byAuthor(held map[string]api.FileVersion, planned map[string]string) (own, others []task.CheckpointFile) {
+	hashes := slices.Collect(maps.Values(planned))
 	for path, v := range held {
 		f := task.CheckpointFile{Path: path, Now: v}
-		if want := planned[path]; want != "" && v.Hash != want {
+		want, named := planned[path]
+		if want != "" && v.Hash != want || !named && len(hashes) > 0 && !slices.Contains(hashes, v.Hash) {
 			others = append(others, f)
 		} else {
 			own = append(own, f)
