@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/roost-dev/roost/api"
@@ -50,29 +53,37 @@ func (b *bench) rowsOf(id string) (rows []int) {
 // A rewind into a reply puts back what the calls that go changed, and nothing of those
 // whose outcomes stay. Undo gives everything back.
 func TestRewindIntoAReplyWithFiles(t *testing.T) {
-	b := newBench(t)
-	b.put("a.txt", "a\n")
-	b.put("mine.txt", "mine\n")
-	before := b.files()
-	run, outcome, _ := b.runScript(oneReply)
-	wantOutcome(t, outcome, "completed", "")
-	id, after := run.TaskID, b.files()
-	rows := b.rowsOf(id)
-	if len(rows) != 4 {
-		t.Fatalf("rows %v", rows)
-	}
-	first := maps.Clone(before)
-	first["a.txt"] = "by the first\n"
-	second := maps.Clone(first)
-	second["b.txt"] = "by the second\n"
-	for i, stands := range []files{before, first, second, after} {
-		r := b.rewindFiles(id, fmt.Sprintf("#%d", rows[i]))
-		b.wantFiles(fmt.Sprintf("before call %d", i+1), stands)
-		if len(r.Conflicts)+len(r.Lost)+len(r.Left) > 0 {
-			t.Errorf("before call %d: %+v", i+1, r)
+	for _, dir := range []string{"", "linked/"} { // the tools name files through a link to a folder, too
+		b := newBench(t)
+		b.put("a.txt", "a\n")
+		b.put("mine.txt", "mine\n")
+		if dir != "" {
+			b.put("b.txt", "b\n")
+			if err := os.Symlink(".", filepath.Join(b.workspace, "linked")); err != nil {
+				t.Skip("links cannot be made here")
+			}
 		}
-		b.undo(id, false)
-		b.wantFiles("undone", after)
+		before := b.files()
+		run, outcome, _ := b.runScript(strings.ReplaceAll(oneReply, "path: ", "path: "+dir))
+		wantOutcome(t, outcome, "completed", "")
+		id, after := run.TaskID, b.files()
+		rows := b.rowsOf(id)
+		if len(rows) != 4 {
+			t.Fatalf("rows %v", rows)
+		}
+		first := maps.Clone(before)
+		first["a.txt"] = "by the first\n"
+		second := maps.Clone(first)
+		second["b.txt"] = "by the second\n"
+		for i, stands := range []files{before, first, second, after} {
+			r := b.rewindFiles(id, fmt.Sprintf("#%d", rows[i]))
+			b.wantFiles(fmt.Sprintf("before call %d, %s", i+1, dir), stands)
+			if len(r.Conflicts)+len(r.Lost)+len(r.Left) > 0 {
+				t.Errorf("before call %d: %+v", i+1, r)
+			}
+			b.undo(id, false)
+			b.wantFiles("undone", after)
+		}
 	}
 }
 

@@ -31,14 +31,14 @@ const twoTurns = `
 - tools: [{name: attempt_completion, input: {result: done}}]
 `
 
-// files are the contents of a workspace, by path; modes and links are in them.
+// files are the contents of a workspace, by path; links are not among them.
 type files map[string]string
 
 func (b *bench) files() files {
 	b.t.Helper()
 	out := files{}
 	err := filepath.WalkDir(b.workspace, func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+		if err != nil || d.IsDir() || d.Type()&os.ModeSymlink != 0 {
 			return err
 		}
 		rel, _ := filepath.Rel(b.workspace, path)
@@ -117,6 +117,30 @@ func reasons(s *task.State) (out []string) {
 		out = append(out, c.Reason+" "+strings.Join(names, ","))
 	}
 	return out
+}
+
+// The paths of a restore are those of the disk: absolute, through a link, or the workspace itself.
+func TestRestoreSelectsPaths(t *testing.T) {
+	b := newBench(t)
+	b.put("in/a.txt", "zero\n")
+	if err := os.Symlink("in", filepath.Join(b.workspace, "linked")); err != nil {
+		t.Skip("links cannot be made here")
+	}
+	run, outcome, _ := b.runScript(strings.ReplaceAll(twoTurns, "a.txt", "linked/a.txt"))
+	wantOutcome(t, outcome, "completed", "")
+	for _, path := range []string{"in/a.txt", "in", "linked", "linked/a.txt", ".", "./", b.workspace, filepath.Join(b.workspace, "linked")} {
+		r := b.restore(run.TaskID, checkpoints.RestoreOptions{To: "0", Paths: []string{path}, DryRun: true})
+		if !slices.ContainsFunc(r.Files, func(f api.RestoreItem) bool { return f.Path == "in/a.txt" }) {
+			t.Errorf("%s: got %+v, want in/a.txt among the files", path, r.Files)
+		}
+		d, err := b.engine.Checkpoints().Diff(context.Background(), run.TaskID, checkpoints.DiffOptions{From: "0", To: "c2", Paths: []string{path}})
+		if err != nil || len(d.Files) != 1 || len(d.Files[0].Authors) != 1 || d.Files[0].Authors[0].Tool != "write_to_file" {
+			t.Errorf("%s: got %+v, %v, want in/a.txt by write_to_file", path, d.Files, err)
+		}
+	}
+	if r := b.restore(run.TaskID, checkpoints.RestoreOptions{To: "0", Paths: []string{t.TempDir()}, DryRun: true}); len(r.Files) > 0 {
+		t.Errorf("a folder elsewhere: got %+v, want no files", r.Files)
+	}
 }
 
 // A run's checkpoints tell what each step did; each can be restored, and undo and redo

@@ -20,30 +20,32 @@ type authorsOf struct {
 
 func (f *taskFiles) authors(s *task.State) *authorsOf {
 	a := &authorsOf{s: s, files: f, written: map[string][]int{}, records: map[string][]task.FileRecord{}}
-	found := map[string]string{} // the recorded path of each path, resolved on the disk once
-	recorded := func(given string) string {
-		path, is := found[given]
+	found := map[string][]string{} // the recorded paths of each path, resolved on the disk once
+	recorded := func(given string) []string {
+		paths, is := found[given]
 		if !is {
-			path, _ = f.recordedPath(given) // one outside of what checkpoints record stays ""
-			found[given] = path
+			paths, _ = f.recordedPaths(given) // none: it is outside of what checkpoints record
+			found[given] = paths
 		}
-		return path
+		return paths
 	}
 	for i, c := range s.Calls() {
 		if !c.Started {
 			continue
 		}
 		for given := range c.Before {
-			path := recorded(given)
-			a.written[path] = append(a.written[path], i)
+			for _, path := range recorded(given) {
+				a.written[path] = append(a.written[path], i)
+			}
 		}
 	}
 	for _, r := range s.Files {
 		if r.By == "" || r.By == "command" {
 			continue
 		}
-		path := recorded(r.Path)
-		a.records[path] = append(a.records[path], r)
+		for _, path := range recorded(r.Path) {
+			a.records[path] = append(a.records[path], r)
+		}
 	}
 	return a
 }

@@ -258,11 +258,11 @@ func (svc *Service) diff(ctx context.Context, v *store.View, o DiffOptions, out 
 	list := checkpointsIn(s, f.keeper.Name())
 	options := checkpoint.DiffOptions{Stat: !o.Patch}
 	for _, given := range o.Paths {
-		path, err := f.recordedPath(given)
+		paths, err := f.recordedPaths(given)
 		if err != nil {
 			return err
 		}
-		options.Paths = append(options.Paths, path)
+		options.Paths = append(options.Paths, paths...)
 	}
 	out.From = fmt.Sprintf("c%d", from)
 	to, now, err := f.newer(ctx, s, list, o.To, options.Paths)

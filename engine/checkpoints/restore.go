@@ -127,18 +127,20 @@ func (svc *Service) planRestore(ctx context.Context, ref store.Ref, s *task.Stat
 	}
 	p.taskFiles = f
 	list := checkpointsIn(s, f.keeper.Name())
-	paths := slices.Clone(o.Paths)
-	for i, given := range paths {
-		if paths[i], err = f.recordedPath(given); err != nil {
+	var paths []string
+	for _, given := range o.Paths {
+		more, err := f.recordedPaths(given)
+		if err != nil {
 			return p, err
 		}
+		paths = append(paths, more...)
 	}
 	now, err := f.keeper.Look(ctx, checkpoint.Tracked(list, paths))
 	if err != nil {
 		return p, fmt.Errorf("read the files of task %s: %w", ref.ID, err)
 	}
 	if o.Shown != nil {
-		p.plan, err = f.planShown(ctx, s, list, paths[0], now, to.Number, *o.Shown, rule, !o.DryRun)
+		p.plan, err = f.planShown(ctx, s, list, paths, now, to.Number, *o.Shown, rule, !o.DryRun)
 	} else {
 		p.plan, err = f.keeper.Resolve(ctx, checkpoint.PlanMoment(list, to.of(f), now, paths, rule), !o.DryRun)
 	}
@@ -153,12 +155,13 @@ func (svc *Service) planRestore(ctx context.Context, ref store.Ref, s *task.Stat
 }
 
 // planShown plans to take back a difference that the caller looked at.
-func (f *taskFiles) planShown(ctx context.Context, s *task.State, list []task.CheckpointSaved, path string,
+func (f *taskFiles) planShown(ctx context.Context, s *task.State, list []task.CheckpointSaved, paths []string,
 	now map[string]api.FileVersion, from int, given api.Shown, rule checkpoint.Rule, keep bool) (checkpoint.Plan, error) {
-	to, newer, err := f.newer(ctx, s, list, given.To, []string{path})
+	to, newer, err := f.newer(ctx, s, list, given.To, paths)
 	if err != nil {
 		return checkpoint.Plan{}, err
 	}
+	path := paths[max(0, slices.IndexFunc(paths, func(p string) bool { return newer[p].Kind != "" }))]
 	older, known := checkpoint.StateAt(list, from)[path]
 	is, looked := now[path]
 	made, shown := newer[path]
@@ -592,11 +595,10 @@ func (m rewindTarget) first() int {
 func (m rewindTarget) of(f *taskFiles) checkpoint.Moment {
 	out := checkpoint.Moment{Number: m.Number, Of: maps.Clone(m.Of)}
 	for given, n := range m.named {
-		path, err := f.recordedPath(given)
-		if err != nil {
-			continue // it is outside of what checkpoints record
+		paths, _ := f.recordedPaths(given) // none: it is outside of what checkpoints record
+		for _, path := range paths {
+			earliest(out.Of, path, n)
 		}
-		earliest(out.Of, path, n)
 	}
 	return out
 }

@@ -147,13 +147,14 @@ func (f *taskFiles) close() error {
 	return f.keeper.Close()
 }
 
-// recordedPath returns a path as checkpoints record it.
-func (f *taskFiles) recordedPath(given string) (string, error) {
+// recordedPaths returns the paths under which checkpoints may record what is at a path: where it leads, and, as it may
+// be a link, itself. The workspace itself is ".".
+func (f *taskFiles) recordedPaths(given string) ([]string, error) {
 	p, err := f.ws.Resolve(given)
-	if err != nil {
-		return "", err
+	if err == nil && p.Real == f.ws.Root() {
+		return []string{"."}, nil
 	}
-	return p.Readable, nil
+	return p.RulePaths(), err
 }
 
 // holdContents keeps the contents of files at recorded paths, and of no others: the target of a link is not among them.
