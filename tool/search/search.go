@@ -246,7 +246,9 @@ func searchFile(ctx context.Context, f io.Reader, re matcher, want, most int) ([
 		if len(out) >= most {
 			return out[:most], nil
 		}
-		n++
+		if n++; n == 1 {
+			line = bytes.TrimPrefix(line, []byte("\ufeff")) // a byte order mark
+		}
 		if bytes.IndexByte(line, 0) >= 0 {
 			return nil, nil
 		}
