@@ -115,9 +115,9 @@ func TestWhatAFileCannotHold(t *testing.T) {
 
 func TestReadingOtherCodings(t *testing.T) {
 	env, _ := sandbox(t, "le", "\xff\xfea\x00\r\x00\n\x00\xac\x20", "be", "\xfe\xff\x00a\xd8\x3d\xde\x00", "half", "\xff\xfe\x00\xd8", "long", "\xff\xfe"+strings.Repeat("x\x00\n\x00", 3000),
-		"single", "caf\xe9 \x80\n", "mixed", "caf\xe9 é")
+		"single", "caf\xe9 \x80\n", "mixed", "caf\xe9 é", "marked", byteOrderMark+"a\n")
 	for name, want := range map[string]string{
-		"le": wideNote + "1 | a\r\n2 | €", "be": wideNote + "1 | a😀", "half": "Error: half begins like UTF-16", "single": singleNote + "1 | café €\n2 | ", "mixed": "1 | caf\uFFFD é",
+		"le": wideNote + "1 | a\r\n2 | €", "be": wideNote + "1 | a😀", "half": "Error: half begins like UTF-16", "single": singleNote + "1 | café €\n2 | ", "mixed": "1 | caf\uFFFD é", "marked": "1 | a\n2 | ",
 	} {
 		_, res := run(t, env, ReadFile(), call("path", name))
 		if _, text, _ := strings.Cut(res.Text, "\n"); !strings.HasPrefix(text, want) || res.IsError != strings.HasPrefix(want, "Error") {
@@ -133,6 +133,26 @@ func TestReadingOtherCodings(t *testing.T) {
 	} else if s, problem, err := Show(t.Context(), env.Workspace, p); err != nil || problem != "" || s.Binary || s.Lines != 2 || s.Text != wideNote+"1 | a\r\n2 | €" {
 		t.Errorf(`got %+v %q %v, want no error and problem = "" and not s.Binary and s.Lines = 2 and s.Text = wideNote+"1 | a\r\n2 | €"`,
 			s, problem, err)
+	}
+}
+
+// A model that writes the mark of a file, too, does not double it.
+func TestAMarkStaysOne(t *testing.T) {
+	for _, tt := range []struct {
+		tl tool.Tool
+		in []any
+	}{
+		{WriteToFile(), []any{"path", "f", "content", byteOrderMark + "A\n"}},
+		{ApplyDiff(), []any{"path", "f", "diff", diffBlock(0, byteOrderMark+"a", byteOrderMark+"A")}},
+		{ApplyDiff(), []any{"path", "f", "diff", diffBlock(0, "a", byteOrderMark+"A")}},
+		{ApplyPatch(), []any{"patch", patchOf(update("f", "-"+byteOrderMark+"a", "+"+byteOrderMark+"A"))}},
+		{Edit(), []any{"file_path", "f", "old_string", "a", "new_string", byteOrderMark + "A"}},
+	} {
+		env, root := sandbox(t, "f", byteOrderMark+"a\n")
+		run(t, env, tt.tl, call(tt.in...))
+		if got, want := fixture.ReadFile(t, filepath.Join(root, "f")), byteOrderMark+"A\n"; got != want {
+			t.Errorf("%s: got %q, want %q", tt.tl.Spec().Name, got, want)
+		}
 	}
 }
 

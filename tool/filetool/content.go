@@ -61,6 +61,9 @@ func openFile(ctx context.Context, w *workspace.Workspace, p workspace.Path) (_ 
 	}
 	// One pass hashes the file and picks the lines out of it.
 	body := io.TeeReader(io.MultiReader(bytes.NewReader(head), workspace.NewContextReader(ctx, f)), c.sum)
+	if bytes.HasPrefix(head, []byte(byteOrderMark)) { // hashed, and not shown
+		_, _ = io.CopyN(io.Discard, body, int64(len(byteOrderMark))) // it is in memory
+	}
 	coded := wideCoding(head)
 	if state.Size > MaxEdit {
 		coded = codedUTF8

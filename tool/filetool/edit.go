@@ -192,17 +192,18 @@ func (e *edit) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
 
 // change plans a new text for a file.
 func (e *edit) change(s source, text string) error {
-	data, missing, ok := s.coding.encode(s.mark + text)
+	text = s.mark + strings.TrimPrefix(text, s.mark) // the model may have given the mark, too
+	data, missing, ok := s.coding.encode(text)
 	if !ok {
 		return inexpressible(s.path, missing)
 	}
 	e.content, e.expect, e.creates = string(data), s.state.Hash, !s.state.Exists()
-	if text := othersChanged(e.env, s.path, s.state, []byte(s.whole())); text != "" {
-		e.note += text
+	if note := othersChanged(e.env, s.path, s.state, []byte(s.whole())); note != "" {
+		e.note += note
 		e.other = append(e.other, touchOf(s.state, otherSource))
 	}
 	e.ask.Before = map[string]string{s.path.Readable: planned(s.state.Hash, workspace.HashOf(data))}
-	e.ask.Diff = unified(s.path.Readable, s.whole(), s.mark+text, e.creates)
+	e.ask.Diff = unified(s.path.Readable, s.whole(), text, e.creates)
 	return nil
 }
 

@@ -210,7 +210,7 @@ func (s *patchSet) apply(ctx context.Context, sec patch.Section) error {
 		return refuse("%s Nothing was changed.", bad.Reason(name))
 	}
 	if marked {
-		text = byteOrderMark + text
+		text = byteOrderMark + strings.TrimPrefix(text, byteOrderMark)
 	}
 	if _, missing, ok := f.coding.encode(text); !ok {
 		return refuse("%v Nothing was changed.", inexpressible(f.path, missing))
