@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -257,7 +258,7 @@ type takeError struct{ error }
 func (r *repo) copy(ctx context.Context, git string, ask io.Reader, take func([20]byte, int64, io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*gitTime)
 	defer cancel()
-	cmd := command(ctx, git, r.dir, "cat-file", "--batch", "--buffer")
+	cmd := usergit.Command(ctx, git, r.dir, slices.Concat(quiet, []string{"cat-file", "--batch", "--buffer"})...)
 	cmd.Stdin = ask
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -315,15 +316,5 @@ func stream(out *bufio.Reader, take func([20]byte, int64, io.Reader) error) erro
 func run(ctx context.Context, git, dir string, in io.Reader, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, gitTime)
 	defer cancel()
-	cmd := command(ctx, git, dir, args...) // its WaitDelay ends the reading, should another process hold the pipe open
-	cmd.Stdin = in
-	data, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("git %s in %s: %w", args[0], dir, err)
-	}
-	return data, nil
-}
-
-func command(ctx context.Context, git, dir string, args ...string) *exec.Cmd {
-	return usergit.Command(ctx, git, dir, append(append([]string{}, quiet...), args...)...)
+	return usergit.Read(ctx, git, dir, in, slices.Concat(quiet, args)...)
 }

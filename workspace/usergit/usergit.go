@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -66,21 +67,42 @@ func environ(base []string) []string {
 	return append(out, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_PAGER=cat")
 }
 
-// maxOutput bounds the bytes that git may print: enough for an index of a million files.
-const maxOutput = 1 << 28
+// maxOutput bounds the bytes that git may print: enough for an index of half a million files. A small index can name
+// paths of gigabytes.
+const maxOutput = 1 << 26
 
-// read runs git and returns its output.
+// output keeps what a command prints.
+type output struct {
+	data []byte
+	full bool // there is more than maxOutput
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	if o.full = len(o.data)+len(p) > maxOutput; o.full {
+		return 0, io.ErrShortWrite
+	}
+	o.data = append(o.data, p...)
+	return len(p), nil
+}
+
+// Read runs a git command that reads in a folder (see Command), and returns its output. in is its input, or nil.
+func Read(ctx context.Context, program, dir string, in io.Reader, args ...string) ([]byte, error) {
+	cmd := Command(ctx, program, dir, args...) // its WaitDelay ends the reading, should another process hold the pipe open
+	var out, said output
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &out, &said
+	err := cmd.Run()
+	if out.full {
+		return nil, errors.New("it prints too much")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", err, bytes.TrimSpace(said.data))
+	}
+	return out.data, nil
+}
+
 func read(ctx context.Context, program, dir string, args ...string) (string, error) {
-	cmd := Command(ctx, program, dir, args...)
-	var out, said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &said
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("%w: %s", err, strings.TrimSpace(said.String()))
-	}
-	if out.Len() > maxOutput {
-		return "", errors.New("it prints too much")
-	}
-	return out.String(), nil
+	out, err := Read(ctx, program, dir, nil, args...)
+	return string(out), err
 }
 
 // Standing lists the reasons against running git in a folder without asking.

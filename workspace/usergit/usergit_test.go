@@ -1,6 +1,7 @@
 package usergit
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -304,6 +305,20 @@ func TestAWorkTreeOfAnotherRepository(t *testing.T) {
 				t.Errorf("a submodule: got %+v, want a reason in Any", s)
 			}
 		})
+	}
+}
+
+// TestOutputIsBounded: a small index of version 4 names gigabytes of paths.
+func TestOutputIsBounded(t *testing.T) {
+	if filepath.Separator != '/' {
+		t.Skip("the git of this test is a script")
+	}
+	git := filepath.Join(t.TempDir(), "git")
+	for size, want := range map[int]string{maxOutput: "<nil>", maxOutput + 1: "it prints too much"} {
+		put(t, git, fmt.Sprintf("#!/bin/sh\nexec head -c %d /dev/zero\n", size), 0o700)
+		if out, err := Read(t.Context(), git, t.TempDir(), nil, "ls-files"); fmt.Sprint(err) != want || err == nil && len(out) != size {
+			t.Errorf("%d bytes: got %d bytes, %v, want %s", size, len(out), err, want)
+		}
 	}
 }
 
