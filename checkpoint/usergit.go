@@ -8,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -111,7 +113,10 @@ func (u *userGit) find() string {
 func (u *userGit) refresh(ctx context.Context, root string, tops map[string]string) {
 	have := map[string]*repo{}
 	git := u.find()
-	for top, dir := range tops {
+	order := slices.Sorted(maps.Keys(tops)) // with a repository that is left out, contents that an earlier survey found in it are lost
+	sort.SliceStable(order, func(i, j int) bool { return u.repos[order[i]] != nil && u.repos[order[j]] == nil })
+	for _, top := range order {
+		dir := tops[top]
 		if git == "" || len(have) >= maxRepos {
 			break
 		}

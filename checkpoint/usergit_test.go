@@ -228,6 +228,30 @@ func TestTheRepositoryGoesWithTheCommand(t *testing.T) {
 	l.wantChange(got, "b", "not in git", "")
 }
 
+// With more repositories than are read, the same ones are read before and after a command.
+func TestMoreRepositoriesThanAreRead(t *testing.T) {
+	l := newBench(t, Options{})
+	l.write("r/x", "clean")
+	l.commitAll(l.at("r"))
+	repos := []string{"r"}
+	for i := range maxRepos + 2 {
+		dir := fmt.Sprintf("r%d", i)
+		l.must(os.CopyFS(l.at(dir), os.DirFS(l.at("r"))))
+		l.write(dir+"/x", "clean in "+dir)
+		gitIn(t, l.at(dir), "commit", "-qam", dir)
+		repos = append(repos, dir)
+	}
+	got := l.during(func() {
+		gitIn(t, l.root, "clone", "-q", "r", "before-all-others")
+		for _, dir := range repos {
+			l.write(dir+"/x", "changed")
+		}
+	})
+	for _, dir := range repos[1:] {
+		l.wantChange(got, dir+"/x", "clean in "+dir, "changed")
+	}
+}
+
 // Line ends and filters change what git stores; a file counts as held only when the bytes
 // on disk are in its objects.
 func TestBytesAreJudgedNotMeaning(t *testing.T) {
