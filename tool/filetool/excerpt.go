@@ -24,8 +24,11 @@ type excerpt struct {
 const defaultLines = 2000
 
 // maxShown bounds the bytes of a file in one answer: no model takes more, and the model may choose any number of
-// lines.
-const maxShown = 1 << 20
+// lines. A line counts with its number.
+const (
+	maxShown   = 1 << 20
+	numberSize = 8
+)
 
 // sliceLines reads lines offset (from 0) to offset+limit and counts the rest. It keeps in memory only what it shows,
 // and drops the rest of a long line. When the lines would exceed maxShown bytes it shows fewer.
@@ -36,7 +39,7 @@ func sliceLines(r io.Reader, offset, limit int) (excerpt, error) {
 	take := func(line []byte) {
 		if n >= offset && n-offset < limit && size < maxShown {
 			kept = append(kept, linetext.Shorten(string(line)))
-			size += len(kept[len(kept)-1])
+			size += len(kept[len(kept)-1]) + numberSize
 		}
 		n++
 	}
@@ -188,7 +191,7 @@ func indentLines(text string, o indentOptions) excerpt {
 	}
 	full := false
 	for i, size := first, 0; i <= last; i++ {
-		if size += min(len(lines[i]), 4*linetext.MaxLine); size > maxShown && i > first {
+		if size += min(len(lines[i]), 4*linetext.MaxLine) + numberSize; size > maxShown && i > first {
 			last, full = i-1, true
 		}
 	}

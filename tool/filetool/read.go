@@ -100,7 +100,7 @@ func (r *readPlan) Run(ctx context.Context, _ tool.Output) (tool.Result, error) 
 	}
 	var res tool.Result
 	var texts []string
-	bad := 0
+	bad, size := 0, 0
 	for i, p := range r.paths {
 		// Judge the path again: a link in it may have changed since Plan.
 		now, err := r.env.Workspace.Resolve(p.Given)
@@ -113,6 +113,8 @@ func (r *readPlan) Run(ctx context.Context, _ tool.Output) (tool.Result, error) 
 			err = refusal(denied(now.Readable).Text)
 		case now.Outside && !p.Outside:
 			err = refusal("the path now leads out of the workspace. Call the tool again.")
+		case size >= maxShown:
+			err = refusal("it was not read: the answer is full. Read it in another call.")
 		default:
 			text, err = r.read(ctx, r.reqs[i], now, &res)
 		}
@@ -123,6 +125,7 @@ func (r *readPlan) Run(ctx context.Context, _ tool.Output) (tool.Result, error) 
 			return tool.Result{}, err
 		}
 		texts = append(texts, "File: "+tool.SafeName(p.Readable)+"\n"+text)
+		size += len(text)
 	}
 	res.Text = strings.Join(texts, "\n\n---\n\n")
 	res.IsError = bad == len(r.paths)
@@ -182,11 +185,13 @@ func (r request) choose(body io.Reader) (string, error) {
 		return indentLines(string(all), r.options).toolText(true, r.offset, r.limit), nil
 	}
 	var parts []string
+	size := 0
 	for _, g := range r.ranges {
-		text, err := sliceRange(bytes.NewReader(all), g)
-		if err != nil {
-			return "", err
+		text := fmt.Sprintf("[... lines %d-%d are not shown: the answer is full]", g[0], g[1])
+		if size < maxShown {
+			text, _ = sliceRange(bytes.NewReader(all), g) // it is in memory
 		}
+		size += len(text)
 		parts = append(parts, text)
 	}
 	return strings.Join(parts, "\n\n"), nil

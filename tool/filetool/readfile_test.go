@@ -70,10 +70,11 @@ func TestAnAnswerIsBounded(t *testing.T) {
 		in   json.RawMessage
 		says string
 	}{
-		{"lines", call("path", "wide", "limit", 1e15), "To read more: Use the read_file tool with offset=526 and limit="},
-		{"from an offset", call("path", "wide", "offset", 100, "limit", 1e15), "Showing lines 100-624 of 3001"},
-		{"a range", call("path", "wide", "start_line", 1, "end_line", 1000000), "go on with line 526 of 3001]"},
-		{"ranges", json.RawMessage(`{"files":[{"path":"wide","line_ranges":[[1,600],[2,3]]}]}`), "go on with line 526 of 3001]"},
+		{"lines", call("path", "wide", "limit", 1e15), "To read more: Use the read_file tool with offset=524 and limit="},
+		{"from an offset", call("path", "wide", "offset", 100, "limit", 1e15), "Showing lines 100-622 of 3001"},
+		{"a range", call("path", "wide", "start_line", 1, "end_line", 1000000), "go on with line 524 of 3001]"},
+		{"ranges", json.RawMessage(`{"files":[{"path":"wide","line_ranges":[[1,600],[2,3]]}]}`), "go on with line 524 of 3001]"},
+		{"a range again and again", json.RawMessage(`{"files":[{"path":"wide","line_ranges":[[1,600],[1,600],[1,600],[7,9]]}]}`), "[... lines 7-9 are not shown: the answer is full]"},
 		{"a block", call("path", "wide", "mode", "indentation", "limit", 1e15, "indentation", map[string]any{"anchor_line": 1, "include_siblings": true}), "File content truncated"},
 	} {
 		_, res := run(t, env, ReadFile(), tt.in)
@@ -83,6 +84,21 @@ func TestAnAnswerIsBounded(t *testing.T) {
 		if len(res.Files) != 1 || res.Files[0].Hash != workspace.HashOf([]byte(wide)) {
 			t.Errorf("%s: the hash is not that of the whole file", tt.name)
 		}
+	}
+	// Blank lines have a size, too, and so have several files together.
+	fixture.WriteFile(t, filepath.Join(root, "blank"), strings.Repeat("\n", 3<<20))
+	fixture.WriteFile(t, filepath.Join(root, "short"), strings.Repeat("x\n", 3<<20))
+	for _, in := range []json.RawMessage{
+		call("path", "blank", "limit", 1e15),
+		call("path", "short", "mode", "indentation", "limit", 1e15, "indentation", map[string]any{"anchor_line": 1, "include_siblings": true}),
+	} {
+		if _, res := run(t, env, ReadFile(), in); len(res.Text) > 2*maxShown || !strings.Contains(res.Text, "Showing lines 1-1") {
+			t.Errorf("%s: %d bytes, %.200q, want at most %d", in, len(res.Text), res.Text, 2*maxShown)
+		}
+	}
+	_, many := run(t, env, ReadFile(), json.RawMessage(`{"files":["wide"`+strings.Repeat(`,{"path":"wide","limit":9000}`, 9)+`,"blank"]}`))
+	if len(many.Text) > 3*maxShown || many.IsError || !strings.Contains(many.Text, "File: blank\nError: it was not read: the answer is full. Read it in another call.") {
+		t.Errorf("many files: %d bytes, %.200q", len(many.Text), many.Text[max(0, len(many.Text)-200):])
 	}
 	// One endless line, without the memory for it.
 	if err := os.Truncate(filepath.Join(root, "wide"), 0); err != nil {
