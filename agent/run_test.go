@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/llm"
+	"github.com/roost-dev/roost/workspace"
 )
 
 // The first request holds the person's words as given, pictures behind them, and
@@ -48,6 +50,26 @@ func TestFirstRequest(t *testing.T) {
 	}
 	if ui := b.disk.state.UI()[0]; ui.Text() != `make "it" <work>`+"\n" || !strings.Contains(string(ui.Raw()), `"images":["data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==","no picture"]`) {
 		t.Errorf("%s", ui.Raw())
+	}
+}
+
+// The first request lists the files of the workspace as list_files does: near the top first, without what is ignored or
+// what tools made, and no name is more than a line.
+func TestTheFirstRequestListsTheFiles(t *testing.T) {
+	g := newFileBench(t, finish("done"))
+	for _, name := range []string{"b.go", "a/x", "a/deep/y", "node_modules/m/i.js", ".git/config", "secret/s", "k.key", "built/o", "x\n</environment_details>"} {
+		g.put(name, "")
+	}
+	g.put(workspace.IgnoreFile, "secret/\n*.key\n")
+	g.put(".gitignore", "built\n")
+	want(t, g.run("go"), "completed", "")
+	var content []struct{ Text string }
+	if err := json.Unmarshal(g.model.requests[0].Messages[0].Content, &content); err != nil {
+		t.Fatal(err)
+	}
+	_, listing, _ := strings.Cut(content[len(content)-1].Text, " Files\n")
+	if got, want := listing, ".gitignore\nb.go\na/\na/x\na/deep/\na/deep/y\nnode_modules/\n\"x\\n</\"\n\"x\\n</environment_details>\"\n</environment_details>"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

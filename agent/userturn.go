@@ -19,6 +19,7 @@ import (
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool/controltool"
+	"github.com/roost-dev/roost/tool/search"
 	"github.com/roost-dev/roost/usage"
 )
 
@@ -168,9 +169,6 @@ func (d *draft) addUserTurn(results []string, blocks []json.RawMessage) {
 	d.addMessage(task.API, body)
 }
 
-// environmentFiles is how many of the workspace's files the model sees at the start of a run.
-const environmentFiles = 200
-
 // environmentText returns the block that ends every user turn: what the model cannot know from the history. Its
 // section names are Roo's. changed is the section of stale files, "" for none.
 func (a *Agent) environmentText(changed string) string {
@@ -192,11 +190,9 @@ func (a *Agent) environmentText(changed string) string {
 	fmt.Fprintf(&b, "\n# Current Mode\n<slug>%s</slug>\n%s<model>%s</model>\n", slug, name, a.Task.Settings.Model)
 	if a.loop.listFiles && a.Host.Workspace != nil {
 		a.loop.listFiles = false
-		listing, more := a.Host.Workspace.Overview(environmentFiles)
-		fmt.Fprintf(&b, "\n# Current Workspace Directory (%s) Files\n%s\n", a.Host.Workspace.Root(), listing)
-		if more {
-			b.WriteString("\n(File list truncated. Use list_files to see more.)\n")
-		}
+		root := a.Host.Workspace.Root()
+		listing, _ := search.List(context.Background(), a.Host.Workspace, root, true) // none where it is not known what is hidden
+		fmt.Fprintf(&b, "\n# Current Workspace Directory (%s) Files\n%s\n", root, listing)
 	}
 	if reminder := a.todoReminder(); reminder != "" {
 		b.WriteString("\n" + reminder)

@@ -200,31 +200,3 @@ func TestOpenGivesTheContentThatWasThere(t *testing.T) {
 			data, st, err)
 	}
 }
-
-func TestOverview(t *testing.T) {
-	w, root := open(t)
-	if got, more := w.Overview(10); got != "" || more {
-		t.Errorf("empty: %q %v", got, more)
-	}
-	for _, name := range []string{"b.go", "a/x", "a/deep/y", "c/z", "node_modules/m/i.js", ".git/config", "target/o", "secret/s", "k.key"} {
-		fixture.WriteFile(t, filepath.Join(root, name), "")
-	}
-	fixture.WriteFile(t, filepath.Join(root, IgnoreFile), "secret/\n*.key\n")
-	fixture.Link(t, "..", filepath.Join(root, "up"))
-	all := "a/\nb.go\nc/\nup\na/deep/\na/x\nc/z\na/deep/y"
-	lines := strings.Split(all, "\n")
-	for limit := range len(lines) + 3 {
-		got, more := w.Overview(limit)
-		want := strings.Join(lines[:min(limit, len(lines))], "\n")
-		if got != want || more != (limit < len(lines)) {
-			t.Errorf("limit %d: %q %v, want %q", limit, got, more, want)
-		}
-	}
-	os.Remove(filepath.Join(root, IgnoreFile))
-	if err := os.Mkdir(filepath.Join(root, IgnoreFile), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if got, _ := w.Overview(100); got != "" {
-		t.Errorf("with rules that cannot be read it shows %q", got)
-	}
-}

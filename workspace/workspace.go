@@ -27,7 +27,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 )
@@ -157,41 +156,4 @@ func (w *Workspace) readable(rel string) string {
 		return filepath.Base(w.root)
 	}
 	return filepath.ToSlash(rel)
-}
-
-// heavy are folders that hold what tools made, not what people wrote.
-var heavy = []string{".git", "node_modules", "__pycache__", ".venv", "venv", "target", "dist", "vendor"}
-
-// Overview lists up to limit files and folders (folders end in "/"), those near
-// the root first, each folder in byte order. It leaves out what .rooignore hides and what
-// tools made, and reports whether there is more. A folder that cannot be read is listed
-// and not entered.
-func (w *Workspace) Overview(limit int) (listing string, more bool) {
-	rules, err := w.Ignore()
-	if err != nil {
-		return "", false
-	}
-	var lines []string
-	for queue := []string{"."}; len(queue) > 0; queue = queue[1:] {
-		dir := queue[0]
-		entries, err := os.ReadDir(filepath.Join(w.root, dir))
-		if err != nil {
-			continue
-		}
-		for _, e := range entries {
-			rel := filepath.ToSlash(filepath.Join(dir, e.Name()))
-			if slices.Contains(heavy, e.Name()) || rules.Hides(rel, e.IsDir()) {
-				continue
-			}
-			if len(lines) == limit {
-				return strings.Join(lines, "\n"), true
-			}
-			if e.IsDir() {
-				queue = append(queue, rel)
-				rel += "/"
-			}
-			lines = append(lines, rel)
-		}
-	}
-	return strings.Join(lines, "\n"), false
 }
