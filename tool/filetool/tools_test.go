@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -458,6 +459,19 @@ func TestCancel(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(root, ".*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// A folder with many files under very many rules is given up, too.
+func TestCancelAmongManyRules(t *testing.T) {
+	env, root := sandbox(t, ".gitignore", strings.Repeat("b\n", 1<<18))
+	for i := range 190 {
+		fixture.WriteFile(t, filepath.Join(root, fmt.Sprint("f", i)), "")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := ListFiles().Plan(ctx, env, call("path", ".", "recursive", false)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
 	}
 }
 

@@ -354,9 +354,6 @@ func (w walker) walk(ctx context.Context, fn visit) error {
 		} else {
 			f, queue = queue[len(queue)-1], queue[:len(queue)-1]
 		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		entries, err := w.ws.ReadDir(f.abs, maxFolder)
 		if err != nil {
 			if f.abs == w.base || tool.ContextError(err) != nil {
@@ -370,6 +367,9 @@ func (w walker) walk(ctx context.Context, fn visit) error {
 		}
 		var sub []folder
 		for _, d := range entries {
+			if err := ctx.Err(); err != nil {
+				return err // here, because a repository may have very many rules
+			}
 			abs := filepath.Join(f.abs, d.Name())
 			if d.Name() == ".git" || hiddenByGit(own, abs, d.IsDir()) {
 				continue
