@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -282,6 +284,18 @@ func TestACallerWhoGivesUp(t *testing.T) {
 	s := l.survey()
 	if _, err := s.Changes(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("changes: %v", err)
+	}
+	for i := range 200 {
+		l.write(fmt.Sprint("f", i), "")
+	}
+	l.write(".gitignore", strings.Repeat("b\n", 1<<18)) // each file takes long
+	ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	g, err := l.k.open()
+	l.must(err)
+	defer g.Close()
+	if _, err := l.k.walk(ctx, g, nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a walk among very many rules: got %v, want %v", err, context.DeadlineExceeded)
 	}
 }
 

@@ -432,9 +432,6 @@ type child struct {
 
 // folder walks one folder, whose recorded path is "" or ends in "/". In a hidden folder it visits only known paths.
 func (w *walker) folder(ctx context.Context, dir *os.Root, prefix string, layers []layer, hidden bool) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	if prefix != "" {
 		w.out.dirs = append(w.out.dirs, prefix)
 	}
@@ -481,6 +478,9 @@ func (w *walker) folder(ctx context.Context, dir *os.Root, prefix string, layers
 		layers = w.addRules(layers, layer{dir: prefix}, dir, prefix, ".gitignore")
 	}
 	for _, c := range children {
+		if err := ctx.Err(); err != nil {
+			return err // here, because a repository may have very many rules
+		}
 		p := prefix + c.key
 		if !c.info.IsDir() {
 			if (hidden || w.hides(layers, p, false)) && !w.wanted(p) {
