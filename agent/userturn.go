@@ -169,6 +169,9 @@ func (d *draft) addUserTurn(results []string, blocks []json.RawMessage) {
 	d.addMessage(task.API, body)
 }
 
+// listTime bounds the listing of the workspace at the start of a run.
+const listTime = 5 * time.Second
+
 // environmentText returns the block that ends every user turn: what the model cannot know from the history. Its
 // section names are Roo's. changed is the section of stale files, "" for none.
 func (a *Agent) environmentText(changed string) string {
@@ -191,7 +194,9 @@ func (a *Agent) environmentText(changed string) string {
 	if a.loop.listFiles && a.Host.Workspace != nil {
 		a.loop.listFiles = false
 		root := a.Host.Workspace.Root()
-		listing, _ := search.List(context.Background(), a.Host.Workspace, root, true) // none where it is not known what is hidden
+		ctx, cancel := context.WithTimeout(context.Background(), listTime)
+		listing, _ := search.List(ctx, a.Host.Workspace, root, true) // none where it is not known what is hidden
+		cancel()
 		fmt.Fprintf(&b, "\n# Current Workspace Directory (%s) Files\n%s\n", root, listing)
 	}
 	if reminder := a.todoReminder(); reminder != "" {
