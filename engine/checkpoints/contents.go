@@ -257,12 +257,8 @@ func (svc *Service) diff(ctx context.Context, v *store.View, o DiffOptions, out 
 	defer func() { err = errors.Join(err, f.close()) }()
 	list := checkpointsIn(s, f.keeper.Name())
 	options := checkpoint.DiffOptions{Stat: !o.Patch}
-	for _, given := range o.Paths {
-		paths, err := f.recordedPaths(given)
-		if err != nil {
-			return err
-		}
-		options.Paths = append(options.Paths, paths...)
+	if options.Paths, err = f.recordedPaths(o.Paths...); err != nil {
+		return err
 	}
 	out.From = fmt.Sprintf("c%d", from)
 	to, now, err := f.newer(ctx, s, list, o.To, options.Paths)

@@ -127,13 +127,9 @@ func (svc *Service) planRestore(ctx context.Context, ref store.Ref, s *task.Stat
 	}
 	p.taskFiles = f
 	list := checkpointsIn(s, f.keeper.Name())
-	var paths []string
-	for _, given := range o.Paths {
-		more, err := f.recordedPaths(given)
-		if err != nil {
-			return p, err
-		}
-		paths = append(paths, more...)
+	paths, err := f.recordedPaths(o.Paths...)
+	if err != nil {
+		return p, err
 	}
 	now, err := f.keeper.Look(ctx, checkpoint.Tracked(list, paths))
 	if err != nil {

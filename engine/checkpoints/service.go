@@ -147,14 +147,20 @@ func (f *taskFiles) close() error {
 	return f.keeper.Close()
 }
 
-// recordedPaths returns the paths under which checkpoints may record what is at a path: where it leads, and, as it may
-// be a link, itself. The workspace itself is ".".
-func (f *taskFiles) recordedPaths(given string) ([]string, error) {
-	p, err := f.ws.Resolve(given)
-	if err == nil && p.Real == f.ws.Root() {
-		return []string{"."}, nil
+// recordedPaths returns the paths under which checkpoints may record what is at some paths: where each leads, and, as it
+// may be a link, itself. The workspace itself is ".".
+func (f *taskFiles) recordedPaths(given ...string) (out []string, err error) {
+	for _, path := range given {
+		p, err := f.ws.Resolve(path)
+		if err != nil {
+			return nil, err
+		}
+		if p.Real == f.ws.Root() {
+			p = workspace.Path{Readable: "."}
+		}
+		out = append(out, p.RulePaths()...)
 	}
-	return p.RulePaths(), err
+	return out, nil
 }
 
 // holdContents keeps the contents of files at recorded paths, and of no others: the target of a link is not among them.
