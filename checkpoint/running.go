@@ -68,16 +68,11 @@ func (k *Keeper) Interrupted(ctx context.Context, task, call string) (*Survey, e
 	if !ok {
 		return nil, nil
 	}
-	// Contents that the survey relies on may be in the store of an earlier version.
-	if err := k.carryFirst(ctx); err != nil {
-		return nil, fmt.Errorf("look at the files of %s after a command that was interrupted: %w", k.w.Root(), err)
-	}
 	s := &Survey{
 		k: k, base: base, file: name, until: info.ModTime().Add(Brief), took: info.ModTime().Sub(base.made),
 		release: sync.OnceFunc(k.store.Keep()),
 	}
 	err = k.withTurn(ctx, func() error {
-		k.load()
 		if k.last == nil {
 			k.last = &scan{list: slices.Clone(base.list)}
 		}

@@ -93,10 +93,6 @@ func (u Unheld) HiddenText() string {
 func (k *Keeper) Survey(ctx context.Context) (*Survey, error) {
 	s := &Survey{k: k, release: sync.OnceFunc(k.store.Keep())}
 	err := k.withTurn(ctx, func() error {
-		if err := k.carryFirst(ctx); err != nil {
-			return err
-		}
-		k.load()
 		sc, trouble, err := k.scan(ctx, nil)
 		if err != nil {
 			return err
@@ -119,6 +115,10 @@ func (k *Keeper) withTurn(ctx context.Context, do func() error) error {
 		return ctx.Err()
 	}
 	defer func() { <-k.turn }()
+	if err := k.carryFirst(ctx); err != nil { // contents that a survey relies on may be in the store of an earlier version
+		return err
+	}
+	k.load()
 	return do()
 }
 
