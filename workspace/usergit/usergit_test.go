@@ -66,6 +66,22 @@ func TestAnOrdinaryRepositoryIsFine(t *testing.T) {
 			t.Errorf("workspace in a repository, %s: %+v", at, s)
 		}
 	}
+	// A submodule has its settings, core.worktree among them, elsewhere, and so has a further working tree.
+	fixture.Git(t, dir, "-c", "protocol.file.allow=always", "submodule", "add", "-q", workspace(t), "sub/mod")
+	fixture.Git(t, dir, "commit", "-qm", "a submodule")
+	fixture.Git(t, dir, "config", "--unset", "submodule.sub/mod.url") // no server: only hooks would be asked for
+	fixture.Git(t, filepath.Join(dir, "sub", "mod"), "remote", "remove", "origin")
+	tree := filepath.Join(t.TempDir(), "tree")
+	fixture.Git(t, dir, "worktree", "add", "-q", tree)
+	tree, err := filepath.EvalSymlinks(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []string{dir, tree, filepath.Join(dir, "sub", "mod")} {
+		if s := Judge(t.Context(), at, at); s != (Standing{}) {
+			t.Errorf("%s: got %+v, want %+v", at, s, Standing{})
+		}
+	}
 	if plain := t.TempDir(); Judge(t.Context(), plain, plain) != (Standing{}) {
 		t.Errorf("no repository: %+v", Judge(t.Context(), plain, plain))
 	}
