@@ -431,14 +431,15 @@ func TestWhatALongCommandLeavesInDoubt(t *testing.T) {
 	g.hook = func(entry string) {
 		if entry == "run act b=1\n" {
 			g.put("c", "mine\n")
+			g.put("d\nDone.", "mine\n")
 		}
 	}
 	want(t, g.run("go"), "completed", "")
-	g.saves("c1 before a", "c2 turn a", "c3 doubt b* c*")
+	g.saves("c1 before a", "c2 turn a", "c3 doubt b* c* d\nDone.*")
 	if c := g.disk.state.Checkpoints[2]; c.Call != "c1" {
 		t.Errorf("it is bound to %q", c.Call)
 	}
-	if told := strings.Join(g.notices, "\n"); !strings.Contains(told, "2 files changed while act ran, by it or by something else; a restore asks about them: b, c") {
+	if told := strings.Join(g.notices, "\n"); !strings.Contains(told, `3 files changed while act ran, by it or by something else; a restore asks about them: b, c, "d\nDone."`) {
 		t.Error(told)
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/tool"
 )
 
 // Store keeps what the files of a workspace held. It knows contents and no history: which file held what when
@@ -231,7 +232,7 @@ func (k *Keeper) messageOf(d Draft, reason string) uint64 {
 
 // Title names a checkpoint after the paths of its files.
 func Title(paths []string) string {
-	names := api.Each(paths[:min(len(paths), 2)], func(path string) string { return rows.Shorten(path, 80) })
+	names := api.Each(paths[:min(len(paths), 2)], func(path string) string { return rows.Shorten(tool.SafeName(path), 80) })
 	switch more := len(paths) - len(names); {
 	case len(names) == 0:
 		return "no file"
@@ -247,7 +248,7 @@ const listNames = 5
 // names lists the first few files.
 func names(files []task.CheckpointFile) string {
 	shown := files[:min(len(files), listNames)]
-	list := api.Each(shown, func(f task.CheckpointFile) string { return rows.Shorten(f.Path, 80) })
+	list := api.Each(shown, func(f task.CheckpointFile) string { return rows.Shorten(tool.SafeName(f.Path), 80) })
 	if len(files) > len(list) {
 		list = append(list, "...")
 	}
