@@ -12,7 +12,8 @@
 //
 // Limits: a change that keeps size, times, inode and mode of a file is not seen (where the system keeps change times
 // only root can make one); letter case of paths is taken as given; files that .gitignore hides are examined only when
-// they are known; owners, attributes and access lists are not kept.
+// they are known; owners, attributes and access lists are not kept; a command that removes a repository removes with it
+// the contents that only that had.
 package checkpoint
 
 import (
