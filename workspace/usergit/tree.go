@@ -1,7 +1,6 @@
 package usergit
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/internal/lazyregexp"
+	"github.com/roost-dev/roost/workspace/shell"
 )
 
 // Tree is the data that another machine needs to make a work tree again: a commit that a remote has, and which files differ.
@@ -175,13 +175,13 @@ func Clone(ctx context.Context, t Tree, dir string) (err error) {
 		cmd := command(ctx, git, dir, slices.Concat(cloning, args))
 		cmd.Env = append(cmd.Env, "GIT_ALLOW_PROTOCOL="+protocol(t.Remote), "GIT_SSH_COMMAND=ssh -oBatchMode=yes",
 			"SSH_ASKPASS_REQUIRE=never", "GIT_LFS_SKIP_SMUDGE=1")
-		var out bytes.Buffer
+		out := shell.Beginning{Most: maxSaid} // the server may say as much as it likes
 		cmd.Stderr = &out
 		if err := cmd.Run(); err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(out.String()))
+			return fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(out.Text()))
 		}
 		return nil
 	}

@@ -68,36 +68,24 @@ func environ(base []string) []string {
 }
 
 // maxOutput bounds the bytes that git may print: enough for an index of half a million files. A small index can name
-// paths of gigabytes.
-const maxOutput = 1 << 26
-
-// output keeps what a command prints.
-type output struct {
-	data []byte
-	full bool // there is more than maxOutput
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	if o.full = len(o.data)+len(p) > maxOutput; o.full {
-		return 0, io.ErrShortWrite
-	}
-	o.data = append(o.data, p...)
-	return len(p), nil
-}
+// paths of gigabytes. maxSaid bounds its messages.
+const (
+	maxOutput = 1 << 26
+	maxSaid   = 1 << 16
+)
 
 // Read runs a git command that reads in a folder (see Command), and returns its output. in is its input, or nil.
 func Read(ctx context.Context, program, dir string, in io.Reader, args ...string) ([]byte, error) {
 	cmd := Command(ctx, program, dir, args...) // its WaitDelay ends the reading, should another process hold the pipe open
-	var out, said output
+	out, said := shell.Beginning{Most: maxOutput}, shell.Beginning{Most: maxSaid}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &out, &said
-	err := cmd.Run()
-	if out.full {
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, bytes.TrimSpace(said.Kept))
+	}
+	if out.Cut {
 		return nil, errors.New("it prints too much")
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s", err, bytes.TrimSpace(said.data))
-	}
-	return out.data, nil
+	return out.Kept, nil
 }
 
 func read(ctx context.Context, program, dir string, args ...string) (string, error) {
