@@ -403,21 +403,26 @@ func TestCheckpointsAcrossRestarts(t *testing.T) {
 // After a restore the model is told which files of those that it knows are others now,
 // and that it was a restore.
 func TestARestoreIsTold(t *testing.T) {
-	g, s := newKeptBench(t, turn{calls: []call{write("w1", "a", "1\n")}}, turn{calls: []call{{"q", "ask_followup_question", `{"question":"Well?","follow_up":[]}`}}})
-	g.put("a", "0\n")
-	g.agent.User.Asker = g.person(agent.Answer{}, agent.ErrUnattended)
-	g.run("go")
-	now, was := s.at("a"), g.disk.state.Checkpoints[0].Files[0].Now
-	g.put("a", "0\n")
-	g.must(g.disk.Commit(context.Background(), task.RestoreBegun{Restore: "r", To: 1, Safety: 2, Files: []task.RestoreFile{{Path: "a", From: now, To: was}}}))
-	g.must(g.disk.Commit(context.Background(), task.RestoreEnded{Restore: "r", Outcome: task.RestoreDone, Files: 1}))
-	g.agent.Host.Workspace, g.agent.Host.Checkpoints = g.ws, s
-	want(t, g.start(agent.Input{Text: "fine"}), "completed", "")
-	if got := strings.Join(g.changes(), ", "); !strings.Contains(got, "a user_edited restore") {
-		t.Error(got)
-	}
-	if told := strings.Join(g.notices, "\n"); !strings.Contains(told, "restored a checkpoint") {
-		t.Error(told)
+	for _, name := range []string{"a", "linked/a"} {
+		g, s := newKeptBench(t, turn{calls: []call{write("w1", name, "1\n")}}, turn{calls: []call{{"q", "ask_followup_question", `{"question":"Well?","follow_up":[]}`}}})
+		if err := os.Symlink(".", filepath.Join(g.dir, "linked")); err != nil {
+			t.Skip("links cannot be made here")
+		}
+		g.put("a", "0\n")
+		g.agent.User.Asker = g.person(agent.Answer{}, agent.ErrUnattended)
+		g.run("go")
+		now, was := s.at("a"), g.disk.state.Checkpoints[0].Files[0].Now
+		g.put("a", "0\n")
+		g.must(g.disk.Commit(context.Background(), task.RestoreBegun{Restore: "r", To: 1, Safety: 2, Files: []task.RestoreFile{{Path: "a", From: now, To: was}}}))
+		g.must(g.disk.Commit(context.Background(), task.RestoreEnded{Restore: "r", Outcome: task.RestoreDone, Files: 1}))
+		g.agent.Host.Workspace, g.agent.Host.Checkpoints = g.ws, s
+		want(t, g.start(agent.Input{Text: "fine"}), "completed", "")
+		if got := strings.Join(g.changes(), ", "); !strings.Contains(got, name+" user_edited restore") {
+			t.Error(got)
+		}
+		if told := strings.Join(g.notices, "\n"); !strings.Contains(told, "restored a checkpoint") {
+			t.Error(told)
+		}
 	}
 }
 

@@ -179,7 +179,7 @@ func (t *Tracker) authors(files []File, delegated bool) []author {
 			out[i].by = "other"
 		case delegated:
 			out[i] = author{by: "subtask", words: " by a subtask"}
-		case t.commandRan && slices.Contains(t.doubtful, f.known.Path):
+		case t.commandRan && slices.Contains(t.doubtful, f.path.RealReadable):
 			out[i] = author{by: "command", words: " while a command ran, by it or by another program"}
 		case t.commandRan:
 			out[i] = author{by: "command", words: " by a command"}
@@ -249,7 +249,7 @@ func (t *Tracker) isRestored(f File) bool {
 			continue
 		}
 		for _, e := range c.Files {
-			if e.Path == f.known.Path {
+			if e.Path == f.path.RealReadable { // a checkpoint records where a path leads
 				return e.Now.Kind == api.KindGone && f.now.Status == workspace.Missing ||
 					e.Now.Hash != "" && e.Now.Hash == f.now.State.Hash
 			}
