@@ -393,6 +393,7 @@ type walker struct {
 	base  *scan    // the survey before a command; nil for the walk of such a survey
 	out   *scan
 	max   int
+	room  int64 // bytes of rules that may still be read
 
 	old []entry // the part of the newest survey that the walk has not reached
 }
@@ -411,7 +412,7 @@ func (k *Keeper) walk(ctx context.Context, g *openRoot, base *scan) (*scan, erro
 		slices.Sort(known)
 		known = slices.Compact(known)
 	}
-	w := &walker{k: k, known: known, base: base, max: k.o.MaxWalk, out: &scan{known: known, rules: map[string]*compiled{}}}
+	w := &walker{k: k, known: known, base: base, max: k.o.MaxWalk, room: maxAllRules, out: &scan{known: known, rules: map[string]*compiled{}}}
 	if k.last != nil {
 		w.old = k.last.list
 		w.out.list = make([]entry, 0, len(k.last.list)+64)
@@ -658,15 +659,20 @@ func (w *walker) addRules(layers []layer, l layer, dir *os.Root, at, name string
 	return append(layers[:len(layers):len(layers)], l) // a new slice: siblings share the one before
 }
 
-// maxRules bounds a file of rules in bytes.
-const maxRules = 1 << 20
+// Bounds of the files of rules in bytes: of one, and of all that one walk reads. Rules take much more memory than their
+// text, and a small repository can hold a file of them in very many folders. Further files count as missing.
+const (
+	maxRules    = 1 << 20
+	maxAllRules = 4 << 20
+)
 
 // rules reads a file of rules, unless the file has not changed since the last read.
 func (w *walker) rules(dir *os.Root, name, key string) *compiled {
 	info, err := dir.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxRules {
+	if err != nil || !info.Mode().IsRegular() || info.Size() > min(maxRules, w.room) {
 		return nil
 	}
+	w.room -= info.Size()
 	now := statOf(info)
 	if have, ok := w.k.rules[key]; ok && have.stat == now && now.settled(have.read) {
 		return &have

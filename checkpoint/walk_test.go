@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -137,4 +138,18 @@ func TestDeepFolders(t *testing.T) {
 	got := l.during(func() { l.write(deep+"f", "2"); l.write(deep+"g", "3") })
 	l.wantChange(got, deep+"f", "1", "2")
 	l.wantChange(got, deep+"g", "", "3")
+}
+
+// The rules of all folders together are bounded: a hostile repository has a file of them in each.
+func TestRulesAreBounded(t *testing.T) {
+	l := newBench(t, Options{Git: "none"})
+	text := strings.Repeat("# a comment takes no time\n", maxRules/26-1) + "hidden\n"
+	for i := range 6 {
+		l.write(fmt.Sprintf("d%d/.gitignore", i), text)
+		l.write(fmt.Sprintf("d%d/hidden", i), "")
+	}
+	got := slices.DeleteFunc(l.paths(l.survey()), func(p string) bool { return strings.HasSuffix(p, ".gitignore") })
+	if d := cmp.Diff([]string{"d4/hidden", "d5/hidden"}, got); d != "" {
+		t.Error(d)
+	}
 }
