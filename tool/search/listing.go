@@ -331,6 +331,7 @@ type walker struct {
 	enter   func(name string) bool
 	shallow bool // do not enter folders
 	breadth bool // a folder's own entries first, then the content of its folders
+	rules   int  // bytes of rules that were read
 }
 
 // visit is called for every entry; false ends the walk.
@@ -341,7 +342,7 @@ type ignoreLayer struct {
 	rules *workspace.Ignore
 }
 
-func (w walker) walk(ctx context.Context, fn visit) error {
+func (w *walker) walk(ctx context.Context, fn visit) error {
 	type folder struct {
 		abs    string
 		layers []ignoreLayer
@@ -390,7 +391,7 @@ func (w walker) walk(ctx context.Context, fn visit) error {
 }
 
 // outerLayers returns the .gitignore files from the root down to the base's parent.
-func (w walker) outerLayers() []ignoreLayer {
+func (w *walker) outerLayers() []ignoreLayer {
 	rel, ok := insideRel(w.ws.Root(), w.base)
 	if !ok {
 		return nil
@@ -404,11 +405,14 @@ func (w walker) outerLayers() []ignoreLayer {
 	return layers
 }
 
-// maxIgnore bounds a .gitignore file in bytes; a longer one is ignored.
-const maxIgnore = 1 << 20
+// Bounds of .gitignore files in bytes: of one, and of all that one walk reads. One that exceeds them is ignored.
+const (
+	maxIgnore    = 1 << 20
+	maxAllIgnore = 4 << 20
+)
 
 // withLayer adds the rules of a folder's .gitignore file. Like git, it ignores a link of that name.
-func (w walker) withLayer(layers []ignoreLayer, folder string) []ignoreLayer {
+func (w *walker) withLayer(layers []ignoreLayer, folder string) []ignoreLayer {
 	dir, err := w.ws.OpenDir(folder)
 	if err != nil {
 		return layers
@@ -420,9 +424,10 @@ func (w walker) withLayer(layers []ignoreLayer, folder string) []ignoreLayer {
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxIgnore+1))
-	if err != nil || len(text) > maxIgnore {
+	if err != nil || len(text) > min(maxIgnore, maxAllIgnore-w.rules) {
 		return layers
 	}
+	w.rules += len(text)
 	// A new slice: siblings share the one before.
 	return append(layers[:len(layers):len(layers)], ignoreLayer{folder, workspace.ParseIgnore(string(text), false)})
 }

@@ -1,12 +1,17 @@
 package search
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/roost-dev/roost/workspace"
 )
 
 func TestMarksInAListing(t *testing.T) {
@@ -88,5 +93,31 @@ func TestTooWide(t *testing.T) {
 		if got := tooWide(path); got != want {
 			t.Errorf("%s: got %v, want got = %v", path, got, want)
 		}
+	}
+}
+
+// The .gitignore files of all folders together are bounded.
+func TestIgnoreFilesAreBounded(t *testing.T) {
+	dir := t.TempDir()
+	text := strings.Repeat("# a comment takes no time\n", maxIgnore/26-1) + "hidden\n"
+	for i := range 6 {
+		at := filepath.Join(dir, fmt.Sprint("d", i))
+		if err := os.Mkdir(at, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range map[string]string{".gitignore": text, "hidden": ""} {
+			if err := os.WriteFile(filepath.Join(at, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	ws, err := workspace.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := Names(t.Context(), ws, 100)
+	got := slices.DeleteFunc(names, func(p string) bool { return !strings.HasSuffix(p, "hidden") })
+	if d := cmp.Diff([]string{"d4/hidden", "d5/hidden"}, got); d != "" || err != nil {
+		t.Error(d, err)
 	}
 }
