@@ -116,7 +116,6 @@ func (u *userGit) refresh(ctx context.Context, root string, tops map[string]stri
 	order := slices.Sorted(maps.Keys(tops)) // with a repository that is left out, contents that an earlier survey found in it are lost
 	sort.SliceStable(order, func(i, j int) bool { return u.repos[order[i]] != nil && u.repos[order[j]] == nil })
 	for _, top := range order {
-		dir := tops[top]
 		if git == "" || len(have) >= maxRepos {
 			break
 		}
@@ -130,7 +129,7 @@ func (u *userGit) refresh(ctx context.Context, root string, tops map[string]stri
 			have[top] = old
 			continue
 		}
-		r := &repo{dir: dir, index: now, read: time.Now().UnixNano()}
+		r := &repo{dir: tops[top], index: now, read: time.Now().UnixNano()}
 		if err := r.list(ctx, git, root); err != nil && ctx.Err() != nil {
 			break
 		}
