@@ -48,8 +48,8 @@ func TestAPageKeepsEveryWord(t *testing.T) {
 	})
 }
 
-// A row of a table with more cells than the table has columns is shown as it was typed;
-// others are tables.
+// A table is shown as it was typed where a row has more cells than the table has columns, or where the page would need
+// far more cells than the text has; others are tables.
 func TestTablesThatHaveRoomAreTables(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{
@@ -57,9 +57,11 @@ func TestTablesThatHaveRoomAreTables(t *testing.T) {
 		"a | b\n--- | ---\n1 | 2 | 3":                               false,
 		"a | b\n--- | ---\n`x\\|y` | **2** &amp; <3>":               true,
 		"| a | b |\n|---|:-:|\n| [l](https://x.example/) | ~~2~~ |": true,
+		strings.Repeat("|a", 20) + "\n" + strings.Repeat("|-", 20) + strings.Repeat("\n"+strings.Repeat("|1", 20), 500): true,
+		strings.Repeat("|a", 800) + "\n" + strings.Repeat("|-", 800) + strings.Repeat("\n|", 800):                       false, // of 4 KB it would make 6 MB
 	} {
 		if page := testSetter().Markdown(text); strings.Contains(page, "<table>") != want {
-			t.Errorf("%s is shown as %s", text, page)
+			t.Errorf("%.100q is shown as %.200s, want a table: %v", text, page, want)
 		}
 	}
 }

@@ -35,10 +35,11 @@ import (
 // time for hostile text.
 const (
 	maxMarkdown  = 64 << 10
-	maxMarks     = 200      // consecutive marks that can nest
-	maxOpen      = 2000     // marks that each need a search for their end
-	maxHighlight = 16 << 10 // a block of code
-	maxColoured  = 1 << 20  // all code of a page
+	maxMarks     = 200         // consecutive marks that can nest
+	maxOpen      = 2000        // marks that each need a search for their end
+	maxCells     = maxMarkdown // of tables
+	maxHighlight = 16 << 10    // a block of code
+	maxColoured  = 1 << 20     // all code of a page
 )
 
 // Setter turns untrusted text into HTML. It is for one page, and not safe for concurrent use.
@@ -134,14 +135,20 @@ func cellsLost(source, page string) bool {
 	return false
 }
 
-// hurts reports whether Markdown would take more than linear time for a text: because its lines open as many levels as they
-// have characters, or because many marks each need a search for their end.
+// hurts reports whether Markdown would take more than linear time or memory for a text: because its lines open as many levels
+// as they have characters, because many marks each need a search for their end, or because each row of a table gets the
+// cells of its widest one.
 func hurts(s string) bool {
-	run, open := 0, 0
+	run, open, lines, bars, wide := 0, 0, 1, 0, 0
 	for i := range len(s) {
 		switch s[i] {
 		case '[', '*', '_', '~':
 			open++
+		case '|':
+			bars++
+			wide = max(wide, bars)
+		case '\n':
+			lines, bars = lines+1, 0
 		}
 		switch s[i] {
 		case '>', '[', ']', '(', ')', '!', '*', '_', '~', '`', '-', '+', '<':
@@ -154,7 +161,7 @@ func hurts(s string) bool {
 			return true
 		}
 	}
-	return false
+	return lines*wide > maxCells
 }
 
 // codeClass maps kinds of code to the classes of a page.
