@@ -146,6 +146,8 @@ func (c *Code) next(lines string, at int) (Kind, int) {
 		return String, c.until(s[:3], s, 3)
 	case s[0] == '`' && strings.Contains(f.quotes, "`"):
 		return String, c.until("`", s, 1)
+	case s[0] == '\\' && len(s) > 1 && strings.IndexByte(f.quotes, s[1]) >= 0: // else each of many would be searched for its end
+		return Text, 2
 	case strings.IndexByte(f.quotes, s[0]) >= 0:
 		if n := quoted(s); n > 0 && (!inside || s[0] == '"' || f.triple) { // not the apostrophe of a word
 			return String, n

@@ -37,6 +37,7 @@ func TestPieces(t *testing.T) {
 		{"c", `x = "a`, nil},
 		{"c", `"a\"b" + "c"`, []string{`string "a\"b"`, `string "c"`}},
 		{"diff", "@@ -1 +1 @@\n-old\n+new\n same\n--- a\n", []string{"hunk @@ -1 +1 @@", "removed -old", "added +new", "hunk --- a"}},
+		{"sh", `echo \"a "b"`, []string{"keyword echo", `string "b"`}},
 		{"patch", "+\n\n-", []string{"added +", "removed -"}},
 	} {
 		var got []string
