@@ -469,15 +469,15 @@ var (
 
 // angle writes <https://an.address>, and breaks the line at <br>. Other tags stay as they are.
 func (t *text) angle(s string, l look, final bool) (n int, wait bool) {
-	end := strings.IndexAny(s, "> \n")
-	if end < 0 || end >= reach {
+	end := strings.IndexAny(s[:min(len(s), reach)], "> \n")
+	if end < 0 {
 		return missing(s, final)
 	}
 	if br := lineEnd().FindString(s); br != "" {
 		t.f.hard()
 		return len(br), false
 	}
-	if strings.HasPrefix(strings.ToLower(s), "<br ") && len(s) < 6 && !final {
+	if len(s) < 6 && !final && strings.HasPrefix(strings.ToLower(s), "<br ") {
 		return 0, true
 	}
 	m := autolink().FindStringSubmatch(s[:end+1])

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -91,6 +92,8 @@ func TestRender(t *testing.T) {
 		{"a table", "| a | b |\n|--:|:-:|\n| 1 | 22 |\n| 333 | 4444 |\ntext", "  a │  b\n────┼─────\n  1 │  22\n333 │ 4444\ntext", 0},
 		{"a table that is none", "| a |\n| b |", "| a | | b |", 0},
 		{"a table without room", "| a | bbbbbbb | ccccccc |\n|-|-|-|\n| x | yyyyyyyy | zzzzzzzz |", "a: x\nbbbbbbb:\nyyyyyyyy\nccccccc:\nzzzzzzzz", 12},
+		{"cells after the last column", "| a | b |\n|-|-|\n| ls | wc | counts |\n| x |", "a  │ b\n───┼────────────\nls │ wc | counts\nx  │", 0},
+		{"a row without cells in a table without room", "| a | bbbbbbb | ccccccc |\n|-|-|-|\n| x |", "a: x", 12},
 		{"wide characters", "日本語テキスト、です", "日本語テキ\nスト、です", 10},
 		{"emoji and combining marks", "👍👍 e\u0301e\u0301 👍👍👍", "👍👍 e\u0301e\u0301 👍\n👍👍", 10},
 		{"escape sequences", "a\x1b[31mb\x1b]0;x\x07c\rd &#27;[2J", "abc d [2J", 0},
@@ -203,6 +206,26 @@ func check(source string, o Options, cuts func(left int) int) error {
 		return fmt.Errorf("whole and stream differ (-whole +stream):\n%s", diff)
 	}
 	return nil
+}
+
+// Hostile text takes time in proportion to its length, and a table memory in proportion to its text.
+func TestHostileTextTakesLittle(t *testing.T) {
+	t.Parallel()
+	const size = 300 << 10
+	for _, c := range []struct{ before, again string }{
+		{"", "<"},
+		{"", "<b "},
+		{"", "<a>b</a>"},
+		{"", "*a _b ~~c [d `e "},
+		{"```go\n", `\"`},
+		{strings.Repeat("|a", 2000) + "\n" + strings.Repeat("|-", 2000) + "\n", "|\n"},
+	} {
+		begun := time.Now()
+		lines := Render(c.before+strings.Repeat(c.again, size/len(c.again)), Options{})
+		if took := time.Since(begun); took > 5*time.Second || len(lines) > size {
+			t.Errorf("many %q: got %d lines in %v, want fewer than %d in less than 5 s", c.again, len(lines), took, size)
+		}
+	}
 }
 
 // pieces are what Markdown is made of, and what is hostile.

@@ -84,11 +84,12 @@ func (s *Stream) endTable() {
 			continue
 		}
 		row := cells(line)
-		for len(row) < len(align) {
-			row = append(row, "")
+		if last := len(align) - 1; len(row) > len(align) { // a cell holds a |, as in a command
+			row = append(row[:last], strings.Join(row[last:], " | "))
 		}
-		rows = append(rows, row[:len(align)])
+		rows = append(rows, row) // may lack cells: many short rows of a wide table must not take memory for all columns
 	}
+	rows[0] = append(rows[0], make([]string, len(align)-len(rows[0]))...)
 	s.table = nil
 	s.lead()
 	room := s.o.Width - ansi.StringWidthWc(s.flow.lead)
@@ -161,7 +162,7 @@ func (s *Stream) cell(text string, width int, head bool) []string {
 }
 
 func (s *Stream) tableRow(row []string, widths []int, align []byte, head bool) {
-	lines := make([][]string, len(row))
+	lines := make([][]string, len(widths))
 	height := 1
 	for c, text := range row {
 		lines[c] = s.cell(text, widths[c], head)
@@ -170,7 +171,7 @@ func (s *Stream) tableRow(row []string, widths []int, align []byte, head bool) {
 	bar := s.o.Theme.Paint(theme.Dim, strings.TrimRight(between, " ")) + " "
 	for i := range height {
 		var out strings.Builder
-		for c := range row {
+		for c := range widths {
 			if c > 0 {
 				out.WriteString(bar)
 			}
@@ -181,14 +182,14 @@ func (s *Stream) tableRow(row []string, widths []int, align []byte, head bool) {
 			pad := widths[c] - ansi.StringWidthWc(line)
 			before := 0
 			switch {
-			case line == "" && c == len(row)-1: // an empty last cell needs no blanks
+			case line == "" && c == len(widths)-1: // an empty last cell needs no blanks
 			case align[c] == 'r':
 				before = pad
 			case align[c] == 'c':
 				before = pad / 2
 			}
 			out.WriteString(strings.Repeat(" ", before) + line)
-			if c < len(row)-1 {
+			if c < len(widths)-1 {
 				out.WriteString(strings.Repeat(" ", pad-before))
 			}
 		}
