@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/view"
@@ -79,14 +80,11 @@ func (m *Model) above() []string {
 
 // typedLine returns the line that the user types, or as much of its end as fits.
 func (m *Model) typedLine() string {
-	text := []rune("> " + clean(m.field.text))
+	text := clean(m.field.text)
 	if strings.HasSuffix(m.field.text, " ") {
-		text = append(text, ' ')
+		text += " "
 	}
-	for width(string(text)) >= m.width && len(text) > 2 {
-		text = append(text[:2], text[3:]...)
-	}
-	return string(text)
+	return "> " + ansi.TruncateLeftWc(text, width(text)-(m.width-len("> ")-1), "")
 }
 
 // head returns the lines at the top: the sentence about the found tasks, and storages that cannot be read.

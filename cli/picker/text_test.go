@@ -3,6 +3,7 @@ package picker
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -25,6 +26,18 @@ func TestWrap(t *testing.T) {
 		if diff := cmp.Diff(tt.want, wrap(tt.text, tt.columns)); diff != "" {
 			t.Errorf("%s: got %s, want diff = \"\"", tt.name, diff)
 		}
+	}
+}
+
+// A long text that was pasted is drawn at once: only its end is shown.
+func TestALongTypedLine(t *testing.T) {
+	m := New(t.Context(), &counter{}, Options{})
+	defer m.Close()
+	m.width, m.field = 40, &field{text: strings.Repeat("some words ", 2000) + "the 終り"}
+	begun := time.Now()
+	got := m.typedLine()
+	if want := ">  words some words some words the 終り"; got != want || time.Since(begun) > time.Second {
+		t.Errorf("got %q after %v, want %q within a second", got, time.Since(begun), want)
 	}
 }
 
