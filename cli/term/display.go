@@ -557,7 +557,7 @@ func (d *Display) Tick(now time.Time) {
 	}
 	d.frame++
 	line = Cut(line, max(d.o.Columns()-1, 0))
-	if before := d.line.count; before > 0 { // one write, which does not flicker
+	if before := d.passing(); before > 0 { // one write, which does not flicker
 		d.line.count = max(Columns(line), before)
 		d.out("\r" + d.style.Paint(view.Dim, Pad(line, before)))
 		return
@@ -585,10 +585,19 @@ func Attention(how, text string) string {
 
 // wipe overwrites passing text on the line with blanks, which work on every terminal.
 func (d *Display) wipe() {
-	if n := d.line.count; n > 0 {
+	if n := d.passing(); n > 0 {
 		d.line.count = 0
 		d.out("\r" + strings.Repeat(" ", n) + "\r")
 	}
+}
+
+// passing returns the columns of the passing text on the line. In a window that became narrower, more than a line of blanks
+// over it would begin another line.
+func (d *Display) passing() int {
+	if width := d.o.Columns(); width > 0 {
+		return min(d.line.count, width-1)
+	}
+	return d.line.count
 }
 
 // Question writes a question with its choices, for use without a prompt.

@@ -134,7 +134,22 @@ func TestTick(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	d := New(&b, rich(60))
+	columns := 60
+	shrinks := rich(60)
+	shrinks.Size = func() int { return columns }
+	d := New(&b, shrinks)
+	show(d, "tool.started", `{"call":"c","name":"list_files"}`)
+	d.Tick(start)
+	d.Tick(start.Add(2 * time.Second))
+	columns = 12
+	d.Tick(start.Add(65 * time.Second))
+	show(d, "tool.finished", `{"call":"c","name":"list_files","outcome":"ok","result":{"content":"x"}}`)
+	want := "⠋ running list_files · 2s\r⠙ running …\r" + strings.Repeat(" ", 11) + "\r✓ list_files\n"
+	if got := b.String(); got != want { // more than the window is wide would move the lines up with each tick
+		t.Errorf("a window that shrinks: got\n%q\nwant\n%q", got, want)
+	}
+	b.Reset()
+	d = New(&b, rich(60))
 	show(d, "message.delta", `{"message":5,"offset":0,"text":"words that go on "}`)
 	d.Tick(start)
 	d.Tick(start.Add(time.Minute))
