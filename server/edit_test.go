@@ -198,6 +198,8 @@ func TestRewindsThatCannotBe(t *testing.T) {
 		{422, "validation_failed", "/rewinds", `{"files":true,"on_conflict":"burn"}`, "/on_conflict", ""},
 		{422, "validation_failed", "/rewinds", `{"too":"#2"}`, "/too", ""},
 		{422, "validation_failed", "/forks", `{"workspace":"here"}`, "/workspace", ""},
+		{422, "validation_failed", "/forks", `{"workspace":"/none/such"}`, "/workspace", ""},
+		{422, "validation_failed", "/forks", `{"provider":"nosuch"}`, "/provider", ""},
 		{404, "branch_not_found", "/forks", `{"branch":"b999"}`, "", ""},
 		{404, "message_not_found", "/forks", `{"at":"#99"}`, "", ""},
 		{404, "nothing_to_undo", "/undo", `{}`, "", ""},

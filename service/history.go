@@ -196,18 +196,22 @@ func (s *Service) Switch(ctx context.Context, c Call, id string, n api.NewHead) 
 
 // Fork makes a new task with the history of another one.
 func (s *Service) Fork(ctx context.Context, c Call, id string, n api.NewFork) (api.ForkResult, error) {
-	if err := folder("/workspace", n.Workspace); err != nil {
+	var w wrongs
+	if n.Workspace != "" {
+		checkFolder(n.Workspace, &w)
+	}
+	given := api.Settings{Provider: n.Provider, Model: n.Model, BaseURL: n.BaseURL}
+	settle(given, &engine.Request{}, &w)
+	origin := originOf(n.Origin, &w)
+	if err := w.err(); err != nil {
 		return api.ForkResult{}, err
 	}
 	ref, err := s.store.Find(ctx, id)
 	if err != nil {
 		return api.ForkResult{}, err
 	}
-	if err := mayLoosen(ctx, api.Settings{BaseURL: n.BaseURL}, false); err != nil {
+	if err := mayLoosen(ctx, given, false); err != nil {
 		return api.ForkResult{}, err
-	}
-	if err := setup.CheckAddress(n.BaseURL); err != nil {
-		return api.ForkResult{}, api.Invalid(api.Wrong{Parameter: "/base_url", Detail: err.Error()})
 	}
 	ctx = c.acting(ctx)
 	if !n.DryRun && c.Again && c.Key != "" {
@@ -215,19 +219,15 @@ func (s *Service) Fork(ctx context.Context, c Call, id string, n api.NewFork) (a
 			return f, nil
 		}
 	}
-	var w wrongs
 	o := history.ForkOptions{
 		ID:       c.Key,
 		At:       n.At,
 		Branch:   n.Branch,
 		Title:    n.Title,
-		Origin:   originOf(n.Origin, &w),
+		Origin:   origin,
 		DryRun:   n.DryRun,
 		Settings: forkSettings(n),
 		Person:   accounts.Person(ctx),
-	}
-	if err := w.err(); err != nil {
-		return api.ForkResult{}, err
 	}
 	f, finish, err := s.engine.Fork(ctx, ref, o)
 	if err != nil {
