@@ -3,6 +3,7 @@ package chat
 import (
 	"context"
 	"errors"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,7 +28,9 @@ func imagePath(text string) (path string, ok bool) {
 	} else {
 		text = strings.ReplaceAll(text, `\ `, " ")
 	}
-	text = strings.TrimPrefix(text, "file://")
+	if u, err := url.Parse(text); err == nil && u.Scheme == "file" {
+		text = u.Path
+	}
 	if rest, home := strings.CutPrefix(text, "~/"); home {
 		if dir, err := os.UserHomeDir(); err == nil {
 			text = filepath.Join(dir, rest)

@@ -10,18 +10,20 @@ import (
 func TestPathsOfImages(t *testing.T) {
 	t.Setenv("HOME", "/home/me")
 	for text, want := range map[string]string{
-		"/tmp/a.png":               "/tmp/a.png",
-		" /tmp/a.PNG\n":            "/tmp/a.PNG",
-		"'/tmp/my shot.jpg'":       "/tmp/my shot.jpg",
-		`"/tmp/my shot.webp"`:      "/tmp/my shot.webp",
-		`/tmp/my\ shot.gif`:        "/tmp/my shot.gif",
-		"file:///tmp/a.jpeg":       "/tmp/a.jpeg",
-		"~/a.png":                  "/home/me/a.png",
-		"a.png":                    "",
-		"/tmp/a.txt":               "",
-		"look at /tmp/a.png":       "",
-		"/tmp/a.png\n/tmp/b.png":   "",
-		"/tmp/a.png and much more": "",
+		"/tmp/a.png":                  "/tmp/a.png",
+		" /tmp/a.PNG\n":               "/tmp/a.PNG",
+		"'/tmp/my shot.jpg'":          "/tmp/my shot.jpg",
+		`"/tmp/my shot.webp"`:         "/tmp/my shot.webp",
+		`/tmp/my\ shot.gif`:           "/tmp/my shot.gif",
+		"file:///tmp/a.jpeg":          "/tmp/a.jpeg",
+		"file:///tmp/my%20%C3%A4.png": "/tmp/my ä.png",
+		"file://host/tmp/100%25.png":  "/tmp/100%.png",
+		"~/a.png":                     "/home/me/a.png",
+		"a.png":                       "",
+		"/tmp/a.txt":                  "",
+		"look at /tmp/a.png":          "",
+		"/tmp/a.png\n/tmp/b.png":      "",
+		"/tmp/a.png and much more":    "",
 	} {
 		got, ok := imagePath(text)
 		if ok != (want != "") || ok && got != want {
