@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -322,12 +321,10 @@ func OpenHistory(path string) (*History, error) {
 	if err != nil {
 		return h, fmt.Errorf("read the history of the chat: %w", err)
 	}
-	in := bufio.NewScanner(bytes.NewReader(data))
-	in.Buffer(nil, 8*historyEntry)
 	lines := 0
-	for in.Scan() {
+	for line := range bytes.Lines(data) {
 		var text string
-		if lines++; json.Unmarshal(in.Bytes(), &text) == nil && text != "" {
+		if lines++; json.Unmarshal(line, &text) == nil && text != "" {
 			h.put(text)
 		}
 	}

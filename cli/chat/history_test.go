@@ -57,13 +57,13 @@ func TestHistoryIsBounded(t *testing.T) {
 	for i := range 2*historyEntries + 10 {
 		fmt.Fprintf(&all, "%q\n", fmt.Sprint("line ", i))
 	}
-	all.WriteString("{broken\n")
+	all.WriteString("{broken\n" + strings.Repeat("\x00", 1<<20) + "\n\"the last\"\n")
 	if err := os.WriteFile(path, []byte(all.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	h, err := OpenHistory(path)
-	if err != nil || h.Len() != historyEntries || h.At(0) != "line 1010" {
-		t.Fatalf("%d entries, %v", h.Len(), err)
+	if err != nil || h.Len() != historyEntries || h.At(0) != "line 1011" || h.At(historyEntries-1) != "the last" {
+		t.Fatalf("got %d entries from %q to %q, %v, want %d from \"line 1011\" to \"the last\"", h.Len(), h.At(0), h.At(h.Len()-1), err, historyEntries)
 	}
 	data, err := os.ReadFile(path)
 	if n := strings.Count(string(data), "\n"); err != nil || n != historyEntries {
