@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -18,6 +17,7 @@ import (
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/llm/catalogue"
 )
 
@@ -103,18 +103,18 @@ func (d *chatBackend) resolve(f *chat.Facts, address string, fresh bool) {
 func branchOf(dir string) string {
 	for at := dir; at != ""; at = filepath.Dir(at) {
 		git := filepath.Join(at, ".git")
-		if data, err := os.ReadFile(git); err == nil { // a work tree: the file names the folder
+		if data, err := inputfile.Read(git); err == nil { // a work tree: the file names the folder
 			git = strings.TrimSpace(strings.TrimPrefix(string(data), "gitdir: "))
 			if !filepath.IsAbs(git) {
 				git = filepath.Join(at, git)
 			}
 		}
-		if data, err := os.ReadFile(filepath.Join(git, "HEAD")); err == nil {
+		if data, err := inputfile.Read(filepath.Join(git, "HEAD")); err == nil {
 			head := strings.TrimSpace(string(data))
 			if name, named := strings.CutPrefix(head, "ref: refs/heads/"); named {
-				return display.Safe(name)
+				return display.OneLine(name)
 			}
-			return display.Safe(head[:min(len(head), 8)])
+			return display.OneLine(head[:min(len(head), 8)])
 		}
 		if at == filepath.Dir(at) {
 			break
