@@ -37,6 +37,12 @@ func (a *commands) openCommand() *cobra.Command {
 		if !errors.As(err, &f) || f.Code != "no_server" {
 			return err
 		}
+		if len(args) > 0 { // no server starts for a task that does not exist
+			err = a.Connect(cmd.Context(), func(c *client.Client) error { _, err := c.Task(cmd.Context(), args[0]); return err })
+			if err != nil {
+				return err
+			}
+		}
 		if err := a.startServer(cmd.Context()); err != nil {
 			return err
 		}
