@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -248,7 +249,7 @@ func (a *commands) importCommand() *cobra.Command {
 
 func (a *commands) importTasks(ctx context.Context, c *client.Client, paths []string, n api.NewImport, maps []string) error {
 	const try = "roost import --from all --dry-run  # or roost import PATH..."
-	if len(paths)+len(n.Sources) == 0 {
+	if len(paths)+len(n.Sources) == 0 || slices.Contains(paths, "") {
 		return failure.Usage("run roost import", "no task or source to import was named", try)
 	}
 	for _, path := range paths {

@@ -130,11 +130,13 @@ func OneOf(cmd *cobra.Command, names ...string) error {
 		cmd.CommandPath()+" ID "+given[0])
 }
 
-// Arguments checks how many arguments a command got. An empty id counts as missing: it would name the tasks of a whole list.
+// Arguments checks how many arguments a command got. An empty id or folder counts as missing: it would name the
+// tasks of a whole list, or the current folder.
 func Arguments(low, high int, try string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch empty := slices.Index(args, ""); {
-		case len(args) < low, empty == 0 && strings.Contains(cmd.Use, "ID"), empty > 0 && strings.Contains(cmd.Use, "ID..."):
+		case len(args) < low, empty == 0 && (strings.Contains(cmd.Use, "ID") || strings.Contains(cmd.Use, "DIR")),
+			empty > 0 && strings.Contains(cmd.Use, "ID..."):
 			return Usage("run "+cmd.CommandPath(), "an argument is missing", try)
 		case high >= 0 && len(args) > high:
 			return Usage("run "+cmd.CommandPath(), fmt.Sprintf("%q is one argument too many", args[high]), try)
