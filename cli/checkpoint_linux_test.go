@@ -33,6 +33,15 @@ func TestRestoreOnATerminal(t *testing.T) {
 	s := newSandbox(t)
 	id := s.edited()
 	path := filepath.Join(s.ws, "a.txt")
+	for want, args := range map[string][]string{
+		"\x1b[1mc1\x1b[0m  ":         {"checkpoint", id},
+		"\x1b[32m+\x1b[0m":           {"checkpoint", "diff", id, "0", "now", "--stat"},
+		"\x1b[31mdeleted \x1b[0m  a": {"checkpoint", "restore", id, "0", "--dry-run"},
+	} {
+		if screen := s.onTerminal(args...).exits(failure.ExitDone); !strings.Contains(screen, want) || strings.Contains(screen, "\x1b[2J") {
+			t.Errorf("%q: got %q, want the colours of %q, and no sequence of a file's name", args, screen, want)
+		}
+	}
 	for _, answer := range []string{"\n", "n\n", "yep\n", "\x04"} {
 		x := s.onTerminal("checkpoint", "restore", id, "0")
 		x.expect("put 2 files back?")

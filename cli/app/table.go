@@ -224,8 +224,11 @@ func padded(text string, width int, right bool) string {
 }
 
 // Println prints a line of the result to stdout.
-func (a *App) Println(text string) error {
-	_, err := fmt.Fprintln(a.Out, a.Result(text))
+func (a *App) Println(text string) error { return a.Painted([]string{a.Result(text)}) }
+
+// Painted prints lines of the result that have colours, and whose texts are safe for a terminal already.
+func (a *App) Painted(lines []string) error {
+	_, err := fmt.Fprintln(a.Out, strings.Join(lines, "\n"))
 	return Printed(err)
 }
 

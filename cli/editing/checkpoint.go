@@ -65,7 +65,7 @@ func (a *commands) printCheckpoints(l api.Checkpoints) error {
 		}
 		lines = append(lines, line)
 	}
-	if err := a.Println(strings.Join(lines, "\n")); err != nil {
+	if err := a.Painted(lines); err != nil {
 		return err
 	}
 	if l.Damaged != "" {
@@ -273,7 +273,7 @@ func (a *commands) tellRestore(r api.RestoreResult) error {
 
 // printRestored prints which files were restored, and which others changed meanwhile.
 func (a *commands) printRestored(r api.RestoreResult) error {
-	if err := a.Println(strings.Join(a.restoreLines(r, a.OutStyle()), "\n")); err != nil {
+	if err := a.Painted(a.restoreLines(r, a.OutStyle())); err != nil {
 		return err
 	}
 	a.warnLeft(r)
@@ -300,7 +300,7 @@ func (a *commands) restoreLines(r api.RestoreResult, style display.Style) []stri
 		if note != "" {
 			note = "  (" + note + ")"
 		}
-		lines = append(lines, "  "+style.Paint(look, fmt.Sprintf("%-8s", word))+"  "+display.OneLine(i.Path)+note)
+		lines = append(lines, "  "+style.Paint(look, fmt.Sprintf("%-8s", display.OneLine(word)))+"  "+display.OneLine(i.Path)+note)
 	}
 	looks := map[string]view.Style{
 		api.FileAdded:   view.Added,
@@ -472,6 +472,7 @@ func (a *commands) printStat(files []api.FileDiff) error {
 		width = max(width, min(display.Columns(display.OneLine(f.Path)), 60))
 		most, added, removed = max(most, f.Added+f.Removed), added+f.Added, removed+f.Removed
 	}
+	var lines []string
 	for _, f := range files {
 		end := diffNote(f)
 		if by := view.Authors(f.Authors); by != "" {
@@ -483,11 +484,9 @@ func (a *commands) printStat(files []api.FileDiff) error {
 				style.Paint(view.Removed, strings.Repeat("-", minus)), end), " ")
 		}
 		name := display.Pad(display.Cut(display.OneLine(f.Path), width), width)
-		if err := a.Println(fmt.Sprintf(" %-7s  %s | %s", f.Change, name, end)); err != nil {
-			return err
-		}
+		lines = append(lines, fmt.Sprintf(" %-7s  %s | %s", display.OneLine(f.Change), name, end))
 	}
-	return a.Println(fmt.Sprintf(" %s, %s added, %d removed", api.Plural(len(files), "file"), api.Plural(added, "line"), removed))
+	return a.Painted(append(lines, fmt.Sprintf(" %s, %s added, %d removed", api.Plural(len(files), "file"), api.Plural(added, "line"), removed)))
 }
 
 // bar divides the signs of a bar between added and removed lines, in proportion. One added

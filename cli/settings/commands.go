@@ -272,8 +272,8 @@ func (a *commands) models(provider string) error {
 			lines = append(lines, priced("", fmt.Sprintf("> %d", l.Above), "", l.Prices, ""))
 		}
 	}
-	if _, err := fmt.Fprintln(a.Out, strings.Join(lines, "\n")); err != nil {
-		return fmt.Errorf("print the models: %w", err)
+	if err := a.Painted(lines); err != nil {
+		return err
 	}
 	a.Say("Prices are US dollars per million tokens; cached is read from a cache, caching is written to one; - is unknown or not sold. " +
 		"A request with more tokens than the number after > costs more.")

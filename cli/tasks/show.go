@@ -640,7 +640,7 @@ func (a *commands) printFiles(id string, items []api.KnownFile) error {
 		for _, k := range f.History {
 			size, hash := "", ""
 			if k.Hash != nil {
-				size, hash = fmt.Sprintf("  %d bytes", *k.Size), "  "+(*k.Hash)[:min(12, len(*k.Hash))]
+				size, hash = fmt.Sprintf("  %d bytes", *k.Size), "  "+display.OneLine((*k.Hash)[:min(12, len(*k.Hash))])
 			}
 			text := a.knownText(k.Source, k.By, k.Task, 0)
 			if k.Checkpoint > 0 {
@@ -656,7 +656,7 @@ func (a *commands) printFiles(id string, items []api.KnownFile) error {
 		a.Say("the model of task %s knows no files", id)
 		return nil
 	}
-	err := a.Println(strings.Join(lines, "\n"))
+	err := a.Painted(lines)
 	a.Say("%s: %d fresh, %d changed, %d missing", api.Plural(len(items), "file"), counts["fresh"], counts["changed"],
 		counts["missing"])
 	return err
