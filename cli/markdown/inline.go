@@ -157,10 +157,6 @@ func missing(s string, final bool) (n int, wait bool) { return 0, !final && len(
 
 // code writes a code span.
 func (t *text) code(s string, l look, final bool) (n int, wait bool) {
-	marks := run(s)
-	if marks == len(s) {
-		return missing(s, final)
-	}
 	from, to := codeSpan(s, final)
 	if to == 0 {
 		return missing(s, final)
@@ -174,7 +170,7 @@ func (t *text) code(s string, l look, final bool) (n int, wait bool) {
 		inner = "`" + inner + "`"
 	}
 	t.spaced(l, inner)
-	return to + marks, false
+	return to + from, false
 }
 
 // codeSpan returns the bounds of the inside of a code span at the start of s; 0, 0 = the span does not end. If more

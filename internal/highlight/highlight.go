@@ -133,10 +133,9 @@ func (c *Code) next(lines string, at int) (Kind, int) {
 	before, _ := utf8.DecodeLastRuneInString(lines[:at])
 	inside := at > 0 && inWord(before)
 	switch {
+	case c.within != "" && c.within == f.block[1]:
+		return Comment, c.until(c.within, s, 0)
 	case c.within != "":
-		if c.within == f.block[1] {
-			return Comment, c.until(c.within, s, 0)
-		}
 		return String, c.until(c.within, s, 0)
 	case f.comment != "" && !inside && strings.HasPrefix(s, f.comment):
 		return Comment, lineOf(s)
