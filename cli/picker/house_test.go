@@ -133,7 +133,7 @@ func TestSorting(t *testing.T) {
 			case byCost:
 				s.shows("$1.50", "$0.42")
 			case byTokens:
-				s.shows("5000k")
+				s.shows("5.0M")
 			}
 		}
 		s.press("s", "home", "enter")

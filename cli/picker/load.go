@@ -107,10 +107,8 @@ func (m *Model) searchAgain() tea.Cmd {
 // after sends a message later, or never if the screen closes before.
 func (m *Model) after(d time.Duration, msg tea.Msg) tea.Cmd {
 	return m.crew.Do(func() tea.Msg {
-		t := time.NewTimer(d)
-		defer t.Stop()
 		select {
-		case <-t.C:
+		case <-time.After(d):
 			return msg
 		case <-m.crew.Ctx.Done():
 			return nil

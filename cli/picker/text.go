@@ -57,17 +57,6 @@ func dollars(t Task) string {
 	return fmt.Sprintf("$%.2f", float64(*t.Usage.Cost)/1e6)
 }
 
-// thousands returns a number in at most six characters.
-func thousands(n int64) string {
-	switch {
-	case n < 10_000:
-		return fmt.Sprint(n)
-	case n < 10_000_000:
-		return fmt.Sprintf("%dk", n/1000)
-	}
-	return fmt.Sprintf("%dM", n/1_000_000)
-}
-
 // paint colours a text that is safe already.
 func (m *Model) paint(style view.Style, text string) string {
 	return term.Style{On: m.o.Colour}.Paint(style, text)
