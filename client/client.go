@@ -57,7 +57,7 @@ type Client struct {
 // New makes a client for http://HOST or https://HOST, each perhaps with the path of the API, or for unix:/PATH. It sends
 // nothing yet.
 func New(base string, o Options) (*Client, error) {
-	c := &Client{base: base, opt: o, http: o.HTTP, sleep: sleep}
+	c := &Client{base: base, opt: o, http: o.HTTP, sleep: Sleep}
 	if path, ok := strings.CutPrefix(base, "unix:"); ok {
 		path = strings.TrimPrefix(path, "//") // unix:///run/x means unix:/run/x
 		if !strings.HasPrefix(path, "/") {
@@ -87,7 +87,7 @@ func New(base string, o Options) (*Client, error) {
 func Local(h http.Handler, token string) *Client {
 	l := &local{handler: h}
 	return &Client{
-		base: "of this process", url: url.URL{Scheme: "http", Host: "localhost"}, opt: Options{Token: token}, local: l, sleep: sleep,
+		base: "of this process", url: url.URL{Scheme: "http", Host: "localhost"}, opt: Options{Token: token}, local: l, sleep: Sleep,
 		http: &http.Client{Transport: l, CheckRedirect: stay},
 	}
 }
@@ -115,8 +115,8 @@ func plain(dial func(context.Context, string, string) (net.Conn, error)) *http.C
 
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// sleep waits for a time, or until ctx ends.
-func sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits for a time, or until ctx ends.
+func Sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
 		return nil

@@ -197,7 +197,7 @@ func (a *commands) awaitEnd(ctx context.Context, c *client.Client, r api.Run) (a
 			return r, nil
 		}
 		if time.Since(begun) < wait { // the server did not hold the request
-			if err := waitFor(ctx, wait); err != nil {
+			if err := client.Sleep(ctx, wait); err != nil {
 				return r, err
 			}
 		}

@@ -268,7 +268,7 @@ func (a *commands) join(ctx context.Context, c *client.Client, req engine.Reques
 		if !errors.As(err, &p) || !p.Retryable || time.Since(began) > joinFor {
 			break
 		}
-		if err := waitFor(ctx, 100*time.Millisecond); err != nil { // the run is just starting or ending
+		if err := client.Sleep(ctx, 100*time.Millisecond); err != nil { // the run is just starting or ending
 			return err
 		}
 	}

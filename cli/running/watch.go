@@ -354,7 +354,7 @@ func (w *Watcher) runOf(ctx context.Context, id string) (string, bool) {
 		if runs, err := w.C.RunsOf(ctx, id); err == nil && len(runs.Items) > 0 {
 			return runs.Items[0].ID, true
 		}
-		if waitFor(ctx, 50*time.Millisecond) != nil {
+		if client.Sleep(ctx, 50*time.Millisecond) != nil {
 			break
 		}
 	}
@@ -596,17 +596,6 @@ func fromStart(r api.Run, ask bool) watched {
 		w.since = *r.StartedAt
 	}
 	return w
-}
-
-func waitFor(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // newestRun returns the newest run of a task, or the run with that id.
