@@ -65,3 +65,20 @@ func TestTablesThatHaveRoomAreTables(t *testing.T) {
 		}
 	}
 }
+
+// Lines that open very many levels are shown as they were typed: each level costs the time of all that follow.
+func TestDeepLevelsAreText(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		strings.Repeat("1. ", 300) + "a":                  false,
+		strings.Repeat("10)\t", 300) + "a":                false,
+		strings.Repeat("> - ", 150) + "a":                 false,
+		strings.Repeat("1. a\n2. b 3. c\n", 300):          true,
+		strings.Repeat("1. ", 9) + "a\n\n> - b\n\n1) c\n": true,
+	} {
+		page := testSetter().Markdown(text)
+		if strings.Contains(page, "<li>") != want || !strings.Contains(page, "a") {
+			t.Errorf("%.20q is shown as %.200s, want a list: %v", text, page, want)
+		}
+	}
+}

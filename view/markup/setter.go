@@ -139,7 +139,7 @@ func cellsLost(source, page string) bool {
 // as they have characters, because many marks each need a search for their end, or because each row of a table gets the
 // cells of its widest one.
 func hurts(s string) bool {
-	run, open, lines, bars, wide := 0, 0, 1, 0, 0
+	run, open, lines, bars, wide, items := 0, 0, 1, 0, 0, 0
 	for i := range len(s) {
 		switch s[i] {
 		case '[', '*', '_', '~':
@@ -148,7 +148,11 @@ func hurts(s string) bool {
 			bars++
 			wide = max(wide, bars)
 		case '\n':
-			lines, bars = lines+1, 0
+			lines, bars, items = lines+1, 0, 0
+		case ' ', '\t':
+			if i > 1 && (s[i-1] == '.' || s[i-1] == ')') && s[i-2] >= '0' && s[i-2] <= '9' { // an item of a list may begin
+				items++
+			}
 		}
 		switch s[i] {
 		case '>', '[', ']', '(', ')', '!', '*', '_', '~', '`', '-', '+', '<':
@@ -157,7 +161,7 @@ func hurts(s string) bool {
 		default:
 			run = 0
 		}
-		if run > maxMarks || open > maxOpen {
+		if max(run, items) > maxMarks || open > maxOpen {
 			return true
 		}
 	}
