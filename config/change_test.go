@@ -30,6 +30,9 @@ func TestChangeIsAllOrNothing(t *testing.T) {
 		"a value that does not fit":   {"model": {"b"}, "max_turns": {"many"}},
 		"two values for a single one": {"model": {"b", "c"}},
 		"a password in an address":    {"providers.openai.base_url": {"https://me:secret@example.org"}},
+		"an address without http":     {"providers.openai.base_url": {"localhost:11434"}},
+		"an empty entry":              {"allow_tools": {""}},
+		"an empty address":            {"base_url": {""}},
 		"a folder that is relative":   {"root": {"here"}},
 	} {
 		err := p.Change(t.Context(), set, nil)

@@ -3,7 +3,6 @@ package service
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -98,12 +97,8 @@ func settle(n api.Settings, r *engine.Request, w *wrongs) {
 	if n.Provider == "script" && n.Model != "" && !filepath.IsAbs(n.Model) {
 		w.add("/model", "the script provider reads its replies from a file: give the file's absolute path")
 	}
-	if n.BaseURL != "" {
-		if u, err := url.Parse(n.BaseURL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			w.add("/base_url", "want an address such as http://127.0.0.1:11434/v1")
-		} else if err := setup.CheckAddress(n.BaseURL); err != nil {
-			w.add("/base_url", "%s", err)
-		}
+	if err := setup.CheckAddress(n.BaseURL); n.BaseURL != "" && err != nil {
+		w.add("/base_url", "%s", err)
 	}
 	for name, list := range map[string][]string{"/allow": n.Allow, "/deny": n.Deny, "/allow_tools": n.AllowTools,
 		"/ask_tools": n.AskTools, "/deny_tools": n.DenyTools} {

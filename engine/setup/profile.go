@@ -2,6 +2,7 @@ package setup
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -465,8 +466,13 @@ func leaksKey(key, base string) bool {
 	return err != nil || u.Hostname() != "openrouter.ai" && !strings.HasSuffix(u.Hostname(), ".openrouter.ai")
 }
 
-// CheckAddress refuses a provider's address that holds a name or password.
-func CheckAddress(base string) error { return wire.CheckAddress(base) }
+// CheckAddress refuses a provider's address that is none, or that holds a name or password.
+func CheckAddress(base string) error {
+	if u, err := url.Parse(base); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return errors.New("want an address such as http://127.0.0.1:11434/v1")
+	}
+	return wire.CheckAddress(base)
+}
 
 // checkAddress refuses an address with a user's name or password in it: the journal would hold it, and views of the
 // task would show it.
