@@ -201,7 +201,7 @@ func (a *App) Watched(ctx context.Context) (_ context.Context, done func()) {
 	if a.Flags.Quiet || a.Muted || !a.ErrTTY || a.Env("TERM") == "dumb" {
 		return ctx, func() {}
 	}
-	p := display.NewProgress(a.Err, a.Width, a.Now)
+	p := display.NewProgress(a.Err, a.DisplayOptions().Columns, a.Now)
 	return progress.With(ctx, func(at progress.State) { p.Show(at.What, at.Done, at.Of, counts(at)) }), p.Clear
 }
 

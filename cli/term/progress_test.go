@@ -38,7 +38,7 @@ func TestProgress(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			at := now
 			var b strings.Builder
-			p := NewProgress(&b, c.width, func() time.Time { return at })
+			p := NewProgress(&b, func() int { return c.width }, func() time.Time { return at })
 			words := map[int]string{0: "zero", 1: "one", 2: "two", 5: "five", 9: "nine", 10: "ten", 12: "twelve"}
 			for i, d := range c.after {
 				at = at.Add(d)
@@ -61,11 +61,25 @@ func TestProgress(t *testing.T) {
 	}
 }
 
+// In a window that became narrower the line fits: a longer one would move the lines up at each redraw.
+func TestProgressInANarrowerWindow(t *testing.T) {
+	at, width := time.Unix(0, 0), 80
+	var b strings.Builder
+	p := NewProgress(&b, func() int { return width }, func() time.Time { return at })
+	for _, columns := range []int{80, 20} {
+		at, width = at.Add(time.Minute), columns
+		p.Show("reading", 1, 2, "one")
+	}
+	if got, want := onScreen(b.String()), "[############.....…"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // What is named comes from files: nothing of it reaches the terminal raw.
 func TestProgressIsSafe(t *testing.T) {
 	at := time.Unix(0, 0)
 	var b strings.Builder
-	p := NewProgress(&b, 0, func() time.Time { return at })
+	p := NewProgress(&b, func() int { return 0 }, func() time.Time { return at })
 	at = at.Add(time.Minute)
 	p.Show("x", 1, 2, "a\x1b]0;title\x07\nb\rc")
 	if got := onScreen(b.String()); strings.ContainsAny(got, "\x1b\x07\n\r") || strings.Count(b.String(), "\x1b") != 1 {
@@ -78,7 +92,7 @@ func TestProgressIsSafe(t *testing.T) {
 func TestProgressOfSeveralWorks(t *testing.T) {
 	at := time.Unix(0, 0)
 	var b strings.Builder
-	p := NewProgress(&b, 0, func() time.Time { return at })
+	p := NewProgress(&b, func() int { return 0 }, func() time.Time { return at })
 	p.Show("first", 1, 2, "")
 	at = at.Add(time.Hour)
 	p.Show("second", 1, 2, "")
@@ -89,7 +103,7 @@ func TestProgressOfSeveralWorks(t *testing.T) {
 
 func TestProgressFromManyGoroutines(t *testing.T) {
 	var b strings.Builder
-	p := NewProgress(&b, 60, time.Now)
+	p := NewProgress(&b, func() int { return 60 }, time.Now)
 	p.next = time.Time{}
 	var all sync.WaitGroup
 	for n := range 8 {

@@ -320,7 +320,7 @@ const (
 // from several goroutines. Call Clear before you write anything else.
 type Progress struct {
 	w     io.Writer
-	width int
+	width func() int
 	now   func() time.Time
 
 	mu          sync.Mutex
@@ -329,8 +329,8 @@ type Progress struct {
 	shown, done bool
 }
 
-// NewProgress begins a piece of work. width is the terminal's, 0 when it is not known.
-func NewProgress(w io.Writer, width int, now func() time.Time) *Progress {
+// NewProgress begins a piece of work. width returns the present one of the terminal, 0 when it is not known.
+func NewProgress(w io.Writer, width func() int, now func() time.Time) *Progress {
 	begun := now()
 	return &Progress{w: w, width: width, now: now, begun: begun, next: begun.Add(progressAfter)}
 }
@@ -354,8 +354,8 @@ func (p *Progress) Show(what string, done, of int, text string) {
 			line += ", " + left + " left"
 		}
 	}
-	if p.width > 1 {
-		line = Cut(line, p.width-1) // a full line would wrap, and stay
+	if width := p.width(); width > 1 {
+		line = Cut(line, width-1) // a full line would wrap, and stay
 	}
 	_, err := io.WriteString(p.w, "\r"+line+"\x1b[K")
 	p.shown = p.shown || err == nil
