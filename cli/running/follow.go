@@ -27,10 +27,7 @@ type shownEvent struct {
 }
 
 // run returns the run that the event belongs to; "" = none.
-func (e shownEvent) run() string {
-	run, _ := esjson.GetString(e.Data, "run_id")
-	return run
-}
+func (e shownEvent) run() string { return esjson.TextOf(e.Data, "run_id") }
 
 // emit prints an event: with --json as a line of NDJSON, else for people.
 func (w *Watcher) emit(e shownEvent) {
@@ -62,8 +59,7 @@ func (w *Watcher) print(e shownEvent) {
 func (w *Watcher) show(d *display.Display, e shownEvent) {
 	switch e.Type {
 	case "subtask.started":
-		child, _ := esjson.GetString(e.Data, "child")
-		w.titles[child], _ = esjson.GetString(e.Data, "title")
+		w.titles[esjson.TextOf(e.Data, "child")] = esjson.TextOf(e.Data, "title")
 	case "question.opened":
 		w.opened(d, e)
 	case "run.started":
@@ -78,8 +74,7 @@ func (w *Watcher) show(d *display.Display, e shownEvent) {
 
 // isProgress reports whether -q suppresses a notice. It does not suppress warnings.
 func (w *Watcher) isProgress(e shownEvent) bool {
-	kind, _ := esjson.GetString(e.Data, "kind")
-	return w.a.Flags.Quiet && kind == "plan"
+	return w.a.Flags.Quiet && esjson.TextOf(e.Data, "kind") == "plan"
 }
 
 // started prints who is paid for the run and what the run may do: provider, model and address, the origin of the key,

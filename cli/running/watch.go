@@ -259,11 +259,12 @@ func outcomeOf(r api.Run) engine.Outcome {
 // take shows an event. over: the run ended, or waits for an answer that cannot come from here.
 func (w *Watcher) take(ctx context.Context, q *asking, got client.Event, run, since string) (out engine.Outcome, over bool, err error) {
 	e := shownEvent{got, q.id, q.depth}
-	if at, _ := esjson.GetString(e.Data, "at"); e.ID != "" && at < since {
+	text := func(name string) string { return esjson.TextOf(e.Data, name) }
+	if e.ID != "" && text("at") < since {
 		return out, false, nil
 	}
 	if w.fresh && q.depth == 0 && e.ID != "" {
-		if of, _ := esjson.GetString(e.Data, "run"); of != run && e.run() != run {
+		if text("run") != run && e.run() != run {
 			return out, false, nil
 		}
 		w.fresh = false
@@ -294,20 +295,14 @@ func (w *Watcher) take(ctx context.Context, q *asking, got client.Event, run, si
 		if mine != run || q.open() {
 			break
 		}
-		out = engine.Outcome{State: "waiting", Reason: w.asked.Text}
-		out.Child, _ = esjson.GetString(e.Data, "child")
-		out.Question, _ = esjson.GetString(e.Data, "question")
-		return out, true, nil
+		return engine.Outcome{State: "waiting", Reason: w.asked.Text, Child: text("child"), Question: text("question")}, true, nil
 	case "run.ended":
 		if mine != run {
 			break
 		}
-		out.State, _ = esjson.GetString(e.Data, "outcome")
-		out.Reason, _ = esjson.GetString(e.Data, "reason")
-		out.Code, _ = esjson.GetString(e.Data, "code")
-		return out, true, nil
+		return engine.Outcome{State: text("outcome"), Reason: text("reason"), Code: text("code")}, true, nil
 	case "subtask.started":
-		child, _ := esjson.GetString(e.Data, "child")
+		child := text("child")
 		w.began[child] = true
 		if r, found := w.runOf(ctx, child); found && !w.Followed[r] {
 			w.Followed[r] = true
