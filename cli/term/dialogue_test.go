@@ -141,11 +141,12 @@ func TestHostileQuestions(t *testing.T) {
 
 func TestDiffIsShown(t *testing.T) {
 	t.Parallel()
-	_, out, err := ask(t, api.QuestionOpened{Kind: "approval", Text: "write a", Diff: "@@ -1 +1 @@\n-old\n+new"}, "d\nn\n\n")
+	_, out, err := ask(t, api.QuestionOpened{Kind: "approval", Text: "write a", Diff: "@@ -1 +1 @@\n-old\r\n+new\u202e // check\u2066"}, "d\nn\n\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(out, "  -old\n  +new\n"); n != 2 {
+	// A character that hides or turns text is named, as on the page: the person approves what the file will hold.
+	if n := strings.Count(out, "  -old\n  +new⟦U+202E⟧ // check⟦U+2066⟧\n"); n != 2 {
 		t.Errorf("the diff is shown %d times:\n%s", n, out)
 	}
 	_, out, err = ask(t, api.QuestionOpened{Kind: "approval", Text: "echo x"}, "d\nq\n")

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -258,7 +259,7 @@ func (p *Prompter) say(text string) {
 
 func (p *Prompter) diff(diff string, most int) {
 	if diff != "" {
-		p.d.Lines(indented(diff, most, view.DiffStyle, ", d shows all"))
+		p.d.Lines(indented(redact.Marked(diff), most, view.DiffStyle, ", d shows all"))
 	}
 }
 
