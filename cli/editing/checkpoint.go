@@ -311,9 +311,9 @@ func (a *commands) restoreLines(r api.RestoreResult, style display.Style) []stri
 	for _, i := range r.Files {
 		note := map[string]string{"merge": "merged: the changes of others stay", "overwrite": "the changes of others are lost"}[i.How]
 		item(looks[i.Change], i.Change, i, note)
-		if patch := strings.Split(strings.TrimSuffix(i.Patch, "\n"), "\n"); i.Patch != "" && len(patch) <= previewLines {
+		if patch := strings.Split(strings.TrimSuffix(display.Safe(i.Patch), "\n"), "\n"); i.Patch != "" && len(patch) <= previewLines {
 			for _, line := range patch {
-				lines = append(lines, "    "+style.Paint(lineStyle(line), display.Safe(line)))
+				lines = append(lines, "    "+style.Paint(lineStyle(line), line))
 			}
 		}
 	}
@@ -431,8 +431,8 @@ func (a *commands) printPatch(files []api.FileDiff) error {
 			fmt.Fprintln(out, style.Paint(view.Head, f.Change+"  "+display.OneLine(f.Path)+"  ("+diffNote(f)+")"))
 			continue
 		}
-		for line := range strings.SplitSeq(strings.TrimSuffix(f.Patch, "\n"), "\n") {
-			fmt.Fprintln(out, style.Paint(lineStyle(line), display.Safe(line)))
+		for line := range strings.SplitSeq(strings.TrimSuffix(display.Safe(f.Patch), "\n"), "\n") {
+			fmt.Fprintln(out, style.Paint(lineStyle(line), line))
 		}
 	}
 	return out.Flush()

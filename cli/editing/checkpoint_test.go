@@ -100,12 +100,12 @@ func TestRestoreIsSaidInWords(t *testing.T) {
 	a, _, _ := clitest.New(t)
 	r := api.RestoreResult{
 		ID: "x", To: api.Checkpoint{}, Bytes: 1500,
-		Files:     []api.RestoreItem{{Path: "a", Change: "changed", How: "merge"}, {Path: "b", Change: "deleted", How: "restore"}},
+		Files:     []api.RestoreItem{{Path: "a", Change: "changed", How: "merge", Patch: "-x\r\n+y\r\n"}, {Path: "b", Change: "deleted", How: "restore"}},
 		Conflicts: []api.RestoreItem{{Path: "c", Change: "changed"}}, Lost: []api.RestoreItem{{Path: "d", Why: "too large"}},
 	}
 	got := strings.Join((&commands{App: a}).restoreLines(r, display.Style{}), "\n")
 	want := "to restore x  c0  the files before the task changed anything\n" +
-		"  changed   a  (merged: the changes of others stay)\n" +
+		"  changed   a  (merged: the changes of others stay)\n    -x\n    +y\n" +
 		"  deleted   b\n" +
 		"  conflict  c  (kept: others changed it since)\n" +
 		"  lost      d  (kept: too large)\n" +
@@ -126,6 +126,17 @@ func TestDeedsThatPutFilesBack(t *testing.T) {
 		if got := (&commands{App: a}).actionText(d, false); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// A file whose lines end with a carriage return and a newline has no blank lines between them.
+func TestAPatchKeepsItsLines(t *testing.T) {
+	t.Parallel()
+	a, out, _ := clitest.New(t)
+	const patch = "@@ -1,2 +1 @@\n one\n-two\n"
+	err := (&commands{App: a}).printPatch([]api.FileDiff{{Path: "a", Change: api.FileChanged, Patch: strings.ReplaceAll(patch, "\n", "\r\n")}})
+	if err != nil || out.String() != patch {
+		t.Errorf("got %q, %v, want %q", out.String(), err, patch)
 	}
 }
 

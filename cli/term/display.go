@@ -717,7 +717,7 @@ func (d *Display) finished(e Event, f fields) {
 	}
 	d.one(style, line+tail)
 	if f.Outcome == "error" && d.o.Verbose {
-		d.some(indented(text, 10, func(string) view.Style { return view.Dim }, ""))
+		d.some(indented(Safe(text), 10, func(string) view.Style { return view.Dim }, ""))
 	}
 }
 
