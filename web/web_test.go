@@ -57,6 +57,30 @@ func TestEveryPageIsProtected(t *testing.T) {
 	}
 }
 
+// The page of an id that fits several tasks leads to each of them.
+func TestAnAmbiguousIDLeadsToItsTasks(t *testing.T) {
+	t.Parallel()
+	g := newBench(t, storage(t, map[string][]map[string]any{"t1": said("paint the fence")}),
+		storage(t, map[string][]map[string]any{"t1": said("<b>mow</b> the lawn")}))
+	resp, body := g.ask("/tasks/t1")
+	if resp.StatusCode != http.StatusConflict {
+		t.Fatalf("got %s, want 409\n%s", resp.Status, body)
+	}
+	var titles []string
+	for _, a := range all(fixture.Must[*html.Node](t)(html.Parse(strings.NewReader(body))), tag("a")) {
+		if to := attr(a, "href"); strings.HasPrefix(to, "/tasks/") {
+			titles = append(titles, text(a))
+			if title := text(one(g.page(to), "content")); !strings.Contains(title, text(a)) {
+				t.Errorf("%s: got %q, want the task %q", to, title, text(a))
+			}
+		}
+	}
+	slices.Sort(titles)
+	if want := []string{"<b>mow</b> the lawn", "paint the fence"}; !slices.Equal(titles, want) {
+		t.Errorf("got links to %q, want %q", titles, want)
+	}
+}
+
 // A static file comes with its type, is sent once, and packed to who takes that.
 func TestStaticFiles(t *testing.T) {
 	t.Parallel()
