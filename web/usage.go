@@ -65,7 +65,7 @@ func (w *Web) usage(a *asked) (*page, error) {
 	given, by := a.URL.Query().Get("days"), a.URL.Query().Get("by")
 	for _, s := range spans {
 		if given == itoa(s.days) {
-			days, over, past = s.days, s.by, "the last "+s.name
+			days, over, past = s.days, s.by, "the last "+strings.TrimPrefix(s.name, "a ")
 		}
 	}
 	if days == 0 {
@@ -85,12 +85,12 @@ func (w *Web) usage(a *asked) (*page, error) {
 		d.Spans = append(d.Spans, span{s.name, address("/usage", url.Values{"by": {string(d.By)}, "days": {itoa(s.days)}}), s.days == days})
 	}
 	now := w.opt.Now()
-	today := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
+	today := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC) // days count in UTC, where each has a midnight
 	var f service.SpendFilter
 	var since time.Time
 	if days > 0 {
 		since = today.AddDate(0, 0, 1-days)
-		f.Since = since.UnixMilli()
+		f.Since = time.Date(since.Year(), since.Month(), since.Day(), 0, 0, 0, 0, now.Location()).UnixMilli()
 	}
 	if d.By == api.ByDay && over != api.ByDay {
 		d.By, d.Column = over, map[api.Grouping]string{api.ByWeek: "Week", api.ByMonth: "Month"}[over]
@@ -130,7 +130,7 @@ func (w *Web) spentBy(by api.Grouping, g api.SpendingGroup, since time.Time) spe
 	}
 	switch {
 	case by.OverTime():
-		from, to, ok := stretchOf(by, g.Key, w.opt.Now().Location())
+		from, to, ok := stretchOf(by, g.Key)
 		if !ok {
 			return out
 		}
@@ -151,20 +151,20 @@ func (w *Web) spentBy(by api.Grouping, g api.SpendingGroup, since time.Time) spe
 }
 
 // stretchOf returns the period that a key names: its first day, and the day after its last one.
-func stretchOf(by api.Grouping, key string, zone *time.Location) (from, to time.Time, ok bool) {
+func stretchOf(by api.Grouping, key string) (from, to time.Time, ok bool) {
 	switch by {
 	case api.ByDay:
-		at, err := time.ParseInLocation(time.DateOnly, key, zone)
+		at, err := time.Parse(time.DateOnly, key)
 		return at, at.AddDate(0, 0, 1), err == nil
 	case api.ByMonth:
-		at, err := time.ParseInLocation("2006-01", key, zone)
+		at, err := time.Parse("2006-01", key)
 		return at, at.AddDate(0, 1, 0), err == nil
 	case api.ByWeek:
 		var year, week int
 		if _, err := fmt.Sscanf(key, "%d-W%d", &year, &week); err != nil {
 			return from, to, false
 		}
-		at := time.Date(year, 1, 4, 0, 0, 0, 0, zone) // 4 January is in the first week
+		at := time.Date(year, 1, 4, 0, 0, 0, 0, time.UTC) // 4 January is in the first week
 		at = at.AddDate(0, 0, 7*(week-1)-(int(at.Weekday())+6)%7)
 		return at, at.AddDate(0, 0, 7), true
 	}
@@ -224,7 +224,7 @@ func (w *Web) overTime(groups []spent, by api.Grouping, since, today time.Time) 
 	known := map[string]spent{}
 	for _, g := range groups {
 		known[g.Key] = g
-		if at, _, ok := stretchOf(by, g.Key, today.Location()); ok && since.IsZero() || ok && at.Before(since) {
+		if at, _, ok := stretchOf(by, g.Key); ok && since.IsZero() || ok && at.Before(since) {
 			since = at
 		}
 	}
@@ -239,7 +239,7 @@ func (w *Web) overTime(groups []spent, by api.Grouping, since, today time.Time) 
 			g = w.spentBy(by, api.SpendingGroup{Key: key}, time.Time{})
 		}
 		all = append(all, g)
-		_, at, _ = stretchOf(by, key, today.Location())
+		_, at, _ = stretchOf(by, key)
 	}
 	var most int64 = 1
 	peak := spent{}
@@ -263,7 +263,7 @@ func (w *Web) overTime(groups []spent, by api.Grouping, since, today time.Time) 
 			one.Y -= one.Height
 		}
 		if slices.Contains(marks, i) {
-			one.Label = labelOf(by, g.Key, today.Location())
+			one.Label = labelOf(by, g.Key)
 			switch i {
 			case 0:
 				one.Anchor = "start"
@@ -291,8 +291,8 @@ func keyOf(by api.Grouping, at time.Time) string {
 	return at.Format(time.DateOnly)
 }
 
-func labelOf(by api.Grouping, key string, zone *time.Location) string {
-	at, _, _ := stretchOf(by, key, zone)
+func labelOf(by api.Grouping, key string) string {
+	at, _, _ := stretchOf(by, key)
 	if by == api.ByMonth {
 		return at.Format("Jan 2006")
 	}

@@ -1,12 +1,16 @@
 package web
 
 import (
+	"context"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/service"
 )
 
 func spentOn(key string, micros int64) spent {
@@ -45,9 +49,63 @@ func TestChartOverTime(t *testing.T) {
 	}
 	for day := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() < 2031; day = day.AddDate(0, 0, 1) {
 		for _, by := range []api.Grouping{api.ByDay, api.ByWeek, api.ByMonth} {
-			if from, to, ok := stretchOf(by, keyOf(by, day), time.UTC); !ok || from.After(day) || !to.After(day) {
+			if from, to, ok := stretchOf(by, keyOf(by, day)); !ok || from.After(day) || !to.After(day) {
 				t.Fatalf("the %s of %s is from %s to %s", by, day, from, to)
 			}
+		}
+	}
+}
+
+// spends answers with the spend of one day.
+type spends struct {
+	Reader
+	asked service.SpendFilter
+}
+
+func (r *spends) Spending(_ context.Context, _ api.Grouping, f service.SpendFilter) (api.Totals, error) {
+	r.asked = f
+	return api.Totals{Items: []api.SpendingGroup{spentOn("2026-09-05", 5).SpendingGroup}}, nil
+}
+
+// Where the clocks go forward at midnight, a day begins at one o'clock. It has one column, as every day.
+func TestUsageOfTheDayWithoutAMidnight(t *testing.T) {
+	zone, err := time.LoadLocation("America/Santiago")
+	if err != nil {
+		t.Skip(err)
+	}
+	reader := &spends{}
+	w := New(Options{Reader: reader, Now: func() time.Time { return time.Date(2026, 9, 8, 12, 0, 0, 0, zone) }})
+	page, err := w.usage(&asked{Request: httptest.NewRequest(http.MethodGet, "/usage?days=7", nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chart := page.Data.(usageData).Chart
+	var links []string
+	for _, c := range chart.Columns {
+		links = append(links, c.Link)
+	}
+	want := []string{"/?since=2026-09-02&until=2026-09-03", "/?since=2026-09-03&until=2026-09-04", "/?since=2026-09-04&until=2026-09-05",
+		"/?since=2026-09-05&until=2026-09-06", "/?since=2026-09-06&until=2026-09-07", "/?since=2026-09-07&until=2026-09-08",
+		"/?since=2026-09-08&until=2026-09-09"}
+	if !slices.Equal(links, want) {
+		t.Errorf("got %d columns that lead to %v, want %v", len(links), links[:min(len(links), 9)], want)
+	}
+	if got, want := reader.asked.Since, time.Date(2026, 9, 2, 0, 0, 0, 0, zone).UnixMilli(); got != want {
+		t.Errorf("asked for the spend since %d, want %d: midnight where the server is", got, want)
+	}
+}
+
+// The title of a chart names the period.
+func TestTitleOfTheChart(t *testing.T) {
+	w := New(Options{Reader: &spends{}})
+	for query, want := range map[string]string{"": "Cost by day, the last 30 days", "?days=365&by=model": "Cost by model, the last year",
+		"?days=0&by=tool": "Cost by tool, all time"} {
+		page, err := w.usage(&asked{Request: httptest.NewRequest(http.MethodGet, "/usage"+query, nil)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := page.Data.(usageData).Chart.Title; got != want {
+			t.Errorf("/usage%s: got the title %q, want %q", query, got, want)
 		}
 	}
 }
