@@ -135,7 +135,7 @@ func (w *Web) changes(a *asked) (*page, error) {
 	}
 	d.Prompts = prompts.Total
 	if d.ByTurn {
-		for _, one := range turnsOf(d, prompts.Items) {
+		for _, one := range turnsOf(d, prompts) {
 			if err := w.part(a, d, one); err != nil {
 				return nil, err
 			}
@@ -157,24 +157,24 @@ func (w *Web) changes(a *asked) (*page, error) {
 
 // turnsOf returns the turns that have checkpoints; each begins with a prompt. The changes after the last checkpoint
 // are a part of their own.
-func turnsOf(d *changesData, prompts []api.Prompt) (out []changedPart) {
+func turnsOf(d *changesData, prompts api.Prompts) (out []changedPart) {
 	row, from := 0, "0"
 	for _, c := range d.Checkpoints {
 		row = max(row, c.Row) // a rewound checkpoint has no row
 		prompt := 0
-		for i, one := range prompts {
+		for i, one := range prompts.Items {
 			if one.Number <= row {
 				prompt = i + 1
 			}
 		}
 		name := "Before the prompts that are listed"
 		if prompt > 0 {
-			name = "Turn " + itoa(prompt)
+			name = "Turn " + itoa(prompts.Total-len(prompts.Items)+prompt)
 		}
 		if n := len(out); n == 0 || out[n-1].Name != name {
 			one := changedPart{ID: "t" + itoa(n+1), Name: name, From: from}
 			if prompt > 0 {
-				one.Words, one.Row = markup.Short(redact.Marked(prompts[prompt-1].Text)), prompts[prompt-1].Number
+				one.Words, one.Row = markup.Short(redact.Marked(prompts.Items[prompt-1].Text)), prompts.Items[prompt-1].Number
 			}
 			out = append(out, one)
 		}

@@ -110,6 +110,18 @@ func TestTitleOfTheChart(t *testing.T) {
 	}
 }
 
+// The oldest prompts of a long task are not listed, and its turns keep their numbers.
+func TestTurnsBehindPromptsThatAreNotListed(t *testing.T) {
+	d := &changesData{Checkpoints: []api.Checkpoint{{Number: 1, Row: 2}, {Number: 2, Row: 12}, {Number: 3, Row: 22}}}
+	var names []string
+	for _, p := range turnsOf(d, api.Prompts{Items: []api.Prompt{{Number: 10}, {Number: 20}}, Total: 5}) {
+		names = append(names, p.Name)
+	}
+	if want := []string{"Before the prompts that are listed", "Turn 4", "Turn 5", "Since then"}; !slices.Equal(names, want) {
+		t.Errorf("got %q, want %q", names, want)
+	}
+}
+
 // A chart of groups has the largest ones, each with a bar that can be seen.
 func TestChartOfGroups(t *testing.T) {
 	var groups []spent
