@@ -141,6 +141,10 @@ func (w *Web) task(a *asked) (*page, error) {
 		before, after, err = d.aligned(a, t, span)
 	default:
 		before, after, err = d.messages(a, t, o, span)
+		if at, _ := strconv.Atoi(q.Get("at")); err == nil && after != nil && at > d.Last { // those before it fill the page
+			d.Items, span.After = nil, at
+			before, after, err = d.messages(a, t, o, span)
+		}
 	}
 	if err != nil {
 		return nil, err

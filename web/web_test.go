@@ -3,10 +3,12 @@ package web_test
 import (
 	"compress/gzip"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,6 +80,35 @@ func TestAnAmbiguousIDLeadsToItsTasks(t *testing.T) {
 	slices.Sort(titles)
 	if want := []string{"<b>mow</b> the lawn", "paint the fence"}; !slices.Equal(titles, want) {
 		t.Errorf("got links to %q, want %q", titles, want)
+	}
+}
+
+// largeTask is a task with many messages in both histories that are each as large as a page shows; a page has no room for all.
+func largeTask(t *testing.T) (dir string, messages int) {
+	t.Helper()
+	var texts []string
+	var sent []map[string]any
+	for i := range 25 {
+		texts = append(texts, fmt.Sprintf("words %d. %s", i+1, strings.Repeat("paint the fence ", 2500)))
+		sent = append(sent, map[string]any{"role": []string{"user", "assistant"}[i%2], "content": texts[i], "ts": 1760000000000 + i*1000})
+	}
+	dir = storage(t, map[string][]map[string]any{"t1": said(texts...)})
+	fixture.WriteFile(t, filepath.Join(dir, "tasks", "t1", "api_conversation_history.json"), string(fixture.Must[[]byte](t)(json.Marshal(sent))))
+	return dir, len(texts)
+}
+
+// The page that a link to a message leads to has the message, also behind large ones.
+func TestALinkLeadsToItsMessage(t *testing.T) {
+	t.Parallel()
+	dir, messages := largeTask(t)
+	g := newBench(t, dir)
+	for n := 1; n <= messages; n++ {
+		for view, id := range map[string]string{"": "ui-", "&view=api": "api-"} {
+			path := "/tasks/t1?at=" + strconv.Itoa(n) + view
+			if got := one(g.page(path), id+strconv.Itoa(n)); got == nil || !strings.Contains(text(got), fmt.Sprintf("words %d.", n)) {
+				t.Errorf("%s: the page lacks the message", path)
+			}
+		}
 	}
 }
 
