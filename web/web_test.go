@@ -112,6 +112,28 @@ func TestALinkLeadsToItsMessage(t *testing.T) {
 	}
 }
 
+// The aligned view has each message of the next request, or leads to it.
+func TestTheAlignedViewHasEachLargeMessage(t *testing.T) {
+	t.Parallel()
+	dir, _ := largeTask(t)
+	g := newBench(t, dir)
+	for i, pair := range all(one(g.page("/tasks/t1?view=aligned"), "messages"), func(n *html.Node) bool { return strings.HasPrefix(attr(n, "class"), "pair ") }) {
+		for _, side := range all(pair, tag("section")) {
+			shown, from := side, ""
+			for _, a := range all(side, func(n *html.Node) bool { return strings.Contains(attr(n, "href"), "at=") }) {
+				from = attr(a, "href")
+				_, anchor, _ := strings.Cut(from, "#")
+				if shown = one(g.page(from), anchor); shown == nil {
+					t.Fatalf("%s: the page lacks the message", from)
+				}
+			}
+			if want := fmt.Sprintf("words %d.", i+1); !strings.Contains(text(shown), want) {
+				t.Errorf("%s of pair %d, link %q: got %.120q, want %q", attr(side, "class"), i+1, from, strings.Join(strings.Fields(text(shown)), " "), want)
+			}
+		}
+	}
+}
+
 // A static file comes with its type, is sent once, and packed to who takes that.
 func TestStaticFiles(t *testing.T) {
 	t.Parallel()
