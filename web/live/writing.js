@@ -108,8 +108,9 @@ export class Writing {
     return found ? { ...found, rest: (m[2] || '').trim() } : null;
   }
 
+  // clear takes the words out of the field; images stay, for what is written next.
   clear() {
-    this.draft.set({ text: '', images: [] }, 0);
+    this.draft.set({ text: '' }, 0);
     this.show();
   }
 }
