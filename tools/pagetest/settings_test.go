@@ -157,16 +157,18 @@ func TestAddAndRemoveServer(t *testing.T) {
 	tab.press(`[data-form=server] [name=name]`)
 	tab.types("docs")
 	tab.press(`[data-form=server] [name=line]`)
-	tab.types(`docs-server --root "/my docs"`)
+	tab.types(`docs-server --root "/my docs" --title='My  docs' C:\new ""`)
 	tab.press(`[data-form=server] button`)
 	tab.text("[data-server=docs]", "allowed")
 	tab.text("[data-server=docs] .command", "/my docs")
 	var list struct {
-		Items []struct{ Name, State, Scope string }
+		Items []struct{ Name, State, Scope, Runs string }
 	}
 	h.ask("GET", "/v1/mcp-servers", nil, &list)
 	if len(list.Items) != 1 || list.Items[0].Scope != "own" || list.Items[0].State != "allowed" {
 		t.Errorf("got %+v, want the server docs of the user, allowed", list.Items)
+	} else if want := `docs-server --root /my docs --title=My  docs C:\new `; list.Items[0].Runs != want {
+		t.Errorf("got the command %q, want %q: quotes hold together, also within a word", list.Items[0].Runs, want)
 	}
 	tab.press(`[data-server=docs] button`)
 	tab.gone("[data-server=docs]")

@@ -5,8 +5,9 @@ import { act, getHTML } from './api.js';
 import { pageOf } from './fragment.js';
 import { note } from './ui.js';
 
-// words cuts a command line as a shell does: blanks separate, quotes hold together.
-const words = (line) => [...line.matchAll(/"((?:[^"\\]|\\.)*)"|'([^']*)'|(\S+)/g)].map(([, a, b, c]) => a?.replace(/\\(.)/g, '$1') ?? b ?? c);
+// words cuts a command line as a shell does: blanks separate, quotes hold together, also within a word.
+const quoted = /"((?:[^"\\]|\\.)*)"|'([^']*)'/g;
+const words = (line) => (line.match(/(?:"(?:[^"\\]|\\.)*"|'[^']*'|\S)+/g) || []).map((w) => w.replace(quoted, (_, a, b) => a?.replace(/\\(.)/g, '$1') ?? b));
 
 const bodies = {
   server: ({ name, line }) => {
