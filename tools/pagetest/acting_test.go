@@ -198,6 +198,10 @@ func TestRenamePinDeleteUndo(t *testing.T) {
 	if got.Title != "<b>The garden</b>" || !got.Pinned {
 		t.Errorf("got %+v, want the title and a pin", got)
 	}
+	tab.press("[data-does=rename]") // what changes nothing offers no undo: that would take back what was done before
+	tab.press("dialog .primary")
+	tab.text("#notes", "Nothing changed.")
+	tab.gone("#notes button:not([aria-label])")
 	tab.visit("/")
 	tab.live()
 	tab.text("main .rows", "The garden")

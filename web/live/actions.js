@@ -3,13 +3,29 @@
 import { act, get, taskPath } from './api.js';
 import { button, counted, dialog, el, field, note, tried } from './ui.js';
 
-export async function undo(task) {
-  const done = await act('POST', taskPath(task, '/undo'), {});
+// undo takes back the newest action, or refuses when that is not the expected one.
+export async function undo(task, expect) {
+  const done = await act('POST', taskPath(task, '/undo'), { expect });
   note('Taken back: ' + (done.undone?.kind || 'the last change') + '.', { does: 'Do it again', act: tried(() => act('POST', taskPath(task, '/redo'), {})) });
   return done;
 }
 
-const undoable = (task) => ({ does: 'Undo', act: tried(() => undo(task)) });
+const undoable = (task, expect) => ({ does: 'Undo', act: tried(() => undo(task, expect)) });
+
+// label changes labels of a task, and gives the action by which that is taken back; undefined when nothing changed.
+export async function label(task, body) {
+  const newest = async () => (await get(taskPath(task, '/undo'))).undo[0]?.id;
+  const before = await newest();
+  await act('PATCH', taskPath(task), body);
+  const made = await newest();
+  return made === before ? undefined : made;
+}
+
+// labelled changes labels, and says what became of that.
+async function labelled(task, body, said) {
+  const made = await label(task, body);
+  note(made ? said : 'Nothing changed.', made && undoable(task, made));
+}
 
 // compareWith leads to the page that compares a task with a branch that a rewind left.
 const compareWith = (task, branch) => ['Compare', '/tasks/' + encodeURIComponent(task) + '/compare?with=' + encodeURIComponent(branch)];
@@ -18,22 +34,19 @@ export async function rename(task, words = '') {
   const title = words || (await get(taskPath(task))).title;
   const d = await dialog('Rename the task', field('Title', el('input', { name: 'title', value: title, maxlength: 500, autofocus: true })), { does: 'Rename' });
   if (!d) return;
-  await act('PATCH', taskPath(task), { title: d.data.get('title').trim() || null });
-  note('The task has a new title.', undoable(task));
+  await labelled(task, { title: d.data.get('title').trim() || null }, 'The task has a new title.');
 }
 
 export async function tag(task) {
   const { tags } = await get(taskPath(task));
   const d = await dialog('Tags', field('Tags, with commas between them', el('input', { name: 'tags', value: tags.join(', '), autofocus: true })), { does: 'Keep' });
   if (!d) return;
-  await act('PATCH', taskPath(task), { tags: d.data.get('tags').split(',').map((t) => t.trim()).filter(Boolean) });
-  note('The tags were changed.', undoable(task));
+  await labelled(task, { tags: d.data.get('tags').split(',').map((t) => t.trim()).filter(Boolean) }, 'The tags were changed.');
 }
 
 export async function pin(task) {
   const { pinned } = await get(taskPath(task));
-  await act('PATCH', taskPath(task), { pinned: !pinned });
-  note(pinned ? 'The task is not pinned any more.' : 'The task is pinned.', undoable(task));
+  await labelled(task, { pinned: !pinned }, pinned ? 'The task is not pinned any more.' : 'The task is pinned.');
 }
 
 // putBack undoes a deletion: the task and the subtasks that went with it are back. gone is the answer to the deletion.

@@ -1,7 +1,7 @@
 // Several tasks of the list at once: chosen by their boxes, acted on one after the other. What fails is named, and what
 // was done is taken back as one act.
 
-import { putBack } from './actions.js';
+import { label, putBack } from './actions.js';
 import { act, get, taskPath } from './api.js';
 import { button, counted, dialog, el, field, note, tried } from './ui.js';
 
@@ -130,9 +130,8 @@ export class Selection {
 
   // patch changes a label of a task, and gives what takes just that back.
   async patch(task, body) {
-    await act('PATCH', taskPath(task), body);
-    const { undo: [made] } = await get(taskPath(task, '/undo'));
-    return () => act('POST', taskPath(task, '/undo'), { expect: made?.id });
+    const made = await label(task, body);
+    return () => made && act('POST', taskPath(task, '/undo'), { expect: made });
   }
 
   tag() {
