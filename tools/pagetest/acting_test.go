@@ -5,6 +5,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
 )
 
 const asksColour = `
@@ -92,6 +96,29 @@ func TestQuestionIsArmed(t *testing.T) {
 	if len(list.Items) != 1 {
 		t.Errorf("got %d open questions, want the one that was pressed too early", len(list.Items))
 	}
+}
+
+// A key that is held answers one question: the next one wants a press of its own.
+func TestAHeldKeyAnswersOnce(t *testing.T) {
+	t.Parallel()
+	h, _, tab := asked(t, desktop, `
+- tools: [{name: write_to_file, input: {path: fence.txt, content: "red paint\n"}}]
+- tools: [{name: write_to_file, input: {path: gate.txt, content: "red paint\n"}}]
+- tools: [{name: attempt_completion, input: {result: It is painted.}}]
+`)
+	hold := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: "y", Text: "y", UnmodifiedText: "y"}
+	tab.do("press y", command(input.DispatchKeyEvent, hold))
+	tab.text("article[data-question] .asks", "gate.txt")
+	hold.AutoRepeat = new(true)
+	for range 20 {
+		tab.do("hold y", command(input.DispatchKeyEvent, hold), chromedp.Sleep(50*time.Millisecond))
+	}
+	if _, err := os.Stat(filepath.Join(h.work, "gate.txt")); err == nil {
+		t.Error("the second change was approved by the key that approved the first")
+	}
+	tab.do("let go", command(input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyUp, Key: "y"}))
+	tab.keys("y")
+	tab.text("#messages", "It is painted.")
 }
 
 // Of two clients that answer, the second sees who was first.

@@ -124,10 +124,10 @@ export class Questions {
     this.onchange?.();
   }
 
-  // press answers the first open question by a key.
+  // press answers the first open question by a key. A key that is held answers no second one.
   press(key, event) {
     const e = this.current();
-    if (!e) return false;
+    if (!e || event.repeat) return false;
     if (key === 'y') this.click(e, '[data-does=approve]', event);
     else if (key === 'n') (e.querySelector('[data-does=deny]') ? e.querySelector('textarea') : null)?.focus();
     else if (/^[1-9]$/.test(key)) this.click(e, `[data-key="${key}"]`, event);
@@ -135,7 +135,7 @@ export class Questions {
     return true;
   }
 
-  click(e, selector) {
+  click(e, selector, event) {
     const b = e.querySelector(selector);
     if (!b) return;
     e.scrollIntoView({ block: 'nearest' });
