@@ -121,6 +121,29 @@ func TestAHeldKeyAnswersOnce(t *testing.T) {
 	tab.text("#messages", "It is painted.")
 }
 
+// Words that were sent to the queue are no answer to a question that was asked meanwhile.
+func TestQueuedWordsAnswerNoQuestion(t *testing.T) {
+	t.Parallel()
+	h, _, tab := asked(t, desktop, "- tools: [{name: ask_followup_question, input: {question: Ready?, follow_up: [{text: go on, mode: null}]}}]\n"+
+		"- {text: "+words(60)+", delay: 30ms, tools: [{name: write_to_file, input: {path: fence.txt, content: red}}]}\n"+finishes)
+	tab.press(`article[data-question] [data-key="1"]`)
+	tab.text("#live .streaming", "word1 word2")
+	run[bool](tab, `(() => { const real = fetch; window.fetch = async (...a) => { if (String(a[0]).endsWith('/messages')) await new Promise(r => window.release = r); return real(...a); }; return true })()`)
+	tab.press("#words")
+	tab.types("then the gate")
+	tab.text("#send", "Queue")
+	tab.keys(enter)
+	tab.sees("the words are on the way", "window.release")
+	tab.armed()
+	run[bool](tab, "window.release(), true")
+	tab.text("#queue", "then the gate")
+	tab.press("article[data-question] [data-does=approve]")
+	tab.text("#messages", "then the gate")
+	if got := readFile(t, filepath.Join(h.work, "fence.txt")); got != "red" {
+		t.Errorf("the file holds %q", got)
+	}
+}
+
 // Of two clients that answer, the second sees who was first.
 func TestTwoAnswer(t *testing.T) {
 	t.Parallel()

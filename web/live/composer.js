@@ -59,7 +59,9 @@ export class Composer {
     this.sending = this.send.disabled = this.words.readOnly = true;
     let sent;
     try {
-      sent = await this.writing.draft.toSend();
+      // Words for the queue answer no question that comes meanwhile: the person has not seen it.
+      sent = await this.writing.draft.toSend(this.asks || !working.includes(this.status) ? 'auto' : 'queue');
+      if (delivery === 'auto') delivery = sent.delivery;
       const text = sent.words.text.replace(/^\/\//, '/'); // two of them stand for one that is no command
       sent = { ...sent, words: { ...sent.words, text } };
       if (working.includes(this.status)) {

@@ -192,16 +192,16 @@ export class Draft {
     return this.save();
   }
 
-  // toSend is what a message is made of. The server has the draft then, unless it cannot be reached or there are two. A
-  // request that is sent again under its key is the same one.
-  async toSend() {
+  // toSend is what a message is made of, and its delivery. The server has the draft then, unless it cannot be reached or
+  // there are two. A request that is sent again under its key is the same one.
+  async toSend(delivery) {
     if (this.attempt?.key === this.key) return this.attempt;
     const { text, key } = this;
     let { images } = this;
     await this.save().catch((e) => { if (images.length || e.code !== 'unreachable') throw e; });
     const same = this.key === key; // else another tab has begun other words, and these are sent all the same
     if (same) images = this.images;
-    this.attempt = { words: { text: text.trim(), images: images.length ? images : undefined, draft: same && !this.dirty && this.base || undefined }, key };
+    this.attempt = { words: { text: text.trim(), images: images.length ? images : undefined, draft: same && !this.dirty && this.base || undefined }, key, delivery };
     this.store();
     return this.attempt;
   }
