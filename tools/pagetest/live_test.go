@@ -10,6 +10,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
 )
 
 // words are n different words.
@@ -200,6 +201,25 @@ func TestWordsSurviveACut(t *testing.T) {
 	if n := run[int](tab, `document.querySelector('#messages').innerText.split('and now this').length - 1`); n != 1 {
 		t.Errorf("got the words %d times, want once", n)
 	}
+}
+
+// Older messages that a cut kept away come once the page is live again: nobody has to scroll down and up for them.
+func TestOlderMessagesComeAfterACut(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	id := h.long(500, func(i int) string { return fmt.Sprintf("message %d of the story", i) })
+	tab := h.loggedIn(desktop, "/tasks/"+id)
+	tab.live()
+	const first = `+document.querySelector('#messages > [data-index]').dataset.index`
+	tab.sees("the end is in view", `(e => e && e.getBoundingClientRect().top < innerHeight)(document.getElementById('ui-500'))`)
+	h.relay.cut()
+	tab.sees("the page is not live", `document.body.dataset.live === 'false'`)
+	before := run[int](tab, first)
+	run[bool](tab, `(scrollTo(0, 0), true)`)
+	tab.do("wait for the refusal", chromedp.Sleep(time.Second))
+	h.relay.mend()
+	tab.live()
+	tab.sees("older messages come", fmt.Sprintf("%s < %d", first, before))
 }
 
 func readFile(t *testing.T, file string) string {

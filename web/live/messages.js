@@ -31,16 +31,16 @@ export class Messages {
     if (!rendered) return;
     const watch = (edge, margin, load) => {
       const observer = new IntersectionObserver((seen) => {
-        if (seen.at(-1).isIntersecting) load().then((more) => {
-          if (!more) return;
-          observer.unobserve(edge); // it reports changes alone, and the edge may be near still or again
-          observer.observe(edge);
-        });
+        if (seen.at(-1).isIntersecting) load().then((more) => more && look());
       }, { rootMargin: margin });
-      observer.observe(edge);
+      const look = () => {
+        observer.unobserve(edge); // it reports changes alone, and the edge may be near still or again
+        observer.observe(edge);
+      };
+      look();
+      return look;
     };
-    watch(this.top, near + 'px 0px 0px', () => this.older());
-    watch(this.bottom, '0px 0px ' + near + 'px', () => this.later());
+    this.looks = [watch(this.top, near + 'px 0px 0px', () => this.older()), watch(this.bottom, '0px 0px ' + near + 'px', () => this.later())];
     for (const nav of document.querySelectorAll('nav.pages')) nav.hidden = true; // links for those without scripts
   }
 
@@ -159,6 +159,12 @@ export class Messages {
     });
     this.loadingLater = false;
     return this.last > before;
+  }
+
+  // again asks for what a broken connection kept away.
+  again() {
+    this.catchUp();
+    for (const look of this.looks || []) look();
   }
 
   // note notes what an event said about a message, and fetches all of a batch of events at once. A message that changed

@@ -218,7 +218,7 @@ export class TaskPage {
 
   // again is called when the page is live after a break: what it asked meanwhile may have got no answer.
   again() {
-    this.messages.catchUp();
+    this.messages.again();
     this.composer.writing.draft.load().catch(quietly);
     this.refresh().catch(quietly);
   }
