@@ -117,6 +117,20 @@ func TestDeleteSeveral(t *testing.T) {
 	tab.text("#selected", "2 selected")
 	tab.press("#selected [data-does=delete]")
 	tab.text("dialog", "1 subtask that is not selected")
+	run[bool](tab, `(() => { const real = fetch; window.fetch = (path, o) => real(o?.method === 'DELETE' && String(path).includes('`+parent+`') && !window.free ? '/v1/tasks/gone-away' : path, o); return true })()`)
+	tab.press("dialog button.danger")
+	tab.text("#notes", "1 task in the trash") // the other one stays, with its subtask
+	tab.press("dialog .acts button")
+	tab.press("#notes button")
+	tab.text("#notes", "as it was")
+	run[bool](tab, "window.free = true")
+	tab.sees("the tasks are back", "document.querySelectorAll('.row[data-task] .pick').length === 3")
+	for _, id := range []string{parent, other} {
+		if pick := `.row[data-task="` + id + `"] .pick`; !run[bool](tab, "document.querySelector('"+pick+"').checked") {
+			tab.press(pick)
+		}
+	}
+	tab.press("#selected [data-does=delete]")
 	tab.press("dialog button.danger")
 	tab.text("#notes", "3 tasks in the trash")
 	tab.gone(".row[data-task]")

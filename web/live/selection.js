@@ -110,7 +110,7 @@ export class Selection {
   // report says what became of an act on several tasks, and offers to take it back as one.
   async report({ done, failed }, said) {
     this.back = done.length ? tried(() => this.undo(done)) : null;
-    note(done.length ? said(done.length) : 'Nothing was done.', this.back ? { does: 'Undo', act: this.back } : { wrong: failed.length > 0 });
+    note(done.length ? said(done) : 'Nothing was done.', this.back ? { does: 'Undo', act: this.back } : { wrong: failed.length > 0 });
     await this.changed();
     if (failed.length) await this.named(failed);
   }
@@ -143,13 +143,13 @@ export class Selection {
       const words = (name) => d.data.get(name).split(',').map((t) => t.trim()).filter(Boolean);
       const body = { add_tags: words('add'), remove_tags: words('remove') };
       if (!body.add_tags.length && !body.remove_tags.length) return;
-      await this.report(await this.each([...this.chosen], (task) => this.patch(task, body)), (n) => counted(n, 'task') + ' tagged.');
+      await this.report(await this.each([...this.chosen], (task) => this.patch(task, body)), (done) => counted(done.length, 'task') + ' tagged.');
     })();
   }
 
   pin(pinned) {
     return tried(async () => this.report(await this.each([...this.chosen], (task) => this.patch(task, { pinned })),
-      (n) => counted(n, 'task') + (pinned ? ' pinned.' : ' unpinned.')))();
+      (done) => counted(done.length, 'task') + (pinned ? ' pinned.' : ' unpinned.')))();
   }
 
   // save loads one archive with all of them.
@@ -186,7 +186,7 @@ export class Selection {
       await this.report(await this.each(tasks, async (task) => {
         const gone = await act('DELETE', taskPath(task, families.get(task).length ? '?subtasks=' + (keep ? 'keep' : 'delete') : ''));
         return () => putBack(gone);
-      }), (n) => counted(keep ? n : n + also.size, 'task') + ' in the trash.');
+      }), (done) => counted(new Set(done.flatMap(({ task }) => [task, ...(keep ? [] : families.get(task))])).size, 'task') + ' in the trash.');
     })();
   }
 }
