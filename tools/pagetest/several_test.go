@@ -139,6 +139,18 @@ func TestDeleteSeveral(t *testing.T) {
 	tab.sees("all are back", "document.querySelectorAll('.row[data-task]').length === 3")
 }
 
+// What happens in tasks brings the list up to date, and the focus stays where it is in its row.
+func TestFocusStaysInItsRow(t *testing.T) {
+	t.Parallel()
+	h, ids, tab := listed(t, desktop, "one", "two")
+	for _, what := range []string{".pick", ".c-title > a", ".c-folder a", ".c-tool a"} {
+		run[bool](tab, fmt.Sprintf(`(self.old = document.querySelector('.row[data-task="%s"] %s'), old.focus(), true)`, ids["one"], what))
+		h.ask("PATCH", "/v1/tasks/"+ids["two"], object{"title": "not " + what}, nil)
+		tab.text(".rows", "not "+what)
+		tab.sees("the focus stays on "+what, fmt.Sprintf(`!old.isConnected && document.activeElement.matches('.row[data-task="%s"] %s')`, ids["one"], what))
+	}
+}
+
 // A task that cannot be changed is named; the others are changed.
 func TestSeveralNamesWhatFails(t *testing.T) {
 	t.Parallel()

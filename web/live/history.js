@@ -13,6 +13,8 @@ import { offerValues } from './values.js';
 const settle = 150; // milliseconds after a key, before it is searched
 const calm = 700; // and after an event, before the list is read anew
 
+const acting = 'a, button, input';
+
 const shows = /^(task|run|question|turn\.ended|message\.added|history|usage|checkpoint\.restored)/;
 
 export class History {
@@ -103,8 +105,10 @@ export class History {
     })();
   }
 
-  focus(task) {
-    if (task) this.main.querySelector(`.row[data-task="${CSS.escape(task)}"] .c-title > a`)?.focus();
+  // focus goes to what acts in the row of a task: by its place, else to the title.
+  focus(task, at) {
+    const row = task && this.main.querySelector(`.row[data-task="${CSS.escape(task)}"]`);
+    if (row) (row.querySelectorAll(acting)[at] || row.querySelector('.c-title > a')).focus();
   }
 
   events(list) {
@@ -160,14 +164,14 @@ export class History {
     if (address !== location.pathname + location.search) history.replaceState(null, '', address);
     const fresh = page.querySelector('main.history form[role=search]');
     if (!fresh) return;
-    const focused = this.row()?.dataset.task, link = document.activeElement?.getAttribute?.('href');
+    const row = this.row(), focused = row?.dataset.task, at = row && [...row.querySelectorAll(acting)].indexOf(document.activeElement), link = document.activeElement?.getAttribute?.('href');
     if (!page.querySelector('.setup')) this.main.querySelector('.setup')?.remove();
     while (this.form.nextSibling) this.form.nextSibling.remove();
     const rest = [];
     for (let n = fresh.nextSibling; n; n = n.nextSibling) rest.push(document.importNode(n, true));
     this.form.after(...rest);
     this.adorn();
-    if (focused) this.focus(focused);
+    if (focused) this.focus(focused, at);
     else if (link && document.activeElement === document.body) this.links().find((a) => a.getAttribute('href') === link)?.focus();
   }
 }
