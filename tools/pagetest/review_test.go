@@ -155,6 +155,22 @@ func TestReviewCommentReachesTheModel(t *testing.T) {
 	tab.gone(".commented")
 }
 
+// A comment that is being written stays when another line is chosen.
+func TestReviewKeepsACommentThatIsWritten(t *testing.T) {
+	t.Parallel()
+	h, task, _ := reviewed(t)
+	tab := h.loggedIn(desktop, "/tasks/"+task+"/changes")
+	tab.live()
+	tab.press(".lines > [data-new='2'] .ln")
+	tab.types("use the old word")
+	tab.press(".lines > [data-new='3'] .ln")
+	tab.sees("its words are there", `[...document.querySelectorAll('form.comment textarea')].some(e => e.value === 'use the old word' && e === document.activeElement)`)
+	tab.press("form.comment .primary")
+	tab.text("#waiting", "1 comment waits")
+	tab.press(".lines > [data-new='3'] .ln")
+	tab.sees("the next one is empty", `document.querySelector('form.comment textarea').value === ''`)
+}
+
 // The review by keyboard alone: hunks, lines, a comment, with the focus in view.
 func TestReviewByKeyboard(t *testing.T) {
 	t.Parallel()

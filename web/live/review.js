@@ -140,7 +140,9 @@ export class Review {
     if (!line) return false;
     const side = line.dataset.new ? 'new' : 'old', number = line.dataset.new || line.dataset.old;
     if (!number) return false;
-    this.main.querySelector('form.comment')?.remove();
+    const other = this.main.querySelector('form.comment');
+    if (other?.querySelector('textarea').value.trim()) return void other.querySelector('textarea').focus(); // it is not lost
+    other?.remove();
     const name = line.closest('.file').getAttribute('aria-label');
     const words = el('textarea', { rows: 3, required: true, 'aria-label': `Comment on line ${number} of ${name}` });
     const close = () => { form.remove(); line.tabIndex = 0; line.focus(); };
