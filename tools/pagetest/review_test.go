@@ -203,6 +203,7 @@ func TestReviewByTurn(t *testing.T) {
 	task := h.task(`
 - tools: [{name: write_to_file, input: {path: a.txt, content: "one\n"}}]
 - tools: [{name: attempt_completion, input: {result: The first.}}]
+- tools: [{name: write_to_file, input: {path: a.txt, content: "two\n"}}]
 - tools: [{name: write_to_file, input: {path: b.txt, content: "two\n"}}]
 - tools: [{name: attempt_completion, input: {result: The second.}}]
 `, "write the first list", object{"approve": "all"})
@@ -219,7 +220,15 @@ func TestReviewByTurn(t *testing.T) {
 	tab.text("#t1 .file", "a.txt")
 	tab.text("#t2", "now the second")
 	tab.text("#t2 .file", "b.txt")
-	tab.sees("each turn has its files", `document.querySelectorAll('#t1 .file').length === 1 && document.querySelectorAll('#t2 .file').length === 1`)
+	tab.sees("each turn has its files", `document.querySelectorAll('#t1 .file').length === 1 && document.querySelectorAll('#t2 .file').length === 2`)
+	tab.live()
+	tab.press("#t1 [data-new='1'] .ln")
+	tab.types("why one?")
+	tab.press("form.comment .primary")
+	tab.text("#waiting", "1 comment waits")
+	if got := run[string](tab, `[...document.querySelectorAll('.commented')].map(e => e.closest('.part').id + e.textContent).join()`); got != "t1+one" {
+		t.Errorf("got the mark of the comment at %s, want t1+one", got)
+	}
 }
 
 // A message for a commit is proposed, and nothing is committed.

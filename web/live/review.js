@@ -149,7 +149,7 @@ export class Review {
     const form = el('form', { class: 'comment', onsubmit: (e) => {
       e.preventDefault();
       const text = words.value.trim();
-      if (text) tried(() => this.keep(line, { path: line.closest('.file').dataset.path, side, number }, name, text).then(close))();
+      if (text) tried(() => this.keep(line, { hash: line.closest('.file').dataset.hash, path: line.closest('.file').dataset.path, side, number }, name, text).then(close))();
     } }, words, el('div', { class: 'acts' }, el('button', { class: 'primary' }, 'Add to the next message'), button('Cancel', close)));
     words.addEventListener('keydown', (e) => {
       if (e.key === 'Escape') close();
@@ -178,8 +178,8 @@ export class Review {
   marks() {
     const list = this.comments();
     for (const old of this.main.querySelectorAll('.commented')) old.classList.remove('commented');
-    for (const { path, side, number } of list) {
-      for (const file of this.main.querySelectorAll(`.file[data-path="${CSS.escape(path)}"]`)) {
+    for (const { path, hash, side, number } of list) { // lines of another difference have other numbers
+      for (const file of this.main.querySelectorAll(`.file[data-path="${CSS.escape(path)}"][data-hash="${CSS.escape(hash)}"]`)) {
         file.querySelector(`.lines > [data-${side === 'new' ? 'new' : 'old'}="${CSS.escape(number)}"]`)?.classList.add('commented');
       }
     }
