@@ -83,6 +83,9 @@ func (f form) Narrowed() bool {
 	return slices.ContainsFunc(fields, func(name string) bool { return name != "sort" && f.Get(name) != "" })
 }
 
+// Searches reports whether the page searches messages, and does not list tasks alone.
+func (f form) Searches() bool { return strings.TrimSpace(f.Get("q"))+f.Get("tool")+f.Get("file") != "" }
+
 // More reports whether a field has a value that only the opened form shows.
 func (f form) More() bool {
 	return slices.ContainsFunc([]string{"tag", "model", "tool", "file", "min_cost", "max_cost", "since", "until", "damaged"},
@@ -106,8 +109,13 @@ type history struct {
 	Problem   *api.Problem
 }
 
-// Sorts returns the orders of a list beside the newest first.
-func (h *history) Sorts() []string { return []string{"oldest", "cost", "tokens"} }
+// Sorts returns the orders besides the usual one: the best hits of a search, or the newest tasks first.
+func (h *history) Sorts() []string {
+	if h.Form.Searches() {
+		return []string{"newest"}
+	}
+	return []string{"oldest", "cost", "tokens"}
+}
 
 // row is a task in the list.
 type row struct {
@@ -136,8 +144,8 @@ func (w *Web) history(a *asked) (*page, error) {
 		asking.Go(func() { data.Questions, unasked = w.opt.Reader.Questions(a.Context(), "") })
 	}
 	if data.Form.Wrong == nil {
-		if words := strings.TrimSpace(data.Form.Get("q")); words != "" || data.Form.Get("tool")+data.Form.Get("file") != "" {
-			err = w.search(a, data, words, filter)
+		if data.Form.Searches() {
+			err = w.search(a, data, strings.TrimSpace(data.Form.Get("q")), filter)
 		} else {
 			err = w.list(a, data, filter)
 		}

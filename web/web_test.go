@@ -311,6 +311,18 @@ func TestPagesOfTheHistory(t *testing.T) {
 			t.Errorf("%s: got\n%s\nwant %q", path, body, want)
 		}
 	}
+	for query, want := range map[string]string{"": "newest oldest cost tokens", "?workspace=/w&sort=cost": "newest oldest cost tokens",
+		"?q=needle": "relevance newest", "?tool=execute_command&sort=cost": "relevance newest", "?file=a.txt": "relevance newest"} {
+		for _, list := range all(g.page("/"+query), func(n *html.Node) bool { return attr(n, "name") == "sort" }) {
+			var orders []string
+			for _, o := range all(list, tag("option")) {
+				orders = append(orders, text(o))
+			}
+			if got := strings.Join(orders, " "); got != want {
+				t.Errorf("/%s: got the orders %s, want %s", query, got, want)
+			}
+		}
+	}
 	for _, status := range api.Statuses {
 		if resp, body := g.ask("/?status=" + status); resp.StatusCode != http.StatusOK || !strings.Contains(body, "Nothing fits") && !strings.Contains(body, "/tasks/") {
 			t.Errorf("/?status=%s: got %s\n%s\nwant a list", status, resp.Status, body)

@@ -65,6 +65,14 @@ func TestSearchAndOpenAHit(t *testing.T) {
 	tab.types("marker47")
 	tab.text("main .hits", "marker47")
 	tab.sees("the words are in the address", `location.search.includes('q=marker47')`)
+	const orders = `[...document.querySelectorAll('[name=sort] option')].map(e => e.innerText).join()`
+	tab.sees("the orders are those of a search", orders+` === 'relevance,newest'`)
+	tab.keys("x")
+	tab.sees("nothing fits", `document.querySelector('.empty')`)
+	run[bool](tab, `(e => { e.value = ''; e.dispatchEvent(new Event('input', {bubbles: true})); return true })(document.activeElement)`)
+	tab.sees("the orders are those of the list", orders+` === 'newest,oldest,cost,tokens'`)
+	tab.types("marker47")
+	tab.text("main .hits", "marker47")
 	tab.press("main .hits a")
 	tab.sees("the message is in view", `(e => e && e.getBoundingClientRect().top >= 0 && e.getBoundingClientRect().bottom <= innerHeight)(document.getElementById('ui-47'))`)
 	if !strings.HasPrefix(tab.path(), "/tasks/"+id) {

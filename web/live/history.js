@@ -164,6 +164,8 @@ export class History {
     if (address !== location.pathname + location.search) history.replaceState(null, '', address);
     const fresh = page.querySelector('main.history form[role=search]');
     if (!fresh) return;
+    const orders = this.form.querySelector('[name=sort]'), offered = fresh.querySelector('[name=sort]');
+    if (orders.textContent !== offered.textContent) orders.replaceWith(document.importNode(offered, true)); // a search has others
     const row = this.row(), focused = row?.dataset.task, at = row && [...row.querySelectorAll(acting)].indexOf(document.activeElement), link = document.activeElement?.getAttribute?.('href');
     if (!page.querySelector('.setup')) this.main.querySelector('.setup')?.remove();
     while (this.form.nextSibling) this.form.nextSibling.remove();
