@@ -67,6 +67,16 @@ func TestApproveWithDiff(t *testing.T) {
 	}
 }
 
+// A line that begins with two dashes or pluses is a change as every other one, and no name of a file.
+func TestDiffOfDashes(t *testing.T) {
+	t.Parallel()
+	_, _, tab := asked(t, desktop, `- tools: [{name: write_to_file, input: {path: a.sql, content: "-- all\n++i\n"}}]`)
+	const added = `[...document.querySelectorAll('article[data-question] .diff .add')].map(e => e.textContent).join('')`
+	if got, want := run[string](tab, added), "+-- all\n+++i\n"; got != want {
+		t.Errorf("got the added lines %q, want %q", got, want)
+	}
+}
+
 // A command is refused with a reason, which the model gets.
 func TestDenyWithReason(t *testing.T) {
 	t.Parallel()

@@ -94,11 +94,13 @@ export const field = (label, input) => el('label', { class: 'field' }, el('span'
 
 export const counted = (n, one, many = one + 's') => n + ' ' + (n === 1 ? one : many);
 
-// diffOf shows a diff, with added lines apart from removed ones.
+// diffOf shows a diff, with added lines apart from removed ones. Only before the first hunk do "---" and "+++" name files.
 export function diffOf(text) {
   const pre = el('pre', { class: 'diff', tabindex: '0' });
+  let head = /^(\+\+\+|---|@@)/;
   for (const line of text.replace(/\n$/, '').split('\n')) {
-    const kind = /^(\+\+\+|---|@@)/.test(line) ? 'hunk' : line[0] === '+' ? 'add' : line[0] === '-' ? 'del' : '';
+    if (line.startsWith('@@')) head = /^@@/;
+    const kind = head.test(line) ? 'hunk' : line[0] === '+' ? 'add' : line[0] === '-' ? 'del' : '';
     pre.append(el('span', { class: kind || false }, line + '\n'));
   }
   return pre;
