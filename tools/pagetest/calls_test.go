@@ -72,14 +72,14 @@ func TestOneNotificationOfTwoTabs(t *testing.T) {
 	for _, tab := range tabs {
 		tab.live()
 	}
-	h.wait(h.task(asksColour, "paint the fence", nil), "waiting")
+	h.wait(h.task(asksColour, "paint the \u202efence", nil), "waiting")
 	var all []string
 	for _, tab := range tabs {
 		tab.sees("the page had its turn", `self.turns === 1`)
 		tab.sees("the title counts", `document.title.startsWith('(1) ')`)
 		all = append(all, run[[]string](tab, `shown`)...)
 	}
-	if got := strings.Join(all, "\n"); got != "paint the fence: It asks a question." {
+	if got := strings.Join(all, "\n"); got != "paint the ⟦U+202E⟧fence: It asks a question." {
 		t.Errorf("got the notifications %q, want one, without the words of the question", got)
 	}
 	tabs[0].armed()

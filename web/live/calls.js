@@ -3,7 +3,7 @@
 
 import { get } from './api.js';
 import { store, stored } from './storage.js';
-import { button, dialog, el, quietly, titled, tried } from './ui.js';
+import { button, dialog, el, marked, quietly, titled, tried } from './ui.js';
 
 const settingsSlot = 'roost-calls', toldSlot = 'roost-called';
 const toldMost = 100; // ids of questions
@@ -74,15 +74,15 @@ export class Calls {
     const { shown, sound, text } = settings();
     if (sound) chime();
     if (!shown || allowed() !== 'granted') return;
-    const words = (q.command || q.text || '').slice(0, 300);
+    const words = marked(q.command || q.text || '').slice(0, 300), title = marked(q.title || q.task_id);
     const options = { body: (kinds[q.kind] || 'It waits for you.') + (text && words ? '\n' + words : ''), tag: q.id, icon: '/static/icon-192.png',
       data: '/tasks/' + encodeURIComponent(q.task_id) + '#questions' };
     const worker = await navigator.serviceWorker?.getRegistration('/');
     if (worker?.active) { // a phone shows none without it
-      await worker.showNotification(q.title || q.task_id, options);
+      await worker.showNotification(title, options);
       return;
     }
-    const n = new Notification(q.title || q.task_id, options);
+    const n = new Notification(title, options);
     n.onclick = () => { focus(); location.href = options.data; };
   }
 
