@@ -6,6 +6,8 @@
 // device is not in the file, so a damaged or missing file ends all log-ins. Cookies without a record on disk were
 // rejected: they cannot be revoked one by one.
 //
+// A device that logs in for another account begins anew: the requests of the account before end.
+//
 // Servers that share a database and a token share the devices, too (InDatabase): a link works on each of them, and so does
 // a log-in. A server reads the devices again half a second after the last reading, and repeatedly while it answers a
 // device, so that a log-in that another server revokes ends here within a second. Connected counts requests to this
@@ -150,18 +152,30 @@ func (d *Devices) LogIn(r *http.Request, key, address string) (*http.Cookie, err
 	var c change
 	if known == nil || d.all[known.ID] == nil {
 		id := Secret(4)
-		known = &device{ID: id, Name: nameOf(r.UserAgent()), First: now.UnixMilli()}
-		known.in, known.revoke = context.WithCancel(context.Background())
+		known = &device{ID: id, Name: nameOf(r.UserAgent()), First: now.UnixMilli(), Token: token}
+		known.begin()
 		d.all[id] = known
 		c.removed = d.drop(now)
 	}
+	other := known.Token != token
 	known.Token = token
 	known.Last, known.Address, known.Until = now.UnixMilli(), address, now.AddDate(0, 0, cookieDays).UnixMilli()
 	c.in, known.met = known, true
 	if err := d.save(r.Context(), c); err != nil {
 		return nil, err
 	}
+	if other {
+		known.begin()
+	}
 	return d.cookie(known, r.TLS != nil), nil
+}
+
+// begin begins a log-in, and ends the requests of the one before: a stream of one account must not go on under another.
+func (one *device) begin() {
+	if one.revoke != nil {
+		one.revoke()
+	}
+	one.in, one.revoke = context.WithCancel(context.Background())
 }
 
 // drop removes devices whose log-in has ended and, while there are too many, the device that has been unseen for the
@@ -266,9 +280,10 @@ func (d *Devices) Enter(r *http.Request, address string) (in *http.Request, leav
 		_ = d.save(r.Context(), change{}) // a failure to store times is no reason to refuse
 	}
 	d.entered()
+	until := one.in
 	d.mu.Unlock()
 	ctx, cancel := context.WithCancel(context.WithValue(r.Context(), deviceKey{}, one))
-	undo := context.AfterFunc(one.in, cancel)
+	undo := context.AfterFunc(until, cancel)
 	return r.WithContext(ctx), func() {
 		undo()
 		cancel()
@@ -427,10 +442,13 @@ func (d *Devices) load(ctx context.Context, now bool) error {
 	for _, is := range list {
 		there[is.ID] = true
 		if one := d.all[is.ID]; one != nil {
+			if one.Token != is.Token {
+				one.begin()
+			}
 			one.Name, one.Until, one.Last, one.Token = is.Name, is.Until, max(one.Last, is.Last), is.Token
 			continue
 		}
-		is.in, is.revoke = context.WithCancel(context.Background())
+		is.begin()
 		d.all[is.ID] = is
 	}
 	for id, one := range d.all {

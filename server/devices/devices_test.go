@@ -193,8 +193,26 @@ func TestServersOfAGroup(t *testing.T) {
 	// A browser that follows the link of another account is logged in for that one on each of them.
 	of := fixture.Must[string](t)(a.LinkFor(ctx, "k-ann"))
 	_, key, _ := strings.Cut(of, "key=")
+	before := map[string]context.Context{} // streams of the account before
+	for name, d := range map[string]*Devices{"a": a, "b": b} {
+		stream, leave, _ := d.Enter(request(kept), "192.0.2.7")
+		defer leave()
+		before[name] = stream.Context()
+	}
 	fixture.Must[*http.Cookie](t)(a.LogIn(request(kept), key, "192.0.2.7"))
 	fixture.Must[[]api.Device](t)(b.List(ctx)) // it reads the devices
+	for name, stream := range before {
+		select {
+		case <-stream.Done():
+		case <-time.After(5 * time.Second):
+			t.Errorf("the server %s: a stream of the account before goes on", name)
+		}
+	}
+	if now, leave, ok := a.Enter(request(kept), "192.0.2.7"); !ok || now.Context().Err() != nil {
+		t.Error("a request after the log-in is refused, or ends")
+	} else {
+		leave()
+	}
 	for name, d := range map[string]*Devices{"a": a, "b": b} {
 		if token, in, err := d.Knows(request(kept)); token != "k-ann" || !in || err != nil {
 			t.Errorf("the server %s: got the token %q, %v, %v, want k-ann", name, token, in, err)
