@@ -1,10 +1,6 @@
 package web
 
-import (
-	"strings"
-
-	"github.com/roost-dev/roost/api"
-)
+import "strings"
 
 // trash lists deleted tasks.
 func (w *Web) trash(a *asked) (*page, error) {
@@ -12,24 +8,16 @@ func (w *Web) trash(a *asked) (*page, error) {
 	return &page{Kind: "trash", Title: "Trash", Data: all}, err
 }
 
-// devicesData is the data of the page of devices.
-type devicesData struct {
-	Devices []api.Device
-	LAN     bool // the server serves the local network
-}
-
 // devices lists the browsers that are logged in.
 func (w *Web) devices(a *asked) (*page, error) {
 	all, err := w.opt.Devices(a.Context())
-	return &page{Kind: "devices", Title: "Devices", Data: devicesData{all, w.opt.Trust != ""}}, err
+	return &page{Kind: "devices", Title: "Devices", Data: all}, err
 }
 
-// trustData is the data of the page that explains how to make a device trust the server's certificate.
-type trustData struct{ Print string }
-
-// trust needs no log-in: a device sees this page before it can log in.
+// trust explains how to make a device trust the server's certificate. It needs no log-in: a device sees this page before
+// it can log in.
 func (w *Web) trust(*asked) (*page, error) {
-	return &page{Kind: "trust", Title: "Trust this server", Data: trustData{strings.ReplaceAll(w.opt.Trust, ":", " ")}}, nil
+	return &page{Kind: "trust", Title: "Trust this server", Data: strings.ReplaceAll(w.opt.Trust, ":", " ")}, nil
 }
 
 // sources lists the storages that tasks are read from.

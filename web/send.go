@@ -93,22 +93,14 @@ func pack(body []byte) []byte {
 	return out.Bytes()
 }
 
-// trouble is the data of the page of a refusal.
-type trouble struct {
-	Problem *api.Problem
-	Login   bool // the browser is not logged in
-	Used    bool // the log-in link does not work
-}
-
 // Refuse answers with a page that shows the problem and what to do.
 func (w *Web) Refuse(out http.ResponseWriter, r *http.Request, p *api.Problem) {
-	t := trouble{Problem: p, Login: p.Status == http.StatusUnauthorized, Used: p.Code == "login_used"}
 	kind, title := "problem", p.Title
-	if t.Login {
+	if p.Status == http.StatusUnauthorized {
 		kind, title = "login", "Log in"
 	}
 	if p.Allow != "" {
 		out.Header().Set("Allow", p.Allow)
 	}
-	w.send(out, r, &page{Kind: kind, Title: title, Status: p.Status, Data: t})
+	w.send(out, r, &page{Kind: kind, Title: title, Status: p.Status, Data: p})
 }

@@ -26,7 +26,6 @@ var medias = map[string]string{
 	".svg":         "image/svg+xml",
 	".png":         "image/png",
 	".webmanifest": "application/manifest+json",
-	".woff2":       "font/woff2",
 }
 
 func staticFiles() map[string]file {

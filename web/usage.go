@@ -301,10 +301,7 @@ func labelOf(by api.Grouping, key string) string {
 
 // marksOf returns the columns with a label below them: no more than fit on a phone.
 func marksOf(n int) []int {
-	switch {
-	case n == 1:
-		return []int{0}
-	case n < 4:
+	if n < 4 {
 		return []int{0, n - 1}
 	}
 	return []int{0, (n - 1) / 3, 2 * (n - 1) / 3, n - 1}

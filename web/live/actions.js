@@ -27,9 +27,6 @@ async function labelled(task, body, said) {
   note(made ? said : 'Nothing changed.', made && undoable(task, made));
 }
 
-// compareWith leads to the page that compares a task with a branch that a rewind left.
-const compareWith = (task, branch) => ['Compare', '/tasks/' + encodeURIComponent(task) + '/compare?with=' + encodeURIComponent(branch)];
-
 export async function rename(task, words = '') {
   const title = words || (await get(taskPath(task))).title;
   const d = await dialog('Rename the task', field('Title', el('input', { name: 'title', value: title, maxlength: 500, autofocus: true })), { does: 'Rename' });
@@ -126,7 +123,8 @@ export async function rewind(task, n) {
     Object.assign(body, { files: true, plan: files.restore.plan });
   }
   const done = await act('POST', taskPath(task, '/rewinds'), body);
-  note(`The task is back at before #${n}.`, { ...undoable(task), link: done.branch && compareWith(task, done.branch) });
+  const branches = `/tasks/${encodeURIComponent(task)}/compare?with=${encodeURIComponent(done.branch)}`;
+  note(`The task is back at before #${n}.`, { ...undoable(task), link: done.branch && ['Compare', branches] });
   return true;
 }
 

@@ -66,15 +66,10 @@ function throughLock(take, join) {
   if (!navigator.locks || !self.BroadcastChannel) return null;
   const channel = new BroadcastChannel('roost'), me = crypto.randomUUID();
   let hub = null;
-  const handle = (id, m, post) => {
-    if (m.join) hub.join(id, m.join, post);
-    if (m.leave) hub.leave(id);
-    if (m.wake) hub.wake();
-  };
   channel.onmessage = ({ data }) => {
     if (data.to === me) take(data.message);
     else if (data.leads && !hub) join();
-    else if (data.from && hub) handle(data.from, data.message, (message) => channel.postMessage({ to: data.from, message }));
+    else if (data.from && hub) hub.handle(data.from, data.message, (message) => channel.postMessage({ to: data.from, message }));
   };
   // A page that is left gives the lock back at once: a browser may keep it for the way back, and would keep the lock.
   let give;
@@ -89,7 +84,7 @@ function throughLock(take, join) {
   return {
     post: (m) => {
       if (!hub) return channel.postMessage({ from: me, message: m });
-      if (!m.leave) return handle(me, m, take);
+      if (!m.leave) return hub.handle(me, m, take);
       hub.close();
       hub = null;
       give();
@@ -99,11 +94,5 @@ function throughLock(take, join) {
 
 function alone(take) {
   const hub = new Hub();
-  return {
-    post: (m) => {
-      if (m.join) hub.join(1, m.join, take);
-      if (m.leave) hub.leave(1);
-      if (m.wake) hub.wake();
-    },
-  };
+  return { post: (m) => hub.handle(1, m, take) };
 }

@@ -33,10 +33,4 @@ export class Devices {
     row.remove();
     note(`“${name.textContent}” is logged out.`);
   }
-
-  events() {}
-
-  again() {}
-
-  lost() {}
 }

@@ -37,6 +37,13 @@ export class Hub {
     }
   }
 
+  // handle does what a page asks for.
+  handle(id, { join, leave, wake }, post) {
+    if (join) this.join(id, join, post);
+    if (leave) this.leave(id);
+    if (wake) this.wake();
+  }
+
   leave(id) {
     this.pages.delete(id);
     if (!this.pages.size) this.close();

@@ -132,7 +132,6 @@ export class Review {
   newer() { this.news.hidden = false; }
 
   events(list) { if (list.some((e) => stale.includes(e.type) && e.data.task_id === this.task.split(':').at(-1))) this.newer(); }
-  again() {}
   lost() { this.newer(); }
 
   // comment opens a field under a line.

@@ -11,9 +11,7 @@ self.addEventListener('connect', (event) => {
   const port = event.ports[0], id = ++pages;
   const leave = () => { hub.leave(id); port.close(); };
   port.onmessage = ({ data }) => {
-    if (data.join) hub.join(id, data.join, (m) => port.postMessage(m));
-    if (data.wake) hub.wake();
-    if (data.leave) hub.leave(id);
+    hub.handle(id, data, (m) => port.postMessage(m));
     // A page holds a lock for as long as it lives: who gets it knows that the page is gone, also after a crash.
     if (data.lock) navigator.locks?.request(data.lock, leave);
   };
