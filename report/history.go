@@ -155,21 +155,6 @@ func ends(id string, n int) (begin, end string) {
 	return id[:n], id[len(id)-n:]
 }
 
-// common returns the number of bytes at the beginning that two texts share.
-func common(a, b string) int {
-	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
-	}
-	return n
-}
-
-func reverse(s string) string {
-	b := []byte(s)
-	slices.Reverse(b)
-	return string(b)
-}
-
 // RunOf returns a run's document.
 func RunOf(r engine.RunInfo) api.Run {
 	out := api.Run{

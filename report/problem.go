@@ -113,7 +113,13 @@ func closest(ctx context.Context, st *store.Store, id string) []string {
 		return nil
 	}
 	want := id[strings.IndexByte(id, ':')+1:]
-	share := func(id string) int { return max(common(id, want), common(reverse(id), reverse(want))) }
+	share := func(id string) int { // the length of the longest beginning or end that both have
+		n := min(len(id), len(want))
+		for id[:n] != want[:n] && id[len(id)-n:] != want[len(want)-n:] {
+			n--
+		}
+		return n
+	}
 	var found []string
 	for _, r := range refs {
 		if n := share(r.ID); n >= 4 && 2*n >= len(want) && !slices.Contains(found, r.ID) {
