@@ -1,12 +1,11 @@
 // Package devices keeps the log-ins of browsers. Each browser that follows a log-in link is a device with a name, which
-// every logged-in user can see and revoke. A logged-in browser that follows another link stays the same device.
+// every logged-in user can see and revoke. A logged-in browser that follows another link stays the same device;
+// if the link is of another account, the requests of the account before end.
 //
 // The cookie names the device and the end of its log-in, with a proof made with the server's token: a new token ends all
 // log-ins. The file server/devices.json below the root holds the devices, and no secret. The server refuses a cookie whose
 // device is not in the file, so a damaged or missing file ends all log-ins. Cookies without a record on disk were
 // rejected: they cannot be revoked one by one.
-//
-// A device that logs in for another account begins anew: the requests of the account before end.
 //
 // Servers that share a database and a token share the devices, too (InDatabase): a link works on each of them, and so does
 // a log-in. A server reads the devices again half a second after the last reading, and repeatedly while it answers a
@@ -279,7 +278,12 @@ func (d *Devices) Enter(r *http.Request, address string) (in *http.Request, leav
 	if now.Sub(d.saved) >= savedEvery {
 		_ = d.save(r.Context(), change{}) // a failure to store times is no reason to refuse
 	}
-	d.entered()
+	// While requests are open, watch follows the changes of other servers.
+	if d.requests++; d.requests == 1 && d.place.shared() {
+		idle := make(chan struct{})
+		d.idle = idle
+		d.work.Go(func() { d.watch(idle) })
+	}
 	until := one.in
 	d.mu.Unlock()
 	ctx, cancel := context.WithCancel(context.WithValue(r.Context(), deviceKey{}, one))
@@ -295,17 +299,6 @@ func (d *Devices) Enter(r *http.Request, address string) (in *http.Request, leav
 			d.rest()
 		}
 	}, true
-}
-
-// entered counts a request of a device. While requests are open, watch follows the changes of other servers. The caller
-// holds mu.
-func (d *Devices) entered() {
-	if d.requests++; d.requests > 1 || !d.place.shared() {
-		return
-	}
-	idle := make(chan struct{})
-	d.idle = idle
-	d.work.Go(func() { d.watch(idle) })
 }
 
 // rest ends watch. The caller holds mu.
