@@ -295,6 +295,27 @@ func TestRewindWithPreview(t *testing.T) {
 	tab.asAnew(task)
 }
 
+// A message that is selected stays so when it changes: keys go on from it, and acts are about it.
+func TestSelectionStaysAtItsMessage(t *testing.T) {
+	t.Parallel()
+	_, _, tab := asked(t, desktop, writesFile)
+	tab.keys("k")
+	const selected = `+document.querySelector('#messages [aria-current]')?.dataset.index`
+	n := run[int](tab, selected)
+	tab.keys("y")
+	tab.text("#messages", "It is written.")
+	tab.text("#activity", "Completed")
+	if got := run[int](tab, selected+" || 0"); got != n {
+		t.Errorf("got the message %d, want #%d as before", got, n)
+	}
+	tab.keys("f")
+	tab.text("dialog", "up to #"+itoa(n)+".")
+	tab.keys(escape)
+	tab.gone("dialog")
+	tab.keys("k")
+	tab.sees("the message before is selected", selected+" === "+itoa(n-1))
+}
+
 // A task is forked at a message.
 func TestFork(t *testing.T) {
 	t.Parallel()

@@ -25,6 +25,8 @@ export class TaskPage {
     const replaced = this.messages.onrows;
     this.messages.onrows = (rows) => {
       replaced(rows);
+      const was = this.selected;
+      if (was && !was.isConnected) this.select(rows.find((r) => r.dataset.index === was.dataset.index && r.dataset.ts === was.dataset.ts), false);
       if (this.messages.end && rows.some((r) => r.matches('.tool'))) showTodo(this.messages.rows());
     };
     showTodo(this.messages.rows());
