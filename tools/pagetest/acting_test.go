@@ -108,6 +108,29 @@ func TestQuestionIsArmed(t *testing.T) {
 	}
 }
 
+// A key answers the question that has the focus, of several that are open.
+func TestKeysAnswerTheQuestionInFocus(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for _, name := range []string{"fence", "gate"} {
+		h.wait(h.task("- tools: [{name: write_to_file, input: {path: "+name+".txt, content: red}}]\n"+finishes, "paint the "+name, object{"approve": "ask"}), "waiting")
+	}
+	tab := h.loggedIn(desktop, "/")
+	tab.live()
+	tab.armed()
+	run[bool](tab, `([...document.querySelectorAll('article[data-question]')].find(e => e.innerText.includes('gate')).querySelector('.diff').focus(), true)`)
+	tab.focusShown()
+	tab.keys("y")
+	h.until("one question is answered", func() bool {
+		var list struct{ Items []object }
+		h.ask("GET", "/v1/questions", nil, &list)
+		return len(list.Items) == 1
+	})
+	if _, err := os.Stat(filepath.Join(h.work, "fence.txt")); err == nil {
+		t.Error("the key approved the fence, want the gate, which had the focus")
+	}
+}
+
 // A key that is held answers one question: the next one wants a press of its own.
 func TestAHeldKeyAnswersOnce(t *testing.T) {
 	t.Parallel()

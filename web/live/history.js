@@ -45,8 +45,8 @@ export class History {
     keys.on(['j', 'ArrowDown'], 'the next task or hit', () => this.move(1));
     keys.on(['k', 'ArrowUp'], 'the task or hit before', () => this.move(-1));
     keys.on(['N'], 'start a task', begin);
-    keys.on(['a'], 'go to the first open question', () => this.questions.current()?.focus());
-    keys.on(['y'], 'approve it', (e) => this.questions.press('y', e));
+    keys.on(['a'], 'go to the first open question', () => this.questions.all()[0]?.focus());
+    keys.on(['y'], 'approve it, or the one that has the focus', (e) => this.questions.press('y', e));
     keys.on(['n'], 'deny it: write the reason, Enter sends it', (e) => this.questions.press('n', e));
     keys.on(['1', '2', '3', '4', '5', '6', '7', '8', '9'], 'answer it with a suggestion', (e) => this.questions.press(e.key, e));
     this.tree = new Tree(main);

@@ -36,8 +36,10 @@ export class Questions {
     return this.section.querySelector(`article[data-question="${CSS.escape(id)}"]`);
   }
 
+  // current is the question that has the focus, else the first one.
   current() {
-    return this.all()[0] || null;
+    const all = this.all();
+    return all.find((e) => e.contains(document.activeElement)) || all[0];
   }
 
   show(q) {
@@ -124,7 +126,7 @@ export class Questions {
     this.onchange?.();
   }
 
-  // press answers the first open question by a key. A key that is held answers no second one.
+  // press answers the current question by a key. A key that is held answers no second one.
   press(key, event) {
     const e = this.current();
     if (!e || event.repeat) return false;
