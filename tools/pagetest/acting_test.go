@@ -158,18 +158,26 @@ func TestAHeldKeyAnswersOnce(t *testing.T) {
 func TestQueuedWordsAnswerNoQuestion(t *testing.T) {
 	t.Parallel()
 	h, _, tab := asked(t, desktop, "- tools: [{name: ask_followup_question, input: {question: Ready?, follow_up: [{text: go on, mode: null}]}}]\n"+
-		"- {text: "+words(60)+", delay: 30ms, tools: [{name: write_to_file, input: {path: fence.txt, content: red}}]}\n"+finishes)
+		"- {text: "+words(60)+", delay: 30ms, tools: [{name: write_to_file, input: {path: fence.txt, content: red}}]}\n"+
+		"- tools: [{name: write_to_file, input: {path: shed.txt, content: red}}]\n"+finishes)
 	tab.press(`article[data-question] [data-key="1"]`)
 	tab.text("#live .streaming", "word1 word2")
-	run[bool](tab, `(() => { const real = fetch; window.fetch = async (...a) => { if (String(a[0]).endsWith('/messages')) await new Promise(r => window.release = r); return real(...a); }; return true })()`)
+	run[bool](tab, `(() => { const real = fetch; window.fetch = async (...a) => { if (String(a[0]).endsWith('/messages') && !window.free) await new Promise(r => window.release = r); return real(...a); }; return true })()`)
 	tab.press("#words")
 	tab.types("then the gate")
 	tab.text("#send", "Queue")
 	tab.keys(enter)
 	tab.sees("the words are on the way", "window.release")
 	tab.armed()
-	run[bool](tab, "window.release(), true")
+	run[bool](tab, "window.free = true, window.release(), true")
 	tab.text("#queue", "then the gate")
+	// Nor do words that are sent at the moment when a question comes.
+	tab.press("#words")
+	tab.types("and the door")
+	run[bool](tab, `new MutationObserver(() => { const e = document.querySelector('article[data-question]:not(.closed)'); if (e?.innerText.includes('shed.txt') && !window.pressed) { window.pressed = true; document.querySelector('#send').click(); } }).observe(document.body, {childList: true, subtree: true}), true`)
+	run[bool](tab, `document.querySelector('article[data-question] [data-does=approve]').click(), true`)
+	tab.sees("they were sent at once", "window.pressed")
+	tab.text("#queue", "and the door")
 	tab.press("article[data-question] [data-does=approve]")
 	tab.text("#messages", "then the gate")
 	if got := readFile(t, filepath.Join(h.work, "fence.txt")); got != "red" {

@@ -9,9 +9,9 @@ import { Writing } from './writing.js';
 const working = ['queued', 'running', 'waiting', 'delegated'];
 
 export class Composer {
-  // acts are what a line with a "/" may name: {name, about, act}.
-  constructor(task, place, acts) {
-    this.task = task;
+  // acts are what a line with a "/" may name: {name, about, act}; answerable gives whether words may answer a question.
+  constructor(task, place, acts, answerable) {
+    Object.assign(this, { task, answerable });
     this.status = '';
     this.writing = new Writing(task, {
       properties: { id: 'words', name: 'words', placeholder: 'Message', 'aria-label': 'Message to the task', enterkeyhint: 'send' },
@@ -60,7 +60,7 @@ export class Composer {
     let sent;
     try {
       // Words for the queue answer no question that comes meanwhile: the person has not seen it.
-      sent = await this.writing.draft.toSend(this.asks || !working.includes(this.status) ? 'auto' : 'queue');
+      sent = await this.writing.draft.toSend(this.answerable() || !working.includes(this.status) ? 'auto' : 'queue');
       if (delivery === 'auto') delivery = sent.delivery;
       const text = sent.words.text.replace(/^\/\//, '/'); // two of them stand for one that is no command
       sent = { ...sent, words: { ...sent.words, text } };

@@ -32,6 +32,11 @@ export class Questions {
     return [...this.section.querySelectorAll('article[data-question]:not(.closed)')];
   }
 
+  // answerable reports whether a question is open that words may answer: one that has not just come.
+  answerable() {
+    return this.all().some((e) => performance.now() - this.seen.get(e.dataset.question) >= armed);
+  }
+
   element(id) {
     return this.section.querySelector(`article[data-question="${CSS.escape(id)}"]`);
   }

@@ -31,7 +31,7 @@ export class TaskPage {
     };
     showTodo(this.messages.rows());
     this.questions.keeping = (change) => this.messages.keeping(change);
-    this.composer = new Composer(d.task, document.getElementById('composer'), this.commands());
+    this.composer = new Composer(d.task, document.getElementById('composer'), this.commands(), () => this.questions.answerable());
     this.mode = button('Mode', tried(() => switchMode(this.id)), { 'data-does': 'mode', hidden: true, title: 'The mode of the next run' });
     this.model = button('Model', tried(() => switchModel(this.id)), { 'data-does': 'model', hidden: true, title: 'The model of the next run' });
     this.composer.with.append(this.mode, this.model);
