@@ -80,6 +80,29 @@ func TestSearchAndOpenAHit(t *testing.T) {
 	}
 }
 
+// A title is cut as the server cuts it, also where a script shows it: that of many a task is all of its first message.
+func TestLongTitlesAreCut(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task(asksColour, "paint the fence "+strings.Repeat("and more ", 1000), nil)
+	h.wait(task, "waiting")
+	tab := h.loggedIn(phone, "/")
+	tab.live()
+	tab.armed()
+	if n := run[int](tab, `document.querySelector('article[data-question] header a').innerText.length`); n > 201 {
+		t.Errorf("the title of a question has %d characters, want at most 201", n)
+	}
+	tab.visit("/tasks/" + task)
+	tab.live()
+	tab.sees("the page knows its title", `document.querySelector('#composer [data-does=model]:not([hidden])')`)
+	if n := run[int](tab, `document.querySelector('.taskhead h1').innerText.length`); n > 201 {
+		t.Errorf("the title of the task has %d characters, want at most 201", n)
+	}
+	if got := run[string](tab, "document.title"); len(got) > 230 {
+		t.Errorf("got the title of the page %q, want a short one", got)
+	}
+}
+
 // Where large messages come a few at a time, the page comes to the end of the task from a message in its middle.
 func TestPageForwardThroughLargeMessages(t *testing.T) {
 	t.Parallel()

@@ -1,7 +1,7 @@
 // What a person does to a task as a whole, or from one of its messages on. Each can be taken back, so few of them ask.
 
 import { act, get, taskPath } from './api.js';
-import { button, counted, dialog, el, field, note, tried } from './ui.js';
+import { button, counted, dialog, el, field, note, short, tried } from './ui.js';
 
 // undo takes back the newest action, or refuses when that is not the expected one.
 export async function undo(task, expect) {
@@ -51,7 +51,7 @@ export const putBack = (gone) => act('POST', taskPath(gone.restore.split('/').at
 
 // remove puts a task into the trash; where it has subtasks it asks what becomes of them, and says how many there are.
 export async function remove(task) {
-  const { title, child_ids: children } = await get(taskPath(task));
+  const { title: whole, child_ids: children } = await get(taskPath(task)), title = short(whole);
   let query = '';
   if (children.length) {
     const d = await dialog('Delete the task?', el('p', {}, `“${title}” has ${counted(children.length, 'subtask')}. The trash keeps what is deleted.`),

@@ -3,7 +3,7 @@
 
 import { get } from './api.js';
 import { store, stored } from './storage.js';
-import { button, dialog, el, marked, quietly, titled, tried } from './ui.js';
+import { button, dialog, el, marked, quietly, short, titled, tried } from './ui.js';
 
 const settingsSlot = 'roost-calls', toldSlot = 'roost-called';
 const toldMost = 100; // ids of questions
@@ -74,7 +74,7 @@ export class Calls {
     const { shown, sound, text } = settings();
     if (sound) chime();
     if (!shown || allowed() !== 'granted') return;
-    const words = marked(q.command || q.text || '').slice(0, 300), title = marked(q.title || q.task_id);
+    const words = marked(q.command || q.text || '').slice(0, 300), title = short(q.title) || q.task_id;
     const options = { body: (kinds[q.kind] || 'It waits for you.') + (text && words ? '\n' + words : ''), tag: q.id, icon: '/static/icon-192.png',
       data: '/tasks/' + encodeURIComponent(q.task_id) + '#questions' };
     const worker = await navigator.serviceWorker?.getRegistration('/');

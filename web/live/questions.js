@@ -2,7 +2,7 @@
 // a click that was meant for something else does not approve it.
 
 import { act, get } from './api.js';
-import { button, diffOf, el, failed, note } from './ui.js';
+import { button, diffOf, el, failed, note, short } from './ui.js';
 
 const armed = 500; // milliseconds
 
@@ -56,7 +56,7 @@ export class Questions {
     const answer = (body) => (event) => this.answer(q, body, words.value.trim(), event);
     const e = el('article', { class: 'ask question', 'data-question': q.id, 'data-kind': q.kind, tabindex: -1, 'aria-label': 'Question' },
       el('header', {}, el('span', { class: 'status s-waiting' }, q.kind === 'approval' ? 'wants approval' : 'asks'), ' ',
-        !this.task && el('a', { href: '/tasks/' + encodeURIComponent(q.task_id) + '#questions', dir: 'auto' }, q.title || q.task_id)),
+        !this.task && el('a', { href: '/tasks/' + encodeURIComponent(q.task_id) + '#questions', dir: 'auto' }, short(q.title) || q.task_id)),
       el('p', { class: 'asks', dir: 'auto' }, q.text || 'The task asks whether to go on.'),
       q.command && el('pre', { class: 'command', tabindex: 0 }, q.command),
       q.cwd && el('p', { class: 'where' }, 'in ' + q.cwd),

@@ -9,7 +9,7 @@ import { Questions } from './questions.js';
 import { Side } from './side.js';
 import { Streaming } from './streaming.js';
 import { showTodo } from './todo.js';
-import { button, el, marked, note, quietly, titled, tried } from './ui.js';
+import { button, el, note, quietly, short, titled, tried } from './ui.js';
 
 export class TaskPage {
   constructor(main, keys) {
@@ -185,7 +185,7 @@ export class TaskPage {
     this.begun = true;
     const title = document.querySelector('.taskhead h1');
     if (title && task.title) {
-      title.textContent = marked(task.title);
+      title.textContent = short(task.title);
       titled({ text: title.textContent + ' · Roost' });
     }
   }

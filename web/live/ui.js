@@ -11,6 +11,12 @@ const joiner = /[\u200c\u200d\u034f\ufe00-\ufe0f\u{e0100}-\u{e01ef}]/u; // it st
 const acts = new RegExp('(?![\\n\\t])[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\p{Co}\\p{Cs}]|' + joiner.source, 'u'), act = new RegExp(acts, 'gu');
 const escapes = /\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])?/g;
 
+// short is a title as the server shows it (markup.Short): on one line, and not all of a long first message.
+export function short(title = '') {
+  const all = [...marked(title).split(/\s+/).filter(Boolean).join(' ')];
+  return all.length > 200 ? all.slice(0, 200).join('') + '…' : all.join('');
+}
+
 // el makes an element. Text given to it stays text.
 export function el(name, properties = {}, ...children) {
   const e = document.createElement(name);
