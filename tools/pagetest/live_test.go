@@ -343,6 +343,25 @@ func TestTaskIsDeletedWhileOpen(t *testing.T) {
 	tab.sees("the list is open", `document.body.dataset.page === 'history'`)
 }
 
+// Who deletes a task on its page can take that back there.
+func TestDeletedOnItsPageComesBack(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task("- tools: [{name: attempt_completion, input: {result: done}}]", "first", nil)
+	h.wait(task, "completed")
+	tab := h.loggedIn(desktop, "/tasks/"+task)
+	tab.live()
+	tab.keys("#")
+	tab.text("#notes", "“first” is in the trash")
+	tab.do("let the event come", chromedp.Sleep(500*time.Millisecond))
+	tab.press("#notes button")
+	tab.text("#notes", "is back")
+	h.wait(task, "completed")
+	tab.keys("#")
+	tab.press("#notes a")
+	tab.sees("the list is open", `document.body.dataset.page === 'history'`)
+}
+
 // The to-do list stands beside the messages, and follows them.
 func TestTodoListFollows(t *testing.T) {
 	t.Parallel()

@@ -49,8 +49,9 @@ export async function pin(task) {
 // putBack undoes a deletion: the task and the subtasks that went with it are back. gone is the answer to the deletion.
 export const putBack = (gone) => act('POST', taskPath(gone.restore.split('/').at(-2), '/undo'), {});
 
-// remove puts a task into the trash; where it has subtasks it asks what becomes of them, and says how many there are.
-export async function remove(task) {
+// remove puts a task into the trash; where it has subtasks it asks what becomes of them, and says how many there are. link
+// is where else to look.
+export async function remove(task, link) {
   const { title: whole, child_ids: children } = await get(taskPath(task)), title = short(whole);
   let query = '';
   if (children.length) {
@@ -60,7 +61,7 @@ export async function remove(task) {
     query = d.value === 'keep' ? '?subtasks=keep' : '?subtasks=delete';
   }
   const gone = await act('DELETE', taskPath(task, query));
-  note(`“${title}” is in the trash.`, { does: 'Undo', act: tried(async () => {
+  note(`“${title}” is in the trash.`, { link, does: 'Undo', act: tried(async () => {
     await putBack(gone);
     note(`“${title}” is back.`);
   }) });
@@ -177,7 +178,7 @@ export async function copyCommand(task) {
 }
 
 // bar is the row of a task's acts.
-export const bar = (task, { gone }) => el('div', { id: 'task-acts', class: 'acts' },
+export const bar = (task, drop) => el('div', { id: 'task-acts', class: 'acts' },
   button('Rename', tried(() => rename(task)), { 'data-does': 'rename' }),
   button('Tags', tried(() => tag(task)), { 'data-does': 'tag' }),
   button('Pin', tried(() => pin(task)), { 'data-does': 'pin' }),
@@ -186,4 +187,4 @@ export const bar = (task, { gone }) => el('div', { id: 'task-acts', class: 'acts
   button('Restore files', tried(() => restore(task)), { 'data-does': 'restore' }),
   button('Undo', tried(() => undo(task)), { 'data-does': 'undo' }),
   button('Copy command', tried(() => copyCommand(task)), { 'data-does': 'copy' }),
-  button('Delete', tried(async () => { if (await remove(task)) gone(); }), { 'data-does': 'delete', class: 'danger' }));
+  button('Delete', drop, { 'data-does': 'delete', class: 'danger' }));

@@ -37,8 +37,8 @@ export class TaskPage {
     this.composer.with.append(this.mode, this.model);
     this.streaming.ondoing = () => this.composer.shows({ doing: this.streaming.doing });
     this.questions.onchange = () => this.composer.shows({ asks: this.questions.all().length > 0 });
-    const gone = () => { location.href = '/'; };
-    const acts = bar(this.id, { gone });
+    const drop = tried(() => this.dropped = remove(this.id, ['All tasks', '/']));
+    const acts = bar(this.id, drop);
     (document.querySelector('.taskhead') || main).append(acts);
     document.querySelector('.taskhead .damaged:last-of-type')?.append(' ', button('Repair', tried(async () => {
       await repair(this.id);
@@ -49,7 +49,7 @@ export class TaskPage {
       button('Fork here', () => this.onRow((n) => fork(this.id, n)), { 'data-does': 'fork-here' }),
       this.editing = button('Edit and send again', () => this.edit(), { 'data-does': 'edit' }),
       button('Copy link', () => this.onRow((n) => navigator.clipboard.writeText(location.origin + location.pathname + '#ui-' + n).then(() => note('The link is copied.'))), { 'data-does': 'link' }));
-    this.keys(keys, gone);
+    this.keys(keys, drop);
     const list = this.messages.list;
     this.side = new Side(this.id, document.querySelector('.side'));
     list.addEventListener('click', (e) => {
@@ -73,7 +73,7 @@ export class TaskPage {
     if (location.hash) this.open(location.hash);
   }
 
-  keys(keys, gone) {
+  keys(keys, drop) {
     const on = (key, text, act) => keys.on(key, text, act);
     on(['j', 'ArrowDown'], 'the next message', () => this.move(1));
     on(['k', 'ArrowUp'], 'the message before', () => this.move(-1));
@@ -95,7 +95,7 @@ export class TaskPage {
     on(['t'], 'its tags', tried(() => tag(this.id)));
     on(['p'], 'pin it, or not', tried(() => pin(this.id)));
     on(['Y'], 'copy the command that goes on with it', tried(() => copyCommand(this.id)));
-    on(['#', 'Delete'], 'delete the task', tried(async () => { if (await remove(this.id)) gone(); }));
+    on(['#', 'Delete'], 'delete the task', drop);
     on(['h'], 'all tasks', () => { location.href = '/'; });
   }
 
@@ -292,7 +292,7 @@ export class TaskPage {
           wants.add('summary').add('queue').add('questions');
           break;
         case 'task.deleted':
-          note('The task was deleted. The trash keeps it.', { does: 'All tasks', act: () => { location.href = '/'; } });
+          Promise.resolve(this.dropped).catch(() => false).then((here) => here || note('The task was deleted. The trash keeps it.', { does: 'All tasks', act: () => { location.href = '/'; } }));
           break;
       }
     }
