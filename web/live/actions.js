@@ -3,28 +3,28 @@
 import { act, get, taskPath } from './api.js';
 import { button, counted, dialog, el, field, note, short, tried } from './ui.js';
 
-// undo takes back the newest action, or refuses when that is not the expected one.
-export async function undo(task, expect) {
-  const done = await act('POST', taskPath(task, '/undo'), { expect });
+// undo takes back the newest action, or another one.
+export async function undo(task, back = () => act('POST', taskPath(task, '/undo'), {})) {
+  const done = await back();
   note('Taken back: ' + (done.undone?.kind || 'the last change') + '.', { does: 'Do it again', act: tried(() => act('POST', taskPath(task, '/redo'), {})) });
   return done;
 }
 
-const undoable = (task, expect) => ({ does: 'Undo', act: tried(() => undo(task, expect)) });
+const undoable = (task, back) => ({ does: 'Undo', act: tried(() => undo(task, back)) });
 
-// label changes labels of a task, and gives the action by which that is taken back; undefined when nothing changed.
+// label changes labels of a task, and gives what takes just that back; undefined when nothing changed.
 export async function label(task, body) {
   const newest = async () => (await get(taskPath(task, '/undo'))).undo[0]?.id;
   const before = await newest();
   await act('PATCH', taskPath(task), body);
   const made = await newest();
-  return made === before ? undefined : made;
+  return made === before ? undefined : () => act('POST', taskPath(task, '/undo'), { expect: made });
 }
 
 // labelled changes labels, and says what became of that.
 async function labelled(task, body, said) {
-  const made = await label(task, body);
-  note(made ? said : 'Nothing changed.', made && undoable(task, made));
+  const back = await label(task, body);
+  note(back ? said : 'Nothing changed.', back && undoable(task, back));
 }
 
 export async function rename(task, words = '') {

@@ -31,7 +31,7 @@ export function connect({ cursor, task, on }) {
   const join = () => door.post({ join: { cursor: seen, task: task.split(':').at(-1) } });
 
   const open = () => {
-    door = throughWorker(take) || throughLock(take, join) || alone(take);
+    door = throughWorker(take) || throughLock(take, join) || alone(new Hub(), take);
     join();
   };
   open();
@@ -92,7 +92,4 @@ function throughLock(take, join) {
   };
 }
 
-function alone(take) {
-  const hub = new Hub();
-  return { post: (m) => hub.handle(1, m, take) };
-}
+const alone = (hub, take) => ({ post: (m) => hub.handle(1, m, take) });

@@ -39,12 +39,12 @@ export async function appendToDraft(task, text) {
 export class Draft {
   constructor(task, onchange) {
     Object.assign(this, { task, onchange, slot: 'roost-draft-' + task, changes: 0, other: null });
-    this.take(this.stored());
+    this.take(stored(this.slot, {}));
     open.set(task, this);
     this.leave = new AbortController();
     const on = (target, type, act) => target.addEventListener(type, act, { signal: this.leave.signal });
     on(window, 'storage', (e) => { // the same draft in another tab
-      const gone = wasSent(this.key), copy = this.stored();
+      const gone = wasSent(this.key), copy = stored(this.slot, {});
       if (e.key !== this.slot && !(e.key === sentSlot && gone)) return;
       if ((!e.newValue || wasSent(copy.key)) && !gone && this.dirty && this.text) return this.store(); // these words are newer than what was sent
       if (!e.newValue && !gone && this.text) return this.load().then(() => this.store(), () => {}); // the server knows whether these words are newer
@@ -61,10 +61,6 @@ export class Draft {
     this.leave.abort();
     if (open.get(this.task) === this) open.delete(this.task);
     return this.save();
-  }
-
-  stored() {
-    return stored(this.slot, {});
   }
 
   // changed is called when the draft has become another one by itself.
@@ -211,7 +207,7 @@ export class Draft {
   taken({ words, key }) {
     store(sentSlot, [...stored(sentSlot, []), key].slice(-sentMost));
     if (this.other) return this.adopt(this.other);
-    const now = this.stored();
+    const now = stored(this.slot, {});
     if (now.key && now.key !== this.key) this.take(now);
     const gone = words.draft && words.draft === this.base, base = gone ? '' : this.base;
     if (this.key === key) this.take({ base, dirty: !gone && Boolean(this.base) });

@@ -97,11 +97,7 @@ export class Hub {
 // copied for every page.
 function light({ id, type, data }) {
   let d = {};
-  try {
-    d = data ? JSON.parse(data) : {};
-  } catch {
-    d = {};
-  }
+  try { d = JSON.parse(data || '{}'); } catch { /* nothing of it is known */ }
   if (d.content) d.content = { partial: d.content.partial === true, kind: d.content.ask || d.content.say || '' };
   if (type === 'tool.finished') delete d.result;
   if (type === 'message.text_saved' || type === 'file.changed') d = { type, task_id: d.task_id, message: d.message };

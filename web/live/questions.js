@@ -92,12 +92,7 @@ export class Questions {
       note('The question has just come. Press again if you mean it.');
       return;
     }
-    if (body.choice === undefined && body.approve === undefined) {
-      if (!words) {
-        e.querySelector('textarea').focus();
-        return;
-      }
-    }
+    if (body.choice === undefined && body.approve === undefined && !words) return void e.querySelector('textarea').focus();
     if (words && body.choice === undefined) body = { ...body, text: words };
     e.dataset.sent = true;
     for (const b of e.querySelectorAll('button')) b.disabled = true;

@@ -122,16 +122,10 @@ export class Selection {
 
   async undo(done) {
     this.back = null;
-    const { done: again, failed } = await this.each(done.toReversed().map((d) => [d, d.title]), ({ back }) => back());
+    const { done: again, failed } = await this.each(done.toReversed().map((d) => [d, d.title]), ({ back }) => back?.());
     note(counted(again.length, 'task') + (again.length === 1 ? ' is as it was.' : ' are as they were.'));
     await this.changed();
     if (failed.length) await this.named(failed);
-  }
-
-  // patch changes a label of a task, and gives what takes just that back.
-  async patch(task, body) {
-    const made = await label(task, body);
-    return () => made && act('POST', taskPath(task, '/undo'), { expect: made });
   }
 
   tag() {
@@ -143,12 +137,12 @@ export class Selection {
       const words = (name) => d.data.get(name).split(',').map((t) => t.trim()).filter(Boolean);
       const body = { add_tags: words('add'), remove_tags: words('remove') };
       if (!body.add_tags.length && !body.remove_tags.length) return;
-      await this.report(await this.each([...this.chosen], (task) => this.patch(task, body)), (done) => counted(done.length, 'task') + ' tagged.');
+      await this.report(await this.each([...this.chosen], (task) => label(task, body)), (done) => counted(done.length, 'task') + ' tagged.');
     })();
   }
 
   pin(pinned) {
-    return tried(async () => this.report(await this.each([...this.chosen], (task) => this.patch(task, { pinned })),
+    return tried(async () => this.report(await this.each([...this.chosen], (task) => label(task, { pinned })),
       (done) => counted(done.length, 'task') + (pinned ? ' pinned.' : ' unpinned.')))();
   }
 
