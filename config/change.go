@@ -12,6 +12,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/mcp"
+	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/workspace/shell"
 )
@@ -25,7 +26,7 @@ func KnownProvider(what, name string) error {
 	}
 	f := misused(what+" "+name, "there is no provider of that name that takes a key; there are "+strings.Join(all, ", "), what+" "+all[0])
 	for _, p := range all {
-		if Distance(name, p) < 3 || strings.HasPrefix(p, name) {
+		if mode.Distance(name, p) < 3 || strings.HasPrefix(p, name) {
 			f.Try, f.Suggestions = what+" "+p, []string{p}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/roost-dev/roost/engine/notify"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/lazyregexp"
+	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/money"
 )
 
@@ -362,33 +363,9 @@ func Closest(name string) string {
 	}
 	best, least := "", 3
 	for _, k := range list {
-		if d := Distance(name, k.Name); d < least {
+		if d := mode.Distance(name, k.Name); d < least {
 			best, least = prefix+k.Name, d
 		}
 	}
 	return best
-}
-
-// Distance returns how many letters must be inserted, removed, changed or swapped with the next one to turn a into b.
-func Distance(a, b string) int {
-	before, above := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range above {
-		above[j] = j
-	}
-	for i := range len(a) {
-		row := make([]int, len(b)+1)
-		row[0] = i + 1
-		for j := range len(b) {
-			change := above[j]
-			if a[i] != b[j] {
-				change++
-			}
-			row[j+1] = min(change, above[j+1]+1, row[j]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
-			}
-		}
-		before, above = above, row
-	}
-	return above[len(b)]
 }

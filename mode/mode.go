@@ -163,7 +163,7 @@ func (s Set) closestSlugs(given string) []string {
 	word := normalizeName(given)
 	var found []scored
 	for _, m := range s.All() {
-		score := min(distance(word, normalizeName(m.Slug)), distance(word, normalizeName(m.Name)))
+		score := min(Distance(word, normalizeName(m.Slug)), Distance(word, normalizeName(m.Name)))
 		if word != "" && (strings.HasPrefix(normalizeName(m.Slug), word) || strings.HasPrefix(word, normalizeName(m.Slug))) {
 			score = min(score, 1)
 		}
@@ -189,9 +189,9 @@ func normalizeName(s string) string {
 	}, s[:min(len(s), 64)])
 }
 
-// distance returns the smallest number of letters to insert, remove, change or swap with the next one, to turn a into
+// Distance returns the smallest number of letters to insert, remove, change or swap with the next one, to turn a into
 // b.
-func distance(a, b string) int {
+func Distance(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	rows := make([][]int, len(x)+1)
 	for i := range rows {

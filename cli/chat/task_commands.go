@@ -15,7 +15,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
-	"github.com/roost-dev/roost/config"
+	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/view"
 )
@@ -614,7 +614,7 @@ func (s *Session) roost(ctx context.Context, args ...string) error {
 func nearest(name string, known []string) string {
 	best, least := "", max(2, len(name)/3+1)
 	for _, k := range known {
-		d := config.Distance(name, k)
+		d := mode.Distance(name, k)
 		if len(name) > 1 && strings.HasPrefix(k, name) {
 			d = 0
 		}

@@ -24,6 +24,7 @@ import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/llm"
+	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/workspace/shell"
 )
@@ -152,7 +153,7 @@ func ShellWord(word string) string { return shell.Word(word) }
 func closestFlag(cmd *cobra.Command, name string) string {
 	best, least := "", 3
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if d := config.Distance(name, f.Name); d < least && 2*d < len(name) {
+		if d := mode.Distance(name, f.Name); d < least && 2*d < len(name) {
 			best, least = f.Name, d
 		}
 	})
