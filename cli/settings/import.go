@@ -93,11 +93,9 @@ type importedAll struct {
 
 // importAll imports an exported file. The caller holds the lock of the settings.
 func (a *commands) importAll(found config.RooExport, keys, force bool) (all importedAll, err error) {
-	var kept *config.Secrets
-	if keys {
-		if kept, err = a.Place().Secrets(); err != nil {
-			return all, err
-		}
+	kept, err := a.Place().Secrets()
+	if err != nil {
+		return all, err
 	}
 	file, f, err := a.Place().File()
 	if err != nil {
@@ -107,13 +105,19 @@ func (a *commands) importAll(found config.RooExport, keys, force bool) (all impo
 	for _, p := range found.Profiles {
 		item := importedItem{Profile: p.Name, RooName: p.Roo, State: "imported", Key: "none", Notes: p.Notes}
 		takeKey := keys && p.Key != ""
+		has, name := slices.ContainsFunc(f.Entries, of(p.Name)), "profiles."+p.Name
 		switch {
 		case p.Skipped != "":
 			item.State, item.Reason, takeKey = "skipped", p.Skipped, false
-		case !force && has(f, p.Name):
+		case !force && has:
 			item.State, item.Reason = "kept", "there is a profile of that name; --force replaces it"
-			takeKey = takeKey && kept.Key("profiles."+p.Name) == "" && sameService(f, p)
+			takeKey = takeKey && kept.Key(name) == "" && sameService(f, p)
 		default:
+			if has && kept.Key(name) != "" && !sameService(f, p) { // the key is for the replaced service alone
+				if err := kept.Keep(name, ""); err != nil {
+					return all, err
+				}
+			}
 			if f, err = profileInto(f, p); err != nil {
 				return all, fmt.Errorf("import the profile %s: %w", p.Roo, err)
 			}
@@ -122,7 +126,7 @@ func (a *commands) importAll(found config.RooExport, keys, force bool) (all impo
 			}
 		}
 		if takeKey {
-			if err := kept.Keep("profiles."+p.Name, p.Key); err != nil {
+			if err := kept.Keep(name, p.Key); err != nil {
 				return all, err
 			}
 			item.Key = "imported"
@@ -146,9 +150,12 @@ func (a *commands) importAll(found config.RooExport, keys, force bool) (all impo
 	return importedAll{items, found.Current, more, file}, nil
 }
 
-// has reports whether a file holds a profile.
-func has(f *config.File, profile string) bool {
-	return slices.ContainsFunc(f.Entries, func(e config.Entry) bool { return strings.HasPrefix(e.Key, "profiles."+profile+".") })
+// of returns a test for entries: whether one belongs to a profile. The name of another profile may begin with profile and a dot.
+func of(profile string) func(config.Entry) bool {
+	return func(e config.Entry) bool {
+		field, in := strings.CutPrefix(e.Key, "profiles."+profile+".")
+		return in && !strings.Contains(field, ".")
+	}
 }
 
 // sameService reports whether the profile in the settings uses the same service as the exported one: only then may the
@@ -166,9 +173,8 @@ func sameService(f *config.File, p config.RooProfile) bool {
 // profileInto returns the file with its profile of that name replaced.
 func profileInto(f *config.File, p config.RooProfile) (*config.File, error) {
 	var err error
-	prefix := "profiles." + p.Name + "."
 	for _, e := range f.Entries { // of the file before the first change
-		if strings.HasPrefix(e.Key, prefix) {
+		if of(p.Name)(e) {
 			if f, err = config.Parse(f.Without(e.Key)); err != nil {
 				return nil, err
 			}
@@ -176,7 +182,7 @@ func profileInto(f *config.File, p config.RooProfile) (*config.File, error) {
 	}
 	for _, field := range config.ProfileFields() {
 		if v, ok := p.Values[field]; ok {
-			if f, err = config.Parse(f.With(prefix+field, v)); err != nil {
+			if f, err = config.Parse(f.With("profiles."+p.Name+"."+field, v)); err != nil {
 				return nil, err
 			}
 		}
