@@ -108,10 +108,8 @@ func (m *migration) journals(ctx context.Context) ([]store.Ref, error) {
 		return nil, err
 	}
 	var list []store.Ref
-	for _, ref := range append(all, s.OverlayRef()) {
-		switch {
-		case !store.IsOverlay(ref) && !api.ValidTaskID(ref.ID): // no task, or one that is being made
-		case s.HasJournal(ctx, ref), !store.IsOverlay(ref) && isFolder(ref.Dir):
+	for _, ref := range all {
+		if api.ValidTaskID(ref.ID) && (s.HasJournal(ctx, ref) || isFolder(ref.Dir)) { // others are no tasks, or are being made
 			list = append(list, ref)
 		}
 	}
@@ -122,7 +120,11 @@ func (m *migration) journals(ctx context.Context) ([]store.Ref, error) {
 	for _, path := range adopted {
 		m.leave(filepath.Base(filepath.Dir(path)), "its folder is in the storage of another tool: import it first, and Roost copies it")
 	}
-	slices.SortFunc(list, func(a, b store.Ref) int { return slices.Compare([]string{a.ID, a.Log}, []string{b.ID, b.Log}) })
+	// The trash before the tasks, and the overlay last: a store corrects the deletion of a task that is in its place.
+	slices.SortFunc(list, func(a, b store.Ref) int { return slices.Compare([]string{a.ID, b.Log}, []string{b.ID, a.Log}) })
+	if ref := s.OverlayRef(); s.HasJournal(ctx, ref) {
+		list = append(list, ref)
+	}
 	return list, nil
 }
 
@@ -169,6 +171,9 @@ func (m *migration) task(ctx context.Context, ref store.Ref) (err error) {
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
 	place := m.place(ref)
+	if err := m.follow(ctx, source, place); err != nil {
+		return err
+	}
 	over, head, err := m.compare(ctx, source, place)
 	if err != nil || over == head {
 		if err == nil {
@@ -188,6 +193,25 @@ func (m *migration) task(ctx context.Context, ref store.Ref) (err error) {
 	}
 	m.out.Commits += head - over
 	return nil
+}
+
+// follow moves the copy of a task that was deleted or restored in the source since. Another task of its id stays.
+func (m *migration) follow(ctx context.Context, source journal.Stored, place store.Ref) error {
+	to := m.to.Store
+	was := to.TrashRef(place.ID)
+	if filepath.Dir(place.Log) == to.TrashDir() {
+		was = to.OwnRef(place.ID)
+	}
+	if m.opt.DryRun || store.IsOverlay(place) || to.Taken(ctx, place) || !to.HasJournal(ctx, was) {
+		return nil
+	}
+	if over, _, err := m.compare(ctx, source, was); err != nil || over == 0 {
+		return nil //nolint:nilerr // it is not the copy, or went on there
+	}
+	if holder, held := to.Holder(ctx, was); held {
+		return fmt.Errorf("%w (%s)", errBusy, holder.Who())
+	}
+	return errors.Join(to.EnsureTrash(), to.MoveTask(ctx, was, place)) // to lock the journal would add a commit
 }
 
 // settle completes the journal of a task: an imported task that nobody has continued has no journal, and another

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -361,6 +362,45 @@ func TestLaterMigrations(t *testing.T) {
 	}
 	if d := cmp.Diff(before, b.holds(b.data)); d != "" {
 		t.Errorf("a refused copy changed the target: -before +after\n%s", d)
+	}
+}
+
+// A task that was deleted or restored since it was copied is so in the target, too, and once. Another task of its id stays.
+func TestFollowsTheTrash(t *testing.T) {
+	b := newBench(t)
+	b.fill()
+	places := func(at string) (out []string) {
+		s := b.open(at).Store
+		for _, ref := range fixture.Must[[]store.Ref](t)(s.Every(t.Context())) {
+			if s.HasJournal(t.Context(), ref) && api.ValidTaskID(ref.ID) {
+				out = append(out, filepath.Base(filepath.Dir(ref.Log))+"/"+filepath.Base(ref.Log))
+			}
+		}
+		slices.Sort(out)
+		return out
+	}
+	b.run(b.root, b.data, api.NewMigration{})
+	b.run(b.data, b.back, api.NewMigration{})
+	s := b.open(b.root).Store
+	storetest.Delete(t, s, "usual")
+	fixture.Must[store.Ref](t)(trash.Restore(t.Context(), s, "gone"))
+	storetest.Delete(t, s, "imported")
+	storetest.Close(t, storetest.Create(t, s, "imported")) // another task
+	want := places(b.root)
+	for _, way := range [][2]string{{b.root, b.data}, {b.data, b.back}} {
+		before := places(way[1])
+		_, err := migrate.Run(t.Context(), b.open(way[0]), b.open(way[1]), api.NewMigration{DryRun: true})
+		storetest.Check(t, err)
+		if d := cmp.Diff(before, places(way[1])); d != "" {
+			t.Errorf("a dry run moved a task: -before +after\n%s", d)
+		}
+		b.run(way[0], way[1], api.NewMigration{})
+		if d := cmp.Diff(want, places(way[1])); d != "" {
+			t.Errorf("to %s: -want +got\n%s", way[1], d)
+		}
+		if m := b.run(way[0], way[1], api.NewMigration{}); m.Already != 8 {
+			t.Errorf("again: got %+v, want 8 journals there already", m)
+		}
 	}
 }
 
