@@ -3,7 +3,6 @@ package config
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -35,23 +34,7 @@ func KnownProvider(what, name string) error {
 
 // Keep replaces one key in the file and leaves the rest unchanged. The caller holds the lock that Locked takes, and
 // has read s under it.
-func (s *Secrets) Keep(name, key string) error {
-	text := s.File.With(name, Value{Text: key})
-	next, err := Parse(text)
-	if err == nil {
-		if e, ok := next.Get(name); !ok || e.Value.Text != key {
-			err = fmt.Errorf("the changed file would not be read back as written")
-		}
-	}
-	if err == nil {
-		err = Replace(s.Path, text)
-	}
-	if err != nil {
-		return fmt.Errorf("keep the key in %s: %w", s.Path, err)
-	}
-	s.File = next
-	return nil
-}
+func (s *Secrets) Keep(name, key string) error { return s.rewrite(s.File.With(name, Value{Text: key})) }
 
 // SetKey stores a key under a name; of is the name for people. With ring, it stores the key in the system's keyring
 // and not in the file. place describes where the key is stored.
@@ -103,8 +86,8 @@ func (p Place) RemoveKey(ctx context.Context, name, of string) error {
 			}
 			return f
 		}
-		if err := Replace(s.Path, s.File.Without(name)); err != nil {
-			return fmt.Errorf("delete the key for %s: %w", of, err)
+		if err := s.rewrite(s.File.Without(name)); err != nil {
+			return err
 		}
 		if v := p.KeyVariable(name); v != "" {
 			p.warn(v + " is set and still holds one")
