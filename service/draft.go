@@ -30,17 +30,14 @@ func (s *Service) draftOf(ctx context.Context, id string) (string, error) {
 		name = t.Name()
 	}
 	if person := accounts.Person(ctx); person != "" {
-		name += draftOwner + person
+		name += drafts.Person + person
 	}
 	return name, nil
 }
 
-// draftOwner separates the task from the account in the name of a draft. A text of the database holds no NUL.
-const draftOwner = "\x01"
-
 // draftShown removes the account from the name in a draft.
 func draftShown(d api.Draft, err error) (api.Draft, error) {
-	d.Task, _, _ = strings.Cut(d.Task, draftOwner)
+	d.Task, _, _ = strings.Cut(d.Task, drafts.Person)
 	return d, err
 }
 

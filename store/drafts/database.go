@@ -112,6 +112,12 @@ SELECT EXISTS (SELECT FROM gone), EXISTS (SELECT FROM roost.drafts WHERE task = 
 	return nil
 }
 
+// Purge implements Drafts.
+func (f inDatabase) Purge(ctx context.Context, task string) error {
+	_, err := f.db.Exec(ctx, `DELETE FROM roost.drafts WHERE task = $1 OR starts_with(task, $1 || $2)`, task, Person)
+	return database.Explained(err)
+}
+
 // ReadImage implements Drafts.
 func (f inDatabase) ReadImage(ctx context.Context, task, name string) (Image, error) {
 	d, err := f.Read(ctx, task)

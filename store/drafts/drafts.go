@@ -60,6 +60,9 @@ const (
 
 var hexHash = lazyregexp.New(`^[0-9a-f]{64}$`)
 
+// Person stands between the task and the account in the name of a person's draft. A text of the database holds no NUL.
+const Person = "\x01"
+
 // Drafts are the drafts of one place. A task is SOURCE:ID; "" is a new task. They are safe for concurrent use.
 type Drafts interface {
 	// Read reads the draft of a task. A draft that does not exist is empty.
@@ -70,6 +73,8 @@ type Drafts interface {
 	Change(ctx context.Context, d api.Draft, base string, images map[string]Image) (api.Draft, error)
 	// Remove removes the draft of a task if it has a revision; "" removes any.
 	Remove(ctx context.Context, task, revision string) error
+	// Purge removes the drafts of a task, those of all people.
+	Purge(ctx context.Context, task string) error
 	// ReadImage reads an image of a task's draft by its name.
 	ReadImage(ctx context.Context, task, name string) (Image, error)
 }
@@ -107,6 +112,9 @@ func IsName(text string) bool {
 	hash, ok := strings.CutPrefix(text, named)
 	return ok && hexHash().MatchString(hash)
 }
+
+// Purge implements Drafts. A root has no accounts.
+func (f inFolder) Purge(ctx context.Context, task string) error { return f.Remove(ctx, task, "") }
 
 // Read implements Drafts.
 func (f inFolder) Read(_ context.Context, task string) (api.Draft, error) {

@@ -208,6 +208,25 @@ func TestImagesInADatabase(t *testing.T) {
 	count(0)
 }
 
+// A purge removes the drafts of all people for a task, and those of no other task.
+func TestPurge(t *testing.T) {
+	each(t, func(t *testing.T, open func() drafts.Drafts) {
+		s := open()
+		names := []string{"roost:a", "roost:a" + drafts.Person + "p-1", "roost:ab", "roost:b" + drafts.Person + "p-1", ""}
+		for _, name := range names {
+			storetest.Must[api.Draft](t)(s.Change(t.Context(), api.Draft{Task: name, Text: "begun"}, "", nil))
+		}
+		storetest.Check(t, s.Purge(t.Context(), "roost:a"))
+		for i, name := range names {
+			d := storetest.Must[api.Draft](t)(open().Read(t.Context(), name))
+			// A root in a folder has no accounts, and knows its drafts by hashes of their names.
+			if gone := i == 0 || i == 1 && strings.HasSuffix(t.Name(), "a_database"); (d.Text == "") != gone {
+				t.Errorf("%q: got %q, want it to be gone: %t", name, d.Text, gone)
+			}
+		}
+	})
+}
+
 // Reading makes nothing; a damaged draft is an error that names the file, and can be removed.
 func TestDamagedDraft(t *testing.T) {
 	t.Parallel()

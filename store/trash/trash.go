@@ -346,17 +346,23 @@ func Purge(ctx context.Context, s *store.Store, given string) (api.DeletedTask, 
 			return err
 		}
 		out = describe(ctx, s, d, table)
-		// First, so that a purge that is killed after this is only repeated.
-		if d.Hidden || !s.Taken(ctx, s.OwnRef(d.Ref.ID)) { // else the draft is that of another task with the id
-			if err := drafts.Of(s).Remove(ctx, d.Ref.Source+":"+d.Ref.ID, ""); err != nil {
-				return err
+		// Before the move, so that a purge that is killed after this is only repeated.
+		forget := func() error {
+			if !d.Hidden && s.Taken(ctx, s.OwnRef(d.Ref.ID)) { // the draft is that of another task with the id
+				return nil
 			}
+			return drafts.Of(s).Purge(ctx, d.Ref.Source+":"+d.Ref.ID)
 		}
 		// No list shows a folder of this name, so a kill in the middle leaves no half task.
 		doomed := s.TrashRef(purgedPrefix + strconv.FormatInt(s.Now(), 10) + "-" + strings.ReplaceAll(d.Name, ":", "~"))
 		if d.Hidden {
-			err = purgeHidden(ctx, s, d, doomed, add)
-		} else {
+			err = purgeHidden(ctx, s, d, doomed, func(list ...overlay.Entry) error {
+				if err := forget(); err != nil {
+					return err
+				}
+				return add(list...)
+			})
+		} else if err = forget(); err == nil {
 			err = s.MoveTask(ctx, d.Ref, doomed)
 		}
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/store/drafts"
 	"github.com/roost-dev/roost/store/overlay"
 
 	"github.com/roost-dev/roost/internal/testing/storetest"
@@ -342,8 +343,21 @@ func TestPurge(t *testing.T) {
 	}
 	storetest.Delete(t, s, "mine")
 	storetest.Delete(t, s, "theirs")
+	draft := func() string {
+		return storetest.Must[api.Draft](t)(drafts.Of(s).Read(t.Context(), theirs.Source+":theirs")).Text
+	}
+	storetest.Must[api.Draft](t)(drafts.Of(s).Change(t.Context(), api.Draft{Task: theirs.Source + ":theirs", Text: "begun"}, "", nil))
+	log := storetest.Must[journal.Owner](t)(s.LockJournal(t.Context(), theirs, 0))
+	var busy *journal.BusyError
+	if _, err := trash.Purge(t.Context(), s, "theirs"); !errors.As(err, &busy) || draft() != "begun" {
+		t.Errorf("a refused purge: got %v and the draft %q, want a *journal.BusyError and the draft as it was", err, draft())
+	}
+	storetest.Check(t, log.Close())
 	for _, id := range []string{"mine", "theirs"} {
 		storetest.Must[api.DeletedTask](t)(trash.Purge(context.Background(), s, id))
+	}
+	if draft() != "" {
+		t.Errorf("got the draft %q after the purge, want none", draft())
 	}
 	left := storetest.Must[[]os.DirEntry](t)(os.ReadDir(filepath.Join(root, "trash")))
 	if len(left) > 0 || storetest.Exists(theirs.Log, "") || storetest.TrashNames(t, s) != "" {
