@@ -18,6 +18,9 @@ func TestServiceUnit(t *testing.T) {
 			t.Errorf("the unit lacks %s", want)
 		}
 	}
+	if strings.Contains(string(text), "UMask=") { // Roost's own files are private by their modes
+		t.Error("got a UMask, want none: files that agents make in a project would have other modes than from a shell")
+	}
 	verify, err := exec.LookPath("systemd-analyze")
 	if err != nil {
 		t.Skip("there is no systemd-analyze")
