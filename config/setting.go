@@ -211,8 +211,9 @@ type Warning struct {
 	Closest string // the key that was perhaps meant; "" when none is near
 }
 
-// Resolve returns the settings that apply: the environment takes precedence over the file. Flags are the caller's. An
-// empty variable counts as not set. Path names the file in origins.
+// Resolve returns the settings that apply: the environment takes precedence over the file. Model and address in the file
+// count only for the provider in the file. Flags are the caller's. An empty variable counts as not set. Path names the
+// file in origins.
 func Resolve(f *File, path string, getenv func(string) string) (map[string]Setting, []Warning, error) {
 	out := map[string]Setting{}
 	var unknown []Warning
@@ -238,6 +239,13 @@ func Resolve(f *File, path string, getenv func(string) string) (map[string]Setti
 		}
 		if err := put(s); err != nil {
 			return nil, nil, err
+		}
+	}
+	if e, ok := f.Get("provider"); ok && e.Value.Text != out["provider"].Value.Text {
+		for _, name := range []string{"model", "base_url"} {
+			if s := out[name]; s.Origin != s.Key.Env { // it is for the provider in the file
+				out[name] = Setting{Key: s.Key, Origin: Default}
+			}
 		}
 	}
 	for _, e := range f.Entries {

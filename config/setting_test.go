@@ -52,6 +52,30 @@ func TestTheEnvironmentOverridesTheFile(t *testing.T) {
 	}
 }
 
+// The model and the address in the file are for the provider in the file: with another one of the environment they would
+// send its key to that address.
+func TestAVariableNamesAnotherProvider(t *testing.T) {
+	t.Parallel()
+	f := parse(t, lines(`provider = "openai-compatible"`, `base_url = "http://file"`, `model = "qwen"`))
+	for _, tt := range []struct{ variables, model, address string }{
+		{"", "qwen", "http://file"},
+		{"ROOST_PROVIDER=openai-compatible", "qwen", "http://file"},
+		{"ROOST_PROVIDER=anthropic", "", ""},
+		{"ROOST_PROVIDER=anthropic ROOST_MODEL=m", "m", ""},
+		{"ROOST_PROVIDER=anthropic ROOST_BASE_URL=http://variable", "", "http://variable"},
+	} {
+		got, _, err := Resolve(f, "c", env(strings.Fields(tt.variables)...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		model, address := got["model"], got["base_url"]
+		if model.Value.Text != tt.model || address.Value.Text != tt.address || model.Set() != (tt.model != "") || address.Set() != (tt.address != "") {
+			t.Errorf("%s: got %q from %s at %q from %s, want %q at %q", tt.variables, model.Value.Text, model.Origin, address.Value.Text, address.Origin,
+				tt.model, tt.address)
+		}
+	}
+}
+
 func TestUnknownKeysAreNamedWithTheirLine(t *testing.T) {
 	t.Parallel()
 	f := parse(t, lines("# c", `modell = "x"`, `[provider]`, `x = 1`, `[providers.anthropic]`, `apikey = "k"`))
