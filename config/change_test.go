@@ -34,11 +34,14 @@ func TestChangeIsAllOrNothing(t *testing.T) {
 		"an empty entry":              {"allow_tools": {""}},
 		"an empty address":            {"base_url": {""}},
 		"a folder that is relative":   {"root": {"here"}},
+		"a webhook that all can read": {"notify_webhook": {"http://example.org/secret"}},
 	} {
 		err := p.Change(t.Context(), set, nil)
 		var e *Error
 		if !errors.As(err, &e) || e.Kind != Misused {
 			t.Errorf("%s: got %v, want a misuse", name, err)
+		} else if text := e.Error() + e.Try; strings.Contains(text, "secret") {
+			t.Errorf("%s: got %q, want no secret in it", name, text)
 		}
 		if got, _ := os.ReadFile(file); string(got) != was {
 			t.Errorf("%s: the file is %q, want %q", name, got, was)

@@ -271,7 +271,7 @@ func (p Place) with(f *File, k Key, values []string) ([]byte, error) {
 		err = setup.CheckAddress(v.Text) // a file with such an address is read; the request to it is refused
 	}
 	if err != nil {
-		return nil, misused("roost config set "+name+" "+strings.Join(values, " "), err.Error(), "roost config set "+name+" VALUE")
+		return nil, misused("roost config set "+name, err.Error(), "roost config set "+name+" VALUE") // without the value: it may hold a secret
 	}
 	if name == "root" && !filepath.IsAbs(v.Text) { // it would be another folder wherever roost is called
 		return nil, misused("roost config set root "+v.Text, "the folder is not absolute", "roost config set root "+shell.Word(p.Abs(v.Text)))

@@ -128,11 +128,7 @@ func TestAnyRooProfileCanBeWritten(t *testing.T) {
 			t.Fatalf("%q, key %q", p.Name, p.Key)
 		}
 		f := &File{}
-		for _, field := range ProfileFields() {
-			v, ok := p.Values[field]
-			if !ok {
-				continue
-			}
+		for field, v := range p.Values {
 			text := f.With("profiles."+p.Name+"."+field, v)
 			if f, err = Parse(text); err != nil {
 				t.Fatalf("%v of\n%s", err, text)

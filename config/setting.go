@@ -297,15 +297,6 @@ func size(text string) error {
 // profileName is the form of the name of a profile or a source: a name that needs no quotes in TOML.
 var profileName = lazyregexp.New(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 
-// ProfileFields returns the names of the fields of a profile, in order.
-func ProfileFields() []string {
-	out := make([]string, len(namedKeys[profilesTable]))
-	for i, k := range namedKeys[profilesTable] {
-		out[i] = k.Name
-	}
-	return out
-}
-
 // ValidProfile reports whether a profile can have this name.
 func ValidProfile(name string) bool { return profileName().MatchString(name) }
 

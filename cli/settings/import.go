@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -180,11 +181,9 @@ func profileInto(f *config.File, p config.RooProfile) (*config.File, error) {
 			}
 		}
 	}
-	for _, field := range config.ProfileFields() {
-		if v, ok := p.Values[field]; ok {
-			if f, err = config.Parse(f.With("profiles."+p.Name+"."+field, v)); err != nil {
-				return nil, err
-			}
+	for _, field := range slices.Sorted(maps.Keys(p.Values)) {
+		if f, err = config.Parse(f.With("profiles."+p.Name+"."+field, p.Values[field])); err != nil {
+			return nil, err
 		}
 	}
 	return f, nil
