@@ -359,6 +359,9 @@ func checkToolResult(b []byte, f *fields, o Options) (contentPart, bool, string)
 				if keep {
 					items = append(items, q.raw)
 				}
+				if q.kind == image && truthy(f.isError) {
+					isError, same = false, false // no image may be in a result that is marked as failed
+				}
 			}
 		}
 		switch {

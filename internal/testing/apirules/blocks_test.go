@@ -106,6 +106,7 @@ func TestCallsAndTheirResults(t *testing.T) {
 		{use + `,"input":{}`, result + `,"content":"x","is_error":1`, "true or false"},
 		{use + `,"input":{}`, result + `,"content":[],"is_error":true`, "cannot be empty"},
 		{use + `,"input":{}`, result + `,"is_error":true`, ""},
+		{use + `,"input":{}`, result + `,"content":[{"type":"text","text":"x"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgo="}}],"is_error":true`, "must be text"},
 		{use + `,"input":{}`, result + `,"content":"x","ts":1`, `extra member "ts"`},
 	} {
 		check(t, tt.use+" "+tt.result, Validate(conversation(`"begin"`, "[{"+tt.use+"}]", "[{"+tt.result+"}]")), tt.part)

@@ -241,6 +241,9 @@ func result(at string, f map[string]json.RawMessage) error {
 			if typ == "tool_result" {
 				return bad("%s: a tool_result must not hold another one", where)
 			}
+			if isError && typ != "text" {
+				return bad("%s: all content must be text if is_error is true", where)
+			}
 		}
 	}
 	return only(at, f, "type tool_use_id content is_error cache_control")
