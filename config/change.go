@@ -44,9 +44,9 @@ func (p Place) SetKey(ctx context.Context, name, of, key string, ring bool) (pla
 		if err != nil {
 			return err
 		}
-		at := s.Path
+		place = s.Path
 		if ring {
-			at = RingOrigin
+			place = RingOrigin
 			err = p.ringSet(ctx, s, name, of, key)
 		} else if err = s.Keep(name, key); err == nil && s.InKeyring(name) { // the newest key counts
 			if failed := p.ringRemove(ctx, s, name, of); failed != nil {
@@ -60,7 +60,6 @@ func (p Place) SetKey(ctx context.Context, name, of, key string, ring bool) (pla
 		if v := p.KeyVariable(name); v != "" {
 			p.warn(v + " is set and overrides it")
 		}
-		place = at
 		return nil
 	})
 	return place, err

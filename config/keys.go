@@ -205,12 +205,10 @@ func (p Place) ringSet(ctx context.Context, s *Secrets, name, of, key string) er
 		return keyringFailed("keep the key for "+of+" in the system's keyring", err.Error(),
 			"roost auth set "+of+" keeps it in a file for you alone")
 	}
-	if s.Key(name) != "" { // the file must not hold it any more
-		if err := s.rewrite(s.File.Without(name)); err != nil {
-			return err
-		}
+	if err := s.rewrite(s.File.With(KeyringMark(name), Value{Text: "true"})); err != nil {
+		return err
 	}
-	return s.rewrite(s.File.With(KeyringMark(name), Value{Text: "true"}))
+	return s.rewrite(s.File.Without(name)) // the file must not hold it any more
 }
 
 // ringRemove removes a key from the keyring, and its mark from the file.
