@@ -358,16 +358,16 @@ func (r *repo) visibleArgs(names string) (args []string, hidden int, err error) 
 // Changes returns the state of the working directory: the output of `git status` and `git diff HEAD` about the
 // workspace's files.
 func (g Disk) Changes(ctx context.Context) (string, bool) {
-	ctx, cancel := context.WithTimeoutCause(ctx, gitTime, errSlow)
-	defer cancel()
-	text, err := g.changes(ctx)
-	return answerText(text, "Failed to get working state", err)
+	return answer(ctx, "Failed to get working state", g.changes)
 }
 
 var errSlow = fmt.Errorf("git took more than %s", gitTime)
 
-// answerText returns the output, or the reason why there is none.
-func answerText(text, what string, err error) (string, bool) {
+// answer returns what ask gets from git, or the reason why there is nothing.
+func answer(ctx context.Context, what string, ask func(context.Context) (string, error)) (string, bool) {
+	ctx, cancel := context.WithTimeoutCause(ctx, gitTime, errSlow)
+	defer cancel()
+	text, err := ask(ctx)
 	switch {
 	case errors.Is(err, errNoGit), errors.Is(err, errNoRepo):
 		return err.Error(), false
@@ -432,10 +432,7 @@ func (r *repo) status(out string) (lines string, hidden int) {
 
 // Commit returns a commit's message and its changes to the workspace's files.
 func (g Disk) Commit(ctx context.Context, hash string) (string, bool) {
-	ctx, cancel := context.WithTimeoutCause(ctx, gitTime, errSlow)
-	defer cancel()
-	text, err := g.commit(ctx, hash)
-	return answerText(text, "Failed to get commit info", err)
+	return answer(ctx, "Failed to get commit info", func(ctx context.Context) (string, error) { return g.commit(ctx, hash) })
 }
 
 func (g Disk) commit(ctx context.Context, hash string) (string, error) {

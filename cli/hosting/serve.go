@@ -346,9 +346,6 @@ func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roos
 		Limits: api.Bounds{MaxRuns: f.maxRuns, Hold: f.hold.String(), DrainTimeout: f.drain.String()},
 	})
 	if err != nil {
-		if outer != nil {
-			err = errors.Join(err, outer.Listener.Close())
-		}
 		return errors.Join(err, l.Close(), s.Close(ctx))
 	}
 	answering, hangUp := context.WithCancel(context.WithoutCancel(ctx))
