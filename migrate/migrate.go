@@ -59,11 +59,14 @@ func Run(ctx context.Context, from, to End, o api.NewMigration) (api.Migration, 
 		if err := ctx.Err(); err != nil {
 			return m.out, err
 		}
-		if err := m.task(ctx, ref); err != nil {
+		switch err := m.task(ctx, ref); {
+		case store.IsOverlay(ref) && errors.Is(err, errTwo): // of labels, it has only those of other tools' tasks
+			m.leave(ref.ID, "the target has an overlay of its own, and keeps its times of deletions")
+		case err != nil:
 			m.problem(ref, err)
-			continue
+		default:
+			there[checkpoint.OwnerOf(ref.ID)] = !store.IsOverlay(ref)
 		}
-		there[checkpoint.OwnerOf(ref.ID)] = !store.IsOverlay(ref)
 	}
 	if o.DryRun {
 		return m.out, nil

@@ -404,6 +404,21 @@ func TestFollowsTheTrash(t *testing.T) {
 	}
 }
 
+// A group that deleted tasks itself has an overlay of its own, which stays. That is no failure.
+func TestATargetWithAnOverlay(t *testing.T) {
+	b := newBench(t)
+	b.fill()
+	s := b.open(b.data).Store
+	storetest.Close(t, storetest.Create(t, s, "theirs"))
+	storetest.Delete(t, s, "theirs")
+	for _, want := range []api.Migration{{Copied: 6}, {Already: 6}} {
+		m, err := migrate.Run(t.Context(), b.open(b.root), b.open(b.data), api.NewMigration{})
+		if err != nil || m.Copied != want.Copied || m.Already != want.Already || len(m.Problems) > 0 || len(m.Left) != 1 || m.Left[0].Task != "overlay" {
+			t.Errorf("got %+v, %v, want %d copied, %d there already, no problem, and that the overlay stays", m, err, want.Copied, want.Already)
+		}
+	}
+}
+
 // What cannot be copied is named, and the rest is copied.
 func TestNamesWhatIsLeftOut(t *testing.T) {
 	b := newBench(t)
