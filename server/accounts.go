@@ -106,7 +106,7 @@ func (s *Server) answer(rt *route, w http.ResponseWriter, r *http.Request) *api.
 	if !noted && denied == nil {
 		return s.answerAny(rt, w, r.WithContext(service.As(r.Context(), c, tasks)))
 	}
-	task := cmp.Or(r.PathValue("id"), service.TaskOfQuestion(r.PathValue("qid")))
+	task := cmp.Or(strings.TrimPrefix(r.PathValue("id"), api.OwnSource+":"), service.TaskOfQuestion(r.PathValue("qid")))
 	entry, err := s.opt.Accounts.Note(r.Context(), api.AuditEntry{
 		Account: c.Account, Token: c.Token, Act: rt.on, Task: task, Address: addressOf(r), Request: idOf(r),
 	})

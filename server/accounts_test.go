@@ -401,6 +401,7 @@ func TestAuditTrail(t *testing.T) {
 	s := newSharedBench(t)
 	task := s.start(s.ann, sayDone, "build a shed", "").Task
 	s.send("DELETE", "/v1/tasks/"+task, "", s.bob)
+	s.send("PATCH", "/v1/tasks/roost:"+task, `{"title":"mine"}`, s.bob) // as the commands name it
 	s.send("PATCH", "/v1/settings", `{}`, s.bob)
 	s.get("/v1/tasks/"+task+"/export?format=md", s.ann)
 	s.refused(http.StatusForbidden, "scope_missing", "GET", "/v1/audit", s.ann)
@@ -411,10 +412,10 @@ func TestAuditTrail(t *testing.T) {
 			t.Errorf("audit trail of %s: got %d entries, want none", name, len(none.Items))
 		}
 	}
-	for _, by := range []string{"?task=" + task, "?account=" + s.annID} {
-		var hers api.Page[api.AuditEntry]
-		if s.did(http.StatusOK, &hers, "GET", "/v1/audit"+by, "", s.root); len(hers.Items) != 3 {
-			t.Errorf("audit trail %s: got %d entries, want 3", by, len(hers.Items))
+	for by, want := range map[string]int{"?task=" + task: 4, "?account=" + s.annID: 3} {
+		var found api.Page[api.AuditEntry]
+		if s.did(http.StatusOK, &found, "GET", "/v1/audit"+by, "", s.root); len(found.Items) != want {
+			t.Errorf("audit trail %s: got %d entries, want %d", by, len(found.Items), want)
 		}
 	}
 	var page api.Page[api.AuditEntry]
@@ -430,7 +431,7 @@ func TestAuditTrail(t *testing.T) {
 			t.Errorf("got %+v, want address, token, request and time", e)
 		}
 	}
-	want := []string{"POST /v1/tasks ann true 201", "DELETE /v1/tasks/{id} bob true 404", "PATCH /v1/settings bob false 403",
+	want := []string{"POST /v1/tasks ann true 201", "DELETE /v1/tasks/{id} bob true 404", "PATCH /v1/tasks/{id} bob true 404", "PATCH /v1/settings bob false 403",
 		"GET /v1/tasks/{id}/export ann true 200", "GET /v1/audit ann false 403"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
