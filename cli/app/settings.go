@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"path/filepath"
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
@@ -153,7 +154,11 @@ func (a *App) localOptions() (o local.Options, err error) {
 
 // RootFolder is Roost's own folder, which need not exist.
 func (a *App) RootFolder() (string, error) {
-	return a.folder("root", "XDG_DATA_HOME", ".local/share")
+	dir, err := a.folder("root", "XDG_DATA_HOME", ".local/share")
+	if err == nil && !filepath.IsAbs(dir) {
+		err = failure.New(failure.ExitConfig, "root_unusable", "use the root "+dir, "must be an absolute path", "roost --root DIR ...")
+	}
+	return dir, err
 }
 
 // folder returns the folder that a global flag or its setting names, or else Roost's under an XDG variable.

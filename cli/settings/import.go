@@ -249,9 +249,6 @@ type importedRule struct {
 
 // importModes imports the modes in the text of an exported file. problems describe the parts that Roost cannot use.
 func (a *commands) importModes(text, settings string, force bool) (items []importedMode, problems []string, err error) {
-	if text == "" {
-		return nil, nil, nil
-	}
 	found, rules := mode.Exported(text)
 	if len(found.Modes) == 0 {
 		return nil, found.Problems, nil
