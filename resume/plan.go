@@ -129,7 +129,7 @@ func FirstWords(ui [][]byte) []byte {
 	var blocks [][]byte
 	if len(ui) > 0 && isKind(ui[0], "say", "text") {
 		if text := esjson.TextOf(ui[0], "text"); text != "" {
-			blocks = append(blocks, textBlock("<user_message>\n"+text+"\n</user_message>"))
+			blocks = append(blocks, esjson.ObjectOf("type", "text", "text", "<user_message>\n"+text+"\n</user_message>"))
 		}
 		for im := range esjson.Array(esjson.Member(ui[0], "images")) {
 			if s, err := esjson.Unquote(im); err == nil {
@@ -138,7 +138,7 @@ func FirstWords(ui [][]byte) []byte {
 		}
 	}
 	if len(blocks) == 0 {
-		blocks = [][]byte{textBlock("[TASK RESUMPTION] Resuming task...")}
+		blocks = [][]byte{esjson.ObjectOf("type", "text", "text", "[TASK RESUMPTION] Resuming task...")}
 	}
 	return esjson.List(blocks)
 }
@@ -153,10 +153,6 @@ func imageBlock(url string) []byte {
 	media, _, _ = strings.Cut(media, ";")
 	return esjson.ObjectOf("type", "image",
 		"source", esjson.ObjectOf("type", "base64", "media_type", media, "data", data))
-}
-
-func textBlock(s string) []byte {
-	return esjson.ObjectOf("type", "text", "text", s)
 }
 
 func isKind(row []byte, typ, kind string) bool {

@@ -194,3 +194,7 @@ func whereRooFails(t *testing.T, failed string, ui, api [][]byte) {
 		t.Error(words)
 	}
 }
+
+func textBlock(s string) []byte {
+	return esjson.ObjectOf("type", "text", "text", s)
+}
