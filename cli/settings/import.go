@@ -118,6 +118,7 @@ func (a *commands) importAll(found config.RooExport, keys, force bool) (all impo
 				if err := kept.Keep(name, ""); err != nil {
 					return all, err
 				}
+				item.Notes = append(item.Notes, "the key that was kept for it is removed: it was for another service")
 			}
 			if f, err = profileInto(f, p); err != nil {
 				return all, fmt.Errorf("import the profile %s: %w", p.Roo, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/roost-dev/roost/internal/testing/clitest"
@@ -60,7 +61,7 @@ func TestImportTakesTheLockOfTheSettings(t *testing.T) {
 // kept for the replaced one is not sent to the new address.
 func TestImportReplacesOneProfile(t *testing.T) {
 	t.Parallel()
-	a, _, _ := clitest.New(t)
+	a, _, said := clitest.New(t)
 	c := &commands{App: a}
 	for key, value := range map[string]string{
 		"profiles.work.provider": "openai-compatible", "profiles.work.base_url": "https://old.example/v1",
@@ -83,6 +84,9 @@ func TestImportReplacesOneProfile(t *testing.T) {
 	}
 	if err := c.configImport(t.Context(), exported, false, true); err != nil {
 		t.Fatal(err)
+	}
+	if !strings.Contains(said.String(), "the key that was kept for it is removed") {
+		t.Errorf("got %q, want that the key is removed", said)
 	}
 	_, f, err := a.Place().File()
 	if err != nil {
