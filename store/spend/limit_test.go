@@ -6,7 +6,9 @@ import (
 
 	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/spend"
+	"github.com/roost-dev/roost/task"
 )
 
 // A tree is every task from its first parent down, whoever asks; a circle is counted
@@ -54,6 +56,26 @@ func TestSpentSince(t *testing.T) {
 		own, others, err := spend.Since(t.Context(), s, tt.since, tt.id)
 		if err != nil || own != tt.own || others != tt.others {
 			t.Errorf("%s: %d and %d, %v, want %d and %d", tt.what, own, others, err, tt.own, tt.others)
+		}
+	}
+}
+
+// What was spent today stays spent when a rewind leaves a task with yesterday's messages.
+func TestSpentSinceStaysAfterARewind(t *testing.T) {
+	const day = 24 * 3600 * 1000
+	s := storetest.OpenWith(t, store.Options{Root: t.TempDir(), Now: func() int64 { return storetest.TS0 + day + 9 }})
+	k := storetest.Must[*store.Task](t)(s.Create(t.Context(), task.Created{Task: "rewound", CreatedAt: storetest.TS0}))
+	defer storetest.Close(t, k)
+	storetest.Commit(t, k, task.UI, storetest.UIRow(0, "yesterday"))
+	request := k.State().NextMessage()
+	storetest.Commit(t, k, task.UI, requestRow(day+1, "0.5"))
+	for _, e := range []task.Event{
+		task.UsageChanged{Request: request, CostMicros: new(int64(500_000))},
+		task.MessageHidden{Messages: []uint64{request}, Reason: "rewind"},
+	} {
+		storetest.Check(t, k.CommitSynced(t.Context(), e))
+		if _, others, err := spend.Since(t.Context(), s, storetest.TS0+day, "new"); others != 500_000 || err != nil {
+			t.Errorf("after %T: got %d, %v, want 500000", e, others, err)
 		}
 	}
 }

@@ -56,39 +56,15 @@ func Sum(ctx context.Context, s *store.Store, by api.Grouping, f Filter) (api.To
 		return api.Totals{}, fmt.Errorf("group spending by %q: there is no such grouping", by)
 	}
 	f.Zone = cmp.Or(f.Zone, time.UTC)
-	listed, at, err := list(ctx, s, store.Filter{TaskFilter: api.TaskFilter{Source: f.Source, Workspace: f.Workspace}})
+	listed, err := s.List(ctx, store.Filter{TaskFilter: api.TaskFilter{Source: f.Source, Workspace: f.Workspace}})
 	if err != nil {
 		return api.Totals{}, err
 	}
 	sums := spendingSums{by: by, filter: f, groups: map[string]*api.SpendingGroup{}, last: map[*api.SpendingGroup]string{}}
-	const atOnce = 64
-	done := 0
-	for part := range slices.Chunk(listed, atOnce) {
-		progress.Report(ctx, progress.State{What: "adding up", Done: done, Of: len(listed)})
-		bills, err := readBills(ctx, s, part, at)
-		if err != nil {
-			return api.Totals{}, fmt.Errorf("add up what was spent: %w", err)
-		}
-		for _, b := range bills {
-			sums.task(b.task, b.list)
-		}
-		done += len(part)
+	if err := readBills(ctx, s, listed, 0, sums.task); err != nil {
+		return api.Totals{}, err
 	}
-	return sums.spending(listed), nil
-}
-
-// list lists tasks. at maps their paths to the tasks.
-func list(ctx context.Context, s *store.Store, f store.Filter) (tasks []api.Summary, at map[string]store.Ref, err error) {
-	listed, err := s.List(ctx, f)
-	if err != nil {
-		return nil, nil, err
-	}
-	refs, err := s.Refs(ctx)
-	at = make(map[string]store.Ref, len(refs))
-	for _, ref := range refs {
-		at[ref.Dir] = ref
-	}
-	return listed.Items, at, err
+	return sums.spending(listed.Items), nil
 }
 
 // bill holds what one task spent.
@@ -97,21 +73,36 @@ type bill struct {
 	list []Expense
 }
 
-// readBills reads tasks, as many at a time as there are cores. It opens each task once: what a task spent is in its messages.
-func readBills(ctx context.Context, s *store.Store, tasks []api.Summary, at map[string]store.Ref) ([]bill, error) {
-	out := make([]bill, len(tasks))
-	store.Parallel(ctx, runtime.GOMAXPROCS(0), len(tasks), func(i int) { out[i] = readBill(ctx, s, tasks[i], at) })
-	return out, ctx.Err()
+// readBills passes to each what every listed task spent, except tasks that did not change since a time in Unix
+// milliseconds. It reads as many tasks at a time as there are cores.
+func readBills(ctx context.Context, s *store.Store, listed store.Listing, since int64, each func(api.Summary, []Expense)) error {
+	var places []int
+	for i, t := range listed.Items {
+		// A rewind takes the time of the messages back, and not what was spent.
+		if t.TS >= since || t.UpdatedAt != nil && *t.UpdatedAt >= api.Stamp(since) {
+			places = append(places, i)
+		}
+	}
+	const atOnce = 64
+	for from := 0; from < len(places); from += atOnce {
+		progress.Report(ctx, progress.State{What: "adding up", Done: from, Of: len(places)})
+		part := places[from:min(from+atOnce, len(places))]
+		bills := make([]bill, len(part))
+		store.Parallel(ctx, runtime.GOMAXPROCS(0), len(part), func(i int) { bills[i] = readBill(ctx, s, listed.Items[part[i]], listed.Refs[part[i]]) })
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("add up what was spent: %w", err)
+		}
+		for _, b := range bills {
+			each(b.task, b.list)
+		}
+	}
+	return nil
 }
 
-func readBill(ctx context.Context, s *store.Store, t api.Summary, at map[string]store.Ref) bill {
+func readBill(ctx context.Context, s *store.Store, t api.Summary, ref store.Ref) bill {
 	b := bill{task: t}
 	if t.Usage.NonZero() {
 		b.list = []Expense{{At: t.TS, Usage: t.Usage}}
-	}
-	ref, ok := at[t.Path]
-	if !ok {
-		return b
 	}
 	v, err := s.ReadUnlabelled(ctx, ref)
 	if err != nil {
@@ -251,28 +242,22 @@ func (c *spendingSums) withChildren(tasks []api.Summary) {
 // Since adds up what all tasks spent from a moment on, in Unix milliseconds: own is the part of the task with that id, and
 // others that of all other tasks. A request whose price is unknown adds nothing. Since opens only tasks that changed since.
 func Since(ctx context.Context, s *store.Store, since int64, id string) (own, others money.USD, err error) {
-	listed, at, err := list(ctx, s, store.Filter{TaskFilter: api.TaskFilter{Since: since}})
-	var bills []bill
-	if err == nil {
-		bills, err = readBills(ctx, s, listed, at)
-	}
+	listed, err := s.List(ctx, store.Filter{})
 	if err != nil {
 		return 0, 0, fmt.Errorf("add up what was spent: %w", err)
 	}
-	for _, b := range bills {
-		var sum int64
-		for _, e := range b.list {
+	err = readBills(ctx, s, listed, since, func(t api.Summary, list []Expense) {
+		to := &others
+		if t.ID == id {
+			to = &own
+		}
+		for _, e := range list {
 			if e.At >= since {
-				sum = api.AddClamped(sum, max(e.Usage.Micros(), 0))
+				*to = money.USD(api.AddClamped(int64(*to), max(e.Usage.Micros(), 0)))
 			}
 		}
-		if b.task.ID == id {
-			own = money.USD(api.AddClamped(int64(own), sum))
-		} else {
-			others = money.USD(api.AddClamped(int64(others), sum))
-		}
-	}
-	return own, others, nil
+	})
+	return own, others, err
 }
 
 // ByFamily adds up what the tasks of a task's tree ever spent: its root task and all descendants of the root, without
