@@ -1,7 +1,8 @@
 // Package spend adds up what tasks spent: in groups, since a moment, and in a tree of subtasks.
 //
 // The amounts are those of each task's requests (Expenses). A request whose price is unknown counts its tokens
-// and no cost.
+// and no cost. Of a task of another tool and the copy that Roost continues, each request counts once: in the original
+// while that is listed and has it, else in the copy.
 package spend
 
 import (
@@ -10,6 +11,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"time"
@@ -77,7 +80,11 @@ type bill struct {
 // milliseconds. It reads as many tasks at a time as there are cores.
 func readBills(ctx context.Context, s *store.Store, listed store.Listing, since int64, each func(api.Summary, []Expense)) error {
 	var places []int
+	originals := map[string]store.Ref{} // by their folders
 	for i, t := range listed.Items {
+		if ref := listed.Refs[i]; !ref.Own {
+			originals[ref.Dir] = ref
+		}
 		// A rewind takes the time of the messages back, and not what was spent.
 		if t.TS >= since || t.UpdatedAt != nil && *t.UpdatedAt >= api.Stamp(since) {
 			places = append(places, i)
@@ -88,7 +95,7 @@ func readBills(ctx context.Context, s *store.Store, listed store.Listing, since 
 		progress.Report(ctx, progress.State{What: "adding up", Done: from, Of: len(places)})
 		part := places[from:min(from+atOnce, len(places))]
 		bills := make([]bill, len(part))
-		store.Parallel(ctx, runtime.GOMAXPROCS(0), len(part), func(i int) { bills[i] = readBill(ctx, s, listed.Items[part[i]], listed.Refs[part[i]]) })
+		store.Parallel(ctx, runtime.GOMAXPROCS(0), len(part), func(i int) { bills[i] = readBill(ctx, s, listed.Items[part[i]], listed.Refs[part[i]], originals) })
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("add up what was spent: %w", err)
 		}
@@ -99,7 +106,8 @@ func readBills(ctx context.Context, s *store.Store, listed store.Listing, since 
 	return nil
 }
 
-func readBill(ctx context.Context, s *store.Store, t api.Summary, ref store.Ref) bill {
+// readBill leaves out of a copy what its original counts, if originals has that.
+func readBill(ctx context.Context, s *store.Store, t api.Summary, ref store.Ref, originals map[string]store.Ref) bill {
 	b := bill{task: t}
 	if t.Usage.NonZero() {
 		b.list = []Expense{{At: t.TS, Usage: t.Usage}}
@@ -112,8 +120,32 @@ func readBill(ctx context.Context, s *store.Store, t api.Summary, ref store.Ref)
 	if errors.Join(err, v.Close()) != nil {
 		return b
 	}
+	if original, copied := originals[originalOf(v)]; copied {
+		amounts := func(u api.Usage) [5]int64 {
+			return [...]int64{u.TokensIn, u.TokensOut, u.CacheWrites, u.CacheReads, u.Micros()}
+		}
+		counted := map[[5]int64]int{}
+		for _, e := range readBill(ctx, s, api.Summary{}, original, nil).list {
+			counted[amounts(e.Usage)]++
+		}
+		list = slices.DeleteFunc(list, func(e Expense) bool {
+			counted[amounts(e.Usage)]--
+			return counted[amounts(e.Usage)] >= 0
+		})
+	}
 	v.Summary.Title = t.Title // the list may have a newer one
 	return bill{v.Summary, list}
+}
+
+// originalOf returns the folder of the task that a task of our own was copied from, by Own or by an import.
+func originalOf(v *store.View) (dir string) {
+	if v.Ref.Own {
+		record, _ := os.ReadFile(filepath.Join(v.Ref.Dir, store.ImportRecord)) // most tasks have none
+		if dir = esjson.TextOf(record, "from"); dir == "" && v.State.Adopted != nil {
+			dir = v.State.Adopted.Dir
+		}
+	}
+	return dir
 }
 
 // spendingSums collects groups.

@@ -3,6 +3,7 @@ package spend_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -11,9 +12,11 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/testing/storetest"
+	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/spend"
+	"github.com/roost-dev/roost/task"
 )
 
 // family is a storage with a parent, its child and grandchild, a circle of two and a
@@ -116,5 +119,46 @@ func TestSpendingWithChildren(t *testing.T) {
 	want := map[string]string{"parent": "5.000003", "child": "4.000003", "grandchild": "-", "round": "0.75", "about": "0.75"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
+	}
+}
+
+// What a task of Roost was copied from counts its own requests, as long as it is listed; the copy counts the others.
+func TestACopyCountsWhatItsOriginalDoesNot(t *testing.T) {
+	for how, copied := range map[string]func(s *store.Store, dir string) *store.Task{
+		"continued": func(s *store.Store, dir string) *store.Task { return storetest.Own(t, s, filepath.Base(dir)).Task },
+		"imported": func(s *store.Store, dir string) *store.Task {
+			ref := s.OwnRef("copy")
+			storetest.Check(t, os.CopyFS(ref.Dir, os.DirFS(dir)))
+			storetest.Write(t, ref.Dir, store.ImportRecord, fmt.Sprintf(`{"from":%q}`, dir))
+			return storetest.Own(t, s, "copy").Task
+		},
+	} {
+		t.Run(how, func(t *testing.T) {
+			storage := filepath.Join(t.TempDir(), "saoudrizwan.claude-dev")
+			dir := filepath.Join(storage, "tasks", "1730047571772")
+			rows := []string{storetest.UIRow(0, "do it"), requestRow(1, "0.5"), requestRow(2, "0.25"), requestRow(2, "0.25")}
+			storetest.Write(t, dir, roofmt.UIName, storetest.Array(rows...))
+			storetest.Write(t, dir, roofmt.APIName, storetest.Array(storetest.APIRow(0, "user", "do it"), callRow(1, "read_file")))
+			s := storetest.Open(t, t.TempDir(), storage)
+			k := copied(s, dir)
+			request := k.State().NextMessage()
+			storetest.Commit(t, k, task.UI, requestRow(3, "0.125"))
+			storetest.Check(t, k.CommitSynced(t.Context(), task.UsageChanged{Request: request, Provider: "p", Model: "m", Input: 9, CostMicros: new(int64(125_000))}))
+			look := func(when string, total money.USD, tasks ...string) {
+				t.Helper()
+				if d := cmp.Diff(tasks, keys(spending(t, s, api.ByTask, spend.Filter{}))); d != "" {
+					t.Errorf("%s: %s", when, d)
+				}
+				if own, others, err := spend.Since(t.Context(), s, 0, k.Ref.ID); own+others != total || err != nil {
+					t.Errorf("%s: got %s + %s, %v, want %s", when, own, others, err, total)
+				}
+			}
+			look("beside the original", 1_125_000, "1730047571772 1.00 1/3", k.Ref.ID+" 0.125 1/1")
+			storetest.Write(t, dir, roofmt.UIName, storetest.Array(rows[:2]...))
+			look("beside a shorter original", 1_125_000, k.Ref.ID+" 0.625 1/3", "1730047571772 0.50 1/1")
+			storetest.Check(t, os.RemoveAll(dir))
+			look("alone", 1_125_000, k.Ref.ID+" 1.125 1/4")
+			storetest.Close(t, k)
+		})
 	}
 }
