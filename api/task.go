@@ -36,8 +36,8 @@ func (u Usage) Micros() int64 {
 	return int64(*u.Cost)
 }
 
-// Tokens returns all tokens.
-func (u Usage) Tokens() int64 { return u.TokensIn + u.TokensOut + u.CacheReads + u.CacheWrites }
+// Tokens returns all tokens, each once: those of a cache are among TokensIn.
+func (u Usage) Tokens() int64 { return AddClamped(u.TokensIn, u.TokensOut) }
 
 // Filled makes absent lists empty ones: JSON shows [] and not null.
 func (t Summary) Filled() Summary {

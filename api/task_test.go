@@ -1,6 +1,9 @@
 package api
 
-import "testing"
+import (
+	"math"
+	"testing"
+)
 
 // The share of the window is known where both numbers are, and has a bound that fits a line.
 func TestContextShare(t *testing.T) {
@@ -21,6 +24,21 @@ func TestContextShare(t *testing.T) {
 		got, ok := Summary{ContextTokens: c.tokens, ContextWindow: c.window}.ContextShare()
 		if got != c.want || ok != c.ok {
 			t.Errorf("%d of %d tokens: got %d%%, known %v, want %d%%, %v", c.tokens, c.window, got, ok, c.want, c.ok)
+		}
+	}
+}
+
+// A token of a cache counts once, in lists as in the picker, and a sum that is too large is the largest number.
+func TestTokens(t *testing.T) {
+	for _, c := range []struct {
+		usage Usage
+		want  int64
+	}{
+		{Usage{TokensIn: 100, TokensOut: 7, CacheReads: 80, CacheWrites: 15}, 107},
+		{Usage{TokensIn: math.MaxInt64, TokensOut: 1}, math.MaxInt64},
+	} {
+		if got := c.usage.Tokens(); got != c.want {
+			t.Errorf("%+v: got %d tokens, want %d", c.usage, got, c.want)
 		}
 	}
 }

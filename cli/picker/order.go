@@ -20,7 +20,7 @@ var orders = []order{
 	{"newest first", func(a, b Task) int { return cmp.Compare(b.TS, a.TS) }},
 	{"oldest first", func(a, b Task) int { return cmp.Compare(a.TS, b.TS) }},
 	{"by cost", func(a, b Task) int { return cmp.Compare(cost(b), cost(a)) }},
-	{"by tokens", func(a, b Task) int { return cmp.Compare(tokens(b), tokens(a)) }},
+	{"by tokens", func(a, b Task) int { return cmp.Compare(b.Usage.Tokens(), a.Usage.Tokens()) }},
 	{"by title", func(a, b Task) int { return cmp.Compare(strings.ToLower(a.Title), strings.ToLower(b.Title)) }},
 }
 
@@ -33,8 +33,6 @@ func cost(t Task) int64 {
 	}
 	return int64(*t.Usage.Cost)
 }
-
-func tokens(t Task) int64 { return t.Usage.TokensIn + t.Usage.TokensOut }
 
 // sort puts all tasks into the order of the list: those that wait for the user first, then pinned ones.
 func (m *Model) sort() {

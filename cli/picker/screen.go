@@ -337,7 +337,7 @@ func (m *Model) row(t Task, here bool, columns int) string {
 	case byCost:
 		lead = cursor + fmt.Sprintf("%8s ", dollars(t)) + mark + flag + " "
 	case byTokens:
-		lead = cursor + fmt.Sprintf("%7s ", view.Count(tokens(t))) + mark + flag + " "
+		lead = cursor + fmt.Sprintf("%7s ", view.Count(t.Usage.Tokens())) + mark + flag + " "
 	}
 	title := cmp.Or(clean(t.Title), "(no title) "+clean(t.ID))
 	places := m.places(t, columns)
