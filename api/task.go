@@ -110,7 +110,7 @@ func ShareOf(tokens, window int64) (percent int64, ok bool) {
 	if tokens <= 0 || window <= 0 {
 		return 0, false
 	}
-	return min(tokens*100/window, 999), true
+	return int64(min(float64(tokens)*100/float64(window), 999)), true // as integers, a wrong number would overflow
 }
 
 // MessageCounts are the lengths of the visible histories.
