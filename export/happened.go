@@ -208,7 +208,7 @@ func dollars(u money.USD) string {
 	if u > 0 && u < 10_000 {
 		return "$" + u.String()
 	}
-	return fmt.Sprintf("$%d.%02d", (u+5000)/1_000_000, (u+5000)/10_000%100)
+	return "$" + u.Cents().String()
 }
 
 // Prompts returns the newest messages that a person wrote in a task, each cut to its beginning, and the total number

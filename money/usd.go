@@ -30,6 +30,9 @@ func (u USD) String() string {
 	return text
 }
 
+// Cents returns the amount rounded to a cent.
+func (u USD) Cents() USD { return (min(u, math.MaxInt64-5_000) + 5_000) / 10_000 * 10_000 }
+
 // MarshalJSON writes a decimal string, because many readers turn JSON numbers into doubles.
 func (u USD) MarshalJSON() ([]byte, error) { return []byte(strconv.Quote(u.String())), nil }
 

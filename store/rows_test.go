@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -87,5 +88,16 @@ func TestTitleFromTheAPIHistory(t *testing.T) {
 	if v.Summary.Title != "dig" || !slices.Contains(v.Summary.Inferred, "title") || v.Summary.TS != 7 {
 		t.Errorf(`got %+v, want v.Summary.Title = "dig" and slices.Contains(v.Summary.Inferred, "title") and v.Summary.TS = 7`,
 			v.Summary)
+	}
+}
+
+// Wrong numbers in a file are large numbers, and never negative ones.
+func TestSummaryOfHugeNumbers(t *testing.T) {
+	storage, dir := rooStorage(t, "huge")
+	request := fmt.Sprintf(`{"ts":%d,"type":"say","say":"api_req_started","text":"{\"tokensIn\":1e300,\"cost\":1e300}"}`, ts0+2)
+	write(t, dir, roofmt.UIName, array(uiRow(1, "do it"), request))
+	sum := view(t, open(t, t.TempDir(), storage), "huge").Summary
+	if sum.ContextTokens != math.MaxInt64 || sum.Usage.TokensIn != math.MaxInt64 || sum.Usage.Micros() != math.MaxInt64 {
+		t.Errorf("got %+v and a context of %d tokens, want the largest numbers", sum.Usage, sum.ContextTokens)
 	}
 }

@@ -64,7 +64,8 @@ func summarise(v *View) api.Summary {
 			spent.AddTo(&tokens)
 		}
 	}
-	sum.ContextTokens = int64(tokens.ContextTokens)
+	context, _ := cost.Round(usage.Tokens{In: tokens.ContextTokens})
+	sum.ContextTokens = context.TokensIn
 	sum.Usage = cost.TallyOf(s).Usage()
 	if sum.TS = rooTS(s); sum.TS <= 0 {
 		sum.TS = infer.TimeOfID(ref.ID)

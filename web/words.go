@@ -88,11 +88,10 @@ func dollars(cost *money.USD) string {
 	if cost == nil {
 		return "–"
 	}
-	cents := (int64(*cost) + 5000) / 10_000
-	if *cost > 0 && cents == 0 {
+	if *cost > 0 && cost.Cents() == 0 {
 		return "<$0.01"
 	}
-	return fmt.Sprintf("$%d.%02d", cents/100, cents%100)
+	return "$" + cost.Cents().String()
 }
 
 // exact returns an amount to the micro-dollar, and "not known" for an unknown one.

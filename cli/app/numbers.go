@@ -23,14 +23,13 @@ func (a *App) Dollars(cost *money.USD) string {
 
 // amount returns an amount to the cent.
 func amount(usd *money.USD, unknown string) string {
-	const cent = 10_000
 	switch {
 	case usd == nil:
 		return unknown
-	case *usd > 0 && *usd < cent/2:
+	case *usd > 0 && usd.Cents() == 0:
 		return "<$0.01"
 	}
-	return "$" + display.Thousands(money.USD((int64(*usd)+cent/2)/cent*cent).String())
+	return "$" + display.Thousands(usd.Cents().String())
 }
 
 // Count returns a number with its thousands apart.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"math"
 	"testing"
 
 	"github.com/roost-dev/roost/money"
@@ -10,6 +11,7 @@ func TestAmountsForPeople(t *testing.T) {
 	t.Parallel()
 	for micros, want := range map[int64]string{
 		0: "$0.00", 1: "<$0.01", 4_999: "<$0.01", 5_000: "$0.01", 75_047_291: "$75.05", 1_234_567_890_000: "$1,234,567.89", 999_995_000: "$1,000.00",
+		math.MaxInt64: "$9,223,372,036,854.77",
 	} {
 		if got := Cents(new(money.USD(micros))); got != want {
 			t.Errorf("%d micro-dollars: got %s, want %s", micros, got, want)
