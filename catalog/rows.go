@@ -109,8 +109,11 @@ func keep(ctx context.Context, c *sql.Conn, build uint64, ch *Change) error {
 	body, sum := ch.Source.Pack()
 	var id int64
 	err := c.QueryRowContext(ctx, `INSERT INTO source(name, build, seen, body, checksum) VALUES(?, ?, ?, ?, ?) ON CONFLICT(name) DO UPDATE
-		SET build = excluded.build, seen = excluded.seen, body = excluded.body, checksum = excluded.checksum RETURNING id`,
-		ch.Source.Name, int64(build), ch.Source.Seen, body, sum).Scan(&id)
+		SET build = excluded.build, seen = excluded.seen, body = excluded.body, checksum = excluded.checksum
+		WHERE source.build = excluded.build OR ? RETURNING id`, ch.Source.Name, int64(build), ch.Source.Seen, body, sum, ch.Reset).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil // another build has replaced the rows that this list read
+	}
 	if err != nil {
 		return err
 	}

@@ -146,6 +146,34 @@ func testRowsChange(t *testing.T, place Backend) {
 	}
 }
 
+// A program that read rows before another build of it kept others gets none of the other build's rows.
+func testRowsOfTwoBuilds(t *testing.T, place Backend) {
+	db := place.Open(t)
+	for i, c := range []struct {
+		build uint64
+		reset bool
+		id    string
+	}{{1, true, "a"}, {2, true, "b"}, {1, false, "c"}, {2, true, "d"}, {2, false, "e"}} {
+		row := &catalog.Row{ID: c.id, Known: true, Tokens: int64(c.build), Summary: []byte("{}")}
+		change := catalog.Change{Source: catalog.Source{Name: "s"}, Reset: c.reset, Put: []*catalog.Row{row}}
+		fixture.NoError(t, db.Keep(t.Context(), c.build, []catalog.Change{change}, 0, patience))
+		for build := uint64(1); build <= 2; build++ {
+			got, err := db.Rows(t.Context(), build, catalog.Bare)
+			fixture.NoError(t, err)
+			for _, source := range got {
+				for _, r := range source.Rows {
+					if r.Tokens != int64(build) {
+						t.Errorf("after change %d: build %d got the row %s of build %d, want its own rows", i, build, r.ID, r.Tokens)
+					}
+				}
+			}
+		}
+	}
+	if got, err := db.Rows(t.Context(), 2, catalog.Bare); err != nil || len(got) != 1 || len(got[0].Rows) != 2 {
+		t.Errorf("got %+v, %v, want the two rows of the last build", got, err)
+	}
+}
+
 func testRowsUnderConcurrentWriters(t *testing.T, place Backend) {
 	made := func(who, turn int) catalog.Change {
 		mark := fmt.Sprintf("%d/%d", who, turn)

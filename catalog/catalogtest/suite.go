@@ -63,6 +63,7 @@ func Run(t *testing.T, open func(t *testing.T) Backend) {
 		{"UsedAndTouched", testUsedAndTouched},
 		{"RowsComeBack", testRowsComeBack},
 		{"RowsChange", testRowsChange},
+		{"RowsOfTwoBuilds", testRowsOfTwoBuilds},
 		{"RowsUnderConcurrentWriters", testRowsUnderConcurrentWriters},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, open(t)) })
