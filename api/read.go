@@ -489,7 +489,7 @@ type SearchQuery struct {
 	Filter TaskFilter
 	Tool   string // only tasks in which this tool was called
 	File   string // only tasks in which a tool got a path that contains this
-	Each   int    // at most this many hits of one task on a page, 0 = all; Found then counts all hits
+	Each   int    // at most this many hits of one task, 0 = all; Found then counts all hits
 	Tasks  int    // at most this many tasks on a page, 0 = any number
 }
 

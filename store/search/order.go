@@ -22,8 +22,6 @@ const (
 	mostWeighed = 200
 	// mostCounted bounds the parts of the catalogue that are read only to count hits.
 	mostCounted = 1500
-
-	whole = 1 << 30 // as the number of hits of a task on earlier pages: all of them
 )
 
 // spot is a place in the order of all hits: behind the first n hits of a task.
@@ -209,33 +207,30 @@ func (p *page) give(ctx context.Context, c *candidate) error {
 		return nil
 	}
 	given := p.from.given(c)
-	if given >= whole {
-		return nil
-	}
-	if err := p.find(ctx, c, p.most(*p.out, given)); err != nil || len(c.hits) <= given {
+	if err := p.find(ctx, c, p.most(*p.out, given)); err != nil {
 		return err
 	}
-	p.tasks++
-	sum := p.search.tasks.Summary(ctx, c.Candidate)
-	hits := c.hits[given:]
+	hits := c.hits
 	if p.q.Each > 0 && len(hits) > p.q.Each {
 		hits = hits[:p.q.Each]
 	}
+	if len(hits) <= given {
+		return nil
+	}
+	p.tasks++
+	sum := p.search.tasks.Summary(ctx, c.Candidate)
 	if p.q.Each > 0 {
 		if p.out.Hits == nil {
 			p.out.Hits = map[string]int{}
 		}
 		p.out.Hits[sum.Source+":"+sum.ID] = c.count
 	}
-	for i, h := range hits {
+	for i, h := range hits[given:] {
 		if p.search.full(*p.out) {
 			break
 		}
 		at := c.place
 		at.n, at.best = given+i+1, p.q.Filter.Sort == api.SortBest
-		if p.q.Each > 0 && i == len(hits)-1 {
-			at.n = whole
-		}
 		p.out.Items = append(p.out.Items, api.Hit{Task: sum, History: h.History, Number: h.Number, TS: h.TS, Snippet: h.Snippet,
 			Kind: h.Kind, Tool: h.Tool, Also: h.Also})
 		p.spots = append(p.spots, at)
