@@ -96,7 +96,7 @@ func (q Query) Match(m Message) (Hit, bool) {
 	}
 	hit := Hit{History: m.History, Number: m.Number, TS: m.TS, Place: m.Place}
 	for i, term := range q.terms {
-		at := slices.IndexFunc(folded, func(s string) bool { return strings.Contains(s, term) && (!q.names || s == term) })
+		at := slices.IndexFunc(folded, func(s string) bool { return s != "" && strings.Contains(s, term) && (!q.names || s == term) })
 		if at < 0 {
 			return Hit{}, false
 		}
