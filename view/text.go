@@ -1,9 +1,11 @@
 package view
 
 import (
+	"bytes"
 	"fmt"
 	"iter"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/roost-dev/roost/api"
@@ -47,6 +49,41 @@ func set(names string) map[string]bool {
 	out := map[string]bool{}
 	for name := range strings.FieldsSeq(names) {
 		out[name] = true
+	}
+	return out
+}
+
+// Piece is a part of a text: a term of a query, or what is between terms.
+type Piece struct {
+	Text string
+	Hit  bool
+}
+
+// Marked splits a text at the terms of a query, which are in lower case; of two at one place the longer one counts.
+func Marked(text string, terms []string) (out []Piece) {
+	var low []byte
+	var places []int // in the text, of each byte of low: the lower case of a letter may be longer or shorter
+	for i, r := range text {
+		low = utf8.AppendRune(low, unicode.ToLower(r))
+		for len(places) < len(low) {
+			places = append(places, i)
+		}
+	}
+	places = append(places, len(text))
+	for from := 0; from < len(low); {
+		at, size := len(low), 0
+		for _, term := range terms {
+			if i := bytes.Index(low[from:], []byte(term)); i >= 0 && term != "" && (from+i < at || from+i == at && len(term) > size) {
+				at, size = from+i, len(term)
+			}
+		}
+		if at > from {
+			out = append(out, Piece{Text: text[places[from]:places[at]]})
+		}
+		if size > 0 {
+			out = append(out, Piece{text[places[at]:places[at+size]], true})
+		}
+		from = at + size
 	}
 	return out
 }

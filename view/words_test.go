@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 )
 
@@ -163,5 +164,26 @@ func TestWordsMadeToHurt(t *testing.T) {
 	it := API([]byte(`{"role":"user","content":[`+blocks+`]}`), 1)
 	if d := time.Since(begun); d > most || len(it.Parts) != 1 {
 		t.Errorf("many blocks took %v and gave %d parts", d, len(it.Parts))
+	}
+}
+
+// The pieces are the text, and those that are marked are the longest terms, in any case and beside any letters.
+func TestMarked(t *testing.T) {
+	for _, c := range []struct{ text, query, want string }{
+		{"a deploy of Deployments", "deploy deployment", "a [deploy] of [Deployment]s"},
+		{"İzmir ẞ Ⱥ red\xff Fence", `red "fence"`, "İzmir ẞ Ⱥ [red]\xff [Fence]"},
+		{"登录错误", "录错", "登[录错]误"},
+		{"", "red", ""}, {"nothing", "red", "nothing"},
+	} {
+		got := ""
+		for _, p := range Marked(c.text, append(api.QueryTerms(c.query), "")) {
+			if p.Hit {
+				p.Text = "[" + p.Text + "]"
+			}
+			got += p.Text
+		}
+		if got != c.want {
+			t.Errorf("%s in %q: got %q, want %q", c.query, c.text, got, c.want)
+		}
 	}
 }

@@ -151,13 +151,7 @@ func age(now time.Time, ms int64) string {
 type hit struct {
 	api.Hit
 	Link   string
-	Pieces []piece
-}
-
-// piece is a part of a snippet.
-type piece struct {
-	Text string
-	Hit  bool
+	Pieces []view.Piece
 }
 
 // in reports whether a list has a hit with the same link, like that of the twin in the other history.
@@ -174,7 +168,7 @@ func hitOf(h api.Hit, terms []string, find string) hit {
 			number, history = twin.Number, twin.History
 		}
 	}
-	return hit{h, messageLink(TaskPath(h.Task), history, number, find), marked(redact.Marked(h.Snippet), terms)}
+	return hit{h, messageLink(TaskPath(h.Task), history, number, find), view.Marked(redact.Marked(h.Snippet), terms)}
 }
 
 // messageLink leads to a message of a task, on a page that searches for the words find; "" = none.
@@ -187,31 +181,6 @@ func messageLink(task, history string, number int, find string) string {
 		q.Set("view", "api")
 	}
 	return task + "?" + q.Encode() + "#" + history + "-" + itoa(number)
-}
-
-// marked splits a text into occurrences of the terms and the pieces between them.
-func marked(text string, terms []string) (out []piece) {
-	low := strings.ToLower(text)
-	if len(low) != len(text) {
-		return []piece{{Text: text}} // lower case has other lengths, so places would not match
-	}
-	from := 0
-	for from < len(text) {
-		at, end := len(text), len(text)
-		for _, term := range terms {
-			if i := strings.Index(low[from:], term); i >= 0 && term != "" && from+i < at {
-				at, end = from+i, from+i+len(term)
-			}
-		}
-		if at > from {
-			out = append(out, piece{Text: text[from:at]})
-		}
-		if at < len(text) {
-			out = append(out, piece{text[at:end], true})
-		}
-		from = end
-	}
-	return out
 }
 
 func address(path string, q url.Values) string {

@@ -201,22 +201,19 @@ func (a *commands) showHits(cmd *cobra.Command, text string, hits []api.Hit, got
 	return nil
 }
 
-// nearer shortens a snippet at its beginning if room columns would not show the first term.
+// nearer shortens a snippet at its beginning if room columns would not show the first place with a term.
 func nearer(snippet string, terms []string, room int) string {
-	folded := strings.ToLower(snippet)
-	for _, term := range terms {
-		at := strings.Index(folded, term)
-		if at < 0 || len(folded) != len(snippet) || display.Columns(snippet[:at]+term) < room {
-			continue
-		}
-		from := at
-		for from > 0 && display.Columns(snippet[from:at]) < room/4 {
-			_, size := utf8.DecodeLastRuneInString(snippet[:from])
-			from -= size
-		}
-		return "…" + snippet[from:]
+	parts := view.Marked(snippet, terms)
+	if len(parts) < 2 || parts[0].Hit || display.Columns(parts[0].Text+parts[1].Text) < room {
+		return snippet
 	}
-	return snippet
+	at := len(parts[0].Text)
+	from := at
+	for from > 0 && display.Columns(snippet[from:at]) < room/4 {
+		_, size := utf8.DecodeLastRuneInString(snippet[:from])
+		from -= size
+	}
+	return "…" + snippet[from:]
 }
 
 // openHit returns the command that shows a task at a hit.
@@ -281,24 +278,12 @@ func whose(h api.Hit) string {
 
 // marked returns a line with the terms of a query marked.
 func marked(line string, terms []string, style display.Style) string {
-	folded := strings.ToLower(line)
-	if len(folded) != len(line) { // some letter's lower case is longer or shorter
-		return line
-	}
 	var b strings.Builder
-	for at := 0; at < len(line); {
-		from, size := -1, 0
-		for _, term := range terms {
-			if i := strings.Index(folded[at:], term); i >= 0 && (from < 0 || at+i < from || at+i == from && len(term) > size) {
-				from, size = at+i, len(term)
-			}
+	for _, p := range view.Marked(line, terms) {
+		if p.Hit {
+			p.Text = style.Paint(view.Head, p.Text)
 		}
-		if from < 0 {
-			b.WriteString(line[at:])
-			break
-		}
-		b.WriteString(line[at:from] + style.Paint(view.Head, line[from:from+size]))
-		at = from + size
+		b.WriteString(p.Text)
 	}
 	return b.String()
 }

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/roost-dev/roost/api"
@@ -36,11 +37,15 @@ func TestMarkedWords(t *testing.T) {
 		{"Auto-Deploy it", "deploy", "Auto-\x1b[1mDeploy\x1b[0m it"},
 		{"a deploy of deployments", "deploy deployment", "a \x1b[1mdeploy\x1b[0m of \x1b[1mdeployment\x1b[0ms"},
 		{"nothing", "deploy", "nothing"},
+		{"İzmir: Deploy Ⱥ\xff it", "deploy it", "İzmir: \x1b[1mDeploy\x1b[0m Ⱥ\xff \x1b[1mit\x1b[0m"},
 		{"the red fence", `"red fence"`, "the \x1b[1mred fence\x1b[0m"},
 	} {
 		if got := marked(tt.line, api.QueryTerms(tt.query), style); got != tt.want {
 			t.Errorf("%s in %q: got %q, want %q", tt.query, tt.line, got, tt.want)
 		}
+	}
+	if got := nearer("İ"+strings.Repeat(" before", 9)+" the red fence", []string{"red", "fence"}, 30); !strings.HasSuffix(got, " the red fence") || display.Columns(got) > 30 {
+		t.Errorf("got %q, want it to begin near the first word", got)
 	}
 	if got := nearer("…a very long beginning of a line before the word deploy and more", []string{"deploy"}, 30); display.Columns(got) > 35 {
 		t.Errorf("got %q, want it to begin near the word", got)
