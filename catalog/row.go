@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"hash/crc64"
 	"math/bits"
 
@@ -70,7 +71,7 @@ type Packed struct {
 
 // Pack returns a row in the form that a backend keeps.
 func (r *Row) Pack() Packed {
-	r.TitleSum = MixText(0, r.Title)
+	r.TitleSum = cmp.Or(MixText(0, r.Title), r.TitleSum) // a row whose title was not read keeps the digest
 	p := Packed{Title: []byte(r.Title), Summary: r.Summary, PageSum: r.pageSum()}
 	p.Body, p.Sum = encode(*r)
 	return p

@@ -2,6 +2,7 @@ package catalogtest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -143,6 +144,32 @@ func testRowsChange(t *testing.T, place Backend) {
 	fixture.NoError(t, db.ForgetRows(t.Context()))
 	if got := titles(); got != "" {
 		t.Errorf("after all were forgotten: got %q", got)
+	}
+}
+
+// A list that read no titles may keep what it found out about rows; their titles and summaries stay.
+func testUpdatedRowsKeepTheirPages(t *testing.T, place Backend) {
+	db := place.Open(t)
+	var put []*catalog.Row
+	for _, title := range []string{"title", ""} {
+		put = append(put, &catalog.Row{ID: "task " + title, Known: true, Digest: 5, Title: title, Summary: []byte("summary")})
+	}
+	keepRows(t, db, catalog.Change{Source: catalog.Source{Name: "s"}, Reset: true, Put: put})
+	for range 2 {
+		list, err := db.Rows(t.Context(), testBuild, catalog.Bare)
+		fixture.NoError(t, err)
+		for _, r := range sorted(list[0].Rows) {
+			r.Indexes++
+			keepRows(t, db, catalog.Change{Source: list[0].Source, Update: []*catalog.Row{r}})
+		}
+	}
+	for _, want := range put {
+		want.Indexes = 2
+	}
+	slices.SortFunc(put, func(a, b *catalog.Row) int { return strings.Compare(a.ID, b.ID) })
+	got := rowsOf(t, db)["s"]
+	if diff := cmp.Diff(put, sorted(got), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("rows that were updated: -want +got\n%s", diff)
 	}
 }
 

@@ -63,6 +63,7 @@ func Run(t *testing.T, open func(t *testing.T) Backend) {
 		{"UsedAndTouched", testUsedAndTouched},
 		{"RowsComeBack", testRowsComeBack},
 		{"RowsChange", testRowsChange},
+		{"UpdatedRowsKeepTheirPages", testUpdatedRowsKeepTheirPages},
 		{"RowsOfTwoBuilds", testRowsOfTwoBuilds},
 		{"RowsUnderConcurrentWriters", testRowsUnderConcurrentWriters},
 	} {
