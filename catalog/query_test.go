@@ -76,6 +76,7 @@ func TestSnippets(t *testing.T) {
 		{long, "needle", "before needle after"},
 		{"one\n\ttwo\r\nthree", "two", "one two three"},
 		{strings.Repeat("İ", 60) + "needle" + strings.Repeat("Ⱥ", 200), "needle", "İneedleȺ"},
+		{strings.Repeat("İ", 400) + "needle" + strings.Repeat("Ⱥ", 400), "needle", "İneedleȺ"}, // as long in lower case
 		{"bad \xff\xfe bytes", "bytes", "bytes"},
 		{strings.Repeat("x", 9000), strings.Repeat("x", 5000), "xxx"},
 		{strings.Repeat("登录", 100), "录登", "登录"},

@@ -253,21 +253,13 @@ func wordAt(s string, at, n int) bool {
 // snippet returns one line of text around a place. The place, at, is an offset in the folded text.
 func snippet(text, folded string, at, n int) string {
 	const before, after = 50, 110
-	runes := utf8.RuneCountInString(folded[:at])
-	if len(text) != len(folded) { // some rune's lower case is longer or shorter
-		at = byteOf(text, runes)
-		n = byteOf(text[at:], utf8.RuneCountInString(folded[byteOf(folded, runes):][:n]))
-	}
-	from, to := at, at+n
+	from := byteOf(text, utf8.RuneCountInString(folded[:at])) // a rune's lower case may be longer or shorter
+	to := from + byteOf(text[from:], utf8.RuneCountInString(folded[at:at+n]))
 	for i := 0; i < before && from > 0; i++ {
 		_, size := utf8.DecodeLastRuneInString(text[:from])
 		from -= size
 	}
-	for i := 0; i < after && to < len(text); i++ {
-		_, size := utf8.DecodeRuneInString(text[to:])
-		to += size
-	}
-	to = min(to, from+4000) // a term may be very long
+	to = min(to+byteOf(text[to:], after), from+4000) // a term may be very long
 	out := strings.Join(strings.Fields(strings.ToValidUTF8(text[from:to], "\uFFFD")), " ")
 	if from > 0 {
 		out = "…" + out
