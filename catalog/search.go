@@ -175,14 +175,8 @@ func core(folded string, at, n int) [3]string {
 	}
 	before := plain(strings.ToValidUTF8(folded[max(0, at-4*coreLength):at], ""))
 	after := plain(strings.ToValidUTF8(folded[at+n:min(len(folded), at+n+4*coreLength)], ""))
-	for len(before) > coreLength {
-		_, size := utf8.DecodeRuneInString(before)
-		before = before[size:]
-	}
-	for len(after) > coreLength {
-		_, size := utf8.DecodeLastRuneInString(after)
-		after = after[:len(after)-size]
-	}
+	before = strings.ToValidUTF8(before[max(0, len(before)-coreLength):], "") // no part of a character
+	after = strings.ToValidUTF8(after[:min(len(after), coreLength)], "")
 	return [3]string{before, plain(folded[at : at+n]), after}
 }
 
