@@ -70,12 +70,6 @@ func Sum(ctx context.Context, s *store.Store, by api.Grouping, f Filter) (api.To
 	return sums.spending(listed.Items), nil
 }
 
-// bill holds what one task spent.
-type bill struct {
-	task api.Summary
-	list []Expense
-}
-
 // readBills passes to each what every listed task spent, except tasks that did not change since a time in Unix
 // milliseconds. It reads as many tasks at a time as there are cores.
 func readBills(ctx context.Context, s *store.Store, listed store.Listing, since int64, each func(api.Summary, []Expense)) error {
@@ -94,38 +88,41 @@ func readBills(ctx context.Context, s *store.Store, listed store.Listing, since 
 	for from := 0; from < len(places); from += atOnce {
 		progress.Report(ctx, progress.State{What: "adding up", Done: from, Of: len(places)})
 		part := places[from:min(from+atOnce, len(places))]
-		bills := make([]bill, len(part))
-		store.Parallel(ctx, runtime.GOMAXPROCS(0), len(part), func(i int) { bills[i] = readBill(ctx, s, listed.Items[part[i]], listed.Refs[part[i]], originals) })
+		tasks, lists := make([]api.Summary, len(part)), make([][]Expense, len(part))
+		store.Parallel(ctx, runtime.GOMAXPROCS(0), len(part), func(i int) {
+			tasks[i], lists[i] = readBill(ctx, s, listed.Items[part[i]], listed.Refs[part[i]], originals)
+		})
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("add up what was spent: %w", err)
 		}
-		for _, b := range bills {
-			each(b.task, b.list)
+		for i := range part {
+			each(tasks[i], lists[i])
 		}
 	}
 	return nil
 }
 
-// readBill leaves out of a copy what its original counts, if originals has that.
-func readBill(ctx context.Context, s *store.Store, t api.Summary, ref store.Ref, originals map[string]store.Ref) bill {
-	b := bill{task: t}
+// readBill returns a task and what it spent. It leaves out of a copy what its original counts, if originals has that.
+func readBill(ctx context.Context, s *store.Store, t api.Summary, ref store.Ref, originals map[string]store.Ref) (api.Summary, []Expense) {
+	var known []Expense
 	if t.Usage.NonZero() {
-		b.list = []Expense{{At: t.TS, Usage: t.Usage}}
+		known = []Expense{{At: t.TS, Usage: t.Usage}}
 	}
 	v, err := s.ReadUnlabelled(ctx, ref)
 	if err != nil {
-		return b
+		return t, known
 	}
 	list, err := Expenses(ctx, v)
 	if errors.Join(err, v.Close()) != nil {
-		return b
+		return t, known
 	}
 	if original, copied := originals[originalOf(v)]; copied {
 		amounts := func(u api.Usage) [5]int64 {
 			return [...]int64{u.TokensIn, u.TokensOut, u.CacheWrites, u.CacheReads, u.Micros()}
 		}
 		counted := map[[5]int64]int{}
-		for _, e := range readBill(ctx, s, api.Summary{}, original, nil).list {
+		_, theirs := readBill(ctx, s, api.Summary{}, original, nil)
+		for _, e := range theirs {
 			counted[amounts(e.Usage)]++
 		}
 		list = slices.DeleteFunc(list, func(e Expense) bool {
@@ -134,7 +131,7 @@ func readBill(ctx context.Context, s *store.Store, t api.Summary, ref store.Ref,
 		})
 	}
 	v.Summary.Title = t.Title // the list may have a newer one
-	return bill{v.Summary, list}
+	return v.Summary, list
 }
 
 // originalOf returns the folder of the task that a task of our own was copied from, by Own or by an import.
