@@ -206,7 +206,7 @@ func (db *DB) SetAside() error {
 
 // Version is the version of the tables and of everything that is derived into them. Open empties a file of another
 // version.
-const Version = 12
+const Version = 13
 
 const schema = `
 CREATE TABLE task(id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, stamp TEXT NOT NULL);

@@ -65,6 +65,12 @@ var toolRows = []string{
 	"say:browser_action_launch", "ask:browser_action_launch", "say:browser_action_result", "say:hook_output_stream",
 }
 
+// plainRows are the kinds of rows whose text is shown as it is, even if it is JSON.
+var plainRows = []string{
+	"say:text", "say:task", "say:user_feedback", "say:completion_result", "ask:completion_result", "say:error", "say:command",
+	"ask:command", "say:command_output", "ask:command_output", "say:mcp_server_response",
+}
+
 // rowTools are the kinds of rows that show the call of one particular tool.
 var rowTools = map[string]string{
 	"ask:command": "execute_command", "ask:use_mcp_server": "use_mcp_tool", "ask:followup": "ask_followup_question",
@@ -99,7 +105,7 @@ func UI(raw []byte, number int) Message {
 		if inner := []byte(text); object(inner) {
 			m.add(Words, kind, esjson.TextOf(inner, "streamingFailedMessage"))
 		}
-	case object([]byte(text)):
+	case object([]byte(text)) && !slices.Contains(plainRows, kind):
 		class := Words
 		if slices.Contains(toolRows, kind) {
 			class = Tool
