@@ -153,21 +153,10 @@ func PlanRewind(s *task.State, o RewindOptions, now int64) (api.RewindResult, []
 	r := describeRewind(s, e, o.Keep)
 	events := []task.Event{e, task.InputQueued{Input: uuid.NewString(), Text: o.Edit}}
 	if r.Left.UI > 0 { // otherwise the next run shows the text as the task's first message
-		row := feedbackRow(max(now, s.LastTS()), o.Edit)
+		row := esjson.ObjectOf("ts", max(now, s.LastTS()), "type", "say", "say", "user_feedback", "text", o.Edit, "images", []byte("[]"))
 		events = append(events, task.MessageAdded{History: task.UI, Message: s.NextMessage(), Body: task.Body{Raw: row}})
 	}
 	return r, events, nil
-}
-
-// feedbackRow returns a row of Roo's that shows what the user wrote.
-func feedbackRow(ts int64, text string) []byte {
-	var o esjson.Object
-	o.Int("ts", ts)
-	o.String("type", "say")
-	o.String("say", "user_feedback")
-	o.String("text", text)
-	o.Raw("images", []byte("[]"))
-	return o.Bytes()
 }
 
 // describeRewind lists what a rewind removes.

@@ -78,22 +78,15 @@ func (m Match) New(elements [][]byte) [][]byte {
 }
 
 func identity(h task.History, raw []byte) string {
-	stamp := strconv.FormatInt(esjson.IntOf(raw, "ts"), 10)
-	if h == task.UI {
-		typ := esjson.TextOf(raw, "type")
-		return typ + "|" + esjson.TextOf(raw, typ) + "|" + stamp
-	}
-	role := esjson.TextOf(raw, "role")
-	var ids []string
-	f := facts.Of(true, raw, nil)
+	f := facts.Of(h == task.API, raw, nil)
+	ids := f.Results
 	for _, u := range f.Uses {
 		ids = append(ids, u.ID)
 	}
-	ids = append(ids, f.Results...)
 	if len(ids) > 0 {
-		return role + "|" + strings.Join(ids, "|")
+		return f.Kind + "|" + strings.Join(ids, "|")
 	}
-	return role + "||" + stamp
+	return f.Kind + "||" + strconv.FormatInt(f.TS, 10)
 }
 
 // ResultsIn returns the ids of the calls whose results an API message holds.
