@@ -172,9 +172,6 @@ func (m *Message) lift(gone func(id string) bool) {
 	}
 }
 
-// FinishedSeq returns the commit with the call's outcome, 0 when it has none.
-func (c *Call) FinishedSeq() uint64 { return c.At.Seq }
-
 // Input returns the call's input as the model wrote it; nil when no message holds the call any more.
 func (c *Call) Input() json.RawMessage {
 	m := c.state.Message(c.Message)

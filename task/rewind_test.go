@@ -147,6 +147,55 @@ func TestRowsAndMessagesBelongTogetherByIDsThenWords(t *testing.T) {
 	}
 }
 
+// Cline's messages have no times, and its rows record how many messages the model's history held: that decides what goes.
+func TestClinesRecordsDecideWhatGoes(t *testing.T) {
+	row := func(kind, text string, newest int) string {
+		typ, name, _ := strings.Cut(kind, ":")
+		return fmt.Sprintf(`{"ts":%d,"type":%q,%q:%q,"text":%q,"conversationHistoryIndex":%d}`, 100+newest, typ, typ, name, text, newest)
+	}
+	ui := []string{
+		row("say:text", "fix it, or say yes", -1), row("say:api_req_started", "{}", -1), row("say:checkpoint_created", "", -1),
+		row("say:reasoning", "a thought", 0), row("say:text", "a look at it", 0), row("ask:tool", "{}", 0), row("say:checkpoint_created", "", 1),
+		row("say:api_req_started", "{}", 1), row("say:text", "", 2), row("ask:followup", "{}", 2),
+		row("say:user_feedback", "yes", 3), row("say:api_req_started", "{}", 3), row("say:text", "it is fixed", 4),
+	}
+	var messages []string
+	for i, text := range []string{"<task>fix it, or say yes</task>", "<thinking>a thought</thinking>a look at it", "[read_file] Result: x", "<ask/>", "[ask] Result: yes", "<done/>it is fixed"} {
+		messages = append(messages, fmt.Sprintf(`{"role":%q,"content":%q}`, []string{"user", "assistant"}[i%2], text))
+	}
+	of := func() *foldedLog { return fromRoo(t, listed(ui...), listed(messages...)) }
+	for row, left := range []int{0, 1, 1, 1, 1, 2, 2, 3, 3, 3, 4, 5, 5} {
+		w := of()
+		e, err := rewind.At(w.State, row, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w.then(e); len(w.API()) != left || e.Unmatched != 0 {
+			t.Errorf("from row %d: %d messages are left, want %d; %d could not be matched, want 0", row, len(w.API()), left, e.Unmatched)
+		}
+	}
+	for row, gone := range map[int]int{4: 1, 9: 3, 10: 4, 12: 5} {
+		w := of()
+		want := strings.Replace(ids(w.API()), fmt.Sprint(" ", w.API()[gone].ID), "", 1)
+		e, err := rewind.Message(w.State, row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w.then(e); ids(w.API()) != want {
+			t.Errorf("without row %d: the model has %s, want %s", row, ids(w.API()), want)
+		}
+	}
+	messages = messages[:3] // another program cut them
+	w := of()
+	e, err := rewind.At(w.State, 10, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.then(e); len(w.API()) != 3 {
+		t.Errorf("of a history that was cut, %d messages are left, want 3", len(w.API()))
+	}
+}
+
 // One message with a late time stamp takes nothing along that came before it, and a row without a time is as late as the next one.
 func TestALateTimeTakesNothingThatStays(t *testing.T) {
 	ui := listed(say(1, "do it"), request(10), say(11, "the first reply"), feedback(20, "more of it"), request(30), say(31, "the second reply"), request(40), say(44, "the third reply"))

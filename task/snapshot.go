@@ -13,7 +13,7 @@ import (
 
 // snapshotHead names the format and the fold that made it. A reader ignores a snapshot of another version and folds
 // the log from its beginning.
-const snapshotHead = "roost state 15\n"
+const snapshotHead = "roost state 16\n"
 
 // ErrSnapshot: the bytes are no snapshot of this version.
 var ErrSnapshot = errors.New("task: not a snapshot of this version")
@@ -179,6 +179,7 @@ var factsFields = []func(*unpacker, *facts.Facts){
 	func(u *unpacker, f *facts.Facts) { u.Value(&f.Results) },
 	func(u *unpacker, f *facts.Facts) { u.Value(&f.Tags) },
 	func(u *unpacker, f *facts.Facts) { u.Value(&f.Spent) },
+	func(u *unpacker, f *facts.Facts) { f.Behind = u.Int() },
 }
 
 var placeFields = []func(*unpacker, *place){

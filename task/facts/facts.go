@@ -5,6 +5,7 @@ package facts
 import (
 	"cmp"
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 
@@ -22,6 +23,9 @@ type Facts struct {
 	Results []string // the ids of the calls it answers, in order
 	Tags    *Tags    // nil when it has none, like nearly all messages
 	Spent   *usage.Tokens
+	// Behind is Cline's record in a row: one more than the number of messages that the model's history held when the
+	// row came. 0 = there is none.
+	Behind int64
 }
 
 // Use is one tool call of a message: its id and the name of its tool.
@@ -50,13 +54,17 @@ func Of(api bool, raw []byte, kinds Kinds) (f Facts) {
 
 // Read is Of for a message that x has indexed already.
 func (f *Facts) Read(api bool, x *esjson.Index, kinds Kinds) {
-	var ts, typ, role, ask, say, text, condense, truncation []byte
+	var ts, typ, role, ask, say, text, condense, truncation, newest []byte
 	var marked Tags
 	_, _ = x.Take(0, "ts", &ts, "type", &typ, "ask", &ask, "say", &say, "text", &text, "role", &role,
 		"contextCondense", &condense, "contextTruncation", &truncation, "condenseParent", &marked.Condensed,
 		"truncationParent", &marked.Truncated, "condenseId", &marked.Summary, "truncationId", &marked.Marker,
-		"isTruncationMarker", &marked.Marks, "partial", &f.Partial, "isSummary", &f.Summary)
+		"isTruncationMarker", &marked.Marks, "partial", &f.Partial, "isSummary", &f.Summary,
+		"conversationHistoryIndex", &newest)
 	f.TS, _ = esjson.Int(ts)
+	if n, ok := esjson.Int(newest); ok && n >= -1 && n < math.MaxInt32 {
+		f.Behind = n + 2
+	}
 	marked.Summary = cmp.Or(esjson.TextOf(condense, "condenseId"), marked.Summary)
 	marked.Marker = cmp.Or(esjson.TextOf(truncation, "truncationId"), marked.Marker)
 	if marked != (Tags{}) {

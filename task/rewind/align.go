@@ -22,7 +22,7 @@ type cutPlace struct{ at, unmatched int }
 // messages before it. A message goes when no remaining row shows any of it, and everything behind it goes as well:
 // Roo keeps replies and messages without a time for ever. A message is never later than the message that follows it,
 // whichever time it has. Where times are no evidence, because the clock went back or they are missing, replies are
-// matched to request rows by count.
+// matched to request rows by count. Cline's own records precede all of that.
 func aligned(s *task.State, row int) cutPlace { return align(s, s.UI()[row].Seq).place(s, s.UI()[row]) }
 
 // alignment relates the rows and messages that came from another program in one commit.
@@ -101,6 +101,9 @@ func behind(s *task.State, group []*task.Message, start int) int {
 
 // cut returns the index of the first message in the group that a rewind removes when it removes the rows from at on.
 func (a *alignment) cut(at int) (j, unmatched int) {
+	if j, ok := a.recorded(at); ok {
+		return j, 0
+	}
 	sound := !a.wentBack(at)
 	byCount := false
 	if !sound {
@@ -137,9 +140,6 @@ func (a *alignment) unmatched(at, j, stay, gone int, sound bool) (n int) {
 	return n
 }
 
-// words reports whether the row holds words of the user. The reply before them led to them and stays.
-func (a *alignment) words(at int) bool { return a.rows[at].Kind() == "say:user_feedback" }
-
 // wentBack reports whether a row before the target has a later time. Then times do not order what is before and
 // after.
 func (a *alignment) wentBack(at int) bool {
@@ -149,7 +149,7 @@ func (a *alignment) wentBack(at int) bool {
 	return slices.ContainsFunc(a.rows[:at], func(m *task.Message) bool { return m.TS() > a.rowTimes[at] })
 }
 
-// byTime cuts by Roo's rule, which compares times.
+// byTime cuts by Roo's rule, which compares times. The reply before the user's words led to them and stays.
 func (a *alignment) byTime(at int) int {
 	ts := a.rowTimes[at]
 	exact, older := false, false
@@ -165,10 +165,39 @@ func (a *alignment) byTime(at int) int {
 			user = i
 		}
 	}
-	if a.words(at) && !exact && older && user >= 0 {
+	if a.rows[at].Kind() == "say:user_feedback" && !exact && older && user >= 0 {
 		return user
 	}
 	return j
+}
+
+// recorded cuts where Cline recorded in the row how many messages the model's history held. A request that stays sends
+// the message behind those if it is the user's, and words that stay begin it if it is a reply. The records are of the
+// file as it was adopted.
+func (a *alignment) recorded(at int) (int, bool) {
+	behind, s := a.rows[at].Facts.Behind, a.state
+	if first := s.Message(1); behind == 0 || first.History != task.UI || first.Seq != a.rows[at].Seq {
+		return 0, false
+	}
+	next := a.rows[len(a.rows)-1].ID // becomes the number of the message behind the recorded ones
+	for m := s.Message(next); m != nil && m.History == task.UI; m = s.Message(next) {
+		next++
+	}
+	next += uint64(behind - 1)
+	if held := s.Message(next - 1); held == nil || held.Seq != a.rows[at].Seq {
+		return 0, false // the other program cut this history later
+	}
+	j := slices.IndexFunc(a.group, func(m *task.Message) bool { return m.ID >= next })
+	if j < 0 {
+		return len(a.group), true
+	}
+	for i := at; i >= 0 && a.rows[i].Facts.Behind == behind && a.group[j].ID == next; i-- {
+		switch user := a.group[j].Kind() == "user"; {
+		case user && a.rows[i].Kind() == "say:api_req_started", !user && i < at && a.rows[i].Kind() == "say:text" && a.rows[i].Text() != "":
+			return j + 1, true
+		}
+	}
+	return j, true
 }
 
 // counted pairs replies with the request rows that brought them, when there are as

@@ -210,7 +210,7 @@ func (c cutting) event(why string) (task.Rewound, error) {
 	e.Lift = orphaned(s, out)
 	for _, call := range s.Calls() {
 		m := s.Message(call.Message)
-		if call.Finished != nil && call.FinishedSeq() >= c.since && m != nil && m.Hidden == "" && !out[m] && s.Call(call.ID) == call {
+		if call.Finished != nil && call.At.Seq >= c.since && m != nil && m.Hidden == "" && !out[m] && s.Call(call.ID) == call {
 			e.Calls = append(e.Calls, call.ID)
 		}
 	}
@@ -397,31 +397,31 @@ func wordsAt(s *task.State, row int) bool {
 	return row < len(s.UI()) && s.UI()[row].Kind() == "say:user_feedback"
 }
 
-// replyBetween returns the index of the reply to the request in row from, -1 when it has none.
+// replyBetween returns the index of the reply to the request in row from, -1 when it has none. to is the row behind the
+// turn.
 func replyBetween(s *task.State, from, to int) int {
-	request := s.UI()[from]
-	var next *task.Message
-	for _, m := range s.UI()[to:] {
-		if m.Kind() == "say:api_req_started" {
-			next = m
-			break
-		}
+	end := len(s.API())
+	if next := slices.IndexFunc(s.UI()[to:], func(m *task.Message) bool { return m.Kind() == "say:api_req_started" }); next >= 0 {
+		end = behindIn(s, to+next)
 	}
-	for i, m := range s.API() {
-		if m.Kind() != "assistant" || m.Summary() {
-			continue
-		}
-		if m.Foreign && request.Foreign && m.Seq == request.Seq {
-			if m.TS() >= request.TS() && (next == nil || !next.Foreign || m.TS() < next.TS()) {
-				return i
-			}
-			continue
-		}
-		if m.ID > request.ID && (next == nil || m.ID < next.ID) {
+	for i := behindIn(s, from); i < end; i++ {
+		if m := s.API()[i]; m.Kind() == "assistant" && !m.Summary() {
 			return i
 		}
 	}
 	return -1
+}
+
+// behindIn returns the index of the first message of the API history that came with a row or after it.
+func behindIn(s *task.State, row int) int {
+	target := s.UI()[row]
+	if target.Foreign {
+		return aligned(s, row).at
+	}
+	if i := slices.IndexFunc(s.API(), func(m *task.Message) bool { return m.ID > target.ID }); i >= 0 {
+		return i
+	}
+	return len(s.API())
 }
 
 // answersOnly reports whether a user turn holds results of a reply's calls, and no other results.
@@ -432,25 +432,22 @@ func answersOnly(m, reply *task.Message) bool {
 	return m.Kind() == "user" && !m.Summary() && len(m.Results()) > 0 && !slices.ContainsFunc(m.Results(), other)
 }
 
-// saidIn returns the user turn that holds the user's words in a row, nil when none does.
-func saidIn(s *task.State, row int) (*task.Message, error) {
-	text := strings.TrimSpace(s.UI()[row].Text())
-	for _, m := range s.API() {
-		if m.Kind() != "user" || m.Summary() || !after(m, s.UI()[row]) || !strings.Contains(textOf(m.Raw()), text) {
+// saidIn returns the user turn that holds the user's words in a row, nil when none does. Where neither times nor records
+// show when messages came, it may be one before the place where the row seems to belong; it is never the first message.
+func saidIn(s *task.State, row int) (said *task.Message, err error) {
+	target, begin := s.UI()[row], behindIn(s, row)
+	text := strings.TrimSpace(target.Text())
+	for i, m := range s.API() {
+		if i < begin && (i == 0 || m.TS() != 0 || !target.Foreign || target.Facts.Behind != 0) ||
+			m.Kind() != "user" || m.Summary() || !strings.Contains(textOf(m.Raw()), text) {
 			continue
 		}
-		if len(m.Results()) > 0 {
-			return nil, ErrShared
+		if said = m; i >= begin {
+			break
 		}
-		return m, nil
 	}
-	return nil, nil
-}
-
-// after reports whether an API message may hold the words of a row: it came with the row or after it.
-func after(m, row *task.Message) bool {
-	if m.Foreign && row.Foreign && m.Seq == row.Seq {
-		return m.TS() == 0 || m.TS() >= row.TS()
+	if said != nil && len(said.Results()) > 0 {
+		return nil, ErrShared
 	}
-	return m.ID > row.ID || m.Seq == row.Seq
+	return said, nil
 }
