@@ -332,6 +332,29 @@ func TestOneMessageGoesWithWhatBelongsToIt(t *testing.T) {
 	}
 }
 
+// A summary that came after a reply stays when the reply goes, and goes alone with its own row.
+func TestASummaryIsNoPartOfTheTurnBeforeIt(t *testing.T) {
+	for kind, id := range map[string]string{
+		"condense_context": `"contextCondense":{"condenseId":"C"}`, "sliding_window_truncation": `"contextTruncation":{"truncationId":"C"}`,
+	} {
+		w := tell(t, task.Created{Task: "t"}, ui(1, say(1, "do it")), apiMessage(2, turn("user", "do it", 1)))
+		w.then(ui(3, request(3))).then(ui(4, say(4, "first")), apiMessage(5, assistant("c1"))).then(finished("c1", "r")).then(apiMessage(6, results("c1")))
+		w.then(apiMessage(7, `{"role":"user","content":"s","isSummary":true,"condenseId":"C","isTruncationMarker":true,"truncationId":"C"}`), ui(8, fmt.Sprintf(`{"ts":8,"type":"say","say":%q,%s}`, kind, id)))
+		w.then(ui(9, request(9))).then(ui(10, say(10, "second")), apiMessage(11, turn("assistant", "second", 10)))
+		for row, want := range map[int]string{2: "1 8 9 10, 2 7 11", 3: "1 3 4 9 10, 2 5 6 11", 5: "1 3 4 8, 2 5 6 7"} {
+			e, err := rewind.Message(w.State, row)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.then(e)
+			if got := ids(w.UI()) + ", " + ids(w.API()); got != want {
+				t.Errorf("%s: without row %d there are %s, want %s", kind, row, got, want)
+			}
+			w.then(task.Undone{Undoes: w.Seq})
+		}
+	}
+}
+
 // What a person said beside the results of a turn is theirs, and stays when the turn goes.
 func TestWordsBesideResultsStayWhenTheTurnGoes(t *testing.T) {
 	const told = `{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"r"},{"type":"text","text":"mind the tests"}]}`

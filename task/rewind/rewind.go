@@ -358,8 +358,8 @@ func Message(s *task.State, row int) (task.Rewound, error) {
 		if said != nil {
 			gone = append(gone, said)
 		}
-	} else if from, to := turnOf(s, row); from >= 0 {
-		rows = s.UI()[from:to]
+	} else if from, to := turnOf(s, row); from >= 0 && !coverRow(rows[0]) {
+		rows = slices.DeleteFunc(slices.Clone(s.UI()[from:to]), coverRow)
 		if reply := replyBetween(s, from, to); reply >= 0 {
 			gone = append(gone, s.API()[reply])
 			if next := reply + 1; next < len(s.API()) && answersOnly(s.API()[next], s.API()[reply]) && !wordsAt(s, to) {
@@ -368,6 +368,11 @@ func Message(s *task.State, row int) (task.Rewound, error) {
 		}
 	}
 	return cuttingOf(s, rows, gone).event("remove")
+}
+
+// coverRow reports whether a row shows a summary or a marker. It belongs to no turn.
+func coverRow(m *task.Message) bool {
+	return m.Kind() == "say:condense_context" || m.Kind() == "say:sliding_window_truncation"
 }
 
 // turnOf returns the rows of the turn that a row belongs to: from its request to the row before the next request or
