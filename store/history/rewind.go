@@ -127,6 +127,7 @@ func PlanRewind(s *task.State, o RewindOptions, now int64) (api.RewindResult, []
 	if err != nil {
 		return api.RewindResult{}, nil, err
 	}
+	o.Keep = o.Keep && to.turns == 0 && !to.between // the other references name no message
 	var e task.Rewound
 	switch {
 	case o.Remove && (to.turns > 0 || to.between):

@@ -143,6 +143,26 @@ func TestReferences(t *testing.T) {
 	}
 }
 
+// Only a message can stay: turns and a checkpoint name a moment, and all that came after it goes.
+func TestOnlyAMessageIsKept(t *testing.T) {
+	s := storetest.Open(t, t.TempDir())
+	ref := worked(t, s, "mine")
+	k := storetest.Own(t, s, "mine").Task
+	storetest.Check(t, k.Commit(context.Background(), task.CheckpointSaved{Number: 1, Reason: task.ReasonManual}))
+	storetest.Commit(t, k, task.UI, storetest.UIRow(41, "after the checkpoint"))
+	storetest.Commit(t, k, task.UI, storetest.UIRow(42, "the end"))
+	storetest.Close(t, k)
+	for to, want := range map[string]struct {
+		first int
+		kept  bool
+	}{"#8": {9, true}, "c1": {8, false}, "~1": {6, false}} {
+		r := rewind(t, s, ref, history.RewindOptions{To: to, Keep: true, DryRun: true})
+		if r.To == nil || r.To.Number != want.first || r.Kept != want.kept {
+			t.Errorf("%s: got from %+v, kept %t, want from #%d, kept %t", to, r.To, r.Kept, want.first, want.kept)
+		}
+	}
+}
+
 // When the task goes on after a rewind, what it was is a branch: it is drawn, forked
 // and gone on with, and undo does not take the new words with it.
 func TestWhatWasLeftIsABranch(t *testing.T) {
