@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -107,7 +108,18 @@ func (folders) restore(ctx context.Context, path string, over uint64, from journ
 }
 
 func (folders) move(_ context.Context, from, to string) error { return atomicfile.Move(from, to) }
-func (folders) remove(_ context.Context, path string) error   { return os.RemoveAll(path) }
+
+func (folders) remove(ctx context.Context, path string) error {
+	root := filepath.Dir(filepath.Dir(path))
+	tasks, err := fs.Glob(os.DirFS(root), "*/*")
+	for _, task := range tasks {
+		err = errors.Join(err, filelog.Separate(ctx, path, filepath.Join(root, task)))
+	}
+	if err != nil {
+		return err
+	}
+	return os.RemoveAll(path)
+}
 
 // holderWait bounds how long own waits for a lock whose holder is dead. On a busy machine, a child may need that long to
 // reach its exec.

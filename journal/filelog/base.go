@@ -133,6 +133,11 @@ func oneMore(from, to string) error {
 	if os.Link(from, to) == nil {
 		return nil
 	}
+	return copyFile(from, to, math.MaxInt64)
+}
+
+// copyFile copies a file, at most n bytes of it, to a new one.
+func copyFile(from, to string, n int64) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
@@ -142,11 +147,44 @@ func oneMore(from, to string) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, in)
+	_, err = io.Copy(out, io.LimitReader(in, n))
 	if err == nil {
 		err = out.Sync()
 	}
 	return errors.Join(err, out.Close())
+}
+
+// Separate gives a fork whose base is the log in dir a log of its own, up to what counts. It serves a caller that
+// removes dir: what its owner appended after the fork began must go with it. It does not shorten the file itself, which
+// would also shorten a backup that is a further name of it.
+func Separate(ctx context.Context, dir, fork string) error {
+	log, err := os.Lstat(filepath.Join(dir, logName))
+	if err != nil {
+		return nil // there is nothing to separate from
+	}
+	for ; ; fork = filepath.Join(fork, baseDir) { // the base of a fork may be a fork
+		base := filepath.Join(fork, baseDir, logName)
+		info, err := os.Lstat(base)
+		if err != nil {
+			return nil
+		}
+		if !os.SameFile(log, info) {
+			continue
+		}
+		n, err := Counted(ctx, fork)
+		temp := base + ".tmp"
+		if err == nil {
+			_ = os.Remove(temp) // a killed process left it
+			err = copyFile(base, temp, n)
+		}
+		if err == nil {
+			_ = os.Remove(filepath.Join(fork, baseDir, idxName)) // it names what follows
+			err = atomicfile.Move(temp, base)
+		}
+		if err != nil {
+			return fmt.Errorf("separate %s from %s: %w", fork, dir, err)
+		}
+	}
 }
 
 // OpenReader opens the journal in dir for reading. It never writes or creates

@@ -1,6 +1,7 @@
 package trash_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/history"
 	"github.com/roost-dev/roost/store/labels"
 	"github.com/roost-dev/roost/store/trash"
 
@@ -376,6 +378,51 @@ func TestPurge(t *testing.T) {
 	}
 	if got := fmt.Sprint(storetest.Must[[]store.Ref](t)(s.Refs(context.Background()))); strings.Contains(got, "mine") {
 		t.Error(got)
+	}
+}
+
+// A fork shares the file of the task that it began with, which went on in it.
+func TestPurgeLeavesForksOnlyWhatTheyShare(t *testing.T) {
+	root := t.TempDir()
+	s := storetest.Open(t, root)
+	k := storetest.Create(t, s, "mine")
+	storetest.Commit(t, k, task.UI, storetest.UIRow(2, "shared"))
+	storetest.Close(t, k)
+	fork := func(id string) (forked string) {
+		did, finish, err := history.Fork(t.Context(), s, storetest.Must[store.Ref](t)(s.Find(t.Context(), id)), history.ForkOptions{})
+		if err = errors.Join(err, finish(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		return did.ID
+	}
+	first := fork("mine")
+	second := fork(first)
+	k = storetest.Own(t, s, "mine").Task
+	storetest.Commit(t, k, task.UI, storetest.UIRow(3, "said later"))
+	storetest.Close(t, k)
+	backup := filepath.Join(t.TempDir(), "backup")
+	if err := os.Link(filepath.Join(root, "tasks", "mine", store.JournalName), backup); err != nil {
+		t.Skip("the file system has no links:", err)
+	}
+	storetest.Delete(t, s, "mine")
+	before := storetest.Must[[]byte](t)(os.ReadFile(backup))
+	storetest.Must[api.DeletedTask](t)(trash.Purge(t.Context(), s, "mine"))
+	for path := range storetest.Tree(t, root) {
+		if data, err := os.ReadFile(path); err == nil && bytes.Contains(data, []byte("said later")) {
+			t.Errorf("%s holds words of the purged task that came after the fork", path)
+		}
+	}
+	for _, id := range []string{first, second} {
+		v := storetest.Must[*store.View](t)(s.ReadWhole(t.Context(), storetest.Must[store.Ref](t)(s.Find(t.Context(), id))))
+		if n, p := len(v.State.UI()), v.State.Problems; n != 2 || len(p) > 0 {
+			t.Errorf("fork %s: got %d messages, damage %v; want 2, whole", id, n, p)
+		}
+		if err := v.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := storetest.Must[[]byte](t)(os.ReadFile(backup)); !bytes.Equal(got, before) {
+		t.Errorf("a backup that is a further name of the file: got %d bytes, want %d", len(got), len(before))
 	}
 }
 
