@@ -437,7 +437,7 @@ func runRoutes() []route {
 			document: lists(func(s *service.Service, a *asked) ([]api.Run, error) { return s.RunsOf(a.Context(), a.id) })},
 		{on: "POST /v1/tasks/{id}/runs", body: api.NewRun{}, answer: api.Run{}, status: http.StatusAccepted, stream: true,
 			act: reads((*Server).startRun)},
-		{on: "GET /v1/runs", answer: api.Page[api.Run]{}, fails: []int{400}, engine: true, document: (*Server).runs},
+		{on: "GET /v1/runs", answer: api.Page[api.Run]{}, engine: true, document: (*Server).runs},
 		{on: "GET /v1/runs/{rid}", answer: api.Run{}, engine: true, waits: true, serve: (*Server).run},
 		{on: "POST /v1/runs/{rid}/cancel", answer: api.Run{}, act: does(func(s *service.Service, a *asked) (any, error) {
 			return s.CancelRun(a.Context(), a.call(), a.PathValue("rid"))
@@ -519,7 +519,7 @@ func wordRoutes() []route {
 
 func questionRoutes() []route {
 	return []route{
-		{on: "GET /v1/questions", answer: api.Page[api.Question]{}, fails: []int{400, 404}, engine: true,
+		{on: "GET /v1/questions", answer: api.Page[api.Question]{}, fails: []int{404}, engine: true,
 			document: lists(func(s *service.Service, a *asked) ([]api.Question, error) {
 				return s.Questions(a.Context(), a.text["task"])
 			})},

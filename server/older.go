@@ -35,14 +35,14 @@ func olderRoutes() []route {
 	other.on = "POST " + executePath
 	return []route{
 		call, other,
-		{on: "GET /api/questions", older: true, engine: true, answer: api.OlderQuestions{}, fails: []int{400, 404},
+		{on: "GET /api/questions", older: true, engine: true, answer: api.OlderQuestions{}, fails: []int{404},
 			document: func(s *Server, a *asked) (any, error) {
 				return s.olderQuestions(a, a.text["jobId"], a.text["state"])
 			}},
-		{on: "GET /api/questions/{qid}", older: true, engine: true, media: jsonMedia, fails: []int{400, 404},
+		{on: "GET /api/questions/{qid}", older: true, engine: true, media: jsonMedia, fails: []int{404},
 			document: (*Server).olderQuestion},
 		{on: "POST /api/questions/{qid}/answer", older: true, body: api.OlderAnswer{}, answer: api.OlderAnswered{},
-			fails: []int{400, 404, 409}, act: reads((*Server).olderAnswer)},
+			fails: []int{404, 409}, act: reads((*Server).olderAnswer)},
 	}
 }
 

@@ -172,6 +172,12 @@ func TestEveryRouteAnswersAsItIsDescribed(t *testing.T) {
 				t.Error(why)
 			}
 		}
+		for _, wrong := range []string{"?%zz", "?cursor=never+given", "?task=no-such-task&q=fence"} {
+			status := fmt.Sprint(g.ask("GET", real+wrong).StatusCode)
+			if _, ok := op.Responses[status]; !ok {
+				t.Errorf("%s: %s answers %s, which is not described", path, wrong, status)
+			}
+		}
 		for _, p := range op.Parameters { // each that is described is known
 			if p.In != "query" {
 				continue

@@ -24,7 +24,7 @@ import (
 func readRoutes() []route {
 	return []route{
 		{on: "GET /v1/sources", answer: sources{}, document: (*Server).sources},
-		{on: "GET /v1/tasks", answer: api.Page[api.Summary]{}, fails: []int{400}, document: (*Server).tasks},
+		{on: "GET /v1/tasks", answer: api.Page[api.Summary]{}, document: (*Server).tasks},
 		{on: "GET /v1/list", answer: api.ListPart{}, media: linesMedia, serve: (*Server).list},
 		{on: "GET /v1/tasks/{id}", answer: api.Summary{}, document: (*Server).task},
 		{on: "GET /v1/tasks/{id}/messages", answer: api.Window{}, document: windows(window), fragments: true},
@@ -32,10 +32,10 @@ func readRoutes() []route {
 		{on: "GET /v1/tasks/{id}/messages/{number}/images/{image}", media: "application/octet-stream",
 			forms: []string{"image/png", "image/jpeg", "image/gif", "image/webp"}, serve: (*Server).picture},
 		{on: "GET /v1/tasks/{id}/prompts", answer: api.Prompts{}, document: shows((*service.Service).Prompts)},
-		{on: "GET /v1/tasks/{id}/files", answer: api.KnownFiles{}, fails: []int{422}, document: (*Server).files},
+		{on: "GET /v1/tasks/{id}/files", answer: api.KnownFiles{}, document: (*Server).files},
 		{on: "GET /v1/tasks/{id}/usage", answer: api.Usage{}, document: shows((*service.Service).Usage)},
 		{on: "GET /v1/tasks/{id}/tree", answer: api.Branch{}, document: (*Server).tree},
-		{on: "GET /v1/search", answer: api.Page[api.Hit]{}, fails: []int{400}, document: (*Server).search},
+		{on: "GET /v1/search", answer: api.Page[api.Hit]{}, fails: []int{404}, document: (*Server).search},
 		{on: "GET /v1/usage", answer: api.Totals{}, document: (*Server).spending},
 		{on: "GET /v1/filters", answer: api.FilterValues{}, document: func(s *Server, a *asked) (any, error) {
 			return s.service.FilterValues(a.Context(), a.flag["called"])
@@ -58,11 +58,11 @@ func readRoutes() []route {
 			document: windows(func(s *service.Service, a *asked, span service.Span) (any, error) {
 				return s.Commits(a.Context(), a.id, span)
 			})},
-		{on: "GET /v1/tasks/{id}/context", answer: api.ContextUse{}, fails: []int{503},
+		{on: "GET /v1/tasks/{id}/context", answer: api.ContextUse{},
 			document: func(s *Server, a *asked) (any, error) {
 				return s.service.Context(a.Context(), a.id, a.text["workspace"])
 			}},
-		{on: "GET /v1/tasks/{id}/resume", answer: api.ResumePlan{}, fails: []int{503}, document: (*Server).resumePlan},
+		{on: "GET /v1/tasks/{id}/resume", answer: api.ResumePlan{}, document: (*Server).resumePlan},
 		{on: "GET /v1/tasks/{id}/export", media: "application/octet-stream",
 			forms: []string{"text/markdown", "text/html", jsonMedia, "application/x-tar", "application/zip"},
 			serve: (*Server).export},

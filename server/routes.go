@@ -223,15 +223,15 @@ func (rt route) operation() string {
 // problems returns the statuses of the problems of a route: those of every route, of those with a token, of those
 // with an id.
 func (rt route) problems() []int {
-	out := append([]int{403, 406, 413, 500}, rt.fails...)
+	out := append([]int{400, 403, 406, 413, 500}, rt.fails...)
 	if !rt.open || rt.path == "/login" {
 		out = append(out, 401)
 	}
 	if len(placesOf(rt.path)) > 0 {
-		out = append(out, 400, 404, 409)
+		out = append(out, 404, 409)
 	}
 	if rt.method != http.MethodGet {
-		out = append(out, 400, 404, 408, 409, 412, 415)
+		out = append(out, 404, 408, 409, 412, 415)
 	}
 	return append(out, 422, 503)
 }

@@ -95,6 +95,7 @@ func TestSettingsOverTheAPI(t *testing.T) {
 		{"PATCH", "/v1/settings", `{"set":{"approve":["maybe"]}}`, false, 422, "want one of"},
 		{"PATCH", "/v1/settings", `{"set":{"providers.openai.api_key":["sk-x"]}}`, false, 422, "PUT /v1/providers"},
 		{"PATCH", "/v1/settings", `{"unset":["model"]}`, false, 200, `"model":"claude-`},
+		{"PATCH", "/v1/settings", `{"unset":["model"]}`, false, 200, `"warnings":[]`},
 		{"POST", "/v1/mcp-servers", `{"name":"docs","command":"sh"}`, true, 403, "roost mcp add"},
 		{"POST", "/v1/mcp-servers", `{"name":"docs","command":"sh","env":{"TOKEN":"hush"}}`, false, 201, `"env":["TOKEN"]`},
 		{"POST", "/v1/mcp-servers", `{"name":"docs","command":"sh"}`, false, 409, "already_there"},

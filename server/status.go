@@ -24,7 +24,7 @@ import (
 func serverRoutes() []route {
 	return []route{
 		{on: "GET /healthz", open: true, answer: health{}, document: (*Server).healthz},
-		{on: "GET /readyz", open: true, answer: readiness{}, fails: []int{503}, serve: (*Server).readyz},
+		{on: "GET /readyz", open: true, answer: readiness{}, serve: (*Server).readyz},
 		{on: "GET /login", open: true, media: "text/plain", forms: []string{jsonMedia}, serve: (*Server).login},
 		{on: "GET /ca.crt", open: true, media: "application/x-x509-ca-cert", fails: []int{404}, serve: (*Server).caFile},
 		{on: "GET /openapi.json", media: jsonMedia, document: (*Server).describe},

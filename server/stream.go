@@ -22,8 +22,8 @@ import (
 // streamRoutes returns the streams of events.
 func streamRoutes() []route {
 	return []route{
-		{on: "GET /v1/tasks/{id}/events", media: streamMedia, fails: []int{400, 429}, serve: (*Server).events},
-		{on: "GET /v1/events", media: streamMedia, fails: []int{400, 429}, serve: (*Server).allEvents},
+		{on: "GET /v1/tasks/{id}/events", media: streamMedia, fails: []int{429}, serve: (*Server).events},
+		{on: "GET /v1/events", media: streamMedia, fails: []int{429}, serve: (*Server).allEvents},
 		{on: "GET /v1/runs/{rid}/events", media: streamMedia, fails: []int{429}, engine: true, serve: (*Server).runEvents},
 	}
 }

@@ -206,7 +206,7 @@ func (s *Service) ChangeSettings(ctx context.Context, n api.SettingsPatch) (out 
 	}
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	var notes []string
+	notes := []string{}
 	p, err := s.place(&notes)
 	if err != nil {
 		return out, err
