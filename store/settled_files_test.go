@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,16 +39,26 @@ func overwrite(t testing.TB, dir, name, text string) {
 	fixture.NoError(t, os.Chtimes(filepath.Join(dir, name), now, now))
 }
 
+// later does something after a while. The test ends behind it.
+func later(t *testing.T, after time.Duration, do func()) {
+	t.Helper()
+	var doing sync.WaitGroup
+	doing.Go(func() {
+		time.Sleep(after)
+		do()
+	})
+	t.Cleanup(doing.Wait)
+}
+
 func TestHalfAStepIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, dir, _ := continued(t)
 		patient(t, s)
 		ui, api := step(1)
 		overwrite(t, dir, roofmt.UIName, ui)
-		go func() {
-			time.Sleep(700 * time.Millisecond)
+		later(t, 700*time.Millisecond, func() {
 			overwrite(t, dir, roofmt.APIName, api)
-		}()
+		})
 		begun := time.Now()
 		o := own(t, s, "live-one")
 		if took := time.Since(begun); took < 700*time.Millisecond || took > time.Second {
@@ -93,10 +104,9 @@ func TestWhatIsWrittenTwiceInATickIsReadAfterIt(t *testing.T) {
 				}
 				inPlace(roofmt.UIName, first)
 				inPlace(roofmt.APIName, api)
-				go func() {
-					time.Sleep(c.again)
+				later(t, c.again, func() {
 					inPlace(roofmt.UIName, second)
-				}()
+				})
 				o := own(t, s, "live-one")
 				closeTask(t, o.Task)
 				if got := rows(o.Task.State()); !strings.Contains(got, "question two") || read(t, dir, roofmt.UIName) != second {
@@ -176,12 +186,11 @@ func TestAFileUnderALockIsWaitedFor(t *testing.T) {
 		ui, api := step(1)
 		lock := filepath.Join(dir, roofmt.UIName+".lock")
 		fixture.NoError(t, os.Mkdir(lock, 0o700))
-		go func() {
-			time.Sleep(700 * time.Millisecond)
+		later(t, 700*time.Millisecond, func() {
 			overwrite(t, dir, roofmt.UIName, ui)
 			overwrite(t, dir, roofmt.APIName, api)
 			fixture.NoError(t, os.Remove(lock))
-		}()
+		})
 		o := own(t, s, "live-one")
 		if len(o.Task.Intakes()) != 2 {
 			t.Errorf("got %+v, want len(o.Task.Intakes()) = 2", o.Task.Intakes())
@@ -245,11 +254,10 @@ func TestABrokenFileMayBeInTheMaking(t *testing.T) {
 		patient(t, s)
 		ui, api := step(1)
 		overwrite(t, dir, roofmt.UIName, ui[:len(ui)/2])
-		go func() {
-			time.Sleep(600 * time.Millisecond)
+		later(t, 600*time.Millisecond, func() {
 			overwrite(t, dir, roofmt.UIName, ui)
 			overwrite(t, dir, roofmt.APIName, api)
-		}()
+		})
 		o := own(t, s, "live-one")
 		if len(o.Task.Intakes()) != 2 || o.Task.Intakes()[0].Refused != "" {
 			t.Errorf("got %+v, want len(o.Task.Intakes()) = 2 and o.Task.Intakes()[0].Refused = \"\"", o.Task.Intakes())
