@@ -194,22 +194,6 @@ func (m APIMessage) Blocks() iter.Seq[Block] {
 	}
 }
 
-// ToolUses returns the ids of the calls that the model made, in order.
-func (m APIMessage) ToolUses() []string { return m.texts("tool_use", "id") }
-
-// ToolResults returns the ids of the calls whose results the message holds, in order.
-func (m APIMessage) ToolResults() []string { return m.texts("tool_result", "tool_use_id") }
-
-// texts returns one member of each block of a type.
-func (m APIMessage) texts(typ, member string) (list []string) {
-	for b := range m.Blocks() {
-		if b.Type() == typ {
-			list = append(list, esjson.TextOf(b, member))
-		}
-	}
-	return list
-}
-
 // millis reads ts. Fractions, which no writer produces but a file may hold, are cut off.
 func millis(obj []byte) (int64, bool) {
 	if n, ok := esjson.GetInt(obj, "ts"); ok {

@@ -107,15 +107,10 @@ func FuzzAccessors(f *testing.F) {
 			return
 		}
 		a := roofmt.APIMessage(raw)
-		blocks := 0
 		for b := range a.Blocks() {
-			blocks++
 			if !esjson.Valid(b) {
 				t.Errorf("a block of %q is no JSON: %q", raw, b)
 			}
-		}
-		if uses := len(a.ToolUses()) + len(a.ToolResults()); uses > blocks {
-			t.Errorf("%d calls and results in %d blocks of %q", uses, blocks, raw)
 		}
 		_ = a.Role()
 	})

@@ -104,16 +104,6 @@ func (m *Message) size() int {
 	return n
 }
 
-// toolUse returns the input of one tool call of an assistant message.
-func toolUse(raw json.RawMessage, id string) (input json.RawMessage) {
-	facts.Blocks(raw, func(typ string, block []byte) {
-		if input == nil && typ == "tool_use" && esjson.TextOf(block, "id") == id {
-			input, _ = esjson.Get(block, "input")
-		}
-	})
-	return input
-}
-
 // LastTS returns the newest time stamp of the visible histories, 0 when there is none.
 func (s *State) LastTS() int64 {
 	var last int64
@@ -173,12 +163,17 @@ func (m *Message) lift(gone func(id string) bool) {
 }
 
 // Input returns the call's input as the model wrote it; nil when no message holds the call any more.
-func (c *Call) Input() json.RawMessage {
+func (c *Call) Input() (input json.RawMessage) {
 	m := c.state.Message(c.Message)
 	if m == nil {
 		return nil
 	}
-	return toolUse(m.Raw(), c.ID)
+	facts.Blocks(m.Raw(), func(typ string, block []byte) {
+		if input == nil && typ == "tool_use" && esjson.TextOf(block, "id") == c.ID {
+			input = esjson.Member(block, "input")
+		}
+	})
+	return input
 }
 
 // Result returns the tool_result block of a finished call, nil before.

@@ -38,9 +38,7 @@ func (d *doctor) inspect(ctx context.Context, ref store.Ref) []finding {
 		f.repairable = filepath.Base(damage.File) != store.JournalName
 		out = append(out, f)
 	}
-	if text, err := unpairedCalls(ctx, v.State); err != nil {
-		out = append(out, aboutTask(ref, ref.Dir, err.Error(), "", ""))
-	} else if text != "" {
+	if text := unpairedCalls(v.State); text != "" {
 		const kept = "everything in the file; only requests to a model are repaired, not the file"
 		f := aboutTask(ref, roofmt.APIName, text, kept, "the other half of each")
 		f.Kind = api.FindingUnpaired
@@ -120,35 +118,28 @@ func journalFindings(ref store.Ref, h journal.Health) []finding {
 // unpairedCalls describes what is wrong between the tool calls of a task and their results; "" when nothing is. A call
 // that nothing follows is in order: its task was interrupted or waits. Ids alone decide which result belongs to which
 // call, over the whole history: Roo puts a user's message or a summary between the two.
-func unpairedCalls(ctx context.Context, s *task.State) (string, error) {
+func unpairedCalls(s *task.State) string {
 	type call struct{ closed, followed bool }
 	calls := map[string]*call{}
 	var open []*call // of the newest reply, while nothing follows it
 	orphans, extra := 0, 0
-	for m, err := range fold.Raws(ctx, s, s.API()) {
-		switch {
-		case ctx.Err() != nil:
-			return "", ctx.Err()
-		case err != nil:
-			continue // it is lost; the history reports that
-		}
+	for _, m := range s.API() {
 		for _, c := range open {
 			c.followed = true
 		}
 		open = open[:0]
-		msg := roofmt.APIMessage(m)
-		switch msg.Role() {
+		switch m.Kind() {
 		case "assistant":
-			for _, id := range msg.ToolUses() {
-				if id == "" {
+			for _, use := range m.Uses() {
+				if use.ID == "" {
 					continue // an old call, made as text
 				}
 				c := &call{}
-				calls[id] = c
+				calls[use.ID] = c
 				open = append(open, c)
 			}
 		case "user":
-			for _, id := range msg.ToolResults() {
+			for _, id := range m.Results() {
 				switch c := calls[id]; {
 				case c == nil:
 					orphans++
@@ -175,7 +166,7 @@ func unpairedCalls(ctx context.Context, s *task.State) (string, error) {
 			parts = append(parts, api.Plural(n.n, n.what)+" "+n.lack)
 		}
 	}
-	return strings.Join(parts, ", "), nil
+	return strings.Join(parts, ", ")
 }
 
 // verifyDerived compares what was derived from a task's journal with the journal: its snapshot and Roo's files. The
