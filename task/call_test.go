@@ -1,6 +1,7 @@
 package task_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -113,6 +114,19 @@ func TestAnIDUsedTwiceStaysWithItsFirstCall(t *testing.T) {
 	w.then(apiMessage(3, assistant("c1", "c2")))
 	if got := openIDs(w.State); got != "c2:not_started" || w.Call("c1").Message != 1 {
 		t.Errorf("open %q", got)
+	}
+}
+
+// A message of another program may hold any number of calls, and two messages the same ones.
+func TestTheCallsOfAMessageAreBounded(t *testing.T) {
+	const many, most = 20_000, 1000
+	list := make([]string, many)
+	for i := range list {
+		list[i] = "c" + strconv.Itoa(i)
+	}
+	w := tell(t, apiMessage(1, assistant(list...)), apiMessage(2, assistant(list...)), apiMessage(3, results(list...)))
+	if got := len(w.Calls()); got != most {
+		t.Errorf("got %d calls, want %d", got, most)
 	}
 }
 

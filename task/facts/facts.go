@@ -41,6 +41,10 @@ type Tags struct {
 	Marks     bool   // isTruncationMarker
 }
 
+// maxCalls bounds the calls and results of one message, because comparing two messages takes time that grows with the
+// square of their number. Models make at most some dozens at once.
+const maxCalls = 1000
+
 // factsLevels is how many levels of a message are indexed: the deepest facts are members of its content's blocks.
 const factsLevels = 3
 
@@ -111,10 +115,12 @@ func (f *Facts) blocks(x *esjson.Index, content int, kinds Kinds) {
 	for _, block := range x.Parts(content) {
 		var typ, id, name, answers []byte
 		_, _ = x.Take(block, "type", &typ, "id", &id, "name", &name, "tool_use_id", &answers)
-		switch kinds.word("", typ) {
-		case "tool_use":
+		switch kind := kinds.word("", typ); {
+		case len(f.Uses)+len(f.Results) == maxCalls:
+			return
+		case kind == "tool_use":
 			f.Uses = append(f.Uses, Use{esjson.Text(id), kinds.word("", name)})
-		case "tool_result":
+		case kind == "tool_result":
 			f.Results = append(f.Results, esjson.Text(answers))
 		}
 	}
