@@ -175,3 +175,16 @@ func TestEndString(t *testing.T) {
 		t.Errorf("got %v, want len(seen) = int(esjson.EndEmpty)+1 and esjson.End(99).String() = \"unknown\"", seen)
 	}
 }
+
+// Each level that is compared alone reads the text below it: a long text with thousands of levels would take minutes.
+func TestALongTextOfManyLevelsIsReadOnce(t *testing.T) {
+	text := func(end string) []byte {
+		return []byte(strings.Repeat(`[`, 4900) + strings.Repeat(`[1,2,3],`, 200_000) + end + strings.Repeat(`]`, 4900))
+	}
+	if !esjson.Equal(text("1"), text(" 1")) || esjson.Equal(text("1"), text("2")) {
+		t.Error("equal texts differ, or different ones are equal")
+	}
+	if _, err := esjson.Node(nil, text("1")); !errors.Is(err, esjson.ErrTooDeep) {
+		t.Errorf("got %v, want %v", err, esjson.ErrTooDeep)
+	}
+}

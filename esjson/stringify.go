@@ -13,11 +13,14 @@ import (
 	"unicode/utf8"
 )
 
-// ErrTooDeep is returned where nesting exceeds what JSON.stringify itself can write.
+// ErrTooDeep is returned where nesting exceeds what JSON.stringify itself can write, or would take minutes to read.
 var ErrTooDeep = errors.New("nested too deeply")
 
 // maxDepth bounds the recursive functions, to within 64 levels. Node's own limit for writing is of this order.
 const maxDepth = 5000
+
+// maxRead bounds the bytes that the recursive functions read over all levels: about a second.
+const maxRead = 1 << 31
 
 // Stringify appends JSON.stringify(JSON.parse(src)), except where that would lose some of the user's data:
 //
@@ -133,11 +136,12 @@ func Node(dst, src []byte) ([]byte, error) {
 }
 
 // deep reports whether valid text is nested deeper than the recursive functions accept. They check it first, because
-// each of their levels reads the text below it again.
+// each of their levels reads the text below it again: a long text may have fewer levels.
 func deep(src []byte) bool {
 	var s scanner
 	s.feed(src, false)
-	return (len(s.more)+1)*64 > maxDepth
+	levels := (len(s.more) + 1) * 64
+	return levels > maxDepth || levels > 64 && levels*len(src) > maxRead
 }
 
 func appendNode(dst, v []byte) ([]byte, error) {
@@ -204,7 +208,8 @@ func arrayIndex(name string) uint64 {
 
 // Equal reports whether two texts are the same value for JSON.parse: members in any order, the last of duplicates,
 // strings by content, numbers as doubles (so 1 and 1.0 are equal, and integers that round to the same double).
-// Invalid text equals nothing. Below some 5000 levels, members must also be in the same order.
+// Invalid text equals nothing. Below some 5000 levels, fewer in a text of megabytes, members must also be in the same
+// order.
 func Equal(a, b []byte) bool {
 	if !Valid(a) || !Valid(b) {
 		return false
