@@ -235,6 +235,11 @@ func TestAnOutcomeThatIsRewoundIsUnknown(t *testing.T) {
 			e, err)
 	}
 	w.then(e)
+	moved := w.Seq
+	if w.then(task.Undone{Undoes: moved}); w.Call("c1").Rewound || w.restored(0).Call("c1").Rewound {
+		t.Error("after the undo c1 still counts as taken back")
+	}
+	w.then(task.Undone{Redoes: moved})
 	if !w.Call("c1").Rewound || w.Call("c2").Rewound || !w.restored(0).Call("c1").Rewound {
 		t.Error("it is not told which calls were taken back")
 	}

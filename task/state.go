@@ -197,7 +197,6 @@ type Call struct {
 	Message  uint64 // the assistant message that made it
 	Answered bool   // the API history holds its result
 	Foreign  bool   // another program's run made it: whether it started is not known
-	Rewound  bool   // it had finished, and a rewind took its outcome back
 	Progress
 
 	state *State
@@ -212,6 +211,7 @@ type Progress struct {
 	Process  *ToolProcess
 	Finished *ToolFinished // its Result may not be in memory: use Call.Result
 	At       place         // of Finished
+	Rewound  bool          // it had finished, and a rewind took its outcome back
 
 	away bool // Finished.Result is not in memory
 }
