@@ -255,7 +255,7 @@ func prepared(dir, own, common, hooks string) string {
 	if real, err := filepath.EvalSymlinks(hooks); err == nil {
 		hooks = real
 	}
-	if holds(dir, hooks) && !holds(common, hooks) {
+	if holds(dir, hooks) && !holds(filepath.Join(dir, ".git"), hooks) { // git writes nothing into a folder of that name
 		return "the repository's hooks lie in its working tree, where git may change them first"
 	}
 	// Two folders define remotes beside the settings. Two files name the strategy of an unfinished rebase or cherry-pick,

@@ -139,6 +139,18 @@ func TestWhatTheRepositoryRuns(t *testing.T) {
 			fixture.Git(t, dir, "checkout", "-q", "main")
 			fixture.Git(t, dir, "config", "core.hooksPath", "h")
 		}, []string{"checkout", "other"}, true},
+		{"a hook that another branch has, in git's own folder", func(t *testing.T, dir, evil string) {
+			fixture.Git(t, dir, "checkout", "-qb", "other")
+			put(t, filepath.Join(dir, "own", "hooks", "post-checkout"), "#!/bin/sh\nexec "+evil+"\n", 0o700)
+			fixture.Git(t, dir, "add", "-A")
+			fixture.Git(t, dir, "commit", "-qm", "a hook")
+			fixture.Git(t, dir, "checkout", "-q", "main")
+			_ = os.RemoveAll(filepath.Join(dir, ".git", "hooks"))
+			if err := os.Rename(filepath.Join(dir, ".git"), filepath.Join(dir, "own")); err != nil {
+				t.Fatal(err)
+			}
+			put(t, filepath.Join(dir, ".git"), "gitdir: own\n", 0o600)
+		}, []string{"checkout", "other"}, true},
 		{"a hook behind a link", func(t *testing.T, dir, evil string) {
 			fixture.Git(t, dir, "checkout", "-qb", "other")
 			put(t, filepath.Join(dir, "hook"), "#!/bin/sh\nexec "+evil+"\n", 0o700)
