@@ -10,6 +10,7 @@ func TestMarkedNamesWhatHides(t *testing.T) {
 		"plain\ttext\n":        "plain\ttext\n",
 		"a\u202eb":             "a⟦U+202E⟧b",
 		"zero\u200bwidth":      "zero⟦U+200B⟧width",
+		"if\u3164(x)":          "if⟦U+3164⟧(x)", // a letter without a look, which names of variables may hold
 		"bell\x07":             "bell⟦U+0007⟧",
 		"\x1b[31mred\x1b[0m":   "red",
 		"a\u200db":             "a⟦U+200D⟧b",

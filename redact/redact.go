@@ -257,7 +257,7 @@ func (w *Writer) pass(final bool) error {
 }
 
 // Terminal makes text of unknown origin safe to print. It removes escape sequences, control characters except newline
-// and tab, marks that change the direction of text, and invisible format characters; invalid UTF-8 becomes U+FFFD. It
+// and tab, marks that change the direction of text, and invisible characters; invalid UTF-8 becomes U+FFFD. It
 // removes a carriage return before a newline and turns any other into a newline, so that no text overwrites another.
 // A character that joins letters or emoji, or selects their form, stays after a non-ASCII character; after an ASCII
 // character, where it could only hide something, it is removed.
@@ -296,7 +296,7 @@ func visible(s string, name func(rune) string) string {
 			}
 		case r == '\n' || r == '\t':
 			put(r)
-		case unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co):
+		case unicode.IsControl(r) || unicode.In(r, hidden...):
 			out.WriteString(name(r))
 		default:
 			put(r)
@@ -305,6 +305,9 @@ func visible(s string, name func(rune) string) string {
 	}
 	return out.String()
 }
+
+// hidden are the characters that act or that no terminal shows; among the last are letters, such as U+3164.
+var hidden = []*unicode.RangeTable{unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Other_Default_Ignorable_Code_Point}
 
 // joins reports whether a character has no look of its own and changes the look of its neighbours: joiners and
 // selectors of a form.
@@ -381,7 +384,7 @@ func escaped(p []byte) []byte {
 		switch {
 		case r == utf8.RuneError && n == 1:
 			out = append(out, `\ufffd`...)
-		case r == '\n' || r == '\t' || !unicode.IsControl(r) && !unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co):
+		case r == '\n' || r == '\t' || !unicode.IsControl(r) && !unicode.In(r, hidden...):
 			out = append(out, p[:n]...)
 		case r > 0xffff:
 			high, low := utf16.EncodeRune(r)

@@ -14,7 +14,7 @@ import (
 func TestSequencesGoAndWordsStay(t *testing.T) {
 	sequence := rapid.SampledFrom([]string{
 		"\x1b[0m", "\x1b[38;5;196m", "\x1b[2J", "\x1b[1;1H", "\x1b[?25l", "\x1b[6n", "\x1b[>c", "\x1b]0;title\x07", "\x1b]2;title\x1b\\", "\x1b]52;c;c2VjcmV0\x07", "\x1b]8;;https://x\x1b\\", "\x1bP1$r0m\x1b\\",
-		"\x1b_payload\x1b\\", "\x1b^x\x1b\\", "\x1b7", "\x1b8", "\x1bM", "\x1b(0", "\x1b=", "\x07", "\x08", "\x0e", "\x0f", "\x00", "\x7f", "\u009b", "\u0090", "\u009d", "\u200e", "\u202a", "\u202e", "\u2066", "\u2069", "\ufeff", "\u00ad", "\u2061", "\U000e0041",
+		"\x1b_payload\x1b\\", "\x1b^x\x1b\\", "\x1b7", "\x1b8", "\x1bM", "\x1b(0", "\x1b=", "\x07", "\x08", "\x0e", "\x0f", "\x00", "\x7f", "\u009b", "\u0090", "\u009d", "\u200e", "\u202a", "\u202e", "\u2066", "\u2069", "\ufeff", "\u00ad", "\u2061", "\U000e0041", "\u3164", "\uffa0", "\u115f",
 	})
 	word := rapid.SampledFrom([]string{"word", "two words", "日本", "é", "👩\u200d💻", "\t", "\n", "0", "31m", "[", "]", ";", "m"})
 	rapid.Check(t, func(t *rapid.T) {

@@ -135,7 +135,8 @@ func settled(raw []byte) (end int) {
 	}
 	for joined := true; joined && end > 0; {
 		r, n := utf8.DecodeLastRune(raw[:end])
-		if joined = unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co); r >= utf8.RuneSelf {
+		if joined = unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co,
+			unicode.Other_Default_Ignorable_Code_Point); r >= utf8.RuneSelf {
 			end -= n
 		}
 	}

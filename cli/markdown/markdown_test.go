@@ -231,7 +231,7 @@ func TestHostileTextTakesLittle(t *testing.T) {
 // pieces are what Markdown is made of, and what is hostile.
 var pieces = []string{"a", "bc ", "word", " ", "  ", "\n", "\n\n", "    ", "\t", "*", "**", "_", "`", "```", "~~~", "~~", "# ", "## ", "- ", "+ ", "1. ", "7) ",
 	"> ", ">", "|", "| a ", "|-|", "|:-:|", "---", "***", "[", "]", "](", "(", ")", "![", "<", ">", "<br>", "https://a.b/", "http", "h", "&amp;", "&", ";", "&#27;",
-	"\\", "!", ".", ":", "[ ] ", "[x] ", "日本", "。", "👩‍👩‍👧", "e\u0301", "\ufe0f", "\u200d", "\x1b[31m", "\x1b", "[2J", "\x1b]8;;x\x07", "\r", "\x00", "\xff", "\u202e", "\u2028", "\u0085",
+	"\\", "!", ".", ":", "[ ] ", "[x] ", "日本", "。", "👩‍👩‍👧", "e\u0301", "\ufe0f", "\u200d", "\x1b[31m", "\x1b", "[2J", "\x1b]8;;x\x07", "\r", "\x00", "\xff", "\u202e", "\u2028", "\u0085", "\u3164",
 	"/*", "*/", "\"", "'", "go", "func ", "//", strings.Repeat("long", 30)}
 
 func TestStreamEqualsWhole(t *testing.T) {
