@@ -2,6 +2,7 @@ package picker
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/roost-dev/roost/view"
 )
 
 func TestListFillsWhileItIsRead(t *testing.T) {
@@ -103,6 +106,20 @@ func TestPreviewFollowsTheCursor(t *testing.T) {
 		s.later(time.Second)
 		s.shows("the task cannot be read: the disk is gone")
 	})
+}
+
+// A preview that comes after the cursor has left its row does not remove the one that is shown.
+func TestALatePreviewRemovesNone(t *testing.T) {
+	m := New(t.Context(), &counter{}, Options{})
+	defer m.Close()
+	for i := range keptPreviews - 1 {
+		m.look.kept[fmt.Sprint(i)] = nil
+	}
+	m.look.want, m.look.turn, m.look.kept["shown"] = "shown", 2, []view.Line{{Text: "the end"}}
+	m.previewed(previewedMsg{turn: 1, of: "left"})
+	if got := m.look.kept["shown"]; len(got) != 1 {
+		t.Errorf("the shown preview has %d lines after another one came, want 1", len(got))
+	}
 }
 
 func TestSearchWhileTyping(t *testing.T) {

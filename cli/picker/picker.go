@@ -249,8 +249,8 @@ func (m *Model) readPreview(msg previewMsg) tea.Cmd {
 
 func (m *Model) previewed(msg previewedMsg) {
 	l := &m.look
-	if msg.err != nil && msg.turn != l.turn {
-		return // it was cancelled because the cursor moved
+	if msg.turn != l.turn {
+		return // the cursor has moved
 	}
 	if len(l.kept) >= keptPreviews {
 		clear(l.kept)
