@@ -121,11 +121,11 @@ func TestAnEditGoesOnFromThere(t *testing.T) {
 
 func TestAForkIsTurnedTo(t *testing.T) {
 	d := newDesk(t)
-	d.says["fork"] = Said{Out: `{"id":"t5"}` + "\n"}
+	d.says["fork"] = Said{Out: "t5  4 messages, 2 for the model\n"}
 	c := talking(t, d, func(o *Options) { o.Task = "t1" })
 	c.when("there", func(st state) bool { return st.Task == "t1" && !st.Busy })
 	c.Line("/fork #4")
-	c.did("roost fork t1 --json --at #4")
+	c.did("roost fork t1 --at #4")
 	c.when("turned", func(st state) bool { return st.Task == "t5" })
 	c.shows("task t5, forked from t1")
 }

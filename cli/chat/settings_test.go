@@ -166,12 +166,12 @@ func TestAbortAndRetry(t *testing.T) {
 
 func TestAForkIsGoneOnWith(t *testing.T) {
 	d := newDesk(t)
-	d.says["fork"] = Said{Out: `{"id":"t5"}` + "\n"}
+	d.says["fork"] = Said{Out: "t5  4 messages, 2 for the model\n"}
 	c := newWorkingChat(t, d)
 	d.replies("t1", "run1", "done")
 	c.idle()
 	c.Line("/fork ~2")
-	c.did("roost fork t1 --json --at ~2")
+	c.did("roost fork t1 --at ~2")
 	c.shows("task t5, forked from t1")
 	c.when("there", func(st state) bool { return st.Task == "t5" && !st.Busy })
 	d.says["fork"] = Said{Err: "roost: fork\n  no such message\n", Code: 5}
@@ -180,6 +180,9 @@ func TestAForkIsGoneOnWith(t *testing.T) {
 	c.idle()
 	if c.Task() != "t5" {
 		t.Errorf("the task is %s", c.Task())
+	}
+	if calls := strings.Join(d.all(), "\n"); strings.Count(calls, "#99") != 1 { // the second one could make a fork that nobody turns to
+		t.Errorf("the fork that failed was asked for more than once:\n%s", calls)
 	}
 }
 

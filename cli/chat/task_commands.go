@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	_ "embed" // initPrompt
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -83,19 +82,17 @@ func (s *Session) show(ctx context.Context, id, rest string) error {
 
 // fork makes a fork of the task, and switches the chat to it.
 func (s *Session) fork(ctx context.Context, id, rest string) error {
-	args := []string{"fork", id, "--json"}
+	args := []string{"fork", id}
 	if rest != "" {
 		args = append(args, "--at", rest)
 	}
 	said := s.settled(ctx, args)
-	var made struct {
-		ID string `json:"id"`
+	made, _, _ := strings.Cut(said.Out, " ")
+	if said.Code != 0 {
+		return s.printed(said, args)
 	}
-	if said.Code != 0 || json.Unmarshal([]byte(said.Out), &made) != nil || made.ID == "" {
-		return s.roost(ctx, append(args[:2:2], args[3:]...)...) // this prints the reason
-	}
-	s.tell("task %s, forked from %s", made.ID, id)
-	return s.goTo(ctx, made.ID, made.ID)
+	s.tell("task %s, forked from %s", made, id)
+	return s.goTo(ctx, made, made)
 }
 
 // idle refuses a command that cannot change a task while a run works on it.
@@ -581,7 +578,11 @@ func (s *Session) settled(ctx context.Context, args []string) Said {
 
 // roost runs a command of roost and shows its output.
 func (s *Session) roost(ctx context.Context, args ...string) error {
-	said := s.settled(ctx, args)
+	return s.printed(s.settled(ctx, args), args)
+}
+
+// printed shows the output of a command of roost.
+func (s *Session) printed(said Said, args []string) error {
 	differs := slices.Contains(args, "diff") || slices.Contains(args, "restore")
 	paint := func(text string, usual view.Style) string {
 		lines := strings.Split(strings.TrimRight(display.Safe(text), "\n"), "\n")
