@@ -39,15 +39,18 @@ func respond(w http.ResponseWriter, r *http.Request, status int, doc any) error 
 	if err != nil {
 		return err
 	}
-	h := w.Header()
-	tag := tagOf(doc, body)
-	h.Set("ETag", tag)
+	sendTagged(w, r, status, jsonMedia, body, tagOf(doc, body))
+	return nil
+}
+
+// sendTagged is send with a tag. It writes 304 if the client has the answer with that tag.
+func sendTagged(w http.ResponseWriter, r *http.Request, status int, media string, body []byte, tag string) {
+	w.Header().Set("ETag", tag)
 	if status == http.StatusOK && matches(r.Header.Values("If-None-Match"), tag) {
 		w.WriteHeader(http.StatusNotModified)
-		return nil
+		return
 	}
-	send(w, r, status, jsonMedia, body)
-	return nil
+	send(w, r, status, media, body)
 }
 
 // send writes an answer; for a HEAD request it leaves out the body.

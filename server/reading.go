@@ -302,8 +302,8 @@ func (s *Server) sendImage(w http.ResponseWriter, a *asked, media string, raw []
 		return s.problemFor(a, err)
 	}
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; sandbox; frame-ancestors 'none'")
-	w.Header().Set("Cache-Control", "private, max-age=3600") // a row may be edited
-	send(w, a.Request, http.StatusOK, media, raw)
+	w.Header().Set("Cache-Control", "private, no-cache") // another message may take the number of this one
+	sendTagged(w, a.Request, http.StatusOK, media, raw, tagOf(nil, raw))
 	return nil
 }
 

@@ -117,17 +117,18 @@ func (s *Service) fragmentsOf(ctx context.Context, v *store.View, o LinesOptions
 	which := ""
 	switch {
 	case o.Effective:
-		which = "?view=effective"
+		which = "&view=effective"
 	case o.API:
-		which = "?view=api"
+		which = "&view=api"
 	}
+	var ts int64 // of the message that is rendered; another message may get its number
 	set := markup.New(markup.Options{
 		Clean: redact.Marked,
 		Fold:  true,
 		Most:  textBytes,
 		Zone:  zone,
 		Picture: func(number, picture int) string {
-			return pictures + strconv.Itoa(number) + "/images/" + strconv.Itoa(picture) + which
+			return pictures + strconv.Itoa(number) + "/images/" + strconv.Itoa(picture) + "?ts=" + strconv.FormatInt(ts, 10) + which
 		},
 		Checkpoint: func(number int) string {
 			return "/tasks/" + strings.TrimPrefix(name, url.PathEscape(store.OwnSource+":")) + "/changes?from=c" + strconv.Itoa(number)
@@ -144,6 +145,7 @@ func (s *Service) fragmentsOf(ctx context.Context, v *store.View, o LinesOptions
 		var made []api.Fragment
 		for i, list := range items.Of(batch) {
 			number := batch[i].Number
+			ts = list[0].TS
 			one := set.Element(list, out.History, p.newDay(number-1, list[0].TS, zone))
 			made = append(made, api.Fragment{Number: number, HTML: one})
 			size += len(one)

@@ -343,10 +343,13 @@ func TestPicturesHaveAddresses(t *testing.T) {
 	for _, img := range all(g.page("/tasks/t1"), tag("img")) {
 		sources = append(sources, attr(img, "src"))
 	}
-	if len(sources) != 3 || !strings.HasPrefix(sources[0], "data:image/png;base64,") || !strings.HasSuffix(sources[1], "/messages/2/images/1") {
+	if len(sources) != 3 || !strings.HasPrefix(sources[0], "data:image/png;base64,") || !strings.HasSuffix(sources[1], "/messages/2/images/1?ts=1760000001000") {
 		t.Fatalf("got pictures from %.80v, want a small one in the page and others by their addresses", sources)
 	}
 	resp, body := g.ask(sources[1], "Accept: image/avif,image/webp,*/*;q=0.8")
+	if again, _ := g.ask(sources[1], "If-None-Match: "+resp.Header.Get("ETag")); again.StatusCode != http.StatusNotModified || resp.Header.Get("Cache-Control") != "private, no-cache" {
+		t.Errorf("got %s for the same picture, %v, want 304, and that a browser asks each time", again.Status, resp.Header)
+	}
 	if body != picture || resp.Header.Get("Content-Type") != "image/png" || !strings.Contains(resp.Header.Get("Content-Security-Policy"), "sandbox") {
 		t.Errorf("got %s %v and %d bytes, want the picture", resp.Status, resp.Header, len(body))
 	}

@@ -172,6 +172,35 @@ func TestSendImages(t *testing.T) {
 	tab.sees("the message shows it", `document.querySelector('#messages img')`)
 }
 
+// A message that takes the place of another one shows its own image, although a browser has the other one at that address.
+func TestImageOfAMessageThatWasReplaced(t *testing.T) {
+	t.Parallel()
+	h, task := completed(t, ends+ends+ends)
+	tab := h.loggedIn(desktop, "/tasks/"+task)
+	tab.live()
+	noise := func(width int) string { // more than 8 KB, so that the page loads it by its address
+		return run[string](tab, `(() => { const c = Object.assign(document.createElement('canvas'), {width: `+itoa(width)+`, height: 80}), g = c.getContext('2d'), d = g.createImageData(c.width, 80);
+			crypto.getRandomValues(d.data); for (let i = 3; i < d.data.length; i += 4) d.data[i] = 255; g.putImageData(d, 0, 0); return c.toDataURL() })()`)
+	}
+	for i, width := range []int{64, 96} {
+		h.ask("POST", "/v1/tasks/"+task+"/messages", object{"text": "look at this", "images": []string{noise(width)}}, nil)
+		h.until("it was done", func() bool {
+			var list struct{ Items []object }
+			h.ask("GET", "/v1/tasks/"+task+"/runs", nil, &list)
+			return len(list.Items) == 2+i && list.Items[0]["state"] == "completed"
+		})
+		if i == 0 {
+			tab.visit("/tasks/" + task)
+		}
+		tab.sees("the image is shown", `(e => e && (e.scrollIntoView(), e.complete && e.naturalWidth > 0 && e.closest('[data-index]').dataset.ts !== window.before))(document.querySelector('#messages img'))`)
+		if got := run[int](tab, `document.querySelector('#messages img').naturalWidth`); got != width {
+			t.Errorf("got an image of %d pixels, want the one of %d that was sent", got, width)
+		}
+		run[bool](tab, `(window.before = document.querySelector('#messages img').closest('[data-index]').dataset.ts) !== ''`)
+		h.ask("POST", "/v1/tasks/"+task+"/rewinds", object{"to": "#" + run[string](tab, `document.querySelector('#messages img').closest('[data-index]').dataset.index`)}, nil)
+	}
+}
+
 // A file that is no image is refused with a sentence, whatever its name is.
 func TestNoImageIsRefused(t *testing.T) {
 	t.Parallel()
