@@ -3,7 +3,7 @@
 
 import { act, getHTML } from './api.js';
 import { pageOf } from './fragment.js';
-import { note } from './ui.js';
+import { el, note } from './ui.js';
 
 // words cuts a command line as a shell does: blanks separate, quotes hold together, also within a word.
 const quoted = /"((?:[^"\\]|\\.)*)"|'([^']*)'/g;
@@ -71,10 +71,7 @@ async function send(form, unset) {
     if (form.matches('.test')) {
       out.className = 'good';
       out.textContent = `It works: ${done.model} answered “${done.text}” in ${(done.elapsed_ms / 1000).toFixed(1)} s, for ${dollars(done.cost)}. `;
-      const next = document.createElement('a');
-      next.href = '/#start-task';
-      next.textContent = 'Start a task';
-      out.append(next);
+      out.append(el('a', { href: '/#start-task' }, 'Start a task'));
       return;
     }
     form.reset();

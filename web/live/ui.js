@@ -32,23 +32,15 @@ export function el(name, properties = {}, ...children) {
 
 export const button = (text, press, properties = {}) => el('button', { type: 'button', onclick: press, ...properties }, text);
 
-// notes is where the page says what became of an act; screen readers speak it.
-function notes() {
-  let box = document.getElementById('notes');
-  if (!box) {
-    box = el('div', { id: 'notes', role: 'status', 'aria-live': 'polite' });
-    document.body.append(box);
-  }
-  return box;
-}
-
-// note says something, with at most one thing to do about it, and one place to look. It stays until the next one, or until it is closed: a note
+// note says what became of an act, with at most one thing to do about it, and one place to look; screen readers speak it. It stays until the next one, or until it is closed: a note
 // that goes by itself is missed.
 export function note(text, { wrong = false, does = '', act = null, link = null } = {}) {
   const close = () => one.remove();
   const one = el('div', { class: wrong ? 'note wrong' : 'note' }, el('span', {}, text),
     link && el('a', { href: link[1] }, link[0]), act && button(does, () => { close(); act(); }), button('Close', close, { 'aria-label': 'Close this note' }));
-  notes().replaceChildren(one);
+  let box = document.getElementById('notes');
+  if (!box) document.body.append(box = el('div', { id: 'notes', role: 'status', 'aria-live': 'polite' }));
+  box.replaceChildren(one);
 }
 
 export const failed = (e) => { if (e.name !== 'AbortError') note(e.message, { wrong: true }); };
