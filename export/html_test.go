@@ -174,6 +174,11 @@ func TestIndexOfPages(t *testing.T) {
 	if masks != 1 || strings.Contains(out.String(), keyBody) {
 		t.Errorf("%d masked", masks)
 	}
+	var one bytes.Buffer
+	fixture.Must[int](t)(Index(&one, []Page{{File: "a.html", Task: api.Summary{ID: "a"}}}, Options{}))
+	if !strings.Contains(one.String(), "<h1>1 task</h1>") || !strings.Contains(out.String(), "<h1>2 tasks</h1>") {
+		t.Errorf("got\n%s\nwant the heading 1 task, and 2 tasks for two", one.String())
+	}
 }
 
 // A title is cut to fit above its page, and a key that the cut would go through is masked

@@ -273,7 +273,7 @@ type Page struct {
 // Index writes the page that links to the others in its folder. It returns the number of secrets that it masked.
 func Index(w io.Writer, pages []Page, o Options) (masked int, err error) {
 	p := newPage(w, o.Mask)
-	p.begin(fmt.Sprintf("%d tasks", len(pages)))
+	p.begin(api.Plural(len(pages), "task"))
 	for _, one := range pages {
 		t := one.Task
 		title := p.set.Title(t.Title)
