@@ -32,8 +32,8 @@ export function el(name, properties = {}, ...children) {
 
 export const button = (text, press, properties = {}) => el('button', { type: 'button', onclick: press, ...properties }, text);
 
-// note says what became of an act, with at most one thing to do about it, and one place to look; screen readers speak it. It stays until the next one, or until it is closed: a note
-// that goes by itself is missed.
+// note says what became of an act, with at most one thing to do about it, and one place to look; screen readers speak it.
+// It stays until the next one, or until it is closed: a note that goes by itself is missed.
 export function note(text, { wrong = false, does = '', act = null, link = null } = {}) {
   const close = () => one.remove();
   const one = el('div', { class: wrong ? 'note wrong' : 'note' }, el('span', {}, text),
