@@ -41,7 +41,7 @@ func (a *commands) configCommand() *cobra.Command {
 		}))
 }
 
-// shown returns the value of a setting as text.
+// shown returns the value of a setting as text, "-" for none.
 func shown(i api.Setting) string {
 	switch v := i.Value.(type) {
 	case string:
@@ -49,7 +49,7 @@ func shown(i api.Setting) string {
 	case []string:
 		return strings.Join(v, ", ")
 	}
-	return ""
+	return "-"
 }
 
 func (a *commands) configList(origin bool) error {
@@ -66,11 +66,7 @@ func (a *commands) configList(origin bool) error {
 	}
 	lines := make([]string, len(items))
 	for n, i := range items {
-		value := display.OneLine(shown(i))
-		if i.Value == nil {
-			value = "-"
-		}
-		if lines[n] = display.Pad(i.Key, wide) + "  " + value; origin {
+		if lines[n] = display.Pad(i.Key, wide) + "  " + display.OneLine(shown(i)); origin {
 			lines[n] += "  (" + i.Origin + ")"
 		}
 	}
@@ -178,7 +174,11 @@ func (a *commands) authSet(cmd *cobra.Command, name, of string, ring, force bool
 		return err
 	}
 	if a.Flags.JSON {
-		return a.PrintJSON(api.KeyState{Provider: name, Set: true, Origin: place, Ends: config.Ends(key), Page: page})
+		state := api.KeyState{Provider: name, Set: true, Origin: place, Ends: config.Ends(key), Page: page}
+		if profile, is := strings.CutPrefix(name, "profiles."); is {
+			state.Provider, state.Profile = "", profile
+		}
+		return a.PrintJSON(state)
 	}
 	a.Say("the key for %s is kept in %s", of, place)
 	a.warnAll(notes)
@@ -250,9 +250,6 @@ func (a *commands) authStatus(args []string) error {
 	rows, none := [][]string{{"PROVIDER", "KEY", "FROM"}}, true
 	for _, i := range items {
 		row := []string{i.Provider, "no key", "-"}
-		if i.Page != "" && !i.Set {
-			row[2] = "make one at " + i.Page
-		}
 		if i.Profile != "" {
 			row[0] = "profile " + i.Profile
 		}
@@ -264,6 +261,8 @@ func (a *commands) authStatus(args []string) error {
 			if i.Ends != "" {
 				row[1] = "..." + i.Ends
 			}
+		case i.Page != "":
+			row[2] = "make one at " + i.Page
 		}
 		rows = append(rows, row)
 	}
