@@ -423,7 +423,8 @@ func (a *commands) showDiff(ctx context.Context, d api.Diff, stat bool) error {
 	return a.Paged(ctx, func() error { return a.printPatch(d.Files) })
 }
 
-// printPatch prints a difference as a patch. Everything in it comes from files and models, names included.
+// printPatch prints a difference as a patch: for programs byte for byte, so that it can be applied. Everything in it
+// comes from files and models, names included.
 func (a *commands) printPatch(files []api.FileDiff) error {
 	style, out := a.OutStyle(), bufio.NewWriter(a.Out)
 	for _, f := range files {
@@ -431,7 +432,7 @@ func (a *commands) printPatch(files []api.FileDiff) error {
 			fmt.Fprintln(out, style.Paint(view.Head, f.Change+"  "+display.OneLine(f.Path)+"  ("+diffNote(f)+")"))
 			continue
 		}
-		for line := range strings.SplitSeq(strings.TrimSuffix(display.Safe(f.Patch), "\n"), "\n") {
+		for line := range strings.SplitSeq(strings.TrimSuffix(a.Result(f.Patch), "\n"), "\n") {
 			fmt.Fprintln(out, style.Paint(lineStyle(line), line))
 		}
 	}

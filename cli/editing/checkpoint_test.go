@@ -39,6 +39,7 @@ func TestCheckpointTextsAreSafe(t *testing.T) {
 		},
 	} {
 		a, out, errs := clitest.New(t)
+		a.OutTTY = name == "patch" // a program gets it as it is
 		if err := show(a); err != nil {
 			t.Errorf("%s: got %v, want no error", name, err)
 		}
@@ -129,14 +130,19 @@ func TestDeedsThatPutFilesBack(t *testing.T) {
 	}
 }
 
-// A file whose lines end with a carriage return and a newline has no blank lines between them.
+// On a terminal, a file whose lines end with a carriage return and a newline has no blank lines between them. A program
+// gets each byte, because it may apply the patch.
 func TestAPatchKeepsItsLines(t *testing.T) {
 	t.Parallel()
-	a, out, _ := clitest.New(t)
-	const patch = "@@ -1,2 +1 @@\n one\n-two\n"
-	err := (&commands{App: a}).printPatch([]api.FileDiff{{Path: "a", Change: api.FileChanged, Patch: strings.ReplaceAll(patch, "\n", "\r\n")}})
-	if err != nil || out.String() != patch {
-		t.Errorf("got %q, %v, want %q", out.String(), err, patch)
+	const shown = "@@ -1,2 +1 @@\n one\n-two\n"
+	patch := strings.ReplaceAll(shown, "\n", "\r\n")
+	for tty, want := range map[bool]string{true: shown, false: patch} {
+		a, out, _ := clitest.New(t)
+		a.OutTTY = tty
+		err := (&commands{App: a}).printPatch([]api.FileDiff{{Path: "a", Change: api.FileChanged, Patch: patch}})
+		if err != nil || out.String() != want {
+			t.Errorf("on a terminal %v: got %q, %v, want %q", tty, out.String(), err, want)
+		}
 	}
 }
 
