@@ -332,13 +332,14 @@ func (a *commands) printRewind(r api.RewindResult) error {
 			line = strings.Replace(line, "  from ", "  behind the kept message, from ", 1)
 		}
 	}
+	lines := []string{line}
 	for _, c := range r.Calls {
-		line += "\n  " + map[bool]string{true: "outcome of ", false: "call "}[c.Stays] + display.OneLine(c.Name+"  "+c.Outcome)
+		lines = append(lines, "  "+map[bool]string{true: "outcome of ", false: "call "}[c.Stays]+display.OneLine(c.Name+"  "+c.Outcome))
 	}
 	for _, f := range r.Files {
-		line += "\n  not known any more: " + display.OneLine(f)
+		lines = append(lines, "  not known any more: "+display.OneLine(f))
 	}
-	if err := a.Println(line); err != nil {
+	if err := a.Println(strings.Join(lines, "\n")); err != nil {
 		return err
 	}
 	if r.Forked != "" {

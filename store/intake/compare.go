@@ -146,8 +146,9 @@ func judge(doc *roofmt.Document, h task.History, ours []*task.Message, derived [
 		return change, false
 	}
 	change.Added, change.Changed = len(m.Added), len(m.Changed)
+	added := m.New(elements)
 	for _, msg := range m.Lacking {
-		if !msg.Missing && !foreign.Expendable(msg, m.New(elements)) {
+		if !msg.Missing && !foreign.Expendable(msg, added) {
 			change.Lacking++
 		}
 	}
