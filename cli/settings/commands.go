@@ -98,6 +98,8 @@ func (a *commands) importApprovals(ctx context.Context, file string, dry bool) e
 	if micros > 0 {
 		amount = []string{money.USD(micros).String()}
 	}
+	var lines []string
+	change := map[string][]string{}
 	for _, set := range []struct {
 		key    string
 		values []string
@@ -111,16 +113,17 @@ func (a *commands) importApprovals(ctx context.Context, file string, dry bool) e
 			continue
 		case s.Values[set.key].Set():
 			line = "# " + line + "   (left: " + s.Values[set.key].Origin + " says otherwise)"
-		case !dry:
-			if err := a.Place().Set(ctx, set.key, set.values); err != nil {
-				return err
-			}
+		default:
+			change[set.key] = set.values
 		}
-		if err := a.Println(line); err != nil {
+		lines = append(lines, line)
+	}
+	if !dry && len(change) > 0 { // in one write: what Roo denies must not come after what it allows
+		if err := a.Place().Change(ctx, change, nil); err != nil {
 			return err
 		}
 	}
-	return nil
+	return a.Println(strings.Join(lines, "\n"))
 }
 
 func (a *commands) skillsCommand() *cobra.Command {
