@@ -33,6 +33,8 @@ func TestChangeIsAllOrNothing(t *testing.T) {
 		"an address without http":     {"providers.openai.base_url": {"localhost:11434"}},
 		"an empty entry":              {"allow_tools": {""}},
 		"an empty address":            {"base_url": {""}},
+		"an empty model":              {"model": {""}},
+		"an empty server":             {"server": {""}},
 		"a folder that is relative":   {"root": {"here"}},
 		"a webhook that all can read": {"notify_webhook": {"http://example.org/secret"}},
 	} {

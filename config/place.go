@@ -264,8 +264,8 @@ func (p Place) with(f *File, k Key, values []string) ([]byte, error) {
 		v.Text = values[0]
 	}
 	err := k.Check(v)
-	if err == nil && k.List && slices.Contains(values, "") {
-		err = errors.New("an entry is empty")
+	if err == nil && slices.Contains(values, "") {
+		err = errors.New("a value is empty; roost config unset " + name + " removes the setting")
 	}
 	if err == nil && strings.HasSuffix(name, "base_url") {
 		err = setup.CheckAddress(v.Text) // a file with such an address is read; the request to it is refused

@@ -23,7 +23,7 @@ function bodyOf(form, unset) {
   const { key, list, also, form: kind } = form.dataset;
   if (unset) return { unset: [key] };
   if (key) {
-    const values = list === undefined ? [v.value.trim()] : v.value.split('\n').map((l) => l.trim()).filter(Boolean);
+    const values = (list === undefined ? [v.value] : v.value.split('\n')).map((l) => l.trim()).filter(Boolean);
     const set = { [key]: values };
     if (also) set[also.split('=')[0]] = [also.split('=')[1]];
     return values.length ? { set } : { unset: [key] };
