@@ -465,14 +465,32 @@ func TestRevokedTokens(t *testing.T) {
 // browser logs a browser in for an account, and returns its cookie as a header.
 func (s *shared) browser(who string) string {
 	s.Helper()
+	c := s.logIn(who, "").Cookies()[0]
+	return "Cookie: " + c.Name + "=" + c.Value
+}
+
+// logIn follows a log-in link of an account in a browser that has a cookie; "" = it has none.
+func (s *shared) logIn(who, cookie string) *http.Response {
+	s.Helper()
 	s.srv.opt.URL = s.url
 	var login api.Login
 	s.did(http.StatusCreated, &login, "POST", "/v1/server/logins", "", who)
-	resp := s.ask("GET", strings.TrimPrefix(login.URL, s.url), "Authorization: ")
+	resp := s.ask("GET", strings.TrimPrefix(login.URL, s.url), "Authorization: ", cookie)
 	if len(resp.Cookies()) != 1 {
 		s.Fatalf("the log-in link: got %s and no cookie", resp.Status)
 	}
-	return "Cookie: " + resp.Cookies()[0].Name + "=" + resp.Cookies()[0].Value
+	return resp
+}
+
+// A browser keeps words that the server does not have yet. Another account must not get them as its own.
+func TestALogInForAnotherAccountClearsTheBrowser(t *testing.T) {
+	s := newSharedBench(t)
+	cookie := s.browser(s.bob)
+	for _, tt := range []struct{ who, want string }{{s.bob, ""}, {s.ann, `"cache", "storage"`}} {
+		if got := s.logIn(tt.who, cookie).Header.Get("Clear-Site-Data"); got != tt.want {
+			t.Errorf("got Clear-Site-Data %q, want %q", got, tt.want)
+		}
+	}
 }
 
 // A log-in that ends while a request with it is checked makes nobody the operator.

@@ -197,9 +197,12 @@ func (s *Server) login(w http.ResponseWriter, a *asked) *api.Problem {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	cookie, err := s.opt.Devices.LogIn(a.Request, a.text["key"], addressOf(a.Request))
+	cookie, other, err := s.opt.Devices.LogIn(a.Request, a.text["key"], addressOf(a.Request))
 	if err != nil {
 		return s.problemFor(a, err)
+	}
+	if other { // the browser must not save unsent words of the account before as those of this one
+		w.Header().Set("Clear-Site-Data", `"cache", "storage"`)
 	}
 	_, in := s.knows(a.Request)
 	switch {

@@ -132,20 +132,20 @@ func (d *Devices) LinkFor(ctx context.Context, token string) (string, error) {
 }
 
 // LogIn uses the key of a link and returns the cookie of the device; nil if the key does not work. address is the
-// browser's.
-func (d *Devices) LogIn(r *http.Request, key, address string) (*http.Cookie, error) {
+// browser's. other: the browser was logged in for another account.
+func (d *Devices) LogIn(r *http.Request, key, address string) (cookie *http.Cookie, other bool, err error) {
 	token, good, err := d.place.use(r.Context(), key)
 	if !good || err != nil {
-		return nil, err // without an error the key does not work
+		return nil, false, err // without an error the key does not work
 	}
 	known, err := d.of(r)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.load(r.Context(), true); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	now := d.now()
 	var c change
@@ -156,17 +156,16 @@ func (d *Devices) LogIn(r *http.Request, key, address string) (*http.Cookie, err
 		d.all[id] = known
 		c.removed = d.drop(now)
 	}
-	other := known.Token != token
-	known.Token = token
+	other, known.Token = known.Token != token, token
 	known.Last, known.Address, known.Until = now.UnixMilli(), address, now.AddDate(0, 0, cookieDays).UnixMilli()
 	c.in, known.met = known, true
 	if err := d.save(r.Context(), c); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if other {
 		known.begin()
 	}
-	return d.cookie(known, r.TLS != nil), nil
+	return d.cookie(known, r.TLS != nil), other, nil
 }
 
 // begin begins a log-in, and ends the requests of the one before: a stream of one account must not go on under another.

@@ -52,7 +52,11 @@ func logIn(t *testing.T, d *Devices, link string) *http.Cookie {
 	_, key, _ := strings.Cut(link, "key=")
 	r := request()
 	r.Header.Set("User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0")
-	return fixture.Must[*http.Cookie](t)(d.LogIn(r, key, "192.0.2.7"))
+	cookie, other, err := d.LogIn(r, key, "192.0.2.7")
+	if err != nil || other {
+		t.Fatalf("a browser that was not logged in: got another account %v, %v; want false", other, err)
+	}
+	return cookie
 }
 
 func link(t *testing.T, d *Devices) string {
@@ -199,7 +203,9 @@ func TestServersOfAGroup(t *testing.T) {
 		defer leave()
 		before[name] = stream.Context()
 	}
-	fixture.Must[*http.Cookie](t)(a.LogIn(request(kept), key, "192.0.2.7"))
+	if _, other, err := a.LogIn(request(kept), key, "192.0.2.7"); err != nil || !other {
+		t.Errorf("a browser of another account: got %v, %v; want true", other, err)
+	}
 	fixture.Must[[]api.Device](t)(b.List(ctx)) // it reads the devices
 	for name, stream := range before {
 		select {
