@@ -176,7 +176,7 @@ func (a *alignment) byTime(at int) int {
 // file as it was adopted.
 func (a *alignment) recorded(at int) (int, bool) {
 	behind, s := a.rows[at].Facts.Behind, a.state
-	if first := s.Message(1); behind == 0 || first.History != task.UI || first.Seq != a.rows[at].Seq {
+	if first := s.Message(1); behind == 0 || first == nil || first.History != task.UI || first.Seq != a.rows[at].Seq {
 		return 0, false
 	}
 	next := a.rows[len(a.rows)-1].ID // becomes the number of the message behind the recorded ones

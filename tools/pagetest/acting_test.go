@@ -324,6 +324,17 @@ func TestRewindWithPreview(t *testing.T) {
 	tab.press("#notes button")
 	tab.sees("messages are back", `document.querySelectorAll('#messages > [data-index]').length === `+itoa(n))
 	tab.asAnew(task)
+	// Undo takes back the rewind alone, and nothing that somebody did since.
+	tab.keys("k", "k", "z")
+	tab.press("dialog .danger")
+	tab.text("#notes", "back at before")
+	h.ask("PATCH", "/v1/tasks/"+task, object{"pinned": true}, nil)
+	tab.press("#notes button")
+	tab.text("#notes", "was meant, but the next action is")
+	var got struct{ Pinned bool }
+	if h.ask("GET", "/v1/tasks/"+task, nil, &got); !got.Pinned {
+		t.Error("undo of the rewind took back the pin that came after it")
+	}
 }
 
 // A message that is selected stays so when it changes: keys go on from it, and acts are about it.

@@ -12,14 +12,16 @@ export async function undo(task, back = () => act('POST', taskPath(task, '/undo'
 
 const undoable = (task, back) => ({ does: 'Undo', act: tried(() => undo(task, back)) });
 
-// label changes labels of a task, and gives what takes just that back; undefined when nothing changed.
-export async function label(task, body) {
+// change sends a change of a task, and gives the answer, and what takes just that back: an action of somebody else may
+// follow it. Without back nothing changed.
+export async function change(task, method, path, body) {
   const newest = async () => (await get(taskPath(task, '/undo'))).undo[0]?.id;
-  const before = await newest();
-  await act('PATCH', taskPath(task), body);
-  const made = await newest();
-  return made === before ? undefined : () => act('POST', taskPath(task, '/undo'), { expect: made });
+  const before = await newest(), done = await act(method, path, body), made = await newest();
+  return { done, back: made === before ? undefined : () => act('POST', taskPath(task, '/undo'), { expect: made }) };
 }
+
+// label changes labels of a task, and gives what takes just that back.
+export const label = async (task, body) => (await change(task, 'PATCH', taskPath(task), body)).back;
 
 // labelled changes labels, and says what became of that.
 async function labelled(task, body, said) {
@@ -102,8 +104,8 @@ export async function condense(task, keep = '') {
     field('What the summary must keep', el('input', { name: 'keep', value: keep, autofocus: true }))], { does: 'Condense' });
   if (!d) return;
   note('The model writes the summary …');
-  const done = await act('POST', taskPath(task, '/condense'), { keep: d.data.get('keep') || undefined, origin: 'web' });
-  note(`A summary stands for ${counted(done.messages, 'message')} now.`, undoable(task));
+  const { done, back } = await change(task, 'POST', taskPath(task, '/condense'), { keep: d.data.get('keep') || undefined, origin: 'web' });
+  note(`A summary stands for ${counted(done.messages, 'message')} now.`, back && undoable(task, back));
 }
 
 // rewind shows what a move back would take away, before it does it.
@@ -123,9 +125,9 @@ export async function rewind(task, n) {
     if (!(await agreed(files.restore, 'Go back, and put these files back?'))) return false;
     Object.assign(body, { files: true, plan: files.restore.plan });
   }
-  const done = await act('POST', taskPath(task, '/rewinds'), body);
+  const { done, back } = await change(task, 'POST', taskPath(task, '/rewinds'), body);
   const branches = `/tasks/${encodeURIComponent(task)}/compare?with=${encodeURIComponent(done.branch)}`;
-  note(`The task is back at before #${n}.`, { ...undoable(task), link: done.branch && ['Compare', branches] });
+  note(`The task is back at before #${n}.`, { ...back && undoable(task, back), link: done.branch && ['Compare', branches] });
   return true;
 }
 
@@ -167,8 +169,8 @@ export async function restoreTo(task, checkpoint) {
   const path = taskPath(task, '/checkpoints/' + checkpoint + '/restore');
   const plan = await act('POST', path, { dry_run: true });
   if (!(await agreed(plan, `Put files back to ${checkpoint}?`))) return;
-  await act('POST', path, { plan: plan.plan });
-  note('The files are back.', undoable(task));
+  const { back } = await change(task, 'POST', path, { plan: plan.plan });
+  note('The files are back.', back && undoable(task, back));
 }
 
 // copy puts the command that goes on with the task into the clipboard.

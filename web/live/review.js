@@ -1,7 +1,7 @@
 // The changes of a task, as a person reviews them: a file or a hunk goes back after a preview, and a comment on a line
 // becomes part of the next message.
 
-import { undo } from './actions.js';
+import { change, undo } from './actions.js';
 import { act, taskPath } from './api.js';
 import { appendToDraft } from './draft.js';
 import { store, stored } from './storage.js';
@@ -121,10 +121,9 @@ export class Review {
         rule = answer.value;
         continue;
       }
-      const done = await act('POST', path, { ...given, plan: plan.plan });
+      const { done, back } = await change(this.task, 'POST', path, { ...given, plan: plan.plan });
       this.newer();
-      note(done.outcome === 'done' ? `${name} is written.` : 'Nothing was written.', done.outcome === 'done'
-        ? { does: 'Undo', act: tried(() => undo(this.task)) } : {});
+      note(done.outcome === 'done' ? `${name} is written.` : 'Nothing was written.', back && { does: 'Undo', act: tried(() => undo(this.task, back)) });
       return;
     }
   }
