@@ -110,13 +110,14 @@ func (folders) restore(ctx context.Context, path string, over uint64, from journ
 func (folders) move(_ context.Context, from, to string) error { return atomicfile.Move(from, to) }
 
 func (folders) remove(ctx context.Context, path string) error {
-	root := filepath.Dir(filepath.Dir(path))
-	tasks, err := fs.Glob(os.DirFS(root), "*/*")
-	for _, task := range tasks {
-		err = errors.Join(err, filelog.Separate(ctx, path, filepath.Join(root, task)))
-	}
-	if err != nil {
-		return err
+	if root := filepath.Dir(filepath.Dir(path)); filelog.Shared(path) {
+		tasks, err := fs.Glob(os.DirFS(root), "*/*")
+		for _, task := range tasks {
+			err = errors.Join(err, filelog.Separate(ctx, path, filepath.Join(root, task)))
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return os.RemoveAll(path)
 }

@@ -363,7 +363,7 @@ func (o *owner) unchanged(size int64) (fatal bool, err error) {
 	switch {
 	case err != nil:
 		return false, notSaved(o.fs, "look at", o.path, err)
-	case unlinked(fi):
+	case names(fi) == 0:
 		return true, o.fenced("was deleted")
 	case fi.Size() > size:
 		return true, o.fenced("grew by another program")

@@ -154,6 +154,12 @@ func copyFile(from, to string, n int64) error {
 	return errors.Join(err, out.Close())
 }
 
+// Shared reports whether the log in dir may be the base of a fork, because its file has further names.
+func Shared(dir string) bool {
+	info, err := os.Lstat(filepath.Join(dir, logName))
+	return err == nil && names(info) != 1
+}
+
 // Separate gives a fork whose base is the log in dir a log of its own, up to what counts. It serves a caller that
 // removes dir: what its owner appended after the fork began must go with it. It does not shorten the file itself, which
 // would also shorten a backup that is a further name of it.

@@ -15,8 +15,10 @@ func fileID(fi fs.FileInfo) uint64 {
 	return 0
 }
 
-// unlinked reports whether the open file has no name any more.
-func unlinked(fi fs.FileInfo) bool {
-	st, ok := fi.Sys().(*syscall.Stat_t)
-	return ok && st.Nlink == 0
+// names returns how many names a file has, -1 where the system does not tell.
+func names(fi fs.FileInfo) int {
+	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
+		return int(st.Nlink)
+	}
+	return -1
 }

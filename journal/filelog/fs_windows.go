@@ -12,7 +12,7 @@ import (
 // fileID is not cheap to get on Windows; 0 means unknown.
 func fileID(fs.FileInfo) uint64 { return 0 }
 
-func unlinked(fs.FileInfo) bool { return false }
+func names(fs.FileInfo) int { return -1 }
 
 func locksTrusted(name string) (string, bool, error) {
 	abs, err := filepath.Abs(name)
