@@ -21,6 +21,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/workspace"
 	"github.com/roost-dev/roost/workspace/shell"
@@ -517,11 +518,7 @@ func SafeName(name string) string {
 
 // SafeNames is SafeName for several names, with commas between them.
 func SafeNames(names []string) string {
-	out := make([]string, len(names))
-	for i, n := range names {
-		out[i] = SafeName(n)
-	}
-	return strings.Join(out, ", ")
+	return strings.Join(api.Each(names, SafeName), ", ")
 }
 
 // misleading reports whether a character controls a terminal or changes the direction of text.

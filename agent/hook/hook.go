@@ -28,6 +28,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace/shell"
@@ -103,11 +104,7 @@ func (h Hook) tools() []string {
 	if h.Tool == "" {
 		return nil
 	}
-	list := strings.Split(h.Tool, "|")
-	for i := range list {
-		list[i] = strings.TrimSpace(list[i])
-	}
-	return list
+	return api.Each(strings.Split(h.Tool, "|"), strings.TrimSpace)
 }
 
 // covers reports whether the hook is for an event. A kind of tool ("write", "command") covers all tools of it.

@@ -75,7 +75,7 @@ func Serve(p Program) (*Child, error) {
 	own := NewMark()
 	cmd.Env = environ(Command{Dir: p.Dir, Env: append([]string{}, p.Env...)}, p.Mark+","+own)
 	cmd.SysProcAttr = serving()
-	c := &Child{In: ours[0], Out: ours[1], errs: ours[2], done: make(chan struct{}), pumped: make(chan struct{}), moment: exitWait}
+	c := &Child{In: ours[0], Out: ours[1], errs: ours[2], done: make(chan struct{}), moment: exitWait}
 	started := make(chan error)
 	go c.hold(cmd, own, started)
 	err = <-started
@@ -84,7 +84,7 @@ func Serve(p Program) (*Child, error) {
 		shut(ours[:])
 		return nil, fmt.Errorf("start %s: %w", p.Path, err)
 	}
-	go c.drain(p.Stderr)
+	c.pumped = startPump(c.errs, p.Stderr).done
 	return c, nil
 }
 
@@ -109,20 +109,6 @@ func (c *Child) hold(cmd *exec.Cmd, mark string, started chan<- error) {
 	_ = cmd.Wait() // how it ended is in the state
 	c.state = cmd.ProcessState
 	close(c.done)
-}
-
-func (c *Child) drain(w io.Writer) {
-	defer close(c.pumped)
-	buf := make([]byte, 16<<10)
-	for {
-		n, err := c.errs.Read(buf)
-		if n > 0 && w != nil {
-			_, _ = w.Write(buf[:n])
-		}
-		if err != nil {
-			return
-		}
-	}
 }
 
 // Done returns a channel that is closed when the program itself has ended; processes that it started may still live.
