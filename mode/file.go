@@ -257,6 +257,13 @@ func (v *value) member(key string) *value {
 // maxDepth bounds the nesting of a file; modes need five levels.
 const maxDepth = 40
 
+// Bounds of the brackets of a text and of the dashes in a line of it: the parser of YAML needs memory for the square of
+// the depth, and a bracket or dash may be a level.
+const (
+	maxBrackets = 10_000
+	maxDashes   = 1000
+)
+
 var errDeep = errors.New("it nests too deeply")
 
 // readYAML reads one document of YAML 1.2 with its core schema.
@@ -266,6 +273,13 @@ func readYAML(text string) (v *value, err error) {
 			v, err = nil, fmt.Errorf("it cannot be read as YAML: %v", r)
 		}
 	}()
+	deep := strings.Count(text, "[")+strings.Count(text, "{") > maxBrackets
+	for line := range strings.Lines(text) {
+		deep = deep || strings.Count(line, "- ")+strings.Count(line, "-\t") > maxDashes
+	}
+	if deep {
+		return nil, errDeep
+	}
 	file, err := parser.ParseBytes([]byte(text), 0)
 	if err != nil {
 		first, _, _ := strings.Cut(err.Error(), "\n")

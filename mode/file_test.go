@@ -128,6 +128,9 @@ func TestWholeFiles(t *testing.T) {
 		"nbsp for blanks":    {strings.ReplaceAll(oneMode, " ", "\u00a0"), "docs", "", true},
 		"dashes of a chat":   {strings.ReplaceAll(oneMode, "- ", "\u2013 "), "docs", "", true},
 		"deep":               {strings.Repeat("[", 300) + strings.Repeat("]", 300), "", "deep", false},
+		"deep brackets":      {strings.Repeat("[", maxFile), "", "deep", false},
+		"deep maps":          {strings.Repeat("{a: ", maxFile/4), "", "deep", false},
+		"deep lists":         {strings.Repeat("- ", maxFile/2), "", "deep", false},
 		"too large":          {oneMode + strings.Repeat("# x\n", maxFile), "", "more than", false},
 	} {
 		f := Parse(c.text, Project, "p")

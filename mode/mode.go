@@ -9,8 +9,8 @@
 // every mode of the file. A pattern for files applies to every call that edits, where Roo checks only calls with
 // certain parameters. A pattern that takes too long to match a name does not match it.
 //
-// Limits: a file of modes has at most 256 KiB, and a text in it 32 KiB; the system prompt lists 60 modes; see rules.go
-// for the limits of rules.
+// Limits: a file of modes has at most 256 KiB and 10,000 brackets, a text in it 32 KiB, a pattern 4 KiB; the system
+// prompt lists 60 modes; see rules.go for the limits of rules.
 package mode
 
 import (
@@ -482,11 +482,21 @@ var common = lazyregexp.New(`^(?:[A-Za-z0-9_/ .^$|*+?)\[\]-]|\((?:\?:)?|\\[dwDW.
 // notJavaScript matches syntax that the full engine accepts although JavaScript does not.
 var notJavaScript = lazyregexp.New(`\(\?(?:[^:=!<]|<[^=!A-Za-z_$])`)
 
+// Bounds of a pattern: the plain engine needs memory for the square of its length, and the full one writes out what a
+// match begins with: up to 8 bytes for a byte of the pattern, and 4 times as many for each repeated group around it.
+const (
+	maxPattern = 4 << 10
+	maxPrefix  = 16 << 20
+)
+
 func compile(text string) (*pattern, error) {
-	full, err := regexp2.Compile(text, regexp2.ECMAScript)
-	if err == nil && notJavaScript().MatchString(strings.ReplaceAll(text, `\\`, "")) {
-		err = fmt.Errorf("a group begins with (? and nothing that JavaScript knows")
+	if n := strings.Count(text, "){"); len(text) > maxPattern || len(text)<<(2*min(n, 12)+3) > maxPrefix {
+		return nil, fmt.Errorf("a pattern of %d bytes that repeats %d groups is too large", len(text), n)
 	}
+	if notJavaScript().MatchString(strings.ReplaceAll(text, `\\`, "")) {
+		return nil, fmt.Errorf("%q is no pattern: a group begins with (? and nothing that JavaScript knows", text)
+	}
+	full, err := regexp2.Compile(text, regexp2.ECMAScript)
 	if err != nil {
 		return nil, fmt.Errorf("%q is no pattern: %w", text, err)
 	}

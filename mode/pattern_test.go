@@ -36,6 +36,7 @@ func TestPatternsAreJavaScript(t *testing.T) {
 		{`[^]]`, "a]", true},
 		{`x[]a]`, "x]", false}, // nothing, and more behind it
 		{`\/`, "/", true},
+		{`^((\d{4})-){1}(a){2}(b){2}(?!c)(d){1,2}(e){2}$`, "2026-aabbdee", true},
 	} {
 		p, err := compile(c.pattern)
 		if err != nil {
@@ -46,7 +47,9 @@ func TestPatternsAreJavaScript(t *testing.T) {
 			t.Errorf("%s matches %q: %v", c.pattern, c.path, got)
 		}
 	}
-	for _, bad := range []string{`[`, `(`, `a)`, `*a`, `a**`, `(?i)a`, `(?P<n>a)`, `(?#x)`, `(?>a)`} {
+	for _, bad := range []string{`[`, `(`, `a)`, `*a`, `a**`, `(?i)a`, `(?P<n>a)`, `(?#x)`, `(?>a)`,
+		strings.Repeat("(a*)*", 50_000), strings.Repeat("(", 30) + "a" + strings.Repeat("{9})", 30) + "{9}", // the beginning of a match has 4^30 bytes
+		`(?x)` + strings.Repeat("(", 30) + "a" + strings.Repeat(") {9}", 30)} {
 		if _, err := compile(bad); err == nil {
 			t.Errorf("%s is a pattern", bad)
 		}
