@@ -370,16 +370,9 @@ func (in Input) Need(empty bool, names ...string) (string, error) {
 
 // Optional returns a parameter that may be missing; any value but a string is a mistake.
 func (in Input) Optional(name string) (string, error) {
-	v, ok := in.Raw(name)
-	if !ok {
-		return "", nil
-	}
-	if esjson.TypeOf(v) != esjson.TypeString {
+	s, ok := in.Text(name)
+	if _, given := in.Raw(name); given && !ok {
 		return "", in.Wrong("the parameter %q must be a string", name)
-	}
-	s, err := esjson.Unquote(v)
-	if err != nil {
-		return "", in.Wrong("the parameter %q is no text: %v", name, err)
 	}
 	return s, nil
 }

@@ -73,10 +73,7 @@ func suggestions(in tool.Input) ([]suggestion, bool) {
 	}
 	switch esjson.TypeOf(raw) {
 	case esjson.TypeString:
-		s, err := esjson.Unquote(raw)
-		if err != nil {
-			return nil, false
-		}
+		s := esjson.Text(raw)
 		// Some models send the array as a string.
 		if t := strings.TrimSpace(s); strings.HasPrefix(t, "[") && esjson.Valid([]byte(t)) {
 			return fromArray([]byte(t))
@@ -93,11 +90,7 @@ func fromArray(raw []byte) ([]suggestion, bool) {
 	for el := range esjson.Array(raw) {
 		switch esjson.TypeOf(el) {
 		case esjson.TypeString:
-			s, err := esjson.Unquote(el)
-			if err != nil {
-				return nil, false
-			}
-			out = append(out, suggestion{answer: s})
+			out = append(out, suggestion{answer: esjson.Text(el)})
 		case esjson.TypeObject:
 			s, ok := esjson.GetString(el, "text")
 			if !ok {
@@ -289,11 +282,7 @@ func fromList(raw []byte) (string, bool) {
 	for el := range esjson.Array(raw) {
 		switch esjson.TypeOf(el) {
 		case esjson.TypeString:
-			line, err := esjson.Unquote(el)
-			if err != nil {
-				return "", false
-			}
-			lines = append(lines, line)
+			lines = append(lines, esjson.Text(el))
 		case esjson.TypeObject:
 			content, _ := esjson.GetString(el, "content")
 			box, known := boxes[esjson.TextOf(el, "status")]
