@@ -110,8 +110,11 @@ func TestDamageRefused(t *testing.T) {
 
 func TestDamageConfirmedAtTheTerminal(t *testing.T) {
 	b := damaged(t, 6)
-	b.agent.User.Asker = b.person(agent.Answer{Approve: yes(), By: "terminal"}, nil)
+	b.agent.User.Asker = b.person(agent.Answer{Approve: yes(), Text: "check them first", By: "terminal"}, nil)
 	want(t, b.start(agent.Input{Yes: true}), "completed", "")
+	if n := strings.Count(history(b.disk.state), "check them first"); n != 1 {
+		t.Errorf("the words with the yes reached the model %d times, want 1", n)
+	}
 	if len(b.asked) != 1 || b.asked[0].Kind != "damage" {
 		t.Fatalf("asked %+v", b.asked)
 	}

@@ -108,9 +108,19 @@ func TestAskedToGoOn(t *testing.T) {
 				if q.Kind != "limit" || !strings.Contains(q.Text, "2 requests") {
 					t.Errorf(`got %+v, want q.Kind = "limit" and strings.Contains(q.Text, "2 requests")`, q)
 				}
-				return agent.Answer{Approve: yes(), By: "terminal"}, nil
+				answer := agent.Answer{Text: fmt.Sprintf("be quick %d", len(at)), By: "terminal"}
+				if len(at) > 1 {
+					answer.Approve = yes()
+				}
+				return answer, nil
 			})
 			want(t, b.start(agent.Input{Text: "go"}), "completed", "")
+			for i, n := range at { // the words that come with a yes are for the model
+				last := b.model.requests[n].Messages
+				if words := fmt.Sprintf("be quick %d", i+1); !strings.Contains(string(last[len(last)-1].Content), words) {
+					t.Errorf("request %d: got %s, want %q in it", n, last[len(last)-1].Content, words)
+				}
+			}
 			if fmt.Sprint(at) != "[2 4 6]" {
 				t.Errorf("asked after %v requests", at)
 			}

@@ -147,8 +147,12 @@ func (d *draft) closeQuestion(q api.QuestionOpened, answer Answer) {
 	})
 	if answer.Text != "" || len(answer.Images) > 0 {
 		row := d.addRow(rows.Say(d.agent.stamp(), "user_feedback", answer.Text, nonNil(answer.Images)))
-		if len(answer.Images) > 0 {
-			d.queueShown(row, Input{Images: answer.Images})
+		words := Input{Images: answer.Images}
+		if (q.Kind == KindLimit || q.Kind == KindDamage) && isYes(answer.Approve) { // no call brings the text to the model
+			words.Text = answer.Text
+		}
+		if words.Given() {
+			d.queueShown(row, words)
 		}
 	}
 }
@@ -161,8 +165,9 @@ func Consent(q api.QuestionOpened, words string) (Answer, bool) {
 }
 
 // inputAnswer reads the words of a resume as an answer; false when they are none. Words that are neither yes nor no
-// refuse an approval and give the model the reason: silence and doubt are never consent. "Yes" without words answers an
-// approval only: a question of the model needs words, and a damaged journal needs a person who knows of it.
+// refuse an approval and give the model the reason: silence and doubt are never consent. At a limit they are for the
+// model, and giving them means to continue. "Yes" without words answers an approval or a limit only: a question of the
+// model needs words, and a damaged journal needs a person who knows of it.
 func inputAnswer(q api.QuestionOpened, in Input) (Answer, bool) {
 	if in.Answer != nil {
 		return *in.Answer, in.Question == q.Question
@@ -182,6 +187,8 @@ func inputAnswer(q api.QuestionOpened, in Input) (Answer, bool) {
 		answer.Text = ""
 	case "":
 		yes = in.Yes
+	default:
+		yes = q.Kind == KindLimit
 	}
 	answer.Approve = &yes
 	return answer, true

@@ -297,7 +297,12 @@ func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Ru
 		answered = a.answerWithInput(d, *q, &in)
 	}
 	if in.Text != "" || len(in.Images) > 0 {
-		pending = append(pending, d.queueInput(in))
+		d.queueInput(in)
+	}
+	for _, e := range d.events {
+		if words, is := e.(task.InputQueued); is {
+			pending = append(pending, words)
+		}
 	}
 	// A completed task continues when the person wants that. One that was killed before its end was shown has nothing
 	// to continue with: it completes.
@@ -400,12 +405,6 @@ func (a *Agent) answerWithInput(d *draft, q api.QuestionOpened, in *Input) bool 
 	answer, ok := inputAnswer(q, *in)
 	if !ok {
 		return false
-	}
-	// Words are for the model, and giving them means to continue.
-	if q.Kind == KindLimit && answer.Text != "" && (in.Answer == nil || *answer.Approve) {
-		d.closeQuestion(q, Answer{Approve: new(true), By: answer.By, Input: answer.Input})
-		in.Text, in.Images, in.Answer = answer.Text, answer.Images, nil
-		return true
 	}
 	a.loop.halt = q.Kind == KindLimit && !*answer.Approve
 	if answer.Always {
@@ -514,10 +513,17 @@ func (a *Agent) checkAskLimits(ctx context.Context) (*Outcome, error) {
 	d := a.draft()
 	q := a.limitQuestion(d, row, requests, micros)
 	answer, out, err := a.ask(ctx, d, q, nil)
-	if out == nil && err == nil && !isYes(answer.Approve) {
-		out = refusedLimit()
+	switch {
+	case out != nil || err != nil:
+		return out, err
+	case !isYes(answer.Approve):
+		return refusedLimit(), nil
 	}
-	return out, err
+	d = a.draft()
+	if queued := a.queuedInputs(); len(queued) > 0 {
+		d.addUserTurn(nil, d.takeInputs(ctx, queued))
+	}
+	return nil, d.commit(ctx)
 }
 
 func refusedLimit() *Outcome {

@@ -31,15 +31,13 @@ import (
 const continueText = "The user has seen this and wants you to go on."
 
 // queueInput shows the person's words and keeps them for the next user turn.
-func (d *draft) queueInput(in Input) task.InputQueued {
-	return d.queueShown(d.addRow(rows.Say(d.agent.stamp(), "user_feedback", in.Text, nonNil(in.Images))), in)
+func (d *draft) queueInput(in Input) {
+	d.queueShown(d.addRow(rows.Say(d.agent.stamp(), "user_feedback", in.Text, nonNil(in.Images))), in)
 }
 
 // queueShown keeps what a row shows for the next user turn.
-func (d *draft) queueShown(row uint64, in Input) task.InputQueued {
-	item := task.InputQueued{Input: fmt.Sprintf("%s.%d", d.agent.Task.RunID, row), Text: in.Text, Images: in.Images}
-	d.Put(item)
-	return item
+func (d *draft) queueShown(row uint64, in Input) {
+	d.Put(task.InputQueued{Input: fmt.Sprintf("%s.%d", d.agent.Task.RunID, row), Text: in.Text, Images: in.Images})
 }
 
 // queuedInputs returns the task's queue, with what others added to it since. When the queue cannot be read now, the
