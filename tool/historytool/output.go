@@ -189,9 +189,10 @@ func (p *outputPlan) find(ctx context.Context) (string, error) {
 			continue
 		}
 		total++
+		line = fmt.Sprintf("%5d | %s", number, line)
 		if full = full || size+len(line) > int(p.limit) && len(shown) > 0; !full {
-			size += len(line)
-			shown = append(shown, fmt.Sprintf("%5d | %s", number, line))
+			size += len(line) + 1
+			shown = append(shown, line)
 		}
 	}
 	head := fmt.Sprintf("[Command Output: %s] (search: %q)\n", p.id, p.search)

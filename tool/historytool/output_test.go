@@ -149,7 +149,7 @@ func TestLargeOutputs(t *testing.T) {
 		t.Errorf("%d bytes: %.200q", len(r.Text), r.Text)
 	}
 	_, r = call(t, ReadOutput(), env, `{"artifact_id":"cmd-1.txt","search":"x$","limit":1000}`)
-	if len(r.Text) > 2000 || !strings.Contains(r.Text, "Total matches: 41944 | Showing first 10") {
+	if len(r.Text) > 2000 || !strings.Contains(r.Text, "Total matches: 41944 | Showing first 9") {
 		t.Errorf("%d bytes: %.200q", len(r.Text), r.Text)
 	}
 	_, r = call(t, ReadOutput(), kept(strings.Repeat("y", 1<<20)+"\nfound"), `{"artifact_id":"cmd-1.txt","search":"found|yy"}`)
@@ -164,6 +164,10 @@ func TestLargeOutputs(t *testing.T) {
 	}
 	if _, err := p.Run(ctx, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("a search goes on: %v", err)
+	}
+	_, r = call(t, ReadOutput(), kept(strings.Repeat("\n", 1<<20)), `{"artifact_id":"cmd-1.txt","search":"^$"}`)
+	if len(r.Text) > Piece+200 {
+		t.Errorf("a search for empty lines: got %d bytes, want at most %d", len(r.Text), Piece)
 	}
 }
 
