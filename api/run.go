@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/money"
 )
 
@@ -362,9 +363,13 @@ type QuestionOpened struct {
 	Always  string `json:"always,omitempty"`  // a description of what an answer "always" allows; "" = only this call
 }
 
+// hookReason matches the line of a question's text with a hook's reason, which the hook may word anew each time.
+var hookReason = lazyregexp.New(`(\nthe user's hook [^:\n]*:)[^\n]*`)
+
 // Same reports whether a user who agrees to q would agree to the same thing as with other.
 func (q QuestionOpened) Same(other QuestionOpened) bool {
-	return q.Call == other.Call && q.Text == other.Text && q.Diff == other.Diff && q.Command == other.Command && q.Dir == other.Dir
+	text, same := hookReason().ReplaceAllString(q.Text, "$1"), hookReason().ReplaceAllString(other.Text, "$1")
+	return q.Call == other.Call && text == same && q.Diff == other.Diff && q.Command == other.Command && q.Dir == other.Dir
 }
 
 // EventType returns the type of the event that opens the question.

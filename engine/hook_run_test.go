@@ -83,6 +83,14 @@ func TestHooksAreOnlyStricter(t *testing.T) {
 		!strings.Contains(shown, "the user's hook sure: is it sure?") || strings.Contains(shown, `"always":"`) {
 		t.Errorf("got %+v and %s, want a question with the reason and without always", out, shown)
 	}
+	// The answer counts although the hook words its reason anew when the next run asks it again.
+	ask.Command = `echo '{"decision":"ask","reason":"at '$(date +%s%N)'"}'`
+	b = newBench(t)
+	b.engine = engine.New(b.store, engine.Options{Config: setup.Config{Keys: map[string]string{}, Hooks: []setup.Hook{ask}}})
+	run, _, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Provider: "script", Model: b.script(writeTwice), Approve: "all"}})
+	if _, out, _ = b.run(engine.Request{Task: run.TaskID, Text: "yes"}); out.State != "completed" {
+		t.Errorf("got %+v, want a run that goes on after the yes", out)
+	}
 	_, out, _, _ = hooked(t, writeTwice, setup.Choice{Approve: "all"}, setup.Hook{Name: "gate", On: "run_start", Command: "echo closed >&2; exit 2"})
 	if out.State != "denied" || out.Reason != "the hook gate: closed" {
 		t.Errorf("got %+v, want a denied run", out)
