@@ -257,7 +257,7 @@ func (h Hook) answer(exit int, out, complaints string) Answer {
 		return Answer{Feedback: []string{fmt.Sprintf("[The user's hook %s: %s]", h.Name, reason)}}
 	case exit != 0:
 		return h.failed(fmt.Sprintf("exit code %d: %s", exit, reason))
-	case !before || !strings.HasPrefix(strings.TrimSpace(out), "{"):
+	case !before || !strings.HasPrefix(strings.TrimSpace(out), "{") && !strings.Contains(out, `"decision"`):
 		return Answer{}
 	}
 	var said struct{ Decision, Reason string }

@@ -55,6 +55,7 @@ func TestAnswers(t *testing.T) {
 		"JSON without one":    {`echo '{"note":1}'`, Answer{}},
 		"JSON allow":          {`echo '{"decision":"allow"}'`, warn(`its decision "allow" means nothing here; a hook denies, asks about a call, and permits nothing`)},
 		"broken JSON":         {`echo '{"decision":'`, warn("its answer is no JSON: unexpected end of JSON input")},
+		"JSON behind words":   {`echo checking; echo '{"decision":"deny"}'`, warn("its answer is no JSON: invalid character 'c' looking for beginning of value")},
 		"another code":        {"echo oops >&2; exit 1", warn("exit code 1: oops")},
 		"no such program":     {"exec /no/such/program 2>/dev/null", warn("exit code 127: it gave no reason")},
 		"code 2 without JSON": {`echo '{"decision":"ask"}'; echo hard >&2; exit 2`, deny("hard")},
