@@ -257,7 +257,11 @@ func TestACancelAtTheEndOfARunIsOfTheNextOne(t *testing.T) {
 		close(next.after.settled)
 	}
 	e.ending = map[string]*Run{over.ID: over}
-	info, ok, err := e.cancelRun(t.Context(), ref)
+	if _, _, err := e.cancelRun(t.Context(), ref, over.ID); !errors.Is(err, ErrNoRun) || isClosed(next.after.settled) {
+		t.Errorf("a cancel of the one at its end: got %v, next one cancelled %v, want ErrNoRun: its journal lacks it",
+			err, isClosed(next.after.settled))
+	}
+	info, ok, err := e.cancelRun(t.Context(), ref, "")
 	if err != nil || !ok || info.ID != "r" || info.State != "cancelled" {
 		t.Errorf(`got %+v %v %v, want no error and ok and info.ID = "r" and info.State = "cancelled"`, info, ok, err)
 	}

@@ -76,11 +76,11 @@ func TestOpenQuestionsAreListedHoweverTheRunEnded(t *testing.T) {
 	waits := b.submit(b.ask(asksWhich))
 	b.waitForState(waits.ID, "waiting")
 	q := b.asked(waits.Ref.ID)
-	if _, err := b.engine.CancelTask(t.Context(), waits.Ref.ID); err != nil {
+	if _, err := b.engine.CancelTask(t.Context(), waits.Ref.ID, ""); err != nil {
 		t.Fatal(err)
 	}
 	parked, p := b.releasedWaiting()
-	if _, err := b.engine.CancelTask(t.Context(), parked.Ref.ID); err != nil {
+	if _, err := b.engine.CancelTask(t.Context(), parked.Ref.ID, ""); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {

@@ -161,15 +161,15 @@ func (e *Engine) listTasks(ctx context.Context, statuses ...string) (store.Listi
 	return e.store.List(ctx, store.Filter{Statuses: statuses, Logged: true})
 }
 
-// CancelTask stops the run of a task that works in this process, waits in its queue or waits for an answer. It returns
-// when the run has ended: within two seconds, saved, with no process left. A run that ended before stays as it is, and
-// is returned.
-func (e *Engine) CancelTask(ctx context.Context, ref string) (RunInfo, error) {
+// CancelTask stops the run of a task that works in this process, waits in its queue or waits for an answer; with only,
+// it stops no run but the one of that id. It returns when the run has ended: within two seconds, saved, with no process
+// left. A run that ended before stays as it is, and is returned.
+func (e *Engine) CancelTask(ctx context.Context, ref, only string) (RunInfo, error) {
 	at, err := e.store.FindLatest(ctx, ref)
 	if err != nil {
 		return RunInfo{}, err
 	}
-	if info, ok, err := e.cancelRun(ctx, at); ok {
+	if info, ok, err := e.cancelRun(ctx, at, only); ok {
 		return info, err
 	}
 	done, err := e.scheduler.LockTask(ctx, keyOf(at))
@@ -177,10 +177,9 @@ func (e *Engine) CancelTask(ctx context.Context, ref string) (RunInfo, error) {
 		return RunInfo{}, err
 	}
 	defer done()
-	if info, ok, err := e.cancelRun(ctx, at); ok { // it began before the lock was free
+	if info, ok, err := e.cancelRun(ctx, at, only); ok { // it began before the lock was free
 		return info, err
 	}
-	e.scheduler.Dequeue(keyOf(at))
 	runs, err := e.runsOf(ctx, at)
 	if err != nil {
 		return RunInfo{}, err
@@ -189,6 +188,10 @@ func (e *Engine) CancelTask(ctx context.Context, ref string) (RunInfo, error) {
 		return RunInfo{}, fmt.Errorf("task %s: %w", at.ID, ErrNoRun)
 	}
 	newest := runs[0]
+	if only != "" && newest.ID != only {
+		return e.infoOf(ctx, at, only) // another run followed
+	}
+	e.scheduler.Dequeue(keyOf(at))
 	if newest.Outcome != "" {
 		return newest, nil
 	}
@@ -205,10 +208,10 @@ func (e *Engine) CancelTask(ctx context.Context, ref string) (RunInfo, error) {
 }
 
 // cancelRun stops the run of a task that works in this process, and the one that follows when the first was at its end
-// already; false when there is none.
-func (e *Engine) cancelRun(ctx context.Context, ref store.Ref) (RunInfo, bool, error) {
+// already; with only, it stops no run but the one of that id. false when there is none.
+func (e *Engine) cancelRun(ctx context.Context, ref store.Ref, only string) (RunInfo, bool, error) {
 	run := e.working(keyOf(ref))
-	if run == nil {
+	if run == nil || only != "" && run.ID != only {
 		return RunInfo{}, false, nil
 	}
 	for {
@@ -216,7 +219,7 @@ func (e *Engine) cancelRun(ctx context.Context, ref store.Ref) (RunInfo, bool, e
 		if err := run.settle(ctx); err != nil {
 			return RunInfo{}, true, err
 		}
-		if run.after.next == nil || keyOf(run.after.next.task.Ref) != keyOf(run.task.Ref) {
+		if only != "" || run.after.next == nil || keyOf(run.after.next.task.Ref) != keyOf(run.task.Ref) {
 			break
 		}
 		run = run.after.next // for an input that came at the last moment

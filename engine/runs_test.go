@@ -111,7 +111,7 @@ func TestATaskIsCancelledWhateverItDoes(t *testing.T) {
 
 	for _, ticket := range []engine.Ticket{queued, works} {
 		begun := time.Now()
-		info, err := b.engine.CancelTask(t.Context(), ticket.Ref.ID)
+		info, err := b.engine.CancelTask(t.Context(), ticket.Ref.ID, "")
 		if err != nil || info.State != "cancelled" || info.ID != ticket.ID || info.Here {
 			t.Errorf("got %+v %v, want no error and info.State = \"cancelled\" and info.ID = ticket.ID and not info.Here",
 				info, err)
@@ -119,7 +119,7 @@ func TestATaskIsCancelledWhateverItDoes(t *testing.T) {
 		if took := time.Since(begun); took > time.Minute {
 			t.Errorf("it took %s", took)
 		}
-		again, err := b.engine.CancelTask(t.Context(), ticket.Ref.ID)
+		again, err := b.engine.CancelTask(t.Context(), ticket.Ref.ID, "")
 		if err != nil || again.ID != ticket.ID || again.State != "cancelled" {
 			t.Errorf("again: %+v %v", again, err)
 		}
@@ -127,7 +127,7 @@ func TestATaskIsCancelledWhateverItDoes(t *testing.T) {
 	parked := b.submit(asks)
 	b.waitForState(parked.ID, "waiting")
 	settledStatus(b, parked.Ref.ID)
-	if info, err := b.engine.CancelTask(t.Context(), parked.Ref.ID); err != nil || info.State != "cancelled" {
+	if info, err := b.engine.CancelTask(t.Context(), parked.Ref.ID, ""); err != nil || info.State != "cancelled" {
 		t.Errorf("one that was let go: %+v %v", info, err)
 	}
 	if running, waiting, left := b.engine.Load(); running+waiting+left != 0 {
@@ -143,8 +143,34 @@ func TestATaskIsCancelledWhateverItDoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.engine.CancelTask(t.Context(), ref.ID); !errors.Is(err, engine.ErrNoRun) {
+	if _, err := b.engine.CancelTask(t.Context(), ref.ID, ""); !errors.Is(err, engine.ErrNoRun) {
 		t.Errorf("a task that never ran: %v", err)
+	}
+}
+
+// A caller that cancels a run means that run, and not the one that the task has by then.
+func TestACancelOfARunStopsNoOther(t *testing.T) {
+	b := newLimitedBench(t, engine.Options{MaxRuns: 1})
+	first := b.submit(b.ask(completesAtOnce + asksWhich))
+	b.waitForState(first.ID, "completed")
+	blocks := b.ask(waitsForGo)
+	b.submit(blocks)
+	second := b.submit(engine.Request{Task: first.Ref.ID, Text: "again", Interactive: true})
+	for _, state := range []string{"queued", "waiting"} {
+		if got := b.waitForState(second.ID, state); got.State != state {
+			t.Fatalf("the next run: got %s, want %s", got.State, state)
+		}
+		got, err := b.engine.CancelTask(t.Context(), first.Ref.ID, first.ID)
+		if err != nil || got.ID != first.ID || got.State != "completed" {
+			t.Errorf("got %+v %v, want the first run, completed", got, err)
+		}
+		if now, err := b.engine.RunByID(t.Context(), second.ID); err != nil || now.State != state {
+			t.Errorf("the next run: got %s %v, want %s", now.State, err, state)
+		}
+		touch(t, blocks.Workspace, "go")
+	}
+	if got, err := b.engine.CancelTask(t.Context(), first.Ref.ID, second.ID); err != nil || got.State != "cancelled" {
+		t.Errorf("its own cancel: got %+v %v, want it cancelled", got, err)
 	}
 }
 
@@ -155,7 +181,7 @@ func TestCancellingATaskStopsItsSubtask(t *testing.T) {
 	b.waitForState(ticket.ID, "waiting")
 	child := b.onlyChild(ticket.Ref.ID).ID
 	b.asked(child)
-	info, err := b.engine.CancelTask(t.Context(), ticket.Ref.ID)
+	info, err := b.engine.CancelTask(t.Context(), ticket.Ref.ID, "")
 	if err != nil || info.State != "cancelled" {
 		t.Fatalf("got %+v %v, want no error and info.State = \"cancelled\"", info, err)
 	}

@@ -43,7 +43,7 @@ func TestTheWordsThatWaitAreBounded(t *testing.T) {
 		}
 	}
 	for _, id := range []string{queued.Ref.ID, works.Ref.ID} {
-		if _, err := b.engine.CancelTask(t.Context(), id); err != nil {
+		if _, err := b.engine.CancelTask(t.Context(), id, ""); err != nil {
 			t.Error(err)
 		}
 	}

@@ -418,7 +418,7 @@ func TestARunningTaskIsNotMoved(t *testing.T) {
 	if f := did[api.ForkResult](w, 201, w.path("/forks"), `{}`); f.ID == "" {
 		t.Error("a running task has no fork")
 	}
-	if got := fixture.Must[engine.RunInfo](t)(w.engine.CancelTask(context.Background(), w.id)); got.ID != run.ID {
+	if got := fixture.Must[engine.RunInfo](t)(w.engine.CancelTask(context.Background(), w.id, "")); got.ID != run.ID {
 		t.Errorf("cancelled %+v", got)
 	}
 }

@@ -356,7 +356,7 @@ func (s *Service) Settled(ctx context.Context, id string, patience time.Duration
 
 // Cancel stops the run of a task that works or waits in the queue. The task keeps everything up to then.
 func (s *Service) Cancel(ctx context.Context, id string) (api.Run, error) {
-	info, err := s.engine.CancelTask(ctx, id)
+	info, err := s.engine.CancelTask(ctx, id, "")
 	if errors.Is(err, engine.ErrNoRun) {
 		return api.Run{}, problem(http.StatusConflict, "run_not_active", "Nothing works on the task",
 			"the task neither runs nor waits in the queue", "GET /v1/tasks/"+url.PathEscape(id)+"/runs")
@@ -377,7 +377,7 @@ func (s *Service) CancelRun(ctx context.Context, c Call, id string) (api.Run, er
 		return api.Run{}, problem(http.StatusConflict, "run_not_active", "The run has ended", "its state is "+info.State,
 			"GET /v1/runs/"+url.PathEscape(info.ID)).About(info.Ref.ID)
 	}
-	done, err := s.engine.CancelTask(ctx, info.Ref.Source+":"+info.Ref.ID)
+	done, err := s.engine.CancelTask(ctx, info.Ref.Source+":"+info.Ref.ID, info.ID)
 	return report.RunOf(done), err
 }
 
