@@ -191,7 +191,6 @@ func (e *Engine) CancelTask(ctx context.Context, ref, only string) (RunInfo, err
 	if only != "" && newest.ID != only {
 		return e.infoOf(ctx, at, only) // another run followed
 	}
-	e.scheduler.Dequeue(keyOf(at))
 	if newest.Outcome != "" {
 		return newest, nil
 	}
@@ -204,6 +203,7 @@ func (e *Engine) CancelTask(ctx context.Context, ref, only string) (RunInfo, err
 	if err != nil {
 		return newest, err
 	}
+	e.scheduler.Dequeue(keyOf(at))
 	return e.infoOf(ctx, at, newest.ID)
 }
 

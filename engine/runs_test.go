@@ -174,6 +174,26 @@ func TestACancelOfARunStopsNoOther(t *testing.T) {
 	}
 }
 
+// A cancel that cannot be recorded leaves the run in the queue, which starts it.
+func TestACancelThatFailsLeavesTheRunInTheQueue(t *testing.T) {
+	b := newLimitedBench(t, engine.Options{MaxRuns: 1})
+	blocks := b.ask(waitsForGo)
+	b.submit(blocks)
+	queued := b.submit(b.ask(completesAtOnce))
+	held, err := b.store.Own(t.Context(), queued.Ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := b.engine.CancelTask(t.Context(), queued.Ref.ID, ""); err == nil {
+		t.Errorf("got %+v, want an error: the task is held", got)
+	}
+	if err := held.Task.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	touch(t, blocks.Workspace, "go")
+	b.waitForState(queued.ID, "completed")
+}
+
 // Who stops a task stops the subtask that it waits for.
 func TestCancellingATaskStopsItsSubtask(t *testing.T) {
 	b := newLimitedBench(t, engine.Options{})
