@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/fold"
@@ -75,8 +77,8 @@ func (e *Engine) runsOf(ctx context.Context, ref store.Ref) ([]RunInfo, error) {
 // activeStates are the states that AllRuns shows first.
 var activeStates = []string{"running", "waiting", "queued"}
 
-// AllRuns returns the newest runs of all tasks, one of each task: those that work, wait or are queued first, then in
-// the order in which their tasks were last written to. A cursor is a position in that order.
+// AllRuns returns the newest runs of all tasks, one of each task: those that work, wait or are queued first, and those
+// of the tasks with the newest messages before others. A cursor is a position in that order.
 func (e *Engine) AllRuns(ctx context.Context, f RunFilter) (runs []RunInfo, next string, err error) {
 	from := 0
 	if f.Cursor != "" {
@@ -113,47 +115,24 @@ func (e *Engine) AllRuns(ctx context.Context, f RunFilter) (runs []RunInfo, next
 
 // tasksInOrder returns the tasks that may have a run of that state, "" = any, in the order of AllRuns.
 func (e *Engine) tasksInOrder(ctx context.Context, state string) ([]store.Ref, error) {
-	var out []store.Ref
-	seen := map[string]bool{}
-	add := func(ref store.Ref) {
-		if !seen[ref.Log] {
-			seen[ref.Log] = true
-			out = append(out, ref)
-		}
-	}
-	statuses := append(slices.Clone(activeStates), "delegated")
-	active, err := e.listTasks(ctx, statuses...)
-	if err != nil {
-		return nil, err
-	}
-	for _, status := range statuses {
-		for i, t := range active.Items {
-			if t.Status == status {
-				add(active.Refs[i])
-			}
-		}
-	}
+	first := append(slices.Clone(activeStates), "delegated")
+	var only []string
 	if slices.Contains(activeStates, state) {
-		return out, nil
+		only = first
 	}
-	every, err := e.store.Refs(ctx)
+	list, err := e.listTasks(ctx, only...)
 	if err != nil {
 		return nil, err
 	}
-	recent, err := e.store.Recent(ctx, 0, len(every)+1)
-	if err != nil {
-		return nil, err
+	rank := func(i int) uint { return uint(slices.Index(first, list.Items[i].Status)) } // of the others: the highest
+	order := make([]int, len(list.Items))
+	for i := range order {
+		order[i] = i
 	}
-	byLog := make(map[string]store.Ref, len(every))
-	for _, ref := range every {
-		byLog[ref.Log] = ref
-	}
-	for _, r := range recent {
-		if ref, ok := byLog[r.Log]; ok {
-			add(ref)
-		}
-	}
-	return out, nil
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(list.Items[b].TS, list.Items[a].TS))
+	})
+	return api.Each(order, func(i int) store.Ref { return list.Refs[i] }), nil
 }
 
 // listTasks lists the tasks of those statuses that have a journal.

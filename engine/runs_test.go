@@ -10,9 +10,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
+	"github.com/roost-dev/roost/internal/testing/fixture"
+	"github.com/roost-dev/roost/internal/testing/pgtest"
+	"github.com/roost-dev/roost/journal/postgres"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/rootkey"
 )
 
 func TestRunsAreFoundByTheirNames(t *testing.T) {
@@ -145,6 +152,35 @@ func TestATaskIsCancelledWhateverItDoes(t *testing.T) {
 	}
 	if _, err := b.engine.CancelTask(t.Context(), ref.ID, ""); !errors.Is(err, engine.ErrNoRun) {
 		t.Errorf("a task that never ran: %v", err)
+	}
+}
+
+// The list of all runs is the same where the tasks are in a database: it also has runs that have ended.
+func TestAllRunsOfADatabase(t *testing.T) {
+	url := pgtest.Shared(t).Database(t)
+	fixture.NoError(t, database.Migrate(t.Context(), url))
+	db := fixture.Must[*database.DB](t)(database.Open(t.Context(), url))
+	j := postgres.Open(t.Context(), db, postgres.Options{})
+	t.Cleanup(func() { j.Close(); db.Close() })
+	b := newBench(t)
+	fixture.NoError(t, b.engine.Close(t.Context()))
+	keys := fixture.Must[*rootkey.Ring](t)(rootkey.Join(t.Context(), db, filepath.Join(b.root, "group-key.json")))
+	b.store = fixture.Must[*store.Store](t)(store.Open(store.Options{Root: b.root, Shared: j, Keys: keys, Program: "test"}))
+	b.engine = engine.New(b.store, engine.Options{Config: setup.Config{Keys: map[string]string{}}})
+	var want []string
+	for range 3 {
+		one := b.submit(b.ask(completesAtOnce))
+		b.waitForState(one.ID, "completed")
+		want = append([]string{one.ID}, want...)
+	}
+	asks := b.submit(b.ask(asksWhich))
+	b.waitForState(asks.ID, "waiting")
+	again := b.submit(engine.Request{Task: fixture.Must[engine.RunInfo](t)(b.engine.RunByID(t.Context(), want[2])).Ref.ID, Text: "again", Interactive: true})
+	b.waitForState(again.ID, "completed")
+	want = []string{asks.ID, again.ID, want[0], want[1]}
+	all, _, err := b.engine.AllRuns(t.Context(), engine.RunFilter{})
+	if got := api.Each(all, func(r engine.RunInfo) string { return r.ID }); err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %q %v, want %q", got, err, want)
 	}
 }
 
