@@ -135,23 +135,27 @@ func (e *Engine) Amend(ctx context.Context, ref store.Ref, r Request, check func
 	if err != nil {
 		return ref, err
 	}
-	_, _, err = e.prepareSettings(view.State.Settings, r) // a refusal must leave no trace
+	_, _, err = e.prepareSettings(view.State.NextSettings(), r) // a refusal must leave no trace
 	if err = errors.Join(err, view.Close()); err != nil {
 		return ref, err
 	}
 	err = e.changeIdle(ctx, ref, func(t *store.Task) error {
 		ref = t.Ref
-		was := t.State().Settings
 		if check != nil {
-			if err := check(was); err != nil {
+			if err := check(t.State().Settings); err != nil {
 				return err
 			}
 		}
+		was := t.State().NextSettings()
 		now, _, err := e.prepareSettings(was, r)
 		if err != nil || reflect.DeepEqual(was, now) {
 			return err
 		}
-		return t.Commit(ctx, task.Changed{Settings: &now})
+		change := []task.Event{task.Changed{Settings: &now}}
+		if run := t.State().Run; run.Waits() {
+			change = append(change, task.RunQueued{Run: run.ID, Settings: now})
+		}
+		return t.Commit(ctx, change...)
 	})
 	return ref, err
 }
@@ -260,7 +264,7 @@ func (e *Engine) reader(ctx context.Context, r Request) (a *agent.Agent, id stri
 			err = errors.Join(err, v.Close())
 		}
 	}()
-	has := v.State.Settings
+	has := v.State.NextSettings()
 	if untrusted, err := e.checkTrust(ctx, ref, v.State, r); err != nil {
 		return nil, "", nil, err
 	} else if untrusted != nil { // no key may be sent to an address that came with it

@@ -51,7 +51,7 @@ func (e *Engine) PlanResume(ctx context.Context, r Request) (p ResumePlan, err e
 	}
 	defer func() { err = errors.Join(err, view.Close()) }()
 	p.First = view.Log == nil
-	has := view.State.Settings
+	has := view.State.NextSettings()
 	untrusted, err := e.checkTrust(ctx, p.Ref, view.State, r)
 	if err != nil {
 		return p, err

@@ -43,10 +43,7 @@ func (e *Engine) prepare(ctx context.Context, r Request) (run *Run, err error) {
 	if err := requireInput(view.State, r); err != nil {
 		return nil, errors.Join(err, view.Close())
 	}
-	has := view.State.Settings
-	if queued := view.State.Run; queued.Waits() && queued.ID == r.RunID {
-		has = queued.Settings // it was settled when it was queued
-	}
+	has := view.State.NextSettings()
 	made, err := e.cloneWorkspace(ctx, ref, view.State, &has, r)
 	if err != nil {
 		return nil, errors.Join(err, view.Close())

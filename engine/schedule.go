@@ -140,11 +140,8 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 		lost := 0
 		var settings task.Settings
 		err := e.withRuns(ctx, ref, func(s *task.State) {
-			settings = s.Settings
+			settings = s.NextSettings()
 			if s.Run != nil {
-				if s.Run.Waits() {
-					settings = s.Run.Settings // it was settled when it was queued
-				}
 				run = e.currentRun(ctx, ref, s, *s.Run)
 			}
 			for _, r := range slices.Backward(s.Runs.All) {

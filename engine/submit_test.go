@@ -7,11 +7,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/store"
@@ -285,6 +288,38 @@ func TestAQueuedRunKeepsItsSettings(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(b.workspace, "ran.txt")); err != nil {
 		t.Errorf("the command was not run: %v", err)
+	}
+}
+
+// Settings that change while a run waits in the queue hold for that run: those of a patch, and those of a request that
+// continues a run of an earlier process.
+func TestAQueuedRunTakesNewSettings(t *testing.T) {
+	b := newLimitedBench(t, engine.Options{MaxRuns: 1})
+	busy := b.ask(waitsForGo)
+	b.submit(busy)
+	r := b.ask(completesAtOnce)
+	r.Mode = "ask"
+	queued := b.submit(r)
+	amended := setup.Choice{Approve: "read", Limits: &api.RunLimits{MaxTurns: 4}}
+	if _, err := b.engine.Amend(t.Context(), queued.Ref, engine.Request{Choice: amended}, nil); err != nil {
+		t.Fatal(err)
+	}
+	b.engine.Refuse()
+	touch(t, busy.Workspace, "go")
+	b.restart(engine.Options{MaxRuns: 1})
+	busy = b.ask(waitsForGo)
+	b.submit(busy)
+	again := b.submit(engine.Request{Task: queued.Ref.ID, Choice: setup.Choice{DenyTools: []string{"web"}}, Interactive: true})
+	if again.ID != queued.ID || again.State != "queued" {
+		t.Fatalf("got %+v, want the run %s, queued", again, queued.ID)
+	}
+	touch(t, busy.Workspace, "go")
+	got := b.waitForState(queued.ID, "completed").Settings
+	if got.Approve != "read" || got.Limits.MaxTurns != 4 || got.Mode != "ask" || !slices.Equal(got.DenyTools, []string{"web"}) {
+		t.Errorf("got %+v, want approve read, 4 turns, mode ask and the tool web denied", got)
+	}
+	if now := b.settings(queued.Ref.ID); !reflect.DeepEqual(now, got) {
+		t.Errorf("of the task: got %+v, want those of the run: %+v", now, got)
 	}
 }
 

@@ -18,7 +18,7 @@
 //	task.forked           a task begins here with the history of another one, whose log its own log begins with
 //	task.received         what precedes it came from elsewhere: it ends all that was open
 //	epoch.opened          a new owner; the journal's own event
-//	run.queued            a run will begin when a slot is free
+//	run.queued            a run will begin when a slot is free; again for a run that waits: its new settings
 //	run.started           a run begins, with its settings and the HEAD of the workspace's repository
 //	run.waiting           a run needs an answer to a question of its own or of a subtask
 //	run.ended             completed, failed, cancelled, interrupted, limit or denied, and the reason

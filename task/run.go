@@ -148,6 +148,14 @@ func (r *Run) inherit(before *Run) {
 // Waits reports whether the run is still in the queue.
 func (r *Run) Waits() bool { return r != nil && r.Queued != 0 && r.Started == 0 && r.Outcome == "" }
 
+// NextSettings returns the settings that the next run begins with: those that a run was queued with, or the task's.
+func (s *State) NextSettings() Settings {
+	if s.Run.Waits() {
+		return s.Run.Settings
+	}
+	return s.Settings
+}
+
 // Rests reports whether the run waits for an answer, and will continue with it.
 func (r *Run) Rests() bool { return r != nil && r.Outcome == "" && r.Waiting != "" }
 
@@ -244,10 +252,15 @@ func (s *State) begin(e RunStarted, at int64) {
 	s.addRun(run)
 }
 
-// queueRun records a run that waits for a slot.
+// queueRun records a run that waits for a slot. One that waits already gets the new settings, and keeps its place.
 func (s *State) queueRun(e RunQueued, at int64) {
-	if s.Runs.Find(e.Run) != nil {
-		return // it may have started
+	if known := s.Runs.Find(e.Run); known != nil {
+		if known == s.Run && known.Waits() {
+			run := *known
+			run.Settings, run.Yes = e.Settings, run.Yes || e.Yes
+			s.replaceNewest(&run)
+		}
+		return
 	}
 	run := &Run{ID: e.Run, Settings: e.Settings, Queued: at, Yes: e.Yes, After: "none", Before: s.last}
 	run.inherit(s.Run)
