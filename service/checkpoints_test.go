@@ -1,16 +1,23 @@
 package service
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
+	"path/filepath"
 	"syscall"
 	"testing"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/checkpoints"
+	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/internal/testing/fixture"
+	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/store"
 )
 
 // The plan of a dry run accepts only a restore that does the same.
@@ -62,5 +69,26 @@ func TestAFailedRestoreHasOneProblem(t *testing.T) {
 		if p.Status != tt.status || p.Code != tt.code || p.Detail != tt.detail {
 			t.Errorf("%s: got %d %s %q, want %d %s %q", tt.name, p.Status, p.Code, p.Detail, tt.status, tt.code, tt.detail)
 		}
+	}
+}
+
+// A run on a task keeps no other task of the same id, in another source, from being changed.
+func TestARunKeepsItsOwnTaskBusy(t *testing.T) {
+	id := "0199aaaa-0000-8000-8000-0000000000c1"
+	storage, _ := storetest.RooStorage(t, id)
+	st := storetest.Open(t, filepath.Join(t.TempDir(), "root"), storage)
+	refs := fixture.Must[[]store.Ref](t)(st.Refs(t.Context()))
+	e := engine.New(st, engine.Options{Config: setup.Config{Keys: map[string]string{}}})
+	defer func() { fixture.NoError(t, e.Close(context.Background())) }()
+	s := New(st, e, Options{})
+	storetest.Write(t, storage, "script.yaml", "- tools: [{name: execute_command, input: {command: \"sleep 600\"}}]\n")
+	fixture.Must[engine.Ticket](t)(e.Submit(t.Context(), engine.Request{NewTask: id, Text: "go", Choice: setup.Choice{
+		Workspace: t.TempDir(), Provider: "script", Model: filepath.Join(storage, "script.yaml"), Approve: "all"}}))
+	if _, err := s.idle(t.Context(), refs[0].Source+":"+id); err != nil {
+		t.Errorf("the task of %s: got %v, want no error", refs[0].Source, err)
+	}
+	var p *api.Problem
+	if _, err := s.idle(t.Context(), store.OwnSource+":"+id); !errors.As(err, &p) || p.Code != "task_busy" {
+		t.Errorf("the task of the run: got %v, want task_busy", err)
 	}
 }

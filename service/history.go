@@ -30,13 +30,9 @@ func (s *Service) idle(ctx context.Context, id string) (store.Ref, error) {
 	if err != nil {
 		return ref, err
 	}
-	here := s.store.Latest(ctx, ref)
-	for _, run := range s.engine.Runs() {
-		if run.TaskID == here.ID && here.Own || run.TaskID == ref.ID {
-			return ref, problem(http.StatusConflict, "task_busy", "A run works on the task",
-				"run "+run.ID+" works on the task: its histories and files cannot be changed until the run ends",
-				"POST /v1/tasks/"+ref.ID+"/cancel").Later("").About(ref.ID)
-		}
+	if free, err := s.engine.WaitForRelease(ctx, Task{s, ref}.Name()); err != nil || !free {
+		return ref, cmp.Or[error](err, problem(http.StatusConflict, "task_busy", "A run works on the task",
+			"its histories and files cannot be changed until the run ends", "POST /v1/tasks/"+ref.ID+"/cancel").Later("").About(ref.ID))
 	}
 	return ref, nil
 }
