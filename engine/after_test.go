@@ -67,3 +67,22 @@ func TestAnInterruptedRunsLimitOfTheDayHoldsForTheNextOne(t *testing.T) {
 		t.Errorf("got the code %q after %d requests, want cost_day after 1", got.Code, len(server.Requests()))
 	}
 }
+
+// The run that a message begins in the place of another one keeps nothing of files either.
+func TestAnInterruptedRunWithoutCheckpointsIsFollowedByAnother(t *testing.T) {
+	b := newLimitedBench(t, engine.Options{})
+	r := b.ask(`
+- tools: [{name: execute_command, input: {command: "touch here; sleep 600"}}]
+- tools: [{name: write_to_file, input: {path: a.txt, content: "a"}}]
+- tools: [{name: attempt_completion, input: {result: done}}]
+`)
+	r.NoCheckpoints = true
+	ticket := b.submit(r)
+	waitForFile(t, filepath.Join(r.Workspace, "here"))
+	sent := b.send(ticket.Ref.ID, engine.Message{Text: "stop", Delivery: "interrupt", By: "test", Request: engine.Request{Interactive: true}})
+	b.waitForState(sent.Run, "completed")
+	list, err := b.engine.Checkpoints().List(t.Context(), ticket.Ref.ID)
+	if err != nil || len(list.Checkpoints) != 0 {
+		t.Errorf("got %+v %v, want no checkpoint", list, err)
+	}
+}
