@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"errors"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -33,6 +34,24 @@ func TestAnswersAreTakenWhileRunsAreRefused(t *testing.T) {
 		t.Errorf("got %+v, want got.Run.ID = ticket.ID", got.Run)
 	}
 	b.waitForState(ticket.ID, "completed")
+}
+
+// While an engine refuses runs, no message stops a run: the one that would take the message could not begin.
+func TestNoRunIsInterruptedWhileRunsAreRefused(t *testing.T) {
+	b := newLimitedBench(t, engine.Options{})
+	r := b.ask(waitsForGo)
+	works := b.submit(r)
+	waitForFile(t, filepath.Join(r.Workspace, "here"))
+	b.engine.Refuse()
+	m := engine.Message{Text: "stop that", Delivery: "interrupt", Request: engine.Request{Interactive: true}}
+	if sent, err := b.engine.Send(t.Context(), works.Ref.ID, m); !errors.Is(err, engine.ErrDraining) {
+		t.Errorf("got %+v %v, want ErrDraining", sent, err)
+	}
+	if left, err := b.engine.Inputs(t.Context(), works.Ref.ID); err != nil || len(left) != 0 {
+		t.Errorf("got %+v %v, want an empty queue", left, err)
+	}
+	touch(t, r.Workspace, "go")
+	b.waitForState(works.ID, "completed")
 }
 
 // Who says stop to a question whose run let its task go has it as it was: stopped, saved, and

@@ -82,6 +82,9 @@ func (e *Engine) send(ctx context.Context, ref store.Ref, m Message) (Sent, erro
 	if n := len(run.task.Inputs()); n >= maxInputs {
 		return sent, fmt.Errorf("send a message to task %s: %d wait already: %w", ref.ID, n, ErrQueueFull)
 	}
+	if err := e.admits(); err != nil && m.Delivery == "interrupt" { // no run could follow the one that the message stops
+		return sent, err
+	}
 	err := run.Enqueue(ctx, task.InputQueued{Input: m.ID, Text: m.Text, Images: m.Images, By: m.By})
 	if err != nil {
 		return sent, err
@@ -100,9 +103,6 @@ func (e *Engine) send(ctx context.Context, ref store.Ref, m Message) (Sent, erro
 			sent.Run = next.ID // it has the message, and may have ended already
 		}
 		return sent, nil
-	}
-	if err := e.admits(); err != nil {
-		return sent, err
 	}
 	next, was := m.request(ref), run.req
 	next.MaxDayMicros, next.StandIn = cmp.Or(next.MaxDayMicros, was.MaxDayMicros), cmp.Or(next.StandIn, was.StandIn)
