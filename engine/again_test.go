@@ -3,6 +3,7 @@
 package engine_test
 
 import (
+	"context"
 	"path/filepath"
 	"testing"
 	"time"
@@ -72,5 +73,33 @@ func TestLateWordsKeepTheModeOfTheTask(t *testing.T) {
 	b.lateWords("one more thing", end)
 	if got := b.settings(ticket.Ref.ID).Mode; got != "code" {
 		t.Errorf("got the mode %q, want code", got)
+	}
+}
+
+// Late words that come while the process starts no more runs are for a queued run, which the next process starts.
+func TestLateWordsDuringADrain(t *testing.T) {
+	b, end := heldAtItsEnd(t)
+	ticket := b.submit(b.ask(completesAtOnce + completesAtOnce))
+	b.waitForState(ticket.ID, "completed")
+	sent := task.InputQueued{Input: "m", Text: "one more thing", By: "test"}
+	if err := b.engine.Runs()[0].Enqueue(t.Context(), sent); err != nil {
+		t.Fatal(err)
+	}
+	b.engine.Refuse()
+	end()
+	if err := b.engine.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.restart(engine.Options{})
+	if err := b.engine.Recover(context.Background(), engine.RecoverOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	runs, err := b.engine.RunsOf(t.Context(), ticket.Ref.ID)
+	if err != nil || len(runs) != 2 {
+		t.Fatalf("got %+v %v, want two runs", runs, err)
+	}
+	b.waitForState(runs[0].ID, "completed")
+	if s := b.state(ticket.Ref.ID); rowsOf(s, "say:user_feedback", sent.Text) != 1 || len(s.Queue) != 0 {
+		t.Errorf("got %v with %d in the queue, want the words once and an empty queue", kinds(s), len(s.Queue))
 	}
 }

@@ -345,7 +345,16 @@ func (e *Engine) again(done *Run) bool {
 	if done.life.outcome.State != "completed" || done.life.outcome.Err != nil || !slices.ContainsFunc(done.task.State().Queue, fromDoor) {
 		return false
 	}
-	next, err := e.Start(context.WithoutCancel(done.life.ctx), done.req.toContinue(done.task.Ref, ""))
+	ctx, ref := context.WithoutCancel(done.life.ctx), done.task.Ref
+	next, err := e.Start(ctx, done.req.toContinue(ref, ""))
+	if errors.Is(err, ErrDraining) { // for Admit, or for the next process
+		id := runID(ref.ID)
+		if err = e.changeIdle(ctx, ref, func(t *store.Task) error {
+			return t.Commit(ctx, task.RunQueued{Run: id, Settings: t.State().Settings})
+		}); err == nil {
+			e.enqueue(ref, id, done.req)
+		}
+	}
 	if err != nil {
 		done.after.nextErr = fmt.Errorf("words came after the run had ended; they wait in the queue of task %s: %w", done.TaskID, err)
 	}
