@@ -37,21 +37,25 @@ func fileEvents(t *testing.T, events []events.Event) (out []task.FileChanged) {
 // when somebody changed it after that task, nobody is named.
 func TestWhichTaskChangedAFile(t *testing.T) {
 	reads := "- tools: [{name: read_file, input: {path: f}}]\n" + strings.Repeat("- tools: [{name: attempt_completion, input: {result: done}}]\n", 3)
+	folders := func(t *testing.T) *bench { return newBench(t) }
 	finish := "- tools: [{name: attempt_completion, input: {result: done}}]\n"
 	for _, tt := range []struct {
-		name, calls string
-		after       func(path string) error
-		named       bool
+		name  string
+		bench func(t *testing.T) *bench
+		calls string
+		after func(path string) error
+		named bool
 	}{
-		{"edited", `[{name: write_to_file, input: {path: f, content: "theirs\n"}}]`, nil, true},
-		{"by a command", `[{name: read_file, input: {path: f}}, {name: execute_command, input: {command: "echo theirs >f"}}]`, nil, true},
-		{"edited, and again by a person", `[{name: write_to_file, input: {path: f, content: "theirs\n"}}]`,
+		{"edited in a database", newSharedBench, `[{name: write_to_file, input: {path: f, content: "theirs\n"}}]`, nil, true},
+		{"edited", folders, `[{name: write_to_file, input: {path: f, content: "theirs\n"}}]`, nil, true},
+		{"by a command", folders, `[{name: read_file, input: {path: f}}, {name: execute_command, input: {command: "echo theirs >f"}}]`, nil, true},
+		{"edited, and again by a person", folders, `[{name: write_to_file, input: {path: f, content: "theirs\n"}}]`,
 			func(path string) error { return os.WriteFile(path, []byte("mine\n"), 0o644) }, false},
-		{"not at all", `[{name: read_file, input: {path: f}}]`,
+		{"not at all", folders, `[{name: read_file, input: {path: f}}]`,
 			func(path string) error { return os.WriteFile(path, []byte("mine\n"), 0o644) }, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBench(t)
+			b := tt.bench(t)
 			path := filepath.Join(b.workspace, "f")
 			if err := os.WriteFile(path, []byte("first\n"), 0o644); err != nil {
 				t.Fatal(err)

@@ -155,18 +155,25 @@ func TestATaskIsCancelledWhateverItDoes(t *testing.T) {
 	}
 }
 
-// The list of all runs is the same where the tasks are in a database: it also has runs that have ended.
-func TestAllRunsOfADatabase(t *testing.T) {
+// newSharedBench is a bench whose tasks are in a database.
+func newSharedBench(t *testing.T) *bench {
+	t.Helper()
 	url := pgtest.Shared(t).Database(t)
 	fixture.NoError(t, database.Migrate(t.Context(), url))
 	db := fixture.Must[*database.DB](t)(database.Open(t.Context(), url))
-	j := postgres.Open(t.Context(), db, postgres.Options{})
+	j := postgres.Open(context.Background(), db, postgres.Options{})
 	t.Cleanup(func() { j.Close(); db.Close() })
 	b := newBench(t)
 	fixture.NoError(t, b.engine.Close(t.Context()))
 	keys := fixture.Must[*rootkey.Ring](t)(rootkey.Join(t.Context(), db, filepath.Join(b.root, "group-key.json")))
 	b.store = fixture.Must[*store.Store](t)(store.Open(store.Options{Root: b.root, Shared: j, Keys: keys, Program: "test"}))
 	b.engine = engine.New(b.store, engine.Options{Config: setup.Config{Keys: map[string]string{}}})
+	return b
+}
+
+// The list of all runs is the same where the tasks are in a database: it also has runs that have ended.
+func TestAllRunsOfADatabase(t *testing.T) {
+	b := newSharedBench(t)
 	var want []string
 	for range 3 {
 		one := b.submit(b.ask(completesAtOnce))

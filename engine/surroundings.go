@@ -151,12 +151,13 @@ type otherTasks struct {
 
 // changed names the tasks that left files of the workspace in their present state.
 func (o otherTasks) changed(ctx context.Context, since int64, files map[string]string) map[string]string {
-	refs, err := o.engine.store.Recent(ctx, since, maxOtherTasks+1)
+	recent := api.TaskFilter{Since: since, Limit: maxOtherTasks + 1}
+	list, err := o.engine.store.List(ctx, store.Filter{TaskFilter: recent, Logged: true})
 	if err != nil {
 		return nil
 	}
 	out := map[string]string{}
-	for _, ref := range refs {
+	for _, ref := range list.Refs {
 		if ref.ID == o.self || ctx.Err() != nil || len(out) == len(files) {
 			continue
 		}

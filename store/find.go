@@ -5,11 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -403,32 +401,4 @@ func (s *Store) LogRef(source, id string) (Ref, bool) {
 func (s *Store) Refs(ctx context.Context) ([]Ref, error) {
 	refs, _, err := s.RefsAndSources(ctx)
 	return refs, err
-}
-
-// Recent returns the tasks whose journals were written since a time in Unix milliseconds, the latest first, and no
-// more than limit. It reads the times of the journals and not the journals.
-func (s *Store) Recent(ctx context.Context, since int64, limit int) ([]Ref, error) {
-	own, err := names(s.TasksDir())
-	if err != nil {
-		return nil, fmt.Errorf("look for tasks: %w", err)
-	}
-	refs := s.adoptedLogs()
-	for _, id := range own {
-		refs = append(refs, s.OwnRef(id))
-	}
-	at := make(map[string]time.Time, len(refs)) // of the journals that exist
-	for _, ref := range refs {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		if info, err := os.Stat(filepath.Join(ref.Log, JournalName)); err == nil {
-			at[ref.Log] = info.ModTime()
-		}
-	}
-	refs = slices.DeleteFunc(refs, func(r Ref) bool {
-		written, ok := at[r.Log]
-		return !ok || written.UnixMilli() < since
-	})
-	slices.SortFunc(refs, func(x, y Ref) int { return at[y.Log].Compare(at[x.Log]) })
-	return refs[:min(limit, len(refs))], nil
 }
