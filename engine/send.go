@@ -128,6 +128,12 @@ func (m Message) request(ref store.Ref) Request {
 	return r
 }
 
+// Took reports whether a task, or a subtask of it, took a message of that id.
+func (e *Engine) Took(ctx context.Context, ref store.Ref, id string) bool {
+	known, err := e.findSent(ctx, e.store.Latest(ctx, ref), id, &Sent{})
+	return known && err == nil
+}
+
 // findSent finds a message in the journals of the task and its subtasks, at any depth, and fills in what it did. A subtask
 // whose question it answered may have continued since, or have ended.
 func (e *Engine) findSent(ctx context.Context, ref store.Ref, id string, sent *Sent) (known bool, err error) {

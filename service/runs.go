@@ -185,7 +185,7 @@ type Restart struct {
 // mayRestart refuses a request that would begin another run of its task against the settings.
 func (s *Service) mayRestart(ctx context.Context, c Call, id string) error {
 	o := s.opt.Restart
-	if !o.Off && !o.OwnOnly && o.MaxAttempts < 0 {
+	if !o.Off && !o.OwnOnly && o.MaxAttempts < 0 || c.Again && s.taken(ctx, c, id) {
 		return nil
 	}
 	ref, err := s.store.FindLatest(ctx, id)

@@ -253,7 +253,7 @@ func (t Task) ChangedBy(ctx context.Context, c Call) bool {
 	if !c.Again || c.Key == "" {
 		return false
 	}
-	if _, err := t.of.engine.RunByID(ctx, c.runFor(t.ref.ID)); err == nil {
+	if _, err := t.of.engine.RunByID(ctx, c.runFor(t.ref.ID)); err == nil || t.of.engine.Took(ctx, t.ref, c.Key) {
 		return true
 	}
 	done, err := t.of.store.CommitsBy(ctx, t.ref, c.Key, t.of.since())
