@@ -141,7 +141,9 @@ func (s *Service) written(ctx context.Context, c Call, id string, words *api.Wor
 		if drafts.IsName(image) {
 			got, err := drafts.Of(s.store).ReadImage(ctx, name, image)
 			if errors.Is(err, drafts.ErrNoImage) && s.taken(ctx, c, id) {
-				continue // an earlier attempt sent the draft, and the image went with it
+				// An earlier attempt sent the draft, and the image went with it. What these words are is not used any more.
+				words.Text = cmp.Or(words.Text, image)
+				continue
 			}
 			if errors.Is(err, drafts.ErrNoImage) {
 				return sent, api.Invalid(api.Wrong{Parameter: fmt.Sprintf("/images/%d", i), Detail: err.Error()})
