@@ -53,7 +53,7 @@ func (s *Server) dialHolder(ctx context.Context, address string) (net.Conn, erro
 		secure := &tls.Dialer{NetDialer: dialer, Config: config}
 		conn, err = secure.DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "443")))
 	} else {
-		if !loopback(u.Hostname()) { // anyone in between could read the token
+		if !Loopback(u.Hostname()) { // anyone in between could read the token
 			return nil, &peer.UnreachableError{Why: address + " is on another machine and has no TLS"}
 		}
 		conn, err = dialer.DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80")))

@@ -157,3 +157,17 @@ func TestStreamsArePassedOnAtOnce(t *testing.T) {
 	}
 	g.refused(http.StatusUnprocessableEntity, "validation_failed", http.MethodGet, "/v1/events?types="+strings.Repeat("run.ended,", 64)+"run.ended")
 }
+
+// A server of a group that listens on localhost has that name in its address.
+func TestServersOfAGroupReachLocalhost(t *testing.T) {
+	t.Parallel()
+	g := newBench(t, func(o *testOptions) { o.Group = &Group{Token: "of the group"} })
+	for address, want := range map[string]string{
+		g.url: "", strings.Replace(g.url, "127.0.0.1", "localhost", 1): "", "http://example.org:7878": "has no TLS",
+	} {
+		err := g.srv.Reached(t.Context(), address)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("reach %s: got %v, want an error with %q", address, err, want)
+		}
+	}
+}

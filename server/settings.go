@@ -76,15 +76,16 @@ func fromHere(r *http.Request) bool {
 	if slices.ContainsFunc(forwards, func(name string) bool { return r.Header.Get(name) != "" }) {
 		return false
 	}
-	name := hostName(r.Host)
-	if name != "localhost" && !loopback(name) {
+	if !Loopback(hostName(r.Host)) {
 		return false
 	}
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	return err == nil && loopback(host)
+	return err == nil && Loopback(host)
 }
 
-func loopback(host string) bool {
+// Loopback reports whether only this machine reaches a host. It accepts no name but localhost: another name may
+// resolve to any address.
+func Loopback(host string) bool {
 	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.Unmap().IsLoopback()
+	return err == nil && addr.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
 }

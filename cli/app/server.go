@@ -8,7 +8,6 @@ import (
 	"maps"
 	"math"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"os/exec"
 	"runtime"
@@ -57,7 +56,7 @@ func Near(base string) bool {
 		return true
 	}
 	u, err := url.Parse(base)
-	return err == nil && Loopback(u.Hostname())
+	return err == nil && server.Loopback(u.Hostname())
 }
 
 // ownToken returns the token in this machine's root; "" when there is no readable token: the server then answers that
@@ -143,13 +142,6 @@ func (a *App) OnlyHere(cmd *cobra.Command) *cobra.Command {
 			cmd.CommandPath()+" without --server")
 	}
 	return cmd
-}
-
-// Loopback reports whether only this machine reaches a host. It accepts no name but localhost: another name may
-// resolve to any address.
-func Loopback(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
 // OnServer runs f with a client of the server that the user named, or else of the running server of this root.

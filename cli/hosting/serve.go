@@ -105,7 +105,7 @@ func (a *commands) serve(cmd *cobra.Command, f *serveFlags) error {
 	if err != nil {
 		return err
 	}
-	if bound, _, err := net.SplitHostPort(l.Addr().String()); f.tls == nil && (err != nil || !app.Loopback(bound)) {
+	if bound, _, err := net.SplitHostPort(l.Addr().String()); f.tls == nil && (err != nil || !server.Loopback(bound)) {
 		return errors.Join(f.open(), l.Close()) // the name localhost resolves to another address here
 	}
 	claim, err := s.Claim()
@@ -161,7 +161,7 @@ func (f *serveFlags) secure() error {
 		return failure.Usage("roost serve --lan --tls-cert "+f.cert, "--lan makes a certificate of its own",
 			"roost serve --lan  # or roost serve --listen ADDRESS:7878 --tls-cert FILE --tls-key FILE")
 	}
-	if f.cert == "" && app.Loopback(f.host) {
+	if f.cert == "" && server.Loopback(f.host) {
 		return nil
 	}
 	if f.cert == "" {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/engine"
@@ -136,7 +135,7 @@ func (f *sharedFlags) check() error {
 		return refuse("only servers that share a database reach each other; --store is missing")
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "":
 		return refuse("want the address of this server, for the others: scheme, host and port")
-	case u.Scheme == "http" && !app.Loopback(u.Hostname()):
+	case u.Scheme == "http" && !server.Loopback(u.Hostname()):
 		return refuse("the other servers send the token of the group there, and without TLS anyone in between could read it")
 	}
 	return nil
