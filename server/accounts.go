@@ -107,6 +107,10 @@ func (s *Server) answer(rt *route, w http.ResponseWriter, r *http.Request) *api.
 		return s.answerAny(rt, w, r.WithContext(service.As(r.Context(), c, tasks)))
 	}
 	task := cmp.Or(strings.TrimPrefix(r.PathValue("id"), api.OwnSource+":"), service.TaskOfQuestion(r.PathValue("qid")))
+	named := &asked{Request: r.WithContext(service.As(r.Context(), c, accounts.Read)), id: r.PathValue("id"), route: rt}
+	if t, found := s.subject(named); found { // the path may have a part of the id, or a run
+		task = t.ID()
+	}
 	entry, err := s.opt.Accounts.Note(r.Context(), api.AuditEntry{
 		Account: c.Account, Token: c.Token, Act: rt.on, Task: task, Address: addressOf(r), Request: idOf(r),
 	})

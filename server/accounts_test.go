@@ -404,6 +404,9 @@ func TestAuditTrail(t *testing.T) {
 	s.send("PATCH", "/v1/tasks/roost:"+task, `{"title":"mine"}`, s.bob) // as the commands name it
 	s.send("PATCH", "/v1/settings", `{}`, s.bob)
 	s.get("/v1/tasks/"+task+"/export?format=md", s.ann)
+	part := task[:len(task)-4] // names the task, too
+	s.did(http.StatusOK, nil, "PATCH", "/v1/tasks/"+part, `{"title":"ours"}`, s.ann)
+	s.did(http.StatusOK, nil, "POST", "/v1/tasks/"+part+"/undo", "{}", s.ann)
 	s.refused(http.StatusForbidden, "scope_missing", "GET", "/v1/audit", s.ann)
 	for _, name := range []string{"a%00b", "a%ffb"} { // no text of a database
 		s.refused(http.StatusBadRequest, "bad_id", "DELETE", "/v1/tasks/"+name, s.ann)
@@ -412,7 +415,7 @@ func TestAuditTrail(t *testing.T) {
 			t.Errorf("audit trail of %s: got %d entries, want none", name, len(none.Items))
 		}
 	}
-	for by, want := range map[string]int{"?task=" + task: 4, "?account=" + s.annID: 3} {
+	for by, want := range map[string]int{"?task=" + task: 6, "?account=" + s.annID: 5} {
 		var found api.Page[api.AuditEntry]
 		if s.did(http.StatusOK, &found, "GET", "/v1/audit"+by, "", s.root); len(found.Items) != want {
 			t.Errorf("audit trail %s: got %d entries, want %d", by, len(found.Items), want)
@@ -432,7 +435,8 @@ func TestAuditTrail(t *testing.T) {
 		}
 	}
 	want := []string{"POST /v1/tasks ann true 201", "DELETE /v1/tasks/{id} bob true 404", "PATCH /v1/tasks/{id} bob true 404", "PATCH /v1/settings bob false 403",
-		"GET /v1/tasks/{id}/export ann true 200", "GET /v1/audit ann false 403"}
+		"GET /v1/tasks/{id}/export ann true 200", "PATCH /v1/tasks/{id} ann true 200", "POST /v1/tasks/{id}/undo ann true 200",
+		"GET /v1/audit ann false 403"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
