@@ -154,12 +154,12 @@ func accountRoutes() []route {
 		{on: "GET /v1/accounts", answer: api.Page[api.Account]{}, document: (*Server).accounts},
 		{on: "POST /v1/accounts", body: api.NewAccount{}, answer: api.Account{}, status: http.StatusCreated, bare: true, act: reads((*Server).addAccount)},
 		{on: "DELETE /v1/accounts/{account}", bare: true, act: (*Server).removeAccount},
-		{on: "PUT /v1/accounts/{account}/members/{member}", bare: true, act: (*Server).join},
-		{on: "DELETE /v1/accounts/{account}/members/{member}", bare: true, act: (*Server).leave},
+		{on: "PUT /v1/accounts/{account}/members/{member}", bare: true, act: below((*accounts.Accounts).Join, "member")},
+		{on: "DELETE /v1/accounts/{account}/members/{member}", bare: true, act: below((*accounts.Accounts).Leave, "member")},
 		{on: "GET /v1/accounts/{account}/tokens", answer: api.Page[api.Token]{}, document: (*Server).tokens},
 		// PUT, and not POST: the answers to POSTs are kept for repeats, and nothing may keep a secret.
 		{on: "PUT /v1/accounts/{account}/tokens/{token}", body: api.NewToken{}, answer: api.IssuedToken{}, bare: true, act: reads((*Server).issueToken)},
-		{on: "DELETE /v1/accounts/{account}/tokens/{token}", bare: true, act: (*Server).revokeToken},
+		{on: "DELETE /v1/accounts/{account}/tokens/{token}", bare: true, act: below((*accounts.Accounts).Revoke, "token")},
 		{on: "GET /v1/audit", answer: api.Page[api.AuditEntry]{}, document: (*Server).auditTrail},
 		{on: "PUT /v1/tasks/{id}/access", body: api.Access{}, answer: api.Summary{}, act: reads((*Server).setAccess)},
 	}
@@ -226,16 +226,13 @@ func (s *Server) removeAccount(a *asked) (*reply, error) {
 	return s.onAccounts(func() (any, error) { return nil, s.opt.Accounts.Remove(a.Context(), a.PathValue("account")) })
 }
 
-func (s *Server) join(a *asked) (*reply, error) {
-	return s.onAccounts(func() (any, error) {
-		return nil, s.opt.Accounts.Join(a.Context(), a.PathValue("account"), a.PathValue("member"))
-	})
-}
-
-func (s *Server) leave(a *asked) (*reply, error) {
-	return s.onAccounts(func() (any, error) {
-		return nil, s.opt.Accounts.Leave(a.Context(), a.PathValue("account"), a.PathValue("member"))
-	})
+// below makes the act of a route that changes what an account has: the member or token that the path names.
+func below(change func(*accounts.Accounts, context.Context, string, string) error, place string) func(*Server, *asked) (*reply, error) {
+	return func(s *Server, a *asked) (*reply, error) {
+		return s.onAccounts(func() (any, error) {
+			return nil, change(s.opt.Accounts, a.Context(), a.PathValue("account"), a.PathValue(place))
+		})
+	}
 }
 
 func (s *Server) tokens(a *asked) (any, error) {
@@ -249,12 +246,6 @@ func (s *Server) tokens(a *asked) (any, error) {
 func (s *Server) issueToken(a *asked, n api.NewToken) (*reply, error) {
 	return s.onAccounts(func() (any, error) {
 		return s.opt.Accounts.Issue(a.Context(), a.PathValue("account"), a.PathValue("token"), n)
-	})
-}
-
-func (s *Server) revokeToken(a *asked) (*reply, error) {
-	return s.onAccounts(func() (any, error) {
-		return nil, s.opt.Accounts.Revoke(a.Context(), a.PathValue("account"), a.PathValue("token"))
 	})
 }
 
@@ -306,18 +297,20 @@ func (s *Server) setAccess(a *asked, n api.Access) (*reply, error) {
 
 // shows decides which events of a stream its caller may see. The right to see a task can change while the stream is open;
 // then an event of the task makes shows decide again.
-func (s *Server) shows(ctx context.Context) func(taskID, kind string) bool {
+func (s *Server) shows(ctx context.Context) func(taskID, kind string) (bool, error) {
 	known := map[string]bool{}
-	return func(taskID, kind string) bool {
+	return func(taskID, kind string) (may bool, err error) {
 		may, ok := known[taskID]
-		if !ok || kind == "task.changed" || kind == "task.created" {
-			may = s.service.Shows(ctx, taskID)
+		if ok && kind != "task.changed" && kind != "task.created" {
+			return may, nil
+		}
+		if may, err = s.service.Shows(ctx, taskID); err == nil {
 			if len(known) > mostKnown {
 				clear(known)
 			}
 			known[taskID] = may
 		}
-		return may
+		return may, err
 	}
 }
 

@@ -1,8 +1,10 @@
 package server
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -168,7 +170,7 @@ func TestEveryRouteHidesTasksOfOthers(t *testing.T) {
 	}
 	for _, change := range []struct{ path, body string }{
 		{"/v1/purges", `{"names":["` + trash.Items[0].Name + `"]}`},
-		{"/chat/stream", `{"task":"on","taskId":"` + made.Task + `","restart":true}`},
+		{"/chat/stream", `{"task":"on","taskId":"` + made.Task + `","restartTask":true}`},
 	} {
 		resp := s.send("POST", change.path, change.body, s.bob)
 		if got := string(fixture.Must[[]byte](t)(io.ReadAll(resp.Body))); resp.StatusCode == http.StatusOK || strings.Contains(got, secret) {
@@ -393,6 +395,52 @@ func TestEventsOfOthers(t *testing.T) {
 	until(s.start(s.bob, sayDone, "the end", "").Task)
 	if got := seen.String(); strings.Contains(got, secret) {
 		t.Errorf("got events of a task that was not shared:\n%s", got)
+	}
+}
+
+// The older call shows nothing of a task that is not shared with its caller any more.
+func TestTheOlderCallAfterAShareEnded(t *testing.T) {
+	s := newSharedBench(t)
+	hers := s.start(s.ann, `
+- tools: [{name: ask_followup_question, input: {question: "Which?", follow_up: [{text: red}, {text: green}]}}]
+- tools: [{name: ask_followup_question, input: {question: "When?", follow_up: [{text: now}, {text: later}]}}]
+- tools: [{name: attempt_completion, input: {result: `+secret+`}}]
+`, "paint", "").Task
+	s.share(http.StatusOK, s.ann, hers, api.Access{Owner: s.annID, Shares: []api.Share{{With: s.bobID, Right: api.ShareAct}}})
+	stream := bufio.NewReader(s.send("POST", "/chat/stream", `{"task":"red","taskId":"`+hers+`","restartTask":true}`, s.bob).Body)
+	seen := ""
+	for err := error(nil); err == nil; {
+		line := ""
+		line, err = stream.ReadString('\n')
+		if seen += line; strings.Contains(line, "When?") {
+			s.share(http.StatusOK, s.ann, hers, api.Access{Owner: s.annID})
+			s.did(http.StatusAccepted, nil, "POST", "/v1/tasks/"+hers+"/messages", `{"text":"now"}`, s.ann)
+		}
+	}
+	if !strings.Contains(seen, "When?") || !strings.Contains(seen, "stream_end") || strings.Contains(seen, secret) {
+		t.Errorf("got %s, want the second question, nothing behind it, and the end of the stream", seen)
+	}
+}
+
+// While the database does not answer, nobody knows who may see a task: that is no answer for later.
+func TestEventsWhoseReaderCannotBeJudged(t *testing.T) {
+	gone := errors.New("the database is away")
+	var away error
+	s := newSharedBench(t, func(o *testOptions) { o.Database = func(context.Context) error { return away } })
+	hers := s.start(s.ann, sayDone, "build a shed", "").Task
+	shows := s.srv.shows(service.As(t.Context(), accounts.Caller{Account: s.annID, Scopes: accounts.Scopes}, accounts.Read))
+	file := filepath.Join(s.store.TasksDir(), hers, "journal.jsonl")
+	fixture.NoError(t, os.Rename(file, file+".away"))
+	fixture.NoError(t, os.Mkdir(file, 0o700)) // cannot be read
+	away = gone
+	if may, err := shows(hers, "message.added"); may || !errors.Is(err, gone) {
+		t.Errorf("without the database: got %v %v, want its error", may, err)
+	}
+	away = nil
+	fixture.NoError(t, os.Remove(file))
+	fixture.NoError(t, os.Rename(file+".away", file))
+	if may, err := shows(hers, "run.ended"); !may || err != nil {
+		t.Errorf("with the database again: got %v %v, want true", may, err)
 	}
 }
 

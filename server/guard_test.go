@@ -123,7 +123,8 @@ func TestPlacesOfStreams(t *testing.T) {
 // The id of an event that a follower did not want is told with the next heartbeat, unless one
 // that it wanted came behind it: told then, it would lead back.
 func TestAnIDThatWasSkippedNeverLeadsBack(t *testing.T) {
-	f := &eventStream{s: &Server{running: t.Context()}, wants: func(i events.Item) bool { return i.Type == "run.ended" }}
+	s := &Server{running: t.Context()}
+	f := &eventStream{s: s, shows: s.shows(t.Context()), wants: func(i events.Item) bool { return i.Type == "run.ended" }}
 	for _, c := range []struct {
 		one     events.Item
 		skipped string

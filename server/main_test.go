@@ -58,6 +58,8 @@ type testOptions struct {
 	Store   *store.Store
 	Engine  *engine.Engine
 	Restart service.Restart
+
+	Database func(context.Context) error
 }
 
 // serve makes the server.
@@ -71,7 +73,7 @@ func (o testOptions) serve() (*Server, error) {
 		return nil, err
 	}
 	place := config.Place{Dir: home, Env: func(name string) string { return map[string]string{"HOME": home, "ROOST_CONFIG": file}[name] }}
-	o.Service = service.New(o.Store, o.Engine, service.Options{Now: o.Now, Log: o.Log, Restart: o.Restart, Place: &place})
+	o.Service = service.New(o.Store, o.Engine, service.Options{Now: o.Now, Log: o.Log, Restart: o.Restart, Place: &place, Database: o.Database})
 	return New(o.Options)
 }
 

@@ -122,7 +122,7 @@ func (s *Server) olderAnswer(a *asked, b api.OlderAnswer) (*reply, error) {
 func (s *Server) older(w http.ResponseWriter, a *asked, at idempotency.Followed) *api.Problem {
 	from, _ := events.ParseCursor(at.From)
 	st := &olderStream{
-		eventStream: eventStream{s: s, w: w, ctl: http.NewResponseController(w)},
+		eventStream: eventStream{s: s, w: w, ctl: http.NewResponseController(w), shows: s.shows(a.Context())},
 		follow:      service.Follow{Task: at.Task, Run: at.Run, From: from},
 		shown:       map[uint64]bool{}, asked: map[string]bool{}, children: map[string]bool{},
 	}
@@ -200,6 +200,9 @@ func (st *olderStream) stream(ctx context.Context) error {
 	defer release()
 	st.subscriber, st.beaten = topic.Subscribe(st.follow.From), time.Now()
 	err = st.loop(ctx, min(childPoll, st.s.opt.Heartbeat), func(e events.Item) error {
+		if shown, err := st.shows(e.Task, e.Type); !shown {
+			return cmp.Or(err, errors.New("the task is not shared any more"))
+		}
 		if !e.Live && st.show(ctx, e.Event) {
 			return errRunEnded
 		}

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/roost-dev/roost/accounts"
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/events"
@@ -172,10 +171,7 @@ func (f *eventStream) open(a *asked, topic func() (*events.Topic, func(), error)
 	} else if wants != nil {
 		f.wants = func(i events.Item) bool { return own(i) && wants(i) }
 	}
-	if _, ok := accounts.Of(a.Context()); ok {
-		wanted, shows := f.wants, f.s.shows(a.Context())
-		f.wants = func(i events.Item) bool { return shows(i.Task, i.Type) && (wanted == nil || wanted(i)) }
-	}
+	f.shows = f.s.shows(a.Context())
 	from, err := t.Newest(a.Context())
 	if err == nil {
 		from, err = begin(t, from)
@@ -283,6 +279,8 @@ type eventStream struct {
 	runEnded func() bool            // whether the run has ended; nil: unknown
 	snapshot snapshotOf             // for a client whose cursor is unknown
 	skipped  string                 // the id of the newest event, if the client did not want that event
+
+	shows func(task, kind string) (bool, error) // of Server.shows
 }
 
 // subscriber is the part of events.Subscriber that a stream needs.
@@ -392,7 +390,11 @@ func (f *eventStream) give(one events.Item) error {
 		return events.ErrClosed
 	default:
 	}
-	if f.wants != nil && !f.wants(one) {
+	shown, err := f.shows(one.Task, one.Type)
+	if err != nil {
+		return err
+	}
+	if !shown || f.wants != nil && !f.wants(one) {
 		if !one.Live {
 			f.skipped = one.CursorID()
 		}

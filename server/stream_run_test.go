@@ -85,6 +85,7 @@ func TestTheEndOfARunIsToldBeforeItsStreamEnds(t *testing.T) {
 				ctl:        http.NewResponseController(w),
 				run:        "r",
 				runEnded:   func() bool { return true },
+				shows:      new(Server).shows(t.Context()),
 			}
 			_ = f.write(t.Context()) // the client gets the reason
 			if _, got, _ := strings.Cut(w.Body.String(), ": connected\n\n"); got != c.want {

@@ -3,6 +3,7 @@ package service
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 
@@ -137,11 +138,17 @@ func (s *Service) mayUndo(ctx context.Context, id string, o *actions.Options) er
 	return err
 }
 
-// Shows reports whether the caller of a context may see a task, by its whole id.
-func (s *Service) Shows(ctx context.Context, id string) bool {
+// Shows reports whether the caller of a context may see a task, by its whole id. It fails while the database does not answer.
+func (s *Service) Shows(ctx context.Context, id string) (bool, error) {
 	if _, ok := accounts.Of(ctx); !ok {
-		return true
+		return true, nil
 	}
 	t, err := s.FindOwn(ctx, id)
-	return err == nil && t.ref.ID == id
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		if err := s.Database(ctx); err != nil {
+			return false, err
+		}
+		t, err = s.FindOwn(ctx, id) // it answers again
+	}
+	return err == nil && t.ref.ID == id, nil
 }
