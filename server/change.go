@@ -108,8 +108,9 @@ func (s *Server) once(w http.ResponseWriter, a *asked, key string) *api.Problem 
 	a.again = one.Again
 	out, err := s.act(a)
 	if err != nil {
-		// A first attempt changed nothing, unless the server failed or the client disconnected: its key is free again.
-		if p := s.problemFor(a, err); !one.Again && p.Status != http.StatusInternalServerError && p.Code != "stopping" {
+		// A first attempt that was refused changed nothing: its key is free again. One that failed may have, as when the disk
+		// was full after the commit.
+		if !one.Again && s.problemFor(a, err).Status < http.StatusInternalServerError {
 			let = one.Forget
 		}
 		s.note(a, let())

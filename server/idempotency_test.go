@@ -3,17 +3,25 @@ package server
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/internal/testing/faultfs"
 	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/server/idempotency"
+	"github.com/roost-dev/roost/store"
 )
 
 // records are the files of keys.
@@ -205,5 +213,41 @@ func TestARepeatWaitsForTheFirst(t *testing.T) {
 	}
 	if status := <-answered; status != 418 {
 		t.Errorf("the repeat was answered with %d", status)
+	}
+}
+
+// A disk that refuses a write may have taken the commit before. A repeat with the same key then takes no second effect.
+func TestARepeatAfterTheDiskRefused(t *testing.T) {
+	fs := faultfs.New()
+	g := newBench(t, func(o *testOptions) {
+		root := o.Store.Root()
+		o.Store = fixture.Must[*store.Store](t)(store.Open(store.Options{Root: root, State: root + ".state", Program: "test", FS: fs}))
+		o.Engine = engine.New(o.Store, engine.Options{Config: setup.Config{Keys: map[string]string{}}})
+	})
+	t.Cleanup(func() { fixture.NoError(t, g.opt.Engine.Close(context.Background())) })
+	path := "/v1/tasks/" + g.id
+	for i := int64(1); ; i++ {
+		for _, title := range []string{"one", "two", "three"} {
+			g.did(http.StatusOK, nil, "PATCH", path, `{"title":"`+title+`"}`)
+		}
+		key := fmt.Sprint("Idempotency-Key: undo-", i)
+		calls, failed := atomic.Int64{}, atomic.Value{}
+		fs.Fail(func(op, name string) error {
+			if calls.Add(1) != i {
+				return nil
+			}
+			failed.Store(op + " of " + name)
+			return syscall.ENOSPC
+		})
+		first := g.send("POST", path+"/undo", `{}`, key).StatusCode
+		fs.Fail(nil)
+		var row api.Summary
+		second := g.send("POST", path+"/undo", `{}`, key).StatusCode
+		if g.did(http.StatusOK, &row, "GET", path, ""); row.Title != "two" || second != http.StatusOK {
+			t.Errorf("after the %s failed: got %d, then %d and the title %q, want 200 and the title two", failed.Load(), first, second, row.Title)
+		}
+		if failed.Load() == nil {
+			return
+		}
 	}
 }
