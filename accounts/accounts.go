@@ -238,19 +238,21 @@ func (a *Accounts) Leave(ctx context.Context, team, person string) error {
 	return api.Failed(err, "take %s out of the team %s", person, team)
 }
 
-// Known reports whether all ids are ids of accounts.
-func (a *Accounts) Known(ctx context.Context, ids []string) (bool, error) {
+// Known reports whether the accounts of an access exist. A share may be one of an account that was removed since: whoever
+// changes the others sends it again.
+func (a *Accounts) Known(ctx context.Context, n api.Access) (bool, error) {
+	ids := api.Each(n.Shares, func(share api.Share) string { return share.With })
+	if n.Owner != "" {
+		ids = append(ids, n.Owner)
+	}
 	if strings.Contains(strings.Join(ids, ""), "\x00") { // no text of the database holds NUL
 		return false, nil
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	var n int
-	err := a.db.QueryRow(ctx, `SELECT count(*) FROM roost.accounts WHERE id = ANY ($1) AND removed_at IS NULL`, ids).Scan(&n)
-	if err != nil {
-		return false, fmt.Errorf("look up accounts: %w", err)
-	}
-	return n == len(ids), nil
+	var found int
+	err := a.db.QueryRow(ctx, `SELECT count(*) FROM roost.accounts WHERE id = ANY ($1) AND (removed_at IS NULL OR id <> $2)`, ids, n.Owner).Scan(&found)
+	return found == len(ids), api.Failed(err, "look up accounts")
 }
 
 // hash returns the digest under which a secret is stored.

@@ -144,7 +144,7 @@ func TestAccountsAndTeams(t *testing.T) {
 	if got := teams(); len(got) != 0 {
 		t.Errorf("got teams %v after leaving, want none", got)
 	}
-	if ok := must[bool](t)(a.Known(ctx, []string{bob.ID, red.ID, bob.ID})); !ok {
+	if ok := must[bool](t)(a.Known(ctx, api.Access{Owner: bob.ID, Shares: []api.Share{{With: red.ID}, {With: bob.ID}}})); !ok {
 		t.Error("accounts are not known")
 	}
 	if err := a.Remove(ctx, bob.ID); err != nil {
@@ -153,7 +153,7 @@ func TestAccountsAndTeams(t *testing.T) {
 	_, err = other.BySecret(ctx, secret)
 	wants(t, "the token of a removed person", err, accounts.ErrToken)
 	wants(t, "remove the last administrator", a.Remove(ctx, root.Account), accounts.ErrInvalid)
-	if ok := must[bool](t)(a.Known(ctx, []string{bob.ID})); ok {
+	if ok := must[bool](t)(a.Known(ctx, api.Access{Owner: bob.ID})); ok {
 		t.Error("a removed account is known")
 	}
 	if got := must[[]api.Account](t)(a.List(ctx)); len(got) != 2 {

@@ -275,16 +275,12 @@ func (s *Server) auditTrail(a *asked) (any, error) {
 // auditMost bounds a page of the audit trail.
 const auditMost = 1000
 
-// setAccess shares a task. All accounts that it names must exist.
+// setAccess shares a task. The accounts that it names must exist, see accounts.Known.
 func (s *Server) setAccess(a *asked, n api.Access) (*reply, error) {
 	if err := s.noAccounts(); err != nil {
 		return nil, err
 	}
-	ids := api.Each(n.Shares, func(share api.Share) string { return share.With })
-	if n.Owner != "" {
-		ids = append(ids, n.Owner)
-	}
-	known, err := s.opt.Accounts.Known(a.Context(), ids)
+	known, err := s.opt.Accounts.Known(a.Context(), n)
 	if err != nil {
 		return nil, err
 	}

@@ -230,6 +230,14 @@ func TestShares(t *testing.T) {
 	s.did(http.StatusOK, nil, "POST", path+"/undo", `{}`, s.bob) // the pin was his
 	s.share(http.StatusNotFound, s.ann, task, with("p-nobody", api.ShareAct))
 	s.share(http.StatusUnprocessableEntity, s.ann, task, with(s.bobID, "own"))
+	eve := fixture.Must[api.Account](t)(s.accounts.Add(t.Context(), api.NewAccount{Kind: api.Person, Name: "eve"})).ID
+	s.share(http.StatusOK, s.ann, task, with(eve, api.ShareRead))
+	fixture.NoError(t, s.accounts.Remove(t.Context(), eve))
+	both := with(eve, api.ShareRead) // whoever adds a share sends those that are there
+	both.Shares = append(both.Shares, api.Share{With: s.bobID, Right: api.ShareAct})
+	s.share(http.StatusOK, s.ann, task, both)
+	rights(200, 200, 403)
+	s.share(http.StatusNotFound, s.ann, task, api.Access{Owner: eve})
 	s.share(http.StatusOK, s.ann, task, api.Access{Owner: s.bobID})
 	if got := s.send("GET", path, "", s.ann).StatusCode; got != 404 {
 		t.Errorf("got %d for who has given the task away, want 404", got)
