@@ -252,16 +252,9 @@ func (r *reading) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// escaped returns a path in a form that every ZIP program reads alike.
+// escaped returns a path in a form that every ZIP program reads alike. It shortens no name: Unpack must get each back.
 func escaped(name string) string {
-	parts := strings.Split(name, "/")
-	for i := range parts {
-		parts[i] = FileName(parts[i])
-		if rest, ok := strings.CutPrefix(parts[i], "%2E"); ok && rest != "" && rest != "." {
-			parts[i] = "." + rest // only the names . and .. lead out of the folder
-		}
-	}
-	return strings.Join(parts, "/")
+	return strings.NewReplacer("+", "%20", "%2F", "/").Replace(url.QueryEscape(name))
 }
 
 // Unpack lists the tasks of an archive for importer.Run, which verifies each file against the archive's list while it

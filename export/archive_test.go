@@ -66,6 +66,8 @@ func TestArchiveHoldsEveryByteOfAFolder(t *testing.T) {
 	files["poetry/poetry.lock"] = "kept"
 	files["日本.txt"] = "x"
 	files[".hidden"] = "y"
+	files["..."], files["a+b %2F~.txt"] = "dots", "signs"
+	files[strings.Repeat("a", 255)], files["dir/"+strings.Repeat("日", 85)] = "long", "long when it is escaped"
 	s := newStorage(t, files)
 	fixture.NoError(t, os.Mkdir(filepath.Join(s.task, "ui_messages.json.lock"), 0o700))
 	before := tree(t, s.task)
