@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/actions"
@@ -43,14 +44,15 @@ func TestADeletionThatWasKilledIsTakenBack(t *testing.T) {
 	}
 	for _, c := range []struct {
 		point, do string
-		trash     bool // it lies there before
+		before    string // what was done to it: "delete", or "purge" and made again
 		want      []string
 		redo      string // what is left to be done again
 	}{
-		{"trash.marked", "delete=moving", false, []string{"deleted", "there"}, ""},
-		{"trash.moved", "delete=moving", false, []string{"deleted"}, ""},
-		{"restore.moved", "restore=moving", true, []string{"deleted", "there"}, "delete"},
-		{"restore.chosen", "restore=moving", true, []string{"deleted"}, ""},
+		{"trash.marked", "delete=moving", "", []string{"deleted", "there"}, ""},
+		{"trash.marked", "delete=moving", "purge", []string{"deleted", "deleted", "deleted", "there"}, ""},
+		{"trash.moved", "delete=moving", "", []string{"deleted"}, ""},
+		{"restore.moved", "restore=moving", "delete", []string{"deleted", "there"}, "delete"},
+		{"restore.chosen", "restore=moving", "delete", []string{"deleted"}, ""},
 	} {
 		for who, next := range map[string]func(*store.Store) error{
 			"a server": func(s *store.Store) error { return s.Announce(context.Background(), overlayRef(s)) },
@@ -62,15 +64,19 @@ func TestADeletionThatWasKilledIsTakenBack(t *testing.T) {
 				return err
 			},
 		} {
-			t.Run(c.point+" "+c.do+", then "+who, func(t *testing.T) {
+			t.Run(c.before+" "+c.point+" "+c.do+", then "+who, func(t *testing.T) {
 				t.Parallel()
 				root := t.TempDir()
 				s := storetest.Open(t, root)
 				for _, id := range []string{"moving", "other"} {
 					storetest.Close(t, storetest.Create(t, s, id))
 				}
-				if c.trash {
+				if c.before != "" {
 					storetest.Delete(t, s, "moving")
+				}
+				if c.before == "purge" {
+					storetest.Must[api.DeletedTask](t)(trash.Purge(t.Context(), s, "moving"))
+					storetest.Close(t, storetest.Create(t, s, "moving"))
 				}
 				out, err := process(t, "organise", "STORE_TEST_ROOT="+root, "STORE_TEST_DO="+c.do, "ROOST_FAILPOINT="+c.point).CombinedOutput()
 				if err == nil {

@@ -95,7 +95,8 @@ func nothingToCheck() error { return nil }
 func deleteTask(
 	ctx context.Context, s *store.Store, ref store.Ref, entry overlay.Entry, check func() error,
 ) (out api.DeletedTask, err error) {
-	entry.Type, entry.Source, entry.ID, entry.Deleted = overlay.Deleted, ref.Source, ref.ID, new(true)
+	entry.Type, entry.Source, entry.ID = overlay.Deleted, ref.Source, ref.ID
+	entry.Deleted, entry.Purged = new(true), new(false) // an earlier task of this id may have been purged
 	err = s.ChangeOverlay(ctx, func(table overlay.Table, add overlay.Append) error {
 		err := check()
 		switch {
@@ -125,7 +126,7 @@ func hide(
 		if table.Hidden(ref.Source, ref.ID) {
 			return nil
 		}
-		entry.Purged, entry.Dir, entry.Head = new(false), ref.Dir, s.HeadOf(ctx, ref)
+		entry.Dir, entry.Head = ref.Dir, s.HeadOf(ctx, ref)
 		return add(entry)
 	})
 	if err != nil {
