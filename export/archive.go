@@ -221,12 +221,7 @@ func (a *archiver) file(root *os.Root, name, to string) error {
 	if err != nil {
 		return err
 	}
-	sum, size := sha256.New(), info.Size()
-	if fork, ok := strings.CutSuffix(name, "base/"+store.JournalName); ok { // the base may have gone on in the same file
-		if n, err := filelog.Counted(a.ctx, filepath.Join(root.Name(), fork)); err == nil && n > 0 {
-			size = n
-		}
-	}
+	sum, size := sha256.New(), min(info.Size(), filelog.Counts(a.ctx, root.Name(), name))
 	read := &reading{r: inputfile.ContextReader(a.ctx, io.LimitReader(in, size))}
 	n, err := io.Copy(io.MultiWriter(out, sum), read)
 	if read.err != nil && a.ctx.Err() == nil {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/journal"
@@ -177,7 +178,7 @@ func Separate(ctx context.Context, dir, fork string) error {
 		if !os.SameFile(log, info) {
 			continue
 		}
-		n, err := Counted(ctx, fork)
+		n, err := counted(ctx, fork)
 		temp := base + ".tmp"
 		if err == nil {
 			_ = os.Remove(temp) // a killed process left it
@@ -273,9 +274,19 @@ func openBase(dir string) (journal.Stored, journal.Base, error) {
 	return base, at, nil
 }
 
-// Counted is how many bytes of the log in dir/base count; 0 when that is not known. It is the file of the base, whose owner
+// Counts is how many bytes of a file in a journal's folder count at most: of the log of a base, those that the fork shares.
+func Counts(ctx context.Context, dir, name string) int64 {
+	if fork, ok := strings.CutSuffix(filepath.ToSlash(name), baseDir+"/"+logName); ok {
+		if n, err := counted(ctx, filepath.Join(dir, fork)); err == nil && n > 0 {
+			return n
+		}
+	}
+	return math.MaxInt64
+}
+
+// counted is how many bytes of the log in dir/base count; 0 when that is not known. It is the file of the base, whose owner
 // may have appended more.
-func Counted(ctx context.Context, dir string) (n int64, err error) {
+func counted(ctx context.Context, dir string) (n int64, err error) {
 	base, at, err := openBase(dir)
 	if base == nil {
 		return 0, err

@@ -9,6 +9,7 @@ import (
 	"hash"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -171,8 +172,11 @@ func (im *importer) read(ctx context.Context, from fileSet, path string, to io.W
 		return sum, 0, err
 	}
 	defer f.Close()
-	h := sha256.New()
-	n, err = io.CopyBuffer(io.MultiWriter(h, to), inputfile.ContextReader(ctx, f), im.buf)
+	h, most := sha256.New(), int64(math.MaxInt64)
+	if folder, ok := from.(folderFiles); ok {
+		most = filelog.Counts(ctx, folder.root.Name(), path)
+	}
+	n, err = io.CopyBuffer(io.MultiWriter(h, to), inputfile.ContextReader(ctx, io.LimitReader(f, most)), im.buf)
 	if err != nil {
 		return sum, n, err
 	}

@@ -1,7 +1,9 @@
 package importer_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,6 +21,7 @@ import (
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/doctor"
+	"github.com/roost-dev/roost/store/history"
 	"github.com/roost-dev/roost/store/importer"
 	"github.com/roost-dev/roost/task"
 )
@@ -309,6 +312,38 @@ func TestImportAnotherRoot(t *testing.T) {
 	storetest.Write(t, from, roofmt.UIName, storetest.Array(storetest.UIRow(1, "changed")))
 	if r := bring(t, s, other.Root(), importer.Options{OnConflict: api.ConflictFork}); r.Conflicts != 1 || !strings.Contains(r.Items[0].Problem, "keeps its id") {
 		t.Errorf("a journal under another id: %+v", r.Items)
+	}
+}
+
+// A fork's base goes on in the same file: a copy of the fork lacks that, and is the same fork after it.
+func TestImportAForkWhoseBaseGoesOn(t *testing.T) {
+	other, s := storetest.Open(t, t.TempDir()), storetest.Open(t, t.TempDir())
+	k := storetest.Create(t, other, "mine")
+	storetest.Commit(t, k, task.UI, storetest.UIRow(2, "shared"))
+	storetest.Close(t, k)
+	from := "mine"
+	for _, id := range []string{"fork-1", "fork-2"} {
+		_, finish, err := history.Fork(t.Context(), other, storetest.Must[store.Ref](t)(other.Find(t.Context(), from)), history.ForkOptions{ID: id})
+		storetest.Check(t, errors.Join(err, finish(t.Context())))
+		from = id
+	}
+	for _, want := range []string{api.TaskImported, api.TaskSame} {
+		for _, id := range []string{"mine", "fork-1"} {
+			k = storetest.Own(t, other, id).Task
+			storetest.Commit(t, k, task.UI, storetest.UIRow(3, "said later"))
+			storetest.Close(t, k)
+		}
+		if got := outcomes(bring(t, s, filepath.Join(other.TasksDir(), "fork-2"), importer.Options{})); got["fork-2"] != want {
+			t.Errorf("got %v, want %s", got, want)
+		}
+	}
+	for path := range storetest.Tree(t, s.Root()) {
+		if data, err := os.ReadFile(path); err == nil && bytes.Contains(data, []byte("said later")) {
+			t.Errorf("%s holds words of the base that came after the fork", path)
+		}
+	}
+	if found := storetest.Must[api.Checkup](t)(doctor.Check(t.Context(), s, nil, doctor.Options{})); found.OK != 1 {
+		t.Errorf("got %+v, want found.OK = 1", found)
 	}
 }
 
