@@ -273,6 +273,28 @@ func TestWhatIsCollectedIsOfNoTask(t *testing.T) {
 	}
 }
 
+// A disk with the tasks that is not there now makes no task a removed one.
+func TestNothingIsCollectedWithoutTheFolderOfTasks(t *testing.T) {
+	b, id, _, _ := afterTwoTurns(t)
+	names, err := filepath.Glob(filepath.Join(b.root, "checkpoints", "*", "names", id))
+	if err != nil || len(names) != 1 {
+		t.Fatal(names, err)
+	}
+	long := time.Now().Add(-24 * time.Hour)
+	if err := errors.Join(os.Chtimes(names[0], long, long), os.Rename(filepath.Join(b.root, "tasks"), filepath.Join(b.root, "away"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, dry := range []bool{true, false} {
+		list, err := b.engine.Checkpoints().Collect(t.Context(), dry)
+		if !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("dry run %t: got %+v, %v; want an error about the missing folder of tasks", dry, list, err)
+		}
+	}
+	if _, err := os.Stat(names[0]); err != nil {
+		t.Errorf("the task's contents: got %v, want them kept", err)
+	}
+}
+
 // What is kept of a task that lies in another tool's storage has its source in the name:
 // it stays for as long as its journal is there.
 func TestWhatIsCollectedIsOfNoTaskOfAnotherTool(t *testing.T) {
