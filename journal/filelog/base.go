@@ -58,11 +58,13 @@ func Begin(ctx context.Context, dir, from string, seq uint64) error {
 	if err := share(ctx, from, to); err != nil {
 		return fmt.Errorf("share journal %s: %w", from, err)
 	}
+	return nameBase(dir, b)
+}
+
+// nameBase makes dir, which holds the files of its base, a journal that begins with them.
+func nameBase(dir string, b journal.Base) error {
 	data, err := json.Marshal(b)
-	if err != nil {
-		return err
-	}
-	return errors.Join(atomicfile.Create(filepath.Join(to, baseName), data), atomicfile.SyncDir(dir))
+	return errors.Join(err, atomicfile.Create(filepath.Join(dir, baseDir, baseName), data), atomicfile.SyncDir(dir))
 }
 
 // share gives the files of a journal, and those of its base, a second name.

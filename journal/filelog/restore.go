@@ -3,7 +3,6 @@ package filelog
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,17 +27,12 @@ func Restore(ctx context.Context, dir string, from journal.Stored) error {
 		if i < len(bases) {
 			last = bases[i].Seq
 		}
-		if err := restorePart(ctx, at, from, next, last); err != nil {
-			return fmt.Errorf("restore journal %s: %w", dir, err)
+		err := restorePart(ctx, at, from, next, last)
+		if err == nil && i < len(bases) {
+			err = nameBase(filepath.Dir(at), bases[i])
 		}
-		if i < len(bases) {
-			data, err := json.Marshal(bases[i])
-			if err != nil {
-				return err
-			}
-			if err := errors.Join(atomicfile.Create(filepath.Join(at, baseName), data), atomicfile.SyncDir(filepath.Dir(at))); err != nil {
-				return fmt.Errorf("restore journal %s: %w", dir, err)
-			}
+		if err != nil {
+			return fmt.Errorf("restore journal %s: %w", dir, err)
 		}
 		next = last + 1
 	}

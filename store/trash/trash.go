@@ -357,11 +357,11 @@ func Purge(ctx context.Context, s *store.Store, given string) (api.DeletedTask, 
 		// No list shows a folder of this name, so a kill in the middle leaves no half task.
 		doomed := s.TrashRef(purgedPrefix + strconv.FormatInt(s.Now(), 10) + "-" + strings.ReplaceAll(d.Name, ":", "~"))
 		if d.Hidden {
-			err = purgeHidden(ctx, s, d, doomed, func(list ...overlay.Entry) error {
+			err = purgeHidden(ctx, s, d, doomed, func() error {
 				if err := forget(); err != nil {
 					return err
 				}
-				return add(list...)
+				return add(purgedEntry(d))
 			})
 		} else if err = forget(); err == nil {
 			err = s.MoveTask(ctx, d.Ref, doomed)
@@ -389,8 +389,7 @@ func purgedEntry(d store.DeletedTask) overlay.Entry {
 	return overlay.Entry{Type: overlay.Deleted, Source: d.Ref.Source, ID: d.Ref.ID, Purged: new(true)}
 }
 
-func purgeHidden(ctx context.Context, s *store.Store, d store.DeletedTask, doomed store.Ref, add overlay.Append) error {
-	record := func() error { return add(purgedEntry(d)) }
+func purgeHidden(ctx context.Context, s *store.Store, d store.DeletedTask, doomed store.Ref, record func() error) error {
 	if !s.HasJournal(ctx, d.Ref) {
 		return record()
 	}
