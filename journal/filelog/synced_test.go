@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -119,4 +120,50 @@ func (f *blindFile) WriteAt(b []byte, off int64) (int, error) {
 		return 0, errors.New("nothing can be written here")
 	}
 	return f.File.WriteAt(b, off)
+}
+
+// handing is a file system that calls a function once a lock is free.
+type handing struct {
+	FS
+	free func()
+}
+
+func (h handing) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
+	f, err := h.FS.OpenFile(name, flag, perm)
+	if err != nil || filepath.Base(name) != lockName {
+		return f, err
+	}
+	return handingFile{f, h.free}, nil
+}
+
+type handingFile struct {
+	File
+	free func()
+}
+
+func (f handingFile) Close() error { // of an owner: it has unlocked the file
+	err := f.File.Close()
+	f.free()
+	return err
+}
+
+// An owner that ends does not take the next one's followers from it.
+func TestTheNextOwnerHandsItsCommitsOver(t *testing.T) {
+	dir := t.TempDir()
+	var next journal.Owner
+	first, err := Own(t.Context(), dir, Options{FS: handing{OS, func() {
+		if next == nil {
+			next, _ = Own(t.Context(), dir, Options{}) // it is refused while a reader of the first one closes the file
+		}
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Close(); err != nil || next == nil {
+		t.Fatalf("got the next owner %v, %v; want one", next, err)
+	}
+	defer next.Close()
+	if theHub.tail(dirKey(dir), next.(*owner).ino) == nil {
+		t.Error("followers get nothing from the memory of the log's owner, want its newest commits")
+	}
 }
