@@ -375,13 +375,6 @@ type FileNote struct {
 	What string `json:"what"`
 }
 
-// ImportProgress is how far an import has come.
-type ImportProgress struct {
-	Tasks, Of int
-	Files     int
-	Bytes     int64 // copied so far
-}
-
 // Checkup is what a check of tasks found and repaired.
 type Checkup struct {
 	Tasks    int       `json:"tasks"`

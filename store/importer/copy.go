@@ -20,6 +20,7 @@ import (
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/internal/inputfile"
+	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
@@ -141,9 +142,9 @@ func (im *importer) copyFile(ctx context.Context, from fileSet, to *os.Root, f t
 	if err = errors.Join(err, out.Close()); err != nil {
 		return sum, errors.Join(err, to.Remove(f.Path))
 	}
-	im.progress.Files++
-	im.progress.Bytes += n
-	im.reportProgress(ctx)
+	im.done.Files++
+	im.done.Bytes += n
+	progress.Report(ctx, im.done)
 	// A message without a time gets the file's time. That is why copies keep it; it needs no sync.
 	return sum, to.Chtimes(f.Path, f.MTime, f.MTime)
 }

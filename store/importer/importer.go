@@ -58,9 +58,6 @@ type Options struct {
 	OnConflict string // api.ConflictSkip (default) or api.ConflictFork
 	Map        []PathMap
 	Trust      bool // keep the policy, address and limits that a journal brings along
-
-	// Progress, when set, is called after each file and each task, by the goroutine that called Run.
-	Progress func(api.ImportProgress)
 }
 
 // copied is one task of an import.
@@ -129,10 +126,10 @@ func Run(ctx context.Context, s *store.Store, list []Original, o Options) (api.I
 		opt:     o,
 		planned: map[string]Original{},
 		buf:     make([]byte, 1<<20),
+		done:    progress.State{What: "importing", Of: len(list)},
 	}
 	im.overlay, _ = s.Overlay(ctx) // an overlay that cannot be read keeps no task from being copied
 	im.report = api.Import{DryRun: o.DryRun, Items: []api.ImportedTask{}}
-	im.progress.Of = len(list)
 	if !o.DryRun {
 		if err := s.Prepare(); err != nil {
 			return im.report, err
@@ -159,7 +156,7 @@ type importer struct {
 	store    *store.Store
 	opt      Options
 	report   api.Import
-	progress api.ImportProgress
+	done     progress.State      // reported after each file and each task
 	planned  map[string]Original // by the ids that a dry run would have given them
 	overlay  overlay.Table
 	indexIDs []string // tasks in the root that the history index must name
@@ -185,27 +182,13 @@ func (im *importer) importAll(ctx context.Context, list []Original) error {
 			item.Outcome, item.Problem, item.ID, item.Path, item.ByteEqual = api.TaskFailed, err.Error(), "", "", false
 		}
 		im.count(item)
-		im.progress.Tasks = i + 1
-		im.reportProgress(ctx)
+		im.done.Done = i + 1
+		progress.Report(ctx, im.done)
 		if errors.Is(err, syscall.ENOSPC) {
 			return fmt.Errorf("import stopped after %d of %d tasks: %w", i, len(list), err)
 		}
 	}
 	return nil
-}
-
-func (im *importer) reportProgress(ctx context.Context) {
-	if im.opt.Progress != nil {
-		im.opt.Progress(im.progress)
-	}
-	p := im.progress
-	progress.Report(ctx, progress.State{
-		What:  "importing",
-		Done:  p.Tasks,
-		Of:    p.Of,
-		Files: p.Files,
-		Bytes: p.Bytes,
-	})
 }
 
 func (im *importer) count(item copied) {

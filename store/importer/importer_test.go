@@ -16,6 +16,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/internal/testing/conformance"
 	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/roofmt"
@@ -29,8 +30,14 @@ import (
 // bring imports what lies at a path.
 func bring(t testing.TB, s *store.Store, path string, o importer.Options) api.Import {
 	t.Helper()
+	return bringWhile(t, s, path, o, func(progress.State) {})
+}
+
+// bringWhile is bring, with a function that is called after each file and each task.
+func bringWhile(t testing.TB, s *store.Store, path string, o importer.Options, f func(progress.State)) api.Import {
+	t.Helper()
 	list := storetest.Must[[]importer.Original](t)(importer.FindPath(context.Background(), s, path))
-	return storetest.Must[api.Import](t)(importer.Run(context.Background(), s, list, o))
+	return storetest.Must[api.Import](t)(importer.Run(progress.With(context.Background(), f), s, list, o))
 }
 
 // outcomes are what became of each folder, by name.

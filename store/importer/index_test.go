@@ -11,6 +11,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/store/labels"
 
+	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
@@ -64,11 +65,11 @@ func TestImportIsContinued(t *testing.T) {
 		s := storetest.Open(t, root)
 		list := storetest.Must[[]importer.Original](t)(importer.FindPath(context.Background(), s, storage))
 		ctx, cancel := context.WithCancel(context.Background())
-		r, err := importer.Run(ctx, s, list, importer.Options{Progress: func(p api.ImportProgress) {
-			if p.Tasks == stop {
+		r, err := importer.Run(progress.With(ctx, func(p progress.State) {
+			if p.Done == stop {
 				cancel()
 			}
-		}})
+		}), s, list, importer.Options{})
 		cancel()
 		if err == nil || r.Imported > n-1 {
 			t.Fatalf("stopped after %d: %+v %v", stop, r, err)

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
@@ -105,21 +106,21 @@ func TestImportMeetsFile(t *testing.T) {
 	}
 }
 
-// api.ImportProgress names what is done and never goes back.
+// The progress names what is done and never goes back.
 func TestImportProgress(t *testing.T) {
 	tasks := filepath.Join(t.TempDir(), "tasks")
 	for i := range 5 {
 		storetest.Write(t, filepath.Join(tasks, fmt.Sprint("step-", i)), roofmt.UIName, storetest.Array(storetest.UIRow(i, "x")))
 	}
 	s := storetest.Open(t, t.TempDir())
-	var last api.ImportProgress
-	r := bring(t, s, tasks, importer.Options{Progress: func(p api.ImportProgress) {
-		if p.Tasks < last.Tasks || p.Files < last.Files || p.Bytes < last.Bytes || p.Of != 5 {
+	var last progress.State
+	r := bringWhile(t, s, tasks, importer.Options{}, func(p progress.State) {
+		if p.Done < last.Done || p.Files < last.Files || p.Bytes < last.Bytes || p.Of != 5 {
 			t.Errorf("%+v after %+v", p, last)
 		}
 		last = p
-	}})
-	if want := (api.ImportProgress{Tasks: 5, Of: 5, Files: r.Files, Bytes: r.Bytes}); last != want || r.Files != 5 {
+	})
+	if want := (progress.State{What: "importing", Done: 5, Of: 5, Files: r.Files, Bytes: r.Bytes}); last != want || r.Files != 5 {
 		t.Errorf("%+v, want %+v", last, want)
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/filelock"
+	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
@@ -30,7 +31,7 @@ func TestImportOfTaskThatChanges(t *testing.T) {
 	storage, dir := storetest.RooStorage(t, "live-1")
 	s := storetest.Open(t, t.TempDir())
 	saves := 0
-	r := bring(t, s, storage, importer.Options{Progress: func(p api.ImportProgress) {
+	r := bringWhile(t, s, storage, importer.Options{}, func(p progress.State) {
 		if p.Files == 2 && saves == 0 {
 			saves++
 			storetest.Write(t, dir, roofmt.UIName, storetest.Array(storetest.UIRow(1, "do it"), storetest.UIRow(2, "done so far"), storetest.UIRow(3, "and on")))
@@ -38,7 +39,7 @@ func TestImportOfTaskThatChanges(t *testing.T) {
 			storetest.Check(t, os.Remove(filepath.Join(dir, roofmt.MetadataName)))
 			storetest.Write(t, filepath.Join(dir, "new"), "file", "n")
 		}
-	}})
+	})
 	if saves != 1 || r.Imported != 1 || !r.Items[0].ByteEqual {
 		t.Fatalf("got %+v, want saves = 1 and r.Imported = 1 and r.Items[0].ByteEqual", r)
 	}
@@ -53,12 +54,12 @@ func TestImportOfTaskThatNeverRests(t *testing.T) {
 	storetest.Write(t, filepath.Join(storage, "tasks", "calm-2"), roofmt.UIName, storetest.Array(storetest.UIRow(1, "calm")))
 	s := storetest.Open(t, t.TempDir())
 	n := 0
-	r := bring(t, s, storage, importer.Options{Progress: func(p api.ImportProgress) {
-		if p.Tasks == 0 {
+	r := bringWhile(t, s, storage, importer.Options{}, func(p progress.State) {
+		if p.Done == 0 {
 			n++
 			storetest.Write(t, dir, roofmt.UIName, storetest.Array(storetest.UIRow(1, strings.Repeat("x", n))))
 		}
-	}})
+	})
 	if d := cmp.Diff(map[string]string{"busy-1": api.TaskFailed, "calm-2": api.TaskImported}, outcomes(r)); d != "" {
 		t.Error(d)
 	}
@@ -73,12 +74,12 @@ func TestImportMeetsNewTask(t *testing.T) {
 		storage, _ := storetest.RooStorage(t, "met-1")
 		s := storetest.Open(t, t.TempDir())
 		made := false
-		r := bring(t, s, storage, importer.Options{OnConflict: how, Progress: func(api.ImportProgress) {
+		r := bringWhile(t, s, storage, importer.Options{OnConflict: how}, func(progress.State) {
 			if !made {
 				made = true
 				storetest.Close(t, storetest.Create(t, s, "met-1"))
 			}
-		}})
+		})
 		want := map[string]string{api.ConflictSkip: api.TaskConflict, api.ConflictFork: api.TaskForked}[how]
 		if got := outcomes(r)["met-1"]; got != want {
 			t.Errorf("%s: %s, want %s: %s", how, got, want, r.Items[0].Problem)
@@ -109,11 +110,11 @@ func TestImportStops(t *testing.T) {
 	s := storetest.Open(t, t.TempDir())
 	ctx, cancel := context.WithCancel(context.Background())
 	list := storetest.Must[[]importer.Original](t)(importer.FindPath(ctx, s, storage))
-	r, err := importer.Run(ctx, s, list, importer.Options{Progress: func(p api.ImportProgress) {
-		if p.Tasks == 1 && p.Files == 5 {
+	r, err := importer.Run(progress.With(ctx, func(p progress.State) {
+		if p.Done == 1 && p.Files == 5 {
 			cancel()
 		}
-	}})
+	}), s, list, importer.Options{})
 	if !errors.Is(err, context.Canceled) || r.Imported != 1 || len(r.Items) != 1 {
 		t.Fatalf("got %v, %+v, want errors.Is(err, context.Canceled) and r.Imported = 1 and len(r.Items) = 1",
 			err, r)

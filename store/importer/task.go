@@ -202,7 +202,7 @@ func (im *importer) holdsContent(ctx context.Context, id, sum string) (bool, err
 
 // copyTask copies a task into a staging folder, verifies the copy, and moves it to its id.
 func (im *importer) copyTask(ctx context.Context, from fileSet, item *copied) (err error) {
-	stage := filepath.Join(im.stagesDir(), strconv.Itoa(im.progress.Tasks))
+	stage := filepath.Join(im.stagesDir(), strconv.Itoa(im.done.Done))
 	if err := im.store.EnsureDir(stage, "cannot be written"); err != nil {
 		return err
 	}

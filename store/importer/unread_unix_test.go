@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
@@ -68,12 +69,12 @@ func TestImportWaitsForNoPipe(t *testing.T) {
 		t.Log(err)
 	})
 	defer freed.Stop()
-	r := bring(t, storetest.Open(t, t.TempDir()), storage, importer.Options{Progress: func(p api.ImportProgress) {
-		if p.Files == 1 && p.Tasks == 0 {
+	r := bringWhile(t, storetest.Open(t, t.TempDir()), storage, importer.Options{}, func(p progress.State) {
+		if p.Files == 1 && p.Done == 0 {
 			storetest.Check(t, os.Remove(pipe))
 			storetest.Check(t, syscall.Mkfifo(pipe, 0o600))
 		}
-	}})
+	})
 	if r.Failed != 1 || !strings.Contains(r.Items[0].Problem, "no regular file") {
 		t.Errorf("got %+v, want a task that failed because of the pipe", r)
 	}
