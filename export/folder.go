@@ -75,7 +75,7 @@ func Folder(ctx context.Context, dir string, v *store.View) (Report, error) {
 		name, short string
 		list        []*task.Message
 	}{{docs.UI, roofmt.UIName, "ui", v.State.UI()}, {docs.API, roofmt.APIName, "api", v.State.API()}} {
-		if h.doc != nil && h.doc.Intact() && (v.Log == nil || current(ctx, h.doc, v, h.list)) {
+		if h.doc != nil && h.doc.Intact() && (v.Log == nil || current(ctx, h.doc, v, h.short, h.list)) {
 			files = append(files, copyOf(h.name, h.doc))
 			continue
 		}
@@ -110,19 +110,38 @@ func Folder(ctx context.Context, dir string, v *store.View) (Report, error) {
 }
 
 // current reports whether a file holds exactly the history that the journal has.
-func current(ctx context.Context, doc *roofmt.Document, v *store.View, list []*task.Message) bool {
-	if doc.Len() != len(list) {
-		return false
-	}
+func current(ctx context.Context, doc *roofmt.Document, v *store.View, short string, list []*task.Message) bool {
 	var r Report
 	n := 0
-	for e := range elements(ctx, v, "", list, 0, &r) {
+	for e := range projected(ctx, v, short, list, &r) {
+		if n == doc.Len() {
+			return false
+		}
 		there, err := doc.Raw(n)
 		if n++; err != nil || !esjson.Equal(there, e.Raw) {
 			return false
 		}
 	}
-	return n == len(list)
+	return n == doc.Len() && len(r.Unread) == 0
+}
+
+// projected yields the elements of a history's file. While the task waits for a subtask, the file of the model's history
+// ends with a turn that the history lacks: without it Roo would tell the model that the other calls did not run.
+func projected(ctx context.Context, v *store.View, short string, list []*task.Message, r *Report) iter.Seq[roofmt.Element] {
+	return func(yield func(roofmt.Element) bool) {
+		for e := range elements(ctx, v, short, list, 0, r) {
+			if !yield(roofmt.Element{Raw: e.Raw, Made: !e.Message.Foreign}) {
+				return
+			}
+		}
+		switch waiting, err := v.State.ResultsSoFar(); {
+		case short == "ui" || ctx.Err() != nil:
+		case err != nil:
+			r.Unread = append(r.Unread, api.Unread{History: short, Number: len(list) + 1, Problem: err.Error()})
+		case waiting != nil:
+			yield(roofmt.Element{Raw: waiting, Made: true})
+		}
+	}
 }
 
 // history returns the file of one history, built from its elements, and what is damaged in it.
@@ -132,8 +151,8 @@ func history(ctx context.Context, v *store.View, from *originals, name, short st
 	if len(list) > 0 || v.Log != nil {
 		out = append(out, roofmt.Replacement{Name: name, Write: func(w io.Writer) error {
 			return roofmt.WriteArray(w, func(yield func(roofmt.Element, error) bool) {
-				for e := range elements(ctx, v, short, list, 0, r) {
-					if !yield(roofmt.Element{Raw: e.Raw, Made: !e.Message.Foreign}, nil) {
+				for e := range projected(ctx, v, short, list, r) {
+					if !yield(e, nil) {
 						return
 					}
 				}

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/task"
 )
 
 // files are the names and bytes in a folder.
@@ -62,9 +64,26 @@ func TestFolderOfADamagedTask(t *testing.T) {
 	}
 }
 
-func TestFolderOfOurOwnTask(t *testing.T) {
+func TestFolderOfOurOwnTask(t *testing.T) { testFolderOfOurOwnTask(t) }
+
+// While a task waits for its subtask, the results so far are in Roo's file and not in the journal.
+func TestFolderOfATaskThatWaits(t *testing.T) {
+	testFolderOfOurOwnTask(t, task.MessageAdded{History: task.API, Message: 3, Body: task.Body{Raw: json.RawMessage(`{"role":"assistant","content":[` +
+		`{"type":"tool_use","id":"c1","name":"read_file","input":{}},{"type":"tool_use","id":"c2","name":"new_task","input":{"message":"x"}}],"ts":1776200000002}`)}},
+		task.SubtaskStarted{Child: "kid", Call: "c2", Message: 3, Mode: "code"},
+		task.ToolFinished{Call: "c1", Name: "read_file", Outcome: "ok", Result: json.RawMessage(`{"type":"tool_result","tool_use_id":"c1","content":"what it read"}`)})
+}
+
+func testFolderOfOurOwnTask(t *testing.T, more ...task.Event) {
+	t.Helper()
 	s := newStorage(t, nil)
 	s.own("mine", "my words")
+	if len(more) > 0 {
+		owned, err := s.st.Own(t.Context(), s.st.OwnRef("mine"))
+		fixture.NoError(t, err)
+		fixture.NoError(t, owned.Task.CommitSynced(t.Context(), more...))
+		fixture.NoError(t, owned.Task.Close(t.Context()))
+	}
 	v := s.open("mine")
 	to := filepath.Join(s.dir, "out")
 	_, err := Folder(t.Context(), to, v)
@@ -78,6 +97,9 @@ func TestFolderOfOurOwnTask(t *testing.T) {
 	}
 	if len(got) != 4 {
 		t.Errorf("files %v", got)
+	}
+	if len(more) > 0 && !strings.Contains(got[roofmt.APIName], "what it read") {
+		t.Errorf("got %s, want the results so far in it", got[roofmt.APIName])
 	}
 	// Its files are derived: without them the journal gives the same ones.
 	for name := range got {
