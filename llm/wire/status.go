@@ -21,7 +21,7 @@ func KindOfStatus(status int, message string) llm.Kind {
 		return llm.Auth
 	case status == http.StatusRequestEntityTooLarge:
 		return llm.ContextOverflow
-	case status == http.StatusBadRequest && IsOverflow(message):
+	case status <= http.StatusBadRequest && IsOverflow(message): // some servers refuse with the status 200
 		return llm.ContextOverflow
 	case status == http.StatusTooManyRequests:
 		return llm.RateLimited
@@ -35,17 +35,18 @@ func KindOfStatus(status int, message string) llm.Kind {
 
 // overflow lists providers' wordings for "too long", in lower case.
 var overflow = []string{
-	"prompt is too long",
-	"prompt too long",
+	"prompt is too long", "prompt too long",
 	"input is too long",
 	"input length and `max_tokens` exceed context",
 	"exceed context limit",
-	"exceeds the context",
-	"exceed the context",
-	"context length",
+	"exceeds the context", "exceed the context",
+	"exceeds the available context", // llama.cpp
+	"maximum model length",          // vLLM
+	"maximum prompt length",         // xAI
+	"exceeded model token limit",    // Moonshot
+	"context length", "maximum context",
 	"context_length_exceeded",
 	"context window",
-	"maximum context",
 	"too many tokens",
 	"too many total text bytes",
 	"exceeds the maximum number of tokens",

@@ -79,6 +79,11 @@ func TestKindOfStatus(t *testing.T) {
 		{400, "bad", llm.Invalid}, {404, "", llm.Invalid}, {422, "context window", llm.Invalid},
 		{400, "This model's maximum context length is 8192 tokens", llm.ContextOverflow},
 		{400, "Input is TOO LONG: input is too long for requested model", llm.ContextOverflow},
+		{200, "the request exceeds the available context size. try increasing the context size", llm.ContextOverflow},
+		{400, "request (9213 tokens) exceeds the available context size (4096 tokens), try increasing it", llm.ContextOverflow},
+		{400, "The decoder prompt (length 5000) is longer than the maximum model length of 4096.", llm.ContextOverflow},
+		{400, "This model's maximum prompt length is 131072 but the request contains 137812 tokens.", llm.ContextOverflow},
+		{400, "Invalid request: Your request exceeded model token limit: 262144", llm.ContextOverflow},
 		{413, "", llm.ContextOverflow}, {401, "", llm.Auth}, {403, "", llm.Auth}, {408, "", llm.Server},
 		{429, "", llm.RateLimited}, {503, "", llm.Overloaded}, {529, "", llm.Overloaded}, {500, "", llm.Server}, {504, "", llm.Server},
 	} {
