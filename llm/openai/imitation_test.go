@@ -36,6 +36,10 @@ func TestImitations(t *testing.T) {
 			": PROCESSING\n\n" + events(chunk(`{"content":"h"}`)) + ": PROCESSING\n\n" + events(chunk(`{"content":"i"}`), finished, endOfChat),
 			[]string{`{"type":"text","text":"hi"}`}, "end_turn",
 		},
+		"empty events": {
+			"data:\n\n" + events(chunk(`{"content":"h"}`)) + "data\n\ndata:  \n\n" + events(chunk(`{"content":"i"}`), finished, endOfChat),
+			[]string{`{"type":"text","text":"hi"}`}, "end_turn",
+		},
 		"stop after calls": {
 			events(chunk(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}`), finished, endOfChat),
 			[]string{`{"type":"tool_use","id":"a","name":"f","input":{}}`}, "tool_use",

@@ -123,6 +123,9 @@ func (c Call) Stream(ctx context.Context, event func(data []byte) (done bool, er
 		if err != nil {
 			return c.redact(TransportError(ctx, c.Provider, err, true))
 		}
+		if len(bytes.TrimSpace(data)) == 0 { // some proxies keep the connection with empty events
+			continue
+		}
 		done, err := event(data)
 		if failed, is := err.(*llm.Error); is { //nolint:errorlint // ours, not wrapped
 			return c.redacted(c.timed(failed, res.Header))
