@@ -181,7 +181,7 @@ func TestSilenceAndCancelling(t *testing.T) {
 	for name, o := range dialects {
 		o.Backoff.Retries = -1
 		for o.IdleTimeout = 30 * time.Millisecond; ; o.IdleTimeout *= 4 {
-			s := llmtest.New(t, llmtest.Text("one two three").Stall(4))
+			s := llmtest.New(t, llmtest.Text("one two three").Stall(3))
 			got := collect(t.Context(), provider(t, s.URL, o), ask("hi"))
 			if got.kind() == llm.Network && o.IdleTimeout < 10*time.Second {
 				continue // a busy machine is silent before the answer begins, but not for so long

@@ -117,8 +117,9 @@ func (c Call) Stream(ctx context.Context, event func(data []byte) (done bool, er
 	}
 	for {
 		data, err := events.Next()
-		if err != nil && ctx.Err() == nil && c.Ended != nil && c.Ended() { // another attempt would be paid again
-			return nil
+		cause := context.Cause(ctx)
+		if err != nil && (cause == nil || errors.Is(cause, ErrIdle)) && c.Ended != nil && c.Ended() {
+			return nil // another attempt would be paid again
 		}
 		if err != nil {
 			return c.redact(TransportError(ctx, c.Provider, err, true))

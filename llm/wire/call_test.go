@@ -155,6 +155,15 @@ func TestCallGivesUpOnSilence(t *testing.T) {
 		t.Errorf("got %v %v, want errors.As(err, &failed) and failed.Kind = llm.Cut and errors.Is(err, wire.ErrIdle) and len(got) = 1",
 			got, err)
 	}
+	call.Ended = func() bool { return true }
+	if got, err := ask(t.Context(), call); err != nil || len(got) != 1 {
+		t.Errorf("silence behind a whole reply: got %v %v, want one event and no error", got, err)
+	}
+	gone, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	if _, err := ask(gone, call); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the caller's end behind a whole reply: got %v, want context.DeadlineExceeded", err)
+	}
 }
 
 // What Attempts makes of the ends that an attempt can have.
