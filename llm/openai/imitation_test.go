@@ -49,6 +49,16 @@ func TestImitations(t *testing.T) {
 				chunk(`{"tool_calls":[{"index":0,"id":"b","function":{"name":"f","arguments":"{\"n\":2}"}}]}`), called, endOfChat),
 			[]string{`{"type":"tool_use","id":"a","name":"f","input":{"n":1}}`, `{"type":"tool_use","id":"b","name":"f","input":{"n":2}}`}, "tool_use",
 		},
+		"every call has the index 0 and no id": {
+			events(chunk(`{"tool_calls":[{"index":0,"id":"","function":{"name":"f","arguments":"{\"n\":1}"}}]}`),
+				chunk(`{"tool_calls":[{"index":0,"id":"","function":{"name":"g","arguments":"{"}}]}`),
+				chunk(`{"tool_calls":[{"index":0,"id":"","function":{"name":"g","arguments":"}"}}]}`),
+				chunk(`{"tool_calls":[{"index":0,"id":"","function":{"name":"g","arguments":"{\"n\":2}"}}]}`), called, endOfChat),
+			[]string{
+				`{"type":"tool_use","id":"call_0","name":"f","input":{"n":1}}`, `{"type":"tool_use","id":"call_1","name":"g","input":{}}`,
+				`{"type":"tool_use","id":"call_2","name":"g","input":{"n":2}}`,
+			}, "tool_use",
+		},
 		"no index": {
 			events(chunk(`{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{"}}]}`),
 				chunk(`{"tool_calls":[{"function":{"arguments":"}"}}]}`),

@@ -143,7 +143,8 @@ func (c *Calls) Begin(index int64, id, name string, whole []byte) llm.ToolDelta 
 func (c *Calls) Add(index int64, id, name, input string) llm.ToolDelta {
 	p := c.index[index]
 	switch {
-	case p == nil, id != "" && id != p.sent && name != "": // some servers give every call the index 0
+	case p == nil, name != "" && (id != p.sent && id != "" || id+p.sent == "" && input != "" && esjson.Valid(p.input)):
+		// Some servers give every call the index 0.
 		c.Begin(index, id, name, nil)
 		p = c.index[index]
 	case p.name == "":
