@@ -126,10 +126,11 @@ func (c *conn) fillMenu(ctx context.Context, m *Menu) {
 				if err != nil {
 					return fmt.Errorf("it does not list its tools: %w", err)
 				}
-				if tools = append(tools, t); len(tools) == maxTools {
+				if len(tools) == maxTools {
 					m.Notes = append(m.Notes, fmt.Sprintf("it has more than %d tools; the others are left out", maxTools))
 					break
 				}
+				tools = append(tools, t)
 			}
 		}
 		if can != nil && can.Resources != nil {

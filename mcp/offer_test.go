@@ -2,13 +2,18 @@ package mcp
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"pgregory.net/rapid"
+
+	"github.com/roost-dev/roost/internal/testing/mcptest"
 )
 
 func TestNames(t *testing.T) {
@@ -164,4 +169,21 @@ func FuzzMended(f *testing.F) {
 			t.Fatalf("%s, then %s, %v", got, again, err)
 		}
 	})
+}
+
+// The bound of a server's tools is stated when it leaves a tool out, and only then.
+func TestManyTools(t *testing.T) {
+	for n, left := range map[int]bool{maxTools: false, maxTools + 1: true} {
+		server := sdk.NewServer(&sdk.Implementation{Name: "many"}, nil)
+		for i := range n {
+			server.AddTool(&sdk.Tool{Name: fmt.Sprintf("t%d", i), InputSchema: map[string]any{"type": "object"}}, nil)
+		}
+		at := httptest.NewServer(mcptest.Handler(server))
+		menu := hub(t, Server{Name: "many", Kind: HTTP, URL: at.URL, State: Allowed, Timeout: 30 * time.Second}).Open(t.Context())[0]
+		if len(menu.Tools) != maxTools || (len(menu.Notes) > 0) != left || menu.Err != nil {
+			t.Errorf("%d tools: got %d, notes %q, %v, want %d, and a note: %v", n, len(menu.Tools), menu.Notes, menu.Err, maxTools, left)
+		}
+		mcptest.Hangup(server)
+		at.Close()
+	}
 }
