@@ -337,3 +337,49 @@ func TestALoginChangesAfterItsRenewal(t *testing.T) {
 		t.Error("tokens are kept, want none")
 	}
 }
+
+// A call that is cancelled while its log-in is renewed does not lose the new tokens: the server takes the old refresh
+// token no more.
+func TestARenewalOutlivesItsCall(t *testing.T) {
+	for name, late := range map[string]bool{"soon": false, "later": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			arrived, answers := make(chan struct{}), make(chan struct{})
+			issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_ = r.ParseForm() // with the body unread, the server would not notice the client's end
+				close(arrived)
+				<-answers
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = io.WriteString(w, `{"access_token":"renewed","token_type":"Bearer","refresh_token":"second"}`)
+			}))
+			t.Cleanup(issuer.Close)
+			s := Server{Name: "web", File: "/own/mcp.json", URL: "http://mcp.example/mcp"}
+			l := Logins{Dir: filepath.Join(t.TempDir(), "logins")}
+			fixture.NoError(t, l.keep(t.Context(), s, kept{Server: s.URL, Endpoint: issuer.URL, Client: "c", Access: "old",
+				Refresh: "first", Expires: time.Now().Add(-time.Hour)}))
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() {
+				_, err := (&login{from: l, server: s, address: s.URL}).token(ctx, "")
+				ended <- err
+			}()
+			<-arrived
+			cancel()
+			if !late {
+				close(answers)
+			}
+			if err := <-ended; !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v, want context.Canceled", err)
+			}
+			if late {
+				close(answers)
+			}
+			unlock, err := l.lock(t.Context())
+			fixture.NoError(t, err)
+			defer unlock()
+			if k, err := l.load(s, s.URL); k.Access != "renewed" || k.Refresh != "second" || err != nil {
+				t.Errorf("got the tokens %q and %q, %v, want the renewed ones", k.Access, k.Refresh, err)
+			}
+		})
+	}
+}
