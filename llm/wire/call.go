@@ -181,11 +181,15 @@ func (c Call) errorOf(status int, fallback string, page []byte) *llm.Error {
 	code = cmp.Or(code, fallback)
 	// Redacted before it is cut: a part of a key would not be known any more.
 	message = cmp.Or(message, Shorten(c.without(string(page)), 500), http.StatusText(status))
-	kind := KindOfStatus(status, message)
-	if c.Kind != nil {
-		kind = c.Kind(status, code, message)
+	err := c.newError("", status, message)
+	// In an answer with the status 200 and in an event, the error itself may name its status.
+	if n := esjson.IntOf(esjson.Member(page, "error"), "code"); status < 300 && n >= 400 && n < 600 {
+		status = int(n)
 	}
-	err := c.newError(kind, status, message)
+	err.Kind = KindOfStatus(status, message)
+	if c.Kind != nil {
+		err.Kind = c.Kind(status, code, message)
+	}
 	if c.Door != nil && c.Door.Refused != nil {
 		c.Door.Refused(err, code)
 	}
