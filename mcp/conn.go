@@ -461,18 +461,16 @@ var errLong = fmt.Errorf("it sent a message of more than %d MB", maxMessage>>20)
 // jsonLines reads those lines of a server's stdout that are JSON. Many servers print a greeting or a log there, which
 // must not end the connection; errors quote such lines.
 type jsonLines struct {
+	io.Closer
 	r    *bufio.Reader
-	from io.Closer
 	rest []byte
 	junk *tail
 	over *atomic.Bool // set when the output has ended
 }
 
 func newLines(from io.ReadCloser, junk *tail, over *atomic.Bool) *jsonLines {
-	return &jsonLines{r: bufio.NewReaderSize(from, 64<<10), from: from, junk: junk, over: over}
+	return &jsonLines{r: bufio.NewReaderSize(from, 64<<10), Closer: from, junk: junk, over: over}
 }
-
-func (l *jsonLines) Close() error { return l.from.Close() }
 
 func (l *jsonLines) Read(p []byte) (int, error) {
 	for len(l.rest) == 0 {

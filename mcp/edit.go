@@ -28,31 +28,25 @@ func WorkspaceFile(workspace string) string {
 
 // Definition returns a server in the form of a settings file: one JSON object.
 func (s Server) Definition() []byte {
+	if s.Kind != Stdio {
+		return esjson.ObjectOf("type", string(s.Kind), "url", s.URL, "headers", objectOf(s.Headers))
+	}
+	var args []byte
+	if len(s.Args) > 0 {
+		args = esjson.Strings(s.Args)
+	}
+	return esjson.ObjectOf("command", s.Command, "args", args, "env", objectOf(s.Env), "cwd", esjson.Given(s.Dir))
+}
+
+// objectOf returns texts as a JSON object; nil for none.
+func objectOf(texts map[string]string) []byte {
+	if len(texts) == 0 {
+		return nil
+	}
 	var o esjson.Object
-	texts := func(name string, m map[string]string) {
-		if len(m) == 0 {
-			return
-		}
-		var in esjson.Object
-		for _, k := range slices.Sorted(maps.Keys(m)) {
-			in.String(k, m[k])
-		}
-		o.Raw(name, in.Bytes())
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		o.String(name, texts[name])
 	}
-	if s.Kind == Stdio {
-		o.String("command", s.Command)
-		if len(s.Args) > 0 {
-			o.Raw("args", esjson.Strings(s.Args))
-		}
-		texts("env", s.Env)
-		if s.Dir != "" {
-			o.String("cwd", s.Dir)
-		}
-		return o.Bytes()
-	}
-	o.String("type", string(s.Kind))
-	o.String("url", s.URL)
-	texts("headers", s.Headers)
 	return o.Bytes()
 }
 

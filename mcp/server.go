@@ -34,7 +34,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"math"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -473,7 +472,7 @@ func parseServer(raw json.RawMessage) Server {
 		s.Problem = fmt.Sprintf("its type is %q; there are stdio, streamable-http and sse", d.Type)
 	}
 	if d.Timeout != nil {
-		if *d.Timeout < 1 || *d.Timeout > maxTimeout.Seconds() || math.IsNaN(*d.Timeout) {
+		if *d.Timeout < 1 || *d.Timeout > maxTimeout.Seconds() {
 			s.Problem = "its timeout is in seconds, from 1 to 3600"
 			return s
 		}
