@@ -244,9 +244,6 @@ func isText(key string) bool { return key == "text" || key == "summary" || key =
 
 // add adds a delta's array and returns the readable text in it.
 func (d *details) add(array []byte) (text string) {
-	if esjson.TypeOf(array) != esjson.TypeArray {
-		return ""
-	}
 	for piece := range esjson.Array(array) {
 		if esjson.TypeOf(piece) != esjson.TypeObject {
 			continue

@@ -197,16 +197,13 @@ func (h *History) Add(body *Body, messages []llm.Message, translate func(llm.Mes
 	for _, m := range messages[same:] {
 		h.sent = append(h.sent, sentMessage{Message: m, wire: translate(m)})
 	}
-	first := true
+	var between []byte
 	for _, m := range h.sent {
-		if len(m.wire) == 0 {
-			continue
+		if len(m.wire) > 0 {
+			body.Add(between)
+			body.Add(m.wire)
+			between = comma
 		}
-		if !first {
-			body.Add(comma)
-		}
-		first = false
-		body.Add(m.wire)
 	}
 }
 
