@@ -188,14 +188,14 @@ func joinStrings(a, b []byte) []byte {
 // output; some servers that imitate the API (xAI's) count it separately, which their total shows.
 //
 // OpenAI reports tokens written to a cache for the models that charge for it. LiteLLM has
-// another name for that count, and DeepSeek another one for tokens read from a cache.
+// another name for that count, and DeepSeek and Moonshot other ones for tokens read from a cache.
 //
 // A server's mistake must not make a cost negative: no part is larger than the whole.
 func usageOf(usage []byte) llm.Usage {
 	in, out := firstCount(usage, "prompt_tokens", "input_tokens"), firstCount(usage, "completion_tokens", "output_tokens")
 	ins := firstObject(usage, "prompt_tokens_details", "input_tokens_details")
 	outs := firstObject(usage, "completion_tokens_details", "output_tokens_details")
-	read := cmp.Or(firstCount(ins, "cached_tokens"), firstCount(usage, "prompt_cache_hit_tokens"))
+	read := cmp.Or(firstCount(ins, "cached_tokens"), firstCount(usage, "prompt_cache_hit_tokens", "cached_tokens"))
 	write := firstCount(ins, "cache_write_tokens", "cache_creation_tokens")
 	if thought := firstCount(outs, "reasoning_tokens"); thought > 0 && firstCount(usage, "total_tokens") == in+out+thought {
 		out += thought
@@ -582,11 +582,15 @@ func (r *chatReply) add(data []byte) ([]llm.Chunk, bool, error) {
 	}
 	r.Note(data, "id", "model")
 	var chunks []llm.Chunk
+	usage := firstObject(data, "usage")
 	for choice := range esjson.Array(esjson.Member(data, "choices")) {
 		chunks = append(chunks, r.choice(choice)...)
+		if usage == nil {
+			usage = firstObject(choice, "usage") // Moonshot's place
+		}
 		break // one was asked for
 	}
-	if usage, is := esjson.Get(data, "usage"); is && esjson.TypeOf(usage) == esjson.TypeObject {
+	if usage != nil {
 		chunks = append(chunks, r.Count(usageOf(usage))...)
 	}
 	if r.Stop == "error" || r.Stop == "insufficient_system_resource" {
