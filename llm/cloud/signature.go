@@ -38,10 +38,8 @@ func sign(r *http.Request, sum string, c AWSCredentials, region, service string,
 	}
 	names := slices.Sorted(maps.Keys(headers))
 	signed := strings.Join(names, ";")
-	path := r.URL.EscapedPath()
-	path = cmp.Or(path, "/")
 	// The path is escaped as it is sent, and once more for the signature: all services but S3 want that.
-	parts := strings.Split(path, "/")
+	parts := strings.Split(cmp.Or(r.URL.EscapedPath(), "/"), "/")
 	for i, part := range parts {
 		parts[i] = escape(part)
 	}

@@ -72,10 +72,8 @@ func RetryAfter(h http.Header, now time.Time) time.Duration {
 	if d, ok := parseScaled(v, time.Second); ok {
 		return d
 	}
-	if t, err := http.ParseTime(v); err == nil {
-		return max(0, t.Sub(now))
-	}
-	return 0
+	t, _ := http.ParseTime(v) // without a date, a time long ago
+	return max(0, t.Sub(now))
 }
 
 func parseScaled(v string, unit time.Duration) (time.Duration, bool) {

@@ -120,10 +120,8 @@ func (o Options) resolve(ctx context.Context, u *url.URL) (found []netip.Addr, e
 	host := u.Hostname()
 	if ip, err := netip.ParseAddr(host); err == nil {
 		found = []netip.Addr{ip}
-	} else {
-		if found, err = cmp.Or[Resolver](o.Resolver, net.DefaultResolver).LookupNetIP(ctx, "ip", host); err != nil {
-			return nil, fmt.Errorf("the name %s cannot be resolved: %w", host, err)
-		}
+	} else if found, err = cmp.Or[Resolver](o.Resolver, net.DefaultResolver).LookupNetIP(ctx, "ip", host); err != nil {
+		return nil, fmt.Errorf("the name %s cannot be resolved: %w", host, err)
 	}
 	if len(found) == 0 {
 		return nil, fmt.Errorf("the name %s has no address", host)
