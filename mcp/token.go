@@ -157,11 +157,7 @@ func (l *login) token(ctx context.Context, stale string) (string, error) {
 		return l.note(k), nil
 	}
 	renewed := make(chan error, 1)
-	go func() {
-		var err error
-		k, err = l.renew(ctx, usable)
-		renewed <- err
-	}()
+	go func() { renewed <- l.renew(ctx, &k, usable) }()
 	select {
 	case err = <-renewed:
 	case <-ctx.Done():
@@ -174,28 +170,28 @@ func (l *login) token(ctx context.Context, stale string) (string, error) {
 	return l.note(k), nil
 }
 
-// renew renews the log-in, unless another process has done so: usable reports that. The end of ctx does not stop a
+// renew renews the log-in k, unless another process has done so: usable reports that. The end of ctx does not stop a
 // request for tokens, because its answer has the only refresh token that the server still takes.
-func (l *login) renew(ctx context.Context, usable func(kept) bool) (k kept, err error) {
+func (l *login) renew(ctx context.Context, k *kept, usable func(kept) bool) error {
 	unlock, err := l.from.lock(ctx)
 	if err != nil {
-		return k, fmt.Errorf("renew the log-in: %w", err)
+		return fmt.Errorf("renew the log-in: %w", err)
 	}
 	defer unlock()
-	if k, err = l.from.load(l.server, l.address); err == nil && usable(k) {
-		return k, nil
+	if *k, err = l.from.load(l.server, l.address); err == nil && usable(*k) {
+		return nil
 	}
 	if err != nil || k.Refresh == "" {
-		return k, fmt.Errorf("%w: the last one has expired", errLogin)
+		return fmt.Errorf("%w: the last one has expired", errLogin)
 	}
 	err = k.ask(context.WithoutCancel(ctx), newAuthClient(), url.Values{"grant_type": {"refresh_token"}, "refresh_token": {k.Refresh}})
 	switch {
 	case errors.Is(err, errRefused):
-		return k, fmt.Errorf("%w: the last one cannot be renewed: %w", errLogin, err)
+		return fmt.Errorf("%w: the last one cannot be renewed: %w", errLogin, err)
 	case err != nil:
-		return k, fmt.Errorf("renew the log-in: %w", err)
+		return fmt.Errorf("renew the log-in: %w", err)
 	}
-	return k, l.from.save(l.server, k)
+	return l.from.save(l.server, *k)
 }
 
 // lock keeps two processes from changing tokens at once: most servers accept a refresh token only once. A holder

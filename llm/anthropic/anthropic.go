@@ -304,13 +304,10 @@ var ephemeral = []byte(`{"type":"ephemeral"}`)
 // A string becomes an array of one text block, because a string cannot carry a mark. All other bytes stay.
 func withMark(content []byte) [][]byte {
 	trimmed := bytes.TrimSpace(content)
-	if len(trimmed) < 2 {
+	if len(trimmed) < 2 || string(trimmed) == `""` { // an empty text cannot be marked
 		return [][]byte{content}
 	}
 	if trimmed[0] == '"' {
-		if len(trimmed) == 2 { // an empty text cannot be marked
-			return [][]byte{content}
-		}
 		return [][]byte{beforeString, trimmed, afterString}
 	}
 	end := markPosition(trimmed)

@@ -285,12 +285,11 @@ func (h *History) Locate(refusal, list string, skip int) (message, block int, ok
 
 // elementOf returns an element of a list in an item; the item itself when there is no such element.
 func elementOf(item []byte, name string, index int) []byte {
-	n := 0
 	for e := range esjson.Array(esjson.Member(item, name)) {
-		if n == index {
+		if index == 0 {
 			return e
 		}
-		n++
+		index--
 	}
 	return item
 }

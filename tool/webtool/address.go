@@ -19,7 +19,8 @@ const longestURL = 8 << 10
 var usualPort = map[string]string{"http": "80", "https": "443"}
 
 // parse reads an address that may be fetched: http or https, a host in ASCII, no name or password. The result holds
-// ASCII only: the user sees the very characters that are sent.
+// ASCII only: the user sees the very characters that are sent. Its Host is the site, which is the subject of a
+// permission: the host, with the port where it is not the usual one.
 func parse(text string) (*url.URL, error) {
 	if len(text) > longestURL {
 		return nil, fmt.Errorf("it has %d bytes, and %d is the limit", len(text), longestURL)
@@ -67,9 +68,6 @@ func parse(text string) (*url.URL, error) {
 func outsideHost(r rune) bool {
 	return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '.' || r == '_')
 }
-
-// site returns the subject of a permission: the host, with the port where it is not the usual one.
-func site(u *url.URL) string { return u.Host }
 
 // portOf returns the port for the request.
 func portOf(u *url.URL) string {

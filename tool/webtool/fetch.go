@@ -50,7 +50,7 @@ func (o Options) fetch(ctx context.Context, target *url.URL) (page, error) {
 		if err != nil || next == nil {
 			return got, err
 		}
-		if site(next) != site(target) || at.Scheme == "https" && next.Scheme == "http" {
+		if next.Host != target.Host || at.Scheme == "https" && next.Scheme == "http" {
 			return page{head: fmt.Sprintf("%s redirects to %s, which is another site. It was not followed; call %s for it.",
 				at, next, Name)}, nil
 		}

@@ -90,7 +90,7 @@ type plan struct {
 const longURL = 400
 
 func (p *plan) Ask() tool.Ask {
-	address, of := p.target.String(), site(p.target)
+	address, of := p.target.String(), p.target.Host
 	ask := tool.Ask{
 		Tool: Name, Kind: "tool", Title: Name + " " + address + " (from " + of + ")", Paths: []string{of},
 		Text: string(esjson.ObjectOf("tool", "webFetch", "path", address, "content", p.prompt,
