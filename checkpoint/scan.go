@@ -356,10 +356,7 @@ func (r *reading) verify() (again []int) {
 	if len(r.relied) == 0 {
 		return nil
 	}
-	ids := make([][20]byte, 0, len(r.relied))
-	for _, i := range r.relied {
-		ids = append(ids, r.sc.list[i].blob)
-	}
+	ids := api.Each(r.relied, func(i int) [20]byte { return r.sc.list[i].blob })
 	lost := r.k.git.check(r.ctx, ids)
 	for _, i := range r.relied {
 		if e := &r.sc.list[i]; lost[e.blob] {

@@ -130,9 +130,7 @@ func (s *Survey) Close() { s.release() }
 
 func (s *scan) unheld(trouble error) Unheld {
 	u := Unheld{Cut: s.end != "", Full: s.full, Trouble: trouble}
-	for _, dir := range s.closed {
-		u.Folders = append(u.Folders, shown(strings.TrimSuffix(dir, "/")))
-	}
+	u.Folders = append(u.Folders, api.Each(s.closed, func(dir string) string { return shown(strings.TrimSuffix(dir, "/")) })...)
 	var large []*entry
 	for i := range s.list {
 		e := &s.list[i]
@@ -144,14 +142,10 @@ func (s *scan) unheld(trouble error) Unheld {
 		large = append(large, e)
 	}
 	slices.SortStableFunc(large, func(a, b *entry) int { return cmp.Compare(b.stat.size, a.stat.size) })
-	for _, e := range large[:min(5, len(large))] {
-		u.Names = append(u.Names, shown(e.path))
-	}
+	u.Names = append(u.Names, api.Each(large[:min(5, len(large))], func(e *entry) string { return shown(e.path) })...)
 	hidden := slices.DeleteFunc(slices.Clone(s.veiled), func(p string) bool { _, ok := s.find(p); return ok }) // an index names it
 	slices.SortStableFunc(hidden, func(a, b string) int { return depth(a) - depth(b) })
-	for _, p := range hidden[:min(5, len(hidden))] {
-		u.Hidden = append(u.Hidden, shown(p))
-	}
+	u.Hidden = append(u.Hidden, api.Each(hidden[:min(5, len(hidden))], shown)...)
 	u.MoreHidden = len(hidden) > len(u.Hidden)
 	return u
 }

@@ -237,11 +237,7 @@ func editorFolders() []string {
 	if err != nil {
 		return nil
 	}
-	var out []string
-	for _, place := range roofmt.DefaultStorages(env) {
-		out = append(out, place.Dir)
-	}
-	return out
+	return api.Each(roofmt.DefaultStorages(env), func(place roofmt.Storage) string { return place.Dir })
 }
 
 // Sources returns the folders of other tools that the user named; auto reports whether storages that are found on

@@ -315,11 +315,7 @@ func (v Value) spelled() string {
 		}
 		return quoted(v.Text)
 	}
-	parts := make([]string, len(v.List))
-	for i, text := range v.List {
-		parts[i] = quoted(text)
-	}
-	return "[" + strings.Join(parts, ", ") + "]"
+	return "[" + strings.Join(api.Each(v.List, quoted), ", ") + "]"
 }
 
 func quoted(text string) string {

@@ -17,10 +17,7 @@ import (
 // Items returns all settings with their origins: first those of Keys, in their order, then those of profiles, hooks
 // and the like, in the order of the file.
 func (p Place) Items(s *Settings) []api.Setting {
-	items := make([]api.Setting, len(Keys))
-	for i, k := range Keys {
-		items[i] = p.Item(s.Values[k.Name])
-	}
+	items := api.Each(Keys, func(k Key) api.Setting { return p.Item(s.Values[k.Name]) })
 	for _, e := range s.File.Entries {
 		if v, ok := s.Values[e.Key]; ok && !slices.ContainsFunc(Keys, func(k Key) bool { return k.Name == e.Key }) {
 			items = append(items, p.Item(v))

@@ -27,6 +27,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/catalogue"
@@ -134,11 +135,7 @@ func answer(calls []call) llm.Message {
 	if len(calls) == 0 {
 		return llm.Message{Role: "user", Content: esjson.List([][]byte{textOf("Please continue.")})}
 	}
-	var items [][]byte
-	for _, c := range calls {
-		items = append(items, resultBlock(c.as, Interrupted))
-	}
-	return llm.Message{Role: "user", Content: esjson.List(items)}
+	return llm.Message{Role: "user", Content: esjson.List(api.Each(calls, func(c call) []byte { return resultBlock(c.as, Interrupted) }))}
 }
 
 func (b *Builder) reset() {
@@ -170,9 +167,7 @@ func (b *Builder) reset() {
 func (b *Builder) shows(c *checked) bool { return c.index >= b.from && !b.markers[c.truncated] }
 
 func (b *Builder) place(c *checked) {
-	for _, n := range c.notes {
-		b.notes = append(b.notes, Note{c.index, n})
-	}
+	b.notes = append(b.notes, api.Each(c.notes, func(n string) Note { return Note{c.index, n} })...)
 	if len(c.parts) == 0 {
 		return
 	}
@@ -232,9 +227,7 @@ func (b *Builder) closeAssistant() (llm.Message, []call, []Note) {
 				if as != p.sent {
 					if same {
 						same = false
-						for _, before := range c.parts[:i] {
-							items = append(items, before.raw)
-						}
+						items = append(items, api.Each(c.parts[:i], func(before contentPart) []byte { return before.raw })...)
 					}
 					p.raw = esjson.Set(p.raw, "id", esjson.Quote(nil, as))
 					notes = append(notes, Note{c.index, "a tool call's id was used before: it is sent as " + as})

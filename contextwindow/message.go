@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/lazyregexp"
 )
@@ -38,11 +39,7 @@ func (t *tags) take(from func(places ...any) (members int, err error)) {
 }
 
 func readAll(messages [][]byte) []tags {
-	out := make([]tags, len(messages))
-	for i, m := range messages {
-		out[i] = readTags(m)
-	}
-	return out
+	return api.Each(messages, readTags)
 }
 
 // truthy follows ECMAScript for the values that occur: true, and the 1 or "true" of other programs.

@@ -295,24 +295,18 @@ func Index(w io.Writer, pages []Page, o Options) (masked int, err error) {
 // matching stretch of the model's history. Rows of Roost's own runs do not need it: the journal has their results. An
 // unreadable message answers nothing.
 func answersTo(v *store.View) func(batch []Element) map[int]view.Item {
-	api := v.State.API()
-	times := make([]int64, len(api))
-	for i, m := range api {
-		times[i] = m.TS()
-	}
+	messages := v.State.API()
+	times := api.Each(messages, (*task.Message).TS)
 	return func(batch []Element) map[int]view.Item {
 		if !slices.ContainsFunc(batch, func(e Element) bool { return e.Message != nil && e.Message.Foreign }) {
 			return nil
 		}
-		rows := make([][]byte, len(batch))
-		for i, e := range batch {
-			rows[i] = e.Raw
-		}
+		rows := api.Each(batch, func(e Element) []byte { return e.Raw })
 		from, to := view.Stretch(rows, times)
 		if from >= to {
 			return nil
 		}
-		part := api[from:to]
+		part := messages[from:to]
 		if slices.ContainsFunc(part, func(m *task.Message) bool { return m.Missing }) {
 			return nil // the indexes would no longer match
 		}
@@ -320,11 +314,7 @@ func answersTo(v *store.View) func(batch []Element) map[int]view.Item {
 		if err != nil {
 			return nil
 		}
-		messages := make([][]byte, len(raws))
-		for i, raw := range raws {
-			messages[i] = raw
-		}
-		return view.Answers(rows, messages, from)
+		return view.Answers(rows, api.Each(raws, func(raw json.RawMessage) []byte { return raw }), from)
 	}
 }
 

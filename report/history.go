@@ -88,11 +88,7 @@ func StandIn(v *store.View, h task.History) (made []json.RawMessage, why string,
 	if err != nil {
 		return nil, "", fmt.Errorf("make a history of task %s from %s: %w", v.Ref.ID, from, err)
 	}
-	bytes := make([][]byte, len(raws))
-	for i, raw := range raws {
-		bytes[i] = raw
-	}
-	for _, raw := range rebuild(bytes) {
+	for _, raw := range rebuild(api.Each(raws, func(raw json.RawMessage) []byte { return raw })) {
 		made = append(made, raw)
 	}
 	return made, fmt.Sprintf("reconstructed from %s, as far as possible: %s is %s", from, gone.Name, gone.State), nil
@@ -243,9 +239,7 @@ func ContextUseOf(id string, u agent.ContextUse, who string) api.ContextUse {
 	if u.Window > 0 {
 		out.Window, out.Reply, out.Free = &u.Window, &u.Reply, &u.Free
 	}
-	for _, p := range u.Parts {
-		out.Parts = append(out.Parts, api.ContextPart(p))
-	}
+	out.Parts = append(out.Parts, api.Each(u.Parts, func(p agent.ContextPart) api.ContextPart { return api.ContextPart(p) })...)
 	if who != "" {
 		out.AsIf = &who
 	}

@@ -288,9 +288,7 @@ func editProblem(err error, id string) *api.Problem {
 		if row.Malformed || row.Ambiguous {
 			p.Status, p.Code, p.Title = http.StatusUnprocessableEntity, "bad_reference", "That does not name one message"
 		}
-		for _, c := range row.Candidates {
-			p.Suggestions = append(p.Suggestions, rowName(c))
-		}
+		p.Suggestions = append(p.Suggestions, api.Each(row.Candidates, rowName)...)
 		return p
 	case errors.As(err, &branch):
 		return api.NewProblem(http.StatusNotFound, "branch_not_found", "There is no such branch", err.Error(),
@@ -382,10 +380,7 @@ func UndoProblem(err error, o actions.Options, d api.TaskActions) error {
 // ConflictProblem returns the problem of a restore that could only overwrite changes of others.
 func ConflictProblem(r api.RestoreResult) *api.Problem {
 	items := r.Conflicts
-	var names []string
-	for _, i := range items[:min(len(items), 5)] {
-		names = append(names, i.Path)
-	}
+	names := api.Each(items[:min(len(items), 5)], func(i api.RestoreItem) string { return i.Path })
 	if n := len(items) - len(names); n > 0 {
 		names = append(names, fmt.Sprintf("%d more", n))
 	}

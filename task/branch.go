@@ -82,12 +82,8 @@ func (s *State) leaf() Leaf {
 		}
 	}
 	l.NoSummary, l.NoMarker = s.RunsOf(summaries), s.RunsOf(markers)
-	for _, q := range s.Questions {
-		l.Questions = append(l.Questions, new(*q))
-	}
-	for _, i := range s.Touched {
-		l.Ends = append(l.Ends, End{i, s.order[i].Progress})
-	}
+	l.Questions = append(l.Questions, api.Each(s.Questions, func(q *Question) *Question { return new(*q) })...)
+	l.Ends = append(l.Ends, api.Each(s.Touched, func(i int) End { return End{i, s.order[i].Progress} })...)
 	if s.Run != nil {
 		l.Run, l.Waiting, l.Rewound = s.Run.ID, s.Run.Waiting, s.Run.Rewound
 	}
@@ -164,9 +160,7 @@ func (s *State) enter(l Leaf) {
 	}
 	s.Answered, s.Queue, s.QueuedAt = slices.Clone(l.Answered), slices.Clone(l.Queue), maps.Clone(l.QueuedAt)
 	s.Questions = nil
-	for _, q := range l.Questions {
-		s.Questions = append(s.Questions, new(*q))
-	}
+	s.Questions = append(s.Questions, api.Each(l.Questions, func(q *Question) *Question { return new(*q) })...)
 	s.showFiles(numbersIn(l.Files, len(s.filed)))
 	s.reindex(before)
 	s.Failures = l.Failures

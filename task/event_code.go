@@ -191,11 +191,7 @@ func (b Body) members(message uint64) ([]any, error) {
 	case b.Blob != "":
 		return []any{"blob", b.Blob}, nil
 	case len(b.Compose) > 0:
-		pieces := make([][]byte, len(b.Compose))
-		for i, p := range b.Compose {
-			pieces[i] = p.encode()
-		}
-		return []any{"compose", esjson.List(pieces)}, nil
+		return []any{"compose", esjson.List(api.Each(b.Compose, Piece.encode))}, nil
 	}
 	return nil, fmt.Errorf("encode message %d: it has no content", message)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/task/facts"
@@ -305,9 +306,7 @@ func (s *State) Open() bool {
 
 func (s *State) receive(e Received, c journal.Commit) {
 	r := Reception{From: e.From, At: c.At, Had: e.Had, Kept: e.Kept, Questions: len(s.Questions), Answers: len(s.Answered)}
-	for _, q := range s.Queue {
-		r.Queue = append(r.Queue, q.Text)
-	}
+	r.Queue = append(r.Queue, api.Each(s.Queue, func(q InputQueued) string { return q.Text })...)
 	if run := s.Run; run != nil && run.Outcome == "" {
 		r.Run = run.ID
 	}

@@ -11,6 +11,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal"
 )
@@ -382,11 +383,7 @@ func (s *State) bytes(list []*Message) ([][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make([][]byte, len(raws))
-	for i, raw := range raws {
-		out[i] = raw
-	}
-	return out, nil
+	return api.Each(raws, func(raw json.RawMessage) []byte { return raw }), nil
 }
 
 // Kept is the whole output of a command whose result shows only a part of it. It implements io.ReaderAt.

@@ -38,9 +38,5 @@ func Author(a api.Author) string {
 
 // Authors names all authors of a change.
 func Authors(list []api.Author) string {
-	words := make([]string, len(list))
-	for i, a := range list {
-		words[i] = Author(a)
-	}
-	return strings.Join(words, "; ")
+	return strings.Join(api.Each(list, Author), "; ")
 }

@@ -100,9 +100,7 @@ func (w *Web) usage(a *asked) (*page, error) {
 		return nil, err
 	}
 	d.Total = got.Total
-	for _, g := range got.Items {
-		d.Groups = append(d.Groups, w.spentBy(d.By, g, since))
-	}
+	d.Groups = append(d.Groups, api.Each(got.Items, func(g api.SpendingGroup) spent { return w.spentBy(d.By, g, since) })...)
 	if d.By.OverTime() {
 		d.Chart = w.overTime(d.Groups, d.By, since, today)
 	} else {

@@ -348,10 +348,7 @@ func restoreFailure(r api.RestoreResult) error {
 
 // namesText names a few files.
 func namesText(items []api.RestoreItem) string {
-	var names []string
-	for _, i := range items[:min(len(items), 5)] {
-		names = append(names, display.OneLine(i.Path))
-	}
+	names := api.Each(items[:min(len(items), 5)], func(i api.RestoreItem) string { return display.OneLine(i.Path) })
 	text := strings.Join(names, ", ")
 	if n := len(items) - len(names); n > 0 {
 		text += fmt.Sprintf(" and %d more", n)

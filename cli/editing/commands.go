@@ -252,9 +252,7 @@ func (a *commands) importTasks(ctx context.Context, c *client.Client, paths []st
 	if len(paths)+len(n.Sources) == 0 || slices.Contains(paths, "") {
 		return failure.Usage("run roost import", "no task or source to import was named", try)
 	}
-	for _, path := range paths {
-		n.Paths = append(n.Paths, a.Abs(path))
-	}
+	n.Paths = append(n.Paths, api.Each(paths, a.Abs)...)
 	if n.Clash != api.ConflictSkip && n.Clash != api.ConflictFork {
 		return failure.Usage("roost import --on-conflict "+n.Clash, "a conflict is skipped or forked",
 			"roost import --on-conflict skip|fork")

@@ -134,10 +134,7 @@ func (c cascade) decide(cmd *cobra.Command, a *commands, tasks, more []api.Summa
 	if len(tasks) == 1 {
 		what = "delete task " + first
 	}
-	var some []string
-	for _, t := range more[:min(len(more), 3)] {
-		some = append(some, t.ID)
-	}
+	some := api.Each(more[:min(len(more), 3)], func(t api.Summary) string { return t.ID })
 	why := fmt.Sprintf("%s belong%s to it: %s", api.Plural(len(more), "subtask"),
 		map[bool]string{true: "s"}[len(more) == 1], strings.Join(some, ", "))
 	if len(more) > 3 {

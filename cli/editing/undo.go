@@ -336,9 +336,7 @@ func (a *commands) printRewind(r api.RewindResult) error {
 	for _, c := range r.Calls {
 		lines = append(lines, "  "+map[bool]string{true: "outcome of ", false: "call "}[c.Stays]+display.OneLine(c.Name+"  "+c.Outcome))
 	}
-	for _, f := range r.Files {
-		lines = append(lines, "  not known any more: "+display.OneLine(f))
-	}
+	lines = append(lines, api.Each(r.Files, func(f string) string { return "  not known any more: " + display.OneLine(f) })...)
 	if err := a.Println(strings.Join(lines, "\n")); err != nil {
 		return err
 	}

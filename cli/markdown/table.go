@@ -5,6 +5,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/theme"
 )
 
@@ -101,10 +102,7 @@ func (s *Stream) endTable() {
 	for i, row := range rows {
 		s.tableRow(row, widths, align, i == 0)
 		if i == 0 {
-			var dashes []string
-			for _, w := range widths {
-				dashes = append(dashes, strings.Repeat("─", w))
-			}
+			dashes := api.Each(widths, func(w int) string { return strings.Repeat("─", w) })
 			s.flow.whole(s.flow.lead + s.o.Theme.Paint(theme.Dim, strings.Join(dashes, "─┼─")))
 		}
 	}

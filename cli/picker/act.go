@@ -38,10 +38,7 @@ func deleteText(list []Task) (text, keys string) {
 		}
 		text = fmt.Sprintf("Delete %d tasks? %s.", len(list), strings.Join(parts, "; "))
 	case also > 0:
-		var places []string
-		for _, c := range t.Also {
-			places = append(places, c.Where)
-		}
+		places := api.Each(t.Also, func(c Copy) string { return c.Where })
 		text = fmt.Sprintf("Delete %q? The one in %s goes to the trash", name(t), t.Where)
 		if hidden > 0 {
 			text = fmt.Sprintf("Delete %q? The one in %s is hidden here, its folder stays", name(t), t.Where)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/roost-dev/roost/api"
 )
 
 // order is one way to sort the list.
@@ -97,11 +99,7 @@ var kinds = []struct {
 	values func(Task) []string
 }{
 	{"tool", func(t Task) []string {
-		out := []string{t.Where}
-		for _, c := range t.Also {
-			out = append(out, c.Where)
-		}
-		return out
+		return append([]string{t.Where}, api.Each(t.Also, func(c Copy) string { return c.Where })...)
 	}},
 	{"status", func(t Task) []string { return []string{t.Status} }},
 	{"tag", func(t Task) []string { return t.Tags }},

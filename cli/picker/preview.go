@@ -50,9 +50,7 @@ func (m *Model) facts(t Task, columns int) []string {
 	var out []string
 	add := func(style view.Style, text string, most int) {
 		lines := wrap(clean(text), columns)
-		for _, line := range lines[:min(len(lines), most)] {
-			out = append(out, m.paint(style, line))
-		}
+		out = append(out, api.Each(lines[:min(len(lines), most)], func(line string) string { return m.paint(style, line) })...)
 	}
 	add(view.Head, cmp.Or(clean(t.Title), "(no title)"), 2)
 	facts := []string{t.Status, m.age(t.TS), api.Plural(t.Messages.UI, "message")}

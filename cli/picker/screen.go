@@ -124,9 +124,7 @@ func (m *Model) Sentence() string {
 		byName[s.Name] += s.Tasks
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return byName[b] - byName[a] })
-	for _, name := range names {
-		parts = append(parts, fmt.Sprintf("%s %d", name, byName[name]))
-	}
+	parts = append(parts, api.Each(names, func(name string) string { return fmt.Sprintf("%s %d", name, byName[name]) })...)
 	reading, what := !l.whole && l.read < l.of, "task"
 	if reading {
 		what = "folder" // some will turn out to be empty
@@ -289,9 +287,7 @@ func (m *Model) welcome() []string {
 		if strings.HasPrefix(text, "There") || strings.HasPrefix(text, "and Zoo") {
 			style = view.Dim
 		}
-		for _, line := range wrap(plain(text), m.width) {
-			out = append(out, m.paint(style, line))
-		}
+		out = append(out, api.Each(wrap(plain(text), m.width), func(line string) string { return m.paint(style, line) })...)
 	}
 	return out
 }

@@ -314,10 +314,7 @@ func (d *chatBackend) Words(ctx context.Context, kind chat.Kind, dir, begun stri
 		}
 		return out
 	case chat.Policies:
-		for _, policy := range app.Policies {
-			out = append(out, chat.Word{Text: policy})
-		}
-		return out
+		return api.Each(app.Policies, func(policy string) chat.Word { return chat.Word{Text: policy} })
 	}
 	page, err := client.Get[api.Page[api.Completion]](ctx, d.Client, "/v1/completions",
 		url.Values{"kind": {string(kind)}, "workspace": {dir}, "text": {begun}})

@@ -196,9 +196,7 @@ func (a *commands) mcpList(cmd *cobra.Command, dir string, check bool) error {
 		for _, r := range i.Check.Resources {
 			rows = append(rows, []string{"", "resource", r.URI, r.Name})
 		}
-		for _, n := range i.Check.Notes {
-			rows = append(rows, []string{"", "note", "", n})
-		}
+		rows = append(rows, api.Each(i.Check.Notes, func(n string) []string { return []string{"", "note", "", n} })...)
 	}
 	if err := a.Grid(rows); err != nil {
 		return err

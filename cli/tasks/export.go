@@ -156,9 +156,7 @@ func (x *exporter) find(ctx context.Context, c *client.Client, ids []string) err
 		if err != nil {
 			return err
 		}
-		for _, t := range tasks {
-			x.refs = append(x.refs, chosen{t, app.KeyOf(t)})
-		}
+		x.refs = append(x.refs, api.Each(tasks, func(t api.Summary) chosen { return chosen{t, app.KeyOf(t)} })...)
 	}
 	for _, id := range ids {
 		t, err := c.Task(ctx, id)

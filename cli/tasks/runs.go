@@ -169,10 +169,7 @@ func (a *commands) question(out *bufio.Writer, q api.Question) {
 func (a *commands) usageCommand() *cobra.Command {
 	var f api.TaskFilter
 	var by, since, until string
-	groupings := []string{"folder"}
-	for _, g := range api.Groupings {
-		groupings = append(groupings, string(g))
-	}
+	groupings := append([]string{"folder"}, api.Each(api.Groupings, func(g api.Grouping) string { return string(g) })...)
 	cmd := help.Command("usage", func(cmd *cobra.Command, _ []string) error {
 		err := oneOf("roost usage", "by", by, "there is no such grouping", groupings, "")
 		if err != nil {

@@ -337,11 +337,7 @@ func (p *Prompter) settle(ctx context.Context) {
 
 // lineOf returns the prompt that lists the letters.
 func lineOf(choices []Choice) string {
-	var parts []string
-	for _, c := range choices {
-		parts = append(parts, c.Key+" "+c.Does)
-	}
-	return "  " + strings.Join(parts, ", ")
+	return "  " + strings.Join(api.Each(choices, func(c Choice) string { return c.Key + " " + c.Does }), ", ")
 }
 
 // armed follows the letters of a prompt that a single key, or a line, can answer now.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/task/facts"
@@ -70,19 +71,12 @@ func Compare(ours []*task.Message, h task.History, elements [][]byte) Match {
 
 // New returns the elements that match no message of ours.
 func (m Match) New(elements [][]byte) [][]byte {
-	out := make([][]byte, 0, len(m.Added))
-	for _, i := range m.Added {
-		out = append(out, elements[i])
-	}
-	return out
+	return api.Each(m.Added, func(i int) []byte { return elements[i] })
 }
 
 func identity(h task.History, raw []byte) string {
 	f := facts.Of(h == task.API, raw, nil)
-	ids := f.Results
-	for _, u := range f.Uses {
-		ids = append(ids, u.ID)
-	}
+	ids := append(f.Results, api.Each(f.Uses, func(u facts.Use) string { return u.ID })...)
 	if len(ids) > 0 {
 		return f.Kind + "|" + strings.Join(ids, "|")
 	}

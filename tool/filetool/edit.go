@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/tool/patch"
@@ -270,11 +271,7 @@ func planDiff(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, erro
 }
 
 func failures(fails []patch.BlockFailure) string {
-	var parts []string
-	for _, f := range fails {
-		parts = append(parts, f.Message)
-	}
-	return strings.Join(parts, "\n\n")
+	return strings.Join(api.Each(fails, func(f patch.BlockFailure) string { return f.Message }), "\n\n")
 }
 
 func diffText(p workspace.Path, diff, content, old string) string {

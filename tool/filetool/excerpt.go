@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/tool/linetext"
 )
 
@@ -90,10 +91,7 @@ func (e excerpt) toolText(indentation bool, offset, limit int) string {
 			"more: Use the read_file tool with offset=%d and limit=%d.\n\n%s",
 			first, last, e.total, last+1, limit, e.text)
 	case indentation && len(e.ranges) > 0:
-		var parts []string
-		for _, r := range e.ranges {
-			parts = append(parts, fmt.Sprintf("%d-%d", r[0], r[1]))
-		}
+		parts := api.Each(e.ranges, func(r [2]int) string { return fmt.Sprintf("%d-%d", r[0], r[1]) })
 		return fmt.Sprintf("%s\n\nIncluded ranges: %s (total: %d lines)", e.text, strings.Join(parts, ", "), e.total)
 	}
 	return e.text

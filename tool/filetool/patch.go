@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/tool/patch"
@@ -372,11 +373,7 @@ func (f *patchedFile) row() string {
 
 // ask builds the question that names the files, without the changes in them.
 func (s *patchSet) ask() tool.Ask {
-	paths := make([]workspace.Path, len(s.order))
-	for i, f := range s.order {
-		paths[i] = f.path
-	}
-	a := asks("apply_patch", paths...)
+	a := asks("apply_patch", api.Each(s.order, func(f *patchedFile) workspace.Path { return f.path })...)
 	a.Text = s.text(a, nil, "")
 	return a
 }

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/tool"
@@ -220,11 +221,7 @@ type request struct {
 func (r request) snippet() string {
 	switch {
 	case len(r.ranges) > 0:
-		var parts []string
-		for _, g := range r.ranges {
-			parts = append(parts, fmt.Sprintf("lines %d-%d", g[0], g[1]))
-		}
-		return strings.Join(parts, ", ")
+		return strings.Join(api.Each(r.ranges, func(g [2]int) string { return fmt.Sprintf("lines %d-%d", g[0], g[1]) }), ", ")
 	case r.indentation:
 		return fmt.Sprintf("indentation mode at line %d", r.options.anchor)
 	case r.offset > 1:

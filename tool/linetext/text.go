@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/workspace/terminal"
 )
 
@@ -82,11 +83,7 @@ const MaxLine = 2000
 
 // Numbered prefixes lines with their right-aligned numbers, which begin at first.
 func Numbered(lines []string, first int) string {
-	short := make([]string, len(lines))
-	for i, l := range lines {
-		short[i] = Shorten(l)
-	}
-	return terminal.Number(short, first)
+	return terminal.Number(api.Each(lines, Shorten), first)
 }
 
 // Shorten cuts a line to MaxLine units, with an ellipsis at the end.

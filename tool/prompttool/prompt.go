@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace/skill"
@@ -81,11 +82,7 @@ func Skill(home string) tool.Tool {
 		switch {
 		case errors.Is(err, skill.ErrNone):
 			list, _ := set.In(env.Mode)
-			var names []string
-			for _, k := range list {
-				names = append(names, k.Name)
-			}
-			p.Result = missing("Skill", name, names)
+			p.Result = missing("Skill", name, api.Each(list, func(k skill.Skill) string { return k.Name }))
 		case err != nil:
 			p.Result = failed(err.Error())
 		default:

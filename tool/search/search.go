@@ -26,6 +26,7 @@ import (
 	"sync/atomic"
 	"unicode/utf8"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/tool/linetext"
 	"github.com/roost-dev/roost/workspace"
@@ -415,9 +416,7 @@ func newMatcher(re *regexp.Regexp) matcher {
 		return f
 	}
 	f.fold = n.fold
-	for _, t := range n.texts {
-		f.texts = append(f.texts, []byte(t))
-	}
+	f.texts = append(f.texts, api.Each(n.texts, func(t string) []byte { return []byte(t) })...)
 	return f
 }
 

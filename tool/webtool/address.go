@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/roost-dev/roost/api"
 )
 
 // longestURL is the longest address that is accepted, in bytes.
@@ -145,12 +147,7 @@ var (
 	nat64  = netip.MustParsePrefix("64:ff9b::/96")
 )
 
-func prefixes(texts ...string) (out []netip.Prefix) {
-	for _, t := range texts {
-		out = append(out, netip.MustParsePrefix(t))
-	}
-	return out
-}
+func prefixes(texts ...string) []netip.Prefix { return api.Each(texts, netip.MustParsePrefix) }
 
 // isPublic reports whether an address belongs to the public Internet: it is no private, loopback, link-local,
 // metadata or reserved one.

@@ -16,6 +16,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace/terminal"
 )
@@ -209,11 +210,7 @@ func decode(data []byte, charset string) (text string, lost bool) {
 	}
 	charset = strings.ToLower(charset)
 	if charset == "" || strings.Contains(charset, "8859-1") || strings.Contains(charset, "latin1") || strings.Contains(charset, "1252") {
-		runes := make([]rune, len(data))
-		for i, b := range data {
-			runes[i] = rune(b)
-		}
-		return string(runes), false
+		return string(api.Each(data, func(b byte) rune { return rune(b) })), false
 	}
 	return strings.ToValidUTF8(string(data), "\uFFFD"), true
 }

@@ -140,9 +140,7 @@ func (s *Server) Marks() (list []string) {
 	if s == nil {
 		return nil
 	}
-	for _, f := range s.folders {
-		list = append(list, filepath.Join(f.path, markName))
-	}
+	list = append(list, api.Each(s.folders, func(f folder) string { return filepath.Join(f.path, markName) })...)
 	return list
 }
 
