@@ -751,6 +751,15 @@ func Each[A, B any](all []A, of func(A) B) []B {
 	return out
 }
 
+// SetOf returns the set of the items.
+func SetOf[T comparable](items []T) map[T]bool {
+	out := make(map[T]bool, len(items))
+	for _, one := range items {
+		out[one] = true
+	}
+	return out
+}
+
 // Failed returns the error of what was attempted, as format names it; nil for nil.
 func Failed(err error, format string, args ...any) error {
 	if err == nil {

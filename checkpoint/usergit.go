@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/workspace/usergit"
 )
@@ -188,10 +189,7 @@ func (u *userGit) has(id [20]byte) bool {
 
 // check finds out whether contents that indexes name exist, and returns those that do not.
 func (u *userGit) check(ctx context.Context, ids [][20]byte) (lost map[[20]byte]bool) {
-	lost = map[[20]byte]bool{}
-	for _, id := range ids {
-		lost[id] = true
-	}
+	lost = api.SetOf(ids)
 	git := u.find()
 	for _, r := range u.repos {
 		var ask bytes.Buffer
@@ -228,10 +226,7 @@ func (u *userGit) check(ctx context.Context, ids [][20]byte) (lost map[[20]byte]
 // copy passes to take, one by one, the contents that a repository has. If take does not read a content to its end,
 // copy skips the rest.
 func (u *userGit) copy(ctx context.Context, ids [][20]byte, take func(id [20]byte, size int64, r io.Reader) error) error {
-	left := map[[20]byte]bool{}
-	for _, id := range ids {
-		left[id] = true
-	}
+	left := api.SetOf(ids)
 	git := u.find()
 	for _, r := range u.repos {
 		if len(left) == 0 || git == "" {

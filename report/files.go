@@ -73,10 +73,7 @@ func Records(v *store.View) []task.FileRecord {
 	if len(foreign) == 0 {
 		return v.State.Files
 	}
-	own := map[string]bool{}
-	for _, r := range v.State.Files {
-		own[r.Path] = true
-	}
+	own := api.SetOf(api.Each(v.State.Files, func(r task.FileRecord) string { return r.Path }))
 	foreign = slices.DeleteFunc(foreign, func(r task.FileRecord) bool { return own[r.Path] })
 	return append(foreign, v.State.Files...)
 }

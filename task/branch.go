@@ -257,10 +257,7 @@ func (s *State) cut(e Rewound) {
 	}
 	last := s.lastReply()
 	s.dropHidden()
-	lift := map[string]bool{}
-	for _, id := range e.Lift {
-		lift[id] = true
-	}
+	lift := api.SetOf(e.Lift)
 	for _, m := range s.api {
 		m.lift(func(id string) bool { return lift[id] })
 	}

@@ -91,10 +91,7 @@ func (s *State) RewoundCheckpoint(c Checkpoint) bool {
 // restore the checkpoint of the replaced files, which asks about each such file. Changes of others do not count here:
 // the restore finds them when it reads the files.
 func (s *State) ChangedSince(d Action) (checkpoint int, path string) {
-	mine := make(map[string]bool, len(d.Files))
-	for _, f := range d.Files {
-		mine[f.Path] = true
-	}
+	mine := api.SetOf(api.Each(d.Files, func(f RestoreFile) string { return f.Path }))
 	for _, c := range slices.Backward(s.Checkpoints) {
 		if c.Seq <= d.Then {
 			break
@@ -137,10 +134,7 @@ func (s *State) endRestore(e RestoreEnded, c journal.Commit) {
 	if e.Outcome != RestoreDone {
 		return
 	}
-	left := map[string]bool{}
-	for _, path := range e.Left {
-		left[path] = true
-	}
+	left := api.SetOf(e.Left)
 	files := slices.DeleteFunc(slices.Clone(r.Files), func(f RestoreFile) bool { return left[f.Path] })
 	if n := len(s.Checkpoints); len(files) > 0 && (n == 0 || s.Checkpoints[n-1].Seq != c.Seq ||
 		s.Checkpoints[n-1].Reason != ReasonRestored) {

@@ -45,13 +45,7 @@ func objectsOf(raw []byte, key string) iter.Seq[[]byte] { return objects(esjson.
 
 func str(raw []byte, key string) string { s, _ := esjson.GetString(raw, key); return s }
 
-func set(names string) map[string]bool {
-	out := map[string]bool{}
-	for name := range strings.FieldsSeq(names) {
-		out[name] = true
-	}
-	return out
-}
+func set(names string) map[string]bool { return api.SetOf(strings.Fields(names)) }
 
 // Piece is a part of a text: a term of a query, or what is between terms.
 type Piece struct {

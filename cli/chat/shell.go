@@ -118,10 +118,7 @@ func (s *Session) carry(dir, line, output string, r Ran) string {
 // behind that blank, so literally repeats until it finds none.
 func literally(text string) string {
 	for {
-		marks := map[int]bool{}
-		for _, m := range mention.Scan(text) {
-			marks[m.At] = true
-		}
+		marks := api.SetOf(api.Each(mention.Scan(text), func(m mention.Mention) int { return m.At }))
 		for _, c := range mention.Commands(text) {
 			marks[c.At] = true
 		}

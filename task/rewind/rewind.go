@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/task/facts"
 )
@@ -180,20 +181,14 @@ type cutting struct {
 
 // cuttingOf returns the cutting of rows and of the given messages of the API history.
 func cuttingOf(s *task.State, rows, gone []*task.Message) cutting {
-	goes := map[*task.Message]bool{}
-	for _, m := range gone {
-		goes[m] = true
-	}
+	goes := api.SetOf(gone)
 	return cutting{state: s, rows: rows, since: math.MaxUint64, gone: func(_ int, m *task.Message) bool { return goes[m] }}
 }
 
 func (c cutting) event(why string) (task.Rewound, error) {
 	s := c.state
 	e := task.Rewound{Why: why, Unmatched: c.unmatched}
-	out := map[*task.Message]bool{}
-	for _, m := range c.rows {
-		out[m] = true
-	}
+	out := api.SetOf(c.rows)
 	if len(c.rows) > 0 {
 		e.To = c.rows[0].ID
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/util"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/highlight"
 )
 
@@ -123,10 +124,7 @@ func cellsLost(source, page string) bool {
 	words := func(s string) []string {
 		return strings.FieldsFunc(html.UnescapeString(s), func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
 	}
-	shown := map[string]bool{}
-	for _, word := range words(page) {
-		shown[word] = true
-	}
+	shown := api.SetOf(words(page))
 	for line := range strings.Lines(source) {
 		if strings.Contains(line, "|") && slices.ContainsFunc(words(line), func(word string) bool { return !shown[word] }) {
 			return true
