@@ -377,10 +377,7 @@ func (s *Service) Check(ctx context.Context, n api.NewCheckup) (api.Checkup, err
 	if err != nil {
 		return found, err
 	}
-	bad := map[string]bool{}
-	for _, f := range found.Damaged {
-		bad[f.ID] = true
-	}
+	bad := api.SetOf(api.Each(found.Damaged, func(f api.Finding) string { return f.ID }))
 	for _, f := range kept.Damaged {
 		if !bad[f.ID] {
 			bad[f.ID] = true

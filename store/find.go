@@ -354,10 +354,7 @@ func (s *Store) UnlistedTasks(ctx context.Context, listed []Ref) ([]Ref, error) 
 	for _, name := range deleted {
 		out = append(out, s.TrashRef(name))
 	}
-	known := map[string]bool{}
-	for _, r := range listed {
-		known[r.Log] = true
-	}
+	known := api.SetOf(api.Each(listed, func(r Ref) string { return r.Log }))
 	for _, r := range s.adoptedLogs() {
 		if known[r.Log] || !s.HasJournal(ctx, r) {
 			continue

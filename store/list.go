@@ -241,10 +241,7 @@ func (s *Store) Stream(ctx context.Context, first int) iter.Seq2[api.ListPart, e
 // be read, in the best order for reading.
 func (l *lines) parted(ctx context.Context) (known, stale []int) {
 	stale = l.stale(ctx)
-	read := make(map[int]bool, len(stale))
-	for _, i := range stale {
-		read[i] = true
-	}
+	read := api.SetOf(stale)
 	for i := range l.all {
 		if !read[i] && !l.all[i].hidden {
 			known = append(known, i)

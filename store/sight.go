@@ -80,9 +80,6 @@ func (s *Store) seen(ctx context.Context, refs []Ref) ([]Ref, error) {
 		return nil, err
 	}
 	type name struct{ source, id string }
-	may := make(map[name]bool, len(all.Items))
-	for _, t := range all.Items {
-		may[name{t.Source, t.ID}] = true
-	}
+	may := api.SetOf(api.Each(all.Items, func(t api.Summary) name { return name{t.Source, t.ID} }))
 	return slices.DeleteFunc(slices.Clone(refs), func(r Ref) bool { return !may[name{r.Source, r.ID}] }), ctx.Err()
 }

@@ -95,10 +95,7 @@ func messageSize(raw []byte) int64 {
 // they are sent; size is the size of the block, total that of all messages. Messages that a summary replaces, or
 // that a truncation hides, are not sent.
 func Largest(s *task.State, messages [][]byte) (at contextwindow.Origin, size, total int) {
-	sent := map[*task.Message]bool{}
-	for _, m := range s.Sent() {
-		sent[m] = true
-	}
+	sent := api.SetOf(s.Sent())
 	for i, m := range s.API() {
 		raw := messages[i]
 		if !sent[m] || esjson.TextOf(raw, "truncationParent") != "" {

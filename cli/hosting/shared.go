@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/engine"
@@ -278,10 +279,7 @@ func (t *takeover) ended(ctx context.Context) (gone bool, err error) {
 		return false, err
 	}
 	t.looked = time.Now()
-	now := map[string]bool{}
-	for _, g := range running {
-		now[g.ID] = true
-	}
+	now := api.SetOf(api.Each(running, func(g api.GroupServer) string { return g.ID }))
 	for id := range t.servers {
 		gone = gone || !now[id]
 	}

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/database/payload"
@@ -240,10 +241,7 @@ func (b *batch) storePayloads(tx *database.Tx, keys []content.Key) error {
 	if err != nil {
 		return err
 	}
-	present := map[content.Key]bool{}
-	for _, hash := range there {
-		present[content.Key(hash)] = true
-	}
+	present := api.SetOf(api.Each(there, func(hash []byte) content.Key { return content.Key(hash) }))
 	var sizes []payload.Size
 	var fresh []*packed
 	for _, k := range keys {

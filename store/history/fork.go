@@ -409,10 +409,7 @@ func containsAll(all, part []*task.Message) bool {
 	if len(part) > len(all) {
 		return false
 	}
-	has := map[*task.Message]bool{}
-	for _, m := range all {
-		has[m] = true
-	}
+	has := api.SetOf(all)
 	return !slices.ContainsFunc(part, func(m *task.Message) bool { return !has[m] })
 }
 

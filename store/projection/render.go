@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/infer"
@@ -36,10 +37,7 @@ type artifact struct {
 func imageOf(s *task.State, now int64) (image, error) {
 	img := image{seq: s.Seq, files: slices.Clone(s.Files), row: HistoryRow(s)}
 	img.row.Now = now
-	known := map[FileKey]bool{}
-	for _, r := range img.files {
-		known[KeyOf(r)] = true
-	}
+	known := api.SetOf(api.Each(img.files, KeyOf))
 	for _, r := range s.FilesEver() {
 		if !known[KeyOf(r)] {
 			img.unknown = append(img.unknown, r)
@@ -257,10 +255,7 @@ func WithoutRecords(file []byte, records []task.FileRecord) []byte {
 	if !esjson.Valid(file) || esjson.TypeOf(file) != esjson.TypeObject {
 		return nil
 	}
-	ours := map[FileKey]bool{}
-	for _, r := range records {
-		ours[KeyOf(r)] = true
-	}
+	ours := api.SetOf(api.Each(records, KeyOf))
 	left := merging{newest: map[string]*dates{}, held: map[FileKey]int{}}
 	last := map[string]int{}
 	hid := map[string]bool{} // paths with an active entry of Roost's
