@@ -52,10 +52,7 @@ type Stores interface {
 func (p Place) List(ctx context.Context) ([]string, error) {
 	if p.Stores != nil {
 		list, err := p.Stores.List(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("list the stores of checkpoints: %w", err)
-		}
-		return list, nil
+		return list, api.Failed(err, "list the stores of checkpoints")
 	}
 	entries, err := os.ReadDir(p.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -380,10 +380,7 @@ func patch(old, made string, a, b [][]byte, edits []edit) (string, error) {
 		list[i] = udiff.Edit{Start: offsets[e.from], End: offsets[e.to], New: string(bytes.Join(b[e.newFrom:e.newTo], nil))}
 	}
 	text, err := udiff.ToUnified(old, made, string(bytes.Join(a, nil)), list, udiff.DefaultContextLines)
-	if err != nil {
-		return "", fmt.Errorf("write the patch: %w", err)
-	}
-	return text, nil
+	return text, api.Failed(err, "write the patch")
 }
 
 // named returns a path in the form for a patch: quoted, as git does, where a character would break the line or a

@@ -317,10 +317,7 @@ type Snapshot struct {
 // the collection, and users who look for a file when a journal is lost: a restore reads the journal.
 func (k *Keeper) Save(ctx context.Context, s Snapshot) (commit string, err error) {
 	commit, err = k.save(ctx, s)
-	if err != nil {
-		return "", fmt.Errorf("save checkpoint %d of task %s: %w", s.Number, s.Task, err)
-	}
-	return commit, nil
+	return commit, api.Failed(err, "save checkpoint %d of task %s", s.Number, s.Task)
 }
 
 func (k *Keeper) save(ctx context.Context, s Snapshot) (string, error) {

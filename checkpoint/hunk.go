@@ -210,8 +210,6 @@ func (k *Keeper) keepText(ctx context.Context, i Item) (Item, error) {
 // or the reason why there is none.
 func (k *Keeper) Preview(ctx context.Context, i Item, room *int) (patch, why string, err error) {
 	d := api.FileDiff{Path: i.Path, From: i.Now, To: i.Target, Change: changeOf(i.Now, i.Target)}
-	if err := k.fill(ctx, &d, DiffOptions{MaxFile: maxMerge, before: true, made: i.text}, room); err != nil {
-		return "", "", fmt.Errorf("compare %s: %w", i.Path, err)
-	}
-	return d.Patch, d.Why, nil
+	err = k.fill(ctx, &d, DiffOptions{MaxFile: maxMerge, before: true, made: i.text}, room)
+	return d.Patch, d.Why, api.Failed(err, "compare %s", i.Path)
 }

@@ -84,10 +84,7 @@ func Archive(ctx context.Context, w io.Writer, views iter.Seq2[*store.View, erro
 		}
 		r.Skipped = append(r.Skipped, skipped...)
 	}
-	if err := a.close(); err != nil {
-		return r, fmt.Errorf("write the archive: %w", err)
-	}
-	return r, nil
+	return r, api.Failed(a.close(), "write the archive")
 }
 
 type archiver struct {

@@ -435,8 +435,5 @@ func elements(ctx context.Context, v *store.View, name string, list []*task.Mess
 
 // trouble adds to an error the task and the form that was being written.
 func trouble(v *store.View, form string, errs ...error) error {
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("export task %s as %s: %w", v.Ref.ID, form, err)
-	}
-	return nil
+	return api.Failed(errors.Join(errs...), "export task %s as %s", v.Ref.ID, form)
 }

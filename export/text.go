@@ -285,10 +285,7 @@ func Index(w io.Writer, pages []Page, o Options) (masked int, err error) {
 		p.print("</section>\n")
 	}
 	p.print("</body></html>\n")
-	if err := p.out.Flush(); err != nil {
-		return 0, fmt.Errorf("write the index: %w", err)
-	}
-	return p.mask.count, nil
+	return p.mask.count, api.Failed(p.out.Flush(), "write the index")
 }
 
 // answersTo returns a function that looks up the results of tools that consecutive rows lack, by index. It reads the

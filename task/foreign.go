@@ -186,10 +186,7 @@ func (s *State) unspill(blob string, list any) error {
 	if err == nil {
 		err = json.Unmarshal(raw, list)
 	}
-	if err != nil {
-		return fmt.Errorf("list %s: %w", blob, err)
-	}
-	return nil
+	return api.Failed(err, "list %s", blob)
 }
 
 // Adopt gives a new state the messages that adopting the files would give it, for a reader of a folder without a

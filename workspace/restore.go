@@ -16,6 +16,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/internal/inputfile"
@@ -436,10 +437,7 @@ func (b *Restorer) Sync() error {
 			err = syncFolder(dir)
 			dir.Close()
 		}
-		if err != nil {
-			return fmt.Errorf("sync the restored files in %s: %w", paths[i], err)
-		}
-		return nil
+		return api.Failed(err, "sync the restored files in %s", paths[i])
 	})
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/atomicfile"
 )
 
@@ -376,10 +377,7 @@ func (h *History) rewrite() error {
 	for _, text := range h.all {
 		out.Write(lineOf(text))
 	}
-	if err := atomicfile.WriteDerived(h.path, ".chat-*", out.Bytes()); err != nil {
-		return fmt.Errorf("shorten the history of the chat: %w", err)
-	}
-	return nil
+	return api.Failed(atomicfile.WriteDerived(h.path, ".chat-*", out.Bytes()), "shorten the history of the chat")
 }
 
 // Hold keeps a text only for this chat: a line that failed, which Up brings back.

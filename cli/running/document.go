@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/config"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
@@ -67,10 +67,7 @@ func (a *commands) printEnd(d document) error {
 	}
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
-	if err := errors.Join(enc.Encode(d), end()); err != nil {
-		return fmt.Errorf("print the result: %w", err)
-	}
-	return nil
+	return api.Failed(errors.Join(enc.Encode(d), end()), "print the result")
 }
 
 // providerOf returns the address of a provider in this user's settings, and the origin of its key.

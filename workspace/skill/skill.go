@@ -28,6 +28,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/workspace/slash"
@@ -88,10 +89,7 @@ func (s Set) Find(mode, name string) (k Skill, text string, err error) {
 		_, text = slash.Front(string(data))
 		return err
 	})
-	if err != nil {
-		return k, "", fmt.Errorf("read the skill %s: %w", name, err)
-	}
-	return k, text, nil
+	return k, text, api.Failed(err, "read the skill %s", name)
 }
 
 // all returns the skills of a mode; of several with one name, the one that comes first.
