@@ -69,7 +69,7 @@ func (t *turns) turn(user bool, text string) {
 	if user {
 		who = "**User:**"
 	}
-	io.WriteString(t.w, wellFormed(t.sep+who+"\n\n"+text+"\n\n")) //nolint:errcheck // see above
+	io.WriteString(t.w, terminal.WellFormed(t.sep+who+"\n\n"+text+"\n\n")) //nolint:errcheck // see above
 	t.sep = "---\n\n"
 }
 
@@ -180,21 +180,6 @@ func capital(name string) string {
 		return several + name[n:]
 	}
 	return strings.ToUpper(name[:n]) + name[n:]
-}
-
-// wellFormed replaces lone surrogates, which esjson keeps in their three bytes, by one
-// U+FFFD each, as every encoder does. strings.ToValidUTF8 would make one of several.
-func wellFormed(s string) string {
-	if utf8.ValidString(s) {
-		return s
-	}
-	var out strings.Builder
-	for i := 0; i < len(s); {
-		r, n := terminal.DecodeRune(s[i:])
-		out.WriteRune(r) // a surrogate becomes U+FFFD
-		i += n
-	}
-	return out.String()
 }
 
 // JSON writes one object: the task document, then both histories, one element a line and byte for byte as it is stored,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/redact"
+	"github.com/roost-dev/roost/workspace/terminal"
 )
 
 func TestMarkdownOfATask(t *testing.T) {
@@ -76,7 +77,7 @@ func TestWellFormed(t *testing.T) {
 		"\xed\xa0":                        "\ufffd\ufffd",
 		strings.Repeat("\xed\xa0\x80", 3): "\ufffd\ufffd\ufffd",
 	} {
-		if got := wellFormed(in); got != want {
+		if got := terminal.WellFormed(in); got != want {
 			t.Errorf("%q became %q, want %q", in, got, want)
 		}
 	}

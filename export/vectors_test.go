@@ -8,6 +8,7 @@ import (
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/testing/conformance"
+	"github.com/roost-dev/roost/workspace/terminal"
 )
 
 // wanted is what is written of the messages: Roo's text, but with thinking written out,
@@ -55,7 +56,7 @@ func TestVectorsExportMarkdown(t *testing.T) {
 			page.message(m)
 		}
 		want, changed := wanted(t, c.Want.Str("text"), messages)
-		if got, want := out.String(), wellFormed(want); got != want {
+		if got, want := out.String(), terminal.WellFormed(want); got != want {
 			t.Errorf("got\n%q\nwant\n%q", got, want)
 		}
 		if got, want := MarkdownName(c.Input.Int("ts", 0), time.UTC), c.Want.Str("file_name_utc"); got != want {

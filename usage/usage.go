@@ -23,6 +23,7 @@ import (
 	"unicode"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/workspace/terminal"
 )
 
 // Tokens are Roo's sums over a UI list. They are doubles because Roo's are: old rows hold fractions, and the cost is
@@ -384,22 +385,8 @@ func parseTodo(line string) (Todo, bool) {
 // NewTodo returns a todo with the id that Roo would give it.
 func NewTodo(content, status string) Todo {
 	// MD5 over UTF-8, in which Node writes a lone surrogate as U+FFFD.
-	sum := md5.Sum([]byte(wellFormed(content) + status))
+	sum := md5.Sum([]byte(terminal.WellFormed(content) + status))
 	return Todo{ID: hex.EncodeToString(sum[:]), Content: content, Status: status}
-}
-
-func wellFormed(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); {
-		if s[i] == 0xED && i+2 < len(s) && s[i+1] >= 0xA0 {
-			b.WriteString("\uFFFD")
-			i += 3
-			continue
-		}
-		b.WriteByte(s[i])
-		i++
-	}
-	return b.String()
 }
 
 // LastTodos returns the newest todo list in a UI list as the stored raw JSON array, whether or not it was approved;

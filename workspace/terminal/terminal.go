@@ -344,6 +344,21 @@ func DecodeRune(s string) (rune, int) {
 	return r, size
 }
 
+// WellFormed replaces lone surrogates, which esjson keeps in their three bytes, by one U+FFFD each, as every encoder
+// does. strings.ToValidUTF8 would make one of several.
+func WellFormed(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	var out strings.Builder
+	for i := 0; i < len(s); {
+		r, n := DecodeRune(s[i:])
+		out.WriteRune(r) // a surrogate becomes U+FFFD
+		i += n
+	}
+	return out.String()
+}
+
 // text returns the reverse of UTF16.
 func text(u []uint16) string {
 	out := make([]byte, 0, len(u))
