@@ -5,13 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
-	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/task/foreign"
@@ -190,7 +188,7 @@ func author(by map[string]maker, r task.FileRecord) (who *string, task string) {
 func fileHistory(ctx context.Context, v *store.View, path string) ([]api.FileRecord, error) {
 	out := []api.FileRecord{}
 	for _, r := range recordedElsewhere(v) {
-		if r.Path == path && !ownRecord(v.State.Files, r) {
+		if r.Path == path {
 			who, _ := author(nil, r)
 			out = append(out, api.FileRecord{At: api.Date(r.RecordedAt), Source: r.Source, By: who})
 		}
@@ -242,35 +240,16 @@ func fileHistory(ctx context.Context, v *store.View, path string) ([]api.FileRec
 	return out, nil
 }
 
-// ownRecord reports whether Roost wrote a record of a task_metadata.json.
-func ownRecord(files []task.FileRecord, r task.FileRecord) bool {
-	return slices.ContainsFunc(files, func(f task.FileRecord) bool {
-		return f.Path == r.Path && f.RooRead == r.RooRead && f.RooEdit == r.RooEdit && f.UserEdit == r.UserEdit
-	})
-}
-
-// maxMetadata bounds the bytes that are read of another program's file.
-const maxMetadata = 256 << 20
-
 // recordedElsewhere returns the file records that another tool left in a task's folder, for a task whose own records
 // are incomplete. A file that is missing, unreadable or not a regular file has no records.
 func recordedElsewhere(v *store.View) []task.FileRecord {
-	if v.Log != nil && v.State.Adopted == nil && v.State.Fork == nil {
+	switch {
+	case v.Log != nil && v.State.Adopted == nil && v.State.Fork == nil:
 		return nil
-	}
-	if v.Folder != nil {
+	case v.Folder != nil:
 		return foreign.Records(v.Folder.Metadata)
 	}
-	f, err := roofmt.OpenFile(v.Ref.Dir, roofmt.MetadataName)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	raw, err := io.ReadAll(io.LimitReader(f, maxMetadata))
-	if err != nil {
-		return nil
-	}
-	return foreign.Records(raw)
+	return foreign.Records(v.FilesKnownElsewhere())
 }
 
 // NoticesOf returns the notices that follow some messages of the user's history.
