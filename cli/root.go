@@ -207,10 +207,7 @@ func (a *commands) completionCommand() *cobra.Command {
 			return failure.Usage("roost completion "+args[0], "there is no script for that shell",
 				"roost completion bash|zsh|fish|powershell")
 		}
-		if err != nil {
-			return fmt.Errorf("print the completion script: %w", err)
-		}
-		return nil
+		return api.Failed(err, "print the completion script")
 	})
 	cmd.ValidArgs = []string{"bash", "zsh", "fish", "powershell"}
 	return cmd

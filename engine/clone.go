@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -111,8 +112,5 @@ func (e *Engine) removeClones(ctx context.Context) (err error) {
 			err = errors.Join(err, os.RemoveAll(dir))
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("remove clones of tasks that were purged: %w", err)
-	}
-	return nil
+	return api.Failed(err, "remove clones of tasks that were purged")
 }

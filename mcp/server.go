@@ -45,6 +45,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/internal/lazyregexp"
@@ -622,8 +623,5 @@ func (c Choices) Set(s Server, allowed bool) error {
 	if err = os.MkdirAll(c.Dir, 0o700); err == nil {
 		err = atomicfile.Write(c.path(s), append(data, '\n'))
 	}
-	if err != nil {
-		return fmt.Errorf("record the decision about the MCP server %s in %s: %w", s.Name, c.Dir, err)
-	}
-	return nil
+	return api.Failed(err, "record the decision about the MCP server %s in %s", s.Name, c.Dir)
 }

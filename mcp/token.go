@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/filelock"
 	"github.com/roost-dev/roost/internal/inputfile"
@@ -120,10 +121,7 @@ func (l Logins) save(s Server, k kept) error {
 	if err == nil {
 		err = atomicfile.Write(l.path(s), append(data, '\n'))
 	}
-	if err != nil {
-		return fmt.Errorf("keep the log-in to the MCP server %s: %w", s.Name, err)
-	}
-	return nil
+	return api.Failed(err, "keep the log-in to the MCP server %s", s.Name)
 }
 
 // login supplies the token for the requests of one connection.

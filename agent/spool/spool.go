@@ -21,6 +21,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/filelock"
 )
 
@@ -80,10 +81,7 @@ func Remove(path string) error {
 	if lock != nil {
 		_ = filelock.Release(lock) // nothing was written
 	}
-	if err := os.RemoveAll(path); err != nil {
-		return fmt.Errorf("remove the folder for the output of commands: %w", err)
-	}
-	return nil
+	return api.Failed(os.RemoveAll(path), "remove the folder for the output of commands")
 }
 
 // Left lists the folders below dir that dead processes left, and removes nothing. dir

@@ -23,6 +23,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/cli/help"
@@ -107,10 +108,7 @@ func (t *trial) clean() error {
 		t.a.Say("kept: %s  (delete it with: rm -r %s)", t.dir, failure.ShellWord(t.dir))
 		return nil
 	}
-	if err := os.RemoveAll(t.dir); err != nil {
-		return fmt.Errorf("clear the scratch folder: %w", err)
-	}
-	return nil
+	return api.Failed(os.RemoveAll(t.dir), "clear the scratch folder")
 }
 
 func (t *trial) step(text string) { t.d.Line(view.Head, text) }

@@ -446,10 +446,7 @@ func (svc *Service) RemoveUnused(ctx context.Context, stores []string) (err erro
 			return err
 		}))
 	}
-	if err != nil {
-		return fmt.Errorf("the task is removed; contents of its checkpoints remain until roost checkpoint gc removes them: %w", err)
-	}
-	return nil
+	return api.Failed(err, "the task is removed; contents of its checkpoints remain until roost checkpoint gc removes them")
 }
 
 // ShareWithFork keeps the checkpoints of a state of from for a new fork of it, before the fork exists, so that neither

@@ -15,6 +15,7 @@ import (
 	"sort"
 	"strconv"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
 )
 
@@ -250,10 +251,7 @@ func saveIndex(fs FS, path string, x idxFile, seal *journal.Seal, snap []byte) (
 	if err = cmp.Or(err, f.Close()); err == nil {
 		err = fs.Rename(tmp, path)
 	}
-	if err != nil {
-		return fmt.Errorf("save index %s: %w", path, err)
-	}
-	return nil
+	return api.Failed(err, "save index %s", path)
 }
 
 // snapMax bounds the snapshot that is read into memory.

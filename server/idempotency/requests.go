@@ -30,6 +30,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/filelock"
 )
@@ -303,19 +304,13 @@ func (o takenFile) Finish(done Answer) error {
 	} else if done.MAC, err = o.of.signed(filepath.Base(o.file.Name()), done); err == nil {
 		err = put(o.file, int64(end)+1, done)
 	}
-	if err = errors.Join(err, filelock.Release(o.file)); err != nil {
-		return fmt.Errorf("store the answer: %w", err)
-	}
-	return nil
+	return api.Failed(errors.Join(err, filelock.Release(o.file)), "store the answer")
 }
 
 // Forget implements taken.
 func (o takenFile) Forget() error {
 	// The empty file stays, because some systems cannot remove an open file.
-	if err := errors.Join(o.file.Truncate(0), filelock.Release(o.file)); err != nil {
-		return fmt.Errorf("forget a key: %w", err)
-	}
-	return nil
+	return api.Failed(errors.Join(o.file.Truncate(0), filelock.Release(o.file)), "forget a key")
 }
 
 // Leave implements taken.

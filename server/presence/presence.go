@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/filelock"
 	"github.com/roost-dev/roost/internal/inputfile"
@@ -112,10 +113,7 @@ func (c *Claim) Release() error {
 			err = nil
 		}
 	}
-	if err = errors.Join(err, filelock.Release(c.lock)); err != nil {
-		return fmt.Errorf("end the server of %s: %w", c.root, err)
-	}
-	return nil
+	return api.Failed(errors.Join(err, filelock.Release(c.lock)), "end the server of %s", c.root)
 }
 
 // ErrAbsent: no server of the root runs.

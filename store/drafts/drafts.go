@@ -265,10 +265,7 @@ func (f inFolder) remove(task string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	if err = errors.Join(err, os.RemoveAll(dir)); err != nil {
-		return fmt.Errorf("remove a draft: %w", err)
-	}
-	return nil
+	return api.Failed(errors.Join(err, os.RemoveAll(dir)), "remove a draft")
 }
 
 // ReadImage implements Drafts.

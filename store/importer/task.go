@@ -355,8 +355,5 @@ func (im *importer) receive(ctx context.Context, stage, id string, saved uint64)
 		}
 		return log.Barrier(ctx)
 	}()
-	if err = errors.Join(err, log.Close()); err != nil {
-		return fmt.Errorf("receive the journal: %w", err)
-	}
-	return nil
+	return api.Failed(errors.Join(err, log.Close()), "receive the journal")
 }

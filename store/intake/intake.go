@@ -29,6 +29,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/infer"
@@ -131,10 +132,7 @@ func (t Target) load(folder *roofmt.Folder, mark projection.Watermark) error {
 	if mark.Wrote(folder.UI) && mark.Wrote(folder.API) {
 		return nil
 	}
-	if err := t.Load(); err != nil {
-		return fmt.Errorf("task %s: %w", t.ID, err)
-	}
-	return nil
+	return api.Failed(t.Load(), "task %s", t.ID)
 }
 
 // commit commits events durably; nothing when there are none.

@@ -32,6 +32,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/failpoint"
@@ -127,10 +128,7 @@ func (w Watermark) Save(logDir string) error {
 	if err != nil {
 		return fmt.Errorf("watermark: %w", err)
 	}
-	if err := atomicfile.WriteDerived(filepath.Join(logDir, Name), TempPrefix+"*", data); err != nil {
-		return fmt.Errorf("watermark: %w", err)
-	}
-	return nil
+	return api.Failed(atomicfile.WriteDerived(filepath.Join(logDir, Name), TempPrefix+"*", data), "watermark")
 }
 
 // TempPrefix begins the name of a watermark that is not complete yet.
@@ -330,10 +328,7 @@ func (p *Projector) unlist(ctx context.Context) error {
 	}
 	done, err := Unlist(ctx, p.task.Dir, p.task.ID, p.task.Now())
 	p.listed = !done
-	if err != nil {
-		return fmt.Errorf("task %s: take its old entry out of %s: %w", p.task.ID, roofmt.IndexName, err)
-	}
-	return nil
+	return api.Failed(err, "task %s: take its old entry out of %s", p.task.ID, roofmt.IndexName)
 }
 
 // Close tries the last projection again for about a second and a half: a failure of the disk may pass, and no process

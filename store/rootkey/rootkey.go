@@ -29,6 +29,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
@@ -283,10 +284,7 @@ func (r *Ring) keep(p place, replace bool) error {
 	if err = os.MkdirAll(filepath.Dir(file), 0o700); err == nil {
 		err = write(file, append(data, '\n'))
 	}
-	if err != nil {
-		return fmt.Errorf("keep the root's keys: %w", err)
-	}
-	return nil
+	return api.Failed(err, "keep the root's keys")
 }
 
 // writeOnce makes a file durable under its name, unless a file of that name exists.
