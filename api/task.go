@@ -1,11 +1,13 @@
 package api
 
 import (
+	"fmt"
 	"math"
 	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/roost-dev/roost/money"
 )
@@ -275,6 +277,18 @@ const (
 
 // OverTime reports whether the groups are periods of time. Their keys are in the order of time.
 func (g Grouping) OverTime() bool { return g == ByDay || g == ByWeek || g == ByMonth }
+
+// KeyAt returns the key of the period that contains a moment, for groups over time.
+func (g Grouping) KeyAt(at time.Time) string {
+	switch g {
+	case ByWeek:
+		year, week := at.ISOWeek()
+		return fmt.Sprintf("%04d-W%02d", year, week)
+	case ByMonth:
+		return at.Format("2006-01")
+	}
+	return at.Format(time.DateOnly)
+}
 
 // EarliestTime is the first moment that a task can be from, in Unix milliseconds: the year 2000. An earlier time is a
 // mistake, and is shown as an unknown one.

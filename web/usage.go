@@ -231,7 +231,7 @@ func (w *Web) overTime(groups []spent, by api.Grouping, since, today time.Time) 
 	}
 	var all []spent
 	for at := since; !at.After(today) && len(all) < columnsMost; {
-		key := keyOf(by, at)
+		key := by.KeyAt(at)
 		g, there := known[key]
 		if !there {
 			g = w.spentBy(by, api.SpendingGroup{Key: key}, time.Time{})
@@ -275,18 +275,6 @@ func (w *Web) overTime(groups []spent, by api.Grouping, since, today time.Time) 
 		c.Desc = "The most is " + words(most) + ": " + peak.Name + ". The table has all numbers."
 	}
 	return c
-}
-
-// keyOf returns the key of the period that contains a day.
-func keyOf(by api.Grouping, at time.Time) string {
-	switch by {
-	case api.ByWeek:
-		year, week := at.ISOWeek()
-		return fmt.Sprintf("%04d-W%02d", year, week)
-	case api.ByMonth:
-		return at.Format("2006-01")
-	}
-	return at.Format(time.DateOnly)
 }
 
 func labelOf(by api.Grouping, key string) string {

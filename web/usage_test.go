@@ -49,7 +49,7 @@ func TestChartOverTime(t *testing.T) {
 	}
 	for day := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() < 2031; day = day.AddDate(0, 0, 1) {
 		for _, by := range []api.Grouping{api.ByDay, api.ByWeek, api.ByMonth} {
-			if from, to, ok := stretchOf(by, keyOf(by, day)); !ok || from.After(day) || !to.After(day) {
+			if from, to, ok := stretchOf(by, by.KeyAt(day)); !ok || from.After(day) || !to.After(day) {
 				t.Fatalf("the %s of %s is from %s to %s", by, day, from, to)
 			}
 		}

@@ -181,12 +181,7 @@ func (c *spendingSums) keys(t api.Summary, e Expense) []string {
 		if e.At < api.EarliestTime {
 			return []string{""}
 		}
-		at := time.UnixMilli(e.At).In(c.filter.Zone)
-		if c.by == api.ByWeek {
-			year, week := at.ISOWeek()
-			return []string{fmt.Sprintf("%04d-W%02d", year, week)}
-		}
-		return []string{at.Format(map[api.Grouping]string{api.ByDay: time.DateOnly, api.ByMonth: "2006-01"}[c.by])}
+		return []string{c.by.KeyAt(time.UnixMilli(e.At).In(c.filter.Zone))}
 	case api.ByModel:
 		if e.Provider == "" || e.Model == "" {
 			return []string{e.Provider + e.Model}
