@@ -202,10 +202,7 @@ func short(id string) string {
 // befores returns the files in a folder whose names begin with want.
 func befores(dir, want string) []string {
 	names, _ := fs.Glob(os.DirFS(dir), want+"*") // a folder that cannot be read has none
-	for i, name := range names {
-		names[i] = filepath.Join(dir, name)
-	}
-	return names
+	return api.Each(names, func(name string) string { return filepath.Join(dir, name) })
 }
 
 // SweepCalls removes from a store's folder the surveys of interrupted commands whose tasks are not among the living

@@ -10,6 +10,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/view"
@@ -53,11 +54,8 @@ func (s *Session) wrap(line string) string {
 
 // lines paints each line of a text.
 func (s *Session) lines(style view.Style, text string) string {
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		lines[i] = s.style.Paint(style, line)
-	}
-	return strings.Join(lines, "\n")
+	painted := api.Each(strings.Split(text, "\n"), func(line string) string { return s.style.Paint(style, line) })
+	return strings.Join(painted, "\n")
 }
 
 // quoted is the number of lines of sent words that are shown, and quotedEnd the number of these that are the last

@@ -62,10 +62,7 @@ func cells(line string) (out []string) {
 		}
 	}
 	out = append(out, strings.TrimSpace(line[from:]))
-	for i, c := range out {
-		out[i] = strings.ReplaceAll(c, `\|`, "|")
-	}
-	return out
+	return api.Each(out, func(c string) string { return strings.ReplaceAll(c, `\|`, "|") })
 }
 
 // between separates two columns.

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/roost-dev/roost/api"
 )
 
 // rowText returns the text of a row that a search looks at.
@@ -46,10 +48,7 @@ func (m *Model) nextFound() tea.Cmd {
 
 // wordsOf returns an expression that finds the words of a search in any case; nil without words.
 func wordsOf(text string) *regexp.Regexp {
-	words := strings.Fields(text)
-	for i, w := range words {
-		words[i] = regexp.QuoteMeta(strings.Trim(w, `"`))
-	}
+	words := api.Each(strings.Fields(text), func(w string) string { return regexp.QuoteMeta(strings.Trim(w, `"`)) })
 	words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
 	if len(words) == 0 {
 		return nil

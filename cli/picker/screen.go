@@ -72,10 +72,7 @@ func (m *Model) above() []string {
 	case m.offering():
 		lines = m.offerLines(max(most, 1))
 	}
-	for i, line := range lines {
-		lines[i] = m.paint(view.Asked, cut(line, m.width))
-	}
-	return lines
+	return api.Each(lines, func(line string) string { return m.paint(view.Asked, cut(line, m.width)) })
 }
 
 // typedLine returns the line that the user types, or as much of its end as fits.
@@ -93,9 +90,7 @@ func (m *Model) head() []string {
 	if most := max(m.height/6, 1); len(lines) > most {
 		lines = append(lines[:most-1], cut(strings.Join(lines[most-1:], " "), m.width))
 	}
-	for i := range lines {
-		lines[i] = m.paint(view.Head, lines[i])
-	}
+	lines = api.Each(lines, func(line string) string { return m.paint(view.Head, line) })
 	for _, s := range m.load.sources {
 		if s.Trouble != "" && len(lines) < m.height/4 {
 			lines = append(lines, m.paint(view.Bad, cut("! "+clean(s.Name+" "+s.Trouble), m.width)))
@@ -433,10 +428,7 @@ func (m *Model) helpLines() []string {
 		without = "rn" // the screen only asks for a task
 	}
 	lines = slices.DeleteFunc(lines, func(l string) bool { return len(l) > 1 && l[1] == ' ' && strings.Contains(without, l[:1]) })
-	for i := range lines {
-		lines[i] = cut(lines[i], m.width)
-	}
-	return lines
+	return api.Each(lines, func(line string) string { return cut(line, m.width) })
 }
 
 // helpOver returns how many lines of the help have no room on the screen.

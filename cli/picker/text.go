@@ -8,6 +8,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/view"
 )
@@ -125,11 +126,7 @@ func wrap(text string, columns int) []string {
 	}
 	text = ansi.WrapWc(plain(text), columns, "")
 	text = ansi.HardwrapWc(text, columns, true) // WrapWc lets a word after a blank exceed the width
-	lines := strings.Split(within(text, columns), "\n")
-	for i, line := range lines {
-		lines[i] = strings.TrimRight(line, " ")
-	}
-	return lines
+	return api.Each(strings.Split(within(text, columns), "\n"), func(line string) string { return strings.TrimRight(line, " ") })
 }
 
 // within breaks a character that is wider than columns: a letter with marks that each take a column, as a terminal
