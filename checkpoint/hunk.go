@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -182,13 +183,7 @@ func (k *Keeper) hunkItem(ctx context.Context, s Shown, h api.Hunk, now api.File
 func without(old, made []byte, h api.Hunk) []byte {
 	x, y := splitLines(old), splitLines(made)
 	from, to := place(h.From, h.FromLines), place(h.To, h.ToLines)
-	var out []byte
-	for _, part := range [][][]byte{y[:to], x[from : from+h.FromLines], y[to+h.ToLines:]} {
-		for _, line := range part {
-			out = append(out, line...)
-		}
-	}
-	return out
+	return bytes.Join(slices.Concat(y[:to], x[from:from+h.FromLines], y[to+h.ToLines:]), nil)
 }
 
 // keepText makes the text that an item writes durable.
