@@ -13,6 +13,7 @@ import (
 
 	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/agent/shrink"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/contextwindow"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/failpoint"
@@ -368,13 +369,7 @@ type ContextUse struct {
 	Free     int64 // 0 when the window is not known
 	Counted  bool  // by the provider
 	Messages int   // how many messages would be sent
-	Parts    []ContextPart
-}
-
-// ContextPart is one part of a request.
-type ContextPart struct {
-	Name   string // system, tools, summary, history, results, files, images
-	Tokens int64
+	Parts    []api.ContextPart
 }
 
 // Context breaks down the next request.
@@ -398,11 +393,11 @@ func (a *Agent) Context() (ContextUse, error) {
 	u.Used = cmp.Or(u.Used, contextwindow.EstimateTokens(total, contextwindow.Calibration{}))
 	left := u.Used
 	for _, name := range []string{"system", "tools", "summary", "results", "files", "images"} {
-		part := ContextPart{Name: name, Tokens: u.Used * size[name] / max(total, 1)}
+		part := api.ContextPart{Name: name, Tokens: u.Used * size[name] / max(total, 1)}
 		u.Parts = append(u.Parts, part)
 		left -= part.Tokens
 	}
-	u.Parts = slices.Insert(u.Parts, 3, ContextPart{Name: "history", Tokens: left}) // also what rounding leaves
+	u.Parts = slices.Insert(u.Parts, 3, api.ContextPart{Name: "history", Tokens: left}) // also what rounding leaves
 	if u.Window > 0 {
 		u.Reply = int64(a.replyRoom())
 		u.Free = max(u.Window-u.Reply-u.Used, 0)

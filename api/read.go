@@ -195,7 +195,7 @@ type UnknownProfile struct {
 
 // ContextPart is a part of a request.
 type ContextPart struct {
-	Name   string `json:"name"`
+	Name   string `json:"name"` // system, tools, summary, history, results, files, images
 	Tokens int64  `json:"tokens"`
 }
 

@@ -235,11 +235,11 @@ func CommitsOf(ctx context.Context, v *store.View) ([]api.Commit, error) {
 
 // ContextUseOf returns the document of engine.ContextAs's result.
 func ContextUseOf(id string, u agent.ContextUse, who string) api.ContextUse {
-	out := api.ContextUse{Task: id, Model: u.Model, Used: u.Used, Counted: u.Counted, Messages: u.Messages, Parts: []api.ContextPart{}}
+	out := api.ContextUse{Task: id, Model: u.Model, Used: u.Used, Counted: u.Counted, Messages: u.Messages,
+		Parts: append([]api.ContextPart{}, u.Parts...)}
 	if u.Window > 0 {
 		out.Window, out.Reply, out.Free = &u.Window, &u.Reply, &u.Free
 	}
-	out.Parts = append(out.Parts, api.Each(u.Parts, func(p agent.ContextPart) api.ContextPart { return api.ContextPart(p) })...)
 	if who != "" {
 		out.AsIf = &who
 	}

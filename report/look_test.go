@@ -74,7 +74,7 @@ func TestCommitsOfAJournal(t *testing.T) {
 func TestWhatTheNextRequestIsMadeOf(t *testing.T) {
 	same(t, "nothing is known of the window", report.ContextUseOf("t1", agent.ContextUse{Model: "m", Used: 7, Messages: 2}, ""),
 		`{"task_id":"t1","model":"m","window":null,"reply":null,"used":7,"free":null,"counted":false,"messages":2,"parts":[],"as_if":null}`)
-	same(t, "a full window", report.ContextUseOf("t1", agent.ContextUse{Model: "m", Window: 100, Reply: 20, Used: 80, Counted: true, Parts: []agent.ContextPart{{Name: "tools", Tokens: 80}}}, "mine"),
+	same(t, "a full window", report.ContextUseOf("t1", agent.ContextUse{Model: "m", Window: 100, Reply: 20, Used: 80, Counted: true, Parts: []api.ContextPart{{Name: "tools", Tokens: 80}}}, "mine"),
 		`{"task_id":"t1","model":"m","window":100,"reply":20,"used":80,"free":0,"counted":true,"messages":0,"parts":[{"name":"tools","tokens":80}],"as_if":"mine"}`)
 }
 
