@@ -1,7 +1,6 @@
 package server
 
 import (
-	"net"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -76,11 +75,7 @@ func fromHere(r *http.Request) bool {
 	if slices.ContainsFunc(forwards, func(name string) bool { return r.Header.Get(name) != "" }) {
 		return false
 	}
-	if !Loopback(hostName(r.Host)) {
-		return false
-	}
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	return err == nil && Loopback(host)
+	return Loopback(hostName(r.Host)) && Loopback(addressOf(r))
 }
 
 // Loopback reports whether only this machine reaches a host. It accepts no name but localhost: another name may

@@ -73,11 +73,14 @@ func refuse(err error, next string) error {
 // it; "" = the usual one. closing must be called at the end.
 func (a *commands) openDatabase(ctx context.Context, address, key string) (s *local.Roost, closing func(), err error) {
 	db, err := database.Open(ctx, address)
-	if errors.Is(err, database.ErrNoSchema) {
+	switch {
+	case errors.Is(err, database.ErrNoSchema):
 		return nil, nil, err
-	}
-	if err != nil {
+	case err != nil:
 		return nil, nil, refuse(err, explain(err))
+	case db.MaxConns() < 2: // it would wait for the connection that it holds
+		db.Close()
+		return nil, nil, refuse(errors.New("a search needs two connections"), "leave pool_max_conns=1 out of the address")
 	}
 	if key == "" {
 		folder, err := a.Home("XDG_STATE_HOME", ".local/state")

@@ -120,3 +120,15 @@ func TestTeamCommands(t *testing.T) {
 		}
 	}
 }
+
+// A search reads tasks while it holds a snapshot: with one connection each waited for 30 s, and found nothing.
+func TestOneConnectionIsTooFew(t *testing.T) {
+	url := pgtest.Shared(t).Database(t)
+	fixture.NoError(t, database.Migrate(t.Context(), url))
+	a, _, _ := clitest.New(t)
+	_, _, err := (&commands{a}).openDatabase(t.Context(), url+"&pool_max_conns=1", "")
+	var f *failure.Failure
+	if !errors.As(err, &f) || f.Exit != failure.ExitConfig || !strings.Contains(f.Try, "pool_max_conns") {
+		t.Errorf("open with one connection: got %v, want a failure of the configuration about pool_max_conns", err)
+	}
+}
