@@ -201,7 +201,7 @@ func (o *owner) Close() error {
 			o.opt.Synced(o.epoch, o.synced, true)
 		}
 		_ = o.lock.Truncate(int64(recordLen)) // our name: the next owner is another
-		theHub.own(o.key, nil, -1) // before another owner in this process can come
+		theHub.own(o.key, nil, -1)            // before another owner in this process can come
 		o.release()
 	})
 	return o.end

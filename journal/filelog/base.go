@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/internal/atomicfile"
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/journal"
 )
 
@@ -253,7 +254,7 @@ func Own(ctx context.Context, dir string, opt Options) (journal.Owner, error) {
 // openBase opens the base of a log; nil when the log has none.
 func openBase(dir string) (journal.Stored, journal.Base, error) {
 	var at journal.Base
-	data, err := os.ReadFile(filepath.Join(dir, baseDir, baseName))
+	data, err := inputfile.Read(filepath.Join(dir, baseDir, baseName)) // not os.ReadFile: in an imported folder it may be a pipe
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, at, nil
 	}

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/roost-dev/roost/internal/atomicfile"
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/journal"
 )
 
@@ -53,13 +54,18 @@ type osFS struct{}
 type osFile struct{ *os.File }
 
 // OpenFile opens with close-on-exec (package os always does), so that commands that the process starts do not inherit
-// the lock.
-func (osFS) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
-	f, err := os.OpenFile(name, flag, perm)
+// the lock. For reading it opens no pipe: in an imported folder one may have the name of a file of ours.
+func (osFS) OpenFile(name string, flag int, perm fs.FileMode) (_ File, err error) {
+	var file *os.File
+	if flag == os.O_RDONLY {
+		file, err = inputfile.Open(name)
+	} else {
+		file, err = os.OpenFile(name, flag, perm)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return osFile{f}, nil
+	return osFile{file}, nil
 }
 
 func (osFS) Rename(from, to string) error                { return atomicfile.Rename(from, to) }

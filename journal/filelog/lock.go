@@ -291,7 +291,7 @@ func Exists(dir string) bool {
 // deleted returns what the files beside a missing log show about it: the lock file, else the index, else payloads.
 // Its head is 0 when there never was a log.
 func deleted(fsys FS, dir string) (rec record) {
-	if f, err := openRegular(fsys, filepath.Join(dir, lockName)); err == nil {
+	if f, err := fsys.OpenFile(filepath.Join(dir, lockName), os.O_RDONLY, 0); err == nil {
 		rec, _ = readRecord(f)
 		_ = f.Close() // read only: nothing to lose
 	}
@@ -306,7 +306,7 @@ func deleted(fsys FS, dir string) (rec record) {
 
 // indexed returns the record in journal.idx: it is written only for synced commits.
 func indexed(fsys FS, dir string) (rec record) {
-	f, err := openRegular(fsys, filepath.Join(dir, idxName))
+	f, err := fsys.OpenFile(filepath.Join(dir, idxName), os.O_RDONLY, 0)
 	if err != nil {
 		return rec
 	}
@@ -320,18 +320,6 @@ func indexed(fsys FS, dir string) (rec record) {
 		rec.Head, rec.Epoch = max(rec.Head, x.spots[n-1].seq), x.spots[n-1].epoch
 	}
 	return rec
-}
-
-// openRegular opens a file for reading. A FIFO in its place would hang the open.
-func openRegular(fsys FS, path string) (File, error) {
-	fi, err := fsys.Lstat(path)
-	if err == nil && !fi.Mode().IsRegular() {
-		err = fs.ErrInvalid
-	}
-	if err != nil {
-		return nil, err
-	}
-	return fsys.OpenFile(path, os.O_RDONLY, 0)
 }
 
 // holds reports whether a folder has an entry that is written in full.

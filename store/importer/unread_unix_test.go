@@ -4,6 +4,7 @@ package importer_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/importer"
+	"github.com/roost-dev/roost/store/projection"
 )
 
 // A task whose messages cannot be copied is damaged to the list and has failed to an import,
@@ -77,5 +79,23 @@ func TestImportWaitsForNoPipe(t *testing.T) {
 	})
 	if r.Failed != 1 || !strings.Contains(r.Items[0].Problem, "no regular file") {
 		t.Errorf("got %+v, want a task that failed because of the pipe", r)
+	}
+}
+
+// A pipe with the name of a file that Roost keeps beside a journal does not stop the import either.
+func TestImportReadsNoPipeBesideAJournal(t *testing.T) {
+	for _, name := range []string{projection.Name, "base/base.json", "journal.lock", "journal.idx", store.ImportRecord} {
+		storage, dir := storetest.RooStorage(t, "one")
+		pipe := filepath.Join(dir, name)
+		storetest.Write(t, dir, store.JournalName, "{}\n")
+		storetest.Check(t, errors.Join(os.MkdirAll(filepath.Dir(pipe), 0o700), syscall.Mkfifo(pipe, 0o600)))
+		freed := time.AfterFunc(3*time.Second, func() {
+			t.Errorf("%s: got an import that waits for the pipe, want an end of it", name)
+			if f, err := os.OpenFile(pipe, os.O_RDWR, 0); err == nil {
+				_ = f.Close() // it only lets the import go on
+			}
+		})
+		bring(t, storetest.Open(t, t.TempDir()), storage, importer.Options{})
+		freed.Stop()
 	}
 }

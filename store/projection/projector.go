@@ -36,6 +36,7 @@ import (
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/fold"
@@ -111,7 +112,7 @@ func (w Watermark) Knows(name string) bool {
 // Read reads the watermark in a journal's folder. A missing or unusable one counts as empty.
 func Read(logDir string) Watermark {
 	var w Watermark
-	data, err := os.ReadFile(filepath.Join(logDir, Name))
+	data, err := inputfile.Read(filepath.Join(logDir, Name)) // not os.ReadFile: in an imported folder it may be a pipe
 	if err != nil || json.Unmarshal(data, &w) != nil {
 		w = Watermark{}
 	}
