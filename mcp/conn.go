@@ -33,22 +33,7 @@ const endGrace = 500 * time.Millisecond
 const (
 	exitWait   = 2 * time.Second        // the output has ended: the process is exiting
 	outputWait = 200 * time.Millisecond // the process may live on
-	waitSteps  = 20                     // steps of a wait: see waitWithin
 )
-
-// waitWithin waits until done is closed or has a value, or until the limit has passed in steps in which this process
-// ran. On a busy machine the process may be suspended for longer than the limit; a single timer would then expire
-// although done is about to be closed.
-func waitWithin[T any](done <-chan T, limit time.Duration) (got T, ok bool) {
-	for range waitSteps {
-		select {
-		case got = <-done:
-			return got, true
-		case <-time.After(limit / waitSteps):
-		}
-	}
-	return got, false
-}
 
 // CallError means that a call has no result. Its texts can be shown to users.
 type CallError struct {

@@ -168,6 +168,22 @@ func (l *login) token(ctx context.Context, stale string) (string, error) {
 	return l.note(k), nil
 }
 
+const waitSteps = 20 // steps of waitWithin
+
+// waitWithin waits until done is closed or has a value, or until the limit has passed in steps in which this process
+// ran. On a busy machine the process may be suspended for longer than the limit; a single timer would then expire
+// although done is about to be closed.
+func waitWithin[T any](done <-chan T, limit time.Duration) (got T, ok bool) {
+	for range waitSteps {
+		select {
+		case got = <-done:
+			return got, true
+		case <-time.After(limit / waitSteps):
+		}
+	}
+	return got, false
+}
+
 // renew renews the log-in k, unless another process has done so: usable reports that. The end of ctx does not stop a
 // request for tokens, because its answer has the only refresh token that the server still takes.
 func (l *login) renew(ctx context.Context, k *kept, usable func(kept) bool) error {
