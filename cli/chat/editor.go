@@ -13,8 +13,8 @@ import (
 	"strings"
 	"unicode"
 
-	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/api"
+	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/internal/atomicfile"
 )
 
