@@ -37,6 +37,16 @@ func TestPlainWords(t *testing.T) {
 	}
 }
 
+// A tag makes no text of a map or a list.
+func TestATagOfAMap(t *testing.T) {
+	for _, text := range []string{"!!str {a: 1}", "!!str [a]", "!!str *x", "!!str\n  a: 1", "!!str\n  - a"} {
+		v, err := readYAML("x: &x {a: 1}\nk: " + text + "\n")
+		if got := v.member("k"); err == nil && got.kind == aString {
+			t.Errorf("%s: got the text %q, want an error, a map or a list", text, got.text)
+		}
+	}
+}
+
 func TestKindsOfJSON(t *testing.T) {
 	for text, want := range map[string]kind{
 		`{}`: aMap, `[]`: aList, `"null"`: aString, `null`: aNull, `-1.5`: aNumber, `true`: aBool, `false`: aBool,
