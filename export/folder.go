@@ -126,7 +126,8 @@ func current(ctx context.Context, doc *roofmt.Document, v *store.View, short str
 }
 
 // projected yields the elements of a history's file. While the task waits for a subtask, the file of the model's history
-// ends with a turn that the history lacks: without it Roo would tell the model that the other calls did not run.
+// ends with a turn that the history lacks. The turn holds the results so far. Without them Roo would write for the
+// model that those calls did not run.
 func projected(ctx context.Context, v *store.View, short string, list []*task.Message, r *Report) iter.Seq[roofmt.Element] {
 	return func(yield func(roofmt.Element) bool) {
 		for e := range elements(ctx, v, short, list, 0, r) {

@@ -430,7 +430,7 @@ func TestTheOlderCallAfterAShareEnded(t *testing.T) {
 	}
 }
 
-// While the database does not answer, nobody knows who may see a task: that is no answer for later.
+// While the database does not answer, the stream cannot decide who may see a task. It must not remember that as "no".
 func TestEventsWhoseReaderCannotBeJudged(t *testing.T) {
 	gone := errors.New("the database is away")
 	var away error

@@ -15,7 +15,7 @@ func fileID(fi fs.FileInfo) uint64 {
 	return 0
 }
 
-// names returns how many names a file has, -1 where the system does not tell.
+// names returns the number of names (hard links) of a file, -1 if the system does not report it.
 func names(fi fs.FileInfo) int {
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
 		return int(st.Nlink)

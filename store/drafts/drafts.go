@@ -60,7 +60,8 @@ const (
 
 var hexHash = lazyregexp.New(`^[0-9a-f]{64}$`)
 
-// Person stands between the task and the account in the name of a person's draft. A text of the database holds no NUL.
+// Person separates the task from the account in the name of a person's draft. It is not NUL, which PostgreSQL cannot
+// store in a text.
 const Person = "\x01"
 
 // Drafts are the drafts of one place. A task is SOURCE:ID; "" is a new task. They are safe for concurrent use.

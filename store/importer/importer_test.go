@@ -322,7 +322,8 @@ func TestImportAnotherRoot(t *testing.T) {
 	}
 }
 
-// A fork's base goes on in the same file: a copy of the fork lacks that, and is the same fork after it.
+// The base of a fork may append to the file that both share. An import of the fork leaves those commits out, and a
+// second import finds the same fork.
 func TestImportAForkWhoseBaseGoesOn(t *testing.T) {
 	other, s := storetest.Open(t, t.TempDir()), storetest.Open(t, t.TempDir())
 	k := storetest.Create(t, other, "mine")

@@ -203,7 +203,7 @@ func TestWordsSurviveACut(t *testing.T) {
 	}
 }
 
-// Older messages that a cut kept away come once the page is live again: nobody has to scroll down and up for them.
+// When the connection is back, the page loads the older messages that it could not get, without another scroll.
 func TestOlderMessagesComeAfterACut(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
