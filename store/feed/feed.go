@@ -21,7 +21,7 @@
 //
 // # Files
 //
-// Nothing is synced. Segments follow each other, 16 MiB each; eight are kept. A segment begins with a table of how far
+// Nothing is synced. Segments follow each other, 4 MiB each; 32 are kept. A segment begins with a table of how far
 // the log before it announces each task, so that no reader needs an older segment.
 //
 // Limits: a kernel lock on the newest segment orders its writers; where there are no such locks (see journal/filelog)
@@ -29,7 +29,6 @@
 package feed
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,6 +36,8 @@ import (
 	"hash/crc32"
 	"strings"
 	"time"
+
+	"github.com/roost-dev/roost/esjson"
 )
 
 // Log is a feed as writers and readers use it. It is safe for concurrent use, also by several processes.
@@ -175,14 +176,17 @@ func (l Line) append(b []byte) []byte {
 
 // parse reads a line without its newline.
 func parse(b []byte) (l Line, sum uint32, ok bool) {
-	body, sum, ok := unseal(b)
-	ok = ok && json.Unmarshal(append(bytes.Clone(body), '}'), &l) == nil
-	return l, sum, ok && plain(l.Source) && plain(l.Task)
+	if _, sum, ok = unseal(b); !ok {
+		return l, sum, false
+	}
+	_, err := esjson.Take(b, "source", &l.Source, "task", &l.Task, "epoch", &l.Epoch, "from", &l.From, "to", &l.To,
+		"end", &l.End)
+	return l, sum, err == nil && plain(l.Source) && plain(l.Task)
 }
 
 // plain reports whether a name may be part of a line and of a path. Readers make no path of any other name.
 func plain(name string) bool {
 	return name != "" && len(name) <= 255 && name[0] != '.' && !strings.ContainsFunc(name, func(c rune) bool {
-		return c < ' ' || strings.ContainsRune("\"\\/:\x7f", c)
+		return c < ' ' || c == '"' || c == '\\' || c == '/' || c == ':' || c == '\x7f'
 	})
 }

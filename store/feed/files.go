@@ -45,8 +45,9 @@ func (l *Files) Append(_ context.Context, line Line) error {
 const poll = 20 * time.Millisecond
 
 const (
-	segmentBytes = 16 << 20 // of lines, behind the table
-	keepSegments = 8
+	// A stream of all tasks begins by reading the newest segment, so a smaller one is read sooner; each has the table.
+	segmentBytes = 4 << 20 // of lines, behind the table
+	keepSegments = 32
 	headBytes    = 512 // more than any head has
 )
 
