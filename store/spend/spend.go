@@ -64,23 +64,30 @@ func Sum(ctx context.Context, s *store.Store, by api.Grouping, f Filter) (api.To
 		return api.Totals{}, err
 	}
 	sums := spendingSums{by: by, filter: f, groups: map[string]*api.SpendingGroup{}, last: map[*api.SpendingGroup]string{}}
-	if err := readBills(ctx, s, listed, 0, sums.task); err != nil {
+	// The time of another tool's task is what its files claim: such a task is always opened.
+	open := func(t api.Summary, ref store.Ref) bool { return !ref.Own || changedSince(t, f.Since) }
+	if err := readBills(ctx, s, listed, open, sums.task); err != nil {
 		return api.Totals{}, err
 	}
 	return sums.spending(listed.Items), nil
 }
 
-// readBills passes to each what every listed task spent, except tasks that did not change since a time in Unix
-// milliseconds. It reads as many tasks at a time as there are cores.
-func readBills(ctx context.Context, s *store.Store, listed store.Listing, since int64, each func(api.Summary, []Expense)) error {
+// changedSince reports whether a task changed since a time in Unix milliseconds. A rewind takes the time of the messages
+// back, and not what was spent.
+func changedSince(t api.Summary, since int64) bool {
+	return t.TS >= since || t.UpdatedAt != nil && *t.UpdatedAt >= api.Stamp(since)
+}
+
+// readBills passes to each what the listed tasks spent that open names. It reads as many tasks at a time as there are cores.
+func readBills(ctx context.Context, s *store.Store, listed store.Listing, open func(api.Summary, store.Ref) bool,
+	each func(api.Summary, []Expense)) error {
 	var places []int
 	originals := map[string]store.Ref{} // by their folders
 	for i, t := range listed.Items {
 		if ref := listed.Refs[i]; !ref.Own {
 			originals[ref.Dir] = ref
 		}
-		// A rewind takes the time of the messages back, and not what was spent.
-		if t.TS >= since || t.UpdatedAt != nil && *t.UpdatedAt >= api.Stamp(since) {
+		if open(t, listed.Refs[i]) {
 			places = append(places, i)
 		}
 	}
@@ -270,7 +277,8 @@ func Since(ctx context.Context, s *store.Store, since int64, id string) (own, ot
 	if err != nil {
 		return 0, 0, fmt.Errorf("add up what was spent: %w", err)
 	}
-	err = readBills(ctx, s, listed, since, func(t api.Summary, list []Expense) {
+	changed := func(t api.Summary, _ store.Ref) bool { return changedSince(t, since) }
+	err = readBills(ctx, s, listed, changed, func(t api.Summary, list []Expense) {
 		to := &others
 		if t.ID == id {
 			to = &own
