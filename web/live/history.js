@@ -18,6 +18,8 @@ const acting = 'a, button, input';
 const shows = /^(task|run|question|turn\.ended|message\.added|history|usage|checkpoint\.restored)/;
 
 export class History {
+  took = 0; // milliseconds that the newest list took: a busy task may keep a slow server busy for a fifth of the time
+
   constructor(main, keys) {
     this.main = main;
     this.form = main.querySelector('form[role=search]');
@@ -112,7 +114,7 @@ export class History {
   }
 
   events(list) {
-    if (list.some((e) => shows.test(e.type))) this.later(calm, true);
+    if (list.some((e) => shows.test(e.type))) this.later(Math.max(calm, 4 * this.took), true);
     for (const { type, data: d } of list) if (type === 'question.closed') this.questions.closed({ ...d, id: d.task_id + '.' + d.question });
     if (list.some((e) => e.type.startsWith('question.') || e.type === 'run.ended')) this.questions.load().catch(quietly);
   }
@@ -153,6 +155,7 @@ export class History {
     const abort = this.abort = new AbortController();
     const address = this.address();
     const slow = setTimeout(() => this.main.setAttribute('aria-busy', 'true'), 400); // a list that comes at once does not flicker
+    const began = performance.now();
     let page;
     try {
       page = pageOf(await getHTML(address, { signal: abort.signal }));
@@ -161,6 +164,7 @@ export class History {
       if (abort === this.abort) this.main.removeAttribute('aria-busy');
     }
     if (abort !== this.abort) return;
+    this.took = performance.now() - began;
     if (address !== location.pathname + location.search) history.replaceState(null, '', address);
     const fresh = page.querySelector('main.history form[role=search]');
     if (!fresh) return;
