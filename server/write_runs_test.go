@@ -227,3 +227,23 @@ func TestRunsWaitForTheirTurn(t *testing.T) {
 		t.Errorf("got %+v, want len(page.Items) = 2 and page.Next != nil", page)
 	}
 }
+
+// A task that is deleted while its run is queued comes back without that run, and continues with its words.
+func TestDeletingATaskThatIsInTheQueue(t *testing.T) {
+	g := newWorkingBench(t, func(o *testOptions) {
+		o.Engine = engine.New(o.Store, engine.Options{MaxRuns: 1, Config: setup.Config{Keys: map[string]string{}}})
+	})
+	defer g.opt.Engine.Close(t.Context())
+	first := g.started(hangs)
+	second, third := g.started(sayDone), g.started(sayDone)
+	g.did(200, nil, "DELETE", "/v1/tasks/"+second.Task, "")
+	g.did(200, nil, "POST", "/v1/runs/"+first.ID+"/cancel", "")
+	g.state(third.ID, "completed")
+	g.did(200, nil, "POST", "/v1/trash/"+second.Task+"/restore", "")
+	if got := g.state(second.ID, "cancelled"); got.Position != 0 {
+		t.Errorf("the run of the restored task is %s at %d, want cancelled at 0", got.State, got.Position)
+	}
+	var again api.Run
+	g.did(202, &again, "POST", "/v1/tasks/"+second.Task+"/runs", `{}`)
+	g.state(again.ID, "completed")
+}

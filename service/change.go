@@ -158,6 +158,7 @@ func (s *Service) Delete(ctx context.Context, id, subtasks string) (api.Deleted,
 			"nothing was deleted: the subtasks hold work of their own, so choose whether they are kept or deleted",
 			path+"?subtasks=keep", path+"?subtasks=delete")
 	}
+	s.unqueue(ctx, ref)
 	done, err := trash.Delete(ctx, s.store, ref)
 	if err != nil {
 		return api.Deleted{}, err
@@ -167,6 +168,7 @@ func (s *Service) Delete(ctx context.Context, id, subtasks string) (api.Deleted,
 		return out, nil
 	}
 	for _, one := range below {
+		s.unqueue(ctx, one)
 		gone, err := trash.DeleteSubtask(ctx, s.store, one, ref)
 		if err != nil {
 			return out, err
@@ -174,6 +176,15 @@ func (s *Service) Delete(ctx context.Context, id, subtasks string) (api.Deleted,
 		out.Subtasks, out.With = append(out.Subtasks, gone.Name), append(out.With, gone)
 	}
 	return out, nil
+}
+
+// unqueue cancels the run of a task that waits in a queue: the queue forgets a task that is in the trash when its turn
+// comes, so nothing would start the run of a task that is restored later. An error does not stop the deletion.
+func (s *Service) unqueue(ctx context.Context, ref store.Ref) {
+	id := ref.Source + ":" + ref.ID
+	if runs, err := s.engine.RunsOf(ctx, id); err == nil && len(runs) > 0 && runs[0].State == "queued" {
+		_, _ = s.engine.CancelTask(ctx, id, runs[0].ID)
+	}
 }
 
 // below returns all descendants of a task, parents before their subtasks.
