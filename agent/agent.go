@@ -72,6 +72,7 @@ type Input struct {
 	Text   string
 	Images []string // data URLs
 	Yes    bool     // continue without further words
+	Queued bool     // the task's queue holds words that came with this start
 
 	// Answer is for the question of that name, if it is still open; nil = the words may be an answer.
 	Answer   *Answer
@@ -160,6 +161,7 @@ type loop struct {
 	first      bool   // this run has sent no request yet
 	listFiles  bool   // the next user turn lists the workspace's files
 	yes        bool   // the person agreed to go on and added no words
+	words      bool   // words came with the run's start: for a task that waits for a subtask they are about that one
 	halt       bool   // the person refused to go on
 	always     string // the question whose answer holds for the rest of the task
 	extended   bool   // the MCP servers were asked for their tools

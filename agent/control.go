@@ -267,7 +267,7 @@ func (b *batch) settleKnownSubtask(ctx context.Context, c *task.Call, child task
 		return true, b.finishSubtask(ctx, c, child.ID, state.Result)
 	case state.Gone, child.Call == "" && state.Status == "":
 		return true, b.abandonSubtask(ctx, c, child.ID, fmt.Sprintf("Subtask %s is not there any more. There is no result.", child.ID))
-	case len(a.queuedInputs()) > child.Pending:
+	case a.loop.words && len(a.queuedInputs()) > 0:
 		about := fmt.Sprintf("%s is not finished (%s)", child.ID, cmp.Or(state.Status, "not started"))
 		a.notice("subtask " + about + "; this task continues without it because of your message")
 		text := "Subtask " + about + "; the user continues without it:"

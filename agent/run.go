@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -205,6 +206,7 @@ func (a *Agent) start(ctx context.Context, in Input) (*Outcome, error) {
 	case before == nil:
 	case before.ID == a.Task.RunID && before.Waits():
 		in.Yes = in.Yes || before.Yes
+		in.Queued = in.Queued || slices.Contains(slices.Collect(maps.Values(s.Runs.Inputs)), before.ID)
 		before = before.Predecessor()
 	case before.ID != a.Task.RunID && before.Outcome == "":
 		d.Put(task.RunEnded{Run: before.ID, Outcome: "interrupted", Reason: "the program ended"})
@@ -298,7 +300,9 @@ func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Ru
 	}
 	if in.Text != "" || len(in.Images) > 0 {
 		d.queueInput(in)
+		in.Queued = true
 	}
+	a.loop.words = in.Queued
 	for _, e := range d.events {
 		if words, is := e.(task.InputQueued); is {
 			pending = append(pending, words)

@@ -249,6 +249,32 @@ func TestOlderWordsDoNotGiveUpOnASubtask(t *testing.T) {
 	}
 }
 
+// Words that came to a run while its child worked are for the time after the child: a run that continues after that one
+// was killed or ended does not give the child up. Words that a resume brings under a name of their own do.
+func TestWordsOfARunBeforeDoNotGiveUpOnASubtask(t *testing.T) {
+	for name, c := range map[string]struct {
+		in  agent.Input
+		ran int
+	}{
+		"resumed without words": {agent.Input{}, 2},
+		"resumed with words":    {agent.Input{Queued: true}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, n := withSubtasks(t, turn{calls: []call{child("c1", "one")}}, finish("done"))
+			n.ends = func(agent.Subtask) (agent.Outcome, error) {
+				b.must(b.disk.Commit(context.Background(), task.InputQueued{Input: "x", Text: "mind the step", By: "api"}))
+				return agent.Outcome{State: "failed", Code: "provider"}, nil
+			}
+			want(t, b.start(agent.Input{Text: "go"}), "failed", "provider")
+			n.ends = nil
+			want(t, b.goOn(n, c.in), "completed", "")
+			if len(n.ran) != c.ran || !strings.Contains(b.model.last(), "mind the step") {
+				t.Errorf("the child ran %d times, want %d; the model reads %s", len(n.ran), c.ran, b.model.last())
+			}
+		})
+	}
+}
+
 // What is wrong with the call is told to the model, and nothing is started.
 func TestSubtasksThatAreNotStarted(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -271,6 +271,7 @@ type Request struct {
 	// NoApprovals: the caller may not answer a question that wants a yes or no.
 	NoApprovals bool
 
+	queued    bool    // the words are in the task's queue already
 	answer    *Answer // to question, which the task waits for
 	question  string
 	automatic bool // no caller asked for it: a task that is not trusted stays as it is

@@ -244,7 +244,7 @@ func (e *Engine) takesCheckpoints(r Request) bool {
 // input on, as it passes on the question. A completed subtask whose parent does not have its result cannot continue: it
 // completes again, which starts the parent.
 func (e *Engine) divert(ctx context.Context, ref store.Ref, v *store.View, r Request) (words, error) {
-	out := words{own: agent.Input{Text: r.Text, Images: r.Images, Yes: r.Yes, Answer: r.answer, Question: r.question}}
+	out := words{own: agent.Input{Text: r.Text, Images: r.Images, Yes: r.Yes, Queued: r.queued, Answer: r.answer, Question: r.question}}
 	if !out.own.Given() {
 		return out, nil
 	}

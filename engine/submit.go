@@ -206,7 +206,7 @@ func (e *Engine) commitInputs(ctx context.Context, run *Run, input string, queue
 		input = cmp.Or(input, uuid.NewString()) // not the run's id: a queued run may get more words
 		by := cmp.Or(run.req.Origin, "api")
 		events = append(events, task.InputQueued{Input: input, Text: words.Text, Images: words.Images, By: by})
-		words.Text, words.Images = "", nil
+		words.Text, words.Images, words.Queued = "", nil, true
 	}
 	if queue {
 		events = append(events, task.RunQueued{Run: run.ID, Settings: run.agent.Task.Settings, Yes: words.Yes})

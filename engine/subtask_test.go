@@ -473,6 +473,56 @@ func TestAParentGoesOnWithoutItsChild(t *testing.T) {
 	}
 }
 
+// However words reach a parent that does not run, they give its subtask up; words that a run of the parent got while the
+// subtask worked do not, once that run has ended.
+func TestWordsForAParentThatContinues(t *testing.T) {
+	on := engine.Request{Interactive: true}
+	for name, c := range map[string]struct {
+		before bool // the words come before the parent is stopped
+		how    string
+		busy   bool // another run has the only slot
+		want   string
+	}{
+		"words for the run":        {before: true, want: "completed"},
+		"words instead of the run": {before: true, how: "interrupt", want: "abandoned"},
+		"words afterwards":         {want: "abandoned"},
+		"words in the queue":       {busy: true, want: "abandoned"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newLimitedBench(t, engine.Options{MaxRuns: 1})
+			run, _ := b.started()
+			words := func() {
+				b.send(run.TaskID, engine.Message{Text: "mind the step", Delivery: c.how, By: "api", Request: on})
+			}
+			if c.before {
+				words()
+			}
+			run.Cancel()
+			if _, err := run.Next(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			other := b.ask(waitsForGo)
+			if c.busy {
+				b.submit(other)
+				waitForFile(t, filepath.Join(other.Workspace, "here"))
+			}
+			if !c.before {
+				words()
+			}
+			touch(t, other.Workspace, "go")
+			b.release()
+			if c.before && c.how == "" {
+				b.submit(engine.Request{Task: run.TaskID, Interactive: true})
+			}
+			b.waitForState(b.runOf(t.Context(), run.TaskID), "completed")
+			s := b.state(run.TaskID)
+			if got := s.Children[0].Outcome; got != c.want || len(s.Queue) != 0 {
+				t.Errorf("the subtask is %s and %d inputs wait, want %s and none", got, len(s.Queue), c.want)
+			}
+		})
+	}
+}
+
 // A deleted subtask is not waited for.
 func TestADeletedSubtask(t *testing.T) {
 	b := newBench(t)

@@ -237,7 +237,7 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 		s.endRestore(e, c)
 	case SubtaskStarted:
 		child := s.child(e.Child)
-		child.Call, child.Message, child.Mode, child.Remark, child.Pending = e.Call, e.Message, e.Mode, e.Remark, len(s.Queue)
+		child.Call, child.Message, child.Mode, child.Remark = e.Call, e.Message, e.Mode, e.Remark
 	case SubtaskEnded:
 		child := s.child(e.Child)
 		child.Ended, child.Outcome, child.Result = true, e.Outcome, e.Result

@@ -230,7 +230,6 @@ type Child struct {
 	Message uint64 `json:",omitempty"` // the reply that made the call
 	Mode    string `json:",omitempty"`
 	Remark  string `json:",omitempty"` // the user's remark with their yes
-	Pending int    `json:",omitempty"` // inputs that were queued when it was started; later ones are about the child
 	Ended   bool
 	Outcome string `json:",omitempty"`
 	Result  string
