@@ -106,6 +106,7 @@ type Task struct {
 	Journal  Journal
 	RunID    string
 	Settings task.Settings
+	Choice   task.RunChoice
 	Policy   approval.Policy
 	Head     string // the workspace's git HEAD, "" without git
 }

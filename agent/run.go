@@ -211,7 +211,7 @@ func (a *Agent) start(ctx context.Context, in Input) (*Outcome, error) {
 	case before.ID != a.Task.RunID && before.Outcome == "":
 		d.Put(task.RunEnded{Run: before.ID, Outcome: "interrupted", Reason: "the program ended"})
 	}
-	d.Put(task.RunStarted{Run: a.Task.RunID, Settings: a.Task.Settings, Head: a.Task.Head})
+	d.Put(task.RunStarted{Run: a.Task.RunID, Settings: a.Task.Settings, Head: a.Task.Head, RunChoice: a.Task.Choice})
 	if lost := a.unconfirmedDamage(); len(lost) > 0 {
 		out, err := a.confirmDamage(ctx, d, lost, &in)
 		if out != nil || err != nil {

@@ -5,10 +5,12 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/testing/llmtest"
+	"github.com/roost-dev/roost/task"
 )
 
 // A process that started a run, and ends with it, goes on with the run that somebody's
@@ -84,5 +86,54 @@ func TestAnInterruptedRunWithoutCheckpointsIsFollowedByAnother(t *testing.T) {
 	list, err := b.engine.Checkpoints().List(t.Context(), ticket.Ref.ID)
 	if err != nil || len(list.Checkpoints) != 0 {
 		t.Errorf("got %+v %v, want no checkpoint", list, err)
+	}
+}
+
+// What a caller chose for a run alone holds until the end of that run, over a wait for a person, a wait in the queue and a
+// restart.
+func TestWhatWasChosenForARunHoldsUntilItsEnd(t *testing.T) {
+	const asks = `
+- tools: [{name: ask_followup_question, input: {question: "Which one?", follow_up: []}}]
+- tools: [{name: write_to_file, input: {path: a.txt, content: "a"}}]
+- tools: [{name: attempt_completion, input: {result: done}}]
+`
+	one := engine.Options{MaxRuns: 1, Hold: time.Millisecond}
+	for name, c := range map[string]struct{ queued, restarted bool }{
+		"released":              {},
+		"released, restarted":   {restarted: true},
+		"queued":                {queued: true},
+		"queued, and restarted": {queued: true, restarted: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newLimitedBench(t, one)
+			busy, r := b.ask(waitsForGo), b.ask(asks)
+			if c.queued {
+				b.submit(busy)
+				waitForFile(t, filepath.Join(busy.Workspace, "here"))
+			}
+			r.NoCheckpoints, r.MaxDayMicros, r.StandIn = true, 5e6, "mine"
+			ticket := b.submit(r)
+			if !c.queued {
+				b.waitForState(ticket.ID, "waiting")
+				settledStatus(b, ticket.Ref.ID)
+			}
+			if c.restarted {
+				b.restart(one)
+				if err := b.engine.Recover(t.Context(), engine.RecoverOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			touch(t, busy.Workspace, "go")
+			b.waitForState(ticket.ID, "waiting")
+			settledStatus(b, ticket.Ref.ID)
+			b.send(ticket.Ref.ID, engine.Message{Text: "this", By: "test", Request: engine.Request{Interactive: true}})
+			got := b.waitForState(ticket.ID, "completed").RunChoice
+			if want := (task.RunChoice{MaxDayMicros: 5e6, StandIn: "mine", NoCheckpoints: true}); got != want {
+				t.Errorf("the run has %+v, want %+v", got, want)
+			}
+			if list, err := b.engine.Checkpoints().List(t.Context(), ticket.Ref.ID); err != nil || len(list.Checkpoints) != 0 {
+				t.Errorf("got %+v %v, want no checkpoint", list, err)
+			}
+		})
 	}
 }

@@ -247,7 +247,7 @@ type Request struct {
 
 	setup.Choice
 
-	// NoCheckpoints keeps nothing of the files that this run changes. The task does not keep this setting.
+	// NoCheckpoints keeps nothing of the files that this run changes. The task does not keep this setting: see inherit.
 	NoCheckpoints bool
 
 	Origin      string // cli, api, web, editor

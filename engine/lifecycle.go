@@ -153,7 +153,7 @@ func (e *Engine) Amend(ctx context.Context, ref store.Ref, r Request, check func
 		}
 		change := []task.Event{task.Changed{Settings: &now}}
 		if run := t.State().Run; run.Waits() {
-			change = append(change, task.RunQueued{Run: run.ID, Settings: now})
+			change = append(change, task.RunQueued{Run: run.ID, Settings: now, RunChoice: run.RunChoice})
 		}
 		return t.Commit(ctx, change...)
 	})

@@ -44,6 +44,7 @@ func (e *Engine) prepare(ctx context.Context, r Request) (run *Run, err error) {
 		return nil, errors.Join(err, view.Close())
 	}
 	has := view.State.NextSettings()
+	r.inherit(view.State.Run)
 	made, err := e.cloneWorkspace(ctx, ref, view.State, &has, r)
 	if err != nil {
 		return nil, errors.Join(err, view.Close())
@@ -98,6 +99,15 @@ func (e *Engine) prepare(ctx context.Context, r Request) (run *Run, err error) {
 	run.found = append(append(append(run.found, describeOwned(owned, foreign)...), notices...),
 		differences(owned.Task.State(), settings, run.agent.Task.Head)...)
 	return run, nil
+}
+
+// inherit takes over what the caller of a task's newest run chose for that run alone, where the request continues that
+// run or nobody makes it, as far as the request chooses nothing else.
+func (r *Request) inherit(run *task.Run) {
+	if run.Rests() || run.Waits() || run != nil && (r.automatic || r.queued) {
+		r.MaxDayMicros, r.StandIn = cmp.Or(r.MaxDayMicros, run.MaxDayMicros), cmp.Or(r.StandIn, run.StandIn)
+		r.NoCheckpoints = r.NoCheckpoints || run.NoCheckpoints
+	}
 }
 
 // answered refuses an answer to a question that the task does not ask any more: another process may have owned the task,
@@ -202,8 +212,8 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p setup.Environment, r R
 	root := p.Workspace.Root()
 	run.agent = &agent.Agent{
 		Task: agent.Task{
-			Journal: recorder{t, run, spend}, RunID: id, Settings: s, Policy: setup.Policy(s),
-			Head: gitHead(root),
+			Journal: recorder{t, run, spend}, RunID: id, Settings: s, Policy: setup.Policy(s), Head: gitHead(root),
+			Choice: task.RunChoice{MaxDayMicros: r.MaxDayMicros, StandIn: r.StandIn, NoCheckpoints: r.NoCheckpoints},
 		},
 		Model: agent.Model{Provider: p.Provider.LLM, Entry: p.Model},
 		Tools: agent.Tools{

@@ -104,10 +104,8 @@ func (e *Engine) send(ctx context.Context, ref store.Ref, m Message) (Sent, erro
 		}
 		return sent, nil
 	}
-	next, was := m.request(ref), run.req
+	next := m.request(ref)
 	next.queued = true
-	next.MaxDayMicros, next.StandIn = cmp.Or(next.MaxDayMicros, was.MaxDayMicros), cmp.Or(next.StandIn, was.StandIn)
-	next.NoCheckpoints = next.NoCheckpoints || was.NoCheckpoints
 	ticket, err := e.startOrQueue(ctx, next, "", true)
 	run.after.instead = ticket.run
 	sent.How, sent.Run = "started", ticket.ID

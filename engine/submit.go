@@ -209,7 +209,7 @@ func (e *Engine) commitInputs(ctx context.Context, run *Run, input string, queue
 		words.Text, words.Images, words.Queued = "", nil, true
 	}
 	if queue {
-		events = append(events, task.RunQueued{Run: run.ID, Settings: run.agent.Task.Settings, Yes: words.Yes})
+		events = append(events, task.RunQueued{Run: run.ID, Settings: run.agent.Task.Settings, Yes: words.Yes, RunChoice: run.agent.Task.Choice})
 	}
 	if len(events) == 0 {
 		return nil
@@ -220,7 +220,7 @@ func (e *Engine) commitInputs(ctx context.Context, run *Run, input string, queue
 	return run.task.Barrier(ctx)
 }
 
-// enqueue puts a run into the queue. Its task's journal holds what it is to do; r adds what no task keeps.
+// enqueue puts a run into the queue. Its task's journal holds what it is to do; r adds who may be asked.
 func (e *Engine) enqueue(ref store.Ref, run string, r Request) {
 	q := &scheduler.Queued{Task: keyOf(ref), Run: run}
 	r = r.toContinue(ref, run)
@@ -228,11 +228,10 @@ func (e *Engine) enqueue(ref store.Ref, run string, r Request) {
 	e.scheduler.Enqueue(q, false)
 }
 
-// toContinue is a request that no caller makes: it continues a task as the task is, with what r chose and no task keeps.
+// toContinue is a request that no caller makes: it continues a task as the task is.
 func (r Request) toContinue(ref store.Ref, run string) Request {
 	return Request{
 		Task: keyOf(ref), RunID: run, Origin: r.Origin, Interactive: r.Interactive, Hold: r.Hold, automatic: true,
-		Choice: setup.Choice{MaxDayMicros: r.MaxDayMicros, StandIn: r.StandIn}, NoCheckpoints: r.NoCheckpoints,
 	}
 }
 
@@ -350,7 +349,7 @@ func (e *Engine) again(done *Run) bool {
 	if errors.Is(err, ErrDraining) { // for Admit, or for the next process
 		id := runID(ref.ID)
 		if err = e.changeIdle(ctx, ref, func(t *store.Task) error {
-			return t.Commit(ctx, task.RunQueued{Run: id, Settings: t.State().Settings})
+			return t.Commit(ctx, task.RunQueued{Run: id, Settings: t.State().Settings, RunChoice: t.State().Run.RunChoice})
 		}); err == nil {
 			e.enqueue(ref, id, done.req)
 		}
@@ -387,7 +386,7 @@ func (e *Engine) wake(done *Run) {
 		return
 	}
 	r := done.req.toContinue(*parent, run)
-	r.NoCheckpoints = false // that is the choice for one task
+	r.MaxDayMicros, r.StandIn = done.req.MaxDayMicros, done.req.StandIn
 	next, err := e.Start(ctx, r)
 	if err != nil {
 		done.after.nextErr = fmt.Errorf("the subtask is completed, but task %s, which waits for it, could not go on: %w", parent.ID, err)

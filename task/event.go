@@ -148,6 +148,7 @@ type RunQueued struct {
 	Run      string   `json:"run"`
 	Settings Settings `json:"settings"`
 	Yes      bool     `json:"yes,omitempty"` // it continues without further words
+	RunChoice
 }
 
 // RunStarted begins a run, or continues one that was queued or waited.
@@ -155,6 +156,14 @@ type RunStarted struct {
 	Run      string   `json:"run"`
 	Settings Settings `json:"settings"`
 	Head     string   `json:"head,omitempty"` // the workspace's git HEAD
+	RunChoice
+}
+
+// RunChoice is what the caller of a run chose for that run alone.
+type RunChoice struct {
+	MaxDayMicros  int64  `json:"max_day_micros,omitempty"` // the most that all tasks may cost on one day; 0 = as configured, negative = no limit
+	StandIn       string `json:"stand_in,omitempty"`       // a profile or provider in place of an unknown profile
+	NoCheckpoints bool   `json:"no_checkpoints,omitempty"` // it keeps nothing of the files that it changes
 }
 
 // RunWaiting records that a run cannot continue without an answer.

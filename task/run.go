@@ -30,6 +30,7 @@ type Run struct {
 	Yes      bool   `json:",omitempty"` // for a queued run: it continues without further input
 	After    string `json:",omitempty"` // for a queued run: the outcome of the run before it; "none" = no run, "" = no outcome
 
+	RunChoice
 	ChildQuestion string   `json:",omitempty"` // the question of the subtask that Waiting names
 	Before        Position `json:",omitzero"`  // the event before the run's first one
 	ReasonAt      Position `json:",omitzero"`  // the event with the whole Reason, if that is long
@@ -234,7 +235,7 @@ func aboutRuns(raw []byte) bool {
 // or the run only waited for an answer: a kill or a question must not reset a limit. After any other end, the new run
 // means that a user decided to spend more.
 func (s *State) begin(e RunStarted, at int64) {
-	run := &Run{ID: e.Run, Settings: e.Settings, Head: e.Head, Started: at, Before: s.last}
+	run := &Run{ID: e.Run, Settings: e.Settings, Head: e.Head, Started: at, Before: s.last, RunChoice: e.RunChoice}
 	run.inherit(s.Run)
 	s.Settings = e.Settings
 	known := s.Runs.Find(e.Run)
@@ -257,12 +258,12 @@ func (s *State) queueRun(e RunQueued, at int64) {
 	if known := s.Runs.Find(e.Run); known != nil {
 		if known == s.Run && known.Waits() {
 			run := *known
-			run.Settings, run.Yes = e.Settings, run.Yes || e.Yes
+			run.Settings, run.Yes, run.RunChoice = e.Settings, run.Yes || e.Yes, e.RunChoice
 			s.replaceNewest(&run)
 		}
 		return
 	}
-	run := &Run{ID: e.Run, Settings: e.Settings, Queued: at, Yes: e.Yes, After: "none", Before: s.last}
+	run := &Run{ID: e.Run, Settings: e.Settings, Queued: at, Yes: e.Yes, After: "none", Before: s.last, RunChoice: e.RunChoice}
 	run.inherit(s.Run)
 	if s.Run != nil {
 		run.After = s.Run.Outcome
