@@ -252,7 +252,7 @@ func (c *Client) again(ctx context.Context, r *Request, ask func() error) error 
 			wait *= 2
 			sent = true
 			continue
-		case errors.As(err, &un):
+		case errors.As(err, &un) && !errors.Is(err, errProxy):
 			return un
 		}
 		var syntax *json.SyntaxError
@@ -260,7 +260,10 @@ func (c *Client) again(ctx context.Context, r *Request, ask func() error) error 
 		if errors.As(err, &syntax) || errors.As(err, &kind) {
 			return err
 		}
-		if un = (&Unreachable{c.base, plainly(err)}); !repeatable || n >= tries || !sent && unsent(err) || c.local != nil {
+		if un == nil {
+			un = &Unreachable{c.base, plainly(err)}
+		}
+		if !repeatable || n >= tries || !sent && unsent(err) || c.local != nil {
 			return un
 		}
 		sent = true
@@ -380,6 +383,9 @@ func (e *Unreachable) Error() string { return "reach the server " + e.Base + ": 
 
 func (e *Unreachable) Unwrap() error { return e.Err }
 
+// errProxy: the server restarts, or works for longer than its proxy waits. The request may have taken effect.
+var errProxy = errors.New("a proxy has no answer of the server")
+
 // problemBytes bounds how much of a refusal the client reads.
 const problemBytes = 4 << 20
 
@@ -393,6 +399,9 @@ func (c *Client) refusal(resp *http.Response) error {
 	p := &Problem{}
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if media != "application/problem+json" || json.Unmarshal(body, p) != nil || p.Code == "" {
+		if resp.StatusCode >= http.StatusBadGateway && resp.StatusCode <= http.StatusGatewayTimeout {
+			return &Unreachable{c.base, fmt.Errorf("%w: it answers %s", errProxy, resp.Status)}
+		}
 		return &Unreachable{c.base, fmt.Errorf("this is not a server of roost: it answers %s", resp.Status)}
 	}
 	p.Status, p.After = resp.StatusCode, resp.Header.Get("Retry-After")

@@ -68,10 +68,10 @@ func losing(t *testing.T) (*lossy, *keeper) {
 		}
 		return nil
 	}
-	// What stands between answers for the server, as proxies do when it cuts: with a page.
+	// What stands between answers for the server, as proxies do when it cuts: with a page, of a status that no client repeats.
 	proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) {
 		w.Header().Set("Content-Type", "text/html")
-		w.WriteHeader(http.StatusBadGateway)
+		w.WriteHeader(520)
 	}
 	near := httptest.NewServer(proxy)
 	c, err := client.New(near.URL, client.Options{})
