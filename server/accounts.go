@@ -102,7 +102,7 @@ func (s *Server) answer(rt *route, w http.ResponseWriter, r *http.Request) *api.
 	}
 	scope, tasks := rt.needs()
 	denied := c.Denied(scope)
-	noted := rt.method != http.MethodGet || strings.HasSuffix(rt.path, "/export") // in the audit trail
+	noted := (rt.method != http.MethodGet || strings.HasSuffix(rt.path, "/export")) && !s.passedOn(r) // in the audit trail
 	if !noted && denied == nil {
 		return s.answerAny(rt, w, r.WithContext(service.As(r.Context(), c, tasks)))
 	}
@@ -142,11 +142,14 @@ func (s *Server) answer(rt *route, w http.ResponseWriter, r *http.Request) *api.
 // neither gets the other's answers. A server that passes a request on has replaced the key already.
 func (s *Server) ownKey(a *asked, key string) string {
 	person := accounts.Person(a.Context())
-	if key == "" || person == "" || (isPeer(a.Request) || s.fromGroup(a.Request)) && hops(a.Request) > 0 {
+	if key == "" || person == "" || s.passedOn(a.Request) {
 		return key
 	}
 	return idempotency.Identity(person + "/" + key)
 }
+
+// passedOn reports whether another server passed a request on, which has recorded it and replaced its key.
+func (s *Server) passedOn(r *http.Request) bool { return (isPeer(r) || s.fromGroup(r)) && hops(r) > 0 }
 
 func accountRoutes() []route {
 	return []route{

@@ -454,7 +454,7 @@ func TestEventsWhoseReaderCannotBeJudged(t *testing.T) {
 
 // The audit trail has who did what to which task from where, and what came of it; only administrators read it.
 func TestAuditTrail(t *testing.T) {
-	s := newSharedBench(t)
+	s := newSharedBench(t, func(o *testOptions) { o.Group = &Group{Token: "of-the-group"} })
 	task := s.start(s.ann, sayDone, "build a shed", "").Task
 	s.send("DELETE", "/v1/tasks/"+task, "", s.bob)
 	s.send("PATCH", "/v1/tasks/roost:"+task, `{"title":"mine"}`, s.bob) // as the commands name it
@@ -495,6 +495,12 @@ func TestAuditTrail(t *testing.T) {
 		"GET /v1/audit ann false 403"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	// The server that passed the request on has recorded it.
+	s.did(http.StatusOK, nil, "PATCH", "/v1/tasks/"+task, `{"title":"theirs"}`, "Authorization: Bearer of-the-group",
+		tokenHeader+": "+page.Items[len(page.Items)-1].Token, hopHeader+": 1")
+	if s.did(http.StatusOK, &page, "GET", "/v1/audit", "", s.root); len(page.Items) != len(want) {
+		t.Errorf("after a request that was passed on: got %d entries, want %d", len(page.Items), len(want))
 	}
 	if s.did(http.StatusOK, &page, "GET", "/v1/audit?cursor=3000000000&limit=1", "", s.root); len(page.Items) != 1 { // more entries than an int4 counts
 		t.Errorf("got %d entries before the three billionth, want 1", len(page.Items))
