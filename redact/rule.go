@@ -80,7 +80,7 @@ var rules = eachKeyword([]rule{
 	{kind: "openrouter-key", keyword: "sk-or-v1-", body: hex, min: 32},
 	{kind: "openai-key", keyword: "sk-proj-|sk-svcacct-|sk-admin-", body: word, min: 20},
 	{kind: "api-key", keyword: "sk-", body: alnum, min: 32, max: 64},
-	{kind: "stripe-key", keyword: "sk_live_|sk_test_|rk_live_", body: alnum, min: 20},
+	{kind: "stripe-key", keyword: "sk_live_|sk_test_|rk_live_|rk_test_", body: alnum, min: 20},
 	{kind: "stripe-webhook", keyword: "whsec_", body: base64s, min: 24},
 	{kind: "github-token", keyword: "ghp_|gho_|ghu_|ghr_", body: alnum, min: 36, max: 255},
 	{kind: "github-token", keyword: "ghs_", body: wordDot, min: 36},
@@ -104,8 +104,9 @@ var rules = eachKeyword([]rule{
 	{kind: "docker-token", keyword: "dckr_pat_", body: word, min: 24},
 	{kind: "digitalocean-token", keyword: "dop_v1_", body: hex, min: 64, max: 64},
 	{kind: "sendgrid-key", keyword: "SG.", body: wordDot, min: 60, max: 70},
-	{kind: "shopify-token", keyword: "shpat_", body: letters(digits + "abcdefABCDEF"), min: 32, max: 32},
-	{kind: "access-token", keyword: "ATATT3xFfGF0|glsa_|sntrys_|sntryu_|tskey-|ntn_|figd_", body: base64s, min: 40},
+	{kind: "shopify-token", keyword: "shpat_|shpss_|shpca_|shppa_", body: letters(digits + "abcdefABCDEF"), min: 32, max: 32},
+	{kind: "access-token", keyword: "ATATT3xFfGF0|glsa_|sntrys_|sntryu_|tskey-|ntn_|figd_|" +
+		"PMAK-|tvly-|lsv2_pt_|lsv2_sk_|nvapi-|sbp_|pcsk_|pscale_tkn_|tgp_v1_|sk-lf-|rubygems_", body: base64s, min: 32},
 	{kind: "linear-key", keyword: "lin_api_", body: alnum, min: 40},
 	{kind: "vault-token", keyword: "hvs.", body: word, min: 24},
 	{kind: "databricks-token", keyword: "dapi", body: hex, min: 32, max: 32},
@@ -113,6 +114,8 @@ var rules = eachKeyword([]rule{
 	{kind: "twilio-key", keyword: "SK|AC", body: hex, min: 32, max: 32},
 	{kind: "azure-key", keyword: "AccountKey=", special: follows(base64s, 86, 88), free: true},
 	{kind: "azure-key", keyword: "SharedAccessKey=", special: follows(base64s, 43, 44), free: true},
+	{kind: "azure-secret", keyword: "Q~", body: letters(lower + upper + digits + "_-.~"), min: 31, behind: letters(digits)},
+	{kind: "azure-signature", keyword: "sig=", special: follows(letters(lower+upper+digits+"+/=_-%"), 43, 62)},
 	{kind: "doppler-token", keyword: "dp.pt.|dp.ct.|dp.sa.|dp.scim.|dp.audit.", body: alnum, min: 40, max: 44},
 	{kind: "doppler-token", keyword: "dp.st.", body: wordDot, min: 40, max: 100},
 	{kind: "google-key-id", keyword: "private_key_id", special: assigned(hex, 40, 40), free: true},
@@ -120,12 +123,13 @@ var rules = eachKeyword([]rule{
 	{kind: "npm-token", keyword: ":_auth=", special: follows(base64s, 16, maxToken), free: true},
 	{kind: "npm-token", keyword: ":_password=", special: follows(base64s, 12, maxToken), free: true},
 	{kind: "password", keyword: "PASSWORD=", special: password, free: true},
+	{kind: "password", keyword: `PASSWORD: |PASSWORD":|PASSWORD": `, special: password, behind: letters(upper + "_\"")},
 	{kind: "password", keyword: "machine ", special: netrc},
 	{kind: "session-cookie", keyword: "ookie", special: cookie, free: true},
 	{kind: "basic-login", keyword: "Basic |basic ", special: basic},
 	{kind: "age-key", keyword: "AGE-SECRET-KEY-1", body: capital, min: 58, max: 58},
 	{kind: "jwt", keyword: "eyJ", special: jwt},
-	{kind: "bearer-token", keyword: "Bearer |bearer ", special: bearer},
+	{kind: "bearer-token", keyword: "Bearer |bearer ", special: follows(bearers, 20, maxKey)},
 	{kind: "private-key", keyword: "-----BEGIN ", special: privateKey, free: true},
 	{kind: "url-password", keyword: "://", special: urlPassword, free: true},
 	// A Discord bot's token begins with its number, in base64: with one of these.
@@ -161,14 +165,6 @@ func behind(gap *alphabet, gapLeast, gapMost int, body *alphabet, least, most in
 // assigned matches a name, an assignment and a value.
 func assigned(body *alphabet, least, most int) func(string, int, bool) (int, int, bool) {
 	return behind(letters(" \t:='\"\\>,"), 1, 8, body, least, most)
-}
-
-func bearer(s string, at int, final bool) (int, int, bool) {
-	n, more := run(s, at, bearers, 4096, final)
-	if more || n < 20 || !random(s[at:at+n]) {
-		return 0, 0, more
-	}
-	return at, at + n, false
 }
 
 // jwt matches two JSON objects and a signature.
@@ -256,20 +252,29 @@ func keyed(block string) bool {
 	return found.Len() >= 32 && random(found.String())
 }
 
-var userInfo = letters(lower + upper + digits + "-._~!$&()*+,;=:%#^|`")
+var (
+	userInfo = letters(lower + upper + digits + "-._~!$&()*+,;=:%#^|`/@")
+	port     = lazyregexp.New(`^(\d{1,5}|(?i)port)/`)
+)
 
-// urlPassword matches the password in scheme://user:password@host.
+// urlPassword matches the password in scheme://user:password@host: up to the last @ in front of a path.
 func urlPassword(s string, at int, final bool) (int, int, bool) {
 	n, more := run(s, at, userInfo, 512, final)
 	if more {
 		return 0, 0, true
 	}
-	colon := strings.IndexByte(s[at:at+n], ':')
-	if colon < 0 || at+n >= len(s) || s[at+n] != '@' {
-		return 0, 0, false
+	name, value, _ := strings.Cut(s[at:at+n], ":")
+	end := 0
+	for i := 0; i < len(value) && (end == 0 || value[i] != '/'); i++ {
+		if value[i] == '@' {
+			end = i
+		}
 	}
-	from, to := at+colon+1, at+n
-	value := s[from:to]
+	value = value[:end]
+	if strings.ContainsAny(name, "/@") || strings.Contains(value, "://") || port().MatchString(value) {
+		return 0, 0, false // what stands in front of the colon is a host, or behind it a path
+	}
+	from, to := at+len(name)+1, at+len(name)+1+end
 	if len(value) < 6 || strings.ContainsAny(value[:1], "$%*") || strings.Trim(value, "*x.X") == "" {
 		return 0, 0, false // short, a variable or already masked
 	}
@@ -304,7 +309,11 @@ var (
 	netrcSecrets = letters(strings.NewReplacer("(", "", ")", "").Replace(passwordText)) // a value may be in parentheses
 )
 
-// password matches the value of NAME_PASSWORD=value, in the forms of shells and files of variables.
+// notPassword matches what code assigns to a name that ends in PASSWORD: a field, a route, an address.
+var notPassword = lazyregexp.New(`^([A-Za-z_]\w*(\.[A-Za-z_]\w*)+|/.*|.*://.*|.*[-_/.](?i:password).*|\D*)$`)
+
+// password matches the value of NAME_PASSWORD=value, in the forms of shells and files of variables, and that of
+// NAME_PASSWORD: value in YAML and JSON.
 func password(s string, at int, final bool) (int, int, bool) {
 	quote := letters("\"'")
 	q, more := run(s, at, quote, 1, final)
@@ -317,6 +326,9 @@ func password(s string, at int, final bool) (int, int, bool) {
 	}
 	value := s[at+q : at+q+n]
 	if strings.ContainsAny(value, "()[]{}<>") || !secretive(value) { // a call or a placeholder
+		return 0, 0, false
+	}
+	if s[at-1] != '=' && notPassword().MatchString(value) {
 		return 0, 0, false
 	}
 	return at + q, at + q + n, false

@@ -67,7 +67,8 @@ func TestSpecialRules(t *testing.T) {
 		"https://u:short@h":                             "https://u:short@h",
 		"https://u:changeme@h https://u:CHANGEME@h":     "https://u:changeme@h https://u:CHANGEME@h",
 		"https://u:" + secret + " @h":                   "https://u:" + secret + " @h",
-		"https://u:" + secret + "/@h":                   "https://u:" + secret + "/@h",
+		"https://u:" + secret + "/@h":                   "https://u:[REDACTED:url-password]@h",
+		"https://u:" + secret + "/h":                    "https://u:" + secret + "/h",
 		"a://u:" + secret + "@h b://u:" + secret + "@h": "a://u:[REDACTED:url-password]@h b://u:[REDACTED:url-password]@h",
 		"https://u:xxxxxxxx@h https://u:********@h":     "https://u:xxxxxxxx@h https://u:********@h",
 		// A name, an assignment, a value.
