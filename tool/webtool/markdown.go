@@ -23,8 +23,7 @@ func Markdown(page string, base *url.URL) string {
 		}
 		t := z.Token()
 		switch {
-		case m.skip != "":
-			m.skipped(t)
+		case m.skipped(t):
 		case kind == html.TextToken:
 			m.text(t.Data)
 		case kind == html.StartTagToken, kind == html.SelfClosingTagToken:
@@ -54,10 +53,10 @@ type markdown struct {
 	quote  int  // number of open quotations
 
 	skip  string // the tag whose content is dropped
-	depth int    // number of open tags of that name
+	depth int    // number of open tags of that name; if its end may be missing, of blocks in it
 
 	inTitle bool
-	link    string // target of the open link
+	link    string // target of the open link, as the page writes it
 	linked  bool   // the link's text has begun
 	lists   []list
 	tables  []table
@@ -81,8 +80,20 @@ type table struct {
 // dropped are tags whose content is not for readers.
 var dropped = strings.Fields("script style noscript template svg math iframe object canvas audio video select textarea button dialog")
 
+// nesting are tags that hold others, besides the blocks.
+var nesting = strings.Fields("ul ol menu datalist table blockquote pre h1 h2 h3 h4 h5 h6")
+
 // void are tags without content.
 var void = strings.Fields("area base br col embed hr img input link meta source track wbr")
+
+// endless are tags whose end tag may be missing: a tag that ends each of them. A block's begin or end ends a p.
+var endless = map[string][]string{
+	"p": strings.Fields("p li dt dd td th tr option hr"), "li": {"li"}, "dt": {"dt", "dd"}, "dd": {"dt", "dd"},
+	"option": {"option", "optgroup"}, "optgroup": {"optgroup"}, "td": cells, "th": cells, "tr": cells[2:],
+	"thead": cells[3:], "tbody": cells[3:], "tfoot": cells[3:],
+}
+
+var cells = strings.Fields("td th tr thead tbody tfoot")
 
 // blocks are tags that begin and end a line, with the number of line breaks.
 var blocks = map[string]int{
@@ -108,17 +119,28 @@ func hidden(t html.Token) bool {
 	return is || strings.Contains(style, "display:none") || strings.Contains(style, "visibility:hidden")
 }
 
-// skipped follows dropped content up to its end.
-func (m *markdown) skipped(t html.Token) {
-	switch {
-	case t.Data != m.skip:
-	case t.Type == html.StartTagToken:
-		m.depth++
-	case t.Type == html.EndTagToken:
-		if m.depth--; m.depth == 0 {
-			m.skip = ""
-		}
+// skipped follows dropped content up to its end, and reports whether the token belongs to it.
+func (m *markdown) skipped(t html.Token) bool {
+	if m.skip == "" || t.Type != html.StartTagToken && t.Type != html.EndTagToken {
+		return m.skip != ""
 	}
+	ends, counts := endless[m.skip], t.Data == m.skip
+	if ends != nil {
+		counts = endless[t.Data] == nil && (blocks[t.Data] > 0 || slices.Contains(nesting, t.Data))
+	}
+	switch {
+	case m.depth == 1 && (slices.Contains(ends, t.Data) || m.skip == "p" && counts):
+		m.depth = 0
+	case counts && t.Type == html.StartTagToken:
+		m.depth++
+	case counts:
+		m.depth--
+	}
+	if m.depth > 0 {
+		return true
+	}
+	m.skip = ""
+	return ends == nil
 }
 
 func (m *markdown) start(t html.Token) {
@@ -139,15 +161,17 @@ func (m *markdown) start(t html.Token) {
 		m.inTitle = true
 	case "base":
 		// Each link repeats the address that it is relative to: a long one would make a text of any size.
-		if to, err := m.base.Parse(attribute(t, "href")); err == nil && len(to.String()) <= 2<<10 {
+		if to, err := m.base.Parse(attribute(t, "href")); err == nil && usualPort[to.Scheme] != "" && len(to.String()) <= 2<<10 {
 			m.base = to
 		}
 	case "a":
 		m.end("a")
-		m.link = m.resolved(attribute(t, "href"))
+		m.link = attribute(t, "href")
 	case "img":
-		if alt, src := attribute(t, "alt"), m.resolved(attribute(t, "src")); strings.TrimSpace(alt) != "" && src != "" {
-			m.text("![" + strings.Join(strings.Fields(alt), " ") + "](" + src + ")")
+		if alt := strings.Join(strings.Fields(attribute(t, "alt")), " "); alt != "" {
+			if src := m.resolved(attribute(t, "src")); src != "" {
+				m.text("![" + alt + "](" + src + ")")
+			}
 		}
 	case "br":
 		if m.pre != nil {
@@ -198,8 +222,10 @@ func (m *markdown) resolved(href string) string {
 	if err != nil || to.Scheme != "http" && to.Scheme != "https" && to.Scheme != "mailto" {
 		return ""
 	}
-	return strings.NewReplacer("(", "%28", ")", "%29", " ", "%20").Replace(to.String())
+	return inBrackets.Replace(to.String())
 }
+
+var inBrackets = strings.NewReplacer("(", "%28", ")", "%29", " ", "%20")
 
 func (m *markdown) item() {
 	m.block(1)
@@ -405,8 +431,10 @@ func (m *markdown) text(s string) {
 		m.out.WriteByte(' ')
 	}
 	if m.link != "" && !m.linked {
-		m.out.WriteByte('[')
-		m.linked = true
+		if m.link = m.resolved(m.link); m.link != "" {
+			m.out.WriteByte('[')
+			m.linked = true
+		}
 	}
 	text := strings.Join(words, " ")
 	if len(m.tables) > 0 && !m.tables[len(m.tables)-1].layout {
