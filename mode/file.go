@@ -102,7 +102,7 @@ func (v *value) falsy() bool {
 
 // typography reverses the changes that word processors and chats make to YAML, as Roo does.
 var typography = strings.NewReplacer(
-	"\u00a0", " ", "\u200b", "", "\u200c", "", "\u200d", "",
+	"\r\n", "\n", "\r", "\n", "\u00a0", " ", "\u200b", "", "\u200c", "", "\u200d", "",
 	"\u2010", "-", "\u2011", "-", "\u2012", "-", "\u2013", "-", "\u2014", "-", "\u2015", "-", "\u2212", "-",
 	"\u2018", "'", "\u2019", "'", "\u201c", `"`, "\u201d", `"`,
 )
@@ -257,14 +257,20 @@ func (v *value) member(key string) *value {
 // maxDepth bounds the nesting of a file; modes need five levels.
 const maxDepth = 40
 
-// Bounds of the brackets of a text and of the dashes in a line of it: the parser of YAML needs memory for the square of
-// the depth, and a bracket or dash may be a level.
+// Bounds of the brackets of a text, of the dashes in a line of it, and of its lines: the parser of YAML needs memory for
+// the square of the depth, and a bracket or dash may be a level. It needs time for the square of the number of keys and
+// items, and for each blank line at the end of a text that of reading the text once more.
 const (
 	maxBrackets = 10_000
 	maxDashes   = 1000
+	maxLines    = 10_000
+	maxBlank    = 100 // in a row
 )
 
-var errDeep = errors.New("it nests too deeply")
+var (
+	errDeep = errors.New("it nests too deeply")
+	errLong = fmt.Errorf("it has more than %d lines, or than %d blank ones in a row", maxLines, maxBlank)
+)
 
 // readYAML reads one document of YAML 1.2 with its core schema.
 func readYAML(text string) (v *value, err error) {
@@ -274,16 +280,29 @@ func readYAML(text string) (v *value, err error) {
 		}
 	}()
 	deep := strings.Count(text, "[")+strings.Count(text, "{") > maxBrackets
+	lines, blank, longest := 0, 0, 0
 	for line := range strings.Lines(text) {
+		if blank++; strings.TrimSpace(line) != "" {
+			blank = 0
+		}
+		lines, longest = lines+1, max(longest, blank)
 		deep = deep || strings.Count(line, "- ")+strings.Count(line, "-\t") > maxDashes
 	}
-	if deep {
+	switch {
+	case deep:
 		return nil, errDeep
+	case lines > maxLines || longest > maxBlank:
+		return nil, errLong
 	}
 	file, err := parser.ParseBytes([]byte(text), 0)
+	if at, ok := errors.AsType[interface {
+		error
+		FormatError(colored, source bool) string
+	}](err); ok {
+		err = errors.New(at.FormatError(false, false)) // with the source it takes time for the square of the text's length
+	}
 	if err != nil {
-		first, _, _ := strings.Cut(err.Error(), "\n")
-		return nil, fmt.Errorf("it is no YAML: %s", first)
+		return nil, fmt.Errorf("it is no YAML: %w", err)
 	}
 	if len(file.Docs) > 1 {
 		return nil, errors.New("it holds several YAML documents")

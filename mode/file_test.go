@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -131,12 +132,33 @@ func TestWholeFiles(t *testing.T) {
 		"deep brackets":      {strings.Repeat("[", maxFile), "", "deep", false},
 		"deep maps":          {strings.Repeat("{a: ", maxFile/4), "", "deep", false},
 		"deep lists":         {strings.Repeat("- ", maxFile/2), "", "deep", false},
+		"many lines":         {oneMode + strings.Repeat("# x\n", maxLines), "", "lines", false},
+		"blank lines":        {oneMode + strings.Repeat(" \n", maxBlank+1), "", "blank", false},
+		"some blank lines":   {oneMode + strings.Repeat("\r", maxBlank), "docs", "", true},
 		"too large":          {oneMode + strings.Repeat("# x\n", maxFile), "", "more than", false},
 	} {
 		f := Parse(c.text, Project, "p")
 		problem := strings.Join(f.Problems, "; ")
 		if slugs(f) != c.slugs || f.Found != c.found || (problem == "") != (c.problem == "") || !strings.Contains(problem, c.problem) {
 			t.Errorf("%s: modes %q, found %v, problems %q", name, slugs(f), f.Found, f.Problems)
+		}
+	}
+}
+
+// A file of a repository must not keep the program busy.
+func TestLargeFilesAreReadInTime(t *testing.T) {
+	text := strings.Repeat("x", maxFile/2)
+	for name, text := range map[string]string{
+		"no YAML":         strings.Repeat("%", maxFile),
+		"blank lines":     "a: |\n " + text + strings.Repeat("\n", maxFile/3),
+		"carriage return": "a: |\n " + text + strings.Repeat("\r", maxFile/3),
+		"keys":            strings.Repeat("a: &x 1\n", maxFile/9),
+		"documents":       strings.Repeat("---\na\n", maxFile/9),
+		"items":           strings.Repeat("-\n", maxFile/3),
+	} {
+		begin := time.Now()
+		if f := Parse(text, Project, "p"); len(f.Problems) != 1 || time.Since(begin) > 5*time.Second {
+			t.Errorf("%s: got problems %.200q after %s, want one within 5 s", name, f.Problems, time.Since(begin))
 		}
 	}
 }
