@@ -80,7 +80,9 @@ type ruleLoader struct {
 }
 
 func (l *ruleLoader) note(format string, args ...any) {
-	l.rules.Notes = append(l.rules.Notes, fmt.Sprintf(format, args...))
+	if text := fmt.Sprintf(format, args...); !slices.Contains(l.rules.Notes, text) { // a name may be a file's or a folder's
+		l.rules.Notes = append(l.rules.Notes, text)
+	}
 }
 
 // loadKind loads the rules of one mode ("-<slug>") or of every mode ("").

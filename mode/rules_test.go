@@ -104,7 +104,7 @@ func TestLinksStayInTheWorkspace(t *testing.T) {
 	put(filepath.Join(ws, ".roo", "rules", "a"), "a")
 	for link, to := range map[string]string{
 		"AGENTS.md": filepath.Join(dir, "secret"), ".roo/rules/up": "../../../" + filepath.Base(dir) + "/secret",
-		".roo/rules/in": "../../docs/rule", ".roo/rules/loop": "../rules", ".roo/rules-code": dir,
+		".roo/rules/in": "../../docs/rule", ".roo/rules/loop": "../rules", ".roo/rules-code": dir, ".roorules-code": filepath.Join(dir, "secret"),
 	} {
 		if err := os.Symlink(to, filepath.Join(ws, link)); err != nil {
 			t.Skip(err)
@@ -124,8 +124,9 @@ func TestLinksStayInTheWorkspace(t *testing.T) {
 		t.Errorf("got %s\n%q, want not strings.Contains(text, \"secret\") and strings.Contains(text, \"inside\") and strings.Contains(text, \"# Rules from .roo/rules/a:\\na\")",
 			text, r.Notes)
 	}
-	if notes := strings.Join(r.Notes, ";"); !strings.Contains(notes, "AGENTS.md cannot be read") || strings.Contains(notes, dir) {
-		t.Errorf("got %q, want strings.Contains(notes, \"AGENTS.md cannot be read\") and not strings.Contains(notes, dir)",
+	if notes := strings.Join(r.Notes, ";"); !strings.Contains(notes, "AGENTS.md cannot be read") || strings.Contains(notes, dir) ||
+		strings.Count(notes, ".roorules-code") != 1 {
+		t.Errorf("got %q, want one note about AGENTS.md, one about .roorules-code, and no path outside of the workspace",
 			r.Notes)
 	}
 }
