@@ -34,7 +34,9 @@ func KnownProvider(what, name string) error {
 
 // Keep replaces one key in the file and leaves the rest unchanged. The caller holds the lock that Locked takes, and
 // has read s under it.
-func (s *Secrets) Keep(name, key string) error { return s.rewrite(s.File.With(name, Value{Text: key})) }
+func (s *Secrets) Keep(name, key string) error {
+	return s.rewrite(s.File.with(name, strings.IndexByte(name, '.'), Value{Text: key})) // a profile's name may have dots
+}
 
 // SetKey stores a key under a name; of is the name for people. With ring, it stores the key in the system's keyring
 // and not in the file. place describes where the key is stored.

@@ -98,3 +98,28 @@ func TestAddAndRemoveServer(t *testing.T) {
 		t.Errorf("got %v, want that it is in %s", err, theirs.File)
 	}
 }
+
+// A profile's name may begin with another one's and a dot: both have a key of their own, whichever came first.
+func TestKeysOfNamesWithDots(t *testing.T) {
+	for _, file := range []string{"", "profiles.old = \"k\"\n", "[profiles]\nold = \"k\"\n"} {
+		for _, names := range [][]string{{"a", "a.b"}, {"a.b", "a"}, {"a.b.c", "a.b", "x.y", "a"}} {
+			p, settings := placeOf(t)
+			if err := os.WriteFile(filepath.Join(filepath.Dir(settings), SecretFile), []byte(file), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for _, round := range []string{"1", "2"} {
+				for _, name := range names {
+					if _, err := p.SetKey(t.Context(), "profiles."+name, name, name+round, false); err != nil {
+						t.Fatalf("%q, %v: the key of %s: got %v, want no error", file, names, name, err)
+					}
+				}
+			}
+			kept, err := p.Secrets()
+			for _, name := range names {
+				if err != nil || kept.Key("profiles."+name) != name+"2" {
+					t.Errorf("%q, %v: got %v, the key %q for %s, want %q", file, names, err, kept.Key("profiles."+name), name, name+"2")
+				}
+			}
+		}
+	}
+}

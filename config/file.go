@@ -174,6 +174,11 @@ func (f *File) index(key string) int {
 
 // With returns the file's text with one setting changed or added. Every other byte, comments included, is unchanged.
 func (f *File) With(key string, v Value) []byte {
+	return f.with(key, strings.LastIndexByte(key, '.'), v)
+}
+
+// with is With for a key whose table ends at split; -1: it has no table. The rest is one name, also if it has dots.
+func (f *File) with(key string, split int, v Value) []byte {
 	if i := f.index(key); i >= 0 {
 		e := f.Entries[i]
 		old := f.lines[e.Line-1]
@@ -181,18 +186,16 @@ func (f *File) With(key string, v Value) []byte {
 		line := strings.TrimRight(name, " \t") + " = " + v.spelled() + comment(f.lines[e.end-1], e) + newline(old)
 		return f.splice(e.Line-1, e.end, line)
 	}
-	table, name := "", key
-	if i := strings.LastIndexByte(key, '.'); i >= 0 {
-		table, name = key[:i], key[i+1:]
+	table, name := key[:max(split, 0)], key[split+1:]
+	if strings.Contains(name, ".") {
+		name = quoted(name)
 	}
 	at, found := f.place(table)
 	if !found {
 		if i := slices.IndexFunc(f.Entries, func(e Entry) bool { return strings.HasPrefix(e.Key, table+".") }); i >= 0 {
 			// Dotted settings made the table: a header for it would be a second one.
-			if header := f.header(f.Entries[i].Line); header != "" && strings.HasPrefix(key, header+".") {
-				at, name, found = f.Entries[i].end, strings.TrimPrefix(key, header+"."), true
-			} else if header == "" {
-				at, name, found = f.Entries[i].end, key, true
+			if header := f.header(f.Entries[i].Line); header == "" || strings.HasPrefix(table, header+".") {
+				at, name, found = f.Entries[i].end, strings.TrimPrefix(table, header+".")+"."+name, true
 			}
 		}
 	}
