@@ -35,6 +35,8 @@ func TestChangeIsAllOrNothing(t *testing.T) {
 		"an empty address":            {"base_url": {""}},
 		"an empty model":              {"model": {""}},
 		"an empty server":             {"server": {""}},
+		"a text that is no UTF-8":     {"model": {"a\xff"}},
+		"an entry that is no UTF-8":   {"allow": {"ls", "a\xff"}},
 		"a folder that is relative":   {"root": {"here"}},
 		"a webhook that all can read": {"notify_webhook": {"http://example.org/secret"}},
 	} {

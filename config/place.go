@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/inputfile"
@@ -266,6 +267,9 @@ func (p Place) with(f *File, k Key, values []string) ([]byte, error) {
 	err := k.Check(v)
 	if err == nil && slices.Contains(values, "") {
 		err = errors.New("a value is empty; roost config unset " + name + " removes the setting")
+	}
+	if err == nil && !utf8.ValidString(strings.Join(values, "")) {
+		err = errors.New("a value is not UTF-8, as the file must be")
 	}
 	if err == nil && strings.HasSuffix(name, "base_url") {
 		err = setup.CheckAddress(v.Text) // a file with such an address is read; the request to it is refused
