@@ -125,3 +125,25 @@ func TestKeysOfNamesWithDots(t *testing.T) {
 		}
 	}
 }
+
+// A settings file that is a link to nothing is not one without settings: its target may be on a disk that is missing.
+func TestALinkToNothing(t *testing.T) {
+	for _, name := range []string{"config.toml", SecretFile} {
+		p, settings := placeOf(t)
+		link := filepath.Join(filepath.Dir(settings), name)
+		if err := os.Symlink(filepath.Join(t.TempDir(), "gone"), link); err != nil {
+			t.Skip("this system makes no links:", err)
+		}
+		err := p.Change(t.Context(), map[string][]string{"model": {"b"}}, nil)
+		if name == SecretFile {
+			_, err = p.SetKey(t.Context(), "anthropic", "anthropic", "k", false)
+		}
+		var e *Error
+		if !errors.As(err, &e) || e.Kind != Broken || !strings.Contains(e.Why, "link") {
+			t.Errorf("%s: got %v, want a broken file that is a link", name, err)
+		}
+		if info, err := os.Lstat(link); err != nil || info.Mode().Type() != os.ModeSymlink {
+			t.Errorf("%s: got %v, %v, want the link as it was", name, info.Mode(), err)
+		}
+	}
+}

@@ -49,11 +49,12 @@ func (p Place) Secrets() (*Secrets, error) {
 		return broken("read the keys in "+path, why, try)
 	}
 	f, err := inputfile.Open(path)
+	err = ofLink(path, err)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return &Secrets{path, &File{}}, nil
 	}
 	if err != nil {
-		return nil, refuse(err.Error(), "make it readable for you alone: chmod 600 "+shell.Word(path))
+		return nil, refuse(err.Error(), "make it a file that is readable for you alone: chmod 600 "+shell.Word(path))
 	}
 	defer f.Close()
 	info, err := f.Stat() // of the opened file: the path may name another one by now

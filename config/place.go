@@ -121,6 +121,7 @@ func (p Place) File() (string, *File, error) {
 		return "", nil, err
 	}
 	data, err := inputfile.Read(path)
+	err = ofLink(path, err)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return path, nil, broken("read the settings "+path, err.Error(), "mend the file, or name another one in ROOST_CONFIG")
 	}
@@ -129,6 +130,15 @@ func (p Place) File() (string, *File, error) {
 		return path, nil, broken("read the settings "+path, syntax.Error(), fmt.Sprintf("mend line %d of %s", syntax.Line, path))
 	}
 	return path, f, err
+}
+
+// ofLink returns the error of reading a file. A link to nothing is not a file that does not exist: its target may be on
+// a disk that is missing now.
+func ofLink(path string, err error) error {
+	if target, no := os.Readlink(path); no == nil && errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("it is a link to %s, which does not exist", target)
+	}
+	return err
 }
 
 // Settings are the values of the settings file and the environment.
