@@ -157,10 +157,6 @@ func (f *serveFlags) secure() error {
 		return failure.Usage("roost serve", "a certificate needs its key, and a key its certificate",
 			"roost serve --tls-cert FILE --tls-key FILE")
 	}
-	if f.cert != "" && f.lan != "" {
-		return failure.Usage("roost serve --lan --tls-cert "+f.cert, "--lan makes a certificate of its own",
-			"roost serve --lan  # or roost serve --listen ADDRESS:7878 --tls-cert FILE --tls-key FILE")
-	}
 	if f.cert == "" && server.Loopback(f.host) {
 		return nil
 	}
