@@ -26,16 +26,22 @@ func (e *Engine) Checkpoints() *checkpoints.Service { return e.checkpoints }
 func (e *Engine) Fork(ctx context.Context, ref store.Ref, o history.ForkOptions) (api.ForkResult, func(context.Context) error, error) {
 	change := o.Settings
 	o.Settings = func(s *task.Settings) error {
-		was := s.Workspace
+		was := *s
 		if change != nil {
 			if err := change(s); err != nil {
 				return err
 			}
 		}
-		if s.Workspace != was {
+		if s.Workspace != was.Workspace {
 			s.Folder = e.opt.Reach.Identify(checkpoints.Resolved(s.Workspace))
 		}
-		return e.resolver().CheckWorkspace(s.Workspace)
+		r := e.resolver()
+		err := r.CheckWorkspace(s.Workspace)
+		if err == nil && s.Mode != was.Mode {
+			modes, _ := r.Config.Modes(s.Workspace)
+			_, err = modes.Lookup(s.Mode)
+		}
+		return err
 	}
 	o.Before = func(id string, s *task.State) error { return e.checkpoints.ShareWithFork(ctx, ref, id, s) }
 	return history.Fork(ctx, e.store, ref, o)

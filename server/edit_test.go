@@ -316,6 +316,8 @@ func TestForksOverHTTP(t *testing.T) {
 	if !dry.DryRun || dry.ID != "" || dry.Messages.UI != 3 {
 		t.Errorf("the dry run: %+v", dry)
 	}
+	w.refuses(422, "unknown_mode", w.path("/forks"), `{"mode":"nosuch"}`)
+	w.refuses(422, "unknown_mode", w.path("/forks"), `{"mode":"nosuch","dry_run":true}`)
 	resp, data := w.send("POST", w.path("/forks"), `{"at":"#3","title":"another way","mode":"ask"}`)
 	made := fixture.Must[api.ForkResult](t)(decodeAs[api.ForkResult](data))
 	if resp.StatusCode != 201 || resp.Header.Get("Location") != "/v1/tasks/"+made.ID || resp.Header.Get("Roost-Task-Id") != made.ID || made.From.ID != w.id {
