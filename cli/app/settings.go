@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/config"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
@@ -36,6 +37,19 @@ func (a *App) GivenFolder(dir string) string {
 		return ""
 	}
 	return a.Abs(dir)
+}
+
+// ModelOf returns the model that a flag names for a task that exists: as the path of a script, which is relative to the
+// current folder, also where the provider is the task's own.
+func (a *App) ModelOf(ctx context.Context, c *client.Client, id, provider, model string) (string, error) {
+	if model != "" && provider == "" {
+		t, err := c.Task(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		provider = t.Provider
+	}
+	return a.Place().ModelName(provider, model), nil
 }
 
 // Home returns Roost's folder under an XDG variable, or under the platform's counterpart of it.

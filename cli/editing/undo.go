@@ -373,7 +373,6 @@ func (a *commands) condenseCommand() *cobra.Command {
 		if err := app.CheckBaseURL(body.BaseURL); err != nil {
 			return err
 		}
-		body.Model = a.Place().ModelName(body.Provider, body.Model)
 		body.Workspace = a.GivenFolder(body.Workspace)
 		return a.condense(cmd.Context(), args[0], body)
 	})
@@ -399,7 +398,13 @@ func costWords(cost *money.USD) string {
 func (a *commands) condense(ctx context.Context, id string, body api.NewCondense) error {
 	stop := a.Stopper(ctx)
 	defer stop.Undo()
-	err := a.Connect(stop.Ctx, func(c *client.Client) error {
+	err := a.Connect(stop.Ctx, func(c *client.Client) (err error) {
+		if body.Profile == "" {
+			body.Model, err = a.ModelOf(stop.Ctx, c, id, body.Provider, body.Model)
+		}
+		if err != nil {
+			return err
+		}
 		return posted(stop.Ctx, a, c, id, "condense", body, a.printCondensed)
 	})
 	if err != nil && stop.Exit() != 0 {
@@ -436,8 +441,10 @@ func (a *commands) forkCommand() *cobra.Command {
 			return err
 		}
 		o.Workspace = a.GivenFolder(o.Workspace)
-		o.Model = a.Place().ModelName(o.Provider, o.Model)
-		return a.Connect(cmd.Context(), func(c *client.Client) error {
+		return a.Connect(cmd.Context(), func(c *client.Client) (err error) {
+			if o.Model, err = a.ModelOf(cmd.Context(), c, args[0], o.Provider, o.Model); err != nil {
+				return err
+			}
 			return posted(cmd.Context(), a, c, args[0], "forks", o, a.tellFork)
 		})
 	})

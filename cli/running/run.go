@@ -117,13 +117,8 @@ func (a *commands) begin(cmd *cobra.Command, r *app.RunFlags, request func(*clie
 		case err != nil:
 		case req.Task == "" && !near:
 			req, err = a.AsNew(req)
-		case req.Task != "" && r.Model != "" && r.Provider == "" && r.Profile == "":
-			// The path of a scripted model's file is relative to the current folder, even if the provider is the
-			// task's own.
-			var t api.Summary
-			if t, err = c.Task(ctx, req.Task); err == nil {
-				req.Model = a.Place().ModelName(t.Provider, r.Model)
-			}
+		case req.Task != "" && r.Profile == "":
+			req.Model, err = a.ModelOf(ctx, c, req.Task, r.Provider, r.Model)
 		}
 		return req, err
 	}
