@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/roost-dev/roost/client"
 )
 
 func TestAnErrorsFirstWordsAreWhatFailed(t *testing.T) {
@@ -58,5 +60,14 @@ func TestAFullDiskIsNamedWithItsFolder(t *testing.T) {
 			command != tt.try+" " && command != tt.try || !strings.Contains(todo, tt.todo) || f.What != "export task x" {
 			t.Errorf("%v: %+v", tt.err, f)
 		}
+	}
+}
+
+// So it is where a server, or the service in this process, gives a problem in place of the error.
+func TestTheProblemOfAFullDisk(t *testing.T) {
+	t.Parallel()
+	f := Of(fmt.Errorf("rename: %w", &client.Problem{Status: 507, Code: "disk_full", Title: "The disk is full", Retryable: true}))
+	if f.Exit != ExitFailed || !strings.HasPrefix(f.Try, "df -h  # make room") || !f.Retryable {
+		t.Errorf("got %+v, want exit code %d and df -h", f, ExitFailed)
 	}
 }
