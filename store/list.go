@@ -84,7 +84,9 @@ func (l *lines) position(f Filter, ln *entry) position {
 	}
 	switch f.Sort {
 	case "cost":
-		p.amount = ln.row.Cost
+		if p.amount = ln.row.Cost; !ln.row.Priced {
+			p.amount = -1 // unknown: after those that cost nothing
+		}
 	case "tokens":
 		p.amount = ln.row.Tokens
 	}

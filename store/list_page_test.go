@@ -72,6 +72,24 @@ func TestPagesHaveNoGapAndNoRepeat(t *testing.T) {
 	})
 }
 
+// What a task cost is perhaps not known: in the order by cost it comes after those that cost nothing.
+func TestUnknownCostComesLast(t *testing.T) {
+	l := &lines{srcs: []Source{{Name: "roo"}}}
+	var all []*entry
+	for i, row := range []catalog.Row{{ID: "newest, unknown"}, {ID: "free", Priced: true}, {ID: "dear", Cost: 5, Priced: true}, {ID: "oldest, free", Priced: true}} {
+		row.TS = int64(9 - i)
+		all = append(all, &entry{row: &row})
+	}
+	rows, _, _ := l.pageOf(Filter{TaskFilter: api.TaskFilter{Sort: "cost", Limit: 9}}, all, nil)
+	var ids []string
+	for _, ln := range rows {
+		ids = append(ids, ln.row.ID)
+	}
+	if got, want := fmt.Sprint(ids), "[dear free oldest, free newest, unknown]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 // Folders that name each other as parents stay in the order, and on one page.
 func TestAPageOfATreeWithACircle(t *testing.T) {
 	l := &lines{srcs: []Source{{Name: "roo"}}}
