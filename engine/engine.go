@@ -228,7 +228,7 @@ func (e *Engine) changeIdle(ctx context.Context, ref store.Ref, f func(*store.Ta
 	if err == nil {
 		err = t.Barrier(ctx)
 	}
-	return errors.Join(err, t.Close(context.WithoutCancel(ctx)))
+	return t.CloseChanged(context.WithoutCancel(ctx), err)
 }
 
 // isBusy reports whether an act failed because another process holds the task, or another program works on its files.

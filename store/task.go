@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -150,7 +151,19 @@ func (t *Task) Log() journal.Reader { return t.log }
 
 // Close writes the projections, then releases the task.
 func (t *Task) Close(ctx context.Context) error {
-	projected := errors.Join(t.closePending(), t.proj.Close(ctx))
+	projected, err := t.close(ctx)
+	return cmp.Or(err, projected)
+}
+
+// CloseChanged is Close after a change of which err is the error. A change that is on disk has not failed because its
+// projections could not be written: the next owner writes them, and a caller who repeats an undo would undo more.
+func (t *Task) CloseChanged(ctx context.Context, err error) error {
+	_, closed := t.close(ctx)
+	return errors.Join(err, closed)
+}
+
+func (t *Task) close(ctx context.Context) (projected, err error) {
+	projected = errors.Join(t.closePending(), t.proj.Close(ctx))
 	for range 3 {
 		if !errors.Is(projected, roofmt.ErrChanged) {
 			break
@@ -166,10 +179,7 @@ func (t *Task) Close(ctx context.Context) error {
 		projected = t.store.IndexTask(context.WithoutCancel(ctx), t.Ref)
 	}
 	t.View(func(s *task.State) { t.wants.moved(s.Seq) })
-	if err := t.log.Close(); err != nil {
-		return fmt.Errorf("task %s: close: %w", t.Ref.ID, err)
-	}
-	return projected
+	return projected, api.Failed(t.log.Close(), "task %s: close", t.Ref.ID)
 }
 
 // saveSnapshot saves the folded state next to the log, if there are at least commits new commits. A reader then folds

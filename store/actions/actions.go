@@ -660,8 +660,7 @@ func (t *taskActions) performInJournal(ctx context.Context, s *store.Store, a lo
 		}
 		owned = got.Task
 	}
-	err := t.performOwned(ctx, s, owned, a, o)
-	return errors.Join(err, owned.Close(ctx))
+	return owned.CloseChanged(ctx, t.performOwned(ctx, s, owned, a, o))
 }
 
 func (t *taskActions) performOwned(ctx context.Context, s *store.Store, owned *store.Task, a loggedAction, o Options) error {

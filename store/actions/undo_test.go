@@ -12,6 +12,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/testing/storetest"
+	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/actions"
 	"github.com/roost-dev/roost/store/labels"
@@ -147,6 +148,27 @@ func TestUndoDryRun(t *testing.T) {
 	}
 	if d := cmp.Diff(before, storetest.Tree(t, root)); d != "" {
 		t.Error(d)
+	}
+}
+
+// A change that is on disk has not failed because Roo's files cannot be written: who repeats an undo undoes one more.
+func TestAChangeWhoseFilesCannotBeWritten(t *testing.T) {
+	root := t.TempDir()
+	s := storetest.Open(t, root)
+	storetest.Close(t, storetest.Create(t, s, "mine"))
+	file := filepath.Join(root, "tasks", "mine", roofmt.UIName)
+	storetest.Check(t, os.Remove(file))
+	storetest.Check(t, os.MkdirAll(filepath.Join(file, "in the way"), 0o700))
+	for _, title := range []string{"one", "two"} {
+		if got := storetest.Label(t, s, "mine", labels.Change{Title: &title}); got.Title != title {
+			t.Errorf("got the title %q, want %q", got.Title, title)
+		}
+	}
+	for _, redo := range []bool{false, true} {
+		deed, d, err := actions.Undo(context.Background(), s, "mine", actions.Options{Redo: redo})
+		if err != nil || deed.Kind != "rename" || len(d.Undo)+len(d.Redo) != 2 {
+			t.Errorf("redo %v: got %+v, %d to undo, %d to redo, %v, want one of two renames and no error", redo, deed, len(d.Undo), len(d.Redo), err)
+		}
 	}
 }
 

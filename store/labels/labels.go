@@ -95,7 +95,7 @@ func setOwn(ctx context.Context, s *store.Store, ref store.Ref, l Change) error 
 	if e := l.event(state.Title, state.Title != "", state.Tags, state.Pinned); e != nil {
 		err = o.Task.CommitSynced(ctx, *e)
 	}
-	return errors.Join(err, o.Task.Close(ctx))
+	return o.Task.CloseChanged(ctx, err)
 }
 
 // Row returns a task's row. A task that cannot be read is an error.
