@@ -462,7 +462,7 @@ func (s *Server) problemFor(a *asked, err error) *api.Problem {
 			a.unreached+" has the workspace; 10 s after that server ended, another one may continue its tasks",
 			"roost server status  # which servers run").Because(err).Later("5").About(a.id)
 	}
-	p := s.service.Problem(a.Context(), err, a.id)
+	p := s.service.Problem(a.Context(), err, cmp.Or(a.id, a.text["task"], service.TaskOfQuestion(a.PathValue("qid"))))
 	if p.Cause != nil {
 		err = p.Cause
 	}
