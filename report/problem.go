@@ -61,7 +61,9 @@ func ProblemOf(ctx context.Context, st *store.Store, err error, id string) *api.
 		return p
 	case errors.Is(err, store.ErrNotFound):
 		detail := "no task has the id " + id
-		if _, hint, ok := strings.Cut(err.Error(), "; it may lie in "); ok {
+		if id == "" { // one of several; the error names it
+			detail = err.Error()
+		} else if _, hint, ok := strings.Cut(err.Error(), "; it may lie in "); ok {
 			detail += "; it may lie in " + hint
 		}
 		return api.NewProblem(http.StatusNotFound, "task_not_found", "No such task", detail,
