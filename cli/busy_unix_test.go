@@ -47,8 +47,8 @@ func TestARunningTaskIsNotMoved(t *testing.T) {
 		var p failure.Problem
 		if err := json.Unmarshal([]byte(r.err), &p); err != nil || r.code != failure.ExitBusy || r.out != "" {
 			t.Errorf("%v: exit %d, %v\n%s%s", args, r.code, err, r.out, r.err)
-		} else if p.Code != "task_busy" {
-			t.Errorf("%v: got %+v, want p.Code = \"task_busy\"", args, p)
+		} else if p.Code != "task_busy" || len(p.Suggestions) == 0 || !strings.HasPrefix(p.Suggestions[0], "roost wait "+id) {
+			t.Errorf("%v: got %+v, want p.Code = \"task_busy\" and the suggestion to wait for %s", args, p, id)
 		}
 	}
 	after, err := os.ReadFile(journal)
