@@ -139,15 +139,30 @@ func TestDeleteSeveral(t *testing.T) {
 	tab.sees("all are back", "document.querySelectorAll('.row[data-task]').length === 3")
 }
 
-// What happens in tasks brings the list up to date, and the focus stays where it is in its row.
+// What happens in tasks brings the list up to date, and the focus stays where it is: in its row, among the hits of its task,
+// at what narrows the list, or at the way to another page of it.
 func TestFocusStaysInItsRow(t *testing.T) {
 	t.Parallel()
-	h, ids, tab := listed(t, desktop, "one", "two")
-	for _, what := range []string{".pick", ".c-title > a", ".c-folder a", ".c-tool a"} {
-		run[bool](tab, fmt.Sprintf(`(self.old = document.querySelector('.row[data-task="%s"] %s'), old.focus(), true)`, ids["one"], what))
-		h.ask("PATCH", "/v1/tasks/"+ids["two"], object{"title": "not " + what}, nil)
-		tab.text(".rows", "not "+what)
-		tab.sees("the focus stays on "+what, fmt.Sprintf(`!old.isConnected && document.activeElement.matches('.row[data-task="%s"] %s')`, ids["one"], what))
+	h := newHouse(t)
+	for i := range 51 {
+		h.long(2, func(int) string { return "garden" + strings.Repeat(" and more", i) })
+	}
+	one, two := h.task(finishes, "one garden", nil), h.task(finishes, "two", nil)
+	h.wait(one, "completed")
+	h.wait(two, "completed")
+	tab := h.loggedIn(desktop, "/")
+	for i, c := range []struct{ path, what string }{
+		{"/", ".row .pick"}, {"/", ".row .c-title > a"}, {"/", ".row .c-folder a"}, {"/", ".row .c-tool a"}, {"/", ".pages a[rel=next]"},
+		{"/?q=garden", ".group .pick"}, {"/?q=garden", ".group h2 a"}, {"/?q=garden", ".hits a"},
+		{"/?source=roost", ".chips a"}, {"/?source=roost", ".chips .all"},
+	} {
+		tab.visit(c.path)
+		tab.live()
+		what := strings.NewReplacer(".row ", `.row[data-task="`+one+`"] `, ".group ", `.group[data-task="`+one+`"] `).Replace(c.what)
+		run[bool](tab, fmt.Sprintf(`(self.old = document.querySelector(%q), old.focus(), true)`, what))
+		h.ask("PATCH", "/v1/tasks/"+two, object{"title": fmt.Sprint("garden ", i)}, nil)
+		tab.sees("the list is read anew", "!old.isConnected")
+		tab.sees("the focus stays on "+c.what+" of "+c.path, fmt.Sprintf(`document.activeElement.matches(%q)`, what))
 	}
 }
 

@@ -14,6 +14,7 @@ const settle = 150; // milliseconds after a key, before it is searched
 const calm = 700; // and after an event, before the list is read anew
 
 const acting = 'a, button, input';
+const partOf = ({ dataset: { task }, className }) => (task ? `[data-task="${CSS.escape(task)}"]` : '.' + className);
 
 const shows = /^(task|run|question|turn\.ended|message\.added|history|usage|checkpoint\.restored)/;
 
@@ -103,14 +104,14 @@ export class History {
     tried(async () => {
       const gone = await what(row.dataset.task);
       await this.refresh();
-      if (gone === true) this.focus(next?.dataset.task);
+      if (gone === true) this.focus(next && partOf(next));
     })();
   }
 
-  // focus goes to what acts in the row of a task: by its place, else to the title.
-  focus(task, at) {
-    const row = task && this.main.querySelector(`.row[data-task="${CSS.escape(task)}"]`);
-    if (row) (row.querySelectorAll(acting)[at] || row.querySelector('.c-title > a')).focus();
+  // focus goes to what acts in a part of the list: to the same link, else by its place, else to the title of the task.
+  focus(part, at, link) {
+    const found = part && this.main.querySelector(part), all = [...found?.querySelectorAll(acting) || []];
+    ([all[at], ...all].find((e) => e?.getAttribute('href') === link) || all[at] || found?.querySelector('.c-title > a, h2 a'))?.focus();
   }
 
   events(list) {
@@ -170,14 +171,13 @@ export class History {
     if (!fresh) return;
     const orders = this.form.querySelector('[name=sort]'), offered = fresh.querySelector('[name=sort]');
     if (orders.textContent !== offered.textContent) orders.replaceWith(document.importNode(offered, true)); // a search has others
-    const row = this.row(), focused = row?.dataset.task, at = row && [...row.querySelectorAll(acting)].indexOf(document.activeElement), link = document.activeElement?.getAttribute?.('href');
+    const was = document.activeElement, part = was?.closest('[data-task], .chips, .pages'), at = part && [...part.querySelectorAll(acting)].indexOf(was);
     if (!page.querySelector('.setup')) this.main.querySelector('.setup')?.remove();
     while (this.form.nextSibling) this.form.nextSibling.remove();
     const rest = [];
     for (let n = fresh.nextSibling; n; n = n.nextSibling) rest.push(document.importNode(n, true));
     this.form.after(...rest);
     this.adorn();
-    if (focused) this.focus(focused, at);
-    else if (link && document.activeElement === document.body) this.links().find((a) => a.getAttribute('href') === link)?.focus();
+    if (part && !part.isConnected) this.focus(partOf(part), at, was.getAttribute('href'));
   }
 }
