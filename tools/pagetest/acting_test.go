@@ -344,9 +344,11 @@ func TestSelectionStaysAtItsMessage(t *testing.T) {
 	tab.keys("k")
 	const selected = `+document.querySelector('#messages [aria-current]')?.dataset.index`
 	n := run[int](tab, selected)
+	run[bool](tab, `(document.querySelector('#message-acts [data-does=link]').focus(), true)`)
 	tab.keys("y")
 	tab.text("#messages", "It is written.")
 	tab.text("#activity", "Completed")
+	tab.sees("the focus stays, too", `document.activeElement.matches('#ui-`+itoa(n)+` [data-does=link]')`)
 	if got := run[int](tab, selected+" || 0"); got != n {
 		t.Errorf("got the message %d, want #%d as before", got, n)
 	}

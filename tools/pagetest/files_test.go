@@ -54,7 +54,7 @@ func TestFilesAndCheckpoints(t *testing.T) {
 	tab.text("#changes", "fence.txt")
 }
 
-// The states of subtasks follow beside the messages of the task above them.
+// The states of subtasks follow beside the messages of the task above them, and its own above them.
 func TestSubtasksFollow(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -67,11 +67,13 @@ func TestSubtasksFollow(t *testing.T) {
 	tab := h.loggedIn(desktop, "/tasks/"+task)
 	tab.live()
 	tab.text(".side .subtasks", "waiting")
+	tab.text(".taskhead .facts", "delegated")
 	var list struct{ Items []struct{ ID string } }
 	h.ask("GET", "/v1/questions", nil, &list)
 	h.ask("POST", "/v1/questions/"+list.Items[0].ID+"/answer", object{"choice": 1}, nil)
 	tab.text(".side .subtasks", "completed")
 	tab.text("#activity", "Completed")
+	tab.text(".taskhead .facts", "completed")
 }
 
 // What the model sees stands beside the conversation, with what is condensed; on a phone below each other.

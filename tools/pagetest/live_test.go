@@ -160,9 +160,11 @@ func TestToolOutputComesLive(t *testing.T) {
 	tab.press(`article[data-question] [data-does=approve]`)
 	tab.text("#activity", "execute_command")
 	tab.text("#live", "one")
+	run[bool](tab, `(self.link = document.querySelector('#messages .tool header a'), link.focus(), true)`)
 	tab.text("#live", "two")
 	tab.gone("#live .streaming")
 	tab.text("#messages", "two")
+	tab.sees("the message of the tool changed, and keeps the focus", `!link.isConnected && document.activeElement.matches('#messages .tool a')`)
 	tab.asAnew(task)
 }
 

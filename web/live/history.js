@@ -7,13 +7,12 @@ import { pin, remove, rename, repair, tag, undo } from './actions.js';
 import { Questions } from './questions.js';
 import { Selection } from './selection.js';
 import { Tree } from './tree.js';
-import { button, el, quietly, tried } from './ui.js';
+import { button, el, keepFocus, quietly, tried } from './ui.js';
 import { offerValues } from './values.js';
 
 const settle = 150; // milliseconds after a key, before it is searched
 const calm = 700; // and after an event, before the list is read anew
 
-const acting = 'a, button, input';
 const partOf = ({ dataset: { task }, className }) => (task ? `[data-task="${CSS.escape(task)}"]` : '.' + className);
 
 const shows = /^(task|run|question|turn\.ended|message\.added|history|usage|checkpoint\.restored)/;
@@ -104,14 +103,8 @@ export class History {
     tried(async () => {
       const gone = await what(row.dataset.task);
       await this.refresh();
-      if (gone === true) this.focus(next && partOf(next));
+      if (gone === true && next) this.main.querySelector(partOf(next) + ' .c-title > a')?.focus();
     })();
-  }
-
-  // focus goes to what acts in a part of the list: to the same link, else by its place, else to the title of the task.
-  focus(part, at, link) {
-    const found = part && this.main.querySelector(part), all = [...found?.querySelectorAll(acting) || []];
-    ([all[at], ...all].find((e) => e?.getAttribute('href') === link) || all[at] || found?.querySelector('.c-title > a, h2 a'))?.focus();
   }
 
   events(list) {
@@ -171,13 +164,13 @@ export class History {
     if (!fresh) return;
     const orders = this.form.querySelector('[name=sort]'), offered = fresh.querySelector('[name=sort]');
     if (orders.textContent !== offered.textContent) orders.replaceWith(document.importNode(offered, true)); // a search has others
-    const was = document.activeElement, part = was?.closest('[data-task], .chips, .pages'), at = part && [...part.querySelectorAll(acting)].indexOf(was);
     if (!page.querySelector('.setup')) this.main.querySelector('.setup')?.remove();
-    while (this.form.nextSibling) this.form.nextSibling.remove();
-    const rest = [];
+    const part = document.activeElement?.closest('[data-task], .chips, .pages'), rest = [];
     for (let n = fresh.nextSibling; n; n = n.nextSibling) rest.push(document.importNode(n, true));
-    this.form.after(...rest);
-    this.adorn();
-    if (part && !part.isConnected) this.focus(partOf(part), at, was.getAttribute('href'));
+    keepFocus(part, () => {
+      while (this.form.nextSibling) this.form.nextSibling.remove();
+      this.form.after(...rest);
+      this.adorn();
+    }, () => this.main.querySelector(partOf(part)));
   }
 }

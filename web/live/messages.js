@@ -3,7 +3,7 @@
 
 import { get, request, taskPath } from './api.js';
 import { fragment } from './fragment.js';
-import { quietly } from './ui.js';
+import { keepFocus, quietly } from './ui.js';
 
 const pageSize = 40;
 const near = 1200; // pixels: so far before an end is reached the messages behind it are asked for
@@ -72,8 +72,14 @@ export class Messages {
     this.toEnd();
   }
 
-  // keeping runs a change of the page, and keeps what the person looks at in its place: the end, or the row at the top.
+  // keeping runs a change of the page, and keeps the focus, and what the person looks at in its place: the end, or the row
+  // at the top.
   keeping(change) {
+    const focused = this.list.contains(document.activeElement) && document.activeElement.closest('[data-index]');
+    keepFocus(focused || null, () => this.inPlace(change), () => this.byNumber(focused.dataset.index));
+  }
+
+  inPlace(change) {
     if (this.atEnd()) {
       change();
       this.toEnd();
@@ -222,14 +228,12 @@ export class Messages {
     const n = +row.dataset.index;
     const [item] = await this.fetch({ after: n - 1, limit: 1 });
     if (!item || +item.dataset.index !== n) return;
-    const focused = row === document.activeElement;
     const open = [...row.querySelectorAll('details')].map((d) => d.open);
     this.keeping(() => {
       row.replaceWith(item);
       item.querySelectorAll('details').forEach((d, i) => { if (open[i] !== undefined) d.open = open[i]; });
       this.onrows?.([item]);
     });
-    if (focused) { item.tabIndex = -1; item.focus({ preventScroll: true }); }
   }
 
   // reload shows anew what is shown, after a rewind or when events were missed.

@@ -1,11 +1,11 @@
-// What stands beside the messages of a task and follows what happens: the files that the model knows, and the subtasks.
-// The server renders it, with a page that has no messages.
+// What stands above and beside the messages of a task and follows what happens: its state and cost, the files that the model
+// knows, and the subtasks. The server renders it, with a page that has no messages.
 
 import { getHTML } from './api.js';
 import { pageOf } from './fragment.js';
-import { quietly } from './ui.js';
+import { keepFocus, quietly } from './ui.js';
 
-const parts = ['known', 'subtasks'];
+const parts = ['.taskhead .facts', '.side .known', '.side .subtasks'];
 const calm = 1200; // milliseconds after an event
 const beyond = 1_000_000_000; // behind every message
 
@@ -34,7 +34,7 @@ export class Side {
   async refresh() {
     const page = pageOf(await getHTML(`/tasks/${encodeURIComponent(this.task)}?after=${beyond}`));
     for (const name of parts) {
-      const now = this.aside.querySelector('details.' + name), fresh = page.querySelector('.side details.' + name);
+      const now = document.querySelector(name), fresh = page.querySelector(name);
       if (!fresh) {
         now?.remove();
         continue;
@@ -43,7 +43,7 @@ export class Side {
       if (now) {
         if (now.outerHTML === next.outerHTML) continue;
         next.open = now.open;
-        now.replaceWith(next);
+        keepFocus(now, () => now.replaceWith(next), () => next);
       } else {
         this.aside.querySelector('.about').before(next);
       }

@@ -106,3 +106,15 @@ export function diffOf(text) {
 
 // typing reports whether keys belong to what is typed into.
 export const typing = (target) => target.closest?.('input:not([type=checkbox]):not([type=radio]), textarea, select, [contenteditable]') !== null;
+
+const places = (part) => (part ? [part, ...part.querySelectorAll('a, button, input, summary, [tabindex]')] : []);
+
+// keepFocus runs a change that puts another element in the place of part. The focus within goes to the element that had it,
+// if it is still there, to the same link, or to what has its place. found gives the element that took the place.
+export function keepFocus(part, change, found) {
+  const was = document.activeElement, at = part?.contains(was) ? places(part).indexOf(was) : -1;
+  change();
+  if (at < 0 || was === document.activeElement) return;
+  const all = places(found()), href = was.getAttribute('href');
+  (was.isConnected ? was : [all[at], ...all].find((e) => e?.localName === was.localName && e.getAttribute('href') === href) || all[at])?.focus({ preventScroll: true });
+}
