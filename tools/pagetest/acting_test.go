@@ -55,6 +55,36 @@ func TestAnswerByWords(t *testing.T) {
 	tab.text("#messages", "It is painted.")
 }
 
+// An answer reaches the server, and the confirmation is lost: who presses again hears of no other person who was faster.
+func TestAnswerWhoseConfirmationIsLost(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task(asksColour, "paint the fence", object{"approve": "ask"})
+	h.wait(task, "waiting")
+	// No event comes before the second press.
+	tab := h.loggedIn(desktop, "/").openAfter(`delete self.SharedWorker; delete self.BroadcastChannel; { const real = fetch; self.fetch = async (path, o) => {
+		const lost = String(path).endsWith('/answer') && !self.lost && (self.lost = true), answer = await real(path, o);
+		if (String(path).endsWith('/answer')) self.answers = (self.answers || 0) + 1;
+		if (lost) throw new TypeError('Failed to fetch');
+		if (path !== '/v1/events') return answer;
+		const held = new TransformStream({ async transform(piece, to) { if (self.lost && !self.free) await new Promise(done => self.release = done); to.enqueue(piece); } });
+		return new Response(answer.body.pipeThrough(held), { status: answer.status }); } }`, "/tasks/"+task)
+	tab.live()
+	tab.armed()
+	tab.press(`article[data-question] [data-key="1"]`)
+	tab.text("#notes", "does not answer")
+	h.wait(task, "completed")
+	run[bool](tab, "(document.querySelector('#notes .note').remove(), true)")
+	tab.press(`article[data-question] [data-key="1"]`)
+	tab.sees("the second answer is there, and an event waits", "self.answers === 2 && self.release")
+	tab.do("let the page read it", chromedp.Sleep(300*time.Millisecond))
+	run[bool](tab, "(self.free = true, self.release(), true)")
+	tab.text("#questions .closed", "Answered by web: red")
+	if got := run[string](tab, `document.querySelector('#questions').innerText`); strings.Contains(got, "faster") {
+		t.Errorf("got %q, want no other person", got)
+	}
+}
+
 // A change of a file is approved with the whole difference in view.
 func TestApproveWithDiff(t *testing.T) {
 	t.Parallel()

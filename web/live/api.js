@@ -22,17 +22,23 @@ async function send(path, init, signal) {
   }
 }
 
+// The last act whose answer was lost, by what it asked: asked again within a minute, it takes effect once.
+let lost = null;
+const again = 60_000;
+
 export async function request(method, path, { body, accept, key, signal, keepalive } = {}) {
-  const headers = { Accept: accept || 'application/json' };
+  const headers = { Accept: accept || 'application/json' }, text = body === undefined ? undefined : JSON.stringify(body), asks = [method, path, text].join();
   if (body !== undefined) headers['Content-Type'] = 'application/json';
-  if (method !== 'GET') headers['Idempotency-Key'] = key || crypto.randomUUID();
+  if (method !== 'GET') key = headers['Idempotency-Key'] = key || (lost?.asks === asks && Date.now() - lost.at < again ? lost.key : crypto.randomUUID());
   let answer;
   try {
-    answer = await send(path, { method, headers, keepalive, cache: 'no-store', body: body === undefined ? undefined : JSON.stringify(body) }, signal);
+    answer = await send(path, { method, headers, keepalive, cache: 'no-store', body: text }, signal);
   } catch (e) {
     if (e.name === 'AbortError') throw e;
-    throw new Problem({ title: 'The server does not answer', detail: 'nothing was changed; try again when it is there', code: 'unreachable' }, 0);
+    if (!['GET', 'PUT'].includes(method)) lost = { asks, key, at: Date.now() };
+    throw new Problem({ title: 'The server does not answer', detail: 'try again when it is there', code: 'unreachable' }, 0);
   }
+  if (answer.ok && lost?.key === key) lost = null;
   if (answer.ok) return answer;
   let document = {};
   try {
