@@ -53,6 +53,9 @@ func TestAnswerByWords(t *testing.T) {
 	tab.keys(enter)
 	tab.text("#messages", "a warm blue")
 	tab.text("#messages", "It is painted.")
+	if got := run[string](tab, "document.querySelector('#words').value + localStorage.getItem('roost-answers')"); got != "{}" {
+		t.Errorf("got %q left of the answer, want nothing", got)
+	}
 }
 
 // An answer reaches the server, and the confirmation is lost: who presses again hears of no other person who was faster.
@@ -83,6 +86,24 @@ func TestAnswerWhoseConfirmationIsLost(t *testing.T) {
 	if got := run[string](tab, `document.querySelector('#questions').innerText`); strings.Contains(got, "faster") {
 		t.Errorf("got %q, want no other person", got)
 	}
+}
+
+// Words for a question survive a reload; once somebody else has answered it, the next message has them.
+func TestWordsForAQuestionStay(t *testing.T) {
+	t.Parallel()
+	h, _, tab := asked(t, phone, asksColour)
+	const words = "a warm blue, as the old gate had it"
+	tab.press("article[data-question] textarea")
+	tab.types(words)
+	tab.visit(tab.path())
+	tab.live()
+	tab.sees("the words are there again", `document.querySelector('article[data-question] textarea')?.value === '`+words+`'`)
+	var list struct{ Items []struct{ ID string } }
+	h.ask("GET", "/v1/questions", nil, &list)
+	h.ask("POST", "/v1/questions/"+list.Items[0].ID+"/answer", object{"choice": 1}, nil)
+	tab.text("#notes", "in the message field")
+	tab.sees("the message has the words", `document.querySelector('#words').value === '`+words+`'`)
+	tab.text("#messages", "It is painted.")
 }
 
 // A change of a file is approved with the whole difference in view.

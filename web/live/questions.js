@@ -2,9 +2,19 @@
 // a click that was meant for something else does not approve it.
 
 import { act, get } from './api.js';
+import { appendToDraft } from './draft.js';
+import { store, stored } from './storage.js';
 import { button, diffOf, el, failed, note, short } from './ui.js';
 
 const armed = 500; // milliseconds
+const slot = 'roost-answers', most = 20; // answers that were begun
+
+// begun gives what a person has begun to write to a question, and keeps other words in its place; '' forgets it.
+function begun(id, words) {
+  const { [id]: was = '', ...others } = stored(slot, {});
+  if (words !== undefined) store(slot, Object.fromEntries([...Object.entries(others), [id, words]].filter(([, w]) => w).slice(-most)));
+  return was;
+}
 
 const yesOrNo = ['approval', 'damage', 'limit'];
 
@@ -23,7 +33,11 @@ export class Questions {
   async load() {
     const { items } = await get('/v1/questions' + (this.task ? '?task=' + encodeURIComponent(this.task) : ''));
     const open = new Set(items.map((q) => q.id));
-    for (const e of this.all()) if (!open.has(e.dataset.question) || !this.seen.has(e.dataset.question)) e.remove();
+    for (const e of this.all()) {
+      if (!open.has(e.dataset.question)) this.keep(e.dataset.question);
+      else if (this.seen.has(e.dataset.question)) continue;
+      e.remove();
+    }
     for (const q of items) if (!this.element(q.id)) this.show(q);
     this.onchange?.();
   }
@@ -71,6 +85,8 @@ export class Questions {
         words,
         q.kind === 'mistake_limit' && button('End the run', answer({ approve: false }), { class: 'danger', 'data-does': 'deny' }),
         !approval && button('Answer', answer({}), { class: 'primary', 'data-does': 'answer' })));
+    words.value = begun(q.id);
+    words.addEventListener('input', () => begun(q.id, words.value));
     words.addEventListener('keydown', (k) => {
       if (k.key !== 'Enter' || k.shiftKey || k.isComposing) return;
       k.preventDefault();
@@ -98,9 +114,11 @@ export class Questions {
     for (const b of e.querySelectorAll('button')) b.disabled = true;
     try {
       await act('POST', '/v1/questions/' + encodeURIComponent(q.id) + '/answer', { ...body, seen: q.event });
+      begun(q.id, '');
     } catch (problem) {
       if (problem.code === 'question_answered') {
         const a = problem.document.answer || {};
+        this.keep(q.id, a.text);
         this.closed({ id: q.id, by: a.by, text: a.text, approve: a.approve }, true);
         return;
       }
@@ -116,6 +134,7 @@ export class Questions {
     const e = this.element(d.id);
     if (!e || e.matches('.closed')) return;
     this.seen.delete(e.dataset.question);
+    if (!e.dataset.sent) this.keep(d.id, d.text);
     const what = d.reason ? 'It is not asked any more: ' + d.reason
       : (d.approve === true ? 'Approved' : d.approve === false ? 'Denied' : 'Answered') + ' by ' + (d.by || 'somebody') + (d.text ? ': ' + d.text : '');
     const focused = e.contains(document.activeElement);
@@ -124,6 +143,14 @@ export class Questions {
     e.replaceChildren(el('p', { role: 'status' }, (late ? 'Somebody was faster. ' : '') + what), el('p', { class: 'asks' }, asked.slice(0, 200)));
     if (focused) e.focus();
     this.onchange?.();
+  }
+
+  // keep puts what was begun into the draft of the next message, unless it became the answer.
+  keep(id, answer) {
+    const words = begun(id, '').trim(), task = this.task || id.slice(0, id.lastIndexOf('.'));
+    if (!words || words === answer) return;
+    const link = !this.task && ['To the message', '/tasks/' + encodeURIComponent(task) + '#composer'];
+    appendToDraft(task, words).then(() => note('What you wrote is in the message field.', { link }), failed);
   }
 
   // press answers the current question by a key. A key that is held answers no second one.
