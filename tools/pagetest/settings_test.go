@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -129,12 +130,17 @@ func TestChangeDefaultModel(t *testing.T) {
 	tab.live()
 	tab.keys(",")
 	tab.text("h1", "Settings")
-	const row = `[data-setting=model]`
+	const row, other = `[data-setting=model]`, `[data-form=server] [name=line]`
+	tab.press(other)
+	tab.types("docs-server --root /docs")
 	tab.press(row + " summary")
 	tab.press(row + " input")
 	tab.types("claude-opus-5-5")
 	tab.press(row + " button")
 	tab.text(row+" .now", "claude-opus-5-5")
+	if got, want := run[string](tab, "document.querySelector('"+other+"').value"), "docs-server --root /docs"; got != want {
+		t.Errorf("got %q in a form that was not sent, want %q as it was typed", got, want)
+	}
 	tab.text(row+" .origin", "config.toml:1")
 	tab.text(".sum", "claude-opus-5-5")
 	var made struct{ ID string }
@@ -146,6 +152,35 @@ func TestChangeDefaultModel(t *testing.T) {
 	})
 	tab.press(row + " .unset")
 	tab.text(row+" .origin", "default")
+}
+
+// A value with characters that the page names is saved with the characters, when a line is added to it.
+func TestNamedCharactersStay(t *testing.T) {
+	t.Parallel()
+	h, _ := keyHouse(t)
+	hidden := "echo \u200f\u2066x"
+	h.ask("PATCH", "/v1/settings", object{"set": object{"deny": []string{hidden}}}, nil)
+	tab := h.loggedIn(desktop, "/settings")
+	tab.live2()
+	const row = `[data-setting=deny]`
+	tab.press(row + " summary")
+	tab.text(row+" .now", "echo ⟦U+200F⟧⟦U+2066⟧x")
+	run[bool](tab, `(e => { e.focus(); e.setSelectionRange(e.value.length, e.value.length); return true })(document.querySelector('`+row+` textarea'))`)
+	tab.types("\nrm")
+	tab.press(row + " button")
+	tab.text(row+" .now", "rm")
+	var got struct {
+		Items []struct {
+			Key   string
+			Value []string
+		}
+	}
+	h.ask("GET", "/v1/settings", nil, &got)
+	for _, item := range got.Items {
+		if item.Key == "deny" && !slices.Equal(item.Value, []string{hidden, "rm"}) {
+			t.Errorf("got %q, want %q and rm", item.Value, hidden)
+		}
+	}
 }
 
 // An MCP server is added by its command line, is used from then on, and is removed.

@@ -18,8 +18,11 @@ const bodies = {
   source: ({ path }) => ({ path: path.trim() }),
 };
 
+// meant is a text with the characters that the server named, such as ⟦U+200E⟧: what is not changed stays as it was stored.
+const meant = (text) => text.replace(/⟦U\+([0-9A-F]{4,6})⟧/g, (_, code) => String.fromCodePoint(parseInt(code, 16)));
+
 function bodyOf(form, unset) {
-  const v = Object.fromEntries(new FormData(form));
+  const v = Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, meant(value)]));
   const { key, list, also, form: kind } = form.dataset;
   if (unset) return { unset: [key] };
   if (key) {
@@ -37,9 +40,10 @@ function enable(root) {
   for (const button of root.querySelectorAll('form.do button')) button.disabled = false;
 }
 
-// again renders the page anew, with what was opened still open and the focus where it was.
+// again renders the page anew, with what was opened still open, what was typed still there, and the focus where it was.
 async function again() {
   const at = (form) => form && form.dataset.act + (form.dataset.key || '') + (form.dataset.query || '');
+  const typed = [...document.querySelectorAll('main form.do')].flatMap((f) => [...f.elements].filter((e) => e.name && e.value !== (e.defaultValue ?? e.value)).map((e) => [at(f), e.name, e.value]));
   const focused = at(document.activeElement?.closest?.('form.do'));
   const open = new Set([...document.querySelectorAll('main details[open]')].map((d) => at(d.querySelector('form.do'))));
   const fresh = pageOf(await getHTML(location.pathname + location.search)).querySelector('main');
@@ -51,6 +55,7 @@ async function again() {
   }
   to.replaceChildren(...[...from.childNodes].map((n) => document.importNode(n, true)));
   enable(to);
+  for (const f of to.querySelectorAll('form.do')) for (const [form, name, value] of typed) if (form === at(f)) f.elements[name].value = value;
   for (const d of to.querySelectorAll('details')) if (d.querySelector('form.do') && open.has(at(d.querySelector('form.do')))) d.open = true;
   const form = [...to.querySelectorAll('form.do')].find((f) => at(f) === focused);
   (form?.querySelector('button') || to.querySelector('h1, h2'))?.focus();
@@ -66,7 +71,7 @@ async function send(form, unset) {
   out.textContent = form.matches('.test') ? 'Waiting for the model …' : 'Saving …';
   const [method, path] = form.dataset.act.split(' ');
   try {
-    const query = form.dataset.query ? '?' + new URLSearchParams([form.dataset.query.split(/=(.*)/s).slice(0, 2)]) : '';
+    const query = form.dataset.query ? '?' + new URLSearchParams([meant(form.dataset.query).split(/=(.*)/s).slice(0, 2)]) : '';
     const done = await act(method, path + query, method === 'DELETE' ? undefined : bodyOf(form, unset));
     if (form.matches('.test')) {
       out.className = 'good';
