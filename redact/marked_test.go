@@ -22,5 +22,8 @@ func TestMarkedNamesWhatHides(t *testing.T) {
 		if got := Marked(given); got != want {
 			t.Errorf("%q: got %q, want %q", given, got, want)
 		}
+		if got := Marked(Unmarked(want)); got != want {
+			t.Errorf("%q, put back and named again: got %q", want, got)
+		}
 	}
 }

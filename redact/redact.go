@@ -16,11 +16,13 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/workspace/terminal"
 )
 
@@ -267,6 +269,16 @@ func Terminal(s string) string { return visible(s, func(rune) string { return ""
 // a page sees that something was hidden. It names no escape sequence: those are colours of a terminal.
 func Marked(s string) string {
 	return visible(s, func(r rune) string { return fmt.Sprintf("⟦U+%04X⟧", r) })
+}
+
+var marks = lazyregexp.New("⟦U\\+[0-9A-F]{4,6}⟧")
+
+// Unmarked puts the characters that Marked named back.
+func Unmarked(s string) string {
+	return marks().ReplaceAllStringFunc(s, func(name string) string {
+		r, _ := strconv.ParseInt(name[len("⟦U+"):len(name)-len("⟧")], 16, 32) // it has hexadecimal digits alone
+		return string(rune(r))
+	})
 }
 
 // visible returns a text in which name(c) replaces each character c that controls a terminal or is invisible.

@@ -95,8 +95,7 @@ func (f form) More() bool {
 // history is the data of its page.
 type history struct {
 	Form      form
-	Sources   []api.SourceState
-	Tools     []string
+	Tools     []string // the tools and sources
 	Statuses  []string
 	Questions []api.Question
 	Rows      []row
@@ -159,11 +158,10 @@ func (w *Web) history(a *asked) (*page, error) {
 		data.Found.Sources, err = w.opt.Reader.Sources(a.Context())
 	}
 	for _, s := range data.Found.Sources {
-		if !slices.Contains(data.Tools, s.Tool) && s.Tool != "" {
-			data.Tools = append(data.Tools, s.Tool)
-		}
+		data.Tools = append(data.Tools, cmp.Or(s.Tool, s.Name), s.Name)
 	}
 	slices.Sort(data.Tools)
+	data.Tools = slices.Compact(data.Tools)
 	asking.Wait()
 	if data.First && len(data.Rows) == 0 && len(data.Form.Wrong) == 0 && data.Problem == nil && !data.Form.Narrowed() {
 		s, failed := w.setup(a) // the list works without settings; the page of settings shows why it fails
@@ -174,12 +172,12 @@ func (w *Web) history(a *asked) (*page, error) {
 	return p, errors.Join(err, unasked)
 }
 
-// askedFor returns the parameters of a request, cleaned: the page shows them again in its form.
+// askedFor returns the parameters of a request, with the characters that the page named when it showed them in its form.
 func askedFor(a *asked) url.Values {
 	q := a.URL.Query()
 	for _, values := range q {
 		for i := range values {
-			values[i] = redact.Terminal(values[i])
+			values[i] = redact.Unmarked(values[i])
 		}
 	}
 	return q

@@ -61,7 +61,7 @@ func (w *Web) settings(a *asked) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := settingsData{UserSettings: all, Models: w.opt.Reader.Models(""), Workspace: redact.Terminal(a.URL.Query().Get("workspace"))}
+	d := settingsData{UserSettings: all, Models: w.opt.Reader.Models(""), Workspace: redact.Unmarked(a.URL.Query().Get("workspace"))}
 	where := map[string]int{}
 	for i, g := range groupsOfSettings {
 		d.Groups = append(d.Groups, settingGroup{Name: g.name})

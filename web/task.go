@@ -267,14 +267,9 @@ func (w *Web) known(a *asked, t *service.OpenTask, d *taskData) error {
 		d.FilesLost = w.opt.Reader.Problem(a.Context(), err, a.id).Detail // such as a missing folder
 		return nil
 	}
-	fresh := func(f api.KnownFile) int {
-		if f.State == "fresh" {
-			return 1
-		}
-		return 0
-	}
+	last := map[string]int{"fresh": 1}
 	slices.SortStableFunc(got.Items, func(x, y api.KnownFile) int {
-		return cmp.Or(fresh(x)-fresh(y), cmp.Compare(y.TS, x.TS)) // the newest first
+		return cmp.Or(last[x.State]-last[y.State], cmp.Compare(y.TS, x.TS)) // the newest first
 	})
 	d.Files = got.Items[:min(len(got.Items), filesMost)]
 	d.FilesMore = len(got.Items) - len(d.Files)

@@ -419,3 +419,27 @@ func TestLargeTextsAreCut(t *testing.T) {
 		}
 	}
 }
+
+// A folder or a tag whose name has characters that pages name is a filter as every other one: by its link in the list, and
+// by the form as it is shown then. The form offers each tool once.
+func TestFilterWithNamedCharacters(t *testing.T) {
+	dir := storage(t, map[string][]map[string]any{"t1": said("one")})
+	item := "{\"id\":\"t1\",\"task\":\"one\",\"workspace\":\"/w/\u200fgate\",\"ts\":1760000000000}"
+	fixture.WriteFile(t, filepath.Join(dir, "tasks", "t1", "history_item.json"), item)
+	g := newBench(t, dir)
+	listed := g.page("/")
+	link := attr(all(listed, func(n *html.Node) bool { return n.Data == "a" && text(n) == "⟦U+200F⟧gate" })[0], "href")
+	for _, query := range []string{link, "/?workspace=" + url.QueryEscape("/w/⟦U+200F⟧gate"), "/?q=one&workspace=" + url.QueryEscape("/w/⟦U+200F⟧gate")} {
+		page := g.page(query)
+		field := all(page, func(n *html.Node) bool { return n.Data == "input" && attr(n, "name") == "workspace" })[0]
+		if rows := all(page, func(n *html.Node) bool { return strings.HasSuffix(attr(n, "data-task"), "t1") }); len(rows) != 1 || attr(field, "value") != "/w/⟦U+200F⟧gate" {
+			t.Errorf("%s: got %d tasks and the field %q, want the task and the named character", query, len(rows), attr(field, "value"))
+		}
+	}
+	tools := all(all(listed, func(n *html.Node) bool { return attr(n, "name") == "source" })[0], tag("option"))
+	for i, one := range tools {
+		if slices.ContainsFunc(tools[:i], func(n *html.Node) bool { return text(n) == text(one) }) {
+			t.Errorf("the tool %s is offered twice", text(one))
+		}
+	}
+}
