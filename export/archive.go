@@ -24,6 +24,7 @@ import (
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/importer"
+	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/view/markup"
 )
 
@@ -181,9 +182,10 @@ func (a *archiver) folder(dir, to string) error {
 				return fs.SkipDir
 			}
 			return nil
-		case passing(name) && e.IsDir():
+		case projection.IsLocalFile(name, e.IsDir()) && e.IsDir():
 			return fs.SkipDir
-		case name == store.JournalName, passing(name), e.IsDir():
+		case name == store.JournalName, e.IsDir(), projection.IsLocalFile(name, false), projection.IsHalfWritten(name),
+			strings.HasPrefix(name, "blobs/tmp-"):
 			return nil
 		case !e.Type().IsRegular():
 			a.skip(filepath.Join(dir, name), errors.New("it is a link or a device"))
@@ -195,14 +197,6 @@ func (a *archiver) folder(dir, to string) error {
 
 func (a *archiver) skip(name string, err error) {
 	a.skipped = append(a.skipped, name+": "+err.Error())
-}
-
-// passing reports whether a file is a lock, an index or an unfinished write, of Roost or of Roo.
-func passing(name string) bool {
-	if strings.Contains(name, "/") {
-		return strings.HasPrefix(name, "blobs/tmp-")
-	}
-	return strings.HasPrefix(name, "journal.idx") || strings.HasSuffix(name, ".lock") || strings.HasPrefix(name, ".roost-")
 }
 
 // file copies one file up to the length that it had when it was opened: a journal may grow during the copy.

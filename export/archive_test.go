@@ -63,7 +63,7 @@ func TestArchiveHoldsEveryByteOfAFolder(t *testing.T) {
 	files := folder(`[{"ts":1,"type":"say","say":"text","text":"`+secret+`"}`, "\x00\xff not JSON") // also damaged ones
 	files["checkpoints/.git/HEAD"] = "ref"
 	files["command-output/a b.txt"] = "out\n"
-	files["poetry/poetry.lock"] = "kept"
+	files["poetry/poetry.lock"], files["yarn.lock"], files["journal.idx.md"] = "kept", "kept", "kept"
 	files["日本.txt"] = "x"
 	files[".hidden"] = "y"
 	files["..."], files["a+b %2F~.txt"] = "dots", "signs"
