@@ -24,6 +24,7 @@ import (
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/importer"
+	"github.com/roost-dev/roost/store/overlay"
 	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/view/markup"
 )
@@ -60,6 +61,8 @@ type ArchivedTask struct {
 	Saved   uint64       `json:"saved,omitempty"` // the newest commit of its journal: a copy that ends earlier is incomplete
 	Damaged []api.Damage `json:"damaged"`
 	Skipped []string     `json:"skipped"` // unreadable files, and links and devices
+
+	Labels overlay.Entry `json:"labels,omitzero"` // of a task of another tool; a journal holds its own
 }
 
 // ArchivedFile is one file of an archive.
@@ -131,6 +134,7 @@ func (a *archiver) task(v *store.View) ([]string, error) {
 	a.manifest.Tasks = append(a.manifest.Tasks, ArchivedTask{
 		ID: v.Ref.ID, Dir: dir, Source: v.Ref.Source, Tool: v.Summary.Tool, Title: markup.Short(v.Summary.Title), Saved: saved,
 		Damaged: append([]api.Damage{}, v.Summary.Damaged...), Skipped: a.skipped,
+		Labels: overlay.Entry{Title: v.Labels.Title, Tags: v.Labels.Tags, Pinned: v.Labels.Pinned},
 	})
 	return a.skipped, nil
 }
@@ -289,7 +293,7 @@ func unpack(f *os.File, name string) ([]importer.Original, error) {
 			return nil, fmt.Errorf("%w: the task folder %q is in its list twice", ErrArchive, t.Dir)
 		}
 		tasks[t.Dir] = i
-		list[i] = importer.Original{Name: t.ID, Dir: name + ":" + t.Dir, Files: []importer.ArchiveFile{}, Saved: t.Saved}
+		list[i] = importer.Original{Name: t.ID, Dir: name + ":" + t.Dir, Files: []importer.ArchiveFile{}, Saved: t.Saved, Labels: t.Labels}
 	}
 	for _, file := range m.Files {
 		dir, part, inside, err := place(file.Path)

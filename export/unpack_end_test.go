@@ -2,8 +2,10 @@ package export
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,7 +13,9 @@ import (
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/doctor"
+	tasks "github.com/roost-dev/roost/store/history"
 	"github.com/roost-dev/roost/store/importer"
+	"github.com/roost-dev/roost/store/labels"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -54,5 +58,43 @@ func TestAnArchivedJournalThatLacksItsEndIsDamaged(t *testing.T) {
 		if report.Imported != 1 || (cut > 0) != strings.Contains(notes, "it was damaged already") || (cut > 0) != (len(checked.Damaged) > 0) {
 			t.Errorf("%d commits cut: %+v\nchecked %+v", cut, report.Items[0], checked.Damaged)
 		}
+	}
+}
+
+// What a person named, tagged and pinned in Roost comes out of an archive, also of a task whose journal was rewound.
+func TestAnArchiveHoldsTheLabelsOfOtherToolsTasks(t *testing.T) {
+	for name, prepare := range map[string]func(s storage, ref store.Ref){
+		"only read": func(storage, store.Ref) {},
+		"continued, and rewound": func(s storage, ref store.Ref) {
+			_, finish, err := tasks.Rewind(t.Context(), s.st, ref, tasks.RewindOptions{To: "#2"})
+			fixture.NoError(t, err)
+			fixture.NoError(t, finish(t.Context()))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStorage(t, folder(`[{"ts":1,"type":"say","say":"text","text":"x"},{"ts":2,"type":"say","say":"text","text":"y"}]`,
+				`[{"role":"user","content":"x","ts":1},{"role":"assistant","content":"y","ts":2}]`))
+			ref := s.open("t1").Ref
+			_, err := labels.Set(t.Context(), s.st, ref, labels.Change{Title: new("named"), Add: []string{"a", "b"}, Pinned: new(true)})
+			fixture.NoError(t, err)
+			prepare(s, ref)
+			path := filepath.Join(t.TempDir(), "tasks.zip")
+			fixture.NoError(t, ToFile(path, func(w io.Writer) error {
+				_, err := Archive(t.Context(), w, one(s.open("t1")))
+				return err
+			}, nil))
+			list, c, err := Unpack(path)
+			fixture.NoError(t, err)
+			defer c.Close()
+			to, err := store.Open(store.Options{Root: t.TempDir(), Program: "test"})
+			fixture.NoError(t, err)
+			report, err := importer.Run(t.Context(), to, list, importer.Options{})
+			fixture.NoError(t, err)
+			sum, err := labels.Row(t.Context(), to, to.OwnRef("t1"))
+			fixture.NoError(t, err)
+			if sum.Title != "named" || !slices.Equal(sum.Tags, []string{"a", "b"}) || !sum.Pinned {
+				t.Errorf("got %q %v %v of %+v, want \"named\" [a b] true", sum.Title, sum.Tags, sum.Pinned, report.Items)
+			}
+		})
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/store/infer"
 	"github.com/roost-dev/roost/store/intake"
+	"github.com/roost-dev/roost/store/overlay"
 	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/usage"
@@ -271,6 +272,7 @@ type View struct {
 	Ref     Ref
 	State   *task.State
 	Summary api.Summary
+	Labels  overlay.Entry   // of a task of another tool: its labels in Roost
 	Log     journal.Reader  // nil while the task has no journal
 	Folder  *roofmt.Folder  // nil when there is none, or when its histories are as we wrote them
 	Pending []intake.Change // what another program changed, folded into State and not taken in yet
@@ -315,15 +317,14 @@ func (v *View) Unread() error {
 }
 
 // Read opens a task for reading. With an index of the journal it reads only the page that is shown: older messages
-// are read on demand, and damage in them is found at that time, or by the doctor. With an index of the journal it
-// costs the page that is shown: older messages are read on demand, and damage in them is found then, or by the
-// doctor.
+// are read on demand, and damage in them is found at that time, or by the doctor.
 func (s *Store) Read(ctx context.Context, ref Ref) (*View, error) {
 	v, err := s.read(ctx, ref, false)
 	if err != nil || ref.Own {
 		return v, err
 	}
 	if marks, err := s.Overlay(ctx); err == nil { // else it is shown as it is without
+		v.Labels = marks[overlay.Key{Source: ref.Source, ID: ref.ID}]
 		ApplyLabels(&v.Summary, marks)
 	}
 	return v, nil

@@ -37,10 +37,11 @@ import (
 
 // Original is a task that can be imported.
 type Original struct {
-	Name  string        // of its folder; any bytes
-	Dir   string        // its folder; for a task in an archive, its name in messages
-	Files []ArchiveFile // of a task in an archive; nil for a folder
-	Saved uint64        // of a task in an archive: see store.View.Saved
+	Name   string        // of its folder; any bytes
+	Dir    string        // its folder; for a task in an archive, its name in messages
+	Files  []ArchiveFile // of a task in an archive; nil for a folder
+	Saved  uint64        // of a task in an archive: see store.View.Saved
+	Labels overlay.Entry // of a task in an archive: see store.View
 }
 
 // ArchiveFile is one file of a task in an archive.
@@ -172,8 +173,8 @@ func (im *importer) importAll(ctx context.Context, list []Original) error {
 			return fmt.Errorf("import stopped after %d of %d tasks: %w", i, len(list), err)
 		}
 		item, err := im.importTask(ctx, from)
-		if err == nil && from.Files == nil {
-			im.copyLabels(ctx, &item)
+		if err == nil {
+			im.copyLabels(ctx, from, &item)
 		}
 		if ctx.Err() != nil {
 			return fmt.Errorf("import stopped after %d of %d tasks: %w", i, len(list), ctx.Err())
@@ -215,14 +216,14 @@ func (im *importer) count(item copied) {
 
 // copyLabels gives a copy the title, tags and pin that its original has in Roost, because lists show the copy from now
 // on. It does so once: a copy whose labels were changed since keeps them. A failure is a note, and the copy stays.
-func (im *importer) copyLabels(ctx context.Context, item *copied) {
+func (im *importer) copyLabels(ctx context.Context, from Original, item *copied) {
 	if im.opt.DryRun || item.Outcome != api.TaskImported && item.Outcome != api.TaskForked && item.Outcome != api.TaskSame {
 		return
 	}
-	tasks, id := roofmt.PlaceOf(item.From)
-	have, ok := im.overlay[overlay.Key{Source: store.SourceName(tasks), ID: id}]
-	if !ok {
-		return
+	have := from.Labels
+	if from.Files == nil {
+		tasks, id := roofmt.PlaceOf(item.From)
+		have = im.overlay[overlay.Key{Source: store.SourceName(tasks), ID: id}]
 	}
 	var l labels.Change
 	if have.Title != nil && *have.Title != "" {
@@ -239,7 +240,7 @@ func (im *importer) copyLabels(ctx context.Context, item *copied) {
 	}
 	ref := im.store.OwnRef(item.ID)
 	state, err := im.store.FoldJournal(ctx, ref)
-	if err == nil && state != nil && len(state.Actions.Done)+len(state.Actions.Undone) > 0 {
+	if err == nil && item.Outcome == api.TaskSame && state != nil && len(state.Actions.Done)+len(state.Actions.Undone) > 0 {
 		return
 	}
 	if err == nil {
