@@ -222,7 +222,7 @@ func (b *bench) holds(at string) map[string]string {
 	s, ctx := e.Store, b.Context()
 	refs := append(fixture.Must[[]store.Ref](b)(s.Every(ctx)), s.OverlayRef())
 	for _, ref := range refs {
-		if !s.HasJournal(ctx, ref) || strings.HasPrefix(filepath.Base(ref.Log), store.TempPrefix) {
+		if !s.HasJournal(ctx, ref) || strings.HasPrefix(filepath.Base(ref.Log), ".fork-") {
 			continue
 		}
 		log := fixture.Must[journal.Stored](b)(s.OpenJournal(ctx, ref))

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -87,6 +88,9 @@ func (folders) holder(_ context.Context, path string) (journal.OwnerInfo, bool) 
 }
 
 func (folders) begin(ctx context.Context, path, from string, seq uint64) error {
+	if err := os.Mkdir(path, 0o700); err != nil {
+		return err
+	}
 	return filelog.Begin(ctx, path, from, seq)
 }
 
@@ -94,11 +98,9 @@ func (folders) restore(ctx context.Context, path string, over uint64, from journ
 	if over > 0 {
 		return filelog.Extend(ctx, path, over, from)
 	}
-	temp, err := os.MkdirTemp(filepath.Dir(path), TempPrefix)
-	if err != nil {
-		return err
-	}
-	if err = filelog.Restore(ctx, temp, from); err == nil {
+	temp := filepath.Join(filepath.Dir(path), TempName(filepath.Base(path)))
+	err := filelog.Restore(ctx, temp, from)
+	if err == nil {
 		err = atomicfile.Move(temp, path)
 	}
 	if err != nil {
@@ -144,8 +146,25 @@ func (folders) own(ctx context.Context, path string, o filelog.Options) (journal
 	}
 }
 
-// TempPrefix begins the name of a task's folder until it is whole. Lists skip such names.
-const TempPrefix = ".fork-"
+// tempPrefix begins the name of a task's folder until it is whole. Lists skip such names.
+const tempPrefix = ".fork-"
+
+// TempName returns the name of a task's folder until it is whole. It ends with the time.
+func TempName(id string) string {
+	return tempPrefix + id + "-" + strconv.FormatInt(time.Now().UnixNano(), 10)
+}
+
+// RemoveOldTemps removes what killed processes left of tasks. A task that another process is making now was begun less
+// than an hour ago.
+func (s *Store) RemoveOldTemps(ctx context.Context) {
+	names, _ := s.logs.unlisted(ctx, s.TasksDir(), tempPrefix) // the next call removes what this one does not see
+	for _, name := range names {
+		begun, _ := strconv.ParseInt(name[strings.LastIndexByte(name, '-')+1:], 10, 64) // 0: an earlier version made it
+		if time.Since(time.Unix(0, begun)) > time.Hour {
+			_ = s.logs.remove(ctx, filepath.Join(s.TasksDir(), name))
+		}
+	}
+}
 
 // HasJournal reports whether a task has a journal or had one. A journal that was deleted beside its lock file,
 // index, payloads or watermark is damaged; it is never begun again.

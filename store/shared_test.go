@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -176,6 +177,32 @@ func TestServersShareTasks(t *testing.T) {
 	}
 	if got := fixture.Must[bool](t)(a.journals.Has(t.Context(), "trash/"+ref.ID)); got {
 		t.Error("the journal of a purged task is still there")
+	}
+}
+
+// What a killed process left of a fork is removed by the next fork, and what another process makes now is not.
+func TestAForkRemovesWhatKilledForksLeft(t *testing.T) {
+	folders := groupServer{Store: fixture.Must[*store.Store](t)(store.Open(store.Options{Root: t.TempDir(), State: t.TempDir()}))}
+	for name, s := range map[string]groupServer{"folders": folders, "a database": group(t, 1)[0]} {
+		ref := made(t, s, "words")
+		young := s.OwnRef(store.TempName("young"))
+		for _, temp := range []store.Ref{s.OwnRef(".fork-old-1700000000000000000"), s.OwnRef(".fork-older-3f0a2b77-4d1a-4b58-9d4e-0123456789ab"), young} {
+			fixture.NoError(t, s.BeginFork(t.Context(), temp, ref, 1))
+		}
+		fork, finish, err := history.Fork(t.Context(), s.Store, ref, history.ForkOptions{})
+		fixture.NoError(t, err)
+		fixture.NoError(t, finish(t.Context()))
+		var got []string
+		for _, ref := range fixture.Must[[]store.Ref](t)(s.Every(t.Context())) {
+			if !strings.HasPrefix(ref.ID, "_") {
+				got = append(got, ref.ID)
+			}
+		}
+		slices.Sort(got)
+		want := []string{young.ID, ref.ID, fork.ID}
+		if slices.Sort(want); !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
 	}
 }
 

@@ -391,7 +391,7 @@ func (svc *Service) liveOwners(ctx context.Context) (map[string]bool, error) {
 	}
 	own := func(name string) {
 		id, _, _ := strings.Cut(name, "~")
-		if fork, ok := strings.CutPrefix(id, ".fork-"); ok { // a fork that is being created: see store.makeFork
+		if fork, ok := strings.CutPrefix(id, ".fork-"); ok { // a fork that is being created: see store.TempName
 			id = fork[:max(strings.LastIndexByte(fork, '-'), 0)]
 		}
 		add(store.Ref{ID: id, Own: true})

@@ -7,11 +7,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -259,12 +256,9 @@ func (p forkPlan) make(ctx context.Context, s *store.Store, from store.Ref) erro
 	if err := s.Prepare(); err != nil {
 		return err
 	}
-	temp, err := p.place(s)
-	if err != nil {
-		return err
-	}
-	own := s.OwnRef(p.id)
-	err = p.write(ctx, s, from, temp)
+	s.RemoveOldTemps(ctx)
+	own, temp := s.OwnRef(p.id), s.OwnRef(store.TempName(p.id))
+	err := p.write(ctx, s, from, temp)
 	if err == nil {
 		failpoint.Hit("fork.written")
 		err = s.MoveTask(ctx, temp, own)
@@ -274,19 +268,6 @@ func (p forkPlan) make(ctx context.Context, s *store.Store, from store.Ref) erro
 	}
 	_ = s.Announce(ctx, own) // if it fails, the task's first owner does it
 	return nil
-}
-
-// place returns where the new task is until it is whole.
-func (p forkPlan) place(s *store.Store) (store.Ref, error) {
-	if s.Shared() {
-		return s.OwnRef(store.TempPrefix + p.id + "-" + uuid.NewString()), nil
-	}
-	if err := s.EnsureDir(s.TasksDir(), "cannot be written"); err != nil {
-		return store.Ref{}, err
-	}
-	removeOldTemps(s.TasksDir())
-	temp, err := os.MkdirTemp(s.TasksDir(), store.TempPrefix+p.id+"-")
-	return s.OwnRef(filepath.Base(temp)), err
 }
 
 // write writes the journal of the new task into a temporary place.
@@ -326,23 +307,6 @@ func (p forkPlan) writeEvents(ctx context.Context, s *store.Store, log journal.O
 		}
 	}
 	return nil
-}
-
-// removeOldTemps removes what killed processes left of forks. The folder of a fork that another process is making now is
-// less than an hour old.
-func removeOldTemps(tasks string) {
-	entries, err := os.ReadDir(tasks)
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), store.TempPrefix) {
-			continue
-		}
-		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > time.Hour {
-			_ = os.RemoveAll(filepath.Join(tasks, e.Name()))
-		}
-	}
 }
 
 // HeadBranch is the name of the branch that is in use.
