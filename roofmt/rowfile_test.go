@@ -179,6 +179,7 @@ func TestRowsOfTheEditorsDatabase(t *testing.T) {
 		"no JSON":             {"saoudrizwan.claude-dev", "saoudrizwan.claude-dev", `{"taskHistory`, nil, map[string]string{"a": ""}, true},
 		"an index file":       {"rooveterinaryinc.roo-cline", "RooVeterinaryInc.roo-cline", history, map[string]string{"tasks/_index.json": `{"version":1,"entries":[{"id":"a","task":"newer"}]}`}, map[string]string{"a": "newer", "b": ""}, false},
 		"Cline's list":        {"saoudrizwan.claude-dev", "saoudrizwan.claude-dev", history, map[string]string{"state/taskHistory.json": `[{"id":"a","task":"newer"}]`}, map[string]string{"a": "newer", "b": ""}, false},
+		"an empty index":      {"rooveterinaryinc.roo-cline", "RooVeterinaryInc.roo-cline", history, map[string]string{"tasks/_index.json": `{"version":1,"updatedAt":1776200000000,"entries":[]}`}, map[string]string{"a": "mow"}, false},
 		"a broken index file": {"rooveterinaryinc.roo-cline", "RooVeterinaryInc.roo-cline", history, map[string]string{"tasks/_index.json": "\x00\x00"}, map[string]string{"a": "mow"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -202,6 +203,10 @@ func TestRowsOfTheEditorsDatabase(t *testing.T) {
 			}
 			if !c.broken && rows.Prints != roofmt.RowPrints(tasks) {
 				t.Error("what stood still has another print")
+			}
+			database(t, filepath.Join(filepath.Dir(storage), "state.vscdb"), "CREATE TABLE more (text)", "INSERT INTO more VALUES(hex(zeroblob(9000)))")
+			if changed := rows.Prints != roofmt.RowPrints(tasks); c.want["a"] == "mow" && !changed {
+				t.Error("the database changed, and its print did not")
 			}
 		})
 	}

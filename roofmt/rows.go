@@ -22,7 +22,7 @@ type rowFile struct {
 	path     string
 	read     func(r *Rows, path string) error // adds the rows of the place
 	database bool
-	late     bool // only read when no earlier place exists
+	late     bool // only read when the earlier places have no rows
 }
 
 // inFile returns a rowFile's read function, from a function that takes the rows out of a file's text.
@@ -238,7 +238,7 @@ func RowPrints(tasksDir string) RowsPrint {
 			break
 		}
 		prints[i] = f.print()
-		there = there || prints[i].Exists
+		there = there || prints[i].Size > 80 // a smaller index may be whole and without a row
 	}
 	return prints
 }
