@@ -3,6 +3,7 @@ package task_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -174,9 +175,9 @@ func TestClinesRecordsDecideWhatGoes(t *testing.T) {
 			t.Errorf("from row %d: %d messages are left, want %d; %d could not be matched, want 0", row, len(w.API()), left, e.Unmatched)
 		}
 	}
-	for row, gone := range map[int]int{4: 1, 9: 3, 10: 4, 12: 5} {
+	for row, gone := range map[int][2]int{4: {1, 3}, 9: {3, 4}, 10: {4, 5}, 12: {5, 6}} { // a result goes with its call
 		w := of()
-		want := strings.Replace(ids(w.API()), fmt.Sprint(" ", w.API()[gone].ID), "", 1)
+		want := ids(slices.Concat(w.API()[:gone[0]], w.API()[gone[1]:]))
 		e, err := rewind.Message(w.State, row)
 		if err != nil {
 			t.Fatal(err)
@@ -334,6 +335,27 @@ func TestOneMessageGoesWithWhatBelongsToIt(t *testing.T) {
 	w.then(ui(12, feedback(12, "and this")), apiMessage(13, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":""},{"type":"text","text":"and this"}]}`))
 	if _, err := rewind.Message(w.State, 6); !errors.Is(err, rewind.ErrShared) {
 		t.Errorf("words beside a result: %v", err)
+	}
+}
+
+// Older programs write calls and their results as text; Cline also writes results of calls so.
+func TestAResultThatIsTextGoesWithItsCall(t *testing.T) {
+	result := `{"role":"user","content":[{"type":"text","text":"[read_file for 'a.go'] Result:"},{"type":"text","text":"package a"}],"ts":6}`
+	for name, c := range map[string]struct{ reply, next, want string }{
+		"a call as text":         {turn("assistant", "<read_file><path>a.go</path></read_file>", 5), result, "2 8"},
+		"a call":                 {assistant("c1"), result, "2 8"},
+		"the user's own turn":    {turn("assistant", "done", 5), turn("user", "[the list] of results", 6), "2 6 8"},
+		"result as plain string": {turn("assistant", "<read_file>", 5), `{"role":"user","content":"[read_file for 'a.go'] Result:\npackage a","ts":6}`, "2 8"},
+	} {
+		w := tell(t, task.Created{Task: "t"}, ui(1, say(1, "do it")), apiMessage(2, turn("user", "do it", 1)))
+		w.then(ui(3, request(3))).then(ui(4, say(4, "first")), apiMessage(5, c.reply)).then(apiMessage(6, c.next), ui(7, request(7))).then(apiMessage(8, turn("assistant", "second", 8)))
+		e, err := rewind.Message(w.State, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w.then(e); ids(w.API()) != c.want {
+			t.Errorf("%s: got %s, want %s", name, ids(w.API()), c.want)
+		}
 	}
 }
 

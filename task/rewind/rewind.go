@@ -424,12 +424,15 @@ func behindIn(s *task.State, row int) int {
 	return len(s.API())
 }
 
-// answersOnly reports whether a user turn holds results of a reply's calls, and no other results.
+// answersOnly reports whether a user turn holds results of a reply's calls, and no other results. Where calls are text,
+// their results are, too: [read_file for 'a.go'] Result:
 func answersOnly(m, reply *task.Message) bool {
 	other := func(id string) bool {
 		return !slices.ContainsFunc(reply.Uses(), func(u facts.Use) bool { return u.ID == id })
 	}
-	return m.Kind() == "user" && !m.Summary() && len(m.Results()) > 0 && !slices.ContainsFunc(m.Results(), other)
+	line, _, _ := strings.Cut(textOf(m.Raw()), "\n")
+	return m.Kind() == "user" && !m.Summary() && !slices.ContainsFunc(m.Results(), other) &&
+		(len(m.Results()) > 0 || strings.HasPrefix(line, "[") && strings.Contains(line, "] Result:"))
 }
 
 // saidIn returns the user turn that holds the user's words in a row, nil when none does. Where neither times nor records
