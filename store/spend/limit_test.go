@@ -1,11 +1,14 @@
 package spend_test
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/spend"
 	"github.com/roost-dev/roost/task"
@@ -32,6 +35,29 @@ func TestSpentByFamily(t *testing.T) {
 		if err != nil || got != tt.want {
 			t.Errorf("%s below %q: %d, %v, want %d", tt.id, tt.parent, got, err, tt.want)
 		}
+	}
+}
+
+// Of a subtask that was imported and continued, and its original, each request counts once.
+func TestTheFamilyOfACopyCountsEachRequestOnce(t *testing.T) {
+	storage := filepath.Join(t.TempDir(), "rooveterinaryinc.roo-cline")
+	s := storetest.Open(t, t.TempDir(), storage)
+	for _, id := range []string{"parent", "child"} {
+		dir := filepath.Join(storage, "tasks", id)
+		storetest.Write(t, dir, roofmt.UIName, storetest.Array(storetest.UIRow(0, id), requestRow(1, "0.5")))
+		storetest.Write(t, dir, roofmt.APIName, storetest.Array(storetest.APIRow(0, "user", id)))
+		storetest.Write(t, dir, roofmt.ItemName, fmt.Sprintf(`{"id":%q,"ts":1,"task":"do it","parentTaskId":%q}`, id, map[string]string{"child": "parent"}[id]))
+		ref := s.OwnRef(id)
+		storetest.Check(t, os.CopyFS(ref.Dir, os.DirFS(dir)))
+		storetest.Write(t, ref.Dir, store.ImportRecord, fmt.Sprintf(`{"from":%q}`, dir))
+	}
+	k := storetest.Own(t, s, "roost:child").Task
+	request := k.State().NextMessage()
+	storetest.Commit(t, k, task.UI, requestRow(3, "0.125"))
+	storetest.Check(t, k.CommitSynced(t.Context(), task.UsageChanged{Request: request, Provider: "p", Model: "m", Input: 9, CostMicros: new(int64(125_000))}))
+	storetest.Close(t, k) // its files differ from the original's now
+	if got, err := spend.ByFamily(t.Context(), s, "parent", ""); err != nil || got != 625_000 {
+		t.Errorf("below the parent: got %d, %v, want 625000", got, err)
 	}
 }
 

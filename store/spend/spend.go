@@ -301,12 +301,10 @@ func ByFamily(ctx context.Context, s *store.Store, id, parent string) (money.USD
 	}
 	parents := map[string]string{id: parent}
 	children := map[string][]string{}
-	cost := map[string]int64{}
 	for _, t := range listed.Items {
 		if t.ID != id {
 			parents[t.ID] = t.ParentID
 		}
-		cost[t.ID] = api.AddClamped(cost[t.ID], max(t.Usage.Micros(), 0))
 	}
 	for child, of := range parents {
 		if of != "" {
@@ -318,13 +316,20 @@ func ByFamily(ctx context.Context, s *store.Store, id, parent string) (money.USD
 		root = parents[root]
 		up[root] = true
 	}
-	var sum int64
-	for _, member := range family(root, children) {
-		if member != id {
-			sum = api.AddClamped(sum, cost[member])
+	var others store.Listing
+	members := api.SetOf(family(root, children))
+	for i, t := range listed.Items {
+		if t.ID != id && members[t.ID] {
+			others.Items, others.Refs = append(others.Items, t), append(others.Refs, listed.Refs[i])
 		}
 	}
-	return money.USD(sum), nil
+	var sum int64
+	err = readBills(ctx, s, others, 0, func(_ api.Summary, list []Expense) {
+		for _, e := range list {
+			sum = api.AddClamped(sum, max(e.Usage.Micros(), 0))
+		}
+	})
+	return money.USD(sum), err
 }
 
 // family returns a task and all its descendants, each once: damaged folders may name each other as parents.
