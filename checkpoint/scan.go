@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -434,7 +435,7 @@ func (w *walker) folder(ctx context.Context, dir *os.Root, prefix string, layers
 		w.out.dirs = append(w.out.dirs, prefix)
 	}
 	closed := func(err error) error {
-		if prefix == "" {
+		if prefix == "" || err == errFull {
 			return err
 		}
 		w.out.closed = append(w.out.closed, prefix)
@@ -530,7 +531,8 @@ func (w *walker) veil(p string, below bool) {
 	}
 }
 
-// names lists a folder; for a hidden one, only names that lead to known paths.
+// names lists a folder; for a hidden one, only names that lead to known paths. A walk keeps all names of a folder in
+// memory, also those that rules hide, so it ends before a folder with too many.
 func (w *walker) names(dir *os.Root, prefix string, hidden bool) ([]string, error) {
 	if hidden {
 		return w.knownIn(prefix), nil
@@ -540,7 +542,15 @@ func (w *walker) names(dir *os.Root, prefix string, hidden bool) ([]string, erro
 		return nil, err
 	}
 	defer f.Close()
-	return f.Readdirnames(-1)
+	names, err := f.Readdirnames(4*w.max + 1)
+	if len(names) > 4*w.max {
+		w.out.end = cmp.Or(prefix, "\x00")
+		return nil, errFull
+	}
+	if err == io.EOF { // it is empty
+		err = nil
+	}
+	return names, err
 }
 
 // knownIn returns the names in a folder, whose path ends in "/", that lead to files which are examined although rules

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -201,6 +202,26 @@ func TestCapsOfFilesAndWalks(t *testing.T) {
 	l.must(err)
 	if v["e"].Blob != "" || v["e"].Hash == "" {
 		t.Errorf("held in a full store: %+v", v)
+	}
+}
+
+// The names of a folder count before they are read, also those that rules hide; what precedes the folder is seen.
+func TestAFolderOfTooManyNames(t *testing.T) {
+	for _, dir := range []string{"", "b/"} {
+		l := newBench(t, Options{Git: "none", MaxWalk: 2})
+		l.write("a", "1")
+		l.write(".gitignore", "*.log\n")
+		for i := range 9 {
+			l.write(fmt.Sprintf("%s%d.log", dir, i), "x")
+		}
+		s := l.survey()
+		if u := s.Unheld(); !u.Cut {
+			t.Errorf("9 names in %q: unheld %+v, want it cut", dir, u)
+		}
+		l.write("a", "22")
+		if got := l.changes(s); len(got) != min(1, len(dir)) {
+			t.Errorf("9 names in %q: changes %v, want the file before the folder", dir, got)
+		}
 	}
 }
 
