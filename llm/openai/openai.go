@@ -86,6 +86,8 @@ func kindOf(status int, code, message string) llm.Kind {
 		return llm.RateLimited
 	case code == "server_is_overloaded", code == "slow_down":
 		return llm.Overloaded
+	case status == 0 && (strings.HasPrefix(code, "invalid_") || strings.Contains(code, "image")):
+		return llm.Invalid // of the prompt or of an image in it: the same request fails again
 	case status == 0:
 		return llm.Server
 	}

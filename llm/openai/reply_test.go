@@ -118,6 +118,8 @@ func TestRefusals(t *testing.T) {
 		"busy":        {llmtest.Fail(503, "The engine is currently overloaded"), llm.Overloaded, 5},
 		"broken":      {llmtest.Fail(500, "The server had an error"), llm.Server, 5},
 		"rate":        {llmtest.Fail(429, "Rate limit reached").After("retry-after-ms", "1500"), llm.RateLimited, 5},
+		"of a prompt": {llmtest.Text("x").ErrorEvent(1, "invalid_prompt", "Your prompt was flagged"), llm.Invalid, 1},
+		"of an image": {llmtest.Text("x").ErrorEvent(1, "unsupported_image_media_type", "Not an image"), llm.Invalid, 1},
 		"in stream":   {llmtest.Text("x").ErrorEvent(1, "server_error", "The server had an error"), llm.Server, 5},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -172,6 +172,12 @@ func TestRetryAfterSpellings(t *testing.T) {
 		if got := RetryAfter(h, now); got != want {
 			t.Errorf("%q: %s, wanted %s", v, got, want)
 		}
+		for ms, want := range map[string]time.Duration{"0": want, "-1": want, "1500": 1500 * time.Millisecond} {
+			h.Set("retry-after-ms", ms)
+			if got := RetryAfter(h, now); got != want {
+				t.Errorf("%q beside %q ms: %s, wanted %s", v, ms, got, want)
+			}
+		}
 	}
 }
 

@@ -64,7 +64,7 @@ func IsOverflow(message string) bool {
 // RetryAfter reads retry-after-ms (milliseconds) or retry-after (seconds, or a date). It returns 0 when the header is
 // missing, invalid or in the past.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
-	if d, ok := parseScaled(h.Get("Retry-After-Ms"), time.Millisecond); ok {
+	if d, ok := parseScaled(h.Get("Retry-After-Ms"), time.Millisecond); ok && d > 0 {
 		return d
 	}
 	v := h.Get("Retry-After")
