@@ -93,7 +93,7 @@ func Folder(ctx context.Context, dir string, v *store.View) (Report, error) {
 		}
 		if there && !(behind && name == roofmt.ItemName) {
 			files = append(files, copied)
-		} else if made := made(ctx, v, name, docs.Item); made != nil {
+		} else if made := made(ctx, v, name, docs); made != nil {
 			files = append(files, roofmt.Replacement{Name: name, Bytes: made})
 		}
 	}
@@ -179,15 +179,17 @@ func history(ctx context.Context, v *store.View, from *originals, name, short st
 	return out, err
 }
 
-// made builds a small file of a task with a journal, for when the file is missing or behind. Members that another
-// program put into the history item stay. It holds all rows in memory, since a row's part of the item depends on the
-// others.
-func made(ctx context.Context, v *store.View, name string, base []byte) []byte {
-	if v.Log == nil {
+// made builds a small file that is missing or behind the task's journal. Without a history item Roo never lists the
+// folder; that of a task without a journal is its entry in an index. Members that another program put into the item stay.
+// made holds all rows in memory, since a row's part of the item depends on the others.
+func made(ctx context.Context, v *store.View, name string, docs *roofmt.Folder) []byte {
+	switch {
+	case name == roofmt.MetadataName && v.Log == nil:
 		return nil
-	}
-	if name == roofmt.MetadataName {
+	case name == roofmt.MetadataName:
 		return task.MetadataJSON(v.State.Files)
+	case v.Log == nil && len(docs.Row) > 0:
+		return docs.Row
 	}
 	var rows [][]byte
 	var r Report // discarded: the histories have reported what is unreadable
@@ -197,10 +199,10 @@ func made(ctx context.Context, v *store.View, name string, base []byte) []byte {
 	row := projection.HistoryRow(v.State)
 	row.ID, row.Now, row.Size = v.Ref.ID, v.Summary.TS, v.Summary.Size
 	item := usage.HistoryItem(rows, row)
-	if len(base) == 0 {
+	if len(docs.Item) == 0 {
 		return item
 	}
-	return projection.OverItem(base, item)
+	return projection.OverItem(docs.Item, item)
 }
 
 // originals are the files of a task that are copied unchanged. Each is opened when it is found, since its name may be

@@ -58,8 +58,25 @@ func TestFolderOfADamagedTask(t *testing.T) {
 	to := filepath.Join(s.dir, "out")
 	_, err := Folder(t.Context(), to, s.open("t1"))
 	fixture.NoError(t, err)
-	want := map[string]string{roofmt.UIName: `[{"ts":1,"type":"say","say":"text","text":"kept"}]`, roofmt.UIName + ".damaged": torn, roofmt.APIName: api}
+	want := map[string]string{roofmt.UIName: `[{"ts":1,"type":"say","say":"text","text":"kept"}]`, roofmt.UIName + ".damaged": torn, roofmt.APIName: api,
+		roofmt.ItemName: `{"id":"t1","number":1,"ts":1,"task":"kept","tokensIn":0,"tokensOut":0,"totalCost":0,"size":106}`}
 	if diff := cmp.Diff(want, files(t, to)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Roo lists no folder without a history item. Older versions kept the items of all tasks in one index.
+func TestFolderOfATaskWhoseItemIsInAnIndex(t *testing.T) {
+	in := folder(oddUI, "[]")
+	delete(in, roofmt.ItemName)
+	s := newStorage(t, in)
+	const row = `{"id":"t1","ts":5,"task":"its words","workspace":"/garden"}`
+	fixture.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(s.task), roofmt.IndexName), []byte(`{"version":1,"entries":[`+row+`]}`), 0o600))
+	to := filepath.Join(s.dir, "out")
+	_, err := Folder(t.Context(), to, s.open("t1"))
+	fixture.NoError(t, err)
+	in[roofmt.ItemName] = row
+	if diff := cmp.Diff(in, files(t, to)); diff != "" {
 		t.Error(diff)
 	}
 }
