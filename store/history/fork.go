@@ -209,6 +209,9 @@ func forkEvent(ctx context.Context, s *store.Store, v *store.View, plan forkPlan
 			return e, err
 		}
 	}
+	if named := v.Labels.Title; named != nil { // by the user, in the overlay
+		e.Title = cmp.Or(e.Title, *named)
+	}
 	e.Title = cmp.Or(e.Title, v.State.Title)
 	return e, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/doctor"
 	"github.com/roost-dev/roost/store/history"
+	"github.com/roost-dev/roost/store/labels"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -26,6 +27,24 @@ func knownFiles(t *testing.T, dir string) (out string) {
 		out += path + " " + state + "; "
 	}
 	return out
+}
+
+// The title of a fork is that of the other task, also where the overlay has it.
+func TestAForkTakesTheTitleOver(t *testing.T) {
+	storage, _ := storetest.RooStorage(t, "theirs")
+	s := storetest.Open(t, t.TempDir(), storage)
+	worked(t, s, "mine")
+	for _, id := range []string{"mine", "theirs"} {
+		storetest.Label(t, s, id, labels.Change{Title: new("named " + id)})
+		for given, want := range map[string]string{"": "named " + id, "another": "another"} {
+			f, finish, err := history.Fork(t.Context(), s, storetest.Must[store.Ref](t)(s.Find(t.Context(), id)), history.ForkOptions{Title: given})
+			storetest.Check(t, err)
+			storetest.Check(t, finish(t.Context()))
+			if got := s.SummaryOf(t.Context(), s.OwnRef(f.ID)).Title; got != want {
+				t.Errorf("a fork of %s with the title %q is called %q, want %q", id, given, got, want)
+			}
+		}
+	}
 }
 
 // A fork of an editor's task knows the files that the editor knew, and of Roost's own
