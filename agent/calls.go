@@ -271,9 +271,7 @@ func (b *batch) commitResult(
 	if out.server {
 		v.addServerRow(a)
 	}
-	for _, f := range r.Files {
-		v.after = append(v.after, stale.Record(f))
-	}
+	v.after = append(v.after, api.Each(r.Files, func(f tool.FileTouch) task.Event { return stale.Record(f) })...)
 	b.enterCallMode(r.Mode, &v)
 	v.changes = a.checkpoints.After(ctx, c, guard)
 	if err := b.finishCall(ctx, c, v); err != nil {

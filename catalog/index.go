@@ -187,13 +187,8 @@ func (t *texts) Parts(ctx context.Context, l Lookup, f func(task int64, p Part))
 
 // expression returns the query for the full-text table; "" when any part may match.
 func expression(l Lookup) string {
-	var all []string
-	for _, words := range l.Words {
-		all = append(all, `("`+strings.Join(words, `" OR "`)+`")`)
-	}
-	for _, j := range l.Joints {
-		all = append(all, `"`+jointToken(j)+`"`)
-	}
+	all := api.Each(l.Words, func(words []string) string { return `("` + strings.Join(words, `" OR "`) + `")` })
+	all = append(all, api.Each(l.Joints, func(j uint32) string { return `"` + jointToken(j) + `"` })...)
 	return strings.Join(all, " AND ")
 }
 

@@ -375,10 +375,9 @@ func patch(old, made string, a, b [][]byte, edits []edit) (string, error) {
 	for i, l := range a {
 		offsets[i+1] = offsets[i] + len(l)
 	}
-	list := make([]udiff.Edit, len(edits))
-	for i, e := range edits {
-		list[i] = udiff.Edit{Start: offsets[e.from], End: offsets[e.to], New: string(bytes.Join(b[e.newFrom:e.newTo], nil))}
-	}
+	list := api.Each(edits, func(e edit) udiff.Edit {
+		return udiff.Edit{Start: offsets[e.from], End: offsets[e.to], New: string(bytes.Join(b[e.newFrom:e.newTo], nil))}
+	})
 	text, err := udiff.ToUnified(old, made, string(bytes.Join(a, nil)), list, udiff.DefaultContextLines)
 	return text, api.Failed(err, "write the patch")
 }

@@ -502,13 +502,12 @@ func (k *Keeper) Apply(ctx context.Context, files []task.RestoreFile) (Applied, 
 func (k *Keeper) apply(ctx context.Context, files []task.RestoreFile) (done []task.RestoreFile, out Applied, err error) {
 	b := k.w.NewRestorer()
 	list := ordered(files)
-	orders := make([]workspace.RestoreStep, len(list))
-	for i, f := range list {
-		orders[i] = workspace.RestoreStep{
+	orders := api.Each(list, func(f task.RestoreFile) workspace.RestoreStep {
+		return workspace.RestoreStep{
 			Path: OnDisk(f.Path), From: thing(f.From), To: thing(f.To),
 			Data: func() ([]byte, error) { return k.Content(ctx, f.To, 0) },
 		}
-	}
+	})
 	failed, err := b.RestoreAll(ctx, orders, func(i int, put workspace.RestoreResult) {
 		if put == workspace.LeftAlone {
 			out.Left = append(out.Left, list[i].Path)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/chat"
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/cli/help"
@@ -107,10 +108,9 @@ func (a *commands) topic(cmd *cobra.Command, args []string) error {
 func (a *commands) listTopics() error {
 	all, wide := topics(), 0
 	if a.Flags.JSON {
-		items := make([]map[string]string, len(all))
-		for i, p := range all {
-			items[i] = map[string]string{"name": p.Name, "title": p.Title, "summary": p.Summary}
-		}
+		items := api.Each(all, func(p docs.Page) map[string]string {
+			return map[string]string{"name": p.Name, "title": p.Title, "summary": p.Summary}
+		})
 		return a.Items(items)
 	}
 	for _, p := range all {

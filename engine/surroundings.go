@@ -100,10 +100,9 @@ func (e *Engine) endOrphans(ref store.Ref) []string {
 		ctx, cancel := context.WithTimeout(context.Background(), orphanWait)
 		found, err := shell.EndMarked(ctx, processMark(kind, ref))
 		cancel()
-		for _, m := range found {
-			notes = append(notes, fmt.Sprintf("a %s from an earlier run of this task was still running (%d, %s): it was "+
-				"ended", kind, m.PID, m.Name))
-		}
+		notes = append(notes, api.Each(found, func(m shell.Member) string {
+			return fmt.Sprintf("a %s from an earlier run of this task was still running (%d, %s): it was ended", kind, m.PID, m.Name)
+		})...)
 		if err != nil {
 			notes = append(notes, fmt.Sprintf("a %s from an earlier run of this task could not be ended: %v; end it by hand", kind, err))
 		}

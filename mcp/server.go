@@ -220,10 +220,7 @@ func (s Server) expanded(workspace string, env func(string) string) (Server, err
 		return out
 	}
 	s.Command, s.Dir, s.URL = fill(s.Command), fill(s.Dir), fill(s.URL)
-	s.Args = slices.Clone(s.Args)
-	for i, arg := range s.Args {
-		s.Args[i] = fill(arg)
-	}
+	s.Args = api.Each(s.Args, fill)
 	s.Env, s.Headers = fillAll(s.Env), fillAll(s.Headers)
 	if len(missing) > 0 {
 		return s, fmt.Errorf("the variable %s is not set", strings.Join(missing, ", "))

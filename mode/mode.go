@@ -25,6 +25,7 @@ import (
 
 	"github.com/dlclark/regexp2/v2"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/lazyregexp"
 )
 
@@ -117,11 +118,8 @@ func (s Set) Find(slug string) (Mode, bool) {
 }
 
 // Slugs returns the slugs of all modes, in order.
-func (s Set) Slugs() (out []string) {
-	for _, m := range s.All() {
-		out = append(out, m.Slug)
-	}
-	return out
+func (s Set) Slugs() []string {
+	return api.Each(s.All(), func(m Mode) string { return m.Slug })
 }
 
 // Redefined returns the slugs of built-in modes that a workspace's file redefines, to warn a person who chooses one.
@@ -172,11 +170,7 @@ func (s Set) closestSlugs(given string) []string {
 		}
 	}
 	slices.SortStableFunc(found, func(a, b scored) int { return a.score - b.score })
-	var out []string
-	for _, f := range found {
-		out = append(out, f.slug)
-	}
-	return out
+	return api.Each(found, func(f scored) string { return f.slug })
 }
 
 // normalizeName reduces a name to its lower-case letters and digits.
@@ -223,10 +217,9 @@ func (r Rules) Text(m Mode) string {
 	if s := strings.TrimSpace(m.CustomInstructions); s != "" {
 		parts = append(parts, "Mode-specific Instructions:\n"+s)
 	}
-	var files []string
-	for _, s := range r.Sections {
-		files = append(files, fmt.Sprintf("# Rules from %s:\n%s", s.Title, s.Text))
-	}
+	files := api.Each(r.Sections, func(s Section) string {
+		return fmt.Sprintf("# Rules from %s:\n%s", s.Title, s.Text)
+	})
 	if len(files) > 0 {
 		parts = append(parts, "Rules:\n\n"+strings.Join(files, "\n\n"))
 	}
@@ -275,11 +268,7 @@ func oneLine(s string, limit int) string {
 var makeBuiltIn = sync.OnceValue(func() []Mode {
 	markdown, _ := compile(`\.md$`)
 	group := func(names ...string) []Group {
-		list := []Group{}
-		for _, n := range names {
-			list = append(list, Group{Name: n})
-		}
-		return list
+		return api.Each(names, func(n string) Group { return Group{Name: n} })
 	}
 	all := group("read", "edit", "command", "mcp")
 	return []Mode{

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/failpoint"
 )
@@ -181,11 +182,8 @@ func partly(done []pending, err error) error {
 	return fmt.Errorf("%w (%s): %w", ErrPartly, strings.Join(namesOf(done), ", "), err)
 }
 
-func namesOf(files []pending) (names []string) {
-	for _, p := range files {
-		names = append(names, p.Name)
-	}
-	return names
+func namesOf(files []pending) []string {
+	return api.Each(files, func(p pending) string { return p.Name })
 }
 
 // compare checks that the target is as the caller expects, and that it is a file that a rename may replace.

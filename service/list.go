@@ -327,9 +327,7 @@ func (s *Service) Evidence(ctx context.Context, id string) (Evidence, error) {
 			}
 			e.Commits = append(e.Commits, text)
 		}
-		for _, m := range v.State.UI() {
-			e.UI = append(e.UI, string(m.Raw()))
-		}
+		e.UI = api.Each(v.State.UI(), func(m *task.Message) string { return string(m.Raw()) })
 		for _, m := range v.State.API() {
 			e.API = append(e.API, string(m.Raw()))
 			content, _ := esjson.Get(m.Raw(), "content")

@@ -80,10 +80,9 @@ func (s *Store) everyDeleted(ctx context.Context) ([]DeletedTask, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []DeletedTask
-	for _, name := range found {
-		out = append(out, DeletedTask{Ref: s.TrashRef(name), Name: name, At: table[overlay.Key{Source: OwnSource, ID: name}].At})
-	}
+	out := api.Each(found, func(name string) DeletedTask {
+		return DeletedTask{Ref: s.TrashRef(name), Name: name, At: table[overlay.Key{Source: OwnSource, ID: name}].At}
+	})
 	refs, _, err := s.everyRef(ctx)
 	if err != nil {
 		return nil, err

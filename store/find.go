@@ -162,14 +162,10 @@ func (s *Store) find(ctx context.Context, given string) (found, all []Ref, err e
 	case 1:
 		return groups[0], all, s.allowed(ctx, groups[0][0], given)
 	}
-	many := &AmbiguousError{Given: given}
-	for _, g := range groups {
-		many.Candidates = append(many.Candidates, g[0])
-	}
+	many := &AmbiguousError{Given: given, All: all, Candidates: api.Each(groups, func(g []Ref) Ref { return g[0] })}
 	for _, r := range many.Candidates[:min(len(many.Candidates), mostRead)] {
 		many.Tasks = append(many.Tasks, s.SummaryOf(ctx, r))
 	}
-	many.All = all
 	return nil, nil, many
 }
 
@@ -349,11 +345,8 @@ func (s *Store) distinct(ctx context.Context, found []Ref) [][]Ref {
 // deleted in another tool's storage, and those continued in a storage that is not configured now. Its error is about
 // the trash; the other tasks come with it.
 func (s *Store) UnlistedTasks(ctx context.Context, listed []Ref) ([]Ref, error) {
-	var out []Ref
 	deleted, err := s.logs.names(ctx, s.TrashDir())
-	for _, name := range deleted {
-		out = append(out, s.TrashRef(name))
-	}
+	out := api.Each(deleted, s.TrashRef)
 	known := api.SetOf(api.Each(listed, func(r Ref) string { return r.Log }))
 	for _, r := range s.adoptedLogs() {
 		if known[r.Log] || !s.HasJournal(ctx, r) {

@@ -53,9 +53,7 @@ func (s *Store) List(ctx context.Context, f Filter) (Listing, error) {
 	var page []*entry
 	page, out.Depths, out.NextCursor = l.pageOf(f, all, after)
 	out.Items = l.summaries(ctx, page)
-	for _, ln := range page {
-		out.Refs = append(out.Refs, l.ref(ln))
-	}
+	out.Refs = api.Each(page, l.ref)
 	l.keep(ctx)
 	return out, ctx.Err()
 }

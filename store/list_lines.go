@@ -504,10 +504,7 @@ func (l *lines) first(group []*entry, keeps func(*entry) bool) *entry {
 
 // groups is Store.groups for lines: it compares rows before it reads files.
 func (l *lines) groups(ctx context.Context, places []int) [][]*entry {
-	list := make([]*entry, len(places))
-	for i, at := range places {
-		list[i] = &l.all[at]
-	}
+	list := api.Each(places, func(at int) *entry { return &l.all[at] })
 	return grouped(list, func(ln *entry) int { return l.rank(ctx, ln) }, func(a, b *entry) bool { return l.equal(ctx, a, b) })
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/atomicfile"
 	proc "github.com/roost-dev/roost/internal/process"
 	"github.com/roost-dev/roost/journal"
@@ -187,12 +188,9 @@ func (s *Store) EnsureTrash() error {
 }
 
 // UnlistedTrash returns the tasks in the trash whose names begin with a prefix, and that no list shows.
-func (s *Store) UnlistedTrash(ctx context.Context, prefix string) (list []Ref, err error) {
+func (s *Store) UnlistedTrash(ctx context.Context, prefix string) ([]Ref, error) {
 	names, err := s.logs.unlisted(ctx, s.TrashDir(), prefix)
-	for _, name := range names {
-		list = append(list, s.TrashRef(name))
-	}
-	return list, err
+	return api.Each(names, s.TrashRef), err
 }
 
 // RemoveTask removes the bytes of a task.

@@ -111,9 +111,7 @@ func (s *Store) Every(ctx context.Context) (list []Ref, err error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, name := range names {
-			list = append(list, ref(name))
-		}
+		list = append(list, api.Each(names, ref)...)
 	}
 	return list, nil
 }
@@ -124,11 +122,7 @@ func (l *sharedLogs) unlisted(ctx context.Context, dir, prefix string) ([]string
 	if err != nil {
 		return nil, err
 	}
-	list := make([]string, len(all))
-	for i, e := range all {
-		list[i] = e.Name[len(base):]
-	}
-	return list, nil
+	return api.Each(all, func(e postgres.Entry) string { return e.Name[len(base):] }), nil
 }
 
 func (l *sharedLogs) open(ctx context.Context, path string, seal *journal.Seal) (journal.Stored, error) {

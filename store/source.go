@@ -59,9 +59,7 @@ func (s *Store) everyRef(ctx context.Context) ([]Ref, []api.SourceState, error) 
 	for _, src := range list {
 		state := src.state()
 		out = slices.Grow(out, len(src.ids))
-		for _, id := range src.ids {
-			out = append(out, s.ref(src, id))
-		}
+		out = append(out, api.Each(src.ids, func(id string) Ref { return s.ref(src, id) })...)
 		state.Tasks = len(src.ids)
 		states = append(states, state)
 	}

@@ -56,9 +56,7 @@ func summarise(v *View) api.Summary {
 	}
 	sum.CreatedAt, sum.UpdatedAt = api.Date(s.CreatedAt), api.Date(updated)
 	sum.WaitingUntil = api.Date(s.WaitingUntil)
-	for _, c := range s.Children {
-		sum.ChildIDs = append(sum.ChildIDs, c.ID)
-	}
+	sum.ChildIDs = api.Each(s.Children, func(c task.Child) string { return c.ID })
 	var tokens usage.Tokens
 	for _, m := range s.UI() {
 		if spent, ok := m.Spent(); ok {

@@ -143,11 +143,9 @@ func shift(from, to *[]Action, seq, then, head uint64) {
 
 // Swapped returns the files of the restore that undoes a restore of files.
 func Swapped(files []RestoreFile) []RestoreFile {
-	out := make([]RestoreFile, len(files))
-	for i, f := range files {
-		out[i] = RestoreFile{Path: f.Path, From: f.To, To: f.From, How: f.How}
-	}
-	return out
+	return api.Each(files, func(f RestoreFile) RestoreFile {
+		return RestoreFile{Path: f.Path, From: f.To, To: f.From, How: f.How}
+	})
 }
 
 // over returns e with its absent members filled from below.

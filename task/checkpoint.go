@@ -205,12 +205,11 @@ type records struct {
 
 // MetadataJSON is Roo's task_metadata.json for these records.
 func MetadataJSON(records []FileRecord) []byte {
-	list := make([][]byte, len(records))
-	for i, r := range records {
-		list[i] = esjson.ObjectOf("path", r.Path, "record_state", r.State, "record_source", r.Source,
+	list := api.Each(records, func(r FileRecord) []byte {
+		return esjson.ObjectOf("path", r.Path, "record_state", r.State, "record_source", r.Source,
 			"roo_read_date", date(r.RooRead), "roo_edit_date", date(r.RooEdit),
 			"user_edit_date", date(r.UserEdit))
-	}
+	})
 	return esjson.ObjectOf("files_in_context", esjson.List(list))
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/usage"
@@ -159,10 +160,9 @@ func Subtask(ts int64, result string) []byte {
 
 // TodoList returns a checklist as a JSON array.
 func TodoList(items []usage.Todo) []byte {
-	list := make([][]byte, len(items))
-	for i, item := range items {
-		list[i] = esjson.ObjectOf("id", item.ID, "content", item.Content, "status", item.Status)
-	}
+	list := api.Each(items, func(item usage.Todo) []byte {
+		return esjson.ObjectOf("id", item.ID, "content", item.Content, "status", item.Status)
+	})
 	return esjson.List(list)
 }
 

@@ -101,13 +101,8 @@ ON CONFLICT (name, build) DO UPDATE SET seen = excluded.seen, body = excluded.bo
 			return err
 		}
 	}
-	gone := make([][]byte, 0, len(ch.Gone)+len(ch.Put))
-	for _, name := range ch.Gone {
-		gone = append(gone, []byte(name))
-	}
-	for _, r := range ch.Put {
-		gone = append(gone, []byte(r.ID))
-	}
+	gone := api.Each(ch.Gone, func(name string) []byte { return []byte(name) })
+	gone = append(gone, api.Each(ch.Put, func(r *catalog.Row) []byte { return []byte(r.ID) })...)
 	if len(gone) > 0 && !ch.Reset {
 		if _, err := tx.Exec(ctx, `DELETE FROM roost.catalog_rows WHERE source = $1 AND name = ANY ($2)`, id, gone); err != nil {
 			return err

@@ -69,10 +69,7 @@ SELECT $1, n.parts, n.key, n.stamp FROM unnest($2::bigint[], $3::bytea[], $4::by
 
 // Drop is catalog.DB.Drop.
 func (db *DB) Drop(ctx context.Context, keys []string) error {
-	hashes := make([][]byte, len(keys))
-	for i, key := range keys {
-		hashes[i] = hash(key)
-	}
+	hashes := api.Each(keys, hash)
 	err := db.write(ctx, textsTurn, patience, func(tx *database.Tx) error { return drop(ctx, tx, hashes) })
 	return api.Failed(err, "remove %d tasks from the catalogue", len(keys))
 }
@@ -96,9 +93,7 @@ func features(p catalog.Kept) []int32 {
 	for word := range bytes.Lines(p.Words) {
 		out = append(out, wordNumber(word[:len(word)-1]))
 	}
-	for _, j := range p.Joints {
-		out = append(out, jointNumber(j))
-	}
+	out = append(out, api.Each(p.Joints, jointNumber)...)
 	slices.Sort(out)
 	return slices.Compact(out)
 }
@@ -139,7 +134,7 @@ func checksum(packed []byte) int64 { return int64(catalog.MixText(0, string(pack
 type wordsKey struct{ id, checksum int64 }
 
 // vocabulary returns all lists of words, and reads those that are not in memory.
-func (db *DB) vocabulary(ctx context.Context, tx *database.Tx) (out catalog.Vocabulary, err error) {
+func (db *DB) vocabulary(ctx context.Context, tx *database.Tx) (catalog.Vocabulary, error) {
 	found := tx.Query(ctx, `SELECT id, checksum FROM roost.catalog_words ORDER BY id`)
 	var all []wordsKey
 	var id, sum int64
@@ -175,13 +170,10 @@ func (db *DB) vocabulary(ctx context.Context, tx *database.Tx) (out catalog.Voca
 			return nil, err
 		}
 	}
-	for _, key := range all {
-		out = append(out, now[key])
-	}
 	db.mu.Lock()
 	db.words = now
 	db.mu.Unlock()
-	return out, nil
+	return api.Each(all, func(key wordsKey) catalog.WordList { return now[key] }), nil
 }
 
 // texts are the texts of the database as one transaction reads them.
@@ -249,18 +241,12 @@ func (t *texts) Vocabulary(ctx context.Context) (catalog.Vocabulary, error) {
 func (t *texts) Parts(ctx context.Context, l catalog.Lookup, f func(task int64, p catalog.Part)) error {
 	query, args := "SELECT id, task, first FROM roost.catalog_parts WHERE true", []any(nil)
 	for _, words := range l.Words {
-		any := make([]int32, len(words))
-		for i, w := range words {
-			any[i] = wordNumber([]byte(w))
-		}
+		any := api.Each(words, func(w string) int32 { return wordNumber([]byte(w)) })
 		args = append(args, any)
 		query += fmt.Sprintf(" AND features && $%d", len(args))
 	}
 	if len(l.Joints) > 0 {
-		all := make([]int32, len(l.Joints))
-		for i, j := range l.Joints {
-			all[i] = jointNumber(j)
-		}
+		all := api.Each(l.Joints, jointNumber)
 		args = append(args, all)
 		query += fmt.Sprintf(" AND features @> $%d", len(args))
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/view"
 )
@@ -138,10 +139,9 @@ func (s *Session) help(_ context.Context, _, rest string) error {
 		s.out.block(text)
 		return nil
 	}
-	var lines []string
-	for _, c := range commands() {
-		lines = append(lines, "  "+display.Pad("/"+strings.TrimSpace(c.name+" "+c.args), 34)+"  "+s.style.Paint(view.Dim, c.about))
-	}
+	lines := api.Each(commands(), func(c command) string {
+		return "  " + display.Pad("/"+strings.TrimSpace(c.name+" "+c.args), 34) + "  " + s.style.Paint(view.Dim, c.about)
+	})
 	lines = append(lines, "", keysPage)
 	s.out.block(strings.Join(lines, "\n"))
 	return nil

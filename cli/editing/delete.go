@@ -260,9 +260,7 @@ func (a *commands) purge(cmd *cobra.Command, names []string, yes bool) error {
 			}
 		}
 		body := api.NewPurge{Names: make([]string, len(chosen))}
-		for i, t := range chosen {
-			body.Names[i] = t.QualifiedName()
-		}
+		body.Names = api.Each(chosen, func(t api.DeletedTask) string { return t.QualifiedName() })
 		return app.Exchange(ctx, a.App, c, client.Request{Method: http.MethodPost, Path: "/v1/purges", Body: body}, func(p api.Purged) error {
 			for _, t := range p.Items {
 				line := "purged " + display.OneLine(t.Name) + "  " + display.Cut(display.OneLine(t.Title), 60)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/view"
 )
@@ -112,10 +113,9 @@ func (l Layout) commands(cmd *cobra.Command, part func(title, text string)) {
 		wide = max(wide, len(c.Name()))
 	}
 	list := func(commands []*cobra.Command) string {
-		var lines []string
-		for _, c := range commands {
-			lines = append(lines, l.Row("  "+display.Pad(c.Name(), wide)+"  ", c.Short))
-		}
+		lines := api.Each(commands, func(c *cobra.Command) string {
+			return l.Row("  "+display.Pad(c.Name(), wide)+"  ", c.Short)
+		})
 		return strings.Join(lines, "\n")
 	}
 	if !cmd.HasParent() {

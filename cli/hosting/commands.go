@@ -102,9 +102,7 @@ func serverText(s api.Server, now time.Time) string {
 		}
 		lines = append(lines, text)
 	}
-	for i, line := range lines {
-		lines[i] = display.OneLine(line)
-	}
+	lines = api.Each(lines, display.OneLine)
 	return strings.Join(lines, "\n")
 }
 

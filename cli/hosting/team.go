@@ -196,10 +196,7 @@ func (a *commands) listTeam(ctx context.Context, c *client.Client, _ []string) e
 	return app.Show(a.App, api.PageOf(all, ""), func(api.Page[api.Account]) error {
 		rows := [][]string{{"NAME", "KIND", "ID", "MEMBERS"}}
 		for _, one := range all {
-			var members []string
-			for _, id := range one.Members {
-				members = append(members, all.name(id))
-			}
+			members := api.Each(one.Members, all.name)
 			rows = append(rows, []string{one.Name, one.Kind, one.ID, strings.Join(members, ", ")})
 		}
 		return a.Grid(rows)

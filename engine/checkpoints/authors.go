@@ -73,10 +73,7 @@ func (a *authorsOf) of(path string, step checkpoint.Step) []api.Author {
 		return []api.Author{a.called(out, a.s.Call(c.Call))}
 	}
 	out.By = api.ByAgent
-	var all []api.Author
-	for _, call := range a.writers(path, c) {
-		all = append(all, a.called(out, call))
-	}
+	all := api.Each(a.writers(path, c), func(call *task.Call) api.Author { return a.called(out, call) })
 	if len(all) == 0 {
 		all = append(all, out)
 	}

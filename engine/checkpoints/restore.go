@@ -277,9 +277,7 @@ func (svc *Service) carryOut(ctx context.Context, t *store.Task, p *plannedResto
 	begun := task.RestoreBegun{
 		Restore: uuid.NewString(), To: p.to, Safety: safety.Number, Files: p.files, Rewind: line,
 		Undoes: p.undoes, Redoes: p.redoes,
-	}
-	for _, c := range p.result.Conflicts {
-		begun.Kept = append(begun.Kept, c.Path)
+		Kept: api.Each(p.result.Conflicts, func(c api.RestoreItem) string { return c.Path }),
 	}
 	failpoint.Hit("restore.before")
 	if err := t.CommitSynced(ctx, safety, begun); err != nil {
@@ -653,9 +651,7 @@ func stateBeforeCall(s *task.State, call *task.Call) (number int, changed []stri
 			number = max(number, c.Number)
 		case c.Call != call.ID:
 		case c.Reason == task.ReasonCommand, c.Reason == task.ReasonDoubt:
-			for _, f := range c.Files {
-				changed = append(changed, f.Path)
-			}
+			changed = api.Each(c.Files, func(f task.CheckpointFile) string { return f.Path })
 			return c.Number - 1, changed // the others that name a call were taken before it
 		default:
 			number = c.Number

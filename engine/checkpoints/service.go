@@ -293,11 +293,8 @@ func newestMessage(s *task.State) (message uint64) {
 }
 
 // pathsOf returns the paths of files.
-func pathsOf(files []task.RestoreFile) (paths []string) {
-	for _, f := range files {
-		paths = append(paths, f.Path)
-	}
-	return paths
+func pathsOf(files []task.RestoreFile) []string {
+	return api.Each(files, func(f task.RestoreFile) string { return f.Path })
 }
 
 // titleOf names a checkpoint after its files.

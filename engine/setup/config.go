@@ -315,9 +315,7 @@ const modesFile = ".roomodes"
 func (c Config) Modes(workspace string) (mode.Set, []string) {
 	var notes []string
 	collect := func(f mode.File, path string) []mode.Mode {
-		for _, p := range f.Problems {
-			notes = append(notes, path+": "+p)
-		}
+		notes = append(notes, api.Each(f.Problems, func(p string) string { return path + ": " + p })...)
 		return f.Modes
 	}
 	var project, global []mode.Mode

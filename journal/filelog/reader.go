@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/filelock"
 	"github.com/roost-dev/roost/journal"
 )
@@ -487,9 +488,7 @@ type step struct {
 func (r *reader) stretch(ctx context.Context, c cursor, end int64, next, head uint64) ([]step, error) {
 	var out []step
 	lost := func(ds []journal.Damage) {
-		for _, d := range ds {
-			out = append(out, step{seq: d.Seq, damage: &d})
-		}
+		out = append(out, api.Each(ds, func(d journal.Damage) step { return step{seq: d.Seq, damage: &d} })...)
 	}
 	err := r.walk(ctx, &c.off, &c.order, end, func(it item) bool {
 		lost(it.lost)

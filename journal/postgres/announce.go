@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/database"
 )
 
@@ -98,9 +99,7 @@ func (a *announcements) add(id int64, s Synced) {
 // take removes and returns all waiting announcements. The caller must close done.
 func (a *announcements) take() (order []int64, list []Synced, done chan struct{}) {
 	order, done = a.order, a.round
-	for _, id := range order {
-		list = append(list, a.waiting[id])
-	}
+	list = api.Each(order, func(id int64) Synced { return a.waiting[id] })
 	clear(a.waiting)
 	a.order, a.round = nil, make(chan struct{})
 	return order, list, done

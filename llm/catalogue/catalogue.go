@@ -20,6 +20,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/llm"
 )
@@ -81,9 +82,7 @@ type Offer struct {
 func Offers() []Offer {
 	var out []Offer
 	for _, m := range load().Models {
-		for _, id := range m.IDs {
-			out = append(out, Offer{m.Provider, id, m})
-		}
+		out = append(out, api.Each(m.IDs, func(id string) Offer { return Offer{m.Provider, id, m} })...)
 	}
 	for _, cloud := range slices.Sorted(maps.Keys(load().Clouds)) {
 		for _, id := range load().Clouds[cloud] {

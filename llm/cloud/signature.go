@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/roost-dev/roost/api"
 )
 
 // AWSCredentials identify the account that AWS bills.
@@ -39,10 +41,7 @@ func sign(r *http.Request, sum string, c AWSCredentials, region, service string,
 	names := slices.Sorted(maps.Keys(headers))
 	signed := strings.Join(names, ";")
 	// The path is escaped as it is sent, and once more for the signature: all services but S3 want that.
-	parts := strings.Split(cmp.Or(r.URL.EscapedPath(), "/"), "/")
-	for i, part := range parts {
-		parts[i] = escape(part)
-	}
+	parts := api.Each(strings.Split(cmp.Or(r.URL.EscapedPath(), "/"), "/"), escape)
 	request := r.Method + "\n" + strings.Join(parts, "/") + "\n\n"
 	for _, name := range names {
 		request += name + ":" + headers[name] + "\n"

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/wire"
@@ -199,9 +200,7 @@ func (f form) translate(m llm.Message) []byte {
 	}
 	var pictures []wire.Block // of results: they go after all results
 	behind := func() {
-		for _, image := range pictures {
-			parts = append(parts, inlineData(image))
-		}
+		parts = append(parts, api.Each(pictures, inlineData)...)
 		pictures = nil
 	}
 	for i, b := range blocks {

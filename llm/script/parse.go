@@ -16,6 +16,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/llm"
 )
@@ -145,9 +146,7 @@ func turnLines(src []byte) ([]int, error) {
 		}
 		switch body := d.Body.(type) {
 		case *ast.SequenceNode:
-			for _, v := range body.Values {
-				lines = append(lines, firstLine(v))
-			}
+			lines = append(lines, api.Each(body.Values, firstLine)...)
 		case *ast.NullNode:
 		default:
 			return nil, fmt.Errorf("%w: line %d: a script is a list of turns, each beginning with \"- \"", ErrScript,

@@ -45,6 +45,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/internal/lazyregexp"
@@ -207,13 +208,8 @@ func (t *turn) failure() *llm.Error {
 }
 
 func (t *turn) chunks(replies int) []llm.Chunk {
-	var out []llm.Chunk
-	for _, w := range words(t.reasoning) {
-		out = append(out, llm.ReasoningDelta{Text: w})
-	}
-	for _, w := range words(t.text) {
-		out = append(out, llm.TextDelta{Text: w})
-	}
+	out := api.Each(words(t.reasoning), func(w string) llm.Chunk { return llm.ReasoningDelta{Text: w} })
+	out = append(out, api.Each(words(t.text), func(w string) llm.Chunk { return llm.TextDelta{Text: w} })...)
 	for i, c := range t.tools {
 		out = append(out, llm.ToolDelta{Index: i, ID: id(replies, i), Name: c.name, Input: string(c.input)})
 	}

@@ -37,11 +37,7 @@ func Rank(list []api.Completion, begun string, about bool) []api.Completion {
 		}
 	}
 	slices.SortStableFunc(fits, func(a, b scored) int { return cmp.Compare(a.score, b.score) })
-	var out []api.Completion
-	for _, f := range fits[:min(len(fits), offered)] {
-		out = append(out, f.Completion)
-	}
-	return out
+	return api.Each(fits[:min(len(fits), offered)], func(f scored) api.Completion { return f.Completion })
 }
 
 // fuzzy reports whether all typed characters occur in a word in this order, and the distance of the word: 0 is an

@@ -342,11 +342,7 @@ func (d *Devices) List(ctx context.Context) ([]api.Device, error) {
 	slices.SortFunc(all, func(a, b *device) int {
 		return cmp.Or(cmp.Compare(b.Last/1000, a.Last/1000), strings.Compare(a.ID, b.ID))
 	})
-	out := make([]api.Device, len(all))
-	for i, one := range all {
-		out[i] = one.document(ctx)
-	}
-	return out, nil
+	return api.Each(all, func(one *device) api.Device { return one.document(ctx) }), nil
 }
 
 func (one *device) document(ctx context.Context) api.Device {

@@ -321,11 +321,7 @@ func FindAll(ctx context.Context, s *store.Store, limit int) ([]api.TaskActions,
 			}
 		}
 	}
-	out := make([]api.TaskActions, len(all))
-	for i, t := range all {
-		out[i] = t.TaskActions
-	}
-	return out, nil
+	return api.Each(all, func(t taskActions) api.TaskActions { return t.TaskActions }), nil
 }
 
 // newest returns the time of the newest action.

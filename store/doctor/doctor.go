@@ -167,22 +167,13 @@ func fromMismatch(m store.Mismatch) finding {
 	return f
 }
 
-func fromMismatches(list []store.Mismatch) (out []finding) {
-	for _, m := range list {
-		out = append(out, fromMismatch(m))
-	}
-	return out
-}
-
 // add sorts what is still wrong, and what was repaired, into the lists of a report.
 func add(r *api.Checkup, found, repaired []finding) {
 	lists := map[kind]*[]api.Finding{damaged: &r.Damaged, stale: &r.Stale, leftover: &r.Leftovers, untrusted: &r.Untrusted}
 	for _, f := range found {
 		*lists[f.kind] = append(*lists[f.kind], f.Finding)
 	}
-	for _, f := range repaired {
-		r.Repaired = append(r.Repaired, f.Finding)
-	}
+	r.Repaired = append(r.Repaired, api.Each(repaired, func(f finding) api.Finding { return f.Finding })...)
 }
 
 func anyDamaged(list []finding) bool {
@@ -288,17 +279,17 @@ func (d *doctor) checkRoot(ctx context.Context, refs []store.Ref, out *api.Check
 		{func() []finding { return d.checkUnlisted(ctx, refs) }, nil},
 		{func() []finding { return d.checkOverlay(ctx) }, func([]finding) error { return trash.FinishPurges(ctx, d.store) }},
 		{
-			func() []finding { return fromMismatches(d.store.VerifyIndex()) },
+			func() []finding { return api.Each(d.store.VerifyIndex(), fromMismatch) },
 			func(found []finding) error { return d.store.RebuildIndex(ctx, anyDamaged(found)) },
 		},
 		{d.checkImport, func([]finding) error { return importer.RemoveInterrupted(d.store) }},
 		{
-			func() []finding { return fromMismatches(d.store.VerifyRows(ctx)) },
+			func() []finding { return api.Each(d.store.VerifyRows(ctx), fromMismatch) },
 			func([]finding) error { return d.store.RebuildRows(ctx) },
 		},
 		{
 			func() []finding {
-				return slices.DeleteFunc(fromMismatches(search.Verify(ctx, d.store)), func(f finding) bool {
+				return slices.DeleteFunc(api.Each(search.Verify(ctx, d.store), fromMismatch), func(f finding) bool {
 					return f.kind == stale && !d.opt.Rebuild // every search fills the catalogue; that it is not full yet is no finding
 				})
 			},

@@ -150,10 +150,7 @@ func revision(d api.Draft) string {
 	if d.Text == "" && len(d.Images) == 0 {
 		return ""
 	}
-	parts := []string{d.Text, d.Key}
-	for _, i := range d.Images {
-		parts = append(parts, i.Name)
-	}
+	parts := append([]string{d.Text, d.Key}, api.Each(d.Images, func(i api.DraftImage) string { return i.Name })...)
 	data, _ := json.Marshal(parts) // texts
 	return hashOf(data)[:32]
 }

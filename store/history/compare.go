@@ -65,11 +65,7 @@ func (s *Side) Rows(most int) (out []api.Row, left int) {
 		}
 	}
 	left = max(len(kept)-most, 0)
-	out = []api.Row{}
-	for _, i := range kept[left:] {
-		out = append(out, newRow(s.View.State, s.ui[i], i+1))
-	}
-	return out, left
+	return api.Each(kept[left:], func(i int) api.Row { return newRow(s.View.State, s.ui[i], i+1) }), left
 }
 
 // Ends returns two messages of the model's history: the last one that both sides have, and the side's last one; 0 =

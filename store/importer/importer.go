@@ -263,10 +263,7 @@ func FindPath(ctx context.Context, s *store.Store, path string) ([]Original, err
 	if inOwnRoot(s, path) || found.TasksDir != "" && inOwnRoot(s, found.TasksDir) {
 		return nil, fmt.Errorf("import %s: %w", path, ErrInOwnRoot)
 	}
-	var out []Original
-	for _, f := range found.Tasks {
-		out = append(out, Original{Name: f.ID, Dir: f.Dir})
-	}
+	out := api.Each(found.Tasks, func(f roofmt.Found) Original { return Original{Name: f.ID, Dir: f.Dir} })
 	if len(out) == 0 {
 		return nil, fmt.Errorf("import %s: it holds no task folder: %w", path, store.ErrNotFound)
 	}

@@ -536,9 +536,5 @@ func SentByCline(folder *roofmt.Folder, history [][]byte) [][]byte {
 	if pieces == nil {
 		return history
 	}
-	out := make([][]byte, 0, len(pieces))
-	for _, p := range pieces {
-		out = append(out, p.raw)
-	}
-	return out
+	return api.Each(pieces, func(p tagged) []byte { return p.raw })
 }

@@ -104,10 +104,7 @@ func elementsOf(s *task.State, list []*task.Message) ([]roofmt.Element, error) {
 
 // renderItem returns the history row. Unknown members that another tool wrote stay in their places.
 func (img image) renderItem(size int64) []byte {
-	rows := make([][]byte, len(img.ui))
-	for i, e := range img.ui {
-		rows[i] = e.Raw
-	}
+	rows := api.Each(img.ui, func(e roofmt.Element) []byte { return e.Raw })
 	row := img.row
 	row.Size = size
 	item := usage.HistoryItem(rows, row)

@@ -163,10 +163,7 @@ func alsoOf(q Query) (out []also) {
 
 func (f *search) run(ctx context.Context, from spot) (out Result, err error) {
 	out.Tasks, out.Sources = len(f.tasks.Tasks), f.tasks.Sources
-	all := make([]*candidate, out.Tasks)
-	for i, task := range f.tasks.Tasks {
-		all[i] = &candidate{Candidate: task}
-	}
+	all := api.Each(f.tasks.Tasks, func(task store.Candidate) *candidate { return &candidate{Candidate: task} })
 	defer func() { f.end() }()
 	for first := true; ; first = false {
 		known, err := f.begin(ctx)
@@ -455,10 +452,7 @@ func (f *search) judge(c *candidate, m catalog.Message, from spot) {
 func texts(ctx context.Context, s *task.State) iter.Seq2[catalog.Message, error] {
 	return func(yield func(catalog.Message, error) bool) {
 		list := inOrder(s)
-		messages := make([]*task.Message, len(list))
-		for i, t := range list {
-			messages[i] = t.message
-		}
+		messages := api.Each(list, func(t saying) *task.Message { return t.message })
 		place := 0
 		for raw, err := range fold.Raws(ctx, s, messages) {
 			m := catalog.Message{}

@@ -233,12 +233,8 @@ func (c *spendingSums) spending(tasks []api.Summary) api.Totals {
 		}
 		return cmp.Or(cmp.Compare(b.Usage.Micros(), a.Usage.Micros()), cmp.Compare(b.Usage.TokensIn, a.Usage.TokensIn), cmp.Compare(a.Key, b.Key))
 	})
-	out := api.Totals{By: c.by, Total: c.total, Items: make([]api.SpendingGroup, 0, len(c.order))}
-	out.Total.Key = "total"
-	for _, g := range c.order {
-		out.Items = append(out.Items, *g)
-	}
-	return out
+	c.total.Key = "total"
+	return api.Totals{By: c.by, Total: c.total, Items: api.Each(c.order, func(g *api.SpendingGroup) api.SpendingGroup { return *g })}
 }
 
 // withChildren adds to each task what its descendants spent, each once. Damaged

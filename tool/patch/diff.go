@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/tool/linetext"
 	"github.com/roost-dev/roost/workspace/terminal"
@@ -90,11 +91,7 @@ type document struct {
 type move struct{ at, by int }
 
 func newDocument(lines []string) *document {
-	d := &document{lines: lines, normal: make([]string, len(lines))}
-	for i, l := range lines {
-		d.normal[i] = linetext.NormalLine(l)
-	}
-	return d
+	return &document{lines: lines, normal: api.Each(lines, linetext.NormalLine)}
 }
 
 func (d *document) apply(ctx context.Context, b Block, threshold float64) (*BlockFailure, error) {

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/tool/linetext"
 )
 
@@ -266,17 +267,11 @@ func (f *patchedText) seek(want []string, start int, atEnd bool) int {
 	if atEnd {
 		start = last
 	}
-	sought := make([]string, len(want))
 	for n, form := range lineForms {
 		if f.forms[n] == nil {
-			f.forms[n] = make([]string, len(f.lines))
-			for i, l := range f.lines {
-				f.forms[n][i] = form(l.text)
-			}
+			f.forms[n] = api.Each(f.lines, func(l fileLine) string { return form(l.text) })
 		}
-		for i, l := range want {
-			sought[i] = form(strings.TrimSuffix(l, "\r"))
-		}
+		sought := api.Each(want, func(l string) string { return form(strings.TrimSuffix(l, "\r")) })
 		for i := start; i <= last; i++ {
 			if slices.Equal(f.forms[n][i:i+len(want)], sought) {
 				return i
