@@ -322,12 +322,9 @@ func (a *Agent) receiveSummary(ctx context.Context, req llm.Request) (text strin
 }
 
 func blockText(blocks []json.RawMessage) string {
-	var parts []string
-	for _, b := range blocks {
-		if esjson.TextOf(b, "type") == "text" {
-			parts = append(parts, esjson.TextOf(b, "text"))
-		}
-	}
+	parts := api.Some(blocks, func(b json.RawMessage) (string, bool) {
+		return esjson.TextOf(b, "text"), esjson.TextOf(b, "type") == "text"
+	})
 	return strings.Join(parts, "\n")
 }
 

@@ -269,7 +269,7 @@ func (a *Agent) damageQuestion(lost []task.Problem) api.QuestionOpened {
 	}
 	text := "The task's log is damaged. " + rows.FirstOf(words, maxNamed) + "."
 	s := a.state()
-	var gone, unsure []string
+	var gone []string
 	lostCommit, found := false, false
 	for id := uint64(1); id < s.NextMessage(); id++ {
 		switch m := s.Message(id); {
@@ -281,11 +281,7 @@ func (a *Agent) damageQuestion(lost []task.Problem) api.QuestionOpened {
 			found = true // a file still held some of them, under new numbers
 		}
 	}
-	for _, c := range s.OpenCalls() {
-		if c.Outcome() != task.OutcomeFinished {
-			unsure = append(unsure, c.Name)
-		}
-	}
+	unsure := api.Some(s.OpenCalls(), func(c *task.Call) (string, bool) { return c.Name, c.Outcome() != task.OutcomeFinished })
 	switch {
 	case len(gone) > 0 && found:
 		text += " Messages that were lost: " + rows.FirstOf(gone, maxNamed) + "; what a file still held of them is back, under other numbers."

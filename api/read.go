@@ -751,6 +751,17 @@ func Each[A, B any](all []A, of func(A) B) []B {
 	return out
 }
 
+// Some returns what of makes of each item that it reports true for, in their order; an empty list of nothing.
+func Some[A, B any](all []A, of func(A) (B, bool)) []B {
+	out := []B{}
+	for _, one := range all {
+		if made, ok := of(one); ok {
+			out = append(out, made)
+		}
+	}
+	return out
+}
+
 // SetOf returns the set of the items.
 func SetOf[T comparable](items []T) map[T]bool {
 	out := make(map[T]bool, len(items))

@@ -58,13 +58,9 @@ func (p Place) List(ctx context.Context) ([]string, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("list the stores of checkpoints: %w", err)
 	}
-	var list []string
-	for _, e := range entries {
-		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
-			list = append(list, e.Name())
-		}
-	}
-	return list, nil
+	return api.Some(entries, func(e os.DirEntry) (string, bool) {
+		return e.Name(), e.IsDir() && !strings.HasPrefix(e.Name(), ".")
+	}), nil
 }
 
 // Contents are the contents kept for one workspace, which need not exist any more: a content store and, until

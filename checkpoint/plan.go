@@ -174,13 +174,8 @@ func (p Plan) Bytes() (n int64) {
 }
 
 // Paths returns the files that the plan changes.
-func (p Plan) Paths() (out []string) {
-	for _, i := range p.Items {
-		if i.Act.Changes() {
-			out = append(out, i.Path)
-		}
-	}
-	return out
+func (p Plan) Paths() []string {
+	return api.Some(p.Items, func(i Item) (string, bool) { return i.Path, i.Act.Changes() })
 }
 
 // Files returns the plan's changes for an intent, with the versions that the safety checkpoint holds. A file that the

@@ -162,11 +162,9 @@ func (p Place) RemoveSource(ctx context.Context, dir string) error {
 			f := missing("not_found", "remove the source "+dir,
 				"the setting sources does not name it; to leave out a source that Roost finds, name the others",
 				"roost config set sources DIR,...")
-			for _, word := range named {
-				if word != "auto" && word != "none" {
-					f.Suggestions = append(f.Suggestions, "roost sources remove "+shell.Word(word))
-				}
-			}
+			f.Suggestions = api.Some(named, func(word string) (string, bool) {
+				return "roost sources remove " + shell.Word(word), word != "auto" && word != "none"
+			})
 			return f
 		}
 		value := []string{strings.Join(rest, ",")}

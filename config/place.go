@@ -14,6 +14,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/workspace/shell"
@@ -185,13 +186,10 @@ func (p Place) named(s *Settings, key string) string { return cmp.Or(p.Flags[key
 
 // List splits a list of folders, and removes the blanks around them.
 func List(text string) []string {
-	var out []string
-	for _, part := range strings.Split(text, ",") {
-		if part = strings.TrimSpace(part); part != "" {
-			out = append(out, part)
-		}
-	}
-	return out
+	return api.Some(strings.Split(text, ","), func(part string) (string, bool) {
+		part = strings.TrimSpace(part)
+		return part, part != ""
+	})
 }
 
 // KnownKey finds a setting by its name.

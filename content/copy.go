@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/roost-dev/roost/api"
 )
 
 // Copy gives an owner in the other store the manifest that it has in this one, with everything that the manifest
@@ -96,11 +98,7 @@ func (c *copier) manifests(root Hash) error {
 			return err
 		}
 		waits := len(todo)
-		for _, p := range m.Parents {
-			if !c.there[p] {
-				todo = append(todo, p)
-			}
-		}
+		todo = append(todo, api.Some(m.Parents, func(p Hash) (Hash, bool) { return p, !c.there[p] })...)
 		if len(todo) > waits {
 			continue
 		}

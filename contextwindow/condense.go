@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/lazyregexp"
 )
@@ -344,12 +345,10 @@ func messageText(raw []byte, limit int) string {
 	if t.role == "assistant" {
 		who = "Assistant"
 	}
-	var parts []string
-	for _, b := range blocks(t.content) {
-		if text := blockText(b, limit); text != "" {
-			parts = append(parts, text)
-		}
-	}
+	parts := api.Some(blocks(t.content), func(b []byte) (string, bool) {
+		text := blockText(b, limit)
+		return text, text != ""
+	})
 	if len(parts) == 0 {
 		return ""
 	}

@@ -6,6 +6,8 @@ import (
 	"sort"
 	"sync"
 	"time"
+
+	"github.com/roost-dev/roost/api"
 )
 
 // Subscriber reads a topic from a cursor on, at its own pace. It is for one goroutine.
@@ -244,11 +246,7 @@ func (r *ring) view(after Cursor, next uint64, room []Item) view {
 	waiting := r.items[v.next-r.first:]
 	late := len(waiting) > viewItems // a late subscriber gets live text as whole messages instead
 	waiting = waiting[:min(len(waiting), viewItems)]
-	for _, one := range waiting {
-		if !late || !one.Live {
-			v.items = append(v.items, one)
-		}
-	}
+	v.items = append(v.items, api.Some(waiting, func(one Item) (Item, bool) { return one, !late || !one.Live })...)
 	v.next, v.more = v.next+uint64(len(waiting)), late
 	return v
 }

@@ -184,11 +184,9 @@ func keysOf(raw string) (list []string) {
 			}
 		}
 	}
-	for _, part := range strings.Split(u.Path, "/") {
-		if len(part) >= longPart {
-			list = append(list, part)
-		}
-	}
+	list = append(list, api.Some(strings.Split(u.Path, "/"), func(part string) (string, bool) {
+		return part, len(part) >= longPart
+	})...)
 	return list
 }
 
@@ -254,12 +252,10 @@ func (s Server) environment(env func(string) string) []string {
 	if runtime.GOOS == "windows" {
 		names = append(slices.Clone(inherited), inheritedWindows...)
 	}
-	var out []string
-	for _, name := range names {
-		if _, own := s.Env[name]; !own && env(name) != "" {
-			out = append(out, name+"="+env(name))
-		}
-	}
+	out := api.Some(names, func(name string) (string, bool) {
+		_, own := s.Env[name]
+		return name + "=" + env(name), !own && env(name) != ""
+	})
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		out = append(out, name+"="+s.Env[name])
 	}

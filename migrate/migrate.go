@@ -110,12 +110,9 @@ func (m *migration) journals(ctx context.Context) ([]store.Ref, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []store.Ref
-	for _, ref := range all {
-		if api.ValidTaskID(ref.ID) && (s.HasJournal(ctx, ref) || isFolder(ref.Dir)) { // others are no tasks, or are being made
-			list = append(list, ref)
-		}
-	}
+	list := api.Some(all, func(ref store.Ref) (store.Ref, bool) { // others are no tasks, or are being made
+		return ref, api.ValidTaskID(ref.ID) && (s.HasJournal(ctx, ref) || isFolder(ref.Dir))
+	})
 	adopted, err := filepath.Glob(filepath.Join(s.Root(), "adopted", "*", "*", "journal.jsonl"))
 	if err != nil {
 		return nil, err

@@ -124,13 +124,10 @@ func (s Set) Slugs() []string {
 
 // Redefined returns the slugs of built-in modes that a workspace's file redefines, to warn a person who chooses one.
 func (s Set) Redefined() []string {
-	var out []string
-	for _, b := range makeBuiltIn() {
-		if m, _ := s.Find(b.Slug); m.Source == Project {
-			out = append(out, b.Slug)
-		}
-	}
-	return out
+	return api.Some(makeBuiltIn(), func(b Mode) (string, bool) {
+		m, _ := s.Find(b.Slug)
+		return b.Slug, m.Source == Project
+	})
 }
 
 // UnknownError: there is no mode with that slug.

@@ -334,13 +334,7 @@ func Leftovers(dir string, now time.Time) ([]Left, error) {
 	if err != nil {
 		return nil, fmt.Errorf("looking for leftovers: %w", err)
 	}
-	var out []Left
-	for _, e := range entries {
-		if l, ok := leftOf(dir, e, now); ok {
-			out = append(out, l)
-		}
-	}
-	return out, nil
+	return api.Some(entries, func(e os.DirEntry) (Left, bool) { return leftOf(dir, e, now) }), nil
 }
 
 func leftOf(dir string, e fs.DirEntry, now time.Time) (Left, bool) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 )
 
@@ -254,13 +255,7 @@ func children(dir string) []string {
 	if err != nil {
 		return nil
 	}
-	var list []string
-	for _, e := range entries {
-		if isDir(dir, e, false) {
-			list = append(list, e.Name())
-		}
-	}
-	return list
+	return api.Some(entries, func(e os.DirEntry) (string, bool) { return e.Name(), isDir(dir, e, false) })
 }
 
 // customStorage lists the settings that move an extension's tasks, all but checkpoints, to another folder. Their

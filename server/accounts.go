@@ -195,13 +195,8 @@ func (s *Server) me(a *asked) (any, error) {
 	if !ok { // the only user
 		c = accounts.Caller{Operator: true}
 	}
-	out := api.Me{Account: c.Account, Name: c.Name, Teams: append([]string{}, c.Teams...), Scopes: []string{}, Operator: c.Operator}
-	for _, scope := range accounts.Scopes {
-		if c.Can(scope) {
-			out.Scopes = append(out.Scopes, string(scope))
-		}
-	}
-	return out, nil
+	scopes := api.Some(accounts.Scopes, func(scope accounts.Scope) (string, bool) { return string(scope), c.Can(scope) })
+	return api.Me{Account: c.Account, Name: c.Name, Teams: append([]string{}, c.Teams...), Scopes: scopes, Operator: c.Operator}, nil
 }
 
 func (s *Server) accounts(a *asked) (any, error) {

@@ -226,13 +226,10 @@ func badName(rt *route, r *http.Request) *api.Problem {
 var validName = lazyregexp.New(`^[!-\-0-\[\]-~][!-.0-\[\]-~]*$`)
 
 // placesOf returns the names of the variable parts of a path.
-func placesOf(path string) (names []string) {
-	for _, part := range strings.Split(path, "/") {
-		if strings.HasPrefix(part, "{") {
-			names = append(names, strings.Trim(part, "{}"))
-		}
-	}
-	return names
+func placesOf(path string) []string {
+	return api.Some(strings.Split(path, "/"), func(part string) (string, bool) {
+		return strings.Trim(part, "{}"), strings.HasPrefix(part, "{")
+	})
 }
 
 // param is a query parameter of a route. The same table serves the reading of queries and the OpenAPI document.

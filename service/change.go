@@ -82,11 +82,7 @@ func (s *Service) labels(ctx context.Context, c Call, ref store.Ref, p api.TaskP
 			return l, false, err
 		}
 		l.Add = want
-		for _, tag := range sum.Tags {
-			if !slices.Contains(want, tag) {
-				l.Remove = append(l.Remove, tag)
-			}
-		}
+		l.Remove = api.Some(sum.Tags, func(tag string) (string, bool) { return tag, !slices.Contains(want, tag) })
 	}
 	if len(p.AddTags)+len(p.RemoveTags) > 0 {
 		if p.Tags.Given {

@@ -56,12 +56,7 @@ func doneOf(ctx context.Context, v *store.View) (out []string) {
 		if json.Unmarshal(list, &todos) != nil {
 			return nil
 		}
-		for _, one := range todos {
-			if one.Status == "completed" {
-				out = append(out, one.Content)
-			}
-		}
-		return out
+		return api.Some(todos, func(one usage.Todo) (string, bool) { return one.Content, one.Status == "completed" })
 	}
 	return nil
 }

@@ -128,12 +128,7 @@ func (s *Store) FindWithCopies(ctx context.Context, given string) (Ref, []string
 			found = groups[max(at, 0)]
 		}
 	}
-	copies := []string{}
-	for _, r := range found {
-		if r != ref {
-			copies = append(copies, r.Dir)
-		}
-	}
+	copies := api.Some(found, func(r Ref) (string, bool) { return r.Dir, r != ref })
 	return ref, copies, ctx.Err()
 }
 

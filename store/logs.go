@@ -67,12 +67,7 @@ func (folders) unlisted(_ context.Context, dir, prefix string) (list []string, e
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", dir, err)
 	}
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), prefix) {
-			list = append(list, e.Name())
-		}
-	}
-	return list, nil
+	return api.Some(entries, func(e os.DirEntry) (string, bool) { return e.Name(), strings.HasPrefix(e.Name(), prefix) }), nil
 }
 
 // open reads the watermark first: the commit that the watermark names was synced before, so a journal that ends

@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/task/facts"
 )
 
 // RunsOf packs messages of one history into ranges. Numbers of the other history between them do not end a range;
@@ -120,13 +121,10 @@ func (s *State) lastCalls() []*Call {
 	if m == nil {
 		return nil
 	}
-	var out []*Call
-	for _, u := range m.Facts.Uses {
-		if c := s.calls[u.ID]; c != nil && c.Message == m.ID {
-			out = append(out, c)
-		}
-	}
-	return out
+	return api.Some(m.Facts.Uses, func(u facts.Use) (*Call, bool) {
+		c := s.calls[u.ID]
+		return c, c != nil && c.Message == m.ID
+	})
 }
 
 // enter makes a leaf the head.
@@ -283,13 +281,10 @@ func (s *State) cut(e Rewound) {
 }
 
 func (s *State) callsNamed(ids []string) []*Call {
-	var out []*Call
-	for _, id := range ids {
-		if c := s.calls[id]; c != nil {
-			out = append(out, c)
-		}
-	}
-	return out
+	return api.Some(ids, func(id string) (*Call, bool) {
+		c := s.calls[id]
+		return c, c != nil
+	})
 }
 
 func (s *State) undone(e Undone, c journal.Commit) error {

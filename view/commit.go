@@ -111,12 +111,9 @@ func filesLine(files []api.FileDiff) string {
 	var parts []string
 	added, removed := 0, 0
 	for _, verb := range []string{"Add", "Change", "Delete"} {
-		var names []string
-		for _, f := range files {
-			if verbs[f.Change] == verb {
-				names = append(names, path.Base(strings.Join(strings.Fields(redact.Terminal(f.Path)), " ")))
-			}
-		}
+		names := api.Some(files, func(f api.FileDiff) (string, bool) {
+			return path.Base(strings.Join(strings.Fields(redact.Terminal(f.Path)), " ")), verbs[f.Change] == verb
+		})
 		if more := len(names) - namesMost; more > 0 {
 			names = append(names[:namesMost], fmt.Sprintf("%d more", more))
 		}

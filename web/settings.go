@@ -122,10 +122,8 @@ func (w *Web) setup(a *asked) (*setup, error) {
 		}
 	}
 	sources, err := w.opt.Reader.Sources(a.Context())
-	for _, one := range sources {
-		if one.Name != api.OwnSource && err == nil {
-			s.Storages = append(s.Storages, one)
-		}
-	}
+	s.Storages = api.Some(sources, func(one api.SourceState) (api.SourceState, bool) {
+		return one, one.Name != api.OwnSource && err == nil
+	})
 	return s, nil
 }

@@ -121,12 +121,10 @@ func askPaths(ask tool.Ask) []string { return slices.Sorted(maps.Keys(ask.Before
 
 // unheld names the files of a write that are not kept: too large, or outside the workspace.
 func unheld(held map[string]api.FileVersion, ask tool.Ask) string {
-	var lost []string
-	for _, path := range slices.Sorted(maps.Keys(held)) {
-		if v := held[path]; v.Kind == api.KindFile && v.Blob == "" {
-			lost = append(lost, fmt.Sprintf("%s (%s)", tool.SafeName(path), api.SizeText(v.Size)))
-		}
-	}
+	lost := api.Some(slices.Sorted(maps.Keys(held)), func(path string) (string, bool) {
+		v := held[path]
+		return fmt.Sprintf("%s (%s)", tool.SafeName(path), api.SizeText(v.Size)), v.Kind == api.KindFile && v.Blob == ""
+	})
 	if more := len(lost) - maxUnheld; more > 0 {
 		lost = append(lost[:maxUnheld], api.Plural(more, "file")+" more")
 	}

@@ -394,13 +394,9 @@ func Models(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellComp
 	if provider == "script" {
 		return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
 	}
-	var out []string
-	for _, m := range catalogue.Offers() {
-		if provider == "" || m.Provider == provider {
-			out = append(out, m.ID)
-		}
-	}
-	return out, cobra.ShellCompDirectiveNoFileComp
+	return api.Some(catalogue.Offers(), func(m catalogue.Offer) (string, bool) {
+		return m.ID, provider == "" || m.Provider == provider
+	}), cobra.ShellCompDirectiveNoFileComp
 }
 
 // SettingKeys completes a setting's name, then its value.

@@ -338,11 +338,9 @@ func (a *commands) trashNames(cmd *cobra.Command, _ []string, _ string) ([]strin
 	return a.CompletingInOrder(func() (out []string, err error) {
 		err = a.Connect(cmd.Context(), func(c *client.Client) error {
 			found, err := a.trashed(cmd, c, nil)
-			for _, t := range found {
-				if api.ValidTaskID(t.ID) { // the shell would run or split it
-					out = append(out, t.Name+"\t"+display.Cut(display.OneLine(t.Title), 50))
-				}
-			}
+			out = api.Some(found, func(t api.DeletedTask) (string, bool) { // the shell would run or split another name
+				return t.Name + "\t" + display.Cut(display.OneLine(t.Title), 50), api.ValidTaskID(t.ID)
+			})
 			return err
 		})
 		return out, err

@@ -217,17 +217,10 @@ func moveText(d api.Action) string {
 
 // tagged describes how the tags differ.
 func tagged(from, to []string) string {
-	var out []string
-	for _, t := range to {
-		if !slices.Contains(from, t) {
-			out = append(out, "+"+display.OneLine(t))
-		}
-	}
-	for _, t := range from {
-		if !slices.Contains(to, t) {
-			out = append(out, "-"+display.OneLine(t))
-		}
-	}
+	out := api.Some(to, func(t string) (string, bool) { return "+" + display.OneLine(t), !slices.Contains(from, t) })
+	out = append(out, api.Some(from, func(t string) (string, bool) {
+		return "-" + display.OneLine(t), !slices.Contains(to, t)
+	})...)
 	return strings.Join(out, " ")
 }
 

@@ -118,12 +118,7 @@ var wanted = map[string]string{"int": "a whole number such as 20", "duration": "
 
 // OneOf allows at most one of some flags, each of which chooses another output.
 func OneOf(cmd *cobra.Command, names ...string) error {
-	var given []string
-	for _, name := range names {
-		if cmd.Flags().Changed(name) {
-			given = append(given, "--"+name)
-		}
-	}
+	given := api.Some(names, func(name string) (string, bool) { return "--" + name, cmd.Flags().Changed(name) })
 	if len(given) < 2 {
 		return nil
 	}

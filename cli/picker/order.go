@@ -81,12 +81,7 @@ func holds(t Task, words []string) bool {
 
 // chosen returns the selected tasks that are listed, else the one under the cursor.
 func (m *Model) chosen() []Task {
-	var out []Task
-	for _, t := range m.rows {
-		if m.picked[t.Key] {
-			out = append(out, t)
-		}
-	}
+	out := api.Some(m.rows, func(t Task) (Task, bool) { return t, m.picked[t.Key] })
 	if t, ok := m.current(); ok && len(out) == 0 {
 		out = []Task{t}
 	}

@@ -95,11 +95,9 @@ func (a *commands) mcpDecide(dir string, names []string, allow bool) error {
 			return failure.Config(verb+" the MCP server "+s.Name, err.Error(), "look at the folder of the settings: roost config path")
 		}
 		now, _ := c.MCPServers(root)
-		for _, n := range now {
-			if n.Name == s.Name {
-				items = append(items, config.Server(n))
-			}
-		}
+		items = append(items, api.Some(now, func(n mcp.Server) (api.MCPServer, bool) {
+			return config.Server(n), n.Name == s.Name
+		})...)
 		if !a.Flags.JSON {
 			if err := a.Println(agreement(s, allow)); err != nil {
 				return err
@@ -138,15 +136,12 @@ func agreement(s mcp.Server, allow bool) string {
 
 // serverNames completes names of servers.
 func (a *commands) serverNames(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return a.Completing(func() (out []string, err error) {
+	return a.Completing(func() ([]string, error) {
 		dir, _ := cmd.Flags().GetString("workspace")
 		_, servers, _, _, err := a.servers(dir)
-		for _, s := range servers {
-			if !slices.Contains(given, s.Name) {
-				out = append(out, s.Name+"\t"+string(s.State))
-			}
-		}
-		return out, err
+		return api.Some(servers, func(s mcp.Server) (string, bool) {
+			return s.Name + "\t" + string(s.State), !slices.Contains(given, s.Name)
+		}), err
 	})
 }
 

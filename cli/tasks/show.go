@@ -592,12 +592,9 @@ func (a *commands) files(ctx context.Context, id, dir, path string, check bool) 
 
 // staleFailure names the files that differ from what the model knows; nil when none does.
 func staleFailure(id string, items []api.KnownFile) error {
-	var stale []string
-	for _, item := range items {
-		if item.State != string(workspace.Unchanged) {
-			stale = append(stale, display.OneLine(item.Path)+" ("+item.State+")")
-		}
-	}
+	stale := api.Some(items, func(item api.KnownFile) (string, bool) {
+		return display.OneLine(item.Path) + " (" + item.State + ")", item.State != string(workspace.Unchanged)
+	})
 	if len(stale) == 0 {
 		return nil
 	}

@@ -15,6 +15,8 @@ import (
 	"strings"
 
 	"github.com/charmbracelet/colorprofile"
+
+	"github.com/roost-dev/roost/api"
 )
 
 // Role is the meaning of a piece of text.
@@ -197,12 +199,10 @@ var depthVariables = []string{"TERM", "COLORTERM", "WT_SESSION", "GOOGLE_CLOUD_S
 // depthOf returns how many colours the terminal has. The caller has checked that there is a terminal and that it may
 // get colours.
 func depthOf(env func(string) string) colorprofile.Profile {
-	var list []string
-	for _, name := range depthVariables {
-		if value := env(name); value != "" {
-			list = append(list, name+"="+value)
-		}
-	}
+	list := api.Some(depthVariables, func(name string) (string, bool) {
+		value := env(name)
+		return name + "=" + value, value != ""
+	})
 	return colorprofile.Env(list)
 }
 

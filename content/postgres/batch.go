@@ -129,12 +129,7 @@ func (b *batch) AddManifest(m content.Manifest) (content.Hash, error) {
 	if err != nil {
 		return fail(err)
 	}
-	var others []content.Key
-	for _, k := range names {
-		if b.have[k] == nil && !b.relied[k] {
-			others = append(others, k)
-		}
-	}
+	others := api.Some(names, func(k content.Key) (content.Key, bool) { return k, b.have[k] == nil && !b.relied[k] })
 	found, err := b.s.rely(b.ctx, others)
 	if err != nil {
 		return fail(err)

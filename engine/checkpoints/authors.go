@@ -113,7 +113,7 @@ func (a *authorsOf) other(path string, step checkpoint.Step, out api.Author) api
 
 // writers returns the calls whose writes to path a checkpoint after a turn may hold: those after the previous
 // checkpoint with this file, and before the point that the checkpoint was made for.
-func (a *authorsOf) writers(path string, c *task.Checkpoint) (out []*task.Call) {
+func (a *authorsOf) writers(path string, c *task.Checkpoint) []*task.Call {
 	calls := a.s.Calls()
 	// first is the place of the first call that a checkpoint comes before.
 	first := func(c *task.Checkpoint) int {
@@ -138,12 +138,7 @@ func (a *authorsOf) writers(path string, c *task.Checkpoint) (out []*task.Call) 
 		}
 	}
 	to := first(c)
-	for _, i := range a.written[path] {
-		if i >= from && i < to {
-			out = append(out, calls[i])
-		}
-	}
-	return out
+	return api.Some(a.written[path], func(i int) (*task.Call, bool) { return calls[i], i >= from && i < to })
 }
 
 // sign adds the authors to a difference between two checkpoints; newer is onDisk for the present files. A difference

@@ -241,13 +241,9 @@ func newestCommit(s *task.State, store string) string {
 
 // checkpointsIn returns the checkpoints of a task whose contents are in one store.
 func checkpointsIn(s *task.State, name string) []task.CheckpointSaved {
-	var out []task.CheckpointSaved
-	for _, c := range s.Checkpoints {
-		if c.Store == name || c.Store == "" {
-			out = append(out, c.CheckpointSaved)
-		}
-	}
-	return out
+	return api.Some(s.Checkpoints, func(c task.Checkpoint) (task.CheckpointSaved, bool) {
+		return c.CheckpointSaved, c.Store == name || c.Store == ""
+	})
 }
 
 // saveCheckpoint makes a checkpoint of the held contents durable, and returns its event. The contents of targets are kept
@@ -519,12 +515,9 @@ func resolve(s *task.State, given string) (int, error) {
 	}
 	// The word may be the beginning of a commit's name.
 	if len(word) >= 4 && len(word) <= 40 && strings.Trim(word, "0123456789abcdef") == "" {
-		var fits []int
-		for _, c := range s.Checkpoints {
-			if strings.HasPrefix(c.Commit, word) {
-				fits = append(fits, c.Number)
-			}
-		}
+		fits := api.Some(s.Checkpoints, func(c task.Checkpoint) (int, bool) {
+			return c.Number, strings.HasPrefix(c.Commit, word)
+		})
 		switch len(fits) {
 		case 1:
 			return fits[0], nil

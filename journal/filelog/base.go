@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/journal"
@@ -486,12 +487,7 @@ func (j *joined) Health(ctx context.Context) (journal.Health, error) {
 	for i := range h.SetAside {
 		h.SetAside[i].Seq += j.at.Seq
 	}
-	var lost []journal.Damage
-	for _, d := range below.Damaged {
-		if d.Seq <= j.at.Seq {
-			lost = append(lost, d)
-		}
-	}
+	lost := api.Some(below.Damaged, func(d journal.Damage) (journal.Damage, bool) { return d, d.Seq <= j.at.Seq })
 	h.Damaged = append(lost, h.Damaged...)
 	h.Head, h.Epoch, h.Commits = h.Head+j.at.Seq, h.Epoch+j.at.Epoch, h.Commits+j.at.Seq
 	h.DamagedBlobs = append(h.DamagedBlobs, below.DamagedBlobs...)

@@ -259,14 +259,11 @@ func (d *doctor) removeDerived(ctx context.Context, ref store.Ref, found []findi
 }
 
 // tornTails returns the names of the files of unfinished lines that owners set aside.
-func tornTails(logDir string) (out []string) {
+func tornTails(logDir string) []string {
 	entries, _ := os.ReadDir(logDir) // the check reports a folder that cannot be read
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), "journal.torn-") {
-			out = append(out, e.Name())
-		}
-	}
-	return out
+	return api.Some(entries, func(e os.DirEntry) (string, bool) {
+		return e.Name(), strings.HasPrefix(e.Name(), "journal.torn-")
+	})
 }
 
 // checkRoot verifies what no list of tasks shows, and what is kept for all tasks.

@@ -266,11 +266,9 @@ func Adoption(id, tool string, folder *roofmt.Folder) task.Adopted {
 		for _, span := range doc.Spans {
 			f.Spans = append(f.Spans, span.Off, span.Len)
 		}
-		for _, loss := range folder.Losses {
-			if loss.File == doc.Source || loss.File == doc.Name {
-				f.Lost = append(f.Lost, loss.Problem)
-			}
-		}
+		f.Lost = api.Some(folder.Losses, func(loss roofmt.Loss) (string, bool) {
+			return loss.Problem, loss.File == doc.Source || loss.File == doc.Name
+		})
 		e.Files = append(e.Files, f)
 	}
 	var ok bool

@@ -208,13 +208,10 @@ func replaceIndex(ctx context.Context, tasks string, index *roofmt.Index, now in
 
 // items returns the projected history items of tasks; it leaves out tasks without one.
 func (x *Index) items(ids []string) []indexItem {
-	var list []indexItem
-	for _, id := range ids {
-		if item, ok := readItem(filepath.Join(x.tasks, id), id); ok {
-			list = append(list, indexItem{id, item})
-		}
-	}
-	return list
+	return api.Some(ids, func(id string) (indexItem, bool) {
+		item, ok := readItem(filepath.Join(x.tasks, id), id)
+		return indexItem{id, item}, ok
+	})
 }
 
 // sameValue compares an entry with an item without regard to blanks, which an editor may have written.

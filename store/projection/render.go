@@ -38,11 +38,7 @@ func imageOf(s *task.State, now int64) (image, error) {
 	img := image{seq: s.Seq, files: slices.Clone(s.Files), row: HistoryRow(s)}
 	img.row.Now = now
 	known := api.SetOf(api.Each(img.files, KeyOf))
-	for _, r := range s.FilesEver() {
-		if !known[KeyOf(r)] {
-			img.unknown = append(img.unknown, r)
-		}
-	}
+	img.unknown = api.Some(s.FilesEver(), func(r task.FileRecord) (task.FileRecord, bool) { return r, !known[KeyOf(r)] })
 	if s.Adopted != nil {
 		img.item = s.Adopted.Item
 	}

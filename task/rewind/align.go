@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/task/facts"
@@ -42,11 +43,7 @@ const unknown = int64(math.MaxInt64)
 
 func align(s *task.State, seq uint64) *alignment {
 	a := &alignment{state: s, start: len(s.API())}
-	for _, m := range s.UI() {
-		if m.Foreign && m.Seq == seq {
-			a.rows = append(a.rows, m)
-		}
-	}
+	a.rows = api.Some(s.UI(), func(m *task.Message) (*task.Message, bool) { return m, m.Foreign && m.Seq == seq })
 	for i, m := range s.API() {
 		if m.Foreign && m.Seq == seq {
 			a.start = min(a.start, i)

@@ -216,21 +216,13 @@ func (c cutting) event(why string) (task.Rewound, error) {
 		of := s.Call(call)
 		return seq >= c.since || of != nil && out[s.Message(of.Message)]
 	}
-	for _, q := range s.Questions {
-		if q.Kind != "damage" && goes(q.Seq, q.Message, q.Call) {
-			e.Questions = append(e.Questions, q.Question)
-		}
-	}
-	for _, a := range s.Answered {
-		if goes(a.Seq, a.Message, a.Call) {
-			e.Questions = append(e.Questions, a.QuestionOpened.Question)
-		}
-	}
-	for _, q := range s.Queue {
-		if s.QueuedAt[q.Input] >= c.since {
-			e.Inputs = append(e.Inputs, q.Input)
-		}
-	}
+	e.Questions = api.Some(s.Questions, func(q *task.Question) (string, bool) {
+		return q.Question, q.Kind != "damage" && goes(q.Seq, q.Message, q.Call)
+	})
+	e.Questions = append(e.Questions, api.Some(s.Answered, func(a task.Answered) (string, bool) {
+		return a.QuestionOpened.Question, goes(a.Seq, a.Message, a.Call)
+	})...)
+	e.Inputs = api.Some(s.Queue, func(q task.InputQueued) (string, bool) { return q.Input, s.QueuedAt[q.Input] >= c.since })
 	if slices.ContainsFunc(s.Files, func(f task.FileRecord) bool { return f.Seq >= c.since }) {
 		e.Files = c.since
 	}

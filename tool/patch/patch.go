@@ -328,13 +328,7 @@ func (c Chunk) olds() []string { return c.without('+') }
 func (c Chunk) news() []string { return c.without('-') }
 
 func (c Chunk) without(op byte) []string {
-	out := []string{}
-	for _, l := range c.ops {
-		if l.op != op {
-			out = append(out, l.text)
-		}
-	}
-	return out
+	return api.Some(c.ops, func(l patchLine) (string, bool) { return l.text, l.op != op })
 }
 
 // FormatError is a patch that cannot be read.

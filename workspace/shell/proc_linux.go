@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/process"
 )
 
@@ -264,13 +265,7 @@ func (l *look) carriers(mark string) []Member {
 			delete(sessions, id)
 		}
 	}
-	var out []Member
-	for _, m := range all {
-		if hit[m.PID] || sessions[stats[m.PID].session] {
-			out = append(out, m)
-		}
-	}
-	return out
+	return api.Some(all, func(m Member) (Member, bool) { return m, hit[m.PID] || sessions[stats[m.PID].session] })
 }
 
 // lineage returns this process and its ancestors.

@@ -22,6 +22,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/workspace"
@@ -347,13 +348,10 @@ func namesIn(dir string) []string {
 	if err != nil {
 		return nil
 	}
-	var names []string
-	for _, e := range entries {
-		if name, ok := strings.CutSuffix(e.Name(), ".md"); ok && Valid(name) && !e.IsDir() {
-			names = append(names, name)
-		}
-	}
-	return names
+	return api.Some(entries, func(e os.DirEntry) (string, bool) {
+		name, ok := strings.CutSuffix(e.Name(), ".md")
+		return name, ok && Valid(name) && !e.IsDir()
+	})
 }
 
 // builtIn are the commands that exist without a file.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/store/feed"
 )
@@ -204,7 +205,7 @@ func (r *reader) Changes() (wake <-chan struct{}, poll time.Duration) {
 // Left implements feed.Reader: the tasks whose leases last.
 func (r *reader) Left(ctx context.Context) (list []feed.Task, err error) {
 	names, err := r.of.journals.Owned(ctx)
-	return r.of.tasks(names), err
+	return api.Some(names, r.of.names.TaskOf), err
 }
 
 // Orphans implements feed.Reader: the tasks whose leases have run out, and whose commits are not all announced.
@@ -216,16 +217,7 @@ WHERE j.owner IS NOT NULL AND j.lease_until < clock_timestamp() AND j.head > coa
 	if err != nil {
 		return nil, fmt.Errorf("look for commits that are not announced: %w", err)
 	}
-	return r.of.tasks(names), nil
-}
-
-func (f *Feed) tasks(names []string) (list []feed.Task) {
-	for _, name := range names {
-		if t, ok := f.names.TaskOf(name); ok {
-			list = append(list, t)
-		}
-	}
-	return list
+	return api.Some(names, r.of.names.TaskOf), nil
 }
 
 // Close implements feed.Reader.
