@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -113,9 +114,7 @@ func (m *mask) chosen(ctx context.Context, v *store.View, rows []*task.Message, 
 		if r := []rune(text); len(r) > promptRunes {
 			text = string(r[:promptRunes]) + "…"
 		}
-		if text == "" {
-			text = "#" + fmt.Sprint(numbers[e.Number-1])
-		}
+		text = cmp.Or(text, "#"+fmt.Sprint(numbers[e.Number-1]))
 		l.texts, l.numbers = append(l.texts, text), append(l.numbers, numbers[e.Number-1])
 	}
 	return l
@@ -139,9 +138,7 @@ func period(rows []*task.Message) string {
 	var first, last int64
 	for _, m := range rows {
 		if ts := m.TS(); ts > 0 {
-			if first == 0 {
-				first = ts
-			}
+			first = cmp.Or(first, ts)
 			last = max(last, ts)
 		}
 	}

@@ -2,6 +2,7 @@ package export
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -276,10 +277,7 @@ func Index(w io.Writer, pages []Page, o Options) (masked int, err error) {
 	p.begin(api.Plural(len(pages), "task"))
 	for _, one := range pages {
 		t := one.Task
-		title := p.set.Title(t.Title)
-		if title == "" {
-			title = p.set.Plain(t.ID)
-		}
+		title := cmp.Or(p.set.Title(t.Title), p.set.Plain(t.ID))
 		p.print("<section><a href=\"%s\">%s</a>\n", html.EscapeString(url.PathEscape(one.File)), title)
 		p.facts(t)
 		p.print("</section>\n")

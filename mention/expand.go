@@ -12,6 +12,7 @@
 package mention
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -226,9 +227,7 @@ func (e *expander) addCommand(name string) bool {
 	if !ok {
 		return false
 	}
-	if e.out.Mode == "" {
-		e.out.Mode = c.Mode
-	}
+	e.out.Mode = cmp.Or(e.out.Mode, c.Mode)
 	text := ""
 	if c.Description != "" {
 		text = "Description: " + c.Description + "\n\n"

@@ -2,6 +2,7 @@ package redact
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"strings"
 
@@ -420,9 +421,7 @@ func cookie(s string, at int, final bool) (int, int, bool) {
 		pair, behind, _ := strings.Cut(rest, ";")
 		name, value, ok := strings.Cut(pair, "=")
 		if value = strings.TrimRight(value, " "); ok && login().MatchString(name) && len(value) >= 16 && random(value) {
-			if from == 0 {
-				from = start + len(name) + 1
-			}
+			from = cmp.Or(from, start+len(name)+1)
 			to = start + len(name) + 1 + len(value)
 		}
 		start, rest = start+len(rest)-len(behind), behind

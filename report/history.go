@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -57,10 +58,7 @@ func sendable(v *store.View) (stored [][]byte, at []int, o contextwindow.Options
 	if stored, at, err = v.Sent(); err != nil {
 		return nil, nil, o, fmt.Errorf("read the history of task %s: %w", v.Ref.ID, err)
 	}
-	provider := v.State.Settings.Provider
-	if provider == "" {
-		provider = "anthropic" // other tools do not record it; their blocks have this shape
-	}
+	provider := cmp.Or(v.State.Settings.Provider, "anthropic") // other tools do not record it; their blocks have this shape
 	o = contextwindow.ForModel(provider, v.State.Settings.Model)
 	o.KeepReasoningContent = slices.ContainsFunc(v.State.ReasoningTo, func(server string) bool {
 		return strings.HasPrefix(server, v.State.Settings.Model+" at ")

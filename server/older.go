@@ -84,10 +84,8 @@ func (s *Server) olderQuestions(a *asked, job, state string) (any, error) {
 	if err != nil {
 		return out, err
 	}
-	for _, q := range open {
-		if state != "answered" {
-			out.Questions = append(out.Questions, questionOf(q, job))
-		}
+	if state != "answered" {
+		out.Questions = api.Each(open, func(q api.Question) api.OlderQuestion { return questionOf(q, job) })
 	}
 	out.Total = len(out.Questions)
 	return out, nil

@@ -253,12 +253,9 @@ func (e ToolFinished) result(blobs Blobs) (json.RawMessage, error) {
 func blobJSON(blobs Blobs, hash string) ([]byte, error) {
 	raw, err := blobs.Range(hash, 0, -1)
 	if err == nil && !esjson.Valid(raw) {
-		err = fmt.Errorf("blob %s holds no JSON", hash)
+		return nil, fmt.Errorf("blob %s holds no JSON", hash)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return raw, nil
+	return raw, err
 }
 
 // apart is the number of unwanted commits that fetchStretch reads to reach the next wanted one. Behind a wider gap,
@@ -289,12 +286,9 @@ func (s *State) elements(blob string, off, n int64) ([]byte, error) {
 func (s *State) element(blob string, off, n int64) ([]byte, error) {
 	raw, err := s.elements(blob, off, n)
 	if err == nil && !esjson.Valid(raw) {
-		err = fmt.Errorf("bytes %d+%d of %s are not JSON", off, n, blob)
+		return nil, fmt.Errorf("bytes %d+%d of %s are not JSON", off, n, blob)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return raw, nil
+	return raw, err
 }
 
 func heldMessage(m *Message) held { return held{message: m, size: m.size()} }

@@ -15,6 +15,7 @@
 package usage
 
 import (
+	"cmp"
 	"crypto/md5"
 	"encoding/hex"
 	"slices"
@@ -259,9 +260,7 @@ func HistoryItem(messages [][]byte, r Row) []byte {
 		r.Size = 0
 	} else {
 		title, ts, sum = rowsOf(messages)
-		if title == "" {
-			title = "Task #" + strconv.FormatInt(r.Number, 10) + " (Incomplete)"
-		}
+		title = cmp.Or(title, "Task #"+strconv.FormatInt(r.Number, 10)+" (Incomplete)")
 	}
 	var o esjson.Object
 	o.String("id", r.ID)

@@ -2,6 +2,7 @@ package view
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"iter"
 	"strings"
@@ -195,10 +196,7 @@ func encoded(media, data string) string {
 // pictures describes a row's images.
 func pictures(addresses []string) (out []string) {
 	for _, a := range addresses {
-		if a == "" {
-			a = "not an image"
-		}
-		out = append(out, picture(a))
+		out = append(out, picture(cmp.Or(a, "not an image")))
 	}
 	return out
 }

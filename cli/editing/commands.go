@@ -105,10 +105,7 @@ func agreed[T any](ctx context.Context, a *commands, c *client.Client, r restori
 
 // checkpointPath returns the path of a checkpoint; without a name, of the one before the newest change.
 func checkpointPath(id, c, what string) string {
-	if c == "" {
-		c = "newest"
-	}
-	return app.PathOf(id, "checkpoints", url.PathEscape(c), what)
+	return app.PathOf(id, "checkpoints", url.PathEscape(cmp.Or(c, "newest")), what)
 }
 
 func (a *commands) renameCommand() *cobra.Command {

@@ -1,6 +1,7 @@
 package failure
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -53,10 +54,7 @@ func providerAdvice(task string, err error) (try, why string) {
 		}
 		return first + "; then " + resume + remark, ""
 	case errors.Is(p, llm.ErrCredit):
-		page := billing[p.Provider]
-		if page == "" {
-			page = "your provider's page for billing"
-		}
+		page := cmp.Or(billing[p.Provider], "your provider's page for billing")
 		return resume + "  # with credit from " + page + "; or with --provider NAME or --model NAME", "; the account has no credit left"
 	case p.Kind == llm.Auth:
 		variable := strings.ToUpper(strings.ReplaceAll(p.Provider, "-", "_")) + "_API_KEY"

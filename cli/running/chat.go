@@ -94,9 +94,7 @@ func (a *commands) chatOptions(cmd *cobra.Command, r *app.RunFlags, args []strin
 	if len(args) > 0 {
 		o.Task = args[0]
 	}
-	if given.Workspace == "" {
-		given.Workspace = a.Dir
-	}
+	given.Workspace = cmp.Or(given.Workspace, a.Dir)
 	if given, err = a.AsNew(given); err != nil {
 		return o, err
 	}

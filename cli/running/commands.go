@@ -4,6 +4,7 @@
 package running
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -476,10 +477,7 @@ func (a *commands) send(ctx context.Context, c *client.Client, e *engine.Engine,
 		"queued":   "queued for",
 		"started":  "started a run of",
 	}[sent.Delivered]
-	if how == "" {
-		how = display.OneLine(sent.Delivered)
-	}
-	if err := a.Println(how + " " + display.OneLine(sent.Task)); err != nil {
+	if err := a.Println(cmp.Or(how, display.OneLine(sent.Delivered)) + " " + display.OneLine(sent.Task)); err != nil {
 		return err
 	}
 	a.Say("  follow it: roost attach %s", failure.ShellWord(sent.Task))

@@ -9,6 +9,7 @@
 package term
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -226,10 +227,7 @@ func (d *Display) out(text string) {
 // Show writes an event for the user. Events of unknown types write nothing.
 func (d *Display) Show(e Event) {
 	if e.At > 0 {
-		if d.Usage.Started == 0 {
-			d.Usage.Started = e.At
-		}
-		d.Usage.LastSeen = e.At
+		d.Usage.Started, d.Usage.LastSeen = cmp.Or(d.Usage.Started, e.At), e.At
 	}
 	if !slices.Contains(shownTypes, e.Type) {
 		return

@@ -296,10 +296,8 @@ func pathsOf(files []task.RestoreFile) []string {
 // titleOf names a checkpoint after its files.
 func titleOf(reason string, targets []task.RestoreFile, files []task.CheckpointFile) string {
 	paths := pathsOf(targets)
-	for _, f := range files {
-		if len(targets) == 0 {
-			paths = append(paths, f.Path)
-		}
+	if len(targets) == 0 {
+		paths = api.Each(files, func(f task.CheckpointFile) string { return f.Path })
 	}
 	if reason == task.ReasonSafety && len(paths) > 0 {
 		return "before a restore of " + checkpoints.Title(paths)

@@ -10,6 +10,7 @@
 package atomicfile
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -75,9 +76,7 @@ var syncFile = (*os.File).Sync
 
 // writeTemp writes a temporary file beside path.
 func writeTemp(path, pattern string, data []byte, sync bool) (temp string, err error) {
-	if pattern == "" {
-		pattern = "." + filepath.Base(path) + "-*.tmp"
-	}
+	pattern = cmp.Or(pattern, "."+filepath.Base(path)+"-*.tmp")
 	f, err := os.CreateTemp(filepath.Dir(path), pattern) // mode 0600
 	if err != nil {
 		return "", err

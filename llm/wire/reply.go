@@ -163,9 +163,7 @@ func (c *Calls) newID(id string) string {
 	if c.ids == nil {
 		c.ids = map[string]bool{}
 	}
-	if id == "" {
-		id = fmt.Sprintf("call_%d", len(c.list))
-	}
+	id = cmp.Or(id, fmt.Sprintf("call_%d", len(c.list)))
 	free := id
 	for n := 2; c.ids[free]; n++ {
 		free = fmt.Sprintf("%s_%d", id, n)

@@ -6,6 +6,7 @@
 package prompttool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -51,10 +52,7 @@ func described(head string, facts []fact, title, text string) tool.Result {
 
 // missing returns the answer when no text has that name.
 func missing(what, name string, there []string) tool.Result {
-	list := strings.Join(there, ", ")
-	if list == "" {
-		list = "(none)"
-	}
+	list := cmp.Or(strings.Join(there, ", "), "(none)")
 	return failed(fmt.Sprintf("%s '%s' not found. Available %ss: %s", what, tool.OneLine(name), strings.ToLower(what), list))
 }
 

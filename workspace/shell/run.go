@@ -28,6 +28,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -104,10 +105,7 @@ func Run(ctx context.Context, c Command) (Result, error) {
 	if err != nil {
 		return Result{Exit: -1}, fmt.Errorf("run command: open a pipe for its output: %w", err)
 	}
-	mark := c.Mark
-	if mark == "" {
-		mark = NewMark()
-	}
+	mark := cmp.Or(c.Mark, NewMark())
 	cmd := command(c.Line)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.Dir, w, w
 	if c.Input != nil {
