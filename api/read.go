@@ -751,9 +751,8 @@ func Each[A, B any](all []A, of func(A) B) []B {
 	return out
 }
 
-// Some returns what of makes of each item that it reports true for, in their order; an empty list of nothing.
-func Some[A, B any](all []A, of func(A) (B, bool)) []B {
-	out := []B{}
+// Some returns what of makes of each item that it reports true for, in their order; nil if there is none.
+func Some[A, B any](all []A, of func(A) (B, bool)) (out []B) {
 	for _, one := range all {
 		if made, ok := of(one); ok {
 			out = append(out, made)

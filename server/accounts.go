@@ -195,8 +195,11 @@ func (s *Server) me(a *asked) (any, error) {
 	if !ok { // the only user
 		c = accounts.Caller{Operator: true}
 	}
-	scopes := api.Some(accounts.Scopes, func(scope accounts.Scope) (string, bool) { return string(scope), c.Can(scope) })
-	return api.Me{Account: c.Account, Name: c.Name, Teams: append([]string{}, c.Teams...), Scopes: scopes, Operator: c.Operator}, nil
+	out := api.Me{Account: c.Account, Name: c.Name, Teams: append([]string{}, c.Teams...), Scopes: []string{}, Operator: c.Operator}
+	out.Scopes = append(out.Scopes, api.Some(accounts.Scopes, func(scope accounts.Scope) (string, bool) {
+		return string(scope), c.Can(scope)
+	})...)
+	return out, nil
 }
 
 func (s *Server) accounts(a *asked) (any, error) {
