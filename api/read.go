@@ -751,6 +751,18 @@ func Each[A, B any](all []A, of func(A) B) []B {
 	return out
 }
 
+// TryEach is Each for a function that can fail; it ends at the first error.
+func TryEach[A, B any](all []A, of func(A) (B, error)) ([]B, error) {
+	out := make([]B, len(all))
+	for i, one := range all {
+		var err error
+		if out[i], err = of(one); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
 // Some returns what of makes of each item that it reports true for, in their order; nil if there is none.
 func Some[A, B any](all []A, of func(A) (B, bool)) (out []B) {
 	for _, one := range all {

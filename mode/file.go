@@ -15,6 +15,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/internal/lazyregexp"
@@ -329,15 +330,8 @@ func (y *yamlReader) read(n ast.Node, level int) (*value, error) {
 	case *ast.MappingValueNode:
 		return y.mapping([]*ast.MappingValueNode{n}, level)
 	case *ast.SequenceNode:
-		out := &value{kind: aList}
-		for _, el := range n.Values {
-			v, err := y.read(el, level+1)
-			if err != nil {
-				return nil, err
-			}
-			out.list = append(out.list, v)
-		}
-		return out, nil
+		list, err := api.TryEach(n.Values, func(el ast.Node) (*value, error) { return y.read(el, level+1) })
+		return &value{kind: aList, list: list}, err
 	case *ast.LiteralNode:
 		return &value{kind: aString, text: n.Value.Value}, nil
 	case *ast.AnchorNode:

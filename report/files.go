@@ -52,16 +52,9 @@ func Files(ctx context.Context, v *store.View, w *workspace.Workspace, records [
 func FileStates(ctx context.Context, w *workspace.Workspace, records []task.FileRecord) ([]api.KnownFile, error) {
 	var sum known.Files
 	sum.Follow(records)
-	items := []api.KnownFile{}
-	for _, k := range sum.All() {
-		item, err := compare(ctx, w, k)
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, item)
-	}
+	items, err := api.TryEach(sum.All(), func(k *known.File) (api.KnownFile, error) { return compare(ctx, w, k) })
 	slices.SortFunc(items, func(x, y api.KnownFile) int { return strings.Compare(x.Path, y.Path) })
-	return items, nil
+	return items, err
 }
 
 // Records returns the file records of a task: its own, and for other paths those that another tool left in its

@@ -73,14 +73,8 @@ var products = [...]string{"Code", "Code - Insiders", "Code - OSS", "VSCodium", 
 // Reach.
 func DefaultStorages(env Env) []Storage { return find(env).list }
 
-// Place is a place that DefaultStorages checks. A star in Dir stands for any name.
-type Place struct {
-	Dir     string
-	Product string // the editor or the program
-}
-
 // Places lists the places that DefaultStorages checks, whether they exist or not.
-func Places(env Env) []Place { return find(env).places }
+func Places(env Env) []api.Place { return find(env).places }
 
 func find(env Env) *finder {
 	if env.Getenv == nil {
@@ -100,12 +94,12 @@ func find(env Env) *finder {
 type finder struct {
 	env    Env
 	list   []Storage
-	places []Place
+	places []api.Place
 }
 
 // look checks and records a place.
 func (f *finder) look(product string, dir ...string) {
-	p := Place{Dir: filepath.Join(dir...), Product: product}
+	p := api.Place{Dir: filepath.Join(dir...), Product: product}
 	if !slices.Contains(f.places, p) {
 		f.places = append(f.places, p)
 	}

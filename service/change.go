@@ -250,15 +250,14 @@ func untrashed(ref store.Ref) api.Restored {
 // PurgeAll removes deleted tasks for good. It finds all of them before it removes the first.
 func (s *Service) PurgeAll(ctx context.Context, names []string) (api.Purged, error) {
 	out := api.Purged{Items: []api.DeletedTask{}}
-	found := make([]string, len(names))
-	for i, name := range names {
+	found, err := api.TryEach(names, func(name string) (string, error) {
 		t, err := s.trashed(ctx, name)
-		if err != nil {
-			return out, err
-		}
-		found[i] = t.QualifiedName()
+		return t.QualifiedName(), err
+	})
+	if err != nil {
+		return out, err
 	}
-	err := s.engine.PurgeAll(ctx, found, func(t api.DeletedTask) error {
+	err = s.engine.PurgeAll(ctx, found, func(t api.DeletedTask) error {
 		out.Items = append(out.Items, t)
 		return nil
 	})

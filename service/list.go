@@ -16,7 +16,6 @@ import (
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/actions"
 	"github.com/roost-dev/roost/store/search"
@@ -46,9 +45,7 @@ func (s *Service) List(ctx context.Context, filter api.TaskFilter) (api.Page[api
 	got, err := s.store.List(ctx, f)
 	found := api.Found{Sources: got.Sources, Copies: got.Copies}
 	if !slices.ContainsFunc(got.Sources, func(src api.SourceState) bool { return src.Tasks > 0 }) && err == nil {
-		places, failed := s.store.Places()
-		found.Places = api.Each(places, func(p roofmt.Place) api.Place { return api.Place(p) })
-		err = failed
+		found.Places, err = s.store.Places()
 	}
 	return api.PageOf(got.Items, got.NextCursor), found, err
 }

@@ -100,15 +100,7 @@ func (s *Store) FindAll(ctx context.Context, ids []string) ([]Ref, error) {
 	if len(ids) == 0 {
 		return s.Refs(ctx)
 	}
-	var out []Ref
-	for _, id := range ids {
-		ref, err := s.Find(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, ref)
-	}
-	return out, nil
+	return api.TryEach(ids, func(id string) (Ref, error) { return s.Find(ctx, id) })
 }
 
 // FindWithCopies is Find, with the folders of the task's copies of the same content in other places, as lists show them.

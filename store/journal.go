@@ -178,13 +178,6 @@ func (s *Store) Seal(log string) *journal.Seal {
 	return seal
 }
 
-// Keys returns nil when this root has keys here, or when nobody has written to it yet. Otherwise it returns why the
-// root has none.
-func (s *Store) Keys() error {
-	_, err := s.seals.Seal("")
-	return err
-}
-
 // Verified is Follow for a reader that acts on the log's snapshot: it opens no snapshot that this root did not write.
 func (s *Store) Verified(ctx context.Context, ref Ref) (journal.Reader, error) {
 	log, err := s.logs.open(ctx, ref.Log, s.seal(ref))

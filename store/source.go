@@ -82,7 +82,7 @@ func (s *Store) ref(src Source, id string) Ref {
 
 // Places lists the places where Roost looks for storages of other tools, beside the configured ones; none where that
 // is off.
-func (s *Store) Places() ([]roofmt.Place, error) {
+func (s *Store) Places() ([]api.Place, error) {
 	if !s.otherTools().auto {
 		return nil, nil
 	}

@@ -146,9 +146,6 @@ func (t *Task) PutBlob(ctx context.Context, data []byte) (string, error) {
 	return string(h), err
 }
 
-// Log returns the task's journal, for following what is committed.
-func (t *Task) Log() journal.Reader { return t.log }
-
 // Close writes the projections, then releases the task.
 func (t *Task) Close(ctx context.Context) error {
 	projected, err := t.close(ctx)

@@ -172,14 +172,8 @@ func (a *App) Options(cmd *cobra.Command, r *RunFlags) (engine.Request, error) {
 	if cmd.Flags().Changed("max-cost-day") {
 		req.MaxDayMicros = config.OrNone(req.MaxDayMicros)
 	}
-	for _, name := range r.images {
-		url, err := Image(a.Abs(name))
-		if err != nil {
-			return req, err
-		}
-		req.Images = append(req.Images, url)
-	}
-	return req, nil
+	req.Images, err = a.Images(r.images)
+	return req, err
 }
 
 // Prompt joins the words of the command line; a single "-" means stdin.
@@ -235,6 +229,11 @@ func (r *RunFlags) Limits(cmd *cobra.Command) (*api.RunLimits, error) {
 
 // ImageLimit is the smallest of the big providers' limits for one image, so that a task can continue with any of them.
 const ImageLimit = 5 << 20
+
+// Images reads image files as data URLs.
+func (a *App) Images(names []string) ([]string, error) {
+	return api.TryEach(names, func(name string) (string, error) { return Image(a.Abs(name)) })
+}
 
 // Image reads an image file as a data URL.
 func Image(path string) (string, error) {

@@ -338,13 +338,10 @@ func ShowList[T any](a *App, list Listed, show func([]T) error) error {
 
 // Decoded decodes the items of a page.
 func Decoded[T any](items []json.RawMessage) ([]T, error) {
-	out := make([]T, len(items))
-	for i, raw := range items {
-		if err := json.Unmarshal(raw, &out[i]); err != nil {
-			return nil, fmt.Errorf("read the server's list: %w", err)
-		}
-	}
-	return out, nil
+	return api.TryEach(items, func(raw json.RawMessage) (one T, err error) {
+		err = api.Failed(json.Unmarshal(raw, &one), "read the server's list")
+		return one, err
+	})
 }
 
 // KeyOf returns the key of a task in Listed.Names.

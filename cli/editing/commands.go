@@ -132,13 +132,9 @@ func (a *commands) renameCommand() *cobra.Command {
 // one. show returns the text of a task's line.
 func (a *commands) label(ctx context.Context, ids []string, patch *api.TaskPatch, show func(api.Summary) string) error {
 	return a.Connect(ctx, func(c *client.Client) error {
-		found := make([]api.Summary, len(ids))
-		for i, id := range ids {
-			t, err := c.Task(ctx, id)
-			if err != nil {
-				return err
-			}
-			found[i] = t
+		found, err := api.TryEach(ids, func(id string) (api.Summary, error) { return c.Task(ctx, id) })
+		if err != nil {
+			return err
 		}
 		seen := map[string]bool{}
 		for _, t := range found {

@@ -163,13 +163,9 @@ func (a *commands) changeTeam(ctx context.Context, c *client.Client, method, don
 	if err != nil {
 		return err
 	}
-	var of []api.Account
-	for _, name := range names {
-		one, err := all.find(name)
-		if err != nil {
-			return err
-		}
-		of = append(of, one)
+	of, err := api.TryEach(names, all.find)
+	if err != nil {
+		return err
 	}
 	if _, err := c.Ask(ctx, client.Request{Method: method, Path: path(of)}, nil); err != nil {
 		return err

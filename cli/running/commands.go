@@ -435,12 +435,8 @@ func (a *commands) sendCommand() *cobra.Command {
 		if m.Text, err = a.Prompt(args[1:]); err != nil {
 			return err
 		}
-		for _, name := range images {
-			url, err := app.Image(a.Abs(name))
-			if err != nil {
-				return err
-			}
-			m.Images = append(m.Images, url)
+		if m.Images, err = a.Images(images); err != nil {
+			return err
 		}
 		if m.Text == "" && len(m.Images) == 0 {
 			return failure.Usage("roost send", "no words were given", `roost send ID "words"`)

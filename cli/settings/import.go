@@ -284,12 +284,11 @@ func (a *commands) importModes(text, settings string, force bool) (items []impor
 			if slices.ContainsFunc(own.Modes, func(h mode.Mode) bool { return h.Slug == m.Slug }) {
 				item.Reason = "custom_modes.yaml has a mode of that slug, and that one counts"
 			}
-			for _, r := range rules[m.Slug] {
-				rule, err := writeRule(dir, m.Slug, r, force)
-				if err != nil {
-					return nil, nil, err
-				}
-				item.Rules = append(item.Rules, rule)
+			item.Rules, err = api.TryEach(rules[m.Slug], func(r mode.RuleFile) (importedRule, error) {
+				return writeRule(dir, m.Slug, r, force)
+			})
+			if err != nil {
+				return nil, nil, err
 			}
 		}
 		items = append(items, item)

@@ -377,18 +377,13 @@ func (svc *Service) FinishOwned(ctx context.Context, t *store.Task) (note string
 
 // encodeEvents encodes events as the intent of a restore keeps them: one event, or a list of them.
 func encodeEvents(events []task.Event) (json.RawMessage, error) {
-	var list []json.RawMessage
-	for _, e := range events {
-		line, err := task.Encode(e)
-		if err != nil {
-			return nil, fmt.Errorf("encode the events that move the histories: %w", err)
-		}
-		list = append(list, line)
-	}
-	switch len(list) {
-	case 0:
+	list, err := api.TryEach(events, task.Encode)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("encode the events that move the histories: %w", err)
+	case len(list) == 0:
 		return nil, nil
-	case 1:
+	case len(list) == 1:
 		return list[0], nil
 	}
 	return json.Marshal(list)

@@ -250,15 +250,8 @@ func toJSON(v any) ([]byte, error) {
 		}
 		return out.Bytes(), nil
 	case []any:
-		var out [][]byte
-		for _, e := range v {
-			value, err := toJSON(e)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, value)
-		}
-		return esjson.List(out), nil
+		out, err := api.TryEach(v, toJSON)
+		return esjson.List(out), err
 	}
 	return nil, fmt.Errorf("%T has no form in JSON", v)
 }

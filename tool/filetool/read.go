@@ -50,12 +50,9 @@ func planRead(_ context.Context, env tool.Env, in tool.Input) (tool.Plan, error)
 		return nil, err
 	}
 	plan := &readPlan{env: env, reqs: reqs}
-	for _, r := range reqs {
-		p, err := resolve(env, r.path)
-		if err != nil {
-			return nil, err
-		}
-		plan.paths = append(plan.paths, p)
+	plan.paths, err = api.TryEach(reqs, func(r request) (workspace.Path, error) { return resolve(env, r.path) })
+	if err != nil {
+		return nil, err
 	}
 	plan.ask = asks(in.Tool, plan.paths...)
 	plan.ask.Text = plan.askText()
