@@ -320,7 +320,8 @@ func ByFamily(ctx context.Context, s *store.Store, id, parent string) (money.USD
 		}
 	}
 	var sum int64
-	err = readBills(ctx, s, others, 0, func(_ api.Summary, list []Expense) {
+	all := func(api.Summary, store.Ref) bool { return true }
+	err = readBills(ctx, s, others, all, func(_ api.Summary, list []Expense) {
 		for _, e := range list {
 			sum = api.AddClamped(sum, max(e.Usage.Micros(), 0))
 		}
