@@ -59,8 +59,8 @@ func (s *Store) RefsAndSources(ctx context.Context) ([]Ref, []api.SourceState, e
 // refsAndSources is RefsAndSources for all tasks, whoever asks.
 func (s *Store) refsAndSources(ctx context.Context) ([]Ref, []api.SourceState, error) {
 	all, states, err := s.everyRef(ctx)
-	if err != nil {
-		return nil, nil, err
+	if err != nil || !slices.ContainsFunc(all, func(r Ref) bool { return !r.Own }) { // only others' tasks are hidden
+		return all, states, err
 	}
 	marks, err := s.Overlay(ctx)
 	if err != nil {
