@@ -136,9 +136,10 @@ func (l *lines) place(i int, src Source) {
 	}
 	if src.err != nil && known != nil {
 		l.filled++
+		here := api.SetOf(src.ids)
 		for j := range known.Rows {
 			row := &known.Rows[j]
-			if slices.Contains(src.ids, row.ID) || l.marks.Hidden(src.Name, row.ID) {
+			if here[row.ID] || l.marks.Hidden(src.Name, row.ID) {
 				continue // what we continued is here
 			}
 			l.all = append(l.all, entry{row: row, src: int32(i), lost: true})

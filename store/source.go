@@ -260,11 +260,12 @@ func lostSources(rows *reading, src Source) (out []Source) {
 func (s *Store) withGone(ctx context.Context, src Source) []string {
 	ids := src.ids
 	ours, err := names(s.AdoptedDir(src.Name))
-	if err != nil {
+	if err != nil || len(ours) == 0 {
 		return ids
 	}
+	has := api.SetOf(ids)
 	for _, id := range ours {
-		if !slices.Contains(ids, id) && s.HasJournal(ctx, Ref{Log: filepath.Join(s.AdoptedDir(src.Name), id)}) {
+		if !has[id] && s.HasJournal(ctx, Ref{Log: filepath.Join(s.AdoptedDir(src.Name), id)}) {
 			ids = append(ids, id)
 		}
 	}
