@@ -126,7 +126,7 @@ func (s *Store) sourcesKnown(ctx context.Context, known *reading) ([]Source, err
 					list[i].ids = append(list[i].ids, id)
 				}
 			}
-			list[i].at = bothOf(list[i].at, src.at)
+			maps.Copy(list[i].at, src.at)
 		case list[i].One:
 			src.Name = list[i].Name
 			list[i] = src
@@ -217,11 +217,11 @@ func (s *Store) left(ctx context.Context, list []Source) []Source {
 // look finds out what storage or tasks a path holds.
 func look(ctx context.Context, path string) Source {
 	found, err := roofmt.Find(ctx, path)
-	src := Source{Path: path, Tool: string(found.Tool), byPath: string(found.Tool), Tasks: found.TasksDir, err: err}
+	src := Source{Path: path, Tool: string(found.Tool), byPath: string(found.Tool), Tasks: found.TasksDir, at: map[string]string{}, err: err}
 	for _, f := range found.Tasks {
 		src.ids = append(src.ids, f.ID)
 		if filepath.Base(f.Dir) != f.ID {
-			src.at = bothOf(src.at, map[string]string{f.ID: f.Dir})
+			src.at[f.ID] = f.Dir
 		}
 	}
 	if found.Shape == roofmt.TaskFolder {
@@ -229,14 +229,6 @@ func look(ctx context.Context, path string) Source {
 	}
 	src.Tasks = cmp.Or(src.Tasks, filepath.Join(path, "tasks"))
 	return src
-}
-
-func bothOf(a, b map[string]string) map[string]string {
-	if a == nil {
-		return b
-	}
-	maps.Copy(a, b)
-	return a
 }
 
 // lostSources returns the known storages at or below a path that cannot be read now. The path that sources are named

@@ -473,10 +473,8 @@ var ErrNothing = errors.New("there is no action to undo or redo")
 // ContinuedError: the histories were continued since they were moved, so that undoing the move would remove more. What
 // they were before is kept as a branch: a fork can start from it.
 type ContinuedError struct {
-	Task   string
 	Branch string
 	Kind   string
-	Redo   bool
 }
 
 func (e *ContinuedError) Error() string {
@@ -630,7 +628,7 @@ func (t *taskActions) next(o Options) (loggedAction, error) {
 	case a.Move && t.moved > a.Then && o.Redo:
 		return a, ErrNothing // a new message ends what could be redone
 	case a.Move && t.moved > a.Then:
-		return a, &ContinuedError{Task: t.ref.ID, Branch: store.BranchName(a.Seq), Kind: a.Kind}
+		return a, &ContinuedError{Branch: store.BranchName(a.Seq), Kind: a.Kind}
 	}
 	return a, nil
 }

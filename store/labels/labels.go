@@ -100,11 +100,7 @@ func setOwn(ctx context.Context, s *store.Store, ref store.Ref, l Change) error 
 
 // Row returns a task's row. A task that cannot be read is an error.
 func Row(ctx context.Context, s *store.Store, ref store.Ref) (api.Summary, error) {
-	v, err := s.Read(ctx, ref)
-	if err != nil {
-		return api.Summary{}, err
-	}
-	return v.Summary, v.Close()
+	return store.FromView(ctx, s, ref, func(v *store.View) (api.Summary, error) { return v.Summary, nil })
 }
 
 // labelled returns a task's row. named: a user gave the task its title.
@@ -114,11 +110,7 @@ func labelled(ctx context.Context, s *store.Store, ref store.Ref) (sum api.Summa
 		return api.Summary{}, false, err
 	}
 	if named = v.State.Title != ""; !ref.Own {
-		table, err := s.Overlay(ctx)
-		if err != nil {
-			return api.Summary{}, false, errors.Join(err, v.Close())
-		}
-		named = table.HasTitle(ref.Source, ref.ID)
+		named = v.Labels.Title != nil && *v.Labels.Title != ""
 	}
 	return v.Summary, named, v.Close()
 }
