@@ -118,6 +118,7 @@ func TestLabelsThatCannotBe(t *testing.T) {
 		{Add: []string{"half\xff"}},
 		{Add: []string{strings.Repeat("x", 64+1)}},
 		{Add: []string{"a"}, Remove: []string{"a"}},
+		{Add: strings.Fields(strings.Repeat("x ", 1001))},
 	} {
 		if _, err := labels.Set(context.Background(), s, ref, l); !errors.Is(err, labels.ErrInvalid) {
 			t.Errorf("got %+v: %v, want errors.Is(err, labels.ErrInvalid)", l, err)

@@ -144,10 +144,12 @@ func (l Change) event(title string, named bool, tags []string, pinned bool) *tas
 	return &e
 }
 
-// maxTitle and maxTag bound labels, in bytes: every line of a list shows them.
+// maxTitle and maxTag bound labels, in bytes: every line of a list shows them. maxTags bounds the tags of one change,
+// which an archive may bring.
 const (
 	maxTitle = 4096
 	maxTag   = 64
+	maxTags  = 1000
 )
 
 func (l Change) validate() error {
@@ -160,6 +162,9 @@ func (l Change) validate() error {
 		case len(*l.Title) > maxTitle || !utf8.ValidString(*l.Title):
 			return fmt.Errorf("the title must be text of at most %d bytes: %w", maxTitle, ErrInvalid)
 		}
+	}
+	if n := len(l.Add) + len(l.Remove); n > maxTags {
+		return fmt.Errorf("the change has %d tags, more than %d: %w", n, maxTags, ErrInvalid)
 	}
 	for _, t := range slices.Concat(l.Add, l.Remove) {
 		odd := strings.ContainsFunc(t, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) || r == ',' })
