@@ -36,6 +36,7 @@ import (
 	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/rootkey"
+	"github.com/roost-dev/roost/view"
 	"github.com/roost-dev/roost/workspace/reach"
 )
 
@@ -119,6 +120,7 @@ func open(ctx context.Context, o Options, shared *Shared) (*Roost, error) {
 		Sources:     o.Sources,
 		AutoSources: o.AutoSources,
 		Now:         r.millis,
+		Rows:        view.UIFromAPI,
 		Shared:      r.journals,
 		Keys:        r.keys,
 		Catalog:     rows,

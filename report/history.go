@@ -16,7 +16,6 @@ import (
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/money"
-	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/actions"
 	"github.com/roost-dev/roost/task"
@@ -66,9 +65,8 @@ func sendable(v *store.View) (stored [][]byte, at []int, o contextwindow.Options
 	return stored, at, o, nil
 }
 
-// StandIn reconstructs a history of a task from the other one, when its own is missing: the file is missing or holds
-// no complete element. It does not replace a valid empty file, or one that is unreadable now. why explains this to
-// people; "" = the history is shown as it is.
+// StandIn reconstructs a history of a task from the other one, when its own is lost (see roofmt.Document.Lost). why
+// explains this to people; "" = the history is shown as it is.
 func StandIn(v *store.View, h task.History) (made []json.RawMessage, why string, err error) {
 	if v.Folder == nil {
 		return nil, "", nil
@@ -79,7 +77,7 @@ func StandIn(v *store.View, h task.History) (made []json.RawMessage, why string,
 		gone, own, other = v.Folder.API, v.State.API(), v.State.UI()
 		from, rebuild = "what the user saw", view.APIFromUI
 	}
-	if len(own) > 0 || len(other) == 0 || gone.Len() > 0 || gone.State == roofmt.Present || gone.State == roofmt.Unreadable {
+	if len(own) > 0 || len(other) == 0 || !gone.Lost() {
 		return nil, "", nil
 	}
 	raws, err := v.State.Raws(slices.DeleteFunc(slices.Clone(other), func(m *task.Message) bool { return m.Missing }))

@@ -78,6 +78,10 @@ type Noter interface{ Note(message *esjson.Index) }
 // Len returns the number of elements that can be read.
 func (d *Document) Len() int { return len(d.Spans) }
 
+// Lost reports whether there is nothing to read, and that was not meant so: the file is missing, or it holds no complete
+// element. A valid empty file, and one that is unreadable now, are not lost.
+func (d *Document) Lost() bool { return d.Len() == 0 && d.State != Present && d.State != Unreadable }
+
 // Recovered reports whether the elements came from a file other than the document's own.
 func (d *Document) Recovered() bool { return d.Source != "" && d.Source != d.Name }
 

@@ -63,6 +63,9 @@ type Options struct {
 	Now         func() int64
 	Program     string // the name of this program in lock files and commits
 
+	// Rows reconstructs the user's history from the model's, for a task that is adopted and has no other. nil: it has none.
+	Rows func(messages [][]byte) [][]byte
+
 	// Catalog is used in place of a file in Cache. All stores of its tasks share it, and it must outlive this store.
 	Catalog Catalog
 

@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -248,7 +249,31 @@ func (t *Task) adopt(ctx context.Context, folder *roofmt.Folder) error {
 	t.store.withRow(folder)
 	target := t.target(folder)
 	target.Tool = t.Ref.toolOf(folder)
-	return target.Adopt(ctx, folder)
+	if err := target.Adopt(ctx, folder); err != nil || !folder.UI.Lost() || t.store.opt.Rows == nil {
+		return err
+	}
+	return t.addRows(ctx)
+}
+
+// addRows gives a task that has only the model's history the rows of the user's, so far as these can be reconstructed.
+// Otherwise nothing would show what came before the rows that the next run adds.
+func (t *Task) addRows(ctx context.Context) error {
+	list, err := t.state.Raws(t.state.API())
+	if err != nil {
+		return fmt.Errorf("task %s: reconstruct the user's history: %w", t.Ref.ID, err)
+	}
+	rows := t.store.opt.Rows(api.Each(list, func(raw json.RawMessage) []byte { return raw }))
+	for some := range slices.Chunk(rows, 100) { // a commit is bounded
+		next := t.state.NextMessage()
+		var events []task.Event
+		for i, row := range some {
+			events = append(events, task.MessageAdded{History: task.UI, Message: next + uint64(i), Body: task.Body{Raw: row}})
+		}
+		if err := t.Commit(ctx, events...); err != nil {
+			return err
+		}
+	}
+	return t.Barrier(ctx)
 }
 
 // takeIn commits what another program changed in the task's folder.
