@@ -275,7 +275,7 @@ func (e *Engine) runInfo(ctx context.Context, ref store.Ref, s *task.State, run 
 		info.State = info.Outcome
 	case s.Run.ID != run.ID:
 		info.State = "interrupted"
-	case run.Waiting != "":
+	case run.Waiting != "" && (run.ChildQuestion == "" || !e.stalled(ctx, ref, run.Waiting)):
 		info.State, info.Question = "waiting", ref.ID+"."+run.Waiting
 		if run.ChildQuestion != "" {
 			info.Question = run.Waiting + "." + run.ChildQuestion
@@ -302,4 +302,19 @@ func (e *Engine) runInfo(ctx context.Context, ref store.Ref, s *task.State, run 
 		}
 	}
 	return info
+}
+
+// stalled reports whether a subtask that asked is over and asks no more, so that no answer continues the run of its parent:
+// the subtask was answered by itself, and then failed, or was killed before it could wake the parent.
+func (e *Engine) stalled(ctx context.Context, parent store.Ref, child string) bool {
+	at, err := e.store.FindChild(ctx, parent, child)
+	if err != nil {
+		return errors.Is(err, store.ErrNotFound)
+	}
+	asked, err := e.openQuestions(ctx, at)
+	if err != nil || len(asked) > 0 || e.working(keyOf(at)) != nil {
+		return false
+	}
+	runs, err := e.runsOf(ctx, at)
+	return err == nil && (len(runs) == 0 || !slices.Contains(activeStates, runs[0].State))
 }

@@ -227,17 +227,11 @@ func (e *Engine) sendToIdleTask(ctx context.Context, ref store.Ref, m Message) (
 	if _, err := e.Receive(ctx, r); err != nil {
 		return sent, err
 	}
-	newest, rests := "", false
-	err := e.withRuns(ctx, ref, func(s *task.State) {
-		if run := s.Run; run != nil && run.Outcome == "" {
-			newest = run.ID
-			rests = run.Waiting != "" || run.Started == 0 && e.scheduler.Position(run.ID) > 0
-		}
-	})
+	runs, err := e.runsOf(ctx, ref)
 	if err != nil {
 		return sent, err
 	}
-	if rests {
+	if len(runs) > 0 && runs[0].Outcome == "" && (runs[0].State == "waiting" || runs[0].Position > 0) {
 		err := e.changeIdle(ctx, ref, func(t *store.Task) error {
 			if n := len(t.State().Queue); n >= maxInputs {
 				return fmt.Errorf("send a message to task %s: %d wait already: %w", ref.ID, n, ErrQueueFull)
@@ -248,7 +242,7 @@ func (e *Engine) sendToIdleTask(ctx context.Context, ref store.Ref, m Message) (
 			return sent, err
 		}
 		failpoint.Hit("engine.sent")
-		sent.How, sent.Run, sent.Input = "queued", newest, m.ID
+		sent.How, sent.Run, sent.Input = "queued", runs[0].ID, m.ID
 		return sent, nil
 	}
 	r.Text, r.Images = m.Text, m.Images

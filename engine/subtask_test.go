@@ -222,6 +222,56 @@ func TestATreeThatWaitsForAnAnswer(t *testing.T) {
 	}
 }
 
+// A parent that waits for its subtask's question waits for nobody once that one was answered by itself and then ended
+// without waking it: its run counts as interrupted, words start it, and the next process resumes it.
+func TestAParentWhoseSubtaskAsksNoMore(t *testing.T) {
+	on := engine.Request{Interactive: true}
+	for name, c := range map[string]struct {
+		run   task.RunEnded
+		words bool
+		want  string // what became of the subtask
+	}{
+		"it failed, and words come":           {run: task.RunEnded{Outcome: "failed"}, words: true, want: "abandoned"},
+		"it was killed":                       {run: task.RunEnded{Outcome: "interrupted"}, want: "completed"},
+		"it completed, and was killed":        {run: task.RunEnded{Outcome: "completed", Reason: "One is done."}, want: "completed"},
+		"it completed, was killed, and words": {run: task.RunEnded{Outcome: "completed", Reason: "One is done."}, words: true, want: "completed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newLimitedBench(t, engine.Options{})
+			run, out, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Provider: "script", Model: b.script(asksBelow), Approve: "all"}})
+			child := b.onlyChild(run.TaskID).ID
+			if out.State != "waiting" {
+				t.Fatalf("got %+v, want a run that waits", out)
+			}
+			below, err := b.store.Find(t.Context(), child)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := b.state(child)
+			c.run.Run = s.Run.ID
+			ends := []task.Event{api.QuestionClosed{Question: s.Questions[0].Question, Text: "this", By: "test"}, c.run}
+			b.commits(below, func(i int) task.Event { return ends[i] }, len(ends))
+			if info, err := b.engine.RunByID(t.Context(), run.ID); err != nil || info.State != "interrupted" || info.Question != "" {
+				t.Errorf("got %+v %v, want that the parent is interrupted, without a question", info, err)
+			}
+			if c.words {
+				if sent := b.send(run.TaskID, engine.Message{Text: "go on", By: "test", Request: on}); sent.How != "started" {
+					t.Errorf("got %+v, want that the words start a run", sent)
+				}
+			} else {
+				b.restart(engine.Options{})
+				if err := b.engine.Recover(t.Context(), engine.RecoverOptions{Resume: true}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			b.waitForState(run.ID, "completed")
+			if got := b.state(run.TaskID).Children[0].Outcome; got != c.want {
+				t.Errorf("the subtask is %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
 // slowBelow has a child that takes its time.
 const slowBelow = `
 - tools: [{name: new_task, input: {mode: code, message: "do part ONE", todos: null}}]
