@@ -441,11 +441,6 @@ func Clip(text string) string {
 	return text
 }
 
-// FirstAnswer returns the answer that came before a late one.
-func FirstAnswer(e *engine.AnsweredError) api.Answered {
-	return api.Answered{Question: e.Question, Task: e.Task, Approve: e.Answer.Approve, Text: e.Answer.Text, By: e.Answer.By}
-}
-
 // AnsweredProblem refuses a late answer and shows the first one.
 func AnsweredProblem(e *engine.AnsweredError) *api.Problem {
 	p := api.NewProblem(http.StatusConflict, "question_answered", "The question was answered already", "by "+e.Answer.By,
@@ -453,7 +448,7 @@ func AnsweredProblem(e *engine.AnsweredError) *api.Problem {
 	if e.Answer.Reason != "" {
 		p.Detail = "the run no longer waits for an answer: " + e.Answer.Reason
 	}
-	p.Answer = new(FirstAnswer(e))
+	p.Answer = &api.Answered{Question: e.Task + "." + e.Question, Task: e.Task, Approve: e.Answer.Approve, Text: e.Answer.Text, By: e.Answer.By}
 	return p.About(e.Task)
 }
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/service"
 )
 
 // 19.21.7: a run that is cancelled is over within two seconds, whatever it does, and no
@@ -148,6 +150,12 @@ func TestAnAnswerUnderAKey(t *testing.T) {
 		}
 	}
 	g.state(r.ID, "completed")
+	// A repeat of another call with the same words came too late, as its first attempt did.
+	_, err := service.New(g.store, g.opt.Engine, service.Options{}).Answer(t.Context(), service.Call{Key: "b", Again: true, Door: "api"},
+		q.ID, api.Answer{Text: "green"})
+	if p, is := errors.AsType[*api.Problem](err); !is || p.Code != "question_answered" || p.Answer.Question != q.ID {
+		t.Errorf("got %v, want question_answered, with the answer to %s", err, q.ID)
+	}
 }
 
 // A task that is worked on takes no second run, and says what reaches the one that works.

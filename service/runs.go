@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -577,10 +576,6 @@ func (s *Service) Answer(ctx context.Context, c Call, id string, n api.Answer) (
 	r.ID, r.By, r.Request = c.Key, c.Door, ordered(ctx, engine.Request{Interactive: true})
 	done, err := s.engine.Reply(keep(ctx), id, r)
 	if late, is := errors.AsType[*engine.AnsweredError](err); is {
-		// An earlier attempt of this call gave that answer.
-		if c.Again && late.Answer.By == r.By && late.Answer.Text == r.Text && reflect.DeepEqual(late.Answer.Approve, r.Approve) {
-			return report.FirstAnswer(late), nil
-		}
 		return api.Answered{}, report.AnsweredProblem(late)
 	}
 	return report.AnsweredOf(done), err
