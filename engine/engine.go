@@ -271,6 +271,7 @@ type Request struct {
 	// NoApprovals: the caller may not answer a question that wants a yes or no.
 	NoApprovals bool
 
+	input     string  // the name of the words; words with a name answer no question
 	queued    bool    // the words are in the task's queue already
 	answer    *Answer // to question, which the task waits for
 	question  string

@@ -170,8 +170,12 @@ func (r *Run) Answer(question string, answer Answer) error {
 // observer is a run's agent.Observer.
 type observer struct{ *Run }
 
-// Accepted notes that the run's input is durable.
-func (r observer) Accepted() { r.life.accept() }
+// Accepted notes that the run's input is durable; words for the subtask are once that one has begun with them.
+func (r observer) Accepted() {
+	if w := r.words.child; w.Text == "" && len(w.Images) == 0 {
+		r.life.accept()
+	}
+}
 
 // Notice broadcasts a warning.
 func (r observer) Notice(text string) { r.notice(text) }

@@ -190,7 +190,7 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p setup.Environment, r R
 	id := cmp.Or(r.RunID, runID(t.Ref.ID))
 	t.By(id)
 	below := r // what holds for subtasks
-	below.RunID, below.NewTask, below.answer = "", "", nil
+	below.RunID, below.NewTask, below.answer, below.input, below.queued = "", "", nil, "", false
 	ctx, cancel := context.WithCancelCause(context.Background())
 	dir, err := spool.Make("")
 	run := &Run{
@@ -270,7 +270,10 @@ func (e *Engine) divert(ctx context.Context, ref store.Ref, v *store.View, r Req
 			return out, err
 		}
 		out.child.Yes = r.Yes
-		if asking != nil {
+		switch {
+		case asking == nil:
+			out.own.Queued = r.input != ""
+		case r.input == "":
 			out.child, out.own = out.own, agent.Input{Yes: r.Yes}
 		}
 		return out, nil

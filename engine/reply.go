@@ -286,7 +286,7 @@ func (e *Engine) replyToReleased(ctx context.Context, q Asked, answer Answer, r 
 	}); err != nil {
 		return Replied{}, err
 	}
-	ticket, err := e.startOrQueue(ctx, req, "", true)
+	ticket, err := e.startOrQueue(ctx, req, true)
 	if err != nil {
 		return Replied{}, err
 	}

@@ -106,7 +106,7 @@ func (e *Engine) send(ctx context.Context, ref store.Ref, m Message) (Sent, erro
 	}
 	next := m.request(ref)
 	next.queued = true
-	ticket, err := e.startOrQueue(ctx, next, "", true)
+	ticket, err := e.startOrQueue(ctx, next, true)
 	run.after.instead = ticket.run
 	sent.How, sent.Run = "started", ticket.ID
 	return sent, err
@@ -245,8 +245,8 @@ func (e *Engine) sendToIdleTask(ctx context.Context, ref store.Ref, m Message) (
 		sent.How, sent.Run, sent.Input = "queued", runs[0].ID, m.ID
 		return sent, nil
 	}
-	r.Text, r.Images = m.Text, m.Images
-	ticket, err := e.submit(ctx, ref, r, m.ID)
+	r.Text, r.Images, r.input = m.Text, m.Images, m.ID
+	ticket, err := e.submit(ctx, ref, r)
 	sent.How, sent.Run, sent.Input = "started", ticket.ID, m.ID
 	if ticket.Ref.ID != "" {
 		sent.Ref = ticket.Ref

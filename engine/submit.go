@@ -31,7 +31,7 @@ func (e *Engine) Submit(ctx context.Context, r Request) (Ticket, error) {
 		return Ticket{}, err
 	}
 	defer unlock()
-	return e.submit(ctx, ref, r, "")
+	return e.submit(ctx, ref, r)
 }
 
 func (e *Engine) submitNew(ctx context.Context, r Request) (Ticket, error) {
@@ -60,7 +60,7 @@ func (e *Engine) submitNew(ctx context.Context, r Request) (Ticket, error) {
 		return Ticket{}, err
 	}
 	r.RunID = cmp.Or(r.RunID, runID(r.NewTask))
-	return e.startOrQueue(ctx, r, "", false)
+	return e.startOrQueue(ctx, r, false)
 }
 
 // submitKnown is Submit for a new task that exists: the request was accepted before, or was interrupted between creating
@@ -75,13 +75,12 @@ func (e *Engine) submitKnown(ctx context.Context, ref store.Ref, r Request) (Tic
 		return Ticket{}, err
 	}
 	r.Task, r.NewTask = keyOf(ref), ""
-	return e.submit(ctx, ref, r, "")
+	return e.submit(ctx, ref, r)
 }
 
 // submit is Submit for an existing task; the caller holds its lock. ref is the latest of the task that r names: a foreign
-// task may continue as a task of Roost's own, which then takes in what changed in the original. input is the id of the
-// text, where it has an id of its own.
-func (e *Engine) submit(ctx context.Context, ref store.Ref, r Request, input string) (Ticket, error) {
+// task may continue as a task of Roost's own, which then takes in what changed in the original.
+func (e *Engine) submit(ctx context.Context, ref store.Ref, r Request) (Ticket, error) {
 	if e.working(keyOf(ref)) == nil {
 		if _, err := e.Receive(ctx, r); err != nil {
 			return Ticket{}, err
@@ -126,12 +125,12 @@ func (e *Engine) submit(ctx context.Context, ref store.Ref, r Request, input str
 			r.RunID = newest
 		}
 		// A run that continues with an answer does not wait for a slot: it had one.
-		return e.startOrQueue(ctx, r, input, asks)
+		return e.startOrQueue(ctx, r, asks)
 	}
 }
 
 // startOrQueue starts a run, or puts it into the queue when there is no slot for it. With now it does not wait for a slot.
-func (e *Engine) startOrQueue(ctx context.Context, r Request, input string, now bool) (Ticket, error) {
+func (e *Engine) startOrQueue(ctx context.Context, r Request, now bool) (Ticket, error) {
 	if r.Interactive && r.Hold == 0 {
 		r.Hold = e.hold()
 	}
@@ -172,7 +171,7 @@ func (e *Engine) startOrQueue(ctx context.Context, r Request, input string, now 
 		placed = true
 	}
 	run.held.slot = at
-	if err := e.commitInputs(ctx, run, input, !placed); err != nil {
+	if err := e.commitInputs(ctx, run, !placed); err != nil {
 		return Ticket{}, errors.Join(err, run.abandon())
 	}
 	if placed {
@@ -199,14 +198,14 @@ func (e *Engine) startOrQueue(ctx context.Context, r Request, input string, now 
 
 // commitInputs makes the text of a run durable before it begins: text with an id of its own, and that of a run that has
 // to wait in the queue.
-func (e *Engine) commitInputs(ctx context.Context, run *Run, input string, queue bool) error {
-	words := &run.words.own
+func (e *Engine) commitInputs(ctx context.Context, run *Run, queue bool) error {
+	words, input := &run.words.own, run.req.input
 	var events []task.Event
 	if (input != "" || queue) && (words.Text != "" || len(words.Images) > 0) {
 		input = cmp.Or(input, uuid.NewString()) // not the run's id: a queued run may get more words
 		by := cmp.Or(run.req.Origin, "api")
 		events = append(events, task.InputQueued{Input: input, Text: words.Text, Images: words.Images, By: by})
-		words.Text, words.Images, words.Queued = "", nil, true
+		words.Text, words.Images = "", nil
 	}
 	if queue {
 		events = append(events, task.RunQueued{Run: run.ID, Settings: run.agent.Task.Settings, Yes: words.Yes, RunChoice: run.agent.Task.Choice})

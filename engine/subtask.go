@@ -95,6 +95,11 @@ func (f *family) Run(ctx context.Context, sub agent.Subtask) (agent.Outcome, err
 	if err := e.launch(child); err != nil {
 		return agent.Outcome{}, err
 	}
+	if in.Text != "" || len(in.Images) > 0 {
+		if err := child.Accepted(ctx); err == nil {
+			f.run.life.accept()
+		}
+	}
 	stop := context.AfterFunc(ctx, func() {
 		if !errors.Is(context.Cause(ctx), errAlone) {
 			child.life.cancel(agent.ErrParentStopped)

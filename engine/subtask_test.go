@@ -272,6 +272,46 @@ func TestAParentWhoseSubtaskAsksNoMore(t *testing.T) {
 	}
 }
 
+// Words that the parent of a subtask with a question begins with are not lost where the subtask cannot be taken: those
+// for the queue wait there, and others, which would be the answer, are refused.
+func TestWordsForAParentWhoseSubtaskIsHeld(t *testing.T) {
+	b := newLimitedBench(t, engine.Options{})
+	run, _, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Provider: "script", Model: b.script(asksBelow), Approve: "all"}})
+	if _, err := b.engine.CancelTask(t.Context(), run.TaskID, ""); err != nil {
+		t.Fatal(err)
+	}
+	child := b.onlyChild(run.TaskID).ID
+	below, err := b.store.Find(t.Context(), child)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held, err := b.store.Own(t.Context(), below)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ticket, err := b.engine.Submit(t.Context(), engine.Request{Task: run.TaskID, Text: "that one", Interactive: true}); err == nil {
+		t.Errorf("an answer that the subtask cannot take: got %+v, want an error", ticket)
+	}
+	settledStatus(b, run.TaskID)
+	sent := b.send(run.TaskID, engine.Message{Text: "mind the step", Delivery: "queue", By: "test", Request: engine.Request{Interactive: true}})
+	settledStatus(b, run.TaskID)
+	words, err := b.engine.Inputs(t.Context(), run.TaskID)
+	if err != nil || len(words) != 1 || words[0].Text != "mind the step" {
+		t.Errorf("after %+v: got %+v %v in the queue, want the words", sent, words, err)
+	}
+	if err := held.Task.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if ticket := b.submit(engine.Request{Task: run.TaskID, Text: "this one", Interactive: true}); ticket.Ref.ID != run.TaskID {
+		t.Errorf("got %+v, want a run of the parent", ticket)
+	}
+	b.waitForState(b.runOf(t.Context(), run.TaskID), "completed")
+	s := b.state(run.TaskID)
+	if s.Children[0].Outcome != "completed" || rowsOf(b.state(child), "say:user_feedback", "this one") != 1 || rowsOf(s, "say:user_feedback", "mind the step") != 1 {
+		t.Errorf("got the subtask %+v and the rows %v, want that it completed with the answer, and the words", s.Children[0], kinds(s))
+	}
+}
+
 // slowBelow has a child that takes its time.
 const slowBelow = `
 - tools: [{name: new_task, input: {mode: code, message: "do part ONE", todos: null}}]
