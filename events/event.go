@@ -46,19 +46,11 @@ func (i Item) CursorID() string {
 	return i.Cursor.String()
 }
 
-func newItem(e Event, at Cursor) Item {
-	frame := make([]byte, 0, len(e.ID)+64+len(e.Type)+len(e.Data)+24)
-	return framed(Item{Event: e, Cursor: at}, AppendFrame(frame, at.String(), e.Type, e.Data))
-}
-
-// newLiveItem makes an item of a live event; the ring sets its cursor.
-func newLiveItem(e Event) Item {
-	frame := make([]byte, 0, len(e.Type)+len(e.Data)+24)
-	return framed(Item{Event: e, Live: true}, AppendFrame(frame, "", e.Type, e.Data))
-}
-
-// framed lets Data share the memory of the frame, which ends with the data and two newlines.
-func framed(i Item, frame []byte) Item {
+// framed makes the frame of an item. It lets Data share the memory of the frame, which ends with the data and two newlines.
+// The ring sets the cursor of a live item.
+func framed(i Item) Item {
+	id := i.CursorID()
+	frame := AppendFrame(make([]byte, 0, len(id)+len(i.Type)+len(i.Data)+32), id, i.Type, i.Data)
 	i.Frame = frame
 	end := len(frame) - 2
 	_, data, _ := bytes.Cut(frame[:end:end], []byte("data: "))
@@ -81,7 +73,7 @@ func itemsOf(events []Event, line feed.Place) []Item {
 			c = at(0, e.Seq, i)
 			c.Line = line
 		}
-		out[i] = newItem(e, c)
+		out[i] = framed(Item{Event: e, Cursor: c})
 	}
 	return out
 }

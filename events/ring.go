@@ -336,7 +336,7 @@ func (l *liveOrder) release(task string, before uint64) (ready []Item) {
 	for i, e := range l.held {
 		read, known := l.read[e.Task]
 		if i < overflow || time.Since(e.since) > maxHeldTime || !known || e.Behind <= read || e.Task == task && e.Behind < before {
-			ready = append(ready, newLiveItem(e.Event))
+			ready = append(ready, framed(Item{Event: e.Event, Live: true}))
 		} else {
 			rest = append(rest, e)
 		}

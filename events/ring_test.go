@@ -19,7 +19,7 @@ func TestSlowFollowersMissDeltasFirst(t *testing.T) {
 	}
 	delta := Event{Type: "message.delta", Data: json.RawMessage(`{"text":"x"}`)}
 	for seq := 1; seq <= 500; seq++ {
-		f.add(newLiveItem(delta), newLiveItem(delta))
+		f.add(framed(Item{Event: delta, Live: true}), framed(Item{Event: delta, Live: true}))
 		f.add(itemsOf([]Event{event(seq)}, feed.Place{})...)
 	}
 	after, next, live, durable := (Cursor{}), uint64(0), 0, 0
