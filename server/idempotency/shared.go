@@ -96,7 +96,9 @@ func (d *Shared) try(ctx context.Context, row takenRow, request, fingerprint str
 	if err != nil {
 		return nil, nil, err
 	}
-	err = d.db.Transaction(ctx, func(tx *database.Tx) error {
+	committing := false
+	err = d.db.Transaction(ctx, func(tx *database.Tx) (err error) {
+		defer func() { committing = err == nil }()
 		made, err := tx.Exec(ctx, `INSERT INTO roost.requests (key, intent, lease) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
 			row.key, first, row.lease)
 		if err != nil || made > 0 {
@@ -130,7 +132,7 @@ UPDATE roost.requests SET at = clock_timestamp(), intent = $2, answer = NULL, le
 		return err
 	})
 	if err != nil {
-		if !errors.Is(err, ErrInFlight) && !errors.Is(err, ErrOther) {
+		if committing || lease.Ended(err) {
 			d.lease.Lost(row.lease) // the database may have the row, but this server does not work on the request
 		}
 		return nil, nil, err

@@ -303,6 +303,41 @@ func TestTheDatabaseIsAway(t *testing.T) {
 	})
 }
 
+// A client that leaves while its key is taken ends the lease of no other request of the server.
+func TestAClientThatLeavesAtTheBeginning(t *testing.T) {
+	t.Parallel()
+	url := migrated(t)
+	a, b := server(t, url, nil), server(t, url, nil)
+	works, _, err := a.Begin(t.Context(), "works", "POST /x", "a")
+	fixture.NoError(t, err)
+	was := fixture.Must[int64](t)(a.lease.ID(t.Context()))
+	one, _, err := a.Begin(t.Context(), "k", "POST /x", "a")
+	fixture.NoError(t, errors.Join(err, one.Leave()))
+	left := make(chan error, 1)
+	fixture.NoError(t, b.db.Transaction(t.Context(), func(tx *database.Tx) error {
+		if _, err := tx.Exec(t.Context(), `SELECT 1 FROM roost.requests FOR UPDATE`); err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		go func() { // its row is free again only after this transaction
+			_, _, err := a.Begin(ctx, "k", "POST /x", "a")
+			left <- err
+		}()
+		<-ctx.Done()
+		time.Sleep(100 * time.Millisecond)
+		return nil
+	}))
+	if err := <-left; err == nil {
+		t.Error("got no error, want that of a client that left")
+	}
+	repeated(t, b)
+	if now := fixture.Must[int64](t)(a.lease.ID(t.Context())); now != was {
+		t.Errorf("got the lease %d, want %d, which the other request relies on", now, was)
+	}
+	fixture.NoError(t, works.Leave())
+}
+
 // repeated repeats a request after the server that took it has had time to renew its lease.
 func repeated(t *testing.T, d *Shared) {
 	t.Helper()
