@@ -34,29 +34,21 @@ func (a *Agent) Run(ctx context.Context, in Input) Outcome {
 }
 
 func (a *Agent) run(ctx context.Context, in Input) Outcome {
-	if out, err := a.start(ctx, in); err != nil {
-		return a.outcomeOf(ctx, err)
-	} else if out != nil {
-		return *out
-	}
-	failpoint.Hit("input.saved")
-	if a.User.Observer != nil {
-		a.User.Observer.Accepted()
-	}
-	if out, err := a.startHooks(ctx); err != nil {
-		return a.outcomeOf(ctx, err)
-	} else if out != nil {
-		return *out
-	}
-	for {
-		done, err := a.step(ctx)
-		if err != nil {
-			return a.outcomeOf(ctx, err)
+	out, err := a.start(ctx, in)
+	if out == nil && err == nil {
+		failpoint.Hit("input.saved")
+		if a.User.Observer != nil {
+			a.User.Observer.Accepted()
 		}
-		if done != nil {
-			return *done
-		}
+		out, err = a.startHooks(ctx)
 	}
+	for out == nil && err == nil {
+		out, err = a.step(ctx)
+	}
+	if err != nil {
+		return a.outcomeOf(ctx, err)
+	}
+	return *out
 }
 
 // step takes the next step of the loop, which follows from the history alone: that is why a restart needs no state of
@@ -430,9 +422,6 @@ const (
 // checkLimits ends a run that has used up its own limits.
 func (a *Agent) checkLimits() *Outcome {
 	l, run := a.Task.Settings.Limits, a.state().Run
-	if run == nil {
-		run = &task.Run{}
-	}
 	switch {
 	case l.MaxTurns > 0 && run.Turns >= l.MaxTurns && a.turnIsOpen():
 		return &Outcome{State: "limit", Code: "turns", Reason: "the run reached its limit of " + api.Plural(l.MaxTurns, "turn")}

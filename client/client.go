@@ -260,10 +260,7 @@ func (c *Client) again(ctx context.Context, r *Request, ask func() error) error 
 		if errors.As(err, &syntax) || errors.As(err, &kind) {
 			return err
 		}
-		if un == nil {
-			un = &Unreachable{c.base, plainly(err)}
-		}
-		if !repeatable || n >= tries || !sent && unsent(err) || c.local != nil {
+		if un = cmp.Or(un, &Unreachable{c.base, plainly(err)}); !repeatable || n >= tries || !sent && unsent(err) || c.local != nil {
 			return un
 		}
 		sent = true

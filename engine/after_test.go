@@ -58,7 +58,7 @@ func TestAnInterruptedRunsLimitOfTheDayHoldsForTheNextOne(t *testing.T) {
 	first.Input = 100_000
 	b, server := newAPIBench(t, first, done)
 	ticket := b.submit(engine.Request{Text: "go", Interactive: true, Choice: setup.Choice{
-		Workspace: b.workspace, Approve: "all", Provider: "anthropic", Model: "claude-sonnet-4-5", MaxDayMicros: 1000,
+		Workspace: b.workspace, Approve: "all", Provider: "anthropic", Model: "claude-sonnet-4-5", RunChoice: task.RunChoice{MaxDayMicros: 1000},
 	}})
 	waitForFile(t, filepath.Join(b.workspace, "here"))
 	sent := b.send(ticket.Ref.ID, engine.Message{Text: "stop that", Delivery: "interrupt", By: "test", Request: engine.Request{Interactive: true}})

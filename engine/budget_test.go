@@ -41,7 +41,7 @@ func TestADaysLimitIsAllTasks(t *testing.T) {
 	if s := b.state(second.TaskID); len(s.API()) == 0 || s.Run.Code != "cost_day" {
 		t.Errorf("got %+v, want len(s.API()) != 0 and s.Run.Code = \"cost_day\"", s.Run)
 	}
-	_, o, _ = b.run(engine.Request{Task: second.TaskID, Yes: true, Choice: setup.Choice{MaxDayMicros: spent + 1}})
+	_, o, _ = b.run(engine.Request{Task: second.TaskID, Yes: true, Choice: setup.Choice{RunChoice: task.RunChoice{MaxDayMicros: spent + 1}}})
 	wantOutcome(t, o, "limit", "cost_day") // its own first request counts as well
 	_, o, _ = b.run(engine.Request{Task: second.TaskID, Yes: true})
 	wantOutcome(t, o, "completed", "")

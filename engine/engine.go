@@ -231,6 +231,22 @@ func (e *Engine) changeIdle(ctx context.Context, ref store.Ref, f func(*store.Ta
 	return t.CloseChanged(context.WithoutCancel(ctx), err)
 }
 
+// changeWorking calls f with a task that a run of this process works on; false when none does. f is called again when the run
+// let go of the task before it took the change: the next run may have begun, for an input that came at the last moment.
+func (e *Engine) changeWorking(ctx context.Context, ref store.Ref, f func(*store.Task) error) (works bool, err error) {
+	for run := e.working(keyOf(ref)); run != nil; run = e.working(keyOf(ref)) {
+		if !run.isEnding() {
+			if err := f(run.task); !errors.Is(err, store.ErrLetGo) {
+				return true, err
+			}
+		}
+		if err := run.settle(ctx); err != nil {
+			return true, err
+		}
+	}
+	return false, nil
+}
+
 // isBusy reports whether an act failed because another process holds the task, or another program works on its files.
 func isBusy(err error) bool {
 	var busy *journal.BusyError
@@ -246,9 +262,6 @@ type Request struct {
 	Title  string   // of a new task; "" = derived from its text
 
 	setup.Choice
-
-	// NoCheckpoints keeps nothing of the files that this run changes. The task does not keep this setting: see inherit.
-	NoCheckpoints bool
 
 	Origin      string // cli, api, web, editor
 	Interactive bool   // a client shows questions and answers them

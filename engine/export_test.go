@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/events"
 )
 
@@ -28,6 +29,12 @@ func (r *Run) Of(taskID string) *Run {
 		}
 	}
 	return nil
+}
+
+// Purge is PurgeAll of one task.
+func (e *Engine) Purge(ctx context.Context, given string) (t api.DeletedTask, err error) {
+	err = e.PurgeAll(ctx, []string{given}, func(gone api.DeletedTask) error { t = gone; return nil })
+	return t, err
 }
 
 // Stop answers a question by stopping the run, saved.

@@ -47,20 +47,18 @@ func (e *Engine) Fork(ctx context.Context, ref store.Ref, o history.ForkOptions)
 	return history.Fork(ctx, e.store, ref, o)
 }
 
-// Purge is trash.Purge, and removes the task's checkpoints too, with the contents that no other task needs. Where those
-// cannot be removed the error reports that, and the task is removed all the same.
-func (e *Engine) Purge(ctx context.Context, given string) (api.DeletedTask, error) {
-	t, stores, err := e.purge(ctx, given)
-	return t, errors.Join(err, e.checkpoints.RemoveUnused(ctx, stores), e.removeClones(ctx))
-}
-
-// PurgeAll is Purge of several tasks, until an error of one or of report, which is called for each removed task. Contents
-// are removed once, at the end.
+// PurgeAll is trash.Purge of several tasks, until an error of one or of report, which is called for each removed task. It
+// removes the tasks' checkpoints too, and at the end, once, the contents that no other task needs. Where those cannot be
+// removed the error reports that, and the tasks are removed all the same.
 func (e *Engine) PurgeAll(ctx context.Context, given []string, report func(api.DeletedTask) error) (err error) {
 	var all []string
 	for _, name := range given {
-		t, stores, bad := e.purge(ctx, name)
-		all = append(all, stores...)
+		t, bad := trash.Purge(ctx, e.store, name)
+		if bad == nil {
+			var stores []string // that held checkpoints of it
+			stores, bad = e.checkpoints.Forget(ctx, store.Ref{ID: t.ID, Source: t.Source, Own: !t.Hidden})
+			all = append(all, stores...)
+		}
 		if bad == nil {
 			bad = report(t)
 		}
@@ -69,14 +67,6 @@ func (e *Engine) PurgeAll(ctx context.Context, given []string, report func(api.D
 		}
 	}
 	return errors.Join(err, e.checkpoints.RemoveUnused(ctx, all), e.removeClones(ctx))
-}
-
-// purge removes a task and its refs, and returns the stores that held checkpoints of it.
-func (e *Engine) purge(ctx context.Context, given string) (t api.DeletedTask, stores []string, err error) {
-	if t, err = trash.Purge(ctx, e.store, given); err == nil {
-		stores, err = e.checkpoints.Forget(ctx, store.Ref{ID: t.ID, Source: t.Source, Own: !t.Hidden})
-	}
-	return t, stores, err
 }
 
 // Undo is actions.Undo, and also takes back actions that restored files: the files go back as they came, by one more
@@ -173,15 +163,8 @@ func (e *Engine) ChangeAccess(ctx context.Context, ref store.Ref, a api.Access) 
 		return err
 	}
 	defer unlock()
-	for run := e.working(keyOf(at)); run != nil; run = e.working(keyOf(at)) {
-		if !run.isEnding() {
-			if err := run.task.ChangeAccess(ctx, a); !errors.Is(err, store.ErrLetGo) {
-				return err
-			}
-		}
-		if err := run.settle(ctx); err != nil {
-			return err
-		}
+	if works, err := e.changeWorking(ctx, at, func(t *store.Task) error { return t.ChangeAccess(ctx, a) }); works {
+		return err
 	}
 	return e.changeIdle(ctx, at, func(t *store.Task) error { return t.Commit(ctx, task.Changed{Access: &a}) })
 }

@@ -213,7 +213,7 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p setup.Environment, r R
 	run.agent = &agent.Agent{
 		Task: agent.Task{
 			Journal: recorder{t, run, spend}, RunID: id, Settings: s, Policy: setup.Policy(s), Head: gitHead(root),
-			Choice: task.RunChoice{MaxDayMicros: r.MaxDayMicros, StandIn: r.StandIn, NoCheckpoints: r.NoCheckpoints},
+			Choice: r.RunChoice,
 		},
 		Model: agent.Model{Provider: p.Provider.LLM, Entry: p.Model},
 		Tools: agent.Tools{
@@ -294,25 +294,21 @@ const maxFamily = 64
 func (e *Engine) askingSubtask(ctx context.Context, ref store.Ref) (*store.Ref, error) {
 	at := ref
 	for depth := range maxFamily {
-		var child string
 		asks := false
-		err := e.store.WithView(ctx, at, func(v *store.View) error {
-			if c := v.State.Awaited(); c != nil {
-				child = c.ID
-			}
+		child, err := store.FromView(ctx, e.store, at, func(v *store.View) (*task.Child, error) {
 			asks = len(v.State.Questions) > 0
-			return nil
+			return v.State.Awaited(), nil
 		})
 		if err != nil {
 			return nil, err
 		}
-		if child == "" {
+		if child == nil {
 			if asks && depth > 0 {
 				return &at, nil
 			}
 			return nil, nil
 		}
-		next, err := e.store.FindChild(ctx, at, child)
+		next, err := e.store.FindChild(ctx, at, child.ID)
 		if errors.Is(err, store.ErrNotFound) {
 			return nil, nil
 		}

@@ -118,21 +118,17 @@ const (
 // reply is Reply for one question of a task. The caller holds the task's lock.
 func (e *Engine) reply(ctx context.Context, ref store.Ref, question string, r Reply) (Replied, error) {
 	for looks := 1; ; looks++ {
-		if same, known, err := e.previousAnswer(ctx, ref, question, r); known || err != nil {
-			return same, err
-		}
 		asked, err := e.openQuestions(ctx, ref)
 		if err != nil {
 			return Replied{}, err
 		}
+		// Only now: another process may close the question between the two looks.
+		if same, known, err := e.previousAnswer(ctx, ref, question, r); known || err != nil {
+			return same, err
+		}
 		i := slices.IndexFunc(asked, func(a Asked) bool { return a.Question == question })
 		if i < 0 {
-			// Another process may have closed it between the two looks.
-			same, known, err := e.previousAnswer(ctx, ref, question, r)
-			if !known && err == nil {
-				err = fmt.Errorf("answer %s of task %s: %w", question, ref.ID, ErrNoQuestion)
-			}
-			return same, err
+			return Replied{}, fmt.Errorf("answer %s of task %s: %w", question, ref.ID, ErrNoQuestion)
 		}
 		q := asked[i]
 		if r.Seen != nil && (r.Seen.Seq < q.From.Seq || r.Seen.Seq == q.From.Seq && r.Seen.Index < q.From.Index) {
@@ -151,10 +147,8 @@ func (e *Engine) reply(ctx context.Context, ref store.Ref, question string, r Re
 			return Replied{Asked: q}, nil // it is stopped and saved
 		case run == nil:
 			done, err := e.replyToReleased(ctx, q, answer, r)
-			if _, late := errors.AsType[*AnsweredError](err); late { // maybe by an earlier try of this caller
-				if same, known, err := e.previousAnswer(ctx, ref, question, r); known || err != nil {
-					return same, err
-				}
+			if errors.As(err, new(*AnsweredError)) { // maybe by an earlier try of this caller
+				continue
 			}
 			return done, err
 		}

@@ -117,9 +117,7 @@ const defaultAttempts = 3
 // A task that another process holds belongs to that process. One whose journal is not trusted stays as it is, and so does
 // one that cannot be read or written: Recover does all that it can and returns the errors together.
 func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
-	if o.MaxAttempts <= 0 {
-		o.MaxAttempts = defaultAttempts
-	}
+	o.MaxAttempts = cmp.Or(max(o.MaxAttempts, 0), defaultAttempts)
 	left := o.Lost // the tasks that a dead process may have left
 	if left == nil {
 		all, err := e.listTasks(ctx, "queued", "interrupted", "delegated") // the process of a delegated task may be dead too

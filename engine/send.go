@@ -306,29 +306,19 @@ func (e *Engine) EditInput(ctx context.Context, ref, input string, text *string)
 		q.Text = *text
 		return q, true
 	}
-	// When the run ends during this call, the next one may follow for an input that came at the last moment. The queue
-	// belongs to that one then.
-	for run := e.working(keyOf(at)); run != nil; run = e.working(keyOf(at)) {
-		if run.isEnding() {
-			if err := run.settle(ctx); err != nil {
-				return err
-			}
-			continue
-		}
-		event, waits := change(run.task.Inputs())
+	works, err := e.changeWorking(ctx, at, func(t *store.Task) error {
+		event, waits := change(t.Inputs())
 		if !waits {
 			return none
 		}
-		err = run.task.ChangeInput(ctx, event)
-		if !errors.Is(err, store.ErrLetGo) {
-			if errors.Is(err, store.ErrInputTaken) {
-				return none
-			}
-			return err
+		err := t.ChangeInput(ctx, event)
+		if errors.Is(err, store.ErrInputTaken) {
+			return none
 		}
-		if err := run.settle(ctx); err != nil {
-			return err
-		}
+		return err
+	})
+	if works {
+		return err
 	}
 	waits, err := store.FromView(ctx, e.store, at, func(v *store.View) (bool, error) {
 		_, waits := change(v.State.Queue)

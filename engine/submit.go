@@ -35,13 +35,7 @@ func (e *Engine) Submit(ctx context.Context, r Request) (Ticket, error) {
 }
 
 func (e *Engine) submitNew(ctx context.Context, r Request) (Ticket, error) {
-	if r.NewTask == "" {
-		id, err := uuid.NewV7()
-		if err != nil {
-			return Ticket{}, fmt.Errorf("make a task id: %w", err)
-		}
-		r.NewTask = id.String()
-	}
+	r.NewTask = cmp.Or(r.NewTask, uuid.Must(uuid.NewV7()).String()) // it never fails
 	own := store.OwnSource + ":" + r.NewTask
 	done, err := e.scheduler.LockTask(ctx, own)
 	if err != nil {
@@ -371,14 +365,13 @@ func (e *Engine) wake(done *Run) {
 	run := ""
 	parent, err := e.waitingParent(ctx, done.task.Ref)
 	if err == nil && parent != nil {
-		err = e.store.WithView(ctx, *parent, func(v *store.View) error {
-			if v.State.Run.Rests() {
-				run = v.State.Run.ID
+		err = e.withRuns(ctx, *parent, func(s *task.State) {
+			if s.Run.Rests() {
+				run = s.Run.ID
 			}
-			if r := v.State.Run; r != nil && r.Code == task.CodeReceived {
+			if s.Run != nil && s.Run.Code == task.CodeReceived {
 				parent = nil // it came from elsewhere, and no user continued it here
 			}
-			return nil
 		})
 	}
 	if err != nil || parent == nil {

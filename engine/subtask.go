@@ -95,10 +95,8 @@ func (f *family) Run(ctx context.Context, sub agent.Subtask) (agent.Outcome, err
 	if err := e.launch(child); err != nil {
 		return agent.Outcome{}, err
 	}
-	if in.Text != "" || len(in.Images) > 0 {
-		if err := child.Accepted(ctx); err == nil {
-			f.run.life.accept()
-		}
+	if (in.Text != "" || len(in.Images) > 0) && child.Accepted(ctx) == nil {
+		f.run.life.accept()
 	}
 	stop := context.AfterFunc(ctx, func() {
 		if !errors.Is(context.Cause(ctx), errAlone) {

@@ -265,12 +265,12 @@ func (s *Service) PurgeAll(ctx context.Context, names []string) (api.Purged, err
 }
 
 // Purge removes a deleted task for good.
-func (s *Service) Purge(ctx context.Context, name string) (api.DeletedTask, error) {
-	t, err := s.trashed(ctx, name)
-	if err != nil {
-		return t, err
+func (s *Service) Purge(ctx context.Context, name string) (t api.DeletedTask, err error) {
+	done, err := s.PurgeAll(ctx, []string{name})
+	if err == nil {
+		t = done.Items[0]
 	}
-	return s.engine.Purge(ctx, t.QualifiedName())
+	return t, err
 }
 
 // Import copies tasks into the root and verifies the copies. It only reads the originals.

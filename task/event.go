@@ -159,10 +159,10 @@ type RunStarted struct {
 	RunChoice
 }
 
-// RunChoice is what the caller of a run chose for that run alone.
+// RunChoice is what the caller of a run chose for that run alone: the task does not keep it.
 type RunChoice struct {
 	MaxDayMicros  int64  `json:"max_day_micros,omitempty"` // the most that all tasks may cost on one day; 0 = as configured, negative = no limit
-	StandIn       string `json:"stand_in,omitempty"`       // a profile or provider in place of an unknown profile
+	StandIn       string `json:"stand_in,omitempty"`       // a profile or provider in place of the task's, where that is unknown
 	NoCheckpoints bool   `json:"no_checkpoints,omitempty"` // it keeps nothing of the files that it changes
 }
 

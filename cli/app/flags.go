@@ -112,7 +112,7 @@ func (a *App) Options(cmd *cobra.Command, r *RunFlags) (engine.Request, error) {
 			Effort: r.effort, Stale: r.stale, Approve: r.Approve, Allow: r.Allow, Deny: r.Deny,
 			AllowTools: r.allowTools, AskTools: r.askTools, DenyTools: r.denyTools,
 		},
-		NoCheckpoints: r.unkept, Yes: r.Yes, Origin: "cli", Interactive: a.Interactive(), TrustSettings: r.trust,
+		Yes: r.Yes, Origin: "cli", Interactive: a.Interactive(), TrustSettings: r.trust,
 	}
 	if err := CheckBaseURL(r.BaseURL); err != nil {
 		return req, err
@@ -125,7 +125,7 @@ func (a *App) Options(cmd *cobra.Command, r *RunFlags) (engine.Request, error) {
 		return req, failure.Usage(path+" --task", fmt.Sprintf("%q is not a task's id", r.Task), "roost list")
 	}
 	req.Task, req.Model = r.Task, a.Place().ModelName(r.Provider, r.Model)
-	req.Workspace = a.GivenFolder(r.Dir)
+	req.Workspace, req.NoCheckpoints = a.GivenFolder(r.Dir), r.unkept
 	switch {
 	case r.Output != "" && !slices.Contains(outputs, r.Output):
 		return wrong("output "+r.Output, "there is no such form", "output "+strings.Join(outputs, "|"))

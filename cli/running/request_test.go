@@ -10,6 +10,7 @@ import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/testing/fixture"
+	"github.com/roost-dev/roost/task"
 )
 
 // What a run is asked for here is what a server is asked for, member by member.
@@ -28,9 +29,9 @@ func TestRequestsAsAServerTakesThem(t *testing.T) {
 			Choice: setup.Choice{Workspace: "/ws", Mode: "ask", Provider: "openai", Model: "m", BaseURL: "http://b", Profile: "p", Approve: "read", Allow: []string{"git log"}, Deny: []string{"rm"}, Limits: &api.RunLimits{MaxTurns: 3, MaxCostMicros: 500000, IdleTimeoutMS: 90000, TotalTimeoutMS: 3600000}},
 			Origin: "cli",
 		}, `{"workspace":"/ws","mode":"ask","provider":"openai","model":"m","base_url":"http://b","profile":"p","message":{"text":"x"},"limits":{"max_turns":3,"max_cost":"0.50","idle_timeout":"1m30s","total_timeout":"1h0m0s"},"approve":"read","allow":["git log"],"deny":["rm"],"origin":"cli","unattended":true}`},
-		{"of one run", engine.Request{Interactive: true, NoCheckpoints: true, Choice: setup.Choice{Workspace: "/ws", MaxDayMicros: 2000000, StandIn: "p"}},
+		{"of one run", engine.Request{Interactive: true, Choice: setup.Choice{Workspace: "/ws", RunChoice: task.RunChoice{NoCheckpoints: true, MaxDayMicros: 2000000, StandIn: "p"}}},
 			`{"workspace":"/ws","no_checkpoints":true,"max_cost_day":"2.00","stand_in":"p"}`},
-		{"a day without a limit", engine.Request{Choice: setup.Choice{Workspace: "/ws", MaxDayMicros: -1}}, `{"workspace":"/ws","unattended":true,"max_cost_day":"0.00"}`},
+		{"a day without a limit", engine.Request{Choice: setup.Choice{Workspace: "/ws", RunChoice: task.RunChoice{MaxDayMicros: -1}}}, `{"workspace":"/ws","unattended":true,"max_cost_day":"0.00"}`},
 		{"limits taken away", engine.Request{Choice: setup.Choice{Workspace: "/ws", Limits: &api.RunLimits{MaxTurns: -1, MaxCostMicros: -1, IdleTimeoutMS: -1}}},
 			`{"workspace":"/ws","limits":{"max_turns":0,"max_cost":"0.00","idle_timeout":"0s"},"unattended":true}`},
 	} {

@@ -74,15 +74,10 @@ type Choice struct {
 	Deny      []string
 	// Rules of tools and files; see approval.Rule.
 	AllowTools, AskTools, DenyTools []string
-	// MaxDayMicros limits the cost of all tasks on one day, for this run: 0 = as Config has it, negative = no
-	// limit. A task does not keep it.
-	MaxDayMicros int64
+	task.RunChoice
 	// Limits replaces those of the task's limits that are not zero here. A negative one removes the limit.
 	Limits *api.RunLimits
 
-	// StandIn is a profile or provider to use where the task's own profile is unknown. The task keeps its
-	// profile's name.
-	StandIn  string
 	keepName bool // Profile replaces the task's profile, whose name the task keeps
 	// Fallback: where neither is known, the provider of new tasks is used, and a note reports that.
 	Fallback bool

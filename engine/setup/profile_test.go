@@ -120,7 +120,7 @@ func TestTheProfileOfAnotherToolsTask(t *testing.T) {
 		{"remembered", "roo-1", task.Settings{Profile: "x"}, Choice{}, Choice{Profile: "work", keepName: true}, `"x" is not known here: work`, false},
 		{"a provider was remembered", "roo-2", task.Settings{Profile: "x"}, Choice{}, Choice{Provider: "openai"}, `"x" is not known here: openai`, false},
 		{"what was remembered is gone", "roo-3", task.Settings{Profile: "x"}, Choice{}, Choice{Profile: "gone", keepName: true}, "gone", false},
-		{"said just now", "roo-9", task.Settings{Profile: "x"}, Choice{StandIn: "plain"}, Choice{StandIn: "plain", Profile: "plain", keepName: true}, "plain", false},
+		{"said just now", "roo-9", task.Settings{Profile: "x"}, Choice{RunChoice: task.RunChoice{StandIn: "plain"}}, Choice{RunChoice: task.RunChoice{StandIn: "plain"}, Profile: "plain", keepName: true}, "plain", false},
 	} {
 		got, told, err := e.ResolveProfile(c.source, "t", c.has, c.give)
 		var unknown *UnknownProfileError
