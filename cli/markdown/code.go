@@ -78,7 +78,7 @@ func (s *Stream) verbatim(pieces ...span) {
 	for _, p := range pieces {
 		from := 0
 		for at := 0; at < len(p.text); {
-			cluster, width := ansi.FirstGraphemeCluster(p.text[at:], ansi.WcWidth)
+			cluster, width := character(p.text[at:], room-ansi.StringWidthWc(continued))
 			if used+width > room && used > 0 {
 				f.line.WriteString(f.paint(p.look, p.text[from:at]))
 				f.newline()

@@ -3,6 +3,7 @@ package markdown
 import (
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
 
@@ -99,7 +100,7 @@ func (f *flow) write(s span, lead string) {
 	f.start()
 	from := 0
 	for at := 0; at < len(s.text); {
-		cluster, width := ansi.FirstGraphemeCluster(s.text[at:], ansi.WcWidth)
+		cluster, width := character(s.text[at:], f.width)
 		if f.col+width > f.width && f.col > ansi.StringWidthWc(f.lead) {
 			f.line.WriteString(f.paint(s.look, lead+s.text[from:at]))
 			f.newline()
@@ -111,6 +112,16 @@ func (f *flow) write(s span, lead string) {
 	}
 	f.line.WriteString(f.paint(s.look, lead+s.text[from:]))
 	f.last = s.look
+}
+
+// character returns the first character of a text, and its columns; of one that is wider than a line, only a part.
+func character(text string, line int) (string, int) {
+	cluster, width := ansi.FirstGraphemeCluster(text, ansi.WcWidth)
+	if width > line {
+		_, n := utf8.DecodeRuneInString(text)
+		return text[:n], ansi.StringWidthWc(text[:n])
+	}
+	return cluster, width
 }
 
 // start begins a line.

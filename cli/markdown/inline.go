@@ -36,7 +36,9 @@ type text struct {
 func (t *text) add(more string, final bool) {
 	t.rest += more
 	n := t.read(t.rest, look{role: t.o.Role}, final, 0)
-	t.rest = t.rest[n:]
+	if t.rest = t.rest[n:]; len(t.rest) > 3 && strings.TrimLeft(t.rest, " ") == "" {
+		t.rest = t.rest[:3] // more blanks mean the same
+	}
 	if final {
 		t.f.end()
 		t.rest, t.before, t.at, t.ends = "", 0, 0, nil

@@ -50,6 +50,7 @@ type Stream struct {
 	flow  flow
 	text  text
 	raw   []byte // the unwritten part of the unfinished line, as it came
+	again int    // how long raw must be before its settled part is looked for again
 	began bool   // the beginning of the unfinished line is written: the rest is words of a paragraph
 
 	stack []container
@@ -83,9 +84,12 @@ func (s *Stream) Write(delta string) []string {
 		s.wholeLine()
 		delta = rest
 	}
-	if s.began || len(s.raw) < undecided && s.fence == nil {
-		if n := settled(s.raw); n > 0 {
+	if len(s.raw) >= s.again && (s.began || len(s.raw) < undecided && s.fence == nil) {
+		n := settled(s.raw)
+		if s.again = 0; n > 0 {
 			s.unfinished(redact.Terminal(string(s.raw[:n])), n)
+		} else {
+			s.again = len(s.raw) * 9 / 8
 		}
 	}
 	return s.give()
@@ -116,7 +120,7 @@ func (s *Stream) give() []string {
 // wholeLine takes the complete line. A carriage return inside of the line divides it into several lines.
 func (s *Stream) wholeLine() {
 	raw := string(s.raw)
-	s.raw = s.raw[:0]
+	s.raw, s.again = s.raw[:0], 0
 	for line := range strings.SplitSeq(strings.TrimSuffix(redact.Terminal(raw+"\n"), "\n"), "\n") {
 		s.line(line)
 	}

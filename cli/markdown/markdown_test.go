@@ -226,6 +226,33 @@ func TestHostileTextTakesLittle(t *testing.T) {
 			t.Errorf("many %q: got %d lines in %v, want fewer than %d in less than 5 s", c.again, len(lines), took, size)
 		}
 	}
+	for _, again := range []string{"\u0301", "\ufe0f", " ", "\t"} { // none of them ends a word
+		begun := time.Now()
+		s := NewStream(Options{})
+		s.Write("x")
+		for range size / len(again) {
+			s.Write(again)
+		}
+		if lines := append(s.Write("\ny"), s.Close()...); time.Since(begun) > 5*time.Second || len(lines) == 0 || !strings.HasSuffix(lines[len(lines)-1], "y") {
+			t.Errorf("many %q, one by one: got %.100q after %v, want a last line with y in less than 5 s", again, lines, time.Since(begun))
+		}
+	}
+}
+
+// A terminal shows a colour of skin that stands behind a letter, or another one, as wide as both.
+func TestCellsOfWideCharacters(t *testing.T) {
+	const tones = "🏻🏼🏽🏾🏿"
+	for _, width := range []int{10, 20, 40, 80} {
+		lines := Render("| tones | x |\n|-|-|\n| "+tones+tones+" | y |", Options{Width: width})
+		for _, line := range append(lines, Render(tones+tones+tones+"\n\n    "+tones+tones+tones, Options{Width: width})...) {
+			if n := ansi.StringWidthWc(line); n > width {
+				t.Errorf("at width %d: %q takes %d columns", width, line, n)
+			}
+		}
+		if got := strings.Join(lines, "\n"); !strings.Contains(got, "🏿") || !strings.Contains(got, "y") {
+			t.Errorf("at width %d: got %q, want all characters", width, got)
+		}
+	}
 }
 
 // pieces are what Markdown is made of, and what is hostile.

@@ -174,7 +174,7 @@ func (s *Stream) tableRow(row []string, widths []int, align []byte, head bool) {
 			if i < len(lines[c]) {
 				line = lines[c][i]
 			}
-			pad := widths[c] - ansi.StringWidthWc(line)
+			pad := max(widths[c]-ansi.StringWidthWc(line), 0)
 			before := 0
 			switch {
 			case line == "" && c == len(widths)-1: // an empty last cell needs no blanks
