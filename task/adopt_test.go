@@ -16,15 +16,12 @@ func original(h task.History, blob string, spans ...int64) task.Original {
 
 // list is a file of elements and the bounds of each.
 func list(elements ...string) (file string, spans []int64) {
-	file = "["
-	for i, e := range elements {
-		if i > 0 {
-			file += ", "
-		}
-		spans = append(spans, int64(len(file)), int64(len(e)))
-		file += e
+	at := len("[")
+	for _, e := range elements {
+		spans = append(spans, int64(at), int64(len(e)))
+		at += len(e) + len(", ")
 	}
-	return file + "]", spans
+	return "[" + strings.Join(elements, ", ") + "]", spans
 }
 
 func TestAdoptionTakesTheUIFilesFirst(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -145,6 +146,23 @@ func TestRowsAndMessagesBelongTogetherByIDsThenWords(t *testing.T) {
 	}
 	if w.then(e); len(w.UI()) != 4 || len(w.API()) != 5 {
 		t.Errorf("a turn back leaves %d rows and %d messages", len(w.UI()), len(w.API()))
+	}
+}
+
+// Nothing relates the rows of a large task to its messages. A turn back does not compare each row with each message.
+func TestATurnBackOfALargeTask(t *testing.T) {
+	const n = 60_000
+	var ui, api []string
+	for i := range n {
+		ui = append(ui, say(i+1, fmt.Sprintf("row %d", i)))
+		api = append(api, fmt.Sprintf(`{"role":"assistant","content":"reply %d","ts":%d}`, i, i+1))
+	}
+	w := fromRoo(t, listed(ui...), listed(api...))
+	for _, turns := range []int{1, n / 2, n} {
+		begun := time.Now()
+		if _, err := rewind.Turns(w.State, turns); err != nil || time.Since(begun) > 5*time.Second {
+			t.Errorf("%d turns back: got error %v after %s, want none within 5 s", turns, err, time.Since(begun))
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/roost-dev/roost/api"
@@ -158,11 +159,16 @@ func requestOf(s *task.State, reply *task.Message) int {
 	}
 	// No row shows when the reply was requested: take the first row that goes with it, if there is one.
 	at := slices.Index(s.API(), reply)
+	var first *task.Message
 	if a != nil {
 		a.whole = true
+		// A later row is never cut at an earlier message, but for some words of the user: no search needs all rows.
+		if i := sort.Search(len(a.rows), func(i int) bool { return a.place(s, a.rows[i]).at >= at }); i < len(a.rows) {
+			first = a.rows[i]
+		}
 	}
 	for i, row := range s.UI() {
-		if row.Seq > reply.Seq || a != nil && row.Foreign && row.Seq == reply.Seq && a.place(s, row).at >= at {
+		if row.Seq > reply.Seq || row == first {
 			return i
 		}
 	}
