@@ -79,10 +79,7 @@ func indexOf(top string) string {
 	if !info.Mode().IsRegular() || info.Size() > 8192 {
 		return ""
 	}
-	text, err := inputfile.Read(git) // of a submodule or a worktree
-	if err != nil {
-		return ""
-	}
+	text, _ := inputfile.Read(git) // of a submodule or a worktree; without a text, it is none
 	dir, ok := strings.CutPrefix(strings.TrimRight(string(text), "\r\n"), "gitdir: ")
 	if !ok {
 		return ""
@@ -95,17 +92,14 @@ func indexOf(top string) string {
 
 // find returns the git program. Without git fewer contents are available, which is no error.
 func (u *userGit) find() string {
-	switch u.program {
-	case "none":
-		return ""
-	case "":
-		git, err := exec.LookPath("git")
-		if err != nil {
-			return ""
-		}
-		return git
+	if u.program != "" {
+		return strings.TrimPrefix(u.program, "none")
 	}
-	return u.program
+	git, err := exec.LookPath("git")
+	if err != nil {
+		return "" // the error also comes with a git of the present folder
+	}
+	return git
 }
 
 // refresh reads the indexes of the repositories with these tops that changed since the last read. tops maps each to
@@ -270,8 +264,7 @@ func (r *repo) copy(ctx context.Context, git string, ask io.Reader, take func([2
 	err = stream(bufio.NewReaderSize(out, 1<<16), take)
 	cancel()
 	_ = cmd.Wait() // git's own result does not matter: what was read was checked
-	var mine takeError
-	if errors.As(err, &mine) {
+	if mine, is := errors.AsType[takeError](err); is {
 		return mine.error
 	}
 	return nil // git ended early, or printed nonsense: the rest is not there
