@@ -30,15 +30,19 @@ var writeFileSpec = tool.Spec{
 	Class: tool.Write, Replay: tool.Inspect,
 }
 
-func readWrite(env tool.Env, in tool.Input) (p workspace.Path, content string, err error) {
+// readChange returns the file of a call, and its change: the whole content, which may be empty, or a diff.
+func readChange(env tool.Env, in tool.Input, name string) (p workspace.Path, text string, err error) {
 	path, noPath := in.Need(false, "path", "file_path")
-	content, noContent := in.Need(true, "content")
+	text, noText := in.Need(name == "content", name)
 	p, bad := resolve(env, path)
-	return p, strings.ToValidUTF8(stripFence(content), "\uFFFD"), cmp.Or(noPath, noContent, bad)
+	if name == "content" {
+		text = strings.ToValidUTF8(stripFence(text), "\uFFFD")
+	}
+	return p, text, cmp.Or(noPath, noText, bad)
 }
 
 func planWrite(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {
-	p, content, err := readWrite(env, in)
+	p, content, err := readChange(env, in, "content")
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +125,7 @@ func stripFence(s string) string {
 }
 
 func inspectWrite(ctx context.Context, env tool.Env, in tool.Input, before map[string]string) (tool.Finding, error) {
-	p, content, err := readWrite(env, in)
+	p, content, err := readChange(env, in, "content")
 	if err != nil {
 		return tool.Unclear, err
 	}
@@ -229,15 +233,8 @@ var applyDiffSpec = tool.Spec{
 	Class: tool.Write, Replay: tool.Inspect,
 }
 
-func readDiff(env tool.Env, in tool.Input) (p workspace.Path, diff string, err error) {
-	path, noPath := in.Need(false, "path", "file_path")
-	diff, noDiff := in.Need(false, "diff")
-	p, bad := resolve(env, path)
-	return p, diff, cmp.Or(noPath, noDiff, bad)
-}
-
 func planDiff(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {
-	p, diff, err := readDiff(env, in)
+	p, diff, err := readChange(env, in, "diff")
 	if err != nil {
 		return nil, err
 	}
@@ -282,7 +279,7 @@ func diffText(p workspace.Path, diff, content, old string) string {
 // inspectDiff reports whether the replacements are in the file and the searched lines gone. With the hash from before
 // the call, which is all that older journals hold, "not done" is certain.
 func inspectDiff(ctx context.Context, env tool.Env, in tool.Input, before map[string]string) (tool.Finding, error) {
-	p, diff, err := readDiff(env, in)
+	p, diff, err := readChange(env, in, "diff")
 	if err != nil {
 		return tool.Unclear, err
 	}
