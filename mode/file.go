@@ -108,6 +108,8 @@ var typography = strings.NewReplacer(
 	"\u2018", "'", "\u2019", "'", "\u201c", `"`, "\u201d", `"`,
 )
 
+var noBlanks = strings.NewReplacer(" ", "", "\t", "")
+
 var slugForm = lazyregexp.New(`^[a-zA-Z0-9-]+$`)
 
 // readMode reads one mode. With an error it still returns the name of the mode.
@@ -281,18 +283,13 @@ func readYAML(text string) (v *value, err error) {
 		}
 	}()
 	deep := strings.Count(text, "[")+strings.Count(text, "{") > maxBrackets
-	lines, blank, longest := 0, 0, 0
 	for line := range strings.Lines(text) {
-		if blank++; strings.TrimSpace(line) != "" {
-			blank = 0
-		}
-		lines, longest = lines+1, max(longest, blank)
 		deep = deep || strings.Count(line, "- ")+strings.Count(line, "-\t") > maxDashes
 	}
 	switch {
 	case deep:
 		return nil, errDeep
-	case lines > maxLines || longest > maxBlank:
+	case strings.Count(text, "\n") > maxLines || strings.Contains(noBlanks.Replace(text), strings.Repeat("\n", maxBlank+2)):
 		return nil, errLong
 	}
 	file, err := parser.ParseBytes([]byte(text), 0)

@@ -150,13 +150,10 @@ func eachKeyword(rows []rule) (out []rule) {
 // behind matches a value of least to most bytes after the keyword and a gap of gapLeast to gapMost bytes.
 func behind(gap *alphabet, gapLeast, gapMost int, body *alphabet, least, most int) func(string, int, bool) (int, int, bool) {
 	return func(s string, at int, final bool) (int, int, bool) {
-		n, more := run(s, at, gap, gapMost, final)
-		if more || n < gapLeast {
-			return 0, 0, more
-		}
-		at += n
-		n, more = run(s, at, body, most+1, final)
-		if more || n < least || n > most || !random(s[at:at+n]) {
+		blanks, _ := run(s, at, gap, gapMost, final)
+		at += blanks
+		n, more := run(s, at, body, most+1, final)
+		if more || blanks < gapLeast || n < least || n > most || !random(s[at:at+n]) {
 			return 0, 0, more
 		}
 		return at, at + n, false
@@ -170,28 +167,12 @@ func assigned(body *alphabet, least, most int) func(string, int, bool) (int, int
 
 // jwt matches two JSON objects and a signature.
 func jwt(s string, at int, final bool) (int, int, bool) {
-	end := at
-	for part := range 3 {
-		if part == 1 && !strings.HasPrefix(s[end:], "eyJ") {
-			return 0, 0, !final && strings.HasPrefix("eyJ", s[end:])
-		}
-		n, more := run(s, end, word, 4096, final)
-		if more || n < 8 {
-			return 0, 0, more
-		}
-		end += n
-		if part == 2 {
-			return at - len("eyJ"), end, false
-		}
-		if end == len(s) {
-			return 0, 0, !final
-		}
-		if s[end] != '.' {
-			return 0, 0, false
-		}
-		end++
+	n, more := run(s, at, wordDot, maxKey, final)
+	part := strings.SplitN(s[at:at+n], ".", 4)
+	if more || len(part) < 3 || !strings.HasPrefix(part[1], "eyJ") || min(len(part[0]), len(part[1]), len(part[2])) < 8 {
+		return 0, 0, more
 	}
-	return 0, 0, false
+	return at - len("eyJ"), at + len(strings.Join(part[:3], ".")), false
 }
 
 const maxKey = 16 << 10
@@ -209,14 +190,10 @@ func privateKey(s string, at int, final bool) (int, int, bool) {
 		return 0, 0, more
 	}
 	start := at - len("-----BEGIN ")
-	rest := s[at+n:]
-	if len(rest) < 5 && !final {
-		return 0, 0, true
-	}
-	if !strings.HasPrefix(rest, "-----") {
-		return 0, 0, false
-	}
 	body := at + n + 5
+	if dashes, more := run(s, at+n, dash, 5, final); dashes < 5 {
+		return 0, 0, more
+	}
 	// The search for the end stops where the body's characters stop: the mask must not depend on how much of the text
 	// has come.
 	k, more := run(s, body, keyBody, maxKey, final)
@@ -229,15 +206,9 @@ func privateKey(s string, at int, final bool) (int, int, bool) {
 			return 0, 0, false // code about keys
 		}
 		tail := body + end + len("-----END ")
-		n, more := run(s, tail, keyHead, 40, final)
-		if more {
-			return 0, 0, true
-		}
+		n, _ := run(s, tail, keyHead, 40, final)
 		dashes, more := run(s, tail+n, dash, 5, final)
-		if more {
-			return 0, 0, true
-		}
-		return start, tail + n + dashes, false
+		return start, tail + n + dashes, more
 	}
 	return start, body + k, false
 }
@@ -261,28 +232,19 @@ var (
 // urlPassword matches the password in scheme://user:password@host: up to the last @ in front of a path.
 func urlPassword(s string, at int, final bool) (int, int, bool) {
 	n, more := run(s, at, userInfo, 512, final)
-	if more {
-		return 0, 0, true
-	}
 	name, value, _ := strings.Cut(s[at:at+n], ":")
-	end := 0
-	for i := 0; i < len(value) && (end == 0 || value[i] != '/'); i++ {
-		if value[i] == '@' {
-			end = i
-		}
+	first := max(strings.IndexByte(value, '@'), 0)
+	front, _, _ := strings.Cut(value[first:], "/")
+	value = value[:first+max(strings.LastIndexByte(front, '@'), 0)]
+	// In front of the colon may be a host, and behind it a path; or the value is short, a variable or already masked.
+	// The digits of an escape are no sign of a password.
+	if more || strings.ContainsAny(name, "/@") || strings.Contains(value, "://") || port().MatchString(value) ||
+		len(value) < 6 || strings.ContainsAny(value[:1], "$%*") || strings.Trim(value, "*x.X") == "" ||
+		!made(escapes().ReplaceAllString(value, "")) {
+		return 0, 0, more
 	}
-	value = value[:end]
-	if strings.ContainsAny(name, "/@") || strings.Contains(value, "://") || port().MatchString(value) {
-		return 0, 0, false // what stands in front of the colon is a host, or behind it a path
-	}
-	from, to := at+len(name)+1, at+len(name)+1+end
-	if len(value) < 6 || strings.ContainsAny(value[:1], "$%*") || strings.Trim(value, "*x.X") == "" {
-		return 0, 0, false // short, a variable or already masked
-	}
-	if !made(escapes().ReplaceAllString(value, "")) { // the digits of an escape are no sign of a password
-		return 0, 0, false
-	}
-	return from, to, false
+	from := at + len(name) + 1
+	return from, from + len(value), false
 }
 
 var escapes = lazyregexp.New(`%[0-9A-Za-z]{2}`)
@@ -317,20 +279,11 @@ var notPassword = lazyregexp.New(`^([A-Za-z_]\w*(\.[A-Za-z_]\w*)+|/.*|.*://.*|.*
 // NAME_PASSWORD: value in YAML and JSON.
 func password(s string, at int, final bool) (int, int, bool) {
 	quote := letters("\"'")
-	q, more := run(s, at, quote, 1, final)
-	if more {
-		return 0, 0, true
-	}
+	q, _ := run(s, at, quote, 1, final)
 	n, more := run(s, at+q, passwords, 512, final)
-	if more {
-		return 0, 0, true
-	}
 	value := s[at+q : at+q+n]
-	if strings.ContainsAny(value, "()[]{}<>") || !secretive(value) { // a call or a placeholder
-		return 0, 0, false
-	}
-	if s[at-1] != '=' && notPassword().MatchString(value) {
-		return 0, 0, false
+	if more || strings.ContainsAny(value, "()[]{}<>") || !secretive(value) || s[at-1] != '=' && notPassword().MatchString(value) {
+		return 0, 0, more // a call, a placeholder or other code
 	}
 	return at + q, at + q + n, false
 }
@@ -339,12 +292,9 @@ func password(s string, at int, final bool) (int, int, bool) {
 func netrc(s string, at int, final bool) (int, int, bool) {
 	blank, field := letters(" \t\r\n"), passwords
 	for _, want := range []string{"", "login", "", "password"} {
-		n, more := run(s, at, field, 256, final)
-		if more || n == 0 || want != "" && s[at:at+n] != want {
-			return 0, 0, more
-		}
+		n, _ := run(s, at, field, 256, final)
 		gap, more := run(s, at+n, blank, 32, final)
-		if more || gap == 0 {
+		if more || n == 0 || gap == 0 || want != "" && s[at:at+n] != want {
 			return 0, 0, more
 		}
 		at += n + gap
@@ -363,11 +313,8 @@ func basic(s string, at int, final bool) (int, int, bool) {
 		return 0, 0, more
 	}
 	text, err := base64.StdEncoding.DecodeString(s[at : at+n])
-	if err != nil {
-		return 0, 0, false
-	}
 	_, secret, ok := strings.Cut(string(text), ":")
-	if !ok || !secretive(secret) || bytes.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+	if err != nil || !ok || !secretive(secret) || bytes.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f }) {
 		return 0, 0, false
 	}
 	return at, at + n, false
@@ -376,27 +323,17 @@ func basic(s string, at int, final bool) (int, int, bool) {
 // discord matches the bot's number in base64, a time and a signature.
 func discord(s string, at int, final bool) (int, int, bool) {
 	from := at - len("MD")
-	n, more := run(s, from, alnum, 29, final)
-	if more || n < 23 || n > 28 {
+	n, more := run(s, from, wordDot, 28+1+7+1+46, final)
+	part := strings.SplitN(s[from:from+n], ".", 4)
+	is := func(i, least, most int) bool { return len(part[i]) >= least && len(part[i]) <= most }
+	if more || len(part) < 3 || !is(0, 23, 28) || !is(1, 6, 7) || !is(2, 27, 45) {
 		return 0, 0, more
 	}
-	number, err := base64.RawStdEncoding.DecodeString(s[from : from+n])
+	number, err := base64.RawStdEncoding.DecodeString(part[0])
 	if err != nil || strings.Trim(string(number), digits) != "" {
 		return 0, 0, false
 	}
-	end := from + n
-	for _, size := range [][2]int{{6, 7}, {27, 45}} {
-		dot, more := run(s, end, letters("."), 1, final)
-		if more || dot == 0 {
-			return 0, 0, more
-		}
-		n, more := run(s, end+1, word, size[1]+1, final)
-		if more || n < size[0] || n > size[1] {
-			return 0, 0, more
-		}
-		end += 1 + n
-	}
-	return from, end, false
+	return from, from + len(strings.Join(part[:3], ".")), false
 }
 
 var (
