@@ -230,8 +230,10 @@ func (r *rule) match(parts []string, dir bool) bool {
 	backP, backS := -1, -1
 	for p < len(parts) {
 		if s < len(r.segs) && r.segs[s] == anyNames {
-			backP, backS = p, s
-			s++
+			if s++; s == len(r.segs)-1 {
+				p = len(parts) - 1 // the last pattern can only match the last name
+			}
+			backP, backS = p, s-1
 			continue
 		}
 		if s < len(r.segs) && matchSegment(r.segs[s], parts[p], r.fold) {

@@ -183,6 +183,15 @@ func TestMatchingIsNotExponential(t *testing.T) {
 	}
 }
 
+// A long rule costs a deep path no more than its own length for each folder.
+func TestALongRuleAndADeepPath(t *testing.T) {
+	rules := ParseIgnore(strings.Repeat("*a*", 100_000)+"b", true)
+	begun := time.Now()
+	if rules.Hides(strings.Repeat("a/", 200)+"a", false) || time.Since(begun) > 20*time.Second {
+		t.Errorf("got an answer after %s, want that nothing is hidden, within 20 s", time.Since(begun))
+	}
+}
+
 // A line of shell is cut into words without losing any: a word that is there in
 // plain or in quotes is found wherever it stands behind a program that shows files.
 func TestBlockedWordInAnyPlace(t *testing.T) {
