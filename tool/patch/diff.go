@@ -238,11 +238,9 @@ func (d *document) find(ctx context.Context, lines []string, start, lo, hi int, 
 			at, score = i, s
 		}
 	}
-	for step := 0; left >= lo || right <= hi-len(lines); step++ {
-		if step%64 == 0 {
-			if err := ctx.Err(); err != nil {
-				return -1, 0, 0, err
-			}
+	for left >= lo || right <= hi-len(lines) {
+		if err := ctx.Err(); err != nil {
+			return -1, 0, 0, err
 		}
 		if left >= lo {
 			if left < len(d.lines) {

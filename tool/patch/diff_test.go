@@ -241,3 +241,15 @@ func TestALineHintChoosesTheNearestPlace(t *testing.T) {
 		}
 	}
 }
+
+// A search for a long text ends soon after the run is stopped.
+func TestASearchForALongTextIsStopped(t *testing.T) {
+	text := strings.Repeat("some line of text here\n", 10_000)
+	diff := "<<<<<<< SEARCH\n" + strings.Repeat("some line of text herf\n", 3000) + "=======\nx\n>>>>>>> REPLACE\n"
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	begun := time.Now()
+	if _, _, err := ApplyDiff(ctx, text, diff, 0.9); err == nil || time.Since(begun) > 10*time.Second {
+		t.Errorf("got error %v after %s, want one within 10 s", err, time.Since(begun))
+	}
+}
