@@ -38,6 +38,7 @@ func TestChangeIsAllOrNothing(t *testing.T) {
 		"a text that is no UTF-8":     {"model": {"a\xff"}},
 		"an entry that is no UTF-8":   {"allow": {"ls", "a\xff"}},
 		"a folder that is relative":   {"root": {"here"}},
+		"a cache that is relative":    {"cache": {"here"}},
 		"a webhook that all can read": {"notify_webhook": {"http://example.org/secret"}},
 	} {
 		err := p.Change(t.Context(), set, nil)

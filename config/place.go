@@ -285,8 +285,9 @@ func (p Place) with(f *File, k Key, values []string) ([]byte, error) {
 	if err != nil {
 		return nil, misused("roost config set "+name, err.Error(), "roost config set "+name+" VALUE") // without the value: it may hold a secret
 	}
-	if name == "root" && !filepath.IsAbs(v.Text) { // it would be another folder wherever roost is called
-		return nil, misused("roost config set root "+v.Text, "the folder is not absolute", "roost config set root "+shell.Word(p.Abs(v.Text)))
+	if (name == "root" || name == "cache") && !filepath.IsAbs(v.Text) { // it would be another folder wherever roost is called
+		set := "roost config set " + name + " "
+		return nil, misused(set+v.Text, "the folder is not absolute", set+shell.Word(p.Abs(v.Text)))
 	}
 	return f.With(name, v), nil
 }

@@ -155,6 +155,7 @@ func (a *App) localOptions() (o local.Options, err error) {
 	if o.Cache, err = a.folder("cache", "XDG_CACHE_HOME", ".cache"); err != nil {
 		return o, err
 	}
+	o.Cache = a.Abs(o.Cache)
 	if o.State, err = a.Home("XDG_STATE_HOME", ".local/state"); err != nil {
 		return o, err
 	}
