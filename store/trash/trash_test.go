@@ -216,6 +216,25 @@ func TestDeleteThatFails(t *testing.T) {
 	storetest.Listed(t, s, "mine")
 }
 
+// The history index is derived: that it cannot be written does not make a deletion fail that has happened, nor a
+// restore.
+func TestDeleteAndRestoreWithoutTheIndex(t *testing.T) {
+	root := t.TempDir()
+	s := storetest.Open(t, root)
+	storetest.Close(t, storetest.Create(t, s, "mine"))
+	index := filepath.Join(root, "tasks", roofmt.IndexName)
+	storetest.Check(t, os.RemoveAll(index))
+	storetest.Check(t, os.MkdirAll(filepath.Join(index, "in the way"), 0o700))
+	ref := storetest.Must[store.Ref](t)(s.Find(context.Background(), "mine"))
+	if d, err := trash.Delete(context.Background(), s, ref); err != nil || d.Name != "mine" {
+		t.Errorf("delete: got %+v, %v, want the deleted task", d, err)
+	}
+	if back, err := trash.Restore(context.Background(), s, "mine"); err != nil || back.ID != "mine" {
+		t.Errorf("restore: got %+v, %v, want the task", back, err)
+	}
+	storetest.Listed(t, s, "mine")
+}
+
 // Who found a task before it was deleted does not bring back an empty one.
 func TestOwnAfterDelete(t *testing.T) {
 	root := t.TempDir()
