@@ -123,7 +123,7 @@ func (e *Engine) Create(ctx context.Context, r Request) (store.Ref, error) {
 func (e *Engine) Amend(ctx context.Context, ref store.Ref, r Request, check func(task.Settings) error) (store.Ref, error) {
 	latest := e.store.Latest(ctx, ref)
 	if e.working(keyOf(latest)) == nil { // a run that works has received it already
-		if _, err := e.Receive(ctx, Request{Task: keyOf(latest), Person: r.Person}); err != nil {
+		if err := e.Receive(ctx, Request{Task: keyOf(latest), Person: r.Person}); err != nil {
 			return ref, err
 		}
 	}

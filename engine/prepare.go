@@ -27,7 +27,7 @@ func (e *Engine) prepare(ctx context.Context, r Request) (run *Run, err error) {
 	if r.Task == "" {
 		return e.prepareNew(ctx, r)
 	}
-	if _, err := e.Receive(ctx, r); err != nil {
+	if err := e.Receive(ctx, r); err != nil {
 		return nil, err
 	}
 	ref, err := e.store.Find(ctx, r.Task)
@@ -380,14 +380,14 @@ func (e *UntrustedError) mustAsk(damaged bool, r Request) bool {
 // Receive makes a task this root's own before it continues because its user asks for that. In a journal that is not
 // trusted, it ends everything that is open and removes the settings that an unknown author must not decide. A journal
 // that another root signed, or that was changed, and that holds something that a run would obey, is an
-// *UntrustedError unless the request confirms it. The result reports whether the task was received.
-func (e *Engine) Receive(ctx context.Context, r Request) (bool, error) {
+// *UntrustedError unless the request confirms it.
+func (e *Engine) Receive(ctx context.Context, r Request) error {
 	if r.Task == "" {
-		return false, nil
+		return nil
 	}
 	ref, err := e.store.FindLatest(ctx, r.Task)
 	if err != nil {
-		return false, err
+		return err
 	}
 	var untrusted *UntrustedError
 	var trusted *task.Reception
@@ -403,18 +403,16 @@ func (e *Engine) Receive(ctx context.Context, r Request) (bool, error) {
 		return err
 	})
 	switch {
-	case err != nil:
-		return false, err
-	case untrusted == nil && trusted != nil && r.TrustSettings:
-		return false, e.changeIdle(ctx, ref, func(t *store.Task) error {
+	case err == nil && untrusted == nil && trusted != nil && r.TrustSettings:
+		return e.changeIdle(ctx, ref, func(t *store.Task) error {
 			return t.Commit(ctx, task.Changed{Settings: new(t.State().Settings.Trusting(trusted.Had))})
 		})
-	case untrusted == nil:
-		return false, nil
+	case err != nil, untrusted == nil:
+		return err
 	case untrusted.mustAsk(asked, r):
-		return false, untrusted
+		return untrusted
 	}
-	return true, e.changeIdle(ctx, ref, func(t *store.Task) error {
+	return e.changeIdle(ctx, ref, func(t *store.Task) error {
 		if standing(t.Standing(), t.State(), r) == store.Ours {
 			return nil // another process received it first
 		}

@@ -224,7 +224,7 @@ func (e *Engine) answerOpenQuestion(ctx context.Context, ref store.Ref, run *Run
 func (e *Engine) sendToIdleTask(ctx context.Context, ref store.Ref, m Message) (Sent, error) {
 	sent := Sent{Ref: ref}
 	r := m.request(ref)
-	if _, err := e.Receive(ctx, r); err != nil {
+	if err := e.Receive(ctx, r); err != nil {
 		return sent, err
 	}
 	runs, err := e.runsOf(ctx, ref)

@@ -76,7 +76,7 @@ func (e *Engine) submitKnown(ctx context.Context, ref store.Ref, r Request) (Tic
 // task may continue as a task of Roost's own, which then takes in what changed in the original.
 func (e *Engine) submit(ctx context.Context, ref store.Ref, r Request) (Ticket, error) {
 	if e.working(keyOf(ref)) == nil {
-		if _, err := e.Receive(ctx, r); err != nil {
+		if err := e.Receive(ctx, r); err != nil {
 			return Ticket{}, err
 		}
 	}
