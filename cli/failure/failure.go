@@ -255,10 +255,6 @@ func failureOfProblem(p *client.Problem) *Failure {
 	switch p.Code { // problems of a run, in the words of a command line
 	case "disk_full":
 		f.Try = "df -h  # make room where the tasks are, then do it again"
-	case "task_busy":
-		if p.Task != "" {
-			f.Try = "roost wait " + p.Task + "  # or roost cancel " + p.Task
-		}
 	case "untrusted_settings":
 		f.What, f.Why = "continue task "+p.Task, "it "+strings.TrimPrefix(f.Why, "task "+p.Task+" ")
 		f.Try = "roost root trust  # if the root is yours; or " + resume + " on a terminal, which asks"
@@ -468,6 +464,7 @@ const itFailed = "it failed"
 var taskAdvice = map[string][2]string{
 	"message_not_found":    {"roost show"},
 	"task_locked":          {"roost show"},
+	"task_busy":            {"roost wait", " # or roost cancel"},
 	"bad_reference":        {"roost show"},
 	"nothing_to_rewind":    {"roost show"},
 	"branch_not_found":     {"roost show", "--branches"},
