@@ -116,22 +116,19 @@ func (a *commands) listActions(cmd *cobra.Command, args []string, limit int) err
 	return a.Connect(cmd.Context(), func(c *client.Client) error {
 		if len(args) == 0 {
 			q := url.Values{"limit": {strconv.Itoa(limit)}}
-			return app.DocumentOf(cmd.Context(), a.App, c, "/v1/undo", q, func(p api.Page[api.TaskActions]) error { return a.showDeeds(p.Items) })
+			return app.DocumentOf(cmd.Context(), a.App, c, "/v1/undo", q, a.showActions)
 		}
 		d, err := client.Get[api.TaskActions](cmd.Context(), c, app.PathOf(args[0], "undo"), nil)
 		if err != nil {
 			return err
 		}
-		if a.Flags.JSON {
-			return a.PrintJSON(api.PageOf([]api.TaskActions{d}, ""))
-		}
-		return a.showDeeds([]api.TaskActions{d})
+		return app.Show(a.App, api.PageOf([]api.TaskActions{d}, ""), a.showActions)
 	})
 }
 
-func (a *commands) showDeeds(all []api.TaskActions) error {
+func (a *commands) showActions(all api.Page[api.TaskActions]) error {
 	rows, lines := 0, []string(nil)
-	for _, d := range all {
+	for _, d := range all.Items {
 		title := display.Cut(display.OneLine(d.Task.Title), 60)
 		if d.Trashed {
 			title += "  (deleted)"
@@ -392,10 +389,7 @@ func (a *commands) condense(ctx context.Context, id string, body api.NewCondense
 	stop := a.Stopper(ctx)
 	defer stop.Undo()
 	err := a.Connect(stop.Ctx, func(c *client.Client) (err error) {
-		if body.Profile == "" {
-			body.Model, err = a.ModelOf(stop.Ctx, c, id, body.Provider, body.Model)
-		}
-		if err != nil {
+		if body.Model, err = a.ModelOf(stop.Ctx, c, id, cmp.Or(body.Provider, body.Profile), body.Model); err != nil {
 			return err
 		}
 		return posted(stop.Ctx, a, c, id, "condense", body, a.printCondensed)

@@ -80,11 +80,7 @@ func (a *commands) teamCommand() *cobra.Command {
 			}
 			query.Set("account", of.ID)
 		}
-		got, err := client.Get[api.Page[api.AuditEntry]](ctx, c, "/v1/audit", query)
-		if err != nil {
-			return err
-		}
-		return app.Show(a.App, got, func(p api.Page[api.AuditEntry]) error { return a.showAudit(p.Items, all) })
+		return app.DocumentOf(ctx, a.App, c, "/v1/audit", query, func(p api.Page[api.AuditEntry]) error { return a.showAudit(p.Items, all) })
 	})
 	audit.Flags().StringVar(&task, "task", "", "only what was done to this task, by its whole id")
 	audit.Flags().StringVar(&by, "by", "", "only what this person or team did")
@@ -192,8 +188,7 @@ func (a *commands) listTeam(ctx context.Context, c *client.Client, _ []string) e
 	return app.Show(a.App, api.PageOf(all, ""), func(api.Page[api.Account]) error {
 		rows := [][]string{{"NAME", "KIND", "ID", "MEMBERS"}}
 		for _, one := range all {
-			members := api.Each(one.Members, all.name)
-			rows = append(rows, []string{one.Name, one.Kind, one.ID, strings.Join(members, ", ")})
+			rows = append(rows, []string{one.Name, one.Kind, one.ID, strings.Join(api.Each(one.Members, all.name), ", ")})
 		}
 		return a.Grid(rows)
 	})
@@ -204,11 +199,8 @@ func (a *commands) listTokens(ctx context.Context, c *client.Client, args []stri
 	if err != nil {
 		return err
 	}
-	got, err := client.Get[api.Page[api.Token]](ctx, c, "/v1/accounts/"+url.PathEscape(of.ID)+"/tokens", url.Values{"limit": {"1000"}})
-	if err != nil {
-		return err
-	}
-	return app.Show(a.App, got, func(p api.Page[api.Token]) error {
+	path, most := "/v1/accounts/"+url.PathEscape(of.ID)+"/tokens", url.Values{"limit": {"1000"}}
+	return app.DocumentOf(ctx, a.App, c, path, most, func(p api.Page[api.Token]) error {
 		rows := [][]string{{"NAME", "SCOPES", "MADE", "LAST USED", "ENDS"}}
 		for _, t := range p.Items {
 			rows = append(rows, []string{t.Name, strings.Join(t.Scopes, " "), a.When(&t.CreatedAt), a.When(t.LastUsedAt), a.When(t.ExpiresAt)})
