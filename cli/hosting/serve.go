@@ -153,14 +153,13 @@ func serverRuns(err error) error {
 
 // secure reads the certificate, and refuses settings that would send the token unencrypted.
 func (f *serveFlags) secure() error {
-	if (f.cert == "") != (f.key == "") {
+	switch {
+	case (f.cert == "") != (f.key == ""):
 		return failure.Usage("roost serve", "a certificate needs its key, and a key its certificate",
 			"roost serve --tls-cert FILE --tls-key FILE")
-	}
-	if f.cert == "" && server.Loopback(f.host) {
+	case f.cert == "" && server.Loopback(f.host):
 		return nil
-	}
-	if f.cert == "" {
+	case f.cert == "":
 		return f.open()
 	}
 	cert, err := inputfile.Read(f.cert)
@@ -496,13 +495,9 @@ func (a *commands) restarts() (service.Restart, error) {
 	out := service.Restart{
 		Off: s.Text("restart.enabled") == "false", OwnOnly: s.Text("restart.cross_context") == "false", Workspace: a.Dir,
 	}
-	if text := s.Text("restart.max_attempts"); text != "" {
-		if out.MaxAttempts, _ = strconv.Atoi(text); out.MaxAttempts == 0 {
-			out.MaxAttempts = -1
-		}
+	if n, err := strconv.Atoi(s.Text("restart.max_attempts")); err == nil {
+		out.MaxAttempts = config.OrNone(n)
 	}
-	if text := s.Text("restart.load_timeout"); text != "" {
-		out.LoadTimeout, _ = time.ParseDuration(text)
-	}
+	out.LoadTimeout, _ = time.ParseDuration(s.Text("restart.load_timeout")) // 0 when it is not set
 	return out, nil
 }

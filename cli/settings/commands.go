@@ -178,10 +178,7 @@ func (a *commands) grid(rows [][]string, problems []string) error {
 
 // notNil returns a list that JSON writes as [] when it is empty.
 func notNil[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
+	return append([]T{}, list...)
 }
 
 func (a *commands) modesCommand() *cobra.Command {
@@ -232,13 +229,7 @@ func (a *commands) modelsCommand() *cobra.Command {
 
 // knownProviders returns the providers whose models are listed.
 func knownProviders() []string {
-	var out []string
-	for _, m := range catalogue.Offers() {
-		if !slices.Contains(out, m.Provider) {
-			out = append(out, m.Provider)
-		}
-	}
-	return out
+	return slices.Compact(api.Each(catalogue.Offers(), func(m catalogue.Offer) string { return m.Provider }))
 }
 
 func (a *commands) models(provider string) error {
