@@ -142,8 +142,7 @@ func (s *Session) help(_ context.Context, _, rest string) error {
 	lines := api.Each(commands(), func(c command) string {
 		return "  " + display.Pad("/"+strings.TrimSpace(c.name+" "+c.args), 34) + "  " + s.style.Paint(view.Dim, c.about)
 	})
-	lines = append(lines, "", keysPage)
-	s.out.block(strings.Join(lines, "\n"))
+	s.out.block(strings.Join(append(lines, "", keysPage), "\n"))
 	return nil
 }
 

@@ -73,11 +73,10 @@ func (a *authorsOf) of(path string, step checkpoint.Step) []api.Author {
 		return []api.Author{a.called(out, a.s.Call(c.Call))}
 	}
 	out.By = api.ByAgent
-	all := api.Each(a.writers(path, c), func(call *task.Call) api.Author { return a.called(out, call) })
-	if len(all) == 0 {
-		all = append(all, out)
+	if all := a.writers(path, c); len(all) > 0 {
+		return api.Each(all, func(call *task.Call) api.Author { return a.called(out, call) })
 	}
-	return all
+	return []api.Author{out}
 }
 
 // called adds the call to an author; a nil call is unknown.

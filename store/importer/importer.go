@@ -263,11 +263,10 @@ func FindPath(ctx context.Context, s *store.Store, path string) ([]Original, err
 	if inOwnRoot(s, path) || found.TasksDir != "" && inOwnRoot(s, found.TasksDir) {
 		return nil, fmt.Errorf("import %s: %w", path, ErrInOwnRoot)
 	}
-	out := api.Each(found.Tasks, func(f roofmt.Found) Original { return Original{Name: f.ID, Dir: f.Dir} })
-	if len(out) == 0 {
+	if len(found.Tasks) == 0 {
 		return nil, fmt.Errorf("import %s: it holds no task folder: %w", path, store.ErrNotFound)
 	}
-	return out, nil
+	return api.Each(found.Tasks, func(f roofmt.Found) Original { return Original{Name: f.ID, Dir: f.Dir} }), nil
 }
 
 // FindSource lists the tasks of the sources with a name: the name of a source or of a tool, or "all" for every source
