@@ -123,7 +123,9 @@ func (a *commands) importApprovals(ctx context.Context, file string, dry bool) e
 			return err
 		}
 	}
-	return a.Println(strings.Join(lines, "\n"))
+	return app.Show(a.App, map[string]any{"dry_run": dry, "set": change}, func(map[string]any) error {
+		return a.Println(strings.Join(lines, "\n"))
+	})
 }
 
 func (a *commands) skillsCommand() *cobra.Command {
