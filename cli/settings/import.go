@@ -205,7 +205,7 @@ func (a *commands) imported(all importedAll) error {
 			line += ": " + i.Reason
 		}
 		if i.Key == "imported" {
-			line += ", with its key"
+			line += "; its key is stored"
 		}
 		if i.Key == "left" {
 			left++
