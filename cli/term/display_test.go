@@ -91,6 +91,9 @@ func TestDisplay(t *testing.T) {
 		{"denied", Options{}, []string{
 			`tool.finished 3400 {"call":"c1","name":"execute_command","outcome":"denied","approval":{"state":"denied","by":"policy","rule":"rm"},"result":{"content":"x"}}`,
 		}, "✗ denied: execute_command: a rule denies rm\n"},
+		{"denied by a hook", Options{}, []string{
+			`tool.finished 3400 {"call":"c1","name":"execute_command","outcome":"denied","approval":{"state":"denied","by":"policy","kind":"hook","rule":"no-push"},"result":{"content":"x"}}`,
+		}, "✗ denied: execute_command: the hook no-push denies it\n"},
 		{"unknown outcome", Options{}, []string{
 			`tool.finished 3400 {"call":"c1","name":"execute_command","outcome":"unknown","result":{"content":"x"}}`,
 		}, "? execute_command · unknown\n"},

@@ -1,6 +1,7 @@
 package term
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -67,11 +68,11 @@ func outcome(c call, e Event, f fields) (style view.Style, line, tail, text stri
 	return style, mark + " " + called, tail, text
 }
 
-// refusal returns why a call was refused: the user's words, or the rule that forbids the call.
+// refusal returns why a call was refused: the user's words, or the rule or hook that forbids the call.
 func refusal(approval []byte) string {
-	why, rule := OneLine(esjson.TextOf(approval, "feedback")), OneLine(esjson.TextOf(approval, "rule"))
-	if why == "" && rule != "" && esjson.TextOf(approval, "by") == "policy" && esjson.TextOf(approval, "kind") != "mode" {
-		why = "a rule denies " + rule
+	why, rule, kind := OneLine(esjson.TextOf(approval, "feedback")), OneLine(esjson.TextOf(approval, "rule")), esjson.TextOf(approval, "kind")
+	if why == "" && rule != "" && esjson.TextOf(approval, "by") == "policy" && kind != "mode" {
+		why = cmp.Or(map[string]string{"hook": "the hook " + rule + " denies it"}[kind], "a rule denies "+rule)
 	}
 	return why
 }
