@@ -28,7 +28,8 @@ func TestOpen(t *testing.T) {
 	if got[0] != AccessName || !slices.IsSorted(got[1:]) || !slices.Contains(got, "mcp--a--echo") || !slices.Contains(got, "mcp--b--echo") || slices.Contains(got, "mcp--a--flood") {
 		t.Errorf("%v", got)
 	}
-	if len(notes) != 1 || !strings.Contains(notes[0], "MCP server dead") || !strings.Contains(notes[0], "cannot find the database") {
+	if len(notes) != 1 || !strings.Contains(notes[0], "MCP server dead") || !strings.Contains(notes[0], "cannot find the database") ||
+		!strings.HasSuffix(notes[0], "; its tools are not there in this run") {
 		t.Errorf(`got %q, want len(notes) = 1 and strings.Contains(notes[0], "MCP server dead") and strings.Contains(notes[0], "cannot find the database")`,
 			notes)
 	}

@@ -260,7 +260,7 @@ func (b *Box) Open(ctx context.Context) (tools []tool.Tool, notes []string) {
 			notes = append(notes, "the MCP server "+m.Server.Name+": "+note)
 		}
 		if m.Err != nil {
-			notes = append(notes, m.Err.Error()+"\nits tools are not there in this run")
+			notes = append(notes, m.Err.Error()+"; its tools are not there in this run")
 			continue
 		}
 		if len(m.Tools) > 0 {
