@@ -127,8 +127,9 @@ func (a *commands) listActions(cmd *cobra.Command, args []string, limit int) err
 }
 
 func (a *commands) showActions(all api.Page[api.TaskActions]) error {
-	rows, lines := 0, []string(nil)
+	undos, lines := 0, []string(nil)
 	for _, d := range all.Items {
+		undos += len(d.Undo)
 		title := display.Cut(display.OneLine(d.Task.Title), 60)
 		if d.Trashed {
 			title += "  (deleted)"
@@ -143,7 +144,6 @@ func (a *commands) showActions(all api.Page[api.TaskActions]) error {
 				if i > 0 { // only the first is next
 					word = strings.Repeat(" ", len(word))
 				}
-				rows++
 				lines = append(lines, "  "+word+"  "+a.actionText(action, true))
 			}
 		}
@@ -153,7 +153,7 @@ func (a *commands) showActions(all api.Page[api.TaskActions]) error {
 			return err
 		}
 	}
-	if rows == 0 {
+	if undos == 0 {
 		a.Say("nothing can be taken back")
 	} else {
 		a.Say("take the first back: roost undo ID")
