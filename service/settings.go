@@ -144,9 +144,9 @@ func (s *Service) userSettings(ctx context.Context) (out api.UserSettings, err e
 		}
 		out.Items = append(out.Items, one)
 	}
-	out.Sources = api.Some(config.List(set.Text("sources")), func(dir string) (string, bool) {
+	out.Sources = append(out.Sources, api.Some(config.List(set.Text("sources")), func(dir string) (string, bool) {
 		return dir, dir != "auto" && dir != "none"
-	})
+	})...)
 	chosen, _ := c.Defaults(setup.Choice{})
 	profile := c.Profiles[chosen.Profile]
 	out.Provider = cmp.Or(chosen.Provider, profile.Provider, c.Provider)

@@ -121,7 +121,7 @@ func (s *Store) FindWithCopies(ctx context.Context, given string) (Ref, []string
 		}
 	}
 	copies := api.Some(found, func(r Ref) (string, bool) { return r.Dir, r != ref })
-	return ref, copies, ctx.Err()
+	return ref, append([]string{}, copies...), ctx.Err()
 }
 
 // find gives the places of the task that a user named, the best one first, and all tasks. With a source in the name there
