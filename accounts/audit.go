@@ -2,7 +2,6 @@ package accounts
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/roost-dev/roost/api"
@@ -19,10 +18,8 @@ func (a *Accounts) Note(ctx context.Context, e api.AuditEntry) (entry int64, err
 
 // Outcome records the status of the answer to an entry's act, and the task that the act made, if it made one.
 func (a *Accounts) Outcome(ctx context.Context, entry int64, status int, task string) error {
-	if _, err := a.db.Exec(ctx, `INSERT INTO roost.audit_outcomes (entry, status, task) VALUES ($1, $2, $3)`, entry, status, task); err != nil {
-		return fmt.Errorf("write the audit trail: %w", err)
-	}
-	return nil
+	_, err := a.db.Exec(ctx, `INSERT INTO roost.audit_outcomes (entry, status, task) VALUES ($1, $2, $3)`, entry, status, task)
+	return api.Failed(err, "write the audit trail")
 }
 
 // AuditFilter narrows the audit trail; zero members do not narrow it.

@@ -90,10 +90,8 @@ func (a *commands) topic(cmd *cobra.Command, args []string) error {
 	case len(args) > 1:
 	case help.Topic(args[0]) != nil:
 		return a.Paged(cmd.Context(), func() error {
-			if _, err := fmt.Fprintln(a.Out, a.layout().Page(help.Topic(args[0]).Text)); err != nil {
-				return fmt.Errorf("print the page: %w", err)
-			}
-			return nil
+			_, err := fmt.Fprintln(a.Out, a.layout().Page(help.Topic(args[0]).Text))
+			return api.Failed(err, "print the page")
 		})
 	default:
 		for _, l := range lists {

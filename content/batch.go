@@ -83,10 +83,7 @@ func (b *batch) add(data []byte, manifest bool) (Hash, error) {
 		b.w.setManifest(k)
 		return k.Hash(), nil
 	}
-	if err := b.w.add(k, data, manifest); err != nil {
-		return "", fmt.Errorf("write to the content store: %w", err)
-	}
-	return k.Hash(), nil
+	return k.Hash(), api.Failed(b.w.add(k, data, manifest), "write to the content store")
 }
 
 // AddFrom implements Batch.
@@ -100,10 +97,7 @@ func (b *batch) AddFrom(r io.Reader, size int64) (Hash, error) {
 	r = inputfile.ContextReader(b.ctx, r)
 	if size > inMemory {
 		k, err := b.w.stream(r, size, func(k Key) bool { return b.stored(k, false) })
-		if err != nil {
-			return "", fmt.Errorf("write to the content store: %w", err)
-		}
-		return k.Hash(), nil
+		return k.Hash(), api.Failed(err, "write to the content store")
 	}
 	var data bytes.Buffer
 	data.Grow(int(size) + bytes.MinRead)
@@ -492,8 +486,6 @@ func (s *Folder) Reaches(ctx context.Context, owner string) (contents int, bytes
 	}
 	defer free()
 	w := walker{s: s, seen: map[Key]bool{}}
-	if err := w.walk(ctx, []Key{k}, true); err != nil {
-		return 0, 0, fmt.Errorf("what %s reaches: %w", owner, err)
-	}
-	return len(w.seen), w.bytes, nil
+	err = w.walk(ctx, []Key{k}, true)
+	return len(w.seen), w.bytes, api.Failed(err, "what %s reaches", owner)
 }

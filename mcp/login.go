@@ -19,6 +19,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
+	"github.com/roost-dev/roost/api"
 )
 
 // LoginTime is the time that a person has for the log-in in the browser.
@@ -209,10 +211,7 @@ func challenge(ctx context.Context, s Server) ([]oauthex.Challenge, error) {
 		return nil, fmt.Errorf("it answers %s and asks for no log-in", res.Status)
 	}
 	list, err := oauthex.ParseWWWAuthenticate(res.Header.Values("WWW-Authenticate"))
-	if err != nil {
-		return nil, fmt.Errorf("its refusal cannot be read: %w", err)
-	}
-	return list, nil
+	return list, api.Failed(err, "its refusal cannot be read")
 }
 
 // metadata returns what a server publishes about itself (RFC 9728); nil when it publishes nothing, or only about

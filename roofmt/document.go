@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/inputfile"
 )
@@ -104,10 +105,8 @@ func (d *Document) Raw(i int) ([]byte, error) {
 		return nil, fmt.Errorf("reading message %d of %s: %w", i, d.Name, ErrClosed)
 	}
 	buf := make([]byte, s.Len)
-	if _, err := d.file.ReadAt(buf, s.Off); err != nil {
-		return nil, fmt.Errorf("reading message %d of %s at offset %d: %w", i, d.Source, s.Off, err)
-	}
-	return buf, nil
+	_, err := d.file.ReadAt(buf, s.Off)
+	return buf, api.Failed(err, "reading message %d of %s at offset %d", i, d.Source, s.Off)
 }
 
 // ReadAt reads from the file that was read at first, whichever file has its name now. It implements io.ReaderAt.
@@ -140,10 +139,7 @@ func (d *Document) WriteTo(w io.Writer) (int64, error) {
 		return 0, fmt.Errorf("copying %s: %w", d.Name, ErrClosed)
 	}
 	n, err := io.Copy(w, io.NewSectionReader(d.file, 0, d.SourcePrint.Size))
-	if err != nil {
-		return n, fmt.Errorf("copying %s: %w", d.Source, err)
-	}
-	return n, nil
+	return n, api.Failed(err, "copying %s", d.Source)
 }
 
 // SHA256 reads that file and returns its digest, which Read does not compute.
@@ -358,10 +354,8 @@ func WriteArray(w io.Writer, seq iter.Seq2[Element, error]) error {
 	if n > 0 {
 		buf = buf[:0]
 	}
-	if _, err := w.Write(append(buf, ']')); err != nil {
-		return fmt.Errorf("writing a list of %d messages: %w", n, err)
-	}
-	return nil
+	_, err := w.Write(append(buf, ']'))
+	return api.Failed(err, "writing a list of %d messages", n)
 }
 
 func fingerprintOf(info fs.FileInfo) Fingerprint {

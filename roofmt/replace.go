@@ -169,10 +169,7 @@ func commit(ctx context.Context, dir string, files []pending, wait []time.Durati
 		}
 	}
 	// Synced under the lock: whoever comes next builds on what is on disk.
-	if err := atomicfile.SyncDir(dir); err != nil {
-		return fmt.Errorf("%w: all were replaced, but the folder was not synced: %w", ErrPartly, err)
-	}
-	return nil
+	return api.Failed(atomicfile.SyncDir(dir), "%w: all were replaced, but the folder was not synced", ErrPartly)
 }
 
 func partly(done []pending, err error) error {

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/lazyregexp"
 )
 
@@ -124,10 +125,7 @@ func readDir(ctx context.Context, dir string) ([]fs.DirEntry, error) {
 		return nil, fmt.Errorf("looking for tasks in %s: %w", dir, err)
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, fmt.Errorf("looking for tasks in %s: %w: %w", dir, ErrUnreachable, err)
-	}
-	return entries, nil
+	return entries, api.Failed(err, "looking for tasks in %s: %w", dir, ErrUnreachable)
 }
 
 // isDir reports whether an entry is a folder, or a link to one. For a link that cannot be followed it returns

@@ -134,10 +134,8 @@ func (a *commands) printQR(text string) error {
 		}
 		b.WriteString(end + "\n")
 	}
-	if _, err := fmt.Fprint(a.Out, b.String()); err != nil {
-		return fmt.Errorf("print the link: %w", err)
-	}
-	return nil
+	_, err = fmt.Fprint(a.Out, b.String())
+	return api.Failed(err, "print the link")
 }
 
 // device finds the one device with an id, the beginning of an id, or a name.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/database/lease"
@@ -39,10 +40,7 @@ FROM reach r LEFT JOIN roost.kept k ON k.store = $1 AND k.hash = r.hash LEFT JOI
 	if err == nil && missing > 0 {
 		err = fmt.Errorf("%w: %d contents are missing", content.ErrDamaged, missing)
 	}
-	if err != nil {
-		return 0, 0, fmt.Errorf("what %s reaches: %w", owner, err)
-	}
-	return contents, bytes, nil
+	return contents, bytes, api.Failed(err, "what %s reaches", owner)
 }
 
 // needed selects the roots of the contents that stay: the names, except those of the owners $3, the held contents,

@@ -404,10 +404,7 @@ func (svc *Service) liveOwners(ctx context.Context) (map[string]bool, error) {
 	for _, source := range sources {
 		err = errors.Join(err, list(func(id string) { add(store.Ref{ID: id, Source: source}) }, "adopted", source))
 	}
-	if err != nil {
-		return nil, fmt.Errorf("list the tasks whose checkpoints stay: %w", err)
-	}
-	return out, nil
+	return out, api.Failed(err, "list the tasks whose checkpoints stay")
 }
 
 // Forget takes the contents of a purged task from it in all stores, unless another task has the same id. It returns the
@@ -431,10 +428,7 @@ func (svc *Service) Forget(ctx context.Context, purged store.Ref) (stores []stri
 			return errors.Join(err, s.Forget(ctx, owner))
 		}))
 	}
-	if err != nil {
-		return stores, fmt.Errorf("the task is removed; its checkpoints could not be removed: %w", err)
-	}
-	return stores, nil
+	return stores, api.Failed(err, "the task is removed; its checkpoints could not be removed")
 }
 
 // RemoveUnused removes what no task needs from stores, after tasks were purged.

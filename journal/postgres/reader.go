@@ -91,10 +91,7 @@ func (r *reader) Head(ctx context.Context) (uint64, error) {
 	if err == nil && !found {
 		err = journal.ErrNotFound
 	}
-	if err != nil {
-		return 0, fmt.Errorf("read the head of journal %s: %w", r.name, err)
-	}
-	return uint64(head), nil
+	return uint64(head), api.Failed(err, "read the head of journal %s", r.name)
 }
 
 // Read implements journal.Reader.

@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"io"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/llm/wire"
 )
@@ -48,10 +49,7 @@ func (f *frames) Next() ([]byte, error) {
 			continue // a kind of frame of newer versions
 		}
 		event, err := base64.StdEncoding.DecodeString(chunk)
-		if err != nil {
-			return nil, fmt.Errorf("read a chunk: %w: %w", wire.ErrDamaged, err)
-		}
-		return event, nil
+		return event, api.Failed(err, "read a chunk: %w", wire.ErrDamaged)
 	}
 }
 

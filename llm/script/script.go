@@ -116,10 +116,7 @@ func Load(path string) (*Script, error) {
 		return nil, fmt.Errorf("read script: %w", err)
 	}
 	s, err := Parse(b)
-	if err != nil {
-		return nil, fmt.Errorf("read script %s: %w", path, err)
-	}
-	return s, nil
+	return s, api.Failed(err, "read script %s", path)
 }
 
 // Name returns "script".

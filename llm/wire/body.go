@@ -3,7 +3,6 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/llm"
@@ -92,10 +92,7 @@ func (r *bodyReader) gather(c *net.TCPConn) (int64, error) {
 	}
 	r.list, r.at, r.left = nil, 0, 0
 	n, err := list.WriteTo(c)
-	if err != nil {
-		return n, fmt.Errorf("send the request: %w", err)
-	}
-	return n, nil
+	return n, api.Failed(err, "send the request")
 }
 
 // Close does nothing: the reader holds no resource.

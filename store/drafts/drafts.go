@@ -128,10 +128,7 @@ func (f inFolder) Read(_ context.Context, task string) (api.Draft, error) {
 	if err == nil {
 		d, err = decode(task, data)
 	}
-	if err != nil {
-		return d, fmt.Errorf("read the draft %s: %w", file, err)
-	}
-	return d, nil
+	return d, api.Failed(err, "read the draft %s", file)
 }
 
 func empty(task string) api.Draft { return api.Draft{Task: task, Images: []api.DraftImage{}} }

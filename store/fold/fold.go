@@ -13,6 +13,7 @@ import (
 	"iter"
 	"math"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
@@ -215,8 +216,6 @@ func rangeOf(r io.ReaderAt, name string, size, off, length int64) ([]byte, error
 		return nil, fmt.Errorf("%s: bytes %d+%d are outside its %d bytes", name, off, length, size)
 	}
 	data := make([]byte, length)
-	if _, err := r.ReadAt(data, off); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return data, nil
+	_, err := r.ReadAt(data, off)
+	return data, api.Failed(err, "%s", name)
 }

@@ -256,10 +256,8 @@ func readPlace(file string) (p place, err error) {
 	if err != nil {
 		return p, fmt.Errorf("read the root's keys: %w", err)
 	}
-	if err := json.Unmarshal(data, &p); err != nil {
-		return p, fmt.Errorf("the root's keys in %s are damaged: move the file away; Roost then asks once about what its logs left open: %w", file, err)
-	}
-	return p, nil
+	err = json.Unmarshal(data, &p)
+	return p, api.Failed(err, "the root's keys in %s are damaged: move the file away; Roost then asks once about what its logs left open", file)
 }
 
 // keep saves the record of a place. With replace it replaces an earlier record; without, an earlier record stays: of two

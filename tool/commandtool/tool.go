@@ -33,6 +33,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/tool"
@@ -357,10 +358,8 @@ func (c *capture) spill() error {
 		return fmt.Errorf("keep long output in %s: %w", c.dir, err)
 	}
 	c.file = f
-	if _, err := f.Write(slices.Concat(c.head, c.tail)); err != nil {
-		return fmt.Errorf("keep output in %s: %w", f.Name(), err)
-	}
-	return nil
+	_, err = f.Write(slices.Concat(c.head, c.tail))
+	return api.Failed(err, "keep output in %s", f.Name())
 }
 
 // parts returns the kept beginning and end. When bytes between them are missing they are cut back to whole lines,
