@@ -104,12 +104,7 @@ func AppendFrame(b []byte, id, typ string, data []byte) []byte {
 
 // PlainType reports whether a type consists of the letters a to z, dots and underscores, as the types of events do.
 func PlainType(typ string) bool {
-	for _, c := range []byte(typ) {
-		if (c < 'a' || c > 'z') && c != '.' && c != '_' {
-			return false
-		}
-	}
-	return typ != ""
+	return typ != "" && strings.Trim(typ, "abcdefghijklmnopqrstuvwxyz._") == ""
 }
 
 // Context is the part of a commit's events that is not in the commit's line of the journal. It is read from the state right

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -289,13 +290,9 @@ func (r *entryReader) again(ctx context.Context, ref store.Ref, n *retries) (boo
 
 // unanswered reports whether an error means that the database does not answer, and not that a journal is missing or damaged.
 func unanswered(s *store.Store, err error) bool {
-	for _, held := range []error{journal.ErrNotFound, journal.ErrBlobMissing, journal.ErrBlobDamaged} {
-		if errors.Is(err, held) {
-			return false
-		}
-	}
 	_, damaged := errors.AsType[*journal.DamageError](err)
-	return s.Shared() && !damaged
+	held := []error{journal.ErrNotFound, journal.ErrBlobMissing, journal.ErrBlobDamaged}
+	return s.Shared() && !damaged && !slices.ContainsFunc(held, func(e error) bool { return errors.Is(err, e) })
 }
 
 // skipUnreadable decides about the error of a journal: nil means that the stream skips a journal that is missing or damaged.

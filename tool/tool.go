@@ -21,7 +21,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/workspace"
 	"github.com/roost-dev/roost/workspace/shell"
@@ -507,11 +506,6 @@ func SafeName(name string) string {
 		return name
 	}
 	return strconv.Quote(name)
-}
-
-// SafeNames is SafeName for several names, with commas between them.
-func SafeNames(names []string) string {
-	return strings.Join(api.Each(names, SafeName), ", ")
 }
 
 // misleading reports whether a character controls a terminal or changes the direction of text.

@@ -35,8 +35,3 @@ func Author(a api.Author) string {
 	}
 	return "unknown"
 }
-
-// Authors names all authors of a change.
-func Authors(list []api.Author) string {
-	return strings.Join(api.Each(list, Author), "; ")
-}

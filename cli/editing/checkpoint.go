@@ -473,7 +473,7 @@ func (a *commands) printStat(files []api.FileDiff) error {
 	var lines []string
 	for _, f := range files {
 		end := diffNote(f)
-		if by := view.Authors(f.Authors); by != "" {
+		if by := strings.Join(api.Each(f.Authors, view.Author), "; "); by != "" {
 			end = strings.TrimPrefix(end+"; by "+display.OneLine(by), "; ")
 		}
 		if f.Added+f.Removed > 0 {

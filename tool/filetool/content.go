@@ -18,6 +18,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/tool/linetext"
@@ -471,7 +472,7 @@ func asks(name string, paths ...workspace.Path) tool.Ask {
 		a.Protected = a.Protected || p.Protected
 		a.Ignored = a.Ignored || p.Ignored
 	}
-	a.Title = name + " " + tool.SafeNames(names)
+	a.Title = name + " " + strings.Join(api.Each(names, tool.SafeName), ", ")
 	return a
 }
 
