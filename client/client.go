@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"mime"
 	"net"
 	"net/http"
@@ -297,9 +298,7 @@ func (c *Client) send(ctx context.Context, r Request) (*http.Response, error) {
 		return nil, fmt.Errorf("ask the server %s: %w", c.base, err)
 	}
 	req.URL.RawQuery = r.Query.Encode()
-	for name, values := range r.Header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, r.Header)
 	if c.opt.Token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.opt.Token)
 	}

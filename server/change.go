@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -477,9 +478,7 @@ func (s *Server) run(w http.ResponseWriter, a *asked) *api.Problem {
 	if err != nil {
 		return s.problemFor(a, err)
 	}
-	for name, values := range headOf(doc) {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), headOf(doc))
 	return s.problemFor(a, respond(w, a.Request, http.StatusOK, doc))
 }
 

@@ -156,10 +156,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 
 func (m *Model) keepInView() {
 	n := max(m.listHeight(), 1)
-	m.top = max(min(m.top, len(m.rows)-n), 0)
-	if m.at < m.top {
-		m.top = m.at
-	}
+	m.top = min(m.at, max(min(m.top, len(m.rows)-n), 0))
 	if m.at >= m.top+n {
 		m.top = m.at - n + 1
 	}

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"net"
@@ -85,9 +86,7 @@ func (c Call) Stream(ctx context.Context, event func(data []byte) (done bool, er
 	}
 	req.ContentLength = c.Body.Size()
 	req.GetBody = func() (io.ReadCloser, error) { return c.Body.Reader(), nil }
-	for k, v := range c.Header {
-		req.Header[k] = v
-	}
+	maps.Copy(req.Header, c.Header)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "text/event-stream")
 	if err := c.authorize(ctx, req); err != nil {
