@@ -1,7 +1,10 @@
 package api
 
 import (
+	"errors"
 	"math"
+	"reflect"
+	"strconv"
 	"testing"
 )
 
@@ -40,6 +43,41 @@ func TestTokens(t *testing.T) {
 	} {
 		if got := c.usage.Tokens(); got != c.want {
 			t.Errorf("%+v: got %d tokens, want %d", c.usage, got, c.want)
+		}
+	}
+}
+
+// What lists make of lists: all items, some items, and all items or an error.
+func TestLists(t *testing.T) {
+	number := func(text string) (int, bool) {
+		n, err := strconv.Atoi(text)
+		return n, err == nil
+	}
+	for _, c := range []struct {
+		given  []string
+		each   []int
+		some   []int
+		failed string
+	}{
+		{given: nil, each: []int{}},
+		{given: []string{"1", "22"}, each: []int{1, 2}, some: []int{1, 22}},
+		{given: []string{"a", "3", "bb"}, each: []int{1, 1, 2}, some: []int{3}, failed: "a"},
+		{given: []string{"a"}, each: []int{1}, failed: "a"},
+	} {
+		if got := Each(c.given, func(s string) int { return len(s) }); !reflect.DeepEqual(got, c.each) {
+			t.Errorf("Each of %q: got %#v, want %#v", c.given, got, c.each)
+		}
+		if got := Some(c.given, number); !reflect.DeepEqual(got, c.some) {
+			t.Errorf("Some of %q: got %#v, want %#v", c.given, got, c.some)
+		}
+		got, err := TryEach(c.given, func(s string) (int, error) {
+			if n, ok := number(s); ok {
+				return n, nil
+			}
+			return 0, errors.New(s)
+		})
+		if (err == nil) != (c.failed == "") || err != nil && (got != nil || err.Error() != c.failed) || err == nil && len(got) != len(c.given) {
+			t.Errorf("TryEach of %q: got %#v, %v, want the error %q", c.given, got, err, c.failed)
 		}
 	}
 }
