@@ -76,7 +76,8 @@ func TestLists(t *testing.T) {
 			}
 			return 0, errors.New(s)
 		})
-		if (err == nil) != (c.failed == "") || err != nil && (got != nil || err.Error() != c.failed) || err == nil && len(got) != len(c.given) {
+		if c.failed == "" && (err != nil || len(got) != len(c.given)) ||
+			c.failed != "" && (err == nil || got != nil || err.Error() != c.failed) {
 			t.Errorf("TryEach of %q: got %#v, %v, want the error %q", c.given, got, err, c.failed)
 		}
 	}

@@ -257,7 +257,8 @@ func readPlace(file string) (p place, err error) {
 		return p, fmt.Errorf("read the root's keys: %w", err)
 	}
 	err = json.Unmarshal(data, &p)
-	return p, api.Failed(err, "the root's keys in %s are damaged: move the file away; Roost then asks once about what its logs left open", file)
+	return p, api.Failed(err,
+		"the root's keys in %s are damaged: move the file away; Roost then asks once about what its logs left open", file)
 }
 
 // keep saves the record of a place. With replace it replaces an earlier record; without, an earlier record stays: of two
