@@ -54,6 +54,49 @@ func TestTextComesLive(t *testing.T) {
 	tab.asAnew(task)
 }
 
+// A small phone follows what is written, although the buttons of the run and the words of the person take more room.
+func TestPhoneFollows(t *testing.T) {
+	t.Parallel()
+	const below = `document.documentElement.scrollHeight - scrollY - innerHeight`
+	h := newHouse(t)
+	task := h.task("- {text: first reply}\n"+finishes+"\n"+slowly(300), "paint"+strings.Repeat(" the fence", 300), object{"approve": "all"})
+	h.wait(task, "completed")
+	tab := h.loggedIn(size{360, 740}, "/tasks/"+task)
+	tab.live()
+	tab.sees("the end is in view", "document.querySelector('#activity').textContent === 'Completed' && "+below+" < 3")
+	tab.press("#words")
+	tab.types("one\ntwo\nthree\nfour\nfive")
+	tab.sees("the end stays in view above what is written", below+" < 3")
+	h.ask("POST", "/v1/tasks/"+task+"/messages", object{"text": "go on"}, nil)
+	tab.text("#live .streaming", "word30")
+	if got := run[int](tab, below); got > 60 {
+		t.Errorf("got %d pixels below the window, want none", got)
+	}
+}
+
+// An answer about the state of the task that is older than an event does not hide what the event said.
+func TestStateIsTheNewest(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task("- tools: [{name: ask_followup_question, input: {question: Ready?, follow_up: [{text: go on, mode: null}]}}]\n"+slowly(300), "paint", nil)
+	h.wait(task, "waiting")
+	tab := h.loggedIn(desktop, "/").openAfter(`{ const real = fetch; self.fetch = async (...a) => { const answer = await real(...a);
+		if (String(a[0]).endsWith('/tasks/roost%3A`+task+`') && !self.release) await new Promise(done => self.release = done); return answer; } }`, "/tasks/"+task)
+	tab.live()
+	tab.armed()
+	tab.sees("the state waits", "self.release")
+	tab.press(`article[data-question] [data-key="1"]`)
+	tab.text("#live .streaming", "word1 word2")
+	run[bool](tab, "(release(), true)")
+	tab.do("let the page read it", chromedp.Sleep(300*time.Millisecond))
+	if got := run[string](tab, "document.querySelector('#activity').textContent"); got != "Writes …" {
+		t.Errorf("got %q, want that the model writes", got)
+	}
+	if run[bool](tab, "document.querySelector('#interrupt').hidden") {
+		t.Error("nothing interrupts the run that writes")
+	}
+}
+
 // A cut of the network loses nothing of what is streamed, shows nothing twice, and the page says that it is not live.
 func TestNetworkIsCut(t *testing.T) {
 	t.Parallel()

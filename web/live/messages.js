@@ -56,10 +56,11 @@ export class Messages {
     return document.getElementById('ui-' + n);
   }
 
-  // atEnd reports whether the person looks at the end, so that the page goes on with what comes.
-  atEnd() {
+  // atEnd reports whether the person looks at the end, so that the page goes on with what comes. grown are pixels that came
+  // below the messages since.
+  atEnd(grown = 0) {
     const page = document.scrollingElement;
-    return this.end && page.scrollHeight - page.scrollTop - innerHeight < 60;
+    return this.end && page.scrollHeight - page.scrollTop - innerHeight - grown < 60;
   }
 
   toEnd() {

@@ -16,6 +16,7 @@ export class TaskPage {
     const d = main.dataset;
     this.id = d.task;
     this.main = main;
+    this.said = 0; // how often an event said the state
     this.times = new Map(); // of the newest messages: ts by number, since tools name their message by number
     this.messages = new Messages(d.task, document.getElementById('messages'), {
       first: +d.first || 0, last: +d.last || 0, end: !document.getElementById('newer'), rendered: !d.view || d.view === 'messages',
@@ -68,6 +69,13 @@ export class TaskPage {
       if (row && !e.target.closest('a, button, summary, input') && getSelection().isCollapsed) this.select(row, false);
     });
     if (!location.hash && this.messages.end) this.messages.toEnd();
+    const place = document.getElementById('composer');
+    let height = place.offsetHeight;
+    new ResizeObserver(() => {
+      const grown = place.offsetHeight - height;
+      height += grown;
+      if (this.messages.atEnd(grown)) this.messages.toEnd();
+    }).observe(place);
     this.refresh().catch(quietly);
     addEventListener('hashchange', () => this.open(location.hash));
     if (location.hash) this.open(location.hash);
@@ -176,9 +184,15 @@ export class TaskPage {
     await Promise.all([this.summary(), this.composer.loadQueue(), this.questions.load()]);
   }
 
+  // is shows a state that an event said.
+  is(status) {
+    this.said++;
+    this.composer.shows({ status });
+  }
+
   async summary() {
-    const task = await get(taskPath(this.id));
-    this.composer.shows({ status: task.status, usage: task });
+    const said = this.said, task = await get(taskPath(this.id));
+    this.composer.shows({ status: said === this.said ? task.status : undefined, usage: task }); // an event since then is newer
     this.shows(this.mode, task.mode);
     this.shows(this.model, task.model);
     if (!this.begun && task.status === 'running') this.underWay().catch(quietly);
@@ -253,28 +267,28 @@ export class TaskPage {
           this.streaming.saved();
           break;
         case 'turn.started':
-          this.composer.shows({ status: 'running' });
+          this.is('running');
           break;
         case 'tool.started':
-          this.composer.shows({ status: 'running' });
+          this.is('running');
           this.streaming.tool(d);
           break;
         case 'tool.finished':
           this.result(this.streaming.toolEnded(d));
           break;
         case 'question.opened':
-          this.composer.shows({ status: 'waiting' });
+          this.is('waiting');
           wants.add('questions');
           break;
         case 'question.closed':
           this.questions.closed({ ...d, id: d.task_id + '.' + d.question });
-          if (!d.reason) this.composer.shows({ status: 'running' });
+          if (!d.reason) this.is('running');
           break;
         case 'input.queued': case 'input.taken':
           wants.add('queue');
           break;
         case 'run.queued': case 'run.started': case 'run.waiting':
-          this.composer.shows({ status: { 'run.queued': 'queued', 'run.started': 'running', 'run.waiting': 'waiting' }[type] });
+          this.is({ 'run.queued': 'queued', 'run.started': 'running', 'run.waiting': 'waiting' }[type]);
           break;
         case 'run.ended':
           this.streaming.end();
