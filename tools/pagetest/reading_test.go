@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/chromedp/chromedp"
 )
 
 // long writes a task of so many messages into the root, as another program would.
@@ -51,6 +53,44 @@ func TestLogIn(t *testing.T) {
 	stranger.text("body", "log")
 	if got := run[string](stranger, "document.body.dataset.page || ''"); got == "task" || got == "history" {
 		t.Errorf("a stranger sees the page %q", got)
+	}
+}
+
+// The way back to a long task leads to the message that was looked at, although the page has other messages then; who looked
+// at the end is at the end.
+func TestWayBackToAMessage(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	id := h.long(500, func(i int) string { return fmt.Sprintf("message %d %s", i, strings.Repeat("of the story ", i%30)) })
+	tab := h.loggedIn(phone, "/tasks/"+id)
+	tab.live()
+	const (
+		below = `document.documentElement.scrollHeight - scrollY - innerHeight`
+		first = `+document.querySelector('#messages > [data-index]').dataset.index`
+		top   = `(e => [+e.dataset.index, e.getBoundingClientRect().top])([...document.querySelectorAll('#messages > [data-index]')].find(e => e.getBoundingClientRect().bottom > 0))`
+	)
+	away := func() {
+		tab.visit("/usage")
+		tab.live()
+		tab.do("go back", chromedp.NavigateBack())
+		tab.live()
+	}
+	tab.sees("the end is in view", below+" < 3")
+	away()
+	tab.sees("the end is in view again", below+" < 3")
+	for _, far := range []int{400, 300} { // among the messages that a new page has, and before them
+		for tries := 0; run[int](tab, first) > far; tries++ {
+			before := run[int](tab, first)
+			run[bool](tab, `(scrollTo(0, 0), true)`)
+			tab.sees("older messages come", fmt.Sprintf("%s < %d", first, before))
+		}
+		run[bool](tab, fmt.Sprintf(`(document.getElementById('ui-%d').scrollIntoView({block: 'start', behavior: 'instant'}), scrollBy(0, 5), true)`, far+50))
+		at := run[[]float64](tab, top)
+		away()
+		tab.sees("the message is in view", fmt.Sprintf(`(r => r && r.bottom > 0 && r.top < innerHeight)(document.getElementById('ui-%d')?.getBoundingClientRect())`, int(at[0])))
+		if now := run[[]float64](tab, top); far == 400 && (now[0] != at[0] || now[1]-at[1] > 2 || at[1]-now[1] > 2) {
+			t.Errorf("got message and place %v, want %v", now, at)
+		}
 	}
 }
 

@@ -88,12 +88,23 @@ export class Messages {
     }
     const root = document.documentElement;
     root.style.overflowAnchor = 'none'; // the browser's own correction would be added to this one
-    let row = this.rows().find((r) => r.getBoundingClientRect().bottom > 0);
-    const before = row?.getBoundingClientRect().top;
+    const before = this.place();
     change();
-    if (row && !row.isConnected) row = this.byNumber(row.dataset.index);
-    if (row) scrollBy({ top: row.getBoundingClientRect().top - before, behavior: 'instant' });
+    this.toPlace(before);
     requestAnimationFrame(() => requestAnimationFrame(() => { root.style.overflowAnchor = ''; }));
+  }
+
+  // place is where the person looks: the row at the top, and how far above or below the edge of the window it begins.
+  place() {
+    const row = this.rows().find((r) => r.getBoundingClientRect().bottom > 0);
+    return row && { row, n: +row.dataset.index, y: row.getBoundingClientRect().top };
+  }
+
+  // toPlace goes to a place, and reports whether its row is there.
+  toPlace({ row, n, y } = {}) {
+    const now = row?.isConnected ? row : this.byNumber(n);
+    if (now) scrollBy({ top: now.getBoundingClientRect().top - y, behavior: 'instant' });
+    return Boolean(now);
   }
 
   // inOrder makes requests of this list wait for each other: each begins where the one before it ended.

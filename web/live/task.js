@@ -78,7 +78,16 @@ export class TaskPage {
     }).observe(place);
     this.refresh().catch(quietly);
     addEventListener('hashchange', () => this.open(location.hash));
-    if (location.hash) this.open(location.hash);
+    const { n, y } = history.state || {};
+    if (n && !this.messages.toPlace({ n, y })) this.open('#ui-' + n);
+    else if (!n && location.hash) this.open(location.hash);
+    if (!this.messages.rendered) return;
+    // The way back leads to what was looked at: the pages of a task are of different lengths.
+    history.scrollRestoration = 'manual';
+    addEventListener('pagehide', () => {
+      const { n, y } = !this.messages.atEnd() && this.messages.place() || {};
+      history.replaceState(n ? { n, y } : null, '');
+    });
   }
 
   keys(keys, drop) {
