@@ -557,6 +557,12 @@ func TestALogInForAnotherAccountClearsTheBrowser(t *testing.T) {
 			t.Errorf("got Clear-Site-Data %q, want %q", got, tt.want)
 		}
 	}
+	// A log-in that was revoked no longer says whose it was.
+	name, _, _ := strings.Cut(cookie[strings.IndexByte(cookie, '=')+1:], ".")
+	s.did(http.StatusOK, nil, "DELETE", "/v1/devices/"+name, "", "Authorization: Bearer "+s.token)
+	if got, want := s.logIn(s.bob, cookie).Header.Get("Clear-Site-Data"), `"cache", "storage"`; got != want {
+		t.Errorf("after the log-in of ann was revoked, bob logs in: got Clear-Site-Data %q, want %q", got, want)
+	}
 }
 
 // A log-in that ends while a request with it is checked makes nobody the operator.

@@ -132,7 +132,8 @@ func (d *Devices) LinkFor(ctx context.Context, token string) (string, error) {
 }
 
 // LogIn uses the key of a link and returns the cookie of the device; nil if the key does not work. address is the
-// browser's. other: the browser was logged in for another account.
+// browser's. other: the log-in is for an account, and the browser was last logged in for another one, or it is not known
+// for which: a log-in that ended does not say it.
 func (d *Devices) LogIn(r *http.Request, key, address string) (cookie *http.Cookie, other bool, err error) {
 	token, good, err := d.place.use(r.Context(), key)
 	if !good || err != nil {
@@ -151,7 +152,7 @@ func (d *Devices) LogIn(r *http.Request, key, address string) (cookie *http.Cook
 	var c change
 	if known == nil || d.all[known.ID] == nil {
 		id := Secret(4)
-		known = &device{ID: id, Name: nameOf(r.UserAgent()), First: now.UnixMilli(), Token: token}
+		known = &device{ID: id, Name: nameOf(r.UserAgent()), First: now.UnixMilli()}
 		known.begin()
 		d.all[id] = known
 		c.removed = d.drop(now)
