@@ -164,7 +164,11 @@ func TestReviewKeepsACommentThatIsWritten(t *testing.T) {
 	tab.press(".lines > [data-new='2'] .ln")
 	tab.types("use the old word")
 	tab.press(".lines > [data-new='3'] .ln")
-	tab.sees("its words are there", `[...document.querySelectorAll('form.comment textarea')].some(e => e.value === 'use the old word' && e === document.activeElement)`)
+	const there = `[...document.querySelectorAll('form.comment textarea')].some(e => e.value === 'use the old word' && e === document.activeElement)`
+	tab.sees("its words are there", there)
+	run[bool](tab, "(document.querySelector('#newer').hidden = false, true)") // as after a change of a file
+	tab.press("#newer button")
+	tab.sees("its words are there still", there)
 	tab.press("form.comment .primary")
 	tab.text("#waiting", "1 comment waits")
 	tab.press(".lines > [data-new='3'] .ln")

@@ -19,7 +19,7 @@ export class Review {
     this.next = '/tasks/' + encodeURIComponent(this.task) + '#composer';
     this.bar = document.getElementById('review-bar');
     this.news = el('p', { id: 'newer', class: 'notice', role: 'status', hidden: true }, 'Files of the task changed since this page was loaded. ',
-      button('Show them', () => location.reload()));
+      button('Show them', () => this.writes() || location.reload()));
     this.waiting = el('p', { id: 'waiting', class: 'notice', role: 'status', hidden: true });
     this.bar?.append(this.news, this.waiting);
     for (const file of main.querySelectorAll('.file')) this.equip(file);
@@ -133,14 +133,20 @@ export class Review {
   events(list) { if (list.some((e) => stale.includes(e.type) && e.data.task_id === this.task.split(':').at(-1))) this.newer(); }
   lost() { this.newer(); }
 
+  // writes goes to a comment that is being written, so that it is not lost, and reports whether there is one.
+  writes() {
+    const words = this.main.querySelector('form.comment textarea');
+    words?.focus();
+    return Boolean(words?.value.trim());
+  }
+
   // comment opens a field under a line.
   comment(line) {
     if (!line) return false;
     const side = line.dataset.new ? 'new' : 'old', number = line.dataset.new || line.dataset.old;
     if (!number) return false;
-    const other = this.main.querySelector('form.comment');
-    if (other?.querySelector('textarea').value.trim()) return void other.querySelector('textarea').focus(); // it is not lost
-    other?.remove();
+    if (this.writes()) return;
+    this.main.querySelector('form.comment')?.remove();
     const name = line.closest('.file').getAttribute('aria-label');
     const words = el('textarea', { rows: 3, required: true, 'aria-label': `Comment on line ${number} of ${name}` });
     const close = () => { form.remove(); line.tabIndex = 0; line.focus(); };
