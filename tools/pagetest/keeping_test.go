@@ -116,7 +116,7 @@ func quoted(text string) string {
 func TestCopyLinkToMessage(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	task := h.task(finishes, "paint the fence", nil)
+	task := h.task("- tools: [{name: execute_command, input: {command: seq 9}}]\n"+finishes, "paint the fence", object{"approve": "all"})
 	h.wait(task, "completed")
 	tab := h.loggedIn(desktop, "/tasks/"+task)
 	tab.live()
@@ -124,6 +124,8 @@ func TestCopyLinkToMessage(t *testing.T) {
 	tab.press("#ui-1 header a")
 	tab.text("#notes", "The link to #1 is copied")
 	tab.sees("the address of the message", `window.copied.endsWith('/tasks/`+task+`#ui-1') && location.hash === '#ui-1'`)
+	tab.press("#messages .tool .item > a") // of a message that is folded
+	tab.sees("its address, too", `window.copied.endsWith('`+run[string](tab, "document.querySelector('#messages .tool').id")+`')`)
 }
 
 // A task with many hits shows some, and how many more there are; they open as a find in the task.

@@ -41,6 +41,23 @@ func writingAt(t *testing.T, s size, n int) (*house, string, *tab) {
 	return h, task, tab
 }
 
+// A screen reader hears what the model wrote once it is whole, and not each piece of it.
+func TestReplyIsSpokenOnce(t *testing.T) {
+	t.Parallel()
+	_, _, tab := writing(t, 150)
+	run[bool](tab, `(self.heard = [], new MutationObserver(list => list.forEach(m => { const e = m.target.nodeType === 1 ? m.target : m.target.parentElement;
+		if (e?.closest('[aria-live], [role=status], [role=log], [role=alert]')) heard.push(e.textContent) })).observe(document.body, {childList: true, characterData: true, subtree: true}), true)`)
+	tab.text("#messages", "The end is reached.")
+	tab.sees("the last message is spoken", `heard.some(t => t.includes('The end is reached.'))`)
+	heard := run[[]string](tab, "heard")
+	if len(heard) > 15 {
+		t.Errorf("got %d things to speak, want few: %.60q", len(heard), heard)
+	}
+	if n := strings.Count(strings.Join(heard, "\n"), "word150"); n != 1 {
+		t.Errorf("got the end of the reply spoken %d times, want once", n)
+	}
+}
+
 // Text comes as the model writes it, grows, and makes room for the rendered message.
 func TestTextComesLive(t *testing.T) {
 	t.Parallel()

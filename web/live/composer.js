@@ -111,9 +111,10 @@ export class Composer {
   shows({ status = this.status, doing = this.doing, usage = this.usage, asks = this.asks }) {
     Object.assign(this, { status, doing, usage, asks });
     const works = working.includes(status);
-    this.state.textContent = status === 'running' ? marked(doing || 'The model works') + ' …'
+    const text = status === 'running' ? marked(doing || 'The model works') + ' …'
       : status === 'waiting' ? 'Waits for your answer' : status === 'queued' ? 'Waits for a free place' : status === 'delegated' ? 'Waits for a subtask'
       : status ? status[0].toUpperCase() + status.slice(1) : '';
+    if (text !== this.state.textContent) this.state.textContent = text; // a screen reader would speak the same again
     this.state.dataset.status = status;
     this.send.textContent = asks ? 'Answer' : works && status !== 'waiting' ? 'Queue' : 'Send';
     this.now.hidden = status !== 'running';

@@ -29,7 +29,10 @@ export class TaskPage {
       const was = this.selected;
       if (was && !was.isConnected) this.select(rows.find((r) => r.dataset.index === was.dataset.index && r.dataset.ts === was.dataset.ts), false);
       if (this.messages.end && rows.some((r) => r.matches('.tool'))) showTodo(this.messages.rows());
+      this.speak(rows.findLast((r) => r.matches('.model, .result') && !r.hidden));
     };
+    this.spoken = +this.messages.rows().at(-1)?.dataset.ts || 0;
+    main.append(this.voice = el('p', { class: 'quiet', role: 'status' }));
     showTodo(this.messages.rows());
     this.questions.keeping = (change) => this.messages.keeping(change);
     this.composer = new Composer(d.task, document.getElementById('composer'), this.commands(), () => this.questions.answerable());
@@ -54,7 +57,7 @@ export class TaskPage {
     const list = this.messages.list;
     this.side = new Side(this.id, document.querySelector('.side'));
     list.addEventListener('click', (e) => {
-      const number = e.target.closest('header > a[href^="#"]');
+      const number = e.target.closest('header > a[href^="#"], .item > a[href^="#"]');
       if (number && !e.ctrlKey && !e.metaKey) {
         navigator.clipboard?.writeText(number.href).then(() => note('The link to ' + number.textContent + ' is copied.'), () => {});
         return; // and the browser goes there
@@ -88,6 +91,14 @@ export class TaskPage {
       const { n, y } = !this.messages.atEnd() && this.messages.place() || {};
       history.replaceState(n ? { n, y } : null, '');
     });
+  }
+
+  // speak gives screen readers what the model said last, once it is whole: text that still comes would interrupt itself.
+  speak(row) {
+    const text = row?.querySelector('.item').textContent.trim().slice(0, 2000);
+    if (!row || +row.dataset.ts < this.spoken || text === this.voice.textContent) return;
+    this.spoken = +row.dataset.ts;
+    this.voice.textContent = text;
   }
 
   keys(keys, drop) {
