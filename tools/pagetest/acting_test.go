@@ -411,6 +411,47 @@ func TestSelectionStaysAtItsMessage(t *testing.T) {
 	tab.sees("the message before is selected", selected+" === "+itoa(n-1))
 }
 
+// A double click acts once: it takes back one action, deletes with the way to undo that, and opens one dialog.
+func TestDoubleClickActsOnce(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task(finishes, "paint", nil)
+	h.wait(task, "completed")
+	for _, title := range []string{"one", "two", "three"} {
+		h.ask("PATCH", "/v1/tasks/"+task, object{"title": title}, nil)
+	}
+	tab := h.loggedIn(desktop, "/tasks/"+task)
+	tab.live()
+	double := func(selector string) {
+		at := run[[]float64](tab, `(r => [r.x + r.width/2, r.y + r.height/2])(document.querySelector('`+selector+`').getBoundingClientRect())`)
+		for n := range int64(2) {
+			for _, kind := range []input.DispatchMouseEventType{input.DispatchMouseEventTypeMousePressed, input.DispatchMouseEventTypeMouseReleased} {
+				tab.do("click", command(input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: kind, X: at[0], Y: at[1], Button: "left", ClickCount: n + 1}))
+			}
+		}
+		tab.do("let both clicks act", chromedp.Sleep(500*time.Millisecond))
+	}
+	double("#task-acts [data-does=undo]")
+	tab.text("#notes", "Taken back")
+	var got struct{ Title string }
+	h.ask("GET", "/v1/tasks/"+task, nil, &got)
+	if got.Title != "two" {
+		t.Errorf("got the title %q, want %q: one action is taken back", got.Title, "two")
+	}
+	run[bool](tab, `(document.getElementById('ui-1').click(), true)`)
+	for _, does := range []string{"rename", "rewind"} {
+		double("[data-does=" + does + "]")
+		tab.text("dialog", "Cancel")
+		if n := run[int](tab, "document.querySelectorAll('dialog').length"); n != 1 {
+			t.Errorf("%s: got %d dialogs, want 1", does, n)
+		}
+		tab.keys(escape)
+		tab.gone("dialog")
+	}
+	double("#task-acts [data-does=delete]")
+	tab.text("#notes", "Undo")
+}
+
 // A task is forked at a message.
 func TestFork(t *testing.T) {
 	t.Parallel()

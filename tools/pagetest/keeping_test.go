@@ -62,9 +62,19 @@ func TestRepair(t *testing.T) {
 func TestTrash(t *testing.T) {
 	t.Parallel()
 	h, ids, tab := listed(t, phone, "stays", "goes")
-	for _, id := range ids {
-		h.ask("DELETE", "/v1/tasks/"+id, nil, nil)
+	for _, title := range []string{"stays", "goes"} {
+		h.ask("DELETE", "/v1/tasks/"+ids[title], nil, nil)
 	}
+	extra := h.task(finishes, "extra", nil)
+	h.wait(extra, "completed")
+	h.ask("DELETE", "/v1/tasks/"+extra, nil, nil)
+	tab.visit("/trash")
+	tab.live()
+	tab.press(`[aria-label="Put back extra"]`)
+	tab.text("#notes", "“extra” is back")
+	tab.sees("the focus is at the same place", `document.activeElement.matches('[data-does=restore]')`)
+	h.ask("DELETE", "/v1/tasks/"+extra, nil, nil)
+	h.ask("POST", "/v1/purges", object{"names": []string{extra}}, nil)
 	tab.visit("/trash")
 	tab.live()
 	tab.press(`[aria-label="Remove for good goes"]`)

@@ -2,7 +2,7 @@
 
 import { act, getHTML } from './api.js';
 import { pageOf } from './fragment.js';
-import { button, counted, dialog, el, note, tried } from './ui.js';
+import { button, counted, dialog, el, keepFocus, note, tried } from './ui.js';
 
 export class Trash {
   constructor(main) {
@@ -41,7 +41,9 @@ export class Trash {
 
   async refresh() {
     const fresh = pageOf(await getHTML(location.pathname)).querySelector('main');
-    this.main.replaceChildren(...[...fresh.childNodes].map((n) => document.importNode(n, true)));
-    this.adorn();
+    keepFocus(this.main, () => {
+      this.main.replaceChildren(...[...fresh.childNodes].map((n) => document.importNode(n, true)));
+      this.adorn();
+    }, () => this.main);
   }
 }

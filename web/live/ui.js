@@ -49,8 +49,9 @@ export const failed = (e) => { if (e.name !== 'AbortError') note(e.message, { wr
 // is asked again once it does.
 export const quietly = (e) => { if (e.code !== 'unreachable') failed(e); };
 
-// tried runs an act and says why it failed.
+// tried runs an act and says why it failed. The second click of a double click is none: it would undo another action.
 export const tried = (act) => async (...args) => {
+  if (args[0]?.detail > 1) return;
   try {
     return await act(...args);
   } catch (e) {
@@ -59,8 +60,9 @@ export const tried = (act) => async (...args) => {
 };
 
 // dialog shows a form and gives its data when it is sent, or null. Buttons with a value send it, too. With no word for
-// what it does it only shows.
-export function dialog(title, content, { does = 'OK', also = [], danger = false } = {}) {
+// what it does it only shows. One that is shown already is not shown again.
+export async function dialog(title, content, { does = 'OK', also = [], danger = false } = {}) {
+  if (document.querySelector(`dialog[aria-label="${CSS.escape(title)}"]`)) return null;
   return new Promise((done) => {
     const form = el('form', { method: 'dialog' }, el('h2', {}, title), content,
       el('div', { class: 'acts' },
