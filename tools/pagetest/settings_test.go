@@ -183,6 +183,30 @@ func TestNamedCharactersStay(t *testing.T) {
 	}
 }
 
+// A rule that was added elsewhere while the page was open is shown, before the page saves a list without it.
+func TestSettingChangedElsewhere(t *testing.T) {
+	t.Parallel()
+	h, _ := keyHouse(t)
+	h.ask("PATCH", "/v1/settings", object{"set": object{"deny": []string{"rm"}}}, nil)
+	tab := h.loggedIn(phone, "/settings")
+	tab.live2()
+	h.ask("PATCH", "/v1/settings", object{"set": object{"deny": []string{"rm", "curl"}}}, nil)
+	const row = `[data-setting=deny]`
+	tab.press(row + " summary")
+	run[bool](tab, `(e => { e.focus(); e.setSelectionRange(e.value.length, e.value.length); return true })(document.querySelector('`+row+` textarea'))`)
+	tab.types("\nssh")
+	tab.press(row + " button")
+	tab.text(row+" output", "changed elsewhere")
+	tab.text(row+" .now", "rm, curl")
+	tab.press(row + " textarea")
+	tab.types("\ncurl")
+	tab.press(row + " button")
+	tab.text(row+" .now", "ssh")
+	if got := run[string](tab, `document.querySelector('`+row+` .now').innerText`); !strings.Contains(got, "curl") {
+		t.Errorf("got %q, want the rule from elsewhere, too", got)
+	}
+}
+
 // An MCP server is added by its command line, is used from then on, and is removed.
 func TestAddAndRemoveServer(t *testing.T) {
 	t.Parallel()

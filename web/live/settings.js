@@ -61,6 +61,15 @@ async function again() {
   (form?.querySelector('button') || to.querySelector('h1, h2'))?.focus();
 }
 
+// unmoved fails when a setting has another value than the page shows, and shows it: saving would undo a change from elsewhere.
+async function unmoved({ dataset: { key } }) {
+  const row = (page) => page.querySelector(`[data-setting="${CSS.escape(key)}"] .now`), value = (now) => [...now.querySelectorAll('[dir]')].map((e) => e.textContent).join('\n');
+  const shown = key && row(document), now = shown && row(pageOf(await getHTML(location.pathname + location.search)));
+  if (!now || value(now) === value(shown)) return;
+  shown.replaceWith(document.importNode(now, true));
+  throw new Error('It was changed elsewhere: its value stands above now. Save again to replace it.');
+}
+
 const dollars = (cost) => (cost === null || cost === undefined ? 'a price that is not known' : '$' + cost);
 
 async function send(form, unset) {
@@ -72,6 +81,7 @@ async function send(form, unset) {
   const [method, path] = form.dataset.act.split(' ');
   try {
     const query = form.dataset.query ? '?' + new URLSearchParams([meant(form.dataset.query).split(/=(.*)/s).slice(0, 2)]) : '';
+    await unmoved(form);
     const done = await act(method, path + query, method === 'DELETE' ? undefined : bodyOf(form, unset));
     if (form.matches('.test')) {
       out.className = 'good';
