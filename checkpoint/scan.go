@@ -435,7 +435,7 @@ func (w *walker) folder(ctx context.Context, dir *os.Root, prefix string, layers
 		w.out.dirs = append(w.out.dirs, prefix)
 	}
 	closed := func(err error) error {
-		if prefix == "" || err == errFull {
+		if prefix == "" || errors.Is(err, errFull) {
 			return err
 		}
 		w.out.closed = append(w.out.closed, prefix)
@@ -547,7 +547,7 @@ func (w *walker) names(dir *os.Root, prefix string, hidden bool) ([]string, erro
 		w.out.end = cmp.Or(prefix, "\x00")
 		return nil, errFull
 	}
-	if err == io.EOF { // it is empty
+	if errors.Is(err, io.EOF) { // it is empty
 		err = nil
 	}
 	return names, err
