@@ -47,3 +47,35 @@ func TestTheContextOfATaskWhoseProfileIsUnknown(t *testing.T) {
 		})
 	}
 }
+
+// A run continues with what its caller chose for it alone. What the user of another root chose is no choice of this one's.
+func TestWhichRunsAChoiceIsInheritedFrom(t *testing.T) {
+	const started, waiting = 1, "q1"
+	choice := task.RunChoice{MaxDayMicros: -1, NoCheckpoints: true}
+	for name, c := range map[string]struct {
+		run     *task.Run
+		request Request
+		want    bool
+	}{
+		"a task without a run":               {nil, Request{automatic: true}, false},
+		"a run that waits for an answer":     {&task.Run{Started: started, Waiting: waiting}, Request{}, true},
+		"a queued run":                       {&task.Run{Queued: started}, Request{}, true},
+		"an ended run, by a user":            {&task.Run{Started: started, Outcome: "completed"}, Request{}, false},
+		"an ended run, by nobody":            {&task.Run{Started: started, Outcome: "interrupted"}, Request{automatic: true}, true},
+		"an ended run that had more words":   {&task.Run{Started: started, Outcome: "completed"}, Request{queued: true}, true},
+		"a received run, by nobody":          {&task.Run{Started: started, Outcome: "interrupted", Code: task.CodeReceived}, Request{automatic: true}, false},
+		"a received run that had more words": {&task.Run{Started: started, Outcome: "interrupted", Code: task.CodeReceived}, Request{queued: true}, false},
+	} {
+		if c.run != nil {
+			c.run.RunChoice = choice
+		}
+		c.request.inherit(c.run)
+		want := task.RunChoice{}
+		if c.want {
+			want = choice
+		}
+		if c.request.RunChoice != want {
+			t.Errorf("%s: got the choice %+v, want %+v", name, c.request.RunChoice, want)
+		}
+	}
+}

@@ -104,7 +104,8 @@ func (e *Engine) prepare(ctx context.Context, r Request) (run *Run, err error) {
 // inherit takes over what the caller of a task's newest run chose for that run alone, where the request continues that
 // run or nobody makes it, as far as the request chooses nothing else.
 func (r *Request) inherit(run *task.Run) {
-	if run.Rests() || run.Waits() || run != nil && (r.automatic || r.queued) {
+	ours := run != nil && run.Code != task.CodeReceived // else another root's user chose it
+	if run.Rests() || run.Waits() || ours && (r.automatic || r.queued) {
 		r.MaxDayMicros, r.StandIn = cmp.Or(r.MaxDayMicros, run.MaxDayMicros), cmp.Or(r.StandIn, run.StandIn)
 		r.NoCheckpoints = r.NoCheckpoints || run.NoCheckpoints
 	}
