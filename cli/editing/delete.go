@@ -280,8 +280,9 @@ func (a *commands) purge(cmd *cobra.Command, names []string, yes bool) error {
 func (a *commands) consent(cmd *cobra.Command, chosen []api.DeletedTask) error {
 	what := fmt.Sprintf("remove %s for good", api.Plural(len(chosen), "task"))
 	if !a.Interactive() {
+		given := cmp.Or(strings.Join(api.Each(cmd.Flags().Args(), failure.ShellWord), " "), "--all")
 		return failure.New(failure.ExitInput, "input_needed", what,
-			"this cannot be undone, and there is no terminal to ask on", "roost trash purge ID --yes")
+			"this cannot be undone, and there is no terminal to ask on", "roost trash purge "+given+" --yes")
 	}
 	for _, t := range chosen {
 		a.Say("  %s  %s", t.Name, t.Title)
