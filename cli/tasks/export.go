@@ -32,6 +32,9 @@ import (
 // ExportFormats are the forms that export writes.
 var ExportFormats = []string{"md", "html", "json", "roo", "archive"}
 
+// formatOf names the form that the ending of a file means.
+var formatOf = map[string]string{".html": "html", ".htm": "html", ".json": "json", ".zip": "archive"}
+
 type exportFlags struct {
 	format, output string
 	plain          bool // secrets stay
@@ -61,10 +64,13 @@ func (a *commands) exportCommand() *cobra.Command {
 			return failure.Usage("roost export --all "+strings.Join(args, " "), "--all is every task, and a task is named as well",
 				"roost export --all --format archive -o tasks.zip")
 		}
+		if named := formatOf[strings.ToLower(filepath.Ext(f.output))]; named != "" && !cmd.Flags().Changed("format") {
+			f.format = named
+		}
 		return a.export(cmd.Context(), args, f)
 	})
 	fl := cmd.Flags()
-	fl.StringVarP(&f.format, "format", "f", "md", "`form`: "+strings.Join(ExportFormats, ", "))
+	fl.StringVarP(&f.format, "format", "f", "md", "`form`: "+strings.Join(ExportFormats, ", ")+"; that of --output, if its ending names one")
 	fl.StringVarP(&f.output, "output", "o", "-", "`file` or folder to write; - is stdout")
 	fl.BoolVar(&f.all, "all", false, "every task of every tool, as roost list has them")
 	fl.BoolVar(&f.plain, "no-redact", false, "leave secrets as they are")
