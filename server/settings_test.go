@@ -93,6 +93,7 @@ func TestSettingsOverTheAPI(t *testing.T) {
 		{"PATCH", "/v1/settings", `{"set":{"approve":["all"]}}`, true, 403, "not_from_here"},
 		{"PATCH", "/v1/settings", `{"set":{"approve":["edits"],"allow":["go test","ls"]}}`, false, 200, `"value":["go test","ls"]`},
 		{"PATCH", "/v1/settings", `{"set":{"approve":["maybe"]}}`, false, 422, "want one of"},
+		{"PATCH", "/v1/settings", `{"set":{"approve":["maybe"]}}`, false, 422, `"title":"The setting approve cannot be changed"`},
 		{"PATCH", "/v1/settings", `{"set":{"providers.openai.api_key":["sk-x"]}}`, false, 422, "PUT /v1/providers"},
 		{"PATCH", "/v1/settings", `{"unset":["model"]}`, false, 200, `"model":"claude-`},
 		{"PATCH", "/v1/settings", `{"unset":["model"]}`, false, 200, `"warnings":[]`},

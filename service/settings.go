@@ -49,7 +49,12 @@ func settingsProblem(err error) *api.Problem {
 		config.Misused: http.StatusUnprocessableEntity, config.Broken: http.StatusUnprocessableEntity,
 		config.Missing: http.StatusNotFound, config.Taken: http.StatusConflict,
 	}[e.Kind]
-	p := problem(status, e.Code, strings.ToUpper(e.What[:1])+e.What[1:], e.Why, slices.Compact(append([]string{e.Try}, e.Suggestions...))...)
+	title := strings.ToUpper(e.What[:1]) + e.What[1:]
+	if given, is := strings.CutPrefix(e.What, "roost config set "); is { // a command, with its value
+		name, _, _ := strings.Cut(given, " ")
+		title = "The setting " + name + " cannot be changed"
+	}
+	p := problem(status, e.Code, title, e.Why, slices.Compact(append([]string{e.Try}, e.Suggestions...))...)
 	return p.Because(err)
 }
 
