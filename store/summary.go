@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,15 +74,11 @@ func summarise(v *View) api.Summary {
 		sum.CreatedAt = api.Date(infer.TimeOfID(ref.ID))
 	}
 	if v.Log == nil || s.Adopted != nil {
-		from := ref.Dir
-		if s.Adopted != nil && s.Adopted.Dir != "" {
-			from = s.Adopted.Dir
-		}
 		if s.Adopted != nil {
 			sum.Origin = roofmt.SaidOrigin(s.Adopted.Item)
 		}
 		if sum.Origin == "" {
-			sum.Origin = roofmt.PlaceOrigin(from)
+			sum.Origin = roofmt.PlaceOrigin(cmp.Or(v.CopiedFrom(), ref.Dir))
 			sum.Inferred = append(sum.Inferred, "origin")
 		}
 	}
@@ -181,6 +178,17 @@ func rooTS(s *task.State) int64 {
 		}
 	}
 	return max(s.LastTS(), s.CreatedAt)
+}
+
+// CopiedFrom returns the folder of the task that a task of our own was copied from, by Own or by an import; "" for others.
+func (v *View) CopiedFrom() (dir string) {
+	if v.Ref.Own {
+		record, _ := os.ReadFile(filepath.Join(v.Ref.Dir, ImportRecord)) // most tasks have none
+		if dir = esjson.TextOf(record, "from"); dir == "" && v.State.Adopted != nil {
+			dir = v.State.Adopted.Dir
+		}
+	}
+	return dir
 }
 
 // status derives a task's status from the newest run; a run without an owner was interrupted.

@@ -2,6 +2,7 @@ package importer_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -99,4 +100,23 @@ func byID(list store.Listing) map[string]api.Summary {
 		out[item.ID] = item
 	}
 	return out
+}
+
+// Roo's command line tool ends without a question. A task that it finished stays finished in a copy, and in one that continued.
+func TestATaskOfRoosCommandLineStaysCompleted(t *testing.T) {
+	storage := filepath.Join(t.TempDir(), ".vscode-mock", "global-storage")
+	dir := filepath.Join(storage, "tasks", "done")
+	storetest.Write(t, dir, roofmt.UIName, storetest.Array(storetest.UIRow(0, "paint"), fmt.Sprintf(`{"ts":%d,"type":"say","say":"completion_result","text":"white"}`, storetest.TS0+1)))
+	storetest.Write(t, dir, roofmt.APIName, storetest.Array(storetest.APIRow(0, "user", "paint")))
+	s := storetest.Open(t, t.TempDir())
+	list := storetest.Must[[]importer.Original](t)(importer.FindPath(t.Context(), s, storage))
+	if got := storetest.Must[api.Import](t)(importer.Run(t.Context(), s, list, importer.Options{})); got.Imported != 1 {
+		t.Fatalf("got %+v, want one imported task", got)
+	}
+	for _, when := range []string{"imported", "taken over"} {
+		if got := storetest.List(t, s, store.Filter{}).Items; len(got) != 1 || got[0].Status != "completed" || got[0].Origin != roofmt.CLIOrigin {
+			t.Errorf("%s: got %+v, want one completed task of the origin cli", when, got)
+		}
+		storetest.Close(t, storetest.Own(t, s, "done").Task)
+	}
 }

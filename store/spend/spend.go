@@ -11,8 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"time"
@@ -123,7 +121,7 @@ func readBill(ctx context.Context, s *store.Store, t api.Summary, ref store.Ref,
 	if errors.Join(err, v.Close()) != nil {
 		return t, known
 	}
-	if original, copied := originals[originalOf(v)]; copied {
+	if original, copied := originals[v.CopiedFrom()]; copied {
 		amounts := func(u api.Usage) [5]int64 {
 			return [...]int64{u.TokensIn, u.TokensOut, u.CacheWrites, u.CacheReads, u.Micros()}
 		}
@@ -139,17 +137,6 @@ func readBill(ctx context.Context, s *store.Store, t api.Summary, ref store.Ref,
 	}
 	v.Summary.Title = t.Title // the list may have a newer one
 	return v.Summary, list
-}
-
-// originalOf returns the folder of the task that a task of our own was copied from, by Own or by an import.
-func originalOf(v *store.View) (dir string) {
-	if v.Ref.Own {
-		record, _ := os.ReadFile(filepath.Join(v.Ref.Dir, store.ImportRecord)) // most tasks have none
-		if dir = esjson.TextOf(record, "from"); dir == "" && v.State.Adopted != nil {
-			dir = v.State.Adopted.Dir
-		}
-	}
-	return dir
 }
 
 // spendingSums collects groups.
