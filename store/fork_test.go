@@ -15,6 +15,7 @@ import (
 	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/overlay"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -59,6 +60,23 @@ func TestAForkIsFoundAgain(t *testing.T) {
 	if d := cmp.Diff(before, tree(t, storage)); d != "" {
 		t.Error(d)
 	}
+}
+
+func TestAForkHasTheLabelsOfItsOriginal(t *testing.T) {
+	storage, _ := clineStorage(t, "1730047571772")
+	s := open(t, t.TempDir(), storage)
+	ref := foreignRef(t, s, "1730047571772")
+	title, tags, pinned := "The gate", []string{"urgent"}, true
+	fixture.NoError(t, s.ChangeOverlay(t.Context(), func(_ overlay.Table, add overlay.Append) error {
+		return add(overlay.Entry{Type: overlay.Changed, Source: ref.Source, ID: ref.ID, Title: &title, Tags: &tags, Pinned: &pinned})
+	}))
+	o := fixture.Must[*Owned](t)(s.Own(t.Context(), ref))
+	closeTask(t, o.Task)
+	got := fixture.Must[*View](t)(s.Read(t.Context(), o.Task.Ref))
+	if sum := got.Summary; sum.Title != title || !slices.Equal(sum.Tags, tags) || !sum.Pinned {
+		t.Errorf("got the labels %q %q %v, want %q %q %v", sum.Title, sum.Tags, sum.Pinned, title, tags, pinned)
+	}
+	fixture.NoError(t, got.Close())
 }
 
 // sourceHash is the end of the name of the only foreign source.

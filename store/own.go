@@ -240,7 +240,9 @@ func (s *Store) fork(ctx context.Context, from Ref, folder *roofmt.Folder) (*Own
 	t.Ref.Tool = from.toolOf(folder)
 	owned := &Owned{Task: t, Forked: from.Source + ":" + from.ID}
 	if empty(t.state) {
-		err = t.adopt(ctx, folder)
+		if err = t.adopt(ctx, folder); err == nil {
+			err = t.takeLabels(ctx, from)
+		}
 	} else {
 		owned.Again = true
 		err = s.forkAgain(ctx, owned, folder)
@@ -249,6 +251,16 @@ func (s *Store) fork(ctx context.Context, from Ref, folder *roofmt.Folder) (*Own
 		return nil, errors.Join(err, t.Close(ctx))
 	}
 	return owned, nil
+}
+
+// takeLabels gives a fork the labels that its original has in Roost.
+func (t *Task) takeLabels(ctx context.Context, from Ref) error {
+	marks, err := t.store.Overlay(ctx)
+	of := marks[overlay.Key{Source: from.Source, ID: from.ID}]
+	if err != nil || of.Title == nil && of.Tags == nil && of.Pinned == nil {
+		return ctx.Err() // an overlay that cannot be read is no reason not to continue
+	}
+	return t.CommitSynced(ctx, task.Changed{Title: of.Title, Tags: of.Tags, Pinned: of.Pinned})
 }
 
 // forkAgain continues an existing fork. It takes in what other programs changed in the fork's folder and in the
