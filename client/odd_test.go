@@ -102,8 +102,8 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// A proxy that answers while its server restarts is asked again under the same key: the server may have carried the
-// request out. A request without a key is not repeated.
+// When a proxy answers for a server that restarts, the client sends the request again under the same key, because the
+// server may have carried it out. The client does not repeat a request without a key.
 func TestAProxyWhoseServerRestarts(t *testing.T) {
 	for _, status := range []int{502, 503, 504} {
 		for method, want := range map[string]int64{"POST": 2, "GET": 2, "PATCH": 1} {

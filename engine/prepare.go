@@ -101,8 +101,8 @@ func (e *Engine) prepare(ctx context.Context, r Request) (run *Run, err error) {
 	return run, nil
 }
 
-// inherit takes over what the caller of a task's newest run chose for that run alone, where the request continues that
-// run or nobody makes it, as far as the request chooses nothing else.
+// inherit takes over the RunChoice of a task's newest run when the request continues that run, or when the engine itself
+// makes the request. What the request chooses itself stays.
 func (r *Request) inherit(run *task.Run) {
 	ours := run != nil && run.Code != task.CodeReceived // else another root's user chose it
 	if run.Rests() || run.Waits() || ours && (r.automatic || r.queued) {

@@ -222,8 +222,8 @@ func TestATreeThatWaitsForAnAnswer(t *testing.T) {
 	}
 }
 
-// A parent that waits for its subtask's question waits for nobody once that one was answered by itself and then ended
-// without waking it: its run counts as interrupted, words start it, and the next process resumes it.
+// A subtask asks, gets its answer directly, and ends without waking its parent. Then the parent's run counts as
+// interrupted: words start it, and the next process resumes it.
 func TestAParentWhoseSubtaskAsksNoMore(t *testing.T) {
 	on := engine.Request{Interactive: true}
 	for name, c := range map[string]struct {

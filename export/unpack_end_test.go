@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
@@ -45,13 +46,7 @@ func TestAnArchivedJournalThatLacksItsEndIsDamaged(t *testing.T) {
 		_, err = Archive(t.Context(), out, one(s.open("short")))
 		fixture.NoError(t, err)
 		fixture.NoError(t, out.Close())
-		list, c, err := Unpack(path)
-		fixture.NoError(t, err)
-		defer c.Close()
-		to, err := store.Open(store.Options{Root: t.TempDir(), Program: "test"})
-		fixture.NoError(t, err)
-		report, err := importer.Run(t.Context(), to, list, importer.Options{})
-		fixture.NoError(t, err)
+		to, report := importedAnew(t, path)
 		notes := strings.Join(report.Items[0].Notes, "\n")
 		checked, err := doctor.Check(t.Context(), to, []string{"short"}, doctor.Options{})
 		fixture.NoError(t, err)
@@ -83,13 +78,7 @@ func TestAnArchiveHoldsTheLabelsOfOtherToolsTasks(t *testing.T) {
 				_, err := Archive(t.Context(), w, one(s.open("t1")))
 				return err
 			}, nil))
-			list, c, err := Unpack(path)
-			fixture.NoError(t, err)
-			defer c.Close()
-			to, err := store.Open(store.Options{Root: t.TempDir(), Program: "test"})
-			fixture.NoError(t, err)
-			report, err := importer.Run(t.Context(), to, list, importer.Options{})
-			fixture.NoError(t, err)
+			to, report := importedAnew(t, path)
 			sum, err := labels.Row(t.Context(), to, to.OwnRef("t1"))
 			fixture.NoError(t, err)
 			if sum.Title != "named" || !slices.Equal(sum.Tags, []string{"a", "b"}) || !sum.Pinned {
@@ -97,4 +86,17 @@ func TestAnArchiveHoldsTheLabelsOfOtherToolsTasks(t *testing.T) {
 			}
 		})
 	}
+}
+
+// importedAnew imports an archive into a new root.
+func importedAnew(t *testing.T, path string) (*store.Store, api.Import) {
+	t.Helper()
+	list, c, err := Unpack(path)
+	fixture.NoError(t, err)
+	defer c.Close()
+	to, err := store.Open(store.Options{Root: t.TempDir(), Program: "test"})
+	fixture.NoError(t, err)
+	report, err := importer.Run(t.Context(), to, list, importer.Options{})
+	fixture.NoError(t, err)
+	return to, report
 }

@@ -557,7 +557,7 @@ func TestALogInForAnotherAccountClearsTheBrowser(t *testing.T) {
 			t.Errorf("got Clear-Site-Data %q, want %q", got, tt.want)
 		}
 	}
-	// A log-in that was revoked no longer says whose it was.
+	// The server forgets whose a revoked log-in was.
 	name, _, _ := strings.Cut(cookie[strings.IndexByte(cookie, '=')+1:], ".")
 	s.did(http.StatusOK, nil, "DELETE", "/v1/devices/"+name, "", "Authorization: Bearer "+s.token)
 	if got, want := s.logIn(s.bob, cookie).Header.Get("Clear-Site-Data"), `"cache", "storage"`; got != want {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -210,14 +211,18 @@ func TestWaitingForARun(t *testing.T) {
 	g.denied(404, "run_not_found", "GET", "/v1/runs/nothing", "")
 }
 
-// More runs than may work at once wait in a queue, in their order, and say where.
-func TestRunsWaitForTheirTurn(t *testing.T) {
-	g := newWorkingBench(t, func(o *testOptions) {
+// queueBench is a server that works at one run at a time: the first one hangs, and two wait in the queue.
+func queueBench(t *testing.T) (g *bench, first, second, third api.Run) {
+	g = newWorkingBench(t, func(o *testOptions) {
 		o.Engine = engine.New(o.Store, engine.Options{MaxRuns: 1, Config: setup.Config{Keys: map[string]string{}}})
 	})
-	defer g.opt.Engine.Close(t.Context())
-	first := g.started(hangs)
-	second, third := g.started(sayDone), g.started(sayDone)
+	t.Cleanup(func() { g.opt.Engine.Close(context.Background()) })
+	return g, g.started(hangs), g.started(sayDone), g.started(sayDone)
+}
+
+// More runs than may work at once wait in a queue, in their order, and say where.
+func TestRunsWaitForTheirTurn(t *testing.T) {
+	g, first, second, third := queueBench(t)
 	if second.State != "queued" || third.State != "queued" || third.Position != 2 {
 		t.Errorf("%s and %s at %d", second.State, third.State, third.Position)
 	}
@@ -238,12 +243,7 @@ func TestRunsWaitForTheirTurn(t *testing.T) {
 
 // A task that is deleted while its run is queued comes back without that run, and continues with its words.
 func TestDeletingATaskThatIsInTheQueue(t *testing.T) {
-	g := newWorkingBench(t, func(o *testOptions) {
-		o.Engine = engine.New(o.Store, engine.Options{MaxRuns: 1, Config: setup.Config{Keys: map[string]string{}}})
-	})
-	defer g.opt.Engine.Close(t.Context())
-	first := g.started(hangs)
-	second, third := g.started(sayDone), g.started(sayDone)
+	g, first, second, third := queueBench(t)
 	g.did(200, nil, "DELETE", "/v1/tasks/"+second.Task, "")
 	g.did(200, nil, "POST", "/v1/runs/"+first.ID+"/cancel", "")
 	g.state(third.ID, "completed")

@@ -148,3 +148,14 @@ func TestPipesInPlaceOfSmallFiles(t *testing.T) {
 		}
 	}
 }
+
+// A root that came from elsewhere may have a pipe in place of the record of an import. A list does not wait for its writer.
+func TestAPipeInPlaceOfTheRecordOfAnImport(t *testing.T) {
+	root := t.TempDir()
+	dir := filepath.Join(root, "tasks", "piped")
+	write(t, dir, roofmt.UIName, array(fourRows[:2]...))
+	fixture.NoError(t, syscall.Mkfifo(filepath.Join(dir, ImportRecord), 0o600))
+	if got := listing(t, open(t, root), Filter{}); len(got.Items) != 1 || got.Items[0].Messages.UI != 2 {
+		t.Errorf("got %+v, want the task with two rows", got.Items)
+	}
+}

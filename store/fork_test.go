@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
@@ -77,6 +78,44 @@ func TestAForkHasTheLabelsOfItsOriginal(t *testing.T) {
 		t.Errorf("got the labels %q %q %v, want %q %q %v", sum.Title, sum.Tags, sum.Pinned, title, tags, pinned)
 	}
 	fixture.NoError(t, got.Close())
+}
+
+// A kill may come between the adoption of a task and the rows and labels that its files lack: the next owner adds them, once.
+func TestAnAdoptionThatAKillCutIsCompleted(t *testing.T) {
+	for name, product := range map[string]string{
+		"continued as one of our own": "saoudrizwan.claude-dev", "continued where it lies": "rooveterinaryinc.roo-cline",
+	} {
+		t.Run(name, func(t *testing.T) {
+			storage := filepath.Join(t.TempDir(), product)
+			write(t, filepath.Join(storage, "tasks", "1730047571772"), roofmt.APIName, array(threeAPI[:2]...))
+			root := t.TempDir()
+			killed := open(t, root, storage) // it reconstructs no rows
+			ref := foreignRef(t, killed, "1730047571772")
+			o := fixture.Must[*Owned](t)(killed.Own(t.Context(), ref))
+			if got := len(o.Task.State().UI()); got != 0 {
+				t.Fatalf("got %d rows, want none", got)
+			}
+			closeTask(t, o.Task)
+			title := "The gate"
+			fixture.NoError(t, killed.ChangeOverlay(t.Context(), func(_ overlay.Table, add overlay.Append) error {
+				return add(overlay.Entry{Type: overlay.Changed, Source: ref.Source, ID: ref.ID, Title: &title})
+			}))
+			s := open(t, root, storage)
+			s.opt.Rows = func(messages [][]byte) [][]byte {
+				return api.Each(messages, func([]byte) []byte { return []byte(fourRows[0]) })
+			}
+			for range 2 {
+				o := fixture.Must[*Owned](t)(s.Own(t.Context(), ref))
+				if got := len(o.Task.State().UI()); got != 2 {
+					t.Errorf("got %d rows, want one for each of the two messages", got)
+				}
+				if got := o.Task.State().Title; o.Forked != "" && got != title { // else the overlay has the labels
+					t.Errorf("got the title %q, want %q", got, title)
+				}
+				closeTask(t, o.Task)
+			}
+		})
+	}
 }
 
 // sourceHash is the end of the name of the only foreign source.

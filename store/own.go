@@ -127,7 +127,7 @@ func (s *Store) adoptOrTakeIn(ctx context.Context, o *Owned, folder *roofmt.Fold
 	if err := take(ctx, folder); err != nil {
 		return err
 	}
-	return t.proj.Saw(folder, adopted)
+	return errors.Join(t.addRows(ctx, folder), t.proj.Saw(folder, adopted))
 }
 
 // takeWith locks the journal and folds it. It creates a journal that does not exist, unless existing is set: the
@@ -240,12 +240,13 @@ func (s *Store) fork(ctx context.Context, from Ref, folder *roofmt.Folder) (*Own
 	t.Ref.Tool = from.toolOf(folder)
 	owned := &Owned{Task: t, Forked: from.Source + ":" + from.ID}
 	if empty(t.state) {
-		if err = t.adopt(ctx, folder); err == nil {
-			err = t.takeLabels(ctx, from)
-		}
+		err = t.adopt(ctx, folder)
 	} else {
 		owned.Again = true
 		err = s.forkAgain(ctx, owned, folder)
+	}
+	if err == nil {
+		err = t.complete(ctx, folder, from)
 	}
 	if err != nil {
 		return nil, errors.Join(err, t.Close(ctx))
@@ -253,8 +254,12 @@ func (s *Store) fork(ctx context.Context, from Ref, folder *roofmt.Folder) (*Own
 	return owned, nil
 }
 
-// takeLabels gives a fork the labels that its original has in Roost.
-func (t *Task) takeLabels(ctx context.Context, from Ref) error {
+// complete gives a fork what the files of its original lack: rows, and the labels that the original has in Roost. A kill may
+// have come after the adoption, so each call looks. A fork with actions of its own keeps its labels.
+func (t *Task) complete(ctx context.Context, folder *roofmt.Folder, from Ref) error {
+	if err := t.addRows(ctx, folder); err != nil || len(t.state.Actions.Done)+len(t.state.Actions.Undone) > 0 {
+		return err
+	}
 	marks, err := t.store.Overlay(ctx)
 	of := marks[overlay.Key{Source: from.Source, ID: from.ID}]
 	if err != nil || of.Title == nil && of.Tags == nil && of.Pinned == nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/cost"
@@ -183,7 +184,7 @@ func rooTS(s *task.State) int64 {
 // CopiedFrom returns the folder of the task that a task of our own was copied from, by Own or by an import; "" for others.
 func (v *View) CopiedFrom() (dir string) {
 	if v.Ref.Own {
-		record, _ := os.ReadFile(filepath.Join(v.Ref.Dir, ImportRecord)) // most tasks have none
+		record, _ := inputfile.Read(filepath.Join(v.Ref.Dir, ImportRecord)) // most tasks have none, and a stranger's may be a pipe
 		if dir = esjson.TextOf(record, "from"); dir == "" && v.State.Adopted != nil {
 			dir = v.State.Adopted.Dir
 		}

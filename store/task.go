@@ -249,15 +249,15 @@ func (t *Task) adopt(ctx context.Context, folder *roofmt.Folder) error {
 	t.store.withRow(folder)
 	target := t.target(folder)
 	target.Tool = t.Ref.toolOf(folder)
-	if err := target.Adopt(ctx, folder); err != nil || !folder.UI.Lost() || t.store.opt.Rows == nil {
-		return err
-	}
-	return t.addRows(ctx)
+	return target.Adopt(ctx, folder)
 }
 
 // addRows gives a task that has only the model's history the rows of the user's, so far as these can be reconstructed.
 // Otherwise nothing would show what came before the rows that the next run adds.
-func (t *Task) addRows(ctx context.Context) error {
+func (t *Task) addRows(ctx context.Context, folder *roofmt.Folder) error {
+	if !folder.UI.Lost() || len(t.state.UI()) > 0 || len(t.state.API()) == 0 || t.store.opt.Rows == nil {
+		return nil
+	}
 	list, err := t.state.Raws(t.state.API())
 	if err != nil {
 		return fmt.Errorf("task %s: reconstruct the user's history: %w", t.Ref.ID, err)

@@ -68,7 +68,7 @@ func losing(t *testing.T) (*lossy, *keeper) {
 		}
 		return nil
 	}
-	// What stands between answers for the server, as proxies do when it cuts: with a page, of a status that no client repeats.
+	// The proxy answers with a page of its own when the connection breaks. The client repeats no request after status 520.
 	proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) {
 		w.Header().Set("Content-Type", "text/html")
 		w.WriteHeader(520)

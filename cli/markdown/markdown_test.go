@@ -239,7 +239,7 @@ func TestHostileTextTakesLittle(t *testing.T) {
 	}
 }
 
-// A terminal shows a colour of skin that stands behind a letter, or another one, as wide as both.
+// A terminal joins skin tones that follow each other into one character, as wide as all of them.
 func TestCellsOfWideCharacters(t *testing.T) {
 	const tones = "🏻🏼🏽🏾🏿"
 	for _, width := range []int{10, 20, 40, 80} {

@@ -132,8 +132,8 @@ func (d *Devices) LinkFor(ctx context.Context, token string) (string, error) {
 }
 
 // LogIn uses the key of a link and returns the cookie of the device; nil if the key does not work. address is the
-// browser's. other: the log-in is for an account, and the browser was last logged in for another one, or it is not known
-// for which: a log-in that ended does not say it.
+// browser's. other: the log-in is for an account, and the browser's last log-in was for another one, or has ended: the
+// server keeps no account of ended log-ins.
 func (d *Devices) LogIn(r *http.Request, key, address string) (cookie *http.Cookie, other bool, err error) {
 	token, good, err := d.place.use(r.Context(), key)
 	if !good || err != nil {

@@ -46,7 +46,7 @@ func randomTree(t *testing.T, r *rapid.T) *store.Store {
 		if rapid.Bool().Draw(r, "rewound by Roo") {
 			rows = append(rows, fmt.Sprintf(`{"ts":%d,"type":"say","say":"api_req_deleted","text":"{\"tokensIn\":5,\"tokensOut\":1,\"cost\":0.25}"}`, storetest.TS0+10))
 		}
-		at := filepath.Join(storage, "tasks", id)
+		at := filepath.Join(rapid.SampledFrom([]string{storage, filepath.Join(dir, "root")}).Draw(r, "at home or away"), "tasks", id)
 		storetest.Write(t, at, roofmt.UIName, storetest.Array(rows...))
 		storetest.Write(t, at, roofmt.APIName, storetest.Array(calls...))
 		storetest.Write(t, at, roofmt.ItemName, fmt.Sprintf(`{"id":%q,"number":1,"ts":%d,"task":%q,"workspace":%q,"parentTaskId":%q}`,

@@ -62,8 +62,10 @@ func Sum(ctx context.Context, s *store.Store, by api.Grouping, f Filter) (api.To
 		return api.Totals{}, err
 	}
 	sums := spendingSums{by: by, filter: f, groups: map[string]*api.SpendingGroup{}, last: map[*api.SpendingGroup]string{}}
-	// The time of another tool's task is what its files claim: such a task is always opened.
-	open := func(t api.Summary, ref store.Ref) bool { return !ref.Own || changedSince(t, f.Since) }
+	// The time of a task without a journal is what its files claim: such a task is always opened.
+	open := func(t api.Summary, r store.Ref) bool {
+		return changedSince(t, f.Since) || !r.Own || !s.HasJournal(ctx, r)
+	}
 	if err := readBills(ctx, s, listed, open, sums.task); err != nil {
 		return api.Totals{}, err
 	}

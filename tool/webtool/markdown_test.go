@@ -93,7 +93,7 @@ func TestMarkdownOfHostilePages(t *testing.T) {
 	}
 }
 
-// A link without words, or that nobody can follow, costs no more than its own length: the page's base is not repeated.
+// Markdown resolves only links that it shows: a long base address would otherwise be repeated for each link.
 func TestMarkdownOfLinksThatAreNotShown(t *testing.T) {
 	base := &url.URL{Scheme: "https", Host: "example.com"}
 	measure := func(page string) time.Duration {
