@@ -176,6 +176,25 @@ func TestListsOverLines(t *testing.T) {
 	}
 }
 
+// A table is removed with its settings and its header; settings below it that are another table's keep theirs.
+func TestRemovedTables(t *testing.T) {
+	t.Parallel()
+	const file = "a = 1\n# mine\n[profiles.x]\nmodel = 'm'\nlist = [\n 'b',\n]\n[profiles.x.y]\nmodel = 'n'\n[z]\nc.d = 4\ne = 5\n"
+	const rest = "[profiles.x.y]\nmodel = 'n'\n[z]\nc.d = 4\ne = 5\n"
+	for _, tt := range []struct{ key, want string }{
+		{"profiles.x", "a = 1\n# mine\n" + rest},
+		{"profiles.x.y", strings.Replace(file, "[profiles.x.y]\nmodel = 'n'\n", "", 1)},
+		{"profiles", file},
+		{"profile", file},
+		{"z", strings.Replace(file, "e = 5\n", "", 1)},
+		{"z.c", strings.Replace(file, "c.d = 4\n", "", 1)},
+	} {
+		if diff := cmp.Diff(tt.want, string(parse(t, file).Without(tt.key))); diff != "" {
+			t.Errorf("without %s: (-want +got)\n%s", tt.key, diff)
+		}
+	}
+}
+
 // Removing what is there and adding it again keeps its value and everybody else's.
 func TestRemovedAndAddedAgain(t *testing.T) {
 	t.Parallel()

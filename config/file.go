@@ -212,13 +212,32 @@ func (f *File) with(key string, split int, v Value) []byte {
 	return f.splice(at, at, line)
 }
 
-// Without returns the file's text without one setting.
+// Without returns the file's text without one setting, or without the settings of a table. A table's header goes too,
+// unless it has other settings, such as those of the profile "a.b" below the profile "a".
 func (f *File) Without(key string) []byte {
-	i := f.index(key)
-	if i < 0 {
-		return f.Text()
+	gone, used := map[int]bool{}, map[string]bool{} // lines from 0; tables whose settings stay
+	for _, e := range f.Entries {
+		name, inside := strings.CutPrefix(e.Key, key+".")
+		if e.Key != key && (!inside || strings.Contains(name, ".")) {
+			used[f.header(e.Line)] = true
+			continue
+		}
+		for i := e.Line - 1; i < e.end; i++ {
+			gone[i] = true
+		}
 	}
-	return f.splice(f.Entries[i].Line-1, f.Entries[i].end, "")
+	for _, t := range f.tables {
+		if t.name == key && !used[key] {
+			gone[t.line-1] = true
+		}
+	}
+	text := f.mark
+	for i, line := range f.lines {
+		if !gone[i] {
+			text += line
+		}
+	}
+	return []byte(text)
 }
 
 // header returns the name of the table that a line belongs to.

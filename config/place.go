@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -242,10 +243,9 @@ func (p Place) change(set map[string][]string, unset []string) error {
 				return err
 			}
 		} else {
-			if _, there := f.Get(name); known != nil && !there {
+			if text = f.Without(name); known != nil && bytes.Equal(text, f.Text()) {
 				return known // what nothing reads can still be taken out
 			}
-			text = f.Without(name)
 		}
 		if f, err = Parse(text); err != nil { // never leave a file that cannot be read
 			return fmt.Errorf("change the settings %s: the result cannot be read, so it was not written: %w", path, err)
