@@ -262,8 +262,8 @@ func failureOfProblem(p *client.Problem) *Failure {
 		f.What = "continue task " + p.Task
 		f.Try = resume + " --model " + ShellWord(p.Model) + "  # or another model or --provider that has it"
 	case "unknown_profile":
-		f.What, f.Why = "continue task "+p.Task+" with its profile", f.Why+"; the editor's settings hold it"
-		f.Try = resume + " --profile NAME  # or --provider NAME; for all such tasks of its source: " + f.Try
+		f.What, f.Why = "use the profile of task "+p.Task, f.Why+"; the editor's settings hold it"
+		f.Try = "the same command with --profile NAME or --provider NAME; or " + f.Try
 	}
 	if p.Code == "configuration" || p.Code == "workspace_missing" {
 		if what, why, ok := strings.Cut(f.Why, ": "); ok { // as the engine in this process words the error
