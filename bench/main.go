@@ -45,7 +45,7 @@ func main() {
 	var megabytes int64
 	flag.StringVar(&o.dir, "dir", "", "scratch `folder` on the disk to measure (default: a new one in the temporary folder)")
 	flag.StringVar(&o.roost, "roost", "", "the roost `program` to measure (default: built from this tree)")
-	flag.StringVar(&o.parts, "parts", "123456789dcrkhtfspew", "which `parts` to run")
+	flag.StringVar(&o.parts, "parts", "12345789dcrkhtfspew", "which `parts` to run")
 	flag.BoolVar(&o.quick, "quick", false, "a smoke run of a few seconds")
 	flag.BoolVar(&o.full, "full", false, "also 100,000 messages and a 500 MB task")
 	flag.Int64Var(&megabytes, "size", 0, "`MB` of the big task (default 100; 500 with -full, 4 with -quick)")
@@ -84,7 +84,6 @@ var parts = []part{
 	{"34", "engine overhead, memory, start", turns},
 	{"e", "the program in an empty home", programs},
 	{"5", "last page of a big task", pages},
-	{"6", "followers of one log", followed},
 	{"7", "search and list of files", fileTools},
 	{"c", "prompt caches", caches},
 	{"k", "checkpoints of files", checkpoints},

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/roost-dev/roost/internal/failpoint"
@@ -59,12 +58,10 @@ func (o *owner) Append(ctx context.Context, d journal.Draft) (uint64, error) {
 // put queues a commit. The caller holds mu.
 func (o *owner) put(d journal.Draft) (uint64, error) {
 	empty := len(o.queue) == 0
-	c := journal.Commit{Seq: o.next, Epoch: o.epoch, At: d.At, By: d.By, Blobs: d.Blobs, Events: d.Events}
-	q, err := journal.AppendSigned(o.queue, c, o.chain)
+	q, err := journal.AppendSigned(o.queue, journal.Commit{Seq: o.next, Epoch: o.epoch, At: d.At, By: d.By, Blobs: d.Blobs, Events: d.Events}, o.chain)
 	if err != nil {
 		return 0, err
 	}
-	o.fresh = append(o.fresh, handover(c, q[len(o.queue):]))
 	o.queue = q
 	o.next++
 	if empty {
@@ -132,9 +129,6 @@ func (o *owner) run() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		if o.crowd.Swap(false) {
-			theHub.notify(o.key, everyone)
-		}
 		wait := o.due()
 		if wait <= 0 {
 			o.turn <- struct{}{}
@@ -201,7 +195,7 @@ func (o *owner) Close() error {
 			o.opt.Synced(o.epoch, o.synced, true)
 		}
 		_ = o.lock.Truncate(int64(recordLen)) // our name: the next owner is another
-		theHub.own(o.key, nil, -1)            // before another owner in this process can come
+		theHub.own(o.key, -1)                 // before another owner in this process can come
 		o.release()
 	})
 	return o.end
@@ -241,9 +235,8 @@ func (o *owner) flush() error {
 		failpoint.Hit("journal.synced")
 	}
 	o.settle(fatal, err)
-	if err == nil && !theHub.notify(o.key, few) {
-		o.crowd.Store(true)
-		o.poke()
+	if err == nil {
+		theHub.notify(o.key)
 	}
 	if published && o.opt.Synced != nil { // without a published length, a notified reader would find nothing
 		o.opt.Synced(o.epoch, o.stuckLast, false)
@@ -268,12 +261,6 @@ func (o *owner) settle(fatal bool, err error) {
 	default:
 		o.trouble, o.backoff = nil, 0
 		o.synced = o.stuckLast
-		synced := slices.IndexFunc(o.fresh, func(e entry) bool { return e.commit.Seq > o.synced })
-		if synced < 0 {
-			synced = len(o.fresh)
-		}
-		o.tail.add(o.fresh[:synced])
-		o.fresh = slices.Delete(o.fresh, 0, synced)
 		o.stuck = o.stuck[:0]
 		if cap(o.stuck) > 1<<20 {
 			o.stuck = nil // a big step need not hold its memory for good

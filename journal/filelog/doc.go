@@ -26,12 +26,10 @@
 // exactly those. A mapped page was rejected for the record: it is no cheaper next to a sync, and gives readers no
 // notification.
 //
-// A follower that has caught up with an owner in its own process gets the commits from the owner's memory, once they
-// are synced: the same that the file holds. The owner keeps its newest commits for that. (Reading the file instead was
-// rejected: it delayed a thousand followers by 400 ms.) A follower that is further behind, or follows another process,
-// reads the file. The owner notifies followers in its process. The others poll, every 5 ms at first and every 40 ms at
-// last. (The system's notifications were rejected: a user may have only 128 of them, setting one up takes up to a tenth
-// of a second, and without them followers must poll all the same.)
+// The owner notifies followers in its process. The others poll, every 5 ms at first and every 40 ms at last. (The system's
+// notifications were rejected: a user may have only 128 of them, setting one up takes up to a tenth of a second, and
+// without them followers must poll all the same.) Every follower reads the file, so a task's many subscribers share one:
+// see package events.
 //
 // A log that was replaced by another file is journal.ErrReplaced for a reader that had the old one open; a follower
 // of one that was deleted or moved away ends with journal.ErrNotFound.

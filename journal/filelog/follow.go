@@ -19,15 +19,13 @@ const (
 	pollLast     = 40 * time.Millisecond
 )
 
-// Follow implements journal.Reader. While the log's owner lives in this process, a follower that has caught up takes
-// synced commits from the owner's memory; other followers read the file. Both give the same commits.
+// Follow implements journal.Reader.
 func (r *reader) Follow(ctx context.Context, from uint64) iter.Seq2[journal.Commit, error] {
 	return func(yield func(journal.Commit, error) bool) {
 		// First subscribe, then look: what is committed between wakes us.
 		wake, cancel := theHub.subscribe(r.key)
 		defer cancel()
-		notified := func() bool { return theHub.tail(r.key, r.ino) != nil }
-		if err := r.follow(ctx, from, wake, notified, yield); err != nil {
+		if err := r.follow(ctx, from, wake, func() bool { return theHub.owned(r.key) }, yield); err != nil {
 			yield(journal.Commit{}, err)
 		}
 	}
@@ -44,21 +42,12 @@ func (r *reader) follow(ctx context.Context, from uint64, wake <-chan struct{}, 
 	defer timer.Stop()
 	for pause := pollFirst; ; {
 		at := c.off
-		if list, near := theHub.tail(r.key, r.ino).from(at); near {
-			if err := r.check(ctx); err != nil {
-				return err
-			}
-			if !c.take(list, yield) {
-				return nil
-			}
-		} else {
-			limit, head, err := r.ahead(ctx)
-			if err != nil {
-				return err
-			}
-			if limit > at && !r.emit(ctx, &c, limit, head, decoding(yield)) {
-				return nil
-			}
+		limit, head, err := r.ahead(ctx)
+		if err != nil {
+			return err
+		}
+		if limit > at && !r.emit(ctx, &c, limit, head, decoding(yield)) {
+			return nil
 		}
 		if c.off > at {
 			pause = pollFirst
@@ -76,18 +65,6 @@ func (r *reader) follow(ctx context.Context, from uint64, wake <-chan struct{}, 
 		}
 		pause = min(2*pause, pollLast)
 	}
-}
-
-// take is emit for commits that are in memory already.
-func (c *cursor) take(list []entry, yield func(journal.Commit, error) bool) bool {
-	for _, e := range list {
-		v := c.order.place(e.commit.Epoch, journal.Damage{Seq: e.commit.Seq, Offset: e.start, Length: e.size})
-		c.off = e.start + e.size
-		if !report(c, v.lost, yield) || v.commit && v.seq >= c.from && !yield(e.commit, nil) {
-			return false
-		}
-	}
-	return true
 }
 
 // ahead is visible for a follower: it returns an error for a log that was removed, because such a log will not grow.
@@ -108,8 +85,7 @@ type hub struct {
 
 type dirSubs struct {
 	chans  map[chan struct{}]struct{}
-	owners int    // owners in this process
-	owner  *owner // the newest of them
+	owners int // owners in this process
 }
 
 var theHub = hub{dirs: map[string]*dirSubs{}}
@@ -142,41 +118,26 @@ func (h *hub) change(key string, by func(*dirSubs)) {
 
 // own adds an owner of the folder in this process, or removes it. It wakes the followers: when the owner has ended,
 // the next one may be another process.
-func (h *hub) own(key string, o *owner, by int) {
+func (h *hub) own(key string, by int) {
 	h.change(key, func(d *dirSubs) {
-		d.owner, d.owners = o, d.owners+by
+		d.owners += by
 		d.wake()
 	})
 }
 
-// tail returns the newest commits in the memory of the folder's owner, if that owner is in this process and writes
-// the log with this inode; else nil.
-func (h *hub) tail(key string, ino uint64) *tail {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if d := h.dirs[key]; d != nil && d.owner != nil && d.owner.ino == ino {
-		return &d.owner.tail
-	}
-	return nil
-}
-
-// few is the number of followers that the saving goroutine wakes by itself; more would delay its own work, so it
-// leaves them to the owner's flusher.
-const (
-	few      = 8
-	everyone = 1 << 30
-)
-
-// notify wakes the folder's followers, if there are at most most of them.
-func (h *hub) notify(key string, most int) bool {
+// owned reports whether this process owns the folder's log, and so notifies its followers.
+func (h *hub) owned(key string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	d := h.dirs[key]
-	if d != nil && len(d.chans) > most {
-		return false
-	}
-	d.wake()
-	return true
+	return d != nil && d.owners > 0
+}
+
+// notify wakes the folder's followers.
+func (h *hub) notify(key string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.dirs[key].wake()
 }
 
 func (d *dirSubs) wake() {

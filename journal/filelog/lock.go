@@ -2,7 +2,6 @@ package filelog
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -16,9 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/roost-dev/roost/internal/filelock"
 	"github.com/roost-dev/roost/internal/process"
@@ -339,86 +336,3 @@ func (absent) Close() error                      { return nil }
 type nothing struct{ fs.FileInfo }
 
 func (nothing) Size() int64 { return 0 }
-
-// tailBytes bounds the end of the log that an owner keeps in memory for followers in its own process: a few turns. A
-// follower that is further behind reads the file.
-const tailBytes = 64 << 10
-
-// entry is a commit and the bytes of the log that it takes.
-type entry struct {
-	commit journal.Commit
-	start  int64
-	size   int64
-}
-
-// handover makes an entry that equals what a reader of the line would get. Followers in this process get it without
-// reading the file, and must not see a difference.
-func handover(c journal.Commit, line []byte) entry {
-	e := entry{commit: c, size: int64(len(line))}
-	broken := func(event journal.Event) bool { return bytes.ContainsAny(event, "\r\n") }
-	if !utf8.ValidString(c.By) || slices.ContainsFunc(c.Events, broken) { // the line spells it in other bytes
-		if back, err := journal.DecodeCommit(line); err == nil {
-			e.commit = back
-		}
-	}
-	if len(e.commit.Blobs) == 0 {
-		e.commit.Blobs = nil
-	}
-	return e
-}
-
-// tail is the newest synced commits of an owner, each beginning where the one before ends. It is bounded, so that a
-// stuck follower costs nothing: when it continues, it reads the file. The newest commit is kept at any size, so that
-// a follower without delay never reads the file.
-type tail struct {
-	mu      sync.Mutex
-	entries []entry
-	end     int64 // how far the log is synced
-	bytes   int64
-}
-
-// begin sets the offset of the owner's first commit.
-func (t *tail) begin(off int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.entries, t.bytes, t.end = nil, 0, off
-}
-
-// add takes commits that were just synced.
-func (t *tail) add(list []entry) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, e := range list {
-		e.start = t.end
-		t.end += e.size
-		t.bytes += e.size
-		t.entries = append(t.entries, e)
-	}
-	gone := 0
-	for ; gone < len(t.entries)-1 && t.bytes > tailBytes; gone++ {
-		t.bytes -= t.entries[gone].size
-		t.entries[gone] = entry{} // the slice must not keep the payload
-	}
-	t.entries = t.entries[gone:]
-}
-
-// handed limits how many commits a follower takes at once: the owner may have to wait while it copies them.
-const handed = 64
-
-// from returns the next commits after an offset of the log. ok reports whether the tail knows the offset; only then
-// an empty list means that there is nothing more. A nil tail knows none.
-func (t *tail) from(off int64) (list []entry, ok bool) {
-	if t == nil {
-		return nil, false
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if off == t.end {
-		return nil, true
-	}
-	i, ok := slices.BinarySearchFunc(t.entries, off, func(e entry, off int64) int { return cmp.Compare(e.start, off) })
-	if !ok {
-		return nil, false
-	}
-	return append(list, t.entries[i:min(i+handed, len(t.entries))]...), true
-}

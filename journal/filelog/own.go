@@ -85,7 +85,6 @@ type owner struct {
 	next    uint64         // sequence of the next commit
 	synced  uint64
 	queue   []byte
-	fresh   []entry   // the commits in queue and stuck
 	held    int       // bytes in stuck and on the way
 	since   time.Time // when the oldest commit in queue came
 	waiters journal.Waiters
@@ -95,8 +94,6 @@ type owner struct {
 	backoff time.Duration
 	room    chan struct{} // closed when memory becomes free
 
-	tail  tail        // for followers in this process
-	crowd atomic.Bool // there are many followers: the flusher wakes them
 	wake  chan struct{}
 	clock *time.Timer // wakes the flusher when the oldest in queue is due
 	quit  chan struct{}
@@ -160,7 +157,7 @@ func own(ctx context.Context, dir string, opt Options) (_ *owner, err error) {
 		return nil, err
 	}
 	o.reader.synced = &o.bytes
-	theHub.own(o.key, o, +1)
+	theHub.own(o.key, +1)
 	go o.run()
 	return o, nil
 }
@@ -214,7 +211,6 @@ func (o *owner) takeOver(ctx context.Context) error {
 	o.proof = x.proof(witness, o.opt.Seal)
 	o.chain.Hold(o.proof.Cut) // else the next owner would find nothing missing
 	o.good = x.off
-	o.tail.begin(o.good)
 	o.bytes.Store(o.good)
 	o.epoch = max(x.order.epoch, rec.Epoch) + 1
 	o.next = max(x.order.last, x.order.reported) + 1

@@ -135,7 +135,6 @@ func appendTo(t *testing.T, dir string, b []byte) {
 func TestHubWakesFollowers(t *testing.T) {
 	h := hub{dirs: map[string]*dirSubs{}}
 	wake, cancel := h.subscribe("/x")
-	o := &owner{reader: &reader{ino: 7}}
 	woken := func(by string) {
 		t.Helper()
 		select {
@@ -144,46 +143,22 @@ func TestHubWakesFollowers(t *testing.T) {
 			t.Errorf("%s did not wake the follower", by)
 		}
 	}
-	h.own("/x", o, +1)
+	h.own("/x", +1)
 	woken("the owner's beginning")
-	if got := h.tail("/x", 7); got != &o.tail || h.tail("/x", 8) != nil || h.tail("/y", 7) != nil {
-		t.Errorf("got tail %p, want %p, of one log alone", got, &o.tail)
+	if !h.owned("/x") || h.owned("/y") {
+		t.Errorf("got owners of /x and /y: %v, %v; want one of /x alone", h.owned("/x"), h.owned("/y"))
 	}
 	for range 2 { // the follower reads nothing between the two
-		if !h.notify("/x", few) {
-			t.Error("got many followers, want one, which is few")
-		}
+		h.notify("/x")
 	}
 	woken("two commits")
-	h.own("/x", nil, -1)
+	h.own("/x", -1)
 	woken("the owner's end")
-	if got := h.tail("/x", 7); got != nil {
-		t.Errorf("got tail %p after the owner's end, want none", got)
+	if h.owned("/x") {
+		t.Error("got an owner after its end, want none")
 	}
 	cancel()
 	if len(h.dirs) != 0 {
 		t.Errorf("got %v, want nothing left behind", h.dirs)
-	}
-}
-
-// A crowd is not woken by whoever saved.
-func TestCrowdIsLeftToTheFlusher(t *testing.T) {
-	h := hub{dirs: map[string]*dirSubs{}}
-	var wakes []<-chan struct{}
-	for range few + 1 {
-		wake, cancel := h.subscribe("/x")
-		defer cancel()
-		wakes = append(wakes, wake)
-	}
-	if h.notify("/x", few) || len(wakes[0]) != 0 {
-		t.Fatalf("%d followers were woken, want none", few+1)
-	}
-	if !h.notify("/x", everyone) {
-		t.Fatal("everyone is not enough")
-	}
-	for i, w := range wakes {
-		if len(w) != 1 {
-			t.Errorf("follower %d was not woken", i)
-		}
 	}
 }

@@ -274,10 +274,9 @@ func (r *reader) emit(ctx context.Context, c *cursor, limit int64, head uint64, 
 }
 
 // report yields the lost commits that the caller wants. It reports whether the caller wants more.
-func report[T any](c *cursor, lost []journal.Damage, yield func(T, error) bool) bool {
+func report(c *cursor, lost []journal.Damage, yield func(item, error) bool) bool {
 	for _, d := range lost {
-		var none T
-		if d.Seq >= c.from && !yield(none, &journal.DamageError{Damage: d}) {
+		if d.Seq >= c.from && !yield(item{}, &journal.DamageError{Damage: d}) {
 			return false
 		}
 	}
