@@ -7,7 +7,7 @@
 // any before it), durability (a commit exists for readers once it is synced,
 // and not earlier) and integrity (every commit carries a crc32c).
 //
-// This package holds the types and interfaces that every backend shares.
+// This package holds the types, interfaces and the queue of commits (Writer) that every backend shares.
 // Package journal/filelog is the embedded default: one folder of local files.
 // Package journal/journaltest is the behaviour suite each backend passes.
 //

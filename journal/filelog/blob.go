@@ -89,7 +89,7 @@ func (o *owner) PutBlob(ctx context.Context, data []byte) (journal.Hash, error) 
 // haveBlob reports whether the payload is stored, and its name durable. A payload with damaged bytes does not count:
 // the caller writes it again, which repairs all events that name it.
 func (o *owner) haveBlob(ctx context.Context, h journal.Hash, size int64) (bool, error) {
-	if err := o.usable(ctx); err != nil {
+	if err := o.Usable(ctx); err != nil {
 		return false, err
 	}
 	path, err := blobPath(o.dir, h)
@@ -122,18 +122,9 @@ func (o *owner) nameBlob(h journal.Hash, path string) error {
 	return nil
 }
 
-func (o *owner) usable(ctx context.Context) error {
-	if err := o.check(ctx); err != nil {
-		return err
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.fatal
-}
-
 // PutBlobFrom implements journal.Owner.
 func (o *owner) PutBlobFrom(ctx context.Context, r io.Reader) (h journal.Hash, size int64, err error) {
-	if err := o.usable(ctx); err != nil {
+	if err := o.Usable(ctx); err != nil {
 		return "", 0, err
 	}
 	root := filepath.Join(o.dir, blobsDir)
@@ -201,7 +192,7 @@ func (o *owner) fill(ctx context.Context, f File, path string, r io.Reader) (jou
 
 // SaveSnapshot implements journal.Owner. The commit must be synced.
 func (o *owner) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
-	if err := o.usable(ctx); err != nil {
+	if err := o.Usable(ctx); err != nil {
 		return err
 	}
 	if len(s.Data) > snapMax {

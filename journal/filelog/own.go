@@ -51,53 +51,27 @@ func (o Options) filled() Options {
 		o.Clock = func() int64 { return time.Now().UnixMilli() }
 	}
 	o.Owner = o.Owner.Filled(time.UnixMilli(o.Clock()).UTC())
-	if o.FlushAfter <= 0 {
-		o.FlushAfter = 200 * time.Millisecond
-	}
-	if o.MaxUnsaved <= 0 {
-		o.MaxUnsaved = 64 << 20
-	}
+	o.MaxUnsaved = cmp.Or(o.MaxUnsaved, 64<<20)
 	return o
 }
 
 // owner is the journal.Owner of one folder.
 type owner struct {
 	*reader
+	*journal.Writer
 	opt   Options
-	epoch uint64
 	lock  File
 	path  string // of the log
 	bytes atomic.Int64
 
-	// Only the holder of turn uses these (and Own, before any other goroutine can).
-	turn      chan struct{} // capacity 1: its holder writes the log
-	file      File          // for appending; replaced after a failure
-	good      int64         // length after the last good sync
-	dirty     bool          // bytes behind good may be in the file
-	attempted int64         // how far a failed attempt may have written
-	stuck     []byte        // taken from the queue, not saved yet
-	stuckLast uint64
+	// Only what the Writer calls uses these (and Own, before any other goroutine can).
+	file      File  // for appending; replaced after a failure
+	good      int64 // length after the last good sync
+	dirty     bool  // bytes behind good may be in the file
+	attempted int64 // how far a failed attempt may have written
+	published bool  // others know good
 
 	proof journal.Proof // of the log as it was taken over
-
-	mu      sync.Mutex
-	chain   *journal.Chain // signs; nil = new commits are not signed
-	next    uint64         // sequence of the next commit
-	synced  uint64
-	queue   []byte
-	held    int       // bytes in stuck and on the way
-	since   time.Time // when the oldest commit in queue came
-	waiters journal.Waiters
-	trouble error // why saving fails at present
-	fatal   error // fenced or closed
-	retryAt time.Time
-	backoff time.Duration
-	room    chan struct{} // closed when memory becomes free
-
-	wake  chan struct{}
-	clock *time.Timer // wakes the flusher when the oldest in queue is due
-	quit  chan struct{}
-	done  chan struct{}
 
 	blobMu  sync.Mutex
 	durable map[journal.Hash]bool // blobs whose names are known to be synced
@@ -125,14 +99,10 @@ func own(ctx context.Context, dir string, opt Options) (_ *owner, err error) {
 		}
 	}
 	o := &owner{
-		opt: opt, path: filepath.Join(dir, logName), room: make(chan struct{}), durable: map[journal.Hash]bool{},
-		wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
-		turn: make(chan struct{}, 1),
+		opt: opt, path: filepath.Join(dir, logName), durable: map[journal.Hash]bool{},
 	}
-	o.clock = time.AfterFunc(time.Hour, o.poke)
 	defer func() {
 		if err != nil {
-			o.clock.Stop()
 			o.release()
 		}
 	}()
@@ -158,7 +128,6 @@ func own(ctx context.Context, dir string, opt Options) (_ *owner, err error) {
 	}
 	o.reader.synced = &o.bytes
 	theHub.own(o.key, +1)
-	go o.run()
 	return o, nil
 }
 
@@ -207,27 +176,30 @@ func (o *owner) takeOver(ctx context.Context) error {
 			return err
 		}
 	}
-	o.chain = x.chain.Copy()
+	chain := x.chain.Copy()
 	o.proof = x.proof(witness, o.opt.Seal)
-	o.chain.Hold(o.proof.Cut) // else the next owner would find nothing missing
+	chain.Hold(o.proof.Cut) // else the next owner would find nothing missing
 	o.good = x.off
 	o.bytes.Store(o.good)
-	o.epoch = max(x.order.epoch, rec.Epoch) + 1
-	o.next = max(x.order.last, x.order.reported) + 1
-	o.synced = o.next - 1
 	o.dropTemps()
 	opened, err := o.opt.Owner.Opened()
 	if err != nil {
 		return fmt.Errorf("own %s: %w", o.dir, err)
 	}
-	if _, err := o.put(journal.Draft{At: o.opt.Clock(), By: o.opt.By, Events: []journal.Event{opened}}); err != nil {
-		return err
-	}
+	newest := max(x.order.last, x.order.reported)
 	if o.proof.Cut {
-		o.proof.Unsigned = o.next - 1
+		o.proof.Unsigned = newest + 1
 	}
-	o.chain.Hold(false)
-	return o.flush()
+	o.Writer = journal.NewWriter(journal.WriterOptions{
+		Name:       o.dir,
+		Epoch:      max(x.order.epoch, rec.Epoch) + 1,
+		Head:       newest,
+		FlushAfter: o.opt.FlushAfter,
+		MaxUnsaved: o.opt.MaxUnsaved,
+		Save:       o.save,
+		Saved:      o.told,
+	})
+	return o.Start(chain, journal.Draft{At: o.opt.Clock(), By: o.opt.By, Events: []journal.Event{opened}})
 }
 
 // firstRecord writes the record of a new log, and makes it durable. From the first commit on,

@@ -168,15 +168,15 @@ func (h *hub) ended(id int64, s Synced) {
 	}
 }
 
-// announces returns what to announce after commits up to head; nil: nothing, or nothing yet. The flusher calls it,
-// and after the flusher has ended, Close does.
+// announces returns what to announce after commits up to head; nil: nothing, or nothing yet. The Writer calls it, and
+// after that has ended, Close does.
 func (o *owner) announces(head uint64, last bool) *Synced {
 	if o.opt.Announce == AnnounceNever || o.opt.Announce == AnnounceAtEnd && !last {
 		return nil
 	}
 	s := &Synced{
 		Journal: o.name,
-		Epoch:   o.epoch,
+		Epoch:   o.Epoch(),
 		From:    o.announced + 1,
 		To:      head,
 		Last:    last,

@@ -122,7 +122,7 @@ func (o *owner) PutBlobFrom(ctx context.Context, from io.Reader) (_ journal.Hash
 // putBlob stores the payload in one transaction, and adds it to the payloads that the journal names. It repairs
 // stored pieces that differ.
 func (o *owner) putBlob(ctx context.Context, key []byte, from io.Reader, size int64) error {
-	if err := o.usable(ctx); err != nil {
+	if err := o.Usable(ctx); err != nil {
 		return err
 	}
 	err := o.in.db.Transaction(ctx, func(tx *database.Tx) error { return putNamed(ctx, tx, o.id, key, from, size) })
@@ -155,14 +155,4 @@ func putNamed(ctx context.Context, tx *database.Tx, id int64, key []byte, from i
 	}
 	_, err := tx.Exec(ctx, `INSERT INTO roost.blobs (journal, hash) VALUES ($1, $2) ON CONFLICT DO NOTHING`, id, key)
 	return err
-}
-
-// usable refuses a call on an owner that may not write any more.
-func (o *owner) usable(ctx context.Context) error {
-	if err := o.check(ctx); err != nil {
-		return err
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.fatal
 }

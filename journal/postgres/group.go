@@ -11,6 +11,7 @@ import (
 
 	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/journal"
 )
 
 const (
@@ -34,7 +35,7 @@ type group struct {
 type addition struct {
 	owner *owner
 	from  int64 // the head before the addition
-	lines []line
+	lines []journal.Line
 
 	turn chan []*addition // room for one: its owner then appends these additions, among them its own
 	done chan error       // room for one
@@ -82,7 +83,7 @@ func (g *group) pass() {
 	size, n := 0, 0
 	for ; n < min(len(g.waiting), maxJournals); n++ {
 		for _, l := range g.waiting[n].lines {
-			size += len(l.bytes)
+			size += len(l.Text)
 		}
 		if n > 0 && size > maxBatch {
 			break
@@ -129,10 +130,10 @@ func (g *group) execute(batch []*addition) error {
 	var ids, epochs, from, to, of, under, seqs []int64
 	var lines [][]byte
 	for _, a := range batch {
-		ids, epochs, from = append(ids, a.owner.id), append(epochs, int64(a.owner.epoch)), append(from, a.from)
+		ids, epochs, from = append(ids, a.owner.id), append(epochs, int64(a.owner.Epoch())), append(from, a.from)
 		for _, l := range a.lines {
-			of, under, seqs = append(of, a.owner.id), append(under, int64(a.owner.epoch)), append(seqs, int64(l.seq))
-			lines = append(lines, l.bytes)
+			of, under, seqs = append(of, a.owner.id), append(under, int64(a.owner.Epoch())), append(seqs, int64(l.Seq))
+			lines = append(lines, l.Text)
 		}
 		to = append(to, seqs[len(seqs)-1])
 	}

@@ -26,7 +26,7 @@ type lease struct {
 
 type leaseholder interface {
 	leased(until time.Time) // the lease lasts at least until then
-	fence()                 // another owner has a later epoch
+	Fence()                 // another owner has a later epoch
 }
 
 // leases renews the leases of all owners of the Journals.
@@ -109,7 +109,7 @@ func (l *leases) renew(ctx context.Context, all []lease, locked string) error {
 		case seen && epoch == x.epoch:
 			x.owner.leased(asked.Add(l.length))
 		case seen:
-			x.owner.fence()
+			x.owner.Fence()
 		}
 	}
 	return nil

@@ -23,10 +23,6 @@ type OwnOptions struct {
 
 	// Existing refuses a journal that does not exist instead of making it.
 	Existing bool
-	// FlushAfter bounds how long Append buffers. Default 200 ms.
-	FlushAfter time.Duration
-	// MaxUnsaved bounds the bytes in memory that are not committed. Default 64 MB.
-	MaxUnsaved int
 	// Seal signs new commits, and verifies the existing ones: see journal.Prover. nil = neither.
 	Seal *journal.Seal
 	// Meets runs with the lease held, before anything is written. If it returns an error, Own fails with it and
@@ -37,32 +33,19 @@ type OwnOptions struct {
 // owner is the journal.Owner of one journal.
 type owner struct {
 	*reader
+	*journal.Writer
 	opt   OwnOptions
-	epoch uint64
+	proof journal.Proof
 
-	mu        sync.Mutex
-	chain     *journal.Chain
-	proof     journal.Proof
-	queue     []line // not known to be committed, oldest first
-	bytes     int    // in queue
-	since     time.Time
-	next      uint64
-	synced    uint64
-	waiters   journal.Waiters
-	until     time.Time // the lease lasts at least until then
-	trouble   error     // why saving fails at present
-	fatal     error     // fenced or closed
-	retryAt   time.Time
-	backoff   time.Duration
-	room      chan struct{} // closed when memory becomes free
-	announced uint64        // for the flusher alone: the announcer got the commits up to this one
+	mu    sync.Mutex
+	until time.Time // guarded by mu: the lease lasts at least until then
 
-	unsure bool // for the flusher alone: a statement got no answer, and may still run
-	wake   chan struct{}
-	quit   chan struct{}
-	done   chan struct{}
-	once   sync.Once
-	end    error
+	// Only what the Writer calls uses these, and Close after that.
+	announced uint64 // the announcer got the commits up to this one
+	unsure    bool   // a statement got no answer, and may still run
+
+	once sync.Once
+	end  error
 }
 
 var (
@@ -77,30 +60,36 @@ func (j *Journals) Own(ctx context.Context, name string, opt OwnOptions) (_ jour
 	if opt.Clock == nil {
 		opt.Clock = func() int64 { return time.Now().UnixMilli() }
 	}
-	opt.FlushAfter = cmp.Or(opt.FlushAfter, 200*time.Millisecond)
-	opt.MaxUnsaved = cmp.Or(opt.MaxUnsaved, 64<<20)
-	o := &owner{
-		reader: &reader{in: j, name: name, seal: opt.Seal, closed: make(chan struct{})},
-		opt:    opt,
-		room:   make(chan struct{}),
-		wake:   make(chan struct{}, 1),
-		quit:   make(chan struct{}),
-		done:   make(chan struct{}),
-	}
-	if err := o.take(ctx); err != nil {
+	o := &owner{reader: &reader{in: j, name: name, seal: opt.Seal, closed: make(chan struct{})}, opt: opt}
+	epoch, head, err := o.take(ctx)
+	if err != nil {
 		return nil, fmt.Errorf("own journal %s: %w", name, err)
 	}
+	o.announced = head
+	o.Writer = journal.NewWriter(journal.WriterOptions{
+		Name:    name,
+		Epoch:   epoch,
+		Head:    head,
+		Base:    journal.BaseOf(o.bases, head+1),
+		Save:    o.save,
+		Saved:   func(head uint64) { j.hub.committed(o.id, o.announces(head, false)) },
+		Patient: true,
+	})
 	j.leases.add(o.lease())
 	defer func() {
 		if err != nil {
 			o.release()
 		}
 	}()
-	if err := o.verify(ctx); err != nil {
-		return nil, fmt.Errorf("own journal %s: %w", name, err)
+	var chain *journal.Chain
+	if opt.Seal != nil {
+		if chain, err = o.proven(ctx, head); err != nil {
+			return nil, fmt.Errorf("own journal %s: %w", name, err)
+		}
+		o.proof = chain.Proof
 	}
 	if opt.Meets != nil {
-		if err := opt.Meets(o.synced); err != nil {
+		if err := opt.Meets(head); err != nil {
 			return nil, fmt.Errorf("own journal %s: %w", name, err)
 		}
 	}
@@ -108,110 +97,73 @@ func (j *Journals) Own(ctx context.Context, name string, opt OwnOptions) (_ jour
 	if err != nil {
 		return nil, fmt.Errorf("own journal %s: %w", name, err)
 	}
-	if _, err := o.put(journal.Draft{At: opt.Clock(), By: opt.By, Events: []journal.Event{opened}}); err != nil {
+	if err := o.Start(chain, journal.Draft{At: opt.Clock(), By: opt.By, Events: []journal.Event{opened}}); err != nil {
 		return nil, err
 	}
-	if err := o.flush(); err != nil {
-		return nil, err
-	}
-	go o.run() //nolint:gosec // it lives until Close, not until ctx ends
 	return o, nil
 }
 
 // take takes the lease if it is free, with an epoch of its own.
-func (o *owner) take(ctx context.Context) error {
+func (o *owner) take(ctx context.Context) (epoch, head uint64, err error) {
 	info := o.in.opt.Owner
 	info.Address = o.opt.Address
 	shown, err := json.Marshal(info)
 	if err != nil {
-		return err
+		return 0, 0, err
 	}
 	if !o.opt.Existing {
 		if _, err := o.in.db.Exec(ctx, `INSERT INTO roost.journals (name) VALUES ($1) ON CONFLICT DO NOTHING`, o.name); err != nil {
-			return database.Explained(err)
+			return 0, 0, database.Explained(err)
 		}
 	}
 	for {
 		asked := time.Now()
-		var epoch, head int64
 		var seqs, epochs []int64
 		taken, err := database.Found(o.in.db.QueryRow(ctx, `
 UPDATE roost.journals SET epoch = epoch + 1, owner = $2, lease_until = clock_timestamp() + $3::interval
 WHERE name = $1 AND (lease_until IS NULL OR lease_until < clock_timestamp())
 RETURNING id, epoch, head, base_seqs, base_epochs`, o.name, shown, o.in.opt.Lease), &o.id, &epoch, &head, &seqs, &epochs)
 		if err != nil {
-			return database.Explained(err)
+			return 0, 0, database.Explained(err)
 		}
 		if taken {
-			o.epoch, o.synced, o.announced, o.next = uint64(epoch), uint64(head), uint64(head), uint64(head)+1
 			o.until = asked.Add(o.in.opt.Lease)
-			return o.begins(seqs, epochs)
+			return epoch, head, o.begins(seqs, epochs)
 		}
 		var holder []byte
 		var held bool
 		there, err := database.Found(o.in.db.QueryRow(ctx, `
 SELECT owner, coalesce(lease_until >= clock_timestamp(), false) FROM roost.journals WHERE name = $1`, o.name), &holder, &held)
 		if err != nil {
-			return err
+			return 0, 0, err
 		}
 		if !there {
-			return journal.ErrNotFound
+			return 0, 0, journal.ErrNotFound
 		}
 		if held { // else its lease ended since
 			busy := &journal.BusyError{Dir: o.name}
 			_ = json.Unmarshal(holder, &busy.Holder) // without it the owner has no name
-			return busy
+			return 0, 0, busy
 		}
 	}
 }
 
-// verify brings the chain of signatures to the head.
-func (o *owner) verify(ctx context.Context) error {
-	if o.seal == nil {
-		return nil
-	}
-	chain, err := o.proven(ctx, o.synced)
-	if err != nil {
-		return err
-	}
-	o.chain, o.proof = chain, chain.Proof
-	return nil
-}
-
 // Proof implements journal.Prover.
 func (o *owner) Proof(context.Context) (journal.Proof, error) { return o.proof, nil }
-
-// Epoch implements journal.Owner.
-func (o *owner) Epoch() uint64 { return o.epoch }
 
 // Head implements journal.Reader without asking the database.
 func (o *owner) Head(ctx context.Context) (uint64, error) {
 	if err := o.check(ctx); err != nil {
 		return 0, err
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.synced, nil
+	return o.Newest(), nil
 }
 
 // Close implements journal.Owner. It tries once more to save unsaved commits.
 func (o *owner) Close() error {
 	o.once.Do(func() {
-		close(o.quit)
-		<-o.done
-		o.mu.Lock()
-		switch {
-		case o.fatal != nil:
-			o.end = o.fatal
-		case len(o.queue) > 0:
-			o.end = o.trouble
-		}
-		o.fatal = fmt.Errorf("journal %s: %w", o.name, journal.ErrClosed)
-		o.waiters.Answer(o.next, o.fatal)
-		o.changed()
-		synced := o.synced
-		o.mu.Unlock()
-		if s := o.announces(synced, true); s != nil && !errors.Is(o.end, journal.ErrFenced) {
+		o.end = o.Stop()
+		if s := o.announces(o.Newest(), true); s != nil && !errors.Is(o.end, journal.ErrFenced) {
 			o.in.hub.ended(o.id, *s)
 		}
 		o.release()
@@ -220,14 +172,14 @@ func (o *owner) Close() error {
 	return o.end
 }
 
-func (o *owner) lease() lease { return lease{o.id, int64(o.epoch), o} }
+func (o *owner) lease() lease { return lease{o.id, int64(o.Epoch()), o} }
 
 // release gives the lease back. If the database does not answer, the lease runs out by itself.
 func (o *owner) release() {
 	o.in.leases.remove(o.lease())
 	ctx, cancel := context.WithTimeout(context.Background(), o.in.opt.Lease)
 	defer cancel()
-	_, _ = o.in.db.Exec(ctx, `UPDATE roost.journals SET owner = NULL, lease_until = NULL WHERE id = $1 AND epoch = $2`, o.id, int64(o.epoch))
+	_, _ = o.in.db.Exec(ctx, `UPDATE roost.journals SET owner = NULL, lease_until = NULL WHERE id = $1 AND epoch = $2`, o.id, int64(o.Epoch()))
 }
 
 // Holder is an owner whose ownership is a lease.
@@ -253,7 +205,7 @@ func (o *owner) Held(ctx context.Context, margin time.Duration) error {
 	lasts := func() (bool, error) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		return time.Until(o.until) > margin, o.fatal
+		return time.Until(o.until) > margin, o.Usable(context.WithoutCancel(ctx))
 	}
 	if ok, err := lasts(); ok || err != nil {
 		return err
@@ -265,15 +217,4 @@ func (o *owner) Held(ctx context.Context, margin time.Duration) error {
 		return err
 	}
 	return unsaved("renew the lease", o.name, fmt.Errorf("the lease lasts less than %v", margin))
-}
-
-// fence ends the owner, because another owner has a later epoch.
-func (o *owner) fence() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.fatal == nil {
-		o.fatal = fmt.Errorf("journal %s: %w", o.name, journal.ErrFenced)
-		o.waiters.Answer(o.next, o.fatal)
-		o.changed()
-	}
 }

@@ -117,21 +117,21 @@ func (r *reader) Lines(ctx context.Context, from uint64) iter.Seq2[journal.Line,
 			yield(journal.Line{}, err)
 			return
 		}
-		r.forward(ctx, max(from, 1), head, func(l line, err error) bool { return yield(journal.Line{Seq: l.seq, Text: l.bytes}, err) })
+		r.forward(ctx, max(from, 1), head, yield)
 	}
 }
 
 // forward yields the lines of the commits [from, head], and returns the commit to continue with.
-func (r *reader) forward(ctx context.Context, from, head uint64, yield func(line, error) bool) (next uint64, more bool) {
+func (r *reader) forward(ctx context.Context, from, head uint64, yield func(journal.Line, error) bool) (next uint64, more bool) {
 	for rows := firstRows; from <= head; rows = min(2*rows, mostRows) {
 		batch, err := r.lines(ctx, from, head, rows, false)
 		if err != nil {
-			yield(line{}, err)
+			yield(journal.Line{}, err)
 			return from, false
 		}
 		for _, l := range batch {
-			for ; from < l.seq; from++ {
-				if !yield(line{}, lost(from)) {
+			for ; from < l.Seq; from++ {
+				if !yield(journal.Line{}, lost(from)) {
 					return from, false
 				}
 			}
@@ -141,7 +141,7 @@ func (r *reader) forward(ctx context.Context, from, head uint64, yield func(line
 			from++
 		}
 		for ; len(batch) == 0 && from <= head; from++ {
-			if !yield(line{}, lost(from)) {
+			if !yield(journal.Line{}, lost(from)) {
 				return from, false
 			}
 		}
@@ -150,8 +150,8 @@ func (r *reader) forward(ctx context.Context, from, head uint64, yield func(line
 }
 
 // decoding returns a function that decodes lines and yields their commits.
-func (r *reader) decoding(yield func(journal.Commit, error) bool) func(line, error) bool {
-	return func(l line, err error) bool {
+func (r *reader) decoding(yield func(journal.Commit, error) bool) func(journal.Line, error) bool {
+	return func(l journal.Line, err error) bool {
 		if err != nil {
 			return yield(journal.Commit{}, err)
 		}
@@ -177,15 +177,15 @@ func (r *reader) ReadBackward(ctx context.Context, before uint64) iter.Seq2[jour
 				return
 			}
 			if len(batch) == 0 {
-				batch = []line{{}} // everything before it is lost
+				batch = []journal.Line{{}} // everything before it is lost
 			}
 			for _, l := range batch {
-				for ; head > l.seq; head-- {
+				for ; head > l.Seq; head-- {
 					if !yield(journal.Commit{}, lost(head)) {
 						return
 					}
 				}
-				if l.seq == 0 {
+				if l.Seq == 0 {
 					return
 				}
 				if !yield(r.decoded(l)) {
@@ -202,15 +202,15 @@ func lost(seq uint64) error {
 	return &journal.DamageError{Damage: journal.Damage{Seq: seq, Reason: "its row is missing"}}
 }
 
-func (r *reader) decoded(l line) (journal.Commit, error) {
-	c, err := journal.DecodeCommit(l.bytes)
-	base := journal.BaseOf(r.bases, l.seq)
+func (r *reader) decoded(l journal.Line) (journal.Commit, error) {
+	c, err := journal.DecodeCommit(l.Text)
+	base := journal.BaseOf(r.bases, l.Seq)
 	c.Seq, c.Epoch = c.Seq+base.Seq, c.Epoch+base.Epoch
-	if err == nil && c.Seq != l.seq {
-		err = &journal.DamageError{Damage: journal.Damage{Length: int64(len(l.bytes)), Reason: fmt.Sprintf("it is commit %d", c.Seq)}}
+	if err == nil && c.Seq != l.Seq {
+		err = &journal.DamageError{Damage: journal.Damage{Length: int64(len(l.Text)), Reason: fmt.Sprintf("it is commit %d", c.Seq)}}
 	}
 	if damage, ok := errors.AsType[*journal.DamageError](err); ok {
-		damage.Seq = l.seq
+		damage.Seq = l.Seq
 		return journal.Commit{}, damage
 	}
 	return c, err
@@ -218,7 +218,7 @@ func (r *reader) decoded(l line) (journal.Commit, error) {
 
 // lines reads the lines of the commits [from, to]: at most rows lines and not much more than mostBytes, and at least
 // one if there is one. It reads all rows before it returns, so that a slow caller holds no connection.
-func (r *reader) lines(ctx context.Context, from, to uint64, rows int, backward bool) (list []line, err error) {
+func (r *reader) lines(ctx context.Context, from, to uint64, rows int, backward bool) (list []journal.Line, err error) {
 	if err := r.check(ctx); err != nil {
 		return nil, err
 	}
@@ -231,8 +231,8 @@ SELECT seq, line FROM (
 	SELECT seq, line, sum(octet_length(line)) OVER (ORDER BY seq `+order+`) - octet_length(line) AS before
 	FROM (SELECT seq, line FROM roost.commits WHERE journal = $1 AND seq BETWEEN $2 AND $3 ORDER BY seq `+order+` LIMIT $4) AS newest
 ) AS sized WHERE before < $5 ORDER BY seq `+order, r.id, int64(from), int64(to), rows, mostBytes)
-	var one line
-	err = found.Each([]any{&one.seq, &one.bytes}, func() error {
+	var one journal.Line
+	err = found.Each([]any{&one.Seq, &one.Text}, func() error {
 		list = append(list, one)
 		return nil
 	})
@@ -280,13 +280,13 @@ func (r *reader) proven(ctx context.Context, head uint64) (*journal.Chain, error
 			break
 		}
 		for _, l := range batch {
-			if _, _, err := journal.CheckCommit(l.bytes); err != nil {
-				chain.Altered = l.seq // a line that is no commit
+			if _, _, err := journal.CheckCommit(l.Text); err != nil {
+				chain.Altered = l.Seq // a line that is no commit
 				continue
 			}
-			chain.Take(l.seq, l.bytes)
+			chain.Take(l.Seq, l.Text)
 		}
-		from = batch[len(batch)-1].seq + 1
+		from = batch[len(batch)-1].Seq + 1
 	}
 	return chain, nil
 }

@@ -47,7 +47,7 @@ func (o *owner) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
 	if len(batch) == 0 {
 		return fmt.Errorf("save a snapshot of journal %s: it has no commit %d", o.name, s.Seq)
 	}
-	sum := sha256.Sum256(batch[0].bytes)
+	sum := sha256.Sum256(batch[0].Text)
 	key, mac := o.seal.MAC(snapshotMAC, sum[:], s.Data)
 	if mac == nil {
 		mac = []byte{}
@@ -60,6 +60,6 @@ func (o *owner) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
 INSERT INTO roost.snapshots (journal, seq, line_sha, key, mac, data)
 SELECT id, $3, $4, $5, $6, $7 FROM roost.journals WHERE id = $1 AND epoch = $2
 ON CONFLICT (journal) DO UPDATE SET (seq, line_sha, key, mac, data) = (EXCLUDED.seq, EXCLUDED.line_sha, EXCLUDED.key, EXCLUDED.mac, EXCLUDED.data)`,
-		o.id, int64(o.epoch), int64(s.Seq), sum[:], key, mac, data)
+		o.id, int64(o.Epoch()), int64(s.Seq), sum[:], key, mac, data)
 	return api.Failed(database.Explained(err), "save a snapshot of journal %s", o.name)
 }
