@@ -160,6 +160,16 @@ func CopyBlob(w io.Writer, b Blob, name Hash) error {
 	return nil
 }
 
+// CheckBlob reads a payload and compares it with its name.
+func CheckBlob(ctx context.Context, r Reader, name Hash) error {
+	b, err := r.Blob(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	return CopyBlob(io.Discard, b, name)
+}
+
 // Snapshot is a derived, opaque image of the state that a fold of the log up to Seq gives. Its writer versions the
 // format.
 type Snapshot struct {
@@ -311,6 +321,21 @@ type Health struct {
 	SetAside     []Damage `json:"set_aside,omitempty"` // commits of an older epoch behind a newer one
 	MissingBlobs []Hash   `json:"missing_blobs,omitempty"`
 	DamagedBlobs []Hash   `json:"damaged_blobs,omitempty"`
+}
+
+// CheckBlobs reads payloads of a log, and adds those that are missing or damaged.
+func (h *Health) CheckBlobs(ctx context.Context, r Reader, names map[Hash]bool) error {
+	for name := range names {
+		switch err := CheckBlob(ctx, r, name); {
+		case errors.Is(err, ErrBlobMissing):
+			h.MissingBlobs = append(h.MissingBlobs, name)
+		case errors.Is(err, ErrBlobDamaged):
+			h.DamagedBlobs = append(h.DamagedBlobs, name)
+		case err != nil:
+			return err
+		}
+	}
+	return nil
 }
 
 // OK reports whether nothing acknowledged is lost or unreadable.

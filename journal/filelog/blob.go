@@ -96,7 +96,7 @@ func (o *owner) haveBlob(ctx context.Context, h journal.Hash, size int64) (bool,
 	if err != nil {
 		return false, err
 	}
-	if fi, err := o.fs.Lstat(path); err != nil || fi.Size() != size || o.checkBlob(ctx, h) != nil {
+	if fi, err := o.fs.Lstat(path); err != nil || fi.Size() != size || journal.CheckBlob(ctx, o, h) != nil {
 		return false, nil //nolint:nilerr // on any error the caller writes it again
 	}
 	o.blobMu.Lock()
@@ -212,8 +212,8 @@ func (o *owner) saveIdx(ctx context.Context, s journal.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	x := idxFile{ino: o.ino, headLen: uint32(min(limit, headMax)), spots: known.spots, chain: known.atSpot}
-	if x.headCRC, err = headSum(o.log, int64(x.headLen)); err != nil {
+	x := idxFile{Ino: o.ino, HeadLen: min(limit, headMax), Spots: known.spots, Chain: known.atSpot}
+	if x.HeadCRC, err = headSum(o.log, x.HeadLen); err != nil {
 		return o.reader.trouble(err)
 	}
 	if s.Seq > 0 {
@@ -221,12 +221,12 @@ func (o *owner) saveIdx(ctx context.Context, s journal.Snapshot) error {
 		if !ok {
 			return fmt.Errorf("save snapshot of %s: there is no synced commit %d", o.dir, s.Seq)
 		}
-		x.snapSeq, x.snapLine, x.snapLen, x.snapSum = s.Seq, sum, int64(len(s.Data)), sha256.Sum256(s.Data)
+		x.SnapSeq, x.SnapLine, x.SnapLen, x.SnapSum = s.Seq, sum, int64(len(s.Data)), sha256.Sum256(s.Data)
 	}
 	if err := saveIndex(o.fs, filepath.Join(o.dir, idxName), x, o.opt.Seal, s.Data); err != nil {
 		return err
 	}
-	o.saved = len(x.spots)
+	o.saved = len(x.Spots)
 	return nil
 }
 

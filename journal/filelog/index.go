@@ -17,6 +17,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/task/codec"
 )
 
 // A spot is remembered every spotCommits commits or spotBytes bytes, whichever
@@ -29,8 +30,8 @@ const (
 
 // spot is a place to start reading: the offset of a surviving commit.
 type spot struct {
-	seq, epoch uint64 // of the commit; no commit of a newer epoch precedes it
-	off        int64
+	Seq, Epoch uint64 // of the commit; no commit of a newer epoch precedes it
+	Off        int64
 }
 
 // index holds what is known about the offsets of commits.
@@ -46,7 +47,7 @@ type index struct {
 func (x *index) take(it item) {
 	before := x.chain.State()
 	x.chain.Take(it.seq, it.raw.text)
-	if n := len(x.spots); n > 0 && it.seq-x.spots[n-1].seq < spotCommits && it.raw.off-x.spots[n-1].off < spotBytes {
+	if n := len(x.spots); n > 0 && it.seq-x.spots[n-1].Seq < spotCommits && it.raw.off-x.spots[n-1].Off < spotBytes {
 		return
 	}
 	x.spots = append(x.spots, spot{it.seq, x.order.epoch, it.raw.off})
@@ -67,67 +68,53 @@ func (x *index) proof(rec record, s *journal.Seal) journal.Proof {
 
 // before returns the last spot at or before seq; the log's start if none is.
 func (x *index) before(seq uint64) (spot, int) {
-	i := sort.Search(len(x.spots), func(i int) bool { return x.spots[i].seq > seq }) - 1
+	i := sort.Search(len(x.spots), func(i int) bool { return x.spots[i].Seq > seq }) - 1
 	if i < 0 {
-		return spot{seq: 1}, -1
+		return spot{Seq: 1}, -1
 	}
 	return x.spots[i], i
 }
 
-// The file: header, spots, snapshot. All numbers are little-endian.
+// The file, with little-endian numbers:
 //
-//	magic 8 | crc32c 4 of all header bytes behind it and the spots
-//	ino 8 | headLen 4 | headCRC 4 | count 4 | snapSeq 8 | snapLine 4 | snapLen 8 | snapSum 32
-//	chain before the last spot: unsigned 8, unknown 8, altered 8, proven 8, link 32
-//	key 8 | mac 32 of all header bytes between the checksum and here, and the spots
-//	count * (seq 8, epoch 8, off 8) | snapshot
+//	magic 8 | crc32c 4 of what is behind it up to the snapshot | size 4 of the body | key 8 | mac 32 of the body
+//	body: an idxFile, as package task/codec writes it | snapshot
 //
-// headCRC sums the first headLen bytes of the log, snapLine is the checksum of the commit at snapSeq: they tie the
+// HeadCRC sums the first HeadLen bytes of the log, SnapLine is the checksum of the commit at SnapSeq: they tie the
 // file to this log and no other. A reader that verifies commits accepts the file only with a valid MAC: otherwise the
 // file would be a way around the MACs of the log.
 const (
-	idxMagic  = "roostix2"
-	idxSealed = 148 // the offset of the key
-	idxHeader = idxSealed + journal.KeyIDLen + sha256.Size
-	idxSpot   = 24
-	idxSpots  = 16 << 20
+	idxMagic  = "roostix3"
+	idxKey    = len(idxMagic) + 4 + 4
+	idxMAC    = idxKey + journal.KeyIDLen
+	idxHeader = idxMAC + sha256.Size
 )
 
 type idxFile struct {
-	ino              uint64
-	headLen, headCRC uint32
-	snapSeq          uint64
-	snapLine         uint32
-	snapLen          int64
-	snapSum          [sha256.Size]byte
-	chain            journal.ChainState
-	spots            []spot
-	proven           bool // its MAC is valid
+	Ino      uint64
+	HeadLen  int64
+	HeadCRC  uint32
+	SnapSeq  uint64
+	SnapLine uint32
+	SnapLen  int64
+	SnapSum  [sha256.Size]byte
+	Chain    journal.ChainState // before the commit at the last spot
+	Spots    []spot
+
+	proven bool  // its MAC is valid
+	snapAt int64 // the offset of the snapshot
 }
 
 func (x idxFile) encode(seal *journal.Seal) []byte {
-	b := make([]byte, 12, idxHeader+idxSpot*len(x.spots))
+	w := codec.NewWriter(make([]byte, idxHeader))
+	w.Value(x)
+	b, le := w.Out, binary.LittleEndian
 	copy(b, idxMagic)
-	le := binary.LittleEndian
-	b = le.AppendUint64(b, x.ino)
-	b = le.AppendUint32(b, x.headLen)
-	b = le.AppendUint32(b, x.headCRC)
-	b = le.AppendUint32(b, uint32(len(x.spots)))
-	b = le.AppendUint64(b, x.snapSeq)
-	b = le.AppendUint32(b, x.snapLine)
-	b = le.AppendUint64(b, uint64(x.snapLen))
-	b = append(b, x.snapSum[:]...)
-	for _, n := range []uint64{x.chain.Proof.Unsigned, x.chain.Proof.Unknown, x.chain.Proof.Altered, x.chain.Proven} {
-		b = le.AppendUint64(b, n)
-	}
-	b = append(b, x.chain.Link[:]...)
-	b = b[:idxHeader]
-	for _, s := range x.spots {
-		b = le.AppendUint64(le.AppendUint64(le.AppendUint64(b, s.seq), s.epoch), uint64(s.off))
-	}
-	id, mac := seal.MAC("index", b[12:idxSealed], b[idxHeader:])
-	copy(b[idxSealed+copy(b[idxSealed:], id):idxHeader], mac)
-	le.PutUint32(b[8:], crc32.Checksum(b[12:], castagnoli))
+	le.PutUint32(b[len(idxMagic)+4:], uint32(len(b)-idxHeader))
+	id, mac := seal.MAC("index", b[idxHeader:])
+	copy(b[idxKey:], id)
+	copy(b[idxMAC:], mac)
+	le.PutUint32(b[len(idxMagic):], crc32.Checksum(b[len(idxMagic)+4:], castagnoli))
 	return b
 }
 
@@ -136,38 +123,21 @@ var errNoIndex = errors.New("no usable index")
 // readIdx reads everything but the snapshot. A file with any flaw counts as absent.
 func readIdx(f io.ReaderAt, seal *journal.Seal) (x idxFile, err error) {
 	var h [idxHeader]byte
-	if n, _ := f.ReadAt(h[:], 0); n < len(h) || string(h[:8]) != idxMagic {
+	if n, _ := f.ReadAt(h[:], 0); n < len(h) || string(h[:len(idxMagic)]) != idxMagic {
 		return x, errNoIndex
 	}
-	le := binary.LittleEndian
-	x.ino, x.headLen, x.headCRC = le.Uint64(h[12:]), le.Uint32(h[20:]), le.Uint32(h[24:])
-	count := int(le.Uint32(h[28:]))
-	x.snapSeq, x.snapLine, x.snapLen = le.Uint64(h[32:]), le.Uint32(h[40:]), int64(le.Uint64(h[44:]))
-	rest := h[52+copy(x.snapSum[:], h[52:]):]
-	for i, n := range []*uint64{&x.chain.Proof.Unsigned, &x.chain.Proof.Unknown, &x.chain.Proof.Altered, &x.chain.Proven} {
-		*n = le.Uint64(rest[8*i:])
-	}
-	copy(x.chain.Link[:], rest[32:])
-	if count > idxSpots || x.headLen > headMax || x.snapLen < 0 {
+	sum, size := binary.LittleEndian.Uint32(h[len(idxMagic):]), int64(binary.LittleEndian.Uint32(h[len(idxMagic)+4:]))
+	body, err := io.ReadAll(io.NewSectionReader(f, int64(idxHeader), size)) // in no more memory than the file has bytes
+	if err != nil || int64(len(body)) < size || crc32.Update(crc32.Checksum(h[len(idxMagic)+4:], castagnoli), castagnoli, body) != sum {
 		return x, errNoIndex
 	}
-	if count > 0 { // before room is made for what a hostile file claims to hold
-		var last [1]byte
-		if n, _ := f.ReadAt(last[:], idxHeader+int64(count)*idxSpot-1); n == 0 {
-			return x, errNoIndex
-		}
+	u := codec.Reader{In: body}
+	u.Value(&x)
+	if u.Bad || len(u.Rest()) > 0 || x.HeadLen < 0 || x.HeadLen > headMax || x.SnapLen < 0 {
+		return idxFile{}, errNoIndex
 	}
-	b := make([]byte, count*idxSpot)
-	if n, _ := f.ReadAt(b, idxHeader); n < len(b) {
-		return x, errNoIndex
-	}
-	if crc32.Update(crc32.Checksum(h[12:], castagnoli), castagnoli, b) != le.Uint32(h[8:]) {
-		return x, errNoIndex
-	}
-	x.proven = seal.Proves(string(h[idxSealed:idxSealed+journal.KeyIDLen]), h[idxHeader-sha256.Size:], "index", h[12:idxSealed], b)
-	for ; len(b) > 0; b = b[idxSpot:] {
-		x.spots = append(x.spots, spot{le.Uint64(b), le.Uint64(b[8:]), int64(le.Uint64(b[16:]))})
-	}
+	x.proven = seal.Proves(string(h[idxKey:idxMAC]), h[idxMAC:], "index", body)
+	x.snapAt = int64(idxHeader) + size
 	return x, nil
 }
 
@@ -202,31 +172,47 @@ func lineAt(f io.ReaderAt, off, limit int64, seq uint64) ([]byte, error) {
 	return l.text, nil
 }
 
-// loadIndex reads journal.idx and verifies it against the log up to limit. A
-// missing, foreign or damaged file gives an empty index, and so does one without a MAC where
-// commits are verified.
+// openIdx opens journal.idx and verifies it against the log up to limit. A file that is missing, foreign or damaged
+// gives an error, and so does one without a MAC where commits are verified.
+func (r *reader) openIdx(limit int64) (f File, x idxFile, err error) {
+	if f, err = r.fs.OpenFile(filepath.Join(r.dir, idxName), os.O_RDONLY, 0); err != nil {
+		return nil, x, err
+	}
+	x, err = readIdx(f, r.seal)
+	if err == nil && (x.Ino != r.ino || x.HeadLen > limit || r.seal != nil && !x.proven) {
+		err = errNoIndex
+	}
+	if err == nil {
+		if sum, bad := headSum(r.log, x.HeadLen); bad != nil || sum != x.HeadCRC {
+			err = errNoIndex
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, x, err
+	}
+	return f, x, nil
+}
+
+// loadIndex returns the index in journal.idx; an empty one without a usable file.
 func (r *reader) loadIndex(limit int64) index {
 	none := index{chain: journal.NewChain(r.seal)}
-	f, err := r.fs.OpenFile(filepath.Join(r.dir, idxName), os.O_RDONLY, 0)
+	f, x, err := r.openIdx(limit)
 	if err != nil {
 		return none
 	}
 	defer f.Close()
-	x, err := readIdx(f, r.seal)
-	if err != nil || x.ino != r.ino || int64(x.headLen) > limit || len(x.spots) == 0 || r.seal != nil && !x.proven {
+	if len(x.Spots) == 0 {
 		return none
 	}
-	if sum, err := headSum(r.log, int64(x.headLen)); err != nil || sum != x.headCRC {
+	end := x.Spots[len(x.Spots)-1]
+	if _, err := lineAt(r.log, end.Off, limit, end.Seq); err != nil {
 		return none
 	}
-	end := x.spots[len(x.spots)-1]
-	if _, err := lineAt(r.log, end.off, limit, end.seq); err != nil {
-		return none
-	}
-	none.chain.Resume(x.chain)
+	none.chain.Resume(x.Chain)
 	return index{
-		spots: x.spots, off: end.off, chain: none.chain, atSpot: x.chain,
-		order: order{last: end.seq - 1, reported: end.seq - 1, epoch: end.epoch},
+		spots: x.Spots, off: end.Off, chain: none.chain, atSpot: x.Chain,
+		order: order{last: end.Seq - 1, reported: end.Seq - 1, epoch: end.Epoch},
 	}
 }
 
@@ -291,30 +277,22 @@ func (r *reader) touched() bool {
 }
 
 func (r *reader) snapshot(limit int64) (s journal.Snapshot, err error) {
-	f, err := r.fs.OpenFile(filepath.Join(r.dir, idxName), os.O_RDONLY, 0)
+	f, x, err := r.openIdx(limit)
 	if err != nil {
 		return s, err
 	}
 	defer f.Close()
-	x, err := readIdx(f, r.seal)
-	if err != nil {
-		return s, err
-	}
-	if x.snapSeq == 0 || x.snapLen > snapMax || x.ino != r.ino || int64(x.headLen) > limit || r.seal != nil && !x.proven {
+	if x.SnapSeq == 0 || x.SnapLen > snapMax {
 		return s, errNoIndex
 	}
-	if sum, err := headSum(r.log, int64(x.headLen)); err != nil || sum != x.headCRC {
+	if sum, ok := r.commitSum(index{spots: x.Spots}, x.SnapSeq, limit); !ok || sum != x.SnapLine {
 		return s, errNoIndex
 	}
-	if sum, ok := r.commitSum(index{spots: x.spots}, x.snapSeq, limit); !ok || sum != x.snapLine {
-		return s, errNoIndex
-	}
-	s = journal.Snapshot{Seq: x.snapSeq, Data: make([]byte, x.snapLen)}
-	at := int64(idxHeader + idxSpot*len(x.spots))
-	if _, err := io.ReadFull(io.NewSectionReader(f, at, x.snapLen), s.Data); err != nil {
+	s = journal.Snapshot{Seq: x.SnapSeq, Data: make([]byte, x.SnapLen)}
+	if _, err := io.ReadFull(io.NewSectionReader(f, x.snapAt, x.SnapLen), s.Data); err != nil {
 		return journal.Snapshot{}, err
 	}
-	if sha256.Sum256(s.Data) != x.snapSum {
+	if sha256.Sum256(s.Data) != x.SnapSum {
 		return journal.Snapshot{}, errNoIndex
 	}
 	return s, nil
@@ -324,7 +302,7 @@ func (r *reader) snapshot(limit int64) (s journal.Snapshot, err error) {
 func (r *reader) commitSum(x index, seq uint64, limit int64) (sum uint32, ok bool) {
 	sp, i := x.before(seq)
 	if i >= 0 {
-		if _, err := lineAt(r.log, sp.off, limit, sp.seq); err != nil {
+		if _, err := lineAt(r.log, sp.Off, limit, sp.Seq); err != nil {
 			return 0, false
 		}
 	}

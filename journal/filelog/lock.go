@@ -312,9 +312,9 @@ func indexed(fsys FS, dir string) (rec record) {
 	if err != nil {
 		return rec
 	}
-	rec.Head = x.snapSeq
-	if n := len(x.spots); n > 0 {
-		rec.Head, rec.Epoch = max(rec.Head, x.spots[n-1].seq), x.spots[n-1].epoch
+	rec.Head = x.SnapSeq
+	if n := len(x.Spots); n > 0 {
+		rec.Head, rec.Epoch = max(rec.Head, x.Spots[n-1].Seq), x.Spots[n-1].Epoch
 	}
 	return rec
 }

@@ -246,8 +246,8 @@ type cursor struct {
 func cursorAt(sp spot, i int, from uint64) cursor {
 	c := cursor{from: max(from, 1)}
 	if i >= 0 {
-		c.off = sp.off
-		c.order = order{last: sp.seq - 1, reported: sp.seq - 1, epoch: sp.epoch}
+		c.off = sp.Off
+		c.order = order{last: sp.Seq - 1, reported: sp.Seq - 1, epoch: sp.Epoch}
 	}
 	return c
 }
@@ -375,7 +375,7 @@ func (r *reader) start(from uint64, limit int64) cursor {
 	}
 	for sp, i := r.idx.before(from); i >= 0; i-- {
 		sp = r.idx.spots[i]
-		if _, err := lineAt(r.log, sp.off, limit, sp.seq); err == nil {
+		if _, err := lineAt(r.log, sp.Off, limit, sp.Seq); err == nil {
 			return cursorAt(sp, i, from)
 		}
 	}
@@ -444,14 +444,14 @@ func (r *reader) backward(ctx context.Context, before uint64, yield func(journal
 		return err
 	}
 	for ; i >= -1; i-- {
-		sp, end, next := spot{seq: 1}, limit, uint64(0)
+		sp, end, next := spot{Seq: 1}, limit, uint64(0)
 		if i >= 0 {
 			sp = spots[i]
 		}
 		if i+1 < len(spots) {
-			end, next = spots[i+1].off, spots[i+1].seq
+			end, next = spots[i+1].Off, spots[i+1].Seq
 		}
-		if sp.off >= end && i < 0 && next <= 1 { // else the first commits are lost
+		if sp.Off >= end && i < 0 && next <= 1 { // else the first commits are lost
 			return nil
 		}
 		steps, err := r.stretch(ctx, cursorAt(sp, i, 1), end, next, head)
@@ -548,24 +548,6 @@ func (r *reader) Health(ctx context.Context) (journal.Health, error) {
 		h.TornTail = &tail
 	}
 	h.Damaged = append(h.Damaged, c.order.end(limit, head)...)
-	for b := range blobs {
-		switch err := r.checkBlob(ctx, b); {
-		case errors.Is(err, journal.ErrBlobMissing):
-			h.MissingBlobs = append(h.MissingBlobs, b)
-		case errors.Is(err, journal.ErrBlobDamaged):
-			h.DamagedBlobs = append(h.DamagedBlobs, b)
-		case err != nil:
-			return h, err
-		}
-	}
-	return h, nil
-}
-
-func (r *reader) checkBlob(ctx context.Context, h journal.Hash) error {
-	b, err := r.Blob(ctx, h)
-	if err != nil {
-		return err
-	}
-	defer b.Close()
-	return journal.CopyBlob(io.Discard, b, h)
+	err = h.CheckBlobs(ctx, r, blobs)
+	return h, err
 }

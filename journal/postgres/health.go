@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"io"
 
 	"github.com/roost-dev/roost/journal"
 )
@@ -15,7 +14,7 @@ func (r *reader) Health(ctx context.Context) (journal.Health, error) {
 		return journal.Health{}, err
 	}
 	h := journal.Health{Head: head}
-	seen := map[journal.Hash]bool{}
+	blobs := map[journal.Hash]bool{}
 	for c, err := range r.Read(ctx, 1) {
 		if damage, ok := errors.AsType[*journal.DamageError](err); ok {
 			h.Damaged = append(h.Damaged, damage.Damage)
@@ -26,28 +25,9 @@ func (r *reader) Health(ctx context.Context) (journal.Health, error) {
 		}
 		h.Epoch, h.Commits = max(h.Epoch, c.Epoch), h.Commits+1
 		for _, hash := range c.Blobs {
-			if seen[hash] {
-				continue
-			}
-			seen[hash] = true
-			switch err := r.checkBlob(ctx, hash); {
-			case errors.Is(err, journal.ErrBlobMissing):
-				h.MissingBlobs = append(h.MissingBlobs, hash)
-			case errors.Is(err, journal.ErrBlobDamaged):
-				h.DamagedBlobs = append(h.DamagedBlobs, hash)
-			case err != nil:
-				return journal.Health{}, err
-			}
+			blobs[hash] = true
 		}
 	}
-	return h, nil
-}
-
-// checkBlob reads a payload without keeping it.
-func (r *reader) checkBlob(ctx context.Context, h journal.Hash) error {
-	b, err := r.Blob(ctx, h)
-	if err != nil {
-		return err
-	}
-	return journal.CopyBlob(io.Discard, b, h)
+	err = h.CheckBlobs(ctx, r, blobs)
+	return h, err
 }
