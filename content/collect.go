@@ -208,13 +208,13 @@ func (c *collection) choose() (list []*bundle) {
 	return list
 }
 
-// gather writes the needed contents of the bundles in list into a new bundle.
+// gather writes the needed contents of the bundles in list into a new bundle, also those that a bundle which stays
+// has: only a reading would show that its copy is undamaged.
 func (c *collection) gather(ctx context.Context, list []*bundle) error {
-	elsewhere := c.staying()
 	w := newBundleWriter(c.s.scratchFile, c.s.fault)
 	defer w.drop()
 	for _, b := range list {
-		err := w.take(ctx, b, func(k Key) bool { return c.w.seen[k] && !elsewhere[k] })
+		err := w.take(ctx, b, func(k Key) bool { return c.w.seen[k] })
 		if errors.Is(err, ErrDamaged) {
 			// What cannot be read now is not given up: its bundle stays, like one that came later.
 			delete(c.bundles, b.name)

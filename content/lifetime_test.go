@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -220,5 +221,35 @@ func TestAFailedBatchStopsNoCollection(t *testing.T) {
 	}
 	if got := collect(t, openStore(t, s.dir)); got.Removed != 2 {
 		t.Errorf("collected: %+v", got)
+	}
+}
+
+// A content whose copy in a large bundle is damaged was written again. A collection by a process that does not know of
+// the damage keeps the good copy.
+func TestCollectKeepsTheGoodCopy(t *testing.T) {
+	s := openStore(t, filepath.Join(QuickDir(t), "store"))
+	ctx := context.Background()
+	const mended, name = "written twice", "task"
+	random := make([]byte, largeBundle)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(random) // it never fails
+	b := fixture.Must[Batch](t)(s.Begin(ctx))
+	large := fixture.Must[Hash](t)(b.Add(random))
+	small := fixture.Must[Hash](t)(b.Add([]byte(mended)))
+	m := fixture.Must[Hash](t)(b.AddManifest(Manifest{Files: []File{{Hash: large}, {Hash: small}}}))
+	fixture.NoError(t, b.Close())
+	fixture.NoError(t, s.SetName(ctx, name, m))
+	s.Damage(t, small)
+	if err := s.Verify(ctx, small); !errors.Is(err, ErrDamaged) {
+		t.Fatalf("got %v, want that the content is damaged", err)
+	}
+	add(t, s, mended)
+	b = fixture.Must[Batch](t)(s.Begin(ctx))
+	other := fixture.Must[Hash](t)(b.AddManifest(Manifest{Title: "a second small bundle"}))
+	fixture.NoError(t, b.Close())
+	fixture.NoError(t, s.SetName(ctx, "other", other))
+	s.Settle()
+	collect(t, openStore(t, s.dir))
+	if got := read(t, openStore(t, s.dir), small); got != mended {
+		t.Errorf("got %q after a collection, want %q", got, mended)
 	}
 }
