@@ -122,47 +122,36 @@ func openBundle(name, path string) (*bundle, error) {
 	return b, nil
 }
 
-// inMemory is the size in bytes up to which a content is compressed and read as a whole. Larger contents are
-// streamed.
+// inMemory is the size in bytes up to which a content is compressed as a whole. Larger contents are streamed.
 const inMemory = 4 << 20
 
-// One encoder and one decoder serve all callers: EncodeAll and DecodeAll may be called from several goroutines.
-var codec = sync.OnceValue(func() (c struct {
-	enc *zstd.Encoder
-	dec *zstd.Decoder
-}) {
+// encoder serves all callers: EncodeAll may be called from several goroutines.
+var encoder = sync.OnceValue(func() *zstd.Encoder {
 	// Only wrong options are errors.
-	c.enc, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithWindowSize(inMemory))
-	c.dec, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(inMemory), zstd.WithDecoderLowmem(true))
-	return c
+	enc, _ := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithWindowSize(inMemory))
+	return enc
 })
+
+// decoders keeps the memory of decoders for the next content. Each works in the goroutine of its caller.
+var decoders = sync.Pool{New: func() any {
+	// As above.
+	dec, _ := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20), zstd.WithDecoderLowmem(true))
+	return dec
+}}
 
 // copyTo writes a content to w, and compares it with its hash.
 func (b *bundle) copyTo(ctx context.Context, f io.ReaderAt, r row, w io.Writer) error {
-	frame := io.NewSectionReader(f, r.offset, r.stored)
 	bad := func(why error) error {
 		return fmt.Errorf("bundle %s %w: content %s: %w", b.name, ErrDamaged, r.key.Hash(), why)
 	}
-	if r.size <= inMemory {
-		raw := make([]byte, r.stored)
-		if _, err := io.ReadFull(frame, raw); err != nil {
-			return bad(err)
-		}
-		data, err := codec().dec.DecodeAll(raw, make([]byte, 0, r.size))
-		if err != nil {
-			return bad(err)
-		}
-		if sha256.Sum256(data) != r.key {
-			return bad(errDiffers)
-		}
-		_, err = w.Write(data)
-		return err
-	}
-	dec, err := zstd.NewReader(frame, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))
-	if err != nil {
+	dec := decoders.Get().(*zstd.Decoder)
+	defer func() {
+		_ = dec.Reset(nil) // it lets go of the file
+		decoders.Put(dec)
+	}()
+	if err := dec.Reset(io.NewSectionReader(f, r.offset, r.stored)); err != nil {
 		return bad(err)
 	}
-	defer dec.Close()
 	sum := sha256.New()
 	n, err := io.Copy(io.MultiWriter(w, sum), inputfile.ContextReader(ctx, io.LimitReader(dec, r.size+1)))
 	switch {
@@ -254,7 +243,7 @@ func (w *bundleWriter) setManifest(k Key) {
 // add writes one content.
 func (w *bundleWriter) add(k Key, data []byte, manifest bool) error {
 	start := w.at()
-	w.buf = codec().enc.EncodeAll(data, w.buf)
+	w.buf = encoder().EncodeAll(data, w.buf)
 	if len(w.buf) >= flushSize {
 		if err := w.flush(); err != nil {
 			return errors.Join(err, w.cutBack(start))

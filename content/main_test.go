@@ -14,7 +14,7 @@ import (
 
 // All stores share one encoder. It makes its channels when it is first used, which may not be in a test with synctest:
 // no other test could use them.
-func init() { codec().enc.EncodeAll([]byte{0}, nil) }
+func init() { encoder().EncodeAll([]byte{0}, nil) }
 
 // newStore opens a store in a folder that does not exist yet.
 func newStore(t testing.TB) *Folder {
