@@ -75,7 +75,7 @@ func (b *batch) AddFrom(r io.Reader, size int64) (content.Hash, error) {
 
 // add packs a stream of size bytes. After an error the batch is as before.
 func (b *batch) add(r io.Reader, size int64) (_ content.Hash, err error) {
-	start := b.spool.end()
+	start := b.spool.end
 	p := &packed{size: size}
 	defer func() {
 		if err != nil {
@@ -230,6 +230,9 @@ func (b *batch) reliedStay(tx *database.Tx, store int32) error {
 	return err
 }
 
+// flushBytes bounds the bytes of pieces in one statement.
+const flushBytes = 4 << 20
+
 // storePayloads stores the contents that the database does not have or has with damaged pieces.
 func (b *batch) storePayloads(tx *database.Tx, keys []content.Key) error {
 	there, err := payload.Present(b.ctx, tx, asBytes(keys))
@@ -251,10 +254,10 @@ func (b *batch) storePayloads(tx *database.Tx, keys []content.Key) error {
 		return err
 	}
 	var pieces []payload.Piece
-	room := spoolMemory
+	room := flushBytes
 	flush := func() error {
 		err := payload.PutPieces(b.ctx, tx, pieces)
-		pieces, room = pieces[:0], spoolMemory
+		pieces, room = pieces[:0], flushBytes
 		return err
 	}
 	for _, p := range fresh {
