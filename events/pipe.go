@@ -561,7 +561,7 @@ func (p *Pipe) HasLine(ctx context.Context, c Cursor) (bool, error) {
 // now, and returns the cursor after them. It repeats the events of the cursor's own line.
 func ReadAll(ctx context.Context, s *store.Store, after Cursor, give func(Item) error) (end Cursor, err error) {
 	end = after
-	lines, err := s.Feed().OpenAt(ctx, after.Line)
+	lines, err := s.Feed().Open(ctx, after.Line)
 	if err != nil {
 		return end, err
 	}

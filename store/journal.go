@@ -144,7 +144,6 @@ func (s *Store) FeedDir() string { return filepath.Join(s.opt.Root, "feed") }
 // announcer announces in the feed what an owner syncs. When that fails, the next sync announces those commits too: the feed
 // is derived, and no owner waits for it.
 func (s *Store) announcer(ref Ref) func(epoch, head uint64, last bool) {
-	w := feed.NewWriter(s.FeedDir(), s.opt.Now)
 	var announced uint64
 	return func(epoch, head uint64, last bool) {
 		if head == announced && !last || head == 0 {
@@ -154,7 +153,8 @@ func (s *Store) announcer(ref Ref) func(epoch, head uint64, last bool) {
 		if announced == 0 {
 			from = head // the commit that opened the epoch; readers have the earlier ones
 		}
-		if w.Append(feed.Line{Source: ref.Source, Task: ref.ID, Epoch: epoch, From: from, To: head, End: last}) == nil {
+		l := feed.Line{Source: ref.Source, Task: ref.ID, Epoch: epoch, From: from, To: head, End: last}
+		if s.feed.Append(context.Background(), l) == nil {
 			announced = head
 		}
 	}

@@ -40,10 +40,10 @@ func behind(t testing.TB, dir string, n uint64, text string) {
 }
 
 // two makes a log of two segments: the second begins with a table of the tasks a, b and c.
-func two(t testing.TB) (dir string, w *Writer) {
+func two(t testing.TB) (dir string, w *Files) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "feed")
-	w = writer(dir)
+	w = files(dir)
 	w.size = 1
 	tell(t, w, line("a", 1, 1, 4))
 	w.size = segmentBytes
@@ -51,8 +51,8 @@ func two(t testing.TB) (dir string, w *Writer) {
 	w.size = 1
 	tell(t, w, line("a", 1, 5, 7))
 	w.size = segmentBytes
-	if w.n != 2 {
-		t.Fatalf("%d segments", w.n)
+	if n := newest(t, dir); n != 2 {
+		t.Fatalf("%d segments", n)
 	}
 	return dir, w
 }
@@ -123,7 +123,7 @@ func TestTailsThatAreNoLines(t *testing.T) {
 		"a line in a line":   `{"source":"roost","task":"` + strings.TrimSuffix(whole, "\n"),
 	} {
 		dir := filepath.Join(t.TempDir(), "feed")
-		w := writer(dir)
+		w := files(dir)
 		tell(t, w, line("a", 1, 1, 1))
 		r := reader(t, dir, Place{})
 		first, at := rest(t, r)
@@ -131,7 +131,7 @@ func TestTailsThatAreNoLines(t *testing.T) {
 		if more, _ := rest(t, r); name != "all but its end" && len(more) > 0 {
 			t.Errorf("%s: read as %v", name, more)
 		}
-		tell(t, writer(dir), line("b", 1, 1, 1)) // another process
+		tell(t, files(dir), line("b", 1, 1, 1)) // another process
 		tell(t, w, line("a", 1, 3, 3))
 		got, places := rest(t, r)
 		want := []string{"b 1-1", "a 2-3"}
@@ -157,7 +157,7 @@ func TestTailsThatAreNoLines(t *testing.T) {
 // then is told that it is gone, or reads on.
 func TestPlacesThatAreLetGoOf(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "feed")
-	w := writer(dir)
+	w := files(dir)
 	w.size = 1 // a line a segment
 	tell(t, w, line("a", 1, 1, 1))
 	slow := reader(t, dir, Place{})
@@ -197,7 +197,7 @@ func TestAppendersOfWhichOneIsKilled(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		writers := []*Writer{writer(dir), writer(dir)}
+		writers := []*Files{files(dir), files(dir)}
 		size := int64(rapid.IntRange(100, 600).Draw(rt, "size"))
 		writers[0].size, writers[1].size = size, size
 		far := map[string]uint64{}
@@ -226,7 +226,7 @@ func TestAppendersOfWhichOneIsKilled(t *testing.T) {
 			task := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "task")
 			l := line(task, 1, far[task]+1, far[task]+uint64(rapid.IntRange(1, 3).Draw(rt, "commits")))
 			w := writers[rapid.IntRange(0, 1).Draw(rt, "writer")]
-			if w.n > 0 && rapid.IntRange(0, 4).Draw(rt, "killed") == 0 {
+			if newest(t, dir) > 0 && rapid.IntRange(0, 4).Draw(rt, "killed") == 0 {
 				list, err := segments(dir)
 				if err != nil {
 					rt.Fatal(err)
@@ -235,7 +235,7 @@ func TestAppendersOfWhichOneIsKilled(t *testing.T) {
 				behind(t, dir, list[len(list)-1], string(text[:rapid.IntRange(0, len(text)-2).Draw(rt, "written")]))
 				continue // nobody was told: its task's next line says it
 			}
-			if err := w.Append(l); err != nil {
+			if err := w.Append(t.Context(), l); err != nil {
 				rt.Fatal(err)
 			}
 			far[task] = l.To

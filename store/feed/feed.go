@@ -42,16 +42,13 @@ import (
 
 // Log is a feed as writers and readers use it. It is safe for concurrent use, also by several processes.
 type Log interface {
-	// Append adds a line. An owner that syncs often announces its own commits in a cheaper way.
+	// Append adds a line.
 	Append(ctx context.Context, l Line) error
 
 	// Open opens the log. The zero place is the oldest line that is kept; a log that does not exist yet is read from
 	// its beginning, once it exists. For any other place, Next first returns the line at that place; without such a
 	// line the error is ErrUnknown.
 	Open(ctx context.Context, from Place) (Reader, error)
-
-	// OpenAt is Open for a place that is known to be valid: it checks only the line's segment and offset.
-	OpenAt(ctx context.Context, from Place) (Reader, error)
 
 	// OpenEnd opens the log after its newest line, and returns that line's place. For a log that does not exist yet,
 	// it returns the zero place: all lines will be new.
@@ -108,8 +105,10 @@ type Entry struct {
 var (
 	ErrUnknown = errors.New("the feed has no such place")
 	ErrGone    = errors.New("the feed was deleted, or dropped what follows")
-	ErrNone    = errors.New("there is no feed yet")
 )
+
+// errNone: there is no such segment yet, or it is not complete.
+var errNone = errors.New("there is no feed yet")
 
 // Task names a task of a root.
 type Task struct{ Source, ID string }

@@ -20,10 +20,10 @@ import (
 	"github.com/roost-dev/roost/internal/filelock"
 )
 
-func tell(t testing.TB, w *Writer, lines ...Line) {
+func tell(t testing.TB, w *Files, lines ...Line) {
 	t.Helper()
 	for _, l := range lines {
-		if err := w.Append(l); err != nil {
+		if err := w.Append(t.Context(), l); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -76,7 +76,18 @@ func left(t *testing.T, r Reader) []Task {
 	return list
 }
 
-func writer(dir string) *Writer { return NewWriter(dir, func() int64 { return 7 }) }
+// newest is the newest segment in a folder; 0 without one.
+func newest(t testing.TB, dir string) uint64 {
+	t.Helper()
+	list, err := segments(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list) == 0 {
+		return 0
+	}
+	return list[len(list)-1]
+}
 
 // Behind every place a reader finds what one finds that has read all, over all segments.
 func TestEveryPlaceGivesTheRest(t *testing.T) {
@@ -85,7 +96,7 @@ func TestEveryPlaceGivesTheRest(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		w := writer(dir)
+		w := files(dir)
 		w.size = int64(rapid.IntRange(200, 900).Draw(rt, "size"))
 		at := map[string]uint64{}
 		r, _ := files(dir).Open(t.Context(), Place{})
@@ -97,7 +108,7 @@ func TestEveryPlaceGivesTheRest(t *testing.T) {
 			tell(t, w, line(task, 1, min(at[task]+1, to), max(to, 1)))
 			at[task] = max(to, 1)
 			if rapid.IntRange(0, 5).Draw(rt, "damage") == 0 {
-				f, err := os.OpenFile(segmentPath(dir, w.n), os.O_WRONLY|os.O_APPEND, 0)
+				f, err := os.OpenFile(segmentPath(dir, newest(t, dir)), os.O_WRONLY|os.O_APPEND, 0)
 				if err != nil {
 					rt.Fatal(err)
 				}
@@ -155,7 +166,7 @@ func TestDeletedAndBorn(t *testing.T) {
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		t.Error("reading made the folder")
 	}
-	w := writer(dir)
+	w := files(dir)
 	tell(t, w, line("a", 1, 1, 4))
 	got, _ := rest(t, r)
 	if diff := cmp.Diff([]string{"a 1-4"}, got); diff != "" {
@@ -182,7 +193,7 @@ func TestManyProcesses(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "feed")
 	first := line("first", 1, 1, 1)
 	first.End = true
-	tell(t, writer(dir), first) // so that the reader is there before any segment goes
+	tell(t, files(dir), first) // so that the reader is there before any segment goes
 	r := reader(t, dir, Place{})
 	var writers []*exec.Cmd
 	for i := range 3 {
@@ -236,7 +247,7 @@ func TestManyProcesses(t *testing.T) {
 // lost its head begins another log.
 func TestTornHeads(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "feed")
-	w := writer(dir)
+	w := files(dir)
 	tell(t, w, line("a", 1, 1, 3))
 	head, err := os.ReadFile(segmentPath(dir, 1))
 	if err != nil {
@@ -250,7 +261,7 @@ func TestTornHeads(t *testing.T) {
 		if got, _ := rest(t, r); !cmp.Equal(got, []string{"a 1-3"}) {
 			t.Errorf("%q: %v", torn, got)
 		}
-		tell(t, writer(dir), line("a", 1, 4, 5))
+		tell(t, files(dir), line("a", 1, 4, 5))
 		if got, at := rest(t, r); !cmp.Equal(got, []string{"a 4-5"}) || at[0].Feed == "" || at[0].Segment != 2 {
 			t.Errorf("%q: %v %v", torn, got, at)
 		}
@@ -261,7 +272,7 @@ func TestTornHeads(t *testing.T) {
 	if err := os.Remove(segmentPath(dir, 2)); err != nil {
 		t.Fatal(err)
 	}
-	tell(t, writer(dir), line("a", 1, 6, 6))
+	tell(t, files(dir), line("a", 1, 6, 6))
 	if got, _ := rest(t, reader(t, dir, Place{})); !cmp.Equal(got, []string{"a 0-6"}) {
 		t.Error(got)
 	}
@@ -271,7 +282,7 @@ func TestTornHeads(t *testing.T) {
 // loses nothing by it.
 func TestBusy(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "feed")
-	w := writer(dir)
+	w := files(dir)
 	tell(t, w, line("a", 1, 1, 1))
 	f, err := os.OpenFile(segmentPath(dir, 1), os.O_RDWR, 0)
 	if err != nil {
@@ -280,7 +291,7 @@ func TestBusy(t *testing.T) {
 	if got, err := filelock.Try(f, filelock.Exclusive); !got || err != nil {
 		t.Fatal(got, err)
 	}
-	if err := w.Append(line("a", 1, 2, 2)); !errors.Is(err, ErrBusy) {
+	if err := w.Append(t.Context(), line("a", 1, 2, 2)); !errors.Is(err, ErrBusy) {
 		t.Error(err)
 	}
 	f.Close()
@@ -292,7 +303,7 @@ func TestBusy(t *testing.T) {
 	for i := range 8 {
 		wait.Go(func() {
 			for n := uint64(1); n <= 20; n++ {
-				_ = w.Append(line("t"+strconv.Itoa(i), 1, n, n))
+				_ = w.Append(t.Context(), line("t"+strconv.Itoa(i), 1, n, n))
 			}
 		})
 	}

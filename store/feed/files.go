@@ -33,13 +33,6 @@ func NewFiles(dir string, now func() int64, held func(context.Context, Task) boo
 	return &Files{dir: dir, now: now, held: held, size: segmentBytes}
 }
 
-// Append implements Log.
-func (l *Files) Append(_ context.Context, line Line) error {
-	w := NewWriter(l.dir, l.now)
-	w.size = l.size
-	return w.Append(line)
-}
-
 // poll is how often readers look for lines. A look that finds nothing costs one read; notifications of the system would
 // save it, and need a poll beside them all the same.
 const poll = 20 * time.Millisecond
@@ -61,6 +54,7 @@ type head struct {
 	sum  uint32
 	body int64 // where lines begin: behind head and table
 	size int64 // of the head alone
+	end  int64 // of the file
 }
 
 func (h head) line() []byte {
@@ -87,7 +81,8 @@ func readHead(f *os.File) (h head, ok bool, err error) {
 	if err != nil {
 		return h, false, fmt.Errorf("look at %s: %w", f.Name(), err)
 	}
-	return h, h.Rows >= 0 && info.Size() >= h.body && plain(h.Feed), nil
+	h.end = info.Size()
+	return h, h.Rows >= 0 && h.end >= h.body && plain(h.Feed), nil
 }
 
 func segmentPath(dir string, n uint64) string {

@@ -1,11 +1,13 @@
 package feed
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"time"
@@ -20,36 +22,39 @@ type fileReader struct {
 // segment is a segment that is being read.
 type segment struct {
 	f     *os.File
+	in    *bufio.Reader // of f, from off on
 	n     uint64
 	head  head
 	table table
 	last  Place // the line that was read last, or the head
 	off   int64 // where the next line begins
-	until int64 // line reads no line that begins here or later; 0 = no limit
-	buf   []byte
-	have  []byte // the part of buf that line has not used yet
 }
 
-// openSegment opens a segment and reads its table.
+// openSegment opens a segment and reads its table. The error is errNone when it does not exist, or is not complete.
 func openSegment(dir string, n uint64) (*segment, error) {
 	f, err := os.Open(segmentPath(dir, n))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, errNone
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read the feed: %w", err)
 	}
-	h, ok, err := readHead(f)
-	if err == nil && !ok {
-		err = ErrNone
+	s := &segment{f: f, in: bufio.NewReaderSize(f, readBytes), n: n, table: table{}}
+	h, whole, err := readHead(f)
+	if whole {
+		s.head, s.off = h, h.size
+		// readTo stops at the end of the table. Otherwise, after a damaged row, a line of the log would be read as a row,
+		// and no reader would ever get that line. A task whose row is damaged is announced again.
+		if err = s.again(); err == nil {
+			whole, err = s.readTo(h.body)
+		}
+	}
+	if err == nil && !whole {
+		err = errNone // its head is not complete, or the file was truncated just now
 	}
 	if err != nil {
 		f.Close()
 		return nil, err
-	}
-	s := &segment{f: f, n: n, head: h, table: table{}, off: h.size}
-	// readTo stops at the end of the table. Otherwise, after a damaged row, a line of the log would be read as a row, and
-	// no reader would ever get that line. A task whose row is damaged is announced again.
-	if whole, err := s.readTo(h.body); !whole {
-		f.Close()
-		return nil, errors.Join(err, ErrNone) // the file was truncated just now
 	}
 	s.last = Place{Feed: h.Feed, Segment: n, Sum: h.sum}
 	return s, nil
@@ -57,30 +62,32 @@ func openSegment(dir string, n uint64) (*segment, error) {
 
 // readTo reads the lines that begin before an offset; whole is false when the file ends before it.
 func (s *segment) readTo(offset int64) (whole bool, err error) {
-	for s.until = offset; s.off < offset; {
-		if _, more, err := s.line(); err != nil || !more && s.off < offset {
+	for s.off < offset {
+		if _, more, err := s.line(offset); err != nil || !more && s.off < offset {
 			return false, err
 		}
 	}
-	s.until = 0
 	return true, nil
 }
 
-// line reads the next whole line that is not damaged; more is false when there is none.
-func (s *segment) line() (e Entry, more bool, err error) {
-	for s.until == 0 || s.off < s.until {
-		i := bytes.IndexByte(s.have, '\n')
-		if i < 0 {
-			more, err := s.fill()
-			if err != nil || !more {
-				return e, false, err
-			}
-			continue
+const (
+	readBytes   = 64 << 10 // that are read at once; a line without an end by then is damage, and is skipped
+	longestLine = 4 << 10  // more than any line has
+)
+
+// line reads the next whole line that is not damaged and begins before an offset; more is false when there is none.
+func (s *segment) line(before int64) (e Entry, more bool, err error) {
+	for s.off < before {
+		text, err := s.in.ReadSlice('\n')
+		switch {
+		case errors.Is(err, io.EOF):
+			return e, false, s.again()
+		case err != nil && !errors.Is(err, bufio.ErrBufferFull):
+			return e, false, fmt.Errorf("read the feed: %w", err)
 		}
 		at := s.off
-		text := s.have[:i]
-		s.have, s.off = s.have[i+1:], s.off+int64(i)+1
-		l, sum, ok := parse(text)
+		s.off += int64(len(text))
+		l, sum, ok := parse(bytes.TrimSuffix(text, []byte("\n")))
 		if !ok {
 			continue // torn, or damaged: the next line of its task repeats it
 		}
@@ -92,34 +99,20 @@ func (s *segment) line() (e Entry, more bool, err error) {
 	return e, false, nil
 }
 
-// longestLine bounds a line in bytes. A longer one is damage, and is skipped.
-const longestLine = 4 << 10
-
-func (s *segment) fill() (more bool, err error) {
-	if s.buf == nil {
-		s.buf = make([]byte, 64<<10)
+// again makes line read from where the next line begins.
+func (s *segment) again() error {
+	if _, err := s.f.Seek(s.off, io.SeekStart); err != nil {
+		return fmt.Errorf("read the feed: %w", err)
 	}
-	if len(s.have) > longestLine {
-		s.off += int64(len(s.have))
-		s.have = nil
-	}
-	n := copy(s.buf, s.have)
-	got, err := s.f.ReadAt(s.buf[n:], s.off+int64(n))
-	s.have = s.buf[:n+got]
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	if err != nil {
-		err = fmt.Errorf("read the feed: %w", err)
-	}
-	return got > 0, err
+	s.in.Reset(s.f)
+	return nil
 }
 
 // Open implements Log.
-func (l *Files) Open(ctx context.Context, from Place) (Reader, error) {
+func (l *Files) Open(_ context.Context, from Place) (Reader, error) {
 	if from == (Place{}) {
 		r := &fileReader{of: l}
-		if err := r.oldest(); err != nil && !errors.Is(err, ErrNone) {
+		if err := r.oldest(); err != nil {
 			return nil, err
 		}
 		return r, nil
@@ -135,22 +128,10 @@ func (l *Files) Open(ctx context.Context, from Place) (Reader, error) {
 	return r, nil
 }
 
-// OpenAt implements Log.
-func (l *Files) OpenAt(ctx context.Context, from Place) (Reader, error) {
-	if from.Segment == 0 {
-		return l.Open(ctx, Place{})
-	}
-	r, err := l.openAt(from)
-	if err != nil {
-		return nil, err
-	}
-	return r, nil
-}
-
 // openAt opens the log at a place's segment and offset.
 func (l *Files) openAt(from Place) (*fileReader, error) {
 	seg, err := openSegment(l.dir, from.Segment)
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, ErrNone) {
+	if errors.Is(err, errNone) {
 		return nil, ErrUnknown
 	}
 	if err != nil {
@@ -177,69 +158,50 @@ func (s *segment) matches(p Place) bool {
 
 // OpenEnd implements Log.
 func (l *Files) OpenEnd(ctx context.Context) (Reader, Place, error) {
-	for range 100 {
-		list, err := segments(l.dir)
+	list, err := segments(l.dir)
+	if err != nil {
+		return nil, Place{}, err
+	}
+	for _, n := range slices.Backward(list) {
+		seg, err := openSegment(l.dir, n)
+		if errors.Is(err, errNone) {
+			continue
+		}
 		if err != nil {
 			return nil, Place{}, err
 		}
-		for i := len(list) - 1; i >= 0; i-- {
-			seg, err := openSegment(l.dir, list[i])
-			if errors.Is(err, os.ErrNotExist) || errors.Is(err, ErrNone) {
-				continue // gone, or its head is not complete
-			}
-			if err != nil {
-				return nil, Place{}, err
-			}
-			r := &fileReader{of: l, seg: seg}
-			for {
-				_, more, err := r.Next(ctx)
-				if err != nil {
-					return nil, Place{}, errors.Join(err, r.Close())
-				}
-				if !more {
-					return r, r.seg.last, nil
-				}
+		r := &fileReader{of: l, seg: seg}
+		for more := true; more; {
+			if _, more, err = r.Next(ctx); err != nil {
+				return nil, Place{}, errors.Join(err, r.Close())
 			}
 		}
-		if len(list) == 0 {
-			break
-		}
+		return r, r.seg.last, nil
 	}
 	return &fileReader{of: l}, Place{}, nil
 }
 
-// oldest opens the oldest segment of the newest log.
+// oldest opens the oldest segment of the newest log, if there is a log.
 func (r *fileReader) oldest() error {
 	list, err := segments(r.of.dir)
 	if err != nil {
 		return err
 	}
-	var found *segment
-	for i := len(list) - 1; i >= 0; i-- {
-		seg, err := openSegment(r.of.dir, list[i])
-		if err != nil && !errors.Is(err, ErrNone) && !errors.Is(err, os.ErrNotExist) {
-			if found != nil { // it may be readable the next time: its lines must not be skipped
-				found.f.Close()
-			}
+	for _, n := range slices.Backward(list) {
+		seg, err := openSegment(r.of.dir, n)
+		switch {
+		case err == nil && (r.seg == nil || seg.head.Feed == r.seg.head.Feed):
+			_ = r.Close() // was only read
+			r.seg = seg
+		case err == nil:
+			return seg.f.Close()
+		case !errors.Is(err, errNone): // it may be readable the next time: its lines must not be skipped
+			_ = r.Close()
+			r.seg = nil
 			return err
+		case r.seg != nil:
+			return nil
 		}
-		if err != nil {
-			if found != nil {
-				break
-			}
-			continue
-		}
-		if found != nil && seg.head.Feed != found.head.Feed {
-			seg.f.Close()
-			break
-		}
-		if found != nil {
-			found.f.Close()
-		}
-		found = seg
-	}
-	if r.seg = found; found == nil {
-		return ErrNone
 	}
 	return nil
 }
@@ -247,28 +209,24 @@ func (r *fileReader) oldest() error {
 // Next implements Reader.
 func (r *fileReader) Next(context.Context) (e Entry, ok bool, err error) {
 	if r.seg == nil {
-		if err := r.oldest(); err != nil {
-			if errors.Is(err, ErrNone) {
-				err = nil
-			}
+		if err := r.oldest(); err != nil || r.seg == nil {
 			return e, false, err
 		}
 	}
 	for {
-		e, ok, err = r.seg.line()
+		e, ok, err = r.seg.line(math.MaxInt64)
 		if ok || err != nil {
 			return e, ok, err
 		}
 		next, err := openSegment(r.of.dir, r.seg.n+1)
-		switch {
-		case err == nil:
-		case errors.Is(err, ErrNone), errors.Is(err, os.ErrNotExist):
+		if errors.Is(err, errNone) {
 			return e, false, r.gone()
-		default:
+		}
+		if err != nil {
 			return e, false, err
 		}
 		// No writer adds to this segment any more, but one may have done so since it was read.
-		if e, ok, err = r.seg.line(); ok || err != nil {
+		if e, ok, err = r.seg.line(math.MaxInt64); ok || err != nil {
 			next.f.Close()
 			return e, ok, err
 		}

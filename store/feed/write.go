@@ -6,11 +6,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"os"
-	"slices"
-	"sync"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/filelock"
 	"github.com/roost-dev/roost/journal/filelog"
 )
@@ -25,171 +25,113 @@ const (
 // ErrBusy: another writer holds the log. The next line announces what this one could not.
 var ErrBusy = errors.New("another writer has the feed")
 
-// Writer adds lines to the log in a folder. It keeps no file open. It is safe for
-// concurrent use, and other processes may write, too.
-type Writer struct {
-	dir  string
-	now  func() int64
-	size int64 // of a segment's lines
-
-	mu   sync.Mutex
-	n    uint64      // the newest segment that is known
-	info os.FileInfo // of that segment; its head is checked
-	head head
-	end  int64 // the end of our last line, which is a newline
-	buf  []byte
-}
-
-// NewWriter makes a writer; the first line creates the folder. now gives Unix milliseconds.
-func NewWriter(dir string, now func() int64) *Writer {
-	return &Writer{dir: dir, now: now, size: segmentBytes}
-}
-
-// Append adds a line.
-func (w *Writer) Append(l Line) error {
-	if err := l.Check(); err != nil {
+// Append implements Log. It keeps no file open.
+func (l *Files) Append(_ context.Context, line Line) error {
+	if err := line.Check(); err != nil {
 		return err
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	limit := patience
-	if l.End {
+	if line.End {
 		limit = endPatience
 	}
 	until := time.Now().Add(limit)
 	for range 5 { // other writers may begin segments at the same time
-		f, err := w.open(until)
-		if err != nil {
-			return err
-		}
-		done, err := w.put(f, l, until)
-		if cerr := filelock.Release(f); err == nil {
-			err = cerr
-		}
-		if done || err != nil {
-			return err
+		if done, err := l.put(line, until); done || err != nil {
+			return api.Failed(err, "write the feed")
 		}
 	}
 	return ErrBusy
 }
 
-// open opens the newest segment and takes its lock. The first one is made.
-func (w *Writer) open(until time.Time) (*os.File, error) {
-	if w.n > 0 {
-		f, err := os.OpenFile(segmentPath(w.dir, w.n), os.O_RDWR|os.O_APPEND, 0)
-		if err == nil {
-			return locked(f, until)
-		}
-		if !errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("write the feed: %w", err)
-		}
-	}
-	list, err := segments(w.dir)
+// put adds a line to the newest segment. When that is full, it begins the next one, and done is false.
+func (l *Files) put(line Line, until time.Time) (done bool, err error) {
+	list, err := segments(l.dir)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
-	if w.n = 1; len(list) > 0 {
-		w.n = list[len(list)-1]
-	} else if err := filelog.EnsureDir(filelog.OS, w.dir); err != nil {
-		return nil, fmt.Errorf("write the feed: %w", err)
+	newest := uint64(1)
+	if len(list) > 0 {
+		newest = list[len(list)-1]
+	} else if err := filelog.EnsureDir(filelog.OS, l.dir); err != nil {
+		return false, err
 	}
-	if info, err := os.Lstat(w.dir); err != nil || !info.IsDir() {
-		return nil, fmt.Errorf("write the feed: %s is no folder", w.dir)
+	if info, err := os.Lstat(l.dir); err != nil || !info.IsDir() {
+		return false, fmt.Errorf("%s is no folder", l.dir)
 	}
-	return create(w.dir, w.n, until)
+	f, h, err := l.lock(newest, until)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, filelock.Release(f)) }()
+	if h.end-h.body >= l.size {
+		return false, l.beginNext(newest+1, list, until)
+	}
+	var last [1]byte
+	if _, err := f.ReadAt(last[:], h.end-1); err != nil {
+		return false, err
+	}
+	var text []byte
+	if last[0] != '\n' { // another writer's line, which is torn
+		text = append(text, '\n')
+	}
+	_, err = f.Write(line.append(text))
+	return err == nil, err
 }
 
-func create(dir string, n uint64, until time.Time) (*os.File, error) {
-	f, err := os.OpenFile(segmentPath(dir, n), os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+// beginNext begins a segment while its caller holds the lock of the one before, and removes the oldest of list.
+func (l *Files) beginNext(n uint64, list []uint64, until time.Time) error {
+	f, _, err := l.lock(n, until)
 	if err != nil {
-		return nil, fmt.Errorf("write the feed: %w", err)
+		return err
 	}
-	return locked(f, until)
+	for _, old := range list {
+		if old+keepSegments <= n {
+			_ = os.Remove(segmentPath(l.dir, old)) // else the next one removes it
+		}
+	}
+	return filelock.Release(f)
 }
 
-func locked(f *os.File, until time.Time) (*os.File, error) {
+// lock opens a segment, or makes it, and takes its lock. A segment lacks its head when it is new, when its writer was
+// killed or when the power failed: then it gets one.
+func (l *Files) lock(n uint64, until time.Time) (*os.File, head, error) {
+	f, err := os.OpenFile(segmentPath(l.dir, n), os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, head{}, err
+	}
 	ctx, cancel := context.WithDeadline(context.Background(), until)
 	defer cancel()
-	err := filelock.Wait(ctx, f, filelock.Exclusive, 100*time.Microsecond)
+	err = filelock.Wait(ctx, f, filelock.Exclusive, 100*time.Microsecond)
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = ErrBusy
 	}
 	if err != nil {
 		f.Close()
-		return nil, fmt.Errorf("lock the feed: %w", err)
+		return nil, head{}, fmt.Errorf("lock it: %w", err)
 	}
-	return f, nil
-}
-
-// put adds a line to a segment whose lock is held; done is false when the line belongs into another segment.
-func (w *Writer) put(f *os.File, l Line, until time.Time) (done bool, err error) {
-	info, err := f.Stat()
-	if err != nil {
-		return false, fmt.Errorf("write the feed: %w", err)
-	}
-	if w.info == nil || !os.SameFile(info, w.info) || info.Size() < w.end {
-		if info, err = w.checkHead(f, info); err != nil {
-			return false, err
-		}
-	}
-	if info.Size()-w.head.body >= w.size {
-		return false, w.rotate(until)
-	}
-	b := w.buf[:0]
-	if info.Size() != w.end { // another writer's line is the last one: it may be torn
-		var last [1]byte
-		if _, err := f.ReadAt(last[:], info.Size()-1); err != nil {
-			return false, fmt.Errorf("write the feed: %w", err)
-		}
-		if last[0] != '\n' {
-			b = append(b, '\n')
-		}
-	}
-	w.buf = l.append(b)
-	w.end = -1
-	if _, err := f.Write(w.buf); err != nil {
-		return false, fmt.Errorf("write the feed: %w", err)
-	}
-	w.end = info.Size() + int64(len(w.buf))
-	return true, nil
-}
-
-// checkHead makes sure that a segment has a head. A segment lacks it when its writer was killed or the power failed. The
-// new head continues the segment before it, if there is one.
-func (w *Writer) checkHead(f *os.File, info os.FileInfo) (os.FileInfo, error) {
-	w.info, w.end = nil, -1
 	h, ok, err := readHead(f)
+	if err == nil && !ok {
+		h, err = l.begin(f, n)
+	}
 	if err != nil {
-		return nil, err
+		return nil, head{}, errors.Join(err, filelock.Release(f))
 	}
-	if !ok {
-		if h, err = w.begin(f); err != nil {
-			return nil, err
-		}
-		if info, err = f.Stat(); err != nil {
-			return nil, fmt.Errorf("write the feed: %w", err)
-		}
-	}
-	w.head, w.info = h, info
-	return info, nil
+	return f, h, nil
 }
 
-// begin truncates segment w.n and writes its head.
-func (w *Writer) begin(f *os.File) (head, error) {
+// begin truncates a segment and writes its head, which continues the segment before it, if there is one.
+func (l *Files) begin(f *os.File, n uint64) (head, error) {
 	if err := f.Truncate(0); err != nil {
-		return head{}, fmt.Errorf("write the feed: %w", err)
+		return head{}, err
 	}
-	h := head{Segment: w.n, Birth: w.now()}
+	h := head{Segment: n, Birth: l.now()}
 	var rows []byte
-	if before, err := openSegment(w.dir, w.n-1); err == nil {
-		h.Feed, h.Birth = before.head.Feed, before.head.Birth
-		for { // to its end
-			if _, more, err := before.line(); err != nil || !more {
-				break
-			}
+	if before, err := openSegment(l.dir, n-1); err == nil {
+		for more := true; more && err == nil; { // to its end
+			_, more, err = before.line(math.MaxInt64)
 		}
 		before.f.Close()
-		rows = before.table.rows()
+		h.Feed, h.Birth, rows = before.head.Feed, before.head.Birth, before.table.rows()
 	} else {
 		id := make([]byte, 8)
 		_, _ = rand.Read(id) // never fails
@@ -197,42 +139,11 @@ func (w *Writer) begin(f *os.File) (head, error) {
 	}
 	h.Rows = int64(len(rows))
 	if _, err := f.Write(append(h.line(), rows...)); err != nil {
-		return head{}, fmt.Errorf("write the feed: %w", err)
+		return head{}, err
 	}
 	h, ok, err := readHead(f)
 	if err == nil && !ok {
-		err = fmt.Errorf("write the feed: %s does not hold what was written", f.Name())
+		err = fmt.Errorf("%s does not hold what was written", f.Name())
 	}
 	return h, err
-}
-
-// rotate begins the next segment while this writer holds the lock of the current one, and removes the oldest.
-func (w *Writer) rotate(until time.Time) error {
-	list, err := segments(w.dir)
-	if err != nil {
-		return err
-	}
-	if newest := slices.Max(append(list, w.n)); newest > w.n { // other writers began newer segments
-		w.n = newest
-		return nil
-	}
-	next, err := create(w.dir, w.n+1, until)
-	if err != nil {
-		return err
-	}
-	defer filelock.Release(next) //nolint:errcheck // what was written into it was read back
-	w.n++
-	info, err := next.Stat()
-	if err != nil {
-		return fmt.Errorf("write the feed: %w", err)
-	}
-	if _, err := w.checkHead(next, info); err != nil { // another writer may have begun it
-		return err
-	}
-	for _, n := range list {
-		if n+keepSegments <= w.n {
-			_ = os.Remove(segmentPath(w.dir, n)) // else the next one removes it
-		}
-	}
-	return nil
 }

@@ -344,14 +344,6 @@ func movingReaders(t *testing.T, b Backend) {
 		if got, _ := rest(t, reader(t, log, p)); !slices.Equal(want[i:], got) {
 			t.Fatalf("from place %d of %d: got %q, want %q", i, len(places), got, want[i:])
 		}
-		at, err := log.OpenAt(t.Context(), p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e, ok := next(t, at); !ok || e.At != p {
-			t.Errorf("OpenAt: got %v, want %v", e.At, p)
-		}
-		_ = at.Close() // was only read
 	}
 	for _, log := range servers {
 		end, last := atEnd(t, log)

@@ -90,18 +90,6 @@ func (f *Feed) Open(ctx context.Context, from feed.Place) (feed.Reader, error) {
 	return f.reader(e.At.Feed, from.Offset-1), nil
 }
 
-// OpenAt implements feed.Log.
-func (f *Feed) OpenAt(ctx context.Context, from feed.Place) (feed.Reader, error) {
-	if from.Segment == 0 {
-		return f.Open(ctx, feed.Place{})
-	}
-	e, err := f.line(ctx, from)
-	if err != nil {
-		return nil, err
-	}
-	return f.reader(e.At.Feed, from.Offset-1), nil
-}
-
 // line returns the line at a place. The error is feed.ErrUnknown when there is none.
 func (f *Feed) line(ctx context.Context, at feed.Place) (e feed.Entry, err error) {
 	if at.Segment != segment {
