@@ -3,7 +3,6 @@ package drafts
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/roost-dev/roost/api"
@@ -11,14 +10,28 @@ import (
 )
 
 // InDatabase returns the drafts in a database that several servers share.
-func InDatabase(db *database.DB) Drafts { return inDatabase{db} }
+func InDatabase(db *database.DB) Drafts {
+	return Drafts{inDatabase{rows{db}, db}, func() int64 { return time.Now().UnixMilli() }}
+}
 
-type inDatabase struct{ db *database.DB }
+type inDatabase struct {
+	rows
+	db *database.DB
+}
 
-// read reads the draft of a task with a statement about it.
-func read(ctx context.Context, q database.Querier, task, sql string) (api.Draft, error) {
+// rows are the drafts as a transaction sees them, or as they are now.
+type rows struct {
+	q interface {
+		database.Querier
+		Exec(ctx context.Context, sql string, args ...any) (int64, error)
+		SendBatch(ctx context.Context, b *database.Batch) error
+	}
+}
+
+// read implements writer.
+func (r rows) read(ctx context.Context, task string) (api.Draft, error) {
 	var data []byte
-	there, err := database.Found(q.QueryRow(ctx, sql, task), &data)
+	there, err := database.Found(r.q.QueryRow(ctx, `SELECT document FROM roost.drafts WHERE task = $1`, task), &data)
 	d := empty(task)
 	if err == nil && there {
 		d, err = decode(task, data)
@@ -26,66 +39,16 @@ func read(ctx context.Context, q database.Querier, task, sql string) (api.Draft,
 	return d, api.Failed(err, "read the draft of %q", task)
 }
 
-const readDraft = `SELECT document FROM roost.drafts WHERE task = $1`
-
-// Read implements Drafts.
-func (f inDatabase) Read(ctx context.Context, task string) (api.Draft, error) {
-	return read(ctx, f.db, task, readDraft)
-}
-
-// errAgain: another server made the draft at this moment.
-var errAgain = errors.New("the draft was made at this moment")
-
-// Change implements Drafts.
-func (f inDatabase) Change(ctx context.Context, d api.Draft, base string, images map[string]Image) (out api.Draft, err error) {
-	for {
-		err := f.db.Transaction(ctx, func(tx *database.Tx) (err error) {
-			is, err := read(ctx, tx, d.Task, readDraft+` FOR UPDATE`)
-			if err != nil {
-				out = is
-				return err
-			}
-			out, err = judged(is, d, base, images)
-			switch {
-			case err != nil || out.Revision == is.Revision:
-				return err
-			case out.Revision == "":
-				_, err = tx.Exec(ctx, `DELETE FROM roost.drafts WHERE task = $1 AND revision = $2`, d.Task, is.Revision)
-				return err
-			}
-			out.Changed = api.Date(time.Now().UnixMilli())
-			return write(ctx, tx, out, is.Revision, images)
-		})
-		switch {
-		case errors.Is(err, errAgain):
-			continue
-		case err != nil && !errors.Is(err, ErrMoved) && !errors.Is(err, ErrNoImage):
-			err = fmt.Errorf("keep a draft: %w", database.Explained(err))
-		}
-		return out, err
-	}
-}
-
-// write replaces the draft that has the revision base by d, adds its new images, and removes the images that d does
-// not name.
-func write(ctx context.Context, tx *database.Tx, d api.Draft, base string, images map[string]Image) error {
+// write implements writer.
+func (r rows) write(ctx context.Context, d api.Draft, images map[string]Image) error {
 	data, err := api.Encode(d)
 	if err != nil {
 		return err
 	}
-	sql := `UPDATE roost.drafts SET revision = $2, document = $3 WHERE task = $1 AND revision = $4`
-	if base == "" {
-		sql = `INSERT INTO roost.drafts (task, revision, document) SELECT $1, $2, $3 WHERE $4 = '' ON CONFLICT DO NOTHING`
-	}
-	done, err := tx.Exec(ctx, sql, d.Task, d.Revision, data, base)
-	if err != nil {
-		return err
-	}
-	if done == 0 {
-		return errAgain
-	}
-	names := []string{}
 	var b database.Batch
+	b.Queue(`INSERT INTO roost.drafts (task, revision, document) VALUES ($1, $2, $3)
+		ON CONFLICT (task) DO UPDATE SET revision = EXCLUDED.revision, document = EXCLUDED.document`, d.Task, d.Revision, data)
+	names := []string{}
 	for _, image := range d.Images {
 		names = append(names, image.Name)
 		if fresh, ok := images[image.Name]; ok {
@@ -94,38 +57,37 @@ func write(ctx context.Context, tx *database.Tx, d api.Draft, base string, image
 		}
 	}
 	b.Queue(`DELETE FROM roost.draft_images WHERE task = $1 AND NOT name = ANY($2)`, d.Task, names)
-	return tx.SendBatch(ctx, &b)
+	return r.q.SendBatch(ctx, &b)
 }
 
-// Remove implements Drafts.
-func (f inDatabase) Remove(ctx context.Context, task, revision string) error {
-	var removed, there bool
-	err := f.db.QueryRow(ctx, `
-WITH gone AS (DELETE FROM roost.drafts WHERE task = $1 AND ($2 = '' OR revision = $2) RETURNING task)
-SELECT EXISTS (SELECT FROM gone), EXISTS (SELECT FROM roost.drafts WHERE task = $1)`, task, revision).Scan(&removed, &there)
-	switch {
-	case err != nil:
-		return fmt.Errorf("remove a draft: %w", database.Explained(err))
-	case there && !removed:
-		return ErrMoved
+// remove implements writer. The images of a draft go with it.
+func (r rows) remove(ctx context.Context, task string) error {
+	_, err := r.q.Exec(ctx, `DELETE FROM roost.drafts WHERE task = $1`, task)
+	return err
+}
+
+// change implements place, with a lock that lasts as long as the transaction.
+func (f inDatabase) change(ctx context.Context, task string, do func(writer) error) error {
+	err := f.db.Transaction(ctx, func(tx *database.Tx) error {
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('the draft of ' || $1, 0))`, task); err != nil {
+			return err
+		}
+		return do(rows{tx})
+	})
+	if errors.Is(err, ErrMoved) || errors.Is(err, ErrNoImage) {
+		return err
 	}
-	return nil
+	return api.Failed(database.Explained(err), "change a draft")
 }
 
-// Purge implements Drafts.
-func (f inDatabase) Purge(ctx context.Context, task string) error {
+// purge implements place.
+func (f inDatabase) purge(ctx context.Context, task string) error {
 	_, err := f.db.Exec(ctx, `DELETE FROM roost.drafts WHERE task = $1 OR starts_with(task, $1 || $2)`, task, Person)
 	return database.Explained(err)
 }
 
-// ReadImage implements Drafts.
-func (f inDatabase) ReadImage(ctx context.Context, task, name string) (Image, error) {
-	d, err := f.Read(ctx, task)
-	if err != nil {
-		return Image{}, err
-	}
-	return imageOf(d, name, func() (data []byte, err error) {
-		err = f.db.QueryRow(ctx, `SELECT data FROM roost.draft_images WHERE task = $1 AND name = $2`, task, name).Scan(&data)
-		return data, err
-	})
+// image implements place.
+func (f inDatabase) image(ctx context.Context, task, name string) (data []byte, err error) {
+	err = f.db.QueryRow(ctx, `SELECT data FROM roost.draft_images WHERE task = $1 AND name = $2`, task, name).Scan(&data)
+	return data, err
 }

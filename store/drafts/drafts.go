@@ -65,19 +65,27 @@ var hexHash = lazyregexp.New(`^[0-9a-f]{64}$`)
 const Person = "\x01"
 
 // Drafts are the drafts of one place. A task is SOURCE:ID; "" is a new task. They are safe for concurrent use.
-type Drafts interface {
-	// Read reads the draft of a task. A draft that does not exist is empty.
-	Read(ctx context.Context, task string) (api.Draft, error)
-	// Change replaces the draft of a task. images maps names to the images of d that the stored draft does not have.
-	// When the revision of the stored draft is not base, it fails with ErrMoved and returns that draft; if that draft
-	// already equals d, it succeeds.
-	Change(ctx context.Context, d api.Draft, base string, images map[string]Image) (api.Draft, error)
-	// Remove removes the draft of a task if it has a revision; "" removes any.
-	Remove(ctx context.Context, task, revision string) error
-	// Purge removes the drafts of a task, those of all people.
-	Purge(ctx context.Context, task string) error
-	// ReadImage reads an image of a task's draft by its name.
-	ReadImage(ctx context.Context, task, name string) (Image, error)
+type Drafts struct {
+	in  place
+	now func() int64
+}
+
+// place is where drafts are kept.
+type place interface {
+	writer
+	image(ctx context.Context, task, name string) ([]byte, error)
+	// change calls f while no other process changes the draft of a task.
+	change(ctx context.Context, task string, f func(writer) error) error
+	// purge removes the drafts of a task, those of all people.
+	purge(ctx context.Context, task string) error
+}
+
+// writer reads drafts and, inside of a change, writes them.
+type writer interface {
+	read(ctx context.Context, task string) (api.Draft, error)
+	// write replaces a draft, adds its new images, and removes the images that it does not name.
+	write(ctx context.Context, d api.Draft, images map[string]Image) error
+	remove(ctx context.Context, task string) error
 }
 
 // Of returns the drafts of the tasks of a store.
@@ -85,7 +93,75 @@ func Of(s *store.Store) Drafts {
 	if db := s.Database(); db != nil {
 		return InDatabase(db)
 	}
-	return inFolder{s}
+	return Drafts{inFolder{s}, s.Now}
+}
+
+// Read reads the draft of a task. A draft that does not exist is empty.
+func (d Drafts) Read(ctx context.Context, task string) (api.Draft, error) {
+	return d.in.read(ctx, task)
+}
+
+// Change replaces the draft of a task. images maps names to the images of want that the stored draft does not have. When
+// the revision of the stored draft is not base, it fails with ErrMoved and returns that draft; if that draft already equals
+// want, it succeeds.
+func (d Drafts) Change(ctx context.Context, want api.Draft, base string, images map[string]Image) (out api.Draft, err error) {
+	err = d.in.change(ctx, want.Task, func(w writer) error {
+		is, err := w.read(ctx, want.Task)
+		if err != nil {
+			out = is
+			return err
+		}
+		out, err = judged(is, want, base, images)
+		switch {
+		case err != nil || out.Revision == is.Revision:
+			return err
+		case out.Revision == "":
+			return w.remove(ctx, want.Task)
+		}
+		out.Changed = api.Date(d.now())
+		return w.write(ctx, out, images)
+	})
+	return out, err
+}
+
+// Remove removes the draft of a task if it has a revision; "" removes any, also a damaged one.
+func (d Drafts) Remove(ctx context.Context, task, revision string) error {
+	if is, err := d.in.read(ctx, task); err == nil && is.Revision == "" {
+		return nil // so that a lock is made only where there are drafts
+	}
+	return d.in.change(ctx, task, func(w writer) error {
+		is, err := w.read(ctx, task)
+		switch {
+		case revision == "" || err == nil && is.Revision == revision:
+			return w.remove(ctx, task)
+		case err == nil && is.Revision != "":
+			return ErrMoved
+		}
+		return err
+	})
+}
+
+// Purge removes the drafts of a task, those of all people.
+func (d Drafts) Purge(ctx context.Context, task string) error { return d.in.purge(ctx, task) }
+
+// ReadImage reads an image of a task's draft by its name.
+func (d Drafts) ReadImage(ctx context.Context, task, name string) (Image, error) {
+	is, err := d.in.read(ctx, task)
+	if err != nil {
+		return Image{}, err
+	}
+	at := slices.IndexFunc(is.Images, func(i api.DraftImage) bool { return i.Name == name })
+	if at < 0 || !IsName(name) {
+		return Image{}, fmt.Errorf("%w: %s", ErrNoImage, name)
+	}
+	data, err := d.in.image(ctx, task, name)
+	if err == nil && Name(data) != name {
+		err = errors.New("its bytes were changed")
+	}
+	if err != nil {
+		return Image{}, fmt.Errorf("read the image %s of a draft: %w", name, err)
+	}
+	return Image{Media: is.Images[at].Media, Bytes: data}, nil
 }
 
 // inFolder are drafts in the root of a store.
@@ -112,23 +188,6 @@ func Name(image []byte) string { return named + hashOf(image) }
 func IsName(text string) bool {
 	hash, ok := strings.CutPrefix(text, named)
 	return ok && hexHash().MatchString(hash)
-}
-
-// Purge implements Drafts. A root has no accounts.
-func (f inFolder) Purge(ctx context.Context, task string) error { return f.Remove(ctx, task, "") }
-
-// Read implements Drafts.
-func (f inFolder) Read(_ context.Context, task string) (api.Draft, error) {
-	file := filepath.Join(f.folder(task), document)
-	data, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return empty(task), nil
-	}
-	d := empty(task)
-	if err == nil {
-		d, err = decode(task, data)
-	}
-	return d, api.Failed(err, "read the draft %s", file)
 }
 
 func empty(task string) api.Draft { return api.Draft{Task: task, Images: []api.DraftImage{}} }
@@ -180,51 +239,43 @@ func judged(is, d api.Draft, base string, images map[string]Image) (api.Draft, e
 	return d, nil
 }
 
-// Change implements Drafts.
-func (f inFolder) Change(ctx context.Context, d api.Draft, base string, images map[string]Image) (out api.Draft, err error) {
-	err = f.locked(ctx, func() error {
-		is, err := f.Read(ctx, d.Task)
-		if err != nil {
-			out = is
-			return err
-		}
-		out, err = judged(is, d, base, images)
-		switch {
-		case err != nil || out.Revision == is.Revision:
-			return err
-		case out.Revision == "":
-			return f.remove(d.Task)
-		}
-		out, err = f.write(out, images)
-		return err
-	})
-	return out, err
+// read implements writer.
+func (f inFolder) read(_ context.Context, task string) (api.Draft, error) {
+	file := filepath.Join(f.folder(task), document)
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return empty(task), nil
+	}
+	d := empty(task)
+	if err == nil {
+		d, err = decode(task, data)
+	}
+	return d, api.Failed(err, "read the draft %s", file)
 }
 
-// write writes a draft with its new images, and removes the images that it does not name. The caller holds the lock.
-func (f inFolder) write(d api.Draft, images map[string]Image) (api.Draft, error) {
+// write implements writer.
+func (f inFolder) write(_ context.Context, d api.Draft, images map[string]Image) error {
 	dir := f.folder(d.Task)
 	if err := f.s.EnsureDir(dir, "cannot be written"); err != nil {
-		return d, err
+		return err
 	}
 	for _, image := range d.Images {
 		if fresh, ok := images[image.Name]; ok {
 			if err := atomicfile.Write(filepath.Join(dir, strings.TrimPrefix(image.Name, named)), fresh.Bytes); err != nil {
-				return d, fmt.Errorf("keep an image of a draft: %w", err)
+				return fmt.Errorf("keep an image of a draft: %w", err)
 			}
 		}
 	}
-	d.Changed = api.Date(f.s.Now())
 	data, err := api.Encode(d)
 	if err == nil {
 		err = atomicfile.Write(filepath.Join(dir, document), data)
 	}
 	if err != nil {
-		return d, fmt.Errorf("keep a draft: %w", err)
+		return fmt.Errorf("keep a draft: %w", err)
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return d, fmt.Errorf("list %s: %w", dir, err)
+		return fmt.Errorf("list %s: %w", dir, err)
 	}
 	for _, e := range entries {
 		kept := e.Name() == document || slices.ContainsFunc(d.Images, func(i api.DraftImage) bool { return i.Name == named+e.Name() })
@@ -232,29 +283,11 @@ func (f inFolder) write(d api.Draft, images map[string]Image) (api.Draft, error)
 			err = errors.Join(err, os.Remove(filepath.Join(dir, e.Name())))
 		}
 	}
-	return d, err
+	return err
 }
 
-// Remove implements Drafts.
-func (f inFolder) Remove(ctx context.Context, task, revision string) error {
-	if _, err := os.Lstat(f.folder(task)); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return f.locked(ctx, func() error {
-		d, err := f.Read(ctx, task)
-		switch {
-		case revision == "" || err == nil && d.Revision == revision:
-			return f.remove(task)
-		case err == nil && d.Revision != "":
-			return ErrMoved
-		}
-		return err
-	})
-}
-
-// remove removes the document first: images without it are no draft, and the next change removes them. The caller holds
-// the lock.
-func (f inFolder) remove(task string) error {
+// remove implements writer. It removes the document first: images without it are no draft, and the next change removes them.
+func (f inFolder) remove(_ context.Context, task string) error {
 	dir := f.folder(task)
 	err := os.Remove(filepath.Join(dir, document))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -263,38 +296,24 @@ func (f inFolder) remove(task string) error {
 	return api.Failed(errors.Join(err, os.RemoveAll(dir)), "remove a draft")
 }
 
-// ReadImage implements Drafts.
-func (f inFolder) ReadImage(ctx context.Context, task, name string) (Image, error) {
-	d, err := f.Read(ctx, task)
-	if err != nil {
-		return Image{}, err
+// purge implements place. A root has no accounts.
+func (f inFolder) purge(ctx context.Context, task string) error {
+	if _, err := os.Lstat(f.folder(task)); errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	return imageOf(d, name, func() ([]byte, error) {
-		return os.ReadFile(filepath.Join(f.folder(task), strings.TrimPrefix(name, named)))
-	})
+	return f.change(ctx, task, func(w writer) error { return w.remove(ctx, task) })
 }
 
-// imageOf returns an image that a draft names.
-func imageOf(d api.Draft, name string, read func() ([]byte, error)) (Image, error) {
-	at := slices.IndexFunc(d.Images, func(i api.DraftImage) bool { return i.Name == name })
-	if at < 0 || !IsName(name) {
-		return Image{}, fmt.Errorf("%w: %s", ErrNoImage, name)
-	}
-	data, err := read()
-	if err == nil && Name(data) != name {
-		err = errors.New("its bytes were changed")
-	}
-	if err != nil {
-		return Image{}, fmt.Errorf("read the image %s of a draft: %w", name, err)
-	}
-	return Image{Media: d.Images[at].Media, Bytes: data}, nil
+// image implements place.
+func (f inFolder) image(_ context.Context, task, name string) ([]byte, error) {
+	return os.ReadFile(filepath.Join(f.folder(task), strings.TrimPrefix(name, named)))
 }
 
 // pause is how long a process waits before it tries the lock again: a change takes a few syncs of a disk.
 const pause = 2 * time.Millisecond
 
-// locked calls do while it holds the lock, so that no other change of a draft happens meanwhile.
-func (f inFolder) locked(ctx context.Context, do func() error) (err error) {
+// change implements place. One lock is for all drafts.
+func (f inFolder) change(ctx context.Context, _ string, do func(writer) error) (err error) {
 	dir := filepath.Join(f.s.Root(), "drafts")
 	if err := f.s.EnsureDir(dir, "cannot be written"); err != nil {
 		return err
@@ -304,5 +323,5 @@ func (f inFolder) locked(ctx context.Context, do func() error) (err error) {
 		return fmt.Errorf("lock the drafts: %w", err)
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	return do()
+	return do(f)
 }
