@@ -478,7 +478,7 @@ func (r *entryReader) readOverlay(ctx context.Context, e feed.Entry, ref store.R
 // readChanges passes the changes of the overlay from one commit to another to give, and returns the commit to continue with.
 // It skips an unreadable journal.
 func (r *entryReader) readChanges(ctx context.Context, log journal.Reader, from, to uint64, give func([]Event) error) (uint64, error) {
-	for c, err := range overlay.Commits(ctx, log, from) {
+	for c, err := range journal.Whole(log.Read(ctx, max(from, 1))) {
 		if err != nil {
 			return to + 1, r.skipUnreadable(ctx, err)
 		}
@@ -497,39 +497,59 @@ func (r *entryReader) readChanges(ctx context.Context, log journal.Reader, from,
 
 // overlayEvents renders a change of the overlay. The events depend on the journal alone. seq is the newest commit of the
 // task's own journal at that time; overlay numbers the changes.
-func overlayEvents(c overlay.Commit) []Event {
-	out := make([]Event, 0, len(c.Events))
-	for _, m := range c.Events {
+func overlayEvents(c journal.Commit) []Event {
+	var out []Event
+	for _, e := range overlay.Entries(c) {
+		labelled := e.Type == overlay.Changed && (e.Title != nil || e.Tags != nil || e.Pinned != nil)
+		restored := e.Type == overlay.Kept || e.Type == overlay.Deleted && e.Deleted != nil && !*e.Deleted
+		deleted := e.Type == overlay.Deleted && !restored && (e.Deleted != nil || e.IsPurged())
+		typ := overlay.Changed
+		switch {
+		case deleted:
+			typ = overlay.Deleted
+		case !labelled && !restored:
+			continue
+		}
 		var o esjson.Object
-		o.String("type", m.Type)
-		o.String("task_id", m.Task)
-		o.Int("seq", int64(m.Head)) //nolint:gosec // a count of commits
+		o.String("type", typ)
+		o.String("task_id", e.ID)
+		o.Int("seq", int64(e.Head)) //nolint:gosec // a count of commits
 		o.String("at", api.Stamp(c.At))
-		o.String("source", m.Source)
+		o.String("source", e.Source)
 		o.Int("overlay", int64(c.Seq)) //nolint:gosec // a count of commits
-		if m.Title != nil {
-			o.String("title", *m.Title)
+		if labelled {
+			addLabels(&o, e)
+		} else {
+			o.Bool("deleted", deleted)
 		}
-		if m.Tags != nil {
-			tags, _ := json.Marshal(*m.Tags) // strings always succeed
-			o.Raw("tags", tags)
-		}
-		if m.Pinned != nil {
-			o.Bool("pinned", *m.Pinned)
-		}
-		if m.Deleted != nil {
-			o.Bool("deleted", *m.Deleted)
-		}
-		if m.Type == "task.deleted" {
-			o.Bool("hidden", m.Hidden)
-			o.Bool("purged", m.Purged)
-			if !m.Purged {
-				o.String("name", m.Name)
+		if deleted {
+			hidden, name := e.Source != api.OwnSource, e.Name
+			if hidden {
+				name = e.Source + ":" + e.ID
+			}
+			o.Bool("hidden", hidden)
+			o.Bool("purged", e.IsPurged())
+			if !e.IsPurged() {
+				o.String("name", name)
 			}
 		}
 		// Event.Task stays empty: the event belongs to no run, so no live event precedes or follows it.
-		out = append(out, Event{ID: strconv.FormatUint(c.Epoch, 10) + "." + strconv.FormatUint(c.Seq, 10), Type: m.Type,
+		out = append(out, Event{ID: strconv.FormatUint(c.Epoch, 10) + "." + strconv.FormatUint(c.Seq, 10), Type: typ,
 			Seq: c.Seq, At: c.At, Data: o.Bytes()})
 	}
 	return out
+}
+
+// addLabels adds the labels that an entry of the overlay changes.
+func addLabels(o *esjson.Object, e overlay.Entry) {
+	if e.Title != nil {
+		o.String("title", *e.Title)
+	}
+	if e.Tags != nil {
+		tags, _ := json.Marshal(*e.Tags) // strings always succeed
+		o.Raw("tags", tags)
+	}
+	if e.Pinned != nil {
+		o.Bool("pinned", *e.Pinned)
+	}
 }

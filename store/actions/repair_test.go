@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/testing/storetest"
+	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/actions"
 	"github.com/roost-dev/roost/store/overlay"
@@ -23,15 +24,17 @@ func saysOf(t *testing.T, s *store.Store, id string) (out []string) {
 		t.Fatal(err)
 	}
 	defer log.Close() //nolint:errcheck // it was only read
-	for c, err := range overlay.Commits(t.Context(), log, 1) {
-		if err != nil {
-			t.Fatal(err)
+	err = overlay.Each(t.Context(), log, func(_ journal.Commit, e overlay.Entry) {
+		switch {
+		case e.ID != id:
+		case e.IsPurged(), e.Deleted != nil && *e.Deleted:
+			out = append(out, "deleted")
+		case e.Deleted != nil:
+			out = append(out, "there")
 		}
-		for _, m := range c.Events {
-			if m.Task == id && m.Deleted != nil {
-				out = append(out, map[bool]string{true: "deleted", false: "there"}[*m.Deleted])
-			}
-		}
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	return out
 }

@@ -13,8 +13,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"iter"
-	"slices"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
@@ -86,18 +84,19 @@ func Each(ctx context.Context, log journal.Reader, f func(journal.Commit, Entry)
 		if err != nil {
 			return fmt.Errorf("read the overlay: %w", err)
 		}
-		for _, raw := range c.Events {
-			if e, ok := decode(raw); ok {
-				f(c, e)
-			}
+		for _, e := range Entries(c) {
+			f(c, e)
 		}
 	}
 	return nil
 }
 
-func decode(raw []byte) (e Entry, ok bool) {
-	ok = json.Unmarshal(raw, &e) == nil
-	return e, ok
+// Entries returns the entries of a commit that can be read.
+func Entries(c journal.Commit) []Entry {
+	return api.Some(c.Events, func(raw journal.Event) (e Entry, ok bool) {
+		ok = json.Unmarshal(raw, &e) == nil
+		return e, ok
+	})
 }
 
 // Add folds one more entry in.
@@ -127,80 +126,4 @@ func (t Table) Hidden(source, id string) bool { return t[Key{source, id}].IsHidd
 func (t Table) HasTitle(source, id string) bool {
 	title := t[Key{source, id}].Title
 	return title != nil && *title != ""
-}
-
-// Event is an entry as the followers of a task get it. Nil members stay as they are.
-type Event struct {
-	Type    string // Changed or Deleted
-	Source  string
-	Task    string
-	Head    uint64 // the newest commit of the task's journal then; 0 = it had none
-	Title   *string
-	Tags    *[]string
-	Pinned  *bool
-	Deleted *bool  // false: it was restored, or its deletion did not happen
-	Purged  bool   // the task was removed for good
-	Hidden  bool   // its folder is untouched in the storage of another tool
-	Name    string // the name that restores a deleted task
-}
-
-// Commit is one change of the overlay.
-type Commit struct {
-	Epoch, Seq uint64
-	At         int64 // Unix milliseconds
-	Events     []Event
-}
-
-// Commits yields the changes of an open overlay from a commit on, up to its head. It skips damaged ones.
-func Commits(ctx context.Context, log journal.Reader, from uint64) iter.Seq2[Commit, error] {
-	return func(yield func(Commit, error) bool) {
-		for c, err := range journal.Whole(log.Read(ctx, max(from, 1))) {
-			if err != nil {
-				yield(Commit{}, fmt.Errorf("read the overlay: %w", err))
-				return
-			}
-			if !yield(Commit{Epoch: c.Epoch, Seq: c.Seq, At: c.At, Events: eventsOf(c)}, nil) {
-				return
-			}
-		}
-	}
-}
-
-func eventsOf(c journal.Commit) (out []Event) {
-	for _, raw := range c.Events {
-		if entry, ok := decode(raw); ok {
-			if e, ok := entry.event(); ok {
-				out = append(out, e)
-			}
-		}
-	}
-	return out
-}
-
-func (e Entry) event() (Event, bool) {
-	out := Event{
-		Type:   Changed,
-		Source: e.Source,
-		Task:   e.ID,
-		Head:   e.Head,
-		Name:   e.Name,
-	}
-	switch {
-	case e.Type == Changed:
-		out.Title, out.Pinned = e.Title, e.Pinned
-		if e.Tags != nil {
-			out.Tags = new(slices.Clone(*e.Tags))
-		}
-		return out, out.Title != nil || out.Tags != nil || out.Pinned != nil
-	case e.Type == Kept, e.Type == Deleted && e.Deleted != nil && !*e.Deleted:
-		out.Deleted, out.Name = new(false), ""
-		return out, true
-	case e.Type == Deleted && (e.Deleted != nil || e.IsPurged()):
-		out.Type, out.Deleted, out.Purged, out.Hidden = Deleted, new(true), e.IsPurged(), e.Source != api.OwnSource
-		if out.Hidden {
-			out.Name = e.Source + ":" + e.ID
-		}
-		return out, true
-	}
-	return out, false
 }
