@@ -51,7 +51,7 @@ func (s *Store) List(ctx context.Context, f Filter) (Listing, error) {
 		out.Copies += len(l.copies[ln])
 	}
 	var page []*entry
-	page, out.Depths, out.NextCursor = l.pageOf(f, all, after)
+	page, out.Depths, out.NextCursor = f.pageOf(all, after)
 	out.Items = l.summaries(ctx, page)
 	out.Refs = api.Each(page, l.ref)
 	l.keep(ctx)
@@ -75,8 +75,8 @@ func (s *Store) SummaryOf(ctx context.Context, ref Ref) api.Summary {
 	return sum
 }
 
-func (l *lines) position(f Filter, ln *entry) position {
-	p := position{ts: ln.row.TS, source: l.srcs[ln.src].Name, id: ln.row.ID}
+func (f Filter) position(ln *entry) position {
+	p := position{ts: ln.row.TS, source: ln.src.Name, id: ln.row.ID}
 	if ln.row.Pinned {
 		p.pinned = 1
 	}
@@ -92,8 +92,8 @@ func (l *lines) position(f Filter, ln *entry) position {
 }
 
 // sort orders lines.
-func (l *lines) sort(f Filter, list []*entry) {
-	slices.SortFunc(list, func(a, b *entry) int { return f.order(l.position(f, a), l.position(f, b)) })
+func (f Filter) sort(list []*entry) {
+	slices.SortFunc(list, func(a, b *entry) int { return f.order(f.position(a), f.position(b)) })
 }
 
 // asTree puts subtasks below their parents, as far as the parents are listed. Where damaged folders name each other as
@@ -142,10 +142,10 @@ func asTree(list []*entry) ([]*entry, []int) {
 // pageOf orders the lines of a list and takes one page of them: the lines behind a position. A page of a tree has
 // whole families, so a subtask is always on the page of its parent. next is the cursor of the next page, "" when
 // there is none.
-func (l *lines) pageOf(f Filter, all []*entry, after *position) (rows []*entry, depths []int, next string) {
-	behind := func(ln *entry) bool { return after == nil || f.order(l.position(f, ln), *after) > 0 }
+func (f Filter) pageOf(all []*entry, after *position) (rows []*entry, depths []int, next string) {
+	behind := func(ln *entry) bool { return after == nil || f.order(f.position(ln), *after) > 0 }
 	if f.Tree {
-		l.sort(f, all)
+		f.sort(all)
 		rows, depths = asTree(all)
 		from, last := len(rows), 0 // where the page begins, and the first task of its last family
 		for i, ln := range rows {
@@ -155,17 +155,17 @@ func (l *lines) pageOf(f Filter, all []*entry, after *position) (rows []*entry, 
 			case from == len(rows) && behind(ln):
 				from = i
 			case from < i && f.Limit > 0 && i-from >= f.Limit:
-				return rows[from:i], depths[from:i:i], f.cursor(l.position(f, rows[last]))
+				return rows[from:i], depths[from:i:i], f.cursor(f.position(rows[last]))
 			}
 			last = i
 		}
 		return rows[from:], depths[from:], ""
 	}
 	rows = slices.DeleteFunc(slices.Clone(all), func(ln *entry) bool { return !behind(ln) })
-	l.sort(f, rows)
+	f.sort(rows)
 	if f.Limit > 0 && len(rows) > f.Limit {
 		rows = rows[:f.Limit]
-		next = f.cursor(l.position(f, rows[f.Limit-1]))
+		next = f.cursor(f.position(rows[f.Limit-1]))
 	}
 	return rows, nil, next
 }
@@ -189,16 +189,16 @@ func (s *Store) Stream(ctx context.Context, first int) iter.Seq2[api.ListPart, e
 			return
 		}
 		defer l.keep(ctx) // also when the caller has left: what was read need not be read again
-		if !yield(api.ListPart{Sources: slices.Clone(l.states), Of: len(l.all)}, nil) {
+		if !yield(api.ListPart{Sources: l.sources(), Of: len(l.all)}, nil) {
 			return
 		}
 		known, stale := l.parted(ctx)
 		left := false // the caller has left
-		give := func(places []int) bool {
+		give := func(list []*entry) bool {
 			if ctx.Err() != nil {
 				return false
 			}
-			left = !yield(l.partial(ctx, places, len(l.all)-len(stale)), nil)
+			left = !yield(l.partial(ctx, list, len(l.all)-len(stale)), nil)
 			return !left
 		}
 		if n := min(first, len(known)); n > 0 && !give(known[:n]) {
@@ -208,7 +208,7 @@ func (s *Store) Stream(ctx context.Context, first int) iter.Seq2[api.ListPart, e
 			return
 		}
 		for given := 0; len(stale) > 0; {
-			var rows []int
+			var rows []*entry
 			for from := time.Now(); len(stale) > 0 && time.Since(from) < streamEvery; {
 				n := min(streamChunk, len(stale))
 				l.read(ctx, stale[:n])
@@ -230,54 +230,53 @@ func (s *Store) Stream(ctx context.Context, first int) iter.Seq2[api.ListPart, e
 		}
 		l.mark()
 		all := l.united(ctx, Filter{}.matcher(ctx))
-		l.sort(Filter{}, all)
+		Filter{}.sort(all)
 		yield(api.ListPart{
 			Items: l.summaries(ctx, all), Sources: l.tally(), Read: len(l.all), Of: len(l.all), Whole: true,
 		}, ctx.Err())
 	}
 }
 
-// parted returns two lists of places: the tasks whose rows are up to date, the newest first, and the tasks that must
-// be read, in the best order for reading.
-func (l *lines) parted(ctx context.Context) (known, stale []int) {
+// parted returns two lists: the tasks whose rows are up to date, the newest first, and the tasks that must be read, in the
+// best order for reading.
+func (l *lines) parted(ctx context.Context) (known, stale []*entry) {
 	stale = l.stale(ctx)
-	read := api.SetOf(stale)
-	for i := range l.all {
-		if !read[i] && !l.all[i].hidden {
-			known = append(known, i)
-		}
-	}
-	slices.SortStableFunc(known, func(a, b int) int { return cmp.Compare(l.all[b].row.TS, l.all[a].row.TS) })
+	known = api.Some(l.all, func(ln *entry) (*entry, bool) { return ln, !ln.stale && !ln.hidden })
+	slices.SortStableFunc(known, func(a, b *entry) int { return cmp.Compare(b.row.TS, a.row.TS) })
 	l.byChange(stale)
 	return known, stale
 }
 
-// partial returns the rows of some places, and counts of the tasks known so far.
-func (l *lines) partial(ctx context.Context, places []int, read int) api.ListPart {
-	out := api.ListPart{Sources: slices.Clone(l.states), Read: read, Of: len(l.all)}
-	for i := range l.all {
-		if ln := &l.all[i]; !ln.hidden && (ln.sum != nil || ln.row.Known) {
-			ln.count(&out.Sources[ln.src])
+// partial returns the rows of some tasks, and counts of the tasks known so far.
+func (l *lines) partial(ctx context.Context, list []*entry, read int) api.ListPart {
+	out := api.ListPart{Read: read, Of: len(l.all)}
+	for _, src := range l.srcs {
+		state := src.state
+		for _, ln := range src.tasks {
+			if !ln.hidden && (ln.sum != nil || ln.row.Known) {
+				ln.count(&state)
+			}
 		}
+		out.Sources = append(out.Sources, state)
 	}
 	m := Filter{}.matcher(ctx)
-	for _, i := range places {
-		if ln := &l.all[i]; !ln.hidden && m.keeps(ln.row, out.Sources[ln.src].Name) {
+	for _, ln := range list {
+		if !ln.hidden && m.keeps(ln.row, ln.src.Name) {
 			out.Items = append(out.Items, l.summary(ctx, ln))
 		}
 	}
 	return out
 }
 
-// byChange orders places by when their tasks probably changed last, the newest first. The order is a guess that reads
+// byChange orders tasks by when their tasks probably changed last, the newest first. The order is a guess that reads
 // one file for each storage: by the time in the storage's index, else the time in the task's id, else the time of the
 // folder. The times of all files would be exact; on a cold disk they take seconds. A wrong guess only changes the
 // order in which rows come.
-func (l *lines) byChange(places []int) {
+func (l *lines) byChange(list []*entry) {
 	indexes := map[string]*roofmt.Rows{} // by tasks folder
-	changed := make(map[int]int64, len(places))
-	for _, i := range places {
-		ref := l.ref(&l.all[i])
+	changed := make(map[*entry]int64, len(list))
+	for _, ln := range list {
+		ref := l.ref(ln)
 		tasks := filepath.Dir(ref.Dir)
 		rows := indexes[tasks]
 		if rows == nil {
@@ -291,12 +290,12 @@ func (l *lines) byChange(places []int) {
 		if ts <= 0 {
 			ts = changedAt(ref.Dir)
 		}
-		if dirs := l.dirs[l.all[i].src]; dirs != nil && dirs.has[ref.ID] { // it was continued here
+		if dirs := ln.src.dirs; dirs != nil && dirs.has[ref.ID] { // it was continued here
 			ts = max(ts, changedAt(filepath.Join(ref.Log, JournalName)))
 		}
-		changed[i] = ts
+		changed[ln] = ts
 	}
-	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(changed[b], changed[a]) })
+	slices.SortStableFunc(list, func(a, b *entry) int { return cmp.Compare(changed[b], changed[a]) })
 }
 
 // changedAt is when a file or folder was written, in Unix milliseconds; 0 when that is unknown.
@@ -317,16 +316,16 @@ const seenEvery = 24 * time.Hour
 // keep saves what this list read for the next one, if anything is new. A failure costs the next list time and is no
 // error. A list that read little does not wait long for another writer, such as a search that fills the catalogue.
 func (l *lines) keep(ctx context.Context) {
-	if l == nil || l.indexes == nil || l.known.DB() == nil {
+	if l.begun.IsZero() || l.known.DB() == nil {
 		return // nothing was compared, or nothing can be kept
 	}
 	var changes []catalog.Change
 	wait := 20 * time.Millisecond
-	for i := range l.srcs {
-		if l.dirs[i] == nil || l.srcs[i].One { // of a storage of which one task is named, the rows are those of all its tasks
+	for _, src := range l.srcs {
+		if src.dirs == nil || src.One { // of a storage of which one task is named, the rows are those of all its tasks
 			continue
 		}
-		if ch, changed := l.change(i); changed {
+		if ch, changed := l.change(src); changed {
 			changes = append(changes, ch)
 			wait += time.Duration(len(ch.Put)) * time.Millisecond
 		}
@@ -342,16 +341,13 @@ func (l *lines) keep(ctx context.Context) {
 }
 
 // change returns what this list found out about a source; false when nothing of it is new.
-func (l *lines) change(i int) (ch catalog.Change, changed bool) {
-	src, known := l.srcs[i], l.knownOf(i)
+func (l *lines) change(src *listed) (ch catalog.Change, changed bool) {
 	ch.Source = catalog.Source{
 		Name: src.Name, Tool: src.Tool, ByPath: src.byPath, Path: src.Path, Tasks: src.Tasks,
-		Problem: l.states[i].Problem, Indexes: l.indexes[i], Seen: l.s.opt.Now(), Compared: l.comparedAt(i),
+		Problem: src.state.Problem, Indexes: src.index, Seen: l.s.opt.Now(), Compared: l.comparedAt(src),
 	}
 	there := make(map[string]bool, len(src.ids))
-	of := l.of(i)
-	for j := range of {
-		ln := &of[j]
+	for _, ln := range src.tasks {
 		row := ln.kept()
 		there[row.ID] = true
 		switch {
@@ -361,16 +357,16 @@ func (l *lines) change(i int) (ch catalog.Change, changed bool) {
 			ch.Update = append(ch.Update, row)
 		}
 	}
-	if known == nil {
+	if src.known == nil {
 		ch.Reset = true
 		return ch, len(ch.Put) > 0
 	}
-	for j := range known.Rows {
-		if id := known.Rows[j].ID; !there[id] {
+	for j := range src.known.Rows {
+		if id := src.known.Rows[j].ID; !there[id] {
 			ch.Gone = append(ch.Gone, id)
 		}
 	}
-	was, now := known.Source, ch.Source
+	was, now := src.known.Source, ch.Source
 	seen := time.Duration(now.Seen-was.Seen) * time.Millisecond
 	was.Seen = now.Seen
 	return ch, was != now || seen > seenEvery || len(ch.Put)+len(ch.Update)+len(ch.Gone) > 0
@@ -411,7 +407,7 @@ func (s *Store) Candidates(ctx context.Context, f Filter) (*Candidates, error) {
 		return nil, err
 	}
 	l.mark()
-	out := &Candidates{Sources: l.states, lines: l}
+	out := &Candidates{Sources: l.sources(), lines: l}
 	for _, ln := range l.united(ctx, f.matcher(ctx)) {
 		if ln.lost {
 			continue
@@ -429,8 +425,8 @@ func (s *Store) Candidates(ctx context.Context, f Filter) (*Candidates, error) {
 // Listed returns all tasks that a list has, also those that the filter leaves out.
 func (c *Candidates) Listed() iter.Seq[Ref] {
 	return func(yield func(Ref) bool) {
-		for i := range c.lines.all {
-			if !yield(c.lines.ref(&c.lines.all[i])) {
+		for _, ln := range c.lines.all {
+			if !yield(c.lines.ref(ln)) {
 				return
 			}
 		}

@@ -23,31 +23,37 @@ type entry struct {
 	row      *catalog.Row
 	base     *catalog.Row // without the overlay's labels; nil when it has none
 	sum      *api.Summary // when this list read the task
-	src      int32        // index of its source
-	lost     bool         // its source cannot be reached; the row is what the last list knew
-	fresh    bool         // this list read it, and the row can be kept
-	verified bool         // this list compared the row with the files and learned something that is to be kept
-	stale    bool         // the row does not show the task as it is now
-	hidden   bool         // it was deleted in Roost, or vanished during this list
+	src      *listed
+	lost     bool // its source cannot be reached; the row is what the last list knew
+	fresh    bool // this list read it, and the row can be kept
+	verified bool // this list compared the row with the files and learned something that is to be kept
+	stale    bool // the row does not show the task as it is now
+	hidden   bool // it was deleted in Roost, or vanished during this list
+}
+
+// listed is a source while a list is made.
+type listed struct {
+	Source
+	state api.SourceState
+	tasks []*entry
+	known *catalog.SourceRows // what earlier lists kept; nil when nothing of it can be used
+	dirs  *taskDirs           // nil when none of its rows can be kept
+	index uint64              // a digest of its indexes
+	every bool                // the list compares every file of it
 }
 
 // lines are all tasks of all sources, while a list is made.
 type lines struct {
-	s       *Store
-	known   *reading // the rows that earlier lists kept
-	srcs    []Source
-	states  []api.SourceState
-	marks   overlay.Table
-	all     []entry
-	from    []int               // the index of each source's first line, and the end of the last source's
-	begun   time.Time           // when this list began to compare files
-	doctor  bool                // the list compares every file of every source
-	every   []bool              // of each source: the list compares every file of it
-	dirs    []*taskDirs         // of each source; nil when none of its rows can be kept
-	indexes []uint64            // digests of the indexes of each source; nil until stale
-	filled  int                 // sources that have any tasks
-	copies  map[*entry][]string // other places of a task
-	cold    atomic.Bool         // the last tasks came from the disk, and not from the system's cache
+	s      *Store
+	known  *reading // the rows that earlier lists kept
+	srcs   []*listed
+	marks  overlay.Table
+	all    []*entry
+	begun  time.Time           // when this list began to compare files
+	doctor bool                // the list compares every file of every source
+	filled int                 // sources that have any tasks
+	copies map[*entry][]string // other places of a task
+	cold   atomic.Bool         // the last tasks came from the disk, and not from the system's cache
 }
 
 // lines looks for the tasks of every source and reads those that changed since the
@@ -65,33 +71,31 @@ func (s *Store) lines(ctx context.Context, known *reading, closely bool) (*lines
 // linesKnown returns the tasks of every source as they were known. The caller closes them, also after an error.
 func (s *Store) linesKnown(ctx context.Context, known *reading) (*lines, error) {
 	l := &lines{s: s, known: known, copies: map[*entry][]string{}}
-	var err error
-	if l.srcs, err = s.sourcesKnown(ctx, l.known); err != nil {
+	srcs, err := s.sourcesKnown(ctx, l.known)
+	if err != nil {
 		return l, err
 	}
 	if l.marks, err = s.Overlay(ctx); err != nil {
 		l.marks = nil // no titles and tags of theirs, but all tasks
 	}
-	for i, src := range l.srcs {
-		l.from = append(l.from, len(l.all))
-		l.place(i, src)
+	for _, src := range srcs {
+		l.place(src)
 	}
-	l.from = append(l.from, len(l.all))
 	return l, nil
 }
 
 func (l *lines) close() {
-	for _, d := range l.dirs {
-		if d != nil {
-			d.close()
+	for _, src := range l.srcs {
+		if src.dirs != nil {
+			src.dirs.close()
 		}
 	}
 	l.known.Close()
 }
 
-// knownOf returns the cached rows of a source; nil when none of them can be used.
-func (l *lines) knownOf(i int) *catalog.SourceRows {
-	src, sources := l.srcs[i], l.known.Sources()
+// rowsOf returns the rows of a source that earlier lists kept; nil when none of them can be used.
+func (r *reading) rowsOf(src Source) *catalog.SourceRows {
+	sources := r.Sources()
 	at := slices.IndexFunc(sources, func(k catalog.SourceRows) bool {
 		return k.Name == src.Name && k.Tool == src.Tool && k.Tasks == src.Tasks
 	})
@@ -102,87 +106,81 @@ func (l *lines) knownOf(i int) *catalog.SourceRows {
 }
 
 // place adds the tasks of one source, as they were known.
-func (l *lines) place(i int, src Source) {
-	state := src.state()
-	var dirs *taskDirs
+func (l *lines) place(of Source) {
+	src := &listed{Source: of, state: of.state(), known: l.known.rowsOf(of)}
+	l.srcs = append(l.srcs, src)
 	if l.known.DB() != nil && src.err == nil && src.gone == nil {
-		if got, err := l.s.taskDirs(src); err == nil {
-			dirs = &got
+		if got, err := l.s.taskDirs(of); err == nil {
+			src.dirs = &got
 		} else {
 			got.close()
 		}
 	}
-	l.dirs = append(l.dirs, dirs)
-	known := l.knownOf(i)
 	rows := map[string]*catalog.Row{}
-	if known != nil {
-		for j := range known.Rows {
-			rows[known.Rows[j].ID] = &known.Rows[j]
+	if src.known != nil {
+		for j := range src.known.Rows {
+			rows[src.known.Rows[j].ID] = &src.known.Rows[j]
 		}
 	}
-	l.all = slices.Grow(l.all, len(src.ids))
-	if len(src.ids) > 0 {
-		l.filled++
-	}
 	for _, id := range src.ids {
-		ln := entry{src: int32(i), row: rows[id], hidden: len(l.marks) > 0 && l.marks.Hidden(src.Name, id)}
+		ln := &entry{src: src, row: rows[id], hidden: len(l.marks) > 0 && l.marks.Hidden(src.Name, id)}
+		delete(rows, id)
 		if ln.row == nil {
 			ln.row = &catalog.Row{ID: id}
 		}
 		if !ln.hidden {
-			state.Tasks++
+			src.state.Tasks++
 		}
-		l.all = append(l.all, ln)
+		src.tasks = append(src.tasks, ln)
 	}
-	if src.err != nil && known != nil {
-		l.filled++
-		here := api.SetOf(src.ids)
-		for j := range known.Rows {
-			row := &known.Rows[j]
-			if here[row.ID] || l.marks.Hidden(src.Name, row.ID) {
-				continue // what we continued is here
+	lost := src.err != nil && src.known != nil
+	if lost {
+		for j := range src.known.Rows {
+			row := &src.known.Rows[j]
+			if rows[row.ID] != nil && !l.marks.Hidden(src.Name, row.ID) { // what we continued is here, and counted above
+				src.tasks = append(src.tasks, &entry{row: row, src: src, lost: true})
+				src.state.Tasks++
 			}
-			l.all = append(l.all, entry{row: row, src: int32(i), lost: true})
-			state.Tasks++
 		}
 	}
-	l.states = append(l.states, state)
+	if len(src.ids) > 0 || lost {
+		l.filled++
+	}
+	l.all = append(l.all, src.tasks...)
 }
 
-// stale returns the indexes, in l.all, of the lines whose rows do not show the tasks as they are now.
-func (l *lines) stale(ctx context.Context) []int {
+// sources describes the sources of the list.
+func (l *lines) sources() []api.SourceState {
+	return api.Each(l.srcs, func(src *listed) api.SourceState { return src.state })
+}
+
+// stale returns the lines whose rows do not show the tasks as they are now.
+func (l *lines) stale(ctx context.Context) []*entry {
 	l.begun = time.Now()
-	l.indexes, l.every = make([]uint64, len(l.srcs)), make([]bool, len(l.srcs))
-	for i, src := range l.srcs {
-		l.index(i, src)
-		l.every[i] = l.compareClosely(i, len(l.of(i)))
+	for _, src := range l.srcs {
+		l.index(src)
+		src.every = l.compareClosely(src)
 	}
 	Parallel(context.WithoutCancel(ctx), runtime.GOMAXPROCS(0), len(l.all), func(i int) {
-		ln := &l.all[i]
+		ln := l.all[i]
 		ln.stale = !ln.hidden && !ln.lost && !l.holds(ctx, ln)
 	})
-	var out []int
-	for i := range l.all {
-		if l.all[i].stale {
-			out = append(out, i)
-		}
-	}
-	return out
+	return api.Some(l.all, func(ln *entry) (*entry, bool) { return ln, ln.stale })
 }
 
 // index examines the indexes of a source for problems. Doctor checks the indexes of our own root, which are derived.
-func (l *lines) index(i int, src Source) {
-	if l.dirs[i] != nil {
-		l.indexes[i] = l.s.indexDigest(src.Tasks)
-		if known := l.knownOf(i); known != nil && !src.One && known.Indexes != 0 && known.Indexes == l.indexes[i] {
-			l.states[i].Problem = known.Problem
+func (l *lines) index(src *listed) {
+	if src.dirs != nil {
+		src.index = l.s.indexDigest(src.Tasks)
+		if known := src.known; known != nil && !src.One && known.Indexes != 0 && known.Indexes == src.index {
+			src.state.Problem = known.Problem
 			return
 		}
 	}
 	if src.Own || src.One || src.err != nil || src.gone != nil {
 		return
 	}
-	l.states[i].Problem = l.s.rows.problem(src.Tasks)
+	src.state.Problem = l.s.rows.problem(src.Tasks)
 }
 
 // indexDigest returns a digest of the indexes beside the task folders; 0 when they changed just now.
@@ -201,7 +199,7 @@ func (s *Store) indexDigest(tasks string) uint64 {
 
 // holds reports whether a line's row shows the task as it is now.
 func (l *lines) holds(ctx context.Context, ln *entry) bool {
-	dirs, row := l.dirs[ln.src], ln.row
+	dirs, row := ln.src.dirs, ln.row
 	if dirs == nil || !row.Known {
 		return false
 	}
@@ -215,7 +213,7 @@ func (l *lines) holds(ctx context.Context, ln *entry) bool {
 			return false
 		}
 	}
-	indexes := l.indexes[ln.src]
+	indexes := ln.src.index
 	if row.Item == 0 || indexes != 0 && row.Indexes == indexes {
 		return true
 	}
@@ -228,7 +226,7 @@ func (l *lines) holds(ctx context.Context, ln *entry) bool {
 
 // held reports whether a process owned the task when the list began, or owns it now.
 func (l *lines) held(ctx context.Context, ln *entry) bool {
-	if journals := l.srcs[ln.src].journals; journals != nil {
+	if journals := ln.src.journals; journals != nil {
 		return journals[ln.row.ID].Held
 	}
 	return l.s.Held(ctx, l.ref(ln))
@@ -239,33 +237,32 @@ func (s *Store) itemDigest(dir string) uint64 {
 	return catalog.MixText(1, string(s.rows.row(dir))) | 1
 }
 
-func (l *lines) ref(ln *entry) Ref { return l.s.ref(l.srcs[ln.src], ln.row.ID) }
+func (l *lines) ref(ln *entry) Ref { return l.s.ref(ln.src.Source, ln.row.ID) }
 
 // tasksAhead is how many tasks this list prefetches when they come from a disk. The disk then works on the two histories
 // of each of them, beside the files that are being read.
 const tasksAhead = 4
 
 // read reads tasks on all cores. It ends early when ctx does.
-func (l *lines) read(ctx context.Context, places []int) {
-	Parallel(ctx, runtime.GOMAXPROCS(0), len(places), func(n int) {
-		progress.Report(ctx, progress.State{What: "reading", Done: n, Of: len(places)})
-		if ahead := n + tasksAhead; l.cold.Load() && ahead < len(places) {
-			l.cold.Store(roofmt.Ahead(l.ref(&l.all[places[ahead]]).Dir))
+func (l *lines) read(ctx context.Context, list []*entry) {
+	Parallel(ctx, runtime.GOMAXPROCS(0), len(list), func(n int) {
+		progress.Report(ctx, progress.State{What: "reading", Done: n, Of: len(list)})
+		if ahead := n + tasksAhead; l.cold.Load() && ahead < len(list) {
+			l.cold.Store(roofmt.Ahead(l.ref(list[ahead]).Dir))
 		}
-		l.readOne(ctx, &l.all[places[n]])
+		l.readOne(ctx, list[n])
 	})
-	for _, i := range places {
-		ln := &l.all[i]
+	for _, ln := range list {
 		if ln.sum != nil && ln.sum.Gone {
 			ln.hidden = true
-			l.states[ln.src].Tasks--
+			ln.src.state.Tasks--
 		}
 	}
 }
 
 // readOne reads a task. It keeps the row if a later list would notice every later change of the task.
 func (l *lines) readOne(ctx context.Context, ln *entry) {
-	ref, dirs := l.ref(ln), l.dirs[ln.src]
+	ref, dirs := l.ref(ln), ln.src.dirs
 	var files string
 	var before fingerprint
 	var item uint64
@@ -293,7 +290,7 @@ func (l *lines) readOne(ctx context.Context, ln *entry) {
 	row.Unfinished = from.unfinished
 	row.Sizes = dirs.sizes(ref.ID)
 	if from.indexed {
-		row.Item, row.Indexes = item, l.indexes[ln.src]
+		row.Item, row.Indexes = item, ln.src.index
 		keep = item == l.s.itemDigest(ref.Dir)
 	}
 	after := dirs.fingerprint(ref.ID, files, true)
@@ -360,12 +357,11 @@ func (l *lines) mark() {
 	if len(l.marks) == 0 {
 		return
 	}
-	for i := range l.all {
-		ln := &l.all[i]
-		if _, ok := l.marks[overlay.Key{Source: l.srcs[ln.src].Name, ID: ln.row.ID}]; !ok {
+	for _, ln := range l.all {
+		if _, ok := l.marks[overlay.Key{Source: ln.src.Name, ID: ln.row.ID}]; !ok {
 			continue
 		}
-		t := api.Summary{ID: ln.row.ID, Source: l.srcs[ln.src].Name, Title: ln.row.Title, Tags: ln.row.Tags, Pinned: ln.row.Pinned}
+		t := api.Summary{ID: ln.row.ID, Source: ln.src.Name, Title: ln.row.Title, Tags: ln.row.Tags, Pinned: ln.row.Pinned}
 		ApplyLabels(&t, l.marks)
 		row := *ln.row
 		ln.base = ln.row
@@ -387,14 +383,14 @@ func (l *lines) load(ctx context.Context, list []*entry) {
 	if l.known.DB() == nil {
 		return
 	}
-	rows := make([][]*catalog.Row, len(l.srcs))
+	rows := map[*listed][]*catalog.Row{}
 	for _, ln := range list {
 		if ln.sum == nil && ln.row.Known && ln.row.Summary == nil {
 			rows[ln.src] = append(rows[ln.src], ln.row)
 		}
 	}
-	for i, some := range rows {
-		if len(some) > 0 && l.known.DB().Summaries(ctx, l.s.build(), l.srcs[i].Name, some) != nil {
+	for src, some := range rows {
+		if l.known.DB().Summaries(ctx, l.s.build(), src.Name, some) != nil {
 			return // the tasks are read instead
 		}
 	}
@@ -415,7 +411,7 @@ func (l *lines) summary(ctx context.Context, ln *entry) api.Summary {
 	}
 	if ln.lost {
 		t.Damaged = append(t.Damaged, api.Damage{
-			File: t.Path, Problem: "its storage cannot be reached: " + l.srcs[ln.src].err.Error(), Recovered: "what the last list knew of it",
+			File: t.Path, Problem: "its storage cannot be reached: " + ln.src.err.Error(), Recovered: "what the last list knew of it",
 		})
 	}
 	ApplyLabels(&t, l.marks)
@@ -433,16 +429,16 @@ func decoded(data []byte, to *api.Summary) bool {
 
 // tally counts the tasks of each source.
 func (l *lines) tally() []api.SourceState {
-	for i := range l.all {
-		if ln := &l.all[i]; !ln.hidden {
-			l.states[ln.src].Bytes += ln.row.Size
-			ln.count(&l.states[ln.src])
+	for _, src := range l.srcs {
+		for _, ln := range src.tasks {
+			if !ln.hidden {
+				src.state.Bytes += ln.row.Size
+				ln.count(&src.state)
+			}
 		}
+		judge(&src.state)
 	}
-	for i := range l.states {
-		judge(&l.states[i])
-	}
-	return l.states
+	return l.sources()
 }
 
 // count adds a task to the counts of its source, if it counts as a task already.
@@ -459,18 +455,17 @@ func (ln *entry) count(src *api.SourceState) {
 // united puts the copies of a task into one line, see groups. That line is the first one by rank that the filter
 // keeps.
 func (l *lines) united(ctx context.Context, m *matcher) []*entry {
-	keeps := func(ln *entry) bool { return m.keeps(ln.row, l.srcs[ln.src].Name) }
+	keeps := func(ln *entry) bool { return m.keeps(ln.row, ln.src.Name) }
 	out := make([]*entry, 0, len(l.all))
-	at := map[string][]int{}
+	at := map[string][]*entry{}
 	if l.filled > 1 { // in one folder names are unique
-		for i := range l.all {
-			if !l.all[i].hidden {
-				at[l.all[i].row.ID] = append(at[l.all[i].row.ID], i)
+		for _, ln := range l.all {
+			if !ln.hidden {
+				at[ln.row.ID] = append(at[ln.row.ID], ln)
 			}
 		}
 	}
-	for i := range l.all {
-		ln := &l.all[i]
+	for _, ln := range l.all {
 		places := at[ln.row.ID]
 		switch {
 		case ln.hidden:
@@ -478,10 +473,10 @@ func (l *lines) united(ctx context.Context, m *matcher) []*entry {
 			if keeps(ln) {
 				out = append(out, ln)
 			}
-		case places[0] == i:
-			for _, group := range l.groups(ctx, places) {
-				if ln := l.first(group, keeps); ln != nil {
-					out = append(out, ln)
+		case places[0] == ln:
+			for _, group := range l.groups(ctx, slices.Clone(places)) {
+				if first := l.first(group, keeps); first != nil {
+					out = append(out, first)
 				}
 			}
 		}
@@ -504,14 +499,13 @@ func (l *lines) first(group []*entry, keeps func(*entry) bool) *entry {
 }
 
 // groups is Store.groups for lines: it compares rows before it reads files.
-func (l *lines) groups(ctx context.Context, places []int) [][]*entry {
-	list := api.Each(places, func(at int) *entry { return &l.all[at] })
-	return grouped(list, func(ln *entry) int { return l.rank(ctx, ln) }, func(a, b *entry) bool { return l.equal(ctx, a, b) })
+func (l *lines) groups(ctx context.Context, places []*entry) [][]*entry {
+	return grouped(places, func(ln *entry) int { return l.rank(ctx, ln) }, func(a, b *entry) bool { return l.equal(ctx, a, b) })
 }
 
 func (l *lines) rank(ctx context.Context, ln *entry) int {
 	switch {
-	case l.srcs[ln.src].Own:
+	case ln.src.Own:
 		return 0
 	case ln.row.Known && ln.row.Logged:
 		return 1
@@ -582,12 +576,12 @@ type pace struct {
 var usualPace = pace{few: 2000, every: 30 * time.Second, warm: 24 * time.Hour}
 
 // compareClosely reports whether this list compares every file of a source.
-func (l *lines) compareClosely(i, tasks int) bool {
-	known := l.knownOf(i)
-	if l.doctor || known == nil || !dirstat.FoldersShowNames || tasks <= l.s.pace.few {
+func (l *lines) compareClosely(src *listed) bool {
+	known := src.known
+	if l.doctor || known == nil || !dirstat.FoldersShowNames || len(src.tasks) <= l.s.pace.few {
 		return true
 	}
-	if !l.srcs[i].Own && (l.indexes[i] == 0 || l.indexes[i] != known.Indexes) {
+	if !src.Own && (src.index == 0 || src.index != known.Indexes) {
 		return true
 	}
 	since := l.begun.Sub(time.UnixMilli(known.Compared))
@@ -596,19 +590,18 @@ func (l *lines) compareClosely(i, tasks int) bool {
 
 // closely reports whether this list compares all files of a task.
 func (l *lines) closely(ln *entry) bool {
-	return l.every[ln.src] || ln.row.Folders == 0 || time.Unix(ln.row.Written, 0).Add(l.s.pace.warm).After(l.begun)
+	return ln.src.every || ln.row.Folders == 0 || time.Unix(ln.row.Written, 0).Add(l.s.pace.warm).After(l.begun)
 }
 
 // comparedAt returns the time at which every file of a source was last compared, to be kept for the next list.
-func (l *lines) comparedAt(i int) int64 {
-	known := l.knownOf(i)
+func (l *lines) comparedAt(src *listed) int64 {
 	switch {
-	case !l.every[i] && known != nil:
-		return known.Compared
-	case !l.every[i], slices.ContainsFunc(l.of(i), func(ln entry) bool { return ln.stale && ln.sum == nil }):
+	case !src.every && src.known != nil:
+		return src.known.Compared
+	case !src.every, slices.ContainsFunc(src.tasks, func(ln *entry) bool { return ln.stale && ln.sum == nil }):
 		return 0
-	case known != nil && len(l.of(i)) <= l.s.pace.few:
-		return known.Compared // no list asks
+	case src.known != nil && len(src.tasks) <= l.s.pace.few:
+		return src.known.Compared // no list asks
 	}
 	return l.begun.UnixMilli()
 }
@@ -627,6 +620,3 @@ func writtenInPlace(files string) bool {
 		return strings.HasSuffix(name, ".json") && name[0] != '.' && !slices.Contains(renamedFiles, name)
 	})
 }
-
-// of returns the lines of a source.
-func (l *lines) of(i int) []entry { return l.all[l.from[i]:l.from[i+1]] }

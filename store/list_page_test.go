@@ -14,7 +14,7 @@ import (
 // Tasks come and go between two pages. One that was there all the time is on exactly one page.
 func TestPagesHaveNoGapAndNoRepeat(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		l := &lines{srcs: []Source{{Name: "roo"}, {Name: "cline"}}}
+		srcs := []*listed{{Source: Source{Name: "roo"}}, {Source: Source{Name: "cline"}}}
 		made := 0
 		task := func(all []*entry) *entry {
 			made++
@@ -22,7 +22,7 @@ func TestPagesHaveNoGapAndNoRepeat(t *testing.T) {
 			if parents := slices.DeleteFunc(slices.Clone(all), func(e *entry) bool { return e.row.Parent != "" }); len(parents) > 0 && rapid.Bool().Draw(r, "child") {
 				row.Parent = parents[rapid.IntRange(0, len(parents)-1).Draw(r, "parent")].row.ID
 			}
-			return &entry{row: row, src: int32(rapid.IntRange(0, 1).Draw(r, "source"))}
+			return &entry{row: row, src: rapid.SampledFrom(srcs).Draw(r, "source")}
 		}
 		var all []*entry
 		for range rapid.IntRange(0, 20).Draw(r, "tasks") {
@@ -43,7 +43,7 @@ func TestPagesHaveNoGapAndNoRepeat(t *testing.T) {
 			if err != nil {
 				r.Fatal(err)
 			}
-			rows, _, next := l.pageOf(f, all, after)
+			rows, _, next := f.pageOf(all, after)
 			if len(rows) == 0 && next != "" {
 				r.Fatalf("an empty page names a next one: %s", next)
 			}
@@ -74,13 +74,13 @@ func TestPagesHaveNoGapAndNoRepeat(t *testing.T) {
 
 // What a task cost is perhaps not known: in the order by cost it comes after those that cost nothing.
 func TestUnknownCostComesLast(t *testing.T) {
-	l := &lines{srcs: []Source{{Name: "roo"}}}
+	src := &listed{Source: Source{Name: "roo"}}
 	var all []*entry
 	for i, row := range []catalog.Row{{ID: "newest, unknown"}, {ID: "free", Priced: true}, {ID: "dear", Cost: 5, Priced: true}, {ID: "oldest, free", Priced: true}} {
 		row.TS = int64(9 - i)
-		all = append(all, &entry{row: &row})
+		all = append(all, &entry{row: &row, src: src})
 	}
-	rows, _, _ := l.pageOf(Filter{TaskFilter: api.TaskFilter{Sort: "cost", Limit: 9}}, all, nil)
+	rows, _, _ := Filter{TaskFilter: api.TaskFilter{Sort: "cost", Limit: 9}}.pageOf(all, nil)
 	var ids []string
 	for _, ln := range rows {
 		ids = append(ids, ln.row.ID)
@@ -92,10 +92,10 @@ func TestUnknownCostComesLast(t *testing.T) {
 
 // Folders that name each other as parents stay in the order, and on one page.
 func TestAPageOfATreeWithACircle(t *testing.T) {
-	l := &lines{srcs: []Source{{Name: "roo"}}}
+	src := &listed{Source: Source{Name: "roo"}}
 	var all []*entry
 	for i, parent := range []string{"3", "", "", "0"} {
-		all = append(all, &entry{row: &catalog.Row{Parent: parent, ID: fmt.Sprint(i), TS: int64(i)}})
+		all = append(all, &entry{src: src, row: &catalog.Row{Parent: parent, ID: fmt.Sprint(i), TS: int64(i)}})
 	}
 	var pages [][]string
 	for f := (Filter{TaskFilter: api.TaskFilter{Tree: true, Limit: 1}}); ; {
@@ -103,7 +103,7 @@ func TestAPageOfATreeWithACircle(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows, _, next := l.pageOf(f, all, after)
+		rows, _, next := f.pageOf(all, after)
 		var ids []string
 		for _, ln := range rows {
 			ids = append(ids, ln.row.ID)
