@@ -74,28 +74,9 @@ func surrogateAt(s string, i int) (rune, bool) {
 // longest beginning of a well-formed sequence, else one byte. That is the rule of the Encoding standard, which Node
 // follows.
 func badLength(s string) int {
-	lo, hi, need := byte(0x80), byte(0xBF), 0
-	switch c := s[0]; {
-	case c >= 0xC2 && c <= 0xDF:
-		need = 1
-	case c >= 0xE0 && c <= 0xEF:
-		need = 2
-		if c == 0xE0 {
-			lo = 0xA0
-		} else if c == 0xED {
-			hi = 0x9F
-		}
-	case c >= 0xF0 && c <= 0xF4:
-		need = 3
-		if c == 0xF0 {
-			lo = 0x90
-		} else if c == 0xF4 {
-			hi = 0x8F
-		}
-	}
 	n := 1
-	for ; n <= need && n < len(s) && s[n] >= lo && s[n] <= hi; n++ {
-		lo, hi = 0x80, 0xBF
+	for n < len(s) && !utf8.FullRuneInString(s[:n+1]) {
+		n++
 	}
 	return n
 }
@@ -224,9 +205,6 @@ func Number(dst []byte, f float64) []byte {
 // spelling where a double cannot hold its value (too many digits, too big, too small): no digit is lost, and the next
 // reader decides what it can hold.
 func appendNumber(dst, lit []byte, how spelling) []byte {
-	if len(lit) <= 15 && plainInteger(lit) {
-		return append(dst, lit...)
-	}
 	f, _ := strconv.ParseFloat(string(lit), 64) // a range error still gives the infinity or zero that JavaScript has
 	at := len(dst)
 	dst = Number(dst, f)
@@ -234,17 +212,6 @@ func appendNumber(dst, lit []byte, how spelling) []byte {
 		return append(dst[:at], lit...)
 	}
 	return dst
-}
-
-// plainInteger reports whether lit has only digits, perhaps with a sign, and is not -0.
-func plainInteger(lit []byte) bool {
-	if len(lit) > 1 && lit[0] == '-' {
-		if lit[1] == '0' {
-			return false
-		}
-		lit = lit[1:]
-	}
-	return len(bytes.TrimLeft(lit, "0123456789")) == 0
 }
 
 // sameDecimal reports whether two spellings of a number denote the same decimal value; f is about that value. It
