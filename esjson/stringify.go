@@ -132,7 +132,7 @@ func Node(dst, src []byte) ([]byte, error) {
 	if deep(src) {
 		return dst, fmt.Errorf("writing JSON below level %d: %w", maxDepth, ErrTooDeep)
 	}
-	return appendNode(dst, src[skipSpace(src, 0):])
+	return appendNode(dst, src[skipSpace(src, 0):]), nil
 }
 
 // deep reports whether valid text is nested deeper than the recursive functions accept. They check it first, because
@@ -144,34 +144,28 @@ func deep(src []byte) bool {
 	return levels > maxDepth || levels > 64 && levels*len(src) > maxRead
 }
 
-func appendNode(dst, v []byte) ([]byte, error) {
-	var err error
+func appendNode(dst, v []byte) []byte {
 	switch TypeOf(v) {
 	case TypeArray:
 		dst = append(dst, '[')
-		for i, e := range slices.Collect(Array(v)) {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			if dst, err = appendNode(dst, e); err != nil {
-				return dst, err
-			}
+		for e := range Array(v) {
+			dst = append(appendNode(dst, e), ',')
 		}
-		return append(dst, ']'), nil
+		return closed(dst, ']')
 	case TypeObject:
 		dst = append(dst, '{')
-		for i, m := range nodeMembers(v) {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
+		for _, m := range nodeMembers(v) {
 			dst = append(Quote(dst, m.name), ':')
-			if dst, err = appendNode(dst, m.value); err != nil {
-				return dst, err
-			}
+			dst = append(appendNode(dst, m.value), ',')
 		}
-		return append(dst, '}'), nil
+		return closed(dst, '}')
 	}
-	return appendTokens(dst, v, asNode), nil
+	return appendTokens(dst, v, asNode)
+}
+
+// closed ends a list or an object with a bracket, in place of the comma after its last part.
+func closed(dst []byte, bracket byte) []byte {
+	return append(bytes.TrimSuffix(dst, []byte{','}), bracket)
 }
 
 type member struct {
