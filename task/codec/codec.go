@@ -62,13 +62,6 @@ type Reader struct {
 	Bad   bool
 	at    int // In is read up to here: moving a number costs less than moving a slice
 	words []string
-	known []fieldSet // field sets of the types read so far: few types, and many values of each
-}
-
-// fieldSet has a bit for each field of a struct that is written.
-type fieldSet struct {
-	of  reflect.Type
-	set uint64
 }
 
 // Fail marks the input as bad and drops the rest of it.
@@ -244,7 +237,7 @@ func (u *Reader) value(v reflect.Value) {
 		v.SetFloat(math.Float64frombits(bits.Reverse64(u.Uint())))
 	case reflect.Struct:
 		set := u.Uint()
-		if set&^u.fieldsOf(v.Type()) != 0 {
+		if set&^fieldsOf(v.Type()) != 0 {
 			u.Fail()
 		}
 		for ; set != 0 && !u.Bad; set &= set - 1 {
@@ -324,16 +317,5 @@ func fieldsOf(t reflect.Type) (set uint64) {
 }
 
 var fieldSets sync.Map // of reflect.Type
-
-func (u *Reader) fieldsOf(t reflect.Type) uint64 {
-	for _, k := range slices.Backward(u.known) { // the last one comes often
-		if k.of == t {
-			return k.set
-		}
-	}
-	set := fieldsOf(t)
-	u.known = append(u.known, fieldSet{t, set})
-	return set
-}
 
 func isBytes(v reflect.Value) bool { return v.Type().Elem().Kind() == reflect.Uint8 }
