@@ -37,20 +37,17 @@ const minKnown = 8
 // Redactor finds secrets. It is immutable and safe for concurrent use.
 type Redactor struct {
 	rules []rule
-	// A Redactor finds each keyword by one pair of neighbouring bytes, the pair that is rarest in text. For nearly
-	// all of the text one lookup per byte, in a table of 8 KB, excludes a secret; a search per keyword would read the
-	// text once for each keyword.
-	pairs [1 << 10]uint64
-	at    map[uint16][]probe
-	reach int // length of the longest keyword
+	// A Redactor finds each keyword by its first two bytes. For most of the text one lookup per byte excludes a secret; a
+	// search per keyword would read the text once for each keyword.
+	group  [1 << 14]uint16 // of the keywords that begin with a pair of bytes; 0 = there are none
+	groups [][]int         // indexes in rules, in order
+	reach  int             // length of the longest keyword
 }
-
-// probe names a rule whose keyword has the pair at the given offset.
-type probe struct{ rule, offset int }
 
 // New makes a redactor for the built-in rules and for known values.
 func New(known ...Known) *Redactor {
-	r := &Redactor{at: map[uint16][]probe{}}
+	r := &Redactor{groups: [][]int{nil}}
+	// The longest value comes first: a value that holds another one must not be masked in part.
 	longest := slices.Clone(known)
 	slices.SortStableFunc(longest, func(a, b Known) int { return len(b.Value) - len(a.Value) })
 	for _, k := range longest {
@@ -61,47 +58,20 @@ func New(known ...Known) *Redactor {
 	}
 	r.rules = append(r.rules, rules...)
 	for i, rule := range r.rules {
-		offset := 0
-		// A Redactor finds known values by their beginning, the longest first: a value
-		// that holds another one must not be masked in part.
-		if rule.body != nil || rule.special != nil {
-			offset = rarest(rule.keyword)
+		group := &r.group[pair(rule.keyword, 0)]
+		if *group == 0 {
+			*group = uint16(len(r.groups)) //nolint:gosec // there are at most as many as pairs of bytes in keywords
+			r.groups = append(r.groups, nil)
 		}
-		p := pair(rule.keyword, offset)
-		r.pairs[p>>6] |= 1 << (p & 63)
-		r.at[p] = append(r.at[p], probe{i, offset})
+		r.groups[*group] = append(r.groups[*group], i)
 		r.reach = max(r.reach, len(rule.keyword))
 	}
 	return r
 }
 
-func pair(s string, i int) uint16 { return uint16(s[i])<<8 | uint16(s[i+1]) }
-
-// rarest returns the position of the pair that is rarest in text.
-func rarest(keyword string) int {
-	best, score := 0, 1<<30
-	for i := range len(keyword) - 1 {
-		if n := commonness(keyword[i]) * commonness(keyword[i+1]); n < score {
-			best, score = i, n
-		}
-	}
-	return best
-}
-
-func commonness(c byte) int {
-	switch {
-	case strings.IndexByte(" etaoinsr", c) >= 0:
-		return 12
-	case c >= 'a' && c <= 'z':
-		return 7
-	case strings.IndexByte("-/.:\"", c) >= 0:
-		return 4
-	case c >= 'A' && c <= 'Z' || c >= '0' && c <= '9':
-		return 3
-	default:
-		return 2
-	}
-}
+// pair numbers the two bytes at s[i]. Bytes that differ in their highest bit alone count as one, so that the table stays
+// small: the comparison with the keyword decides.
+func pair(s string, i int) uint16 { return uint16(s[i]&0x7f)<<7 | uint16(s[i+1]&0x7f) }
 
 // String masks the secrets in s and counts them.
 func (r *Redactor) String(s string) (masked string, count int) {
@@ -117,11 +87,10 @@ func (r *Redactor) String(s string) (masked string, count int) {
 func (r *Redactor) Whole(s string) int {
 	low := 0
 	for i := 0; i < len(s)-1; i++ {
-		p := pair(s, i)
-		if r.pairs[p>>6]&(1<<(p&63)) == 0 {
+		if r.group[pair(s, i)] == 0 {
 			continue
 		}
-		_, from, to, more := r.judge(s, i, low, 0, p, false)
+		_, from, to, more := r.judge(s, i, 0, false)
 		if more {
 			return max(low, strings.LastIndexAny(s[:from], " \t\r\n")+1) // what stands in front may decide
 		}
@@ -144,12 +113,11 @@ func (r *Redactor) mask(dst []byte, s string, before byte, final bool) (out []by
 	}
 	i := 0
 	for i < last {
-		p := pair(s, i)
-		if r.pairs[p>>6]&(1<<(p&63)) == 0 {
+		if r.group[pair(s, i)] == 0 {
 			i++
 			continue
 		}
-		kind, from, to, more := r.judge(s, i, copied, before, p, final)
+		kind, from, to, more := r.judge(s, i, before, final)
 		if more {
 			break
 		}
@@ -162,24 +130,23 @@ func (r *Redactor) mask(dst []byte, s string, before byte, final bool) (out []by
 		copied, count = to, count+1
 		i = to
 	}
-	if final {
-		return append(dst, s[copied:]...), count, len(s)
+	done = len(s)
+	if !final {
+		done = max(copied, min(i, last))
 	}
-	// The next pass must begin before any keyword whose pair is at i.
-	done = max(copied, min(i, max(last, 0))-r.reach, 0)
 	return append(dst, s[copied:done]...), count, done
 }
 
-// judge tries the rules whose pair is at i. Nothing before low counts. With more, a secret that is not whole begins at from.
-func (r *Redactor) judge(s string, i, low int, before byte, p uint16, final bool) (kind string, from, to int, more bool) {
-	for _, probe := range r.at[p] {
-		rule, start := &r.rules[probe.rule], i-probe.offset
-		if start < low || !strings.HasPrefix(s[start:], rule.keyword) {
+// judge tries the rules whose keyword may begin at start. With more, a secret that is not whole begins at from.
+func (r *Redactor) judge(s string, start int, before byte, final bool) (kind string, from, to int, more bool) {
+	front := before
+	if start > 0 {
+		front = s[start-1]
+	}
+	for _, i := range r.groups[r.group[pair(s, start)]] {
+		rule := &r.rules[i]
+		if !strings.HasPrefix(s[start:], rule.keyword) {
 			continue
-		}
-		front := before
-		if start > 0 {
-			front = s[start-1]
 		}
 		if rule.behind != nil && !rule.behind[front] || rule.behind == nil && !rule.free && (alnum[front] || front == '_') {
 			continue
