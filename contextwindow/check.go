@@ -192,7 +192,7 @@ func checkBlock(b []byte, f *fields, role string, o Options) (p contentPart, kee
 		if isBlank(f.text) {
 			return p, false, ""
 		}
-		p = f.sendable(text, b, typ, member{"text", f.text})
+		p = f.sendable(text, b, "type", typ, "text", f.text)
 		p.legacy = user && isLegacy(f.text)
 		return p, true, ""
 	case typ == "image" && user && f.source == nil && f.data != nil:
@@ -215,12 +215,12 @@ func checkBlock(b []byte, f *fields, role string, o Options) (p contentPart, kee
 		if o.DropThinking || esjson.Text(f.signature) == "" || esjson.TypeOf(f.thinking) != esjson.TypeString {
 			return p, false, ""
 		}
-		return f.sendable(thinking, b, typ, member{"thinking", f.thinking}, member{"signature", f.signature}), true, ""
+		return f.sendable(thinking, b, "type", typ, "thinking", f.thinking, "signature", f.signature), true, ""
 	case typ == "redacted_thinking" && !user:
 		if o.DropThinking || esjson.Text(f.data) == "" {
 			return p, false, ""
 		}
-		return f.sendable(thinking, b, typ, member{"data", f.data}), true, ""
+		return f.sendable(thinking, b, "type", typ, "data", f.data), true, ""
 	case typ == "reasoning" && !user && o.KeepReasoning && esjson.Text(f.encrypted) != "":
 		return contentPart{kind: thinking, raw: b}, true, ""
 	case typ == "thoughtSignature" && !user && o.KeepSignatures && esjson.Text(f.thoughtSignature) != "":
@@ -231,24 +231,13 @@ func checkBlock(b []byte, f *fields, role string, o Options) (p contentPart, kee
 	return p, false, "a " + cut(typ, 40) + " block in a message of the " + role + " was left out"
 }
 
-// member is a member of a block.
-type member struct {
-	key string
-	val []byte
-}
-
-// sendable returns the part for a block of which only some members may be sent: the block itself when it has no
-// others.
-func (f *fields) sendable(k kind, b []byte, typ string, members ...member) contentPart {
-	if f.count == len(members)+1 {
+// sendable returns the part for a block of which only some members may be sent, given as names and values: the block
+// itself when it has no others.
+func (f *fields) sendable(k kind, b []byte, members ...any) contentPart {
+	if f.count == len(members)/2 {
 		return contentPart{kind: k, raw: b}
 	}
-	var out esjson.Object
-	out.String("type", typ)
-	for _, m := range members {
-		out.Raw(m.key, m.val)
-	}
-	return contentPart{kind: k, raw: out.Bytes(), repaired: true}
+	return contentPart{kind: k, raw: esjson.ObjectOf(members...), repaired: true}
 }
 
 // textInstead returns a text that is sent in place of an image.
@@ -379,14 +368,10 @@ func checkToolResult(b []byte, f *fields, o Options) (contentPart, bool, string)
 		return p, true, ""
 	}
 	p.repaired, p.sent = true, safeName(p.id, "call", 1<<10)
-	var out esjson.Object
-	out.String("type", "tool_result")
-	out.String("tool_use_id", p.sent)
-	out.Raw("content", content)
-	if isError {
-		out.Raw("is_error", f.isError)
+	if !isError {
+		f.isError = nil
 	}
-	p.raw = out.Bytes()
+	p.raw = esjson.ObjectOf("type", "tool_result", "tool_use_id", p.sent, "content", content, "is_error", f.isError)
 	return p, true, note
 }
 

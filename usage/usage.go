@@ -241,14 +241,14 @@ type Family struct {
 // FamilyKeys are the members of a row that Family makes: an old row loses those that the new row lacks.
 var FamilyKeys = [...]string{"delegatedToId", "awaitingChildId", "childIds", "completedByChildId", "completionResultSummary"}
 
-func (f Family) write(o *esjson.Object) {
-	text(o, FamilyKeys[0], f.Delegated)
-	text(o, FamilyKeys[1], f.Awaiting)
+// members are names and values for esjson.ObjectOf.
+func (f Family) members() []any {
+	var children []byte
 	if len(f.Children) > 0 {
-		o.Raw(FamilyKeys[2], esjson.Strings(f.Children))
+		children = esjson.Strings(f.Children)
 	}
-	text(o, FamilyKeys[3], f.Completed)
-	text(o, FamilyKeys[4], f.Result)
+	return []any{FamilyKeys[0], esjson.Given(f.Delegated), FamilyKeys[1], esjson.Given(f.Awaiting), FamilyKeys[2], children,
+		FamilyKeys[3], esjson.Given(f.Completed), FamilyKeys[4], esjson.Given(f.Result)}
 }
 
 // HistoryItem returns a task's history row: the exact bytes of Roo's history_item.json. Its texts for tasks without a
@@ -262,29 +262,19 @@ func HistoryItem(messages [][]byte, r Row) []byte {
 		title, ts, sum = rowsOf(messages)
 		title = cmp.Or(title, "Task #"+strconv.FormatInt(r.Number, 10)+" (Incomplete)")
 	}
-	var o esjson.Object
-	o.String("id", r.ID)
-	text(&o, "rootTaskId", r.RootTask)
-	text(&o, "parentTaskId", r.ParentTask)
-	o.Int("number", r.Number)
-	number(&o, "ts", ts)
-	o.String("task", title)
-	o.Float("tokensIn", sum.In)
-	o.Float("tokensOut", sum.Out)
+	var cacheWrites, cacheReads any
 	if sum.HasCacheWrites {
-		o.Float("cacheWrites", sum.CacheWrites)
+		cacheWrites = sum.CacheWrites
 	}
 	if sum.HasCacheReads {
-		o.Float("cacheReads", sum.CacheReads)
+		cacheReads = sum.CacheReads
 	}
-	o.Float("totalCost", sum.Cost)
-	o.Int("size", r.Size)
-	text(&o, "workspace", r.Workspace)
-	text(&o, "mode", r.Mode)
-	text(&o, "apiConfigName", r.Profile)
-	text(&o, "status", r.Status)
-	r.Family.write(&o)
-	return o.Bytes()
+	members := []any{"id", r.ID, "rootTaskId", esjson.Given(r.RootTask), "parentTaskId", esjson.Given(r.ParentTask),
+		"number", r.Number, "ts", number(ts), "task", title,
+		"tokensIn", sum.In, "tokensOut", sum.Out, "cacheWrites", cacheWrites, "cacheReads", cacheReads,
+		"totalCost", sum.Cost, "size", r.Size, "workspace", esjson.Given(r.Workspace), "mode", esjson.Given(r.Mode),
+		"apiConfigName", esjson.Given(r.Profile), "status", esjson.Given(r.Status)}
+	return esjson.ObjectOf(append(members, r.Family.members()...)...)
 }
 
 // rowsOf returns what the rows show of their task: the title from the first row, the time of the last row that is no
@@ -305,20 +295,12 @@ func rowsOf(messages [][]byte) (title string, ts []byte, sum Tokens) {
 	return title, ts, all.sum()
 }
 
-func text(o *esjson.Object, key, val string) {
-	if val != "" {
-		o.String(key, val)
-	}
-}
-
-// number writes a number as JSON.stringify does. It writes a value of any other kind unchanged, as Roo does with a
-// message's ts.
-func number(o *esjson.Object, key string, raw []byte) {
+// number spells a number as JSON.stringify does. A value of any other kind stays, as Roo leaves a message's ts.
+func number(raw []byte) []byte {
 	if f, ok := esjson.Double(raw); ok {
-		o.Float(key, f)
-		return
+		return esjson.Number(nil, f)
 	}
-	o.Raw(key, raw)
+	return raw
 }
 
 // The states of a todo.
