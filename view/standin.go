@@ -212,19 +212,14 @@ func (m *uiMaker) toolText(id, name string, input []byte) string {
 	case !ok:
 		row = name
 	}
-	var o esjson.Object
-	o.String("tool", row)
+	members := []any{"tool", row}
 	for _, key := range []string{"path", "regex", "query", "command", "skill", "reason"} {
-		if text := str(input, key); text != "" {
-			o.String(key, text)
-		}
+		members = append(members, key, esjson.Given(str(input, key)))
 	}
 	if paths := pathsIn(string(esjson.Member(input, "files"))); str(input, "path") == "" && len(paths) > 0 {
-		o.String("path", strings.Join(paths, ", "))
+		members = append(members, "path", strings.Join(paths, ", "))
 	}
-	if mode := str(input, "mode_slug") + str(input, "mode"); mode != "" {
-		o.String("mode", mode)
-	}
+	members = append(members, "mode", esjson.Given(str(input, "mode_slug")+str(input, "mode")))
 	text := str(input, "diff")
 	switch name {
 	case "write_to_file":
@@ -232,14 +227,11 @@ func (m *uiMaker) toolText(id, name string, input []byte) string {
 	case "new_task":
 		text = str(input, "message")
 	case "update_todo_list":
-		o.String("todos", str(input, "todos"))
+		members = append(members, "todos", str(input, "todos"))
 	case "list_files", "search_files", "list_code_definition_names":
 		text, _ = ResultText(m.results[id])
 	}
-	if text != "" {
-		o.String("content", text)
-	}
-	return string(o.Bytes())
+	return string(esjson.ObjectOf(append(members, "content", esjson.Given(text))...))
 }
 
 // unwrapped returns the user's part of a text block, without the tags around it and without additions of the program.
