@@ -2,7 +2,6 @@ package task
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/roost-dev/roost/api"
@@ -69,8 +68,7 @@ func (s *State) Branch(seq uint64) *Branch {
 // leaf returns the present head.
 func (s *State) leaf() Leaf {
 	l := Leaf{
-		Seq: s.Seq, UI: s.RunsOf(s.ui), API: s.RunsOf(s.api),
-		Answered: slices.Clone(s.Answered), Queue: slices.Clone(s.Queue), QueuedAt: maps.Clone(s.QueuedAt),
+		Seq: s.Seq, UI: s.RunsOf(s.ui), API: s.RunsOf(s.api), OpenItems: s.OpenItems.clone(),
 		Files: Ranges(s.fileAt), Failures: s.Failures,
 	}
 	var summaries, markers []*Message
@@ -83,7 +81,6 @@ func (s *State) leaf() Leaf {
 		}
 	}
 	l.NoSummary, l.NoMarker = s.RunsOf(summaries), s.RunsOf(markers)
-	l.Questions = append(l.Questions, api.Each(s.Questions, func(q *Question) *Question { return new(*q) })...)
 	l.Ends = append(l.Ends, api.Each(s.Touched, func(i int) End { return End{i, s.order[i].Progress} })...)
 	if s.Run != nil {
 		l.Run, l.Waiting, l.Rewound = s.Run.ID, s.Run.Waiting, s.Run.Rewound
@@ -156,9 +153,7 @@ func (s *State) enter(l Leaf) {
 		c.Progress = e.Progress
 		c.away = c.Finished != nil && (e.away || c.Finished.Result == nil)
 	}
-	s.Answered, s.Queue, s.QueuedAt = slices.Clone(l.Answered), slices.Clone(l.Queue), maps.Clone(l.QueuedAt)
-	s.Questions = nil
-	s.Questions = append(s.Questions, api.Each(l.Questions, func(q *Question) *Question { return new(*q) })...)
+	s.OpenItems = l.OpenItems.clone()
 	s.showFiles(numbersIn(l.Files, len(s.filed)))
 	s.reindex(before)
 	s.Failures = l.Failures
@@ -304,12 +299,12 @@ func (s *State) fork(e Forked, c journal.Commit) {
 	s.Origin, s.Number, s.Parent, s.RootTask = e.Origin, 1, "", ""
 	s.CreatedAt, s.UpdatedAt, s.Settings = e.CreatedAt, c.At, e.Settings
 	s.Adopted, s.Actions, s.Run, s.Runs, s.Turns = nil, Actions{}, nil, RunHistory{}, 0
-	s.WaitingUntil, s.Questions, s.Answered, s.Queue, s.QueuedAt = 0, nil, nil, nil, nil
+	s.WaitingUntil, s.OpenItems = 0, OpenItems{}
 	s.Children, s.Usage, s.Refused, s.Restoring = nil, UsageTotals{}, nil, nil
 	if e.Branch != 0 {
 		if b := s.Branch(e.Branch); b != nil {
 			l := b.Leaf
-			l.Questions, l.Answered, l.Queue, l.QueuedAt = nil, nil, nil, nil
+			l.OpenItems = OpenItems{}
 			s.enter(l)
 		}
 	}

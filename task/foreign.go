@@ -313,16 +313,14 @@ func (s *State) receive(e Received, c journal.Commit) {
 	}
 	s.Settings = e.Settings
 	s.endUnfinished(c.At)
-	s.Questions, s.Answered, s.Queue, s.QueuedAt = nil, nil, nil, nil
-	s.WaitingUntil, s.Restoring = 0, nil
+	s.OpenItems, s.WaitingUntil, s.Restoring = OpenItems{}, 0, nil
 	for _, call := range s.order {
 		if call.Finished == nil {
 			call.Foreign = true // whether it started, and who allowed it, is not known
 		}
 	}
 	for i := range s.Branches {
-		l := &s.Branches[i].Leaf
-		l.Questions, l.Answered, l.Queue, l.QueuedAt = nil, nil, nil, nil
+		s.Branches[i].Leaf.OpenItems = OpenItems{}
 	}
 }
 

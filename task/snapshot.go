@@ -13,7 +13,7 @@ import (
 
 // snapshotHead names the format and the fold that made it. A reader ignores a snapshot of another version and folds
 // the log from its beginning.
-const snapshotHead = "roost state 17\n"
+const snapshotHead = "roost state 18\n"
 
 // ErrSnapshot: the bytes are no snapshot of this version.
 var ErrSnapshot = errors.New("task: not a snapshot of this version")

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
@@ -51,14 +53,12 @@ type State struct {
 	ReasoningTo  []string          `json:",omitempty"` // servers that need the reasoning of earlier replies
 	Covers       []Cover           `json:",omitempty"` // summaries that were made here, oldest first
 
-	Questions []*Question
-	Answered  []Answered // answers that their calls have not used yet
-	Queue     []InputQueued
-	Files     []FileRecord `codec:"-"`
-	Children  []Child
-	Usage     UsageTotals
-	Refused   []ForeignRefused
-	Problems  []Problem
+	OpenItems
+	Files    []FileRecord `codec:"-"`
+	Children []Child
+	Usage    UsageTotals
+	Refused  []ForeignRefused
+	Problems []Problem
 
 	// Checkpoints are in the order of their numbers, those of rewound messages included. Each completed restore adds
 	// one with the reason "restored", which is derived from the restore: only a checkpoint that keeps contents has an
@@ -66,10 +66,9 @@ type State struct {
 	Checkpoints []Checkpoint `codec:"-"`
 	Restoring   *Restoring   `codec:"-"` // a restore of files is not finished: nothing else may run
 
-	QueuedAt map[string]uint64 `json:",omitempty"` // the commit of each queued input
-	Branches []Branch          `json:",omitempty"` // heads that were left, oldest first
-	Moved    uint64            `json:",omitempty"` // the newest commit that added to the histories
-	Touched  []int             `json:",omitempty"` // indexes in Calls of those whose outcome differs between branches
+	Branches []Branch `json:",omitempty"` // heads that were left, oldest first
+	Moved    uint64   `json:",omitempty"` // the newest commit that added to the histories
+	Touched  []int    `json:",omitempty"` // indexes in Calls of those whose outcome differs between branches
 
 	last     Position // of the event that was folded last
 	doubtful bool     // see Doubtful
@@ -87,6 +86,23 @@ type State struct {
 	records  map[string]*records
 	filed    []FileRecord // all records that ever existed, once there are branches
 	fileAt   []uint64     // for each of Files, its number in filed, from 1
+}
+
+// OpenItems are what waits: for the person, or for a run.
+type OpenItems struct {
+	Questions []*Question
+	Answered  []Answered // answers that their calls have not used yet
+	Queue     []InputQueued
+	QueuedAt  map[string]uint64 `json:",omitempty"` // the commit of each queued input
+}
+
+// clone returns items that change independently.
+func (o OpenItems) clone() OpenItems {
+	var questions []*Question
+	for _, q := range o.Questions {
+		questions = append(questions, new(*q))
+	}
+	return OpenItems{questions, slices.Clone(o.Answered), slices.Clone(o.Queue), maps.Clone(o.QueuedAt)}
 }
 
 // Question is a question that only the person can decide.
@@ -142,15 +158,12 @@ type Leaf struct {
 	NoSummary []Run64 `json:",omitempty"` // messages whose tags are lifted
 	NoMarker  []Run64 `json:",omitempty"`
 	Ends      []End   `json:",omitempty"` // of calls whose outcome differs between branches
-	Questions []*Question
-	Answered  []Answered
-	Queue     []InputQueued
-	QueuedAt  map[string]uint64 `json:",omitempty"`
-	Files     []Run64           `json:",omitempty"` // numbers in the list of all records, from 1
-	Failures  int
-	Run       string `json:",omitempty"`
-	Waiting   string `json:",omitempty"`
-	Rewound   bool   `json:",omitempty"`
+	OpenItems
+	Files    []Run64 `json:",omitempty"` // numbers in the list of all records, from 1
+	Failures int
+	Run      string `json:",omitempty"`
+	Waiting  string `json:",omitempty"`
+	Rewound  bool   `json:",omitempty"`
 }
 
 // End is the outcome of a call on one branch.
