@@ -18,6 +18,7 @@ import (
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/llm"
+	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -115,19 +116,6 @@ func (a *Agent) tryCondense(ctx context.Context, o summaryOptions) (shorter bool
 	return false, d.commit(ctx)
 }
 
-// Condensed describes a summary and the messages that it replaces in requests.
-type Condensed struct {
-	ID        string // the summary's condenseId
-	Messages  int    // how many messages it replaces
-	Sent      int    // how many of them were sent until now
-	Kept      int    // how many of the newest messages stay as they are
-	Before    int64  // tokens of the next request, estimated
-	After     int64
-	CostMicro int64
-	CostKnown bool
-	Text      string
-}
-
 // ErrTooShort: nothing in the history is worth a summary.
 var ErrTooShort = contextwindow.ErrTooShort
 
@@ -140,7 +128,7 @@ type summaryOptions struct {
 
 // Condense asks the model for a summary of the older part of the history, and sends that instead from now on. words are
 // the person's wishes for the summary. Nothing is removed, and the histories are saved when it returns.
-func (a *Agent) Condense(ctx context.Context, words string) (Condensed, error) {
+func (a *Agent) Condense(ctx context.Context, words string) (api.Condensed, error) {
 	a.setUp()
 	a.lastTS = a.state().LastTS()
 	c, err := a.condense(ctx, summaryOptions{wish: words})
@@ -151,34 +139,35 @@ func (a *Agent) Condense(ctx context.Context, words string) (Condensed, error) {
 }
 
 // PlanCondense returns what Condense would do now, and what asking for the summary is expected to cost, uncached.
-func (a *Agent) PlanCondense() (Condensed, error) {
+func (a *Agent) PlanCondense() (api.Condensed, error) {
 	a.setUp()
 	_, _, c, err := a.planSummary()
-	if err == nil {
-		c.CostMicro, c.CostKnown = a.cost(llm.Usage{Input: c.Before})
+	c.DryRun = true
+	if micros, known := a.cost(llm.Usage{Input: c.Before}); err == nil && known {
+		c.Cost = new(money.USD(micros))
 	}
 	return c, err
 }
 
 // planSummary decides which messages a summary replaces in requests. raws is the visible history.
-func (a *Agent) planSummary() (plan contextwindow.Condensation, raws [][]byte, c Condensed, err error) {
+func (a *Agent) planSummary() (plan contextwindow.Condensation, raws [][]byte, c api.Condensed, err error) {
 	if raws, err = a.state().RawAPI(); err == nil {
 		plan, err = contextwindow.PlanCondense(raws, shrink.Keep(raws, a.Model.Entry.Context))
 	}
 	if err != nil {
 		return plan, raws, c, err
 	}
-	c = Condensed{Messages: len(plan.Cover), Sent: plan.Sent, Kept: len(raws) - plan.At, Before: a.sizeNow(raws)}
+	c = api.Condensed{Messages: len(plan.Cover), Sent: plan.Sent, Kept: len(raws) - plan.At, Before: a.sizeNow(raws)}
 	return plan, raws, c, nil
 }
 
 // condense commits the summary in one commit, which is not saved yet when condense returns.
-func (a *Agent) condense(ctx context.Context, o summaryOptions) (Condensed, error) {
+func (a *Agent) condense(ctx context.Context, o summaryOptions) (api.Condensed, error) {
 	s := a.state()
-	api := s.API()
+	messages := s.API()
 	plan, raws, out, err := a.planSummary()
 	if err != nil {
-		return Condensed{}, err
+		return api.Condensed{}, err
 	}
 	a.notice(fmt.Sprintf("condensing: %d older messages, about %d tokens in all", out.Sent, out.Before))
 	text, line, err := a.askSummary(ctx, o)
@@ -186,11 +175,11 @@ func (a *Agent) condense(ctx context.Context, o summaryOptions) (Condensed, erro
 		if line.Input+line.Output+line.CacheRead+line.CacheWrite > 0 { // it was spent all the same
 			err = errors.Join(err, a.commit(ctx, line))
 		}
-		return Condensed{}, err
+		return api.Condensed{}, err
 	}
 	failpoint.Hit("condense.asked")
-	out.ID, out.Text = uuid.NewString(), text
-	sum := contextwindow.Summary{ID: out.ID, Text: text}
+	out.Condense, out.Summary = uuid.NewString(), text
+	sum := contextwindow.Summary{ID: out.Condense, Text: text}
 	for _, command := range contextwindow.Commands(raws) {
 		sum.Reminders = append(sum.Reminders, "The user began this task with a command. Its instructions still apply:\n"+command)
 	}
@@ -203,25 +192,23 @@ func (a *Agent) condense(ctx context.Context, o summaryOptions) (Condensed, erro
 	summary := plan.Message(raws, sum, a.stamp())
 	d := a.draft()
 	at := task.MessageAdded{History: task.API, Message: s.NextMessage(), Body: task.Body{Raw: summary}}
-	if plan.At < len(api) {
-		at.Before = api[plan.At].ID
+	if plan.At < len(messages) {
+		at.Before = messages[plan.At].ID
 	}
 	d.Put(at)
 	out.After = max(out.Before*a.requestSize(plan.With(raws, summary))/max(a.requestSize(raws), 1), 1)
-	if line.CostMicros != nil {
-		out.CostMicro, out.CostKnown = *line.CostMicros, true
-	}
+	out.Cost = (*money.USD)(line.CostMicros)
 	row := d.addRow(condenseRow(a.stamp(), out))
 	var covered []*task.Message
 	for _, i := range plan.Cover {
-		covered = append(covered, api[i])
+		covered = append(covered, messages[i])
 	}
 	d.Put(line, task.HistoryCondensed{
-		Run: a.Task.RunID, Condense: out.ID, Summary: at.Message, Row: row,
+		Run: a.Task.RunID, Condense: out.Condense, Summary: at.Message, Row: row,
 		Covers: s.RunsOf(covered), Messages: out.Messages, Before: out.Before, After: out.After,
 	})
 	if err := d.commit(ctx); err != nil {
-		return Condensed{}, err
+		return api.Condensed{}, err
 	}
 	a.sending.window = window{}
 	failpoint.Hit("condense.committed")
@@ -350,38 +337,30 @@ func (a *Agent) summaryRequest(o summaryOptions) (llm.Request, error) {
 }
 
 // condenseRow returns the row that Roo writes; it has no text.
-func condenseRow(ts int64, c Condensed) []byte {
+func condenseRow(ts int64, c api.Condensed) []byte {
+	cost := money.USD(0) // also when it is not known
+	if c.Cost != nil {
+		cost = *c.Cost
+	}
 	return esjson.ObjectOf("ts", ts, "type", "say", "say", "condense_context",
-		"contextCondense", esjson.ObjectOf("summary", c.Text, "cost", float64(c.CostMicro)/1e6,
-			"newContextTokens", c.After, "prevContextTokens", c.Before, "condenseId", c.ID))
+		"contextCondense", esjson.ObjectOf("summary", c.Summary, "cost", float64(cost)/1e6,
+			"newContextTokens", c.After, "prevContextTokens", c.Before, "condenseId", c.Condense))
 }
 
-// ContextUse breaks down the next request, in tokens. The parts add up to Used. Where the provider counted the request
+// Context breaks down the next request, in tokens. The parts add up to Used. Where the provider counted the request
 // before, its count is shared out by size; otherwise everything is estimated.
-type ContextUse struct {
-	Model    string
-	Window   int64 // 0 = not known
-	Reply    int64 // of the window, kept free for the reply
-	Used     int64
-	Free     int64 // 0 when the window is not known
-	Counted  bool  // by the provider
-	Messages int   // how many messages would be sent
-	Parts    []api.ContextPart
-}
-
-// Context breaks down the next request.
-func (a *Agent) Context() (ContextUse, error) {
+func (a *Agent) Context() (api.ContextUse, error) {
 	a.setUp()
 	raws, err := a.state().RawAPI()
 	if err != nil {
-		return ContextUse{}, err
+		return api.ContextUse{}, err
 	}
 	size := map[string]int64{"system": int64(len(a.systemPrompt())), "tools": a.toolsSize()}
 	sent := contextwindow.Effective(raws)
 	for _, raw := range sent {
 		a.addSizes(raw, size)
 	}
-	u := ContextUse{Model: a.Task.Settings.Model, Window: int64(a.Model.Entry.Context), Messages: len(sent)}
+	u := api.ContextUse{Model: a.Task.Settings.Model, Messages: len(sent)}
 	total := int64(0)
 	for _, n := range size {
 		total += n
@@ -395,9 +374,9 @@ func (a *Agent) Context() (ContextUse, error) {
 		left -= part.Tokens
 	}
 	u.Parts = slices.Insert(u.Parts, 3, api.ContextPart{Name: "history", Tokens: left}) // also what rounding leaves
-	if u.Window > 0 {
-		u.Reply = int64(a.replyRoom())
-		u.Free = max(u.Window-u.Reply-u.Used, 0)
+	if window := int64(a.Model.Entry.Context); window > 0 {
+		reply := int64(a.replyRoom())
+		u.Window, u.Reply, u.Free = &window, &reply, new(max(window-reply-u.Used, 0))
 	}
 	return u, nil
 }

@@ -57,12 +57,12 @@ func TestCondense(t *testing.T) {
 	}
 	b.must(err)
 	s := b.disk.state
-	if got.Text != "What happened: eight looks." || got.Messages < 10 || got.Kept == 0 || got.After >= got.Before || !got.CostKnown {
-		t.Errorf("got %+v, want got.Text = \"What happened: eight looks.\" and got.Messages >= 10 and got.Kept != 0 and got.After < got.Before and got.CostKnown",
+	if got.Summary != "What happened: eight looks." || got.Messages < 10 || got.Kept == 0 || got.After >= got.Before || got.Cost == nil {
+		t.Errorf("got %+v, want got.Summary = \"What happened: eight looks.\" and got.Messages >= 10 and got.Kept != 0 and got.After < got.Before and a cost",
 			got)
 	}
-	if s.Usage.CostMicros-spent != got.CostMicro || got.CostMicro == 0 {
-		t.Errorf("the summary cost %d, and the task %d more", got.CostMicro, s.Usage.CostMicros-spent)
+	if cost := int64(*got.Cost); s.Usage.CostMicros-spent != cost || cost == 0 {
+		t.Errorf("the summary cost %d, and the task %d more", cost, s.Usage.CostMicros-spent)
 	}
 	asked := b.model.asks()
 	if len(asked) != 1 || !strings.Contains(sent(asked[0]), "mind the numbers") || len(asked[0].Tools) == 0 {
@@ -75,14 +75,14 @@ func TestCondense(t *testing.T) {
 	}
 	at := -1
 	for i, raw := range now {
-		if id, _ := esjson.GetString(raw, "condenseId"); id == got.ID {
+		if id, _ := esjson.GetString(raw, "condenseId"); id == got.Condense {
 			at = i
 		}
 	}
 	for i, raw := range now {
 		tag, _ := esjson.GetString(raw, "condenseParent")
 		switch {
-		case i < at && tag != got.ID, i >= at && tag != "":
+		case i < at && tag != got.Condense, i >= at && tag != "":
 			t.Errorf("message %d of %d, the summary is %d: tag %q", i, len(now), at, tag)
 		case i < at && string(esjson.Remove(raw, "condenseParent")) != string(stored[i]):
 			t.Errorf("message %d changed: %s", i, raw)
@@ -117,7 +117,7 @@ func TestCondenseRow(t *testing.T) {
 		for key := range esjson.Members(info) {
 			keys = append(keys, key)
 		}
-		if id, _ := esjson.GetString(info, "condenseId"); id != got.ID {
+		if id, _ := esjson.GetString(info, "condenseId"); id != got.Condense {
 			t.Errorf("row %s", m.Raw())
 		}
 	}
@@ -190,8 +190,8 @@ func TestNoSummary(t *testing.T) {
 		b.model.nth = true
 		got, err := b.agent.Condense(t.Context(), "")
 		b.must(err)
-		if asked := b.model.asks(); got.Text != "then" || len(asked) != 2 || len(asked[1].Tools) != 0 {
-			t.Errorf("got %+v, want got.Text = \"then\" and len(asked) = 2 and len(asked[1].Tools) = 0", got)
+		if asked := b.model.asks(); got.Summary != "then" || len(asked) != 2 || len(asked[1].Tools) != 0 {
+			t.Errorf("got %+v, want got.Summary = \"then\" and len(asked) = 2 and len(asked[1].Tools) = 0", got)
 		}
 	})
 }
@@ -203,7 +203,7 @@ func TestSummaryThatIsRefused(t *testing.T) {
 	want(t, b.start(agent.Input{Text: "the words"}), "completed", "")
 	stored := history(b.disk.state)
 	if got, err := b.agent.Condense(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "without a summary") {
-		t.Errorf("got the summary %q and the error %v, want none and that the model answered without a summary", got.Text, err)
+		t.Errorf("got the summary %q and the error %v, want none and that the model answered without a summary", got.Summary, err)
 	}
 	if history(b.disk.state) != stored {
 		t.Error("the histories changed, want them as they were")

@@ -65,15 +65,15 @@ func TestCondenseATask(t *testing.T) {
 	if out.State != "completed" {
 		t.Fatalf("got %+v, want out.State = \"completed\"", out)
 	}
-	id, plan, err := b.engine.CondensePlan(t.Context(), engine.Request{Task: run.TaskID})
-	if err != nil || id != run.TaskID || plan.Messages == 0 || plan.Before == 0 || len(s.Requests()) != 6 {
+	plan, err := b.engine.CondensePlan(t.Context(), engine.Request{Task: run.TaskID})
+	if err != nil || plan.Task != run.TaskID || !plan.DryRun || plan.Messages == 0 || plan.Before == 0 || len(s.Requests()) != 6 {
 		t.Fatalf("got %+v, %v, want no error and id = run.TaskID and plan.Messages != 0 and plan.Before != 0 and len(s.Requests()) = 6",
 			plan, err)
 	}
 	was := b.state(run.TaskID)
 	var notices []string
-	id, got, err := b.engine.Condense(t.Context(), engine.Request{Task: run.TaskID, Choice: setup.Choice{Model: "claude-haiku-4-5"}}, "mind the gap", func(s string) { notices = append(notices, s) })
-	if err != nil || id != run.TaskID || got.Text != "All of it." || got.Messages != plan.Messages || len(notices) == 0 {
+	got, err := b.engine.Condense(t.Context(), engine.Request{Task: run.TaskID, Choice: setup.Choice{Model: "claude-haiku-4-5"}}, "mind the gap", func(s string) { notices = append(notices, s) })
+	if err != nil || got.Task != run.TaskID || got.DryRun || got.Summary != "All of it." || got.Messages != plan.Messages || len(notices) == 0 {
 		t.Fatalf("got %+v, %v, %q, want no error and id = run.TaskID and got.Text = \"All of it.\" and got.Messages = plan.Messages and len(notices) != 0",
 			got, err, notices)
 	}
@@ -86,7 +86,7 @@ func TestCondenseATask(t *testing.T) {
 	if now.Settings.Model != was.Settings.Model || now.Run.ID != was.Run.ID {
 		t.Errorf("the task's model is %s, its run %s", now.Settings.Model, now.Run.ID)
 	}
-	if _, _, err := b.engine.Condense(t.Context(), engine.Request{Task: "nothing"}, "", func(string) {}); err == nil {
+	if _, err := b.engine.Condense(t.Context(), engine.Request{Task: "nothing"}, "", func(string) {}); err == nil {
 		t.Error("a task that does not exist was condensed")
 	}
 }
@@ -100,7 +100,7 @@ func TestCondenseThatFails(t *testing.T) {
 	fail := llmtest.Fail(500, "in trouble")
 	b, s, r := asking(t, append(append(looking(1), llmtest.Call("done", "attempt_completion", `{"result":"fine"}`)), fail, fail, fail, fail, fail, fail, fail, fail)...)
 	run, _, _ := b.run(r)
-	if _, _, err := b.engine.Condense(t.Context(), engine.Request{Task: run.TaskID}, "", func(string) {}); err == nil {
+	if _, err := b.engine.Condense(t.Context(), engine.Request{Task: run.TaskID}, "", func(string) {}); err == nil {
 		t.Error("no error")
 	}
 	if n := len(s.Requests()) - 2; n < 3 || n > 6 {
@@ -108,7 +108,7 @@ func TestCondenseThatFails(t *testing.T) {
 	}
 	b, s, r = asking(t, llmtest.Call("done", "attempt_completion", `{"result":"fine"}`))
 	run, _, _ = b.run(r)
-	if _, _, err := b.engine.Condense(t.Context(), engine.Request{Task: run.TaskID}, "", func(string) {}); !errors.Is(err, engine.ErrTooShort) || len(s.Requests()) != 1 {
+	if _, err := b.engine.Condense(t.Context(), engine.Request{Task: run.TaskID}, "", func(string) {}); !errors.Is(err, engine.ErrTooShort) || len(s.Requests()) != 1 {
 		t.Errorf("of two messages: %v after %d requests", err, len(s.Requests()))
 	}
 }
@@ -131,12 +131,12 @@ func TestContext(t *testing.T) {
 		if total != u.Used || u.Used == 0 || parts["system"] == 0 || parts["tools"] == 0 || !summary && parts["results"] == 0 || parts["files"] != 0 || (parts["summary"] > 0) != summary {
 			t.Errorf("%+v", u)
 		}
-		if u.Counted == summary || u.Window > 0 && u.Free != u.Window-u.Reply-u.Used {
+		if u.Counted == summary || u.Window != nil && *u.Free != *u.Window-*u.Reply-u.Used {
 			t.Errorf("got %+v, want u.Counted != summary and (u.Window <= 0 or u.Free = u.Window-u.Reply-u.Used)", u)
 		}
 	}
 	check(false)
-	if _, _, err := b.engine.Condense(t.Context(), engine.Request{Task: run.TaskID}, "", func(string) {}); err != nil {
+	if _, err := b.engine.Condense(t.Context(), engine.Request{Task: run.TaskID}, "", func(string) {}); err != nil {
 		t.Fatal(err)
 	}
 	check(true)

@@ -34,7 +34,11 @@ func TestTheContextOfATaskWhoseProfileIsUnknown(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := Request{Task: keyOf(ref)}
-			use, who, err := e.ContextAs(t.Context(), r)
+			use, err := e.ContextAs(t.Context(), r)
+			who := ""
+			if use.AsIf != nil {
+				who = *use.AsIf
+			}
 			var unknown *setup.UnknownProfileError
 			if who != c.who || (who == "") != errors.As(err, &unknown) || who != "" && (err != nil || use.Used == 0) {
 				t.Errorf(`got %q %+v %v, want who = c.who and (who == "") = errors.As(err, &unknown) and (who = "" or (no error and use.Used != 0))`,

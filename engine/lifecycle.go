@@ -169,19 +169,16 @@ func (e *Engine) ChangeAccess(ctx context.Context, ref store.Ref, a api.Access) 
 	return e.changeIdle(ctx, at, func(t *store.Task) error { return t.Commit(ctx, task.Changed{Access: &a}) })
 }
 
-// Condensed describes a summary: which messages it replaces, and what it costs.
-type Condensed = agent.Condensed
-
 // ErrTooShort: the task's history holds nothing that is worth a summary.
 var ErrTooShort = agent.ErrTooShort
 
 // Condense summarises older history of a task, by its own model or by the one that r names, which the task does not keep.
 // focus is what the summary should emphasise; notice is called with the progress. The task must not be running. It
-// returns the id of the condensed task: one that cannot be written to in its folder continues as a fork.
-func (e *Engine) Condense(ctx context.Context, r Request, focus string, notice func(string)) (id string, c Condensed, err error) {
+// Task of the result is the condensed task: one that cannot be written to in its folder continues as a fork.
+func (e *Engine) Condense(ctx context.Context, r Request, focus string, notice func(string)) (c api.Condensed, err error) {
 	run, err := e.prepare(ctx, r)
 	if err != nil {
-		return "", c, err
+		return c, err
 	}
 	defer run.life.cancel(nil)
 	for _, note := range run.found {
@@ -189,41 +186,44 @@ func (e *Engine) Condense(ctx context.Context, r Request, focus string, notice f
 	}
 	run.agent.User.Observer = noticesOnly{notice}
 	c, err = run.agent.Condense(ctx, focus)
-	return run.TaskID, c, errors.Join(err, run.abandon())
+	c.Task = run.TaskID
+	return c, errors.Join(err, run.abandon())
 }
 
 // CondensePlan returns what Condense would do: how many messages the summary would replace, and what the request for
 // it is expected to cost, uncached. It writes nothing.
-func (e *Engine) CondensePlan(ctx context.Context, r Request) (id string, c Condensed, err error) {
+func (e *Engine) CondensePlan(ctx context.Context, r Request) (c api.Condensed, err error) {
 	a, id, closing, err := e.reader(ctx, r)
 	if err != nil {
-		return "", c, err
+		return c, err
 	}
 	if err = e.resolver().CheckWorkspace(a.Task.Settings.Workspace); err == nil {
 		c, err = a.PlanCondense()
 	}
-	return id, c, errors.Join(err, closing())
+	c.Task = id
+	return c, errors.Join(err, closing())
 }
 
 // Context returns what the next request of a task would consist of. It writes nothing, and works on a task that
 // another process runs.
-func (e *Engine) Context(ctx context.Context, r Request) (agent.ContextUse, error) {
-	a, _, closing, err := e.reader(ctx, r)
+func (e *Engine) Context(ctx context.Context, r Request) (api.ContextUse, error) {
+	a, id, closing, err := e.reader(ctx, r)
 	if err != nil {
-		return agent.ContextUse{}, err
+		return api.ContextUse{}, err
 	}
 	u, err := a.Context()
+	u.Task = id
 	return u, errors.Join(err, closing())
 }
 
 // ContextAs is Context also for a task whose profile is known only in its editor: as if a provider or profile of this
-// configuration answered it; as names that one. No request is sent, so the user need not choose one. Where there is
+// configuration answered it; AsIf names that one. No request is sent, so the user need not choose one. Where there is
 // none, the error is a *setup.UnknownProfileError.
-func (e *Engine) ContextAs(ctx context.Context, r Request) (u agent.ContextUse, as string, err error) {
+func (e *Engine) ContextAs(ctx context.Context, r Request) (u api.ContextUse, err error) {
 	u, err = e.Context(ctx, r)
 	var unknown *setup.UnknownProfileError
 	if !errors.As(err, &unknown) {
-		return u, "", err
+		return u, err
 	}
 	c := e.resolver().Config
 	c.PreferKeyed()
@@ -232,10 +232,11 @@ func (e *Engine) ContextAs(ctx context.Context, r Request) (u agent.ContextUse, 
 			continue
 		}
 		if u, err := e.Context(ctx, r); err == nil {
-			return u, name, nil
+			u.AsIf = &name
+			return u, nil
 		}
 	}
-	return u, "", errors.Join(unknown, ctx.Err())
+	return u, errors.Join(unknown, ctx.Err())
 }
 
 // reader makes an agent for a task that it cannot change; the caller closes it.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/money"
 )
 
 // What cannot be known is null, and what there is nothing of is not there.
@@ -19,8 +19,8 @@ func TestEditsAsDocuments(t *testing.T) {
 		doc  any
 		want map[string]any // null = the member is there, and null; a string "-" = it is not there
 	}{
-		"condensed, free":    {CondensedOf("t", engine.Condensed{ID: "c", Messages: 3, CostKnown: true}, false), map[string]any{"cost": "0.00", "condense_id": "c", "tokens_after": "-", "dry_run": false}},
-		"condensed, unknown": {CondensedOf("t", engine.Condensed{CostMicro: 5}, true), map[string]any{"cost": nil, "condense_id": "-", "dry_run": true}},
+		"condensed, free":    {api.Condensed{Task: "t", Condense: "c", Messages: 3, Cost: new(money.USD(0))}, map[string]any{"cost": "0.00", "condense_id": "c", "tokens_after": "-", "dry_run": false}},
+		"condensed, unknown": {api.Condensed{Task: "t", DryRun: true}, map[string]any{"cost": nil, "condense_id": "-", "dry_run": true}},
 		"undone":             {UndoneOf(deed, api.TaskActions{}, nil, actions.Options{}), map[string]any{"redone": nil, "restore": "-"}},
 		"redone":             {UndoneOf(deed, api.TaskActions{}, nil, actions.Options{Redo: true}), map[string]any{"undone": nil}},
 		"rewound":            {api.Rewound{}, map[string]any{"restore": "-", "to": nil}},

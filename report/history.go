@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/contextwindow"
 	"github.com/roost-dev/roost/engine"
@@ -197,18 +196,6 @@ func UndoneOf(action api.Action, task api.TaskActions, files *api.RestoreResult,
 	return out
 }
 
-// CondensedOf returns the document of engine.Condense's result, or with dry of engine.CondensePlan's.
-func CondensedOf(id string, c engine.Condensed, dry bool) api.Condensed {
-	out := api.Condensed{
-		Task: id, DryRun: dry, Condense: c.ID, Messages: c.Messages, Sent: c.Sent, Kept: c.Kept,
-		Before: c.Before, After: c.After, Summary: c.Text,
-	}
-	if c.CostKnown {
-		out.Cost = new(money.USD(c.CostMicro))
-	}
-	return out
-}
-
 // CommitsOf returns all commits of a task's journal, the oldest first. journal.ErrNotFound: the task has no journal.
 func CommitsOf(ctx context.Context, v *store.View) ([]api.Commit, error) {
 	if v.Log == nil {
@@ -227,19 +214,6 @@ func CommitsOf(ctx context.Context, v *store.View) ([]api.Commit, error) {
 		}
 	}
 	return all, nil
-}
-
-// ContextUseOf returns the document of engine.ContextAs's result.
-func ContextUseOf(id string, u agent.ContextUse, who string) api.ContextUse {
-	out := api.ContextUse{Task: id, Model: u.Model, Used: u.Used, Counted: u.Counted, Messages: u.Messages,
-		Parts: append([]api.ContextPart{}, u.Parts...)}
-	if u.Window > 0 {
-		out.Window, out.Reply, out.Free = &u.Window, &u.Reply, &u.Free
-	}
-	if who != "" {
-		out.AsIf = &who
-	}
-	return out
 }
 
 // FamilyOf returns a task and all of its descendants, also empty ones: Roost saves a subtask before its first message.

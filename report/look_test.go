@@ -12,9 +12,8 @@ import (
 	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/store/actions"
 
-	"github.com/roost-dev/roost/agent"
-	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/task"
 )
@@ -72,17 +71,17 @@ func TestCommitsOfAJournal(t *testing.T) {
 
 // Tokens that nobody knows are null; what is known is told, also when it is nothing.
 func TestWhatTheNextRequestIsMadeOf(t *testing.T) {
-	same(t, "nothing is known of the window", report.ContextUseOf("t1", agent.ContextUse{Model: "m", Used: 7, Messages: 2}, ""),
+	same(t, "nothing is known of the window", api.ContextUse{Task: "t1", Model: "m", Used: 7, Messages: 2, Parts: []api.ContextPart{}},
 		`{"task_id":"t1","model":"m","window":null,"reply":null,"used":7,"free":null,"counted":false,"messages":2,"parts":[],"as_if":null}`)
-	same(t, "a full window", report.ContextUseOf("t1", agent.ContextUse{Model: "m", Window: 100, Reply: 20, Used: 80, Counted: true, Parts: []api.ContextPart{{Name: "tools", Tokens: 80}}}, "mine"),
+	same(t, "a full window", api.ContextUse{Task: "t1", Model: "m", Window: new(int64(100)), Reply: new(int64(20)), Free: new(int64(0)), Used: 80, Counted: true, Parts: []api.ContextPart{{Name: "tools", Tokens: 80}}, AsIf: new("mine")},
 		`{"task_id":"t1","model":"m","window":100,"reply":20,"used":80,"free":0,"counted":true,"messages":0,"parts":[{"name":"tools","tokens":80}],"as_if":"mine"}`)
 }
 
 func TestWhatCondensingDid(t *testing.T) {
-	known := engine.Condensed{ID: "c1", Messages: 9, Sent: 7, Kept: 2, Before: 1000, After: 100, Text: "so far", CostKnown: true, CostMicro: 1_500_000}
-	same(t, "done", report.CondensedOf("t1", known, false),
+	known := api.Condensed{Task: "t1", Condense: "c1", Messages: 9, Sent: 7, Kept: 2, Before: 1000, After: 100, Summary: "so far", Cost: new(money.USD(1_500_000))}
+	same(t, "done", known,
 		`{"task_id":"t1","dry_run":false,"condense_id":"c1","messages":9,"sent":7,"kept":2,"tokens_before":1000,"tokens_after":100,"cost":"1.50","summary":"so far"}`)
-	same(t, "planned", report.CondensedOf("t1", engine.Condensed{Messages: 9, Sent: 7, Kept: 2, Before: 1000, CostMicro: 1}, true),
+	same(t, "planned", api.Condensed{Task: "t1", DryRun: true, Messages: 9, Sent: 7, Kept: 2, Before: 1000},
 		`{"task_id":"t1","dry_run":true,"messages":9,"sent":7,"kept":2,"tokens_before":1000,"cost":null}`)
 }
 

@@ -274,8 +274,7 @@ func (s *Service) Condense(ctx, until context.Context, c Call, id string, n api.
 		return api.Condensed{}, err
 	}
 	if n.DryRun {
-		id, plan, err := s.engine.CondensePlan(ctx, req)
-		return report.CondensedOf(id, plan, true), err
+		return s.engine.CondensePlan(ctx, req)
 	}
 	until = store.Acting(until, c.Key)
 	done, err := s.before(until, c, ref, id)
@@ -285,10 +284,9 @@ func (s *Service) Condense(ctx, until context.Context, c Call, id string, n api.
 	if doc, was := condensedBy(ref.ID, done); was {
 		return doc, nil
 	}
-	id, made, err := s.engine.Condense(until, req, n.Keep, func(text string) {
+	return s.engine.Condense(until, req, n.Keep, func(text string) {
 		s.opt.Log.Debug("condense", "task_id", ref.ID, "notice", text)
 	})
-	return report.CondensedOf(id, made, false), err
 }
 
 // Checkpoints returns the states of files that a task changed, the oldest first.

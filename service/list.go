@@ -282,13 +282,9 @@ func (s *Service) Context(ctx context.Context, id, workspace string) (api.Contex
 		return api.ContextUse{}, err
 	}
 	req := ordered(ctx, engine.Request{Task: ref.Source + ":" + ref.ID, Choice: setup.Choice{Workspace: workspace}})
-	use, who, err := s.engine.ContextAs(ctx, req)
-	if err != nil {
-		return api.ContextUse{}, err
-	}
-	out := report.ContextUseOf(ref.ID, use, who)
-	if who == "" {
-		return out, nil
+	out, err := s.engine.ContextAs(ctx, req)
+	if err != nil || out.AsIf == nil {
+		return out, err
 	}
 	var unknown *setup.UnknownProfileError
 	if _, err := s.engine.Context(ctx, req); errors.As(err, &unknown) {
