@@ -16,9 +16,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/tool/linetext"
 	"github.com/roost-dev/roost/workspace/slash"
@@ -257,28 +260,56 @@ type Mention struct {
 	Path    string // of a file: without the first "/", blanks unescaped
 }
 
-// Scan finds the mentions of a text, in order. An "@" counts at the beginning and after a blank. A mention ends
-// before a blank or the end of the text, or before one punctuation mark that a blank or the end follows.
-func Scan(text string) []Mention {
-	var out []Mention
-	for at := 0; at < len(text); {
-		next := strings.IndexByte(text[at:], '@')
+// blanks are the blanks of ECMAScript, as a part of a class. body is a path or the rest of an address, as short as possible:
+// a backslash belongs to it only before a blank.
+const (
+	blanks = `\t-\r \x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}\x{FEFF}`
+	body   = `(?:[^\\` + blanks + `]|\\ )+?`
+)
+
+// mentionForm and slashForm match what follows the "@" of a mention and the "/" of a possible slash command.
+var (
+	mentionForm = lazyregexp.New(`^(/` + body + `|\w+://` + body + `|[0-9a-f]{7,40}|problems|git-changes|terminal)` +
+		`[.,;:!?]?(?:[` + blanks + `]|$)`)
+	slashForm = lazyregexp.New(`^([\w.-]+)(?:[` + blanks + `]|$)`)
+)
+
+// find returns where a sign and the group of a form after it are in a text, in order: at the beginning, or after a blank.
+func find(text string, sign byte, form *regexp.Regexp) (places [][2]int) {
+	for at := 0; at < len(text); at++ {
+		next := strings.IndexByte(text[at:], sign)
 		if next < 0 {
 			break
 		}
 		at += next
-		if n, kind := mentionLength(text[at+1:]); n > 0 && mayBegin(text, at) {
-			m := Mention{Kind: kind, At: at, End: at + 1 + n, Name: text[at+1 : at+1+n]}
-			if kind == File {
-				m.Path = strings.ReplaceAll(m.Name[1:], `\ `, " ")
-			}
-			out = append(out, m)
-			at = m.End
+		if before, _ := utf8.DecodeLastRuneInString(text[:at]); at > 0 && !linetext.IsSpace(before) {
 			continue
 		}
-		at++
+		if group := form.FindStringSubmatchIndex(text[at+1:]); group != nil {
+			places = append(places, [2]int{at, at + 1 + group[3]})
+			at += group[3]
+		}
 	}
-	return out
+	return places
+}
+
+// Scan finds the mentions of a text, in order. An "@" counts at the beginning and after a blank. A mention ends
+// before a blank or the end of the text, or before one punctuation mark that a blank or the end follows.
+func Scan(text string) []Mention {
+	return api.Each(find(text, '@', mentionForm()), func(at [2]int) Mention {
+		m := Mention{Kind: Commit, At: at[0], End: at[1], Name: text[at[0]+1 : at[1]]}
+		for _, n := range namedMentions {
+			if m.Name == n.word {
+				m.Kind = n.kind
+			}
+		}
+		if strings.HasPrefix(m.Name, "/") {
+			m.Kind, m.Path = File, strings.ReplaceAll(m.Name[1:], `\ `, " ")
+		} else if strings.Contains(m.Name, "://") {
+			m.Kind = Address
+		}
+		return m
+	})
 }
 
 // namedMentions are the mentions that are fixed names.
@@ -302,65 +333,6 @@ func Named() (list [][2]string) {
 	return list
 }
 
-// mentionLength returns the length of the mention at the beginning of a text, 0 when there is none.
-func mentionLength(s string) (int, Kind) {
-	if strings.HasPrefix(s, "/") {
-		if n := bodyLength(s[1:]); n > 0 {
-			return n + 1, File
-		}
-		return 0, ""
-	}
-	if n := count(s, wordChars); n > 0 && strings.HasPrefix(s[n:], "://") {
-		if b := bodyLength(s[n+3:]); b > 0 {
-			return n + 3 + b, Address
-		}
-	}
-	if n := count(s, hexChars); n >= 7 && n <= 40 && count(s[n:], wordChars) == 0 && mayEnd(s[n:]) {
-		return n, Commit
-	}
-	for _, w := range namedMentions {
-		if rest, ok := strings.CutPrefix(s, w.word); ok && count(rest, wordChars) == 0 && mayEnd(rest) {
-			return len(w.word), w.kind
-		}
-	}
-	return 0, ""
-}
-
-// bodyLength returns the length of the shortest run of at least one character after which a mention may end. A
-// backslash belongs to the run only before a blank.
-func bodyLength(s string) int {
-	for i := 0; i < len(s); {
-		r, size := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == '\\' && strings.HasPrefix(s[i+1:], " "):
-			size = 2
-		case r == '\\', linetext.IsSpace(r):
-			return 0
-		}
-		i += size
-		if mayEnd(s[i:]) {
-			return i
-		}
-	}
-	return 0
-}
-
-// mayEnd reports whether a mention may end before rest.
-func mayEnd(rest string) bool {
-	return blankOrEnd(rest) || strings.IndexByte(".,;:!?", rest[0]) >= 0 && blankOrEnd(rest[1:])
-}
-
-func blankOrEnd(s string) bool {
-	r, _ := utf8.DecodeRuneInString(s)
-	return s == "" || linetext.IsSpace(r)
-}
-
-// mayBegin reports whether a mention or command may begin at a byte of a text.
-func mayBegin(text string, at int) bool {
-	r, _ := utf8.DecodeLastRuneInString(text[:at])
-	return at == 0 || linetext.IsSpace(r)
-}
-
 // Slash is one "/name" in a text.
 type Slash struct {
 	At, End int // byte offsets in the text; At is that of the "/"
@@ -370,27 +342,7 @@ type Slash struct {
 // Commands finds possible slash commands, in order: at the beginning or after a blank, and before a blank or the end.
 // It does not check whether a command of that name exists.
 func Commands(text string) []Slash {
-	var out []Slash
-	for at := 0; at < len(text); at++ {
-		next := strings.IndexByte(text[at:], '/')
-		if next < 0 {
-			break
-		}
-		at += next
-		n := count(text[at+1:], nameChars)
-		if n > 0 && mayBegin(text, at) && blankOrEnd(text[at+1+n:]) {
-			out = append(out, Slash{At: at, End: at + 1 + n, Name: text[at+1 : at+1+n]})
-		}
-	}
-	return out
+	return api.Each(find(text, '/', slashForm()), func(at [2]int) Slash {
+		return Slash{At: at[0], End: at[1], Name: text[at[0]+1 : at[1]]}
+	})
 }
-
-// Characters of hashes, of words, and of names of slash commands.
-const (
-	hexChars  = "0123456789abcdef"
-	wordChars = "_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	nameChars = wordChars + ".-"
-)
-
-// count returns the number of characters of a set that a text begins with.
-func count(s, set string) int { return len(s) - len(strings.TrimLeft(s, set)) }
