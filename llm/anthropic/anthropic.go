@@ -459,7 +459,7 @@ func (a *accumulator) add(data []byte) (chunks []llm.Chunk, done bool, err error
 // addEvent adds the data of one event. chunk is the chunk to show, nil for none.
 func (a *accumulator) addEvent(data []byte) (chunk llm.Chunk, done bool, err error) {
 	if !esjson.Valid(data) || esjson.TypeOf(data) != esjson.TypeObject {
-		return nil, false, wire.UnreadableEvent(a.Call.Provider, data)
+		return nil, false, wire.UnreadableEvent(a.Call.Name(), data)
 	}
 	switch esjson.TextOf(data, "type") {
 	case "message_start":

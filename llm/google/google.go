@@ -257,7 +257,7 @@ type reply struct {
 
 func (r *reply) add(data []byte) ([]llm.Chunk, bool, error) {
 	if !esjson.Valid(data) || esjson.TypeOf(data) != esjson.TypeObject {
-		return nil, false, wire.UnreadableEvent(r.Call.Provider, data)
+		return nil, false, wire.UnreadableEvent(r.Call.Name(), data)
 	}
 	if err := r.Failed(data); err != nil {
 		return nil, false, err

@@ -418,7 +418,7 @@ type responsesReply struct {
 
 func (r *responsesReply) add(data []byte) ([]llm.Chunk, bool, error) {
 	if !esjson.Valid(data) {
-		return nil, false, wire.UnreadableEvent(r.Call.Provider, data)
+		return nil, false, wire.UnreadableEvent(r.Call.Name(), data)
 	}
 	typ, _ := esjson.GetString(data, "type")
 	index, _ := esjson.GetInt(data, "output_index")
@@ -572,12 +572,12 @@ type chatReply struct {
 func (r *chatReply) add(data []byte) ([]llm.Chunk, bool, error) {
 	if bytes.Equal(bytes.TrimSpace(data), []byte("[DONE]")) {
 		if r.Stop == "" && len(r.Text) == 0 && r.Calls.Len() == 0 {
-			return nil, false, &llm.Error{Provider: r.Call.Provider, Kind: llm.Cut, Message: "the stream ended before the reply did"}
+			return nil, false, &llm.Error{Provider: r.Call.Name(), Kind: llm.Cut, Message: "the stream ended before the reply did"}
 		}
 		return nil, true, nil
 	}
 	if !esjson.Valid(data) {
-		return nil, false, wire.UnreadableEvent(r.Call.Provider, data)
+		return nil, false, wire.UnreadableEvent(r.Call.Name(), data)
 	}
 	if err := r.Failed(data); err != nil {
 		return nil, false, err
@@ -596,7 +596,7 @@ func (r *chatReply) add(data []byte) ([]llm.Chunk, bool, error) {
 		chunks = append(chunks, r.Count(usageOf(usage))...)
 	}
 	if r.Stop == "error" || r.Stop == "insufficient_system_resource" {
-		return chunks, false, &llm.Error{Provider: r.Call.Provider, Kind: llm.Server, Message: "the server broke the reply off: " + r.Stop}
+		return chunks, false, &llm.Error{Provider: r.Call.Name(), Kind: llm.Server, Message: "the server broke the reply off: " + r.Stop}
 	}
 	return chunks, false, nil
 }

@@ -216,7 +216,7 @@ func TestKeysNeverGetOut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		key := rapid.StringMatching(`[A-Za-z0-9]{4,40}`).Draw(t, "key")
 		before, after := rapid.String().Draw(t, "before"), rapid.String().Draw(t, "after")
-		e := Call{Key: key}.redacted(&llm.Error{Message: before + key + after, Err: errors.New(after + key + before)})
+		e := Call{Provider: Provider{Options: Options{APIKey: key}}}.redacted(&llm.Error{Message: before + key + after, Err: errors.New(after + key + before)})
 		if strings.Contains(e.Message, key) && !strings.Contains(before+"[key]"+after, key) || e.Err != nil && strings.Contains(e.Err.Error(), key) {
 			t.Fatalf("%q is in %q, %v", key, e.Message, e.Err)
 		}

@@ -38,24 +38,16 @@ const drainLimit = 100 * time.Millisecond
 // maxRefusal bounds the bytes that are read of an error page.
 const maxRefusal = 64 << 10
 
-// Call is one request whose reply is a stream of events.
+// Call is one request to a provider, whose reply is a stream of events. The provider's key is removed from every error text.
 type Call struct {
-	Client   *http.Client
-	Provider string
-	URL      string
-	Header   http.Header
-	Body     *Body
-	Key      string        // removed from every error text
-	Idle     time.Duration // how long the provider may stay silent; 0 or less = for ever
-	Now      func() time.Time
+	Provider
+	URL    string
+	Header http.Header
+	Body   *Body
 
 	// Ended reports whether a stream that ends or breaks without an end event has sent a whole reply.
 	// nil = every reply has an end event, and a stream without one was cut.
 	Ended func() bool
-	// Kind classifies a refusal; nil = KindOfStatus.
-	Kind func(status int, code, message string) llm.Kind
-	// Door is the cloud through which the call goes; nil = the provider itself.
-	Door *Door
 
 	secrets []string // removed from every error text, too
 }
@@ -78,7 +70,7 @@ type Door struct {
 // Stream sends the request and passes the data of each event to event, which reports whether the reply is complete. A
 // stream that ends before that was cut. Errors are *llm.Error without the key, ErrStop, or the context's cause.
 func (c Call) Stream(ctx context.Context, event func(data []byte) (done bool, err error)) error {
-	ctx, body, stop := withIdle(ctx, c.Idle)
+	ctx, body, stop := withIdle(ctx, c.IdleTimeout)
 	defer stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, c.Body.Reader())
 	if err != nil {
@@ -92,13 +84,13 @@ func (c Call) Stream(ctx context.Context, event func(data []byte) (done bool, er
 	if err := c.authorize(ctx, req); err != nil {
 		return err
 	}
-	client := *c.Client
+	client := *c.HTTPClient
 	if client.CheckRedirect == nil {
 		client.CheckRedirect = SameServer
 	}
 	res, err := client.Do(req)
 	if err != nil {
-		return c.redact(TransportError(ctx, c.Provider, err, false))
+		return c.redact(TransportError(ctx, c.Name(), err, false))
 	}
 	defer res.Body.Close()
 	body.timer.Stop()
@@ -121,7 +113,7 @@ func (c Call) Stream(ctx context.Context, event func(data []byte) (done bool, er
 			return nil // another attempt would be paid again
 		}
 		if err != nil {
-			return c.redact(TransportError(ctx, c.Provider, err, true))
+			return c.redact(TransportError(ctx, c.Name(), err, true))
 		}
 		if len(bytes.TrimSpace(data)) == 0 { // some proxies keep the connection with empty events
 			continue
@@ -150,7 +142,7 @@ func (c *Call) authorize(ctx context.Context, req *http.Request) error {
 	secrets, err := c.Door.Authorize(ctx, req, c.Body)
 	c.secrets = append(c.secrets, secrets...)
 	if cause := context.Cause(ctx); err != nil && cause != nil {
-		return c.redact(TransportError(ctx, c.Provider, err, false))
+		return c.redact(TransportError(ctx, c.Name(), err, false))
 	}
 	if _, is := errors.AsType[*llm.Error](err); err != nil && !is {
 		return c.newError(llm.Auth, 0, err.Error())
@@ -186,8 +178,8 @@ func (c Call) errorOf(status int, fallback string, page []byte) *llm.Error {
 		status = int(n)
 	}
 	err.Kind = KindOfStatus(status, message)
-	if c.Kind != nil {
-		err.Kind = c.Kind(status, code, message)
+	if c.dialect.Kind != nil {
+		err.Kind = c.dialect.Kind(status, code, message)
 	}
 	if c.Door != nil && c.Door.Refused != nil {
 		c.Door.Refused(err, code)
@@ -242,7 +234,7 @@ func Refusal(page []byte) (code, message string) {
 }
 
 func (c Call) newError(kind llm.Kind, status int, message string) *llm.Error {
-	return c.redacted(&llm.Error{Provider: c.Provider, Kind: kind, Status: status, Message: message})
+	return c.redacted(&llm.Error{Provider: c.Name(), Kind: kind, Status: status, Message: message})
 }
 
 // redacted removes the call's secrets from an error's message, and drops the error's cause if the cause would show
@@ -259,7 +251,7 @@ func (c Call) redacted(failed *llm.Error) *llm.Error {
 
 // without returns a text without the call's secrets.
 func (c Call) without(text string) string {
-	for _, secret := range append([]string{c.Key}, c.secrets...) {
+	for _, secret := range append([]string{c.APIKey}, c.secrets...) {
 		text = Redact(text, secret)
 	}
 	return text
@@ -546,7 +538,7 @@ type Options struct {
 	Door *Door
 
 	HTTPClient  *http.Client  // nil = one made for large requests
-	IdleTimeout time.Duration // 0 = the dialect's own, negative = none
+	IdleTimeout time.Duration // how long the provider may stay silent; 0 = the dialect's own, negative = for ever
 	Backoff     Backoff
 	Now         func() time.Time // for dates in retry-after; nil = time.Now
 }
@@ -565,7 +557,7 @@ type Dialect struct {
 	// Reply begins a reply to the call. It may set the call's Ended.
 	Reply func(call Call, req llm.Request) Attempt
 
-	Kind func(status int, code, message string) (kind llm.Kind) // as in Call
+	Kind func(status int, code, message string) llm.Kind // classifies a refusal; nil = KindOfStatus
 }
 
 // Provider implements llm.Provider for a dialect.
@@ -627,16 +619,7 @@ func (p *Provider) Body(req llm.Request) ([]byte, error) {
 
 // call makes the call for a request.
 func (p *Provider) call(req *llm.Request) (Call, error) {
-	c := Call{
-		Client:   p.HTTPClient,
-		Provider: p.dialect.Name,
-		Header:   http.Header{},
-		Key:      p.APIKey,
-		Idle:     p.IdleTimeout,
-		Now:      p.Now,
-		Kind:     p.dialect.Kind,
-		Door:     p.Door,
-	}
+	c := Call{Provider: *p, Header: http.Header{}}
 	req.Model = cmp.Or(req.Model, p.Model)
 	switch {
 	case p.Door != nil && req.Model != "":

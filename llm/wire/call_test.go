@@ -61,7 +61,8 @@ func asks(t *testing.T, handler http.HandlerFunc) (wire.Call, func(ctx context.C
 	t.Cleanup(s.Close)
 	b := new(wire.Body)
 	b.Add([]byte("{}"))
-	c := wire.Call{Client: client(t), Provider: "p", URL: s.URL, Header: http.Header{"X-Mine": {"1"}}, Body: b, Key: "sk-0123456789abcdef"}
+	p := wire.NewProvider(wire.Options{HTTPClient: client(t), APIKey: "sk-0123456789abcdef"}, wire.Dialect{Name: "p"})
+	c := wire.Call{Provider: *p, URL: s.URL, Header: http.Header{"X-Mine": {"1"}}, Body: b}
 	return c, func(ctx context.Context, c wire.Call) (got []string, err error) {
 		err = c.Stream(ctx, func(data []byte) (bool, error) {
 			got = append(got, string(data))
@@ -137,8 +138,8 @@ func TestCallCleansErrors(t *testing.T) {
 			err)
 	}
 	call.URL = "http://127.0.0.1:1/sk-0123456789abcdef"
-	if err := call.Stream(t.Context(), nil); !errors.As(err, &failed) || failed.Kind != llm.Network || failed.Message != wire.Redact(failed.Message, call.Key) {
-		t.Errorf("got %v, want errors.As(err, &failed) and failed.Kind = llm.Network and failed.Message = wire.Redact(failed.Message, call.Key)",
+	if err := call.Stream(t.Context(), nil); !errors.As(err, &failed) || failed.Kind != llm.Network || failed.Message != wire.Redact(failed.Message, call.APIKey) {
+		t.Errorf("got %v, want errors.As(err, &failed) and failed.Kind = llm.Network and failed.Message = wire.Redact(failed.Message, call.APIKey)",
 			err)
 	}
 }
@@ -149,7 +150,7 @@ func TestCallGivesUpOnSilence(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	})
-	call.Idle = time.Second // the first event has to come before, on a busy machine too
+	call.IdleTimeout = time.Second // the first event has to come before, on a busy machine too
 	var failed *llm.Error
 	if got, err := ask(t.Context(), call); !errors.As(err, &failed) || failed.Kind != llm.Cut || !errors.Is(err, wire.ErrIdle) || len(got) != 1 {
 		t.Errorf("got %v %v, want errors.As(err, &failed) and failed.Kind = llm.Cut and errors.Is(err, wire.ErrIdle) and len(got) = 1",

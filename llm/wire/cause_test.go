@@ -131,7 +131,8 @@ func TestCauses(t *testing.T) {
 			defer tr.CloseIdleConnections()
 			body := new(wire.Body)
 			body.Add([]byte("{}"))
-			call := wire.Call{Client: &http.Client{Transport: tr}, Provider: "p", URL: c.url + "/v1?key=sk-secret-0123456789ab", Body: body}
+			p := wire.NewProvider(wire.Options{HTTPClient: &http.Client{Transport: tr}}, wire.Dialect{Name: "p"})
+			call := wire.Call{Provider: *p, URL: c.url + "/v1?key=sk-secret-0123456789ab", Body: body}
 			tries := 0
 			var failed *llm.Error
 			wire.Attempts(t.Context(), wire.Backoff{Sleep: func(context.Context, time.Duration) error { return nil }}, func(_ llm.Chunk, err error) bool {

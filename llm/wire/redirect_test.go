@@ -27,7 +27,7 @@ func TestAKeyIsNotSentToAnotherHost(t *testing.T) {
 			http.Redirect(w, r, strings.Replace(other.URL, "127.0.0.1", "localhost", 1)+"/v1", status)
 		})
 		c.Header = http.Header{"X-Api-Key": {"secret-key"}}
-		c.Key = "secret-key"
+		c.APIKey = "secret-key"
 		_, err := ask(context.Background(), c)
 		failed, is := err.(*llm.Error) //nolint:errorlint // ours, not wrapped
 		if !is || failed.Kind != llm.Invalid || failed.Retryable() || !strings.Contains(failed.Message, "localhost") {
@@ -58,7 +58,7 @@ func TestACallFollowsItsOwnHost(t *testing.T) {
 func TestAKeyAtTheCutOfAnErrorPage(t *testing.T) {
 	const key = "0123456789abcdef-my-very-own-gateway-key"
 	for at := 440; at < 520; at += 3 {
-		c := wire.Call{Provider: "p", Key: key}
+		c := wire.Call{Provider: *wire.NewProvider(wire.Options{APIKey: key}, wire.Dialect{Name: "p"})}
 		err := c.ErrorOf(502, []byte(strings.Repeat("x", at)+" "+key+" and more"))
 		if strings.Contains(err.Message, key[:4]) {
 			t.Errorf("with %d bytes before it: %q", at, err.Message[at:])

@@ -137,7 +137,7 @@ func TestRetryAfter(t *testing.T) {
 }
 
 func TestRedact(t *testing.T) {
-	e := Call{Key: "hunter2-key"}.redacted(&llm.Error{Message: "key hunter2-key refused, also sk-ant-api03-abcdefghijkl", Err: fmt.Errorf("header hunter2-key")})
+	e := Call{Provider: Provider{Options: Options{APIKey: "hunter2-key"}}}.redacted(&llm.Error{Message: "key hunter2-key refused, also sk-ant-api03-abcdefghijkl", Err: fmt.Errorf("header hunter2-key")})
 	if e.Message != "key [key] refused, also [key]" || e.Err != nil {
 		t.Errorf("got %+v, want e.Message = \"key [key] refused, also [key]\" and e.Err = nil", e)
 	}
