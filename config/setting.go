@@ -30,7 +30,8 @@ type Key struct {
 
 // settings has a line for each setting: its name, the flag that overrides it or -, its kind and its meaning. The kind
 // is text, secret, list, webhook (a secret that is an address), a key of checks, or the words a|b of which the value is
-// one. Names under profiles. are members of a profile, names under hooks. members of a hook.
+// one. Names under profiles. are members of a profile, names under hooks. members of a hook. Each provider that takes a
+// key has a name for the key, one for its address and, if it is a cloud, its further settings.
 //
 //go:embed settings.txt
 var settings string
@@ -70,42 +71,26 @@ func keys() (list []Key, named map[string][]Key) {
 			named[table] = append(named[table], k)
 			continue
 		}
-		k.Env = "ROOST_" + strings.ToUpper(strings.ReplaceAll(name, ".", "_"))
+		k.Env = variableOf(name)
 		list = append(list, k)
-	}
-	for _, p := range providers {
-		list = append(list,
-			Key{Name: "providers." + p.name + ".api_key", Env: p.key, Doc: "the key for " + p.name, Secret: true},
-			Key{Name: "providers." + p.name + ".base_url", Env: setup.AddressVariable(p.name), Doc: "the address of " + p.name})
-		for _, k := range p.more {
-			name := p.name + "." + k.Name
-			list = append(list, Key{Name: "providers." + name, Env: setup.CloudVariable(name), Doc: k.Doc})
-		}
 	}
 	return list, named
 }
 
-// providers are the providers that take a key, with the variable of the key and, for clouds, their further settings.
-// Package setup knows the other variables.
-var providers = []struct {
-	name, key string
-	more      []Key
-}{
-	{"anthropic", "ANTHROPIC_API_KEY", nil},
-	{"openai", "OPENAI_API_KEY", nil},
-	{"openai-compatible", "OPENAI_COMPATIBLE_API_KEY", nil},
-	{"google", "GOOGLE_API_KEY", nil},
-	{"bedrock", "AWS_BEARER_TOKEN_BEDROCK", []Key{
-		{Name: "region", Doc: "the region of AWS, such as us-east-1"},
-		{Name: "profile", Doc: "the profile in ~/.aws whose keys are used; default when not set"},
-	}},
-	{"vertex", "GOOGLE_OAUTH_ACCESS_TOKEN", []Key{
-		{Name: "project", Doc: "the project of Google Cloud; that of the credentials when not set"},
-		{Name: "location", Doc: "the location of Vertex AI: global, or a region such as us-east5"},
-	}},
-	{"azure", "AZURE_OPENAI_API_KEY", []Key{
-		{Name: "api_version", Doc: "the version of chat completions; not set, the v1 API is used"},
-	}},
+// variableOf returns the variable that overrides a setting. Package setup knows those of providers and clouds.
+func variableOf(name string) string {
+	parts := strings.SplitN(name, ".", 3)
+	switch {
+	case parts[0] != "providers":
+		return "ROOST_" + strings.ToUpper(strings.ReplaceAll(name, ".", "_"))
+	case name == "providers.google.api_key":
+		return "GOOGLE_API_KEY" // setup also reads GEMINI_API_KEY, before it
+	case parts[2] == "api_key":
+		return setup.KeyVariables(parts[1])[0]
+	case parts[2] == "base_url":
+		return setup.AddressVariable(parts[1])
+	}
+	return setup.CloudVariable(parts[1] + "." + parts[2])
 }
 
 // Find returns the key with a name, also of one in a profile or a hook.
