@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/task"
 )
@@ -16,6 +18,36 @@ const (
 	saveBytes = 4 << 10
 	saveMS    = 150
 )
+
+// streamedRow is one row that grows. A row of a reply enters the journal when its text is first saved: most replies are
+// complete before that, and their rows are then written once, whole, with the reply.
+type streamedRow struct {
+	kind    string // reasoning, text, command_output
+	message uint64
+	ts      int64
+	text    strings.Builder // all text that came
+	saved   int             // how much of it is in the journal, in bytes
+	savedAt int64
+}
+
+// due reports whether it is time to save the text that came.
+func (s *streamedRow) due(now int64) bool {
+	return s.text.Len()-s.saved >= saveBytes || now-s.savedAt >= saveMS
+}
+
+// saveText adds the text that is not in the journal yet.
+func (s *streamedRow) saveText(d *draft, now int64) {
+	if rest := s.text.String()[s.saved:]; rest != "" {
+		d.Put(task.MessageTextSaved{Message: s.message, Text: rest})
+	}
+	s.saved, s.savedAt = s.text.Len(), now
+}
+
+// end ends a row that is in the journal. It refers to the saved text instead of writing it again.
+func (s *streamedRow) end(d *draft) {
+	s.saveText(d, s.savedAt)
+	d.Put(task.MessageChanged{Message: s.message, Body: rows.StreamOf(s.ts, s.kind, s.message)})
+}
 
 // draft collects the events of one commit. It numbers the messages that it adds, so that events which belong together are
 // one commit. Nothing else may be committed between the first message of a draft and its own commit.

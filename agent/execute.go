@@ -151,13 +151,9 @@ type output struct {
 	command bool
 	server  bool // of an MCP server
 
-	row     uint64
-	rowTS   int64
-	text    strings.Builder
-	saved   int
-	savedAt int64
-	held    []byte // an unfinished word
-	err     error
+	row  streamedRow
+	held []byte // an unfinished word
+	err  error
 }
 
 // Started records the process, so that a resume can find it if it outlives this program.
@@ -209,35 +205,31 @@ func (o *output) show(p []byte) {
 	if text == "" {
 		return
 	}
-	if o.row == 0 {
-		o.savedAt = a.Host.Now()
+	row := &o.row
+	if row.message == 0 {
+		row.kind, row.savedAt = "command_output", a.Host.Now()
 		asked := a.stamp()
-		o.rowTS = a.stamp()
+		row.ts = a.stamp()
 		d := a.draft()
-		d.addRow(rows.PlainAsk(asked, "command_output", new("")))
-		o.row = d.addRow(rows.Stream(o.rowTS, "command_output", "", true))
+		d.addRow(rows.PlainAsk(asked, row.kind, new("")))
+		row.message = d.addRow(rows.Stream(row.ts, row.kind, "", true))
 		o.err = d.commit(o.ctx)
 	}
 	a.live(Delta{
-		Type: "message.delta", Message: o.row, Call: o.call, TS: o.rowTS, Offset: o.text.Len(),
-		Text: text,
+		Type: "message.delta", Message: row.message, Call: o.call, TS: row.ts, Offset: row.text.Len(), Text: text,
 	})
-	if room := outputRowLimit - o.text.Len(); room > 0 {
+	if room := outputRowLimit - row.text.Len(); room > 0 {
 		if len(text) > room {
 			text = strings.ToValidUTF8(text[:room], "") + "\n[... the rest is in the full output ...]"
 		}
-		o.text.WriteString(text)
+		row.text.WriteString(text)
 	}
-	if o.err == nil && o.text.Len() > o.saved && (o.text.Len()-o.saved >= saveBytes || a.Host.Now()-o.savedAt >= saveMS) {
-		o.err = o.saveText()
+	if o.err == nil && row.text.Len() > row.saved && row.due(a.Host.Now()) {
+		d := a.draft()
+		row.saveText(d, a.Host.Now())
+		o.err = d.commit(o.ctx)
 	}
 	failpoint.Hit("tool.output")
-}
-
-func (o *output) saveText() error {
-	text := o.text.String()[o.saved:]
-	o.saved, o.savedAt = o.text.Len(), o.agent.Host.Now()
-	return o.agent.commit(o.ctx, task.MessageTextSaved{Message: o.row, Text: text})
 }
 
 // finish returns the events that end the output's row.
@@ -246,12 +238,10 @@ func (o *output) finish() []task.Event {
 		o.show(o.held)
 		o.held = nil
 	}
-	if o.row == 0 {
+	if o.row.message == 0 {
 		return nil
 	}
-	var events []task.Event
-	if rest := o.text.String()[o.saved:]; rest != "" {
-		events = append(events, task.MessageTextSaved{Message: o.row, Text: rest})
-	}
-	return append(events, task.MessageChanged{Message: o.row, Body: rows.StreamOf(o.rowTS, "command_output", o.row)})
+	d := o.agent.draft()
+	o.row.end(d)
+	return d.events
 }

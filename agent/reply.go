@@ -8,7 +8,6 @@ import (
 	"iter"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/esjson"
@@ -31,17 +30,6 @@ type reply struct {
 	recorded  llm.Usage      // the part of it that is recorded
 	hasRecord bool           // a usage record of this request exists
 	retries   int            // attempts that the provider repeated by itself
-}
-
-// streamedRow is one row that grows. It gets its number when it begins, and enters the journal when its text is first
-// saved: most replies are complete before that, and their rows are then written once, whole, with the reply.
-type streamedRow struct {
-	kind    string // reasoning, text
-	message uint64
-	ts      int64
-	text    strings.Builder // all text that came
-	saved   int             // how much of it is in the journal, in bytes
-	savedAt int64
 }
 
 func (r *reply) receive(ctx context.Context, chunks iter.Seq2[llm.Chunk, error]) error {
@@ -102,7 +90,7 @@ func (r *reply) appendText(ctx context.Context, kind, text string) error {
 	}
 	r.agent.live(Delta{Type: typ, Message: row.message, TS: row.ts, Offset: row.text.Len(), Text: text})
 	row.text.WriteString(text)
-	if r.hasUnrecordedCost() || row.text.Len()-row.saved >= saveBytes || a.Host.Now()-row.savedAt >= saveMS {
+	if r.hasUnrecordedCost() || row.due(a.Host.Now()) {
 		if err := r.saveProgress(ctx); err != nil {
 			return err
 		}
@@ -129,14 +117,6 @@ func (r *reply) saveProgress(ctx context.Context) error {
 	return d.commit(ctx)
 }
 
-// saveText adds the text that is not in the journal yet.
-func (s *streamedRow) saveText(d *draft, now int64) {
-	if rest := s.text.String()[s.saved:]; rest != "" {
-		d.Put(task.MessageTextSaved{Message: s.message, Text: rest})
-	}
-	s.saved, s.savedAt = s.text.Len(), now
-}
-
 // finishRows ends the streamed rows. It refers to saved text instead of writing it again.
 func (r *reply) finishRows() *draft {
 	d := r.agent.draft()
@@ -145,8 +125,7 @@ func (r *reply) finishRows() *draft {
 			d.addRow(rows.Stream(row.ts, row.kind, row.text.String(), false))
 			continue
 		}
-		row.saveText(d, row.savedAt)
-		d.Put(task.MessageChanged{Message: row.message, Body: rows.StreamOf(row.ts, row.kind, row.message)})
+		row.end(d)
 	}
 	return d
 }
