@@ -10,10 +10,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/contextwindow"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/catalogue"
+	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
 )
@@ -265,9 +267,9 @@ func asStrings(list [][]byte) (out []string) {
 }
 
 // priced is a dollar a million tokens in, two out.
-func priced() catalogue.Prices {
-	in, out := int64(1_000_000), int64(2_000_000)
-	return catalogue.Prices{Input: &in, Output: &out}
+func priced() api.Prices {
+	in, out := money.USD(1_000_000), money.USD(2_000_000)
+	return api.Prices{Input: &in, Output: &out}
 }
 
 // What a summary stands for is not sent, so leaving it out would not make a request

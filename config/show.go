@@ -11,7 +11,6 @@ import (
 	"github.com/roost-dev/roost/llm/catalogue"
 	"github.com/roost-dev/roost/mcp"
 	"github.com/roost-dev/roost/mode"
-	"github.com/roost-dev/roost/money"
 )
 
 // Items returns all settings with their origins: first those of Keys, in their order, then those of profiles, hooks
@@ -102,34 +101,13 @@ func ProfileStates(kept *Secrets, s *Settings) (list []api.KeyState) {
 	return list
 }
 
-func pricesOf(p catalogue.Prices) api.Prices {
-	return api.Prices{
-		Input:      (*money.USD)(p.Input),
-		Output:     (*money.USD)(p.Output),
-		CacheRead:  (*money.USD)(p.CacheRead),
-		CacheWrite: (*money.USD)(p.CacheWrite),
-	}
-}
-
 // Models returns the models of a provider that Roost knows; "" = of all providers.
 func Models(provider string) api.Models {
 	out := api.Models{Date: catalogue.Date(), Items: []api.Model{}}
 	for _, m := range catalogue.Offers() {
-		if provider != "" && provider != m.Provider {
-			continue
+		if provider == "" || provider == m.Provider {
+			out.Items = append(out.Items, m)
 		}
-		item := api.Model{
-			Provider:  m.Provider,
-			ID:        m.ID,
-			Context:   m.Context,
-			MaxOutput: m.MaxOutput,
-			Prices:    pricesOf(m.Prices),
-			Checked:   m.Checked,
-		}
-		if m.Long != nil {
-			item.Long = &api.LongPrices{Above: m.Long.Above, Prices: pricesOf(m.Long.Prices)}
-		}
-		out.Items = append(out.Items, item)
 	}
 	return out
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/llm/catalogue"
 	"github.com/roost-dev/roost/mention/complete"
-	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace"
 	"github.com/roost-dev/roost/workspace/slash"
@@ -97,7 +96,7 @@ func models(c setup.Config) (list []api.Completion) {
 			about = append(about, tokens(m.Context)+" context")
 		}
 		if p := m.Prices; p.Input != nil && p.Output != nil {
-			about = append(about, fmt.Sprintf("$%s in, $%s out a million tokens", money.USD(*p.Input), money.USD(*p.Output)))
+			about = append(about, fmt.Sprintf("$%s in, $%s out a million tokens", *p.Input, *p.Output))
 		}
 		list = append(list, api.Completion{Text: m.ID, About: strings.Join(about, ", "), From: m.Provider})
 	}

@@ -393,7 +393,7 @@ func Models(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellComp
 	if provider == "script" {
 		return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
 	}
-	return api.Some(catalogue.Offers(), func(m catalogue.Offer) (string, bool) {
+	return api.Some(catalogue.Offers(), func(m api.Model) (string, bool) {
 		return m.ID, provider == "" || m.Provider == provider
 	}), cobra.ShellCompDirectiveNoFileComp
 }

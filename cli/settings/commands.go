@@ -231,7 +231,7 @@ func (a *commands) modelsCommand() *cobra.Command {
 
 // knownProviders returns the providers whose models are listed.
 func knownProviders() []string {
-	return slices.Compact(api.Each(catalogue.Offers(), func(m catalogue.Offer) string { return m.Provider }))
+	return slices.Compact(api.Each(catalogue.Offers(), func(m api.Model) string { return m.Provider }))
 }
 
 func (a *commands) models(provider string) error {

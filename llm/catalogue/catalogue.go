@@ -23,22 +23,8 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/llm"
+	"github.com/roost-dev/roost/money"
 )
-
-// Prices are micro-dollars per million tokens. nil = not known, or not sold: a cost that depends on it is unknown.
-type Prices struct {
-	Input        *int64 `json:"input"`
-	Output       *int64 `json:"output"`
-	CacheRead    *int64 `json:"cache_read,omitempty"`
-	CacheWrite   *int64 `json:"cache_write_5m,omitempty"` // kept for five minutes, as Roost requests
-	CacheWrite1h *int64 `json:"cache_write_1h,omitempty"`
-}
-
-// Tier holds prices of requests whose whole input is above a number of tokens.
-type Tier struct {
-	Above  int64  `json:"above"`
-	Prices Prices `json:"prices"`
-}
 
 // Model is one row of the table.
 type Model struct {
@@ -46,9 +32,10 @@ type Model struct {
 	IDs       []string `json:"ids"`
 	Context   int      `json:"context"`    // tokens in the window, input and output together
 	MaxOutput int      `json:"max_output"` // tokens of one reply
-	Prices    Prices   `json:"prices"`
-	Long      *Tier    `json:"long,omitempty"`
-	Checked   string   `json:"checked"` // when the values were read on its provider's pages, YYYY-MM-DD
+	Checked   string   `json:"checked"`    // when the values were read on its provider's pages, YYYY-MM-DD
+
+	Prices api.Prices      `json:"prices"` // a cost that depends on one that is not known is unknown
+	Long   *api.LongPrices `json:"long"`
 }
 
 //go:embed models.json
@@ -71,23 +58,30 @@ var load = sync.OnceValue(func() table {
 // Date returns the day the table was last changed, YYYY-MM-DD. Records of cost keep it.
 func Date() string { return load().Date }
 
-// Offer is a model under the name that a provider gives it.
-type Offer struct {
-	Provider, ID string
-	Model
-}
-
 // Offers returns all known models, under the names of all providers that are known to offer them: first those of the
 // makers, then those of the clouds.
-func Offers() []Offer {
-	var out []Offer
+func Offers() []api.Model {
+	var out []api.Model
+	add := func(provider, id string, m Model) {
+		out = append(out, api.Model{
+			Provider:  provider,
+			ID:        id,
+			Context:   m.Context,
+			MaxOutput: m.MaxOutput,
+			Prices:    m.Prices,
+			Long:      m.Long,
+			Checked:   m.Checked,
+		})
+	}
 	for _, m := range load().Models {
-		out = append(out, api.Each(m.IDs, func(id string) Offer { return Offer{m.Provider, id, m} })...)
+		for _, id := range m.IDs {
+			add(m.Provider, id, m)
+		}
 	}
 	for _, cloud := range slices.Sorted(maps.Keys(load().Clouds)) {
 		for _, id := range load().Clouds[cloud] {
 			m, _ := Find(cloud, id)
-			out = append(out, Offer{cloud, id, m})
+			add(cloud, id, m)
 		}
 	}
 	return out
@@ -147,7 +141,7 @@ func Find(provider, model string) (Model, bool) {
 
 // prices selects the tier. If OpenAI's table has no price for cache writes, OpenAI charges the price of input for
 // them.
-func (m Model) prices(u llm.Usage) Prices {
+func (m Model) prices(u llm.Usage) api.Prices {
 	p := m.Prices
 	if m.Long != nil && u.Input+u.CacheRead+u.CacheWrite > m.Long.Above {
 		p = m.Long.Prices
@@ -166,7 +160,7 @@ func (m Model) Cost(u llm.Usage) (microUSD int64, ok bool) {
 	var sum int64 // micro-dollars times a million
 	for _, x := range []struct {
 		tokens int64
-		price  *int64
+		price  *money.USD
 	}{{u.Input, p.Input}, {u.Output, p.Output}, {u.CacheRead, p.CacheRead}, {u.CacheWrite, p.CacheWrite}} {
 		if x.tokens == 0 {
 			continue
@@ -175,7 +169,7 @@ func (m Model) Cost(u llm.Usage) (microUSD int64, ok bool) {
 		if x.price == nil || x.tokens < 0 || x.tokens > 1e10 || *x.price > 2e8 {
 			return 0, false
 		}
-		sum += x.tokens * *x.price
+		sum += x.tokens * int64(*x.price)
 	}
 	return (sum + 500_000) / 1_000_000, true
 }

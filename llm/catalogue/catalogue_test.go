@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/catalogue"
 )
@@ -64,7 +65,7 @@ func TestTableIsSound(t *testing.T) {
 			}
 			seen[m.Provider+id] = true
 		}
-		tiers := []catalogue.Prices{m.Prices}
+		tiers := []api.Prices{m.Prices}
 		if m.Long != nil {
 			tiers = append(tiers, m.Long.Prices)
 			if *m.Long.Prices.Input <= *m.Prices.Input {

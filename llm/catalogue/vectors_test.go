@@ -9,11 +9,13 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/testing/conformance"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/anthropic"
 	"github.com/roost-dev/roost/llm/catalogue"
 	"github.com/roost-dev/roost/llm/openai"
+	"github.com/roost-dev/roost/money"
 )
 
 // counter is a provider that answers nothing and reports the counts that a test gave it.
@@ -77,7 +79,7 @@ func asked(in conformance.Value) (m catalogue.Model) {
 	m.Provider = in.Str("style")
 	of := in.Get("model")
 	long := of.Get("longContextPricing")
-	price := func(key string) (plain, times *int64) {
+	price := func(key string) (plain, times *money.USD) {
 		if !of.Has(key) {
 			return nil, nil
 		}
@@ -85,10 +87,10 @@ func asked(in conformance.Value) (m catalogue.Model) {
 		if long.Has(key + "Multiplier") {
 			by = long.Float(key + "Multiplier")
 		}
-		micros := func(f float64) *int64 { n := int64(math.Round(f * 1e6)); return &n }
+		micros := func(f float64) *money.USD { return new(money.USD(math.Round(f * 1e6))) }
 		return micros(usd), micros(usd * by)
 	}
-	var above catalogue.Prices
+	var above api.Prices
 	m.Prices.Input, above.Input = price("inputPrice")
 	m.Prices.Output, above.Output = price("outputPrice")
 	m.Prices.CacheWrite, above.CacheWrite = price("cacheWritesPrice")
@@ -98,16 +100,16 @@ func asked(in conformance.Value) (m catalogue.Model) {
 		tier = in.Str("service_tier")
 	}
 	if long != nil && (!long.Has("appliesToServiceTiers") || slices.Contains(long.Get("appliesToServiceTiers").Strings(), tier)) {
-		m.Long = &catalogue.Tier{Above: long.Int("thresholdTokens", 0), Prices: above}
+		m.Long = &api.LongPrices{Above: long.Int("thresholdTokens", 0), Prices: above}
 	}
 	return m
 }
 
 // dollars is Roo's sum over a list of prices: doubles, added in its order. A price
 // that is not there is 0 to Roo.
-func dollars(p catalogue.Prices, u llm.Usage) (sum float64) {
+func dollars(p api.Prices, u llm.Usage) (sum float64) {
 	for _, part := range []struct {
-		price  *int64
+		price  *money.USD
 		tokens int64
 	}{{p.CacheWrite, u.CacheWrite}, {p.CacheRead, u.CacheRead}, {p.Input, u.Input}, {p.Output, u.Output}} {
 		if part.price != nil {
@@ -133,16 +135,16 @@ func counted(in conformance.Value) llm.Usage {
 
 // free is the model with every price that is not known at nothing.
 func free(m catalogue.Model) catalogue.Model {
-	fill := func(p catalogue.Prices) catalogue.Prices {
-		for _, price := range []**int64{&p.Input, &p.Output, &p.CacheRead, &p.CacheWrite} {
+	fill := func(p api.Prices) api.Prices {
+		for _, price := range []**money.USD{&p.Input, &p.Output, &p.CacheRead, &p.CacheWrite} {
 			if *price == nil && (price != &p.CacheWrite || m.Provider != "openai") {
-				*price = new(int64)
+				*price = new(money.USD)
 			}
 		}
 		return p
 	}
 	if m.Prices = fill(m.Prices); m.Long != nil {
-		m.Long = &catalogue.Tier{Above: m.Long.Above, Prices: fill(m.Long.Prices)}
+		m.Long = &api.LongPrices{Above: m.Long.Above, Prices: fill(m.Long.Prices)}
 	}
 	return m
 }
@@ -202,9 +204,9 @@ func TestVectorsCost(t *testing.T) {
 
 // Long prices are those of the whole request, from the first token above the border.
 func TestTheBorderOfLongRequestsIsExact(t *testing.T) {
-	in, out := int64(1_000_000), int64(2_000_000)
-	m := catalogue.Model{Provider: "anthropic", Prices: catalogue.Prices{Input: &in, CacheRead: &in, CacheWrite: &in, Output: &in},
-		Long: &catalogue.Tier{Above: 100, Prices: catalogue.Prices{Input: &out, CacheRead: &out, CacheWrite: &out, Output: &out}}}
+	in, out := money.USD(1_000_000), money.USD(2_000_000)
+	m := catalogue.Model{Provider: "anthropic", Prices: api.Prices{Input: &in, CacheRead: &in, CacheWrite: &in, Output: &in},
+		Long: &api.LongPrices{Above: 100, Prices: api.Prices{Input: &out, CacheRead: &out, CacheWrite: &out, Output: &out}}}
 	for u, want := range map[llm.Usage]int64{
 		{Input: 100}:      100,
 		{Input: 101}:      202,

@@ -632,7 +632,7 @@ func TestPricesOfClouds(t *testing.T) {
 		}
 	}
 	for _, o := range catalogue.Offers() {
-		if len(o.IDs) == 0 {
+		if _, is := catalogue.Find(o.Provider, o.ID); !is {
 			t.Errorf("%s %s has no row", o.Provider, o.ID)
 		}
 	}
