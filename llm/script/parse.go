@@ -1,7 +1,6 @@
 package script
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,35 +17,10 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
-	"github.com/roost-dev/roost/llm"
 )
 
 // ErrScript is wrapped by every error about a script's text.
 var ErrScript = errors.New("not a valid script")
-
-// The file's shape. A nil pointer means that the member is absent.
-type yamlTurn struct {
-	Summary   string     `yaml:"summary"`
-	Text      string     `yaml:"text"`
-	Reasoning string     `yaml:"reasoning"`
-	Tools     []yamlCall `yaml:"tools"`
-	Usage     *llm.Usage `yaml:"usage"`
-	Delay     string     `yaml:"delay"`
-	Error     *yamlError `yaml:"error"`
-	Expect    []string   `yaml:"expect"`
-	Task      *string    `yaml:"task"`
-}
-
-type yamlCall struct {
-	Name  string `yaml:"name"`
-	Input any    `yaml:"input"`
-}
-
-type yamlError struct {
-	Status  int    `yaml:"status"`
-	Message string `yaml:"message"`
-	Times   *int   `yaml:"times"`
-}
 
 // maxTimes bounds one error entry: a script is read into memory.
 const maxTimes = 100_000
@@ -62,62 +36,56 @@ func Parse(src []byte) (*Script, error) {
 		return nil, err
 	}
 	dec := yaml.NewDecoder(strings.NewReader(string(src)), yaml.Strict(), yaml.UseOrderedMap())
-	var raw []*yamlTurn
-	if err := dec.Decode(&raw); err != nil && !errors.Is(err, io.EOF) {
+	var turns []*turn
+	if err := dec.Decode(&turns); err != nil && !errors.Is(err, io.EOF) {
 		return nil, wrap(err)
 	}
-	if len(raw) != len(lines) {
-		return nil, fmt.Errorf("%w: it has %d turns, but the parser read %d", ErrScript, len(lines), len(raw))
+	if len(turns) != len(lines) {
+		return nil, fmt.Errorf("%w: it has %d turns, but the parser read %d", ErrScript, len(lines), len(turns))
 	}
 	s := &Script{}
 	groups := &s.groups
 	var g group
-	for i, y := range raw {
-		if y == nil {
+	for i, t := range turns {
+		if t == nil {
 			return nil, fmt.Errorf("%w: line %d: the turn is empty; write {} for a reply with nothing in it", ErrScript, lines[i])
 		}
-		if y.Task != nil {
-			if err := y.heading(); err != nil {
-				return nil, fmt.Errorf("%w: line %d: %w", ErrScript, lines[i], err)
-			}
-			*groups = append(*groups, g)
-			g = group{}
-			s.tasks = append(s.tasks, &taskPart{text: *y.Task})
-			groups = &s.tasks[len(s.tasks)-1].groups
-			continue
-		}
-		t, err := y.turn(lines[i])
-		if err != nil {
+		if err := t.check(); err != nil {
 			return nil, fmt.Errorf("%w: line %d: %w", ErrScript, lines[i], err)
 		}
-		if y.Summary != "" {
+		t.line = lines[i]
+		switch {
+		case t.Task != nil:
+			*groups = append(*groups, g)
+			g = group{}
+			s.tasks = append(s.tasks, &taskPart{text: *t.Task})
+			groups = &s.tasks[len(s.tasks)-1].groups
+		case t.Summary != "":
 			s.summaries = append(s.summaries, t)
-			continue
-		}
-		if y.Error == nil {
+		case t.Error == nil:
 			g.reply = t
 			*groups = append(*groups, g)
 			g = group{}
-			continue
+		default:
+			times := 1
+			if t.Error.Times != nil {
+				times = *t.Error.Times
+			}
+			g.failures = append(g.failures, slices.Repeat([]*turn{t}, times)...)
 		}
-		times := 1
-		if y.Error.Times != nil {
-			times = *y.Error.Times
-		}
-		g.failures = append(g.failures, slices.Repeat([]*turn{t}, times)...)
 	}
 	*groups = append(*groups, g)
 	return s, nil
 }
 
-// heading checks an entry that precedes the turns of a task: it is no turn itself.
-func (y *yamlTurn) heading() error {
-	rest := *y
+// checkHeading checks an entry that precedes the turns of a task: it is no turn itself.
+func (t *turn) checkHeading() error {
+	rest := *t
 	rest.Task = nil
 	switch {
-	case strings.TrimSpace(*y.Task) == "":
+	case strings.TrimSpace(*t.Task) == "":
 		return errors.New("task is empty; it needs a text of the task's first message")
-	case !reflect.DeepEqual(rest, yamlTurn{}):
+	case !reflect.DeepEqual(rest, turn{}):
 		return errors.New("an entry with task must hold no turn: the turns of that task follow it")
 	}
 	return nil
@@ -170,59 +138,60 @@ func firstLine(n ast.Node) int {
 	return n.GetToken().Position.Line
 }
 
-func (y *yamlTurn) turn(line int) (*turn, error) {
-	t := &turn{line: line, text: y.Text, reasoning: y.Reasoning, expect: y.Expect}
-	if y.Delay != "" {
-		d, err := time.ParseDuration(y.Delay)
+// check checks an entry, and reads its delay and the inputs of its calls.
+func (t *turn) check() error {
+	if t.Task != nil {
+		return t.checkHeading()
+	}
+	if t.Delay != "" {
+		d, err := time.ParseDuration(t.Delay)
 		if err != nil || d < 0 {
-			return nil, fmt.Errorf("delay %q is not a duration; try: 50ms", y.Delay)
+			return fmt.Errorf("delay %q is not a duration; try: 50ms", t.Delay)
 		}
 		t.delay = d
 	}
-	if y.Summary != "" {
-		if y.Text != "" || y.Reasoning != "" || len(y.Tools) > 0 || y.Error != nil {
-			return nil, errors.New("a summary is no turn; it has neither text nor tools nor an error")
+	if t.Summary != "" {
+		if t.Text != "" || t.Reasoning != "" || len(t.Tools) > 0 || t.Error != nil {
+			return errors.New("a summary is no turn; it has neither text nor tools nor an error")
 		}
-		t.text = y.Summary
+		t.Text = t.Summary
 	}
-	if e := y.Error; e != nil {
-		if y.Text != "" || y.Reasoning != "" || len(y.Tools) > 0 || y.Usage != nil {
-			return nil, errors.New("a turn either fails or replies; make two turns of it")
+	if e := t.Error; e != nil {
+		switch {
+		case t.Text != "" || t.Reasoning != "" || len(t.Tools) > 0 || t.Usage != nil:
+			return errors.New("a turn either fails or replies; make two turns of it")
+		case e.Times != nil && (*e.Times < 0 || *e.Times > maxTimes):
+			return fmt.Errorf("times is %d; it must be between 0 and %d", *e.Times, maxTimes)
+		case e.Status != 0 && (e.Status < 400 || e.Status > 599):
+			return fmt.Errorf("status %d is not an HTTP error; leave it out for a broken connection", e.Status)
 		}
-		if e.Times != nil && (*e.Times < 0 || *e.Times > maxTimes) {
-			return nil, fmt.Errorf("times is %d; it must be between 0 and %d", *e.Times, maxTimes)
-		}
-		if e.Status != 0 && (e.Status < 400 || e.Status > 599) {
-			return nil, fmt.Errorf("status %d is not an HTTP error; leave it out for a broken connection", e.Status)
-		}
-		t.status, t.message = e.Status, cmp.Or(e.Message, "the script plays an error")
-		return t, nil
+		return nil
 	}
-	if u := y.Usage; u != nil {
-		if u.Input < 0 || u.Output < 0 || u.CacheRead < 0 || u.CacheWrite < 0 {
-			return nil, errors.New("usage must not be negative")
-		}
-		t.usage = *u
+	if u := t.Usage; u != nil && (u.Input < 0 || u.Output < 0 || u.CacheRead < 0 || u.CacheWrite < 0) {
+		return errors.New("usage must not be negative")
 	}
-	for _, c := range y.Tools {
-		if c.Name == "" {
-			return nil, errors.New("a tool has no name")
+	for i := range t.Tools {
+		if err := t.Tools[i].check(); err != nil {
+			return err
 		}
-		input := json.RawMessage("{}")
-		if c.Input != nil {
-			m, ok := c.Input.(yaml.MapSlice)
-			if !ok {
-				return nil, fmt.Errorf("the input of %s is not a mapping", c.Name)
-			}
-			b, err := toJSON(m)
-			if err != nil {
-				return nil, fmt.Errorf("the input of %s: %w", c.Name, err)
-			}
-			input = b
-		}
-		t.tools = append(t.tools, call{name: c.Name, input: input})
 	}
-	return t, nil
+	return nil
+}
+
+func (c *call) check() error {
+	if c.Name == "" {
+		return errors.New("a tool has no name")
+	}
+	if c.json = json.RawMessage("{}"); c.Input == nil {
+		return nil
+	}
+	m, ok := c.Input.(yaml.MapSlice)
+	if !ok {
+		return fmt.Errorf("the input of %s is not a mapping", c.Name)
+	}
+	var err error
+	c.json, err = toJSON(m)
+	return api.Failed(err, "the input of %s", c.Name)
 }
 
 // toJSON encodes a YAML value, keys in the order of the file.

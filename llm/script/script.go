@@ -36,6 +36,7 @@
 package script
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -77,21 +78,33 @@ type group struct {
 	reply    *turn
 }
 
+// turn is an entry of the file: a turn, unless it has a Task or a Summary. A nil pointer means that the member is absent.
 type turn struct {
-	line      int
-	text      string
-	reasoning string
-	tools     []call
-	usage     llm.Usage
-	delay     time.Duration
-	expect    []string
-	status    int
-	message   string
+	Summary   string     `yaml:"summary"`
+	Text      string     `yaml:"text"`
+	Reasoning string     `yaml:"reasoning"`
+	Tools     []call     `yaml:"tools"`
+	Usage     *llm.Usage `yaml:"usage"`
+	Delay     string     `yaml:"delay"`
+	Error     *failure   `yaml:"error"`
+	Expect    []string   `yaml:"expect"`
+	Task      *string    `yaml:"task"`
+
+	line  int
+	delay time.Duration
 }
 
 type call struct {
-	name  string
-	input json.RawMessage
+	Name  string `yaml:"name"`
+	Input any    `yaml:"input"`
+
+	json json.RawMessage // of Input
+}
+
+type failure struct {
+	Status  int    `yaml:"status"`
+	Message string `yaml:"message"`
+	Times   *int   `yaml:"times"`
 }
 
 var _ llm.Provider = (*Script)(nil)
@@ -134,14 +147,14 @@ func (s *Script) groupsFor(req llm.Request) []group {
 }
 
 // ending is the turn after the last one of the script.
-var ending = turn{tools: []call{{name: "attempt_completion", input: json.RawMessage(`{"result":"The script has ended."}`)}}}
+var ending = turn{Tools: []call{{Name: "attempt_completion", json: json.RawMessage(`{"result":"The script has ended."}`)}}}
 
 // at returns the turn for a request.
-func (s *Script) at(req llm.Request) (t *turn, fails bool) {
+func (s *Script) at(req llm.Request) *turn {
 	if n := min(req.Summary, len(s.summaries)); n > 0 {
-		return s.summaries[n-1], false
+		return s.summaries[n-1]
 	} else if req.Summary > 0 {
-		return &turn{text: fmt.Sprintf("This is the scripted summary %d, of %d messages.", req.Summary, len(req.Messages))}, false
+		return &turn{Text: fmt.Sprintf("This is the scripted summary %d, of %d messages.", req.Summary, len(req.Messages))}
 	}
 	replies, failures := req.Replies, req.Failures
 	g, groups := group{}, s.groupsFor(req)
@@ -149,20 +162,17 @@ func (s *Script) at(req llm.Request) (t *turn, fails bool) {
 		g = groups[max(replies, 0)]
 	}
 	if failures = max(failures, 0); failures < len(g.failures) {
-		return g.failures[failures], true
+		return g.failures[failures]
 	}
-	if g.reply == nil {
-		return &ending, false
-	}
-	return g.reply, false
+	return cmp.Or(g.reply, &ending)
 }
 
 // Stream plays the turn of the request. Errors are *llm.Error: those of the script, or Kind Script when the request
 // lacks text that the turn expects.
 func (s *Script) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
-		t, fails := s.at(req)
-		for _, want := range t.expect {
+		t := s.at(req)
+		for _, want := range t.Expect {
 			if !contains(req, want) {
 				yield(nil, &llm.Error{Provider: Name, Kind: llm.Script,
 					Message: fmt.Sprintf("turn at line %d expects %q, and the request does not contain it", t.line, want)})
@@ -178,7 +188,7 @@ func (s *Script) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chun
 			}
 			return ctx.Err() == nil
 		}
-		if fails {
+		if t.Error != nil {
 			if wait() {
 				yield(nil, t.failure())
 			}
@@ -189,7 +199,7 @@ func (s *Script) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chun
 				return
 			}
 		}
-		if t.usage != (llm.Usage{}) && !yield(llm.UsageReport{Usage: t.usage}, nil) {
+		if u := t.used(); u != (llm.Usage{}) && !yield(llm.UsageReport{Usage: u}, nil) {
 			return
 		}
 		yield(t.done(req), nil)
@@ -197,33 +207,36 @@ func (s *Script) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chun
 }
 
 func (t *turn) failure() *llm.Error {
-	e := &llm.Error{Provider: Name, Kind: llm.Network, Status: t.status, Message: t.message}
-	if t.status != 0 {
-		e.Kind = wire.KindOfStatus(t.status, t.message)
+	message := cmp.Or(t.Error.Message, "the script plays an error")
+	e := &llm.Error{Provider: Name, Kind: llm.Network, Status: t.Error.Status, Message: message}
+	if e.Status != 0 {
+		e.Kind = wire.KindOfStatus(e.Status, message)
 	}
 	return e
 }
 
+func (t *turn) used() llm.Usage { return *cmp.Or(t.Usage, new(llm.Usage)) }
+
 func (t *turn) chunks(replies int) []llm.Chunk {
-	out := api.Each(words(t.reasoning), func(w string) llm.Chunk { return llm.ReasoningDelta{Text: w} })
-	out = append(out, api.Each(words(t.text), func(w string) llm.Chunk { return llm.TextDelta{Text: w} })...)
-	for i, c := range t.tools {
-		out = append(out, llm.ToolDelta{Index: i, ID: id(replies, i), Name: c.name, Input: string(c.input)})
+	out := api.Each(words(t.Reasoning), func(w string) llm.Chunk { return llm.ReasoningDelta{Text: w} })
+	out = append(out, api.Each(words(t.Text), func(w string) llm.Chunk { return llm.TextDelta{Text: w} })...)
+	for i, c := range t.Tools {
+		out = append(out, llm.ToolDelta{Index: i, ID: id(replies, i), Name: c.Name, Input: string(c.json)})
 	}
 	return out
 }
 
 func (t *turn) done(req llm.Request) llm.Done {
-	d := llm.Done{ID: fmt.Sprintf("script_%d", req.Replies+1), Model: req.Model, StopReason: "end_turn", Usage: t.usage}
-	if t.reasoning != "" {
-		d.Blocks = append(d.Blocks, wire.ReasoningBlock(t.reasoning))
+	d := llm.Done{ID: fmt.Sprintf("script_%d", req.Replies+1), Model: req.Model, StopReason: "end_turn", Usage: t.used()}
+	if t.Reasoning != "" {
+		d.Blocks = append(d.Blocks, wire.ReasoningBlock(t.Reasoning))
 	}
-	if t.text != "" {
-		d.Blocks = append(d.Blocks, wire.TextBlock(t.text))
+	if t.Text != "" {
+		d.Blocks = append(d.Blocks, wire.TextBlock(t.Text))
 	}
-	for i, c := range t.tools {
+	for i, c := range t.Tools {
 		d.StopReason = "tool_use"
-		d.Blocks = append(d.Blocks, wire.CallBlock(id(req.Replies, i), c.name, c.input))
+		d.Blocks = append(d.Blocks, wire.CallBlock(id(req.Replies, i), c.Name, c.json))
 	}
 	return d
 }
