@@ -533,44 +533,28 @@ func ruleFile(v *value) (RuleFile, error) {
 
 // Encode writes modes as a file of modes, in JSON. Parse reads the same modes back.
 func Encode(modes []Mode) []byte {
-	type options struct {
-		FileRegex   *string `json:"fileRegex,omitempty"`
-		Description *string `json:"description,omitempty"`
-	}
-	given := func(text string, empty bool) *string {
-		if text == "" && !empty {
-			return nil
-		}
-		return &text
-	}
-	type exported struct {
-		Slug               string `json:"slug"`
-		Name               string `json:"name"`
-		RoleDefinition     string `json:"roleDefinition"`
-		WhenToUse          string `json:"whenToUse,omitempty"`
-		Description        string `json:"description,omitempty"`
-		CustomInstructions string `json:"customInstructions,omitempty"`
-		Groups             []any  `json:"groups"`
-	}
-	file := struct {
-		CustomModes []exported `json:"customModes"`
-	}{[]exported{}}
-	for _, m := range modes {
-		e := exported{m.Slug, m.Name, m.RoleDefinition, m.WhenToUse, m.Description, m.CustomInstructions, []any{}}
-		for _, g := range m.Groups {
-			if g.limited || g.FileRegex != "" {
-				o := options{given(g.FileRegex, g.emptyRegex), given(g.Description, g.emptyDescription)}
-				e.Groups = append(e.Groups, []any{g.Name, o})
-			} else {
-				e.Groups = append(e.Groups, g.Name)
-			}
-		}
-		file.CustomModes = append(file.CustomModes, e)
-	}
+	list := api.Each(modes, func(m Mode) []byte {
+		return esjson.ObjectOf("slug", m.Slug, "name", m.Name, "roleDefinition", m.RoleDefinition,
+			"whenToUse", esjson.Given(m.WhenToUse), "description", esjson.Given(m.Description),
+			"customInstructions", esjson.Given(m.CustomInstructions), "groups", esjson.List(api.Each(m.Groups, encodeGroup)))
+	})
 	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	_ = enc.Encode(file) // it holds only texts and lists of texts, which cannot fail
-	return out.Bytes()
+	_ = json.Indent(&out, esjson.ObjectOf("customModes", esjson.List(list)), "", "  ") // it is valid JSON
+	return append(out.Bytes(), '\n')
+}
+
+// encodeGroup writes a group as its name, or as its name and the options that the file gave.
+func encodeGroup(g Group) []byte {
+	name := esjson.Quote(nil, g.Name)
+	if !g.limited && g.FileRegex == "" {
+		return name
+	}
+	var options esjson.Object
+	if g.FileRegex != "" || g.emptyRegex {
+		options.String("fileRegex", g.FileRegex)
+	}
+	if g.Description != "" || g.emptyDescription {
+		options.String("description", g.Description)
+	}
+	return esjson.List([][]byte{name, options.Bytes()})
 }
