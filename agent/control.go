@@ -248,7 +248,7 @@ func (b *batch) proposeSubtask(ctx context.Context, c *task.Call, spec tool.Spec
 			Call:    c.ID,
 			Message: c.Message,
 			Mode:    slug,
-			Title:   rows.Shorten(tool.OneLine(strings.TrimSpace(want.Message)), 120),
+			Title:   api.Shorten(tool.OneLine(strings.TrimSpace(want.Message)), 120),
 			Remark:  granted.Feedback,
 		},
 	)
@@ -283,7 +283,7 @@ func (b *batch) finishSubtask(ctx context.Context, c *task.Call, child, result s
 	d.addRow(rows.Subtask(b.agent.stamp(), result))
 	err := b.finishCall(ctx, c, callOutcome{
 		state: "ok", text: subtaskResultText(child, result), before: d.events,
-		after: []task.Event{task.SubtaskEnded{Child: child, Outcome: "completed", Result: rows.Shorten(result, summaryBytes)}},
+		after: []task.Event{task.SubtaskEnded{Child: child, Outcome: "completed", Result: api.Shorten(result, summaryBytes)}},
 	})
 	failpoint.Hit("subtask.ended")
 	return err
@@ -329,12 +329,12 @@ func (a *Agent) finishForeignSubtask(ctx context.Context) (*Outcome, error) {
 			return out, err
 		}
 	}
-	api := a.state().API()
-	turn := api[len(api)-1]
+	messages := a.state().API()
+	turn := messages[len(messages)-1]
 	d := a.draft()
 	d.addRow(rows.Subtask(a.stamp(), result))
 	d.changeMessage(turn.ID, withResult(turn.Raw(), call.ID, subtaskResultText(id, result)))
-	d.Put(task.SubtaskEnded{Child: id, Outcome: "completed", Result: rows.Shorten(result, summaryBytes)})
+	d.Put(task.SubtaskEnded{Child: id, Outcome: "completed", Result: api.Shorten(result, summaryBytes)})
 	return nil, d.commit(ctx)
 }
 

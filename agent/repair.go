@@ -228,7 +228,7 @@ func (a *Agent) withhold(o contextwindow.Origin, images bool, reason string) *ta
 	a.sending.window = window{}
 	return &task.MessageWithheld{
 		Run: a.Task.RunID, Message: m.ID, Block: o.Block, Images: images, Provider: a.Model.Provider.Name(),
-		What: a.describeBlock(m, block, images), Reason: rows.Shorten(reason, 300),
+		What: a.describeBlock(m, block, images), Reason: api.Shorten(reason, 300),
 	}
 }
 
@@ -264,7 +264,7 @@ func (a *Agent) describeCall(id string) string {
 	}
 	for _, key := range []string{"path", "file_path", "command"} {
 		if v, _ := esjson.GetString(c.Input(), key); v != "" {
-			return c.Name + " for " + rows.Shorten(v, 120)
+			return c.Name + " for " + api.Shorten(v, 120)
 		}
 	}
 	return c.Name

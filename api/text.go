@@ -1,6 +1,9 @@
 package api
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // SizeText writes a number of bytes for people: 950 B, 34.1 KB, 1.2 MB.
 func SizeText(n int64) string {
@@ -13,6 +16,14 @@ func SizeText(n int64) string {
 		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 	}
 	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+}
+
+// Shorten cuts a text to at most most bytes, which hold the mark of the cut, too. It splits no character.
+func Shorten(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
 }
 
 // Plural writes a number of things: "1 task", "2 tasks".

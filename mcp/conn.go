@@ -18,6 +18,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/workspace/shell"
 )
@@ -524,7 +525,7 @@ func (t *tail) lastLines() string {
 	var keep []string
 	for line := range strings.Lines(strings.ToValidUTF8(text, "\uFFFD")) {
 		if line = strings.TrimSpace(redact.Terminal(line)); line != "" {
-			keep = append(keep, cut(line, 300))
+			keep = append(keep, api.Shorten(line, 300))
 		}
 	}
 	return strings.Join(keep[max(0, len(keep)-tailLines):], "\n")

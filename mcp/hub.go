@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/workspace/shell"
@@ -59,7 +60,7 @@ func (h *Hub) clean(text string) string {
 	if h.opt.Masks != nil {
 		text, _ = h.opt.Masks.String(text)
 	}
-	return cut(strings.TrimSpace(redact.Terminal(text)), 2000)
+	return api.Shorten(strings.TrimSpace(redact.Terminal(text)), 2000)
 }
 
 // Server returns the definition of a server that may be called.
@@ -231,7 +232,7 @@ func offersOf(s Server, tools []*sdk.Tool) (list []Offer, notes []string) {
 			continue
 		}
 		out := func(why string) {
-			notes = append(notes, fmt.Sprintf("its tool %s is left out: %s", cut(printable(t.Name), 100), why))
+			notes = append(notes, fmt.Sprintf("its tool %s is left out: %s", shown(t.Name, 100), why))
 		}
 		o := Offer{Server: s.Name, Tool: t.Name, Name: ToolName(s.Name, t.Name), Always: slices.Contains(s.Always, t.Name)}
 		if t.Name == "" || !isPlainName(t.Name) {
@@ -253,7 +254,7 @@ func offersOf(s Server, tools []*sdk.Tool) (list []Offer, notes []string) {
 		if t.Annotations != nil {
 			o.ReadOnly = t.Annotations.ReadOnlyHint
 		}
-		o.Description = cut(printable(cmp.Or(t.Description, t.Title)), maxDescription)
+		o.Description = shown(cmp.Or(t.Description, t.Title), maxDescription)
 		seen[o.Name] = true
 		list = append(list, o)
 	}
@@ -279,7 +280,7 @@ func repairedSchema(raw []byte) (json.RawMessage, error) {
 	case nil:
 	case string:
 		if kind != "object" {
-			return nil, fmt.Errorf("its schema describes %q, not an object", cut(printable(kind), 40))
+			return nil, fmt.Errorf("its schema describes %q, not an object", shown(kind, 40))
 		}
 	default:
 		return nil, errors.New("the type in its schema is not a string")
@@ -308,7 +309,7 @@ type Resource struct {
 // resources returns the resources that a server lists, none when it does not answer.
 func resources(ctx context.Context, s *session) (list []Resource) {
 	add := func(uri, name, description string, template bool) {
-		list = append(list, Resource{printable(uri), cut(printable(name), 100), cut(printable(description), 300), template})
+		list = append(list, Resource{redact.Terminal(uri), shown(name, 100), shown(description, 300), template})
 	}
 	for r, err := range s.Resources(ctx, nil) {
 		if err != nil || len(list) == maxResources {
@@ -369,7 +370,7 @@ func (p *resultBuilder) image(media string, data []byte) {
 	kind := pictureOf(data)
 	switch {
 	case kind == "":
-		p.note("[an image (%s, %d bytes) of a kind that is not shown]", cut(printable(media), 60), len(data))
+		p.note("[an image (%s, %d bytes) of a kind that is not shown]", shown(media, 60), len(data))
 	case len(data) > maxImage || len(p.res.Images) == maxImages || p.total+len(data) > maxTotal:
 		p.note("[an image (%s, %d bytes) that is over the limits and not shown]", kind, len(data))
 	default:
@@ -395,9 +396,9 @@ func (p *resultBuilder) resource(r *sdk.ResourceContents, named bool) {
 	case len(r.Blob) > 0 && utf8.Valid(r.Blob) && strings.HasPrefix(r.MIMEType, "text/"):
 		p.text(string(r.Blob))
 	case len(r.Blob) > 0:
-		p.note("[%s: %s, %d bytes that are no text]", cut(printable(r.URI), 300), cut(printable(r.MIMEType), 60), len(r.Blob))
+		p.note("[%s: %s, %d bytes that are no text]", shown(r.URI, 300), shown(r.MIMEType, 60), len(r.Blob))
 	case named:
-		p.note("[%s]\n%s", cut(printable(r.URI), 300), strings.ToValidUTF8(r.Text, "\uFFFD"))
+		p.note("[%s]\n%s", shown(r.URI, 300), strings.ToValidUTF8(r.Text, "\uFFFD"))
 	default:
 		p.text(r.Text)
 	}
@@ -420,9 +421,9 @@ func resultOf(r *sdk.CallToolResult) Result {
 		case *sdk.ImageContent:
 			p.image(c.MIMEType, c.Data)
 		case *sdk.AudioContent:
-			p.note("[a sound (%s, %d bytes) that is not passed on]", cut(printable(c.MIMEType), 60), len(c.Data))
+			p.note("[a sound (%s, %d bytes) that is not passed on]", shown(c.MIMEType, 60), len(c.Data))
 		case *sdk.ResourceLink:
-			p.note("[resource %s: %s]", cut(printable(c.URI), 300), cut(printable(c.Name+" "+c.Description), 300))
+			p.note("[resource %s: %s]", shown(c.URI, 300), shown(c.Name+" "+c.Description, 300))
 		case *sdk.EmbeddedResource:
 			p.resource(c.Resource, true)
 		default:

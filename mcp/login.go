@@ -150,7 +150,7 @@ func discover(ctx context.Context, s Server, workspace string, env func(string) 
 		return nil, errors.New("it names a log-in server whose address is not https")
 	}
 	if p.server, err = auth.GetAuthServerMetadata(ctx, issuer, newAuthClient()); err != nil {
-		return nil, fmt.Errorf("ask %s how to log in: %s", issuer, printable(cut(err.Error(), 300)))
+		return nil, fmt.Errorf("ask %s how to log in: %s", issuer, shown(err.Error(), 300))
 	}
 	if p.server == nil {
 		return nil, fmt.Errorf("%s publishes no OAuth metadata", issuer)
@@ -248,7 +248,7 @@ func (p *loginPlan) register(ctx context.Context) error {
 		ClientName: "Roost", Scope: strings.Join(p.scopes, " "),
 	}, newAuthClient())
 	if err != nil {
-		return fmt.Errorf("register with %s: %s", p.server.Issuer, printable(cut(err.Error(), 300)))
+		return fmt.Errorf("register with %s: %s", p.server.Issuer, shown(err.Error(), 300))
 	}
 	p.client, p.secret = got.ClientID, got.ClientSecret
 	p.basic = p.secret != "" && cmp.Or(got.TokenEndpointAuthMethod, "client_secret_basic") == "client_secret_basic"
@@ -294,7 +294,7 @@ func (p *loginPlan) callbackHandler(state string, answers chan<- callback) http.
 		iss := q.Get("iss")
 		switch {
 		case q.Get("error") != "":
-			got.err = fmt.Errorf("the log-in was refused: %s", printable(cut(strings.TrimSpace(q.Get("error")+" "+q.Get("error_description")), 300)))
+			got.err = fmt.Errorf("the log-in was refused: %s", shown(strings.TrimSpace(q.Get("error")+" "+q.Get("error_description")), 300))
 		case iss != "" && iss != p.server.Issuer, iss == "" && p.server.AuthorizationResponseIssParameterSupported:
 			got.err = errors.New("the answer comes from another server than the log-in was started with")
 		case got.code == "":

@@ -94,8 +94,8 @@ func TestOffersOfAHostileServer(t *testing.T) {
 	if got := strings.Join(names, " "); got != "mcp--s--a mcp--s--a_b mcp--s--none mcp--s--z" {
 		t.Error(got)
 	}
-	if list[0].Description != "x[2Jy\nz" || !list[0].ReadOnly || list[3].ReadOnly {
-		t.Errorf("got %+v, want list[0].Description = \"x[2Jy\\nz\" and list[0].ReadOnly and not list[3].ReadOnly",
+	if list[0].Description != "xy\nz" || !list[0].ReadOnly || list[3].ReadOnly {
+		t.Errorf("got %+v, want list[0].Description = \"xy\\nz\" and list[0].ReadOnly and not list[3].ReadOnly",
 			list[0])
 	}
 	if len(notes) != 4 || !strings.Contains(strings.Join(notes, "\n"), "same name") {

@@ -514,27 +514,8 @@ func steers(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == 0x2028 || r == 0x2029
 }
 
-// printable returns a server's text without characters that control a terminal or the direction of text.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && steers(r) {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
-}
-
-// cut shortens a text to at most most bytes, at a character.
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	most -= len("…")
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most] + "…"
-}
+// shown returns a server's text as it can be shown, cut to at most most bytes.
+func shown(text string, most int) string { return api.Shorten(redact.Terminal(text), most) }
 
 // readFile reads a settings file; a missing file is no error.
 func readFile(fsys fs.FS, name string, scope Scope, path string) ([]Server, error) {

@@ -294,7 +294,7 @@ func (k *kept) ask(ctx context.Context, client *http.Client, form url.Values) er
 	switch {
 	case res.StatusCode >= 400 && res.StatusCode < 500:
 		why := cmp.Or(strings.TrimSpace(got.Error+" "+got.About), res.Status)
-		return fmt.Errorf("%w: %s", errRefused, printable(cut(why, 300)))
+		return fmt.Errorf("%w: %s", errRefused, shown(why, 300))
 	case res.StatusCode != http.StatusOK:
 		return fmt.Errorf("ask for a token: the server answered %s", res.Status)
 	case wrong != nil || got.Access == "" || !strings.EqualFold(got.Type, "Bearer"):

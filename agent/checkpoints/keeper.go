@@ -20,7 +20,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/task"
@@ -232,7 +231,7 @@ func (k *Keeper) messageOf(d Draft, reason string) uint64 {
 
 // Title names a checkpoint after the paths of its files.
 func Title(paths []string) string {
-	names := api.Each(paths[:min(len(paths), 2)], func(path string) string { return rows.Shorten(tool.SafeName(path), 80) })
+	names := api.Each(paths[:min(len(paths), 2)], func(path string) string { return api.Shorten(tool.SafeName(path), 80) })
 	switch more := len(paths) - len(names); {
 	case len(names) == 0:
 		return "no file"
@@ -248,7 +247,7 @@ const listNames = 5
 // names lists the first few files.
 func names(files []task.CheckpointFile) string {
 	shown := files[:min(len(files), listNames)]
-	list := api.Each(shown, func(f task.CheckpointFile) string { return rows.Shorten(tool.SafeName(f.Path), 80) })
+	list := api.Each(shown, func(f task.CheckpointFile) string { return api.Shorten(tool.SafeName(f.Path), 80) })
 	if len(files) > len(list) {
 		list = append(list, "...")
 	}

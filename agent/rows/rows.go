@@ -112,14 +112,6 @@ func Failure(reason string) string {
 	return string(esjson.ObjectOf("status", "error", "message", "The tool execution failed", "error", reason))
 }
 
-// Shorten cuts a text to at most most bytes and splits no character.
-func Shorten(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}
-
 // FirstOf joins the first most items of a list and counts the rest.
 func FirstOf(list []string, most int) string {
 	text := strings.Join(list[:min(len(list), most)], ", ")
