@@ -67,34 +67,29 @@ func (p *Provider) request(c *wire.Call, req llm.Request) error {
 	return nil
 }
 
+// kinds are the API's error types that decide the kind whatever the status.
+var kinds = map[string]llm.Kind{
+	"overloaded_error":     llm.Overloaded,
+	"rate_limit_error":     llm.RateLimited,
+	"authentication_error": llm.Auth,
+	"permission_error":     llm.Auth,
+	"request_too_large":    llm.ContextOverflow,
+	"timeout_error":        llm.Server,
+}
+
 // kindOf classifies by the API's own error type, and by status where the type does
 // not decide. An error event in a stream has a type and no status.
 func kindOf(status int, typ, message string) llm.Kind {
-	switch typ {
-	case "overloaded_error":
-		return llm.Overloaded
-	case "rate_limit_error":
-		return llm.RateLimited
-	case "authentication_error", "permission_error":
-		return llm.Auth
-	case "request_too_large":
-		return llm.ContextOverflow
-	case "timeout_error":
-		return llm.Server
-	case "api_error":
-		if status < 400 {
-			return llm.Server
-		}
-	case "invalid_request_error":
-		if status < 400 {
-			status = http.StatusBadRequest
-		}
-	case "not_found_error", "billing_error":
-		if status < 400 {
-			return llm.Invalid
-		}
-	}
-	if status == 0 {
+	switch kind, known := kinds[typ]; {
+	case known:
+		return kind
+	case status >= 400:
+		return wire.KindOfStatus(status, message)
+	case typ == "invalid_request_error":
+		return wire.KindOfStatus(http.StatusBadRequest, message)
+	case typ == "not_found_error", typ == "billing_error":
+		return llm.Invalid
+	case typ == "api_error", status == 0:
 		return llm.Server
 	}
 	return wire.KindOfStatus(status, message)
