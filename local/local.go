@@ -19,14 +19,17 @@ import (
 	"github.com/roost-dev/roost/accounts"
 	"github.com/roost-dev/roost/api"
 	catalog "github.com/roost-dev/roost/catalog/postgres"
+	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/client"
 	content "github.com/roost-dev/roost/content/postgres"
 	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/database/lease"
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/checkpoints"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/journal/postgres"
+	"github.com/roost-dev/roost/migrate"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/server"
 	"github.com/roost-dev/roost/server/devices"
@@ -349,4 +352,34 @@ func (r *Roost) Claim() (*presence.Claim, error) {
 		return nil, fmt.Errorf("become the server of %s: %w", r.Root(), err)
 	}
 	return presence.NewClaim(r.Root())
+}
+
+// ErrBegun: there are accounts already, so that no first one can be made.
+var ErrBegun = accounts.ErrBegun
+
+// BeginAccounts makes the tables in the database at url if they are missing, and the first account, which may do
+// everything, with its token; it fails with ErrBegun if there are accounts.
+func BeginAccounts(ctx context.Context, url, name string) (api.IssuedToken, error) {
+	if err := database.Migrate(ctx, url); err != nil {
+		return api.IssuedToken{}, err
+	}
+	db, err := database.Open(ctx, url)
+	if err != nil {
+		return api.IssuedToken{}, fmt.Errorf("make the first account: %w", err)
+	}
+	defer db.Close()
+	return accounts.New(db).Begin(ctx, name)
+}
+
+// Migrate copies all tasks of one store into another: from folders into a database, or back. See package migrate.
+func Migrate(ctx context.Context, from, to *Roost, o api.NewMigration) (api.Migration, error) {
+	return migrate.Run(ctx, from.end(), to.end(), o)
+}
+
+func (r *Roost) end() migrate.End {
+	e := migrate.End{Store: r.store, Contents: checkpoint.Place{Dir: checkpoints.Dir(r.store)}}
+	if r.contents != nil {
+		e.Contents.Stores = r.contents
+	}
+	return e
 }
