@@ -39,7 +39,7 @@ func (w *Workspace) pinFolderSync(path string, sync bool) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := w.openRoot(base)
+	root, err := w.OpenDir(base)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (w *Workspace) pinFolderSync(path string, sync bool) (*folder, error) {
 // deepestExisting returns the part of a path that exists and the names that do not. The workspace itself is never
 // created again.
 func (w *Workspace) deepestExisting(path string) (base string, rest []string, err error) {
-	_, inside := within(w.root, path)
+	_, inside := Within(w.root, path)
 	for base = path; ; base = filepath.Dir(base) {
 		info, err := os.Lstat(base)
 		switch {
@@ -139,39 +139,8 @@ func syncFolder(dir *os.Root) error {
 	return syncFile(f)
 }
 
-// resolveLinks is followLinks, except that it does not walk down to the root again while the root is the same folder.
-func (w *Workspace) resolveLinks(abs string) (string, fs.FileInfo, error) {
-	sep := string(filepath.Separator)
-	if rest, ok := strings.CutPrefix(abs, w.root); ok && (rest == "" || rest[0] == filepath.Separator) {
-		if now, err := os.Lstat(w.root); err == nil && os.SameFile(now, w.info) {
-			if rest == "" {
-				return w.root, now, nil
-			}
-			return followLinks(abs, w.root, strings.Split(rest[1:], sep))
-		}
-	}
-	vol := filepath.VolumeName(abs)
-	return followLinks(abs, vol+sep, strings.Split(strings.TrimPrefix(abs[len(vol):], sep), sep))
-}
-
-// Dir is a folder that is kept open to read many of its files: OpenDir checks only once, and not for each file, that
-// the path leads to it and through no link. It is not safe for concurrent use.
-type Dir struct {
-	root *os.Root
-	path string
-}
-
-// OpenDir opens a folder at an absolute path without links, as Path.Real is. It creates nothing.
-func (w *Workspace) OpenDir(path string) (*Dir, error) {
-	root, err := w.openRoot(path)
-	if err != nil {
-		return nil, err
-	}
-	return &Dir{root: root, path: path}, nil
-}
-
 // ReadDir lists a folder in name order, at most most names, by an absolute path without links, as Path.Real is. It
-// does not list through a Dir: there, the os package would ask the system about each name once more.
+// does not list through OpenDir: there, the os package would ask the system about each name once more.
 func (w *Workspace) ReadDir(path string, most int) ([]fs.DirEntry, error) {
 	f, err := os.OpenFile(path+string(filepath.Separator), os.O_RDONLY|OpenNonblock, 0)
 	if err != nil {
@@ -197,8 +166,9 @@ func leadsElsewhere(path string) error {
 	return fmt.Errorf("%w: the path now leads elsewhere than %s", ErrChanged, path)
 }
 
-// openRoot opens a folder, and then checks that its path leads to it.
-func (w *Workspace) openRoot(path string) (*os.Root, error) {
+// OpenDir opens a folder at an absolute path without links, as Path.Real is, and then checks that its path leads to it
+// and through no link. It creates nothing. OpenIn reads the folder's files.
+func (w *Workspace) OpenDir(path string) (*os.Root, error) {
 	root, err := inputfile.OpenDir(path)
 	if err != nil {
 		return nil, err
@@ -214,21 +184,9 @@ func (w *Workspace) openRoot(path string) (*os.Root, error) {
 	return root, nil
 }
 
-// Path returns the path by which the folder was opened.
-func (d *Dir) Path() string { return d.path }
-
-// Open opens a regular file of the folder for reading and returns its size in bytes. It does not follow links, and
-// refuses folders, devices and pipes with ErrNotRegular.
-func (d *Dir) Open(name string) (*os.File, int64, error) {
-	f, info, err := openIn(d.root, name)
-	if err != nil {
-		return nil, 0, err
-	}
-	return f, info.Size(), nil
-}
-
-// openIn opens a regular file of an open folder for reading. It follows no link.
-func openIn(dir *os.Root, name string) (*os.File, fs.FileInfo, error) {
+// OpenIn opens a regular file of an open folder for reading. It does not follow links, and refuses folders, devices and
+// pipes with ErrNotRegular.
+func OpenIn(dir *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	want, err := dir.Lstat(name)
 	if err != nil {
 		return nil, nil, err
@@ -248,23 +206,20 @@ func openIn(dir *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	return f, got, nil
 }
 
-// Close closes the folder; open files stay open.
-func (d *Dir) Close() error { return d.root.Close() }
-
 // maxLinks is the number of links that one path may lead through; Linux gives up at 40.
 const maxLinks = 40
 
-// followLinks resolves every symbolic link in a clean absolute path. done is the part that is resolved already, and
-// todo are the names after it. Unlike filepath.EvalSymlinks, followLinks continues where nothing exists yet, even
-// after a dangling link: callers need the place where a new file would appear. info describes the end of the path,
-// nil when nothing is there.
+// followLinks resolves every symbolic link in a clean absolute path. Unlike filepath.EvalSymlinks, followLinks continues
+// where nothing exists yet, even after a dangling link: callers need the place where a new file would appear. info
+// describes the end of the path, nil when nothing is there.
 //
 // followLinks returns a path that leads through a file unchanged, since nothing can be there.
-func followLinks(abs, done string, todo []string) (string, fs.FileInfo, error) {
+func followLinks(abs string) (real string, info fs.FileInfo, err error) {
 	sep := string(filepath.Separator)
+	vol := filepath.VolumeName(abs)
+	real = vol + sep
+	todo := strings.Split(abs[len(vol):], sep)
 	links := 0
-	var last fs.FileInfo
-	looked := false // last is the info of done
 	for len(todo) > 0 {
 		part := todo[0]
 		todo = todo[1:]
@@ -272,30 +227,25 @@ func followLinks(abs, done string, todo []string) (string, fs.FileInfo, error) {
 		case "", ".":
 			continue
 		case "..":
-			done, looked = filepath.Dir(done), false
+			real = filepath.Dir(real)
 			continue
 		}
 		if len(part) > 255 {
 			return "", nil, fmt.Errorf("%w: a name longer than 255 bytes", ErrPath)
 		}
-		next := filepath.Join(done, part)
+		next := filepath.Join(real, part)
 		info, err := os.Lstat(next)
-		if errors.Is(err, fs.ErrNotExist) {
-			// Continue: the rest may hold ".." from a link's target.
-			done, last, looked = next, nil, true
+		isLink := err == nil && info.Mode()&fs.ModeSymlink != 0
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // the rest may hold ".." from a link's target
+			real = next
 			continue
-		}
-		if err != nil {
-			if isNotDir(err) {
-				return abs, nil, nil
-			}
+		case isNotDir(err), err == nil && !isLink && !info.IsDir() && len(todo) > 0:
+			return abs, nil, nil
+		case err != nil:
 			return "", nil, err
-		}
-		if info.Mode()&fs.ModeSymlink == 0 {
-			if len(todo) > 0 && !info.IsDir() {
-				return abs, nil, nil
-			}
-			done, last, looked = next, info, true
+		case !isLink:
+			real = next
 			continue
 		}
 		if links++; links > maxLinks {
@@ -311,15 +261,12 @@ func followLinks(abs, done string, todo []string) (string, fs.FileInfo, error) {
 		}
 		if filepath.IsAbs(target) {
 			vol := filepath.VolumeName(target)
-			done, looked = vol+sep, false
-			target = target[len(vol):]
+			real, target = vol+sep, target[len(vol):]
 		}
 		todo = append(strings.Split(filepath.FromSlash(target), sep), todo...)
 	}
-	if !looked {
-		last, _ = os.Lstat(done) // nil when nothing is there
-	}
-	return done, last, nil
+	info, _ = os.Lstat(real) // nil when nothing is there
+	return real, info, nil
 }
 
 // isNotDir reports whether an error means that a path leads through a file or a link.
@@ -333,26 +280,12 @@ func namesOf(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return r == filepath.Separator })
 }
 
-// within returns path relative to root when path is inside; both are absolute and clean. It compares whole names, so
+// Within returns path relative to root when path is inside; both are absolute and clean. It compares whole names, so
 // that /a/bc is not in /a/b.
-func within(root, path string) (string, bool) {
-	const sep = string(filepath.Separator)
-	if sep != "/" { // letter case does not count there
-		rel, err := filepath.Rel(root, path)
-		if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+sep) {
-			return "", false
-		}
-		return rel, true
-	}
-	if path == root {
-		return ".", true
-	}
-	rest, ok := strings.CutPrefix(path, root)
-	if ok && root != sep {
-		rest, ok = strings.CutPrefix(rest, sep)
-	}
-	if !ok {
+func Within(root, path string) (string, bool) {
+	rel, err := filepath.Rel(root, path)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
 		return "", false
 	}
-	return rest, true
+	return rel, true
 }

@@ -18,7 +18,7 @@ func (w *Workspace) Guard(paths ...string) {
 		}
 		p = filepath.Clean(p)
 		w.guards = append(w.guards, p)
-		if real, _, err := w.resolveLinks(p); err == nil && real != p {
+		if real, _, err := followLinks(p); err == nil && real != p {
 			w.guards = append(w.guards, real)
 		}
 	}
@@ -191,7 +191,7 @@ func (w *Workspace) protects(text, dir string, takes bool) bool {
 			if err != nil {
 				continue
 			}
-			rel, inside := within(w.root, p.Real)
+			rel, inside := Within(w.root, p.Real)
 			if p.Protected || inside && rel != "." && Protected(filepath.ToSlash(rel)+"/x") || takes && w.holdsProtected(p.Real) {
 				return true
 			}

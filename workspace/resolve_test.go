@@ -48,7 +48,7 @@ func TestLinksAgainstTheLibrary(t *testing.T) {
 			// Clean as Resolve makes them; links may still hold "..".
 			path := filepath.Join(root, strings.Join(rapid.SliceOfN(rapid.SampledFrom(names), 1, 5).Draw(r, "path"), "/"))
 			want, wantErr := filepath.EvalSymlinks(path)
-			got, info, err := w.resolveLinks(path)
+			got, info, err := followLinks(path)
 			if wantErr != nil {
 				if err == nil && info != nil && !os.IsNotExist(wantErr) && !isNotDir(wantErr) {
 					r.Fatalf("%s leads to %s here, the library says %v", path, got, wantErr)
@@ -241,7 +241,7 @@ func TestWithin(t *testing.T) {
 		{"/", "/a", "a"},
 		{"/a/b", "/A/b/c", ""},
 	} {
-		if rel, ok := within(tt.root, tt.path); rel != tt.rel || ok != (tt.rel != "") {
+		if rel, ok := Within(tt.root, tt.path); rel != tt.rel || ok != (tt.rel != "") {
 			t.Errorf("%s in %s: %q %v", tt.path, tt.root, rel, ok)
 		}
 	}

@@ -375,8 +375,8 @@ func (b *Restorer) removeLeftoverLinks(abs string, things ...Entry) {
 			return // without the folder there is no leftover
 		}
 		name := linkTemp(filepath.Base(abs), t.Hash)
-		if info, err := dir.root.Lstat(name); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-			_ = dir.root.Remove(name) // if this fails, making the link again reports why
+		if info, err := dir.Lstat(name); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			_ = dir.Remove(name) // if this fails, making the link again reports why
 		}
 		_ = dir.Close()
 	}
@@ -384,7 +384,7 @@ func (b *Restorer) removeLeftoverLinks(abs string, things ...Entry) {
 
 // setMode changes a file's permissions and nothing else.
 func setMode(dir *os.Root, name string, mode fs.FileMode) error {
-	f, old, err := openIn(dir, name)
+	f, old, err := OpenIn(dir, name)
 	if err != nil {
 		return err
 	}
@@ -402,7 +402,7 @@ func (b *Restorer) removeEmptyParents(abs string, to Entry) {
 	}
 	at := filepath.Dir(abs)
 	for range to.MissingParents {
-		if _, inside := within(b.w.root, at); !inside || at == b.w.root {
+		if _, inside := Within(b.w.root, at); !inside || at == b.w.root {
 			return
 		}
 		base, rest, err := b.w.deepestExisting(filepath.Dir(at))
@@ -518,7 +518,7 @@ func entryIn(ctx context.Context, dir *os.Root, name string) (Entry, error) {
 	case !info.Mode().IsRegular():
 		return Entry{Kind: Foreign}, nil
 	}
-	f, info, err := openIn(dir, name)
+	f, info, err := OpenIn(dir, name)
 	if errors.Is(err, ErrNotRegular) {
 		err = ErrChanged // since the look above
 	}
@@ -542,16 +542,16 @@ func (w *Workspace) ReadEntry(ctx context.Context, rel string, limit int64) ([]b
 	}
 	defer func() { _ = d.Close() }()
 	name := filepath.Base(rel)
-	if target, err := d.root.Readlink(name); err == nil {
+	if target, err := d.Readlink(name); err == nil {
 		return []byte(target), nil
 	}
-	f, size, err := d.Open(name)
+	f, info, err := OpenIn(d, name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if limit > 0 && size > limit {
-		return nil, &TooLargeError{Path: filepath.ToSlash(rel), Size: size, Limit: limit}
+	if limit > 0 && info.Size() > limit {
+		return nil, &TooLargeError{Path: filepath.ToSlash(rel), Size: info.Size(), Limit: limit}
 	}
 	return io.ReadAll(NewContextReader(ctx, f))
 }

@@ -42,7 +42,7 @@ func (w *Workspace) leadsTo(path string, info fs.FileInfo) bool {
 // walkFrom opens the folder where the walk along path begins, and returns the names below that folder: the workspace
 // while its path still leads to the same folder, otherwise the top of the file system.
 func (w *Workspace) walkFrom(path string) (*os.Root, []string, error) {
-	if rest, ok := within(w.root, path); ok {
+	if rest, ok := Within(w.root, path); ok {
 		if root, err := inputfile.OpenDir(w.root); err == nil {
 			if now, err := root.Stat("."); err == nil && os.SameFile(now, w.info) {
 				return root, namesOf(rest), nil

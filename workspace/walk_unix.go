@@ -43,7 +43,7 @@ func (w *Workspace) leadsTo(path string, info fs.FileInfo) bool {
 // walkFrom opens the folder where the walk along path begins, and returns the names below that folder: the workspace
 // while its path still leads to the same folder, otherwise the top of the file system.
 func (w *Workspace) walkFrom(path string) (fd int, names []string, err error) {
-	if rest, ok := within(w.root, path); ok {
+	if rest, ok := Within(w.root, path); ok {
 		var now unix.Stat_t
 		root, isStat := w.info.Sys().(*syscall.Stat_t)
 		if fd, err := openFolder(unix.AT_FDCWD, w.root); err == nil {

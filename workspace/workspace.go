@@ -126,16 +126,16 @@ func (w *Workspace) resolve(path string, rules *Ignore) (Path, error) {
 	abs := filepath.Clean(path)
 	if !filepath.IsAbs(abs) {
 		abs = filepath.Join(w.root, abs)
-	} else if rel, ok := within(w.given, abs); ok {
+	} else if rel, ok := Within(w.given, abs); ok {
 		// The root as the user wrote it may lead through a link.
 		abs = filepath.Join(w.root, rel)
 	}
-	real, info, err := w.resolveLinks(abs)
+	real, info, err := followLinks(abs)
 	if err != nil {
 		return Path{}, fmt.Errorf("path %s: %w", path, err)
 	}
-	realRel, inside := within(w.root, real)
-	absRel, lexInside := within(w.root, abs)
+	realRel, inside := Within(w.root, real)
+	absRel, lexInside := Within(w.root, abs)
 	p := Path{Given: path, Abs: abs, Real: real, Readable: filepath.ToSlash(abs), RealReadable: filepath.ToSlash(real),
 		Outside: !inside, LinkedOutside: lexInside && !inside, Protected: w.guarded(real)}
 	if inside {

@@ -65,7 +65,7 @@ func checkReplaceable(dir *os.Root, name string) (fs.FileInfo, error) {
 
 // hashAt returns the hash of a file's content, "" when the file does not exist.
 func hashAt(ctx context.Context, dir *os.Root, name string) (string, error) {
-	f, _, err := openIn(dir, name)
+	f, _, err := OpenIn(dir, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", nil
@@ -263,7 +263,7 @@ func (s *changeStep) keep(ctx context.Context) error {
 		_, _ = lockFile(link.f) // so that no sweep takes it for a leftover
 		return nil
 	}
-	f, _, err := openIn(dir, s.name)
+	f, _, err := OpenIn(dir, s.name)
 	if err != nil {
 		return err
 	}

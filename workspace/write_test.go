@@ -329,7 +329,7 @@ func FuzzResolveAndWrite(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, inside := within(root, p.Real); inside == p.Outside {
+		if _, inside := Within(root, p.Real); inside == p.Outside {
 			t.Fatalf("%q: got %+v, want inside != p.Outside", path, p)
 		}
 		if p.Outside {

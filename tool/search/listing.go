@@ -122,11 +122,8 @@ func slashRel(base, abs string) string {
 }
 
 func insideRel(root, abs string) (string, bool) {
-	rel, err := filepath.Rel(root, abs)
-	if err != nil || rel == "." || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
-		return "", false
-	}
-	return filepath.ToSlash(rel), true
+	rel, inside := workspace.Within(root, abs)
+	return filepath.ToSlash(rel), inside && rel != "."
 }
 
 // maxEntries is the number of names that a listing shows at most.
@@ -418,7 +415,7 @@ func (w *walker) withLayer(layers []ignoreLayer, folder string) []ignoreLayer {
 		return layers
 	}
 	defer func() { _ = dir.Close() }() // it was only read from
-	f, _, err := dir.Open(".gitignore")
+	f, _, err := workspace.OpenIn(dir, ".gitignore")
 	if err != nil {
 		return layers
 	}

@@ -121,7 +121,8 @@ func (q *fileSearch) add(abs string, lines []foundLine) {
 // fileSearcher searches one file after the other. It reuses its memory, and keeps the folder open while the next file
 // is in the same one.
 type fileSearcher struct {
-	dir   *workspace.Dir
+	path  string   // of dir
+	dir   *os.Root // nil until the first file
 	whole []byte
 }
 
@@ -133,29 +134,29 @@ func (s *fileSearcher) close() {
 }
 
 // open opens a regular file. It refuses a name that became a link or a pipe since the walk listed it.
-func (s *fileSearcher) open(ws *workspace.Workspace, abs string) (*os.File, int64, error) {
+func (s *fileSearcher) open(ws *workspace.Workspace, abs string) (*os.File, fs.FileInfo, error) {
 	folder, name := filepath.Split(abs)
-	if folder = filepath.Clean(folder); s.dir == nil || s.dir.Path() != folder {
+	if folder = filepath.Clean(folder); s.dir == nil || s.path != folder {
 		s.close()
 		dir, err := ws.OpenDir(folder)
 		if err != nil {
-			return nil, 0, err
+			return nil, nil, err
 		}
-		s.dir = dir
+		s.path, s.dir = folder, dir
 	}
-	return s.dir.Open(name)
+	return workspace.OpenIn(s.dir, name)
 }
 
 // file returns the matching lines of one file; a file that cannot be read has none.
 func (s *fileSearcher) file(ctx context.Context, q *fileSearch, abs string, want, most int) ([]foundLine, error) {
-	f, size, err := s.open(q.ws, abs)
+	f, info, err := s.open(q.ws, abs)
 	if err != nil {
 		return nil, tool.ContextError(err)
 	}
 	defer f.Close()
 	var from io.Reader = f
-	if q.finder.texts != nil && size <= maxWhole {
-		if s.whole, err = readAll(s.whole[:0], workspace.NewContextReader(ctx, f), int(size)); err != nil {
+	if q.finder.texts != nil && info.Size() <= maxWhole {
+		if s.whole, err = readAll(s.whole[:0], workspace.NewContextReader(ctx, f), int(info.Size())); err != nil {
 			return nil, tool.ContextError(err)
 		}
 		if !q.finder.possible(s.whole) {
