@@ -4,7 +4,7 @@
 // how it is replaced without ever being half written.
 //
 // Symbolic links are always followed before a path is judged, also for files
-// that do not exist yet. A judgement is about one moment: Write judges again, and
+// that do not exist yet. A judgement is about one moment: Apply judges again, and
 // works through a pinned directory, so that a link that is swapped in between
 // cannot lead it out of the workspace.
 //

@@ -14,29 +14,6 @@ import (
 	"github.com/roost-dev/roost/internal/failpoint"
 )
 
-// AnyContent, passed to Write as the expected hash, lets Write overwrite any content.
-const AnyContent = "any"
-
-// Write replaces the file at p by data, all or nothing, and returns the file's new state. When the error is nil,
-// content and name are synced to disk. Write makes missing folders, and removes them again if it fails. An existing
-// file keeps its mode, and its owner where allowed; a link stays a link and its target is replaced. A file that may
-// not be written to is not replaced either, although a rename could: the error wraps fs.ErrPermission.
-//
-// expect is the hash the file must still have: FileState.Hash of the last look,
-// "" for "there is no file", or AnyContent. Otherwise the error wraps ErrChanged
-// and nothing was touched. The same holds if p now leads elsewhere than when it
-// was judged, up to the last moment: all is done in a folder that is held open and
-// was seen to be the one at the judged path. What remains, for a file that exists,
-// is the instant between the look at its content and the rename, in which another
-// program may change it.
-func (w *Workspace) Write(ctx context.Context, p Path, data []byte, expect string) (FileState, error) {
-	states, err := w.apply(ctx, "write", []Change{{Path: p, Data: data, Expect: expect}})
-	if err != nil {
-		return FileState{}, err
-	}
-	return states[0], nil
-}
-
 // checkReplaceable returns the file at name, nil when there is none. It opens the file for writing, since only the
 // operating system knows all rules; it checks the mode too, since the system refuses nothing to root.
 func checkReplaceable(dir *os.Root, name string) (fs.FileInfo, error) {
@@ -87,7 +64,7 @@ type Change struct {
 	Path   Path
 	Data   []byte // the new content
 	Remove bool   // remove the file; Data is ignored
-	Expect string // the hash that the file must still have; "" for "there is no file"
+	Expect string // the hash that the file must still have, FileState.Hash of the last look; "" for "there is no file"
 	Like   *Path  // a new file gets the mode and the owner of this one, as after a move
 }
 
@@ -95,22 +72,27 @@ type Change struct {
 // content is written and synced to a temporary file, and every file is compared with
 // Expect, before the first one is replaced; if a step fails after that, the files that were
 // changed get their old content back, the same file on disk where it can be linked
-// to. What Write promises holds for each file. The states come in the order of the
-// changes; that of a removed file has no hash. No file may occur twice.
+// to. The states come in the order of the changes; that of a removed file has no hash. No
+// file may occur twice. For a single change it keeps no copy of the old content: there is nothing
+// to roll back.
+//
+// When the error is nil, contents and names are synced to disk. Apply makes missing folders, and removes them again if
+// it fails. An existing file keeps its mode, and its owner where allowed; a link stays a link and its target is
+// replaced. A file that may not be written to is not replaced either, although a rename could: the error wraps
+// fs.ErrPermission.
+//
+// If a file does not have the expected hash, the error wraps ErrChanged and nothing was touched. The same holds if a
+// path now leads elsewhere than when it was judged, up to the last moment: all is done in folders that are held open
+// and were seen to be those at the judged paths. What remains, for a file that exists, is the instant between the look
+// at its content and the rename, in which another program may change it.
 //
 // Files are taken away last. A kill between two renames leaves a part of the set done:
 // each file is the old one or the new one, one that is moved is in one place at least,
-// and what is left beside them is swept as after Write. The alternative, a log of what
+// and what is left beside them is swept. The alternative, a log of what
 // is to be done, would have to be replayed by whoever starts next, over files that a
 // person may have edited since.
 func (w *Workspace) Apply(ctx context.Context, changes []Change) (states []FileState, err error) {
-	return w.apply(ctx, "change", changes)
-}
-
-// apply makes changes; verb names the action in errors. For a single change it keeps no copy of the old content:
-// there is nothing to roll back.
-func (w *Workspace) apply(ctx context.Context, verb string, changes []Change) (states []FileState, err error) {
-	named := func(p Path, err error) error { return fmt.Errorf("%s %s: %w", verb, p.Readable, err) }
+	named := func(p Path, err error) error { return fmt.Errorf("write %s: %w", p.Readable, err) }
 	var steps []*changeStep
 	defer func() {
 		for _, s := range slices.Backward(steps) {
@@ -207,7 +189,7 @@ func (w *Workspace) prepare(ctx context.Context, s *changeStep) error {
 	if s.old, err = checkReplaceable(s.dir.Root, s.name); err != nil {
 		return err
 	}
-	if s.Expect != AnyContent && (s.old != nil) != (s.Expect != "") {
+	if (s.old != nil) != (s.Expect != "") {
 		return ErrChanged
 	}
 	if s.Remove {
@@ -232,9 +214,6 @@ func (s *changeStep) check(ctx context.Context, keep bool) error {
 		if err := s.keep(ctx); err != nil {
 			return err
 		}
-	}
-	if s.Expect == AnyContent {
-		return nil
 	}
 	hash, err := hashAt(ctx, s.dir.Root, s.name)
 	if err == nil && hash != s.Expect {

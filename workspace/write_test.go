@@ -20,6 +20,30 @@ import (
 	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
+// AnyContent, passed to Write as the expected hash, stands for the content that the file has.
+const AnyContent = "any"
+
+// Write applies the change of one file.
+func (w *Workspace) Write(ctx context.Context, p Path, data []byte, expect string) (FileState, error) {
+	for try := 0; ; try++ {
+		c := Change{Path: p, Data: data, Expect: expect}
+		if expect == AnyContent {
+			now, err := w.StatPath(ctx, p)
+			if err != nil {
+				return FileState{}, err
+			}
+			c.Expect = now.Hash
+		}
+		states, err := w.Apply(ctx, []Change{c})
+		switch {
+		case err == nil:
+			return states[0], nil
+		case expect != AnyContent || !errors.Is(err, ErrChanged) || try == 1000:
+			return FileState{}, err
+		}
+	}
+}
+
 // resolve is Resolve for paths that are fine.
 func resolve(t *testing.T, w *Workspace, path string) Path {
 	t.Helper()

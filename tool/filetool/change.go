@@ -63,10 +63,6 @@ func verdict(done, open, other []string) (tool.Finding, error) {
 	case 1:
 		return tool.Unclear, nil
 	}
-	return tool.Unclear, partly(done, open, other)
-}
-
-func partly(done, open, other []string) error {
 	var parts []string
 	for _, p := range []struct {
 		what  string
@@ -77,7 +73,7 @@ func partly(done, open, other []string) error {
 			parts = append(parts, p.what+strings.Join(p.files, ", ")+".")
 		}
 	}
-	return errors.New(strings.Join(parts, " "))
+	return tool.Unclear, errors.New(strings.Join(parts, " "))
 }
 
 // look removes what a killed write may have left beside a file, and returns the file's state.
@@ -86,14 +82,9 @@ func look(ctx context.Context, env tool.Env, p workspace.Path) (workspace.FileSt
 	return env.Workspace.StatPath(ctx, p)
 }
 
-// inspectText judges a call by the hashes that were stored when it was planned. Without them, for a call that another
-// program left, it judges by the file's text: whether it is the text that the call makes or the text that the call
+// inspectText judges a call by the file's text: whether it is the text that the call makes or the text that the call
 // would change.
-func inspectText(ctx context.Context, env tool.Env, p workspace.Path, before map[string]string,
-	judge func(text string) (done, open bool)) (tool.Finding, error) {
-	if found, ok, err := inspectPlanned(ctx, env, before); ok || err != nil {
-		return found, err
-	}
+func inspectText(ctx context.Context, env tool.Env, p workspace.Path, judge func(text string) (done, open bool)) (tool.Finding, error) {
 	if _, err := look(ctx, env, p); err != nil {
 		return tool.Unclear, err
 	}
@@ -157,7 +148,8 @@ func Difference(path string, old, now []byte, limit int) (text string, whole boo
 	if !wasText || !isNow || before == after || len(before)+len(after) > maxDiff {
 		return "", false
 	}
-	if text = unified(path, before, after, false); len(text) > limit {
+	path = tool.SafeName(path)
+	if text = unified("a/"+path, "b/"+path, before, after); len(text) > limit {
 		return "", false
 	}
 	return text, true
@@ -244,21 +236,21 @@ func othersChanged(env tool.Env, p workspace.Path, now workspace.FileState, data
 // a person could not read anyway, is only counted.
 const maxDiff = 4 << 20
 
-// unified returns a unified diff with file headers, "" when nothing differs.
-func unified(path, old, content string, creates bool) string {
-	path = tool.SafeName(path)
+// noFile stands in the headers of a diff for a file that does not exist.
+const noFile = "/dev/null"
+
+// unified returns a unified diff with the headers from and to, "" when nothing differs.
+func unified(from, to, old, content string) string {
+	var why string
 	switch {
 	case !isText(old) || !isText(content):
-		return fmt.Sprintf("--- a/%s\n+++ b/%s\n@@ not text: %d bytes before, %d after @@\n", path, path, len(old), len(content))
+		why = "not text"
 	case len(old)+len(content) > maxDiff:
-		return fmt.Sprintf("--- a/%s\n+++ b/%s\n@@ the file is too large for a diff: %d bytes before, %d after @@\n", path,
-			path, len(old), len(content))
+		why = "the file is too large for a diff"
+	default:
+		return udiff.Unified(from, to, old, content)
 	}
-	from := "a/" + path
-	if creates {
-		from = "/dev/null"
-	}
-	return udiff.Unified(from, "b/"+path, old, content)
+	return fmt.Sprintf("--- %s\n+++ %s\n@@ %s: %d bytes before, %d after @@\n", from, to, why, len(old), len(content))
 }
 
 // isText distinguishes text from bytes that would fill a terminal with rubbish.

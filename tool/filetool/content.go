@@ -411,13 +411,17 @@ type writing struct {
 	inspect func(ctx context.Context, env tool.Env, in tool.Input, before map[string]string) (tool.Finding, error)
 }
 
-// Inspect implements tool.Inspector.
+// Inspect implements tool.Inspector. It judges a call by the hashes that were stored when it was planned. Without them,
+// for a call that another program left, inspect judges by the files.
 func (w writing) Inspect(ctx context.Context, env tool.Env, raw json.RawMessage, before map[string]string) (tool.Finding, error) {
 	in, err := tool.ReadInput(w.Spec().Name, raw)
 	if err != nil {
 		return tool.Unclear, err
 	}
-	found, err := w.inspect(ctx, env, in, before)
+	found, ok, err := inspectPlanned(ctx, env, before)
+	if !ok && err == nil {
+		found, err = w.inspect(ctx, env, in, before)
+	}
 	return found, mistake(in, err)
 }
 

@@ -46,10 +46,10 @@ func planWrite(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, err
 	if err != nil {
 		return nil, err
 	}
-	e := &edit{env: env, path: p, ask: asks(in.Tool, p)}
+	e := &rewrite{env: env, ask: asks(in.Tool, p)}
 	if p.Ignored {
 		e.ask.Text = editText("editedExistingFile", p, "")
-		return e, nil
+		return e.refused(p), nil
 	}
 	old, state, err := env.Workspace.Read(ctx, p, MaxEdit)
 	var large *workspace.TooLargeError
@@ -59,14 +59,13 @@ func planWrite(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, err
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		e.creates, e.note = true, deletedSince(env, p)
+		e.note = deletedSince(env, p)
 	case err != nil:
 		return nil, explain(p, err)
 	}
 	if stale := notOverwritten(env, p, state, old); stale != nil && state.Hash != workspace.HashOf([]byte(content)) {
 		return nil, stale
 	}
-	e.expect = state.Hash
 	before, c, ok := decodeText(old)
 	if !ok {
 		before, c = string(old), codedUTF8
@@ -80,16 +79,14 @@ func planWrite(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, err
 			"now.</notice>", missing, missing)
 		e.ask.Title += ", which becomes UTF-8"
 	}
-	e.content = string(data)
-	e.ask.Before = map[string]string{p.Readable: planned(state.Hash, workspace.HashOf(data))}
-	kind := "editedExistingFile"
-	if e.creates {
-		kind = "newFileCreated"
-	}
-	e.ask.Diff = unified(p.Readable, before, content, e.creates)
+	e.replace(p, state, data, before, content)
 	if large != nil {
 		e.ask.Diff = fmt.Sprintf("--- a/%[1]s\n+++ b/%[1]s\n@@ too large for a diff: %d bytes before, %d after @@\n",
 			tool.SafeName(p.Readable), state.Size, len(content))
+	}
+	kind := "editedExistingFile"
+	if !state.Exists() {
+		kind = "newFileCreated"
 	}
 	e.ask.Text = editText(kind, p, hunks(e.ask.Diff))
 	return e, nil
@@ -129,9 +126,6 @@ func inspectWrite(ctx context.Context, env tool.Env, in tool.Input, before map[s
 	if err != nil {
 		return tool.Unclear, err
 	}
-	if found, ok, err := inspectPlanned(ctx, env, before); ok || err != nil {
-		return found, err
-	}
 	state, err := look(ctx, env, p)
 	if err != nil {
 		return tool.Unclear, err
@@ -151,64 +145,80 @@ func inspectWrite(ctx context.Context, env tool.Env, in tool.Input, before map[s
 	return finding(false, !known && !state.Exists()), nil
 }
 
-// edit is a planned replacement of one file.
-type edit struct {
+// rewrite is a planned change of files, each of which is known before and after.
+type rewrite struct {
 	env     tool.Env
-	path    workspace.Path
-	content string
-	expect  string // hash that the file must still have
-	creates bool
+	changes []workspace.Change
+	result  string           // of a call that took effect
 	note    string           // added to the result
 	other   []tool.FileTouch // what others had changed before the call
 	ask     tool.Ask
 }
 
-func (e *edit) Ask() tool.Ask { return e.ask }
+func (e *rewrite) Ask() tool.Ask { return e.ask }
 
-func (e *edit) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
-	if e.path.Ignored {
-		return denied(e.path.Readable), nil
+func (e *rewrite) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
+	for _, c := range e.changes {
+		now, err := e.env.Workspace.Resolve(c.Path.Given)
+		if err != nil {
+			return tool.Result{}, err
+		}
+		if now.Ignored {
+			return denied(now.Readable), nil
+		}
 	}
-	now, err := e.env.Workspace.Resolve(e.path.Given)
-	if err != nil {
-		return tool.Result{}, err
-	}
-	if now.Ignored {
-		return denied(now.Readable), nil
-	}
-	state, err := e.env.Workspace.Write(ctx, e.path, []byte(e.content), e.expect)
+	states, err := e.env.Workspace.Apply(ctx, e.changes)
 	switch {
+	case errors.Is(err, workspace.ErrPartly):
+		return failed("only some of the files were written: %v. Read the files before you go on.", err), nil
 	case errors.Is(err, workspace.ErrChanged):
-		return failed("%s was changed by someone else after this change was prepared; nothing was written. Read the file again "+
-			"and make the change on what is there now.", tool.SafeName(e.path.Readable)), nil
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, workspace.ErrNotRegular):
+		return failed("%v, after this change was prepared; nothing was written. Read the file again and make the change on "+
+			"what is there now.", err), nil
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, workspace.ErrNotRegular), errors.Is(err, fs.ErrNotExist):
 		return failed("nothing was written: %v", err), nil
 	case err != nil:
 		return tool.Result{}, err
 	}
-	operation := "modified"
-	if e.creates {
-		operation = "created"
+	touched := api.Each(states, func(s workspace.FileState) tool.FileTouch { return touchOf(s, editedSource) })
+	return tool.Result{Text: e.result + e.note, Files: append(e.other, touched...)}, nil
+}
+
+// refused returns the plan for a file that .rooignore hides.
+func (e *rewrite) refused(p workspace.Path) tool.Plan {
+	return tool.Known{Of: e.ask, Result: denied(p.Readable)}
+}
+
+// noteOthers adds a notice, if others changed a file since the model saw it.
+func (e *rewrite) noteOthers(p workspace.Path, state workspace.FileState, data []byte) {
+	if note := othersChanged(e.env, p, state, data); note != "" {
+		e.note += note
+		e.other = append(e.other, touchOf(state, otherSource))
 	}
-	row := esjson.ObjectOf("path", e.path.Readable, "operation", operation,
-		"notice", "The file is written. There is no need to read it again; go on with the task.")
-	return tool.Result{Text: string(row) + e.note, Files: append(e.other, touchOf(state, editedSource))}, nil
+}
+
+// replace plans the change of one file, from old to content, whose bytes are data.
+func (e *rewrite) replace(p workspace.Path, state workspace.FileState, data []byte, old, content string) {
+	e.changes = []workspace.Change{{Path: p, Data: data, Expect: state.Hash}}
+	e.ask.Before = map[string]string{p.Readable: planned(state.Hash, workspace.HashOf(data))}
+	name, operation := tool.SafeName(p.Readable), "modified"
+	from := "a/" + name
+	if !state.Exists() {
+		from, operation = noFile, "created"
+	}
+	e.ask.Diff = unified(from, "b/"+name, old, content)
+	e.result = string(esjson.ObjectOf("path", p.Readable, "operation", operation,
+		"notice", "The file is written. There is no need to read it again; go on with the task."))
 }
 
 // change plans a new text for a file.
-func (e *edit) change(s source, text string) error {
+func (e *rewrite) change(s source, text string) error {
 	text = s.mark + strings.TrimPrefix(text, s.mark) // the model may have given the mark, too
 	data, missing, ok := s.coding.encode(text)
 	if !ok {
 		return inexpressible(s.path, missing)
 	}
-	e.content, e.expect, e.creates = string(data), s.state.Hash, !s.state.Exists()
-	if note := othersChanged(e.env, s.path, s.state, []byte(s.whole())); note != "" {
-		e.note += note
-		e.other = append(e.other, touchOf(s.state, otherSource))
-	}
-	e.ask.Before = map[string]string{s.path.Readable: planned(s.state.Hash, workspace.HashOf(data))}
-	e.ask.Diff = unified(s.path.Readable, s.whole(), text, e.creates)
+	e.noteOthers(s.path, s.state, []byte(s.whole()))
+	e.replace(s.path, s.state, data, s.whole(), text)
 	return nil
 }
 
@@ -238,10 +248,10 @@ func planDiff(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, erro
 	if err != nil {
 		return nil, err
 	}
-	e := &edit{env: env, path: p, ask: asks(in.Tool, p)}
+	e := &rewrite{env: env, ask: asks(in.Tool, p)}
 	if p.Ignored {
 		e.ask.Text = diffText(p, diff, "", "")
-		return e, nil
+		return e.refused(p), nil
 	}
 	s, err := editable(ctx, env, p)
 	if err != nil {
@@ -276,9 +286,8 @@ func diffText(p workspace.Path, diff, content, old string) string {
 		"originalContent", old, "diffStats", stats(content), "isProtected", p.Protected))
 }
 
-// inspectDiff reports whether the replacements are in the file and the searched lines gone. With the hash from before
-// the call, which is all that older journals hold, "not done" is certain.
-func inspectDiff(ctx context.Context, env tool.Env, in tool.Input, before map[string]string) (tool.Finding, error) {
+// inspectDiff reports whether the replacements are in the file and the searched lines gone.
+func inspectDiff(ctx context.Context, env tool.Env, in tool.Input, _ map[string]string) (tool.Finding, error) {
 	p, diff, err := readChange(env, in, "diff")
 	if err != nil {
 		return tool.Unclear, err
@@ -287,7 +296,7 @@ func inspectDiff(ctx context.Context, env tool.Env, in tool.Input, before map[st
 	if bad != nil {
 		return tool.NotDone, nil // it never came to a change
 	}
-	return inspectText(ctx, env, p, before, func(text string) (done, open bool) {
+	return inspectText(ctx, env, p, func(text string) (done, open bool) {
 		olds, news := patch.DiffState(text, blocks)
 		return news == len(blocks), olds == len(blocks)
 	})
@@ -409,10 +418,10 @@ func planReplace(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, e
 	if err != nil {
 		return nil, err
 	}
-	e := &edit{env: env, path: p, ask: asks(in.Tool, p)}
+	e := &rewrite{env: env, ask: asks(in.Tool, p)}
 	e.ask.Text = changeRow("appliedDiff", p, "")
 	if p.Ignored {
-		return e, nil
+		return e.refused(p), nil
 	}
 	name, s := tool.SafeName(p.Readable), source{path: p}
 	if list[0].Old == "" {
@@ -447,7 +456,7 @@ func planReplace(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, e
 		return nil, err
 	}
 	kind := "appliedDiff"
-	if e.creates {
+	if !s.state.Exists() {
 		kind = "newFileCreated"
 	}
 	e.ask.Text = changeRow(kind, p, hunks(e.ask.Diff))
@@ -462,22 +471,19 @@ func changeRow(kind string, p workspace.Path, diff string, more ...any) string {
 }
 
 // inspectReplace reports which of the two texts the file holds.
-func inspectReplace(ctx context.Context, env tool.Env, in tool.Input, before map[string]string) (tool.Finding, error) {
+func inspectReplace(ctx context.Context, env tool.Env, in tool.Input, _ map[string]string) (tool.Finding, error) {
 	p, list, err := readReplace(env, in)
 	if err != nil {
 		return tool.Unclear, err
 	}
 	if list[0].Old == "" {
-		if found, ok, err := inspectPlanned(ctx, env, before); ok || err != nil {
-			return found, err
-		}
 		state, err := look(ctx, env, p)
 		if err != nil {
 			return tool.Unclear, err
 		}
 		return finding(state.Hash == workspace.HashOf([]byte(list[0].New)), !state.Exists()), nil
 	}
-	return inspectText(ctx, env, p, before, func(text string) (done, open bool) {
+	return inspectText(ctx, env, p, func(text string) (done, open bool) {
 		text = patch.PlainEnds(text)
 		olds, news := 0, 0
 		for _, step := range list {

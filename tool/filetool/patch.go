@@ -248,15 +248,12 @@ func (s *patchSet) changes() []*patchedFile {
 	})
 }
 
-func inspectPatch(ctx context.Context, env tool.Env, in tool.Input, before map[string]string) (tool.Finding, error) {
+// inspectPatch judges the sections of a patch one by one.
+func inspectPatch(ctx context.Context, env tool.Env, in tool.Input, _ map[string]string) (tool.Finding, error) {
 	sections, err := readPatch(in)
 	if err != nil {
 		return tool.Unclear, err
 	}
-	if found, ok, err := inspectPlanned(ctx, env, before); ok || err != nil {
-		return found, err
-	}
-	// The call comes from another program, without hashes: judge its sections one by one.
 	names := map[tool.Finding][]string{}
 	for _, s := range sections {
 		found, err := inspectSection(ctx, env, s)
@@ -332,27 +329,27 @@ func (f *patchedFile) movedAway() bool { return f.movedTo != nil && f.movedTo.so
 
 // diff returns the difference that a plan makes in a file. It compares a moved file with the file at its old path.
 func (f *patchedFile) diff() string {
-	path := f.path.Readable
+	name := tool.SafeName(f.path.Readable)
+	from, to, old := "a/"+name, "b/"+name, f.old
+	moved := f.source()
 	switch {
-	case f.source() != nil:
-		from := f.source()
-		if from.old == f.text {
-			return fmt.Sprintf("--- a/%s\n+++ b/%s\n", tool.SafeName(from.path.Readable), tool.SafeName(path))
-		}
-		_, body, _ := strings.Cut(unified(path, from.old, f.text, false), "\n")
-		return "--- a/" + tool.SafeName(from.path.Readable) + "\n" + body
-	case !f.exists && f.state.Size > int64(len(f.old)):
-		return fmt.Sprintf("--- a/%s\n+++ /dev/null\n@@ too large for a diff: %d bytes before @@\n", tool.SafeName(path), f.state.Size)
+	case moved != nil:
+		from, old = "a/"+tool.SafeName(moved.path.Readable), moved.old
 	case !f.exists:
-		d := unified(path, f.old, "", false)
-		if d == "" {
-			return fmt.Sprintf("--- a/%s\n+++ /dev/null\n@@ an empty file @@\n", tool.SafeName(path))
-		}
-		return strings.Replace(d, "\n+++ b/"+tool.SafeName(path)+"\n", "\n+++ /dev/null\n", 1)
-	case !f.state.Exists() && f.text == "":
-		return fmt.Sprintf("--- /dev/null\n+++ b/%s\n@@ an empty file @@\n", tool.SafeName(path))
+		to = noFile
+	case !f.state.Exists():
+		from = noFile
 	}
-	return unified(path, f.old, f.text, !f.state.Exists())
+	head := "--- " + from + "\n+++ " + to + "\n"
+	switch {
+	case !f.exists && f.state.Size > int64(len(f.old)):
+		return fmt.Sprintf("%s@@ too large for a diff: %d bytes before @@\n", head, f.state.Size)
+	case moved != nil && old == f.text:
+		return head
+	case old == f.text:
+		return head + "@@ an empty file @@\n"
+	}
+	return unified(from, to, old, f.text)
 }
 
 // row returns the file's part of what a person sees, in the form of Roo's rows.
@@ -409,7 +406,7 @@ func (s *patchSet) plan() (tool.Plan, error) {
 		return nil, refusal("the patch changes nothing: all files are as it wants them")
 	}
 	files := slices.DeleteFunc(slices.Clone(changes), (*patchedFile).movedAway) // a move is one of them
-	p := &patchPlan{env: s.env, files: files, ask: s.ask()}
+	p := &rewrite{env: s.env, result: patchResult(files), ask: s.ask()}
 	p.ask.Before = map[string]string{}
 	var diff strings.Builder
 	for _, f := range files {
@@ -432,66 +429,23 @@ func (s *patchSet) plan() (tool.Plan, error) {
 		if !f.known || f.state.Hash == "" || f.text == f.old && f.exists {
 			continue
 		}
-		if text := othersChanged(s.env, f.path, f.state, f.data()); text != "" {
-			p.note += text
-			p.other = append(p.other, touchOf(f.state, otherSource))
-		}
+		p.noteOthers(f.path, f.state, f.data())
 	}
 	p.ask.Diff = diff.String()
 	p.ask.Text = s.text(p.ask, files, strings.TrimSuffix(p.ask.Diff, "\n"))
 	return p, nil
 }
 
-// patchPlan is a patch whose every file is known before and after.
-type patchPlan struct {
-	env     tool.Env
-	files   []*patchedFile // in the order of the patch; a move counts once
-	changes []workspace.Change
-	note    string           // added to the result
-	other   []tool.FileTouch // what others had changed before the call
-	ask     tool.Ask
-}
-
-func (p *patchPlan) Ask() tool.Ask { return p.ask }
-
-func (p *patchPlan) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
-	for _, c := range p.changes {
-		now, err := p.env.Workspace.Resolve(c.Path.Given)
-		if err != nil {
-			return tool.Result{}, err
-		}
-		if now.Ignored {
-			return denied(now.Readable), nil
-		}
-	}
-	states, err := p.env.Workspace.Apply(ctx, p.changes)
-	switch {
-	case errors.Is(err, workspace.ErrPartly):
-		return failed("the patch was applied to some of its files only: %v. Read the files before you go on.", err), nil
-	case errors.Is(err, workspace.ErrChanged):
-		return failed("%v, after this patch was prepared; none of its files was changed. Read the file again and make the "+
-			"patch for what is there now.", err), nil
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, workspace.ErrNotRegular), errors.Is(err, fs.ErrNotExist):
-		return failed("none of the files was changed: %v", err), nil
-	case err != nil:
-		return tool.Result{}, err
-	}
-	res := tool.Result{Text: p.result() + p.note, Files: p.other}
-	for _, s := range states {
-		res.Files = append(res.Files, touchOf(s, editedSource))
-	}
-	return res, nil
-}
-
-func (p *patchPlan) result() string {
+// patchResult returns the result for the files of a patch, in its order; a move counts once.
+func patchResult(files []*patchedFile) string {
 	var list [][]byte
-	for _, f := range p.files {
+	for _, f := range files {
 		from := any(nil)
 		if f.source() != nil {
 			from = f.source().path.Readable
 		}
 		row := []any{"path", f.path.Readable, "operation", f.operation(), "from", from}
-		if len(p.files) == 1 {
+		if len(files) == 1 {
 			return string(esjson.ObjectOf(append(row, "notice", writtenNotice)...))
 		}
 		list = append(list, esjson.ObjectOf(row...))

@@ -136,7 +136,7 @@ func TestOfManyPatchesForOneStateOneIsApplied(t *testing.T) {
 	wg.Wait()
 	won := -1
 	for i, r := range results {
-		if r.IsError && !strings.Contains(r.Text, "none of its files was changed") {
+		if r.IsError && !strings.Contains(r.Text, "nothing was written") {
 			t.Error(r.Text)
 		}
 		if !r.IsError && won >= 0 {

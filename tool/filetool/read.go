@@ -249,9 +249,7 @@ func readRequests(in tool.Input) ([]request, error) {
 		var all []request
 		for f := range esjson.Array(raw) {
 			if esjson.TypeOf(f) == esjson.TypeString {
-				path, _ := esjson.Unquote(f)
-				all = append(all, request{path: path, offset: 1, limit: defaultLines})
-				continue
+				f = esjson.ObjectOf("path", f)
 			}
 			r, err := readRequest(tool.Input{Tool: in.Tool, Object: f})
 			if err != nil {

@@ -91,7 +91,7 @@ func TestAPlanForOtherContentDoesNotWrite(t *testing.T) {
 		if same := theirs == old; res.IsError == same {
 			r.Fatalf("changed from %q to %q: %+v", old, theirs, res)
 		}
-		if res.IsError && (fixture.ReadFile(t, name) != theirs || len(res.Files) > 0 || !strings.Contains(res.Text, "changed by someone else")) {
+		if res.IsError && (fixture.ReadFile(t, name) != theirs || len(res.Files) > 0 || !strings.Contains(res.Text, "after this change was prepared")) {
 			r.Fatalf("their change became %q: %+v", fixture.ReadFile(t, name), res)
 		}
 	})
