@@ -4,7 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
+
+	"github.com/roost-dev/roost/workspace/terminal"
 )
 
 // Inline is the length of the longest result text, in bytes, that goes to the model whole.
@@ -29,16 +30,7 @@ func KeepLong(env Env, res *Result) error {
 	}
 	all := res.Text
 	res.Full = &Spool{Path: f.Name(), Size: int64(len(all))}
-	head, tail := all[:preview], all[len(all)-preview:]
-	// Cut at a line end where one is near, else between characters: half a line may be half a secret, which masking does
-	// not recognise.
-	if i := strings.LastIndexByte(head, '\n'); i > preview/2 {
-		head = head[:i+1]
-	}
-	if i := strings.IndexByte(tail, '\n'); i >= 0 && i < preview/2 {
-		tail = tail[i+1:]
-	}
-	head, tail = strings.ToValidUTF8(head, ""), strings.ToValidUTF8(tail, "")
+	head, tail := terminal.Ends([]byte(all[:preview]), []byte(all[len(all)-preview:]))
 	name := ""
 	if env.ArtifactID != nil {
 		name = " Artifact ID: " + env.ArtifactID() + " (read_command_output reads it)"

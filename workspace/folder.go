@@ -30,11 +30,8 @@ type madeFolder struct {
 // pinFolder opens the folder at a path without links, as Path.Real is, and creates its missing parts. A link that
 // appeared in the path a moment ago could lead a plain open elsewhere; so pinFolder opens the folder first, then
 // walks the path, which must lead to the same folder. Opening the path from the top, folder by folder, was rejected:
-// it requires the right to read each of them.
-func (w *Workspace) pinFolder(path string) (*folder, error) { return w.pinFolderSync(path, true) }
-
-// pinFolderSync is pinFolder; without sync, the names of folders that it made are not durable yet.
-func (w *Workspace) pinFolderSync(path string, sync bool) (*folder, error) {
+// it requires the right to read each of them. Without sync, the names of folders that it made are not durable yet.
+func (w *Workspace) pinFolder(path string, sync bool) (*folder, error) {
 	base, rest, err := w.deepestExisting(path)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"os"
 	"path"
 	"path/filepath"
@@ -27,10 +28,7 @@ func (w *Workspace) Guard(paths ...string) {
 // RulePaths returns the names that rules may use for the path: the given one, and the one where it really leads, each
 // relative to the root with "/" if it is inside, otherwise absolute.
 func (p Path) RulePaths() []string {
-	if p.RealReadable == "" || p.RealReadable == p.Readable {
-		return []string{p.Readable}
-	}
-	return []string{p.Readable, p.RealReadable}
+	return slices.Compact([]string{p.Readable, cmp.Or(p.RealReadable, p.Readable)})
 }
 
 // guarded reports whether a path is one that Guard protects, or is below one.

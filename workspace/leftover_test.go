@@ -148,7 +148,7 @@ func TestSweepTakesOnlyDeadOnesOfOurs(t *testing.T) {
 	want := tree(t, root)
 	delete(want, dead)
 
-	dir, err := w.pinFolder(root)
+	dir, err := w.pinFolder(root, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func TestSweepingDoesNotDisturbWriters(t *testing.T) {
 					swept <- n
 					return
 				default:
-					dir, err := w.pinFolder(root)
+					dir, err := w.pinFolder(root, true)
 					if err != nil {
 						t.Error(err)
 					} else {

@@ -261,7 +261,7 @@ func (b *Restorer) prepare(ctx context.Context, o RestoreStep) (c *pendingRestor
 	if err := ctx.Err(); err != nil {
 		return nil, 0, err
 	}
-	dir, err := b.w.pinFolderSync(filepath.Dir(abs), false)
+	dir, err := b.w.pinFolder(filepath.Dir(abs), false)
 	if err != nil {
 		if isNotDir(err) || errors.Is(err, ErrChanged) {
 			return nil, LeftAlone, nil // a file or a link is where a folder should be
@@ -405,23 +405,24 @@ func (b *Restorer) removeEmptyParents(abs string, to Entry) {
 		if _, inside := Within(b.w.root, at); !inside || at == b.w.root {
 			return
 		}
-		base, rest, err := b.w.deepestExisting(filepath.Dir(at))
-		if err == nil && len(rest) == 0 { // otherwise it is gone already
-			dir, err := b.w.pinFolder(base)
-			if err != nil {
-				return
-			}
-			info, err := dir.Lstat(filepath.Base(at))
-			if err == nil && info.IsDir() {
-				err = dir.Remove(filepath.Base(at))
-			}
-			dir.release(true)
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return // something is in it
-			}
-			b.touched[base] = true
-		}
+		name := filepath.Base(at)
 		at = filepath.Dir(at)
+		dir, err := b.w.OpenDir(at)
+		if errors.Is(err, fs.ErrNotExist) || isNotDir(err) {
+			continue // it is gone already
+		}
+		if err != nil {
+			return
+		}
+		info, err := dir.Lstat(name)
+		if err == nil && info.IsDir() {
+			err = dir.Remove(name)
+		}
+		dir.Close()
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return // something is in it
+		}
+		b.touched[at] = true
 	}
 }
 
@@ -469,15 +470,15 @@ func (w *Workspace) entryAtAbs(ctx context.Context, abs string) (Entry, error) {
 		}
 		return Entry{Kind: Absent, MissingParents: len(rest)}, nil
 	}
-	dir, err := w.pinFolder(base)
+	dir, err := w.OpenDir(base)
 	if errors.Is(err, ErrChanged) {
 		return Entry{Kind: Foreign}, nil // the path leads through a link
 	}
 	if err != nil {
 		return Entry{}, err
 	}
-	defer dir.release(true)
-	return entryIn(ctx, dir.Root, filepath.Base(abs))
+	defer dir.Close()
+	return entryIn(ctx, dir, filepath.Base(abs))
 }
 
 // entryBelow returns the entry of a path that leads through something else than folders: absent below a file, foreign

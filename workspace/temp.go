@@ -178,16 +178,15 @@ func (w *Workspace) Sweep(p Path) (int, error) {
 	if p.Real == w.root {
 		return 0, nil
 	}
-	base, rest, err := w.deepestExisting(filepath.Dir(p.Real))
-	if err != nil || len(rest) > 0 {
+	dir, err := w.OpenDir(filepath.Dir(p.Real))
+	switch {
+	case errors.Is(err, fs.ErrNotExist), isNotDir(err):
 		return 0, nil // no folder, no leftovers
+	case err != nil:
+		return 0, fmt.Errorf("look for leftovers: %w", err)
 	}
-	dir, err := w.pinFolder(base)
-	if err != nil {
-		return 0, fmt.Errorf("look for leftovers in %s: %w", base, err)
-	}
-	defer dir.release(true)
-	return sweep(dir.Root), nil
+	defer dir.Close()
+	return sweep(dir), nil
 }
 
 // sweepOnce sweeps a folder before the first write to it.

@@ -216,7 +216,7 @@ func TestWriteSwappedFolder(t *testing.T) {
 		t.Errorf("Write: %v", err)
 	}
 	// Even after a judgement that came too early: the pinned folder refuses.
-	if dir, err := w.pinFolder(filepath.Dir(p.Real)); err == nil {
+	if dir, err := w.pinFolder(filepath.Dir(p.Real), true); err == nil {
 		dir.release(true)
 		t.Error("a link led out of the workspace")
 	}

@@ -181,7 +181,7 @@ func (w *Workspace) prepare(ctx context.Context, s *changeStep) error {
 	if s.Path.Real == w.root {
 		return ErrNotRegular
 	}
-	if s.dir, err = w.pinFolder(filepath.Dir(s.Path.Real)); err != nil {
+	if s.dir, err = w.pinFolder(filepath.Dir(s.Path.Real), true); err != nil {
 		return err
 	}
 	w.sweepOnce(filepath.Dir(s.Path.Real), s.dir.Root)

@@ -171,7 +171,7 @@ func TestTheTemporaryFileIsAsPrivateAsItsTarget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := w.pinFolder(root)
+	dir, err := w.pinFolder(root, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -157,14 +157,6 @@ func TestLongOutputIsCutAtLines(t *testing.T) {
 	}
 }
 
-func TestSizesInWords(t *testing.T) {
-	for n, want := range map[int64]string{0: "0B", 1023: "1023B", 1024: "1.0KB", 12595: "12.3KB", 1 << 20: "1.0MB", 5 << 30: "5.0GB"} {
-		if got := size(n); got != want {
-			t.Errorf("%d is %s, want %s", n, got, want)
-		}
-	}
-}
-
 // An output that fails (a full disk under the journal) ends the command, and what
 // was spooled does not stay.
 type refusing struct{ output }

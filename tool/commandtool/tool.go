@@ -17,7 +17,6 @@
 package commandtool
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -31,7 +30,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unicode/utf8"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
@@ -226,7 +224,7 @@ func (p *plan) text(ran shell.Result, kept *capture, full *tool.Spool) string {
 		b.WriteString("Output:\n" + clean(head))
 		return b.String()
 	}
-	fmt.Fprintf(&b, "Output (%s) persisted.", size(full.Size))
+	fmt.Fprintf(&b, "Output (%s) persisted.", terminal.Size(full.Size))
 	id := ""
 	if p.env.ArtifactID != nil {
 		id = p.env.ArtifactID()
@@ -283,19 +281,6 @@ func list(ms []shell.Member) string {
 		names = append(names, fmt.Sprintf("%s (%d)", m.Name, m.PID))
 	}
 	return strings.Join(names, ", ")
-}
-
-func size(n int64) string {
-	switch {
-	case n < 1<<10:
-		return fmt.Sprintf("%dB", n)
-	case n < 1<<20:
-		return fmt.Sprintf("%.1fKB", float64(n)/(1<<10))
-	case n < 1<<30:
-		return fmt.Sprintf("%.1fMB", float64(n)/(1<<20))
-	default:
-		return fmt.Sprintf("%.1fGB", float64(n)/(1<<30))
-	}
 }
 
 // clean makes raw output readable: it removes escape sequences, resolves overwritten lines, and drops or replaces
@@ -362,34 +347,12 @@ func (c *capture) spill() error {
 	return api.Failed(err, "keep output in %s", f.Name())
 }
 
-// parts returns the kept beginning and end. When bytes between them are missing they are cut back to whole lines,
-// where a line end is near, or else to whole characters: half a line may be half a secret, which masking does not
-// recognise.
+// parts returns the kept beginning and end: all of a short output, and the ends of a long one.
 func (c *capture) parts() (head, tail []byte) {
 	if c.size <= int64(c.limit) { // memory holds everything
 		return slices.Concat(c.head, c.tail), nil
 	}
-	head, tail = c.head, c.lastOfTail()
-	if i := bytes.LastIndexByte(head, '\n'); i >= len(head)/2 {
-		head = head[:i+1]
-	} else {
-		head = terminal.WholeEnd(head)
-	}
-	if i := bytes.IndexByte(tail, '\n'); i >= 0 && i < len(tail)/2 {
-		tail = tail[i+1:]
-	} else {
-		tail = wholeStart(tail)
-	}
-	return head, tail
-}
-
-func wholeStart(b []byte) []byte {
-	for i := 0; i < utf8.UTFMax && i < len(b); i++ {
-		if utf8.RuneStart(b[i]) {
-			return b[i:]
-		}
-	}
-	return b
+	return terminal.Ends(c.head, c.lastOfTail())
 }
 
 // close closes the file and returns it, nil when there is none. With discard, close removes the file.

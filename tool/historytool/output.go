@@ -149,7 +149,7 @@ func (p *outputPlan) piece() (string, error) {
 	}
 	lines := strings.Split(strings.ToValidUTF8(string(data), "\uFFFD"), "\n")
 	return fmt.Sprintf("[Command Output: %s]\nTotal size: %s | Showing bytes %d-%d | %s\n%s",
-		p.id, bytesText(p.size), from, to, state, terminal.Number(lines, first)), nil
+		p.id, terminal.Size(p.size), from, to, state, terminal.Number(lines, first)), nil
 }
 
 // linesBefore returns the number of the line that contains an offset.
@@ -197,19 +197,9 @@ func (p *outputPlan) find(ctx context.Context) (string, error) {
 	}
 	head := fmt.Sprintf("[Command Output: %s] (search: %q)\n", p.id, p.search)
 	if total == 0 {
-		return head + "Total size: " + bytesText(p.size) + "\n\nNo matches found for the search pattern.", nil
+		return head + "Total size: " + terminal.Size(p.size) + "\n\nNo matches found for the search pattern.", nil
 	}
 	return head + fmt.Sprintf("Total matches: %d | Showing first %d\n\n", total, len(shown)) + strings.Join(shown, "\n"), nil
-}
-
-func bytesText(n int64) string {
-	switch {
-	case n < 1<<10:
-		return fmt.Sprintf("%d bytes", n)
-	case n < 1<<20:
-		return fmt.Sprintf("%.1fKB", float64(n)/(1<<10))
-	}
-	return fmt.Sprintf("%.1fMB", float64(n)/(1<<20))
 }
 
 // outputFolder is the folder, inside the task's folder, in which Roo keeps the whole outputs of commands.

@@ -331,15 +331,13 @@ type walker struct {
 	rules   int  // bytes of rules that were read
 }
 
-// visit is called for every entry; false ends the walk.
-type visit func(abs string, d fs.DirEntry) bool
-
 type ignoreLayer struct {
 	dir   string
 	rules *workspace.Ignore
 }
 
-func (w *walker) walk(ctx context.Context, fn visit) error {
+// walk calls visit for every entry; false ends the walk.
+func (w *walker) walk(ctx context.Context, visit func(abs string, d fs.DirEntry) bool) error {
 	type folder struct {
 		abs    string
 		layers []ignoreLayer
@@ -372,7 +370,7 @@ func (w *walker) walk(ctx context.Context, fn visit) error {
 			if d.Name() == ".git" || hiddenByGit(own, abs, d.IsDir()) {
 				continue
 			}
-			if !fn(abs, d) {
+			if !visit(abs, d) {
 				return nil
 			}
 			if d.IsDir() && !w.shallow && w.enter(d.Name()) {

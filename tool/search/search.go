@@ -118,12 +118,10 @@ func (q *fileSearch) add(abs string, lines []foundLine) {
 	}
 }
 
-// fileSearcher searches one file after the other. It reuses its memory, and keeps the folder open while the next file
-// is in the same one.
+// fileSearcher searches one file after the other. It keeps the folder open while the next file is in the same one.
 type fileSearcher struct {
-	path  string   // of dir
-	dir   *os.Root // nil until the first file
-	whole []byte
+	path string   // of dir
+	dir  *os.Root // nil until the first file
 }
 
 func (s *fileSearcher) close() {
@@ -156,28 +154,17 @@ func (s *fileSearcher) file(ctx context.Context, q *fileSearch, abs string, want
 	defer f.Close()
 	var from io.Reader = f
 	if q.finder.texts != nil && info.Size() <= maxWhole {
-		if s.whole, err = readAll(s.whole[:0], workspace.NewContextReader(ctx, f), int(info.Size())); err != nil {
+		whole, err := io.ReadAll(io.LimitReader(workspace.NewContextReader(ctx, f), info.Size()))
+		if err != nil {
 			return nil, tool.ContextError(err)
 		}
-		if !q.finder.possible(s.whole) {
+		if !q.finder.possible(whole) {
 			return nil, nil
 		}
-		from = io.MultiReader(bytes.NewReader(s.whole), f) // it may have grown
+		from = io.MultiReader(bytes.NewReader(whole), f) // it may have grown
 	}
 	lines, err := searchFile(ctx, from, q.finder, want, most)
 	return lines, tool.ContextError(err) // of a file that cannot be read there are no lines
-}
-
-// readAll appends the bytes of a reader, up to its end or to the expected size.
-func readAll(to []byte, r io.Reader, size int) ([]byte, error) {
-	if cap(to) < size {
-		to = make([]byte, 0, max(size, 64<<10))
-	}
-	n, err := io.ReadFull(r, to[:size])
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = nil
-	}
-	return to[:n], err
 }
 
 // Files searches a folder, or one file.

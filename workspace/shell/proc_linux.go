@@ -3,6 +3,7 @@ package shell
 import (
 	"bytes"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -39,20 +40,18 @@ func readStat(pid int) (stat, bool) {
 	return parseStat(buf[:n])
 }
 
-// readOnce reads the beginning of a file, with as few system calls as possible.
+// readOnce reads the beginning of a file by one call of the system.
 func readOnce(name string, buf []byte) (int, error) {
-	again := func(call func() (int, error)) (n int, err error) {
-		for n, err = call(); err == unix.EINTR; n, err = call() { //nolint:errorlint // it returns just this
-		}
-		return n, err
-	}
-	fd, err := again(func() (int, error) { return unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
+	f, err := os.Open(name)
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = unix.Close(fd) }()
-	n, err := again(func() (int, error) { return unix.Read(fd, buf) })
-	return max(n, 0), err
+	defer f.Close()
+	n, err := f.Read(buf)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return n, err
 }
 
 // Other fields of that file: a flag in field 9, and fields by their index after the name. When a process becomes
@@ -82,16 +81,16 @@ func parseStat(b []byte) (stat, bool) {
 		return stat{}, false
 	}
 	s := stat{name: string(b[open+1 : shut]), state: f[0][0]}
-	var err0, err1, err2, err3 error
-	s.parent, err0 = strconv.Atoi(f[1])
-	s.group, err1 = strconv.Atoi(f[2])
-	s.session, err2 = strconv.Atoi(f[3])
-	s.started, err3 = strconv.ParseInt(f[19], 10, 64)
+	var bad [4]error
+	s.parent, bad[0] = strconv.Atoi(f[1])
+	s.group, bad[1] = strconv.Atoi(f[2])
+	s.session, bad[2] = strconv.Atoi(f[3])
+	s.started, bad[3] = strconv.ParseInt(f[19], 10, 64)
 	flags, _ := strconv.ParseUint(f[6], 10, 64)
 	s.kernel = flags&kernelThread != 0
 	s.threads, _ = strconv.Atoi(f[17])
 	s.bare = f[codeStart] != "0" && f[envEnd] != "0" && f[envEnd] != "" && f[envStart] == f[envEnd]
-	return s, err0 == nil && err1 == nil && err2 == nil && err3 == nil
+	return s, errors.Join(bad[:]...) == nil
 }
 
 // dead reports whether the process has ended and waits for its parent to read its exit status. A process whose first

@@ -176,3 +176,11 @@ func ExampleTruncate() {
 	// fifth
 	// last
 }
+
+func TestSizesInWords(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 bytes", 1023: "1023 bytes", 1024: "1.0KB", 12595: "12.3KB", 1 << 20: "1.0MB", 5 << 30: "5.0GB"} {
+		if got := Size(n); got != want {
+			t.Errorf("%d is %s, want %s", n, got, want)
+		}
+	}
+}

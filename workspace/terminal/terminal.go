@@ -7,6 +7,7 @@
 package terminal
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -318,6 +319,38 @@ func WholeEnd(b []byte) []byte {
 		}
 	}
 	return b
+}
+
+// Ends cuts the kept beginning and end of an output back to whole lines, where a line end is near, or else to whole
+// characters: half a line may be half a secret, which masking does not recognise.
+func Ends(head, tail []byte) (wholeHead, wholeTail []byte) {
+	if i := bytes.LastIndexByte(head, '\n'); i >= len(head)/2 {
+		head = head[:i+1]
+	} else {
+		head = WholeEnd(head)
+	}
+	if i := bytes.IndexByte(tail, '\n'); i >= 0 && i < len(tail)/2 {
+		return head, tail[i+1:]
+	}
+	for i := 0; i < utf8.UTFMax && i < len(tail); i++ {
+		if utf8.RuneStart(tail[i]) {
+			return head, tail[i:]
+		}
+	}
+	return head, tail
+}
+
+// Size returns a number of bytes in the form of Roo's texts about outputs.
+func Size(n int64) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d bytes", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%.1fKB", float64(n)/(1<<10))
+	case n < 1<<30:
+		return fmt.Sprintf("%.1fMB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%.1fGB", float64(n)/(1<<30))
 }
 
 // UTF16 returns a text as JavaScript represents it. A byte that is not UTF-8 becomes U+FFFD.
