@@ -85,6 +85,7 @@ type Result struct {
 	Ended     []Member // processes that the shell left running, and that were ended
 	Survivors []Member // processes that even SIGKILL did not end in time
 	PipeHeld  bool     // a process outside the command keeps its output open
+	Duration  time.Duration
 }
 
 // Run runs c and returns when it, and everything that it started, has ended. A non-zero exit, a time-out and a cancel
@@ -119,6 +120,7 @@ func Run(ctx context.Context, c Command) (Result, error) {
 		cmd.Stderr = errorsIn
 	}
 	cmd.Env = environ(c, mark)
+	begin := time.Now()
 	err = cmd.Start()
 	_, _ = w.Close(), errorsIn.Close() // the command has its own copies; ours would keep the pipes open for ever
 	if err != nil {
@@ -134,7 +136,9 @@ func Run(ctx context.Context, c Command) (Result, error) {
 	exited := make(chan error, 1)
 	go func() { exited <- cmd.Wait() }()
 	res, err := follow(ctx, c, cmd, p, pump, exited)
-	return res, errors.Join(err, errorsPump.stop(&res))
+	err = errors.Join(err, errorsPump.stop(&res))
+	res.Duration = time.Since(begin)
+	return res, err
 }
 
 func checkFolder(dir string) error {

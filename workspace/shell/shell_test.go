@@ -164,6 +164,9 @@ func TestRunEnds(t *testing.T) {
 				if res.TimedOut || res.Cancelled || res.PipeHeld || len(res.Survivors) > 0 {
 					t.Errorf("unexpected end: %+v", res)
 				}
+				if res.Duration > took {
+					t.Errorf("took %v, and says %v", took, res.Duration)
+				}
 				return took
 			})
 		})
