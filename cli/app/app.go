@@ -157,6 +157,11 @@ func Show[T any](a *App, doc T, show func(T) error) error {
 	return show(doc)
 }
 
+// Outcome prints what a command has done: as JSON with --json, else as a line.
+func (a *App) Outcome(doc any, line string) error {
+	return Show(a, doc, func(any) error { return a.Println(line) })
+}
+
 // Items prints the JSON document of a list.
 func (a *App) Items(items any) error { return a.PrintJSON(map[string]any{"items": items}) }
 

@@ -119,7 +119,7 @@ func (a *commands) serverStop(ctx context.Context, c *client.Client, now bool) e
 		err := c.Do(one, http.MethodGet, "/healthz", nil, nil, nil)
 		var gone *client.Unreachable
 		if errors.As(err, &gone) || err != nil && one.Err() != nil { // no server answers there
-			return true, app.Show(a.App, map[string]bool{"stopped": true}, func(map[string]bool) error { return a.Println("stopped") })
+			return true, a.Outcome(map[string]bool{"stopped": true}, "stopped")
 		}
 		return false, err
 	})

@@ -73,12 +73,7 @@ func (a *commands) openPage(ctx context.Context, c *client.Client, id string, on
 	q := to.Query()
 	q.Set("to", page)
 	to.RawQuery = q.Encode()
-	if a.Flags.JSON {
-		err = a.PrintJSON(api.Login{URL: to.String()})
-	} else {
-		err = a.Println(to.String())
-	}
-	if err != nil || only {
+	if err := a.Outcome(api.Login{URL: to.String()}, to.String()); err != nil || only {
 		return err
 	}
 	if runtime.GOOS == "linux" && cmp.Or(a.Env("DISPLAY"), a.Env("WAYLAND_DISPLAY"), a.Env("WSL_DISTRO_NAME")) == "" {

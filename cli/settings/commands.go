@@ -123,9 +123,7 @@ func (a *commands) importApprovals(ctx context.Context, file string, dry bool) e
 			return err
 		}
 	}
-	return app.Show(a.App, map[string]any{"dry_run": dry, "set": change}, func(map[string]any) error {
-		return a.Println(strings.Join(lines, "\n"))
-	})
+	return a.Outcome(map[string]any{"dry_run": dry, "set": change}, strings.Join(lines, "\n"))
 }
 
 func (a *commands) skillsCommand() *cobra.Command {
@@ -146,18 +144,13 @@ func (a *commands) skills(dir, slug string) error {
 		return failure.Usage("roost skills --mode "+slug, err.Error(), "roost modes")
 	}
 	list, problems := c.Skills(a.Abs(dir)).In(slug)
-	if a.Flags.JSON {
-		list = notNil(list)
-		for i := range list {
-			list[i].Modes = notNil(list[i].Modes)
-		}
-		return a.PrintJSON(map[string]any{"items": list, "problems": notNil(problems)})
-	}
+	list = notNil(list)
 	rows := [][]string{{"SKILL", "MODES", "FROM", "DESCRIPTION"}}
-	for _, k := range list {
+	for i, k := range list {
+		list[i].Modes = notNil(k.Modes)
 		rows = append(rows, []string{k.Name, cmp.Or(strings.Join(k.Modes, ", "), "all"), k.Source, k.Description})
 	}
-	return a.grid(rows, problems)
+	return a.listed(list, problems, rows)
 }
 
 // inFolder checks that a folder exists, and returns the configuration of the engine. what describes the act in an
@@ -169,8 +162,11 @@ func (a *commands) inFolder(what, dir string) (setup.Config, error) {
 	return a.EngineConfig()
 }
 
-// grid prints a table, then warns of problems.
-func (a *commands) grid(rows [][]string, problems []string) error {
+// listed prints a list and the problems of its files: as JSON with --json, else as a table and warnings.
+func (a *commands) listed(items any, problems []string, rows [][]string) error {
+	if a.Flags.JSON {
+		return a.PrintJSON(map[string]any{"items": items, "problems": notNil(problems)})
+	}
 	if err := a.Grid(rows); err != nil {
 		return err
 	}
@@ -196,14 +192,11 @@ func (a *commands) modes(dir string) error {
 		return err
 	}
 	set, problems := c.Modes(a.Abs(dir))
-	if a.Flags.JSON {
-		return a.PrintJSON(map[string]any{"items": set.All(), "problems": notNil(problems)})
-	}
 	rows := [][]string{{"MODE", "NAME", "TOOLS", "FROM"}}
 	for _, m := range set.All() {
 		rows = append(rows, []string{m.Slug, m.Name, toolsOf(m), strings.TrimSuffix(m.Source+" "+m.Path, " ")})
 	}
-	return a.grid(rows, problems)
+	return a.listed(set.All(), problems, rows)
 }
 
 // toolsOf returns the groups of a mode, with their limits.
@@ -388,10 +381,8 @@ func (a *commands) sourcesRemove(ctx context.Context, given string) error {
 	if err := a.Place().RemoveSource(ctx, dir); err != nil {
 		return err
 	}
-	if a.Flags.JSON {
-		return a.PrintJSON(map[string]any{"path": dir, "removed": true})
-	}
-	return a.Println(display.OneLine(dir) + ": no longer a source; nothing in it was changed")
+	return a.Outcome(map[string]any{"path": dir, "removed": true},
+		display.OneLine(dir)+": no longer a source; nothing in it was changed")
 }
 
 // addedSources completes the folders that were added.

@@ -34,10 +34,7 @@ func (a *commands) configCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.Flags.JSON {
-				return a.PrintJSON(map[string]string{"path": path})
-			}
-			return a.Println(path)
+			return a.Outcome(map[string]string{"path": path}, path)
 		}))
 }
 

@@ -147,10 +147,8 @@ func (a *commands) mcpRemove(ctx context.Context, dir, name string, project bool
 	if err := a.Place().RemoveServer(ctx, s, c.Servers.Logins, root, servers); err != nil {
 		return err
 	}
-	if a.Flags.JSON {
-		return a.PrintJSON(map[string]any{"name": name, "file": s.File, "removed": true})
-	}
-	return a.Println("removed: " + display.OneLine(name) + " from " + display.OneLine(s.File))
+	return a.Outcome(map[string]any{"name": name, "file": s.File, "removed": true},
+		"removed: "+display.OneLine(name)+" from "+display.OneLine(s.File))
 }
 
 // server finds the definition that counts for a name in a workspace.
@@ -189,10 +187,8 @@ func (a *commands) mcpLogin(ctx context.Context, dir, name string) error {
 	case err != nil:
 		return failure.Config(what, err.Error(), "roost mcp list --check -C "+failure.ShellWord(root))
 	}
-	if a.Flags.JSON {
-		return a.PrintJSON(map[string]any{"name": name, "server": s.Line(), "logged_in": true})
-	}
-	return a.Println("logged in: " + display.OneLine(name) + " (" + display.OneLine(s.Line()) + ")")
+	return a.Outcome(map[string]any{"name": name, "server": s.Line(), "logged_in": true},
+		"logged in: "+display.OneLine(name)+" ("+display.OneLine(s.Line())+")")
 }
 
 // openLogin prints the log-in page, and opens it in the browser after a yes.

@@ -315,17 +315,13 @@ func (t *trial) child(ctx context.Context, kill string, args ...string) (childRu
 	}
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
-	stdout, w, err := os.Pipe()
+	stdout, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
 	if err != nil {
 		return r, fmt.Errorf("start a second roost: %w", err)
 	}
-	defer stdout.Close()
-	cmd.Stdout = w
-	if err := cmd.Start(); err != nil {
-		w.Close()
-		return r, fmt.Errorf("start a second roost: %w", err)
-	}
-	w.Close()
 	read := t.events(stdout, &r)
 	err = cmd.Wait()
 	var exit *exec.ExitError
