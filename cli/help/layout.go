@@ -136,15 +136,6 @@ func (l Layout) commands(cmd *cobra.Command, part func(title, text string)) {
 // flags prints the flags of a command, in sections if there are many.
 func (l Layout) flags(cmd *cobra.Command, part func(title, text string)) {
 	own := cmd.LocalNonPersistentFlags()
-	left := pflag.NewFlagSet("", pflag.ContinueOnError)
-	left.SortFlags = false
-	own.VisitAll(func(f *pflag.Flag) {
-		if f.Name != "help" {
-			with := *f
-			with.Usage += values[f.Name]
-			left.AddFlag(&with)
-		}
-	})
 	var sections []section
 	switch {
 	case own.Lookup("approve") != nil:
@@ -152,27 +143,30 @@ func (l Layout) flags(cmd *cobra.Command, part func(title, text string)) {
 	case own.Lookup("since") != nil:
 		sections = findSections
 	}
-	for _, s := range sections {
+	shown := map[string]bool{"help": true}
+	usages := func(names []string) string {
 		in := pflag.NewFlagSet("", pflag.ContinueOnError)
 		in.SortFlags = false
-		for _, name := range strings.Fields(s.names) {
-			if f := left.Lookup(name); f != nil {
-				in.AddFlag(f)
+		for _, name := range names {
+			if f := own.Lookup(name); f != nil && !shown[name] {
+				with := *f
+				with.Usage += values[name]
+				in.AddFlag(&with)
+				shown[name] = true
 			}
 		}
-		part(s.title, l.usages(in))
+		return l.usages(in)
 	}
-	more := pflag.NewFlagSet("", pflag.ContinueOnError)
-	left.VisitAll(func(f *pflag.Flag) {
-		if !slices.ContainsFunc(sections, func(s section) bool { return slices.Contains(strings.Fields(s.names), f.Name) }) {
-			more.AddFlag(f)
-		}
-	})
+	for _, s := range sections {
+		part(s.title, usages(strings.Fields(s.names)))
+	}
+	var all []string
+	own.VisitAll(func(f *pflag.Flag) { all = append(all, f.Name) })
 	title := "Flags"
 	if sections != nil {
 		title = "More flags"
 	}
-	part(title, l.usages(more))
+	part(title, usages(all))
 }
 
 func (l Layout) usages(f *pflag.FlagSet) string { return f.FlagUsagesWrapped(l.Width) }
