@@ -138,42 +138,33 @@ func indentLines(text string, o indentOptions) excerpt {
 	// The excerpt is lo..hi; up and down are the lines that may join it next.
 	lo, hi := at, at
 	up, down := at-1, at+1
-	outerUp, outerDown := 0, 0
+	deep := func(i int) bool { return i >= 0 && i < total && depth[i] >= floor }
+	outerUp, outerDown := 0, 0 // lines at the outermost level that were met on each side
+	joins := func(i int, outer *int, header bool) bool {
+		if depth[i] > floor || o.siblings {
+			return true
+		}
+		*outer++
+		return *outer == 1 || header && isComment(lines[i])
+	}
 	for hi-lo+1 < limit {
-		moved := false
-		if up >= 0 && depth[up] >= floor {
-			take := true
-			if depth[up] == floor && !o.siblings {
-				take = outerUp == 0 || o.header && isComment(lines[up])
-				outerUp++
-			}
-			if take {
-				lo, moved = up, true
-				up--
-			} else {
-				up = -1
-			}
+		moved := deep(up) && joins(up, &outerUp, o.header)
+		if moved {
+			lo = up
+			up--
 		} else {
 			up = -1
 		}
 		if hi-lo+1 >= limit {
 			break
 		}
-		if down < total && depth[down] >= floor {
-			take := true
-			if depth[down] == floor && !o.siblings {
-				take = outerDown == 0
-				outerDown++
-			}
-			if take {
-				hi, moved = down, true
-				down++
-			} else {
-				// As in Roo, refusing downwards also ends a step that only grew upwards.
-				moved = false
-				down = total
-			}
-		} else {
+		switch below := deep(down); {
+		case below && joins(down, &outerDown, false):
+			hi, moved = down, true
+			down++
+		case below: // as in Roo, refusing downwards also ends a step that only grew upwards
+			moved, down = false, total
+		default:
 			down = total
 		}
 		if !moved {

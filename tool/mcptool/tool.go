@@ -90,64 +90,46 @@ func object(name string, input json.RawMessage) (json.RawMessage, error) {
 	return out.Bytes(), nil
 }
 
-// use is use_mcp_tool: it calls any server's tool, by the names that the server uses.
-type use struct {
-	caller Caller
-	find   func(server, name string) (mcp.Offer, error)
+// useSpec is that of use_mcp_tool.
+var useSpec = tool.Spec{
+	Name: UseName, Class: tool.MCP, Replay: tool.Never, OptIn: true,
+	Description: "Calls a tool of an MCP server.",
+	Schema:      json.RawMessage(`{"type":"object","properties":{"server_name":{"type":"string","description":"The server"},"tool_name":{"type":"string","description":"Its tool"},"arguments":{"type":"object","description":"What the tool is given"}},"required":["server_name","tool_name"],"additionalProperties":false}`),
 }
 
-// Use makes use_mcp_tool. find returns what is known of a tool, at least its names, or an error that states why it
-// may not be called.
-func Use(c Caller, find func(server, name string) (mcp.Offer, error)) tool.Tool { return use{c, find} }
-
-func (use) Spec() tool.Spec {
-	return tool.Spec{
-		Name: UseName, Class: tool.MCP, Replay: tool.Never, OptIn: true,
-		Description: "Calls a tool of an MCP server.",
-		Schema:      json.RawMessage(`{"type":"object","properties":{"server_name":{"type":"string","description":"The server"},"tool_name":{"type":"string","description":"Its tool"},"arguments":{"type":"object","description":"What the tool is given"}},"required":["server_name","tool_name"],"additionalProperties":false}`),
-	}
-}
-
-func (t use) Plan(ctx context.Context, env tool.Env, input json.RawMessage) (tool.Plan, error) {
-	server, _ := esjson.GetString(input, "server_name")
-	name, _ := esjson.GetString(input, "tool_name")
-	if server == "" || name == "" {
-		return nil, &tool.InputError{Tool: UseName, Reason: "server_name and tool_name are needed"}
-	}
-	arguments, _ := esjson.Get(input, "arguments")
-	if esjson.TypeOf(arguments) == esjson.TypeString { // as histories of the XML time have it
-		text, _ := esjson.Unquote(arguments)
-		arguments = []byte(text)
-	}
-	o, err := t.find(server, name)
-	if err != nil {
-		return nil, &tool.InputError{Tool: UseName, Reason: err.Error()}
-	}
-	return offered{t.caller, o, true}.Plan(ctx, env, arguments)
-}
-
-// access is access_mcp_resource.
-type access struct {
-	caller Caller
-	menus  []mcp.Menu
-	silent bool
-}
-
-// Access makes access_mcp_resource for the resources that the servers list; without resources it is not offered.
-func Access(c Caller, menus []mcp.Menu) tool.Tool {
-	listed := slices.ContainsFunc(menus, func(m mcp.Menu) bool { return len(m.Resources) > 0 })
-	return access{c, menus, !listed}
+// Use makes use_mcp_tool: it calls any server's tool, by the names that the server uses. find returns what is known of
+// a tool, at least its names, or an error that states why it may not be called.
+func Use(c Caller, find func(server, name string) (mcp.Offer, error)) tool.Tool {
+	return tool.Make(useSpec, func(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {
+		server, _ := in.Text("server_name")
+		name, _ := in.Text("tool_name")
+		if server == "" || name == "" {
+			return nil, in.Wrong("server_name and tool_name are needed")
+		}
+		arguments, _ := in.Raw("arguments")
+		if esjson.TypeOf(arguments) == esjson.TypeString { // as histories of the XML time have it
+			arguments = []byte(esjson.Text(arguments))
+		}
+		o, err := find(server, name)
+		if err != nil {
+			return nil, in.Wrong("%v", err)
+		}
+		return offered{c, o, true}.Plan(ctx, env, arguments)
+	})
 }
 
 // maxListed bounds the list of resources in the tool's description, in bytes.
 const maxListed = 4 << 10
 
-func (t access) Spec() tool.Spec {
+// Access makes access_mcp_resource for the resources that the servers list; without resources it is not offered.
+func Access(c Caller, menus []mcp.Menu) tool.Tool {
 	var b strings.Builder
 	b.WriteString("Reads a resource of an MCP server, such as a file, a record or a document that it keeps. These are there:")
+	listed := false
 resources:
-	for _, m := range t.menus {
+	for _, m := range menus {
 		for _, r := range m.Resources {
+			listed = true
 			line := "\n- server_name " + m.Server.Name + ", uri " + r.URI
 			if r.Name != "" || r.Description != "" {
 				line += ": " + strings.Join(strings.Fields(r.Name+" "+r.Description), " ")
@@ -159,27 +141,24 @@ resources:
 			b.WriteString(line)
 		}
 	}
-	return tool.Spec{
-		Name: AccessName, Class: tool.MCP, Replay: tool.Again, OptIn: t.silent, Description: b.String(),
+	spec := tool.Spec{
+		Name: AccessName, Class: tool.MCP, Replay: tool.Again, OptIn: !listed, Description: b.String(),
 		Schema: json.RawMessage(`{"type":"object","properties":{"server_name":{"type":"string","description":"The server that has the resource"},"uri":{"type":"string","description":"The resource's URI"}},"required":["server_name","uri"],"additionalProperties":false}`),
 	}
-}
-
-func (t access) Plan(_ context.Context, env tool.Env, input json.RawMessage) (tool.Plan, error) {
-	server, _ := esjson.GetString(input, "server_name")
-	uri, _ := esjson.GetString(input, "uri")
-	if server == "" || uri == "" || !utf8.ValidString(uri) {
-		return nil, &tool.InputError{Tool: AccessName, Reason: "server_name and uri are needed"}
-	}
-	row := esjson.ObjectOf("type", "access_mcp_resource", "serverName", server, "uri", uri)
-	ask := tool.Ask{
-		Tool: AccessName, Kind: "use_mcp_server", Text: string(row), Paths: []string{server},
-		Title: tool.OneLine(AccessName + " " + server + " " + uri),
-	}
-	return &plan{
-		env: env, ask: ask,
-		do: func(ctx context.Context) (mcp.Result, error) { return t.caller.Read(ctx, server, uri) },
-	}, nil
+	return tool.Make(spec, func(_ context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {
+		server, _ := in.Text("server_name")
+		uri, _ := in.Text("uri")
+		if server == "" || uri == "" || !utf8.ValidString(uri) {
+			return nil, in.Wrong("server_name and uri are needed")
+		}
+		row := esjson.ObjectOf("type", "access_mcp_resource", "serverName", server, "uri", uri)
+		ask := tool.Ask{
+			Tool: AccessName, Kind: "use_mcp_server", Text: string(row), Paths: []string{server},
+			Title: tool.OneLine(AccessName + " " + server + " " + uri),
+		}
+		read := func(ctx context.Context) (mcp.Result, error) { return c.Read(ctx, server, uri) }
+		return &plan{env: env, ask: ask, do: read}, nil
+	})
 }
 
 // plan is a call that has been checked.

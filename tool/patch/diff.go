@@ -398,77 +398,65 @@ const (
 const BlockForm = "Each block must be:\n" + searchMark +
 	"\n:start_line:N\n-------\n(exact lines of the file)\n" + middleMark + "\n(new lines)\n" + replaceMark
 
+// marks are the lines that structure a block, in their order.
+var marks = []string{searchMark, middleMark, replaceMark}
+
+// markOf returns the place in marks of a line without its blanks, -1 for any other line.
+func markOf(line string) int {
+	if line == searchMark+">" {
+		return 0
+	}
+	return slices.Index(marks, line)
+}
+
 // checkMarkers refuses a diff with markers out of order, so that a file's own conflict markers never count as the
 // diff's.
 func checkMarkers(diff string) *DiffError {
-	lines := strings.Split(diff, "\n")
-	var searches, middles, replaces int
+	lines := api.Each(strings.Split(diff, "\n"), linetext.Trim)
+	const search, middle, replace = 0, 1, 2 // in marks
+	var count [3]int
 	for _, l := range lines {
-		switch m := linetext.Trim(l); {
-		case isSearchMark(m):
-			searches++
-		case m == middleMark:
-			middles++
-		case m == replaceMark:
-			replaces++
+		if n := markOf(l); n >= 0 {
+			count[n]++
 		}
 	}
 	// When the counts do not add up, a "=======" is a slip of the block itself
 	// rather than a line of the file that ought to be escaped.
 	middleKind := unescapedMarker
-	if searches != replaces || middles < searches {
+	if count[search] != count[replace] || count[middle] < count[search] {
 		middleKind = malformed
 	}
-	const (
-		outside = iota
-		inSearch
-		inReplace
-	)
-	wants := [...]string{searchMark, middleMark, replaceMark}
-	state := outside
+	next := search // the marker that is expected
 	for i, l := range lines {
-		m := linetext.Trim(l)
 		refuse := func(kind string) *DiffError {
-			reason := fmt.Sprintf("The diff is malformed: line %d is %q where %q was expected. %s", i+1, m, wants[state], BlockForm)
+			reason := fmt.Sprintf("The diff is malformed: line %d is %q where %q was expected. %s", i+1, l, marks[next], BlockForm)
 			if kind == unescapedMarker {
 				reason = fmt.Sprintf("Line %d of the diff is the marker %q. If it belongs to the file's text, escape it with "+
-					"a backslash: %q. Otherwise mend the order of the markers. %s", i+1, m, `\`+m, BlockForm)
+					"a backslash: %q. Otherwise mend the order of the markers. %s", i+1, l, `\`+l, BlockForm)
 			}
 			return &DiffError{kind, reason}
 		}
-		if state == inReplace && (strings.HasPrefix(m, ":start_line:") || strings.HasPrefix(m, ":end_line:")) {
+		if next == replace && (strings.HasPrefix(l, ":start_line:") || strings.HasPrefix(l, ":end_line:")) {
 			return &DiffError{lineMarker, fmt.Sprintf("Line %d of the diff holds the line marker %q in a replacement. Line "+
-				"markers belong right after %q; escape it with a backslash if it is text of the file.", i+1, m, searchMark)}
+				"markers belong right after %q; escape it with a backslash if it is text of the file.", i+1, l, searchMark)}
 		}
-		switch {
-		case isSearchMark(m):
-			if state != outside {
-				return refuse(malformed)
-			}
-			state = inSearch
-		case strings.HasPrefix(m, "<<<<<<<"):
+		switch n := markOf(l); {
+		case n < 0 && (strings.HasPrefix(l, "<<<<<<<") || strings.HasPrefix(l, ">>>>>>>")):
 			return refuse(unescapedMarker)
-		case m == replaceMark:
-			if state != inReplace {
-				return refuse(malformed)
-			}
-			state = outside
-		case strings.HasPrefix(m, ">>>>>>>"):
-			return refuse(unescapedMarker)
-		case m == middleMark:
-			if state != inSearch {
-				return refuse(middleKind)
-			}
-			state = inReplace
+		case n < 0: // text
+		case n == next:
+			next = (next + 1) % len(marks)
+		case n == middle:
+			return refuse(middleKind)
+		default:
+			return refuse(malformed)
 		}
 	}
-	if state != outside {
-		return &DiffError{unterminated, fmt.Sprintf("The diff ends before %q. %s", wants[state], BlockForm)}
+	if next != search {
+		return &DiffError{unterminated, fmt.Sprintf("The diff ends before %q. %s", marks[next], BlockForm)}
 	}
 	return nil
 }
-
-func isSearchMark(m string) bool { return m == searchMark || m == searchMark+">" }
 
 // blockPattern cuts blocks out of a diff. Markers count only at the very start
 // of a line. Blank lines right after a marker belong to the marker.

@@ -5,6 +5,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/tool/linetext"
 )
 
@@ -17,19 +18,13 @@ type plainText struct {
 }
 
 func flatten(raw string) plainText {
-	f := plainText{raw: raw, text: raw}
-	if !strings.Contains(raw, "\r\n") {
-		return f
+	parts := strings.Split(raw, "\r\n")
+	f := plainText{raw: raw, text: strings.Join(parts, "\n")}
+	at := 0
+	for _, part := range parts[:len(parts)-1] {
+		f.cuts = append(f.cuts, at+len(part))
+		at += len(part) + 1
 	}
-	var b strings.Builder
-	for i := 0; i < len(raw); i++ {
-		if raw[i] == '\r' && i+1 < len(raw) && raw[i+1] == '\n' {
-			f.cuts = append(f.cuts, b.Len())
-			continue
-		}
-		b.WriteByte(raw[i])
-	}
-	f.text = b.String()
 	return f
 }
 
@@ -50,19 +45,22 @@ func (f plainText) occurrences(old string) []int {
 	}
 }
 
-// replace replaces old by fresh at the given places, and skips a place that overlaps the one before it. The new text
-// gets the line ends of the text it replaces, otherwise those of the file.
-func (f plainText) replace(old, fresh string, places []int) string {
+// edit is a place in the text that gets a new text.
+type edit struct {
+	span
+	fresh string
+}
+
+// replace makes edits that do not overlap, in their order. The new text gets the line ends of the text it replaces,
+// otherwise those of the file.
+func (f plainText) replace(edits []edit) string {
 	var b strings.Builder
-	end, done := 0, 0
-	for _, p := range places {
-		if p < end {
-			continue
-		}
-		from, to := f.at(p), f.at(p+len(old))
+	done := 0
+	for _, e := range edits {
+		from, to := f.at(e.from), f.at(e.to)
 		b.WriteString(f.raw[done:from])
-		b.WriteString(withEnds(fresh, f.raw[from:to], f.raw))
-		end, done = p+len(old), to
+		b.WriteString(withEnds(e.fresh, f.raw[from:to], f.raw))
+		done = to
 	}
 	return b.String() + f.raw[done:]
 }
@@ -78,15 +76,15 @@ func withEnds(fresh, replaced, file string) string {
 	return fresh
 }
 
-// separate counts the places that do not overlap an earlier one.
-func separate(places []int, size int) int {
-	n, end := 0, 0
+// separate returns the places that do not overlap an earlier one.
+func separate(places []int, size int) (out []int) {
+	end := 0
 	for _, p := range places {
 		if p >= end {
-			n, end = n+1, p+size
+			out, end = append(out, p), p+size
 		}
 	}
-	return n
+	return out
 }
 
 // PlainEnds replaces line ends by line feeds.
@@ -109,10 +107,10 @@ func (r Replacement) Apply(text, name string) (out, why string) {
 	}
 	f := flatten(text)
 	places := f.occurrences(r.Old)
-	n := len(places)
 	if r.Times != 1 {
-		n = separate(places, len(r.Old)) // for one place an overlapping second one is a doubt too
+		places = separate(places, len(r.Old)) // for one place an overlapping second one is a doubt too
 	}
+	n := len(places)
 	if n == 0 && r.Tolerant {
 		text, places, ok := r.replaceTolerantly(f)
 		if ok {
@@ -130,7 +128,7 @@ func (r Replacement) Apply(text, name string) (out, why string) {
 	case r.Times > 1 && n != r.Times:
 		return "", fmt.Sprintf("the old text occurs %d times in %s and not %d times as expected.", n, name, r.Times)
 	}
-	return f.replace(r.Old, r.New, places), ""
+	return f.replace(api.Each(places, func(p int) edit { return edit{span{p, p + len(r.Old)}, r.New} })), ""
 }
 
 // maxTolerant is the largest text, in bytes, that is searched with other blanks, and maxTolerantSteps the most words
@@ -223,20 +221,16 @@ func (r Replacement) replaceTolerantly(f plainText) (out string, n int, ok bool)
 		if len(places) != r.Times {
 			return "", len(places), false
 		}
-		var b strings.Builder
-		done, end := 0, 0
+		var edits []edit
+		end := 0
 		for _, p := range places {
 			if p.from < end {
 				return "", len(places), false // two that overlap: it is not clear which is meant
 			}
 			end = p.to
-			place, fresh := r.refit(f.text, p)
-			from, to := f.at(place.from), f.at(place.to)
-			b.WriteString(f.raw[done:from])
-			b.WriteString(withEnds(fresh, f.raw[from:to], f.raw))
-			done = to
+			edits = append(edits, r.refit(f.text, p))
 		}
-		return b.String() + f.raw[done:], len(places), true
+		return f.replace(edits), len(places), true
 	}
 	return "", 0, false
 }
@@ -244,8 +238,8 @@ func (r Replacement) replaceTolerantly(f plainText) (out string, n int, ok bool)
 // refit returns the exact place and the new text, for a place that was found with other blanks. The blanks around the
 // place stay the file's, and refit indents the new lines as the file indents the lines that the model gave: the
 // model's indentation would break languages in which indentation has a meaning.
-func (r Replacement) refit(text string, p span) (place span, fresh string) {
-	fresh = r.New
+func (r Replacement) refit(text string, p span) edit {
+	fresh := r.New
 	if linetext.TrimRight(r.Old) != r.Old {
 		fresh = linetext.TrimRight(fresh)
 	}
@@ -255,11 +249,11 @@ func (r Replacement) refit(text string, p span) (place span, fresh string) {
 		if linetext.TrimLeft(r.Old) != r.Old {
 			fresh = linetext.TrimLeft(fresh)
 		}
-		return p, fresh
+		return edit{p, fresh}
 	}
 	if linetext.Trim(fresh) == "" && strings.HasSuffix(r.Old, "\n") {
 		if rest, _, ended := strings.Cut(text[p.to:], "\n"); ended && linetext.Trim(rest) == "" {
-			return span{start, p.to + len(rest) + 1}, "" // whole lines go with their ends
+			return edit{span{start, p.to + len(rest) + 1}, ""} // whole lines go with their ends
 		}
 	}
 	old := r.Old[len(r.Old)-len(linetext.TrimLeft(r.Old)):]
@@ -285,5 +279,5 @@ func (r Replacement) refit(text string, p span) (place span, fresh string) {
 			}
 		}
 	}
-	return span{start, p.to}, strings.Join(lines, "\n")
+	return edit{span{start, p.to}, strings.Join(lines, "\n")}
 }
