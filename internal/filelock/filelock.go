@@ -50,8 +50,13 @@ func Try(f File, m Mode) (ok bool, err error) { return try(f.Fd(), m) }
 // Wait takes the lock of an open file, and tries again after each pause until the context ends. It does not use the
 // kernel's own wait, which a context cannot interrupt.
 func Wait(ctx context.Context, f File, m Mode, pause time.Duration) error {
+	return repeat(ctx, pause, func() (bool, error) { return Try(f, m) })
+}
+
+// repeat calls try until it succeeds or fails, with a pause after each call, or until the context ends.
+func repeat(ctx context.Context, pause time.Duration, try func() (ok bool, err error)) error {
 	for {
-		if ok, err := Try(f, m); ok || err != nil {
+		if ok, err := try(); ok || err != nil {
 			return err
 		}
 		select {
@@ -95,22 +100,18 @@ func TryOpen(path string, m Mode) (f *os.File, err error) {
 // excludes it, Hold tries again after each pause, until the context ends. release ends the lock. On a system without
 // locks it holds nothing, and returns no error.
 func Hold(ctx context.Context, path string, pause time.Duration) (release func() error, err error) {
-	for {
-		f, err := TryOpen(path, Exclusive)
-		switch {
-		case errors.Is(err, ErrUnsupported):
-			return func() error { return nil }, nil
-		case err != nil:
-			return nil, err
-		case f != nil:
-			return func() error { return Release(f) }, nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("wait for the lock %s: %w", path, ctx.Err())
-		case <-time.After(pause):
-		}
+	var f *os.File
+	err = repeat(ctx, pause, func() (bool, error) {
+		f, err = TryOpen(path, Exclusive)
+		return f != nil, err
+	})
+	switch {
+	case errors.Is(err, ErrUnsupported):
+		return func() error { return nil }, nil
+	case err != nil:
+		return nil, fmt.Errorf("take the lock %s: %w", path, err)
 	}
+	return func() error { return Release(f) }, nil
 }
 
 // Same reports whether an open file is still the one at a path. A lock protects nothing if the file was removed or

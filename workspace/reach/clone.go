@@ -123,11 +123,11 @@ func (s *Server) Describe(ctx context.Context, root string) (*api.WorkTree, []st
 	}
 	ctx, cancel := context.WithTimeout(ctx, describeTime)
 	defer cancel()
-	t, err := usergit.Describe(ctx, root, func(address string) bool { return Allowed(s.clones.From, address) })
+	t, differ, err := usergit.Describe(ctx, root, func(address string) bool { return Allowed(s.clones.From, address) })
 	if err != nil {
 		return &api.WorkTree{Problem: err.Error()}, nil
 	}
-	return &api.WorkTree{Remote: t.Remote, Commit: t.Commit, Branch: t.Branch, Below: t.Below}, t.Changed
+	return &t, differ
 }
 
 // uncloned returns why servers that clone from some remotes cannot clone a workspace; "" = they can.
@@ -257,17 +257,16 @@ func (s *Server) Clone(ctx context.Context, task string, p api.FolderID,
 		return "", nil, fmt.Errorf("clone the workspace: %w", err)
 	}
 	defer os.RemoveAll(temp)
-	t := usergit.Tree{Remote: p.Tree.Remote, Commit: p.Tree.Commit, Branch: p.Tree.Branch}
-	if err := usergit.Clone(ctx, t, filepath.Join(temp, treeName)); err != nil {
+	if err := usergit.Clone(ctx, *p.Tree, filepath.Join(temp, treeName)); err != nil {
 		return "", nil, err
 	}
 	below := filepath.FromSlash(path.Join(treeName, p.Tree.Below))
 	real, err := filepath.EvalSymlinks(filepath.Join(temp, below))
 	switch {
 	case err != nil:
-		return "", nil, fmt.Errorf("clone %s: the commit %s has no folder %s", t.Remote, t.Commit, p.Tree.Below)
+		return "", nil, fmt.Errorf("clone %s: the commit %s has no folder %s", p.Tree.Remote, p.Tree.Commit, p.Tree.Below)
 	case real != filepath.Join(temp, below):
-		return "", nil, fmt.Errorf("clone %s: the folder %s is a link", t.Remote, p.Tree.Below)
+		return "", nil, fmt.Errorf("clone %s: the folder %s is a link", p.Tree.Remote, p.Tree.Below)
 	}
 	if err := fill(real); err != nil {
 		return "", nil, err

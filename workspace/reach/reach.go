@@ -136,12 +136,11 @@ func (s *Server) ID() string {
 }
 
 // Marks returns the files that mark shared folders: no agent may change them without asking.
-func (s *Server) Marks() (list []string) {
+func (s *Server) Marks() []string {
 	if s == nil {
 		return nil
 	}
-	list = append(list, api.Each(s.folders, func(f folder) string { return filepath.Join(f.path, markName) })...)
-	return list
+	return api.Each(s.folders, func(f folder) string { return filepath.Join(f.path, markName) })
 }
 
 // Identify returns the identity by which other servers recognise a folder of this one, which is absolute and without

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
@@ -86,7 +87,7 @@ func serve(t *testing.T) (home, served, commit string) {
 func cloned(t *testing.T, remote, commit, wantErr string) {
 	t.Helper()
 	dir, began := filepath.Join(t.TempDir(), "tree"), time.Now()
-	err := Clone(t.Context(), Tree{Remote: remote, Commit: commit, Branch: "main"}, dir)
+	err := Clone(t.Context(), api.WorkTree{Remote: remote, Commit: commit, Branch: "main"}, dir)
 	if wantErr != "" {
 		if err == nil || !strings.Contains(err.Error(), wantErr) || !strings.Contains(err.Error(), remote) {
 			t.Errorf("got %v, want an error that names the remote and %q", err, wantErr)

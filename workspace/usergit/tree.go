@@ -11,18 +11,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/workspace/shell"
 )
-
-// Tree is the data that another machine needs to make a work tree again: a commit that a remote has, and which files differ.
-type Tree struct {
-	Remote  string   // the address of the remote
-	Commit  string   // the newest one on HEAD's line that the remote had when git last contacted it
-	Branch  string   // "" = none is checked out
-	Below   string   // the folder's path in the work tree, with slashes; "" = it is the top
-	Changed []string // files in the folder that differ from the commit, or are untracked and not ignored; with slashes
-}
 
 // Limits of the difference from a commit: the caller of Describe keeps all of it, each time. A larger one is hardly
 // work in progress.
@@ -31,46 +23,48 @@ const (
 	maxChangedBytes = 64 << 20 // of all of them
 )
 
-// Describe describes the work tree that contains root, which is absolute and without links. allowed selects the
-// remote. The error is the reason why no other machine could make the tree again.
-func Describe(ctx context.Context, root string, allowed func(address string) bool) (t Tree, err error) {
+// Describe returns the data that another machine needs to make the work tree again that contains root, which is
+// absolute and without links: Commit is the newest one on HEAD's line that the remote had when git last contacted it.
+// differ are the files in root that differ from the commit, or are untracked and not ignored; with slashes. allowed
+// selects the remote. The error is the reason why no other machine could make the tree again.
+func Describe(ctx context.Context, root string, allowed func(address string) bool) (t api.WorkTree, differ []string, err error) {
 	git, err := exec.LookPath("git")
 	if err != nil {
-		return t, errors.New("git is not installed")
+		return t, nil, errors.New("git is not installed")
 	}
 	if why := Judge(ctx, root, root).Any; why != "" {
-		return t, errors.New(why)
+		return t, nil, errors.New(why)
 	}
 	at, _, why := top(ctx, git, root)
 	if at == "" {
-		return t, errors.New("it lies in no git work tree: " + why)
+		return t, nil, errors.New("it lies in no git work tree: " + why)
 	}
 	below, err := filepath.Rel(at, root)
 	if err != nil || !filepath.IsLocal(below) {
-		return t, fmt.Errorf("its work tree %s does not contain it", at)
+		return t, nil, fmt.Errorf("its work tree %s does not contain it", at)
 	}
 	if t.Below = filepath.ToSlash(below); t.Below == "." {
 		t.Below = ""
 	}
 	name := ""
 	if name, t.Remote, err = remote(ctx, git, at, allowed); err != nil {
-		return t, err
+		return t, nil, err
 	}
 	if t.Commit, err = pushed(ctx, git, at, name); err != nil {
-		return t, err
+		return t, nil, err
 	}
 	if branch, err := read(ctx, git, at, "symbolic-ref", "-q", "--short", "HEAD"); err == nil { // otherwise HEAD is detached
 		t.Branch = strings.TrimSpace(branch)
 	}
 	index, err := read(ctx, git, at, "ls-files", "--stage", "-z")
 	if err != nil {
-		return t, fmt.Errorf("its index cannot be read: %w", err)
+		return t, nil, fmt.Errorf("its index cannot be read: %w", err)
 	}
 	if strings.HasPrefix(index, "160000 ") || strings.Contains(index, "\x00160000 ") {
-		return t, errors.New("it has submodules")
+		return t, nil, errors.New("it has submodules")
 	}
-	t.Changed, err = changed(ctx, git, at, t)
-	return t, err
+	differ, err = changed(ctx, git, at, t)
+	return t, differ, err
 }
 
 // remote returns the allowed remote, origin before others.
@@ -110,7 +104,7 @@ func pushed(ctx context.Context, git, dir, remote string) (string, error) {
 }
 
 // changed lists the files of the folder that differ from the commit.
-func changed(ctx context.Context, git, dir string, t Tree) ([]string, error) {
+func changed(ctx context.Context, git, dir string, t api.WorkTree) ([]string, error) {
 	tracked, err := read(ctx, git, dir, "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", t.Commit, "--")
 	if err != nil {
 		return nil, fmt.Errorf("its changes cannot be listed: %w", err)
@@ -158,7 +152,7 @@ var wholeCommit = lazyregexp.New(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 // Clone makes the work tree of a commit in a folder that does not exist, with the history of all branches. It runs no
 // hook, prompts for nothing, follows no redirection to another server and fetches no submodules and no contents of
 // LFS. Keys and credential helpers are those of the user of this process. The caller has checked the address.
-func Clone(ctx context.Context, t Tree, dir string) (err error) {
+func Clone(ctx context.Context, t api.WorkTree, dir string) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("clone %s at %s: %w", t.Remote, t.Commit, err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
@@ -23,6 +24,15 @@ func pushedTree(t *testing.T) (dir, remote string) {
 
 func anyRemote(string) bool { return true }
 
+func described(t *testing.T, root string) (api.WorkTree, []string) {
+	t.Helper()
+	tree, differ, err := Describe(t.Context(), root, anyRemote)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree, differ
+}
+
 // A work tree is described by the newest commit that the remote has, and by what differs.
 func TestDescribe(t *testing.T) {
 	dir, remote := pushedTree(t)
@@ -37,19 +47,19 @@ func TestDescribe(t *testing.T) {
 	put(t, filepath.Join(dir, "in", "new\nline"), "untracked\n", 0o600)
 	fixture.NoError(t, os.Remove(filepath.Join(dir, "a.txt")))
 
-	got := fixture.Must[Tree](t)(Describe(t.Context(), dir, anyRemote))
+	got, differ := described(t, dir)
 	changed := []string{".gitignore", "a.txt", "in/b.txt", "in/new\nline", "in/staged.txt"}
-	if got.Remote != remote || got.Commit != base || got.Branch != "main" || got.Below != "" || !slices.Equal(got.Changed, changed) {
+	if got.Remote != remote || got.Commit != base || got.Branch != "main" || got.Below != "" || !slices.Equal(differ, changed) {
 		t.Errorf("got %+v, want %s at %s on main, and changes of %q", got, remote, base, changed)
 	}
-	if _, err := Describe(t.Context(), filepath.Join(dir, "in"), anyRemote); err == nil || !strings.Contains(err.Error(), "2 files outside of the workspace") {
+	if _, _, err := Describe(t.Context(), filepath.Join(dir, "in"), anyRemote); err == nil || !strings.Contains(err.Error(), "2 files outside of the workspace") {
 		t.Errorf("a folder in a tree that differs elsewhere: got %v, want it refused", err)
 	}
 	fixture.Git(t, dir, "checkout", "-q", "a.txt", ".")
 	fixture.Git(t, dir, "push", "-q")
 	fixture.Git(t, dir, "checkout", "-q", "--detach")
-	got = fixture.Must[Tree](t)(Describe(t.Context(), filepath.Join(dir, "in"), anyRemote))
-	if want := []string{"new\nline", "staged.txt"}; got.Below != "in" || got.Branch != "" || !slices.Equal(got.Changed, want) {
+	got, differ = described(t, filepath.Join(dir, "in"))
+	if want := []string{"new\nline", "staged.txt"}; got.Below != "in" || got.Branch != "" || !slices.Equal(differ, want) {
 		t.Errorf("a folder in the tree: got %+v, want changes of %q", got, want)
 	}
 }
@@ -74,7 +84,7 @@ func TestDescribeRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir, _ := pushedTree(t)
 			c.change(t, dir)
-			got, err := Describe(t.Context(), dir, func(string) bool { return c.allowed })
+			got, _, err := Describe(t.Context(), dir, func(string) bool { return c.allowed })
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %+v, %v; want an error with %q", got, err, c.want)
 			}
@@ -94,7 +104,7 @@ func TestClone(t *testing.T) {
 	home := t.TempDir()
 	put(t, filepath.Join(home, ".gitconfig"), "[init]\n\ttemplateDir = "+templates+"\n[core]\n\thooksPath = "+filepath.Join(templates, "hooks")+"\n", 0o600)
 	t.Setenv("HOME", home)
-	tree := fixture.Must[Tree](t)(Describe(t.Context(), dir, anyRemote))
+	tree, _ := described(t, dir)
 	_ = ran()
 
 	to := filepath.Join(t.TempDir(), "tree")
@@ -120,7 +130,7 @@ func TestClone(t *testing.T) {
 		t.Errorf("got %q, want the commit on topic", got)
 	}
 
-	for name, bad := range map[string]Tree{
+	for name, bad := range map[string]api.WorkTree{
 		"an option for a commit":   {Remote: remote, Commit: "--upload-pack=" + program},
 		"a short commit":           {Remote: remote, Commit: tree.Commit[:12]},
 		"a commit that is nowhere": {Remote: remote, Commit: strings.Repeat("0", 39) + "1"},
@@ -143,7 +153,7 @@ func TestCloneAsksNothing(t *testing.T) {
 	bin := t.TempDir()
 	put(t, filepath.Join(bin, "ssh"), "#!/bin/sh\necho \"$@\" >> "+bin+"/args\nexit 1\n", 0o700)
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
-	tree := Tree{Remote: "git@git.example.org:team/app.git", Commit: strings.Repeat("0", 40)}
+	tree := api.WorkTree{Remote: "git@git.example.org:team/app.git", Commit: strings.Repeat("0", 40)}
 	if err := Clone(t.Context(), tree, filepath.Join(t.TempDir(), "tree")); err == nil {
 		t.Error("cloned, want the error of ssh")
 	}
