@@ -244,6 +244,23 @@ func (k Known) Run(ctx context.Context, _ Output) (Result, error) {
 	return k.Result, nil
 }
 
+// Prepared is a plan that consists of its question and a function that makes the call.
+type Prepared struct {
+	Of Ask
+	Do func(ctx context.Context, out Output) (Result, error)
+}
+
+// Ask implements Plan.
+func (p Prepared) Ask() Ask { return p.Of }
+
+// Run implements Plan.
+func (p Prepared) Run(ctx context.Context, out Output) (Result, error) { return p.Do(ctx, out) }
+
+// Failed is the result of a call that could not be made, with the reason.
+func Failed(format string, args ...any) Result {
+	return Result{Text: "Error: " + fmt.Sprintf(format, args...), IsError: true}
+}
+
 // ImageBlock returns an image as a content block.
 func ImageBlock(media string, data []byte) json.RawMessage {
 	return esjson.ObjectOf("type", "image",

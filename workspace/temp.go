@@ -77,6 +77,13 @@ func tempNameFor(name, id string) string {
 	return "." + strings.ToValidUTF8(name, "_") + ".roost-" + id + ".tmp"
 }
 
+// randomTemp returns a temporary name that no other file has.
+func randomTemp(name string) string {
+	var id [6]byte
+	_, _ = rand.Read(id[:])
+	return tempNameFor(name, hex.EncodeToString(id[:]))
+}
+
 func createTemp(dir *os.Root, name string, private bool) (*temp, error) {
 	mode := fs.FileMode(0o666)
 	if private {
@@ -84,9 +91,7 @@ func createTemp(dir *os.Root, name string, private bool) (*temp, error) {
 	}
 	// A sweep may remove the file before it is locked: then make another.
 	for range 10 {
-		var id [6]byte
-		_, _ = rand.Read(id[:])
-		t := &temp{dir: dir, name: tempNameFor(name, hex.EncodeToString(id[:]))}
+		t := &temp{dir: dir, name: randomTemp(name)}
 		var err error
 		if t.f, err = dir.OpenFile(t.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode); err != nil {
 			return nil, err

@@ -223,14 +223,9 @@ func (s *changeStep) check(ctx context.Context, keep bool) error {
 }
 
 // keep gives the old file a second name, or, where that is not possible, copies its content to a second file.
-func (s *changeStep) keep(ctx context.Context) error {
+func (s *changeStep) keep(ctx context.Context) (err error) {
 	dir := s.dir.Root
-	spare, err := createTemp(dir, s.name, true)
-	if err != nil {
-		return err
-	}
-	link := &temp{dir: dir, name: spare.name}
-	spare.discard() // only its name is wanted
+	link := &temp{dir: dir, name: randomTemp(s.name)}
 	if dir.Link(s.name, link.name) == nil {
 		s.kept = link
 		if link.f, err = dir.OpenFile(link.name, os.O_RDONLY|OpenNonblock, 0); err != nil {

@@ -27,11 +27,10 @@ import (
 
 func (a *commands) serverCommand() *cobra.Command {
 	var now, off, wait bool
-	status := help.Command("server status", func(cmd *cobra.Command, _ []string) error {
-		return a.OnServer("look at the server", func(c *client.Client) error {
-			return a.serverStatus(cmd.Context(), c, http.MethodGet, "/v1/server")
-		})
-	})
+	look := func(ctx context.Context, c *client.Client, _ []string) error {
+		return a.serverStatus(ctx, c, http.MethodGet, "/v1/server")
+	}
+	status := help.Command("server status", a.onServer("look at the server", look))
 	stop := help.Command("server stop", func(cmd *cobra.Command, _ []string) error {
 		return a.OnServer("stop the server", func(c *client.Client) error { return a.serverStop(cmd.Context(), c, now) })
 	})

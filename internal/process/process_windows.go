@@ -6,12 +6,6 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-func boot() string { return "" }
-
-func namespace() string { return "" }
-
-func system() string { return "" }
-
 func alive(pid int) bool {
 	h, err := windows.OpenProcess(windows.SYNCHRONIZE, false, uint32(pid))
 	if err != nil {

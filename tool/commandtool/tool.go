@@ -79,14 +79,12 @@ func planCommand(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, e
 	if len(line) > maxLine {
 		return nil, in.Wrong("\"command\" has %d bytes, and %d is the most that can be passed: write it to a file and run that", len(line), maxLine)
 	}
-	dir := "."
-	if _, given := in.Raw("cwd"); given {
-		if dir, ok = in.Text("cwd"); !ok {
-			return nil, in.Wrong("\"cwd\" must be a string or null")
-		}
-		if strings.TrimSpace(dir) == "" {
-			dir = "."
-		}
+	dir, err := in.Optional("cwd")
+	if err != nil {
+		return nil, err
+	}
+	if strings.TrimSpace(dir) == "" {
+		dir = "."
 	}
 	var limit time.Duration
 	if _, given := in.Raw("timeout"); given {
@@ -190,7 +188,7 @@ func (p *plan) Run(ctx context.Context, out tool.Output) (tool.Result, error) {
 		why = fmt.Sprintf("\"cwd\" %s leads elsewhere than when the command was asked for", p.where.Readable)
 	}
 	if why != "" {
-		return tool.Result{Text: "Error: nothing was run: " + why + ".", IsError: true}, nil
+		return tool.Failed("nothing was run: %s.", why), nil
 	}
 	kept := &capture{dir: p.env.SpoolDir, limit: maxPreview}
 	ran, err := shell.Run(ctx, shell.Command{

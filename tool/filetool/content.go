@@ -441,10 +441,6 @@ func denied(path string) tool.Result {
 		"suggestion", "Go on without this file, or ask the user to change .rooignore."))}
 }
 
-func failed(format string, args ...any) tool.Result {
-	return tool.Result{Text: "Error: " + fmt.Sprintf(format, args...), IsError: true}
-}
-
 // explain turns an error about a file into a refusal, and returns any other error as it is.
 func explain(p workspace.Path, err error) error {
 	name := tool.SafeName(p.Readable)

@@ -170,12 +170,12 @@ func (e *rewrite) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
 	states, err := e.env.Workspace.Apply(ctx, e.changes)
 	switch {
 	case errors.Is(err, workspace.ErrPartly):
-		return failed("only some of the files were written: %v. Read the files before you go on.", err), nil
+		return tool.Failed("only some of the files were written: %v. Read the files before you go on.", err), nil
 	case errors.Is(err, workspace.ErrChanged):
-		return failed("%v, after this change was prepared; nothing was written. Read the file again and make the change on "+
+		return tool.Failed("%v, after this change was prepared; nothing was written. Read the file again and make the change on "+
 			"what is there now.", err), nil
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, workspace.ErrNotRegular), errors.Is(err, fs.ErrNotExist):
-		return failed("nothing was written: %v", err), nil
+		return tool.Failed("nothing was written: %v", err), nil
 	case err != nil:
 		return tool.Result{}, err
 	}

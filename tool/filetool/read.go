@@ -54,16 +54,15 @@ func planRead(_ context.Context, env tool.Env, in tool.Input) (tool.Plan, error)
 	if err != nil {
 		return nil, err
 	}
-	plan.ask = asks(in.Tool, plan.paths...)
-	plan.ask.Text = plan.askText()
-	return plan, nil
+	ask := asks(in.Tool, plan.paths...)
+	ask.Text = plan.askText()
+	return tool.Prepared{Of: ask, Do: plan.run}, nil
 }
 
 type readPlan struct {
 	env   tool.Env
 	reqs  []request
 	paths []workspace.Path
-	ask   tool.Ask
 }
 
 func (r *readPlan) askText() string {
@@ -90,9 +89,7 @@ func (r *readPlan) askText() string {
 	return string(esjson.ObjectOf("tool", "readFile", "batchFiles", esjson.List(batch)))
 }
 
-func (r *readPlan) Ask() tool.Ask { return r.ask }
-
-func (r *readPlan) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
+func (r *readPlan) run(ctx context.Context, _ tool.Output) (tool.Result, error) {
 	if len(r.paths) == 1 && r.paths[0].Ignored {
 		return denied(r.paths[0].Readable), nil
 	}
@@ -490,7 +487,7 @@ func planFolder(ask tool.Ask, p workspace.Path, row []any, find func() (string, 
 	} else if ctxErr := tool.ContextError(err); ctxErr != nil {
 		return nil, ctxErr
 	} else {
-		k.Result = failed("%s", explainFolder(p, err))
+		k.Result = tool.Failed("%s", explainFolder(p, err))
 	}
 	k.Of.Text = string(esjson.ObjectOf(append(row, "isOutsideWorkspace", p.Outside, "content", found)...))
 	return k, nil

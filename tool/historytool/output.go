@@ -111,8 +111,8 @@ func (p *outputPlan) Ask() tool.Ask {
 
 func (p *outputPlan) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
 	if !p.found {
-		return tool.Result{IsError: true, Text: fmt.Sprintf("Error: Artifact not found: %q. "+
-			"An output is kept under an artifact id when a command's result shows only a part of it.", p.id)}, nil
+		return tool.Failed("Artifact not found: %q. An output is kept under an artifact id when a command's result shows "+
+			"only a part of it.", p.id), nil
 	}
 	text, err := "", error(nil)
 	if p.search != "" {
@@ -306,54 +306,50 @@ var listTasksSpec = tool.Spec{
 }
 
 func planTasks(l Lister, env tool.Env, in tool.Input) (tool.Plan, error) {
-	p := &tasksPlan{from: l}
+	var q Query
 	var wrong [3]error
 	var limit int64
-	p.query.Words, wrong[0] = in.Optional("query")
-	p.query.Status, wrong[1] = in.Optional("status")
+	q.Words, wrong[0] = in.Optional("query")
+	q.Status, wrong[1] = in.Optional("status")
 	limit, wrong[2] = in.Whole(defaultTasks, "limit")
 	if err := errors.Join(wrong[:]...); err != nil {
 		return nil, err
 	}
-	p.all, _ = in.Boolean(false, "all_workspaces")
+	all, _ := in.Boolean(false, "all_workspaces")
 	if limit < 1 {
 		return nil, in.Wrong(`"limit" must be at least 1`)
 	}
-	p.query.Limit = int(min(limit, maxTasks))
-	if !p.all {
+	q.Limit = int(min(limit, maxTasks))
+	if !all {
 		if env.Workspace == nil {
 			return nil, in.Wrong(`there is no workspace: set "all_workspaces"`)
 		}
-		p.query.Workspace = env.Workspace.Root()
+		q.Workspace = env.Workspace.Root()
 	}
-	return p, nil
+	return tool.Prepared{Of: askTasks(q, all), Do: func(ctx context.Context, _ tool.Output) (tool.Result, error) {
+		return listTasks(ctx, l, q)
+	}}, nil
 }
 
-type tasksPlan struct {
-	from  Lister
-	query Query
-	all   bool
-}
-
-func (p *tasksPlan) Ask() tool.Ask {
+func askTasks(q Query, all bool) tool.Ask {
 	title := ListTasksName
-	if p.query.Words != "" {
-		title += " " + tool.OneLine(p.query.Words)
+	if q.Words != "" {
+		title += " " + tool.OneLine(q.Words)
 	}
-	if p.query.Status != "" {
-		title += " (" + tool.OneLine(p.query.Status) + ")"
+	if q.Status != "" {
+		title += " (" + tool.OneLine(q.Status) + ")"
 	}
-	if p.all {
+	if all {
 		title += " of all workspaces"
 	}
-	row := esjson.ObjectOf("tool", "listTasks", "query", esjson.Given(p.query.Words),
-		"status", esjson.Given(p.query.Status),
-		"isOutsideWorkspace", p.all)
-	return tool.Ask{Tool: ListTasksName, Kind: "tool", Text: string(row), Title: title, Outside: p.all}
+	row := esjson.ObjectOf("tool", "listTasks", "query", esjson.Given(q.Words),
+		"status", esjson.Given(q.Status),
+		"isOutsideWorkspace", all)
+	return tool.Ask{Tool: ListTasksName, Kind: "tool", Text: string(row), Title: title, Outside: all}
 }
 
-func (p *tasksPlan) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
-	list, more, err := p.from.Tasks(ctx, p.query)
+func listTasks(ctx context.Context, l Lister, q Query) (tool.Result, error) {
+	list, more, err := l.Tasks(ctx, q)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -373,7 +369,7 @@ func (p *tasksPlan) Run(ctx context.Context, _ tool.Output) (tool.Result, error)
 		if t.Current {
 			b.WriteString(" | this task")
 		}
-		if p.all && t.Workspace != "" {
+		if q.Workspace == "" && t.Workspace != "" {
 			fmt.Fprintf(&b, "\n  in %s", tool.OneLine(t.Workspace))
 		}
 		fmt.Fprintf(&b, "\n  %s\n", title(t.Title))

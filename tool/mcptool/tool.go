@@ -69,12 +69,9 @@ func (t offered) Plan(_ context.Context, env tool.Env, input json.RawMessage) (t
 	if err != nil {
 		return nil, err
 	}
-	return &plan{
-		env: env, ask: askTool(t.offer, arguments),
-		do: func(ctx context.Context) (mcp.Result, error) {
-			return t.caller.Call(ctx, t.offer.Server, t.offer.Tool, arguments)
-		},
-	}, nil
+	return prepared(env, askTool(t.offer, arguments), func(ctx context.Context) (mcp.Result, error) {
+		return t.caller.Call(ctx, t.offer.Server, t.offer.Tool, arguments)
+	}), nil
 }
 
 // object returns the input as a compact object; no input becomes an empty object.
@@ -156,19 +153,9 @@ resources:
 			Tool: AccessName, Kind: "use_mcp_server", Text: string(row), Paths: []string{server},
 			Title: tool.OneLine(AccessName + " " + server + " " + uri),
 		}
-		read := func(ctx context.Context) (mcp.Result, error) { return c.Read(ctx, server, uri) }
-		return &plan{env: env, ask: ask, do: read}, nil
+		return prepared(env, ask, func(ctx context.Context) (mcp.Result, error) { return c.Read(ctx, server, uri) }), nil
 	})
 }
-
-// plan is a call that has been checked.
-type plan struct {
-	env tool.Env
-	ask tool.Ask
-	do  func(context.Context) (mcp.Result, error)
-}
-
-func (p *plan) Ask() tool.Ask { return p.ask }
 
 // titleLimit bounds the characters of the arguments in the line by which a user decides; longer arguments are shown
 // whole below that line.
@@ -194,23 +181,26 @@ func askTool(o mcp.Offer, arguments json.RawMessage) tool.Ask {
 	return ask
 }
 
-// Run calls the server. If the server does not answer, that is a result: the task continues.
-func (p *plan) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
-	answer, err := p.do(ctx)
-	if failed, ok := errors.AsType[*mcp.CallError](err); ok && ctx.Err() == nil {
-		return tool.Result{Text: "Error: " + failed.Error(), IsError: true, TimedOut: failed.Timeout}, nil
-	}
-	if err != nil {
-		return tool.Result{}, err
-	}
-	res := tool.Result{Text: answer.Text, IsError: answer.Failed}
-	for _, image := range answer.Images {
-		res.Images = append(res.Images, tool.ImageBlock(image.Media, image.Data))
-	}
-	if answer.Failed {
-		res.Text = "Error:\n" + res.Text
-	}
-	return res, tool.KeepLong(p.env, &res)
+// prepared returns the plan of a call that asks a server. If the server does not answer, that is a result: the task
+// continues.
+func prepared(env tool.Env, ask tool.Ask, do func(context.Context) (mcp.Result, error)) tool.Plan {
+	return tool.Prepared{Of: ask, Do: func(ctx context.Context, _ tool.Output) (tool.Result, error) {
+		answer, err := do(ctx)
+		if failed, ok := errors.AsType[*mcp.CallError](err); ok && ctx.Err() == nil {
+			return tool.Result{Text: "Error: " + failed.Error(), IsError: true, TimedOut: failed.Timeout}, nil
+		}
+		if err != nil {
+			return tool.Result{}, err
+		}
+		res := tool.Result{Text: answer.Text, IsError: answer.Failed}
+		for _, image := range answer.Images {
+			res.Images = append(res.Images, tool.ImageBlock(image.Media, image.Data))
+		}
+		if answer.Failed {
+			res.Text = "Error:\n" + res.Text
+		}
+		return res, tool.KeepLong(env, &res)
+	}}
 }
 
 // Box holds the tools of a run's servers.

@@ -53,10 +53,8 @@ func described(head string, facts []fact, title, text string) tool.Result {
 // missing returns the answer when no text has that name.
 func missing(what, name string, there []string) tool.Result {
 	list := cmp.Or(strings.Join(there, ", "), "(none)")
-	return failed(fmt.Sprintf("%s '%s' not found. Available %ss: %s", what, tool.OneLine(name), strings.ToLower(what), list))
+	return tool.Failed("%s '%s' not found. Available %ss: %s", what, tool.OneLine(name), strings.ToLower(what), list)
 }
-
-func failed(why string) tool.Result { return tool.Result{IsError: true, Text: "Error: " + why} }
 
 // SkillName is the name of the tool skill.
 const SkillName = "skill"
@@ -82,7 +80,7 @@ func Skill(home string) tool.Tool {
 			list, _ := set.In(env.Mode)
 			p.Result = missing("Skill", name, api.Each(list, func(k skill.Skill) string { return k.Name }))
 		case err != nil:
-			p.Result = failed(err.Error())
+			p.Result = tool.Failed("%v", err)
 		default:
 			// Roo puts the folder into the system prompt. Here it is how the model finds the files that the text names.
 			facts = append(facts, fact{"", "Folder", filepath.Dir(k.Path)})
@@ -124,7 +122,7 @@ func SlashCommand(home string) tool.Tool {
 		case errors.Is(err, slash.ErrNone):
 			p.Result = missing("Command", name, set.Names())
 		case err != nil:
-			p.Result = failed(err.Error())
+			p.Result = tool.Failed("%v", err)
 		default:
 			p.Of.Mode, p.Result = c.Mode, described("Command: /"+c.Name, facts, "Command Content", c.Content)
 			p.Result.Mode = c.Mode

@@ -3,7 +3,6 @@ package shell
 import (
 	"bytes"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -40,18 +39,20 @@ func readStat(pid int) (stat, bool) {
 	return parseStat(buf[:n])
 }
 
-// readOnce reads the beginning of a file by one call of the system.
+// readOnce reads the beginning of a file, with as few system calls and as little memory as possible.
 func readOnce(name string, buf []byte) (int, error) {
-	f, err := os.Open(name)
+	again := func(call func() (int, error)) (n int, err error) {
+		for n, err = call(); err == unix.EINTR; n, err = call() { //nolint:errorlint // it returns just this
+		}
+		return n, err
+	}
+	fd, err := again(func() (int, error) { return unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
 	if err != nil {
 		return 0, err
 	}
-	defer f.Close()
-	n, err := f.Read(buf)
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return n, err
+	defer func() { _ = unix.Close(fd) }()
+	n, err := again(func() (int, error) { return unix.Read(fd, buf) })
+	return max(n, 0), err
 }
 
 // Other fields of that file: a flag in field 9, and fields by their index after the name. When a process becomes
