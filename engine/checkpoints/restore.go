@@ -40,23 +40,30 @@ type RestoreOptions struct {
 func (svc *Service) Restore(ctx context.Context, given string, o RestoreOptions) (
 	out api.RestoreResult, finish func(context.Context) error, err error) {
 	ref, err := svc.store.Find(ctx, given)
+	if err == nil && !o.DryRun {
+		err = svc.requireCheckpoints(ctx, ref)
+	}
 	if err != nil {
 		return out, finished, err
 	}
+	return svc.restore(ctx, ref, o, func(ref store.Ref, s *task.State) (plannedRestore, error) {
+		return svc.planRestore(ctx, ref, s, o, nil)
+	})
+}
+
+// restore carries out the restore that plan makes for a task, and returns its result; a dry run only plans.
+func (svc *Service) restore(ctx context.Context, ref store.Ref, o RestoreOptions, plan func(store.Ref, *task.State) (plannedRestore, error)) (
+	out api.RestoreResult, finish func(context.Context) error, err error) {
 	if o.DryRun {
 		ref = svc.store.Latest(ctx, ref)
-		err := svc.store.WithView(ctx, ref, func(v *store.View) error {
-			p, err := svc.planRestore(ctx, ref, v.State, o, nil)
-			out = p.result
-			return errors.Join(err, p.close())
+		out, err = store.FromView(ctx, svc.store, ref, func(v *store.View) (api.RestoreResult, error) {
+			p, err := plan(ref, v.State)
+			return p.result, errors.Join(err, p.close())
 		})
 		return out, finished, err
 	}
-	if err := svc.requireCheckpoints(ctx, ref); err != nil {
-		return out, finished, err
-	}
 	finish, err = svc.change(ctx, ref, func(t *store.Task, forked string) error {
-		p, err := svc.planRestore(ctx, t.Ref, t.State(), o, nil)
+		p, err := plan(t.Ref, t.State())
 		p.result.Forked = forked
 		if err == nil {
 			err = svc.carryOut(ctx, t, &p, o.Planned)
@@ -424,11 +431,7 @@ func (svc *Service) Finish(ctx context.Context, given string) (note string, err 
 	if err != nil {
 		return "", err
 	}
-	isRestoring := false
-	err = svc.store.WithView(ctx, ref, func(v *store.View) error {
-		isRestoring = v.State.Restoring != nil
-		return nil
-	})
+	isRestoring, err := store.FromView(ctx, svc.store, ref, func(v *store.View) (bool, error) { return v.State.Restoring != nil, nil })
 	if err != nil || !isRestoring {
 		return "", err
 	}
@@ -451,40 +454,24 @@ func (svc *Service) RewindFiles(ctx context.Context, given string, r history.Rew
 	if err != nil {
 		return taken, files, finished, err
 	}
-	if r.DryRun = r.DryRun || o.DryRun; r.DryRun {
-		o.DryRun = true
-		ref = svc.store.Latest(ctx, ref)
-		err := svc.store.WithView(ctx, ref, func(v *store.View) error {
-			var p plannedRestore
-			var err error
-			taken, p, err = svc.planRewind(ctx, ref, v.State, r, o)
-			files = p.result
-			return errors.Join(err, p.close())
-		})
-		taken.DryRun = true
-		return taken, files, finished, err
-	}
-	if !ref.Own {
+	r.DryRun = r.DryRun || o.DryRun
+	o.DryRun = r.DryRun
+	if !r.DryRun && !ref.Own {
 		dry := r
 		dry.DryRun = true
 		if _, _, err := history.Rewind(ctx, svc.store, ref, dry); err != nil {
 			return taken, files, finished, err // before the task is taken over
 		}
 	}
-	finish, err = svc.change(ctx, ref, func(t *store.Task, forked string) error {
-		var p plannedRestore
-		var err error
-		taken, p, err = svc.planRewind(ctx, t.Ref, t.State(), r, o)
-		taken.Forked, p.result.Forked = forked, forked
-		if err == nil {
-			err = svc.carryOut(ctx, t, &p, o.Planned)
-		}
-		files = p.result
-		if err = errors.Join(err, p.close()); err == nil {
-			taken.Branch = store.BranchName(t.State().Seq)
-		}
-		return err
+	var state *task.State
+	files, finish, err = svc.restore(ctx, ref, o, func(ref store.Ref, s *task.State) (p plannedRestore, err error) {
+		state = s
+		taken, p, err = svc.planRewind(ctx, ref, s, r, o)
+		return p, err
 	})
+	if taken.Forked, taken.DryRun = files.Forked, r.DryRun; err == nil && !r.DryRun {
+		taken.Branch = store.BranchName(state.Seq)
+	}
 	return taken, files, finish, err
 }
 
