@@ -228,7 +228,7 @@ func (s *Server) removeAccount(a *asked) (*reply, error) {
 }
 
 // below makes the act of a route that changes what an account has: the member or token that the path names.
-func below(change func(*accounts.Accounts, context.Context, string, string) error, place string) func(*Server, *asked) (*reply, error) {
+func below(change func(*accounts.Accounts, context.Context, string, string) error, place string) acting {
 	return func(s *Server, a *asked) (*reply, error) {
 		return s.onAccounts(func() (any, error) {
 			return nil, change(s.opt.Accounts, a.Context(), a.PathValue("account"), a.PathValue(place))

@@ -402,31 +402,23 @@ func (s *Server) patchTask(a *asked, p api.TaskPatch) (*reply, error) {
 
 func trashRoutes() []route {
 	return []route{
-		{on: "GET /v1/trash", answer: api.Page[api.DeletedTask]{},
-			document: lists(func(s *service.Service, a *asked) ([]api.DeletedTask, error) { return s.Trash(a.Context()) })},
-		{on: "GET /v1/trash/{name}", answer: api.DeletedTask{},
-			document: func(s *Server, a *asked) (any, error) { return s.service.Trashed(a.Context(), a.PathValue("name")) }},
-		{on: "POST /v1/trash/{name}/restore", answer: api.Restored{}, act: does(func(s *service.Service, a *asked) (any, error) {
-			return s.Untrash(a.Context(), a.call(), a.PathValue("name"))
-		})},
-		{on: "POST /v1/purges", body: api.NewPurge{}, answer: api.Purged{},
-			act: takes(func(s *service.Service, a *asked, n api.NewPurge) (any, error) {
-				return s.PurgeAll(a.Context(), n.Names)
-			})},
-		{on: "DELETE /v1/trash/{name}", answer: api.DeletedTask{},
-			act: does(func(s *service.Service, a *asked) (any, error) { return s.Purge(a.Context(), a.PathValue("name")) })},
+		{on: "GET /v1/trash", answer: api.Page[api.DeletedTask]{}, document: func(s *Server, a *asked) (any, error) {
+			all, err := s.service.Trash(a.Context())
+			return pageOf(a, all, err)
+		}},
+		{on: "GET /v1/trash/{name}", answer: api.DeletedTask{}, document: shows("name", (*service.Service).Trashed)},
+		{on: "POST /v1/trash/{name}/restore", answer: api.Restored{}, act: acts("name", (*service.Service).Untrash)},
+		{on: "POST /v1/purges", body: api.NewPurge{}, answer: api.Purged{}, act: makes((*service.Service).PurgeAll)},
+		{on: "DELETE /v1/trash/{name}", answer: api.DeletedTask{}, act: ends("name", (*service.Service).Purge)},
 	}
 }
 
 // storageRoutes returns the routes that import, check or collect for the whole store.
 func storageRoutes() []route {
 	return []route{
-		{on: "POST /v1/imports", body: api.NewImport{}, answer: api.Import{}, bare: true,
-			act: takes(func(s *service.Service, a *asked, n api.NewImport) (any, error) { return s.Import(a.Context(), n) })},
-		{on: "POST /v1/checkups", body: api.NewCheckup{}, answer: api.Checkup{}, bare: true,
-			act: takes(func(s *service.Service, a *asked, n api.NewCheckup) (any, error) { return s.Check(a.Context(), n) })},
-		{on: "POST /v1/collections", body: api.NewCollection{}, answer: api.Collection{},
-			act: takes(func(s *service.Service, a *asked, n api.NewCollection) (any, error) { return s.Collect(a.Context(), n) })},
+		{on: "POST /v1/imports", body: api.NewImport{}, answer: api.Import{}, bare: true, act: makes((*service.Service).Import)},
+		{on: "POST /v1/checkups", body: api.NewCheckup{}, answer: api.Checkup{}, bare: true, act: makes((*service.Service).Check)},
+		{on: "POST /v1/collections", body: api.NewCollection{}, answer: api.Collection{}, act: makes((*service.Service).Collect)},
 	}
 }
 
@@ -435,17 +427,13 @@ const waitMost = 600 * time.Second
 
 func runRoutes() []route {
 	return []route{
-		{on: "GET /v1/tasks/{id}/runs", answer: api.Page[api.Run]{}, engine: true,
-			document: lists(func(s *service.Service, a *asked) ([]api.Run, error) { return s.RunsOf(a.Context(), a.id) })},
+		{on: "GET /v1/tasks/{id}/runs", answer: api.Page[api.Run]{}, engine: true, document: lists("id", (*service.Service).RunsOf)},
 		{on: "POST /v1/tasks/{id}/runs", body: api.NewRun{}, answer: api.Run{}, status: http.StatusAccepted, stream: true,
 			act: reads((*Server).startRun)},
 		{on: "GET /v1/runs", answer: api.Page[api.Run]{}, engine: true, document: (*Server).runs},
 		{on: "GET /v1/runs/{rid}", answer: api.Run{}, engine: true, waits: true, serve: (*Server).run},
-		{on: "POST /v1/runs/{rid}/cancel", answer: api.Run{}, act: does(func(s *service.Service, a *asked) (any, error) {
-			return s.CancelRun(a.Context(), a.call(), a.PathValue("rid"))
-		})},
-		{on: "POST /v1/tasks/{id}/cancel", answer: api.Run{},
-			act: does(func(s *service.Service, a *asked) (any, error) { return s.Cancel(a.Context(), a.id) })},
+		{on: "POST /v1/runs/{rid}/cancel", answer: api.Run{}, act: acts("rid", (*service.Service).CancelRun)},
+		{on: "POST /v1/tasks/{id}/cancel", answer: api.Run{}, act: ends("id", (*service.Service).Cancel)},
 	}
 }
 
@@ -504,9 +492,8 @@ func waitOf(a *asked) (wait time.Duration, given bool, p *api.Problem) {
 func wordRoutes() []route {
 	return []route{
 		{on: "POST /v1/tasks/{id}/messages", body: api.Message{}, answer: api.Sent{}, status: http.StatusAccepted,
-			act: changes((*service.Service).Send)},
-		{on: "GET /v1/tasks/{id}/queue", answer: api.Page[api.Queued]{}, engine: true,
-			document: lists(func(s *service.Service, a *asked) ([]api.Queued, error) { return s.Queue(a.Context(), a.id) })},
+			act: changes("id", (*service.Service).Send)},
+		{on: "GET /v1/tasks/{id}/queue", answer: api.Page[api.Queued]{}, engine: true, document: lists("id", (*service.Service).Queue)},
 		{on: "PATCH /v1/tasks/{id}/queue/{input}", body: api.InputPatch{}, answer: api.Queued{},
 			act: takes(func(s *service.Service, a *asked, p api.InputPatch) (any, error) {
 				return s.EditInput(a.Context(), a.id, a.PathValue("input"), p)
@@ -520,39 +507,34 @@ func wordRoutes() []route {
 func questionRoutes() []route {
 	return []route{
 		{on: "GET /v1/questions", answer: api.Page[api.Question]{}, fails: []int{404}, engine: true,
-			document: lists(func(s *service.Service, a *asked) ([]api.Question, error) {
-				return s.Questions(a.Context(), a.text["task"])
-			})},
-		{on: "GET /v1/questions/{qid}", answer: api.Question{}, engine: true,
-			document: func(s *Server, a *asked) (any, error) { return s.service.Question(a.Context(), a.PathValue("qid")) }},
+			document: lists("task", (*service.Service).Questions)},
+		{on: "GET /v1/questions/{qid}", answer: api.Question{}, engine: true, document: shows("qid", (*service.Service).Question)},
 		{on: "POST /v1/questions/{qid}/answer", body: api.Answer{}, answer: api.Answered{},
-			act: takes(func(s *service.Service, a *asked, n api.Answer) (any, error) {
-				return s.Answer(a.Context(), a.call(), a.PathValue("qid"), n)
-			})},
+			act: changes("qid", (*service.Service).Answer)},
 	}
 }
 
 // editRoutes returns the routes that change histories and files of a task, and undo such changes.
 func editRoutes() []route {
 	return []route{
-		{on: "POST /v1/tasks/{id}/rewinds", body: api.NewRewind{}, answer: api.Rewound{}, act: changes((*service.Service).Rewind)},
-		{on: "GET /v1/tasks/{id}/undo", answer: api.TaskActions{}, document: shows((*service.Service).Actions)},
-		{on: "POST /v1/tasks/{id}/undo", body: api.NewUndo{}, answer: api.Undone{}, act: changes((*service.Service).Undo)},
-		{on: "POST /v1/tasks/{id}/redo", body: api.NewUndo{}, answer: api.Undone{}, act: changes((*service.Service).Redo)},
+		{on: "POST /v1/tasks/{id}/rewinds", body: api.NewRewind{}, answer: api.Rewound{}, act: changes("id", (*service.Service).Rewind)},
+		{on: "GET /v1/tasks/{id}/undo", answer: api.TaskActions{}, document: shows("id", (*service.Service).Actions)},
+		{on: "POST /v1/tasks/{id}/undo", body: api.NewUndo{}, answer: api.Undone{}, act: changes("id", (*service.Service).Undo)},
+		{on: "POST /v1/tasks/{id}/redo", body: api.NewUndo{}, answer: api.Undone{}, act: changes("id", (*service.Service).Redo)},
 		{on: "POST /v1/tasks/{id}/forks", body: api.NewFork{}, answer: api.ForkResult{}, status: http.StatusCreated,
-			also: http.StatusOK, act: changes((*service.Service).Fork)},
+			also: http.StatusOK, act: changes("id", (*service.Service).Fork)},
 		{on: "POST /v1/tasks/{id}/condense", body: api.NewCondense{}, answer: api.Condensed{}, act: reads((*Server).condense)},
-		{on: "GET /v1/tasks/{id}/branches", answer: api.BranchTree{}, document: shows((*service.Service).Branches)},
+		{on: "GET /v1/tasks/{id}/branches", answer: api.BranchTree{}, document: shows("id", (*service.Service).Branches)},
 		{on: "GET /v1/tasks/{id}/compare", answer: api.Comparison{}, engine: true,
 			document: func(s *Server, a *asked) (any, error) { return s.service.Compare(a.Context(), a.id, a.text["with"]) }},
-		{on: "POST /v1/tasks/{id}/head", body: api.NewHead{}, answer: api.Head{}, act: changes((*service.Service).Switch)},
+		{on: "POST /v1/tasks/{id}/head", body: api.NewHead{}, answer: api.Head{}, act: changes("id", (*service.Service).Switch)},
 		{on: "GET /v1/tasks/{id}/checkpoints", answer: api.Checkpoints{}, engine: true,
-			document: shows((*service.Service).Checkpoints)},
+			document: shows("id", (*service.Service).Checkpoints)},
 		{on: "POST /v1/tasks/{id}/checkpoints", answer: api.SavedCheckpoint{}, status: http.StatusCreated, also: http.StatusOK,
-			act: does(func(s *service.Service, a *asked) (any, error) { return s.SaveCheckpoint(a.Context(), a.call(), a.id) })},
+			act: acts("id", (*service.Service).SaveCheckpoint)},
 		{on: "GET /v1/tasks/{id}/checkpoints/{c}/diff", answer: api.Diff{}, engine: true, document: (*Server).diff},
 		{on: "GET /v1/tasks/{id}/commit-message", answer: api.CommitMessage{}, engine: true,
-			document: shows((*service.Service).CommitMessage)},
+			document: shows("id", (*service.Service).CommitMessage)},
 		{on: "POST /v1/tasks/{id}/checkpoints/{c}/restore", body: api.NewRestore{}, answer: api.RestoreResult{},
 			act: takes(func(s *service.Service, a *asked, n api.NewRestore) (any, error) {
 				return s.Restore(a.Context(), a.call(), a.id, checkpointOf(a), n)

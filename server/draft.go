@@ -12,11 +12,8 @@ import (
 func draftRoutes() (list []route) {
 	for _, of := range []string{"/v1/tasks/{id}/draft", "/v1/draft"} {
 		list = append(list,
-			route{on: "GET " + of, answer: api.Draft{}, document: shows((*service.Service).Draft)},
-			route{on: "PUT " + of, body: api.NewDraft{}, answer: api.Draft{},
-				act: takes(func(s *service.Service, a *asked, n api.NewDraft) (any, error) {
-					return s.ChangeDraft(a.Context(), a.id, n)
-				})},
+			route{on: "GET " + of, answer: api.Draft{}, document: shows("id", (*service.Service).Draft)},
+			route{on: "PUT " + of, body: api.NewDraft{}, answer: api.Draft{}, act: puts("id", (*service.Service).ChangeDraft)},
 			route{on: "DELETE " + of, act: does(func(s *service.Service, a *asked) (any, error) {
 				return nil, s.DropDraft(a.Context(), a.id, a.text["revision"])
 			})},

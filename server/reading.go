@@ -31,9 +31,9 @@ func readRoutes() []route {
 		{on: "GET /v1/tasks/{id}/history", answer: api.Window{}, document: windows(window), fragments: true},
 		{on: "GET /v1/tasks/{id}/messages/{number}/images/{image}", media: "application/octet-stream",
 			forms: []string{"image/png", "image/jpeg", "image/gif", "image/webp"}, serve: (*Server).picture},
-		{on: "GET /v1/tasks/{id}/prompts", answer: api.Prompts{}, document: shows((*service.Service).Prompts)},
+		{on: "GET /v1/tasks/{id}/prompts", answer: api.Prompts{}, document: shows("id", (*service.Service).Prompts)},
 		{on: "GET /v1/tasks/{id}/files", answer: api.KnownFiles{}, document: (*Server).files},
-		{on: "GET /v1/tasks/{id}/usage", answer: api.Usage{}, document: shows((*service.Service).Usage)},
+		{on: "GET /v1/tasks/{id}/usage", answer: api.Usage{}, document: shows("id", (*service.Service).Usage)},
 		{on: "GET /v1/tasks/{id}/tree", answer: api.Branch{}, document: (*Server).tree},
 		{on: "GET /v1/search", answer: api.Page[api.Hit]{}, fails: []int{404}, document: (*Server).search},
 		{on: "GET /v1/usage", answer: api.Totals{}, document: (*Server).spending},
@@ -229,7 +229,7 @@ func (s *Server) allActions(a *asked) (any, error) {
 }
 
 // windows makes the handler of a route that shows a part of a history or journal: show gets the part that was asked for.
-func windows(show func(*service.Service, *asked, service.Span) (any, error)) func(*Server, *asked) (any, error) {
+func windows(show func(*service.Service, *asked, service.Span) (any, error)) reading {
 	return func(s *Server, a *asked) (any, error) {
 		span, err := a.span()
 		if err != nil {

@@ -52,10 +52,15 @@ type route struct {
 	also      int      // the status if nothing new was made; 0 = the same; see madeNothing
 
 	// One of these answers. Around act, the server handles idempotency keys, If-Match and Origin.
-	document func(*Server, *asked) (any, error)                      // GET: answers with JSON
-	act      func(*Server, *asked) (*reply, error)                   // other methods: changes something
+	document reading                                                 // GET: answers with JSON
+	act      acting                                                  // other methods: changes something
 	serve    func(*Server, http.ResponseWriter, *asked) *api.Problem // writes the answer itself
 }
+
+type (
+	reading = func(*Server, *asked) (any, error)
+	acting  = func(*Server, *asked) (*reply, error)
+)
 
 // purpose is the page's entry for a route or a group of parameters.
 type purpose struct {
@@ -124,15 +129,21 @@ func (a *asked) door() string {
 	return "api"
 }
 
-// shows makes the document of a route that shows one thing of a task.
-func shows[D any](verb func(*service.Service, context.Context, string) (D, error)) func(*Server, *asked) (any, error) {
-	return func(s *Server, a *asked) (any, error) { return verb(s.service, a.Context(), a.id) }
+// The next functions make the handlers of routes from methods of the service. name is where a method's text comes from: a
+// variable part of the route's path, or one of its parameters.
+
+// word returns the text that a variable part of the path, or a parameter, has in a request.
+func (a *asked) word(name string) string { return cmp.Or(a.PathValue(name), a.text[name]) }
+
+// shows makes the document of a route that shows one thing.
+func shows[D any](name string, verb func(*service.Service, context.Context, string) (D, error)) reading {
+	return func(s *Server, a *asked) (any, error) { return verb(s.service, a.Context(), a.word(name)) }
 }
 
 // lists makes the document of a route that pages through a complete list.
-func lists[D any](list func(*service.Service, *asked) ([]D, error)) func(*Server, *asked) (any, error) {
+func lists[D any](name string, verb func(*service.Service, context.Context, string) ([]D, error)) reading {
 	return func(s *Server, a *asked) (any, error) {
-		all, err := list(s.service, a)
+		all, err := verb(s.service, a.Context(), a.word(name))
 		return pageOf(a, all, err)
 	}
 }
@@ -168,7 +179,7 @@ func countIn(cursor string) (n int, ok bool) {
 }
 
 // does makes the act of a route without a body.
-func does(act func(*service.Service, *asked) (any, error)) func(*Server, *asked) (*reply, error) {
+func does(act func(*service.Service, *asked) (any, error)) acting {
 	return func(s *Server, a *asked) (*reply, error) {
 		doc, err := act(s.service, a)
 		return &reply{doc: doc}, err
@@ -176,7 +187,7 @@ func does(act func(*service.Service, *asked) (any, error)) func(*Server, *asked)
 }
 
 // reads makes the act of a route with a body.
-func reads[N any](act func(*Server, *asked, N) (*reply, error)) func(*Server, *asked) (*reply, error) {
+func reads[N any](act func(*Server, *asked, N) (*reply, error)) acting {
 	return func(s *Server, a *asked) (*reply, error) {
 		var n N
 		if err := a.read(&n); err != nil {
@@ -187,18 +198,38 @@ func reads[N any](act func(*Server, *asked, N) (*reply, error)) func(*Server, *a
 }
 
 // takes is reads for an act of the service.
-func takes[N any](act func(*service.Service, *asked, N) (any, error)) func(*Server, *asked) (*reply, error) {
+func takes[N any](act func(*service.Service, *asked, N) (any, error)) acting {
 	return reads(func(s *Server, a *asked, n N) (*reply, error) {
 		doc, err := act(s.service, a, n)
 		return &reply{doc: doc}, err
 	})
 }
 
-// changes is takes for a change of the task that the path names.
-func changes[N, D any](
-	verb func(*service.Service, context.Context, service.Call, string, N) (D, error),
-) func(*Server, *asked) (*reply, error) {
-	return takes(func(s *service.Service, a *asked, n N) (any, error) { return verb(s, a.Context(), a.call(), a.id, n) })
+// makes is takes for a method that needs only the body.
+func makes[N, D any](verb func(*service.Service, context.Context, N) (D, error)) acting {
+	return takes(func(s *service.Service, a *asked, n N) (any, error) { return verb(s, a.Context(), n) })
+}
+
+// puts is takes for a method that needs a text and the body.
+func puts[N, D any](name string, verb func(*service.Service, context.Context, string, N) (D, error)) acting {
+	return takes(func(s *service.Service, a *asked, n N) (any, error) { return verb(s, a.Context(), a.word(name), n) })
+}
+
+// changes is takes for a change of what the path names.
+func changes[N, D any](name string, verb func(*service.Service, context.Context, service.Call, string, N) (D, error)) acting {
+	return takes(func(s *service.Service, a *asked, n N) (any, error) {
+		return verb(s, a.Context(), a.call(), a.word(name), n)
+	})
+}
+
+// acts is changes for a route without a body.
+func acts[D any](name string, verb func(*service.Service, context.Context, service.Call, string) (D, error)) acting {
+	return does(func(s *service.Service, a *asked) (any, error) { return verb(s, a.Context(), a.call(), a.word(name)) })
+}
+
+// ends is acts for a method that needs no call: a repeat of it finds nothing left to do.
+func ends[D any](name string, verb func(*service.Service, context.Context, string) (D, error)) acting {
+	return does(func(s *service.Service, a *asked) (any, error) { return verb(s, a.Context(), a.word(name)) })
 }
 
 // badName returns the problem of a malformed name in the path of a request; nil if all are well-formed.

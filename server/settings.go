@@ -16,41 +16,23 @@ func settingsRoutes() []route {
 	return []route{
 		{on: "GET /v1/settings", answer: api.UserSettings{},
 			document: func(s *Server, a *asked) (any, error) { return s.service.UserSettings(a.Context()) }},
-		{on: "PATCH /v1/settings", body: api.SettingsPatch{}, answer: api.UserSettings{},
-			act: takes(func(s *service.Service, a *asked, n api.SettingsPatch) (any, error) {
-				return s.ChangeSettings(a.Context(), n)
-			})},
+		{on: "PATCH /v1/settings", body: api.SettingsPatch{}, answer: api.UserSettings{}, act: makes((*service.Service).ChangeSettings)},
 		{on: "PUT /v1/providers/{provider}/key", body: api.NewKey{}, answer: api.KeyState{},
-			act: takes(func(s *service.Service, a *asked, n api.NewKey) (any, error) {
-				return s.SetKey(a.Context(), a.PathValue("provider"), n)
-			})},
-		{on: "DELETE /v1/providers/{provider}/key", answer: api.KeyState{},
-			act: does(func(s *service.Service, a *asked) (any, error) {
-				return s.RemoveKey(a.Context(), a.PathValue("provider"))
-			})},
+			act: puts("provider", (*service.Service).SetKey)},
+		{on: "DELETE /v1/providers/{provider}/key", answer: api.KeyState{}, act: ends("provider", (*service.Service).RemoveKey)},
 		{on: "POST /v1/providers/{provider}/test", body: api.NewTest{}, answer: api.Tested{}, fails: []int{http.StatusBadGateway},
-			act: takes(func(s *service.Service, a *asked, n api.NewTest) (any, error) {
-				return s.TestProvider(a.Context(), a.PathValue("provider"), n)
-			})},
+			act: puts("provider", (*service.Service).TestProvider)},
 		{on: "GET /v1/models", answer: api.Models{},
 			document: func(s *Server, a *asked) (any, error) { return s.service.Models(a.text["provider"]), nil }},
-		{on: "GET /v1/modes", answer: api.Page[api.Mode]{},
-			document: lists(func(s *service.Service, a *asked) ([]api.Mode, error) {
-				return s.Modes(a.Context(), a.text["workspace"])
-			})},
-		{on: "GET /v1/mcp-servers", answer: api.Page[api.MCPServer]{},
-			document: lists(func(s *service.Service, a *asked) ([]api.MCPServer, error) {
-				return s.MCPServers(a.Context(), a.text["workspace"])
-			})},
+		{on: "GET /v1/modes", answer: api.Page[api.Mode]{}, document: lists("workspace", (*service.Service).Modes)},
+		{on: "GET /v1/mcp-servers", answer: api.Page[api.MCPServer]{}, document: lists("workspace", (*service.Service).MCPServers)},
 		{on: "POST /v1/mcp-servers", body: api.NewMCPServer{}, answer: api.MCPServer{}, status: http.StatusCreated,
-			act: takes(func(s *service.Service, a *asked, n api.NewMCPServer) (any, error) {
-				return s.AddMCPServer(a.Context(), n)
-			})},
+			act: makes((*service.Service).AddMCPServer)},
 		{on: "DELETE /v1/mcp-servers/{server}", act: does(func(s *service.Service, a *asked) (any, error) {
 			return nil, s.RemoveMCPServer(a.Context(), a.PathValue("server"))
 		})},
 		{on: "POST /v1/sources", body: api.NewSource{}, answer: api.AddedSource{}, status: http.StatusCreated,
-			act: takes(func(s *service.Service, a *asked, n api.NewSource) (any, error) { return s.AddSource(a.Context(), n) })},
+			act: makes((*service.Service).AddSource)},
 		{on: "DELETE /v1/sources", act: does(func(s *service.Service, a *asked) (any, error) {
 			return nil, s.RemoveSource(a.Context(), a.text["path"])
 		})},

@@ -248,9 +248,9 @@ func untrashed(ref store.Ref) api.Restored {
 }
 
 // PurgeAll removes deleted tasks for good. It finds all of them before it removes the first.
-func (s *Service) PurgeAll(ctx context.Context, names []string) (api.Purged, error) {
+func (s *Service) PurgeAll(ctx context.Context, n api.NewPurge) (api.Purged, error) {
 	out := api.Purged{Items: []api.DeletedTask{}}
-	found, err := api.TryEach(names, func(name string) (string, error) {
+	found, err := api.TryEach(n.Names, func(name string) (string, error) {
 		t, err := s.trashed(ctx, name)
 		return t.QualifiedName(), err
 	})
@@ -266,7 +266,7 @@ func (s *Service) PurgeAll(ctx context.Context, names []string) (api.Purged, err
 
 // Purge removes a deleted task for good.
 func (s *Service) Purge(ctx context.Context, name string) (t api.DeletedTask, err error) {
-	done, err := s.PurgeAll(ctx, []string{name})
+	done, err := s.PurgeAll(ctx, api.NewPurge{Names: []string{name}})
 	if err == nil {
 		t = done.Items[0]
 	}
