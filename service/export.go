@@ -33,46 +33,35 @@ type Span struct {
 	Limit  int
 }
 
-// places returns the indexes of a span in a history of n messages, from the requested end.
-func (s Span) places(n int) (list []int, forward bool) {
-	from, to := 0, n
-	if s.Before > 0 {
+// bounds returns the indexes of a span in a list of n items: the first one, and the one behind the last one. forward: the
+// items are read from the first one on, and not from the last one.
+func (s Span) bounds(n int) (from, to int, forward bool) {
+	if to = n; s.Before > 0 {
 		to = min(n, s.Before-1)
 	}
-	if forward = s.After > 0; forward {
-		from = min(s.After-1, to)
-		to = min(to, from+s.Limit)
-	} else {
-		from = max(0, to-s.Limit)
+	if s.After > 0 {
+		from = min(s.After-1, n)
+		return from, max(from, min(to, from+s.Limit)), true
 	}
-	for i := from; i < to; i++ {
-		list = append(list, i)
-	}
-	if !forward {
-		slices.Reverse(list)
-	}
-	return list, forward
+	return max(0, to-s.Limit), to, false
 }
 
-// edges returns the numbers at which a window of n items continues; places are in ascending order.
-func (s Span) edges(places []int, n int) (before, after *int) {
-	low, high := 0, 0
-	switch {
-	case len(places) > 0:
-		low, high = places[0], places[len(places)-1]+1
-	case s.After > 0:
-		low, high = min(s.After-1, n), min(s.After-1, n)
-	case s.Before > 0:
-		low, high = min(s.Before-1, n), min(s.Before-1, n)
+// edges returns the numbers at which a window of the items between two indexes continues, in a list of n items.
+func edges(from, to, n int) (before, after *int) {
+	if from > 0 {
+		before = new(from + 1)
 	}
-	if low > 0 {
-		low++
-		before = &low
-	}
-	if high < n {
-		after = &high
+	if to < n {
+		after = &to
 	}
 	return before, after
+}
+
+// window returns a part of a list that is known as a whole, and the numbers at which it continues.
+func window[T any](all []T, s Span) (part []T, before, after *int) {
+	from, to, _ := s.bounds(len(all))
+	before, after = edges(from, to, len(all))
+	return append([]T{}, all[from:to]...), before, after
 }
 
 // part is a history to show: messages that were computed for this view, or stored ones.
@@ -150,27 +139,32 @@ func windowOf(v *store.View, o LinesOptions, span Span) (w api.Window, err error
 // damaged task stays visible.
 func fill(w *api.Window, span Span, n int, read func(i int) (json.RawMessage, error)) {
 	w.Total = n
-	places, forward := span.places(n)
+	from, to, forward := span.bounds(n)
 	size, taken := 0, 0
-	for _, i := range places {
+	for ; taken < to-from; taken++ {
+		i := from + taken
+		if !forward {
+			i = to - 1 - taken
+		}
 		item, err := read(i)
 		if err == nil && size > 0 && size+len(item) > windowBytes {
 			break
 		}
-		if taken++; err != nil {
+		if err != nil {
 			w.Notes = append(w.Notes, unread(i, err))
 			continue
 		}
 		size += len(item) + 1
 		w.Items, w.Numbers = append(w.Items, item), append(w.Numbers, i+1)
 	}
-	places = places[:taken]
-	if !forward {
+	if forward {
+		to = from + taken
+	} else {
+		from = to - taken
 		slices.Reverse(w.Items)
 		slices.Reverse(w.Numbers)
-		slices.Reverse(places)
 	}
-	w.Before, w.After = span.edges(places, n)
+	w.Before, w.After = edges(from, to, n)
 }
 
 // linesBytes bounds the messages of one batch, in bytes; one message may have more.
@@ -192,16 +186,12 @@ func linesOf(ctx context.Context, v *store.View, o export.LinesOptions, span Spa
 		return out, err
 	}
 	out.Notes, out.StandIn, out.Total = append(out.Notes, p.notes...), p.why, p.size()
-	places, forward := span.places(out.Total)
-	shown := slices.Clone(places)
-	if !forward {
-		slices.Reverse(places)
-	}
+	from, to, forward := span.bounds(out.Total)
 	lines := export.NewLines(v, o)
-	size, taken := 0, 0
-	for taken < len(places) && ctx.Err() == nil && !(forward && size > windowBytes) {
-		batch, read := p.batch(v, places[taken:], &out.Notes)
-		taken += read
+	at, size := from, 0
+	for at < to && ctx.Err() == nil && !(forward && size > windowBytes) {
+		batch, read := p.batch(v, at, to, true, &out.Notes)
+		at += read
 		for i, rendered := range lines.Of(batch) {
 			m := api.ShownMessage{Number: batch[i].Number, Lines: []api.Line{}}
 			for _, l := range rendered {
@@ -211,11 +201,7 @@ func linesOf(ctx context.Context, v *store.View, o export.LinesOptions, span Spa
 			out.Items = append(out.Items, m)
 		}
 	}
-	slices.Sort(shown)
-	if forward {
-		shown = shown[:taken]
-	}
-	out.Before, out.After = span.edges(shown, out.Total)
+	out.Before, out.After = edges(from, at, out.Total)
 	return out, ctx.Err()
 }
 
@@ -231,12 +217,7 @@ func (s *Service) Commits(ctx context.Context, id string, span Span) (api.Commit
 			return api.Commits{}, err
 		}
 		out := api.Commits{Task: v.Ref.ID, Total: len(all)}
-		places, forward := span.places(len(all))
-		if !forward {
-			slices.Reverse(places)
-		}
-		out.Items = api.Each(places, func(i int) api.Commit { return all[i] })
-		out.Before, out.After = span.edges(places, len(all))
+		out.Items, out.Before, out.After = window(all, span)
 		return out, nil
 	})
 }

@@ -110,7 +110,7 @@ func (s *Service) fragmentsOf(ctx context.Context, v *store.View, o LinesOptions
 		return out, err
 	}
 	out.Notes, out.StandIn, out.Total = append(out.Notes, p.notes...), p.why, p.size()
-	places, forward := span.places(out.Total)
+	from, to, forward := span.bounds(out.Total)
 	zone := s.opt.Now().Location()
 	name := url.PathEscape(v.Ref.Source + ":" + v.Ref.ID)
 	pictures := "/v1/tasks/" + name + "/messages/"
@@ -135,14 +135,10 @@ func (s *Service) fragmentsOf(ctx context.Context, v *store.View, o LinesOptions
 		},
 	})
 	items := export.NewItems(v, o)
-	size, taken := 0, 0
-	for taken < len(places) && ctx.Err() == nil && size < pageBytes {
-		batch, read := p.batch(v, places[taken:], &out.Notes)
-		taken += read
-		if !forward {
-			slices.Reverse(batch) // Of needs the history's order: it finds answers among neighbours
-		}
-		var made []api.Fragment
+	low, high, size := from, to, 0 // low and high: what is not read yet is between them
+	for low < high && ctx.Err() == nil && size < pageBytes {
+		batch, read := p.batch(v, low, high, forward, &out.Notes)
+		made := []api.Fragment{}
 		for i, list := range items.Of(batch) {
 			number := batch[i].Number
 			ts = list[0].TS
@@ -150,25 +146,30 @@ func (s *Service) fragmentsOf(ctx context.Context, v *store.View, o LinesOptions
 			made = append(made, api.Fragment{Number: number, HTML: one})
 			size += len(one)
 		}
-		if !forward {
-			made = append(made, out.Items...)
-			out.Items = made
+		if forward {
+			low, out.Items = low+read, append(out.Items, made...)
 		} else {
-			out.Items = append(out.Items, made...)
+			high, out.Items = high-read, append(made, out.Items...)
 		}
 	}
-	places = slices.Clone(places[:taken])
-	slices.Sort(places)
-	out.Before, out.After = span.edges(places, out.Total)
+	if forward {
+		to = low
+	} else {
+		from = high
+	}
+	out.Before, out.After = edges(from, to, out.Total)
 	return out, ctx.Err()
 }
 
-// batch reads the next messages at places, as many as are rendered together; read counts the places, also of unreadable
-// messages.
-func (p part) batch(v *store.View, places []int, notes *[]string) (batch []export.Element, read int) {
+// batch reads messages between two indexes, as many as are rendered together: the first ones of them, or the last ones. It
+// returns them in their order. read counts the unreadable ones, too.
+func (p part) batch(v *store.View, from, to int, first bool, notes *[]string) (batch []export.Element, read int) {
 	held := 0
-	for read < min(export.Together, len(places)) && held < linesBytes {
-		i := places[read]
+	for read < min(export.Together, to-from) && held < linesBytes {
+		i := from + read
+		if !first {
+			i = to - 1 - read
+		}
 		read++
 		raw, m, err := p.read(v, i)
 		if err != nil {
@@ -177,6 +178,9 @@ func (p part) batch(v *store.View, places []int, notes *[]string) (batch []expor
 		}
 		held += len(raw)
 		batch = append(batch, export.Element{Number: i + 1, Raw: raw, Message: m})
+	}
+	if !first {
+		slices.Reverse(batch)
 	}
 	return batch, read
 }
@@ -205,10 +209,7 @@ func alignmentOf(v *store.View, span Span) (api.Alignment, error) {
 		return out, err
 	}
 	out.Total = len(all)
-	places, _ := span.places(len(all))
-	slices.Sort(places)
-	out.Items = api.Each(places, func(i int) api.AlignedMessage { return all[i] })
-	out.Before, out.After = span.edges(places, out.Total)
+	out.Items, out.Before, out.After = window(all, span)
 	return out, nil
 }
 
