@@ -111,7 +111,7 @@ func Address(provider string) string {
 	if p.open == nil { // a cloud's address depends on the region
 		return ""
 	}
-	at, _ := p.open("", "", task.Settings{}).(fmt.Stringer)
+	at, _ := p.open(wire.Options{}).(fmt.Stringer)
 	if at == nil {
 		return ""
 	}
@@ -319,7 +319,7 @@ type providerEntry struct {
 	base  string   // variable of its address
 	free  bool     // works without a key
 	model string   // the default; "" = a model has to be named
-	open  func(key, base string, s task.Settings) llm.Provider
+	open  func(wire.Options) llm.Provider
 	cloud cloudEntry // opens the provider instead, with credentials of its own
 }
 
@@ -327,26 +327,21 @@ type providerEntry struct {
 var providers = map[string]providerEntry{
 	"anthropic": {
 		keys: []string{"ANTHROPIC_API_KEY"}, base: "ANTHROPIC_BASE_URL", model: "claude-sonnet-5-5",
-		open: func(key, base string, s task.Settings) llm.Provider {
-			return anthropic.New(anthropic.Options{APIKey: key, BaseURL: base, Model: s.Model, Effort: s.Effort})
-		},
+		open: func(o wire.Options) llm.Provider { return anthropic.New(o) },
 	},
 	"openai": {
 		keys: []string{"OPENAI_API_KEY"}, base: "OPENAI_BASE_URL", model: "gpt-6.2-sol",
-		open: func(key, base string, s task.Settings) llm.Provider {
-			return openai.New(openai.Options{APIKey: key, BaseURL: base, Model: s.Model, Effort: s.Effort})
-		},
+		open: func(o wire.Options) llm.Provider { return openai.New(o) },
 	},
 	"google": {
 		keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, base: "GOOGLE_BASE_URL", model: "gemini-2.5-pro",
-		open: func(key, base string, s task.Settings) llm.Provider {
-			return google.New(google.Options{APIKey: key, BaseURL: base, Model: s.Model, Effort: s.Effort})
-		},
+		open: func(o wire.Options) llm.Provider { return google.New(o) },
 	},
 	"openai-compatible": {
 		keys: []string{"OPENAI_COMPATIBLE_API_KEY", "OPENROUTER_API_KEY"}, base: "OPENAI_COMPATIBLE_BASE_URL", free: true,
-		open: func(key, base string, s task.Settings) llm.Provider {
-			return openai.New(openai.Options{Compatible: true, APIKey: key, BaseURL: base, Model: s.Model, Effort: s.Effort})
+		open: func(o wire.Options) llm.Provider {
+			o.Compatible = true
+			return openai.New(o)
 		},
 	},
 	cloud.Bedrock: {
@@ -443,11 +438,12 @@ func (r Resolver) Provider(s task.Settings) (Provider, error) {
 		return choice, &Error{"ask " + s.Provider, "no model is named",
 			"roost models --provider " + s.Provider + "  # and name one with --model"}
 	}
+	options := wire.Options{APIKey: key, BaseURL: base, Model: s.Model, Effort: s.Effort}
 	if p.cloud == nil {
-		choice.LLM = p.open(key, base, s)
+		choice.LLM = p.open(options)
 		return choice, nil
 	}
-	model, secrets, err := p.cloud(c, wire.Options{APIKey: key, BaseURL: base, Model: s.Model, Effort: s.Effort})
+	model, secrets, err := p.cloud(c, options)
 	for _, secret := range secrets {
 		if secret != "" {
 			known = append(known, redact.Known{Kind: s.Provider + "-key", Value: secret})
