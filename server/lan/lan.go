@@ -172,20 +172,25 @@ func (a *Authority) create(owner string) ([]byte, error) {
 		bits := p.Addr().BitLen()
 		c.PermittedIPRanges = append(c.PermittedIPRanges, &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), bits)})
 	}
-	der, err := x509.CreateCertificate(rand.Reader, c, c, &key.PublicKey, key)
-	if err != nil {
-		return nil, err
-	}
-	if a.cert, err = x509.ParseCertificate(der); err != nil {
-		return nil, err
-	}
 	a.key = key
+	if a.cert, err = a.sign(c, c, key); err != nil {
+		return nil, err
+	}
 	secret, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		return nil, err
 	}
 	out := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Headers: map[string]string{ownerHeader: owner}, Bytes: secret})
-	return append(out, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...), nil
+	return append(out, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})...), nil
+}
+
+// sign makes a certificate for a key, which the authority signs.
+func (a *Authority) sign(c, parent *x509.Certificate, key *ecdsa.PrivateKey) (*x509.Certificate, error) {
+	der, err := x509.CreateCertificate(rand.Reader, c, parent, &key.PublicKey, a.key)
+	if err != nil {
+		return nil, err
+	}
+	return x509.ParseCertificate(der)
 }
 
 func newSerial() *big.Int {
@@ -247,10 +252,6 @@ func (a *Authority) server(at netip.Addr) (*tls.Certificate, error) {
 			return c, nil
 		}
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, fmt.Errorf("make the server's certificate: %w", err)
-	}
 	now := a.now()
 	c := &x509.Certificate{
 		SerialNumber: newSerial(),
@@ -262,15 +263,15 @@ func (a *Authority) server(at netip.Addr) (*tls.Certificate, error) {
 		DNSNames:     a.names(),
 		IPAddresses:  a.reached(),
 	}
-	der, err := x509.CreateCertificate(rand.Reader, c, a.cert, &key.PublicKey, a.key)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	var leaf *x509.Certificate
+	if err == nil {
+		leaf, err = a.sign(c, a.cert, key)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("make the server's certificate: %w", err)
 	}
-	leaf, err := x509.ParseCertificate(der)
-	if err != nil {
-		return nil, fmt.Errorf("make the server's certificate: %w", err)
-	}
-	a.served = &tls.Certificate{Certificate: [][]byte{der, a.cert.Raw}, PrivateKey: key, Leaf: leaf}
+	a.served = &tls.Certificate{Certificate: [][]byte{leaf.Raw, a.cert.Raw}, PrivateKey: key, Leaf: leaf}
 	return a.served, nil
 }
 
