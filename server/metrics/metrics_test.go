@@ -76,7 +76,7 @@ func TestWatchTellsNoWords(t *testing.T) {
 }
 
 func TestLabelsAreWrittenAsTheFormatWants(t *testing.T) {
-	tl := newTally("x_total", "X.", "a")
+	tl := newFamily("x_total", "X.", nil, "a")
 	tl.add(1.5, "q\"b\\s\nn")
 	tl.add(1, "q\"b\\s\nn")
 	var b Text
@@ -84,9 +84,9 @@ func TestLabelsAreWrittenAsTheFormatWants(t *testing.T) {
 	if want := "# HELP x_total X.\n# TYPE x_total counter\nx_total{a=\"q\\\"b\\\\s\\nn\"} 2.5\n"; b.String() != want {
 		t.Errorf("got %q, want b.String() = %v", b.String(), want)
 	}
-	s := newSpread("y_seconds", "Y.", "", []float64{1, 2})
+	s := newFamily("y_seconds", "Y.", []float64{1, 2})
 	for _, d := range []time.Duration{-time.Second, time.Second, 1500 * time.Millisecond, time.Hour} {
-		s.add(d, "")
+		s.add(d.Seconds())
 	}
 	b.Reset()
 	s.write(&b)

@@ -33,8 +33,8 @@ import (
 type Watch struct {
 	log *slog.Logger
 
-	started, ended, turns, failures, tokens, cost, unpriced, answers *tally
-	model, waits                                                     *spread
+	started, ended, turns, failures, tokens, cost, unpriced, answers *family
+	model, waits                                                     *family // of durations
 
 	mu   sync.Mutex
 	runs map[string]*watched // the working ones
@@ -51,26 +51,24 @@ type watched struct {
 func NewWatch(log *slog.Logger) *Watch {
 	return &Watch{
 		log: cmp.Or(log, slog.New(slog.DiscardHandler)), runs: map[string]*watched{},
-		started:  newTally("roost_runs_started_total", "Runs that began, or continued after they waited."),
-		ended:    newTally("roost_runs_ended_total", "Runs by how they ended; waiting: let go until a person answers.", "outcome", "code"),
-		turns:    newTally("roost_turns_total", "Replies of models.", "provider"),
-		failures: newTally("roost_model_failures_total", "Requests that brought no reply.", "provider", "kind"),
-		tokens:   newTally("roost_tokens_total", "Tokens.", "provider", "kind"),
-		cost:     newTally("roost_cost_dollars_total", "What requests cost, where the price is known.", "provider"),
-		unpriced: newTally("roost_unpriced_requests_total", "Requests whose price is unknown.", "provider"),
-		answers:  newTally("roost_questions_closed_total", "Questions by kind of answer.", "decision"),
-		model:    newSpread("roost_model_request_seconds", "From a request until its whole reply was saved.", "provider", slow),
-		waits:    newSpread("roost_question_wait_seconds", "How long runs waited for a person.", "", slow),
+		started:  newFamily("roost_runs_started_total", "Runs that began, or continued after they waited.", nil),
+		ended:    newFamily("roost_runs_ended_total", "Runs by how they ended; waiting: let go until a person answers.", nil, "outcome", "code"),
+		turns:    newFamily("roost_turns_total", "Replies of models.", nil, "provider"),
+		failures: newFamily("roost_model_failures_total", "Requests that brought no reply.", nil, "provider", "kind"),
+		tokens:   newFamily("roost_tokens_total", "Tokens.", nil, "provider", "kind"),
+		cost:     newFamily("roost_cost_dollars_total", "What requests cost, where the price is known.", nil, "provider"),
+		unpriced: newFamily("roost_unpriced_requests_total", "Requests whose price is unknown.", nil, "provider"),
+		answers:  newFamily("roost_questions_closed_total", "Questions by kind of answer.", nil, "decision"),
+		model:    newFamily("roost_model_request_seconds", "From a request until its whole reply was saved.", slow, "provider"),
+		waits:    newFamily("roost_question_wait_seconds", "How long runs waited for a person.", slow),
 	}
 }
 
 // Write prints the counts.
 func (w *Watch) Write(b *Text) {
-	for _, t := range []*tally{w.started, w.ended, w.turns, w.failures, w.tokens, w.cost, w.unpriced, w.answers} {
-		t.write(b)
+	for _, f := range []*family{w.started, w.ended, w.turns, w.failures, w.tokens, w.cost, w.unpriced, w.answers, w.model, w.waits} {
+		f.write(b)
 	}
-	w.model.write(b)
-	w.waits.write(b)
 }
 
 // eventData are the members of events that a Watch reads.
@@ -117,7 +115,7 @@ func (w *Watch) Observe(e events.Event) {
 		w.of(e, func(r *watched) {
 			w.turns.add(1, r.provider)
 			if r.asked != 0 {
-				w.model.add(time.Duration(e.At-r.asked)*time.Millisecond, r.provider)
+				w.model.add(float64(e.At-r.asked)/1000, r.provider)
 			}
 			r.asked = 0
 		})
@@ -183,7 +181,7 @@ func (w *Watch) closed(e events.Event, d eventData) {
 	w.answers.add(1, what)
 	w.of(e, func(r *watched) {
 		if at, ok := r.opened[d.Question]; ok && d.Reason == "" {
-			w.waits.add(time.Duration(e.At-at)*time.Millisecond, "")
+			w.waits.add(float64(e.At-at) / 1000)
 		}
 		delete(r.opened, d.Question)
 	})
@@ -238,15 +236,14 @@ func provider(name string) string { return among(name, append(setup.Providers(),
 
 // Requests counts requests by route, method and status.
 type Requests struct {
-	all  *tally
-	took *spread
+	all, took *family
 }
 
 // NewRequests makes counters that are zero.
 func NewRequests() Requests {
 	return Requests{
-		all:  newTally("roost_http_requests_total", "Requests by route, method and status.", "route", "method", "status"),
-		took: newSpread("roost_http_request_seconds", "How long answers took, streams aside.", "route", quick),
+		all:  newFamily("roost_http_requests_total", "Requests by route, method and status.", nil, "route", "method", "status"),
+		took: newFamily("roost_http_request_seconds", "How long answers took, streams aside.", quick, "route"),
 	}
 }
 
@@ -259,7 +256,7 @@ func (c Requests) Count(r *http.Request, h http.Header, status int, took time.Du
 	}
 	c.all.add(1, route, method, strconv.Itoa(status))
 	if !strings.HasPrefix(h.Get("Content-Type"), "text/event-stream") {
-		c.took.add(took, route)
+		c.took.add(took.Seconds(), route)
 	}
 }
 
@@ -275,89 +272,67 @@ var (
 	slow  = []float64{0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 )
 
-// tally is a counter with labels.
-type tally struct {
+// family is a metric: a counter or a histogram for each combination of its labels' values.
+type family struct {
 	name, help string
+	bounds     []float64 // of the buckets of a histogram of seconds; nil: a counter
 	labels     []string
 
 	mu  sync.Mutex
-	all map[string]float64 // by the labels in text form
+	all map[string]*series // by the labels in text form
 }
 
-func newTally(name, help string, labels ...string) *tally {
-	return &tally{name: name, help: help, labels: labels, all: map[string]float64{}}
-}
-
-func (t *tally) add(n float64, values ...string) {
-	key := labelled(t.labels, values)
-	t.mu.Lock()
-	t.all[key] += n
-	t.mu.Unlock()
-}
-
-func (t *tally) write(b *Text) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	b.samples(t.name, t.help, "counter", t.all)
-}
-
-// spread is a histogram of durations.
-type spread struct {
-	name, help string
-	label      string // "" = none
-	bounds     []float64
-
-	mu  sync.Mutex
-	all map[string]*buckets // by the value of the label
-}
-
-type buckets struct {
-	counts []uint64 // of one bucket each, not cumulative
-	n      uint64
+type series struct {
 	sum    float64
+	n      uint64
+	counts []uint64 // of one bucket each, not cumulative
 }
 
-func newSpread(name, help, label string, bounds []float64) *spread {
-	return &spread{name: name, help: help, label: label, bounds: bounds, all: map[string]*buckets{}}
+func newFamily(name, help string, bounds []float64, labels ...string) *family {
+	return &family{name: name, help: help, bounds: bounds, labels: labels, all: map[string]*series{}}
 }
 
-func (s *spread) add(d time.Duration, value string) {
-	took := max(d.Seconds(), 0)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	one := s.all[value]
+func (f *family) add(n float64, values ...string) {
+	key := labelled(f.labels, values)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	one := f.all[key]
 	if one == nil {
-		one = &buckets{counts: make([]uint64, len(s.bounds))}
-		s.all[value] = one
+		one = &series{counts: make([]uint64, len(f.bounds))}
+		f.all[key] = one
 	}
+	n = max(n, 0)
 	one.n++
-	one.sum += took
-	if i, _ := slices.BinarySearch(s.bounds, took); i < len(one.counts) {
+	one.sum += n
+	if i, _ := slices.BinarySearch(f.bounds, n); i < len(one.counts) {
 		one.counts[i]++
 	}
 }
 
-func (s *spread) write(b *Text) {
-	b.head(s.name, s.help, "histogram")
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, value := range slices.Sorted(maps.Keys(s.all)) {
-		one, names, values := s.all[value], []string{}, []string{}
-		if s.label != "" {
-			names, values = []string{s.label}, []string{value}
+func (f *family) write(b *Text) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.bounds == nil {
+		sums := map[string]float64{}
+		for labels, one := range f.all {
+			sums[labels] = one.sum
 		}
-		below := uint64(0)
-		at := func(bound string, n uint64) {
-			b.WriteString(s.name + "_bucket" + labelled(append(slices.Clone(names), "le"),
-				append(slices.Clone(values), bound)) + " " + strconv.FormatUint(n, 10) + "\n")
+		b.samples(f.name, f.help, "counter", sums)
+		return
+	}
+	b.head(f.name, f.help, "histogram")
+	for _, labels := range slices.Sorted(maps.Keys(f.all)) {
+		one, below := f.all[labels], uint64(0)
+		bucket := "{"
+		if labels != "" {
+			bucket = strings.TrimSuffix(labels, "}") + ","
 		}
-		for i, bound := range s.bounds {
+		for i, bound := range f.bounds {
 			below += one.counts[i]
-			at(digits(bound), below)
+			fmt.Fprintf(b, "%s_bucket%sle=%q} %d\n", f.name, bucket, digits(bound), below)
 		}
-		at("+Inf", one.n)
-		fmt.Fprintf(b, "%s_sum%s %s\n%s_count%s %d\n", s.name, labelled(names, values), digits(one.sum), s.name,
-			labelled(names, values), one.n)
+		fmt.Fprintf(b, "%s_bucket%sle=\"+Inf\"} %d\n", f.name, bucket, one.n)
+		fmt.Fprintf(b, "%s_sum%s %s\n%s_count%s %d\n", f.name, labels, digits(one.sum), f.name, labels, one.n)
 	}
 }
 
