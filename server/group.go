@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
@@ -61,11 +59,7 @@ func (s *Server) dialHolder(ctx context.Context, address string) (net.Conn, erro
 	if err != nil {
 		return nil, &peer.UnreachableError{Why: err.Error()}
 	}
-	if err := peer.CheckHealth(ctx, conn, u.Host); err != nil {
-		why := fmt.Sprintf("the server at %s does not answer: %v", address, err)
-		return nil, errors.Join(&peer.UnreachableError{Why: why, Silent: errors.Is(err, os.ErrDeadlineExceeded)}, conn.Close())
-	}
-	return conn, nil
+	return peer.Healthy(ctx, conn, u.Host, "the server at "+address)
 }
 
 // Reached connects to the server at an address as another server of the group would.

@@ -281,22 +281,16 @@ const tokenBytes = 32
 // none or the caller wants a fresh one. It refuses a file that others may read, because that token is no longer secret.
 func Token(root string, fresh bool) (string, error) {
 	file := TokenFile(root)
+	store := atomicfile.Write
 	if !fresh {
-		switch token, err := readToken(file); {
-		case err == nil:
-			return token, nil
-		case !errors.Is(err, os.ErrNotExist):
-			return "", err
+		if token, err := readToken(file); !errors.Is(err, os.ErrNotExist) {
+			return token, err
 		}
-	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return "", fmt.Errorf("make the token: %w", err)
+		store = atomicfile.Create
 	}
 	token := devices.Secret(tokenBytes)
-	var err error
-	if fresh {
-		err = atomicfile.Write(file, []byte(token+"\n"))
-	} else if err = atomicfile.Create(file, []byte(token+"\n")); errors.Is(err, os.ErrExist) {
+	err := storeToken(file, token, store)
+	if errors.Is(err, os.ErrExist) {
 		token, err = readToken(file) // two servers that start at once must use one token
 	}
 	if err != nil {
@@ -307,11 +301,14 @@ func Token(root string, fresh bool) (string, error) {
 
 // KeepToken stores the token of a group of servers as the token of a root, so that programs on this machine find it.
 func KeepToken(root, token string) error {
-	file := TokenFile(root)
+	return api.Failed(storeToken(TokenFile(root), token, atomicfile.Write), "keep the token")
+}
+
+func storeToken(file, token string, store func(string, []byte) error) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return fmt.Errorf("keep the token: %w", err)
+		return err
 	}
-	return atomicfile.Write(file, []byte(token+"\n"))
+	return store(file, []byte(token+"\n"))
 }
 
 // Place is the location of a root: it remembers whether a token was made there.

@@ -236,16 +236,21 @@ func Dial(ctx context.Context, address string) (net.Conn, error) {
 	if deaf(conn) {
 		return nil, errors.Join(&UnreachableError{Why: "the process that listened at " + path + " is dead"}, conn.Close())
 	}
-	if err := CheckHealth(ctx, conn, "localhost"); err != nil {
-		why := fmt.Sprintf("the process that listens at %s does not answer: %v", path, err)
+	return Healthy(ctx, conn, "localhost", "the process that listens at "+path)
+}
+
+// Healthy returns a connection once who, the process at its other end, has reported its health. Errors: *UnreachableError.
+func Healthy(ctx context.Context, conn net.Conn, host, who string) (net.Conn, error) {
+	if err := checkHealth(ctx, conn, host); err != nil {
+		why := fmt.Sprintf("%s does not answer: %v", who, err)
 		return nil, errors.Join(&UnreachableError{Why: why, Silent: errors.Is(err, os.ErrDeadlineExceeded)}, conn.Close())
 	}
 	return conn, nil
 }
 
-// CheckHealth asks the process at the other end, by the name host, for its health, and keeps the connection open for the next
+// checkHealth asks the process at the other end, by the name host, for its health, and keeps the connection open for the next
 // request. The kernel accepts connections for a stopped process, and a request to that process would never end.
-func CheckHealth(ctx context.Context, conn net.Conn, host string) error {
+func checkHealth(ctx context.Context, conn net.Conn, host string) error {
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })()
 	req, err := http.NewRequest(http.MethodGet, "http://"+host+"/healthz", http.NoBody)
 	if err == nil {
