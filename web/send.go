@@ -50,23 +50,20 @@ func (w *Web) send(out http.ResponseWriter, r *http.Request, p *page) {
 		http.Error(out, "the page could not be made: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
-	write(out, r, cmp.Or(p.Status, http.StatusOK), "text/html; charset=utf-8", body.Bytes(), nil)
+	write(out, r, cmp.Or(p.Status, http.StatusOK), "text/html; charset=utf-8", body.Bytes())
 }
 
 // smallest is the size in bytes from which an answer is compressed.
 const smallest = 1 << 10
 
-// write sends an answer, compressed if the browser accepts that. packed is the compressed body; nil: write makes it.
-func write(out http.ResponseWriter, r *http.Request, status int, media string, body, packed []byte) {
+// write sends an answer, compressed if the browser accepts that.
+func write(out http.ResponseWriter, r *http.Request, status int, media string, body []byte) {
 	h := out.Header()
 	h.Set("Content-Type", media)
 	h.Add("Vary", "Accept-Encoding")
 	if len(body) >= smallest && takesGzip(r) {
-		if packed == nil {
-			packed = pack(body)
-		}
 		h.Set("Content-Encoding", "gzip")
-		body = packed
+		body = pack(body)
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	out.WriteHeader(status)

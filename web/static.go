@@ -14,8 +14,8 @@ var staticFS embed.FS
 
 // file is a static file, ready to be sent.
 type file struct {
-	media, tag   string
-	body, packed []byte
+	media, tag string
+	body       []byte
 }
 
 // medias are the media types of static files, by their endings. No other files are served.
@@ -38,7 +38,7 @@ func staticFiles() map[string]file {
 			continue
 		}
 		sum := sha256.Sum256(body)
-		all[e.Name()] = file{media: media, tag: `"` + hex.EncodeToString(sum[:12]) + `"`, body: body, packed: pack(body)}
+		all[e.Name()] = file{media: media, tag: `"` + hex.EncodeToString(sum[:12]) + `"`, body: body}
 	}
 	return all
 }
@@ -62,6 +62,6 @@ func (w *Web) static(out http.ResponseWriter, r *http.Request) error {
 		out.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	write(out, r, http.StatusOK, f.media, f.body, f.packed)
+	write(out, r, http.StatusOK, f.media, f.body)
 	return nil
 }

@@ -87,9 +87,9 @@ func New(o Options) *Web {
 		"/tasks/{id}/changes": w.changes,
 		"/tasks/{id}/compare": w.compare,
 		"/usage":              w.usage,
-		"/trash":              w.trash,
-		"/sources":            w.sources,
-		"/devices":            w.devices,
+		"/trash":              listing("trash", "Trash", o.Reader.Trash),
+		"/sources":            listing("sources", "Sources", o.Reader.Sources),
+		"/devices":            listing("devices", "Devices", o.Devices),
 		"/trust":              w.trust,
 		"/settings":           w.settings,
 		"/start":              w.start,
@@ -101,6 +101,20 @@ func New(o Options) *Web {
 	}
 	w.serve["/static/{name}"] = w.static
 	return w
+}
+
+// listing makes the page of a list that the template shows as it is.
+func listing[T any](kind, title string, list func(context.Context) (T, error)) func(*asked) (*page, error) {
+	return func(a *asked) (*page, error) {
+		all, err := list(a.Context())
+		return &page{Kind: kind, Title: title, Data: all}, err
+	}
+}
+
+// trust explains how to make a device trust the server's certificate. It needs no log-in: a device sees this page before
+// it can log in.
+func (w *Web) trust(*asked) (*page, error) {
+	return &page{Kind: "trust", Title: "Trust this server", Data: strings.ReplaceAll(w.opt.Trust, ":", " ")}, nil
 }
 
 // Pages returns the handlers of the pages by their patterns for http.ServeMux. They answer requests that have passed
