@@ -27,3 +27,12 @@ type NewDraft struct {
 	Key    string   `json:"key,omitempty"`
 	Base   string   `json:"base"` // the revision that this draft replaces; "" = there was no draft
 }
+
+// Completion is a word that may complete what a user typed.
+type Completion struct {
+	Text  string `json:"text"` // as it is inserted
+	About string `json:"about"`
+	// From is who defined it: builtin, global (the user), project (the workspace: its author is not trusted), or the
+	// provider of a model; "" for a word that nobody defines.
+	From string `json:"from,omitempty"`
+}

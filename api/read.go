@@ -56,16 +56,21 @@ type KnownFile struct {
 	History  []FileRecord `json:"history,omitempty"`
 }
 
+// Part is the place of a document's items in a whole list.
+type Part struct {
+	Total  int  `json:"total"`       // items of the list
+	Before *int `json:"next_before"` // the parameter before for earlier items; null at the start
+	After  *int `json:"next_after"`  // the parameter after for later items; null at the end
+}
+
 // Lines are messages of a task as a terminal shows them, before colours and wrapping.
 type Lines struct {
-	Task      string         `json:"task_id"`
-	Items     []ShownMessage `json:"items"`
-	Total     int            `json:"total"`       // messages of the history
-	Before    *int           `json:"next_before"` // the parameter before for earlier messages; null at the start
-	After     *int           `json:"next_after"`  // the parameter after for later messages; null at the end
-	StandIn   string         `json:"stand_in"`    // why this history was reconstructed from the other one; "" = it was not
-	Notes     []string       `json:"notes"`       // repairs, and unreadable messages
-	Questions []string       `json:"questions"`   // the open ones
+	Task  string         `json:"task_id"`
+	Items []ShownMessage `json:"items"`
+	Part
+	StandIn   string   `json:"stand_in"`  // why this history was reconstructed from the other one; "" = it was not
+	Notes     []string `json:"notes"`     // repairs, and unreadable messages
+	Questions []string `json:"questions"` // the open ones
 }
 
 // ShownMessage is one message in lines.
@@ -85,11 +90,9 @@ type Fragments struct {
 	Task    string     `json:"task_id"`
 	History string     `json:"history"` // ui, api
 	Items   []Fragment `json:"items"`
-	Total   int        `json:"total"`       // messages of the history
-	Before  *int       `json:"next_before"` // the parameter before for earlier messages; null at the start
-	After   *int       `json:"next_after"`  // the parameter after for later messages; null at the end
-	StandIn string     `json:"stand_in"`    // why this history was reconstructed from the other one; "" = it was not
-	Notes   []string   `json:"notes"`       // repairs, and unreadable messages
+	Part
+	StandIn string   `json:"stand_in"` // why this history was reconstructed from the other one; "" = it was not
+	Notes   []string `json:"notes"`    // repairs, and unreadable messages
 }
 
 // Fragment is one message as HTML.
@@ -117,12 +120,10 @@ type FilterValue struct {
 // Alignment is the next request beside the conversation that it comes from. Messages that the request leaves out keep their
 // place.
 type Alignment struct {
-	Task   string           `json:"task_id"`
-	Items  []AlignedMessage `json:"items"`
-	Total  int              `json:"total"`
-	Before *int             `json:"next_before"` // the parameter before for earlier items; null at the start
-	After  *int             `json:"next_after"`  // the parameter after for later items; null at the end
-	Notes  []string         `json:"notes"`
+	Task  string           `json:"task_id"`
+	Items []AlignedMessage `json:"items"`
+	Part
+	Notes []string `json:"notes"`
 }
 
 // AlignedMessage is one message of the next request, or neighbours that the request leaves out.
@@ -153,11 +154,9 @@ type Prompt struct {
 
 // Commits are commits of a task's journal.
 type Commits struct {
-	Task   string   `json:"task_id"`
-	Items  []Commit `json:"items"`
-	Total  int      `json:"total"`
-	Before *int     `json:"next_before"`
-	After  *int     `json:"next_after"`
+	Task  string   `json:"task_id"`
+	Items []Commit `json:"items"`
+	Part
 }
 
 // Commit is a journal line as --json shows it.
@@ -321,11 +320,9 @@ type Window struct {
 	Task    string            `json:"task_id"`
 	History string            `json:"history"` // ui, api
 	Items   []json.RawMessage `json:"items"`
-	Numbers []int             `json:"numbers"`     // of the items, as show prints them
-	Total   int               `json:"total"`       // messages of the history
-	Before  *int              `json:"next_before"` // the parameter before for earlier messages; null at the start
-	After   *int              `json:"next_after"`  // the parameter after for later messages; null at the end
-	Notes   []string          `json:"notes"`       // differences from the stored history, and unreadable messages
+	Numbers []int             `json:"numbers"` // of the items, as show prints them
+	Part
+	Notes []string `json:"notes"` // differences from the stored history, and unreadable messages
 	// records about files, each after one of these messages; none for the model's history
 	Notices []Notice `json:"notices"`
 }
@@ -357,15 +354,11 @@ type Twin struct {
 
 // hit is the JSON of a Hit. The JSON of the whole task would be many times as long as the hit.
 type hit struct {
-	Task    hitTask `json:"task"`
-	History string  `json:"history"`
-	Number  int     `json:"number"`
-	TS      int64   `json:"ts"`
-	Snippet string  `json:"snippet"`
-	Kind    string  `json:"kind"`
-	Tool    string  `json:"tool,omitempty"`
-	Also    []Twin  `json:"also,omitempty"`
+	Task hitTask `json:"task"`
+	restOfHit
 }
+
+type restOfHit Hit // without its method, and with Task hidden by that of hit
 
 type hitTask struct {
 	ID        string  `json:"id"`
@@ -380,8 +373,7 @@ type hitTask struct {
 // Form returns a value with the shape of a Hit's JSON, also for the OpenAPI document.
 func (h Hit) Form() any {
 	t := h.Task
-	return hit{hitTask{t.ID, t.Source, t.Title, t.Workspace, t.Status, t.UpdatedAt, t.TS}, h.History, h.Number, h.TS, h.Snippet, h.Kind,
-		h.Tool, h.Also}
+	return hit{hitTask{t.ID, t.Source, t.Title, t.Workspace, t.Status, t.UpdatedAt, t.TS}, restOfHit(h)}
 }
 
 // MarshalJSON writes the shape that the contract defines. Decoding needs no counterpart: absent members stay empty.

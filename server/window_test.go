@@ -55,7 +55,7 @@ func asTexts(list []json.RawMessage) []string {
 // Stored bytes are sent as they are, whatever their spelling.
 func TestWindowsKeepSpelling(t *testing.T) {
 	item := `{ "a":1.0,"b":"\u00e9\ud800</script>",	"c":[ ]}`
-	text := string(windowBytes(api.Window{Items: []json.RawMessage{json.RawMessage(item)}, Numbers: []int{1}, Total: 1}))
+	text := string(windowBytes(api.Window{Items: []json.RawMessage{json.RawMessage(item)}, Numbers: []int{1}, Part: api.Part{Total: 1}}))
 	if !strings.Contains(text, `"items":[`+item+`]`) || !json.Valid([]byte(text)) {
 		t.Error(text)
 	}

@@ -216,7 +216,7 @@ func (s *Service) Commits(ctx context.Context, id string, span Span) (api.Commit
 		if err != nil {
 			return api.Commits{}, err
 		}
-		out := api.Commits{Task: v.Ref.ID, Total: len(all)}
+		out := api.Commits{Task: v.Ref.ID, Part: api.Part{Total: len(all)}}
 		out.Items, out.Before, out.After = window(all, span)
 		return out, nil
 	})
