@@ -54,7 +54,7 @@ func TestAQuestionIsToldOnceItIsOnDisk(t *testing.T) {
 	up, r := asks(true), asks(true)
 	up.TaskID, up.child = "up", r
 	r.await("q")
-	if got := up.openQuestion(); got != "" || r.ownQuestion() != "" {
+	if got := up.openQuestion(); got != "" || r.ownQuestion(false) != "" {
 		t.Errorf("%q is told before it is on disk", got)
 	}
 	short, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
@@ -70,7 +70,7 @@ func TestAQuestionIsToldOnceItIsOnDisk(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if got := up.openQuestion(); got != "t1.q" || r.ownQuestion() != "q" || up.ownQuestion() != "" {
+	if got := up.openQuestion(); got != "t1.q" || r.ownQuestion(false) != "q" || up.ownQuestion(false) != "" {
 		t.Errorf("told: %q", got)
 	}
 	gone := asks(true)

@@ -119,24 +119,20 @@ func (r *Run) awaitQuestions(ctx context.Context) error {
 // openQuestion returns the question that the run, or a subtask below it, has open, as Reply takes it; "" for none.
 func (r *Run) openQuestion() string {
 	for ; r != nil; r = r.Subtask() {
-		r.mu.Lock()
-		for q, p := range r.answers {
-			if isClosed(p.open) {
-				r.mu.Unlock()
-				return r.TaskID + "." + q
-			}
+		if q := r.ownQuestion(true); q != "" {
+			return r.TaskID + "." + q
 		}
-		r.mu.Unlock()
 	}
 	return ""
 }
 
-// ownQuestion returns the question that the run itself has open; "" for none.
-func (r *Run) ownQuestion() string {
+// ownQuestion returns the question that the run itself has open; "" for none. answered: also one whose answer the agent has
+// not come for yet.
+func (r *Run) ownQuestion(answered bool) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for q, p := range r.answers {
-		if !p.taken && isClosed(p.open) {
+		if isClosed(p.open) && (answered || !p.taken) {
 			return q
 		}
 	}

@@ -181,7 +181,7 @@ func (e *Engine) answerOpenQuestion(ctx context.Context, ref store.Ref, run *Run
 			return false, err
 		}
 		for asker := run; asker != nil && question == ""; asker = asker.Subtask() {
-			at, question = asker.task.Ref, asker.ownQuestion()
+			at, question = asker.task.Ref, asker.ownQuestion(false)
 		}
 	} else {
 		below, err := e.askingSubtask(ctx, ref)
@@ -294,24 +294,23 @@ func (e *Engine) EditInput(ctx context.Context, ref, input string, text *string)
 	}
 	defer unlock()
 	none := fmt.Errorf("change input %s of task %s: %w", input, at.ID, ErrInput)
-	change := func(list []task.InputQueued) (change task.Event, waits bool) {
+	change := func(list []task.InputQueued) (task.Event, error) {
 		i := slices.IndexFunc(list, func(q task.InputQueued) bool { return q.Input == input && q.By != "" })
 		switch {
 		case i < 0:
-			return nil, false
+			return nil, none
 		case text == nil:
-			return task.InputTaken{Input: input, Dropped: true}, true
+			return task.InputTaken{Input: input, Dropped: true}, nil
 		}
 		q := list[i]
 		q.Text = *text
-		return q, true
+		return q, nil
 	}
 	works, err := e.changeWorking(ctx, at, func(t *store.Task) error {
-		event, waits := change(t.Inputs())
-		if !waits {
-			return none
+		event, err := change(t.Inputs())
+		if err == nil {
+			err = t.ChangeInput(ctx, event)
 		}
-		err := t.ChangeInput(ctx, event)
 		if errors.Is(err, store.ErrInputTaken) {
 			return none
 		}
@@ -320,20 +319,17 @@ func (e *Engine) EditInput(ctx context.Context, ref, input string, text *string)
 	if works {
 		return err
 	}
-	waits, err := store.FromView(ctx, e.store, at, func(v *store.View) (bool, error) {
-		_, waits := change(v.State.Queue)
-		return waits, nil
+	err = e.store.WithView(ctx, at, func(v *store.View) error { // before the task is taken over
+		_, err := change(v.State.Queue)
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	if !waits {
-		return none
-	}
 	return e.changeIdle(ctx, at, func(t *store.Task) error {
-		event, waits := change(t.State().Queue)
-		if !waits {
-			return none
+		event, err := change(t.State().Queue)
+		if err != nil {
+			return err
 		}
 		return t.Commit(ctx, event)
 	})
