@@ -21,6 +21,7 @@ import (
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/workspace/reach"
@@ -98,6 +99,40 @@ func New(s *store.Store, o Options) *Engine {
 	e.scheduler = scheduler.New(e.busy, runs, queue)
 	return e
 }
+
+// notifying makes the notifier, which follows the user's settings.
+func (e *Engine) notifying() *notify.Notifier {
+	return notify.New(notify.Options{
+		Settings: func() notify.Config { return e.resolver().Config.Notify },
+		Base:     e.opt.Page,
+		Look:     e.lookAt,
+		Mask:     e.masked,
+		Failed:   e.opt.NotifyFailed,
+	})
+}
+
+// masked hides the keys of the user's settings in a text.
+func (e *Engine) masked(text string) string {
+	text, _ = redact.New(e.resolver().Config.KnownKeys()...).String(text)
+	return text
+}
+
+// lookAt returns the title of a task, and whether a question of it is open.
+func (e *Engine) lookAt(ctx context.Context, id, question string) (title string, open bool, err error) {
+	ref, err := e.store.Find(ctx, id)
+	if err != nil {
+		return "", false, err
+	}
+	t := e.store.SummaryOf(ctx, ref)
+	if question == "" {
+		return t.Title, false, nil
+	}
+	asked, err := e.openQuestions(ctx, ref)
+	return t.Title, slices.ContainsFunc(asked, func(a Asked) bool { return a.Question == question }), err
+}
+
+// Notifications returns what the notifier did so far; nil when the settings ask for none and it did nothing.
+func (e *Engine) Notifications() *api.Notifications { return e.notifier.State() }
 
 // Configure replaces the user's configuration. Runs that begin from now on use it; runs that work keep theirs.
 func (e *Engine) Configure(c setup.Config) {

@@ -52,8 +52,8 @@ func (svc *Service) Restore(ctx context.Context, given string, o RestoreOptions)
 }
 
 // restore carries out the restore that plan makes for a task, and returns its result; a dry run only plans.
-func (svc *Service) restore(ctx context.Context, ref store.Ref, o RestoreOptions, plan func(store.Ref, *task.State) (plannedRestore, error)) (
-	out api.RestoreResult, finish func(context.Context) error, err error) {
+func (svc *Service) restore(ctx context.Context, ref store.Ref, o RestoreOptions,
+	plan func(store.Ref, *task.State) (plannedRestore, error)) (out api.RestoreResult, finish func(context.Context) error, err error) {
 	if o.DryRun {
 		ref = svc.store.Latest(ctx, ref)
 		out, err = store.FromView(ctx, svc.store, ref, func(v *store.View) (api.RestoreResult, error) {
