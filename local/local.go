@@ -236,14 +236,14 @@ func (r *Roost) Devices(token string) *devices.Devices {
 }
 
 // Requests returns the requests with idempotency keys of all servers that share the database; nil without one.
-func (r *Roost) Requests(s *service.Service) idempotency.Requests {
+func (r *Roost) Requests(s *service.Service) *idempotency.Requests {
 	if r.journals == nil {
 		return nil
 	}
 	if r.requests == nil {
 		r.requests = idempotency.NewShared(r.journals.DB(), func() idempotency.Seal { return s.IdempotencySeal() })
 	}
-	return r.requests
+	return &r.requests.Requests
 }
 
 // Accounts returns the accounts of the people who use the servers of the database; nil without one.

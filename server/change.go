@@ -388,7 +388,7 @@ func taskRoutes() []route {
 
 func (s *Server) startTask(a *asked, n api.NewTask) (*reply, error) {
 	doc, follow, err := s.service.Start(a.Context(), a.call(), n)
-	return &reply{doc: doc, follow: followedOf(follow)}, err
+	return &reply{doc: doc, follow: follow}, err
 }
 
 func (s *Server) patchTask(a *asked, p api.TaskPatch) (*reply, error) {
@@ -440,7 +440,7 @@ func runRoutes() []route {
 func (s *Server) startRun(a *asked, n api.NewRun) (*reply, error) {
 	doc, follow, err := s.service.Continue(a.Context(), a.call(), a.id, n)
 	head := http.Header{"Location": {"/v1/runs/" + url.PathEscape(doc.ID)}}
-	return &reply{head: head, doc: doc, follow: followedOf(follow)}, err
+	return &reply{head: head, doc: doc, follow: follow}, err
 }
 
 func (s *Server) runs(a *asked) (any, error) {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/events"
-	"github.com/roost-dev/roost/server/idempotency"
 	"github.com/roost-dev/roost/service"
 )
 
@@ -56,7 +55,10 @@ func (s *Server) olderRun(a *asked, b api.OlderRun) (*reply, error) {
 	}
 	leave()
 	f, err := s.service.Older(a.Context(), a.call(), b) // if another process owns the task, the request goes there
-	return &reply{head: aboutTask(f.Task, f.Run, ""), follow: followedOf(f)}, err
+	if err != nil {
+		return nil, err
+	}
+	return &reply{head: aboutTask(f.Task, f.Run, ""), follow: f}, nil
 }
 
 // named returns the task that the body of the older call names; "" for every other request.
@@ -117,11 +119,10 @@ func (s *Server) olderAnswer(a *asked, b api.OlderAnswer) (*reply, error) {
 }
 
 // older answers with the stream of a run that the older call started.
-func (s *Server) older(w http.ResponseWriter, a *asked, at idempotency.Followed) *api.Problem {
-	from, _ := events.ParseCursor(at.From)
+func (s *Server) older(w http.ResponseWriter, a *asked, at service.Follow) *api.Problem {
 	st := &olderStream{
 		eventStream: eventStream{s: s, w: w, ctl: http.NewResponseController(w), shows: s.shows(a.Context())},
-		follow:      service.Follow{Task: at.Task, Run: at.Run, From: from},
+		follow:      at,
 		shown:       map[uint64]bool{}, asked: map[string]bool{}, children: map[string]bool{},
 	}
 	if err := a.read(&st.call); err != nil {
@@ -196,7 +197,8 @@ func (st *olderStream) stream(ctx context.Context) error {
 		return errors.Join(err, st.flush())
 	}
 	defer release()
-	st.subscriber, st.beaten = topic.Subscribe(st.follow.From), time.Now()
+	from, _ := events.ParseCursor(st.follow.From)
+	st.subscriber, st.beaten = topic.Subscribe(from), time.Now()
 	err = st.loop(ctx, min(childPoll, st.s.opt.Heartbeat), func(e events.Item) error {
 		if shown, err := st.shows(e.Task, e.Type); !shown {
 			return cmp.Or(err, errors.New("the task is not shared any more"))

@@ -23,7 +23,6 @@ import (
 	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/server/idempotency"
 	"github.com/roost-dev/roost/server/schema"
 	"github.com/roost-dev/roost/service"
 )
@@ -82,10 +81,10 @@ func (rt route) success() int {
 
 // reply is the answer to a change.
 type reply struct {
-	head   http.Header           // headers besides those that headOf derives from the document
-	doc    any                   // nil = no body
-	follow *idempotency.Followed // the run for a client that wants a stream instead
-	then   func()                // called after the request is logged; nil = nothing
+	head   http.Header     // headers besides those that headOf derives from the document
+	doc    any             // nil = no body
+	follow *service.Follow // the run for a client that wants a stream instead
+	then   func()          // called after the request is logged; nil = nothing
 }
 
 // asked is a request to a route.

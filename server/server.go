@@ -40,7 +40,7 @@ type Options struct {
 	LAN     *LAN              // how devices of the local network reach the server; nil: they cannot
 	Devices *devices.Devices  // the logged-in browsers; nil: those of the service's root and the token
 	// Requests stores the requests with idempotency keys; nil: in the service's root.
-	Requests idempotency.Requests
+	Requests *idempotency.Requests
 	Log      *slog.Logger // nil: no log
 	Now      func() time.Time
 	Version  api.Version
@@ -124,7 +124,7 @@ type Server struct {
 	streams  streams
 	readings chan struct{} // slots for MaxReadings
 	bodies   chan struct{} // slots for large bodies
-	keyed    idempotency.Requests
+	keyed    *idempotency.Requests
 	guards   keyed.Mutex[string] // of tasks, for changes with If-Match
 	changes  changeGate
 	document func() ([]byte, error) // the OpenAPI document; built for the first request
@@ -172,10 +172,8 @@ func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.guard) }
 // Serve answers requests on a listener until ctx ends. Then it accepts no more requests, ends the streams, finishes the
 // open requests within the grace, and returns nil. If some take longer, it cuts them off and returns an error.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	web := &http.Server{
-		Handler: s.Handler(), ReadHeaderTimeout: s.opt.HeaderTimeout, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
-		ConnContext: ofConn, ErrorLog: slog.NewLogLogger(s.opt.Log.Handler(), slog.LevelDebug), TLSConfig: s.opt.TLS,
-	}
+	web := newHTTP(s.guard, s.opt.HeaderTimeout, slog.NewLogLogger(s.opt.Log.Handler(), slog.LevelDebug))
+	web.TLSConfig = s.opt.TLS
 	doors := 1
 	served := make(chan error, 2)
 	bounded := limited(l, s.opt.MaxConns, s.opt.MaxStrangers)
@@ -217,6 +215,14 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	_ = s.opt.Devices.Save(grace) // the times of the last requests are no reason to fail
 	s.service.Close()
 	return err
+}
+
+// newHTTP makes a server of net/http with the bounds of all listeners.
+func newHTTP(answer http.HandlerFunc, headers time.Duration, errors *log.Logger) *http.Server {
+	return &http.Server{
+		Handler: answer, ReadHeaderTimeout: headers, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10, ConnContext: ofConn,
+		ErrorLog: errors,
+	}
 }
 
 // End ends the server for callers that use Handler without Serve.
@@ -414,14 +420,7 @@ func (s *Socket) Address() string {
 
 // serve answers requests. The caller holds mu.
 func (s *Socket) serve() {
-	s.web = &http.Server{
-		Handler:           http.HandlerFunc(s.answer),
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       time.Minute,
-		MaxHeaderBytes:    32 << 10,
-		ConnContext:       ofConn,
-		ErrorLog:          log.New(io.Discard, "", 0),
-	}
+	s.web = newHTTP(s.answer, 10*time.Second, log.New(io.Discard, "", 0))
 	s.wait.Go(func() { _ = s.web.Serve(limited(s.listener, maxPeers, maxPeers/2)) }) // Close ends it
 	s.wait.Go(s.listener.Sweep)
 }

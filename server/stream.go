@@ -14,7 +14,6 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/events"
-	"github.com/roost-dev/roost/server/idempotency"
 	"github.com/roost-dev/roost/service"
 )
 
@@ -92,20 +91,9 @@ func (s *Server) runEvents(w http.ResponseWriter, a *asked) *api.Problem {
 	return s.streamTask(w, a, t, run, from, false)
 }
 
-func followedOf(f service.Follow) *idempotency.Followed {
-	if f.Run == "" {
-		return nil
-	}
-	out := &idempotency.Followed{Task: f.Task, Run: f.Run}
-	if !f.From.IsStart() {
-		out.From = f.From.String()
-	}
-	return out
-}
-
 // followed streams the events of a task from the start of a run to its end. A client that repeats the request gets the same
 // events.
-func (s *Server) followed(w http.ResponseWriter, a *asked, f idempotency.Followed) *api.Problem {
+func (s *Server) followed(w http.ResponseWriter, a *asked, f service.Follow) *api.Problem {
 	t, err := s.service.FindOwn(a.Context(), f.Task)
 	if err != nil {
 		return s.problemFor(a, err)

@@ -103,11 +103,7 @@ func (s *Service) SetAccess(ctx context.Context, c Call, id string, a api.Access
 			return api.Summary{}, err
 		}
 	}
-	v, err := s.store.Read(ctx, ref) // by its place: Find no longer shows it to a caller who gave it away
-	if err != nil {
-		return api.Summary{}, err
-	}
-	return v.Summary, v.Close()
+	return store.FromView(ctx, s.store, ref, summaryOf) // by its place: Find no longer shows it to a caller who gave it away
 }
 
 // maxShares bounds the shares of a task: each list reads them.

@@ -50,7 +50,7 @@ func CheckOlder(n api.OlderRun) error {
 
 // Older carries out the older call: it starts a task, continues one, or sends the message to the run that works on
 // it.
-func (s *Service) Older(ctx context.Context, c Call, n api.OlderRun) (Follow, error) {
+func (s *Service) Older(ctx context.Context, c Call, n api.OlderRun) (*Follow, error) {
 	r := engine.Request{Text: n.Text, Choice: setup.Choice{Mode: n.Mode}, Interactive: true, Origin: "api"}
 	if n.IdleMS > 0 {
 		r.Limits = &api.RunLimits{IdleTimeoutMS: n.IdleMS}
@@ -63,7 +63,7 @@ func (s *Service) Older(ctx context.Context, c Call, n api.OlderRun) (Follow, er
 		err = s.begins(c, &r)
 	}
 	if err != nil {
-		return Follow{}, err
+		return nil, err
 	}
 	r = ordered(ctx, r)
 	t, err := s.engine.Submit(keep(ctx), r)
@@ -71,11 +71,11 @@ func (s *Service) Older(ctx context.Context, c Call, n api.OlderRun) (Follow, er
 	case errors.Is(err, engine.ErrRunning) && n.Restart:
 		return s.joins(ctx, c, r)
 	case HeldElsewhere(err):
-		return Follow{}, err
+		return nil, err
 	case err != nil:
-		return Follow{}, s.about(ctx, n.Task, err)
+		return nil, s.about(ctx, n.Task, err)
 	}
-	return followOf(t), nil
+	return followOf(t.Ref.ID, t.ID, t.From), nil
 }
 
 // HeldElsewhere reports whether an error means that another process works on the task.
@@ -85,21 +85,21 @@ func HeldElsewhere(err error) bool {
 }
 
 // joins sends the message to a run that works on the task already, and follows it from here.
-func (s *Service) joins(ctx context.Context, c Call, r engine.Request) (Follow, error) {
+func (s *Service) joins(ctx context.Context, c Call, r engine.Request) (*Follow, error) {
 	ref, err := s.store.Find(ctx, r.Task)
 	if err != nil {
-		return Follow{}, s.about(ctx, r.Task, err)
+		return nil, s.about(ctx, r.Task, err)
 	}
 	from, _, err := events.Newest(ctx, s.store, ref)
 	if err != nil {
-		return Follow{}, s.about(ctx, ref.ID, err)
+		return nil, s.about(ctx, ref.ID, err)
 	}
 	sent, err := s.engine.Send(keep(ctx), r.Task, engine.Message{ID: c.Key, Text: r.Text, By: "api", Request: r})
 	if err != nil {
-		return Follow{}, s.about(ctx, ref.ID, err)
+		return nil, s.about(ctx, ref.ID, err)
 	}
 	// Follow from after the whole commit: the next commit is the message, and its time is that of the message.
-	return Follow{ref.ID, sent.Run, events.AfterCommit(from.Seq)}, nil
+	return followOf(ref.ID, sent.Run, events.AfterCommit(from.Seq)), nil
 }
 
 // begins completes the request for a new task.
@@ -149,8 +149,9 @@ func (s *Service) OlderStart(ctx context.Context, f Follow) (out OlderStart, err
 	if err != nil {
 		return out, err
 	}
-	first := f.From.Seq
-	if f.From.IsWhole() {
+	from, _ := events.ParseCursor(f.From)
+	first := from.Seq
+	if from.IsWhole() {
 		first++
 	}
 	for commit, err := range log.Read(ctx, first) {

@@ -21,62 +21,65 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// Follow is a run that a call started; its events begin after the cursor From.
+// Follow is a run that a call started, for a client that wants its events. Answers that are kept for repeats hold it.
 type Follow struct {
-	Task string
-	Run  string
-	From events.Cursor
+	Task string `json:"task"`
+	Run  string `json:"run"`
+	From string `json:"from,omitempty"` // the id of the event before the first one; "" = the start
 }
 
-func followOf(t engine.Ticket) Follow { return Follow{t.Ref.ID, t.ID, t.From} }
+func followOf(task, run string, from events.Cursor) *Follow {
+	f := &Follow{Task: task, Run: run}
+	if !from.IsStart() {
+		f.From = from.String()
+	}
+	return f
+}
 
-// Start makes a task, and starts its run if the document has a message. Without a message Follow is zero.
-func (s *Service) Start(ctx context.Context, c Call, n api.NewTask) (api.Started, Follow, error) {
+// Start makes a task, and starts its run if the document has a message. Without a message there is no run to follow.
+func (s *Service) Start(ctx context.Context, c Call, n api.NewTask) (api.Started, *Follow, error) {
 	sent, err := s.written(ctx, c, "", n.Message)
 	if err != nil {
-		return api.Started{}, Follow{}, err
+		return api.Started{}, nil, err
 	}
 	r, err := newTask(n, c)
 	r, err = ordered(ctx, r), cmp.Or(err, mayLoosen(ctx, n.Settings, false))
 	if err != nil {
-		return api.Started{}, Follow{}, err
+		return api.Started{}, nil, err
 	}
 	if r.Text == "" && len(r.Images) == 0 {
 		ref, err := s.engine.Create(keep(ctx), r)
 		if err != nil {
-			return api.Started{}, Follow{}, err
+			return api.Started{}, nil, err
 		}
 		doc, err := s.started(ctx, ref, nil)
-		return doc, Follow{}, err
+		return doc, nil, err
 	}
 	t, err := s.engine.Submit(keep(ctx), r)
 	if err != nil {
-		return api.Started{}, Follow{}, err
+		return api.Started{}, nil, err
 	}
 	sent()
 	run := report.RunOf(t.RunInfo)
 	doc, err := s.started(ctx, t.Ref, &run)
-	return doc, followOf(t), err
+	return doc, followOf(t.Ref.ID, t.ID, t.From), err
 }
 
 // started returns the document of a task that was just made.
 func (s *Service) started(ctx context.Context, ref store.Ref, run *api.Run) (out api.Started, err error) {
-	v, err := s.store.Read(keep(ctx), ref)
-	if err != nil {
-		return out, err
-	}
-	out = api.Started{Summary: v.Summary, Task: ref.ID, Run: run}
+	out = api.Started{Task: ref.ID, Run: run}
 	if run != nil {
 		out.RunID = run.ID
 	}
-	return out, v.Close()
+	out.Summary, err = store.FromView(keep(ctx), s.store, ref, summaryOf)
+	return out, err
 }
 
 // Continue starts a run of a task, or continues the run that waits.
-func (s *Service) Continue(ctx context.Context, c Call, id string, n api.NewRun) (api.Run, Follow, error) {
+func (s *Service) Continue(ctx context.Context, c Call, id string, n api.NewRun) (api.Run, *Follow, error) {
 	sent, err := s.written(ctx, c, id, n.Message)
 	if err != nil {
-		return api.Run{}, Follow{}, err
+		return api.Run{}, nil, err
 	}
 	r, err := newRun(id, n)
 	r, err = ordered(ctx, r), cmp.Or(err, mayLoosen(ctx, n.Settings, n.TrustSettings))
@@ -84,13 +87,13 @@ func (s *Service) Continue(ctx context.Context, c Call, id string, n api.NewRun)
 		err = s.mayRestart(ctx, c, id)
 	}
 	if err != nil {
-		return api.Run{}, Follow{}, err
+		return api.Run{}, nil, err
 	}
 	t, err := s.submit(ctx, c, id, r)
 	if err == nil {
 		sent()
 	}
-	return report.RunOf(t.RunInfo), followOf(t), err
+	return report.RunOf(t.RunInfo), followOf(t.Ref.ID, t.ID, t.From), err
 }
 
 // ResumePlan shows how a run of a task would begin, and what the caller must decide first. The members of n are the
@@ -277,12 +280,11 @@ func (s *Service) load(ctx context.Context, given string) (store.Ref, api.Summar
 	if err != nil {
 		return ref, api.Summary{}, err
 	}
-	v, err := s.store.Read(ctx, ref)
-	if err != nil {
-		return ref, api.Summary{}, err
-	}
-	return ref, v.Summary, errors.Join(v.Unread(), v.Close(), ctx.Err())
+	sum, err := store.FromView(ctx, s.store, ref, func(v *store.View) (api.Summary, error) { return v.Summary, v.Unread() })
+	return ref, sum, errors.Join(err, ctx.Err())
 }
+
+func summaryOf(v *store.View) (api.Summary, error) { return v.Summary, nil }
 
 // RunsOf returns the runs of a task, newest first.
 func (s *Service) RunsOf(ctx context.Context, id string) ([]api.Run, error) {
@@ -342,14 +344,14 @@ func (s *Service) Settled(ctx context.Context, id string, patience time.Duration
 		}
 		select {
 		case <-change:
+			continue
 		case <-tick.C:
+			continue
 		case <-late:
-			return report.RunOf(info), nil
 		case <-stop:
-			return report.RunOf(info), nil
 		case <-ctx.Done():
-			return report.RunOf(info), ctx.Err()
 		}
+		return report.RunOf(info), ctx.Err()
 	}
 }
 

@@ -33,6 +33,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/filelock"
+	"github.com/roost-dev/roost/service"
 )
 
 const (
@@ -55,31 +56,37 @@ type Seal interface {
 const purpose = "idempotency"
 
 // Requests stores the requests with keys that servers answered or work on. It is safe for concurrent use.
-type Requests interface {
-	// Begin takes a key for a request. It returns the answer of an earlier attempt, or a request on which the caller must
-	// call Finish, Forget or Leave.
-	Begin(ctx context.Context, key, request, fingerprint string) (*Request, *Answer, error)
-}
-
-// Folder are the requests of the processes of a root, in a folder.
-type Folder struct {
-	dir string
-	now func() time.Time
-	signer
+type Requests struct {
+	place place
+	now   func() time.Time
+	seal  func() Seal // the present one of the root; nil: records are not signed
 
 	mu      sync.Mutex
 	cleaned time.Time
 }
 
-// New stores requests in a folder, which the first request makes. seal gives the present seal of the root; nil: records are
-// not signed.
-func New(dir string, now func() time.Time, seal func() Seal) *Folder {
-	return &Folder{dir: dir, now: now, signer: signer{seal}}
+// place is where records are: a folder, or a database.
+type place interface {
+	// clean removes old records.
+	clean(ctx context.Context) error
+	// try takes a key. It returns the answer of an earlier attempt, or the taken key; again: an earlier attempt took it, too.
+	// ErrInFlight: another request has it; pause is the time until the next try.
+	try(ctx context.Context, a asking) (key taken, again bool, done *Answer, err error)
+	pause() time.Duration
 }
 
-// signer signs the lines of records.
-type signer struct {
-	seal func() Seal // nil: records are not signed
+// asking is a request that takes a key.
+type asking struct {
+	of          *Requests
+	key         [sha256.Size]byte // digest of the key
+	name        string            // of the record, in its signatures; also of its file
+	fingerprint string
+	intent      []byte // the line of an intent
+}
+
+// New stores requests in a folder, which the first request makes.
+func New(dir string, now func() time.Time, seal func() Seal) *Requests {
+	return &Requests{place: folder{dir, now}, now: now, seal: seal}
 }
 
 // intent is the first line of a file.
@@ -96,45 +103,36 @@ type Answer struct {
 	Status int               `json:"status"`
 	Head   map[string]string `json:"head,omitempty"`
 	Body   string            `json:"body,omitempty"`
-	Follow *Followed         `json:"follow,omitempty"` // the run whose events a client gets if it wants a stream
+	Follow *service.Follow   `json:"follow,omitempty"` // the run whose events a client gets if it wants a stream
 	MAC    string            `json:"mac,omitempty"`    // of the rest; Finish makes it
 }
 
-// Followed is a run whose events a client wants instead of a document.
-type Followed struct {
-	Task string `json:"task"`
-	Run  string `json:"run"`
-	From string `json:"from,omitempty"` // the id of the event before the first one; "" = the start
-}
-
-// signed returns the MAC of a line: over the line without it and the name of the file. It is "" without a key.
-func (d signer) signed(name string, line any) (string, error) {
-	if d.seal == nil {
-		return "", nil
-	}
+// line returns a line of a record as JSON, and sets its MAC: over the line without it and the name of the record. The MAC is
+// "" without a key.
+func (d *Requests) line(name string, mac *string, line any) ([]byte, error) {
 	data, err := json.Marshal(line)
-	if err != nil {
-		return "", err
+	if err != nil || d.seal == nil {
+		return data, err
 	}
-	id, mac := d.seal().MAC(purpose, []byte(name+"\x00"), data)
+	id, sum := d.seal().MAC(purpose, []byte(name+"\x00"), data)
 	if id == "" {
-		return "", nil
+		return data, nil
 	}
-	return id + "." + hex.EncodeToString(mac), nil
+	*mac = id + "." + hex.EncodeToString(sum)
+	return json.Marshal(line)
 }
 
 // proves reports whether this root wrote a line: a record that was copied with another root proves nothing here. It
 // removes the MAC from the line. Without a key for MACs, every line is valid.
-func (d signer) proves(name string, mac *string, line any) bool {
+func (d *Requests) proves(name string, mac *string, line any) bool {
 	id, text, _ := strings.Cut(*mac, ".")
 	*mac = ""
-	own, err := d.signed(name, line)
-	if err != nil || own == "" {
+	data, err := json.Marshal(line)
+	if err != nil || d.seal == nil {
 		return err == nil
 	}
-	data, err := json.Marshal(line)
-	if err != nil {
-		return false
+	if own, _ := d.seal().MAC(purpose, []byte(name+"\x00"), data); own == "" {
+		return true
 	}
 	sum, err := hex.DecodeString(text)
 	return err == nil && d.seal().Proves(id, sum, purpose, []byte(name+"\x00"), data)
@@ -145,22 +143,29 @@ type Request struct {
 	Again bool // an earlier attempt began, and may have done its work
 
 	taken
+	of   *Requests
+	name string
 }
 
 // taken is a key that a request has taken.
 type taken interface {
-	// Finish stores the answer and releases the key.
-	Finish(done Answer) error
+	// finish stores the line of the answer and releases the key.
+	finish(line []byte) error
 	// Forget releases a key whose request changed nothing: another request may use the key.
 	Forget() error
 	// Leave releases a key whose request may have changed something: a repeat finishes the work.
 	Leave() error
 }
 
-// takenFile is the locked file of a key.
-type takenFile struct {
-	file *os.File
-	of   *Folder
+// Finish stores the answer and releases the key.
+func (r *Request) Finish(done Answer) error {
+	line, err := r.of.line(r.name, &done.MAC, &done)
+	if err != nil {
+		err = errors.Join(err, r.Leave())
+	} else {
+		err = r.finish(line)
+	}
+	return api.Failed(err, "store the answer")
 }
 
 // Errors of Begin.
@@ -169,78 +174,117 @@ var (
 	ErrOther    = errors.New("another request was made with this key")
 )
 
-// Begin implements Requests.
-func (d *Folder) Begin(ctx context.Context, key, request, fingerprint string) (*Request, *Answer, error) {
-	if err := d.ready(); err != nil {
+// Begin takes a key for a request. It returns the answer of an earlier attempt, or a request on which the caller must call
+// Finish, Forget or Leave.
+func (d *Requests) Begin(ctx context.Context, key, request, fingerprint string) (*Request, *Answer, error) {
+	one, done, err := d.begin(ctx, key, request, fingerprint)
+	if err != nil && !errors.Is(err, ErrOther) && !errors.Is(err, ErrInFlight) && ctx.Err() == nil {
+		err = fmt.Errorf("store the request: %w", err)
+	}
+	return one, done, err
+}
+
+func (d *Requests) begin(ctx context.Context, key, request, fingerprint string) (*Request, *Answer, error) {
+	if err := d.clean(ctx); err != nil {
 		return nil, nil, err
 	}
-	name := filepath.Join(d.dir, hash(key)+".jsonl")
+	a := asking{of: d, key: sha256.Sum256([]byte(key)), name: hash(key) + ".jsonl", fingerprint: fingerprint}
 	for end := time.Now().Add(flightWait); ; {
-		f, err := filelock.TryOpen(name, filelock.Exclusive|filelock.FirstByte)
-		if err != nil {
-			return nil, nil, fmt.Errorf("store the request: %w", err)
+		line := intent{Version: 1, At: d.now().UnixMilli(), Fingerprint: fingerprint, Request: request}
+		var err error
+		if a.intent, err = d.line(a.name, &line.MAC, &line); err != nil {
+			return nil, nil, err
 		}
-		if f != nil {
-			one, done, err := d.take(f, request, fingerprint)
-			if one == nil {
-				err = errors.Join(err, filelock.Release(f))
-			}
-			return one, done, err
-		}
-		if time.Now().After(end) {
-			return nil, nil, ErrInFlight
+		one, again, done, err := d.place.try(ctx, a)
+		switch {
+		case errors.Is(err, ErrInFlight) && time.Now().Before(end):
+		case err != nil:
+			return nil, nil, err
+		case done != nil:
+			return nil, done, nil
+		default:
+			return &Request{again, one, d, a.name}, nil, nil
 		}
 		select {
 		case <-ctx.Done():
 			return nil, nil, ctx.Err()
-		case <-time.After(flightPause):
+		case <-time.After(d.place.pause()):
 		}
 	}
 }
 
-// take reads the locked file of a key, and writes the intent if the file has none.
-func (d *Folder) take(f *os.File, request, fingerprint string) (*Request, *Answer, error) {
-	was, done, err := readFile(f)
-	if err != nil {
-		return nil, nil, err
+// clean removes old records from time to time.
+func (d *Requests) clean(ctx context.Context) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.now().Sub(d.cleaned) < cleanedEvery {
+		return nil
 	}
-	now := d.now()
-	was, done, err = d.judged(filepath.Base(f.Name()), was, done, func() bool { return now.Sub(time.UnixMilli(was.At)) > keptFor }, fingerprint)
+	err := d.place.clean(ctx)
+	if err == nil {
+		d.cleaned = d.now()
+	}
+	return err
+}
+
+// judged returns the part of a record that is valid for a request: nothing if the record is old or another root wrote
+// it, and an answer only together with its intent.
+func (a asking) judged(was *intent, done *Answer, old bool) (*intent, *Answer, error) {
+	if was == nil || !a.of.proves(a.name, &was.MAC, was) || old {
+		return nil, nil, nil
+	}
+	if was.Fingerprint != a.fingerprint {
+		return nil, nil, ErrOther
+	}
+	if done != nil && !a.of.proves(a.name, &done.MAC, done) {
+		done = nil
+	}
+	return was, done, nil
+}
+
+// folder holds the records of the processes of a root, each in a file.
+type folder struct {
+	dir string
+	now func() time.Time
+}
+
+func (d folder) pause() time.Duration { return flightPause }
+
+// try reads the locked file of a key, and writes the intent if the file has none.
+func (d folder) try(_ context.Context, a asking) (key taken, again bool, done *Answer, err error) {
+	f, err := filelock.TryOpen(filepath.Join(d.dir, a.name), filelock.Exclusive|filelock.FirstByte)
+	if err == nil && f == nil {
+		err = ErrInFlight
+	}
+	if err != nil {
+		return nil, false, nil, err
+	}
+	defer func() {
+		if key == nil {
+			err = errors.Join(err, filelock.Release(f))
+		}
+	}()
+	was, done, err := readFile(f)
+	if err == nil {
+		old := was != nil && d.now().Sub(time.UnixMilli(was.At)) > keptFor
+		was, done, err = a.judged(was, done, old)
+	}
 	switch {
 	case err != nil || done != nil:
-		return nil, done, err
+		return nil, false, done, err
 	case was != nil:
-		return &Request{true, takenFile{f, d}}, nil, nil
+		return takenFile{f}, true, nil, nil
 	}
-	err = f.Truncate(0)
-	if err == nil {
-		line := intent{Version: 1, At: now.UnixMilli(), Fingerprint: fingerprint, Request: request}
-		if line.MAC, err = d.signed(filepath.Base(f.Name()), line); err == nil {
-			err = put(f, 0, line)
-		}
+	if err = f.Truncate(0); err == nil {
+		err = put(f, 0, a.intent)
 	}
 	if err == nil {
 		err = atomicfile.SyncDir(d.dir)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("store the request: %w", errors.Join(err, f.Truncate(0)))
+		return nil, false, nil, errors.Join(err, f.Truncate(0))
 	}
-	return &Request{false, takenFile{f, d}}, nil, nil
-}
-
-// judged returns the part of a record that is valid for a request: nothing if the record is old or another root wrote
-// it, and an answer only together with its intent.
-func (d signer) judged(name string, was *intent, done *Answer, old func() bool, fingerprint string) (*intent, *Answer, error) {
-	if was == nil || !d.proves(name, &was.MAC, was) || old() {
-		return nil, nil, nil
-	}
-	if was.Fingerprint != fingerprint {
-		return nil, nil, ErrOther
-	}
-	if done != nil && !d.proves(name, &done.MAC, done) {
-		done = nil
-	}
-	return was, done, nil
+	return takenFile{f}, false, nil, nil
 }
 
 // readFile reads the file of a key. It ignores a line that a crash cut off: no caller relied on that line.
@@ -279,14 +323,11 @@ func parse(first, second []byte) (*intent, *Answer) {
 }
 
 // put writes a line at an offset, truncates the file after the line, and syncs.
-func put(f *os.File, at int64, line any) error {
-	data, err := json.Marshal(line)
-	if err != nil {
-		return err
-	}
-	data = append(data, '\n')
-	if _, err = f.WriteAt(data, at); err == nil {
-		err = f.Truncate(at + int64(len(data)))
+func put(f *os.File, at int64, line []byte) error {
+	line = append(line, '\n')
+	_, err := f.WriteAt(line, at)
+	if err == nil {
+		err = f.Truncate(at + int64(len(line)))
 	}
 	if err == nil {
 		err = f.Sync()
@@ -294,17 +335,18 @@ func put(f *os.File, at int64, line any) error {
 	return err
 }
 
-// Finish implements taken.
-func (o takenFile) Finish(done Answer) error {
+// takenFile is the locked file of a key.
+type takenFile struct{ file *os.File }
+
+func (o takenFile) finish(line []byte) error {
 	head := make([]byte, 4096)
 	n, err := o.file.ReadAt(head, 0)
-	end := bytes.IndexByte(head[:n], '\n')
-	if end < 0 {
+	if end := bytes.IndexByte(head[:n], '\n'); end < 0 {
 		err = errors.Join(err, errors.New("the stored intent of the request is missing"))
-	} else if done.MAC, err = o.of.signed(filepath.Base(o.file.Name()), done); err == nil {
-		err = put(o.file, int64(end)+1, done)
+	} else {
+		err = put(o.file, int64(end)+1, line)
 	}
-	return api.Failed(errors.Join(err, filelock.Release(o.file)), "store the answer")
+	return errors.Join(err, filelock.Release(o.file))
 }
 
 // Forget implements taken.
@@ -316,35 +358,24 @@ func (o takenFile) Forget() error {
 // Leave implements taken.
 func (o takenFile) Leave() error { return filelock.Release(o.file) }
 
-// ready makes the folder, and removes expired files from time to time.
-func (d *Folder) ready() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.now().Sub(d.cleaned) < cleanedEvery {
-		return nil
-	}
+// clean makes the folder, and removes the old files that no request holds. What cannot be removed stays for a later call.
+func (d folder) clean(context.Context) error {
 	if err := os.MkdirAll(d.dir, 0o700); err != nil {
-		return fmt.Errorf("store the request: %w", err)
+		return err
 	}
-	d.cleaned = d.now()
-	entries, err := os.ReadDir(d.dir)
-	if err != nil {
-		return fmt.Errorf("store the request: %w", err)
-	}
+	entries, _ := os.ReadDir(d.dir)
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil && d.now().Sub(info.ModTime()) > keptFor {
-			d.expire(filepath.Join(d.dir, e.Name()))
+		info, err := e.Info()
+		if err != nil || d.now().Sub(info.ModTime()) <= keptFor {
+			continue
+		}
+		name := filepath.Join(d.dir, e.Name())
+		if f, err := filelock.TryOpen(name, filelock.Exclusive|filelock.FirstByte); err == nil && f != nil {
+			_ = os.Remove(name)
+			_ = filelock.Release(f)
 		}
 	}
 	return nil
-}
-
-// expire removes a file that no request holds. If that fails, a later call tries again.
-func (d *Folder) expire(name string) {
-	if f, err := filelock.TryOpen(name, filelock.Exclusive|filelock.FirstByte); err == nil && f != nil {
-		_ = os.Remove(name)
-		_ = filelock.Release(f)
-	}
 }
 
 func hash(text string) string {

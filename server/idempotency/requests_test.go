@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/internal/testing/fixture"
+	"github.com/roost-dev/roost/service"
 )
 
 // What a kill leaves of a key's file is an intent, or an answer that was given to nobody:
@@ -34,7 +35,7 @@ func TestWhatAKeysFileHolds(t *testing.T) {
 	if one, done, err = begin("a"); err != nil || done != nil || !one.Again {
 		t.Fatal(one, done, err)
 	}
-	want := Answer{Status: 201, Head: map[string]string{"Location": "/x/1"}, Body: "{\"a\":\"é\\n\"}\n", Follow: &Followed{"t", "r", "1.2-3"}}
+	want := Answer{Status: 201, Head: map[string]string{"Location": "/x/1"}, Body: "{\"a\":\"é\\n\"}\n", Follow: &service.Follow{Task: "t", Run: "r", From: "1.2-3"}}
 	if err := one.Finish(want); err != nil {
 		t.Fatal(err)
 	}

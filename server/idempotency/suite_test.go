@@ -19,6 +19,7 @@ import (
 	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/internal/testing/pgtest"
 	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/service"
 )
 
 // childURL makes the test program take the key "k" in that database, and wait to be killed.
@@ -47,14 +48,14 @@ func child(url string) {
 
 // backend is one place for the requests of several servers.
 type backend struct {
-	open func(t *testing.T, seal func() Seal) Requests // each time as another server
-	age  func(t *testing.T)                            // makes all that is there older than a day
+	open func(t *testing.T, seal func() Seal) *Requests // each time as another server
+	age  func(t *testing.T)                             // makes all that is there older than a day
 }
 
 func folders(t *testing.T) backend {
 	dir, now := filepath.Join(t.TempDir(), "keys"), time.Now()
 	return backend{
-		open: func(_ *testing.T, seal func() Seal) Requests { return New(dir, func() time.Time { return now }, seal) },
+		open: func(_ *testing.T, seal func() Seal) *Requests { return New(dir, func() time.Time { return now }, seal) },
 		age:  func(*testing.T) { now = now.Add(keptFor + time.Second) },
 	}
 }
@@ -62,7 +63,7 @@ func folders(t *testing.T) backend {
 func shared(t *testing.T) backend {
 	url := migrated(t)
 	return backend{
-		open: func(t *testing.T, seal func() Seal) Requests { return server(t, url, seal) },
+		open: func(t *testing.T, seal func() Seal) *Requests { return &server(t, url, seal).Requests },
 		age: func(t *testing.T) {
 			_, err := server(t, url, nil).db.Exec(t.Context(), `UPDATE roost.requests SET at = at - interval '24 hours 1 second'`)
 			fixture.NoError(t, err)
@@ -103,7 +104,7 @@ func each(t *testing.T, test func(*testing.T, backend)) {
 // forgotten is free.
 func TestTheSameAnswer(t *testing.T) {
 	each(t, func(t *testing.T, b backend) {
-		servers := []Requests{b.open(t, nil), b.open(t, nil)}
+		servers := []*Requests{b.open(t, nil), b.open(t, nil)}
 		turn := 0
 		begin := func(print string) (*Request, *Answer, error) {
 			turn++
@@ -120,7 +121,7 @@ func TestTheSameAnswer(t *testing.T) {
 		if one, done, err = begin("a"); err != nil || done != nil || !one.Again {
 			t.Fatal(one, done, err)
 		}
-		want := Answer{Status: 201, Head: map[string]string{"Location": "/x/1"}, Body: "{\"a\":\"é\\n\"}\n", Follow: &Followed{"t", "r", "1.2-3"}}
+		want := Answer{Status: 201, Head: map[string]string{"Location": "/x/1"}, Body: "{\"a\":\"é\\n\"}\n", Follow: &service.Follow{Task: "t", Run: "r", From: "1.2-3"}}
 		fixture.NoError(t, one.Finish(want))
 		for range 2 {
 			one, done, err = begin("a")
