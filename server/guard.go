@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
 	"path"
@@ -150,6 +151,34 @@ func hostName(host string) string {
 		host = name
 	}
 	return strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
+}
+
+// forwards are the headers in which a proxy names the client whose request it passes on.
+var forwards = []string{"Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip", hopHeader}
+
+// fromHere reports whether a request came directly from this machine: from this process, through the socket of its user,
+// or from a loopback address to a loopback name, without headers that a proxy would add. The caller has checked the log-in.
+// A port that ssh forwards here counts as this machine, because its user can log in here.
+func fromHere(r *http.Request) bool {
+	if r.RemoteAddr == client.LocalPeer || isPeer(r) {
+		return true
+	}
+	for name := range r.Header {
+		if strings.HasPrefix(name, "X-Forwarded") {
+			return false
+		}
+	}
+	if slices.ContainsFunc(forwards, func(name string) bool { return r.Header.Get(name) != "" }) {
+		return false
+	}
+	return Loopback(hostName(r.Host)) && Loopback(addressOf(r))
+}
+
+// Loopback reports whether only this machine reaches a host. It accepts no name but localhost: another name may
+// resolve to any address.
+func Loopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
 func safe(method string) bool {
@@ -293,10 +322,7 @@ func Token(root string, fresh bool) (string, error) {
 	if errors.Is(err, os.ErrExist) {
 		token, err = readToken(file) // two servers that start at once must use one token
 	}
-	if err != nil {
-		return "", fmt.Errorf("make the token: %w", err)
-	}
-	return token, nil
+	return token, api.Failed(err, "make the token")
 }
 
 // KeepToken stores the token of a group of servers as the token of a root, so that programs on this machine find it.

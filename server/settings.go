@@ -2,12 +2,8 @@ package server
 
 import (
 	"net/http"
-	"net/netip"
-	"slices"
-	"strings"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/service"
 )
 
@@ -37,32 +33,4 @@ func settingsRoutes() []route {
 			return nil, s.RemoveSource(a.Context(), a.text["path"])
 		})},
 	}
-}
-
-// forwards are the headers in which a proxy names the client whose request it passes on.
-var forwards = []string{"Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip", hopHeader}
-
-// fromHere reports whether a request came directly from this machine: from this process, through the socket of its user,
-// or from a loopback address to a loopback name, without headers that a proxy would add. The caller has checked the log-in.
-// A port that ssh forwards here counts as this machine, because its user can log in here.
-func fromHere(r *http.Request) bool {
-	if r.RemoteAddr == client.LocalPeer || isPeer(r) {
-		return true
-	}
-	for name := range r.Header {
-		if strings.HasPrefix(name, "X-Forwarded") {
-			return false
-		}
-	}
-	if slices.ContainsFunc(forwards, func(name string) bool { return r.Header.Get(name) != "" }) {
-		return false
-	}
-	return Loopback(hostName(r.Host)) && Loopback(addressOf(r))
-}
-
-// Loopback reports whether only this machine reaches a host. It accepts no name but localhost: another name may
-// resolve to any address.
-func Loopback(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
 }
