@@ -247,62 +247,38 @@ type Listed struct {
 func (a *App) Pages(ctx context.Context, c *client.Client, path string, query url.Values, limit int) (out Listed, err error) {
 	ctx, shown := a.Watched(ctx)
 	defer shown()
-	out = Listed{Items: []json.RawMessage{}, Next: query.Get("cursor"), Names: map[string]string{}}
+	out.Items, out.Next = []json.RawMessage{}, query.Get("cursor")
 	for {
 		ask := PageMost(c)
 		if limit > 0 {
 			ask = min(limit-len(out.Items), ask)
 		}
 		query.Set("limit", strconv.Itoa(ask))
-		SetQuery(query, "cursor", out.Next)
-		var p listPage
-		if _, err := c.Ask(ctx, client.Request{Path: path, Query: query}, &p); err != nil {
+		last := out.Next
+		if err := out.ReadPage(ctx, c, path, query); err != nil {
 			return out, err
 		}
-		last := out.Next
-		out.take(p)
 		if out.Next == "" || out.Next == last || limit > 0 && len(out.Items) >= limit {
 			return out, nil
 		}
 	}
 }
 
-// Page reads one page of a list, as large as the query asks.
-func (a *App) Page(ctx context.Context, c *client.Client, path string, query url.Values) (Listed, error) {
-	ctx, shown := a.Watched(ctx)
-	defer shown()
-	out := Listed{Items: []json.RawMessage{}, Names: map[string]string{}}
-	var p listPage
-	_, err := c.Ask(ctx, client.Request{Path: path, Query: query}, &p)
-	if err == nil {
-		out.take(p)
+// ReadPage adds the page at Next, as large as the query asks. The last page has the summary; each page tells of its own
+// hits.
+func (l *Listed) ReadPage(ctx context.Context, c *client.Client, path string, query url.Values) error {
+	SetQuery(query, "cursor", l.Next)
+	var p struct {
+		api.Page[json.RawMessage]
+		Names map[string]string
+		Found *api.Found
 	}
-	return out, err
-}
-
-// listPage is a page of a list, with the names and the summary that came with it.
-type listPage struct {
-	api.Page[json.RawMessage]
-	Names map[string]string
-	Found *api.Found
-}
-
-// Add adds the next page.
-func (l *Listed) Add(next Listed) {
+	if _, err := c.Ask(ctx, client.Request{Path: path, Query: query}, &p); err != nil {
+		return err
+	}
 	if l.Names == nil {
-		*l = next
-		return
+		l.Names = map[string]string{}
 	}
-	l.Items = append(l.Items, next.Items...)
-	maps.Copy(l.Names, next.Names)
-	l.Next = next.Next
-	if l.Found.Hits != nil {
-		maps.Copy(l.Found.Hits, next.Found.Hits)
-	}
-}
-
-// take adds one page.
-func (l *Listed) take(p listPage) {
 	l.Items = append(l.Items, p.Items...)
 	maps.Copy(l.Names, p.Names)
 	if p.Found != nil {
@@ -316,6 +292,7 @@ func (l *Listed) take(p listPage) {
 	if l.Next = ""; p.Next != nil {
 		l.Next = *p.Next
 	}
+	return nil
 }
 
 // BadCursor reports whether a server refused a list because of its cursor.

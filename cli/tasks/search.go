@@ -3,6 +3,7 @@ package tasks
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"fmt"
 	"net/url"
 	"slices"
@@ -92,7 +93,7 @@ func (a *commands) search(cmd *cobra.Command, q api.SearchQuery) error {
 		var got app.Listed
 		var err error
 		if a.OutTTY && !a.Flags.JSON && !cmd.Flags().Changed("limit") && q.Each > 0 {
-			got, err = a.screenful(cmd, c, query, q.Each)
+			got, err = a.screenful(cmd.Context(), c, query, q.Each)
 		} else {
 			got, err = a.Pages(cmd.Context(), c, "/v1/search", query, q.Filter.Limit)
 		}
@@ -120,31 +121,28 @@ func (a *commands) search(cmd *cobra.Command, q api.SearchQuery) error {
 }
 
 // screenful reads pages of tasks until the screen is full.
-func (a *commands) screenful(cmd *cobra.Command, c *client.Client, query url.Values, each int) (out app.Listed, err error) {
+func (a *commands) screenful(ctx context.Context, c *client.Client, query url.Values, each int) (out app.Listed, err error) {
+	ctx, shown := a.Watched(ctx)
+	defer shown()
+	out.Next = query.Get("cursor")
 	room := a.Rows(besideHits)
 	most := each + 2 // lines of a task: its title, its hits, how many more
-	for room >= most || len(out.Items) == 0 {
-		tasks := max(room/most, 1)
+	for more := true; more && (room >= most || len(out.Items) == 0); more = out.Next != "" {
+		tasks, before := max(room/most, 1), len(out.Items)
 		query.Set("tasks", strconv.Itoa(tasks))
 		query.Set("limit", strconv.Itoa(min(tasks*each, mostAsked)))
-		page, err := a.Page(cmd.Context(), c, "/v1/search", query)
-		if err != nil {
+		if err := out.ReadPage(ctx, c, "/v1/search", query); err != nil {
 			return out, err
 		}
-		hits, err := app.Decoded[api.Hit](page.Items)
-		if err != nil {
+		hits, err := app.Decoded[api.Hit](out.Items[before:])
+		if err != nil || len(hits) == 0 {
 			return out, err
 		}
 		for _, block := range byTask(hits) {
-			if room -= 1 + len(block); page.Found.Hits[app.KeyOf(block[0].Task)] > len(block) {
+			if room -= 1 + len(block); out.Found.Hits[app.KeyOf(block[0].Task)] > len(block) {
 				room--
 			}
 		}
-		out.Add(page)
-		if page.Next == "" || len(hits) == 0 {
-			break
-		}
-		query.Set("cursor", page.Next)
 	}
 	return out, nil
 }
