@@ -140,9 +140,7 @@ func rootCommand(a *app.App) *cobra.Command {
 func (a *commands) complete(cmd *cobra.Command) {
 	byName := map[string]app.Completer{
 		"mode": a.ModeNames, "model": app.Models, "profile": a.ProfileNames, "source": a.SourceNames,
-		"provider": app.Words(app.Providers...), "approve": app.Words(app.Policies...), "effort": app.Words(api.Efforts...),
-		"condense-at": app.Words("never", "50", "75", "90", "100"), "stale": app.Words(api.StaleTell, api.StaleRead),
-		"task": a.TaskIDs,
+		"provider": app.Words(app.Providers...), "condense-at": app.Words("never", "50", "75", "90", "100"), "task": a.TaskIDs,
 	}
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		takes, _ := pflag.UnquoteUsage(f)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/failure"
@@ -20,9 +21,7 @@ import (
 	"github.com/roost-dev/roost/cli/theme"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/config"
-	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/notify"
-	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/llm/catalogue"
 	"github.com/roost-dev/roost/llm/wire"
@@ -30,70 +29,82 @@ import (
 	"github.com/roost-dev/roost/service"
 )
 
-// RunFlags are the flags of run, resume and continue.
+// Request is what a command asks for: a new task, or another run of a task.
+type Request struct {
+	Task string // "" = a new one
+	api.NewRun
+}
+
+// NewTask is the request for a new task.
+func (r Request) NewTask() api.NewTask {
+	return api.NewTask{Workspace: r.Workspace, Settings: r.Settings, Message: r.Message, Origin: "cli", OneRun: r.OneRun}
+}
+
+// RunFlags are the flags of run, resume and continue. Those that describe the run are members of Request.
 type RunFlags struct {
-	Dir, Mode, Provider, Model, BaseURL, Profile, effort, Approve, MaxCost, condenseAt, stale, Task string
-	Output                                                                                          string // text or json
-	taskCost, dayCost, askCost                                                                      string
-	images, Allow, Deny, allowTools, askTools, denyTools                                            []string
-	Yes, Detach, unkept, trust                                                                      bool
-	MaxTurns, maxTokens, askRequests                                                                int
-	Idle, Total                                                                                     time.Duration
+	Request
+	Output string // text or json
+	Detach bool
+
+	limits api.Limits
+	images []string
 }
 
 // AddRunFlags adds the flags by which a command describes a run.
 func (a *App) AddRunFlags(cmd *cobra.Command, r *RunFlags) {
 	f := cmd.Flags()
-	f.StringVarP(&r.Dir, "workspace", "C", "", "the `folder` to work in (default: the current one, or the task's)")
+	f.StringVarP(&r.Workspace, "workspace", "C", "", "the `folder` to work in (default: the current one, or the task's)")
 	f.StringVar(&r.Mode, "mode", "", "the mode, e.g. code or ask (see roost modes)")
 	f.StringVar(&r.Provider, "provider", "", "the model's provider: "+strings.Join(Providers, ", "))
 	f.StringVar(&r.Model, "model", "", "the model, as the provider names it; for script: the file to play")
 	f.StringVar(&r.BaseURL, "base-url", "", "the provider's address, for a proxy or a local server")
 	f.StringVar(&r.Profile, "profile", "", "provider, model and settings of this `NAME` in the settings file")
-	f.StringVar(&r.Approve, "approve", "", "what may run without asking: ask, read, edits or all")
+	OneOf(cmd, &r.Approve, "approve", "", "what may run without asking: ask, read, edits or all", Policies...)
 	f.StringArrayVar(&r.Allow, "allow", nil, "allow commands that begin with `WORDS`")
 	f.StringArrayVar(&r.Deny, "deny", nil, "never allow commands that begin with `WORDS`")
-	f.StringVar(&r.MaxCost, "max-cost", "", "stop when the run has spent this `AMOUNT` in US dollars")
-	f.StringVar(&r.effort, "effort", "", "how much the model thinks: none, minimal, low, medium, high, xhigh, max")
-	f.StringVar(&r.condenseAt, "condense-at", "",
-		"summarise older history when this `PERCENT` of the model's window is used (never: only truncate)")
-	f.StringVar(&r.stale, "stale", "", "when others change a file that the model knows: tell (show the differences) "+
-		"or read (show the new content)")
-	f.IntVar(&r.maxTokens, "max-tokens", 0, "longest reply in tokens (0 = the model's limit)")
+	Amount(f, &r.limits.MaxCost, "max-cost", "stop when the run has spent this `AMOUNT` in US dollars")
+	OneOf(cmd, &r.Effort, "effort", "", "how much the model thinks: none, minimal, low, medium, high, xhigh, max", api.Efforts...)
+	Checked(f, "condense-at", "summarise older history when this `PERCENT` of the model's window is used (never: only truncate)",
+		func(text string) error {
+			n, err := strconv.Atoi(text)
+			switch {
+			case text == "":
+				r.CondenseAt = nil
+			case text == "never":
+				r.CondenseAt = new(0)
+			case err != nil || n < 5 || n > 100:
+				return &failure.ValueError{Why: "it is no percentage between 5 and 100", Example: "75"}
+			default:
+				r.CondenseAt = &n
+			}
+			return nil
+		})
+	OneOf(cmd, &r.Stale, "stale", "", "when others change a file that the model knows: tell (show the differences) "+
+		"or read (show the new content)", api.StaleTell, api.StaleRead)
+	Limit(f, &r.MaxTokens, "max-tokens", "longest reply in tokens (0 = the model's limit)")
 	f.StringArrayVar(&r.images, "image", nil, "an image `file` to send with the prompt (repeat for more)")
 	f.BoolVarP(&r.Yes, "yes", "y", false, "allow everything that is not denied or protected (--approve all); on a resume: continue")
-	f.IntVar(&r.MaxTurns, "max-turns", 0, "stop after this many requests to the model (0 = no limit)")
-	f.DurationVar(&r.Idle, "idle-timeout", 0, "stop when nothing happens for this long")
-	f.BoolVar(&r.unkept, "no-checkpoints", false, "save no checkpoints: files that this run changes cannot be restored")
-	f.DurationVar(&r.Total, "total-timeout", 0, "stop after this long")
+	Limit(f, &r.limits.MaxTurns, "max-turns", "stop after this many requests to the model (0 = no limit)")
+	Span(f, "idle-timeout", "stop when nothing happens for this long", func(d time.Duration) { r.limits.IdleTimeout = new(d.String()) })
+	f.BoolVar(&r.NoCheckpoints, "no-checkpoints", false, "save no checkpoints: files that this run changes cannot be restored")
+	Span(f, "total-timeout", "stop after this long", func(d time.Duration) { r.limits.TotalTimeout = new(d.String()) })
 	f.BoolVar(&r.Detach, "detach", false, "hand the run to a server (--server, or this root's own), and return at once")
-	f.StringVar(&r.Output, "output", "text", "what stdout gets at the end: text (the result) or json (one document); "+
-		"--json prints each event")
-	Complete(cmd, "output", Words(outputs...))
-	f.BoolVar(&r.trust, "trust-settings", false, "accept the approvals, base URL and limits that an imported task came with")
+	OneOf(cmd, &r.Output, "output", "text", "what stdout gets at the end: text (the result) or json (one document); "+
+		"--json prints each event", "text", "json")
+	f.BoolVar(&r.TrustSettings, "trust-settings", false, "accept the approvals, base URL and limits that an imported task came with")
 	f.StringVar(&r.Task, "task", "", "continue this task (kept for the older client; see roost resume)")
 	f.Bool("stream", false, "ignored: output always streams (kept for the older client)")
-	f.StringArrayVar(&r.allowTools, "allow-tool", nil, "let a tool, or read or write, run unasked: "+
+	f.StringArrayVar(&r.AllowTools, "allow-tool", nil, "let a tool, or read or write, run unasked: "+
 		"`RULE` is write_to_file, \"write(docs/**)\", ...")
-	f.StringArrayVar(&r.askTools, "ask-tool", nil, "ask before what `RULE` covers, even where another rule allows it")
-	f.StringArrayVar(&r.denyTools, "deny-tool", nil, "refuse what `RULE` covers")
-	f.StringVar(&r.taskCost, "max-cost-task", "", "stop when the task and its subtasks have spent this `AMOUNT` in US dollars, ever")
-	f.StringVar(&r.dayCost, "max-cost-day", "", "stop when all tasks together have spent this `AMOUNT` in US dollars today")
-	f.IntVar(&r.askRequests, "ask-after-requests", 0, "ask whether to continue after this many requests to the model")
-	f.StringVar(&r.askCost, "ask-after-cost", "", "ask whether to continue after this `AMOUNT` of US dollars")
+	f.StringArrayVar(&r.AskTools, "ask-tool", nil, "ask before what `RULE` covers, even where another rule allows it")
+	f.StringArrayVar(&r.DenyTools, "deny-tool", nil, "refuse what `RULE` covers")
+	Amount(f, &r.limits.MaxCostTask, "max-cost-task", "stop when the task and its subtasks have spent this `AMOUNT` in US dollars, ever")
+	Amount(f, &r.MaxCostDay, "max-cost-day", "stop when all tasks together have spent this `AMOUNT` in US dollars today")
+	Limit(f, &r.limits.AskAfterRequests, "ask-after-requests", "ask whether to continue after this many requests to the model")
+	Amount(f, &r.limits.AskAfterCost, "ask-after-cost", "ask whether to continue after this `AMOUNT` of US dollars")
 	Complete(cmd, "image", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"png", "jpg", "jpeg", "gif", "webp"}, cobra.ShellCompDirectiveFilterFileExt
 	})
-}
-
-// Request makes the request to the engine from the flags and the prompt.
-func (a *App) Request(cmd *cobra.Command, r *RunFlags, words []string) (engine.Request, error) {
-	req, err := a.Options(cmd, r)
-	if err != nil {
-		return req, err
-	}
-	req.Text, err = a.Prompt(words)
-	return req, err
 }
 
 // CheckBaseURL checks --base-url. The error does not repeat the value: it may hold a password.
@@ -104,75 +115,42 @@ func CheckBaseURL(given string) error {
 	return nil
 }
 
-// Options makes the request from the flags alone, without a prompt.
-func (a *App) Options(cmd *cobra.Command, r *RunFlags) (engine.Request, error) {
-	req := engine.Request{
-		Choice: setup.Choice{
-			Mode: r.Mode, Provider: r.Provider, Model: r.Model, BaseURL: r.BaseURL, Profile: r.Profile,
-			Effort: r.effort, Stale: r.stale, Approve: r.Approve, Allow: r.Allow, Deny: r.Deny,
-			AllowTools: r.allowTools, AskTools: r.askTools, DenyTools: r.denyTools,
-		},
-		Yes: r.Yes, Origin: "cli", Interactive: a.Interactive(), TrustSettings: r.trust,
-	}
-	if err := CheckBaseURL(r.BaseURL); err != nil {
+// Options makes the request from the flags, with the words as its prompt.
+func (a *App) Options(cmd *cobra.Command, r *RunFlags, words []string) (Request, error) {
+	req := r.Request
+	if err := CheckBaseURL(req.BaseURL); err != nil {
 		return req, err
 	}
 	path := cmd.CommandPath()
-	wrong := func(flag, why, try string) (engine.Request, error) {
+	wrong := func(flag, why, try string) (Request, error) {
 		return req, failure.Usage(path+" --"+flag, why, path+" --"+try)
 	}
-	if cmd.Flags().Changed("task") && !service.ValidName(r.Task) {
-		return req, failure.Usage(path+" --task", fmt.Sprintf("%q is not a task's id", r.Task), "roost list")
-	}
-	req.Task, req.Model = r.Task, a.Place().ModelName(r.Provider, r.Model)
-	req.Workspace, req.NoCheckpoints = a.GivenFolder(r.Dir), r.unkept
 	switch {
-	case r.Output != "" && !slices.Contains(outputs, r.Output):
-		return wrong("output "+r.Output, "there is no such form", "output "+strings.Join(outputs, "|"))
+	case cmd.Flags().Changed("task") && !service.ValidName(req.Task):
+		return req, failure.Usage(path+" --task", fmt.Sprintf("%q is not a task's id", req.Task), "roost list")
 	case r.Output == "json" && a.Flags.JSON:
 		return wrong("output json --json", "stdout gets one document, or each event, not both", "output json")
 	case r.Output == "json" && r.Detach:
 		return wrong("output json --detach", "the document comes at the end of the run, and --detach does not wait for it",
 			"detach --json  # then: roost wait ID --json")
-	}
-	for _, f := range []struct {
-		flag, value string
-		known       []string
-	}{{"approve", r.Approve, Policies}, {"effort", r.effort, api.Efforts}, {"stale", r.stale, []string{api.StaleTell, api.StaleRead}}} {
-		if f.value != "" && !slices.Contains(f.known, f.value) {
-			return wrong(f.flag+" "+f.value, "there is no such value", f.flag+" "+strings.Join(f.known, "|"))
-		}
-	}
-	switch n, err := strconv.Atoi(r.condenseAt); {
-	case r.condenseAt == "never":
-		req.Condense = -1
-	case r.condenseAt != "" && (err != nil || n < 5 || n > 100):
-		return wrong("condense-at "+r.condenseAt, "it is no percentage between 5 and 100", "condense-at 75")
-	default:
-		req.Condense = n
-	}
-	if cmd.Flags().Changed("max-tokens") {
-		if req.MaxTokens = config.OrNone(r.maxTokens); r.maxTokens < 0 { // without one, the model's own limit counts
-			return req, failure.Usage(path, "the number of tokens cannot be negative", path+" --max-tokens 32000")
-		}
-	}
-	if r.Yes {
-		if r.Approve != "" && r.Approve != "all" {
-			return wrong("yes --approve "+r.Approve, "--yes means --approve all", "approve "+r.Approve)
-		}
+	case req.Yes && req.Approve != "" && req.Approve != "all":
+		return wrong("yes --approve "+req.Approve, "--yes means --approve all", "approve "+req.Approve)
+	case req.Yes:
 		req.Approve = "all"
 	}
+	req.Model, req.Workspace = a.Place().ModelName(req.Provider, req.Model), a.GivenFolder(req.Workspace)
+	req.Unattended = !a.Interactive()
+	if r.limits != (api.Limits{}) { // else the task keeps the limits that it has
+		req.Limits = &r.limits
+	}
+	var message api.Words
 	var err error
-	if req.Limits, err = r.Limits(cmd); err != nil {
+	if message.Images, err = a.Images(r.images); err != nil {
 		return req, err
 	}
-	if req.MaxDayMicros, err = micros(cmd, "max-cost-day", r.dayCost); err != nil {
-		return req, err
+	if message.Text, err = a.Prompt(words); message.Text != "" || len(message.Images) > 0 {
+		req.Message = &message
 	}
-	if cmd.Flags().Changed("max-cost-day") {
-		req.MaxDayMicros = config.OrNone(req.MaxDayMicros)
-	}
-	req.Images, err = a.Images(r.images)
 	return req, err
 }
 
@@ -190,41 +168,6 @@ func (a *App) Prompt(words []string) (string, error) {
 		return "", failure.Usage("read the prompt from stdin", "stdin is empty", "echo PROMPT | roost run -")
 	}
 	return text, nil
-}
-
-// Limits is nil when no limit was given: the task keeps the limits that it has. A flag of 0 removes a limit; the engine
-// takes a negative number for that.
-func (r *RunFlags) Limits(cmd *cobra.Command) (*api.RunLimits, error) {
-	usd, wrong := micros(cmd, "max-cost", r.MaxCost)
-	tree, wrongTree := micros(cmd, "max-cost-task", r.taskCost)
-	ask, wrongAsk := micros(cmd, "ask-after-cost", r.askCost)
-	if err := cmp.Or(wrong, wrongTree, wrongAsk); err != nil {
-		return nil, err
-	}
-	if r.askRequests < 0 {
-		return nil, failure.Usage(cmd.CommandPath()+" --ask-after-requests", "a limit cannot be negative", cmd.CommandPath()+" --ask-after-requests 20")
-	}
-	if r.MaxTurns < 0 || r.Idle < 0 || r.Total < 0 {
-		return nil, failure.Usage(cmd.CommandPath(), "a limit cannot be negative", cmd.CommandPath()+" --max-turns 20")
-	}
-	any := false
-	limit := func(flag string, n int64) int64 {
-		if !cmd.Flags().Changed(flag) {
-			return 0
-		}
-		any = true
-		return config.OrNone(n)
-	}
-	l := &api.RunLimits{
-		MaxTurns: int(limit("max-turns", int64(r.MaxTurns))), MaxCostMicros: limit("max-cost", usd),
-		IdleTimeoutMS: limit("idle-timeout", config.Millis(r.Idle)), TotalTimeoutMS: limit("total-timeout", config.Millis(r.Total)),
-		MaxTaskMicros: limit("max-cost-task", tree), AskCostMicros: limit("ask-after-cost", ask),
-		AskRequests: int(limit("ask-after-requests", int64(r.askRequests))),
-	}
-	if !any {
-		return nil, nil
-	}
-	return l, nil
 }
 
 // ImageLimit is the smallest of the big providers' limits for one image, so that a task can continue with any of them.
@@ -258,23 +201,8 @@ func Image(path string) (string, error) {
 	return "", failure.Usage("send the image "+path, "it is "+kind+"; providers take png, jpeg, gif and webp", "convert it to png")
 }
 
-// micros reads an amount in micro-dollars; "" is none.
-func micros(cmd *cobra.Command, flag, text string) (int64, error) {
-	if text == "" {
-		return 0, nil
-	}
-	usd, err := money.Parse(text)
-	if path := cmd.CommandPath(); err != nil || usd < 0 {
-		return 0, failure.Usage(path+" --"+flag+" "+text, "want an amount of US dollars such as 0.50", path+" --"+flag+" 0.50")
-	}
-	return int64(usd), nil
-}
-
 // CompletionTime bounds how long a shell waits for ids with their titles. After that time it gets ids without titles.
 const CompletionTime = 700 * time.Millisecond
-
-// outputs are the values of --output.
-var outputs = []string{"text", "json"}
 
 // The values of the flags --provider, --approve and --sort.
 var (
@@ -444,5 +372,113 @@ func (a *App) ProfileNames(*cobra.Command, []string, string) ([]string, cobra.Sh
 		}
 		names, _ := config.Profiles(s.Values, s.File)
 		return names, nil
+	})
+}
+
+// checked is the value of a flag that is checked when the command line is read.
+type checked struct {
+	text, kind string
+	take       func(text string) error
+}
+
+func (c *checked) String() string { return c.text }
+
+func (c *checked) Type() string { return c.kind }
+
+// Set checks the text that was given, and keeps it.
+func (c *checked) Set(text string) error {
+	err := c.take(text)
+	if err == nil {
+		c.text = text
+	}
+	return err
+}
+
+// Checked adds a flag whose text take checks and keeps. It refuses a text with a *failure.ValueError.
+func Checked(fl *pflag.FlagSet, name, usage string, take func(text string) error) {
+	fl.Var(&checked{"", "string", take}, name, usage)
+}
+
+// OneOf adds a flag that takes one of some words, which a shell completes. name may end in a comma and a shorthand. An
+// empty value counts as none.
+func OneOf(cmd *cobra.Command, to *string, name, initial, usage string, words ...string) {
+	*to = initial
+	name, short, _ := strings.Cut(name, ",")
+	_, what, _ := strings.Cut(usage, "`")
+	what, _, _ = strings.Cut(what, "`")
+	if what == "" || len(words) == 1 {
+		what = "value"
+	}
+	cmd.Flags().VarP(&checked{initial, "string", func(text string) error {
+		if text != "" && !slices.Contains(words, text) {
+			return &failure.ValueError{Why: "there is no such " + what + "; there are " + strings.Join(words, ", "), Example: words[0]}
+		}
+		*to = cmp.Or(text, initial)
+		return nil
+	}}, name, short, usage)
+	Complete(cmd, name, Words(words...))
+}
+
+// Number adds a flag for a whole number from least to most; most 0 means no bound.
+func Number(fl *pflag.FlagSet, to *int, name string, initial, least, most int, usage string) {
+	*to = initial
+	number(fl, name, initial, least, most, usage, func(n int) { *to = n })
+}
+
+// Limit adds a flag for a number that is not negative; nil = it was not given.
+func Limit(fl *pflag.FlagSet, to **int, name, usage string) {
+	number(fl, name, 0, 0, 0, usage, func(n int) { *to = &n })
+}
+
+func number(fl *pflag.FlagSet, name string, initial, least, most int, usage string, take func(int)) {
+	want := fmt.Sprintf("want a whole number from %d on; it cannot be negative", least)
+	if most > 0 {
+		want = fmt.Sprintf("want a number from %d to %d", least, most)
+	}
+	fl.Var(&checked{strconv.Itoa(initial), "int", func(text string) error {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < least || most > 0 && n > most {
+			return &failure.ValueError{Why: want, Example: "20"}
+		}
+		take(n)
+		return nil
+	}}, name, usage)
+}
+
+// Span adds a flag for a time that is not negative.
+func Span(fl *pflag.FlagSet, name, usage string, take func(time.Duration)) {
+	fl.Var(&checked{"0", "duration", func(text string) error {
+		d, err := time.ParseDuration(text)
+		if err != nil || d < 0 {
+			return &failure.ValueError{Why: "want a time such as 90s, 10m or 2h", Example: "10m"}
+		}
+		take(d)
+		return nil
+	}}, name, usage)
+}
+
+// Amount adds a flag for an amount of US dollars; nil = it was not given.
+func Amount(fl *pflag.FlagSet, to **money.USD, name, usage string) {
+	Checked(fl, name, usage, func(text string) error {
+		usd, err := money.Parse(strings.TrimPrefix(text, "$"))
+		if text != "" && (err != nil || usd < 0) {
+			return &failure.ValueError{Why: "want an amount of US dollars such as 0.50", Example: "0.50"}
+		}
+		if *to = &usd; text == "" {
+			*to = nil
+		}
+		return nil
+	})
+}
+
+// Moment adds a flag for a time, as Unix milliseconds; 0 = it was not given.
+func (a *App) Moment(fl *pflag.FlagSet, to *int64, name, usage string) {
+	Checked(fl, name, usage, func(text string) error {
+		at, ok := api.Moment(text, a.Now())
+		if text != "" && !ok {
+			return &failure.ValueError{Why: "it is neither a time nor an age", Example: "7d"}
+		}
+		*to = at
+		return nil
 	})
 }

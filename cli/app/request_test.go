@@ -1,6 +1,8 @@
 package app_test
 
 import (
+	gocmp "cmp"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +14,8 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/internal/testing/clitest"
+	"github.com/roost-dev/roost/internal/testing/fixture"
+	"github.com/roost-dev/roost/money"
 )
 
 func TestImages(t *testing.T) {
@@ -38,30 +42,73 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// A limit that was not given is left to the task; a 0 that was given takes it away.
-func TestLimits(t *testing.T) {
+// What the flags ask for is what a server is asked for, member by member. A limit that was not given is left to the task; a
+// 0 that was given takes it away.
+func TestRequestsAsAServerTakesThem(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		args string
-		want *api.RunLimits
-	}{
-		{"", nil},
-		{"--max-turns 3", &api.RunLimits{MaxTurns: 3}},
-		{"--max-turns 0", &api.RunLimits{MaxTurns: -1}},
-		{"--max-cost 0.50 --idle-timeout 1m", &api.RunLimits{MaxCostMicros: 500000, IdleTimeoutMS: 60000}},
-		{"--max-cost 0 --total-timeout 0", &api.RunLimits{MaxCostMicros: -1, TotalTimeoutMS: -1}},
-		{"--idle-timeout 1us", &api.RunLimits{IdleTimeoutMS: 1}},
+	picture := filepath.Join(t.TempDir(), "p.png")
+	fixture.NoError(t, os.WriteFile(picture, []byte("\x89PNG\r\n\x1a\n"), 0o600))
+	for _, tt := range []struct{ args, words, want string }{
+		{"-C /ws", "do it", `{"workspace":"/ws","message":{"text":"do it"}}`},
+		{"-C /ws --image " + picture, "", `{"workspace":"/ws","message":{"text":"","images":["data:image/png;base64,iVBORw0KGgo="]}}`},
+		{"-C /ws", "", `{"workspace":"/ws"}`},
+		{
+			"-C /ws --mode ask --provider openai --model m --base-url http://127.0.0.1 --profile p --approve read --allow git --deny rm " +
+				"--effort low --stale read --max-tokens 0 --condense-at never --allow-tool read --ask-tool write --deny-tool run", "x",
+			`{"workspace":"/ws","mode":"ask","provider":"openai","model":"m","base_url":"http://127.0.0.1","profile":"p","effort":"low",
+			"max_tokens":0,"condense_at":0,"stale":"read","approve":"read","allow":["git"],"deny":["rm"],"allow_tools":["read"],
+			"ask_tools":["write"],"deny_tools":["run"],"message":{"text":"x"}}`,
+		},
+		{"--no-checkpoints --max-cost-day 2 --condense-at 75", "", `{"workspace":"","condense_at":75,"no_checkpoints":true,"max_cost_day":"2.00"}`},
+		{"--max-cost-day 0 --yes", "", `{"workspace":"","approve":"all","max_cost_day":"0.00"}`},
+		{"--max-turns 3", "", `{"workspace":"","limits":{"max_turns":3}}`},
+		{"--max-turns 0 --ask-after-requests 0", "", `{"workspace":"","limits":{"max_turns":0,"ask_after_requests":0}}`},
+		{"--max-cost 0.50 --idle-timeout 1m", "", `{"workspace":"","limits":{"max_cost":"0.50","idle_timeout":"1m0s"}}`},
+		{"--max-cost 0 --total-timeout 0", "", `{"workspace":"","limits":{"max_cost":"0.00","total_timeout":"0s"}}`},
+		{"--max-cost-task 1 --ask-after-cost 2", "", `{"workspace":"","limits":{"max_cost_task":"1.00","ask_after_cost":"2.00"}}`},
+		{"--idle-timeout 1us", "", `{"workspace":"","limits":{"idle_timeout":"1\u00b5s"}}`},
 	} {
 		a, _, _ := clitest.New(t)
 		var r app.RunFlags
 		cmd := &cobra.Command{Use: "run"}
 		a.AddRunFlags(cmd, &r)
-		if err := cmd.ParseFlags(strings.Fields(tt.args)); err != nil {
-			t.Fatal(err)
+		fixture.NoError(t, cmd.ParseFlags(strings.Fields(tt.args)))
+		req, err := a.Options(cmd, &r, []string{tt.words})
+		fixture.NoError(t, err)
+		data, err := json.Marshal(req.NewTask())
+		fixture.NoError(t, err)
+		var got, want api.NewTask
+		fixture.NoError(t, json.Unmarshal(data, &got))
+		fixture.NoError(t, json.Unmarshal([]byte(tt.want), &want))
+		want.Origin, want.Unattended = "cli", true
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: got %s, want diff = \"\"", tt.args, diff)
 		}
-		got, err := r.Limits(cmd)
-		if diff := cmp.Diff(tt.want, got); err != nil || diff != "" {
-			t.Errorf("%s: got %v %s, want no error and diff = \"\"", tt.args, err, diff)
+		if diff := cmp.Diff(want.Settings, req.Settings); diff != "" || (req.Message == nil) != (want.Message == nil) {
+			t.Errorf("%s: going on is asked for otherwise: %s", tt.args, diff)
 		}
+	}
+}
+
+// What the command line gives replaces what the settings have; a member that it does not give is theirs.
+func TestNewTasksAreCompletedFromTheSettings(t *testing.T) {
+	t.Parallel()
+	a, _, _ := clitest.New(t)
+	env := map[string]string{
+		"ROOST_MODE": "ask", "ROOST_PROVIDER": "script", "ROOST_MAX_TURNS": "5", "ROOST_MAX_COST": "1.00", "ROOST_MAX_TOKENS": "100",
+	}
+	was := a.Env
+	a.Env = func(name string) string { return gocmp.Or(env[name], was(name)) }
+	got, err := a.AsNew(api.Settings{Model: "x.yaml", MaxTokens: new(0), Limits: &api.Limits{MaxTurns: new(0)}})
+	fixture.NoError(t, err)
+	want := api.Settings{
+		Mode:      "ask",
+		Provider:  "script",
+		Model:     a.Abs("x.yaml"),
+		MaxTokens: new(0),
+		Limits:    &api.Limits{MaxTurns: new(0), MaxCost: new(money.USD(1_000_000))},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -99,6 +99,20 @@ func (a *App) Connect(ctx context.Context, f func(*client.Client) error) error {
 	return a.connect(ctx, false, func(c *client.Client, _ *engine.Engine) error { return f(c) })
 }
 
+// Connected makes a command's RunE from a function for Connect.
+func (a *App) Connected(f func(ctx context.Context, c *client.Client, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		return a.Connect(cmd.Context(), func(c *client.Client) error { return f(cmd.Context(), c, args) })
+	}
+}
+
+// ConnectedEngine makes a command's RunE from a function for WithClient.
+func (a *App) ConnectedEngine(f func(ctx context.Context, c *client.Client, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		return a.WithClient(cmd.Context(), func(c *client.Client, _ *engine.Engine) error { return f(cmd.Context(), c, args) })
+	}
+}
+
 func (a *App) connect(ctx context.Context, engineNeeded bool, f func(*client.Client, *engine.Engine) error) error {
 	c, err := a.far()
 	if err != nil {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"path/filepath"
 	"sync/atomic"
 
@@ -100,15 +101,39 @@ func Fills(cmd *cobra.Command, k config.Key) bool {
 	return k.Flag != "" && cmd.LocalNonPersistentFlags().Lookup(k.Flag) != nil && cmd.InheritedFlags().Lookup(k.Flag) == nil
 }
 
-// AsNew completes a request for a new task from this user's settings. They count for a task of a server, too, and
+// AsNew completes the settings of a new task from this user's settings. They count for a task of a server, too, and
 // override the settings of the server.
-func (a *App) AsNew(r engine.Request) (engine.Request, error) {
+func (a *App) AsNew(given api.Settings) (api.Settings, error) {
 	s, err := a.Settings()
 	if err != nil {
-		return r, err
+		return given, err
 	}
-	r.Choice, _ = a.Place().Defaults(s, r.Choice)
-	return r, nil
+	c, _ := a.Place().Defaults(s, setup.Choice{Provider: given.Provider, Model: given.Model, BaseURL: given.BaseURL, Profile: given.Profile})
+	given.Model = c.Model
+	out := api.Settings{
+		Mode:       c.Mode,
+		Provider:   c.Provider,
+		BaseURL:    c.BaseURL,
+		Profile:    c.Profile,
+		Effort:     c.Effort,
+		MaxTokens:  api.Given(c.MaxTokens),
+		CondenseAt: api.Given(c.Condense),
+		Stale:      c.Stale,
+		Approve:    c.Approve,
+		Allow:      c.Allow,
+		Deny:       c.Deny,
+		AllowTools: c.AllowTools,
+		AskTools:   c.AskTools,
+		DenyTools:  c.DenyTools,
+	}
+	if c.Limits != nil {
+		out.Limits = new(c.Limits.Given())
+	}
+	data, err := json.Marshal(given) // holds only what was given, which replaces what the settings have
+	if err != nil {
+		return given, err
+	}
+	return out, json.Unmarshal(data, &out)
 }
 
 // Open opens the store that the global flags name.

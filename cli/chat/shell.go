@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -410,7 +409,7 @@ func (s *Session) reject(ctx context.Context, id, rest string) error {
 	if err != nil {
 		return err
 	}
-	if !approves(q) {
+	if display.Choices(q.QuestionOpened) == nil {
 		return errors.New("the open question wants words, not a yes: /answer WORDS")
 	}
 	return s.decide(ctx, q, api.Answer{Approve: new(false), Text: rest, Seen: q.Event})
@@ -433,11 +432,6 @@ func (s *Session) asked(ctx context.Context, id string) (api.Question, error) {
 		}
 	}
 	return list[len(list)-1], nil
-}
-
-// approves reports whether a question is answered by yes or no.
-func approves(q api.Question) bool {
-	return slices.Contains([]string{"approval", "limit", "damage"}, q.Kind)
 }
 
 // decide answers a question by a command instead of at its prompt.

@@ -214,7 +214,7 @@ func (s *Session) reply(ctx context.Context, id, rest string) error {
 		return err
 	}
 	a := api.Answer{Text: rest, Seen: q.Event}
-	if approves(q) {
+	if display.Choices(q.QuestionOpened) != nil { // it wants a yes or a no
 		word, words, _ := strings.Cut(rest, " ")
 		yes, plain := map[string]bool{"y": true, "yes": true, "n": false, "no": false}[strings.ToLower(word)]
 		if !plain {

@@ -22,7 +22,7 @@ import (
 )
 
 func (a *commands) checkpointCommand() *cobra.Command {
-	list := help.Command("checkpoint list", a.connected(func(ctx context.Context, c *client.Client, args []string) error {
+	list := help.Command("checkpoint list", a.Connected(func(ctx context.Context, c *client.Client, args []string) error {
 		return app.DocumentOf(ctx, a.App, c, app.PathOf(args[0], "checkpoints"), nil, a.printCheckpoints)
 	}))
 	cmd := help.CommandFor("checkpoint", app.First(a.TaskIDs), func(cmd *cobra.Command, args []string) error {
@@ -91,7 +91,7 @@ func (a *commands) checkpointText(c api.Checkpoint) string {
 }
 
 func (a *commands) checkpointSaveCommand() *cobra.Command {
-	return help.Command("checkpoint save", a.connected(func(ctx context.Context, c *client.Client, args []string) error {
+	return help.Command("checkpoint save", a.Connected(func(ctx context.Context, c *client.Client, args []string) error {
 		return posted(ctx, a, c, args[0], "checkpoints", nil, func(s api.SavedCheckpoint) error {
 			if !s.Saved || s.Checkpoint == nil {
 				a.Say("nothing was saved: the files equal the newest checkpoint")
@@ -104,7 +104,7 @@ func (a *commands) checkpointSaveCommand() *cobra.Command {
 
 func (a *commands) checkpointGCCommand() *cobra.Command {
 	var dry bool
-	cmd := help.Command("checkpoint gc", a.connected(func(ctx context.Context, c *client.Client, _ []string) error {
+	cmd := help.Command("checkpoint gc", a.Connected(func(ctx context.Context, c *client.Client, _ []string) error {
 		found, err := client.Post[api.Collection](ctx, c, "/v1/collections", api.NewCollection{DryRun: dry})
 		if err != nil {
 			return err
@@ -171,26 +171,20 @@ func (a *commands) checkpointNames(more ...string) app.Completer {
 	}
 }
 
-// conflictRules are the ways to handle files that others changed.
-var conflictRules = []string{"keep", "merge", "overwrite"}
-
 func (a *commands) checkpointRestoreCommand() *cobra.Command {
 	var o api.NewRestore
 	var yes bool
 	var hunk int
 	cmd := help.CommandFor("checkpoint restore", a.checkpointNames(), func(cmd *cobra.Command, args []string) error {
-		if err := a.checkConflictRule(cmd, o.OnConflict); err != nil {
-			return err
-		}
 		o.Workspace = a.GivenFolder(o.Workspace)
-		if cmd.Flags().Changed("hunk") && (hunk < 1 || len(o.Paths) != 1) {
-			return failure.Usage(fmt.Sprintf("%s --hunk %d", cmd.CommandPath(), hunk), "want a number from 1 on, and the file with one --path",
+		if hunk > 0 && len(o.Paths) != 1 {
+			return failure.Usage(fmt.Sprintf("%s --hunk %d", cmd.CommandPath(), hunk), "the flag needs the file, with one --path",
 				cmd.CommandPath()+" ID C --path FILE --hunk 1")
 		}
 		return a.restore(cmd.Context(), args[0], append(args, "")[1], o, hunk, yes)
 	})
 	fl := cmd.Flags()
-	fl.IntVar(&hunk, "hunk", 0, "only this hunk of checkpoint diff ID C now, from 1; with one --path")
+	app.Number(fl, &hunk, "hunk", 0, 1, 0, "only this hunk of checkpoint diff ID C now, from 1; with one --path")
 	conflictFlag(cmd, &o.OnConflict)
 	fl.BoolVar(&o.DryRun, "dry-run", false, "only show what would be done")
 	fl.BoolVar(&yes, "yes", false, "do not ask")
@@ -199,16 +193,10 @@ func (a *commands) checkpointRestoreCommand() *cobra.Command {
 	return cmd
 }
 
+// conflictFlag adds the flag for the way to handle files that others changed.
 func conflictFlag(cmd *cobra.Command, to *string) {
-	cmd.Flags().StringVar(to, "on-conflict", "", "what becomes of files that others changed: keep (default), merge or overwrite")
-	app.Complete(cmd, "on-conflict", app.Words(conflictRules...))
-}
-
-func (a *commands) checkConflictRule(cmd *cobra.Command, rule string) error {
-	if rule == "" && !cmd.Flags().Changed("on-conflict") || slices.Contains(conflictRules, rule) {
-		return nil
-	}
-	return failure.Usage(cmd.CommandPath()+" --on-conflict "+rule, "want keep, merge or overwrite", cmd.CommandPath()+" --on-conflict merge")
+	app.OneOf(cmd, to, "on-conflict", "", "what becomes of files that others changed: keep (default), merge or overwrite",
+		"keep", "merge", "overwrite")
 }
 
 // restore restores files to a checkpoint; "" is the one before the newest change.
@@ -401,7 +389,7 @@ func (a *commands) checkpointDiffCommand() *cobra.Command {
 			return a.showDiff(ctx, d, stat)
 		})
 	}
-	cmd := help.CommandFor("checkpoint diff", a.checkpointNames("now"), a.connected(show))
+	cmd := help.CommandFor("checkpoint diff", a.checkpointNames("now"), a.Connected(show))
 	fl := cmd.Flags()
 	fl.BoolVar(&stat, "stat", false, "only count lines, a bar a file")
 	fl.StringArrayVar(&paths, "path", nil, "only this `file` or folder (repeatable)")

@@ -50,13 +50,6 @@ func Commands(app *app.App) []*cobra.Command {
 	}
 }
 
-// connected makes a command's RunE from a function that needs a connection.
-func (a *commands) connected(f func(ctx context.Context, c *client.Client, args []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		return a.Connect(cmd.Context(), func(c *client.Client) error { return f(cmd.Context(), c, args) })
-	}
-}
-
 // posted changes a task and shows the result.
 func posted[T any](ctx context.Context, a *commands, c *client.Client, id, what string, body any, show func(T) error) error {
 	return app.Exchange(ctx, a.App, c, client.Request{Method: http.MethodPost, Path: app.PathOf(id, what), Body: body}, show)
@@ -226,17 +219,17 @@ func (a *commands) pinCommand(name, done string, pinned bool) *cobra.Command {
 func (a *commands) importCommand() *cobra.Command {
 	var n api.NewImport
 	var maps []string
-	cmd := help.Command("import", a.connected(func(ctx context.Context, c *client.Client, args []string) error {
+	cmd := help.Command("import", a.Connected(func(ctx context.Context, c *client.Client, args []string) error {
 		return a.importTasks(ctx, c, args, n, maps)
 	}))
 	fl := cmd.Flags()
 	fl.StringArrayVar(&n.Sources, "from", nil, "the tasks of a `source`: its name, a tool, or all; may be given again")
 	fl.BoolVar(&n.DryRun, "dry-run", false, "show what would be done, and create nothing")
-	fl.StringVar(&n.Clash, "on-conflict", api.ConflictSkip, "for an id that other content has: `skip` or fork (a new id)")
+	app.OneOf(cmd, &n.Clash, "on-conflict", api.ConflictSkip, "for an id that other content has: `skip` or fork (a new id)",
+		api.ConflictSkip, api.ConflictFork)
 	fl.BoolVar(&n.Trust, "trust-settings", false, "take over the approvals, base URL and limits that Roost's tasks come with")
 	fl.StringArrayVar(&maps, "map", nil, "`OLD=NEW`: workspaces below OLD lie below NEW here; may be given again")
 	app.Complete(cmd, "from", a.SourceNames)
-	app.Complete(cmd, "on-conflict", app.Words(api.ConflictSkip, api.ConflictFork))
 	return cmd
 }
 
@@ -246,10 +239,6 @@ func (a *commands) importTasks(ctx context.Context, c *client.Client, paths []st
 		return failure.Usage("run roost import", "no task or source to import was named", try)
 	}
 	n.Paths = append(n.Paths, api.Each(paths, a.Abs)...)
-	if n.Clash != api.ConflictSkip && n.Clash != api.ConflictFork {
-		return failure.Usage("roost import --on-conflict "+n.Clash, "a conflict is skipped or forked",
-			"roost import --on-conflict skip|fork")
-	}
 	for _, text := range maps {
 		from, to, ok := strings.Cut(text, "=")
 		if !ok || from == "" || to == "" {

@@ -166,7 +166,7 @@ func (c cascade) decide(cmd *cobra.Command, a *commands, tasks, more []api.Summa
 func (a *commands) trashCommand() *cobra.Command {
 	cmd := help.Command("trash", func(cmd *cobra.Command, _ []string) error { return cmd.Help() })
 	cmd.AddCommand(
-		help.Command("trash list", a.connected(a.trashList)),
+		help.Command("trash list", a.Connected(a.trashList)),
 		help.CommandFor("trash restore", a.trashNames, a.trashRestore),
 		a.purgeCommand(),
 	)

@@ -49,7 +49,7 @@ func (a *commands) undoCommand(name string) *cobra.Command {
 		return cmd
 	}
 	fl.BoolVar(&list, "list", false, "list what can be taken back: of one task, or of all")
-	fl.IntVar(&limit, "limit", undoneLimit, "with --list: at most this many tasks (0 = all)")
+	app.Number(fl, &limit, "limit", undoneLimit, 0, 0, "with --list: at most this many tasks (0 = all)")
 	return cmd
 }
 
@@ -110,9 +110,6 @@ func (a *commands) printUndo(did string, action api.Action, task api.TaskActions
 
 // listActions lists what undo and redo can do.
 func (a *commands) listActions(cmd *cobra.Command, args []string, limit int) error {
-	if limit < 0 {
-		return failure.Usage("roost undo --limit", "a limit cannot be negative", "roost undo --list --limit 20")
-	}
 	return a.Connect(cmd.Context(), func(c *client.Client) error {
 		if len(args) == 0 {
 			q := url.Values{"limit": {strconv.Itoa(limit)}}
@@ -255,9 +252,6 @@ func (a *commands) rewindCommand() *cobra.Command {
 			return failure.Usage("roost rewind --delete --files",
 				"files can only return to an earlier moment, and removing one message names no moment",
 				"roost rewind "+args[0]+" --to MESSAGE --files")
-		}
-		if err := a.checkConflictRule(cmd, o.OnConflict); err != nil {
-			return err
 		}
 		return a.rewind(cmd.Context(), args[0], o, yes)
 	})

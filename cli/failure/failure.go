@@ -100,6 +100,13 @@ func FlagError(cmd *cobra.Command, err error) error {
 		f.What = cmd.CommandPath() + " --" + invalid.GetFlag().Name + " " + invalid.GetValue()
 		kind := invalid.GetFlag().Value.Type()
 		f.Why = "want " + cmp.Or(wanted[kind], "a "+kind)
+		if bad, is := errors.AsType[*ValueError](err); is {
+			takes := strings.TrimSuffix(append(strings.Fields(cmd.Use), "", "")[1], "...")
+			if strings.Trim(takes, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" { // nothing that it needs
+				takes = ""
+			}
+			f.Why, f.Try = bad.Why, strings.TrimRight(cmd.CommandPath()+" "+takes, " ")+" --"+invalid.GetFlag().Name+" "+bad.Example
+		}
 		return f
 	}
 	name, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
@@ -112,6 +119,11 @@ func FlagError(cmd *cobra.Command, err error) error {
 	}
 	return f
 }
+
+// ValueError is why a flag does not take a value, and a value that it takes.
+type ValueError struct{ Why, Example string }
+
+func (e *ValueError) Error() string { return e.Why }
 
 // wanted describes the values of a flag, by its type.
 var wanted = map[string]string{"int": "a whole number such as 20", "duration": "a time such as 90s, 10m or 2h", "bool": "true or false"}

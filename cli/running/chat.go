@@ -81,26 +81,26 @@ var pointless = map[string][2]string{
 // settings that were not given.
 func (a *commands) chatOptions(cmd *cobra.Command, r *app.RunFlags, args []string) (chat.Options, error) {
 	o := chat.Options{Ask: a.Interactive()}
-	given, err := a.Options(cmd, r)
+	given, err := a.Options(cmd, r, nil)
 	if err != nil {
 		return o, err
 	}
-	o.Again = newRunOf(given)
-	o.Again.Message, o.Again.Unattended, o.Again.Yes = nil, false, false
-	names, _ := cmd.Flags().GetStringArray("image") // the flag exists
-	for i, url := range given.Images {
-		o.Images = append(o.Images, chat.Image{Name: display.OneLine(filepath.Base(names[i])), URL: url})
+	if given.Message != nil {
+		names, _ := cmd.Flags().GetStringArray("image") // the flag exists
+		for i, url := range given.Message.Images {
+			o.Images = append(o.Images, chat.Image{Name: display.OneLine(filepath.Base(names[i])), URL: url})
+		}
 	}
+	given.Message, given.Unattended, given.Yes = nil, false, false
+	o.Again = given.NewRun
 	if len(args) > 0 {
 		o.Task = args[0]
 	}
 	given.Workspace = cmp.Or(given.Workspace, a.Dir)
-	if given, err = a.AsNew(given); err != nil {
+	if given.Settings, err = a.AsNew(given.Settings); err != nil {
 		return o, err
 	}
-	given.Images = nil
-	o.New = newTaskOf(given)
-	o.New.Unattended, o.New.Origin, o.Now = false, "cli", a.Now
+	o.New, o.Now = given.NewTask(), a.Now
 	o.Display = a.DisplayOptions()
 	state, err := a.Home("XDG_STATE_HOME", ".local/state")
 	o.History = filepath.Join(state, "chat_history") // the lines that the user typed

@@ -62,11 +62,9 @@ func Attach(ctx context.Context, a *app.App, c *client.Client, id string, ask bo
 
 func (a *commands) attachCommand() *cobra.Command {
 	var readOnly bool
-	cmd := help.Command("attach", func(cmd *cobra.Command, args []string) error {
-		return a.WithClient(cmd.Context(), func(c *client.Client, e *engine.Engine) error {
-			return a.attach(cmd.Context(), c, args[0], a.Interactive() && !readOnly)
-		})
-	})
+	cmd := help.Command("attach", a.ConnectedEngine(func(ctx context.Context, c *client.Client, args []string) error {
+		return a.attach(ctx, c, args[0], a.Interactive() && !readOnly)
+	}))
 	cmd.Flags().BoolVar(&readOnly, "read-only", false, "answer nothing")
 	return cmd
 }
@@ -88,33 +86,24 @@ func (a *commands) attach(ctx context.Context, c *client.Client, id string, ask 
 }
 
 func (a *commands) cancelCommand() *cobra.Command {
-	return help.Command("cancel", func(cmd *cobra.Command, args []string) error {
-		return a.WithClient(cmd.Context(), func(c *client.Client, _ *engine.Engine) error {
-			return app.Exchange(cmd.Context(), a.App, c, client.Request{
-				Method: http.MethodPost,
-				Path:   app.PathOf(args[0], "cancel"),
-			}, func(r api.Run) error {
-				if err := a.Println(display.OneLine(r.Task + "  " + r.State)); err != nil {
-					return err
-				}
-				a.Say("  go on with it: roost resume %s", failure.ShellWord(r.Task))
-				return nil
-			})
+	return help.Command("cancel", a.ConnectedEngine(func(ctx context.Context, c *client.Client, args []string) error {
+		r := client.Request{Method: http.MethodPost, Path: app.PathOf(args[0], "cancel")}
+		return app.Exchange(ctx, a.App, c, r, func(r api.Run) error {
+			if err := a.Println(display.OneLine(r.Task + "  " + r.State)); err != nil {
+				return err
+			}
+			a.Say("  go on with it: roost resume %s", failure.ShellWord(r.Task))
+			return nil
 		})
-	})
+	}))
 }
 
 func (a *commands) waitCommand() *cobra.Command {
 	var most time.Duration
-	cmd := help.Command("wait", func(cmd *cobra.Command, args []string) error {
-		if most < 0 {
-			return failure.Usage("roost wait --timeout", "a time cannot be negative", "roost wait ID --timeout 10m")
-		}
-		return a.WithClient(cmd.Context(), func(c *client.Client, _ *engine.Engine) error {
-			return a.wait(cmd.Context(), c, args, most)
-		})
-	})
-	cmd.Flags().DurationVar(&most, "timeout", 0, "wait no longer than this (0 = as long as it takes)")
+	cmd := help.Command("wait", a.ConnectedEngine(func(ctx context.Context, c *client.Client, args []string) error {
+		return a.wait(ctx, c, args, most)
+	}))
+	app.Span(cmd.Flags(), "timeout", "wait no longer than this (0 = as long as it takes)", func(d time.Duration) { most = d })
 	return cmd
 }
 
@@ -317,9 +306,7 @@ func (a *commands) answer(ctx context.Context, c *client.Client, e *engine.Engin
 }
 
 // consent reports whether a question wants a yes or a no.
-func consent(q api.Question) bool {
-	return q.Kind == "approval" || q.Kind == "limit" || q.Kind == "damage"
-}
+func consent(q api.Question) bool { return display.Choices(q.QuestionOpened) != nil }
 
 // answering describes how to answer a question on a command line.
 func answering(q api.Question) string {

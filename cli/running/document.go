@@ -3,10 +3,9 @@ package running
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"strings"
 
-	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/config"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
@@ -60,14 +59,13 @@ func (w *Watcher) end(o engine.Outcome) document {
 
 // printEnd prints the document to stdout.
 func (a *commands) printEnd(d document) error {
-	out, end := a.Out, func() error { return nil }
+	out := a.Out
 	if a.OutTTY {
-		screen := redact.TerminalJSON(a.Out)
-		out, end = screen, screen.Close
+		out = redact.TerminalJSON(a.Out)
 	}
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
-	return api.Failed(errors.Join(enc.Encode(d), end()), "print the result")
+	return app.Printed(enc.Encode(d))
 }
 
 // providerOf returns the address of a provider in this user's settings, and the origin of its key.

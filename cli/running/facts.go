@@ -85,11 +85,7 @@ func (d *chatBackend) resolve(f *chat.Facts, address string, fresh bool) {
 		f.Window = int64(m.Context)
 	}
 	if f.Key = account; f.Key == "" && f.Provider != "" && f.Provider != "script" {
-		kept, err := d.a.Place().Secrets()
-		s, other := d.a.Settings()
-		if err == nil && other == nil {
-			_, f.Key = d.a.Place().ProviderKey(f.Provider, kept, s)
-		}
+		_, f.Key = d.a.providerOf(f.Provider, "")
 	}
 	switch {
 	case f.Provider == "":

@@ -22,23 +22,22 @@ import (
 	"github.com/roost-dev/roost/config"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
-	"github.com/roost-dev/roost/money"
 )
 
 func (a *commands) runCommand() *cobra.Command {
 	var r app.RunFlags
 	cmd := help.Command("run", func(cmd *cobra.Command, args []string) error {
-		req, err := a.Request(cmd, &r, args)
+		req, err := a.Options(cmd, &r, args)
 		if err != nil {
 			return err
 		}
-		if strings.TrimSpace(req.Text) == "" && req.Task == "" {
+		if (req.Message == nil || strings.TrimSpace(req.Message.Text) == "") && req.Task == "" {
 			return failure.Usage("roost run", "there is no prompt", `roost run "what to do"`)
 		}
 		if req.Task == "" && req.Workspace == "" {
 			req.Workspace = a.Dir
 		}
-		return a.begin(cmd, &r, func(*client.Client) (engine.Request, error) { return req, nil })
+		return a.begin(cmd, &r, func(*client.Client) (app.Request, error) { return req, nil })
 	})
 	a.AddRunFlags(cmd, &r)
 	return cmd
@@ -53,7 +52,7 @@ func (a *commands) resumeCommand() *cobra.Command {
 		} else if r.Task != "" {
 			args = []string{r.Task}
 		}
-		req, err := a.Request(cmd, &r, args[min(1, len(args)):])
+		req, err := a.Options(cmd, &r, args[min(1, len(args)):])
 		if err != nil {
 			return err
 		}
@@ -68,7 +67,7 @@ func (a *commands) resumeCommand() *cobra.Command {
 				req.Workspace = a.Abs(folder)
 			}
 		}
-		return a.begin(cmd, &r, func(c *client.Client) (engine.Request, error) {
+		return a.begin(cmd, &r, func(c *client.Client) (app.Request, error) {
 			if branch == "" {
 				return req, nil
 			}
@@ -86,11 +85,11 @@ func (a *commands) continueCommand() *cobra.Command {
 		if r.Task != "" {
 			return failure.Usage("roost continue --task", "continue takes the newest task of the folder", "roost resume ID PROMPT")
 		}
-		req, err := a.Request(cmd, &r, args)
+		req, err := a.Options(cmd, &r, args)
 		if err != nil {
 			return err
 		}
-		return a.begin(cmd, &r, func(c *client.Client) (engine.Request, error) {
+		return a.begin(cmd, &r, func(c *client.Client) (app.Request, error) {
 			folder := cmp.Or(req.Workspace, a.Dir)
 			found, err := c.Tasks(cmd.Context(), url.Values{"workspace": {folder}, "sort": {"newest"}, "limit": {"1"}})
 			if err == nil && len(found.Items) == 0 {
@@ -108,15 +107,15 @@ func (a *commands) continueCommand() *cobra.Command {
 
 // begin makes the request of a command and starts the run: on the server that the user named, in this process, or, with
 // --detach, on a server that continues it.
-func (a *commands) begin(cmd *cobra.Command, r *app.RunFlags, request func(*client.Client) (engine.Request, error)) error {
+func (a *commands) begin(cmd *cobra.Command, r *app.RunFlags, request func(*client.Client) (app.Request, error)) error {
 	ctx := cmd.Context()
 	a.document = r.Output == "json"
-	prepared := func(c *client.Client, near bool) (engine.Request, error) {
+	prepared := func(c *client.Client, near bool) (app.Request, error) {
 		req, err := request(c)
 		switch {
 		case err != nil:
 		case req.Task == "" && !near:
-			req, err = a.AsNew(req)
+			req.Settings, err = a.AsNew(req.Settings)
 		case req.Task != "" && r.Profile == "":
 			req.Model, err = a.ModelOf(ctx, c, req.Task, r.Provider, r.Model)
 		}
@@ -128,7 +127,7 @@ func (a *commands) begin(cmd *cobra.Command, r *app.RunFlags, request func(*clie
 			if err != nil {
 				return err
 			}
-			req.Interactive = true // a user may answer from elsewhere
+			req.Unattended = false // a user may answer from elsewhere
 			return a.detach(ctx, c, req)
 		})
 	}
@@ -143,8 +142,8 @@ func (a *commands) begin(cmd *cobra.Command, r *app.RunFlags, request func(*clie
 
 // run starts a run or continues a task, shows it until it ends or waits, and prints its result. Ctrl-C stops a run of
 // this process; for a run of another process, it only ends the following.
-func (a *commands) run(ctx context.Context, c *client.Client, near bool, req engine.Request) error {
-	w := watched{task: req.Task, after: "0", ask: req.Interactive, fresh: req.Task == ""}
+func (a *commands) run(ctx context.Context, c *client.Client, near bool, req app.Request) error {
+	w := watched{task: req.Task, after: "0", ask: !req.Unattended, fresh: req.Task == ""}
 	var err error
 	if req.Task != "" {
 		if w.after, err = c.Mark(ctx, req.Task); err != nil {
@@ -171,7 +170,7 @@ func (a *commands) run(ctx context.Context, c *client.Client, near bool, req eng
 		return err
 	}
 	if own != nil {
-		return a.concluded(a.followRun(ctx, c, own, watched{ask: req.Interactive}, stop))
+		return a.concluded(a.followRun(ctx, c, own, watched{ask: !req.Unattended}, stop))
 	}
 	undo()
 	w.task, w.run = run.Task, run.ID
@@ -180,7 +179,7 @@ func (a *commands) run(ctx context.Context, c *client.Client, near bool, req eng
 
 // start requests the run. If that needs a decision of the user first (the task is not trusted, its profile is not
 // known, another model would answer, its folder is missing), it asks on the terminal and then requests the run again.
-func (a *commands) start(ctx context.Context, c *client.Client, req engine.Request) (run api.Run, err error) {
+func (a *commands) start(ctx context.Context, c *client.Client, req app.Request) (run api.Run, err error) {
 	for {
 		run, err = requested(ctx, c, req)
 		p, is := errors.AsType[*client.Problem](err)
@@ -208,11 +207,11 @@ func (a *commands) start(ctx context.Context, c *client.Client, req engine.Reque
 }
 
 // requested requests a run once: of a new task, or of the one that the request names.
-func requested(ctx context.Context, c *client.Client, req engine.Request) (api.Run, error) {
+func requested(ctx context.Context, c *client.Client, req app.Request) (api.Run, error) {
 	if req.Task == "" {
-		return c.Start(ctx, newTaskOf(req))
+		return c.Start(ctx, req.NewTask())
 	}
-	return c.Resume(ctx, req.Task, newRunOf(req))
+	return c.Resume(ctx, req.Task, req.NewRun)
 }
 
 // followFirst follows the run that began in this process because of sent words or a sent answer.
@@ -234,7 +233,7 @@ const joinFor = 2 * time.Second
 
 // join follows the run that already works on a task in another process, and sends that run the words of the request,
 // if there are any. refused is the error of the request for a run; join returns it if no run works on the task.
-func (a *commands) join(ctx context.Context, c *client.Client, req engine.Request, refused error) error {
+func (a *commands) join(ctx context.Context, c *client.Client, req app.Request, refused error) error {
 	var p *client.Problem
 	if !errors.As(refused, &p) || p.Code != "task_busy" { // a locked task has an owner that cannot be reached
 		return refused
@@ -249,8 +248,8 @@ func (a *commands) join(ctx context.Context, c *client.Client, req engine.Reques
 	if req.Mode != "" || req.Provider != "" || req.Model != "" || req.Profile != "" || req.Approve != "" || req.Limits != nil {
 		a.Warn("mode, model, limits and approvals of a run that works already stay as they are")
 	}
-	if strings.TrimSpace(req.Text) == "" && len(req.Images) == 0 {
-		return a.watchOn(ctx, c, fromStart(r, req.Interactive))
+	if req.Message == nil || strings.TrimSpace(req.Message.Text) == "" && len(req.Message.Images) == 0 {
+		return a.watchOn(ctx, c, fromStart(r, !req.Unattended))
 	}
 	from, err := c.Mark(ctx, r.Task)
 	if err != nil {
@@ -259,7 +258,7 @@ func (a *commands) join(ctx context.Context, c *client.Client, req engine.Reques
 	var sent api.Sent
 	once := client.Keyed(ctx, client.NewKey()) // with the same key each time, the server takes the message once
 	for began := time.Now(); ; {
-		sent, err = c.Send(once, r.Task, api.Message{Text: req.Text, Images: req.Images})
+		sent, err = c.Send(once, r.Task, api.Message{Text: req.Message.Text, Images: req.Message.Images})
 		if !errors.As(err, &p) || !p.Retryable || time.Since(began) > joinFor {
 			break
 		}
@@ -270,7 +269,7 @@ func (a *commands) join(ctx context.Context, c *client.Client, req engine.Reques
 	if err != nil {
 		return err
 	}
-	return a.watchOn(ctx, c, watched{task: r.Task, run: sent.Run, after: from, ask: req.Interactive})
+	return a.watchOn(ctx, c, watched{task: r.Task, run: sent.Run, after: from, ask: !req.Unattended})
 }
 
 // askTrust asks whether to continue a task that is not proven to be this root's own, and whose open work or settings
@@ -358,48 +357,9 @@ func (a *commands) remember(ctx context.Context, key, name string) {
 	a.Loaded = nil
 }
 
-// newTaskOf returns the document of a request for a new task.
-func newTaskOf(r engine.Request) api.NewTask {
-	return api.NewTask{Workspace: r.Workspace, Settings: apiSettings(r), Message: wordsOf(r), Origin: r.Origin, OneRun: oneRunOf(r)}
-}
-
-// newRunOf returns the document of a request for another run of a task.
-func newRunOf(r engine.Request) api.NewRun {
-	return api.NewRun{
-		Message: wordsOf(r), Yes: r.Yes, Workspace: r.Workspace, Settings: apiSettings(r),
-		OwnSettings: r.OwnSettings, TrustSettings: r.TrustSettings, OneRun: oneRunOf(r),
-	}
-}
-
-func oneRunOf(r engine.Request) api.OneRun {
-	return api.OneRun{
-		Unattended: !r.Interactive, NoCheckpoints: r.NoCheckpoints, StandIn: r.StandIn, MaxCostDay: api.Given(money.USD(r.MaxDayMicros)),
-	}
-}
-
-// apiSettings returns the settings of a request as the API has them.
-func apiSettings(r engine.Request) api.Settings {
-	out := api.Settings{
-		Mode: r.Mode, Provider: r.Provider, Model: r.Model, BaseURL: r.BaseURL, Profile: r.Profile,
-		Effort: r.Effort, MaxTokens: api.Given(r.MaxTokens), CondenseAt: api.Given(r.Condense), Stale: r.Stale,
-		Approve: r.Approve, Allow: r.Allow, Deny: r.Deny, AllowTools: r.AllowTools, AskTools: r.AskTools, DenyTools: r.DenyTools,
-	}
-	if r.Limits != nil {
-		out.Limits = new(r.Limits.Given())
-	}
-	return out
-}
-
-func wordsOf(r engine.Request) *api.Words {
-	if r.Text == "" && len(r.Images) == 0 {
-		return nil
-	}
-	return &api.Words{Text: r.Text, Images: r.Images}
-}
-
 // detach starts a run at a server and prints the id of its task. The server then continues the task without this
 // process.
-func (a *commands) detach(ctx context.Context, c *client.Client, req engine.Request) error {
+func (a *commands) detach(ctx context.Context, c *client.Client, req app.Request) error {
 	run, err := requested(ctx, c, req)
 	if err != nil {
 		return err

@@ -70,11 +70,11 @@ func (a *commands) exportCommand() *cobra.Command {
 		return a.export(cmd.Context(), args, f)
 	})
 	fl := cmd.Flags()
-	fl.StringVarP(&f.format, "format", "f", "md", "`form`: "+strings.Join(ExportFormats, ", ")+"; that of --output, if its ending names one")
+	app.OneOf(cmd, &f.format, "format,f", "md", "`form`: "+strings.Join(ExportFormats, ", ")+"; that of --output, if its ending names one",
+		ExportFormats...)
 	fl.StringVarP(&f.output, "output", "o", "-", "`file` or folder to write; - is stdout")
 	fl.BoolVar(&f.all, "all", false, "every task of every tool, as roost list has them")
 	fl.BoolVar(&f.plain, "no-redact", false, "leave secrets as they are")
-	app.Complete(cmd, "format", app.Words(ExportFormats...))
 	return cmd
 }
 
@@ -93,10 +93,6 @@ func (a *commands) export(ctx context.Context, args []string, f exportFlags) (er
 				"it was interrupted; what was not finished is removed", "roost export "+said)
 		}
 	}()
-	if !slices.Contains(ExportFormats, f.format) {
-		return failure.Usage("roost export --format "+f.format, "there is no such format",
-			"roost export "+said+" --format "+strings.Join(ExportFormats, "|"))
-	}
 	x := exporter{commands: a, ctx: ctx, flags: f}
 	if !f.plain {
 		c, err := a.EngineConfig()

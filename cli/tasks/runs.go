@@ -3,6 +3,7 @@ package tasks
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"fmt"
 	"net/url"
 	"slices"
@@ -28,12 +29,6 @@ func (a *commands) runsCommand() *cobra.Command {
 	var state, cursor string
 	var limit int
 	cmd := help.Command("runs", func(cmd *cobra.Command, args []string) error {
-		if err := oneOf("roost runs", "state", state, "there is no such state", runStates, ""); err != nil {
-			return err
-		}
-		if limit < 1 || limit > 1000 {
-			return failure.Usage("roost runs --limit", "want a number from 1 to 1000", "roost runs --limit 20")
-		}
 		query, path := url.Values{}, "/v1/runs"
 		if len(args) > 0 {
 			path = app.PathOf(args[0], "runs")
@@ -56,10 +51,9 @@ func (a *commands) runsCommand() *cobra.Command {
 		})
 	})
 	fl := cmd.Flags()
-	fl.StringVar(&state, "state", "", "only runs in this `state`")
-	fl.IntVar(&limit, "limit", 100, "at most this many")
+	app.OneOf(cmd, &state, "state", "", "only runs in this `state`", runStates...)
+	app.Number(fl, &limit, "limit", 100, 1, 1000, "at most this many")
 	fl.StringVar(&cursor, "cursor", "", "go on where the last page ended")
-	app.Complete(cmd, "state", app.Words(runStates...))
 	return cmd
 }
 
@@ -112,15 +106,11 @@ func (a *commands) showRuns(p api.Page[api.Run], more string, short func(string)
 }
 
 func (a *commands) questionsCommand() *cobra.Command {
-	return help.Command("questions", func(cmd *cobra.Command, args []string) error {
+	return help.Command("questions", a.ConnectedEngine(func(ctx context.Context, c *client.Client, args []string) error {
 		query := url.Values{}
-		if len(args) > 0 {
-			query.Set("task", args[0])
-		}
-		return a.WithClient(cmd.Context(), func(c *client.Client, _ *engine.Engine) error {
-			return app.DocumentOf(cmd.Context(), a.App, c, "/v1/questions", query, a.showQuestions)
-		})
-	})
+		app.SetQuery(query, "task", append(args, "")[0])
+		return app.DocumentOf(ctx, a.App, c, "/v1/questions", query, a.showQuestions)
+	}))
 }
 
 func (a *commands) showQuestions(p api.Page[api.Question]) error {
@@ -168,18 +158,11 @@ func (a *commands) question(out *bufio.Writer, q api.Question) {
 
 func (a *commands) usageCommand() *cobra.Command {
 	var f api.TaskFilter
-	var by, since, until string
+	var by string
 	groupings := append([]string{"folder"}, api.Each(api.Groupings, func(g api.Grouping) string { return string(g) })...)
 	cmd := help.Command("usage", func(cmd *cobra.Command, _ []string) error {
-		err := oneOf("roost usage", "by", by, "there is no such grouping", groupings, "")
-		if err != nil {
-			return err
-		}
 		if by == "folder" {
 			by = string(api.ByWorkspace)
-		}
-		if f.Since, f.Until, err = a.span("roost usage", since, until); err != nil {
-			return err
 		}
 		f.Workspace = a.GivenFolder(f.Workspace)
 		q := f.Query()
@@ -191,12 +174,11 @@ func (a *commands) usageCommand() *cobra.Command {
 		})
 	})
 	fl := cmd.Flags()
-	fl.StringVar(&by, "by", "day", "`group` by day, week, month, folder, model, task or tool")
-	fl.StringVar(&since, "since", "", "requests from this `time` on: 2026-01-31, RFC 3339, or an age such as 7d")
-	fl.StringVar(&until, "until", "", "requests before this `time`")
+	app.OneOf(cmd, &by, "by", "day", "`group` by day, week, month, folder, model, task or tool", groupings...)
+	a.Moment(fl, &f.Since, "since", "requests from this `time` on: 2026-01-31, RFC 3339, or an age such as 7d")
+	a.Moment(fl, &f.Until, "until", "requests before this `time`")
 	fl.StringVar(&f.Source, "source", "", "only tasks of this `source`")
 	fl.StringVar(&f.Workspace, "workspace", "", "only tasks of this `folder`")
-	app.Complete(cmd, "by", app.Words(groupings...))
 	return cmd
 }
 

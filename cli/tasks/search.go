@@ -38,25 +38,9 @@ const (
 
 func (a *commands) searchCommand() *cobra.Command {
 	var q api.SearchQuery
-	var in string
-	f := filter{TaskFilter: &q.Filter}
+	f := &q.Filter
 	cmd := help.Command("search", func(cmd *cobra.Command, args []string) error {
-		q.Text, q.In = strings.Join(args, " "), config.List(in)
-		if err := f.read(a, "roost search", " QUERY"); err != nil {
-			return err
-		}
-		if err := oneOf("roost search", "sort", f.Sort, "there is no such order", []string{api.SortBest, api.SortNew}, " QUERY"); err != nil {
-			return err
-		}
-		for _, scope := range q.In {
-			if !slices.Contains(api.Scopes, scope) {
-				return failure.Usage("roost search --in "+scope, "there is no such place",
-					"roost search --in "+strings.Join(api.Scopes, ",")+" QUERY")
-			}
-		}
-		if q.Each < 0 {
-			return failure.Usage("roost search --each", "a number of hits cannot be negative", "roost search --each 3 QUERY")
-		}
+		q.Text, f.Workspace = strings.Join(args, " "), a.GivenFolder(f.Workspace)
 		switch each := cmd.Flags().Changed("each"); {
 		case each:
 		case a.Flags.JSON:
@@ -67,15 +51,20 @@ func (a *commands) searchCommand() *cobra.Command {
 		return a.search(cmd, q)
 	})
 	fl := cmd.Flags()
-	fl.StringVar(&in, "in", "", "only in these `places`: ui, api, tool, path, joined by commas")
+	app.Checked(fl, "in", "only in these `places`: ui, api, tool, path, joined by commas", func(text string) error {
+		q.In = config.List(text)
+		if slices.ContainsFunc(q.In, func(scope string) bool { return !slices.Contains(api.Scopes, scope) }) {
+			return &failure.ValueError{Why: "there is no such place", Example: strings.Join(api.Scopes, ",")}
+		}
+		return nil
+	})
 	fl.StringVar(&q.Tool, "tool", "", "only tasks in which this `tool` was called: read_file")
 	fl.StringVar(&q.File, "file", "", "only tasks in which a tool was asked for a `path` that holds this")
-	fl.StringVar(&f.Sort, "sort", api.SortBest, "`order` of the tasks: best, or new")
-	fl.IntVar(&q.Each, "each", hitsOfTask, "at most this many hits of one task (0 = all, as with --json)")
-	fl.IntVar(&f.Limit, "limit", firstHits, "at most this many hits (0 = all; on a terminal as many as fit)")
-	f.addTo(cmd)
+	app.OneOf(cmd, &f.Sort, "sort", api.SortBest, "`order` of the tasks: best, or new", api.SortBest, api.SortNew)
+	app.Number(fl, &q.Each, "each", hitsOfTask, 0, 0, "at most this many hits of one task (0 = all, as with --json)")
+	app.Number(fl, &f.Limit, "limit", firstHits, 0, 0, "at most this many hits (0 = all; on a terminal as many as fit)")
+	a.addFilter(cmd, f)
 	app.Complete(cmd, "in", app.Words(api.Scopes...))
-	app.Complete(cmd, "sort", app.Words(api.SortBest, api.SortNew))
 	return cmd
 }
 

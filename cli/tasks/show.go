@@ -39,9 +39,9 @@ type showFlags struct {
 	ui, api, effective, journal, usage, tree, context bool
 	branches, all                                     bool
 	tail                                              int
-	before, dir, hit, find                            string
-	to                                                int // the number in before, 0 = all
-	at                                                int // the number in hit, 0 = none
+	dir, find                                         string
+	to                                                int // only messages before this number, 0 = all
+	at                                                int // the number of a hit, 0 = none
 }
 
 func (a *commands) showCommand() *cobra.Command {
@@ -52,16 +52,6 @@ func (a *commands) showCommand() *cobra.Command {
 				"roost show "+args[0]+" --context -C DIR")
 		}
 		f.dir = a.GivenFolder(f.dir)
-		if f.tail < 0 {
-			return failure.Usage("roost show --tail", "a number of messages cannot be negative", "roost show "+args[0]+" --tail 20")
-		}
-		var err error
-		if f.to, err = messageNumber("before", f.before); err != nil {
-			return err
-		}
-		if f.at, err = messageNumber("at", f.hit); err != nil {
-			return err
-		}
 		if err := failure.OneOf(cmd, "at", "before", "tail", "all"); err != nil && (f.at > 0 || f.all) {
 			return err
 		}
@@ -85,26 +75,25 @@ func (a *commands) showCommand() *cobra.Command {
 	fl.BoolVar(&f.context, "context", false, "what the next request is made of, in tokens, and what is free")
 	fl.BoolVar(&f.tree, "tree", false, "the task and its subtasks: states, and what all of them cost")
 	fl.BoolVar(&f.branches, "branches", false, "the branches that rewinds left, as a tree")
-	fl.StringVar(&f.hit, "at", "", "open at message `N`, as #12 or 12, with those around it")
+	app.Checked(fl, "at", "open at message `N`, as #12 or 12, with those around it", messageNumber(&f.at))
 	fl.StringVar(&f.find, "find", "", "mark these `words` in the pager; n goes to the next ones")
 	fl.BoolVar(&f.all, "all", false, "all messages, also of a very long task")
-	fl.IntVar(&f.tail, "tail", 0, "only the last `N` messages (0 = all; on a terminal 500)")
-	fl.StringVar(&f.before, "before", "", "only messages before message `N`, as #12 or 12")
+	app.Number(fl, &f.tail, "tail", 0, 0, 0, "only the last `N` messages (0 = all; on a terminal 500)")
+	app.Checked(fl, "before", "only messages before message `N`, as #12 or 12", messageNumber(&f.to))
 	fl.StringVarP(&f.dir, "workspace", "C", "", "with --context: the `folder` of the task, when it has moved or is not known")
 	return cmd
 }
 
-// messageNumber reads a flag that names a message; 0 when it was not given.
-func messageNumber(flag, text string) (int, error) {
-	if text == "" {
-		return 0, nil
+// messageNumber reads the number of a message that a flag names; 0 when it was not given.
+func messageNumber(to *int) func(text string) error {
+	return func(text string) error {
+		n, err := strconv.Atoi(strings.TrimPrefix(text, "#"))
+		if text != "" && (err != nil || n < 1) {
+			return &failure.ValueError{Why: "want a message's number such as #12", Example: "12"}
+		}
+		*to = n
+		return nil
 	}
-	n, err := strconv.Atoi(strings.TrimPrefix(text, "#"))
-	if err != nil || n < 1 {
-		flag = "roost show --" + flag
-		return 0, failure.Usage(flag+" "+text, "want a message's number such as #12", strings.Replace(flag, "show", "show ID", 1)+" 12")
-	}
-	return n, nil
 }
 
 // window returns the range of n messages that the flags select.
@@ -550,9 +539,9 @@ func (a *commands) printContext(c api.ContextUse) error {
 func (a *commands) filesCommand() *cobra.Command {
 	var dir, path string
 	var check bool
-	cmd := help.Command("files", func(cmd *cobra.Command, args []string) error {
-		return a.files(cmd.Context(), args[0], dir, path, check)
-	})
+	cmd := help.Command("files", a.Connected(func(ctx context.Context, c *client.Client, args []string) error {
+		return a.files(ctx, c, args[0], dir, path, check)
+	}))
 	fl := cmd.Flags()
 	fl.BoolVar(&check, "check", false, "exit with 15 when a file is changed or missing, and name it")
 	fl.StringVar(&path, "path", "", "all that this task ever recorded of one `file`, rewound or not, and the checkpoints that hold it")
@@ -560,34 +549,32 @@ func (a *commands) filesCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *commands) files(ctx context.Context, id, dir, path string, check bool) error {
-	return a.Connect(ctx, func(c *client.Client) error {
-		q := url.Values{}
-		app.SetQuery(q, "workspace", a.GivenFolder(dir))
-		app.SetQuery(q, "path", path)
-		known := func() (api.KnownFiles, json.RawMessage, error) {
-			return app.Asked[api.KnownFiles](ctx, c, client.Request{Path: app.PathOf(id, "files"), Query: q})
+func (a *commands) files(ctx context.Context, c *client.Client, id, dir, path string, check bool) error {
+	q := url.Values{}
+	app.SetQuery(q, "workspace", a.GivenFolder(dir))
+	app.SetQuery(q, "path", path)
+	known := func() (api.KnownFiles, json.RawMessage, error) {
+		return app.Asked[api.KnownFiles](ctx, c, client.Request{Path: app.PathOf(id, "files"), Query: q})
+	}
+	got, doc, err := known()
+	if p, is := errors.AsType[*client.Problem](err); is && p.Code == "file_not_known" && !filepath.IsAbs(path) {
+		q.Set("path", a.Abs(path)) // a path from the current folder, and not from the workspace
+		if again, raw, failed := known(); failed == nil {
+			got, doc, err = again, raw, nil
 		}
-		got, doc, err := known()
-		if p, is := errors.AsType[*client.Problem](err); is && p.Code == "file_not_known" && !filepath.IsAbs(path) {
-			q.Set("path", a.Abs(path)) // a path from the current folder, and not from the workspace
-			if again, raw, failed := known(); failed == nil {
-				got, doc, err = again, raw, nil
-			}
-		}
-		if err != nil {
-			return err
-		}
-		if a.Flags.JSON {
-			err = a.PrintRaw(doc)
-		} else {
-			err = a.printFiles(got.Task, got.Items)
-		}
-		if err != nil || !check {
-			return err
-		}
-		return staleFailure(got.Task, got.Items)
-	})
+	}
+	if err != nil {
+		return err
+	}
+	if a.Flags.JSON {
+		err = a.PrintRaw(doc)
+	} else {
+		err = a.printFiles(got.Task, got.Items)
+	}
+	if err != nil || !check {
+		return err
+	}
+	return staleFailure(got.Task, got.Items)
 }
 
 // staleFailure names the files that differ from what the model knows; nil when none does.

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/roost-dev/roost/internal/testing/clitest"
 )
 
@@ -59,17 +61,23 @@ func TestMoments(t *testing.T) {
 		}
 		return when.UnixMilli()
 	}
+	moment := func(text string) (at int64, err error) {
+		var fl pflag.FlagSet
+		a.Moment(&fl, &at, "since", "")
+		err = fl.Parse([]string{"--since=" + text})
+		return at, err
+	}
 	local := time.Date(2026, 4, 1, 0, 0, 0, 0, time.Local).UnixMilli()
 	for text, want := range map[string]int64{
 		"": 0, "2026-04-01T00:00:00Z": ms("2026-04-01T00:00:00Z"), "2026-04-01T00:00:00.5+02:00": ms("2026-03-31T22:00:00Z") + 500,
 		"2026-04-01": local, "2026-04-01 00:00": local, "2026-04-01T00:00:00": local, "7d": ms("2026-04-13T12:00:00Z"), "90m": ms("2026-04-20T10:30:00Z"), "0d": ms("2026-04-20T12:00:00Z"),
 	} {
-		if got, err := (&commands{App: a}).moment("since", text); err != nil || got != want {
+		if got, err := moment(text); err != nil || got != want {
 			t.Errorf("%q: %d, %v; want %d", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"yesterday", "-1d", "-5m", "7", "7w", "2026-13-01", "1.5d"} {
-		if got, err := (&commands{App: a}).moment("since", text); err == nil {
+		if got, err := moment(text); err == nil {
 			t.Errorf("%q is read as %d", text, got)
 		}
 	}
