@@ -16,8 +16,7 @@ import (
 func New(ctx context.Context, backend Backend, o Options) *Session {
 	s := &Session{
 		backend: backend, o: o, style: o.Display.Style(), out: newScroll(), answer: make(chan string, 16),
-		changed: make(chan struct{}),
-		more:    make(chan struct{}, 1), ended: map[string]bool{}, shut: map[string]bool{}, dirs: map[string]string{},
+		changed: make(chan struct{}), ended: map[string]bool{}, shut: map[string]bool{}, dirs: map[string]string{},
 		again: o.Again, brief: map[string]string{},
 	}
 	s.images, s.st.Facts = o.Images, o.Facts
@@ -45,11 +44,7 @@ func (s *Session) Close() {
 // Line queues a line that the user typed: words or a command. The chat carries out one line after the other. A line
 // answers no question: the user may not have seen the question when typing.
 func (s *Session) Line(text string) {
-	s.locked(func() { s.todo, s.st.Busy = append(s.todo, text), true })
-	select {
-	case s.more <- struct{}{}:
-	default:
-	}
+	s.change(func(st *state) { st.todo, st.Busy = append(st.todo, text), true })
 }
 
 // Reply passes a line to the open question. It returns false when no question is open.
@@ -71,22 +66,12 @@ func (s *Session) work() {
 	if s.o.Task != "" {
 		s.carryOut("/resume " + s.o.Task)
 	}
-	for {
-		var line []string
-		s.locked(func() {
-			n := min(1, len(s.todo))
-			line, s.todo = s.todo[:n], s.todo[n:]
-		})
-		if len(line) > 0 {
-			s.carryOut(line[0])
-			continue
-		}
-		s.change(func(st *state) { st.Busy = len(s.todo) > 0 })
-		select {
-		case <-s.more:
-		case <-s.ctx.Done():
-			return
-		}
+	s.change(func(st *state) { st.Busy = len(st.todo) > 0 })
+	for s.until(s.ctx, func(st state) bool { return len(st.todo) > 0 }) == nil {
+		line := ""
+		s.locked(func() { line, s.st.todo = s.st.todo[0], s.st.todo[1:] })
+		s.carryOut(line)
+		s.change(func(st *state) { st.Busy = len(st.todo) > 0 })
 	}
 }
 

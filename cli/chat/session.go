@@ -134,7 +134,8 @@ type state struct {
 	Letters string // keys that answer the open question; "" = a line answers it
 	Facts   Facts
 	Live    live
-	Loose   bool // the user has chosen the policy "all" before
+	Loose   bool     // the user has chosen the policy "all" before
+	todo    []string // lines that were not carried out yet
 }
 
 // keep keeps a line that failed, so that nothing that the user typed is lost.
@@ -160,8 +161,6 @@ type Session struct {
 	mu         sync.Mutex
 	st         state
 	changed    chan struct{} // closed and replaced when the state changes
-	todo       []string      // lines that were not carried out yet
-	more       chan struct{} // holds one token when there are some
 	cancelLine context.CancelFunc
 	command    context.CancelFunc // ends the user's command line; nil = none runs
 	talk       *talk              // with the present task

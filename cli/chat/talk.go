@@ -96,7 +96,7 @@ func (s *Session) leave() {
 	}
 	s.change(func(st *state) {
 		st.keep(st.Retype)
-		*st = state{Busy: st.Busy, Over: st.Over, Back: st.Back, Mode: st.Mode, Command: st.Command, Policy: st.Policy, Loose: st.Loose, Facts: st.Facts}
+		*st = state{Busy: st.Busy, todo: st.todo, Over: st.Over, Back: st.Back, Mode: st.Mode, Command: st.Command, Policy: st.Policy, Loose: st.Loose, Facts: st.Facts}
 		s.run = ""
 	})
 }
