@@ -545,8 +545,7 @@ func addLabels(o *esjson.Object, e overlay.Entry) {
 		o.String("title", *e.Title)
 	}
 	if e.Tags != nil {
-		tags, _ := json.Marshal(*e.Tags) // strings always succeed
-		o.Raw("tags", tags)
+		o.Raw("tags", esjson.Strings(*e.Tags))
 	}
 	if e.Pinned != nil {
 		o.Bool("pinned", *e.Pinned)
