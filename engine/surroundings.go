@@ -45,36 +45,18 @@ func (e *Engine) world(ref store.Ref, w *workspace.Workspace, mode func() string
 // tools returns those of a task: the fixed set, and after it those that need the store or the user's home folder.
 func (e *Engine) tools(id, owner string) []tool.Tool {
 	return append(toolset.All(e.resolver().Config.Web()), prompttool.SlashCommand(e.resolver().Config.Home), prompttool.Skill(e.resolver().Config.Home),
-		historytool.ListTasks(taskLister{e.store, id, owner}))
+		historytool.ListTasks(id, e.lister(owner)))
 }
 
-// taskLister is the store as the tool list_tasks needs it.
-type taskLister struct {
-	store *store.Store
-	self  string // the task of the run
-	owner string // its owner: a model gets no tasks of other people; "" = all
-}
-
-// Tasks lists tasks as `roost list` does.
-func (s taskLister) Tasks(ctx context.Context, q historytool.Query) (list []historytool.Task, more bool, err error) {
-	if s.owner != "" {
-		ctx = store.Seeing(ctx, func(a api.Access) (bool, error) { return a.Owner == s.owner, nil })
-	}
-	found, err := s.store.List(ctx, store.Filter{TaskFilter: api.TaskFilter{Words: q.Words, Status: q.Status, Workspace: q.Workspace, Limit: q.Limit}})
-	if err != nil {
-		return nil, false, err
-	}
-	for _, t := range found.Items {
-		line := historytool.Task{ID: t.ID, Title: t.Title, Status: t.Status, Workspace: t.Workspace, Mode: t.Mode, Current: t.ID == s.self}
-		if t.UpdatedAt != nil {
-			line.Updated = *t.UpdatedAt
+// lister lists tasks for a model, as `roost list` does: those of an owner; "" = all.
+func (e *Engine) lister(owner string) historytool.Lister {
+	return func(ctx context.Context, q api.TaskFilter) ([]api.Summary, bool, error) {
+		if owner != "" {
+			ctx = store.Seeing(ctx, func(a api.Access) (bool, error) { return a.Owner == owner, nil })
 		}
-		if t.Usage.Cost != nil {
-			line.Cost = t.Usage.Cost.String()
-		}
-		list = append(list, line)
+		found, err := e.store.List(ctx, store.Filter{TaskFilter: q})
+		return found.Items, found.NextCursor != "", err
 	}
-	return list, found.NextCursor != "", nil
 }
 
 // orphanWait bounds the wait for the end of an orphan: the run begins without it after that.

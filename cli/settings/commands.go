@@ -243,24 +243,22 @@ func (a *commands) models(provider string) error {
 	if a.Flags.JSON {
 		return a.PrintJSON(map[string]any{"date": catalogue.Date(), "items": items})
 	}
-	wide := len("model")
+	rows := [][]string{{"model", "window", "reply", "in", "out", "cached", "caching", "checked"}}
+	add := func(name, window, reply string, p api.Prices, checked string) {
+		rows = append(rows, []string{name, window, reply, price(p.Input, "unknown"), price(p.Output, "unknown"),
+			price(p.CacheRead, "unknown"), price(p.CacheWrite, "-"), checked})
+	}
 	for _, i := range items {
-		wide = max(wide, len(i.Provider)+1+len(i.ID))
-	}
-	line := func(name, window, reply, in, out, read, write, checked string) string {
-		return fmt.Sprintf("%-*s  %9s  %7s  %8s  %8s  %8s  %8s  %s", wide, name, window, reply, in, out, read, write, checked)
-	}
-	priced := func(name, window, reply string, p api.Prices, checked string) string {
-		return strings.TrimRight(line(name, window, reply, price(p.Input, "unknown"), price(p.Output, "unknown"),
-			price(p.CacheRead, "unknown"), price(p.CacheWrite, "-"), checked), " ")
-	}
-	lines := []string{a.OutStyle().Paint(view.Head, line("model", "window", "reply", "in", "out", "cached", "caching", "checked"))}
-	for _, i := range items {
-		lines = append(lines, priced(i.Provider+" "+i.ID, strconv.Itoa(i.Context), strconv.Itoa(i.MaxOutput), i.Prices, i.Checked))
+		add(i.Provider+" "+i.ID, strconv.Itoa(i.Context), strconv.Itoa(i.MaxOutput), i.Prices, i.Checked)
 		if l := i.Long; l != nil {
-			lines = append(lines, priced("", fmt.Sprintf("> %d", l.Above), "", l.Prices, ""))
+			add("", fmt.Sprintf("> %d", l.Above), "", l.Prices, "")
 		}
 	}
+	widths, checked := app.Widths(rows), len(rows[0])-1
+	lines := api.Each(rows, func(row []string) string {
+		return strings.TrimRight(app.Cells(row, widths, 1, checked), " ")
+	})
+	lines[0] = a.OutStyle().Paint(view.Head, lines[0])
 	if err := a.Painted(lines); err != nil {
 		return err
 	}

@@ -296,7 +296,7 @@ func knownTool(name string) bool {
 	if mode.GroupOf(name) != "" {
 		return true
 	}
-	return slices.ContainsFunc(append(toolset.All(webtool.Options{}), historytool.ListTasks(nil)), func(t tool.Tool) bool {
+	return slices.ContainsFunc(append(toolset.All(webtool.Options{}), historytool.ListTasks("", nil)), func(t tool.Tool) bool {
 		s := t.Spec()
 		return s.Name == name || slices.Contains(s.Aliases, name)
 	})

@@ -255,32 +255,13 @@ func (f foreignFile) ReadAt(p []byte, off int64) (int, error) {
 // ListTasksName is the name of the tool that lists tasks.
 const ListTasksName = "list_tasks"
 
-// Query selects the tasks of a list.
-type Query struct {
-	Words     string // that title or id contain; "" for all
-	Status    string
-	Workspace string // "" for tasks of every workspace
-	Limit     int
-}
-
-// Task is one line of the list.
-type Task struct {
-	ID, Title, Status string
-	Workspace, Mode   string
-	Updated           string // a time as text
-	Cost              string // in US dollars as text; "" when unknown
-	Current           bool   // the task that makes the call
-}
-
 // Lister lists tasks, newest first, and reports whether there are more.
-type Lister interface {
-	Tasks(ctx context.Context, q Query) (list []Task, more bool, err error)
-}
+type Lister func(ctx context.Context, q api.TaskFilter) (list []api.Summary, more bool, err error)
 
-// ListTasks returns list_tasks.
-func ListTasks(l Lister) tool.Tool {
+// ListTasks returns list_tasks for a run of the task self.
+func ListTasks(self string, l Lister) tool.Tool {
 	return tool.Make(listTasksSpec, func(_ context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {
-		return planTasks(l, env, in)
+		return planTasks(self, l, env, in)
 	})
 }
 
@@ -305,8 +286,8 @@ var listTasksSpec = tool.Spec{
 	Class: tool.Read, Replay: tool.Again,
 }
 
-func planTasks(l Lister, env tool.Env, in tool.Input) (tool.Plan, error) {
-	var q Query
+func planTasks(self string, l Lister, env tool.Env, in tool.Input) (tool.Plan, error) {
+	var q api.TaskFilter
 	var wrong [3]error
 	var limit int64
 	q.Words, wrong[0] = in.Optional("query")
@@ -327,11 +308,11 @@ func planTasks(l Lister, env tool.Env, in tool.Input) (tool.Plan, error) {
 		q.Workspace = env.Workspace.Root()
 	}
 	return tool.Prepared{Of: askTasks(q, all), Do: func(ctx context.Context, _ tool.Output) (tool.Result, error) {
-		return listTasks(ctx, l, q)
+		return listTasks(ctx, self, l, q)
 	}}, nil
 }
 
-func askTasks(q Query, all bool) tool.Ask {
+func askTasks(q api.TaskFilter, all bool) tool.Ask {
 	title := ListTasksName
 	if q.Words != "" {
 		title += " " + tool.OneLine(q.Words)
@@ -348,8 +329,8 @@ func askTasks(q Query, all bool) tool.Ask {
 	return tool.Ask{Tool: ListTasksName, Kind: "tool", Text: string(row), Title: title, Outside: all}
 }
 
-func listTasks(ctx context.Context, l Lister, q Query) (tool.Result, error) {
-	list, more, err := l.Tasks(ctx, q)
+func listTasks(ctx context.Context, self string, l Lister, q api.TaskFilter) (tool.Result, error) {
+	list, more, err := l(ctx, q)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -359,14 +340,17 @@ func listTasks(ctx context.Context, l Lister, q Query) (tool.Result, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d tasks, newest first:\n", len(list))
 	for _, t := range list {
-		fmt.Fprintf(&b, "\n- %s | %s | %s", tool.OneLine(t.ID), t.Status, t.Updated)
+		fmt.Fprintf(&b, "\n- %s | %s", tool.OneLine(t.ID), t.Status)
+		if t.UpdatedAt != nil {
+			fmt.Fprintf(&b, " | %s", *t.UpdatedAt)
+		}
 		if t.Mode != "" {
 			fmt.Fprintf(&b, " | mode %s", tool.OneLine(t.Mode))
 		}
-		if t.Cost != "" {
-			fmt.Fprintf(&b, " | $%s", t.Cost)
+		if t.Usage.Cost != nil {
+			fmt.Fprintf(&b, " | $%s", t.Usage.Cost)
 		}
-		if t.Current {
+		if t.ID == self {
 			b.WriteString(" | this task")
 		}
 		if q.Workspace == "" && t.Workspace != "" {

@@ -71,7 +71,7 @@ func TestReadAPiece(t *testing.T) {
 }
 
 func TestMistakesOfTheModel(t *testing.T) {
-	lister := ListTasks(some{})
+	lister := ListTasks("", some{}.tasks)
 	for _, tt := range []struct {
 		tool  tool.Tool
 		input string

@@ -10,23 +10,34 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace"
 )
 
 // some is a list of tasks, and what it was asked for.
 type some struct {
-	list  []Task
+	list  []api.Summary
 	more  bool
 	err   error
-	asked *Query
+	asked *api.TaskFilter
 }
 
-func (s some) Tasks(_ context.Context, q Query) ([]Task, bool, error) {
+func (s some) tasks(_ context.Context, q api.TaskFilter) ([]api.Summary, bool, error) {
 	if s.asked != nil {
 		*s.asked = q
 	}
 	return s.list, s.more, s.err
+}
+
+func row(id, title, status, updated string, micros int64, mode, folder string) api.Summary {
+	s := api.Summary{ID: id, Title: title, Status: status, UpdatedAt: &updated, Mode: mode, Workspace: folder}
+	if micros > 0 {
+		cost := money.USD(micros)
+		s.Usage.Cost = &cost
+	}
+	return s
 }
 
 func TestListTasks(t *testing.T) {
@@ -35,13 +46,13 @@ func TestListTasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := tool.Env{Workspace: ws}
-	var asked Query
-	s := some{asked: &asked, more: true, list: []Task{
-		{ID: "01a", Title: "Fix the\x1b[2J tests\n- 99z | completed | now", Status: "running", Updated: "2026-01-02T03:04:05.000Z", Mode: "code", Cost: "0.50", Current: true, Workspace: "/w"},
-		{ID: "01b", Title: strings.Repeat("é", 500), Status: "failed", Updated: "2026-01-01T00:00:00.000Z", Workspace: "/w2"},
+	var asked api.TaskFilter
+	s := some{asked: &asked, more: true, list: []api.Summary{
+		row("01a", "Fix the\x1b[2J tests\n- 99z | completed | now", "running", "2026-01-02T03:04:05.000Z", 500_000, "code", "/w"),
+		row("01b", strings.Repeat("é", 500), "failed", "2026-01-01T00:00:00.000Z", 0, "", "/w2"),
 	}}
-	ask, r := call(t, ListTasks(s), env, `{"query":"tests","status":"running","limit":null}`)
-	if d := cmp.Diff(Query{Words: "tests", Status: "running", Workspace: ws.Root(), Limit: 20}, asked); d != "" || ask.Outside {
+	ask, r := call(t, ListTasks("01a", s.tasks), env, `{"query":"tests","status":"running","limit":null}`)
+	if d := cmp.Diff(api.TaskFilter{Words: "tests", Status: "running", Workspace: ws.Root(), Limit: 20}, asked); d != "" || ask.Outside {
 		t.Errorf("got %s%+v, want d = \"\" and not ask.Outside", d, ask)
 	}
 	want := "2 tasks, newest first:\n\n- 01a | running | 2026-01-02T03:04:05.000Z | mode code | $0.50 | this task\n  \"Fix the\uFFFD[2J tests\"\n\n" +
@@ -50,15 +61,15 @@ func TestListTasks(t *testing.T) {
 		t.Error(d)
 	}
 
-	ask, r = call(t, ListTasks(s), env, `{"all_workspaces":true,"limit":100000}`)
+	ask, r = call(t, ListTasks("01a", s.tasks), env, `{"all_workspaces":true,"limit":100000}`)
 	if asked.Workspace != "" || asked.Limit != maxTasks || !ask.Outside || !strings.Contains(ask.Title, "all workspaces") || !strings.Contains(r.Text, "\n  in /w2\n") {
 		t.Errorf("got %+v %+v\n%s, want asked.Workspace = \"\" and asked.Limit = maxTasks and ask.Outside and strings.Contains(ask.Title, \"all workspaces\") and strings.Contains(r.Text, \"\\n in /w2\\n\")",
 			asked, ask, r.Text)
 	}
-	if _, r = call(t, ListTasks(some{}), env, `{}`); r.Text != "No tasks found." || r.IsError {
+	if _, r = call(t, ListTasks("", some{}.tasks), env, `{}`); r.Text != "No tasks found." || r.IsError {
 		t.Errorf("got %+v, want r.Text = \"No tasks found.\" and not r.IsError", r)
 	}
-	p, err := ListTasks(some{err: errors.New("the disk is gone")}).Plan(t.Context(), env, json.RawMessage(`{}`))
+	p, err := ListTasks("", some{err: errors.New("the disk is gone")}.tasks).Plan(t.Context(), env, json.RawMessage(`{}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,8 +79,8 @@ func TestListTasks(t *testing.T) {
 }
 
 func ExampleListTasks() {
-	tasks := some{list: []Task{{ID: "01a", Title: "Fix the tests", Status: "completed", Updated: "2026-01-02T03:04:05.000Z", Cost: "0.12"}}}
-	p, err := ListTasks(tasks).Plan(context.Background(), tool.Env{}, json.RawMessage(`{"all_workspaces":true}`))
+	tasks := some{list: []api.Summary{row("01a", "Fix the tests", "completed", "2026-01-02T03:04:05.000Z", 120_000, "", "")}}
+	p, err := ListTasks("", tasks.tasks).Plan(context.Background(), tool.Env{}, json.RawMessage(`{"all_workspaces":true}`))
 	if err != nil {
 		fmt.Println(err)
 		return
