@@ -237,7 +237,8 @@ func failureOfProblem(p *client.Problem) *Failure {
 			f.Suggestions = append(f.Suggestions, s)
 		}
 	}
-	if (p.Code == "permission_denied" || p.Status == 0) && len(p.Suggestions) > 0 { // a problem without a status is of this machine
+	local := p.Status == 0 || p.Code == "permission_denied" || p.Code == "internal" // a problem without a status is of this machine
+	if local && len(p.Suggestions) > 0 {
 		f.Try, f.Suggestions = p.Suggestions[0], p.Suggestions[1:]
 	}
 	if p.Code == "unknown_mode" {
@@ -255,9 +256,7 @@ func failureOfProblem(p *client.Problem) *Failure {
 	if f.Try == "" && slices.ContainsFunc(p.Errors, func(e api.Wrong) bool { return e.Parameter == "/workspace" }) {
 		f.Try = nameFolder
 	}
-	if p.Code == "internal" && len(p.Suggestions) > 0 {
-		f.Try, f.Suggestions = p.Suggestions[0], nil
-	} else if what, why, ok := divide(f.Why); ok && p.Code == "internal" {
+	if what, why, ok := divide(f.Why); ok && p.Code == "internal" && len(p.Suggestions) == 0 {
 		f.What, f.Why = what, why
 	}
 	if f.Try == "" {

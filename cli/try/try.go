@@ -4,7 +4,6 @@ package try
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	_ "embed"
@@ -94,11 +93,12 @@ func newTrial(a *app.App, keep bool) (*trial, error) {
 		script: filepath.Join(dir, "script.yaml"), keep: keep,
 		d: display.New(a.Err, display.Options{Colour: a.Colour(), Width: a.Width, Quiet: a.Flags.Quiet || a.Flags.JSON, Live: a.ErrTTY}),
 	}
-	if err := os.Mkdir(t.workspace, 0o700); err != nil {
-		return nil, errors.Join(fmt.Errorf("make a scratch workspace: %w", err), t.clean())
+	err = os.Mkdir(t.workspace, 0o700)
+	if err == nil {
+		err = os.WriteFile(t.script, tryScript, 0o600)
 	}
-	if err := os.WriteFile(t.script, tryScript, 0o600); err != nil {
-		return nil, errors.Join(fmt.Errorf("write the script: %w", err), t.clean())
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("make a scratch workspace: %w", err), t.clean())
 	}
 	return t, nil
 }
@@ -176,16 +176,16 @@ func (t *trial) verdict() error {
 		}
 	} else {
 		style := t.a.OutStyle()
-		var b bytes.Buffer
+		var lines []string
 		for _, c := range t.checks {
 			mark, s := "✓", view.Good
 			if !c.OK {
 				mark, s = "✗", view.Bad
 			}
-			fmt.Fprintln(&b, style.Paint(s, fmt.Sprintf("  %s %s", mark, c.Name))+style.Paint(view.Dim, " ("+display.OneLine(c.Detail)+")"))
+			lines = append(lines, style.Paint(s, "  "+mark+" "+c.Name)+style.Paint(view.Dim, " ("+display.OneLine(c.Detail)+")"))
 		}
-		if _, err := t.a.Out.Write(b.Bytes()); err != nil {
-			return fmt.Errorf("print the checks: %w", err)
+		if err := t.a.Painted(lines); err != nil {
+			return err
 		}
 	}
 	if bad > 0 {

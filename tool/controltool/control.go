@@ -28,14 +28,18 @@ const questionSchema = `{"type":"object","properties":{` +
 	`"text":{"type":"string","description":"The answer"},"mode":{"type":["string","null"],"description":"Mode to switch to with this answer, or null"}},` +
 	`"required":["text","mode"],"additionalProperties":false}}},"required":["question","follow_up"],"additionalProperties":false}`
 
-// questionSpec is built once, since every turn needs it.
-var questionSpec = tool.Spec{
-	Name: QuestionName,
-	Description: "Ask the user a question when something needed for the task is missing and cannot be found out otherwise. " +
-		"Give one to four answers to choose from.",
-	Schema: json.RawMessage(questionSchema),
-	Class:  tool.Control, Replay: tool.Again,
+// control describes a tool that has no effect of its own.
+func control(name, description, schema string) tool.Spec {
+	return tool.Spec{
+		Name: name, Description: description, Schema: json.RawMessage(schema), Class: tool.Control, Replay: tool.Again,
+	}
 }
+
+// questionSpec is built once, since every turn needs it.
+var questionSpec = control(QuestionName,
+	"Ask the user a question when something needed for the task is missing and cannot be found out otherwise. "+
+		"Give one to four answers to choose from.",
+	questionSchema)
 
 // suggestion is one answer with the mode as the model gave it: absent, null or a
 // string. Roo keeps the difference.
@@ -141,13 +145,10 @@ const CompletionName = "attempt_completion"
 func NewCompletion() tool.Tool { return tool.Make(completionSpec, planCompletion) }
 
 // completionSpec is built once: every turn needs it.
-var completionSpec = tool.Spec{
-	Name: CompletionName,
-	Description: "End the task: give the final result to the user. Use it when the work is done and checked. Do not end the " +
+var completionSpec = control(CompletionName,
+	"End the task: give the final result to the user. Use it when the work is done and checked. Do not end the "+
 		"result with a question.",
-	Schema: json.RawMessage(`{"type":"object","properties":{"result":{"type":"string","description":"What was done, for the user"}},"required":["result"],"additionalProperties":false}`),
-	Class:  tool.Control, Replay: tool.Again,
-}
+	`{"type":"object","properties":{"result":{"type":"string","description":"What was done, for the user"}},"required":["result"],"additionalProperties":false}`)
 
 func planCompletion(_ context.Context, _ tool.Env, in tool.Input) (tool.Plan, error) {
 	text, ok := in.Text("result")
@@ -166,15 +167,12 @@ const SwitchModeName = "switch_mode"
 func NewSwitchMode() tool.Tool { return tool.Make(switchModeSpec, planSwitchMode) }
 
 // switchModeSpec is built once: every turn needs it.
-var switchModeSpec = tool.Spec{
-	Name: SwitchModeName,
-	Description: "Ask to go on in another mode, when the present one does not have the tools or the role that the next step needs. " +
+var switchModeSpec = control(SwitchModeName,
+	"Ask to go on in another mode, when the present one does not have the tools or the role that the next step needs. "+
 		"The user must agree. The modes are listed in the system prompt.",
-	Schema: json.RawMessage(`{"type":"object","properties":{` +
-		`"mode_slug":{"type":"string","description":"The slug of the mode, e.g. code, ask or architect"},` +
-		`"reason":{"type":"string","description":"Why, for the user"}},"required":["mode_slug","reason"],"additionalProperties":false}`),
-	Class: tool.Control, Replay: tool.Again,
-}
+	`{"type":"object","properties":{`+
+		`"mode_slug":{"type":"string","description":"The slug of the mode, e.g. code, ask or architect"},`+
+		`"reason":{"type":"string","description":"Why, for the user"}},"required":["mode_slug","reason"],"additionalProperties":false}`)
 
 func planSwitchMode(_ context.Context, _ tool.Env, in tool.Input) (tool.Plan, error) {
 	slug, _ := in.Text("mode_slug")
@@ -197,20 +195,18 @@ const NewTaskName = "new_task"
 // NewNewTask returns new_task. It starts nothing: the agent knows which modes there are and how to run a task.
 func NewNewTask() tool.Tool { return tool.Make(newTaskSpec, planNewTask) }
 
-// newTaskSpec is built once: every turn needs it.
-var newTaskSpec = tool.Spec{
-	Name: NewTaskName,
-	Description: "Hand a part of the work to a subtask: a task of its own, in a mode of your choice, with an empty history. " +
-		"It knows only what you write in the message, " +
-		"works in the same workspace, and its final result comes back as the result of this call. Call it as the last tool " +
+// newTaskSpec is built once: every turn needs it. A call may run again: the child's id follows from the call, so starting
+// it again finds it.
+var newTaskSpec = control(NewTaskName,
+	"Hand a part of the work to a subtask: a task of its own, in a mode of your choice, with an empty history. "+
+		"It knows only what you write in the message, "+
+		"works in the same workspace, and its final result comes back as the result of this call. Call it as the last tool "+
 		"of a reply: calls behind it are not run.",
-	Schema: json.RawMessage(`{"type":"object","properties":{` +
-		`"mode":{"type":"string","description":"The slug of the subtask's mode, e.g. code, debug or architect"},` +
-		`"message":{"type":"string","description":"What the subtask is to do, with all that it must know to do it"},` +
-		`"todos":{"type":["string","null"],"description":"Its first checklist as Markdown, one step a line, such as \"[ ] step\"; null for none"}},` +
-		`"required":["mode","message","todos"],"additionalProperties":false}`),
-	Class: tool.Control, Replay: tool.Again, // the child's id follows from the call: starting it again finds it
-}
+	`{"type":"object","properties":{`+
+		`"mode":{"type":"string","description":"The slug of the subtask's mode, e.g. code, debug or architect"},`+
+		`"message":{"type":"string","description":"What the subtask is to do, with all that it must know to do it"},`+
+		`"todos":{"type":["string","null"],"description":"Its first checklist as Markdown, one step a line, such as \"[ ] step\"; null for none"}},`+
+		`"required":["mode","message","todos"],"additionalProperties":false}`)
 
 func planNewTask(_ context.Context, _ tool.Env, in tool.Input) (tool.Plan, error) {
 	slug, _ := in.Text("mode")
@@ -239,16 +235,13 @@ const TodoListName = "update_todo_list"
 func NewTodoList() tool.Tool { return tool.Make(todoListSpec, planTodoList) }
 
 // todoListSpec is built once: every turn needs it.
-var todoListSpec = tool.Spec{
-	Name: TodoListName,
-	Description: "Replace the task's checklist by a new one, in order of work: \"[ ] step\" for what is to be done, \"[-] " +
-		"step\" for what is being done, \"[x] step\" for what is done. " +
-		"Always give the whole list. Use it for tasks of several steps: mark a step when it begins and when it is done, add " +
+var todoListSpec = control(TodoListName,
+	"Replace the task's checklist by a new one, in order of work: \"[ ] step\" for what is to be done, \"[-] "+
+		"step\" for what is being done, \"[x] step\" for what is done. "+
+		"Always give the whole list. Use it for tasks of several steps: mark a step when it begins and when it is done, add "+
 		"what turns up, and never drop an open step unless it has become pointless.",
-	Schema: json.RawMessage(`{"type":"object","properties":{"todos":{"type":"string",` +
-		`"description":"The whole checklist as Markdown, one step a line"}},"required":["todos"],"additionalProperties":false}`),
-	Class: tool.Control, Replay: tool.Again,
-}
+	`{"type":"object","properties":{"todos":{"type":"string",`+
+		`"description":"The whole checklist as Markdown, one step a line"}},"required":["todos"],"additionalProperties":false}`)
 
 func planTodoList(_ context.Context, _ tool.Env, in tool.Input) (tool.Plan, error) {
 	text, given, ok := checklist(in)

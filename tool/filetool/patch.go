@@ -77,13 +77,11 @@ func planPatch(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, err
 	set := &patchSet{env: env, files: map[string]*patchedFile{}}
 	// All paths are judged before the first file is read.
 	for _, sec := range sections {
-		if err := set.name(sec.Path); err != nil {
-			return nil, err
+		err := set.name(sec.Path)
+		if err == nil && sec.MoveTo != "" {
+			err = set.name(sec.MoveTo)
 		}
-		if sec.MoveTo == "" {
-			continue
-		}
-		if err := set.name(sec.MoveTo); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -66,11 +66,7 @@ var PlainTypography = strings.NewReplacer(
 
 // NormalLine returns a line without typography, with runs of blanks made one, and without blanks at the ends.
 func NormalLine(s string) string {
-	s = PlainTypography.Replace(s)
-	if !strings.ContainsFunc(s, IsSpace) {
-		return s
-	}
-	return strings.Join(strings.FieldsFunc(s, IsSpace), " ")
+	return strings.Join(strings.FieldsFunc(PlainTypography.Replace(s), IsSpace), " ")
 }
 
 // JoinNormal returns NormalLine of a whole text, given its lines after NormalLine.

@@ -507,9 +507,6 @@ var escaped = []string{"<<<<<<<", "=======", ">>>>>>>", "-------", ":end_line:",
 // unescape removes the backslash from escaped markers at line starts, where a line may also start after \r, U+2028
 // and U+2029.
 func unescape(s string) string {
-	if !strings.Contains(s, `\`) {
-		return s
-	}
 	var b strings.Builder
 	start := true
 	for i := 0; i < len(s); {

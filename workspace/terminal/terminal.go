@@ -93,9 +93,6 @@ func Erase(s string) string {
 // tab, carriage return and backspace, which Overwrite and Erase resolve. It also removes a sequence that the end of s
 // cuts off.
 func Plain(s string) string {
-	if !controlled(s) {
-		return s
-	}
 	var out strings.Builder
 	out.Grow(len(s))
 	for i := 0; i < len(s); {
@@ -113,15 +110,6 @@ func Plain(s string) string {
 		}
 	}
 	return out.String()
-}
-
-func controlled(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c < 0x20 && c != '\n' && c != '\t' || c == 0x7f || c == 0xC2 {
-			return true
-		}
-	}
-	return false
 }
 
 // Escape returns the length of the escape sequence that s begins with; s begins with ESC. Control strings (OSC, DCS,
