@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -342,7 +341,7 @@ func (w *walker) walk(ctx context.Context, visit func(abs string, d fs.DirEntry)
 		abs    string
 		layers []ignoreLayer
 	}
-	queue := []folder{{w.base, w.outerLayers()}}
+	queue := []folder{{w.base, w.outerLayers(ctx)}}
 	for len(queue) > 0 {
 		var f folder
 		if w.breadth {
@@ -359,7 +358,7 @@ func (w *walker) walk(ctx context.Context, visit func(abs string, d fs.DirEntry)
 		}
 		own := f.layers
 		if slices.ContainsFunc(entries, func(d fs.DirEntry) bool { return d.Name() == ".gitignore" }) {
-			own = w.withLayer(own, f.abs)
+			own = w.withLayer(ctx, own, f.abs)
 		}
 		var sub []folder
 		for _, d := range entries {
@@ -386,7 +385,7 @@ func (w *walker) walk(ctx context.Context, visit func(abs string, d fs.DirEntry)
 }
 
 // outerLayers returns the .gitignore files from the root down to the base's parent.
-func (w *walker) outerLayers() []ignoreLayer {
+func (w *walker) outerLayers(ctx context.Context) []ignoreLayer {
 	rel, ok := insideRel(w.ws.Root(), w.base)
 	if !ok {
 		return nil
@@ -394,7 +393,7 @@ func (w *walker) outerLayers() []ignoreLayer {
 	var layers []ignoreLayer
 	at := w.ws.Root()
 	for _, part := range strings.Split(rel, "/") {
-		layers = w.withLayer(layers, at)
+		layers = w.withLayer(ctx, layers, at)
 		at = filepath.Join(at, part)
 	}
 	return layers
@@ -407,19 +406,9 @@ const (
 )
 
 // withLayer adds the rules of a folder's .gitignore file. Like git, it ignores a link of that name.
-func (w *walker) withLayer(layers []ignoreLayer, folder string) []ignoreLayer {
-	dir, err := w.ws.OpenDir(folder)
-	if err != nil {
-		return layers
-	}
-	defer func() { _ = dir.Close() }() // it was only read from
-	f, _, err := workspace.OpenIn(dir, ".gitignore")
-	if err != nil {
-		return layers
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxIgnore+1))
-	if err != nil || len(text) > min(maxIgnore, maxAllIgnore-w.rules) {
+func (w *walker) withLayer(ctx context.Context, layers []ignoreLayer, folder string) []ignoreLayer {
+	text, _, err := w.ws.Read(ctx, workspace.Path{Real: filepath.Join(folder, ".gitignore")}, maxIgnore)
+	if err != nil || len(text) > maxAllIgnore-w.rules {
 		return layers
 	}
 	w.rules += len(text)
