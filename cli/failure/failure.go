@@ -259,9 +259,7 @@ func failureOfProblem(p *client.Problem) *Failure {
 	if what, why, ok := divide(f.Why); ok && p.Code == "internal" && len(p.Suggestions) == 0 {
 		f.What, f.Why = what, why
 	}
-	if f.Try == "" {
-		f.Try = nothing
-	}
+	f.Try = cmp.Or(f.Try, nothing)
 	resume := "roost resume " + p.Task
 	switch p.Code { // problems of a run, in the words of a command line
 	case "disk_full":

@@ -92,7 +92,9 @@ func planCommand(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, e
 		if !ok || s < 0 || math.IsNaN(s) {
 			return nil, in.Wrong("\"timeout\" must be a number of seconds, 0 or more, or null")
 		}
-		limit = seconds(s)
+		if s <= 1e9 { // 30 years or more are no limit
+			limit = time.Duration(s * float64(time.Second))
+		}
 	}
 	where, err := env.Workspace.Resolve(dir)
 	if errors.Is(err, workspace.ErrPath) {
@@ -131,13 +133,6 @@ func notFolder(where workspace.Path) string {
 		return fmt.Sprintf("the \"cwd\" %s does not exist", where.Readable)
 	}
 	return fmt.Sprintf("\"cwd\" %s cannot be used: %v", where.Readable, err)
-}
-
-func seconds(s float64) time.Duration {
-	if s > 1e9 {
-		return 0 // 30 years: no limit
-	}
-	return time.Duration(s * float64(time.Second))
 }
 
 type plan struct {

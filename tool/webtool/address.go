@@ -73,10 +73,7 @@ func outsideHost(r rune) bool {
 
 // portOf returns the port for the request.
 func portOf(u *url.URL) string {
-	if port := u.Port(); port != "" {
-		return port
-	}
-	return usualPort[u.Scheme]
+	return cmp.Or(u.Port(), usualPort[u.Scheme])
 }
 
 // CheckPrivate returns an error for a site on a private address that is not written as HOST:PORT.
@@ -135,19 +132,17 @@ func (o Options) resolve(ctx context.Context, u *url.URL) (found []netip.Addr, e
 }
 
 // closed are parts of the public address space that lead to non-public hosts, or that embed another address.
-var closed = prefixes(
+var closed = api.Each([]string{
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
 	"192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/3",
 	"168.63.129.16/32", // Azure's host
 	"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
-)
+}, netip.MustParsePrefix)
 
 var (
 	global = netip.MustParsePrefix("2000::/3")
 	nat64  = netip.MustParsePrefix("64:ff9b::/96")
 )
-
-func prefixes(texts ...string) []netip.Prefix { return api.Each(texts, netip.MustParsePrefix) }
 
 // isPublic reports whether an address belongs to the public Internet: it is no private, loopback, link-local,
 // metadata or reserved one.
