@@ -3,6 +3,7 @@ package mcp
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -448,54 +449,38 @@ var errLong = fmt.Errorf("it sent a message of more than %d MB", maxMessage>>20)
 // must not end the connection; errors quote such lines.
 type jsonLines struct {
 	io.Closer
-	r    *bufio.Reader
-	rest []byte
-	junk *tail
-	over *atomic.Bool // set when the output has ended
+	lines *bufio.Scanner
+	rest  []byte
+	junk  *tail
+	over  *atomic.Bool // set when the output has ended
 }
 
 func newLines(from io.ReadCloser, junk *tail, over *atomic.Bool) *jsonLines {
-	return &jsonLines{r: bufio.NewReaderSize(from, 64<<10), Closer: from, junk: junk, over: over}
+	l := &jsonLines{lines: bufio.NewScanner(from), Closer: from, junk: junk, over: over}
+	l.lines.Buffer(make([]byte, 0, 64<<10), maxMessage)
+	return l
 }
 
 func (l *jsonLines) Read(p []byte) (int, error) {
 	for len(l.rest) == 0 {
-		var err error
-		if l.rest, err = l.line(); err != nil {
-			l.over.Store(!errors.Is(err, errLong))
-			return 0, err
+		if !l.lines.Scan() {
+			if errors.Is(l.lines.Err(), bufio.ErrTooLong) {
+				return 0, errLong
+			}
+			l.over.Store(true)
+			return 0, cmp.Or(l.lines.Err(), io.EOF)
+		}
+		text := bytes.TrimSpace(l.lines.Bytes())
+		switch {
+		case len(text) > 0 && (text[0] == '{' || text[0] == '[') && json.Valid(text):
+			l.rest = append(bytes.Clone(text), '\n')
+		case len(text) > 0:
+			_, _ = l.junk.Write(append(bytes.Clone(text), '\n'))
 		}
 	}
 	n := copy(p, l.rest)
 	l.rest = l.rest[n:]
 	return n, nil
-}
-
-// line returns the next line with its end if it is JSON, otherwise nil.
-func (l *jsonLines) line() ([]byte, error) {
-	var line []byte
-	for {
-		part, err := l.r.ReadSlice('\n')
-		line = append(line, part...)
-		switch {
-		case len(line) > maxMessage:
-			return nil, errLong
-		case errors.Is(err, bufio.ErrBufferFull):
-			continue
-		case err != nil && len(bytes.TrimSpace(line)) == 0:
-			return nil, err
-		case err != nil: // a last line without a line feed
-			line = append(line, '\n')
-		}
-		text := bytes.TrimSpace(line)
-		if len(text) > 0 && (text[0] == '{' || text[0] == '[') && json.Valid(text) {
-			return append(text, '\n'), nil
-		}
-		if len(text) > 0 {
-			_, _ = l.junk.Write(line)
-		}
-		return nil, nil
-	}
 }
 
 // tail keeps the end of the bytes written to it.
