@@ -155,30 +155,24 @@ func (c *conn) fillMenu(ctx context.Context, m *Menu) {
 // Call calls a server's tool. Errors are *CallError, or the context's; an answer that
 // reports a failure of the tool is a Result.
 func (h *Hub) Call(ctx context.Context, server, tool string, arguments json.RawMessage) (Result, error) {
-	var out Result
-	err := h.call(ctx, server, func(ctx context.Context, s *session) error {
+	return h.call(ctx, server, func(ctx context.Context, s *session) (Result, error) {
 		res, err := s.CallTool(ctx, &sdk.CallToolParams{Name: tool, Arguments: arguments})
-		if err == nil {
-			out = resultOf(res)
-			out.Text = s.login.hide(out.Text)
+		if err != nil {
+			return Result{}, err
 		}
-		return answered(err)
+		return resultOf(res), nil
 	})
-	return out, err
 }
 
 // Read reads a server's resource. Errors are as for Call.
 func (h *Hub) Read(ctx context.Context, server, uri string) (Result, error) {
-	var out Result
-	err := h.call(ctx, server, func(ctx context.Context, s *session) error {
+	return h.call(ctx, server, func(ctx context.Context, s *session) (Result, error) {
 		res, err := s.ReadResource(ctx, &sdk.ReadResourceParams{URI: uri})
-		if err == nil {
-			out = contentsOf(res.Contents)
-			out.Text = s.login.hide(out.Text)
+		if err != nil {
+			return Result{}, err
 		}
-		return answered(err)
+		return contentsOf(res.Contents), nil
 	})
-	return out, err
 }
 
 // answered turns a server's error answer into a refusal.
@@ -189,13 +183,18 @@ func answered(err error) error {
 	return err
 }
 
-func (h *Hub) call(ctx context.Context, server string, f func(context.Context, *session) error) error {
+func (h *Hub) call(ctx context.Context, server string, ask func(context.Context, *session) (Result, error)) (out Result, err error) {
 	c, ok := h.conns[server]
 	if !ok {
-		return &CallError{Server: server, Reason: "there is no such server, or it is not allowed; there are: " +
+		return out, &CallError{Server: server, Reason: "there is no such server, or it is not allowed; there are: " +
 			strings.Join(h.Names(), ", ")}
 	}
-	return c.call(ctx, f)
+	err = c.call(ctx, func(ctx context.Context, s *session) (err error) {
+		out, err = ask(ctx, s)
+		out.Text = s.login.hide(out.Text)
+		return answered(err)
+	})
+	return out, err
 }
 
 // Close ends every connection and all processes, in parallel.
