@@ -226,31 +226,25 @@ func (a *Agent) start(ctx context.Context, in Input) (*Outcome, error) {
 
 // startNew starts a new conversation.
 func (a *Agent) startNew(ctx context.Context, d *draft, in Input) error {
-	queued, todos, lost := a.queuedInputs(), "", ""
+	queued, first := a.queuedInputs(), task.InputQueued{Text: in.Text, Images: in.Images}
 	if in.Text == "" && len(in.Images) == 0 {
 		if len(queued) == 0 {
 			return errors.Join(errNoPrompt, d.commit(ctx))
 		}
-		first, ok := a.Task.Journal.Claim(queued[0].Input)
-		if !ok {
+		var ok bool
+		if first, ok = a.Task.Journal.Claim(queued[0].Input); !ok {
 			return errors.Join(errNoPrompt, d.commit(ctx))
 		}
-		in.Text, in.Images, todos, lost = first.Text, first.Images, first.Todos, lostImages(first)
 		d.Put(task.InputTaken{Input: first.Input})
 		queued = queued[1:]
 	}
-	d.addRow(rows.Say(a.stamp(), "text", in.Text, nonNil(in.Images)))
-	if todos != "" {
-		d.addRow(rows.Todos(a.stamp(), todos))
-		a.todos.list = rows.TodoList(usage.ParseTodos(todos)) // the row is not in the history yet
+	d.addRow(rows.Say(a.stamp(), "text", first.Text, nonNil(first.Images)))
+	if first.Todos != "" {
+		d.addRow(rows.Todos(a.stamp(), first.Todos))
+		a.todos.list = rows.TodoList(usage.ParseTodos(first.Todos)) // the row is not in the history yet
 	}
 	a.loop.listFiles = true
-	said := d.expandWords(ctx, in.Text)
-	if lost != "" {
-		d.addRow(rows.Say(a.stamp(), "error", lost, nil))
-		said = append(said, rows.Text(lost))
-	}
-	blocks := append(said, rows.Images(in.Images)...)
+	blocks := append(d.expandWords(ctx, first.Text), d.imageBlocks(first)...)
 	d.addUserTurn(nil, append(blocks, d.takeInputs(ctx, queued)...))
 	return d.save(ctx)
 }

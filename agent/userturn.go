@@ -67,21 +67,25 @@ func (d *draft) takeInputs(ctx context.Context, items []task.InputQueued) []json
 				continue // the person took them back
 			}
 		}
-		lost := lostImages(item)
 		if item.By != "" { // it came during the run: no row shows it yet
 			d.addRow(rows.Say(d.agent.stamp(), "user_feedback", item.Text, nonNil(item.Images)))
 		}
 		if item.Text != "" {
 			blocks = append(blocks, d.expandWords(ctx, item.Text)...)
 		}
-		if lost != "" {
-			d.addRow(rows.Say(d.agent.stamp(), "error", lost, nil))
-			blocks = append(blocks, rows.Text(lost))
-		}
-		blocks = append(blocks, rows.Images(item.Images)...)
+		blocks = append(blocks, d.imageBlocks(item)...)
 		d.Put(task.InputTaken{Input: item.Input})
 	}
 	return blocks
+}
+
+// imageBlocks returns the images of an input, and shows which of them are lost.
+func (d *draft) imageBlocks(item task.InputQueued) (blocks []json.RawMessage) {
+	if lost := lostImages(item); lost != "" {
+		d.addRow(rows.Say(d.agent.stamp(), "error", lost, nil))
+		blocks = append(blocks, rows.Text(lost))
+	}
+	return append(blocks, rows.Images(item.Images)...)
 }
 
 // lostImages names the images of a queued input that cannot be read; "" = none is lost.
