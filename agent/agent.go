@@ -335,8 +335,8 @@ type Asker interface {
 type Observer interface {
 	// Accepted is called once, when the input that the run was started with is durable.
 	Accepted()
-	// Expect receives the plan of the run's first request before it is sent. An error ends the run.
-	Expect(p Plan) error
+	// Expect describes the run's first request before it is sent: its size, and what it is expected to cost.
+	Expect(text string)
 	// Live receives streamed text before it is durable.
 	Live(d Delta)
 	// Notice receives what a person should know. The model does not see it.
@@ -363,15 +363,6 @@ type Delta struct {
 	TS      int64
 	Offset  int // bytes of text before this piece
 	Text    string
-}
-
-// Plan is what the next request sends and what it is expected to cost.
-type Plan struct {
-	Tokens    int64
-	CostMicro int64 // uncached
-	CostKnown bool
-	Model     string
-	Provider  string
 }
 
 // The time that a wait lasts before the person is notified of files that change during it.

@@ -69,7 +69,7 @@ func (b *bench) prepare() *agent.Agent {
 	b.shown = &observer{
 		live:   func(d agent.Delta) { b.deltas = append(b.deltas, d) },
 		notice: func(s string) { b.notices = append(b.notices, s) },
-		expect: func(agent.Plan) error { return nil },
+		expect: func(string) {},
 	}
 	b.agent = &agent.Agent{
 		Task: agent.Task{
@@ -91,13 +91,13 @@ func (b *bench) prepare() *agent.Agent {
 type observer struct {
 	live   func(agent.Delta)
 	notice func(string)
-	expect func(agent.Plan) error
+	expect func(string)
 }
 
-func (o *observer) Accepted()                 {}
-func (o *observer) Expect(p agent.Plan) error { return o.expect(p) }
-func (o *observer) Live(d agent.Delta)        { o.live(d) }
-func (o *observer) Notice(text string)        { o.notice(text) }
+func (o *observer) Accepted()          {}
+func (o *observer) Expect(text string) { o.expect(text) }
+func (o *observer) Live(d agent.Delta) { o.live(d) }
+func (o *observer) Notice(text string) { o.notice(text) }
 
 // setup is an agent.ModeSetup of functions; nil = the user set up nothing of that.
 type setup struct {

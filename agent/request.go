@@ -334,9 +334,7 @@ func (a *Agent) requestReply(ctx context.Context) (retries int, err error) {
 		Model: req.Model, Messages: len(req.Messages), Bytes: contentBytes(req.Messages),
 	})
 	if a.loop.first && a.User.Observer != nil {
-		if err := a.User.Observer.Expect(a.planRequest(req)); err != nil {
-			return 0, err
-		}
+		a.User.Observer.Expect(a.planText(req))
 	}
 	a.loop.first = false
 	if err := d.commit(ctx); err != nil {
@@ -361,15 +359,19 @@ func (a *Agent) requestReply(ctx context.Context) (retries int, err error) {
 	return r.retries, err
 }
 
-// planRequest describes what is about to be sent.
-func (a *Agent) planRequest(req llm.Request) Plan {
-	p := Plan{Model: req.Model, Provider: a.Model.Provider.Name()}
+// planText describes what is about to be sent, and what it is expected to cost, uncached.
+func (a *Agent) planText(req llm.Request) string {
 	bytes := int64(contentBytes(req.Messages) + len(req.System))
-	p.Tokens = contextwindow.EstimateTokens(bytes, contextwindow.Calibration{})
-	if cost, ok := a.cost(llm.Usage{Input: p.Tokens}); ok {
-		p.CostMicro, p.CostKnown = cost, true
+	tokens, provider := contextwindow.EstimateTokens(bytes, contextwindow.Calibration{}), a.Model.Provider.Name()
+	price := ", at an unknown price"
+	if provider == "script" {
+		price = "" // it costs nothing
 	}
-	return p
+	text := fmt.Sprintf("%d tokens%s", tokens, price)
+	if micros, known := a.cost(llm.Usage{Input: tokens}); known {
+		text = fmt.Sprintf("$%.4f, %d tokens", float64(micros)/1e6, tokens)
+	}
+	return fmt.Sprintf("to %s %s: about %s", provider, req.Model, text)
 }
 
 func contentBytes(messages []llm.Message) int {

@@ -177,19 +177,7 @@ func (r observer) Accepted() {
 func (r observer) Notice(text string) { r.notice(text) }
 
 // Expect shows what the first request sends and costs.
-func (r observer) Expect(p agent.Plan) error {
-	text := fmt.Sprintf("to %s %s: ", p.Provider, p.Model)
-	switch {
-	case p.CostKnown:
-		text += fmt.Sprintf("about $%.4f, %d tokens", float64(p.CostMicro)/1e6, p.Tokens)
-	case p.Provider == "script": // it costs nothing
-		text += fmt.Sprintf("about %d tokens", p.Tokens)
-	default:
-		text += fmt.Sprintf("about %d tokens, at an unknown price", p.Tokens)
-	}
-	r.publishNotice("plan", text)
-	return nil
-}
+func (r observer) Expect(text string) { r.publishNotice("plan", text) }
 
 // Live broadcasts streamed text.
 func (r observer) Live(d agent.Delta) {

@@ -286,10 +286,10 @@ func (e *Engine) reader(ctx context.Context, r Request) (a *agent.Agent, id stri
 // noticesOnly is an agent.Observer that passes on notices only.
 type noticesOnly struct{ notice func(string) }
 
-func (noticesOnly) Accepted()               {}
-func (noticesOnly) Expect(agent.Plan) error { return nil }
-func (noticesOnly) Live(agent.Delta)        {}
-func (n noticesOnly) Notice(text string)    { n.notice(text) }
+func (noticesOnly) Accepted()            {}
+func (noticesOnly) Expect(string)        {}
+func (noticesOnly) Live(agent.Delta)     {}
+func (n noticesOnly) Notice(text string) { n.notice(text) }
 
 // reading is an agent.Journal for what only reads the state.
 type reading struct {
