@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -193,20 +194,24 @@ type Outcome struct {
 
 // setUp indexes the tools by their names and makes the parts that observe the workspace.
 func (a *Agent) setUp() {
-	a.stale = stale.New(surface{a}, stale.Options{
-		Workspace:  a.Host.Workspace,
-		OtherTasks: a.Host.OtherTasks,
-		Observed:   a.User.Observer != nil,
-	})
+	a.stale = stale.New(surface{a}, a.Host.Workspace, a.Host.OtherTasks, a.User.Observer != nil)
 	a.checkpoints = checkpoints.New(surface{a}, a.Host.Checkpoints, a.Task.RunID)
 	a.tools = map[string]tool.Tool{}
 	for _, t := range a.Tools.List {
-		spec := t.Spec()
-		a.tools[spec.Name] = t
-		for _, alias := range spec.Aliases {
-			a.tools[alias] = t
-		}
+		a.indexTool(t)
 	}
+}
+
+// indexTool enters a tool under those of its names that no tool before it has. It returns false when its own name is taken.
+func (a *Agent) indexTool(t tool.Tool) bool {
+	spec := t.Spec()
+	if a.tools[spec.Name] != nil {
+		return false
+	}
+	for _, name := range append([]string{spec.Name}, spec.Aliases...) {
+		a.tools[name] = cmp.Or(a.tools[name], t)
+	}
+	return true
 }
 
 // stamp returns the next time stamp: now, but strictly after every one before it.

@@ -199,16 +199,8 @@ func (a *Agent) connectServers(ctx context.Context) {
 	a.loop.extended = true
 	tools, notes := a.Tools.Servers.Open(ctx)
 	for _, t := range tools {
-		spec := t.Spec()
-		if _, taken := a.tools[spec.Name]; taken {
-			continue // a server's tool never replaces a tool of ours
-		}
-		a.Tools.List = append(a.Tools.List[:len(a.Tools.List):len(a.Tools.List)], t)
-		a.tools[spec.Name] = t
-		for _, alias := range spec.Aliases {
-			if _, taken := a.tools[alias]; !taken {
-				a.tools[alias] = t
-			}
+		if a.indexTool(t) { // a server's tool never replaces a tool of ours
+			a.Tools.List = append(a.Tools.List[:len(a.Tools.List):len(a.Tools.List)], t)
 		}
 	}
 	for _, note := range notes {

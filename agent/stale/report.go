@@ -147,7 +147,7 @@ func (r *rereads) read(f File) (text string, record task.FileChanged, ok bool) {
 	}
 	ctx, cancel := context.WithDeadline(context.Background(), r.until)
 	defer cancel()
-	s, problem, err := filetool.Show(ctx, r.tracker.opt.Workspace, f.path)
+	s, problem, err := filetool.Show(ctx, r.tracker.workspace, f.path)
 	if err != nil || problem != "" || s.Binary || s.Image != nil || len(s.Text) > rereadLimit || r.size+len(s.Text) > rereadsLimit {
 		return "", record, false
 	}
@@ -206,12 +206,12 @@ func (t *Tracker) authors(files []File, delegated bool) []author {
 }
 
 func (t *Tracker) askOtherTasks(ctx context.Context, since int64, files map[string]string) map[string]string {
-	if t.opt.OtherTasks == nil || len(files) == 0 {
+	if t.otherTasks == nil || len(files) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, otherTasksTime)
 	defer cancel()
-	return t.opt.OtherTasks(ctx, since, files)
+	return t.otherTasks(ctx, since, files)
 }
 
 // Refused returns the records of a file that a call would have overwritten although something else had
@@ -273,7 +273,7 @@ const (
 // reported once, and a file that was restored before that turn counts as unchanged. That turn does its own check;
 // nothing depends on Attend.
 func (t *Tracker) Attend(ctx context.Context, what string, after time.Duration) (stop func()) {
-	if t.opt.Workspace == nil || !t.opt.Observed {
+	if t.workspace == nil || !t.observed {
 		return func() {}
 	}
 	t.mu.Lock()

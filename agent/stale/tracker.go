@@ -55,18 +55,13 @@ type Run interface {
 	Notice(text string)
 }
 
-// Options configure a tracker.
-type Options struct {
-	Workspace  *workspace.Workspace // nil = no file is ever stale
-	OtherTasks OtherTasks           // nil = other tasks are not consulted
-	Observed   bool                 // a person sees the run's notices
-}
-
 // Tracker remembers the files that the model knows and what they looked like. One goroutine drives it; the
 // function that Seen returns and the one that Learn returns may be called from any goroutine.
 type Tracker struct {
-	run Run
-	opt Options
+	run        Run
+	workspace  *workspace.Workspace // nil = no file is ever stale
+	otherTasks OtherTasks           // nil = other tasks are not consulted
+	observed   bool                 // a person sees the run's notices
 
 	mu           sync.Mutex // an abandoned plan may still call what Seen returned
 	known        known.Files
@@ -82,10 +77,12 @@ type Tracker struct {
 }
 
 // New makes a tracker.
-func New(run Run, o Options) *Tracker {
+func New(run Run, w *workspace.Workspace, others OtherTasks, observed bool) *Tracker {
 	return &Tracker{
 		run:          run,
-		opt:          o,
+		workspace:    w,
+		otherTasks:   others,
+		observed:     observed,
 		observations: map[string]*observation{},
 		announced:    map[string]string{},
 		priorChanges: map[string]string{},
@@ -118,7 +115,7 @@ func (t *Tracker) Changed(ctx context.Context) []File {
 // check is Changed for the given files. It skips files that a check since the time since found unchanged; at and
 // since are Unix milliseconds. Files that pending events record are left out: the model just learned them.
 func (t *Tracker) check(ctx context.Context, all []task.FileRecord, at int64, pending []task.Event, since int64) []File {
-	if t.opt.Workspace == nil {
+	if t.workspace == nil {
 		return nil
 	}
 	t.mu.Lock()
@@ -182,7 +179,7 @@ func (t *Tracker) Learn(ctx context.Context) (learn func()) {
 
 // judge checks one file against its newest record.
 func (t *Tracker) judge(ctx context.Context, k *known.File, at int64) (workspace.Observation, workspace.Path, bool) {
-	w, o := t.opt.Workspace, t.observations[k.Path]
+	w, o := t.workspace, t.observations[k.Path]
 	readWhole := o == nil || o.seq != k.Last.Seq
 	if readWhole {
 		p, err := w.Resolve(k.Path)
