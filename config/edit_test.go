@@ -50,7 +50,7 @@ func TestWith(t *testing.T) {
 		{"numbers and booleans are bare", "", "n", text("12"), "n = 12\n"},
 		{"an amount keeps its zeros", "", "n", text("0.50"), "n = \"0.50\"\n"},
 		{"a number with zeros in front is a text", "", "n", text("007"), "n = \"007\"\n"},
-		{"quotes and control characters", "", "n", text("a\"b\\c\x01\nd"), "n = \"a\\\"b\\\\c\\u0001\\u000ad\"\n"},
+		{"quotes and control characters", "", "n", text("a\"b\\c\x01\nd"), "n = \"a\\\"b\\\\c\\u0001\\nd\"\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

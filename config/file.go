@@ -340,22 +340,9 @@ func (v Value) spelled() string {
 	return "[" + strings.Join(api.Each(v.List, quoted), ", ") + "]"
 }
 
+// quoted returns a text in quotes. TOML escapes as JSON does, and DEL, too.
 func quoted(text string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range text {
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r < ' ' && r != '\t' || r == 0x7f:
-			b.WriteString(`\u` + strconv.FormatInt(0x10000+int64(r), 16)[1:])
-		default:
-			b.WriteRune(r)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
+	return strings.ReplaceAll(string(esjson.Quote(nil, text)), "\x7f", `\u007f`)
 }
 
 // RooProfile is a profile from Roo Code's exported settings, as a profile of Roost.
