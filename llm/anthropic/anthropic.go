@@ -42,7 +42,11 @@ func New(o Options) *Provider {
 		NoKey:   "no API key; try: roost auth set anthropic, or set ANTHROPIC_API_KEY",
 		Model:   "claude-sonnet-5-5",
 		Idle:    5 * time.Minute, // pings come while a model thinks, so such a silence is a dead connection
-		Request: p.request,
+		Address: func(string) string { return p.BaseURL + "/v1/messages" },
+		// The version of the Messages API whose events and errors this package reads.
+		Header:    map[string]string{"Anthropic-Version": "2023-06-01"},
+		KeyHeader: "X-Api-Key",
+		Body:      p.body,
 		Reply: func(call wire.Call, _ llm.Request) wire.Attempt {
 			reply := &accumulator{Reply: wire.Reply{Call: call}}
 			call.Ended = func() bool { return reply.Stop != "" } // the end event alone may be cut off
@@ -51,20 +55,6 @@ func New(o Options) *Provider {
 		Kind: kindOf,
 	})
 	return p
-}
-
-func (p *Provider) request(c *wire.Call, req llm.Request) error {
-	c.Body = p.body(req)
-	if p.Door != nil {
-		return nil
-	}
-	c.URL = p.BaseURL + "/v1/messages"
-	// The version of the Messages API whose events and errors this package reads.
-	c.Header.Set("Anthropic-Version", "2023-06-01")
-	if p.APIKey != "" {
-		c.Header.Set("X-Api-Key", p.APIKey)
-	}
-	return nil
 }
 
 // kinds are the API's error types that decide the kind whatever the status.

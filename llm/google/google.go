@@ -46,7 +46,12 @@ func New(o Options) *Provider {
 		BaseURL: "https://generativelanguage.googleapis.com",
 		NoKey:   "no API key; try: set GEMINI_API_KEY",
 		Idle:    10 * time.Minute,
-		Request: p.request,
+		Address: func(model string) string {
+			model = strings.TrimPrefix(model, "models/")
+			return wire.Join(p.BaseURL, "v1beta", "models/"+url.PathEscape(model)+":streamGenerateContent?alt=sse")
+		},
+		KeyHeader: "X-Goog-Api-Key",
+		Body:      p.body,
 		Reply: func(call wire.Call, _ llm.Request) wire.Attempt {
 			r := &reply{Reply: wire.Reply{Call: call}}
 			// The API has no end event: it sends a finish reason, and the stream ends.
@@ -56,19 +61,6 @@ func New(o Options) *Provider {
 		Kind: kindOf,
 	})
 	return p
-}
-
-func (p *Provider) request(c *wire.Call, req llm.Request) error {
-	c.Body = p.body(req)
-	if p.Door != nil {
-		return nil
-	}
-	if p.APIKey != "" {
-		c.Header.Set("X-Goog-Api-Key", p.APIKey)
-	}
-	model := strings.TrimPrefix(req.Model, "models/")
-	c.URL = wire.Join(p.BaseURL, "v1beta", "models/"+url.PathEscape(model)+":streamGenerateContent?alt=sse")
-	return nil
 }
 
 // Locate implements llm.Locator.

@@ -30,13 +30,20 @@ import (
 func New(o Options) *Provider {
 	p := &Provider{}
 	d := wire.Dialect{
-		Name:    Name,
-		BaseURL: "https://api.openai.com/v1",
-		NoKey:   "no API key; try: set OPENAI_API_KEY",
-		Idle:    10 * time.Minute, // reasoning models send nothing for minutes, and a local one first loads itself
-		Request: p.request,
-		Reply:   p.reply,
-		Kind:    kindOf,
+		Name:      Name,
+		BaseURL:   "https://api.openai.com/v1",
+		NoKey:     "no API key; try: set OPENAI_API_KEY",
+		Idle:      10 * time.Minute, // reasoning models send nothing for minutes, and a local one first loads itself
+		Address:   func(string) string { return wire.Join(p.BaseURL, "v1", "responses") },
+		KeyHeader: "Authorization",
+		KeyPrefix: "Bearer ",
+		Body:      p.responsesBody,
+		Reply:     p.reply,
+		Kind:      kindOf,
+	}
+	if o.Compatible {
+		d.Address = func(string) string { return wire.Join(p.BaseURL, "v1", "chat/completions") }
+		d.Body = p.chatBody
 	}
 	if o.Compatible && o.Door == nil {
 		d.Name = Compatible
@@ -44,23 +51,6 @@ func New(o Options) *Provider {
 	}
 	p.Provider = wire.NewProvider(o, d)
 	return p
-}
-
-func (p *Provider) request(c *wire.Call, req llm.Request) error {
-	path := "responses"
-	if p.Compatible {
-		path, c.Body = "chat/completions", p.chatBody(req)
-	} else {
-		c.Body = p.responsesBody(req)
-	}
-	if p.Door != nil {
-		return nil
-	}
-	c.URL = wire.Join(p.BaseURL, "v1", path)
-	if p.APIKey != "" {
-		c.Header.Set("Authorization", "Bearer "+p.APIKey)
-	}
-	return nil
 }
 
 func (p *Provider) reply(call wire.Call, req llm.Request) wire.Attempt {

@@ -552,8 +552,11 @@ type Dialect struct {
 	Model   string        // a model to name as an example; "" = NAME
 	Idle    time.Duration // how long a call may stay silent
 
-	// Request completes a call for a request: its address, its body and its headers.
-	Request func(call *Call, req llm.Request) error
+	Address   func(model string) string   // of the provider's own API
+	Header    map[string]string           // of calls to it
+	KeyHeader string                      // the name of the header that holds the key
+	KeyPrefix string                      // what precedes the key there
+	Body      func(req llm.Request) *Body // the model of the request is known
 	// Reply begins a reply to the call. It may set the call's Ended.
 	Reply func(call Call, req llm.Request) Attempt
 
@@ -634,5 +637,15 @@ func (p *Provider) call(req *llm.Request) (Call, error) {
 	if problem := checkMessages(req.Messages); problem != "" {
 		return c, c.newError(llm.Invalid, 0, problem)
 	}
-	return c, p.dialect.Request(&c, *req)
+	if c.Body = p.dialect.Body(*req); p.Door != nil {
+		return c, nil
+	}
+	c.URL = p.dialect.Address(req.Model)
+	for name, value := range p.dialect.Header {
+		c.Header.Set(name, value)
+	}
+	if p.APIKey != "" {
+		c.Header.Set(p.dialect.KeyHeader, p.dialect.KeyPrefix+p.APIKey)
+	}
+	return c, nil
 }
