@@ -156,27 +156,13 @@ func (f *Files) names(ctx context.Context, dir string, now time.Time) []string {
 	if err != nil { // of a disk that is slow, what was read so far
 		return names
 	}
-	f.keep(w.Root(), look{now, names})
-	return names
-}
-
-// keep stores a look, in place of the oldest one if there are too many.
-func (f *Files) keep(root string, one look) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.lists == nil {
+	if f.lists == nil || len(f.lists) == listsKept { // they serve for some seconds only
 		f.lists = map[string]look{}
 	}
-	f.lists[root] = one
-	for len(f.lists) > listsKept {
-		oldest := root
-		for at, other := range f.lists {
-			if other.at.Before(f.lists[oldest].at) {
-				oldest = at
-			}
-		}
-		delete(f.lists, oldest)
-	}
+	f.lists[w.Root()] = look{now, names}
+	return names
 }
 
 // Mentions returns what may follow an "@": fixed names first, then files. Each is the whole mention.
