@@ -299,11 +299,7 @@ func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Ru
 	a.loop.yes = in.Yes && !now && (before == nil || before.Outcome != "" || !a.showsCompletion())
 	switch {
 	case len(api) == 0:
-		var first []json.RawMessage
-		for block := range esjson.Array(resume.FirstWords(ui)) {
-			first = append(first, block)
-		}
-		d.addUserTurn(nil, append(first, d.takeInputs(ctx, pending)...))
+		d.addUserTurn(nil, append(resume.FirstWords(ui), d.takeInputs(ctx, pending)...))
 	case now && len(pending) > 0, now && len(a.stale.Changed(ctx)) > 0:
 		d.addUserTurn(nil, d.takeInputs(ctx, pending))
 	}

@@ -62,7 +62,7 @@ func TestWhichRowsGo(t *testing.T) {
 func TestBeginningAgain(t *testing.T) {
 	first := `{"ts":1,"type":"say","say":"text","text":"paint","images":["data:image/png;base64,AAAA",5,"data:image/gif;base64,BBBB,CC"]}`
 	var got []string
-	for b := range esjson.Array(FirstWords(lists(first, asked))) {
+	for _, b := range FirstWords(lists(first, asked)) {
 		got = append(got, string(b))
 	}
 	want := []string{
@@ -74,7 +74,7 @@ func TestBeginningAgain(t *testing.T) {
 		t.Error(d)
 	}
 	for _, ui := range [][]string{nil, {asked, firstRow}, {`{"type":"say","say":"text","text":""}`}} {
-		if got := FirstWords(lists(ui...)); string(got) != `[{"type":"text","text":"[TASK RESUMPTION] Resuming task..."}]` {
+		if got := esjson.List(FirstWords(lists(ui...))); string(got) != `[{"type":"text","text":"[TASK RESUMPTION] Resuming task..."}]` {
 			t.Errorf("%s begins with %s", ui, got)
 		}
 	}

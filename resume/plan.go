@@ -13,6 +13,7 @@
 package resume
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -123,10 +124,9 @@ func (p *Plan) hides(row int) bool {
 	return hidden
 }
 
-// FirstWords returns the content of the first message to a model, a JSON array, for a task whose model side is lost:
+// FirstWords returns the blocks of the first message to a model, for a task whose model side is lost:
 // the text and the images of its first row.
-func FirstWords(ui [][]byte) []byte {
-	var blocks [][]byte
+func FirstWords(ui [][]byte) (blocks []json.RawMessage) {
 	if len(ui) > 0 && isKind(ui[0], "say", "text") {
 		if text := esjson.TextOf(ui[0], "text"); text != "" {
 			blocks = append(blocks, esjson.ObjectOf("type", "text", "text", "<user_message>\n"+text+"\n</user_message>"))
@@ -138,9 +138,9 @@ func FirstWords(ui [][]byte) []byte {
 		}
 	}
 	if len(blocks) == 0 {
-		blocks = [][]byte{esjson.ObjectOf("type", "text", "text", "[TASK RESUMPTION] Resuming task...")}
+		blocks = []json.RawMessage{esjson.ObjectOf("type", "text", "text", "[TASK RESUMPTION] Resuming task...")}
 	}
-	return esjson.List(blocks)
+	return blocks
 }
 
 // imageBlock makes a content block from a data URL: "data:image/png;base64,...".

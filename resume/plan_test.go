@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"testing"
+
+	"github.com/roost-dev/roost/esjson"
 )
 
 func lists(lines ...string) (out [][]byte) {
@@ -22,7 +24,7 @@ func TestRows(t *testing.T) {
 	if got != want || fmt.Sprint(p.Hidden) != "[2 3 4]" {
 		t.Errorf("%v\n got %s\nwant %s", p.Hidden, got, want)
 	}
-	if words := FirstWords(ui); string(words) != `[{"type":"text","text":"<user_message>\ndo\n</user_message>"}]` {
+	if words := esjson.List(FirstWords(ui)); string(words) != `[{"type":"text","text":"<user_message>\ndo\n</user_message>"}]` {
 		t.Errorf("got %s, want string(words) = `[{\"type\":\"text\",\"text\":\"<user_message>\\ndo\\n</user_message>\"}]`",
 			words)
 	}

@@ -189,7 +189,7 @@ func whereRooFails(t *testing.T, failed string, ui, api [][]byte) {
 		requested(t, api, [][]byte{textBlock("go on")})
 		return
 	}
-	words := string(FirstWords(ui))
+	words := string(esjson.List(FirstWords(ui)))
 	if len(ui) > 0 && esjson.TextOf(ui[0], "text") != "" && !strings.Contains(words, string(esjson.Quote(nil, "<user_message>\n"+esjson.TextOf(ui[0], "text")+"\n</user_message>"))) {
 		t.Error(words)
 	}
