@@ -258,9 +258,6 @@ func (b *batch) commitResult(
 		v.state = "error"
 	}
 	v.text = rows.Approved(granted.Feedback) + v.text
-	if out.err != nil {
-		return out.err
-	}
 	v.before = out.finish()
 	if out.err != nil {
 		return out.err

@@ -59,7 +59,16 @@ func (b *batch) askPerson(ctx context.Context, d *draft, q api.QuestionOpened, a
 func (a *Agent) ask(
 	ctx context.Context, d *draft, q api.QuestionOpened, always func() []task.Event,
 ) (Answer, *Outcome, error) {
-	if err := a.openQuestionFor(ctx, d, q); err != nil {
+	// A question that is open already and asks the same stays as it is.
+	if open := a.state().Question(q.Question); open == nil || !open.Same(q) {
+		if open != nil { // it asks about something else: an answer to that does not answer this
+			d.Put(superseded(q.Question))
+		}
+		d.Put(q)
+	}
+	err := d.save(ctx)
+	failpoint.Hit("question.opened")
+	if err != nil {
 		return Answer{}, nil, err
 	}
 	waiting := &Outcome{State: "waiting", Question: q.Question, Reason: q.Text}
@@ -119,20 +128,6 @@ func (b *batch) openRefusal(call string) *task.Answered {
 }
 
 func isYes(approve *bool) bool { return approve != nil && *approve }
-
-// openQuestionFor opens a question durably; a question that is open already and asks the same stays as it is.
-func (a *Agent) openQuestionFor(ctx context.Context, d *draft, q api.QuestionOpened) error {
-	open := a.state().Question(q.Question)
-	if open == nil || !open.Same(q) {
-		if open != nil { // it asks about something else: an answer to that does not answer this
-			d.Put(superseded(q.Question))
-		}
-		d.Put(q)
-	}
-	err := d.save(ctx)
-	failpoint.Hit("question.opened")
-	return err
-}
 
 // superseded returns the event that closes a question when no call waits for its answer any more.
 func superseded(question string) api.QuestionClosed {

@@ -51,10 +51,9 @@ func (r *reply) receive(ctx context.Context, chunks iter.Seq2[llm.Chunk, error])
 			r.usage = c.Usage
 		case llm.Retrying:
 			r.retries++
-			err = r.agent.commit(ctx, task.TurnFailed{
-				Run: r.agent.Task.RunID, Turn: r.turn, Kind: string(c.Err.Kind),
-				Status: c.Err.Status, Error: c.Err.Message, WaitMS: c.WaitMS,
-			})
+			failed := r.agent.turnFailed(r.turn, c.Err)
+			failed.WaitMS = c.WaitMS
+			err = r.agent.commit(ctx, failed)
 			r.agent.notice(fmt.Sprintf("%v; trying again in %.1f s", c.Err, float64(c.WaitMS)/1000))
 		case llm.Done:
 			return r.finish(ctx, c)

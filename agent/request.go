@@ -270,10 +270,7 @@ func (a *Agent) runTurn(ctx context.Context) error {
 		if !errors.As(err, &refused) || ctx.Err() != nil {
 			return err
 		}
-		failed := task.TurnFailed{
-			Run: a.Task.RunID, Turn: a.state().Turns, Kind: string(refused.Kind),
-			Status: refused.Status, Error: refused.Message,
-		}
+		failed := a.turnFailed(a.state().Turns, refused)
 		if !refused.Retryable() {
 			d, did, mended := a.repairRequest(ctx, &m, refused)
 			if !mended {
@@ -307,6 +304,11 @@ func (a *Agent) runTurn(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// turnFailed returns the record of an attempt that failed.
+func (a *Agent) turnFailed(turn int, err *llm.Error) task.TurnFailed {
+	return task.TurnFailed{Run: a.Task.RunID, Turn: turn, Kind: string(err.Kind), Status: err.Status, Error: err.Message}
 }
 
 // giveUp records the last failure of a turn. Where a guess did not help, it returns the refusal that led to the
