@@ -13,6 +13,8 @@ import (
 
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/roost-dev/roost/api"
 )
 
 // Verdict is the result of judging a command line by patterns.
@@ -110,14 +112,11 @@ func allowedBy(words []string, allows []pattern) (rule, why string) {
 }
 
 func patterns(texts []string) []pattern {
-	var out []pattern
-	for _, t := range texts {
-		if w := strings.Fields(t); len(w) > 0 {
-			env := slices.IndexFunc(append(w, ""), func(word string) bool { return !assignment(word) })
-			out = append(out, pattern{t, w, env})
-		}
-	}
-	return out
+	return api.Some(texts, func(text string) (pattern, bool) {
+		w := strings.Fields(text)
+		env := slices.IndexFunc(append(w, ""), func(word string) bool { return !assignment(word) })
+		return pattern{text, w, env}, len(w) > 0
+	})
 }
 
 // Pattern proposes the pattern for the answer "always": the program, or the program and its subcommand if it has

@@ -36,6 +36,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace"
 )
@@ -402,13 +403,11 @@ func (r Roo) Policy() Policy {
 }
 
 // trimmed returns Roo's patterns as patterns of words.
-func trimmed(patterns []string) (list []string) {
-	for _, p := range patterns {
-		if p = strings.TrimSpace(p); p != "" {
-			list = append(list, p)
-		}
-	}
-	return list
+func trimmed(patterns []string) []string {
+	return api.Some(patterns, func(p string) (string, bool) {
+		p = strings.TrimSpace(p)
+		return p, p != ""
+	})
 }
 
 // plainName reports whether a name has no character with a meaning in a path pattern.
