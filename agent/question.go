@@ -141,7 +141,7 @@ func (d *draft) closeQuestion(q api.QuestionOpened, answer Answer) {
 		Input: answer.Input,
 	})
 	if answer.Text != "" || len(answer.Images) > 0 {
-		row := d.addRow(rows.Say(d.agent.stamp(), "user_feedback", answer.Text, nonNil(answer.Images)))
+		row := d.addRow(rows.Words(d.agent.stamp(), "user_feedback", answer.Text, answer.Images))
 		words := Input{Images: answer.Images}
 		if (q.Kind == KindLimit || q.Kind == KindDamage) && isYes(answer.Approve) { // no call brings the text to the model
 			words.Text = answer.Text

@@ -238,7 +238,7 @@ func (a *Agent) startNew(ctx context.Context, d *draft, in Input) error {
 		d.Put(task.InputTaken{Input: first.Input})
 		queued = queued[1:]
 	}
-	d.addRow(rows.Say(a.stamp(), "text", first.Text, nonNil(first.Images)))
+	d.addRow(rows.Words(a.stamp(), "text", first.Text, first.Images))
 	if first.Todos != "" {
 		d.addRow(rows.Todos(a.stamp(), first.Todos))
 		a.todos.list = rows.TodoList(usage.ParseTodos(first.Todos)) // the row is not in the history yet

@@ -32,7 +32,7 @@ const continueText = "The user has seen this and wants you to go on."
 
 // queueInput shows the person's words and keeps them for the next user turn.
 func (d *draft) queueInput(in Input) {
-	d.queueShown(d.addRow(rows.Say(d.agent.stamp(), "user_feedback", in.Text, nonNil(in.Images))), in)
+	d.queueShown(d.addRow(rows.Words(d.agent.stamp(), "user_feedback", in.Text, in.Images)), in)
 }
 
 // queueShown keeps what a row shows for the next user turn.
@@ -68,7 +68,7 @@ func (d *draft) takeInputs(ctx context.Context, items []task.InputQueued) []json
 			}
 		}
 		if item.By != "" { // it came during the run: no row shows it yet
-			d.addRow(rows.Say(d.agent.stamp(), "user_feedback", item.Text, nonNil(item.Images)))
+			d.addRow(rows.Words(d.agent.stamp(), "user_feedback", item.Text, item.Images))
 		}
 		if item.Text != "" {
 			blocks = append(blocks, d.expandWords(ctx, item.Text)...)
@@ -98,13 +98,6 @@ func lostImages(q task.InputQueued) string {
 }
 
 func userMessage(text string) string { return "<user_message>\n" + text + "\n</user_message>" }
-
-func nonNil(list []string) []string {
-	if list == nil {
-		return []string{}
-	}
-	return list
-}
 
 // mentionTime bounds the time for resolving everything that one message mentions: a linter may take a minute, and the
 // person waits.

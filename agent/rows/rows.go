@@ -23,6 +23,11 @@ func Say(ts int64, kind, text string, images []string) json.RawMessage {
 	return esjson.ObjectOf("ts", ts, "type", "say", "say", kind, "text", text, "images", list)
 }
 
+// Words returns a row of what a person said, with the images that came with it, also when there are none.
+func Words(ts int64, kind, text string, images []string) json.RawMessage {
+	return Say(ts, kind, text, append([]string{}, images...))
+}
+
 // Stream returns a row whose text is streamed. partial is true until the text is complete.
 func Stream(ts int64, kind, text string, partial bool) json.RawMessage {
 	return esjson.ObjectOf("ts", ts, "type", "say", "say", kind, "text", text, "partial", partial)
