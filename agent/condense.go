@@ -77,9 +77,7 @@ func (a *Agent) replyRoom() int {
 
 // truncate hides the older half of what is sent. It returns how many messages it hides, 0 when too few are left.
 func (a *Agent) truncate(d *draft, tokens int64) int {
-	events, hidden := shrink.Truncate(a.state(), shrink.Truncation{
-		Run: a.Task.RunID, At: a.stamp(), NextMessage: d.NextMessage(), Tokens: tokens,
-	})
+	events, hidden := shrink.Truncate(a.state(), a.Task.RunID, a.stamp(), d.NextMessage(), tokens)
 	if hidden > 0 {
 		d.Put(events...)
 		a.sending.window = window{}

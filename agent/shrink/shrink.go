@@ -232,24 +232,17 @@ Write down, under these headings:
 
 Be complete about facts and short about everything else. Do not invent anything.`
 
-// Truncation is where a truncation goes in the journal.
-type Truncation struct {
-	Run         string
-	At          int64  // time stamp of the marker and the row
-	NextMessage uint64 // the number of the next message of the commit
-	Tokens      int64  // of the next request without the truncation; 0 = not known
-}
-
 // Truncate hides the older half of what is sent, in Roo's manner: the messages get a tag, a marker takes their
 // place, and the person gets a row. It returns the events and how many messages they hide, 0 when too few are left
-// to hide.
-func Truncate(s *task.State, t Truncation) (events []task.Event, hidden int) {
+// to hide. at is the time stamp of the marker and the row, next the number of the next message of the commit, and before
+// the tokens of the next request without the truncation; 0 = not known.
+func Truncate(s *task.State, run string, at int64, next uint64, before int64) (events []task.Event, hidden int) {
 	api := s.API()
 	raws := make([][]byte, len(api))
 	for i, m := range api {
 		raws[i] = m.Raw()
 	}
-	cut := contextwindow.CutOldest(raws, 0.5, uuid.NewString(), t.At)
+	cut := contextwindow.CutOldest(raws, 0.5, uuid.NewString(), at)
 	if len(cut.Hide) == 0 {
 		return nil, 0
 	}
@@ -260,21 +253,20 @@ func Truncate(s *task.State, t Truncation) (events []task.Event, hidden int) {
 		left -= messageSize(raws[i])
 		covered = append(covered, api[i])
 	}
-	before := t.Tokens
 	if before <= 0 {
 		before = contextwindow.EstimateTokens(total, contextwindow.Calibration{})
 	}
 	after := max(before*max(left, 0)/max(total, 1), 1)
-	marker := task.MessageAdded{History: task.API, Message: t.NextMessage, Body: task.Body{Raw: cut.Marker}}
+	marker := task.MessageAdded{History: task.API, Message: next, Body: task.Body{Raw: cut.Marker}}
 	if cut.At < len(api) {
 		marker.Before = api[cut.At].ID
 	}
-	shown := esjson.ObjectOf("ts", t.At, "type", "say", "say", "sliding_window_truncation", // Roo's row; it has no text
+	shown := esjson.ObjectOf("ts", at, "type", "say", "say", "sliding_window_truncation", // Roo's row; it has no text
 		"contextTruncation", esjson.ObjectOf("truncationId", cut.ID, "messagesRemoved", int64(len(cut.Hide)),
 			"prevContextTokens", before, "newContextTokens", after))
-	row := task.MessageAdded{History: task.UI, Message: t.NextMessage + 1, Body: task.Body{Raw: shown}}
+	row := task.MessageAdded{History: task.UI, Message: next + 1, Body: task.Body{Raw: shown}}
 	return []task.Event{marker, row, task.HistoryTruncated{
-		Run: t.Run, Truncation: cut.ID, Marker: marker.Message, Row: row.Message,
+		Run: run, Truncation: cut.ID, Marker: marker.Message, Row: row.Message,
 		Covers: s.RunsOf(covered), Messages: len(cut.Hide), Before: before, After: after,
 	}}, len(cut.Hide)
 }
