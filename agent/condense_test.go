@@ -47,7 +47,7 @@ func condensing(b *bench, percent int) *bench {
 func TestCondense(t *testing.T) {
 	b := chatty(t, 8, -1).summaries(turn{text: "What happened: eight looks.", usage: llm.Usage{Input: 900, Output: 30}})
 	want(t, b.start(agent.Input{Text: "the words"}), "completed", "")
-	b.agent.Model.Entry = catalogue.Model{IDs: []string{"a-model"}, Context: 10_000, Prices: priced()}
+	b.agent.Model.Entry = catalogue.Model{IDs: []string{"a-model"}, Model: api.Model{Context: 10_000, Prices: priced()}}
 	stored, err := b.disk.state.RawAPI()
 	b.must(err)
 	spent := b.disk.state.Usage.CostMicros
@@ -139,7 +139,7 @@ func TestCondensesBeforeItDoesNotFit(t *testing.T) {
 				b.model.turns[i].usage = llm.Usage{Input: 2000}
 			}
 		}
-		b.agent.Model.Entry = catalogue.Model{IDs: []string{"a-model"}, Context: 8_000, MaxOutput: 500}
+		b.agent.Model.Entry = catalogue.Model{IDs: []string{"a-model"}, Model: api.Model{Context: 8_000, MaxOutput: 500}}
 		want(t, b.start(agent.Input{Text: "the words"}), "completed", "")
 		if n := len(b.model.asks()); n != 1 {
 			t.Errorf("%d summaries were asked for", n)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/contextwindow"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/llm"
@@ -167,7 +168,7 @@ func TestOverflowByOneResult(t *testing.T) {
 func TestTheEstimateSaysItBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := chatty(t, 40, -1)
-		b.agent.Model.Entry = catalogue.Model{IDs: []string{"small"}, Context: 10_000, MaxOutput: 1000}
+		b.agent.Model.Entry = catalogue.Model{IDs: []string{"small"}, Model: api.Model{Context: 10_000, MaxOutput: 1000}}
 		b.model.during = func(_ context.Context, r llm.Request) {
 			bytes := 0
 			for _, m := range r.Messages {

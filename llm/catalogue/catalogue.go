@@ -26,16 +26,10 @@ import (
 	"github.com/roost-dev/roost/money"
 )
 
-// Model is one row of the table.
+// Model is one row of the table. A cost that depends on a price that is not known is unknown.
 type Model struct {
-	Provider  string   `json:"provider"`
 	IDs       []string `json:"ids"`
-	Context   int      `json:"context"`    // tokens in the window, input and output together
-	MaxOutput int      `json:"max_output"` // tokens of one reply
-	Checked   string   `json:"checked"`    // when the values were read on its provider's pages, YYYY-MM-DD
-
-	Prices api.Prices      `json:"prices"` // a cost that depends on one that is not known is unknown
-	Long   *api.LongPrices `json:"long"`
+	api.Model          // without an ID of its own
 }
 
 //go:embed models.json
@@ -62,26 +56,19 @@ func Date() string { return load().Date }
 // makers, then those of the clouds.
 func Offers() []api.Model {
 	var out []api.Model
-	add := func(provider, id string, m Model) {
-		out = append(out, api.Model{
-			Provider:  provider,
-			ID:        id,
-			Context:   m.Context,
-			MaxOutput: m.MaxOutput,
-			Prices:    m.Prices,
-			Long:      m.Long,
-			Checked:   m.Checked,
-		})
+	add := func(provider, id string, m api.Model) {
+		m.Provider, m.ID = provider, id
+		out = append(out, m)
 	}
 	for _, m := range load().Models {
 		for _, id := range m.IDs {
-			add(m.Provider, id, m)
+			add(m.Provider, id, m.Model)
 		}
 	}
 	for _, cloud := range slices.Sorted(maps.Keys(load().Clouds)) {
 		for _, id := range load().Clouds[cloud] {
 			m, _ := Find(cloud, id)
-			add(cloud, id, m)
+			add(cloud, id, m.Model)
 		}
 	}
 	return out

@@ -205,8 +205,10 @@ func TestVectorsCost(t *testing.T) {
 // Long prices are those of the whole request, from the first token above the border.
 func TestTheBorderOfLongRequestsIsExact(t *testing.T) {
 	in, out := money.USD(1_000_000), money.USD(2_000_000)
-	m := catalogue.Model{Provider: "anthropic", Prices: api.Prices{Input: &in, CacheRead: &in, CacheWrite: &in, Output: &in},
-		Long: &api.LongPrices{Above: 100, Prices: api.Prices{Input: &out, CacheRead: &out, CacheWrite: &out, Output: &out}}}
+	m := catalogue.Model{Model: api.Model{
+		Provider: "anthropic", Prices: api.Prices{Input: &in, CacheRead: &in, CacheWrite: &in, Output: &in},
+		Long: &api.LongPrices{Above: 100, Prices: api.Prices{Input: &out, CacheRead: &out, CacheWrite: &out, Output: &out}},
+	}}
 	for u, want := range map[llm.Usage]int64{
 		{Input: 100}:      100,
 		{Input: 101}:      202,
