@@ -218,7 +218,7 @@ func (a *Agent) sizeNow(raws [][]byte) int64 {
 	if n, _ := shrink.Tokens(a.state()); n > 0 {
 		return n
 	}
-	return contextwindow.EstimateTokens(a.requestSize(raws), contextwindow.Calibration{})
+	return contextwindow.EstimateTokens(a.requestSize(raws))
 }
 
 // requestSize returns the size of a request with these messages: system prompt, tools and all.
@@ -364,7 +364,7 @@ func (a *Agent) Context() (api.ContextUse, error) {
 		total += n
 	}
 	u.Used, u.Counted = shrink.Tokens(a.state())
-	u.Used = cmp.Or(u.Used, contextwindow.EstimateTokens(total, contextwindow.Calibration{}))
+	u.Used = cmp.Or(u.Used, contextwindow.EstimateTokens(total))
 	left := u.Used
 	for _, name := range []string{"system", "tools", "summary", "results", "files", "images"} {
 		part := api.ContextPart{Name: name, Tokens: u.Used * size[name] / max(total, 1)}

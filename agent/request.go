@@ -364,7 +364,7 @@ func (a *Agent) requestReply(ctx context.Context) (retries int, err error) {
 // planText describes what is about to be sent, and what it is expected to cost, uncached.
 func (a *Agent) planText(req llm.Request) string {
 	bytes := int64(contentBytes(req.Messages) + len(req.System))
-	tokens, provider := contextwindow.EstimateTokens(bytes, contextwindow.Calibration{}), a.Model.Provider.Name()
+	tokens, provider := contextwindow.EstimateTokens(bytes), a.Model.Provider.Name()
 	price := ", at an unknown price"
 	if provider == "script" {
 		price = "" // it costs nothing

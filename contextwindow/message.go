@@ -172,24 +172,10 @@ func asText(part []byte) [][]byte {
 // bytesPerToken is a cautious estimate for prose and code as JSON: it counts too many tokens rather than too few.
 const bytesPerToken = 3.5
 
-// Calibration is a provider's token count for a request of known size.
-type Calibration struct {
-	Bytes  int64 // bytes of the request's messages, without images
-	Tokens int64 // input tokens that the provider reported, cache included
-}
-
-// EstimateTokens estimates the tokens in a number of bytes of JSON. With a calibration it uses the provider's own
-// ratio, as far as that is plausible (1 to 8 bytes a token); the zero Calibration means none. The estimate is never
-// negative, and 0 only for 0 bytes.
-func EstimateTokens(bytes int64, c Calibration) int64 {
-	if bytes <= 0 {
-		return 0
-	}
-	ratio := bytesPerToken
-	if c.Bytes > 0 && c.Tokens > 0 {
-		ratio = min(max(float64(c.Bytes)/float64(c.Tokens), 1), 8)
-	}
-	return int64(math.Ceil(float64(bytes) / ratio))
+// EstimateTokens estimates the tokens in a number of bytes of JSON. The estimate is never negative, and 0 only for 0
+// bytes.
+func EstimateTokens(bytes int64) int64 {
+	return int64(math.Ceil(float64(max(bytes, 0)) / bytesPerToken))
 }
 
 // Weigh counts a message's or block's bytes of JSON without its images, and its images.

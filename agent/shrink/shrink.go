@@ -74,7 +74,7 @@ func Tokens(s *task.State) (tokens int64, counted bool) {
 // messageTokens estimates a message's tokens.
 func messageTokens(m *task.Message) int64 {
 	bytes, images := contextwindow.Weigh(m.Raw())
-	return contextwindow.EstimateTokens(int64(bytes), contextwindow.Calibration{}) + int64(images)*ImageTokens
+	return contextwindow.EstimateTokens(int64(bytes)) + int64(images)*ImageTokens
 }
 
 // Size returns the size of those messages that are sent, in bytes; an image counts by its tokens.
@@ -254,7 +254,7 @@ func Truncate(s *task.State, run string, at int64, next uint64, before int64) (e
 		covered = append(covered, api[i])
 	}
 	if before <= 0 {
-		before = contextwindow.EstimateTokens(total, contextwindow.Calibration{})
+		before = contextwindow.EstimateTokens(total)
 	}
 	after := max(before*max(left, 0)/max(total, 1), 1)
 	marker := task.MessageAdded{History: task.API, Message: next, Body: task.Body{Raw: cut.Marker}}
